@@ -55,6 +55,7 @@ typedef struct {
     uint32_t held_count;
     agent_held held[RP_RUNNER_STAGES_MAX]; /* in the order of their stages */
     double *layer_seconds;                 /* of a profile; NULL: an assignment is built */
+    double flash_rate[2];                  /* of a profile: written, read; 0: not known */
     bool builds_only;                      /* of a profile: nothing is measured */
     rp_measure_order order;                /* of a profile: at which sizes */
     int64_t build_start_ns;

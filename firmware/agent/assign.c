@@ -36,7 +36,7 @@ static rp_err take_groups(agent_run *run, const rp_plan_stage *stage, rp_job *jo
     bool *begins;
     rp_err err = RP_OK;
     job->recompute = stage->recompute;
-    job->offload = strcmp(stage->offload, "host") == 0;
+    job->offload = rp_offload_find(stage->offload); /* as the check says */
     job->group_begins = NULL;
     if (stage->recompute && stage->group_count > 0) {
         RP_TRY(RP_ARENA_NEW(&run->arena, job->model->layer_count, &begins));
@@ -301,7 +301,9 @@ fail:
 
 rp_err rp_agent_report_profile(rp_agent *agent) {
     agent_run *run = agent->run;
-    rp_Frame frame = {.which_body = RP_KIND_PROFILE_DONE};
+    rp_Frame frame = {.which_body = RP_KIND_PROFILE_DONE,
+                      .body.profile_done = {.flash_write = (float)run->flash_rate[0],
+                                            .flash_read = (float)run->flash_rate[1]}};
     const rp_part part = rp_part_of_array(RP_DTYPE_F64, run->layer_seconds, count_values(run));
     rp_err err;
     RP_TRY(rp_agent_answer(agent, &frame, &part, 1));

@@ -5,6 +5,7 @@
 
 #include "agent/agent_own.h"
 #include "agent/profile.h"
+#include "device/flash.h"
 
 /* What a node's stages may take of its memory is for all of them together. */
 static rp_err limit_memory(rp_device *device, const rp_job *first, rp_job *job) {
@@ -89,6 +90,14 @@ fail:
     return err;
 }
 
+/* A board without flash has none to offload to; that is no fault. */
+static void measure_flash(agent_run *run) {
+    if (run->site.device && run->order.layers == 0 &&
+        rp_flash_measure(rp_flash_folder(), &run->flash_rate[0], &run->flash_rate[1]) != RP_OK) {
+        run->flash_rate[0] = run->flash_rate[1] = 0;
+    }
+}
+
 /* On the builder's thread: the run and the device are its own. */
 static rp_err build_run(rp_device_builder *builder, void *context) {
     agent_run *run = context;
@@ -104,6 +113,7 @@ static rp_err build_run(rp_device_builder *builder, void *context) {
         return rp_profile_build(builder, run->executor, &run->site, &run->held[0].job);
     }
     if (run->layer_seconds && run->order.sizes > 0) {
+        measure_flash(run);
         return rp_measure_layers(builder, run->executor, &run->site, &run->held[0].job, &run->order,
                                  run->layer_seconds);
     }

@@ -73,6 +73,9 @@ static rp_err on_hello(rp_agent *agent, const rp_message *message) {
     const rp_device_facts *facts = agent->device ? rp_device_facts_of(agent->device) : NULL;
     rp_Frame frame = {.which_body = RP_KIND_HELLO,
                       .body.hello = {.memory_bytes = facts ? facts->memory_bytes : 0,
+                                     .device_memory = !facts           ? 0
+                                                      : facts->unified ? 2
+                                                                       : 1,
                                      .clock_ns = rp_clock_now_ns(agent->clock),
                                      .gemm = (uint32_t)agent->gemm,
                                      .wire_min = RP_WIRE_MIN,

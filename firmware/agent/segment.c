@@ -92,6 +92,7 @@ static rp_err finish_segment(rp_agent *agent) {
         const uint32_t staleness = rp_stage_staleness_max(run->held[h].stage);
         uint32_t *most = &frame.body.finished.staleness_max;
         *most = staleness > *most ? staleness : *most;
+        frame.body.finished.flash_bytes += rp_stage_facts(run->held[h].stage).flash_bytes;
     }
     rp_agent_report_links(agent, &frame.body.finished);
     const rp_err lost = report_losses(run, &frame.body.finished);

@@ -1,15 +1,18 @@
 #include "device/spill.h"
 
-#include "device/cl.h"
-#include "device/device_own.h"
+#include <string.h>
 
-enum { LEAVING, ARRIVING, WAYS, WAITS_MAX = 4 };
+#include "device/cl.h"
+#include "device/spill_own.h"
+
+enum { LEAVING = RP_SPILL_LEAVING, ARRIVING = RP_SPILL_ARRIVING, WAYS = RP_SPILL_WAYS };
 
 struct rp_spill {
     rp_device *device;
     cl_command_queue queue[WAYS];
     cl_mem memory; /* of the host: what drivers copy from and to fastest */
     char *entry;
+    rp_spill_flash *flash; /* in the place of both; else NULL */
     uint32_t entries;
     size_t entry_bytes;
 };
@@ -45,7 +48,7 @@ static rp_err open_memory(rp_spill *spill) {
 }
 
 rp_err rp_spill_open(rp_arena *arena, rp_device *device, uint32_t entries, size_t entry_bytes,
-                     rp_spill **out) {
+                     const char *folder, rp_spill **out) {
     rp_spill *spill = NULL;
     rp_err err;
     RP_TRY(RP_ARENA_NEW(arena, 1, &spill));
@@ -55,7 +58,9 @@ rp_err rp_spill_open(rp_arena *arena, rp_device *device, uint32_t entries, size_
         spill->queue[way] = clCreateCommandQueue(device->context, device->id, 0, &code);
         RP_TRY(rp_cl(code, "a queue for copies on %s", device->facts.name));
     }
-    RP_TRY(open_memory(spill));
+    RP_TRY(folder ? rp_spill_flash_open(arena, device, spill->queue, entries, entry_bytes, folder,
+                                        &spill->flash)
+                  : open_memory(spill));
     *out = spill;
     return RP_OK;
 fail:
@@ -69,6 +74,7 @@ void rp_spill_close(rp_spill **pointer) {
     if (!spill) {
         return;
     }
+    rp_spill_flash_close(&spill->flash);
     if (spill->entry) {
         (void)clEnqueueUnmapMemObject(spill->queue[LEAVING], spill->memory, spill->entry, 0, NULL,
                                       NULL);
@@ -105,6 +111,10 @@ rp_err rp_spill_await(rp_spill *spill, const rp_event *event) {
               : RP_OK;
 }
 
+static char *entry_of(const rp_spill *spill, uint32_t entry) {
+    return spill->entry + entry * spill->entry_bytes;
+}
+
 static rp_err check_entry(const rp_spill *spill, const rp_buffer *buffer, uint32_t entry) {
     return entry < spill->entries && buffer->bytes >= spill->entry_bytes
                ? RP_OK
@@ -123,8 +133,13 @@ rp_err rp_spill_leave(rp_spill *spill, const rp_buffer *from, uint32_t entry, co
     if (spill->device->rehearses) {
         return RP_OK;
     }
+    if (spill->flash) {
+        RP_TRY(rp_spill_flash_put(spill->flash, LEAVING, from, entry, &wait, waits, &event));
+        *done = (rp_event){event};
+        return RP_OK;
+    }
     RP_TRY(rp_cl(clEnqueueReadBuffer(spill->queue[LEAVING], from->memory, CL_FALSE, 0,
-                                     spill->entry_bytes, rp_spill_entry(spill, entry), waits,
+                                     spill->entry_bytes, entry_of(spill, entry), waits,
                                      waits ? &wait : NULL, &event),
                  "a stash that leaves, %zu bytes", spill->entry_bytes));
     *done = (rp_event){event};
@@ -135,12 +150,12 @@ fail:
 
 rp_err rp_spill_arrive(rp_spill *spill, rp_buffer *to, uint32_t entry, const rp_event *const *after,
                        uint32_t after_count, rp_event *done) {
-    cl_event wait[WAITS_MAX];
+    cl_event wait[RP_SPILL_WAITS_MAX];
     cl_uint waits = 0;
     cl_event event;
     rp_err err;
     *done = (rp_event){0};
-    RP_ASSERT(after_count <= WAITS_MAX);
+    RP_ASSERT(after_count <= RP_SPILL_WAITS_MAX);
     RP_TRY(check_entry(spill, to, entry));
     if (spill->device->rehearses) {
         return RP_OK;
@@ -150,8 +165,13 @@ rp_err rp_spill_arrive(rp_spill *spill, rp_buffer *to, uint32_t entry, const rp_
             wait[waits++] = after[i]->event;
         }
     }
+    if (spill->flash) {
+        RP_TRY(rp_spill_flash_put(spill->flash, ARRIVING, to, entry, wait, waits, &event));
+        *done = (rp_event){event};
+        return RP_OK;
+    }
     RP_TRY(rp_cl(clEnqueueWriteBuffer(spill->queue[ARRIVING], to->memory, CL_FALSE, 0,
-                                      spill->entry_bytes, rp_spill_entry(spill, entry), waits,
+                                      spill->entry_bytes, entry_of(spill, entry), waits,
                                       waits ? wait : NULL, &event),
                  "a stash that comes back, %zu bytes", spill->entry_bytes));
     *done = (rp_event){event};
@@ -160,15 +180,33 @@ fail:
     return err;
 }
 
+rp_err rp_spill_check(rp_spill *spill) {
+    return spill->flash ? rp_spill_flash_check(spill->flash) : RP_OK;
+}
+
 rp_err rp_spill_drain(rp_spill *spill) {
     rp_err err = RP_OK;
+    if (spill->flash) { /* first, so that no copy waits for a thread */
+        RP_TRY(rp_spill_flash_drain(spill->flash));
+    }
     for (uint32_t way = 0; way < WAYS; way++) {
         RP_TRY(rp_cl(clFinish(spill->queue[way]), "finish of copies"));
     }
+    RP_TRY(rp_spill_check(spill));
 fail:
     return err;
 }
 
-char *rp_spill_entry(rp_spill *spill, uint32_t entry) {
-    return spill->entry + entry * spill->entry_bytes;
+rp_err rp_spill_move(rp_spill *spill, uint32_t entry, size_t at, size_t bytes, const char *in,
+                     char *out) {
+    RP_ASSERT(entry < spill->entries && at + bytes <= spill->entry_bytes);
+    if (spill->flash) {
+        return rp_spill_flash_move(spill->flash, entry, at, bytes, in, out);
+    }
+    memcpy(in ? entry_of(spill, entry) + at : out, in ? in : entry_of(spill, entry) + at, bytes);
+    return RP_OK;
+}
+
+uint64_t rp_spill_written_bytes(rp_spill *spill) {
+    return spill->flash ? rp_spill_flash_written(spill->flash) : 0;
 }

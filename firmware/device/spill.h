@@ -1,5 +1,5 @@
-/* Copies between a device's memory and the host's that go on beside the device's work: two queues
- * of their own, one a way, and host memory for a number of entries, taken once. Work on the
+/* Copies between a device's memory and the host's, or flash, that go on beside the device's work:
+ * two queues of their own, one a way, and room for a number of entries, taken once. Work on the
  * device's queue waits for a copy, and a copy for work, by events: nothing here waits. */
 #ifndef RP_DEVICE_SPILL_H
 #define RP_DEVICE_SPILL_H
@@ -15,9 +15,11 @@ typedef struct {
 rp_event rp_event_copy(const rp_event *of); /* released for itself */
 void rp_event_release(rp_event *event);     /* and zero from there on */
 
-/* errors MEMORY with the bytes; DEVICE */
+/* `folder`: for a file with the entries on flash (flash.h), which a thread a way reads and writes;
+ * NULL: they lie in the host's memory. errors  MEMORY with the bytes; DEVICE; USAGE, LIMIT, IO: of
+ * the folder */
 rp_err rp_spill_open(rp_arena *arena, rp_device *device, uint32_t entries, size_t entry_bytes,
-                     rp_spill **out) RP_MUST_CHECK;
+                     const char *folder, rp_spill **out) RP_MUST_CHECK;
 void rp_spill_close(rp_spill **spill); /* waits for its copies; accepts NULL inside */
 
 /* Behind everything on the device's queue so far. */
@@ -32,8 +34,17 @@ rp_err rp_spill_leave(rp_spill *spill, const rp_buffer *from, uint32_t entry, co
 rp_err rp_spill_arrive(rp_spill *spill, rp_buffer *to, uint32_t entry, const rp_event *const *after,
                        uint32_t after_count, rp_event *done) RP_MUST_CHECK;
 
-/* Between segments: waits for all copies. The entry's bytes are the caller's until the next one. */
+/* What has passed behind a copy that failed has read other bytes than those that left: ask this
+ * behind every point that has passed. errors  DEVICE: reading or writing flash failed, with what
+ * the system said */
+rp_err rp_spill_check(rp_spill *spill) RP_MUST_CHECK;
+
+/* Between segments: waits for all copies. errors  DEVICE, as of check; TIMEOUT */
 rp_err rp_spill_drain(rp_spill *spill) RP_MUST_CHECK;
-char *rp_spill_entry(rp_spill *spill, uint32_t entry);
+/* Drained: bytes of an entry to `out`, or from `in`; the other one is NULL. errors  DEVICE */
+rp_err rp_spill_move(rp_spill *spill, uint32_t entry, size_t at, size_t bytes, const char *in,
+                     char *out) RP_MUST_CHECK;
+/* To flash, so far. */
+uint64_t rp_spill_written_bytes(rp_spill *spill);
 
 #endif

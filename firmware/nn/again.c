@@ -29,22 +29,63 @@ static rp_err read_item(const rp_node *item, const rp_model *model, const rp_cut
                         cut->stage_count - 1, text);
 }
 
-rp_err rp_offload_read(rp_node *root, uint32_t stages, bool *stage) {
-    const rp_node *node = rp_node_find(root, "offload");
-    const char *word = node && rp_node_is_scalar(node) ? rp_node_text(node) : "none";
-    const bool is_list = node && rp_node_is_list(node);
+static const char *const offload_names[RP_OFFLOADS] = {[RP_OFFLOAD_NONE] = "none",
+                                                       [RP_OFFLOAD_HOST] = "host",
+                                                       [RP_OFFLOAD_FLASH] = "flash",
+                                                       [RP_OFFLOAD_AUTO] = "auto"};
+
+const char *rp_offload_name(rp_offload offload) {
+    return offload_names[offload];
+}
+
+rp_offload rp_offload_find(const char *name) {
+    rp_offload at = RP_OFFLOAD_NONE;
+    while (at < RP_OFFLOADS && strcmp(offload_names[at], name) != 0) {
+        at++;
+    }
+    return at;
+}
+
+static rp_err read_word(const rp_node *node, rp_offload *out) {
+    *out = rp_node_is_scalar(node) ? rp_offload_find(rp_node_text(node)) : RP_OFFLOADS;
+    return *out < RP_OFFLOADS
+               ? RP_OK
+               : rp_node_fail(node, "expected none, host, flash, auto, a list of stages, or a "
+                                    "word by stage");
+}
+
+static rp_err read_stages(rp_node *map, uint32_t stages, rp_offload *stage) {
     rp_err err = RP_OK;
-    for (uint32_t i = 0; is_list && i < rp_node_count(node); i++) {
+    for (uint32_t i = 0; i < rp_node_count(map); i++) {
+        char *end;
+        const char *key = rp_node_key(map, i);
+        const unsigned long number = strtoul(key, &end, 10);
+        if (!*key || *end || number >= stages) {
+            return rp_node_fail(rp_node_item(map, i), "expected a stage, from 0 to %u, found '%s'",
+                                stages - 1, key);
+        }
+        RP_TRY(read_word(rp_node_find(map, key), &stage[number]));
+    }
+fail:
+    return err;
+}
+
+rp_err rp_offload_read(rp_node *root, uint32_t stages, rp_offload *stage) {
+    rp_node *node = rp_node_find(root, "offload");
+    const bool by_stage = node && (rp_node_is_list(node) || rp_node_is_map(node));
+    rp_offload all = by_stage ? RP_OFFLOAD_NONE : RP_OFFLOAD_AUTO;
+    rp_err err = RP_OK;
+    RP_TRY(node && !by_stage ? read_word(node, &all) : RP_OK);
+    for (uint32_t k = 0; k < stages; k++) {
+        stage[k] = all;
+    }
+    if (node && rp_node_is_map(node)) {
+        return read_stages(node, stages, stage);
+    }
+    for (uint32_t i = 0; by_stage && i < rp_node_count(node); i++) {
         uint32_t number = 0;
         RP_TRY(rp_node_item_u32(node, i, 0, stages - 1, &number));
-        stage[number] = true;
-    }
-    const bool all = !is_list && strcmp(word, "host") == 0;
-    if (!is_list && ((!all && strcmp(word, "none") != 0) || (node && !rp_node_is_scalar(node)))) {
-        return rp_node_fail(node, "expected none, host, or a list of stages");
-    }
-    for (uint32_t k = 0; all && k < stages; k++) {
-        stage[k] = true;
+        stage[number] = RP_OFFLOAD_HOST;
     }
 fail:
     return err;

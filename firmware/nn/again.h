@@ -14,8 +14,22 @@
 rp_err rp_again_read(rp_node *root, const rp_model *model, const rp_cut *cut, bool *stage,
                      bool *begins, bool *is_auto) RP_MUST_CHECK;
 
-/* Reads `offload` of `root`: none (the default), host for all stages, or a list of stages by number
- * whose stashes lie with the host while they wait. stage: [stages]; false before. errors USAGE */
-rp_err rp_offload_read(rp_node *root, uint32_t stages, bool *stage) RP_MUST_CHECK;
+/* Where the stashes of a stage lie while they wait for their backward, but for those on the device.
+ */
+typedef enum {
+    RP_OFFLOAD_NONE, /* all are on the device */
+    RP_OFFLOAD_HOST, /* in the memory of the board's processor */
+    RP_OFFLOAD_FLASH,
+    RP_OFFLOAD_AUTO, /* in a run file: whatever is cheapest where memory is short */
+    RP_OFFLOADS
+} rp_offload;
+const char *rp_offload_name(rp_offload offload);
+/* RP_OFFLOADS when unknown. */
+rp_offload rp_offload_find(const char *name);
+
+/* Reads `offload` of `root`: one of the words above, for all stages; a list of stages by number,
+ * which is host for them; or a word by stage, {0: flash}, none for the others. Absent: auto.
+ * stage: [stages]. errors USAGE */
+rp_err rp_offload_read(rp_node *root, uint32_t stages, rp_offload *stage) RP_MUST_CHECK;
 
 #endif

@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "nn/again.h"
 #include "plan/plan_own.h"
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
@@ -48,8 +49,8 @@ static rp_err check_sizes(const rp_plan *plan) {
                            "size in both directions",
                            plan->source, k);
         }
-        if (strcmp(stage->offload, "none") != 0 && strcmp(stage->offload, "host") != 0) {
-            return rp_fail(RP_ERR_USAGE, "%s: stages[%u].offload: expected none or host",
+        if (rp_offload_find(stage->offload) >= RP_OFFLOAD_AUTO) {
+            return rp_fail(RP_ERR_USAGE, "%s: stages[%u].offload: expected none, host or flash",
                            plan->source, k);
         }
         if (plan->method.kind->splits && strcmp(stage->offload, "none") != 0) {

@@ -94,7 +94,8 @@ typedef struct {
     uint32_t group_count;   /* layers at which further groups of them begin, in order */
     const char **group;     /* their names; NULL where there are none */
     const char *memory_why; /* what chose, of memory; NULL: nothing did (not in the text) */
-    const char *offload;    /* "none" */
+    const char *offload;    /* "none", "host", "flash" */
+    uint64_t offload_bytes; /* that a step writes there, at most; 0: not known (not in the text) */
     rp_plan_measured measured;
 } rp_plan_stage;
 

@@ -223,6 +223,7 @@ typedef struct {
     uint32_t probe_copies;  /* those that a probe takes besides */
     size_t stash_bytes;     /* of a slot, as it travels; a multiple of 4 */
     size_t in_flight_bytes; /* of RP_REGION_IN_FLIGHT, a multiple of 4 */
+    uint64_t flash_bytes;   /* that stashes have written there so far */
     bool remembers;         /* of samples: that is all of the region, which is never empty then */
     int handle;             /* readable when a mark has passed, -1 = none */
     bool warms_up;          /* a dry step builds what a run needs */

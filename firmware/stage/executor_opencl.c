@@ -37,8 +37,10 @@ static rp_err opencl_prepare(rp_arena *arena, const rp_site *site, const rp_job 
                           rp_device_facts_of(e->device)->align_bytes, &layout));
     e->base.layout = layout;
     RP_TRY(rp_layout_check(layout, job, limit_bytes(e)));
-    if (layout->stashes < layout->slots && rp_device_facts_of(e->device)->unified) {
-        rp_log_warn("offload: host: %s has no memory of its own, so nothing is saved by it",
+    if (layout->stashes < layout->slots && job->offload == RP_OFFLOAD_HOST &&
+        rp_device_facts_of(e->device)->unified) {
+        rp_log_warn("offload: host: %s has no memory of its own, so nothing is saved by it; "
+                    "flash would save it",
                     rp_device_facts_of(e->device)->name);
     }
     rp_device_limit_bytes(e->device, rp_device_used_bytes(e->device) + limit_bytes(e));
@@ -130,9 +132,11 @@ static rp_err opencl_mark(rp_executor *executor, rp_mark *out) {
     return rp_device_fence(rp_opencl_of(executor)->device, &out->fence);
 }
 
+/* What stands behind a stash that did not come back is not to be believed. */
 static rp_err poll_mark(rp_executor *executor, const rp_mark *at, bool *done, int64_t *end_ns) {
-    (void)executor;
-    return rp_fence_poll(&at->fence, done, end_ns);
+    rp_opencl *e = rp_opencl_of(executor);
+    const rp_err err = rp_fence_poll(&at->fence, done, end_ns);
+    return err == RP_OK && *done && e->spill ? rp_spill_check(e->spill) : err;
 }
 
 static void opencl_release(rp_executor *executor, rp_mark *at) {
@@ -141,7 +145,9 @@ static void opencl_release(rp_executor *executor, rp_mark *at) {
 }
 
 static rp_err opencl_drain(rp_executor *executor) {
-    return rp_device_drain(rp_opencl_of(executor)->device);
+    rp_opencl *e = rp_opencl_of(executor);
+    const rp_err err = rp_device_drain(e->device);
+    return err == RP_OK && e->spill ? rp_spill_check(e->spill) : err;
 }
 
 static void opencl_rehearse(rp_executor *executor, bool on) {
@@ -156,6 +162,7 @@ static rp_executor_facts opencl_facts(const rp_executor *executor) {
         .probe_copies = e->probe_copies,
         .stash_bytes = rp_opencl_stash_bytes(e),
         .in_flight_bytes = rp_opencl_in_flight_bytes(e),
+        .flash_bytes = e->spill ? rp_spill_written_bytes(e->spill) : 0,
         .remembers = e->base.layout->remembered_bytes > 0,
         .handle = rp_device_eventfd(e->device),
         .warms_up = true,

@@ -170,11 +170,11 @@ fail:
 }
 
 static rp_err read_offload(rp_arena *arena, rp_node *root, rp_job *job) {
-    bool *stage;
+    rp_offload *stage;
     rp_err err;
     RP_TRY(RP_ARENA_NEW(arena, job->cut.stage_count, &stage));
     RP_TRY(rp_offload_read(root, job->cut.stage_count, stage));
-    job->offload = stage[job->stage];
+    job->offload = stage[job->stage] == RP_OFFLOAD_AUTO ? RP_OFFLOAD_NONE : stage[job->stage];
 fail:
     return err;
 }

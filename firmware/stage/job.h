@@ -63,7 +63,7 @@ typedef struct {
     bool shuffle;             /* an epoch's order is drawn from the seed */
     bool copies;              /* pieces of copies travel between boards */
     bool recompute;           /* this stage: see again.h */
-    bool offload;             /* stashes lie in the host's memory, but for those that are in use */
+    rp_offload offload;       /* where stashes lie, but for those that are in use; never auto */
     const bool *group_begins; /* by layer of the model, true where a further group of its stage
                                  does; NULL: nowhere */
     rp_codec codec[2][2]; /* of boundary tensors: [at the upper boundary][of gradients]. The plan's,

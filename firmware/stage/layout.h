@@ -70,9 +70,9 @@ typedef struct {
     uint32_t *trained; /* by parameter: which trained one it is, or RP_NOT_TRAINED */
     uint32_t trained_count;
 
-    uint32_t slots;          /* forwards in flight at once */
-    uint32_t stashes;        /* of them on the device at once; fewer than slots: the others lie in
-                                the host's memory (job->offload) */
+    uint32_t slots;   /* forwards in flight at once */
+    uint32_t stashes; /* of them on the device at once; fewer than slots: the others lie where
+                         job->offload says */
     uint32_t deferred_slots; /* input gradients whose weight gradient is to come, split schedules */
     size_t workspace_bytes;
     uint32_t workspace_layer;

@@ -93,7 +93,7 @@ static rp_err count_slots(const rp_job *job, rp_layout *layout) {
     }
     layout->slots = slots.count;
     layout->deferred_slots = deferred.count;
-    const bool leaves = job->offload && slots.count > STASHES;
+    const bool leaves = job->offload != RP_OFFLOAD_NONE && slots.count > STASHES;
     layout->stashes = leaves ? STASHES : slots.count;
 fail:
     rp_arena_finish(&arena);

@@ -1,15 +1,15 @@
-/* Stashes of an offloaded stage: a few on the device, all others with the host. A stash leaves as
- * soon as its forward has passed, but for the one whose backward comes next, and comes back while
- * the op before that backward is at work. A stash is not changed once it is there: one that has
- * come back may be dropped without leaving again. */
-#include <string.h>
-
+/* Stashes of an offloaded stage: a few on the device, all others with the host or on flash. A stash
+ * leaves as soon as its forward has passed, but for the one whose backward comes next, and comes
+ * back while the op before that backward is at work. A stash is not changed once it is there: one
+ * that has come back may be dropped without leaving again. */
+#include "device/flash.h"
 #include "stage/opencl_own.h"
 
 static const uint32_t NONE = RP_NO_SLOT;
 
 rp_err rp_opencl_open_offload(rp_opencl *e) {
     const rp_layout *layout = e->base.layout;
+    const char *folder = e->base.job->offload == RP_OFFLOAD_FLASH ? rp_flash_folder() : NULL;
     rp_err err;
     RP_TRY(RP_ARENA_NEW(e->arena, layout->slots, &e->place));
     for (uint32_t c = 0; c < layout->stashes; c++) {
@@ -19,7 +19,8 @@ rp_err rp_opencl_open_offload(rp_opencl *e) {
         e->place[s].chunk = NONE;
         e->slot[s] = e->chunk[0].memory; /* sizes are the same in all */
     }
-    RP_TRY(rp_spill_open(e->arena, e->device, layout->slots, layout->slot_bytes, &e->spill));
+    RP_TRY(
+        rp_spill_open(e->arena, e->device, layout->slots, layout->slot_bytes, folder, &e->spill));
 fail:
     return err;
 }
@@ -114,23 +115,25 @@ fail:
     return err;
 }
 
-rp_err rp_opencl_begin_pass(rp_opencl *e, const rp_pass *pass, bool forward) {
-    const uint32_t slot = pass->stash.slot;
+static rp_err begin_backward(rp_opencl *e, uint32_t slot, uint32_t soon) {
     rp_err err = RP_OK;
-    if (!e->spill) {
-        return RP_OK;
-    }
-    if (forward) {
-        return begin_forward(e, slot, pass->soon - 1);
-    }
     if (e->place[slot].chunk == NONE) {
-        RP_TRY(come_back(e, slot, pass->soon - 1));
+        RP_TRY(come_back(e, slot, soon));
     }
     rp_opencl_chunk *chunk = &e->chunk[e->place[slot].chunk];
     RP_TRY(rp_spill_await(e->spill, &chunk->here));
     rp_event_release(&chunk->here);
 fail:
     return err;
+}
+
+rp_err rp_opencl_begin_pass(rp_opencl *e, const rp_pass *pass, bool forward) {
+    const uint32_t slot = pass->stash.slot;
+    if (!e->spill) {
+        return RP_OK;
+    }
+    return forward ? begin_forward(e, slot, pass->soon - 1)
+                   : begin_backward(e, slot, pass->soon - 1);
 }
 
 rp_err rp_opencl_end_pass(rp_opencl *e, const rp_pass *pass, bool forward) {
@@ -152,6 +155,23 @@ rp_err rp_opencl_end_pass(rp_opencl *e, const rp_pass *pass, bool forward) {
     }
     if (pass->soon > 0 && e->place[soon].chunk == NONE) {
         RP_TRY(come_back(e, soon, slot));
+    }
+fail:
+    return err;
+}
+
+/* ---- a stash that travels -------------------------------------------------------------------- */
+
+rp_err rp_opencl_begin_move(rp_opencl *e, uint32_t slot, bool in) {
+    return !e->spill ? RP_OK : in ? begin_forward(e, slot, NONE) : begin_backward(e, slot, NONE);
+}
+
+rp_err rp_opencl_end_move(rp_opencl *e, uint32_t slot) {
+    rp_err err = RP_OK;
+    if (e->spill) {
+        rp_opencl_chunk *chunk = &e->chunk[e->place[slot].chunk];
+        rp_event_release(&chunk->used);
+        RP_TRY(rp_spill_point(e->spill, &chunk->used));
     }
 fail:
     return err;
@@ -180,8 +200,7 @@ rp_err rp_opencl_move_stored(rp_opencl *e, uint32_t slot, uint32_t buffer, size_
     RP_TRY(rp_device_drain(e->device));
     RP_TRY(rp_spill_drain(e->spill));
     if (*moved) {
-        char *at = rp_spill_entry(e->spill, slot) + offset_of(e, buffer) + from;
-        memcpy(in ? at : out, in ? in : at, bytes);
+        RP_TRY(rp_spill_move(e->spill, slot, offset_of(e, buffer) + from, bytes, in, out));
         e->place[slot].stored = true;
     } else if (in) {
         e->place[slot].stored = false;

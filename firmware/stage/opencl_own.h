@@ -92,6 +92,9 @@ rp_err rp_opencl_open_offload(rp_opencl *e) RP_MUST_CHECK;
 void rp_opencl_close_offload(rp_opencl *e);
 rp_err rp_opencl_begin_pass(rp_opencl *e, const rp_pass *pass, bool forward) RP_MUST_CHECK;
 rp_err rp_opencl_end_pass(rp_opencl *e, const rp_pass *pass, bool forward) RP_MUST_CHECK;
+/* Around rp_opencl_move_slot(), the same; `in`: the slot gets another stash. */
+rp_err rp_opencl_begin_move(rp_opencl *e, uint32_t slot, bool in) RP_MUST_CHECK;
+rp_err rp_opencl_end_move(rp_opencl *e, uint32_t slot) RP_MUST_CHECK;
 /* For checkpoints: bytes of a slot's buffer that lies with the host; false: it is on the device. */
 rp_err rp_opencl_move_stored(rp_opencl *e, uint32_t slot, uint32_t buffer, size_t from,
                              size_t bytes, const char *in, char *out, bool *moved) RP_MUST_CHECK;

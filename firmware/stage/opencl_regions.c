@@ -42,7 +42,8 @@ size_t rp_opencl_stash_bytes(const rp_opencl *e) {
 
 rp_err rp_opencl_move_slot(rp_opencl *e, uint32_t slot, void *out, const void *from) {
     size_t at = 0;
-    rp_err err = RP_OK;
+    rp_err err;
+    RP_TRY(rp_opencl_begin_move(e, slot, from != NULL));
     for (uint32_t i = 0; i < buffers_a_slot(e->base.layout); i++) {
         rp_buffer *buffer = slot_buffer(e, slot, i);
         const size_t bytes = buffer ? rp_buffer_bytes(buffer) : 0;
@@ -52,6 +53,7 @@ rp_err rp_opencl_move_slot(rp_opencl *e, uint32_t slot, void *out, const void *f
             at += padded_bytes(buffer);
         }
     }
+    RP_TRY(rp_opencl_end_move(e, slot));
 fail:
     return err;
 }

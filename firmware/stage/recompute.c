@@ -8,7 +8,7 @@ rp_job rp_stage_record_job(const rp_job *job) {
     out.optim = (rp_optim){.kind = rp_optim_find("sgd"), .lr = 1};
     out.share[0] = out.share[1] = 0;
     out.recompute = false;
-    out.offload = false;
+    out.offload = RP_OFFLOAD_NONE;
     if (!job->method.kind->flushed) {
         out.method = (rp_method){.kind = rp_sched_find("1f1b"), .replicas = 1, .chunks = 1};
     }

@@ -127,16 +127,16 @@ static rp_err write_card(rp_arena *arena, job *j, const char *image, const char 
     RP_TRY(own ? RP_OK : rp_tools_need(bmaptool, 1));
     RP_TRY(rp_disk_choose(j->root, device, about.bytes, &disk, path));
     RP_TRY(ask(j, image, device, &disk));
-    const rp_flash_job work = {.image = image,
+    const rp_card_job work = {.image = image,
                                .device = path,
                                .stopped = is_stopped,
                                .progress = show_progress,
                                .context = j};
     j->doing = "writing";
-    RP_TRY(own ? rp_flash_write(&work) : run_bmaptool(arena, image, path));
+    RP_TRY(own ? rp_card_write(&work) : run_bmaptool(arena, image, path));
     end_progress(j);
     j->doing = "reading back";
-    RP_TRY(rp_flash_verify(&work));
+    RP_TRY(rp_card_verify(&work));
     end_progress(j);
     (void)printf("%s has %s: %" PRIu64 " MiB, read back and equal\n", device, image,
                  about.bytes >> 20);

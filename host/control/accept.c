@@ -163,6 +163,9 @@ static rp_err on_hello(rp_controller *c, uint32_t board, const rp_message *messa
     state->device = state->device_text;
     (void)snprintf(state->kind, sizeof state->kind, "%s", hello->kind);
     state->memory_bytes = hello->memory_bytes;
+    state->device_memory = hello->device_memory <= RP_DEVICE_MEMORY_SHARED
+                               ? (rp_device_memory)hello->device_memory
+                               : RP_DEVICE_MEMORY_UNKNOWN;
     state->clock_offset_ns = c->now_ns - hello->clock_ns;
     state->gemm = hello->gemm == RP_GEMM_PANEL ? RP_GEMM_PANEL : RP_GEMM_CLBLAST;
     RP_TRY(check_alike(c, state));
@@ -213,6 +216,9 @@ static rp_err on_profile(rp_controller *c, uint32_t board, const rp_message *mes
     }
     bool again = false;
     if (c->builders == 0) { /* else it has built and measured nothing */
+        const rp_ProfileDone *done = &message->frame.body.profile_done;
+        rp_profile_take_flash(&c->profile, board, (double)done->flash_write,
+                              (double)done->flash_read);
         RP_TRY(rp_measured_take(c, board, &message->part[0], &again));
     }
     state->profiled = !again;
@@ -324,6 +330,7 @@ static void take_facts(rp_board_state *board, const rp_Finished *report, uint32_
     *facts = *before;
     facts->busy_ns += (int64_t)bounded((uint64_t)report->busy_ns, COUNT_MAX);
     facts->microbatches += bounded(report->microbatches, COUNT_MAX);
+    facts->flash_bytes += bounded(report->flash_bytes, BYTES_MAX);
     facts->in_flight_max = larger_of(before->in_flight_max, report->in_flight_max);
     facts->staleness_max = larger_of(before->staleness_max, report->staleness_max);
     const uint64_t device_bytes = bounded(report->device_bytes_max, BYTES_MAX);

@@ -178,6 +178,7 @@ rp_err rp_measured_open(rp_controller *c) {
         c->profile.board[k].name = c->profile.board[k].like = state->name;
         c->profile.board[k].device = state->device;
         c->profile.board[k].memory_bytes = state->memory_bytes;
+        c->profile.board[k].device_memory = state->device_memory;
         RP_TRY(look_up(c, k));
     }
 fail:
@@ -290,6 +291,7 @@ static rp_err take_probe(rp_controller *c, uint32_t board, const double *values,
         own->name = own->like = named.name;
         own->device = named.device;
         own->memory_bytes = named.memory_bytes;
+        own->device_memory = named.device_memory;
         return RP_OK;
     }
     (void)snprintf(text, sizeof text,

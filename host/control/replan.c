@@ -78,7 +78,8 @@ static rp_err predict_choice(rp_controller *c, rp_arena *arena, const plan_choic
     if (choice->size) {
         run.sizes.at = (const uint32_t(*)[2])choice->size;
     }
-    const rp_planfile chosen = {.run = &run, .cut = &choice->cut, .board = names};
+    const rp_planfile chosen = {
+        .run = &run, .cut = &choice->cut, .board = names, .profile = &c->profile};
     RP_TRY(rp_planfile_make(arena, &chosen, &plan));
     RP_TRY(rp_predict(arena, &run, &c->profile, plan, c->link_delay_s, &found));
     *step_s = found.step_s;

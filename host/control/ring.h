@@ -6,6 +6,7 @@
 #include "checkpoint/position.h"
 #include "link/watch.h"
 #include "plan/plan.h"
+#include "planning/profile.h"
 
 /* Messages that may wait for a board when its link is full. At most this many are due between two
  * of its answers: one HELLO or CONNECT, one START, EVALUATE, SAVE or RECORD, one STOP, the decision
@@ -27,7 +28,7 @@ typedef struct {
     int64_t busy_ns;
     uint64_t microbatches;
     uint32_t in_flight_max, staleness_max;
-    uint64_t device_bytes_max;
+    uint64_t device_bytes_max, flash_bytes;
     uint32_t link_count;
     rp_board_link link[RP_PLAN_NEIGHBOURS_MAX];
     rp_board_link feed[2], control[2]; /* to the host, and back */
@@ -87,6 +88,7 @@ typedef struct {
     int64_t clock_offset_ns; /* host time = board time + offset */
     rp_gemm_choice gemm;
     uint64_t memory_bytes; /* of its device, as it says */
+    rp_device_memory device_memory;
     uint64_t device_bytes, weight_bytes, slots, resident_bytes;
     uint64_t copy_bytes;   /* of its copy, without what is in flight */
     uint64_t parcel_bytes; /* of what its links may hold */

@@ -145,6 +145,7 @@ static rp_err stage_facts(const rp_controller *c, rp_arena *arena, rp_summary_st
             .busy_s = (double)board->facts.busy_ns * 1e-9,
             .weight_bytes = board->weight_bytes,
             .device_bytes_max = board->facts.device_bytes_max,
+            .flash_bytes = board->facts.flash_bytes,
             .weight_versions_max = board->weight_copies_max,
             .probe_copies = board->probe_copies,
             .in_flight_max = board->facts.in_flight_max,

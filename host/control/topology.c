@@ -19,16 +19,38 @@ void rp_controller_note_boards(rp_controller *c) {
     c->plan->agent_program_bytes = c->spawned ? c->env.spawner.program_bytes : 0;
 }
 
+/* What was measured, or at least what the boards have said of themselves. */
+static rp_err know_boards(rp_controller *c, rp_profile *bare, const rp_profile **out) {
+    rp_err err;
+    if (c->has_profile) {
+        rp_measured_place(c);
+        *out = &c->profile;
+        return RP_OK;
+    }
+    RP_TRY(rp_profile_open(&c->plan_arena, &c->run, c->ring.count, bare));
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        bare->board[k].name = c->ring.board[k].name;
+        bare->board[k].device_memory = c->ring.board[k].device_memory;
+    }
+    *out = bare;
+fail:
+    return err;
+}
+
 static rp_err make_plan(rp_controller *c) {
+    const rp_profile *known;
+    rp_profile bare;
     const char **names;
     rp_err err;
     RP_TRY(RP_ARENA_NEW(&c->plan_arena, c->ring.count, &names));
     for (uint32_t k = 0; k < c->ring.count; k++) {
         names[k] = c->ring.board[k].name;
     }
+    RP_TRY(know_boards(c, &bare, &known));
     const rp_planfile chosen = {.run = &c->run,
                                 .cut = &c->cut,
                                 .board = names,
+                                .profile = known,
                                 .advance = c->advance_chosen ? &c->advance : NULL};
     RP_TRY(rp_planfile_make(&c->plan_arena, &chosen, &c->plan));
     RP_TRY(rp_drift_open(c));

@@ -14,13 +14,13 @@
 enum { BLOCK = 4 << 20, SYNC = 4 /* blocks between two waits for the disk */ };
 
 typedef struct {
-    const rp_flash_job *job;
+    const rp_card_job *job;
     int image, device;
     uint8_t *block[2];
     uint64_t bytes;
 } work;
 
-static rp_err open_both(rp_arena *arena, const rp_flash_job *job, int flags, work *w) {
+static rp_err open_both(rp_arena *arena, const rp_card_job *job, int flags, work *w) {
     void *memory;
     struct stat st;
     rp_err err;
@@ -139,7 +139,7 @@ fail:
     return err;
 }
 
-rp_err rp_flash_write(const rp_flash_job *job) {
+rp_err rp_card_write(const rp_card_job *job) {
     rp_arena arena;
     work w;
     rp_err err;
@@ -152,7 +152,7 @@ fail:
     return err;
 }
 
-rp_err rp_flash_verify(const rp_flash_job *job) {
+rp_err rp_card_verify(const rp_card_job *job) {
     rp_arena arena;
     work w;
     rp_err err;

@@ -1,7 +1,9 @@
 #include "planning/fit_memory.h"
 
+#include <math.h>
 #include <string.h>
 
+#include "planning/offload.h"
 #include "stage/layout.h"
 
 enum { ALIGN_BYTES = 128, GROUPS_MAX = 8 };
@@ -11,9 +13,22 @@ typedef struct {
     rp_arena scratch;
     const rp_runfile *run;
     const rp_cut *cut;
+    const rp_profile *profile; /* or NULL */
     rp_plan *plan;
-    rp_job job; /* of stage 0, with all else that boards get */
+    rp_job job;          /* of stage 0, with all else that boards get */
+    rp_offload *offload; /* by stage, as the run file says */
 } fitting;
+
+/* One way to have less of a stage on its device. */
+typedef struct {
+    bool again;
+    uint32_t groups; /* of `again` */
+    rp_offload offload;
+    uint64_t bytes;       /* on the device */
+    uint64_t slot_bytes;  /* of a microbatch */
+    uint64_t stash_bytes; /* the same where it leaves, else 0 */
+    double cost_s;        /* of a microbatch; INFINITY: nobody knows */
+} way;
 
 static rp_err read_job(fitting *f) {
     rp_node *root;
@@ -27,9 +42,8 @@ fail:
     return err;
 }
 
-/* `again`: in groups that begin where `begins` says. */
-static rp_err stage_bytes(const fitting *f, const rp_plan_hold *hold, bool again,
-                          const bool *begins, uint64_t *out) {
+/* `begins`: where the groups of `way` begin. Sets its bytes. */
+static rp_err count_way(const fitting *f, const rp_plan_hold *hold, const bool *begins, way *out) {
     rp_layout *layout;
     rp_arena arena;
     rp_err err;
@@ -38,12 +52,14 @@ static rp_err stage_bytes(const fitting *f, const rp_plan_hold *hold, bool again
     memcpy(job.share, hold->share, sizeof job.share);
     rp_plan_codecs_of(f->plan, hold->stage, job.codec);
     job.role = hold->role;
-    job.recompute = again;
+    job.recompute = out->again;
     job.group_begins = begins;
-    job.offload = strcmp(f->plan->stage[hold->stage].offload, "host") == 0;
+    job.offload = out->offload;
     rp_arena_init(&arena, "layout", 0);
     RP_TRY(rp_layout_make(&arena, &job, RP_GEMM_PANEL, ALIGN_BYTES, &layout));
-    *out = layout->total_bytes;
+    out->bytes = layout->total_bytes;
+    out->slot_bytes = layout->slot_bytes;
+    out->stash_bytes = layout->stashes < layout->slots ? layout->slot_bytes : 0;
 fail:
     rp_arena_finish(&arena);
     return err;
@@ -84,34 +100,199 @@ fail:
     return err;
 }
 
-/* The groups with which the stage needs least; false: none needs less than `*bytes`. */
-static rp_err shrink(fitting *f, const rp_plan_hold *hold, uint64_t *bytes, bool *done) {
-    const uint64_t before = *bytes;
+/* Of a stage that another of its boards has made to fit. */
+static void note_groups(const fitting *f, const rp_plan_stage *stage, bool *begins) {
+    memset(begins, 0, f->job.model->layer_count * sizeof *begins);
+    for (uint32_t g = 0; g < stage->group_count; g++) {
+        begins[rp_model_find(f->job.model, stage->group[g])] = true;
+    }
+}
+
+/* ---- ways ------------------------------------------------------------------------------------ */
+
+/* Where stashes of the stage may go; NONE: nowhere, or nobody knows what board it is. */
+static rp_offload offload_of(const fitting *f, uint32_t node, uint32_t stage) {
+    if (f->offload[stage] != RP_OFFLOAD_AUTO || f->plan->method.kind->splits || !f->profile) {
+        return RP_OFFLOAD_NONE;
+    }
+    switch (rp_profile_board_at(f->profile, node)->device_memory) {
+    case RP_DEVICE_MEMORY_OWN:
+        return RP_OFFLOAD_HOST;
+    case RP_DEVICE_MEMORY_SHARED:
+        return RP_OFFLOAD_FLASH;
+    default:
+        return RP_OFFLOAD_NONE;
+    }
+}
+
+static double pass_s(const fitting *f, uint32_t node, uint32_t stage, rp_measured_pass pass) {
+    return rp_profile_pass_s(f->profile, node, f->cut->first[stage], f->cut->first[stage + 1], pass,
+                             f->run->micro);
+}
+
+static double rate_of(double bytes, double seconds) {
+    return seconds > 0 ? bytes / seconds : 0;
+}
+
+static rp_offload_cost offload_cost(const fitting *f, uint32_t node, uint32_t stage,
+                                    const way *of) {
+    const rp_profile_board *board = rp_profile_board_at(f->profile, node);
+    const double bytes = (double)of->stash_bytes;
+    const double copy_s[2] = {rp_profile_copy_s(f->profile, node, true, bytes),
+                              rp_profile_copy_s(f->profile, node, false, bytes)};
+    const bool flash = of->offload == RP_OFFLOAD_FLASH;
+    return (rp_offload_cost){.stash_bytes = bytes,
+                             .write_rate = flash ? board->flash_rate[0] : rate_of(bytes, copy_s[0]),
+                             .read_rate = flash ? board->flash_rate[1] : rate_of(bytes, copy_s[1]),
+                             .both_ways = !flash,
+                             .copy_s = flash ? copy_s[0] + copy_s[1]
+                                             : 0, /* by the processor that computes */
+                             .forward_s = pass_s(f, node, stage, RP_MEASURED_FORWARD),
+                             .backward_s = pass_s(f, node, stage, RP_MEASURED_BACKWARD)};
+}
+
+static void price(const fitting *f, uint32_t node, uint32_t stage, way *of) {
+    const bool known = f->profile && rp_profile_board_at(f->profile, node)->known;
+    of->cost_s = known ? 0 : (double)INFINITY;
+    if (known && of->again) {
+        of->cost_s += pass_s(f, node, stage, RP_MEASURED_FORWARD);
+    }
+    if (known && of->stash_bytes > 0) {
+        const rp_offload_cost cost = offload_cost(f, node, stage, of);
+        of->cost_s += rp_offload_cost_s(&cost);
+    }
+}
+
+/* The groups with which it needs least. */
+static rp_err count_again(fitting *f, const rp_plan_hold *hold, bool *begins, way *out) {
+    way best = *out;
+    rp_err err = RP_OK;
+    best.bytes = UINT64_MAX;
+    for (uint32_t groups = 1; groups <= GROUPS_MAX; groups++) {
+        out->groups = groups;
+        share_out(f, hold->stage, groups, begins);
+        RP_TRY(count_way(f, hold, begins, out));
+        best = out->bytes < best.bytes ? *out : best;
+    }
+    *out = best;
+fail:
+    return err;
+}
+
+enum { AGAIN, OFFLOAD, BOTH, WAYS };
+
+/* Those that there are, with their bytes and costs; bytes of the others are UINT64_MAX. */
+static rp_err find_ways(fitting *f, const rp_plan_hold *hold, const way *plain, way out[WAYS]) {
+    const rp_plan_stage *stage = &f->plan->stage[hold->stage];
+    const bool parts = f->plan->method.kind->sizes && !stage->as_forward;
+    const bool may_again =
+        f->run->recompute_auto && !rp_method_refuses_again(&f->plan->method, parts);
+    const rp_offload offload = offload_of(f, hold->node, hold->stage);
     bool *begins;
-    uint32_t best = 0;
-    char *why;
     rp_err err;
     RP_TRY(RP_ARENA_NEW(&f->scratch, f->job.model->layer_count, &begins));
-    for (uint32_t groups = 1; groups <= GROUPS_MAX; groups++) {
-        uint64_t own = 0;
-        share_out(f, hold->stage, groups, begins);
-        RP_TRY(stage_bytes(f, hold, true, begins, &own));
-        if (own < *bytes) {
-            *bytes = own;
-            best = groups;
+    for (uint32_t w = 0; w < WAYS; w++) {
+        const bool again = w != OFFLOAD;
+        out[w] = *plain;
+        out[w].again = again || plain->again;
+        out[w].offload = w == AGAIN ? plain->offload : offload;
+        if ((again && !may_again) || (w != AGAIN && offload == RP_OFFLOAD_NONE)) {
+            out[w].bytes = UINT64_MAX;
+            continue;
         }
-    }
-    *done = best > 0;
-    if (best > 0) {
-        share_out(f, hold->stage, best, begins);
-        RP_TRY(take_groups(f, hold->stage, begins));
-        RP_TRY(rp_arena_printf(f->arena, &why, "%.1f MiB in the place of %.1f",
-                               (double)*bytes / (1 << 20), (double)before / (1 << 20)));
-        f->plan->stage[hold->stage].memory_why = why;
+        if (again) {
+            RP_TRY(count_again(f, hold, begins, &out[w]));
+        } else {
+            note_groups(f, stage, begins);
+            RP_TRY(count_way(f, hold, begins, &out[w]));
+        }
+        price(f, hold->node, hold->stage, &out[w]);
     }
 fail:
     return err;
 }
+
+/* The cheapest with which at most `room` is needed, of equals the first; else the smallest. */
+static uint32_t choose_way(const way option[WAYS], uint64_t room) {
+    uint32_t best = 0;
+    for (uint32_t w = 1; w < WAYS; w++) {
+        const way *a = &option[w];
+        const way *b = &option[best];
+        const bool fits = a->bytes <= room;
+        const bool is_better = fits != (b->bytes <= room) ? fits
+                               : fits                     ? a->cost_s < b->cost_s
+                                                          : a->bytes < b->bytes;
+        best = is_better ? w : best;
+    }
+    return best;
+}
+
+static const char *cost_text(const way *of, uint64_t room, char *out, size_t bytes) {
+    if (of->bytes == UINT64_MAX) {
+        (void)snprintf(out, bytes, "may not be");
+    } else if (of->bytes > room) {
+        (void)snprintf(out, bytes, "would not be enough");
+    } else if (isfinite(of->cost_s)) {
+        (void)snprintf(out, bytes, "would cost %.3g ms", 1e3 * of->cost_s);
+    } else {
+        (void)snprintf(out, bytes, "has no times");
+    }
+    return out;
+}
+
+/* "12.1 MiB in the place of 40.2, for 3.1 ms a microbatch; offload to flash would cost 20 ms" */
+static rp_err say_why(fitting *f, const rp_plan_hold *hold, uint64_t before, const way option[WAYS],
+                      uint32_t chosen, uint64_t room) {
+    const way *own = &option[chosen];
+    const uint32_t other = chosen == AGAIN ? OFFLOAD : AGAIN;
+    const bool has_offload = option[OFFLOAD].bytes < UINT64_MAX;
+    const bool shares = option[OFFLOAD].offload == RP_OFFLOAD_FLASH;
+    char cost[80] = "";
+    char than[200] = "";
+    char text[80];
+    char *why;
+    if (isfinite(own->cost_s)) {
+        (void)snprintf(cost, sizeof cost, ", for %.3g ms a microbatch", 1e3 * own->cost_s);
+    }
+    if (has_offload) {
+        (void)snprintf(than, sizeof than, "; %s%s %s%s",
+                       other == AGAIN ? "computing forwards again" : "offload to ",
+                       other == AGAIN ? "" : rp_offload_name(option[OFFLOAD].offload),
+                       cost_text(&option[other], room, text, sizeof text),
+                       shares ? "; the host's memory is the device's, so nothing is saved there"
+                              : "");
+    }
+    const rp_err err =
+        rp_arena_printf(f->arena, &why, "%.1f MiB in the place of %.1f%s%s",
+                        (double)own->bytes / (1 << 20), (double)before / (1 << 20), cost, than);
+    f->plan->stage[hold->stage].memory_why = err == RP_OK ? why : NULL;
+    return err;
+}
+
+/* Less of the stage on its device, if there is a way; `room`: it had better fit into that. */
+static rp_err shrink(fitting *f, const rp_plan_hold *hold, way *own, uint64_t room) {
+    const way plain = *own;
+    way option[WAYS];
+    bool *begins;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(&f->scratch, f->job.model->layer_count, &begins));
+    RP_TRY(find_ways(f, hold, &plain, option));
+    const uint32_t chosen = choose_way(option, room);
+    if (option[chosen].bytes >= plain.bytes) {
+        return RP_OK;
+    }
+    *own = option[chosen];
+    if (own->again && !plain.again) {
+        share_out(f, hold->stage, own->groups, begins);
+        RP_TRY(take_groups(f, hold->stage, begins));
+    }
+    f->plan->stage[hold->stage].offload = rp_offload_name(own->offload);
+    RP_TRY(say_why(f, hold, plain.bytes, option, chosen, room));
+fail:
+    return err;
+}
+
+/* ---- boards ---------------------------------------------------------------------------------- */
 
 static rp_err refuse(const fitting *f, uint32_t node, uint64_t plain, uint64_t least,
                      const char *why_not) {
@@ -132,47 +313,55 @@ static rp_err refuse(const fitting *f, uint32_t node, uint64_t plain, uint64_t l
                    (double)f->plan->node[node].memory_bytes * mb);
 }
 
-/* Of a stage that another of its boards has made to fit. */
-static void note_groups(const fitting *f, const rp_plan_stage *stage, bool *begins) {
-    memset(begins, 0, f->job.model->layer_count * sizeof *begins);
-    for (uint32_t g = 0; g < stage->group_count; g++) {
-        begins[rp_model_find(f->job.model, stage->group[g])] = true;
+/* As the plan has the stage so far. */
+static rp_err count_hold(fitting *f, const rp_plan_hold *hold, way *out) {
+    const rp_plan_stage *stage = &f->plan->stage[hold->stage];
+    bool *begins;
+    rp_err err;
+    *out = (way){.again = stage->recompute, .offload = rp_offload_find(stage->offload)};
+    RP_TRY(RP_ARENA_NEW(&f->scratch, f->job.model->layer_count, &begins));
+    note_groups(f, stage, begins);
+    RP_TRY(count_way(f, hold, begins, out));
+fail:
+    return err;
+}
+
+/* The stage with most bytes that nothing was tried for; `count`: there is none. */
+static uint32_t largest(const way *own, const bool *tried, uint32_t count) {
+    uint32_t most = count;
+    for (uint32_t h = 0; h < count; h++) {
+        most = !tried[h] && (most == count || own[h].bytes > own[most].bytes) ? h : most;
     }
+    return most;
 }
 
 static rp_err fit_node(fitting *f, uint32_t node) {
     const rp_plan_node *at = &f->plan->node[node];
     const rp_plan_hold *hold = &f->plan->hold[at->hold_first];
-    uint64_t *bytes;
+    way *own;
     bool *tried;
-    bool *begins;
     uint64_t sum = 0;
     rp_err err;
-    RP_TRY(RP_ARENA_NEW(&f->scratch, at->hold_count, &bytes));
+    RP_TRY(RP_ARENA_NEW(&f->scratch, at->hold_count, &own));
     RP_TRY(RP_ARENA_NEW(&f->scratch, at->hold_count, &tried));
-    RP_TRY(RP_ARENA_NEW(&f->scratch, f->job.model->layer_count, &begins));
     for (uint32_t h = 0; h < at->hold_count; h++) {
-        const rp_plan_stage *stage = &f->plan->stage[hold[h].stage];
-        const bool parts = f->plan->method.kind->sizes && !stage->as_forward;
-        tried[h] = stage->recompute || rp_method_refuses_again(&f->plan->method, parts);
-        note_groups(f, stage, begins);
-        RP_TRY(stage_bytes(f, &hold[h], stage->recompute, begins, &bytes[h]));
-        sum += bytes[h];
+        RP_TRY(count_hold(f, &hold[h], &own[h]));
+        sum += own[h].bytes;
     }
     const uint64_t plain = sum;
     while (sum > at->memory_bytes) {
-        uint32_t most = at->hold_count;
-        bool done;
-        for (uint32_t h = 0; h < at->hold_count; h++) {
-            most = !tried[h] && (most == at->hold_count || bytes[h] > bytes[most]) ? h : most;
-        }
+        const uint32_t most = largest(own, tried, at->hold_count);
         if (most == at->hold_count) {
-            return refuse(f, node, plain, sum, rp_method_refuses_again(&f->plan->method, false));
+            return !f->run->recompute_auto && plain == sum
+                       ? RP_OK /* nothing was to be chosen: the board says what it needs */
+                       : refuse(f, node, plain, sum,
+                                rp_method_refuses_again(&f->plan->method, false));
         }
+        const uint64_t others = sum - own[most].bytes;
+        const uint64_t room = at->memory_bytes > others ? at->memory_bytes - others : 0;
         tried[most] = true;
-        sum -= bytes[most];
-        RP_TRY(shrink(f, &hold[most], &bytes[most], &done));
-        sum += bytes[most];
+        RP_TRY(shrink(f, &hold[most], &own[most], room));
+        sum = others + own[most].bytes;
     }
 fail:
     return err;
@@ -194,36 +383,67 @@ fail:
     return err;
 }
 
-static rp_err take_offload(fitting *f) {
-    bool *stage;
+/* *leaves: some stage's stashes do. */
+static rp_err take_offload(fitting *f, bool *leaves) {
     rp_err err;
-    RP_TRY(RP_ARENA_NEW(&f->scratch, f->plan->stage_count, &stage));
-    RP_TRY(rp_offload_read(f->run->root, f->plan->stage_count, stage));
+    RP_TRY(RP_ARENA_NEW(&f->scratch, f->plan->stage_count, &f->offload));
+    RP_TRY(rp_offload_read(f->run->root, f->plan->stage_count, f->offload));
     for (uint32_t k = 0; k < f->plan->stage_count; k++) {
-        f->plan->stage[k].offload = stage[k] ? "host" : "none";
+        const rp_offload said = f->offload[k];
+        f->plan->stage[k].offload =
+            rp_offload_name(said == RP_OFFLOAD_AUTO ? RP_OFFLOAD_NONE : said);
+        *leaves |= said == RP_OFFLOAD_HOST || said == RP_OFFLOAD_FLASH;
     }
 fail:
     return err;
 }
 
-rp_err rp_fit_memory(rp_arena *arena, const rp_runfile *run, const rp_cut *cut, rp_plan *plan) {
-    fitting f = {.arena = arena, .run = run, .cut = cut, .plan = plan};
-    bool has_job = false;
+/* What a step writes, of the hold that writes most. */
+static rp_err note_bytes(fitting *f, uint32_t h) {
+    const rp_plan_hold *hold = &f->plan->hold[h];
+    rp_plan_stage *stage = &f->plan->stage[hold->stage];
+    way own;
+    rp_err err = RP_OK;
+    if (strcmp(stage->offload, rp_offload_name(RP_OFFLOAD_NONE)) == 0) {
+        return RP_OK;
+    }
+    RP_TRY(count_hold(f, hold, &own));
+    rp_job job = f->job;
+    job.stage = hold->stage;
+    memcpy(job.share, hold->share, sizeof job.share);
+    const uint64_t samples = rp_job_own_samples(&job, job.batch).count;
+    const uint64_t micro = rp_job_holds_steps(&job) ? job.batch : rp_job_forward_samples(&job);
+    const uint64_t bytes = (samples + micro - 1) / micro * own.stash_bytes;
+    stage->offload_bytes = bytes > stage->offload_bytes ? bytes : stage->offload_bytes;
+fail:
+    return err;
+}
+
+rp_err rp_fit_memory(rp_arena *arena, const rp_runfile *run, const rp_cut *cut,
+                     const rp_profile *profile, rp_plan *plan) {
+    fitting f = {.arena = arena, .run = run, .cut = cut, .profile = profile, .plan = plan};
+    bool leaves = false;
+    bool limited = false;
     rp_err err = RP_OK;
     rp_arena_init(&f.scratch, "memory", 0);
-    RP_TRY(take_offload(&f));
+    RP_TRY(take_offload(&f, &leaves));
     if (!run->recompute_auto) {
         RP_TRY(take_said(&f));
     }
+    for (uint32_t k = 0; k < plan->node_count; k++) {
+        limited |= plan->node[k].memory_bytes > 0;
+    }
     /* With `advance: auto` memory decides how many are in flight: boards say what they have room
      * for. */
-    const bool chooses = run->recompute_auto && !run->method.advance_auto;
-    for (uint32_t k = 0; chooses && k < plan->node_count; k++) {
-        if (plan->node[k].memory_bytes > 0) {
-            RP_TRY(has_job ? RP_OK : read_job(&f));
-            has_job = true;
-            RP_TRY(fit_node(&f, k));
-        }
+    limited = limited && !run->method.advance_auto;
+    if (limited || leaves) {
+        RP_TRY(read_job(&f));
+    }
+    for (uint32_t k = 0; limited && k < plan->node_count; k++) {
+        RP_TRY(plan->node[k].memory_bytes > 0 ? fit_node(&f, k) : RP_OK);
+    }
+    for (uint32_t h = 0; (limited || leaves) && h < plan->hold_count; h++) {
+        RP_TRY(note_bytes(&f, h));
     }
 fail:
     rp_arena_finish(&f.scratch);

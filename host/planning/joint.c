@@ -221,7 +221,8 @@ static rp_err predict(const joint *j, const rp_joint_plan *plan, uint32_t micro,
                                 .cut = &cut,
                                 .board = names,
                                 .group = shared ? plan->group : NULL,
-                                .share = plan->share};
+                                .share = plan->share,
+                                .profile = &profile};
     RP_TRY(rp_planfile_make(&arena, &chosen, &made));
     RP_TRY(rp_predict(&arena, &run, &profile, made, j->ask->delay_s, found));
 fail:

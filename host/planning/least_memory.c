@@ -1,5 +1,7 @@
 #include "planning/least_memory.h"
 
+enum { ON_DEVICE = 3 };
+
 static size_t trained_in(const rp_runfile *run, uint32_t layer) {
     return rp_model_param_count(run->model, RP_PARAM_TRAINED, layer, layer + 1);
 }
@@ -23,6 +25,21 @@ static void add_kept(const rp_runfile *run, uint32_t layer, bool *seen, double *
     }
 }
 
+/* Some stage's stashes may lie elsewhere, but for as many as an offloaded stage has on its device.
+ */
+static rp_err may_offload(rp_arena *arena, const rp_runfile *run, bool *out) {
+    rp_offload *said;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, run->stages, &said));
+    RP_TRY(rp_offload_read(run->root, run->stages, said));
+    *out = false;
+    for (uint32_t k = 0; k < run->stages; k++) {
+        *out |= said[k] != RP_OFFLOAD_NONE && !run->method.kind->splits;
+    }
+fail:
+    return err;
+}
+
 /* In a row whose first stage has so many behind it, once its pipes are full. */
 static uint32_t in_flight(const rp_runfile *run, uint32_t behind) {
     rp_sched_shape shape = rp_runfile_sched_shape(run, 0);
@@ -37,6 +54,7 @@ static uint32_t in_flight(const rp_runfile *run, uint32_t behind) {
 rp_err rp_least_memory_open(rp_arena *arena, const rp_runfile *run, uint32_t stages,
                             rp_least_memory *out) {
     const uint32_t layers = run->model->layer_count;
+    bool leaves = false;
     bool *seen;
     rp_err err;
     RP_TRY(RP_ARENA_NEW(arena, (size_t)layers + 1, &out->weights));
@@ -50,8 +68,10 @@ rp_err rp_least_memory_open(rp_arena *arena, const rp_runfile *run, uint32_t sta
         add_kept(run, i, seen, &out->kept[i]);
         out->kept[i + 1] = again ? 0 : out->kept[i + 1]; /* they may be computed again */
     }
+    RP_TRY(may_offload(arena, run, &leaves));
     for (uint32_t behind = 0; behind < stages; behind++) {
-        out->in_flight[behind] = in_flight(run, behind);
+        const uint32_t own = in_flight(run, behind);
+        out->in_flight[behind] = leaves && own > ON_DEVICE ? ON_DEVICE : own;
     }
 fail:
     return err;

@@ -6,6 +6,7 @@
 
 #include "plan/plan.h"
 #include "planning/advance.h"
+#include "planning/profile.h"
 #include "run/runfile.h"
 
 /* What a run chooses. Borrowed until rp_planfile_make() returns. */
@@ -16,6 +17,8 @@ typedef struct {
     const rp_advance_choice *advance; /* NULL: not chosen */
     const uint32_t *group;            /* boards that share stages, as rp_plan_options; NULL: none */
     const double *share;
+    const rp_profile *profile;        /* of the boards in the ring's order, as far as they are
+                                         known; NULL: nothing is */
 } rp_planfile;
 
 /* The plan that the run file and the cut ask for. errors USAGE, MEMORY */

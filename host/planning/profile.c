@@ -192,6 +192,15 @@ fail:
     return err;
 }
 
+void rp_profile_take_flash(rp_profile *profile, uint32_t board, double write_rate,
+                           double read_rate) {
+    double *own = profile->board[board].flash_rate;
+    const bool known =
+        isfinite(write_rate) && isfinite(read_rate) && write_rate > 0 && read_rate > 0;
+    own[0] = known ? write_rate : 0;
+    own[1] = known ? read_rate : 0;
+}
+
 void rp_profile_take_like(rp_profile *profile, uint32_t board, uint32_t other) {
     rp_profile_board *own = &profile->board[board];
     const rp_profile_board *measured = &profile->board[other];
@@ -200,6 +209,7 @@ void rp_profile_take_like(rp_profile *profile, uint32_t board, uint32_t other) {
     memcpy(own->besides_s, measured->besides_s, sizeof own->besides_s);
     own->has_besides = measured->has_besides;
     own->handling_spread = measured->handling_spread;
+    memcpy(own->flash_rate, measured->flash_rate, sizeof own->flash_rate);
     own->like = measured->like;
     own->known = measured->known;
 }

@@ -10,6 +10,13 @@
 
 enum { RP_PROFILE_DIGEST = 17 };
 
+/* As a board says of its device; in HELLO by these numbers. */
+typedef enum {
+    RP_DEVICE_MEMORY_UNKNOWN,
+    RP_DEVICE_MEMORY_OWN,
+    RP_DEVICE_MEMORY_SHARED /* it is the host's */
+} rp_device_memory;
+
 /* Of one layer on one board; of a backward whole, and of its halves where it is split. */
 typedef struct {
     rp_curve pass[RP_MEASURED_PASSES];
@@ -22,6 +29,8 @@ typedef struct {
     const char *like;   /* the board that was measured: itself, or one that is alike */
     bool known;         /* there are numbers */
     uint64_t memory_bytes;
+    rp_device_memory device_memory;
+    double flash_rate[2]; /* bytes a second that its flash is written and read; 0: not known */
     rp_profile_layer *layer;      /* [layer_count]; shared by boards that are alike */
     double copy_s[2][2];          /* to and from the device, of RP_MEASURED_COPY_BYTES */
     bool has_besides;             /* what ops cost besides their layers was measured, too: */
@@ -65,6 +74,9 @@ rp_err rp_profile_open(rp_arena *arena, const rp_runfile *run, uint32_t boards,
  * errors  PEER: another count, a time that is negative or not finite, a layer without any */
 rp_err rp_profile_take(rp_arena *arena, rp_profile *profile, uint32_t board, const double *values,
                        size_t count) RP_MUST_CHECK;
+/* What a board has measured of its flash; anything but two positive rates is none. */
+void rp_profile_take_flash(rp_profile *profile, uint32_t board, double write_rate,
+                           double read_rate);
 /* A board that need not be measured: it is like another one. */
 void rp_profile_take_like(rp_profile *profile, uint32_t board, uint32_t other);
 
@@ -130,7 +142,8 @@ rp_err rp_profile_digest(const rp_runfile *run, char out[RP_PROFILE_DIGEST]) RP_
 /* ---- text: profile_text.c -------------------------------------------------------------------- */
 
 /* profile.json: {"version", "model", "model_digest", "microbatch", "board", "layers": [{name, kind,
- * forward_s, backward_s}] of the first board, "boards": [{name, device, like, memory_bytes, copies,
+ * forward_s, backward_s}] of the first board, "boards": [{name, device, like, memory_bytes,
+ * device_memory, copies, flash_bytes_per_s,
  * "besides": {handling_s, handling_spread, prediction_s, average_s: [of 16 Ki, of 256 Ki], codecs:
  * [{codec, encode_s, decode_s}]}, layers: [{name, update_s, forward: [{samples, seconds, spread}],
  * backward, backward_input, backward_weight}]}], "wires": [{from, to, latency_s, bytes_per_s,

@@ -62,11 +62,13 @@ static json_t *board_json(const rp_runfile *run, const rp_profile *profile,
         }
         (void)json_array_append_new(layers, layer);
     }
-    return json_pack("{s:s, s:s?, s:s?, s:I, s:[f,f], s:[f,f], s:o?, s:o}", "name", board->name,
-                     "device", board->device, "like", board->like, "memory_bytes",
-                     (json_int_t)board->memory_bytes, "to_device_s", board->copy_s[0][0],
-                     board->copy_s[0][1], "from_device_s", board->copy_s[1][0], board->copy_s[1][1],
-                     "besides", board->has_besides ? besides_json(board) : NULL, "layers", layers);
+    return json_pack("{s:s, s:s?, s:s?, s:I, s:i, s:[f,f], s:[f,f], s:[f,f], s:o?, s:o}", "name",
+                     board->name, "device", board->device, "like", board->like, "memory_bytes",
+                     (json_int_t)board->memory_bytes, "device_memory", (int)board->device_memory,
+                     "to_device_s", board->copy_s[0][0], board->copy_s[0][1], "from_device_s",
+                     board->copy_s[1][0], board->copy_s[1][1], "flash_bytes_per_s",
+                     board->flash_rate[0], board->flash_rate[1], "besides",
+                     board->has_besides ? besides_json(board) : NULL, "layers", layers);
 }
 
 static const char *end_name(const rp_profile *profile, uint32_t end) {
@@ -284,9 +286,13 @@ static rp_err read_board(const reading *r, const json_t *from, rp_profile_board 
         RP_TRY(read_layer(r, name, i, json_array_get(layers, i), &out->layer[i]));
     }
     const json_int_t memory = json_integer_value(json_object_get(from, "memory_bytes"));
+    const json_int_t kind = json_integer_value(json_object_get(from, "device_memory"));
     out->memory_bytes = memory > 0 ? (uint64_t)memory : 0;
+    out->device_memory = kind > 0 && kind <= RP_DEVICE_MEMORY_SHARED ? (rp_device_memory)kind
+                                                                     : RP_DEVICE_MEMORY_UNKNOWN;
     read_copies(from, "to_device_s", out->copy_s[0]);
     read_copies(from, "from_device_s", out->copy_s[1]);
+    read_copies(from, "flash_bytes_per_s", out->flash_rate);
     RP_TRY(read_besides(r, json_object_get(from, "besides"), out));
     out->known = true;
 fail:

@@ -167,7 +167,21 @@ static void put_halves(FILE *file, const rp_plan *plan) {
     }
 }
 
-/* Which stages compute forwards again, and why. */
+/* Flash wears by what is written, so that is said. */
+static void put_offload(FILE *file, uint32_t k, const rp_plan_stage *stage) {
+    const char *why = stage->memory_why && !stage->recompute ? stage->memory_why : NULL;
+    const bool flash = strcmp(stage->offload, "flash") == 0;
+    char text[TEXT_BYTES];
+    (void)fprintf(file, "Stage %u offloads its stashes to %s: its device holds three%s%s", k,
+                  flash ? "flash" : "the host's memory", why ? ", " : "", why ? why : "");
+    if (flash && stage->offload_bytes > 0) {
+        (void)fprintf(file, ". A step writes at most %s",
+                      bytes_text(stage->offload_bytes, text, TEXT_BYTES));
+    }
+    (void)fprintf(file, ".\n");
+}
+
+/* Which stages compute forwards again or offload, and why. */
 static void put_memory(FILE *file, const rp_plan *plan) {
     for (uint32_t k = 0; k < plan->stage_count; k++) {
         const rp_plan_stage *stage = &plan->stage[k];
@@ -177,11 +191,8 @@ static void put_memory(FILE *file, const rp_plan *plan) {
                 stage->group_count + 1, stage->group_count ? "groups" : "group",
                 stage->memory_why ? ": " : "", stage->memory_why ? stage->memory_why : "");
         }
-        if (strcmp(stage->offload, "host") == 0) {
-            (void)fprintf(file,
-                          "Stage %u offloads its stashes to the host's memory: its device holds "
-                          "three.\n",
-                          k);
+        if (strcmp(stage->offload, "none") != 0) {
+            put_offload(file, k, stage);
         }
     }
 }

@@ -49,6 +49,7 @@ static json_t *stage_of(const rp_summary_stage *stage, uint32_t index, bool *goo
     put_value(object, "idle_s", json_of_real(stage->idle_s), good);
     put_value(object, "weight_bytes", json_of_whole(stage->weight_bytes), good);
     put_value(object, "device_bytes_max", json_of_whole(stage->device_bytes_max), good);
+    put_value(object, "flash_bytes", json_of_whole(stage->flash_bytes), good);
     put_value(object, "weight_versions_max", json_of_whole(stage->weight_versions_max), good);
     put_value(object, "probe_copies", json_of_whole(stage->probe_copies), good);
     put_value(object, "in_flight_max", json_of_whole(stage->in_flight_max), good);

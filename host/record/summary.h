@@ -16,6 +16,7 @@ typedef struct {
     const char *role; /* "forward" or "backward": a half of its stage; NULL: both */
     double busy_s, idle_s;
     uint64_t weight_bytes, device_bytes_max;
+    uint64_t flash_bytes; /* that its stashes have written to flash */
     uint32_t weight_versions_max, probe_copies, in_flight_max, gap_max;
 } rp_summary_stage;
 

@@ -753,24 +753,14 @@ fail:
     return err;
 }
 
-/* Which stage a layer is in says the cut, which may be chosen later: any one will do here. */
-static rp_err read_recompute(rp_arena *arena, rp_runfile *run) {
-    uint32_t *first;
-    bool *stage;
-    bool *begins;
+static rp_err read_offload(rp_arena *arena, rp_runfile *run) {
+    rp_offload *stage;
     bool any = false;
     rp_err err;
-    RP_TRY(RP_ARENA_NEW(arena, (size_t)run->stages + 1, &first));
     RP_TRY(RP_ARENA_NEW(arena, run->stages, &stage));
-    RP_TRY(RP_ARENA_NEW(arena, run->model->layer_count, &begins));
-    for (uint32_t k = 1; k <= run->stages; k++) {
-        first[k] = k < run->stages ? k : run->model->layer_count;
-    }
-    const rp_cut cut = {.stage_count = run->stages, .first = first};
     RP_TRY(rp_offload_read(run->root, run->stages, stage));
     for (uint32_t k = 0; k < run->stages; k++) {
-        any |= stage[k];
-        stage[k] = false;
+        any |= stage[k] == RP_OFFLOAD_HOST || stage[k] == RP_OFFLOAD_FLASH;
     }
     if (any && run->method.kind->splits) {
         return rp_node_fail(rp_node_find(run->root, "offload"),
@@ -778,7 +768,25 @@ static rp_err read_recompute(rp_arena *arena, rp_runfile *run) {
                             "expected none",
                             run->method.kind->name);
     }
-    any = false;
+fail:
+    return err;
+}
+
+/* Which stage a layer is in says the cut, which may be chosen later: any one will do here. */
+static rp_err read_recompute(rp_arena *arena, rp_runfile *run) {
+    uint32_t *first;
+    bool *stage;
+    bool *begins;
+    bool any = false;
+    rp_err err;
+    RP_TRY(read_offload(arena, run));
+    RP_TRY(RP_ARENA_NEW(arena, (size_t)run->stages + 1, &first));
+    RP_TRY(RP_ARENA_NEW(arena, run->stages, &stage));
+    RP_TRY(RP_ARENA_NEW(arena, run->model->layer_count, &begins));
+    for (uint32_t k = 1; k <= run->stages; k++) {
+        first[k] = k < run->stages ? k : run->model->layer_count;
+    }
+    const rp_cut cut = {.stage_count = run->stages, .first = first};
     RP_TRY(rp_again_read(run->root, run->model, &cut, stage, begins, &run->recompute_auto));
     for (uint32_t k = 0; k < run->stages; k++) {
         any |= stage[k];
@@ -829,7 +837,7 @@ rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set
     (void)rp_node_find(out->root, "recompute");
     RP_TRY(rp_node_default(out->root, "recompute", "auto"));
     (void)rp_node_find(out->root, "offload");
-    RP_TRY(rp_node_default(out->root, "offload", "none"));
+    RP_TRY(rp_node_default(out->root, "offload", "auto"));
     RP_TRY(rp_node_done(out->root));
     RP_TRY(check_lanes(out));
     RP_TRY(read_model_and_data(arena, out->root, out));

@@ -2,7 +2,10 @@
 """What METHODS 13 promises is what the boards of a run hold: copies of the weights in the device's
 own bytes, microbatches in flight, and updates between a forward and its backward."""
 import json
+import os
+import re
 import unittest
+from pathlib import Path
 
 import program
 
@@ -112,7 +115,7 @@ class Memory(program.Case):
         need = [each["device_bytes_max"] for each in json.loads(text)["stage"]]
         half = max(need) / 2e6
         self.ringpipe("train", "run.yaml", "--out", "none", *cut, "--set", f"ring.memory_mb={half}",
-                      "--set", "recompute=none", code=2)
+                      "--set", "recompute=none", "--set", "offload=none", code=2)
         text, _ = self.ringpipe("train", "run.yaml", "--out", "half", "--format", "json",
                                 "--set", f"ring.memory_mb={half}", *cut)
         for stage in json.loads(text)["stage"]:
@@ -126,6 +129,32 @@ class Memory(program.Case):
         self.assertRegex(said, r"Stage \d computes its forwards again for its backwards, "
                                r"in \d groups?: [\d.]+ MiB in the place of [\d.]+")
 
+    def test_half_the_memory_by_flash(self):
+        """The same where forwards may not be computed again: this machine's device shares the
+        host's memory, so stashes go to flash; without a hint, with the same bits."""
+        (self.dir / "net.yaml").write_text(CONVOLUTIONS)
+        self.run_file(RUN.replace("schedule: async", "schedule: pipeoptim")
+                      .replace("cut: [fc2, fc3, fc4]", "cut: [r1, c2, d2, c3, b3, p3]")
+                      .replace("boards: 4", "boards: 7").replace("train: 48", "train: 128")
+                      .replace("batch: 4, microbatch: 4", "batch: 16, microbatch: 16"))
+        text, _ = self.ringpipe("train", "run.yaml", "--out", "free", "--format", "json")
+        need = [each["device_bytes_max"] for each in json.loads(text)["stage"]]
+        limit = 0.72 * max(need) / 1e6
+        text, _ = self.ringpipe("train", "run.yaml", "--out", "flash", "--format", "json",
+                                "--set", f"ring.memory_mb={limit}")
+        result = json.loads(text)["stage"]
+        for stage in result:
+            self.assertLessEqual(stage["device_bytes_max"], limit * 1e6)
+        plan = json.loads((self.dir / "flash" / "plan.json").read_text())
+        flash = [stage["offload"] == "flash" for stage in plan["stages"]]
+        self.assertTrue(any(flash))
+        self.assertFalse(any(stage["recompute"] for stage in plan["stages"]))
+        self.assertEqual([stage["flash_bytes"] > 0 for stage in result], flash)
+        weights = [(self.dir / out / "weights.safetensors").read_bytes()
+                   for out in ("free", "flash")]
+        self.assertEqual(*weights)
+        self.assertEqual(list(Path("/var/tmp").glob("ringpipe-stashes-*")), [])
+
     def test_offload(self):
         """Of eight stashes the device holds three, and the weights are the same bits."""
         (self.dir / "net.yaml").write_text(CONVOLUTIONS)
@@ -134,7 +163,7 @@ class Memory(program.Case):
                       .replace("boards: 4", "boards: 2")
                       .replace("batch: 4, microbatch: 4", "batch: 16, microbatch: 2"))
         used = []
-        for out in ("none", "host"):
+        for out in ("none", "host", "flash"):
             text, _ = self.ringpipe("train", "run.yaml", "--out", out, "--format", "json",
                                     "--set", f"offload={out}")
             used.append([each["device_bytes_max"] for each in json.loads(text)["stage"]])
@@ -143,8 +172,45 @@ class Memory(program.Case):
         tensor = 8 * 28 * 28 * 2 * 4  # stage 0 keeps three of them, and what enters it
         self.assertGreater(used[0][0] - used[1][0], 5 * 3 * tensor)
         self.assertGreater(used[0][1], used[1][1])
+        self.assertEqual(used[1], used[2])
+        weights = {(self.dir / out / "weights.safetensors").read_bytes()
+                   for out in ("none", "host", "flash")}
+        self.assertEqual(len(weights), 1)
+        said, _ = self.ringpipe("plan", "run.yaml", "--set", "offload={0: flash}")
+        self.assertRegex(said, r"Stage 0 offloads its stashes to flash: its device holds three\. "
+                               r"A step writes at most [\d.]+ MiB\.")
+        self.assertNotIn("Stage 1 offloads", said)
+
+    def test_a_disk_that_fails(self):
+        """Not there: refused when the stage is prepared. Broken on the way: a fault of its board
+        with what the system said; the run goes back and on, on another file, with the same bits."""
+        (self.dir / "net.yaml").write_text(CONVOLUTIONS)
+        self.run_file(RUN.replace("schedule: async", "schedule: gpipe")
+                      .replace("cut: [fc2, fc3, fc4]", "cut: [c3]")
+                      .replace("boards: 4", "boards: 2").replace("epochs: 1", "epochs: 40")
+                      .replace("batch: 4, microbatch: 4", "batch: 16, microbatch: 2")
+                      + "offload: {0: flash}\n")
+        _, said = self.ringpipe("train", "run.yaml", "--out", "nowhere", code=2,
+                                env={"RINGPIPE_FLASH": str(self.dir / "not-there")})
+        self.assertIn("not-there: No such file or directory", said)
+        self.assertEqual(said.count("flash: a file in"), 1, said)
+        self.ringpipe("train", "run.yaml", "--out", "whole")
+        run = self.start("train", "run.yaml", "--out", "broken")
+        self.wait_for("steps", lambda: self.flash_files() and self.steps("broken") > 2)
+        paths = self.flash_files()
+        faults = 0
+        while faults == 0 and run.poll() is None:  # a write may make the file long again
+            for path in paths:
+                try:
+                    os.truncate(path, 0)
+                except OSError:
+                    pass  # its agent has given it up
+            log = (self.dir / "broken" / "log.jsonl").read_text()
+            faults = len(re.findall(r"flash: reading stash \d in /var/tmp: 0 of \d+ bytes", log))
+        self.finish(run)
+        self.assertGreater(faults, 0)
         weights = [(self.dir / out / "weights.safetensors").read_bytes()
-                   for out in ("none", "host")]
+                   for out in ("whole", "broken")]
         self.assertEqual(*weights)
 
     def train_apart(self, out, processor_bytes, *more, code=0):
@@ -184,6 +250,21 @@ class Memory(program.Case):
                                "offloaded stashes 0.0, and .* for what comes and goes")
         said = self.train_apart("stashes", little, "offload=host", code=2)
         self.assertRegex(said, r"may have 6.0 .*: its offloaded stashes [1-9][0-9.]+, and .* for")
+    def flash_files(self):
+        """Files without a name that this test's agents have open."""
+        found = []
+        for agent in self.agents():
+            for link in Path(f"/proc/{agent}/fd").glob("*"):
+                try:
+                    if os.readlink(link).startswith("/var/tmp/#"):
+                        found.append(link)
+                except OSError:
+                    pass
+        return found
+
+    def steps(self, out):
+        path = self.dir / out / "log.jsonl"
+        return path.read_text().count('"step"') if path.exists() else 0
 
     def test_as_promised(self):
         (self.dir / "net.yaml").write_text(MODEL)

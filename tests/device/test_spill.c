@@ -3,24 +3,42 @@
 
 #include "open.h"
 
+#include "flash_faults.h"
+
 #include "device/device_own.h"
 #include "device/ready.h"
 #include "device/spill.h"
 
-enum { BYTES = 4096, ENTRIES = 3 };
+/* More than a piece of what goes to flash at once, and no whole block of it. */
+enum { BYTES = (1 << 20) + 300, ENTRIES = 3 };
 
 static rp_darena *memory;
 static rp_buffer *buffer[2];
 static rp_spill *spill;
 static unsigned char host[BYTES];
 
-static int open_all(void **state) {
-    (void)state;
+static int open_in(const char *folder) {
     expect_ok(rp_darena_open(&boot, device, "stashes", 0, 0, &memory));
     expect_ok(rp_darena_take(memory, BYTES, &buffer[0]));
     expect_ok(rp_darena_take(memory, BYTES, &buffer[1]));
-    expect_ok(rp_spill_open(&boot, device, ENTRIES, BYTES, &spill));
+    expect_ok(rp_spill_open(&boot, device, ENTRIES, BYTES, folder, &spill));
     return 0;
+}
+
+static int open_all(void **state) {
+    (void)state;
+    return open_in(NULL);
+}
+
+static int open_flash(void **state) {
+    (void)state;
+    return open_in(getenv("RP_BUILD_DIR") ? getenv("RP_BUILD_DIR") : "/var/tmp");
+}
+
+static char byte_of(uint32_t entry, size_t at) {
+    char byte;
+    expect_ok(rp_spill_move(spill, entry, at, 1, NULL, &byte));
+    return byte;
 }
 
 static int close_all(void **state) {
@@ -68,7 +86,7 @@ static void what_leaves_comes_back(void **state) {
         rp_event_release(&left[i]);
     }
     expect_ok(rp_spill_drain(spill));
-    assert_int_equal(rp_spill_entry(spill, 1)[BYTES - 1], 2);
+    assert_int_equal(byte_of(1, BYTES - 1), 2);
 }
 
 /* A copy that may not begin yet holds back what waits for it, and only that. */
@@ -123,7 +141,8 @@ static void a_rehearsal_does_nothing(void **state) {
     (void)state;
     rp_event event;
     fill(1);
-    rp_spill_entry(spill, 0)[0] = 9;
+    const char nine = 9;
+    expect_ok(rp_spill_move(spill, 0, 0, 1, &nine, NULL));
     rp_device_rehearse(device, true);
     expect_ok(rp_spill_point(spill, &event));
     assert_null(event.event);
@@ -131,7 +150,77 @@ static void a_rehearsal_does_nothing(void **state) {
     assert_null(event.event);
     rp_device_rehearse(device, false);
     expect_ok(rp_spill_drain(spill));
-    assert_int_equal(rp_spill_entry(spill, 0)[0], 9);
+    assert_int_equal(byte_of(0, 0), 9);
+}
+
+/* The run ends with a reason: nothing waits for what did not come, and nothing believes it. */
+static void a_short_read_is_said(void **state) {
+    (void)state;
+    const rp_event none = {NULL};
+    rp_event left;
+    rp_event here;
+    fill(3);
+    expect_ok(rp_spill_leave(spill, buffer[0], 1, &none, &left));
+    const rp_event *const after[] = {&left};
+    expect_ok(rp_spill_drain(spill));
+    expect_ok(rp_spill_check(spill));
+    assert_int_equal(rp_spill_written_bytes(spill), (1 << 20) + 4096);
+    assert_int_equal(ftruncate(find_nameless(), BYTES), 0);
+    expect_ok(rp_spill_arrive(spill, buffer[1], 1, after, 1, &here));
+    expect_ok(rp_spill_await(spill, &here));
+    expect_ok(rp_device_drain(device));
+    expect_err(rp_spill_check(spill), RP_ERR_DEVICE);
+    assert_non_null(strstr(rp_err_message(), "flash: reading stash 1 in "));
+    assert_non_null(strstr(rp_err_message(), "0 of 1048576 bytes"));
+    rp_event_release(&here);
+    rp_event_release(&left);
+    expect_ok(rp_spill_leave(spill, buffer[0], 2, &none, &left)); /* passes, and is not done */
+    expect_err(rp_spill_drain(spill), RP_ERR_DEVICE);
+    assert_true(has_passed(&left));
+    assert_int_equal(rp_spill_written_bytes(spill), (1 << 20) + 4096);
+    rp_event_release(&left);
+}
+
+static void a_write_that_fails_is_said(void **state) {
+    (void)state;
+    const rp_event none = {NULL};
+    rp_event left;
+    refuse_writes(true);
+    expect_ok(rp_spill_leave(spill, buffer[0], 0, &none, &left));
+    const rp_err err = rp_spill_drain(spill);
+    refuse_writes(false);
+    expect_err(err, RP_ERR_DEVICE);
+    assert_non_null(strstr(rp_err_message(), "flash: writing stash 0 in "));
+    assert_non_null(strstr(rp_err_message(), "File too large"));
+    rp_event_release(&left);
+}
+
+/* So many are on their way at most, and the one too many is refused, not waited for. */
+static void the_way_is_bounded(void **state) {
+    (void)state;
+    cl_int code;
+    rp_event held = {clCreateUserEvent(device->context, &code)};
+    rp_event left;
+    uint32_t taken = 0;
+    rp_err err = RP_OK;
+    assert_int_equal(code, CL_SUCCESS);
+    while (taken < 10000) {
+        err = rp_spill_leave(spill, buffer[0], 0, &held, &left);
+        if (err != RP_OK) {
+            break;
+        }
+        rp_event_release(&left);
+        taken++;
+    }
+    expect_err(err, RP_ERR_LIMIT);
+    assert_int_equal(taken, (1024 - 15) / 2); /* of two pieces each */
+    /* what has been taken need not be done for real */
+    assert_int_equal(ftruncate(find_nameless(), 0), 0);
+    refuse_writes(true);
+    assert_int_equal(clSetUserEventStatus(held.event, CL_COMPLETE), CL_SUCCESS);
+    expect_err(rp_spill_drain(spill), RP_ERR_DEVICE);
+    refuse_writes(false);
+    rp_event_release(&held);
 }
 
 int main(void) {
@@ -141,6 +230,13 @@ int main(void) {
         cmocka_unit_test_setup_teardown(they_wait_for_each_other, open_all, close_all),
         cmocka_unit_test_setup_teardown(what_does_not_fit_is_refused, open_all, close_all),
         cmocka_unit_test_setup_teardown(a_rehearsal_does_nothing, open_all, close_all),
+        cmocka_unit_test_setup_teardown(what_leaves_comes_back, open_flash, close_all),
+        cmocka_unit_test_setup_teardown(they_wait_for_each_other, open_flash, close_all),
+        cmocka_unit_test_setup_teardown(what_does_not_fit_is_refused, open_flash, close_all),
+        cmocka_unit_test_setup_teardown(a_rehearsal_does_nothing, open_flash, close_all),
+        cmocka_unit_test_setup_teardown(a_short_read_is_said, open_flash, close_all),
+        cmocka_unit_test_setup_teardown(a_write_that_fails_is_said, open_flash, close_all),
+        cmocka_unit_test_setup_teardown(the_way_is_bounded, open_flash, close_all),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     close_device();

@@ -244,9 +244,15 @@ static void what_is_written_is_read_back(void **state) {
         const double *values = say(&profile, 1, k + 1, &count);
         expect_ok(rp_profile_take(&arena, &profile, k, values, count));
     }
+    rp_profile_take_flash(&profile, 0, 25e6, 50e6);
+    rp_profile_take_flash(&profile, 1, 25e6, (double)NAN); /* no rates */
+    profile.board[0].device_memory = RP_DEVICE_MEMORY_SHARED;
     write_profile(&profile);
     expect_ok(rp_profile_read(&arena, in_folder("profile.json"), &run, &back));
     assert_int_equal(back.board_count, 2);
+    assert_true(back.board[0].flash_rate[0] == 25e6 && back.board[0].flash_rate[1] == 50e6);
+    assert_true(back.board[1].flash_rate[0] == 0 && back.board[1].flash_rate[1] == 0);
+    assert_int_equal(back.board[0].device_memory, RP_DEVICE_MEMORY_SHARED);
     expect_err(rp_profile_check_boards("p.json", &run, &back), RP_ERR_USAGE); /* "0" and "1" */
     for (uint32_t k = 0; k < 2; k++) {
         const rp_profile_board *a = &profile.board[k];

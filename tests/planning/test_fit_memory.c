@@ -34,12 +34,38 @@ static void read_limited(const char *schedule, const char *more, const char *mem
     expect_ok(rp_runfile_read(&arena, text, NULL, 0, &run));
 }
 
-static rp_err make(rp_plan **out) {
+static rp_profile profile; /* of both boards */
+
+static rp_err make_by(const rp_profile *known, rp_plan **out) {
     static const char *const names[] = {"0", "1"};
     const uint32_t first[] = {0, 6, 8};
     const rp_cut cut = {.stage_count = 2, .first = first};
-    const rp_planfile chosen = {.run = &run, .cut = &cut, .board = names};
+    const rp_planfile chosen = {.run = &run, .cut = &cut, .board = names, .profile = known};
     return rp_planfile_make(&arena, &chosen, out);
+}
+
+static rp_err make(rp_plan **out) {
+    return make_by(NULL, out);
+}
+
+/* A layer takes a millisecond forwards and two backwards; a copy to the device or from it `bus`
+ * bytes a second, and flash as many as `flash`. 0: nobody has measured. */
+static void know(rp_device_memory memory, double bus, double flash) {
+    double values[2 * 8];
+    expect_ok(rp_profile_open(&arena, &run, 2, &profile));
+    for (uint32_t i = 0; i < 16; i++) {
+        values[i] = i % 2 ? 2e-3 : 1e-3;
+    }
+    for (uint32_t k = 0; k < 2; k++) {
+        rp_profile_board *board = &profile.board[k];
+        board->name = k ? "1" : "0";
+        expect_ok(rp_profile_take(&arena, &profile, k, values, 16));
+        rp_profile_take_flash(&profile, k, flash, flash);
+        board->device_memory = memory;
+        for (uint32_t i = 0; i < 4 && bus > 0; i++) {
+            board->copy_s[i / 2][i % 2] = (double)RP_MEASURED_COPY_BYTES[i % 2] / bus;
+        }
+    }
 }
 
 static int clean(void **state) {
@@ -98,6 +124,89 @@ static void what_the_file_says_counts(void **state) {
     assert_false(plan->stage[0].recompute);
 }
 
+static void expect_why(const rp_plan *plan, const char *text) {
+    const char *why = plan->stage[0].memory_why;
+    assert_non_null(why);
+    if (!strstr(why, text)) {
+        fail_msg("'%s' is not in '%s'", text, why);
+    }
+}
+
+/* 6 ms of forwards again, against flash beside 18 ms of ops. */
+static void the_cheaper_one_is_chosen(void **state) {
+    (void)state;
+    rp_plan *plan;
+    read_limited("gpipe", "", "[0.3, 0]");
+    know(RP_DEVICE_MEMORY_SHARED, 0, 100e6); /* 0.6 ms: hidden */
+    expect_ok(make_by(&profile, &plan));
+    assert_string_equal(plan->stage[0].offload, "flash");
+    assert_string_equal(plan->stage[1].offload, "none");
+    assert_false(plan->stage[0].recompute);
+    expect_why(plan, "MiB in the place of 0.");
+    expect_why(plan, ", for 0 ms a microbatch; computing forwards again would cost 6 ms; the "
+                     "host's memory is the device's, so nothing is saved there");
+    /* 16 microbatches a step, of three tensors of 8 x 12 x 12 floats and 2 samples, and the input
+     */
+    assert_int_equal(plan->stage[0].offload_bytes % 16, 0);
+    const uint64_t a_stash = plan->stage[0].offload_bytes / 16;
+    assert_true(a_stash >= 3 * 9216 && a_stash < 4 * 9216);
+    expect_ok(rp_plan_check(plan, run.model));
+    know(RP_DEVICE_MEMORY_SHARED, 0, 1e6); /* 57 ms and more */
+    expect_ok(make_by(&profile, &plan));
+    assert_string_equal(plan->stage[0].offload, "none");
+    assert_true(plan->stage[0].recompute);
+    assert_int_equal(plan->stage[0].offload_bytes, 0);
+    expect_why(plan, ", for 6 ms a microbatch; offload to flash would cost ");
+    know(RP_DEVICE_MEMORY_SHARED, 5e6, 100e6); /* 6 ms each way, of the processor that computes */
+    expect_ok(make_by(&profile, &plan));
+    assert_true(plan->stage[0].recompute);
+}
+
+static void memory_of_its_own_goes_to_the_host(void **state) {
+    (void)state;
+    rp_plan *plan;
+    read_limited("gpipe", "", "[0.3, 0]");
+    know(RP_DEVICE_MEMORY_OWN, 5e6, 100e6); /* a bus beside the ops, 6 ms each way */
+    expect_ok(make_by(&profile, &plan));
+    assert_string_equal(plan->stage[0].offload, "host");
+    assert_null(strstr(plan->stage[0].memory_why, "nothing is saved"));
+    know(RP_DEVICE_MEMORY_OWN, 1e6, 0); /* 29 ms beside 18 */
+    expect_ok(make_by(&profile, &plan));
+    assert_string_equal(plan->stage[0].offload, "none");
+    assert_true(plan->stage[0].recompute);
+    know(RP_DEVICE_MEMORY_UNKNOWN, 5e6, 100e6); /* of an older agent */
+    expect_ok(make_by(&profile, &plan));
+    assert_string_equal(plan->stage[0].offload, "none");
+    assert_true(plan->stage[0].recompute);
+}
+
+/* Without times it is what needs no rates; where that may not be, or is not enough, the other. */
+static void without_times_it_still_fits(void **state) {
+    (void)state;
+    rp_plan *plan;
+    read_limited("gpipe", "", "[0.3, 0]");
+    know(RP_DEVICE_MEMORY_SHARED, 0, 0);
+    expect_ok(make_by(&profile, &plan));
+    assert_true(plan->stage[0].recompute);
+    assert_string_equal(plan->stage[0].offload, "none");
+    rp_runfile_close(&run);
+    read_limited("gpipe", "recompute: none\n", "[0.3, 0]");
+    expect_ok(make_by(&profile, &plan));
+    assert_false(plan->stage[0].recompute);
+    assert_string_equal(plan->stage[0].offload, "flash");
+    expect_why(plan, "computing forwards again may not be");
+    rp_runfile_close(&run);
+    read_limited("gpipe", "offload: none\nrecompute: none\n", "[0.3, 0]");
+    expect_ok(make_by(&profile, &plan)); /* the board will refuse it */
+    assert_string_equal(plan->stage[0].offload, "none");
+    rp_runfile_close(&run);
+    read_limited("gpipe", "offload: {0: flash}\n", "0");
+    expect_ok(make(&plan));
+    assert_string_equal(plan->stage[0].offload, "flash");
+    assert_true(plan->stage[0].offload_bytes > 0);
+    assert_null(plan->stage[0].memory_why);
+}
+
 static void what_never_fits_is_refused_with_numbers(void **state) {
     (void)state;
     rp_plan *plan;
@@ -116,6 +225,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(what_fits_keeps_all, setup, clean),
         cmocka_unit_test_setup_teardown(what_does_not_is_computed_again, setup, clean),
         cmocka_unit_test_setup_teardown(what_the_file_says_counts, setup, clean),
+        cmocka_unit_test_setup_teardown(the_cheaper_one_is_chosen, setup, clean),
+        cmocka_unit_test_setup_teardown(memory_of_its_own_goes_to_the_host, setup, clean),
+        cmocka_unit_test_setup_teardown(without_times_it_still_fits, setup, clean),
         cmocka_unit_test_setup_teardown(what_never_fits_is_refused_with_numbers, setup, clean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

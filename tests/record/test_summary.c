@@ -12,6 +12,7 @@ static const rp_summary_stage stages[] = {{.board = "pocl-cpu",
                                            .idle_s = 0.5,
                                            .weight_bytes = 5000000000,
                                            .device_bytes_max = 7,
+                                           .flash_bytes = 8,
                                            .weight_versions_max = 1,
                                            .probe_copies = 2,
                                            .in_flight_max = 4}};
@@ -51,7 +52,8 @@ static const char whole_text[] =
     "\"value\": 0.875, \"path\": \"best.safetensors\"}, \"samples_per_s\": 4901.5, \"stage\": "
     "[{\"board\": \"pocl-cpu\", \"layers\": "
     "[\"conv1\", \"relu1\"], \"busy_s\": 1.5, \"idle_s\": 0.5, \"weight_bytes\": 5000000000, "
-    "\"device_bytes_max\": 7, \"weight_versions_max\": 1, \"probe_copies\": 2, "
+    "\"device_bytes_max\": 7, \"flash_bytes\": 8, \"weight_versions_max\": 1, "
+    "\"probe_copies\": 2, "
     "\"in_flight_max\": 4, \"gap_max\": 0}], \"link\": [{\"from\": 0, \"to\": 1, \"bytes\": 9, "
     "\"busy_s\": 0.25, \"utilisation\": 0.125, \"codec\": \"f16 int8\"}], "
     "\"wire\": [], "

@@ -435,7 +435,9 @@ static void memory_by_board(void **state) {
 static void wrong_offload_and_recompute(void **state) {
     (void)state;
     static const char *const cases[][2] = {
-        {"offload: tape", ":10: offload: expected none, host, or a list of stages"},
+        {"offload: tape", ":10: offload: expected none, host, flash, auto, a list of stages"},
+        {"offload: {0: tape}", ":10: offload.0: expected none, host, flash, auto"},
+        {"offload: {2: flash}", ":10: offload.2: expected a stage, from 0 to 1, found '2'"},
         {"offload: [2]", ":10: offload[0]: expected a whole number from 0 to 1"},
         {"recompute: some", ":10: recompute: expected none, all, auto, or a list"},
         {"recompute: [2]", ":10: recompute[0]: expected a stage, from 0 to 1, or a layer"}};

@@ -1,7 +1,9 @@
-/* Stashes that lie with the host while they wait: the bits of a run that keeps them on the device,
- * which holds three. */
+/* Stashes that lie with the host or on flash while they wait: the bits of a run that keeps them on
+ * the device, which holds three. */
 #include "agent/ring.h"
 
+#include "device/flash_faults.h"
+#include "stage/opencl_own.h"
 #include "stage/stage_own.h"
 
 static const char model[] = "input: [2, 6, 6]\n"
@@ -59,7 +61,7 @@ static size_t train(const test_case *c, const char *offload, const char *recompu
     *loss = ring.loss;
     for (uint32_t k = 0; k < stages; k++) {
         const rp_layout *layout = rp_stage_layout(ring.board[k].stage);
-        const bool leaves = strcmp(offload, "host") == 0 && layout->slots > 3;
+        const bool leaves = strcmp(offload, "none") != 0 && layout->slots > 3;
         assert_int_equal(layout->stashes, leaves ? 3 : layout->slots);
     }
     test_ring_close(&ring);
@@ -73,9 +75,10 @@ static void compare(const test_case *c, const char *cut, uint32_t stages) {
     memset(want, 0, sizeof want);
     const size_t count = train(c, "none", "none", cut, stages, want, &loss[0]);
     assert_true(count > 200);
-    for (int again = 0; again <= c->again; again++) {
+    for (int way = 0; way < 2 + 2 * c->again; way++) {
+        const char *offload = way % 2 ? "flash" : "host";
         memset(got, 0, sizeof got);
-        assert_int_equal(train(c, "host", again ? "all" : "none", cut, stages, got, &loss[1]),
+        assert_int_equal(train(c, offload, way / 2 ? "all" : "none", cut, stages, got, &loss[1]),
                          count);
         assert_memory_equal(want, got, count * sizeof *want);
         assert_memory_equal(&loss[0], &loss[1], sizeof loss[0]);
@@ -97,12 +100,13 @@ static void one_stage_with_a_step_in_flight(void **state) {
 /* Counted by the device, not by the plan. */
 static void the_device_holds_three(void **state) {
     (void)state;
-    size_t used[2];
+    static const char *const offloads[] = {"none", "host", "flash"};
+    size_t used[3];
     size_t slot = 0;
-    for (int host = 0; host < 2; host++) {
+    for (int host = 0; host < 3; host++) {
         char job[1024];
         test_ring ring;
-        (void)snprintf(job, sizeof job, job_format, 40, 2, "gpipe", host ? "host" : "none", "none");
+        (void)snprintf(job, sizeof job, job_format, 40, 2, "gpipe", offloads[host], "none");
         test_ring_open(&ring, RP_GEMM_PANEL, model, job, "[]", 1);
         const rp_layout *layout = rp_stage_layout(ring.board[0].stage);
         assert_int_equal(layout->slots, 20);
@@ -110,38 +114,135 @@ static void the_device_holds_three(void **state) {
         used[host] = rp_stage_facts(ring.board[0].stage).used_bytes;
         test_ring_close(&ring);
     }
+    assert_int_equal(used[1], used[2]);
     const size_t saved = used[0] - used[1];
     /* 17 slots less; on the device's arena those are rounded up, alone they are not */
     assert_true(used[0] > used[1] && saved < 17 * slot && saved > 14 * slot);
 }
 
-/* What is in flight at a checkpoint lies on the device or with the host; in either order. */
+/* What is in flight at a checkpoint lies on the device, with the host or on flash; in any order. */
 static void microbatches_in_flight_are_saved(void **state) {
     (void)state;
+    static const char *const offloads[] = {"host", "flash"};
     static char bytes[2][1 << 17];
     char job[1024];
+    for (int way = 0; way < 2; way++) {
+        test_ring ring;
+        (void)snprintf(job, sizeof job, job_format, 2, 24, "pipedream", offloads[way], "none");
+        test_ring_open(&ring, RP_GEMM_PANEL, model, job, six, STAGES);
+        rp_stage *stage = ring.board[0].stage;
+        const size_t count = rp_stage_in_flight_bytes(stage);
+        assert_true(count > 0 && count <= sizeof bytes[0]);
+        for (size_t i = 0; i < count; i++) {
+            bytes[0][i] = (char)(i * 7 + i / 251);
+        }
+        for (size_t at = 0; at < count; at += 1000) { /* in pieces, as messages bring them */
+            const size_t part = count - at < 1000 ? count - at : 1000;
+            expect_ok(rp_stage_in_flight_write(stage, at, part, bytes[0] + at));
+        }
+        expect_ok(rp_stage_in_flight_read(stage, 0, count, bytes[1]));
+        const rp_layout *layout = rp_stage_layout(stage);
+        assert_int_equal(layout->slots, STAGES);
+        assert_true(memcmp(bytes[0], bytes[1], layout->weight_bytes / 2) == 0);
+        size_t differ = 0; /* but for what fills up buffers to whole words */
+        for (size_t i = 0; i < count; i++) {
+            differ += bytes[0][i] != bytes[1][i];
+        }
+        assert_true(differ < 4 * 200);
+        test_ring_close(&ring);
+    }
+}
+
+/* Stashes that travel (pipefb) come into slots and leave them, wherever those lie at the time. */
+static void slots_move(const char *offload, const char *recompute) {
+    enum { SLOTS = 8, WORDS = 1 << 14 };
+    static uint32_t stash[SLOTS][WORDS];
+    static uint32_t back[WORDS];
+    char job[1024];
     test_ring ring;
-    (void)snprintf(job, sizeof job, job_format, 2, 24, "pipedream", "host", "none");
-    test_ring_open(&ring, RP_GEMM_PANEL, model, job, six, STAGES);
+    (void)snprintf(job, sizeof job, job_format, 16, 2, "gpipe", offload, recompute);
+    test_ring_open(&ring, RP_GEMM_PANEL, model, job, "[]", 1);
     rp_stage *stage = ring.board[0].stage;
-    const size_t count = rp_stage_in_flight_bytes(stage);
-    assert_true(count > 0 && count <= sizeof bytes[0]);
-    for (size_t i = 0; i < count; i++) {
-        bytes[0][i] = (char)(i * 7 + i / 251);
+    const size_t bytes = rp_stage_stash_bytes(stage);
+    assert_int_equal(rp_stage_layout(stage)->slots, SLOTS);
+    assert_int_equal(rp_stage_layout(stage)->stashes, strcmp(offload, "none") == 0 ? SLOTS : 3);
+    assert_true(bytes > 500 && bytes <= sizeof back);
+    for (uint32_t round = 0; round < 2; round++) {
+        for (uint32_t k = 0; k < SLOTS; k++) {
+            const uint32_t slot = (5 * k + round) % SLOTS;
+            const rp_command in = {.kind = RP_COMMAND_UNSTASH,
+                                   .stash = {.from = stash[slot], .slot = slot}};
+            for (uint32_t i = 0; i < WORDS; i++) {
+                stash[slot][i] = (i * 2654435761u) ^ (slot << 8) ^ (round << 16);
+            }
+            expect_ok(rp_stage_issue(stage, &in));
+        }
+        for (uint32_t k = 0; k < 2 * SLOTS; k++) {
+            const uint32_t slot = (3 * k + k / SLOTS) % SLOTS;
+            const rp_command out = {.kind = RP_COMMAND_STASH, .stash = {.out = back, .slot = slot}};
+            size_t differ = 0; /* but for what fills up buffers to whole words */
+            memset(back, 0, sizeof back);
+            expect_ok(rp_stage_issue(stage, &out));
+            expect_ok(rp_stage_drain(stage));
+            for (size_t i = 0; i < bytes; i++) {
+                differ += ((char *)back)[i] != ((char *)stash[slot])[i];
+            }
+            assert_true(differ < 4 * 20);
+        }
     }
-    for (size_t at = 0; at < count; at += 1000) { /* in pieces, as messages bring them */
-        const size_t part = count - at < 1000 ? count - at : 1000;
-        expect_ok(rp_stage_in_flight_write(stage, at, part, bytes[0] + at));
+    test_ring_close(&ring);
+}
+
+static void stashes_that_travel(void **state) {
+    (void)state;
+    static const char *const offloads[] = {"none", "host", "flash"};
+    for (int way = 0; way < 6; way++) {
+        slots_move(offloads[way % 3], way / 3 ? "all" : "none");
     }
-    expect_ok(rp_stage_in_flight_read(stage, 0, count, bytes[1]));
-    const rp_layout *layout = rp_stage_layout(stage);
-    assert_int_equal(layout->slots, STAGES);
-    assert_true(memcmp(bytes[0], bytes[1], layout->weight_bytes / 2) == 0);
-    size_t differ = 0; /* but for what fills up buffers to whole words */
-    for (size_t i = 0; i < count; i++) {
-        differ += bytes[0][i] != bytes[1][i];
+}
+
+/* The next ops of the stage's list, which is one of gpipe with labels. */
+static void run_ops(rp_stage *stage, rp_sched_state *list, uint32_t count) {
+    static float memory[TEST_INPUT_FLOATS];
+    const void *in[] = {memory};
+    void *out[] = {memory};
+    rp_op op;
+    for (uint32_t i = 0; i < count; i++) {
+        assert_true(rp_sched_next_of_stage(rp_sched_find("gpipe"), list, &op));
+        const rp_stage_piece piece = {op.samples, in};
+        expect_ok(op.kind == RP_OP_FORWARD ? rp_stage_forward(stage, &op, &piece, 1, out)
+                                           : rp_stage_backward(stage, &op, &piece, 1, out));
     }
-    assert_true(differ < 4 * 200);
+}
+
+/* A disk that fails ends the run with what it said; nothing hangs, nothing is believed. */
+static void a_failing_disk_is_a_fault(void **state) {
+    (void)state;
+    char job[1024];
+    test_ring ring;
+    rp_sched_state list;
+    rp_mark mark;
+    bool done = false;
+    int64_t end_ns;
+    (void)snprintf(job, sizeof job, job_format, 16, 2, "gpipe", "flash", "none");
+    test_ring_open(&ring, RP_GEMM_PANEL, model, job, "[]", 1);
+    rp_stage *stage = ring.board[0].stage;
+    const rp_sched_shape shape = rp_job_sched_shape(&ring.board[0].job, 0, 2);
+    rp_sched_start(&list, &shape);
+    run_ops(stage, &list, 8);
+    expect_ok(rp_spill_drain(rp_opencl_of(rp_stage_executor(stage))->spill)); /* all are there */
+    assert_int_equal(ftruncate(find_nameless(), 0), 0);
+    run_ops(stage, &list, 8);
+    expect_ok(rp_stage_mark(stage, &mark));
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; i < 10000 && err == RP_OK && !done; i++) {
+        err = rp_stage_poll(stage, &mark, &done, &end_ns);
+        (void)usleep(1000);
+    }
+    expect_err(err, RP_ERR_DEVICE);
+    assert_non_null(strstr(rp_err_message(), "flash: reading stash"));
+    expect_err(rp_stage_drain(stage), RP_ERR_DEVICE);
+    rp_stage_release(stage, &mark);
     test_ring_close(&ring);
 }
 
@@ -151,6 +252,8 @@ int main(void) {
         cmocka_unit_test(one_stage_with_a_step_in_flight),
         cmocka_unit_test(bits_are_those_of_a_run_on_the_device),
         cmocka_unit_test(microbatches_in_flight_are_saved),
+        cmocka_unit_test(stashes_that_travel),
+        cmocka_unit_test(a_failing_disk_is_a_fault),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

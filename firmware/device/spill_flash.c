@@ -1,0 +1,393 @@
+/* Entries on flash. The owner's thread enqueues all copies, by pieces, between the device and
+ * memory that direct I/O can take, of which there is little; a thread a way reads and writes the
+ * pieces in the order in which they came. What waits for a piece of the file waits for an event
+ * that the thread sets, and the thread waits for events of copies.
+ *
+ * PoCL 3.1 gives wrong pointers where one thread maps a buffer and another has just unmapped it: so
+ * nothing is mapped, and the threads enqueue nothing. */
+#include "device/flash.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/log.h"
+#include "device/cl.h"
+#include "device/spill_own.h"
+
+enum { DRAIN_MAX_S = 60, PIECE_LEAST = 1 << 20, PIECES_MAX = 16, STAGED = 2 };
+
+/* A piece of an entry. */
+typedef struct {
+    uint32_t entry;
+    size_t at, bytes;
+    char *memory;
+    cl_uint waits;
+    cl_event wait[2];
+    cl_event done;
+} job;
+
+typedef struct {
+    rp_spill_flash *of;
+    cl_command_queue queue;
+    char *staged[STAGED];  /* taken in turn */
+    cl_event busy[STAGED]; /* until it has passed; NULL: it is free */
+    uint32_t turn;
+    pthread_t thread;
+    bool started;
+    job job[RP_SPILL_JOBS_MAX]; /* with the lock, from here on */
+    uint32_t first, count;      /* the first one is at work */
+} one_way;
+
+struct rp_spill_flash {
+    rp_flash *file;
+    rp_device *device;
+    size_t entry_bytes, piece_bytes;
+    one_way way[RP_SPILL_WAYS];
+    cl_event *written; /* by entry: the last job that wrote it; NULL: none did */
+    uint32_t entries;
+    char *piece; /* of checkpoints */
+    pthread_mutex_t lock;
+    pthread_cond_t changed; /* jobs have come or gone, or it ends */
+    bool ends;
+    rp_err failed;
+    char why[RP_ERR_MESSAGE_BYTES];
+    uint64_t written_bytes;
+};
+
+/* ---- the threads ----------------------------------------------------------------------------- */
+
+static rp_err carry_out(rp_spill_flash *flash, const one_way *way, const job *now) {
+    rp_err err = RP_OK;
+    if (now->waits > 0) {
+        RP_TRY(
+            rp_cl(clWaitForEvents(now->waits, now->wait), "flash: a copy of stash %u", now->entry));
+    }
+    RP_TRY(way == &flash->way[RP_SPILL_LEAVING]
+               ? rp_flash_write(flash->file, now->entry, now->at, now->memory, now->bytes)
+               : rp_flash_read(flash->file, now->entry, now->at, now->memory, now->bytes));
+fail:
+    return err;
+}
+
+static void let_go(const job *it) {
+    for (uint32_t i = 0; i < it->waits; i++) {
+        (void)clReleaseEvent(it->wait[i]);
+    }
+    (void)clReleaseEvent(it->done);
+}
+
+/* The first failure is kept; from then on nothing is read nor written, and nothing waits for it. */
+static void finish(rp_spill_flash *flash, one_way *way, const job *now, rp_err err) {
+    (void)pthread_mutex_lock(&flash->lock);
+    if (err != RP_OK && flash->failed == RP_OK) {
+        flash->failed = err;
+        (void)snprintf(flash->why, sizeof flash->why, "%s", rp_err_message());
+    }
+    if (way == &flash->way[RP_SPILL_LEAVING]) {
+        flash->written_bytes = rp_flash_written_bytes(flash->file);
+    }
+    (void)pthread_mutex_unlock(&flash->lock);
+    (void)clSetUserEventStatus(now->done, CL_COMPLETE);
+    let_go(now);
+    (void)pthread_mutex_lock(&flash->lock);
+    way->first = (way->first + 1) % RP_SPILL_JOBS_MAX;
+    way->count--;
+    (void)pthread_cond_broadcast(&flash->changed);
+    (void)pthread_mutex_unlock(&flash->lock);
+}
+
+static void *work(void *argument) {
+    one_way *way = argument;
+    rp_spill_flash *flash = way->of;
+    for (;;) {
+        (void)pthread_mutex_lock(&flash->lock);
+        while (way->count == 0 && !flash->ends) {
+            (void)pthread_cond_wait(&flash->changed, &flash->lock);
+        }
+        const bool has = way->count > 0;
+        const job now = way->job[way->first];
+        const rp_err failed = flash->failed;
+        (void)pthread_mutex_unlock(&flash->lock);
+        if (!has) {
+            return NULL;
+        }
+        finish(flash, way, &now, failed == RP_OK ? carry_out(flash, way, &now) : RP_OK);
+    }
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static rp_err start(one_way *way) {
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int problem = pthread_create(&way->thread, NULL, work, way);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    way->started = problem == 0;
+    return problem == 0
+               ? RP_OK
+               : rp_fail(RP_ERR_IO, "a thread for flash can not start: %s", strerror(problem));
+}
+
+static void make_lock(rp_spill_flash *flash) {
+    pthread_condattr_t by;
+    (void)pthread_condattr_init(&by);
+    (void)pthread_condattr_setclock(&by, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&flash->changed, &by);
+    (void)pthread_condattr_destroy(&by);
+    (void)pthread_mutex_init(&flash->lock, NULL);
+}
+
+static rp_err open_way(rp_arena *arena, rp_spill_flash *flash, cl_command_queue queue,
+                       one_way *way) {
+    rp_err err;
+    way->of = flash;
+    way->queue = queue;
+    for (uint32_t i = 0; i < STAGED; i++) {
+        RP_TRY(rp_flash_take(arena, flash->piece_bytes, &way->staged[i]));
+    }
+    RP_TRY(start(way));
+fail:
+    return err;
+}
+
+rp_err rp_spill_flash_open(rp_arena *arena, rp_device *device, cl_command_queue *queue,
+                           uint32_t entries, size_t entry_bytes, const char *folder,
+                           rp_spill_flash **out) {
+    const size_t part = rp_flash_round(entry_bytes / PIECES_MAX + 1);
+    rp_spill_flash *flash = NULL;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, 1, &flash));
+    flash->device = device;
+    flash->entries = entries;
+    flash->entry_bytes = entry_bytes;
+    flash->piece_bytes = part > PIECE_LEAST ? part : PIECE_LEAST;
+    make_lock(flash);
+    RP_TRY(RP_ARENA_NEW(arena, entries, &flash->written));
+    RP_TRY(rp_flash_open(arena, folder, entries, entry_bytes, &flash->file));
+    RP_TRY(rp_flash_take(arena, flash->piece_bytes, &flash->piece));
+    for (uint32_t i = 0; i < RP_SPILL_WAYS; i++) {
+        RP_TRY(open_way(arena, flash, queue[i], &flash->way[i]));
+    }
+    const char *why = rp_flash_why_cached(flash->file);
+    if (why) {
+        rp_log_warn("offload: flash: stashes in %s go through the page cache, for %s", folder, why);
+    }
+    *out = flash;
+    return RP_OK;
+fail:
+    rp_spill_flash_close(&flash);
+    return err;
+}
+
+static void forget(cl_event *event) {
+    if (*event) {
+        (void)clReleaseEvent(*event);
+    }
+    *event = NULL;
+}
+
+void rp_spill_flash_close(rp_spill_flash **pointer) {
+    rp_spill_flash *flash = *pointer;
+    *pointer = NULL;
+    if (!flash) {
+        return;
+    }
+    (void)pthread_mutex_lock(&flash->lock);
+    flash->ends = true;
+    (void)pthread_cond_broadcast(&flash->changed);
+    (void)pthread_mutex_unlock(&flash->lock);
+    for (uint32_t i = 0; i < RP_SPILL_WAYS; i++) {
+        if (flash->way[i].started) {
+            (void)pthread_join(flash->way[i].thread, NULL);
+        }
+    }
+    for (uint32_t i = 0; i < RP_SPILL_WAYS * STAGED; i++) {
+        forget(&flash->way[i / STAGED].busy[i % STAGED]);
+    }
+    for (uint32_t i = 0; flash->written && i < flash->entries; i++) {
+        forget(&flash->written[i]);
+    }
+    rp_flash_close(&flash->file);
+    (void)pthread_cond_destroy(&flash->changed);
+    (void)pthread_mutex_destroy(&flash->lock);
+}
+
+/* ---- the owner's thread ---------------------------------------------------------------------- */
+
+static void keep(cl_event *to, cl_event event) {
+    (void)clRetainEvent(event);
+    forget(to);
+    *to = event;
+}
+
+static void add_wait(cl_event *list, cl_uint *count, cl_event event) {
+    if (event) {
+        list[(*count)++] = event;
+    }
+}
+
+/* To the thread, which has the references from here on. */
+static void hand_over(rp_spill_flash *flash, one_way *way, const job *own) {
+    for (uint32_t i = 0; i < own->waits; i++) {
+        (void)clRetainEvent(own->wait[i]);
+    }
+    (void)clRetainEvent(own->done);
+    (void)pthread_mutex_lock(&flash->lock);
+    way->job[(way->first + way->count++) % RP_SPILL_JOBS_MAX] = *own;
+    (void)pthread_cond_broadcast(&flash->changed);
+    (void)pthread_mutex_unlock(&flash->lock);
+}
+
+/* From the device, then to the file. The memory is busy until that is done. */
+static rp_err leave(rp_spill_flash *flash, const rp_buffer *buffer, job *own, uint32_t turn,
+                    const cl_event *wait, cl_uint waits, cl_event *copied) {
+    one_way *way = &flash->way[RP_SPILL_LEAVING];
+    cl_event list[RP_SPILL_WAITS_MAX + 1];
+    cl_uint count = 0;
+    for (uint32_t i = 0; i < waits; i++) {
+        add_wait(list, &count, wait[i]);
+    }
+    add_wait(list, &count, way->busy[turn]);
+    rp_err err =
+        rp_cl(clEnqueueReadBuffer(way->queue, buffer->memory, CL_FALSE, own->at, own->bytes,
+                                  own->memory, count, count ? list : NULL, copied),
+              "a stash that leaves, %zu bytes", own->bytes);
+    if (err == RP_OK) {
+        add_wait(own->wait, &own->waits, *copied);
+        keep(&way->busy[turn], own->done);
+        keep(&flash->written[own->entry], own->done);
+        hand_over(flash, way, own);
+    }
+    return err;
+}
+
+/* From the file, then to the device. The thread begins as soon as the memory is free. */
+static rp_err arrive(rp_spill_flash *flash, const rp_buffer *buffer, job *own, uint32_t turn,
+                     const cl_event *wait, cl_uint waits, cl_event *copied) {
+    one_way *way = &flash->way[RP_SPILL_ARRIVING];
+    cl_event list[RP_SPILL_WAITS_MAX + 1];
+    cl_uint count = 0;
+    for (uint32_t i = 0; i < waits; i++) {
+        add_wait(list, &count, wait[i]);
+    }
+    add_wait(list, &count, own->done);
+    rp_err err = rp_cl(clEnqueueWriteBuffer(way->queue, buffer->memory, CL_FALSE, own->at,
+                                            own->bytes, own->memory, count, list, copied),
+                       "a stash that comes back, %zu bytes", own->bytes);
+    if (err == RP_OK) {
+        add_wait(own->wait, &own->waits, way->busy[turn]);
+        add_wait(own->wait, &own->waits, flash->written[own->entry]);
+        hand_over(flash, way, own);
+        keep(&way->busy[turn], *copied);
+    }
+    return err;
+}
+
+static rp_err put_piece(rp_spill_flash *flash, uint32_t way_at, const rp_buffer *buffer,
+                        uint32_t entry, size_t at, const cl_event *wait, cl_uint waits,
+                        cl_event *copied) {
+    const size_t rest = flash->entry_bytes - at;
+    one_way *way = &flash->way[way_at];
+    const uint32_t turn = way->turn++ % STAGED;
+    job own = {.entry = entry,
+               .at = at,
+               .bytes = rest < flash->piece_bytes ? rest : flash->piece_bytes,
+               .memory = way->staged[turn]};
+    cl_int code;
+    own.done = clCreateUserEvent(flash->device->context, &code);
+    if (code != CL_SUCCESS) {
+        return rp_cl(code, "an event for flash");
+    }
+    const rp_err err = way_at == RP_SPILL_LEAVING
+                           ? leave(flash, buffer, &own, turn, wait, waits, copied)
+                           : arrive(flash, buffer, &own, turn, wait, waits, copied);
+    (void)clReleaseEvent(own.done);
+    return err;
+}
+
+rp_err rp_spill_flash_put(rp_spill_flash *flash, uint32_t way_at, const rp_buffer *buffer,
+                          uint32_t entry, const cl_event *wait, uint32_t waits, cl_event *done) {
+    one_way *way = &flash->way[way_at];
+    rp_err err = RP_OK;
+    *done = NULL;
+    RP_ASSERT(waits <= RP_SPILL_WAITS_MAX && entry < flash->entries);
+    (void)pthread_mutex_lock(&flash->lock);
+    const uint32_t count = way->count;
+    (void)pthread_mutex_unlock(&flash->lock);
+    if (count + PIECES_MAX + 1 > RP_SPILL_JOBS_MAX) {
+        return rp_fail(RP_ERR_LIMIT, "flash: more than %d pieces of stashes on their way at once",
+                       RP_SPILL_JOBS_MAX);
+    }
+    for (size_t at = 0; at < flash->entry_bytes; at += flash->piece_bytes) {
+        forget(done);
+        RP_TRY(put_piece(flash, way_at, buffer, entry, at, wait, at == 0 ? waits : 0, done));
+    }
+    RP_TRY(rp_cl(clFlush(way->queue), "flush"));
+    return RP_OK;
+fail:
+    forget(done);
+    return err;
+}
+
+rp_err rp_spill_flash_check(rp_spill_flash *flash) {
+    (void)pthread_mutex_lock(&flash->lock);
+    const rp_err failed = flash->failed;
+    (void)pthread_mutex_unlock(&flash->lock);
+    if (failed != RP_OK) {
+        rp_err_set_message(flash->why); /* nobody changes it any more */
+    }
+    return failed;
+}
+
+rp_err rp_spill_flash_drain(rp_spill_flash *flash) {
+    struct timespec until;
+    int problem = 0;
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += DRAIN_MAX_S;
+    (void)pthread_mutex_lock(&flash->lock);
+    while (problem == 0 && flash->way[0].count + flash->way[1].count > 0) {
+        problem = pthread_cond_timedwait(&flash->changed, &flash->lock, &until);
+    }
+    (void)pthread_mutex_unlock(&flash->lock);
+    return problem == 0 ? RP_OK
+                        : rp_fail(RP_ERR_TIMEOUT, "flash: stashes are on their way for %d s: %s",
+                                  DRAIN_MAX_S, strerror(problem));
+}
+
+rp_err rp_spill_flash_move(rp_spill_flash *flash, uint32_t entry, size_t at, size_t bytes,
+                           const char *in, char *out) {
+    rp_err err = RP_OK;
+    while (bytes > 0) {
+        const size_t into = at % flash->piece_bytes;
+        const size_t begin = at - into;
+        const size_t all = rp_flash_round(flash->entry_bytes) - begin;
+        const size_t piece = all < flash->piece_bytes ? all : flash->piece_bytes;
+        const size_t now = bytes < piece - into ? bytes : piece - into;
+        RP_TRY(rp_flash_read(flash->file, entry, begin, flash->piece, piece));
+        if (in) {
+            memcpy(flash->piece + into, in, now);
+            RP_TRY(rp_flash_write(flash->file, entry, begin, flash->piece, piece));
+            in += now;
+        } else {
+            memcpy(out, flash->piece + into, now);
+            out += now;
+        }
+        at += now;
+        bytes -= now;
+    }
+fail:
+    return err;
+}
+
+uint64_t rp_spill_flash_written(rp_spill_flash *flash) {
+    (void)pthread_mutex_lock(&flash->lock);
+    const uint64_t bytes = flash->written_bytes;
+    (void)pthread_mutex_unlock(&flash->lock);
+    return bytes;
+}
