@@ -619,6 +619,15 @@ fail:
     return err;
 }
 
+/* The first `count` plans of the answer have changed: each to where its time puts it now. */
+static void list_anew(rp_joint_answer *out, const rp_joint_plan *changed, uint32_t count) {
+    out->count -= count;
+    memmove(out->plan, out->plan + count, out->count * sizeof *out->plan);
+    for (uint32_t i = 0; i < count; i++) {
+        list(out, &changed[i]);
+    }
+}
+
 static rp_err search_sizes(joint *j) {
     rp_joint_answer *out = j->out;
     rp_joint_plan sized[SIZED];
@@ -631,11 +640,7 @@ static rp_err search_sizes(joint *j) {
         sized[count] = out->plan[count];
         RP_TRY(choose_own_sizes(j, &sized[count]));
     }
-    out->count -= count;
-    memmove(out->plan, out->plan + count, out->count * sizeof *out->plan);
-    for (uint32_t i = 0; i < count; i++) {
-        list(out, &sized[i]);
-    }
+    list_anew(out, sized, count);
 fail:
     return err;
 }
@@ -755,11 +760,7 @@ static rp_err search_codecs(joint *j) {
         own[count] = out->plan[count];
         RP_TRY(own[count].stages > 1 ? choose_codecs(j, &own[count]) : RP_OK);
     }
-    out->count -= count;
-    memmove(out->plan, out->plan + count, out->count * sizeof *out->plan);
-    for (uint32_t i = 0; i < count; i++) {
-        list(out, &own[i]);
-    }
+    list_anew(out, own, count);
 fail:
     return err;
 }
