@@ -9,7 +9,8 @@
 
 /* What has come since the last call. */
 typedef struct {
-    uint32_t interrupts; /* how often the program was told to end, as by Ctrl-C */
+    uint32_t interrupts; /* how often the program was told to end, as by Ctrl-C; a signal that comes
+                            at once behind another is the same wish */
     bool asked;          /* to end in an orderly way, however often: SIGUSR1, of `ringpipe stop` */
     bool child_ended;
 } rp_cli_signals;

@@ -15,8 +15,8 @@ static rp_err start_segment(rp_controller *c, const rp_Frame *order) {
 }
 
 /* The wall time of the segment, for the summary's shares. */
-static void note_segment(rp_controller *c) {
-    rp_record_segment(c->record, (double)(c->now_ns - c->segment_start_ns) * 1e-9);
+static void note_segment(rp_controller *c, bool whole) {
+    rp_record_segment(c->record, (double)(c->now_ns - c->segment_start_ns) * 1e-9, whole);
     c->segment_start_ns = 0;
 }
 
@@ -149,7 +149,7 @@ rp_err rp_train_step(rp_controller *c) {
     }
     c->fed = c->feeding;
     RP_TRY(rp_controller_follow_wires(c));
-    note_segment(c);
+    note_segment(c, true);
     RP_TRY(rp_account_check(c));
     RP_TRY(rp_losses_note(c));
     rp_controller_follow_losses(c);
@@ -162,7 +162,7 @@ fail:
 /* A segment that was cut off has taken its time, too. */
 void rp_train_abandon(rp_controller *c) {
     if (c->segment_start_ns) {
-        note_segment(c);
+        note_segment(c, false);
     }
 }
 
@@ -246,7 +246,7 @@ rp_err rp_evaluate_step(rp_controller *c) {
                                                   .unit = "samples"});
         return RP_OK;
     }
-    note_segment(c);
+    note_segment(c, true);
     RP_TRY(note_score(c));
     if (is_more_due(c)) {
         return rp_evaluate_enter(c);

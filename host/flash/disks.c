@@ -69,46 +69,56 @@ static bool is_source(const char *source, const char *name) {
     return strncmp(source, "/dev/", 5) == 0 && strcmp(source + 5, name) == 0;
 }
 
-static void look_at_mounts(const char *root, const char *name, const char *dev, char *out,
-                           size_t bytes) {
-    char path[RP_DISK_PATH];
-    char line[8192];
-    (void)snprintf(path, sizeof path, "%s/proc/self/mountinfo", root);
-    FILE *file = fopen(path, "r");
-    while (file && !out[0] && fgets(line, sizeof line, file)) {
-        char number[32];
-        char where[256];
-        char source[256] = "";
-        const char *rest = strstr(line, " - ");
-        if (sscanf(line, "%*s %*s %31s %*s %255s", number, where) != 2) {
-            continue;
-        }
-        if (rest) {
-            (void)sscanf(rest, " - %*s %255s", source);
-        }
-        if ((dev[0] && strcmp(number, dev) == 0) || is_source(source, name)) {
-            (void)snprintf(out, bytes, "%s is mounted at %s", name, where);
-        }
+/* One line of a table of the kernel: what it says that a disk or partition is in use for. */
+typedef void say_use(const char *line, const char *name, const char *dev, char *out, size_t bytes);
+
+static void say_mount(const char *line, const char *name, const char *dev, char *out,
+                      size_t bytes) {
+    char number[32];
+    char where[256];
+    char source[256] = "";
+    const char *rest = strstr(line, " - ");
+    if (sscanf(line, "%*s %*s %31s %*s %255s", number, where) != 2) {
+        return;
     }
-    if (file) {
-        (void)fclose(file);
+    if (rest) {
+        (void)sscanf(rest, " - %*s %255s", source);
+    }
+    if ((dev[0] && strcmp(number, dev) == 0) || is_source(source, name)) {
+        (void)snprintf(out, bytes, "%s is mounted at %s", name, where);
     }
 }
 
-static void look_at_swaps(const char *root, const char *name, char *out, size_t bytes) {
-    char path[RP_DISK_PATH];
-    char line[1024];
-    (void)snprintf(path, sizeof path, "%s/proc/swaps", root);
-    FILE *file = fopen(path, "r");
-    while (file && !out[0] && fgets(line, sizeof line, file)) {
-        char source[256];
-        if (sscanf(line, "%255s", source) == 1 && is_source(source, name)) {
-            (void)snprintf(out, bytes, "this machine swaps to %s", name);
-        }
+static void say_swap(const char *line, const char *name, const char *dev, char *out, size_t bytes) {
+    char source[256];
+    (void)dev;
+    if (sscanf(line, "%255s", source) == 1 && is_source(source, name)) {
+        (void)snprintf(out, bytes, "this machine swaps to %s", name);
     }
+}
+
+/* A table that can not be read does not say that nothing is in use. `may_lack`: a kernel may have
+ * been built without it. */
+static rp_err look_in(const char *root, const char *table, bool may_lack, say_use *say,
+                      const char *name, const char *dev, char *out, size_t bytes) {
+    char path[RP_DISK_PATH];
+    char line[8192];
+    (void)snprintf(path, sizeof path, "%s%s", root, table);
+    FILE *file = fopen(path, "r");
+    if (!file && may_lack && errno == ENOENT) {
+        return RP_OK;
+    }
+    while (file && !out[0] && fgets(line, sizeof line, file)) {
+        say(line, name, dev, out, bytes);
+    }
+    const bool failed = !file || ferror(file);
+    const int why = errno;
     if (file) {
         (void)fclose(file);
     }
+    return failed ? rp_fail(RP_ERR_IO, "%s: %s; without it nobody knows which disks are in use",
+                            path, strerror(why))
+                  : RP_OK;
 }
 
 /* `folder`: of a disk or a partition, below /sys. */
@@ -125,8 +135,8 @@ static rp_err look_at(const char *root, const char *folder, const char *name, ch
         (void)snprintf(out, bytes, "%s holds %s up", name, held[0]);
     }
     read_line(dev, sizeof dev, root, "%s/%s", folder, "dev");
-    look_at_mounts(root, name, dev, out, bytes);
-    look_at_swaps(root, name, out, bytes);
+    RP_TRY(look_in(root, "/proc/self/mountinfo", false, say_mount, name, dev, out, bytes));
+    RP_TRY(look_in(root, "/proc/swaps", true, say_swap, name, dev, out, bytes));
 fail:
     return err;
 }

@@ -19,7 +19,8 @@ typedef struct {
 } rp_disk;
 
 /* In alphabetical order; without those that have no size. `root`: in front of /sys and /proc, ""
- * for this machine's. errors  IO: no such folder; LIMIT: too many */
+ * for this machine's. errors  IO: what the kernel says of mounts can not be read; LIMIT: too
+ * many */
 rp_err rp_disks_read(const char *root, rp_disk *out, uint32_t *count) RP_MUST_CHECK;
 
 /* May it be written to? `device`: a path, as in /dev/sdb, behind `root`; *path: where it is opened.

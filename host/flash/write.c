@@ -117,20 +117,30 @@ fail:
     return err;
 }
 
+/* Of two blocks that are not the same; they begin at byte `at` of the card. */
+static rp_err say_difference(const work *w, uint64_t at) {
+    size_t i = 0;
+    while (w->block[0][i] == w->block[1][i]) {
+        i++;
+    }
+    return rp_fail(RP_ERR_FAULT,
+                   "%s differs from %s at byte %" PRIu64
+                   ": the card is broken, or smaller than it says",
+                   w->job->device, w->job->image, at + i);
+}
+
+/* What is on the card, not what the kernel still knows of it. */
 static rp_err compare_all(const work *w) {
     rp_err err = RP_OK;
+    (void)ioctl(w->device, BLKFLSBUF, 0); /* of a disk; of a file the next line does it */
+    (void)posix_fadvise(w->device, 0, 0, POSIX_FADV_DONTNEED);
     for (uint64_t at = 0; at < w->bytes;) {
         const uint64_t left = w->bytes - at;
         const size_t bytes = left < BLOCK ? (size_t)left : BLOCK;
         RP_TRY(read_block(w->image, w->job->image, w->block[0], bytes, at));
         RP_TRY(read_block(w->device, w->job->device, w->block[1], bytes, at));
-        for (size_t i = 0; i < bytes && memcmp(w->block[0], w->block[1], bytes) != 0; i++) {
-            if (w->block[0][i] != w->block[1][i]) {
-                return rp_fail(RP_ERR_FAULT,
-                               "%s differs from %s at byte %" PRIu64
-                               ": the card is broken, or smaller than it says",
-                               w->job->device, w->job->image, at + i);
-            }
+        if (memcmp(w->block[0], w->block[1], bytes) != 0) {
+            return say_difference(w, at);
         }
         at += bytes;
         RP_TRY(tell(w, at));
@@ -139,30 +149,23 @@ fail:
     return err;
 }
 
-rp_err rp_card_write(const rp_card_job *job) {
+static rp_err with_both(const rp_card_job *job, int flags, rp_err (*do_all)(const work *w)) {
     rp_arena arena;
     work w;
     rp_err err;
     rp_arena_init(&arena, "flash", 0);
-    RP_TRY(open_both(&arena, job, O_WRONLY | O_EXCL, &w));
-    RP_TRY(write_all(&w));
+    RP_TRY(open_both(&arena, job, flags, &w));
+    RP_TRY(do_all(&w));
 fail:
     close_both(&w);
     rp_arena_finish(&arena);
     return err;
 }
 
+rp_err rp_card_write(const rp_card_job *job) {
+    return with_both(job, O_WRONLY | O_EXCL, write_all);
+}
+
 rp_err rp_card_verify(const rp_card_job *job) {
-    rp_arena arena;
-    work w;
-    rp_err err;
-    rp_arena_init(&arena, "flash", 0);
-    RP_TRY(open_both(&arena, job, O_RDONLY, &w));
-    (void)ioctl(w.device, BLKFLSBUF, 0); /* of a disk; of a file the next line does it */
-    (void)posix_fadvise(w.device, 0, 0, POSIX_FADV_DONTNEED);
-    RP_TRY(compare_all(&w));
-fail:
-    close_both(&w);
-    rp_arena_finish(&arena);
-    return err;
+    return with_both(job, O_RDONLY, compare_all);
 }

@@ -45,6 +45,7 @@ static void put_lanes(const rp_lanes *lanes, json_t *out) {
     json_t *ledger = json_pack("{s:i, s:i, s:i}", "microbatches", 0, "lost", 0, "repeated", 0);
     json_t *moves = json_pack("{s:i, s:i}", "boards_left", 0, "boards_joined", 0);
     double bubble = 0;
+    uint32_t told = 0; /* lanes that know theirs */
     for (uint32_t k = 0; k < lanes->keys.count; k++) {
         char path[RP_LANE_PATH_BYTES + 16];
         (void)snprintf(path, sizeof path, "%s/summary.json", lanes->lane[k].folder);
@@ -58,7 +59,9 @@ static void put_lanes(const rp_lanes *lanes, json_t *out) {
                       "boards_joined", json_object_get(summary, "boards_joined"));
         add_counts(own, moves);
         json_decref(own);
-        bubble += json_number_value(json_object_get(summary, "bubble")) / lanes->keys.count;
+        const json_t *own_bubble = json_object_get(summary, "bubble");
+        bubble += json_number_value(own_bubble);
+        told += json_is_number(own_bubble);
         (void)!json_array_append_new(parts, part_of(&lanes->lane[k], summary));
         json_decref(summary);
     }
@@ -66,7 +69,7 @@ static void put_lanes(const rp_lanes *lanes, json_t *out) {
     for (size_t i = 0; i < 4; i++) {
         (void)!json_object_set_new(out, lists[i], list[i]);
     }
-    (void)!json_object_set_new(out, "bubble", json_real(bubble));
+    (void)!json_object_set_new(out, "bubble", told > 0 ? json_real(bubble / told) : json_null());
     (void)!json_object_set_new(out, "ledger", ledger);
     (void)!json_object_update_missing(out, moves);
     (void)!json_object_set_new(out, "lanes", parts);

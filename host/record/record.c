@@ -1,5 +1,6 @@
 #include "record/record.h"
 
+#include <math.h>
 #include <string.h>
 #include <time.h>
 
@@ -24,6 +25,7 @@ struct rp_record {
     uint64_t speed_step;    /* trained without a break since then */
     double train_loss;
     double segment_s;             /* wall time of this run's segments */
+    double told_s;                /* .. of those whose busy times the boards have told */
     int64_t step_ns[SPEED_STEPS]; /* ends of the last steps */
     uint32_t step_samples[SPEED_STEPS];
     int64_t *busy_ns; /* per stage, since the shares were last computed */
@@ -347,8 +349,9 @@ void rp_record_part(rp_record *record, const rp_sink_part *part) {
     }
 }
 
-void rp_record_segment(rp_record *record, double seconds) {
+void rp_record_segment(rp_record *record, double seconds, bool whole) {
     record->segment_s += seconds;
+    record->told_s += whole ? seconds : 0;
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */
@@ -363,10 +366,11 @@ static void add_wire_share(rp_summary_wire *wire, double seconds) {
     wire->utilisation = wire->busy_s / (seconds > 0 ? seconds : 1);
 }
 
-/* Of the facts, what follows from the wall time of the segments. Assignments and checkpoints go
- * over the control wire besides, so that its share is of the run's time. */
+/* Of the facts, what follows from the wall time of the segments that have ended: busy times come
+ * then. Assignments and checkpoints go over the control wire besides, so that its share is of the
+ * run's time. */
 static void add_shares(const rp_record *record, const rp_record_end *end, rp_summary *summary) {
-    const double wall = record->segment_s;
+    const double wall = record->told_s;
     double busy_s = 0;
     for (uint32_t k = 0; k < end->stage_count; k++) {
         const double busy = end->stage[k].busy_s;
@@ -380,11 +384,10 @@ static void add_shares(const rp_record *record, const rp_record_end *end, rp_sum
     }
     for (uint32_t i = 0; i < end->wire_count; i++) {
         const bool control = strcmp(end->wire[i].kind, "control") == 0;
-        add_wire_share(&end->wire[i], control ? since_open_s(record) : wall);
+        add_wire_share(&end->wire[i], control ? since_open_s(record) : record->segment_s);
     }
-    if (wall > 0 && end->stage_count > 0) {
-        summary->bubble = 1 - busy_s / (wall * end->stage_count);
-    }
+    summary->bubble = wall > 0 && end->stage_count > 0 ? 1 - busy_s / (wall * end->stage_count)
+                                                       : (double)NAN;
 }
 
 /* Microbatches of a share (NULL: of all samples) in the steps from `first` on. */

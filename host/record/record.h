@@ -78,8 +78,9 @@ void rp_record_phase(rp_record *record, const char *text);
 /* How far that is, or an evaluation; call it as often as you like. Accepts NULL. */
 void rp_record_part(rp_record *record, const rp_sink_part *part);
 
-/* Wall seconds of a segment that has ended, for the summary's shares. */
-void rp_record_segment(rp_record *record, double seconds);
+/* Wall seconds of a segment, for the summary's shares; `whole`: it has ended, so that every board
+ * has told its busy time of it. */
+void rp_record_segment(rp_record *record, double seconds, bool whole);
 
 /* From now on the run has so many boards, at most those of the open; they hold `stages` stages. */
 void rp_record_take_boards(rp_record *record, uint32_t boards, uint32_t stages);

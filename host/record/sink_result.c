@@ -156,7 +156,7 @@ static void print_text(const result *to, const rp_summary *s) {
             (void)fprintf(to->file, ", ");
         }
         (void)fprintf(to->file, "%.0f samples/s", s->samples_per_s);
-        if (!failed) { /* busy times come at a segment's end */
+        if (!failed && isfinite(s->bubble)) {
             (void)fprintf(to->file, ", bubble %.0f %%", 100 * s->bubble);
         }
         (void)fprintf(to->file, "\n");

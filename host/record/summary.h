@@ -117,7 +117,7 @@ typedef struct {
     uint32_t link_count;
     const rp_summary_wire *wire;
     uint32_t wire_count;
-    double bubble;
+    double bubble; /* not a number where no segment has ended: busy times come at its end */
     uint64_t microbatches, lost, repeated;
     rp_summary_ledger ledger;
     rp_summary_verify verify;

@@ -117,6 +117,11 @@ class Flash(program.Case):
         self.put("proc/self/mountinfo", "22 1 0:30 / /data rw - btrfs /dev/mmcblk0p1 rw\n")
         self.assertIn("mmcblk0p1 is mounted at /data",
                       self.left_alone("/dev/mmcblk0"))
+        (self.root / "proc/self/mountinfo").unlink()
+        self.assertIn("nobody knows which disks are in use", self.left_alone("/dev/mmcblk0"))
+        (self.root / "proc/self/mountinfo").mkdir()
+        self.assertIn("mountinfo: Is a directory", self.left_alone("/dev/mmcblk0"))
+        (self.root / "proc/self/mountinfo").rmdir()
         self.put("proc/self/mountinfo", "")
         self.put("proc/swaps", "")
         self.put("sys/block/sdb/sdb1/holders/dm-0/x", "")

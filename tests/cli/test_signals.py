@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """However a run ends, no agent outlives it, and it says how to go on. Runs that go on by themselves
 are in test_recover.py."""
+import json
 import os
 import signal
+import time
 
 import program
 
@@ -28,6 +30,22 @@ class Signals(program.Case):
         os.killpg(process.pid, signal.SIGINT)
         self.finish(process, code=130, seconds=20)
         self.resumable("out")
+
+    def test_twice(self):
+        """`timeout` signals its program twice, and means it once; a person who does it is tired of
+        waiting for the end of the step."""
+        for apart, twice in ((0.01, False), (0.4, True)):
+            with self.subTest(apart):
+                out = f"twice{twice}"
+                process = self.train_until(
+                    out, 2, "--set", "ring.throttle={forward_op_ms: 100, backward_op_ms: 100}")
+                process.send_signal(signal.SIGTERM)
+                time.sleep(apart)
+                process.send_signal(signal.SIGTERM)
+                _, err = self.finish(process, code=130, seconds=60)
+                self.assertEqual("interrupted twice" in err, twice, err)
+                bubble = json.loads((self.dir / out / "summary.json").read_text())["bubble"]
+                self.assertEqual(bubble is None, twice)
 
     def test_interrupt_while_a_step_decision_is_due(self):
         """Most of the time of such small steps some stage waits for the others' norms."""

@@ -71,7 +71,7 @@ static void close_record(rp_record *record, const char *status, uint64_t micro_d
                                .link = link,
                                .link_count = 1,
                                .micro_done = done};
-    rp_record_segment(record, 1.0);
+    rp_record_segment(record, 1.0, true);
     expect_ok(rp_record_close(&record, &end));
     assert_null(record);
 }
@@ -376,7 +376,7 @@ static void no_wire_is_busy_for_longer_than_it_could(void **state) {
                                .wire_count = sizeof wire / sizeof *wire};
     expect_ok(rp_record_open(&arena, &run, &start, &record));
     now.stepped_ns += 8 * RP_NS_PER_S;
-    rp_record_segment(record, 2);
+    rp_record_segment(record, 2, true);
     expect_ok(rp_record_close(&record, &end));
     expect_close(link[0].utilisation, 1, 1e-12, 0);
     expect_close(wire[0].utilisation, 1, 1e-12, 0);
@@ -386,6 +386,39 @@ static void no_wire_is_busy_for_longer_than_it_could(void **state) {
     expect_close(wire[1].rate_mbit, 8, 1e-12, 0);
     expect_close(wire[2].utilisation, 0.5, 1e-12, 0);
     assert_true(isnan(wire[3].utilisation) && isnan(wire[3].rate_mbit));
+}
+
+/* A segment that was cut off has taken its time, but no board tells how busy it was. */
+static void busy_times_are_of_whole_segments(void **state) {
+    (void)state;
+    for (int whole = 0; whole < 2; whole++) {
+        const rp_record_run run = run_of(4);
+        const rp_record_totals start = {0};
+        rp_record *record = NULL;
+        rp_summary_stage stage[1] = {{.board = "a", .busy_s = whole * 1.5}};
+        const uint64_t done[1] = {4};
+        const rp_record_end end = {.status = "interrupted",
+                                   .note = "",
+                                   .stage = stage,
+                                   .stage_count = 1,
+                                   .micro_done = done};
+        expect_ok(rp_record_open(&arena, &run, &start, &record));
+        train_step(record, 0, 2.0);
+        rp_record_segment(record, 4, false);
+        if (whole) {
+            rp_record_segment(record, 2, true);
+        }
+        expect_ok(rp_record_close(&record, &end));
+        json_t *summary = json_loads(slurp("summary.json", NULL), 0, NULL);
+        const json_t *bubble = json_object_get(summary, "bubble");
+        if (whole) {
+            expect_close(json_number_value(bubble), 0.25, 1e-12, 0);
+            expect_close(stage[0].idle_s, 0.5, 1e-12, 0);
+        } else {
+            assert_true(json_is_null(bubble));
+        }
+        json_decref(summary);
+    }
 }
 
 /* Totals go on, and what the sinks hold of steps that are trained again is taken back. */
@@ -482,6 +515,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(no_wire_is_busy_for_longer_than_it_could, setup_record,
                                         teardown_record),
         cmocka_unit_test_setup_teardown(a_share_owes_its_microbatches, setup_record,
+                                        teardown_record),
+        cmocka_unit_test_setup_teardown(busy_times_are_of_whole_segments, setup_record,
                                         teardown_record),
         cmocka_unit_test_setup_teardown(a_resumed_run_goes_on, setup_record, teardown_record),
         cmocka_unit_test_setup_teardown(a_full_disk_costs_lines, setup_record, teardown_record),
