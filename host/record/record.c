@@ -386,8 +386,8 @@ static void add_shares(const rp_record *record, const rp_record_end *end, rp_sum
         const bool control = strcmp(end->wire[i].kind, "control") == 0;
         add_wire_share(&end->wire[i], control ? since_open_s(record) : record->segment_s);
     }
-    summary->bubble = wall > 0 && end->stage_count > 0 ? 1 - busy_s / (wall * end->stage_count)
-                                                       : (double)NAN;
+    summary->bubble =
+        wall > 0 && end->stage_count > 0 ? 1 - busy_s / (wall * end->stage_count) : (double)NAN;
 }
 
 /* Microbatches of a share (NULL: of all samples) in the steps from `first` on. */
