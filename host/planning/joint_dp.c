@@ -1,0 +1,151 @@
+#include "planning/joint_own.h"
+
+#include <math.h>
+
+#include "planning/cost.h"
+#include "planning/dp_cut.h"
+
+enum { SWEEPS = 16 };
+
+/* A ring of these boards alone. */
+typedef struct {
+    const rp_joint *of;
+    const rp_joint_plan *plan;
+} ring;
+
+static double compute_s(const rp_joint *j, uint32_t place, uint32_t first, uint32_t end,
+                        uint32_t back) {
+    return rp_sums_op_s(&j->sums, place, first, end, back) +
+           rp_profile_handling_s(j->ask->profile, place);
+}
+
+bool rp_joint_fits(const rp_joint *j, uint32_t place, uint32_t first, uint32_t end,
+                   uint32_t behind) {
+    const double has = j->limit[place];
+    return has <= 0 || rp_least_memory_of(&j->memory, first, end, behind) <= has;
+}
+
+double rp_joint_board_s(const rp_joint *j, uint32_t place, uint32_t first, uint32_t end,
+                        uint32_t behind) {
+    return rp_joint_fits(j, place, first, end, behind)
+               ? compute_s(j, place, first, end, 0) + compute_s(j, place, first, end, 1)
+               : (double)INFINITY;
+}
+
+double rp_joint_whole_s(const rp_joint *j, uint32_t place) {
+    return compute_s(j, place, 0, j->layers, 0) + compute_s(j, place, 0, j->layers, 1);
+}
+
+/* Each board of a group sends its gradients to all others, once a step. Of a microbatch. */
+static double exchange_s(const ring *r, rp_dp_group group, uint32_t first, uint32_t end) {
+    const rp_joint_ask *ask = r->of->ask;
+    const double bytes = (double)sizeof(float) * (double)rp_model_param_count(
+                                                     ask->run->model, RP_PARAM_TRAINED, first, end);
+    double most = 0;
+    for (uint32_t i = 0; i < group.count * group.count; i++) {
+        const uint32_t from = r->plan->place[group.first + i / group.count];
+        const uint32_t to = r->plan->place[group.first + i % group.count];
+        most =
+            from != to ? fmax(most, rp_cost_wire_s(ask->run, ask->profile, from, to, bytes)) : most;
+    }
+    return most * (group.count - 1) / r->of->micros;
+}
+
+/* The samples shared out so that all boards of the group end at once. */
+static double stage_s(const void *context, rp_dp_group group, uint32_t first, uint32_t end,
+                      uint32_t behind) {
+    const ring *r = context;
+    const rp_joint *j = r->of;
+    double speed = 0;
+    if (group.count == 1) {
+        return rp_joint_board_s(j, r->plan->place[group.first], first, end, behind);
+    }
+    if (j->statistics[end] > j->statistics[first] || group.count > j->micros) {
+        return (double)INFINITY;
+    }
+    for (uint32_t k = group.first; k < group.first + group.count; k++) {
+        const double own = rp_joint_board_s(j, r->plan->place[k], first, end, behind);
+        if (!(own > 0) || isinf(own)) {
+            return own > 0 ? own : 0;
+        }
+        speed += 1 / own;
+    }
+    return 1 / speed + exchange_s(r, group, first, end);
+}
+
+/* Both ways, one behind the other: what is in use in both directions seldom has its rate in each.
+ */
+static double between_s(const rp_joint *j, uint32_t near, uint32_t far, double bytes) {
+    const rp_joint_ask *ask = j->ask;
+    return rp_cost_wire_s(ask->run, ask->profile, near, far, bytes) +
+           rp_cost_wire_s(ask->run, ask->profile, far, near, bytes);
+}
+
+/* Between groups the samples take several wires, of which the slowest counts. */
+static double wire_s(const void *context, rp_dp_group from, rp_dp_group to, uint32_t layer) {
+    const ring *r = context;
+    const double bytes = r->of->bytes[layer];
+    double most = 0;
+    for (uint32_t a = from.first; a < from.first + from.count; a++) {
+        for (uint32_t b = to.first; b < to.first + to.count; b++) {
+            most = fmax(most, between_s(r->of, r->plan->place[a], r->plan->place[b], bytes));
+        }
+    }
+    return most / (from.count > to.count ? from.count : to.count);
+}
+
+/* By the speeds of its boards for it, in whole microbatches, one at least each. */
+static void share_out(const rp_joint *j, rp_joint_plan *plan, uint32_t stage) {
+    const uint32_t begin = plan->group[stage];
+    const uint32_t end = plan->group[stage + 1];
+    const uint32_t behind = plan->stages - 1 - stage;
+    double all = 0;
+    double sum = 0;
+    uint32_t taken = 0;
+    for (uint32_t k = begin; k < end; k++) {
+        all += 1 / fmax(rp_joint_board_s(j, plan->place[k], plan->first[stage],
+                                         plan->first[stage + 1], behind),
+                        1e-12);
+    }
+    for (uint32_t k = begin; k < end; k++) {
+        sum += 1 / fmax(rp_joint_board_s(j, plan->place[k], plan->first[stage],
+                                         plan->first[stage + 1], behind),
+                        1e-12);
+        const uint32_t left = end - 1 - k; /* boards that need one yet */
+        const uint32_t wanted = (uint32_t)(j->micros * sum / all + 0.5);
+        const uint32_t most = j->micros - left;
+        taken = wanted <= taken ? taken + 1 : wanted > most ? most : wanted;
+        plan->share[k] =
+            k + 1 == end ? 1 : fmin(1, (double)taken * j->ask->run->micro / j->ask->run->batch);
+    }
+}
+
+/* With a flush the pipe is filled in each step. step_s infinite: no cut is allowed. */
+rp_err rp_joint_cut_ring(const rp_joint *j, uint32_t share_most, rp_joint_plan *plan) {
+    const bool flushed = j->ask->run->method.kind->flushed;
+    const ring of = {j, plan};
+    const rp_dp_ask ask = {.layers = j->layers,
+                           .boards = plan->count,
+                           .share_most = share_most < plan->count ? share_most : plan->count,
+                           .steady = j->micros - flushed,
+                           .fill = flushed,
+                           .stage_s = stage_s,
+                           .wire_s = wire_s,
+                           .context = &of,
+                           .rounds = SWEEPS};
+    rp_dp_answer answer = {.cost = (double)INFINITY};
+    const bool may = share_most > 1 || plan->count <= j->layers;
+    const rp_err err = may ? rp_dp_cut(&ask, &answer) : RP_OK;
+    plan->origin = RP_JOINT_DP_CUT;
+    plan->step_s = answer.cost;
+    plan->stages = answer.stage_count;
+    for (uint32_t k = 0; err == RP_OK && isfinite(answer.cost) && k <= plan->stages; k++) {
+        plan->first[k] = answer.first[k];
+        plan->group[k] = k < plan->stages ? answer.group[k].first : plan->count;
+    }
+    for (uint32_t k = 0; rp_joint_is_shared(plan) && isfinite(answer.cost) && k < plan->stages;
+         k++) {
+        share_out(j, plan, k);
+    }
+    return err;
+}

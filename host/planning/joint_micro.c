@@ -1,0 +1,44 @@
+#include "planning/joint_own.h"
+
+static bool may_have_other_micro(const rp_joint *j) {
+    const uint32_t whole[] = {0, j->layers};
+    const rp_cut cut = {.stage_count = 1, .first = whole};
+    const rp_runfile *run = j->ask->run;
+    return !run->sizes.planner && !run->sizes.at && run->method.kind->flushed &&
+           !rp_cut_whole_layer(run->model, &cut, 0);
+}
+
+/* Besides what a board measures of an op's handling when it does nothing else: without it the
+ * smallest microbatch always wins. As real rings have shown on a busy machine. */
+static const double HANDLING_S = 1e-3;
+
+static double handled_s(const rp_joint *j, uint32_t micro) {
+    return 2 * HANDLING_S * ((j->ask->run->batch - 1) / micro + 1);
+}
+
+/* Halves and doubles of the run's, which is never changed here: somebody has said it. */
+rp_err rp_joint_find_micro(rp_joint *j) {
+    rp_joint_answer *out = j->out;
+    const uint32_t own = j->ask->run->micro;
+    const double own_s = out->plan[0].step_s;
+    double least_s = own_s + handled_s(j, own);
+    rp_err err = RP_OK;
+    out->micro = own;
+    out->micro_step_s = own_s;
+    for (uint32_t power = 0; power < 12 && may_have_other_micro(j) && !rp_joint_is_over(j);
+         power++) {
+        const uint32_t micro = 1u << power;
+        rp_prediction found = {0};
+        if (micro == own || micro > j->ask->run->batch || 8 * micro < own || micro > 8 * own) {
+            continue;
+        }
+        RP_TRY(rp_joint_predict(j, &out->plan[0], micro, &found));
+        if (found.step_s < own_s && found.step_s + handled_s(j, micro) < least_s) {
+            least_s = found.step_s + handled_s(j, micro);
+            out->micro_step_s = found.step_s;
+            out->micro = micro;
+        }
+    }
+fail:
+    return err;
+}

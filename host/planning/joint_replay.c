@@ -1,0 +1,87 @@
+#include "planning/joint_own.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "planning/planfile.h"
+
+rp_err rp_joint_run_of(rp_arena *arena, const rp_joint *j, const rp_joint_plan *plan,
+                       rp_runfile *run, rp_profile *profile, const char ***names) {
+    rp_roster_entry *roster;
+    rp_err err;
+    *run = *j->ask->run;
+    *profile = *j->ask->profile;
+    RP_TRY(RP_ARENA_NEW(arena, plan->count, &roster));
+    RP_TRY(RP_ARENA_NEW(arena, plan->count, names));
+    RP_TRY(RP_ARENA_NEW(arena, profile->board_count, &profile->place));
+    for (uint32_t k = 0; k < plan->count; k++) {
+        const uint32_t place = plan->place[k];
+        char *own;
+        RP_TRY(rp_arena_printf(arena, &own, "%u", place)); /* as ring.throttle names it */
+        roster[k] = run->roster ? run->roster[place] : (rp_roster_entry){.name = own};
+        (*names)[k] = roster[k].name;
+        profile->place[k] = j->ask->profile->place[place];
+    }
+    run->roster = roster;
+    run->boards = plan->count;
+    run->stages = plan->stages;
+fail:
+    return err;
+}
+
+rp_err rp_joint_predict(const rp_joint *j, const rp_joint_plan *plan, uint32_t micro,
+                        rp_prediction *found) {
+    const rp_cut cut = {.stage_count = plan->stages, .first = plan->first};
+    const bool shared = rp_joint_is_shared(plan);
+    rp_runfile run;
+    rp_profile profile;
+    const char **names;
+    rp_plan *made;
+    rp_arena arena;
+    rp_err err;
+    rp_arena_init(&arena, "joint", 0);
+    RP_TRY(rp_joint_run_of(&arena, j, plan, &run, &profile, &names));
+    run.micro = micro;
+    if (j->strong) {
+        run.codec = plan->plain_s > 0 ? plan->codec : (const rp_codec(*)[2])j->strong;
+    }
+    run.sizes.at = plan->even_s > 0 ? plan->size : run.sizes.at;
+    const rp_planfile chosen = {.run = &run,
+                                .cut = &cut,
+                                .board = names,
+                                .group = shared ? plan->group : NULL,
+                                .share = plan->share,
+                                .profile = &profile};
+    RP_TRY(rp_planfile_make(&arena, &chosen, &made));
+    RP_TRY(rp_predict(&arena, &run, &profile, made, j->ask->delay_s, found));
+fail:
+    rp_arena_finish(&arena);
+    j->out->replays++;
+    found->step_s = err == RP_OK ? found->step_s : (double)INFINITY;
+    return err == RP_ERR_USAGE || err == RP_ERR_FAULT ? RP_OK : err;
+}
+
+static bool cut_fits(const rp_joint *j, const rp_joint_plan *plan) {
+    const bool shared = rp_joint_is_shared(plan);
+    bool all = true;
+    for (uint32_t k = 0, stage = 0; k < plan->count; k++) {
+        stage = !shared ? k : stage + (k == plan->group[stage + 1]);
+        all = all && rp_joint_fits(j, plan->place[k], plan->first[stage], plan->first[stage + 1],
+                                   plan->stages - 1 - stage);
+    }
+    return all;
+}
+
+rp_err rp_joint_replay(const rp_joint *j, rp_joint_plan *plan) {
+    rp_prediction found = {0};
+    rp_err err = RP_OK;
+    if (cut_fits(j, plan)) {
+        RP_TRY(rp_joint_predict(j, plan, j->ask->run->micro, &found));
+        plan->step_s = found.step_s;
+        memcpy(plan->limits, found.limits, sizeof plan->limits);
+    } else {
+        plan->step_s = (double)INFINITY;
+    }
+fail:
+    return err;
+}
