@@ -41,6 +41,7 @@ rp_err rp_roster_hosts(rp_arena *arena, const char *path, const rp_trusted **hos
     RP_TRY(rp_config_read_file(arena, path, &root));
     rp_node *list = rp_node_find(root, "hosts");
     (void)rp_node_find(root, "boards"); /* the controller's half */
+    (void)rp_node_find(root, "groups"); /* of boards */
     RP_TRY(rp_node_done(root));
     if (!list || !rp_node_is_list(list) || rp_node_count(list) > HOSTS_MAX) {
         return rp_node_fail(root, "hosts: expected a list of at most %d {name, key}", HOSTS_MAX);

@@ -34,6 +34,10 @@ static const struct argp_option all_options[] = {
     {"dir", 'D', "DIR", 0, "Folder of the keys (default: ~/.config/ringpipe/keys)", 0},
     {"roster", 'R', NULL, 0, "show: as a line of a roster", 0},
     {"roster", 'O', "FILE", 0, "The boards of a ring, and of doctor their links", 0},
+    {"where", '@', "KEY=VALUE[,VALUE...]", 0,
+     "Boards that have this name, group, board or label; may be repeated: all have to fit", 0},
+    {"ask", '%', NULL, 0, "Say which of them are there; --wait: how long each has", 0},
+    {"group", '^', "NAME", 0, "Of the roster, that these boards belong to", 0},
     {"listen", 'I', "tcp://HOST:PORT", 0, "Where boards find this host", 0},
     {"hours", 'e', "N", 0, "How long a token lasts (default: 24)", 0},
     {"token", 'E', NULL, 0, "Make the tokens and do not wait for the boards", 0},
@@ -112,6 +116,14 @@ static void add_set(struct argp_state *state, rp_cli_args *args, const char *val
     }
 }
 
+static void add_where(struct argp_state *state, rp_cli_args *args, const char *value) {
+    if (args->where_count == RP_CLI_WHERE_MAX) {
+        argp_error(state, "more than %d --where", RP_CLI_WHERE_MAX);
+    } else {
+        args->where[args->where_count++] = value;
+    }
+}
+
 static void add_word(struct argp_state *state, const rp_cli_verb *verb, rp_cli_args *args,
                      const char *value) {
     if (args->word_count == verb->words_max) {
@@ -143,7 +155,7 @@ static bool on_flag(int key, rp_cli_args *args) {
                  {'U', &args->all},     {'X', &args->confusion}, {'q', &args->quiet},
                  {'v', &args->verbose}, {'l', &args->lane},      {'E', &args->token},
                  {'B', &args->open},    {'g', &args->new_key},   {'z', &args->no_wait},
-                 {'5', &args->overlay}};
+                 {'5', &args->overlay}, {'%', &args->ask}};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
         if (flags[i].key == key) {
             *flags[i].to = true;
@@ -163,7 +175,8 @@ static error_t on_text(int key, const char *value, rp_cli_args *args) {
         {'x', &args->executor}, {'L', &args->faults}, {'P', &args->profile},  {'N', &args->plan},
         {'O', &args->ring},     {'I', &args->listen}, {'1', &args->node},     {'2', &args->host},
         {'3', &args->ssh_key},  {'4', &args->wifi},   {'6', &args->packages}, {'7', &args->cache},
-        {'9', &args->enrol},    {'0', &args->dial},   {'a', &args->at},       {'8', &args->runner}};
+        {'9', &args->enrol},    {'0', &args->dial},   {'a', &args->at},       {'8', &args->runner},
+        {'^', &args->group}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         if (texts[i].key == key) {
             *texts[i].to = value;
@@ -201,6 +214,9 @@ static error_t on_option(int key, char *value, struct argp_state *state) {
     case 'f':
         args->follow = !value;
         args->format = value ? one_of(state, value, "text", "json") : args->format;
+        return 0;
+    case '@':
+        add_where(state, args, value);
         return 0;
     case 'F':
         args->format = one_of(state, value, "text", "svg");

@@ -7,7 +7,8 @@
 
 #include "base/err.h"
 
-enum { RP_CLI_SETS_MAX = 64 };
+enum { RP_CLI_SETS_MAX = 64, RP_CLI_WHERE_MAX = 16 };
+#define RP_CLI_WAIT_UNSAID UINT32_MAX
 
 /* All options of all verbs; a verb names those it takes. */
 typedef struct {
@@ -24,13 +25,17 @@ typedef struct {
     bool trace;
     uint32_t stages, micro, chunks, threads, jobs, top;
     double minutes;
-    uint32_t wait_s;  /* of stop, and boards enrol */
-    uint32_t hours;   /* of boards enrol */
-    uint32_t release; /* of bundle */
-    uint32_t mbit;    /* of push */
-    bool no_wait;     /* of push */
-    bool new_key;     /* of bundle */
-    bool token, open; /* of boards enrol: without waiting; without making one */
+    uint32_t wait_s;                     /* of stop, boards, push; see rp_cli_wait_s() */
+    uint32_t hours;                      /* of boards enrol */
+    uint32_t release;                    /* of bundle */
+    uint32_t mbit;                       /* of push */
+    bool no_wait;                        /* of push */
+    bool new_key;                        /* of bundle */
+    bool token, open;                    /* of boards enrol: without waiting; without making one */
+    const char *where[RP_CLI_WHERE_MAX]; /* of a roster: which boards */
+    uint32_t where_count;
+    bool ask;          /* of boards list */
+    const char *group; /* of boards enrol */
     const char *node, *host, *ssh_key, *wifi, *packages, *cache, *enrol, *dial; /* of image */
     const char *at;     /* of image and flash: where the board listens */
     bool overlay;       /* of image */
@@ -39,6 +44,11 @@ typedef struct {
     bool lane;          /* standard input and output are the line to the run of lanes */
     bool dry_run, confusion, whole, roster, yes, system, quiet, verbose;
 } rp_cli_args;
+
+/* What --wait says, or what is usual. */
+static inline uint32_t rp_cli_wait_s(const rp_cli_args *args, uint32_t usual) {
+    return args->wait_s == RP_CLI_WAIT_UNSAID ? usual : args->wait_s;
+}
 
 typedef struct {
     const char *name;

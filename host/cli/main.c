@@ -51,12 +51,13 @@ const rp_cli_verb rp_cli_verbs[] = {
      rp_verb_draw},
     {"tune", "", 0, 0, "bMotyY", "Find the fastest kernel parameters of this device",
      "It replaces nothing by something slower, and nothing without a yes.", rp_verb_tune},
-    {"doctor", "", 0, 0, "bftOIk", "Check driver, device, arithmetic and disk, or a ring's boards",
+    {"doctor", "", 0, 0, "bftO@Ik", "Check driver, device, arithmetic and disk, or a ring's boards",
      "With --roster it asks every board who it is and lets neighbours try their links both ways; "
      "boards that are at work are left alone. Exit 3 when a run could not take them as they are, 5 "
      "when keys do not fit.",
      rp_verb_doctor},
-    {"boards", "enrol|list|forget", 1, UINT32_MAX, "OIkfeEBQy", "Let boards into a roster, or out",
+    {"boards", "enrol|list|forget", 1, UINT32_MAX, "O@^%IkfeEBQy",
+     "Let boards into a roster, or out",
      "enrol NAME... makes a token for each board, prints the command for it, waits, and writes who "
      "comes into the roster; list prints the roster; forget NAME... takes boards out of it.",
      rp_verb_boards},
@@ -76,16 +77,17 @@ const rp_cli_verb rp_cli_verbs[] = {
      "--release which bundle it is: boards take larger numbers only. --new-key makes the pair of "
      "keys; boards keep its public half, update.key, beside their own.",
      rp_verb_bundle},
-    {"push", "BUNDLE [BOARD...]", 1, UINT32_MAX, "OIkfJzQ", "Bring signed software to boards",
-     "To all boards of the roster, or to those that are named, one after the other: each takes the "
+    {"push", "BUNDLE [BOARD...]", 1, UINT32_MAX, "O@IkfJzQ", "Bring signed software to boards",
+     "To all boards of the roster, or those that are named or fit --where, one after the other: "
+     "each takes the "
      "bundle, starts it, and has to say that it is good before the next one gets it. A board with "
      "a run is left alone.",
      rp_verb_push},
-    {"slots", "[BOARD...]", 0, UINT32_MAX, "OIkf", "Say which software boards have", NULL,
+    {"slots", "[BOARD...]", 0, UINT32_MAX, "O@Ikf", "Say which software boards have", NULL,
      rp_verb_slots},
-    {"validate", "BOARD...", 1, UINT32_MAX, "OIkf", "Take what is on trial there for good", NULL,
+    {"validate", "[BOARD...]", 0, UINT32_MAX, "O@Ikf", "Take what is on trial there for good", NULL,
      rp_verb_validate},
-    {"revert", "BOARD...", 1, UINT32_MAX, "OIkf", "Go back to the software of before", NULL,
+    {"revert", "[BOARD...]", 0, UINT32_MAX, "O@Ikf", "Go back to the software of before", NULL,
      rp_verb_revert},
     {"keys", "new|show|list|trust|untrust", 1, 3, "fDR", "CURVE keys and who is trusted",
      "new makes a pair; show prints the public key, show --roster NAME [ADDRESS] the line that a "
@@ -196,7 +198,7 @@ int main(int argc, char **argv) {
                                 .split = "test",
                                 .board = "auto",
                                 .minutes = 5,
-                                .wait_s = 600,
+                                .wait_s = RP_CLI_WAIT_UNSAID,
                                 .jobs = 1,
                                 .top = 1,
                                 .executor = "digest",

@@ -3,11 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/cli.h"
+#include "cli/roster_args.h"
 #include "reach/reach.h"
 
-static const char *const state_words[] = {"there",  "busy",    "old",
-                                          "silent", "refused", "not-dialled"};
 static const char *const way_words[] = {"works", "fails", "impossible", "untried"};
 
 static void say_board(const rp_reach_board *board, char *out, size_t bytes) {
@@ -53,9 +51,9 @@ static void print_table(const rp_reach *found) {
 }
 
 static json_t *board_object(const rp_reach_board *board) {
-    json_t *object =
-        json_pack("{s:s, s:s, s:b, s:s}", "name", board->name, "state", state_words[board->state],
-                  "dials", (int)board->dials, "address", board->endpoint);
+    json_t *object = json_pack("{s:s, s:s, s:b, s:s}", "name", board->name, "state",
+                               rp_reach_state_word(board->state), "dials", (int)board->dials,
+                               "address", board->endpoint);
     if (board->software[0]) {
         (void)json_object_set_new(object, "software", json_string(board->software));
         (void)json_object_set_new(object, "device", json_string(board->device));
@@ -134,25 +132,16 @@ rp_err rp_cli_report_reach(const rp_cli_args *args) {
     rp_err err;
     rp_arena_init(&arena, "doctor", 0);
     if (!args->ring) {
-        RP_TRY(rp_fail(RP_ERR_USAGE, "doctor: --listen is for --roster FILE"));
+        RP_TRY(rp_fail(RP_ERR_USAGE, "doctor: --listen and --where are for --roster FILE"));
     }
-    if (args->listen && !rp_roster_is_address(args->listen)) {
-        RP_TRY(rp_fail(RP_ERR_USAGE, "--listen: expected " RP_ROSTER_ADDRESS ", found '%s'",
-                       args->listen));
-    }
-    RP_TRY(rp_roster_read(&arena, args->ring, &run.roster, &run.boards));
+    RP_TRY(rp_cli_read_boards(&arena, args, &run.roster, &run.boards));
     if (run.boards > RP_REACH_BOARDS_MAX) {
-        RP_TRY(rp_fail(RP_ERR_USAGE, "%s: %u boards; over a network at most %d are possible",
+        RP_TRY(rp_fail(RP_ERR_USAGE,
+                       "%s: %u boards; over a network at most %d are possible: --where says which "
+                       "ones; `ringpipe boards list --ask` looks at any number",
                        args->ring, run.boards, RP_REACH_BOARDS_MAX));
     }
-    for (uint32_t k = 0; k < run.boards && !args->listen; k++) {
-        if (run.roster[k].dials) {
-            RP_TRY(rp_fail(RP_ERR_USAGE,
-                           "%s: board %s dials this host: --listen says where, as in "
-                           "tcp://0.0.0.0:7100",
-                           args->ring, run.roster[k].name));
-        }
-    }
+    RP_TRY(rp_cli_check_listen(args, run.roster, run.boards));
     RP_TRY(rp_runfile_read_keys(&run, args->keys, &keys));
     const rp_reach_options options = {.roster = run.roster,
                                       .count = run.boards,

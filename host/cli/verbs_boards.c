@@ -7,7 +7,8 @@
 
 #include <jansson.h>
 
-#include "cli/cli.h"
+#include "cli/boards_list.h"
+#include "cli/roster_args.h"
 #include "cli/signals.h"
 #include "enrol/enrol.h"
 #include "enrol/issue.h"
@@ -95,7 +96,7 @@ static rp_err check_names(rp_arena *arena, const enrolling *e) {
     uint32_t count = 0;
     rp_err err = RP_OK;
     if (access(e->roster, F_OK) == 0) {
-        RP_TRY(rp_roster_read(arena, e->roster, &boards, &count));
+        RP_TRY(rp_roster_read_begun(arena, e->roster, &boards, &count));
     }
     for (uint32_t i = 1; i < e->args->word_count; i++) {
         const char *name = e->args->word[i];
@@ -178,12 +179,13 @@ static rp_err wait_for_boards(const enrolling *e, rp_clock *clock) {
     const rp_enrol_options options = {
         .keys_folder = e->keys_folder,
         .roster = e->roster,
+        .group = args->group,
         .listen = e->listen,
         .host = host,
         .keys = &e->keys,
         .clock = clock,
         .now_s = wall_s,
-        .wait_ns = (int64_t)(args->wait_s ? args->wait_s : WAIT_S) * RP_NS_PER_S,
+        .wait_ns = (int64_t)(args->wait_s ? rp_cli_wait_s(args, WAIT_S) : WAIT_S) * RP_NS_PER_S,
         .stopped = is_stopped,
         .told = tell_enrolled,
         .context = (void *)e,
@@ -215,6 +217,7 @@ static rp_err enrol(rp_arena *arena, const rp_cli_args *args) {
     }
     RP_TRY(e.keys_folder ? RP_OK : rp_keys_home(arena, &e.keys_folder));
     RP_TRY(rp_keys_read(e.keys_folder, &e.keys));
+    RP_TRY(args->group ? rp_roster_check_group(e.roster, args->group) : RP_OK);
     RP_TRY(check_names(arena, &e));
     RP_TRY(find_names(arena, &e));
     RP_TRY(rp_cli_open_signals(&e.signals));
@@ -227,49 +230,43 @@ fail:
     return err;
 }
 
-/* ---- list, forget ---------------------------------------------------------------------------- */
+/* ---- forget ---------------------------------------------------------------------------------- */
 
-static rp_err list_boards(rp_arena *arena, const rp_cli_args *args) {
+/* By their names, or by --where: of many boards, so that they are said once before. */
+static rp_err find_forgotten(rp_arena *arena, const rp_cli_args *args, const char ***name,
+                             uint32_t *count) {
     rp_roster_entry *boards;
-    uint32_t count;
     rp_err err;
-    RP_TRY(rp_roster_read(arena, args->ring, &boards, &count));
-    json_t *all = json_array();
-    for (uint32_t k = 0; k < count; k++) {
-        char fingerprint[RP_KEY_FINGERPRINT];
-        const char *address = boards[k].dials ? "dials" : boards[k].endpoint;
-        rp_key_fingerprint(boards[k].public_text, fingerprint);
-        (void)json_array_append_new(all, json_pack("{s:s, s:s, s:s}", "name", boards[k].name,
-                                                   "fingerprint", fingerprint, "address", address));
-        if (!is_json(args)) {
-            (void)printf("%-16s  %s  %s\n", boards[k].name, fingerprint, address);
-        }
+    *name = args->word + 1;
+    *count = args->word_count - 1;
+    if (args->where_count == 0) {
+        return RP_OK;
     }
-    if (is_json(args)) {
-        json_t *object = json_pack("{s:i, s:o}", "version", 1, "boards", json_incref(all));
-        (void)json_dumpf(object, stdout, 0);
-        (void)printf("\n");
-        json_decref(object);
-    } else {
-        (void)printf("%u board%s; `ringpipe doctor --roster %s` asks them who they are\n", count,
-                     count == 1 ? "" : "s", args->ring);
+    RP_TRY(rp_cli_read_boards(arena, args, &boards, count));
+    RP_TRY(RP_ARENA_NEW(arena, *count, name));
+    for (uint32_t i = 0; i < *count; i++) {
+        (*name)[i] = boards[i].name;
     }
-    json_decref(all);
+    if (!args->yes) {
+        return rp_fail(RP_ERR_USAGE, "%u board%s would leave %s, %s%s: --yes lets them", *count,
+                       *count == 1 ? "" : "s", args->ring, (*name)[0],
+                       *count == 1 ? "" : " the first");
+    }
 fail:
     return err;
 }
 
-static rp_err forget(const rp_cli_args *args) {
-    for (uint32_t i = 1; i < args->word_count; i++) {
-        const rp_err err = rp_roster_remove(args->ring, args->word[i]);
-        if (err != RP_OK) {
-            return err;
-        }
-        if (!args->quiet) {
-            (void)fprintf(stderr, "%s is not in %s any more\n", args->word[i], args->ring);
-        }
+static rp_err forget(rp_arena *arena, const rp_cli_args *args) {
+    const char **name;
+    uint32_t count;
+    rp_err err;
+    RP_TRY(find_forgotten(arena, args, &name, &count));
+    RP_TRY(rp_roster_remove(args->ring, name, count));
+    for (uint32_t i = 0; i < count && !args->quiet; i++) {
+        (void)fprintf(stderr, "%s is not in %s any more\n", name[i], args->ring);
     }
-    return RP_OK;
+fail:
+    return err;
 }
 
 /* ---- the verb -------------------------------------------------------------------------------- */
@@ -281,13 +278,14 @@ static rp_err run_verb(rp_arena *arena, const rp_cli_args *args) {
         return enrol(arena, args);
     }
     if (strcmp(what, "list") == 0 && names == 0 && args->ring) {
-        return list_boards(arena, args);
+        return rp_cli_list_boards(args);
     }
-    if (strcmp(what, "forget") == 0 && names > 0 && args->ring) {
-        return forget(args);
+    if (strcmp(what, "forget") == 0 && args->ring && (names > 0) != (args->where_count > 0)) {
+        return forget(arena, args);
     }
     return rp_fail(RP_ERR_USAGE, "expected: boards enrol --roster FILE NAME... | "
-                                 "boards list --roster FILE | boards forget --roster FILE NAME...");
+                                 "boards list --roster FILE | "
+                                 "boards forget --roster FILE NAME... or --where KEY=VALUE");
 }
 
 rp_err rp_verb_boards(const rp_cli_args *args) {

@@ -119,7 +119,7 @@ rp_err rp_verb_doctor(const rp_cli_args *args) {
     json_t *found = NULL;
     char *text;
     rp_err err;
-    if (args->ring || args->listen) {
+    if (args->ring || args->listen || args->where_count > 0) {
         return rp_cli_report_reach(args);
     }
     rp_arena_init(&arena, "doctor", 0);

@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "cli/cli.h"
+#include "cli/roster_args.h"
 #include "cli/signals.h"
 #include "push/push.h"
 #include "run/runfile.h"
@@ -75,47 +75,54 @@ static void print_board(const rp_cli_args *args, const char *name, const rp_Push
 
 /* ---- one board after the other --------------------------------------------------------------- */
 
-/* Of the words from `first` on, which are the boards; none: all of them. */
-static bool is_named(const rp_cli_args *args, uint32_t first, const char *name) {
-    bool found = args->word_count <= first;
-    for (uint32_t i = first; i < args->word_count; i++) {
-        found = found || strcmp(args->word[i], name) == 0;
+static rp_err check_words(const rp_cli_args *args, rp_push_action action) {
+    const bool named = args->word_count > (action == RP_PUSH_BUNDLE);
+    if (named && args->where_count > 0) {
+        return rp_fail(RP_ERR_USAGE, "expected names of boards, or --where: not both");
     }
-    return found;
+    const bool needs = action == RP_PUSH_VALIDATE || action == RP_PUSH_REVERT;
+    return needs && !named && args->where_count == 0
+               ? rp_fail(RP_ERR_USAGE, "expected BOARD... or --where KEY=VALUE: which boards?")
+               : RP_OK;
 }
 
-static rp_err check_boards(const rp_cli_args *args, uint32_t first, const rp_roster_entry *boards,
-                           uint32_t count) {
+static bool is_named(const rp_cli_args *args, uint32_t first, const char *name) {
+    uint32_t i = first;
+    while (i < args->word_count && strcmp(args->word[i], name) != 0) {
+        i++;
+    }
+    return i < args->word_count;
+}
+
+/* Of the words from `first` on, which are the boards; none: all of them. */
+static rp_err keep_named(const rp_cli_args *args, uint32_t first, rp_roster_entry *boards,
+                         uint32_t *count) {
+    uint32_t kept = 0;
     for (uint32_t i = first; i < args->word_count; i++) {
         uint32_t k = 0;
-        while (k < count && strcmp(boards[k].name, args->word[i]) != 0) {
+        while (k < *count && strcmp(boards[k].name, args->word[i]) != 0) {
             k++;
         }
-        if (k == count) {
+        if (k == *count) {
             return rp_fail(RP_ERR_USAGE, "%s: no board is called '%s'", args->ring, args->word[i]);
         }
     }
-    for (uint32_t k = 0; k < count; k++) {
-        if (is_named(args, first, boards[k].name) && boards[k].dials && !args->listen) {
-            return rp_fail(RP_ERR_USAGE,
-                           "%s: board %s dials this host: --listen says where, as in "
-                           "tcp://0.0.0.0:7100",
-                           args->ring, boards[k].name);
+    for (uint32_t k = 0; args->word_count > first && k < *count; k++) {
+        if (is_named(args, first, boards[k].name)) {
+            boards[kept++] = boards[k];
         }
     }
+    *count = args->word_count > first ? kept : *count;
     return RP_OK;
 }
 
 /* A board that fails is told of and the others come all the same, but a release that did not become
  * good on one board goes to no other. */
-static rp_err talk_to_all(talking *t, rp_push_options *options, uint32_t first,
-                          const rp_roster_entry *boards, uint32_t count) {
+static rp_err talk_to_all(talking *t, rp_push_options *options, const rp_roster_entry *boards,
+                          uint32_t count) {
     rp_err worst = RP_OK;
     for (uint32_t k = 0; k < count; k++) {
         rp_Pushed said;
-        if (!is_named(t->args, first, boards[k].name)) {
-            continue;
-        }
         options->board = &boards[k];
         const rp_err err = rp_push_to(options, &said);
         print_board(t->args, boards[k].name, &said, err);
@@ -138,19 +145,14 @@ static rp_err talk(const rp_cli_args *args, rp_push_action action) {
     rp_arena arena;
     rp_err err = RP_OK;
     rp_arena_init(&arena, "push", 0);
-    if (!args->ring) {
-        RP_TRY(rp_fail(RP_ERR_USAGE, "expected: --roster FILE, which says who the boards are"));
-    }
-    if (args->listen && !rp_roster_is_address(args->listen)) {
-        RP_TRY(rp_fail(RP_ERR_USAGE, "--listen: expected " RP_ROSTER_ADDRESS ", found '%s'",
-                       args->listen));
-    }
-    RP_TRY(rp_roster_read(&arena, args->ring, &boards, &count));
-    RP_TRY(check_boards(args, first, boards, count));
+    RP_TRY(check_words(args, action));
+    RP_TRY(rp_cli_read_boards(&arena, args, &boards, &count));
+    RP_TRY(keep_named(args, first, boards, &count));
+    RP_TRY(rp_cli_check_listen(args, boards, count));
     RP_TRY(folder ? RP_OK : rp_keys_home(&arena, &folder));
     RP_TRY(rp_keys_read(folder, &keys));
     RP_TRY(rp_cli_open_signals(&t.signals));
-    const uint32_t wait_s = args->wait_s ? args->wait_s : WAIT_S;
+    const uint32_t wait_s = args->wait_s ? rp_cli_wait_s(args, WAIT_S) : WAIT_S;
     rp_push_options options = {.listen = args->listen,
                                .keys = &keys,
                                .clock = &clock,
@@ -161,7 +163,7 @@ static rp_err talk(const rp_cli_args *args, rp_push_action action) {
                                .stopped = is_stopped,
                                .progress = show_progress,
                                .context = &t};
-    err = talk_to_all(&t, &options, first, boards, count);
+    err = talk_to_all(&t, &options, boards, count);
 fail:
     explicit_bzero(&keys, sizeof keys);
     rp_arena_finish(&arena);

@@ -15,7 +15,7 @@
 #include "runs/state.h"
 #include "runs/tail.h"
 
-enum { PATH_BYTES = 4096, LOOK_MS = 200, STEPS_SHOWN = 40, FOLLOW_S = 2 };
+enum { PATH_BYTES = 4096, LOOK_MS = 200, STEPS_SHOWN = 40, FOLLOW_S = 2, WAIT_S = 600 };
 
 static void rest_ms(long ms) {
     const struct timespec span = {ms / 1000, ms % 1000 * 1000000};
@@ -298,7 +298,7 @@ rp_err rp_verb_stop(const rp_cli_args *args) {
     }
     for (uint32_t i = 0; i < args->word_count; i++) {
         RP_TRY(owner[i].life == RP_OWNER_ALIVE
-                   ? wait_for_end(args->word[i], &owner[i], args->wait_s)
+                   ? wait_for_end(args->word[i], &owner[i], rp_cli_wait_s(args, WAIT_S))
                    : RP_OK);
         if (args->word_count > 1) {
             (void)printf("%s: ", args->word[i]);

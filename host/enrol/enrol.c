@@ -53,7 +53,8 @@ static rp_err take_board(const work *w, seat *s, const rp_Enrol *enrol, const ch
     const rp_roster_entry entry = {.name = s->pending.name,
                                    .endpoint = endpoint,
                                    .dials = enrol->port == 0,
-                                   .public_text = s->used_by};
+                                   .public_text = s->used_by,
+                                   .group = options->group};
     rp_err err;
     s->pending.used_by = s->used_by;
     RP_TRY(

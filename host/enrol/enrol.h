@@ -21,8 +21,9 @@ typedef struct {
 typedef struct {
     const char *keys_folder; /* where `tokens` lies */
     const char *roster;      /* the file */
-    const char *listen;      /* tcp://HOST:PORT */
-    const char *host;        /* this host's name in the boards' lists */
+    const char *group;  /* of the roster, that the boards belong to; NULL: what their lines say */
+    const char *listen; /* tcp://HOST:PORT */
+    const char *host;   /* this host's name in the boards' lists */
     const rp_keypair *keys;
     const rp_clock *clock;
     int64_t (*now_s)(void);         /* seconds since 1970 */

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/replace.h"
+#include "run/groups.h"
 #include "transport/keytext.h"
 
 /* A roster as text, and where what is changed lies in it. */
@@ -13,8 +14,13 @@ typedef struct {
     const char *path;
     const char *text;
     size_t bytes;
-    size_t from, to; /* the lines of the board; equal: it has none, and they belong here */
-    size_t indent;   /* of the dash in front of a board */
+    size_t from, to;       /* the lines of the board; equal: it has none, and they belong here */
+    size_t indent;         /* of the dash in front of a board */
+    const rp_node *boards; /* the list; NULL: there is none, */
+    bool begins;           /* .. and it begins with what is put there */
+    rp_node *old;          /* the board that has these lines now, or NULL */
+    rp_groups groups;
+    const rp_node *root;
 } edit;
 
 /* ---- finding the lines ----------------------------------------------------------------------- */
@@ -51,7 +57,8 @@ static size_t end_of_board(const edit *e, size_t at, size_t indent) {
 }
 
 /* Of the board called `name`, or behind the last one. */
-static rp_err find_lines(edit *e, const rp_node *boards, const char *name) {
+static rp_err find_lines(edit *e, const char *name) {
+    const rp_node *boards = e->boards;
     const uint32_t count = rp_node_count(boards);
     uint32_t at = 0;
     while (at < count) {
@@ -71,34 +78,99 @@ static rp_err find_lines(edit *e, const rp_node *boards, const char *name) {
     }
     e->to = end_of_board(e, e->from, e->indent);
     e->from = found ? e->from : e->to;
+    e->old = found ? item : NULL;
     return RP_OK;
 }
 
-static rp_err open_edit(rp_arena *arena, edit *e, const char *name) {
+/* No board is there yet: the list begins behind what there is. */
+static void begin_list(edit *e) {
+    e->begins = true;
+    e->from = e->to = e->bytes;
+    e->indent = 2;
+}
+
+static rp_err open_edit(rp_arena *arena, edit *e) {
     rp_node *root;
     rp_err err;
     RP_TRY(rp_config_load(arena, e->path, &e->text, &e->bytes));
     RP_TRY(rp_config_read_text(arena, e->text, e->bytes, e->path, &root));
-    rp_node *boards = rp_node_find(root, "boards");
-    if (!boards || !rp_node_is_list(boards) || rp_node_count(boards) == 0) {
+    RP_TRY(rp_groups_read(arena, root, &e->groups));
+    e->root = root;
+    e->boards = rp_node_find(root, "boards");
+    if (!e->boards) {
+        begin_list(e);
+    } else if (!rp_node_is_list(e->boards) || rp_node_count(e->boards) == 0) {
         return rp_node_fail(root, "boards: expected a list of boards");
     }
-    RP_TRY(find_lines(e, boards, name));
 fail:
     return err;
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static rp_err board_line(rp_arena *arena, size_t indent, const rp_roster_entry *board,
+/* Its new group, or that of its former line; NULL: none. */
+static rp_err find_group(const edit *e, const rp_roster_entry *board, const rp_group **out) {
+    const char *name = board->group;
+    rp_err err = RP_OK;
+    *out = NULL;
+    if (!name && e->old) {
+        RP_TRY(rp_node_string(e->old, "group", &name));
+    }
+    if (name && !e->root) {
+        return rp_fail(RP_ERR_USAGE, "%s: `groups` has no '%s'", e->path, name);
+    }
+    RP_TRY(name ? rp_groups_find(&e->groups, e->root, name, out) : RP_OK);
+fail:
+    return err;
+}
+
+/* `, labels: {...}` of its former line, or nothing. */
+static rp_err keep_labels(rp_arena *arena, const edit *e, char **out) {
+    const rp_node *labels = e->old ? rp_node_find(e->old, "labels") : NULL;
+    char *text = "";
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; labels && rp_node_is_map(labels) && i < rp_node_count(labels); i++) {
+        const rp_node *value = rp_node_item(labels, i);
+        if (!rp_node_is_scalar(value)) {
+            return rp_node_fail(value, "expected a value");
+        }
+        RP_TRY(rp_arena_printf(arena, &text, "%s%s\"%s\": \"%s\"%s", text, i ? ", " : ", labels: {",
+                               rp_node_key(labels, i), rp_node_text(value),
+                               i + 1 == rp_node_count(labels) ? "}" : ""));
+    }
+    *out = text;
+fail:
+    return err;
+}
+
+/* `, KEY: "VALUE"`, or nothing. */
+static rp_err say(rp_arena *arena, const char *key, const char *value, char **out) {
+    return value && value[0] ? rp_arena_printf(arena, out, ", %s: \"%s\"", key, value)
+                             : rp_arena_string(arena, "", out);
+}
+
+/* A group that says where its boards are found knows it better than the board's way to here. */
+static rp_err board_line(rp_arena *arena, const edit *e, const rp_roster_entry *board,
                          const char *profile, char **out) {
+    const char *address = board->dials ? "dials" : board->endpoint;
     char word[RP_KEY_WORD];
-    const bool has_profile = profile && profile[0];
+    const rp_group *group;
+    char *at;
+    char *kind;
+    char *in;
+    char *labels = "";
+    rp_err err;
     rp_key_write(board->public_text, word);
-    return rp_arena_printf(arena, out, "%*s- {name: \"%s\", address: \"%s\", key: %s%s%s%s}\n",
-                           (int)indent, "", board->name, board->dials ? "dials" : board->endpoint,
-                           word, has_profile ? ", board: \"" : "", has_profile ? profile : "",
-                           has_profile ? "\"" : "");
+    RP_TRY(find_group(e, board, &group));
+    RP_TRY(say(arena, "address", group && group->address ? NULL : address, &at));
+    RP_TRY(say(arena, "board", profile, &kind));
+    RP_TRY(say(arena, "group", group ? group->name : NULL, &in));
+    RP_TRY(keep_labels(arena, e, &labels));
+    RP_TRY(rp_arena_printf(arena, out, "%s%*s- {name: \"%s\"%s, key: %s%s%s%s}\n",
+                           e->begins ? "boards:\n" : "", (int)e->indent, "", board->name, at, word,
+                           kind, in, labels));
+fail:
+    return err;
 }
 
 static rp_err write_text(const char *path, const char *text) {
@@ -107,17 +179,13 @@ static rp_err write_text(const char *path, const char *text) {
     return rp_replace_end(file, path, good);
 }
 
-/* `line` in place of the board's lines; the whole is read as a roster before it is written. */
-static rp_err write_edit(rp_arena *arena, const edit *e, const char *line) {
+/* The whole is read as a roster before it is written. */
+static rp_err check_and_write(rp_arena *arena, const char *path, const char *text) {
     rp_roster_entry *boards;
     uint32_t count;
-    char *text;
-    const bool open_end = e->from > 0 && e->text[e->from - 1] != '\n';
     rp_err err;
-    RP_TRY(rp_arena_printf(arena, &text, "%.*s%s%s%.*s", (int)e->from, e->text,
-                           open_end ? "\n" : "", line, (int)(e->bytes - e->to), e->text + e->to));
-    RP_TRY(rp_roster_read_text(arena, text, strlen(text), e->path, &boards, &count));
-    RP_TRY(write_text(e->path, text));
+    RP_TRY(rp_roster_read_text(arena, text, strlen(text), path, &boards, &count));
+    RP_TRY(write_text(path, text));
 fail:
     return err;
 }
@@ -126,40 +194,71 @@ rp_err rp_roster_put(const char *path, const rp_roster_entry *board, const char 
     edit e = {.path = path};
     rp_arena arena;
     char *line;
+    char *text;
     rp_err err;
     rp_arena_init(&arena, "roster", 0);
     if (access(path, F_OK) != 0 && errno == ENOENT) {
-        e.text = "boards:\n";
-        e.bytes = e.from = e.to = strlen(e.text);
-        e.indent = 2;
+        e.text = "";
+        begin_list(&e);
     } else {
-        RP_TRY(open_edit(&arena, &e, board->name));
+        RP_TRY(open_edit(&arena, &e));
+        RP_TRY(e.boards ? find_lines(&e, board->name) : RP_OK);
     }
-    RP_TRY(board_line(&arena, e.indent, board, profile, &line));
-    err = write_edit(&arena, &e, line);
+    RP_TRY(board_line(&arena, &e, board, profile, &line));
+    const bool open_end = e.from > 0 && e.text[e.from - 1] != '\n';
+    RP_TRY(rp_arena_printf(&arena, &text, "%.*s%s%s%.*s", (int)e.from, e.text, open_end ? "\n" : "",
+                           line, (int)(e.bytes - e.to), e.text + e.to));
+    err = check_and_write(&arena, path, text);
 fail:
     rp_arena_finish(&arena);
     return err;
 }
 
-rp_err rp_roster_remove(const char *path, const char *name) {
+/* ---- out of it ------------------------------------------------------------------------------- */
+
+/* Marks the bytes that go. */
+static rp_err leave_out(edit *e, const char *name, uint8_t *goes, uint32_t *gone) {
+    const rp_err err = find_lines(e, name);
+    if (err == RP_OK && e->from == e->to) {
+        return rp_fail(RP_ERR_USAGE, "%s: no board is called '%s'", e->path, name);
+    }
+    if (err == RP_OK) {
+        *gone += !goes[e->from]; /* a name may be said twice */
+        memset(goes + e->from, 1, e->to - e->from);
+    }
+    return err;
+}
+
+rp_err rp_roster_remove(const char *path, const char *const *name, uint32_t count) {
     edit e = {.path = path};
     rp_arena arena;
     rp_roster_entry *boards;
-    uint32_t count;
+    uint32_t all;
+    uint32_t gone = 0;
+    uint8_t *goes;
+    char *text;
+    size_t used = 0;
     rp_err err;
     rp_arena_init(&arena, "roster", 0);
-    RP_TRY(rp_roster_read(&arena, path, &boards, &count));
-    RP_TRY(open_edit(&arena, &e, name));
-    if (e.from == e.to) {
-        RP_TRY(rp_fail(RP_ERR_USAGE, "%s: no board is called '%s'", path, name));
+    RP_TRY(rp_roster_read(&arena, path, &boards, &all));
+    RP_TRY(open_edit(&arena, &e));
+    RP_TRY(RP_ARENA_NEW(&arena, e.bytes + 1, &goes));
+    RP_TRY(RP_ARENA_NEW(&arena, e.bytes + 1, &text));
+    for (uint32_t i = 0; i < count; i++) {
+        RP_TRY(leave_out(&e, name[i], goes, &gone));
     }
-    if (count == 1) {
+    if (gone == all) {
         RP_TRY(rp_fail(RP_ERR_USAGE,
-                       "%s: '%s' is its only board, and a roster has one at least: remove the file",
-                       path, name));
+                       "%s: nobody would be left in it after '%s', and a roster has one board at "
+                       "least: remove the file",
+                       path, name[count - 1]));
     }
-    err = write_edit(&arena, &e, "");
+    for (size_t at = 0; at < e.bytes; at++) {
+        text[used] = e.text[at];
+        used += !goes[at];
+    }
+    text[used] = '\0';
+    err = check_and_write(&arena, path, text);
 fail:
     rp_arena_finish(&arena);
     return err;

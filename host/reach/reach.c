@@ -4,8 +4,16 @@
 #include <stdio.h>
 #include <string.h>
 
-static const int64_t NAP_NS = 50 * RP_NS_PER_MS;
 static const int64_t PONG_NS = 500 * RP_NS_PER_MS;
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+const char *rp_reach_state_word(rp_reach_state state) {
+    static const char *const words[RP_REACH_STATES] = {"there",  "busy",    "old",
+                                                       "silent", "refused", "not-dialled"};
+    RP_ASSERT((unsigned)state < RP_REACH_STATES);
+    return words[state];
+}
 
 /* ---- rounds ---------------------------------------------------------------------------------- */
 
@@ -39,23 +47,25 @@ fail:
     return err;
 }
 
-rp_err reach_round(reach_work *work) {
+rp_err reach_round(reach_work *work, int64_t nap_ns) {
     rp_link *link[RP_LINKS_WAIT_MAX];
     uint32_t count = 0;
     rp_err err;
     for (uint32_t k = 0; k < work->options->count; k++) {
         reach_end *end = &work->end[k];
         RP_TRY(step_end(end, &work->out->board[k]));
-        link[count++] = end->control;
+        if (count < RP_LINKS_WAIT_MAX) { /* those that dial share one socket */
+            link[count++] = end->control;
+        }
     }
-    RP_TRY(rp_link_wait(link, count, NULL, 0, NAP_NS));
+    RP_TRY(rp_link_wait(link, count, NULL, 0, nap_ns));
 fail:
     return err;
 }
 
 /* ---- greeting -------------------------------------------------------------------------------- */
 
-static rp_err open_end(reach_work *work, uint32_t k) {
+rp_err reach_open(reach_work *work, uint32_t k) {
     const rp_roster_entry *entry = &work->options->roster[k];
     const rp_link_options options = {.name = "control",
                                      .bind = entry->dials ? work->options->listen : NULL,
@@ -78,13 +88,13 @@ fail:
     return err;
 }
 
-static bool is_decided(const reach_end *end) {
+bool reach_is_decided(const reach_end *end) {
     return end->said_hello || rp_link_health_of(end->control).auth_failed;
 }
 
 static bool have_all_decided(const reach_work *work) {
     uint32_t k = 0;
-    while (k < work->options->count && is_decided(&work->end[k])) {
+    while (k < work->options->count && reach_is_decided(&work->end[k])) {
         k++;
     }
     return k == work->options->count;
@@ -112,7 +122,7 @@ static void ping_all(reach_work *work) {
     }
 }
 
-static void note_states(reach_work *work) {
+void reach_note_states(reach_work *work) {
     for (uint32_t k = 0; k < work->options->count; k++) {
         rp_link_stats stats;
         work->out->board[k].state = state_of(&work->end[k], work->options->roster[k].dials);
@@ -127,13 +137,13 @@ static rp_err greet_all(reach_work *work) {
     const int64_t end_ns = rp_clock_now_ns(clock) + RP_REACH_NS;
     rp_err err = RP_OK;
     while (!have_all_decided(work) && rp_clock_now_ns(clock) < end_ns) {
-        RP_TRY(reach_round(work));
+        RP_TRY(reach_round(work, REACH_NAP_NS));
     }
     ping_all(work);
     for (int64_t until_ns = rp_clock_now_ns(clock) + PONG_NS; rp_clock_now_ns(clock) < until_ns;) {
-        RP_TRY(reach_round(work));
+        RP_TRY(reach_round(work, REACH_NAP_NS));
     }
-    note_states(work);
+    reach_note_states(work);
 fail:
     return err;
 }
@@ -164,7 +174,7 @@ rp_err rp_reach_look(rp_arena *arena, const rp_reach_options *options, rp_reach 
         out->board[k].name = options->roster[k].name;
         out->board[k].endpoint = options->roster[k].endpoint;
         out->board[k].dials = options->roster[k].dials;
-        RP_TRY(open_end(&work, k));
+        RP_TRY(reach_open(&work, k));
     }
     RP_TRY(greet_all(&work));
     RP_TRY(reach_try_pairs(&work));

@@ -10,11 +10,12 @@ enum { RP_REACH_BOARDS_MAX = 64 };
 
 typedef enum {
     RP_REACH_THERE,
-    RP_REACH_BUSY,       /* it has a run, or serves another host */
-    RP_REACH_OLD,        /* its software does not know what is asked here */
-    RP_REACH_SILENT,     /* nobody answers at its address */
-    RP_REACH_REFUSED,    /* it refuses our key, or has another one than the roster says */
-    RP_REACH_NOT_DIALLED /* it dials, and has not */
+    RP_REACH_BUSY,        /* it has a run, or serves another host */
+    RP_REACH_OLD,         /* its software does not know what is asked here */
+    RP_REACH_SILENT,      /* nobody answers at its address */
+    RP_REACH_REFUSED,     /* it refuses our key, or has another one than the roster says */
+    RP_REACH_NOT_DIALLED, /* it dials, and has not */
+    RP_REACH_STATES
 } rp_reach_state;
 
 typedef struct {
@@ -24,6 +25,7 @@ typedef struct {
     rp_reach_state state;
     char software[32], device[128]; /* as it said; "" = nothing */
     int64_t round_trip_ns;          /* 0 = not known */
+    const char *why;                /* SILENT, of a fleet: in words, or "" */
 } rp_reach_board;
 
 typedef enum {
@@ -55,6 +57,9 @@ typedef struct {
     uint64_t strangers;  /* handshakes of keys that the roster does not have */
     bool complete;       /* every board is there, and every direction that a run takes works */
 } rp_reach;
+
+/* "there", "busy", .. */
+const char *rp_reach_state_word(rp_reach_state state);
 
 /* errors  those of rp_link_open(), MEMORY */
 rp_err rp_reach_look(rp_arena *arena, const rp_reach_options *options, rp_reach *out) RP_MUST_CHECK;

@@ -22,7 +22,7 @@ static rp_err await(reach_work *work, uint32_t board, bool *came) {
     const int64_t end_ns = rp_clock_now_ns(clock) + RP_REACH_NS;
     rp_err err = RP_OK;
     while (!work->end[board].tried && rp_clock_now_ns(clock) < end_ns) {
-        RP_TRY(reach_round(work));
+        RP_TRY(reach_round(work, REACH_NAP_NS));
     }
     *came = work->end[board].tried;
 fail:

@@ -6,65 +6,65 @@
 #include "base/input.h"
 #include "link/link.h"
 #include "nn/cut.h"
+#include "run/groups.h"
 
-enum {
-    BOARD_NAME_MAX = 63, /* bytes */
-    BOARD_HOST_MAX = 99  /* with tcp:// and a port the longest endpoint that CONNECT carries */
-};
+/* Where an error is shown: at the board's own word, or, where its group says it, at the board. */
+static const rp_node *word_of(rp_node *board, const char *key) {
+    const rp_node *own = rp_node_find(board, key);
+    return own ? own : board;
+}
 
 /* Names are those of the plan's nodes, where `host` is the host. */
 static rp_err check_among(rp_node *board, const rp_roster_entry *entry, uint32_t index) {
     const rp_node *at = rp_node_find(board, "name");
-    const size_t bytes = strlen(entry[index].name);
-    if (bytes == 0 || bytes > BOARD_NAME_MAX || strcmp(entry[index].name, "host") == 0) {
+    const rp_roster_entry *own = &entry[index];
+    const size_t bytes = strlen(own->name);
+    if (bytes == 0 || bytes > RP_ROSTER_NAME_MAX || strcmp(own->name, "host") == 0) {
         return rp_node_fail(at, "expected 1 to %d bytes, and not `host`, found '%s'",
-                            BOARD_NAME_MAX, entry[index].name);
+                            RP_ROSTER_NAME_MAX, own->name);
     }
     for (uint32_t i = 0; i < index; i++) {
-        if (strcmp(entry[i].name, entry[index].name) == 0) {
-            return rp_node_fail(at, "boards %u and %u of the list are both called '%s'", i + 1,
-                                index + 1, entry[i].name);
+        const rp_roster_entry *other = &entry[i];
+        if (strcmp(other->name, own->name) == 0) {
+            return rp_node_fail(at,
+                                "boards %u and %u of the list are both called '%s'; the other one "
+                                "is in line %u",
+                                i + 1, index + 1, own->name, other->line);
         }
-        if (entry[i].dials && entry[index].dials &&
-            strcmp(entry[i].public_text, entry[index].public_text) == 0) {
+        if (other->dials && own->dials && strcmp(other->public_text, own->public_text) == 0) {
             return rp_node_fail(rp_node_find(board, "key"),
                                 "boards '%s' and '%s' have the same one, and boards that dial "
-                                "are told apart by their keys",
-                                entry[i].name, entry[index].name);
+                                "are told apart by their keys; the other one is in line %u",
+                                other->name, own->name, other->line);
         }
-        if (!entry[i].dials && strcmp(entry[i].endpoint, entry[index].endpoint) == 0) {
-            return rp_node_fail(rp_node_find(board, "address"),
-                                "boards '%s' and '%s' have the same one, %s", entry[i].name,
-                                entry[index].name, entry[i].endpoint);
+        if (!other->dials && strcmp(other->endpoint, own->endpoint) == 0) {
+            return rp_node_fail(word_of(board, "address"),
+                                "boards '%s' and '%s' have the same one, %s; the other one is in "
+                                "line %u",
+                                other->name, own->name, other->endpoint, other->line);
         }
     }
     return RP_OK;
 }
 
-/* Neighbours are told the host's part. */
-bool rp_roster_is_address(const char *text) {
-    const char *host = strncmp(text, "tcp://", 6) == 0 ? text + 6 : NULL;
-    const char *colon = host ? strrchr(host, ':') : NULL;
-    const size_t host_bytes = colon ? (size_t)(colon - host) : 0;
-    const size_t digits = colon ? strlen(colon + 1) : 0;
-    const unsigned long port = digits > 0 && digits <= 5 ? strtoul(colon + 1, NULL, 10) : 0;
-    const bool is_number = digits > 0 && strspn(colon + 1, "0123456789") == digits;
-    return host_bytes > 0 && host_bytes <= BOARD_HOST_MAX &&
-           strcspn(host, " \t\r\n/*") >= host_bytes && is_number && port >= 1 && port <= 65533;
-}
-
-static rp_err read_address(rp_node *board, rp_roster_entry *out) {
-    const rp_err err = rp_node_string(board, "address", &out->endpoint);
-    if (err != RP_OK || rp_roster_is_address(out->endpoint)) {
-        return err;
+/* `common`: what its group says, or NULL. */
+static rp_err read_address(rp_node *board, const char *common, rp_roster_entry *out) {
+    rp_err err = RP_OK;
+    out->endpoint = common;
+    RP_TRY(common ? RP_OK : rp_node_need(board, "address"));
+    RP_TRY(rp_node_string(board, "address", &out->endpoint));
+    if (rp_roster_is_address(out->endpoint)) {
+        return RP_OK;
     }
     out->dials = strcmp(out->endpoint, "dials") == 0;
     if (!out->dials) {
-        return rp_node_fail(rp_node_find(board, "address"),
-                            "expected " RP_ROSTER_ADDRESS ", or dials, found '%s'", out->endpoint);
+        return rp_node_fail(word_of(board, "address"),
+                            "expected " RP_ROSTER_ADDRESS ", or dials, found '%s'%s", out->endpoint,
+                            rp_node_find(board, "address") ? "" : ", which is of its group");
     }
     out->endpoint = "";
-    return RP_OK;
+fail:
+    return err;
 }
 
 static rp_err read_key(rp_arena *arena, rp_node *board, const char **out) {
@@ -83,51 +83,87 @@ fail:
     return err;
 }
 
-static rp_err read_board(rp_arena *arena, rp_node *board, rp_roster_entry *out) {
+static rp_err read_board(rp_arena *arena, const rp_groups *groups, rp_node *board,
+                         rp_roster_entry *out) {
+    const char *common;
     rp_err err;
     if (!rp_node_is_map(board)) {
         return rp_node_fail(board, "expected {name, address, key}");
     }
+    out->line = rp_node_line(board);
     RP_TRY(rp_node_need(board, "name"));
     RP_TRY(rp_node_string(board, "name", &out->name));
-    RP_TRY(rp_node_need(board, "address"));
-    RP_TRY(read_address(board, out));
+    RP_TRY(rp_groups_apply(arena, groups, board, out, &common));
+    RP_TRY(read_address(board, common, out));
     RP_TRY(rp_node_need(board, "key"));
     RP_TRY(read_key(arena, board, &out->public_text));
-    (void)rp_node_find(board, "board"); /* the profile's name, for people */
     RP_TRY(rp_node_done(board));
 fail:
     return err;
 }
 
-rp_err rp_roster_read(rp_arena *arena, const char *path, rp_roster_entry **out, uint32_t *count) {
-    const char *text;
-    size_t bytes;
-    const rp_err err = rp_config_load(arena, path, &text, &bytes);
-    return err == RP_OK ? rp_roster_read_text(arena, text, bytes, rp_input_name(path), out, count)
-                        : err;
-}
-
-rp_err rp_roster_read_text(rp_arena *arena, const char *text, size_t bytes, const char *name,
-                           rp_roster_entry **out, uint32_t *count) {
+static rp_err read_text(rp_arena *arena, const char *text, size_t bytes, const char *name,
+                        bool begun, rp_roster_entry **out, uint32_t *count) {
+    rp_groups groups;
     rp_node *root;
     rp_err err;
     RP_TRY(rp_config_read_text(arena, text, bytes, name, &root));
+    RP_TRY(rp_groups_read(arena, root, &groups));
     rp_node *boards = rp_node_find(root, "boards");
-    if (!boards || !rp_node_is_list(boards) || rp_node_count(boards) > RP_CUT_STAGES_MAX ||
-        rp_node_count(boards) == 0) {
+    *count = 0;
+    if ((boards || !begun) &&
+        (!boards || !rp_node_is_list(boards) || rp_node_count(boards) > RP_CUT_STAGES_MAX ||
+         rp_node_count(boards) == 0)) {
         return rp_node_fail(root, "boards: expected a list of 1 to %d boards", RP_CUT_STAGES_MAX);
     }
-    *count = rp_node_count(boards);
-    RP_TRY(RP_ARENA_NEW(arena, *count, out));
+    *count = boards ? rp_node_count(boards) : 0;
+    RP_TRY(RP_ARENA_NEW(arena, (size_t)*count + 1, out));
     for (uint32_t i = 0; i < *count; i++) {
-        RP_TRY(read_board(arena, rp_node_item(boards, i), &(*out)[i]));
+        RP_TRY(read_board(arena, &groups, rp_node_item(boards, i), &(*out)[i]));
         (*out)[i].place = i;
         RP_TRY(check_among(rp_node_item(boards, i), *out, i));
     }
     (void)rp_node_find(root, "hosts"); /* the agents' half */
     RP_TRY(rp_node_done(root));
 fail:
+    return err;
+}
+
+rp_err rp_roster_read_text(rp_arena *arena, const char *text, size_t bytes, const char *name,
+                           rp_roster_entry **out, uint32_t *count) {
+    return read_text(arena, text, bytes, name, false, out, count);
+}
+
+static rp_err read_file(rp_arena *arena, const char *path, bool begun, rp_roster_entry **out,
+                        uint32_t *count) {
+    const char *text;
+    size_t bytes;
+    const rp_err err = rp_config_load(arena, path, &text, &bytes);
+    return err == RP_OK ? read_text(arena, text, bytes, rp_input_name(path), begun, out, count)
+                        : err;
+}
+
+rp_err rp_roster_read(rp_arena *arena, const char *path, rp_roster_entry **out, uint32_t *count) {
+    return read_file(arena, path, false, out, count);
+}
+
+rp_err rp_roster_read_begun(rp_arena *arena, const char *path, rp_roster_entry **out,
+                            uint32_t *count) {
+    return read_file(arena, path, true, out, count);
+}
+
+rp_err rp_roster_check_group(const char *path, const char *group) {
+    const rp_group *found;
+    rp_groups groups;
+    rp_arena arena;
+    rp_node *root;
+    rp_err err;
+    rp_arena_init(&arena, "groups", 0);
+    RP_TRY(rp_config_read_file(&arena, path, &root));
+    RP_TRY(rp_groups_read(&arena, root, &groups));
+    RP_TRY(rp_groups_find(&groups, root, group, &found));
+fail:
+    rp_arena_finish(&arena);
     return err;
 }
 

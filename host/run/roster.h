@@ -1,31 +1,27 @@
-/* The boards of a roster file: who they are, where they listen, by which key they are known. */
+/* The boards of a roster file: who they are, where they listen, by which key they are known, and
+ * what people say about them: groups and labels. */
 #ifndef RP_RUN_ROSTER_H
 #define RP_RUN_ROSTER_H
 
 #include "base/config.h"
-
-#define RP_ROSTER_ADDRESS "tcp://HOST:PORT, HOST of at most 99 bytes, PORT from 1 to 65533"
-
-typedef struct {
-    const char *name;
-    const char *endpoint;    /* tcp://HOST:PORT; "" when it dials */
-    bool dials;              /* it dials this host, and nobody can dial it */
-    const char *public_text; /* Z85, whatever the roster has */
-    uint32_t place;          /* in the file; a spare has that of the board whose place it takes */
-} rp_roster_entry;
+#include "run/entry.h"
 
 /* Reads `boards` of the file: *count entries in its order, which live as long as the arena.
  * errors  USAGE naming file and line; IO; MEMORY */
 rp_err rp_roster_read(rp_arena *arena, const char *path, rp_roster_entry **out,
                       uint32_t *count) RP_MUST_CHECK;
 
+/* The same of a file whose boards may all be still to come: *count is 0 then. */
+rp_err rp_roster_read_begun(rp_arena *arena, const char *path, rp_roster_entry **out,
+                            uint32_t *count) RP_MUST_CHECK;
+
 /* The same of a text; `name` stands in messages. */
 rp_err rp_roster_read_text(rp_arena *arena, const char *text, size_t bytes, const char *name,
                            rp_roster_entry **out, uint32_t *count) RP_MUST_CHECK;
 
-/* tcp://HOST:PORT as a roster takes it: two more ports follow PORT, or more with a plan that lets
- * boards share a stage. */
-bool rp_roster_is_address(const char *text);
+/* Does the file, which may have no boards yet, have a group of this name? errors USAGE: it has not;
+ * IO; MEMORY */
+rp_err rp_roster_check_group(const char *path, const char *group) RP_MUST_CHECK;
 
 /* Where stages are split, the boards of a stage, one as far from the first as the other from the
  * last, have a link, too. errors as rp_roster_check_row() */

@@ -8,6 +8,7 @@
 
 #include "run/links.h"
 #include "run/paths.h"
+#include "run/where.h"
 
 enum {
     ASSIGNMENT_BYTES = 64 * 1024,
@@ -355,6 +356,7 @@ uint64_t rp_runfile_memory_of(const rp_runfile *run, uint32_t board) {
 static rp_err read_ring(rp_arena *arena, rp_node *root, rp_runfile *run) {
     rp_node *ring;
     const char *roster = NULL;
+    rp_where where;
     rp_err err;
     run->boards = 1;
     run->local = true;
@@ -376,12 +378,17 @@ static rp_err read_ring(rp_arena *arena, rp_node *root, rp_runfile *run) {
     RP_TRY(rp_node_u32(ring, "orphan_wait", 1, 86400, &run->orphan_s));
     RP_TRY(read_copies(ring, run));
     RP_TRY(rp_node_string(ring, "roster", &roster));
+    RP_TRY(rp_where_read(arena, ring, &where));
+    if (where.at && !roster) {
+        return rp_node_fail(where.at, "chooses boards of a roster, and there is none");
+    }
     if (roster) {
         if (rp_node_find(ring, "boards")) {
             return rp_node_fail(ring, "`boards` and `roster` exclude each other");
         }
         run->local = false;
         RP_TRY(rp_roster_read(arena, roster, &run->roster, &run->boards));
+        RP_TRY(rp_where_choose(&where, roster, run->roster, &run->boards));
     }
     RP_TRY(read_threads(arena, ring, run));
     RP_TRY(rp_memories_read(arena, ring, run->roster, run->boards, &run->memory));

@@ -3,11 +3,15 @@
 and train in a ring with agents of this machine: to the bytes of a ring of this machine alone.
 
 guests.py [--board NAME] [--guests N] [--memory MIB] [--keep DIR] [--model NAME] [--table]
+          [--update]
 
 It needs build/, and in build-package/ the packages of the board's architecture. Systems are kept in
 build-image/. --keep: the folder of an earlier call, so that guests go on from their disks.
---table: what a guest takes, as a table: memory, flash, times."""
+--table: what a guest takes, as a table: memory, flash, times.
+--update: one run in which the first guest loses its power, comes back, and gets new software while
+the others and a board of this machine train on; it needs some 150 steps."""
 import argparse
+import json
 import os
 import re
 import shutil
@@ -34,7 +38,7 @@ RUN = """\
 model: {model}
 data: {{set: glyphs, train: 256, test: 64}}
 ring: {{{ring}}}
-train: {{steps: {steps}, batch: 64, microbatch: 16, seed: 1, checkpoint_steps: 2}}
+train: {{steps: {steps}, batch: 64, microbatch: 16, seed: 1, checkpoint_steps: {save}}}
 loss: cross-entropy
 optimizer: {{kind: sgd, lr: 0.05, momentum: 0.9}}
 schedule: gpipe
@@ -86,6 +90,7 @@ class Lab:
         self.address = own_address()
         self.door = free_ports(1)
         self.processes = []
+        self.locals = {}
         self.arch = re.search(r"^arch: (\w+)", (SOURCE / "boards" / options.board / "board.yaml")
                               .read_text(), re.M)[1]
 
@@ -156,15 +161,17 @@ class Lab:
         out = self.ringpipe("boards", "enrol", "--token", "--roster", "lab.yaml", "--keys", "host",
                             "--listen", f"tcp://0.0.0.0:{self.door}", name)
         token = re.search(r"--enrol (rpt1\w+)@", out)[1]
-        return self.start([AGENT, "--listen", f"tcp://{self.address}:{free_ports(PORTS)}", "--keys",
-                           name, "--name", name, "--threads", "1", "--board", "pocl-cpu",
-                           "--enrol", f"{token}@{self.address}:{self.door}"], f"{name}.log")
+        words = [AGENT, "--listen", f"tcp://{self.address}:{free_ports(PORTS)}", "--keys",
+                 name, "--name", name, "--threads", "1", "--board", "pocl-cpu", "--enrol",
+                 f"{token}@{self.address}:{self.door}"]
+        self.locals[name] = self.start(words, f"{name}.log")
 
     def train(self, out, ring, **options):
         run = self.dir / f"{out}.yaml"
         cut = CUTS[self.options.model][self.options.guests + self.options.local]
         run.write_text(RUN.format(model=self.options.model, ring=ring, cut=cut,
-                                  steps=self.options.steps))
+                                  steps=self.options.steps,
+                                  save=10 if self.options.update else 2))
         return self.start([RINGPIPE, "train", run, "--keys", "host", "--out", out], f"{out}.log",
                           **options)
 
@@ -194,6 +201,9 @@ def set_up(lab, table):
     """Guests and agents of this machine, all in lab.yaml; {name: port for ssh}."""
     options = lab.options
     lab.ringpipe("keys", "new", "--dir", "host")
+    if options.update:
+        lab.ringpipe("bundle", "--new-key", "--keys", "host")
+        make_bundle(lab)
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", "ssh"], cwd=lab.dir,
                    check=True)
     guests = {}
@@ -205,6 +215,8 @@ def set_up(lab, table):
         guests[name] = (port, free_ports(1))
     for number in range(options.local):
         lab.local(f"here{number}")
+    if options.update:
+        lab.local("spare")
     enrol = lab.start([RINGPIPE, "boards", "enrol", "--open", "--roster", "lab.yaml", "--keys",
                        "host", "--listen", f"tcp://0.0.0.0:{lab.door}", "--wait", "3000"],
                       "enrol.log")
@@ -276,6 +288,87 @@ def power_cut(lab, want, guests, running, table):
     say("the run with a power cut has the same weights")
 
 
+# ---- an update while the ring trains ----
+
+# An op takes at least so long, so that the run outlasts a start of a guest and a trial of software.
+SLOW = "throttle: {forward_ms: 100, backward_ms: 150}"
+RELEASE = 7
+
+
+def make_bundle(lab):
+    """The board's own agent once more, as a release that it does not have."""
+    deb = sorted((SOURCE / "build-package").glob(f"ringpipe-agent_*_{lab.arch}.deb"))[-1]
+    subprocess.run(["dpkg-deb", "--extract", deb, "deb"], cwd=lab.dir, check=True)
+    for part in ("bin", "share/ringpipe"):
+        shutil.copytree(lab.dir / "deb/usr" / part, lab.dir / "tree" / part)
+    lab.ringpipe("bundle", "tree", "--board", lab.options.board, "--release", RELEASE, "--keys",
+                 "host", "--out", "new.rpb")
+
+
+def last_step(folder):
+    log = folder / "log.jsonl"
+    lines = log.read_text().splitlines(keepends=True) if log.exists() else []
+    steps = [json.loads(line) for line in lines if line.endswith("\n")]
+    return max((line["step"] for line in steps if "loss" in line and "event" not in line),
+               default=0)
+
+
+def wait_for_step(lab, folder, more, process, seconds=1500):
+    """So many steps behind the last one that there is now."""
+    want = last_step(folder) + more
+    began = time.monotonic()
+    while last_step(folder) < want:
+        if process.poll() is not None or time.monotonic() - began > seconds:
+            sys.exit(f"no step {want}:\n{(lab.dir / 'update.log').read_text()[-3000:]}")
+        time.sleep(0.2)
+
+
+def take_place(lab, process, name):
+    """A spare board comes into the ring, and the ring goes on."""
+    lab.wait_for("update/log.jsonl", f"the spare board {name} takes its place", 300, process)
+    wait_for_step(lab, lab.dir / "update", 2, process)
+    say(f"{name} has a stage: step {last_step(lab.dir / 'update')}")
+
+
+def update(lab, want, guests, running, table):
+    """While all guests train, the first one loses its power, and a board of this machine takes its
+    place; it comes back, gets new software, and takes its place again when that board ends."""
+    name, ports = next(iter(guests.items()))
+    folder = lab.dir / "update"
+    process = lab.train("update", f"roster: lab.yaml, spare: [spare], wait: 900, {SLOW}")
+    began = time.monotonic()
+    wait_for_step(lab, folder, 2, process)
+    table["train to first steps, kernels compiled"] = f"{time.monotonic() - began:.1f} s"
+    say(f"{len(guests)} guests train")
+    running[name].kill()
+    running[name].wait()
+    say(f"{name} is without power")
+    take_place(lab, process, "spare")
+    (lab.dir / f"{name}.log").write_bytes(b"")
+    running[name] = lab.boot(name, *ports)
+    began = time.monotonic()
+    lab.wait_for(f"{name}.log", r"listening tcp://", 1500, running[name])
+    table["power-on to ready, second time"] = f"{time.monotonic() - began:.1f} s"
+    say(f"{name} is back")
+    before, began = last_step(folder), time.monotonic()
+    lab.ringpipe("push", "new.rpb", name, "--roster", "lab.yaml", "--keys", "host")
+    table["push, with 60 s of its trial"] = f"{time.monotonic() - began:.1f} s"
+    found = json.loads(lab.ringpipe("slots", name, "--roster", "lab.yaml", "--keys", "host",
+                                    "--format", "json"))
+    if found["release"] != RELEASE or process.poll() is not None:
+        sys.exit(f"slots: {found}; the run: {process.poll()} (more --steps?)")
+    table["steps of the ring meanwhile"] = last_step(folder) - before
+    say(f"{name} has release {RELEASE}: step {last_step(folder)}")
+    lab.locals["spare"].terminate()
+    take_place(lab, process, name)
+    lab.finish(process, "update.log", 3000)
+    if (folder / "weights.safetensors").read_bytes() != want:
+        sys.exit("the run with an update has other weights")
+    say("the run with a power cut and an update has the weights of this machine alone")
+    for _, ssh in list(guests.values())[:1]:
+        measure(lab, ssh, table)
+
+
 def flash_of(lab, table):
     image = lab.dir / "guest0.img"
     systems = [path for path in (SOURCE / "build-image").glob(f"{lab.arch}-*/root.squashfs")]
@@ -289,22 +382,28 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--board", default="qemu-virt-arm64")
     parser.add_argument("--guests", type=int, default=1)
-    parser.add_argument("--local", type=int, default=2)
+    parser.add_argument("--local", type=int, default=2, help="boards of this machine in the ring")
     parser.add_argument("--memory", default="1024")
     parser.add_argument("--model", default="mlp")
-    parser.add_argument("--steps", type=int, default=6)
+    parser.add_argument("--steps", type=int)
+    parser.add_argument("--update", action="store_true")
     parser.add_argument("--keep")
     parser.add_argument("--no-cut", action="store_true", help="without the power cut")
     parser.add_argument("--table", action="store_true")
-    lab = Lab(parser.parse_args())
+    options = parser.parse_args()
+    options.steps = options.steps or (150 if options.update else 6)
+    lab = Lab(options)
     table = {"guest": f"{lab.options.board}, {lab.options.memory} MiB, {lab.options.model}"}
     try:
         want = reference(lab)
         say("this machine alone has trained")
         guests, running = set_up(lab, table)
         flash_of(lab, table)
-        train_with_guests(lab, want, guests, table)
-        if not lab.options.no_cut:
+        if options.update:
+            update(lab, want, guests, running, table)
+        else:
+            train_with_guests(lab, want, guests, table)
+        if not (options.no_cut or options.update):
             power_cut(lab, want, guests, running, table)
     finally:
         lab.end()

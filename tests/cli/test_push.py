@@ -13,21 +13,29 @@ NEW = '#!/bin/sh\necho "the new one" >&2\nexec "{agent}" "$@"\n'
 BAD = "#!/bin/sh\nexit 1\n"
 
 
-class Push(enrolment.Case):
-    """A board that is enrolled and keeps the key of whoever signs its software."""
+class Software(enrolment.Case):
+    """Boards that are enrolled and keep the key of whoever signs their software."""
+
+    NAMES = ("left",)
 
     def setUp(self):
         super().setUp()
         self.ringpipe("bundle", "--new-key", "--keys", "host")
-        token, = self.tokens("left")
-        waiting = self.start(*self.words("--open", "left"))
-        board = self.board("a", token)
-        self.line(board, "listening")
+        tokens = self.tokens(*self.NAMES)
+        waiting = self.start(*self.words("--open", *self.NAMES))
+        boards = [self.board(name, token, f"tcp://127.0.0.1:{program.ports().find(8)}")
+                  for name, token in zip(self.NAMES, tokens)]
+        for board in boards:
+            self.line(board, "listening")
         self.finish(waiting)
-        board.send_signal(signal.SIGTERM)
-        self.finish(board)
-        shutil.copy(self.dir / "host" / "update.key", self.dir / "a")
-        self.address = re.search(r"tcp://[^\"]+", (self.dir / "lab.yaml").read_text())[0]
+        for name, board in zip(self.NAMES, boards):
+            board.send_signal(signal.SIGTERM)
+            self.finish(board)
+            shutil.copy(self.dir / "host" / "update.key", self.dir / name)
+        found = re.findall(r'name: "(\w+)", address: "([^"]+)"',
+                           (self.dir / "lab.yaml").read_text())
+        self.addresses = dict(found)
+        self.address = self.addresses["left"]
 
     def bundle(self, release, agent=NEW):
         path = self.dir / "tree" / "bin" / "ringpipe-agent"
@@ -38,9 +46,9 @@ class Push(enrolment.Case):
                       "--keys", "host")
         return f"pocl-cpu-{release}.rpb"
 
-    def serve(self, *words):
-        board = self.start("--slots", "slots", "--keys", "a", "--board", "pocl-cpu", "--threads",
-                           "1", "--settle", "2", "--listen", self.address, *words,
+    def serve(self, name="left"):
+        board = self.start("--slots", f"slots-{name}", "--keys", name, "--board", "pocl-cpu",
+                           "--threads", "1", "--settle", "2", "--listen", self.addresses[name],
                            program=program.AGENT)
         self.line(board, "listening")
         return board
@@ -48,10 +56,12 @@ class Push(enrolment.Case):
     def talk(self, *words, **options):
         return self.ringpipe(*words, "--roster", "lab.yaml", "--keys", "host", **options)
 
-    def slots(self):
-        out, _ = self.talk("slots", "--format", "json")
+    def slots(self, *names):
+        out, _ = self.talk("slots", *names, "--format", "json")
         return json.loads(out)
 
+
+class Push(Software):
     def test_a_release_comes_and_goes(self):
         board = self.serve()
         out, _ = self.talk("push", self.bundle(7), "left")
@@ -75,8 +85,9 @@ class Push(enrolment.Case):
         service = self.dir / "service"
         service.write_text(
             "#!/bin/sh\ntrap 'kill $agent; exit' TERM\n"
-            f'while :; do "{program.AGENT}" --slots slots --keys a --board pocl-cpu --threads 1 '
-            f'--settle 2 --listen {self.address} & agent=$!; wait $agent; sleep 0.1; done\n')
+            f'while :; do "{program.AGENT}" --slots slots-left --keys left --board pocl-cpu '
+            f'--threads 1 --settle 2 --listen {self.address} & agent=$!; wait $agent; '
+            'sleep 0.1; done\n')
         board = self.start(service, program="/bin/sh")
         self.line(board, "listening")
         _, err = self.talk("push", self.bundle(8, BAD), code=3)
@@ -96,13 +107,13 @@ class Push(enrolment.Case):
         path = None
         while path is None or path.stat().st_size < 2_000_000:
             self.assertIsNone(push.poll())
-            path = next((self.dir / "slots").glob("incoming-*"), None)
+            path = next((self.dir / "slots-left").glob("incoming-*"), None)
         push.send_signal(signal.SIGINT)
         self.finish(push, code=130)
-        self.assertIn("incoming-", str(next((self.dir / "slots").iterdir())) + str(path))
+        self.assertIn("incoming-", str(next((self.dir / "slots-left").iterdir())) + str(path))
         self.talk("push", bundle, "--no-wait")
         self.line(board, "listening")
-        self.assertFalse(list((self.dir / "slots").glob("incoming-*")))
+        self.assertFalse(list((self.dir / "slots-left").glob("incoming-*")))
         board.send_signal(signal.SIGTERM)
         _, err = self.finish(board)
         have = [int(n) for n in re.findall(r"bytes comes, (\d+) are here", err)]
@@ -115,7 +126,7 @@ class Push(enrolment.Case):
         self.assertIn("left: does not answer", err)
         self.assertIn("no board is called 'right'", self.talk("push", bundle, "right", code=2)[1])
         self.assertIn("--roster FILE", self.refused("push", bundle))
-        board = self.start("--listen", self.address, "--keys", "a", "--threads", "1",
+        board = self.start("--listen", self.address, "--keys", "left", "--threads", "1",
                            program=program.AGENT)
         self.line(board, "listening")
         _, err = self.talk("push", bundle, code=5)
@@ -143,6 +154,61 @@ class Push(enrolment.Case):
         self.finish(train, code=130)
         board.send_signal(signal.SIGTERM)
         self.finish(board)
+
+
+class Rolling(Software):
+    """Two boards in a ring and a spare one: all get their software while the ring trains."""
+
+    NAMES = ("left", "right", "spare")
+
+    def steps(self):
+        return program.steps_of(self.dir / "out/log.jsonl")
+
+    def take_place(self, name, train):
+        said = f"the spare board {name} takes its place"
+        log = self.dir / "out/log.jsonl"
+        self.wait_for(said, lambda: said in log.read_text(), process=train, seconds=90)
+        done = len(self.steps())
+        self.wait_for("steps", lambda: len(self.steps()) > done + 3, process=train)
+
+    def push(self, name, bundle):
+        out, _ = self.talk("push", bundle, name, seconds=120)
+        self.assertIn("release 7 is good", out)
+
+    def test_a_ring_is_updated_while_it_trains(self):
+        boards = {name: self.serve(name) for name in self.NAMES}
+        bundle = self.bundle(7)
+        run = self.run_file(program.RUN.replace("cut: auto", "cut: [fc2]"))
+        ring = "ring={roster: lab.yaml, spare: [spare], wait: 600, "\
+               "throttle: {forward_ms: 20, backward_ms: 20}}"
+        train = self.start("train", run, "--keys", "host", "--out", "out", "--set", ring,
+                           "--set", "train.checkpoint_steps=20", *program.LONG)
+        log = self.dir / "out/log.jsonl"
+        self.wait_for("steps", lambda: len(program.steps_of(log)) > 3, process=train)
+        _, err = self.talk("push", bundle, "left", code=3)
+        self.assertIn("has a run", err)
+        self.push("spare", bundle)
+        for name, other in (("left", "spare"), ("right", "left")):
+            boards[name].send_signal(signal.SIGTERM)
+            self.finish(boards[name], code=None)
+            self.take_place(other, train)
+            boards[name] = self.serve(name)
+            self.push(name, bundle)
+        train.send_signal(signal.SIGINT)
+        self.finish(train, code=130)
+        for name in self.NAMES:
+            self.assertEqual(self.slots(name)["release"], 7)
+        steps = len(self.steps()) + 4
+        more = ("--set", f"train.steps={steps}", *program.LONG)
+        self.ringpipe("resume", "out", "--set", f"train.steps={steps}", "--keys", "host")
+        self.assertEqual([r["step"] for r in self.steps()], list(range(1, steps + 1)))
+        self.ringpipe("train", run, "--out", "alone", *more)
+        alone, updated = ((self.dir / out / "weights.safetensors").read_bytes()
+                          for out in ("alone", "out"))
+        self.assertTrue(alone == updated, "other weights")
+        for board in boards.values():
+            board.send_signal(signal.SIGTERM)
+            self.finish(board)
 
 
 if __name__ == "__main__":

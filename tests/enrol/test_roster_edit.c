@@ -18,6 +18,10 @@ static rp_err put(const char *name, const char *endpoint, const char *key) {
     return rp_roster_put(in_folder("lab.yaml"), &board, "pocl-cpu");
 }
 
+static rp_err remove_one(const char *name) {
+    return rp_roster_remove(in_folder("lab.yaml"), &name, 1);
+}
+
 static void expect_text(const char *text) {
     assert_string_equal(slurp("lab.yaml", NULL), text);
     assert_int_equal(access(in_folder("lab.yaml.tmp"), F_OK), -1);
@@ -58,7 +62,7 @@ static void all_else_stays_as_it_was(void **state) {
                    ", board: \"pocl-cpu\"}\n%s",
                    kept, behind);
     expect_text(wanted);
-    expect_ok(rp_roster_remove(in_folder("lab.yaml"), "right"));
+    expect_ok(remove_one("right"));
     expect_text(text);
 }
 
@@ -103,11 +107,76 @@ static void what_is_refused_leaves_the_file(void **state) {
     write_roster(one);
     expect_refused(put("right", "tcp://a:7000", zero_key), "have the same one");
     expect_text(one);
-    expect_refused(rp_roster_remove(in_folder("lab.yaml"), "right"), "no board is called 'right'");
-    expect_refused(rp_roster_remove(in_folder("lab.yaml"), "left"), "only board");
+    expect_refused(remove_one("right"), "no board is called 'right'");
+    expect_refused(remove_one("left"), "has one board");
     expect_text(one);
     write_roster("boards: 3\n");
     expect_refused(put("right", "", zero_key), "expected a list");
+}
+
+static const char grouped[] = "groups:\n"
+                              "  rack-a: {board: rk3588}\n"
+                              "  rack-b: {board: jetson-nano}\n";
+
+/* What people have said of a board outlives its keys. */
+static void a_board_keeps_its_group_and_labels(void **state) {
+    (void)state;
+    char text[4096];
+    rp_roster_entry right = {.name = "right",
+                             .endpoint = "tcp://10.0.0.8:7000",
+                             .public_text = zero_key,
+                             .group = "rack-b"};
+    write_roster(grouped);
+    expect_ok(rp_roster_put(in_folder("lab.yaml"), &right, NULL));
+    (void)snprintf(text, sizeof text,
+                   "%sboards:\n  - {name: \"right\", address: \"tcp://10.0.0.8:7000\", key: " RIGHT
+                   ", group: \"rack-b\"}\n",
+                   grouped);
+    expect_text(text);
+    (void)snprintf(
+        text, sizeof text,
+        "%sboards:\n  - name: right\n    group: rack-a\n    labels: {shelf: 3, x: 'no'}\n"
+        "    address: dials\n    key: " LEFT "\n",
+        grouped);
+    write_roster(text);
+    expect_ok(put("right", "tcp://10.0.0.8:7000", zero_key));
+    (void)snprintf(text, sizeof text,
+                   "%sboards:\n  - {name: \"right\", address: \"tcp://10.0.0.8:7000\", key: " RIGHT
+                   ", board: \"pocl-cpu\", group: \"rack-a\", labels: {\"shelf\": \"3\", "
+                   "\"x\": \"no\"}}\n",
+                   grouped);
+    expect_text(text);
+    write_roster("groups: {rack-b: {address: 'tcp://{name}.lab:7000'}}\n");
+    expect_ok(rp_roster_put(in_folder("lab.yaml"), &right, NULL));
+    expect_text("groups: {rack-b: {address: 'tcp://{name}.lab:7000'}}\n"
+                "boards:\n  - {name: \"right\", key: " RIGHT ", group: \"rack-b\"}\n");
+    write_roster(text);
+    right.group = "rack-c";
+    expect_refused(rp_roster_put(in_folder("lab.yaml"), &right, NULL), "`groups` has no 'rack-c'");
+    expect_text(text);
+}
+
+static void several_go_at_once_or_none(void **state) {
+    (void)state;
+    static const char all[] = "boards:\n"
+                              "  - {name: a, address: 'tcp://a:7000', key: " LEFT "}\n"
+                              "  # the middle\n"
+                              "  - name: b\n    address: tcp://b:7000\n    key: " LEFT "\n"
+                              "  - {name: c, address: 'tcp://c:7000', key: " LEFT "}\n"
+                              "hosts: []\n";
+    static const char left[] = "boards:\n"
+                               "  # the middle\n"
+                               "  - name: b\n    address: tcp://b:7000\n    key: " LEFT "\n"
+                               "hosts: []\n";
+    const char *names[] = {"c", "a", "c"};
+    const char *wrong[] = {"a", "d"};
+    const char *every[] = {"a", "b", "c"};
+    write_roster(all);
+    expect_refused(rp_roster_remove(in_folder("lab.yaml"), wrong, 2), "no board is called 'd'");
+    expect_refused(rp_roster_remove(in_folder("lab.yaml"), every, 3), "has one board at least");
+    expect_text(all);
+    expect_ok(rp_roster_remove(in_folder("lab.yaml"), names, 3));
+    expect_text(left);
 }
 
 int main(void) {
@@ -117,6 +186,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_board_takes_the_place_of_its_name, setup, teardown),
         cmocka_unit_test_setup_teardown(a_last_line_without_an_end_gets_one, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_refused_leaves_the_file, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_board_keeps_its_group_and_labels, setup, teardown),
+        cmocka_unit_test_setup_teardown(several_go_at_once_or_none, setup, teardown),
     };
     return cmocka_run_group_tests_name("roster_edit", tests, NULL, NULL);
 }

@@ -110,8 +110,8 @@ complete -c ringpipe -n '__ringpipe_verb_is ps' -l format -x -a 'text json svg'
 complete -c ringpipe -n '__ringpipe_verb_is ps' -l quiet
 complete -c ringpipe -n '__ringpipe_verb_is ps' -l verbose
 complete -c ringpipe -n '__ringpipe_verb_is ps' -l help
-complete -c ringpipe -n '__ringpipe_verb_is log' -l follow -r
-complete -c ringpipe -n '__ringpipe_verb_is log' -l all -r
+complete -c ringpipe -n '__ringpipe_verb_is log' -l follow
+complete -c ringpipe -n '__ringpipe_verb_is log' -l all
 complete -c ringpipe -n '__ringpipe_verb_is log' -l quiet
 complete -c ringpipe -n '__ringpipe_verb_is log' -l verbose
 complete -c ringpipe -n '__ringpipe_verb_is log' -l help
@@ -141,6 +141,7 @@ complete -c ringpipe -n '__ringpipe_verb_is doctor' -l keys -x -a '(__fish_compl
 complete -c ringpipe -n '__ringpipe_verb_is doctor' -l board -x -a '(__ringpipe_boards)'
 complete -c ringpipe -n '__ringpipe_verb_is doctor' -l threads -r
 complete -c ringpipe -n '__ringpipe_verb_is doctor' -l roster -r
+complete -c ringpipe -n '__ringpipe_verb_is doctor' -l where -r
 complete -c ringpipe -n '__ringpipe_verb_is doctor' -l listen -r
 complete -c ringpipe -n '__ringpipe_verb_is doctor' -l quiet
 complete -c ringpipe -n '__ringpipe_verb_is doctor' -l verbose
@@ -149,10 +150,13 @@ complete -c ringpipe -n '__ringpipe_verb_is boards' -l format -x -a 'text json s
 complete -c ringpipe -n '__ringpipe_verb_is boards' -l keys -x -a '(__fish_complete_directories)'
 complete -c ringpipe -n '__ringpipe_verb_is boards' -l yes
 complete -c ringpipe -n '__ringpipe_verb_is boards' -l roster -r
+complete -c ringpipe -n '__ringpipe_verb_is boards' -l where -r
+complete -c ringpipe -n '__ringpipe_verb_is boards' -l ask
+complete -c ringpipe -n '__ringpipe_verb_is boards' -l group -r
 complete -c ringpipe -n '__ringpipe_verb_is boards' -l listen -r
 complete -c ringpipe -n '__ringpipe_verb_is boards' -l hours -r
-complete -c ringpipe -n '__ringpipe_verb_is boards' -l token -r
-complete -c ringpipe -n '__ringpipe_verb_is boards' -l open -r
+complete -c ringpipe -n '__ringpipe_verb_is boards' -l token
+complete -c ringpipe -n '__ringpipe_verb_is boards' -l open
 complete -c ringpipe -n '__ringpipe_verb_is boards' -l wait -r
 complete -c ringpipe -n '__ringpipe_verb_is boards' -l quiet
 complete -c ringpipe -n '__ringpipe_verb_is boards' -l verbose
@@ -166,7 +170,7 @@ complete -c ringpipe -n '__ringpipe_verb_is image' -l node -r
 complete -c ringpipe -n '__ringpipe_verb_is image' -l host -r
 complete -c ringpipe -n '__ringpipe_verb_is image' -l ssh-key -r
 complete -c ringpipe -n '__ringpipe_verb_is image' -l wifi -r
-complete -c ringpipe -n '__ringpipe_verb_is image' -l overlay -r
+complete -c ringpipe -n '__ringpipe_verb_is image' -l overlay
 complete -c ringpipe -n '__ringpipe_verb_is image' -l packages -r
 complete -c ringpipe -n '__ringpipe_verb_is image' -l cache -r
 complete -c ringpipe -n '__ringpipe_verb_is image' -l enrol -r
@@ -185,16 +189,17 @@ complete -c ringpipe -n '__ringpipe_verb_is bundle' -l out -r
 complete -c ringpipe -n '__ringpipe_verb_is bundle' -l keys -x -a '(__fish_complete_directories)'
 complete -c ringpipe -n '__ringpipe_verb_is bundle' -l board -x -a '(__ringpipe_boards)'
 complete -c ringpipe -n '__ringpipe_verb_is bundle' -l release -r
-complete -c ringpipe -n '__ringpipe_verb_is bundle' -l new-key -r
+complete -c ringpipe -n '__ringpipe_verb_is bundle' -l new-key
 complete -c ringpipe -n '__ringpipe_verb_is bundle' -l quiet
 complete -c ringpipe -n '__ringpipe_verb_is bundle' -l verbose
 complete -c ringpipe -n '__ringpipe_verb_is bundle' -l help
 complete -c ringpipe -n '__ringpipe_verb_is push' -l format -x -a 'text json svg'
 complete -c ringpipe -n '__ringpipe_verb_is push' -l keys -x -a '(__fish_complete_directories)'
 complete -c ringpipe -n '__ringpipe_verb_is push' -l roster -r
+complete -c ringpipe -n '__ringpipe_verb_is push' -l where -r
 complete -c ringpipe -n '__ringpipe_verb_is push' -l listen -r
 complete -c ringpipe -n '__ringpipe_verb_is push' -l mbit -r
-complete -c ringpipe -n '__ringpipe_verb_is push' -l no-wait -r
+complete -c ringpipe -n '__ringpipe_verb_is push' -l no-wait
 complete -c ringpipe -n '__ringpipe_verb_is push' -l wait -r
 complete -c ringpipe -n '__ringpipe_verb_is push' -l quiet
 complete -c ringpipe -n '__ringpipe_verb_is push' -l verbose
@@ -202,6 +207,7 @@ complete -c ringpipe -n '__ringpipe_verb_is push' -l help
 complete -c ringpipe -n '__ringpipe_verb_is slots' -l format -x -a 'text json svg'
 complete -c ringpipe -n '__ringpipe_verb_is slots' -l keys -x -a '(__fish_complete_directories)'
 complete -c ringpipe -n '__ringpipe_verb_is slots' -l roster -r
+complete -c ringpipe -n '__ringpipe_verb_is slots' -l where -r
 complete -c ringpipe -n '__ringpipe_verb_is slots' -l listen -r
 complete -c ringpipe -n '__ringpipe_verb_is slots' -l quiet
 complete -c ringpipe -n '__ringpipe_verb_is slots' -l verbose
@@ -209,6 +215,7 @@ complete -c ringpipe -n '__ringpipe_verb_is slots' -l help
 complete -c ringpipe -n '__ringpipe_verb_is validate' -l format -x -a 'text json svg'
 complete -c ringpipe -n '__ringpipe_verb_is validate' -l keys -x -a '(__fish_complete_directories)'
 complete -c ringpipe -n '__ringpipe_verb_is validate' -l roster -r
+complete -c ringpipe -n '__ringpipe_verb_is validate' -l where -r
 complete -c ringpipe -n '__ringpipe_verb_is validate' -l listen -r
 complete -c ringpipe -n '__ringpipe_verb_is validate' -l quiet
 complete -c ringpipe -n '__ringpipe_verb_is validate' -l verbose
@@ -216,6 +223,7 @@ complete -c ringpipe -n '__ringpipe_verb_is validate' -l help
 complete -c ringpipe -n '__ringpipe_verb_is revert' -l format -x -a 'text json svg'
 complete -c ringpipe -n '__ringpipe_verb_is revert' -l keys -x -a '(__fish_complete_directories)'
 complete -c ringpipe -n '__ringpipe_verb_is revert' -l roster -r
+complete -c ringpipe -n '__ringpipe_verb_is revert' -l where -r
 complete -c ringpipe -n '__ringpipe_verb_is revert' -l listen -r
 complete -c ringpipe -n '__ringpipe_verb_is revert' -l quiet
 complete -c ringpipe -n '__ringpipe_verb_is revert' -l verbose

@@ -1,0 +1,241 @@
+#include "cli/boards_list.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "cli/roster_args.h"
+#include "cli/signals.h"
+#include "reach/fleet.h"
+
+/* Boards with the same `group`, or with none. */
+typedef struct {
+    const char *name; /* NULL: those that are in none */
+    uint32_t boards;
+    uint32_t of[RP_REACH_STATES]; /* by state, where they were asked */
+} summary;
+
+typedef struct {
+    const rp_cli_args *args;
+    rp_roster_entry *board;
+    uint32_t count;
+    bool asked;
+    rp_fleet found;
+    summary *group; /* in the order in which the roster names them */
+    uint32_t group_count;
+    summary all;
+    int signals;
+    bool stopped;
+} listing;
+
+static bool is_json(const rp_cli_args *args) {
+    return strcmp(args->format, "json") == 0;
+}
+
+static const char *address_of(const rp_roster_entry *board) {
+    return board->dials ? "dials" : board->endpoint;
+}
+
+/* ---- asking ---------------------------------------------------------------------------------- */
+
+static bool is_stopped(void *context) {
+    listing *l = context;
+    rp_cli_signals came;
+    rp_cli_read_signals(l->signals, &came);
+    l->stopped = l->stopped || came.interrupts || came.asked;
+    return l->stopped;
+}
+
+static rp_err ask(rp_arena *arena, listing *l) {
+    const rp_clock clock = rp_clock_real();
+    const uint32_t wait_s = rp_cli_wait_s(l->args, (uint32_t)(RP_REACH_NS / RP_NS_PER_S));
+    rp_runfile none = {0};
+    rp_keypair keys = {0};
+    rp_err err;
+    RP_TRY(rp_cli_check_listen(l->args, l->board, l->count));
+    RP_TRY(rp_runfile_read_keys(&none, l->args->keys, &keys));
+    RP_TRY(rp_cli_open_signals(&l->signals));
+    const rp_reach_options options = {.roster = l->board,
+                                      .count = l->count,
+                                      .listen = l->args->listen,
+                                      .keys = &keys,
+                                      .clock = &clock};
+    RP_TRY(rp_fleet_look(arena, &options, (int64_t)(wait_s ? wait_s : 1) * RP_NS_PER_S, is_stopped,
+                         l, &l->found));
+    l->asked = true;
+fail:
+    explicit_bzero(&keys, sizeof keys);
+    return err;
+}
+
+/* ---- summary --------------------------------------------------------------------------------- */
+
+static summary *group_of(listing *l, const char *name) {
+    for (uint32_t i = 0; i < l->group_count; i++) {
+        const char *its = l->group[i].name;
+        if (its == name || (its && name && strcmp(its, name) == 0)) {
+            return &l->group[i];
+        }
+    }
+    l->group[l->group_count] = (summary){.name = name};
+    return &l->group[l->group_count++];
+}
+
+static rp_err sum_up(rp_arena *arena, listing *l) {
+    const rp_err err = RP_ARENA_NEW(arena, l->count, &l->group);
+    for (uint32_t k = 0; err == RP_OK && k < l->count; k++) {
+        summary *group = group_of(l, l->board[k].group);
+        group->boards++;
+        l->all.boards++;
+        if (l->asked) {
+            group->of[l->found.board[k].state]++;
+            l->all.of[l->found.board[k].state]++;
+        }
+    }
+    return err;
+}
+
+static void print_row(const listing *l, const char *name, const summary *row) {
+    (void)printf("%-20s %6u", name, row->boards);
+    for (uint32_t s = 0; l->asked && s < RP_REACH_STATES; s++) {
+        (void)printf(" %11u", row->of[s]);
+    }
+    (void)printf("\n");
+}
+
+/* Of a roster without groups there is nothing to say but what --ask has found. */
+static void print_summary(const listing *l) {
+    const bool grouped = l->group_count > 1 || l->group[0].name;
+    if (!grouped && !l->asked) {
+        return;
+    }
+    (void)printf("%-20s %6s", "group", "boards");
+    for (uint32_t s = 0; l->asked && s < RP_REACH_STATES; s++) {
+        (void)printf(" %11s", rp_reach_state_word((rp_reach_state)s));
+    }
+    (void)printf("\n");
+    for (uint32_t i = 0; grouped && i < l->group_count; i++) {
+        print_row(l, l->group[i].name ? l->group[i].name : "(none)", &l->group[i]);
+    }
+    print_row(l, "all", &l->all);
+    (void)printf("\n");
+}
+
+/* ---- text ------------------------------------------------------------------------------------ */
+
+static void print_board(const listing *l, uint32_t k) {
+    const rp_roster_entry *board = &l->board[k];
+    char fingerprint[RP_KEY_FINGERPRINT];
+    rp_key_fingerprint(board->public_text, fingerprint);
+    (void)printf("%-16s  %s  %s", board->name, fingerprint, address_of(board));
+    if (l->asked) {
+        const rp_reach_board *found = &l->found.board[k];
+        (void)printf("  %s%s%s", rp_reach_state_word(found->state), found->why[0] ? ": " : "",
+                     found->why);
+        (void)printf("%s%s", found->software[0] ? ", ringpipe " : "", found->software);
+    }
+    if (board->group) {
+        (void)printf("  group=%s", board->group);
+    }
+    if (board->profile) {
+        (void)printf("  board=%s", board->profile);
+    }
+    for (uint32_t i = 0; i < board->label_count; i++) {
+        (void)printf("  %s=%s", board->label[i].key, board->label[i].value);
+    }
+    (void)printf("\n");
+}
+
+static void print_text(const listing *l) {
+    print_summary(l);
+    for (uint32_t k = 0; k < l->count; k++) {
+        print_board(l, k);
+    }
+    (void)printf("%u board%s%s\n", l->count, l->count == 1 ? "" : "s",
+                 l->asked ? "" : "; --ask says which of them are there");
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+static json_t *states_object(const summary *row) {
+    json_t *states = json_object();
+    for (uint32_t s = 0; s < RP_REACH_STATES; s++) {
+        (void)json_object_set_new(states, rp_reach_state_word((rp_reach_state)s),
+                                  json_integer(row->of[s]));
+    }
+    return states;
+}
+
+static void set_text(json_t *object, const char *key, const char *text) {
+    if (text && text[0]) {
+        (void)json_object_set_new(object, key, json_string(text));
+    }
+}
+
+static json_t *board_object(const listing *l, uint32_t k) {
+    const rp_roster_entry *board = &l->board[k];
+    char fingerprint[RP_KEY_FINGERPRINT];
+    rp_key_fingerprint(board->public_text, fingerprint);
+    json_t *object = json_pack("{s:s, s:s, s:s}", "name", board->name, "fingerprint", fingerprint,
+                               "address", address_of(board));
+    json_t *labels = json_object();
+    for (uint32_t i = 0; i < board->label_count; i++) {
+        set_text(labels, board->label[i].key, board->label[i].value);
+    }
+    set_text(object, "group", board->group);
+    set_text(object, "board", board->profile);
+    (void)json_object_set_new(object, "labels", labels);
+    if (l->asked) {
+        const rp_reach_board *found = &l->found.board[k];
+        set_text(object, "state", rp_reach_state_word(found->state));
+        set_text(object, "why", found->why);
+        set_text(object, "software", found->software);
+        set_text(object, "device", found->device);
+    }
+    return object;
+}
+
+static rp_err print_json(const listing *l) {
+    json_t *boards = json_array();
+    json_t *groups = json_array();
+    for (uint32_t k = 0; k < l->count; k++) {
+        (void)json_array_append_new(boards, board_object(l, k));
+    }
+    for (uint32_t i = 0; i < l->group_count; i++) {
+        json_t *group =
+            json_pack("{s:s?, s:i}", "group", l->group[i].name, "boards", (int)l->group[i].boards);
+        if (l->asked) {
+            (void)json_object_set_new(group, "states", states_object(&l->group[i]));
+        }
+        (void)json_array_append_new(groups, group);
+    }
+    json_t *root = json_pack("{s:i, s:o, s:o}", "version", 1, "boards", boards, "groups", groups);
+    if (l->asked) {
+        (void)json_object_set_new(root, "states", states_object(&l->all));
+        (void)json_object_set_new(root, "waits", json_integer(l->found.waits));
+        (void)json_object_set_new(root, "strangers", json_integer((json_int_t)l->found.strangers));
+    }
+    const bool failed = !root || json_dumpf(root, stdout, 0) != 0;
+    (void)printf("\n");
+    json_decref(root);
+    return failed ? rp_fail(RP_ERR_MEMORY, "boards: what was found can not be printed") : RP_OK;
+}
+
+rp_err rp_cli_list_boards(const rp_cli_args *args) {
+    listing l = {.args = args, .signals = -1};
+    rp_arena arena;
+    rp_err err;
+    rp_arena_init(&arena, "boards", 0);
+    RP_TRY(rp_cli_read_boards(&arena, args, &l.board, &l.count));
+    RP_TRY(args->ask ? ask(&arena, &l) : RP_OK);
+    RP_TRY(sum_up(&arena, &l));
+    if (is_json(args)) {
+        RP_TRY(print_json(&l));
+    } else {
+        print_text(&l);
+    }
+fail:
+    rp_arena_finish(&arena);
+    return err;
+}

@@ -1,0 +1,17 @@
+/* The boards that a command line means: --roster, --where, --listen. */
+#ifndef RP_CLI_ROSTER_ARGS_H
+#define RP_CLI_ROSTER_ARGS_H
+
+#include "cli/cli.h"
+#include "run/roster.h"
+
+/* Those of --roster that fit --where, in their order. errors  USAGE: no --roster, or nobody fits;
+ * those of rp_roster_read() */
+rp_err rp_cli_read_boards(rp_arena *arena, const rp_cli_args *args, rp_roster_entry **out,
+                          uint32_t *count) RP_MUST_CHECK;
+
+/* errors  USAGE: --listen is no address, or one of the boards dials and it is missing */
+rp_err rp_cli_check_listen(const rp_cli_args *args, const rp_roster_entry *boards,
+                           uint32_t count) RP_MUST_CHECK;
+
+#endif

@@ -1,0 +1,156 @@
+#include "run/groups.h"
+
+#include <string.h>
+
+#include "base/nearest.h"
+
+static const char here[] = "{name}";
+
+/* ---- labels ---------------------------------------------------------------------------------- */
+
+/* Words that a selection knows of every board. */
+static bool is_taken(const char *key) {
+    return strcmp(key, "name") == 0 || strcmp(key, "group") == 0 || strcmp(key, "board") == 0;
+}
+
+static rp_err read_labels(rp_node *map, rp_roster_label *out, uint32_t *count) {
+    *count = 0;
+    if (!map) {
+        return RP_OK;
+    }
+    if (!rp_node_is_map(map) || rp_node_count(map) > RP_ROSTER_LABELS_MAX) {
+        return rp_node_fail(map, "expected a map of at most %d labels, like {rack: a, site: north}",
+                            RP_ROSTER_LABELS_MAX);
+    }
+    for (uint32_t i = 0; i < rp_node_count(map); i++) {
+        const rp_node *item = rp_node_item(map, i);
+        const char *key = rp_node_key(map, i);
+        if (!rp_roster_is_word(key) || is_taken(key)) {
+            return rp_node_fail(item, "expected a label of 1 to 63 of A-Z a-z 0-9 . _ -, and not "
+                                      "name, group or board, which each board has");
+        }
+        if (!rp_node_is_scalar(item) || !rp_roster_is_word(rp_node_text(item))) {
+            return rp_node_fail(item, "expected a value of 1 to 63 of A-Z a-z 0-9 . _ -");
+        }
+        out[(*count)++] = (rp_roster_label){key, rp_node_text(item)};
+    }
+    return RP_OK;
+}
+
+/* The group's go behind a board's own, which win. */
+static rp_err join_labels(rp_arena *arena, rp_node *own, const rp_group *group,
+                          rp_roster_entry *out) {
+    rp_roster_label *label;
+    rp_err err;
+    if (!own && (!group || group->label_count == 0)) {
+        return RP_OK;
+    }
+    RP_TRY(RP_ARENA_NEW(arena, 2 * RP_ROSTER_LABELS_MAX, &label));
+    RP_TRY(read_labels(own, label, &out->label_count));
+    const uint32_t owned = out->label_count;
+    for (uint32_t i = 0; group && i < group->label_count; i++) {
+        uint32_t k = 0;
+        while (k < owned && strcmp(label[k].key, group->label[i].key) != 0) {
+            k++;
+        }
+        if (k == owned) {
+            label[out->label_count++] = group->label[i];
+        }
+    }
+    out->label = label;
+fail:
+    return err;
+}
+
+/* ---- groups ---------------------------------------------------------------------------------- */
+
+/* With a board's name in the place that is kept for it. */
+static rp_err fill_in(rp_arena *arena, const char *address, const char *name, const char **out) {
+    const char *place = strstr(address, here);
+    char *text;
+    *out = address;
+    if (!place) {
+        return RP_OK;
+    }
+    const rp_err err = rp_arena_printf(arena, &text, "%.*s%s%s", (int)(place - address), address,
+                                       name, place + sizeof here - 1);
+    *out = err == RP_OK ? text : address;
+    return err;
+}
+
+static rp_err read_group(rp_arena *arena, rp_node *map, const char *name, rp_group *out) {
+    const char *example;
+    rp_err err;
+    *out = (rp_group){.name = name};
+    if (!rp_node_is_map(map) || !rp_roster_is_word(name)) {
+        return rp_node_fail(map, "expected a name of 1 to 63 of A-Z a-z 0-9 . _ -, and a map with "
+                                 "board, address or labels");
+    }
+    RP_TRY(rp_node_string(map, "board", &out->profile));
+    RP_TRY(rp_node_string(map, "address", &out->address));
+    RP_TRY(read_labels(rp_node_find(map, "labels"), out->label, &out->label_count));
+    RP_TRY(rp_node_done(map));
+    RP_TRY(out->address ? fill_in(arena, out->address, "x", &example) : RP_OK);
+    if (out->address && strcmp(out->address, "dials") != 0 && !rp_roster_is_address(example)) {
+        return rp_node_fail(rp_node_find(map, "address"),
+                            "expected " RP_ROSTER_ADDRESS ", with {name} for a board's name, or "
+                            "dials, found '%s'",
+                            out->address);
+    }
+fail:
+    return err;
+}
+
+rp_err rp_groups_read(rp_arena *arena, rp_node *root, rp_groups *out) {
+    rp_node *groups = rp_node_find(root, "groups");
+    rp_group *group;
+    rp_err err;
+    *out = (rp_groups){0};
+    if (!groups) {
+        return RP_OK;
+    }
+    if (!rp_node_is_map(groups) || rp_node_count(groups) > RP_GROUPS_MAX) {
+        return rp_node_fail(groups,
+                            "expected a map of at most %d groups, each with board, address "
+                            "or labels",
+                            RP_GROUPS_MAX);
+    }
+    RP_TRY(RP_ARENA_NEW(arena, (size_t)rp_node_count(groups) + 1, &group));
+    for (uint32_t i = 0; i < rp_node_count(groups); i++) {
+        RP_TRY(read_group(arena, rp_node_item(groups, i), rp_node_key(groups, i), &group[i]));
+    }
+    *out = (rp_groups){group, rp_node_count(groups)};
+fail:
+    return err;
+}
+
+rp_err rp_groups_find(const rp_groups *groups, const rp_node *at, const char *name,
+                      const rp_group **out) {
+    rp_nearest nearest = {.word = name};
+    for (uint32_t i = 0; i < groups->count; i++) {
+        if (strcmp(groups->group[i].name, name) == 0) {
+            *out = &groups->group[i];
+            return RP_OK;
+        }
+        rp_nearest_offer(&nearest, groups->group[i].name);
+    }
+    return rp_node_fail(at, "`groups` has no '%s'%s%s%s", name,
+                        nearest.best ? "; did you mean '" : "", nearest.best ? nearest.best : "",
+                        nearest.best ? "'?" : "");
+}
+
+rp_err rp_groups_apply(rp_arena *arena, const rp_groups *groups, rp_node *board,
+                       rp_roster_entry *out, const char **address) {
+    const rp_group *group = NULL;
+    rp_err err;
+    *address = NULL;
+    RP_TRY(rp_node_string(board, "group", &out->group));
+    RP_TRY(out->group ? rp_groups_find(groups, rp_node_find(board, "group"), out->group, &group)
+                      : RP_OK);
+    out->profile = group ? group->profile : NULL;
+    RP_TRY(rp_node_string(board, "board", &out->profile));
+    RP_TRY(join_labels(arena, rp_node_find(board, "labels"), group, out));
+    RP_TRY(group && group->address ? fill_in(arena, group->address, out->name, address) : RP_OK);
+fail:
+    return err;
+}
