@@ -37,6 +37,7 @@ static rp_err take_groups(agent_run *run, const rp_plan_stage *stage, rp_job *jo
     rp_err err = RP_OK;
     job->recompute = stage->recompute;
     job->offload = rp_offload_find(stage->offload); /* as the check says */
+    job->leave_tensors = stage->leave_tensors;
     job->group_begins = NULL;
     if (stage->recompute && stage->group_count > 0) {
         RP_TRY(RP_ARENA_NEW(&run->arena, job->model->layer_count, &begins));

@@ -77,6 +77,11 @@ typedef struct rp_darena rp_darena;
  * take is a buffer of its own. */
 rp_err rp_darena_open(rp_arena *arena, rp_device *device, const char *name, size_t limit_bytes,
                       size_t chunk_bytes, rp_darena **out) RP_MUST_CHECK;
+/* The same with a chunk that a spill to flash reads and writes where it lies, with no copy: of a
+ * device whose memory is the host's, where a try has shown that both see the same bytes. Elsewhere
+ * it is as any other. */
+rp_err rp_darena_open_mapped(rp_arena *arena, rp_device *device, const char *name,
+                             size_t chunk_bytes, rp_darena **out) RP_MUST_CHECK;
 void rp_darena_close(rp_darena **arena); /* frees the buffers; accepts NULL inside */
 /* Bytes are zeroed (enqueued). errors MEMORY naming arena, bytes asked, used, limit */
 rp_err rp_darena_take(rp_darena *arena, size_t bytes, rp_buffer **out) RP_MUST_CHECK;

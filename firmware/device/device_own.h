@@ -20,6 +20,7 @@ enum {
 struct rp_buffer {
     cl_mem memory;
     size_t bytes;
+    char *host; /* where it lies, of what was opened mapped; else NULL */
 };
 
 struct rp_fence_state {
@@ -105,5 +106,9 @@ void rp_ready_add_time(rp_device *device, bool built, int64_t ns); /* of a progr
 void rp_programs_release(rp_device *device);
 /* Waits (bounded) until no callback is on its way, then releases the events. */
 void rp_fences_release(rp_device *device);
+
+/* memory.c: a chunk in memory of the host, NULL: wherever the driver wants it. */
+rp_err rp_darena_open_in(rp_arena *arena, rp_device *device, const char *name, size_t chunk_bytes,
+                         char *host, rp_darena **out) RP_MUST_CHECK;
 
 #endif

@@ -49,7 +49,8 @@ size_t rp_darena_round(size_t bytes, uint32_t align_bytes) {
     return rest == 0 ? whole : whole + (align_bytes - rest);
 }
 
-static rp_err create_buffer(rp_device *device, const char *name, size_t bytes, rp_buffer *out) {
+static rp_err create_buffer(rp_device *device, const char *name, size_t bytes, char *host,
+                            rp_buffer *out) {
     if (bytes > device->facts.alloc_bytes_max) {
         return rp_fail(
             RP_ERR_MEMORY, "device memory %s: %zu bytes in one piece, %s gives at most %llu", name,
@@ -63,13 +64,15 @@ static rp_err create_buffer(rp_device *device, const char *name, size_t bytes, r
                        name, bytes, device->used_bytes, limit);
     }
     cl_int code;
-    cl_mem memory = clCreateBuffer(device->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR,
-                                   bytes, NULL, &code);
+    cl_mem memory = clCreateBuffer(
+        device->context,
+        CL_MEM_READ_WRITE | (cl_mem_flags)(host ? CL_MEM_USE_HOST_PTR : CL_MEM_ALLOC_HOST_PTR),
+        bytes, host, &code);
     if (code != CL_SUCCESS) {
         return rp_fail(RP_ERR_MEMORY, "device memory %s: %zu bytes: %s (OpenCL %d)", name, bytes,
                        rp_cl_text(code), code);
     }
-    *out = (rp_buffer){memory, bytes};
+    *out = (rp_buffer){memory, bytes, host};
     rp_err err = rp_buffer_fill_zero(device, out, 0, bytes);
     if (err != RP_OK) {
         (void)clReleaseMemObject(memory);
@@ -93,10 +96,22 @@ rp_err rp_darena_open(rp_arena *arena, rp_device *device, const char *name, size
                            "device arena %s: a chunk of %zu bytes exceeds the limit of %zu", name,
                            chunk_bytes, limit_bytes);
         }
-        RP_TRY(create_buffer(device, name, bytes, &made->chunk));
+        RP_TRY(create_buffer(device, name, bytes, NULL, &made->chunk));
     }
     *out = made;
     return RP_OK;
+fail:
+    return err;
+}
+
+rp_err rp_darena_open_in(rp_arena *arena, rp_device *device, const char *name, size_t chunk_bytes,
+                         char *host, rp_darena **out) {
+    rp_darena *made = NULL;
+    rp_err err;
+    RP_TRY(rp_darena_open(arena, device, name, 0, 0, &made));
+    RP_TRY(create_buffer(device, name, rp_darena_round(chunk_bytes, device->facts.align_bytes),
+                         host, &made->chunk));
+    *out = made;
 fail:
     return err;
 }
@@ -124,7 +139,7 @@ static rp_err cut_chunk(rp_darena *arena, size_t bytes, rp_buffer *out) {
     cl_int code;
     cl_mem memory = clCreateSubBuffer(arena->chunk.memory, CL_MEM_READ_WRITE,
                                       CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
-    *out = (rp_buffer){memory, bytes};
+    *out = (rp_buffer){memory, bytes, NULL};
     return rp_cl(code, "device arena %s: part of %zu bytes at %zu", arena->name, bytes,
                  arena->used_bytes);
 }
@@ -149,7 +164,7 @@ rp_err rp_darena_take(rp_darena *arena, size_t bytes, rp_buffer **out) {
         RP_TRY(cut_chunk(arena, rounded, &item->buffer));
     } else {
         rounded = bytes == 0 ? 4 : bytes;
-        RP_TRY(create_buffer(arena->device, arena->name, rounded, &item->buffer));
+        RP_TRY(create_buffer(arena->device, arena->name, rounded, NULL, &item->buffer));
     }
     item->next = arena->list;
     arena->list = item;

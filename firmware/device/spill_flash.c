@@ -1,10 +1,12 @@
-/* Entries on flash. The owner's thread enqueues all copies, by pieces, between the device and
- * memory that direct I/O can take, of which there is little; a thread a way reads and writes the
- * pieces in the order in which they came. What waits for a piece of the file waits for an event
- * that the thread sets, and the thread waits for events of copies.
+/* Entries on flash. A buffer that was opened mapped is read and written where it lies, whole. For
+ * others the owner's thread enqueues copies, by pieces, between the device and memory that direct
+ * I/O can take, of which there is little. A thread a way reads and writes in the order in which it
+ * is asked to. What waits for a piece of the file waits for an event that the thread sets, and the
+ * thread waits for events of copies or of maps.
  *
  * PoCL 3.1 gives wrong pointers where one thread maps a buffer and another has just unmapped it: so
- * nothing is mapped, and the threads enqueue nothing. */
+ * the threads enqueue nothing, the owner's thread maps and unmaps in one go, and a pointer that is
+ * not where the buffer lies is never used. */
 #include "device/flash.h"
 
 #include <errno.h>
@@ -52,7 +54,7 @@ struct rp_spill_flash {
     char *piece; /* of checkpoints */
     pthread_mutex_t lock;
     pthread_cond_t changed; /* jobs have come or gone, or it ends */
-    bool ends;
+    bool ends, copies;      /* copies: a map was wrong once */
     rp_err failed;
     char why[RP_ERR_MESSAGE_BYTES];
     uint64_t written_bytes;
@@ -232,6 +234,16 @@ static void add_wait(cl_event *list, cl_uint *count, cl_event event) {
     }
 }
 
+/* All of `wait` and one more; [RP_SPILL_WAITS_MAX + 1]. */
+static cl_uint list_waits(cl_event *list, const cl_event *wait, cl_uint waits, cl_event own) {
+    cl_uint count = 0;
+    for (uint32_t i = 0; i < waits; i++) {
+        add_wait(list, &count, wait[i]);
+    }
+    add_wait(list, &count, own);
+    return count;
+}
+
 /* To the thread, which has the references from here on. */
 static void hand_over(rp_spill_flash *flash, one_way *way, const job *own) {
     for (uint32_t i = 0; i < own->waits; i++) {
@@ -249,11 +261,7 @@ static rp_err leave(rp_spill_flash *flash, const rp_buffer *buffer, job *own, ui
                     const cl_event *wait, cl_uint waits, cl_event *copied) {
     one_way *way = &flash->way[RP_SPILL_LEAVING];
     cl_event list[RP_SPILL_WAITS_MAX + 1];
-    cl_uint count = 0;
-    for (uint32_t i = 0; i < waits; i++) {
-        add_wait(list, &count, wait[i]);
-    }
-    add_wait(list, &count, way->busy[turn]);
+    const cl_uint count = list_waits(list, wait, waits, way->busy[turn]);
     rp_err err =
         rp_cl(clEnqueueReadBuffer(way->queue, buffer->memory, CL_FALSE, own->at, own->bytes,
                                   own->memory, count, count ? list : NULL, copied),
@@ -272,11 +280,7 @@ static rp_err arrive(rp_spill_flash *flash, const rp_buffer *buffer, job *own, u
                      const cl_event *wait, cl_uint waits, cl_event *copied) {
     one_way *way = &flash->way[RP_SPILL_ARRIVING];
     cl_event list[RP_SPILL_WAITS_MAX + 1];
-    cl_uint count = 0;
-    for (uint32_t i = 0; i < waits; i++) {
-        add_wait(list, &count, wait[i]);
-    }
-    add_wait(list, &count, own->done);
+    const cl_uint count = list_waits(list, wait, waits, own->done);
     rp_err err = rp_cl(clEnqueueWriteBuffer(way->queue, buffer->memory, CL_FALSE, own->at,
                                             own->bytes, own->memory, count, list, copied),
                        "a stash that comes back, %zu bytes", own->bytes);
@@ -311,6 +315,71 @@ static rp_err put_piece(rp_spill_flash *flash, uint32_t way_at, const rp_buffer 
     return err;
 }
 
+/* The buffer is mapped until the thread is done with it. *mapped: false, and nothing was done: the
+ * driver says it lies elsewhere. */
+static rp_err map_whole(rp_spill_flash *flash, uint32_t way_at, const rp_buffer *buffer, job *own,
+                        const cl_event *wait, cl_uint waits, bool *mapped, cl_event *free) {
+    one_way *way = &flash->way[way_at];
+    const bool leaves = way_at == RP_SPILL_LEAVING;
+    const cl_map_flags how = leaves ? CL_MAP_READ : CL_MAP_WRITE_INVALIDATE_REGION;
+    cl_event list[RP_SPILL_WAITS_MAX + 1];
+    const cl_uint count = list_waits(list, wait, waits, NULL);
+    cl_event here = NULL;
+    cl_int code;
+    rp_err err;
+    *mapped = false;
+    void *at = clEnqueueMapBuffer(way->queue, buffer->memory, CL_FALSE, how, 0, own->bytes, count,
+                                  count ? list : NULL, &here, &code);
+    RP_TRY(rp_cl(code, "mapping a stash, %zu bytes", own->bytes));
+    *mapped = at == buffer->host;
+    RP_TRY(rp_cl(clEnqueueUnmapMemObject(way->queue, buffer->memory, at, *mapped ? 1 : 0,
+                                         *mapped ? &own->done : NULL, free),
+                 "unmapping a stash"));
+    if (*mapped) {
+        add_wait(own->wait, &own->waits, here);
+        if (leaves) {
+            keep(&flash->written[own->entry], own->done);
+        } else {
+            add_wait(own->wait, &own->waits, flash->written[own->entry]);
+        }
+        hand_over(flash, way, own);
+    }
+fail:
+    if (here) {
+        (void)clReleaseEvent(here);
+    }
+    return err;
+}
+
+static rp_err put_mapped(rp_spill_flash *flash, uint32_t way_at, const rp_buffer *buffer,
+                         uint32_t entry, const cl_event *wait, cl_uint waits, cl_event *done) {
+    job own = {.entry = entry, .bytes = flash->entry_bytes, .memory = buffer->host};
+    bool mapped;
+    cl_int code;
+    own.done = clCreateUserEvent(flash->device->context, &code);
+    if (code != CL_SUCCESS) {
+        return rp_cl(code, "an event for flash");
+    }
+    const rp_err err = map_whole(flash, way_at, buffer, &own, wait, waits, &mapped, done);
+    (void)clReleaseEvent(own.done);
+    if (err == RP_OK && !mapped) {
+        rp_log_warn("offload: flash: mapped memory is elsewhere: stashes are copied");
+        flash->copies = true;
+    }
+    return err;
+}
+
+static rp_err put_pieces(rp_spill_flash *flash, uint32_t way_at, const rp_buffer *buffer,
+                         uint32_t entry, const cl_event *wait, cl_uint waits, cl_event *done) {
+    rp_err err = RP_OK;
+    for (size_t at = 0; at < flash->entry_bytes; at += flash->piece_bytes) {
+        forget(done);
+        RP_TRY(put_piece(flash, way_at, buffer, entry, at, wait, at == 0 ? waits : 0, done));
+    }
+fail:
+    return err;
+}
+
 rp_err rp_spill_flash_put(rp_spill_flash *flash, uint32_t way_at, const rp_buffer *buffer,
                           uint32_t entry, const cl_event *wait, uint32_t waits, cl_event *done) {
     one_way *way = &flash->way[way_at];
@@ -324,9 +393,12 @@ rp_err rp_spill_flash_put(rp_spill_flash *flash, uint32_t way_at, const rp_buffe
         return rp_fail(RP_ERR_LIMIT, "flash: more than %d pieces of stashes on their way at once",
                        RP_SPILL_JOBS_MAX);
     }
-    for (size_t at = 0; at < flash->entry_bytes; at += flash->piece_bytes) {
+    if (buffer->host && !flash->copies) {
+        RP_TRY(put_mapped(flash, way_at, buffer, entry, wait, waits, done));
+    }
+    if (!buffer->host || flash->copies) {
         forget(done);
-        RP_TRY(put_piece(flash, way_at, buffer, entry, at, wait, at == 0 ? waits : 0, done));
+        RP_TRY(put_pieces(flash, way_at, buffer, entry, wait, waits, done));
     }
     RP_TRY(rp_cl(clFlush(way->queue), "flush"));
     return RP_OK;

@@ -53,6 +53,12 @@ static rp_err check_sizes(const rp_plan *plan) {
             return rp_fail(RP_ERR_USAGE, "%s: stages[%u].offload: expected none, host or flash",
                            plan->source, k);
         }
+        if (stage->leave_tensors > 0 && strcmp(stage->offload, "none") == 0) {
+            return rp_fail(RP_ERR_USAGE,
+                           "%s: stages[%u].offload_tensors: is %u, and offload is none; expected "
+                           "host or flash there",
+                           plan->source, k, stage->leave_tensors);
+        }
         if (plan->method.kind->splits && strcmp(stage->offload, "none") != 0) {
             return rp_fail(RP_ERR_USAGE,
                            "%s: stages[%u].offload: the stashes of schedule %s leave for another "
@@ -445,7 +451,8 @@ static bool same_stage(const rp_plan_stage *a, const rp_plan_stage *b) {
            a->micro_forward == b->micro_forward && a->micro_backward == b->micro_backward &&
            a->as_forward == b->as_forward && a->recompute == b->recompute &&
            same_texts(a->group, a->group_count, b->group, b->group_count) &&
-           same_text(a->offload, b->offload) && same_measured(&a->measured, &b->measured);
+           same_text(a->offload, b->offload) && a->leave_tensors == b->leave_tensors &&
+           same_measured(&a->measured, &b->measured);
 }
 
 static bool same_node(const rp_plan_node *a, const rp_plan_node *b) {

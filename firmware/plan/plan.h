@@ -95,6 +95,8 @@ typedef struct {
     const char **group;     /* their names; NULL where there are none */
     const char *memory_why; /* what chose, of memory; NULL: nothing did (not in the text) */
     const char *offload;    /* "none", "host", "flash" */
+    uint32_t leave_tensors; /* of a stash, those that wait longest, which it offloads; 0: all */
+    uint64_t stay_bytes;    /* of a stash, the others; 0: none, or not known (not in the text) */
     uint64_t offload_bytes; /* that a step writes there, at most; 0: not known (not in the text) */
     rp_plan_measured measured;
 } rp_plan_stage;

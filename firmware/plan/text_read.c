@@ -189,9 +189,10 @@ static rp_err read_recompute(rp_arena *arena, const location *at, rp_plan_stage 
 
 static rp_err read_stage(rp_arena *arena, const location *at, rp_plan_stage *out) {
     static const char *const keys[] = {
-        "board",        "layers",         "slots",     "weight_copies", "device_bytes",
-        "weight_bytes", "resident_bytes", "forward_s", "backward_s",    "forward",
-        "backward",     "as_forward",     "recompute", "offload",       NULL};
+        "board",        "layers",       "slots",           "weight_copies",
+        "device_bytes", "weight_bytes", "resident_bytes",  "forward_s",
+        "backward_s",   "forward",      "backward",        "as_forward",
+        "recompute",    "offload",      "offload_tensors", NULL};
     rp_err err;
     RP_TRY(check_keys(at, keys));
     RP_TRY(read_texts(arena, at, "layers", RP_MODEL_LAYERS_MAX, &out->layer, &out->layer_count));
@@ -205,6 +206,9 @@ static rp_err read_stage(rp_arena *arena, const location *at, rp_plan_stage *out
     out->as_forward = json_is_true(as_forward);
     RP_TRY(read_recompute(arena, at, out));
     RP_TRY(read_text(arena, at, "offload", &out->offload));
+    if (json_object_get(at->json, "offload_tensors")) {
+        RP_TRY(read_u32(at, "offload_tensors", 1, INT32_MAX, &out->leave_tensors));
+    }
 fail:
     return err;
 }

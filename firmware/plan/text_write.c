@@ -49,6 +49,9 @@ static json_t *stage_object(const rp_plan_stage *stage) {
                                   ? texts_json(stage->group, stage->group_count)
                                   : json_boolean(stage->recompute));
     (void)json_object_set_new(object, "offload", json_string(stage->offload));
+    if (stage->leave_tensors > 0) { /* seldom: readers of before do not know the key */
+        (void)json_object_set_new(object, "offload_tensors", json_integer(stage->leave_tensors));
+    }
     return object;
 }
 

@@ -64,6 +64,8 @@ typedef struct {
     bool copies;              /* pieces of copies travel between boards */
     bool recompute;           /* this stage: see again.h */
     rp_offload offload;       /* where stashes lie, but for those that are in use; never auto */
+    uint32_t leave_tensors;   /* of a stash, those that wait longest for the backward, which lie
+                                 there;   0: all. The plan's, not in the text */
     const bool *group_begins; /* by layer of the model, true where a further group of its stage
                                  does; NULL: nowhere */
     rp_codec codec[2][2]; /* of boundary tensors: [at the upper boundary][of gradients]. The plan's,

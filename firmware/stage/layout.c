@@ -212,7 +212,6 @@ static void count_scratch(const rp_job *job, rp_layout *layout, rp_gemm_choice g
                           uint32_t align) {
     const rp_model *model = job->model;
     const uint32_t pass = rp_job_pass_samples(job);
-    const uint32_t slot = rp_job_slot_samples(job);
     for (uint32_t i = 0; i < layout->layer_count; i++) {
         uint32_t index = rp_layout_layer(layout, i);
         const rp_layer *layer = &model->layer[index];
@@ -224,14 +223,6 @@ static void count_scratch(const rp_job *job, rp_layout *layout, rp_gemm_choice g
             layout->workspace_bytes = work;
             layout->workspace_layer = index;
         }
-        const bool saves = model->wants_grad[index] && layout->group_count == 0;
-        for (uint32_t s = 0; saves && s < plan->saved_count; s++) {
-            layout->slot_bytes += rp_darena_round(
-                plan->saved[s].fixed_bytes + slot * plan->saved[s].sample_bytes, align);
-        }
-    }
-    for (uint32_t i = 0; i < layout->value.kept_count; i++) {
-        layout->slot_bytes += rp_darena_round(layout->value.kept_bytes[i] * slot, align);
     }
     for (uint32_t i = 0; i < layout->again_count; i++) {
         layout->group_bytes += rp_darena_round(layout->again_bytes[i], align);
@@ -272,13 +263,15 @@ rp_err rp_layout_make(rp_arena *arena, const rp_job *job, rp_gemm_choice gemm, u
     RP_TRY(collect_tensors(arena, job, layout));
     RP_TRY(rp_layout_place(arena, job, layout));
     RP_TRY(rp_layout_count(job, layout));
+    RP_TRY(rp_layout_part_stash(arena, job, layout, align_bytes));
     RP_TRY(count_params(arena, job, layout, align_bytes));
     count_ends(job, layout, align_bytes);
     count_scratch(job, layout, gemm, align_bytes);
     uint32_t flat = 1 + layout->peers + rp_layout_weight_copies(layout) + layout->probes +
                     layout->replicas * layout->state_count;
     layout->total_bytes = layout->weight_bytes * flat + layout->running_bytes +
-                          layout->stashes * layout->slot_bytes +
+                          layout->stashes * layout->leave_bytes +
+                          layout->slots * (layout->slot_bytes - layout->leave_bytes) +
                           layout->deferred_slots * layout->deferred_bytes + layout->scratch_bytes +
                           layout->remembered_bytes + layout->group_bytes;
     *out = layout;
@@ -308,7 +301,8 @@ rp_err rp_layout_check(const rp_layout *layout, const rp_job *job, size_t limit_
         RP_ERR_LIMIT,
         "stage %u needs %.1f MiB of device memory and may have %.1f: %u copies of the "
         "weights of %.1f, "
-        "gradients %.1f, optimiser %.1f, %u slots of %.1f, computed again %.1f, scratch %.1f, "
+        "gradients %.1f, optimiser %.1f, %u slots of %.1f, of which %.1f are away, computed again "
+        "%.1f, scratch %.1f, "
         "samples remembered "
         "(links.codec: aqsgd) %.1f; the largest "
         "activation is %s's, %.2f MiB "
@@ -319,9 +313,10 @@ rp_err rp_layout_check(const rp_layout *layout, const rp_job *job, size_t limit_
         rp_layout_weight_copies(layout) + layout->probes, (double)layout->weight_bytes * mib,
         (double)layout->weight_bytes * mib,
         (double)(layout->weight_bytes * layout->state_count * layout->replicas) * mib,
-        layout->stashes, (double)layout->slot_bytes * mib, (double)layout->group_bytes * mib,
-        (double)layout->scratch_bytes * mib, (double)layout->remembered_bytes * mib,
-        job->model->layer[layer].name,
+        layout->slots, (double)layout->slot_bytes * mib,
+        (double)((layout->slots - layout->stashes) * layout->leave_bytes) * mib,
+        (double)layout->group_bytes * mib, (double)layout->scratch_bytes * mib,
+        (double)layout->remembered_bytes * mib, job->model->layer[layer].name,
         (double)(rp_layout_sample_bytes(&job->model->plan[layer].out) * rp_job_pass_samples(job)) *
             mib,
         rp_job_pass_samples(job));

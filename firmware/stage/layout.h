@@ -70,9 +70,16 @@ typedef struct {
     uint32_t *trained; /* by parameter: which trained one it is, or RP_NOT_TRAINED */
     uint32_t trained_count;
 
-    uint32_t slots;   /* forwards in flight at once */
-    uint32_t stashes; /* of them on the device at once; fewer than slots: the others lie where
-                         job->offload says */
+    uint32_t slots;       /* forwards in flight at once */
+    uint32_t stashes;     /* of them on the device at once; fewer than slots: the others lie where
+                             job->offload says, or their first leave_count parts do */
+    uint32_t part_count;  /* of a slot: those that are kept, then RP_LAYER_SAVED_MAX a layer */
+    size_t *part_bytes;   /* by part; 0: there is none */
+    uint32_t *part_order; /* those that there are: the longer one waits between the last layer of
+                             the forward and the first of the backward that need it, the earlier
+                             it stands */
+    uint32_t order_count, leave_count;
+    uint32_t align_bytes;
     uint32_t deferred_slots; /* input gradients whose weight gradient is to come, split schedules */
     size_t workspace_bytes;
     uint32_t workspace_layer;
@@ -81,6 +88,7 @@ typedef struct {
     size_t gradient_bytes; /* their gradients as they travel, one behind the other */
     size_t running_bytes;  /* state and scratch parameters, aligned */
     size_t slot_bytes;     /* one slot */
+    size_t leave_bytes;    /* of it that leaves */
     size_t group_bytes;    /* what of the stash all slots share, with groups; else 0 */
     size_t deferred_bytes; /* one slot of deferred weight gradients */
     size_t scratch_bytes;  /* pools, labels, results, workspace */
@@ -116,8 +124,16 @@ rp_err rp_layout_make(rp_arena *arena, const rp_job *job, rp_gemm_choice gemm, u
 
 /* Of offloaded stashes, in the processor's memory. */
 static inline uint64_t rp_layout_offloaded_bytes(const rp_layout *layout) {
-    return layout->stashes < layout->slots ? (uint64_t)layout->slots * layout->slot_bytes : 0;
+    return (uint64_t)layout->slots * layout->leave_bytes;
 }
+/* What a layer saves. */
+static inline uint32_t rp_layout_saved_part(const rp_layout *layout, uint32_t position,
+                                            uint32_t number) {
+    return layout->value.kept_count + position * RP_LAYER_SAVED_MAX + number;
+}
+/* The fewest parts that have to leave, of those that do, so that total_bytes is at most the limit;
+ * where that is not enough, all. 0: nothing is offloaded. */
+uint32_t rp_layout_leave_least(const rp_layout *layout, uint64_t limit_bytes);
 /* errors LIMIT when total_bytes > limit_bytes, with the parts and the largest layer */
 rp_err rp_layout_check(const rp_layout *layout, const rp_job *job,
                        size_t limit_bytes) RP_MUST_CHECK;

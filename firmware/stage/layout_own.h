@@ -31,6 +31,12 @@ rp_err rp_layout_open_groups(rp_arena *arena, const rp_job *job, rp_layout *layo
 rp_err rp_layout_place_groups(rp_arena *arena, const rp_job *job, rp_layout *layout,
                               const rp_use *use) RP_MUST_CHECK;
 
+/* layout_stash.c: the parts of a slot and which of them leave, once slots are counted. errors
+ * MEMORY
+ */
+rp_err rp_layout_part_stash(rp_arena *arena, const rp_job *job, rp_layout *layout,
+                            uint32_t align) RP_MUST_CHECK;
+
 /* layout_place.c: storage of values and gradients by lifetime, and buffers for it. errors MEMORY */
 rp_err rp_layout_place(rp_arena *arena, const rp_job *job, rp_layout *layout) RP_MUST_CHECK;
 

@@ -24,7 +24,7 @@ static rp_tensor view_of(rp_buffer *buffer, uint32_t first, uint32_t n, const rp
 /* What is kept lies where the samples of its forward begin; scratch begins with those of the op. */
 static void bind_tensors(rp_opencl *e, const rp_pass *pass) {
     const rp_layout *layout = e->base.layout;
-    const rp_opencl_slot *slot = &e->slot[pass->stash.slot];
+    rp_buffer *const *part = e->slot[pass->stash.slot];
     const uint32_t n = pass->op->samples.count;
     for (uint32_t t = 0; t < layout->tensor_count; t++) {
         const rp_layout_tensor *tensor = &layout->tensor[t];
@@ -32,9 +32,9 @@ static void bind_tensors(rp_opencl *e, const rp_pass *pass) {
         rp_buffer *scratch = storage->again  ? e->again[storage->buffer]
                              : storage->kept ? NULL
                                              : e->value_pool[storage->buffer];
-        e->value[t] = storage->kept ? view_of(slot->kept[storage->buffer], pass->stash.first, n,
-                                              &tensor->sample)
-                                    : view_of(scratch, 0, n, &tensor->sample);
+        e->value[t] = storage->kept
+                          ? view_of(part[storage->buffer], pass->stash.first, n, &tensor->sample)
+                          : view_of(scratch, 0, n, &tensor->sample);
         e->grad[t] = view_of(NULL, 0, n, &tensor->sample);
         if (tensor->grad == RP_NO_STORAGE) {
             continue;
@@ -54,8 +54,8 @@ static uint32_t tensor_of(const rp_layout *layout, uint32_t producer) {
 }
 
 /* What forward and backward of the layer at `position` share. */
-static rp_layer_call make_call(rp_opencl *e, const rp_opencl_slot *slot, uint32_t position,
-                               uint32_t n, uint64_t sample_first) {
+static rp_layer_call make_call(rp_opencl *e, rp_buffer *const *part, uint32_t position, uint32_t n,
+                               uint64_t sample_first) {
     const rp_layout *layout = e->base.layout;
     const rp_model *model = e->base.job->model;
     uint32_t index = layout->first_layer + position;
@@ -76,7 +76,8 @@ static rp_layer_call make_call(rp_opencl *e, const rp_opencl_slot *slot, uint32_
     }
     for (uint32_t s = 0; s < call.plan->saved_count && model->wants_grad[index]; s++) {
         const uint32_t at = position * RP_LAYER_SAVED_MAX + s;
-        call.saved[s] = layout->group_count ? e->again[layout->again_saved[at]] : slot->saved[at];
+        call.saved[s] = layout->group_count ? e->again[layout->again_saved[at]]
+                                            : part[rp_layout_saved_part(layout, position, s)];
     }
     uint32_t param = model->param_first[index] - layout->param_first;
     for (uint32_t p = 0; p < call.plan->param_count; p++) {
@@ -87,7 +88,7 @@ static rp_layer_call make_call(rp_opencl *e, const rp_opencl_slot *slot, uint32_
 }
 
 static rp_layer_call call_of(rp_opencl *e, const rp_pass *pass, uint32_t position) {
-    rp_layer_call call = make_call(e, &e->slot[pass->stash.slot], position, pass->op->samples.count,
+    rp_layer_call call = make_call(e, e->slot[pass->stash.slot], position, pass->op->samples.count,
                                    pass->op->step * e->base.job->batch + pass->op->samples.first);
     call.saved_first = e->base.layout->group_count ? 0 : pass->stash.first;
     return call;
@@ -257,7 +258,7 @@ fail:
 rp_err rp_opencl_commit(rp_opencl *e, uint64_t step) {
     rp_err err = RP_OK;
     for (uint32_t i = 0; i < e->base.layout->layer_count; i++) {
-        rp_layer_call call = make_call(e, &e->slot[0], i, 0, step * e->base.job->batch);
+        rp_layer_call call = make_call(e, e->slot[0], i, 0, step * e->base.job->batch);
         if (call.layer->kind->commit) {
             RP_TRY(call.layer->kind->commit(&call));
         }

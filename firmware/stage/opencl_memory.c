@@ -68,51 +68,44 @@ fail:
 }
 
 /* Buffers of so many samples. */
-static rp_err take_from(rp_opencl *e, rp_darena *arena, uint32_t samples,
-                        const size_t *sample_bytes, uint32_t count, rp_buffer ***out) {
+static rp_err take_all(rp_opencl *e, uint32_t samples, const size_t *sample_bytes, uint32_t count,
+                       rp_buffer ***out) {
     rp_err err;
     RP_TRY(RP_ARENA_NEW(e->arena, count + 1, out));
     for (uint32_t i = 0; i < count; i++) {
-        RP_TRY(rp_darena_take(arena, sample_bytes[i] * samples, &(*out)[i]));
+        RP_TRY(rp_darena_take(e->memory, sample_bytes[i] * samples, &(*out)[i]));
     }
 fail:
     return err;
 }
 
-static rp_err take_all(rp_opencl *e, uint32_t samples, const size_t *sample_bytes, uint32_t count,
-                       rp_buffer ***out) {
-    return take_from(e, e->memory, samples, sample_bytes, count, out);
-}
-
-static rp_err take_slot(rp_opencl *e, rp_darena *arena, rp_opencl_slot *slot) {
+/* Parts [first, end) of the layout's order. */
+static rp_err take_parts(rp_opencl *e, rp_darena *arena, uint32_t first, uint32_t end,
+                         rp_buffer ***out) {
     const rp_layout *layout = e->base.layout;
-    const uint32_t samples = rp_job_slot_samples(e->base.job);
     rp_err err;
-    RP_TRY(take_from(e, arena, samples, layout->value.kept_bytes, layout->value.kept_count,
-                     &slot->kept));
-    RP_TRY(RP_ARENA_NEW(e->arena, layout->layer_count * RP_LAYER_SAVED_MAX + 1, &slot->saved));
-    for (uint32_t i = 0; i < layout->layer_count; i++) {
-        const uint32_t layer = layout->first_layer + i;
-        const rp_layer_plan *plan = &e->base.job->model->plan[layer];
-        const bool saves = e->base.job->model->wants_grad[layer] && layout->group_count == 0;
-        for (uint32_t s = 0; saves && s < plan->saved_count; s++) {
-            size_t bytes = plan->saved[s].fixed_bytes + plan->saved[s].sample_bytes * samples;
-            RP_TRY(rp_darena_take(arena, bytes, &slot->saved[i * RP_LAYER_SAVED_MAX + s]));
-        }
+    RP_TRY(RP_ARENA_NEW(e->arena, layout->part_count + 1, out));
+    for (uint32_t i = first; i < end; i++) {
+        const uint32_t part = layout->part_order[i];
+        RP_TRY(rp_darena_take(arena, layout->part_bytes[part], &(*out)[part]));
     }
 fail:
     return err;
 }
 
-/* Of an offloaded stage: each in one piece, which leaves and comes back as one. */
+/* Of an offloaded stage: what leaves in one piece, which comes back as one. */
 static rp_err take_stashes(rp_opencl *e) {
     const rp_layout *layout = e->base.layout;
     rp_err err;
     RP_TRY(RP_ARENA_NEW(e->arena, layout->stashes, &e->chunk));
     for (uint32_t c = 0; c < layout->stashes; c++) {
         rp_opencl_chunk *chunk = &e->chunk[c];
-        RP_TRY(rp_darena_open(e->arena, e->device, "stash", 0, layout->slot_bytes, &chunk->arena));
-        RP_TRY(take_slot(e, chunk->arena, &chunk->memory));
+        RP_TRY(e->base.job->offload == RP_OFFLOAD_FLASH
+                   ? rp_darena_open_mapped(e->arena, e->device, "stash", layout->leave_bytes,
+                                           &chunk->arena)
+                   : rp_darena_open(e->arena, e->device, "stash", 0, layout->leave_bytes,
+                                    &chunk->arena));
+        RP_TRY(take_parts(e, chunk->arena, 0, layout->leave_count, &chunk->part));
         rp_darena_seal(chunk->arena);
     }
     RP_TRY(rp_opencl_open_offload(e));
@@ -125,8 +118,8 @@ static rp_err take_slots(rp_opencl *e) {
     const uint32_t pass = rp_job_pass_samples(e->base.job);
     rp_err err;
     RP_TRY(RP_ARENA_NEW(e->arena, layout->slots, &e->slot));
-    for (uint32_t i = 0; i < layout->slots && layout->stashes == layout->slots; i++) {
-        RP_TRY(take_slot(e, e->memory, &e->slot[i]));
+    for (uint32_t i = 0; i < layout->slots; i++) {
+        RP_TRY(take_parts(e, e->memory, layout->leave_count, layout->order_count, &e->slot[i]));
     }
     RP_TRY(layout->stashes < layout->slots ? take_stashes(e) : RP_OK);
     RP_TRY(RP_ARENA_NEW(e->arena, layout->deferred_slots + 1, &e->deferred));

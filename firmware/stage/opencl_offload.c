@@ -1,7 +1,8 @@
 /* Stashes of an offloaded stage: a few on the device, all others with the host or on flash. A stash
  * leaves as soon as its forward has passed, but for the one whose backward comes next, and comes
  * back while the op before that backward is at work. A stash is not changed once it is there: one
- * that has come back may be dropped without leaving again. */
+ * that has come back may be dropped without leaving again. Where a part of each is enough to leave,
+ * the rest has memory of its own by slot, and "stash" means here what leaves. */
 #include "device/flash.h"
 #include "stage/opencl_own.h"
 
@@ -17,10 +18,9 @@ rp_err rp_opencl_open_offload(rp_opencl *e) {
     }
     for (uint32_t s = 0; s < layout->slots; s++) {
         e->place[s].chunk = NONE;
-        e->slot[s] = e->chunk[0].memory; /* sizes are the same in all */
     }
     RP_TRY(
-        rp_spill_open(e->arena, e->device, layout->slots, layout->slot_bytes, folder, &e->spill));
+        rp_spill_open(e->arena, e->device, layout->slots, layout->leave_bytes, folder, &e->spill));
 fail:
     return err;
 }
@@ -79,9 +79,12 @@ fail:
 }
 
 static void settle(rp_opencl *e, rp_opencl_chunk *chunk, uint32_t slot) {
+    const rp_layout *layout = e->base.layout;
     chunk->slot = slot;
     e->place[slot].chunk = (uint32_t)(chunk - e->chunk);
-    e->slot[slot] = chunk->memory;
+    for (uint32_t i = 0; i < layout->leave_count; i++) {
+        e->slot[slot][layout->part_order[i]] = chunk->part[layout->part_order[i]];
+    }
 }
 
 static rp_err come_back(rp_opencl *e, uint32_t slot, uint32_t other) {
@@ -179,28 +182,32 @@ fail:
 
 /* ---- checkpoints ----------------------------------------------------------------------------- */
 
-static size_t offset_of(const rp_opencl *e, uint32_t buffer) {
-    const rp_opencl_slot *slot = &e->chunk[0].memory;
-    const uint32_t kept = e->base.layout->value.kept_count;
-    size_t offset = 0;
-    for (uint32_t i = 0; i < buffer; i++) {
-        const rp_buffer *before = i < kept ? slot->kept[i] : slot->saved[i - kept];
-        offset += before ? rp_buffer_bytes(before) : 0; /* of a chunk's part: rounded up */
+/* Where the part lies in what leaves; false: it does not. */
+static bool find_part(const rp_opencl *e, uint32_t part, size_t *offset) {
+    const rp_layout *layout = e->base.layout;
+    *offset = 0;
+    for (uint32_t i = 0; i < layout->leave_count; i++) {
+        if (layout->part_order[i] == part) {
+            return true;
+        }
+        *offset += rp_darena_round(layout->part_bytes[layout->part_order[i]], layout->align_bytes);
     }
-    return offset;
+    return false;
 }
 
-rp_err rp_opencl_move_stored(rp_opencl *e, uint32_t slot, uint32_t buffer, size_t from,
-                             size_t bytes, const char *in, char *out, bool *moved) {
+rp_err rp_opencl_move_stored(rp_opencl *e, uint32_t slot, uint32_t part, size_t from, size_t bytes,
+                             const char *in, char *out, bool *moved) {
+    size_t offset;
     rp_err err;
-    *moved = e->spill && e->place[slot].chunk == NONE;
-    if (!e->spill) {
+    *moved = false;
+    if (!e->spill || !find_part(e, part, &offset)) {
         return RP_OK;
     }
+    *moved = e->place[slot].chunk == NONE;
     RP_TRY(rp_device_drain(e->device));
     RP_TRY(rp_spill_drain(e->spill));
     if (*moved) {
-        RP_TRY(rp_spill_move(e->spill, slot, offset_of(e, buffer) + from, bytes, in, out));
+        RP_TRY(rp_spill_move(e->spill, slot, offset + from, bytes, in, out));
         e->place[slot].stored = true;
     } else if (in) {
         e->place[slot].stored = false;

@@ -5,12 +5,6 @@
 #include "device/spill.h"
 #include "stage/executor.h"
 
-/* Of a microbatch in flight: values by buffer index of the layout, RP_LAYER_SAVED_MAX per layer. */
-typedef struct {
-    rp_buffer **kept;
-    rp_buffer **saved;
-} rp_opencl_slot;
-
 /* A block in device memory: one chunk, and its parts by trained parameter. */
 typedef struct {
     rp_darena *arena;
@@ -22,14 +16,14 @@ typedef struct {
     rp_tensor grad;  /* of a trained one */
 } rp_opencl_param;
 
-/* Memory for a stash on the device, of an offloaded stage. */
+/* Memory on the device for what leaves of a stash, of an offloaded stage. */
 typedef struct {
     rp_darena *arena;
-    rp_opencl_slot memory;
-    uint32_t slot; /* whose it is, or RP_NO_SLOT */
-    rp_event used; /* the last op on it has passed, .. */
-    rp_event left; /* .. and what has left it; */
-    rp_event here; /* what it waits for has come */
+    rp_buffer **part; /* as of a slot, those that leave */
+    uint32_t slot;    /* whose it is, or RP_NO_SLOT */
+    rp_event used;    /* the last op on it has passed, .. */
+    rp_event left;    /* .. and what has left it; */
+    rp_event here;    /* what it waits for has come */
 } rp_opencl_chunk;
 
 typedef struct {
@@ -45,9 +39,9 @@ typedef struct {
     rp_flat *block;         /* by rp_block_position */
     rp_opencl_param *param; /* of the stage */
     rp_darena *memory;      /* slots and all else */
-    rp_opencl_slot *slot;
+    rp_buffer ***slot;      /* of microbatches in flight, by part of the layout */
     rp_spill *spill;        /* of an offloaded stage, else NULL: */
-    rp_opencl_chunk *chunk; /* layout->stashes of them; a slot's memory is that of its own */
+    rp_opencl_chunk *chunk; /* layout->stashes of them; what of a slot leaves lies in its own */
     rp_opencl_place *place; /* by slot */
     rp_buffer ***deferred;  /* by deferred slot: gradients that are kept */
     rp_buffer **again;      /* of groups that are computed again, by buffer of the layout */
@@ -87,7 +81,7 @@ rp_err rp_opencl_init(rp_opencl *e) RP_MUST_CHECK;
 
 /* opencl_offload.c: before an op is enqueued its stash is on the device; behind it one that is done
  * with is dropped, another leaves, and the one that comes next comes back. */
-/* e->chunk[].memory is there. */
+/* e->slot and e->chunk are there. */
 rp_err rp_opencl_open_offload(rp_opencl *e) RP_MUST_CHECK;
 void rp_opencl_close_offload(rp_opencl *e);
 rp_err rp_opencl_begin_pass(rp_opencl *e, const rp_pass *pass, bool forward) RP_MUST_CHECK;
@@ -95,9 +89,9 @@ rp_err rp_opencl_end_pass(rp_opencl *e, const rp_pass *pass, bool forward) RP_MU
 /* Around rp_opencl_move_slot(), the same; `in`: the slot gets another stash. */
 rp_err rp_opencl_begin_move(rp_opencl *e, uint32_t slot, bool in) RP_MUST_CHECK;
 rp_err rp_opencl_end_move(rp_opencl *e, uint32_t slot) RP_MUST_CHECK;
-/* For checkpoints: bytes of a slot's buffer that lies with the host; false: it is on the device. */
-rp_err rp_opencl_move_stored(rp_opencl *e, uint32_t slot, uint32_t buffer, size_t from,
-                             size_t bytes, const char *in, char *out, bool *moved) RP_MUST_CHECK;
+/* For checkpoints: bytes of a slot's part that lies with the host; false: it is on the device. */
+rp_err rp_opencl_move_stored(rp_opencl *e, uint32_t slot, uint32_t part, size_t from, size_t bytes,
+                             const char *in, char *out, bool *moved) RP_MUST_CHECK;
 /* opencl_layers.c */
 rp_err rp_opencl_forward(rp_opencl *e, const rp_pass *pass) RP_MUST_CHECK;
 rp_err rp_opencl_loss(rp_opencl *e, const rp_pass *pass) RP_MUST_CHECK;

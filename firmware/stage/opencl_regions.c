@@ -4,10 +4,6 @@
  * remembered, which asks for a schedule that flushes, the run is what is remembered. */
 #include "stage/opencl_own.h"
 
-static size_t padded_bytes(const rp_buffer *buffer) {
-    return (rp_buffer_bytes(buffer) + 3) / 4 * 4;
-}
-
 /* Block `*index` of the run, NULL behind the last; `*index` then counts from the first slot. */
 static rp_buffer *in_flight_block(const rp_opencl *e, uint32_t *index) {
     static const rp_block_kind kinds[] = {RP_BLOCK_WEIGHTS, RP_BLOCK_PREDICTED, RP_BLOCK_PROBE};
@@ -21,21 +17,26 @@ static rp_buffer *in_flight_block(const rp_opencl *e, uint32_t *index) {
     return NULL;
 }
 
-static uint32_t buffers_a_slot(const rp_layout *layout) {
-    return layout->value.kept_count + layout->layer_count * RP_LAYER_SAVED_MAX;
+/* Of the run, or of what travels of a slot. */
+typedef struct {
+    rp_buffer *buffer; /* NULL: it is not on the device */
+    size_t bytes;      /* 0: there is none */
+} piece;
+
+/* Whole words, by what the layout says: where it lies makes no difference. */
+static size_t padded(size_t bytes) {
+    return (bytes + 3) / 4 * 4;
 }
 
-/* NULL: the layer saves nothing there. */
-static rp_buffer *slot_buffer(const rp_opencl *e, uint32_t slot, uint32_t index) {
-    const uint32_t kept = e->base.layout->value.kept_count;
-    return index < kept ? e->slot[slot].kept[index] : e->slot[slot].saved[index - kept];
+static piece piece_of_slot(const rp_opencl *e, uint32_t slot, uint32_t part) {
+    return (piece){e->slot[slot][part], e->base.layout->part_bytes[part]};
 }
 
 size_t rp_opencl_stash_bytes(const rp_opencl *e) {
+    const rp_layout *layout = e->base.layout;
     size_t bytes = 0;
-    for (uint32_t i = 0; i < buffers_a_slot(e->base.layout); i++) {
-        const rp_buffer *buffer = slot_buffer(e, 0, i);
-        bytes += buffer ? padded_bytes(buffer) : 0;
+    for (uint32_t i = 0; i < layout->part_count; i++) {
+        bytes += padded(layout->part_bytes[i]);
     }
     return bytes;
 }
@@ -44,13 +45,13 @@ rp_err rp_opencl_move_slot(rp_opencl *e, uint32_t slot, void *out, const void *f
     size_t at = 0;
     rp_err err;
     RP_TRY(rp_opencl_begin_move(e, slot, from != NULL));
-    for (uint32_t i = 0; i < buffers_a_slot(e->base.layout); i++) {
-        rp_buffer *buffer = slot_buffer(e, slot, i);
-        const size_t bytes = buffer ? rp_buffer_bytes(buffer) : 0;
-        if (bytes > 0) {
-            RP_TRY(out ? rp_buffer_read(e->device, (char *)out + at, buffer, 0, bytes)
-                       : rp_buffer_write(e->device, buffer, 0, (const char *)from + at, bytes));
-            at += padded_bytes(buffer);
+    for (uint32_t i = 0; i < e->base.layout->part_count; i++) {
+        const piece own = piece_of_slot(e, slot, i);
+        if (own.bytes > 0) {
+            RP_TRY(out ? rp_buffer_read(e->device, (char *)out + at, own.buffer, 0, own.bytes)
+                       : rp_buffer_write(e->device, own.buffer, 0, (const char *)from + at,
+                                         own.bytes));
+            at += padded(own.bytes);
         }
     }
     RP_TRY(rp_opencl_end_move(e, slot));
@@ -58,43 +59,43 @@ fail:
     return err;
 }
 
-static rp_buffer *in_flight_buffer(const rp_opencl *e, uint32_t index) {
-    const rp_layout *layout = e->base.layout;
-    if (layout->remembered_bytes) {
-        return e->remembered[index / RP_CUT_TENSORS_MAX][index % RP_CUT_TENSORS_MAX];
-    }
-    rp_buffer *block = in_flight_block(e, &index);
-    const uint32_t each = buffers_a_slot(layout);
-    if (block || index / each >= layout->slots) {
-        return block;
-    }
-    return slot_buffer(e, index / each, index % each);
+static uint32_t blocks_in_flight(const rp_layout *layout) {
+    return layout->versions + layout->predicted + layout->probes;
 }
 
-static uint32_t in_flight_buffers(const rp_opencl *e) {
+static piece piece_in_flight(const rp_opencl *e, uint32_t index) {
     const rp_layout *layout = e->base.layout;
-    if (layout->remembered_bytes) {
-        return 2 * RP_CUT_TENSORS_MAX;
+    const uint32_t blocks = blocks_in_flight(layout);
+    if (!layout->remembered_bytes && index >= blocks) {
+        return piece_of_slot(e, (index - blocks) / layout->part_count,
+                             (index - blocks) % layout->part_count);
     }
-    return layout->versions + layout->predicted + layout->probes +
-           layout->slots * buffers_a_slot(layout);
+    rp_buffer *buffer = layout->remembered_bytes
+                            ? e->remembered[index / RP_CUT_TENSORS_MAX][index % RP_CUT_TENSORS_MAX]
+                            : in_flight_block(e, &index);
+    return (piece){buffer, buffer ? rp_buffer_bytes(buffer) : 0};
+}
+
+static uint32_t pieces_in_flight(const rp_opencl *e) {
+    const rp_layout *layout = e->base.layout;
+    return layout->remembered_bytes ? 2 * RP_CUT_TENSORS_MAX
+                                    : blocks_in_flight(layout) + layout->slots * layout->part_count;
 }
 
 size_t rp_opencl_in_flight_bytes(const rp_opencl *e) {
     size_t bytes = 0;
-    for (uint32_t i = 0; i < in_flight_buffers(e); i++) {
-        const rp_buffer *buffer = in_flight_buffer(e, i);
-        bytes += buffer ? padded_bytes(buffer) : 0;
+    for (uint32_t i = 0; i < pieces_in_flight(e); i++) {
+        bytes += padded(piece_in_flight(e, i).bytes);
     }
     return bytes;
 }
 
-/* Buffer `index` of the run, where its stash lies with the host. */
+/* Piece `index` of the run, where its stash lies with the host. */
 static rp_err move_stored(rp_opencl *e, uint32_t index, size_t from, size_t bytes, const char *in,
                           char *out, bool *moved) {
     const rp_layout *layout = e->base.layout;
-    const uint32_t blocks = layout->versions + layout->predicted + layout->probes;
-    const uint32_t each = buffers_a_slot(layout);
+    const uint32_t blocks = blocks_in_flight(layout);
+    const uint32_t each = layout->part_count;
     *moved = false;
     return layout->remembered_bytes || index < blocks
                ? RP_OK
@@ -102,25 +103,24 @@ static rp_err move_stored(rp_opencl *e, uint32_t index, size_t from, size_t byte
                                        bytes, in, out, moved);
 }
 
-/* The part of [first, first + count) that lies in each buffer; `in` or `out` is NULL. */
+/* The part of [first, first + count) that lies in each piece; `in` or `out` is NULL. */
 static rp_err move_in_flight(rp_opencl *e, size_t first, size_t count, const char *in, char *out) {
     size_t begin = 0;
     rp_err err = RP_OK;
-    for (uint32_t i = 0; i < in_flight_buffers(e) && begin < first + count; i++) {
-        rp_buffer *buffer = in_flight_buffer(e, i);
-        const size_t bytes = buffer ? rp_buffer_bytes(buffer) : 0;
+    for (uint32_t i = 0; i < pieces_in_flight(e) && begin < first + count; i++) {
+        const piece own = piece_in_flight(e, i);
         const size_t from = first > begin ? first - begin : 0;
-        const size_t end = first + count - begin < bytes ? first + count - begin : bytes;
-        if (buffer && from < end) {
+        const size_t end = first + count - begin < own.bytes ? first + count - begin : own.bytes;
+        if (from < end) {
             const size_t at = begin + from - first;
             bool moved = false;
             RP_TRY(move_stored(e, i, from, end - from, in ? in + at : NULL, out ? out + at : NULL,
                                &moved));
             RP_TRY(moved ? RP_OK
-                   : in  ? rp_buffer_write_now(e->device, buffer, from, in + at, end - from)
-                         : rp_buffer_read_now(e->device, out + at, buffer, from, end - from));
+                   : in  ? rp_buffer_write_now(e->device, own.buffer, from, in + at, end - from)
+                         : rp_buffer_read_now(e->device, out + at, own.buffer, from, end - from));
         }
-        begin += buffer ? padded_bytes(buffer) : 0;
+        begin += padded(own.bytes);
     }
 fail:
     return err;

@@ -9,6 +9,7 @@ rp_job rp_stage_record_job(const rp_job *job) {
     out.share[0] = out.share[1] = 0;
     out.recompute = false;
     out.offload = RP_OFFLOAD_NONE;
+    out.leave_tensors = 0;
     if (!job->method.kind->flushed) {
         out.method = (rp_method){.kind = rp_sched_find("1f1b"), .replicas = 1, .chunks = 1};
     }

@@ -60,8 +60,9 @@ static rp_err say(rp_controller *c, const rp_joint_answer *answer) {
     return c->record ? rp_record_event(c->record, "boards", c->position.step, text) : RP_OK;
 }
 
-/* For `ringpipe plan`: the ring that it shows is the new one. */
-static rp_err keep_words(rp_controller *c, const rp_joint_answer *answer) {
+/* For `ringpipe plan`: the ring that it shows is the new one. One of the two is NULL. */
+static rp_err keep_words(rp_controller *c, const rp_joint_answer *answer,
+                         const rp_split_answer *split) {
     const char *name[RP_JOINT_BOARDS_MAX];
     char text[4096] = "";
     FILE *file = fmemopen(text, sizeof text, "w");
@@ -71,7 +72,11 @@ static rp_err keep_words(rp_controller *c, const rp_joint_answer *answer) {
     for (uint32_t k = 0; k < c->ring.count; k++) {
         name[k] = c->ring.board[k].name;
     }
-    rp_joint_say(file, answer, name);
+    if (split) {
+        rp_split_say(file, split, name);
+    } else {
+        rp_joint_say(file, answer, name);
+    }
     (void)fclose(file);
     return rp_arena_printf(&c->arena, &c->plan_words, "%s", text);
 }
@@ -138,7 +143,7 @@ rp_err rp_controller_find_cut(rp_controller *c, rp_arena *arena, rp_joint_answer
     RP_TRY(rp_joint_search(&ask, answer));
     if (!answer->is_known) {
         return c->run.method.kind->splits
-                   ? rp_halves_cut(arena, &c->run, &c->profile, cut)
+                   ? rp_halves_cut(arena, &c->run, &c->profile, cut, NULL)
                    : rp_cost_choose_cut_by_board(arena, &c->run, &c->profile, cut);
     }
     RP_TRY(RP_ARENA_NEW(arena, (size_t)c->run.stages + 1, &first));
@@ -170,30 +175,70 @@ fail:
     return err;
 }
 
+/* From here on the ring is another one. */
+static void note_ring(rp_controller *c) {
+    rp_measured_place(c);
+    if (c->record) {
+        rp_record_take_boards(c->record, c->run.boards, c->run.stages);
+    }
+}
+
+/* The ring has its boards for the whole run. */
+static rp_err settle(rp_controller *c) {
+    rp_err err;
+    RP_TRY(c->run.boards_auto ? note_boards(c) : RP_OK);
+    c->run.boards_auto = false; /* once in a run */
+    RP_TRY(c->given ? RP_OK : rp_runfile_check_cut(&c->run));
+fail:
+    return err;
+}
+
+/* Which boards have forwards and which have backwards, where stages are split. */
+static rp_err arrange_halves(rp_controller *c) {
+    rp_split_answer answer;
+    rp_err err;
+    const rp_split_ask ask = rp_measured_split_ask(c);
+    RP_TRY(rp_split_choose(&ask, &answer));
+    RP_TRY(answer.is_known ? keep_words(c, NULL, &answer) : RP_OK);
+    if (answer.is_allowed && answer.step_s < (1 - GAIN) * answer.now_s) {
+        rp_joint_plan best = {.count = 2 * answer.stages, .stages = 2 * answer.stages};
+        rp_joint_answer as = {.now = {.count = c->ring.count, .step_s = answer.now_s}};
+        memcpy(best.place, answer.place, best.count * sizeof *best.place);
+        best.step_s = answer.step_s;
+        (void)snprintf(best.limits, sizeof best.limits,
+                       "the first half of them have forwards, the others backwards");
+        as.plan[0] = best;
+        RP_TRY(arrange(c, &best));
+        note_ring(c);
+        RP_TRY(say(c, &as));
+    }
+    RP_TRY(settle(c));
+fail:
+    return err;
+}
+
 rp_err rp_arrange_ring(rp_controller *c) {
     rp_joint_answer answer;
     rp_err err = RP_OK;
     if (!may_arrange(c)) {
         return RP_OK;
     }
+    if (c->run.method.kind->splits && c->run.boards_auto) {
+        return arrange_halves(c);
+    }
     rp_joint_ask ask = rp_measured_ask(c);
     ask.boards_open = c->run.boards_auto;
     RP_TRY(rp_joint_search(&ask, &answer));
-    RP_TRY(answer.is_known ? keep_words(c, &answer) : RP_OK);
+    RP_TRY(answer.is_known ? keep_words(c, &answer, NULL) : RP_OK);
     if (answer.is_known && !rp_joint_is_ring(&answer.plan[0], c->ring.count) &&
         answer.plan[0].step_s < (1 - GAIN) * answer.now.step_s) {
         RP_TRY(rp_controller_take_micro(c, &answer));
         RP_TRY(c->run.boards_auto ? arrange(c, &answer.plan[0]) : RP_OK);
         RP_TRY(rp_joint_is_shared(&answer.plan[0]) ? share_stages(c, &answer.plan[0]) : RP_OK);
-        rp_measured_place(c);
-        if (c->record) {
-            rp_record_take_boards(c->record, c->run.boards, c->run.stages);
-        }
+        note_ring(c);
         RP_TRY(say(c, &answer));
     }
-    RP_TRY(c->run.boards_auto ? note_boards(c) : RP_OK);
-    c->run.boards_auto = false; /* once in a run */
-    RP_TRY(c->given ? RP_OK : rp_runfile_check_cut(&c->run));
+    RP_TRY(settle(c));
 fail:
     return err;
 }

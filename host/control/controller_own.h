@@ -15,6 +15,7 @@
 #include "planning/halves.h"
 #include "planning/joint.h"
 #include "planning/predict.h"
+#include "planning/split_choice.h"
 #include "planning/trial.h"
 #include "stage/record.h"
 
@@ -573,6 +574,7 @@ void rp_measured_end(rp_controller *c);
 void rp_measured_place(rp_controller *c);
 /* What the planner is asked with any boards and order, within plan.seconds; places the profile. */
 rp_joint_ask rp_measured_ask(rp_controller *c);
+rp_split_ask rp_measured_split_ask(rp_controller *c);
 
 /* bringup.c: start, restart, hello, profile, assign */
 /* This host's: given, made for local boards, or read for a roster. */

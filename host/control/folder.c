@@ -126,6 +126,28 @@ rp_err rp_controller_write_json(rp_controller *c, const char *path, bool profile
     return err;
 }
 
+/* What it would give to have forwards and backwards on boards of their own; beside pipedream's best
+ * plan, which `best_s` is where that is the schedule. */
+static rp_err show_split(rp_controller *c, double best_s, const char *const *name) {
+    static const char *const kinds[] = {"pipedream", "1f1b", "pipefb"};
+    const char *own = c->run.method.kind->name;
+    rp_split_answer answer;
+    bool wanted = false;
+    rp_err err = RP_OK;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        wanted = wanted || strcmp(own, kinds[i]) == 0;
+    }
+    if (!wanted) {
+        return RP_OK;
+    }
+    rp_split_ask ask = rp_measured_split_ask(c);
+    ask.without_s = strcmp(own, kinds[0]) == 0 ? best_s : 0;
+    RP_TRY(rp_split_choose(&ask, &answer));
+    rp_split_say(c->env.result, &answer, name);
+fail:
+    return err;
+}
+
 /* Where the layers were measured, what other boards would give. */
 static rp_err show_advice(rp_controller *c) {
     const char *name[RP_JOINT_BOARDS_MAX];
@@ -147,6 +169,7 @@ static rp_err show_advice(rp_controller *c) {
     }
     RP_TRY(rp_joint_search(&ask, &answer));
     rp_joint_say(c->env.result, &answer, name);
+    RP_TRY(show_split(c, answer.is_known ? answer.plan[0].step_s : 0, name));
 fail:
     return err;
 }

@@ -396,6 +396,15 @@ void rp_measured_place(rp_controller *c) {
     rp_profile_place(&c->profile, name, count);
 }
 
+rp_split_ask rp_measured_split_ask(rp_controller *c) {
+    rp_measured_place(c);
+    return (rp_split_ask){.run = &c->run,
+                          .profile = &c->profile,
+                          .delay_s = c->link_delay_s,
+                          .clock = c->env.clock,
+                          .limit_ns = (int64_t)(c->run.plan_seconds * (double)RP_NS_PER_S)};
+}
+
 rp_joint_ask rp_measured_ask(rp_controller *c) {
     rp_measured_place(c);
     return (rp_joint_ask){.run = &c->run,

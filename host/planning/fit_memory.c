@@ -24,9 +24,10 @@ typedef struct {
     bool again;
     uint32_t groups; /* of `again` */
     rp_offload offload;
+    uint32_t leave;       /* tensors of a stash that do; 0: all */
     uint64_t bytes;       /* on the device */
-    uint64_t slot_bytes;  /* of a microbatch */
-    uint64_t stash_bytes; /* the same where it leaves, else 0 */
+    uint64_t stash_bytes; /* of a microbatch that leave, .. */
+    uint64_t stay_bytes;  /* .. and stay where others leave */
     double cost_s;        /* of a microbatch; INFINITY: nobody knows */
 } way;
 
@@ -42,24 +43,37 @@ fail:
     return err;
 }
 
-/* `begins`: where the groups of `way` begin. Sets its bytes. */
-static rp_err count_way(const fitting *f, const rp_plan_hold *hold, const bool *begins, way *out) {
-    rp_layout *layout;
-    rp_arena arena;
-    rp_err err;
+static rp_err lay_out(rp_arena *arena, const fitting *f, const rp_plan_hold *hold,
+                      const bool *begins, const way *of, rp_layout **out) {
     rp_job job = f->job;
     job.stage = hold->stage;
     memcpy(job.share, hold->share, sizeof job.share);
     rp_plan_codecs_of(f->plan, hold->stage, job.codec);
     job.role = hold->role;
-    job.recompute = out->again;
+    job.recompute = of->again;
     job.group_begins = begins;
-    job.offload = out->offload;
+    job.offload = of->offload;
+    job.leave_tensors = of->leave;
+    return rp_layout_make(arena, &job, RP_GEMM_PANEL, ALIGN_BYTES, out);
+}
+
+/* `begins`: where the groups of `way` begin. Sets its bytes. `room`: where stashes leave, only as
+ * many tensors of each do as are needed to fit into that; 0: those that the way says. */
+static rp_err count_way(const fitting *f, const rp_plan_hold *hold, const bool *begins,
+                        uint64_t room, way *out) {
+    rp_layout *layout;
+    rp_arena arena;
+    rp_err err;
     rp_arena_init(&arena, "layout", 0);
-    RP_TRY(rp_layout_make(&arena, &job, RP_GEMM_PANEL, ALIGN_BYTES, &layout));
+    RP_TRY(lay_out(&arena, f, hold, begins, out, &layout));
+    const uint32_t least = rp_layout_leave_least(layout, room);
+    if (room > 0 && least < layout->leave_count) {
+        out->leave = least;
+        RP_TRY(lay_out(&arena, f, hold, begins, out, &layout));
+    }
     out->bytes = layout->total_bytes;
-    out->slot_bytes = layout->slot_bytes;
-    out->stash_bytes = layout->stashes < layout->slots ? layout->slot_bytes : 0;
+    out->stash_bytes = layout->leave_bytes;
+    out->stay_bytes = layout->leave_count > 0 ? layout->slot_bytes - layout->leave_bytes : 0;
 fail:
     rp_arena_finish(&arena);
     return err;
@@ -163,18 +177,21 @@ static void price(const fitting *f, uint32_t node, uint32_t stage, way *of) {
     }
 }
 
-/* The groups with which it needs least. */
-static rp_err count_again(fitting *f, const rp_plan_hold *hold, bool *begins, way *out) {
+/* The groups with which it needs least; `room` as above. */
+static rp_err count_again(fitting *f, const rp_plan_hold *hold, bool *begins, uint64_t room,
+                          way *out) {
     way best = *out;
     rp_err err = RP_OK;
     best.bytes = UINT64_MAX;
     for (uint32_t groups = 1; groups <= GROUPS_MAX; groups++) {
         out->groups = groups;
         share_out(f, hold->stage, groups, begins);
-        RP_TRY(count_way(f, hold, begins, out));
+        RP_TRY(count_way(f, hold, begins, 0, out));
         best = out->bytes < best.bytes ? *out : best;
     }
     *out = best;
+    share_out(f, hold->stage, best.groups, begins);
+    RP_TRY(count_way(f, hold, begins, room, out));
 fail:
     return err;
 }
@@ -182,12 +199,15 @@ fail:
 enum { AGAIN, OFFLOAD, BOTH, WAYS };
 
 /* Those that there are, with their bytes and costs; bytes of the others are UINT64_MAX. */
-static rp_err find_ways(fitting *f, const rp_plan_hold *hold, const way *plain, way out[WAYS]) {
+static rp_err find_ways(fitting *f, const rp_plan_hold *hold, const way *plain, uint64_t room,
+                        way out[WAYS]) {
     const rp_plan_stage *stage = &f->plan->stage[hold->stage];
     const bool parts = f->plan->method.kind->sizes && !stage->as_forward;
     const bool may_again =
         f->run->recompute_auto && !rp_method_refuses_again(&f->plan->method, parts);
     const rp_offload offload = offload_of(f, hold->node, hold->stage);
+    /* what leaves for another of the stage's boards is not enough here: all has to */
+    const uint64_t some = plain->offload == RP_OFFLOAD_NONE ? room : 0;
     bool *begins;
     rp_err err;
     RP_TRY(RP_ARENA_NEW(&f->scratch, f->job.model->layer_count, &begins));
@@ -196,15 +216,16 @@ static rp_err find_ways(fitting *f, const rp_plan_hold *hold, const way *plain, 
         out[w] = *plain;
         out[w].again = again || plain->again;
         out[w].offload = w == AGAIN ? plain->offload : offload;
+        out[w].leave = 0;
         if ((again && !may_again) || (w != AGAIN && offload == RP_OFFLOAD_NONE)) {
             out[w].bytes = UINT64_MAX;
             continue;
         }
         if (again) {
-            RP_TRY(count_again(f, hold, begins, &out[w]));
+            RP_TRY(count_again(f, hold, begins, some, &out[w]));
         } else {
             note_groups(f, stage, begins);
-            RP_TRY(count_way(f, hold, begins, &out[w]));
+            RP_TRY(count_way(f, hold, begins, some, &out[w]));
         }
         price(f, hold->node, hold->stage, &out[w]);
     }
@@ -276,7 +297,7 @@ static rp_err shrink(fitting *f, const rp_plan_hold *hold, way *own, uint64_t ro
     bool *begins;
     rp_err err;
     RP_TRY(RP_ARENA_NEW(&f->scratch, f->job.model->layer_count, &begins));
-    RP_TRY(find_ways(f, hold, &plain, option));
+    RP_TRY(find_ways(f, hold, &plain, room, option));
     const uint32_t chosen = choose_way(option, room);
     if (option[chosen].bytes >= plain.bytes) {
         return RP_OK;
@@ -287,6 +308,7 @@ static rp_err shrink(fitting *f, const rp_plan_hold *hold, way *own, uint64_t ro
         RP_TRY(take_groups(f, hold->stage, begins));
     }
     f->plan->stage[hold->stage].offload = rp_offload_name(own->offload);
+    f->plan->stage[hold->stage].leave_tensors = own->leave;
     RP_TRY(say_why(f, hold, plain.bytes, option, chosen, room));
 fail:
     return err;
@@ -318,10 +340,12 @@ static rp_err count_hold(fitting *f, const rp_plan_hold *hold, way *out) {
     const rp_plan_stage *stage = &f->plan->stage[hold->stage];
     bool *begins;
     rp_err err;
-    *out = (way){.again = stage->recompute, .offload = rp_offload_find(stage->offload)};
+    *out = (way){.again = stage->recompute,
+                 .offload = rp_offload_find(stage->offload),
+                 .leave = stage->leave_tensors};
     RP_TRY(RP_ARENA_NEW(&f->scratch, f->job.model->layer_count, &begins));
     note_groups(f, stage, begins);
-    RP_TRY(count_way(f, hold, begins, out));
+    RP_TRY(count_way(f, hold, begins, 0, out));
 fail:
     return err;
 }
@@ -398,7 +422,7 @@ fail:
     return err;
 }
 
-/* What a step writes, of the hold that writes most. */
+/* What a step writes, and a stash leaves on the device, of the hold where that is most. */
 static rp_err note_bytes(fitting *f, uint32_t h) {
     const rp_plan_hold *hold = &f->plan->hold[h];
     rp_plan_stage *stage = &f->plan->stage[hold->stage];
@@ -415,7 +439,25 @@ static rp_err note_bytes(fitting *f, uint32_t h) {
     const uint64_t micro = rp_job_holds_steps(&job) ? job.batch : rp_job_forward_samples(&job);
     const uint64_t bytes = (samples + micro - 1) / micro * own.stash_bytes;
     stage->offload_bytes = bytes > stage->offload_bytes ? bytes : stage->offload_bytes;
+    stage->stay_bytes = own.stay_bytes > stage->stay_bytes ? own.stay_bytes : stage->stay_bytes;
 fail:
+    return err;
+}
+
+rp_err rp_fit_memory_note(const rp_runfile *run, const rp_cut *cut, rp_plan *plan) {
+    fitting f = {.run = run, .cut = cut, .plan = plan};
+    bool leaves = false;
+    rp_err err = RP_OK;
+    rp_arena_init(&f.scratch, "memory", 0);
+    for (uint32_t k = 0; k < plan->stage_count; k++) {
+        leaves |= strcmp(plan->stage[k].offload, rp_offload_name(RP_OFFLOAD_NONE)) != 0;
+    }
+    RP_TRY(leaves ? read_job(&f) : RP_OK);
+    for (uint32_t h = 0; leaves && h < plan->hold_count; h++) {
+        RP_TRY(note_bytes(&f, h));
+    }
+fail:
+    rp_arena_finish(&f.scratch);
     return err;
 }
 

@@ -17,8 +17,7 @@ static double larger(double a, double b) {
 /* ---- bytes ----------------------------------------------------------------------------------- */
 
 static double weight_bytes(const rp_runfile *run, uint32_t first, uint32_t end) {
-    return (double)(sizeof(float) *
-                    rp_model_param_count(run->model, RP_PARAM_TRAINED, first, end));
+    return (double)(sizeof(float) * rp_model_param_count(run->model, RP_PARAM_TRAINED, first, end));
 }
 
 rp_err rp_halves_bytes(const rp_runfile *run, const rp_cut *cut, uint32_t stage, double *stash,
@@ -59,8 +58,7 @@ static step_times times_of(const rp_runfile *run, const rp_profile *profile, uin
     const uint32_t far = rp_runfile_backward_place(run, stage);
     const double micros = micros_of(run);
     step_times out = {
-        .forward =
-            micros * rp_cost_op_s(run, profile, near, first, end, RP_OP_FORWARD, run->micro),
+        .forward = micros * rp_cost_op_s(run, profile, near, first, end, RP_OP_FORWARD, run->micro),
         .backward =
             micros * rp_cost_op_s(run, profile, far, first, end, RP_OP_BACKWARD, run->micro) +
             rp_cost_op_s(run, profile, far, first, end, RP_OP_UPDATE, run->micro),
@@ -137,8 +135,8 @@ static bool fits(const cut_costs *c, uint32_t stage, uint32_t first, uint32_t en
     const uint32_t far = rp_runfile_backward_place(run, stage);
     const rp_sched_shape shape = rp_runfile_sched_shape(run, stage);
     const double weights = weight_bytes(run, first, end);
-    const double copies = rp_sched_split_versions(&shape) + 1.0 +
-                          run->optim.kind->state_count(&run->optim);
+    const double copies =
+        rp_sched_split_versions(&shape) + 1.0 + run->optim.kind->state_count(&run->optim);
     const double near_has = (double)rp_least_memory_limit(run, c->profile, stage);
     const double far_has = (double)rp_least_memory_limit(run, c->profile, far);
     return (near_has <= 0 || weights <= near_has) && (far_has <= 0 || copies * weights <= far_has);
@@ -156,8 +154,8 @@ static double stage_s(const void *context, uint32_t stage, uint32_t first, uint3
                                       : (double)INFINITY;
 }
 
-rp_err rp_halves_cut(rp_arena *arena, const rp_runfile *run, const rp_profile *profile,
-                     rp_cut *out) {
+rp_err rp_halves_cut(rp_arena *arena, const rp_runfile *run, const rp_profile *profile, rp_cut *out,
+                     double *longest_s) {
     const rp_model *model = run->model;
     cut_costs costs = {.run = run, .profile = profile};
     double *kept;
@@ -169,6 +167,10 @@ rp_err rp_halves_cut(rp_arena *arena, const rp_runfile *run, const rp_profile *p
     }
     costs.kept = kept;
     RP_TRY(rp_balance(arena, stage_s, &costs, model->layer_count, run->stages, out));
+    for (uint32_t k = 0; longest_s && k < run->stages; k++) {
+        const double own = stage_s(&costs, k, out->first[k], out->first[k + 1]);
+        *longest_s = k == 0 ? own : larger(*longest_s, own);
+    }
 fail:
     return err;
 }

@@ -17,10 +17,11 @@ rp_err rp_halves_bytes(const rp_runfile *run, const rp_cut *cut, uint32_t stage,
 rp_err rp_halves_times(rp_arena *arena, const rp_runfile *run, const rp_profile *profile,
                        const rp_cut *cut, double delay_s, rp_split_times *out) RP_MUST_CHECK;
 
-/* The cut whose longest forward, backward or transfer is shortest. Each layer counts as if it left
- * all of its input for its backward. errors  USAGE: fewer layers than stages, or nothing fits into
+/* The cut whose longest forward, backward or transfer is shortest, and how long that is, of a step
+ * (longest_s: NULL is allowed). Each layer counts as if it left all of its input for its backward.
+ * errors  USAGE: fewer layers than stages, or nothing fits into
  * the memory; MEMORY */
-rp_err rp_halves_cut(rp_arena *arena, const rp_runfile *run, const rp_profile *profile,
-                     rp_cut *out) RP_MUST_CHECK;
+rp_err rp_halves_cut(rp_arena *arena, const rp_runfile *run, const rp_profile *profile, rp_cut *out,
+                     double *longest_s) RP_MUST_CHECK;
 
 #endif

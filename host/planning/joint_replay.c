@@ -4,28 +4,14 @@
 #include <string.h>
 
 #include "planning/planfile.h"
+#include "planning/some_boards.h"
 
 rp_err rp_joint_run_of(rp_arena *arena, const rp_joint *j, const rp_joint_plan *plan,
                        rp_runfile *run, rp_profile *profile, const char ***names) {
-    rp_roster_entry *roster;
-    rp_err err;
-    *run = *j->ask->run;
-    *profile = *j->ask->profile;
-    RP_TRY(RP_ARENA_NEW(arena, plan->count, &roster));
-    RP_TRY(RP_ARENA_NEW(arena, plan->count, names));
-    RP_TRY(RP_ARENA_NEW(arena, profile->board_count, &profile->place));
-    for (uint32_t k = 0; k < plan->count; k++) {
-        const uint32_t place = plan->place[k];
-        char *own;
-        RP_TRY(rp_arena_printf(arena, &own, "%u", place)); /* as ring.throttle names it */
-        roster[k] = run->roster ? run->roster[place] : (rp_roster_entry){.name = own};
-        (*names)[k] = roster[k].name;
-        profile->place[k] = j->ask->profile->place[place];
-    }
-    run->roster = roster;
-    run->boards = plan->count;
+    const rp_joint_ask *ask = j->ask;
+    const rp_err err = rp_some_boards(arena, ask->run, ask->profile, plan->place, plan->count, run,
+                                      profile, names);
     run->stages = plan->stages;
-fail:
     return err;
 }
 

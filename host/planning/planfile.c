@@ -306,6 +306,7 @@ static rp_err check_codecs(const rp_plan *plan, const rp_runfile *run) {
 rp_err rp_planfile_read(rp_arena *arena, const char *path, const rp_runfile *run,
                         const char *executor, rp_plan **out) {
     static const char said[] = "the run file says";
+    rp_cut cut;
     rp_plan *plan;
     rp_err err;
     RP_TRY(rp_plan_read(arena, path, &plan));
@@ -331,6 +332,8 @@ rp_err rp_planfile_read(rp_arena *arena, const char *path, const rp_runfile *run
     RP_TRY(check_clip(plan, run));
     RP_TRY(check_ports(plan, run));
     rp_plan_note_bytes(plan, run->model);
+    RP_TRY(rp_plan_cut(arena, plan, run->model, &cut));
+    RP_TRY(rp_fit_memory_note(run, &cut, plan));
     if (plan->steps != run->steps) {
         rp_plan_set_steps(plan, run->steps);
         RP_TRY(check_order(plan, run->model));

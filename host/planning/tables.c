@@ -172,8 +172,17 @@ static void put_offload(FILE *file, uint32_t k, const rp_plan_stage *stage) {
     const char *why = stage->memory_why && !stage->recompute ? stage->memory_why : NULL;
     const bool flash = strcmp(stage->offload, "flash") == 0;
     char text[TEXT_BYTES];
-    (void)fprintf(file, "Stage %u offloads its stashes to %s: its device holds three%s%s", k,
-                  flash ? "flash" : "the host's memory", why ? ", " : "", why ? why : "");
+    const char *const to = flash ? "flash" : "the host's memory";
+    if (stage->leave_tensors > 0) {
+        (void)fprintf(file,
+                      "Stage %u offloads %u %s of each stash to %s: its device holds three of "
+                      "those, and %s of every\nstash in flight",
+                      k, stage->leave_tensors, stage->leave_tensors == 1 ? "tensor" : "tensors", to,
+                      bytes_text(stage->stay_bytes, text, TEXT_BYTES));
+    } else {
+        (void)fprintf(file, "Stage %u offloads its stashes to %s: its device holds three", k, to);
+    }
+    (void)fprintf(file, "%s%s", why ? ", " : "", why ? why : "");
     if (flash && stage->offload_bytes > 0) {
         (void)fprintf(file, ". A step writes at most %s",
                       bytes_text(stage->offload_bytes, text, TEXT_BYTES));

@@ -411,21 +411,13 @@ fail:
     return err;
 }
 
-/* The search over boards and their order has one board for each stage. */
 static rp_err check_halves(const rp_runfile *run) {
-    const char *kind = run->method.kind->name;
-    if (run->boards % 2 > 0) {
-        return rp_node_fail(rp_node_find(run->root, "schedule"),
-                            "schedule %s: has two boards for each stage: expected an even number "
-                            "of boards, found %u",
-                            kind, run->boards);
-    }
-    return run->boards_auto
-               ? rp_node_fail(rp_node_find(run->root, "plan"),
-                              "boards: auto: chooses from rings with a board for each stage, and "
-                              "schedule %s has two; expected all, or a list of boards",
-                              kind)
-               : RP_OK;
+    return run->boards % 2 == 0
+               ? RP_OK
+               : rp_node_fail(rp_node_find(run->root, "schedule"),
+                              "schedule %s: has two boards for each stage: expected an even number "
+                              "of boards, found %u",
+                              run->method.kind->name, run->boards);
 }
 
 static rp_err read_method(rp_node *root, rp_runfile *run) {

@@ -72,6 +72,8 @@ fail:
 /* Of the rings that are opened from here on, by boundary; NULL: f32. */
 static const rp_codec (*test_codec)[2];
 static rp_codec test_input_codec; /* the test encodes */
+/* Of the same: tensors of a stash that leave where it is offloaded; 0: all. */
+static uint32_t test_leave_tensors;
 
 static rp_arena test_device_arena;
 static rp_device *test_device;
@@ -201,6 +203,7 @@ static inline void test_ring_open_on(test_ring *ring, const char *executor, cons
         test_board *board = &ring->board[k];
         board->job.role = method->kind->splits ? ring->plan->hold[k].role : RP_ROLE_BOTH;
         rp_plan_codecs_of(ring->plan, board->job.stage, board->job.codec);
+        board->job.leave_tensors = test_leave_tensors;
         expect_ok(rp_stage_prepare(&ring->arena, rp_executor_find(executor), site, &board->job,
                                    &board->stage));
     }

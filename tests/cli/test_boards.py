@@ -9,9 +9,8 @@ import test_lost_boards
 SLOW = "ring.throttle={boards: {two: {forward_op_ms: 100, backward_op_ms: 100}}}"
 
 
-class Boards(test_lost_boards.Roster):
-    MORE = ("three",)
-    SETS = ("--set", "cut=auto")
+class Chosen(test_lost_boards.Roster):
+    SETS = ()
 
     def train(self, out, *words):
         self.ringpipe("train", self.run_yaml, "--out", out, *self.SETS, *words)
@@ -23,6 +22,11 @@ class Boards(test_lost_boards.Roster):
 
     def weights(self, out):
         return (self.dir / out / "weights.safetensors").read_bytes()
+
+
+class Boards(Chosen):
+    MORE = ("three",)
+    SETS = ("--set", "cut=auto")
 
     def test_a_board_that_holds_up_is_left_out(self):
         words = ("--set", SLOW, "--set", "plan.boards=auto", "--set", "train.epochs=1")
@@ -60,6 +64,46 @@ class Boards(test_lost_boards.Roster):
             self.assertIn(why, err)
         local = ("--set", "plan.boards=auto")
         self.assertIn("needs a roster", self.refused("train", self.run_file(program.RUN), *local))
+
+
+class Halves(Chosen):
+    """Forwards and backwards of stages on boards of their own."""
+    MORE = ("three", "four")
+    EVEN = "ring.throttle={gflops: 0.02}"
+    BACKWARDS = ("ring.throttle={gflops: 0.02, boards: "
+                 "{three: {backward_op_ms: 400}, four: {backward_op_ms: 400}}}")
+    # What wires take is said: on a machine with other work it may be measured as anything.
+    SETS = ("--set", "cut=auto", "--set", "model=equal.yaml", "--set", "data.size=12",
+            "--set", "ring.link={rate_mbit: 800}")
+    WORDS = ("--set", BACKWARDS, "--set", "schedule=pipefb", "--set", "train.steps=6")
+
+    def setUp(self):
+        super().setUp()
+        layers = "".join(f"  - {{name: fc{i}, kind: dense, out: {'classes' if i == 8 else 64}}}\n"
+                         for i in range(1, 9))
+        (self.dir / "equal.yaml").write_text(
+            "input: data\nlayers:\n  - {name: flat, kind: flatten}\n" + layers)
+
+    def test_who_is_slow_in_backwards_has_forwards(self):
+        nodes = self.train("auto", *self.WORDS, "--set", "plan.boards=auto")
+        self.assertEqual(sorted(nodes[:2]), ["four", "three"])
+        self.assertEqual(sorted(nodes[2:]), ["one", "two"])
+        said, = self.events("auto")
+        self.assertIn("the first half of them have forwards, the others backwards", said)
+        self.assertEqual(self.train("named", *self.WORDS, "--set",
+                                    f"plan.boards=[{', '.join(nodes)}]"), nodes)
+        cut = json.loads((self.dir / "auto" / "plan.json").read_text())["cut"]
+        if cut == json.loads((self.dir / "named" / "plan.json").read_text())["cut"]:
+            self.assertTrue(self.weights("auto") == self.weights("named"))
+
+    def test_a_plan_says_whether_a_split_pays(self):
+        words = ("plan", self.run_yaml, *self.SETS, "--set")
+        out, _ = self.ringpipe(*words, self.BACKWARDS, "--set", "schedule=pipedream")
+        self.assertRegex(out, r"\(pipefb\) pays: [0-9.e-]+ s a step in place of [0-9.e-]+ by "
+                              r"pipedream's best plan, x[12]\.\d\d, because backwards take board "
+                              r"(three|four) ")
+        out, _ = self.ringpipe(*words, self.EVEN, "--set", "schedule=1f1b")
+        self.assertRegex(out, r"\(pipefb\) does not pay: ")
 
 
 if __name__ == "__main__":

@@ -128,9 +128,21 @@ class Memory(program.Case):
         self.ringpipe("train", "run.yaml", "--out", "again", *only, *cut)
         plan = json.loads((self.dir / "again" / "plan.json").read_text())
         self.assertTrue(any(stage["recompute"] for stage in plan["stages"]))
+        flash = ("--set", f"ring.memory_mb={half}", "--set", "recompute=none")
+        text, _ = self.ringpipe("train", "run.yaml", "--out", "flash", "--format", "json", *flash,
+                                *cut)
+        for stage in json.loads(text)["stage"]:
+            self.assertLessEqual(stage["device_bytes_max"], half * 1e6)
+        plan = json.loads((self.dir / "flash" / "plan.json").read_text())
+        self.assertIn("flash", [stage["offload"] for stage in plan["stages"]])
+        self.assertFalse(any(stage["recompute"] for stage in plan["stages"]))
         weights = {(self.dir / out / "weights.safetensors").read_bytes()
-                   for out in ("free", "half", "again")}
+                   for out in ("free", "half", "again", "flash")}
         self.assertEqual(len(weights), 1)
+        given = ("plan", "run.yaml", "--plan", "flash/plan.json")
+        said, _ = self.ringpipe(*given)
+        self.assertRegex(said, r"Stage 0 offloads (its stashes|\d tensors? of each stash) to "
+                               r"flash: [^A]+\. A step writes at most [\d.]+ MiB\.")
         said, _ = self.ringpipe("plan", "run.yaml", *only)
         self.assertRegex(said, r"Stage \d computes its forwards again for its backwards, "
                                r"in \d groups?: [\d.]+ MiB in the place of [\d.]+")

@@ -14,6 +14,7 @@ enum { BYTES = (1 << 20) + 300, ENTRIES = 3 };
 
 static rp_darena *memory;
 static rp_buffer *buffer[2];
+static rp_darena *mapped[2];
 static rp_spill *spill;
 static unsigned char host[BYTES];
 
@@ -35,6 +36,24 @@ static int open_flash(void **state) {
     return open_in(getenv("RP_BUILD_DIR") ? getenv("RP_BUILD_DIR") : "/var/tmp");
 }
 
+/* Buffers that are read and written where they lie; PoCL's device is the processor. */
+static int open_mapped(void **state) {
+    rp_darena *whole;
+    (void)open_flash(state);
+    for (uint32_t i = 0; i < 2; i++) {
+        expect_ok(rp_darena_open_mapped(&boot, device, "mapped", BYTES, &mapped[i]));
+        buffer[i] = rp_darena_whole(mapped[i]);
+        assert_int_equal((uintptr_t)buffer[i]->host % 4096, 0);
+        assert_non_null(buffer[i]->host);
+    }
+    device->facts.unified = false; /* as of a device with memory of its own */
+    expect_ok(rp_darena_open_mapped(&boot, device, "not mapped", BYTES, &whole));
+    assert_null(rp_darena_whole(whole)->host);
+    device->facts.unified = true;
+    rp_darena_close(&whole);
+    return 0;
+}
+
 static char byte_of(uint32_t entry, size_t at) {
     char byte;
     expect_ok(rp_spill_move(spill, entry, at, 1, NULL, &byte));
@@ -47,6 +66,8 @@ static int close_all(void **state) {
     assert_null(spill);
     rp_spill_close(&spill);
     rp_darena_close(&memory);
+    rp_darena_close(&mapped[0]);
+    rp_darena_close(&mapped[1]);
     return 0;
 }
 
@@ -153,6 +174,14 @@ static void a_rehearsal_does_nothing(void **state) {
     assert_int_equal(byte_of(0, 0), 9);
 }
 
+/* A driver whose pointer is not where the buffer lies: then all is copied, as without a map. */
+static void a_map_that_is_wrong_is_not_used(void **state) {
+    char *const lies_at = buffer[0]->host;
+    buffer[0]->host = lies_at + 4096;
+    what_leaves_comes_back(state);
+    buffer[0]->host = lies_at;
+}
+
 /* The run ends with a reason: nothing waits for what did not come, and nothing believes it. */
 static void a_short_read_is_said(void **state) {
     (void)state;
@@ -234,6 +263,12 @@ int main(void) {
         cmocka_unit_test_setup_teardown(they_wait_for_each_other, open_flash, close_all),
         cmocka_unit_test_setup_teardown(what_does_not_fit_is_refused, open_flash, close_all),
         cmocka_unit_test_setup_teardown(a_rehearsal_does_nothing, open_flash, close_all),
+        cmocka_unit_test_setup_teardown(what_leaves_comes_back, open_mapped, close_all),
+        cmocka_unit_test_setup_teardown(they_wait_for_each_other, open_mapped, close_all),
+        cmocka_unit_test_setup_teardown(what_does_not_fit_is_refused, open_mapped, close_all),
+        cmocka_unit_test_setup_teardown(a_rehearsal_does_nothing, open_mapped, close_all),
+        cmocka_unit_test_setup_teardown(a_map_that_is_wrong_is_not_used, open_mapped, close_all),
+        cmocka_unit_test_setup_teardown(a_write_that_fails_is_said, open_mapped, close_all),
         cmocka_unit_test_setup_teardown(a_short_read_is_said, open_flash, close_all),
         cmocka_unit_test_setup_teardown(a_write_that_fails_is_said, open_flash, close_all),
         cmocka_unit_test_setup_teardown(the_way_is_bounded, open_flash, close_all),

@@ -277,6 +277,9 @@ static void two_sizes(rp_plan *p) {
 static void offload(rp_plan *p) {
     p->stage[2].offload = "tape";
 }
+static void tensors_that_stay(rp_plan *p) {
+    p->stage[2].leave_tensors = 2;
+}
 static void recompute(rp_plan *p) {
     static const char *of_another_stage[] = {"fc2"};
     p->stage[1].recompute = true;
@@ -384,6 +387,7 @@ static void wrong_plans_are_named(void **state) {
         {large_micro, "stages[1].forward: a microbatch of 9 samples, expected 1 to 8"},
         {two_sizes, "stages[1].backward: microbatches of 2 samples forward and 4 backward"},
         {offload, "stages[2].offload: expected none, host or flash"},
+        {tensors_that_stay, "stages[2].offload_tensors: is 2, and offload is none"},
         {recompute,
          "stages[1].recompute[0]: expected layers of the stage in their order, found 'fc2'"},
         {stage_gone, "nodes[3].holds[0].stage: node s2.0 holds stage 7 of 3"},

@@ -66,7 +66,7 @@ static void slow_halves_have_fewer_layers(void **state) {
         rp_profile profile;
         rp_cut cut;
         prepare(cases[i].slow, NULL, &profile);
-        expect_ok(rp_halves_cut(&arena, &run, &profile, &cut));
+        expect_ok(rp_halves_cut(&arena, &run, &profile, &cut, NULL));
         assert_int_equal(cut.stage_count, 2);
         assert_int_equal(cut.first[1], cases[i].first);
         rp_runfile_close(&run);
@@ -101,7 +101,7 @@ static void the_fewest_steps_ahead(void **state) {
         uint16_t ahead[RP_SPLIT_STAGES_MAX];
         prepare(slow, links[i], &profile);
         run.micro = run.batch = profile.micro = 8; /* a minibatch, as in METHODS 12.2 */
-        expect_ok(rp_halves_cut(&arena, &run, &profile, &cut));
+        expect_ok(rp_halves_cut(&arena, &run, &profile, &cut, NULL));
         expect_ok(rp_halves_times(&arena, &run, &profile, &cut, 0, &times));
         rp_sched_split_ahead(&times, RP_AHEAD_MAX, ahead);
         const double period = rp_sched_split_period(&times);

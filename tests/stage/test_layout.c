@@ -69,6 +69,49 @@ static void a_slot_may_hold_a_step(void **state) {
     rp_arena_finish(&gpipe.arena);
 }
 
+/* Those of the first layers wait longest, and the fewest leave that have to. */
+static void what_waits_longest_leaves_first(void **state) {
+    (void)state;
+    made m;
+    make_layout(&m, "gpipe", "[]", 1, 0);
+    const uint32_t order[] = {
+        m.layout->value.storage[0].buffer, /* the input: of conv */
+        m.layout->value.storage[tensor_named(&m, "conv")->storage].buffer,
+        rp_layout_saved_part(m.layout, 1, 0), /* of bn, with conv's output: both are of its time */
+        m.layout->value.storage[tensor_named(&m, "relu")->storage].buffer,
+    };
+    assert_int_equal(m.layout->leave_count, 0);
+    for (uint32_t i = 0; i < 4; i++) {
+        assert_int_equal(m.layout->part_order[i], order[i]);
+        assert_true(m.layout->part_bytes[order[i]] > 0);
+    }
+    const size_t whole = m.layout->total_bytes;
+    rp_layout *less;
+    m.job.offload = RP_OFFLOAD_HOST;
+    expect_ok(rp_layout_make(&m.arena, &m.job, RP_GEMM_PANEL, 64, &less));
+    assert_int_equal(less->leave_count, less->order_count);
+    assert_int_equal(whole - less->total_bytes, 5 * less->slot_bytes); /* 8 slots, 3 stashes */
+    assert_int_equal(rp_layout_leave_least(less, 0), less->order_count);
+    assert_int_equal(rp_layout_leave_least(less, whole), 1); /* it may as well be none */
+    uint64_t bytes = whole;
+    for (uint32_t count = 1; count <= less->order_count; count++) {
+        rp_layout *some;
+        bytes -= 5 * rp_darena_round(less->part_bytes[less->part_order[count - 1]], 64);
+        assert_int_equal(rp_layout_leave_least(less, bytes), count);
+        assert_int_equal(rp_layout_leave_least(less, bytes - 1),
+                         count < less->order_count ? count + 1 : count);
+        m.job.leave_tensors = count;
+        expect_ok(rp_layout_make(&m.arena, &m.job, RP_GEMM_PANEL, 64, &some));
+        assert_int_equal(some->total_bytes, bytes);
+        assert_int_equal(rp_layout_offloaded_bytes(some), 8 * some->leave_bytes);
+    }
+    assert_int_equal(bytes, less->total_bytes);
+    m.job.leave_tensors = 1000; /* there are as many as there are */
+    expect_ok(rp_layout_make(&m.arena, &m.job, RP_GEMM_PANEL, 64, &less));
+    assert_int_equal(less->leave_count, less->order_count);
+    rp_arena_finish(&m.arena);
+}
+
 static void slots_follow_the_schedule(void **state) {
     (void)state;
     made m;
@@ -171,6 +214,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(in_place_layers_share_storage),
         cmocka_unit_test(a_slot_may_hold_a_step),
+        cmocka_unit_test(what_waits_longest_leaves_first),
         cmocka_unit_test(slots_follow_the_schedule),
         cmocka_unit_test(what_does_not_fit_is_refused_with_numbers),
         cmocka_unit_test(epochs_of_any_length_have_room),

@@ -68,6 +68,13 @@ static size_t train(const test_case *c, const char *offload, const char *recompu
     return count;
 }
 
+static const struct {
+    const char *offload;
+    uint32_t leave; /* tensors of each stash; 0: all */
+    bool again;
+} ways[] = {{"host", 0, false}, {"flash", 0, false}, {"host", 2, false}, {"flash", 1, false},
+            {"host", 0, true},  {"flash", 0, true},  {"flash", 1, true}};
+
 static void compare(const test_case *c, const char *cut, uint32_t stages) {
     static float want[FLOATS];
     static float got[FLOATS];
@@ -75,11 +82,16 @@ static void compare(const test_case *c, const char *cut, uint32_t stages) {
     memset(want, 0, sizeof want);
     const size_t count = train(c, "none", "none", cut, stages, want, &loss[0]);
     assert_true(count > 200);
-    for (int way = 0; way < 2 + 2 * c->again; way++) {
-        const char *offload = way % 2 ? "flash" : "host";
+    for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
+        if (ways[w].again && !c->again) {
+            continue;
+        }
+        test_leave_tensors = ways[w].leave;
         memset(got, 0, sizeof got);
-        assert_int_equal(train(c, offload, way / 2 ? "all" : "none", cut, stages, got, &loss[1]),
-                         count);
+        assert_int_equal(
+            train(c, ways[w].offload, ways[w].again ? "all" : "none", cut, stages, got, &loss[1]),
+            count);
+        test_leave_tensors = 0;
         assert_memory_equal(want, got, count * sizeof *want);
         assert_memory_equal(&loss[0], &loss[1], sizeof loss[0]);
     }
@@ -100,17 +112,20 @@ static void one_stage_with_a_step_in_flight(void **state) {
 /* Counted by the device, not by the plan. */
 static void the_device_holds_three(void **state) {
     (void)state;
-    static const char *const offloads[] = {"none", "host", "flash"};
-    size_t used[3];
+    static const char *const offloads[] = {"none", "host", "flash", "flash"};
+    size_t used[4];
     size_t slot = 0;
-    for (int host = 0; host < 3; host++) {
+    size_t first = 0; /* of a slot, the tensors that leave alone in the last round */
+    for (int host = 0; host < 4; host++) {
         char job[1024];
         test_ring ring;
         (void)snprintf(job, sizeof job, job_format, 40, 2, "gpipe", offloads[host], "none");
+        test_leave_tensors = host == 3 ? 2 : 0;
         test_ring_open(&ring, RP_GEMM_PANEL, model, job, "[]", 1);
         const rp_layout *layout = rp_stage_layout(ring.board[0].stage);
         assert_int_equal(layout->slots, 20);
         slot = layout->slot_bytes;
+        first = layout->leave_bytes;
         used[host] = rp_stage_facts(ring.board[0].stage).used_bytes;
         test_ring_close(&ring);
     }
@@ -118,21 +133,30 @@ static void the_device_holds_three(void **state) {
     const size_t saved = used[0] - used[1];
     /* 17 slots less; on the device's arena those are rounded up, alone they are not */
     assert_true(used[0] > used[1] && saved < 17 * slot && saved > 14 * slot);
+    test_leave_tensors = 0;
+    assert_true(first > 0 && first < slot / 2);
+    const size_t less = used[0] - used[3];
+    assert_true(used[0] > used[3] && less <= 17 * first && less > 14 * first);
 }
 
-/* What is in flight at a checkpoint lies on the device, with the host or on flash; in any order. */
+/* What is in flight at a checkpoint lies on the device, with the host or on flash, or in part; in
+ * any order. A checkpoint has as many bytes whichever. */
 static void microbatches_in_flight_are_saved(void **state) {
     (void)state;
-    static const char *const offloads[] = {"host", "flash"};
+    static const char *const offloads[] = {"none", "host", "flash", "host", "flash"};
     static char bytes[2][1 << 17];
+    size_t on_device = 0;
     char job[1024];
-    for (int way = 0; way < 2; way++) {
+    for (int way = 0; way < 5; way++) {
         test_ring ring;
         (void)snprintf(job, sizeof job, job_format, 2, 24, "pipedream", offloads[way], "none");
+        test_leave_tensors = way > 2 ? 1 : 0;
         test_ring_open(&ring, RP_GEMM_PANEL, model, job, six, STAGES);
         rp_stage *stage = ring.board[0].stage;
         const size_t count = rp_stage_in_flight_bytes(stage);
         assert_true(count > 0 && count <= sizeof bytes[0]);
+        on_device = way == 0 ? count : on_device;
+        assert_int_equal(count, on_device);
         for (size_t i = 0; i < count; i++) {
             bytes[0][i] = (char)(i * 7 + i / 251);
         }
@@ -149,6 +173,7 @@ static void microbatches_in_flight_are_saved(void **state) {
             differ += bytes[0][i] != bytes[1][i];
         }
         assert_true(differ < 4 * 200);
+        test_leave_tensors = 0;
         test_ring_close(&ring);
     }
 }
@@ -196,9 +221,11 @@ static void slots_move(const char *offload, const char *recompute) {
 static void stashes_that_travel(void **state) {
     (void)state;
     static const char *const offloads[] = {"none", "host", "flash"};
-    for (int way = 0; way < 6; way++) {
-        slots_move(offloads[way % 3], way / 3 ? "all" : "none");
+    for (int way = 0; way < 9; way++) {
+        test_leave_tensors = way / 3 == 2 ? 2 : 0;
+        slots_move(offloads[way % 3], way / 3 == 1 ? "all" : "none");
     }
+    test_leave_tensors = 0;
 }
 
 /* The next ops of the stage's list, which is one of gpipe with labels. */

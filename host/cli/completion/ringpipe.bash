@@ -56,7 +56,7 @@ _ringpipe_options() {
     resume) echo --set --format --keys --lane --quiet --verbose ;;
     eval) echo --set --format --weights --confusion --split --keys --quiet --verbose ;;
     predict) echo --format --top --weights --board --threads --quiet --verbose ;;
-    plan) echo --set --out --format --keys --profile --quiet --verbose ;;
+    plan) echo --set --out --format --keys --plan --profile --quiet --verbose ;;
     profile) echo --set --out --format --keys --quiet --verbose ;;
     sim) echo --set --out --format --jobs --executor --plan --profile --seed --seeds --faults --trace --quiet --verbose ;;
     lab) echo --out --format --dry-run --keys --jobs --quiet --verbose ;;

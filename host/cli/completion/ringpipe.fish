@@ -73,6 +73,7 @@ complete -c ringpipe -n '__ringpipe_verb_is plan' -l set -r
 complete -c ringpipe -n '__ringpipe_verb_is plan' -l out -r
 complete -c ringpipe -n '__ringpipe_verb_is plan' -l format -x -a 'text json svg'
 complete -c ringpipe -n '__ringpipe_verb_is plan' -l keys -x -a '(__fish_complete_directories)'
+complete -c ringpipe -n '__ringpipe_verb_is plan' -l plan -r
 complete -c ringpipe -n '__ringpipe_verb_is plan' -l profile -r
 complete -c ringpipe -n '__ringpipe_verb_is plan' -l quiet
 complete -c ringpipe -n '__ringpipe_verb_is plan' -l verbose
