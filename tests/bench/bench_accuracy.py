@@ -106,7 +106,9 @@ CHOSEN = {
     "fashion-mnist": {"gpipe": ADAM % 0.008, "combination": STALE % 0.008,
                       "pipedream": STALE % 0.006, "pipeoptim": STALE % 0.003,
                       "spectrain": STALE % 0.003, "ea-pipe": SGD % 0.05},
-    "cifar10": {"gpipe": ADAM % 0.004, "combination": STALE % 0.004},
+    "cifar10": {"gpipe": ADAM % 0.004, "combination": STALE % 0.004, "pipedream": STALE % 0.003,
+                "pipeoptim": STALE % 0.003, "spectrain": STALE % 0.003,
+                "ea-pipe": STALE % 0.003},
 }
 
 
