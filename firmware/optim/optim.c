@@ -9,6 +9,7 @@ enum { GROUP_ITEMS = 64, ITEM_ELEMENTS = 16 };
 
 #define LR_MAX 1e30 /* far from overflow as a float */
 #define STALENESS_POWER_MAX 4.0
+#define STALENESS_PER_STAGE_MAX 1e6
 
 const rp_optim_kind *rp_optim_find(const char *name) {
     for (const rp_optim_kind *const *kind = rp_optim_kinds; *kind; kind++) {
@@ -45,6 +46,20 @@ fail:
     return err;
 }
 
+static rp_err read_staleness(rp_optim *optim, rp_node *node) {
+    rp_err err;
+    RP_TRY(rp_node_f64(node, "staleness_power", 0.0, STALENESS_POWER_MAX, &optim->staleness_power));
+    RP_TRY(rp_node_f64(node, "staleness_per_stage", 0.0, STALENESS_PER_STAGE_MAX,
+                       &optim->staleness_per_stage));
+    if (optim->staleness_per_stage > 0 && !(optim->staleness_power > 0)) {
+        return rp_node_fail(rp_node_find(node, "staleness_per_stage"),
+                            "staleness_per_stage: says what staleness_power counts with; expected "
+                            "staleness_power above 0 beside it");
+    }
+fail:
+    return err;
+}
+
 rp_err rp_optim_parse(rp_optim *optim, rp_node *node) {
     const char *name = NULL;
     rp_err err;
@@ -61,7 +76,7 @@ rp_err rp_optim_parse(rp_optim *optim, rp_node *node) {
     RP_TRY(rp_node_need(node, "lr"));
     RP_TRY(rp_node_f64(node, "lr", 0.0, LR_MAX, &optim->lr));
     RP_TRY(read_clips(optim, node));
-    RP_TRY(rp_node_f64(node, "staleness_power", 0.0, STALENESS_POWER_MAX, &optim->staleness_power));
+    RP_TRY(read_staleness(optim, node));
     RP_TRY(optim->kind->parse(optim, node));
     RP_TRY(rp_node_done(node));
     return RP_OK;

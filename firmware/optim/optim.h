@@ -31,6 +31,8 @@ typedef struct {
     double clip_norm_stage; /* 0 = off; norm of the stage's own gradient, any schedule */
     double
         staleness_power; /* p: the rate of a stage times (1 + staleness)^-p, METHODS 11; 0 = off */
+    double staleness_per_stage; /* counts instead of the order's, times the stages behind this one;
+                                   0 = off */
     /* predict() will be called: kinds whose states do not hold the last applied direction (sgd
      * without momentum or with nesterov, rmsprop without momentum) keep it as one state more.
      * rp_optim_parse() sets it; clear it before state_count() when the schedule never predicts, and

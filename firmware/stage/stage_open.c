@@ -123,6 +123,14 @@ fail:
     return err;
 }
 
+/* METHODS 11. */
+static double rate_factor(const rp_job *job) {
+    const double per_stage = job->optim.staleness_per_stage;
+    const uint32_t behind = job->cut.stage_count - 1 - job->stage;
+    return rp_optim_stage_rate(&job->optim,
+                               per_stage > 0 ? per_stage * behind : rp_job_staleness(job));
+}
+
 rp_err rp_stage_prepare(rp_arena *arena, const rp_executor_kind *kind, const rp_site *site,
                         const rp_job *job, rp_stage **out) {
     const rp_command init = {.kind = RP_COMMAND_INIT};
@@ -130,7 +138,7 @@ rp_err rp_stage_prepare(rp_arena *arena, const rp_executor_kind *kind, const rp_
     rp_err err;
     RP_TRY(RP_ARENA_NEW(arena, 1, &stage));
     stage->job = job;
-    stage->rate_factor = rp_optim_stage_rate(&job->optim, rp_job_staleness(job));
+    stage->rate_factor = rate_factor(job);
     RP_TRY(kind->prepare(arena, site, job, &stage->executor));
     stage->layout = stage->executor->layout;
     RP_TRY(open_books(arena, stage));

@@ -137,12 +137,16 @@ static uint32_t pipeoptim_ahead(const loop *r, uint32_t n, uint32_t k) {
 static double rate_factor(const loop *r, uint32_t k) {
     const uint32_t warm_up = r->job->method.kind->flushed ? 0 : warm_up_of(r, k);
     const uint32_t open = steps_open_of(r, k);
+    const rp_optim *optim = &r->job->optim;
     uint32_t sum = 0;
+    if (optim->staleness_per_stage > 0) {
+        return pow(1.0 + optim->staleness_per_stage * (r->stages - 1 - k), -optim->staleness_power);
+    }
     for (uint32_t m = 0; m < r->full; m++) {
         const uint32_t steps = warm_up > m ? (warm_up - m + r->full - 1) / r->full : 0;
         sum += (steps < open ? steps : open - 1) / replicas_of(r, k);
     }
-    return pow(1.0 + (double)sum / r->full, -r->job->optim.staleness_power);
+    return pow(1.0 + (double)sum / r->full, -optim->staleness_power);
 }
 
 /* METHODS 6; halves are rounded to even. */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -23,7 +24,7 @@ typedef struct {
     pid_t pid;     /* 0: has ended */
     int output;    /* read end of its pipe */
     uint64_t next; /* seed that it works on */
-    int64_t since_ns;
+    int64_t since_ns, busy_ns; /* when it began that, and its processor time then */
 } worker;
 
 typedef struct {
@@ -64,6 +65,23 @@ static _Noreturn void work(const pool *p, uint64_t first, int output) {
 static int64_t now_ns(void) {
     const rp_clock clock = rp_clock_real();
     return rp_clock_now_ns(&clock);
+}
+
+/* The processor time of a child, 0 when it can not be told. */
+static int64_t busy_ns(pid_t pid) {
+    clockid_t clock;
+    struct timespec t = {0};
+    if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &t) != 0) {
+        return 0;
+    }
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static bool is_hung(const rp_seeds_options *options, const worker *w) {
+    const double real_s = (double)(now_ns() - w->since_ns) * 1e-9;
+    const double busy_s = (double)(busy_ns(w->pid) - w->busy_ns) * 1e-9;
+    return real_s > options->limit_s ||
+           (options->busy_limit_s > 0 && busy_s > options->busy_limit_s);
 }
 
 static rp_err start_worker(pool *p, worker *w, uint64_t first) {
@@ -139,6 +157,7 @@ static rp_err read_worker(pool *p, worker *w) {
     const bool last = p->options->last - r.seed < p->jobs;
     w->next = r.seed + (last ? 0 : p->jobs);
     w->since_ns = now_ns();
+    w->busy_ns = busy_ns(w->pid);
     count_result(p, r.seed, &r.result);
     if (last) {
         end_worker(w, false);
@@ -161,10 +180,9 @@ static rp_err watch_workers(pool *p) {
         return rp_fail(RP_ERR_IO, "poll: %s", strerror(errno));
     }
     for (nfds_t i = 0; i < count; i++) {
-        const double since_s = (double)(now_ns() - of[i]->since_ns) * 1e-9;
         if (fd[i].revents) {
             RP_TRY(read_worker(p, of[i]));
-        } else if (since_s > p->options->limit_s) {
+        } else if (is_hung(p->options, of[i])) {
             RP_TRY(replace_worker(p, of[i], RP_SIM_HUNG));
         }
     }

@@ -39,7 +39,8 @@ typedef struct {
 typedef struct {
     uint64_t first, last; /* seeds, inclusive */
     uint32_t jobs;        /* processes; 0: one a core */
-    double limit_s;       /* real seconds for one seed, then it is hung */
+    double busy_limit_s;  /* of its own processor time for one seed, then it is hung; 0: none */
+    double limit_s;       /* real seconds, for a seed that waits: other work may take the cores */
     /* Runs one seed in a child process. An error that is returned counts as WRONG. */
     rp_err (*run)(void *context, uint64_t seed, rp_sim_result *out);
     void *context;

@@ -13,7 +13,7 @@
 #include "sim/verdict.h"
 
 /* Real seconds for one seed: a hundred times what one takes. */
-static const double LIMIT_S = 60;
+static const double BUSY_LIMIT_S = 60, LIMIT_S = 1200; /* of a seed */
 
 /* Of a child process. Links come and go: small rings keep their memory, so that it is not asked for
  * again and again; in large ones large blocks are fresh pages that count where they are touched,
@@ -201,6 +201,7 @@ rp_err rp_sim(const rp_sim_options *options) {
     const rp_seeds_options seeds = {.first = options->seed_first,
                                     .last = options->seed_last,
                                     .jobs = one ? 1 : options->jobs,
+                                    .busy_limit_s = BUSY_LIMIT_S,
                                     .limit_s = LIMIT_S,
                                     .run = run_seed,
                                     .on_result = report_seed,

@@ -4,6 +4,7 @@
     bench_accuracy.py BIN DATA WORK tune     what each candidate needs without links
     bench_accuracy.py BIN DATA WORK timed    every cell, its links on a virtual clock
     bench_accuracy.py BIN DATA WORK [--links NAME...] [--methods NAME...] [--seeds N...]
+    bench_accuracy.py BIN DATA WORK control  rates by stage with and without staleness
     bench_accuracy.py BIN DATA WORK table    what has been measured
 
 BIN has ringpipe and ringpipe-agent, DATA the files of Fashion-MNIST, or with `--set cifar10` those
@@ -15,7 +16,11 @@ its way: it says after which step the net is good enough. The second one has the
 that step and evaluates nothing; it says when that was. Both have the same cut, codecs, staleness
 and seed, and so the same losses, digit by digit: where they have not, the measurement is refused.
 `timed` has `ringpipe sim --executor timed` in place of the second one: what an idle machine gives.
-A rate is chosen by `tune` on a seed that is in no row.
+A rate is chosen by `tune` on a seed that is in no row; what it chose is in CHOSEN.
+
+With `--samples-s N` a run with links begins when those that are at work would train fewer samples a
+second than N with it, by the virtual clock: slow links go side by side, fast ones do not. Runs
+without links are nicer than others and as many at once as there are cores.
 """
 import argparse
 import hashlib
@@ -28,6 +33,7 @@ import statistics
 import subprocess
 import threading
 import time
+from contextlib import contextmanager
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -45,6 +51,7 @@ EVERY = 640  # samples from one evaluation to the next
 SAMPLES_MAX = 26_000  # of a run without links: not reached
 FORWARD_MS, BACKWARD_MS = 0.5, 1  # of a sample: how fast an emulated board is at most
 TUNED_ON = 101
+NICER = ("nice", "-n", "10")
 
 LINKS = {  # the first ones first
     f"{rate} Mbit/s, {delay} ms": f"{{rate_mbit: {rate}, delay_ms: {delay}}}"
@@ -56,9 +63,14 @@ LINKS = {  # the first ones first
     "wifi-walking-away": "{profile: wifi-walking-away}",
 }
 
-SGD, PLAIN = "{kind: sgd, lr: %s, momentum: 0.9}", "{kind: sgd, lr: %s, momentum: 0}"
+SGD, HALF, PLAIN = (f"{{kind: sgd, lr: %s, momentum: {momentum}}}" for momentum in (0.9, 0.5, 0))
 ADAM = "{kind: adam, lr: %s}"
 STALE = "{kind: adam, lr: %s, betas: [0, 0.99], staleness_power: 1}"
+
+
+def slower(optimizer):
+    """With rates that know staleness."""
+    return optimizer.replace("}", ", staleness_power: 1}")
 
 
 def candidates(schedule, micros, optimizers, batch=None, codec="f32"):
@@ -67,24 +79,56 @@ def candidates(schedule, micros, optimizers, batch=None, codec="f32"):
             for micro in micros for optimizer, rates in optimizers for rate in rates]
 
 
-UNFLUSHED = [(SGD, (0.01, 0.02)), (PLAIN, (0.05, 0.1)), (STALE, (0.003, 0.006))]
+UNFLUSHED = [(SGD, (0.01, 0.02)), (HALF, (0.03, 0.06)), (PLAIN, (0.05, 0.1)),
+             (STALE, (0.003, 0.006))]
 # A campaign measures them in this order.
 METHODS = {
     "gpipe": candidates("{kind: gpipe}", (8,),
-                        [(SGD, (0.03, 0.05, 0.1)), (ADAM, (0.002, 0.004, 0.008, 0.016)),
-                         (STALE, (0.002, 0.004))], 64),
+                        [(SGD, (0.03, 0.05, 0.1)), (HALF, (0.1, 0.2)), (PLAIN, (0.2, 0.4)),
+                         (ADAM, (0.002, 0.004, 0.008, 0.016)), (STALE, (0.002, 0.004))], 64),
     "combination": candidates("{kind: async, advance: auto}", (16,),
-                              [(STALE, (0.004, 0.008, 0.016))], codec="auto"),
+                              [(STALE, (0.004, 0.008, 0.016)), (slower(SGD), (0.02, 0.04)),
+                               (slower(HALF), (0.1, 0.2)), (slower(PLAIN), (0.2, 0.4)),
+                               (slower(ADAM), (0.004, 0.008))], codec="auto"),
     "1f1b": ("gpipe", {"schedule": "{kind: 1f1b}"}),
     "pipedream": candidates("{kind: pipedream}", (16,), UNFLUSHED),
     "pipeoptim": candidates("{kind: pipeoptim}", (16,), UNFLUSHED),
     "spectrain": candidates("{kind: spectrain}", (16,), UNFLUSHED),
     "ea-pipe": candidates("{kind: ea-pipe, alpha: 0.5}", (16,),
-                          [(SGD, (0.05, 0.1)), (PLAIN, (0.1, 0.2)), (STALE, (0.003, 0.006))]),
+                          [(SGD, (0.05, 0.1)), (HALF, (0.1, 0.2)), (PLAIN, (0.1, 0.2)),
+                           (STALE, (0.003, 0.006))]),
     "gpipe, codec: auto": ("gpipe", {"codec": "auto"}),
     "combination, f32": ("combination", {"codec": "f32"}),
     "combination, int4": ("combination", {"codec": "auto, max_error: 0.1"}),
 }
+# What `tune` has chosen; of other methods it measures the candidates first.
+CHOSEN = {
+    "fashion-mnist": {"gpipe": ADAM % 0.008, "combination": STALE % 0.008,
+                      "pipedream": STALE % 0.006, "pipeoptim": STALE % 0.003,
+                      "spectrain": STALE % 0.003, "ea-pipe": SGD % 0.05},
+    "cifar10": {"gpipe": ADAM % 0.004, "combination": STALE % 0.004, "pipedream": STALE % 0.003,
+                "pipeoptim": STALE % 0.003, "spectrain": STALE % 0.003,
+                "ea-pipe": STALE % 0.003},
+}
+
+
+class Load:
+    """How many samples a second the runs at work train, at most `most` unless one alone does."""
+
+    def __init__(self, most):
+        self.most, self.now, self.change = most, 0.0, threading.Condition()
+
+    @contextmanager
+    def of(self, rate):
+        with self.change:
+            self.change.wait_for(lambda: self.now <= 1e-6 or self.now + rate <= self.most)
+            self.now += rate
+        try:
+            yield
+        finally:
+            with self.change:
+                self.now -= rate
+                self.change.notify_all()
 
 
 class Work:
@@ -93,6 +137,8 @@ class Work:
     def __init__(self, args):
         self.args, self.file = args, args.work / "results.jsonl"
         self.lock, self.doing = threading.Lock(), {}
+        self.cores = threading.Semaphore(os.cpu_count() or 1)  # of runs without a clock
+        self.load, self.begins = Load(args.samples_s), threading.Lock()
         self.args.work.mkdir(parents=True, exist_ok=True)
         self.rows = {row["key"]: row for row in map(json.loads, self.file.read_text().splitlines())
                      } if self.file.exists() else {}
@@ -103,12 +149,13 @@ class Work:
     def once(self, key, measure):
         """The row of `key`: as it is there, or measured by one of those who ask for it."""
         with self.lock:
-            if key in self.rows:
-                return self.rows[key]
-            mine = key not in self.doing
+            mine = key not in self.rows and key not in self.doing
             done = self.doing.setdefault(key, threading.Event())
         if not mine:
-            done.wait()
+            if key not in self.rows:
+                done.wait()
+            if "failed" in self.rows[key]:
+                raise RuntimeError(f"{key} has failed")
             return self.rows[key]
         row = None
         try:
@@ -129,17 +176,18 @@ class Work:
         folder.parent.mkdir(exist_ok=True)
         return folder
 
-    def start(self, name, settings):
+    def start(self, name, settings, before=()):
         folder = self.folder(name)
         said = open(f"{folder}.log", "w", encoding="utf-8")
-        words = [self.args.bin / "ringpipe", "train", self.base, "--out", folder]
+        words = [*before, self.args.bin / "ringpipe", "train", self.base, "--out", folder]
         return folder, subprocess.Popen([str(word) for word in words + words_of(settings)],
                                         stdout=said, stderr=said)
 
     def call(self, verb, *words):
-        done = subprocess.run([str(word) for word in (self.args.bin / "ringpipe", verb, self.base,
-                                                      *words)],
-                              capture_output=True, text=True, check=False)
+        words = (*NICER, self.args.bin / "ringpipe", verb, self.base, *words)
+        with self.cores:
+            done = subprocess.run([str(word) for word in words], capture_output=True, text=True,
+                                  check=False)
         if done.returncode != 0:
             raise RuntimeError(f"{verb}: {done.stderr}")
 
@@ -185,7 +233,7 @@ def train_until(process, folder, is_enough, limit_s):
             lines = lines_of(folder)
             if over or is_enough(lines):
                 return lines
-            time.sleep(0.3)
+            time.sleep(1)
     finally:
         end(process)
 
@@ -210,9 +258,10 @@ def reference(work, choice, advance, codecs, seed):
             "ring": f"{{boards: {BOARDS}, threads: 1}}", "schedule": kind, "links": links,
             "train.eval_steps": EVERY // choice["batch"],
             "train.steps": SAMPLES_MAX // choice["batch"]}
-        folder, process = work.start(key, settings)
-        lines = train_until(process, folder, lambda lines: good_after(lines, work.goal),
-                            work.args.limit_s)
+        with work.cores:
+            folder, process = work.start(key, settings, NICER)
+            lines = train_until(process, folder, lambda lines: good_after(lines, work.goal),
+                                work.args.limit_s)
         step, trained = good_after(lines, work.goal), steps_of(lines)
         if step is None and len(trained) < SAMPLES_MAX // choice["batch"]:
             raise RuntimeError(f"{folder} has ended early")
@@ -251,12 +300,15 @@ def linked(work, method, choice, link, seed):
     key = f"linked {method}: {choice} over {link} seed {seed}"
 
     def measure():
-        folder, process = work.start(key, settings_of(choice, seed) | linked_by(choice, link))
+        with work.begins:  # the plan goes by how long layers take now
+            folder, process = work.start(key, settings_of(choice, seed) | linked_by(choice, link))
+            while not (folder / "plan.json").exists() and process.poll() is None:
+                time.sleep(0.3)
         try:
             while not steps_of(lines_of(folder)):
                 if process.poll() is not None:
                     raise RuntimeError(f"{folder} has failed")
-                time.sleep(0.3)
+                time.sleep(1)
             plan = json.loads((folder / "plan.json").read_text())
             advance, codecs = plan["method"].get("advance", 0), codecs_of(plan)
             wanted = reference(work, choice, advance, codecs, seed)
@@ -267,7 +319,8 @@ def linked(work, method, choice, link, seed):
             end(process)
         trained = steps_of(lines)
         row = {"method": method, "link": link, "seed": seed, "step": step, "advance": advance,
-               "codecs": codecs, "batch": choice["batch"], "seconds": None}
+               "codecs": codecs, "batch": choice["batch"], "seconds": None,
+               "load": os.getloadavg()[1]}
         if step in trained:
             losses = [trained[k]["loss"] for k in range(1, step + 1)]
             if losses != wanted["losses"]:
@@ -324,14 +377,47 @@ def simulate(work, method, choice, link, seed):
     return work.once(key, measure)
 
 
+# ---- rates by stage with and without staleness ----
+
+def controls(work):
+    """What is compared, by its name: async, and gpipe with one microbatch a step, which has no
+    staleness and the bits of one process, with the rates by stage of async and with one rate."""
+    def one(schedule, optimizer):
+        return {"schedule": schedule, "batch": 16, "microbatch": 16, "optimizer": optimizer,
+                "codec": "f32"}
+
+    rate = CHOSEN[work.args.set]["combination"]
+    rows = {}
+    for advance in (1, 4):
+        rows[f"async, advance {advance}"] = one(f"{{kind: async, advance: {advance}}}", rate)
+        rows[f"sequential, the rates of advance {advance}"] = one(
+            "{kind: gpipe}", rate.replace("}", f", staleness_per_stage: {1 + advance}}}"))
+    for lr in (0.0005, 0.001, 0.002, 0.004):
+        rows[f"sequential, rate {lr} everywhere"] = one("{kind: gpipe}", STALE % lr)
+    return rows | {"gpipe, 64 samples a step": chosen(work, "gpipe")}
+
+
+def control(work):
+    """Samples to the goal, seed by seed."""
+    with ThreadPoolExecutor(work.args.at_once) as pool:
+        rows = {name: [pool.submit(samples_of, work, choice, seed) for seed in work.args.seeds]
+                for name, choice in controls(work).items()}
+        print(f"| training | samples, seeds {', '.join(map(str, work.args.seeds))} | mean |\n"
+              "|---|---|---|")
+        for name, jobs in rows.items():
+            samples = [job.result() for job in jobs]
+            print(f"| {name} | {', '.join(f'{count:,}' for count in samples)} | "
+                  f"{spread(samples, 0)} |", flush=True)
+
+
 # ---- what to measure ----
 
-def samples_of(work, choice):
+def samples_of(work, choice, seed=TUNED_ON):
     """To the goal, on the seed for that: as the links would have it that are asked first."""
     fast = "auto" not in choice["schedule"]
     codec = "int8" if choice["codec"] == "auto" else "f32"
     codecs = [f"{{activations: {codec}, gradients: {codec}}}"] * (BOARDS - 1)
-    row = reference(work, choice, 0 if fast else 4, codecs, TUNED_ON)
+    row = reference(work, choice, 0 if fast else 4, codecs, seed)
     return row["step"] * choice["batch"] if row.get("step") else math.inf
 
 
@@ -351,13 +437,32 @@ def chosen(work, method):
     if isinstance(METHODS[method], tuple):
         whose, other = METHODS[method]
         return chosen(work, whose) | other
+    optimizer = CHOSEN[work.args.set].get(method)
+    if optimizer:
+        return next(choice for choice in METHODS[method] if choice["optimizer"] == optimizer)
     return min(METHODS[method], key=lambda choice: samples_of(work, choice))
 
 
+def linked_side_by_side(work, method, choice, link, seed):
+    """As far as the machine can do what the virtual clock says that they need."""
+    clock = simulate(work, method, choice, link, seed)
+    if not clock.get("seconds"):
+        return clock
+    with work.load.of(clock["step"] * clock["batch"] / clock["seconds"]):
+        return linked(work, method, choice, link, seed)
+
+
 def campaign(work):
-    cells = [(link, method, seed) for seed in work.args.seeds
-             for link in work.args.links for method in work.args.methods]
-    measure = simulate if work.args.what == "timed" else linked
+    if work.args.samples_s < math.inf:
+        measure = linked_side_by_side
+        cells = [(link, method, seed) for link in work.args.links
+                 for seed in work.args.seeds for method in work.args.methods]
+    else:
+        measure = linked
+        cells = [(link, method, seed) for seed in work.args.seeds
+                 for link in work.args.links for method in work.args.methods]
+    if work.args.what == "timed":
+        measure = simulate
 
     def cell(link, method, seed):
         try:
@@ -371,6 +476,22 @@ def campaign(work):
     with ThreadPoolExecutor(work.args.at_once) as pool:
         for job in [pool.submit(cell, *of) for of in cells]:
             job.result()
+
+
+def print_ratios(rows):
+    """Real processes' seconds over those of the virtual clock, seed by seed, and their loads."""
+    seconds = [{(row["link"], row["method"], row["seed"]): row["seconds"] for row in rows
+                if row.get("timed", False) == timed and row["seconds"]} for timed in (False, True)]
+    both = {cell: seconds[0][cell] / seconds[1][cell] for cell in seconds[0] if cell in seconds[1]}
+    names = [name for name in METHODS if any(cell[1] == name for cell in both)]
+    print(f"Real processes over the virtual clock:\n\n| link | {' | '.join(names)} | load |\n"
+          f"|{'---|' * (len(names) + 2)}")
+    for link in (link for link in LINKS if any(cell[0] == link for cell in both)):
+        of = {name: [both[cell] for cell in both if cell[:2] == (link, name)] for name in names}
+        loads = [row["load"] for row in rows if row["link"] == link and "load" in row]
+        print(f"| {link} | " + " | ".join(spread(of[name], 2) if of[name] else "–"
+                                          for name in names)
+              + f" | {min(loads, default=0):.0f} to {max(loads, default=0):.0f} |")
 
 
 def table(work):
@@ -389,6 +510,7 @@ def table(work):
             cells = [seconds_of(of[name], {} if name == "gpipe" else plain) for name in names]
             print(f"| {link} | {' | '.join(cells)} | {how(of.get('combination', []))} |")
         print()
+    print_ratios([row for row in work.rows.values() if row.get("method") in METHODS])
 
 
 def spread(values, digits):
@@ -425,15 +547,17 @@ def main():
     parser.add_argument("bin", type=lambda text: Path(text).resolve())
     parser.add_argument("data", type=lambda text: Path(text).resolve())
     parser.add_argument("work", type=lambda text: Path(text).resolve())
-    parser.add_argument("what", nargs="?", choices=("tune", "timed", "table"))
+    parser.add_argument("what", nargs="?", choices=("tune", "timed", "control", "table"))
     parser.add_argument("--set", default="fashion-mnist", choices=list(GOALS))
     parser.add_argument("--links", nargs="+", default=list(LINKS), choices=list(LINKS))
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS))
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
     parser.add_argument("--at-once", type=int, default=6, help="measurements side by side")
+    parser.add_argument("--samples-s", type=float, default=math.inf,
+                        help="of all runs with links together")
     parser.add_argument("--limit-s", type=float, default=1800, help="of a run")
     args = parser.parse_args()
-    {"tune": tune, "table": table}.get(args.what, campaign)(Work(args))
+    {"tune": tune, "control": control, "table": table}.get(args.what, campaign)(Work(args))
 
 
 if __name__ == "__main__":

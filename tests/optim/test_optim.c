@@ -15,9 +15,12 @@ static void common_keys(void **state) {
     expect_ok(optim_case_parse(&arena, "{kind: adam, lr: 1e20}", &optim));
     expect_close(optim.clip_norm, 0, 0, 0);
     expect_ok(optim_case_parse(
-        &arena, "{kind: adam, lr: 1, clip_norm_stage: 2, staleness_power: 0.75}", &optim));
+        &arena,
+        "{kind: adam, lr: 1, clip_norm_stage: 2, staleness_power: 0.75, staleness_per_stage: 3}",
+        &optim));
     expect_close(optim.clip_norm_stage, 2, 0, 0);
     expect_close(optim.staleness_power, 0.75, 0, 0);
+    expect_close(optim.staleness_per_stage, 3, 0, 0);
     rp_arena_finish(&arena);
 }
 
@@ -99,6 +102,9 @@ static void bad_keys(void **state) {
     optim_case_refused("{kind: sgd, lr: 1, clip_norm: 1, clip_norm_stage: 1}", "one of the two");
     optim_case_refused("{kind: sgd, lr: 1, staleness_power: -1}", "staleness_power");
     optim_case_refused("{kind: sgd, lr: 1, staleness_power: 9}", "staleness_power");
+    optim_case_refused("{kind: sgd, lr: 1, staleness_power: 1, staleness_per_stage: -1}",
+                       "staleness_per_stage");
+    optim_case_refused("{kind: sgd, lr: 1, staleness_per_stage: 1}", "staleness_power above 0");
     optim_case_refused("kind: sgd\nlr: 1\nlearning: 2\n", "run.yaml:3");
 }
 

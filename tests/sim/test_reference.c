@@ -239,6 +239,36 @@ static void rates_and_norms_of_stages(void **state) {
     }
 }
 
+/* METHODS 11: what is said in place of the order's staleness is that of the order where it is the
+ * same, gives rates to a schedule that flushes, and is what the boards go by. */
+static void rates_as_of_another_order(void **state) {
+    (void)state;
+    static const struct {
+        const char *schedule, *more;
+    } cases[] = {{"{kind: async, advance: 2}", ", staleness_power: 1"},
+                 {"{kind: async, advance: 2}", ", staleness_power: 1, staleness_per_stage: 3"},
+                 {"{kind: async, advance: 2}", ", staleness_power: 1, staleness_per_stage: 2"},
+                 {"gpipe", ""},
+                 {"gpipe", ", staleness_power: 1, staleness_per_stage: 3"}};
+    enum { CASES = sizeof cases / sizeof *cases };
+    rp_digest want[CASES][PARAMS_MAX];
+    for (uint32_t i = 0; i < CASES; i++) {
+        const test_case c = {.model = chain,
+                             .cuts = chain_cuts,
+                             .schedule = cases[i].schedule,
+                             .optimizer = "sgd, momentum: 0.9",
+                             .more = cases[i].more,
+                             .stages = 4,
+                             .micro = BATCH,
+                             .steps = 9};
+        run_reference(&c, want[i]);
+        expect_reference(&c);
+    }
+    assert_memory_equal(want[0], want[1], sizeof want[0]);
+    assert_memory_not_equal(want[0], want[2], sizeof want[0]);
+    assert_memory_not_equal(want[3], want[4], sizeof want[0]);
+}
+
 static void frozen_layers(void **state) {
     (void)state;
     for (uint32_t i = 0; i < SCHEDULES; i++) {
@@ -480,6 +510,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_method_is_its_definition),
         cmocka_unit_test(rates_and_norms_of_stages),
+        cmocka_unit_test(rates_as_of_another_order),
         cmocka_unit_test(frozen_layers),
         cmocka_unit_test(skips_and_statistics),
         cmocka_unit_test(sizes_by_stage),

@@ -71,6 +71,33 @@ static void every_seed_counts_once(void **state) {
     run_seeds(64);
 }
 
+static rp_err spin(void *context, uint64_t seed, rp_sim_result *out) {
+    const uint64_t *spins = context;
+    for (volatile uint64_t i = 0; seed == *spins; i++) {
+    }
+    *out = (rp_sim_result){.outcome = RP_SIM_FINISHED, .faults = 1};
+    return RP_OK;
+}
+
+/* By its own processor time: real time says nothing on a machine with other work. */
+static void who_computes_for_ever_hangs(void **state) {
+    (void)state;
+    uint64_t spins = 2;
+    rp_sim_tally tally;
+    const rp_seeds_options options = {.first = 1,
+                                      .last = 4,
+                                      .jobs = 2,
+                                      .busy_limit_s = 0.3,
+                                      .limit_s = 1e6,
+                                      .run = spin,
+                                      .context = &spins};
+    expect_ok(rp_seeds_run(&options, &tally));
+    assert_int_equal(tally.runs, 4);
+    assert_int_equal(tally.hung, 1);
+    assert_int_equal(tally.first_bad_seed, 2);
+    assert_int_equal(tally.finished, 3);
+}
+
 static void one_seed_is_enough(void **state) {
     (void)state;
     rp_sim_tally tally;
@@ -86,6 +113,7 @@ static void one_seed_is_enough(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_seed_counts_once),
+        cmocka_unit_test(who_computes_for_ever_hangs),
         cmocka_unit_test(one_seed_is_enough),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

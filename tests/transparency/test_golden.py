@@ -384,9 +384,10 @@ schedule: async
 cut: [b, d]
 """)
 
-    def equation(self, stages, micro, power, clip, advance, steps_open):
+    def equation(self, stages, micro, power, clip, advance, steps_open, per_stage=0):
         """Weights by layer. The order is order()'s; a stage's staleness is the mean, over a step's
-        microbatches, of its own updates between forward and backward in the steady state."""
+        microbatches, of its own updates between forward and backward in the steady state, or what
+        `per_stage` makes of it."""
         per_step = self.BATCH // micro
         steps = [m // per_step for m in range(self.STEPS * per_step)]
         w = {n: [list(row) for row in v] for n, v in self.initial.items()}
@@ -402,6 +403,7 @@ cut: [b, d]
                   for kind in "FB"]
             stale = sum(kind == "U" for m in range(per_step)
                         for kind, _ in endless[at[2 * m]:at[2 * m + 1]]) / per_step
+            stale = per_stage * (len(stages) - 1 - k) if per_stage else stale
             rate.append(self.LR * (1 + stale) ** -power)
 
         def forward(k, m):
@@ -454,12 +456,13 @@ cut: [b, d]
         self.train(self.run_yaml, f"run-{self.runs}", *sets)
         return read_safetensors(self.dir / f"run-{self.runs}" / "weights.safetensors")
 
-    def check(self, stages, micro, power, clip, advance, *sets, steps_open=99):
+    def check(self, stages, micro, power, clip, advance, *sets, steps_open=99, per_stage=0):
         plain = self.equation(stages, micro, 0, 0, advance, steps_open)
         self.clipped = 0
-        want = self.equation(stages, micro, power, clip, advance, steps_open)
+        want = self.equation(stages, micro, power, clip, advance, steps_open, per_stage)
         keys = f"optimizer={{kind: sgd, lr: {self.LR}, momentum: {self.MU}, " \
-               f"staleness_power: {power}, clip_norm_stage: {clip}}}"
+               f"staleness_power: {power}, staleness_per_stage: {per_stage}, " \
+               f"clip_norm_stage: {clip}}}"
         got = self.trained(keys, f"train.microbatch={micro}", *sets)
         moved = 0.0
         for n in self.LAYERS:
@@ -483,6 +486,10 @@ cut: [b, d]
         plain = self.trained("schedule=1f1b")
         rate = f"optimizer={{kind: sgd, lr: {self.LR}, momentum: {self.MU}, staleness_power: 1}}"
         self.assertEqual(plain, self.trained("schedule=1f1b", rate))
+
+    def test_a_flushed_schedule_with_the_rates_of_another(self):
+        self.check(("a", "bc", "d"), 2, 1, 0, 0, "schedule=1f1b", steps_open=1, per_stage=5)
+        self.check(("a", "bc", "d"), 4, 0.75, 0.3, 0, "schedule=gpipe", steps_open=1, per_stage=2)
 
     def test_cuts_of_the_same_staleness_give_the_same_numbers(self):
         keys = f"optimizer={{kind: sgd, lr: {self.LR}, staleness_power: 1}}"
