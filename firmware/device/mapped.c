@@ -31,7 +31,9 @@ static rp_err try_at(rp_device *device, const rp_buffer *chunk, size_t at, char 
                            chunk->bytes, 0, NULL, NULL, &code);
     RP_TRY(rp_cl(code, "mapping memory"));
     *same = mapped == chunk->host && is_all(mapped + at, by_device);
-    memset(mapped + at, by_host, TRIED);
+    if (*same) { /* elsewhere nothing is touched */
+        memset(mapped + at, by_host, TRIED);
+    }
     RP_TRY(rp_cl(clEnqueueUnmapMemObject(device->queue, chunk->memory, mapped, 0, NULL, NULL),
                  "unmapping memory"));
     RP_TRY(rp_cl(
