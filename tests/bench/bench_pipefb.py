@@ -3,7 +3,8 @@
 pipedream, in rings of agents that are made equal, and in uneven ones. Simulated first (timed
 executor), then measured.
 
-    bench_pipefb.py RINGPIPE [--steps N] [--boards N ..] [--parts equal uneven] [--simulate]
+    bench_pipefb.py RINGPIPE [--steps N] [--boards N ..] [--parts equal uneven memory]
+        [--simulate]
 
 Every op takes as long as it is told to (ring.throttle): forward 40 ms of one of D stages, backward
 R times that; a stash takes A times the forward on its wire, whose rate is set so. The boards hardly
@@ -160,8 +161,22 @@ WEAK = (
 )
 
 
-def uneven(args):
-    for what, boards, schedule, whole, halves in WEAK:
+# Equal boards, 80 ms forward and backward on a whole one, all with 0.77 of the memory that an even
+# plan of pipedream needs for its stashes. Its best plan then, by bench_split: 5, 5, 7 and 7 of 24
+# layers, of which the first two stages compute their forwards again; or 3, 7, 7 and 7 where the
+# first one's stashes are on flash, at no cost.
+MEMORY = (
+    ("equal boards with 0.77 of the memory", 4, "pipedream",
+     "{forward_ms: 16.67, backward_ms: 33.33, boards: {2: {forward_ms: 23.33, backward_ms: 23.33}, "
+     "3: {forward_ms: 23.33, backward_ms: 23.33}}}", both_ms(40, 40)),
+    ("the same, with flash", 4, "pipedream",
+     "{forward_ms: 23.33, backward_ms: 23.33, boards: {0: {forward_ms: 10, backward_ms: 10}}}",
+     both_ms(40, 40)),
+)
+
+
+def uneven(args, rows):
+    for what, boards, schedule, whole, halves in rows:
         best = Row(args, what, boards, boards, schedule, whole)
         for keys in ("", ", weights: pipeoptim"):
             split = Row(args, what, 2, 4, f"{{kind: pipefb{keys}}}", halves)
@@ -176,7 +191,7 @@ def main():
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--boards", type=int, nargs="+", default=[4])
     parser.add_argument("--parts", nargs="+", default=["equal", "uneven"],
-                        choices=["equal", "uneven"])
+                        choices=["equal", "uneven", "memory"])
     parser.add_argument("--simulate", action="store_true")
     args = parser.parse_args()
     args.program = args.program.resolve()
@@ -185,10 +200,11 @@ def main():
         print("|---|---|---|---|---|---|---|")
         for depth in args.boards:
             equal(args, depth)
-    if "uneven" in args.parts:
-        print("\n| boards | best without a split | | simulated | measured |")
-        print("|---|---|---|---|---|")
-        uneven(args)
+    for part, rows in (("uneven", WEAK), ("memory", MEMORY)):
+        if part in args.parts:
+            print("\n| boards | best without a split | | simulated | measured |")
+            print("|---|---|---|---|---|")
+            uneven(args, rows)
 
 
 if __name__ == "__main__":

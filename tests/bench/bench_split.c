@@ -1,31 +1,37 @@
-/* Forwards and backwards on boards of their own (pipefb) against the best plan of pipedream, by
- * replay, where memory alone is short: four boards that are alike in their speed, of which two or
- * all may use so much memory and no more.
+/* Forwards and backwards on boards of their own (pipefb) against the best plan of pipedream, where
+ * memory alone is short: four boards that are alike in their speed, of which two or all may use so
+ * many bytes and no more, counted as boards count them.
  *
  *     bench_split
  *
- * Two nets of 24 dense layers that take equally long, one whose weights need the memory and one
- * whose stashes do; a board's backward takes as long as its forward, or twice as long; wires take
- * next to nothing. Pipedream may leave boards out, order and cut them as it likes, and computes
- * forwards again where that fits; or offloads stashes, too, to flash of 1 GB/s beside the ops. The
- * limit falls by a tenth from one row to the next, from the largest one that costs pipedream 1 %
- * on; of each case the limit with the largest gain is printed, and the range of limits with 5 % or
- * more. Limits are shares of the first one. */
+ * Two nets of 24 dense layers that take equally long: one whose weights need the memory, one whose
+ * stashes do. A backward takes as long as a forward, or twice as long; wires take nothing. Both
+ * have the best of all cuts, of all numbers of boards up to four, and of who has which stage; each
+ * stage of pipedream computes its forwards again where that gains, and besides, in the rows
+ * "flash", it may offload its stashes at no cost. Nothing but the slowest board counts, which in a
+ * long run is the step (bench_pipefb.py has it replayed and measured). The limit falls by a
+ * twentieth from one try to the next, from what an even plan of pipedream needs on. Printed is the
+ * largest gain, the limit where it is, and the limits with 1.05 and more, as shares of that need;
+ * and from which on pipedream does not fit at all. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "planning/split_choice.h"
+#include "sched/split.h"
+#include "stage/layout.h"
 
-enum { BOARDS = 4, LAYERS = 24, FALLS = 24 };
+enum { BOARDS = 4, LAYERS = 24, FALLS = 80, PLAIN = 0, AGAIN, FLASH, WAYS };
 
 typedef struct {
     const char *name;
     uint32_t width, micro;
 } net;
 static const net nets[] = {{"weights", 96, 4}, {"stashes", 16, 256}};
+
+/* Bytes by stages, stage and layers [first, end): of pipedream in each way, and of the halves. */
+static double whole[BOARDS + 1][BOARDS][LAYERS + 1][LAYERS + 1][WAYS];
+static double half[BOARDS / 2 + 1][BOARDS / 2][LAYERS + 1][LAYERS + 1][2];
 
 static void must(rp_err err) {
     if (err != RP_OK) {
@@ -34,129 +40,219 @@ static void must(rp_err err) {
     }
 }
 
-static FILE *open_file(const char *folder, const char *name) {
-    char path[256];
-    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *file = fopen(path, "w");
-    if (!file) {
-        perror(path);
-        exit(1);
-    }
-    return file;
-}
-
-/* `limit_mb` 0: none; on two boards or on all. */
-static void read_run(rp_arena *arena, const char *folder, const net *of, double limit_mb, bool all,
-                     rp_runfile *out) {
-    char path[256];
-    FILE *model = open_file(folder, "model.yaml");
-    (void)fprintf(model, "input: data\nlayers:\n");
+static void parse(rp_arena *arena, const net *of, const char *schedule, uint32_t stages,
+                  rp_job *out) {
+    static char model[LAYERS * 48 + 64];
+    char text[800];
+    char cut[100] = "";
+    rp_node *model_root;
+    rp_node *root;
+    size_t used = (size_t)snprintf(model, sizeof model, "input: [%u]\nlayers:\n", of->width);
     for (uint32_t i = 0; i < LAYERS; i++) {
-        (void)fprintf(model, "  - {name: fc%u, kind: dense, out: ", i);
-        (void)fprintf(model, i + 1 < LAYERS ? "%u}\n" : "classes}\n", of->width);
+        used += (size_t)snprintf(model + used, sizeof model - used,
+                                 "  - {name: fc%u, kind: dense, out: %u}\n", i, of->width);
     }
-    (void)fclose(model);
-    FILE *run = open_file(folder, "run.yaml");
-    (void)fprintf(run, "model: %s/model.yaml\ndata: {set: glyphs, train: %u, test: 24, size: 12}\n",
-                  folder, 200 * of->micro);
-    const double other = all ? limit_mb : 0;
-    (void)fprintf(run, "ring: {boards: %d, memory_mb: [%.6g, %.6g, %.6g, %.6g]}\n", BOARDS, other,
-                  limit_mb, other, limit_mb);
-    (void)fprintf(run,
-                  "train: {epochs: 1, batch: %u, microbatch: %u, seed: 1}\nloss: cross-entropy\n"
-                  "optimizer: {kind: sgd, lr: 0.1, momentum: 0.9}\nschedule: pipedream\n",
-                  of->micro, of->micro);
-    (void)fclose(run);
-    (void)snprintf(path, sizeof path, "%s/run.yaml", folder);
-    must(rp_runfile_read(arena, path, NULL, 0, out));
+    must(rp_config_read_text(arena, model, used, "model", &model_root));
+    for (uint32_t k = 1; k < stages; k++) {
+        const size_t at = strlen(cut);
+        (void)snprintf(cut + at, sizeof cut - at, "%sfc%u", k > 1 ? ", " : "", k);
+    }
+    used = (size_t)snprintf(text, sizeof text,
+                            "stage: 0\nstages: %u\ncut: [%s]\nsample: [%u]\nclasses: %u\nseed: 1\n"
+                            "batch: %u\nmicrobatch: %u\nepoch_samples: 65536\nsteps: 200\n"
+                            "loss: cross-entropy\nschedule: %s\n"
+                            "optimizer: {kind: sgd, lr: 0.1, momentum: 0.9}\n",
+                            stages, cut, of->width, of->width, of->micro, of->micro, schedule);
+    must(rp_config_read_text(arena, text, used, "job", &root));
+    must(rp_job_parse(arena, root, model_root, out));
 }
 
-static void know(rp_arena *arena, const rp_runfile *run, double ratio, bool flash,
-                 rp_profile *out) {
-    static const char *const names[] = {"0", "1", "2", "3"};
-    double values[2 * LAYERS];
-    must(rp_profile_open(arena, run, BOARDS, out));
-    for (uint32_t i = 0; i < 2 * LAYERS; i++) {
-        values[i] = i % 2 ? 1e-2 * ratio : 1e-2;
-    }
-    for (uint32_t k = 0; k < BOARDS; k++) {
-        out->board[k].name = names[k];
-        must(rp_profile_take(arena, out, k, values, 2 * LAYERS));
-        if (flash) {
-            rp_profile_take_flash(out, k, 1e9, 1e9);
-            out->board[k].device_memory = RP_DEVICE_MEMORY_SHARED;
-        }
-    }
-}
-
-/* Seconds of a step without and with a split; infinite where nothing fits. */
-static void take(const char *folder, const net *of, double ratio, bool flash, bool all,
-                 double limit_mb, double out[2]) {
-    rp_split_answer answer;
-    rp_runfile run;
-    rp_profile profile;
+static double bytes_of(rp_job *job, uint32_t stage, uint32_t first, uint32_t end) {
+    uint32_t begins[BOARDS + 1] = {0};
+    rp_layout *layout;
     rp_arena arena;
-    rp_arena_init(&arena, "bench", 0);
-    read_run(&arena, folder, of, limit_mb, all, &run);
-    know(&arena, &run, ratio, flash, &profile);
-    const rp_split_ask ask = {.run = &run, .profile = &profile};
-    must(rp_split_choose(&ask, &answer));
-    out[0] = answer.is_allowed ? answer.without_s : (double)INFINITY;
-    out[1] = answer.is_allowed ? answer.step_s : (double)INFINITY;
-    rp_runfile_close(&run);
+    for (uint32_t k = 0; k <= job->cut.stage_count; k++) {
+        begins[k] = k < stage ? 0 : k == stage ? first : k == stage + 1 ? end : LAYERS;
+    }
+    rp_job own = *job;
+    own.stage = stage;
+    own.cut.first = begins;
+    rp_arena_init(&arena, "layout", 0);
+    must(rp_layout_make(&arena, &own, RP_GEMM_PANEL, 128, &layout));
+    const double bytes = (double)layout->total_bytes;
     rp_arena_finish(&arena);
+    return bytes;
 }
 
-static void sweep(const char *folder, const net *of, double ratio, bool flash, bool all) {
-    double free_s[2];
-    double now[2];
-    double first = 0;
-    double best[4] = {0}; /* gain, limit, without, with */
+/* Stage `stage` of so many may have these layers: each of the others has one at least. */
+static bool may_be(uint32_t stages, uint32_t stage, uint32_t first, uint32_t end) {
+    return first < end && (stage == 0 ? first == 0 : first >= stage) &&
+           (stage + 1 == stages ? end == LAYERS : end + (stages - 1 - stage) <= LAYERS);
+}
+
+static void count_whole(const net *of) {
+    for (uint32_t stages = 1; stages <= BOARDS; stages++) {
+        rp_arena arena;
+        rp_job job;
+        rp_arena_init(&arena, "bench", 0);
+        parse(&arena, of, "pipedream", stages, &job);
+        for (uint32_t at = 0; at < stages * LAYERS * (LAYERS + 1); at++) {
+            const uint32_t stage = at / (LAYERS * (LAYERS + 1));
+            const uint32_t first = at / (LAYERS + 1) % LAYERS;
+            const uint32_t end = at % (LAYERS + 1);
+            for (int way = 0; may_be(stages, stage, first, end) && way < WAYS; way++) {
+                job.recompute = way == AGAIN;
+                job.offload = way == FLASH ? RP_OFFLOAD_FLASH : RP_OFFLOAD_NONE;
+                whole[stages][stage][first][end][way] = bytes_of(&job, stage, first, end);
+            }
+        }
+        rp_arena_finish(&arena);
+    }
+}
+
+/* With the fewest steps ahead of even stages. */
+static void count_halves(const net *of, double ratio) {
+    for (uint32_t stages = 1; stages <= BOARDS / 2; stages++) {
+        const double forward[] = {1, 1};
+        const double backward[] = {ratio, ratio};
+        const rp_split_times times = {.stages = stages, .forward = forward, .backward = backward};
+        uint16_t ahead[RP_SPLIT_STAGES_MAX];
+        char schedule[64];
+        rp_arena arena;
+        rp_job job;
+        rp_sched_split_ahead(&times, 64, ahead);
+        (void)snprintf(schedule, sizeof schedule,
+                       stages == 1 ? "{kind: pipefb, ahead: %u}"
+                                   : "{kind: pipefb, ahead: [%u, %u]}",
+                       ahead[0], ahead[1]);
+        rp_arena_init(&arena, "bench", 0);
+        parse(&arena, of, schedule, stages, &job);
+        for (uint32_t at = 0; at < stages * LAYERS * (LAYERS + 1); at++) {
+            const uint32_t stage = at / (LAYERS * (LAYERS + 1));
+            const uint32_t first = at / (LAYERS + 1) % LAYERS;
+            const uint32_t end = at % (LAYERS + 1);
+            for (int back = 0; may_be(stages, stage, first, end) && back < 2; back++) {
+                job.role = back ? RP_ROLE_BACKWARD : RP_ROLE_FORWARD;
+                half[stages][stage][first][end][back] = bytes_of(&job, stage, first, end);
+            }
+        }
+        rp_arena_finish(&arena);
+    }
+}
+
+/* ---- the best cut ---------------------------------------------------------------------------- */
+
+typedef struct {
+    double limit, ratio; /* of a little board; of backward to forward */
+    bool flash;
+} ask;
+
+/* Of the whole net's forward. */
+static double whole_s(const ask *a, uint32_t stages, uint32_t stage, uint32_t first, uint32_t end,
+                      bool little) {
+    const double part = (double)(end - first) / LAYERS;
+    const double *bytes = whole[stages][stage][first][end];
+    if (!little || bytes[PLAIN] <= a->limit || (a->flash && bytes[FLASH] <= a->limit)) {
+        return part * (1 + a->ratio);
+    }
+    return bytes[AGAIN] <= a->limit ? part * (2 + a->ratio) : (double)INFINITY;
+}
+
+/* `left`: of boards without and with a limit. */
+static double best_whole(const ask *a, uint32_t stages, uint32_t stage, uint32_t first,
+                         const uint32_t left[2]) {
+    double best = (double)INFINITY;
+    for (uint32_t end = first + 1; end <= LAYERS; end++) {
+        for (uint32_t little = 0; little < 2 && may_be(stages, stage, first, end); little++) {
+            const double own =
+                left[little] ? whole_s(a, stages, stage, first, end, little) : (double)INFINITY;
+            if (own < best) {
+                const uint32_t rest[2] = {left[0] - !little, left[1] - little};
+                const double others =
+                    stage + 1 < stages ? best_whole(a, stages, stage + 1, end, rest) : 0;
+                best = fmin(best, fmax(own, others));
+            }
+        }
+    }
+    return best;
+}
+
+static double best_halves(const ask *a, uint32_t stages, uint32_t stage, uint32_t first,
+                          const uint32_t left[2]) {
+    double best = (double)INFINITY;
+    for (uint32_t end = first + 1; end <= LAYERS; end++) {
+        const double part = (double)(end - first) / LAYERS;
+        for (uint32_t who = 0; who < 4 && may_be(stages, stage, first, end); who++) {
+            const bool little[2] = {who % 2, who / 2}; /* the forward's, the backward's */
+            const double *bytes = half[stages][stage][first][end];
+            const uint32_t littles = (uint32_t)little[0] + (uint32_t)little[1];
+            const bool fits = left[1] >= littles && left[0] >= 2 - littles &&
+                              (!little[0] || bytes[0] <= a->limit) &&
+                              (!little[1] || bytes[1] <= a->limit);
+            const double own = part * fmax(1, a->ratio);
+            if (fits && own < best) {
+                const uint32_t rest[2] = {left[0] - (2 - littles), left[1] - littles};
+                const double others =
+                    stage + 1 < stages ? best_halves(a, stages, stage + 1, end, rest) : 0;
+                best = fmin(best, fmax(own, others));
+            }
+        }
+    }
+    return best;
+}
+
+static void take(const ask *a, uint32_t littles, double out[2]) {
+    const uint32_t left[2] = {BOARDS - littles, littles};
+    out[0] = out[1] = (double)INFINITY;
+    for (uint32_t stages = 1; stages <= BOARDS; stages++) {
+        out[0] = fmin(out[0], best_whole(a, stages, 0, 0, left));
+    }
+    for (uint32_t stages = 1; stages <= BOARDS / 2; stages++) {
+        out[1] = fmin(out[1], best_halves(a, stages, 0, 0, left));
+    }
+}
+
+static void sweep(const net *of, double ratio, uint32_t littles, bool flash) {
+    const double need = whole[BOARDS][0][0][LAYERS / BOARDS][PLAIN];
+    double best[4] = {0, 0, 0, 0}; /* gain, limit, pipedream, pipefb */
     double range[2] = {0, 0};
-    take(folder, of, ratio, flash, all, 0, free_s);
-    for (double mb = 64; mb > 1e-3 && first <= 0; mb *= 0.9) {
-        take(folder, of, ratio, flash, all, mb, now);
-        first = now[0] > 1.01 * free_s[0] ? mb : 0;
-    }
+    double never = 0;
     for (uint32_t i = 0; i < FALLS; i++) {
-        const double mb = first * pow(0.9, i);
-        take(folder, of, ratio, flash, all, mb, now);
+        const double share = pow(0.95, i);
+        const ask a = {share * need, ratio, flash};
+        double now[2];
+        take(&a, littles, now);
         const double gain = now[0] / now[1];
-        if (isfinite(now[0]) && isfinite(now[1]) && gain > best[0]) {
-            memcpy(best, (double[]){gain, mb / first, now[0], now[1]}, sizeof best);
+        if (isinf(now[0])) {
+            never = never > 0 ? never : share;
+        } else if (isfinite(now[1]) && gain > best[0] + 1e-9) {
+            memcpy(best, (double[]){gain, share, now[0], now[1]}, sizeof best);
         }
-        if (gain >= 1.05) {
-            range[1] = range[1] > 0 ? range[1] : mb / first;
-            range[0] = mb / first;
+        if (isfinite(gain) && gain >= 1.05) {
+            range[1] = range[1] > 0 ? range[1] : share;
+            range[0] = share;
         }
     }
-    (void)printf("| %s | %g | %s | %s | %.2f | %.3f | %.3f | %.2f | ", of->name, ratio,
-                 all ? "all" : "two", flash ? "flash, too" : "again", best[1], best[2], best[3],
-                 best[0]);
-    if (range[1] > 0) {
-        (void)printf("%.2f to %.2f |\n", range[0], range[1]);
-    } else {
-        (void)printf("none |\n");
-    }
+    (void)printf("| %s | %g | %s | %s | %.2f | %.2f | %.3f | %.3f | ", of->name, ratio,
+                 littles < BOARDS ? "two" : "all", flash ? "flash" : "again", best[0], best[1],
+                 best[2], best[3]);
+    (void)printf(range[1] > 0 ? "%.2f to %.2f | " : "none | ", range[0], range[1]);
+    (void)printf(never > 0 ? "%.2f |\n" : "never |\n", never);
     (void)fflush(stdout);
 }
 
 int main(void) {
-    char folder[] = "/tmp/bench-split-XXXXXX";
-    if (!mkdtemp(folder)) {
-        perror(folder);
-        return 1;
+    (void)printf("| memory for | t_B / t_F | with a limit | besides | gain | limit | pipedream "
+                 "| pipefb | limits with 1.05 | pipedream does not fit below |\n"
+                 "|---|---|---|---|---|---|---|---|---|---|\n");
+    for (uint32_t n = 0; n < 2; n++) {
+        count_whole(&nets[n]);
+        for (int ratio = 1; ratio <= 2; ratio++) {
+            count_halves(&nets[n], ratio);
+            for (uint32_t i = 0; i < 4; i++) {
+                sweep(&nets[n], ratio, i / 2 ? BOARDS : BOARDS / 2, i % 2);
+            }
+        }
     }
-    (void)printf(
-        "| memory of | t_B / t_F | boards with a limit | pipedream may | limit | pipedream, s "
-        "| pipefb, s | gain | limits with 1.05 |\n|---|---|---|---|---|---|---|---|---|\n");
-    for (uint32_t i = 0; i < 16; i++) {
-        sweep(folder, &nets[i / 8], i / 4 % 2 ? 2 : 1, i % 2, i / 2 % 2);
-    }
-    char path[64];
-    (void)snprintf(path, sizeof path, "%s/model.yaml", folder);
-    (void)unlink(path);
-    (void)snprintf(path, sizeof path, "%s/run.yaml", folder);
-    (void)unlink(path);
-    return rmdir(folder) == 0 ? 0 : 1;
+    return 0;
 }
