@@ -80,7 +80,7 @@ class Fleet(enrolment.Case):
     def test_a_thousand_boards(self):
         boards, two = self.enrol_two()
         self.thousand(two)
-        found = json.loads(self.list("--ask", "--wait", "4", "--format", "json"))
+        found = json.loads(self.list("--ask", "--wait", 5 * program.SLOWER, "--format", "json"))
         self.assertEqual(len(found["boards"]), 1000)
         self.assertEqual(found["states"], {"there": 2, "busy": 0, "old": 0, "refused": 0,
                                            "silent": 998, "not-dialled": 0})
@@ -99,7 +99,7 @@ class Fleet(enrolment.Case):
         found = json.loads(self.list("--ask", "--where", "group=rack-b,there", "--where",
                                      f"name=left,n{HANG:04}", "--format", "json"))
         self.assertEqual((found["waits"], found["states"]["there"]), (0, 1))
-        text = self.list("--ask", "--wait", "1", "--where", "site=here")
+        text = self.list("--ask", "--where", "site=here")
         self.assertRegex(text, r"\Agroup +boards +there +busy ")
         self.assertRegex(text, r"(?m)^there +2 +2 +0 +0 ")
         self.assertRegex(text, r"(?m)^left .*  there, ringpipe \S+  group=there  board=pocl-cpu")
