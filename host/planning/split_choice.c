@@ -335,8 +335,8 @@ static rp_err say_why(split *s) {
     RP_TRY(find_without(s, false, &unlimited_s));
     if (unlimited_s < (1 - WORTH) * out->without_s) {
         (void)snprintf(out->why, sizeof out->why,
-                       "a board with forwards only needs little memory: with enough of it a step "
-                       "without a split would take %.4g s",
+                       "a board with forwards only needs little memory: of the plans without a "
+                       "split that were looked at the best takes %.4g s where memory is enough",
                        unlimited_s);
     } else {
         (void)snprintf(out->why, sizeof out->why, "stages of these layers come out more even");
