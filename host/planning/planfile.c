@@ -49,9 +49,8 @@ rp_err rp_planfile_make(rp_arena *arena, const rp_planfile *chosen, rp_plan **ou
         RP_TRY(rp_plan_check(plan, run->model));
         RP_TRY(check_clip(plan, run));
         RP_TRY(check_ports(plan, run));
-    } else {
-        RP_TRY(rp_fit_memory(arena, run, chosen->cut, chosen->profile, plan));
     }
+    RP_TRY(rp_fit_memory(arena, run, chosen->cut, chosen->profile, plan));
     plan->has_advance = chosen->advance != NULL;
     plan->advance_tried = chosen->advance ? chosen->advance->tried : 0;
     for (uint32_t a = 0; a < plan->advance_tried; a++) {
