@@ -306,9 +306,15 @@ rp_err rp_planfile_read(rp_arena *arena, const char *path, const rp_runfile *run
                         const char *executor, rp_plan **out) {
     static const char said[] = "the run file says";
     rp_cut cut;
+    rp_runfile own = *run;
     rp_plan *plan;
     rp_err err;
     RP_TRY(rp_plan_read(arena, path, &plan));
+    const uint32_t taken = rp_schedules_find(&run->schedules, &plan->method, plan->stage_count);
+    if (run->schedule_auto && taken < run->schedules.count) { /* it is one of several */
+        rp_runfile_take_schedule(&own, taken);
+        run = &own;
+    }
     if (strcmp(plan->model, run->model_name) != 0) {
         return rp_fail(RP_ERR_USAGE, "%s: model: is '%.60s', the run file's is '%s'", path,
                        plan->model, run->model_name);
