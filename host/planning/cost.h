@@ -27,7 +27,7 @@ double rp_cost_wire_s(const rp_runfile *run, const rp_profile *profile, uint32_t
 double rp_cost_delay_s(const rp_runfile *run, const rp_profile *profile, uint32_t from, uint32_t to,
                        double otherwise_s);
 
-/* The same while nobody else has a turn on what the wire shares: rp_cost_wire_s() has equal parts. */
+/* The same while nobody else has a turn on what the wire shares. */
 double rp_cost_turn_s(const rp_runfile *run, const rp_profile *profile, uint32_t from, uint32_t to,
                       double bytes);
 
