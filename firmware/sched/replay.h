@@ -59,7 +59,7 @@ struct rp_sched_net {
  * what it sends per one of its own size, and scaled by count / size, except an update's and a
  * delay. edge[e], where it is given, stands in place of send and send_back: a full microbatch over
  * edge e, or what an update sends over it, which is not scaled; what the host sends, too.
- * medium[e], where it is given: edges with the same number above 0 take turns, one parcel at a time,
+ * medium[e], where it is given: edges with the same number above 0 take turns, a parcel at a time,
  * in the order in which parcels are ready, of those at the same time by their edges; 0: only with
  * edges between the same two nodes. */
 typedef struct {
