@@ -124,5 +124,8 @@ rp_err rp_config_write_whole(const rp_node *node, FILE *file) RP_MUST_CHECK;
 rp_err rp_config_replace(const rp_node *node, const char *path) RP_MUST_CHECK;
 /* As rp_config_write(), into arena text (used to hand parts of a run file to the agents). */
 rp_err rp_config_text(rp_arena *arena, const rp_node *node, char **out) RP_MUST_CHECK;
+/* `key:` and the node as a block below it. errors MEMORY */
+rp_err rp_config_put(rp_arena *arena, FILE *file, const char *key,
+                     const rp_node *node) RP_MUST_CHECK;
 
 #endif

@@ -146,3 +146,23 @@ rp_err rp_config_text(rp_arena *arena, const rp_node *node, char **out) {
 fail:
     return err;
 }
+
+/* Indented by hand since the writer starts at column 0. */
+rp_err rp_config_put(rp_arena *arena, FILE *file, const char *key, const rp_node *node) {
+    char *text;
+    if (rp_node_is_scalar(node)) {
+        (void)fprintf(file, "%s: %s\n", key, rp_node_text(node));
+        return RP_OK;
+    }
+    const rp_err err = rp_config_text(arena, node, &text);
+    if (err != RP_OK) {
+        return err;
+    }
+    (void)fprintf(file, "%s:\n", key);
+    for (char *line = text; *line;) {
+        const size_t length = strcspn(line, "\n");
+        (void)fprintf(file, "  %.*s\n", (int)length, line);
+        line += length + (line[length] == '\n');
+    }
+    return RP_OK;
+}

@@ -51,9 +51,6 @@ static void grow_to(uint32_t *max, uint32_t value) {
 static rp_err send_transfer(rp_replay *r, const rp_replay_node *n, const rp_transfer *t,
                             double time) {
     const rp_sched_edge *e = &r->net->edge[t->edge];
-    rp_replay_route *way = &r->route[t->edge];
-    rp_replay_route *link = &r->route[way->link];
-    rp_sched_edge_facts *facts = &r->facts->edge[t->edge];
     const uint32_t hold = rp_replay_hold_of(r, n);
     const bool whole = n->op.kind == RP_OP_UPDATE && r->costs->edge;
     const double scale = whole ? 1 : share_of(n, t->samples.count);
@@ -63,27 +60,14 @@ static rp_err send_transfer(rp_replay *r, const rp_replay_node *n, const rp_tran
     const double cost = !far             ? 0
                         : r->costs->edge ? r->costs->edge[t->edge]
                                          : cost_of_hold(send, hold, 0);
-    const double busy = scale * cost;
-    const double begin = time > link->free ? time : link->free;
-    const rp_piece parcel = {
+    const rp_replay_turn turn = {
+        .edge = t->edge,
         .step = t->step,
         .samples = t->samples,
-        .time = begin + busy +
-                (far && hold != RP_NO_NODE ? cost_of_hold(r->costs->delay, hold, 0) : 0)};
-    link->free = begin + busy;
-    facts->parcels++;
-    facts->busy += busy;
-    rp_err err = rp_ledger_append(&r->pool, &way->parcels, &parcel);
-    grow_to(&facts->waiting_max, way->parcels.count);
-    if (err == RP_OK && r->visit->transfer) {
-        const rp_sched_transfer_slot slot = {.edge = t->edge,
-                                             .step = t->step,
-                                             .samples = t->samples,
-                                             .start = begin,
-                                             .end = parcel.time};
-        r->visit->transfer(r->visit->context, &slot);
-    }
-    return err;
+        .ready = time,
+        .busy = scale * cost,
+        .delay = far && hold != RP_NO_NODE ? cost_of_hold(r->costs->delay, hold, 0) : 0};
+    return r->route[t->edge].on_medium ? rp_replay_queue(r, &turn) : rp_replay_depart(r, &turn);
 }
 
 static rp_err send_all(rp_replay *r, const rp_replay_node *n, bool before) {
@@ -284,6 +268,12 @@ static rp_err run_all(rp_replay *r) {
     for (;;) {
         uint32_t running;
         const uint32_t next = find_next(r, &running);
+        if (r->turn && (next == RP_NO_NODE || r->turn->ready <= r->runner[next].start)) {
+            uint32_t node;
+            RP_TRY(rp_replay_take_turn(r, &node));
+            refresh_start(r, &r->runner[node]);
+            continue; /* no op that is still to come sends anything sooner */
+        }
         if (running == 0) {
             return RP_OK;
         }
@@ -354,6 +344,19 @@ fail:
     return err;
 }
 
+/* Edges on one medium. */
+static void index_media(rp_replay *r) {
+    const uint32_t *medium = r->costs->medium;
+    for (uint32_t e = 0; medium && e < r->net->edge_count; e++) {
+        uint32_t first = 0;
+        while (medium[first] != medium[e]) {
+            first++;
+        }
+        r->route[e].on_medium = medium[e] > 0;
+        r->route[e].link = medium[e] > 0 ? first : r->route[e].link;
+    }
+}
+
 static rp_err open_replay(rp_replay *r, rp_arena *arena) {
     const rp_sched_net *net = r->net;
     rp_err err;
@@ -364,6 +367,7 @@ static rp_err open_replay(rp_replay *r, rp_arena *arena) {
     RP_TRY(RP_ARENA_NEW(&r->arena, net->hold_count + 1, &r->holder));
     RP_TRY(RP_ARENA_NEW(&r->arena, net->edge_count + 1, &r->route));
     RP_TRY(index_net(r));
+    index_media(r);
     for (uint32_t h = 0; h < net->hold_count; h++) {
         r->facts->stage[h].versions_max = 1;
     }

@@ -58,10 +58,14 @@ struct rp_sched_net {
  * weight 1/2 each), update 0, send 0, delay 0. Costs are per full microbatch, of a backward and
  * what it sends per one of its own size, and scaled by count / size, except an update's and a
  * delay. edge[e], where it is given, stands in place of send and send_back: a full microbatch over
- * edge e, or what an update sends over it, which is not scaled; what the host sends, too. */
+ * edge e, or what an update sends over it, which is not scaled; what the host sends, too.
+ * medium[e], where it is given: edges with the same number above 0 take turns, a parcel at a time,
+ * in the order in which parcels are ready, of those at the same time by their edges; 0: only with
+ * edges between the same two nodes. */
 typedef struct {
     const double *forward, *backward_input, *backward_weight, *update, *send, *send_back, *delay;
     const double *edge;
+    const uint32_t *medium;
 } rp_sched_costs;
 
 typedef struct {

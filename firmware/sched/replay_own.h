@@ -1,4 +1,4 @@
-/* Inside of the replay; only for replay.c and replay_wait.c. */
+/* Inside of the replay; only for replay*.c. */
 #ifndef RP_SCHED_REPLAY_OWN_H
 #define RP_SCHED_REPLAY_OWN_H
 
@@ -13,9 +13,12 @@ typedef struct {
 
 typedef struct {
     rp_ledger parcels; /* sent, not yet taken */
-    uint32_t link;     /* the first edge between the same two nodes: they share its time */
-    double free;       /* of the link */
-    double has_room;   /* since when */
+    uint32_t link;     /* the first edge between the same two nodes, or on the same medium: they
+                          share its time */
+    bool on_medium;
+    uint32_t queued; /* for a turn on it */
+    double free;     /* of the link */
+    double has_room; /* since when */
 } rp_replay_route;
 
 typedef struct {
@@ -32,6 +35,15 @@ typedef struct {
     uint32_t edge_count;
 } rp_replay_node;
 
+/* A parcel on its way over an edge, from when it is ready. */
+typedef struct rp_replay_turn {
+    struct rp_replay_turn *next;
+    uint32_t edge;
+    uint64_t step;
+    rp_range samples;
+    double ready, busy, delay;
+} rp_replay_turn;
+
 typedef struct {
     rp_arena arena; /* all but the facts; gone at the end */
     rp_piece_pool pool;
@@ -42,8 +54,20 @@ typedef struct {
     rp_replay_node *runner;
     rp_replay_hold *holder; /* by hold */
     rp_replay_route *route; /* by edge */
+    rp_replay_turn *turn;   /* all that wait for one, the next first */
+    rp_replay_turn *spare;
     rp_sched_facts *facts;
 } rp_replay;
+
+/* ---- replay_turns.c ---------------------------------------------------------------------------
+ */
+
+/* The parcel leaves when its link is free. errors MEMORY */
+rp_err rp_replay_depart(rp_replay *r, const rp_replay_turn *turn) RP_MUST_CHECK;
+/* .. when it is its turn: behind all that are ready sooner. errors MEMORY */
+rp_err rp_replay_queue(rp_replay *r, const rp_replay_turn *turn) RP_MUST_CHECK;
+/* The next one that waits leaves; there is one. *node: where it goes. errors MEMORY */
+rp_err rp_replay_take_turn(rp_replay *r, uint32_t *node) RP_MUST_CHECK;
 
 /* ---- replay_wait.c --------------------------------------------------------------------------- */
 

@@ -52,7 +52,7 @@ const char *rp_replay_missing(const rp_replay *r, const rp_replay_node *n, doubl
             return e->carries;
         }
         if (t->send && !t->before && e->window > 0) {
-            if (way->parcels.count >= e->window) {
+            if (way->parcels.count + way->queued >= e->window) {
                 return "room";
             }
             *start = way->has_room > *start ? way->has_room : *start;

@@ -39,13 +39,18 @@ static rp_err note_boards(rp_controller *c) {
     return rp_config_set(&c->arena, c->run.root, text);
 }
 
+/* With the schedule that `now` has: another one is chosen for any ring. */
+static double cut_s(const rp_joint_plan *plan) {
+    return plan->own_s > 0 ? plan->own_s : plan->step_s;
+}
+
 static rp_err say(rp_controller *c, const rp_joint_answer *answer) {
     const rp_joint_plan *best = &answer->plan[0];
     char text[480];
     size_t used = (size_t)snprintf(
         text, sizeof text,
         "%u of %u boards, %.4g ms a step by prediction in place of %.4g ms:", best->count,
-        answer->now.count, 1e3 * best->step_s, 1e3 * answer->now.step_s);
+        answer->now.count, 1e3 * cut_s(best), 1e3 * answer->now.step_s);
     for (uint32_t k = 0; k < c->run.boards && used < 200; k++) {
         used += (size_t)snprintf(text + used, sizeof text - used, " %.40s", c->ring.board[k].name);
     }
@@ -124,8 +129,12 @@ static rp_err share_stages(rp_controller *c, const rp_joint_plan *best) {
         memcpy(codec, best->codec, best->stages * sizeof *codec);
         c->run.codec = (const rp_codec(*)[2])codec;
     }
-    const rp_planfile chosen = {
-        .run = &c->run, .cut = &cut, .board = name, .group = best->group, .share = best->share};
+    const rp_planfile chosen = {.run = &c->run,
+                                .cut = &cut,
+                                .board = name,
+                                .group = best->group,
+                                .share = best->share,
+                                .profile = &c->profile};
     c->run.stages = best->stages;
     RP_TRY(rp_planfile_make(&c->arena, &chosen, &c->given));
 fail:
@@ -231,10 +240,14 @@ rp_err rp_arrange_ring(rp_controller *c) {
     RP_TRY(rp_joint_search(&ask, &answer));
     RP_TRY(answer.is_known ? keep_words(c, &answer, NULL) : RP_OK);
     if (answer.is_known && !rp_joint_is_ring(&answer.plan[0], c->ring.count) &&
-        answer.plan[0].step_s < (1 - GAIN) * answer.now.step_s) {
+        cut_s(&answer.plan[0]) < (1 - GAIN) * answer.now.step_s) {
         RP_TRY(rp_controller_take_micro(c, &answer));
         RP_TRY(c->run.boards_auto ? arrange(c, &answer.plan[0]) : RP_OK);
-        RP_TRY(rp_joint_is_shared(&answer.plan[0]) ? share_stages(c, &answer.plan[0]) : RP_OK);
+        rp_measured_place(c);
+        if (rp_joint_is_shared(&answer.plan[0])) {
+            RP_TRY(rp_schedule_take(c, &answer));
+            RP_TRY(share_stages(c, &answer.plan[0]));
+        }
         note_ring(c);
         RP_TRY(say(c, &answer));
     }

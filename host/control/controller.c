@@ -317,6 +317,7 @@ static rp_err read_plan(rp_controller *c) {
         RP_TRY(rp_planfile_read(&c->arena, options->plan, &c->run, executor, &c->given));
         c->run.stages = c->given->stage_count; /* boards may share one */
         c->run.micro = c->given->micro;        /* where the run file says: auto */
+        RP_TRY(rp_schedule_take_given(c));
         if (c->run.method.advance_auto) {
             rp_method_set_advance(&c->run.method, c->run.stages, c->given->method.advance);
         }
@@ -389,6 +390,7 @@ static rp_err prepare_run(rp_controller *c) {
         }
         RP_TRY(rp_controller_choose_folder(c));
         RP_TRY(rp_controller_resume_micro(c));
+        RP_TRY(rp_schedule_resume(c));
         RP_TRY(rp_controller_find_start(c));
         if (is_nothing_left(c)) {
             rp_controller_print(c, "%s: the run is finished; nothing is left to do\n", c->folder);

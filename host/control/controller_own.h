@@ -382,8 +382,9 @@ struct rp_controller {
     rp_hold_losses *losses; /* by hold of the plan */
     rp_tally tally;
     rp_cut plan_cut;
-    char *plan_words; /* why these boards, where the planner chose them; or NULL */
-    char *plan_text;  /* every board gets it, and: */
+    char *schedule_words; /* why this schedule; or NULL */
+    char *plan_words;     /* why these boards, where the planner chose them; or NULL */
+    char *plan_text;      /* every board gets it, and: */
     char *model_text;
 
     /* of a pause */
@@ -529,8 +530,13 @@ rp_err rp_arrange_ring(rp_controller *c) RP_MUST_CHECK;
  * errors of rp_joint_search() */
 rp_err rp_controller_find_cut(rp_controller *c, rp_arena *arena, rp_joint_answer *answer,
                               rp_cut *cut) RP_MUST_CHECK;
-/* .. train.microbatch: auto, once in a run: the run file as it is resolved has the number. NULL:
- * nothing was asked. errors MEMORY, IO */
+/* schedule.c: plan.schedules, once in a run: the schedule of the answer, NULL: the run's own stays;
+ * .. that of the plan that is given; .. that a run which is resumed had. errors MEMORY, IO */
+rp_err rp_schedule_take(rp_controller *c, const rp_joint_answer *answer) RP_MUST_CHECK;
+rp_err rp_schedule_take_given(rp_controller *c) RP_MUST_CHECK;
+rp_err rp_schedule_resume(rp_controller *c) RP_MUST_CHECK;
+/* arrange.c: train.microbatch: auto, once in a run: the run file as it is resolved has the number.
+ * NULL: nothing was asked. errors MEMORY, IO */
 rp_err rp_controller_take_micro(rp_controller *c, const rp_joint_answer *answer) RP_MUST_CHECK;
 /* plan.c: where each stage begins, in the next plan. errors MEMORY */
 rp_err rp_controller_keep_cut(rp_controller *c, const rp_cut *cut) RP_MUST_CHECK;

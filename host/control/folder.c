@@ -180,6 +180,9 @@ static rp_err show_text(rp_controller *c, bool profile) {
     }
     rp_controller_note_boards(c);
     rp_err err = rp_plan_table(c->env.result, c->plan);
+    if (err == RP_OK && c->schedule_words) {
+        (void)fprintf(c->env.result, "By prediction, %s.\n", c->schedule_words);
+    }
     err = err == RP_OK ? show_advice(c) : err;
     if (c->run.data.bytes && c->run.inputs_why) {
         (void)fprintf(c->env.result, "\nInputs travel as %s, not as uint8: %s.\n",

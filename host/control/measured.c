@@ -112,6 +112,11 @@ static void path_of(const rp_controller *c, uint32_t board, char *out) {
     key = add_bytes(key, c->run.optim.kind->name, strlen(c->run.optim.kind->name) + 1);
     key = add_bytes(key, c->run.method.kind->name, strlen(c->run.method.kind->name) + 1);
     key = add_bytes(key, &c->run.method.weights, sizeof c->run.method.weights);
+    for (uint32_t i = 1; i < c->run.schedules.count; i++) {
+        const rp_method *other = &c->run.schedules.at[i].method;
+        key = add_bytes(key, other->kind->name, strlen(other->kind->name) + 1);
+        key = add_bytes(key, &other->weights, sizeof other->weights);
+    }
     key = add_bytes(key, codec, list_codecs(c, codec) * sizeof *codec);
     (void)snprintf(out, PATH_BYTES, "%s/%s-%016" PRIx64 ".json", c->options.profiles,
                    c->profile.digest, key);
@@ -311,6 +316,19 @@ static uint32_t average_of(const rp_method *method) {
                                           : RP_MEASURED_ELASTIC;
 }
 
+/* With plan.schedules of all that may be; an average of the first that has one. */
+static void order_weights(const rp_runfile *run, rp_Profile *out) {
+    out->predicts = rp_method_predicts(&run->method);
+    out->average = average_of(&run->method);
+    for (uint32_t i = 0; i < run->schedules.count; i++) {
+        const rp_method *other = &run->schedules.at[i].method;
+        out->predicts = out->predicts || rp_method_predicts(other);
+        if (out->average == RP_MEASURED_NO_AVERAGE) {
+            out->average = average_of(other);
+        }
+    }
+}
+
 /* Boards of before answer for the run's microbatch only. */
 rp_err rp_measured_order(const rp_controller *c, uint32_t board, rp_Profile *out) {
     if (!(c->ring.features & RP_WIRE_FEATURE_SIZES)) {
@@ -325,8 +343,7 @@ rp_err rp_measured_order(const rp_controller *c, uint32_t board, rp_Profile *out
     if (c->ring.features & RP_WIRE_FEATURE_BESIDES) {
         uint32_t codec[RP_MEASURED_CODECS];
         out->besides = true;
-        out->predicts = rp_method_predicts(&c->run.method);
-        out->average = average_of(&c->run.method);
+        order_weights(&c->run, out);
         out->codec_count = (pb_size_t)list_codecs(c, codec);
         memcpy(out->codec, codec, out->codec_count * sizeof *codec);
     }
@@ -414,6 +431,7 @@ rp_joint_ask rp_measured_ask(rp_controller *c) {
                           .codecs_open = c->run.codec_auto && c->codecs.stages != c->run.stages,
                           .share_most = c->run.plan_share,
                           .micro_open = c->run.micro_auto,
+                          .schedules_open = c->run.schedule_auto,
                           .clock = c->env.clock,
                           .limit_ns = (int64_t)(c->run.plan_seconds * (double)RP_NS_PER_S)};
 }

@@ -67,6 +67,7 @@ static rp_err choose_by_profile(rp_controller *c, rp_arena *arena, rp_cut *cut) 
     rp_joint_answer answer;
     rp_err err;
     RP_TRY(rp_controller_find_cut(c, arena, &answer, cut));
+    RP_TRY(rp_schedule_take(c, &answer));
     RP_TRY(rp_controller_take_micro(c, &answer));
     RP_TRY(keep_codecs(c, &answer));
     rp_trials_open(c, &answer);
@@ -90,6 +91,7 @@ static rp_err choose_cut(rp_controller *c) {
         RP_TRY(choose_by_profile(c, &arena, &cut));
     }
     RP_TRY(rp_controller_take_micro(c, NULL)); /* nothing has chosen it */
+    RP_TRY(rp_schedule_take(c, NULL));
     RP_TRY(rp_controller_keep_cut(c, &cut));
     if (c->has_profile) {
         rp_measured_place(c);

@@ -22,12 +22,16 @@ static uint32_t count_sharing(const rp_runfile *run, uint64_t medium) {
     return count > 1 ? count : 1;
 }
 
-/* Bytes a second of a wire; those that share a medium have equal parts of its rate. */
+/* Bytes a second of a wire among so many that take turns. */
+static double part_of_rate(const rp_link_profile *line, uint32_t sharing) {
+    const double emulated = rp_link_profile_rate_mbit(line) * 1e6 / 8 / sharing;
+    return emulated > 0 && emulated < CURVE_BYTES_PER_S ? emulated : CURVE_BYTES_PER_S;
+}
+
+/* Those that share a medium have equal parts of its rate. */
 static double rate_of(const rp_runfile *run, uint32_t from, uint32_t to) {
     const rp_link_profile line = rp_link_profile_of(&run->link, &run->hops, from, to);
-    const double whole = rp_link_profile_rate_mbit(&line) * 1e6 / 8;
-    const double emulated = whole / count_sharing(run, line.medium);
-    return emulated > 0 && emulated < CURVE_BYTES_PER_S ? emulated : CURVE_BYTES_PER_S;
+    return part_of_rate(&line, count_sharing(run, line.medium));
 }
 
 static double delay_of(const rp_runfile *run, uint32_t from, uint32_t to) {
@@ -112,13 +116,23 @@ static const rp_profile_wire *measured_wire(const rp_runfile *run, const rp_prof
     return wire && wire->is_assumed ? wire_like(profile, from, to) : wire;
 }
 
-double rp_cost_wire_s(const rp_runfile *run, const rp_profile *profile, uint32_t from, uint32_t to,
-                      double bytes) {
+static double parcel_s(const rp_runfile *run, const rp_profile *profile, uint32_t from, uint32_t to,
+                       double bytes, double rate) {
     const rp_profile_wire *wire = measured_wire(run, profile, from, to);
     const bool known = profile && from < profile->board_count && to < profile->board_count;
     const double slower = known ? rp_profile_wire_slower(profile, from, to) : 1;
-    return slower * (wire && isfinite(bytes) ? rp_profile_wire_s(wire, bytes)
-                                             : bytes / rate_of(run, from, to));
+    return slower * (wire && isfinite(bytes) ? rp_profile_wire_s(wire, bytes) : bytes / rate);
+}
+
+double rp_cost_wire_s(const rp_runfile *run, const rp_profile *profile, uint32_t from, uint32_t to,
+                      double bytes) {
+    return parcel_s(run, profile, from, to, bytes, rate_of(run, from, to));
+}
+
+double rp_cost_turn_s(const rp_runfile *run, const rp_profile *profile, uint32_t from, uint32_t to,
+                      double bytes) {
+    const rp_link_profile line = rp_link_profile_of(&run->link, &run->hops, from, to);
+    return parcel_s(run, profile, from, to, bytes, part_of_rate(&line, 1));
 }
 
 double rp_cost_delay_s(const rp_runfile *run, const rp_profile *profile, uint32_t from, uint32_t to,

@@ -27,6 +27,10 @@ double rp_cost_wire_s(const rp_runfile *run, const rp_profile *profile, uint32_t
 double rp_cost_delay_s(const rp_runfile *run, const rp_profile *profile, uint32_t from, uint32_t to,
                        double otherwise_s);
 
+/* The same while nobody else has a turn on what the wire shares. */
+double rp_cost_turn_s(const rp_runfile *run, const rp_profile *profile, uint32_t from, uint32_t to,
+                      double bytes);
+
 /* .. from the host to a board; 0: nobody knows. */
 double rp_cost_feed_s(const rp_runfile *run, const rp_profile *profile, uint32_t to, double bytes);
 

@@ -17,6 +17,7 @@ typedef struct {
     rp_plan *plan;
     rp_job job;          /* of stage 0, with all else that boards get */
     rp_offload *offload; /* by stage, as the run file says */
+    bool changed;        /* some stage is another one than before */
 } fitting;
 
 /* One way to have less of a stage on its device. */
@@ -221,7 +222,7 @@ static rp_err find_ways(fitting *f, const rp_plan_hold *hold, const way *plain, 
             out[w].bytes = UINT64_MAX;
             continue;
         }
-        if (again) {
+        if (again && !plain->again) {
             RP_TRY(count_again(f, hold, begins, some, &out[w]));
         } else {
             note_groups(f, stage, begins);
@@ -309,6 +310,7 @@ static rp_err shrink(fitting *f, const rp_plan_hold *hold, way *own, uint64_t ro
     }
     f->plan->stage[hold->stage].offload = rp_offload_name(own->offload);
     f->plan->stage[hold->stage].leave_tensors = own->leave;
+    f->changed = true;
     RP_TRY(say_why(f, hold, plain.bytes, option, chosen, room));
 fail:
     return err;
@@ -387,6 +389,20 @@ static rp_err fit_node(fitting *f, uint32_t node) {
         RP_TRY(shrink(f, &hold[most], &own[most], room));
         sum = others + own[most].bytes;
     }
+fail:
+    return err;
+}
+
+/* What one board of a stage needs changes the stage of all that share it: until nothing does. Each
+ * stage changes twice at most. */
+static rp_err fit_nodes(fitting *f) {
+    rp_err err = RP_OK;
+    do {
+        f->changed = false;
+        for (uint32_t k = 0; k < f->plan->node_count; k++) {
+            RP_TRY(f->plan->node[k].memory_bytes > 0 ? fit_node(f, k) : RP_OK);
+        }
+    } while (f->changed);
 fail:
     return err;
 }
@@ -481,11 +497,27 @@ rp_err rp_fit_memory(rp_arena *arena, const rp_runfile *run, const rp_cut *cut,
     if (limited || leaves) {
         RP_TRY(read_job(&f));
     }
-    for (uint32_t k = 0; limited && k < plan->node_count; k++) {
-        RP_TRY(plan->node[k].memory_bytes > 0 ? fit_node(&f, k) : RP_OK);
-    }
+    RP_TRY(limited ? fit_nodes(&f) : RP_OK);
     for (uint32_t h = 0; (limited || leaves) && h < plan->hold_count; h++) {
         RP_TRY(note_bytes(&f, h));
+    }
+fail:
+    rp_arena_finish(&f.scratch);
+    return err;
+}
+
+rp_err rp_fit_memory_needs(const rp_runfile *run, const rp_cut *cut, rp_plan *plan, uint64_t *out) {
+    fitting f = {.run = run, .cut = cut, .plan = plan};
+    rp_err err;
+    rp_arena_init(&f.scratch, "memory", 0);
+    RP_TRY(read_job(&f));
+    for (uint32_t k = 0; k < plan->node_count; k++) {
+        out[k] = 0;
+    }
+    for (uint32_t h = 0; h < plan->hold_count; h++) {
+        way own;
+        RP_TRY(count_hold(&f, &plan->hold[h], &own));
+        out[plan->hold[h].node] += own.bytes;
     }
 fail:
     rp_arena_finish(&f.scratch);

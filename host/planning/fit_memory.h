@@ -26,4 +26,9 @@ rp_err rp_fit_memory(rp_arena *arena, const rp_runfile *run, const rp_cut *cut,
  * `cut`: its own. errors MEMORY */
 rp_err rp_fit_memory_note(const rp_runfile *run, const rp_cut *cut, rp_plan *plan) RP_MUST_CHECK;
 
+/* Bytes that each node's stages take on its device, with what the plan says of them; limits do not
+ * count. `out`: [nodes]. errors  MEMORY; those of the layout */
+rp_err rp_fit_memory_needs(const rp_runfile *run, const rp_cut *cut, rp_plan *plan,
+                           uint64_t *out) RP_MUST_CHECK;
+
 #endif

@@ -57,11 +57,19 @@ static step_times times_of(const rp_runfile *run, const rp_profile *profile, uin
     const uint32_t near = stage;
     const uint32_t far = rp_runfile_backward_place(run, stage);
     const double micros = micros_of(run);
+    rp_cost_stage at = {.place = near,
+                        .stage = stage,
+                        .stages = run->stages,
+                        .first = first,
+                        .end = end,
+                        .lower = first > 0,
+                        .upper = end < run->model->layer_count};
+    const double forward_s = rp_cost_whole_op_s(run, profile, &at, RP_OP_FORWARD, run->micro);
+    at.place = far;
     step_times out = {
-        .forward = micros * rp_cost_op_s(run, profile, near, first, end, RP_OP_FORWARD, run->micro),
-        .backward =
-            micros * rp_cost_op_s(run, profile, far, first, end, RP_OP_BACKWARD, run->micro) +
-            rp_cost_op_s(run, profile, far, first, end, RP_OP_UPDATE, run->micro),
+        .forward = micros * forward_s,
+        .backward = micros * rp_cost_whole_op_s(run, profile, &at, RP_OP_BACKWARD, run->micro) +
+                    rp_cost_whole_op_s(run, profile, &at, RP_OP_UPDATE, run->micro),
         .weight = rp_cost_wire_s(run, profile, far, near, weight_bytes(run, first, end))};
     if (end < run->model->layer_count) {
         const double bytes = rp_cost_boundary_bytes(run, end);

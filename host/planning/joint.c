@@ -123,6 +123,7 @@ static rp_err search(rp_arena *arena, rp_joint *j) {
     }
     RP_TRY(rp_joint_search_sizes(j));
     RP_TRY(rp_joint_search_codecs(j));
+    RP_TRY(rp_joint_search_schedules(j));
     out->bound_s = rp_joint_bound_s(j);
     out->with_micro = j->ask->run->micro;
     RP_TRY(rp_joint_find_micro(j));

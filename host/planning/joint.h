@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "planning/predict.h"
 
-enum { RP_JOINT_BOARDS_MAX = 128, RP_JOINT_PLANS_MAX = 8 };
+enum { RP_JOINT_BOARDS_MAX = 128, RP_JOINT_PLANS_MAX = 8, RP_JOINT_WORDS = 600 };
 
 /* Who made a plan. */
 typedef enum {
@@ -30,7 +30,11 @@ typedef struct {
     double step_s;  /* by replay, with the sizes below */
     uint32_t size[RP_JOINT_BOARDS_MAX][2]; /* samples forward and backward of its stages, where the
                                               run's planner chooses them (schedule.planner) .. */
-    double even_s; /* .. and what a step takes with train.microbatch on all; 0: not chosen */
+    double even_s;     /* .. and what a step takes with train.microbatch on all; 0: not chosen */
+    uint32_t schedule; /* of the run's schedules; 0: its own, or there are no others */
+    double own_s;      /* what a step takes with the run's own; 0: no other one was tried */
+    bool has_advance;  /* it is left to us (advance: auto), and was chosen: .. */
+    uint32_t advance;  /* .. that */
     char limits[160];
 } rp_joint_plan;
 
@@ -41,6 +45,7 @@ typedef struct {
     bool boards_open;          /* boards may be left out, and their order is another one */
     bool cuts_open;            /* more cuts of the ring as it is are replayed: see below */
     bool codecs_open;          /* links.codec: auto, and nothing is chosen yet */
+    bool schedules_open;       /* plan.schedules: another one than the run's own may be taken */
     uint32_t share_most;       /* boards of one stage; 0, 1: none share any */
     bool micro_open;           /* train.microbatch is another one where that is faster: see below */
     const rp_clock *clock;     /* may be NULL when there is no limit of time */
@@ -62,6 +67,8 @@ typedef struct {
     uint32_t micro;      /* with which `plan[0]` would be fastest, where the model is the same with
                             another; else `with_micro` */
     double micro_step_s;
+    char schedule[RP_JOINT_WORDS]; /* of plan.schedules: which was taken and why, as a sentence; "":
+                                      none but the run's own may be */
     uint32_t tried, replays;
     bool is_complete; /* it ended by itself, not by a limit */
 } rp_joint_answer;
@@ -78,11 +85,15 @@ typedef struct {
  * none. Where the run's planner chooses sizes by stage and direction, it is asked for the best
  * three plans, and their order is that with these sizes. With codecs open plans are replayed with
  * the strongest that may be chosen, and for the best three each boundary and direction gets the
- * mildest that costs no time. With micro_open the search begins anew with the microbatch that would
- * be fastest, as long as that gains; there each op counts as 1 ms more, which real rings on a busy
- * machine have shown. Not known: one board alone, interleaved or split stages, a cut that is
- * given. errors  USAGE: nothing fits into the memory, with the board and the numbers; MEMORY; those
- * of rp_predict() but USAGE and FAULT, with which a plan is left out */
+ * mildest that costs no time. With schedules open, or with
+ * `advance: auto`, the best three are replayed with each schedule that the run file allows and with
+ * the advance that it would have there; the fastest is taken where it saves 1 % of a step, or 5 %
+ * where it changes what is trained. Replicas and versions of weights count in the memory. With
+ * micro_open the search begins anew with the microbatch that would be fastest, as long as that
+ * gains; there each op counts as 1 ms more, which real rings on a busy machine have shown. Not
+ * known: one board alone, interleaved or split stages, a cut that is given. errors  USAGE: nothing
+ * fits into the memory, with the board and the numbers; MEMORY; those of rp_predict() but USAGE and
+ * FAULT, with which a plan is left out */
 rp_err rp_joint_search(const rp_joint_ask *ask, rp_joint_answer *out) RP_MUST_CHECK;
 
 /* The board at this place of the ring as it is has a stage. */

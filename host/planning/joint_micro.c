@@ -1,10 +1,12 @@
 #include "planning/joint_own.h"
 
 static bool may_have_other_micro(const rp_joint *j) {
+    const uint32_t schedule = j->out->plan[0].schedule;
     const uint32_t whole[] = {0, j->layers};
     const rp_cut cut = {.stage_count = 1, .first = whole};
     const rp_runfile *run = j->ask->run;
-    return !run->sizes.planner && !run->sizes.at && run->method.kind->flushed &&
+    const rp_method *method = schedule > 0 ? &run->schedules.at[schedule].method : &run->method;
+    return !run->sizes.planner && !run->sizes.at && method->kind->flushed &&
            !rp_cut_whole_layer(run->model, &cut, 0);
 }
 

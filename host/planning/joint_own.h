@@ -93,6 +93,10 @@ rp_err rp_joint_search_sizes(rp_joint *j) RP_MUST_CHECK;
 /* joint_codecs.c: by boundary and direction, where they are open. */
 rp_err rp_joint_search_codecs(rp_joint *j) RP_MUST_CHECK;
 
+/* joint_schedules.c: of the run's schedules, where they are open; the advance that is left to us.
+ */
+rp_err rp_joint_search_schedules(rp_joint *j) RP_MUST_CHECK;
+
 /* joint_micro.c: train.microbatch with which the best plan would be fastest. */
 rp_err rp_joint_find_micro(rp_joint *j) RP_MUST_CHECK;
 

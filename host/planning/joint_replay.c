@@ -3,15 +3,50 @@
 #include <math.h>
 #include <string.h>
 
+#include "planning/fit_memory.h"
 #include "planning/planfile.h"
 #include "planning/some_boards.h"
 
 rp_err rp_joint_run_of(rp_arena *arena, const rp_joint *j, const rp_joint_plan *plan,
                        rp_runfile *run, rp_profile *profile, const char ***names) {
     const rp_joint_ask *ask = j->ask;
-    const rp_err err = rp_some_boards(arena, ask->run, ask->profile, plan->place, plan->count, run,
-                                      profile, names);
+    rp_err err;
+    RP_TRY(rp_some_boards(arena, ask->run, ask->profile, plan->place, plan->count, run, profile,
+                          names));
     run->stages = plan->stages;
+    if (plan->schedule > 0) {
+        rp_runfile_take_schedule(run, plan->schedule);
+    }
+    if (plan->has_advance) {
+        rp_method_set_advance(&run->method, plan->stages, plan->advance);
+    }
+fail:
+    return err;
+}
+
+/* Where it is not the schedule that cuts were searched with: also replicas and versions of weights
+ * count, as the boards will lay them out. */
+static rp_err check_room(rp_arena *arena, const rp_joint *j, const rp_joint_plan *plan,
+                         const rp_runfile *run, rp_plan *made) {
+    const rp_cut cut = {.stage_count = plan->stages, .first = plan->first};
+    uint64_t *needs;
+    bool limited = false;
+    rp_err err = RP_OK;
+    for (uint32_t k = 0; k < plan->count; k++) {
+        limited = limited || j->limit[plan->place[k]] > 0;
+    }
+    if (!limited || (plan->schedule == 0 && !plan->has_advance)) {
+        return RP_OK;
+    }
+    RP_TRY(RP_ARENA_NEW(arena, plan->count, &needs));
+    RP_TRY(rp_fit_memory_needs(run, &cut, made, needs));
+    for (uint32_t k = 0; k < plan->count; k++) {
+        const double has = j->limit[plan->place[k]];
+        if (has > 0 && (double)needs[k] > has) {
+            return RP_ERR_USAGE;
+        }
+    }
+fail:
     return err;
 }
 
@@ -39,6 +74,7 @@ rp_err rp_joint_predict(const rp_joint *j, const rp_joint_plan *plan, uint32_t m
                                 .share = plan->share,
                                 .profile = &profile};
     RP_TRY(rp_planfile_make(&arena, &chosen, &made));
+    RP_TRY(check_room(&arena, j, plan, &run, made));
     RP_TRY(rp_predict(&arena, &run, &profile, made, j->ask->delay_s, found));
 fail:
     rp_arena_finish(&arena);

@@ -31,9 +31,9 @@ static void put_left(FILE *file, const rp_joint_answer *answer, const char *cons
     }
 }
 
-/* With one size on all stages, as the ring as it is has. */
+/* With one size on all stages and the run's own schedule, as the ring as it is has. */
 static double even_s(const rp_joint_plan *plan) {
-    return plan->even_s > 0 ? plan->even_s : plan->step_s;
+    return plan->even_s > 0 ? plan->even_s : plan->own_s > 0 ? plan->own_s : plan->step_s;
 }
 
 static void put_best(FILE *file, const rp_joint_answer *answer, const char *const *name) {
@@ -85,6 +85,7 @@ static void put_next(FILE *file, const rp_joint_answer *answer, const char *cons
 /* What each decision is worth, in plain order of value. */
 static void put_shares(FILE *file, const rp_joint_answer *answer) {
     const rp_joint_plan *best = &answer->plan[0];
+    const double coded_s = best->own_s > 0 ? best->own_s : best->step_s;
     (void)fprintf(file,
                   "Boards and cut save %.0f %% of a step with layers shared out as on boards "
                   "that are alike, %.4g s",
@@ -95,7 +96,7 @@ static void put_shares(FILE *file, const rp_joint_answer *answer) {
     }
     if (best->plain_s > 0) {
         (void)fprintf(file, "; codecs save %.0f %% of %.4g s with f32 on all wires",
-                      100 * fmax(0, 1 - best->step_s / best->plain_s), best->plain_s);
+                      100 * fmax(0, 1 - coded_s / best->plain_s), best->plain_s);
     }
     if (answer->micro != answer->with_micro) {
         (void)fprintf(file, "; microbatches of %u samples in place of %u would save %.0f %% more",
@@ -125,5 +126,8 @@ void rp_joint_say(FILE *file, const rp_joint_answer *answer, const char *const *
     put_best(file, answer, name);
     put_next(file, answer, name);
     put_shares(file, answer);
+    if (answer->schedule[0]) {
+        (void)fprintf(file, "By prediction, %s.\n", answer->schedule);
+    }
     put_search(file, answer);
 }

@@ -49,9 +49,8 @@ rp_err rp_planfile_make(rp_arena *arena, const rp_planfile *chosen, rp_plan **ou
         RP_TRY(rp_plan_check(plan, run->model));
         RP_TRY(check_clip(plan, run));
         RP_TRY(check_ports(plan, run));
-    } else {
-        RP_TRY(rp_fit_memory(arena, run, chosen->cut, chosen->profile, plan));
     }
+    RP_TRY(rp_fit_memory(arena, run, chosen->cut, chosen->profile, plan));
     plan->has_advance = chosen->advance != NULL;
     plan->advance_tried = chosen->advance ? chosen->advance->tried : 0;
     for (uint32_t a = 0; a < plan->advance_tried; a++) {
@@ -307,9 +306,15 @@ rp_err rp_planfile_read(rp_arena *arena, const char *path, const rp_runfile *run
                         const char *executor, rp_plan **out) {
     static const char said[] = "the run file says";
     rp_cut cut;
+    rp_runfile own = *run;
     rp_plan *plan;
     rp_err err;
     RP_TRY(rp_plan_read(arena, path, &plan));
+    const uint32_t taken = rp_schedules_find(&run->schedules, &plan->method, plan->stage_count);
+    if (run->schedule_auto && taken < run->schedules.count) { /* it is one of several */
+        rp_runfile_take_schedule(&own, taken);
+        run = &own;
+    }
     if (strcmp(plan->model, run->model_name) != 0) {
         return rp_fail(RP_ERR_USAGE, "%s: model: is '%.60s', the run file's is '%s'", path,
                        plan->model, run->model_name);

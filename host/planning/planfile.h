@@ -17,8 +17,8 @@ typedef struct {
     const rp_advance_choice *advance; /* NULL: not chosen */
     const uint32_t *group;            /* boards that share stages, as rp_plan_options; NULL: none */
     const double *share;
-    const rp_profile *profile;        /* of the boards in the ring's order, as far as they are
-                                         known; NULL: nothing is */
+    const rp_profile *profile; /* of the boards in the ring's order, as far as they are
+                                  known; NULL: nothing is */
 } rp_planfile;
 
 /* The plan that the run file and the cut ask for. errors USAGE, MEMORY */
@@ -26,9 +26,10 @@ rp_err rp_planfile_make(rp_arena *arena, const rp_planfile *chosen, rp_plan **ou
 
 /* A plan that somebody gives for this run (`--plan`). It must be of the same model, batch,
  * microbatch, schedule, data and boards; cut, stages of a node and windows are the plan's own. How
- * many steps there are is the run's. With `advance: auto` the plan has chosen. `executor`: what the
- * boards have; nodes may ask for that, or for opencl, which it then stands for. errors  USAGE,
- * FORMAT, IO naming the file and the key; MEMORY */
+ * many steps there are is the run's. With `advance: auto` the plan has chosen, and with
+ * plan.schedules it says which of them it is. `executor`: what the boards have; nodes may ask for
+ * that, or for opencl, which it then stands for. errors  USAGE, FORMAT, IO naming the file and the
+ * key; MEMORY */
 rp_err rp_planfile_read(rp_arena *arena, const char *path, const rp_runfile *run,
                         const char *executor, rp_plan **out) RP_MUST_CHECK;
 

@@ -13,18 +13,22 @@ typedef struct {
     rp_cut cut;
     double *cost[5]; /* by hold, as rp_sched_costs names them */
     double *edge;
+    uint32_t *medium; /* by edge, as rp_sched_costs */
 } predicting;
 
 enum { FORWARD, INPUT, WEIGHT, UPDATE, DELAY };
 
-/* Something goes from the hold's stage to the one behind it, or in front of it, on another board.
- */
+/* Something goes between the hold's stage and the one behind it, or in front of it, on another
+ * board: activations that it sends or takes, or gradients where it does backwards alone. */
 static bool crosses(const rp_plan *plan, const rp_plan_hold *hold, bool upper) {
+    const bool gradients = hold->role == RP_ROLE_BACKWARD;
+    const rp_carries carries = gradients ? RP_CARRIES_GRADIENT : RP_CARRIES_ACTIVATION;
+    const bool sends = upper != gradients;
     bool found = false;
     for (uint32_t e = 0; e < plan->edge_count && !found; e++) {
         const rp_plan_edge *edge = &plan->edge[e];
-        found = edge->carries == RP_CARRIES_ACTIVATION && edge->from != edge->to &&
-                (upper ? edge->from == hold->node && edge->stage == hold->stage + 1
+        found = edge->carries == carries && edge->from != edge->to &&
+                (sends ? edge->from == hold->node && rp_plan_sending_stage(edge) == hold->stage
                        : edge->to == hold->node && edge->stage == hold->stage);
     }
     return found;
@@ -51,14 +55,36 @@ static double op_s(const predicting *p, const rp_plan_hold *hold, rp_op_kind kin
                   : 0);
 }
 
-/* On a wire whose directions take turns, a parcel also waits for as much the other way: in a ring
- * at work both are in use. Emulated media have their part of the rate (rp_cost_wire_s). */
-static double busy_s(const predicting *p, const rp_plan_edge *edge, double bytes) {
-    const bool shared = !p->run->emulate && edge->from < p->profile->board_count &&
+/* What the edge takes turns on, its other direction or more; 0: nothing. */
+static uint64_t medium_of(const predicting *p, const rp_plan_edge *edge) {
+    const rp_runfile *run = p->run;
+    if (run->emulate) {
+        return rp_link_profile_of(&run->link, &run->hops, edge->from, edge->to).medium;
+    }
+    const bool shared = edge->from < p->profile->board_count &&
                         edge->to < p->profile->board_count &&
                         rp_profile_wire_at(p->profile, edge->from, edge->to)->shared;
-    const double own_s = rp_cost_wire_s(p->run, p->profile, edge->from, edge->to, bytes);
-    return shared ? 2 * own_s : own_s;
+    const uint32_t low = edge->from < edge->to ? edge->from : edge->to;
+    return shared ? (uint64_t)(low + 1) << 32 | (edge->from + edge->to - low) : 0;
+}
+
+/* Numbers of media: that of the first edge on each, from 1 on. */
+static rp_err number_media(rp_arena *arena, predicting *p) {
+    uint64_t *key;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, (size_t)p->plan->edge_count + 1, &key));
+    RP_TRY(RP_ARENA_NEW(arena, (size_t)p->plan->edge_count + 1, &p->medium));
+    for (uint32_t e = 0; e < p->plan->edge_count; e++) {
+        const rp_plan_edge *own = &p->plan->edge[e];
+        uint32_t first = 0;
+        key[e] = own->from != own->to ? medium_of(p, own) : 0;
+        while (key[first] != key[e]) {
+            first++;
+        }
+        p->medium[e] = key[e] > 0 ? first + 1 : 0;
+    }
+fail:
+    return err;
 }
 
 /* Of a full microbatch, or of an update: gradients of boards that share a stage, weights of a split
@@ -113,7 +139,7 @@ static rp_err add_edges(predicting *p, double delay_s) {
             p->edge[e] = rp_cost_feed_s(p->run, p->profile, edge->to, bytes);
             continue;
         }
-        p->edge[e] = busy_s(p, edge, bytes);
+        p->edge[e] = rp_cost_turn_s(p->run, p->profile, edge->from, edge->to, bytes);
         const rp_plan_hold *hold = sender_of(p, edge);
         if (hold) { /* the longest way of what it sends */
             double *delay = &p->cost[DELAY][hold - p->plan->hold];
@@ -141,12 +167,24 @@ static rp_err replay(rp_arena *arena, const predicting *p, uint64_t steps, rp_sc
                                   .backward_weight = p->cost[WEIGHT],
                                   .update = p->cost[UPDATE],
                                   .delay = p->cost[DELAY],
-                                  .edge = p->edge};
+                                  .edge = p->edge,
+                                  .medium = p->medium};
     rp_plan some = *p->plan;
     some.step_first = 0;
     some.steps = steps;
     some.epoch_samples = steps * some.batch; /* no short step, and no drain inside */
     return rp_plan_replay(arena, &some, &costs, true, NULL, RP_NO_NODE, out);
+}
+
+/* Of the edge, or of all on its medium. */
+static double wire_busy(const predicting *p, const rp_sched_facts *few, const rp_sched_facts *many,
+                        uint32_t edge) {
+    double sum = 0;
+    for (uint32_t e = 0; e < p->plan->edge_count; e++) {
+        const bool with = p->medium[edge] > 0 && p->medium[e] == p->medium[edge];
+        sum += e == edge || with ? many->edge[e].busy - few->edge[e].busy : 0;
+    }
+    return sum;
 }
 
 static void find_busiest(const predicting *p, const rp_sched_facts *few, const rp_sched_facts *many,
@@ -160,8 +198,9 @@ static void find_busiest(const predicting *p, const rp_sched_facts *few, const r
     }
     for (uint32_t e = 0; e < p->plan->edge_count; e++) {
         const rp_plan_edge *edge = &p->plan->edge[e];
-        const double own = (many->edge[e].busy - few->edge[e].busy) / (double)steps;
+        const double own = wire_busy(p, few, many, e) / (double)steps;
         if (own > out->wire_s) {
+            out->takes_turns = p->medium[e] > 0;
             out->wire_s = own;
             out->from = edge->from;
             out->to = edge->to;
@@ -176,7 +215,8 @@ static void say_limits(const rp_plan *plan, rp_prediction *out) {
     if (out->wire_s > out->work_s) {
         const bool host = out->from == RP_PLAN_HOST;
         (void)snprintf(out->limits, sizeof out->limits,
-                       "the wire from %s%.40s to board %.40s is in use %.0f %% of it",
+                       "%s from %s%.40s to board %.40s is in use %.0f %% of it",
+                       out->takes_turns ? "what carries the wire" : "the wire",
                        host ? "the host" : "board ", host ? "" : plan->node[out->from].name,
                        plan->node[out->to].name, wire);
     } else {
@@ -212,6 +252,7 @@ static rp_err take_costs(rp_arena *arena, predicting *p, double delay_s, rp_pred
         p->cost[UPDATE][h] = op[RP_OP_UPDATE] + handling_s;
     }
     RP_TRY(add_edges(p, delay_s));
+    RP_TRY(number_media(arena, p));
 fail:
     return err;
 }

@@ -1,10 +1,11 @@
 /* How long a step of a plan takes: its replay, with what was measured of boards and wires.
  *
- * A wire is busy for as long as the bytes take at its rate, each direction for itself; the latency
- * only delays, and so do copies to and from the devices. Windows hold senders back as in a run. The
- * host's inputs and labels travel over their own wires, and boards that share a stage exchange
- * gradients before its update. An op takes what was measured of its layers, of codecs, predictions
- * and averages, and of its handling where that was measured. */
+ * A wire is busy for as long as the bytes take at its rate, each direction for itself; where
+ * directions, or several wires, take turns, one parcel at a time in the order in which they are
+ * ready. The latency only delays, and so do copies to and from the devices. Windows hold senders
+ * back as in a run. The host's inputs and labels travel over their own wires, and boards that share
+ * a stage exchange gradients before its update. An op takes what was measured of its layers, of
+ * codecs, predictions and averages, and of its handling where that was measured. */
 #ifndef RP_PLANNING_PREDICT_H
 #define RP_PLANNING_PREDICT_H
 
@@ -16,8 +17,9 @@ typedef struct {
     double step_s;
     double work_s;  /* of it the busiest board computes */
     uint32_t board; /* the busiest */
-    double wire_s;  /* of it the busiest wire is in use, in one direction */
+    double wire_s;  /* of it the busiest wire is in use, in one direction .. */
     uint32_t from, to;
+    bool takes_turns; /* .. or, with all that take turns with it, in all directions */
     char limits[160]; /* what the step waits for most, for people */
     uint32_t stages;
     double (

@@ -28,6 +28,7 @@ void rp_trial_open(rp_trial *trial, const rp_joint_answer *answer) {
     *trial = (rp_trial){.stages = answer->is_known ? answer->plan[0].count : 0};
     for (uint32_t i = 0; answer->is_known && i < answer->count; i++) {
         const bool same_ring = answer->plan[i].count == trial->stages &&
+                               answer->plan[i].schedule == answer->plan[0].schedule &&
                                memcmp(answer->plan[i].place, answer->plan[0].place,
                                       trial->stages * sizeof *answer->plan[0].place) == 0;
         if (same_ring) {

@@ -221,6 +221,10 @@ void rp_record_take_boards(rp_record *record, uint32_t boards, uint32_t stages) 
     record->run.stages = stages;
 }
 
+void rp_record_take_schedule(rp_record *record, const char *schedule) {
+    record->run.schedule = schedule;
+}
+
 /* Shares of the last second: nobody who watches wants a longer history. */
 static void update_busy(rp_record *record) {
     int64_t now_ns = rp_clock_now_ns(record->clock);

@@ -84,6 +84,8 @@ void rp_record_segment(rp_record *record, double seconds, bool whole);
 
 /* From now on the run has so many boards, at most those of the open; they hold `stages` stages. */
 void rp_record_take_boards(rp_record *record, uint32_t boards, uint32_t stages);
+/* .. and this schedule; borrowed. */
+void rp_record_take_schedule(rp_record *record, const char *schedule);
 /* The run goes back to an earlier position of its own, which `start` has; its seconds go on.
  * errors  IO */
 rp_err rp_record_rewind(rp_record *record, const rp_record_totals *start) RP_MUST_CHECK;

@@ -506,12 +506,12 @@ static rp_err check_chunks(rp_node *root, const rp_runfile *run) {
 }
 
 /* Without any `advance` there is some staleness already. */
-static rp_err check_age(rp_node *root, const rp_runfile *run) {
+static rp_err check_age(const rp_runfile *run, const rp_node *node) {
     const rp_sched_shape shape = rp_runfile_sched_shape(run, 0);
     const uint32_t least = run->method.age_given ? rp_method_age(&run->method, &shape, 0) : 0;
     return !run->method.age_given || least <= run->method.age_max
                ? RP_OK
-               : rp_node_fail(rp_node_find(root, "schedule"),
+               : rp_node_fail(node,
                               "advance: max_staleness: is %u, and %s on %u stages has %u without "
                               "any advance; expected %u or more",
                               run->method.age_max, run->method.kind->name, run->stages, least,
@@ -727,6 +727,7 @@ static rp_err check_share(const rp_runfile *run) {
         : run->sizes.planner || run->sizes.at
             ? "with train.microbatch; expected no sizes of schedule.forward or planner"
         : run->plan_trial > 0  ? "and plan.trial tries cuts of single boards"
+        : run->plan_drift > 0  ? "and plan.drift shares layers out among single boards"
         : run->lanes.count > 0 ? "and a lane has few boards"
                                : NULL;
     return why ? rp_node_fail(plan, "share: boards of a stage sum their gradients, %s", why)
@@ -747,6 +748,8 @@ static rp_err read_plan(rp_node *root, rp_runfile *run) {
     RP_TRY(rp_node_u32(plan, "share", 1, RP_PLAN_SHARE_MAX, &run->plan_share));
     RP_TRY(rp_node_default(plan, "share", "1"));
     RP_TRY(read_boards(plan, run));
+    (void)rp_node_find(plan, "schedules"); /* read_schedules() */
+    RP_TRY(rp_node_default(plan, "schedules", "none"));
     RP_TRY(plan ? rp_node_done(plan) : RP_OK);
 fail:
     return err;
@@ -800,6 +803,44 @@ fail:
     return err;
 }
 
+/* As if it were the run's own: what the run file says has to fit each. */
+static rp_err check_schedule(rp_arena *arena, const rp_runfile *run, uint32_t index,
+                             const rp_node *node) {
+    rp_runfile other = *run;
+    rp_err err;
+    rp_runfile_take_schedule(&other, index);
+    RP_TRY(rp_method_fit_model(&other.method, other.model, node));
+    RP_TRY(check_remembers(&other));
+    RP_TRY(check_age(&other, node));
+    RP_TRY(read_recompute(arena, &other));
+    RP_TRY(check_micro_auto(&other));
+    RP_TRY(check_trial(&other));
+    RP_TRY(check_share(&other));
+fail:
+    return err;
+}
+
+static rp_err read_schedules(rp_arena *arena, rp_runfile *run) {
+    const rp_node *node[RP_SCHEDULES_MAX];
+    rp_node *plan = rp_node_find(run->root, "plan");
+    rp_err err;
+    RP_TRY(
+        rp_schedules_read(arena, run->root, plan, run->boards, &run->optim, &run->schedules, node));
+    if (run->schedules.count == 0) {
+        return RP_OK;
+    }
+    if (!run->cut_auto || run->lanes.count > 0) {
+        return rp_node_fail(plan, "schedules: the planner takes one with the cut, for one ring; "
+                                  "expected cut: auto, and no lanes");
+    }
+    for (uint32_t i = 1; i < run->schedules.count; i++) {
+        RP_TRY(check_schedule(arena, run, i, node[i]));
+    }
+    run->schedule_auto = run->schedules.count > 1;
+fail:
+    return err;
+}
+
 rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set,
                        uint32_t set_count, rp_runfile *out) {
     *out = (rp_runfile){.seed = 1,
@@ -826,7 +867,7 @@ rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set
     RP_TRY(read_sizes(arena, out));
     RP_TRY(check_chunks(out->root, out));
     RP_TRY(check_remembers(out));
-    RP_TRY(check_age(out->root, out));
+    RP_TRY(check_age(out, rp_node_find(out->root, "schedule")));
     RP_TRY(read_checkpoint(out->root, out));
     RP_TRY(read_record(out->root, out));
     (void)rp_node_find(out->root, "model");
@@ -853,6 +894,7 @@ rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set
     RP_TRY(check_trial(out));
     RP_TRY(check_share(out));
     RP_TRY(check_scores(out));
+    RP_TRY(read_schedules(arena, out));
     bound_steps(out);
     return RP_OK;
 fail:
@@ -881,6 +923,13 @@ void rp_runfile_close(rp_runfile *run) {
     }
 }
 
+void rp_runfile_take_schedule(rp_runfile *run, uint32_t index) {
+    const rp_schedule *taken = &run->schedules.at[index];
+    run->method = taken->method;
+    run->optim = taken->optim;
+    run->schedule_root = taken->root;
+}
+
 rp_sched_shape rp_runfile_sched_shape(const rp_runfile *run, uint64_t step_first) {
     rp_sched_shape shape = {.stages = run->stages,
                             .step_first = step_first,
@@ -900,29 +949,25 @@ static void put_shape(FILE *file, const rp_shape *shape) {
     }
 }
 
-/* A part that a person wrote, under its key, as a block: indented by hand since the writer starts
- * at column 0. */
+/* A part that a person wrote. */
 static rp_err put_part(rp_arena *arena, FILE *file, rp_node *root, const char *key) {
     const rp_node *node = rp_node_find(root, key);
-    char *text;
-    if (!node) {
+    return node ? rp_config_put(arena, file, key, node) : RP_OK;
+}
+
+static rp_err put_schedule(rp_arena *arena, FILE *file, const rp_runfile *run, uint32_t stages) {
+    rp_node *root = run->schedule_root ? run->schedule_root : run->root;
+    rp_err err = RP_OK;
+    if (stages != run->stages) { /* a profile: layers only, on one stage */
+        (void)fprintf(file, "schedule: gpipe\n");
         return RP_OK;
     }
-    if (rp_node_is_scalar(node)) {
-        (void)fprintf(file, "%s: %s\n", key, rp_node_text(node));
-        return RP_OK;
+    RP_TRY(put_part(arena, file, root, "schedule"));
+    if (run->method.advance_auto) {
+        (void)fprintf(file, "advance: %u\n", run->method.advance);
     }
-    rp_err err = rp_config_text(arena, node, &text);
-    if (err != RP_OK) {
-        return err;
-    }
-    (void)fprintf(file, "%s:\n", key);
-    for (char *line = text; *line;) {
-        size_t length = strcspn(line, "\n");
-        (void)fprintf(file, "  %.*s\n", (int)length, line);
-        line += length + (line[length] == '\n');
-    }
-    return RP_OK;
+fail:
+    return err;
 }
 
 static void put_cut(FILE *file, const rp_runfile *run, const rp_cut *cut) {
@@ -1010,14 +1055,7 @@ rp_err rp_runfile_assignment(rp_arena *arena, const rp_runfile *run, const rp_cu
     put_cut(file, run, cut);
     RP_TRY(put_part(arena, file, run->root, "optimizer"));
     RP_TRY(put_part(arena, file, run->root, "lr_schedule"));
-    if (cut->stage_count == run->stages) {
-        RP_TRY(put_part(arena, file, run->root, "schedule"));
-    } else { /* a profile: layers only, on one stage */
-        (void)fprintf(file, "schedule: gpipe\n");
-    }
-    if (cut->stage_count == run->stages && run->method.advance_auto) {
-        (void)fprintf(file, "advance: %u\n", run->method.advance);
-    }
+    RP_TRY(put_schedule(arena, file, run, cut->stage_count));
     if (run->copy_steps > 0) {
         (void)fprintf(file, "copies: true\n");
     }

@@ -10,6 +10,7 @@
 #include "run/init.h"
 #include "run/lanes.h"
 #include "run/memories.h"
+#include "run/schedules.h"
 #include "run/sizes.h"
 #include "run/spares.h"
 #include "run/throttles.h"
@@ -93,6 +94,9 @@ typedef struct {
     rp_sizes sizes; /* of microbatches, by stage and direction */
     rp_optim optim;
     rp_lr_schedule lr;
+    rp_schedules schedules; /* plan.schedules: the run's own, and others */
+    bool schedule_auto;     /* the planner may take one of the others */
+    rp_node *schedule_root; /* of the one in effect, where it is not `root` */
     bool cut_auto;
     rp_cut cut; /* when not auto */
     bool
@@ -119,6 +123,9 @@ rp_err rp_runfile_check_cut(const rp_runfile *run) RP_MUST_CHECK;
 static inline uint32_t rp_runfile_backward_place(const rp_runfile *run, uint32_t stage) {
     return run->boards - 1 - stage;
 }
+
+/* The schedule is schedules.at[index] from here on. */
+void rp_runfile_take_schedule(rp_runfile *run, uint32_t index);
 
 /* The run from `step_first` on, as stage 0's schedule sees it. */
 rp_sched_shape rp_runfile_sched_shape(const rp_runfile *run, uint64_t step_first);

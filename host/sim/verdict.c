@@ -85,6 +85,10 @@ static void sample_of(void *context, uint64_t step, uint32_t index, rp_digest *d
 
 static rp_err choose_cut(const rp_sim_subject *s, rp_arena *arena, rp_cut *out) {
     const rp_runfile *run = &s->run;
+    if (run->schedule_auto) {
+        return rp_fail(RP_ERR_USAGE, "plan.schedules: what a run gives may depend on its schedule, "
+                                     "and nothing is measured here; expected none");
+    }
     if (s->plan) {
         return rp_plan_cut(arena, s->plan, run->model, out);
     }

@@ -140,7 +140,9 @@ class Shares(program.Case):
                          plan["nodes"])
         out, _ = self.ringpipe("plan", self.row, *sets)
         self.assertRegex(out, r"in which boards share stages, is faster, .* \([0-9]+ %\) \+ ")
-        for words in ("cut=[fc2, fc3]", "schedule=pipedream", "plan.trial=5"):
+        for words in ("cut=[fc2, fc3]", "schedule=pipedream", "plan.trial=5", "plan.drift=0.5",
+                      "schedule={kind: umpipe, planner: auto}",
+                      "schedule={kind: umpipe, forward: 8, backward: 4}"):
             self.assertIn("share: ", self.refused("train", self.row, *sets, "--set", words))
 
     def test_as_many_boards_as_have_links(self):

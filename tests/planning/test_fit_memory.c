@@ -1,6 +1,7 @@
 /* What does not fit into a board's memory computes forwards again, where that helps. */
 #include "folder.h"
 
+#include "planning/fit_memory.h"
 #include "planning/planfile.h"
 
 static rp_runfile run;
@@ -241,6 +242,55 @@ static void what_never_fits_is_refused_with_numbers(void **state) {
     assert_non_null(strstr(rp_err_message(), "recompute is not for schedule pipeoptim"));
 }
 
+/* Each board counts its own samples: half of them fit where all do not, and what one board needs is
+ * done by both, on whose place nothing depends. */
+static void boards_of_a_stage_count_their_own_samples(void **state) {
+    (void)state;
+    static const uint32_t first[] = {0, 8};
+    static const uint32_t group[] = {0, 2};
+    static const char *const names[] = {"0", "1"};
+    static const struct {
+        double share;
+        const char *memory_mb;
+        bool again;
+    } cases[] = {
+        {0.5, "0.6", false},      /* 8 of 16 slots */
+        {0.9, "[0.6, 0]", true},  /* 15 of them */
+        {0.1, "[0, 0.6]", true},  /* .. on the other board */
+        {0.1, "[0.6, 0]", false}, /* .. which has no limit */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const rp_cut cut = {.stage_count = 1, .first = first};
+        const double share[] = {cases[i].share, 1};
+        rp_plan *plan;
+        uint64_t needs[2];
+        read_limited("gpipe", "", cases[i].memory_mb);
+        run.stages = 1;
+        const rp_planfile chosen = {
+            .run = &run, .cut = &cut, .board = names, .group = group, .share = share};
+        expect_ok(rp_planfile_make(&arena, &chosen, &plan));
+        assert_int_equal(plan->stage[0].recompute, cases[i].again);
+        expect_ok(rp_plan_check(plan, run.model));
+        expect_ok(rp_fit_memory_needs(&run, &cut, plan, needs));
+        assert_true(cases[i].share == 0.5 ? needs[0] == needs[1]
+                                          : (needs[0] > needs[1]) == (cases[i].share > 0.5));
+        for (uint32_t k = 0; k < 2; k++) {
+            const uint64_t limit = plan->node[k].memory_bytes;
+            assert_true(limit == 0 || needs[k] <= limit);
+        }
+        rp_runfile_close(&run);
+    }
+    read_limited("gpipe", "", "[0.05, 0]");
+    run.stages = 1;
+    const rp_cut cut = {.stage_count = 1, .first = first};
+    const double share[] = {0.5, 1};
+    const rp_planfile chosen = {
+        .run = &run, .cut = &cut, .board = names, .group = group, .share = share};
+    rp_plan *plan;
+    expect_err(rp_planfile_make(&arena, &chosen, &plan), RP_ERR_USAGE);
+    assert_non_null(strstr(rp_err_message(), "board 0 needs"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_fits_keeps_all, setup, clean),
@@ -249,6 +299,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(the_cheaper_one_is_chosen, setup, clean),
         cmocka_unit_test_setup_teardown(memory_of_its_own_goes_to_the_host, setup, clean),
         cmocka_unit_test_setup_teardown(without_times_it_still_fits, setup, clean),
+        cmocka_unit_test_setup_teardown(boards_of_a_stage_count_their_own_samples, setup, clean),
         cmocka_unit_test_setup_teardown(what_never_fits_is_refused_with_numbers, setup, clean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

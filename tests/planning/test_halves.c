@@ -137,11 +137,53 @@ static void bytes_between_halves(void **state) {
     assert_true(stash >= 4.0 * run.micro * 144);
 }
 
+/* Forwards encode what goes up and decode what comes from below; backwards the gradients the other
+ * way, on their own boards. */
+static void codecs_take_time_in_both_halves(void **state) {
+    (void)state;
+    static const double slow[4] = {1, 1, 1, 1};
+    static const char *const names[] = {"0", "1", "2", "3"};
+    static const uint32_t first[] = {0, 1, 3};
+    const rp_cut cut = {.stage_count = 2, .first = first};
+    const rp_planfile chosen = {.run = &run, .cut = &cut, .board = names};
+    rp_profile profile;
+    rp_plan *plan;
+    rp_prediction plain;
+    rp_prediction found;
+    rp_split_times times[2];
+    prepare(slow, "links.codec=int8", &profile);
+    expect_ok(rp_planfile_make(&arena, &chosen, &plan));
+    for (uint32_t turn = 0; turn < 2; turn++) {
+        expect_ok(rp_predict(&arena, &run, &profile, plan, 0, turn == 0 ? &plain : &found));
+        expect_ok(rp_halves_times(&arena, &run, &profile, &cut, 0, &times[turn]));
+        for (uint32_t k = 0; k < 4; k++) {
+            rp_profile_board *board = &profile.board[k];
+            board->has_besides = true;
+            for (uint32_t i = 0; i < 4; i++) { /* two sizes, the same for both */
+                board->besides_s[rp_besides_codec(RP_CODEC_INT8, i / 2, i % 2)] =
+                    (i / 2 ? 0.1 : 0.01) * (k + 1);
+            }
+        }
+    }
+    const double micros = (double)run.batch / run.micro;
+    const double more[2][2] = {{0.01 * 1, 0.1 * 4}, {0.1 * 2, 0.01 * 3}};
+    for (uint32_t k = 0; k < 2; k++) {
+        for (uint32_t back = 0; back < 2; back++) {
+            const rp_op_kind kind = back ? RP_OP_BACKWARD : RP_OP_FORWARD;
+            const double *before = back ? times[0].backward : times[0].forward;
+            const double *after = back ? times[1].backward : times[1].forward;
+            expect_close(found.op_s[k][kind] - plain.op_s[k][kind], more[k][back], 0, 1e-9);
+            expect_close(after[k] - before[k], micros * more[k][back], 0, 1e-9);
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(slow_halves_have_fewer_layers, setup, close_run),
         cmocka_unit_test_setup_teardown(the_fewest_steps_ahead, setup, close_run),
         cmocka_unit_test_setup_teardown(bytes_between_halves, setup, close_run),
+        cmocka_unit_test_setup_teardown(codecs_take_time_in_both_halves, setup, close_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -396,6 +396,134 @@ static void codecs_are_chosen_with_the_cut(void **state) {
     }
 }
 
+static void ask_with_schedules(const char *more, rp_profile *profile, rp_joint_answer *without,
+                               rp_joint_answer *out) {
+    rp_joint_ask ask = {.run = &run, .profile = profile};
+    (void)unlink(in_folder("model.yaml"));
+    (void)unlink(in_folder("run.yaml"));
+    read_run(more);
+    even_profile(profile);
+    assert_true(run.schedule_auto && run.schedules.count > 1);
+    expect_ok(rp_joint_search(&ask, without));
+    ask.schedules_open = true;
+    expect_ok(rp_joint_search(&ask, out));
+    assert_true(without->is_known && out->is_known);
+    assert_string_equal(without->schedule, "");
+    assert_true(out->plan[0].own_s == without->plan[0].step_s);
+    assert_true(out->plan[0].step_s <= out->plan[0].own_s);
+}
+
+static void expect_schedule(const rp_joint_answer *answer, const char *name, const char *words) {
+    const rp_joint_plan *best = &answer->plan[0];
+    char text[4096];
+    assert_string_equal(run.schedules.at[best->schedule].method.kind->name, name);
+    if (!strstr(answer->schedule, words)) {
+        fail_msg("'%s' is not in '%s'", words, answer->schedule);
+    }
+    say(answer, text, sizeof text);
+    if (isfinite(answer->now.step_s)) {
+        assert_non_null(strstr(text, answer->schedule));
+    }
+}
+
+/* The fastest of those that the run file allows: one that trains the same for little, one that does
+ * not for more. */
+static void the_schedule_is_chosen_where_it_may_be(void **state) {
+    (void)state;
+    rp_profile profile;
+    rp_joint_answer without;
+    rp_joint_answer answer;
+    ask_with_schedules("schedule: gpipe\nplan: {schedules: [1f1b, zb-h1]}\n", &profile, &without,
+                       &answer);
+    expect_schedule(&answer, "zb-h1", "zb-h1 in place of gpipe saves ");
+    expect_schedule(&answer, "zb-h1", "the same but for rounding; 1f1b takes ");
+    assert_true(answer.plan[0].step_s < 0.99 * answer.plan[0].own_s);
+    rp_runfile_close(&run);
+    ask_with_schedules("schedule: gpipe\nplan: {schedules: [gpipe, zb-h1, pipedream]}\n", &profile,
+                       &without, &answer);
+    assert_int_equal(run.schedules.count, 3); /* its own is there once */
+    expect_schedule(&answer, "pipedream", "of the first stage is up to 1 update old");
+    /* eight microbatches and no bubble in place of eight and three */
+    assert_true(answer.plan[0].step_s < 0.8 * answer.plan[0].own_s);
+    rp_runfile_close(&run);
+    ask_with_schedules("schedule: zb-h1\nplan: {schedules: [gpipe]}\n", &profile, &without,
+                       &answer);
+    expect_schedule(&answer, "zb-h1", "schedule zb-h1 stays");
+    expect_schedule(&answer, "zb-h1", "; gpipe takes ");
+    assert_true(answer.plan[0].step_s == answer.plan[0].own_s);
+}
+
+/* Versions of the weights count: with less and less memory the one that keeps some is left before
+ * nothing fits at all. */
+static void a_schedule_has_to_fit(void **state) {
+    (void)state;
+    rp_profile profile;
+    rp_joint_answer without;
+    rp_joint_answer answer = {.count = 0};
+    rp_joint_ask ask = {.run = &run, .profile = &profile, .schedules_open = true};
+    rp_err err = RP_OK;
+    bool refused = false;
+    ask_with_schedules("schedule: 1f1b\nplan: {schedules: [pipedream]}\n", &profile, &without,
+                       &answer);
+    expect_schedule(&answer, "pipedream", "pipedream in place of 1f1b");
+    for (double bytes = 1 << 20; err == RP_OK && bytes > 1024; bytes *= 0.9) {
+        for (uint32_t k = 0; k < BOARDS; k++) {
+            profile.board[k].memory_bytes = (uint64_t)bytes;
+        }
+        err = rp_joint_search(&ask, &answer);
+        if (err == RP_OK && answer.plan[0].schedule == 0) {
+            expect_schedule(&answer, "1f1b", "; pipedream does not fit");
+            refused = true;
+        }
+        assert_false(err == RP_OK && refused && answer.plan[0].schedule > 0);
+    }
+    assert_true(refused);
+    assert_int_equal(err, RP_ERR_USAGE);
+}
+
+/* advance: auto. Plans are compared with the advance that the run would have on these wires, and
+ * with as much less as their boards have no memory for. */
+static void plans_have_the_advance_of_the_run(void **state) {
+    (void)state;
+    static const rp_curve_point trips[] = {{64, 20e-3, 0.1}, {1 << 20, 21e-3, 0.1}};
+    rp_profile profile;
+    rp_joint_answer fixed;
+    rp_joint_answer answer;
+    rp_joint_ask ask = {.run = &run, .profile = &profile};
+    uint32_t least = RP_ADVANCE_MAX;
+    rp_err err = RP_OK;
+    read_run("schedule: {kind: pipedream, advance: 0}\n");
+    for (uint32_t turn = 0; turn < 2; turn++) {
+        even_profile(&profile);
+        for (uint32_t i = 0; i < 2 * (BOARDS - 1); i++) {
+            expect_ok(rp_profile_take_wire(&profile, i / 2 + i % 2, i / 2 + 1 - i % 2, trips, 2));
+        }
+        expect_ok(rp_joint_search(&ask, turn == 0 ? &fixed : &answer));
+        if (turn == 0) {
+            rp_runfile_close(&run);
+            (void)unlink(in_folder("model.yaml"));
+            (void)unlink(in_folder("run.yaml"));
+            read_run("schedule: {kind: pipedream, advance: auto}\n");
+        }
+    }
+    assert_false(fixed.plan[0].has_advance);
+    assert_true(answer.plan[0].has_advance && answer.plan[0].advance > 0);
+    assert_true(answer.plan[0].step_s < 0.8 * fixed.plan[0].step_s);
+    assert_true(answer.now.has_advance && answer.alike.has_advance);
+    const uint32_t most = answer.plan[0].advance;
+    for (double bytes = 1 << 20; err == RP_OK && bytes > 1024; bytes *= 0.9) {
+        for (uint32_t k = 0; k < BOARDS; k++) {
+            profile.board[k].memory_bytes = (uint64_t)bytes;
+        }
+        err = rp_joint_search(&ask, &answer);
+        if (err == RP_OK && answer.plan[0].has_advance) {
+            assert_true(answer.plan[0].advance <= least);
+            least = answer.plan[0].advance;
+        }
+    }
+    assert_true(least < most);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(it_is_never_worse, setup, close_run),
@@ -406,6 +534,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(the_microbatch_is_chosen_where_it_may_be, setup, close_run),
         cmocka_unit_test_setup_teardown(boards_may_share_a_stage, setup, close_run),
         cmocka_unit_test_setup_teardown(codecs_are_chosen_with_the_cut, setup, close_run),
+        cmocka_unit_test_setup_teardown(the_schedule_is_chosen_where_it_may_be, setup, close_run),
+        cmocka_unit_test_setup_teardown(a_schedule_has_to_fit, setup, close_run),
+        cmocka_unit_test_setup_teardown(plans_have_the_advance_of_the_run, setup, close_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

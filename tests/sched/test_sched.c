@@ -94,6 +94,47 @@ static void costs_and_links(void **state) {
     rp_arena_finish(&arena);
 }
 
+/* A parcel has the medium when it is ready and those that were ready sooner have left, whichever
+ * board did its op first. */
+static void edges_take_turns_on_a_medium(void **state) {
+    (void)state;
+    static const double edge[] = {2, 2, 2, 2};
+    static const uint32_t medium[] = {1, 1, 1, 1};
+    static const uint32_t apart[] = {0, 0, 0, 0};
+    static const struct {
+        double forward[3];
+        const uint32_t *medium;
+        double makespan;
+    } cases[] = {
+        /* stage 0: F 0-1, 1-2; links 1-3, 3-5; stage 1: F 3-4, 5-6; links 4-6, 6-8; stage 2: F 6-7,
+         * 8-9, B 9-10, 10-11; links 10-12, 12-14; stage 1: 12-13, 14-15; links 13-15, 15-17; stage
+         * 0: 15-16, 17-18 */
+        {{1, 1, 1}, apart, 18},
+        /* the medium: 1-3, 3-5, 5-7 (ready 4), 7-9 (ready 6); stage 2: F 7-8, 9-10, B 10-11, 11-12;
+         * the medium: 11-13, 13-15 (ready 12), 15-17 (ready 14), 17-19; stage 0: 17-18, 19-20 */
+        {{1, 1, 1}, medium, 20},
+        /* stage 0: F 0-10, 10-20; the medium: 10-12, and 13-15 for stage 1, whose op began behind
+         * one that sends at 20: 20-22; stage 1: F 22-23; 23-25; stage 2: F 25-26, B 26-27, 27-28;
+         * the medium: 27-29, 29-31, 31-33 (ready 30), 33-35; stage 0: 33-34, 35-36 */
+        {{10, 1, 1}, medium, 36}};
+    const rp_sched_shape shape = {
+        .stages = 3, .step_end = 1, .epoch_samples = 2, .batch = 2, .micro = 1};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const rp_sched_costs costs = {
+            .forward = cases[i].forward, .edge = edge, .medium = cases[i].medium};
+        rp_arena arena;
+        rp_sched_facts facts;
+        rp_arena_init(&arena, "test", 0);
+        expect_ok(rp_sched_replay(&arena, &rp_sched_gpipe, &shape, &costs, NULL, NULL, &facts));
+        expect_close(facts.makespan, cases[i].makespan, 1e-12, 0);
+        for (uint32_t e = 0; e < 4; e++) {
+            assert_int_equal(facts.edge[e].parcels, 2);
+            expect_close(facts.edge[e].busy, 4, 1e-12, 0);
+        }
+        rp_arena_finish(&arena);
+    }
+}
+
 /* GPipe with microbatch sizes of each stage's own, as UMPIPE has them; backwards first to last. */
 static const uint32_t *unequal_sizes;
 
@@ -302,6 +343,7 @@ int main(void) {
         cmocka_unit_test(some_schedule_issues_every_kind_of_op),
         cmocka_unit_test(ranges_of_a_step),
         cmocka_unit_test(costs_and_links),
+        cmocka_unit_test(edges_take_turns_on_a_medium),
         cmocka_unit_test(ranges_may_differ_by_stage),
         cmocka_unit_test(wrong_schedules_are_named),
         cmocka_unit_test(no_memory_is_an_error),
