@@ -36,7 +36,7 @@ class Schedules(program.Case):
         method = self.read(out, "plan.json")["method"]
         self.assertEqual((method["kind"], method["weights"]), ("pipedream", "entry"))
         text = (self.dir / out / "run.yaml").read_text(encoding="utf-8")
-        self.assertRegex(text, r"(?m)^schedule: \{kind: pipedream, vertical_sync: true\}$")
+        self.assertRegex(text, r"(?m)^schedule: \{kind: pipedream, vertical_sync: true[,}]")
 
     def test_it_is_trained_and_goes_on(self):
         run = self.run_file(RUN)
@@ -52,7 +52,10 @@ class Schedules(program.Case):
                  "plan.schedules=none", "--set", f"cut=[{', '.join(cut)}]")
         self.ringpipe("train", run, "--out", "named", *named)
         self.assertEqual(self.weights("whole"), self.weights("named"))
-        # By its folder, and by the file that it began with.
+        # By its folder, and by the file that it began with. Pipes are empty at the end of the first
+        # epoch, as they are in the named one.
+        self.ringpipe("train", run, "--out", "longer", *named, "--set", "train.epochs=1")
+        self.ringpipe("resume", "longer", "--set", "train.epochs=2")
         for out, words in (("folder", ("resume", "folder")),
                            ("file", ("train", run, "--resume", "file"))):
             self.ringpipe("train", run, "--out", out, "--set", "train.epochs=1", "--set",
@@ -63,8 +66,8 @@ class Schedules(program.Case):
             self.expect_taken(out)
             self.assertEqual(len(self.events(out, "schedule")), 1)
             if [s["layers"] for s in begun] == \
-                    [s["layers"] for s in self.read("whole", "plan.json")["stages"]]:
-                self.assertEqual(self.weights(out), self.weights("whole"))
+                    [s["layers"] for s in self.read("longer", "plan.json")["stages"]]:
+                self.assertEqual(self.weights(out), self.weights("longer"))
 
     def test_a_plan_says_it(self):
         run = self.run_file(RUN)

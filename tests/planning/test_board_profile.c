@@ -405,9 +405,13 @@ static void a_step_takes_what_the_replay_says(void **state) {
     expect_ok(rp_profile_take_wire(&profile, 1, 0, slow, 2));
     predict(&profile, &found);
     assert_non_null(strstr(found.limits, "the wire from board right to board left is in use 9"));
+    expect_ok(rp_profile_take_wire(&profile, 0, 1, slow, 2)); /* as slow the other way */
+    predict(&profile, &found);
     const double alone_s = found.wire_s;
+    assert_false(found.takes_turns);
     rp_profile_take_shared(&profile, 0, 1, true);
     predict(&profile, &found);
+    assert_true(found.takes_turns);
     expect_close(found.wire_s, 2 * alone_s, 1e-6, 0);
 }
 
