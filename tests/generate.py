@@ -141,7 +141,8 @@ def fish_verbs(lists):
 def fish_options(lists):
     """What follows an option is its value, but for those that have none."""
     bare = {"confusion", "dry-run", "help", "lane", "quiet", "trace", "verbose", "whole", "yes",
-            "system", "ask", "token", "open", "new-key", "no-wait", "overlay", "all", "follow"}
+            "system", "ask", "token", "open", "new-key", "no-wait", "overlay", "all", "follow",
+            "force"}
     values = {"format": "text json svg", "split": "test validation train",
               "board": "(__ringpipe_boards)", "keys": "(__fish_complete_directories)"}
     lines = []

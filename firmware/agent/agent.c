@@ -36,6 +36,7 @@ static rp_err open_control(rp_agent *agent) {
     }
     RP_TRY(rp_link_open(agent->links, &options, &agent->control));
     RP_TRY(rp_agent_trust(agent, agent->options.trusted, agent->options.trusted_count));
+    rp_link_set_answer(agent->control, rp_agent_answer_question, agent);
 fail:
     return err;
 }
@@ -191,6 +192,7 @@ rp_err rp_agent_step(rp_agent *agent, bool *over) {
     }
     watch_host(agent);
     rp_agent_step_push(agent);
+    rp_agent_step_reboot(agent);
     *over = agent->over;
     err = RP_OK;
 fail:

@@ -62,6 +62,12 @@ typedef struct {
     rp_rng *sessions;                  /* as in rp_links_options, borrowed; NULL: from the kernel */
     rp_loop *loop;                     /* what rp_agent_wait() waits with, borrowed; NULL: a poll */
     rp_agent_library *library;         /* of this process's agents, borrowed; NULL: none */
+    /* What hosts are told when they ask, all borrowed: */
+    const char *profile;     /* of the board; NULL: it has none */
+    const char *system_root; /* below which the kernel's files lie; NULL: "", but for tests */
+    const char *folder;      /* whose disk is meant; NULL: none is */
+    uint64_t life;           /* random: of this process */
+    bool may_reboot;         /* when a host wants it: the agent ends, see rp_agent_reboots() */
 } rp_agent_options;
 
 typedef struct rp_agent rp_agent;
@@ -90,6 +96,10 @@ void rp_agent_close(rp_agent **agent);
 const char *rp_agent_endpoint(const rp_agent *agent);
 /* It is over because other software is due: that of `slots`. */
 bool rp_agent_starts_again(const rp_agent *agent);
+/* It is over because a host wants the board to begin anew: whoever has started the agent does that,
+ * told by the exit code. */
+enum { RP_AGENT_REBOOT_EXIT = 84 };
+bool rp_agent_reboots(const rp_agent *agent);
 bool rp_agent_has_met_host(const rp_agent *agent); /* one that it trusts has greeted it */
 /* These hosts from now on, Z85; nothing where it dials. errors  FORMAT; LIMIT: too many; then they
  * stay who they were */

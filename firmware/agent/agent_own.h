@@ -7,6 +7,7 @@
 #include "agent/copies.h"
 #include "agent/measure.h"
 #include "agent/runner.h"
+#include "agent/sensors.h"
 #include "device/builder.h"
 #include "link/watch.h"
 #include "link/wire_rate.h"
@@ -139,6 +140,12 @@ struct rp_agent {
     const rp_copy *fetched; /* that is being handed out; NULL: none */
     size_t fetched_at;
     rp_run_identity fetcher;
+    struct { /* what was read last for those who ask */
+        rp_sensors sensors;
+        rp_Condition condition; /* of it what does not change from round to round */
+        int64_t read_ns;        /* 0 = never */
+    } asked;
+    int64_t reboot_ns; /* since when it is to reboot; 0 = it is not */
 };
 
 /* endpoint.c: "tcp://HOST:PORT" in its two halves. errors USAGE */
@@ -176,6 +183,12 @@ rp_err rp_agent_on_push_piece(rp_agent *agent, const rp_message *message) RP_MUS
 /* Over, once the answer has arrived, or nobody takes it. */
 void rp_agent_step_push(rp_agent *agent);
 void rp_agent_end_push(rp_agent *agent);
+
+/* ask.c: of the control link: ASK of any host that is let in. `context`: the agent. */
+bool rp_agent_answer_question(void *context, const rp_Ask *ask, rp_Frame *out);
+void rp_agent_step_reboot(rp_agent *agent); /* over, once the answer has had time to leave */
+/* assign.c: what this process holds of the board's memory; 0 when /proc does not say. */
+uint64_t rp_agent_resident_bytes(void);
 
 /* fault.c: the last error, which is `code`, is told to the host; with _report the run ends here. */
 void rp_agent_tell_fault(rp_agent *agent, rp_err code);

@@ -104,8 +104,7 @@ fail:
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-/* What this process holds of the board's memory; 0 when /proc does not say. */
-static uint64_t resident_bytes(void) {
+uint64_t rp_agent_resident_bytes(void) {
     FILE *file = fopen("/proc/self/statm", "r");
     char line[128] = "";
     if (file) {
@@ -204,7 +203,7 @@ rp_err rp_agent_report_ready(rp_agent *agent) {
     RP_TRY(check_parcels(agent, ready));
     RP_TRY(rp_agent_open_links(agent));
     ready->build_ns = rp_clock_now_ns(agent->clock) - run->build_start_ns;
-    ready->resident_bytes = resident_bytes();
+    ready->resident_bytes = rp_agent_resident_bytes();
     rp_agent_tell_ports(run, ready);
     for (uint32_t h = 0; h < run->held_count; h++) {
         const rp_layout *layout = rp_stage_layout(run->held[h].stage);

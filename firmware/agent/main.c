@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "agent/agent.h"
@@ -15,13 +16,14 @@
 #include "agent/trust.h"
 #include "agent/warm.h"
 #include "base/log.h"
+#include "base/log_lines.h"
 #include "base/share.h"
 
 const char *argp_program_version = "ringpipe-agent " RP_VERSION;
 
 typedef struct {
     const char *listen, *host, *board, *keys, *name, *roster, *warm, *sample, *enrol, *slots,
-        *install;
+        *install, *last_words, *reboot;
     uint32_t threads, wrong_every, settle_s;
     int media; /* a descriptor, or -1 */
     bool once, revert;
@@ -65,6 +67,16 @@ static const struct argp_option argument_list[] = {
      "With --slots: check a bundle, put it on trial for the next starts, and end", 0},
     {"revert", 'R', NULL, 0,
      "With --slots: back from what is on trial, or to what was good before, and end", 0},
+    {"last-words", 'L', "FILE", 0,
+     "Keep the last lines of the journal there, 16 KiB, so that `ringpipe boards log` has them "
+     "after "
+     "a crash",
+     0},
+    {"reboot", 'B', "allow|refuse", 0,
+     "Whether `ringpipe boards reboot` may end this agent with exit code 84, upon which its "
+     "service "
+     "reboots the board (default: refuse)",
+     0},
     {"settle", 'T', "SECONDS", OPTION_HIDDEN, "For tests: how long a trial takes at least", 0},
     {"once", 'o', NULL, 0, "End after one run", 0},
     {"wrong-every", 'W', "N", OPTION_HIDDEN,
@@ -90,10 +102,11 @@ static bool on_text(int key, const char *value, arguments *args) {
     const struct {
         int key;
         const char **to;
-    } texts[] = {{'l', &args->listen}, {'H', &args->host},   {'b', &args->board},
-                 {'k', &args->keys},   {'n', &args->name},   {'e', &args->enrol},
-                 {'r', &args->roster}, {'w', &args->warm},   {'s', &args->sample},
-                 {'S', &args->slots},  {'i', &args->install}};
+    } texts[] = {{'l', &args->listen}, {'H', &args->host},    {'b', &args->board},
+                 {'k', &args->keys},   {'n', &args->name},    {'e', &args->enrol},
+                 {'r', &args->roster}, {'w', &args->warm},    {'s', &args->sample},
+                 {'S', &args->slots},  {'i', &args->install}, {'L', &args->last_words},
+                 {'B', &args->reboot}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         if (texts[i].key == key) {
             *texts[i].to = value;
@@ -134,6 +147,9 @@ static error_t on_argument(int key, char *value, struct argp_state *state) {
         }
         if (!args->listen && !args->host && !args->warm && !args->install && !args->revert) {
             argp_error(state, "--listen or --host is needed");
+        }
+        if (strcmp(args->reboot, "allow") != 0 && strcmp(args->reboot, "refuse") != 0) {
+            argp_error(state, "--reboot: expected allow or refuse, found '%s'", args->reboot);
         }
         if (args->listen && args->host) {
             argp_error(state, "--listen and --host exclude each other");
@@ -286,7 +302,27 @@ static uint32_t share_mib(const rp_board *board, uint64_t bytes) {
     return (uint32_t)((double)bytes * board->memory_fraction / (1 << 20));
 }
 
-static rp_err run_agent(rp_arena *arena, const arguments *args) {
+/* A board without room for them works all the same. */
+static void keep_last_words(const char *path) {
+    const int code = path ? rp_log_keep(path) : 0;
+    if (code != 0) {
+        rp_log_warn("--last-words %s: %s: a crash will leave none", path, strerror(code));
+    }
+}
+
+/* What is told to hosts (agent/ask.c). */
+static void describe_self(const arguments *args, const rp_board *board, const char *keys,
+                          rp_agent_options *options) {
+    options->name = args->name ? args->name : board->name;
+    options->profile = board->name;
+    options->system_root = getenv("RINGPIPE_SYSTEM_ROOT");
+    options->folder = args->slots && access(args->slots, F_OK) == 0 ? args->slots : keys;
+    options->may_reboot = strcmp(args->reboot, "allow") == 0;
+    (void)!getrandom(&options->life, sizeof options->life, 0);
+}
+
+/* *reboots: it has ended so that the board begins anew. */
+static rp_err run_agent(rp_arena *arena, const arguments *args, bool *reboots) {
     rp_board board;
     rp_device *device = NULL;
     rp_agent *agent = NULL;
@@ -319,6 +355,7 @@ static rp_err run_agent(rp_arena *arena, const arguments *args) {
         find_software(args, keys, &slot, update_key, &software);
         options.software = &software;
     }
+    keep_last_words(args->last_words);
     slot.settle_ns = (int64_t)args->settle_s * RP_NS_PER_S;
     RP_TRY(rp_notify_open(&notify));
     RP_TRY(args->enrol ? enrol_board(arena, args, keys, &notify, &clock) : RP_OK);
@@ -331,7 +368,7 @@ static rp_err run_agent(rp_arena *arena, const arguments *args) {
     RP_TRY(rp_device_selftest(device));
     options.memory_mib = share_mib(&board, rp_device_facts_of(device)->memory_bytes);
     options.processor_mib = share_mib(&board, processor_bytes());
-    options.name = args->name ? args->name : board.name;
+    describe_self(args, &board, keys, &options);
     options.site.wrong_every = &args->wrong_every;
     rp_log_setup_plain(""); /* the journal begins */
     rp_log_setup(rp_log_level_now(), options.name);
@@ -345,12 +382,14 @@ static rp_err run_agent(rp_arena *arena, const arguments *args) {
     if (stopped) {
         rp_log_info("a signal ends the agent");
     }
-    again = !stopped && rp_agent_starts_again(agent);
+    *reboots = rp_agent_reboots(agent);
+    again = !stopped && !*reboots && rp_agent_starts_again(agent);
 fail:
     rp_agent_close(&agent);
     rp_media_close(&media);
     rp_device_close(&device);
     rp_notify_close(&notify);
+    rp_log_keep_end();
     return again ? rp_agent_slot_again(args->argv) : err;
 }
 
@@ -360,11 +399,16 @@ int main(int argc, char **argv) {
         on_argument,
         NULL,
         "Executes the layers of one stage on this board for a ringpipe controller.\v"
-        "Exit codes: 0 ended, 2 bad usage or input, 3 failed, 4 device or driver, 5 refused.",
+        "Exit codes: 0 ended, 2 bad usage or input, 3 failed, 4 device or driver, 5 refused, 84 "
+        "ended so that the board is rebooted.",
         NULL,
         NULL,
         NULL};
-    arguments args = {.board = "auto", .media = -1, .argv = argv, .settle_s = RP_AGENT_SETTLE_S};
+    arguments args = {.board = "auto",
+                      .media = -1,
+                      .argv = argv,
+                      .settle_s = RP_AGENT_SETTLE_S,
+                      .reboot = "refuse"};
     rp_log_setup_plain("ringpipe-agent");
     rp_share_announce("RINGPIPE_BOARDS", "boards");
     rp_share_announce("RINGPIPE_MODELS", "models");
@@ -375,7 +419,8 @@ int main(int argc, char **argv) {
     (void)sigaction(SIGTERM, &action, NULL);
     rp_arena arena;
     rp_arena_init(&arena, "boot", 0);
-    rp_err err = run_agent(&arena, &args);
+    bool reboots = false;
+    rp_err err = run_agent(&arena, &args, &reboots);
     rp_arena_finish(&arena);
-    return rp_err_exit_code(err);
+    return reboots && err == RP_OK ? RP_AGENT_REBOOT_EXIT : rp_err_exit_code(err);
 }

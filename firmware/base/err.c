@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/log_lines.h"
 
 static _Thread_local char last_message[RP_ERR_MESSAGE_BYTES];
 

@@ -1,5 +1,7 @@
 #include "base/log.h"
 
+#include "base/log_lines.h"
+
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -10,12 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { RING_LINES = 128, LINE_BYTES = 512 };
+enum { LINE_BYTES = RP_LOG_LINE_BYTES };
 
 /* Of everything below: the threads of a process (a builder, a feeder) log as well. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char ring[RING_LINES][LINE_BYTES];
-static unsigned ring_next;
 static char who_text[32];
 static char plain_text[32]; /* the program's name; "": lines are whole */
 static rp_log_level threshold = RP_LOG_INFO;
@@ -159,29 +159,23 @@ void rp_log_at(rp_log_level level, const char *file, int line, const char *forma
     clock_gettime(CLOCK_REALTIME, &now);
     struct tm tm;
     gmtime_r(&now.tv_sec, &tm);
-    char *text = ring[ring_next++ % RING_LINES];
-    int used = snprintf(text, LINE_BYTES, "%02d:%02d:%02d.%03ld %s%s%s %s: ", tm.tm_hour, tm.tm_min,
-                        tm.tm_sec, now.tv_nsec / 1000000, who_text, who_text[0] ? " " : "", room,
-                        level_names[level]);
+    char text[LINE_BYTES];
+    int used = snprintf(text, LINE_BYTES, "%02d:%02d:%02d.%03ld ", tm.tm_hour, tm.tm_min, tm.tm_sec,
+                        now.tv_nsec / 1000000);
+    const int clock = used;
+    used += snprintf(text + used, (size_t)(LINE_BYTES - used), "%s%s%s %s: ", who_text,
+                     who_text[0] ? " " : "", room, level_names[level]);
     va_list args;
     va_start(args, format);
     if (used > 0 && used < LINE_BYTES) {
         (void)vsnprintf(text + used, (size_t)(LINE_BYTES - used), format, args);
     }
     va_end(args);
+    rp_log_lines_put((int)level, now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000, text,
+                     (uint32_t)clock);
     if ((int)level <= (int)threshold && !hushed) {
         const int most = LINE_BYTES - 1;
         print_line(level, text, text + (used < 0 ? 0 : used < most ? used : most), file, line);
     }
     (void)pthread_mutex_unlock(&lock);
-}
-
-void rp_log_dump(void) {
-    unsigned first = ring_next > RING_LINES ? ring_next - RING_LINES : 0;
-    for (unsigned i = first; i < ring_next; i++) {
-        const char *text = ring[i % RING_LINES];
-        ssize_t wrote = write(STDERR_FILENO, text, strnlen(text, LINE_BYTES));
-        wrote = write(STDERR_FILENO, "\n", 1);
-        (void)wrote;
-    }
 }

@@ -1,4 +1,4 @@
-/* One line per event on standard error; the last lines also lie in a ring that a crash dumps.
+/* One line per event on standard error; the last lines also lie in a ring (log_lines.h).
  * Any thread may log. Where systemd's journal reads standard error a line begins with its priority,
  * as sd-daemon(3) says, so that `journalctl -p err` finds errors. */
 #ifndef RP_BASE_LOG_H
@@ -47,8 +47,5 @@ typedef struct rp_log_hook {
 } rp_log_hook;
 void rp_log_add_hook(rp_log_hook *hook);
 void rp_log_remove_hook(rp_log_hook *hook); /* one that was not added is none */
-
-/* Writes the ring to standard error; async-signal-safe enough for an abort path. */
-void rp_log_dump(void);
 
 #endif

@@ -181,6 +181,14 @@ void rp_link_reopen(rp_link *link);
  * errors AGAIN when there is no connection to send it over */
 rp_err rp_link_ping(rp_link *link) RP_MUST_CHECK;
 
+/* ---- questions ------------------------------------------------------------------------------- */
+
+/* What is answered to an ASK, of whoever has a key that is let in here: at once, beside the stream,
+ * of which nothing changes. False: nothing is. */
+typedef bool (*rp_link_answer)(void *context, const rp_Ask *ask, rp_Frame *out);
+/* Without one an ASK is refused. */
+void rp_link_set_answer(rp_link *link, rp_link_answer answer, void *context);
+
 /* ---- waiting --------------------------------------------------------------------------------- */
 
 /* For a loop of the caller's: before_wait() sends due acks; then wait at most until the deadline

@@ -69,6 +69,8 @@ struct rp_link {
     int64_t last_step_ns;
     int64_t stall_ns, stall_since_ns; /* of this end: the longest of late, and since when */
     int64_t peer_stall_ns;
+    rp_link_answer answer; /* NULL: questions are refused */
+    void *answer_context;
 };
 
 static inline int64_t rp_link_now_ns(const rp_link *link) {
@@ -85,6 +87,9 @@ void rp_link_send_ack(rp_link *link, bool again, uint64_t generation);
 void rp_link_send_due_ack(rp_link *link);
 void rp_link_send_due_probe(rp_link *link);
 void rp_link_transmit(rp_link *link); /* messages, as far as the port takes them */
+
+/* link_questions.c: a sound ASK that came over connection `from`. False: nothing is answered. */
+bool rp_link_take_question(rp_link *link, const rp_Frame *frame, uint64_t from);
 
 /* link_receive.c: takes packets that have come, a bounded number. */
 void rp_link_drain_port(rp_link *link);

@@ -218,6 +218,8 @@ static void take_packet(rp_link *link, rp_packet *packet) {
         frame.part_count != packet->count - 1 || (rp_frame_is_numbered(&frame) && frame.seq == 0) ||
         rp_session_classify(&link->session, frame.session) == RP_SESSION_INVALID) {
         link->stats.refused++;
+    } else if (rp_frame_kind(&frame) == RP_KIND_ASK) {
+        link->stats.refused += rp_link_take_question(link, &frame, packet->peer) ? 0 : 1;
     } else if (frame.peer != link->session.own) {
         introduce_peer(link, frame.session, packet->peer);
         link->stats.refused += link->session.peer && link->session.peer != frame.session ? 1 : 0;

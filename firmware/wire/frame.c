@@ -43,7 +43,7 @@ enum { FIRST_VERSION = 2 }; /* with this layout: no end reads an earlier one */
 RP_KIND_LIST(X)
 #undef X
 
-enum { KINDS_END = 64 };
+enum { KINDS_END = 72 };
 
 static const rp_kind_facts kinds[KINDS_END] = {
 #define X(NAME, member, Message, from_, class_, least, most, rule)                                 \
@@ -253,11 +253,16 @@ static rp_err visit_texts(rp_Frame *frame, bool mend) {
         if (PB_LTYPE(field.type) != PB_LTYPE_STRING) {
             continue;
         }
-        if (mend) {
-            make_printable(field.pData, field.data_size);
-        } else if (!is_printable(field.pData)) {
-            return rp_fail(RP_ERR_FORMAT, "frame: a text of %s is not printable UTF-8",
-                           rp_kind_name(rp_frame_kind(frame)));
+        const bool repeated = PB_HTYPE(field.type) == PB_HTYPE_REPEATED;
+        const pb_size_t count = repeated ? *(const pb_size_t *)field.pSize : 1;
+        for (pb_size_t i = 0; i < count; i++) {
+            char *text = (char *)field.pData + (size_t)i * field.data_size;
+            if (mend) {
+                make_printable(text, field.data_size);
+            } else if (!is_printable(text)) {
+                return rp_fail(RP_ERR_FORMAT, "frame: a text of %s is not printable UTF-8",
+                               rp_kind_name(rp_frame_kind(frame)));
+            }
         }
     } while (pb_field_iter_next(&field));
     return RP_OK;

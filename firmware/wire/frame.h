@@ -103,6 +103,45 @@ typedef enum {
 } rp_push_outcome;
 enum { RP_PUSH_PIECE_MAX = 1 << 17 }; /* bytes */
 
+/* What an ASK wants, and what came of it where that is no CONDITION and no LINES. */
+typedef enum { RP_ASK_CONDITION = 1, RP_ASK_LINES, RP_ASK_REBOOT, RP_ASK_WHATS } rp_ask_what;
+typedef enum {
+    RP_ORDERED_DONE = 1,
+    RP_ORDERED_REFUSED, /* the board lets nobody: `text` */
+    RP_ORDERED_BUSY,    /* not now: `text` */
+    RP_ORDERED_UNKNOWN, /* this board's software does not know what is asked */
+    RP_ORDERED_OUTCOMES
+} rp_ordered_outcome;
+
+/* What a board measures of itself. A number that the receiver does not know is passed over. */
+typedef enum {
+    RP_READING_TEMPERATURE = 1, /* degrees Celsius, of the hottest place */
+    RP_READING_CRITICAL,        /* .. at which the system switches off */
+    RP_READING_THROTTLED,       /* bits of rp_throttled: now */
+    RP_READING_WAS_THROTTLED,   /* .. since it was switched on */
+    RP_READING_POWER,           /* W */
+    RP_READING_CLOCK,           /* Hz, of the fastest core now */
+    RP_READING_CLOCK_MAX,       /* .. that it may have */
+    RP_READING_DEVICE_CLOCK,    /* Hz, of a GPU */
+    RP_READING_MEMORY,          /* bytes */
+    RP_READING_MEMORY_FREE,
+    RP_READING_DISK, /* bytes, where the agent keeps its own */
+    RP_READING_DISK_FREE,
+    RP_READING_LOAD,     /* of the last minute */
+    RP_READING_UP,       /* s, since the board was switched on */
+    RP_READING_AGENT_UP, /* s, since the agent began */
+    RP_READING_RESIDENT, /* bytes, of the agent's process */
+    RP_READING_KERNELS,  /* of a build that is under way */
+    RP_READING_KERNELS_READY,
+    RP_READINGS
+} rp_reading;
+typedef enum {
+    RP_THROTTLED_VOLTAGE = 1, /* the supply gives too little */
+    RP_THROTTLED_CLOCK = 2,   /* the clock is held down */
+    RP_THROTTLED_HEAT = 4,    /* too hot */
+    RP_THROTTLED_CURRENT = 8  /* too much current is drawn */
+} rp_throttled;
+
 /* ---- kinds ----------------------------------------------------------------------------------- */
 
 typedef enum {

@@ -66,7 +66,11 @@
     X(ACK_ONLY,         ack_only,         Ack,             ANY,   LINK,    0, 0, NONE)    \
     X(PROBE,            probe,            Probe,           ANY,   LINK,    0, 0, NONE)    \
     X(PING,             ping,             Ping,            ANY,   LINK,    0, 0, NONE)    \
-    X(PONG,             pong,             Pong,            ANY,   LINK,    0, 0, NONE)
+    X(PONG,             pong,             Pong,            ANY,   LINK,    0, 0, NONE)    \
+    X(ASK,              ask,              Ask,             HOST,  LINK,    0, 0, NONE)    \
+    X(CONDITION,        condition,        Condition,       BOARD, LINK,    0, 0, NONE)    \
+    X(LINES,            lines,            Lines,           BOARD, LINK,    0, 0, NONE)    \
+    X(ORDERED,          ordered,          Ordered,         BOARD, LINK,    0, 0, NONE)
 /* clang-format on */
 
 #endif

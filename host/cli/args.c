@@ -45,7 +45,8 @@ static const struct argp_option all_options[] = {
     {"release", 'G', "N", 0, "Which bundle this is: boards take larger ones only", 0},
     {"new-key", 'g', NULL, 0, "Make the pair of keys that signs bundles", 0},
     {"mbit", 'J', "N", 0, "At most so many Mbit/s (default: as fast as the way is)", 0},
-    {"no-wait", 'z', NULL, 0, "Do not wait until the software has shown that it is good", 0},
+    {"no-wait", 'z', NULL, 0,
+     "Do not wait until the board is back, or its software has shown that it is good", 0},
     {"to", 'T', "DIR", 0, "Folder to put the files in", 0},
     {"from", 'H', "ADDRESS", 0, "A mirror: https, http or file (default: the official place)", 0},
     {"executor", 'x', "digest|timed", 0, "What computes in place of devices (default: digest)", 0},
@@ -70,6 +71,9 @@ static const struct argp_option all_options[] = {
      0},
     {"listen", 'a', "tcp://HOST:PORT", 0, "Where the board listens (default: tcp://0.0.0.0:7000)",
      0},
+    {"lines", '=', "N", 0, "So many of its last lines (default: 30)", 0},
+    {"follow", '+', NULL, 0, "Go on with the lines that come", 0},
+    {"force", '!', NULL, 0, "Also while the board has a run", 0},
     {"runner", '8', "bmaptool|dd|qemu", 0, "What writes it, or starts it (default: dd)", 0},
     {"lane", 'l', NULL, 0, "For the lanes of a run, which starts them itself", 0},
     {"quiet", 'q', NULL, 0, "Errors and the result, nothing else", -1},
@@ -150,12 +154,13 @@ static bool on_flag(int key, rp_cli_args *args) {
     const struct {
         int key;
         bool *to;
-    } flags[] = {{'n', &args->dry_run}, {'W', &args->whole},     {'V', &args->trace},
-                 {'R', &args->roster},  {'y', &args->yes},       {'Y', &args->system},
-                 {'U', &args->all},     {'X', &args->confusion}, {'q', &args->quiet},
-                 {'v', &args->verbose}, {'l', &args->lane},      {'E', &args->token},
-                 {'B', &args->open},    {'g', &args->new_key},   {'z', &args->no_wait},
-                 {'5', &args->overlay}, {'%', &args->ask}};
+    } flags[] = {{'n', &args->dry_run},      {'W', &args->whole},     {'V', &args->trace},
+                 {'R', &args->roster},       {'y', &args->yes},       {'Y', &args->system},
+                 {'U', &args->all},          {'X', &args->confusion}, {'q', &args->quiet},
+                 {'v', &args->verbose},      {'l', &args->lane},      {'E', &args->token},
+                 {'B', &args->open},         {'g', &args->new_key},   {'z', &args->no_wait},
+                 {'+', &args->follow_board}, {'!', &args->force},     {'5', &args->overlay},
+                 {'%', &args->ask}};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
         if (flags[i].key == key) {
             *flags[i].to = true;
@@ -190,11 +195,17 @@ static bool on_number(int key, const char *value, struct argp_state *state, rp_c
     const struct {
         int key;
         uint32_t max, *to;
-    } numbers[] = {{'d', 1024, &args->stages},          {'m', 65536, &args->micro},
-                   {'c', 1024, &args->chunks},          {'t', 1024, &args->threads},
-                   {'Q', 1000000, &args->wait_s},       {'K', 65536, &args->top},
-                   {'j', RP_LAB_JOBS_MAX, &args->jobs}, {'e', 8760, &args->hours},
-                   {'G', UINT32_MAX, &args->release},   {'J', 1000000, &args->mbit}};
+    } numbers[] = {{'d', 1024, &args->stages},
+                   {'m', 65536, &args->micro},
+                   {'c', 1024, &args->chunks},
+                   {'t', 1024, &args->threads},
+                   {'Q', 1000000, &args->wait_s},
+                   {'K', 65536, &args->top},
+                   {'j', RP_LAB_JOBS_MAX, &args->jobs},
+                   {'e', 8760, &args->hours},
+                   {'=', 128, &args->lines},
+                   {'G', UINT32_MAX, &args->release},
+                   {'J', 1000000, &args->mbit}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         if (numbers[i].key == key) {
             *numbers[i].to = read_number(state, value, numbers[i].max);

@@ -41,6 +41,9 @@ typedef struct {
     bool overlay;       /* of image */
     const char *runner; /* of flash */
     bool follow, all;   /* of log */
+    uint32_t lines;     /* of boards log; 0: not said */
+    bool follow_board;  /* of boards log */
+    bool force;         /* of boards reboot */
     bool lane;          /* standard input and output are the line to the run of lanes */
     bool dry_run, confusion, whole, roster, yes, system, quiet, verbose;
 } rp_cli_args;

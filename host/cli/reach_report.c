@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ask/explain.h"
 #include "cli/roster_args.h"
 #include "reach/reach.h"
 
@@ -109,6 +110,12 @@ static rp_err judge(const rp_reach *found) {
         const rp_reach_board *board = &found->board[k];
         char said[128];
         if (board->state != RP_REACH_THERE) {
+            if (board->state == RP_REACH_SILENT) {
+                char why[RP_EXPLAIN_BYTES];
+                rp_ask_explain(board->endpoint, why, sizeof why);
+                return rp_fail(RP_ERR_FAULT, "board %s: nobody answers at %s: %s", board->name,
+                               board->endpoint, why);
+            }
             say_board(board, said, sizeof said);
             return rp_fail(board->state == RP_REACH_REFUSED ? RP_ERR_REFUSED : RP_ERR_FAULT,
                            "board %s: %s", board->name, said);

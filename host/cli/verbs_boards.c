@@ -7,6 +7,7 @@
 
 #include <jansson.h>
 
+#include "cli/boards_ask.h"
 #include "cli/boards_list.h"
 #include "cli/roster_args.h"
 #include "cli/signals.h"
@@ -172,7 +173,7 @@ fail:
     return err;
 }
 
-static rp_err wait_for_boards(const enrolling *e, rp_clock *clock) {
+static rp_err wait_for_boards(const enrolling *e, const rp_clock *clock) {
     const rp_cli_args *args = e->args;
     char host[64];
     host_name(host, sizeof host);
@@ -195,6 +196,25 @@ static rp_err wait_for_boards(const enrolling *e, rp_clock *clock) {
                       e->listen, e->count, e->count == 1 ? "" : "s");
     }
     return rp_enrol_wait(&options, e->name, e->count);
+}
+
+rp_err rp_cli_await_board(const rp_cli_args *args, const char *keys_folder, const rp_keypair *keys,
+                          const char *listen, const char *name) {
+    const rp_clock clock = rp_clock_real();
+    enrolling e = {.args = args,
+                   .keys_folder = keys_folder,
+                   .listen = listen,
+                   .roster = args->ring,
+                   .keys = *keys,
+                   .name = &name,
+                   .count = 1,
+                   .signals = -1};
+    rp_err err;
+    RP_TRY(rp_cli_open_signals(&e.signals));
+    RP_TRY(wait_for_boards(&e, &clock));
+fail:
+    explicit_bzero(&e.keys, sizeof e.keys);
+    return err;
 }
 
 static rp_err enrol(rp_arena *arena, const rp_cli_args *args) {
@@ -283,9 +303,24 @@ static rp_err run_verb(rp_arena *arena, const rp_cli_args *args) {
     if (strcmp(what, "forget") == 0 && args->ring && (names > 0) != (args->where_count > 0)) {
         return forget(arena, args);
     }
-    return rp_fail(RP_ERR_USAGE, "expected: boards enrol --roster FILE NAME... | "
-                                 "boards list --roster FILE | "
-                                 "boards forget --roster FILE NAME... or --where KEY=VALUE");
+    static const struct {
+        const char *word;
+        rp_err (*run)(rp_arena *arena, const rp_cli_args *args);
+    } others[] = {{"show", rp_cli_boards_show},
+                  {"log", rp_cli_boards_log},
+                  {"reboot", rp_cli_boards_reboot},
+                  {"adopt", rp_cli_boards_adopt}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        if (strcmp(what, others[i].word) == 0) {
+            return others[i].run(arena, args);
+        }
+    }
+    return rp_fail(RP_ERR_USAGE,
+                   "expected: boards enrol --roster FILE NAME... | "
+                   "boards list --roster FILE | "
+                   "boards forget --roster FILE NAME... or --where KEY=VALUE | "
+                   "boards show|log|reboot --roster FILE BOARD or --where KEY=VALUE | "
+                   "boards adopt --roster FILE USER@ADDRESS");
 }
 
 rp_err rp_verb_boards(const rp_cli_args *args) {

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "ask/explain.h"
 #include "update/bundle.h"
 
 static const int64_t NAP_NS = 50 * RP_NS_PER_MS;
@@ -123,10 +124,15 @@ static rp_err need_board(work *w, int64_t wait_ns) {
     if (err != RP_OK || there) {
         return err;
     }
-    return rp_link_health_of(w->link).connected
-               ? rp_fail(RP_ERR_FAULT, "%s: has a run, or serves another host: wait for its end",
-                         name)
-               : rp_fail(RP_ERR_FAULT, "%s: does not answer", name);
+    if (rp_link_health_of(w->link).connected) {
+        return rp_fail(RP_ERR_FAULT, "%s: has a run, or serves another host: wait for its end",
+                       name);
+    }
+    char why[RP_EXPLAIN_BYTES] = "it has not dialled";
+    if (!w->options->board->dials) {
+        rp_ask_explain(w->options->board->endpoint, why, sizeof why);
+    }
+    return rp_fail(RP_ERR_FAULT, "%s: does not answer: %s", name, why);
 }
 
 /* ---- questions ------------------------------------------------------------------------------- */

@@ -62,6 +62,9 @@ static inline void write_plan(fixture *f) {
     assert_int_equal(fclose(file), 0);
 }
 
+/* What a test wants otherwise; NULL: nothing. */
+static void (*fixture_options)(rp_agent_options *options);
+
 /* Both ends on ZeroMQ and the real clock; `is_virtual`: in one hub, on a clock that is stepped.
  * `executor`: NULL = opencl; `device`: whether the board has one, and so a builder's thread. */
 static inline void open_agent(fixture *f, bool is_virtual, const rp_executor_kind *executor,
@@ -82,14 +85,17 @@ static inline void open_agent(fixture *f, bool is_virtual, const rp_executor_kin
         expect_ok(rp_transport_start(&f->arena, "inproc", &inproc, &f->transport));
     }
     const char *trusted[] = {f->host_keys.public_text};
-    const rp_agent_options options = {.name = "board",
-                                      .listen = "tcp://127.0.0.1:0",
-                                      .keys = f->agent_keys,
-                                      .trusted = trusted,
-                                      .trusted_count = 1,
-                                      .executor = executor,
-                                      .transport = f->transport,
-                                      .loop = &f->loop};
+    rp_agent_options options = {.name = "board",
+                                .listen = "tcp://127.0.0.1:0",
+                                .keys = f->agent_keys,
+                                .trusted = trusted,
+                                .trusted_count = 1,
+                                .executor = executor,
+                                .transport = f->transport,
+                                .loop = &f->loop};
+    if (fixture_options) {
+        fixture_options(&options);
+    }
     expect_ok(rp_agent_open(&f->arena, f->device, &f->clock, &options, &f->agent));
     const rp_links_options links = {
         .clock = &f->clock, .keys = &f->host_keys, .seed = 1, .transport = f->transport};

@@ -65,6 +65,10 @@ static const row table[] = {
     {RP_KIND_PROBE, ". . . . . . . ."},
     {RP_KIND_PING, ". . . . . . . ."},
     {RP_KIND_PONG, ". . . . . . . ."},
+    {RP_KIND_ASK, ". . . . . . . ."}, /* of the link, which asks rp_agent_answer_question() */
+    {RP_KIND_CONDITION, ". . . . . . . ."},
+    {RP_KIND_LINES, ". . . . . . . ."},
+    {RP_KIND_ORDERED, ". . . . . . . ."},
 };
 
 static const row *row_of(rp_kind kind) {

@@ -8,7 +8,7 @@
 
 #include "wire/frame.h"
 
-enum { SAMPLE_KINDS_END = 64 };
+enum { SAMPLE_KINDS_END = 72 };
 
 static const uint8_t sample_payload[48] = {0, 0, 128, 63, 0, 0, 0, 64, 7, 7};
 static const char *const sample_text = "conv1/weight µ";

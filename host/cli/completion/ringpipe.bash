@@ -66,7 +66,7 @@ _ringpipe_options() {
     draw) echo --format --stages --micro --chunks --whole --quiet --verbose ;;
     tune) echo --out --board --minutes --yes --system --threads --quiet --verbose ;;
     doctor) echo --format --keys --board --threads --roster --where --listen --quiet --verbose ;;
-    boards) echo --format --keys --yes --roster --where --ask --group --listen --hours --token --open --wait --quiet --verbose ;;
+    boards) echo --format --dry-run --keys --board --yes --roster --where --ask --group --listen --hours --token --open --no-wait --wait --node --host --packages --dial --lines --follow --force --quiet --verbose ;;
     image) echo --out --keys --board --yes --hours --node --host --ssh-key --wifi --overlay --packages --cache --enrol --dial --listen --quiet --verbose ;;
     flash) echo --yes --listen --runner --quiet --verbose ;;
     bundle) echo --out --keys --board --release --new-key --quiet --verbose ;;
@@ -111,6 +111,7 @@ _ringpipe_value() {
     --resume | --dir | --to | --keys | --slots | --packages | --cache) _ringpipe_dirs "$word" ;;
     --ssh-key) _ringpipe_files pub "$word" ;;
     --wifi) _ringpipe_files yaml "$word" ;;
+    --reboot) _ringpipe_words "allow refuse" "$word" ;;
     --runner) _ringpipe_words "bmaptool dd qemu" "$word" ;;
     --out)
         case $verb in
@@ -121,7 +122,7 @@ _ringpipe_value() {
         ;;
     --listen) _ringpipe_words "tcp://" "$word" ;;
     --set) _ringpipe_words "model= data. ring. train. loss= optimizer. schedule= cut=" "$word" ;;
-    --stages | --micro | --chunks | --minutes | --threads | --jobs | --name | --host | --node | --dial | --hours | --top | --sample | --wait) COMPREPLY=() ;;
+    --stages | --micro | --chunks | --minutes | --threads | --jobs | --name | --host | --node | --dial | --hours | --top | --sample | --wait | --lines) COMPREPLY=() ;;
     *) return 1 ;;
     esac
 }
@@ -157,7 +158,7 @@ _ringpipe() {
             _ringpipe_files img "$word"
         fi
         ;;
-    boards) _ringpipe_words "enrol list forget" "$word" ;;
+    boards) _ringpipe_words "enrol adopt list show log reboot forget" "$word" ;;
     draw) _ringpipe_words "$(_ringpipe_names_of schedules) table" "$word" ;;
     keys) _ringpipe_words "new show list trust untrust" "$word" ;;
     inspect) _ringpipe_files safetensors "$word" ;;
@@ -176,7 +177,7 @@ _ringpipe_agent() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
     COMPREPLY=()
     if ! _ringpipe_value agent "$before" "$word"; then
-        _ringpipe_words "--listen --host --board --keys --enrol --roster --threads --name --warm --sample --slots --install --revert --once --quiet --verbose
+        _ringpipe_words "--listen --host --board --keys --enrol --roster --threads --name --warm --sample --slots --install --revert --last-words --reboot --once --quiet --verbose
             --help --version" "$word"
     fi
 }

@@ -148,7 +148,9 @@ complete -c ringpipe -n '__ringpipe_verb_is doctor' -l quiet
 complete -c ringpipe -n '__ringpipe_verb_is doctor' -l verbose
 complete -c ringpipe -n '__ringpipe_verb_is doctor' -l help
 complete -c ringpipe -n '__ringpipe_verb_is boards' -l format -x -a 'text json svg'
+complete -c ringpipe -n '__ringpipe_verb_is boards' -l dry-run
 complete -c ringpipe -n '__ringpipe_verb_is boards' -l keys -x -a '(__fish_complete_directories)'
+complete -c ringpipe -n '__ringpipe_verb_is boards' -l board -x -a '(__ringpipe_boards)'
 complete -c ringpipe -n '__ringpipe_verb_is boards' -l yes
 complete -c ringpipe -n '__ringpipe_verb_is boards' -l roster -r
 complete -c ringpipe -n '__ringpipe_verb_is boards' -l where -r
@@ -158,7 +160,15 @@ complete -c ringpipe -n '__ringpipe_verb_is boards' -l listen -r
 complete -c ringpipe -n '__ringpipe_verb_is boards' -l hours -r
 complete -c ringpipe -n '__ringpipe_verb_is boards' -l token
 complete -c ringpipe -n '__ringpipe_verb_is boards' -l open
+complete -c ringpipe -n '__ringpipe_verb_is boards' -l no-wait
 complete -c ringpipe -n '__ringpipe_verb_is boards' -l wait -r
+complete -c ringpipe -n '__ringpipe_verb_is boards' -l node -r
+complete -c ringpipe -n '__ringpipe_verb_is boards' -l host -r
+complete -c ringpipe -n '__ringpipe_verb_is boards' -l packages -r
+complete -c ringpipe -n '__ringpipe_verb_is boards' -l dial -r
+complete -c ringpipe -n '__ringpipe_verb_is boards' -l lines -r
+complete -c ringpipe -n '__ringpipe_verb_is boards' -l follow
+complete -c ringpipe -n '__ringpipe_verb_is boards' -l force
 complete -c ringpipe -n '__ringpipe_verb_is boards' -l quiet
 complete -c ringpipe -n '__ringpipe_verb_is boards' -l verbose
 complete -c ringpipe -n '__ringpipe_verb_is boards' -l help
@@ -255,6 +265,7 @@ complete -c ringpipe -n '__ringpipe_verb_is train eval plan profile sim lab' -k 
 complete -c ringpipe -n '__ringpipe_verb_is resume ps log stop' -a '(__fish_complete_directories)'
 complete -c ringpipe -n '__ringpipe_verb_is predict' -F
 complete -c ringpipe -n '__ringpipe_verb_is inspect' -k -a '(__fish_complete_suffix .safetensors)'
+complete -c ringpipe -n '__ringpipe_verb_is boards' -a 'enrol adopt list show log reboot forget'
 complete -c ringpipe -n '__ringpipe_verb_is keys' -a 'new show list trust untrust'
 complete -c ringpipe -n '__ringpipe_verb_is data; and not __ringpipe_before_is fetch' -a fetch
 # generated: names
@@ -264,7 +275,7 @@ complete -c ringpipe -n '__ringpipe_verb_is data; and __ringpipe_before_is fetch
 # end
 complete -c ringpipe -n '__ringpipe_verb_is draw' -a table
 
-for name in listen host board keys enrol roster threads name warm sample slots install
+for name in listen host board keys enrol roster threads name warm sample slots install last-words reboot
     complete -c ringpipe-agent -f -l $name -x
 end
 complete -c ringpipe-agent -f -l once -d 'End after one run'
@@ -273,6 +284,7 @@ complete -c ringpipe-agent -f -l quiet -d 'Errors only in the journal'
 complete -c ringpipe-agent -f -l verbose -d 'All that is known in the journal'
 complete -c ringpipe-agent -f -l help
 complete -c ringpipe-agent -f -l version
+complete -c ringpipe-agent -l reboot -x -a 'allow refuse'
 complete -c ringpipe-agent -l board -x -a '(__ringpipe_boards)'
 complete -c ringpipe-agent -l keys -x -a '(__fish_complete_directories)'
 complete -c ringpipe-agent -l slots -x -a '(__fish_complete_directories)'

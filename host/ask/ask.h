@@ -1,0 +1,47 @@
+/* Asks a board that may be at work for somebody else. */
+#ifndef RP_ASK_ASK_H
+#define RP_ASK_ASK_H
+
+#include "run/roster.h"
+#include "transport/transport.h"
+#include "wire/frame.h"
+
+typedef struct {
+    const rp_roster_entry *board; /* borrowed */
+    const char *listen;           /* where boards that dial find this host; NULL: none does */
+    const rp_keypair *keys;
+    const rp_clock *clock;
+    rp_transport *transport;        /* borrowed; NULL: ZeroMQ over TCP */
+    rp_loop *loop;                  /* borrowed; NULL: a poll */
+    bool (*stopped)(void *context); /* asked all the time */
+    void *context;
+} rp_ask_options;
+
+typedef struct rp_asker rp_asker;
+
+/* Its memory lies in `arena`. errors  those of rp_port_open() */
+rp_err rp_asker_open(rp_arena *arena, const rp_ask_options *options, rp_asker **out) RP_MUST_CHECK;
+void rp_asker_close(rp_asker **asker); /* NULL is accepted */
+
+/* What came of the last question that was not answered. */
+typedef enum {
+    RP_ASKED_ANSWERED,
+    RP_ASKED_SILENT,      /* nobody is there */
+    RP_ASKED_NOT_DIALLED, /* a board that dials has not */
+    RP_ASKED_REFUSED,     /* keys do not fit */
+    RP_ASKED_OLD,         /* it is there, and its software knows no questions */
+    RP_ASKED_DUMB         /* the key fits, and it says nothing at all */
+} rp_asked;
+
+/* `ask`: without its id. *out: CONDITION, LINES or ORDERED with DONE. *round_trip_ns: of the
+ * question that was answered; 0: it was sent more than once. May be NULL.
+ * errors  FAULT: no answer within wait_ns, or not now, and why; REFUSED: by keys, or the board lets
+ * nobody; PEER: it does not know the question; INTERRUPTED */
+rp_err rp_asker_ask(rp_asker *asker, const rp_Ask *ask, int64_t wait_ns, rp_Frame *out,
+                    int64_t *round_trip_ns) RP_MUST_CHECK;
+/* The same without a word when nobody answers: for who waits for a board. errors  of a port;
+ * INTERRUPTED */
+rp_err rp_asker_try(rp_asker *asker, const rp_Ask *ask, int64_t wait_ns, rp_Frame *out,
+                    int64_t *round_trip_ns, rp_asked *came) RP_MUST_CHECK;
+
+#endif

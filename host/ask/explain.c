@@ -1,0 +1,196 @@
+#include "ask/explain.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/attributes.h"
+
+enum { HOST_BYTES = 128, PORT_BYTES = 16, ADDRESSES_MAX = 3, TRY_MS = 1000 };
+
+typedef struct {
+    char *out;
+    size_t bytes, used;
+} text;
+
+static void add(text *t, const char *format, ...) RP_PRINTF(2, 3);
+static void add(text *t, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    const int n = vsnprintf(t->out + t->used, t->bytes - t->used, format, args);
+    va_end(args);
+    t->used += n < 0 ? 0 : (size_t)n < t->bytes - t->used ? (size_t)n : t->bytes - t->used - 1;
+}
+
+/* tcp://HOST:PORT, HOST perhaps in brackets. */
+static bool split(const char *endpoint, char host[HOST_BYTES], char port[PORT_BYTES]) {
+    const char *at = strncmp(endpoint, "tcp://", 6) == 0 ? endpoint + 6 : endpoint;
+    const char *colon = strrchr(at, ':');
+    if (!colon || colon == at) {
+        return false;
+    }
+    const bool bracket = at[0] == '[' && colon[-1] == ']';
+    const int length = (int)(colon - at) - (bracket ? 2 : 0);
+    const int h = snprintf(host, HOST_BYTES, "%.*s", length, at + (bracket ? 1 : 0));
+    const int p = snprintf(port, PORT_BYTES, "%s", colon + 1);
+    return h > 0 && h < HOST_BYTES && p > 0 && p < PORT_BYTES;
+}
+
+static void write_address(const struct sockaddr *address, socklen_t bytes, char out[HOST_BYTES]) {
+    if (getnameinfo(address, bytes, out, HOST_BYTES, NULL, 0, NI_NUMERICHOST) != 0) {
+        (void)snprintf(out, HOST_BYTES, "?");
+    }
+}
+
+static bool is_same(const struct sockaddr *a, const struct sockaddr *b) {
+    if (!a || a->sa_family != b->sa_family) {
+        return false;
+    }
+    if (a->sa_family == AF_INET) {
+        return memcmp(&((const struct sockaddr_in *)a)->sin_addr,
+                      &((const struct sockaddr_in *)b)->sin_addr, sizeof(struct in_addr)) == 0;
+    }
+    return a->sa_family == AF_INET6 &&
+           memcmp(&((const struct sockaddr_in6 *)a)->sin6_addr,
+                  &((const struct sockaddr_in6 *)b)->sin6_addr, sizeof(struct in6_addr)) == 0;
+}
+
+/* The interface that has this address of ours. */
+static void name_interface(const struct sockaddr *own, char out[HOST_BYTES]) {
+    struct ifaddrs *all = NULL;
+    (void)snprintf(out, HOST_BYTES, "an interface");
+    if (getifaddrs(&all) != 0) {
+        return;
+    }
+    for (const struct ifaddrs *at = all; at; at = at->ifa_next) {
+        if (is_same(at->ifa_addr, own)) {
+            (void)snprintf(out, HOST_BYTES, "%s", at->ifa_name);
+            break;
+        }
+    }
+    freeifaddrs(all);
+}
+
+/* Which way a packet there would take: a UDP socket that is connected sends nothing. */
+static bool say_route(text *t, const char *host, const struct addrinfo *to) {
+    struct sockaddr_storage own;
+    socklen_t bytes = sizeof own;
+    char address[HOST_BYTES];
+    char interface[HOST_BYTES];
+    const int fd = socket(to->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    const bool leads = fd >= 0 && connect(fd, to->ai_addr, to->ai_addrlen) == 0 &&
+                       getsockname(fd, (struct sockaddr *)&own, &bytes) == 0;
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    write_address(to->ai_addr, to->ai_addrlen, address);
+    if (strcmp(host, address) != 0) {
+        add(t, "%s is ", host);
+    }
+    if (!leads) {
+        add(t, "%s: no interface of this host leads there: is the network up?", address);
+        return false;
+    }
+    add(t, "%s, tried through ", address);
+    name_interface((const struct sockaddr *)&own, interface);
+    write_address((const struct sockaddr *)&own, bytes, address);
+    add(t, "%s (%s): ", interface, address);
+    return true;
+}
+
+/* 0: connected; else errno's number. */
+static int try_to_connect(const struct addrinfo *to) {
+    int code = 0;
+    socklen_t bytes = sizeof code;
+    const int fd = socket(to->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) {
+        return errno;
+    }
+    if (connect(fd, to->ai_addr, to->ai_addrlen) != 0) {
+        struct pollfd wait = {.fd = fd, .events = POLLOUT};
+        code = errno;
+        if (code == EINPROGRESS) {
+            code = poll(&wait, 1, TRY_MS) == 1 &&
+                           getsockopt(fd, SOL_SOCKET, SO_ERROR, &code, &bytes) == 0
+                       ? code
+                       : ETIMEDOUT;
+        }
+    }
+    (void)close(fd);
+    return code;
+}
+
+static void say_try(text *t, const struct addrinfo *to, const char *port) {
+    const int code = try_to_connect(to);
+    switch (code) {
+    case 0:
+        add(t, "something listens at port %s and does not speak as an agent does", port);
+        break;
+    case ECONNREFUSED:
+        add(t,
+            "the machine is there, and nothing listens at port %s: does the agent run? "
+            "`systemctl status ringpipe-agent` there",
+            port);
+        break;
+    case ETIMEDOUT:
+        add(t,
+            "no answer: is the board on and in this network, and does no firewall drop what comes "
+            "to port %s?",
+            port);
+        break;
+    case EHOSTUNREACH:
+        add(t, "no machine there has that address: is the board on, and has it another address by "
+               "now? `avahi-browse -rt _ringpipe._tcp` lists those that are near");
+        break;
+    default:
+        add(t, "%s", strerror(code));
+    }
+}
+
+static void say_unknown(text *t, const char *host, int code) {
+    const size_t length = strlen(host);
+    const bool is_local = length > 6 && strcmp(host + length - 6, ".local") == 0;
+    add(t, "the name '%s' is not known here (%s)%s", host, gai_strerror(code),
+        is_local ? ": names with .local are found by mDNS, within one network only: do "
+                   "avahi-daemon, or systemd-resolved with MulticastDNS, run here and there, and "
+                   "libnss-mdns here? An address in the roster needs no name"
+                 : ": is it right, and does this network's DNS know it? An address in the roster "
+                   "needs no name");
+}
+
+void rp_ask_explain(const char *endpoint, char *out, size_t bytes) {
+    const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+    struct addrinfo *all = NULL;
+    char host[HOST_BYTES];
+    char port[PORT_BYTES];
+    text t = {.out = out, .bytes = bytes};
+    out[0] = '\0';
+    if (!split(endpoint, host, port)) {
+        add(&t, "'%s' is no tcp://HOST:PORT", endpoint);
+        return;
+    }
+    const int code = getaddrinfo(host, port, &hints, &all);
+    if (code != 0) {
+        say_unknown(&t, host, code);
+        return;
+    }
+    uint32_t count = 0;
+    for (const struct addrinfo *at = all; at && count < ADDRESSES_MAX; at = at->ai_next, count++) {
+        add(&t, "%s", count ? "; " : "");
+        if (say_route(&t, host, at)) {
+            say_try(&t, at, port);
+        }
+    }
+    freeaddrinfo(all);
+}

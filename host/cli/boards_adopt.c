@@ -1,0 +1,210 @@
+/* boards adopt: a system that runs gets the agent, a token and its line of the roster. */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "adopt/adopt.h"
+#include "agent/board.h"
+#include "cli/boards_ask.h"
+#include "cli/signals.h"
+#include "enrol/enrol.h"
+#include "enrol/issue.h"
+
+typedef struct {
+    const rp_cli_args *args;
+    const char *keys_folder, *listen;
+    rp_keypair keys;
+    rp_adopt adopt;
+    rp_adopt_system system;
+    const char *name;       /* of the roster */
+    const char *door;       /* ADDRESS:PORT, where the board finds this host */
+    const char *update_key; /* a file, or NULL */
+} adopting;
+
+static int64_t wall_s(void) {
+    struct timespec now;
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    return now.tv_sec;
+}
+
+/* ---- what was asked for ---------------------------------------------------------------------- */
+
+static rp_err check_words(const rp_cli_args *args) {
+    if (args->word_count != 2 || !args->ring) {
+        return rp_fail(RP_ERR_USAGE, "expected: boards adopt --roster FILE USER@ADDRESS");
+    }
+    if (!rp_adopt_is_address(args->word[1])) {
+        return rp_fail(RP_ERR_USAGE, "expected USER@ADDRESS, as ssh takes it, found '%s'",
+                       args->word[1]);
+    }
+    if (args->listen && !rp_roster_is_address(args->listen)) {
+        return rp_fail(RP_ERR_USAGE, "--listen: expected " RP_ROSTER_ADDRESS ", found '%s'",
+                       args->listen);
+    }
+    return RP_OK;
+}
+
+static rp_err read_keys(rp_arena *arena, adopting *a) {
+    char *path;
+    rp_err err = RP_OK;
+    a->keys_folder = a->args->keys;
+    RP_TRY(a->keys_folder ? RP_OK : rp_keys_home(arena, &a->keys_folder));
+    RP_TRY(rp_keys_read(a->keys_folder, &a->keys));
+    RP_TRY(rp_arena_printf(arena, &path, "%s/update.key", a->keys_folder));
+    a->update_key = access(path, R_OK) == 0 ? path : NULL;
+fail:
+    return err;
+}
+
+/* Where the board finds this host: as it was told, else as the board sees it. */
+static rp_err find_door(rp_arena *arena, adopting *a) {
+    const char *host = a->args->host ? a->args->host : a->system.from;
+    const bool bare = strchr(host, ':') && !strchr(host, '[') && !a->args->host; /* IPv6 */
+    const char *bracket = strrchr(host, ']');
+    const bool has_port = !bare && strchr(bracket ? bracket : host, ':') != NULL;
+    char *door;
+    rp_err err;
+    if (!host[0]) {
+        return rp_fail(RP_ERR_USAGE, "%s does not say where it sees this host: --host ADDRESS does",
+                       a->adopt.to);
+    }
+    RP_TRY(rp_arena_printf(arena, &door, "tcp://%s%s%s%s", bare ? "[" : "", host, bare ? "]" : "",
+                           has_port ? "" : strrchr(a->listen, ':')));
+    if (!rp_roster_is_address(door)) {
+        return rp_fail(RP_ERR_USAGE,
+                       "this host's address for the board: expected ADDRESS[:PORT], "
+                       "found '%s'; --host names another one",
+                       host);
+    }
+    a->door = door + strlen("tcp://");
+fail:
+    return err;
+}
+
+static rp_err find_name(rp_arena *arena, adopting *a) {
+    const rp_cli_args *args = a->args;
+    rp_roster_entry *boards = NULL;
+    uint32_t count = 0;
+    rp_err err = RP_OK;
+    a->name = args->node ? args->node : a->system.name;
+    if (!rp_image_is_name(a->name)) {
+        return rp_fail(RP_ERR_USAGE,
+                       "%s '%s': expected 1 to %d letters, digits and -, as a host's name has; "
+                       "--node gives it one",
+                       args->node ? "--node" : "its name is", a->name, RP_IMAGE_NAME_MAX);
+    }
+    if (access(args->ring, F_OK) == 0) {
+        RP_TRY(rp_roster_read_begun(arena, args->ring, &boards, &count));
+    }
+    RP_TRY(args->group ? rp_roster_check_group(args->ring, args->group) : RP_OK);
+    for (uint32_t k = 0; k < count && !args->yes; k++) {
+        if (strcmp(boards[k].name, a->name) == 0) {
+            return rp_fail(RP_ERR_USAGE,
+                           "%s has a board '%s' already: --yes lets this one take its place, "
+                           "--node gives it another name",
+                           args->ring, a->name);
+        }
+    }
+fail:
+    return err;
+}
+
+/* A profile says which packages its driver has; without one a board that has none gets PoCL. */
+static rp_err find_drivers(rp_arena *arena, adopting *a) {
+    rp_board_about about;
+    rp_err err;
+    if (strcmp(a->args->board, "auto") == 0) {
+        a->adopt.drivers = a->system.driver[0] ? "" : "pocl-opencl-icd";
+        return RP_OK;
+    }
+    RP_TRY(rp_board_read_about(arena, a->args->board, &about));
+    a->adopt.drivers = about.packages;
+fail:
+    return err;
+}
+
+/* ---- doing it -------------------------------------------------------------------------------- */
+
+static rp_err look(rp_arena *arena, adopting *a) {
+    const rp_cli_args *args = a->args;
+    rp_err err;
+    RP_TRY(rp_adopt_look(a->adopt.to, &a->system));
+    if (!args->quiet) {
+        (void)fprintf(stderr, "%s: %s on %s, packages for %s\n", a->adopt.to,
+                      a->system.system[0] ? a->system.system : a->system.os, a->system.machine,
+                      a->system.arch[0] ? a->system.arch : "-");
+    }
+    RP_TRY(rp_adopt_check(a->adopt.to, &a->system));
+    if (strcmp(a->system.service, "active") == 0 && !args->yes) {
+        return rp_fail(RP_ERR_USAGE,
+                       "%s: an agent runs there already: --yes gives it another configuration",
+                       a->adopt.to);
+    }
+    RP_TRY(find_name(arena, a));
+    RP_TRY(find_door(arena, a));
+    RP_TRY(find_drivers(arena, a));
+fail:
+    return err;
+}
+
+static rp_err install(rp_arena *arena, adopting *a) {
+    const rp_cli_args *args = a->args;
+    const int64_t hours = args->hours ? args->hours : RP_ENROL_HOURS;
+    const int64_t now_s = wall_s();
+    char word[RP_TOKEN_WORD] = "";
+    char *token = NULL;
+    rp_image_node node = {.name = a->name,
+                          .board = args->board,
+                          .listen = args->dial ? NULL : "tcp://0.0.0.0:7000",
+                          .dial = args->dial,
+                          .update_key = a->update_key};
+    rp_err err;
+    RP_TRY(rp_arena_printf(arena, &token, "token@%s", a->door));
+    node.token = token;
+    RP_TRY(rp_image_check_node(&node)); /* before a token is made */
+    RP_TRY(rp_enrol_issue(a->keys_folder, a->keys.public_text, a->name, now_s + hours * 3600, now_s,
+                          word));
+    RP_TRY(rp_arena_printf(arena, &token, "%s@%s", word, a->door));
+    node.token = token;
+    RP_TRY(rp_adopt_install(&a->adopt, &a->system, &node));
+fail:
+    explicit_bzero(word, sizeof word);
+    return err;
+}
+
+/* Ctrl-C ends the ssh that is at work; what has a token is removed all the same. */
+static rp_err install_whole(rp_arena *arena, adopting *a) {
+    rp_cli_signals came;
+    int signals;
+    rp_err err;
+    RP_TRY(rp_cli_open_signals(&signals));
+    err = install(arena, a);
+    rp_cli_read_signals(signals, &came);
+    if (came.interrupts || came.asked) {
+        return rp_fail(RP_ERR_INTERRUPTED, "stopped");
+    }
+fail:
+    return err;
+}
+
+rp_err rp_cli_boards_adopt(rp_arena *arena, const rp_cli_args *args) {
+    adopting a = {.args = args, .listen = args->listen ? args->listen : RP_ENROL_ADDRESS};
+    rp_err err;
+    RP_TRY(check_words(args));
+    a.adopt = (rp_adopt){.to = args->word[1],
+                         .packages = args->packages ? args->packages : "build-package",
+                         .drivers = ""};
+    RP_TRY(rp_adopt_scratch(arena, &a.adopt.scratch));
+    if (args->dry_run) {
+        return rp_adopt_show(&a.adopt, stdout);
+    }
+    RP_TRY(read_keys(arena, &a));
+    RP_TRY(look(arena, &a));
+    RP_TRY(install_whole(arena, &a));
+    RP_TRY(args->token ? RP_OK
+                       : rp_cli_await_board(args, a.keys_folder, &a.keys, a.listen, a.name));
+fail:
+    explicit_bzero(&a.keys, sizeof a.keys);
+    return err;
+}

@@ -1,0 +1,42 @@
+/* boards show, log, reboot: what they have in common, and the verbs. */
+#ifndef RP_CLI_BOARDS_ASK_H
+#define RP_CLI_BOARDS_ASK_H
+
+#include "ask/ask.h"
+#include "cli/cli.h"
+
+typedef struct {
+    const rp_cli_args *args;
+    rp_keypair keys;
+    rp_clock clock;
+    rp_roster_entry *boards; /* that are meant */
+    uint32_t count;
+    int signals;
+    bool stopped;
+} rp_cli_asking;
+
+#define RP_CLI_ASK_NS (8 * RP_NS_PER_S) /* for a board that is there */
+
+/* Reads roster and keys; the words from the second on are boards of it, or --where chooses them.
+ * errors  USAGE; those of the files */
+rp_err rp_cli_asking_open(rp_arena *arena, const rp_cli_args *args,
+                          rp_cli_asking *out) RP_MUST_CHECK;
+void rp_cli_asking_close(rp_cli_asking *asking);
+/* To one of them. */
+rp_err rp_cli_ask_open(rp_arena *arena, rp_cli_asking *asking, const rp_roster_entry *board,
+                       rp_asker **out) RP_MUST_CHECK;
+
+rp_err rp_cli_boards_show(rp_arena *arena, const rp_cli_args *args) RP_MUST_CHECK;
+rp_err rp_cli_boards_log(rp_arena *arena, const rp_cli_args *args) RP_MUST_CHECK;
+rp_err rp_cli_boards_reboot(rp_arena *arena, const rp_cli_args *args) RP_MUST_CHECK;
+rp_err rp_cli_boards_adopt(rp_arena *arena, const rp_cli_args *args) RP_MUST_CHECK;
+
+/* verbs_boards.c: until this board has come by its token, and says so. errors  as rp_enrol_wait()
+ */
+rp_err rp_cli_await_board(const rp_cli_args *args, const char *keys_folder, const rp_keypair *keys,
+                          const char *listen, const char *name) RP_MUST_CHECK;
+
+/* A line of a board's journal, as lines of it are printed. */
+void rp_cli_print_line(const char *before, uint64_t time_ms, const char *text);
+
+#endif

@@ -1,0 +1,119 @@
+/* boards log: the last lines of a board's journal, also of the agent's life before this one. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include <jansson.h>
+
+#include "base/log.h"
+#include "cli/boards_ask.h"
+
+enum { LINES = 30, LINES_MAX = 128 };
+#define FOLLOW_NS (1 * RP_NS_PER_S)
+#define RETURN_NS (5 * RP_NS_PER_S) /* for a board that is gone: it is asked again */
+
+typedef struct {
+    const rp_cli_args *args;
+    rp_asker *asker;
+    rp_Ask ask;
+    uint64_t life; /* of the agent that was heard last; 0: none yet */
+} reading;
+
+static rp_err print_line(const reading *r, const rp_Lines *lines, uint32_t k) {
+    if (strcmp(r->args->format, "json") != 0) {
+        rp_cli_print_line("", lines->time_ms[k], lines->text[k]);
+        return RP_OK;
+    }
+    static const char *const levels[] = {"error", "warn", "info", "debug"};
+    json_t *one =
+        json_pack("{s:I, s:f, s:s, s:s}", "number", (json_int_t)lines->number[k], "time_s",
+                  (double)lines->time_ms[k] * 1e-3, "level",
+                  levels[lines->level[k] < 4 ? lines->level[k] : 3], "text", lines->text[k]);
+    const bool failed = !one || json_dumpf(one, stdout, JSON_COMPACT) != 0;
+    (void)printf("\n");
+    json_decref(one);
+    return failed ? rp_fail(RP_ERR_MEMORY, "boards log: a line can not be printed") : RP_OK;
+}
+
+/* One answer. *all: there is no line behind it yet. */
+static rp_err take_lines(reading *r, const rp_Frame *frame, bool *all) {
+    const rp_Lines *lines = &frame->body.lines;
+    rp_err err = RP_OK;
+    if (rp_frame_kind(frame) != RP_KIND_LINES) {
+        return rp_fail(RP_ERR_PEER, "the board answers with %s, expected lines",
+                       rp_kind_name(rp_frame_kind(frame)));
+    }
+    /* Without a file for its last words an agent that began anew counts from 1 again. */
+    if (r->life != 0 && lines->life != r->life && lines->end < r->ask.first) {
+        r->life = lines->life;
+        r->ask.first = 1;
+        *all = false;
+        return RP_OK;
+    }
+    r->life = lines->life;
+    for (uint32_t k = 0; k < lines->number_count && k < lines->text_count &&
+                         k < lines->time_ms_count && k < lines->level_count;
+         k++) {
+        RP_TRY(print_line(r, lines, k));
+    }
+    *all = lines->next >= lines->end || lines->next <= r->ask.first;
+    r->ask.first = lines->next > r->ask.first ? lines->next : r->ask.first;
+    (void)fflush(stdout);
+fail:
+    return err;
+}
+
+static rp_err print_lines(reading *r) {
+    rp_Frame frame;
+    bool all = false;
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; !all && i <= LINES_MAX; i++) {
+        RP_TRY(rp_asker_ask(r->asker, &r->ask, RP_CLI_ASK_NS, &frame, NULL));
+        RP_TRY(take_lines(r, &frame, &all));
+    }
+fail:
+    return err;
+}
+
+/* Until somebody ends it. A board that is gone is waited for. */
+static rp_err follow(reading *r) {
+    rp_err err = RP_OK;
+    for (;;) {
+        rp_Frame frame;
+        rp_asked came;
+        bool all = true;
+        const struct timespec nap = {.tv_sec = FOLLOW_NS / RP_NS_PER_S};
+        RP_TRY(rp_asker_try(r->asker, &r->ask, RETURN_NS, &frame, NULL, &came));
+        if (came == RP_ASKED_ANSWERED) {
+            RP_TRY(take_lines(r, &frame, &all));
+        } else if (came == RP_ASKED_REFUSED) {
+            return rp_fail(RP_ERR_REFUSED, "the board does not let this host in any more");
+        }
+        if (all) {
+            (void)nanosleep(&nap, NULL);
+        }
+    }
+fail:
+    return err;
+}
+
+rp_err rp_cli_boards_log(rp_arena *arena, const rp_cli_args *args) {
+    reading r = {.args = args,
+                 .ask = {.what = RP_ASK_LINES,
+                         .count = args->lines ? args->lines : LINES,
+                         .level = args->verbose ? RP_LOG_DEBUG : RP_LOG_INFO}};
+    rp_cli_asking asking;
+    rp_err err;
+    RP_TRY(rp_cli_asking_open(arena, args, &asking));
+    if (asking.count != 1) {
+        RP_TRY(rp_fail(RP_ERR_USAGE, "boards log: expected one board, found %u", asking.count));
+    }
+    RP_TRY(rp_cli_ask_open(arena, &asking, asking.boards, &r.asker));
+    RP_TRY(print_lines(&r));
+    RP_TRY(args->follow_board ? follow(&r) : RP_OK);
+fail:
+    rp_asker_close(&r.asker);
+    rp_cli_asking_close(&asking);
+    return err;
+}

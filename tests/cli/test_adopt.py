@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""A system that runs becomes a board, over ssh: an `ssh` that runs the commands here, where a
+made-up system answers them."""
+import json
+import os
+import re
+import signal
+
+import enrolment
+import program
+
+# Keeps a list of what was run; asks for nothing. The last word is the command.
+SSH = """#!/bin/sh
+echo "$*" >>"{dir}/calls"
+while [ $# -gt 2 ]; do shift; done
+[ "$1" != pi@nowhere ] || {{ echo "ssh: no route" >&2; exit 255; }}
+PATH="{dir}/there:$PATH" SSH_CONNECTION="127.0.0.1 40000 127.0.0.1 22"
+export PATH SSH_CONNECTION
+exec sh -c "$(printf '%s' "$2" | sed 's#/run/systemd#{dir}/system/run/systemd#')"
+"""
+
+# What a board's system has. The service starts the agent as systemd would.
+TOOLS = {
+    "dpkg": 'echo "$ARCH"',
+    "uname": 'case $1 in -s) echo "${{OS:-Linux}}";; -m) echo aarch64;; -n) echo pi-kitchen;; esac',
+    "id": 'echo "${{ID:-1000}}"',
+    "sudo": '[ "$1" != -n ] || shift; SUDO=yes "$@"',
+    "apt-get": 'echo "apt-get $*" >>"{dir}/calls"; [ -z "$FAIL" ]',
+    "sync": ":",
+    "systemctl": """
+case "$*" in
+"is-active ringpipe-agent") echo "${{SERVICE:-inactive}}";;
+*restart*) . "{dir}/system/etc/default/ringpipe-agent"
+    RP_TEST_MARK=$RP_TEST_MARK setsid "{agent}" --keys "{dir}/board" --threads 1 $RINGPIPE_AGENT \
+        >"{dir}/agent.out" 2>"{dir}/agent.log" </dev/null &
+    echo $! >"{dir}/agent.pid";;
+*) echo "systemctl $*" >>"{dir}/calls";;
+esac""",
+}
+
+
+class Adopt(enrolment.Case):
+    def setUp(self):
+        super().setUp()
+        here, there = self.dir / "here", self.dir / "there"
+        self.port = enrolment.free_port()
+        for folder, tools in ((here, {"ssh": None}), (there, TOOLS)):
+            folder.mkdir()
+            for name, text in tools.items():
+                text = SSH if text is None else "#!/bin/sh\n" + text + "\n"
+                (folder / name).write_text(text.format(dir=self.dir, agent=program.AGENT))
+                (folder / name).chmod(0o755)
+        (self.dir / "system/run/systemd/system").mkdir(parents=True)
+        scripts = self.dir / "scripts"
+        scripts.mkdir()
+        script = (program.SOURCE / "packaging/image/first-boot").read_text()
+        for path in ("/etc/", "/root/", "/var/", "/run/"):
+            script = re.sub(rf"(?<=[\s('\"]){path}", f"{self.dir}/system{path}", script)
+        # Many boards on one machine: each has a port of its own.
+        own = f"agent=$(echo \"$agent\" | sed s/0.0.0.0:7000/127.0.0.1:{self.port}/)\n"
+        script = script.replace("printf 'RINGPIPE_AGENT", own + "printf 'RINGPIPE_AGENT")
+        (scripts / "first-boot").write_text(script)
+        (self.dir / "build-package").mkdir()
+        for arch in ("amd64", "arm64"):
+            (self.dir / f"build-package/ringpipe-agent_0.1.0_{arch}.deb").write_text(arch)
+        (self.dir / "tmp").mkdir()
+        self.addCleanup(self.end_agent)
+
+    def end_agent(self):
+        path = self.dir / "agent.pid"
+        if path.exists():
+            try:
+                os.kill(int(path.read_text()), signal.SIGTERM)
+            except ProcessLookupError:
+                pass
+
+    def adopt(self, *words, to="pi@kitchen", env=None, **options):
+        there = {"ARCH": "arm64", "PATH": f"{self.dir}/here:{os.environ['PATH']}",
+                 "RINGPIPE_IMAGE": str(self.dir / "scripts"), "TMPDIR": str(self.dir / "tmp")}
+        # A profile that says nothing of drivers would take those of this machine.
+        return self.ringpipe("boards", "adopt", "--roster", "lab.yaml", "--keys", "host",
+                             "--listen", self.door, *words, to, env={**there, **(env or {})},
+                             **options)
+
+    def calls(self):
+        path = self.dir / "calls"
+        return path.read_text() if path.exists() else ""
+
+    def test_a_system_becomes_a_board(self):
+        out, err = self.adopt("--board", "raspberry-pi-5")
+        self.assertIn("pi-kitchen is enrolled: fingerprint", out)
+        self.assertIn("packages for arm64", err)
+        calls = self.calls()
+        self.assertRegex(calls, r"apt-get install -y --no-install-recommends "
+                                r"\S+/ringpipe-agent_0\.1\.0_arm64\.deb pocl-opencl-icd")
+        self.assertIn("systemctl --no-reload enable ringpipe-agent", calls)
+        self.assertNotRegex(calls, r"rpt1")  # no command has the token
+        scratch = re.search(r"/tmp/ringpipe-adopt-[0-9a-f]{16}", calls)[0]
+        self.assertFalse(os.path.exists(scratch))
+        self.assertEqual(list((self.dir / "tmp").iterdir()), [])  # nor is one left here
+        roster = (self.dir / "lab.yaml").read_text()
+        self.assertIn("pi-kitchen", roster)
+        self.assertIn(f"127.0.0.1:{self.port}", roster)
+        out, _ = self.ringpipe("boards", "show", "pi-kitchen", "--roster", "lab.yaml", "--keys",
+                               "host", "--format", "json")
+        self.assertEqual(json.loads(out)["state"], "hello")
+        self.assertIn("has a board 'pi-kitchen' already",
+                      self.adopt("--board", "raspberry-pi-5", code=2)[1])
+
+    def test_every_command_is_shown(self):
+        """What --dry-run prints is what runs, but for the folder's name and sudo."""
+        out, err = self.adopt("--dry-run", "--node", "left")
+        self.assertEqual(self.calls(), "")
+        self.assertFalse((self.dir / "host/tokens").exists())
+        shown = [line for line in out.splitlines() if line[0] != "#"]
+        self.assertEqual(len(shown), 4)
+        self.assertIn("first-boot", shown[2])
+        self.adopt("--node", "left", "--token")
+        ran = [line for line in self.calls().splitlines() if line.startswith("-o")]
+        plain = lambda text: re.sub(r"adopt-[0-9a-f]{16}|'|\\| <ringpipe.tar", "", text)
+        self.assertEqual([plain(line).removeprefix("ssh ") for line in shown],
+                         [plain(line) for line in ran])
+
+    def test_root_needs_no_sudo(self):
+        self.adopt("--node", "left", "--token", env={"ID": "0"}, to="root@kitchen")
+        self.assertNotIn("sudo sh", self.calls())
+        self.assertIn("sh /tmp/ringpipe-adopt-", self.calls())
+
+    def test_what_is_refused(self):
+        for env, said, code in (
+                ({"ARCH": "armhf"}, "armhf packages, expected amd64 or arm64", 2),
+                ({"ARCH": ""}, "no Debian packages", 2),
+                ({"OS": "Darwin"}, "its system is Darwin, expected Linux", 2),
+                ({"SERVICE": "active"}, "an agent runs there already: --yes", 2)):
+            with self.subTest(said):
+                _, err = self.adopt("--node", "left", env=env, code=code)
+                self.assertIn(said, err)
+        _, err = self.adopt("--node", "left", to="pi@nowhere", code=2)
+        self.assertIn("ssh to pi@nowhere failed", err)
+        for word in ("kitchen", "-oProxyCommand=sh@x", "pi@-x", "pi@a b", "@x", "pi@", "a;b@c"):
+            with self.subTest(word):
+                _, err = self.adopt("--", to=word, code=2)
+                self.assertIn("expected USER@ADDRESS", err)
+        self.assertIn("--node 'left_1'", self.adopt("--node", "left_1", code=2)[1])
+        self.assertFalse((self.dir / "host/tokens").exists())  # no token was made for any of these
+        _, err = self.adopt("--node", "left", env={"FAIL": "1"}, code=3)
+        self.assertIn("first-boot ended with", err)
+        scratch = re.findall(r"/tmp/ringpipe-adopt-[0-9a-f]{16}", self.calls())[-1]
+        self.assertFalse(os.path.exists(scratch))  # what has a token is gone
+        self.assertFalse((self.dir / "lab.yaml").exists())
+
+
+if __name__ == "__main__":
+    program.main()
