@@ -86,6 +86,24 @@ class Drift(program.Case):
                 print(schedule, micro, found["step_s"], found["measured_step_s"])
                 self.assertAlmostEqual(found["measured_step_s"] / found["step_s"], 1, delta=0.05)
 
+    def test_wires_that_take_turns(self):
+        """Two directions of a wire, or all boards on one air: parcels leave one after the other."""
+        run = self.run_file(RUN)
+        boards = ("--set", "ring.boards=4", "--set", "ring.throttle={gflops: 0.5}")
+        self.ringpipe("profile", run, "--out", "p.json", *boards)
+        for link in ("half_duplex: true", "shared: air"):
+            for rate in (40, 10):
+                for schedule in ("gpipe", "1f1b", "pipeoptim"):
+                    out, _ = self.ringpipe(
+                        "sim", run, "--executor", "timed", "--profile", "p.json", "--format",
+                        "json", *boards, "--set", f"ring.link={{rate_mbit: {rate}, {link}}}",
+                        "--set", f"schedule={schedule}", "--set", "train.microbatch=16", "--set",
+                        "train.steps=40")
+                    found = json.loads(out)["prediction"]
+                    print(link, rate, schedule, found["step_s"], found["measured_step_s"])
+                    self.assertAlmostEqual(found["measured_step_s"] / found["step_s"], 1,
+                                           delta=0.1 if "shared" in link else 0.05)
+
     def test_layers_are_shared_out_anew(self):
         """A profile says that board 1 takes seconds, which it does not. With a flush the cut is
         nobody's business: the weights are the same."""
