@@ -5,19 +5,24 @@ void rp_busy_open(rp_busy *busy, const rp_site *site, const rp_job *job, const r
                       .real = rp_clock_real(),
                       .update_s = site->update_s,
                       .costs = site->costs,
+                      .seconds = site->seconds,
+                      .seconds_samples = site->seconds_samples ? site->seconds_samples : job->micro,
                       .first = layout->first_layer,
                       .again = layout->group_count > 0,
                       .end = layout->first_layer + layout->layer_count};
-    const uint32_t samples = site->seconds_samples ? site->seconds_samples : job->micro;
-    for (uint32_t i = 0; site->seconds && i < layout->layer_count; i++) {
-        const double *seconds = &site->seconds[2 * ((size_t)layout->first_layer + i)];
-        busy->sample_s[0] += seconds[0] / samples;
-        busy->sample_s[1] += seconds[1] / samples;
-    }
 }
 
 static int64_t now_of(const rp_busy *busy) {
     return rp_clock_now_ns(busy->clock ? busy->clock : &busy->real);
+}
+
+/* Read for every op, for a board may have become slow, or quick again, since it was prepared. */
+static double sample_s(const rp_busy *busy, bool backward) {
+    double sum = 0;
+    for (uint32_t layer = busy->first; busy->seconds && layer < busy->end; layer++) {
+        sum += busy->seconds[2 * (size_t)layer + backward] / busy->seconds_samples;
+    }
+    return sum;
 }
 
 static double op_s(const rp_busy *busy, rp_op_kind kind, uint32_t samples) {
@@ -26,7 +31,7 @@ static double op_s(const rp_busy *busy, rp_op_kind kind, uint32_t samples) {
         return costs->op_s(costs->self, busy->first, busy->end, kind, samples);
     }
     const double whole = kind == RP_OP_FORWARD || kind == RP_OP_BACKWARD ? 1 : 0.5;
-    return whole * busy->sample_s[kind != RP_OP_FORWARD] * samples;
+    return whole * sample_s(busy, kind != RP_OP_FORWARD) * samples;
 }
 
 static double cost_of(const rp_busy *busy, const rp_command *command) {

@@ -7,10 +7,11 @@
 
 typedef struct {
     const rp_clock *clock;
-    rp_clock real;      /* where the site gives none */
-    double sample_s[2]; /* forward and backward of one sample through the stage */
+    rp_clock real;            /* where the site gives none */
+    const double *seconds;    /* the site's: of each layer, forward and backward in turn, or NULL */
+    uint32_t seconds_samples; /* so many samples take them */
     double update_s;
-    const rp_site_costs *costs; /* in place of both; NULL: none */
+    const rp_site_costs *costs; /* in place of all three; NULL: none */
     uint32_t first, end;        /* the stage's layers */
     bool again;                 /* a backward begins with its forward */
     int64_t until_ns;           /* everything issued so far has ended then */

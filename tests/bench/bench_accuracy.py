@@ -246,6 +246,10 @@ def good_after(lines, goal):
                  and line["split"] == "validation" and line["accuracy"] >= goal), None)
 
 
+def diverged(lines):
+    return any("has not been finite" in line.get("text", "") for line in lines)
+
+
 def reference(work, choice, advance, codecs, seed):
     """Which step reaches the goal (None: none), and the losses up to there."""
     kind = choice["schedule"].replace("advance: auto", f"advance: {advance}")
@@ -263,12 +267,13 @@ def reference(work, choice, advance, codecs, seed):
             lines = train_until(process, folder, lambda lines: good_after(lines, work.goal),
                                 work.args.limit_s)
         step, trained = good_after(lines, work.goal), steps_of(lines)
-        if step is None and len(trained) < SAMPLES_MAX // choice["batch"]:
+        if step is None and len(trained) < SAMPLES_MAX // choice["batch"] and not diverged(lines):
             raise RuntimeError(f"{folder} has ended early")
         losses = [trained[k]["loss"] for k in sorted(trained) if step is None or k <= step]
         shutil.rmtree(folder)
         return {"step": step, "losses": losses,
-                "best": max(line["accuracy"] for line in lines if line.get("event") == "eval")}
+                "best": max((line["accuracy"] for line in lines if line.get("event") == "eval"),
+                            default=None)}
     return work.once(key, measure)
 
 
