@@ -11,10 +11,7 @@
 
 static bool is_stopped(void *context) {
     rp_cli_asking *asking = context;
-    rp_cli_signals came;
-    rp_cli_read_signals(asking->signals, &came);
-    asking->stopped = asking->stopped || came.interrupts || came.asked;
-    return asking->stopped;
+    return rp_cli_is_stopped(asking->signals, &asking->stopped);
 }
 
 /* Those that the command line names, in its order; without names all of the choice. */

@@ -41,10 +41,7 @@ static const char *address_of(const rp_roster_entry *board) {
 
 static bool is_stopped(void *context) {
     listing *l = context;
-    rp_cli_signals came;
-    rp_cli_read_signals(l->signals, &came);
-    l->stopped = l->stopped || came.interrupts || came.asked;
-    return l->stopped;
+    return rp_cli_is_stopped(l->signals, &l->stopped);
 }
 
 static rp_err ask(rp_arena *arena, listing *l) {

@@ -47,3 +47,10 @@ void rp_cli_read_signals(int fd, rp_cli_signals *out) {
         }
     }
 }
+
+bool rp_cli_is_stopped(int fd, bool *stopped) {
+    rp_cli_signals came;
+    rp_cli_read_signals(fd, &came);
+    *stopped = *stopped || came.interrupts > 0 || came.asked;
+    return *stopped;
+}

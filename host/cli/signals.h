@@ -21,4 +21,7 @@ rp_err rp_cli_open_signals(int *fd) RP_MUST_CHECK;
 
 void rp_cli_read_signals(int fd, rp_cli_signals *out);
 
+/* For verbs that end at the first wish, however it is said: *stopped stays true from there on. */
+bool rp_cli_is_stopped(int fd, bool *stopped);
+
 #endif

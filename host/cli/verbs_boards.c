@@ -66,10 +66,7 @@ static void host_name(char *out, size_t bytes) {
 
 static bool is_stopped(void *context) {
     enrolling *e = context;
-    rp_cli_signals came;
-    rp_cli_read_signals(e->signals, &came);
-    e->stopped = e->stopped || came.interrupts || came.asked;
-    return e->stopped;
+    return rp_cli_is_stopped(e->signals, &e->stopped);
 }
 
 static void tell_enrolled(void *context, const rp_enrol_event *event) {

@@ -48,10 +48,7 @@ fail:
 
 static bool is_stopped(void *context) {
     job *j = context;
-    rp_cli_signals came;
-    rp_cli_read_signals(j->signals, &came);
-    j->stopped = j->stopped || came.interrupts || came.asked;
-    return j->stopped;
+    return rp_cli_is_stopped(j->signals, &j->stopped);
 }
 
 static void show_progress(void *context, uint64_t bytes, uint64_t of) {

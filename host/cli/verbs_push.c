@@ -21,10 +21,7 @@ typedef struct {
 
 static bool is_stopped(void *context) {
     talking *t = context;
-    rp_cli_signals came;
-    rp_cli_read_signals(t->signals, &came);
-    t->stopped = t->stopped || came.interrupts || came.asked;
-    return t->stopped;
+    return rp_cli_is_stopped(t->signals, &t->stopped);
 }
 
 static void show_progress(void *context, const char *board, uint64_t bytes, uint64_t of) {

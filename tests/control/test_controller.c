@@ -939,7 +939,7 @@ static void describe_state(rp_control_state_id s, char *out, size_t bytes) {
 /* Print what should stand there, so that it can be put there. */
 static void the_protocol_page_has_the_table(void **state) {
     (void)state;
-    static char text[1 << 16];
+    static char text[1 << 17];
     char all[8192] = "";
     char path[600];
     const char *top = getenv("RP_SOURCE_DIR");
@@ -948,6 +948,7 @@ static void the_protocol_page_has_the_table(void **state) {
     FILE *file = fopen(path, "r");
     assert_non_null(file);
     text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    assert_int_equal(fgetc(file), EOF); /* all of it */
     (void)fclose(file);
     for (uint32_t s = 0; s < RP_CONTROL_STATES; s++) {
         const size_t used = strlen(all);
