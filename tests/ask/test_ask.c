@@ -202,6 +202,7 @@ static void an_old_board_is_told_from_one_that_is_away(void **state) {
     const rp_Ask ask = {.what = RP_ASK_CONDITION};
     open_asking(&a, false);
     rp_link *old;
+    char endpoint[64]; /* it outlives the link */
     const rp_link_options options = {.name = "old",
                                      .bind = "tcp://127.0.0.1:*",
                                      .peer_public = a.f.host_keys.public_text,
@@ -210,7 +211,8 @@ static void an_old_board_is_told_from_one_that_is_away(void **state) {
                                      .part_bytes_max = 1024};
     expect_ok(rp_link_open(a.f.links, &options, &old));
     rp_asker_close(&a.asker);
-    a.board.endpoint = rp_link_endpoint(old);
+    (void)snprintf(endpoint, sizeof endpoint, "%s", rp_link_endpoint(old));
+    a.board.endpoint = endpoint;
     rp_link *host = a.f.link;
     a.f.link = old; /* the one that is stepped */
     const rp_ask_options asks = {.board = &a.board,
