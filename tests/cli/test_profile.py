@@ -193,7 +193,7 @@ class Profile(program.Case):
         self.ringpipe("profile", self.run_file(), "--out", "p.json")
         path = self.dir / "p.json"
         found = json.loads(path.read_text(encoding="utf-8"))
-        for wire in found["wires"]:  # the host's are fast, or codecs between boards would win nothing
+        for wire in found["wires"]:  # the host's are fast: else codecs of hops win nothing
             slow = "host" not in (wire["from"], wire["to"])
             wire.update(bytes_per_s=1e4 if slow else 1e9, sizes=[], assumed=False)
         path.write_text(json.dumps(found), encoding="utf-8")
