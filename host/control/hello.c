@@ -8,9 +8,13 @@ static int64_t longest_greeting_ns(const rp_controller *c) {
     return rp_recovery_is_return(c) ? c->run.wait_s * RP_NS_PER_S : RP_RING_HELLO_NS;
 }
 
-/* From `since` on; 0 would be no limit at all. */
+/* From `since` on; 0 would be no limit at all. A greeting that goes out again asks boards anew that
+ * have answered, too: they have time to do so, when the end is near. */
 static int64_t rest_ns(const rp_controller *c, int64_t longest_ns, int64_t since_ns) {
-    const int64_t rest_ns = c->greeted_ns + longest_ns - since_ns;
+    const bool again = c->since_ns > c->greeted_ns;
+    const int64_t over_ns = c->greeted_ns + longest_ns;
+    const int64_t answered_ns = c->since_ns + rp_ring_greet_ns(longest_greeting_ns(c)) / 2;
+    const int64_t rest_ns = (again && answered_ns > over_ns ? answered_ns : over_ns) - since_ns;
     return rest_ns > 0 ? rest_ns : 1;
 }
 

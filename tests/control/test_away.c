@@ -8,12 +8,16 @@ enum { WAIT_S = 20, EPOCHS = 80, STEPS = EPOCHS * TRAIN / BATCH };
 
 static test_ring ring; /* large for a stack */
 
-static void open_ring(void) {
+static void open_ring_with(const char *wait) {
     ring_prepare(&ring, "out");
-    ring_set_roster(&ring, "wait: 20");
+    ring_set_roster(&ring, wait);
     ring_set(&ring, "train.epochs=80");
     ring_set(&ring, "train.eval_epochs=0");
     ring_open(&ring);
+}
+
+static void open_ring(void) {
+    open_ring_with("wait: 20");
 }
 
 static void step_until_boards(uint32_t count) {
@@ -64,6 +68,28 @@ static void expect_finished(uint32_t left, uint32_t joined) {
     assert_int_equal(count_events("fewer"), left);
     assert_int_equal(count_events("joined"), joined);
     ring_close(&ring);
+}
+
+/* ---- leaving --------------------------------------------------------------------------------- */
+
+/* Boards are greeted every 1.25 s, and once more at the moment at which their time is over: those
+ * that have answered every greeting before are there all the same. */
+static void a_greeting_at_the_last_moment_may_be_answered(void **state) {
+    (void)state;
+    open_ring_with("wait: 5");
+    assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
+    ring.board[1].away = true;
+    uint32_t since = 0; /* steps */
+    for (uint32_t i = 0; i < 5000 && ring.c->ring.count == 2; i++) {
+        const bool is_near = ring.c->state == RP_CONTROL_HELLO && ring.c->greeted_ns > 0 &&
+                             ring.c->now_ns - ring.c->greeted_ns > 4 * RP_NS_PER_S;
+        since += since > 0 || is_near;
+        ring.deaf = since > 1 && since < 20; /* an answer is 0.2 s on its way */
+        ring_step(&ring, since == 1 ? 1300 * RP_NS_PER_MS : 10 * RP_NS_PER_MS);
+    }
+    assert_int_equal(ring.c->ring.count, 1);
+    assert_string_equal(ring.c->ring.board[0].name, "one");
+    expect_finished(1, 0);
 }
 
 /* ---- joining --------------------------------------------------------------------------------- */
@@ -152,6 +178,8 @@ static void one_of_another_build_does_not_end_the_run(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_greeting_at_the_last_moment_may_be_answered, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(a_board_joins_again, setup, teardown),
         cmocka_unit_test_setup_teardown(a_board_that_stays_away_costs_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(one_that_comes_and_goes_is_taken_more_seldom, setup,
