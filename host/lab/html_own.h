@@ -1,0 +1,41 @@
+/* What the parts of report.html share: the page, and how text gets into it. Within this room. */
+#ifndef RP_LAB_HTML_OWN_H
+#define RP_LAB_HTML_OWN_H
+
+#include <stdio.h>
+
+#include "lab/figures.h"
+#include "lab/table.h"
+
+typedef struct {
+    FILE *file;
+    const rp_lab_table *table;
+    const rp_lab_report_options *options;
+    const rp_lab_figures *figures;
+} rp_html_page;
+
+/* html_page.c. Markup, as it is. */
+void rp_html_put(const rp_html_page *p, const char *html);
+/* Text, with what markup would take for its own escaped. */
+void rp_html_text(const rp_html_page *p, const char *text);
+/* <tag class="classes">text</tag>; no class when `classes` is empty. */
+void rp_html_tag(const rp_html_page *p, const char *tag, const char *classes, const char *text);
+
+const rp_lab_row *rp_html_row(const rp_html_page *p, uint32_t model, uint32_t line);
+
+/* Above a table, for narrow windows. */
+#define RP_HTML_SCROLLS                                                                            \
+    "<p class=\"scrolls soft\">The table goes on to the right \xe2\x86\x92</p>\n"
+
+/* html_cards.c: what a model's runs show at a glance. */
+void rp_html_cards(const rp_html_page *p, uint32_t model);
+/* By accuracy, or loss, alone; NULL: no row has finished. */
+const rp_lab_row *rp_html_best(const rp_html_page *p, uint32_t model);
+
+/* html_tables.c: a model's rows, their stages and wires; the points of one tuned method. */
+void rp_html_methods(const rp_html_page *p, uint32_t model);
+void rp_html_stages(const rp_html_page *p, uint32_t model);
+void rp_html_wires(const rp_html_page *p, uint32_t model);
+void rp_html_trials(const rp_html_page *p, const rp_lab_tuning *tuning);
+
+#endif

@@ -1,0 +1,23 @@
+/* How text gets into report.html. */
+#include "lab/drawing.h"
+#include "lab/html_own.h"
+
+void rp_html_put(const rp_html_page *p, const char *html) {
+    (void)fputs(html, p->file);
+}
+
+void rp_html_text(const rp_html_page *p, const char *text) {
+    rp_drawing_text(p->file, text);
+}
+
+/* <tag class="...">text</tag> */
+void rp_html_tag(const rp_html_page *p, const char *tag, const char *classes, const char *text) {
+    (void)fprintf(p->file, "<%s%s%s%s>", tag, classes[0] ? " class=\"" : "", classes,
+                  classes[0] ? "\"" : "");
+    rp_html_text(p, text);
+    (void)fprintf(p->file, "</%s>", tag);
+}
+
+const rp_lab_row *rp_html_row(const rp_html_page *p, uint32_t model, uint32_t line) {
+    return &p->table->row[model * p->table->line_count + line];
+}
