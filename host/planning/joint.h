@@ -90,10 +90,10 @@ typedef struct {
  * the advance that it would have there; the fastest is taken where it saves 1 % of a step, or 5 %
  * where it changes what is trained. Replicas and versions of weights count in the memory. With
  * micro_open the search begins anew with the microbatch that would be fastest, as long as that
- * gains; there each op counts as 1 ms more, which real rings on a busy machine have shown. Not
- * known: one board alone, interleaved or split stages, a cut that is given. errors  USAGE: nothing
- * fits into the memory, with the board and the numbers; MEMORY; those of rp_predict() but USAGE and
- * FAULT, with which a plan is left out */
+ * gains; there twice as many ops have to win 3 %, and where the profile does not say what handling
+ * an op costs each counts as 1 ms more. Not known: one board alone, interleaved or split stages, a
+ * cut that is given. errors  USAGE: nothing fits into the memory, with the board and the numbers;
+ * MEMORY; those of rp_predict() but USAGE and FAULT, with which a plan is left out */
 rp_err rp_joint_search(const rp_joint_ask *ask, rp_joint_answer *out) RP_MUST_CHECK;
 
 /* The board at this place of the ring as it is has a stage. */

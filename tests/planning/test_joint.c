@@ -296,6 +296,41 @@ static void the_microbatch_is_chosen_where_it_may_be(void **state) {
     assert_int_equal(run.micro, 1); /* the question is as it was */
 }
 
+/* Twice as many ops have to win 3 %: of sizes up to the run's own that are nearly as good
+ * the largest is taken. */
+static void a_smaller_microbatch_has_to_win(void **state) {
+    (void)state;
+    static const double layer[LAYERS] = {1, 1, 1, 1, 1, 1, 1, 1};
+    uint32_t larger = 0;
+    read_run("schedule: gpipe\n");
+    for (uint32_t step = 0; step < 24; step++) {
+        double step_s[4]; /* with microbatches of 1, 2, 4 and 8 */
+        rp_profile profile;
+        rp_joint_answer answer;
+        rp_joint_ask ask = {.run = &run, .profile = &profile, .cuts_open = true};
+        open_profile(&profile);
+        for (uint32_t k = 0; k < BOARDS; k++) {
+            take_board(&profile, k, layer, 1);
+            profile.board[k].has_besides = true;
+            profile.board[k].besides_s[RP_BESIDES_HANDLING] = step * 1e-3;
+        }
+        for (uint32_t power = 0; power < 4; power++) {
+            run.micro = 1u << power;
+            expect_ok(rp_joint_search(&ask, &answer));
+            step_s[power] = answer.plan[0].step_s;
+        }
+        const uint32_t taken = (uint32_t)log2(answer.micro);
+        bool is_least = true;
+        for (uint32_t power = 0; power < 4; power++) {
+            const double won = pow(1.03, (double)power - taken);
+            assert_true(power <= taken || step_s[power] >= step_s[taken] * won * (1 - 1e-9));
+            is_least &= step_s[power] >= step_s[taken] * (1 - 1e-9);
+        }
+        larger += !is_least;
+    }
+    assert_in_range(larger, 1, 23);
+}
+
 /* One layer takes nearly all: boards share it, by their speeds, and a step is as much shorter. The
  * plan holds together, and no board has samples of another one. */
 static void boards_may_share_a_stage(void **state) {
@@ -532,6 +567,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(memory_is_a_limit, setup, close_run),
         cmocka_unit_test_setup_teardown(sizes_are_chosen_with_the_cut, setup, close_run),
         cmocka_unit_test_setup_teardown(the_microbatch_is_chosen_where_it_may_be, setup, close_run),
+        cmocka_unit_test_setup_teardown(a_smaller_microbatch_has_to_win, setup, close_run),
         cmocka_unit_test_setup_teardown(boards_may_share_a_stage, setup, close_run),
         cmocka_unit_test_setup_teardown(codecs_are_chosen_with_the_cut, setup, close_run),
         cmocka_unit_test_setup_teardown(the_schedule_is_chosen_where_it_may_be, setup, close_run),
