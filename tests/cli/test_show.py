@@ -287,6 +287,15 @@ class Reboot(Board):
                     "PATH": os.environ["PATH"], "EXIT_CODE": code, "EXIT_STATUS": status,
                     "RINGPIPE_REBOOT": f"touch {mark}"})
                 self.assertEqual(mark.exists(), wanted)
+        tools = self.dir / "tools"
+        tools.mkdir()
+        (tools / "systemctl").write_text('#!/bin/sh\necho "$*" >>"$ASKED"\n')
+        (tools / "systemctl").chmod(0o755)
+        asked = self.dir / "asked"
+        subprocess.run([script], check=True, timeout=30, env={
+            "PATH": f"{tools}:{os.environ['PATH']}", "EXIT_CODE": "exited", "EXIT_STATUS": "84",
+            "ASKED": str(asked)})
+        self.assertEqual(asked.read_text(), "--no-block reboot\n")
         unit = (script.parent / "ringpipe-agent.service").read_text()
         self.assertIn("ExecStopPost=+/usr/lib/ringpipe-agent/after-end\n", unit)
         self.assertIn("Restart=on-failure\n", unit)  # also when the board does not go down
