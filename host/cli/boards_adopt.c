@@ -8,6 +8,7 @@
 #include "agent/board.h"
 #include "cli/boards_ask.h"
 #include "cli/signals.h"
+#include "enrol/door.h"
 #include "enrol/enrol.h"
 #include "enrol/issue.h"
 
@@ -59,27 +60,14 @@ fail:
 
 /* Where the board finds this host: as it was told, else as the board sees it. */
 static rp_err find_door(rp_arena *arena, adopting *a) {
-    const char *host = a->args->host ? a->args->host : a->system.from;
-    const bool bare = strchr(host, ':') && !strchr(host, '[') && !a->args->host; /* IPv6 */
-    const char *bracket = strrchr(host, ']');
-    const bool has_port = !bare && strchr(bracket ? bracket : host, ':') != NULL;
-    char *door;
-    rp_err err;
+    const bool told = a->args->host != NULL;
+    const char *host = told ? a->args->host : a->system.from;
     if (!host[0]) {
         return rp_fail(RP_ERR_USAGE, "%s does not say where it sees this host: --host ADDRESS does",
                        a->adopt.to);
     }
-    RP_TRY(rp_arena_printf(arena, &door, "tcp://%s%s%s%s", bare ? "[" : "", host, bare ? "]" : "",
-                           has_port ? "" : strrchr(a->listen, ':')));
-    if (!rp_roster_is_address(door)) {
-        return rp_fail(RP_ERR_USAGE,
-                       "this host's address for the board: expected ADDRESS[:PORT], "
-                       "found '%s'; --host names another one",
-                       host);
-    }
-    a->door = door + strlen("tcp://");
-fail:
-    return err;
+    return rp_enrol_door(arena, told ? "--host" : "this host, as the board sees it", host,
+                         a->listen, &a->door);
 }
 
 static rp_err find_name(rp_arena *arena, adopting *a) {

@@ -8,6 +8,7 @@
 #include "agent/board.h"
 #include "base/folders.h"
 #include "cli/cli.h"
+#include "enrol/door.h"
 #include "enrol/enrol.h"
 #include "enrol/issue.h"
 #include "image/make.h"
@@ -83,28 +84,13 @@ fail:
     return err;
 }
 
-/* "10.0.0.2" or "desk.local:7900"; an address of IPv6 is in []. */
 static rp_err read_door(rp_arena *arena, job *j) {
     const char *host = j->args->host;
-    const char *bracket = host ? strrchr(host, ']') : NULL;
-    char *door;
-    rp_err err;
     if (!host || !host[0]) {
         return rp_fail(RP_ERR_USAGE,
                        "--host ADDRESS[:PORT] is needed: where boards find this host");
     }
-    const bool has_port = strchr(bracket ? bracket : host, ':') != NULL;
-    RP_TRY(rp_arena_printf(arena, &door, "tcp://%s%s", host,
-                           has_port ? "" : strrchr(RP_ENROL_ADDRESS, ':')));
-    if (!rp_roster_is_address(door)) {
-        return rp_fail(RP_ERR_USAGE,
-                       "--host: expected ADDRESS[:PORT], PORT from 1 to 65533, found "
-                       "'%s'",
-                       host);
-    }
-    j->door = door + strlen("tcp://");
-fail:
-    return err;
+    return rp_enrol_door(arena, "--host", host, RP_ENROL_ADDRESS, &j->door);
 }
 
 /* This host's keys, which are made where there are none. */

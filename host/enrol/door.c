@@ -1,0 +1,23 @@
+#include "enrol/door.h"
+
+#include <string.h>
+
+#include "run/roster.h"
+
+rp_err rp_enrol_door(rp_arena *arena, const char *what, const char *host, const char *listen,
+                     const char **out) {
+    const char *bracket = strrchr(host, ']');
+    const char *colon = strchr(bracket ? bracket : host, ':');
+    const bool bare = !bracket && colon && strchr(colon + 1, ':'); /* IPv6, without a port */
+    char *door;
+    rp_err err;
+    RP_TRY(rp_arena_printf(arena, &door, "tcp://%s%s%s%s", bare ? "[" : "", host, bare ? "]" : "",
+                           colon && !bare ? "" : strrchr(listen, ':')));
+    if (!rp_roster_is_address(door)) {
+        return rp_fail(RP_ERR_USAGE,
+                       "%s: expected ADDRESS[:PORT], PORT from 1 to 65533, found '%s'", what, host);
+    }
+    *out = door + strlen("tcp://");
+fail:
+    return err;
+}

@@ -1,0 +1,44 @@
+#include "enrol/door.h"
+
+#include "expect.h"
+
+static void an_address_gets_a_port(void **state) {
+    (void)state;
+    static const struct {
+        const char *host, *want;
+    } cases[] = {
+        {"10.0.0.2", "10.0.0.2:7900"},     {"10.0.0.2:81", "10.0.0.2:81"},
+        {"desk.local", "desk.local:7900"}, {"desk.local:65533", "desk.local:65533"},
+        {"fe80::1", "[fe80::1]:7900"},     {"fe80::1%eth0", "[fe80::1%eth0]:7900"},
+        {"[fe80::1]", "[fe80::1]:7900"},   {"[fe80::1]:81", "[fe80::1]:81"},
+    };
+    rp_arena arena;
+    rp_arena_init(&arena, "test", 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *door = NULL;
+        expect_ok(rp_enrol_door(&arena, "--host", cases[i].host, "tcp://0.0.0.0:7900", &door));
+        assert_string_equal(door, cases[i].want);
+    }
+    rp_arena_finish(&arena);
+}
+
+static void what_is_none_is_named(void **state) {
+    (void)state;
+    static const char *const wrong[] = {"", ":81", "10.0.0.2:", "10.0.0.2:65534", "10.0.0.2:x"};
+    rp_arena arena;
+    rp_arena_init(&arena, "test", 0);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        const char *door;
+        expect_err(rp_enrol_door(&arena, "--host", wrong[i], "tcp://0.0.0.0:7900", &door),
+                   RP_ERR_USAGE);
+        assert_non_null(strstr(rp_err_message(), "--host: expected ADDRESS[:PORT]"));
+        assert_non_null(strstr(rp_err_message(), wrong[i]));
+    }
+    rp_arena_finish(&arena);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(an_address_gets_a_port),
+                                       cmocka_unit_test(what_is_none_is_named)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
