@@ -22,6 +22,8 @@ static const char look_command[] =
     "echo service=$(systemctl is-active ringpipe-agent 2>/dev/null); "
     "echo from=$(echo $SSH_CONNECTION | cut -d ' ' -f 1); "
     "echo driver=$(ls /etc/OpenCL/vendors 2>/dev/null | head -n 1); "
+    "echo missing=$(PATH=$PATH:/usr/sbin:/sbin; for l in libzmq.so.5 libclblast.so.1 "
+    "libOpenCL.so.1 libsodium.so.23; do ldconfig -p 2>/dev/null | grep -q $l || echo $l; done); "
     "echo system=$(sed -n 's/^PRETTY_NAME=//p' /etc/os-release | tr -d '\"')";
 
 /* ---- commands -------------------------------------------------------------------------------- */
@@ -54,7 +56,8 @@ rp_err rp_adopt_show(const rp_adopt *adopt, FILE *file) {
     remote.command = command;
     RP_TRY(rp_remote_text(&arena, &remote, &text));
     (void)fprintf(file,
-                  "# ringpipe.tar: first-boot, node.conf with a token, ringpipe-agent_*.deb of %s\n"
+                  "# ringpipe.tar: first-boot, node.conf with a token, ringpipe-agent_*.deb of %s "
+                  "(its files, where there is no dpkg)\n"
                   "%s <ringpipe.tar\n",
                   adopt->packages, text);
     RP_TRY(install_command(&arena, adopt, false, &command));
@@ -62,8 +65,9 @@ rp_err rp_adopt_show(const rp_adopt *adopt, FILE *file) {
     remote.terminal = true;
     RP_TRY(rp_remote_text(&arena, &remote, &text));
     (void)fprintf(file,
-                  "# apt-get install of the package and a driver, /etc/default/ringpipe-agent, the "
-                  "service is started; root needs no sudo\n%s\n",
+                  "# apt-get install of the package and a driver, or its files to /usr and "
+                  "/etc/systemd/system; /etc/default/ringpipe-agent, the service is started; root "
+                  "needs no sudo\n%s\n",
                   text);
     RP_TRY(clean_command(&arena, adopt, &command));
     remote.command = command;
@@ -130,6 +134,15 @@ static rp_err say_ssh(const char *to, int code, const char *what) {
                        : rp_fail(RP_ERR_FAULT, "%s: %s ended with %d (above)", to, what, code);
 }
 
+/* Debian's name of the machine, for a system that has no dpkg to say it. */
+static void note_bare(rp_adopt_system *system) {
+    const bool x86 = strcmp(system->machine, "x86_64") == 0;
+    system->bare = !system->arch[0] && (x86 || strcmp(system->machine, "aarch64") == 0);
+    if (system->bare) {
+        (void)snprintf(system->arch, sizeof system->arch, "%s", x86 ? "amd64" : "arm64");
+    }
+}
+
 rp_err rp_adopt_look(const char *to, rp_adopt_system *out) {
     char answer[ANSWER_BYTES];
     const rp_remote remote = {.to = to,
@@ -155,10 +168,28 @@ rp_err rp_adopt_look(const char *to, rp_adopt_system *out) {
     read_word(answer, "service", out->service);
     read_word(answer, "from", out->from);
     read_word(answer, "driver", out->driver);
+    read_word(answer, "missing", out->missing);
     read_word(answer, "system", out->system);
+    note_bare(out);
     return out->os[0] ? RP_OK
                       : rp_fail(RP_ERR_USAGE,
                                 "%s: gives no answer to `uname -s`: has it a shell of POSIX?", to);
+}
+
+/* The package's files come as they are; what they need nobody here can bring: a driver is made for
+ * its system's libraries. */
+static rp_err check_bare(const char *to, const rp_adopt_system *system) {
+    const bool has_driver = system->driver[0] != '\0';
+    if (!system->missing[0] && has_driver) {
+        return RP_OK;
+    }
+    return rp_fail(
+        RP_ERR_USAGE,
+        "%s: %s has no dpkg, so the agent's files are brought as they are, and need what "
+        "is not there: %s%s%s; install that with its own tools, and adopt it again",
+        to, system->system[0] ? system->system : "its system", system->missing,
+        system->missing[0] && !has_driver ? " and " : "",
+        has_driver ? "" : "an OpenCL driver (a file in /etc/OpenCL/vendors)");
 }
 
 rp_err rp_adopt_check(const char *to, const rp_adopt_system *system) {
@@ -168,8 +199,8 @@ rp_err rp_adopt_check(const char *to, const rp_adopt_system *system) {
     if (strcmp(system->arch, "amd64") != 0 && strcmp(system->arch, "arm64") != 0) {
         return rp_fail(RP_ERR_USAGE,
                        "%s: %s on %s has %s packages, expected amd64 or arm64 of Debian, Ubuntu or "
-                       "what is made of them; elsewhere the agent is built there: `./bootstrap "
-                       "build`",
+                       "what is made of them, or x86_64 or aarch64 without dpkg; elsewhere the "
+                       "agent is built there: `./bootstrap build`",
                        to, system->system[0] ? system->system : "its system", system->machine,
                        system->arch[0] ? system->arch : "no Debian");
     }
@@ -182,7 +213,7 @@ rp_err rp_adopt_check(const char *to, const rp_adopt_system *system) {
                        "sudo there",
                        to);
     }
-    return RP_OK;
+    return system->bare ? check_bare(to, system) : RP_OK;
 }
 
 /* ---- installing ------------------------------------------------------------------------------ */
@@ -210,7 +241,8 @@ static rp_err pack(rp_arena *arena, const rp_adopt *adopt, const rp_adopt_system
     rp_err err;
     RP_TRY(rp_arena_printf(arena, &overlay, "%s/overlay", own));
     RP_TRY(rp_arena_printf(arena, tar, "%s/ringpipe.tar", own));
-    RP_TRY(rp_image_overlay(node, system->arch, adopt->packages, adopt->drivers, overlay));
+    RP_TRY(rp_image_overlay(node, system->arch, adopt->packages,
+                            system->bare ? NULL : adopt->drivers, overlay));
     const char *const words[] = {"tar", "-C", overlay, "-cf", *tar, "ringpipe", NULL};
     RP_TRY(run_tool(words, "what the board needs"));
 fail:

@@ -2,6 +2,7 @@
 #ifndef RP_ADOPT_ADOPT_H
 #define RP_ADOPT_ADOPT_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "image/node.h"
@@ -15,6 +16,8 @@ typedef struct {
     char service[64];                   /* active: an agent of the package runs */
     char from[64];                      /* this host's address, as it is seen there */
     char driver[64];                    /* some OpenCL driver's file */
+    char missing[64];                   /* libraries that the agent needs */
+    bool bare;                          /* it has no dpkg; then `arch` is of its machine */
     char system[64];                    /* for people */
 } rp_adopt_system;
 
@@ -33,7 +36,8 @@ rp_err rp_adopt_scratch(rp_arena *arena, const char **out) RP_MUST_CHECK;
 /* Asks the system what it is; changes nothing there.
  * errors  IO, TIMEOUT: ssh; USAGE: it gives no answer */
 rp_err rp_adopt_look(const char *to, rp_adopt_system *out) RP_MUST_CHECK;
-/* Whether the package can be put on it, and by whom. errors  USAGE and why not */
+/* Whether the package, or without dpkg its files, can be put on it, and by whom. errors  USAGE and
+ * why not */
 rp_err rp_adopt_check(const char *to, const rp_adopt_system *system) RP_MUST_CHECK;
 /* Sends the package, first-boot and `node`, and lets first-boot do its work; what was sent is
  * removed there, however that ends. errors  IO, USAGE, TIMEOUT; FAULT: first-boot failed */

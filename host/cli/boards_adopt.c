@@ -119,8 +119,9 @@ static rp_err look(rp_arena *arena, adopting *a) {
     rp_err err;
     RP_TRY(rp_adopt_look(a->adopt.to, &a->system));
     if (!args->quiet) {
-        (void)fprintf(stderr, "%s: %s on %s, packages for %s\n", a->adopt.to,
+        (void)fprintf(stderr, "%s: %s on %s, %s %s\n", a->adopt.to,
                       a->system.system[0] ? a->system.system : a->system.os, a->system.machine,
+                      a->system.bare ? "no dpkg: files of the package for" : "packages for",
                       a->system.arch[0] ? a->system.arch : "-");
     }
     RP_TRY(rp_adopt_check(a->adopt.to, &a->system));

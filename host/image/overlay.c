@@ -54,17 +54,35 @@ fail:
     return err;
 }
 
-static rp_err copy_file(rp_arena *arena, const char *from, const char *folder) {
+static rp_err run_words(rp_arena *arena, const char *const *words, int *code) {
     char *word[6] = {NULL};
+    rp_err err = RP_OK;
+    for (size_t i = 0; words[i] && i < 5; i++) {
+        RP_TRY(rp_arena_string(arena, words[i], &word[i]));
+    }
+    RP_TRY(rp_tool_run(word, code));
+fail:
+    return err;
+}
+
+/* What the package has, without what runs at its installation. */
+static rp_err unpack(rp_arena *arena, const char *package, const char *folder) {
     int code;
     rp_err err;
-    static const char *const cp[] = {"cp", "-L", "--"};
-    for (size_t i = 0; i < 3; i++) {
-        RP_TRY(rp_arena_string(arena, cp[i], &word[i]));
+    RP_TRY(rp_folders_make(folder, 0700));
+    RP_TRY(
+        run_words(arena, (const char *[]){"dpkg-deb", "--extract", package, folder, NULL}, &code));
+    if (code != 0) {
+        return rp_fail(RP_ERR_IO, "%s can not be unpacked to %s", package, folder);
     }
-    RP_TRY(rp_arena_string(arena, from, &word[3]));
-    RP_TRY(rp_arena_string(arena, folder, &word[4]));
-    RP_TRY(rp_tool_run(word, &code));
+fail:
+    return err;
+}
+
+static rp_err copy_file(rp_arena *arena, const char *from, const char *folder) {
+    int code;
+    rp_err err;
+    RP_TRY(run_words(arena, (const char *[]){"cp", "-L", "--", from, folder, NULL}, &code));
     if (code != 0) {
         return rp_fail(RP_ERR_IO, "%s can not be copied to %s", from, folder);
     }
@@ -72,12 +90,27 @@ fail:
     return err;
 }
 
+/* For apt, with the driver's packages; without a word of drivers, as files. */
+static rp_err put_agent(rp_arena *arena, const char *agent, const char *drivers, const char *own) {
+    char *inner;
+    char *line;
+    rp_err err;
+    RP_TRY(rp_arena_printf(arena, &inner, "%s/%s", own, drivers ? "packages" : "tree"));
+    if (!drivers) {
+        return unpack(arena, agent, inner);
+    }
+    RP_TRY(rp_folders_make(inner, 0700));
+    RP_TRY(copy_file(arena, agent, inner));
+    RP_TRY(rp_arena_printf(arena, &line, "%s\n", drivers));
+    RP_TRY(rp_image_write_file(inner, "drivers", line));
+fail:
+    return err;
+}
+
 rp_err rp_image_overlay(const rp_image_node *node, const char *arch, const char *packages,
                         const char *drivers, const char *folder) {
-    char inner[PATH_BYTES];
     char own[PATH_BYTES];
     char *script;
-    char *line;
     const char *agent;
     rp_arena arena;
     rp_err err;
@@ -87,15 +120,12 @@ rp_err rp_image_overlay(const rp_image_node *node, const char *arch, const char 
         RP_TRY(
             rp_fail(RP_ERR_USAGE, "%s is there already: remove it, or take another --out", folder));
     }
-    if (snprintf(inner, sizeof inner, "%s/ringpipe/packages", folder) >= (int)sizeof inner ||
-        snprintf(own, sizeof own, "%s/ringpipe", folder) >= (int)sizeof own) {
+    if (snprintf(own, sizeof own, "%s/ringpipe", folder) >= (int)sizeof own) {
         RP_TRY(rp_fail(RP_ERR_USAGE, "%s: the path is too long", folder));
     }
-    RP_TRY(rp_folders_make(inner, 0700));
+    RP_TRY(rp_folders_make(own, 0700));
     RP_TRY(rp_image_write_node(node, own));
-    RP_TRY(copy_file(&arena, agent, inner));
-    RP_TRY(rp_arena_printf(&arena, &line, "%s\n", drivers));
-    RP_TRY(rp_image_write_file(inner, "drivers", line));
+    RP_TRY(put_agent(&arena, agent, drivers, own));
     RP_TRY(rp_arena_printf(&arena, &script, "%s/first-boot", rp_image_folder()));
     RP_TRY(copy_file(&arena, script, own));
     RP_TRY(write_seed(&arena, node, folder));

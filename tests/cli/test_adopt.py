@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 
 import enrolment
 import program
@@ -16,13 +17,23 @@ while [ $# -gt 2 ]; do shift; done
 [ "$1" != pi@nowhere ] || {{ echo "ssh: no route" >&2; exit 255; }}
 PATH="{dir}/there:$PATH" SSH_CONNECTION="127.0.0.1 40000 127.0.0.1 22"
 export PATH SSH_CONNECTION
-exec sh -c "$(printf '%s' "$2" | sed 's#/run/systemd#{dir}/system/run/systemd#')"
+exec sh -c "$(printf '%s' "$2" | sed \
+    's#/run/systemd#{dir}/system/run/systemd#; s#/etc/OpenCL#{dir}/system/etc/OpenCL#')"
 """
 
 # What a board's system has. The service starts the agent as systemd would.
 TOOLS = {
     "dpkg": 'echo "$ARCH"',
-    "uname": 'case $1 in -s) echo "${{OS:-Linux}}";; -m) echo aarch64;; -n) echo pi-kitchen;; esac',
+    "uname": """
+case $1 in
+-s) echo "${{OS:-Linux}}";;
+-m) echo "${{MACHINE:-aarch64}}";;
+-n) echo pi-kitchen;;
+esac""",
+    "ldconfig": """
+for library in ${{LIBRARIES-libzmq.so.5 libclblast.so.1 libOpenCL.so.1 libsodium.so.23}}; do
+    echo "    $library (libc6,AArch64) => /usr/lib/$library"
+done""",
     "id": 'echo "${{ID:-1000}}"',
     "sudo": '[ "$1" != -n ] || shift; SUDO=yes "$@"',
     "apt-get": 'echo "apt-get $*" >>"{dir}/calls"; [ -z "$FAIL" ]',
@@ -54,7 +65,7 @@ class Adopt(enrolment.Case):
         scripts = self.dir / "scripts"
         scripts.mkdir()
         script = (program.SOURCE / "packaging/image/first-boot").read_text()
-        for path in ("/etc/", "/root/", "/var/", "/run/"):
+        for path in ("/etc/", "/root/", "/var/", "/run/", "/usr/"):
             script = re.sub(rf"(?<=[\s('\"]){path}", f"{self.dir}/system{path}", script)
         # Many boards on one machine: each has a port of its own.
         own = f"agent=$(echo \"$agent\" | sed s/0.0.0.0:7000/127.0.0.1:{self.port}/)\n"
@@ -121,6 +132,65 @@ class Adopt(enrolment.Case):
         self.assertEqual([plain(line).removeprefix("ssh ") for line in shown],
                          [plain(line) for line in ran])
 
+    def make_package(self, agent):
+        """A package as it is, with another agent in it."""
+        tree = self.dir / "package"
+        for path, text in (("usr/bin/ringpipe-agent", agent),
+                           ("usr/lib/ringpipe-agent/after-end", "#!/bin/sh\n"),
+                           ("lib/systemd/system/ringpipe-agent.service", "[Service]\n"),
+                           ("etc/avahi/services/ringpipe-agent.service", "<service/>\n"),
+                           ("DEBIAN/control", "Package: ringpipe-agent\nVersion: 0.1.0\n"
+                                              "Architecture: arm64\nMaintainer: nobody\n"
+                                              "Description: an agent\n")):
+            (tree / path).parent.mkdir(parents=True, exist_ok=True)
+            (tree / path).write_text(text)
+            (tree / path).chmod(0o755 if text.startswith("#!") else 0o644)
+        package = self.dir / "build-package/ringpipe-agent_0.1.0_arm64.deb"
+        subprocess.run(["dpkg-deb", "--root-owner-group", "--build", tree, package], check=True,
+                       stdout=subprocess.DEVNULL, timeout=60)
+
+    def test_a_system_without_dpkg(self):
+        """It gets the package's files, where what they need is there."""
+        bare = {"ARCH": ""}
+        vendors = self.dir / "system/etc/OpenCL/vendors"
+        for env, missing in (
+                ({"LIBRARIES": "libzmq.so.5 libsodium.so.23"},
+                 "libclblast.so.1 libOpenCL.so.1 and an OpenCL driver"),
+                ({}, "not there: an OpenCL driver (a file in /etc/OpenCL/vendors); install that")):
+            with self.subTest(missing):
+                _, err = self.adopt("--node", "left", env={**bare, **env}, code=2)
+                self.assertIn("has no dpkg, so the agent's files are brought as they are", err)
+                self.assertIn(missing, err)
+        vendors.mkdir(parents=True)
+        (vendors / "mali.icd").write_text("libmali.so\n")
+        _, err = self.adopt("--node", "left", env={**bare, "LIBRARIES": "libzmq.so.5 libOpenCL.so.1"
+                                                           " libsodium.so.23"}, code=2)
+        self.assertIn("is not there: libclblast.so.1; install", err)
+        self.assertFalse((self.dir / "host/tokens").exists())
+        # One that does not start there: nothing is changed, and nothing with a token is left.
+        self.make_package("#!/bin/sh\necho 'GLIBC_2.34 not found' >&2\nexit 1\n")
+        _, err = self.adopt("--node", "left", env=bare, code=3)
+        self.assertIn("GLIBC_2.34 not found\nfirst-boot: the agent does not start", err)
+        self.assertFalse((self.dir / "system/usr").exists())
+        scratch = re.findall(r"/tmp/ringpipe-adopt-[0-9a-f]{16}", self.calls())[-1]
+        self.assertFalse(os.path.exists(scratch))
+        self.make_package("#!/bin/sh\necho ringpipe-agent\n")
+        (self.dir / "system/etc/avahi/services").mkdir(parents=True)
+        out, err = self.adopt("--node", "left", "--yes", env=bare)
+        self.assertIn("no dpkg: files of the package for arm64", err)
+        self.assertIn("left is enrolled: fingerprint", out)
+        self.assertNotIn("apt-get", self.calls())
+        system = self.dir / "system"
+        for path, mode in (("usr/bin/ringpipe-agent", 0o755),
+                           ("usr/lib/ringpipe-agent/after-end", 0o755),
+                           ("etc/systemd/system/ringpipe-agent.service", 0o644),
+                           ("etc/avahi/services/ringpipe-agent.service", 0o644)):
+            with self.subTest(path):
+                self.assertEqual((system / path).stat().st_mode & 0o777, mode)
+        self.assertIn("RINGPIPE_AGENT=", (system / "etc/default/ringpipe-agent").read_text())
+        self.assertIn("systemctl --no-reload enable ringpipe-agent", self.calls())
+        self.assertIn("systemctl daemon-reload", self.calls())
+
     def test_root_needs_no_sudo(self):
         self.adopt("--node", "left", "--token", env={"ID": "0"}, to="root@kitchen")
         self.assertNotIn("sudo sh", self.calls())
@@ -129,7 +199,7 @@ class Adopt(enrolment.Case):
     def test_what_is_refused(self):
         for env, said, code in (
                 ({"ARCH": "armhf"}, "armhf packages, expected amd64 or arm64", 2),
-                ({"ARCH": ""}, "no Debian packages", 2),
+                ({"ARCH": "", "MACHINE": "riscv64"}, "no Debian packages", 2),
                 ({"OS": "Darwin"}, "its system is Darwin, expected Linux", 2),
                 ({"SERVICE": "active"}, "an agent runs there already: --yes", 2)):
             with self.subTest(said):
