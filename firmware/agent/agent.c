@@ -191,6 +191,7 @@ rp_err rp_agent_step(rp_agent *agent, bool *over) {
         rp_agent_report_fault(agent, err);
     }
     watch_host(agent);
+    rp_agent_watch_warming(agent);
     rp_agent_step_push(agent);
     rp_agent_step_reboot(agent);
     *over = agent->over;

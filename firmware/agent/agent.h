@@ -11,6 +11,7 @@
  *
  *   ready, running, paused, saving --the host is silent--> orphan --nobody asks for it--> hello
  *   paused --a RECORD to be computed again--> building --RECOMPUTED--> paused
+ *   any state --ASSIGN or PROFILE ahead of a run--> warming --READY, PROFILE_DONE--> hello
  *
  * An orphan's run has stopped and keeps what its stages hold. The host is told, in case it lives;
  * of its term the board takes BYE and FAULT only, so that a HELLO of a higher term, or of another
@@ -81,6 +82,7 @@ typedef enum {
     RP_AGENT_PAUSED,   /* between two segments */
     RP_AGENT_SAVING,   /* sends what the stage holds */
     RP_AGENT_ORPHAN,   /* the host was lost; keeps its run for a while */
+    RP_AGENT_WARMING,  /* as building, ahead of a run and within a time; then hello */
     RP_AGENT_STATES
 } rp_agent_state;
 const char *rp_agent_state_name(rp_agent_state state);

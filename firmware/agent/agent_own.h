@@ -60,6 +60,7 @@ typedef struct {
     bool builds_only;                      /* of a profile: nothing is measured */
     rp_measure_order order;                /* of a profile: at which sizes */
     int64_t build_start_ns;
+    uint32_t warm_s; /* not 0: ahead of a run, and its time */
     bool built_here; /* without a builder: done, not reported yet */
     bool has_started, lines_began;
     bool is_stopped;   /* by a host, in the middle of a segment */
@@ -205,6 +206,11 @@ void rp_agent_note_end(const rp_agent *agent, bool builds, const char *why);
  * errors of _finish_build: those of what was built; the run has to end then */
 rp_err rp_agent_start_build(rp_agent *agent) RP_MUST_CHECK;
 rp_err rp_agent_finish_build(rp_agent *agent, bool *is_built) RP_MUST_CHECK;
+
+/* build.c: of a board that warms, what of its time is left. */
+int64_t rp_agent_warm_left_ns(const rp_agent *agent);
+/* .. ends that when it is over. */
+void rp_agent_watch_warming(rp_agent *agent);
 
 /* progress.c: tells a host that wants to know how far the build is; `last`: it is done, and the
  * next one is counted anew. Nothing is told that the control link has no room for. */

@@ -18,7 +18,7 @@ static const int64_t LEAVE_NS = 300 * RP_NS_PER_MS; /* for the answer, before th
 
 static void note_run(const rp_agent *agent, rp_Condition *out) {
     const agent_run *run = agent->run;
-    if (agent->state == RP_AGENT_HELLO) {
+    if (agent->state == RP_AGENT_HELLO || agent->state == RP_AGENT_WARMING) {
         return;
     }
     out->run = run->identity.id;
@@ -108,6 +108,10 @@ static void note_readings(const rp_agent *agent, rp_Condition *out) {
         const rp_build_count count = rp_device_build_count(agent->device);
         add_reading(out, RP_READING_KERNELS, (double)count.kernels);
         add_reading(out, RP_READING_KERNELS_READY, (double)count.ready);
+        rp_device_building(agent->device, out->building, sizeof out->building);
+    }
+    if (agent->state == RP_AGENT_WARMING) {
+        add_reading(out, RP_READING_WARM_LEFT, (double)rp_agent_warm_left_ns(agent) * 1e-9);
     }
 }
 
@@ -178,7 +182,9 @@ static rp_ordered_outcome judge_order(const rp_agent *agent, const rp_Ask *ask, 
         *why = "this board lets no host reboot it: its agent runs without `--reboot allow`";
         return RP_ORDERED_REFUSED;
     }
-    *why = agent->state != RP_AGENT_HELLO ? "the board has a run; --force reboots it all the same"
+    *why = agent->state == RP_AGENT_WARMING
+               ? "the board warms its kernels; --force reboots it all the same"
+           : agent->state != RP_AGENT_HELLO ? "the board has a run; --force reboots it all the same"
            : agent->push.file ? "a bundle is on its way to it; --force reboots it all the same"
                               : "";
     return **why && !ask->force && agent->reboot_ns == 0 ? RP_ORDERED_BUSY : RP_ORDERED_DONE;

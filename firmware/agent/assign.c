@@ -123,7 +123,9 @@ static rp_err begin_run(rp_agent *agent, const rp_message *message, const char *
         rp_device_reset_used_bytes_max(agent->device);
     }
     rp_arena_init(&run->arena, name, 0);
-    agent->state = RP_AGENT_BUILDING;
+    const bool assigns = rp_frame_kind(&message->frame) == RP_KIND_ASSIGN;
+    run->warm_s = assigns ? message->frame.body.assign.warm_s : message->frame.body.profile.warm_s;
+    agent->state = run->warm_s ? RP_AGENT_WARMING : RP_AGENT_BUILDING;
     run->identity = (rp_run_identity){message->frame.run_id, message->frame.term};
     run->wire = agent->wire;
     rp_link_set_run(agent->control, run->identity);
@@ -201,7 +203,7 @@ rp_err rp_agent_report_ready(rp_agent *agent) {
     rp_Ready *ready = &frame.body.ready;
     rp_err err;
     RP_TRY(check_parcels(agent, ready));
-    RP_TRY(rp_agent_open_links(agent));
+    RP_TRY(run->warm_s ? RP_OK : rp_agent_open_links(agent));
     ready->build_ns = rp_clock_now_ns(agent->clock) - run->build_start_ns;
     ready->resident_bytes = rp_agent_resident_bytes();
     rp_agent_tell_ports(run, ready);
@@ -217,6 +219,10 @@ rp_err rp_agent_report_ready(rp_agent *agent) {
     ready->copy_bytes = rp_agent_copy_bytes(run);
     RP_TRY(rp_agent_answer(agent, &frame, NULL, 0));
     rp_agent_note_ready(agent, ready->device_bytes);
+    if (run->warm_s) {
+        rp_agent_end_run(agent, "its kernels are there, for a run to come");
+        return RP_OK;
+    }
     agent->state = RP_AGENT_ASSIGNED;
 fail:
     return err;

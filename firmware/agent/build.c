@@ -6,6 +6,7 @@
 #include "agent/agent_own.h"
 #include "agent/profile.h"
 #include "device/flash.h"
+#include "device/ready.h"
 
 /* What a node's stages may take of its memory is for all of them together. */
 static rp_err limit_memory(rp_device *device, const rp_job *first, rp_job *job) {
@@ -137,7 +138,7 @@ rp_err rp_agent_start_build(rp_agent *agent) {
     agent->run->site.device = agent->device;
     agent->run->site.clock = agent->clock;
     agent->run->build_start_ns = rp_clock_now_ns(agent->clock);
-    agent->state = RP_AGENT_BUILDING;
+    agent->state = agent->run->warm_s ? RP_AGENT_WARMING : RP_AGENT_BUILDING;
     if (agent->builder) {
         return rp_device_builder_start(agent->builder, build_run, agent->run);
     }
@@ -162,4 +163,32 @@ rp_err rp_agent_finish_build(rp_agent *agent, bool *is_built) {
     }
     *is_built = err == RP_OK;
     return err;
+}
+
+/* ---- ahead of a run -------------------------------------------------------------------------- */
+
+int64_t rp_agent_warm_left_ns(const rp_agent *agent) {
+    const int64_t end_ns = agent->run->build_start_ns + agent->run->warm_s * RP_NS_PER_S;
+    const int64_t left_ns = end_ns - rp_clock_now_ns(agent->clock);
+    return left_ns > 0 ? left_ns : 0;
+}
+
+/* A driver that hangs in a kernel hangs on, and the host hears in which: only the builder's thread
+ * waits for it. What is built stays in the cache. */
+void rp_agent_watch_warming(rp_agent *agent) {
+    const char *what = "a kernel";
+    char begun[96] = "";
+    rp_build_count count = {0};
+    if (agent->state != RP_AGENT_WARMING || rp_agent_warm_left_ns(agent) > 0) {
+        return;
+    }
+    if (agent->device) {
+        rp_device_building(agent->device, begun, sizeof begun);
+        count = rp_device_build_count(agent->device);
+        what = begun[0] ? begun : what;
+    }
+    rp_agent_report_fault(agent, rp_fail(RP_ERR_TIMEOUT,
+                                         "warming has taken its %u s: %u of %u kernels are ready, "
+                                         "and %s was begun last; what is ready is kept",
+                                         agent->run->warm_s, count.ready, count.kernels, what));
 }

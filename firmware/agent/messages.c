@@ -121,8 +121,9 @@ static rp_err drop(rp_agent *agent, const rp_message *message) {
 /* ---- states ---------------------------------------------------------------------------------- */
 
 const char *rp_agent_state_name(rp_agent_state state) {
-    static const char *const names[RP_AGENT_STATES] = {"hello",   "building", "assigned", "ready",
-                                                       "running", "paused",   "saving",   "orphan"};
+    static const char *const names[RP_AGENT_STATES] = {"hello",  "building", "assigned",
+                                                       "ready",  "running",  "paused",
+                                                       "saving", "orphan",   "warming"};
     RP_ASSERT((unsigned)state < RP_AGENT_STATES);
     return names[state];
 }
@@ -148,7 +149,8 @@ enum {
     PAUSED = 1 << RP_AGENT_PAUSED,
     SAVING = 1 << RP_AGENT_SAVING,
     ORPHAN = 1 << RP_AGENT_ORPHAN,
-    ANY = HELLO | BUILDING | ASSIGNED | READY | RUNNING | PAUSED | SAVING | ORPHAN,
+    WARMING = 1 << RP_AGENT_WARMING,
+    ANY = HELLO | BUILDING | ASSIGNED | READY | RUNNING | PAUSED | SAVING | ORPHAN | WARMING,
     BETWEEN = READY | PAUSED /* two segments */
 };
 

@@ -7,7 +7,8 @@ static const int64_t TELL_EVERY_NS = 200 * RP_NS_PER_MS;
 static bool is_due(const rp_agent *agent, bool last) {
     const int64_t since_ns = rp_clock_now_ns(agent->clock) - agent->building_told_ns;
     rp_link_stats stats;
-    if (!agent->device || agent->abandoned || agent->state != RP_AGENT_BUILDING ||
+    const bool builds = agent->state == RP_AGENT_BUILDING || agent->state == RP_AGENT_WARMING;
+    if (!agent->device || agent->abandoned || !builds ||
         !(agent->host_features & RP_WIRE_FEATURE_BUILDING)) {
         return false;
     }

@@ -59,6 +59,7 @@ rp_err rp_device_builder_start(rp_device_builder *b, rp_device_build build, void
     atomic_store(&b->done, false);
     rp_device_builder_say(b, 0, 0);
     if (b->device) {
+        rp_ready_forget(b->device);
         b->device->build_cancelled = &b->cancelled;
         b->device->makes_ready = true;
     }

@@ -247,6 +247,7 @@ rp_err rp_device_open(rp_arena *arena, const rp_device_options *options, rp_devi
     limit_threads(options);
     RP_TRY(RP_ARENA_NEW(arena, 1, &device));
     device->event_fd = -1;
+    (void)pthread_mutex_init(&device->building_lock, NULL);
     device->gemm_broken = getenv("RP_TEST_BREAK_GEMM") != NULL;
     RP_TRY(find_cache_dir(arena, options, &device->cache_dir));
     device->cache_wait_ns = CACHE_WAIT_S * RP_NS_PER_S;
@@ -290,6 +291,7 @@ void rp_device_close(rp_device **pointer) {
     if (device->event_fd >= 0) {
         (void)close(device->event_fd);
     }
+    (void)pthread_mutex_destroy(&device->building_lock);
 }
 
 const rp_device_facts *rp_device_facts_of(const rp_device *device) {

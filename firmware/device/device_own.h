@@ -3,8 +3,10 @@
 #define RP_DEVICE_DEVICE_OWN_H
 
 #include <CL/cl.h>
+#include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/attributes.h"
 #include "device/cache.h"
 #include "device/device.h"
 #include "device/tuning.h"
@@ -86,6 +88,8 @@ struct rp_device {
     uint32_t job;     /* of rp_device_count_anew() */
     atomic_uint kernel_count, ready_count, built_count; /* of the job; ready.h */
     atomic_llong build_ns, read_ns;
+    pthread_mutex_t building_lock;
+    char building[96]; /* what was begun last; under the lock */
     rp_variant variants[RP_VARIANTS_MAX];
     rp_fence_state fences[RP_FENCES_MAX];
 };
@@ -101,6 +105,9 @@ void rp_ready_note(const rp_device *device, const rp_cache_key *key);
 /* How long another process that builds the same is waited for. */
 int64_t rp_ready_patience_ns(const rp_device *device);
 void rp_ready_add_time(rp_device *device, bool built, int64_t ns); /* of a program or a launch */
+/* While the device makes kernels ready: this is begun now, rp_device_building(). */
+void rp_ready_begin(rp_device *device, const char *format, ...) RP_PRINTF(2, 3);
+void rp_ready_forget(rp_device *device); /* what was begun: another job of a builder's begins */
 
 /* What rp_device_close() lets go of. Programs and kernels: */
 void rp_programs_release(rp_device *device);

@@ -134,6 +134,7 @@ static rp_err multiply_by_clblast(rp_device *device, const plan *p, float beta,
     if (device->rehearses) {
         return RP_OK;
     }
+    rp_ready_begin(device, "CLBlast's product of %u x %u x %u", p->c.rows, p->c.cols, a->view.cols);
     RP_TRY(check_code(CLBlastSGemmTempBufferSize(CLBlastLayoutRowMajor, a->transpose, b->transpose,
                                                  p->c.rows, p->c.cols, a->view.cols, a->view.base,
                                                  a->stride, b->view.base, b->stride, c_at, c_stride,

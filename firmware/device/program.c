@@ -258,6 +258,7 @@ static rp_err build_program(rp_device *device, const char *name, const char *opt
     if (is_cancelled(device)) {
         return refuse_cancelled(name);
     }
+    rp_ready_begin(device, "kernels/%s.cl", name);
     rp_arena_init(&scratch, "program", 0);
     RP_TRY(make_source(&scratch, name, &source));
     const char *parts[] = {source,

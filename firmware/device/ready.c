@@ -1,5 +1,6 @@
 #include "device/ready.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -53,6 +54,31 @@ rp_build_count rp_device_build_count(const rp_device *device) {
     count.build_ns = (int64_t)atomic_load(&device->build_ns);
     count.read_ns = (int64_t)atomic_load(&device->read_ns);
     return count;
+}
+
+/* Two threads have to do with it: the builder's, and the one that tells. */
+void rp_ready_begin(rp_device *device, const char *format, ...) {
+    va_list args;
+    if (!device->makes_ready || device->rehearses) {
+        return;
+    }
+    (void)pthread_mutex_lock(&device->building_lock);
+    va_start(args, format);
+    (void)vsnprintf(device->building, sizeof device->building, format, args);
+    va_end(args);
+    (void)pthread_mutex_unlock(&device->building_lock);
+}
+
+void rp_device_building(rp_device *device, char *out, size_t bytes) {
+    (void)pthread_mutex_lock(&device->building_lock);
+    (void)snprintf(out, bytes, "%s", device->building);
+    (void)pthread_mutex_unlock(&device->building_lock);
+}
+
+void rp_ready_forget(rp_device *device) {
+    (void)pthread_mutex_lock(&device->building_lock);
+    device->building[0] = '\0';
+    (void)pthread_mutex_unlock(&device->building_lock);
 }
 
 void rp_ready_add_time(rp_device *device, bool built, int64_t ns) {
@@ -154,6 +180,9 @@ static rp_err make_ready(rp_device *device, rp_variant *v, rp_launch_now now, vo
         return rp_fail(RP_ERR_INTERRUPTED, "building kernels was cancelled");
     }
     count_kernel(device, v);
+    rp_ready_begin(device, "kernel %.*s of kernels/%.*s.cl", (int)strcspn(v->kernel->key, "\n"),
+                   v->kernel->key, (int)strcspn(v->kernel->program->key, "\n"),
+                   v->kernel->program->key);
     const rp_err err = device->driver_caches ? launch_locked(device, v, now, launch, &built)
                                              : launch_and_wait(device, now, launch);
     if (err == RP_OK) {

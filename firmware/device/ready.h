@@ -32,4 +32,7 @@ void rp_device_pass_over(rp_device *device, bool on);
 void rp_device_count_anew(rp_device *device);
 /* From any thread. Its numbers are of about the same moment. */
 rp_build_count rp_device_build_count(const rp_device *device);
+/* What of a build was begun last, as people know it: "kernels/pool.cl", "kernel max_forward of
+ * kernels/pool.cl". "": nothing was since the builder began. From any thread. */
+void rp_device_building(rp_device *device, char *out, size_t bytes);
 #endif

@@ -133,6 +133,7 @@ typedef enum {
     RP_READING_RESIDENT, /* bytes, of the agent's process */
     RP_READING_KERNELS,  /* of a build that is under way */
     RP_READING_KERNELS_READY,
+    RP_READING_WARM_LEFT, /* s, that a board which warms has left */
     RP_READINGS
 } rp_reading;
 typedef enum {
