@@ -74,6 +74,8 @@ static const struct argp_option all_options[] = {
     {"lines", '=', "N", 0, "So many of its last lines (default: 30)", 0},
     {"follow", '+', NULL, 0, "Go on with the lines that come", 0},
     {"force", '!', NULL, 0, "Also while the board has a run", 0},
+    {"run", '#', "RUN.yaml", 0, "Then warm the boards for this run", 0},
+    {"within", '&', "SECONDS", 0, "How long boards may take to warm (default: 1800)", 0},
     {"runner", '8', "bmaptool|dd|qemu", 0, "What writes it, or starts it (default: dd)", 0},
     {"lane", 'l', NULL, 0, "For the lanes of a run, which starts them itself", 0},
     {"quiet", 'q', NULL, 0, "Errors and the result, nothing else", -1},
@@ -181,7 +183,7 @@ static error_t on_text(int key, const char *value, rp_cli_args *args) {
         {'O', &args->ring},     {'I', &args->listen}, {'1', &args->node},     {'2', &args->host},
         {'3', &args->ssh_key},  {'4', &args->wifi},   {'6', &args->packages}, {'7', &args->cache},
         {'9', &args->enrol},    {'0', &args->dial},   {'a', &args->at},       {'8', &args->runner},
-        {'^', &args->group}};
+        {'^', &args->group},    {'#', &args->run}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         if (texts[i].key == key) {
             *texts[i].to = value;
@@ -205,7 +207,8 @@ static bool on_number(int key, const char *value, struct argp_state *state, rp_c
                    {'e', 8760, &args->hours},
                    {'=', 128, &args->lines},
                    {'G', UINT32_MAX, &args->release},
-                   {'J', 1000000, &args->mbit}};
+                   {'J', 1000000, &args->mbit},
+                   {'&', 86400, &args->within_s}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         if (numbers[i].key == key) {
             *numbers[i].to = read_number(state, value, numbers[i].max);

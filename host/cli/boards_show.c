@@ -143,13 +143,19 @@ static const char *or_none(const char *text) {
 
 static void print_state(const rp_Condition *said) {
     char ready[TEXT_BYTES] = "";
+    char left[TEXT_BYTES] = "";
     double kernels;
     double done;
+    double left_s;
     if (find_reading(said, RP_READING_KERNELS, &kernels) &&
         find_reading(said, RP_READING_KERNELS_READY, &done)) {
-        (void)snprintf(ready, sizeof ready, ", %.0f of %.0f kernels are ready", done, kernels);
+        (void)snprintf(ready, sizeof ready, ", %.0f of %.0f kernels are ready%s%s", done, kernels,
+                       said->building[0] ? ", begun last: " : "", said->building);
     }
-    (void)printf("  state        %s%s\n  stage        ", state_word(said), ready);
+    if (find_reading(said, RP_READING_WARM_LEFT, &left_s)) {
+        (void)snprintf(left, sizeof left, "; %.0f s are left for that", left_s);
+    }
+    (void)printf("  state        %s%s%s\n  stage        ", state_word(said), ready, left);
     for (uint32_t i = 0; i < said->stage_count; i++) {
         (void)printf("%s%" PRIu32, i ? ", " : "", said->stage[i]);
     }
@@ -351,13 +357,15 @@ static void add_readings(json_t *root, const rp_Condition *said) {
                 {RP_READING_AGENT_UP, "agent_up_s"},
                 {RP_READING_RESIDENT, "resident_bytes"},
                 {RP_READING_KERNELS, "kernels"},
-                {RP_READING_KERNELS_READY, "kernels_ready"}};
+                {RP_READING_KERNELS_READY, "kernels_ready"},
+                {RP_READING_WARM_LEFT, "warm_left_s"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         (void)json_object_set_new(root, rows[i].key, reading_json(said, rows[i].what));
     }
     (void)json_object_set_new(root, "throttled", throttled_json(said, RP_READING_THROTTLED));
     (void)json_object_set_new(root, "was_throttled",
                               throttled_json(said, RP_READING_WAS_THROTTLED));
+    (void)json_object_set_new(root, "building", text_json(said->building));
 }
 
 static rp_err print_json(const char *name, const showing *s) {

@@ -43,7 +43,9 @@ typedef struct {
     bool follow, all;   /* of log */
     uint32_t lines;     /* of boards log; 0: not said */
     bool follow_board;  /* of boards log */
-    bool force;         /* of boards reboot */
+    bool force;         /* of boards reboot, warm */
+    const char *run;    /* of boards enrol: a run file */
+    uint32_t within_s;  /* of boards warm; 0: not said */
     bool lane;          /* standard input and output are the line to the run of lanes */
     bool dry_run, confusion, whole, roster, yes, system, quiet, verbose;
 } rp_cli_args;
@@ -79,6 +81,8 @@ rp_err rp_verb_eval(const rp_cli_args *args);
 rp_err rp_verb_predict(const rp_cli_args *args);
 rp_err rp_verb_plan(const rp_cli_args *args);
 rp_err rp_verb_profile(const rp_cli_args *args);
+/* Of boards warm: a controller for it. */
+rp_err rp_cli_run_warm(const rp_cli_args *args, const char *run_path, uint32_t within_s);
 rp_err rp_verb_sim(const rp_cli_args *args);
 rp_err rp_verb_lab(const rp_cli_args *args);
 rp_err rp_verb_ps(const rp_cli_args *args);

@@ -9,6 +9,7 @@
 
 #include "cli/boards_ask.h"
 #include "cli/boards_list.h"
+#include "cli/boards_warm.h"
 #include "cli/roster_args.h"
 #include "cli/signals.h"
 #include "enrol/enrol.h"
@@ -235,6 +236,11 @@ static rp_err enrol(rp_arena *arena, const rp_cli_args *args) {
     RP_TRY(e.keys_folder ? RP_OK : rp_keys_home(arena, &e.keys_folder));
     RP_TRY(rp_keys_read(e.keys_folder, &e.keys));
     RP_TRY(args->group ? rp_roster_check_group(e.roster, args->group) : RP_OK);
+    if (args->run && (access(args->run, R_OK) != 0 || args->token)) {
+        return rp_fail(RP_ERR_USAGE, "--run %s: %s", args->run,
+                       args->token ? "is done once the boards have come, and --token does not wait"
+                                   : "can not be read");
+    }
     RP_TRY(check_names(arena, &e));
     RP_TRY(find_names(arena, &e));
     RP_TRY(rp_cli_open_signals(&e.signals));
@@ -242,6 +248,8 @@ static rp_err enrol(rp_arena *arena, const rp_cli_args *args) {
         RP_TRY(make_token(&e, args->word[i]));
     }
     RP_TRY(args->token ? RP_OK : wait_for_boards(&e, &clock));
+    /* Behind its enrolment a board builds the kernels of its self-test, and listens then. */
+    RP_TRY(args->run ? rp_cli_warm(arena, args, args->run, rp_cli_wait_s(args, WAIT_S)) : RP_OK);
 fail:
     explicit_bzero(&e.keys, sizeof e.keys);
     return err;
@@ -306,7 +314,8 @@ static rp_err run_verb(rp_arena *arena, const rp_cli_args *args) {
     } others[] = {{"show", rp_cli_boards_show},
                   {"log", rp_cli_boards_log},
                   {"reboot", rp_cli_boards_reboot},
-                  {"adopt", rp_cli_boards_adopt}};
+                  {"adopt", rp_cli_boards_adopt},
+                  {"warm", rp_cli_boards_warm}};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         if (strcmp(what, others[i].word) == 0) {
             return others[i].run(arena, args);
@@ -317,7 +326,8 @@ static rp_err run_verb(rp_arena *arena, const rp_cli_args *args) {
                    "boards list --roster FILE | "
                    "boards forget --roster FILE NAME... or --where KEY=VALUE | "
                    "boards show|log|reboot --roster FILE BOARD or --where KEY=VALUE | "
-                   "boards adopt --roster FILE USER@ADDRESS");
+                   "boards adopt --roster FILE USER@ADDRESS | "
+                   "boards warm RUN.yaml");
 }
 
 rp_err rp_verb_boards(const rp_cli_args *args) {

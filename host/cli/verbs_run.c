@@ -331,6 +331,13 @@ rp_err rp_verb_profile(const rp_cli_args *args) {
     return run_controller(args, &options);
 }
 
+rp_err rp_cli_run_warm(const rp_cli_args *args, const char *run_path, uint32_t within_s) {
+    rp_controller_options options = options_of(args, RP_PURPOSE_WARM);
+    options.run_path = run_path;
+    options.within_s = within_s;
+    return run_controller(args, &options);
+}
+
 /* The weights of a run's folder are its own. */
 rp_err rp_verb_eval(const rp_cli_args *args) {
     rp_controller_options options = options_of(args, RP_PURPOSE_EVALUATE);

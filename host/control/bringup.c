@@ -152,8 +152,9 @@ static uint32_t count_builders(const rp_controller *c) {
 static rp_err ask_for_profile(rp_controller *c, uint32_t board) {
     const rp_cut whole = {.stage_count = 1,
                           .first = (const uint32_t[]){0, c->run.model->layer_count}};
-    rp_Frame frame = {.which_body = RP_KIND_PROFILE,
-                      .body.profile = {.build_only = c->builders > 0}};
+    rp_Frame frame = {
+        .which_body = RP_KIND_PROFILE,
+        .body.profile = {.build_only = c->builders > 0, .warm_s = rp_warm_order_s(c)}};
     rp_err err = RP_OK;
     if (c->builders == 0) {
         RP_TRY(rp_measured_order(c, board, &frame.body.profile));
@@ -195,6 +196,7 @@ static rp_err profile_boards(rp_controller *c, bool *all) {
         *all = *all && board->profiled;
     }
     err = RP_OK;
+    rp_warm_say(c);
     if (!*all) {
         rp_record_part(c->record, &part);
     }
@@ -212,6 +214,7 @@ static void begin_measuring(rp_controller *c) {
 
 rp_err rp_profile_enter(rp_controller *c) {
     rp_err err;
+    rp_warm_begin(c);
     RP_TRY(rp_measured_open(c));
     rp_wires_begin(c);
     c->builders = rp_measured_is_kept(c) ? 0 : count_builders(c);
@@ -298,6 +301,7 @@ static double lines_since_s(const rp_controller *c) {
 }
 
 rp_err rp_assign_enter(rp_controller *c) {
+    rp_warm_begin(c);
     rp_drift_note_assign(c);
     if (c->recovery.is_on) {
         c->recovery.assign_ns = c->now_ns;
@@ -508,6 +512,7 @@ static rp_err offer_assignments(rp_controller *c) {
                           .body.assign = {.wire = c->ring.wire.max,
                                           .features = c->ring.features,
                                           .node = k,
+                                          .warm_s = rp_warm_order_s(c),
                                           .orphan_s = c->run.orphan_s}};
         const rp_board_state *board = &c->ring.board[k];
         if (!board->asked) {
@@ -540,9 +545,15 @@ rp_err rp_assign_step(rp_controller *c) {
     RP_TRY(offer_assignments(c));
     if (!rp_controller_all_done(c)) {
         show_ready(c);
+        rp_warm_say(c);
         return RP_OK;
     }
     RP_TRY(rp_copies_check_memory(c));
+    if (c->options.purpose == RP_PURPOSE_WARM) { /* the boards have no links to each other */
+        RP_TRY(rp_warm_show(c));
+        rp_controller_enter(c, RP_CONTROL_CLOSE);
+        return RP_OK;
+    }
     RP_TRY(connect_boards(c));
     if (c->options.purpose == RP_PURPOSE_PLAN) {
         RP_TRY(rp_controller_show(c, false));

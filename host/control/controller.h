@@ -24,8 +24,9 @@
 typedef enum {
     RP_PURPOSE_TRAIN,
     RP_PURPOSE_EVALUATE,
-    RP_PURPOSE_PLAN,   /* up to the assignment, then plan.json */
-    RP_PURPOSE_PROFILE /* up to the profile, then profile.json */
+    RP_PURPOSE_PLAN,    /* up to the assignment, then plan.json */
+    RP_PURPOSE_PROFILE, /* up to the profile, then profile.json */
+    RP_PURPOSE_WARM     /* up to the assignment, whose kernels stay in the boards' caches */
 } rp_controller_purpose;
 
 /* Borrowed as long as the controller lives. */
@@ -44,6 +45,7 @@ typedef struct {
     bool temporary;          /* the folder is gone after the run: nobody is told of it */
     const char *weights;     /* EVALUATE: weights file */
     rp_split split;          /* EVALUATE */
+    uint32_t within_s;       /* WARM: that the boards have for it, 1 at least */
     const char *keys_folder; /* for a roster; NULL: as the run file says */
     const char *program;     /* for commands that are shown; NULL: ringpipe */
     const char *command;     /* that started this, for about.json; NULL: not known */

@@ -317,7 +317,7 @@ struct rp_controller {
     rp_arena arena;
     rp_runfile run;
     rp_ring ring;
-    rp_record *record;       /* NULL: PLAN and PROFILE leave no record */
+    rp_record *record;       /* NULL: PLAN, PROFILE and WARM leave no record */
     rp_transfers *transfers; /* NULL: nobody reads the trace */
     rp_cut cut;              /* chosen, for the next plan that is made here */
     uint32_t *cut_first;     /* of it */
@@ -359,6 +359,10 @@ struct rp_controller {
     double *layer_seconds;   /* forward, backward by layer, each on the board that has it */
     uint32_t builders; /* boards that build the layers' kernels before they are measured; 0: none */
     bool has_profile;
+    struct {
+        int64_t end_ns, said_ns; /* 0: not yet */
+        uint64_t said_ready;
+    } warm; /* of WARM */
     rp_wires wires;
     rp_feed_wires feed_wires;
     rp_drift drift;
@@ -851,6 +855,15 @@ rp_err rp_controller_resume_micro(rp_controller *c) RP_MUST_CHECK;
 /* data.json of before, or NULL; the comparison, behind the new one, takes it. errors IO */
 void *rp_controller_read_data_json(const rp_controller *c);
 rp_err rp_controller_compare_data(rp_controller *c, void *before) RP_MUST_CHECK;
+/* warm.c: nothing of it but with WARM. The state is one in which boards build, until the deadline;
+ * what of it is left for an order, 0: it is none ahead of a run; progress; the result. errors
+ * FORMAT
+ */
+void rp_warm_begin(rp_controller *c);
+uint32_t rp_warm_order_s(const rp_controller *c);
+void rp_warm_say(rp_controller *c);
+rp_err rp_warm_show(const rp_controller *c) RP_MUST_CHECK;
+
 /* The plan or the profile to `path`; NULL: to env.result. */
 rp_err rp_controller_write_json(rp_controller *c, const char *path, bool profile) RP_MUST_CHECK;
 /* To the file that the options name, and to the result, in its format. */

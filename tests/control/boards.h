@@ -26,6 +26,8 @@ typedef struct {
     rp_run_ledger ledger;
     uint32_t orders[64]; /* by kind: how often it has come */
     uint32_t builds;     /* PROFILEs in which nothing is measured */
+    uint32_t warm_s;     /* of its last order; it does not know what that is when it is `old` */
+    bool old;
     uint64_t inputs;
     bool feed_is_cut; /* it does not step its feed link: no parcel is taken from it */
     bool away;        /* it does nothing */
@@ -175,12 +177,14 @@ static inline void board_ready(test_ring *t, uint32_t k) {
     if (!board_may(rp_link_open(t->links, &options, &t->board[k].feed))) {
         return;
     }
-    const rp_Frame frame = {.which_body = RP_KIND_READY,
-                            .body.ready = {.feed_port = 10 + t->board[k].run.term,
-                                           .slots = 4,
-                                           .weight_copies = 1,
-                                           .hop_port_count = k > 0, /* the board before dials it */
-                                           .hop_port = {20}}};
+    const rp_Frame frame = {
+        .which_body = RP_KIND_READY,
+        .body.ready = {.feed_port = 10 + t->board[k].run.term,
+                       .slots = 4,
+                       .weight_copies = 1,
+                       /* the board before dials it, in a run */
+                       .hop_port_count = k > 0 && (t->board[k].warm_s == 0 || t->board[k].old),
+                       .hop_port = {20}}};
     board_send(&t->board[k], frame, NULL);
 }
 
@@ -293,6 +297,7 @@ static inline void board_take(test_ring *t, uint32_t k, const rp_Frame *frame) {
     if (kind == RP_KIND_ASSIGN || kind == RP_KIND_PROFILE) {
         b->run = (rp_run_identity){frame->run_id, frame->term};
         b->plan = kind == RP_KIND_ASSIGN ? rp_plan_digest(t->c->plan) : 0;
+        b->warm_s = kind == RP_KIND_ASSIGN ? frame->body.assign.warm_s : frame->body.profile.warm_s;
     }
     switch (kind) {
     case RP_KIND_HELLO:

@@ -87,6 +87,51 @@ static void other_purposes_end_earlier(void **state) {
     (void)unlink(weights);
 }
 
+/* Ahead of a run: the boards hear how much time they have, and have no links to each other. One
+ * whose software does not know that has them, for nothing. */
+static void boards_are_warmed(void **state) {
+    (void)state;
+    for (uint32_t old = 0; old < 2; old++) {
+        ring_prepare(&ring, "json");
+        ring.options.purpose = RP_PURPOSE_WARM;
+        ring.options.within_s = 77;
+        ring.board[1].old = old > 0;
+        ring_open(&ring);
+        expect_ok(ring_end(&ring, 200));
+        assert_string_equal(ring.trail, "start hello profile plan assign close ended");
+        for (uint32_t k = 0; k < BOARDS; k++) {
+            assert_in_range(ring.board[k].warm_s, 60, 77);
+            assert_int_equal(ring.board[k].orders[RP_KIND_ASSIGN], 1);
+            assert_int_equal(ring.board[k].orders[RP_KIND_CONNECT], 0);
+        }
+        ring_close(&ring);
+    }
+}
+
+/* Boards give up by themselves; the host does not wait much longer for one that does not. */
+static void warming_has_an_end(void **state) {
+    (void)state;
+    static const struct {
+        rp_kind mute;
+        rp_control_state_id state;
+        const char *text;
+    } cases[] = {{RP_KIND_PROFILE, RP_CONTROL_PROFILE, "no profile within 107 s"},
+                 {RP_KIND_ASSIGN, RP_CONTROL_ASSIGN, "no ready within "}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ring_prepare(&ring, "json");
+        ring.options.purpose = RP_PURPOSE_WARM;
+        ring.options.within_s = 77;
+        ring_open(&ring);
+        ring.mute = cases[i].mute;
+        const int64_t begin_ns = rp_clock_now_ns(&ring.clock);
+        expect_err(ring_end(&ring, 3000), RP_ERR_TIMEOUT);
+        assert_int_equal(ring.failed, cases[i].state);
+        assert_non_null(strstr(ring.fault.text, cases[i].text));
+        assert_true(rp_clock_now_ns(&ring.clock) - begin_ns < 200 * RP_NS_PER_S);
+        ring_close(&ring);
+    }
+}
+
 /* Boards of one machine build together what one of them measures then. */
 static void local_boards_build_together(void **state) {
     (void)state;
@@ -1109,6 +1154,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_run_goes_through_its_states, setup, teardown),
         cmocka_unit_test_setup_teardown(steps_may_say_when_to_evaluate, setup, teardown),
         cmocka_unit_test_setup_teardown(other_purposes_end_earlier, setup, teardown),
+        cmocka_unit_test_setup_teardown(boards_are_warmed, setup, teardown),
+        cmocka_unit_test_setup_teardown(warming_has_an_end, setup, teardown),
         cmocka_unit_test_setup_teardown(local_boards_build_together, setup, teardown),
         cmocka_unit_test_setup_teardown(a_run_follows_its_links, setup, teardown),
         cmocka_unit_test_setup_teardown(full_wires_get_codecs, setup, teardown),

@@ -147,6 +147,7 @@ complete -c ringpipe -n '__ringpipe_verb_is doctor' -l listen -r
 complete -c ringpipe -n '__ringpipe_verb_is doctor' -l quiet
 complete -c ringpipe -n '__ringpipe_verb_is doctor' -l verbose
 complete -c ringpipe -n '__ringpipe_verb_is doctor' -l help
+complete -c ringpipe -n '__ringpipe_verb_is boards' -l set -r
 complete -c ringpipe -n '__ringpipe_verb_is boards' -l format -x -a 'text json svg'
 complete -c ringpipe -n '__ringpipe_verb_is boards' -l dry-run
 complete -c ringpipe -n '__ringpipe_verb_is boards' -l keys -x -a '(__fish_complete_directories)'
@@ -161,6 +162,7 @@ complete -c ringpipe -n '__ringpipe_verb_is boards' -l hours -r
 complete -c ringpipe -n '__ringpipe_verb_is boards' -l token
 complete -c ringpipe -n '__ringpipe_verb_is boards' -l open
 complete -c ringpipe -n '__ringpipe_verb_is boards' -l no-wait
+complete -c ringpipe -n '__ringpipe_verb_is boards' -l plan -r
 complete -c ringpipe -n '__ringpipe_verb_is boards' -l wait -r
 complete -c ringpipe -n '__ringpipe_verb_is boards' -l node -r
 complete -c ringpipe -n '__ringpipe_verb_is boards' -l host -r
@@ -169,6 +171,8 @@ complete -c ringpipe -n '__ringpipe_verb_is boards' -l dial -r
 complete -c ringpipe -n '__ringpipe_verb_is boards' -l lines -r
 complete -c ringpipe -n '__ringpipe_verb_is boards' -l follow
 complete -c ringpipe -n '__ringpipe_verb_is boards' -l force
+complete -c ringpipe -n '__ringpipe_verb_is boards' -l run -r
+complete -c ringpipe -n '__ringpipe_verb_is boards' -l within -r
 complete -c ringpipe -n '__ringpipe_verb_is boards' -l quiet
 complete -c ringpipe -n '__ringpipe_verb_is boards' -l verbose
 complete -c ringpipe -n '__ringpipe_verb_is boards' -l help

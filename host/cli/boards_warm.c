@@ -1,0 +1,151 @@
+/* boards warm: a controller brings a ring up to its kernels. A board that has a run, of anybody, is
+ * left alone: so boards are asked first, beside whatever they do. */
+#include "cli/boards_warm.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/agent.h"
+#include "cli/boards_ask.h"
+#include "cli/signals.h"
+#include "run/runfile.h"
+#include "run/where.h"
+
+enum { WITHIN_S = 1800, LOOK_S = 8 /* for a board that is there */ };
+
+/* ---- the ring -------------------------------------------------------------------------------- */
+
+/* `text` and 'value' of YAML behind it. */
+static rp_err add_quoted(rp_arena *arena, char **text, const char *value) {
+    rp_err err = RP_OK;
+    RP_TRY(rp_arena_printf(arena, text, "%s'", *text));
+    for (const char *at = value; *at;) {
+        const size_t plain = strcspn(at, "'");
+        RP_TRY(
+            rp_arena_printf(arena, text, "%s%.*s%s", *text, (int)plain, at, at[plain] ? "''" : ""));
+        at += plain + (at[plain] != '\0');
+    }
+    RP_TRY(rp_arena_printf(arena, text, "%s'", *text));
+fail:
+    return err;
+}
+
+static rp_err add_set(rp_cli_args *args, const char *text) {
+    if (args->set_count == RP_CLI_SETS_MAX) {
+        return rp_fail(RP_ERR_USAGE, "more than %d --set", RP_CLI_SETS_MAX);
+    }
+    args->set[args->set_count++] = text;
+    return RP_OK;
+}
+
+/* A run file for boards of this machine gets another ring, one with a roster another roster. */
+static rp_err take_roster(rp_arena *arena, const char *run_path, rp_cli_args *args) {
+    char path[PATH_MAX];
+    const bool found = realpath(args->ring, path) != NULL;
+    rp_node *root;
+    char *text;
+    rp_err err;
+    RP_TRY(rp_config_read_file(arena, run_path, &root));
+    rp_node *ring = rp_node_find(root, "ring");
+    const bool local = !ring || !rp_node_is_map(ring) || !rp_node_find(ring, "roster");
+    RP_TRY(rp_arena_string(arena, local ? "ring={roster: " : "ring.roster=", &text));
+    RP_TRY(add_quoted(arena, &text, found ? path : args->ring));
+    RP_TRY(rp_arena_printf(arena, &text, "%s%s", text, local ? "}" : ""));
+    RP_TRY(add_set(args, text));
+fail:
+    return err;
+}
+
+static rp_err take_where(rp_arena *arena, rp_cli_args *args) {
+    rp_where where;
+    char *text;
+    rp_err err;
+    RP_TRY(rp_where_parse(arena, args->where, args->where_count, &where));
+    RP_TRY(rp_arena_string(arena, "ring.where={", &text));
+    for (uint32_t i = 0; i < where.count; i++) {
+        RP_TRY(rp_arena_printf(arena, &text, "%s%s", text, i ? ", " : ""));
+        RP_TRY(add_quoted(arena, &text, where.term[i].key));
+        for (uint32_t k = 0; k < where.term[i].count; k++) {
+            RP_TRY(rp_arena_printf(arena, &text, "%s%s", text, k ? ", " : ": ["));
+            RP_TRY(add_quoted(arena, &text, where.term[i].value[k]));
+        }
+        RP_TRY(rp_arena_printf(arena, &text, "%s]", text));
+    }
+    RP_TRY(rp_arena_printf(arena, &text, "%s}", text));
+    RP_TRY(add_set(args, text));
+fail:
+    return err;
+}
+
+/* ---- its boards ------------------------------------------------------------------------------ */
+
+/* Who does not answer is for the controller, which knows what to say of it. */
+static rp_err look_at(rp_arena *arena, rp_cli_asking *asking, const rp_roster_entry *board,
+                      uint32_t wait_s) {
+    const rp_Ask ask = {.what = RP_ASK_CONDITION};
+    rp_asker *asker = NULL;
+    rp_Frame frame;
+    rp_asked came;
+    rp_err err;
+    RP_TRY(rp_cli_ask_open(arena, asking, board, &asker));
+    RP_TRY(rp_asker_try(asker, &ask, wait_s * RP_NS_PER_S, &frame, NULL, &came));
+    if (came == RP_ASKED_ANSWERED && rp_frame_kind(&frame) == RP_KIND_CONDITION &&
+        frame.body.condition.state != RP_AGENT_HELLO && !asking->args->force) {
+        const uint32_t state = frame.body.condition.state;
+        const char *name =
+            state < RP_AGENT_STATES ? rp_agent_state_name((rp_agent_state)state) : "unknown";
+        err = rp_fail(RP_ERR_FAULT,
+                      "%s: is at work (state %s), which warming would end: --force does it all the "
+                      "same",
+                      board->name, name);
+    }
+fail:
+    rp_asker_close(&asker);
+    return err;
+}
+
+/* A board that dials is met by the controller: where it dials one of them can listen. */
+static rp_err look(rp_arena *arena, const rp_cli_args *args, const char *run_path,
+                   uint32_t wait_s) {
+    rp_cli_asking asking = {.args = args, .clock = rp_clock_real(), .signals = -1};
+    rp_runfile run = {0};
+    rp_err err;
+    RP_TRY(rp_runfile_read(arena, run_path, args->set, args->set_count, &run));
+    RP_TRY(run.local ? RP_OK : rp_runfile_read_keys(&run, args->keys, &asking.keys));
+    RP_TRY(rp_cli_open_signals(&asking.signals));
+    for (uint32_t k = 0; !run.local && k < run.boards; k++) {
+        RP_TRY(run.roster[k].dials ? RP_OK : look_at(arena, &asking, &run.roster[k], wait_s));
+    }
+fail:
+    rp_cli_asking_close(&asking);
+    rp_runfile_close(&run);
+    return err;
+}
+
+/* ---- the verb -------------------------------------------------------------------------------- */
+
+rp_err rp_cli_warm(rp_arena *arena, const rp_cli_args *args, const char *run_path,
+                   uint32_t wait_s) {
+    rp_cli_args own = *args;
+    const uint32_t within_s = args->within_s ? args->within_s : WITHIN_S;
+    rp_err err = RP_OK;
+    RP_TRY(args->ring ? take_roster(arena, run_path, &own) : RP_OK);
+    RP_TRY(args->where_count ? take_where(arena, &own) : RP_OK);
+    RP_TRY(look(arena, &own, run_path, wait_s));
+    if (!args->quiet) {
+        (void)fprintf(stderr, "warming the boards of %s: they have %u s\n", run_path, within_s);
+    }
+    RP_TRY(rp_cli_run_warm(&own, run_path, within_s));
+fail:
+    return err;
+}
+
+rp_err rp_cli_boards_warm(rp_arena *arena, const rp_cli_args *args) {
+    if (args->word_count != 2) {
+        return rp_fail(RP_ERR_USAGE, "expected: boards warm RUN.yaml");
+    }
+    return rp_cli_warm(arena, args, args->word[1], rp_cli_wait_s(args, LOOK_S));
+}

@@ -1,0 +1,108 @@
+/* `ringpipe boards warm`: the ring is brought up as for a run, as far as its kernels. Boards
+ * measure what a plan needs, build what their stages need, keep that in their caches, and forget
+ * the rest. All of it has one deadline, which the boards know: each gives up by itself, and says in
+ * what. */
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+
+#include "control/controller_own.h"
+
+static const int64_t SAY_EVERY_NS = 5 * RP_NS_PER_S;
+
+static bool is_warming(const rp_controller *c) {
+    return c->options.purpose == RP_PURPOSE_WARM;
+}
+
+static int64_t left_ns(const rp_controller *c) {
+    const int64_t left_ns = c->warm.end_ns - c->now_ns;
+    return left_ns > 0 ? left_ns : 0;
+}
+
+/* A board says itself that its time is over; one whose software does not know that is late here. */
+void rp_warm_begin(rp_controller *c) {
+    if (!is_warming(c)) {
+        return;
+    }
+    if (c->warm.end_ns == 0) {
+        c->warm.end_ns = c->now_ns + c->options.within_s * RP_NS_PER_S;
+    }
+    c->timeout_ns = left_ns(c) + RP_RING_HELLO_NS;
+}
+
+uint32_t rp_warm_order_s(const rp_controller *c) {
+    const int64_t left_s = left_ns(c) / RP_NS_PER_S;
+    return !is_warming(c) ? 0 : left_s > 0 ? (uint32_t)left_s : 1;
+}
+
+/* Kernels that are ready, of both phases; they grow as long as something happens. */
+static uint64_t count_ready(const rp_controller *c) {
+    uint64_t ready = 0;
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        ready += c->ring.board[k].built.ready + c->ring.board[k].building.ready;
+    }
+    return ready;
+}
+
+void rp_warm_say(rp_controller *c) {
+    const uint64_t ready = is_warming(c) ? count_ready(c) : 0;
+    if (!is_warming(c) || ready == c->warm.said_ready ||
+        c->now_ns - c->warm.said_ns < SAY_EVERY_NS) {
+        return;
+    }
+    c->warm.said_ready = ready;
+    c->warm.said_ns = c->now_ns;
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        const rp_board_state *board = &c->ring.board[k];
+        rp_controller_print(c, "%s%s: %u of %u kernels", k ? ", " : "", board->name,
+                            board->built.ready + board->building.ready,
+                            board->built.kernels + board->building.kernels);
+    }
+    rp_controller_print(c, "; %" PRId64 " s left\n", left_ns(c) / RP_NS_PER_S);
+}
+
+/* ---- the result ------------------------------------------------------------------------------ */
+
+static void show_text(const rp_controller *c) {
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        const rp_board_building *built = &c->ring.board[k].built;
+        if (built->ready == 0) {
+            (void)fprintf(c->env.result, "%s: nothing was left to build\n", c->ring.board[k].name);
+            continue;
+        }
+        (void)fprintf(c->env.result,
+                      "%s: %u kernels built in %.1f s, %u found in the cache in %.1f s\n",
+                      c->ring.board[k].name, built->built, (double)built->build_ns * 1e-9,
+                      built->ready - built->built, (double)built->read_ns * 1e-9);
+    }
+}
+
+static rp_err show_json(const rp_controller *c) {
+    json_t *boards = json_array();
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        const rp_board_building *built = &c->ring.board[k].built;
+        (void)json_array_append_new(boards, json_pack("{s:s, s:I, s:I, s:f, s:f}", "name",
+                                                      c->ring.board[k].name, "built",
+                                                      (json_int_t)built->built, "found",
+                                                      (json_int_t)(built->ready - built->built),
+                                                      "build_s", (double)built->build_ns * 1e-9,
+                                                      "read_s", (double)built->read_ns * 1e-9));
+    }
+    json_t *root =
+        json_pack("{s:i, s:s, s:o}", "version", 1, "status", "finished", "boards", boards);
+    const bool good = root && json_dumpf(root, c->env.result, JSON_REAL_PRECISION(9)) == 0 &&
+                      fputc('\n', c->env.result) != EOF;
+    json_decref(root);
+    return good ? RP_OK : rp_fail(RP_ERR_FORMAT, "the result can not be written: is it UTF-8?");
+}
+
+rp_err rp_warm_show(const rp_controller *c) {
+    if (!c->env.result) {
+        return RP_OK;
+    }
+    if (c->options.format == RP_FORMAT_JSON) {
+        return show_json(c);
+    }
+    show_text(c);
+    return RP_OK;
+}

@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""Kernels of a run are built ahead of it, on boards that say so and have an end to it."""
+import json
+import os
+import re
+import signal
+
+import enrolment
+import program
+
+READY = re.compile(r"2 boards are ready: (\d+) kernels built in [\d.]+ s, (\d+) found in the")
+NAMES = ("left", "right")
+
+
+class Warm(enrolment.Case):
+    """Two boards, each with caches of its own that are empty, as after a first boot."""
+
+    cold = True
+
+    def setUp(self):
+        super().setUp()
+        self.run_path = self.run_file(program.RUN.replace("boards: 2", "roster: lab.yaml"))
+        self.addresses = [f"tcp://127.0.0.1:{enrolment.free_port()}" for _ in NAMES]
+
+    def caches(self, name):
+        own = {"XDG_CACHE_HOME": str(self.dir / name / "cache"),
+               "POCL_CACHE_DIR": str(self.dir / name / "pocl")}
+        return own if self.cold else {}
+
+    def enrol_all(self, *words, code=0):
+        """Boards that come for the first time; what `boards enrol` says."""
+        tokens = self.tokens(*NAMES)
+        waiting = self.start(*self.words("--open", *NAMES, *words))
+        boards = [self.board(name, token, listen=address, env=self.caches(name))
+                  for name, token, address in zip(NAMES, tokens, self.addresses)]
+        for board in boards:
+            self.line(board, "listening")
+        return boards, self.finish(waiting, code=code, seconds=500)
+
+    def serve(self):
+        boards = [self.start("--listen", address, "--keys", name, "--threads", "1",
+                             program=program.AGENT, env=self.caches(name))
+                  for name, address in zip(NAMES, self.addresses)]
+        for board in boards:
+            self.line(board, "listening")
+        return boards
+
+    def stop(self, boards):
+        for board in boards:
+            board.send_signal(signal.SIGTERM)
+            self.finish(board)
+
+    def warm(self, *words, **options):
+        return self.ringpipe("boards", "warm", self.run_path, "--keys", "host", *words,
+                             **{"seconds": 500, **options})
+
+    def show(self):
+        out, _ = self.ringpipe("boards", "show", *NAMES, "--roster", "lab.yaml", "--keys", "host",
+                               "--format", "json")
+        return [json.loads(line) for line in out.splitlines()]
+
+    def train(self, out):
+        """Kernels that its boards have built, and found."""
+        _, err = self.ringpipe("train", self.run_path, "--keys", "host", "--out", out, seconds=500)
+        said = READY.search(err)
+        self.assertTrue(said, err)
+        return int(said[1]), int(said[2])
+
+    def test_a_first_boot(self):
+        """Enrolled, warmed, and the first run builds nothing; nor does one behind a reboot."""
+        # Of this machine's boards: --roster takes over. A cut that is measured may be another one
+        # each time.
+        cut = "cut: [fc2]"
+        plain = self.run_file(program.RUN.replace("cut: auto", cut), name="plain.yaml")
+        self.run_path.write_text(self.run_path.read_text().replace("cut: auto", cut))
+        boards, (out, err) = self.enrol_all("--run", plain)
+        built = re.findall(r"^(\w+): (\d+) kernels built in [\d.]+ s, (\d+) found", out, re.M)
+        self.assertEqual(sorted(name for name, _, _ in built), sorted(NAMES), out)
+        for _, count, _ in built:
+            self.assertGreater(int(count), 0)
+        self.assertIn("they have 1800 s", err)
+        self.assertEqual([said["state"] for said in self.show()], ["hello", "hello"])
+        self.stop(boards)
+        boards = self.serve()
+        built, found = self.train("out")
+        self.assertEqual(built, 0)
+        self.assertGreater(found, 0)
+        out, _ = self.warm("--format", "json")
+        result = json.loads(out)
+        self.assertEqual(result["status"], "finished")
+        self.assertEqual({board["name"] for board in result["boards"]}, set(NAMES))
+        self.assertEqual([board["built"] for board in result["boards"]], [0, 0])
+        self.stop(boards)
+
+    def test_it_is_seen_and_has_an_end(self):
+        boards, _ = self.enrol_all()
+        warming = self.start("boards", "warm", self.run_path, "--keys", "host")
+        seen = self.wait_for("warming", lambda: [
+            said for said in self.show() if said["state"] == "warming"], process=warming)
+        self.assertIsNone(seen[0]["run"])
+        self.assertGreater(seen[0]["warm_left_s"], 1500)
+        self.assertLessEqual(seen[0]["warm_left_s"], 1800)
+        out, _ = self.ringpipe("boards", "show", seen[0]["name"], "--roster", "lab.yaml", "--keys",
+                               "host")
+        if "state        warming" in out:  # it may have ended meanwhile
+            self.assertRegex(out, r"\d+ s are left for that")
+        warming.send_signal(signal.SIGINT)
+        self.finish(warming, code=130)
+        self.wait_for("its end", lambda: all(said["state"] == "hello" for said in self.show()))
+        _, err = self.warm("--within", "1", code=3)
+        self.assertRegex(err, r"board (left|right): warming has taken its 1 s: \d+ of \d+ kernels "
+                              r"are ready, and .*kernel.* was begun last")
+        self.assertEqual([said["state"] for said in self.show()], ["hello", "hello"])
+        self.warm()
+        self.stop(boards)
+
+    def test_a_board_at_work_is_left_alone(self):
+        self.cold = False
+        boards, _ = self.enrol_all()
+        run = self.start("train", self.run_path, "--keys", "host", "--out", "out", *program.LONG)
+        log = self.dir / "out/log.jsonl"
+        self.wait_for("steps", lambda: program.steps_of(log), seconds=300, process=run)
+        _, err = self.warm(code=3)
+        self.assertRegex(err, r"(left|right): is at work \(state \w+\)")
+        self.assertIn("which warming would end: --force", err)
+        steps = len(program.steps_of(log))
+        self.wait_for("more steps", lambda: len(program.steps_of(log)) > steps, process=run)
+        run.send_signal(signal.SIGINT)
+        self.finish(run, code=130)
+        summary = json.loads((self.dir / "out/summary.json").read_text())
+        self.assertEqual(summary["recovery"], [])
+        self.stop(boards)
+
+    def test_bad_words(self):
+        self.assertIn("expected: boards warm RUN.yaml", self.refused("boards", "warm"))
+        self.assertIn("no-such.yaml", self.refused("boards", "warm", "no-such.yaml"))
+        (self.dir / "lab.yaml").write_text("boards: []\n")
+        err = self.refused(*self.words("left", "--run", "no-such.yaml"))
+        self.assertIn("--run no-such.yaml: can not be read", err)
+        err = self.refused(*self.words("left", "--token", "--run", self.run_path))
+        self.assertIn("--token does not wait", err)
+        self.assertFalse(os.path.exists(self.dir / "host/tokens"))  # none was made
+
+
+load_tests = program.few_when_slow("Warm.test_a_first_boot", "Warm.test_bad_words")
+
+if __name__ == "__main__":
+    program.main()
