@@ -20,7 +20,7 @@ uint32_t rp_block_count(const rp_layout *layout, rp_block_kind kind) {
         [RP_BLOCK_STATE] = layout->replicas * layout->state_count,
         [RP_BLOCK_PROBE] = layout->probes,
         [RP_BLOCK_PEER] = layout->peers,
-        [RP_BLOCK_GRADIENT] = 1,
+        [RP_BLOCK_GRADIENT] = layout->gradients,
     };
     return count[kind];
 }
@@ -35,7 +35,11 @@ uint32_t rp_block_position(const rp_layout *layout, rp_block block) {
 }
 
 uint32_t rp_block_total(const rp_layout *layout) {
-    return rp_block_position(layout, (rp_block){RP_BLOCK_GRADIENT, 0}) + 1;
+    uint32_t total = 0;
+    for (rp_block_kind kind = 0; kind < RP_BLOCK_KINDS; kind++) {
+        total += rp_block_count(layout, kind);
+    }
+    return total;
 }
 
 rp_piece_cut rp_piece_of(const rp_stage_piece *piece, const rp_range *samples) {

@@ -68,7 +68,7 @@ typedef enum {
     RP_BLOCK_STATE,     /* replica * layout->state_count + state */
     RP_BLOCK_PROBE,     /* what was seen, what was the newest then: see probe.c */
     RP_BLOCK_PEER,      /* the gradient of another board that shares the stage */
-    RP_BLOCK_GRADIENT,  /* of the step in work */
+    RP_BLOCK_GRADIENT,  /* of the step in work, where there is a backward */
     RP_BLOCK_KINDS
 } rp_block_kind;
 

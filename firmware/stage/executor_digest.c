@@ -99,7 +99,8 @@ static rp_digest_pass pass_of(digest_executor *e, const rp_pass *pass) {
         .grad = deferred
                     ? e->deferred + pass->deferred.slot * e->rows_digests + pass->deferred.first
                     : e->grads,
-        .gradient = digest_block(e, (rp_block){RP_BLOCK_GRADIENT, 0}),
+        .gradient =
+            e->as.base.layout->gradients ? digest_block(e, (rp_block){RP_BLOCK_GRADIENT, 0}) : NULL,
     };
 }
 

@@ -267,8 +267,8 @@ rp_err rp_layout_make(rp_arena *arena, const rp_job *job, rp_gemm_choice gemm, u
     RP_TRY(count_params(arena, job, layout, align_bytes));
     count_ends(job, layout, align_bytes);
     count_scratch(job, layout, gemm, align_bytes);
-    uint32_t flat = 1 + layout->peers + rp_layout_weight_copies(layout) + layout->probes +
-                    layout->replicas * layout->state_count;
+    uint32_t flat = layout->gradients + layout->peers + rp_layout_weight_copies(layout) +
+                    layout->probes + layout->replicas * layout->state_count;
     layout->total_bytes = layout->weight_bytes * flat + layout->running_bytes +
                           layout->stashes * layout->leave_bytes +
                           layout->slots * (layout->slot_bytes - layout->leave_bytes) +
@@ -311,7 +311,7 @@ rp_err rp_layout_check(const rp_layout *layout, const rp_job *job, size_t limit_
         "more memory (ring.memory_mb, the board's memory_fraction)",
         job->stage, (double)layout->total_bytes * mib, (double)limit_bytes * mib,
         rp_layout_weight_copies(layout) + layout->probes, (double)layout->weight_bytes * mib,
-        (double)layout->weight_bytes * mib,
+        (double)(layout->weight_bytes * layout->gradients) * mib,
         (double)(layout->weight_bytes * layout->state_count * layout->replicas) * mib,
         layout->slots, (double)layout->slot_bytes * mib,
         (double)((layout->slots - layout->stashes) * layout->leave_bytes) * mib,

@@ -4,8 +4,9 @@
  * A tensor is the output of a layer of this stage, or one that crosses its lower boundary. Tensors
  * of a chain of in-place layers share one storage. Storage that some backward reads is kept, in one
  * buffer a slot; other storage is scratch from a small pool, reused along the op by lifetime.
- * Gradients are the same; with split backwards the gradient that a weight gradient still needs is
- * kept in a deferred slot. With groups (again.h) only what enters a group is kept in a slot. */
+ * Gradients are the same, where there is a backward; with split backwards the gradient that a
+ * weight gradient still needs is kept in a deferred slot. With groups (again.h) only what enters a
+ * group is kept in a slot. */
 #ifndef RP_STAGE_LAYOUT_H
 #define RP_STAGE_LAYOUT_H
 
@@ -99,6 +100,7 @@ typedef struct {
     uint32_t versions, predicted, centres, scratches;
     uint32_t probe_steps; /* steps between two probes, 0 = none */
     uint32_t probes;      /* copies that a probe takes */
+    uint32_t gradients;   /* 1; 0 on a board that does forwards only */
     uint32_t peers; /* copies of the gradients: another board's, where several share a stage */
     size_t total_bytes;
     rp_codec codec[2][2];    /* as in the job */

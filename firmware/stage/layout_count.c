@@ -135,6 +135,7 @@ fail:
 }
 
 rp_err rp_layout_count(const rp_job *job, rp_layout *layout) {
+    layout->gradients = job->role != RP_ROLE_FORWARD;
     layout->peers = rp_job_is_shared(job);
     const rp_job walked = walked_job(job);
     rp_err err = count_slots(&walked, layout);

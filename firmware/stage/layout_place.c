@@ -174,7 +174,9 @@ rp_err rp_layout_place(rp_arena *arena, const rp_job *job, rp_layout *layout) {
     RP_TRY(RP_ARENA_NEW(arena, layout->tensor_count, &layout->value.storage));
     RP_TRY(RP_ARENA_NEW(arena, layout->tensor_count, &layout->grad.storage));
     place_values(job, layout, use);
-    place_grads(job, layout, use);
+    if (job->role != RP_ROLE_FORWARD) {
+        place_grads(job, layout, use);
+    }
     RP_TRY(place_buffers(arena, &layout->value, layers));
     RP_TRY(place_buffers(arena, &layout->grad, layers + 1));
     RP_TRY(rp_layout_place_groups(arena, job, layout, use));

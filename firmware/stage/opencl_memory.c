@@ -57,8 +57,9 @@ static rp_err take_params(rp_opencl *e) {
         }
     }
     RP_TRY(open_blocks(e));
-    const rp_flat *grads = rp_opencl_flat(e, (rp_block){RP_BLOCK_GRADIENT, 0});
-    for (uint32_t i = 0; i < layout->param_count; i++) {
+    const rp_flat *grads =
+        layout->gradients ? rp_opencl_flat(e, (rp_block){RP_BLOCK_GRADIENT, 0}) : NULL;
+    for (uint32_t i = 0; grads && i < layout->param_count; i++) {
         if (layout->trained[i] != RP_NOT_TRAINED) {
             e->param[i].grad.buffer = grads->part[layout->trained[i]];
         }

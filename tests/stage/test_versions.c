@@ -227,6 +227,31 @@ static void expect_held(rp_device *device, size_t row, uint32_t d, uint32_t k) {
     rp_arena_finish(&arena);
 }
 
+/* Of the half with the forwards: one copy of the weights, no gradients of them or of activations,
+ * no moments. */
+static void expect_forward_half(rp_device *device, uint32_t k) {
+    const size_t before = rp_device_used_bytes(device);
+    rp_arena arena;
+    rp_job job;
+    rp_stage *stage;
+    const rp_site site = {.device = device};
+    rp_arena_init(&arena, "test", 0);
+    (void)layout_of(&arena, "pipefb", 2, 4, k, &job);
+    job.role = RP_ROLE_FORWARD;
+    expect_ok(rp_stage_prepare(&arena, rp_executor_find("opencl"), &site, &job, &stage));
+    const rp_layout *layout = rp_stage_layout(stage);
+    const size_t want = layout->weight_bytes + layout->slot_bytes + layout->scratch_bytes;
+    const size_t used = rp_device_used_bytes(device) - before;
+    const size_t rounding = 4 * (size_t)rp_device_facts_of(device)->align_bytes;
+    assert_int_equal(layout->total_bytes, want + layout->running_bytes);
+    const size_t slack = rounding > layout->slot_bytes / 2 ? rounding : layout->slot_bytes / 2;
+    assert_true(used <= want && want - used <= slack);
+    assert_true(layout->weight_bytes > 2 * slack);
+    assert_int_equal(layout->grad.storage_count, 0);
+    rp_stage_destroy(&stage);
+    rp_arena_finish(&arena);
+}
+
 static void device_bytes(void **state) {
     (void)state;
     rp_arena arena;
@@ -238,6 +263,9 @@ static void device_bytes(void **state) {
         for (uint32_t k = 0; k < 4; k++) {
             expect_held(device, i, 4, k);
         }
+    }
+    for (uint32_t k = 0; k < 4; k++) {
+        expect_forward_half(device, k);
     }
     rp_device_close(&device);
     rp_arena_finish(&arena);
