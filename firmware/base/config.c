@@ -376,18 +376,26 @@ rp_err rp_node_item_f64(const rp_node *list, uint32_t index, double min, double 
     return as_f64(rp_node_item(list, index), min, max, out);
 }
 
+static rp_err as_bool(const rp_node *node, bool *out) {
+    const bool yes = node->type == RP_NODE_SCALAR && strcmp(node->text, "true") == 0;
+    if (!node->plain || (!yes && strcmp(node->text, "false") != 0)) {
+        return rp_node_expected(node, "true or false");
+    }
+    *out = yes;
+    return RP_OK;
+}
+
 rp_err rp_node_bool(rp_node *map, const char *key, bool *out) {
     rp_node *node;
     rp_err err = take_value(map, key, &node);
     if (err != RP_OK || !node) {
         return err == RP_OK ? rp_node_note(map, key, *out ? "true" : "false") : err;
     }
-    bool yes = node->type == RP_NODE_SCALAR && strcmp(node->text, "true") == 0;
-    if (!node->plain || (!yes && strcmp(node->text, "false") != 0)) {
-        return rp_node_expected(node, "true or false");
-    }
-    *out = yes;
-    return RP_OK;
+    return as_bool(node, out);
+}
+
+rp_err rp_node_item_bool(const rp_node *list, uint32_t index, bool *out) {
+    return as_bool(rp_node_item(list, index), out);
 }
 
 rp_err rp_node_string(rp_node *map, const char *key, const char **out) {

@@ -91,6 +91,7 @@ rp_err rp_node_string(rp_node *map, const char *key, const char **out) RP_MUST_C
 /* Numbers of a list; index < count. */
 rp_err rp_node_item_u32(const rp_node *list, uint32_t index, uint32_t min, uint32_t max,
                         uint32_t *out) RP_MUST_CHECK;
+rp_err rp_node_item_bool(const rp_node *list, uint32_t index, bool *out) RP_MUST_CHECK;
 rp_err rp_node_item_f64(const rp_node *list, uint32_t index, double min, double max,
                         double *out) RP_MUST_CHECK;
 /* One of a NULL-terminated list of words; *out is its index. */

@@ -217,6 +217,11 @@ static rp_err check_nodes(const rp_plan *plan) {
                        plan->source, plan->stage_count, plan->method.ahead_count,
                        RP_SPLIT_STAGES_MAX);
     }
+    if (plan->method.split_count > 0 && plan->method.split_count != plan->stage_count) {
+        return rp_fail(RP_ERR_USAGE,
+                       "%s: stages, method.split: %u stages and %u entries; expected one for each",
+                       plan->source, plan->stage_count, plan->method.split_count);
+    }
     if (plan->stage_count % plan->method.chunks > 0) {
         return rp_fail(RP_ERR_USAGE, "%s: stages: %u stages do not divide into %u a node",
                        plan->source, plan->stage_count, plan->method.chunks);
@@ -293,9 +298,20 @@ static rp_err check_holds(const rp_plan *plan) {
     for (uint32_t h = 0; h < plan->hold_count && !flushed; h++) {
         const rp_plan_hold *hold = &plan->hold[h];
         const bool whole = hold->share[0] <= 0 && hold->share[1] >= 1;
+        const bool both = hold->role == RP_ROLE_BOTH;
         const bool apart = hold->role == RP_ROLE_FORWARD || hold->role == RP_ROLE_BACKWARD;
-        if (plan->method.kind->splits && whole && apart) {
+        const bool splits = rp_method_is_split(&plan->method, hold->stage);
+        if (plan->method.kind->splits && whole && (splits ? apart : both)) {
             continue;
+        }
+        if (plan->method.kind->splits && !splits) {
+            return rp_fail(
+                RP_ERR_USAGE,
+                "%s: nodes[%u].holds: node %s holds stage %u in role %s for a share "
+                "[%g, %g) of the samples; method.split says that the stage is not split: "
+                "expected one node in role both for all samples",
+                plan->source, hold->node, plan->node[hold->node].name, hold->stage,
+                rp_role_name(hold->role), hold->share[0], hold->share[1]);
         }
         if (plan->method.kind->splits) {
             return rp_fail(RP_ERR_USAGE,

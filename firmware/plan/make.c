@@ -1,9 +1,11 @@
 /* A plan of today's topology, from a model and a cut. */
 #include "plan/plan_own.h"
+#include "sched/split.h"
 
 static rp_err make_nodes(rp_arena *arena, const rp_plan_options *options, rp_plan *plan) {
     const uint32_t nodes = plan->node_count;
     const bool splits = plan->method.kind->splits;
+    const uint32_t whole = plan->method.whole;
     const uint32_t chunks = splits ? 1 : plan->method.chunks;
     uint32_t stage = 0;
     rp_err err;
@@ -35,9 +37,8 @@ static rp_err make_nodes(rp_arena *arena, const rp_plan_options *options, rp_pla
             hold->share[1] = k + 1 == options->group[stage + 1] ? 1 : options->share[k];
         }
         if (splits) { /* forwards up the stages, backwards down again */
-            const bool backward = k >= plan->stage_count;
-            plan->hold[k].stage = backward ? nodes - 1 - k : k;
-            plan->hold[k].role = backward ? RP_ROLE_BACKWARD : RP_ROLE_FORWARD;
+            plan->hold[k].stage = rp_sched_split_stage(plan->stage_count, whole, k);
+            plan->hold[k].role = rp_sched_split_role(plan->stage_count, whole, k);
         }
     }
 fail:
@@ -104,6 +105,10 @@ rp_err rp_plan_make(rp_arena *arena, const rp_plan_options *options, rp_plan **o
                        "to %d stages, found %u",
                        options->method->kind->name, RP_SPLIT_STAGES_MAX, stages);
     }
+    if (options->method->split_count > 0 && options->method->split_count != stages) {
+        return rp_fail(RP_ERR_USAGE, "plan: split: has %u entries for %u stages",
+                       options->method->split_count, stages);
+    }
     RP_TRY(RP_ARENA_NEW(arena, 1, &plan));
     RP_TRY(rp_arena_string(arena, options->model_name ? options->model_name : "", &name));
     *plan = (rp_plan){.source = "plan",
@@ -119,9 +124,8 @@ rp_err rp_plan_make(rp_arena *arena, const rp_plan_options *options, rp_plan **o
                       .node_count = options->group ? options->group[stages]
                                                    : rp_method_boards(options->method, stages),
                       .stage_count = stages};
-    plan->hold_count = options->group                  ? plan->node_count
-                       : options->method->kind->splits ? 2 * stages
-                                                       : stages;
+    const bool as_nodes = options->group || options->method->kind->splits;
+    plan->hold_count = as_nodes ? plan->node_count : stages;
     RP_TRY(make_nodes(arena, options, plan));
     RP_TRY(make_stages(arena, options, plan));
     RP_TRY(rp_plan_connect(arena, options->model, options->model ? options->cut : NULL, plan));

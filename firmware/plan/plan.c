@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "sched/split.h"
+
 static const char *const carries_names[RP_CARRIES] = {
     "input", "label", "activation", "gradient", "weight_gradient", "stash", "weight"};
 static const char *const role_names[RP_ROLES] = {"both", "forward", "backward", "average"};
@@ -181,12 +183,15 @@ uint64_t rp_plan_digest(const rp_plan *plan) {
 /* ---- parts of a checkpoint ------------------------------------------------------------------- */
 
 uint32_t rp_plan_parts(const rp_plan *plan) {
-    return plan->method.kind->splits ? 2 * plan->stage_count : plan->stage_count;
+    return plan->method.kind->splits ? rp_method_boards(&plan->method, plan->stage_count)
+                                     : plan->stage_count;
 }
 
 uint32_t rp_plan_part_of(const rp_plan *plan, uint32_t node) {
     const rp_plan_hold *hold = &plan->hold[plan->node[node].hold_first];
-    return hold->stage + (hold->role == RP_ROLE_FORWARD ? plan->stage_count : 0);
+    return hold->role == RP_ROLE_FORWARD
+               ? plan->stage_count + rp_sched_split_count(plan->method.whole, 0, hold->stage)
+               : hold->stage;
 }
 
 bool rp_plan_saves(const rp_plan *plan, uint32_t node) {

@@ -304,7 +304,28 @@ static rp_err check_split_weights(rp_node *map, const rp_method *m) {
                : RP_OK;
 }
 
-/* Of kinds that split stages. */
+/* Of kinds that split stages: true or false for each, or nothing: all are. */
+static rp_err read_split(rp_node *map, rp_method *out) {
+    const rp_node *node = rp_node_find(map, "split");
+    rp_err err = RP_OK;
+    if (!node) {
+        return RP_OK;
+    }
+    const uint32_t count = rp_node_is_list(node) ? rp_node_count(node) : 0;
+    if (count < 1 || count > RP_SPLIT_STAGES_MAX) {
+        return rp_node_fail(node, "split: expected a list of true or false, one a stage, 1 to %d",
+                            RP_SPLIT_STAGES_MAX);
+    }
+    for (uint32_t k = 0; k < count; k++) {
+        bool splits = true;
+        RP_TRY(rp_node_item_bool(node, k, &splits));
+        out->whole |= splits ? 0 : UINT32_C(1) << k;
+    }
+    out->split_count = count;
+fail:
+    return err;
+}
+
 static rp_err read_ahead(rp_node *map, rp_method *out) {
     const rp_node *node = rp_node_find(map, "ahead");
     const bool is_word = node && rp_node_is_scalar(node);
@@ -331,6 +352,7 @@ static rp_err read_ahead(rp_node *map, rp_method *out) {
         RP_TRY(rp_node_default(map, "ahead", "auto"));
     }
     RP_TRY(rp_node_u32(map, "publish", 1, RP_AHEAD_MAX, &out->publish));
+    RP_TRY(read_split(map, out));
     RP_TRY(check_split_weights(map, out));
 fail:
     return err;
@@ -372,11 +394,23 @@ uint32_t rp_method_replicas(const rp_method *method, uint32_t stages, uint32_t s
 }
 
 uint32_t rp_method_stages(const rp_method *method, uint32_t boards) {
-    return method->kind->splits ? boards / 2 : boards * method->chunks;
+    return method->split_count > 0 ? method->split_count
+           : method->kind->splits  ? boards / 2
+                                   : boards * method->chunks;
 }
 
 uint32_t rp_method_boards(const rp_method *method, uint32_t stages) {
-    return method->kind->splits ? 2 * stages : stages / method->chunks;
+    return method->kind->splits ? rp_sched_split_nodes(stages, method->whole)
+                                : stages / method->chunks;
+}
+
+bool rp_method_is_split(const rp_method *method, uint32_t stage) {
+    return method->kind->splits && rp_sched_is_split(method->whole, stage);
+}
+
+uint32_t rp_method_backward_node(const rp_method *method, uint32_t stages, uint32_t stage) {
+    return method->kind->splits ? rp_sched_split_backward(stages, method->whole, stage)
+                                : stage % (stages / method->chunks);
 }
 
 rp_err rp_method_fit_stages(const rp_method *method, uint32_t stages, const rp_node *node) {
@@ -388,6 +422,10 @@ rp_err rp_method_fit_stages(const rp_method *method, uint32_t stages, const rp_n
                             "schedule %s: has two boards for each stage: expected 1 to %d stages, "
                             "found %u",
                             method->kind->name, RP_SPLIT_STAGES_MAX, stages);
+    }
+    if (method->split_count > 0 && method->split_count != stages) {
+        return rp_node_fail(node, "split: has %u entries for %u stages; expected one a stage",
+                            method->split_count, stages);
     }
     return method->ahead_count < 2 || method->ahead_count == stages
                ? RP_OK
@@ -406,6 +444,7 @@ static void order_split(const rp_method *method, rp_sched_shape *shape) {
         return;
     }
     shape->publish = method->publish;
+    shape->whole = method->whole;
     rp_sched_split_default(shape);
     for (uint32_t k = 0; method->ahead_count > 0 && k < shape->stages && k < RP_SPLIT_STAGES_MAX;
          k++) {
@@ -488,6 +527,12 @@ static void put_ahead(text *t, const rp_method *m) {
     }
 }
 
+static void put_split(text *t, const rp_method *m) {
+    for (uint32_t k = 0; k < m->split_count; k++) {
+        put_text(t, "%s%s", k > 0 ? ", " : "", rp_sched_is_split(m->whole, k) ? "true" : "false");
+    }
+}
+
 void rp_method_text(const rp_method *m, char *out, size_t bytes) {
     text t = {.out = out, .bytes = bytes};
     put_text(&t,
@@ -501,6 +546,11 @@ void rp_method_text(const rp_method *m, char *out, size_t bytes) {
         put_text(&t, " ahead [");
         put_ahead(&t, m);
         put_text(&t, "] publish %u", m->publish);
+    }
+    if (m->whole) { /* without it: as before some could be whole */
+        put_text(&t, " split [");
+        put_split(&t, m);
+        put_text(&t, "]");
     }
 }
 
@@ -550,6 +600,11 @@ rp_err rp_method_write(const rp_method *m, char *out, size_t bytes) {
     if (m->kind->splits && m->ahead_count > 0) {
         put_text(&t, ", \"ahead\": [");
         put_ahead(&t, m);
+        put_text(&t, "]");
+    }
+    if (m->split_count > 0) {
+        put_text(&t, ", \"split\": [");
+        put_split(&t, m);
         put_text(&t, "]");
     }
     if (m->kind->splits) {

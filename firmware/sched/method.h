@@ -17,9 +17,11 @@
  *   drain: true                          empty pipes at every epoch's end
  *   chunks: 2                            interleaved-1f1b: stages that a board holds
  *   ahead: auto, 4, [4, 2], measured     pipefb: steps that forwards run ahead of updates, of all
- *                                        stages or by stage; auto: 2 (D - k); measured: the host
- *                                        finds the fewest with which no board waits
+ *                                        stages or by stage; auto: the boards of the stages from
+ *                                        this one on, 2 (D - k) where all are split; measured: the
+ *                                        host finds the fewest with which no board waits
  *   publish: 1                           pipefb: updates from one publication to the next
+ *   split: [true, false]                 pipefb: by stage, is it on two boards? Without: all are
  *   forward: [8, 4], backward: [4, 2]    umpipe: samples of a microbatch, by stage; 4: of all */
 #ifndef RP_SCHED_METHOD_H
 #define RP_SCHED_METHOD_H
@@ -68,6 +70,8 @@ typedef struct {
     bool ahead_measured; /* and no number was chosen yet */
     uint16_t ahead[RP_SPLIT_STAGES_MAX];
     uint32_t publish;
+    uint32_t split_count; /* stages that `split` names; 0: all stages are split, however many */
+    uint32_t whole;       /* bit k: stage k is not */
 } rp_method;
 
 /* `schedule:` of `parent`, a word or a map, for a ring of so many stages.
@@ -92,12 +96,16 @@ uint32_t rp_method_advance_most(const rp_method *method, const rp_sched_shape *s
 
 /* Replicas that stage `stage` of `stages` holds. */
 uint32_t rp_method_replicas(const rp_method *method, uint32_t stages, uint32_t stage);
-/* Stages of so many boards: `chunks` on each, or one on two. */
+/* Stages of so many boards: `chunks` on each; of a kind that splits them as many as `split` names,
+ * or one on two. */
 uint32_t rp_method_stages(const rp_method *method, uint32_t boards);
 /* Boards of so many stages. */
 uint32_t rp_method_boards(const rp_method *method, uint32_t stages);
-/* Of a kind that splits stages: does `ahead` fit so many? `node` is named where not. errors USAGE
- */
+/* Does the kind split the stage, and which node has its backwards? */
+bool rp_method_is_split(const rp_method *method, uint32_t stage);
+uint32_t rp_method_backward_node(const rp_method *method, uint32_t stages, uint32_t stage);
+/* Of a kind that splits stages: do `ahead` and `split` fit so many? `node` is named where not.
+ * errors USAGE */
 rp_err rp_method_fit_stages(const rp_method *method, uint32_t stages,
                             const rp_node *node) RP_MUST_CHECK;
 /* Is what an op sees moved ahead by the optimiser? */
@@ -105,7 +113,8 @@ bool rp_method_predicts(const rp_method *method);
 /* Why stages of this method can not compute forwards again for their backwards; NULL: they can.
  * `parts`: a backward may take other samples than its forward. */
 const char *rp_method_refuses_again(const rp_method *method, bool parts);
-/* Fills advance, steps_open, drain, chunks, ahead and publish of a shape whose stage is set. */
+/* Fills advance, steps_open, drain, chunks, ahead, publish and whole of a shape whose stage is set.
+ */
 void rp_method_order(const rp_method *method, rp_sched_shape *shape);
 
 /* The most own updates of a replica that lie between a forward and its backward on the shape's

@@ -1,5 +1,5 @@
-/* The replay of a shape: stages in a row, one on each node, dealt out in turn, or one on two nodes
- * each. */
+/* The replay of a shape: stages in a row, one on each node, dealt out in turn, or some or all of
+ * them on two nodes each. */
 #include "sched/replay.h"
 #include "sched/split.h"
 
@@ -14,19 +14,19 @@ typedef struct {
 } row;
 
 static rp_role role_of(const row *of, uint32_t node) {
-    return !of->kind->splits         ? RP_ROLE_BOTH
-           : node < of->shape.stages ? RP_ROLE_FORWARD
-                                     : RP_ROLE_BACKWARD;
+    return of->kind->splits ? rp_sched_split_role(of->shape.stages, of->shape.whole, node)
+                            : RP_ROLE_BOTH;
 }
 
 static uint32_t backward_node(const row *of, uint32_t stage) {
-    return of->kind->splits ? 2 * of->shape.stages - 1 - stage : stage % of->nodes;
+    return of->kind->splits ? rp_sched_split_backward(of->shape.stages, of->shape.whole, stage)
+                            : stage % of->nodes;
 }
 
 static void start_row(const rp_sched_net *net, uint32_t node, rp_sched_state *state) {
     const row *of = net->context;
     rp_sched_shape shape = of->shape;
-    shape.stage = node < shape.stages ? node : 2 * shape.stages - 1 - node;
+    shape.stage = rp_sched_split_stage(shape.stages, shape.whole, node);
     rp_sched_start(state, &shape);
 }
 
@@ -59,6 +59,10 @@ static uint32_t weight_transfer(const row *of, const rp_op *op, rp_transfer *out
     return 1;
 }
 
+static bool is_split(const row *of, uint32_t stage) {
+    return of->kind->splits && rp_sched_is_split(of->shape.whole, stage);
+}
+
 static uint32_t row_transfers(const rp_sched_net *net, uint32_t node, const rp_op *op,
                               rp_transfer *out) {
     const row *of = net->context;
@@ -82,20 +86,21 @@ static uint32_t row_transfers(const rp_sched_net *net, uint32_t node, const rp_o
         out[count].send = forward;
         out[count++].before = !forward;
     }
-    if ((forward || backward) && of->kind->splits) {
+    const bool split = is_split(of, op->stage);
+    if ((forward || backward) && split) {
         out[count] = t;
         out[count].edge = 2 * last + op->stage;
         out[count].send = forward;
         out[count++].before = !forward;
     }
-    return count + (of->kind->splits && !backward ? weight_transfer(of, op, &out[count]) : 0);
+    return count + (split && !backward ? weight_transfer(of, op, &out[count]) : 0);
 }
 
 static rp_err make_row(rp_arena *arena, row *of) {
     const uint32_t stages = of->shape.stages;
     const uint32_t boundaries = stages - 1;
     rp_err err;
-    of->hold_count = of->kind->splits ? 2 * stages : stages;
+    of->hold_count = of->kind->splits ? of->nodes : stages;
     of->edge_count = 2 * boundaries + (of->kind->splits ? 2 * stages : 0);
     RP_TRY(RP_ARENA_NEW(arena, of->hold_count, &of->hold));
     RP_TRY(RP_ARENA_NEW(arena, (size_t)of->edge_count + 1, &of->edge));
@@ -103,7 +108,7 @@ static rp_err make_row(rp_arena *arena, row *of) {
         const uint32_t forward = k % of->nodes;
         const uint32_t backward = backward_node(of, k);
         of->hold[k] = (rp_sched_hold){.node = forward, .stage = k, .role = role_of(of, forward)};
-        if (of->kind->splits) {
+        if (is_split(of, k)) {
             of->hold[backward] =
                 (rp_sched_hold){.node = backward, .stage = k, .role = RP_ROLE_BACKWARD};
             of->edge[2 * boundaries + k] =
@@ -128,7 +133,8 @@ rp_err rp_sched_replay(rp_arena *arena, const rp_sched_kind *kind, const rp_sche
                        rp_sched_facts *out) {
     row of = {.kind = kind,
               .shape = *shape,
-              .nodes = kind->splits ? 2 * shape->stages : rp_sched_nodes(shape)};
+              .nodes = kind->splits ? rp_sched_split_nodes(shape->stages, shape->whole)
+                                    : rp_sched_nodes(shape)};
     const rp_sched_visitor visitor = {.op = visit, .context = context};
     rp_arena own;
     rp_err err;

@@ -81,6 +81,7 @@ typedef struct {
      * n - ahead. 0 = no such bound. */
     uint16_t ahead[RP_SPLIT_STAGES_MAX];
     uint32_t publish; /* of them: updates from one publication of the weights to the next; 0 = 1 */
+    uint32_t whole;   /* of them: bit k: stage k is not split, one node does all of it */
 } rp_sched_shape;
 
 /* For the kinds: 1F1B's definition of its order. Forwards that a stage may have open: D - k, and
@@ -144,7 +145,7 @@ typedef struct {
     bool accumulates;    /* unflushed, and made for several microbatches a step */
     bool interleaves;    /* a node may hold several chunks */
     bool sizes;          /* a microbatch has a size by stage and direction */
-    bool splits;         /* forward and backward of a stage are on different nodes */
+    bool splits;         /* forward and backward of a stage may be on different nodes */
     rp_weights_rule weights;
     rp_average_rule average;
     bool (*next)(rp_sched_state *state, rp_op *op); /* false: the run is over */

@@ -4,8 +4,70 @@
 
 void rp_sched_split_default(rp_sched_shape *shape) {
     for (uint32_t k = 0; k < shape->stages && k < RP_SPLIT_STAGES_MAX; k++) {
-        shape->ahead[k] = (uint16_t)(2 * (shape->stages - k));
+        shape->ahead[k] =
+            (uint16_t)(shape->stages - k + rp_sched_split_count(shape->whole, k, shape->stages));
     }
+}
+
+/* ---- who does what --------------------------------------------------------------------------- */
+
+uint32_t rp_sched_split_count(uint32_t whole, uint32_t first, uint32_t end) {
+    uint32_t count = 0;
+    for (uint32_t k = first; k < end; k++) {
+        count += rp_sched_is_split(whole, k);
+    }
+    return count;
+}
+
+uint32_t rp_sched_split_backward(uint32_t stages, uint32_t whole, uint32_t stage) {
+    return rp_sched_is_split(whole, stage) ? stages + rp_sched_split_count(whole, stage + 1, stages)
+                                           : stage;
+}
+
+uint32_t rp_sched_split_stage(uint32_t stages, uint32_t whole, uint32_t node) {
+    uint32_t stage = node;
+    if (node >= stages) {
+        stage = stages - 1;
+        while (stage > 0 && rp_sched_split_backward(stages, whole, stage) != node) {
+            stage--;
+        }
+    }
+    return stage;
+}
+
+rp_role rp_sched_split_role(uint32_t stages, uint32_t whole, uint32_t node) {
+    return node >= stages                   ? RP_ROLE_BACKWARD
+           : rp_sched_is_split(whole, node) ? RP_ROLE_FORWARD
+                                            : RP_ROLE_BOTH;
+}
+
+static void add_wire(uint32_t from, uint32_t to, uint32_t out[][2], uint32_t *count) {
+    for (uint32_t i = 0; i < *count; i++) {
+        if ((out[i][0] == from && out[i][1] == to) || (out[i][0] == to && out[i][1] == from)) {
+            return;
+        }
+    }
+    if (from != to) {
+        out[*count][0] = from;
+        out[(*count)++][1] = to;
+    }
+}
+
+uint32_t rp_sched_split_wires(uint32_t stages, uint32_t whole, uint32_t out[][2]) {
+    const uint32_t last = stages - 1;
+    uint32_t count = 0;
+    for (uint32_t k = 0; k < last; k++) {
+        add_wire(k, k + 1, out, &count);
+    }
+    add_wire(last, rp_sched_split_backward(stages, whole, last), out, &count);
+    for (uint32_t k = last; k-- > 0;) {
+        add_wire(rp_sched_split_backward(stages, whole, k + 1),
+                 rp_sched_split_backward(stages, whole, k), out, &count);
+    }
+    for (uint32_t k = 0; k < last; k++) {
+        add_wire(k, rp_sched_split_backward(stages, whole, k), out, &count);
+    }
+    return count;
 }
 
 /* ---- versions -------------------------------------------------------------------------------- */
@@ -67,14 +129,75 @@ static double larger(double a, double b) {
 double rp_sched_split_period(const rp_split_times *t) {
     double period = 0;
     for (uint32_t k = 0; k < t->stages; k++) {
-        const double compute = larger(time_of(t->forward, k), time_of(t->backward, k));
-        const double beside = larger(time_of(t->stash, k), time_of(t->weight, k));
+        const bool split = rp_sched_is_split(t->whole, k);
+        const double forward = time_of(t->forward, k);
+        const double backward = time_of(t->backward, k);
+        const double compute = split ? larger(forward, backward) : forward + backward;
+        const double beside = split ? larger(time_of(t->stash, k), time_of(t->weight, k)) : 0;
         period = larger(period, larger(compute, beside));
         if (k + 1 < t->stages) {
             period = larger(period, larger(time_of(t->activation, k), time_of(t->gradient, k)));
         }
     }
     return period;
+}
+
+/* Who starts no sooner than `time` behind the start of another op, of `steps` steps later. */
+typedef struct {
+    uint32_t from, to; /* forward of stage k: 2 k, its backward with the update: 2 k + 1 */
+    double time;
+    double steps;
+} wait;
+
+enum { WAITS_A_STAGE = 7 };
+
+static uint32_t list_waits(const rp_split_times *t, const uint16_t *ahead, uint32_t first,
+                           wait *out) {
+    uint32_t count = 0;
+    for (uint32_t k = first; k < t->stages; k++) {
+        const bool split = rp_sched_is_split(t->whole, k);
+        const uint32_t f = 2 * k;
+        const uint32_t b = f + 1;
+        const double forward = time_of(t->forward, k);
+        const double backward = time_of(t->backward, k);
+        const double stash = split ? time_of(t->stash, k) + t->delay : 0;
+        const double weight = split ? time_of(t->weight, k) + t->delay : 0;
+        out[count++] = (wait){f, f, forward, 1};
+        out[count++] = (wait){b, b, backward, 1};
+        out[count++] = (wait){f, b, forward + stash, 0};
+        out[count++] = (wait){b, f, backward + weight, ahead[k]};
+        if (!split) { /* its list has the forward ahead of that backward */
+            out[count++] = (wait){f, b, forward, 1.0 - ahead[k]};
+        }
+        if (k + 1 < t->stages) {
+            const double above = time_of(t->backward, k + 1);
+            out[count++] = (wait){f, f + 2, forward + time_of(t->activation, k) + t->delay, 0};
+            out[count++] = (wait){b + 2, b, above + time_of(t->gradient, k) + t->delay, 0};
+        }
+    }
+    return count;
+}
+
+/* Can the stages from `first` on start an op of each kind in every period? They can where no row of
+ * ops that leads back to its beginning takes longer than so many periods as it has steps: then
+ * there is a start for each at which nobody waits. */
+static bool keeps_period(const rp_split_times *t, const uint16_t *ahead, uint32_t first,
+                         double period) {
+    wait row[WAITS_A_STAGE * RP_SPLIT_STAGES_MAX];
+    double start[2 * RP_SPLIT_STAGES_MAX] = {0};
+    const uint32_t count = list_waits(t, ahead, first, row);
+    bool moved = true;
+    for (uint32_t round = 0; moved && round <= 2 * t->stages; round++) {
+        moved = false;
+        for (uint32_t i = 0; i < count; i++) {
+            const double at = start[row[i].from] + row[i].time - row[i].steps * period;
+            if (at > start[row[i].to] + 1e-9 * period) { /* not by its last bits */
+                start[row[i].to] = at;
+                moved = true;
+            }
+        }
+    }
+    return !moved;
 }
 
 void rp_sched_split_ahead(const rp_split_times *t, uint16_t most,
@@ -85,14 +208,19 @@ void rp_sched_split_ahead(const rp_split_times *t, uint16_t most,
     RP_ASSERT(t->stages <= RP_SPLIT_STAGES_MAX);
     for (uint32_t k = t->stages; k-- > 0;) {
         const bool last = k + 1 == t->stages;
+        const bool split = rp_sched_is_split(t->whole, k);
+        const double stash = split ? time_of(t->stash, k) + t->delay : 0;
+        const double weight = split ? time_of(t->weight, k) + t->delay : 0;
         const double over =
             last ? 0 : time_of(t->activation, k) + trip + time_of(t->gradient, k) + 2 * t->delay;
-        trip = time_of(t->forward, k) + larger(time_of(t->stash, k) + t->delay, over) +
-               time_of(t->backward, k);
+        trip = time_of(t->forward, k) + larger(stash, over) + time_of(t->backward, k);
         /* a sum that is a whole number of periods but for its last bits */
-        const double periods =
-            period > 0 ? ceil((trip + time_of(t->weight, k) + t->delay) / period * (1 - 1e-12)) : 1;
+        const double periods = period > 0 ? ceil((trip + weight) / period * (1 - 1e-12)) : 1;
         above = !(periods < most) ? most : periods > above ? (uint16_t)periods : above;
         out[k] = above;
+        while (t->whole && period > 0 && out[k] < most && !keeps_period(t, out, k, period)) {
+            out[k]++;
+        }
+        above = out[k];
     }
 }

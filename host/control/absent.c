@@ -80,13 +80,14 @@ static bool divide_among_the_others(const rp_controller *c) {
     const uint32_t micros = (c->run.batch - 1) / c->run.micro + 1;
     if (method->kind->splits) {
         const uint32_t pairs = left / 2;
-        return pairs > 0 && 2 * pairs >= c->run.at_least && method->ahead_count <= 1;
+        return pairs > 0 && 2 * pairs >= c->run.at_least && method->ahead_count <= 1 &&
+               method->split_count == 0;
     }
     return method->chunks == 1 || (left > 0 && micros % left == 0);
 }
 
-/* What a person has said of places in the ring (a cut, hops, codecs that differ, a list of sizes)
- * has no meaning in a smaller one. */
+/* What a person has said of places in the ring (a cut, hops, codecs that differ, a list of sizes,
+ * which stages are split) has no meaning in a smaller one. */
 bool rp_absent_may_leave(const rp_controller *c) {
     return !c->run.local && divide_among_the_others(c) && c->run.cut_auto &&
            c->run.hops.count == 0 && !c->run.sizes.by_stage &&

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "control/controller_own.h"
+#include "sched/split.h"
 
 /* A board that can not reach the other says so within RP_TRIAL_NS. */
 static const int64_t ANSWER_NS = 8 * RP_NS_PER_S;
@@ -19,19 +20,25 @@ static bool are_wanted(const rp_controller *c) {
 }
 
 /* Neighbours in a row; stages that go round more than once need the way from the last to the first,
- * too, and halves of stages those between the two boards of each: of the last stage these are
- * neighbours. */
+ * too. Where stages are split, those that sched/split.h names. */
 static uint32_t count_wires(const rp_controller *c) {
     const bool round = c->ring.count > 2 && c->run.stages > c->run.boards;
-    const uint32_t pairs = c->run.method.kind->splits ? c->run.stages - 1 : 0;
-    return are_wanted(c) ? c->ring.count - !round + pairs : 0;
+    uint32_t wire[RP_SPLIT_WIRES_MAX][2];
+    return !are_wanted(c) ? 0
+           : c->run.method.kind->splits
+               ? rp_sched_split_wires(c->run.stages, c->run.method.whole, wire)
+               : c->ring.count - !round;
 }
 
 static void find_ends(const rp_controller *c, uint32_t *left, uint32_t *right) {
-    const uint32_t row = c->ring.count - 1;
-    const bool is_pair = c->run.method.kind->splits && c->wires.at >= row;
-    *left = is_pair ? c->wires.at - row : c->wires.at;
-    *right = is_pair ? row - *left : (*left + 1) % c->ring.count;
+    uint32_t wire[RP_SPLIT_WIRES_MAX][2];
+    *left = c->wires.at;
+    *right = (*left + 1) % c->ring.count;
+    if (c->run.method.kind->splits) {
+        (void)rp_sched_split_wires(c->run.stages, c->run.method.whole, wire);
+        *left = wire[c->wires.at][0];
+        *right = wire[c->wires.at][1];
+    }
 }
 
 void rp_wires_begin(rp_controller *c) {

@@ -57,6 +57,7 @@ static step_times times_of(const rp_runfile *run, const rp_profile *profile, uin
     const uint32_t near = stage;
     const uint32_t far = rp_runfile_backward_place(run, stage);
     const double micros = micros_of(run);
+    const bool split = rp_method_is_split(&run->method, stage);
     rp_cost_stage at = {.place = near,
                         .stage = stage,
                         .stages = run->stages,
@@ -70,29 +71,32 @@ static step_times times_of(const rp_runfile *run, const rp_profile *profile, uin
         .forward = micros * forward_s,
         .backward = micros * rp_cost_whole_op_s(run, profile, &at, RP_OP_BACKWARD, run->micro) +
                     rp_cost_whole_op_s(run, profile, &at, RP_OP_UPDATE, run->micro),
-        .weight = rp_cost_wire_s(run, profile, far, near, weight_bytes(run, first, end))};
+        .weight =
+            split ? rp_cost_wire_s(run, profile, far, near, weight_bytes(run, first, end)) : 0};
     if (end < run->model->layer_count) {
         const double bytes = rp_cost_boundary_bytes(run, end);
         out.activation = micros * rp_cost_wire_s(run, profile, near, near + 1, bytes);
-        out.gradient = micros * rp_cost_wire_s(run, profile, far - 1, far, bytes);
+        const uint32_t above = rp_runfile_backward_place(run, stage + 1);
+        out.gradient = micros * rp_cost_wire_s(run, profile, above, far, bytes);
     }
     return out;
 }
 
 static double stash_s(const rp_runfile *run, const rp_profile *profile, uint32_t stage,
                       double bytes) {
-    return micros_of(run) *
-           rp_cost_wire_s(run, profile, stage, rp_runfile_backward_place(run, stage), bytes);
+    const uint32_t far = rp_runfile_backward_place(run, stage);
+    return far == stage ? 0 : micros_of(run) * rp_cost_wire_s(run, profile, stage, far, bytes);
 }
 
 /* The longest way between two boards of the ring. */
 static double longest_delay_s(const rp_runfile *run, const rp_profile *profile, double delay_s) {
+    uint32_t wire[RP_SPLIT_WIRES_MAX][2];
+    const uint32_t count = rp_sched_split_wires(run->stages, run->method.whole, wire);
     double longest = 0;
-    for (uint32_t k = 0; k < run->boards; k++) {
-        const uint32_t other = rp_runfile_backward_place(run, k);
-        const uint32_t next = k + 1 < run->boards ? k + 1 : k;
-        longest = larger(longest, larger(rp_cost_delay_s(run, profile, k, other, delay_s),
-                                         rp_cost_delay_s(run, profile, k, next, delay_s)));
+    for (uint32_t i = 0; i < 2 * count; i++) { /* either way */
+        const uint32_t from = wire[i / 2][i % 2];
+        const uint32_t to = wire[i / 2][1 - i % 2];
+        longest = larger(longest, rp_cost_delay_s(run, profile, from, to, delay_s));
     }
     return longest;
 }
@@ -123,7 +127,8 @@ rp_err rp_halves_times(rp_arena *arena, const rp_runfile *run, const rp_profile 
                             .gradient = row[3],
                             .stash = row[4],
                             .weight = row[5],
-                            .delay = longest_delay_s(run, profile, delay_s)};
+                            .delay = longest_delay_s(run, profile, delay_s),
+                            .whole = run->method.whole};
 fail:
     return err;
 }
@@ -137,16 +142,23 @@ typedef struct {
 } cut_costs;
 
 /* The board with the backward has a version of the weights for each minibatch that forwards are
- * ahead, gradients and the optimiser's states; the one with the forward a copy of them. */
+ * ahead, gradients and the optimiser's states; the one with the forward a copy of them. One board
+ * for both has what the forwards under way have left, too. */
 static bool fits(const cut_costs *c, uint32_t stage, uint32_t first, uint32_t end) {
     const rp_runfile *run = c->run;
     const uint32_t far = rp_runfile_backward_place(run, stage);
-    const rp_sched_shape shape = rp_runfile_sched_shape(run, stage);
+    rp_sched_shape shape = rp_runfile_sched_shape(run, 0);
+    shape.stage = stage;
     const double weights = weight_bytes(run, first, end);
     const double copies =
         rp_sched_split_versions(&shape) + 1.0 + run->optim.kind->state_count(&run->optim);
     const double near_has = (double)rp_least_memory_limit(run, c->profile, stage);
     const double far_has = (double)rp_least_memory_limit(run, c->profile, far);
+    if (far == stage) {
+        const double stashes = rp_sched_ahead(&shape) * micros_of(run);
+        return far_has <= 0 ||
+               copies * weights + stashes * (c->kept[end] - c->kept[first]) <= far_has;
+    }
     return (near_has <= 0 || weights <= near_has) && (far_has <= 0 || copies * weights <= far_has);
 }
 
@@ -156,8 +168,11 @@ static double stage_s(const void *context, uint32_t stage, uint32_t first, uint3
     const cut_costs *c = context;
     const step_times own = times_of(c->run, c->profile, stage, first, end);
     const double stash = stash_s(c->run, c->profile, stage, c->kept[end] - c->kept[first]);
-    const double most = larger(larger(larger(own.forward, own.backward), larger(stash, own.weight)),
-                               larger(own.activation, own.gradient));
+    const double computes = rp_method_is_split(&c->run->method, stage)
+                                ? larger(own.forward, own.backward)
+                                : own.forward + own.backward;
+    const double most =
+        larger(larger(computes, larger(stash, own.weight)), larger(own.activation, own.gradient));
     return fits(c, stage, first, end) ? most + BELOW * (own.forward + own.backward)
                                       : (double)INFINITY;
 }

@@ -65,8 +65,9 @@ static int put_holders(FILE *file, const rp_plan *plan, uint32_t stage) {
 /* Of a microbatch on the board of a stage that it takes longest; halves work at the same time. */
 static double seconds_of(const rp_plan *plan, const rp_plan_stage *stage) {
     const rp_plan_measured *m = &stage->measured;
+    const uint32_t k = (uint32_t)(stage - plan->stage);
     const double longer_s = m->forward_s > m->backward_s ? m->forward_s : m->backward_s;
-    return plan->method.kind->splits ? longer_s : m->forward_s + m->backward_s;
+    return rp_method_is_split(&plan->method, k) ? longer_s : m->forward_s + m->backward_s;
 }
 
 static void put_stage(FILE *file, const rp_plan *plan, uint32_t k, int width, double slowest_s) {

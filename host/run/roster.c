@@ -7,6 +7,7 @@
 #include "link/link.h"
 #include "nn/cut.h"
 #include "run/groups.h"
+#include "sched/split.h"
 
 /* Where an error is shown: at the board's own word, or, where its group says it, at the board. */
 static const rp_node *word_of(rp_node *board, const char *key) {
@@ -188,10 +189,13 @@ fail:
     return err;
 }
 
-rp_err rp_roster_check_halves(const rp_node *at, const rp_roster_entry *roster, uint32_t boards) {
+rp_err rp_roster_check_halves(const rp_node *at, const rp_roster_entry *roster, uint32_t stages,
+                              uint32_t whole) {
+    uint32_t wire[RP_SPLIT_WIRES_MAX][2];
     rp_err err = RP_OK;
-    for (uint32_t k = 0; k < boards / 2; k++) {
-        RP_TRY(check_neighbours(at, &roster[k], &roster[boards - 1 - k]));
+    const uint32_t count = rp_sched_split_wires(stages, whole, wire);
+    for (uint32_t i = 0; i < count; i++) {
+        RP_TRY(check_neighbours(at, &roster[wire[i][0]], &roster[wire[i][1]]));
     }
 fail:
     return err;

@@ -23,10 +23,10 @@ rp_err rp_roster_read_text(rp_arena *arena, const char *text, size_t bytes, cons
  * IO; MEMORY */
 rp_err rp_roster_check_group(const char *path, const char *group) RP_MUST_CHECK;
 
-/* Where stages are split, the boards of a stage, one as far from the first as the other from the
- * last, have a link, too. errors as rp_roster_check_row() */
-rp_err rp_roster_check_halves(const rp_node *at, const rp_roster_entry *roster,
-                              uint32_t boards) RP_MUST_CHECK;
+/* The same where stages are split, but for those that `whole` names: all boards that something goes
+ * between have a link (sched/split.h). errors as rp_roster_check_row() */
+rp_err rp_roster_check_halves(const rp_node *at, const rp_roster_entry *roster, uint32_t stages,
+                              uint32_t whole) RP_MUST_CHECK;
 
 /* In a row each board has a link to the next, one of which has to dial; closed: the last one to the
  * first, too. `at`: the node that an error names.

@@ -412,6 +412,17 @@ fail:
 }
 
 static rp_err check_halves(const rp_runfile *run) {
+    const rp_method *method = &run->method;
+    if (method->split_count > 0) {
+        const uint32_t boards = rp_method_boards(method, method->split_count);
+        return boards == run->boards
+                   ? RP_OK
+                   : rp_node_fail(rp_node_find(run->root, "schedule"),
+                                  "split: has %u stages, %u of them on two boards: expected %u "
+                                  "boards, found %u",
+                                  method->split_count, boards - method->split_count, boards,
+                                  run->boards);
+    }
     return run->boards % 2 == 0
                ? RP_OK
                : rp_node_fail(rp_node_find(run->root, "schedule"),
@@ -538,11 +549,10 @@ rp_err rp_runfile_check_cut(const rp_runfile *run) {
     const bool is_closed = run->method.chunks > 1 && run->boards > 1;
     const rp_node *ring = rp_node_find(run->root, "ring");
     rp_err err = RP_OK;
-    if (!run->local) {
-        RP_TRY(rp_roster_check_row(ring, run->roster, run->boards, is_closed));
-    }
     if (!run->local && run->method.kind->splits) {
-        RP_TRY(rp_roster_check_halves(ring, run->roster, run->boards));
+        RP_TRY(rp_roster_check_halves(ring, run->roster, run->stages, run->method.whole));
+    } else if (!run->local) {
+        RP_TRY(rp_roster_check_row(ring, run->roster, run->boards, is_closed));
     }
     RP_TRY(check_chunks(run->root, run));
     if (run->cut_auto && run->model->layer_count < run->stages) {

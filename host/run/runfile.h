@@ -118,10 +118,10 @@ rp_err rp_runfile_read_keys(const rp_runfile *run, const char *folder,
  * without a plan, in which boards may share a stage. errors USAGE */
 rp_err rp_runfile_check_cut(const rp_runfile *run) RP_MUST_CHECK;
 
-/* Where stages are split: the board with the backward of a stage; that with its forward is at the
- * stage's own number. */
+/* Of a schedule that splits stages: the board with the backward of a stage; that with its forward,
+ * the same one where it is not split, is at the stage's own number. */
 static inline uint32_t rp_runfile_backward_place(const rp_runfile *run, uint32_t stage) {
-    return run->boards - 1 - stage;
+    return rp_method_backward_node(&run->method, run->stages, stage);
 }
 
 /* The schedule is schedules.at[index] from here on. */

@@ -99,7 +99,11 @@ static uint32_t updates_at_forward(const loop *r, uint32_t n, uint32_t k, uint32
  * a multiple of `publish`. */
 static view split_view(const loop *r, uint32_t step, uint32_t k) {
     const rp_method *method = &r->job->method;
-    const uint32_t ahead = method->ahead_count == 0   ? 2 * (r->stages - k)
+    uint32_t boards = 0; /* that hold the stages from this one on: METHODS 12.2 */
+    for (uint32_t j = k; j < r->stages; j++) {
+        boards += rp_method_is_split(method, j) ? 2 : 1;
+    }
+    const uint32_t ahead = method->ahead_count == 0   ? boards
                            : method->ahead_count == 1 ? method->ahead[0]
                                                       : method->ahead[k];
     const uint32_t updates = step + 1 > ahead ? step + 1 - ahead : 0;

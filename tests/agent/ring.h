@@ -8,6 +8,7 @@
 
 #include "agent/connect.h"
 #include "agent/runner.h"
+#include "sched/split.h"
 #include "transport/inproc.h"
 
 enum { TEST_NODES_MAX = 16, TEST_INPUT_FLOATS = 1 << 16, TEST_SAMPLES_MAX = 256 };
@@ -191,11 +192,11 @@ static inline void test_ring_open_on(test_ring *ring, const char *executor, cons
     expect_ok(RP_ARENA_NEW(&ring->arena, TEST_SAMPLES_MAX, &ring->label));
     expect_ok(test_parse(&ring->arena, model, job, cut, stages, 0, &ring->board[0].job));
     const rp_method *method = &ring->board[0].job.method;
-    ring->count = method->kind->splits ? 2 * stages : stages;
     ring->nodes = rp_method_boards(method, stages);
+    ring->count = method->kind->splits ? ring->nodes : stages;
     assert_true(ring->nodes > 0 && ring->nodes <= TEST_NODES_MAX);
     for (uint32_t k = 0; k < ring->count; k++) {
-        const uint32_t stage = k < stages ? k : 2 * stages - 1 - k;
+        const uint32_t stage = rp_sched_split_stage(stages, method->whole, k);
         expect_ok(test_parse(&ring->arena, model, job, cut, stages, stage, &ring->board[k].job));
     }
     ring->plan = test_plan(&ring->arena, &ring->board[0].job);
@@ -369,7 +370,10 @@ static inline void test_ring_start(test_ring *ring) {
 
 /* The node with the loss. */
 static inline uint32_t test_last_node(const test_ring *ring) {
-    return ring->plan->method.kind->splits ? ring->nodes / 2 : ring->nodes - 1;
+    const rp_method *method = &ring->plan->method;
+    const uint32_t stages = ring->plan->stage_count;
+    return method->kind->splits ? rp_method_backward_node(method, stages, stages - 1)
+                                : ring->nodes - 1;
 }
 
 static inline void test_ring_feed(test_ring *ring) {

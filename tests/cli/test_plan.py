@@ -317,6 +317,34 @@ class Plan(program.Case):
         self.train("moved", *sets, "--plan", self.write(plan), schedule=auto)
         self.assertTrue(self.weights("moved") == self.weights("whole"), "boards decide on numbers")
 
+    def test_halves_of_some_stages(self):
+        """A stage that is not split has one board; no number depends on it."""
+        sets = ("--set", "cut=[fc2]")
+        some = "{kind: pipefb, ahead: [3, 1], split: [false, true]}"
+        self.train("some", *sets, "--set", "ring.boards=3", schedule=some)
+        self.train("all", *sets, "--set", "ring.boards=4", schedule="{kind: pipefb, ahead: [3, 1]}")
+        self.assertTrue(self.weights("some") == self.weights("all"))
+        plan = self.plan("some")
+        held = [(node["holds"][0]["stage"], node["holds"][0]["role"]) for node in plan["nodes"]]
+        self.assertEqual(held, [(0, "both"), (1, "forward"), (1, "backward")])
+        self.assertEqual(plan["method"]["split"], [False, True])
+        summary = json.loads((self.dir / "some" / "summary.json").read_text())
+        self.assertEqual([s.get("role") for s in summary["stage"]], [None, "forward", "backward"])
+        drawn, _ = self.ringpipe("draw", "some/plan.json")
+        self.assertRegex(drawn, r"0: stage 0, slots 24\n")  # three steps of eight microbatches
+        self.assertRegex(drawn, r"1: stage 1 forward, slots 1\n")
+        self.assertRegex(drawn, r"2: stage 1 backward, slots 8\n")
+        told, _ = self.ringpipe("plan", "run.yaml", *sets, "--set", "ring.boards=3", "--set",
+                                f"schedule={some}")
+        self.assertIn("2 stages on 3 boards", told)
+        self.assertRegex(told, r"(?s)Stage 1: its forwards take .* board 1, .* board 2, with 1")
+        self.assertNotIn("Stage 0: its forwards", told)
+        self.ringpipe("eval", "some")
+        move(plan, [2, 0, 1])
+        self.train("moved", *sets, "--set", "ring.boards=3", "--plan", self.write(plan),
+                   schedule=some)
+        self.assertTrue(self.weights("moved") == self.weights("all"), "boards decide on numbers")
+
     def test_halves_that_can_not_be(self):
         for sets, message in (
             (("ring.boards=3",), "expected an even number of boards, found 3"),
@@ -325,6 +353,9 @@ class Plan(program.Case):
             (("ring.boards=4", "cut=auto", "recompute=all"), "on other boards than its forwards"),
             (("ring.boards=4", "cut=auto", "schedule.ahead=[1, 2]"), "numbers that do not grow"),
             (("ring.boards=4", "cut=auto", "schedule.ahead=soon"), "ahead"),
+            (("ring.boards=4", "cut=auto", "schedule.split=[true, false]"),
+             "1 of them on two boards: expected 3 boards, found 4"),
+            (("ring.boards=4", "cut=auto", "schedule.split=some"), "a list of true or false"),
         ):
             with self.subTest(message):
                 self.run_file(RUN % "{kind: pipefb}")

@@ -31,6 +31,8 @@ METHODS = {
     "latest": ("schedule={kind: ea-pipe, replicas: 2, evaluate: latest}", "train.microbatch=64"),
     "pipefb": ("schedule={kind: pipefb, publish: 2}", "train.microbatch=64", "ring.boards=4",
                "cut=[fc2]"),
+    "some": ("schedule={kind: pipefb, publish: 2, split: [false, true]}", "train.microbatch=64",
+             "ring.boards=3", "cut=[fc2]"),
     "avgpipe": ("schedule={kind: avgpipe, replicas: 3}", "train.microbatch=32"),
     "remembered": ("schedule=1f1b", "train.microbatch=32",
                    "links={codec: {activations: aqsgd2, gradients: int8}}"),
@@ -116,6 +118,9 @@ class Methods(test_repeat.Repeat):
 
     def test_pipefb(self):
         self.resumed_method("pipefb")
+
+    def test_pipefb_of_some_stages(self):
+        self.resumed_method("some")
 
     def test_remembered_samples(self):
         """What both ends of a hop remember is in the checkpoint, though the schedule flushes."""

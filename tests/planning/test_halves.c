@@ -74,6 +74,27 @@ static void slow_halves_have_fewer_layers(void **state) {
     read_run(&run, "schedule: gpipe\noptimizer: {kind: sgd, lr: 0.1}\n");
 }
 
+/* Each stage keeps as many versions as its own forwards are ahead: of stage 1, layers of 162
+ * weights, two, and gradients. */
+static void memory_of_each_stage(void **state) {
+    (void)state;
+    static const double slow[4] = {1, 1, 1, 3};
+    static const struct {
+        uint64_t bytes;
+        uint32_t first;
+    } cases[] = {{3 * 4 * 162, 1}, {3 * 4 * 162 - 1, 2}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        rp_profile profile;
+        rp_cut cut;
+        prepare(slow, NULL, &profile);
+        profile.board[2].memory_bytes = cases[i].bytes;
+        expect_ok(rp_halves_cut(&arena, &run, &profile, &cut, NULL));
+        assert_int_equal(cut.first[1], cases[i].first);
+        rp_runfile_close(&run);
+    }
+    read_run(&run, "schedule: gpipe\noptimizer: {kind: sgd, lr: 0.1}\n");
+}
+
 static double predict(const rp_profile *profile, const rp_cut *cut, const uint16_t *ahead) {
     static const char *const names[] = {"0", "1", "2", "3"};
     const rp_planfile chosen = {.run = &run, .cut = cut, .board = names};
@@ -181,6 +202,7 @@ static void codecs_take_time_in_both_halves(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(slow_halves_have_fewer_layers, setup, close_run),
+        cmocka_unit_test_setup_teardown(memory_of_each_stage, setup, close_run),
         cmocka_unit_test_setup_teardown(the_fewest_steps_ahead, setup, close_run),
         cmocka_unit_test_setup_teardown(bytes_between_halves, setup, close_run),
         cmocka_unit_test_setup_teardown(codecs_take_time_in_both_halves, setup, close_run),

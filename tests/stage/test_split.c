@@ -1,5 +1,6 @@
 /* A stage whose forward is on one board and its backward on another: stashes go over, weights come
- * back, and whoever is fast or slow, both have the bits of a board that does both (METHODS 12). */
+ * back, and whoever is fast or slow, both have the bits of a board that does both (METHODS 12). So
+ * which stages are split changes nothing. */
 #include "agent/ring.h"
 
 #include "sched/split.h"
@@ -31,6 +32,7 @@ typedef struct {
     rp_sched_shape shape;
     half board[2 * STAGES];
     uint32_t boards;
+    uint32_t backward[STAGES];            /* boards with the backwards of the stages */
     void *activation[STAGES + 1][PASSES]; /* towards the stage */
     void *gradient[STAGES + 1][PASSES];
     void *stash[STAGES][PASSES];
@@ -179,14 +181,21 @@ static void train(ring *r, uint64_t seed) {
     }
 }
 
-static void open_ring(ring *r, const char *executor, const char *schedule, bool split) {
+enum { NONE = 0, ALL = (1 << STAGES) - 1 };
+
+/* `split`: bit k: stage k has two boards. */
+static void open_ring(ring *r, const char *executor, const char *schedule, uint32_t split) {
     *r = (ring){.boards = 0};
     rp_arena_init(&r->arena, "test", 0);
     for (uint32_t k = 0; k < STAGES; k++) {
-        open_half(r, executor, schedule, k, split ? RP_ROLE_FORWARD : RP_ROLE_BOTH);
+        r->backward[k] = r->boards;
+        open_half(r, executor, schedule, k, split >> k & 1 ? RP_ROLE_FORWARD : RP_ROLE_BOTH);
     }
-    for (uint32_t k = 0; split && k < STAGES; k++) {
-        open_half(r, executor, schedule, k, RP_ROLE_BACKWARD);
+    for (uint32_t k = 0; k < STAGES; k++) {
+        if (split >> k & 1) {
+            r->backward[k] = r->boards;
+            open_half(r, executor, schedule, k, RP_ROLE_BACKWARD);
+        }
     }
 }
 
@@ -205,7 +214,17 @@ static halves halves_of(const ring *r) {
     halves out;
     for (uint32_t k = 0; k < STAGES; k++) {
         out.forward[k] = r->board[k].stage;
-        out.backward[k] = r->board[r->boards > STAGES ? STAGES + k : k].stage;
+        out.backward[k] = r->board[r->backward[k]].stage;
+    }
+    return out;
+}
+
+/* Of runners, by their plan. */
+static halves runners_of(const test_ring *r) {
+    halves out;
+    for (uint32_t k = 0; k < STAGES; k++) {
+        out.forward[k] = r->board[k].stage;
+        out.backward[k] = r->board[rp_method_backward_node(&r->plan->method, STAGES, k)].stage;
     }
     return out;
 }
@@ -234,18 +253,14 @@ static bool same_tensors(const halves *got, const ring *joint) {
     return same;
 }
 
-/* The real runners over links, 2 D nodes of a plan. */
+/* The real runners over links, one for each node of a plan. */
 static bool ring_is_same(const char *executor, const char *schedule, const ring *joint) {
     const bool computes = strcmp(executor, "opencl") == 0;
     const rp_site site = {.device = computes ? test_device_open() : NULL, .strict = true};
     test_ring runners;
-    halves got;
     test_ring_open_on(&runners, executor, &site, model, job_of(schedule), "[drop, out]", STAGES);
     test_ring_run(&runners);
-    for (uint32_t k = 0; k < STAGES; k++) {
-        got.forward[k] = runners.board[k].stage;
-        got.backward[k] = runners.board[2 * STAGES - 1 - k].stage;
-    }
+    const halves got = runners_of(&runners);
     const bool same = same_tensors(&got, joint);
     test_ring_close(&runners);
     return same;
@@ -254,21 +269,22 @@ static bool ring_is_same(const char *executor, const char *schedule, const ring 
 static void both_halves_are_one_stage(const char *executor) {
     static const char released[] = "{kind: pipefb, ahead: [5, 3, 1], weights: pipeoptim, "
                                    "horizon: released}";
-    static const char *const schedules[] = {"pipefb", "{kind: pipefb, ahead: [5, 3, 1]}",
+    static const char *const schedules[] = {"pipefb",
+                                            "{kind: pipefb, ahead: [5, 3, 1]}",
                                             "{kind: pipefb, ahead: 4, publish: 3}",
                                             "{kind: pipefb, weights: current, publish: 2}",
                                             "{kind: pipefb, weights: pipeoptim}",
                                             released};
     ring further;
-    open_ring(&further, executor, "{kind: pipefb, ahead: 7}", false);
+    open_ring(&further, executor, "{kind: pipefb, ahead: 7}", NONE);
     train(&further, 1);
     for (size_t i = 0; i < sizeof schedules / sizeof *schedules; i++) {
         ring joint;
-        open_ring(&joint, executor, schedules[i], false);
+        open_ring(&joint, executor, schedules[i], NONE);
         train(&joint, 1);
         for (uint64_t seed = 1; seed <= 3; seed++) {
             ring split;
-            open_ring(&split, executor, schedules[i], true);
+            open_ring(&split, executor, schedules[i], ALL);
             train(&split, seed);
             const halves got = halves_of(&split);
             assert_true(same_tensors(&got, &joint));
@@ -282,14 +298,68 @@ static void both_halves_are_one_stage(const char *executor) {
     close_ring(&further);
 }
 
+/* The same schedule, with the stages split that `split` names. */
+static const char *some_split(const char *options, uint32_t split) {
+    static char schedule[256];
+    size_t used =
+        (size_t)snprintf(schedule, sizeof schedule, "{kind: pipefb, %s, split: [", options);
+    for (uint32_t k = 0; k < STAGES; k++) {
+        used += (size_t)snprintf(schedule + used, sizeof schedule - used, "%s%s", k ? ", " : "",
+                                 split >> k & 1 ? "true" : "false");
+    }
+    (void)snprintf(schedule + used, sizeof schedule - used, "]}");
+    return schedule;
+}
+
+/* With the same `ahead` and `publish` it is the same training, whichever stages are split. */
+static void any_split_is_the_same(const char *executor) {
+    static const char *const options[] = {"ahead: [5, 3, 1]", "ahead: 4, publish: 3",
+                                          "ahead: [3, 2, 1], weights: current",
+                                          "ahead: [6, 3, 3], weights: pipeoptim"};
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        ring joint;
+        char schedule[256];
+        (void)snprintf(schedule, sizeof schedule, "{kind: pipefb, %s}", options[i]);
+        open_ring(&joint, executor, schedule, NONE);
+        train(&joint, 1);
+        for (uint32_t split = NONE; split <= ALL; split++) {
+            ring some;
+            open_ring(&some, executor, some_split(options[i], split), split);
+            train(&some, 1 + split);
+            const halves got = halves_of(&some);
+            assert_true(same_tensors(&got, &joint));
+            close_ring(&some);
+            assert_true(ring_is_same(executor, some_split(options[i], split), &joint));
+        }
+        close_ring(&joint);
+    }
+}
+
+/* Without a number forwards are as far ahead as boards hold stages from theirs on. */
+static void default_ahead(void **state) {
+    (void)state;
+    ring joint, all;
+    open_ring(&joint, "digest", "{kind: pipefb, ahead: [4, 3, 1]}", NONE);
+    open_ring(&all, "digest", "{kind: pipefb, ahead: [6, 4, 2]}", NONE);
+    train(&joint, 1);
+    train(&all, 1);
+    assert_true(ring_is_same("digest", "{kind: pipefb, split: [false, true, false]}", &joint));
+    assert_false(ring_is_same("digest", "{kind: pipefb, split: [false, true, false]}", &all));
+    assert_true(ring_is_same("digest", "{kind: pipefb, split: [true, true, true]}", &all));
+    close_ring(&all);
+    close_ring(&joint);
+}
+
 static void floats(void **state) {
     (void)state;
     both_halves_are_one_stage("opencl");
+    any_split_is_the_same("opencl");
 }
 
 static void digests(void **state) {
     (void)state;
     both_halves_are_one_stage("digest");
+    any_split_is_the_same("digest");
 }
 
 /* To the step, all boards of the ring. */
@@ -313,15 +383,12 @@ static void run_to(test_ring *r, uint64_t from, uint64_t end) {
 
 /* Segments: a pause behind an update leaves forwards, stashes and weights of later steps on their
  * way, and the next segment goes on with them. */
-static void pauses_change_nothing(void **state) {
-    (void)state;
+static void pauses_of(const char *schedule) {
     static const uint64_t ends[] = {1, 3, 4, 11, STEPS};
-    const char *schedule = "{kind: pipefb, ahead: [6, 4, 2], publish: 2}";
     const rp_site site = {.device = test_device_open()};
     test_ring runners;
-    halves got;
     ring joint;
-    open_ring(&joint, "opencl", schedule, false);
+    open_ring(&joint, "opencl", schedule, NONE);
     train(&joint, 1);
     test_ring_open_on(&runners, "opencl", &site, model, job_of(schedule), "[drop, out]", STAGES);
     for (uint32_t i = 0; i < sizeof ends / sizeof *ends; i++) {
@@ -330,13 +397,23 @@ static void pauses_change_nothing(void **state) {
             assert_int_equal(rp_runner_place_of(runners.node[n].runner).step, ends[i]);
         }
     }
-    for (uint32_t k = 0; k < STAGES; k++) {
-        got.forward[k] = runners.board[k].stage;
-        got.backward[k] = runners.board[2 * STAGES - 1 - k].stage;
-    }
+    const halves got = runners_of(&runners);
     assert_true(same_tensors(&got, &joint));
     test_ring_close(&runners);
     close_ring(&joint);
+}
+
+static const char every[] = "{kind: pipefb, ahead: [6, 4, 2], publish: 2}";
+static const char outer[] = "{kind: pipefb, ahead: [6, 4, 2], publish: 2, split: [true, false, "
+                            "true]}";
+static const char inner[] = "{kind: pipefb, ahead: [6, 4, 2], publish: 2, split: [false, true, "
+                            "false]}";
+
+static void pauses_change_nothing(void **state) {
+    (void)state;
+    pauses_of(every);
+    pauses_of(outer);
+    pauses_of(inner);
 }
 
 /* What a checkpoint has of a board. */
@@ -365,15 +442,13 @@ static void move_board(rp_arena *arena, test_ring *from, test_ring *to, uint32_t
 }
 
 /* Other boards go on from what these have of the microbatches, stashes and weights on their way. */
-static void others_go_on(const char *executor, uint64_t at) {
-    const char *schedule = "{kind: pipefb, ahead: [6, 4, 2], publish: 2}";
+static void others_go_on(const char *executor, const char *schedule, uint64_t at) {
     const bool computes = strcmp(executor, "opencl") == 0;
     const rp_site site = {.device = computes ? test_device_open() : NULL, .strict = true};
     test_ring first, second;
-    halves got;
     ring joint;
     char later[600];
-    open_ring(&joint, executor, schedule, false);
+    open_ring(&joint, executor, schedule, NONE);
     train(&joint, 1);
     test_ring_open_on(&first, executor, &site, model, job_of(schedule), "[drop, out]", STAGES);
     run_to(&first, 0, at);
@@ -387,10 +462,7 @@ static void others_go_on(const char *executor, uint64_t at) {
     second.label_step = at;
     second.input_step = at + 6 - 1; /* the first stage's forwards are so far */
     run_to(&second, at, STEPS);
-    for (uint32_t k = 0; k < STAGES; k++) {
-        got.forward[k] = second.board[k].stage;
-        got.backward[k] = second.board[2 * STAGES - 1 - k].stage;
-    }
+    const halves got = runners_of(&second);
     assert_true(same_tensors(&got, &joint));
     test_ring_close(&second);
     close_ring(&joint);
@@ -398,9 +470,13 @@ static void others_go_on(const char *executor, uint64_t at) {
 
 static void checkpoints_hold_what_is_on_its_way(void **state) {
     (void)state;
-    others_go_on("opencl", 7);
-    others_go_on("digest", 1);
-    others_go_on("digest", 8);
+    others_go_on("opencl", every, 7);
+    others_go_on("digest", every, 1);
+    others_go_on("digest", every, 8);
+    others_go_on("opencl", outer, 7);
+    others_go_on("digest", outer, 8);
+    others_go_on("opencl", inner, 8);
+    others_go_on("digest", inner, 1);
 }
 
 /* METHODS 12.3: a forward needs one copy of the weights and no optimiser; a stash leaves its slot
@@ -408,13 +484,17 @@ static void checkpoints_hold_what_is_on_its_way(void **state) {
 static void what_each_half_holds(void **state) {
     (void)state;
     ring r;
-    open_ring(&r, "opencl", "pipefb", true);
+    open_ring(&r, "opencl", "pipefb", ALL);
     for (uint32_t k = 0; k < STAGES; k++) {
         const rp_layout *forward = rp_stage_layout(r.board[k].stage);
         const rp_layout *backward = rp_stage_layout(r.board[STAGES + k].stage);
         assert_int_equal(forward->versions, 1);
         assert_int_equal(forward->slots, 1);
         assert_int_equal(forward->state_count, 0);
+        assert_int_equal(forward->gradients, 0);
+        assert_int_equal(forward->grad.pool_count, 0);
+        assert_int_equal(backward->gradients, 1);
+        assert_true(forward->total_bytes + 2 * forward->weight_bytes <= backward->total_bytes);
         assert_int_equal(backward->versions, 2 * (STAGES - k));
         assert_int_equal(backward->slots, 1);
         assert_int_equal(backward->state_count, 2);
@@ -426,7 +506,7 @@ static void what_each_half_holds(void **state) {
         assert_int_equal(rp_stage_staleness_max(r.board[STAGES + k].stage), 2 * (STAGES - k) - 1);
     }
     close_ring(&r);
-    open_ring(&r, "opencl", "{kind: pipefb, weights: pipeoptim}", true);
+    open_ring(&r, "opencl", "{kind: pipefb, weights: pipeoptim}", ALL);
     for (uint32_t k = 0; k < STAGES; k++) { /* no versions, and one more that is predicted */
         assert_int_equal(rp_stage_layout(r.board[k].stage)->predicted, 0);
         assert_int_equal(rp_stage_layout(r.board[STAGES + k].stage)->versions, 1);
@@ -439,6 +519,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(floats),
         cmocka_unit_test(digests),
+        cmocka_unit_test(default_ahead),
         cmocka_unit_test(pauses_change_nothing),
         cmocka_unit_test(checkpoints_hold_what_is_on_its_way),
         cmocka_unit_test(what_each_half_holds),

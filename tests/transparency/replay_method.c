@@ -11,7 +11,11 @@ static bool is_split(const replay *r) {
 /* METHODS 12: what is said, or 2 (D - k). */
 static uint32_t ahead_of(const replay *r, uint32_t k) {
     const rp_method *method = &r->run.method;
-    return method->ahead_count == 0   ? 2 * (r->stages - k)
+    uint32_t boards = 0; /* of the stages from this one on: METHODS 12.2 */
+    for (uint32_t j = k; j < r->stages; j++) {
+        boards += rp_method_is_split(method, j) ? 2 : 1;
+    }
+    return method->ahead_count == 0   ? boards
            : method->ahead_count == 1 ? method->ahead[0]
                                       : method->ahead[k];
 }

@@ -206,6 +206,24 @@ class Split(Method):
         self.train(self.run_yaml, "later", *sets, OTHER_DELAYS)
         self.assertTrue(got == self.bytes_of("later"), "it depends on the links")
 
+    def test_some_stages(self):
+        """Where `ahead` is the same, which stages are split decides on nothing."""
+        alike = []
+        for boards, split in ((3, [0, 0, 0]), (4, [0, 1, 0]), (5, [1, 0, 1]), (6, [1, 1, 1])):
+            words = ", ".join("true" if one else "false" for one in split)
+            got, sets = self.same_on(boards, 3, "{kind: pipefb, ahead: [5, 3, 1], split: [%s]}"
+                                     % words, NESTEROV, *FOUR)
+            alike.append(got)
+            if boards == 5:
+                self.train(self.run_yaml, "later", *sets, OTHER_DELAYS)
+                self.assertTrue(got == self.bytes_of("later"), "it depends on the links")
+        self.assertEqual(len(set(alike)), 1, "it depends on which stages are split")
+
+    def test_some_stages_by_default(self):
+        self.same_on(4, 3, "{kind: pipefb, split: [false, false, true]}", ADAM)
+        self.same_on(4, 3, "{kind: pipefb, split: [true, false, false], weights: pipeoptim}",
+                     ADAMW)
+
     def test_publish(self):
         self.split(2, "{kind: pipefb, ahead: 3, publish: 2}", RMSPROP, *TWO)
 
