@@ -202,6 +202,20 @@ fail:
     return err;
 }
 
+/* The run file as it is resolved says which stages are split: boards see it there, and a run that
+ * is resumed. */
+static rp_err take_split(rp_controller *c, const rp_split_answer *answer) {
+    char set[RP_SPLIT_WORDS_BYTES];
+    rp_method *method = &c->run.method;
+    if (answer->whole == method->whole) {
+        return RP_OK;
+    }
+    method->whole = answer->whole;
+    method->split_count = answer->stages;
+    rp_split_words(answer->stages, answer->whole, set);
+    return rp_config_set(&c->arena, c->run.root, set);
+}
+
 /* Which boards have forwards and which have backwards, where stages are split. */
 static rp_err arrange_halves(rp_controller *c) {
     rp_split_answer answer;
@@ -210,13 +224,16 @@ static rp_err arrange_halves(rp_controller *c) {
     RP_TRY(rp_split_choose(&ask, &answer));
     RP_TRY(answer.is_known ? keep_words(c, NULL, &answer) : RP_OK);
     if (answer.is_allowed && answer.step_s < (1 - GAIN) * answer.now_s) {
-        rp_joint_plan best = {.count = 2 * answer.stages, .stages = 2 * answer.stages};
+        rp_joint_plan best = {.count = answer.count, .stages = answer.count};
         rp_joint_answer as = {.now = {.count = c->ring.count, .step_s = answer.now_s}};
         memcpy(best.place, answer.place, best.count * sizeof *best.place);
         best.step_s = answer.step_s;
         (void)snprintf(best.limits, sizeof best.limits,
-                       "the first half of them have forwards, the others backwards");
+                       "the first %s of them have forwards%s, the others backwards",
+                       answer.whole ? "ones" : "half",
+                       answer.whole ? ", and all else of stages that are not split" : "");
         as.plan[0] = best;
+        RP_TRY(take_split(c, &answer));
         RP_TRY(arrange(c, &best));
         note_ring(c);
         RP_TRY(say(c, &as));

@@ -7,14 +7,16 @@
 #include "planning/halves.h"
 #include "planning/planfile.h"
 #include "planning/some_boards.h"
+#include "sched/split.h"
 
 enum { ROUNDS = 600, SCHEDULE_BYTES = 400 };
 static const double WORTH = 0.05; /* of a step: less is no reason */
 static const double DIFFER = 1.5; /* ratios of backward to forward: less is alike */
 
-/* An order of boards: forwards of the stages, then backwards of the last stage to the first. */
+/* An order of boards: forwards of the stages, and all else of those that are not split; then
+ * backwards, of the last stage that is split to the first (sched/split.h). */
 typedef struct {
-    uint32_t stages;
+    uint32_t stages, whole;
     uint32_t place[2 * RP_SPLIT_STAGES_MAX];
     double cost_s; /* what all others wait for, of a step; infinite: it can not be */
 } order;
@@ -25,6 +27,8 @@ typedef struct {
     rp_runfile run; /* of pipefb, all boards */
     char schedule[SCHEDULE_BYTES];
     bool fixed;      /* places mean something: only the ring as it is */
+    bool given;      /* the run says which stages are split */
+    uint32_t rounds; /* orders that may have been looked at by now */
     double *both[2]; /* [boards]: of the whole net, forward and backward */
     int64_t start_ns;
     rp_split_answer *out;
@@ -85,19 +89,24 @@ fail:
 
 static bool is_over(const split *s) {
     const rp_split_ask *ask = s->ask;
-    const uint32_t rounds = ask->rounds > 0 ? ask->rounds : ROUNDS;
     const bool late =
         ask->limit_ns > 0 && rp_clock_now_ns(ask->clock) - s->start_ns >= ask->limit_ns;
-    return late || s->out->tried >= rounds;
+    return late || s->out->tried >= s->rounds;
+}
+
+static uint32_t count_of(const order *of) {
+    return rp_sched_split_nodes(of->stages, of->whole);
 }
 
 /* The ring of an order, and its cut. */
 static rp_err cut_order(rp_arena *arena, const split *s, const order *of, rp_runfile *run,
                         rp_profile *profile, const char ***names, rp_cut *cut, double *longest_s) {
     rp_err err;
-    RP_TRY(rp_some_boards(arena, &s->run, s->ask->profile, of->place, 2 * of->stages, run, profile,
+    RP_TRY(rp_some_boards(arena, &s->run, s->ask->profile, of->place, count_of(of), run, profile,
                           names));
     run->stages = of->stages;
+    run->method.whole = of->whole;
+    run->method.split_count = of->whole ? of->stages : 0;
     RP_TRY(rp_halves_cut(arena, run, profile, cut, longest_s));
 fail:
     return err;
@@ -135,13 +144,18 @@ static uint32_t pick(const split *s, const bool *used, bool by_ratio) {
     return best;
 }
 
-static rp_err begin(split *s, uint32_t stages, order *out) {
+static rp_err begin(split *s, uint32_t stages, uint32_t whole, order *out) {
     bool used[RP_JOINT_BOARDS_MAX] = {false};
-    *out = (order){.stages = stages};
-    for (uint32_t k = 0; k < 2 * stages; k++) {
-        const uint32_t at = k < stages ? k : 3 * stages - 1 - k; /* backwards of stage 0 first */
-        out->place[at] = pick(s, used, k < stages);
-        used[out->place[at]] = true;
+    *out = (order){.stages = stages, .whole = whole};
+    for (uint32_t k = 0; k < 2 * stages;
+         k++) { /* forwards alone, then backwards of stage 0 first */
+        const bool forward = k < stages;
+        const uint32_t stage = forward ? k : k - stages;
+        if (!forward || rp_sched_is_split(whole, stage)) {
+            const uint32_t at = forward ? k : rp_sched_split_backward(stages, whole, stage);
+            out->place[at] = pick(s, used, forward);
+            used[out->place[at]] = true;
+        }
     }
     return price(s, out);
 }
@@ -149,11 +163,49 @@ static rp_err begin(split *s, uint32_t stages, order *out) {
 /* Board at `i` of the order and the one at place `to`, which is of the order or is not. */
 static order exchanged(const order *of, uint32_t i, uint32_t to) {
     order out = *of;
-    for (uint32_t k = 0; k < 2 * of->stages; k++) {
+    for (uint32_t k = 0; k < count_of(of); k++) {
         out.place[k] = of->place[k] == to ? of->place[i] : of->place[k];
     }
     out.place[i] = to;
     return out;
+}
+
+/* Another stage is split in place of stage `from`, and gets its backward board. */
+static order moved(const order *of, uint32_t from, uint32_t to) {
+    order out = *of;
+    out.whole ^= UINT32_C(1) << from | UINT32_C(1) << to;
+    for (uint32_t k = 0; k < of->stages; k++) {
+        const uint32_t had = k == to ? from : k;
+        if (rp_sched_is_split(out.whole, k)) {
+            out.place[rp_sched_split_backward(of->stages, out.whole, k)] =
+                of->place[rp_sched_split_backward(of->stages, of->whole, had)];
+        }
+    }
+    return out;
+}
+
+static rp_err take_better(split *s, order *other, order *best, bool *any) {
+    const rp_err err = price(s, other);
+    if (err == RP_OK && other->cost_s < best->cost_s) {
+        *best = *other;
+        *any = true;
+    }
+    return err;
+}
+
+/* Where some stages are split: others of them. */
+static rp_err move_splits(split *s, order *best, bool *any) {
+    rp_err err = RP_OK;
+    for (uint32_t from = 0; from < best->stages && !s->given; from++) {
+        for (uint32_t to = 0; to < best->stages && !is_over(s); to++) {
+            if (rp_sched_is_split(best->whole, from) && !rp_sched_is_split(best->whole, to)) {
+                order other = moved(best, from, to);
+                RP_TRY(take_better(s, &other, best, any));
+            }
+        }
+    }
+fail:
+    return err;
 }
 
 /* As long as an exchange of two boards gains. */
@@ -162,14 +214,11 @@ static rp_err improve(split *s, order *best) {
     rp_err err = RP_OK;
     while (any && !is_over(s)) {
         any = false;
-        for (uint32_t i = 0; i < 2 * best->stages; i++) {
+        RP_TRY(move_splits(s, best, &any));
+        for (uint32_t i = 0; i < count_of(best); i++) {
             for (uint32_t to = 0; to < s->run.boards && !is_over(s); to++) {
                 order other = exchanged(best, i, to);
-                RP_TRY(to == best->place[i] ? RP_OK : price(s, &other));
-                if (to != best->place[i] && other.cost_s < best->cost_s) {
-                    *best = other;
-                    any = true;
-                }
+                RP_TRY(to == best->place[i] ? RP_OK : take_better(s, &other, best, &any));
             }
         }
     }
@@ -196,12 +245,20 @@ static bool stash_keeps_up(split *s, const rp_split_times *times, const char *co
             (void)snprintf(s->out->why, sizeof s->out->why,
                            "what stage %u leaves for its backward would take %.4g ms a step on the "
                            "wire from %.60s to %.60s, and no board computes longer than %.4g ms",
-                           k, 1e3 * times->stash[k], names[k], names[2 * times->stages - 1 - k],
+                           k, 1e3 * times->stash[k], names[k],
+                           names[rp_sched_split_backward(times->stages, times->whole, k)],
                            1e3 * work);
             return false;
         }
     }
     return true;
+}
+
+/* Boards and layouts see it there. */
+static rp_err set_split(rp_arena *arena, const rp_runfile *run) {
+    char set[RP_SPLIT_WORDS_BYTES];
+    rp_split_words(run->stages, run->method.whole, set);
+    return run->method.whole ? rp_config_set(arena, run->root, set) : RP_OK;
 }
 
 /* With the fewest steps ahead that hold up nothing. */
@@ -218,7 +275,8 @@ static rp_err replay(rp_arena *arena, rp_runfile *run, const rp_profile *profile
                                  run->method.ahead[k]);
     }
     (void)snprintf(set + used, sizeof set - used, "]");
-    RP_TRY(rp_config_set(arena, run->root, set)); /* boards and layouts see it there */
+    RP_TRY(rp_config_set(arena, run->root, set));
+    RP_TRY(set_split(arena, run));
     RP_TRY(rp_planfile_make(arena, &chosen, &plan));
     RP_TRY(rp_predict(arena, run, profile, plan, delay_s, &found));
     *step_s = found.step_s;
@@ -235,6 +293,8 @@ static void keep(split *s, const order *of, const rp_cut *cut, const uint16_t *a
     out->is_allowed = true;
     out->step_s = step_s;
     out->stages = of->stages;
+    out->whole = of->whole;
+    out->count = count_of(of);
     memcpy(out->place, of->place, sizeof out->place);
     memcpy(out->first, cut->first, (of->stages + 1) * sizeof *out->first);
     memcpy(out->ahead, ahead, of->stages * sizeof *ahead);
@@ -303,13 +363,15 @@ fail:
 /* The forward board whose backward is slowest, against the backward board where it is fastest. */
 static void find_apart(const split *s, uint32_t *slow, uint32_t *fast) {
     const rp_split_answer *out = s->out;
-    *slow = out->place[0];
-    *fast = out->place[2 * out->stages - 1];
+    bool any = false;
     for (uint32_t k = 0; k < out->stages; k++) {
         const uint32_t near = out->place[k];
-        const uint32_t far = out->place[2 * out->stages - 1 - k];
-        *slow = ratio_of(s, near) > ratio_of(s, *slow) ? near : *slow;
-        *fast = ratio_of(s, far) < ratio_of(s, *fast) ? far : *fast;
+        const uint32_t far = out->place[rp_sched_split_backward(out->stages, out->whole, k)];
+        if (rp_sched_is_split(out->whole, k)) {
+            *slow = !any || ratio_of(s, near) > ratio_of(s, *slow) ? near : *slow;
+            *fast = !any || ratio_of(s, far) < ratio_of(s, *fast) ? far : *fast;
+            any = true;
+        }
     }
 }
 
@@ -319,8 +381,8 @@ static const char *name_of(const split *s, uint32_t place) {
 
 static rp_err say_why(split *s) {
     rp_split_answer *out = s->out;
-    uint32_t slow;
-    uint32_t fast;
+    uint32_t slow = 0;
+    uint32_t fast = 0;
     double unlimited_s;
     rp_err err = RP_OK;
     find_apart(s, &slow, &fast);
@@ -345,6 +407,15 @@ fail:
     return err;
 }
 
+void rp_split_words(uint32_t stages, uint32_t whole, char out[RP_SPLIT_WORDS_BYTES]) {
+    size_t used = (size_t)snprintf(out, RP_SPLIT_WORDS_BYTES, "schedule.split=[");
+    for (uint32_t k = 0; k < stages; k++) {
+        used += (size_t)snprintf(out + used, RP_SPLIT_WORDS_BYTES - used, "%s%s", k ? ", " : "",
+                                 rp_sched_is_split(whole, k) ? "true" : "false");
+    }
+    (void)snprintf(out + used, RP_SPLIT_WORDS_BYTES - used, "]");
+}
+
 /* ---- all ------------------------------------------------------------------------------------- */
 
 static rp_err measure_boards(split *s) {
@@ -362,32 +433,66 @@ fail:
 }
 
 static order as_it_is(const split *s) {
+    const rp_method *method = &s->ask->run->method;
     order out = {.stages = s->run.boards / 2};
-    for (uint32_t k = 0; k < 2 * out.stages; k++) {
+    if (s->given) {
+        out = (order){.stages = method->split_count, .whole = method->whole};
+    }
+    for (uint32_t k = 0; k < count_of(&out); k++) {
         out.place[k] = k;
     }
     return out;
 }
 
+static rp_err search_order(split *s, uint32_t stages, uint32_t whole) {
+    order best;
+    double step_s;
+    rp_err err = RP_OK;
+    if (stages > s->run.model->layer_count || stages > RP_SPLIT_STAGES_MAX || is_over(s)) {
+        return RP_OK;
+    }
+    RP_TRY(begin(s, stages, whole, &best));
+    RP_TRY(improve(s, &best));
+    RP_TRY(isfinite(best.cost_s) ? try_order(s, &best, true, &step_s) : RP_OK);
+fail:
+    return err;
+}
+
+/* Every board has something to do, and some stages have two: the last ones are whole to begin with.
+ */
+static rp_err search_some(split *s) {
+    const uint32_t boards = s->run.boards;
+    const uint32_t most = boards - 1 < RP_SPLIT_STAGES_MAX ? boards - 1 : RP_SPLIT_STAGES_MAX;
+    rp_err err = RP_OK;
+    for (uint32_t stages = boards / 2 + 1; stages <= most; stages++) {
+        const uint32_t splits = boards - stages;
+        const uint32_t all = UINT32_MAX >> (RP_SPLIT_STAGES_MAX - stages);
+        RP_TRY(search_order(s, stages, all & ~((UINT32_C(1) << splits) - 1)));
+    }
+fail:
+    return err;
+}
+
 static rp_err search(split *s) {
     const uint32_t boards = s->run.boards;
     const uint32_t layers = s->run.model->layer_count;
+    const uint32_t rounds = s->ask->rounds > 0 ? s->ask->rounds : ROUNDS;
+    const order now = as_it_is(s);
     double step_s;
     rp_err err = RP_OK;
-    if (boards % 2 == 0 && boards / 2 <= layers && boards / 2 <= RP_SPLIT_STAGES_MAX) {
-        const order now = as_it_is(s);
+    s->rounds = rounds;
+    if (count_of(&now) == boards && now.stages <= layers && now.stages <= RP_SPLIT_STAGES_MAX) {
         RP_TRY(try_order(s, &now, true, &step_s));
         s->out->now_s = s->ask->run->method.kind->splits && isfinite(step_s) ? step_s : 0;
     }
-    for (uint32_t stages = boards / 2; stages > 0 && !s->fixed; stages--) {
-        order best;
-        if (stages > layers || stages > RP_SPLIT_STAGES_MAX || is_over(s)) {
-            continue;
-        }
-        RP_TRY(begin(s, stages, &best));
-        RP_TRY(improve(s, &best));
-        RP_TRY(isfinite(best.cost_s) ? try_order(s, &best, true, &step_s) : RP_OK);
+    if (s->given && !s->fixed) {
+        return search_order(s, now.stages, now.whole);
     }
+    for (uint32_t stages = boards / 2; stages > 0 && !s->fixed; stages--) {
+        RP_TRY(search_order(s, stages, 0));
+    }
+    s->rounds += rounds;
+    RP_TRY(s->fixed ? RP_OK : search_some(s));
 fail:
     return err;
 }
@@ -410,7 +515,7 @@ static bool can_choose(const rp_runfile *run) {
 /* As the run file has it, but for the steps ahead. */
 static rp_err write_schedule(split *s) {
     rp_method method = s->ask->run->method;
-    method.ahead_count = 0;
+    method.ahead_count = method.split_count = method.whole = 0;
     if (method.kind->splits) {
         return rp_method_write(&method, s->schedule, sizeof s->schedule);
     }
@@ -424,6 +529,7 @@ static rp_err choose(split *s) {
     RP_TRY(write_schedule(s));
     RP_TRY(with_schedule(&s->arena, s->ask->run, s->schedule, &s->run));
     s->fixed = !places_are_free(s->ask);
+    s->given = s->ask->run->method.split_count > 0;
     RP_TRY(measure_boards(s));
     RP_TRY(search(s));
     out->is_known = true;
@@ -461,8 +567,11 @@ rp_err rp_split_choose(const rp_split_ask *ask, rp_split_answer *out) {
 
 static void put_halves(FILE *file, const rp_split_answer *answer, const char *const *name) {
     for (uint32_t k = 0; k < answer->stages; k++) {
-        (void)fprintf(file, "%s%s + %s", k ? ", " : "", name[answer->place[k]],
-                      name[answer->place[2 * answer->stages - 1 - k]]);
+        const uint32_t far = rp_sched_split_backward(answer->stages, answer->whole, k);
+        (void)fprintf(file, "%s%s", k ? ", " : "", name[answer->place[k]]);
+        if (far != k) {
+            (void)fprintf(file, " + %s", name[answer->place[far]]);
+        }
     }
 }
 
@@ -487,7 +596,8 @@ void rp_split_say(FILE *file, const rp_split_answer *answer, const char *const *
     }
     (void)fprintf(file, ", %s %s.\n", answer->pays ? "because" : "where", answer->why);
     if (answer->pays || (answer->now_s > 0 && answer->step_s < (1 - WORTH) * answer->now_s)) {
-        (void)fprintf(file, "Forward + backward of the stages, in order: ");
+        (void)fprintf(file, "Forward + backward of the stages, in order%s: ",
+                      answer->whole ? ", one board where a stage is not split" : "");
         put_halves(file, answer, name);
         if (answer->now_s > 0) {
             (void)fprintf(file, "; as the boards stand %.4g s", answer->now_s);

@@ -157,6 +157,48 @@ static void a_split_ring_has_better_halves(void **state) {
     assert_int_equal(answer.first[2], LAYERS);
 }
 
+/* Three boards, one of which can not do backwards: split everywhere a ring has two of them, split
+ * nowhere it has the other two, and with one stage of two it has all. */
+static void some_stages_are_split(void **state) {
+    (void)state;
+    static const double ms[3][2] = {{80, 160}, {80, 1e6}, {80, 160}};
+    rp_split_answer answer;
+    rp_split_answer all;
+    read_ring("pipefb", 2, "");
+    know(ms + 1, 2);
+    choose(&all);
+    expect_close(all.step_s, 0.16, 0.01, 0);
+    assert_int_equal(all.whole, 0);
+    read_ring("pipedream", 3, "");
+    know(ms, 3);
+    choose(&answer);
+    assert_true(answer.is_allowed && answer.pays);
+    assert_int_equal(answer.stages, 2);
+    assert_int_equal(answer.count, 3);
+    assert_true(answer.whole == 1 || answer.whole == 2);
+    assert_int_equal(answer.place[answer.whole == 1], 1);
+    expect_close(answer.without_s, 0.12, 0.01, 0);
+    expect_close(answer.step_s, 0.0975, 0.01, 0); /* 19 layers' backwards, 13 layers' both */
+    assert_true(1.2 * answer.step_s < answer.without_s && 1.6 * answer.step_s < all.step_s);
+    expect_said(&answer, "one board where a stage is not split: ");
+    expect_said(&answer, ", because backwards take board 1 ");
+}
+
+/* A person has said which: boards change their places, and that does not. */
+static void a_given_split_stays(void **state) {
+    (void)state;
+    static const double ms[3][2] = {{80, 160}, {80, 160}, {80, 1e5}};
+    rp_split_answer answer;
+    read_ring("{kind: pipefb, split: [false, true]}", 3, "");
+    know(ms, 3);
+    choose(&answer);
+    assert_true(answer.is_allowed && answer.pays && answer.now_s > 5 * answer.step_s);
+    assert_int_equal(answer.whole, 1);
+    assert_int_equal(answer.count, 3);
+    assert_int_equal(answer.place[1], 2);
+    expect_said(&answer, "; as the boards stand ");
+}
+
 /* The one that exchanges find is as good as the best of all orders. */
 static void exchanges_find_the_best(void **state) {
     (void)state;
@@ -256,6 +298,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(uneven_boards, setup, clean),
         cmocka_unit_test_setup_teardown(equal_boards_gain_nothing, setup, clean),
         cmocka_unit_test_setup_teardown(a_split_ring_has_better_halves, setup, clean),
+        cmocka_unit_test_setup_teardown(some_stages_are_split, setup, clean),
+        cmocka_unit_test_setup_teardown(a_given_split_stays, setup, clean),
         cmocka_unit_test_setup_teardown(exchanges_find_the_best, setup, clean),
         cmocka_unit_test_setup_teardown(a_slow_stash_is_not_taken, setup, clean),
         cmocka_unit_test_setup_teardown(little_memory_alone, setup, clean),
