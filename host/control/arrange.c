@@ -205,15 +205,20 @@ fail:
 /* The run file as it is resolved says which stages are split: boards see it there, and a run that
  * is resumed. */
 static rp_err take_split(rp_controller *c, const rp_split_answer *answer) {
-    char set[RP_SPLIT_WORDS_BYTES];
+    static const char key[] = "schedule=";
+    char set[1024];
     rp_method *method = &c->run.method;
+    rp_err err;
     if (answer->whole == method->whole) {
         return RP_OK;
     }
     method->whole = answer->whole;
     method->split_count = answer->stages;
-    rp_split_words(answer->stages, answer->whole, set);
-    return rp_config_set(&c->arena, c->run.root, set);
+    memcpy(set, key, sizeof key);
+    RP_TRY(rp_method_write(method, set + sizeof key - 1, sizeof set - sizeof key));
+    RP_TRY(rp_config_set(&c->arena, c->run.root, set)); /* in place of a word, too */
+fail:
+    return err;
 }
 
 /* Which boards have forwards and which have backwards, where stages are split. */

@@ -256,8 +256,13 @@ static bool stash_keeps_up(split *s, const rp_split_times *times, const char *co
 
 /* Boards and layouts see it there. */
 static rp_err set_split(rp_arena *arena, const rp_runfile *run) {
-    char set[RP_SPLIT_WORDS_BYTES];
-    rp_split_words(run->stages, run->method.whole, set);
+    char set[24 + 7 * RP_SPLIT_STAGES_MAX];
+    size_t used = (size_t)snprintf(set, sizeof set, "schedule.split=[");
+    for (uint32_t k = 0; k < run->stages; k++) {
+        used += (size_t)snprintf(set + used, sizeof set - used, "%s%s", k ? ", " : "",
+                                 rp_method_is_split(&run->method, k) ? "true" : "false");
+    }
+    (void)snprintf(set + used, sizeof set - used, "]");
     return run->method.whole ? rp_config_set(arena, run->root, set) : RP_OK;
 }
 
@@ -405,15 +410,6 @@ static rp_err say_why(split *s) {
     }
 fail:
     return err;
-}
-
-void rp_split_words(uint32_t stages, uint32_t whole, char out[RP_SPLIT_WORDS_BYTES]) {
-    size_t used = (size_t)snprintf(out, RP_SPLIT_WORDS_BYTES, "schedule.split=[");
-    for (uint32_t k = 0; k < stages; k++) {
-        used += (size_t)snprintf(out + used, RP_SPLIT_WORDS_BYTES - used, "%s%s", k ? ", " : "",
-                                 rp_sched_is_split(whole, k) ? "true" : "false");
-    }
-    (void)snprintf(out + used, RP_SPLIT_WORDS_BYTES - used, "]");
 }
 
 /* ---- all ------------------------------------------------------------------------------------- */

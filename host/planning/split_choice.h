@@ -45,10 +45,6 @@ typedef struct {
  * of rp_joint_search() but USAGE */
 rp_err rp_split_choose(const rp_split_ask *ask, rp_split_answer *out) RP_MUST_CHECK;
 
-/* "schedule.split=[true, false]" */
-enum { RP_SPLIT_WORDS_BYTES = 24 + 7 * RP_SPLIT_STAGES_MAX };
-void rp_split_words(uint32_t stages, uint32_t whole, char out[RP_SPLIT_WORDS_BYTES]);
-
 /* In a few lines, for people. `name`: of the boards as the ring is. */
 void rp_split_say(FILE *file, const rp_split_answer *answer, const char *const *name);
 

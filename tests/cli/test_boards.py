@@ -96,6 +96,29 @@ class Halves(Chosen):
         if cut == json.loads((self.dir / "named" / "plan.json").read_text())["cut"]:
             self.assertTrue(self.weights("auto") == self.weights("named"))
 
+    def test_some_stages_are_split(self):
+        """One board is slow in backwards: it has forwards, and two of three stages one board each."""
+        layers = "".join(f"  - {{name: fc{i}, kind: dense, out: {'classes' if i == 14 else 64}}}\n"
+                         for i in range(1, 15))
+        (self.dir / "equal.yaml").write_text(
+            "input: data\nlayers:\n  - {name: flat, kind: flatten}\n" + layers)
+        words = ("--set", "ring.throttle={gflops: 0.02, boards: {two: {backward_op_ms: 900}}}",
+                 "--set", "schedule=pipefb", "--set", "train.checkpoint_steps=3", "--set",
+                 "plan.boards=auto")
+        nodes = self.train("whole", *words, "--set", "train.steps=6")
+        plan = json.loads((self.dir / "whole" / "plan.json").read_text())
+        split = plan["method"]["split"]
+        self.assertEqual((sum(split), len(split), len(nodes)), (1, 3, 4))
+        self.assertEqual(nodes[split.index(True)], "two")
+        said, = self.events("whole")
+        self.assertIn("the first ones of them have forwards, and all else of stages", said)
+        self.train("part", *words, "--set", "train.steps=3")
+        part = json.loads((self.dir / "part" / "plan.json").read_text())
+        self.ringpipe("resume", "part", "--set", "train.steps=6")
+        after = json.loads((self.dir / "part" / "plan.json").read_text())
+        self.assertEqual((after["cut"], after["method"]["split"]),
+                         (part["cut"], part["method"]["split"]))
+
     def test_a_plan_says_whether_a_split_pays(self):
         words = ("plan", self.run_yaml, *self.SETS, "--set")
         out, _ = self.ringpipe(*words, self.BACKWARDS, "--set", "schedule=pipedream")
