@@ -97,7 +97,7 @@ class Halves(Chosen):
             self.assertTrue(self.weights("auto") == self.weights("named"))
 
     def test_some_stages_are_split(self):
-        """One board is slow in backwards: it has forwards, and two of three stages one board each."""
+        """A board that is slow in backwards has forwards; two of three stages have one board."""
         layers = "".join(f"  - {{name: fc{i}, kind: dense, out: {'classes' if i == 14 else 64}}}\n"
                          for i in range(1, 15))
         (self.dir / "equal.yaml").write_text(
