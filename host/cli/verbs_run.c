@@ -311,7 +311,7 @@ rp_err rp_verb_resume(const rp_cli_args *args) {
         return run_lanes(args, true);
     }
     options.resume = args->word[0];
-    if (rp_about_plan_is_given(options.resume)) {
+    if (rp_about_plan_is(options.resume, "given")) {
         RP_TRY(rp_arena_printf(&arena, &plan, "%s/plan.json", options.resume));
         options.plan = plan;
     }

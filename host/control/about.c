@@ -26,12 +26,12 @@ static json_t *load_about(const char *folder) {
     return root;
 }
 
-bool rp_about_plan_is_given(const char *folder) {
+bool rp_about_plan_is(const char *folder, const char *word) {
     json_t *root = load_about(folder);
     const char *plan = json_string_value(json_object_get(root, "plan"));
-    const bool given = plan && strcmp(plan, "given") == 0;
+    const bool same = plan && strcmp(plan, word) == 0;
     json_decref(root);
-    return given;
+    return same;
 }
 
 /* NULL: no memory. */
@@ -75,9 +75,9 @@ rp_err rp_about_write(const char *folder, const rp_about *about) {
         return rp_fail(RP_ERR_USAGE, "%s: path too long", folder);
     }
     json_t *before = load_about(folder);
-    json_t *root = json_pack("{s:i, s:s, s:o, s:o}", "version", 1, "plan",
-                             about->plan_given ? "given" : "made", "boards", make_boards(about),
-                             "starts", add_start(json_object_get(before, "starts"), about));
+    json_t *root = json_pack("{s:i, s:s, s:o, s:o}", "version", 1, "plan", about->plan, "boards",
+                             make_boards(about), "starts",
+                             add_start(json_object_get(before, "starts"), about));
     FILE *file = root ? rp_replace_begin(path) : NULL;
     const bool good =
         file && json_dumpf(root, file, JSON_INDENT(2)) == 0 && fputc('\n', file) != EOF;

@@ -4,7 +4,8 @@
  *    "starts": [{"command": "ringpipe train run.yaml", "ringpipe": "0.1.0", "host": "desk",
  *                "date": "2026-11-22T12:00:00Z", "folder": "..."}, ..]}
  *
- * `plan`: `given` by somebody (--plan), or `made`. `starts`: the first and every one that went on,
+ * `plan`: `given` by somebody (--plan), `made`, or `shared`: made, with stages that several boards
+ * share, and a run that is resumed begins with it. `starts`: the first and every one that went on,
  * RP_ABOUT_STARTS_MAX at most, of which the oldest stays. */
 #ifndef RP_CONTROL_ABOUT_H
 #define RP_CONTROL_ABOUT_H
@@ -22,14 +23,14 @@ typedef struct {
 
 typedef struct {
     const char *command; /* NULL: not known */
-    bool plan_given;
+    const char *plan;    /* one of the words above */
     const rp_about_board *board;
     uint32_t board_count;
 } rp_about;
 
 /* Adds this start. A file that is not one of these is begun anew. errors IO, MEMORY */
 rp_err rp_about_write(const char *folder, const rp_about *about) RP_MUST_CHECK;
-/* Whether the folder's run has a plan that somebody gave. False also without a file. */
-bool rp_about_plan_is_given(const char *folder);
+/* Whether the folder's run has such a plan: "given", .. False also without a file. */
+bool rp_about_plan_is(const char *folder, const char *word);
 
 #endif

@@ -115,28 +115,20 @@ static rp_err arrange(rp_controller *c, const rp_joint_plan *best) {
     return rp_ring_reorder(&c->ring, at);
 }
 
-/* Stages that boards share: from here on the plan is as one that somebody has given. */
-static rp_err share_stages(rp_controller *c, const rp_joint_plan *best) {
-    const rp_cut cut = {.stage_count = best->stages, .first = best->first};
-    const char *name[RP_JOINT_BOARDS_MAX];
-    rp_codec(*codec)[2];
-    rp_err err;
-    for (uint32_t k = 0; k < c->ring.count; k++) {
-        name[k] = c->ring.board[k].name;
+/* Stages that boards share: from here on the plan is as one that somebody has given. Of boards that
+ * were chosen just now the cuts and groups are looked at more closely. */
+static rp_err share_stages(rp_controller *c, rp_joint_answer *answer) {
+    rp_joint_answer closer;
+    rp_err err = RP_OK;
+    if (c->run.boards_auto) {
+        const rp_joint_ask ask = rp_shares_ask(c);
+        RP_TRY(rp_joint_search(&ask, &closer));
+        const bool better = closer.is_known && rp_joint_is_shared(&closer.plan[0]);
+        *answer = better ? closer : *answer;
     }
-    if (best->plain_s > 0) {
-        RP_TRY(RP_ARENA_NEW(&c->arena, best->stages, &codec));
-        memcpy(codec, best->codec, best->stages * sizeof *codec);
-        c->run.codec = (const rp_codec(*)[2])codec;
-    }
-    const rp_planfile chosen = {.run = &c->run,
-                                .cut = &cut,
-                                .board = name,
-                                .group = best->group,
-                                .share = best->share,
-                                .profile = &c->profile};
-    c->run.stages = best->stages;
-    RP_TRY(rp_planfile_make(&c->arena, &chosen, &c->given));
+    const rp_trial_plan best = rp_trial_plan_of(&answer->plan[0]);
+    RP_TRY(rp_shares_take(c, &best));
+    rp_trials_open(c, &answer->plan[0], answer);
 fail:
     return err;
 }
@@ -259,6 +251,7 @@ rp_err rp_arrange_ring(rp_controller *c) {
     }
     rp_joint_ask ask = rp_measured_ask(c);
     ask.boards_open = c->run.boards_auto;
+    ask.cuts_open = !ask.boards_open;
     RP_TRY(rp_joint_search(&ask, &answer));
     RP_TRY(answer.is_known ? keep_words(c, &answer, NULL) : RP_OK);
     if (answer.is_known && !rp_joint_is_ring(&answer.plan[0], c->ring.count) &&
@@ -268,7 +261,9 @@ rp_err rp_arrange_ring(rp_controller *c) {
         rp_measured_place(c);
         if (rp_joint_is_shared(&answer.plan[0])) {
             RP_TRY(rp_schedule_take(c, &answer));
-            RP_TRY(share_stages(c, &answer.plan[0]));
+            const rp_joint_answer all = answer;
+            RP_TRY(share_stages(c, &answer));
+            answer.now = all.now; /* of all boards */
         }
         note_ring(c);
         RP_TRY(say(c, &answer));

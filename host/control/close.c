@@ -97,6 +97,7 @@ void rp_controller_release(rp_controller *c) {
     rp_feed_wires_end(c);
     rp_arena_finish(&c->measured_arena);
     rp_arena_finish(&c->plan_arena);
+    rp_shares_close(c);
     rp_copies_forget(c);
     rp_transfers_close(&c->transfers);
     if (c->spawned) {

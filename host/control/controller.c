@@ -308,13 +308,15 @@ int64_t rp_controller_before_wait(const rp_controller *c, int64_t now_ns) {
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
-/* A plan that somebody gives. */
+/* A plan that somebody gives, or that the run has chosen in a former life. */
 static rp_err read_plan(rp_controller *c) {
     const rp_controller_options *options = &c->options;
     const char *executor = options->executor ? options->executor : "opencl";
-    rp_err err = RP_OK;
-    if (options->plan) {
-        RP_TRY(rp_planfile_read(&c->arena, options->plan, &c->run, executor, &c->given));
+    const char *path;
+    rp_err err;
+    RP_TRY(rp_shares_read(c, &path));
+    if (path) {
+        RP_TRY(rp_planfile_read(&c->arena, path, &c->run, executor, &c->given));
         c->run.stages = c->given->stage_count; /* boards may share one */
         c->run.micro = c->given->micro;        /* where the run file says: auto */
         RP_TRY(rp_schedule_take_given(c));

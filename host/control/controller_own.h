@@ -4,6 +4,7 @@
 #define RP_CONTROL_CONTROLLER_OWN_H
 
 #include "checkpoint/checkpoint.h"
+#include "control/about.h"
 #include "control/controller.h"
 #include "control/fault.h"
 #include "control/feed.h"
@@ -173,7 +174,7 @@ typedef struct {
 typedef struct {
     bool is_known;                  /* there is a prediction */
     rp_prediction predicted;        /* in plan_arena, as op */
-    rp_drift_op (*op)[RP_OP_KINDS]; /* [stages]: of full microbatches */
+    rp_drift_op (*op)[RP_OP_KINDS]; /* by hold of the plan: of full microbatches */
     double steps_s;                 /* of so many steps */
     uint64_t steps;
     int64_t step_ns;   /* when the last one of the segment was done; 0: none yet */
@@ -182,7 +183,14 @@ typedef struct {
     uint32_t cuts;     /* that others were chosen */
 } rp_drift;
 
-/* trials.c: the cuts that are tried, and the steps of the one that is in force. */
+/* shares.c: stages that boards share because the planner has chosen that. */
+typedef struct {
+    bool is_own;       /* `given` is one of ours */
+    rp_arena arena[2]; /* of the one that boards have, and of the one before or behind it */
+    uint32_t next;     /* that the next one lies in */
+} rp_own_shares;
+
+/* trials.c: the plans that are tried, and the steps of the one that is in force. */
 typedef struct {
     rp_trial plans;
     double seconds[RP_PLAN_TRIAL_MAX];
@@ -322,10 +330,11 @@ struct rp_controller {
     rp_cut cut;              /* chosen, for the next plan that is made here */
     uint32_t *cut_first;     /* of it */
     rp_plan *plan;           /* of the assignment; NULL before the first */
-    rp_plan *given;          /* by somebody: then no other is made */
-    const char *folder;      /* NULL but for TRAIN */
-    int folder_fd;           /* holds the folder's lock; -1: none */
-    bool owns_folder;        /* its controller.json names this process */
+    rp_plan *given;          /* by somebody, or by shares.c: then no other is made */
+    rp_own_shares shares;
+    const char *folder; /* NULL but for TRAIN */
+    int folder_fd;      /* holds the folder's lock; -1: none */
+    bool owns_folder;   /* its controller.json names this process */
     /* paths in it */
     char *checkpoints, *weights, *run_yaml, *model_yaml, *best_weights, *plan_json, *data_json;
     bool has_statistics; /* the model has layers with running statistics */
@@ -512,9 +521,9 @@ double rp_drift_wire_factor(const rp_controller *c, uint32_t from, uint32_t to);
 /* replan.c: at a pause. *leaves: c->cut, or the sizes, are others now, which the boards are to get.
  * errors IO, MEMORY; of the planner */
 rp_err rp_replan_choose(rp_controller *c, bool *leaves) RP_MUST_CHECK;
-/* trials.c: plan.trial. For the cut that was chosen just now; of a checkpoint; and for one that
- * is made, in whose arena the text lies. errors MEMORY */
-void rp_trials_open(rp_controller *c, const rp_joint_answer *answer);
+/* trials.c: plan.trial. For the plan that was chosen just now, with others of the answer; of a
+ * checkpoint; and for one that is made, in whose arena the text lies. errors MEMORY */
+void rp_trials_open(rp_controller *c, const rp_joint_plan *first, const rp_joint_answer *answer);
 void rp_trials_resume(rp_controller *c);
 rp_err rp_trials_tell(const rp_controller *c, rp_arena *arena, rp_position *out) RP_MUST_CHECK;
 /* The boards get stages; a step was done, and took so long, 0: it filled the pipes. */
@@ -524,17 +533,31 @@ void rp_trials_note_step(rp_controller *c, double seconds);
  * step trained since the boards have it? */
 uint64_t rp_trials_next(const rp_controller *c);
 bool rp_trials_is_due(const rp_controller *c);
-/* At a pause. The cut that is to be in force from here on; stage_count 0: the one that is. errors
- * IO
- */
-rp_err rp_trials_choose(rp_controller *c, rp_cut *cut) RP_MUST_CHECK;
+/* At a pause. The plan that is to be in force from here on; NULL: the one that is. errors IO */
+rp_err rp_trials_choose(rp_controller *c, const rp_trial_plan **plan) RP_MUST_CHECK;
+/* The plan in force is not one that somebody else has given. */
+static inline bool rp_shares_may_change(const rp_controller *c) {
+    return !c->given || c->shares.is_own;
+}
+/* shares.c: what the planner is asked for the ring as it is, with stages that are shared where they
+ * may */
+rp_joint_ask rp_shares_ask(rp_controller *c);
+/* .. the boards' next plan, of the ring as it is; borrowed until then. errors USAGE, MEMORY */
+rp_err rp_shares_take(rp_controller *c, const rp_trial_plan *plan) RP_MUST_CHECK;
+/* .. which plan.json the run begins with; NULL: with none. errors MEMORY */
+rp_err rp_shares_read(rp_controller *c, const char **path) RP_MUST_CHECK;
+void rp_shares_close(rp_controller *c);
 /* arrange.c: boards and order, where the planner may choose them. errors MEMORY, USAGE, IO */
 rp_err rp_arrange_ring(rp_controller *c) RP_MUST_CHECK;
-/* .. the best cut of the ring as it is, by the profile; `answer`: with the next best ones.
- * errors of rp_joint_search() */
+/* .. the best cut of the ring as it is with a stage for each board, by the profile; `answer`: with
+ * the next best ones. errors of rp_joint_search() */
 rp_err rp_controller_find_cut(rp_controller *c, rp_arena *arena, rp_joint_answer *answer,
                               rp_cut *cut) RP_MUST_CHECK;
 /* schedule.c: plan.schedules, once in a run: the schedule of the answer, NULL: the run's own stays;
+/* topology.c: what was measured of the boards, or at least what they have said of themselves, in
+ * `bare`. errors MEMORY */
+rp_err rp_controller_know_boards(rp_controller *c, rp_arena *arena, rp_profile *bare,
+                                 const rp_profile **out) RP_MUST_CHECK;
  * .. that of the plan that is given; .. that a run which is resumed had. errors MEMORY, IO */
 rp_err rp_schedule_take(rp_controller *c, const rp_joint_answer *answer) RP_MUST_CHECK;
 rp_err rp_schedule_take_given(rp_controller *c) RP_MUST_CHECK;
@@ -542,9 +565,9 @@ rp_err rp_schedule_resume(rp_controller *c) RP_MUST_CHECK;
 /* arrange.c: train.microbatch: auto, once in a run: the run file as it is resolved has the number.
  * NULL: nothing was asked. errors MEMORY, IO */
 rp_err rp_controller_take_micro(rp_controller *c, const rp_joint_answer *answer) RP_MUST_CHECK;
-/* plan.c: where each stage begins, in the next plan. errors MEMORY */
+/* shares.c: where each stage begins, in the next plan. errors MEMORY */
 rp_err rp_controller_keep_cut(rp_controller *c, const rp_cut *cut) RP_MUST_CHECK;
-/* .. how large microbatches are in it, [stages]; the log says so. errors IO */
+/* plan.c: how large microbatches are in it, [stages]; the log says so. errors IO */
 rp_err rp_controller_keep_sizes(rp_controller *c, const uint32_t (*size)[2],
                                 const rp_size_choice *choice) RP_MUST_CHECK;
 
@@ -619,7 +642,17 @@ void rp_controller_take_advance(rp_controller *c, const rp_advance_choice *choic
 rp_err rp_controller_log_advance(const rp_controller *c, const char *text) RP_MUST_CHECK;
 /* Says what is in effect now, and why. `before`: what it is better than. */
 rp_err rp_controller_say_advance(const rp_controller *c, uint32_t before) RP_MUST_CHECK;
-/* links.codec: auto: those that a checkpoint was made with. errors MEMORY */
+/* codecs.c: links.codec: auto. They are to be chosen, once for a number of stages; .. those of the
+ * answer, if it has any; .. by the cut and what was measured. errors MEMORY */
+bool rp_codecs_are_wanted(const rp_controller *c);
+rp_err rp_codecs_keep(rp_controller *c, const rp_joint_answer *answer) RP_MUST_CHECK;
+rp_err rp_codecs_choose(rp_controller *c) RP_MUST_CHECK;
+/* .. where each board has a stage again: as before, else these; NULL: chosen now. errors MEMORY */
+rp_err rp_codecs_of_row(rp_controller *c, const rp_codec (*codec)[2]) RP_MUST_CHECK;
+/* .. bytes a second from board to board, [boards^2], as far as somebody knows them; of all wires,
+ * or of those that were full. */
+void rp_codecs_find_rates(const rp_controller *c, bool full_only, double *rate);
+/* .. those that a checkpoint was made with. errors MEMORY */
 rp_err rp_controller_resume_codecs(rp_controller *c) RP_MUST_CHECK;
 void rp_controller_resume_sizes(rp_controller *c);
 /* Says what was chosen for this start. */

@@ -26,7 +26,7 @@ rp_err rp_drift_open(rp_controller *c) {
         return RP_OK;
     }
     rp_measured_place(c);
-    RP_TRY(RP_ARENA_NEW(&c->plan_arena, c->plan->stage_count, &drift->op));
+    RP_TRY(RP_ARENA_NEW(&c->plan_arena, c->plan->hold_count, &drift->op));
     err = rp_predict(&c->plan_arena, &c->run, &c->profile, c->plan, c->link_delay_s,
                      &drift->predicted);
     if (err != RP_OK) {
@@ -44,12 +44,13 @@ fail:
 
 void rp_drift_note_op(rp_controller *c, const rp_sink_op *op) {
     const rp_plan_stage *stage = op->part < c->plan->stage_count ? &c->plan->stage[op->part] : NULL;
-    if (!c->drift.is_known || op->evaluation || !stage) {
+    const rp_plan_hold *hold = stage ? rp_plan_find_hold(c->plan, op->stage, op->part) : NULL;
+    if (!c->drift.is_known || op->evaluation || !hold) {
         return;
     }
     const uint32_t whole = op->kind == RP_OP_FORWARD ? stage->micro_forward : stage->micro_backward;
     if (op->kind == RP_OP_UPDATE || op->samples.count == whole) {
-        rp_drift_op *sum = &c->drift.op[op->part][op->kind];
+        rp_drift_op *sum = &c->drift.op[hold - c->plan->hold][op->kind];
         sum->seconds += (double)(op->end_ns - op->start_ns) * 1e-9;
         sum->count++;
     }
@@ -83,6 +84,23 @@ static double measured_step_s(const rp_drift *drift) {
     return drift->steps >= STEPS_LEAST ? drift->steps_s / (double)drift->steps : (double)NAN;
 }
 
+/* Of all boards that have the stage, each by as many ops as it has done. */
+static rp_summary_op tell_op(const rp_controller *c, uint32_t stage, uint32_t kind) {
+    const rp_drift *drift = &c->drift;
+    rp_summary_op out = {.stage = stage, .kind = kind_name[kind]};
+    for (uint32_t h = 0; h < c->plan->hold_count; h++) {
+        const rp_drift_op *sum = &drift->op[h][kind];
+        if (c->plan->hold[h].stage == stage) {
+            out.count += sum->count;
+            out.predicted_s += (double)sum->count * drift->predicted.op_s[h][kind];
+            out.measured_s += sum->seconds;
+        }
+    }
+    out.predicted_s /= out.count > 0 ? (double)out.count : 1;
+    out.measured_s /= out.count > 0 ? (double)out.count : 1;
+    return out;
+}
+
 rp_err rp_drift_tell(const rp_controller *c, rp_arena *arena, rp_summary_prediction *out) {
     const rp_drift *drift = &c->drift;
     rp_summary_op *op;
@@ -91,19 +109,14 @@ rp_err rp_drift_tell(const rp_controller *c, rp_arena *arena, rp_summary_predict
     if (!drift->is_known || !c->plan) {
         return RP_OK;
     }
-    RP_TRY(RP_ARENA_NEW(arena, (size_t)drift->predicted.stages * RP_OP_KINDS, &op));
+    RP_TRY(RP_ARENA_NEW(arena, (size_t)c->plan->stage_count * RP_OP_KINDS, &op));
     out->step_s = drift->predicted.step_s;
     out->measured_step_s = measured_step_s(drift);
     out->limits = drift->predicted.limits;
     out->op = op;
-    for (uint32_t i = 0; i < drift->predicted.stages * RP_OP_KINDS; i++) {
-        const rp_drift_op *sum = &drift->op[i / RP_OP_KINDS][i % RP_OP_KINDS];
-        if (sum->count > 0) {
-            op[out->op_count++] =
-                (rp_summary_op){i / RP_OP_KINDS, kind_name[i % RP_OP_KINDS], sum->count,
-                                drift->predicted.op_s[i / RP_OP_KINDS][i % RP_OP_KINDS],
-                                sum->seconds / (double)sum->count};
-        }
+    for (uint32_t i = 0; i < c->plan->stage_count * RP_OP_KINDS; i++) {
+        op[out->op_count] = tell_op(c, i / RP_OP_KINDS, i % RP_OP_KINDS);
+        out->op_count += op[out->op_count].count > 0;
     }
 fail:
     return err;
@@ -116,11 +129,11 @@ double rp_drift_factor(const rp_controller *c, uint32_t board) {
     double sum[2] = {0, 0};
     uint64_t count = 0;
     for (uint32_t h = 0; h < node->hold_count; h++) {
-        const uint32_t stage = c->plan->hold[node->hold_first + h].stage;
+        const uint32_t hold = node->hold_first + h;
         for (uint32_t kind = 0; kind < RP_OP_UPDATE; kind++) {
-            const rp_drift_op *op = &c->drift.op[stage][kind];
+            const rp_drift_op *op = &c->drift.op[hold][kind];
             sum[0] += op->seconds;
-            sum[1] += (double)op->count * c->drift.predicted.op_s[stage][kind];
+            sum[1] += (double)op->count * c->drift.predicted.op_s[hold][kind];
             count += op->count;
         }
     }
@@ -147,11 +160,18 @@ static const rp_plan_edge *largest_edge(const rp_plan *plan, uint32_t from, uint
     return found;
 }
 
+/* Of the samples that both ends have: boards may share their stages. */
+static double part_of_step(const rp_plan *plan, const rp_plan_edge *edge) {
+    const rp_plan_hold *from = rp_plan_find_hold(plan, edge->from, rp_plan_sending_stage(edge));
+    const rp_plan_hold *to = rp_plan_find_hold(plan, edge->to, edge->stage);
+    return from && to ? fmin(from->share[1], to->share[1]) - fmax(from->share[0], to->share[0]) : 1;
+}
+
 static double parcels_a_step(const rp_plan *plan, const rp_plan_edge *edge) {
     const rp_plan_stage *sender = &plan->stage[rp_plan_sending_stage(edge)];
     const uint32_t samples =
         edge->carries == RP_CARRIES_ACTIVATION ? sender->micro_forward : sender->micro_backward;
-    return (double)plan->batch / samples;
+    return part_of_step(plan, edge) * (double)plan->batch / samples;
 }
 
 static double rate_of(const rp_controller *c, uint32_t from, uint32_t to) {

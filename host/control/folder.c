@@ -222,7 +222,9 @@ static rp_err write_about(const rp_controller *c) {
         board[k] = (rp_about_board){c->ring.board[k].name, c->ring.board[k].device};
     }
     const rp_about about = {.command = c->options.command,
-                            .plan_given = c->given != NULL,
+                            .plan = c->shares.is_own ? "shared"
+                                    : c->given       ? "given"
+                                                     : "made",
                             .board = board,
                             .board_count = c->ring.count};
     RP_TRY(rp_about_write(c->folder, &about));

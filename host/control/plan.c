@@ -11,8 +11,6 @@
 enum { BRINGUP_TRIPS = 8, PAUSE_TRIPS = 2 };
 /* Microbatches before links are looked at for the first time, in a run of so many times as many. */
 enum { FIRST_LOOK_MICROS = 32, FIRST_LOOK_PART = 8 };
-/* A wire is full when its bytes take so much of the time at the rate that acks have shown. */
-static const double FULL = 0.8;
 
 /* ---- what is wanted -------------------------------------------------------------------------- */
 
@@ -21,13 +19,7 @@ static bool wants_advance(const rp_controller *c) {
            c->run.stages > 1 && !c->given;
 }
 
-/* They are chosen once for a number of stages; a checkpoint says those that it was made with. */
-static bool wants_codecs(const rp_controller *c) {
-    return c->run.codec_auto && c->options.purpose != RP_PURPOSE_EVALUATE && c->run.stages > 1 &&
-           !c->given && c->codecs.stages != c->run.stages;
-}
-
-/* As codecs. */
+/* Once for a number of stages; a checkpoint says those that it was made with. */
 static bool wants_sizes(const rp_controller *c) {
     return c->run.sizes.planner && c->options.purpose != RP_PURPOSE_EVALUATE && !c->given &&
            c->sizes.stages != c->run.stages;
@@ -36,31 +28,24 @@ static bool wants_sizes(const rp_controller *c) {
 bool rp_controller_needs_profile(const rp_controller *c) {
     const bool has_old_cut = c->position.cut.stage_count == c->run.stages;
     const bool for_cut = c->run.cut_auto && !has_old_cut && c->run.stages > 1 && !c->given;
-    return c->options.purpose == RP_PURPOSE_PROFILE || for_cut || wants_codecs(c) ||
+    return c->options.purpose == RP_PURPOSE_PROFILE || for_cut || rp_codecs_are_wanted(c) ||
            wants_sizes(c) || wants_advance(c) || rp_ahead_is_wanted(c);
 }
 
-bool rp_controller_has_cut(const rp_controller *c) {
-    return c->cut.stage_count == c->run.stages;
-}
-
-/* Room for any number of stages: a run that is resumed without some boards gets them back later. */
-rp_err rp_controller_keep_cut(rp_controller *c, const rp_cut *cut) {
+/* Of the next best those that share stages are among the tried ones, where they may. */
+static rp_err open_trials(rp_controller *c, const rp_joint_answer *answer) {
+    rp_joint_answer others = *answer;
+    rp_joint_plan first = answer->plan[0];
     rp_err err = RP_OK;
-    if (!c->cut_first) {
-        RP_TRY(RP_ARENA_NEW(&c->arena, RP_CUT_STAGES_MAX + 1, &c->cut_first));
+    if (c->run.plan_trial > 0 && c->run.plan_share > 1 && answer->is_known) {
+        const rp_joint_ask ask = rp_shares_ask(c);
+        RP_TRY(rp_joint_search(&ask, &others));
+        first.schedule = 0; /* the run has it now */
     }
-    memcpy(c->cut_first, cut->first, ((size_t)cut->stage_count + 1) * sizeof *c->cut_first);
-    c->cut = (rp_cut){.stage_count = cut->stage_count, .first = c->cut_first};
-    if (c->sizes.stages != cut->stage_count && c->run.sizes.planner) { /* of another cut */
-        c->sizes.stages = 0;
-        c->run.sizes.at = NULL;
-    }
+    rp_trials_open(c, answer->is_known ? &first : NULL, &others);
 fail:
     return err;
 }
-
-static rp_err keep_codecs(rp_controller *c, const rp_joint_answer *answer);
 
 /* The cut of the fastest replay, of the ring as it is, and the codecs with which it is that. */
 static rp_err choose_by_profile(rp_controller *c, rp_arena *arena, rp_cut *cut) {
@@ -69,8 +54,8 @@ static rp_err choose_by_profile(rp_controller *c, rp_arena *arena, rp_cut *cut) 
     RP_TRY(rp_controller_find_cut(c, arena, &answer, cut));
     RP_TRY(rp_schedule_take(c, &answer));
     RP_TRY(rp_controller_take_micro(c, &answer));
-    RP_TRY(keep_codecs(c, &answer));
-    rp_trials_open(c, &answer);
+    RP_TRY(rp_codecs_keep(c, &answer));
+    RP_TRY(open_trials(c, &answer));
 fail:
     return err;
 }
@@ -100,142 +85,6 @@ static rp_err choose_cut(rp_controller *c) {
 fail:
     rp_arena_finish(&arena);
     return err;
-}
-
-/* ---- codecs ---------------------------------------------------------------------------------- */
-
-/* As for the cut. */
-static rp_err open_codecs(rp_controller *c) {
-    rp_err err = RP_OK;
-    if (!c->codecs.now) {
-        RP_TRY(RP_ARENA_NEW(&c->arena, RP_CUT_STAGES_MAX, &c->codecs.now));
-        RP_TRY(RP_ARENA_NEW(&c->arena, RP_CUT_STAGES_MAX, &c->codecs.next));
-    }
-fail:
-    return err;
-}
-
-static void take_codecs(rp_controller *c, const rp_codec (*from)[2]) {
-    const size_t bytes = (c->run.stages - 1) * sizeof *from;
-    memmove(c->codecs.now, from, bytes);
-    memmove(c->codecs.next, from, bytes);
-    c->codecs.stages = c->run.stages;
-    c->codecs.differ = false;
-    c->run.codec = (const rp_codec(*)[2])c->codecs.now;
-}
-
-static rp_err keep_codecs(rp_controller *c, const rp_joint_answer *answer) {
-    rp_err err = RP_OK;
-    if (wants_codecs(c) && answer->is_known && answer->plan[0].plain_s > 0) {
-        RP_TRY(open_codecs(c));
-        take_codecs(c, answer->plan[0].codec);
-    }
-fail:
-    return err;
-}
-
-static rp_err choose_codecs(rp_controller *c) {
-    double *rate;
-    rp_arena arena;
-    rp_err err = RP_OK;
-    if (!wants_codecs(c)) {
-        return RP_OK;
-    }
-    rp_arena_init(&arena, "rates", 0);
-    RP_TRY(RP_ARENA_NEW(&arena, (size_t)c->run.boards * c->run.boards, &rate));
-    RP_TRY(open_codecs(c));
-    rp_cost_rates(&c->run, c->has_profile ? &c->profile : NULL, rate);
-    c->run.codec = NULL;
-    RP_TRY(rp_cost_choose_codecs(&c->run, &c->cut, c->layer_seconds, rate, c->codecs.next));
-    take_codecs(c, (const rp_codec(*)[2])c->codecs.next);
-fail:
-    rp_arena_finish(&arena);
-    return err;
-}
-
-rp_err rp_controller_resume_codecs(rp_controller *c) {
-    const rp_position *position = &c->position;
-    rp_err err = RP_OK;
-    if (c->run.codec_auto && !c->given && position->codec &&
-        position->cut.stage_count == c->run.stages) {
-        RP_TRY(open_codecs(c));
-        take_codecs(c, position->codec);
-        c->codecs.measured = true; /* or would not be its bits */
-    }
-fail:
-    return err;
-}
-
-static rp_err say_codecs(const rp_controller *c, const char *why, rp_codec (*of)[2]) {
-    char text[400];
-    size_t used =
-        (size_t)snprintf(text, sizeof text, "%sfrom stage to stage (activations/gradients):", why);
-    for (uint32_t k = 0; k + 1 < c->run.stages && used + 1 < sizeof text; k++) {
-        used += (size_t)snprintf(text + used, sizeof text - used, " %s/%s", rp_codec_name(of[k][0]),
-                                 rp_codec_name(of[k][1]));
-    }
-    return rp_record_event(c->record, "codecs", c->position.step, text);
-}
-
-rp_err rp_controller_say_codecs(const rp_controller *c) {
-    const bool any = c->record && c->codecs.stages == c->run.stages;
-    return any ? say_codecs(c, "", c->codecs.now) : RP_OK;
-}
-
-/* Bytes a second from board to board, as acks have said, else as measured before; 0 of those of
- * which nobody knows. Of all wires, or of those that were full: one that was seldom full may be
- * faster (link/pace.h). */
-static void find_rates(const rp_controller *c, bool full_only, double *rate) {
-    const double seconds = (double)(c->now_ns - c->segment_start_ns) * 1e-9;
-    if (c->has_profile && c->ring.count == c->run.boards) {
-        rp_cost_rates(&c->run, &c->profile, rate);
-    }
-    for (uint32_t k = 0; k < c->ring.count; k++) {
-        const rp_board_facts *facts = &c->ring.board[k].facts;
-        for (uint32_t i = 0; i < facts->link_count; i++) {
-            const rp_board_link *link = &facts->link[i];
-            const bool fits = !full_only || link->busy_s > FULL * seconds;
-            const bool stays = link->peer < c->ring.count; /* in the ring */
-            if (link->rate > 0 && fits && stays) {
-                rate[(size_t)k * c->ring.count + link->peer] = link->rate;
-            }
-        }
-    }
-}
-
-rp_err rp_controller_follow_wires(rp_controller *c) {
-    rp_codec(*next)[2] = c->codecs.next;
-    double *rate;
-    rp_arena arena;
-    rp_err err = RP_OK;
-    if (c->codecs.stages != c->run.stages || c->codecs.measured || c->run.emulate) {
-        return RP_OK;
-    }
-    c->codecs.measured = true;
-    rp_arena_init(&arena, "rates", 0);
-    RP_TRY(RP_ARENA_NEW(&arena, (size_t)c->ring.count * c->ring.count, &rate));
-    find_rates(c, true, rate);
-    RP_TRY(rp_cost_choose_codecs(&c->run, &c->cut, c->layer_seconds, rate, next));
-    c->codecs.differ = memcmp(next, c->codecs.now, (c->run.stages - 1) * sizeof *next) != 0;
-    RP_TRY(c->codecs.differ ? say_codecs(c, "wires were full; next, ", next) : RP_OK);
-fail:
-    rp_arena_finish(&arena);
-    return err;
-}
-
-void rp_controller_follow_losses(rp_controller *c) {
-    if (!c->codecs.differ || rp_controller_drained_at(c) != c->position.step) {
-        return;
-    }
-    if (c->follow.phase == RP_FOLLOW_NONE && c->position.step < rp_controller_end(c)) {
-        c->follow = (rp_follow){.phase = RP_FOLLOW_DRAIN, .before = c->run.method.advance};
-        c->advance_least = c->run.method.advance;
-    }
-    take_codecs(c, (const rp_codec(*)[2])c->codecs.next); /* also for a run that is made longer */
-}
-
-bool rp_controller_wants_milder(const rp_controller *c) {
-    return c->codecs.differ && rp_controller_drained_at(c) < rp_controller_next_evaluation(c);
 }
 
 /* ---- sizes of microbatches ------------------------------------------------------------------- */
@@ -420,7 +269,7 @@ rp_err rp_plan_enter(rp_controller *c) {
         c->advance_max = RP_ADVANCE_MAX; /* of what the method's limit allows */
         RP_TRY(rp_arrange_ring(c));
         RP_TRY(choose_cut(c));
-        RP_TRY(choose_codecs(c));
+        RP_TRY(rp_codecs_choose(c));
         RP_TRY(choose_sizes(c));
         RP_TRY(rp_ahead_choose(c));
     }
@@ -466,7 +315,7 @@ static rp_err choose_advance(rp_controller *c, rp_advance_choice *choice) {
     rp_arena_init(&arena, "rates", 0);
     if (!c->run.emulate) {
         RP_TRY(RP_ARENA_NEW(&arena, (size_t)c->ring.count * c->ring.count, &rate));
-        find_rates(c, false, rate);
+        rp_codecs_find_rates(c, false, rate);
     }
     c->link_delay_s = link_delay(c);
     RP_TRY(rp_cost_choose_advance(&c->run, &c->cut, c->layer_seconds, c->link_delay_s, rate,

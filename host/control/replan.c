@@ -3,6 +3,7 @@
  * more than the new stages cost. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "control/controller_own.h"
 #include "planning/planfile.h"
@@ -33,8 +34,8 @@ static drifted find_farthest(const rp_controller *c) {
 /* What somebody else has chosen stays, and so does what runs as it was predicted to. */
 static bool has_drifted(const rp_controller *c, drifted *out) {
     const double share = c->run.plan_drift;
-    const bool may_choose = (c->run.cut_auto || c->run.sizes.planner) && !c->given;
-    if (!(share > 0) || !may_choose || c->run.stages < 2 || !c->drift.is_known ||
+    const bool may_choose = (c->run.cut_auto || c->run.sizes.planner) && rp_shares_may_change(c);
+    if (!(share > 0) || !may_choose || c->ring.count < 2 || !c->drift.is_known ||
         c->ring.count != c->run.boards) {
         return false;
     }
@@ -45,15 +46,39 @@ static bool has_drifted(const rp_controller *c, drifted *out) {
 /* What the run may go on with. */
 typedef struct {
     rp_cut cut;
-    uint32_t (*size)[2]; /* [stages]; NULL: the run's */
+    rp_trial_plan shares; /* of the same stages, where boards may share some */
+    uint32_t (*size)[2];  /* [stages]; NULL: the run's */
     rp_size_choice sizes;
 } plan_choice;
+
+/* What is in force. */
+static plan_choice choice_now(const rp_controller *c) {
+    plan_choice now = {.cut = c->plan_cut};
+    if (c->run.plan_share > 1) {
+        now.shares = rp_trial_plan_in_force(c->plan, &c->plan_cut);
+    }
+    return now;
+}
+
+/* The best of those in which boards share stages, and of the others. */
+static rp_err choose_shares(rp_controller *c, plan_choice *out) {
+    const rp_joint_ask ask = rp_shares_ask(c);
+    rp_joint_answer answer;
+    const rp_err err = rp_joint_search(&ask, &answer);
+    if (err == RP_OK && answer.is_known) {
+        out->shares = rp_trial_plan_of(&answer.plan[0]);
+        out->cut = (rp_cut){.stage_count = out->shares.stages, .first = out->shares.first};
+    }
+    return err;
+}
 
 static rp_err choose(rp_controller *c, rp_arena *arena, plan_choice *out) {
     rp_joint_answer answer;
     rp_err err = RP_OK;
-    *out = (plan_choice){.cut = c->plan_cut};
-    if (c->run.cut_auto) {
+    *out = choice_now(c);
+    if (c->run.cut_auto && c->run.plan_share > 1) {
+        RP_TRY(choose_shares(c, out));
+    } else if (c->run.cut_auto) {
         RP_TRY(rp_controller_find_cut(c, arena, &answer, &out->cut));
     }
     if (c->run.sizes.planner) {
@@ -66,6 +91,7 @@ fail:
 
 static rp_err predict_choice(rp_controller *c, rp_arena *arena, const plan_choice *choice,
                              double *step_s) {
+    const rp_trial_plan *of = &choice->shares;
     rp_runfile run = c->run;
     const char **names;
     rp_plan *plan;
@@ -78,8 +104,14 @@ static rp_err predict_choice(rp_controller *c, rp_arena *arena, const plan_choic
     if (choice->size) {
         run.sizes.at = (const uint32_t(*)[2])choice->size;
     }
-    const rp_planfile chosen = {
-        .run = &run, .cut = &choice->cut, .board = names, .profile = &c->profile};
+    run.stages = choice->cut.stage_count;
+    run.codec = of->has_codecs ? of->codec : run.codec;
+    const rp_planfile chosen = {.run = &run,
+                                .cut = &choice->cut,
+                                .board = names,
+                                .group = of->is_shared ? of->group : NULL,
+                                .share = of->share,
+                                .profile = &c->profile};
     RP_TRY(rp_planfile_make(arena, &chosen, &plan));
     RP_TRY(rp_predict(arena, &run, &c->profile, plan, c->link_delay_s, &found));
     *step_s = found.step_s;
@@ -125,11 +157,11 @@ static rp_err take_factors(rp_controller *c) {
 
 /* plan.trial: the next of the cuts that are tried, or the one that is kept. */
 static rp_err take_trial(rp_controller *c, bool *leaves) {
-    rp_cut cut;
+    const rp_trial_plan *plan;
     rp_err err;
-    RP_TRY(rp_trials_choose(c, &cut));
-    *leaves = cut.stage_count > 0;
-    RP_TRY(*leaves ? rp_controller_keep_cut(c, &cut) : RP_OK);
+    RP_TRY(rp_trials_choose(c, &plan));
+    *leaves = plan != NULL;
+    RP_TRY(*leaves ? rp_shares_take(c, plan) : RP_OK);
     if (*leaves && c->has_profile) {
         rp_measured_place(c);
         rp_profile_seconds(&c->profile, &c->run, &c->cut, c->layer_seconds);
@@ -150,15 +182,17 @@ static rp_err follow_drift(rp_controller *c, bool *pays) {
     }
     rp_arena_init(&arena, "drift", 0);
     RP_TRY(take_factors(c));
+    const plan_choice now = choice_now(c);
     RP_TRY(choose(c, &arena, &best));
-    RP_TRY(predict_choice(c, &arena, &(plan_choice){.cut = c->plan_cut}, &step_s[0]));
+    RP_TRY(predict_choice(c, &arena, &now, &step_s[0]));
     RP_TRY(predict_choice(c, &arena, &best, &step_s[1]));
     const double saved_s =
         (step_s[0] - step_s[1]) * (double)(rp_controller_end(c) - c->position.step);
     *pays = step_s[1] < (1 - GAIN) * step_s[0] && saved_s > c->drift.setup_s;
     RP_TRY(say(c, &found, step_s, *pays));
     if (*pays) {
-        RP_TRY(rp_controller_keep_cut(c, &best.cut));
+        RP_TRY(c->run.plan_share > 1 ? rp_shares_take(c, &best.shares)
+                                     : rp_controller_keep_cut(c, &best.cut));
         if (best.size) {
             RP_TRY(rp_controller_keep_sizes(c, (const uint32_t(*)[2])best.size, &best.sizes));
         }

@@ -19,15 +19,15 @@ void rp_controller_note_boards(rp_controller *c) {
     c->plan->agent_program_bytes = c->spawned ? c->env.spawner.program_bytes : 0;
 }
 
-/* What was measured, or at least what the boards have said of themselves. */
-static rp_err know_boards(rp_controller *c, rp_profile *bare, const rp_profile **out) {
+rp_err rp_controller_know_boards(rp_controller *c, rp_arena *arena, rp_profile *bare,
+                                 const rp_profile **out) {
     rp_err err;
     if (c->has_profile) {
         rp_measured_place(c);
         *out = &c->profile;
         return RP_OK;
     }
-    RP_TRY(rp_profile_open(&c->plan_arena, &c->run, c->ring.count, bare));
+    RP_TRY(rp_profile_open(arena, &c->run, c->ring.count, bare));
     for (uint32_t k = 0; k < c->ring.count; k++) {
         bare->board[k].name = c->ring.board[k].name;
         bare->board[k].device_memory = c->ring.board[k].device_memory;
@@ -46,7 +46,7 @@ static rp_err make_plan(rp_controller *c) {
     for (uint32_t k = 0; k < c->ring.count; k++) {
         names[k] = c->ring.board[k].name;
     }
-    RP_TRY(know_boards(c, &bare, &known));
+    RP_TRY(rp_controller_know_boards(c, &c->plan_arena, &bare, &known));
     const rp_planfile chosen = {.run = &c->run,
                                 .cut = &c->cut,
                                 .board = names,

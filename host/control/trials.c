@@ -1,6 +1,6 @@
-/* `plan.trial`: in a run that begins, the cut that the planner takes and the two next best are each
- * in force for so many steps, and the fastest is kept. With a flush the cut is nobody's business:
- * the weights are the same. */
+/* `plan.trial`: in a run that begins, the plan that the planner takes and the two next best are
+ * each in force for so many steps, and the fastest is kept. With a flush the cut is nobody's
+ * business: the weights are the same; where boards share a stage, but for the order of sums. */
 #include <math.h>
 #include <stdio.h>
 
@@ -11,13 +11,14 @@
 enum { PATIENCE = 4 };
 
 static bool is_open(const rp_controller *c) {
-    return c->trial.plans.count > 0 && c->options.purpose == RP_PURPOSE_TRAIN && !c->given;
+    return c->trial.plans.count > 0 && c->options.purpose == RP_PURPOSE_TRAIN &&
+           rp_shares_may_change(c);
 }
 
-void rp_trials_open(rp_controller *c, const rp_joint_answer *answer) {
+void rp_trials_open(rp_controller *c, const rp_joint_plan *first, const rp_joint_answer *answer) {
     c->trial.plans = (rp_trial){.count = 0};
-    if (c->run.plan_trial > 0 && c->options.purpose == RP_PURPOSE_TRAIN) {
-        rp_trial_open(&c->trial.plans, answer);
+    if (first && c->run.plan_trial > 0 && c->options.purpose == RP_PURPOSE_TRAIN) {
+        rp_trial_open(&c->trial.plans, first, answer);
     }
 }
 
@@ -62,8 +63,13 @@ static bool has_tried(const rp_controller *c) {
 
 /* `count`: none that is tried. */
 static uint32_t in_force(const rp_controller *c) {
-    return is_open(c) && c->plan ? rp_trial_find(&c->trial.plans, &c->plan_cut)
-                                 : c->trial.plans.count;
+    const bool fits = is_open(c) && c->plan && c->plan->node_count == c->trial.plans.boards &&
+                      c->plan->stage_count <= c->plan->node_count;
+    if (!fits) {
+        return c->trial.plans.count;
+    }
+    const rp_trial_plan now = rp_trial_plan_in_force(c->plan, &c->plan_cut);
+    return rp_trial_find(&c->trial.plans, c->plan->node_count, &now);
 }
 
 /* In force, and not yet measured. */
@@ -92,13 +98,22 @@ uint64_t rp_trials_next(const rp_controller *c) {
 
 /* ---- a decision ------------------------------------------------------------------------------ */
 
+/* "[fc2, fc3]", where stages are shared "[fc2, fc3] on 1 + 2 + 1 boards". */
 static void put_cut(const rp_controller *c, const rp_trial_plan *plan, char *text, size_t bytes) {
     size_t used = (size_t)snprintf(text, bytes, "[");
-    for (uint32_t k = 1; k < c->trial.plans.stages && used < bytes; k++) {
+    for (uint32_t k = 1; k < plan->stages && used < bytes; k++) {
         used += (size_t)snprintf(text + used, bytes - used, "%s%.30s", k > 1 ? ", " : "",
                                  c->run.model->layer[plan->first[k]].name);
     }
-    (void)snprintf(text + (used < bytes - 2 ? used : bytes - 2), 2, "]");
+    used = used < bytes - 2 ? used : bytes - 2;
+    used += (size_t)snprintf(text + used, bytes - used, "]");
+    for (uint32_t k = 0; plan->is_shared && k < plan->stages && used < bytes; k++) {
+        used += (size_t)snprintf(text + used, bytes - used, "%s%u", k > 0 ? " + " : " on ",
+                                 plan->group[k + 1] - plan->group[k]);
+    }
+    if (plan->is_shared && used < bytes) {
+        (void)snprintf(text + used, bytes - used, " boards");
+    }
 }
 
 static rp_err say_measured(const rp_controller *c, const rp_trial_plan *plan) {
@@ -148,10 +163,10 @@ static rp_err note_measured(rp_controller *c, uint32_t now) {
     return err;
 }
 
-rp_err rp_trials_choose(rp_controller *c, rp_cut *cut) {
+rp_err rp_trials_choose(rp_controller *c, const rp_trial_plan **plan) {
     rp_trial *plans = &c->trial.plans;
     rp_err err = RP_OK;
-    *cut = (rp_cut){0};
+    *plan = NULL;
     if (!is_open(c)) {
         return RP_OK;
     }
@@ -169,7 +184,7 @@ rp_err rp_trials_choose(rp_controller *c, rp_cut *cut) {
     RP_TRY(is_trying(c) ? note_measured(c, now) : RP_OK);
     const uint32_t next = rp_trial_next(plans);
     if (next != now) {
-        *cut = (rp_cut){.stage_count = plans->stages, .first = plans->plan[next].first};
+        *plan = &plans->plan[next];
     }
 fail:
     return err;

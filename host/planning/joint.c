@@ -73,20 +73,6 @@ static rp_err refuse_memory(const rp_joint *j) {
                    j->ask->run->micro, all / mib, most / mib);
 }
 
-/* The ring as it is, and the best that were found, with stages that are shared. */
-static rp_err share_rings(rp_joint *j, const rp_joint_plan *now) {
-    rp_err err = RP_OK;
-    for (uint32_t i = 0; i <= j->kept[false].count && (i == 0 || !rp_joint_is_over(j)); i++) {
-        rp_joint_plan shared = i > 0 ? j->kept[false].plan[i - 1] : *now;
-        RP_TRY(shared.count > 1 ? rp_joint_cut_ring(j, j->ask->share_most, &shared) : RP_OK);
-        if (rp_joint_is_shared(&shared) && isfinite(shared.step_s)) {
-            rp_joint_keep(j, &shared);
-        }
-    }
-fail:
-    return err;
-}
-
 static rp_err replay_kept(rp_joint *j, bool shared, uint32_t boards) {
     rp_err err = RP_OK;
     for (uint32_t i = 0; i < j->kept[shared].count && (i == 0 || !rp_joint_is_over(j)); i++) {
@@ -113,9 +99,10 @@ static rp_err search(rp_arena *arena, rp_joint *j) {
     RP_TRY(j->ask->cuts_open ? rp_joint_search_near(j, now.count) : RP_OK);
     const bool open = boards_may_change(j);
     RP_TRY(open ? rp_joint_search_rings(j, &now) : RP_OK);
-    RP_TRY(j->ask->share_most > 1 ? share_rings(j, &now) : RP_OK);
+    RP_TRY(j->ask->share_most > 1 ? rp_joint_share_rings(j, &now) : RP_OK);
     RP_TRY(replay_kept(j, false, now.count));
     RP_TRY(replay_kept(j, true, now.count));
+    RP_TRY(j->ask->cuts_open ? rp_joint_search_near_shares(j) : RP_OK);
     rp_joint_prefer_matched(out, now.count);
     if (out->count == 0) { /* the replay knows why, but where no cut at all fits */
         err = dp_fits ? RP_OK : refuse_memory(j);
@@ -176,9 +163,21 @@ static rp_err search_micros(const rp_joint_ask *ask, int64_t start_ns, rp_joint_
     return err;
 }
 
-rp_err rp_joint_search(const rp_joint_ask *ask, rp_joint_answer *out) {
+/* A stage for each board, whatever the run has now: its codecs are of other stages then. */
+static rp_runfile run_of_row(const rp_joint_ask *ask) {
+    rp_runfile run = *ask->run;
+    run.stages = rp_method_stages(&run.method, run.boards);
+    run.codec = ask->codecs_open ? NULL : run.codec;
+    return run;
+}
+
+rp_err rp_joint_search(const rp_joint_ask *said, rp_joint_answer *out) {
+    const rp_runfile run = run_of_row(said);
+    rp_joint_ask own = *said;
+    const rp_joint_ask *ask = &own;
     const int64_t start_ns = ask->clock ? rp_clock_now_ns(ask->clock) : 0;
     rp_err err;
+    own.run = &run;
     *out = (rp_joint_answer){.is_complete = true};
     if (!can_plan(ask->run)) {
         return RP_OK;

@@ -95,7 +95,7 @@ static double wire_s(const void *context, rp_dp_group from, rp_dp_group to, uint
 }
 
 /* By the speeds of its boards for it, in whole microbatches, one at least each. */
-static void share_out(const rp_joint *j, rp_joint_plan *plan, uint32_t stage) {
+static void share_stage_out(const rp_joint *j, rp_joint_plan *plan, uint32_t stage) {
     const uint32_t begin = plan->group[stage];
     const uint32_t end = plan->group[stage + 1];
     const uint32_t behind = plan->stages - 1 - stage;
@@ -118,6 +118,20 @@ static void share_out(const rp_joint *j, rp_joint_plan *plan, uint32_t stage) {
         plan->share[k] =
             k + 1 == end ? 1 : fmin(1, (double)taken * j->ask->run->micro / j->ask->run->batch);
     }
+}
+
+bool rp_joint_share_out(const rp_joint *j, rp_joint_plan *plan) {
+    const ring of = {j, plan};
+    bool all = true;
+    for (uint32_t k = 0; all && k < plan->stages; k++) {
+        const rp_dp_group group = {plan->group[k], plan->group[k + 1] - plan->group[k]};
+        all =
+            isfinite(stage_s(&of, group, plan->first[k], plan->first[k + 1], plan->stages - 1 - k));
+        if (all) {
+            share_stage_out(j, plan, k);
+        }
+    }
+    return all;
 }
 
 /* With a flush the pipe is filled in each step. step_s infinite: no cut is allowed. */
@@ -143,9 +157,8 @@ rp_err rp_joint_cut_ring(const rp_joint *j, uint32_t share_most, rp_joint_plan *
         plan->first[k] = answer.first[k];
         plan->group[k] = k < plan->stages ? answer.group[k].first : plan->count;
     }
-    for (uint32_t k = 0; rp_joint_is_shared(plan) && isfinite(answer.cost) && k < plan->stages;
-         k++) {
-        share_out(j, plan, k);
+    if (err == RP_OK && isfinite(answer.cost) && rp_joint_is_shared(plan)) {
+        (void)rp_joint_share_out(j, plan);
     }
     return err;
 }

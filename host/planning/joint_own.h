@@ -59,6 +59,10 @@ double rp_joint_whole_s(const rp_joint *j, uint32_t place);
 /* step_s infinite: no cut is allowed. errors  those of rp_dp_cut() */
 rp_err rp_joint_cut_ring(const rp_joint *j, uint32_t share_most, rp_joint_plan *plan) RP_MUST_CHECK;
 
+/* Of a plan whose stages and groups are there: the samples of each group among its boards. False:
+ * some group can not have its stage. */
+bool rp_joint_share_out(const rp_joint *j, rp_joint_plan *plan);
+
 /* ---- joint_replay.c -------------------------------------------------------------------------- */
 
 /* The run and the profile as if only the plan's boards were there. errors  MEMORY */
@@ -80,6 +84,11 @@ rp_err rp_joint_cut_as_it_is(rp_arena *arena, rp_joint *j, const rp_joint_plan *
                              bool *dp_fits) RP_MUST_CHECK;
 /* joint_cuts.c: and those near the fastest of them. */
 rp_err rp_joint_search_near(rp_joint *j, uint32_t boards) RP_MUST_CHECK;
+/* joint_shares.c: the ring as it is, and the best in `kept`, with stages that are shared, into
+ * `kept`. */
+rp_err rp_joint_share_rings(rp_joint *j, const rp_joint_plan *now) RP_MUST_CHECK;
+/* joint_shares.c: those near the fastest of the answer's that share stages. */
+rp_err rp_joint_search_near_shares(rp_joint *j) RP_MUST_CHECK;
 /* joint_cuts.c: what a cut saves too little by is behind the cut by speed: measured twice, it may
  * be the other way round. */
 void rp_joint_prefer_matched(rp_joint_answer *out, uint32_t boards);

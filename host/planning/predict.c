@@ -233,10 +233,10 @@ static rp_err take_costs(rp_arena *arena, predicting *p, double delay_s, rp_pred
         RP_TRY(RP_ARENA_NEW(arena, p->plan->hold_count, &p->cost[i]));
     }
     RP_TRY(RP_ARENA_NEW(arena, (size_t)p->plan->edge_count + 1, &p->edge));
-    RP_TRY(RP_ARENA_NEW(arena, out->stages, &out->op_s));
-    for (uint32_t h = p->plan->hold_count; h-- > 0;) {
+    RP_TRY(RP_ARENA_NEW(arena, p->plan->hold_count, &out->op_s));
+    for (uint32_t h = 0; h < p->plan->hold_count; h++) {
         const rp_plan_hold *hold = &p->plan->hold[h];
-        double *op = out->op_s[hold->stage];
+        double *op = out->op_s[h];
         for (uint32_t kind = 0; kind < RP_OP_KINDS; kind++) {
             const bool exists =
                 kind == RP_OP_FORWARD || kind == RP_OP_UPDATE || (kind == RP_OP_BACKWARD) != splits;
@@ -266,7 +266,7 @@ rp_err rp_predict(rp_arena *arena, const rp_runfile *run, const rp_profile *prof
     rp_sched_facts few;
     rp_sched_facts many;
     rp_err err;
-    *out = (rp_prediction){.stages = plan->stage_count};
+    *out = (rp_prediction){.holds = plan->hold_count};
     RP_TRY(rp_plan_cut(arena, plan, run->model, &p.cut));
     RP_TRY(take_costs(arena, &p, delay_s, out));
     RP_TRY(replay(arena, &p, fill, &few));

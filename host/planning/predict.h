@@ -21,9 +21,9 @@ typedef struct {
     uint32_t from, to;
     bool takes_turns; /* .. or, with all that take turns with it, in all directions */
     char limits[160]; /* what the step waits for most, for people */
-    uint32_t stages;
-    double (
-        *op_s)[RP_OP_KINDS]; /* [stages]: of a full microbatch, on the first board that has it */
+    uint32_t holds;
+    double (*op_s)[RP_OP_KINDS]; /* [holds], as the plan has them: of a full microbatch; 0: the hold
+                                    does no such op */
 } rp_prediction;
 
 /* `profile`: with its boards at their places. `delay_s`: of a wire whose latency nobody knows.

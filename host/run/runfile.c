@@ -736,8 +736,6 @@ static rp_err check_share(const rp_runfile *run) {
         : run->method.chunks > 1     ? "and each holds one stage; expected no chunks"
         : run->sizes.planner || run->sizes.at
             ? "with train.microbatch; expected no sizes of schedule.forward or planner"
-        : run->plan_trial > 0  ? "and plan.trial tries cuts of single boards"
-        : run->plan_drift > 0  ? "and plan.drift shares layers out among single boards"
         : run->lanes.count > 0 ? "and a lane has few boards"
                                : NULL;
     return why ? rp_node_fail(plan, "share: boards of a stage sum their gradients, %s", why)

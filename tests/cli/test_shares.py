@@ -2,6 +2,7 @@
 """Several boards for one stage: a plan that says so is simulated and trained, and the model is that
 of one board for each stage."""
 import json
+import re
 import struct
 
 import program
@@ -140,10 +141,111 @@ class Shares(program.Case):
                          plan["nodes"])
         out, _ = self.ringpipe("plan", self.row, *sets)
         self.assertRegex(out, r"in which boards share stages, is faster, .* \([0-9]+ %\) \+ ")
-        for words in ("cut=[fc2, fc3]", "schedule=pipedream", "plan.trial=5", "plan.drift=0.5",
+        for words in ("cut=[fc2, fc3]", "schedule=pipedream",
                       "schedule={kind: umpipe, planner: auto}",
                       "schedule={kind: umpipe, forward: 8, backward: 4}"):
             self.assertIn("share: ", self.refused("train", self.row, *sets, "--set", words))
+
+    # Three boards that are held back by an op's work, and layers of which one takes nearly all.
+    HELD = ("--set", "cut=auto", "--set",
+            "ring={boards: 3, threads: 1, throttle: {gflops: 0.02}, link: {rate_mbit: 1000}}",
+            "--set", "train.epochs=0", "--set", "train.steps=60", "--set", "train.eval_epochs=0",
+            "--set", "train.checkpoint_steps=12")
+
+    def profile_of(self, out, change=None):
+        """Of the boards, simulated; changed: seconds of a point by the board's name."""
+        self.ringpipe("profile", self.row, "--out", out, *self.HELD)
+        path = self.dir / out
+        found = json.loads(path.read_text(encoding="utf-8"))
+        for board in found["boards"]:
+            for layer in board["layers"]:
+                for kind in ("forward", "backward", "backward_input", "backward_weight"):
+                    for point in layer[kind]:
+                        if change:
+                            point["seconds"] = change(board["name"], point)
+        path.write_text(json.dumps(found), encoding="utf-8")
+        return "--profile", path
+
+    def told(self, out, event):
+        lines = (self.dir / out / "log.jsonl").read_text(encoding="utf-8").splitlines()
+        return [x["text"] for x in map(json.loads, lines) if x.get("event") == event]
+
+    def plan_of(self, out):
+        return json.loads((self.dir / out / "plan.json").read_text(encoding="utf-8"))
+
+    def test_plans_with_shares_are_tried(self):
+        """By virtual time: what is kept is the fastest, and a run that is interrupted in the middle
+        goes on with it."""
+        self.row = self.run_file(RUN % "gpipe")
+        profile = self.profile_of("p.json")
+        timed = ("--executor", "timed", *profile, *self.HELD, "--set", "plan={share: 3, trial: 4}")
+        self.ringpipe("sim", self.row, "--out", "tried", *timed)
+        told = self.told("tried", "trial")
+        self.assertEqual([x.split(" is kept")[0] == x for x in told], [True] * 3 + [False], told)
+        seconds = {}
+        for text in told[:3]:
+            plan, taken = re.match(r"cut (.*) tried: ([0-9.e-]+) ms a step", text).groups()
+            seconds[plan] = float(taken)
+        self.assertEqual(len(seconds), 3, told)
+        self.assertTrue(any(" boards" in plan for plan in seconds), told)
+        best = min(seconds, key=seconds.get)
+        self.assertTrue(told[3].startswith(f"cut {best} is kept, the fastest of 3"), told)
+        holds = [h["stage"] for node in self.plan_of("tried")["nodes"] for h in node["holds"]]
+        groups = [str(holds.count(k)) for k in range(len(self.plan_of("tried")["stages"]))]
+        if " boards" in best:
+            self.assertTrue(best.endswith(f" on {' + '.join(groups)} boards"), best)
+        else:
+            self.assertEqual(groups, ["1", "1", "1"])
+
+    def test_a_trial_with_shares_trains_the_same(self):
+        """Real boards, of which the numbers are those of a run without but for the order of sums;
+        also where it is stopped in the middle of a trial, and goes on by its checkpoint."""
+        self.row = self.run_file(RUN % "gpipe")
+        words = (*self.profile_of("p.json"), *self.HELD, "--set", "train.steps=30")
+        self.ringpipe("train", self.row, "--out", "plain", *words)
+        share = ("--set", "plan={share: 3, trial: 3}")
+        self.ringpipe("train", self.row, "--out", "tried", *words, *share)
+        self.assertEqual(len(self.told("tried", "trial")), 4)
+        self.expect_close("plain", "tried")
+        self.ringpipe("train", self.row, "--out", "parts", *words, *share, "--set",
+                      "train.steps=6")
+        self.assertEqual(len(self.told("parts", "trial")), 1)
+        self.ringpipe("resume", "parts", "--set", "train.steps=30")
+        told = self.told("parts", "trial")
+        self.assertEqual(len(told), 4, told)
+        self.assertIn(" is kept, the fastest of 3", told[3])
+        self.expect_close("plain", "parts")
+        about = json.loads((self.dir / "parts" / "about.json").read_text(encoding="utf-8"))
+        holds = [h for node in self.plan_of("parts")["nodes"] for h in node["holds"]]
+        shared = any(h["samples"] != [0, 1] for h in holds)
+        self.assertEqual(about["plan"], "shared" if shared else "made")
+
+    def test_shares_follow_the_boards(self):
+        """A profile says that board 2 takes seconds, which it does not: it gets few samples, and
+        more of them when that is seen."""
+        self.row = self.run_file(RUN % "gpipe")
+        profile = self.profile_of(
+            "p.json", lambda name, point: 0.05 * point["samples"] if name == "2" else
+            point["seconds"])
+        words = (*profile, *self.HELD, "--set", "plan={share: 3, drift: 0.5}")
+        self.ringpipe("sim", self.row, "--out", "before", "--executor", "timed", *words, "--set",
+                      "train.steps=2")
+        self.ringpipe("train", self.row, "--out", "out", *words)
+        self.ringpipe("train", self.row, "--out", "plain", *words, "--set", "plan={share: 1}")
+        told = self.told("out", "plan")
+        self.assertTrue(any("the layers are shared out anew" in text for text in told), told)
+        self.assertRegex(told[0], "ops of board [0-2] take [0-9.]+ times as long as predicted")
+        summary = json.loads((self.dir / "out" / "summary.json").read_text(encoding="utf-8"))
+        self.assertGreaterEqual(summary["prediction"]["cuts"], 1)
+        self.assertEqual((summary["ledger"]["lost"], summary["ledger"]["repeated"]), (0, 0))
+        self.expect_close("plain", "out")
+
+        def work(out):
+            plan = self.plan_of(out)
+            mine = plan["nodes"][2]["holds"][0]
+            return (mine["samples"][1] - mine["samples"][0]) * len(
+                plan["stages"][mine["stage"]]["layers"])
+        print(told, work("before"), work("out"))
 
     def test_as_many_boards_as_have_links(self):
         plan = self.run_row("sim", "row", "1f1b", "--set", "ring.boards=1", "--set", "cut=[]")

@@ -204,6 +204,17 @@ static inline void board_begin(test_ring *t, uint32_t k) {
 }
 
 /* Zeros for every tensor of the stage: what a checkpoint must have. `diverged`: a NaN in front. */
+/* Of the plan that it has: boards may share a stage. */
+static inline const rp_plan_hold *board_hold(const test_ring *t, uint32_t k) {
+    return &t->c->plan->hold[t->c->plan->node[k].hold_first];
+}
+
+/* Its samples of a step. */
+static inline rp_range board_samples(const test_ring *t, uint32_t k, uint64_t step) {
+    const rp_sched_shape shape = rp_runfile_sched_shape(&t->c->run, 0);
+    return rp_sched_share(board_hold(t, k)->share, rp_sched_step_samples(&shape, step));
+}
+
 static inline void board_save(test_ring *t, uint32_t k, uint32_t stage) {
     static float zeros[1 << 16];
     const rp_Frame end = {.which_body = RP_KIND_TENSORS_END};
@@ -329,7 +340,7 @@ static inline void board_take(test_ring *t, uint32_t k, const rp_Frame *frame) {
         b->passing = true;
         break;
     case RP_KIND_SAVE:
-        board_save(t, k, k);
+        board_save(t, k, board_hold(t, k)->stage);
         break;
     case RP_KIND_COPY:
         b->copy_step = frame->body.copy.step;
@@ -374,7 +385,8 @@ static inline void board_finish(test_ring *t, uint32_t k) {
                &part);
 }
 
-/* The step's samples, but where a test has them otherwise. */
+/* The step's samples, those of boards that share the stage among them, but where a test has them
+ * otherwise. */
 static inline void board_account(test_ring *t, uint32_t k) {
     test_board *b = &t->board[k];
     const rp_sched_shape shape = rp_runfile_sched_shape(&t->c->run, 0);
@@ -440,13 +452,17 @@ static inline void board_work(test_ring *t, uint32_t k) {
     if (t->idle) {
         return;
     }
-    const bool last = k + 1 == t->c->ring.count;
+    if ((!b->training && !b->passing) || !t->c->plan) {
+        return;
+    }
+    const bool last = board_hold(t, k)->stage + 1 == t->c->plan->stage_count;
     if (b->training && b->step < b->pause) {
         const rp_Frame done = {
             .which_body = RP_KIND_STEP_DONE,
-            .body.step_done = {.step = b->step, .samples = BATCH, .loss_sum = BATCH}};
+            .body.step_done = {.step = b->step, .samples = own, .loss_sum = own}};
         if (last) {
             board_send(b, done, NULL);
+        const uint32_t own = board_samples(t, k, b->step).count;
         }
         board_account(t, k);
         b->step++;
@@ -455,10 +471,11 @@ static inline void board_work(test_ring *t, uint32_t k) {
     } else if (b->passing && b->samples > 0) {
         const uint32_t count = b->samples < BATCH ? (uint32_t)b->samples : BATCH;
         const rp_Frame done = {.which_body = RP_KIND_EVALUATE_DONE,
-                               .body.evaluate_done = {.samples = count, .loss_sum = count}};
+                               .body.evaluate_done = {.samples = own, .loss_sum = own}};
         if (last && b->scored) {
             board_send(b, done, NULL);
         }
+        const uint32_t own = rp_sched_share(board_hold(t, k)->share, count).count;
         b->samples -= count;
     } else if (b->passing) {
         board_finish(t, k);

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/rng.h"
 #include "planning/joint.h"
@@ -377,6 +378,50 @@ static void boards_may_share_a_stage(void **state) {
     }
 }
 
+/* With cuts open other layers and boards on both sides of a boundary are looked at, too: never
+ * worse, and what a trial may try. */
+static void shares_near_the_best_are_looked_at(void **state) {
+    (void)state;
+    static const double layer[LAYERS] = {4, 20, 9, 1, 6, 0.1, 3, 2};
+    rp_profile profile;
+    rp_joint_ask ask = {.run = &run, .profile = &profile, .share_most = 3};
+    rp_joint_answer answer;
+    rp_joint_answer closer;
+    uint32_t shared = 0;
+    read_run("schedule: gpipe\n");
+    open_profile(&profile);
+    for (uint32_t k = 0; k < BOARDS; k++) {
+        take_board(&profile, k, layer, 1 + 0.7 * k);
+    }
+    expect_ok(rp_joint_search(&ask, &answer));
+    ask.cuts_open = true;
+    expect_ok(rp_joint_search(&ask, &closer));
+    assert_true(rp_joint_is_shared(&closer.plan[0]));
+    assert_true(closer.plan[0].step_s <= answer.plan[0].step_s);
+    for (uint32_t i = 0; i < closer.count; i++) {
+        const rp_joint_plan *plan = &closer.plan[i];
+        if (!rp_joint_is_shared(plan)) {
+            continue;
+        }
+        shared++;
+        assert_int_equal(plan->group[plan->stages], BOARDS);
+        assert_int_equal(plan->first[plan->stages], LAYERS);
+        for (uint32_t s = 0; s < plan->stages; s++) {
+            const uint32_t own = plan->group[s + 1] - plan->group[s];
+            assert_true(own >= 1 && own <= 3 && plan->first[s] < plan->first[s + 1]);
+            assert_true(plan->share[plan->group[s + 1] - 1] == 1);
+        }
+        for (uint32_t k = 0; k < i; k++) {
+            assert_true(plan->stages != closer.plan[k].stages ||
+                        memcmp(plan->first, closer.plan[k].first,
+                               (plan->stages + 1) * sizeof *plan->first) != 0 ||
+                        memcmp(plan->group, closer.plan[k].group,
+                               (plan->stages + 1) * sizeof *plan->group) != 0);
+        }
+    }
+    assert_true(shared >= 3);
+}
+
 /* One of three wires is slow: it alone gets codecs, a step is as short as with the strongest on all
  * wires, and a codec that takes longer than it saves is none. */
 static void codecs_are_chosen_with_the_cut(void **state) {
@@ -568,6 +613,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(sizes_are_chosen_with_the_cut, setup, close_run),
         cmocka_unit_test_setup_teardown(the_microbatch_is_chosen_where_it_may_be, setup, close_run),
         cmocka_unit_test_setup_teardown(a_smaller_microbatch_has_to_win, setup, close_run),
+        cmocka_unit_test_setup_teardown(shares_near_the_best_are_looked_at, setup, close_run),
         cmocka_unit_test_setup_teardown(boards_may_share_a_stage, setup, close_run),
         cmocka_unit_test_setup_teardown(codecs_are_chosen_with_the_cut, setup, close_run),
         cmocka_unit_test_setup_teardown(the_schedule_is_chosen_where_it_may_be, setup, close_run),

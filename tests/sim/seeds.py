@@ -48,6 +48,8 @@ SPARED = "{roster: %s, spare: [" + SPARE + "], at_least: 2}"
 DIALS = "{roster: %s, listen: 'tcp://host.example:7100'}"
 # Slow, so that a board that was missed is back while the run is at work, and joins again.
 BACK = "{roster: %s, at_least: 2, wait: 1, link: {delay_ms: 20}}"
+# Slow, so that stages are shared: wires take less time than boards.
+SLOW = "{boards: 4, throttle: {gflops: 0.02}}"
 KEPT = "{roster: %s, spare: [" + SPARE + "], at_least: 4}"
 # Boards keep copies for their neighbours, of every step that is not saved.
 COPIES = "{boards: 4, copy_steps: 1}"
@@ -76,6 +78,8 @@ CASES = (Case("gpipe"), Case("1f1b"), Case("1f1b", shares=True), Case("pipedream
          Case("pipefb", cut="[fc2]"), Case("pipefb", KEPT, "[fc2]"),
          Case("{kind: pipefb, ahead: [5, 2], publish: 2}", COPIES, "[fc2]"),
          Case("{kind: pipefb, weights: pipeoptim}", KEPT, "[fc2]"),
+         Case("1f1b", SLOW, "auto", settings=("plan={share: 2, trial: 3}",)),
+         Case("gpipe", SLOW, "auto", settings=("plan={share: 3, drift: 0.05}",)),
          Case("1f1b", DIALS), Case("pipedream", DIALS, settings=("ring.orphan_wait=5",)))
 SHARES = [[0, 1], [0, 0.3, 1], [0, 1]]  # boards for a stage
 
@@ -112,6 +116,8 @@ def has_already(case, option):
     if case.shares:
         said |= {"links.codec", "links.inputs", "train.microbatch"}  # its plan says the sizes
     if "pipefb" in case.schedule:
+    if any(setting.startswith("plan={") for setting in case.settings):
+        said |= {"plan.drift"}
         said |= {"ring.verify"}  # no board does both directions
     if "kind" in case.schedule:
         said |= {"train.microbatch", "ring.verify"}  # sizes are divided, or listed
