@@ -294,16 +294,16 @@ double rp_job_staleness(const rp_job *job) {
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
-static bool has_sizes(const rp_job *job) {
+bool rp_job_has_sizes(const rp_job *job) {
     return job->size && job->method.kind && job->method.kind->sizes;
 }
 
 uint32_t rp_job_forward_samples(const rp_job *job) {
-    return has_sizes(job) ? job->size[job->stage][0] : job->micro;
+    return rp_job_has_sizes(job) ? job->size[job->stage][0] : job->micro;
 }
 
 bool rp_job_holds_steps(const rp_job *job) {
-    return has_sizes(job) && job->size[job->stage][1] > 0;
+    return rp_job_has_sizes(job) && job->size[job->stage][1] > 0;
 }
 
 uint32_t rp_job_backward_samples(const rp_job *job) {
@@ -318,7 +318,7 @@ uint32_t rp_job_pass_samples(const rp_job *job) {
 
 uint32_t rp_job_parcel_samples(const rp_job *job) {
     uint32_t most = job->micro;
-    for (uint32_t k = 0; has_sizes(job) && k < job->cut.stage_count; k++) {
+    for (uint32_t k = 0; rp_job_has_sizes(job) && k < job->cut.stage_count; k++) {
         for (uint32_t d = 0; d < 2; d++) {
             most = job->size[k][d] > most ? job->size[k][d] : most;
         }

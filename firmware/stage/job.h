@@ -102,6 +102,8 @@ uint32_t rp_job_backward_samples(const rp_job *job);
 uint32_t rp_job_pass_samples(const rp_job *job);
 /* Of a parcel between any two stages. */
 uint32_t rp_job_parcel_samples(const rp_job *job);
+/* Stages have sizes of their own: the schedule says so. */
+bool rp_job_has_sizes(const rp_job *job);
 /* A backward has a size of its own, and may take samples of several forwards: so one slot holds all
  * samples that this board has of a step, in the place of one for each forward. */
 bool rp_job_holds_steps(const rp_job *job);

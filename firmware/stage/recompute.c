@@ -16,22 +16,36 @@ rp_job rp_stage_record_job(const rp_job *job) {
     return out;
 }
 
+/* The backward's samples are among those of the forwards. */
+static bool do_forwards_fit(const rp_job *job, const record_head *head) {
+    const uint32_t size = rp_job_forward_samples(job);
+    const uint32_t before = head->first - head->forward_first;
+    return !rp_job_has_sizes(job) || (head->forward_count <= job->batch &&
+                                      head->forward_first <= job->batch - head->forward_count &&
+                                      head->forward_first <= head->first && before < size &&
+                                      head->forward_count >= before + head->count &&
+                                      head->forward_count - before - head->count < size);
+}
+
 /* Every number of the head is checked before it is used. */
 static rp_err take_bytes(rp_stage *stage, const void *bytes, size_t count) {
-    rp_stage_record *r = stage->record;
-    record_head *head = &r->head;
-    bool fits = count >= sizeof *head;
+    const rp_job *job = stage->job;
+    const size_t head_bytes = rp_stage_record_head_bytes(job);
+    record_head *head = &stage->record->head;
+    bool fits = count >= head_bytes;
     if (fits) {
-        memcpy(head, bytes, sizeof *head);
-        fits = head->magic == RECORD_MAGIC && head->stage == stage->job->stage &&
-               head->step < stage->job->steps && head->count > 0 &&
-               head->count <= stage->job->micro && head->first <= stage->job->batch - head->count &&
-               head->splits == stage->job->method.kind->split_backward && head->two_weights <= 1 &&
-               head->adds <= 1 && rp_stage_record_move(stage, 0, 0, NULL, NULL) == count;
+        memcpy(head, bytes, head_bytes);
+        fits = head->magic == rp_stage_record_magic(job) && head->stage == job->stage &&
+               head->step < job->steps && head->count > 0 &&
+               head->count <= rp_job_backward_samples(job) &&
+               head->first <= job->batch - head->count &&
+               head->splits == job->method.kind->split_backward && head->two_weights <= 1 &&
+               head->adds <= 1 && do_forwards_fit(job, head) &&
+               rp_stage_record_move(stage, 0, 0, NULL, NULL) == count;
     }
     if (!fits) {
         return rp_fail(RP_ERR_PEER, "stage %u: %zu bytes are no record of a microbatch of it",
-                       stage->job->stage, count);
+                       job->stage, count);
     }
     (void)rp_stage_record_move(stage, 0, count, NULL, bytes);
     return RP_OK;
@@ -51,25 +65,65 @@ fail:
     return err;
 }
 
-static rp_err run_op(rp_stage *stage, rp_op_kind kind, uint32_t pass) {
-    const rp_stage_record *r = stage->record;
-    const rp_op op = {.kind = kind,
-                      .stage = stage->job->stage,
-                      .step = r->head.step,
-                      .micro = r->head.micro,
-                      .samples = {r->head.first, r->head.count}};
-    const void *const *part = (const void *const *)r->in[pass];
+static rp_op op_of(const rp_stage *stage, rp_op_kind kind, rp_range samples, uint32_t micro) {
+    return (rp_op){.kind = kind,
+                   .stage = stage->job->stage,
+                   .step = stage->record->head.step,
+                   .micro = micro,
+                   .samples = samples};
+}
+
+/* In and behind the others', in the order of their samples. */
+static void place_forward(rp_stage *stage, record_forward *forward) {
+    rp_stage_record *r = stage->record;
+    const size_t at = forward->samples.first - rp_stage_record_samples(stage, RECORD_FORWARD).first;
+    size_t bytes[RP_CUT_TENSORS_MAX];
+    const uint32_t tensors = rp_stage_record_inputs(stage, RECORD_FORWARD, bytes);
+    for (uint32_t i = 0; i < tensors; i++) {
+        forward->in[i] = r->in[RECORD_FORWARD][i] + at * bytes[i];
+    }
+    for (uint32_t i = 0; i < r->upper.count; i++) {
+        forward->out[i] = r->again[RECORD_FORWARD][i] + at * r->upper.bytes[i];
+    }
+}
+
+static rp_err run_forwards(rp_stage *stage) {
+    rp_stage_record *r = stage->record;
+    const rp_range all = rp_stage_record_samples(stage, RECORD_FORWARD);
+    const uint32_t size = rp_job_forward_samples(stage->job);
+    rp_err err = RP_OK;
+    r->forward_count = 0;
+    for (uint32_t done = 0; done < all.count; done += size) {
+        record_forward *forward = &r->forward[r->forward_count++];
+        const uint32_t rest = all.count - done;
+        forward->samples = (rp_range){all.first + done, rest < size ? rest : size};
+        place_forward(stage, forward);
+        const rp_op op = op_of(stage, RP_OP_FORWARD, forward->samples, r->head.micro);
+        const rp_stage_piece whole = {op.samples, forward->in};
+        RP_TRY(rp_stage_run_forward(stage, &op, &whole, 1, forward->out,
+                                    (rp_stage_mode){.training = true}));
+    }
+fail:
+    return err;
+}
+
+static rp_err run_op(rp_stage *stage, rp_op_kind kind) {
+    rp_stage_record *r = stage->record;
+    const rp_op op =
+        op_of(stage, kind, rp_stage_record_samples(stage, RECORD_BACKWARD), r->head.micro);
+    const void *const *part = (const void *const *)r->in[RECORD_BACKWARD];
     const rp_stage_piece whole = {op.samples, part};
-    return kind == RP_OP_FORWARD ? rp_stage_run_forward(stage, &op, &whole, 1, r->out[pass],
-                                                        (rp_stage_mode){.training = true})
-                                 : rp_stage_run_backward(stage, &op, &whole, 1, r->out[pass]);
+    return rp_stage_run_backward(stage, &op, &whole, 1, r->out);
 }
 
 static rp_err run_backward(rp_stage *stage) {
     const bool splits = stage->record->head.splits;
     rp_err err;
-    RP_TRY(run_op(stage, splits ? RP_OP_BACKWARD_INPUT : RP_OP_BACKWARD, RECORD_BACKWARD));
-    RP_TRY(splits ? run_op(stage, RP_OP_BACKWARD_WEIGHT, RECORD_BACKWARD) : RP_OK);
+    for (uint32_t i = 0; i < stage->record->lower_grad.count; i++) {
+        stage->record->out[i] = stage->record->again[RECORD_BACKWARD][i];
+    }
+    RP_TRY(run_op(stage, splits ? RP_OP_BACKWARD_INPUT : RP_OP_BACKWARD));
+    RP_TRY(splits ? run_op(stage, RP_OP_BACKWARD_WEIGHT) : RP_OK);
 fail:
     return err;
 }
@@ -80,7 +134,7 @@ static rp_err run_record(rp_stage *stage) {
     stage->seen = (rp_block){RP_BLOCK_WEIGHTS, 0};
     RP_TRY(rp_stage_record_move_fixed(stage, true));
     RP_TRY(load_block(stage, r->weights[RECORD_FORWARD], stage->seen));
-    RP_TRY(run_op(stage, RP_OP_FORWARD, RECORD_FORWARD));
+    RP_TRY(run_forwards(stage));
     if (r->head.two_weights) {
         RP_TRY(load_block(stage, r->weights[RECORD_BACKWARD], stage->seen));
     }
@@ -101,8 +155,11 @@ rp_err rp_stage_recompute(rp_stage *stage, const void *bytes, size_t count,
     RP_TRY(rp_stage_record_open(stage, true));
     RP_TRY(take_bytes(stage, bytes, count));
     RP_TRY(run_record(stage));
-    rp_stage_record_digest_pass(stage, RECORD_FORWARD);
-    rp_stage_record_digest_pass(stage, RECORD_BACKWARD);
+    stage->record->digests = (rp_record_digests){0};
+    for (uint32_t i = 0; i < stage->record->forward_count; i++) {
+        rp_stage_record_digest_forward(stage, &stage->record->forward[i]);
+    }
+    rp_stage_record_digest_backward(stage);
     rp_stage_record_digest_gradient(stage);
     *out = stage->record->digests;
 fail:

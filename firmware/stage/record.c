@@ -1,4 +1,5 @@
 /* Recording: what a microbatch's ops are given, while they are issued. */
+#include <stddef.h>
 #include <string.h>
 
 #include "stage/record_own.h"
@@ -7,6 +8,37 @@
 #include <xxhash.h>
 
 static const rp_block gradient = {RP_BLOCK_GRADIENT, 0};
+
+/* ---- samples --------------------------------------------------------------------------------- */
+
+uint64_t rp_stage_record_magic(const rp_job *job) {
+    return rp_job_has_sizes(job) ? RECORD_SIZES_MAGIC : RECORD_MAGIC;
+}
+
+size_t rp_stage_record_head_bytes(const rp_job *job) {
+    return rp_job_has_sizes(job) ? sizeof(record_head) : offsetof(record_head, forward_first);
+}
+
+rp_range rp_stage_record_samples(const rp_stage *stage, uint32_t pass) {
+    const record_head *head = &stage->record->head;
+    return pass == RECORD_FORWARD && rp_job_has_sizes(stage->job)
+               ? (rp_range){head->forward_first, head->forward_count}
+               : (rp_range){head->first, head->count};
+}
+
+static uint32_t forwards_most(const rp_job *job) {
+    return rp_job_has_sizes(job)
+               ? (rp_job_backward_samples(job) - 1) / rp_job_forward_samples(job) + 2
+               : 1;
+}
+
+/* Of a pass, at most: the first and the last of several forwards may reach beyond the backward. */
+static size_t samples_most(const rp_job *job, uint32_t pass) {
+    const size_t all = (size_t)forwards_most(job) * rp_job_forward_samples(job);
+    return pass == RECORD_BACKWARD ? rp_job_backward_samples(job)
+           : all < job->batch      ? all
+                                   : job->batch;
+}
 
 /* ---- parts ----------------------------------------------------------------------------------- */
 
@@ -40,14 +72,15 @@ static uint32_t list_parts(const rp_stage *stage, part out[PARTS_MAX]) {
     rp_stage_record *r = stage->record;
     const size_t weights = stage->layout->trained_count ? stage->layout->gradient_bytes : 0;
     uint32_t count = 0;
-    out[count++] = (part){(char *)&r->head, sizeof r->head};
+    out[count++] = (part){(char *)&r->head, rp_stage_record_head_bytes(stage->job)};
     out[count++] = (part){r->fixed, r->fixed_bytes};
     out[count++] = (part){r->weights[RECORD_FORWARD], weights};
     for (uint32_t pass = 0; pass < RECORD_PASSES; pass++) {
         size_t bytes[RP_CUT_TENSORS_MAX];
         const uint32_t tensors = rp_stage_record_inputs(stage, pass, bytes);
         for (uint32_t i = 0; i < tensors; i++) {
-            out[count++] = (part){r->in[pass][i], bytes[i] * r->head.count};
+            const rp_range samples = rp_stage_record_samples(stage, pass);
+            out[count++] = (part){r->in[pass][i], bytes[i] * samples.count};
         }
     }
     out[count++] = (part){r->weights[RECORD_BACKWARD], r->head.two_weights ? weights : 0};
@@ -92,16 +125,15 @@ static size_t fixed_bytes(const rp_stage *stage) {
 static rp_err take_tensors(rp_stage *stage, uint32_t pass, bool outputs) {
     rp_stage_record *r = stage->record;
     const rp_boundary_tensors *to = outputs_of(r, pass);
+    const size_t most = samples_most(stage->job, pass);
     size_t bytes[RP_CUT_TENSORS_MAX];
     const uint32_t tensors = rp_stage_record_inputs(stage, pass, bytes);
     rp_err err = RP_OK;
     for (uint32_t i = 0; i < tensors; i++) {
-        RP_TRY(RP_ARENA_NEW(&r->arena, bytes[i] * stage->job->micro, &r->in[pass][i]));
+        RP_TRY(RP_ARENA_NEW(&r->arena, bytes[i] * most, &r->in[pass][i]));
     }
     for (uint32_t i = 0; outputs && i < to->count; i++) {
-        char *memory;
-        RP_TRY(RP_ARENA_NEW(&r->arena, to->bytes[i] * stage->job->micro, &memory));
-        r->out[pass][i] = memory;
+        RP_TRY(RP_ARENA_NEW(&r->arena, to->bytes[i] * most, &r->again[pass][i]));
     }
 fail:
     return err;
@@ -124,6 +156,7 @@ rp_err rp_stage_record_open(rp_stage *stage, bool outputs) {
     r->lower_grad = rp_layout_boundary(layout, false, true);
     r->upper_grad = rp_layout_boundary(layout, true, true);
     r->fixed_bytes = fixed_bytes(stage);
+    RP_TRY(RP_ARENA_NEW(&r->arena, forwards_most(stage->job), &r->forward));
     RP_TRY(RP_ARENA_NEW(&r->arena, r->fixed_bytes + 1, &r->fixed));
     RP_TRY(RP_ARENA_NEW(&r->arena, layout->gradient_bytes + 1, &r->before));
     RP_TRY(RP_ARENA_NEW(&r->arena, layout->gradient_bytes + 1, &r->after));
@@ -163,9 +196,10 @@ rp_err rp_stage_record_bytes_max(const rp_job *job, size_t *out) {
     boundary[0] = rp_layout_boundary(layout, false, false);
     boundary[1] = rp_layout_boundary(layout, true, true);
     for (uint32_t b = 0; b < 2; b++) {
-        bytes += (boundary[b].sample_bytes + boundary[b].count * digest) * job->micro;
+        bytes += (boundary[b].sample_bytes + boundary[b].count * digest) *
+                 samples_most(job, b > 0 ? RECORD_BACKWARD : RECORD_FORWARD);
     }
-    *out = bytes + target_bytes(job) * job->micro;
+    *out = bytes + target_bytes(job) * samples_most(job, RECORD_BACKWARD);
 fail:
     rp_arena_finish(&arena);
     return err;
@@ -173,25 +207,46 @@ fail:
 
 /* ---- while ops are issued -------------------------------------------------------------------- */
 
+/* The backward with this sample; count 0: it is another board's. */
+static rp_range find_wanted(const rp_job *job, uint64_t step, uint32_t sample) {
+    const rp_sched_shape shape = rp_job_sched_shape(job, 0, UINT64_MAX);
+    const uint32_t count = rp_sched_backward_count(&shape, step);
+    rp_range found = {0, 0};
+    for (uint32_t i = 0; i < count && found.count == 0; i++) {
+        const rp_range own = rp_sched_backward_range(&shape, step, i);
+        found = sample >= own.first && sample - own.first < own.count ? own : found;
+    }
+    return found;
+}
+
 rp_err rp_stage_record_begin(rp_stage *stage, uint64_t step, uint32_t micro) {
     rp_err err;
     RP_TRY(rp_stage_record_open(stage, false));
     rp_stage_record *r = stage->record;
     r->step = step;
     r->micro = micro;
+    r->wanted = find_wanted(stage->job, step, micro);
     r->is_wanted = true;
     r->done[RECORD_FORWARD] = r->done[RECORD_BACKWARD] = r->has_gradient = false;
+    r->forward_count = 0;
+    r->head = (record_head){0};
     r->digests = (rp_record_digests){0};
 fail:
     return err;
 }
 
-static bool is_recorded(const rp_stage *stage, const rp_op *op) {
-    const rp_stage_record *r = stage->record;
-    return r && r->is_wanted && op->step == r->step && op->micro == r->micro;
+static bool meet(rp_range a, rp_range b) {
+    return a.first < b.first + b.count && b.first < a.first + a.count;
 }
 
-/* The same samples as the forward had: an order may cut backwards in another way. */
+static bool is_recorded(const rp_stage *stage, const rp_op *op) {
+    const rp_stage_record *r = stage->record;
+    const bool is_of_step = r && r->is_wanted && op->step == r->step;
+    return is_of_step &&
+           (rp_job_has_sizes(stage->job) ? meet(op->samples, r->wanted) : op->micro == r->micro);
+}
+
+/* The same samples as the forwards had: an order may cut backwards in another way. */
 static bool is_backward_of(const rp_stage *stage, const rp_op *op) {
     const rp_stage_record *r = stage->record;
     return is_recorded(stage, op) && r->done[RECORD_FORWARD] &&
@@ -200,12 +255,13 @@ static bool is_backward_of(const rp_stage *stage, const rp_op *op) {
 
 static void gather(rp_stage *stage, uint32_t pass, const rp_op *op, const rp_stage_piece *in,
                    uint32_t in_count) {
+    const uint32_t before = op->samples.first - rp_stage_record_samples(stage, pass).first;
     size_t bytes[RP_CUT_TENSORS_MAX];
     const uint32_t tensors = rp_stage_record_inputs(stage, pass, bytes);
     for (uint32_t p = 0; p < in_count; p++) {
         const rp_piece_cut cut = rp_piece_of(&in[p], &op->samples);
         for (uint32_t i = 0; i < tensors; i++) {
-            memcpy(stage->record->in[pass][i] + cut.at * bytes[i],
+            memcpy(stage->record->in[pass][i] + (before + cut.at) * bytes[i],
                    (const char *)in[p].part[i] + cut.from * bytes[i], cut.count * bytes[i]);
         }
     }
@@ -217,25 +273,35 @@ static rp_err read_seen(rp_stage *stage, uint32_t pass) {
                : RP_OK;
 }
 
-static void note_outputs(rp_stage_record *r, uint32_t pass, void *const *out) {
-    memcpy(r->out[pass], out, outputs_of(r, pass)->count * sizeof *out);
-    r->done[pass] = true;
+/* Forwards come by their samples, rising and without a gap. */
+static void note_forward(rp_stage *stage, const rp_op *op, void *const *out) {
+    rp_stage_record *r = stage->record;
+    const rp_range wanted = rp_job_has_sizes(stage->job) ? r->wanted : op->samples;
+    record_forward *forward = &r->forward[r->forward_count];
+    if (r->forward_count++ == 0) {
+        r->head = (record_head){.magic = rp_stage_record_magic(stage->job),
+                                .stage = stage->job->stage,
+                                .step = op->step,
+                                .first = wanted.first,
+                                .count = wanted.count,
+                                .micro = op->micro,
+                                .forward_first = op->samples.first};
+    }
+    r->head.forward_count += op->samples.count;
+    forward->samples = op->samples;
+    memcpy(forward->out, out, r->upper.count * sizeof *out);
+    r->done[RECORD_FORWARD] = op->samples.first + op->samples.count >= wanted.first + wanted.count;
 }
 
 rp_err rp_stage_record_forward(rp_stage *stage, const rp_op *op, const rp_stage_piece *in,
                                uint32_t in_count, void *const *out) {
-    if (!is_recorded(stage, op) || !rp_pieces_cover(in, in_count, &op->samples)) {
+    if (!is_recorded(stage, op) || !rp_pieces_cover(in, in_count, &op->samples) ||
+        stage->record->forward_count == forwards_most(stage->job)) {
         return RP_OK; /* pieces that do not fit are the forward's to refuse */
     }
-    stage->record->head = (record_head){.magic = RECORD_MAGIC,
-                                        .stage = stage->job->stage,
-                                        .step = op->step,
-                                        .first = op->samples.first,
-                                        .count = op->samples.count,
-                                        .micro = op->micro};
+    note_forward(stage, op, out);
     gather(stage, RECORD_FORWARD, op, in, in_count);
-    note_outputs(stage->record, RECORD_FORWARD, out);
-    return read_seen(stage, RECORD_FORWARD);
+    return stage->record->forward_count == 1 ? read_seen(stage, RECORD_FORWARD) : RP_OK;
 }
 
 rp_err rp_stage_record_backward(rp_stage *stage, const rp_op *op, const rp_stage_piece *in,
@@ -248,7 +314,8 @@ rp_err rp_stage_record_backward(rp_stage *stage, const rp_op *op, const rp_stage
     r->head.splits = op->kind != RP_OP_BACKWARD;
     if (op->kind != RP_OP_BACKWARD_WEIGHT) {
         gather(stage, RECORD_BACKWARD, op, in, in_count);
-        note_outputs(r, RECORD_BACKWARD, out);
+        memcpy(r->out, out, r->lower_grad.count * sizeof *out);
+        r->done[RECORD_BACKWARD] = true;
         RP_TRY(read_seen(stage, RECORD_BACKWARD));
     }
     r->head.adds = stage->accumulated > 0;
@@ -269,14 +336,23 @@ rp_err rp_stage_record_gradient(rp_stage *stage, const rp_op *op) {
 
 /* ---- behind their marks ---------------------------------------------------------------------- */
 
-void rp_stage_record_digest_pass(rp_stage *stage, uint32_t pass) {
-    rp_stage_record *r = stage->record;
-    const rp_boundary_tensors *to = outputs_of(r, pass);
-    uint64_t digest = 0;
-    for (uint32_t i = 0; i < to->count; i++) {
-        digest = XXH3_64bits_withSeed(r->out[pass][i], to->bytes[i] * r->head.count, digest + i);
+static uint64_t digest_of(const rp_boundary_tensors *of, void *const *out, uint32_t samples,
+                          uint64_t digest) {
+    for (uint32_t i = 0; i < of->count; i++) {
+        digest = XXH3_64bits_withSeed(out[i], of->bytes[i] * samples, digest + i);
     }
-    *(pass == RECORD_FORWARD ? &r->digests.forward : &r->digests.backward) = digest;
+    return digest;
+}
+
+void rp_stage_record_digest_forward(rp_stage *stage, const record_forward *forward) {
+    rp_stage_record *r = stage->record;
+    r->digests.forward =
+        digest_of(&r->upper, forward->out, forward->samples.count, r->digests.forward);
+}
+
+void rp_stage_record_digest_backward(rp_stage *stage) {
+    rp_stage_record *r = stage->record;
+    r->digests.backward = digest_of(&r->lower_grad, r->out, r->head.count, 0);
 }
 
 void rp_stage_record_digest_gradient(rp_stage *stage) {
@@ -291,13 +367,17 @@ void rp_stage_record_finish(rp_stage *stage, const rp_op *op) {
         return;
     }
     const rp_stage_record *r = stage->record;
-    if (op->kind == RP_OP_FORWARD && r->done[RECORD_FORWARD]) {
-        rp_stage_record_digest_pass(stage, RECORD_FORWARD);
+    for (uint32_t i = 0; op->kind == RP_OP_FORWARD && i < r->forward_count; i++) {
+        if (r->forward[i].samples.first == op->samples.first) {
+            rp_stage_record_digest_forward(stage, &r->forward[i]);
+        }
     }
-    if ((whole || op->kind == RP_OP_BACKWARD_INPUT) && r->done[RECORD_BACKWARD]) {
-        rp_stage_record_digest_pass(stage, RECORD_BACKWARD);
+    if ((whole || op->kind == RP_OP_BACKWARD_INPUT) && r->done[RECORD_BACKWARD] &&
+        is_backward_of(stage, op)) {
+        rp_stage_record_digest_backward(stage);
     }
-    if ((whole || op->kind == RP_OP_BACKWARD_WEIGHT) && r->has_gradient) {
+    if ((whole || op->kind == RP_OP_BACKWARD_WEIGHT) && r->has_gradient &&
+        is_backward_of(stage, op)) {
         rp_stage_record_digest_gradient(stage);
     }
 }

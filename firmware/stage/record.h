@@ -20,7 +20,9 @@ typedef struct {
     uint64_t forward, backward, gradient;
 } rp_record_digests;
 
-/* Microbatch `micro` of `step` is recorded, in place of the one before. errors MEMORY */
+/* Microbatch `micro` of `step` is recorded, in place of the one before. Where a backward has a size
+ * of its own (rp_job_has_sizes()) `micro` is a sample of the step: of that the backward that takes
+ * it is recorded, and all forwards that have samples of it. errors MEMORY */
 rp_err rp_stage_record_begin(rp_stage *stage, uint64_t step, uint32_t micro) RP_MUST_CHECK;
 /* Behind the mark of every op that has outputs, before they are sent. */
 void rp_stage_record_finish(rp_stage *stage, const rp_op *op);

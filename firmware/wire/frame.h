@@ -54,12 +54,16 @@ enum {
 #define RP_WIRE_FEATURE_BESIDES                                                                    \
     UINT64_C(16384) /* a board measures what PROFILE.besides asks for, and its control link, over  \
                        which it takes TRIAL_BYTES; nobody needs it */
+#define RP_WIRE_FEATURE_SIZE_RECORDS                                                               \
+    UINT64_C(32768) /* records also where a backward has a size of its own: all need it where a    \
+                       run with such a schedule asks for records */
 #define RP_WIRE_FEATURES                                                                           \
     (RP_WIRE_FEATURE_PLAN | RP_WIRE_FEATURE_NEIGHBOURS | RP_WIRE_FEATURE_BUILDING |                \
      RP_WIRE_FEATURE_DIALS | RP_WIRE_FEATURE_TRIALS | RP_WIRE_FEATURE_CODECS |                     \
      RP_WIRE_FEATURE_WAITING | RP_WIRE_FEATURE_LEDGER | RP_WIRE_FEATURE_UINT8 |                    \
      RP_WIRE_FEATURE_RECORDS | RP_WIRE_FEATURE_COPIES | RP_WIRE_FEATURE_SIZES |                    \
-     RP_WIRE_FEATURE_WIRES | RP_WIRE_FEATURE_PUSH | RP_WIRE_FEATURE_BESIDES)
+     RP_WIRE_FEATURE_WIRES | RP_WIRE_FEATURE_PUSH | RP_WIRE_FEATURE_BESIDES |                      \
+     RP_WIRE_FEATURE_SIZE_RECORDS)
 
 /* What a board waits for: WAITING. */
 typedef enum {

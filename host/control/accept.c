@@ -100,7 +100,10 @@ static rp_err check_codecs(const rp_controller *c, const char *name, const rp_He
 
 /* Only a board that records can be compared. */
 static rp_err check_records(const rp_controller *c, const char *name, const rp_Hello *board) {
-    return c->run.verify == 0 || (board->features & RP_WIRE_FEATURE_RECORDS)
+    const uint64_t needed =
+        RP_WIRE_FEATURE_RECORDS |
+        (c->run.method.kind->sizes ? RP_WIRE_FEATURE_SIZE_RECORDS : UINT64_C(0));
+    return c->run.verify == 0 || (board->features & needed) == needed
                ? RP_OK
                : rp_fail(RP_ERR_PEER,
                          "board %s (ringpipe %s) computes no microbatch again, and ring.verify "

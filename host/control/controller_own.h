@@ -272,7 +272,8 @@ typedef struct {
     bool is_due;            /* the segment has a microbatch that is recorded */
     bool alone;             /* and ends for its sake alone: nothing is saved */
     uint64_t step;          /* that it is of, the segment's last */
-    uint32_t micro;         /* which one of it */
+    uint32_t micro;         /* which one of it; with sizes by stage: a sample, of which each stage
+                               has the microbatch recorded that it takes back */
     uint32_t round;         /* stage so many of every board */
     rp_arena arena;         /* of the checks of a round */
     rp_check *check;        /* by board */
@@ -553,11 +554,11 @@ rp_err rp_arrange_ring(rp_controller *c) RP_MUST_CHECK;
  * the next best ones. errors of rp_joint_search() */
 rp_err rp_controller_find_cut(rp_controller *c, rp_arena *arena, rp_joint_answer *answer,
                               rp_cut *cut) RP_MUST_CHECK;
-/* schedule.c: plan.schedules, once in a run: the schedule of the answer, NULL: the run's own stays;
 /* topology.c: what was measured of the boards, or at least what they have said of themselves, in
  * `bare`. errors MEMORY */
 rp_err rp_controller_know_boards(rp_controller *c, rp_arena *arena, rp_profile *bare,
                                  const rp_profile **out) RP_MUST_CHECK;
+/* schedule.c: plan.schedules, once in a run: the schedule of the answer, NULL: the run's own stays;
  * .. that of the plan that is given; .. that a run which is resumed had. errors MEMORY, IO */
 rp_err rp_schedule_take(rp_controller *c, const rp_joint_answer *answer) RP_MUST_CHECK;
 rp_err rp_schedule_take_given(rp_controller *c) RP_MUST_CHECK;

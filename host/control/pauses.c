@@ -81,7 +81,9 @@ static uint64_t choose_verify(rp_controller *c, uint64_t end) {
     }
     rp_rng rng = rp_rng_named(c->run.seed, "verify/microbatch");
     verify->step = step;
-    verify->micro = rp_rng_word_at(&rng, step) % rp_sched_micro_count(&shape, step);
+    verify->micro = rp_rng_word_at(&rng, step) % (c->run.method.kind->sizes
+                                                      ? rp_sched_step_samples(&shape, step)
+                                                      : rp_sched_micro_count(&shape, step));
     return step + 1;
 }
 

@@ -10,19 +10,27 @@
 
 /* ---- rounds ---------------------------------------------------------------------------------- */
 
+/* Stages with sizes of their own record other microbatches, which have one sample in common. */
+static const char *put_micro(const rp_controller *c, char *text, size_t bytes) {
+    const bool by_sample = c->run.method.kind->sizes;
+    (void)snprintf(text, bytes, "%s %" PRIu32,
+                   by_sample ? "the microbatch of sample" : "microbatch", c->verify.micro);
+    return text;
+}
+
 /* What the records of a stage may have, generously: no board makes this host take more memory. */
 static uint64_t bytes_max(const rp_controller *c, uint32_t stage) {
     const rp_model *model = c->run.model;
     const uint32_t *first = &c->plan_cut.first[stage];
     const uint64_t spare = 64; /* a tensor or a sample that is a digest is larger than its floats */
-    uint64_t bytes =
-        4096 + (uint64_t)c->run.micro * (rp_data_row_width(&c->run.data) * sizeof(float) + spare);
+    const uint64_t samples = c->run.method.kind->sizes ? c->run.batch : c->run.micro;
+    uint64_t bytes = 4096 + samples * (rp_data_row_width(&c->run.data) * sizeof(float) + spare);
     for (uint32_t p = model->param_first[first[0]]; p < model->param_first[first[1]]; p++) {
         bytes += 4 * (model->param[p].count * sizeof(float) + spare);
     }
-    bytes += c->run.micro * (rp_shape_count(&model->input) * sizeof(float) + spare);
+    bytes += samples * (rp_shape_count(&model->input) * sizeof(float) + spare);
     for (uint32_t i = 0; i < model->layer_count; i++) { /* any of them may cross a boundary */
-        bytes += 2 * c->run.micro * (rp_shape_count(&model->plan[i].out) * sizeof(float) + spare);
+        bytes += 2 * samples * (rp_shape_count(&model->plan[i].out) * sizeof(float) + spare);
     }
     return bytes;
 }
@@ -94,34 +102,36 @@ static rp_err give_verdict(rp_controller *c, uint32_t board) {
     const uint32_t other = (board + 1) % c->ring.count;
     const bool judge_is_third = check->judge != board;
     const char *what = difference(&of[0], &of[1]);
+    char micro[48];
+    (void)put_micro(c, micro, sizeof micro);
     const char *names[] = {c->ring.board[board].name, c->ring.board[other].name,
                            c->ring.board[check->judge].name};
     const bool first_is_wrong = are_same(&of[1], &of[2]);
     const bool other_is_wrong = judge_is_third && are_same(&of[0], &of[2]);
     if (!first_is_wrong && !other_is_wrong) {
         return rp_controller_final(
-            c,
-            rp_fail(RP_ERR_FAULT,
-                    "boards %s and %s computed other bits in %s of microbatch %u of step %" PRIu64
-                    " on stage %u, and %s does not decide it: are their devices and drivers "
-                    "the same (ring.verify)",
-                    names[0], names[1], what, c->verify.micro, c->verify.step, check->stage,
-                    judge_is_third ? names[2] : "a second try"));
+            c, rp_fail(RP_ERR_FAULT,
+                       "boards %s and %s computed other bits in %s of %s of step %" PRIu64
+                       " on stage %u, and %s does not decide it: are their devices and drivers "
+                       "the same (ring.verify)",
+                       names[0], names[1], what, micro, c->verify.step, check->stage,
+                       judge_is_third ? names[2] : "a second try"));
     }
     c->verify.wrong = first_is_wrong ? board : other;
     c->verify.told.wrong++;
     c->reported = RP_FAULT_BOARD;
     return rp_fail(RP_ERR_FAULT,
-                   "board %s computed %s of microbatch %u of step %" PRIu64
+                   "board %s computed %s of %s of step %" PRIu64
                    " on stage %u wrong: %s and %s agree on other bits (ring.verify)",
-                   names[first_is_wrong ? 0 : 1], what, c->verify.micro, c->verify.step,
-                   check->stage, names[first_is_wrong ? 1 : 0], names[2]);
+                   names[first_is_wrong ? 0 : 1], what, micro, c->verify.step, check->stage,
+                   names[first_is_wrong ? 1 : 0], names[2]);
 }
 
 /* When no board is at work for another check: the first that differs goes to a second judge. */
 static rp_err ask_second(rp_controller *c) {
     uint32_t k = 0;
     char text[320];
+    char micro[48];
     while (c->verify.check[k].phase != RP_CHECK_DIFFERS) {
         k++;
     }
@@ -131,9 +141,10 @@ static rp_err ask_second(rp_controller *c) {
     check->sent = 0;
     check->phase = RP_CHECK_HERE;
     (void)snprintf(text, sizeof text,
-                   "boards %.60s and %.60s differ in microbatch %u of stage %u: %.60s computes it, "
+                   "boards %.60s and %.60s differ in %s of stage %u: %.60s computes it, "
                    "too",
-                   c->ring.board[k].name, c->ring.board[first].name, c->verify.micro, check->stage,
+                   c->ring.board[k].name, c->ring.board[first].name,
+                   put_micro(c, micro, sizeof micro), check->stage,
                    c->ring.board[check->judge].name);
     return rp_record_event(c->record, "verify", c->verify.step, text);
 }
@@ -159,13 +170,14 @@ fail:
 
 static rp_err end_round(rp_controller *c) {
     rp_verify *verify = &c->verify;
-    char text[160];
+    char text[200];
+    char micro[48];
     bool more;
     rp_err err;
     verify->told.stages += count_phase(c, RP_CHECK_DONE);
     (void)snprintf(text, sizeof text,
-                   "microbatch %u: %u of %u boards' stages were computed again, with the same bits",
-                   verify->micro, count_phase(c, RP_CHECK_DONE), c->ring.count);
+                   "%s: %u of %u boards' stages were computed again, with the same bits",
+                   put_micro(c, micro, sizeof micro), count_phase(c, RP_CHECK_DONE), c->ring.count);
     RP_TRY(rp_record_note(c->record, "verify", verify->step, text));
     verify->round++;
     RP_TRY(begin_round(c, &more));

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """ring.verify: a microbatch is computed again on another board, and one that is wrong is found."""
 import json
+import re
 import unittest
 
 import program
@@ -39,6 +40,21 @@ class Right(program.Case):
     def test_flushed(self):
         self.compare("--set", "schedule=1f1b", "--set", "optimizer={kind: adam, lr: 0.001}")
 
+    def test_sizes(self):
+        """Microbatches of a size by stage and direction, of which one sample is looked at."""
+        self.compare("--set", "schedule={kind: umpipe, forward: [5, 16, 3], backward: [7, 2, 16]}")
+        found = events(self.dir / "verified", "verify")
+        self.assertRegex(found[0]["text"], r"^the microbatch of sample [0-9]+: 3 of 3 boards' ")
+
+    def test_sizes_with_batch_statistics(self):
+        model = self.dir / "norm.yaml"
+        model.write_text("input: data\nlayers:\n- {name: fc1, kind: dense, out: 8}\n"
+                         "- {name: fc2, kind: dense, out: 8}\n- {name: norm, kind: batchnorm}\n"
+                         "- {name: fc3, kind: dense, out: classes}\n", encoding="utf-8")
+        micro = re.search(r"microbatch: (\d+)", program.RUN)[1]
+        sizes = f"forward: [5, {micro}, 3], backward: [7, {micro}, 16]"
+        self.compare("--set", f"model={model}", "--set", f"schedule={{kind: umpipe, {sizes}}}")
+
     def test_split_backwards(self):
         self.compare("--set", "schedule=zb-h1")
 
@@ -76,7 +92,7 @@ class Right(program.Case):
 class Wrong(test_keys.Case):
     """Board `two` has one wrong number in every forward, also when it checks another's."""
 
-    def open(self, *names):
+    def open(self, *names, schedule=None):
         controller = self.new("controller")
         lines = ""
         for name in names:
@@ -87,6 +103,8 @@ class Wrong(test_keys.Case):
             lines += f"  - {{name: {name}, address: '{address}', key: {public}}}\n"
         (self.dir / "lab.yaml").write_text("boards:\n" + lines)
         text = program.RUN.replace("boards: 2", "roster: lab.yaml, verify: 1/4")
+        if schedule:
+            text = re.sub(r"(?m)^schedule: .*$", f"schedule: {schedule}", text)
         self.run_yaml = self.run_file(text + "keys: controller\n")
 
     def expect_without(self, folder, *others):
@@ -108,6 +126,14 @@ class Wrong(test_keys.Case):
                          r"\d wrong: (one and three|three and one) agree on other bits")
         self.assertIn("board two computes wrong: the model is cut anew over the 2 boards left", err)
         self.expect_without(self.dir / "out", "one", "three")
+
+    def test_sizes_of_their_own(self):
+        """What one board alone computes is found there, too."""
+        sizes = "{kind: umpipe, forward: 5, backward: 3}"
+        self.open("one", "two", "three", schedule=sizes)
+        _, err = self.ringpipe("train", self.run_yaml, "--out", "out")
+        self.assertRegex(err, r"board two computed the forward of the microbatch of sample \d+ of "
+                         r"step 0 on stage \d wrong: (one and three|three and one) agree")
 
     def test_a_spare_takes_its_place(self):
         self.open("one", "two", "three", "four")

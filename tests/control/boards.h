@@ -35,6 +35,7 @@ typedef struct {
     float rate;       /* bytes a second to the other board, as it says; its wire is full then */
     char device;      /* a letter behind the name of its device; 0: none */
     bool has_no_record;
+    uint64_t verified;             /* bit by bit: which verify_micro it has been told, below 64 */
     uint64_t recorded, recomputed; /* digests of what it computed first, and of others' records */
     uint64_t plan;                 /* digest, of its assignment */
     /* What it says that it holds when it is asked; 0: nothing. */
@@ -203,7 +204,6 @@ static inline void board_begin(test_ring *t, uint32_t k) {
     b->training = b->passing = b->away = false;
 }
 
-/* Zeros for every tensor of the stage: what a checkpoint must have. `diverged`: a NaN in front. */
 /* Of the plan that it has: boards may share a stage. */
 static inline const rp_plan_hold *board_hold(const test_ring *t, uint32_t k) {
     return &t->c->plan->hold[t->c->plan->node[k].hold_first];
@@ -215,6 +215,7 @@ static inline rp_range board_samples(const test_ring *t, uint32_t k, uint64_t st
     return rp_sched_share(board_hold(t, k)->share, rp_sched_step_samples(&shape, step));
 }
 
+/* Zeros for every tensor of the stage: what a checkpoint must have. `diverged`: a NaN in front. */
 static inline void board_save(test_ring *t, uint32_t k, uint32_t stage) {
     static float zeros[1 << 16];
     const rp_Frame end = {.which_body = RP_KIND_TENSORS_END};
@@ -328,6 +329,10 @@ static inline void board_take(test_ring *t, uint32_t k, const rp_Frame *frame) {
     case RP_KIND_START:
         b->step = frame->body.start.step_first;
         b->pause = frame->body.start.pause;
+        if (frame->body.start.verify) {
+            assert_true(frame->body.start.verify_micro < 64);
+            b->verified |= UINT64_C(1) << frame->body.start.verify_micro;
+        }
         b->ledger = (rp_run_ledger){.digest = frame->body.start.ledger};
         b->training = true;
         break;
@@ -457,12 +462,12 @@ static inline void board_work(test_ring *t, uint32_t k) {
     }
     const bool last = board_hold(t, k)->stage + 1 == t->c->plan->stage_count;
     if (b->training && b->step < b->pause) {
+        const uint32_t own = board_samples(t, k, b->step).count;
         const rp_Frame done = {
             .which_body = RP_KIND_STEP_DONE,
             .body.step_done = {.step = b->step, .samples = own, .loss_sum = own}};
         if (last) {
             board_send(b, done, NULL);
-        const uint32_t own = board_samples(t, k, b->step).count;
         }
         board_account(t, k);
         b->step++;
@@ -470,12 +475,12 @@ static inline void board_work(test_ring *t, uint32_t k) {
         board_finish(t, k);
     } else if (b->passing && b->samples > 0) {
         const uint32_t count = b->samples < BATCH ? (uint32_t)b->samples : BATCH;
+        const uint32_t own = rp_sched_share(board_hold(t, k)->share, count).count;
         const rp_Frame done = {.which_body = RP_KIND_EVALUATE_DONE,
                                .body.evaluate_done = {.samples = own, .loss_sum = own}};
         if (last && b->scored) {
             board_send(b, done, NULL);
         }
-        const uint32_t own = rp_sched_share(board_hold(t, k)->share, count).count;
         b->samples -= count;
     } else if (b->passing) {
         board_finish(t, k);

@@ -167,6 +167,34 @@ static void other_devices_are_refused(void **state) {
     ring_close(&ring);
 }
 
+/* Where stages have sizes of their own a sample of the step is drawn, and boards know what that is.
+ */
+static void sizes_have_a_sample_in_common(void **state) {
+    (void)state;
+    open_ring();
+    expect_ok(ring_end(&ring, 400));
+    assert_int_equal(ring.board[0].verified, 3); /* of two microbatches */
+    ring_close(&ring);
+    ring_prepare(&ring, "out");
+    ring_set(&ring, "ring.verify=1/2");
+    ring_set(&ring, "schedule={kind: umpipe, forward: [8, 5], backward: [8, 3]}");
+    ring_open(&ring);
+    expect_ok(ring_end(&ring, 400));
+    assert_true(ring.board[0].verified > 3 && ring.board[0].verified < 1 << BATCH);
+    assert_int_equal(ring.board[0].verified, ring.board[1].verified);
+    assert_true(is_summed_up(16));
+    assert_true(is_logged("the microbatch of sample "));
+    ring_close(&ring);
+    ring_prepare(&ring, "out");
+    ring_set(&ring, "ring.verify=1/2");
+    ring_set(&ring, "schedule={kind: umpipe, forward: [8, 5], backward: [8, 3]}");
+    ring.board[1].features &= ~RP_WIRE_FEATURE_SIZE_RECORDS;
+    ring_open(&ring);
+    expect_err(ring_end(&ring, 400), RP_ERR_PEER);
+    assert_non_null(strstr(ring.fault.text, "computes no microbatch again"));
+    ring_close(&ring);
+}
+
 static void a_board_that_says_nothing_is_named(void **state) {
     (void)state;
     open_ring();
@@ -186,6 +214,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(two_boards_may_not_decide, setup, teardown),
         cmocka_unit_test_setup_teardown(other_messages_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(a_record_begins_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(sizes_have_a_sample_in_common, setup, teardown),
         cmocka_unit_test_setup_teardown(a_board_that_says_nothing_is_named, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -64,6 +64,10 @@ CASES = (Case("gpipe"), Case("1f1b"), Case("1f1b", shares=True), Case("pipedream
          Case("{kind: interleaved-1f1b, chunks: 2}", "{boards: 2}"),
          Case("{kind: umpipe, forward: [3, 16, 5, 1], backward: [7, 2, 16, 4]}", COPIES),
          Case("{kind: umpipe, forward: 5, backward: 3}", SPARED, "auto"),
+         Case("{kind: umpipe, forward: [3, 16, 5, 1], backward: [7, 2, 16, 4]}",
+              settings=("ring.verify=1/4",)),
+         Case("{kind: umpipe, forward: 5, backward: 3}", SPARED, "auto",
+              settings=("ring.verify=1/2",)),
          Case("async", settings=("ring.verify=1/8", "links.codec=int8")),
          Case("pipedream-2bw", settings=("ring.copy_steps=3",)),
          Case("spectrain", settings=("links.codec=f16", "ring.orphan_wait=300")),
@@ -74,12 +78,12 @@ CASES = (Case("gpipe"), Case("1f1b"), Case("1f1b", shares=True), Case("pipedream
          Case("1f1b", BACK, "auto", settings=("ring.orphan_wait=1", "links.inputs=f16")),
          Case("gpipe", LEFT, "auto", settings=("plan.trial=3",)),
          Case("1f1b", COPIES_SPARED, "auto", settings=("plan.trial=2",)),
+         Case("1f1b", SLOW, "auto", settings=("plan={share: 2, trial: 3}",)),
+         Case("gpipe", SLOW, "auto", settings=("plan={share: 3, drift: 0.05}",)),
          Case("gpipe", LEFT, "auto", settings=("train.microbatch=auto", "plan.drift=0.05")),
          Case("pipefb", cut="[fc2]"), Case("pipefb", KEPT, "[fc2]"),
          Case("{kind: pipefb, ahead: [5, 2], publish: 2}", COPIES, "[fc2]"),
          Case("{kind: pipefb, weights: pipeoptim}", KEPT, "[fc2]"),
-         Case("1f1b", SLOW, "auto", settings=("plan={share: 2, trial: 3}",)),
-         Case("gpipe", SLOW, "auto", settings=("plan={share: 3, drift: 0.05}",)),
          Case("1f1b", DIALS), Case("pipedream", DIALS, settings=("ring.orphan_wait=5",)))
 SHARES = [[0, 1], [0, 0.3, 1], [0, 1]]  # boards for a stage
 
@@ -112,15 +116,17 @@ NO_MARKS["way_back"] = ("train", "statistics", "round", "verify", "drain", "copy
 def has_already(case, option):
     """What a case can not have: options that its schedule, its plan or its ring say already."""
     said = {setting.partition("=")[0] for setting in case.settings}
+    if any(setting.startswith("plan={") for setting in case.settings):
+        said |= {"plan.drift"}
     said |= {f"ring.{key}" for key in ("wait", "copy_steps") if f"{key}:" in case.ring}
     if case.shares:
         said |= {"links.codec", "links.inputs", "train.microbatch"}  # its plan says the sizes
     if "pipefb" in case.schedule:
-    if any(setting.startswith("plan={") for setting in case.settings):
-        said |= {"plan.drift"}
         said |= {"ring.verify"}  # no board does both directions
     if "kind" in case.schedule:
-        said |= {"train.microbatch", "ring.verify"}  # sizes are divided, or listed
+        said |= {"train.microbatch"}  # sizes are divided, or listed
+    if "interleaved" in case.schedule:
+        said |= {"ring.verify"}
     if "%" not in case.ring:
         said |= {"ring.spare_wait", "ring.orphan_wait"}
     return option in said
