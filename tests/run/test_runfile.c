@@ -98,6 +98,10 @@ static void sizes_of_microbatches(void **state) {
     assert_int_equal(run.sizes.at[1][0], 7);
     assert_int_equal(run.sizes.at[1][1], 4);
     rp_runfile_close(&run);
+    expect_ok(read_text(&arena, verified, "schedule={kind: umpipe, forward: 7}", &run));
+    assert_int_equal(run.verify, 4);
+    rp_runfile_close(&run);
+    refused(verified, "schedule=pipefb", "verify: computes a microbatch again");
     refused(good, "schedule={kind: umpipe, forward: [3]}",
             "schedule.forward: has 1 sizes for 2 stages");
     refused(good, "schedule={kind: umpipe, backward: [1, 2, 3]}", "has 3 sizes for 2 stages");
@@ -107,7 +111,6 @@ static void sizes_of_microbatches(void **state) {
     refused(good, "schedule={kind: umpipe, backward: [2, x]}", "expected a whole number");
     refused(good, "schedule={kind: gpipe, forward: 4}", "forward: unknown key");
     refused(good, "schedule={kind: pipefb, ahead: [4, 2]}", "ahead: has 2 numbers for 1 stages");
-    refused(verified, "schedule=umpipe", "verify: computes a microbatch again");
     refused(normed, "schedule={kind: umpipe, forward: [4, 8]}",
             "stage 1 has microbatches of 8 samples forward and 4 backward, and its layer 'bn3' "
             "normalises over a microbatch: with another size it is another model; expected "
