@@ -1,4 +1,4 @@
-/* Private to bundle*.c and unpack.c. */
+/* Private to bundle*.c, unpack.c and system.c. */
 #ifndef RP_UPDATE_BUNDLE_OWN_H
 #define RP_UPDATE_BUNDLE_OWN_H
 
@@ -8,5 +8,9 @@
 #define RP_BUNDLE_PURPOSE "ringpipe bundle 1\n" /* in front of what is signed */
 
 enum { RP_BUNDLE_MAGIC_BYTES = 10, RP_BUNDLE_PURPOSE_BYTES = 18 };
+
+/* The bytes of one file, from the stream to `fd`, where they are written but not yet synced.
+ * errors  REFUSED: the sum is another; FORMAT: cut off; IO */
+rp_err rp_bundle_copy(const rp_bundle_file *of, FILE *file, const char *name, int fd) RP_MUST_CHECK;
 
 #endif

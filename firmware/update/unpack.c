@@ -26,8 +26,7 @@ fail:
     return err;
 }
 
-/* What comes from the stream and goes to `fd`, with its sum. */
-static rp_err copy_file(const rp_bundle_file *of, FILE *file, const char *name, int fd) {
+rp_err rp_bundle_copy(const rp_bundle_file *of, FILE *file, const char *name, int fd) {
     crypto_hash_sha256_state state;
     uint8_t sum[RP_BUNDLE_SUM];
     uint8_t piece[PIECE];
@@ -51,10 +50,6 @@ static rp_err copy_file(const rp_bundle_file *of, FILE *file, const char *name, 
     if (memcmp(sum, of->sha256, sizeof sum) != 0) {
         return rp_fail(RP_ERR_REFUSED, "%s: %s is not what was signed", name, of->path);
     }
-    if (fchmod(fd, of->mode) != 0 || fsync(fd) != 0) {
-        return rp_fail(RP_ERR_IO, "%s of %s: can not be written: %s", of->path, name,
-                       strerror(errno));
-    }
     return RP_OK;
 }
 
@@ -71,7 +66,11 @@ static rp_err unpack_file(const rp_bundle_file *of, FILE *file, const char *name
     if (fd < 0) {
         return rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
     }
-    RP_TRY(copy_file(of, file, name, fd));
+    RP_TRY(rp_bundle_copy(of, file, name, fd));
+    if (fchmod(fd, of->mode) != 0 || fsync(fd) != 0) {
+        RP_TRY(rp_fail(RP_ERR_IO, "%s of %s: can not be written: %s", of->path, name,
+                       strerror(errno)));
+    }
     RP_TRY(rp_replace_sync_folder(path));
 fail:
     if (fd >= 0) {
