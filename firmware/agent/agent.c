@@ -193,6 +193,7 @@ rp_err rp_agent_step(rp_agent *agent, bool *over) {
     watch_host(agent);
     rp_agent_watch_warming(agent);
     rp_agent_step_push(agent);
+    rp_agent_step_system(agent);
     rp_agent_step_reboot(agent);
     *over = agent->over;
     err = RP_OK;

@@ -39,6 +39,7 @@ typedef struct {
     rp_ab_slot own;     /* this process is of */
     const char *board;  /* its profile; NULL: any bundle's */
     const uint8_t *key; /* [RP_SIGNING_BYTES]; NULL: there is none, and nothing is taken */
+    const char *system; /* file that says which whole system runs; NULL: it has no slots */
 } rp_agent_software;
 
 typedef struct {
@@ -102,6 +103,9 @@ bool rp_agent_starts_again(const rp_agent *agent);
  * told by the exit code. */
 enum { RP_AGENT_REBOOT_EXIT = 84 };
 bool rp_agent_reboots(const rp_agent *agent);
+/* What runs has shown that it works: that of the whole system's slots, too, where that is on trial.
+ */
+void rp_agent_has_settled(rp_agent *agent);
 bool rp_agent_has_met_host(const rp_agent *agent); /* one that it trusts has greeted it */
 /* These hosts from now on, Z85; nothing where it dials. errors  FORMAT; LIMIT: too many; then they
  * stay who they were */

@@ -12,6 +12,7 @@
 #include "link/watch.h"
 #include "link/wire_rate.h"
 #include "transport/hops.h"
+#include "update/system.h"
 
 /* Of a tensor that is saved; pieces that wait for their ack; of a copy that goes to a neighbour. */
 enum { RP_AGENT_PIECE_FLOATS = 65536, RP_AGENT_UNACKED_MAX = 16, RP_COPY_PIECE_MAX = 1 << 15 };
@@ -101,6 +102,15 @@ typedef struct {
     int64_t since_ns;  /* it was answered */
 } agent_push;
 
+/* The slots of the whole system, as they were told last. */
+typedef struct {
+    int64_t read_ns;
+    bool known; /* what follows was read */
+    bool good;  /* what runs needs no wish any more */
+    int64_t wished_ns;
+    rp_system now;
+} agent_system;
+
 struct rp_agent {
     rp_agent_options options;
     rp_agent_state state;
@@ -118,6 +128,7 @@ struct rp_agent {
     uint32_t wire; /* version of the wire that the host and this board have */
     rp_terms terms;
     agent_push push;
+    agent_system system;
     bool has_met_host;
     int64_t born_ns;
     int64_t orphaned_ns;                                 /* in state orphan: since when */
@@ -184,6 +195,21 @@ rp_err rp_agent_on_push_piece(rp_agent *agent, const rp_message *message) RP_MUS
 /* Over, once the answer has arrived, or nobody takes it. */
 void rp_agent_step_push(rp_agent *agent);
 void rp_agent_end_push(rp_agent *agent);
+
+/* system.c: the slots of the whole system, which `ringpipe-system` writes.
+ * What is told of them, read anew when it is older than a second; NULL: this board has none. */
+const rp_system *rp_agent_system(rp_agent *agent);
+/* Looks at a bundle that has come; one of a whole system it puts where that is taken, and
+ * *is_system says so. errors  REFUSED: it fits neither what runs nor this board; those of
+ * rp_bundle_read(); IO */
+rp_err rp_agent_hand_over_system(rp_agent *agent, const char *path, bool *is_system) RP_MUST_CHECK;
+/* "validate" or "revert". errors  USAGE: the board has no slots of a system; IO */
+rp_err rp_agent_wish_system(rp_agent *agent, const char *wish) RP_MUST_CHECK;
+bool rp_agent_system_writes(const rp_agent *agent);
+/* For hosts: both slots; false: the board has none. */
+bool rp_agent_note_system(rp_agent *agent, rp_SystemSlot slot[2], uint32_t *own);
+/* Another system is due, and the board has no run: it reboots. */
+void rp_agent_step_system(rp_agent *agent);
 
 /* ask.c: of the control link: ASK of any host that is let in. `context`: the agent. */
 bool rp_agent_answer_question(void *context, const rp_Ask *ask, rp_Frame *out);

@@ -54,13 +54,15 @@ static void note_hops(const rp_agent *agent, rp_Condition *out) {
     }
 }
 
-static void note_software(const rp_agent *agent, rp_Condition *out) {
+static void note_software(rp_agent *agent, rp_Condition *out) {
     const rp_agent_software *software = agent->options.software;
     rp_ab ab;
     if (!software) {
         return;
     }
     out->slot = (uint32_t)software->own;
+    out->system_slots_count =
+        rp_agent_note_system(agent, out->system_slots, &out->system_slot) ? 2 : 0;
     if (rp_ab_read(software->slots, &ab) == RP_OK) {
         out->has_slots = true;
         out->release = ab.version;

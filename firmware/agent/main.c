@@ -279,11 +279,18 @@ fail:
     return err;
 }
 
+static rp_err enter_slot(rp_agent_slot *slot, const arguments *args, const rp_clock *clock) {
+    const char *system = getenv(RP_AGENT_SYSTEM_ENV);
+    return args->slots ? rp_agent_slot_enter(slot, args->slots, system, args->argv, clock) : RP_OK;
+}
+
 static void find_software(const arguments *args, const char *keys, const rp_agent_slot *slot,
                           uint8_t key[RP_SIGNING_BYTES], rp_agent_software *out) {
     const bool is_any = strcmp(args->board, "auto") == 0;
-    *out = (rp_agent_software){
-        .slots = args->slots, .own = slot->slot, .board = is_any ? NULL : args->board};
+    *out = (rp_agent_software){.slots = args->slots,
+                               .own = slot->slot,
+                               .board = is_any ? NULL : args->board,
+                               .system = getenv(RP_AGENT_SYSTEM_ENV)};
     char path[RP_AB_PATH_BYTES];
     const int n = snprintf(path, sizeof path, "%s/update.key", keys);
     if (n < (int)sizeof path && access(path, F_OK) == 0 &&
@@ -350,7 +357,7 @@ static rp_err run_agent(rp_arena *arena, const arguments *args, bool *reboots) {
     rp_agent_slot slot = {.settled = true};
     uint8_t update_key[RP_SIGNING_BYTES];
     rp_agent_software software;
-    RP_TRY(args->slots ? rp_agent_slot_enter(&slot, args->slots, args->argv, &clock) : RP_OK);
+    RP_TRY(enter_slot(&slot, args, &clock));
     if (args->slots) {
         find_software(args, keys, &slot, update_key, &software);
         options.software = &software;

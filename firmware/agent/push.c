@@ -26,6 +26,15 @@ static void name_incoming(const rp_agent *agent, char out[PATH_BYTES]) {
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
+static void note_system(rp_agent *agent, rp_Pushed *said) {
+    const rp_system *system = rp_agent_system(agent);
+    if (rp_agent_note_system(agent, said->system, &said->system_slot)) {
+        said->system_count = 2;
+        said->system_writes = rp_agent_system_writes(agent);
+        (void)snprintf(said->system_text, sizeof said->system_text, "%s", system->error);
+    }
+}
+
 static rp_err answer(rp_agent *agent, rp_push_outcome outcome, const char *text) {
     const rp_agent_software *software = agent->options.software;
     rp_Frame frame = {.which_body = RP_KIND_PUSHED,
@@ -40,6 +49,7 @@ static rp_err answer(rp_agent *agent, rp_push_outcome outcome, const char *text)
         said->failed = ab.failed;
         said->is_trial = ab.trial != RP_AB_NONE && ab.trial == software->own;
     }
+    note_system(agent, said);
     (void)snprintf(said->text, sizeof said->text, "%s", text);
     const rp_err err = rp_link_send(agent->control, &frame, NULL, 0, true, NULL, NULL);
     return err == RP_ERR_AGAIN ? RP_OK : err; /* who pushes has a time limit */
@@ -87,10 +97,16 @@ static rp_err install(rp_agent *agent) {
     const rp_agent_software *software = agent->options.software;
     char path[PATH_BYTES];
     char why[RP_ERR_MESSAGE_BYTES];
+    bool is_system;
     rp_ab ab;
     name_incoming(agent, path);
     rp_agent_end_push(agent);
-    const rp_err err = rp_ab_install(software->slots, path, software->key, software->board, &ab);
+    rp_err err = rp_agent_hand_over_system(agent, path, &is_system);
+    if (err == RP_OK && is_system) {
+        return answer(agent, RP_PUSHED_WRITES, "");
+    }
+    err = err == RP_OK ? rp_ab_install(software->slots, path, software->key, software->board, &ab)
+                       : err;
     (void)snprintf(why, sizeof why, "%s", rp_err_message());
     (void)unlink(path);
     if (err != RP_OK) {
@@ -154,9 +170,17 @@ rp_err rp_agent_on_push_piece(rp_agent *agent, const rp_message *message) {
 
 static rp_err validate(rp_agent *agent) {
     const rp_agent_software *software = agent->options.software;
-    return rp_ab_validate(software->slots, software->own) == RP_OK
-               ? answer(agent, RP_PUSHED_STATE, "")
-               : refuse(agent, rp_err_message());
+    const rp_system *system = rp_agent_system(agent);
+    rp_err err = rp_ab_validate(software->slots, software->own);
+    if (err == RP_OK && system && system->slot[system->own].state == RP_SYSTEM_TRIAL) {
+        err = rp_agent_wish_system(agent, "validate");
+    }
+    return err == RP_OK ? answer(agent, RP_PUSHED_STATE, "") : refuse(agent, rp_err_message());
+}
+
+static rp_err revert_system(rp_agent *agent) {
+    return rp_agent_wish_system(agent, "revert") == RP_OK ? answer(agent, RP_PUSHED_STATE, "")
+                                                          : refuse(agent, rp_err_message());
 }
 
 static rp_err revert(rp_agent *agent) {
@@ -188,6 +212,8 @@ rp_err rp_agent_on_push(rp_agent *agent, const rp_message *message) {
         return validate(agent);
     case RP_PUSH_REVERT:
         return revert(agent);
+    case RP_PUSH_REVERT_SYSTEM:
+        return revert_system(agent);
     default:
         return refuse(agent, "this board does not know what is asked for");
     }

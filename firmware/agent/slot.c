@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "update/system.h"
 
 /* Of the name in the environment; RP_AB_NONE: of none. */
 static rp_ab_slot own_slot(void) {
@@ -31,13 +32,30 @@ static rp_err start_slot(const char *dir, rp_ab_slot slot, char **argv) {
     return err;
 }
 
-rp_err rp_agent_slot_enter(rp_agent_slot *slot, const char *dir, char **argv,
-                           const rp_clock *clock) {
+/* The system that runs is newer than what the slots have: it has its own agent. */
+static bool has_older(const char *dir, const char *system_path) {
+    rp_system system;
+    rp_ab slots;
+    if (!system_path || access(system_path, F_OK) != 0 ||
+        rp_system_read(system_path, &system) != RP_OK || rp_ab_read(dir, &slots) != RP_OK) {
+        return false;
+    }
+    const uint64_t newest =
+        slots.version > slots.trial_version ? slots.version : slots.trial_version;
+    return newest > 0 && newest <= system.slot[system.own].release;
+}
+
+rp_err rp_agent_slot_enter(rp_agent_slot *slot, const char *dir, const char *system_path,
+                           char **argv, const rp_clock *clock) {
     rp_ab slots;
     rp_ab_slot due = RP_AB_NONE;
     *slot = (rp_agent_slot){.dir = dir, .slot = own_slot(), .since_ns = rp_clock_now_ns(clock)};
     slot->settled = slot->slot == RP_AB_NONE;
     if (slot->slot != RP_AB_NONE) {
+        return RP_OK;
+    }
+    if (has_older(dir, system_path)) {
+        rp_log_info("slots: the system has a newer agent than what was pushed before it");
         return RP_OK;
     }
     if (rp_ab_start(dir, &due) != RP_OK || due == RP_AB_NONE) {
@@ -54,9 +72,12 @@ rp_err rp_agent_slot_again(char **argv) {
     return rp_fail(RP_ERR_IO, "the agent can not start again: %s", strerror(errno));
 }
 
-void rp_agent_slot_follow(rp_agent_slot *slot, const rp_agent *agent, int64_t now_ns) {
-    if (slot->settled || now_ns - slot->since_ns < slot->settle_ns ||
-        !rp_agent_has_met_host(agent)) {
+void rp_agent_slot_follow(rp_agent_slot *slot, rp_agent *agent, int64_t now_ns) {
+    if (now_ns - slot->since_ns < slot->settle_ns || !rp_agent_has_met_host(agent)) {
+        return;
+    }
+    rp_agent_has_settled(agent);
+    if (slot->settled) {
         return;
     }
     /* Once: what can not be written now is tried by the next start. */

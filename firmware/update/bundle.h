@@ -27,7 +27,7 @@ enum {
     RP_BUNDLE_PATH_MAX = 200,
     RP_BUNDLE_SUM = 32
 };
-#define RP_BUNDLE_BYTES_MAX (UINT64_C(512) << 20) /* of all files together */
+#define RP_BUNDLE_BYTES_MAX (UINT64_C(1) << 30) /* of all files together: a whole system fits */
 
 typedef struct {
     const char *path; /* in the slot: of A-Z a-z 0-9 . _ + - and /, and never outside of it */

@@ -92,10 +92,11 @@ typedef enum {
 
 /* What a PUSH asks for, and what came of it. */
 typedef enum {
-    RP_PUSH_STATE = 1, /* nothing: what is there */
-    RP_PUSH_BUNDLE,    /* PUSH_PIECE follow */
-    RP_PUSH_VALIDATE,  /* what is on trial and answers is good */
-    RP_PUSH_REVERT,    /* rp_ab_revert(), and the board starts again */
+    RP_PUSH_STATE = 1,     /* nothing: what is there */
+    RP_PUSH_BUNDLE,        /* PUSH_PIECE follow */
+    RP_PUSH_VALIDATE,      /* what is on trial and answers is good */
+    RP_PUSH_REVERT,        /* rp_ab_revert(), and the board starts again */
+    RP_PUSH_REVERT_SYSTEM, /* to the whole system in the other slot, and the board reboots */
     RP_PUSH_ACTIONS
 } rp_push_action;
 typedef enum {
@@ -103,6 +104,7 @@ typedef enum {
     RP_PUSHED_GOES_ON,   /* send from `bytes` on */
     RP_PUSHED_INSTALLED, /* on trial; the board starts again */
     RP_PUSHED_REFUSED,   /* `text` */
+    RP_PUSHED_WRITES,    /* a whole system: it is written, and then the board reboots */
     RP_PUSHED_OUTCOMES
 } rp_push_outcome;
 enum { RP_PUSH_PIECE_MAX = 1 << 17 }; /* bytes */

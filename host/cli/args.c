@@ -64,6 +64,8 @@ static const struct argp_option all_options[] = {
     {"ssh-key", '3', "FILE", 0, "Public key that may log in as root (default: nobody may)", 0},
     {"wifi", '4', "FILE", 0, "ssid, passphrase and country of a wireless network (YAML)", 0},
     {"overlay", '5', NULL, 0, "A folder for a vendor's system in place of an image", 0},
+    {"system", '~', NULL, 0, "The whole system, in place of one board's image or of its software",
+     0},
     {"packages", '6', "DIR", 0, "The agent's package (default: build-package)", 0},
     {"cache", '7', "DIR", 0, "Where systems are kept (default: ~/.cache/ringpipe/images)", 0},
     {"enrol", '9', "TOKEN", 0, "Take this token (default: a new one is made)", 0},
@@ -156,13 +158,13 @@ static bool on_flag(int key, rp_cli_args *args) {
     const struct {
         int key;
         bool *to;
-    } flags[] = {{'n', &args->dry_run},      {'W', &args->whole},     {'V', &args->trace},
-                 {'R', &args->roster},       {'y', &args->yes},       {'Y', &args->system},
-                 {'U', &args->all},          {'X', &args->confusion}, {'q', &args->quiet},
-                 {'v', &args->verbose},      {'l', &args->lane},      {'E', &args->token},
-                 {'B', &args->open},         {'g', &args->new_key},   {'z', &args->no_wait},
-                 {'+', &args->follow_board}, {'!', &args->force},     {'5', &args->overlay},
-                 {'%', &args->ask}};
+    } flags[] = {{'n', &args->dry_run},      {'W', &args->whole},       {'V', &args->trace},
+                 {'R', &args->roster},       {'y', &args->yes},         {'Y', &args->system},
+                 {'U', &args->all},          {'X', &args->confusion},   {'q', &args->quiet},
+                 {'v', &args->verbose},      {'l', &args->lane},        {'E', &args->token},
+                 {'B', &args->open},         {'g', &args->new_key},     {'z', &args->no_wait},
+                 {'+', &args->follow_board}, {'!', &args->force},       {'5', &args->overlay},
+                 {'%', &args->ask},          {'~', &args->whole_system}};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
         if (flags[i].key == key) {
             *flags[i].to = true;

@@ -9,6 +9,7 @@
 #include "agent/agent.h"
 #include "base/log.h"
 #include "cli/boards_ask.h"
+#include "cli/system_slots.h"
 
 enum { TEXT_BYTES = 256, WORDS_BEFORE = 5 /* lines in front of a fault, with it */ };
 
@@ -237,6 +238,10 @@ static void print_system(const rp_Condition *said) {
                  or_none(said->kernel), or_none(said->board));
     say_slots(said, a, sizeof a);
     (void)printf("  slots        %s\n", a);
+    if (rp_cli_say_system(said->system_slots, said->system_slots_count, said->system_slot, a,
+                          sizeof a)) {
+        (void)printf("  systems      %s\n", a);
+    }
     say_reading(said, RP_READING_MEMORY_FREE, 1.0 / (1 << 20), 1, a, sizeof a);
     say_reading(said, RP_READING_MEMORY, 1.0 / (1 << 20), 1, b, sizeof b);
     say_reading(said, RP_READING_RESIDENT, 1.0 / (1 << 20), 1, c, sizeof c);
@@ -382,6 +387,9 @@ static rp_err print_json(const char *name, const showing *s) {
         (void)json_object_set_new(root, "round_trip_s",
                                   s->round_trip_ns > 0 ? json_real((double)s->round_trip_ns * 1e-9)
                                                        : json_null());
+        (void)json_object_set_new(
+            root, "systems",
+            rp_cli_system_json(said->system_slots, said->system_slots_count, said->system_slot));
         add_readings(root, said);
     }
     const bool failed =

@@ -39,6 +39,7 @@ typedef struct {
     const char *node, *host, *ssh_key, *wifi, *packages, *cache, *enrol, *dial; /* of image */
     const char *at;     /* of image and flash: where the board listens */
     bool overlay;       /* of image */
+    bool whole_system;  /* of image and revert */
     const char *runner; /* of flash */
     bool follow, all;   /* of log */
     uint32_t lines;     /* of boards log; 0: not said */

@@ -65,10 +65,11 @@ const rp_cli_verb rp_cli_verbs[] = {
      "is, log BOARD what its agent has said last, and reboot BOARD lets it begin anew: also while "
      "it trains.",
      rp_verb_boards},
-    {"image", "", 0, 0, "b123456790aokey",
+    {"image", "", 0, 0, "b123456790aokey~G",
      "Make a card for a board, or what a vendor's system needs",
      "It has a token that lets the board into a roster, where `ringpipe boards enrol` waits. "
-     "Several names with ',' between give an image each, in the folder --out.",
+     "Several names with ',' between give an image each, in the folder --out. --system makes a "
+     "folder for `ringpipe bundle`: the system of such boards, for one that runs already.",
      rp_verb_image},
     {"flash", "[IMAGE... DEVICE]", 0, UINT32_MAX, "8ay",
      "Write an image to a card, and read it back",
@@ -77,7 +78,8 @@ const rp_cli_verb rp_cli_verbs[] = {
      "nothing is in use. Several images are written one after the other, each to another card.",
      rp_verb_flash},
     {"bundle", "[FOLDER]", 0, 1, "obkGg", "Sign software for boards",
-     "FOLDER has what a board gets, with bin/ringpipe-agent in it. --board says for which profile, "
+     "FOLDER has what a board gets, with bin/ringpipe-agent in it, or a whole system that "
+     "`ringpipe image` has made. --board says for which profile, "
      "--release which bundle it is: boards take larger numbers only. --new-key makes the pair of "
      "keys; boards keep its public half, update.key, beside their own.",
      rp_verb_bundle},
@@ -91,7 +93,7 @@ const rp_cli_verb rp_cli_verbs[] = {
      rp_verb_slots},
     {"validate", "[BOARD...]", 0, UINT32_MAX, "O@Ikf", "Take what is on trial there for good", NULL,
      rp_verb_validate},
-    {"revert", "[BOARD...]", 0, UINT32_MAX, "O@Ikf", "Go back to the software of before", NULL,
+    {"revert", "[BOARD...]", 0, UINT32_MAX, "O@Ikf~", "Go back to the software of before", NULL,
      rp_verb_revert},
     {"keys", "new|show|list|trust|untrust", 1, 3, "fDR", "CURVE keys and who is trusted",
      "new makes a pair; show prints the public key, show --roster NAME [ADDRESS] the line that a "

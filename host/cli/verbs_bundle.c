@@ -21,15 +21,29 @@ static rp_err make_pair(const rp_cli_args *args, const char *keys) {
     return err;
 }
 
+static bool has(const char *folder, const char *name, int mode) {
+    char path[PATH_BYTES];
+    const int n = snprintf(path, sizeof path, "%s/%s", folder, name);
+    return n < (int)sizeof path && access(path, mode) == 0;
+}
+
 /* A bundle without the agent would cost every board that takes it its trial. */
 static rp_err check_folder(const char *folder) {
-    char path[PATH_BYTES];
-    const int n = snprintf(path, sizeof path, "%s/bin/ringpipe-agent", folder);
-    if (n >= (int)sizeof path || access(path, X_OK) != 0) {
-        return rp_fail(RP_ERR_USAGE, "%s: expected bin/ringpipe-agent in it, which can be executed",
+    const bool is_system = has(folder, "system", F_OK);
+    if (is_system && has(folder, "system/root.squashfs", R_OK) &&
+        has(folder, "system/vmlinuz", R_OK) && has(folder, "system/initrd", R_OK)) {
+        return RP_OK;
+    }
+    if (is_system) {
+        return rp_fail(RP_ERR_USAGE, "%s: expected root.squashfs, vmlinuz and initrd in system/",
                        folder);
     }
-    return RP_OK;
+    return has(folder, "bin/ringpipe-agent", X_OK)
+               ? RP_OK
+               : rp_fail(RP_ERR_USAGE,
+                         "%s: expected bin/ringpipe-agent in it, which can be executed, or a whole "
+                         "system of `ringpipe image --system`",
+                         folder);
 }
 
 static rp_err make_bundle(rp_arena *arena, const rp_cli_args *args, const char *keys) {

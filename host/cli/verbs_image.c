@@ -133,7 +133,13 @@ fail:
 static rp_err read_job(rp_arena *arena, job *j) {
     const rp_cli_args *args = j->args;
     rp_err err;
-    if (!args->node || !args->out) {
+    if (args->whole_system &&
+        (args->node || args->host || args->overlay || args->ssh_key || args->wifi || args->enrol ||
+         args->dial || args->at || args->release)) {
+        return rp_fail(RP_ERR_USAGE, "--system makes nothing that is one board's own: expected "
+                                     "image --system --board BOARD -o FOLDER");
+    }
+    if (args->whole_system ? !args->out : !args->node || !args->out) {
         return rp_fail(RP_ERR_USAGE, "expected: image --board BOARD --node NAME --host ADDRESS -o "
                                      "FILE.img (a folder for several names, or with --overlay)");
     }
@@ -150,11 +156,12 @@ static rp_err read_job(rp_arena *arena, job *j) {
                        args->at);
     }
     RP_TRY(read_board(arena, j));
-    RP_TRY(read_door(arena, j));
+    RP_TRY(args->whole_system ? RP_OK : read_door(arena, j));
     j->system = (rp_image_system){.arch = j->about.arch,
                                   .kernel = j->about.kernel,
                                   .console = j->about.image_console,
                                   .drivers = j->about.packages,
+                                  .release = args->release,
                                   .packages = args->packages ? args->packages : "build-package"};
     RP_TRY(find_cache(arena, args, &j->system.cache));
 fail:
@@ -235,11 +242,31 @@ fail:
     return err;
 }
 
+static rp_err make_system(const job *j) {
+    const rp_cli_args *args = j->args;
+    rp_err err;
+    if (access(args->out, F_OK) == 0) {
+        return rp_fail(RP_ERR_USAGE, "%s is there already", args->out);
+    }
+    RP_TRY(rp_image_check_system(&j->system, args->out, 1));
+    RP_TRY(rp_image_make_system(&j->system, args->out));
+    (void)printf("%s: a system for boards of the profile %s\n", args->out, args->board);
+    if (!args->quiet) {
+        (void)fprintf(stderr, "`ringpipe bundle %s --board %s --release N` signs it\n", args->out,
+                      args->board);
+    }
+fail:
+    return err;
+}
+
 static rp_err run_verb(rp_arena *arena, const rp_cli_args *args) {
     job j = {.args = args};
     char *first;
     rp_err err;
     RP_TRY(read_job(arena, &j));
+    if (args->whole_system) {
+        return make_system(&j);
+    }
     RP_TRY(check_all(&j));
     RP_TRY(rp_arena_printf(arena, &first, "%s%s", args->out, j.count > 1 ? "/x" : ""));
     if (j.count > 1) {

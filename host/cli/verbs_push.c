@@ -8,6 +8,7 @@
 
 #include "cli/roster_args.h"
 #include "cli/signals.h"
+#include "cli/system_slots.h"
 #include "push/push.h"
 #include "run/runfile.h"
 
@@ -54,18 +55,27 @@ static void describe(const rp_Pushed *said, char *out, size_t bytes) {
 static void print_board(const rp_cli_args *args, const char *name, const rp_Pushed *said,
                         rp_err err) {
     char text[256];
+    char system[256];
     if (strcmp(args->format, "json") == 0) {
         json_t *one =
             json_pack("{s:s, s:b, s:I, s:I, s:i, s:I, s:I}", "name", name, "ok", err == RP_OK,
                       "release", (json_int_t)said->release, "trial_release",
                       (json_int_t)said->trial_release, "starts", (int)said->starts, "former",
                       (json_int_t)said->former, "failed", (json_int_t)said->failed);
+        (void)json_object_set_new(
+            one, "systems",
+            rp_cli_system_json(said->system, said->system_count, said->system_slot));
         (void)json_dumpf(one, stdout, JSON_COMPACT);
         (void)printf("\n");
         json_decref(one);
     } else if (err == RP_OK) {
         describe(said, text, sizeof text);
         (void)printf("%-16s  %s\n", name, text);
+        if (rp_cli_say_system(said->system, said->system_count, said->system_slot, system,
+                              sizeof system)) {
+            (void)printf("%-16s  the whole system: %s%s\n", "", system,
+                         said->system_writes ? "; another one is written" : "");
+        }
     }
     (void)fflush(stdout);
 }
@@ -77,7 +87,7 @@ static rp_err check_words(const rp_cli_args *args, rp_push_action action) {
     if (named && args->where_count > 0) {
         return rp_fail(RP_ERR_USAGE, "expected names of boards, or --where: not both");
     }
-    const bool needs = action == RP_PUSH_VALIDATE || action == RP_PUSH_REVERT;
+    const bool needs = action != RP_PUSH_STATE && action != RP_PUSH_BUNDLE;
     return needs && !named && args->where_count == 0
                ? rp_fail(RP_ERR_USAGE, "expected BOARD... or --where KEY=VALUE: which boards?")
                : RP_OK;
@@ -180,5 +190,5 @@ rp_err rp_verb_validate(const rp_cli_args *args) {
 }
 
 rp_err rp_verb_revert(const rp_cli_args *args) {
-    return talk(args, RP_PUSH_REVERT);
+    return talk(args, args->whole_system ? RP_PUSH_REVERT_SYSTEM : RP_PUSH_REVERT);
 }

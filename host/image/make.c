@@ -130,9 +130,10 @@ fail:
 
 /* ---- the scripts ----------------------------------------------------------------------------- */
 
+/* `node`: NULL for the system alone. */
 static rp_err run_make(rp_arena *arena, const rp_image_system *system, const char *node,
                        const char *out) {
-    char *word[10] = {NULL};
+    char *word[11] = {NULL};
     int code;
     rp_err err;
     RP_TRY(rp_arena_printf(arena, &word[0], "%s/make", rp_image_folder()));
@@ -141,9 +142,11 @@ static rp_err run_make(rp_arena *arena, const rp_image_system *system, const cha
     RP_TRY(rp_arena_printf(arena, &word[3], "console=%s", system->console));
     RP_TRY(rp_arena_printf(arena, &word[4], "drivers=%s", system->drivers));
     RP_TRY(rp_arena_printf(arena, &word[5], "packages=%s", system->packages));
-    RP_TRY(rp_arena_printf(arena, &word[6], "node=%s", node));
+    RP_TRY(
+        rp_arena_printf(arena, &word[6], "%s=%s", node ? "node" : "only", node ? node : "system"));
     RP_TRY(rp_arena_printf(arena, &word[7], "cache=%s", system->cache));
     RP_TRY(rp_arena_printf(arena, &word[8], "out=%s", out));
+    RP_TRY(rp_arena_printf(arena, &word[9], "release=%u", system->release));
     for (char *at = word[4]; *at; at++) {
         *at = *at == ' ' ? ',' : *at; /* as mmdebstrap takes them */
     }
@@ -183,6 +186,14 @@ rp_err rp_image_make(const rp_image_system *system, const rp_image_node *node, c
     err = run_make(&arena, system, folder, out);
 fail:
     remove_folder(folder);
+    rp_arena_finish(&arena);
+    return err;
+}
+
+rp_err rp_image_make_system(const rp_image_system *system, const char *folder) {
+    rp_arena arena;
+    rp_arena_init(&arena, "image", 0);
+    const rp_err err = run_make(&arena, system, NULL, folder);
     rp_arena_finish(&arena);
     return err;
 }

@@ -11,6 +11,7 @@ typedef struct {
     const char *drivers;  /* Debian's packages, with ' ' between; "" */
     const char *packages; /* the folder that ./bootstrap package makes */
     const char *cache;    /* where systems are kept from call to call */
+    uint32_t release;     /* which system it is, for boards that get newer ones */
 } rp_image_system;
 
 /* The folder with the scripts: $RINGPIPE_IMAGE, or where they were installed or lie in the source.
@@ -27,5 +28,9 @@ rp_err rp_image_check_system(const rp_image_system *system, const char *out,
  * errors  USAGE, FAULT: one that the scripts have said; INTERRUPTED */
 rp_err rp_image_make(const rp_image_system *system, const rp_image_node *node,
                      const char *out) RP_MUST_CHECK;
+
+/* The system alone, as a folder that is not there yet: what `ringpipe bundle` takes, for boards
+ * that run one already. errors as above */
+rp_err rp_image_make_system(const rp_image_system *system, const char *folder) RP_MUST_CHECK;
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "ask/explain.h"
 #include "update/bundle.h"
+#include "update/system.h"
 
 static const int64_t NAP_NS = 50 * RP_NS_PER_MS;
 static const int64_t HELLO_NS = 8 * RP_NS_PER_S;     /* for a board that is there */
@@ -144,15 +145,23 @@ static rp_err ask(work *w, rp_push_action action) {
     return rp_link_send(w->link, &frame, NULL, 0, true, NULL, NULL);
 }
 
-static rp_err await_answer(work *w, int64_t wait_ns) {
-    const char *name = w->options->board->name;
+/* OK, also when none comes in time. */
+static rp_err listen_for(work *w, int64_t wait_ns) {
     const int64_t until_ns = now(w) + wait_ns;
     rp_err err = RP_OK;
-    while (!w->answered) {
-        if (now(w) >= until_ns) {
-            return rp_fail(RP_ERR_FAULT, "%s: does not answer any more", name);
-        }
+    while (!w->answered && now(w) < until_ns) {
         RP_TRY(round_of(w));
+    }
+fail:
+    return err;
+}
+
+static rp_err await_answer(work *w, int64_t wait_ns) {
+    const char *name = w->options->board->name;
+    rp_err err;
+    RP_TRY(listen_for(w, wait_ns));
+    if (!w->answered) {
+        return rp_fail(RP_ERR_FAULT, "%s: does not answer any more", name);
     }
     if (w->said.outcome == RP_PUSHED_REFUSED) {
         return rp_fail(RP_ERR_REFUSED, "%s says: %s", name, w->said.text);
@@ -262,12 +271,76 @@ fail:
     return err;
 }
 
+/* ---- a whole system -------------------------------------------------------------------------- */
+
+static const rp_SystemSlot *system_slot(const work *w, uint32_t slot) {
+    static const rp_SystemSlot none;
+    return slot >= 1 && slot <= w->said.system_count ? &w->said.system[slot - 1] : &none;
+}
+
+/* What a board says about its systems, which had `former` before: *over, with what came of it. */
+static rp_err judge_system(const work *w, uint32_t former, bool *over) {
+    const char *name = w->options->board->name;
+    const rp_SystemSlot *own = system_slot(w, w->said.system_slot);
+    const rp_SystemSlot *other = system_slot(w, 3 - former);
+    *over = true;
+    if (w->said.system_slot != former && own->state == RP_SYSTEM_GOOD) {
+        return RP_OK;
+    }
+    if (w->said.system_slot == former && !w->said.system_writes) {
+        if (w->said.system_text[0]) {
+            return rp_fail(RP_ERR_FAULT, "%s: the system was not taken: %s", name,
+                           w->said.system_text);
+        }
+        if (other->state == RP_SYSTEM_FAILED) {
+            return rp_fail(RP_ERR_FAULT,
+                           "%s: the system of release %" PRIu64
+                           " did not come up: it is back at the one before",
+                           name, other->release);
+        }
+    }
+    *over = false;
+    return RP_OK;
+}
+
+/* It writes the system, reboots, several times where the system does not come up, and says after a
+ * while that it is good. Nobody answers meanwhile: each question has a link of its own. */
+static rp_err watch_system(work *w, uint32_t former) {
+    const char *name = w->options->board->name;
+    const int64_t until_ns = now(w) + w->options->wait_ns;
+    bool over = false;
+    rp_err err = RP_OK;
+    while (!over && now(w) < until_ns) {
+        bool there;
+        rp_link_close(&w->link);
+        RP_TRY(await_greeting(w, HELLO_NS, &there));
+        if (there) {
+            RP_TRY(ask(w, RP_PUSH_STATE));
+            RP_TRY(listen_for(w, HELLO_NS));
+            RP_TRY(w->answered ? judge_system(w, former, &over) : RP_OK);
+        }
+        for (const int64_t asked_ns = now(w); !over && now(w) - asked_ns < ASK_NS;) {
+            RP_TRY(round_of(w));
+        }
+    }
+    if (!over) {
+        err = rp_fail(RP_ERR_FAULT,
+                      "%s: has not said within %" PRId64 " s what came of the system; `ringpipe "
+                      "slots` asks again",
+                      name, w->options->wait_ns / RP_NS_PER_S);
+    }
+fail:
+    return err;
+}
+
 static rp_err push_bundle(work *w) {
     rp_err err;
     RP_TRY(ask(w, RP_PUSH_BUNDLE));
     RP_TRY(await_answer(w, INSTALL_NS));
     RP_TRY(w->said.outcome == RP_PUSHED_GOES_ON ? send_bundle(w) : RP_OK);
-    if (w->options->wait_ns > 0) {
+    if (w->said.outcome == RP_PUSHED_WRITES) {
+        RP_TRY(w->options->wait_ns > 0 ? watch_system(w, w->said.system_slot) : RP_OK);
+    } else if (w->options->wait_ns > 0) {
         RP_TRY(watch_trial(w, w->said.trial_release));
     }
 fail:

@@ -334,19 +334,32 @@ class Disk(Base):
             image = self.dir / "left.img"
             parts = self.partitions(image)
             self.assertEqual([part["name"] for part in parts],
-                             ["ringpipe-boot", "ringpipe-root", "ringpipe-data"])
-            self.assertTrue(parts[1]["type"].startswith(root), parts[1])
+                             ["ringpipe-boot", "ringpipe-root-a", "ringpipe-root-b",
+                              "ringpipe-data"])
+            for slot in parts[1:3]:
+                self.assertTrue(slot["type"].startswith(root), slot)
+            self.assertEqual(parts[1]["size"], parts[2]["size"])
+            for one, behind in zip(parts, parts[1:]):
+                self.assertEqual(one["start"] + one["size"], behind["start"])
+            self.assertEqual(len({part["uuid"] for part in parts}), 4)
             self.assertIn(efi.lower(), self.in_boot(image, f"EFI/BOOT/BOOT{efi}.EFI"))
-            self.assertEqual(self.in_boot(image, "vmlinuz"), "kernel\n")
-            entry = self.in_boot(image, "loader/entries/ringpipe.conf")
-            self.assertIn("console=ttyAMA0" if efi == "AA64" else "console=tty0 console=ttyS0",
-                          entry)
+            self.assertEqual(self.in_boot(image, "a/vmlinuz"), "kernel\n")
+            self.assertEqual(self.in_boot(image, "a/initrd"), "first\n")
+            console = "console=ttyAMA0" if efi == "AA64" else "console=tty0 console=ttyS0"
+            self.assertEqual(self.in_boot(image, "loader/entries/ringpipe-a.conf"),
+                             "title ringpipe 0 (a)\nsort-key ringpipe\nversion 0\noptions quiet "
+                             f"net.ifnames=0 panic=10 {console} ringpipe.slot=a\n"
+                             "initrd /a/initrd\nlinux /a/vmlinuz\n")
+            # Nothing but the order of releases says what starts.
+            self.assertNotIn("default", self.in_boot(image, "loader/loader.conf"))
             self.assertIn('node="left"', self.in_boot(image, "ringpipe/node.conf"))
             with open(image, "rb") as disk:
-                disk.seek(parts[2]["start"] * 512 + 1024 + 56)
+                disk.seek(parts[3]["start"] * 512 + 1024 + 56)
                 self.assertEqual(disk.read(2), b"\x53\xef")  # ext4
                 disk.seek(parts[1]["start"] * 512 + 257)
                 self.assertEqual(disk.read(5), b"ustar")  # the stand-in's
+                disk.seek(parts[2]["start"] * 512)
+                self.assertEqual(disk.read(1 << 20).strip(b"\0"), b"")
             self.assertEqual(image.stat().st_size % (1 << 20), 0)
 
     def test_the_same_bytes(self):
@@ -358,6 +371,39 @@ class Disk(Base):
         self.image("--enrol", token, "--cache", "other")
         self.assertTrue(filecmp.cmp(self.dir / "left.img", self.dir / "first.img", shallow=False))
         self.assertEqual(len((self.dir / "calls").read_text().splitlines()), 2)
+
+    def test_a_system_alone(self):
+        """What a card has in its slot, as a bundle; the card is not made anew for it."""
+        words = ("image", "--system", "--board", "generic-x86-64", "--cache", "cache", "-o", "tree")
+        self.ringpipe(*words, **self.options())
+        self.image(board="generic-x86-64")
+        self.assertEqual(len((self.dir / "calls").read_text().splitlines()), 1)
+        image = self.dir / "left.img"
+        tree = self.dir / "tree/system"
+        self.assertEqual(sorted(path.name for path in tree.iterdir()),
+                         ["initrd", "root.squashfs", "vmlinuz"])
+        root = (tree / "root.squashfs").read_bytes()
+        with open(image, "rb") as disk:
+            disk.seek(self.partitions(image)[1]["start"] * 512)
+            self.assertEqual(disk.read(len(root)), root)
+        for name in ("vmlinuz", "initrd"):
+            self.assertEqual((tree / name).read_text(), self.in_boot(image, f"a/{name}"))
+        self.ringpipe("bundle", "--new-key", "--keys", "host")
+        for out in ("one", "two"):
+            self.ringpipe("bundle", "tree", "--board", "generic-x86-64", "--release", 2, "--keys",
+                          "host", "-o", out)
+        self.assertTrue(filecmp.cmp(self.dir / "one", self.dir / "two", shallow=False))
+        self.assertIn("tree is there already", self.refused(*words, **self.options()))
+        self.assertIn("makes nothing that is one board's own",
+                      self.refused(*words, "--node", "left", **self.options()))
+        (tree / "initrd").unlink()
+        self.assertIn("expected root.squashfs, vmlinuz and initrd", self.refused(
+            "bundle", "tree", "--board", "generic-x86-64", "--release", 2, "--keys", "host"))
+
+    def test_a_release(self):
+        self.image("--release", "7")
+        self.assertIn("version 7\n",
+                      self.in_boot(self.dir / "left.img", "loader/entries/ringpipe-a.conf"))
 
     def test_a_system_is_made_once(self):
         self.image(node="one,two", out="cards")

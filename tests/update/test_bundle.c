@@ -146,7 +146,7 @@ static void a_wrong_manifest_is_told(void **state) {
     expect_said(read_signed(HEAD "  - {path: a, bytes: 0, mode: 644, sha256: \"e3\"}\n"),
                 RP_ERR_USAGE, "sha256");
     expect_said(
-        read_signed(HEAD "  - {path: a, bytes: 536870913, mode: 644, sha256: \"" SUM "\"}\n"),
+        read_signed(HEAD "  - {path: a, bytes: 1073741825, mode: 644, sha256: \"" SUM "\"}\n"),
         RP_ERR_USAGE, "bytes");
 }
 

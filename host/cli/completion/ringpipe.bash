@@ -67,13 +67,13 @@ _ringpipe_options() {
     tune) echo --out --board --minutes --yes --system --threads --quiet --verbose ;;
     doctor) echo --format --keys --board --threads --roster --where --listen --quiet --verbose ;;
     boards) echo --set --format --dry-run --keys --board --yes --roster --where --ask --group --listen --hours --token --open --no-wait --plan --wait --node --host --packages --dial --lines --follow --force --run --within --quiet --verbose ;;
-    image) echo --out --keys --board --yes --hours --node --host --ssh-key --wifi --overlay --packages --cache --enrol --dial --listen --quiet --verbose ;;
+    image) echo --out --keys --board --yes --hours --release --node --host --ssh-key --wifi --overlay --system --packages --cache --enrol --dial --listen --quiet --verbose ;;
     flash) echo --yes --listen --runner --quiet --verbose ;;
     bundle) echo --out --keys --board --release --new-key --quiet --verbose ;;
     push) echo --format --keys --roster --where --listen --mbit --no-wait --wait --quiet --verbose ;;
     slots) echo --format --keys --roster --where --listen --quiet --verbose ;;
     validate) echo --format --keys --roster --where --listen --quiet --verbose ;;
-    revert) echo --format --keys --roster --where --listen --quiet --verbose ;;
+    revert) echo --format --keys --roster --where --listen --system --quiet --verbose ;;
     keys) echo --format --dir --roster --quiet --verbose ;;
     data) echo --format --to --from --quiet --verbose ;;
     inspect) echo --format --quiet --verbose ;;

@@ -181,11 +181,13 @@ complete -c ringpipe -n '__ringpipe_verb_is image' -l keys -x -a '(__fish_comple
 complete -c ringpipe -n '__ringpipe_verb_is image' -l board -x -a '(__ringpipe_boards)'
 complete -c ringpipe -n '__ringpipe_verb_is image' -l yes
 complete -c ringpipe -n '__ringpipe_verb_is image' -l hours -r
+complete -c ringpipe -n '__ringpipe_verb_is image' -l release -r
 complete -c ringpipe -n '__ringpipe_verb_is image' -l node -r
 complete -c ringpipe -n '__ringpipe_verb_is image' -l host -r
 complete -c ringpipe -n '__ringpipe_verb_is image' -l ssh-key -r
 complete -c ringpipe -n '__ringpipe_verb_is image' -l wifi -r
 complete -c ringpipe -n '__ringpipe_verb_is image' -l overlay
+complete -c ringpipe -n '__ringpipe_verb_is image' -l system
 complete -c ringpipe -n '__ringpipe_verb_is image' -l packages -r
 complete -c ringpipe -n '__ringpipe_verb_is image' -l cache -r
 complete -c ringpipe -n '__ringpipe_verb_is image' -l enrol -r
@@ -240,6 +242,7 @@ complete -c ringpipe -n '__ringpipe_verb_is revert' -l keys -x -a '(__fish_compl
 complete -c ringpipe -n '__ringpipe_verb_is revert' -l roster -r
 complete -c ringpipe -n '__ringpipe_verb_is revert' -l where -r
 complete -c ringpipe -n '__ringpipe_verb_is revert' -l listen -r
+complete -c ringpipe -n '__ringpipe_verb_is revert' -l system
 complete -c ringpipe -n '__ringpipe_verb_is revert' -l quiet
 complete -c ringpipe -n '__ringpipe_verb_is revert' -l verbose
 complete -c ringpipe -n '__ringpipe_verb_is revert' -l help
