@@ -70,7 +70,7 @@ const rp_control_state rp_control_states[RP_CONTROL_STATES] = {
         AFTER(STATISTICS) | AFTER(SAVE) | AFTER(VERIFY) | AFTER(COPY), NULL,
         rp_train_enter, rp_train_step, rp_train_abandon, has_finished, rp_segment_late},
     [RP_CONTROL_EVALUATE] = {"evaluate", "the end of the evaluation", STALL_NS,
-        AFTER(PLAN) | AFTER(TRAIN) | AFTER(SAVE) | AFTER(DRAIN) | AFTER(CLOSE),
+        AFTER(HELLO) | AFTER(PLAN) | AFTER(TRAIN) | AFTER(SAVE) | AFTER(DRAIN) | AFTER(CLOSE),
         "interrupted in an evaluation",
         rp_evaluate_enter, rp_evaluate_step, NULL, has_finished, rp_segment_late},
     [RP_CONTROL_STATISTICS] = {"statistics", "the end of the pass", STALL_NS, AFTER(SAVE), NULL,
