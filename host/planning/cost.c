@@ -22,6 +22,32 @@ static uint32_t count_sharing(const rp_runfile *run, uint64_t medium) {
     return count > 1 ? count : 1;
 }
 
+uint64_t rp_cost_medium(const rp_runfile *run, uint32_t from, uint32_t to) {
+    return run->emulate ? rp_link_profile_of(&run->link, &run->hops, from, to).medium : 0;
+}
+
+uint32_t rp_cost_pairs_on(const rp_runfile *run, uint64_t medium) {
+    uint32_t count = 0;
+    for (uint32_t k = 0; k + 1 < run->boards; k++) {
+        count += rp_cost_medium(run, k, k + 1) == medium || rp_cost_medium(run, k + 1, k) == medium;
+    }
+    return count;
+}
+
+uint64_t rp_cost_common_medium(const rp_runfile *run) {
+    uint64_t found = 0;
+    uint32_t most = 1;
+    for (uint32_t i = 0; run->emulate && i < 2 * (run->boards - 1); i++) {
+        const uint64_t own = rp_cost_medium(run, i / 2 + i % 2, i / 2 + !(i % 2));
+        const uint32_t pairs = own > 0 ? rp_cost_pairs_on(run, own) : 0;
+        if (pairs > most) {
+            most = pairs;
+            found = own;
+        }
+    }
+    return found;
+}
+
 /* Bytes a second of a wire among so many that take turns. */
 static double part_of_rate(const rp_link_profile *line, uint32_t sharing) {
     const double emulated = rp_link_profile_rate_mbit(line) * 1e6 / 8 / sharing;
@@ -424,17 +450,29 @@ rp_codec rp_cost_milder(rp_codec codec, bool gradients) {
     return ladder[rung > 0 ? rung - 1 : 0][gradients];
 }
 
-/* Boundaries whose activations or gradients go over the wire of this one, in its direction. */
-static uint32_t count_on_wire(const rp_runfile *run, uint32_t k, bool gradients) {
-    const uint32_t from = board_of(run, k + gradients, gradients);
-    const uint32_t to = board_of(run, k + !gradients, gradients);
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < 2 * (run->stages - 1); i++) {
-        const uint32_t near = board_of(run, i / 2 + i % 2, i % 2 > 0);
-        const uint32_t far = board_of(run, i / 2 + !(i % 2), i % 2 > 0);
-        count += near == from && far == to;
-    }
-    return count;
+/* A boundary and a direction: what they go over, alone on a wire or in turns with others. */
+typedef struct {
+    uint64_t medium; /* 0: a wire of its own */
+    uint32_t from, to;
+    double rate; /* bytes a second while nobody else has a turn */
+    uint32_t rung;
+} slot;
+
+static slot slot_of(const rp_runfile *run, uint32_t index, const double *measured) {
+    const uint32_t k = index / 2;
+    const bool gradients = index % 2 > 0;
+    slot out = {.from = board_of(run, k + gradients, gradients),
+                .to = board_of(run, k + !gradients, gradients)};
+    const rp_link_profile line = rp_link_profile_of(&run->link, &run->hops, out.from, out.to);
+    const double seen = measured ? measured[out.from * run->boards + out.to] : 0;
+    out.medium = seen > 0 ? 0 : line.medium;
+    out.rate = seen > 0 ? seen : part_of_rate(&line, 1);
+    return out;
+}
+
+static bool are_on_one(const slot *a, const slot *b) {
+    return a->medium > 0 || b->medium > 0 ? a->medium == b->medium
+                                          : a->from == b->from && a->to == b->to;
 }
 
 /* Of a microbatch: on the slowest board, or the way of its inputs. */
@@ -463,24 +501,70 @@ fail:
     return err;
 }
 
+typedef struct {
+    const rp_runfile *run;
+    const rp_cut *cut;
+    slot *at;
+    uint32_t count;
+} slots;
+
+static double slot_s(const slots *all, uint32_t i, uint32_t rung) {
+    return boundary_bytes(all->run, all->cut->first[i / 2 + 1], ladder[rung][i % 2]) /
+           all->at[i].rate;
+}
+
+/* Of a microbatch: so long what the slot goes over is in use. */
+static double busy_s(const slots *all, uint32_t own) {
+    double sum = 0;
+    for (uint32_t i = 0; i < all->count; i++) {
+        sum += are_on_one(&all->at[own], &all->at[i]) ? slot_s(all, i, all->at[i].rung) : 0;
+    }
+    return sum;
+}
+
+/* The one of those with `own` that saves most by the next stronger codec; `count`: none may have
+ * one. */
+static uint32_t find_saving(const slots *all, uint32_t own) {
+    const uint32_t last = strongest_rung(all->run);
+    uint32_t found = all->count;
+    double most = -1;
+    for (uint32_t i = 0; i < all->count; i++) {
+        const uint32_t rung = all->at[i].rung;
+        if (rung < last && are_on_one(&all->at[own], &all->at[i])) {
+            const double saved = slot_s(all, i, rung) - slot_s(all, i, rung + 1);
+            found = saved > most ? i : found;
+            most = saved > most ? saved : most;
+        }
+    }
+    return found;
+}
+
 rp_err rp_cost_choose_codecs(const rp_runfile *run, const rp_cut *cut, const double *layer_seconds,
                              const double *measured, rp_codec (*out)[2]) {
+    slots all = {.run = run, .cut = cut, .count = 2 * (cut->stage_count - 1)};
     double room_s;
+    rp_arena arena;
     rp_err err;
+    rp_arena_init(&arena, "codecs", 0);
+    RP_TRY(RP_ARENA_NEW(&arena, all.count + 1, &all.at));
     RP_TRY(slowest_s(run, cut, layer_seconds, &room_s));
-    for (uint32_t i = 0; i < 2 * (cut->stage_count - 1); i++) {
-        const uint32_t k = i / 2;
-        const bool gradients = i % 2 > 0;
-        const double room =
-            room_s / count_on_wire(run, k, gradients) * wire_rate(run, k, gradients, measured);
-        uint32_t rung = 0;
-        while (rung + 1 < RUNGS && usual_error[rung + 1] <= run->codec_max_error &&
-               boundary_bytes(run, cut->first[k + 1], ladder[rung][gradients]) > room) {
-            rung++;
+    for (uint32_t i = 0; i < all.count; i++) {
+        all.at[i] = slot_of(run, i, measured);
+    }
+    for (uint32_t i = 0; i < all.count; i++) {
+        uint32_t next = 0;
+        while (next < all.count && busy_s(&all, i) > room_s) {
+            next = find_saving(&all, i);
+            if (next < all.count) {
+                all.at[next].rung++;
+            }
         }
-        out[k][gradients] = ladder[rung][gradients];
+    }
+    for (uint32_t i = 0; i < all.count; i++) {
+        out[i / 2][i % 2] = ladder[all.at[i].rung][i % 2];
     }
 fail:
+    rp_arena_finish(&arena);
     return err;
 }
 

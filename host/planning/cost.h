@@ -31,6 +31,13 @@ double rp_cost_delay_s(const rp_runfile *run, const rp_profile *profile, uint32_
 double rp_cost_turn_s(const rp_runfile *run, const rp_profile *profile, uint32_t from, uint32_t to,
                       double bytes);
 
+/* What the wire between two boards takes turns on, where wires are emulated; 0: on nothing. How
+ * many pairs of neighbours do so on it; and what most pairs take turns on, if it is more than one.
+ */
+uint64_t rp_cost_medium(const rp_runfile *run, uint32_t from, uint32_t to);
+uint32_t rp_cost_pairs_on(const rp_runfile *run, uint64_t medium);
+uint64_t rp_cost_common_medium(const rp_runfile *run);
+
 /* .. from the host to a board; 0: nobody knows. */
 double rp_cost_feed_s(const rp_runfile *run, const rp_profile *profile, uint32_t to, double bytes);
 
@@ -71,9 +78,10 @@ double rp_cost_whole_op_s(const rp_runfile *run, const rp_profile *profile,
 
 /* links.codec: auto. For each boundary and direction (`out`: [stages - 1]) the mildest codec with
  * which its wire takes no longer for a microbatch than the slowest board or the inputs do; the
- * strongest where none does, of those that usually keep to links.max_error. Boundaries on the same
- * wire have equal parts of it. `measured`: bytes a second from board to board, [from * boards +
- * to], 0 where a wire is as the run file says; NULL: all are. errors MEMORY */
+ * strongest where none does, of those that usually keep to links.max_error. What goes over the same
+ * wire, or over wires that take turns, counts together, and what saves most of its time gets the
+ * next stronger codec. `measured`: bytes a second from board to board, [from * boards + to], 0
+ * where a wire is as the run file says; NULL: all are. errors MEMORY */
 rp_err rp_cost_choose_codecs(const rp_runfile *run, const rp_cut *cut, const double *layer_seconds,
                              const double *measured, rp_codec (*out)[2]) RP_MUST_CHECK;
 

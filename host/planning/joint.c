@@ -17,6 +17,7 @@ static rp_err sum_up(rp_arena *arena, rp_joint *j) {
         }
         encoded.codec = (const rp_codec(*)[2])j->strong;
     }
+    j->medium = rp_cost_common_medium(run);
     RP_TRY(RP_ARENA_NEW(arena, j->layers, &j->bytes));
     RP_TRY(rp_least_memory_open(arena, run, run->boards, &j->memory));
     RP_TRY(rp_sums_open(arena, run, j->ask->profile, &j->sums));

@@ -36,19 +36,33 @@ double rp_joint_whole_s(const rp_joint *j, uint32_t place) {
     return compute_s(j, place, 0, j->layers, 0) + compute_s(j, place, 0, j->layers, 1);
 }
 
+static bool takes_turns(const rp_joint *j, uint32_t from, uint32_t to) {
+    return j->medium > 0 && rp_cost_medium(j->ask->run, from, to) == j->medium;
+}
+
+/* Both directions of one wire, and nobody else. */
+static bool is_of_pair(const rp_joint *j, uint32_t from, uint32_t to) {
+    const uint64_t medium = rp_cost_medium(j->ask->run, from, to);
+    return medium > 0 && rp_cost_pairs_on(j->ask->run, medium) <= 1;
+}
+
 /* Each board of a group sends its gradients to all others, once a step. Of a microbatch. */
 static double exchange_s(const ring *r, rp_dp_group group, uint32_t first, uint32_t end) {
     const rp_joint_ask *ask = r->of->ask;
     const double bytes = (double)sizeof(float) * (double)rp_model_param_count(
                                                      ask->run->model, RP_PARAM_TRAINED, first, end);
     double most = 0;
+    double in_turns = 0;
     for (uint32_t i = 0; i < group.count * group.count; i++) {
         const uint32_t from = r->plan->place[group.first + i / group.count];
         const uint32_t to = r->plan->place[group.first + i % group.count];
-        most =
-            from != to ? fmax(most, rp_cost_wire_s(ask->run, ask->profile, from, to, bytes)) : most;
+        if (from != to && takes_turns(r->of, from, to)) {
+            in_turns += rp_cost_turn_s(ask->run, ask->profile, from, to, bytes);
+        } else if (from != to) {
+            most = fmax(most, rp_cost_wire_s(ask->run, ask->profile, from, to, bytes));
+        }
     }
-    return most * (group.count - 1) / r->of->micros;
+    return fmax(in_turns, most * (group.count - 1)) / r->of->micros;
 }
 
 /* The samples shared out so that all boards of the group end at once. */
@@ -74,24 +88,44 @@ static double stage_s(const void *context, rp_dp_group group, uint32_t first, ui
 }
 
 /* Both ways, one behind the other: what is in use in both directions seldom has its rate in each.
+ * On a medium each has all of the rate while it has its turn.
  */
 static double between_s(const rp_joint *j, uint32_t near, uint32_t far, double bytes) {
     const rp_joint_ask *ask = j->ask;
-    return rp_cost_wire_s(ask->run, ask->profile, near, far, bytes) +
-           rp_cost_wire_s(ask->run, ask->profile, far, near, bytes);
+    double sum = 0;
+    for (uint32_t back = 0; back < 2; back++) {
+        const uint32_t from = back ? far : near;
+        const uint32_t to = back ? near : far;
+        const bool turns = takes_turns(j, from, to) || is_of_pair(j, from, to);
+        sum += turns ? rp_cost_turn_s(ask->run, ask->profile, from, to, bytes)
+                     : rp_cost_wire_s(ask->run, ask->profile, from, to, bytes);
+    }
+    return sum;
 }
 
-/* Between groups the samples take several wires, of which the slowest counts. */
+/* Between groups the samples take several wires, of which the slowest counts; all of them where
+ * these take turns. */
 static double wire_s(const void *context, rp_dp_group from, rp_dp_group to, uint32_t layer) {
     const ring *r = context;
     const double bytes = r->of->bytes[layer];
+    const uint32_t *place = r->plan->place;
     double most = 0;
     for (uint32_t a = from.first; a < from.first + from.count; a++) {
         for (uint32_t b = to.first; b < to.first + to.count; b++) {
-            most = fmax(most, between_s(r->of, r->plan->place[a], r->plan->place[b], bytes));
+            most = fmax(most, between_s(r->of, place[a], place[b], bytes));
         }
     }
-    return most / (from.count > to.count ? from.count : to.count);
+    return takes_turns(r->of, place[from.first], place[to.first])
+               ? most
+               : most / (from.count > to.count ? from.count : to.count);
+}
+
+/* The same of wires that take turns with those of other boards. */
+static double turns_s(const void *context, rp_dp_group from, rp_dp_group to, uint32_t layer) {
+    const ring *r = context;
+    const uint32_t *place = r->plan->place;
+    return takes_turns(r->of, place[from.first], place[to.first]) ? wire_s(context, from, to, layer)
+                                                                  : 0;
 }
 
 /* By the speeds of its boards for it, in whole microbatches, one at least each. */
@@ -145,6 +179,7 @@ rp_err rp_joint_cut_ring(const rp_joint *j, uint32_t share_most, rp_joint_plan *
                            .fill = flushed,
                            .stage_s = stage_s,
                            .wire_s = wire_s,
+                           .turns_s = j->medium > 0 ? turns_s : NULL,
                            .context = &of,
                            .rounds = SWEEPS};
     rp_dp_answer answer = {.cost = (double)INFINITY};

@@ -19,6 +19,7 @@ typedef struct {
     uint32_t *statistics;  /* [layers + 1]: layers in front with statistics of a batch */
     double *limit;         /* [boards]: bytes that each may use, 0: not known */
     rp_codec (*strong)[2]; /* [boards]: the strongest codecs, where they are open; NULL */
+    uint64_t medium;       /* that wires of more than one pair of boards take turns on; 0: none */
     double *bytes;         /* [layers]: that cross in front of it, one way; infinite: too much */
     rp_least_memory memory;
     struct {

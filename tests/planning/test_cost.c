@@ -151,6 +151,39 @@ static void boundaries_share_a_wire(void **state) {
     assert_int_equal(out[1][0], RP_CODEC_F32);
 }
 
+/* All wires are one: with less and less of a rate one after the other gets a codec, where equal
+ * parts of it would give one to several at once. */
+static void what_takes_turns_counts_together(void **state) {
+    (void)state;
+    const double seconds[] = {1e-3, 2e-3, 1e-3, 2e-3, 1e-3, 2e-3};
+    const rp_cut cut = {.stage_count = 3, .first = (const uint32_t[]){0, 1, 2, 3}};
+    rp_link_layer host = {.from = RP_LINK_HOST, .to = 0, .set = 1, .profile = {.rate_mbit = 1e6}};
+    rp_codec out[2][2];
+    uint32_t coded = 0;
+    uint32_t before = 4;
+    read_run(
+        &run,
+        "schedule: gpipe\noptimizer: {kind: sgd, lr: 0.1}\nlinks: {codec: auto, max_error: 0.1}\n");
+    run.emulate = true;
+    run.boards = run.stages = 3;
+    (void)snprintf(run.link.shared, sizeof run.link.shared, "air");
+    run.hops = (rp_link_hops){.count = 1, .layer = &host}; /* inputs hold nothing up */
+    uint32_t rates[5] = {0};                               /* with so many that are coded */
+    for (uint32_t i = 0; i < 60; i++) {
+        run.link.rate_mbit = 0.1 * pow(1.1, i);
+        expect_ok(rp_cost_choose_codecs(&run, &cut, seconds, NULL, out));
+        coded = 0;
+        for (uint32_t slot = 0; slot < 4; slot++) {
+            coded += out[slot / 2][slot % 2] != RP_CODEC_F32;
+        }
+        assert_true(coded <= before);
+        rates[coded]++;
+        before = coded;
+    }
+    assert_true(rates[0] > 0 && rates[4] > 0);            /* none, all .. */
+    assert_true(rates[1] > 0 && rates[2] + rates[3] > 0); /* .. one after the other between */
+}
+
 /* Boards 0 and 2 are no neighbours; what leaves board 0 is slow. */
 static void a_wire_that_was_not_measured(void **state) {
     (void)state;
@@ -251,6 +284,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(codecs_make_it_cheaper, setup, close_run),
         cmocka_unit_test_setup_teardown(wires_decide_on_the_codecs, setup, close_run),
         cmocka_unit_test_setup_teardown(boundaries_share_a_wire, setup, close_run),
+        cmocka_unit_test_setup_teardown(what_takes_turns_counts_together, setup, close_run),
         cmocka_unit_test_setup_teardown(a_wire_that_was_not_measured, setup, close_run),
         cmocka_unit_test(milder_ones_lose_less),
         cmocka_unit_test_setup_teardown(the_slowest_stage_is_fastest, setup, close_run),

@@ -2,6 +2,7 @@
 #include "planning/dp_cut.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/rng.h"
 #include "expect.h"
@@ -52,13 +53,16 @@ static double cost_of(const brute *b) {
     const rp_dp_ask *ask = &b->ring->ask;
     double slowest = 0;
     double sum = 0;
+    double turns = 0;
     for (uint32_t k = 0; k < b->count; k++) {
         const double own =
             stage_s(b->ring, b->group[k], b->first[k], b->first[k + 1], b->count - 1 - k);
         const double wire = k > 0 ? wire_s(b->ring, b->group[k - 1], b->group[k], b->first[k]) : 0;
         slowest = fmax(slowest, fmax(own, wire));
         sum += own + wire;
+        turns += ask->turns_s ? wire : 0;
     }
+    slowest = fmax(slowest, turns);
     return ask->steady * slowest + (ask->fill > 0 ? ask->fill * sum : 0);
 }
 
@@ -157,6 +161,45 @@ static void it_is_the_best(void **state) {
     assert_true(refused > 10 && refused < 500 && shared > 10 && left_out > 10);
 }
 
+/* All wires are one: its time in all counts, and the cut is the best, or nearly so. Each part of a
+ * rate for itself would give a worse one. */
+static void wires_may_take_turns(void **state) {
+    (void)state;
+    rp_rng rng = rp_rng_named(8, "test/dp_cut");
+    uint32_t best = 0;
+    uint32_t better = 0;
+    for (uint32_t trial = 1; trial < 800; trial += 2) {
+        ring r = draw(&rng, trial);
+        rp_dp_answer answer;
+        rp_dp_answer apart;
+        brute b = {.ring = &r, .best = (double)INFINITY};
+        brute other = {.ring = &r};
+        r.ask.context = &r;
+        r.ask.stages_most = BOARDS;
+        for (uint32_t i = 0; i < LAYERS; i++) {
+            r.bytes[i] *= 4;
+        }
+        expect_ok(rp_dp_cut(&r.ask, &apart));
+        r.ask.turns_s = wire_s;
+        try_all(&b, 0, 0);
+        expect_ok(rp_dp_cut(&r.ask, &answer));
+        if (isinf(b.best)) {
+            assert_int_equal(answer.stage_count, 0);
+            continue;
+        }
+        expect_sound(&r, &answer);
+        assert_true(answer.cost >= b.best * (1 - 1e-12) && answer.cost < 1.1 * b.best);
+        assert_true(!answer.is_exact || answer.cost < b.best * (1 + 1e-12));
+        best += answer.cost < b.best * (1 + 1e-12);
+        other.count = apart.stage_count;
+        memcpy(other.group, apart.group, sizeof other.group);
+        memcpy(other.first, apart.first, sizeof other.first);
+        assert_true(answer.cost <= cost_of(&other) * (1 + 1e-12));
+        better += answer.cost < 0.98 * cost_of(&other);
+    }
+    assert_true(best > 380 && better > 20);
+}
+
 /* What is cut off by rounds is an answer, too, and never better than the best. */
 static void rounds_end_it(void **state) {
     (void)state;
@@ -204,6 +247,7 @@ static void what_makes_no_sense_is_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_is_the_best),
+        cmocka_unit_test(wires_may_take_turns),
         cmocka_unit_test(rounds_end_it),
         cmocka_unit_test(what_makes_no_sense_is_refused),
     };
