@@ -50,12 +50,12 @@ class Shares(program.Case):
     def weights(self, out):
         return (self.dir / out / "weights.safetensors").read_bytes()
 
-    def expect_close(self, out, other):
+    def expect_close(self, out, other, within=1e-5):
         a, b = (read_weights(self.dir / name / "weights.safetensors") for name in (out, other))
         self.assertEqual(a.keys(), b.keys())
         for name, values in a.items():
             for x, y in zip(values, b[name], strict=True):
-                self.assertTrue(abs(x - y) <= 1e-5 + 1e-4 * abs(x), f"{name}: {x}, {y}")
+                self.assertTrue(abs(x - y) <= within * (1 + 10 * abs(x)), f"{name}: {x}, {y}")
 
     def test_digests_are_those_of_a_row(self):
         for schedule in ("gpipe", "1f1b", "zb-h1", "umpipe"):
@@ -206,7 +206,7 @@ class Shares(program.Case):
         share = ("--set", "plan={share: 3, trial: 3}")
         self.ringpipe("train", self.row, "--out", "tried", *words, *share)
         self.assertEqual(len(self.told("tried", "trial")), 4)
-        self.expect_close("plain", "tried")
+        self.expect_close("plain", "tried", 1e-4)  # the order of sums is another in every part
         self.ringpipe("train", self.row, "--out", "parts", *words, *share, "--set",
                       "train.steps=6")
         self.assertEqual(len(self.told("parts", "trial")), 1)
@@ -214,7 +214,7 @@ class Shares(program.Case):
         told = self.told("parts", "trial")
         self.assertEqual(len(told), 4, told)
         self.assertIn(" is kept, the fastest of 3", told[3])
-        self.expect_close("plain", "parts")
+        self.expect_close("plain", "parts", 1e-4)
         about = json.loads((self.dir / "parts" / "about.json").read_text(encoding="utf-8"))
         holds = [h for node in self.plan_of("parts")["nodes"] for h in node["holds"]]
         shared = any(h["samples"] != [0, 1] for h in holds)
@@ -238,7 +238,7 @@ class Shares(program.Case):
         summary = json.loads((self.dir / "out" / "summary.json").read_text(encoding="utf-8"))
         self.assertGreaterEqual(summary["prediction"]["cuts"], 1)
         self.assertEqual((summary["ledger"]["lost"], summary["ledger"]["repeated"]), (0, 0))
-        self.expect_close("plain", "out")
+        self.expect_close("plain", "out", 1e-4)
 
         def work(out):
             plan = self.plan_of(out)
