@@ -457,8 +457,8 @@ static inline void board_work(test_ring *t, uint32_t k) {
     if (t->idle) {
         return;
     }
-    if ((!b->training && !b->passing) || !t->c->plan) {
-        return;
+    if ((!b->training && !b->passing) || rp_controller_has_ended(t->c) || !t->c->plan) {
+        return; /* the plan goes with the run */
     }
     const bool last = board_hold(t, k)->stage + 1 == t->c->plan->stage_count;
     if (b->training && b->step < b->pause) {

@@ -4,7 +4,7 @@
 
 static test_ring ring; /* large for a stack */
 
-/* What boards say of a segment may come when its evaluation has begun: board 0 takes a hundred times
+/* What boards say of a segment may come when its evaluation has begun: an op takes a hundred times
  * as long as predicted. Behind the evaluation the ring has new stages, and goes on. */
 static void a_drift_is_noticed_behind_an_evaluation(void **state) {
     (void)state;
