@@ -77,7 +77,7 @@ int main(int argc, char **argv) {
     rp_system_service service;
     const char *action = argc == 2 ? argv[1] : "";
     rp_log_setup_plain("ringpipe-system");
-    (void)umask(022); /* an agent's service has a stricter one, and the agent is to read the state */
+    (void)umask(022); /* its service has a stricter one, and the agent is to read the state */
     const bool publishes = strcmp(action, "publish") == 0;
     if (!publishes && strcmp(action, "serve") != 0 && strcmp(action, "trial") != 0) {
         (void)fprintf(stderr, "usage: ringpipe-system publish|serve|trial\n");
