@@ -41,7 +41,10 @@ class Install(program.Case):
         for folder in ("models", "links"):
             for file in (program.SOURCE / "host" / folder).iterdir():
                 self.assertTrue((share / "ringpipe" / folder / file.name).is_file(), file.name)
-        strangers = {p.name for p in self.tree.iterdir()} - {"bin", "share"}
+        helpers = self.tree / "libexec"
+        self.assertEqual([str(p.relative_to(helpers)) for p in helpers.rglob("*") if p.is_file()],
+                         ["ringpipe/ringpipe-system"])
+        strangers = {p.name for p in self.tree.iterdir()} - {"bin", "share", "libexec"}
         self.assertFalse(strangers, "libraries and headers are not for others")
 
     def test_its_own_models_and_boards(self):
