@@ -568,9 +568,6 @@ rp_err rp_schedule_resume(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_controller_take_micro(rp_controller *c, const rp_joint_answer *answer) RP_MUST_CHECK;
 /* shares.c: where each stage begins, in the next plan. errors MEMORY */
 rp_err rp_controller_keep_cut(rp_controller *c, const rp_cut *cut) RP_MUST_CHECK;
-/* plan.c: how large microbatches are in it, [stages]; the log says so. errors IO */
-rp_err rp_controller_keep_sizes(rp_controller *c, const uint32_t (*size)[2],
-                                const rp_size_choice *choice) RP_MUST_CHECK;
 
 /* ahead.c: of halves of stages, once a cut is there and boards are measured. errors MEMORY, IO */
 bool rp_ahead_is_wanted(const rp_controller *c);
@@ -655,7 +652,17 @@ rp_err rp_codecs_of_row(rp_controller *c, const rp_codec (*codec)[2]) RP_MUST_CH
 void rp_codecs_find_rates(const rp_controller *c, bool full_only, double *rate);
 /* .. those that a checkpoint was made with. errors MEMORY */
 rp_err rp_controller_resume_codecs(rp_controller *c) RP_MUST_CHECK;
-void rp_controller_resume_sizes(rp_controller *c);
+/* sizes.c: schedule.planner. They are to be chosen, once for a number of stages; .. by the cut and
+ * what was measured, if so; .. these, [stages]; .. those with which a plan was found in which
+ * boards share stages, before it is made, else none are chosen yet. The log says them. errors IO,
+ * those of rp_choose_sizes() */
+bool rp_sizes_are_wanted(const rp_controller *c);
+rp_err rp_sizes_choose(rp_controller *c) RP_MUST_CHECK;
+rp_err rp_sizes_keep(rp_controller *c, const uint32_t (*size)[2],
+                     const rp_size_choice *choice) RP_MUST_CHECK;
+rp_err rp_sizes_take(rp_controller *c, const rp_trial_plan *plan) RP_MUST_CHECK;
+/* .. those that a checkpoint was made with. */
+void rp_sizes_resume(rp_controller *c);
 /* Says what was chosen for this start. */
 rp_err rp_controller_say_codecs(const rp_controller *c) RP_MUST_CHECK;
 /* At the end of the first segment: stronger codecs are next where wires that are not emulated were

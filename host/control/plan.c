@@ -19,17 +19,11 @@ static bool wants_advance(const rp_controller *c) {
            c->run.stages > 1 && !c->given;
 }
 
-/* Once for a number of stages; a checkpoint says those that it was made with. */
-static bool wants_sizes(const rp_controller *c) {
-    return c->run.sizes.planner && c->options.purpose != RP_PURPOSE_EVALUATE && !c->given &&
-           c->sizes.stages != c->run.stages;
-}
-
 bool rp_controller_needs_profile(const rp_controller *c) {
     const bool has_old_cut = c->position.cut.stage_count == c->run.stages;
     const bool for_cut = c->run.cut_auto && !has_old_cut && c->run.stages > 1 && !c->given;
     return c->options.purpose == RP_PURPOSE_PROFILE || for_cut || rp_codecs_are_wanted(c) ||
-           wants_sizes(c) || wants_advance(c) || rp_ahead_is_wanted(c);
+           rp_sizes_are_wanted(c) || wants_advance(c) || rp_ahead_is_wanted(c);
 }
 
 /* Of the next best those that share stages are among the tried ones, where they may. */
@@ -85,59 +79,6 @@ static rp_err choose_cut(rp_controller *c) {
 fail:
     rp_arena_finish(&arena);
     return err;
-}
-
-/* ---- sizes of microbatches ------------------------------------------------------------------- */
-
-static void take_sizes(rp_controller *c) {
-    c->sizes.stages = c->run.stages;
-    c->run.sizes.at = (const uint32_t(*)[2])c->sizes.at;
-}
-
-static rp_err say_sizes(const rp_controller *c, const rp_size_choice *choice) {
-    char text[400];
-    size_t used = (size_t)snprintf(
-        text, sizeof text, "sizes by %s (samples forward/backward):", c->run.sizes.planner->name);
-    for (uint32_t k = 0; k < c->run.stages && used < sizeof text / 2; k++) {
-        used += (size_t)snprintf(text + used, sizeof text - used, " %u/%u", c->sizes.at[k][0],
-                                 c->sizes.at[k][1]);
-    }
-    (void)snprintf(text + used, sizeof text - used,
-                   "; by what was measured a step takes %.4g ms, with microbatches of %u on all "
-                   "stages, the best even size, %.4g ms",
-                   1e3 * choice->step_s, choice->even, 1e3 * choice->even_step_s);
-    return c->record ? rp_record_event(c->record, "sizes", c->position.step, text) : RP_OK;
-}
-
-static rp_err choose_sizes(rp_controller *c) {
-    rp_size_choice choice;
-    rp_err err = RP_OK;
-    if (!wants_sizes(c)) {
-        return RP_OK;
-    }
-    rp_measured_place(c);
-    RP_TRY(rp_choose_sizes(&c->run, &c->profile, &c->cut, c->sizes.at, &choice));
-    take_sizes(c);
-    RP_TRY(say_sizes(c, &choice));
-fail:
-    return err;
-}
-
-rp_err rp_controller_keep_sizes(rp_controller *c, const uint32_t (*size)[2],
-                                const rp_size_choice *choice) {
-    memcpy(c->sizes.at, size, c->run.stages * sizeof *size);
-    take_sizes(c);
-    return say_sizes(c, choice);
-}
-
-/* Others would change the order of sums, and with it the bits. */
-void rp_controller_resume_sizes(rp_controller *c) {
-    const rp_position *position = &c->position;
-    if (c->run.sizes.planner && !c->given && position->size &&
-        position->cut.stage_count == c->run.stages) {
-        memcpy(c->sizes.at, position->size, c->run.stages * sizeof *position->size);
-        take_sizes(c);
-    }
 }
 
 /* ---- what is said ---------------------------------------------------------------------------- */
@@ -270,7 +211,7 @@ rp_err rp_plan_enter(rp_controller *c) {
         RP_TRY(rp_arrange_ring(c));
         RP_TRY(choose_cut(c));
         RP_TRY(rp_codecs_choose(c));
-        RP_TRY(choose_sizes(c));
+        RP_TRY(rp_sizes_choose(c));
         RP_TRY(rp_ahead_choose(c));
     }
     if (chooses_advance(c) && !c->run.emulate) {

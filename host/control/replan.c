@@ -62,8 +62,11 @@ static plan_choice choice_now(const rp_controller *c) {
 
 /* The best of those in which boards share stages, and of the others. */
 static rp_err choose_shares(rp_controller *c, plan_choice *out) {
-    const rp_joint_ask ask = rp_shares_ask(c);
+    rp_joint_ask ask = rp_shares_ask(c);
     rp_joint_answer answer;
+    rp_runfile run = c->run;
+    run.sizes.at = run.sizes.planner ? NULL : run.sizes.at; /* they are of the plan in force */
+    ask.run = &run;
     const rp_err err = rp_joint_search(&ask, &answer);
     if (err == RP_OK && answer.is_known) {
         out->shares = rp_trial_plan_of(&answer.plan[0]);
@@ -81,8 +84,10 @@ static rp_err choose(rp_controller *c, rp_arena *arena, plan_choice *out) {
     } else if (c->run.cut_auto) {
         RP_TRY(rp_controller_find_cut(c, arena, &answer, &out->cut));
     }
-    if (c->run.sizes.planner) {
-        RP_TRY(RP_ARENA_NEW(arena, c->run.stages, &out->size));
+    if (out->shares.has_sizes) {
+        out->size = out->shares.size;
+    } else if (c->run.sizes.planner) {
+        RP_TRY(RP_ARENA_NEW(arena, out->cut.stage_count, &out->size));
         RP_TRY(rp_choose_sizes(&c->run, &c->profile, &out->cut, out->size, &out->sizes));
     }
 fail:
@@ -193,8 +198,8 @@ static rp_err follow_drift(rp_controller *c, bool *pays) {
     if (*pays) {
         RP_TRY(c->run.plan_share > 1 ? rp_shares_take(c, &best.shares)
                                      : rp_controller_keep_cut(c, &best.cut));
-        if (best.size) {
-            RP_TRY(rp_controller_keep_sizes(c, (const uint32_t(*)[2])best.size, &best.sizes));
+        if (best.size && !best.shares.has_sizes) {
+            RP_TRY(rp_sizes_keep(c, (const uint32_t(*)[2])best.size, &best.sizes));
         }
         rp_profile_seconds(&c->profile, &c->run, &c->cut, c->layer_seconds);
         c->drift.cuts++;

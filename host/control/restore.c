@@ -43,7 +43,7 @@ static rp_err find_checkpoint(rp_controller *c, rp_arena *arena, char **path) {
     RP_TRY(*path || c->adopt.hopes ? rp_controller_resume_codecs(c) : RP_OK);
     rp_trials_resume(c);
     if (*path || c->adopt.hopes) {
-        rp_controller_resume_sizes(c);
+        rp_sizes_resume(c);
     }
     if ((*path || c->adopt.hopes) && c->run.method.advance_auto) {
         rp_method_set_advance(&c->run.method, c->run.stages, c->position.advance);

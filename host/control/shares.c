@@ -91,6 +91,7 @@ rp_err rp_shares_take(rp_controller *c, const rp_trial_plan *plan) {
     c->shares.is_own = plan->is_shared;
     c->run.stages = plan->stages;
     RP_TRY(take_codecs(c, arena, plan));
+    RP_TRY(rp_sizes_take(c, plan));
     RP_TRY(plan->is_shared ? make_plan(c, arena, plan) : RP_OK);
     RP_TRY(rp_controller_keep_cut(c, &cut));
     if (c->record) {

@@ -3,9 +3,6 @@
 #include "planning/cost.h"
 #include "planning/least_memory.h"
 
-/* Parcels that an op may wait for, or send, at most: firmware/plan refuses more. */
-enum { PARCELS_MAX = 64 };
-
 static void put_stage(const rp_runfile *run, const rp_profile *profile, const rp_cut *cut,
                       uint32_t k, rp_problem *out) {
     const uint32_t place = k % run->boards;
@@ -56,14 +53,14 @@ static void put_memory(const rp_runfile *run, const rp_profile *profile,
     }
 }
 
-/* Only sizes of which a step has PARCELS_MAX at most; and train.microbatch is among them. */
+/* Only sizes of which a step has RP_PARCELS_MAX at most; and train.microbatch is among them. */
 static void list_sizes(const rp_runfile *run, rp_problem *out) {
     uint32_t kept[RP_PLANNERS_SIZES_MAX];
     uint32_t count = 0;
     bool has_micro = false;
     for (uint32_t i = 0; i < out->size_count; i++) {
         const uint32_t size = out->size[i];
-        const bool fits = (out->samples - 1) / size + 1 <= PARCELS_MAX;
+        const bool fits = (out->samples - 1) / size + 1 <= RP_PARCELS_MAX;
         if (run->micro < size && !has_micro && count + 1 < RP_PLANNERS_SIZES_MAX) {
             kept[count++] = run->micro;
             has_micro = true;

@@ -5,6 +5,9 @@
 #include "planning/profile.h"
 #include "run/runfile.h"
 
+/* Parcels that an op may wait for, or send, at most: firmware/plan refuses more. */
+enum { RP_PARCELS_MAX = 64 };
+
 typedef struct {
     double step_s;      /* as the planner has it, with the sizes that it chose */
     double even_step_s; /* with the best size that all stages share, */

@@ -75,25 +75,26 @@ typedef struct {
 
 /* The ring as it is by three cuts: as if boards were alike, by speed, and dp-cut's; with cuts open
  * also those that differ from the fastest by one layer at one boundary, and so on from the fastest
- * of these, as long as that gains and 24 times at most. With boards
- * open, where the run says nothing of places (hops, codecs that differ) and every board was
- * measured: all rings of up to five boards; of more, from the ring as it is, those by speed, and
- * those without its slowest ones on, by leaving out one, taking one back and exchanging two, as
- * long as that gains. Where stages may be shared, the ring as it is and the best few by
- * dp-cut's cost are cut once more, with boards next to each other on one stage, in proportion to
- * their speeds. The best few are replayed. A cut that needs more memory than its boards have is
- * none. Where the run's planner chooses sizes by stage and direction, it is asked for the best
- * three plans, and their order is that with these sizes. With codecs open plans are replayed with
- * the strongest that may be chosen, and for the best three each boundary and direction gets the
- * mildest that costs no time. With schedules open, or with
- * `advance: auto`, the best three are replayed with each schedule that the run file allows and with
- * the advance that it would have there; the fastest is taken where it saves 1 % of a step, or 5 %
- * where it changes what is trained. Replicas and versions of weights count in the memory. With
- * micro_open the search begins anew with the microbatch that would be fastest, as long as that
- * gains; there twice as many ops have to win 3 %, and where the profile does not say what handling
- * an op costs each counts as 1 ms more. Not known: one board alone, interleaved or split stages, a
- * cut that is given. errors  USAGE: nothing fits into the memory, with the board and the numbers;
- * MEMORY; those of rp_predict() but USAGE and FAULT, with which a plan is left out */
+ * of these, as long as that gains and 24 times at most. With boards open, where the run says
+ * nothing of places (hops, codecs that differ) and every board was measured: all rings of up to
+ * five boards; of more, from the ring as it is, those by speed, and those without its slowest ones
+ * on, by leaving out one, taking one back and exchanging two, as long as that gains. Where stages
+ * may be shared, the ring as it is and the best few by dp-cut's cost are cut once more, with
+ * boards next to each other on one stage, in proportion to their speeds. The best few are
+ * replayed. A cut that needs more memory than its boards have is none. Where the run's planner
+ * chooses sizes by stage and direction, it is asked for the best three plans, and their order is
+ * that with these sizes; where boards share stages all stages have the same ones, found by replay
+ * from train.microbatch on, by halving and doubling. With codecs open plans are replayed with the
+ * strongest that may be chosen, and for the best three each boundary and direction gets the
+ * mildest that costs no time. With schedules open, or with `advance: auto`, the best three are
+ * replayed with each schedule that the run file allows and with the advance that it would have
+ * there; the fastest is taken where it saves 1 % of a step, or 5 % where it changes what is
+ * trained. Replicas and versions of weights count in the memory. With micro_open the search begins
+ * anew with the microbatch that would be fastest, as long as that gains; there twice as many ops
+ * have to win 3 %, and where the profile does not say what handling an op costs each counts as 1
+ * ms more. Not known: one board alone, interleaved or split stages, a cut that is given. errors
+ * USAGE: nothing fits into the memory, with the board and the numbers; MEMORY; those of
+ * rp_predict() but USAGE and FAULT, with which a plan is left out */
 rp_err rp_joint_search(const rp_joint_ask *ask, rp_joint_answer *out) RP_MUST_CHECK;
 
 /* The board at this place of the ring as it is has a stage. */

@@ -90,7 +90,13 @@ static void put_shares(FILE *file, const rp_joint_answer *answer) {
                   "Boards and cut save %.0f %% of a step with layers shared out as on boards "
                   "that are alike, %.4g s",
                   100 * (1 - even_s(best) / answer->alike.step_s), answer->alike.step_s);
-    if (best->even_s > 0) {
+    if (best->even_s > 0 && rp_joint_is_shared(best)) {
+        (void)fprintf(file,
+                      "; microbatches of %u samples forward and %u backward save %.0f %% of %.4g s "
+                      "with %u",
+                      best->size[0][0], best->size[0][1], 100 * (1 - best->step_s / best->even_s),
+                      best->even_s, answer->with_micro);
+    } else if (best->even_s > 0) {
         (void)fprintf(file, "; unequal sizes save %.0f %% of %.4g s with %u samples on all stages",
                       100 * (1 - best->step_s / best->even_s), best->even_s, answer->with_micro);
     }

@@ -4,6 +4,71 @@
 
 #include "planning/choose_sizes.h"
 
+/* ---- boards that share stages ---------------------------------------------------------------- */
+
+/* The same on all stages, but where a layer normalises over a microbatch. */
+static void put_even(const rp_joint *j, uint32_t forward, uint32_t backward, rp_joint_plan *plan) {
+    const rp_runfile *run = j->ask->run;
+    const rp_cut cut = {.stage_count = plan->stages, .first = plan->first};
+    for (uint32_t k = 0; k < plan->stages; k++) {
+        const bool held = rp_cut_whole_layer(run->model, &cut, k) != NULL;
+        plan->size[k][0] = held ? run->micro : forward;
+        plan->size[k][1] = held ? run->micro : backward;
+    }
+}
+
+static bool is_size(const rp_runfile *run, uint32_t size) {
+    return size > 0 && size <= run->batch && (run->batch - 1) / size < RP_PARCELS_MAX;
+}
+
+/* Half of a size, or twice as much, in both directions or in one: what saves most. `size`: of
+ * `plan`, forward and backward. */
+static rp_err step_even(const rp_joint *j, uint32_t size[2], rp_joint_plan *plan, bool *found) {
+    const rp_joint_plan from = *plan;
+    const uint32_t old[2] = {size[0], size[1]};
+    double most_s = (1 - RP_JOINT_WORTH) * from.step_s;
+    rp_err err = RP_OK;
+    *found = false;
+    for (uint32_t way = 0; way < 6 && !rp_joint_is_over(j); way++) {
+        const uint32_t directions = way / 2 + 1; /* a bit each */
+        uint32_t other[2];
+        for (uint32_t d = 0; d < 2; d++) {
+            const bool moves = directions >> d & 1;
+            other[d] = !moves ? old[d] : way % 2 > 0 ? 2 * old[d] : old[d] / 2;
+        }
+        if (!is_size(j->ask->run, other[0]) || !is_size(j->ask->run, other[1])) {
+            continue;
+        }
+        rp_joint_plan tried = from;
+        put_even(j, other[0], other[1], &tried);
+        RP_TRY(rp_joint_replay(j, &tried));
+        if (tried.step_s < most_s) {
+            most_s = tried.step_s;
+            *plan = tried;
+            memcpy(size, other, sizeof other);
+            *found = true;
+        }
+    }
+fail:
+    return err;
+}
+
+/* The planners' recurrence is of one board a stage; these few sizes are replayed. */
+static rp_err choose_even_sizes(const rp_joint *j, rp_joint_plan *plan) {
+    uint32_t size[2] = {j->ask->run->micro, j->ask->run->micro};
+    bool found = is_size(j->ask->run, size[0]);
+    rp_err err = RP_OK;
+    plan->even_s = plan->step_s;
+    put_even(j, size[0], size[1], plan);
+    while (found) {
+        RP_TRY(step_even(j, size, plan, &found));
+    }
+fail:
+    return err;
+}
+
+/* ---- a board a stage ------------------------------------------------------------------------- */
+
 /* What the planner has no sizes for keeps train.microbatch. */
 static rp_err choose_own_sizes(const rp_joint *j, rp_joint_plan *plan) {
     const rp_cut cut = {.stage_count = plan->count, .first = plan->first};
@@ -42,7 +107,8 @@ rp_err rp_joint_search_sizes(rp_joint *j) {
     for (; count < RP_JOINT_SIZED && count < out->count && (count == 0 || !rp_joint_is_over(j));
          count++) {
         sized[count] = out->plan[count];
-        RP_TRY(choose_own_sizes(j, &sized[count]));
+        RP_TRY(rp_joint_is_shared(&sized[count]) ? choose_even_sizes(j, &sized[count])
+                                                 : choose_own_sizes(j, &sized[count]));
     }
     rp_joint_list_anew(out, sized, count);
 fail:

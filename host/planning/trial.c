@@ -27,12 +27,15 @@ rp_trial_plan rp_trial_plan_of(const rp_joint_plan *from) {
     rp_trial_plan plan = {.stages = from->stages > 0 ? from->stages : from->count,
                           .is_shared = rp_joint_is_shared(from),
                           .has_codecs = from->plain_s > 0,
+                          .has_sizes = rp_joint_is_shared(from) && from->even_s > 0,
+                          .even_s = from->even_s,
                           .predicted_s = from->step_s,
                           .measured_s = (double)NAN};
     memcpy(plan.first, from->first, sizeof plan.first);
     memcpy(plan.group, from->group, sizeof plan.group);
     memcpy(plan.share, from->share, sizeof plan.share);
     memcpy(plan.codec, from->codec, sizeof plan.codec);
+    memcpy(plan.size, from->size, sizeof plan.size);
     return plan;
 }
 

@@ -16,6 +16,9 @@ typedef struct {
     double share[RP_JOINT_BOARDS_MAX];
     bool has_codecs; /* .. that were chosen with it */
     rp_codec codec[RP_JOINT_BOARDS_MAX][2];
+    bool has_sizes;                        /* schedule.planner, where boards share stages: .. */
+    uint32_t size[RP_JOINT_BOARDS_MAX][2]; /* .. forward and backward, by stage, .. */
+    double even_s;      /* .. and what a step takes with train.microbatch on all */
     double predicted_s; /* of a step; 0: not known */
     double measured_s;  /* the median of the steps tried; NaN: not yet; infinite: none was seen */
 } rp_trial_plan;

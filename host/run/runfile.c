@@ -728,8 +728,9 @@ static rp_err check_share(const rp_runfile *run) {
         : !run->cut_auto             ? "and `cut` says what is where; expected cut: auto"
         : !run->method.kind->flushed ? "before an update, so the schedule has to flush"
         : run->method.chunks > 1     ? "and each holds one stage; expected no chunks"
-        : run->sizes.planner || run->sizes.at
-            ? "with train.microbatch; expected no sizes of schedule.forward or planner"
+        : run->sizes.by_stage
+            ? "and how many stages there are is not known yet; expected one number as "
+              "schedule.forward and backward, or schedule.planner"
         : run->lanes.count > 0 ? "and a lane has few boards"
                                : NULL;
     return why ? rp_node_fail(plan, "share: boards of a stage sum their gradients, %s", why)

@@ -142,9 +142,36 @@ class Shares(program.Case):
         out, _ = self.ringpipe("plan", self.row, *sets)
         self.assertRegex(out, r"in which boards share stages, is faster, .* \([0-9]+ %\) \+ ")
         for words in ("cut=[fc2, fc3]", "schedule=pipedream",
-                      "schedule={kind: umpipe, planner: auto}",
-                      "schedule={kind: umpipe, forward: 8, backward: 4}"):
+                      "schedule={kind: umpipe, forward: [8, 8, 8]}"):
             self.assertIn("share: ", self.refused("train", self.row, *sets, "--set", words))
+
+    def test_the_planner_shares_a_stage_with_sizes(self):
+        """Given ones, and those that it chooses: the model is that of the plain run, and a run that
+        is resumed has the same plan."""
+        self.row = self.run_file(RUN % "gpipe")
+        self.ringpipe("train", self.row, "--out", "plain", *self.HELD, "--set", "train.steps=12")
+        for number, sizes in enumerate(("forward: 5, backward: 3", "planner: auto")):
+            with self.subTest(sizes):
+                out = f"shared{number}"
+                words = (*self.HELD, "--set", "train.steps=12", "--set", "plan={share: 3}",
+                         "--set", "schedule={kind: umpipe, %s}" % sizes)
+                self.ringpipe("train", self.row, "--out", out, *words)
+                self.expect_close("plain", out, 1e-4)
+                plan = self.plan_of(out)
+                self.assertLess(len(plan["stages"]), 3)
+                used = {(s["forward"], s["backward"]) for s in plan["stages"]}
+                self.assertEqual(len(used), 1)
+                if number == 0:
+                    self.assertEqual(used, {(5, 3)})
+                else:
+                    told = self.told(out, "sizes")
+                    self.assertEqual(len(told), 1, told)
+                    self.assertIn("microbatches of %u samples forward and %u backward, on all "
+                                  "stages" % tuple(used)[0], told[0])
+                self.ringpipe("resume", out, "--set", "train.steps=18")
+                self.assertEqual(self.plan_of(out)["nodes"], plan["nodes"])
+                self.assertEqual({(s["forward"], s["backward"])
+                                  for s in self.plan_of(out)["stages"]}, used)
 
     # Three boards that are held back by an op's work, and layers of which one takes nearly all.
     HELD = ("--set", "cut=auto", "--set",
@@ -240,12 +267,13 @@ class Shares(program.Case):
         self.assertEqual((summary["ledger"]["lost"], summary["ledger"]["repeated"]), (0, 0))
         self.expect_close("plain", "out", 1e-4)
 
-        def work(out):
-            plan = self.plan_of(out)
-            mine = plan["nodes"][2]["holds"][0]
-            return (mine["samples"][1] - mine["samples"][0]) * len(
-                plan["stages"][mine["stage"]]["layers"])
-        print(told, work("before"), work("out"))
+        with self.subTest("sizes"):  # which are chosen with the shares, at first and anew
+            self.ringpipe("train", self.row, "--out", "sized", *words, "--set",
+                          "schedule={kind: umpipe, planner: auto}")
+            told = self.told("sized", "plan")
+            self.assertTrue(any("the layers are shared out anew" in text for text in told), told)
+            self.assertGreaterEqual(len(self.told("sized", "sizes")), 2)
+            self.expect_close("plain", "sized", 1e-4)
 
     def test_as_many_boards_as_have_links(self):
         plan = self.run_row("sim", "row", "1f1b", "--set", "ring.boards=1", "--set", "cut=[]")

@@ -6,6 +6,7 @@ import unittest
 
 import program
 import test_keys
+from spread import spread
 
 
 def events(folder, name):
@@ -54,6 +55,34 @@ class Right(program.Case):
         micro = re.search(r"microbatch: (\d+)", program.RUN)[1]
         sizes = f"forward: [5, {micro}, 3], backward: [7, {micro}, 16]"
         self.compare("--set", f"model={model}", "--set", f"schedule={{kind: umpipe, {sizes}}}")
+
+    def test_shared(self):
+        """All boards that have a part of the microbatch are looked at; of umpipe's one sample, of
+        which a stage has one board."""
+        run = self.run_file(program.RUN.replace("boards: 2", "boards: 3"))
+        for name, schedule, most in (("1f1b", "1f1b", 5),
+                                     ("umpipe", "{kind: umpipe, forward: 5, backward: 3}", 3)):
+            with self.subTest(name):
+                out = {folder: f"{folder}-{name}" for folder in ("row", "plain", "verified")}
+                words = ("--set", "train.epochs=3", "--set", f"schedule={schedule}")
+                self.ringpipe("sim", run, "--out", out["row"], *words, "--set", "cut=[fc2, fc3]")
+                plan = json.loads((self.dir / out["row"] / "plan.json").read_text())
+                (self.dir / "shared.json").write_text(json.dumps(
+                    spread(plan, [[0, 1], [0, 0.3, 1], [0, 0.5, 1]])), encoding="utf-8")
+                words = (*words, "--plan", "shared.json", "--set", "ring.boards=5", "--set",
+                         "cut=auto")
+                self.ringpipe("train", run, "--out", out["plain"], *words)
+                self.ringpipe("train", run, "--out", out["verified"], *words, "--set",
+                              "ring.verify=1/8")
+                self.assertTrue(weights(self.dir / out["plain"]) ==
+                                weights(self.dir / out["verified"]))
+                count = len(events(self.dir / out["verified"], "verify"))
+                summary = json.loads((self.dir / out["verified"] / "summary.json").read_text())
+                self.assertGreater(count, 3)
+                self.assertEqual(summary["verify"]["microbatches"], count)
+                self.assertEqual(summary["verify"]["wrong"], 0)
+                self.assertIn(summary["verify"]["stages"],
+                              range(3 * count + (most > 3), most * count + 1))
 
     def test_split_backwards(self):
         self.compare("--set", "schedule=zb-h1")

@@ -386,6 +386,54 @@ static void boards_may_share_a_stage(void **state) {
     }
 }
 
+/* Where boards share stages all stages have one size by direction, which no step to half of it or
+ * to twice as much makes better; a size that is given stays. */
+static void sizes_of_shared_stages_are_replayed(void **state) {
+    (void)state;
+    static const double layer[LAYERS] = {0.1, 40, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1};
+    rp_profile profile;
+    rp_joint_ask ask = {.run = &run, .profile = &profile, .share_most = 3};
+    rp_joint_answer given;
+    rp_joint_answer answer;
+    char text[2048];
+    read_run("schedule: {kind: umpipe, planner: dp-sizes}\nplan: {share: 3}\n");
+    open_profile(&profile);
+    for (uint32_t k = 0; k < BOARDS; k++) {
+        take_board(&profile, k, layer, k == 1 ? 2 : 1);
+    }
+    expect_ok(rp_joint_search(&ask, &answer));
+    const rp_joint_plan best = answer.plan[0];
+    assert_true(rp_joint_is_shared(&best));
+    assert_true(best.even_s > 0 && best.step_s <= best.even_s);
+    for (uint32_t k = 0; k < best.stages; k++) {
+        for (uint32_t d = 0; d < 2; d++) {
+            assert_true(best.size[k][d] >= 1 && best.size[k][d] <= run.batch);
+            assert_int_equal(best.size[k][d], best.size[0][d]);
+        }
+    }
+    assert_true(best.size[0][0] != run.micro || best.size[0][1] != run.micro);
+    assert_true(best.step_s < best.even_s);
+    say(&answer, text, sizeof text);
+    (void)snprintf(text + 1024, 1024, "microbatches of %u samples forward and %u backward save",
+                   best.size[0][0], best.size[0][1]);
+    assert_non_null(strstr(text, text + 1024));
+
+    assert_int_equal(close_run(state), 0);
+    assert_int_equal(setup(state), 0);
+    (void)snprintf(text, sizeof text,
+                   "schedule: {kind: umpipe, forward: %u, backward: %u}\nplan: {share: 3}\n",
+                   best.size[0][0], best.size[0][1]);
+    read_run(text);
+    open_profile(&profile);
+    for (uint32_t k = 0; k < BOARDS; k++) {
+        take_board(&profile, k, layer, k == 1 ? 2 : 1);
+    }
+    expect_ok(rp_joint_search(&ask, &given));
+    assert_true(given.is_known && rp_joint_is_shared(&given.plan[0]));
+    assert_true(given.plan[0].even_s == 0);
+    assert_true(given.plan[0].step_s <= best.step_s * 1.0001);
+}
+
 /* With cuts open other layers and boards on both sides of a boundary are looked at, too: never
  * worse, and what a trial may try. */
 static void shares_near_the_best_are_looked_at(void **state) {
@@ -682,6 +730,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(wires_that_take_turns_are_one, setup, close_run),
         cmocka_unit_test_setup_teardown(shares_near_the_best_are_looked_at, setup, close_run),
         cmocka_unit_test_setup_teardown(boards_may_share_a_stage, setup, close_run),
+        cmocka_unit_test_setup_teardown(sizes_of_shared_stages_are_replayed, setup, close_run),
         cmocka_unit_test_setup_teardown(codecs_are_chosen_with_the_cut, setup, close_run),
         cmocka_unit_test_setup_teardown(the_schedule_is_chosen_where_it_may_be, setup, close_run),
         cmocka_unit_test_setup_teardown(a_schedule_has_to_fit, setup, close_run),

@@ -1,0 +1,93 @@
+/* How large microbatches are where schedule.planner chooses that: once in a run, for a number of
+ * stages; again where the plan follows the boards. */
+#include <stdio.h>
+#include <string.h>
+
+#include "control/controller_own.h"
+
+/* Once for a number of stages; a checkpoint says those that it was made with. */
+bool rp_sizes_are_wanted(const rp_controller *c) {
+    return c->run.sizes.planner && c->options.purpose != RP_PURPOSE_EVALUATE && !c->given &&
+           c->sizes.stages != c->run.stages;
+}
+
+static void take(rp_controller *c, uint32_t stages) {
+    c->sizes.stages = stages;
+    c->run.sizes.at = (const uint32_t(*)[2])c->sizes.at;
+}
+
+static rp_err say(const rp_controller *c, const rp_size_choice *choice) {
+    char text[400];
+    size_t used = (size_t)snprintf(
+        text, sizeof text, "sizes by %s (samples forward/backward):", c->run.sizes.planner->name);
+    for (uint32_t k = 0; k < c->run.stages && used < sizeof text / 2; k++) {
+        used += (size_t)snprintf(text + used, sizeof text - used, " %u/%u", c->sizes.at[k][0],
+                                 c->sizes.at[k][1]);
+    }
+    (void)snprintf(text + used, sizeof text - used,
+                   "; by what was measured a step takes %.4g ms, with microbatches of %u on all "
+                   "stages, the best even size, %.4g ms",
+                   1e3 * choice->step_s, choice->even, 1e3 * choice->even_step_s);
+    return c->record ? rp_record_event(c->record, "sizes", c->position.step, text) : RP_OK;
+}
+
+rp_err rp_sizes_choose(rp_controller *c) {
+    rp_size_choice choice;
+    rp_err err = RP_OK;
+    if (!rp_sizes_are_wanted(c)) {
+        return RP_OK;
+    }
+    rp_measured_place(c);
+    RP_TRY(rp_choose_sizes(&c->run, &c->profile, &c->cut, c->sizes.at, &choice));
+    take(c, c->run.stages);
+    RP_TRY(say(c, &choice));
+fail:
+    return err;
+}
+
+rp_err rp_sizes_keep(rp_controller *c, const uint32_t (*size)[2], const rp_size_choice *choice) {
+    memcpy(c->sizes.at, size, c->run.stages * sizeof *size);
+    take(c, c->run.stages);
+    return say(c, choice);
+}
+
+rp_err rp_sizes_take(rp_controller *c, const rp_trial_plan *plan) {
+    char text[400];
+    if (!c->run.sizes.planner) {
+        return RP_OK;
+    }
+    c->sizes.stages = 0; /* those at hand are of another plan */
+    c->run.sizes.at = NULL;
+    if (!plan->has_sizes) {
+        return RP_OK;
+    }
+    memcpy(c->sizes.at, plan->size, plan->stages * sizeof *plan->size);
+    take(c, plan->stages);
+    (void)snprintf(text, sizeof text,
+                   "microbatches of %u samples forward and %u backward, on all stages, as boards "
+                   "share some: a step is to take %.4g ms, with %u (train.microbatch) %.4g ms",
+                   plan->size[0][0], plan->size[0][1], 1e3 * plan->predicted_s, c->run.micro,
+                   1e3 * plan->even_s);
+    return c->record ? rp_record_event(c->record, "sizes", c->position.step, text) : RP_OK;
+}
+
+/* Of a plan that the run has chosen in a former life. */
+static void read_sizes(rp_controller *c) {
+    for (uint32_t k = 0; k < c->given->stage_count; k++) {
+        c->sizes.at[k][0] = c->given->stage[k].micro_forward;
+        c->sizes.at[k][1] = c->given->stage[k].micro_backward;
+    }
+    take(c, c->run.stages);
+}
+
+/* Others would change the order of sums, and with it the bits. */
+void rp_sizes_resume(rp_controller *c) {
+    const rp_position *position = &c->position;
+    if (c->run.sizes.planner && c->given && c->shares.is_own) {
+        read_sizes(c);
+    } else if (c->run.sizes.planner && !c->given && position->size &&
+               position->cut.stage_count == c->run.stages) {
+        memcpy(c->sizes.at, position->size, c->run.stages * sizeof *position->size);
+        take(c, c->run.stages);
+    }
+}
