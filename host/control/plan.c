@@ -3,7 +3,6 @@
  * changed, the pipes drain, and the boards get new stages (METHODS 1, 9). */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "control/controller_own.h"
 

@@ -197,11 +197,13 @@ def read_safetensors(path):
     return tensors
 
 
-def few_when_slow(*names):
-    """Under a sanitizer a test program has only these tests: `load_tests` of unittest."""
+def few_when_short(*names):
+    """Under a sanitizer, and where RP_SHORT is set, a test program has only these tests: enough to
+    run all of the code. `load_tests` of unittest."""
     def load_tests(loader, tests, _pattern):
         here = sys.modules["__main__"]
-        return tests if SLOWER == 1 else loader.loadTestsFromNames(names, here)
+        short = SLOWER > 1 or os.environ.get("RP_SHORT")
+        return loader.loadTestsFromNames(names, here) if short else tests
     return load_tests
 
 

@@ -377,9 +377,9 @@ class Nat(Case):
 
 
 # Under a sanitizer, which makes a run slow: each way to come once.
-load_tests = program.few_when_slow("Dial.test_same_weights", "Dial.test_board_comes_again",
-                                   "Dial.test_another_key", "Dial.test_refused",
-                                   "Nat.test_one_direction_works")
+load_tests = program.few_when_short("Dial.test_same_weights", "Dial.test_board_comes_again",
+                                    "Dial.test_another_key", "Dial.test_refused",
+                                    "Nat.test_one_direction_works")
 
 
 if __name__ == "__main__":

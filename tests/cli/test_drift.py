@@ -186,5 +186,10 @@ class Drift(program.Case):
         self.assertIn("plan", self.refused("train", self.run_file(RUN), "--set", "plan.drifts=1"))
 
 
+load_tests = program.few_when_short("Drift.test_a_simulation_takes_what_is_predicted",
+                                    "Drift.test_sizes_are_chosen_anew",
+                                    "Drift.test_a_wire_that_becomes_slow", "Drift.test_bad_shares")
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=2)

@@ -331,11 +331,11 @@ class Spare(Roster):
 
 
 # Under a sanitizer, which makes a run slow: each way once; sim's seeds recover under it, too.
-load_tests = program.few_when_slow("Boards.test_a_board_that_stays_away",
-                                   "Spare.test_a_board_that_stays_away",
-                                   "Spare.test_a_spare_that_is_not_there",
-                                   "Fewer.test_another_key_while_it_runs",
-                                   "Fewer.test_lost_before_it_is_resumed")
+load_tests = program.few_when_short("Boards.test_a_board_that_stays_away",
+                                    "Spare.test_a_board_that_stays_away",
+                                    "Spare.test_a_spare_that_is_not_there",
+                                    "Fewer.test_another_key_while_it_runs",
+                                    "Fewer.test_lost_before_it_is_resumed")
 
 
 if __name__ == "__main__":

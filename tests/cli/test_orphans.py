@@ -130,7 +130,7 @@ class Orphans(test_lost_boards.Roster):
 
 
 # Under a sanitizer, which makes a run slow: one way to go on.
-load_tests = program.few_when_slow("Orphans.test_a_schedule_that_flushes")
+load_tests = program.few_when_short("Orphans.test_a_schedule_that_flushes")
 
 
 if __name__ == "__main__":

@@ -493,10 +493,10 @@ class Plan(program.Case):
 
 
 # Under a sanitizer, which makes a run slow: what reads a plan.
-load_tests = program.few_when_slow("Plan.test_a_runs_own_plan_gives_the_same_bits",
-                                   "Plan.test_codecs_are_chosen_and_back_off",
-                                   "Plan.test_what_is_in_flight_moves_to_another_board",
-                                   "Plan.test_wrong_plans_are_refused_before_anything_starts")
+load_tests = program.few_when_short("Plan.test_a_runs_own_plan_gives_the_same_bits",
+                                    "Plan.test_codecs_are_chosen_and_back_off",
+                                    "Plan.test_what_is_in_flight_moves_to_another_board",
+                                    "Plan.test_wrong_plans_are_refused_before_anything_starts")
 
 
 if __name__ == "__main__":

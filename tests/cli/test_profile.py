@@ -252,5 +252,13 @@ class Profile(program.Case):
                                delta=0.05)
 
 
+load_tests = program.few_when_short("Profile.test_boards_that_are_alike_are_measured_once",
+                                    "Profile.test_boards_that_differ_are_each_measured",
+                                    "Profile.test_what_was_measured_is_kept",
+                                    "Profile.test_a_slow_wire_of_a_profile_decides",
+                                    "Profile.test_a_profile_of_something_else_is_refused",
+                                    "Profile.test_a_simulation_follows_each_board")
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=2)

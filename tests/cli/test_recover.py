@@ -205,8 +205,8 @@ class Copies(Case):
 
 
 # Under a sanitizer, which makes a run slow: two; sim's seeds recover under it, too.
-load_tests = program.few_when_slow("Recover.test_in_flight",
-                                   "Recover.test_resumed_after_a_recovery")
+load_tests = program.few_when_short("Recover.test_in_flight",
+                                    "Recover.test_resumed_after_a_recovery")
 
 
 if __name__ == "__main__":

@@ -70,5 +70,8 @@ class Repeat(program.Case):
         self.resumed(signal.SIGINT, *(word for text in sets for word in ("--set", text)))
 
 
+load_tests = program.few_when_short("Repeat.test_twice", "Repeat.test_resume_after_kill")
+
+
 if __name__ == "__main__":
     program.main()

@@ -466,9 +466,9 @@ class Recalibration(program.Case):
 
 # Under a sanitizer, which makes a run slow: each kind of in-flight state once:
 # versions, predictions and their gains, two steps' weights, replicas, replicas with changes.
-load_tests = program.few_when_slow("Methods.test_pipedream", "Methods.test_pipeoptim_measured",
-                                   "Methods.test_2bw", "Methods.test_ea_pipe",
-                                   "Methods.test_avgpipe")
+load_tests = program.few_when_short("Methods.test_pipedream", "Methods.test_pipeoptim_measured",
+                                    "Methods.test_2bw", "Methods.test_ea_pipe",
+                                    "Methods.test_avgpipe")
 
 
 if __name__ == "__main__":

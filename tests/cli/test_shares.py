@@ -366,5 +366,17 @@ class Shares(program.Case):
         self.assertIn("expected optimizer.clip_norm", error)
 
 
+load_tests = program.few_when_short("Shares.test_digests_are_those_of_a_row",
+                                    "Shares.test_sizes_of_shares",
+                                    "Shares.test_a_stopped_run_goes_on",
+                                    "Shares.test_the_planner_shares_a_stage_with_sizes",
+                                    "Shares.test_as_many_boards_as_have_links",
+                                    "Shares.test_a_board_without_samples_waits_for_nobody",
+                                    "Shares.test_a_dry_run_counts_the_plans_stages",
+                                    "Shares.test_shares_that_overlap_are_refused",
+                                    "Shares.test_ports_of_a_roster",
+                                    "Shares.test_what_boards_can_not_share_is_refused")
+
+
 if __name__ == "__main__":
     program.main()

@@ -127,8 +127,8 @@ class Signals(program.Case):
 
 
 # Under a sanitizer, which makes a run slow: each signal once.
-load_tests = program.few_when_slow("Signals.test_interrupt", "Signals.test_kill_agent",
-                                   "Signals.test_kill_controller")
+load_tests = program.few_when_short("Signals.test_interrupt", "Signals.test_kill_agent",
+                                    "Signals.test_kill_controller")
 
 
 if __name__ == "__main__":

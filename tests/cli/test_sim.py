@@ -3,7 +3,7 @@ import json
 import re
 import unittest
 
-from program import Case
+from program import Case, few_when_short
 
 RUN = """\
 model: mlp
@@ -339,6 +339,19 @@ class Sim(Case):
             path.write_text(json.dumps({"faults": [keys]}))
             out, _ = self.sim("--faults", path, "--trace")
             self.assertIn(f"fault: begins: {kind['name']}", out)
+
+
+# Methods with faults have a step of ./bootstrap test to themselves (tests/sim/seeds.py).
+load_tests = few_when_short("Sim.test_a_run_without_faults_prints_what_train_prints",
+                            "Sim.test_parcels_have_to_fit",
+                            "Sim.test_the_same_seed_prints_the_same_events",
+                            "Sim.test_each_wire_is_as_it_is_described",
+                            "Sim.test_faults_of_a_file_happen_when_it_says",
+                            "Sim.test_two_boards_with_one_identity",
+                            "Sim.test_the_only_checkpoint_is_damaged_and_copied",
+                            "Sim.test_a_hop_that_is_cut_stops_the_run_in_time",
+                            "Sim.test_mistakes_are_refused",
+                            "Sim.test_timed_follows_the_slowest_board")
 
 
 if __name__ == "__main__":

@@ -117,5 +117,10 @@ class Trial(program.Case):
             self.assertIn(wanted, self.refused("train", self.run_file(RUN), *words))
 
 
+load_tests = program.few_when_short("Trial.test_by_virtual_time",
+                                    "Trial.test_the_microbatch_is_chosen",
+                                    "Trial.test_what_it_is_not_for")
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=2)

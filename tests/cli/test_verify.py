@@ -186,8 +186,8 @@ class Wrong(test_keys.Case):
 
 
 # Under a sanitizer, which makes a run slow: each verdict once.
-load_tests = program.few_when_slow("Right.test_flushed", "Right.test_refusals",
-                                   "Wrong.test_the_ring_goes_on_without_it")
+load_tests = program.few_when_short("Right.test_flushed", "Right.test_refusals",
+                                    "Wrong.test_the_ring_goes_on_without_it")
 
 
 if __name__ == "__main__":

@@ -142,7 +142,7 @@ class Warm(enrolment.Case):
         self.assertFalse(os.path.exists(self.dir / "host/tokens"))  # none was made
 
 
-load_tests = program.few_when_slow("Warm.test_a_first_boot", "Warm.test_bad_words")
+load_tests = program.few_when_short("Warm.test_a_first_boot", "Warm.test_bad_words")
 
 if __name__ == "__main__":
     program.main()

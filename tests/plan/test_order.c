@@ -201,7 +201,7 @@ static void count_samples(void *context, const rp_sched_slot *slot) {
 static void sizes_may_be_any(void **state) {
     (void)state;
     uint64_t seed = 7;
-    for (uint32_t i = 0; i < 400; i++) {
+    for (uint32_t i = 0; i < trials(400, 80); i++) {
         const uint32_t stages = 1 + next_random(&seed, 8);
         const uint32_t batch = 1 + next_random(&seed, 40);
         const uint64_t epoch = 1 + next_random(&seed, 3 * batch);
@@ -298,7 +298,7 @@ static double makespan_of(const char *schedule, uint32_t stages, uint32_t size, 
 static void equal_sizes_take_gpipes_time(void **state) {
     (void)state;
     uint64_t seed = 3;
-    for (uint32_t i = 0; i < 200; i++) {
+    for (uint32_t i = 0; i < trials(200, 40); i++) {
         const uint32_t stages = 1 + next_random(&seed, 8);
         const uint32_t size = 1 + next_random(&seed, 9);
         const uint32_t batch = size * (1 + next_random(&seed, 12));

@@ -203,7 +203,7 @@ static void a_given_split_stays(void **state) {
 static void exchanges_find_the_best(void **state) {
     (void)state;
     rp_rng rng = rp_rng_named(5, "split");
-    for (uint32_t draw = 0; draw < 12; draw++) {
+    for (uint32_t draw = 0; draw < trials(12, 2); draw++) {
         double ms[4][2];
         double best_s = (double)INFINITY;
         rp_split_answer found;

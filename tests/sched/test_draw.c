@@ -48,7 +48,7 @@ static void svg_has_every_op(void **state) {
     (void)state;
     static const uint32_t sizes[][2] = {{1, 1}, {4, 4}, {4, 8}, {3, 2}, {16, 40}};
     for (const rp_sched_kind *const *kind = rp_sched_kinds; *kind; kind++) {
-        for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        for (size_t i = 0; i < trials(sizeof sizes / sizeof sizes[0], 4); i++) {
             const uint32_t stages = sizes[i][0], micro = sizes[i][1];
             char *svg = svg_of((*kind)->name, stages, micro);
             check_well_formed(svg);

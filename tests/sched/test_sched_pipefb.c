@@ -128,7 +128,7 @@ static uint32_t next_random(uint64_t *seed, uint32_t below) {
 static void the_smallest_ahead_of_any_times(void **state) {
     (void)state;
     uint64_t seed = 1;
-    for (uint32_t i = 0; i < 60; i++) {
+    for (uint32_t i = 0; i < trials(60, 10); i++) {
         times t = {.stages = 1 + next_random(&seed, 4)};
         uint16_t ahead[RP_SPLIT_STAGES_MAX] = {0};
         const double weight = next_random(&seed, 6);
@@ -149,7 +149,7 @@ static void the_smallest_ahead_of_any_times(void **state) {
 /* Every board works as long as the others: what is left to us holds up nobody, and no less does. */
 static void some_are_split(void **state) {
     (void)state;
-    for (uint32_t stages = 1; stages <= 5; stages++) {
+    for (uint32_t stages = 1; stages <= trials(5, 3); stages++) {
         for (uint32_t whole = 0; whole < 1u << stages; whole++) {
             times t = {.stages = stages, .whole = whole};
             uint16_t ahead[RP_SPLIT_STAGES_MAX] = {0};
@@ -174,7 +174,7 @@ static void the_smallest_ahead_of_any_split(void **state) {
     (void)state;
     uint64_t seed = 3;
     uint32_t more = 0;
-    for (uint32_t i = 0; i < 200; i++) {
+    for (uint32_t i = 0; i < trials(200, 20); i++) {
         times t = {.stages = 2 + next_random(&seed, 3)};
         uint16_t ahead[RP_SPLIT_STAGES_MAX] = {0}, split[RP_SPLIT_STAGES_MAX] = {0};
         t.whole = 1 + next_random(&seed, (1u << t.stages) - 1);

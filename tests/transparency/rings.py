@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))
-from program import BUILD, Case, few_when_slow  # noqa: E402,F401
+from program import BUILD, Case, few_when_short  # noqa: E402,F401
 
 
 def write_safetensors(path, tensors):

@@ -4,7 +4,7 @@ changes of samples that both ends of a hop remember."""
 import unittest
 
 from test_methods import ADAM, DAMPENED, FOUR, Method, NESTEROV
-from rings import few_when_slow
+from rings import few_when_short
 
 REMEMBERED = "links.codec={activations: aqsgd%d, gradients: int8}"
 
@@ -42,7 +42,7 @@ class Codecs(Method):
 
 
 # Under a sanitizer, which makes a run slow.
-load_tests = few_when_slow("Codecs.test_aqsgd2")
+load_tests = few_when_short("Codecs.test_aqsgd2")
 
 
 if __name__ == "__main__":

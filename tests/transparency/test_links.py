@@ -9,7 +9,7 @@ import sys
 import unittest
 from pathlib import Path
 
-from rings import few_when_slow, read_safetensors
+from rings import few_when_short, read_safetensors
 from test_golden import INPUTS, START, Adam, Chain, Momentum, order, simulate
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))
@@ -236,7 +236,7 @@ class Links(Chain):
 
 
 # Under a sanitizer, which makes a run slow: replicas, and trust in predictions.
-load_tests = few_when_slow("Links.test_replicas_come_and_go", "Links.test_predictions_follow")
+load_tests = few_when_short("Links.test_replicas_come_and_go", "Links.test_predictions_follow")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ import json
 import unittest
 from pathlib import Path
 
-from rings import BUILD, RingCase, few_when_slow
+from rings import BUILD, RingCase, few_when_short
 
 REPLAY = BUILD / "tests" / "replay"
 
@@ -334,8 +334,8 @@ class Ends(Method):
 
 # Under a sanitizer, which makes a run slow: only what no other
 # test runs.
-load_tests = few_when_slow("Methods.test_xpipe", "Methods.test_avgpipe",
-                           "Methods.test_ea_pipe_lean", "Methods.test_ea_pipe_before_the_step")
+load_tests = few_when_short("Methods.test_xpipe", "Methods.test_avgpipe",
+                            "Methods.test_ea_pipe_lean", "Methods.test_ea_pipe_before_the_step")
 
 
 if __name__ == "__main__":
