@@ -13,6 +13,7 @@
 #include "agent/notify.h"
 #include "agent/roster.h"
 #include "agent/slot.h"
+#include "agent/starts.h"
 #include "agent/trust.h"
 #include "agent/warm.h"
 #include "base/log.h"
@@ -265,12 +266,14 @@ static rp_err enrol_board(rp_arena *arena, const arguments *args, const char *ke
 /* ---- slots ----------------------------------------------------------------------------------- */
 
 static rp_err install_bundle(const arguments *args, const char *keys) {
+    const rp_clock clock = rp_clock_real();
     uint8_t key[RP_SIGNING_BYTES];
     rp_ab slots;
     rp_err err;
     const char *board = strcmp(args->board, "auto") == 0 ? NULL : args->board;
     RP_TRY(rp_signing_read_public(keys, key));
     RP_TRY(rp_ab_install(args->slots, args->install, key, board, &slots));
+    RP_TRY(rp_agent_check_start(args->slots, &slots, &clock));
     (void)printf("version %llu is on trial in slot %s: the next start takes it, %d starts at most "
                  "until it is good\n",
                  (unsigned long long)slots.trial_version, rp_ab_slot_name(slots.trial),

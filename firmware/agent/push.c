@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "agent/agent_own.h"
+#include "agent/starts.h"
 #include "base/folders.h"
 #include "base/log.h"
 
@@ -107,6 +108,7 @@ static rp_err install(rp_agent *agent) {
     }
     err = err == RP_OK ? rp_ab_install(software->slots, path, software->key, software->board, &ab)
                        : err;
+    err = err == RP_OK ? rp_agent_check_start(software->slots, &ab, agent->clock) : err;
     (void)snprintf(why, sizeof why, "%s", rp_err_message());
     (void)unlink(path);
     if (err != RP_OK) {

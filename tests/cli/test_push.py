@@ -10,7 +10,8 @@ import program
 
 # An agent that is another one: it says so in its journal, and goes on as the one that is tested.
 NEW = '#!/bin/sh\necho "the new one" >&2\nexec "{agent}" "$@"\n'
-BAD = "#!/bin/sh\nexit 1\n"
+# One that has a version, and no more.
+BAD = '#!/bin/sh\n[ "$1" = --version ]\n'
 
 
 class Software(enrolment.Case):
@@ -38,9 +39,12 @@ class Software(enrolment.Case):
         self.address = self.addresses["left"]
 
     def bundle(self, release, agent=NEW):
+        """Of a script, or of a program's bytes."""
         path = self.dir / "tree" / "bin" / "ringpipe-agent"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(agent.format(agent=program.AGENT))
+        if isinstance(agent, str):
+            agent = agent.format(agent=program.AGENT).encode()
+        path.write_bytes(agent)
         path.chmod(0o755)
         self.ringpipe("bundle", "tree", "--board", "pocl-cpu", "--release", release,
                       "--keys", "host")
@@ -95,6 +99,29 @@ class Push(Software):
         self.assertEqual(self.slots()["failed"], 8)
         board.send_signal(signal.SIGTERM)
         self.finish(board, code=None)
+
+    def test_one_that_can_not_be_started_is_no_trial(self):
+        """It needs a library that the board does not have, or no program can be it at all."""
+        program_bytes = program.AGENT.read_bytes()
+        needs, count = re.subn(rb"libsodium\.so\.\d\d\0", b"libsodium.so.9x\0", program_bytes)
+        self.assertGreater(count, 0)
+        board = self.serve()
+        _, err = self.talk("push", self.bundle(7, needs), "left", code=5)
+        self.assertRegex(err, r"left says: the agent of release 7 does not start on this board: .*"
+                              r"libsodium\.so\.9x: cannot open shared object file")
+        other = bytearray(program_bytes)
+        other[18:20] = b"\x02\x00"  # e_machine: a processor that nobody here has
+        _, err = self.talk("push", self.bundle(8, bytes(other)), "left", code=5)
+        self.assertIn("does not start on this board: Exec format error", err)
+        _, err = self.talk("push", self.bundle(9, "#!/bin/sh\nexit 1\n"), "left", code=5)
+        self.assertIn("ended with an error, and said nothing", err)
+        found = self.slots()
+        self.assertEqual((found["release"], found["trial_release"]), (0, 0))
+        # The board has not begun anew, and takes the next one.
+        out, _ = self.talk("push", self.bundle(10), "left")
+        self.assertIn("release 10 is good", out)
+        board.send_signal(signal.SIGTERM)
+        self.finish(board)
 
     def test_a_push_goes_on_where_it_was(self):
         bundle = self.bundle(7)

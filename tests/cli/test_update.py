@@ -8,6 +8,9 @@ import enrolment
 import program
 
 
+HAS_A_VERSION = '#!/bin/sh\n[ "$1" = --version ]\n'
+
+
 class Update(enrolment.Case):
     """A board that is enrolled, with the key of whoever signs its software."""
 
@@ -73,15 +76,21 @@ class Update(enrolment.Case):
 
     def test_a_release_that_does_not_start_is_left(self):
         """Three starts, each as a service would make it; the fourth takes what was there before."""
-        self.agent("--install", self.bundle(8, "#!/bin/sh\nexit 1\n"))
+        self.agent("--install", self.bundle(8, HAS_A_VERSION))
         for _ in range(3):
             self.agent("--listen", self.address, code=1)
         board = self.serve()
         _, err = self.stop(board)
         self.assertIn("never said that it is good", err)
         self.assertEqual(self.state()["failed"], "8")
-        # One that can not be executed at all says so each time.
-        self.agent("--install", self.bundle(9, "#!/nonexistent\n"))
+        # One that can not be executed at all is no trial.
+        _, err = self.agent("--install", self.bundle(9, "#!/nonexistent\n"), code=5)
+        self.assertIn("the agent of release 9 does not start on this board: No such file", err)
+        self.assertEqual(self.state()["trial"], "none")
+        # Where it could, and can no more, it says so at each start.
+        self.agent("--install", self.bundle(10, HAS_A_VERSION))
+        slot = self.dir / "slots" / self.state()["trial"] / "bin/ringpipe-agent"
+        slot.write_text("#!/nonexistent\n")
         _, err = self.agent("--listen", self.address, code=2)
         self.assertIn("does not start", err)
 
