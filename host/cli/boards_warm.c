@@ -84,7 +84,7 @@ fail:
 
 /* Who does not answer is for the controller, which knows what to say of it. */
 static rp_err look_at(rp_arena *arena, rp_cli_asking *asking, const rp_roster_entry *board,
-                      uint32_t wait_s) {
+                      bool is_spare, uint32_t wait_s) {
     const rp_Ask ask = {.what = RP_ASK_CONDITION};
     rp_asker *asker = NULL;
     rp_Frame frame;
@@ -99,8 +99,9 @@ static rp_err look_at(rp_arena *arena, rp_cli_asking *asking, const rp_roster_en
             state < RP_AGENT_STATES ? rp_agent_state_name((rp_agent_state)state) : "unknown";
         err = rp_fail(RP_ERR_FAULT,
                       "%s: is at work (state %s), which warming would end: --force does it all the "
-                      "same",
-                      board->name, name);
+                      "same%s",
+                      board->name, name,
+                      is_spare ? ", --set ring.spare=[] warms the ring without its spares" : "");
     }
 fail:
     rp_asker_close(&asker);
@@ -116,8 +117,10 @@ static rp_err look(rp_arena *arena, const rp_cli_args *args, const char *run_pat
     RP_TRY(rp_runfile_read(arena, run_path, args->set, args->set_count, &run));
     RP_TRY(run.local ? RP_OK : rp_runfile_read_keys(&run, args->keys, &asking.keys));
     RP_TRY(rp_cli_open_signals(&asking.signals));
-    for (uint32_t k = 0; !run.local && k < run.boards; k++) {
-        RP_TRY(run.roster[k].dials ? RP_OK : look_at(arena, &asking, &run.roster[k], wait_s));
+    for (uint32_t k = 0; !run.local && k < run.boards + run.spares; k++) {
+        RP_TRY(run.roster[k].dials
+                   ? RP_OK
+                   : look_at(arena, &asking, &run.roster[k], k >= run.boards, wait_s));
     }
 fail:
     rp_cli_asking_close(&asking);

@@ -301,7 +301,6 @@ static double lines_since_s(const rp_controller *c) {
 }
 
 rp_err rp_assign_enter(rp_controller *c) {
-    rp_warm_begin(c);
     rp_drift_note_assign(c);
     if (c->recovery.is_on) {
         c->recovery.assign_ns = c->now_ns;
@@ -311,10 +310,11 @@ rp_err rp_assign_enter(rp_controller *c) {
     } else {
         rp_record_phase(c->record, BUILDING);
     }
+    rp_warm_begin(c);
     c->ring.watching = true; /* boards answer while they build; one that begins anew never will */
     rp_controller_forget_asked(c);
     for (uint32_t k = 0; k < c->ring.count; k++) {
-        c->ring.board[k].ready = false;
+        c->ring.board[k].ready = c->ring.board[k].asked = rp_warm_rests(c, k);
     }
     rp_transfers_forget(c->transfers);
     rp_copies_forget(c);
@@ -550,9 +550,7 @@ rp_err rp_assign_step(rp_controller *c) {
     }
     RP_TRY(rp_copies_check_memory(c));
     if (c->options.purpose == RP_PURPOSE_WARM) { /* the boards have no links to each other */
-        RP_TRY(rp_warm_show(c));
-        rp_controller_enter(c, RP_CONTROL_CLOSE);
-        return RP_OK;
+        return rp_warm_go_on(c);
     }
     RP_TRY(connect_boards(c));
     if (c->options.purpose == RP_PURPOSE_PLAN) {

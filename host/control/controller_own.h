@@ -320,6 +320,22 @@ typedef struct {
     uint64_t scored;           /* to be reported */
 } rp_eval_pass;
 
+/* warm.c, warm_spares.c */
+typedef struct {
+    const char *name;
+    rp_board_building built;
+    uint8_t *took;       /* of a spare: by place, whether it has built what is needed there */
+    const char *missing; /* of a spare: why it has not built all of that; NULL */
+} rp_warm_row;
+typedef struct {
+    int64_t end_ns, said_ns; /* 0: not yet */
+    uint64_t said_ready;
+    rp_warm_row *row;        /* the ring's boards by place, then the spares; NULL: not yet */
+    rp_roster_entry *roster; /* the same, as it was */
+    uint32_t places, spares; /* how many */
+    uint32_t round;          /* of spares in places */
+} rp_warm;
+
 struct rp_controller {
     rp_controller_env env;
     rp_controller_options options;
@@ -369,10 +385,7 @@ struct rp_controller {
     double *layer_seconds;   /* forward, backward by layer, each on the board that has it */
     uint32_t builders; /* boards that build the layers' kernels before they are measured; 0: none */
     bool has_profile;
-    struct {
-        int64_t end_ns, said_ns; /* 0: not yet */
-        uint64_t said_ready;
-    } warm; /* of WARM */
+    rp_warm warm; /* of WARM */
     rp_wires wires;
     rp_feed_wires feed_wires;
     rp_drift drift;
@@ -904,6 +917,14 @@ void rp_warm_begin(rp_controller *c);
 uint32_t rp_warm_order_s(const rp_controller *c);
 void rp_warm_say(rp_controller *c);
 rp_err rp_warm_show(const rp_controller *c) RP_MUST_CHECK;
+/* warm_spares.c: behind the ring, each spare builds what every place of the ring needs. All boards
+ * are ready: the next round of that, or the result and the end. errors MEMORY, IO, FORMAT */
+rp_err rp_warm_go_on(rp_controller *c) RP_MUST_CHECK;
+/* This place is none of the round: its board has nothing to do. */
+bool rp_warm_rests(const rp_controller *c, uint32_t board);
+/* The fault at hand ends the part of some spares, and not more. */
+bool rp_warm_may_leave(const rp_controller *c);
+rp_err rp_warm_leave(rp_controller *c) RP_MUST_CHECK;
 
 /* The plan or the profile to `path`; NULL: to env.result. */
 rp_err rp_controller_write_json(rp_controller *c, const char *path, bool profile) RP_MUST_CHECK;

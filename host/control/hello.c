@@ -78,15 +78,17 @@ rp_err rp_hello_enter(rp_controller *c) {
     const rp_Frame greeting = rp_ring_greeting(c->now_ns);
     c->ring.wire = (rp_wire_range){RP_WIRE_MIN, RP_WIRE_MAX};
     c->ring.features = RP_WIRE_FEATURES;
-    for (uint32_t k = 0; k < c->ring.count; k++) {
-        c->ring.board[k].hello = false;
-    }
     rp_copies_begin_hello(c);
     c->ring.knows_boards = rp_recovery_is_return(c);
     c->greeted_ns = c->greeted_ns ? c->greeted_ns : c->now_ns;
     c->timeout_ns = rest_ns(c, longest_greeting_ns(c), c->now_ns);
     c->ring.watching = c->run.wait_s > 0; /* who was heard and is lost now is greeted anew */
-    return rp_ring_post_all(&c->ring, &greeting);
+    rp_err err = RP_OK;
+    for (uint32_t k = 0; k < c->ring.count && err == RP_OK; k++) {
+        c->ring.board[k].hello = rp_warm_rests(c, k);
+        err = c->ring.board[k].hello ? RP_OK : rp_ring_post(&c->ring, k, &greeting, NULL);
+    }
+    return err;
 }
 
 /* Boards that are not heard get a new link; those of this machine that have ended start again. */
@@ -137,7 +139,9 @@ rp_err rp_hello_step(rp_controller *c) {
         return RP_OK;
     }
     for (uint32_t k = 0; k < c->ring.count; k++) {
-        rp_link_set_wire(c->ring.board[k].control, c->ring.wire.max);
+        if (!rp_warm_rests(c, k)) { /* else it was not asked */
+            rp_link_set_wire(c->ring.board[k].control, c->ring.wire.max);
+        }
     }
     c->greeted_ns = 0;
     if (c->copies.wanted) {

@@ -15,6 +15,8 @@
  * the other without a new checkpoint. And a board that has no memory for as many forwards in flight
  * as `advance: auto` asks for gets a stage with fewer: recover -> hello.
  *
+ * Where spares are warmed, a fault ends the part of one of them.
+ *
  * And without a fault: boards that were lost have joined the ring again: recover -> restart. */
 /* clang-format on */
 #include <inttypes.h>
@@ -250,6 +252,7 @@ static bool leaves_adoption(const rp_controller *c) {
 /* Without a fault: boards that were lost have joined the ring. */
 rp_err rp_recover_enter(rp_controller *c) {
     const rp_err err = leaves_adoption(c)      ? leave_adoption(c)
+                       : rp_warm_may_leave(c)  ? rp_warm_leave(c)
                        : c->fault.err == RP_OK ? rp_absent_return(c)
                                                : mend(c);
     if (err != RP_OK) {

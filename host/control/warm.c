@@ -63,33 +63,86 @@ void rp_warm_say(rp_controller *c) {
 
 /* ---- the result ------------------------------------------------------------------------------ */
 
-static void show_text(const rp_controller *c) {
-    for (uint32_t k = 0; k < c->ring.count; k++) {
-        const rp_board_building *built = &c->ring.board[k].built;
-        if (built->ready == 0) {
-            (void)fprintf(c->env.result, "%s: nothing was left to build\n", c->ring.board[k].name);
-            continue;
+/* Names of the ring's boards whose places a spare has built for, or has not. */
+static void show_places(const rp_controller *c, const rp_warm_row *spare, const char *text,
+                        bool built) {
+    const char *before = text;
+    for (uint32_t k = 0; k < c->warm.places; k++) {
+        if ((spare->took[k] != 0) == built) {
+            (void)fprintf(c->env.result, "%s%s", before, c->warm.row[k].name);
+            before = ", ";
         }
-        (void)fprintf(c->env.result,
-                      "%s: %u kernels built in %.1f s, %u found in the cache in %.1f s\n",
-                      c->ring.board[k].name, built->built, (double)built->build_ns * 1e-9,
-                      built->ready - built->built, (double)built->read_ns * 1e-9);
     }
 }
 
+static void show_row(const rp_controller *c, const rp_warm_row *row) {
+    const rp_board_building *built = &row->built;
+    if (built->ready == 0) {
+        (void)fprintf(c->env.result, "%s: nothing was %s", row->name,
+                      row->missing ? "built" : "left to build");
+        return;
+    }
+    (void)fprintf(c->env.result, "%s: %u kernels built in %.1f s, %u found in the cache in %.1f s",
+                  row->name, built->built, (double)built->build_ns * 1e-9,
+                  built->ready - built->built, (double)built->read_ns * 1e-9);
+}
+
+static void show_text(const rp_controller *c) {
+    const rp_warm *warm = &c->warm;
+    for (uint32_t k = 0; k < warm->places; k++) {
+        show_row(c, &warm->row[k]);
+        (void)fputc('\n', c->env.result);
+    }
+    for (uint32_t i = 0; i < warm->spares; i++) {
+        const rp_warm_row *row = &warm->row[warm->places + i];
+        show_row(c, row);
+        show_places(c, row, ", as a spare for ", true);
+        if (row->missing) {
+            show_places(c, row, ", not for ", false);
+            (void)fprintf(c->env.result, ": %s", row->missing);
+        }
+        (void)fputc('\n', c->env.result);
+    }
+}
+
+static json_t *row_json(const rp_warm_row *row) {
+    const rp_board_building *built = &row->built;
+    return json_pack("{s:s, s:I, s:I, s:f, s:f}", "name", row->name, "built",
+                     (json_int_t)built->built, "found", (json_int_t)(built->ready - built->built),
+                     "build_s", (double)built->build_ns * 1e-9, "read_s",
+                     (double)built->read_ns * 1e-9);
+}
+
+static json_t *spare_json(const rp_controller *c, const rp_warm_row *row) {
+    json_t *places = json_array();
+    json_t *object = row_json(row);
+    for (uint32_t k = 0; k < c->warm.places; k++) {
+        if (row->took[k]) {
+            (void)json_array_append_new(places, json_string(c->warm.row[k].name));
+        }
+    }
+    (void)json_object_set_new(object, "for", places);
+    (void)json_object_set_new(object, "missing",
+                              row->missing ? json_string(row->missing) : json_null());
+    return object;
+}
+
 static rp_err show_json(const rp_controller *c) {
+    const rp_warm *warm = &c->warm;
     json_t *boards = json_array();
-    for (uint32_t k = 0; k < c->ring.count; k++) {
-        const rp_board_building *built = &c->ring.board[k].built;
-        (void)json_array_append_new(boards, json_pack("{s:s, s:I, s:I, s:f, s:f}", "name",
-                                                      c->ring.board[k].name, "built",
-                                                      (json_int_t)built->built, "found",
-                                                      (json_int_t)(built->ready - built->built),
-                                                      "build_s", (double)built->build_ns * 1e-9,
-                                                      "read_s", (double)built->read_ns * 1e-9));
+    json_t *spares = json_array();
+    bool missing = false;
+    for (uint32_t k = 0; k < warm->places; k++) {
+        (void)json_array_append_new(boards, row_json(&warm->row[k]));
+    }
+    for (uint32_t i = 0; i < warm->spares; i++) {
+        const rp_warm_row *row = &warm->row[warm->places + i];
+        (void)json_array_append_new(spares, spare_json(c, row));
+        missing = missing || row->missing;
     }
     json_t *root =
-        json_pack("{s:i, s:s, s:o}", "version", 1, "status", "finished", "boards", boards);
+        json_pack("{s:i, s:s, s:o, s:o}", "version", 1, "status",
+                  missing ? "incomplete" : "finished", "boards", boards, "spares", spares);
     const bool good = root && json_dumpf(root, c->env.result, JSON_REAL_PRECISION(9)) == 0 &&
                       fputc('\n', c->env.result) != EOF;
     json_decref(root);

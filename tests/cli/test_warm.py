@@ -37,13 +37,14 @@ class Warm(enrolment.Case):
             self.line(board, "listening")
         return boards, self.finish(waiting, code=code, seconds=500)
 
+    def serve_one(self, name, address):
+        board = self.start("--listen", address, "--keys", name, "--threads", "1",
+                           program=program.AGENT, env=self.caches(name))
+        self.line(board, "listening")
+        return board
+
     def serve(self):
-        boards = [self.start("--listen", address, "--keys", name, "--threads", "1",
-                             program=program.AGENT, env=self.caches(name))
-                  for name, address in zip(NAMES, self.addresses)]
-        for board in boards:
-            self.line(board, "listening")
-        return boards
+        return [self.serve_one(*board) for board in zip(NAMES, self.addresses)]
 
     def stop(self, boards):
         for board in boards:
@@ -59,9 +60,10 @@ class Warm(enrolment.Case):
                                "--format", "json")
         return [json.loads(line) for line in out.splitlines()]
 
-    def train(self, out):
+    def train(self, out, *words):
         """Kernels that its boards have built, and found."""
-        _, err = self.ringpipe("train", self.run_path, "--keys", "host", "--out", out, seconds=500)
+        _, err = self.ringpipe("train", self.run_path, "--keys", "host", "--out", out, *words,
+                               seconds=500)
         said = READY.search(err)
         self.assertTrue(said, err)
         return int(said[1]), int(said[2])
@@ -112,6 +114,52 @@ class Warm(enrolment.Case):
                               r"are ready, and .*kernel.* was begun last")
         self.assertEqual([said["state"] for said in self.show()], ["hello", "hello"])
         self.warm()
+        self.stop(boards)
+
+    def test_spares(self):
+        """A spare has what every place needs, and one that is not there costs nobody else."""
+        self.run_path.write_text(self.run_path.read_text().replace("cut: auto", "cut: [fc2]"))
+        names = (*NAMES, "extra", "away")
+        addresses = [*self.addresses, *(f"tcp://127.0.0.1:{enrolment.free_port()}" for _ in "12")]
+        tokens = self.tokens(*names)
+        waiting = self.start(*self.words("--open", *names))
+        boards = [self.board(name, token, listen=address, env=self.caches(name))
+                  for name, token, address in zip(names, tokens, addresses)]
+        for board in boards:
+            self.line(board, "listening")
+        self.finish(waiting, seconds=500)
+        ring = ("--set", "ring.spare=[away, extra]")
+        self.warm("--set", "ring.where={name: [left, right]}")
+        # Nothing is left to build for the ring, and the spares have nothing yet.
+        out, err = self.warm(*ring, "--within", "1", "--format", "json", code=3)
+        result = json.loads(out)
+        self.assertEqual(result["status"], "incomplete")
+        self.assertEqual(sorted((row["name"], row["built"]) for row in result["boards"]),
+                         [(name, 0) for name in NAMES])
+        self.assertEqual([row["name"] for row in result["spares"]], ["away", "extra"])
+        for row in result["spares"]:
+            self.assertIn("warming has taken its 1 s", row["missing"])
+        self.assertIn("the ring is warm, the spare board away is not", err)
+        boards[3].send_signal(signal.SIGTERM)
+        self.finish(boards.pop())
+        out, err = self.warm(*ring, code=3)
+        for name in NAMES:
+            self.assertIn(f"{name}: nothing was left to build\n", out)
+        places = "(left, right|right, left)"
+        self.assertRegex(out, rf"(?m)^away: nothing was built, not for {places}: board away at "
+                              r"\S+: no hello within 30 s$")
+        self.assertRegex(out, r"(?m)^extra: [1-9]\d* kernels built in .*, as a spare for "
+                              rf"{places}$")
+        self.assertIn("the spare board extra builds what right has", err)
+        self.assertIn("the ring is warm, the spare board away is not: board away at", err)
+        for k, name in enumerate(row["name"] for row in result["boards"]):
+            ring = [row["name"] for row in result["boards"]]
+            ring[k] = "extra"
+            self.stop([boards.pop()])  # so that it has its cache only
+            boards.append(self.serve_one("extra", addresses[2]))
+            built, found = self.train(name, "--set", f"plan.boards=[{', '.join(ring)}]")
+            self.assertEqual(built, 0)
+            self.assertGreater(found, 0)
         self.stop(boards)
 
     def test_a_board_at_work_is_left_alone(self):
