@@ -109,6 +109,27 @@ static bool say_route(text *t, const char *host, const struct addrinfo *to) {
     return true;
 }
 
+/* The kernel asks the network for a machine with this address, and none has said yet that it is
+ * one. That it says so itself takes it three seconds. */
+static bool is_nobodys(const struct addrinfo *to) {
+    char address[HOST_BYTES];
+    char line[256];
+    bool asked = false;
+    FILE *file = to->ai_family == AF_INET ? fopen("/proc/net/arp", "re") : NULL;
+    write_address(to->ai_addr, to->ai_addrlen, address);
+    while (file && !asked && fgets(line, sizeof line, file)) {
+        char *rest;
+        const char *own = strtok_r(line, " ", &rest);
+        const char *kind = strtok_r(NULL, " ", &rest);
+        const char *flags = kind ? strtok_r(NULL, " ", &rest) : NULL;
+        asked = flags && strcmp(own, address) == 0 && strcmp(flags, "0x0") == 0;
+    }
+    if (file) {
+        (void)fclose(file);
+    }
+    return asked;
+}
+
 /* 0: connected; else errno's number. */
 static int try_to_connect(const struct addrinfo *to) {
     int code = 0;
@@ -128,7 +149,7 @@ static int try_to_connect(const struct addrinfo *to) {
         }
     }
     (void)close(fd);
-    return code;
+    return code == ETIMEDOUT && is_nobodys(to) ? EHOSTUNREACH : code;
 }
 
 static void say_try(text *t, const struct addrinfo *to, const char *port) {

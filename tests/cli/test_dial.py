@@ -375,6 +375,15 @@ class Nat(Case):
         out, _ = self.ringpipe(*words, program="ip")
         self.assertTrue(json.loads(out)["complete"])
 
+    def test_an_address_that_nobody_has(self):
+        """In a network that this host is in: it is said at once that no machine has it."""
+        self.run_on(self.line("a", "tcp://10.77.2.99:7000"))
+        _, err = self.ringpipe("netns", "exec", self.router, program.RINGPIPE, "boards", "show",
+                               "a", "--roster", "lab.yaml", "--keys", "host", "--wait", "2",
+                               program="ip", code=3)
+        self.assertIn("10.77.2.99, tried through r1 (10.77.2.1): no machine there has that address",
+                      err)
+
 
 # Under a sanitizer, which makes a run slow: each way to come once.
 load_tests = program.few_when_short("Dial.test_same_weights", "Dial.test_board_comes_again",
