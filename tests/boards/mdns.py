@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 """A board lists itself in its network by the file of its package, and a host beside it finds it.
 
-mdns.py [--keep]
+mdns.py [--keep] [--resolved FOLDER]
 
 Host and board are two network namespaces that a cable joins, with a bus and an avahi-daemon each.
 The board has the agent and what the package puts into /etc/avahi/services; `avahi-browse` on the
 host has to list it, its name has to be good for a roster, and what the program says of a board that
 is not found has to be true, step by step, as one thing after the other is taken away.
 
+--resolved: the board has systemd-resolved and the file of an image in place of avahi-daemon; it is
+taken from FOLDER, where its package is unpacked, for an installed one changes this machine's names.
 It needs build/, and avahi-daemon, avahi-utils, dbus, libnss-mdns, iproute2, util-linux. All of it
 lives in namespaces that end with this program; no root is needed."""
+import argparse
 import os
 import re
 import shutil
@@ -23,6 +26,7 @@ SOURCE = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("RP_BUILD_DIR", SOURCE / "build"))
 RINGPIPE, AGENT = BUILD / "bin/ringpipe", BUILD / "bin/ringpipe-agent"
 ADVERT = SOURCE / "packaging/debian/avahi/ringpipe-agent.service"
+IMAGE_ADVERT = SOURCE / "packaging/image/root/etc/systemd/dnssd/ringpipe.dnssd"
 TOOLS = ("avahi-daemon", "avahi-browse", "dbus-daemon", "ip", "unshare", "nsenter")
 
 BUS = """\
@@ -52,8 +56,10 @@ publish-workstation=no
 """
 # What a machine of its own has in /etc. A namespace of users has one account, under all names.
 ETC = {"nsswitch.conf": "hosts: files mdns4_minimal [NOTFOUND=return] dns\n",
-       "passwd": "root:x:0:0::/root:/bin/sh\navahi:x:0:0::/:/bin/false\n",
-       "group": "root:x:0:\navahi:x:0:\nnetdev:x:0:\n"}
+       "passwd": "".join(f"{name}:x:0:0::/:/bin/sh\n" for name in
+                         ("root", "avahi", "systemd-resolve")),
+       "group": "".join(f"{name}:x:0:\n" for name in
+                        ("root", "avahi", "netdev", "systemd-resolve"))}
 
 
 def say(text):
@@ -102,18 +108,41 @@ class Machine:
         self.run("ip", "address", "add", f"{self.address}/24", "dev", "cable")
         self.run("ip", "link", "set", "cable", "up")
 
-    def start_mdns(self):
+    def start_bus(self):
         bus = self.start("dbus-daemon", f"--config-file={self.name}.bus", "--nofork",
                          "--nopidfile", log=f"{self.name}.log")
         wait_for("the bus", lambda: self.has("/run/dbus/system_bus_socket"))
+        return bus
+
+    def start_avahi(self):
+        bus = self.start_bus()
         avahi = self.start("avahi-daemon", "-f", f"{self.folder}/{self.name}.avahi",
                            "--no-drop-root", "--no-chroot", "--no-rlimits",
                            log=f"{self.name}.log")
         wait_for("avahi-daemon", lambda: self.has("/run/avahi-daemon/socket"))
         return bus, avahi
 
+    def start_resolved(self, folder):
+        """As in an image, whose networks say MulticastDNS=yes."""
+        bus = self.start_bus()
+        (self.folder / "dnssd").mkdir()
+        shutil.copy(IMAGE_ADVERT, self.folder / "dnssd")
+        self.run("mount", "-t", "tmpfs", "tmpfs", "/etc/systemd")
+        self.run("mkdir", "-p", "/etc/systemd/dnssd", "/run/systemd/resolve")
+        self.run("mount", "--bind", "dnssd", "/etc/systemd/dnssd")
+        resolved = self.start(folder / "lib/systemd/systemd-resolved", log=f"{self.name}.log")
+        wait_for("systemd-resolved", lambda: self.has("/run/systemd/resolve/resolv.conf"))
+        self.run(folder / "usr/bin/resolvectl", "mdns", "cable", "yes")
+        return bus, resolved
+
     def has(self, path):
-        return subprocess.run(self.words(["test", "-e", path]), check=False).returncode == 0
+        return self.good("test", "-e", path)
+
+    def knows(self, name):
+        return self.good("getent", "hosts", name)
+
+    def good(self, *words):
+        return subprocess.run(self.words(words), check=False, capture_output=True).returncode == 0
 
 
 def wait_for(what, found, seconds=30):
@@ -176,13 +205,13 @@ def ask(host, pattern, code):
     say(next(line for line in said.splitlines() if re.search(pattern, line)).strip())
 
 
-def check(folder):
+def check(folder, resolved):
     host = Machine(folder, "desk", "10.98.7.1")
     board = Machine(folder, "left", "10.98.7.2")
     lay_cable(host, board)
     shutil.copy(ADVERT, folder / "left.services")
-    host.start_mdns()
-    served = board.start_mdns()
+    host.start_avahi()
+    served = board.start_resolved(resolved.resolve()) if resolved else board.start_avahi()
     agent = enrol(host, board)
     say("the board is enrolled")
     found = wait_for("the advert", lambda: browse(host), 60)
@@ -201,13 +230,20 @@ def check(folder):
     ask(host, r"10\.98\.7\.77, tried through cable .*`avahi-browse -rt _ringpipe\._tcp`", 3)
     for process in reversed(served):
         end(process)
-    if wait_for("no advert", lambda: not browse(host), 30):
-        say("avahi-browse: nothing any more")
+    # systemd-resolved says no goodbye: what it has said holds for two minutes.
+    wait_for("no advert", lambda: not browse(host), 200)
+    wait_for("no name", lambda: not host.knows("left.local"), 200)
+    say("avahi-browse: nothing any more")
     use_address(folder, "left.local")
     ask(host, r"the name 'left\.local' is not known here .*do avahi-daemon", 3)
 
 
 def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--keep", action="store_true", help="the folder with all logs")
+    parser.add_argument("--resolved", type=Path)
+    options = parser.parse_args()
     missing = [tool for tool in TOOLS if not shutil.which(tool, path=os.environ["PATH"] + ":/sbin:"
                                                           "/usr/sbin")]
     if missing:
@@ -221,10 +257,10 @@ def main():
                               *sys.argv])
     folder = Path(tempfile.mkdtemp(prefix="ringpipe-mdns-"))
     try:
-        check(folder)
+        check(folder, options.resolved)
         print("ok")
     finally:
-        if "--keep" in sys.argv:
+        if options.keep:
             print(folder)
         else:
             shutil.rmtree(folder, ignore_errors=True)
