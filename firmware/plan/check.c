@@ -447,8 +447,8 @@ static bool same_texts(const char *const *a, uint32_t a_count, const char *const
 }
 
 static bool same_method(const rp_method *a, const rp_method *b) {
-    char first[512];
-    char second[512];
+    char first[RP_METHOD_TEXT_BYTES];
+    char second[RP_METHOD_TEXT_BYTES];
     rp_method_text(a, first, sizeof first);
     rp_method_text(b, second, sizeof second);
     return strcmp(first, second) == 0 && a->chunks == b->chunks && a->alpha == b->alpha;

@@ -533,6 +533,8 @@ static void put_split(text *t, const rp_method *m) {
     }
 }
 
+static const char split_word[] = " split ["; /* begins the last part of a text */
+
 void rp_method_text(const rp_method *m, char *out, size_t bytes) {
     text t = {.out = out, .bytes = bytes};
     put_text(&t,
@@ -548,10 +550,17 @@ void rp_method_text(const rp_method *m, char *out, size_t bytes) {
         put_text(&t, "] publish %u", m->publish);
     }
     if (m->whole) { /* without it: as before some could be whole */
-        put_text(&t, " split [");
+        put_text(&t, "%s", split_word);
         put_split(&t, m);
         put_text(&t, "]");
     }
+}
+
+bool rp_method_text_goes_on(const char *a, const char *b) {
+    const char *end[2] = {strstr(a, split_word), strstr(b, split_word)};
+    const size_t bytes[2] = {end[0] ? (size_t)(end[0] - a) : strlen(a),
+                             end[1] ? (size_t)(end[1] - b) : strlen(b)};
+    return bytes[0] == bytes[1] && memcmp(a, b, bytes[0]) == 0;
 }
 
 /* Rising is no order of `ahead`. */

@@ -125,8 +125,12 @@ uint32_t rp_method_staleness(const rp_method *method, const rp_sched_shape *shap
  * for `advance: auto`, which has become a number). LIMIT when `bytes` do not hold it */
 rp_err rp_method_write(const rp_method *method, char *out, size_t bytes) RP_MUST_CHECK;
 
+enum { RP_METHOD_TEXT_BYTES = 1024 };
 /* Everything that a checkpoint's bytes and numbers depend on, as one line of text. */
 void rp_method_text(const rp_method *method, char *out, size_t bytes);
+/* May a run of one such text go on as one of the other? Other stages may be split: what a checkpoint
+ * says of weights does not depend on that. */
+bool rp_method_text_goes_on(const char *a, const char *b);
 /* `ahead: measured`: the numbers that such a text has. False: it has none, or none that fit. */
 bool rp_method_take_ahead(rp_method *method, const char *line);
 
