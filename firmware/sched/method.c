@@ -453,12 +453,23 @@ static void order_split(const rp_method *method, rp_sched_shape *shape) {
     }
 }
 
-const char *rp_method_refuses_again(const rp_method *method, bool parts) {
+const char *rp_method_whose(const rp_method *method, uint32_t stage,
+                            char out[RP_METHOD_WHOSE_BYTES]) {
+    if (rp_method_is_split(method, stage)) {
+        (void)snprintf(out, RP_METHOD_WHOSE_BYTES, "stage %u of schedule %.32s, which is split",
+                       stage, method->kind->name);
+    } else {
+        (void)snprintf(out, RP_METHOD_WHOSE_BYTES, "schedule %.32s", method->kind->name);
+    }
+    return out;
+}
+
+const char *rp_method_refuses_again(const rp_method *method, uint32_t stage, bool parts) {
     if (rp_method_predicts(method)) {
         return "its forwards see predicted weights, which are gone when the backward comes";
     }
-    if (method->kind->splits) {
-        return "its backwards are on other boards than its forwards";
+    if (rp_method_is_split(method, stage)) {
+        return "its backwards are on another board than its forwards";
     }
     return parts ? "its backwards take other samples than its forwards" : NULL;
 }

@@ -123,8 +123,8 @@ class Methods(test_repeat.Repeat):
         self.resumed_method("some")
 
     def test_pipefb_with_another_split(self):
-        """What was in flight is of the former split, so it is forwarded anew; from there on no number
-        depends on the split, as long as `ahead` stays the same."""
+        """What was in flight is of the former split, so it is forwarded anew; from there on no
+        number depends on the split, as long as `ahead` stays the same."""
         words = ("--set", f"train.epochs={self.EPOCHS}", "--set", "train.microbatch=64", "--set",
                  "cut=[fc2]")
         splits = {(True, True): 4, (True, False): 3, (False, True): 3, (False, False): 2}
@@ -146,8 +146,8 @@ class Methods(test_repeat.Repeat):
             shutil.copytree(self.dir / "part", self.dir / str(split))
             self.ringpipe("resume", str(split), *of(split))
             got[split] = self.weights(str(split))
-            events = [line.get("text", "") for line in
-                      map(json.loads, (self.dir / str(split) / "log.jsonl").read_text().splitlines())
+            lines = (self.dir / str(split) / "log.jsonl").read_text().splitlines()
+            events = [line.get("text", "") for line in map(json.loads, lines)
                       if line.get("event") == "resumed"]
             anew = any("schedule.split" in text for text in events)
             self.assertEqual(anew, boards < 4, events)
