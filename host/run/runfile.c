@@ -970,6 +970,12 @@ static rp_err put_schedule(rp_arena *arena, FILE *file, const rp_runfile *run, u
         (void)fprintf(file, "schedule: gpipe\n");
         return RP_OK;
     }
+    if (run->method.kind->splits) { /* a smaller ring has other stages split than the file says */
+        char method[RP_METHOD_TEXT_BYTES];
+        RP_TRY(rp_method_write(&run->method, method, sizeof method));
+        (void)fprintf(file, "schedule: %s\n", method);
+        return RP_OK;
+    }
     RP_TRY(put_part(arena, file, root, "schedule"));
     if (run->method.advance_auto) {
         (void)fprintf(file, "advance: %u\n", run->method.advance);
