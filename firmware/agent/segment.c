@@ -24,7 +24,10 @@ rp_err rp_agent_on_start(rp_agent *agent, const rp_message *message) {
     begin_running(agent);
     rp_agent_note_start(agent, start->step_first);
     for (uint32_t h = 0; start->verify && start->pause > 0 && h < run->held_count; h++) {
-        RP_TRY(rp_stage_record_begin(run->held[h].stage, start->pause - 1, start->verify_micro));
+        const bool both = run->held[h].job.role == RP_ROLE_BOTH; /* else nobody asks for it */
+        RP_TRY(
+            both ? rp_stage_record_begin(run->held[h].stage, start->pause - 1, start->verify_micro)
+                 : RP_OK);
     }
     rp_runner_begin_account(agent->run->runner, start->ledger);
     RP_TRY(rp_runner_train(run->runner, start->step_first, start->pause, start->drain));

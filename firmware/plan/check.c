@@ -59,10 +59,10 @@ static rp_err check_sizes(const rp_plan *plan) {
                            "host or flash there",
                            plan->source, k, stage->leave_tensors);
         }
-        if (plan->method.kind->splits && strcmp(stage->offload, "none") != 0) {
+        if (rp_method_is_split(&plan->method, k) && strcmp(stage->offload, "none") != 0) {
             return rp_fail(RP_ERR_USAGE,
-                           "%s: stages[%u].offload: the stashes of schedule %s leave for another "
-                           "board anyway; expected none",
+                           "%s: stages[%u].offload: the stage is split (schedule %s), so its "
+                           "stashes leave for another board anyway; expected none",
                            plan->source, k, plan->method.kind->name);
         }
     }
@@ -91,11 +91,13 @@ static rp_err check_recompute(const rp_plan *plan) {
     for (uint32_t k = 0; k < plan->stage_count; k++) {
         const rp_plan_stage *stage = &plan->stage[k];
         const bool parts = plan->method.kind->sizes && !stage->as_forward;
-        const char *why = stage->recompute ? rp_method_refuses_again(&plan->method, parts) : NULL;
+        char whose[RP_METHOD_WHOSE_BYTES];
+        const char *why =
+            stage->recompute ? rp_method_refuses_again(&plan->method, k, parts) : NULL;
         const rp_err err =
             why ? rp_fail(RP_ERR_USAGE,
-                          "%s: stages[%u].recompute: is not for schedule %s: %s; expected false",
-                          plan->source, k, plan->method.kind->name, why)
+                          "%s: stages[%u].recompute: is not for %s: %s; expected false",
+                          plan->source, k, rp_method_whose(&plan->method, k, whose), why)
                 : check_groups(plan, k);
         if (err != RP_OK) {
             return err;
@@ -447,8 +449,8 @@ static bool same_texts(const char *const *a, uint32_t a_count, const char *const
 }
 
 static bool same_method(const rp_method *a, const rp_method *b) {
-    char first[512];
-    char second[512];
+    char first[RP_METHOD_TEXT_BYTES];
+    char second[RP_METHOD_TEXT_BYTES];
     rp_method_text(a, first, sizeof first);
     rp_method_text(b, second, sizeof second);
     return strcmp(first, second) == 0 && a->chunks == b->chunks && a->alpha == b->alpha;

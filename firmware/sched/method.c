@@ -453,12 +453,23 @@ static void order_split(const rp_method *method, rp_sched_shape *shape) {
     }
 }
 
-const char *rp_method_refuses_again(const rp_method *method, bool parts) {
+const char *rp_method_whose(const rp_method *method, uint32_t stage,
+                            char out[RP_METHOD_WHOSE_BYTES]) {
+    if (rp_method_is_split(method, stage)) {
+        (void)snprintf(out, RP_METHOD_WHOSE_BYTES, "stage %u of schedule %.32s, which is split",
+                       stage, method->kind->name);
+    } else {
+        (void)snprintf(out, RP_METHOD_WHOSE_BYTES, "schedule %.32s", method->kind->name);
+    }
+    return out;
+}
+
+const char *rp_method_refuses_again(const rp_method *method, uint32_t stage, bool parts) {
     if (rp_method_predicts(method)) {
         return "its forwards see predicted weights, which are gone when the backward comes";
     }
-    if (method->kind->splits) {
-        return "its backwards are on other boards than its forwards";
+    if (rp_method_is_split(method, stage)) {
+        return "its backwards are on another board than its forwards";
     }
     return parts ? "its backwards take other samples than its forwards" : NULL;
 }
@@ -533,6 +544,8 @@ static void put_split(text *t, const rp_method *m) {
     }
 }
 
+static const char split_word[] = " split ["; /* begins the last part of a text */
+
 void rp_method_text(const rp_method *m, char *out, size_t bytes) {
     text t = {.out = out, .bytes = bytes};
     put_text(&t,
@@ -548,10 +561,17 @@ void rp_method_text(const rp_method *m, char *out, size_t bytes) {
         put_text(&t, "] publish %u", m->publish);
     }
     if (m->whole) { /* without it: as before some could be whole */
-        put_text(&t, " split [");
+        put_text(&t, "%s", split_word);
         put_split(&t, m);
         put_text(&t, "]");
     }
+}
+
+bool rp_method_text_goes_on(const char *a, const char *b) {
+    const char *end[2] = {strstr(a, split_word), strstr(b, split_word)};
+    const size_t bytes[2] = {end[0] ? (size_t)(end[0] - a) : strlen(a),
+                             end[1] ? (size_t)(end[1] - b) : strlen(b)};
+    return bytes[0] == bytes[1] && memcmp(a, b, bytes[0]) == 0;
 }
 
 /* Rising is no order of `ahead`. */

@@ -110,9 +110,14 @@ rp_err rp_method_fit_stages(const rp_method *method, uint32_t stages,
                             const rp_node *node) RP_MUST_CHECK;
 /* Is what an op sees moved ahead by the optimiser? */
 bool rp_method_predicts(const rp_method *method);
-/* Why stages of this method can not compute forwards again for their backwards; NULL: they can.
+/* Why a stage of this method can not compute forwards again for their backwards; NULL: it can.
  * `parts`: a backward may take other samples than its forward. */
-const char *rp_method_refuses_again(const rp_method *method, bool parts);
+const char *rp_method_refuses_again(const rp_method *method, uint32_t stage, bool parts);
+/* Whose stage that is, for a message: "schedule 1f1b", or "stage 2 of schedule pipefb, which is
+ * split". */
+enum { RP_METHOD_WHOSE_BYTES = 96 };
+const char *rp_method_whose(const rp_method *method, uint32_t stage,
+                            char out[RP_METHOD_WHOSE_BYTES]);
 /* Fills advance, steps_open, drain, chunks, ahead, publish and whole of a shape whose stage is set.
  */
 void rp_method_order(const rp_method *method, rp_sched_shape *shape);
@@ -125,8 +130,12 @@ uint32_t rp_method_staleness(const rp_method *method, const rp_sched_shape *shap
  * for `advance: auto`, which has become a number). LIMIT when `bytes` do not hold it */
 rp_err rp_method_write(const rp_method *method, char *out, size_t bytes) RP_MUST_CHECK;
 
+enum { RP_METHOD_TEXT_BYTES = 1024 };
 /* Everything that a checkpoint's bytes and numbers depend on, as one line of text. */
 void rp_method_text(const rp_method *method, char *out, size_t bytes);
+/* May a run of one such text go on as one of the other? Other stages may be split: the weights of a
+ * checkpoint do not depend on that. */
+bool rp_method_text_goes_on(const char *a, const char *b);
 /* `ahead: measured`: the numbers that such a text has. False: it has none, or none that fit. */
 bool rp_method_take_ahead(rp_method *method, const char *line);
 

@@ -160,10 +160,11 @@ static rp_err read_recompute(rp_arena *arena, rp_node *root, rp_job *job) {
     RP_TRY(rp_again_read(root, job->model, &job->cut, stage, begins, &is_auto));
     job->recompute = stage[job->stage];
     job->group_begins = begins;
-    const char *why = rp_method_refuses_again(&job->method, rp_job_holds_steps(job));
+    char whose[RP_METHOD_WHOSE_BYTES];
+    const char *why = rp_method_refuses_again(&job->method, job->stage, rp_job_holds_steps(job));
     if (job->recompute && why) {
-        return rp_node_fail(rp_node_find(root, "recompute"), "schedule %s: %s",
-                            job->method.kind->name, why);
+        return rp_node_fail(rp_node_find(root, "recompute"), "%s: %s",
+                            rp_method_whose(&job->method, job->stage, whose), why);
     }
 fail:
     return err;

@@ -7,6 +7,7 @@ rp_job rp_stage_record_job(const rp_job *job) {
     rp_job out = *job;
     out.optim = (rp_optim){.kind = rp_optim_find("sgd"), .lr = 1};
     out.share[0] = out.share[1] = 0;
+    out.role = RP_ROLE_BOTH; /* of a board with half a stage, too */
     out.recompute = false;
     out.offload = RP_OFFLOAD_NONE;
     out.leave_tensors = 0;

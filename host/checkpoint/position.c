@@ -234,11 +234,12 @@ fail:
     return err;
 }
 
-/* What has to be the same, or a run would go on as something that is neither. */
+/* What has to be the same, or a run would go on as something that is neither; of the method all but
+ * which stages are split. */
 enum { IDENTITY = 6 };
 static rp_err identity_of(rp_arena *arena, const rp_runfile *run, const rp_plan *plan,
                           const char *pair[IDENTITY][2]) {
-    char method[512];
+    char method[RP_METHOD_TEXT_BYTES];
     char *text[4];
     rp_err err;
     rp_method_text(&run->method, method, sizeof method);
@@ -317,7 +318,10 @@ static rp_err check_same_run(rp_arena *arena, const rp_st_reader *reader, const 
         if (!was && strcmp(own[i][0], "samples") == 0) {
             continue; /* older programs did not write it */
         }
-        if (!was || strcmp(was, own[i][1]) != 0) {
+        const bool same = was && (strcmp(own[i][0], "method") == 0
+                                      ? rp_method_text_goes_on(was, own[i][1])
+                                      : strcmp(was, own[i][1]) == 0);
+        if (!same) {
             return rp_fail(RP_ERR_USAGE, "%s: was made with %s %s, the run file says %s", path,
                            own[i][0], was ? was : "unknown", own[i][1]);
         }

@@ -202,8 +202,8 @@ fail:
 
 /* ---- in flight ------------------------------------------------------------------------------- */
 
-/* What parcels that wait at their boards are of: the cut, and by stage how activations come to it
- * and gradients, where any boundary has a codec. */
+/* What parcels that wait at their boards are of: the cut, by stage how activations come to it and
+ * gradients, where any boundary has a codec, and which stages are split, where some are not. */
 static rp_err made_for_text(rp_arena *arena, const rp_plan *plan, char **out) {
     rp_err err;
     RP_TRY(rp_checkpoint_cut_text(arena, plan, out));
@@ -212,6 +212,10 @@ static rp_err made_for_text(rp_arena *arena, const rp_plan *plan, char **out) {
         rp_plan_codecs_of(plan, k, codec);
         RP_TRY(rp_arena_printf(arena, out, "%s;%s/%s", *out, rp_codec_name(codec[0][0]),
                                rp_codec_name(codec[1][1])));
+    }
+    for (uint32_t k = 0; plan->method.whole && k < plan->stage_count; k++) {
+        RP_TRY(rp_arena_printf(arena, out, "%s;%s", *out,
+                               rp_method_is_split(&plan->method, k) ? "split" : "whole"));
     }
 fail:
     return err;

@@ -2,12 +2,14 @@
 
 #include <string.h>
 
+#include "sched/split.h"
 #include "stage/layout.h"
 
 /* A lane is a node: with one chunk, a stage, or the forward or the backward of one. */
 typedef struct {
     const rp_sched_kind *kind;
     uint32_t lanes, chunks, micro;
+    uint32_t stages, whole; /* where stages are split: so many, but for these */
     rp_sched_slot *slot;
     uint32_t slot_count, slot_count_max;
     rp_sched_facts facts;
@@ -18,7 +20,7 @@ typedef struct {
 } drawing;
 
 static uint32_t stages_of(const drawing *d) {
-    return d->kind->splits ? d->lanes / 2 : d->lanes * d->chunks;
+    return d->kind->splits ? d->stages : d->lanes * d->chunks;
 }
 
 static void collect_slot(void *context, const rp_sched_slot *slot) {
@@ -49,6 +51,8 @@ static rp_err make_job(rp_arena *arena, drawing *d, rp_job *out) {
     RP_TRY(rp_method_parse(root, stages_of(d), &out->method));
     out->method.kind = d->kind;
     out->method.chunks = d->chunks;
+    out->method.whole = d->whole;
+    out->method.split_count = d->whole ? d->stages : 0;
 fail:
     return err;
 }
@@ -145,13 +149,15 @@ static const char *lane_word(const drawing *d) {
     return d->chunks > 1 ? "node" : "stage";
 }
 
-/* "stage 3"; "stage 3 F", "stage 3 B" where they are apart */
+/* "stage 3"; "stage 3 F", "stage 3 B" where they are apart, "stage 3 FB" between such */
 static void lane_text(const drawing *d, uint32_t k, char *out, size_t bytes) {
     const int digits = snprintf(NULL, 0, "%u", d->lanes * d->chunks);
     if (d->kind->splits) {
-        const bool backward = k >= d->lanes / 2;
-        (void)snprintf(out, bytes, "stage %-*u %c", digits, backward ? d->lanes - 1 - k : k,
-                       backward ? 'B' : 'F');
+        static const char *const letter[] = {
+            [RP_ROLE_BOTH] = "FB", [RP_ROLE_FORWARD] = "F", [RP_ROLE_BACKWARD] = "B"};
+        (void)snprintf(out, bytes, "stage %-*u %s", digits,
+                       rp_sched_split_stage(d->stages, d->whole, k),
+                       letter[rp_sched_split_role(d->stages, d->whole, k)]);
     } else {
         (void)snprintf(out, bytes, "%s %-*u", lane_word(d), digits, k);
     }
@@ -456,16 +462,40 @@ static uint32_t lanes_of(const rp_sched_kind *kind, uint32_t nodes) {
     return kind->splits && nodes <= UINT32_MAX / 2 ? 2 * nodes : nodes;
 }
 
+rp_err rp_draw_some_split(FILE *out, const rp_sched_kind *kind, uint32_t stages, uint32_t whole,
+                          uint32_t micro, bool steady, bool svg) {
+    if (!kind->splits || stages > RP_SPLIT_STAGES_MAX) {
+        return rp_fail(RP_ERR_USAGE, "draw: schedule %s does not split %u stages", kind->name,
+                       stages);
+    }
+    drawing d = {.kind = kind,
+                 .lanes = rp_sched_split_nodes(stages, whole),
+                 .stages = stages,
+                 .whole = whole,
+                 .chunks = 1,
+                 .micro = micro,
+                 .steady = steady};
+    return draw_any(out, &d, svg);
+}
+
 rp_err rp_draw_chunks(FILE *out, const rp_sched_kind *kind, uint32_t nodes, uint32_t chunks,
                       uint32_t micro, bool svg) {
-    drawing d = {.kind = kind, .lanes = lanes_of(kind, nodes), .chunks = chunks, .micro = micro};
+    drawing d = {.kind = kind,
+                 .lanes = lanes_of(kind, nodes),
+                 .stages = nodes,
+                 .chunks = chunks,
+                 .micro = micro};
     return draw_any(out, &d, svg);
 }
 
 rp_err rp_draw_steady(FILE *out, const rp_sched_kind *kind, uint32_t stages, uint32_t micro,
                       bool svg) {
-    drawing d = {
-        .kind = kind, .lanes = lanes_of(kind, stages), .chunks = 1, .micro = micro, .steady = true};
+    drawing d = {.kind = kind,
+                 .lanes = lanes_of(kind, stages),
+                 .stages = stages,
+                 .chunks = 1,
+                 .micro = micro,
+                 .steady = true};
     return kind->flushed
                ? rp_fail(RP_ERR_USAGE, "draw: schedule %s is flushed at every step", kind->name)
                : draw_any(out, &d, svg);
@@ -489,6 +519,7 @@ static rp_err put_row(FILE *out, const rp_sched_kind *kind, uint32_t stages, uin
     rp_arena_init(&arena, "draw", 0);
     drawing d = {.kind = kind,
                  .lanes = lanes_of(kind, stages),
+                 .stages = stages,
                  .chunks = kind->interleaves ? 2 : 1,
                  .micro = micro,
                  .steady = !kind->flushed};

@@ -20,6 +20,11 @@ rp_err rp_draw_schedule(FILE *out, const rp_sched_kind *kind, uint32_t stages, u
 rp_err rp_draw_chunks(FILE *out, const rp_sched_kind *kind, uint32_t nodes, uint32_t chunks,
                       uint32_t micro, bool svg) RP_MUST_CHECK;
 
+/* The same of a kind that splits stages, but for those that `whole` names, which have one board:
+ * bit k: stage k (sched/split.h). errors  USAGE also for any other kind */
+rp_err rp_draw_some_split(FILE *out, const rp_sched_kind *kind, uint32_t stages, uint32_t whole,
+                          uint32_t micro, bool steady, bool svg) RP_MUST_CHECK;
+
 /* A schedule without a flush, as long as it goes on: from one start of the first stage to the one
  * `micro` microbatches later, with the bubble of that time. The filling and the draining that a run
  * has once are left out; what is said behind the lanes is of the whole run.

@@ -26,6 +26,32 @@ fail:
     return err;
 }
 
+/* "{kind: pipefb, split: [true, false]}": as under `schedule`; the list says how many stages. */
+static rp_err draw_split(const rp_cli_args *args) {
+    rp_arena arena;
+    rp_node *root;
+    rp_method method;
+    char *text;
+    rp_err err;
+    rp_arena_init(&arena, "draw", 0);
+    RP_TRY(rp_arena_printf(&arena, &text, "schedule: %s\n", args->word[0]));
+    RP_TRY(rp_config_read_text(&arena, text, strlen(text), "SCHEDULE", &root));
+    RP_TRY(rp_method_parse(root, args->stages, &method));
+    if (method.split_count == 0 || method.ahead_count > 0 || method.publish > 1) {
+        err = rp_fail(RP_ERR_USAGE,
+                      "draw: %s: expected the name of a schedule, or a map of a kind "
+                      "that splits stages and `split`, as in "
+                      "{kind: pipefb, split: [true, false]}",
+                      args->word[0]);
+        goto fail;
+    }
+    RP_TRY(rp_draw_some_split(stdout, method.kind, method.split_count, method.whole, args->micro,
+                              !args->whole, strcmp(args->format, "svg") == 0));
+fail:
+    rp_arena_finish(&arena);
+    return err;
+}
+
 rp_err rp_verb_draw(const rp_cli_args *args) {
     if (strcmp(args->word[0], "table") == 0) {
         return rp_draw_table(stdout);
@@ -33,6 +59,9 @@ rp_err rp_verb_draw(const rp_cli_args *args) {
     const char *end = strrchr(args->word[0], '.');
     if (rp_input_is_standard(args->word[0]) || (end && strcmp(end, ".json") == 0)) {
         return draw_plan(args->word[0]);
+    }
+    if (args->word[0][0] == '{') {
+        return draw_split(args);
     }
     const rp_sched_kind *kind = rp_sched_find(args->word[0]);
     if (!kind) {

@@ -70,24 +70,26 @@ fail:
 
 /* ---- fewer boards ---------------------------------------------------------------------------- */
 
-/* An interleaved schedule takes microbatches in groups of one a board, and one that splits stages
- * has two boards for each. */
+/* An interleaved schedule takes microbatches in groups of one a board, and one that splits all
+ * stages has two boards for each. */
 static bool divide_among_the_others(const rp_controller *c) {
     const rp_method *method = &c->run.method;
     const uint32_t absent = rp_recovery_absent(c);
     const uint32_t spares = rp_recovery_spares(c);
     const uint32_t left = c->run.boards - (absent > spares ? absent - spares : 0);
     const uint32_t micros = (c->run.batch - 1) / c->run.micro + 1;
+    if (rp_split_is_listed(c)) {
+        return rp_split_may_be_on(c, left);
+    }
     if (method->kind->splits) {
         const uint32_t pairs = left / 2;
-        return pairs > 0 && 2 * pairs >= c->run.at_least && method->ahead_count <= 1 &&
-               method->split_count == 0;
+        return pairs > 0 && 2 * pairs >= c->run.at_least && method->ahead_count <= 1;
     }
     return method->chunks == 1 || (left > 0 && micros % left == 0);
 }
 
-/* What a person has said of places in the ring (a cut, hops, codecs that differ, a list of sizes,
- * which stages are split) has no meaning in a smaller one. */
+/* What a person has said of places in the ring (a cut, hops, codecs that differ, a list of sizes)
+ * has no meaning in a smaller one. */
 bool rp_absent_may_leave(const rp_controller *c) {
     return !c->run.local && divide_among_the_others(c) && c->run.cut_auto &&
            c->run.hops.count == 0 && !c->run.sizes.by_stage &&
@@ -96,14 +98,32 @@ bool rp_absent_may_leave(const rp_controller *c) {
 
 static rp_err say_left(rp_controller *c, const char *names, uint32_t absent, const char *why,
                        const char *odd) {
-    char text[400];
+    char text[500];
+    char split[120] = "";
     const char *what = absent == 1 ? why : "have not come";
+    if (rp_split_is_listed(c)) {
+        rp_split_put_stages(c, split, sizeof split);
+    }
     (void)snprintf(text, sizeof text,
-                   "%s %.160s %s: the model is cut anew over the %u board%s left%s%.60s%s",
+                   "%s %.160s %s: the model is cut anew over the %u board%s left%s%.60s%s%s",
                    absent == 1 ? "board" : "boards", names, what, c->ring.count,
                    c->ring.count == 1 ? "" : "s", odd ? "; board " : "", odd ? odd : "",
-                   odd ? " is a spare now, for each stage has two boards" : "");
+                   odd ? " is a spare now, for each stage has two boards" : "", split);
     return rp_record_event(c->record, "fewer", c->position.step, text);
+}
+
+/* The stages of the boards that there are now; of those that can reach each other where which of
+ * them are split depends on what was measured. */
+static rp_err count_stages(rp_controller *c) {
+    if (c->has_profile && rp_split_is_listed(c)) {
+        rp_measured_place(c);
+        rp_split_count_stages(c, true);
+        if (rp_runfile_check_cut(&c->run) == RP_OK) {
+            return RP_OK;
+        }
+    }
+    rp_split_count_stages(c, false);
+    return rp_runfile_check_cut(&c->run);
 }
 
 /* From the last one, so that the places of the others hold until they are looked at. */
@@ -136,7 +156,7 @@ static const char *leave_odd(rp_controller *c) {
             last = k;
         }
     }
-    if (!c->run.method.kind->splits || left % 2 == 0) {
+    if (!c->run.method.kind->splits || rp_split_is_listed(c) || left % 2 == 0) {
         return NULL;
     }
     const char *name = c->run.roster[last].name;
@@ -160,9 +180,8 @@ rp_err rp_absent_leave(rp_controller *c) {
     const char *odd = leave_odd(c);
     const uint32_t absent = leave(c, names, sizeof names, &why);
     c->recovery.spares_taken += absent; /* they have had their time */
-    c->run.stages = rp_method_stages(&c->run.method, c->run.boards);
     rp_away_note_left(c, absent);
-    RP_TRY(rp_runfile_check_cut(&c->run));
+    RP_TRY(count_stages(c));
     RP_TRY(cut_anew(c));
     RP_TRY(say_left(c, names, absent, why, odd));
     forget_wrong(c);
@@ -174,16 +193,21 @@ fail:
 /* ---- more boards again ----------------------------------------------------------------------- */
 
 static rp_err say_joined(const rp_controller *c) {
-    char text[320];
+    char text[440];
+    char split[120] = "";
+    if (rp_split_is_listed(c)) {
+        rp_split_put_stages(c, split, sizeof split);
+    }
     (void)snprintf(text, sizeof text,
-                   "%.200s can be reached again: the model is cut anew over %u boards",
-                   c->away.names, c->ring.count);
+                   "%.200s can be reached again: the model is cut anew over %u boards%s",
+                   c->away.names, c->ring.count, split);
     return rp_record_event(c->record, "joined", c->position.step, text);
 }
 
 /* The newest checkpoint is of here, so no step is done again. */
 rp_err rp_absent_return(rp_controller *c) {
     rp_err err;
+    RP_TRY(count_stages(c));
     RP_TRY(cut_anew(c));
     RP_TRY(say_joined(c));
     if (c->env.on_joined) {

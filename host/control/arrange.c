@@ -206,6 +206,7 @@ static rp_err take_split(rp_controller *c, const rp_split_answer *answer) {
     }
     method->whole = answer->whole;
     method->split_count = answer->stages;
+    c->split_asked = (rp_split_asked){0};
     memcpy(set, key, sizeof key);
     RP_TRY(rp_method_write(method, set + sizeof key - 1, sizeof set - sizeof key));
     RP_TRY(rp_config_set(&c->arena, c->run.root, set)); /* in place of a word, too */

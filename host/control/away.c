@@ -160,18 +160,14 @@ void rp_away_close(rp_controller *c) {
 
 /* ---- joining --------------------------------------------------------------------------------- */
 
-static void count_stages(rp_controller *c) {
-    c->run.stages = rp_method_stages(&c->run.method, c->run.boards);
-}
-
 /* False: its neighbours could not reach it, for example. */
 static bool join(rp_controller *c, uint32_t spare) {
     rp_runfile *run = &c->run;
     const uint32_t at = rp_spares_return(run->roster, &run->boards, &run->spares, spare);
-    count_stages(c);
+    rp_split_count_stages(c, false);
     if (rp_runfile_check_cut(run) != RP_OK) {
         rp_spares_leave(run->roster, &run->boards, &run->spares, at);
-        count_stages(c);
+        rp_split_count_stages(c, false);
         return false;
     }
     rp_ring_join(&c->ring, at);
@@ -188,13 +184,17 @@ static bool has_answered(const rp_controller *c, const char *name) {
     return false;
 }
 
+static bool in_pairs(const rp_controller *c) {
+    return c->run.method.kind->splits && !rp_split_is_listed(c);
+}
+
 /* Where each stage has two boards, they join in pairs. */
 static uint32_t count_joining(const rp_controller *c) {
     uint32_t count = 0;
     for (uint32_t i = 0; i < c->run.spares && c->ring.count + count < c->away.boards; i++) {
         count += has_answered(c, c->run.roster[c->run.boards + i].name);
     }
-    return c->run.method.kind->splits ? count - (c->ring.count + count) % 2 : count;
+    return in_pairs(c) ? count - (c->ring.count + count) % 2 : count;
 }
 
 /* Those that do not fit become the last spares, so all behind the ring are looked at from the end.
@@ -215,10 +215,10 @@ bool rp_away_join(rp_controller *c) {
             used += more > 0 && used + (size_t)more < bytes ? (size_t)more : 0;
         }
     }
-    if (c->run.method.kind->splits && c->ring.count % 2 > 0) { /* one did not fit */
+    if (in_pairs(c) && c->ring.count % 2 > 0) { /* one did not fit */
         rp_spares_leave(c->run.roster, &c->run.boards, &c->run.spares, c->ring.count - 1);
         rp_ring_leave(&c->ring, c->ring.count - 1);
-        count_stages(c);
+        rp_split_count_stages(c, false);
     }
     if (used > 0) {
         rp_away_close(c);

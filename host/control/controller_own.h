@@ -84,6 +84,12 @@ typedef struct {
     rp_away_board board[RP_AWAY_MAX];
 } rp_away;
 
+/* What `schedule.split` said when the ring had all its boards. */
+typedef struct {
+    uint32_t stages; /* 0: nothing so far */
+    uint32_t whole;
+} rp_split_asked;
+
 /* adopt.c: what boards say that have lost their host. */
 typedef struct {
     bool has_answered, holds; /* the last question */
@@ -369,6 +375,7 @@ struct rp_controller {
     rp_FaultClass reported; /* by the board whose FAULT is being handled */
     rp_recovery recovery;
     rp_away away;
+    rp_split_asked split_asked;
     rp_adopt adopt;
     bool begun; /* the boards have been loaded once: training has begun */
     bool spawned, boards_up;
@@ -802,6 +809,16 @@ bool rp_absent_may_leave(const rp_controller *c); /* this run file lets boards l
 rp_err rp_absent_leave(rp_controller *c) RP_MUST_CHECK;
 /* Behind rp_away_join(): the ring gets its stages anew. */
 rp_err rp_absent_return(rp_controller *c) RP_MUST_CHECK;
+/* split_left.c: of a schedule that splits the stages that a list names (is_listed): may it go on
+ * with so many boards? */
+bool rp_split_is_listed(const rp_controller *c);
+bool rp_split_may_be_on(const rp_controller *c, uint32_t boards);
+/* Stages of the boards that there are now and, with such a list, which of them are split.
+ * `by_price`: those with which what was measured says that a step is shortest; else the first of
+ * the list. */
+void rp_split_count_stages(rp_controller *c, bool by_price);
+/* "; split are stages 0, 2" */
+void rp_split_put_stages(const rp_controller *c, char *out, size_t bytes);
 /* away.c: in each round, greets boards that have left the ring, and notes which answer. */
 void rp_away_look(rp_controller *c, bool ping);
 void rp_away_close(rp_controller *c);

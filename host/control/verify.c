@@ -35,7 +35,7 @@ static uint64_t bytes_max(const rp_controller *c, uint32_t stage) {
     return bytes;
 }
 
-/* Stage `round` of every board that has so many. */
+/* Stage `round` of every board that has so many; half a stage is not computed again. */
 static rp_err begin_round(rp_controller *c, bool *any) {
     rp_verify *verify = &c->verify;
     rp_err err;
@@ -45,7 +45,8 @@ static rp_err begin_round(rp_controller *c, bool *any) {
     RP_TRY(RP_ARENA_NEW(&verify->arena, c->ring.count, &verify->check));
     for (uint32_t k = 0; k < c->ring.count; k++) {
         const rp_plan_node *node = &c->plan->node[k];
-        if (verify->round >= node->hold_count) {
+        if (verify->round >= node->hold_count ||
+            c->plan->hold[node->hold_first + verify->round].role != RP_ROLE_BOTH) {
             continue;
         }
         rp_check *check = &verify->check[k];

@@ -127,7 +127,8 @@ static void note_groups(const fitting *f, const rp_plan_stage *stage, bool *begi
 
 /* Where stashes of the stage may go; NONE: nowhere, or nobody knows what board it is. */
 static rp_offload offload_of(const fitting *f, uint32_t node, uint32_t stage) {
-    if (f->offload[stage] != RP_OFFLOAD_AUTO || f->plan->method.kind->splits || !f->profile) {
+    if (f->offload[stage] != RP_OFFLOAD_AUTO || rp_method_is_split(&f->plan->method, stage) ||
+        !f->profile) {
         return RP_OFFLOAD_NONE;
     }
     switch (rp_profile_board_at(f->profile, node)->device_memory) {
@@ -205,7 +206,7 @@ static rp_err find_ways(fitting *f, const rp_plan_hold *hold, const way *plain, 
     const rp_plan_stage *stage = &f->plan->stage[hold->stage];
     const bool parts = f->plan->method.kind->sizes && !stage->as_forward;
     const bool may_again =
-        f->run->recompute_auto && !rp_method_refuses_again(&f->plan->method, parts);
+        f->run->recompute_auto && !rp_method_refuses_again(&f->plan->method, hold->stage, parts);
     const rp_offload offload = offload_of(f, hold->node, hold->stage);
     /* what leaves for another of the stage's boards is not enough here: all has to */
     const uint64_t some = plain->offload == RP_OFFLOAD_NONE ? room : 0;
@@ -323,8 +324,10 @@ static rp_err refuse(const fitting *f, uint32_t node, uint64_t plain, uint64_t l
     const double mb = 1e-6;
     char again[200] = "";
     if (why_not) {
-        (void)snprintf(again, sizeof again, " (recompute is not for schedule %s: %s)",
-                       f->plan->method.kind->name, why_not);
+        const uint32_t stage = f->plan->hold[f->plan->node[node].hold_first].stage;
+        char whose[RP_METHOD_WHOSE_BYTES];
+        (void)snprintf(again, sizeof again, " (recompute is not for %s: %s)",
+                       rp_method_whose(&f->plan->method, stage, whose), why_not);
     } else if (least < plain) {
         (void)snprintf(again, sizeof again, ", %.2f with forwards computed again",
                        (double)least * mb);
@@ -381,7 +384,7 @@ static rp_err fit_node(fitting *f, uint32_t node) {
             return !f->run->recompute_auto && plain == sum
                        ? RP_OK /* nothing was to be chosen: the board says what it needs */
                        : refuse(f, node, plain, sum,
-                                rp_method_refuses_again(&f->plan->method, false));
+                                rp_method_refuses_again(&f->plan->method, hold->stage, false));
         }
         const uint64_t others = sum - own[most].bytes;
         const uint64_t room = at->memory_bytes > others ? at->memory_bytes - others : 0;

@@ -8,7 +8,7 @@
 #include "planning/least_memory.h"
 #include "stage/layout.h"
 
-enum { ALIGN_BYTES = 128 };
+enum { ALIGN_BYTES = 128, ON_DEVICE = 3 }; /* stashes of a stage that has others elsewhere */
 
 static double larger(double a, double b) {
     return a > b ? a : b;
@@ -104,7 +104,13 @@ static double longest_delay_s(const rp_runfile *run, const rp_profile *profile, 
 rp_err rp_halves_times(rp_arena *arena, const rp_runfile *run, const rp_profile *profile,
                        const rp_cut *cut, double delay_s, rp_split_times *out) {
     double *row[6];
+    bool *again;
+    bool *begins;
+    bool is_auto;
     rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, cut->stage_count, &again));
+    RP_TRY(RP_ARENA_NEW(arena, run->model->layer_count, &begins));
+    RP_TRY(rp_again_read(run->root, run->model, cut, again, begins, &is_auto));
     for (uint32_t i = 0; i < 6; i++) {
         RP_TRY(RP_ARENA_NEW(arena, cut->stage_count, &row[i]));
     }
@@ -114,7 +120,7 @@ rp_err rp_halves_times(rp_arena *arena, const rp_runfile *run, const rp_profile 
         double weights;
         RP_TRY(rp_halves_bytes(run, cut, k, &stash, &weights));
         row[0][k] = own.forward;
-        row[1][k] = own.backward;
+        row[1][k] = own.backward + (again[k] ? own.forward : 0);
         row[2][k] = own.activation;
         row[3][k] = own.gradient;
         row[4][k] = stash_s(run, profile, k, stash);
@@ -139,11 +145,21 @@ typedef struct {
     const rp_runfile *run;
     const rp_profile *profile;
     const double *kept; /* [layers + 1]: bytes of the inputs of the layers in front of each */
+    const rp_offload *offload; /* by stage */
 } cut_costs;
+
+/* Stashes that a whole stage has on its board, at least. */
+static double least_stashes(const cut_costs *c, uint32_t stage, double all) {
+    const bool again =
+        c->run->recompute_auto && !rp_method_refuses_again(&c->run->method, stage, false);
+    const bool leaves = c->offload[stage] != RP_OFFLOAD_NONE && all > ON_DEVICE;
+    return again ? 0 : leaves ? ON_DEVICE : all;
+}
 
 /* The board with the backward has a version of the weights for each minibatch that forwards are
  * ahead, gradients and the optimiser's states; the one with the forward a copy of them. One board
- * for both has what the forwards under way have left, too. */
+ * for both has what the forwards under way have left, too, unless that may be elsewhere or computed
+ * again; halves have it of one microbatch. */
 static bool fits(const cut_costs *c, uint32_t stage, uint32_t first, uint32_t end) {
     const rp_runfile *run = c->run;
     const uint32_t far = rp_runfile_backward_place(run, stage);
@@ -155,11 +171,13 @@ static bool fits(const cut_costs *c, uint32_t stage, uint32_t first, uint32_t en
     const double near_has = (double)rp_least_memory_limit(run, c->profile, stage);
     const double far_has = (double)rp_least_memory_limit(run, c->profile, far);
     if (far == stage) {
-        const double stashes = rp_sched_ahead(&shape) * micros_of(run);
+        const double stashes = least_stashes(c, stage, rp_sched_ahead(&shape) * micros_of(run));
         return far_has <= 0 ||
                copies * weights + stashes * (c->kept[end] - c->kept[first]) <= far_has;
     }
-    return (near_has <= 0 || weights <= near_has) && (far_has <= 0 || copies * weights <= far_has);
+    const double stash = c->kept[end] - c->kept[first];
+    return (near_has <= 0 || weights + stash <= near_has) &&
+           (far_has <= 0 || copies * weights + stash <= far_has);
 }
 
 /* What all others wait for; of equals the one with less to do besides. */
@@ -181,9 +199,13 @@ rp_err rp_halves_cut(rp_arena *arena, const rp_runfile *run, const rp_profile *p
                      double *longest_s) {
     const rp_model *model = run->model;
     cut_costs costs = {.run = run, .profile = profile};
+    rp_offload *offload;
     double *kept;
     rp_err err;
     RP_TRY(RP_ARENA_NEW(arena, (size_t)model->layer_count + 1, &kept));
+    RP_TRY(RP_ARENA_NEW(arena, run->stages, &offload));
+    RP_TRY(rp_offload_read(run->root, run->stages, offload));
+    costs.offload = offload;
     for (uint32_t i = 0; i < model->layer_count; i++) {
         kept[i + 1] =
             kept[i] + (double)(sizeof(float) * rp_shape_count(&model->in[i][0]) * run->micro);

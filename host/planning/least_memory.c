@@ -34,7 +34,7 @@ static rp_err may_offload(rp_arena *arena, const rp_runfile *run, bool *out) {
     RP_TRY(rp_offload_read(run->root, run->stages, said));
     *out = false;
     for (uint32_t k = 0; k < run->stages; k++) {
-        *out |= said[k] != RP_OFFLOAD_NONE && !run->method.kind->splits;
+        *out |= said[k] != RP_OFFLOAD_NONE && !rp_method_is_split(&run->method, k);
     }
 fail:
     return err;
@@ -62,7 +62,7 @@ rp_err rp_least_memory_open(rp_arena *arena, const rp_runfile *run, uint32_t sta
     RP_TRY(RP_ARENA_NEW(arena, stages, &out->in_flight));
     RP_TRY(RP_ARENA_NEW(arena, layers, &seen));
     const bool again =
-        run->recompute_auto && !rp_method_refuses_again(&run->method, run->method.kind->sizes);
+        run->recompute_auto && !rp_method_refuses_again(&run->method, 0, run->method.kind->sizes);
     for (uint32_t i = 0; i < layers; i++) {
         add_weights(run, i, &out->weights[i]);
         add_kept(run, i, seen, &out->kept[i]);

@@ -123,8 +123,8 @@ static rp_err check_number(const rp_plan *plan, const char *key, uint64_t is, ui
 
 static rp_err check_method(const rp_plan *plan, const rp_runfile *run) {
     rp_method own = run->method;
-    char is[256];
-    char expected[256];
+    char is[RP_METHOD_TEXT_BYTES];
+    char expected[RP_METHOD_TEXT_BYTES];
     if (own.advance_auto) {
         rp_method_set_advance(&own, plan->stage_count, plan->method.advance);
     }

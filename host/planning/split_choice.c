@@ -58,6 +58,16 @@ static rp_err set_schedule(rp_arena *arena, rp_runfile *run, const char *schedul
     return rp_config_set(arena, run->root, set);
 }
 
+/* What names stages, or means all of them: of some others nothing is known. */
+static rp_err leave_out(rp_arena *arena, rp_node *root, const char *key) {
+    const rp_node *node = rp_node_find(root, key);
+    const bool is_auto =
+        !node || (rp_node_is_scalar(node) && strcmp(rp_node_text(node), "auto") == 0);
+    char set[32];
+    (void)snprintf(set, sizeof set, "%s=none", key);
+    return is_auto ? RP_OK : rp_config_set(arena, root, set);
+}
+
 /* errors  USAGE: the run's other keys do not go with it */
 static rp_err with_schedule(rp_arena *arena, const rp_runfile *run, const char *schedule,
                             rp_runfile *out) {
@@ -69,10 +79,9 @@ static rp_err with_schedule(rp_arena *arena, const rp_runfile *run, const char *
     RP_TRY(set_schedule(arena, out, schedule));
     RP_TRY(rp_method_parse(out->root, run->boards, &out->method));
     RP_TRY(rp_optim_parse(&out->optim, rp_node_find(out->root, "optimizer")));
-    if (out->method.kind->splits) { /* stashes leave anyway, and are not there again */
-        RP_TRY(rp_config_set(arena, out->root, "offload=none"));
-        RP_TRY(rp_config_set(arena, out->root, "recompute=none"));
-        out->recompute_auto = false;
+    if (out->method.kind->splits) { /* stages are others */
+        RP_TRY(leave_out(arena, out->root, "offload"));
+        RP_TRY(leave_out(arena, out->root, "recompute"));
     }
     out->stages = rp_method_stages(&out->method, run->boards);
     const rp_node *node = rp_node_find(out->root, "schedule");

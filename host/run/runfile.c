@@ -451,10 +451,14 @@ fail:
 static rp_err read_sizes(rp_arena *arena, rp_runfile *run) {
     const rp_err err = rp_sizes_read(arena, run->root, &run->method, run->stages, run->batch,
                                      run->micro, &run->sizes);
-    if (err == RP_OK && run->verify > 0 && run->method.kind->splits) {
+    bool any = false;
+    for (uint32_t k = 0; k < run->stages; k++) {
+        any |= !rp_method_is_split(&run->method, k);
+    }
+    if (err == RP_OK && run->verify > 0 && !any) {
         return rp_node_fail(rp_node_find(run->root, "ring"),
                             "verify: computes a microbatch again, forward and backward on one "
-                            "board; with schedule %s no board does both",
+                            "board; with schedule %s and all stages split no board does both",
                             run->method.kind->name);
     }
     return err;
@@ -760,18 +764,18 @@ fail:
 
 static rp_err read_offload(rp_arena *arena, rp_runfile *run) {
     rp_offload *stage;
-    bool any = false;
     rp_err err;
     RP_TRY(RP_ARENA_NEW(arena, run->stages, &stage));
     RP_TRY(rp_offload_read(run->root, run->stages, stage));
     for (uint32_t k = 0; k < run->stages; k++) {
-        any |= stage[k] == RP_OFFLOAD_HOST || stage[k] == RP_OFFLOAD_FLASH;
-    }
-    if (any && run->method.kind->splits) {
-        return rp_node_fail(rp_node_find(run->root, "offload"),
-                            "is not for schedule %s, whose stashes leave for another board anyway; "
-                            "expected none",
-                            run->method.kind->name);
+        const bool leaves = stage[k] == RP_OFFLOAD_HOST || stage[k] == RP_OFFLOAD_FLASH;
+        if (leaves && rp_method_is_split(&run->method, k)) {
+            return rp_node_fail(rp_node_find(run->root, "offload"),
+                                "is not for stage %u, which schedule %s splits: its stashes leave "
+                                "for another board anyway; expected none, or stages that are not "
+                                "split",
+                                k, run->method.kind->name);
+        }
     }
 fail:
     return err;
@@ -782,7 +786,7 @@ static rp_err read_recompute(rp_arena *arena, rp_runfile *run) {
     uint32_t *first;
     bool *stage;
     bool *begins;
-    bool any = false;
+    char whose[RP_METHOD_WHOSE_BYTES];
     rp_err err;
     RP_TRY(read_offload(arena, run));
     RP_TRY(RP_ARENA_NEW(arena, (size_t)run->stages + 1, &first));
@@ -794,13 +798,14 @@ static rp_err read_recompute(rp_arena *arena, rp_runfile *run) {
     const rp_cut cut = {.stage_count = run->stages, .first = first};
     RP_TRY(rp_again_read(run->root, run->model, &cut, stage, begins, &run->recompute_auto));
     for (uint32_t k = 0; k < run->stages; k++) {
-        any |= stage[k];
-    }
-    const char *why = rp_method_refuses_again(&run->method, false);
-    if (any && why) {
-        return rp_node_fail(rp_node_find(run->root, "recompute"),
-                            "is not for schedule %s: %s; expected none", run->method.kind->name,
-                            why);
+        const char *why = rp_method_refuses_again(&run->method, k, false);
+        const bool splits = rp_method_is_split(&run->method, k);
+        if (stage[k] && why) {
+            return rp_node_fail(rp_node_find(run->root, "recompute"),
+                                "is not for %s: %s; expected none%s",
+                                rp_method_whose(&run->method, k, whose), why,
+                                splits ? ", or stages that are not split" : "");
+        }
     }
 fail:
     return err;
@@ -963,6 +968,12 @@ static rp_err put_schedule(rp_arena *arena, FILE *file, const rp_runfile *run, u
     rp_err err = RP_OK;
     if (stages != run->stages) { /* a profile: layers only, on one stage */
         (void)fprintf(file, "schedule: gpipe\n");
+        return RP_OK;
+    }
+    if (run->method.kind->splits) { /* a smaller ring has other stages split than the file says */
+        char method[RP_METHOD_TEXT_BYTES];
+        RP_TRY(rp_method_write(&run->method, method, sizeof method));
+        (void)fprintf(file, "schedule: %s\n", method);
         return RP_OK;
     }
     RP_TRY(put_part(arena, file, root, "schedule"));

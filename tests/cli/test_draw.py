@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Schedules as pictures, for any number of stages and microbatches."""
 from pathlib import Path
+import re
 import xml.etree.ElementTree as xml
 
 import program
@@ -30,6 +31,25 @@ class Draw(program.Case):
         whole = self.draw("pipeoptim", 4, 8, "--whole")
         self.assertIn("22 columns, bubble 27.3 %", whole)
         self.assertIn("F0 F1", whole)
+
+    def test_some_stages_are_split(self):
+        """A stage that is not split has one board, with the forwards and the backwards."""
+        some = "{kind: pipefb, split: [true, false, true]}"
+        lines = self.ringpipe("draw", some, "--micro", 6)[0].splitlines()
+        self.assertIn("3 stages on 5 boards", lines[0])
+        lanes = [re.search(r"stage (\d+) +(F|B|FB)  ", line) for line in lines[1:]]
+        self.assertEqual([lane.groups() for lane in lanes],
+                         [("0", "F"), ("1", "FB"), ("2", "F"), ("2", "B"), ("0", "B")])
+        for line, lane in zip(lines[1:], lanes):
+            ops = {word[0] for word in line[:lane.start()].split() if word[0] in "FB"}
+            self.assertEqual(ops, set(lane[2]), line)
+        picture = self.ringpipe("draw", some, "--format", "svg", "--whole")[0]
+        self.assertEqual(re.findall(r">stage (\d+) +(F|B|FB)<", picture),
+                         [lane.groups() for lane in lanes])
+        self.assertEqual(self.ringpipe("draw", "{kind: pipefb, split: [true, true]}")[0],
+                         self.draw("pipefb", 2, 8))
+        for word in ("{kind: gpipe}", "{kind: pipefb}", "{kind: pipefb, split: [true], ahead: 3}"):
+            self.assertIn("expected the name of a schedule, or a map", self.refused("draw", word))
 
     def test_svg(self):
         for schedule in SCHEDULES:

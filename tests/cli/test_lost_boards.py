@@ -135,6 +135,24 @@ class Fewer(Three):
                          for out in ("whole", "killed"))
         self.assertTrue(whole == killed, "other weights")
 
+    def test_stages_of_which_some_are_split(self):
+        """As many stages as before as long as there is a board for each, and fewer are split."""
+        words = (*self.SETS, "--set", "train.epochs=100", "--set",
+                 "schedule={kind: pipefb, ahead: [3, 2], split: [true, false]}")
+        _, err = self.finish(self.kill("killed", *words))
+        self.assertIn("board two has not come: the model is cut anew over the 2 boards left; no "
+                      "stage is split now", err)
+        self.assertEqual(self.nodes("killed"), ["one", "three"])
+        plan = json.loads((self.dir / "killed" / "plan.json").read_text())
+        self.assertEqual(plan["method"]["split"], [False, False])
+        self.assertEqual([node["holds"][0]["role"] for node in plan["nodes"]], ["both", "both"])
+        summary = json.loads((self.dir / "killed" / "summary.json").read_text())
+        self.assertEqual((summary["status"], summary["stages"]), ("finished", 2))
+        self.assertEqual((summary["ledger"]["lost"], summary["ledger"]["repeated"]), (0, 0))
+        self.assertEqual([r["step"] for r in self.steps("killed")], list(range(1, 401)))
+        self.assertLess(self.steps("killed")[-1]["loss"], self.steps("killed")[0]["loss"] / 2)
+        self.assertIn("split: [true, false]", (self.dir / "killed" / "run.yaml").read_text())
+
     def test_another_key(self):
         """A board that has lost its key, and makes another one, is as good as away in a run that
         has begun; in one that begins the roster is wrong."""
@@ -278,6 +296,24 @@ class Again(Three):
         self.assertEqual(summary["ledger"]["samples"], summary["samples"])
         self.assertEqual(len(summary["recovery"]), 1)
         self.expect_whole("out", words)
+
+
+    def test_stages_of_which_some_are_split(self):
+        words = (*self.SETS, "--set", "train.epochs=100000", "--set",
+                 "schedule={kind: pipefb, ahead: [3, 2], split: [true, false]}")
+        process = self.kill("out", *words)
+        self.until("out", "recovered", 1, process)
+        self.assertEqual(self.nodes("out"), ["one", "three"])
+        self.again("two")
+        self.until("out", "joined", 1, process)
+        err, summary = self.stop("out", process)
+        self.assertIn("two can be reached again: the model is cut anew over 3 boards; split are "
+                      "stages 0", err)
+        self.assertEqual(self.nodes("out"), ["one", "two", "three"])
+        plan = json.loads((self.dir / "out" / "plan.json").read_text())
+        self.assertEqual(plan["method"]["split"], [True, False])
+        self.assertEqual((summary["boards_left"], summary["boards_joined"]), (1, 1))
+        self.assertEqual((summary["ledger"]["lost"], summary["ledger"]["repeated"]), (0, 0))
 
 
 class Spare(Roster):

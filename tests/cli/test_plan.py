@@ -340,6 +340,15 @@ class Plan(program.Case):
         self.assertRegex(told, r"(?s)Stage 1: its forwards take .* board 1, .* board 2, with 1")
         self.assertNotIn("Stage 0: its forwards", told)
         self.ringpipe("eval", "some")
+        for less in (("offload=[0]",), ("recompute=[0]",), ("offload={0: flash}", "recompute=[0]")):
+            out = less[-1] + str(len(less))
+            more = [word for text in less for word in ("--set", text)]
+            self.train(out, *sets, "--set", "ring.boards=3", *more, schedule=some)
+            self.assertTrue(self.weights(out) == self.weights("all"), less)
+            whole, halves = self.plan(out)["stages"]
+            self.assertEqual(whole.get("recompute", False), "recompute=[0]" in less)
+            self.assertEqual(whole["offload"] != "none", "offload" in less[0])
+            self.assertEqual((halves.get("recompute", False), halves["offload"]), (False, "none"))
         move(plan, [2, 0, 1])
         self.train("moved", *sets, "--set", "ring.boards=3", "--plan", self.write(plan),
                    schedule=some)
@@ -349,8 +358,14 @@ class Plan(program.Case):
         for sets, message in (
             (("ring.boards=3",), "expected an even number of boards, found 3"),
             (("ring.boards=4", "cut=auto", "ring.verify=1/8"), "no board does both"),
-            (("ring.boards=4", "cut=auto", "offload=host"), "leave for another board anyway"),
-            (("ring.boards=4", "cut=auto", "recompute=all"), "on other boards than its forwards"),
+            (("ring.boards=4", "cut=auto", "offload=host"),
+             "stage 0, which schedule pipefb splits: its stashes leave for another board anyway"),
+            (("ring.boards=4", "cut=auto", "recompute=all"),
+             "stage 0 of schedule pipefb, which is split: its backwards are on another board"),
+            (("ring.boards=3", "cut=auto", "schedule.split=[false, true]", "recompute=all"),
+             "stage 1 of schedule pipefb, which is split"),
+            (("ring.boards=3", "cut=auto", "schedule.split=[false, true]", "offload=[1]"),
+             "stage 1, which schedule pipefb splits"),
             (("ring.boards=4", "cut=auto", "schedule.ahead=[1, 2]"), "numbers that do not grow"),
             (("ring.boards=4", "cut=auto", "schedule.ahead=soon"), "ahead"),
             (("ring.boards=4", "cut=auto", "schedule.split=[true, false]"),

@@ -122,6 +122,39 @@ class Methods(test_repeat.Repeat):
     def test_pipefb_of_some_stages(self):
         self.resumed_method("some")
 
+    def test_pipefb_with_another_split(self):
+        """What was in flight is of the former split, so it is forwarded anew; from there on no
+        number depends on the split, as long as `ahead` stays the same."""
+        words = ("--set", f"train.epochs={self.EPOCHS}", "--set", "train.microbatch=64", "--set",
+                 "cut=[fc2]")
+        splits = {(True, True): 4, (True, False): 3, (False, True): 3, (False, False): 2}
+
+        def of(split):
+            said = ", ".join(str(one).lower() for one in split)
+            return ("--set", f"ring.boards={splits[split]}", "--set",
+                    "schedule={kind: pipefb, ahead: [3, 2], split: [%s]}" % said)
+
+        whole = self.train("whole", *words, *of((True, True)))
+        process = self.start("train", self.run_file(), "--out", "part", *words,
+                             *of((True, True)))
+        log = self.dir / "part" / "log.jsonl"
+        self.wait_for("step 9", lambda: len(program.steps_of(log)) >= 9, process=process)
+        process.send_signal(signal.SIGINT)
+        self.finish(process, code=None)
+        got = {}
+        for split, boards in splits.items():
+            shutil.copytree(self.dir / "part", self.dir / str(split))
+            self.ringpipe("resume", str(split), *of(split))
+            got[split] = self.weights(str(split))
+            lines = (self.dir / str(split) / "log.jsonl").read_text().splitlines()
+            events = [line.get("text", "") for line in map(json.loads, lines)
+                      if line.get("event") == "resumed"]
+            anew = any("schedule.split" in text for text in events)
+            self.assertEqual(anew, boards < 4, events)
+        self.assertTrue(got.pop((True, True)) == whole, "the same split is not the same run")
+        self.assertEqual(len(set(got.values())), 1, "other splits are other runs")
+        self.assertNotIn(whole, got.values(), "nothing was in flight")
+
     def test_remembered_samples(self):
         """What both ends of a hop remember is in the checkpoint, though the schedule flushes."""
         self.resumed_method("remembered")

@@ -93,6 +93,21 @@ class Right(program.Case):
     def test_replicas(self):
         self.compare("--set", "schedule=ea-pipe", "--set", "links={codec: int8}")
 
+    def test_stages_that_are_not_split(self):
+        """Half a stage is not computed again, but who has it computes what others have."""
+        run = self.run_file(program.RUN.replace("boards: 2", "boards: 4"))
+        words = ("--set", "train.epochs=6", "--set", "cut=[fc2, fc3]", "--set",
+                 "schedule={kind: pipefb, ahead: [3, 2, 1], split: [false, true, false]}")
+        self.ringpipe("train", run, "--out", "plain", *words)
+        self.ringpipe("train", run, "--out", "verified", "--set", "ring.verify=1/8", *words)
+        self.assertTrue(weights(self.dir / "plain") == weights(self.dir / "verified"))
+        told = json.loads((self.dir / "verified" / "summary.json").read_text())["verify"]
+        texts = [event["text"] for event in events(self.dir / "verified", "verify")]
+        self.assertEqual(len(texts), told["microbatches"])
+        counts = [int(re.search(r": ([0-9]+) of 4 boards' stages", text)[1]) for text in texts]
+        self.assertEqual((told["stages"], told["wrong"]), (sum(counts), 0))
+        self.assertEqual(max(counts), 2, counts)  # none where forwards came before a pause
+
     def test_interrupted(self):
         """A pause for a check alone saves nothing, and an interrupt there loses nothing."""
         run = self.run_file(program.RUN)

@@ -1,8 +1,9 @@
 /* Whether a run goes on with fewer boards: what the run file says of places in the ring, and how
  * many groups of microbatches an interleaved schedule needs. */
-#include "expect.h"
+#include "folder.h"
 
 #include "control/controller_own.h"
+#include "run_of.h"
 
 enum { BOARDS = 6, SPARES = 2 };
 
@@ -64,6 +65,82 @@ static void halves_of_stages_need_pairs(void **state) {
     c.run.method.kind = rp_sched_find("pipefb");
     c.run.method.ahead_count = 3; /* a number a stage, said by a person */
     assert_false(rp_absent_may_leave(&c));
+}
+
+/* A list says which stages are split: as many stages as before as long as there are boards. */
+static void listed_stages_become_whole(void **state) {
+    static const struct {
+        uint32_t boards, stages, whole;
+    } cases[] = {{5, 3, 1u << 1}, {4, 3, 1u << 2 | 1u << 1}, {3, 3, 7}, {2, 2, 3}, {1, 1, 1}};
+    char text[80];
+    (void)state;
+    for (uint32_t ahead_count = 0; ahead_count <= 3; ahead_count += 3) {
+        prepare(5, 0, 1, 3);
+        c.run.method.kind = rp_sched_find("pipefb");
+        c.run.method.split_count = c.run.stages = 3;
+        c.run.method.whole = 1u << 1;
+        c.run.method.ahead_count = ahead_count;
+        for (uint32_t i = 0; i < 5; i++) {
+            const bool may_be = ahead_count == 0 || cases[i].stages == 3;
+            c.run.boards = 5;
+            for (uint32_t k = 0; k < 5; k++) {
+                boards[k].hello = k < cases[i].boards;
+            }
+            assert_int_equal(rp_absent_may_leave(&c), may_be);
+            if (may_be) {
+                c.run.boards = cases[i].boards;
+                rp_split_count_stages(&c, true);
+                assert_int_equal(c.run.stages, cases[i].stages);
+                assert_int_equal(c.run.method.split_count, cases[i].stages);
+                assert_int_equal(c.run.method.whole, cases[i].whole);
+                assert_int_equal(rp_method_boards(&c.run.method, c.run.stages), cases[i].boards);
+                rp_split_put_stages(&c, text, sizeof text);
+                assert_string_equal(text, i == 0   ? "; split are stages 0, 2"
+                                          : i == 1 ? "; split are stages 0"
+                                                   : "; no stage is split now");
+            }
+        }
+        c.run.boards = 5; /* all have come back */
+        rp_split_count_stages(&c, true);
+        assert_int_equal(c.run.stages, 3);
+        assert_int_equal(c.run.method.whole, 1u << 1);
+    }
+}
+
+/* Layer i takes i + 1 ms forward and twice that backward, on any board. Of five boards with the
+ * first and the last of three stages split one leaves: the last stage is the one to be split. */
+static void the_slowest_stage_stays_split(void **state) {
+    static const char *const sets[] = {"ring.boards=5",
+                                       "schedule={kind: pipefb, split: [true, false, true]}"};
+    char path[256];
+    double values[6];
+    (void)state;
+    prepare(5, 1, 1, 3);
+    read_run(&c.run, "schedule: gpipe\noptimizer: {kind: sgd, lr: 0.1}\n");
+    rp_runfile_close(&c.run);
+    (void)snprintf(path, sizeof path, "%s/run.yaml", folder);
+    expect_ok(rp_runfile_read(&arena, path, sets, 2, &c.run));
+    expect_ok(rp_profile_open(&arena, &c.run, 5, &c.profile));
+    for (uint32_t i = 0; i < 6; i++) {
+        values[i] = 1e-3 * (i / 2 + 1) * (i % 2 + 1);
+    }
+    for (uint32_t k = 0; k < 5; k++) {
+        char *name;
+        expect_ok(rp_arena_printf(&arena, &name, "%u", k));
+        boards[k].name = c.profile.board[k].name = name;
+        expect_ok(rp_profile_take(&arena, &c.profile, k, values, 6));
+    }
+    c.run.boards = c.ring.count = 4;
+    c.has_profile = true;
+    rp_measured_place(&c);
+    rp_split_count_stages(&c, false);
+    assert_int_equal(c.run.method.whole, 1u << 1 | 1u << 2); /* the first of the list */
+    rp_split_count_stages(&c, true);
+    assert_int_equal(c.run.method.whole, 1u << 0 | 1u << 1);
+    assert_int_equal(c.run.stages, 3);
+    rp_runfile_close(&c.run);
+    (void)unlink(in_folder("model.yaml"));
+    (void)unlink(in_folder("run.yaml"));
 }
 
 /* A last microbatch that is smaller counts as one. */
@@ -129,6 +206,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(chunks_divide_the_microbatches),
         cmocka_unit_test(halves_of_stages_need_pairs),
+        cmocka_unit_test(listed_stages_become_whole),
+        cmocka_unit_test_setup_teardown(the_slowest_stage_stays_split, setup, teardown),
         cmocka_unit_test(a_small_microbatch_counts),
         cmocka_unit_test(spares_count_as_boards),
         cmocka_unit_test(one_that_is_wrong_leaves_alone),

@@ -450,7 +450,7 @@ static void split_stages_are_whole(void **state) {
         void (*change)(rp_plan *plan);
         const char *message;
     } cases[] = {
-        {offload_of_a_split_stage, "stages[1].offload: the stashes of schedule pipefb leave"},
+        {offload_of_a_split_stage, "stages[1].offload: the stage is split (schedule pipefb)"},
         {share_of_a_split_stage, "stage 1: no node does the forward from 0 of the samples on"},
         {both_roles, "schedule pipefb needs one node in role forward and one in role backward"},
         {numbers_of_ahead, "stages, method.ahead: 2 stages and 3 numbers"},

@@ -61,7 +61,7 @@ static void every_schedule_goes_round(void **state) {
             (rp_plan_measured){"left", 4, 2, 5000, 400, 1u << 20, true, 0.25, 1.0 / 3, 0};
         plan->node[2].dials = true;
         plan->stage[2].recompute =
-            !rp_method_refuses_again(&plan->method, plan->method.kind->sizes);
+            !rp_method_refuses_again(&plan->method, 2, plan->method.kind->sizes);
         if (plan->method.kind->sizes) {
             plan->stage[0].micro_backward = 5;
             plan->stage[2].micro_forward = 7;

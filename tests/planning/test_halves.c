@@ -75,14 +75,14 @@ static void slow_halves_have_fewer_layers(void **state) {
 }
 
 /* Each stage keeps as many versions as its own forwards are ahead: of stage 1, layers of 162
- * weights, two, and gradients. */
+ * weights, two, and gradients, and of one microbatch of 8 samples what its two layers saw. */
 static void memory_of_each_stage(void **state) {
     (void)state;
     static const double slow[4] = {1, 1, 1, 3};
     static const struct {
         uint64_t bytes;
         uint32_t first;
-    } cases[] = {{3 * 4 * 162, 1}, {3 * 4 * 162 - 1, 2}};
+    } cases[] = {{3 * 4 * 162 + 4 * 16 * 8, 1}, {3 * 4 * 162 + 4 * 16 * 8 - 1, 2}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         rp_profile profile;
         rp_cut cut;
@@ -200,6 +200,60 @@ static void codecs_take_time_in_both_halves(void **state) {
     }
 }
 
+static const char some[] = "schedule={kind: pipefb, split: [false, true, false]}";
+
+/* A whole stage that computes forwards again takes as much longer for its backwards. */
+static void whole_stages_that_compute_again(void **state) {
+    (void)state;
+    static const double slow[4] = {1, 1, 1, 1};
+    static const uint32_t first[] = {0, 1, 2, 3};
+    static const char *const recompute[] = {"none", "[2]", "[fc1]"};
+    const rp_cut cut = {.stage_count = 3, .first = first};
+    rp_profile profile;
+    rp_split_times times[3];
+    prepare(slow, some, &profile);
+    for (uint32_t i = 0; i < 3; i++) {
+        char set[40];
+        (void)snprintf(set, sizeof set, "recompute=%s", recompute[i]);
+        expect_ok(rp_config_set(&arena, run.root, set));
+        expect_ok(rp_halves_times(&arena, &run, &profile, &cut, 0, &times[i]));
+        for (uint32_t k = 0; k < 3; k++) {
+            const double again = (i == 1 && k == 2) || (i == 2 && k == 0) ? times[0].forward[k] : 0;
+            assert_true(times[0].forward[k] > 0);
+            expect_close(times[i].backward[k], times[0].backward[k] + again, 1e-12, 0);
+        }
+    }
+}
+
+/* .. and needs no memory for what its forwards under way have left. */
+static void memory_of_whole_stages(void **state) {
+    (void)state;
+    static const double slow[4] = {1, 1, 1, 1};
+    static const struct {
+        const char *recompute, *offload;
+        uint32_t stashes; /* of 4 steps ahead, two microbatches each, of 144 floats a sample */
+    } cases[] = {
+        {"none", "none", 8}, {"none", "host", 3}, {"none", "auto", 3}, {"auto", "none", 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        for (uint64_t less = 0; less < 2; less++) {
+            rp_profile profile;
+            rp_cut cut;
+            char set[40];
+            prepare(slow, some, &profile);
+            (void)snprintf(set, sizeof set, "offload=%s", cases[i].offload);
+            expect_ok(rp_config_set(&arena, run.root, set));
+            run.recompute_auto = strcmp(cases[i].recompute, "auto") == 0;
+            /* versions of four steps and gradients, of 145 * 8 weights */
+            profile.board[0].memory_bytes =
+                4 * (5 * 145 * 8 + cases[i].stashes * 144 * (uint64_t)run.micro) - less;
+            const rp_err err = rp_halves_cut(&arena, &run, &profile, &cut, NULL);
+            assert_int_equal(err, less > 0 ? RP_ERR_USAGE : RP_OK); /* no cut fits */
+            rp_runfile_close(&run);
+        }
+    }
+    read_run(&run, "schedule: gpipe\noptimizer: {kind: sgd, lr: 0.1}\n");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(slow_halves_have_fewer_layers, setup, close_run),
@@ -207,6 +261,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(the_fewest_steps_ahead, setup, close_run),
         cmocka_unit_test_setup_teardown(bytes_between_halves, setup, close_run),
         cmocka_unit_test_setup_teardown(codecs_take_time_in_both_halves, setup, close_run),
+        cmocka_unit_test_setup_teardown(whole_stages_that_compute_again, setup, close_run),
+        cmocka_unit_test_setup_teardown(memory_of_whole_stages, setup, close_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -262,7 +262,7 @@ static void little_memory_alone(void **state) {
     assert_false(answer.pays);
     const double free_s = answer.without_s;
     rp_runfile_close(&run);
-    const char *const sets[] = {"ring.memory_mb=[1, 0.05, 1, 0.05]"};
+    const char *const sets[] = {"ring.memory_mb=[1, 0.06, 1, 0.06]"};
     char path[256];
     (void)snprintf(path, sizeof path, "%s/run.yaml", folder);
     expect_ok(rp_runfile_read(&arena, path, sets, 1, &run));

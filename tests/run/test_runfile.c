@@ -454,7 +454,7 @@ static void wrong_offload_and_recompute(void **state) {
                     "recompute: is not for schedule pipeoptim: its forwards see predicted");
     refused_changed("clip_norm: 2}\nlr_schedule: cosine\nschedule: 1f1b\n",
                     "clip_norm: 0}\nschedule: pipefb\noffload: host\n",
-                    "offload: is not for schedule pipefb, whose stashes leave");
+                    "offload: is not for stage 0, which schedule pipefb splits");
 }
 
 static void wrong_throttles_and_threads(void **state) {

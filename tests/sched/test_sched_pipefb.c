@@ -469,7 +469,7 @@ static void words_of_split(void **state) {
     (void)state;
     rp_method m;
     rp_sched_shape shape = shape_of(2, 9);
-    char text[512], line[512];
+    char text[512], line[512], other[512];
     expect_ok(parse_method("{kind: pipefb, split: [true, false]}", 3, &m));
     assert_int_equal(rp_method_stages(&m, 3), 2);
     assert_int_equal(rp_method_boards(&m, 2), 3);
@@ -485,8 +485,12 @@ static void words_of_split(void **state) {
     rp_method_text(&m, line, sizeof line);
     assert_non_null(strstr(line, "publish 1 split [true, false]"));
     expect_ok(parse_method("{kind: pipefb, split: [true, true]}", 4, &m));
+    rp_method_text(&m, other, sizeof other);
+    assert_null(strstr(other, "split")); /* as if nothing had been said */
+    assert_true(rp_method_text_goes_on(line, other) && rp_method_text_goes_on(other, line));
+    expect_ok(parse_method("{kind: pipefb, split: [true, false], publish: 2}", 3, &m));
     rp_method_text(&m, line, sizeof line);
-    assert_null(strstr(line, "split")); /* as if nothing had been said */
+    assert_false(rp_method_text_goes_on(line, other) || rp_method_text_goes_on(other, line));
     refuse("{kind: pipefb, split: true}", "a list of true or false");
     refuse("{kind: pipefb, split: []}", "a list of true or false");
     refuse("{kind: pipefb, split: [1, 0]}", "true or false");

@@ -53,6 +53,7 @@ SLOW = "{boards: 4, throttle: {gflops: 0.02}}"
 KEPT = "{roster: %s, spare: [" + SPARE + "], at_least: 4}"
 # Boards keep copies for their neighbours, of every step that is not saved.
 COPIES = "{boards: 4, copy_steps: 1}"
+COPIES_3 = "{boards: 3, copy_steps: 1}"
 COPIES_SPARED = "{roster: %s, spare: [" + SPARE + "], at_least: 2, copy_steps: 1}"
 Case = collections.namedtuple("Case", "schedule ring cut shares settings",
                               defaults=("{boards: 4}", CUT, False, ()))
@@ -84,6 +85,10 @@ CASES = (Case("gpipe"), Case("1f1b"), Case("1f1b", shares=True), Case("pipedream
          Case("pipefb", cut="[fc2]"), Case("pipefb", KEPT, "[fc2]"),
          Case("{kind: pipefb, ahead: [5, 2], publish: 2}", COPIES, "[fc2]"),
          Case("{kind: pipefb, weights: pipeoptim}", KEPT, "[fc2]"),
+         # Some stages have two boards, others one.
+         Case("{kind: pipefb, split: [false, true, false]}", KEPT, "[relu1, relu2]"),
+         Case("{kind: pipefb, split: [true, false], ahead: [5, 2], publish: 2}", COPIES_3, "[fc2]",
+              settings=("recompute=[1]", "ring.verify=1/8")),
          Case("1f1b", DIALS), Case("pipedream", DIALS, settings=("ring.orphan_wait=5",)))
 SHARES = [[0, 1], [0, 0.3, 1], [0, 1]]  # boards for a stage
 
@@ -121,7 +126,7 @@ def has_already(case, option):
     said |= {f"ring.{key}" for key in ("wait", "copy_steps") if f"{key}:" in case.ring}
     if case.shares:
         said |= {"links.codec", "links.inputs", "train.microbatch"}  # its plan says the sizes
-    if "pipefb" in case.schedule:
+    if "pipefb" in case.schedule and "split" not in case.schedule:
         said |= {"ring.verify"}  # no board does both directions
     if "kind" in case.schedule:
         said |= {"train.microbatch"}  # sizes are divided, or listed
@@ -196,7 +201,7 @@ def simulate(program, folder, case, first, last, faults="all"):
     tally = json.loads(done.stdout)
     boards = {LEFT: ", boards may be lost", SPARED: ", boards may be lost, one is a spare",
               KEPT: ", one board may be lost", DIALS: ", two boards dial",
-              BACK: ", boards come back", COPIES: ", copies",
+              BACK: ", boards come back", COPIES: ", copies", COPIES_3: ", copies",
               COPIES_SPARED: ", copies, boards may be lost, one is a spare"}.get(case.ring, "")
     boards += ", a stage shared" if case.shares else ""
     boards += "".join(f", {setting}" for setting in case.settings)

@@ -49,13 +49,16 @@ static void advance(half *b) {
     b->over = !rp_job_next(&b->job, &b->list, &b->op);
 }
 
+/* Lines of jobs that say what whole stages have elsewhere, or do not keep. */
+static char less[80];
+
 static const char *job_of(const char *schedule) {
-    static char job[512];
+    static char job[600];
     (void)snprintf(job, sizeof job,
                    "sample: [2, 6, 6]\nclasses: 3\nseed: 3\nbatch: %d\nmicrobatch: 4\n"
                    "epoch_samples: 44\nsteps: %d\nloss: cross-entropy\n"
-                   "optimizer: {kind: adam, lr: 0.05}\nschedule: %s\n",
-                   BATCH, STEPS, schedule);
+                   "optimizer: {kind: adam, lr: 0.05}\nschedule: %s\n%s",
+                   BATCH, STEPS, schedule, less);
     return job;
 }
 
@@ -335,6 +338,77 @@ static void any_split_is_the_same(const char *executor) {
     }
 }
 
+/* From here on all whole stages are so: `recompute`, `offload`, or both. */
+enum { AGAIN = 1, ELSEWHERE = 2 };
+static void have_less(uint32_t split, uint32_t how) {
+    char list[32] = "[";
+    for (uint32_t k = 0; k < STAGES; k++) {
+        if (!(split >> k & 1)) {
+            (void)snprintf(list + strlen(list), sizeof list - strlen(list), "%s%u",
+                           list[1] ? ", " : "", k);
+        }
+    }
+    (void)snprintf(less, sizeof less, "recompute: %s]\noffload: %s]\n", how & AGAIN ? list : "[",
+                   how & ELSEWHERE ? list : "[");
+}
+
+/* A stage that is not split keeps its stashes as in any schedule: not, or elsewhere. */
+static void whole_stages_may_have_less(const char *executor) {
+    static const char *const options[] = {"ahead: [5, 3, 1]", "ahead: 4, publish: 3",
+                                          "ahead: [5, 3, 2], weights: current"};
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        ring joint;
+        open_ring(&joint, executor, some_split(options[i], NONE), NONE);
+        const size_t plain = rp_stage_layout(joint.board[0].stage)->slot_bytes;
+        train(&joint, 1);
+        for (uint32_t split = NONE; split < ALL; split++) {
+            ring some;
+            have_less(split, 1 + (split + (uint32_t)i) % 3);
+            open_ring(&some, executor, some_split(options[i], split), split);
+            const rp_layout *layout = rp_stage_layout(some.board[0].stage);
+            assert_true(split & 1 || !some.board[0].job.recompute || layout->slot_bytes < plain);
+            assert_true(split & 1 || some.board[0].job.offload == RP_OFFLOAD_NONE ||
+                        (layout->slots > 3 && layout->stashes == 3));
+            train(&some, 1 + split);
+            const halves got = halves_of(&some);
+            assert_true(same_tensors(&got, &joint));
+            close_ring(&some);
+            assert_true(ring_is_same(executor, some_split(options[i], split), &joint));
+            less[0] = '\0';
+        }
+        close_ring(&joint);
+    }
+}
+
+/* What a split stage is refused, and what no stage of a kind that predicts may. */
+static void split_stages_may_not(void **state) {
+    static const struct {
+        const char *schedule, *less, *message;
+    } cases[] = {{"{kind: pipefb, split: [true, false, false]}", "recompute: [0]\n",
+                  "stage 0 of schedule pipefb, which is split: its backwards are on another board"},
+                 {"pipefb", "recompute: all\n", "stage 0 of schedule pipefb, which is split"},
+                 {"{kind: pipefb, split: [false, false, true], weights: pipeoptim}",
+                  "recompute: [0]\n", "schedule pipefb: its forwards see predicted weights"},
+                 {"{kind: pipefb, split: [false, false, true]}", "recompute: [0, 1]\n", NULL}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        rp_arena arena;
+        rp_job job;
+        rp_arena_init(&arena, "test", 0);
+        (void)snprintf(less, sizeof less, "%s", cases[i].less);
+        const rp_err err =
+            test_parse(&arena, model, job_of(cases[i].schedule), "[drop, out]", STAGES, 0, &job);
+        less[0] = '\0';
+        if (cases[i].message) {
+            expect_err(err, RP_ERR_USAGE);
+            assert_non_null(strstr(rp_err_message(), cases[i].message));
+        } else {
+            expect_ok(err);
+        }
+        rp_arena_finish(&arena);
+    }
+}
+
 /* Without a number forwards are as far ahead as boards hold stages from theirs on. */
 static void default_ahead(void **state) {
     (void)state;
@@ -354,12 +428,14 @@ static void floats(void **state) {
     (void)state;
     both_halves_are_one_stage("opencl");
     any_split_is_the_same("opencl");
+    whole_stages_may_have_less("opencl");
 }
 
 static void digests(void **state) {
     (void)state;
     both_halves_are_one_stage("digest");
     any_split_is_the_same("digest");
+    whole_stages_may_have_less("digest");
 }
 
 /* To the step, all boards of the ring. */
@@ -441,20 +517,24 @@ static void move_board(rp_arena *arena, test_ring *from, test_ring *to, uint32_t
                                         bytes + count / 8 * 4));
 }
 
-/* Other boards go on from what these have of the microbatches, stashes and weights on their way. */
-static void others_go_on(const char *executor, const char *schedule, uint64_t at) {
+/* Other boards go on from what these have of the microbatches, stashes and weights on their way.
+ * `with`: as `less`. */
+static void others_go_on_with(const char *executor, const char *schedule, const char *with,
+                              uint64_t at) {
     const bool computes = strcmp(executor, "opencl") == 0;
     const rp_site site = {.device = computes ? test_device_open() : NULL, .strict = true};
     test_ring first, second;
     ring joint;
-    char later[600];
+    char later[700];
     open_ring(&joint, executor, schedule, NONE);
     train(&joint, 1);
+    (void)snprintf(less, sizeof less, "%s", with);
     test_ring_open_on(&first, executor, &site, model, job_of(schedule), "[drop, out]", STAGES);
     run_to(&first, 0, at);
     (void)snprintf(later, sizeof later, "%sstep_first: %llu\n", job_of(schedule),
                    (unsigned long long)at);
     test_ring_open_on(&second, executor, &site, model, later, "[drop, out]", STAGES);
+    less[0] = '\0';
     for (uint32_t n = 0; n < first.nodes; n++) {
         move_board(&joint.arena, &first, &second, n);
     }
@@ -468,6 +548,10 @@ static void others_go_on(const char *executor, const char *schedule, uint64_t at
     close_ring(&joint);
 }
 
+static void others_go_on(const char *executor, const char *schedule, uint64_t at) {
+    others_go_on_with(executor, schedule, "", at);
+}
+
 static void checkpoints_hold_what_is_on_its_way(void **state) {
     (void)state;
     others_go_on("opencl", every, 7);
@@ -477,6 +561,9 @@ static void checkpoints_hold_what_is_on_its_way(void **state) {
     others_go_on("digest", outer, 8);
     others_go_on("opencl", inner, 8);
     others_go_on("digest", inner, 1);
+    others_go_on_with("opencl", inner, "recompute: [0]\noffload: [0, 2]\n", 7);
+    others_go_on_with("opencl", outer, "recompute: [1]\noffload: [1]\n", 8);
+    others_go_on_with("digest", inner, "recompute: [0, 2]\n", 8);
 }
 
 /* METHODS 12.3: a forward needs one copy of the weights and no optimiser; a stash leaves its slot
@@ -519,6 +606,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(floats),
         cmocka_unit_test(digests),
+        cmocka_unit_test(split_stages_may_not),
         cmocka_unit_test(default_ahead),
         cmocka_unit_test(pauses_change_nothing),
         cmocka_unit_test(checkpoints_hold_what_is_on_its_way),

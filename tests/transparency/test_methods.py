@@ -224,6 +224,15 @@ class Split(Method):
         self.same_on(4, 3, "{kind: pipefb, split: [true, false, false], weights: pipeoptim}",
                      ADAMW)
 
+    def test_less_memory_on_whole_stages(self):
+        """They keep their stashes elsewhere, or compute forwards again: it is the same."""
+        schedule = "{kind: pipefb, ahead: [5, 3, 1], split: [false, true, false]}"
+        plain, _ = self.same_on(4, 3, schedule, NESTEROV, *FOUR)
+        for less in (("recompute=[0, 2]",), ("offload=[0, 2]",),
+                     ("recompute=[0]", "offload={0: flash}")):
+            got, _ = self.same_on(4, 3, schedule, NESTEROV, *FOUR, *less)
+            self.assertTrue(got == plain, less)
+
     def test_publish(self):
         self.split(2, "{kind: pipefb, ahead: 3, publish: 2}", RMSPROP, *TWO)
 

@@ -1,0 +1,106 @@
+/* A ring whose `schedule.split` says which stages are split, and that has become smaller, or larger
+ * again: as many stages as before as long as there is a board for each, of which fewer are split,
+ * and whole ones on all boards where there are fewer still. */
+#include <math.h>
+#include <string.h>
+
+#include "control/controller_own.h"
+#include "planning/halves.h"
+#include "sched/split.h"
+
+bool rp_split_is_listed(const rp_controller *c) {
+    return c->run.method.kind->splits && c->run.method.split_count > 0;
+}
+
+static rp_split_asked asked_of(const rp_controller *c) {
+    return c->split_asked.stages > 0
+               ? c->split_asked
+               : (rp_split_asked){c->run.method.split_count, c->run.method.whole};
+}
+
+static uint32_t stages_on(const rp_controller *c, uint32_t boards) {
+    const rp_split_asked asked = asked_of(c);
+    return boards < asked.stages ? boards : asked.stages;
+}
+
+/* A number a stage was said, or measured, for so many stages. */
+bool rp_split_may_be_on(const rp_controller *c, uint32_t boards) {
+    return boards > 0 &&
+           (c->run.method.ahead_count <= 1 || c->run.method.ahead_count == stages_on(c, boards));
+}
+
+/* What all others wait for, with these stages whole; nobody knows, or it does not fit: infinite. */
+static double price(const rp_controller *c, uint32_t stages, uint32_t whole) {
+    rp_runfile run = c->run;
+    double longest_s = (double)INFINITY;
+    rp_arena arena;
+    rp_cut cut;
+    if (!c->has_profile) {
+        return longest_s;
+    }
+    rp_arena_init(&arena, "split", 0);
+    run.stages = run.method.split_count = stages;
+    run.method.whole = whole;
+    if (rp_halves_cut(&arena, &run, &c->profile, &cut, &longest_s) != RP_OK) {
+        longest_s = (double)INFINITY;
+    }
+    rp_arena_finish(&arena);
+    return longest_s;
+}
+
+/* One more stage is whole: with which it is fastest; of equals the last one. */
+static uint32_t join_halves(const rp_controller *c, uint32_t stages, uint32_t whole,
+                            bool by_price) {
+    double least_s = (double)INFINITY;
+    uint32_t best = 0;
+    for (uint32_t k = 0; k < stages; k++) {
+        const uint32_t other = whole | UINT32_C(1) << k;
+        const double own_s =
+            rp_sched_is_split(whole, k) && by_price ? price(c, stages, other) : (double)INFINITY;
+        if (rp_sched_is_split(whole, k) && own_s <= least_s) {
+            least_s = own_s;
+            best = other;
+        }
+    }
+    return best;
+}
+
+static void take_boards(rp_controller *c, bool by_price) {
+    rp_method *method = &c->run.method;
+    const uint32_t boards = c->run.boards;
+    const uint32_t stages = stages_on(c, boards);
+    RP_ASSERT(stages > 0);
+    c->split_asked = asked_of(c);
+    uint32_t whole = c->split_asked.whole;
+    if (stages < c->split_asked.stages) {
+        whole = UINT32_MAX >> (RP_SPLIT_STAGES_MAX - stages);
+    }
+    while (rp_sched_split_nodes(stages, whole) > boards) {
+        whole = join_halves(c, stages, whole, by_price);
+    }
+    method->split_count = stages;
+    method->whole = whole;
+    c->run.stages = stages;
+}
+
+void rp_split_count_stages(rp_controller *c, bool by_price) {
+    if (rp_split_is_listed(c)) {
+        take_boards(c, by_price);
+    } else {
+        c->run.stages = rp_method_stages(&c->run.method, c->run.boards);
+    }
+}
+
+void rp_split_put_stages(const rp_controller *c, char *out, size_t bytes) {
+    size_t used = 0;
+    out[0] = '\0';
+    for (uint32_t k = 0; k < c->run.stages && used < bytes; k++) {
+        if (rp_method_is_split(&c->run.method, k)) {
+            used += (size_t)snprintf(out + used, bytes - used, "%s%u",
+                                     used > 0 ? ", " : "; split are stages ", k);
+        }
+    }
+    if (used == 0) {
+        (void)snprintf(out, bytes, "; no stage is split now");
+    }
+}
