@@ -181,8 +181,11 @@ static rp_err validate(rp_agent *agent) {
 }
 
 static rp_err revert_system(rp_agent *agent) {
-    return rp_agent_wish_system(agent, "revert") == RP_OK ? answer(agent, RP_PUSHED_STATE, "")
-                                                          : refuse(agent, rp_err_message());
+    if (rp_agent_wish_system(agent, "revert") != RP_OK) {
+        return refuse(agent, rp_err_message());
+    }
+    agent->system.good = true; /* nobody says of itself that it is, behind that */
+    return answer(agent, RP_PUSHED_STATE, "");
 }
 
 static rp_err revert(rp_agent *agent) {

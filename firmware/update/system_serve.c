@@ -148,6 +148,10 @@ static rp_err fulfil(const rp_system_service *service, char *wish, bool *due) {
         return RP_OK;
     }
     *boot = '\0';
+    if (strcmp(wish, "validate") == 0 && *due) {
+        rp_log_warn("system: what is left for the other slot is not made good again");
+        return RP_OK;
+    }
     if (strcmp(wish, "validate") == 0) {
         return rp_system_validate(&service->places);
     }

@@ -599,6 +599,11 @@ static void wishes_are_fulfilled(void **unused) {
     assert_false(serve(RP_AB_A).due);
     put_wish("revert this-start\n");
     assert_true(serve(RP_AB_A).due);
+    /* What runs is as one that has used its last start, until the board reboots. */
+    put_wish("validate this-start\n");
+    told = serve(RP_AB_A);
+    assert_true(told.due);
+    assert_int_equal(told.slot[RP_AB_A].state, RP_SYSTEM_TRIAL);
     assert_int_equal(start_any(), 7);
 }
 
