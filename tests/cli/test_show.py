@@ -222,7 +222,7 @@ class Words(Board):
         self.assertIn("none/words", err)
 
 
-AT_WORK = ("running", "paused")  # of a run: a pause is between two of its segments
+AT_WORK = ("running", "paused", "saving")  # of a run: a pause is between two of its segments
 
 
 class Reboot(Board):

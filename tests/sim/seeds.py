@@ -221,10 +221,17 @@ def check_marks(marks, runs):
     return seldom if runs >= 1000 else []
 
 
+def draws(at, end):
+    """First and last seeds of the draws of a case; one seed alone would be a run, and no tally."""
+    count = max(1, (end - at) // SEEDS_A_DRAW)
+    bounds = [at + (end - at) * i // count for i in range(count + 1)]
+    return [(low, high - 1) for low, high in zip(bounds, bounds[1:])]
+
+
 def main():
     program, seeds = sys.argv[1], int(sys.argv[2])
     first = int(sys.argv[3]) if len(sys.argv) > 3 else 1
-    each = -(-seeds // len(CASES))
+    each = max(2, -(-seeds // len(CASES)))
     fewest = []
     sums = dict.fromkeys(("runs", "finished", "stopped_resumable", "hung", "wrong", "faults"), 0)
     marks = collections.defaultdict(collections.Counter)
@@ -233,8 +240,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for i, case in enumerate(CASES):
             at, end = first + i * each, first + (i + 1) * each
-            for low in range(at, end, SEEDS_A_DRAW):
-                high = min(low + SEEDS_A_DRAW, end) - 1
+            for low, high in draws(at, end):
                 code, tally = simulate(program, folder, draw(case, low), low, high)
                 codes.append(code)
                 fewest.append(tally["faults_min"])
