@@ -109,13 +109,13 @@ static const char *judge(trial_start *start, bool in_time) {
     while (waitpid(start->pid, &status, 0) < 0 && errno == EINTR) {
     }
     if (!in_time) {
-        return "it did not say its version within 20 s";
+        return "it did not print its version within 20 s";
     }
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
         return NULL;
     }
     const char *line = last_line(start->said);
-    return line[0] ? line : "asked for its version it ended with an error, and said nothing";
+    return line[0] ? line : "asked for its version, it ended with an error and without a message";
 }
 
 rp_err rp_agent_check_start(const char *slots, const rp_ab *ab, const rp_clock *clock) {

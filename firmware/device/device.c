@@ -172,6 +172,12 @@ static bool driver_caches(const rp_device *device, const rp_device_options *opti
            !(cache && strcmp(cache, "0") == 0);
 }
 
+/* With a binary it also need not ask clang for what a program includes, at every start. */
+static bool wants_binaries(void) {
+    const char *wish = getenv("RINGPIPE_BINARIES");
+    return wish && strcmp(wish, "1") == 0;
+}
+
 static rp_err open_queue(rp_device *device) {
     cl_int code;
     cl_context_properties properties[] = {CL_CONTEXT_PLATFORM,
@@ -254,6 +260,7 @@ rp_err rp_device_open(rp_arena *arena, const rp_device_options *options, rp_devi
     RP_TRY(choose_device(device, options));
     check_threads(device, options->threads);
     device->driver_caches = driver_caches(device, options);
+    device->keeps_binaries = !device->driver_caches || wants_binaries();
     RP_TRY(choose_tuning(arena, device,
                          options->tuning_path || !device->facts.cpu ? options->tuning_path
                                                                     : options->cpu_tuning_path));

@@ -70,6 +70,7 @@ struct rp_device {
     char platform_version[128];
     char *cache_dir;       /* "" = no cache */
     bool driver_caches;    /* the driver keeps what it compiles: the cache only says that it has */
+    bool keeps_binaries;   /* of programs, in our cache */
     int64_t cache_wait_ns; /* for a program that another process builds; 0 after one in vain */
     const atomic_bool *build_cancelled; /* of the job that builds; NULL = nobody can cancel */
     int event_fd;                       /* the caller's */

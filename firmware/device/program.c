@@ -267,14 +267,14 @@ static rp_err build_program(rp_device *device, const char *name, const char *opt
                            device->facts.driver,
                            device->facts.version,
                            device->platform_version,
-                           device->driver_caches ? "by the driver" : "here",
+                           device->keeps_binaries ? "here" : "by the driver",
                            NULL};
     made->cache_key = rp_cache_key_of(parts);
     made->program =
-        device->driver_caches ? NULL : build_cached(device, &scratch, &made->cache_key, options);
+        device->keeps_binaries ? build_cached(device, &scratch, &made->cache_key, options) : NULL;
     if (made->program) {
         device->cache_hits++;
-    } else if (device->driver_caches) {
+    } else if (!device->keeps_binaries) {
         RP_TRY(build_by_driver(device, &made->cache_key, name, source, options, &made->program));
     } else {
         RP_TRY(build_locked(device, &scratch, &made->cache_key, name, source, options,

@@ -15,6 +15,10 @@
 #define RP_NO_STORAGE UINT32_MAX
 #define RP_NOT_TRAINED UINT32_MAX
 
+/* On the device, of an offloaded stage: one that an op works on, one that leaves, one that comes
+ * back. */
+enum { RP_OFFLOAD_STASHES = 3 };
+
 typedef struct {
     uint32_t producer; /* layer index, or RP_LAYER_DATA */
     rp_shape sample;

@@ -67,9 +67,6 @@ static void walk_slots(const rp_job *job, rp_slots *slots, rp_slots *deferred, c
     }
 }
 
-/* Of an offloaded stage: one that an op works on, one that leaves, one that comes back. */
-enum { STASHES = 3 };
-
 /* Slots, deferred ones too, by walking this stage's own op list with the bookkeeping of the
  * stage. */
 static rp_err count_slots(const rp_job *job, rp_layout *layout) {
@@ -93,8 +90,8 @@ static rp_err count_slots(const rp_job *job, rp_layout *layout) {
     }
     layout->slots = slots.count;
     layout->deferred_slots = deferred.count;
-    const bool leaves = job->offload != RP_OFFLOAD_NONE && slots.count > STASHES;
-    layout->stashes = leaves ? STASHES : slots.count;
+    const bool leaves = job->offload != RP_OFFLOAD_NONE && slots.count > RP_OFFLOAD_STASHES;
+    layout->stashes = leaves ? RP_OFFLOAD_STASHES : slots.count;
 fail:
     rp_arena_finish(&arena);
     return err;

@@ -149,7 +149,7 @@ static rp_err fulfil(const rp_system_service *service, char *wish, bool *due) {
     }
     *boot = '\0';
     if (strcmp(wish, "validate") == 0 && *due) {
-        rp_log_warn("system: what is left for the other slot is not made good again");
+        rp_log_warn("system: the other slot starts next, so this one is not validated");
         return RP_OK;
     }
     if (strcmp(wish, "validate") == 0) {

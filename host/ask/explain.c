@@ -109,25 +109,25 @@ static bool say_route(text *t, const char *host, const struct addrinfo *to) {
     return true;
 }
 
-/* The kernel asks the network for a machine with this address, and none has said yet that it is
- * one. That it says so itself takes it three seconds. */
-static bool is_nobodys(const struct addrinfo *to) {
+/* The kernel's ARP requests for this address have had no answer so far. It reports EHOSTUNREACH
+ * only after three seconds of them, and we do not wait that long. */
+static bool has_no_arp_answer(const struct addrinfo *to) {
     char address[HOST_BYTES];
     char line[256];
-    bool asked = false;
+    bool pending = false;
     FILE *file = to->ai_family == AF_INET ? fopen("/proc/net/arp", "re") : NULL;
     write_address(to->ai_addr, to->ai_addrlen, address);
-    while (file && !asked && fgets(line, sizeof line, file)) {
+    while (file && !pending && fgets(line, sizeof line, file)) {
         char *rest;
         const char *own = strtok_r(line, " ", &rest);
         const char *kind = strtok_r(NULL, " ", &rest);
         const char *flags = kind ? strtok_r(NULL, " ", &rest) : NULL;
-        asked = flags && strcmp(own, address) == 0 && strcmp(flags, "0x0") == 0;
+        pending = flags && strcmp(own, address) == 0 && strcmp(flags, "0x0") == 0;
     }
     if (file) {
         (void)fclose(file);
     }
-    return asked;
+    return pending;
 }
 
 /* 0: connected; else errno's number. */
@@ -149,7 +149,7 @@ static int try_to_connect(const struct addrinfo *to) {
         }
     }
     (void)close(fd);
-    return code == ETIMEDOUT && is_nobodys(to) ? EHOSTUNREACH : code;
+    return code == ETIMEDOUT && has_no_arp_answer(to) ? EHOSTUNREACH : code;
 }
 
 static void say_try(text *t, const struct addrinfo *to, const char *port) {

@@ -70,30 +70,38 @@ fail:
 
 /* ---- fewer boards ---------------------------------------------------------------------------- */
 
-/* An interleaved schedule takes microbatches in groups of one a board, and one that splits all
- * stages has two boards for each. */
-static bool divide_among_the_others(const rp_controller *c) {
+/* NULL: the schedule can be divided among the boards that are left. An interleaved one takes
+ * microbatches in groups of one a board, and one that splits all stages has two boards for each. */
+static const char *why_not_divided(const rp_controller *c) {
+    static const char AHEAD[] = "schedule.ahead has a number for each stage";
     const rp_method *method = &c->run.method;
     const uint32_t absent = rp_recovery_absent(c);
     const uint32_t spares = rp_recovery_spares(c);
     const uint32_t left = c->run.boards - (absent > spares ? absent - spares : 0);
     const uint32_t micros = (c->run.batch - 1) / c->run.micro + 1;
     if (rp_split_is_listed(c)) {
-        return rp_split_may_be_on(c, left);
+        return rp_split_may_be_on(c, left) ? NULL : AHEAD;
     }
     if (method->kind->splits) {
-        const uint32_t pairs = left / 2;
-        return pairs > 0 && 2 * pairs >= c->run.at_least && method->ahead_count <= 1;
+        return left < 2 || left - left % 2 < c->run.at_least
+                   ? "each stage has two boards, and too few are left (ring.at_least)"
+               : method->ahead_count > 1 ? AHEAD
+                                         : NULL;
     }
-    return method->chunks == 1 || (left > 0 && micros % left == 0);
+    return method->chunks == 1 || (left > 0 && micros % left == 0)
+               ? NULL
+               : "the boards left do not divide the microbatches of a step (schedule.chunks)";
 }
 
-/* What a person has said of places in the ring (a cut, hops, codecs that differ, a list of sizes)
- * has no meaning in a smaller one. */
-bool rp_absent_may_leave(const rp_controller *c) {
-    return !c->run.local && divide_among_the_others(c) && c->run.cut_auto &&
-           c->run.hops.count == 0 && !c->run.sizes.by_stage &&
-           (c->run.codec_auto || rp_codecs_are_alike(c->run.codec, c->run.stages));
+/* What a person has said of places in the ring has no meaning in a smaller one. */
+const char *rp_absent_why_stay(const rp_controller *c) {
+    return c->run.local            ? "its agents are on this machine"
+           : !c->run.cut_auto      ? "the cut is given"
+           : c->run.hops.count > 0 ? "ring.link has hops"
+           : c->run.sizes.by_stage ? "schedule.forward or backward has a number for each stage"
+           : !c->run.codec_auto && !rp_codecs_are_alike(c->run.codec, c->run.stages)
+               ? "links.codec is not the same for all links"
+               : why_not_divided(c);
 }
 
 static rp_err say_left(rp_controller *c, const char *names, uint32_t absent, const char *why,

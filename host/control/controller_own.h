@@ -805,7 +805,8 @@ rp_err rp_recover_enter(rp_controller *c) RP_MUST_CHECK;
 /* absent.c: boards that have not come in their time. Spares that have not been tried take their
  * places, or the ring goes on without them: c->plan and the cut are of fewer boards then. */
 rp_err rp_absent_take_spares(rp_controller *c) RP_MUST_CHECK;
-bool rp_absent_may_leave(const rp_controller *c); /* this run file lets boards leave */
+/* NULL: this run file lets boards leave; else what of it does not. */
+const char *rp_absent_why_stay(const rp_controller *c);
 rp_err rp_absent_leave(rp_controller *c) RP_MUST_CHECK;
 /* Behind rp_away_join(): the ring gets its stages anew. */
 rp_err rp_absent_return(rp_controller *c) RP_MUST_CHECK;

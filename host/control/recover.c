@@ -76,6 +76,24 @@ static void note_why(rp_controller *c) {
     }
 }
 
+/* Boards have not come, and others would go on if the run file let them. */
+static void note_why_not_fewer(rp_controller *c, const rp_remedy_facts *facts) {
+    rp_remedy_facts other = *facts;
+    char at_least[48];
+    other.may_shrink = true;
+    other.places_stay = false;
+    other.at_least = 1;
+    if (c->run.local || rp_remedy_choose(&other) != RP_REMEDY_FEWER) {
+        return;
+    }
+    (void)snprintf(at_least, sizeof at_least, "ring.at_least is %" PRIu32, facts->at_least);
+    const char *stay = facts->places_stay ? "the plan is given" : rp_absent_why_stay(c);
+    const size_t used = strlen(c->note);
+    (void)snprintf(c->note + used, sizeof c->note - used,
+                   "; the run does not go on with fewer boards, because %s",
+                   stay ? stay : at_least);
+}
+
 static void stop_run(rp_controller *c) {
     log_fault(c);
     c->result = rp_fault_result(c->fault.err, c->begun);
@@ -177,7 +195,7 @@ static rp_remedy_facts facts_of(const rp_controller *c) {
         .has_boards = c->ring.board != NULL,
         .can_lessen = method->advance_auto && method->advance > c->advance_least,
         .places_stay = c->given != NULL,
-        .may_shrink = rp_absent_may_leave(c),
+        .may_shrink = !rp_absent_why_stay(c),
         .boards = c->ring.count,
         .absent = rp_recovery_absent(c),
         .is_wrong = c->verify.wrong != RP_FAULT_NO_BOARD,
@@ -213,6 +231,7 @@ static rp_err mend(rp_controller *c) {
         break;
     default:
         stop_run(c);
+        note_why_not_fewer(c, &facts);
     }
 fail:
     return err;

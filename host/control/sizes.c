@@ -64,8 +64,9 @@ rp_err rp_sizes_take(rp_controller *c, const rp_trial_plan *plan) {
     memcpy(c->sizes.at, plan->size, plan->stages * sizeof *plan->size);
     take(c, plan->stages);
     (void)snprintf(text, sizeof text,
-                   "microbatches of %u samples forward and %u backward, on all stages, as boards "
-                   "share some: a step is to take %.4g ms, with %u (train.microbatch) %.4g ms",
+                   "microbatches of %u samples forward and %u backward on all stages, because "
+                   "boards share some: %.4g ms a step by prediction, with %u (train.microbatch) "
+                   "%.4g ms",
                    plan->size[0][0], plan->size[0][1], 1e3 * plan->predicted_s, c->run.micro,
                    1e3 * plan->even_s);
     return c->record ? rp_record_event(c->record, "sizes", c->position.step, text) : RP_OK;

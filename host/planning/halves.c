@@ -8,7 +8,7 @@
 #include "planning/least_memory.h"
 #include "stage/layout.h"
 
-enum { ALIGN_BYTES = 128, ON_DEVICE = 3 }; /* stashes of a stage that has others elsewhere */
+enum { ALIGN_BYTES = 128 };
 
 static double larger(double a, double b) {
     return a > b ? a : b;
@@ -152,8 +152,8 @@ typedef struct {
 static double least_stashes(const cut_costs *c, uint32_t stage, double all) {
     const bool again =
         c->run->recompute_auto && !rp_method_refuses_again(&c->run->method, stage, false);
-    const bool leaves = c->offload[stage] != RP_OFFLOAD_NONE && all > ON_DEVICE;
-    return again ? 0 : leaves ? ON_DEVICE : all;
+    const bool leaves = c->offload[stage] != RP_OFFLOAD_NONE && all > RP_OFFLOAD_STASHES;
+    return again ? 0 : leaves ? RP_OFFLOAD_STASHES : all;
 }
 
 /* The board with the backward has a version of the weights for each minibatch that forwards are

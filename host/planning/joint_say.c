@@ -93,7 +93,7 @@ static void put_shares(FILE *file, const rp_joint_answer *answer) {
     if (best->even_s > 0 && rp_joint_is_shared(best)) {
         (void)fprintf(file,
                       "; microbatches of %u samples forward and %u backward save %.0f %% of %.4g s "
-                      "with %u",
+                      "with %u in both directions",
                       best->size[0][0], best->size[0][1], 100 * (1 - best->step_s / best->even_s),
                       best->even_s, answer->with_micro);
     } else if (best->even_s > 0) {

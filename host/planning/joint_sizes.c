@@ -21,8 +21,8 @@ static bool is_size(const rp_runfile *run, uint32_t size) {
     return size > 0 && size <= run->batch && (run->batch - 1) / size < RP_PARCELS_MAX;
 }
 
-/* Half of a size, or twice as much, in both directions or in one: what saves most. `size`: of
- * `plan`, forward and backward. */
+/* Half of a size, or twice as much, forward, backward or both: what saves most. `size`: of `plan`,
+ * forward and backward; *found: it is another one now. */
 static rp_err step_even(const rp_joint *j, uint32_t size[2], rp_joint_plan *plan, bool *found) {
     const rp_joint_plan from = *plan;
     const uint32_t old[2] = {size[0], size[1]};
@@ -30,11 +30,11 @@ static rp_err step_even(const rp_joint *j, uint32_t size[2], rp_joint_plan *plan
     rp_err err = RP_OK;
     *found = false;
     for (uint32_t way = 0; way < 6 && !rp_joint_is_over(j); way++) {
-        const uint32_t directions = way / 2 + 1; /* a bit each */
+        const bool halves = way % 2 == 0;
+        const bool moves[2] = {way / 2 != 1, way / 2 != 0};
         uint32_t other[2];
         for (uint32_t d = 0; d < 2; d++) {
-            const bool moves = directions >> d & 1;
-            other[d] = !moves ? old[d] : way % 2 > 0 ? 2 * old[d] : old[d] / 2;
+            other[d] = !moves[d] ? old[d] : halves ? old[d] / 2 : 2 * old[d];
         }
         if (!is_size(j->ask->run, other[0]) || !is_size(j->ask->run, other[1])) {
             continue;
@@ -56,7 +56,7 @@ fail:
 /* The planners' recurrence is of one board a stage; these few sizes are replayed. */
 static rp_err choose_even_sizes(const rp_joint *j, rp_joint_plan *plan) {
     uint32_t size[2] = {j->ask->run->micro, j->ask->run->micro};
-    bool found = is_size(j->ask->run, size[0]);
+    bool found = true;
     rp_err err = RP_OK;
     plan->even_s = plan->step_s;
     put_even(j, size[0], size[1], plan);

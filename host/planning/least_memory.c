@@ -1,6 +1,6 @@
 #include "planning/least_memory.h"
 
-enum { ON_DEVICE = 3 };
+#include "stage/layout.h"
 
 static size_t trained_in(const rp_runfile *run, uint32_t layer) {
     return rp_model_param_count(run->model, RP_PARAM_TRAINED, layer, layer + 1);
@@ -71,7 +71,7 @@ rp_err rp_least_memory_open(rp_arena *arena, const rp_runfile *run, uint32_t sta
     RP_TRY(may_offload(arena, run, &leaves));
     for (uint32_t behind = 0; behind < stages; behind++) {
         const uint32_t own = in_flight(run, behind);
-        out->in_flight[behind] = leaves && own > ON_DEVICE ? ON_DEVICE : own;
+        out->in_flight[behind] = leaves && own > RP_OFFLOAD_STASHES ? RP_OFFLOAD_STASHES : own;
     }
 fail:
     return err;

@@ -733,7 +733,7 @@ static rp_err check_share(const rp_runfile *run) {
         : !run->method.kind->flushed ? "before an update, so the schedule has to flush"
         : run->method.chunks > 1     ? "and each holds one stage; expected no chunks"
         : run->sizes.by_stage
-            ? "and how many stages there are is not known yet; expected one number as "
+            ? "and the number of stages is chosen later; expected one number each as "
               "schedule.forward and backward, or schedule.planner"
         : run->lanes.count > 0 ? "and a lane has few boards"
                                : NULL;

@@ -23,6 +23,7 @@ class Cold(program.Case):
         self.caches = {
             "XDG_CACHE_HOME": str(self.dir / "cache"),
             "POCL_CACHE_DIR": str(self.dir / "pocl"),
+            "RINGPIPE_BINARIES": "",
         }
         built, _ = self.kernels("first")
         self.assertGreater(built, 0)
@@ -45,6 +46,7 @@ class Cold(program.Case):
         self.caches = {
             "XDG_CACHE_HOME": str(self.dir / "cache"),
             "POCL_CACHE_DIR": str(self.dir / "pocl"),
+            "RINGPIPE_BINARIES": "",
         }
         words = ["--warm", "mlp", "--sample", "1,28,28"]
         out, _ = self.ringpipe(*words, program=program.AGENT, env=self.caches, seconds=500)

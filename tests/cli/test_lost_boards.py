@@ -103,6 +103,7 @@ class Boards(Roster):
         self.assertIn("go on with: ", err)
         note = json.loads((self.dir / "out" / "summary.json").read_text())["note"]
         self.assertIn("after this: ", note)
+        self.assertIn("; the run does not go on with fewer boards, because the cut is given", note)
 
 
 class Three(Roster):
@@ -244,6 +245,7 @@ class Fewer(Three):
         self.assertIn("the model is cut anew over the 2 boards left", err)
         self.assertIn("board three at ", err)
         self.assertIn("no hello within 2 s (ring.wait)", err)
+        self.assertIn("does not go on with fewer boards, because ring.at_least is 2", err)
         steps = [r["step"] for r in self.steps("out")]
         self.assertEqual(steps, list(range(1, len(steps) + 1)))
 
@@ -281,8 +283,8 @@ class Again(Three):
                             for name in ("whole", out))
         self.assertTrue(whole == disturbed, "other weights")
 
-    def test_a_schedule_that_flushes(self):
-        words = (*self.SETS, "--set", "train.epochs=100000")
+    def lose_one_and_get_it_back(self, words):
+        """What the run has said, and its summary."""
         process = self.kill("out", *words)
         self.until("out", "recovered", 1, process)
         self.assertEqual(self.nodes("out"), ["one", "three"])
@@ -293,27 +295,22 @@ class Again(Three):
         self.assertEqual(self.nodes("out"), ["one", "two", "three"])
         self.assertEqual((summary["boards_left"], summary["boards_joined"]), (1, 1))
         self.assertEqual((summary["ledger"]["lost"], summary["ledger"]["repeated"]), (0, 0))
+        return err, summary
+
+    def test_a_schedule_that_flushes(self):
+        words = (*self.SETS, "--set", "train.epochs=100000")
+        _, summary = self.lose_one_and_get_it_back(words)
         self.assertEqual(summary["ledger"]["samples"], summary["samples"])
         self.assertEqual(len(summary["recovery"]), 1)
         self.expect_whole("out", words)
 
-
     def test_stages_of_which_some_are_split(self):
-        words = (*self.SETS, "--set", "train.epochs=100000", "--set",
-                 "schedule={kind: pipefb, ahead: [3, 2], split: [true, false]}")
-        process = self.kill("out", *words)
-        self.until("out", "recovered", 1, process)
-        self.assertEqual(self.nodes("out"), ["one", "three"])
-        self.again("two")
-        self.until("out", "joined", 1, process)
-        err, summary = self.stop("out", process)
-        self.assertIn("two can be reached again: the model is cut anew over 3 boards; split are "
-                      "stages 0", err)
-        self.assertEqual(self.nodes("out"), ["one", "two", "three"])
+        err, _ = self.lose_one_and_get_it_back((
+            *self.SETS, "--set", "train.epochs=100000", "--set",
+            "schedule={kind: pipefb, ahead: [3, 2], split: [true, false]}"))
+        self.assertIn("over 3 boards; split are stages 0", err)
         plan = json.loads((self.dir / "out" / "plan.json").read_text())
         self.assertEqual(plan["method"]["split"], [True, False])
-        self.assertEqual((summary["boards_left"], summary["boards_joined"]), (1, 1))
-        self.assertEqual((summary["ledger"]["lost"], summary["ledger"]["repeated"]), (0, 0))
 
 
 class Spare(Roster):

@@ -114,7 +114,7 @@ class Push(Software):
         _, err = self.talk("push", self.bundle(8, bytes(other)), "left", code=5)
         self.assertIn("does not start on this board: Exec format error", err)
         _, err = self.talk("push", self.bundle(9, "#!/bin/sh\nexit 1\n"), "left", code=5)
-        self.assertIn("ended with an error, and said nothing", err)
+        self.assertIn("ended with an error and without a message", err)
         found = self.slots()
         self.assertEqual((found["release"], found["trial_release"]), (0, 0))
         # The board has not begun anew, and takes the next one.

@@ -166,7 +166,7 @@ class Shares(program.Case):
                 else:
                     told = self.told(out, "sizes")
                     self.assertEqual(len(told), 1, told)
-                    self.assertIn("microbatches of %u samples forward and %u backward, on all "
+                    self.assertIn("microbatches of %u samples forward and %u backward on all "
                                   "stages" % tuple(used)[0], told[0])
                 self.ringpipe("resume", out, "--set", "train.steps=18")
                 self.assertEqual(self.plan_of(out)["nodes"], plan["nodes"])

@@ -24,7 +24,7 @@ class Warm(enrolment.Case):
 
     def caches(self, name):
         own = {"XDG_CACHE_HOME": str(self.dir / name / "cache"),
-               "POCL_CACHE_DIR": str(self.dir / name / "pocl")}
+               "POCL_CACHE_DIR": str(self.dir / name / "pocl"), "RINGPIPE_BINARIES": ""}
         return own if self.cold else {}
 
     def enrol_all(self, *words, code=0):

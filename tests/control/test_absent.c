@@ -40,9 +40,9 @@ static void chunks_divide_the_microbatches(void **state) {
             for (uint32_t micros = 1; micros <= 12; micros++) {
                 const uint32_t left = count - absent;
                 prepare(count, absent, 2, micros);
-                assert_int_equal(rp_absent_may_leave(&c), left > 0 && micros % left == 0);
+                assert_int_equal(!rp_absent_why_stay(&c), left > 0 && micros % left == 0);
                 prepare(count, absent, 1, micros);
-                assert_true(rp_absent_may_leave(&c));
+                assert_null(rp_absent_why_stay(&c));
             }
         }
     }
@@ -56,15 +56,15 @@ static void halves_of_stages_need_pairs(void **state) {
             const uint32_t pairs = (count - absent) / 2;
             prepare(count, absent, 1, 3);
             c.run.method.kind = rp_sched_find("pipefb");
-            assert_int_equal(rp_absent_may_leave(&c), pairs > 0);
+            assert_int_equal(!rp_absent_why_stay(&c), pairs > 0);
             c.run.at_least = 4;
-            assert_int_equal(rp_absent_may_leave(&c), pairs > 1);
+            assert_int_equal(!rp_absent_why_stay(&c), pairs > 1);
         }
     }
     prepare(6, 2, 1, 3);
     c.run.method.kind = rp_sched_find("pipefb");
     c.run.method.ahead_count = 3; /* a number a stage, said by a person */
-    assert_false(rp_absent_may_leave(&c));
+    assert_string_equal(rp_absent_why_stay(&c), "schedule.ahead has a number for each stage");
 }
 
 /* A list says which stages are split: as many stages as before as long as there are boards. */
@@ -86,7 +86,7 @@ static void listed_stages_become_whole(void **state) {
             for (uint32_t k = 0; k < 5; k++) {
                 boards[k].hello = k < cases[i].boards;
             }
-            assert_int_equal(rp_absent_may_leave(&c), may_be);
+            assert_int_equal(!rp_absent_why_stay(&c), may_be);
             if (may_be) {
                 c.run.boards = cases[i].boards;
                 rp_split_count_stages(&c, true);
@@ -148,58 +148,58 @@ static void a_small_microbatch_counts(void **state) {
     (void)state;
     prepare(4, 1, 2, 6);
     c.run.batch = 21; /* of 4: five and one of a single sample */
-    assert_true(rp_absent_may_leave(&c));
+    assert_null(rp_absent_why_stay(&c));
     c.run.batch = 17; /* five */
-    assert_false(rp_absent_may_leave(&c));
+    assert_non_null(rp_absent_why_stay(&c));
 }
 
 /* Places that spares take stay. */
 static void spares_count_as_boards(void **state) {
     (void)state;
     prepare(4, 2, 2, 4);
-    assert_true(rp_absent_may_leave(&c)); /* two are left */
+    assert_null(rp_absent_why_stay(&c)); /* two are left */
     c.run.spares = 1;
-    assert_false(rp_absent_may_leave(&c)); /* three */
+    assert_non_null(rp_absent_why_stay(&c)); /* three */
     c.run.spares = 2;
-    assert_true(rp_absent_may_leave(&c)); /* four */
+    assert_null(rp_absent_why_stay(&c)); /* four */
     c.recovery.spares_taken = 1;
-    assert_false(rp_absent_may_leave(&c)); /* one of them was tried and has not come either */
+    assert_non_null(rp_absent_why_stay(&c)); /* one of them was tried and has not come either */
     prepare(4, 2, 2, 3);
     c.run.spares = 2;
     roster[4].dials = true;               /* can not be dialled where another one was */
-    assert_true(rp_absent_may_leave(&c)); /* three */
+    assert_null(rp_absent_why_stay(&c)); /* three */
 }
 
 /* A board that computes wrong is the only one that goes. */
 static void one_that_is_wrong_leaves_alone(void **state) {
     (void)state;
     prepare(4, 2, 2, 3);
-    assert_false(rp_absent_may_leave(&c)); /* two are left */
+    assert_non_null(rp_absent_why_stay(&c)); /* two are left */
     c.verify.wrong = 0;
-    assert_true(rp_absent_may_leave(&c)); /* three */
+    assert_null(rp_absent_why_stay(&c)); /* three */
 }
 
 static void places_that_a_person_has_named_stay(void **state) {
     (void)state;
     prepare(4, 2, 2, 4);
     c.run.cut_auto = false;
-    assert_false(rp_absent_may_leave(&c));
+    assert_string_equal(rp_absent_why_stay(&c), "the cut is given");
     prepare(4, 2, 2, 4);
     c.run.hops.count = 1;
-    assert_false(rp_absent_may_leave(&c));
+    assert_string_equal(rp_absent_why_stay(&c), "ring.link has hops");
     prepare(4, 2, 2, 4);
     c.run.local = true;
-    assert_false(rp_absent_may_leave(&c));
+    assert_non_null(rp_absent_why_stay(&c));
     prepare(4, 2, 2, 4);
     c.run.codec_auto = false;
     rp_codec codec[2 * BOARDS][2] = {{RP_CODEC_F32}};
     c.run.codec = (const rp_codec(*)[2])codec;
     codec[1][0] = RP_CODEC_F16;
-    assert_false(rp_absent_may_leave(&c));
+    assert_string_equal(rp_absent_why_stay(&c), "links.codec is not the same for all links");
     for (uint32_t s = 0; s < c.run.stages; s++) {
         codec[s][0] = RP_CODEC_F16;
     }
-    assert_true(rp_absent_may_leave(&c));
+    assert_null(rp_absent_why_stay(&c));
 }
 
 int main(void) {

@@ -239,6 +239,31 @@ static void binaries_are_kept_only_where_the_driver_keeps_none(void **state) {
     assert_true(largest_entry() > 256);
 }
 
+/* With a driver that keeps its own, too, where a person asks for them. */
+static void binaries_are_kept_where_they_are_wanted(void **state) {
+    const float seven[8] = {7, 7, 7, 7, 7, 7, 7, 7};
+    char cache[64];
+    bench b;
+    (void)state;
+    (void)snprintf(cache, sizeof cache, "%s/wanted", folder);
+    assert_int_equal(setenv("XDG_CACHE_HOME", cache, 1), 0);
+    assert_int_equal(setenv("RINGPIPE_BINARIES", "1", 1), 0);
+    for (uint32_t time = 0; time < 2; time++) {
+        float got[8] = {0};
+        open_bench(&b);
+        run_job(&b);
+        assert_int_equal(b.device->cache_misses, time == 0 ? 1 : 0);
+        assert_int_equal(b.device->cache_hits, time == 0 ? 0 : 1);
+        expect_ok(rp_buffer_write_now(b.device, b.from, 0, seven, sizeof seven));
+        expect_ok(launch_gather(&b, 4));
+        expect_ok(rp_buffer_read_now(b.device, got, b.to, 0, sizeof got));
+        assert_memory_equal(got, seven, sizeof got);
+        close_bench(&b);
+    }
+    assert_int_equal(unsetenv("RINGPIPE_BINARIES"), 0);
+    assert_int_equal(setenv("XDG_CACHE_HOME", folder, 1), 0);
+}
+
 static int remove_path(const char *path, const struct stat *about, int kind, struct FTW *at) {
     (void)about;
     (void)kind;
@@ -252,6 +277,7 @@ int main(void) {
         cmocka_unit_test(what_is_built_is_counted),
         cmocka_unit_test(what_another_builds_is_passed_over),
         cmocka_unit_test(binaries_are_kept_only_where_the_driver_keeps_none),
+        cmocka_unit_test(binaries_are_kept_where_they_are_wanted),
     };
     rp_arena arena;
     rp_device *device = NULL;
