@@ -146,6 +146,12 @@ def equal(args, depth):
                       f"| {other.measured / base.measured:.2f} |", flush=True)
 
 
+def two_kinds(others, last):
+    """A ring of four whose last two boards take other times, [forward, backward] ms."""
+    own = both_ms(*last)
+    return f"{{forward_ms: {others[0]:g}, backward_ms: {others[1]:g}, boards: {{2: {own}, 3: {own}}}}}"
+
+
 # A net that takes a board 80 ms forward and 160 ms backward: what four boards make of it. Without a
 # split the best plan is named; its stages are shared out by the boards' speeds.
 WEAK = (
@@ -155,23 +161,28 @@ WEAK = (
      "{forward_ms: 40, backward_ms: 80}"),
     ("two boards take six times as long for backwards", 4, "pipedream",
      # 80 + 160 = 240 ms on a fast board, 80 + 960 on a weak one: 0.406 of the net, and 0.094
-     "{forward_ms: 32.5, backward_ms: 65, boards: "
-     "{2: {forward_ms: 7.5, backward_ms: 90}, 3: {forward_ms: 7.5, backward_ms: 90}}}",
+     two_kinds((32.5, 65), (7.5, 90)),
      "{forward_ms: 40, backward_ms: 80}"),
 )
 
 
-# Equal boards, 80 ms forward and backward on a whole one, all with 0.77 of the memory that an even
-# plan of pipedream needs for its stashes. Its best plan then, by bench_split: 5, 5, 7 and 7 of 24
-# layers, of which the first two stages compute their forwards again; or 3, 7, 7 and 7 where the
-# first one's stashes are on flash, at no cost.
+# Boards that are alike but for their memory, of which a net takes one 80 ms forward, and what plans
+# of 24 layers bench_split finds best then. All with 0.77 of what an even plan of pipedream needs for
+# its stashes: 5, 5, 7 and 7 layers, of which the first two stages compute their forwards again; or
+# 3, 7, 7 and 7 where the first one's stashes are on flash, at no cost. Two with less: 7, 7, 5 and 5
+# where stashes need the memory, 9, 9, 3 and 3 where weights do.
 MEMORY = (
     ("equal boards with 0.77 of the memory", 4, "pipedream",
-     "{forward_ms: 16.67, backward_ms: 33.33, boards: {2: {forward_ms: 23.33, backward_ms: 23.33}, "
-     "3: {forward_ms: 23.33, backward_ms: 23.33}}}", both_ms(40, 40)),
+     two_kinds((16.67, 33.33), (23.33, 23.33)), both_ms(40, 40)),
     ("the same, with flash", 4, "pipedream",
      "{forward_ms: 23.33, backward_ms: 23.33, boards: {0: {forward_ms: 10, backward_ms: 10}}}",
      both_ms(40, 40)),
+    ("two boards with 0.57 of the memory, for stashes", 4, "pipedream",
+     two_kinds((23.33, 23.33), (16.67, 16.67)), both_ms(40, 40)),
+    ("two boards with 0.40 of the memory, for weights", 4, "pipedream",
+     two_kinds((30, 30), (10, 10)), both_ms(40, 40)),
+    ("the same, a backward takes twice as long", 4, "pipedream",
+     two_kinds((30, 60), (10, 20)), both_ms(40, 80)),
 )
 
 
