@@ -149,7 +149,7 @@ def equal(args, depth):
 def two_kinds(others, last):
     """A ring of four whose last two boards take other times, [forward, backward] ms."""
     own = both_ms(*last)
-    return f"{{forward_ms: {others[0]:g}, backward_ms: {others[1]:g}, boards: {{2: {own}, 3: {own}}}}}"
+    return both_ms(*others)[:-1] + f", boards: {{2: {own}, 3: {own}}}}}"
 
 
 # A net that takes a board 80 ms forward and 160 ms backward: what four boards make of it. Without a
@@ -167,10 +167,10 @@ WEAK = (
 
 
 # Boards that are alike but for their memory, of which a net takes one 80 ms forward, and what plans
-# of 24 layers bench_split finds best then. All with 0.77 of what an even plan of pipedream needs for
-# its stashes: 5, 5, 7 and 7 layers, of which the first two stages compute their forwards again; or
-# 3, 7, 7 and 7 where the first one's stashes are on flash, at no cost. Two with less: 7, 7, 5 and 5
-# where stashes need the memory, 9, 9, 3 and 3 where weights do.
+# of 24 layers bench_split finds best then. All with 0.77 of what an even plan of pipedream needs
+# for its stashes: 5, 5, 7 and 7 layers, of which the first two stages compute their forwards again;
+# or 3, 7, 7 and 7 where the first one's stashes are on flash, at no cost. Two with less: 7, 7, 5
+# and 5 where stashes need the memory, 9, 9, 3 and 3 where weights do.
 MEMORY = (
     ("equal boards with 0.77 of the memory", 4, "pipedream",
      two_kinds((16.67, 33.33), (23.33, 23.33)), both_ms(40, 40)),

@@ -1,0 +1,147 @@
+#include <string.h>
+
+#include "run/runfile_own.h"
+
+static rp_err read_stop_after(rp_node *train, rp_runfile *run) {
+    rp_node *stop;
+    rp_err err;
+    RP_TRY(rp_section_map(train, "stop_after", "{non_finite: 10}", &stop));
+    RP_TRY(rp_node_u32(stop, "non_finite", 0, 1000000, &run->non_finite_steps));
+    RP_TRY(rp_node_u32(stop, "without_gain", 0, 1000000, &run->without_gain));
+    RP_TRY(stop ? rp_node_done(stop) : RP_OK);
+fail:
+    return err;
+}
+
+/* Of the part that is scored on the way: by default by accuracy where there are classes. */
+rp_err rp_runfile_read_checkpoint(rp_node *root, rp_runfile *run) {
+    enum { NONE = RP_BEST_LOSS + 1 };
+    const rp_best_by usual = run->loss->class_target ? RP_BEST_ACCURACY : RP_BEST_LOSS;
+    static const char *const words[] = {"accuracy", "loss", "none", NULL};
+    rp_node *checkpoint;
+    uint32_t by = NONE;
+    rp_err err;
+    RP_TRY(rp_section_map(root, "checkpoint", "{best: accuracy}", &checkpoint));
+    RP_TRY(rp_node_word(checkpoint, "best", words, &by));
+    RP_TRY(checkpoint ? rp_node_done(checkpoint) : RP_OK);
+    run->keep_best = by < NONE;
+    run->best_by = by < NONE ? (rp_best_by)by : usual;
+    if (run->best_by == RP_BEST_ACCURACY && !run->loss->class_target) {
+        return rp_node_fail(checkpoint, "best: the loss %s has no accuracy; expected loss",
+                            run->loss->name);
+    }
+fail:
+    return err;
+}
+
+/* Of the weights: `checkpoints`, or a number of steps. */
+static rp_err read_histograms(rp_node *record, rp_runfile *run) {
+    rp_node *node = rp_node_find(record, "histograms");
+    const char *text = node && rp_node_is_scalar(node) ? rp_node_text(node) : "";
+    const size_t digits = strspn(text, "0123456789");
+    const bool number = digits > 0 && digits < 13 && text[digits] == '\0' && text[0] != '0';
+    if (!node || strcmp(text, "none") == 0) {
+        return RP_OK;
+    }
+    run->histograms = true;
+    if (number) {
+        return rp_node_u64(record, "histograms", 1, UINT64_C(1) << 40, &run->histogram_steps);
+    }
+    return strcmp(text, "checkpoints") == 0
+               ? RP_OK
+               : rp_node_fail(node, "expected `checkpoints`, a number of steps, or none");
+}
+
+rp_err rp_runfile_read_record(rp_node *root, rp_runfile *run) {
+    rp_node *record;
+    rp_err err;
+    RP_TRY(rp_section_map(root, "record", "{histograms: checkpoints}", &record));
+    RP_TRY(read_histograms(record, run));
+    RP_TRY(rp_node_default(record, "histograms", "none"));
+    run->trace_mib = 64;
+    RP_TRY(rp_node_u32(record, "trace_mib", 0, 1u << 20, &run->trace_mib));
+    RP_TRY(rp_node_default(record, "trace_mib", "64"));
+    RP_TRY(record ? rp_node_done(record) : RP_OK);
+fail:
+    return err;
+}
+
+/* Both need scores. */
+rp_err rp_runfile_check_scores(const rp_runfile *run) {
+    const bool scored = (run->eval_epochs > 0 || run->eval_steps > 0) &&
+                        run->data.count[rp_data_scored(&run->data)] > 0;
+    return scored || (!run->keep_best && run->without_gain == 0)
+               ? RP_OK
+               : rp_node_fail(run->root, "checkpoint.best and train.stop_after.without_gain need "
+                                         "train.eval_epochs or train.eval_steps above 0, and a "
+                                         "validation or test part");
+}
+
+/* auto: a size near the root of the batch, until there is a profile. */
+static rp_err read_micro(rp_node *train, rp_runfile *run) {
+    const rp_node *own = rp_node_find(train, "microbatch");
+    run->micro = run->batch;
+    run->micro_auto = own && rp_node_is_scalar(own) && strcmp(rp_node_text(own), "auto") == 0;
+    if (!run->micro_auto) {
+        return rp_node_u32(train, "microbatch", 1, run->batch, &run->micro);
+    }
+    run->micro = 1;
+    while ((uint64_t)4 * run->micro * run->micro <= run->batch) {
+        run->micro *= 2;
+    }
+    return RP_OK;
+}
+
+/* Where another size of a microbatch is the same training. */
+rp_err rp_runfile_check_micro(const rp_runfile *run) {
+    const uint32_t whole[] = {0, run->model->layer_count};
+    const rp_cut cut = {.stage_count = 1, .first = whole};
+    const rp_node *train = rp_node_find(run->root, "train");
+    if (!run->micro_auto) {
+        return RP_OK;
+    }
+    if (!run->method.kind->flushed || run->method.kind->sizes || run->method.chunks > 1) {
+        return rp_node_fail(train,
+                            "microbatch: auto is for schedules with a flush, one stage a board "
+                            "and one size for all, as gpipe, 1f1b, zb-h1; found %s",
+                            run->method.kind->name);
+    }
+    const rp_layer *layer = rp_cut_whole_layer(run->model, &cut, 0);
+    return layer ? rp_node_fail(train,
+                                "microbatch: layer '%s' normalises over a microbatch: with "
+                                "another size it is another model; expected a number",
+                                layer->name)
+                 : RP_OK;
+}
+
+rp_err rp_runfile_read_train(rp_arena *arena, rp_node *root, rp_runfile *run) {
+    rp_node *train;
+    rp_err err;
+    RP_TRY(rp_section_need(root, "train", &train));
+    RP_TRY(rp_node_u32(train, "epochs", 0, 1000000, &run->epochs));
+    RP_TRY(rp_node_u64(train, "steps", 0, UINT64_C(1) << 40, &run->steps));
+    RP_TRY(rp_node_need(train, "batch"));
+    RP_TRY(rp_node_u32(train, "batch", 1, RP_BATCH_MAX, &run->batch));
+    RP_TRY(read_micro(train, run));
+    RP_TRY(rp_node_u64(train, "seed", 0, UINT64_MAX, &run->seed));
+    RP_TRY(rp_init_parse(arena, train, &run->init));
+    RP_TRY(rp_node_default(train, "init", "none"));
+    run->freeze = rp_node_find(train, "freeze");
+    RP_TRY(rp_node_default(train, "freeze", "none"));
+    if (run->freeze && rp_node_is_scalar(run->freeze) &&
+        strcmp(rp_node_text(run->freeze), "none") == 0) {
+        run->freeze = NULL;
+    }
+    RP_TRY(rp_node_bool(train, "guard", &run->guard));
+    RP_TRY(rp_node_u32(train, "eval_epochs", 0, 1000000, &run->eval_epochs));
+    RP_TRY(rp_node_u64(train, "eval_steps", 0, UINT64_C(1) << 40, &run->eval_steps));
+    RP_TRY(rp_node_u32(train, "recalibrate", 0, 1000000, &run->recalibrate));
+    RP_TRY(rp_node_u64(train, "checkpoint_steps", 0, UINT64_C(1) << 40, &run->checkpoint_steps));
+    RP_TRY(read_stop_after(train, run));
+    RP_TRY(rp_node_done(train));
+    if (run->epochs == 0 && run->steps == 0) {
+        return rp_node_fail(train, "expected `epochs` or `steps` above 0");
+    }
+fail:
+    return err;
+}
