@@ -178,6 +178,26 @@ fail:
     return err;
 }
 
+/* Weights that replicas predict or stash. */
+static rp_err fit_replicas(const rp_node *node, uint32_t stages, const rp_method *m) {
+    const char *rule = rp_weights_rules[m->weights];
+    if (m->kind->average == RP_AVERAGE_NONE || m->weights == RP_WEIGHTS_CURRENT) {
+        return RP_OK;
+    }
+    if (stages == 1) {
+        return rp_node_fail(node,
+                            "weights: %s: on one board no update comes between a forward and its "
+                            "backward; drop `weights`",
+                            rule);
+    }
+    return m->replicas < in_flight(stages, m->advance)
+               ? RP_OK
+               : rp_node_fail(node,
+                              "weights: %s: with %u replicas on %u stages no replica is updated "
+                              "between a forward and its backward; use fewer replicas",
+                              rule, m->replicas, stages);
+}
+
 /* Combinations that make no sense are refused with the reason. */
 static rp_err check_combination(const rp_node *node, uint32_t stages, const rp_method *m) {
     const char *rule = rp_weights_rules[m->weights];
@@ -202,11 +222,8 @@ static rp_err check_combination(const rp_node *node, uint32_t stages, const rp_m
                                   "become the reference of one update before; use more replicas, "
                                   "or say `alpha`");
     }
-    if (m->weights != RP_WEIGHTS_CURRENT && stages == 1) {
-        return rp_node_fail(node,
-                            "weights: %s: on one board no update comes between a forward and its "
-                            "backward; drop `weights`",
-                            rule);
+    if (stages == 1 && fit_replicas(node, stages, m) != RP_OK) {
+        return RP_ERR_USAGE;
     }
     if (m->weights != RP_WEIGHTS_CURRENT && m->lean) {
         return rp_node_fail(node,
@@ -220,17 +237,11 @@ static rp_err check_combination(const rp_node *node, uint32_t stages, const rp_m
                             "in flight; expected a number as `advance`",
                             rule);
     }
-    if (m->weights != RP_WEIGHTS_CURRENT && m->replicas >= in_flight(stages, m->advance)) {
-        return rp_node_fail(node,
-                            "weights: %s: with %u replicas on %u stages no replica is updated "
-                            "between a forward and its backward; use fewer replicas",
-                            rule, m->replicas, stages);
-    }
     if (m->lean && (m->advance > 0 || m->advance_auto)) {
         return rp_node_fail(node, "lean: keeps the replicas that are in flight without `advance`; "
                                   "drop one of the two");
     }
-    return RP_OK;
+    return fit_replicas(node, stages, m);
 }
 
 /* One number for all stages, or a list of one each; `out` NULL: it is only checked. */
@@ -415,7 +426,7 @@ uint32_t rp_method_backward_node(const rp_method *method, uint32_t stages, uint3
 
 rp_err rp_method_fit_stages(const rp_method *method, uint32_t stages, const rp_node *node) {
     if (!method->kind->splits) {
-        return RP_OK;
+        return fit_replicas(node, stages, method);
     }
     if (stages < 1 || stages > RP_SPLIT_STAGES_MAX) {
         return rp_node_fail(node,

@@ -88,9 +88,13 @@ static const char *why_not_divided(const rp_controller *c) {
                : method->ahead_count > 1 ? AHEAD
                                          : NULL;
     }
-    return method->chunks == 1 || (left > 0 && micros % left == 0)
+    if (method->chunks > 1 && (left == 0 || micros % left > 0)) {
+        return "the boards left do not divide the microbatches of a step (schedule.chunks)";
+    }
+    const rp_node *node = rp_node_find(c->run.root, "schedule");
+    return left == 0 || rp_method_fit_stages(method, left * method->chunks, node) == RP_OK
                ? NULL
-               : "the boards left do not divide the microbatches of a step (schedule.chunks)";
+               : "schedule.replicas and weights do not go with so few stages";
 }
 
 /* What a person has said of places in the ring has no meaning in a smaller one. */

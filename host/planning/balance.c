@@ -40,8 +40,11 @@ rp_err rp_balance(rp_arena *arena, rp_balance_cost cost, const void *context, ui
         table[row * stages + i] = (suffix){i == layers ? 0 : (double)INFINITY, layers};
     }
     for (uint32_t k = stages; k-- > 0;) {
-        for (uint32_t i = 0; i <= layers; i++) {
-            table[row * k + i] = best_of(cost, context, k, i, layers, &table[row * (k + 1)]);
+        for (uint32_t i = 0; i <= layers; i++) { /* each stage has a layer, the first one layer 0 */
+            const bool possible = k == 0 ? i == 0 : i >= k;
+            table[row * k + i] =
+                possible ? best_of(cost, context, k, i, layers, &table[row * (k + 1)])
+                         : (suffix){(double)INFINITY, layers};
         }
     }
     if (!isfinite(table[0].cost)) {

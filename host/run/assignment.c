@@ -25,7 +25,8 @@ static rp_err put_schedule(rp_arena *arena, FILE *file, const rp_runfile *run, u
         (void)fprintf(file, "schedule: gpipe\n");
         return RP_OK;
     }
-    if (run->method.kind->splits) { /* a smaller ring has other stages split than the file says */
+    /* A smaller ring has other stages split than the file says, and as many replicas as before. */
+    if (run->method.kind->splits || run->method.kind->average != RP_AVERAGE_NONE) {
         char method[RP_METHOD_TEXT_BYTES];
         RP_TRY(rp_method_write(&run->method, method, sizeof method));
         (void)fprintf(file, "schedule: %s\n", method);

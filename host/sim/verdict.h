@@ -13,7 +13,8 @@ typedef struct {
     rp_arena arena;
     rp_runfile run;
     rp_plan *plan;   /* that was given, or NULL */
-    rp_digest *want; /* by parameter of the model; NULL: nothing is compared (timed) */
+    rp_digest *want; /* by parameter of the model; NULL: only the ledger is compared (timed; a cut
+                        that is chosen, without a flush) */
     double *layer_seconds;
     rp_profile profile; /* that was given; without boards: none, or one of layers alone */
 } rp_sim_subject;

@@ -393,7 +393,12 @@ def flash_of(lab, table):
     table["system (compressed)"] = f"{newest.stat().st_size >> 20} MiB"
 
 
+def end_with_guests(*_):
+    sys.exit("ended by a signal")
+
+
 def main():
+    signal.signal(signal.SIGTERM, end_with_guests)
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--board", default="qemu-virt-arm64")

@@ -3,10 +3,10 @@
 its other slot: one whose first program does not start, which the boot loader leaves after its
 starts, and then one that works, which becomes good by itself.
 
-systems.py [--board NAME] [--memory MIB] [--table] [--bad-only] [--keep DIR]
+systems.py [--board NAME] [--memory MIB] [--table] [--only bad|good] [--keep DIR]
 
 It needs build/, and in build-package/ the packages of the board's architecture. Systems are kept in
-build-image/. One guest at a time. --bad-only: without the system that works, which is some hundred
+build-image/. One guest at a time. --only: one of the two. The system that works is some hundred
 megabytes that an emulated processor decrypts, checks and writes. It is the guest's own, with a file
 more, and without drivers that no guest needs; to make that takes the rights of root."""
 import argparse
@@ -149,11 +149,12 @@ def bad_system(lab, ssh, table):
 
 
 def main():
+    guests.signal.signal(guests.signal.SIGTERM, guests.end_with_guests)
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--board", default="qemu-virt-arm64")
     parser.add_argument("--memory", default="1024")
-    parser.add_argument("--bad-only", action="store_true")
+    parser.add_argument("--only", choices=("bad", "good"))
     parser.add_argument("--keep", help="a folder, which stays")
     parser.add_argument("--table", action="store_true")
     options = parser.parse_args()
@@ -161,8 +162,9 @@ def main():
     table = {"guest": f"{options.board}, {options.memory} MiB"}
     try:
         ssh = set_up(lab, table)
-        bad_system(lab, ssh, table)
-        if not options.bad_only:
+        if options.only != "good":
+            bad_system(lab, ssh, table)
+        if options.only != "bad":
             good_system(lab, ssh, table)
     finally:
         lab.end()

@@ -154,6 +154,18 @@ class Fewer(Three):
         self.assertLess(self.steps("killed")[-1]["loss"], self.steps("killed")[0]["loss"] / 2)
         self.assertIn("split: [true, false]", (self.dir / "killed" / "run.yaml").read_text())
 
+    def test_replicas_stay(self):
+        """As many as before: their states are in the checkpoint."""
+        words = (*self.SETS, "--set", "train.epochs=60", "--set", "schedule=ea-pipe")
+        _, err = self.finish(self.kill("killed", *words))
+        self.assertIn("the model is cut anew over the 2 boards left", err)
+        plan = json.loads((self.dir / "killed" / "plan.json").read_text())
+        self.assertEqual(plan["method"]["replicas"], 3)
+        summary = json.loads((self.dir / "killed" / "summary.json").read_text())
+        self.assertEqual((summary["status"], summary["stages"]), ("finished", 2))
+        self.assertEqual((summary["ledger"]["lost"], summary["ledger"]["repeated"]), (0, 0))
+        self.assertLess(self.steps("killed")[-1]["loss"], self.steps("killed")[0]["loss"] / 2)
+
     def test_another_key(self):
         """A board that has lost its key, and makes another one, is as good as away in a run that
         has begun; in one that begins the roster is wrong."""

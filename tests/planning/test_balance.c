@@ -15,6 +15,9 @@ typedef struct {
 
 static double cost(const void *context, uint32_t stage, uint32_t first, uint32_t end) {
     const ring *r = context;
+    /* Nothing else is asked: a cost may look at the stage below. */
+    assert_true(stage == 0 ? first == 0 : first >= stage);
+    assert_true(stage + 1 == STAGES ? end == LAYERS : end < LAYERS);
     double sum = r->boundary[first] + (end < LAYERS ? r->boundary[end] : 0);
     for (uint32_t i = first; i < end; i++) {
         sum += r->layer[i] / r->speed[stage];

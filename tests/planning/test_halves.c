@@ -172,7 +172,10 @@ static void codecs_take_time_in_both_halves(void **state) {
     rp_prediction plain;
     rp_prediction found;
     rp_split_times times[2];
+    rp_cut best;
     prepare(slow, "links.codec=int8", &profile);
+    expect_ok(rp_halves_cut(&arena, &run, &profile, &best, NULL));
+    assert_int_equal(best.first[1], 2); /* as without codecs, which took no time */
     expect_ok(rp_planfile_make(&arena, &chosen, &plan));
     for (uint32_t turn = 0; turn < 2; turn++) {
         expect_ok(rp_predict(&arena, &run, &profile, plan, 0, turn == 0 ? &plain : &found));

@@ -276,6 +276,31 @@ static void label_smoothing_reaches_the_stage(void **state) {
     rp_arena_finish(&arena);
 }
 
+/* Of a ring that has lost a board: states of replicas are there already. */
+static void a_smaller_ring_has_as_many_replicas(void **state) {
+    (void)state;
+    rp_arena arena;
+    rp_arena_init(&arena, "test", 0);
+    rp_runfile run;
+    rp_node *root;
+    rp_job job;
+    char *text;
+    expect_ok(read_text(&arena, good, NULL, &run)); /* writes the file */
+    rp_runfile_close(&run);
+    static const char *const sets[] = {"schedule=ea-pipe", "optimizer={kind: sgd, lr: 0.1}"};
+    expect_ok(rp_runfile_read(&arena, path, sets, 2, &run));
+    assert_int_equal(run.method.replicas, 2);
+    run.boards = run.stages = 1;
+    const rp_cut cut = {1, (const uint32_t[]){0, run.model->layer_count}};
+    expect_ok(rp_runfile_assignment(&arena, &run, &cut, 0, NULL, &text));
+    expect_ok(rp_config_read_text(&arena, text, strlen(text), "assignment", &root));
+    expect_ok(rp_job_parse(&arena, root, run.model_root, &job));
+    assert_int_equal(job.method.replicas, 2);
+    expect_close(job.method.alpha, 0.45, 1e-15, 0);
+    rp_runfile_close(&run);
+    rp_arena_finish(&arena);
+}
+
 /* What the host writes for a stage is what the agent reads. */
 static void the_assignment_is_read_back(void **state) {
     (void)state;
@@ -1099,6 +1124,7 @@ int main(void) {
         cmocka_unit_test(sizes_of_microbatches),
         cmocka_unit_test(split_stages_take_two_boards_each),
         cmocka_unit_test(a_cut_needs_whole_groups_of_microbatches),
+        cmocka_unit_test(a_smaller_ring_has_as_many_replicas),
         cmocka_unit_test(the_assignment_is_read_back),
         cmocka_unit_test(remembered_samples_need_a_flush),
         cmocka_unit_test(one_board_is_profiled_before_auto_is_chosen),
