@@ -178,10 +178,14 @@ fail:
     return err;
 }
 
-/* Weights that replicas predict or stash. */
+bool rp_method_replicas_fit(const rp_method *m, uint32_t stages) {
+    return m->kind->average == RP_AVERAGE_NONE || m->weights == RP_WEIGHTS_CURRENT ||
+           (stages > 1 && m->replicas < in_flight(stages, m->advance));
+}
+
 static rp_err fit_replicas(const rp_node *node, uint32_t stages, const rp_method *m) {
     const char *rule = rp_weights_rules[m->weights];
-    if (m->kind->average == RP_AVERAGE_NONE || m->weights == RP_WEIGHTS_CURRENT) {
+    if (rp_method_replicas_fit(m, stages)) {
         return RP_OK;
     }
     if (stages == 1) {
@@ -190,12 +194,10 @@ static rp_err fit_replicas(const rp_node *node, uint32_t stages, const rp_method
                             "backward; drop `weights`",
                             rule);
     }
-    return m->replicas < in_flight(stages, m->advance)
-               ? RP_OK
-               : rp_node_fail(node,
-                              "weights: %s: with %u replicas on %u stages no replica is updated "
-                              "between a forward and its backward; use fewer replicas",
-                              rule, m->replicas, stages);
+    return rp_node_fail(node,
+                        "weights: %s: with %u replicas on %u stages no replica is updated "
+                        "between a forward and its backward; use fewer replicas",
+                        rule, m->replicas, stages);
 }
 
 /* Combinations that make no sense are refused with the reason. */

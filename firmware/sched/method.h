@@ -104,6 +104,9 @@ uint32_t rp_method_boards(const rp_method *method, uint32_t stages);
 /* Does the kind split the stage, and which node has its backwards? */
 bool rp_method_is_split(const rp_method *method, uint32_t stage);
 uint32_t rp_method_backward_node(const rp_method *method, uint32_t stages, uint32_t stage);
+/* Weights that replicas predict or stash: is a replica updated between a forward and its backward?
+ */
+bool rp_method_replicas_fit(const rp_method *method, uint32_t stages);
 /* Of a kind that splits stages: do `ahead` and `split` fit so many? `node` is named where not.
  * errors USAGE */
 rp_err rp_method_fit_stages(const rp_method *method, uint32_t stages,

@@ -91,8 +91,7 @@ static const char *why_not_divided(const rp_controller *c) {
     if (method->chunks > 1 && (left == 0 || micros % left > 0)) {
         return "the boards left do not divide the microbatches of a step (schedule.chunks)";
     }
-    const rp_node *node = rp_node_find(c->run.root, "schedule");
-    return left == 0 || rp_method_fit_stages(method, left * method->chunks, node) == RP_OK
+    return left == 0 || rp_method_replicas_fit(method, left * method->chunks)
                ? NULL
                : "schedule.replicas and weights do not go with so few stages";
 }

@@ -69,13 +69,9 @@ static void halves_of_stages_need_pairs(void **state) {
 
 /* One board has no update between a forward and its backward. */
 static void replicas_that_predict_need_stages(void **state) {
-    static const char text[] = "schedule: ea-pipe\n";
-    rp_node *root;
     (void)state;
-    expect_ok(rp_config_read_text(&arena, text, strlen(text), "run.yaml", &root));
     for (uint32_t absent = 1; absent < 4; absent++) {
         prepare(4, absent, 1, 3);
-        c.run.root = root;
         c.run.method.kind = rp_sched_find("ea-pipe");
         c.run.method.weights = RP_WEIGHTS_PIPEOPTIM;
         c.run.method.replicas = 2;
@@ -227,7 +223,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(chunks_divide_the_microbatches),
         cmocka_unit_test(halves_of_stages_need_pairs),
-        cmocka_unit_test_setup_teardown(replicas_that_predict_need_stages, setup, teardown),
+        cmocka_unit_test(replicas_that_predict_need_stages),
         cmocka_unit_test(listed_stages_become_whole),
         cmocka_unit_test_setup_teardown(the_slowest_stage_stays_split, setup, teardown),
         cmocka_unit_test(a_small_microbatch_counts),
