@@ -20,6 +20,7 @@ typedef struct {
     rp_keypair own;
     rp_links *links;
     rp_link *link;
+    uint64_t session; /* of the host that was asked; 0: none has been heard */
     int64_t told_ns;
     int64_t status_ns;
     bool done;
@@ -81,6 +82,29 @@ static bool has_name(const rp_trusted *list, uint32_t count, const char *name) {
 
 /* ---- talking --------------------------------------------------------------------------------- */
 
+static rp_err ask(work *w) {
+    rp_Frame frame = {.which_body = RP_KIND_ENROL, .body.enrol = {.port = w->enrolment->port}};
+    rp_Enrol *enrol = &frame.body.enrol;
+    (void)snprintf(enrol->public_key, sizeof enrol->public_key, "%s", w->own.public_text);
+    (void)snprintf(enrol->software, sizeof enrol->software, "%s", RP_VERSION);
+    (void)snprintf(enrol->board, sizeof enrol->board, "%s", w->enrolment->board);
+    return rp_link_send(w->link, &frame, NULL, 0, true, NULL, NULL);
+}
+
+/* A host that has begun anew knows nothing of what the one before had taken. */
+static rp_err ask_again(work *w) {
+    rp_link_stats stats;
+    rp_err err = RP_OK;
+    rp_link_stats_of(w->link, &stats);
+    if (w->session != 0 && stats.peer_session != w->session) {
+        err = ask(w);
+    }
+    if (err == RP_OK) {
+        w->session = stats.peer_session;
+    }
+    return err == RP_ERR_AGAIN ? RP_OK : err;
+}
+
 static rp_err open_link(rp_arena *arena, work *w) {
     rp_keypair pair;
     const rp_links_options links = {.clock = w->enrolment->clock, .keys = &pair};
@@ -90,16 +114,11 @@ static rp_err open_link(rp_arena *arena, work *w) {
                                      .window = 1,
                                      .send_window = 1,
                                      .part_bytes_max = RP_LINK_CONTROL_PART_MAX};
-    rp_Frame frame = {.which_body = RP_KIND_ENROL, .body.enrol = {.port = w->enrolment->port}};
-    rp_Enrol *enrol = &frame.body.enrol;
     rp_err err;
     rp_token_keys(&w->token, &pair);
     RP_TRY(rp_links_open(arena, &links, &w->links));
     RP_TRY(rp_link_open(w->links, &options, &w->link));
-    (void)snprintf(enrol->public_key, sizeof enrol->public_key, "%s", w->own.public_text);
-    (void)snprintf(enrol->software, sizeof enrol->software, "%s", RP_VERSION);
-    (void)snprintf(enrol->board, sizeof enrol->board, "%s", w->enrolment->board);
-    RP_TRY(rp_link_send(w->link, &frame, NULL, 0, true, NULL, NULL));
+    RP_TRY(ask(w));
 fail:
     explicit_bzero(&pair, sizeof pair);
     return err;
@@ -170,6 +189,7 @@ static rp_err step_link(rp_arena *arena, work *w) {
         RP_TRY(err);
     }
     RP_TRY(err == RP_ERR_AGAIN ? RP_OK : err);
+    RP_TRY(w->done ? RP_OK : ask_again(w));
     /* The link itself tries again. */
     if (rp_link_health_of(w->link).auth_failed && !w->enrolment->patient) {
         return rp_fail(RP_ERR_REFUSED,

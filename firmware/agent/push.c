@@ -28,10 +28,12 @@ static void name_incoming(const rp_agent *agent, char out[PATH_BYTES]) {
 /* ---- answers --------------------------------------------------------------------------------- */
 
 static void note_system(rp_agent *agent, rp_Pushed *said) {
+    const bool writes = rp_agent_system_writes(agent);
+    agent->system.read_ns = 0; /* behind that: what came of it is told before the writing ends */
     const rp_system *system = rp_agent_system(agent);
     if (rp_agent_note_system(agent, said->system, &said->system_slot)) {
         said->system_count = 2;
-        said->system_writes = rp_agent_system_writes(agent);
+        said->system_writes = writes;
         (void)snprintf(said->system_text, sizeof said->system_text, "%s", system->error);
     }
 }

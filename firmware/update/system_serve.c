@@ -186,8 +186,9 @@ fail:
     return err;
 }
 
-static rp_err serve_bundle(const rp_system_service *service, int folder, bool *due,
-                           char error[RP_SYSTEM_TEXT]) {
+/* It stays until it is told what came of it: an agent says as long that a system is written. */
+static void serve_bundle(const rp_system_service *service, int folder, bool *due,
+                         char error[RP_SYSTEM_TEXT]) {
     const int fd = open_plain(folder, RP_SYSTEM_BUNDLE);
     FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
     if (file) {
@@ -196,7 +197,6 @@ static rp_err serve_bundle(const rp_system_service *service, int folder, bool *d
         (void)snprintf(error, RP_SYSTEM_TEXT, "%.199s", err == RP_OK ? "" : rp_err_message());
         *due = err == RP_OK;
     }
-    return drop(folder, RP_SYSTEM_BUNDLE);
 }
 
 rp_err rp_system_serve(const rp_system_service *service) {
@@ -216,10 +216,11 @@ rp_err rp_system_serve(const rp_system_service *service) {
                                : rp_fail(RP_ERR_IO, "%s: %s", service->wishes, strerror(errno));
     }
     const rp_err wished = serve_wish(service, folder, &due);
-    const rp_err taken = serve_bundle(service, folder, &due, error);
+    serve_bundle(service, folder, &due, error);
+    const rp_err told = tell(service, &due, error);
+    const rp_err dropped = drop(folder, RP_SYSTEM_BUNDLE);
     (void)close(folder);
-    RP_TRY(tell(service, &due, error));
-    err = wished != RP_OK ? wished : taken;
+    err = told != RP_OK ? told : wished != RP_OK ? wished : dropped;
 fail:
     return err;
 }

@@ -42,4 +42,5 @@ class Case(program.Case):
             found = re.search(pattern, line)
             if found:
                 return found
-        return self.fail(f"it did not say {pattern}")
+        _, err = self.finish(process, code=None)
+        return self.fail(f"it did not say {pattern}: {err}")

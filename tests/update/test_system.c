@@ -505,6 +505,14 @@ static uint32_t cut_everywhere(void (*prepare_it)(void), void (*change)(void), b
         rp_ab_slot slot;
         prepare_it();
         cut = run_until(change, cuts + 1);
+        if (serves && access(in_folder("slots/" RP_SYSTEM_BUNDLE), F_OK) != 0) {
+            rp_system told; /* by now: who asks for the outcome looks here then */
+            char path[512];
+            (void)snprintf(path, sizeof path, "%s/state", state);
+            expect_ok(rp_system_read(path, &told));
+            assert_true(told.due);
+            assert_int_equal(told.slot[RP_AB_A].state, RP_SYSTEM_TRIAL);
+        }
         int release = start(&slot);
         if (release != 7 && release != 8) {
             fail_msg("cut %u: %d is started in slot %s", cuts, release, rp_ab_slot_name(slot));
