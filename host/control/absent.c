@@ -156,8 +156,8 @@ static uint32_t leave(rp_controller *c, char *names, size_t bytes, const char **
     return count;
 }
 
-/* Where each stage has two boards, one may be too many: the last one that is there is a spare then,
- * ahead of those that are lost. NULL: none is. */
+/* Where each stage has two boards, one may be too many: the last one that is there is a spare then.
+ * NULL: none is. */
 static const char *leave_odd(rp_controller *c) {
     uint32_t left = 0;
     uint32_t last = 0;
@@ -171,7 +171,7 @@ static const char *leave_odd(rp_controller *c) {
         return NULL;
     }
     const char *name = c->run.roster[last].name;
-    rp_spares_leave(c->run.roster, &c->run.boards, &c->run.spares, last);
+    rp_spares_put_aside(c->run.roster, &c->run.boards, &c->run.spares, last);
     rp_ring_leave(&c->ring, last);
     return name;
 }

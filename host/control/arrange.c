@@ -103,7 +103,7 @@ static rp_err arrange(rp_controller *c, const rp_joint_plan *best) {
             stays = stays || best->place[k] == place;
         }
         if (!stays) {
-            rp_spares_leave(c->run.roster, &c->run.boards, &c->run.spares, place);
+            rp_spares_put_aside(c->run.roster, &c->run.boards, &c->run.spares, place);
             rp_ring_leave(&c->ring, place);
         }
     }

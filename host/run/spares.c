@@ -124,6 +124,14 @@ void rp_spares_leave(rp_roster_entry *roster, uint32_t *boards, uint32_t *spares
     (*spares)++;
 }
 
+void rp_spares_put_aside(rp_roster_entry *roster, uint32_t *boards, uint32_t *spares,
+                         uint32_t board) {
+    RP_ASSERT(*boards > 1 && board < *boards);
+    move_to_end(roster, board, *boards);
+    (*boards)--;
+    (*spares)++;
+}
+
 uint32_t rp_spares_return(rp_roster_entry *roster, uint32_t *boards, uint32_t *spares,
                           uint32_t spare) {
     const rp_roster_entry entry = roster[spare];

@@ -29,5 +29,8 @@ uint32_t rp_spares_return(rp_roster_entry *roster, uint32_t *boards, uint32_t *s
 
 /* A board that is lost leaves the ring: it becomes the last spare. At least one has to stay. */
 void rp_spares_leave(rp_roster_entry *roster, uint32_t *boards, uint32_t *spares, uint32_t lost);
+/* One that is not lost leaves it: it becomes the first spare, ahead of those that were tried. */
+void rp_spares_put_aside(rp_roster_entry *roster, uint32_t *boards, uint32_t *spares,
+                         uint32_t board);
 
 #endif

@@ -1040,6 +1040,14 @@ static void spares_wait_behind_the_others(void **state) {
         }
         assert_true(i == 3 || rp_spares_take(run.roster, run.boards, run.spares, lost[i]));
     }
+    /* One that works is put aside ahead of those that were tried, and is tried next. */
+    rp_spares_put_aside(run.roster, &run.boards, &run.spares, 0);
+    assert_int_equal(run.boards, 1);
+    assert_int_equal(run.spares, 3);
+    assert_int_equal(run.roster[0].name[0], 'a');
+    assert_int_equal(run.roster[1].name[0], 'c');
+    assert_true(rp_spares_take(run.roster, run.boards, run.spares, 0));
+    assert_int_equal(run.roster[0].name[0], 'c');
     rp_runfile_close(&run);
     expect_ok(read_spares(&arena, roster, "[]", &run));
     assert_int_equal(run.boards, 4);
