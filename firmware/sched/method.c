@@ -225,7 +225,7 @@ static rp_err check_combination(const rp_node *node, uint32_t stages, const rp_m
                                   "or say `alpha`");
     }
     if (stages == 1 && fit_replicas(node, stages, m) != RP_OK) {
-        return RP_ERR_USAGE;
+        return RP_ERR_USAGE; /* ahead of advice that is for more boards */
     }
     if (m->weights != RP_WEIGHTS_CURRENT && m->lean) {
         return rp_node_fail(node,
@@ -428,7 +428,7 @@ uint32_t rp_method_backward_node(const rp_method *method, uint32_t stages, uint3
 
 rp_err rp_method_fit_stages(const rp_method *method, uint32_t stages, const rp_node *node) {
     if (!method->kind->splits) {
-        return fit_replicas(node, stages, method);
+        return RP_OK;
     }
     if (stages < 1 || stages > RP_SPLIT_STAGES_MAX) {
         return rp_node_fail(node,

@@ -93,7 +93,7 @@ static const char *why_not_divided(const rp_controller *c) {
     }
     return left == 0 || rp_method_replicas_fit(method, left * method->chunks)
                ? NULL
-               : "schedule.replicas and weights do not go with so few stages";
+               : "schedule.weights needs more stages, or fewer schedule.replicas";
 }
 
 /* What a person has said of places in the ring has no meaning in a smaller one. */

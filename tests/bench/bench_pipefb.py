@@ -3,13 +3,14 @@
 pipedream, in rings of agents that are made equal, and in uneven ones. Simulated first (timed
 executor), then measured.
 
-    bench_pipefb.py RINGPIPE [--steps N] [--boards N ..] [--parts equal uneven memory]
+    bench_pipefb.py RINGPIPE [--steps N] [--boards N ..] [--parts equal uneven memory peak]
         [--simulate]
 
 Every op takes as long as it is told to (ring.throttle): forward 40 ms of one of D stages, backward
 R times that; a stash takes A times the forward on its wire, whose rate is set so. The boards hardly
 compute besides. Pipedream with transfers in its way is one whose every op takes A longer. Samples/s
 are of the steady middle of the run; ratios are of rows of the same call. `--simulate`: no ring.
+`peak` has a net whose stashes need the memory, and says what the fullest board has on its device.
 """
 import argparse
 import json
@@ -34,25 +35,25 @@ def model_of(stages):
     return "input: data\nlayers:\n" + "\n".join(layers) + "\n"
 
 
-def run_of(stages, boards, schedule, throttle, link, steps):
+def run_of(stages, boards, schedule, throttle, link, steps, batch=BATCH, more=""):
     cut = ", ".join(f"fc{i}" for i in range(1, stages))
     ring = f"boards: {boards}, threads: 1, throttle: {throttle}"
     ring += f", link: {link}" if link else ""
-    samples = BATCH * (steps + 8)
+    samples = batch * (steps + 8)
     return (f"model: net.yaml\ndata: {{set: glyphs, train: {samples}, test: 8, size: 12}}\n"
             f"ring: {{{ring}}}\n"
-            f"train: {{epochs: 1, batch: {BATCH}, microbatch: {BATCH}, seed: 1, steps: {steps}, "
+            f"train: {{epochs: 1, batch: {batch}, microbatch: {batch}, seed: 1, steps: {steps}, "
             "eval_epochs: 0}\n"
             "loss: cross-entropy\noptimizer: {kind: sgd, lr: 0.01, momentum: 0.9}\n"
-            f"schedule: {schedule}\ncut: [{cut}]\nlinks: {{inputs: f32}}\n")
+            f"schedule: {schedule}\ncut: [{cut}]\nlinks: {{inputs: f32}}\n{more}")
 
 
 def middle_rate(folder):
-    """Samples/s between the ends of steps, without the first and the last third."""
+    """Steps/s between the ends of steps, without the first and the last third."""
     lines = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
     ends = [line["time_s"] for line in lines if "lr" in line]
     third = len(ends) // 3
-    return BATCH * (len(ends) - 1 - 2 * third) / (ends[-1 - third] - ends[third])
+    return (len(ends) - 1 - 2 * third) / (ends[-1 - third] - ends[third])
 
 
 def call(args, verb, text, stages, folder):
@@ -70,42 +71,43 @@ def call(args, verb, text, stages, folder):
 class Row:
     """A ring, simulated and measured."""
 
-    def __init__(self, args, name, stages, boards, schedule, throttle, link=""):
+    def __init__(self, args, name, stages, boards, schedule, throttle, link="", **run):
         self.name = name
         with tempfile.TemporaryDirectory(prefix="ringpipe-pipefb-") as text:
             folder = Path(text)
-            run = run_of(stages, boards, schedule, throttle, link, args.steps)
+            run = run_of(stages, boards, schedule, throttle, link, args.steps, **run)
             self.simulated = middle_rate(call(args, "sim", run, stages, folder))
-            self.measured = self.memory = float("nan")
+            self.measured = self.peak_kib = float("nan")
             if not args.simulate:
                 out = call(args, "train", run, stages, folder)
                 self.measured = middle_rate(out)
                 summary = json.loads((out / "summary.json").read_text())
-                self.memory = max(s["device_bytes_max"] for s in summary["stage"]) / 1024
+                self.peak_kib = max(s["device_bytes_max"] for s in summary["stage"]) / 1024
 
 
 RATES = {}
 
 
-def stash_rates(args, stages, boards):
+def stash_rates(args, stages, boards, batch):
     """Mbit/s at which each stage's stash takes 1 ms, by what a short run has sent."""
-    if (stages, boards) in RATES:
-        return RATES[stages, boards]
+    key = stages, boards, batch
+    if key in RATES:
+        return RATES[key]
     with tempfile.TemporaryDirectory(prefix="ringpipe-pipefb-") as text:
         folder = Path(text)
-        run = run_of(stages, boards, "pipefb", "{forward_ms: 1, backward_ms: 1}", "", 20)
+        run = run_of(stages, boards, "pipefb", "{forward_ms: 1, backward_ms: 1}", "", 20, batch)
         out = call(args, "train", run, stages, folder)
         links = json.loads((out / "summary.json").read_text())["link"]
     sent = {(link["from"], link["to"]): link["bytes"] / 20 for link in links}
-    RATES[stages, boards] = [8e-3 * sent[k, boards - 1 - k] for k in range(stages)]
-    return RATES[stages, boards]
+    RATES[key] = [8e-3 * sent[k, boards - 1 - k] for k in range(stages)]
+    return RATES[key]
 
 
-def stash_link(args, stages, boards, ms):
+def stash_link(args, stages, boards, ms, batch=BATCH):
     if ms == 0:
         return ""
     hops = ", ".join(f"{{from: {k}, to: {boards - 1 - k}, rate_mbit: {mbit / ms:.6g}}}"
-                     for k, mbit in enumerate(stash_rates(args, stages, boards)))
+                     for k, mbit in enumerate(stash_rates(args, stages, boards, batch)))
     return f"{{hops: [{hops}]}}"
 
 
@@ -186,6 +188,29 @@ MEMORY = (
 )
 
 
+PEAK_BATCH = 256  # stashes of some 64 KiB, weights of 4
+
+
+def peak(args, depth):
+    """Pipedream keeps D stashes on its first board, or offloads all but three; pipefb on 2 D boards
+    has none that waits. Transfers take 0.77 of a forward: beside the work, or in its way."""
+    forward, back, extra = FORWARD_MS, 2 * FORWARD_MS, 0.77 * FORWARD_MS
+    times = both_ms(forward, back)
+    run = {"batch": PEAK_BATCH}
+    leaves = {**run, "more": "offload: host\n"}
+    fb = Row(args, "pipefb, 2 D boards", depth, 2 * depth, ahead_of(depth, forward, back, extra),
+             times, stash_link(args, depth, 2 * depth, extra, PEAK_BATCH), **run)
+    others = (
+        Row(args, "pipedream, all on the device", depth, depth, "pipedream", times, **run),
+        Row(args, "pipedream, offload", depth, depth, "pipedream", times, **leaves),
+        Row(args, "pipedream, offload in its way", depth, depth, "pipedream",
+            both_ms(forward + extra, back + extra), **leaves))
+    print(f"| {depth} | {fb.name} | {fb.peak_kib:.0f} | 1 | 1 |", flush=True)
+    for row in others:
+        print(f"| {depth} | {row.name} | {row.peak_kib:.0f} | {fb.simulated / row.simulated:.2f} "
+              f"| {fb.measured / row.measured:.2f} |", flush=True)
+
+
 def uneven(args, rows):
     for what, boards, schedule, whole, halves in rows:
         best = Row(args, what, boards, boards, schedule, whole)
@@ -202,7 +227,7 @@ def main():
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--boards", type=int, nargs="+", default=[4])
     parser.add_argument("--parts", nargs="+", default=["equal", "uneven"],
-                        choices=["equal", "uneven", "memory"])
+                        choices=["equal", "uneven", "memory", "peak"])
     parser.add_argument("--simulate", action="store_true")
     args = parser.parse_args()
     args.program = args.program.resolve()
@@ -211,6 +236,11 @@ def main():
         print("|---|---|---|---|---|---|---|")
         for depth in args.boards:
             equal(args, depth)
+    if "peak" in args.parts:
+        print("\n| D | | KiB on the fullest device | pipefb against it: simulated | measured |")
+        print("|---|---|---|---|---|")
+        for depth in args.boards:
+            peak(args, depth)
     for part, rows in (("uneven", WEAK), ("memory", MEMORY)):
         if part in args.parts:
             print("\n| boards | best without a split | | simulated | measured |")

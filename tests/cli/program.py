@@ -54,7 +54,7 @@ class Case(unittest.TestCase):
         name, value = self.mark.split("=")
         # What somebody has tuned or measured here is no part of a test.
         own = {"RINGPIPE_TUNING": str(self.dir / "no-tuning"), "RINGPIPE_PROFILES": "",
-               "RINGPIPE_BINARIES": "1"} # agents start by the hundred
+               "RINGPIPE_BINARIES": "1"}  # agents start by the hundred
         return {**os.environ, **own, name: value, **changes}
 
     def run_file(self, text=RUN, name="run.yaml"):

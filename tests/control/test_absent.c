@@ -79,7 +79,8 @@ static void replicas_that_predict_need_stages(void **state) {
         if (absent == 1) {
             assert_null(why);
         } else {
-            assert_string_equal(why, "schedule.replicas and weights do not go with so few stages");
+            assert_string_equal(why,
+                                "schedule.weights needs more stages, or fewer schedule.replicas");
         }
     }
 }
