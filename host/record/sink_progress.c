@@ -517,7 +517,8 @@ void rp_progress_part(rp_progress *p, const char *text, uint64_t done, uint64_t 
         return;
     }
     const size_t length = strlen(text);
-    const bool goes_on = p->part && strcmp(p->phase, text) == 0;
+    const bool goes_on =
+        p->part && strcmp(p->phase, text) == 0 && strcmp(p->part_unit, unit) == 0;
     const bool after_phase = strncmp(p->phase, text, length) == 0; /* which has been printed */
     if (!goes_on) {
         if (p->mode == RP_PROGRESS_PLAIN && p->have_state && !p->printed) {

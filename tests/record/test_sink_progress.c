@@ -231,6 +231,19 @@ static void a_long_part_in_plain_lines(void **state) {
                                             "accuracy 87.3 %\n");
 }
 
+/* The numbers and the time left are those of the unit that is shown. */
+static void a_part_that_changes_its_unit(void **state) {
+    (void)state;
+    rp_progress *progress = open_progress(RP_PROGRESS_PLAIN);
+    rp_progress_part(progress, "building", 0, 2, "boards ready");
+    for (uint64_t i = 0; i <= 150; i++) {
+        now.stepped_ns += 100 * RP_NS_PER_MS;
+        rp_progress_part(progress, "building", i, 200, "kernels");
+    }
+    rp_progress_close(&progress);
+    assert_string_equal(slurp("out", NULL), "building: 100/200 kernels  0:10 left\n");
+}
+
 /* Columns of the widest line, without escapes; the text is ASCII. */
 static size_t columns_of(const char *text) {
     size_t widest = 0;
@@ -334,6 +347,8 @@ int main(void) {
                                         teardown_progress),
         cmocka_unit_test_setup_teardown(a_part_moves, setup_progress, teardown_progress),
         cmocka_unit_test_setup_teardown(a_long_part_in_plain_lines, setup_progress,
+                                        teardown_progress),
+        cmocka_unit_test_setup_teardown(a_part_that_changes_its_unit, setup_progress,
                                         teardown_progress),
         cmocka_unit_test_setup_teardown(a_terminal_and_its_width, setup_progress,
                                         teardown_progress),
