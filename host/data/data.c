@@ -165,8 +165,9 @@ rp_split rp_data_scored(const rp_data *data) {
     return data->count[RP_SPLIT_VALIDATION] > 0 ? RP_SPLIT_VALIDATION : RP_SPLIT_TEST;
 }
 
-rp_err rp_data_take_share(rp_data *data, uint32_t share, uint32_t shares) {
+rp_err rp_data_take_share(rp_data *data, uint32_t share, uint32_t shares, uint32_t batch) {
     const uint32_t all = data->count[RP_SPLIT_TRAIN];
+    const uint32_t odd = all % shares;
     if (all < shares) {
         return rp_fail(RP_ERR_USAGE, "data set %s: %u training samples are too few for %u lanes",
                        data->kind->name, all, shares);
@@ -174,22 +175,27 @@ rp_err rp_data_take_share(rp_data *data, uint32_t share, uint32_t shares) {
     data->share = share;
     data->shares = shares;
     data->shared = all;
-    data->count[RP_SPLIT_TRAIN] = (all - 1) / shares + 1;
+    data->count[RP_SPLIT_TRAIN] = all / shares;
+    if (data->count[RP_SPLIT_TRAIN] % batch > 0) {
+        data->count[RP_SPLIT_TRAIN] += share < odd;
+    } else {
+        data->left_out = odd;
+    }
     return RP_OK;
 }
 
-/* Moves the share to the front: every place is behind the one that it is taken to. */
+/* Moves the share to the front: no sample is overwritten before it has been moved. */
 static void keep_share(const rp_data *data, uint32_t *order) {
     for (uint32_t i = 0; i < data->count[RP_SPLIT_TRAIN]; i++) {
-        const uint64_t from = (uint64_t)i * data->shares + data->share;
-        order[i] = order[from < data->shared ? from : 0];
+        order[i] = order[(size_t)i * data->shares + data->share];
     }
 }
 
 void rp_data_order(const rp_data *data, rp_split split, uint32_t epoch, uint32_t *order) {
     const uint32_t drawn = rp_data_drawn(data, split);
+    const uint64_t first = split == RP_SPLIT_TRAIN ? (uint64_t)epoch * data->left_out : 0;
     for (uint32_t i = 0; i < drawn; i++) {
-        order[i] = i;
+        order[i] = (uint32_t)((first + i) % drawn);
     }
     if (data->shuffle) {
         rp_rng_epoch_order(data->seed, epoch, order, drawn);

@@ -33,6 +33,7 @@ typedef struct {
     uint32_t share, shares; /* of each epoch's order, the training part is sample `share` of every
                                `shares`; 0: all of it */
     uint32_t shared;        /* training samples of all shares */
+    uint32_t left_out;      /* of them, those that no share has in an epoch */
     const char *test_path;  /* of a set without a test part: where it would be; otherwise NULL */
     void *own;              /* of the kind */
     bool shuffle;
@@ -90,10 +91,12 @@ bool rp_data_has_bytes(const rp_data *data, const char **why);
  * may be empty. */
 rp_split rp_data_scored(const rp_data *data);
 
-/* From now on the training part is one of `shares` of equal size, which together have every sample
- * in every epoch. Where they do not come out even, some take their first sample once more.
+/* From now on the training part is one of `shares`, which together have every sample once in every
+ * epoch, in equally many steps of `batch` samples. Some shares have one sample more than others. If
+ * that sample would need a step of its own, it is left out, and other samples are in other epochs.
  * errors  USAGE: there are fewer samples than shares */
-rp_err rp_data_take_share(rp_data *data, uint32_t share, uint32_t shares) RP_MUST_CHECK;
+rp_err rp_data_take_share(rp_data *data, uint32_t share, uint32_t shares,
+                          uint32_t batch) RP_MUST_CHECK;
 
 /* Samples that an order is drawn from: of all shares. */
 static inline uint32_t rp_data_drawn(const rp_data *data, rp_split split) {

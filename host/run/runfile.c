@@ -256,16 +256,24 @@ static rp_err check_lanes(const rp_runfile *run) {
                : RP_OK;
 }
 
+/* All lanes do equally many steps; the run itself keeps all samples. */
 static rp_err take_share(rp_runfile *run) {
-    return run->lanes.own == RP_LANE_NONE
-               ? RP_OK
-               : rp_data_take_share(&run->data, run->lanes.own, run->lanes.count);
+    const rp_lanes_keys *lanes = &run->lanes;
+    const bool is_lane = lanes->own != RP_LANE_NONE;
+    rp_data part = run->data;
+    rp_err err = RP_OK;
+    if (lanes->count > 0) {
+        RP_TRY(rp_data_take_share(&part, is_lane ? lanes->own : 0, lanes->count, run->batch));
+    }
+    run->epoch_steps = (part.count[RP_SPLIT_TRAIN] + run->batch - 1) / run->batch;
+    run->data = is_lane ? part : run->data;
+fail:
+    return err;
 }
 
 /* Both bounds: whichever ends first; 0 is none. */
 static void bound_steps(rp_runfile *run) {
-    run->epoch_steps = (run->data.count[RP_SPLIT_TRAIN] + run->batch - 1) / run->batch;
-    uint64_t by_epochs = run->epochs * run->epoch_steps;
+    const uint64_t by_epochs = run->epochs * run->epoch_steps;
     if (run->steps == 0 || (run->epochs > 0 && by_epochs < run->steps)) {
         run->steps = by_epochs;
     }

@@ -63,6 +63,23 @@ static void an_automatic_cut_needs_layers(void **state) {
     rp_arena_finish(&arena);
 }
 
+/* Steps are those of each lane, in the run file of the whole run also. */
+static void steps_of_lanes(void **state) {
+    (void)state;
+    static const char *const own[] = {"lanes={count: 3}", "lanes={count: 3, lane: 2}"};
+    rp_arena arena;
+    rp_arena_init(&arena, "test", 0);
+    for (uint32_t i = 0; i < 2; i++) {
+        rp_runfile run;
+        expect_ok(read_text(&arena, good, own[i], &run));
+        assert_int_equal(run.epoch_steps, 1); /* 16 samples of 50 in a batch of 16 */
+        assert_int_equal(run.steps, 3);
+        assert_int_equal(run.data.count[RP_SPLIT_TRAIN], i == 0 ? 50 : 16);
+        rp_runfile_close(&run);
+    }
+    rp_arena_finish(&arena);
+}
+
 /* umpipe: sizes by stage and direction. `good` has two boards, a batch of 16, microbatches of 4. */
 static void sizes_of_microbatches(void **state) {
     (void)state;
@@ -1129,6 +1146,7 @@ int main(void) {
         cmocka_unit_test(histograms_on_request),
         cmocka_unit_test(label_smoothing_reaches_the_stage),
         cmocka_unit_test(an_automatic_cut_needs_layers),
+        cmocka_unit_test(steps_of_lanes),
         cmocka_unit_test(sizes_of_microbatches),
         cmocka_unit_test(split_stages_take_two_boards_each),
         cmocka_unit_test(a_cut_needs_whole_groups_of_microbatches),
