@@ -66,7 +66,7 @@ bool rp_roster_is_host(const char *text) {
     const char *colon = strrchr(text, ':');
     char *end = NULL;
     const unsigned long port = colon ? strtoul(colon + 1, &end, 10) : 0;
-    return colon && colon > text && colon - text <= ADDRESS_MAX &&
+    return colon && colon > text && strchr(text, ':') == colon && colon - text <= ADDRESS_MAX &&
            isdigit((unsigned char)colon[1]) && !*end && port >= 1 && port <= 65533 &&
            strcspn(text, " \t/*@") == strlen(text);
 }
@@ -98,7 +98,9 @@ rp_err rp_roster_find_host(rp_arena *arena, const char *text, const rp_trusted *
     address += strncmp(address, "tcp://", 6) == 0 ? 6 : 0;
     if (!rp_roster_is_host(address)) {
         return rp_fail(RP_ERR_USAGE,
-                       "--host: expected [NAME@]ADDRESS:PORT (port 1 to 65533), found '%s'", text);
+                       "--host: expected [NAME@]ADDRESS:PORT, ADDRESS a name or an IPv4 address, "
+                       "PORT from 1 to 65533, found '%s'",
+                       text);
     }
     if (count == 0) {
         return rp_fail(RP_ERR_USAGE, "--host: no host is trusted, so that its key is not known: "

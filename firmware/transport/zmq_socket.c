@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "transport/listen.h"
 #include "transport/zmq_own.h"
 
 enum {
@@ -159,6 +160,7 @@ rp_err zmq_socket_open(zmq_port *port, const rp_port_options *options) {
     rp_err err;
     const bool bound = port->port.bound;
     const char *wanted = bound ? options->bind : options->connect;
+    char numeric[RP_PORT_ENDPOINT_BYTES];
     port->end->socket =
         zmq_socket(zmq_transport_of(port)->context, bound ? ZMQ_ROUTER : ZMQ_DEALER);
     if (!port->end->socket) {
@@ -173,9 +175,15 @@ rp_err zmq_socket_open(zmq_port *port, const rp_port_options *options) {
     if (!bound) {
         RP_TRY(open_monitor(port));
     }
-    if ((bound ? bind_retrying(port, wanted) : zmq_connect(port->end->socket, wanted)) != 0) {
-        err = rp_fail(RP_ERR_IO, "link %s: can not %s %s: %s", port->port.name,
-                      bound ? "bind to" : "connect to", wanted, zmq_strerror(zmq_errno()));
+    if (bound) {
+        RP_TRY(rp_listen_resolve(options->bind, numeric, sizeof numeric));
+    }
+    if ((bound ? bind_retrying(port, numeric) : zmq_connect(port->end->socket, wanted)) != 0) {
+        const int code = zmq_errno();
+        err = rp_fail(RP_ERR_IO, "link %s: can not %s %s: %s%s", port->port.name,
+                      bound ? "bind to" : "connect to", wanted, zmq_strerror(code),
+                      code == EADDRNOTAVAIL ? ": no interface of this machine has that address"
+                                            : "");
         goto fail;
     }
     size_t size = sizeof port->port.endpoint;

@@ -22,6 +22,6 @@ bool rp_roster_is_address(const char *text) {
     const size_t digits = colon ? strlen(colon + 1) : 0;
     const unsigned long port = digits > 0 && digits <= 5 ? strtoul(colon + 1, NULL, 10) : 0;
     const bool is_number = digits > 0 && strspn(colon + 1, "0123456789") == digits;
-    return host_bytes > 0 && host_bytes <= HOST_MAX && strcspn(host, " \t\r\n/*") >= host_bytes &&
+    return host_bytes > 0 && host_bytes <= HOST_MAX && strcspn(host, " \t\r\n/*:") >= host_bytes &&
            is_number && port >= 1 && port <= 65533;
 }

@@ -5,7 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define RP_ROSTER_ADDRESS "tcp://HOST:PORT, HOST of at most 99 bytes, PORT from 1 to 65533"
+#define RP_ROSTER_ADDRESS                                                                          \
+    "tcp://HOST:PORT, HOST a name or an IPv4 address of at most 99 bytes, PORT from 1 to 65533"
 
 enum {
     RP_ROSTER_NAME_MAX = 63,   /* bytes */
@@ -32,8 +33,8 @@ typedef struct {
 /* What names of groups, labels and their values are made of: 1 to 63 of A-Z a-z 0-9 . _ - */
 bool rp_roster_is_word(const char *text);
 
-/* tcp://HOST:PORT as a roster takes it: two more ports follow PORT, or more with a plan that lets
- * boards share a stage. */
+/* tcp://HOST:PORT as a roster takes it, HOST not an address of IPv6: two more ports follow PORT, or
+ * more with a plan that lets boards share a stage. */
 bool rp_roster_is_address(const char *text);
 
 #endif

@@ -78,6 +78,8 @@ static void a_host_is_found(void **state) {
         {":7100", 1, NULL, NULL, "ADDRESS:PORT"},
         {"*:7100", 1, NULL, NULL, "ADDRESS:PORT"},
         {"a@b@c:1", 1, NULL, NULL, "ADDRESS:PORT"},
+        {"[::1]:7100", 1, NULL, NULL, "a name or an IPv4 address"},
+        {"fe80::1:7100", 1, NULL, NULL, "a name or an IPv4 address"},
     };
     rp_arena arena;
     rp_arena_init(&arena, "test", 0);

@@ -753,14 +753,16 @@ static void rosters_are_checked(void **state) {
     name[LONG_NAME + 1] = '\0';
     const roster_case cases[] = {
         {"right", "tcp://10.0.0.8:7000", NULL},
-        {name + 1, "tcp://[fe80::1%eth0]:7000", NULL},
+        {name + 1, "tcp://board-7.local:7000", NULL},
         {"right", hosts[0], NULL},
         {"left", "tcp://10.0.0.8:7000", "boards 1 and 2 of the list are both called 'left'"},
         {"host", "tcp://10.0.0.8:7000", "name: expected 1 to 63 bytes, and not `host`"},
         {"", "tcp://10.0.0.8:7000", "name: expected 1 to 63 bytes"},
         {name, "tcp://10.0.0.8:7000", "name: expected 1 to 63 bytes"},
         {"right", "tcp://10.0.0.7:7000", "boards 'left' and 'right' have the same one"},
-        {"right", hosts[1], "address: expected tcp://HOST:PORT, HOST of at most 99 bytes"},
+        {"right", hosts[1], "HOST a name or an IPv4 address of at most 99 bytes"},
+        {"right", "tcp://[::1]:7000", "HOST a name or an IPv4 address"},
+        {"right", "tcp://fe80::1:7000", "HOST a name or an IPv4 address"},
         {"right", "10.0.0.8:7000", "address: expected tcp://HOST:PORT"},
         {"right", "tcp://10.0.0.8", "address: expected"},
         {"right", "tcp://:7000", "address: expected"},
@@ -1125,8 +1127,10 @@ static void boards_that_dial_are_checked(void **state) {
     check_dials(roster, there, "dials", listen, NULL);
     check_dials(roster, there, "dials", "", "listen: is missing, and board 'b'");
     check_dials(roster, there, "dials", ", listen: here", "listen: expected tcp://HOST:PORT");
+    check_dials(roster, there, "dials", ", listen: 'tcp://[::]:7100'",
+                "listen: expected tcp://HOST:PORT, HOST a name or an IPv4 address");
     check_dials(roster, there, "dial", listen,
-                "address: expected tcp://HOST:PORT, HOST of at most "
+                "address: expected tcp://HOST:PORT, HOST a name or an IPv4 address of at most "
                 "99 bytes, PORT from 1 to 65533, or dials");
     check_dials(roster, "dials", "dials", listen, "boards 'a' and 'b' are neighbours");
     check_dials(roster, "dials", "dials", listen, "told apart by their keys");
