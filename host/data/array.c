@@ -9,6 +9,8 @@
 
 #include <zlib.h>
 
+#include "data/gzip.h"
+
 enum {
     COUNT_MAX = 1000 * 1000 * 1000,
     HEADER_BYTES_MAX = 65536,
@@ -262,8 +264,6 @@ static rp_err unpack_idx(rp_arena *arena, gzFile file, uint64_t packed, uint32_t
                          rp_array *out) {
     uint8_t head[4 + 4 * IDX_DIMS_MAX];
     uint8_t *numbers;
-    uint8_t more;
-    int code = Z_OK;
     rp_err err;
     const int got = gzread(file, head, sizeof head);
     RP_TRY(parse_idx(head, got > 0 ? (size_t)got : 0, out->path, out));
@@ -274,20 +274,18 @@ static rp_err unpack_idx(rp_arena *arena, gzFile file, uint64_t packed, uint32_t
     }
     RP_TRY(RP_ARENA_NEW(arena, bytes, &numbers));
     if (gzseek(file, (z_off_t)out->at, SEEK_SET) < 0) {
-        return rp_fail(RP_ERR_FORMAT, "%s: %s", out->path, gzerror(file, &code));
+        return rp_fail(RP_ERR_FORMAT, "%s: %s", out->path, rp_gzip_problem(file));
     }
     for (uint64_t done = 0; done < bytes;) {
         const uint64_t rest = bytes - done;
         const int part = gzread(file, numbers + done, rest < 1 << 20 ? (unsigned)rest : 1u << 20);
         if (part <= 0) {
             return rp_fail(RP_ERR_FORMAT, "%s: is cut off or damaged: %s", out->path,
-                           part < 0 ? gzerror(file, &code) : "it ends too early");
+                           part < 0 ? rp_gzip_problem(file) : "it ends too early");
         }
         done += (uint64_t)part;
     }
-    if (gzread(file, &more, 1) != 0) { /* zlib checks its sum here */
-        return rp_fail(RP_ERR_FORMAT, "%s: %s", out->path, "bytes behind the last sample");
-    }
+    RP_TRY(rp_gzip_check_end(file, out->path));
     out->unpacked = numbers;
 fail:
     return err;

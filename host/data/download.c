@@ -41,20 +41,25 @@ static int show_progress(void *context, curl_off_t all, curl_off_t got, curl_off
     return 0;
 }
 
-/* Names in place of bits since 7.85. */
-static void set_protocols(CURL *curl, bool any) {
+/* Names instead of bits since 7.85. An older library at run time refuses the option, and would
+ * then follow a redirection to any protocol. */
+static CURLcode set_protocols(CURL *curl, bool any) {
+    CURLcode code;
 #if LIBCURL_VERSION_NUM >= 0x075500
-    (void)curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, any ? "https,http,file" : "https");
-    (void)curl_easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS_STR, any ? "https,http" : "https");
+    code = curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, any ? "https,http,file" : "https");
+    return code != CURLE_OK
+               ? code
+               : curl_easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS_STR, any ? "https,http" : "https");
 #else
     const long web = CURLPROTO_HTTPS | (any ? CURLPROTO_HTTP : 0);
-    (void)curl_easy_setopt(curl, CURLOPT_PROTOCOLS, web | (any ? CURLPROTO_FILE : 0));
-    (void)curl_easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS, web);
+    code = curl_easy_setopt(curl, CURLOPT_PROTOCOLS, web | (any ? CURLPROTO_FILE : 0));
+    return code != CURLE_OK ? code : curl_easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS, web);
 #endif
 }
 
-static void set_options(CURL *curl, sink *to, char *message) {
-    (void)curl_easy_setopt(curl, CURLOPT_URL, to->download->url);
+/* Setting the URL can fail, because it is copied; the other options take pointers and numbers. */
+static CURLcode set_options(CURL *curl, sink *to, char *message) {
+    const CURLcode code = curl_easy_setopt(curl, CURLOPT_URL, to->download->url);
     (void)curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, message);
     (void)curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, write_part);
     (void)curl_easy_setopt(curl, CURLOPT_WRITEDATA, to);
@@ -69,7 +74,7 @@ static void set_options(CURL *curl, sink *to, char *message) {
     (void)curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, show_progress);
     (void)curl_easy_setopt(curl, CURLOPT_XFERINFODATA, to);
     (void)curl_easy_setopt(curl, CURLOPT_NOPROGRESS, to->download->progress ? 0L : 1L);
-    set_protocols(curl, to->download->any_protocol);
+    return code != CURLE_OK ? code : set_protocols(curl, to->download->any_protocol);
 }
 
 /* Whether the next try may end otherwise. */
@@ -87,8 +92,8 @@ static rp_err try_once(CURL *curl, const rp_download *download, bool *again) {
     if (!to.file) {
         return rp_fail(RP_ERR_IO, "%s: can not be written: %s", download->target, strerror(errno));
     }
-    set_options(curl, &to, message);
-    const CURLcode code = curl_easy_perform(curl);
+    CURLcode code = set_options(curl, &to, message);
+    code = code == CURLE_OK ? curl_easy_perform(curl) : code;
     (void)curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
     if (fclose(to.file) != 0 && to.problem == 0) {
         to.problem = errno;

@@ -9,6 +9,7 @@
 
 #include <zlib.h>
 
+#include "data/gzip.h"
 #include "data/pixels.h"
 
 enum { SIDE = 28, CLASSES = 10, COUNT_MAX = 10 * 1000 * 1000 };
@@ -78,9 +79,8 @@ static rp_err read_bytes(const idx_file *idx, uint8_t *to, size_t count) {
     while (count > 0) {
         const unsigned piece = count < 1u << 20 ? (unsigned)count : 1u << 20;
         const int got = gzread(idx->file, to, piece);
-        int code = Z_OK;
         if (got < 0) {
-            return rp_fail(RP_ERR_FORMAT, "%s: %s", idx->path, gzerror(idx->file, &code));
+            return rp_fail(RP_ERR_FORMAT, "%s: %s", idx->path, rp_gzip_problem(idx->file));
         }
         if (got == 0) {
             return rp_fail(RP_ERR_FORMAT, "%s: is cut off: %zu bytes are missing", idx->path,
@@ -123,18 +123,6 @@ static rp_err read_header(const idx_file *idx, uint32_t magic, uint32_t fields, 
     return RP_OK;
 }
 
-/* Nothing may follow; this read also makes zlib check gzip's checksum. */
-static rp_err check_end(const idx_file *idx) {
-    uint8_t more;
-    int code = Z_OK;
-    const int got = gzread(idx->file, &more, 1);
-    if (got == 0) {
-        return RP_OK;
-    }
-    return rp_fail(RP_ERR_FORMAT, "%s: %s", idx->path,
-                   got < 0 ? gzerror(idx->file, &code) : "bytes behind the last sample");
-}
-
 static rp_err read_file(rp_arena *arena, const char *folder, const char *name, bool images,
                         uint32_t *count, uint8_t **out) {
     idx_file idx = {0};
@@ -144,7 +132,7 @@ static rp_err read_file(rp_arena *arena, const char *folder, const char *name, b
     const size_t bytes = (size_t)*count * (images ? SIDE * SIDE : 1);
     RP_TRY(RP_ARENA_NEW(arena, bytes, out));
     RP_TRY(read_bytes(&idx, *out, bytes));
-    RP_TRY(check_end(&idx));
+    RP_TRY(rp_gzip_check_end(idx.file, idx.path));
     for (uint32_t i = 0; !images && i < *count; i++) {
         if ((*out)[i] >= CLASSES) {
             err = rp_fail(RP_ERR_FORMAT, "%s: label %u of sample %" PRIu32 ", expected 0 to 9",

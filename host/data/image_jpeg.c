@@ -1,42 +1,111 @@
 #include "data/image.h"
 
-#include <string.h>
+#include <setjmp.h>
+#include <stdio.h>
 
-#include <turbojpeg.h>
+#include <jpeglib.h>
 
-/* Bytes between two parts of a file that every decoder passes over; real pictures have them. */
-static bool is_harmless(const char *warning) {
-    return strstr(warning, "extraneous bytes before marker") != NULL;
+#include <jerror.h>
+
+enum { SCANS_MAX = 500 }; /* a progressive file of a few bytes can hold many more */
+
+/* What libjpeg's callbacks see. */
+typedef struct {
+    struct jpeg_error_mgr callbacks; /* first: cinfo->err leads here */
+    struct jpeg_progress_mgr progress;
+    jmp_buf leave;
+    char message[JMSG_LENGTH_MAX];
+    int code; /* of the message, of jerror.h */
+} failure;
+
+static _Noreturn void leave(j_common_ptr cinfo) {
+    failure *f = (failure *)cinfo->err;
+    f->code = cinfo->err->msg_code;
+    cinfo->err->format_message(cinfo, f->message);
+    longjmp(f->leave, 1);
 }
 
-static rp_err decode(tjhandle handle, const char *path, const uint8_t *bytes, size_t count,
-                     rp_image *out) {
-    int width;
-    int height;
-    int subsampling;
-    int colours;
-    rp_err err;
-    if (tjDecompressHeader3(handle, bytes, (unsigned long)count, &width, &height, &subsampling,
-                            &colours) != 0 &&
-        tjGetErrorCode(handle) != TJERR_WARNING) {
-        return rp_fail(RP_ERR_FORMAT, "%s: %s", path, tjGetErrorStr2(handle));
+/* Any warning means wrong pixels, but for bytes between two parts of the file: real pictures have
+ * them, and every decoder passes them over. Each warning comes here, not only the first. */
+static void heed_warning(j_common_ptr cinfo, int level) {
+    if (level < 0 && cinfo->err->msg_code != JWRN_EXTRANEOUS_DATA) {
+        leave(cinfo);
     }
-    RP_TRY(rp_image_new(path, (uint64_t)width, (uint64_t)height, out));
-    if (tjDecompress2(handle, bytes, (unsigned long)count, out->pixels, width, 0, height, TJPF_RGB,
-                      TJFLAG_ACCURATEDCT | TJFLAG_LIMITSCANS) != 0 &&
-        !(tjGetErrorCode(handle) == TJERR_WARNING && is_harmless(tjGetErrorStr2(handle)))) {
-        return rp_fail(RP_ERR_FORMAT, "%s: is damaged: %s", path, tjGetErrorStr2(handle));
+}
+
+static void limit_scans(j_common_ptr cinfo) {
+    if (cinfo->is_decompressor && ((j_decompress_ptr)cinfo)->input_scan_number > SCANS_MAX) {
+        ERREXIT(cinfo, JERR_BAD_PROGRESSION);
     }
-fail:
-    return err;
+}
+
+/* Is the file one of a valid kind that libjpeg does not read, and not damaged? */
+static bool is_unsupported(int code) {
+    return code == JERR_SOF_UNSUPPORTED || code == JERR_BAD_PRECISION ||
+           code == JERR_ARITH_NOTIMPL || code == JERR_CONVERSION_NOTIMPL ||
+           code == JERR_FRACT_SAMPLE_NOTIMPL || code == JERR_CCIR601_NOTIMPL ||
+           code == JERR_NOT_COMPILED;
+}
+
+/* a * b / 255, rounded */
+static uint8_t scale(uint32_t a, uint32_t b) {
+    const uint32_t product = a * b + 128;
+    return (uint8_t)((product + (product >> 8)) >> 8);
+}
+
+/* Four inks as red, green and blue: 255 less the ink, darkened by black. Programs that write
+ * Adobe's marker store 255 less each ink.
+ * source  Pillow: convert("RGB") of a CMYK picture */
+static void mix_inks(const uint8_t *inks, bool inverted, uint32_t width, uint8_t *to) {
+    for (uint32_t x = 0; x < width; x++, inks += 4, to += 3) {
+        for (int c = 0; c < 3; c++) {
+            to[c] = inverted ? scale(inks[c], inks[3]) : scale(255u - inks[c], 255u - inks[3]);
+        }
+    }
+}
+
+/* Everything that may leave by longjmp: no variable here is read after that. */
+static rp_err decode(struct jpeg_decompress_struct *jpeg, failure *f, const char *path,
+                     const uint8_t *bytes, size_t count, rp_image *out) {
+    if (setjmp(f->leave) != 0) {
+        return rp_fail(RP_ERR_FORMAT, "%s: %s: %s", path,
+                       is_unsupported(f->code) ? "is a kind of JPEG that is not supported"
+                                               : "is damaged",
+                       f->message);
+    }
+    jpeg_create_decompress(jpeg);
+    jpeg->progress = &f->progress;
+    jpeg_mem_src(jpeg, bytes, (unsigned long)count);
+    (void)jpeg_read_header(jpeg, TRUE); /* returns only with a picture's header */
+    rp_err err = rp_image_new(path, jpeg->image_width, jpeg->image_height, out);
+    if (err != RP_OK) {
+        return err;
+    }
+    const bool inks = jpeg->num_components == 4;
+    jpeg->out_color_space = inks ? JCS_CMYK : JCS_RGB;
+    (void)jpeg_start_decompress(jpeg);
+    uint8_t *row = inks ? jpeg->mem->alloc_large((j_common_ptr)jpeg, JPOOL_IMAGE,
+                                                 (size_t)jpeg->output_width * 4)
+                        : NULL;
+    while (jpeg->output_scanline < jpeg->output_height) {
+        uint8_t *to = out->pixels + (size_t)jpeg->output_scanline * jpeg->output_width * 3;
+        uint8_t *line = inks ? row : to;
+        (void)jpeg_read_scanlines(jpeg, &line, 1);
+        if (inks) {
+            mix_inks(row, jpeg->saw_Adobe_marker, jpeg->output_width, to);
+        }
+    }
+    (void)jpeg_finish_decompress(jpeg);
+    return RP_OK;
 }
 
 rp_err rp_image_decode_jpeg(const char *path, const uint8_t *bytes, size_t count, rp_image *out) {
-    const tjhandle handle = tjInitDecompress();
-    if (!handle) {
-        return rp_fail(RP_ERR_MEMORY, "%s: no memory for libjpeg-turbo", path);
-    }
-    rp_err err = decode(handle, path, bytes, count, out);
-    (void)tjDestroy(handle);
+    struct jpeg_decompress_struct jpeg = {0};
+    failure f = {.progress = {.progress_monitor = limit_scans}};
+    jpeg.err = jpeg_std_error(&f.callbacks);
+    f.callbacks.error_exit = leave;
+    f.callbacks.emit_message = heed_warning;
+    rp_err err = decode(&jpeg, &f, path, bytes, count, out);
+    jpeg_destroy_decompress(&jpeg);
     return err;
 }

@@ -30,9 +30,17 @@ static _Noreturn void leave(png_structp png, png_const_charp message) {
     png_longjmp(png, 1);
 }
 
-static void pass_over(png_structp png, png_const_charp message) {
-    (void)png;
-    (void)message;
+/* Warnings about pixel data mean wrong pixels, except that there are bytes too many. Warnings about
+ * text, colour profiles and the like do not matter. */
+static bool means_damage(const char *warning) {
+    return strncmp(warning, "IDAT:", 5) == 0 && !strstr(warning, "Extra compressed data") &&
+           !strstr(warning, "Too much image data");
+}
+
+static void heed_warning(png_structp png, png_const_charp message) {
+    if (means_damage(message)) {
+        leave(png, message);
+    }
 }
 
 /* Whatever the file has becomes 8 bits of red, green and blue. */
@@ -73,7 +81,7 @@ static rp_err decode(png_structp png, png_infop info, const char *path, const so
 
 rp_err rp_image_decode_png(const char *path, const uint8_t *bytes, size_t count, rp_image *out) {
     source from = {.bytes = bytes, .count = count};
-    png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &from, leave, pass_over);
+    png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &from, leave, heed_warning);
     png_infop info = png ? png_create_info_struct(png) : NULL;
     rp_err err;
     if (info) {

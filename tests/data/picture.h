@@ -4,8 +4,8 @@
 
 #include "fixture.h"
 
+#include <jpeglib.h>
 #include <png.h>
-#include <turbojpeg.h>
 
 /* Value c of the pixel at (y, x), whatever its type. */
 static inline uint8_t picture_byte(uint32_t y, uint32_t x, uint32_t c) {
@@ -55,19 +55,55 @@ static inline void write_png(const char *name, const uint8_t *pixels, uint32_t h
     assert_int_equal(fclose(file), 0);
 }
 
-/* Quality 95, no subsampling; `format`: TJPF_RGB or TJPF_GRAY. */
+/* What a JPEG is written as, other than quality 95. */
+typedef struct {
+    J_COLOR_SPACE pixels, stored;
+    int across, down; /* sampling factors of the first component; 0 is 1 */
+    bool no_adobe;    /* four inks without Adobe's marker */
+    bool progressive;
+} jpeg_kind;
+
+static inline void write_jpeg_as(const char *name, const uint8_t *pixels, uint32_t height,
+                                 uint32_t width, const jpeg_kind *kind) {
+    struct jpeg_compress_struct jpeg;
+    struct jpeg_error_mgr errors;
+    FILE *file = fopen(path_in_folder(name), "wb");
+    assert_non_null(file);
+    jpeg.err = jpeg_std_error(&errors);
+    jpeg_create_compress(&jpeg);
+    jpeg_stdio_dest(&jpeg, file);
+    jpeg.image_width = width;
+    jpeg.image_height = height;
+    jpeg.in_color_space = kind->pixels;
+    jpeg.input_components = kind->pixels == JCS_GRAYSCALE ? 1 : kind->pixels == JCS_CMYK ? 4 : 3;
+    jpeg_set_defaults(&jpeg);
+    jpeg_set_colorspace(&jpeg, kind->stored);
+    jpeg_set_quality(&jpeg, 95, TRUE);
+    jpeg.comp_info[0].h_samp_factor = kind->across > 0 ? kind->across : 1;
+    jpeg.comp_info[0].v_samp_factor = kind->down > 0 ? kind->down : 1;
+    jpeg.write_Adobe_marker = jpeg.write_Adobe_marker && !kind->no_adobe;
+    if (kind->progressive) {
+        jpeg_simple_progression(&jpeg);
+    }
+    jpeg_start_compress(&jpeg, TRUE);
+    for (uint32_t y = 0; y < height; y++) {
+        uint8_t row[1024];
+        JSAMPROW line = row;
+        const size_t bytes = (size_t)width * (size_t)jpeg.input_components;
+        assert_true(bytes <= sizeof row);
+        memcpy(row, pixels + y * bytes, bytes);
+        (void)jpeg_write_scanlines(&jpeg, &line, 1);
+    }
+    jpeg_finish_compress(&jpeg);
+    jpeg_destroy_compress(&jpeg);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* Red, green and blue, no subsampling. */
 static inline void write_jpeg(const char *name, const uint8_t *pixels, uint32_t height,
-                              uint32_t width, int format) {
-    unsigned char *bytes = NULL;
-    unsigned long count = 0;
-    tjhandle handle = tjInitCompress();
-    const int sampling = format == TJPF_GRAY ? TJSAMP_GRAY : TJSAMP_444;
-    assert_int_equal(tjCompress2(handle, pixels, (int)width, 0, (int)height, format, &bytes, &count,
-                                 sampling, 95, 0),
-                     0);
-    write_file(name, bytes, count);
-    tjFree(bytes);
-    (void)tjDestroy(handle);
+                              uint32_t width) {
+    write_jpeg_as(name, pixels, height, width,
+                  &(jpeg_kind){.pixels = JCS_RGB, .stored = JCS_YCbCr});
 }
 
 static inline size_t read_back(const char *name, uint8_t *bytes, size_t room) {

@@ -13,7 +13,7 @@ static void put_picture(const char *name, uint8_t tone) {
     fill_picture(pixels, H, W, 3);
     pixels[0] = tone;
     if (strstr(name, ".j")) {
-        write_jpeg(name, pixels, H, W, TJPF_RGB);
+        write_jpeg(name, pixels, H, W);
     } else {
         write_png(name, pixels, H, W, PNG_COLOR_TYPE_RGB, 8, W * 3, false);
     }

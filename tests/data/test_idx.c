@@ -58,6 +58,19 @@ static void every_cut_is_refused(void **state) {
         write_file("t10k-images-idx3-ubyte.gz", packed, cut);
         expect_refused(RP_ERR_FORMAT, "t10k-images-idx3-ubyte.gz: ");
     }
+    /* All pixels are there, gzip's checksum is not, and the last pixels look like gzip's size. */
+    count = make_images(bytes, 2);
+    for (size_t i = 0; i < 4; i++) {
+        bytes[count - 4 + i] = (unsigned char)(count >> 8 * i);
+    }
+    gzFile gz = gzopen(path_in_folder("t10k-images-idx3-ubyte.gz"), "wb0");
+    assert_int_equal(gzwrite(gz, bytes, (unsigned)count), (int)count);
+    assert_int_equal(gzclose(gz), Z_OK);
+    file = fopen(path_in_folder("t10k-images-idx3-ubyte.gz"), "rb");
+    packed_count = fread(packed, 1, sizeof packed, file);
+    fclose(file);
+    write_file("t10k-images-idx3-ubyte.gz", packed, packed_count - 8);
+    expect_refused(RP_ERR_FORMAT, "t10k-images-idx3-ubyte.gz: unexpected end of file");
     /* Damage that only the checksum sees, and damage that zlib sees. */
     packed[packed_count - 8] ^= 1;
     write_file("t10k-images-idx3-ubyte.gz", packed, packed_count);
