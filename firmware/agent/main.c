@@ -18,6 +18,7 @@
 #include "agent/warm.h"
 #include "base/log.h"
 #include "base/log_lines.h"
+#include "base/process.h"
 #include "base/share.h"
 
 const char *argp_program_version = "ringpipe-agent " RP_VERSION;
@@ -419,6 +420,7 @@ int main(int argc, char **argv) {
                       .argv = argv,
                       .settle_s = RP_AGENT_SETTLE_S,
                       .reboot = "refuse"};
+    rp_process_begin();
     rp_log_setup_plain("ringpipe-agent");
     rp_share_announce("RINGPIPE_BOARDS", "boards");
     rp_share_announce("RINGPIPE_MODELS", "models");
@@ -432,5 +434,5 @@ int main(int argc, char **argv) {
     bool reboots = false;
     rp_err err = run_agent(&arena, &args, &reboots);
     rp_arena_finish(&arena);
-    return reboots && err == RP_OK ? RP_AGENT_REBOOT_EXIT : rp_err_exit_code(err);
+    return rp_process_end(reboots && err == RP_OK ? RP_AGENT_REBOOT_EXIT : rp_err_exit_code(err));
 }

@@ -1,4 +1,6 @@
+#include <errno.h>
 #include <jansson.h>
+#include <string.h>
 
 #include "plan/plan_own.h"
 
@@ -148,8 +150,9 @@ rp_err rp_plan_write(const rp_plan *plan, FILE *file) {
         return err;
     }
     const bool failed = json_dumpf(root, file, JSON_INDENT(2)) != 0 || fputc('\n', file) == EOF;
+    const int code = errno;
     json_decref(root);
-    return failed ? rp_fail(RP_ERR_IO, "a plan could not be written") : RP_OK;
+    return failed ? rp_fail(RP_ERR_IO, "the plan could not be written: %s", strerror(code)) : RP_OK;
 }
 
 rp_err rp_plan_text(rp_arena *arena, const rp_plan *plan, char **out) {

@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 
+#include "base/json_print.h"
 #include "cli/roster_args.h"
 #include "cli/signals.h"
 #include "reach/fleet.h"
@@ -213,10 +214,7 @@ static rp_err print_json(const listing *l) {
         (void)json_object_set_new(root, "waits", json_integer(l->found.waits));
         (void)json_object_set_new(root, "strangers", json_integer((json_int_t)l->found.strangers));
     }
-    const bool failed = !root || json_dumpf(root, stdout, 0) != 0;
-    (void)printf("\n");
-    json_decref(root);
-    return failed ? rp_fail(RP_ERR_MEMORY, "boards: what was found can not be printed") : RP_OK;
+    return rp_json_print(root, 0, stdout);
 }
 
 rp_err rp_cli_list_boards(const rp_cli_args *args) {

@@ -6,6 +6,7 @@
 
 #include <jansson.h>
 
+#include "base/json_print.h"
 #include "base/log.h"
 #include "cli/boards_ask.h"
 
@@ -30,10 +31,7 @@ static rp_err print_line(const reading *r, const rp_Lines *lines, uint32_t k) {
         json_pack("{s:I, s:f, s:s, s:s}", "number", (json_int_t)lines->number[k], "time_s",
                   (double)lines->time_ms[k] * 1e-3, "level",
                   levels[lines->level[k] < 4 ? lines->level[k] : 3], "text", lines->text[k]);
-    const bool failed = !one || json_dumpf(one, stdout, JSON_COMPACT) != 0;
-    (void)printf("\n");
-    json_decref(one);
-    return failed ? rp_fail(RP_ERR_MEMORY, "boards log: a line can not be printed") : RP_OK;
+    return rp_json_print(one, JSON_COMPACT, stdout);
 }
 
 /* One answer. *all: there is no line behind it yet. */
@@ -76,10 +74,11 @@ fail:
     return err;
 }
 
-/* Until somebody ends it. A board that is gone is waited for. */
+/* Until the user ends it, or the reader of its output has gone. A board that is gone is waited for.
+ */
 static rp_err follow(reading *r) {
     rp_err err = RP_OK;
-    for (;;) {
+    while (!ferror(stdout)) {
         rp_Frame frame;
         rp_asked came;
         bool all = true;

@@ -7,6 +7,7 @@
 #include <jansson.h>
 
 #include "agent/agent.h"
+#include "base/json_print.h"
 #include "base/log.h"
 #include "cli/boards_ask.h"
 #include "cli/system_slots.h"
@@ -392,11 +393,7 @@ static rp_err print_json(const char *name, const showing *s) {
             rp_cli_system_json(said->system_slots, said->system_slots_count, said->system_slot));
         add_readings(root, said);
     }
-    const bool failed =
-        !root || json_dumpf(root, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9)) != 0;
-    (void)printf("\n");
-    json_decref(root);
-    return failed ? rp_fail(RP_ERR_MEMORY, "boards show: what was said can not be printed") : RP_OK;
+    return rp_json_print(root, JSON_COMPACT | JSON_REAL_PRECISION(9), stdout);
 }
 
 /* ---- the verb -------------------------------------------------------------------------------- */

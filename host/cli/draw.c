@@ -407,11 +407,6 @@ static void draw_svg(FILE *out, const drawing *d) {
 
 /* ---- entry points ---------------------------------------------------------------------------- */
 
-static rp_err check_written(FILE *out) {
-    return fflush(out) == 0 && !ferror(out) ? RP_OK
-                                            : rp_fail(RP_ERR_IO, "draw: can not write the drawing");
-}
-
 rp_err rp_draw_schedule(FILE *out, const rp_sched_kind *kind, uint32_t stages, uint32_t micro,
                         bool svg) {
     return rp_draw_chunks(out, kind, stages, 1, micro, svg);
@@ -452,7 +447,6 @@ static rp_err draw_any(FILE *out, drawing *d, bool svg) {
     } else {
         RP_TRY(draw_text(out, &arena, d));
     }
-    RP_TRY(check_written(out));
 fail:
     rp_arena_finish(&arena);
     return err;
@@ -550,7 +544,6 @@ rp_err rp_draw_table(FILE *out) {
                  "microbatch on a board; updates and sends take none.\n"
                  "Of a step where the schedule flushes; else of as many microbatches in the steady "
                  "state, without the filling and\nthe draining that a run has once.\n");
-    RP_TRY(check_written(out));
 fail:
     return err;
 }

@@ -116,8 +116,6 @@ rp_err rp_draw_plan(FILE *out, const rp_plan *plan) {
     for (uint32_t k = 0; k < plan->node_count; k++) {
         put_lane(out, plan, &all, k, (uint32_t)(facts.makespan + 0.5), width);
     }
-    err = fflush(out) == 0 && !ferror(out) ? RP_OK
-                                           : rp_fail(RP_ERR_IO, "draw: can not write the drawing");
 fail:
     rp_arena_finish(&arena);
     return err;

@@ -6,6 +6,7 @@
 #include "base/input.h"
 #include "base/log.h"
 #include "base/nearest.h"
+#include "base/process.h"
 #include "base/share.h"
 #include "base/shell.h"
 #include "cli/cli.h"
@@ -181,9 +182,8 @@ static void keep_command(int argc, char **argv, rp_cli_args *args) {
     rp_arena_finish(&arena);
 }
 
-int main(int argc, char **argv) {
+static int run_line(int argc, char **argv) {
     const char *name = argc > 1 ? argv[1] : "";
-    rp_log_setup_plain("ringpipe");
     rp_share_announce("RINGPIPE_MODELS", "models");
     rp_share_announce("RINGPIPE_LINKS", "links");
     rp_share_announce("RINGPIPE_BOARDS", "boards");
@@ -227,4 +227,10 @@ int main(int argc, char **argv) {
         }
     }
     return no_verb(name);
+}
+
+int main(int argc, char **argv) {
+    rp_process_begin();
+    rp_log_setup_plain("ringpipe");
+    return rp_process_end(run_line(argc, argv));
 }

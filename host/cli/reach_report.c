@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ask/explain.h"
+#include "base/json_print.h"
 #include "cli/roster_args.h"
 #include "reach/reach.h"
 
@@ -84,10 +85,7 @@ static rp_err print_json(const rp_reach *found) {
     }
     json_t *root = json_pack("{s:b, s:I, s:o, s:o}", "complete", (int)found->complete, "strangers",
                              (json_int_t)found->strangers, "boards", boards, "links", links);
-    const bool failed = !root || json_dumpf(root, stdout, JSON_REAL_PRECISION(6)) != 0;
-    (void)printf("\n");
-    json_decref(root);
-    return failed ? rp_fail(RP_ERR_MEMORY, "doctor: what was found can not be printed") : RP_OK;
+    return rp_json_print(root, JSON_REAL_PRECISION(6), stdout);
 }
 
 /* Both directions of a pair stand side by side. */

@@ -8,12 +8,22 @@
 
 #include "base/clock.h"
 
+/* `nohup` starts a program with SIGHUP ignored. A signal that is blocked is queued even so. SIGINT
+ * is different: a shell without job control ignores it for what it starts in the background, which
+ * `kill -INT` ends all the same. */
+static bool is_ignored(int signal_number) {
+    struct sigaction now;
+    return sigaction(signal_number, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
 rp_err rp_cli_open_signals(int *fd) {
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGHUP);
+    if (!is_ignored(SIGHUP)) {
+        sigaddset(&set, SIGHUP);
+    }
     sigaddset(&set, SIGCHLD);
     sigaddset(&set, SIGUSR1);
     if (sigprocmask(SIG_BLOCK, &set, NULL) != 0) {

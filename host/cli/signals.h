@@ -16,7 +16,8 @@ typedef struct {
 } rp_cli_signals;
 
 /* Blocks SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGCHLD for the whole process and opens a descriptor
- * that is readable when one has come: call it before the first thread starts. errors IO */
+ * that is readable when one has come: call it before the first thread starts. SIGHUP is left alone
+ * where the program was started with SIGHUP ignored, as `nohup` does. errors IO */
 rp_err rp_cli_open_signals(int *fd) RP_MUST_CHECK;
 
 void rp_cli_read_signals(int fd, rp_cli_signals *out);

@@ -7,6 +7,7 @@
 
 #include <jansson.h>
 
+#include "base/json_print.h"
 #include "cli/boards_ask.h"
 #include "cli/boards_list.h"
 #include "cli/boards_warm.h"
@@ -79,9 +80,7 @@ static void tell_enrolled(void *context, const rp_enrol_event *event) {
             json_pack("{s:s, s:s, s:s, s:s, s:b}", "name", event->name, "fingerprint", fingerprint,
                       "address", event->endpoint[0] ? event->endpoint : "dials", "software",
                       event->software, "again", event->again);
-        (void)json_dumpf(one, stdout, JSON_COMPACT);
-        (void)printf("\n");
-        json_decref(one);
+        (void)!rp_json_print(one, JSON_COMPACT, stdout);
     } else {
         (void)printf("%s is enrolled: fingerprint %s, %s%s\n", event->name, fingerprint,
                      event->endpoint[0] ? event->endpoint : "dials",
@@ -122,9 +121,7 @@ static void print_command(const enrolling *e, const char *name, const char *word
     if (is_json(e->args)) {
         json_t *one =
             json_pack("{s:s, s:s, s:s}", "name", name, "token", word, "listen", e->listen);
-        (void)json_dumpf(one, stdout, JSON_COMPACT);
-        (void)printf("\n");
-        json_decref(one);
+        (void)!rp_json_print(one, JSON_COMPACT, stdout);
     } else {
         (void)printf("on %s, with this host's address for HOST:\n"
                      "  ringpipe-agent --listen tcp://0.0.0.0:7000 --enrol %s@HOST%s\n",

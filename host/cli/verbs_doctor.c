@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
+#include "base/json_print.h"
 #include "cli/open_board.h"
 #include "cli/probe.h"
 #include "device/gemm.h"
@@ -133,8 +134,7 @@ rp_err rp_verb_doctor(const rp_cli_args *args) {
         found, "disk_gib",
         json_real((double)disk.f_bavail * (double)disk.f_frsize / (1024.0 * 1024.0 * 1024.0)));
     if (strcmp(args->format, "json") == 0) {
-        (void)json_dumpf(found, stdout, JSON_REAL_PRECISION(6));
-        (void)printf("\n");
+        err = rp_json_print(json_incref(found), JSON_REAL_PRECISION(6), stdout);
     } else {
         print_text(found);
     }

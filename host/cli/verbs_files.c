@@ -8,6 +8,7 @@
 #include <jansson.h>
 
 #include "base/input.h"
+#include "base/json_print.h"
 #include "cli/cli.h"
 #include "cli/draw.h"
 #include "cli/draw_plan.h"
@@ -101,11 +102,11 @@ static rp_err print_fetched(const rp_cli_args *args) {
     }
     json_t *object = json_pack("{s:i, s:s, s:s, s:o}", "version", 1, "set", args->word[1], "folder",
                                args->to, "files", files);
-    const bool good = object && (!json || (json_dumpf(object, stdout, 0) == 0 && printf("\n") > 0));
+    if (json) {
+        return rp_json_print(object, 0, stdout);
+    }
     json_decref(object);
-    return good && fflush(stdout) == 0
-               ? RP_OK
-               : rp_fail(RP_ERR_IO, "standard output can not be written, or a name is not UTF-8");
+    return RP_OK;
 }
 
 rp_err rp_verb_data(const rp_cli_args *args) {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json_print.h"
 #include "base/tensor_range.h"
 #include "cli/cli.h"
 
@@ -107,9 +108,7 @@ static rp_err print_json(const rp_st_reader *reader) {
                              tensors, "metadata", metadata, "values", (json_int_t)total.values,
                              "bytes", (json_int_t)total.bytes, "nan", (json_int_t)total.nan,
                              "infinite", (json_int_t)total.infinite);
-    const bool written = root && json_dumpf(root, stdout, 0) == 0 && putchar('\n') != EOF;
-    json_decref(root);
-    return written ? RP_OK : rp_fail(RP_ERR_IO, "standard output: can not be written");
+    return rp_json_print(root, 0, stdout);
 }
 
 rp_err rp_verb_inspect(const rp_cli_args *args) {

@@ -1,12 +1,12 @@
 /* The verb about keys: this account's own, and whom it trusts. */
 #include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <jansson.h>
 
+#include "base/json_print.h"
 #include "cli/cli.h"
 #include "link/link.h"
 #include "run/runfile.h"
@@ -27,19 +27,14 @@ static json_t *key_object(const char *z85) {
     return json_pack("{s:s, s:s}", "key", word, "fingerprint", fingerprint);
 }
 
-static rp_err print_json(json_t *object) {
-    const bool good = object && json_dumpf(object, stdout, 0) == 0 && printf("\n") > 0;
-    json_decref(object);
-    return good ? RP_OK : rp_fail(RP_ERR_IO, "standard output: %s", strerror(errno));
-}
-
 /* The key alone on standard output, so that it can be taken from there; what is for people beside
  * it. */
 static rp_err print_key(const rp_cli_args *args, const char *z85) {
     char word[RP_KEY_WORD];
     char fingerprint[RP_KEY_FINGERPRINT];
     if (is_json(args)) {
-        return print_json(json_pack("{s:i, s:o}", "version", 1, "own", key_object(z85)));
+        return rp_json_print(json_pack("{s:i, s:o}", "version", 1, "own", key_object(z85)), 0,
+                             stdout);
     }
     rp_key_write(z85, word);
     rp_key_fingerprint(z85, fingerprint);
@@ -111,8 +106,9 @@ static rp_err print_list_json(const char *folder, const char *own, const rp_trus
         (void)json_object_set_new(one, "name", json_string(list[i].name));
         (void)json_array_append_new(trusted, one);
     }
-    return print_json(json_pack("{s:i, s:s, s:o, s:o}", "version", 1, "folder", folder, "own",
-                                own ? key_object(own) : json_null(), "trusted", trusted));
+    json_t *root = json_pack("{s:i, s:s, s:o, s:o}", "version", 1, "folder", folder, "own",
+                             own ? key_object(own) : json_null(), "trusted", trusted);
+    return rp_json_print(root, 0, stdout);
 }
 
 static rp_err list_keys(rp_arena *arena, const rp_cli_args *args, const char *folder) {

@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 #include "agent/board.h"
+#include "base/json_print.h"
 #include "cli/cli.h"
 #include "data/data.h"
 #include "data/fetch.h"
@@ -228,8 +229,7 @@ rp_err rp_verb_list(const rp_cli_args *args) {
         (void)json_object_set_new(all, lists[i].name, array);
     }
     if (json && found) {
-        (void)json_dumpf(all, stdout, 0);
-        (void)printf("\n");
+        return rp_json_print(all, 0, stdout);
     }
     json_decref(all);
     return found ? RP_OK : no_list(wanted);

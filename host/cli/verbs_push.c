@@ -6,6 +6,7 @@
 
 #include <jansson.h>
 
+#include "base/json_print.h"
 #include "cli/roster_args.h"
 #include "cli/signals.h"
 #include "cli/system_slots.h"
@@ -65,9 +66,7 @@ static void print_board(const rp_cli_args *args, const char *name, const rp_Push
         (void)json_object_set_new(
             one, "systems",
             rp_cli_system_json(said->system, said->system_count, said->system_slot));
-        (void)json_dumpf(one, stdout, JSON_COMPACT);
-        (void)printf("\n");
-        json_decref(one);
+        (void)!rp_json_print(one, JSON_COMPACT, stdout);
     } else if (err == RP_OK) {
         describe(said, text, sizeof text);
         (void)printf("%-16s  %s\n", name, text);

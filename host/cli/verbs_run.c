@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/folders.h"
+#include "base/json_print.h"
 #include "checkpoint/checkpoint.h"
 #include "cli/cli.h"
 #include "cli/evaluate_here.h"
@@ -238,9 +239,7 @@ static rp_err print_checked_json(const rp_runfile *run) {
         (json_int_t)run->steps, "samples", (json_int_t)data->count[RP_SPLIT_TRAIN],
         "validation_samples", (json_int_t)data->count[RP_SPLIT_VALIDATION], "test_samples",
         (json_int_t)data->count[RP_SPLIT_TEST]);
-    const bool good = object && json_dumpf(object, stdout, 0) == 0 && putchar('\n') != EOF;
-    json_decref(object);
-    return good ? RP_OK : rp_fail(RP_ERR_FORMAT, "the result can not be written: is it UTF-8?");
+    return rp_json_print(object, 0, stdout);
 }
 
 static rp_err check_run(const rp_controller_options *options) {

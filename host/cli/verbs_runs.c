@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/json_print.h"
 #include "cli/cli.h"
 #include "runs/follow.h"
 #include "runs/found.h"
@@ -115,9 +116,7 @@ static rp_err print_json(rp_arena *arena, const rp_runs *runs) {
         RP_TRY(rp_run_state_read(arena, runs->folder[i], &state));
         (void)json_array_append_new(list, state_json(runs->folder[i], &state));
     }
-    if (!root || json_dumpf(root, stdout, 0) != 0 || putchar('\n') == EOF) {
-        err = rp_fail(RP_ERR_FORMAT, "the result can not be written: is it UTF-8?");
-    }
+    return rp_json_print(root, 0, stdout);
 fail:
     json_decref(root);
     return err;

@@ -6,6 +6,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
+#include "base/json_print.h"
 #include "control/controller_own.h"
 
 static const int64_t SAY_EVERY_NS = 5 * RP_NS_PER_S;
@@ -143,10 +144,7 @@ static rp_err show_json(const rp_controller *c) {
     json_t *root =
         json_pack("{s:i, s:s, s:o, s:o}", "version", 1, "status",
                   missing ? "incomplete" : "finished", "boards", boards, "spares", spares);
-    const bool good = root && json_dumpf(root, c->env.result, JSON_REAL_PRECISION(9)) == 0 &&
-                      fputc('\n', c->env.result) != EOF;
-    json_decref(root);
-    return good ? RP_OK : rp_fail(RP_ERR_FORMAT, "the result can not be written: is it UTF-8?");
+    return rp_json_print(root, JSON_REAL_PRECISION(9), c->env.result);
 }
 
 rp_err rp_warm_show(const rp_controller *c) {

@@ -13,6 +13,7 @@
 #include <jansson.h>
 
 #include "base/folders.h"
+#include "base/json_print.h"
 #include "lab/job.h"
 #include "lab/report.h"
 #include "lab/show.h"
@@ -119,23 +120,19 @@ static rp_err print_plan(const lab *l, bool json) {
         json_t *object = json_pack("{s:i, s:s, s:i, s:i, s:I}", "version", 1, "status", "checked",
                                    "runs", (int)counts.wanted, "finished", (int)counts.finished,
                                    "steps_left", (json_int_t)counts.steps_left);
-        (void)json_dumpf(object, stdout, 0);
-        (void)printf("\n");
-        json_decref(object);
+        return rp_json_print(object, 0, stdout);
     }
-    for (uint32_t i = 0; i < l->plan.run_count && !json; i++) {
+    for (uint32_t i = 0; i < l->plan.run_count; i++) {
         static const char *const words[] = {"to do", "goes on", "goes on", "finished"};
         const rp_lab_run *run = &l->plan.run[i];
         if (run->wanted) {
             (void)printf("%-8s  %s\n", words[run->result.status], run->name);
         }
     }
-    if (!json) {
-        (void)printf("checked: %u runs, %u finished, %llu steps to do%s; the folder is %s\n",
-                     counts.wanted, counts.finished, (unsigned long long)counts.steps_left,
-                     l->file.tune ? ", then those that tuning chooses" : "", l->folder);
-    }
-    return fflush(stdout) == 0 ? RP_OK : rp_fail(RP_ERR_IO, "standard output: %s", strerror(errno));
+    (void)printf("checked: %u runs, %u finished, %llu steps to do%s; the folder is %s\n",
+                 counts.wanted, counts.finished, (unsigned long long)counts.steps_left,
+                 l->file.tune ? ", then those that tuning chooses" : "", l->folder);
+    return RP_OK;
 }
 
 /* ---- runs ------------------------------------------------------------------------------------ */

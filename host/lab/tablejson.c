@@ -267,5 +267,5 @@ rp_err rp_lab_json(const rp_lab_table *table, const rp_lab_report_options *optio
                    putc('\n', file) != EOF;
     json_decref(object);
     return written ? RP_OK
-                   : rp_fail(RP_ERR_IO, "table.json: can not be written: %s", strerror(errno));
+                   : rp_fail(RP_ERR_IO, "the table could not be written: %s", strerror(errno));
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/json_print.h"
 #include "base/replace.h"
 #include "lanes/lanes_own.h"
 
@@ -133,8 +134,7 @@ rp_err rp_lanes_summarise(rp_lanes *lanes, const char *status) {
     const rp_err err = rp_replace_end(file, lanes->summary, good);
     FILE *result = lanes->options.result;
     if (summary && result && lanes->options.json) {
-        (void)!json_dumpf(summary, result, flags);
-        (void)fputc('\n', result);
+        (void)!rp_json_print(json_incref(summary), flags, result);
     } else if (summary && result) {
         print_text(lanes, summary, result);
     }

@@ -1,4 +1,5 @@
 /* A profile as JSON for programs and as tables for people, and JSON read back. */
+#include <errno.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdarg.h>
@@ -140,8 +141,10 @@ rp_err rp_profile_write(FILE *file, const rp_runfile *run, const rp_profile *pro
                   first_json(run, profile), "boards", boards, "wires", wires_json(profile));
     const bool failed =
         !root || json_dumpf(root, file, JSON_INDENT(2)) != 0 || fputc('\n', file) == EOF;
+    const int code = errno;
     json_decref(root);
-    return failed ? rp_fail(RP_ERR_IO, "a profile could not be written") : RP_OK;
+    return failed ? rp_fail(RP_ERR_IO, "the profile could not be written: %s", strerror(code))
+                  : RP_OK;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */

@@ -1,6 +1,5 @@
 #include "record/summary.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -8,6 +7,7 @@
 
 #include <jansson.h>
 
+#include "base/json_print.h"
 #include "base/replace.h"
 
 enum { DIGITS = 10 };
@@ -260,9 +260,7 @@ rp_err rp_summary_print(const rp_summary *summary, FILE *file) {
     if (err != RP_OK) {
         return err;
     }
-    const bool good = dump_json(object, file, 0);
-    json_decref(object);
-    return good ? RP_OK : rp_fail(RP_ERR_IO, "the summary can not be written: %s", strerror(errno));
+    return rp_json_print(object, JSON_REAL_PRECISION(DIGITS), file);
 }
 
 static rp_err replace_file(const json_t *object, const char *path) {

@@ -9,6 +9,7 @@
 
 #include <jansson.h>
 
+#include "base/json_print.h"
 #include "base/log.h"
 #include "sim/verdict.h"
 
@@ -95,11 +96,7 @@ static json_t *json_of(const rp_sim_tally *t) {
 
 static rp_err print_tally(const rp_sim_options *options, const rp_sim_tally *t) {
     if (options->format == RP_FORMAT_JSON) {
-        json_t *root = json_of(t);
-        const int failed = !root || json_dumpf(root, stdout, JSON_INDENT(0)) != 0;
-        json_decref(root);
-        (void)printf("\n");
-        return failed ? rp_fail(RP_ERR_MEMORY, "the result could not be printed") : RP_OK;
+        return rp_json_print(json_of(t), 0, stdout);
     }
     (void)printf("%" PRIu64 " runs: %" PRIu64 " finished, %" PRIu64 " stopped and resumed, %" PRIu64
                  " hung, %" PRIu64 " wrong; %" PRIu64 " faults, %.1f virtual seconds in %.1f s\n",

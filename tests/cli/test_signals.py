@@ -11,6 +11,11 @@ import program
 STOPS = ("--set", "ring.wait=0")
 
 
+def start_as_nohup():
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    os.close(0)
+
+
 class Signals(program.Case):
     def test_interrupt(self):
         for how in (signal.SIGINT, signal.SIGTERM):
@@ -28,6 +33,25 @@ class Signals(program.Case):
         """Ctrl-C on a terminal reaches the agents too."""
         process = self.train_until("out", 2, start_new_session=True)
         os.killpg(process.pid, signal.SIGINT)
+        self.finish(process, code=130, seconds=20)
+        self.resumable("out")
+
+    def test_nohup_and_a_reader_that_goes(self):
+        """A terminal that closes takes the reader of its programs along and sends SIGHUP. What was
+        started by `nohup`, here with standard input closed, goes on."""
+        process = self.start("train", self.run_file(), "--out", "out", "--set", "train.epochs=30",
+                             preexec_fn=start_as_nohup)
+        log = self.dir / "out" / "log.jsonl"
+        self.wait_for("step 3", lambda: len(program.steps_of(log)) >= 3, process=process)
+        process.stderr.close()
+        process.stderr = None
+        process.send_signal(signal.SIGHUP)
+        self.finish(process, code=0)
+        self.assertEqual(program.steps_of(log)[-1]["step"], 120)
+
+    def test_hangup(self):
+        process = self.train_until("out", 2)
+        process.send_signal(signal.SIGHUP)
         self.finish(process, code=130, seconds=20)
         self.resumable("out")
 

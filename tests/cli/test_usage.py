@@ -1,5 +1,9 @@
 #!/usr/bin/env python3
 """Wrong words on the command line: exit 2, a message that helps, nothing on standard output."""
+import os
+import signal
+import subprocess
+
 import program
 
 VERBS = ("train", "eval", "lab", "draw", "tune", "keys", "data", "inspect")
@@ -55,6 +59,29 @@ class Usage(program.Case):
 
     def test_unknown_format(self):
         self.assertIn("xml", self.refused("train", self.run_file(), "--format", "xml"))
+
+    def test_lost_output(self):
+        """Each verb says that its output could not be written, and is quiet where its reader has
+        gone."""
+        verbs = [("list", "--format", "json"), ("list",), ("draw", "1f1b"), ("draw", "table"),
+                 ("keys", "list", "--dir", "."), ("ps",), ("ps", "--format", "json"),
+                 ("train", self.run_file(), "--dry-run"), ("--help",), ("list", "--help"),
+                 ("train", self.run_file(), "--dry-run", "--format", "json"), ("--version",)]
+        (self.dir / "trusted").touch()
+        for words in verbs:
+            with self.subTest(words), open("/dev/full", "w", encoding="utf-8") as full:
+                command = [program.RINGPIPE, *words]
+                done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, cwd=self.dir,
+                                      text=True, check=False)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertEqual(done.stderr, "ringpipe: standard output could not be written: "
+                                              "No space left on device\n")
+        reader, writer = os.pipe()
+        os.close(reader)
+        self.addCleanup(os.close, writer)
+        done = subprocess.run([program.RINGPIPE, "list"], stdout=writer, stderr=subprocess.PIPE,
+                              check=False)
+        self.assertEqual((done.returncode, done.stderr), (-signal.SIGPIPE, b""))
 
     def test_help(self):
         out, _ = self.ringpipe("--help")
