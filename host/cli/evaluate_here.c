@@ -14,13 +14,14 @@ static rp_err print_result(const rp_cli_args *args, const rp_runfile *run,
                                       .model = run->model_name,
                                       .weights = weights,
                                       .device = rp_device_facts_of(device)->name,
-                                      .class_name = run->data.class_name};
+                                      .class_name = run->data.class_name,
+                                      .only_score = !args->confusion};
     return strcmp(args->format, "json") == 0 ? rp_confusion_print_json(confusion, &about, stdout)
                                              : rp_confusion_print(confusion, &about, stdout);
 }
 
 static rp_err check_part(const rp_cli_args *args, const rp_runfile *run, rp_split split) {
-    if (run->data.classes == 0) {
+    if (args->confusion && run->data.classes == 0) {
         return rp_fail(RP_ERR_USAGE, "%s: --confusion is for classes, and the data have none",
                        run->path);
     }

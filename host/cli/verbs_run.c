@@ -337,31 +337,36 @@ rp_err rp_cli_run_warm(const rp_cli_args *args, const char *run_path, uint32_t w
     return run_controller(args, &options);
 }
 
-/* The weights of a run's folder are its own. */
+static rp_err find_weights(rp_arena *arena, const char *folder, const char **out) {
+    char *weights;
+    rp_err err;
+    RP_TRY(rp_arena_printf(arena, &weights, "%s/weights.safetensors", folder));
+    if (access(weights, F_OK) != 0 && errno == ENOENT) {
+        return rp_fail(RP_ERR_USAGE,
+                       "%s: not there: no run has ended in this folder; `ringpipe resume %s` goes "
+                       "on with one",
+                       weights, folder);
+    }
+    *out = weights;
+fail:
+    return err;
+}
+
+/* A folder has all that is needed, its weights also: no ring is started for it. */
 rp_err rp_verb_eval(const rp_cli_args *args) {
     rp_controller_options options = options_of(args, RP_PURPOSE_EVALUATE);
     struct stat facts;
+    const bool is_folder = stat(args->word[0], &facts) == 0 && S_ISDIR(facts.st_mode);
     rp_arena arena;
-    char *weights;
     rp_err err = RP_OK;
-    rp_arena_init(&arena, "eval", 0);
-    if (!options.weights) {
-        if (stat(args->word[0], &facts) != 0 || !S_ISDIR(facts.st_mode)) {
-            return rp_fail(RP_ERR_USAGE, "eval needs --weights FILE.safetensors, or the folder of "
-                                         "a run in place of a run file");
-        }
-        RP_TRY(rp_arena_printf(&arena, &weights, "%s/weights.safetensors", args->word[0]));
-        if (access(weights, F_OK) != 0 && errno == ENOENT) {
-            err = rp_fail(RP_ERR_USAGE,
-                          "%s: not there: no run has ended in this folder; "
-                          "`ringpipe resume %s` goes on with one",
-                          weights, args->word[0]);
-            goto fail;
-        }
-        options.weights = weights;
+    if (!options.weights && !is_folder) {
+        return rp_fail(RP_ERR_USAGE, "eval needs --weights FILE.safetensors, or the folder of a "
+                                     "run instead of a run file");
     }
-    RP_TRY(args->confusion ? rp_cli_evaluate_here(args, options.split, options.weights)
-                           : run_controller(args, &options));
+    rp_arena_init(&arena, "eval", 0);
+    RP_TRY(options.weights ? RP_OK : find_weights(&arena, args->word[0], &options.weights));
+    RP_TRY(is_folder || args->confusion ? rp_cli_evaluate_here(args, options.split, options.weights)
+                                        : run_controller(args, &options));
 fail:
     rp_arena_finish(&arena);
     return err;

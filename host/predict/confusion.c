@@ -14,13 +14,17 @@ enum {
     ERRORS_MAX = 20, /* in place of a larger one */
     NAME_COLUMNS = 24,
     HEAD_COLUMNS = 8, /* of a name above a column */
-    NUMBER_BYTES = 16
+    NUMBER_BYTES = 16,
+    DIGITS = 10 /* as in summary.json */
 };
 
 rp_err rp_confusion_open(rp_arena *arena, uint32_t classes, uint32_t outputs, rp_confusion *out) {
     const uint64_t cells = (uint64_t)classes * outputs;
-    RP_ASSERT(classes > 0 && outputs >= classes);
+    RP_ASSERT(outputs > 0 && outputs >= classes);
     *out = (rp_confusion){.classes = classes, .outputs = outputs};
+    if (classes == 0) {
+        return RP_OK;
+    }
     if (cells > RP_CONFUSION_CELLS_MAX) {
         return rp_fail(RP_ERR_LIMIT, "a table of %u classes and %u outputs is too large", classes,
                        outputs);
@@ -41,6 +45,25 @@ static double cross_entropy(const float *y, uint32_t count, uint32_t label, doub
         below += (most - (double)y[i]) / count;
     }
     return log(sum) + (1 - smoothing) * (most - (double)y[label]) + smoothing * below;
+}
+
+static rp_err refuse_output(const rp_confusion *c) {
+    return rp_fail(RP_ERR_NUMERIC, "sample %" PRIu64 ": an output of the net is not finite",
+                   c->samples);
+}
+
+rp_err rp_confusion_add_values(rp_confusion *c, const float *y, const float *target) {
+    double squares = 0;
+    for (uint32_t i = 0; i < c->outputs; i++) {
+        const double error = (double)y[i] - (double)target[i];
+        squares += error * error;
+    }
+    if (!isfinite(squares)) {
+        return refuse_output(c);
+    }
+    c->loss_sum += squares / c->outputs;
+    c->samples++;
+    return RP_OK;
 }
 
 rp_err rp_confusion_add(rp_confusion *c, const float *y, int32_t label, float smoothing) {
@@ -209,9 +232,14 @@ static void print_errors(const rp_confusion *c, const rp_confusion_about *about,
     }
 }
 
-rp_err rp_confusion_print(const rp_confusion *c, const rp_confusion_about *about, FILE *file) {
-    RP_ASSERT(c->samples > 0);
+/* Four decimals of classes, where losses are about 1. */
+static void print_score(const rp_confusion *c, const rp_confusion_about *about, FILE *file) {
     const double samples = (double)c->samples;
+    if (c->classes == 0) {
+        (void)fprintf(file, "%s loss %.6g of %" PRIu64 "\n", about->split, c->loss_sum / samples,
+                      c->samples);
+        return;
+    }
     (void)fprintf(file, "%s loss %.4f, accuracy %.2f %% of %" PRIu64, about->split,
                   c->loss_sum / samples, 100 * (double)c->right / samples, c->samples);
     if (c->classes > RP_CONFUSION_TOP) {
@@ -219,11 +247,22 @@ rp_err rp_confusion_print(const rp_confusion *c, const rp_confusion_about *about
                       100 * (double)c->among_top / samples);
     }
     (void)fprintf(file, "\n");
-    print_classes(c, about, file);
-    if (c->outputs <= TABLE_MAX) {
-        print_table(c, about, file);
-    } else {
-        print_errors(c, about, file);
+}
+
+static bool has_table(const rp_confusion *c, const rp_confusion_about *about) {
+    return c->classes > 0 && !about->only_score;
+}
+
+rp_err rp_confusion_print(const rp_confusion *c, const rp_confusion_about *about, FILE *file) {
+    RP_ASSERT(c->samples > 0);
+    print_score(c, about, file);
+    if (has_table(c, about)) {
+        print_classes(c, about, file);
+        if (c->outputs <= TABLE_MAX) {
+            print_table(c, about, file);
+        } else {
+            print_errors(c, about, file);
+        }
     }
     return fflush(file) != 0 || ferror(file)
                ? rp_fail(RP_ERR_IO, "the result can not be written: %s", strerror(errno))
@@ -248,9 +287,9 @@ static json_t *class_object(const rp_confusion *c, const rp_confusion_about *abo
 }
 
 static json_t *eval_object(const rp_confusion *c, const rp_confusion_about *about) {
-    json_t *eval =
-        json_pack("{s:f, s:o, s:I}", "loss", c->loss_sum / (double)c->samples, "accuracy",
-                  share_of(c->right, c->samples), "samples", (json_int_t)c->samples);
+    json_t *eval = json_pack("{s:f, s:o*, s:I}", "loss", c->loss_sum / (double)c->samples,
+                             "accuracy", c->classes > 0 ? share_of(c->right, c->samples) : NULL,
+                             "samples", (json_int_t)c->samples);
     if (eval && c->classes > RP_CONFUSION_TOP) {
         (void)json_object_set_new(eval, "top5", share_of(c->among_top, c->samples));
     }
@@ -260,8 +299,8 @@ static json_t *eval_object(const rp_confusion *c, const rp_confusion_about *abou
     return eval;
 }
 
-rp_err rp_confusion_print_json(const rp_confusion *c, const rp_confusion_about *about, FILE *file) {
-    RP_ASSERT(c->samples > 0);
+/* Into the object; false: not all of it. */
+static bool add_table(const rp_confusion *c, const rp_confusion_about *about, json_t *root) {
     json_t *classes = json_array();
     json_t *table = json_array();
     bool good = true;
@@ -273,15 +312,20 @@ rp_err rp_confusion_print_json(const rp_confusion *c, const rp_confusion_about *
         good = json_array_append_new(table, row) == 0 && good;
         good = json_array_append_new(classes, class_object(c, about, i)) == 0 && good;
     }
-    json_t *root =
-        json_pack("{s:i, s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "version", 1, "status", "finished",
-                  "model", about->model, "weights", about->weights, "device", about->device, "eval",
-                  eval_object(c, about), "classes", classes, "confusion", table);
+    good = json_object_set_new(root, "classes", classes) == 0 && good;
+    return json_object_set_new(root, "confusion", table) == 0 && good;
+}
+
+rp_err rp_confusion_print_json(const rp_confusion *c, const rp_confusion_about *about, FILE *file) {
+    RP_ASSERT(c->samples > 0);
+    json_t *root = json_pack("{s:i, s:s, s:s, s:s, s:s, s:o}", "version", 1, "status", "finished",
+                             "model", about->model, "weights", about->weights, "device",
+                             about->device, "eval", eval_object(c, about));
     rp_err err = RP_OK;
-    if (!good || !root) {
+    if (!root || (has_table(c, about) && !add_table(c, about, root))) {
         err = rp_fail(RP_ERR_FORMAT, "the result can not be JSON: is every name UTF-8?");
-    } else if (json_dumpf(root, file, JSON_REAL_PRECISION(12)) != 0 || fputc('\n', file) == EOF ||
-               fflush(file) != 0) {
+    } else if (json_dumpf(root, file, JSON_REAL_PRECISION(DIGITS)) != 0 ||
+               fputc('\n', file) == EOF || fflush(file) != 0) {
         err = rp_fail(RP_ERR_IO, "the result can not be written: %s", strerror(errno));
     }
     json_decref(root);

@@ -26,7 +26,10 @@ static rp_err add_batch(rp_network *network, const rp_data *data, const rp_batch
     rp_err err;
     RP_TRY(rp_network_run(network, batch->x, batch->count, y));
     for (uint32_t i = 0; i < batch->count; i++) {
-        RP_TRY(rp_confusion_add(out, y + (size_t)i * outputs, label_of(data, batch, i), smoothing));
+        const float *own = y + (size_t)i * outputs;
+        RP_TRY(data->classes > 0
+                   ? rp_confusion_add(out, own, label_of(data, batch, i), smoothing)
+                   : rp_confusion_add_values(out, own, batch->rows + (size_t)i * outputs));
     }
 fail:
     return err;

@@ -8,7 +8,7 @@
 
 /* Every sample of the part, which is not empty; `network` has been started. `progress`: a terminal
  * to say on how far it is, or NULL. errors those of the set's read, rp_network_run(),
- * rp_confusion_add() */
+ * rp_confusion_add() or, where the data have no classes, rp_confusion_add_values() */
 rp_err rp_evaluate_part(rp_network *network, const rp_data *data, rp_split split, float smoothing,
                         FILE *progress, rp_confusion *out) RP_MUST_CHECK;
 

@@ -216,6 +216,11 @@ class Predict(program.Case):
                          [{"input": "in.csv", "line": 2, "values": [7, -1.5]}])
         out, _ = self.ringpipe("predict", "run", "in.csv", "--weights", "exact.safetensors")
         self.assertEqual(out, "in.csv:2: sum 7, rest -1.5\n")
+        out, _ = self.ringpipe("eval", "run", "--split", "train", "--weights", "exact.safetensors")
+        self.assertEqual(out, "train loss 0.125 of 60\n")
+        out, _ = self.ringpipe("eval", "run", "--split", "train", "--format", "json", "--weights",
+                               "exact.safetensors")
+        self.assertEqual(json.loads(out)["eval"], {"loss": 0.125, "samples": 60, "split": "train"})
 
     def test_errors_name_what_is_wrong(self):
         self.train()
@@ -262,6 +267,11 @@ class Predict(program.Case):
             self.assertAlmostEqual(one["recall"], want[i][i] / sum(want[i]), places=9)
             answered = sum(row[i] for row in want)
             self.assertAlmostEqual(one["precision"], want[i][i] / answered, places=9)
+        # Without the table the same; of a folder no ring is needed, the boards may be gone.
+        out, err = self.ringpipe("eval", "run", "--format", "json", "--set", "ring.boards=40")
+        self.assertEqual((json.loads(out)["eval"], err), (result["eval"], ""))
+        self.assertNotIn("confusion", out)
+        self.assertTrue(json.loads(out)["device"])
         out, _ = self.ringpipe("eval", "run", "--confusion")
         said = result["eval"]
         accuracy = 100 * said["accuracy"]

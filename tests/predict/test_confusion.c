@@ -39,7 +39,8 @@ static void print(const rp_confusion *c, const rp_confusion_about *about, bool j
 }
 
 static const char *const names[] = {"cat", "d\xc3\xb6g", "a very long name of a class, cut off"};
-static const rp_confusion_about about = {"test", "m", "w", "d", names};
+static const rp_confusion_about about = {
+    .split = "test", .model = "m", .weights = "w", .device = "d", .class_name = names};
 
 /* 3 cats (2 right, 1 dog), 2 dogs (1 right, 1 of the output without a class), no third. */
 static void fill(rp_confusion *c) {
@@ -90,7 +91,10 @@ static void five_of_many(void **state) {
     assert_true(c.right == 1 && c.among_top == 5 && c.samples == 10);
     add(&c, 7, 3);
     add(&c, 7, 3);
-    print(&c, &(rp_confusion_about){"train", "m", "w", "d", NULL}, false);
+    rp_confusion_about unnamed = about;
+    unnamed.class_name = NULL;
+    unnamed.split = "train";
+    print(&c, &unnamed, false);
     assert_non_null(strstr(text, "accuracy 8.33 % of 12, top-5 "));
     assert_non_null(strstr(text, "\n      2 times 7 instead of 3\n      1 times 0 instead of 1\n"));
     assert_null(strstr(text, "0 instead of 0"));
@@ -141,6 +145,32 @@ static void json_for_programs(void **state) {
     json_decref(root);
 }
 
+/* Without the table; of values there is none, nor an accuracy. */
+static void only_a_score(void **state) {
+    (void)state;
+    rp_confusion c;
+    rp_confusion_about only = about;
+    only.only_score = true;
+    fill(&c);
+    print(&c, &only, false);
+    assert_string_equal(text, "test loss 1.1437, accuracy 60.00 % of 5\n");
+    print(&c, &only, true);
+    assert_null(strstr(text, "confusion"));
+    assert_null(strstr(text, "classes"));
+    const float target[2][2] = {{0, 0}, {1, 2}};
+    const float y[2] = {1, 2};
+    const float endless[2] = {INFINITY, 0};
+    expect_ok(rp_confusion_open(&arena, 0, 2, &c));
+    expect_ok(rp_confusion_add_values(&c, y, target[0])); /* (1 + 4) / 2 */
+    expect_ok(rp_confusion_add_values(&c, y, target[1]));
+    expect_err(rp_confusion_add_values(&c, endless, target[0]), RP_ERR_NUMERIC);
+    print(&c, &about, false);
+    assert_string_equal(text, "test loss 1.25 of 2\n");
+    print(&c, &about, true);
+    assert_non_null(strstr(text, "\"eval\": {\"loss\": 1.25, \"samples\": 2}"));
+    assert_null(strstr(text, "confusion"));
+}
+
 static void what_is_no_answer_is_refused(void **state) {
     (void)state;
     rp_confusion c;
@@ -161,6 +191,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(five_of_many, setup, teardown),
         cmocka_unit_test_setup_teardown(text_for_people, setup, teardown),
         cmocka_unit_test_setup_teardown(json_for_programs, setup, teardown),
+        cmocka_unit_test_setup_teardown(only_a_score, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_no_answer_is_refused, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
