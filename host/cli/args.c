@@ -56,6 +56,7 @@ static const struct argp_option all_options[] = {
     {"seeds", 'A', "A..B", 0, "Many runs, one a seed", 0},
     {"faults", 'L', "none|all|FILE", 0, "all: drawn from the seed (default: none)", 0},
     {"trace", 'V', NULL, 0, "Print every event of the run", 0},
+    {"once", ';', NULL, 0, "Do not resume a run that stops: exit as its controller does", 0},
     {"follow", 'Z', NULL, 0, "Go on as long as the run does", 0},
     {"all", 'U', NULL, 0, "Every step; otherwise some 40 of them", 0},
     {"wait", 'Q', "SECONDS", 0, "How long to wait (default: 600)", 0},
@@ -164,7 +165,7 @@ static bool on_flag(int key, rp_cli_args *args) {
                  {'v', &args->verbose},      {'l', &args->lane},        {'E', &args->token},
                  {'B', &args->open},         {'g', &args->new_key},     {'z', &args->no_wait},
                  {'+', &args->follow_board}, {'!', &args->force},       {'5', &args->overlay},
-                 {'%', &args->ask},          {'~', &args->whole_system}};
+                 {'%', &args->ask},          {'~', &args->whole_system}, {';', &args->once}};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
         if (flags[i].key == key) {
             *flags[i].to = true;

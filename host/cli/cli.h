@@ -22,7 +22,7 @@ typedef struct {
     const char *executor, *faults, *profile, *plan;
     const char *ring, *listen; /* of doctor: a roster, where this host listens */
     uint64_t seed_first, seed_last;
-    bool trace;
+    bool trace, once;
     uint32_t stages, micro, chunks, threads, jobs, top;
     double minutes;
     uint32_t wait_s;                     /* of stop, boards, push; see rp_cli_wait_s() */

@@ -27,7 +27,7 @@ const rp_cli_verb rp_cli_verbs[] = {
      rp_verb_predict},
     {"plan", "RUN.yaml", 1, 1, "sofkPN", "Profile the ring and choose the cut", NULL, rp_verb_plan},
     {"profile", "RUN.yaml", 1, 1, "sofk", "Measure the cost of every layer", NULL, rp_verb_profile},
-    {"sim", "RUN.yaml", 1, 1, "sofxNPSALVj", "Simulate a run on a virtual clock, with faults",
+    {"sim", "RUN.yaml", 1, 1, "sorfxNPSALV;j", "Simulate a run on a virtual clock, with faults",
      "With --seeds, every seed is a run with faults of its own; exit 0 only when none hangs and "
      "all "
      "end with the weights that the method defines.",

@@ -12,6 +12,8 @@ rp_err rp_verb_sim(const rp_cli_args *args) {
         .plan = args->plan,
         .profile = args->profile,
         .out = args->out,
+        .resume = args->resume,
+        .once = args->once,
         .faults = args->faults,
         .seed_first = args->seed_first,
         .seed_last = args->seed_last,

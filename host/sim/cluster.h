@@ -32,6 +32,7 @@ typedef struct {
     uint64_t seed;             /* of interleavings, sessions and lines */
     const rp_sim_faults *faults; /* borrowed; NULL: none */
     const char *folder;          /* run folder */
+    bool resume;                 /* the first life of the controller goes on in it */
     bool temporary;              /* it is gone after the run */
     FILE *progress, *result;     /* of the controller; NULL: nobody looks */
     FILE *trace;                 /* event log in text, or NULL */

@@ -115,6 +115,7 @@ static bool is_there(const rp_cluster *cluster, const rp_sim_fault *fault) {
                rp_sim_disk_has_checkpoint(cluster);
     case RP_SIM_FAULT_HOST_CRASH:
     case RP_SIM_FAULT_HOST_STILL:
+    case RP_SIM_FAULT_INTERRUPT:
     case RP_SIM_FAULT_LIED:
         return cluster->controller != NULL && !cluster->host_crashed;
     case RP_SIM_FAULT_STALL:
@@ -205,6 +206,10 @@ static void begin_at_host(rp_cluster *cluster, uint32_t index) {
         break;
     case RP_SIM_FAULT_LIED:
         rp_sim_disk_keep(cluster);
+        break;
+    case RP_SIM_FAULT_INTERRUPT:
+        rp_controller_interrupt(cluster->controller);
+        rp_world_wake_node(cluster->world, rp_sim_host_node(cluster));
         break;
     case RP_SIM_FAULT_STALL:
     case RP_SIM_FAULT_HOST_STILL:

@@ -106,12 +106,12 @@ static bool ends_run(uint32_t kind) {
 static draw_subset choose_subset(rp_rng *rng, draw_mode mode, bool is_verified) {
     draw_subset out = {.any_stops = mode != NONE_STOPS};
     bool calm = false;
-    for (uint32_t k = 0; k < RP_SIM_FAULT_KINDS; k++) {
+    for (uint32_t k = 0; k < RP_SIM_FAULT_DRAWN; k++) {
         out.in[k] = rp_rng_below(rng, 2) == 1;
         calm |= out.in[k] && !ends_run(k);
     }
     while (!calm) {
-        const uint32_t k = rp_rng_below(rng, RP_SIM_FAULT_KINDS);
+        const uint32_t k = rp_rng_below(rng, RP_SIM_FAULT_DRAWN);
         out.in[k] |= !ends_run(k);
         calm = out.in[k] && !ends_run(k);
     }
@@ -121,7 +121,7 @@ static draw_subset choose_subset(rp_rng *rng, draw_mode mode, bool is_verified) 
 
 static rp_sim_fault_kind draw_kind(rp_rng *rng, const draw_subset *subset) {
     for (;;) {
-        const uint32_t k = rp_rng_below(rng, RP_SIM_FAULT_KINDS);
+        const uint32_t k = rp_rng_below(rng, RP_SIM_FAULT_DRAWN);
         const bool stops = subset->may_lose > 0 ? kinds[k].stops : ends_run(k);
         if (subset->in[k] && (subset->any_stops || !stops)) {
             return (rp_sim_fault_kind)k;

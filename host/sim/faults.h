@@ -64,14 +64,16 @@
     X(TORN,       "torn",       HOST, "share", 0.9, true, "the controller ends; a file of "     \
                                                           "the newest checkpoint lost its end") \
     X(MISPLACED,  "misplaced",  HOST, "", 0, true, "the same, a block lies where another should") \
-    X(ROTTEN,     "rotten",     HOST, "", 0, true, "the same, one bit has flipped")
+    X(ROTTEN,     "rotten",     HOST, "", 0, true, "the same, one bit has flipped")             \
+    X(INTERRUPT,  "interrupt",  HOST, "", 0, true, "the controller is interrupted, as by Ctrl-C")
 /* clang-format on */
 
 typedef enum {
 #define X(name, text, target, unit, most, stops, about) RP_SIM_FAULT_##name,
     RP_SIM_FAULT_LIST(X)
 #undef X
-        RP_SIM_FAULT_KINDS
+        RP_SIM_FAULT_KINDS,
+    RP_SIM_FAULT_DRAWN = RP_SIM_FAULT_INTERRUPT /* kinds before this one can be drawn from a seed */
 } rp_sim_fault_kind;
 
 typedef enum { RP_SIM_TARGET_EDGE, RP_SIM_TARGET_NODE, RP_SIM_TARGET_HOST } rp_sim_target;

@@ -22,6 +22,7 @@ typedef struct {
     uint64_t events;     /* lines of the event log */
     uint64_t event_hash; /* of all lines */
     double virtual_s;
+    rp_err stop; /* STOPPED: what a controller that is not resumed ended with */
     rp_sim_marks marks;
 } rp_sim_result;
 

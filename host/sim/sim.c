@@ -42,7 +42,8 @@ static const char *name_of(rp_sim_outcome outcome) {
 }
 
 static void report_seed(void *context, uint64_t seed, const rp_sim_result *result) {
-    const rp_sim_case *what = context;
+    rp_sim_case *what = context;
+    what->stop = result->stop;
     const bool bad = result->outcome == RP_SIM_HUNG || result->outcome == RP_SIM_WRONG;
     if (bad || what->terminal) {
         (void)fprintf(stderr,
@@ -111,14 +112,30 @@ static rp_err print_tally(const rp_sim_options *options, const rp_sim_tally *t) 
     return RP_OK;
 }
 
+static rp_err check_tally(const rp_sim_tally *t) {
+    return !t->any_bad ? RP_OK
+                       : rp_fail(RP_ERR_FAULT,
+                                 "%" PRIu64 " of %" PRIu64 " runs hung or ended wrong, the first "
+                                 "with seed %" PRIu64,
+                                 t->hung + t->wrong, t->runs, t->first_bad_seed);
+}
+
 static rp_err check_options(const rp_sim_options *options) {
     const rp_executor_kind *executor = rp_executor_find(options->executor);
     if (!executor || strcmp(options->executor, "opencl") == 0) {
         return rp_fail(RP_ERR_USAGE, "--executor: expected digest or timed, found '%s'",
                        options->executor);
     }
-    if (options->out && options->seed_first != options->seed_last) {
-        return rp_fail(RP_ERR_USAGE, "--out is for one run, --seeds are many");
+    if ((options->out || options->resume || options->once) &&
+        options->seed_first != options->seed_last) {
+        return rp_fail(RP_ERR_USAGE, "--%s is for one run, --seeds are many",
+                       options->out      ? "out"
+                       : options->resume ? "resume"
+                                         : "once");
+    }
+    if (options->out && options->resume) {
+        return rp_fail(RP_ERR_USAGE, "--out and --resume exclude each other: a resumed run stays "
+                                     "in its folder");
     }
     if (options->out && access(options->out, F_OK) == 0) {
         return rp_fail(RP_ERR_USAGE, "--out: %s exists; name a folder that does not", options->out);
@@ -184,7 +201,8 @@ rp_err rp_sim(const rp_sim_options *options) {
                     .layer_seconds = subject.layer_seconds,
                     .profile = subject.profile.board_count > 0 ? &subject.profile : NULL,
                     .layer_count = subject.run.model->layer_count,
-                    .folder = options->out,
+                    .folder = options->resume ? options->resume : options->out,
+                    .resume = options->resume != NULL,
                     .progress = one && !options->trace ? stderr : NULL,
                     .result = one && !options->trace ? stdout : NULL,
                     .trace = options->trace ? stdout : NULL,
@@ -193,6 +211,7 @@ rp_err rp_sim(const rp_sim_options *options) {
                     .wait_ns = subject.run.wait_s * RP_NS_PER_S},
         .faults = none || all ? NULL : &faults,
         .draws_faults = all,
+        .once = options->once,
         .terminal = options->trace ? stdout : NULL,
     };
     const rp_seeds_options seeds = {.first = options->seed_first,
@@ -204,15 +223,11 @@ rp_err rp_sim(const rp_sim_options *options) {
                                     .on_result = report_seed,
                                     .context = &what};
     RP_TRY(rp_seeds_run(&seeds, &tally));
+    RP_TRY(what.stop);
     if (!one) {
         RP_TRY(print_tally(options, &tally));
     }
-    if (tally.any_bad) {
-        err = rp_fail(RP_ERR_FAULT,
-                      "%" PRIu64 " of %" PRIu64 " runs hung or ended wrong, the first "
-                      "with seed %" PRIu64,
-                      tally.hung + tally.wrong, tally.runs, tally.first_bad_seed);
-    }
+    err = check_tally(&tally);
 fail:
     rp_sim_subject_close(&subject);
     return err;

@@ -12,6 +12,8 @@ typedef struct {
     const char *plan;     /* plan.json to run by; NULL: one is made */
     const char *profile;  /* timed: profile.json; NULL: the run file's throttle */
     const char *out;      /* run folder of a single run; NULL: one that is removed */
+    const char *resume;   /* run folder in which a single run goes on; NULL: a new run */
+    bool once;            /* do not resume a single run whose controller stops */
     const char *faults;   /* "none", "all" (drawn from the seed), or a file */
     uint64_t seed_first, seed_last;
     uint32_t jobs;
@@ -21,7 +23,8 @@ typedef struct {
 
 /* Prints the result; for many seeds as JSON: runs, finished, stopped_resumable, hung, wrong,
  * first_bad_seed, faults, seconds.
- * errors  those of the run file; FAULT: a run hung or ended with another digest; INTERRUPTED */
+ * errors  those of the run file; FAULT: a run hung or ended with another digest; INTERRUPTED;
+ *         once: what the controller ended with */
 rp_err rp_sim(const rp_sim_options *options) RP_MUST_CHECK;
 
 #endif

@@ -332,10 +332,11 @@ static bool is_final(const rp_cluster *cluster, int64_t since_ns, rp_err result)
            since_ns > rp_cluster_calm_ns(cluster);
 }
 
-static rp_sim_outcome run_lives(const rp_sim_case *what, rp_cluster *cluster, const char *folder) {
+static rp_sim_outcome run_lives(const rp_sim_case *what, rp_cluster *cluster, const char *folder,
+                                rp_err *stop) {
     rp_sim_outcome outcome = RP_SIM_HUNG; /* it stops again and again */
     for (uint32_t life = 0; life < LIVES_MAX; life++) {
-        const bool resume = life > 0 && can_resume(folder);
+        const bool resume = life == 0 ? what->cluster.resume : can_resume(folder);
         rp_err result;
         if (life > 0 && !resume) {
             rp_sim_folder_remove(folder); /* it holds nothing of a run yet */
@@ -360,6 +361,11 @@ static rp_sim_outcome run_lives(const rp_sim_case *what, rp_cluster *cluster, co
             outcome = err != RP_OK || !same ? RP_SIM_WRONG
                       : life == 0           ? RP_SIM_FINISHED
                                             : RP_SIM_STOPPED_RESUMABLE;
+            break;
+        }
+        if (what->once) {
+            *stop = result == RP_OK ? RP_ERR_FAULT : result; /* OK: it has crashed */
+            outcome = RP_SIM_STOPPED_RESUMABLE;
             break;
         }
         if (result == RP_ERR_FORMAT && rp_cluster_lost_checkpoints(cluster)) {
@@ -486,7 +492,7 @@ rp_err rp_sim_judge(const rp_sim_case *what, uint64_t seed, rp_sim_result *out) 
     options.stale_from_ns = what->draws_faults ? EARLY_NS : RP_WORLD_NEVER;
     options.limit_ns = what->draws_faults ? DRAWN_LIMIT_NS : LIMIT_NS;
     RP_TRY(rp_cluster_open(&arena, &options, &cluster));
-    out->outcome = run_lives(what, cluster, folder);
+    out->outcome = run_lives(what, cluster, folder, &out->stop);
     out->faults = rp_cluster_faults_applied(cluster);
     out->marks = *rp_cluster_marks(cluster);
     out->events = rp_cluster_events(cluster)->count;

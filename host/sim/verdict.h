@@ -30,6 +30,8 @@ typedef struct {
     rp_cluster_options cluster;  /* faults, seed and folder are this seed's */
     const rp_sim_faults *faults; /* the same for each seed; NULL: drawn, or none */
     bool draws_faults;
+    bool once;      /* the run is over when its controller stops, with: */
+    rp_err stop;
     FILE *terminal; /* gets the option set and the event log's hash; NULL: quiet */
 } rp_sim_case;
 

@@ -58,7 +58,7 @@ _ringpipe_options() {
     predict) echo --format --top --weights --board --threads --quiet --verbose ;;
     plan) echo --set --out --format --keys --plan --profile --quiet --verbose ;;
     profile) echo --set --out --format --keys --quiet --verbose ;;
-    sim) echo --set --out --format --jobs --executor --plan --profile --seed --seeds --faults --trace --quiet --verbose ;;
+    sim) echo --set --out --resume --format --jobs --executor --plan --profile --seed --seeds --faults --trace --once --quiet --verbose ;;
     lab) echo --out --format --dry-run --keys --jobs --quiet --verbose ;;
     ps) echo --format --quiet --verbose ;;
     log) echo --follow --all --quiet --verbose ;;

@@ -87,6 +87,7 @@ complete -c ringpipe -n '__ringpipe_verb_is profile' -l verbose
 complete -c ringpipe -n '__ringpipe_verb_is profile' -l help
 complete -c ringpipe -n '__ringpipe_verb_is sim' -l set -r
 complete -c ringpipe -n '__ringpipe_verb_is sim' -l out -r
+complete -c ringpipe -n '__ringpipe_verb_is sim' -l resume -r
 complete -c ringpipe -n '__ringpipe_verb_is sim' -l format -x -a 'text json svg'
 complete -c ringpipe -n '__ringpipe_verb_is sim' -l jobs -r
 complete -c ringpipe -n '__ringpipe_verb_is sim' -l executor -r
@@ -96,6 +97,7 @@ complete -c ringpipe -n '__ringpipe_verb_is sim' -l seed -r
 complete -c ringpipe -n '__ringpipe_verb_is sim' -l seeds -r
 complete -c ringpipe -n '__ringpipe_verb_is sim' -l faults -r
 complete -c ringpipe -n '__ringpipe_verb_is sim' -l trace
+complete -c ringpipe -n '__ringpipe_verb_is sim' -l once -r
 complete -c ringpipe -n '__ringpipe_verb_is sim' -l quiet
 complete -c ringpipe -n '__ringpipe_verb_is sim' -l verbose
 complete -c ringpipe -n '__ringpipe_verb_is sim' -l help

@@ -1,0 +1,70 @@
+"""Plans and profiles that scenarios run by."""
+import json
+import sys
+from pathlib import Path
+
+from expect import check_keys
+
+sys.path.append(str(Path(__file__).resolve().parent.parent / "cli"))
+from spread import spread  # pylint: disable=wrong-import-position
+
+PASSES = ("forward", "backward", "backward_input", "backward_weight")
+
+
+def recut(plan, cut):
+    """The same layers, stages that begin elsewhere."""
+    layers = [layer for stage in plan["stages"] for layer in stage["layers"]]
+    first = 0
+    for stage, end in zip(plan["stages"], [layers.index(name) for name in cut] + [len(layers)]):
+        stage["layers"] = layers[first:end]
+        first = end
+    plan["cut"] = cut
+    for edge in plan["edges"]:
+        made_by = {"activation": edge["stage"] - 1, "gradient": edge["stage"]}
+        if edge["carries"] in made_by:
+            edge["tensors"] = [plan["stages"][made_by[edge["carries"]]]["layers"][-1]]
+
+
+def move(plan, order):
+    """Stage k goes to node order[k]."""
+    name = [node["name"] for node in plan["nodes"]]
+    names = {name[k]: name[order[k]] for k in range(len(order))}
+    for edge in plan["edges"]:
+        for end in ("from", "to"):
+            edge[end] = names.get(edge[end], edge[end])
+    holds = [node["holds"] for node in plan["nodes"]]
+    for k, node in enumerate(order):
+        plan["nodes"][node]["holds"] = holds[k]
+
+
+def write_plan(source, target, change):
+    """`cut`, `order` of the boards, `window` of every edge, `shares` of the boards of each stage,
+    `sizes` of each stage; `set`: settings that the plan was made with."""
+    check_keys("plan", change, {"set", "cut", "order", "window", "shares", "sizes"})
+    plan = json.loads(source.read_text(encoding="utf-8"))
+    if "cut" in change:
+        recut(plan, change["cut"])
+    if "order" in change:
+        move(plan, change["order"])
+    for edge in plan["edges"]:
+        edge["window"] = change.get("window", edge["window"])
+    for stage, sizes in zip(plan["stages"], change.get("sizes", [])):
+        stage["forward"], stage["backward"] = sizes
+    plan = spread(plan, change["shares"]) if "shares" in change else plan
+    target.write_text(json.dumps(plan), encoding="utf-8")
+
+
+def write_profile(target, what):
+    """Seconds of a sample by board, in each layer: one number, or one for each."""
+    check_keys("profile", what, {"layers", "boards"})
+    boards = []
+    for name, seconds in what["boards"].items():
+        costs = seconds if isinstance(seconds, list) else [seconds] * len(what["layers"])
+        layers = [{"name": layer, "update_s": 0,
+                   **{kind: [{"samples": n, "seconds": cost * n, "spread": 0} for n in (1, 4, 16)]
+                      for kind in PASSES}} for layer, cost in zip(what["layers"], costs)]
+        boards.append({"name": str(name), "device": "simulated", "like": str(name),
+                       "memory_bytes": 1 << 32, "device_memory": 2, "layers": layers})
+    layers = [{"name": layer, "forward_s": 0, "backward_s": 0} for layer in what["layers"]]
+    target.write_text(json.dumps({"version": 2, "microbatch": 1, "layers": layers,
+                                  "boards": boards}), encoding="utf-8")
