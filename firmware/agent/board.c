@@ -199,7 +199,7 @@ static rp_err read_root(rp_arena *arena, const char *name, rp_node *root, rp_boa
     static const char *const choices[] = {"first", "fastest", NULL};
     uint32_t choice = 0;
     rp_err err;
-    *out = (rp_board){.memory_fraction = 0.9};
+    *out = (rp_board){.is_profile = true, .memory_fraction = 0.9};
     *where = (fit){0};
     RP_TRY(rp_node_need(root, "name"));
     RP_TRY(rp_node_string(root, "name", &out->name));

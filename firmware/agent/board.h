@@ -10,6 +10,7 @@ enum { RP_BOARDS_MAX = 64 };
 
 typedef struct {
     const char *name;
+    bool is_profile;               /* false: "auto" found no profile that fits */
     const char *platform, *device; /* parts of names, NULL = any */
     const char *tuning_path;       /* NULL when the board has none yet */
     const char *cpu_tuning_path;   /* of the profile that has one for CPUs, NULL = none */

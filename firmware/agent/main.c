@@ -266,14 +266,20 @@ static rp_err enrol_board(rp_arena *arena, const arguments *args, const char *ke
 
 /* ---- slots ----------------------------------------------------------------------------------- */
 
-static rp_err install_bundle(const arguments *args, const char *keys) {
+/* For which boards a bundle has to be; NULL: any, where no profile fits this one. */
+static const char *profile_of(const rp_board *board) {
+    return board->is_profile ? board->name : NULL;
+}
+
+static rp_err install_bundle(rp_arena *arena, const arguments *args, const char *keys) {
     const rp_clock clock = rp_clock_real();
     uint8_t key[RP_SIGNING_BYTES];
+    rp_board board;
     rp_ab slots;
     rp_err err;
-    const char *board = strcmp(args->board, "auto") == 0 ? NULL : args->board;
     RP_TRY(rp_signing_read_public(keys, key));
-    RP_TRY(rp_ab_install(args->slots, args->install, key, board, &slots));
+    RP_TRY(rp_board_find(arena, args->board, args->threads, &board));
+    RP_TRY(rp_ab_install(args->slots, args->install, key, profile_of(&board), &slots));
     RP_TRY(rp_agent_check_start(args->slots, &slots, &clock));
     (void)printf("version %llu is on trial in slot %s: the next start takes it, %d starts at most "
                  "until it is good\n",
@@ -289,11 +295,11 @@ static rp_err enter_slot(rp_agent_slot *slot, const arguments *args, const rp_cl
 }
 
 static void find_software(const arguments *args, const char *keys, const rp_agent_slot *slot,
-                          uint8_t key[RP_SIGNING_BYTES], rp_agent_software *out) {
-    const bool is_any = strcmp(args->board, "auto") == 0;
+                          const rp_board *board, uint8_t key[RP_SIGNING_BYTES],
+                          rp_agent_software *out) {
     *out = (rp_agent_software){.slots = args->slots,
                                .own = slot->slot,
-                               .board = is_any ? NULL : args->board,
+                               .board = profile_of(board),
                                .system = getenv(RP_AGENT_SYSTEM_ENV)};
     char path[RP_AB_PATH_BYTES];
     const int n = snprintf(path, sizeof path, "%s/update.key", keys);
@@ -356,16 +362,12 @@ static rp_err run_agent(rp_arena *arena, const arguments *args, bool *reboots) {
         RP_TRY(rp_keys_home(arena, &keys));
     }
     if (args->install) {
-        return install_bundle(args, keys);
+        return install_bundle(arena, args, keys);
     }
     rp_agent_slot slot = {.settled = true};
     uint8_t update_key[RP_SIGNING_BYTES];
     rp_agent_software software;
     RP_TRY(enter_slot(&slot, args, &clock));
-    if (args->slots) {
-        find_software(args, keys, &slot, update_key, &software);
-        options.software = &software;
-    }
     keep_last_words(args->last_words);
     slot.settle_ns = (int64_t)args->settle_s * RP_NS_PER_S;
     RP_TRY(rp_notify_open(&notify));
@@ -375,6 +377,10 @@ static rp_err run_agent(rp_arena *arena, const arguments *args, bool *reboots) {
     RP_TRY(find_hosts(arena, args, &trust, &options));
     rp_notify_starting(&notify, "building kernels for the device's self-test", SELFTEST_WAIT_S);
     RP_TRY(rp_board_find(arena, args->board, args->threads, &board));
+    if (args->slots) {
+        find_software(args, keys, &slot, &board, update_key, &software);
+        options.software = &software;
+    }
     RP_TRY(rp_board_open_device(arena, &board, args->threads, &device));
     RP_TRY(rp_device_selftest(device));
     options.memory_mib = share_mib(&board, rp_device_facts_of(device)->memory_bytes);

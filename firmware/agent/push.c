@@ -63,6 +63,16 @@ static rp_err refuse(rp_agent *agent, const char *why) {
     return answer(agent, RP_PUSHED_REFUSED, why);
 }
 
+/* What has come so far is of no use, and may fill the disk. */
+static rp_err refuse_all(rp_agent *agent, const char *why) {
+    char path[PATH_BYTES];
+    char text[RP_ERR_MESSAGE_BYTES];
+    (void)snprintf(text, sizeof text, "%s", why);
+    name_incoming(agent, path);
+    (void)unlink(path);
+    return refuse(agent, text);
+}
+
 static void start_again(rp_agent *agent) {
     agent->push.starts_again = true;
     agent->push.since_ns = rp_clock_now_ns(agent->clock);
@@ -99,7 +109,6 @@ static void drop_others(const char *slots, uint64_t id) {
 static rp_err install(rp_agent *agent) {
     const rp_agent_software *software = agent->options.software;
     char path[PATH_BYTES];
-    char why[RP_ERR_MESSAGE_BYTES];
     bool is_system;
     rp_ab ab;
     name_incoming(agent, path);
@@ -111,14 +120,21 @@ static rp_err install(rp_agent *agent) {
     err = err == RP_OK ? rp_ab_install(software->slots, path, software->key, software->board, &ab)
                        : err;
     err = err == RP_OK ? rp_agent_check_start(software->slots, &ab, agent->clock) : err;
-    (void)snprintf(why, sizeof why, "%s", rp_err_message());
-    (void)unlink(path);
     if (err != RP_OK) {
-        return refuse(agent, why);
+        return refuse_all(agent, rp_err_message());
     }
+    (void)unlink(path);
     rp_log_info("push: release %" PRIu64 " is on trial", ab.trial_version);
     start_again(agent);
     return answer(agent, RP_PUSHED_INSTALLED, "");
+}
+
+/* Room for the rest of the bundle and for its files. Only a board with slots for a whole system
+ * takes bundles that are not unpacked; there install() looks at the files. */
+static rp_err check_space(rp_agent *agent) {
+    const agent_push *push = &agent->push;
+    const uint64_t unpacked = rp_agent_system(agent) ? 0 : push->bytes;
+    return rp_ab_check_space(agent->options.software->slots, push->bytes - push->got, unpacked);
 }
 
 static rp_err begin(rp_agent *agent, const rp_Push *push) {
@@ -147,6 +163,9 @@ static rp_err begin(rp_agent *agent, const rp_Push *push) {
         (ftruncate(fd, 0) != 0 || fseek(agent->push.file, 0, SEEK_SET) != 0)) {
         return refuse(agent, "the file for it can not be emptied");
     }
+    if (push->bytes > agent->push.got && check_space(agent) != RP_OK) {
+        return refuse_all(agent, rp_err_message());
+    }
     rp_log_info("push: a bundle of %" PRIu64 " bytes comes, %" PRIu64 " are here", push->bytes,
                 agent->push.got);
     return agent->push.got < push->bytes ? answer(agent, RP_PUSHED_GOES_ON, "") : install(agent);
@@ -159,12 +178,12 @@ rp_err rp_agent_on_push_piece(rp_agent *agent, const rp_message *message) {
         return RP_OK; /* of a push that has ended here, or a piece that came before */
     }
     if (piece.bytes > push->bytes - push->got) {
-        return refuse(agent, "more bytes came than were announced");
+        return refuse_all(agent, "more bytes came than were announced");
     }
     if (fwrite(piece.data, 1, piece.bytes, push->file) != piece.bytes || fflush(push->file) != 0) {
         char why[128];
         (void)snprintf(why, sizeof why, "the bundle can not be written here: %s", strerror(errno));
-        return refuse(agent, why);
+        return refuse_all(agent, why);
     }
     push->got += piece.bytes;
     return push->got == push->bytes ? install(agent) : RP_OK;

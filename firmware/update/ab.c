@@ -13,6 +13,8 @@
 #include "base/folders.h"
 #include "base/log.h"
 #include "base/replace.h"
+#include "update/releases.h"
+#include "update/space.h"
 
 enum { DEPTH_MAX = 32 };
 
@@ -153,26 +155,44 @@ static rp_err make_empty(const char *path) {
     return err == RP_OK ? rp_replace_sync_folder(path) : err;
 }
 
+static rp_ab_slot free_slot(const rp_ab *slots) {
+    return slots->good == RP_AB_A ? RP_AB_B : RP_AB_A;
+}
+
+rp_err rp_ab_check_space(const char *dir, uint64_t incoming, uint64_t unpacked) {
+    char folder[RP_AB_PATH_BYTES];
+    uint64_t freed;
+    rp_ab slots;
+    rp_err err;
+    RP_TRY(rp_ab_read(dir, &slots));
+    RP_TRY(join(dir, rp_ab_slot_name(free_slot(&slots)), folder));
+    RP_TRY(rp_space_used(folder, &freed));
+    RP_TRY(rp_space_check("the bundle", dir, incoming + unpacked, freed, RP_SPACE_MARGIN));
+fail:
+    return err;
+}
+
 /* What can be known before anything is changed. */
-static rp_err check_bundle(const rp_bundle *bundle, const char *path, const rp_ab *slots,
+static rp_err check_bundle(const rp_bundle *bundle, const char *path, uint64_t newest,
                            const char *board) {
     if (board && strcmp(bundle->board, board) != 0) {
         return rp_fail(RP_ERR_REFUSED, "%s: is for boards of the profile %s, and this is a %s",
                        path, bundle->board, board);
     }
-    if (bundle->version <= slots->version) {
+    if (bundle->version <= newest) {
         return rp_fail(RP_ERR_REFUSED,
                        "%s: has version %" PRIu64 ", and %" PRIu64 " is installed: expected a "
                        "newer one",
-                       path, bundle->version, slots->version);
+                       path, bundle->version, newest);
     }
     return RP_OK;
 }
 
 static rp_err install(const char *dir, const char *path, FILE *file, const rp_bundle *bundle,
-                      rp_ab *slots) {
-    const rp_ab_slot to = slots->good == RP_AB_A ? RP_AB_B : RP_AB_A;
+                      rp_ab *slots, rp_releases *releases) {
+    const rp_ab_slot to = free_slot(slots);
     char folder[RP_AB_PATH_BYTES];
+    char why[RP_ERR_MESSAGE_BYTES];
     rp_err err;
     /* From here on there is no way back to what was in this slot, and none to start it. */
     slots->trial = RP_AB_NONE;
@@ -181,7 +201,15 @@ static rp_err install(const char *dir, const char *path, FILE *file, const rp_bu
     RP_TRY(write_state(dir, slots));
     RP_TRY(join(dir, rp_ab_slot_name(to), folder));
     RP_TRY(make_empty(folder));
-    RP_TRY(rp_bundle_unpack(bundle, file, path, folder));
+    err = rp_bundle_unpack(bundle, file, path, folder);
+    if (err != RP_OK) { /* half a bundle is of no use, and may have filled the disk */
+        (void)snprintf(why, sizeof why, "%s", rp_err_message());
+        (void)!make_empty(folder);
+        rp_err_set_message(why);
+        return err;
+    }
+    rp_releases_note(releases, to, bundle->board, bundle->version);
+    RP_TRY(rp_releases_write(dir, releases));
     slots->trial = to;
     slots->trial_version = bundle->version;
     slots->starts = RP_AB_STARTS;
@@ -194,19 +222,24 @@ rp_err rp_ab_install(const char *dir, const char *path, const uint8_t key[RP_SIG
                      const char *board, rp_ab *out) {
     rp_arena arena;
     rp_bundle bundle;
+    rp_releases releases;
     FILE *file = NULL;
     int held = -1;
     rp_err err;
     rp_arena_init(&arena, "install", 0);
     RP_TRY(lock(dir, &held));
     RP_TRY(rp_ab_read(dir, out));
+    RP_TRY(rp_releases_read(dir, &releases));
     file = fopen(path, "rbe");
     if (!file) {
         RP_TRY(rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno)));
     }
     RP_TRY(rp_bundle_read(&arena, file, path, key, &bundle));
-    RP_TRY(check_bundle(&bundle, path, out, board));
-    RP_TRY(install(dir, path, file, &bundle, out));
+    RP_TRY(check_bundle(&bundle, path,
+                        rp_releases_newest(&releases, out->good, out->version, bundle.board),
+                        board));
+    RP_TRY(rp_ab_check_space(dir, 0, rp_bundle_bytes(&bundle)));
+    RP_TRY(install(dir, path, file, &bundle, out, &releases));
 fail:
     if (file) {
         (void)fclose(file);
@@ -249,11 +282,16 @@ fail:
 
 rp_err rp_ab_validate(const char *dir, rp_ab_slot slot) {
     rp_ab slots;
+    rp_releases releases;
     int held = -1;
     rp_err err;
     RP_TRY(lock(dir, &held));
     RP_TRY(rp_ab_read(dir, &slots));
+    RP_TRY(rp_releases_read(dir, &releases));
     if (slot != RP_AB_NONE && slots.trial == slot) {
+        if (rp_releases_leave(&releases, slots.good, slots.version, slot, slots.trial_version)) {
+            RP_TRY(rp_releases_write(dir, &releases));
+        }
         slots.former = slots.version;
         slots.version = slots.trial_version;
         slots.good = slots.trial;

@@ -1,6 +1,7 @@
 /* Two slots for software, of which one is good:
  *
  *   DIR/a, DIR/b   what bundles have brought
+ *   DIR/releases   for which profiles (releases.h)
  *   DIR/state      good: a             # or missing: no slot is, the system's own software is
  *                  version: 7          # of what is good
  *                  trial: b            # or missing
@@ -34,10 +35,15 @@ rp_err rp_ab_read(const char *dir, rp_ab *out) RP_MUST_CHECK;
 
 /* Checks a bundle, unpacks it into the slot that is not good, and puts that on trial.
  * `board`: this board's profile; NULL: any. A folder that is missing is made.
- * errors  REFUSED: not signed by `key`, for another board, or no newer than what is good; those of
- * rp_bundle_read() and rp_bundle_unpack(). Behind an error no slot is on trial */
+ * errors  REFUSED: not signed by `key`, for another board, or no newer than the last good release
+ * for the same profile; those of rp_bundle_read(), rp_ab_check_space() and rp_bundle_unpack().
+ * After an error no slot is on trial, and the slot that was written to is empty */
 rp_err rp_ab_install(const char *dir, const char *bundle, const uint8_t key[RP_SIGNING_BYTES],
                      const char *board, rp_ab *out) RP_MUST_CHECK;
+
+/* Is there room for `incoming` bytes in `dir`, and then for `unpacked` bytes in the slot that is
+ * not good, instead of what it has? errors  LIMIT with the numbers; IO; those of rp_ab_read() */
+rp_err rp_ab_check_space(const char *dir, uint64_t incoming, uint64_t unpacked) RP_MUST_CHECK;
 
 /* Which slot this start takes, and writes down that it was made; *slot is RP_AB_NONE for the
  * system's own software. errors as of rp_ab_read() */

@@ -15,6 +15,20 @@ _Static_assert(sizeof RP_BUNDLE_PURPOSE - 1 == RP_BUNDLE_PURPOSE_BYTES, "its len
 static const char path_letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                    "._+-/";
 
+bool rp_bundle_is_board(const char *board) {
+    const size_t bytes = strlen(board);
+    return bytes > 0 && bytes <= RP_BUNDLE_BOARD_MAX && board[0] != '.' && !strpbrk(board, "+/") &&
+           strspn(board, path_letters) == bytes;
+}
+
+uint64_t rp_bundle_bytes(const rp_bundle *bundle) {
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < bundle->count; i++) {
+        bytes += bundle->file[i].bytes;
+    }
+    return bytes;
+}
+
 bool rp_bundle_is_path(const char *path) {
     const size_t bytes = strlen(path);
     if (bytes == 0 || bytes > RP_BUNDLE_PATH_MAX || strspn(path, path_letters) != bytes) {
@@ -104,6 +118,9 @@ static rp_err read_manifest(rp_arena *arena, const char *text, size_t bytes, con
     RP_TRY(rp_config_read_text(arena, text, bytes, name, &root));
     RP_TRY(rp_node_need(root, "board"));
     RP_TRY(rp_node_string(root, "board", &out->board));
+    if (!rp_bundle_is_board(out->board)) {
+        return rp_node_fail(rp_node_find(root, "board"), "expected a profile's name");
+    }
     RP_TRY(rp_node_need(root, "software"));
     RP_TRY(rp_node_string(root, "software", &out->software));
     RP_TRY(rp_node_need(root, "version"));

@@ -25,6 +25,7 @@ enum {
     RP_BUNDLE_MANIFEST_MAX = 1 << 16,
     RP_BUNDLE_FILES_MAX = 256,
     RP_BUNDLE_PATH_MAX = 200,
+    RP_BUNDLE_BOARD_MAX = 63,
     RP_BUNDLE_SUM = 32
 };
 #define RP_BUNDLE_BYTES_MAX (UINT64_C(1) << 30) /* of all files together: a whole system fits */
@@ -65,5 +66,11 @@ rp_err rp_bundle_write(const char *path, const char *folder, const char *board, 
 
 /* Of a file's path in a slot. */
 bool rp_bundle_is_path(const char *path);
+
+/* Is it a profile's name: 1 to 63 of A-Z a-z 0-9 . _ - */
+bool rp_bundle_is_board(const char *board);
+
+/* Bytes of all files together. */
+uint64_t rp_bundle_bytes(const rp_bundle *bundle);
 
 #endif

@@ -192,6 +192,12 @@ rp_err rp_bundle_write(const char *path, const char *folder, const char *board, 
     rp_arena_init(&arena, "bundle", 0);
     g.arena = &arena;
     RP_ASSERT(sodium_init() >= 0 && version >= 1);
+    if (!rp_bundle_is_board(board)) {
+        RP_TRY(rp_fail(RP_ERR_USAGE,
+                       "board '%s': expected a profile's name: 1 to %d of A-Z a-z 0-9 "
+                       ". _ -",
+                       board, RP_BUNDLE_BOARD_MAX));
+    }
     RP_TRY(RP_ARENA_NEW(&arena, RP_BUNDLE_FILES_MAX, &g.bundle.file));
     RP_TRY(gather(&g, "", 0));
     if (g.bundle.count == 0) {

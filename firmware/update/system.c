@@ -1,4 +1,5 @@
 #include "update/system.h"
+#include "update/space.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +15,7 @@
 #include "update/bundle_own.h"
 #include "update/system_own.h"
 
-enum { PIECE = 1 << 16 };
+enum { PIECE = 1 << 16, BOOT_MARGIN = 1 << 20 /* the loader's own: entries, counters */ };
 
 static const char root_file[] = "system/root.squashfs";
 static const char *const files[] = {"system/initrd", root_file, "system/vmlinuz"};
@@ -154,6 +155,9 @@ fail:
     if (fd >= 0) {
         (void)close(fd);
     }
+    if (err != RP_OK && made) { /* half a file is of no use, and may have filled the disk */
+        (void)unlink(path);
+    }
     return err;
 }
 
@@ -182,6 +186,23 @@ fail:
     return err;
 }
 
+/* Room on the boot partition for what does not go to the system's own. */
+static rp_err check_space(const rp_system_places *places, rp_ab_slot to, const rp_bundle *bundle,
+                          const char *name) {
+    char folder[RP_AB_PATH_BYTES];
+    uint64_t bytes = 0;
+    uint64_t freed;
+    rp_err err;
+    for (uint32_t i = 0; i < bundle->count; i++) {
+        bytes += strcmp(bundle->file[i].path, root_file) == 0 ? 0 : bundle->file[i].bytes;
+    }
+    (void)snprintf(folder, sizeof folder, "%.1000s/%s", places->boot, rp_ab_slot_name(to));
+    RP_TRY(rp_space_used(folder, &freed));
+    RP_TRY(rp_space_check(name, places->boot, bytes, freed, BOOT_MARGIN));
+fail:
+    return err;
+}
+
 rp_err rp_system_install(const rp_system_places *places, FILE *file, const char *name,
                          const uint8_t key[RP_SIGNING_BYTES], const char *board) {
     static rp_entries entries;
@@ -195,6 +216,7 @@ rp_err rp_system_install(const rp_system_places *places, FILE *file, const char 
     judge_all(places, &entries, &system);
     RP_TRY(rp_bundle_read(&arena, file, name, key, &bundle));
     RP_TRY(check_bundle(&bundle, name, &system, board));
+    RP_TRY(check_space(places, to, &bundle, name));
     /* From here on the loader has nothing but what runs. */
     RP_TRY(rp_entries_remove(places->boot, &entries, to, RP_ENTRY_NONE));
     RP_TRY(write_files(places, to, &bundle, file, name));

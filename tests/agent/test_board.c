@@ -66,6 +66,7 @@ static void a_folder_of_ones_own(void **state) {
     expect_err(rp_board_find(&arena, "pocl-cpu", 0, &board), RP_ERR_USAGE);
     expect_ok(rp_board_find(&arena, "auto", 0, &board));
     assert_string_equal(board.name, "generic");
+    assert_false(board.is_profile);
     assert_null(board.tuning_path);
     assert_int_equal(unsetenv("RINGPIPE_BOARDS"), 0);
     rp_arena_finish(&arena);

@@ -62,6 +62,20 @@ class Case(unittest.TestCase):
         path.write_text(text, encoding="utf-8")
         return path
 
+    def small_disk(self, name, size):
+        """A folder that is a disk of its own; the test is skipped where none can be made."""
+        path = self.dir / name
+        path.mkdir()
+        words = ["mount", "-t", "tmpfs", "-o", f"size={size}", "ringpipe-test", str(path)]
+        try:
+            mounted = subprocess.run(words, capture_output=True, text=True, check=False)
+        except FileNotFoundError:
+            self.skipTest("no mount program to make a small disk with")
+        if mounted.returncode != 0:
+            self.skipTest(f"may not mount a small disk: {mounted.stderr.strip()}")
+        self.addCleanup(subprocess.run, ["umount", "-l", str(path)], check=True)
+        return path
+
     def start(self, *words, program=RINGPIPE, env=None, stdin_bytes=b"", **options):
         """A running program; standard output and standard error are pipes of text."""
         stdin = subprocess.DEVNULL

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """A disk that fills up in the middle of a run: it stops, says so, and can be resumed."""
 import json
-import subprocess
 import time
 
 import program
@@ -10,16 +9,7 @@ import program
 class FullDisk(program.Case):
     def setUp(self):
         super().setUp()
-        self.disk = self.dir / "disk"
-        self.disk.mkdir()
-        words = ["mount", "-t", "tmpfs", "-o", "size=16m", "ringpipe-test", str(self.disk)]
-        try:
-            mounted = subprocess.run(words, capture_output=True, text=True, check=False)
-        except FileNotFoundError:
-            self.skipTest("no mount program to make a small disk with")
-        if mounted.returncode != 0:
-            self.skipTest(f"may not mount a small disk: {mounted.stderr.strip()}")
-        self.addCleanup(subprocess.run, ["umount", "-l", str(self.disk)], check=True)
+        self.disk = self.small_disk("disk", "16m")
 
     def test_full_from_the_start(self):
         self.fill(0)

@@ -147,6 +147,23 @@ class Push(Software):
         self.assertEqual(have[0], 0)
         self.assertGreater(have[1], 1_900_000)
 
+    def test_what_does_not_fit_is_refused_at_once(self):
+        """A disk with 16 MiB to spare and little more: the board has them as it had them before."""
+        slots = self.small_disk("slots-left", "20m")
+        board = self.serve()
+        tree = self.dir / "tree"
+        tree.mkdir()
+        (tree / "big").write_bytes(bytes(range(256)) * 12000)  # three million bytes, and twice that
+        _, err = self.talk("push", self.bundle(7), code=5)
+        self.assertRegex(err, r"left says: the bundle does not fit on the disk of slots-left: it "
+                              r"takes 60\d\d KiB, 2\d{4} are free, and 16384 of these stay free")
+        self.assertFalse(list(slots.glob("incoming-*")))
+        (tree / "big").unlink()
+        self.talk("push", self.bundle(8), "--no-wait")
+        self.line(board, "listening")
+        board.send_signal(signal.SIGTERM)
+        self.finish(board)
+
     def test_what_is_refused(self):
         bundle = self.bundle(7)
         _, err = self.talk("push", bundle, code=3)

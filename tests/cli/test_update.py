@@ -100,6 +100,12 @@ class Update(enrolment.Case):
         self.agent("--revert")
         _, err = self.agent("--install", self.bundle(9, board="rk3588"), code=5)
         self.assertIn("profile rk3588, and this is a pocl-cpu", err)
+        # Without --board it is the profile that the agent chooses by itself.
+        _, err = self.ringpipe("--slots", "slots", "--keys", "a", "--install", "rk3588-9.rpb",
+                               program=program.AGENT, code=5,
+                               env={"RINGPIPE_BOARDS": str(program.SOURCE / "boards"),
+                                    "RINGPIPE_MACHINE": "a board of no profile"})
+        self.assertIn("profile rk3588, and this is a pocl-cpu", err)
         whole = (self.dir / bundle).read_bytes()
         (self.dir / "short.rpb").write_bytes(whole[:-1])
         _, err = self.agent("--install", "short.rpb", code=2)

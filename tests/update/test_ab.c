@@ -1,7 +1,12 @@
 #include "tree.h"
 
+#include "update/releases.h"
+#include "update/space.h"
+
+#include <errno.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/mount.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 
@@ -13,11 +18,15 @@ static int slots_setup(void **state) {
     return failed;
 }
 
-static rp_err install(const char *bundle) {
+static rp_err install_on(const char *board, const char *bundle) {
     rp_ab slots;
     char path[512];
     (void)snprintf(path, sizeof path, "%s", in_folder(bundle));
-    return rp_ab_install(dir, path, pair.public, "pocl-cpu", &slots);
+    return rp_ab_install(dir, path, pair.public, board, &slots);
+}
+
+static rp_err install(const char *bundle) {
+    return install_on("pocl-cpu", bundle);
 }
 
 /* The next start, and what the software in it says of itself: 0 for the system's own. */
@@ -109,6 +118,118 @@ static void what_is_no_newer_or_for_others_is_refused(void **state) {
     assert_int_equal(start(), 7);
 }
 
+/* The board's profile changes, and changes back: numbers of the one say nothing about the other. */
+static void releases_count_by_profile(void **state) {
+    (void)state;
+    make_bundle("seven", "pocl-cpu", 7);
+    make_bundle("eight", "pocl-cpu", 8);
+    make_bundle("two", "rk3588", 2);
+    make_bundle("three", "rk3588", 3);
+    expect_ok(install("seven"));
+    assert_int_equal(start_well(), 7);
+    expect_ok(install_on("rk3588", "two"));
+    expect_said(install("seven"), RP_ERR_REFUSED, "7 is installed"); /* on trial is not good yet */
+    assert_int_equal(start_well(), 2);
+    expect_said(install_on("rk3588", "two"), RP_ERR_REFUSED, "2 is installed");
+    expect_said(install("seven"), RP_ERR_REFUSED, "7 is installed");
+    expect_ok(rp_ab_revert(dir));
+    expect_said(install("seven"), RP_ERR_REFUSED, "7 is installed");
+    expect_ok(install_on("rk3588", "two")); /* it was left, so it may come again */
+    assert_int_equal(start_well(), 2);
+    expect_ok(install("eight"));
+    assert_int_equal(start_well(), 8);
+    expect_said(install_on("rk3588", "two"), RP_ERR_REFUSED, "2 is installed");
+    expect_ok(install_on("rk3588", "three"));
+    assert_int_equal(start_well(), 3);
+}
+
+/* An older agent knows nothing of profiles: what it wrote counts for the profile at hand. */
+static void slots_of_an_older_agent_count(void **state) {
+    (void)state;
+    make_bundle("seven", "pocl-cpu", 7);
+    make_bundle("eight", "pocl-cpu", 8);
+    expect_ok(install("seven"));
+    assert_int_equal(start_well(), 7);
+    assert_int_equal(remove(in_folder("slots/releases")), 0);
+    expect_said(install("seven"), RP_ERR_REFUSED, "7 is installed");
+    expect_ok(install("eight"));
+    put_file("slots/state", "good: b\nversion: 9\n", 0644); /* by that agent, behind our back */
+    expect_said(install("eight"), RP_ERR_REFUSED, "9 is installed");
+}
+
+static void kept_releases_are_bounded(void **state) {
+    (void)state;
+    rp_releases all = {0};
+    rp_releases back;
+    for (uint32_t i = 1; i <= 20; i++) {
+        char board[16];
+        const uint32_t good = 1 + i % 2;
+        (void)snprintf(board, sizeof board, "board-%u", i);
+        rp_releases_note(&all, good, board, i);
+        rp_releases_note(&all, 3 - good, "next", i + 1);
+        assert_true(rp_releases_leave(&all, good, i, 3 - good, i + 1));
+    }
+    assert_int_equal(mkdir(dir, 0755), 0);
+    expect_ok(rp_releases_write(dir, &all));
+    expect_ok(rp_releases_read(dir, &back));
+    assert_int_equal(back.kept_count, RP_RELEASES_KEPT);
+    assert_int_equal(rp_releases_newest(&back, 0, 0, "board-20"), 20);
+    assert_int_equal(rp_releases_newest(&back, 0, 0, "board-5"), 5);
+    assert_int_equal(rp_releases_newest(&back, 0, 0, "board-4"), 0);
+    put_file("slots/releases", "a: {board: '../x', version: 1}\n", 0644);
+    expect_said(rp_releases_read(dir, &back), RP_ERR_USAGE, "releases:1");
+}
+
+/* ---- room on the disk ------------------------------------------------------------------------ */
+
+static void room_is_counted(void **state) {
+    (void)state;
+    uint64_t used;
+    put_file("full/inner/file", "some bytes", 0644);
+    put_file("full/other", "more bytes", 0644);
+    expect_ok(rp_space_used(in_folder("full"), &used));
+    assert_in_range(used, 2, 1 << 20);
+    expect_ok(rp_space_used(in_folder("missing"), &used));
+    assert_int_equal(used, 0);
+    expect_ok(rp_space_check("it", folder, 0, 0, 0));
+    expect_said(rp_space_check("it", folder, UINT64_C(1) << 60, 0, 1 << 20), RP_ERR_LIMIT,
+                "it takes 1125899906842624 KiB, ");
+    expect_said(rp_space_check("it", folder, 0, 0, UINT64_C(1) << 60), RP_ERR_LIMIT, "stay free");
+    expect_ok(rp_space_check("it", folder, UINT64_C(1) << 60, UINT64_C(1) << 61, 1 << 20));
+}
+
+/* A disk that has room for one bundle, or one more when the slot that is not good is emptied. */
+static void a_bundle_that_does_not_fit_costs_nothing(void **state) {
+    (void)state;
+    static char big[3 << 20];
+    rp_ab slots;
+    if (mkdir(dir, 0755) != 0 || mount("ringpipe-test", dir, "tmpfs", 0, "size=20m") != 0) {
+        print_message("may not mount a small disk: %s\n", strerror(errno));
+        skip();
+    }
+    memset(big, 'x', sizeof big - 1);
+    make_bundle("seven", "pocl-cpu", 7);
+    put_file("tree/share/big", big, 0644);
+    make_bundle("eight", "pocl-cpu", 8);
+    make_bundle("nine", "pocl-cpu", 9);
+    put_file("tree/share/more", big, 0644);
+    make_bundle("ten", "pocl-cpu", 10);
+    expect_ok(install("seven"));
+    assert_int_equal(start_well(), 7);
+    expect_ok(install("eight"));
+    expect_ok(install("nine")); /* in eight's place */
+    expect_said(install("ten"), RP_ERR_LIMIT, "takes 6");
+    expect_ok(rp_ab_read(dir, &slots));
+    assert_int_equal(slots.trial_version, 9); /* nothing has changed */
+    assert_int_equal(start_well(), 9);
+    expect_said(rp_ab_check_space(dir, 1 << 20, 0), RP_ERR_LIMIT, "does not fit on the disk");
+}
+
+static int small_disk_teardown(void **state) {
+    (void)umount2(dir, MNT_DETACH);
+    return tree_teardown(state);
+}
+
 /* A bundle that is signed and cut off: the good slot stays, and nothing is on trial. */
 static void a_bundle_that_is_cut_off_costs_nothing(void **state) {
     (void)state;
@@ -121,6 +242,7 @@ static void a_bundle_that_is_cut_off_costs_nothing(void **state) {
     memcpy(whole, slurp("eight", &bytes), sizeof whole);
     append("short", whole, bytes - 1);
     expect_said(install("short"), RP_ERR_FORMAT, "cut off");
+    assert_int_equal(access(in_folder("slots/b/bin"), F_OK), -1); /* half of it is not kept */
     assert_int_equal(start(), 7);
     expect_ok(install("eight"));
     assert_int_equal(start(), 8);
@@ -246,6 +368,12 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_trial_is_ended_by_hand, slots_setup, tree_teardown),
         cmocka_unit_test_setup_teardown(what_is_no_newer_or_for_others_is_refused, slots_setup,
                                         tree_teardown),
+        cmocka_unit_test_setup_teardown(releases_count_by_profile, slots_setup, tree_teardown),
+        cmocka_unit_test_setup_teardown(slots_of_an_older_agent_count, slots_setup, tree_teardown),
+        cmocka_unit_test_setup_teardown(kept_releases_are_bounded, slots_setup, tree_teardown),
+        cmocka_unit_test_setup_teardown(room_is_counted, slots_setup, tree_teardown),
+        cmocka_unit_test_setup_teardown(a_bundle_that_does_not_fit_costs_nothing, slots_setup,
+                                        small_disk_teardown),
         cmocka_unit_test_setup_teardown(a_bundle_that_is_cut_off_costs_nothing, slots_setup,
                                         tree_teardown),
         cmocka_unit_test_setup_teardown(a_damaged_state_says_where, slots_setup, tree_teardown),
