@@ -35,16 +35,17 @@ fail:
 
 rp_err rp_roster_hosts(rp_arena *arena, const char *path, const rp_trusted **hosts,
                        uint32_t *count) {
+    static const char *const keys[] = {"hosts", "boards", "groups",
+                                       NULL}; /* the controller's two */
     rp_node *root;
     rp_trusted *all;
     rp_err err;
     RP_TRY(rp_config_read_file(arena, path, &root));
-    rp_node *list = rp_node_find(root, "hosts");
-    (void)rp_node_find(root, "boards"); /* the controller's half */
-    (void)rp_node_find(root, "groups"); /* of boards */
-    RP_TRY(rp_node_done(root));
-    if (!list || !rp_node_is_list(list) || rp_node_count(list) > HOSTS_MAX) {
-        return rp_node_fail(root, "hosts: expected a list of at most %d {name, key}", HOSTS_MAX);
+    RP_TRY(rp_node_keys(root, keys));
+    RP_TRY(rp_node_need(root, "hosts"));
+    const rp_node *list = rp_node_find(root, "hosts");
+    if (!rp_node_is_list(list) || rp_node_count(list) > HOSTS_MAX) {
+        return rp_node_fail(list, "expected a list of at most %d {name, key}", HOSTS_MAX);
     }
     uint32_t more = rp_node_count(list);
     RP_TRY(RP_ARENA_NEW(arena, *count + more + 1, &all));

@@ -462,3 +462,10 @@ rp_err rp_node_done(const rp_node *map) {
     }
     return RP_OK;
 }
+
+rp_err rp_node_keys(rp_node *map, const char *const *keys) {
+    for (; *keys; keys++) {
+        (void)rp_node_find(map, *keys);
+    }
+    return rp_node_done(map);
+}

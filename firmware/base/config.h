@@ -113,6 +113,9 @@ rp_err rp_node_section(rp_node *parent, const char *key, const char *kind,
 /* Every key of the map must have been asked for; otherwise USAGE naming the first stranger, its
  * line, and the known keys. */
 rp_err rp_node_done(const rp_node *map) RP_MUST_CHECK;
+/* The same ahead of reading, where `keys`, up to a NULL, are all that there are: a mistyped key is
+ * then told before whatever follows from its absence. */
+rp_err rp_node_keys(rp_node *map, const char *const *keys) RP_MUST_CHECK;
 
 /* rp_fail(USAGE) with `file:line: path: ` in front. */
 rp_err rp_node_fail(const rp_node *node, const char *format, ...) RP_PRINTF(2, 3);

@@ -17,14 +17,30 @@ typedef struct {
     rp_arena *arena;
     const char *name;  /* in messages of the parser */
     const char *label; /* kept in the nodes */
-    bool lines;        /* line numbers mean something to the user */
-    uint32_t depth;    /* of the place where the value will hang */
+    const char *text;  /* [bytes] that is parsed */
+    size_t bytes;
+    bool lines;     /* line numbers mean something to the user */
+    uint32_t depth; /* of the place where the value will hang */
     uint32_t nodes;
 } reader;
 
 static rp_err problem_at(const reader *r, size_t line, const char *problem) {
     return r->lines ? rp_fail(RP_ERR_USAGE, "%s:%zu: %s", r->name, line + 1, problem)
                     : rp_fail(RP_ERR_USAGE, "%s: %s", r->name, problem);
+}
+
+/* Does a tab indent the line (counted from 0)? YAML takes spaces only, and libyaml's words for it,
+ * "character that cannot start any token", do not tell which one. */
+static bool tab_indents(const reader *r, size_t line) {
+    const char *at = r->text;
+    for (; at && line > 0; line--) {
+        at = memchr(at, '\n', (size_t)(r->text + r->bytes - at));
+        at = at ? at + 1 : NULL;
+    }
+    while (at && at < r->text + r->bytes && *at == ' ') {
+        at++;
+    }
+    return at && at < r->text + r->bytes && *at == '\t';
 }
 
 static rp_err next_event(reader *r, yaml_event_t *event) {
@@ -34,6 +50,10 @@ static rp_err next_event(reader *r, yaml_event_t *event) {
     const yaml_parser_t *p = &r->parser;
     if (p->error == YAML_MEMORY_ERROR) {
         return rp_fail(RP_ERR_MEMORY, "%s: no memory for the YAML parser", r->name);
+    }
+    if (p->error == YAML_SCANNER_ERROR && tab_indents(r, p->problem_mark.line)) {
+        return problem_at(r, p->problem_mark.line,
+                          "a tab indents this line; YAML takes spaces only");
     }
     char text[256];
     (void)snprintf(text, sizeof text, "not valid YAML: %s%s%s",
@@ -177,11 +197,15 @@ fail:
 
 /* One document: stream start, document start, value, document end, stream end. */
 static rp_err read_document(reader *r, const char *text, size_t bytes, rp_node **out) {
+    static const char mark[] = "\xef\xbb\xbf"; /* byte order mark, as editors on Windows write */
+    const size_t skipped = bytes >= 3 && memcmp(text, mark, 3) == 0 ? 3 : 0;
+    r->text = text + skipped;
+    r->bytes = bytes - skipped;
     if (!yaml_parser_initialize(&r->parser)) {
         return rp_fail(RP_ERR_MEMORY, "%s: no memory for the YAML parser", r->name);
     }
     yaml_parser_set_encoding(&r->parser, YAML_UTF8_ENCODING);
-    yaml_parser_set_input_string(&r->parser, (const unsigned char *)text, bytes);
+    yaml_parser_set_input_string(&r->parser, (const unsigned char *)r->text, r->bytes);
     yaml_event_t event = {0};
     rp_err err = RP_OK;
     RP_TRY(next_event(r, &event));

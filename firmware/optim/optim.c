@@ -51,13 +51,17 @@ static rp_err read_staleness(rp_optim *optim, rp_node *node) {
     RP_TRY(rp_node_f64(node, "staleness_power", 0.0, STALENESS_POWER_MAX, &optim->staleness_power));
     RP_TRY(rp_node_f64(node, "staleness_per_stage", 0.0, STALENESS_PER_STAGE_MAX,
                        &optim->staleness_per_stage));
+fail:
+    return err;
+}
+
+static rp_err check_staleness(const rp_optim *optim, rp_node *node) {
     if (optim->staleness_per_stage > 0 && !(optim->staleness_power > 0)) {
         return rp_node_fail(rp_node_find(node, "staleness_per_stage"),
                             "staleness_per_stage: says what staleness_power counts with; expected "
                             "staleness_power above 0 beside it");
     }
-fail:
-    return err;
+    return RP_OK;
 }
 
 rp_err rp_optim_parse(rp_optim *optim, rp_node *node) {
@@ -79,7 +83,7 @@ rp_err rp_optim_parse(rp_optim *optim, rp_node *node) {
     RP_TRY(read_staleness(optim, node));
     RP_TRY(optim->kind->parse(optim, node));
     RP_TRY(rp_node_done(node));
-    return RP_OK;
+    RP_TRY(check_staleness(optim, node));
 fail:
     return err;
 }

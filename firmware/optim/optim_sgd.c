@@ -40,6 +40,7 @@ static rp_err parse_sgd(rp_optim *optim, rp_node *keys) {
     RP_TRY(rp_node_f64(keys, "dampening", 0.0, 1.0, &optim->dampening));
     RP_TRY(rp_node_bool(keys, "nesterov", &optim->nesterov));
     RP_TRY(rp_optim_parse_decay(optim, keys));
+    RP_TRY(rp_node_done(keys)); /* a mistyped momentum is no missing one */
     if (optim->nesterov && (optim->momentum == 0.0 || optim->dampening != 0.0)) {
         return rp_node_fail(rp_node_find(keys, "nesterov"),
                             "nesterov needs momentum above 0 and dampening 0, found momentum %g "

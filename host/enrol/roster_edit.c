@@ -100,7 +100,7 @@ static rp_err open_edit(rp_arena *arena, edit *e) {
     if (!e->boards) {
         begin_list(e);
     } else if (!rp_node_is_list(e->boards) || rp_node_count(e->boards) == 0) {
-        return rp_node_fail(root, "boards: expected a list of boards");
+        return rp_node_fail(e->boards, "expected a list of boards");
     }
 fail:
     return err;

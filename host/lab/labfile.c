@@ -23,13 +23,14 @@ static bool fit_for_files(const char *text) {
 /* ---- what the comparison is over ------------------------------------------------------------- */
 
 static rp_err need_list(rp_node *map, const char *key, uint32_t max, rp_node **out) {
-    rp_node *node = rp_node_find(map, key);
-    if (!node || !rp_node_is_list(node) || rp_node_count(node) == 0 || rp_node_count(node) > max) {
-        return rp_node_fail(node ? node : map, "%s%sexpected a list of 1 to %u", node ? "" : key,
-                            node ? "" : ": ", max);
+    rp_err err;
+    RP_TRY(rp_node_need(map, key));
+    *out = rp_node_find(map, key);
+    if (!rp_node_is_list(*out) || rp_node_count(*out) == 0 || rp_node_count(*out) > max) {
+        return rp_node_fail(*out, "expected a list of 1 to %u", max);
     }
-    *out = node;
-    return RP_OK;
+fail:
+    return err;
 }
 
 /* host/models/own.yaml: own */
@@ -329,12 +330,13 @@ fail:
 static rp_err read_methods(rp_arena *arena, rp_node *root, rp_labfile *lab) {
     rp_lab_method *method;
     rp_err err;
+    RP_TRY(rp_node_need(root, "methods"));
     rp_node *methods = rp_node_find(root, "methods");
-    if (!methods || !rp_node_is_map(methods) || rp_node_count(methods) == 0 ||
+    if (!rp_node_is_map(methods) || rp_node_count(methods) == 0 ||
         rp_node_count(methods) > RP_LAB_METHODS_MAX) {
-        return rp_node_fail(methods ? methods : root,
-                            "%sexpected a map of 1 to %d methods, like {gpipe: {schedule: gpipe}}",
-                            methods ? "" : "methods: ", RP_LAB_METHODS_MAX);
+        return rp_node_fail(methods,
+                            "expected a map of 1 to %d methods, like {gpipe: {schedule: gpipe}}",
+                            RP_LAB_METHODS_MAX);
     }
     lab->method_count = rp_node_count(methods);
     RP_TRY(RP_ARENA_NEW(arena, lab->method_count, &method));
@@ -452,12 +454,15 @@ fail:
 }
 
 rp_err rp_labfile_read(rp_arena *arena, const char *path, rp_labfile *out) {
+    static const char *const keys[] = {"description", "goal",    "base",     "models", "tune",
+                                       "seeds",       "methods", "baseline", NULL};
     rp_node *root;
     rp_node *base;
     rp_node *tune;
     rp_err err;
     *out = (rp_labfile){.path = path, .description = ""};
     RP_TRY(rp_config_read_file(arena, path, &root));
+    RP_TRY(rp_node_keys(root, keys));
     RP_TRY(rp_node_string(root, "description", &out->description));
     RP_TRY(rp_node_f64(root, "goal", 0, 1, &out->goal));
     RP_TRY(read_base_path(arena, root, out));
@@ -468,7 +473,6 @@ rp_err rp_labfile_read(rp_arena *arena, const char *path, rp_labfile *out) {
     RP_TRY(read_tune_set(arena, tune, out));
     RP_TRY(read_methods(arena, root, out));
     RP_TRY(read_baseline(root, out));
-    RP_TRY(rp_node_done(root));
     RP_TRY(check_size(root, out));
 fail:
     return err;

@@ -132,6 +132,10 @@ uint64_t rp_runfile_memory_of(const rp_runfile *run, uint32_t board) {
 }
 
 rp_err rp_runfile_read_ring(rp_arena *arena, rp_node *root, rp_runfile *run) {
+    static const char *const keys[] = {
+        "boards",     "board",    "roster",   "where",  "wait",   "spare_wait", "orphan_wait",
+        "copy_steps", "at_least", "spare",    "link",   "listen", "threads",    "memory_mb",
+        "memory_mib", "pace",     "throttle", "verify", NULL};
     rp_node *ring;
     const char *roster = NULL;
     rp_where where;
@@ -147,6 +151,7 @@ rp_err rp_runfile_read_ring(rp_arena *arena, rp_node *root, rp_runfile *run) {
     if (!ring) {
         return RP_OK;
     }
+    RP_TRY(rp_node_keys(ring, keys));
     if (!rp_node_find(ring, "roster")) {
         RP_TRY(rp_node_u32(ring, "boards", 1, RP_CUT_STAGES_MAX, &run->boards));
     }
@@ -184,7 +189,6 @@ rp_err rp_runfile_read_ring(rp_arena *arena, rp_node *root, rp_runfile *run) {
         RP_TRY(read_link(arena, link, run));
     }
     RP_TRY(read_verify(ring, run));
-    RP_TRY(rp_node_done(ring));
 fail:
     return err;
 }

@@ -105,17 +105,19 @@ fail:
 
 static rp_err read_text(rp_arena *arena, const char *text, size_t bytes, const char *name,
                         bool begun, rp_roster_entry **out, uint32_t *count) {
+    static const char *const keys[] = {"boards", "groups", "hosts", NULL}; /* the agents' hosts */
     rp_groups groups;
     rp_node *root;
     rp_err err;
     RP_TRY(rp_config_read_text(arena, text, bytes, name, &root));
+    RP_TRY(rp_node_keys(root, keys));
     RP_TRY(rp_groups_read(arena, root, &groups));
-    rp_node *boards = rp_node_find(root, "boards");
+    RP_TRY(begun ? RP_OK : rp_node_need(root, "boards"));
+    const rp_node *boards = rp_node_find(root, "boards");
     *count = 0;
-    if ((boards || !begun) &&
-        (!boards || !rp_node_is_list(boards) || rp_node_count(boards) > RP_CUT_STAGES_MAX ||
-         rp_node_count(boards) == 0)) {
-        return rp_node_fail(root, "boards: expected a list of 1 to %d boards", RP_CUT_STAGES_MAX);
+    if (boards && (!rp_node_is_list(boards) || rp_node_count(boards) > RP_CUT_STAGES_MAX ||
+                   rp_node_count(boards) == 0)) {
+        return rp_node_fail(boards, "expected a list of 1 to %d boards", RP_CUT_STAGES_MAX);
     }
     *count = boards ? rp_node_count(boards) : 0;
     RP_TRY(RP_ARENA_NEW(arena, (size_t)*count + 1, out));
@@ -124,8 +126,6 @@ static rp_err read_text(rp_arena *arena, const char *text, size_t bytes, const c
         (*out)[i].place = i;
         RP_TRY(check_among(rp_node_item(boards, i), *out, i));
     }
-    (void)rp_node_find(root, "hosts"); /* the agents' half */
-    RP_TRY(rp_node_done(root));
 fail:
     return err;
 }

@@ -420,6 +420,23 @@ fail:
     return err;
 }
 
+/* The keys at the top are known before any is read: a mistyped `ring` is told as that, and not as
+ * the error of a schedule that one board does not suffice for. */
+static rp_err check_sections(rp_node *root) {
+    static const char *const keys[] = {"model",     "data",        "ring",       "train",  "loss",
+                                       "optimizer", "lr_schedule", "schedule",   "cut",    "links",
+                                       "lanes",     "plan",        "checkpoint", "record", "keys",
+                                       "recompute", "offload",     NULL};
+    static const char *const needed[] = {"model", "data", "train", "optimizer", "schedule"};
+    rp_err err;
+    RP_TRY(rp_node_keys(root, keys));
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
+        RP_TRY(rp_node_need(root, needed[i]));
+    }
+fail:
+    return err;
+}
+
 rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set,
                        uint32_t set_count, rp_runfile *out) {
     *out = (rp_runfile){.seed = 1,
@@ -436,6 +453,7 @@ rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set
     }
     RP_TRY(rp_paths_resolve(arena, out->root));
     rp_config_note_defaults(arena, out->root);
+    RP_TRY(check_sections(out->root));
     RP_TRY(rp_runfile_read_train(arena, out->root, out));
     RP_TRY(rp_lanes_read(out->root, &out->lanes));
     RP_TRY(rp_runfile_read_ring(arena, out->root, out));
@@ -449,15 +467,9 @@ rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set
     RP_TRY(check_age(out, rp_node_find(out->root, "schedule")));
     RP_TRY(rp_runfile_read_checkpoint(out->root, out));
     RP_TRY(rp_runfile_read_record(out->root, out));
-    (void)rp_node_find(out->root, "model");
-    (void)rp_node_find(out->root, "data");
-    (void)rp_node_find(out->root, "cut");
     RP_TRY(rp_node_default(out->root, "cut", "auto"));
-    (void)rp_node_find(out->root, "recompute");
     RP_TRY(rp_node_default(out->root, "recompute", "auto"));
-    (void)rp_node_find(out->root, "offload");
     RP_TRY(rp_node_default(out->root, "offload", "auto"));
-    RP_TRY(rp_node_done(out->root));
     RP_TRY(check_lanes(out));
     RP_TRY(read_model_and_data(arena, out->root, out));
     RP_TRY(take_share(out));

@@ -9,9 +9,7 @@ rp_err rp_section_map(rp_node *root, const char *key, const char *like, rp_node 
 }
 
 rp_err rp_section_need(rp_node *root, const char *key, rp_node **out) {
-    *out = rp_node_find(root, key);
-    if (!*out || !rp_node_is_map(*out)) {
-        return rp_node_fail(root, "%s: expected a map", key);
-    }
-    return RP_OK;
+    rp_err err = rp_node_need(root, key);
+    *out = err == RP_OK ? rp_node_find(root, key) : NULL;
+    return err == RP_OK && !rp_node_is_map(*out) ? rp_node_fail(*out, "expected a map") : err;
 }

@@ -87,6 +87,32 @@ static void values_are_read(void **state) {
     expect_ok(rp_node_done(root));
 }
 
+/* Editors on Windows begin a file with the byte order mark of UTF-8; lines are not moved by it. */
+static void a_byte_order_mark_is_passed_over(void **state) {
+    (void)state;
+    uint32_t batch = 0;
+    rp_node *root = parse_text("\xef\xbb\xbfmodel: x\nbatch: 3\nlr: y\n");
+    expect_ok(rp_node_u32(root, "batch", 1, 9, &batch));
+    assert_int_equal(batch, 3);
+    assert_int_equal(rp_node_line(rp_node_find(root, "model")), 1);
+    expect_err(rp_node_u32(root, "lr", 1, 9, &batch), RP_ERR_USAGE);
+    expect_message("run.yaml:3: lr: expected a whole number from 1 to 9, found 'y'");
+}
+
+static void a_tab_is_named(void **state) {
+    (void)state;
+    static const char *const texts[][2] = {
+        {"train:\n\tbatch: 3\n", "run.yaml:2: a tab indents this line; YAML takes spaces only"},
+        {"\xef\xbb\xbf"
+         "a:\n  - b: 1\n  \tc: 2\n",
+         "run.yaml:3: a tab indents this line; YAML takes spaces only"},
+        {"a: b\n@: c\n", "run.yaml:2: not valid YAML: "},
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        expect_refused(texts[i][0], texts[i][1]);
+    }
+}
+
 static void lists_of_numbers(void **state) {
     (void)state;
     rp_node *root = parse_text("a: [3, 0.5, x, [1]]\nb: {c: 1}\n");
@@ -253,7 +279,7 @@ static void bad_files(void **state) {
     expect_refused("[a]: 1\n", "expected a key");
     expect_refused("? {a: 1}\n: 1\n", "expected a key");
     expect_refused("a: [1, 2\nb: 1\n", "run.yaml:");
-    expect_refused("a: 1\n\tb: 1\n", "run.yaml:2: not valid YAML");
+    expect_refused("a: 1\n\tb: 1\n", "run.yaml:2: a tab indents this line");
     expect_refused("a: 'x\n", "not valid YAML");
     expect_refused("a: \"\\0\"\n", "zero byte");
     expect_refused("a: \xff\n", "not valid YAML");
@@ -577,6 +603,8 @@ static void changes_are_told(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_are_read),
+        cmocka_unit_test(a_byte_order_mark_is_passed_over),
+        cmocka_unit_test(a_tab_is_named),
         cmocka_unit_test(lists_of_numbers),
         cmocka_unit_test(absent_keys_leave_defaults),
         cmocka_unit_test(former_names_are_read),

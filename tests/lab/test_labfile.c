@@ -163,6 +163,10 @@ static void wrong_files(void **state) {
     expect_refused_file("base: run.yaml\nseeds: [1]\nmodels: [..]\nmethods: {a: {}}\n", "3", "..");
     expect_refused_file("base: run.yaml\nseeds: [1]\nmethods: {a: {}}\nbaselin: a\n", "4",
                         "baseline");
+    expect_refused_file("base: run.yaml\nseds: [1]\nmethods: {a: {}}\n", "2",
+                        "did you mean 'seeds'");
+    expect_refused_file("base: run.yaml\nseeds: [1]\nmethod: {a: {}}\n", "3",
+                        "did you mean 'methods'");
 }
 
 static void too_much(void **state) {

@@ -1137,6 +1137,79 @@ static void boards_that_dial_are_checked(void **state) {
     (void)remove(roster);
 }
 
+/* ---- mistyped keys --------------------------------------------------------------------------- */
+
+/* With every key of it mistyped in turn, the message names that key, whatever else its absence
+ * means for the run. */
+static void a_mistyped_key_is_named(void **state) {
+    (void)state;
+    static const char text[] =
+        "model: mlp\n"
+        "data: {set: glyphs, train: 50, test: 10, size: 28, seed: 2, shuffle: true,\n"
+        "  augment: {crop: 2, flip: true}, normalise: none, validation: 0.1, workers: 2}\n"
+        "ring: {boards: 2, wait: 10, at_least: 2, verify: 1/20, copy_steps: 4, threads: 1,\n"
+        "  memory_mb: 500, throttle: {forward_ms: 1}, link: {delay_ms: 1}, orphan_wait: 5}\n"
+        "train: {epochs: 2, batch: 64, microbatch: 16, seed: 1, guard: true,\n"
+        "  stop_after: {without_gain: 3}}\n"
+        "loss: {kind: cross-entropy, label_smoothing: 0.1}\n"
+        "optimizer: {kind: sgd, lr: 0.05, momentum: 0.9, nesterov: true, staleness_power: 1,\n"
+        "  staleness_per_stage: 1}\n"
+        "lr_schedule: {kind: cosine, warmup_steps: 20}\n"
+        "schedule: {kind: zb-h1}\n"
+        "cut: auto\n"
+        "links: {codec: f16, inputs: f32}\n"
+        "plan: {seconds: 2}\n"
+        "checkpoint: {best: loss}\n"
+        "record: {histograms: 10}\n";
+    rp_arena arena;
+    rp_runfile run;
+    uint32_t keys = 0;
+    rp_arena_init(&arena, "test", 0);
+    expect_ok(read_text(&arena, text, NULL, &run));
+    rp_runfile_close(&run);
+    rp_arena_finish(&arena);
+    for (const char *colon = text; (colon = strchr(colon, ':')); colon++) {
+        char changed[2 * sizeof text + 1];
+        char message[80];
+        const char *begin = colon;
+        while (begin > text && (begin[-1] == '_' || (begin[-1] >= 'a' && begin[-1] <= 'z'))) {
+            begin--;
+        }
+        (void)snprintf(changed, sizeof changed, "%.*s%c%s", (int)(begin - text), text, *begin,
+                       begin);
+        (void)snprintf(message, sizeof message, ": unknown key; did you mean '%.*s'?",
+                       (int)(colon - begin), begin);
+        refused(changed, NULL, message);
+        keys++;
+    }
+    assert_int_equal(keys, 60);
+    refused("model: mlp\ndata: {set: glyphs}\ntrain: {batch: 4}\nschedule: gpipe\n", NULL,
+            ":1: the key 'optimizer' is needed here");
+}
+
+/* The same of the parts of a roster. */
+static void a_mistyped_roster_is_named(void **state) {
+    (void)state;
+    static const char *const texts[][2] = {
+        {"boads: [{name: a}]\n", ":1: boads: unknown key; did you mean 'boards'?"},
+        {"boards: [{name: a, group: g}]\ngroup: {g: {}}\n",
+         ":2: group: unknown key; did you mean 'groups'?"},
+        {"hosts: []\n", ":1: the key 'boards' is needed here"},
+        {"boards: {}\n", ":1: boards: expected a list of 1 to"},
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        rp_roster_entry *entries;
+        uint32_t count;
+        rp_arena arena;
+        rp_arena_init(&arena, "test", 0);
+        expect_err(rp_roster_read_text(&arena, texts[i][0], strlen(texts[i][0]), "roster.yaml",
+                                       &entries, &count),
+                   RP_ERR_USAGE);
+        assert_non_null(strstr(rp_err_message(), texts[i][1]));
+        rp_arena_finish(&arena);
+    }
+}
+
 int main(void) {
     int file = mkstemp(path);
     if (file < 0) {
@@ -1145,6 +1218,8 @@ int main(void) {
     (void)close(file);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_good_file_resolves),
+        cmocka_unit_test(a_mistyped_key_is_named),
+        cmocka_unit_test(a_mistyped_roster_is_named),
         cmocka_unit_test(start_weights),
         cmocka_unit_test(the_trace_has_a_bound),
         cmocka_unit_test(histograms_on_request),
