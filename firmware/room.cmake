@@ -38,28 +38,70 @@ function(rp_registry room noun)
   target_sources(rp_${room} PRIVATE ${table})
 endfunction()
 
-# One test program a source file: tests/<room>/test_<x>.c, its own process, skip = 77. It has 180 s,
-# for one whose kernels are in no cache yet takes 10 times as long as the next time.
+# The tests of a room are one program, build/tests/tests_<room>, so that a changed line links a handful
+# of programs. `tests_<room> test_<x>` runs tests/<room>/test_<x>.c; CTest runs each in a process of its
+# own, skip = 77, within 180 s, because a test whose kernels are in no cache takes 10 times as long.
 #   rp_tests(sched ROOMS sched NAMES test_sched) ; tests of registered kinds are added by themselves.
+# A later call for the same room adds tests to its program, with another TIMEOUT if it names one.
 function(rp_tests room)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "ROOMS;NAMES;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT" "ROOMS;NAMES;LIBS;SOURCES" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 180)
   endif()
-  if(RP_SANITIZE) # a sanitized program takes its time
+  if(RP_SANITIZE) # a sanitized program is several times slower
     math(EXPR ARG_TIMEOUT "${ARG_TIMEOUT} * 4")
   endif()
-  get_property(kinds GLOBAL PROPERTY RP_TESTS_${room})
+  set(program tests_${room})
+  if(TARGET ${program})
+    set(kinds "")
+  else()
+    get_property(kinds GLOBAL PROPERTY RP_TESTS_${room})
+    add_executable(${program})
+    set_target_properties(${program} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+    target_include_directories(${program} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+    target_link_libraries(${program} PRIVATE PkgConfig::CMOCKA m)
+    # Written when all calls for the room were read.
+    set_property(GLOBAL APPEND PROPERTY RP_TEST_PROGRAMS ${room})
+  endif()
+  foreach(r ${ARG_ROOMS})
+    target_link_libraries(${program} PRIVATE rp_${r})
+  endforeach()
+  target_link_libraries(${program} PRIVATE ${ARG_LIBS})
+  target_sources(${program} PRIVATE ${ARG_SOURCES})
   foreach(test ${ARG_NAMES} ${kinds})
-    add_executable(${test} ${test}.c)
-    set_target_properties(${test} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-    target_include_directories(${test} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
-    foreach(r ${ARG_ROOMS})
-      target_link_libraries(${test} PRIVATE rp_${r})
-    endforeach()
-    target_link_libraries(${test} PRIVATE PkgConfig::CMOCKA ${ARG_LIBS} m)
-    add_test(NAME ${room}/${test} COMMAND ${test})
+    target_sources(${program} PRIVATE ${test}.c)
+    set_source_files_properties(${test}.c PROPERTIES COMPILE_OPTIONS
+      "-Dmain=main_of_${test};-include;${CMAKE_CURRENT_BINARY_DIR}/mains.h"
+      OBJECT_DEPENDS ${CMAKE_CURRENT_BINARY_DIR}/mains.h)
+    set_property(GLOBAL APPEND PROPERTY RP_TEST_MAINS_${room} ${test})
+    add_test(NAME ${room}/${test} COMMAND ${program} ${test})
     set_tests_properties(${room}/${test} PROPERTIES TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77
       ENVIRONMENT "RP_SOURCE_DIR=${CMAKE_SOURCE_DIR};RP_BUILD_DIR=${CMAKE_BINARY_DIR};RINGPIPE_TUNING=/nonexistent")
+  endforeach()
+endfunction()
+
+# After all rp_tests(): the main() of each test program, which calls that of the test that is named.
+function(rp_test_programs)
+  get_property(rooms GLOBAL PROPERTY RP_TEST_PROGRAMS)
+  foreach(room ${rooms})
+    get_property(tests GLOBAL PROPERTY RP_TEST_MAINS_${room})
+    set(prototypes "#pragma once\n")
+    set(rows "")
+    foreach(test ${tests})
+      file(STRINGS ${CMAKE_SOURCE_DIR}/tests/${room}/${test}.c takes_words REGEX "^int main\\(int argc")
+      if(takes_words)
+        string(APPEND prototypes "int main_of_${test}(int argc, char **argv);\n")
+        string(APPEND rows "    {\"${test}\", 0, main_of_${test}},\n")
+      else()
+        string(APPEND prototypes "int main_of_${test}(void);\n")
+        string(APPEND rows "    {\"${test}\", main_of_${test}, 0},\n")
+      endif()
+    endforeach()
+    set(folder ${CMAKE_BINARY_DIR}/tests/${room})
+    file(CONFIGURE OUTPUT ${folder}/mains.h CONTENT "${prototypes}" @ONLY)
+    file(CONFIGURE OUTPUT ${folder}/mains.c CONTENT
+         "#include \"mains.h\"\n\n#include \"one_of.h\"\n\nconst rp_one_of_test rp_tests_here[] = {\n${rows}    {0, 0, 0},\n};\n"
+         @ONLY)
+    target_sources(tests_${room} PRIVATE ${folder}/mains.c ${CMAKE_SOURCE_DIR}/tests/one_of.c)
   endforeach()
 endfunction()

@@ -383,9 +383,10 @@ static int print_bits(const char *threads) {
 
 /* PoCL reads its thread count once a process. */
 static void read_bits(char *threads, char out[64]) {
+    char program[] = "tests_device";
     char name[] = "test_gemm";
     char verb[] = "bits";
-    char *const arguments[] = {name, verb, threads, NULL};
+    char *const arguments[] = {program, name, verb, threads, NULL};
     posix_spawn_file_actions_t actions;
     int ends[2];
     int status = -1;

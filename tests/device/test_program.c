@@ -174,9 +174,10 @@ static int build_with_cache(char *folder) {
 
 /* Builds by `count` processes that begin together. */
 static int count_builds(char *folder, int count) {
+    char program[] = "tests_device";
     char name[] = "test_program";
     char verb[] = "build";
-    char *const arguments[] = {name, verb, folder, NULL};
+    char *const arguments[] = {program, name, verb, folder, NULL};
     enum { CHILDREN_MAX = 4 };
     pid_t child[CHILDREN_MAX];
     int ends[2];
