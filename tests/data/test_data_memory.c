@@ -60,7 +60,7 @@ static void images(void **state) {
     mkdir(path_in_folder("a"), 0700);
     mkdir(path_in_folder("b"), 0700);
     write_png("a/x.png", pixels, 6, 5, PNG_COLOR_TYPE_RGB, 8, 15, false);
-    write_jpeg("b/y.jpg", pixels, 6, 5, TJPF_RGB);
+    write_jpeg("b/y.jpg", pixels, 6, 5);
     torture("images", ", size: 4, workers: 1");
 }
 

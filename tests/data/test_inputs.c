@@ -118,7 +118,7 @@ static void write_pictures(void) {
     (void)mkdir(path_in_folder("a"), 0700);
     (void)mkdir(path_in_folder("b"), 0700);
     write_png("a/one.png", pixels, 9, 7, PNG_COLOR_TYPE_RGB, 8, 7 * 3, false);
-    write_jpeg("b/two.jpg", pixels, 9, 7, TJPF_RGB);
+    write_jpeg("b/two.jpg", pixels, 9, 7);
 }
 
 static void pictures_are_resized_and_normalised(void **state) {
