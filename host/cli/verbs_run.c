@@ -227,18 +227,28 @@ static void print_checked(const rp_runfile *run) {
         (void)printf("no test part: %s is not there, so the run ends without a test result\n",
                      data->test_path);
     }
+    for (uint32_t i = 0; i < data->notes.count; i++) {
+        (void)printf("note: %s\n", data->notes.text[i]);
+    }
 }
 
 static rp_err print_checked_json(const rp_runfile *run) {
     const rp_data *data = &run->data;
+    json_t *notes = json_array();
+    for (uint32_t i = 0; i < data->notes.count; i++) {
+        if (json_array_append_new(notes, json_string(data->notes.text[i])) != 0) {
+            json_decref(notes);
+            notes = NULL; /* json_pack() then makes no object */
+        }
+    }
     json_t *object = json_pack(
-        "{s:i, s:s, s:s, s:I, s:s, s:i, s:I, s:I, s:I, s:I}", "version", 1, "status", "checked",
-        "model", run->model_name, "parameters",
+        "{s:i, s:s, s:s, s:I, s:s, s:i, s:I, s:I, s:I, s:I, s:o}", "version", 1, "status",
+        "checked", "model", run->model_name, "parameters",
         (json_int_t)rp_model_param_count(run->model, RP_PARAM_TRAINED, 0, run->model->layer_count),
         "schedule", run->method.kind->name, "stages", (int)run->stages, "steps",
         (json_int_t)run->steps, "samples", (json_int_t)data->count[RP_SPLIT_TRAIN],
         "validation_samples", (json_int_t)data->count[RP_SPLIT_VALIDATION], "test_samples",
-        (json_int_t)data->count[RP_SPLIT_TEST]);
+        (json_int_t)data->count[RP_SPLIT_TEST], "notes", notes);
     return rp_json_print(object, 0, stdout);
 }
 

@@ -490,6 +490,17 @@ static rp_err say_damage(rp_controller *c) {
     return rp_record_event(c->record, "damaged", c->position.step, text);
 }
 
+/* Lanes have the same data: what is to be said of them is said once. */
+static rp_err note_data(rp_controller *c) {
+    const rp_notes *notes = &c->run.data.notes;
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; i < notes->count && c->run.lanes.own == RP_LANE_NONE && err == RP_OK;
+         i++) {
+        err = rp_record_event(c->record, "data", c->position.step, notes->text[i]);
+    }
+    return err;
+}
+
 static rp_err begin_training(rp_controller *c) {
     rp_err err;
     RP_TRY(c->damaged[0] ? say_damage(c) : RP_OK);
@@ -498,6 +509,7 @@ static rp_err begin_training(rp_controller *c) {
     say_ready(c);
     RP_TRY(hint_microbatch(c));
     RP_TRY(hint_staleness(c));
+    RP_TRY(c->options.resume ? RP_OK : note_data(c));
     RP_TRY(rp_controller_write_folder(c));
     RP_TRY(rp_gain_estimator_open(&c->arena, c->run.model->param_count, &c->estimator));
 fail:

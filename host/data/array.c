@@ -80,8 +80,9 @@ static rp_err take_type(parser *p, rp_array *out) {
         rp_number number;
         uint32_t bytes;
     } types[] = {
-        {"f4", RP_NUMBER_FLOAT, 4},  {"f8", RP_NUMBER_FLOAT, 8},  {"u1", RP_NUMBER_UNSIGNED, 1},
-        {"i1", RP_NUMBER_SIGNED, 1}, {"i2", RP_NUMBER_SIGNED, 2}, {"i4", RP_NUMBER_SIGNED, 4},
+        {"f4", RP_NUMBER_FLOAT, 4},    {"f8", RP_NUMBER_FLOAT, 8},    {"u1", RP_NUMBER_UNSIGNED, 1},
+        {"u2", RP_NUMBER_UNSIGNED, 2}, {"u4", RP_NUMBER_UNSIGNED, 4}, {"u8", RP_NUMBER_UNSIGNED, 8},
+        {"i1", RP_NUMBER_SIGNED, 1},   {"i2", RP_NUMBER_SIGNED, 2},   {"i4", RP_NUMBER_SIGNED, 4},
         {"i8", RP_NUMBER_SIGNED, 8},
     };
     char text[32];
@@ -97,7 +98,7 @@ static rp_err take_type(parser *p, rp_array *out) {
             return RP_OK;
         }
     }
-    return rp_fail(RP_ERR_FORMAT, "%s: numbers of type '%s', expected f4, f8, u1, i1, i2, i4 or i8",
+    return rp_fail(RP_ERR_FORMAT, "%s: numbers of type '%s', expected f4, f8, u1 to u8 or i1 to i8",
                    p->path, text);
 }
 
@@ -392,27 +393,42 @@ static int64_t whole_of(const rp_array *a, uint64_t bits) {
     return a->number == RP_NUMBER_UNSIGNED ? (int64_t)bits : (int64_t)(bits << unused) >> unused;
 }
 
-static float float_of(const rp_array *a, uint64_t bits) {
+static double value_of(const rp_array *a, uint64_t bits) {
     float single;
     double wide;
-    if (a->number != RP_NUMBER_FLOAT) {
-        return (float)whole_of(a, bits);
+    if (a->number == RP_NUMBER_UNSIGNED) {
+        return (double)bits;
+    }
+    if (a->number == RP_NUMBER_SIGNED) {
+        return (double)whole_of(a, bits);
     }
     if (a->bytes == 4) {
         const uint32_t low = (uint32_t)bits;
         memcpy(&single, &low, sizeof single);
-        return single;
+        return (double)single;
     }
     memcpy(&wide, &bits, sizeof wide);
-    return (float)wide;
+    return wide;
 }
 
-rp_err rp_array_read(const rp_array *a, uint32_t index, bool pixels, float *x) {
+const char *rp_array_type(const rp_array *a, char *text) {
+    text[0] = "fui"[a->number];
+    text[1] = (char)('0' + a->bytes);
+    text[2] = '\0';
+    return text;
+}
+
+bool rp_array_has_bytes(const rp_array *a) {
+    return a->number == RP_NUMBER_UNSIGNED && a->bytes == 1;
+}
+
+/* Fills `value` with doubles, or `row` with floats where `value` is NULL. */
+static rp_err read_numbers(const rp_array *a, uint32_t index, double unit, double *value,
+                           float *row) {
     uint8_t piece[PIECE_BYTES];
     const size_t values = rp_shape_count(&a->sample);
     const size_t step = PIECE_BYTES / a->bytes;
     const uint64_t first = (uint64_t)index * values * a->bytes;
-    const float unit = pixels && a->number == RP_NUMBER_UNSIGNED ? 255.0f : 1.0f;
     for (size_t done = 0; done < values; done += step) {
         const size_t n = values - done < step ? values - done : step;
         rp_err err = fetch_bytes(a, first + done * a->bytes, piece, n * a->bytes);
@@ -420,14 +436,27 @@ rp_err rp_array_read(const rp_array *a, uint32_t index, bool pixels, float *x) {
             return err;
         }
         for (size_t i = 0; i < n; i++) {
-            x[done + i] = float_of(a, bits_of(a, piece + i * a->bytes)) / unit;
-            if (!isfinite(x[done + i])) {
+            const double number = value_of(a, bits_of(a, piece + i * a->bytes)) / unit;
+            if (!isfinite((float)number)) {
                 return rp_fail(RP_ERR_FORMAT, "%s: value %zu of sample %u is not finite", a->path,
                                done + i, index);
+            }
+            if (value) {
+                value[done + i] = number;
+            } else {
+                row[done + i] = (float)number;
             }
         }
     }
     return RP_OK;
+}
+
+rp_err rp_array_read(const rp_array *a, uint32_t index, bool pixels, double *value) {
+    return read_numbers(a, index, pixels && rp_array_has_bytes(a) ? 255 : 1, value, NULL);
+}
+
+rp_err rp_array_read_row(const rp_array *a, uint32_t index, float *row) {
+    return read_numbers(a, index, 1, NULL, row);
 }
 
 rp_err rp_array_read_class(const rp_array *a, uint32_t index, int32_t *label) {
@@ -437,7 +466,9 @@ rp_err rp_array_read_class(const rp_array *a, uint32_t index, int32_t *label) {
     if (err != RP_OK) {
         return err;
     }
-    const int64_t class = whole_of(a, bits_of(a, bytes));
+    const uint64_t bits = bits_of(a, bytes);
+    const bool huge = a->number == RP_NUMBER_UNSIGNED && bits > INT64_MAX;
+    const int64_t class = huge ? INT64_MAX : whole_of(a, bits);
     *label = (int32_t) class;
     return class >= 0 && class <= CLASS_MAX
                ? RP_OK

@@ -2,8 +2,9 @@
  * samples. Nothing is kept of a plain file: a sample is read when it is asked for. A gzipped one is
  * unpacked in memory. Private to the room.
  *
- * source  numpy/lib/format.py, versions 1.0 to 3.0, C order; types f4 f8 u1 i1 i2 i4 i8, either
- * byte order. idx: http://yann.lecun.com/exdb/mnist, types 08 09 0b 0c 0d 0e, big-endian */
+ * source  numpy/lib/format.py, versions 1.0 to 3.0, C order; types f4 f8 u1 u2 u4 u8 i1 i2 i4
+ * i8, either byte order. idx: http://yann.lecun.com/exdb/mnist, types 08 09 0b 0c 0d 0e, big-endian
+ */
 #ifndef RP_DATA_ARRAY_H
 #define RP_DATA_ARRAY_H
 
@@ -29,9 +30,17 @@ typedef struct {
 rp_err rp_array_open(rp_arena *arena, const char *path, rp_array *out) RP_MUST_CHECK;
 void rp_array_close(rp_array *array); /* accepts a zeroed one */
 
-/* The numbers of sample `index` as floats; with `pixels` unsigned bytes are divided by 255. Any
- * thread. errors IO; FORMAT: a number that is not finite as a float */
-rp_err rp_array_read(const rp_array *array, uint32_t index, bool pixels, float *x) RP_MUST_CHECK;
+/* "f4", as NumPy calls the type of its numbers. Returns text. */
+enum { RP_ARRAY_TYPE_BYTES = 4 };
+const char *rp_array_type(const rp_array *array, char *text);
+/* Unsigned bytes, which are pixels. */
+bool rp_array_has_bytes(const rp_array *array);
+/* The numbers of sample `index`; with `pixels` unsigned bytes are divided by 255. Any thread.
+ * errors  IO; FORMAT: a number that is not finite as a float */
+rp_err rp_array_read(const rp_array *array, uint32_t index, bool pixels,
+                     double *value) RP_MUST_CHECK;
+/* Reads a target: numbers rounded to floats, bytes as they are. */
+rp_err rp_array_read_row(const rp_array *array, uint32_t index, float *row) RP_MUST_CHECK;
 /* The class of sample `index`: of an array of whole numbers, one a sample.
  * errors  IO; FORMAT: not from 0 to 65535 */
 rp_err rp_array_read_class(const rp_array *array, uint32_t index, int32_t *label) RP_MUST_CHECK;

@@ -5,6 +5,9 @@
 
 #include "data/array.h"
 #include "data/labels.h"
+#include "data/layout.h"
+
+enum { CHANNELS_USUAL = 4 };
 
 typedef struct {
     rp_array x[2], y[2];
@@ -71,10 +74,32 @@ fail:
 
 /* ---- shapes ---------------------------------------------------------------------------------- */
 
-/* [] is [1], [height, width] an image of one channel. */
-static rp_err choose_sample(const rp_shape *input, const own *o, rp_data *data) {
+/* The model's input is stated: samples have this shape, or are rows of as many numbers, or the
+ * model takes rows. */
+static rp_err check_shape(const rp_shape *input, const own *o, const rp_shape *sample) {
     const rp_array *a = &o->x[RP_SPLIT_TRAIN];
     const rp_shape *s = &a->sample;
+    const bool row = s->dims == 1 || input->dims == 1;
+    char text[2][RP_LAYOUT_TEXT_BYTES];
+    if (row ? rp_shape_count(input) == rp_shape_count(s) : rp_layout_fits(input, sample)) {
+        return RP_OK;
+    }
+    const rp_shape turned = s->dims == 3 ? rp_layout_channels_first(s) : *s;
+    const char *advice = o->channels_last && rp_layout_fits(input, s)
+                             ? "; without `channels: last` they fit"
+                         : !o->channels_last && rp_layout_fits(input, &turned)
+                             ? "; `channels: last` takes them as height, width, channels"
+                             : "";
+    return rp_fail(RP_ERR_FORMAT, "%s: samples of %s, expected %s (the model's input)%s", a->path,
+                   rp_layout_text(s, text[0]), rp_layout_text(input, text[1]), advice);
+}
+
+/* [] is [1], [height, width] an image of one channel. */
+static rp_err choose_sample(rp_arena *arena, const rp_shape *input, const own *o, rp_data *data) {
+    const rp_array *a = &o->x[RP_SPLIT_TRAIN];
+    const rp_shape *s = &a->sample;
+    char text[RP_LAYOUT_TEXT_BYTES];
+    rp_err err = RP_OK;
     data->sample = s->dims == 0   ? rp_shape_1(1)
                    : s->dims == 2 ? rp_shape_3(1, s->dim[0], s->dim[1])
                                   : *s;
@@ -83,29 +108,49 @@ static rp_err choose_sample(const rp_shape *input, const own *o, rp_data *data) 
                        "%s: `channels: last` needs samples of [height, width, channels]", a->path);
     }
     if (o->channels_last) {
-        data->sample = rp_shape_3(s->dim[2], s->dim[0], s->dim[1]);
+        data->sample = rp_layout_channels_first(s);
     }
     if (input && input->dims > 0 && rp_shape_check(input)) {
-        if (rp_shape_count(input) != rp_shape_count(s)) {
-            return rp_fail(RP_ERR_FORMAT,
-                           "%s: %zu numbers a sample, expected %zu (the model's input)", a->path,
-                           rp_shape_count(s), rp_shape_count(input));
-        }
+        RP_TRY(check_shape(input, o, &data->sample));
         data->sample = o->channels_last ? data->sample : *input;
+    } else if (s->dims == 3 && !o->channels_last && s->dim[2] <= CHANNELS_USUAL &&
+               s->dim[0] > CHANNELS_USUAL) {
+        RP_TRY(rp_notes_add(arena, &data->notes,
+                            "%s: samples of %s are taken as %u channels of %u x %u; where the last "
+                            "number counts channels, say `channels: last`",
+                            a->path, rp_layout_text(s, text), s->dim[0], s->dim[1], s->dim[2]));
     }
     data->channels = data->sample.dims == 3 ? data->sample.dim[0] : 0;
-    return RP_OK;
+    data->channels_last = o->channels_last;
+fail:
+    return err;
+}
+
+static const char *scaling_of(const rp_array *x) {
+    return rp_array_has_bytes(x) ? "bytes, which are divided by 255"
+                                 : "numbers, which are taken as they are";
 }
 
 static rp_err check_test(const own *o) {
     const rp_array *train = o->x;
-    if (!o->x[RP_SPLIT_TEST].path) {
+    const rp_array *test = &o->x[RP_SPLIT_TEST];
+    char type[2][RP_ARRAY_TYPE_BYTES];
+    char text[2][RP_LAYOUT_TEXT_BYTES];
+    if (!test->path) {
         return RP_OK;
     }
+    if (rp_array_has_bytes(train) != rp_array_has_bytes(test)) {
+        return rp_fail(RP_ERR_FORMAT,
+                       "%s has %s (%s), and %s has %s (%s): expected the same of both", train->path,
+                       scaling_of(train), rp_array_type(train, type[0]), test->path,
+                       scaling_of(test), rp_array_type(test, type[1]));
+    }
     for (int i = 0; i < 2; i++, train = o->y) {
-        if (!rp_shape_equal(&train[RP_SPLIT_TRAIN].sample, &train[RP_SPLIT_TEST].sample)) {
-            return rp_fail(RP_ERR_FORMAT, "%s: other shapes of samples than in %s",
-                           train[RP_SPLIT_TEST].path, train[RP_SPLIT_TRAIN].path);
+        test = &train[RP_SPLIT_TEST];
+        if (!rp_shape_equal(&train->sample, &test->sample)) {
+            return rp_fail(RP_ERR_FORMAT, "%s: samples of %s, expected %s as in %s", test->path,
+                           rp_layout_text(&test->sample, text[0]),
+                           rp_layout_text(&train->sample, text[1]), train->path);
         }
     }
     return RP_OK;
@@ -147,16 +192,6 @@ fail:
     return err;
 }
 
-/* The values of all of its samples are bytes. */
-static bool has_bytes(const own *o) {
-    bool all = true;
-    for (int split = RP_SPLIT_TRAIN; split <= RP_SPLIT_TEST; split++) {
-        const rp_array *x = &o->x[split];
-        all &= !x->path || (x->number == RP_NUMBER_UNSIGNED && x->bytes == 1);
-    }
-    return all;
-}
-
 /* ---- the set --------------------------------------------------------------------------------- */
 
 rp_err rp_arrays_open(rp_arena *arena, rp_data *data, rp_node *keys, const rp_shape *input,
@@ -173,9 +208,9 @@ rp_err rp_arrays_open(rp_arena *arena, rp_data *data, rp_node *keys, const rp_sh
     RP_TRY(rp_node_word(keys, "channels", words, &channels));
     o->channels_last = channels == 1;
     RP_TRY(open_files(arena, keys, names, data, o));
-    RP_TRY(choose_sample(input, o, data));
+    RP_TRY(choose_sample(arena, input, o, data));
     RP_TRY(check_test(o));
-    data->bytes = has_bytes(o);
+    data->bytes = rp_array_has_bytes(&o->x[RP_SPLIT_TRAIN]); /* check_test(): of both parts */
     data->target_width = 1;
     if (class_target) {
         RP_TRY(find_classes(arena, keys, o, data));
@@ -194,39 +229,19 @@ fail:
     return err;
 }
 
-/* One sample of [height, width, channels], in place. */
-static rp_err turn_channels(const rp_shape *sample, float *x) {
-    const size_t channels = sample->dim[0];
-    const size_t plane = (size_t)sample->dim[1] * sample->dim[2];
-    void *block;
-    rp_err err = rp_block_new(channels * plane * sizeof *x, &block);
-    if (err != RP_OK) {
-        return err;
-    }
-    const float *from = block;
-    memcpy(block, x, channels * plane * sizeof *x);
-    for (size_t c = 0; c < channels; c++) {
-        for (size_t i = 0; i < plane; i++) {
-            x[c * plane + i] = from[i * channels + c];
-        }
-    }
-    rp_block_free(block);
-    return RP_OK;
-}
-
-rp_err rp_arrays_read(const rp_data *data, rp_split split, uint32_t index, float *x, float *row,
-                      int32_t *label) {
+rp_err rp_arrays_read(const rp_data *data, rp_split split, uint32_t index, double *value,
+                      float *row, int32_t *label) {
     const own *o = data->own;
     rp_err err;
-    RP_TRY(rp_array_read(&o->x[split], index, true, x));
+    RP_TRY(rp_array_read(&o->x[split], index, true, value));
     if (o->channels_last) {
-        RP_TRY(turn_channels(&data->sample, x));
+        RP_TRY(rp_layout_turn(&data->sample, value));
     }
     if (label && data->classes > 0) {
         RP_TRY(rp_array_read_class(&o->y[split], index, label));
     }
     if (row && data->classes == 0) {
-        RP_TRY(rp_array_read(&o->y[split], index, false, row));
+        RP_TRY(rp_array_read_row(&o->y[split], index, row));
     }
 fail:
     return err;

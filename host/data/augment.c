@@ -86,6 +86,11 @@ static bool changes_images(const rp_augment *augment) {
            changes_colours(&augment->colour);
 }
 
+bool rp_augment_changes_image(const rp_augment *augment) {
+    return augment->crop || augment->flip || augment->rotation > 0 ||
+           changes_colours(&augment->colour);
+}
+
 bool rp_augment_keeps_bytes(const rp_augment *augment) {
     return !(augment->rotation > 0 || augment->erase.p > 0 || augment->mixup > 0 ||
              changes_colours(&augment->colour));

@@ -32,6 +32,9 @@ rp_err rp_augment_read(rp_node *data, const char *set, uint32_t channels,
 /* Are values that are bytes still bytes? Crop and flip move them only. */
 bool rp_augment_keeps_bytes(const rp_augment *augment);
 
+/* Does rp_augment_image() do anything? */
+bool rp_augment_changes_image(const rp_augment *augment);
+
 /* Floats that rp_augment_image() needs besides. */
 size_t rp_augment_scratch(const rp_augment *augment, const rp_shape *sample);
 

@@ -16,15 +16,13 @@ bool rp_columns_is_number(const char *text, double *out) {
     return *end == '\0' && isfinite(*out);
 }
 
-rp_err rp_columns_read_real(const rp_csv_row *row, uint32_t at, const char *name, float *out) {
-    double number;
+rp_err rp_columns_read_real(const rp_csv_row *row, uint32_t at, const char *name, double *out) {
     if (strlen(row->field[at]) > NUMBER_BYTES) {
         return rp_csv_fail(row, at, name, "a number");
     }
-    if (!rp_columns_is_number(row->field[at], &number) || !isfinite((float)number)) {
+    if (!rp_columns_is_number(row->field[at], out) || !isfinite((float)*out)) {
         return rp_csv_fail(row, at, name, "a finite number");
     }
-    *out = (float)number;
     return RP_OK;
 }
 

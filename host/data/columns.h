@@ -47,8 +47,9 @@ rp_err rp_columns_match(rp_arena *arena, const rp_columns *train, const rp_csv_r
 
 /* Is the whole text a finite decimal number? */
 bool rp_columns_is_number(const char *text, double *out);
-/* The number in a field of the row; `name` of its column or NULL. errors FORMAT: no finite one */
+/* The number in a field of the row; `name` of its column or NULL.
+ * errors  FORMAT: no number, or not finite as a float */
 rp_err rp_columns_read_real(const rp_csv_row *row, uint32_t at, const char *name,
-                            float *out) RP_MUST_CHECK;
+                            double *out) RP_MUST_CHECK;
 
 #endif

@@ -1,15 +1,14 @@
 #include "data/data.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/rng.h"
-#include "data/mixup.h"
 #include "data/validation.h"
 
 enum { KINDS_MAX = 32, WORKERS_MAX = 64 };
+#define STATED_MAX 1e30 /* of `mean` and `std`; as a float 1 / it is not 0 */
 
 const char *rp_split_name(rp_split split) {
     static const char *const names[RP_SPLITS] = {"train", "test", "validation"};
@@ -43,7 +42,7 @@ fail:
 
 /* `mean: [..]` or `std: [..]`: one number a group. */
 static rp_err read_groups(const rp_data *data, rp_node *node, const char *key, double min,
-                          float *out) {
+                          double *out) {
     rp_node *list = rp_node_find(node, key);
     if (!list) {
         return RP_OK;
@@ -53,30 +52,48 @@ static rp_err read_groups(const rp_data *data, rp_node *node, const char *key, d
                             data->norm.groups, data->channels > 0 ? "channel" : "column");
     }
     for (uint32_t i = 0; i < data->norm.groups; i++) {
-        double value;
-        rp_err err = rp_node_item_f64(list, i, min, 1e6, &value);
+        rp_err err = rp_node_item_f64(list, i, min, STATED_MAX, &out[i]);
         if (err != RP_OK) {
             return err;
         }
-        out[i] = (float)value;
     }
     return RP_OK;
+}
+
+/* Training sample `stored`, as the kind counts, neither normalised nor rounded. */
+static rp_err read_values(const rp_data *data, uint32_t stored, double *value) {
+    const size_t count = rp_shape_count(&data->sample);
+    float *x;
+    rp_arena scratch;
+    rp_err err;
+    if (data->kind->read_real) {
+        return data->kind->read_real(data, RP_SPLIT_TRAIN, stored, value, NULL, NULL);
+    }
+    rp_arena_init(&scratch, "values", 0);
+    RP_TRY(RP_ARENA_NEW(&scratch, count, &x));
+    RP_TRY(data->kind->read(data, RP_SPLIT_TRAIN, stored, x, NULL, NULL));
+    for (size_t i = 0; i < count; i++) {
+        value[i] = (double)x[i];
+    }
+fail:
+    rp_arena_finish(&scratch);
+    return err;
 }
 
 /* Over the training part, without the samples that are held out. */
 static rp_err measure_norm(rp_data *data) {
     const size_t count = rp_shape_count(&data->sample);
+    const uint32_t *part = data->part[RP_SPLIT_TRAIN];
     rp_norm_sums sums;
     rp_arena scratch;
-    float *x;
+    double *value;
     rp_err err;
     rp_arena_init(&scratch, "norm", 0);
-    data->norm.known = false;
     RP_TRY(rp_norm_open_sums(&scratch, &data->norm, &sums));
-    RP_TRY(RP_ARENA_NEW(&scratch, count, &x));
+    RP_TRY(RP_ARENA_NEW(&scratch, count, &value));
     for (uint32_t i = 0; i < data->count[RP_SPLIT_TRAIN]; i++) {
-        RP_TRY(rp_data_batch(data, RP_SPLIT_TRAIN, 0, &i, 1, false, x, NULL, NULL));
-        rp_norm_add(&data->norm, &sums, x, count);
+        RP_TRY(read_values(data, part ? part[i] : i, value));
+        rp_norm_add(&data->norm, &sums, value, count);
     }
     rp_norm_finish(&data->norm, &sums, count);
 fail:
@@ -95,8 +112,8 @@ static rp_err read_norm(rp_data *data, rp_node *node) {
     if (stated && word > 0) {
         return rp_node_fail(rp_node_find(node, "normalise"), "excludes `mean` and `std`");
     }
-    RP_TRY(read_groups(data, node, "mean", -1e6, data->norm.mean));
-    RP_TRY(read_groups(data, node, "std", 1e-6, data->norm.deviation));
+    RP_TRY(read_groups(data, node, "mean", -STATED_MAX, data->norm.mean));
+    RP_TRY(read_groups(data, node, "std", 1 / STATED_MAX, data->norm.deviation));
     data->norm.known = (data->norm.known || stated) && word != 1;
     if (word == 2) {
         RP_TRY(measure_norm(data));
@@ -203,109 +220,4 @@ void rp_data_order(const rp_data *data, rp_split split, uint32_t epoch, uint32_t
     if (split == RP_SPLIT_TRAIN && data->shares > 0) {
         keep_share(data, order);
     }
-}
-
-/* Row of a class: all in one place. */
-static void fill_row(const rp_data *data, int32_t label, float *row) {
-    memset(row, 0, data->classes * sizeof *row);
-    if (label >= 0 && (uint32_t)label < data->classes) {
-        row[label] = 1.0f;
-    }
-}
-
-/* What a sample is read, made and mixed with. */
-typedef struct {
-    rp_split split;
-    uint32_t epoch;
-    bool training;
-    float *scratch; /* of the augmentation */
-    float *other;   /* a sample, for mixup */
-    float *other_row;
-} making;
-
-/* Sample `index` of the split, without mixup. */
-static rp_err make_sample(const rp_data *data, const making *m, uint32_t index, float *x,
-                          int32_t *label, float *row) {
-    const rp_split from = m->split == RP_SPLIT_TEST ? RP_SPLIT_TEST : RP_SPLIT_TRAIN;
-    const uint32_t stored = data->part[m->split] ? data->part[m->split][index] : index;
-    int32_t own = 0;
-    rp_err err =
-        data->kind->read(data, from, stored, x, data->soft ? NULL : row, data->soft ? &own : label);
-    if (err != RP_OK) {
-        return err;
-    }
-    if (data->soft && label) {
-        *label = own;
-    }
-    if (data->soft && row) {
-        fill_row(data, own, row);
-    }
-    if (m->training) {
-        rp_augment_image(&data->augment, data->seed, m->epoch, stored, &data->sample, x,
-                         m->scratch);
-    }
-    if (!data->raw) {
-        rp_norm_apply(&data->norm, x, rp_shape_count(&data->sample));
-    }
-    if (m->training) {
-        rp_augment_normalised(&data->augment, data->seed, m->epoch, stored, &data->sample, x);
-    }
-    return RP_OK;
-}
-
-static rp_err mix_sample(const rp_data *data, const making *m, uint32_t index, float *x,
-                         float *row) {
-    const uint32_t stored = data->part[m->split] ? data->part[m->split][index] : index;
-    uint32_t partner;
-    double share;
-    rp_augment_partner(&data->augment, data->seed, m->epoch, stored, rp_data_drawn(data, m->split),
-                       &partner, &share);
-    rp_err err = make_sample(data, m, partner, m->other, NULL, row ? m->other_row : NULL);
-    if (err == RP_OK) {
-        rp_mixup_blend(x, m->other, rp_shape_count(&data->sample), share);
-        if (row) {
-            rp_mixup_blend(row, m->other_row, rp_data_row_width(data), share);
-        }
-    }
-    return err;
-}
-
-static rp_err make_batch(const rp_data *data, const making *m, const uint32_t *index, uint32_t n,
-                         float *x, int32_t *labels, float *rows) {
-    const size_t count = rp_shape_count(&data->sample);
-    rp_err err = RP_OK;
-    for (uint32_t i = 0; i < n && err == RP_OK; i++, x += count) {
-        float *row = rows ? rows + (size_t)i * rp_data_row_width(data) : NULL;
-        if (index[i] >= rp_data_drawn(data, m->split)) {
-            return rp_fail(RP_ERR_USAGE, "%s: %s sample %u does not exist, there are %u",
-                           data->kind->name, rp_split_name(m->split), index[i],
-                           rp_data_drawn(data, m->split));
-        }
-        err = make_sample(data, m, index[i], x, labels ? &labels[i] : NULL, row);
-        if (err == RP_OK && m->other) {
-            err = mix_sample(data, m, index[i], x, row);
-        }
-    }
-    return err;
-}
-
-rp_err rp_data_batch(const rp_data *data, rp_split split, uint32_t epoch, const uint32_t *index,
-                     uint32_t n, bool training, float *x, int32_t *labels, float *rows) {
-    const bool mixes = training && data->augment.mixup > 0;
-    const size_t turned = training ? rp_augment_scratch(&data->augment, &data->sample) : 0;
-    making m = {.split = split, .epoch = epoch, .training = training};
-    rp_arena scratch; /* threads make batches at once: each has its own */
-    rp_err err = RP_OK;
-    rp_arena_init(&scratch, "batch", 0);
-    if (turned > 0) {
-        RP_TRY(RP_ARENA_NEW(&scratch, turned, &m.scratch));
-    }
-    if (mixes) {
-        RP_TRY(RP_ARENA_NEW(&scratch, rp_shape_count(&data->sample), &m.other));
-        RP_TRY(RP_ARENA_NEW(&scratch, rp_data_row_width(data), &m.other_row));
-    }
-    RP_TRY(make_batch(data, &m, index, n, x, labels, rows));
-fail:
-    rp_arena_finish(&scratch);
-    return err;
 }

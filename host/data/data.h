@@ -7,6 +7,7 @@
 #include "base/shape.h"
 #include "data/augment.h"
 #include "data/norm.h"
+#include "data/notes.h"
 
 /* VALIDATION: samples of the training part that `validation:` holds out. A kind knows TRAIN, all of
  * them, and TEST. */
@@ -38,10 +39,12 @@ typedef struct {
     void *own;              /* of the kind */
     bool shuffle;
     rp_augment augment;
-    bool soft;         /* mixup: the target of a class is a row of shares, one a class */
-    uint32_t channels; /* of images: sample is [channels, height, width]; 0: no images */
-    bool bytes;        /* every value that the kind reads is k / 255 */
-    bool raw;          /* batches are not normalised: who gets them does it */
+    bool soft;          /* mixup: the target of a class is a row of shares, one a class */
+    uint32_t channels;  /* of images: sample is [channels, height, width]; 0: no images */
+    bool channels_last; /* of arrays: the files have [height, width, channels] */
+    rp_notes notes;
+    bool bytes; /* every value that the kind reads is k / 255 */
+    bool raw;   /* batches are not normalised: who gets them does it */
     rp_norm norm;
     uint32_t workers; /* threads that make batches ahead; 0 is 1 */
     uint64_t seed;
@@ -54,9 +57,13 @@ struct rp_data_kind {
      * model's input when it is fixed (dims > 0), for tables. */
     rp_err (*open)(rp_arena *arena, rp_data *data, rp_node *keys, const rp_shape *input,
                    bool class_target);
-    /* Raw sample as floats: pixel / 255 for images, before normalisation. Target: class, or row. */
+    /* A sample before normalisation, and its target: class, or row; NULL: not wanted. A kind has
+     * one of the two: `read` gives pixel / 255, `read_real` any numbers, which are rounded to
+     * floats when they are normalised. */
     rp_err (*read)(const rp_data *data, rp_split split, uint32_t index, float *x, float *row,
                    int32_t *label);
+    rp_err (*read_real)(const rp_data *data, rp_split split, uint32_t index, double *value,
+                        float *row, int32_t *label);
     void (*close)(rp_data *data);
 };
 

@@ -13,8 +13,8 @@ static const char *const names[FILES] = {"data_batch_1.bin", "data_batch_2.bin",
 
 static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_shape *input,
                        bool class_target) {
-    static const float mean[] = {0.4914f, 0.4822f, 0.4465f};
-    static const float deviation[] = {0.2470f, 0.2435f, 0.2616f};
+    static const double mean[] = {0.4914, 0.4822, 0.4465};
+    static const double deviation[] = {0.2470, 0.2435, 0.2616};
     static const uint32_t most[] = {CLASSES, 0};
     static const char *const class_names[CLASSES] = {
         "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"};

@@ -11,8 +11,8 @@ typedef struct {
 
 static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_shape *input,
                        bool class_target) {
-    static const float mean[] = {0.5071f, 0.4867f, 0.4408f};
-    static const float deviation[] = {0.2675f, 0.2565f, 0.2761f};
+    static const double mean[] = {0.5071, 0.4867, 0.4408};
+    static const double deviation[] = {0.2675, 0.2565, 0.2761};
     static const uint32_t most[] = {COARSE, FINE, 0};
     static const char *const words[] = {"fine", "coarse", NULL};
     static const char sub[] = "cifar-100-binary";

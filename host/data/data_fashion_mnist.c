@@ -8,8 +8,8 @@ static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_s
     (void)input;
     (void)class_target;
     data->class_name = names;
-    const float mean = 0.2860f;
-    const float deviation = 0.3530f;
+    const double mean = 0.2860;
+    const double deviation = 0.3530;
     rp_err err = rp_norm_set(arena, &data->norm, 1, &mean, &deviation);
     return err == RP_OK ? rp_idx_open(arena, data, keys) : err;
 }

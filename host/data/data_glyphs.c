@@ -227,8 +227,8 @@ static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_s
                        bool class_target) {
     static const char *const names[CLASSES] = {"triangle",  "square", "cross", "star",   "arrow",
                                                "hourglass", "house",  "ring",  "spiral", "wave"};
-    const float mean = 0.2044f; /* measured */
-    const float deviation = 0.2012f;
+    const double mean = 0.2044; /* measured */
+    const double deviation = 0.2012;
     (void)input;
     (void)class_target;
     rp_err err = RP_OK;

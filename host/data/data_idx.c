@@ -11,6 +11,6 @@ const rp_data_kind rp_data_idx = {
     .name = "idx",
     .source = "idx files of any shape and type, by MNIST's names unless others are given",
     .open = open_set,
-    .read = rp_arrays_read,
+    .read_real = rp_arrays_read,
     .close = rp_arrays_close,
 };

@@ -80,10 +80,10 @@ static uint32_t usual_workers(void) {
 
 static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_shape *input,
                        bool class_target) {
-    static const float mean[] = {0.485f, 0.456f, 0.406f};
-    static const float deviation[] = {0.229f, 0.224f, 0.225f};
-    static const float grey_mean = 0.449f;
-    static const float grey_deviation = 0.226f;
+    static const double mean[] = {0.485, 0.456, 0.406};
+    static const double deviation[] = {0.229, 0.224, 0.225};
+    static const double grey_mean = 0.449;
+    static const double grey_deviation = 0.226;
     const char *path = NULL;
     rp_labels labels;
     rp_err err;

@@ -4,8 +4,8 @@ static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_s
                        bool class_target) {
     (void)input;
     (void)class_target;
-    const float mean = 0.1307f;
-    const float deviation = 0.3081f;
+    const double mean = 0.1307;
+    const double deviation = 0.3081;
     rp_err err = rp_norm_set(arena, &data->norm, 1, &mean, &deviation);
     return err == RP_OK ? rp_idx_open(arena, data, keys) : err;
 }

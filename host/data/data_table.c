@@ -11,7 +11,7 @@
 enum { LABEL_MAX = 65535, TARGETS_MAX = 65536 };
 
 typedef struct {
-    float *x[2];
+    double *x[2];
     float *y[2];
     int32_t *labels[2];
 } own;
@@ -37,7 +37,8 @@ typedef struct {
     rp_columns columns;
     uint32_t rows;
     bool began; /* its first row has been seen */
-    float *x, *y;
+    double *x;
+    float *y;
     int32_t *labels;
 } table_file;
 
@@ -161,7 +162,7 @@ static rp_err fill_row(void *context, const rp_csv_row *row) {
             return RP_OK;
         }
     }
-    float *x = file->x + (size_t)file->rows * c->x_count;
+    double *x = file->x + (size_t)file->rows * c->x_count;
     float *y = file->y ? file->y + (size_t)file->rows * c->y_count : NULL;
     if (row->count != c->count || file->rows == file->of->data->count[file->split]) {
         return rp_fail(RP_ERR_IO, "%s:%u: the file changed while it was read", row->path,
@@ -174,7 +175,9 @@ static rp_err fill_row(void *context, const rp_csv_row *row) {
         } else if (column->role == RP_COLUMN_Y && file->labels) {
             RP_TRY(read_class(file, row, i, &file->labels[file->rows]));
         } else if (column->role == RP_COLUMN_Y) {
-            RP_TRY(rp_columns_read_real(row, i, column->name, &y[column->index]));
+            double target;
+            RP_TRY(rp_columns_read_real(row, i, column->name, &target));
+            y[column->index] = (float)target;
         }
     }
     file->rows++;
@@ -337,11 +340,11 @@ fail:
     return err;
 }
 
-static rp_err read_sample(const rp_data *data, rp_split split, uint32_t index, float *x, float *row,
-                          int32_t *label) {
+static rp_err read_sample(const rp_data *data, rp_split split, uint32_t index, double *value,
+                          float *row, int32_t *label) {
     const own *o = data->own;
     const size_t x_count = rp_shape_count(&data->sample);
-    memcpy(x, o->x[split] + index * x_count, x_count * sizeof *x);
+    memcpy(value, o->x[split] + index * x_count, x_count * sizeof *value);
     if (label && o->labels[split]) {
         *label = o->labels[split][index];
     }
@@ -356,5 +359,5 @@ const rp_data_kind rp_data_table = {
     .name = "table",
     .source = "a CSV file or a folder with train.csv and test.csv: numbers, and targets or classes",
     .open = open_set,
-    .read = read_sample,
+    .read_real = read_sample,
 };

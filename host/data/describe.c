@@ -9,7 +9,7 @@
 
 #include "base/replace.h"
 
-enum { DIGITS = 9 /* a float comes back to the bit */, PATH_BYTES = 4096 };
+enum { DIGITS = 17 /* a double comes back to the bit */, PATH_BYTES = 4096 };
 
 static void put(json_t *object, const char *key, json_t *value, bool *good) {
     *good = json_object_set_new(object, key, value) == 0 && *good;
@@ -28,11 +28,11 @@ static void put_names(json_t *object, const char *key, const char *const *name, 
     }
 }
 
-static void put_reals(json_t *object, const char *key, const float *value, uint32_t count,
+static void put_reals(json_t *object, const char *key, const double *value, uint32_t count,
                       bool *good) {
     json_t *list = json_array();
     for (uint32_t i = 0; i < count; i++) {
-        *good = json_array_append_new(list, json_real((double)value[i])) == 0 && *good;
+        *good = json_array_append_new(list, json_real(value[i])) == 0 && *good;
     }
     put(object, key, list, good);
 }
@@ -65,6 +65,10 @@ static json_t *describe(const rp_data *data, bool *good) {
     put(object, "set", json_string(data->kind->name), good);
     put(object, "sample", sample, good);
     put(object, "channels", json_integer(data->channels), good);
+    put(object, "bytes", json_boolean(data->bytes), good);
+    if (data->channels_last) {
+        put(object, "channels_last", json_true(), good);
+    }
     put(object, "target_width", json_integer(data->target_width), good);
     put(object, "classes", json_integer(data->classes), good);
     put_names(object, "class_names", data->class_name, data->classes, good);

@@ -1,15 +1,18 @@
 /* What a data set is, in one JSON object: data.json of a run folder. It is what somebody needs who
  * has the weights and a sample, and not the set.
  *
- *   {"version": 1, "set": "table", "sample": [4], "channels": 0, "target_width": 1, "classes": 3,
+ *   {"version": 1, "set": "table", "sample": [4], "channels": 0, "bytes": false,
+ *    "target_width": 1, "classes": 3,
  *    "class_names": [...], "x_names": [...], "y_names": [...], "mean": [...], "std": [...],
  *    "delimiter": "comma", "columns": 6, "x_columns": [1, 2, 3, 4],
  *    "samples": {"train": 120, "validation": 15, "test": 15}}
  *
- * `channels` is 0 where samples are no images. `class_names`, `x_names`, `y_names` are there when
- * classes or columns have names; `mean` and `std` when values are normalised: one number for each
- * channel of an image, or column of a table; `delimiter`, `columns`, `x_columns` of a table: how
- * many columns its files have, and which of them, from 1, are the inputs. */
+ * `channels` is 0 where samples are no images; `channels_last` is true where the files' arrays have
+ * [height, width, channels]. `bytes`: values are k / 255 before they are normalised. `class_names`,
+ * `x_names`, `y_names` are there when classes or columns have names; `mean` and `std` when values
+ * are normalised: one number for each channel of an image, or column of a table; `delimiter`,
+ * `columns`, `x_columns` of a table: how many columns its files have, and which of them, from 1,
+ * are the inputs. */
 #ifndef RP_DATA_DESCRIBE_H
 #define RP_DATA_DESCRIBE_H
 
@@ -27,6 +30,8 @@ typedef struct {
     const char *const *class_name; /* [classes], or NULL */
     const char *const *x_name;     /* [elements of a sample], or NULL */
     const char *const *y_name;     /* [target_width], or NULL */
+    enum { RP_VALUES_UNKNOWN, RP_VALUES_BYTES, RP_VALUES_REAL } values; /* UNKNOWN: older file */
+    bool channels_last;
     rp_norm norm;
     char delimiter;
     uint32_t columns;         /* of a table's files; 0: not known */

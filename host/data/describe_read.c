@@ -75,7 +75,7 @@ fail:
     return err;
 }
 
-static rp_err read_reals(const json_t *root, const char *path, const char *key, float *out,
+static rp_err read_reals(const json_t *root, const char *path, const char *key, double *out,
                          size_t count) {
     const json_t *list = json_object_get(root, key);
     if (json_array_size(list) != count) {
@@ -83,8 +83,8 @@ static rp_err read_reals(const json_t *root, const char *path, const char *key, 
     }
     for (size_t i = 0; i < count; i++) {
         const json_t *value = json_array_get(list, i);
-        out[i] = (float)json_number_value(value);
-        if (!json_is_number(value) || !isfinite(out[i])) {
+        out[i] = json_number_value(value);
+        if (!json_is_number(value) || !isfinite((float)out[i])) {
             return rp_fail(RP_ERR_FORMAT, "%s: `%s`: entry %zu is no finite number", path, key, i);
         }
     }
@@ -167,6 +167,23 @@ static rp_err read_images(const json_t *root, const char *path, rp_description *
     return err;
 }
 
+static rp_err read_layout(const json_t *root, const char *path, rp_description *out) {
+    const json_t *bytes = json_object_get(root, "bytes");
+    const json_t *last = json_object_get(root, "channels_last");
+    if ((bytes && !json_is_boolean(bytes)) || (last && !json_is_boolean(last))) {
+        return refuse(path, bytes && !json_is_boolean(bytes) ? "bytes" : "channels_last",
+                      "true or false");
+    }
+    out->values = !bytes                ? RP_VALUES_UNKNOWN
+                  : json_is_true(bytes) ? RP_VALUES_BYTES
+                                        : RP_VALUES_REAL;
+    out->channels_last = json_is_true(last);
+    if (out->channels_last && out->sample.dims != 3) {
+        return refuse(path, "channels_last", "samples of three dimensions");
+    }
+    return RP_OK;
+}
+
 static rp_err read_object(rp_arena *arena, const json_t *root, const char *path,
                           rp_description *out) {
     const char *set = json_string_value(json_object_get(root, "set"));
@@ -179,6 +196,7 @@ static rp_err read_object(rp_arena *arena, const json_t *root, const char *path,
     out->set = copy;
     RP_TRY(read_sample(root, path, &out->sample));
     RP_TRY(read_images(root, path, out));
+    RP_TRY(read_layout(root, path, out));
     out->target_width = 1;
     RP_TRY(read_whole(root, path, "target_width", WIDTH_MAX, &out->target_width));
     RP_TRY(read_whole(root, path, "classes", RP_LABELS_MAX, &out->classes));

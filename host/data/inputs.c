@@ -8,6 +8,7 @@
 #include "data/array.h"
 #include "data/columns.h"
 #include "data/image.h"
+#include "data/layout.h"
 #include "data/pixels.h"
 #include "data/resize.h"
 
@@ -20,6 +21,7 @@ typedef struct {
     void *context;
     rp_arena arena;
     float *x;
+    double *value; /* of rows and arrays: x before it is normalised and rounded */
     /* of a CSV file */
     bool began;
     uint32_t columns;
@@ -27,22 +29,19 @@ typedef struct {
     const char *const *name; /* of the inputs, or NULL */
 } reading;
 
-const char *rp_inputs_shape(const rp_shape *shape, char *text) {
-    size_t used = 0;
-    text[0] = '\0';
-    for (uint32_t i = 0; i < shape->dims && used < RP_INPUT_SHAPE_BYTES; i++) {
-        const int more = snprintf(text + used, RP_INPUT_SHAPE_BYTES - used, "%s%u", i ? ", " : "[",
-                                  shape->dim[i]);
-        used += more > 0 ? (size_t)more : 0;
-    }
-    (void)snprintf(text + used, RP_INPUT_SHAPE_BYTES - used, "]");
-    return text;
-}
-
 static rp_err give_sample(reading *r, uint32_t number) {
     r->place.number = number;
-    rp_norm_apply(&r->about->norm, r->x, rp_shape_count(&r->about->sample));
     return r->on_sample(r->context, &r->place, r->x);
+}
+
+/* As a set does (norm.h). */
+static void round_values(reading *r, bool bytes) {
+    static const rp_norm none = {0};
+    const size_t count = rp_shape_count(&r->about->sample);
+    rp_norm_round(bytes ? &none : &r->about->norm, r->value, r->x, count);
+    if (bytes) {
+        rp_norm_apply(&r->about->norm, r->x, count);
+    }
 }
 
 /* ---- a picture ------------------------------------------------------------------------------- */
@@ -56,6 +55,7 @@ static rp_err read_picture(reading *r) {
     RP_TRY(rp_block_new(rp_shape_count(sample), &pixels));
     RP_TRY(rp_resize(&image, sample->dim[1], sample->dim[2], pixels));
     rp_pixels_spread(pixels, sample, r->x);
+    rp_norm_apply(&r->about->norm, r->x, rp_shape_count(sample));
     RP_TRY(give_sample(r, 0));
 fail:
     if (pixels) {
@@ -89,14 +89,14 @@ static rp_err find_places(reading *r, const rp_csv_row *first) {
     const rp_description *about = r->about;
     const size_t count = rp_shape_count(&about->sample);
     const bool as_trained = about->x_column && first->count == about->columns;
-    char shape[RP_INPUT_SHAPE_BYTES];
+    char shape[RP_LAYOUT_TEXT_BYTES];
     char more[64] = "";
     if (first->count != count && !as_trained) {
         if (about->x_column && about->columns != count) {
             (void)snprintf(more, sizeof more, ", or %u as in the training file", about->columns);
         }
         return rp_fail(RP_ERR_FORMAT, "%s:%u: expected %zu columns, the net's input %s%s, found %u",
-                       r->place.path, first->line, count, rp_inputs_shape(&about->sample, shape),
+                       r->place.path, first->line, count, rp_layout_text(&about->sample, shape),
                        more, first->count);
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -134,8 +134,9 @@ static rp_err take_row(void *context, const rp_csv_row *from) {
                        row.line, row.count < more ? row.count : more, r->columns, row.count);
     }
     for (size_t i = 0; i < count; i++) {
-        RP_TRY(rp_columns_read_real(&row, r->column[i], r->name ? r->name[i] : NULL, &r->x[i]));
+        RP_TRY(rp_columns_read_real(&row, r->column[i], r->name ? r->name[i] : NULL, &r->value[i]));
     }
+    round_values(r, false);
     RP_TRY(give_sample(r, row.line));
 fail:
     return err;
@@ -156,42 +157,59 @@ fail:
 
 /* ---- an array -------------------------------------------------------------------------------- */
 
-/* The same shape, or as many numbers with the ones left out: [28, 28] for [1, 28, 28]. */
-static bool fits(const rp_shape *sample, const rp_shape *found) {
-    uint32_t i = 0;
-    uint32_t j = 0;
-    for (;;) {
-        while (i < sample->dims && sample->dim[i] == 1) {
-            i++;
-        }
-        while (j < found->dims && found->dim[j] == 1) {
-            j++;
-        }
-        if (i == sample->dims || j == found->dims) {
-            return i == sample->dims && j == found->dims;
-        }
-        if (sample->dim[i++] != found->dim[j++]) {
-            return false;
+/* *turned: its samples have their channels last, as the training arrays. */
+static rp_err check_shape(const reading *r, const rp_array *array, bool *turned) {
+    const rp_shape *sample = &r->about->sample;
+    const rp_shape *s = &array->sample;
+    char shape[2][RP_LAYOUT_TEXT_BYTES];
+    rp_shape wanted = *sample;
+    *turned = r->about->channels_last && s->dims == 3;
+    if (*turned) {
+        wanted = rp_layout_channels_last(sample);
+    }
+    const bool flat = s->dims == 1 && s->dim[0] == rp_shape_count(sample);
+    return (flat && !r->about->channels_last) || rp_layout_fits(&wanted, s)
+               ? RP_OK
+               : rp_fail(RP_ERR_FORMAT, "%s: expected samples of %s, found %s", r->place.path,
+                         rp_layout_text(&wanted, shape[0]), rp_layout_text(s, shape[1]));
+}
+
+/* What was trained on pixels takes numbers as well, where they are as small. */
+static rp_err check_values(const reading *r, uint32_t index) {
+    const size_t count = rp_shape_count(&r->about->sample);
+    for (size_t i = 0; i < count && r->about->values == RP_VALUES_BYTES; i++) {
+        if (!(r->value[i] >= 0 && r->value[i] <= 1)) {
+            return rp_fail(RP_ERR_FORMAT,
+                           "%s: value %zu of sample %u is %g; the net was trained on bytes divided "
+                           "by 255, expected bytes (u1) or numbers from 0 to 1",
+                           r->place.path, i, index, r->value[i]);
         }
     }
+    return RP_OK;
 }
 
 static rp_err read_array(reading *r) {
-    const rp_shape *sample = &r->about->sample;
-    char shape[2][RP_INPUT_SHAPE_BYTES];
-    const bool pixels = strcmp(r->about->set, "table") != 0;
+    const rp_description *about = r->about;
+    const bool table = strcmp(about->set, "table") == 0;
     rp_array array = {.fd = -1};
+    bool turned;
     rp_err err;
     r->place.kind = RP_INPUT_ELEMENT;
     RP_TRY(rp_array_open(&r->arena, r->path, &array));
-    const bool flat = array.sample.dims == 1 && array.sample.dim[0] == rp_shape_count(sample);
-    if (!flat && !fits(sample, &array.sample)) {
-        err = rp_fail(RP_ERR_FORMAT, "%s: expected samples of %s, found %s", r->place.path,
-                      rp_inputs_shape(sample, shape[0]), rp_inputs_shape(&array.sample, shape[1]));
+    RP_TRY(check_shape(r, &array, &turned));
+    const bool pixels = !table && rp_array_has_bytes(&array);
+    if (pixels && about->values == RP_VALUES_REAL) {
+        err = rp_fail(RP_ERR_FORMAT,
+                      "%s: has bytes (u1), which are divided by 255, and the net was trained on "
+                      "numbers that are taken as they are: expected another type, as f4",
+                      r->place.path);
         goto fail;
     }
     for (uint32_t i = 0; i < array.count; i++) {
-        RP_TRY(rp_array_read(&array, i, pixels, r->x));
+        RP_TRY(rp_array_read(&array, i, pixels, r->value));
+        RP_TRY(turned ? rp_layout_turn(&about->sample, r->value) : RP_OK);
+        RP_TRY(check_values(r, i));
+        round_values(r, pixels || about->values == RP_VALUES_BYTES);
         RP_TRY(give_sample(r, i));
     }
 fail:
@@ -236,8 +254,8 @@ static rp_err look_at(const reading *r, input_kind *out) {
 }
 
 static rp_err read_kind(reading *r, input_kind kind) {
-    char shape[RP_INPUT_SHAPE_BYTES];
-    const char *wanted = rp_inputs_shape(&r->about->sample, shape);
+    char shape[RP_LAYOUT_TEXT_BYTES];
+    const char *wanted = rp_layout_text(&r->about->sample, shape);
     switch (kind) {
     case PICTURE:
         return r->about->images
@@ -272,6 +290,7 @@ rp_err rp_inputs_read(const rp_description *about, const char *path,
     rp_arena_init(&r.arena, "input", 0);
     RP_TRY(look_at(&r, &kind));
     RP_TRY(RP_ARENA_NEW(&r.arena, rp_shape_count(&about->sample), &r.x));
+    RP_TRY(RP_ARENA_NEW(&r.arena, rp_shape_count(&about->sample), &r.value));
     RP_TRY(read_kind(&r, kind));
 fail:
     rp_arena_finish(&r.arena);

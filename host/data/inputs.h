@@ -20,8 +20,10 @@ typedef struct {
  *   CSV      for other nets. With a header and names in the description: the columns of these
  *            names, others are passed over. Otherwise all columns are inputs, or there are as many
  *            as in the training file and its inputs are taken.
- *   array    .npy, .gz, or what begins as an idx file: of samples of the same shape; unsigned bytes
- *            are divided by 255, as a set does
+ *   array    .npy, .gz, or what begins as an idx file: of samples of the same shape, with
+ *            their channels last where the training arrays had them so; unsigned bytes are divided
+ *            by 255, as a set does. What was trained on bytes takes numbers from 0 to 1 as well;
+ *            what was trained on other numbers takes no bytes.
  *
  * `path`: "-" is the standard input, a file (base/input.h): a picture or a CSV file.
  * errors  IO; FORMAT naming the file, line and column, and what was expected; those of on_sample */
@@ -29,9 +31,5 @@ rp_err rp_inputs_read(const rp_description *about, const char *path,
                       rp_err (*on_sample)(void *context, const rp_input_place *place,
                                           const float *x),
                       void *context) RP_MUST_CHECK;
-
-/* "[3, 32, 32]"; text has RP_INPUT_SHAPE_BYTES. Returns text. */
-enum { RP_INPUT_SHAPE_BYTES = 96 };
-const char *rp_inputs_shape(const rp_shape *shape, char *text);
 
 #endif

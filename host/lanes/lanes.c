@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/shell.h"
 #include "data/describe.h"
 #include "run/paths.h"
@@ -64,6 +65,9 @@ static rp_err write_files(rp_lanes *lanes, rp_runfile *run) {
     RP_TRY(rp_paths_make_absolute(&lanes->arena, run->root));
     RP_TRY(rp_config_replace(run->model_root, model));
     RP_TRY(rp_data_describe(&run->data, data));
+    for (uint32_t i = 0; i < run->data.notes.count && !lanes->options.resume; i++) {
+        rp_log_warn("%s", run->data.notes.text[i]);
+    }
     RP_TRY(rp_lanes_write_journal(lanes));
     err = rp_config_replace(run->root, lanes->run_yaml);
 fail:

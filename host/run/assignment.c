@@ -57,17 +57,18 @@ static void put_loss(FILE *file, const rp_runfile *run) {
     }
 }
 
-static void put_floats(FILE *file, const float *value, uint32_t count) {
+/* As floats, which is what the board computes with. */
+static void put_floats(FILE *file, const double *value, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
-        (void)fprintf(file, "%s%.9g", i ? ", " : "", (double)value[i]);
+        (void)fprintf(file, "%s%.9g", i ? ", " : "", (double)(float)value[i]);
     }
 }
 
 /* What the first stage makes of inputs that are bytes. Values that stay have mean 0, deviation 1.
  */
 static void put_normalise(FILE *file, const rp_norm *norm) {
-    static const float zeros[RP_PIXEL_GROUPS_MAX];
-    float ones[RP_PIXEL_GROUPS_MAX];
+    static const double zeros[RP_PIXEL_GROUPS_MAX];
+    double ones[RP_PIXEL_GROUPS_MAX];
     for (uint32_t g = 0; g < norm->groups; g++) {
         ones[g] = 1;
     }

@@ -33,13 +33,18 @@ static rp_err open_array(const char *name, rp_array *out) {
 static void expect_values(const char *name, bool pixels, const float *want, uint32_t count,
                           uint32_t width) {
     rp_array a;
-    float x[64];
+    double value[64];
+    float row[64];
     expect_ok(open_array(name, &a));
     assert_int_equal(a.count, count);
     assert_int_equal(rp_shape_count(&a.sample), width);
     for (uint32_t i = 0; i < count; i++) {
-        expect_ok(rp_array_read(&a, i, pixels, x));
-        expect_close_all(x, want + (size_t)i * width, width, 0, 0);
+        expect_ok(rp_array_read(&a, i, pixels, value));
+        expect_ok(rp_array_read_row(&a, i, row));
+        for (uint32_t k = 0; k < width; k++) {
+            assert_true((float)value[k] == want[(size_t)i * width + k]);
+            assert_true(row[k] == want[(size_t)i * width + k] || pixels);
+        }
     }
     rp_array_close(&a);
     rp_array_close(&a);
@@ -70,6 +75,14 @@ static void types_of_npy(void **state) {
     expect_values("i4.npy", true, (const float[]){-2147483648.0f, 7, 0, -1}, 2, 2);
     write_npy("i8.npy", 1, "{'descr': '<i8', 'fortran_order': False, 'shape': (4, 1), }", i8, 32);
     expect_values("i8.npy", true, (const float[]){-1, 1 << 24, 65536, -1099511627776.0f}, 4, 1);
+    write_npy("u2.npy", 1, "{'descr': '<u2', 'fortran_order': False, 'shape': (2, 2), }", i2, 8);
+    expect_values("u2.npy", true, (const float[]){32768, 32767, 0, 65535}, 2, 2);
+    write_npy("u4.npy", 1, "{'descr': '<u4', 'fortran_order': False, 'shape': (2, 2), }", i4, 16);
+    expect_values("u4.npy", true, (const float[]){2147483648.0f, 7, 0, 4294967295.0f}, 2, 2);
+    write_npy("u8.npy", 1, "{'descr': '<u8', 'fortran_order': False, 'shape': (4, 1), }", i8, 32);
+    expect_values("u8.npy", true,
+                  (const float[]){18446744073709551615.0f, 1 << 24, 65536, 18446742974197923840.0f},
+                  4, 1);
     write_npy("b4.npy", 1, "{'descr': '>i4', 'fortran_order': False, 'shape': (4,), }", big, 16);
     expect_values("b4.npy", true, (const float[]){256, -2, 3, -2147483648.0f}, 4, 1);
 }
@@ -88,6 +101,10 @@ static void classes(void **state) {
         expect_part(i == 2 ? "y.npy: class 65536 of sample 2, expected 0 to 65535"
                            : "y.npy: class -1 of sample 3");
     }
+    rp_array_close(&a);
+    write_npy("y.npy", 1, "{'descr': '<u8', 'fortran_order': False, 'shape': (4,), }", i8, 32);
+    expect_ok(open_array("y.npy", &a));
+    expect_err(rp_array_read_class(&a, 3, &label), RP_ERR_FORMAT); /* 2^64 - 1 */
     rp_array_close(&a);
 }
 
@@ -143,7 +160,7 @@ static void bad_npy(void **state) {
     expect_refused("none.npy", RP_ERR_IO, "can not be opened");
     const float infinite[] = {0, 1, INFINITY, NAN};
     rp_array a;
-    float x[2];
+    double x[2];
     write_npy("x.npy", 1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2)}", infinite,
               16);
     expect_ok(open_array("x.npy", &a));
@@ -166,7 +183,7 @@ static void damaged_npy(void **state) {
     const size_t count = fread(bytes, 1, sizeof bytes, file);
     (void)fclose(file);
     rp_array a;
-    float x[8];
+    double x[8];
     for (size_t cut = 0; cut < count; cut++) {
         write_file("x.npy", bytes, cut);
         expect_err(open_array("x.npy", &a), RP_ERR_FORMAT);

@@ -217,7 +217,7 @@ static void bad_keys(void **state) {
         {"{set: glyphs, test: 1, train: 1, augment: rotate}", "one of: none crop flip crop-flip"},
         {"{set: glyphs, test: 1, train: 1, mean: 0.5}", "expected a list of 1 numbers"},
         {"{set: glyphs, test: 1, train: 1, std: [1, 1]}", "expected a list of 1 numbers"},
-        {"{set: glyphs, test: 1, train: 1, std: [0]}", "std[0]: expected a number from 1e-06"},
+        {"{set: glyphs, test: 1, train: 1, std: [0]}", "std[0]: expected a number from 1e-30"},
         {"{set: glyphs, test: 1, train: 1, mean: [.nan]}", "mean[0]: expected a number"},
         {"{set: mnist}", "the key 'path' is needed here"},
         {"{set: cifar10, path: %}", "data_batch_1.bin: can not be opened"},

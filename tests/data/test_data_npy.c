@@ -64,6 +64,133 @@ static void channels_last(void **state) {
     rp_data_close(&data);
 }
 
+static bool has_note(const rp_data *data, const char *part) {
+    for (uint32_t i = 0; i < data->notes.count; i++) {
+        if (strstr(data->notes.text[i], part)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* An array is taken as another shape only where that can mean one thing: a row. */
+static void shapes_of_samples_and_of_the_model(void **state) {
+    (void)state;
+    static const float x[2 * 24] = {0};
+    static const int32_t y[2] = {0, 1};
+    static const struct {
+        const char *shape, *rest;
+        rp_shape input;
+        const char *part; /* NULL: taken */
+    } cases[] = {
+        {"(2, 3, 4, 2)", "", {3, {3, 4, 2}}, NULL},
+        {"(2, 24)", "", {3, {3, 4, 2}}, NULL},
+        {"(2, 3, 4, 2)", "", {1, {24}}, NULL},
+        {"(2, 6, 4)", "", {3, {1, 6, 4}}, NULL},
+        {"(2, 4, 2, 3)",
+         "",
+         {3, {3, 4, 2}},
+         "samples of [4, 2, 3], expected [3, 4, 2] (the model's input); `channels: last` takes"},
+        {"(2, 4, 2, 3)", ", channels: last", {3, {3, 4, 2}}, NULL},
+        {"(2, 2, 4, 3)",
+         ", channels: last",
+         {3, {3, 4, 2}},
+         "samples of [2, 4, 3], expected [3, 4, 2] (the model's input)"},
+        {"(2, 3, 4, 2)", ", channels: last", {3, {3, 4, 2}}, "without `channels: last` they fit"},
+        {"(2, 3, 2, 4)", "", {3, {3, 4, 2}}, "samples of [3, 2, 4], expected [3, 4, 2]"},
+        {"(2, 4, 6)", "", {3, {1, 6, 4}}, "samples of [4, 6], expected [1, 6, 4]"},
+        {"(2, 12, 2)", "", {3, {3, 4, 2}}, "samples of [12, 2], expected [3, 4, 2]"},
+    };
+    rp_data data;
+    char text[128];
+    put_npy("y_train.npy", "<i4", "(2,)", y, sizeof y);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put_npy("x_train.npy", "<f4", cases[i].shape, x, sizeof x);
+        (void)snprintf(text, sizeof text, "{set: npy, path: %%%s}", cases[i].rest);
+        const rp_err err = open_data(&data, text, &cases[i].input, true);
+        assert_int_equal(err, cases[i].part ? RP_ERR_FORMAT : RP_OK);
+        if (cases[i].part) {
+            expect_part(cases[i].part);
+        } else {
+            rp_data_close(&data);
+        }
+    }
+    /* Nothing says what the model takes. */
+    put_npy("x_train.npy", "<f4", "(2, 8, 1, 3)", x, sizeof x);
+    expect_ok(open_data(&data, keys, NULL, true));
+    assert_true(has_note(&data, "samples of [8, 1, 3] are taken as 8 channels of 1 x 3"));
+    rp_data_close(&data);
+    expect_ok(open_data(&data, "{set: npy, path: %, channels: last}", NULL, true));
+    assert_int_equal(data.notes.count, 0);
+    rp_data_close(&data);
+}
+
+/* Bytes are divided by 255 and other numbers are not: parts of both kinds are no set. */
+static void types_of_the_parts(void **state) {
+    (void)state;
+    static const float f4[4] = {0, 1, 2, 255};
+    static const double f8[4] = {0, 1, 2, 255};
+    static const uint8_t u1[4] = {0, 1, 2, 255};
+    static const int32_t y[2] = {0, 1};
+    rp_data data;
+    put_npy("y_train.npy", "<i4", "(2,)", y, sizeof y);
+    put_npy("y_test.npy", "<i4", "(2,)", y, sizeof y);
+    for (int bytes = 0; bytes < 2; bytes++) {
+        put_npy(bytes ? "x_train.npy" : "x_test.npy", "|u1", "(2, 2)", u1, sizeof u1);
+        put_npy(bytes ? "x_test.npy" : "x_train.npy", "<f4", "(2, 2)", f4, sizeof f4);
+        expect_err(open_data(&data, keys, NULL, true), RP_ERR_FORMAT);
+        expect_part(bytes ? "x_train.npy has bytes, which are divided by 255 (u1), and"
+                          : "x_train.npy has numbers, which are taken as they are (f4), and");
+        expect_part(bytes ? "x_test.npy has numbers, which are taken as they are (f4)"
+                          : "x_test.npy has bytes, which are divided by 255 (u1)");
+    }
+    put_npy("x_train.npy", "<f4", "(2, 2)", f4, sizeof f4);
+    put_npy("x_test.npy", "<f8", "(2, 2)", f8, sizeof f8);
+    expect_ok(open_data(&data, keys, NULL, true));
+    rp_data_close(&data);
+}
+
+/* Numbers of one type and spread, `far` from zero; as far as that type goes. */
+static void put_far(const char *type, double far, double spread) {
+    double f8[8];
+    int64_t i8[8];
+    uint32_t u4[8];
+    const bool is_real = strcmp(type, "<f8") == 0;
+    const bool is_long = strcmp(type, "<i8") == 0;
+    for (int i = 0; i < 8; i++) {
+        f8[i] = far + spread * (i * i % 5);
+        i8[i] = (int64_t)f8[i];
+        u4[i] = is_real || is_long ? 0 : (uint32_t)f8[i];
+    }
+    const void *numbers = is_real ? (void *)f8 : is_long ? (void *)i8 : (void *)u4;
+    put_npy("x_train.npy", type, "(4, 2)", numbers, is_real || is_long ? 64 : 32);
+}
+
+/* Mean and deviation are taken off before a number is rounded to a float, however far it is. */
+static void normalised_before_rounding(void **state) {
+    (void)state;
+    static const int32_t y[4] = {0, 1, 0, 1};
+    static const struct {
+        const char *type;
+        double far, spread;
+    } cases[] = {{"<f8", 1e9, 1}, {"<f8", -1e10, 0.25}, {"<i8", 1e15, 3}, {"<u4", 4e9, 1}};
+    rp_data data;
+    float near[8];
+    float far[8];
+    put_npy("y_train.npy", "<i4", "(4,)", y, sizeof y);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        for (int away = 0; away < 2; away++) {
+            put_far(cases[i].type, away ? cases[i].far : 0, cases[i].spread);
+            expect_ok(open_data(&data, "{set: npy, path: %, normalise: measured}", NULL, true));
+            expect_ok(rp_data_batch(&data, RP_SPLIT_TRAIN, 0, (const uint32_t[]){0, 1, 2, 3}, 4,
+                                    true, away ? far : near, NULL, NULL));
+            rp_data_close(&data);
+        }
+        expect_close_all(far, near, 8, 1e-6, 1e-6);
+        assert_true(near[0] != near[2]);
+    }
+}
+
 static void rows_for_mse(void **state) {
     (void)state;
     const double values[] = {1, 2, 3, 4};
@@ -107,7 +234,7 @@ static void bad_sets(void **state) {
     expect_refused(keys, NULL, true, RP_ERR_FORMAT, "y_train.npy: class -1 of sample 1");
     put_npy("y_train.npy", "<i4", "(2,)", f4, 8);
     expect_refused(keys, &five, true, RP_ERR_FORMAT,
-                   "x_train.npy: 3 numbers a sample, expected 5 (the model's input)");
+                   "x_train.npy: samples of [3], expected [5] (the model's input)");
     expect_refused("{set: npy, path: %, channels: last}", NULL, true, RP_ERR_FORMAT,
                    "`channels: last` needs samples of [height, width, channels]");
     expect_refused("{set: npy, path: %, test_x: t.npy}", NULL, true, RP_ERR_IO,
@@ -115,7 +242,8 @@ static void bad_sets(void **state) {
     put_npy("y_test.npy", "<i4", "(2,)", f4, 8);
     expect_refused(keys, NULL, true, RP_ERR_IO, "x_test.npy: can not be opened");
     put_npy("x_test.npy", "<f4", "(2, 4)", f4, 32);
-    expect_refused(keys, NULL, true, RP_ERR_FORMAT, "x_test.npy: other shapes of samples than in");
+    expect_refused(keys, NULL, true, RP_ERR_FORMAT,
+                   "x_test.npy: samples of [4], expected [3] as in");
     put_npy("x_test.npy", "<f4", "(2, 3)", f4, 24);
     put_npy("y_train.npy", "<i4", "(2,)", (const int32_t[]){0, 4}, 8);
     expect_refused("{set: npy, path: %, classes: [a, b]}", NULL, true, RP_ERR_USAGE,
@@ -128,6 +256,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(images_and_classes, setup, teardown),
         cmocka_unit_test_setup_teardown(channels_last, setup, teardown),
+        cmocka_unit_test_setup_teardown(shapes_of_samples_and_of_the_model, setup, teardown),
+        cmocka_unit_test_setup_teardown(types_of_the_parts, setup, teardown),
+        cmocka_unit_test_setup_teardown(normalised_before_rounding, setup, teardown),
         cmocka_unit_test_setup_teardown(rows_for_mse, setup, teardown),
         cmocka_unit_test_setup_teardown(bad_sets, setup, teardown),
     };

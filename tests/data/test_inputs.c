@@ -4,6 +4,8 @@
 
 #include "data/inputs.h"
 
+#include <math.h>
+
 enum { FLOATS = 256, SAMPLES = 16 };
 
 typedef struct {
@@ -185,6 +187,81 @@ static void arrays_of_the_same_shape(void **state) {
     rp_data_close(&data);
 }
 
+static void arrays_with_channels_last(void **state) {
+    (void)state;
+    static const uint8_t y[] = {0, 1};
+    uint8_t x[2 * 4 * 5 * 3];
+    rp_data data;
+    rp_description about;
+    seen got;
+    fill_picture(x, 2, 20, 3);
+    put_npy("x_train.npy", "|u1", "(2, 4, 5, 3)", x, sizeof x);
+    put_npy("y_train.npy", "|u1", "(2,)", y, sizeof y);
+    open_described("{set: npy, path: %, channels: last}", NULL, true, &data, &about);
+    expect_ok(read_input(&about, "x_train.npy", &got));
+    expect_part_of(&data, RP_SPLIT_TRAIN, &got);
+    put_npy("first.npy", "|u1", "(2, 3, 4, 5)", x, sizeof x);
+    expect_err(read_input(&about, "first.npy", &got), RP_ERR_FORMAT);
+    expect_part("first.npy: expected samples of [4, 5, 3], found [3, 4, 5]");
+    put_npy("flat.npy", "|u1", "(2, 60)", x, sizeof x); /* in which order? */
+    expect_err(read_input(&about, "flat.npy", &got), RP_ERR_FORMAT);
+    rp_data_close(&data);
+}
+
+/* What the net was trained on is scaled, or not, as what it gets now. */
+static void arrays_of_another_type(void **state) {
+    (void)state;
+    static const uint8_t y[] = {0, 1};
+    static const uint8_t u1[] = {0, 51, 102, 255};
+    static const float unit[] = {0, 0.2f, 0.4f, 1};
+    static const float f4[] = {0, 51, 102, 255};
+    static const double f8[] = {0, 51, 102, 255};
+    rp_data data;
+    rp_description about;
+    seen got;
+    put_npy("y_train.npy", "|u1", "(2,)", y, sizeof y);
+    put_npy("bytes.npy", "|u1", "(2, 2)", u1, sizeof u1);
+    put_npy("unit.npy", "<f4", "(2, 2)", unit, sizeof unit);
+    put_npy("f4.npy", "<f4", "(2, 2)", f4, sizeof f4);
+    put_npy("f8.npy", "<f8", "(2, 2)", f8, sizeof f8);
+    open_described("{set: npy, path: %, train_x: bytes.npy, normalise: measured}", NULL, true,
+                   &data, &about);
+    expect_ok(read_input(&about, "unit.npy", &got));
+    expect_part_of(&data, RP_SPLIT_TRAIN, &got);
+    expect_err(read_input(&about, "f4.npy", &got), RP_ERR_FORMAT);
+    expect_part("f4.npy: value 1 of sample 0 is 51; the net was trained on bytes divided by 255");
+    rp_data_close(&data);
+    open_described("{set: npy, path: %, train_x: f4.npy, normalise: measured}", NULL, true, &data,
+                   &about);
+    expect_ok(read_input(&about, "f8.npy", &got));
+    expect_part_of(&data, RP_SPLIT_TRAIN, &got);
+    expect_err(read_input(&about, "bytes.npy", &got), RP_ERR_FORMAT);
+    expect_part("bytes.npy: has bytes (u1), which are divided by 255, and the net was trained on");
+    rp_data_close(&data);
+}
+
+/* A column far from zero, as a time in seconds is. */
+static void rows_far_from_zero(void **state) {
+    (void)state;
+    rp_data data;
+    rp_description about;
+    seen got;
+    put("train.csv", "t,h,y\n1000000000,1,a\n1000000003,2,b\n1000000009,1.5,a\n");
+    open_described("{set: table, path: %, normalise: measured}", NULL, true, &data, &about);
+    expect_ok(read_input(&about, "train.csv", &got));
+    expect_part_of(&data, RP_SPLIT_TRAIN, &got);
+    expect_close(about.norm.mean[0], 1000000004.0, 1e-15, 0);
+    expect_close(about.norm.deviation[0], sqrt(14), 1e-12, 0);
+    expect_close(got.x[2], -1 / sqrt(14), 1e-6, 0);
+    rp_data_close(&data);
+    expect_ok(
+        open_data(&data, "{set: table, path: %, mean: [1000000000, 0], std: [2, 1]}", NULL, true));
+    expect_ok(
+        rp_data_batch(&data, RP_SPLIT_TRAIN, 0, (const uint32_t[]){1}, 1, true, got.x, NULL, NULL));
+    expect_close(got.x[0], 1.5, 0, 0);
+    rp_data_close(&data);
+}
+
 static rp_err refuse_sample(void *context, const rp_input_place *place, const float *x) {
     (void)context;
     (void)x;
@@ -207,6 +284,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(pictures_are_resized_and_normalised, setup, teardown),
         cmocka_unit_test_setup_teardown(a_picture_for_a_net_of_rows_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(arrays_of_the_same_shape, setup, teardown),
+        cmocka_unit_test_setup_teardown(arrays_with_channels_last, setup, teardown),
+        cmocka_unit_test_setup_teardown(arrays_of_another_type, setup, teardown),
+        cmocka_unit_test_setup_teardown(rows_far_from_zero, setup, teardown),
         cmocka_unit_test_setup_teardown(an_error_ends_the_reading, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -656,8 +656,8 @@ static void inputs_are_bytes_where_they_can_be(void **state) {
         assert_int_equal(job.pixels.groups, cases[i].bytes ? 1 : 0);
         if (cases[i].bytes) {
             const rp_norm *norm = &run.data.norm;
-            assert_true(job.pixels.mean[0] == (norm->known ? norm->mean[0] : 0));
-            assert_true(job.pixels.deviation[0] == (norm->known ? norm->deviation[0] : 1));
+            assert_true(job.pixels.mean[0] == (norm->known ? (float)norm->mean[0] : 0));
+            assert_true(job.pixels.deviation[0] == (norm->known ? (float)norm->deviation[0] : 1));
         }
         rp_runfile_close(&run);
         rp_arena_finish(&arena);

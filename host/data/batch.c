@@ -1,0 +1,138 @@
+/* Batches: samples are read, augmented and normalised. */
+#include <string.h>
+
+#include "data/data.h"
+#include "data/mixup.h"
+
+/* Row of a class: all in one place. */
+static void fill_row(const rp_data *data, int32_t label, float *row) {
+    memset(row, 0, data->classes * sizeof *row);
+    if (label >= 0 && (uint32_t)label < data->classes) {
+        row[label] = 1.0f;
+    }
+}
+
+/* What a sample is read, made and mixed with. */
+typedef struct {
+    rp_split split;
+    uint32_t epoch;
+    bool training;
+    double *value;  /* of a kind whose values are no bytes */
+    float *scratch; /* of the augmentation */
+    float *other;   /* a sample, for mixup */
+    float *other_row;
+} making;
+
+/* Values that are no bytes are normalised as doubles, so before they are rounded. An augmentation
+ * works on floats that are not normalised yet. */
+static bool rounds_last(const rp_data *data, const making *m) {
+    return !data->bytes && !data->raw && !(m->training && rp_augment_changes_image(&data->augment));
+}
+
+/* *normalised: that is done, too. */
+static rp_err read_sample(const rp_data *data, const making *m, rp_split from, uint32_t stored,
+                          float *x, int32_t *label, float *row, bool *normalised) {
+    static const rp_norm none = {0};
+    *normalised = false;
+    if (data->kind->read) {
+        return data->kind->read(data, from, stored, x, row, label);
+    }
+    *normalised = rounds_last(data, m);
+    rp_err err = data->kind->read_real(data, from, stored, m->value, row, label);
+    if (err == RP_OK) {
+        rp_norm_round(*normalised ? &data->norm : &none, m->value, x,
+                      rp_shape_count(&data->sample));
+    }
+    return err;
+}
+
+/* Sample `index` of the split, without mixup. */
+static rp_err make_sample(const rp_data *data, const making *m, uint32_t index, float *x,
+                          int32_t *label, float *row) {
+    const rp_split from = m->split == RP_SPLIT_TEST ? RP_SPLIT_TEST : RP_SPLIT_TRAIN;
+    const uint32_t stored = data->part[m->split] ? data->part[m->split][index] : index;
+    int32_t own = 0;
+    bool normalised;
+    rp_err err = read_sample(data, m, from, stored, x, data->soft ? &own : label,
+                             data->soft ? NULL : row, &normalised);
+    if (err != RP_OK) {
+        return err;
+    }
+    if (data->soft && label) {
+        *label = own;
+    }
+    if (data->soft && row) {
+        fill_row(data, own, row);
+    }
+    if (m->training) {
+        rp_augment_image(&data->augment, data->seed, m->epoch, stored, &data->sample, x,
+                         m->scratch);
+    }
+    if (!data->raw && !normalised) {
+        rp_norm_apply(&data->norm, x, rp_shape_count(&data->sample));
+    }
+    if (m->training) {
+        rp_augment_normalised(&data->augment, data->seed, m->epoch, stored, &data->sample, x);
+    }
+    return RP_OK;
+}
+
+static rp_err mix_sample(const rp_data *data, const making *m, uint32_t index, float *x,
+                         float *row) {
+    const uint32_t stored = data->part[m->split] ? data->part[m->split][index] : index;
+    uint32_t partner;
+    double share;
+    rp_augment_partner(&data->augment, data->seed, m->epoch, stored, rp_data_drawn(data, m->split),
+                       &partner, &share);
+    rp_err err = make_sample(data, m, partner, m->other, NULL, row ? m->other_row : NULL);
+    if (err == RP_OK) {
+        rp_mixup_blend(x, m->other, rp_shape_count(&data->sample), share);
+        if (row) {
+            rp_mixup_blend(row, m->other_row, rp_data_row_width(data), share);
+        }
+    }
+    return err;
+}
+
+static rp_err make_batch(const rp_data *data, const making *m, const uint32_t *index, uint32_t n,
+                         float *x, int32_t *labels, float *rows) {
+    const size_t count = rp_shape_count(&data->sample);
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; i < n && err == RP_OK; i++, x += count) {
+        float *row = rows ? rows + (size_t)i * rp_data_row_width(data) : NULL;
+        if (index[i] >= rp_data_drawn(data, m->split)) {
+            return rp_fail(RP_ERR_USAGE, "%s: %s sample %u does not exist, there are %u",
+                           data->kind->name, rp_split_name(m->split), index[i],
+                           rp_data_drawn(data, m->split));
+        }
+        err = make_sample(data, m, index[i], x, labels ? &labels[i] : NULL, row);
+        if (err == RP_OK && m->other) {
+            err = mix_sample(data, m, index[i], x, row);
+        }
+    }
+    return err;
+}
+
+rp_err rp_data_batch(const rp_data *data, rp_split split, uint32_t epoch, const uint32_t *index,
+                     uint32_t n, bool training, float *x, int32_t *labels, float *rows) {
+    const bool mixes = training && data->augment.mixup > 0;
+    const size_t turned = training ? rp_augment_scratch(&data->augment, &data->sample) : 0;
+    making m = {.split = split, .epoch = epoch, .training = training};
+    rp_arena scratch; /* threads make batches at once: each has its own */
+    rp_err err = RP_OK;
+    rp_arena_init(&scratch, "batch", 0);
+    if (data->kind->read_real) {
+        RP_TRY(RP_ARENA_NEW(&scratch, rp_shape_count(&data->sample), &m.value));
+    }
+    if (turned > 0) {
+        RP_TRY(RP_ARENA_NEW(&scratch, turned, &m.scratch));
+    }
+    if (mixes) {
+        RP_TRY(RP_ARENA_NEW(&scratch, rp_shape_count(&data->sample), &m.other));
+        RP_TRY(RP_ARENA_NEW(&scratch, rp_data_row_width(data), &m.other_row));
+    }
+    RP_TRY(make_batch(data, &m, index, n, x, labels, rows));
+fail:
+    rp_arena_finish(&scratch);
+    return err;
+}
