@@ -39,7 +39,7 @@ RUN = {
     "cut": ["fc2", "fc3"],
 }
 FILE_KEYS = {"base", "scenarios"}
-PART_KEYS = {"set", "faults", "seed", "once", "dry", "damage", "expect"}
+PART_KEYS = {"set", "faults", "seed", "once", "damage", "expect"}
 SCENARIO_KEYS = PART_KEYS | {"name", "about", "roster", "files", "executor", "plan", "profile",
                              "schedules", "parts"}
 NODE_KEYS = {"name", "dials", "labels"}
