@@ -106,6 +106,15 @@ static bool has_reference(const rp_sim_subject *s) {
     return s->plan || !s->run.cut_auto || s->run.method.kind->flushed;
 }
 
+/* A pass that renews batch statistics comes after the definition's end. */
+static bool renews_statistics(const rp_runfile *run) {
+    bool has_statistics = false;
+    for (uint32_t p = 0; p < run->model->param_count; p++) {
+        has_statistics |= run->model->param[p].role == RP_PARAM_STATE;
+    }
+    return has_statistics && run->method.kind->average != RP_AVERAGE_NONE && run->recalibrate > 0;
+}
+
 static rp_err make_reference(rp_sim_subject *s) {
     const rp_runfile *run = &s->run;
     rp_cut cut;
@@ -118,6 +127,11 @@ static rp_err make_reference(rp_sim_subject *s) {
     if (run->schedule_auto) {
         return rp_fail(RP_ERR_USAGE, "plan.schedules: what a run gives may depend on its schedule, "
                                      "and nothing is measured here; expected none");
+    }
+    if (renews_statistics(run)) {
+        return rp_fail(RP_ERR_USAGE, "train.recalibrate: no reference: a pass after the training "
+                                     "renews the batch statistics; expected 0, or "
+                                     "--executor timed");
     }
     if (!has_reference(s)) {
         rp_log_info("cut: auto: what %s gives depends on the cut, so weights are not compared; "

@@ -57,17 +57,8 @@ class Repeat(program.Case):
         self.assertEqual(summary["status"], "finished")
         self.assertEqual(summary["steps"], 4 * self.EPOCHS)
 
-    def test_resume_after_interrupt(self):
-        self.resumed(signal.SIGINT)
-
     def test_resume_after_kill(self):
         self.resumed(signal.SIGKILL)
-
-    def test_resume_interleaved(self):
-        """Two stages on each of two boards."""
-        sets = ("ring.boards=2", "cut=[relu1, fc2, fc3]", "train.microbatch=32",
-                "schedule={kind: interleaved-1f1b, chunks: 2}")
-        self.resumed(signal.SIGINT, *(word for text in sets for word in ("--set", text)))
 
 
 load_tests = program.few_when_short("Repeat.test_twice", "Repeat.test_resume_after_kill")

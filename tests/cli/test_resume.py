@@ -4,9 +4,7 @@ import json
 import math
 import shutil
 import signal
-import struct
 import time
-import unittest
 
 import program
 import test_repeat
@@ -39,88 +37,30 @@ METHODS = {
 }
 
 
-def split_file(raw):
-    """Header and data of a safetensors file."""
-    (size,) = struct.unpack("<Q", raw[:8])
-    return json.loads(raw[8:8 + size]), raw[8 + size:]
-
-
-def join_file(header, data):
-    """A file that is whole for all that is known: checksums are not of what was changed."""
-    for key in ("xxh3", "xxh3_tensors"):
-        header.get("__metadata__", {}).pop(key, None)
-    text = json.dumps(header).encode()
-    return struct.pack("<Q", len(text)) + text + data
-
-
 class Methods(test_repeat.Repeat):
     EPOCHS = 15
-    test_twice = test_cuts = test_resume_after_interrupt = test_resume_after_kill = None
-    test_resume_interleaved = None
+    test_twice = test_cuts = test_resume_after_kill = None
 
     def resumed_method(self, name):
         sets = [word for text in METHODS[name] for word in ("--set", text)]
         self.resumed(signal.SIGINT, "--set", "ring.boards=3",
                      "--set", "cut=[fc2, fc3]", *sets)
 
-    def test_async(self):
-        self.resumed_method("async")
-        older, _ = sorted((self.dir / "whole" / "checkpoint").glob("*.safetensors"))
-        self.assertTrue(older.with_suffix(".flight").exists(), "what was in flight is gone")
-
     def test_pipedream(self):
         self.resumed_method("pipedream")
-
-    def test_vertical_sync(self):
-        self.resumed_method("vertical")
-
-    def test_2bw(self):
-        self.resumed_method("2bw")
-
-    def test_2bw_with_prediction(self):
-        self.resumed_method("predicted")
-
-    def test_spectrain(self):
-        self.resumed_method("spectrain")
-
-    def test_pipeoptim_released(self):
-        self.resumed_method("released")
-
-    def test_pipeoptim_exact(self):
-        self.resumed_method("exact")
 
     def test_pipeoptim_measured(self):
         self.resumed_method("measured")
 
-    def test_xpipe(self):
-        self.resumed_method("xpipe")
-
     def test_ea_pipe(self):
         self.resumed_method("ea-pipe")
 
-    def test_ea_pipe_by_default(self):
-        self.resumed_method("plain")
-
-    def test_ea_pipe_now_and_then(self):
-        self.resumed_method("period")
-
-    def test_ea_pipe_lean(self):
-        self.resumed_method("lean")
-
-    def test_mean(self):
-        self.resumed_method("mean")
-
-    def test_latest(self):
-        self.resumed_method("latest")
-
-    def test_avgpipe(self):
-        self.resumed_method("avgpipe")
-
-    def test_pipefb(self):
-        self.resumed_method("pipefb")
-
-    def test_pipefb_of_some_stages(self):
-        self.resumed_method("some")
+    def test_other_methods(self):
+        for name in METHODS.keys() - {"pipedream", "measured", "ea-pipe", "remembered"}:
+            with self.subTest(name):
+                self.resumed_method(name)
+            for out in ("whole", "cut"):
+                shutil.rmtree(self.dir / out, ignore_errors=True)
 
     def test_pipefb_with_another_split(self):
         """What was in flight is of the former split, so it is forwarded anew; from there on no
@@ -167,187 +107,10 @@ class Methods(test_repeat.Repeat):
                 and event["name"] == "activation 1 to 2"}
         self.assertGreater(size[True], 2.5 * size[False], "an epoch of 4 steps, and then changes")
 
-    def test_advance_for_slow_links(self):
-        """`advance: auto` is chosen from slow links, kept when the run is gone on with, and gives
-        what the same number gives in a run file."""
-        self.EPOCHS = 6
-        slow = ("--set", "ring.boards=3", "--set", "cut=[fc2, fc3]",
-                "--set", "ring.link={delay_ms: 20}", "--set", "train.eval_epochs=0",
-                "--set", "ring.throttle={forward_ms: 5, backward_ms: 5}")
-        auto = (*slow, "--set", "schedule={kind: ea-pipe, advance: auto}")
-        self.resumed(signal.SIGINT, *auto)
-        plan = json.loads((self.dir / "cut" / "plan.json").read_text())
-        self.assertNotIn("advance", plan)  # nothing was chosen anew
-        busy = json.loads((self.dir / "whole" / "plan.json").read_text())["advance"]
-        self.assertGreaterEqual(busy["chosen"], 3)  # about 20 / 5
-        self.assertGreater(busy["busy"][busy["chosen"]], 2 * busy["busy"][0])
-        wanted = self.weights("whole")
-        self.assertTrue(wanted == self.train(
-            "named", "--set", f"train.epochs={self.EPOCHS}", *slow, "--set",
-            f"schedule={{kind: ea-pipe, advance: {busy['chosen']}}}"), "other weights")
-
-    def test_advance_of_a_run_that_named_none(self):
-        """What `auto` finds in its checkpoint is the schedule's default: AvgPipe's is 1."""
-        one = ("--set", "cut=[fc2]", "--set", "train.microbatch=32", "--set")
-        auto = ("train", self.run_file(), "--resume", "a", "--set", "train.epochs=2", *one,
-                "schedule={kind: avgpipe, advance: auto}")
-        self.ringpipe("train", self.run_file(), "--out", "a", *one, "schedule=avgpipe")
-        path = max((self.dir / "a" / "checkpoint").glob("*.safetensors"))
-        header, data = split_file(path.read_bytes())
-        self.assertEqual(header["__metadata__"]["advance"], "1")
-        for advance in ("65", "x", ""):
-            header["__metadata__"]["advance"] = advance
-            path.write_bytes(join_file(header, data))
-            _, said = self.ringpipe(*auto, code=2)
-            self.assertIn(f"{path.name}: `advance` is '{advance}', expected", said)
-        header["__metadata__"]["advance"] = "1"
-        path.write_bytes(join_file(header, data))
-        self.ringpipe(*auto)
-        self.assertIn("advance: auto", (self.dir / "a" / "run.yaml").read_text())
-
-    def test_a_damaged_checkpoint_is_passed_over(self):
-        run = self.run_file()
-        sets = ("--set", "train.epochs=4", "--set", "schedule=pipedream", "--set", "cut=[fc2]")
-        self.ringpipe("train", run, "--out", "whole", *sets)
-        self.ringpipe("train", run, "--out", "parts", *sets[2:], "--set", "train.epochs=3")
-        older, newest = sorted((self.dir / "parts" / "checkpoint").glob("*.safetensors"))
-        whole = newest.read_bytes()
-        half = len(whole) // 2
-        for name, damaged in (("cut", whole[:half]),
-                              ("flipped", whole[:half] + bytes([whole[half] ^ 4]) +
-                               whole[half + 1:])):
-            with self.subTest(name):
-                shutil.copytree(self.dir / "parts", self.dir / name)
-                (self.dir / name / "checkpoint" / newest.name).write_bytes(damaged)
-                _, err = self.ringpipe("train", run, "--resume", name, *sets)
-                self.assertIn(newest.name, err)
-                self.assertEqual(self.weights("whole"), self.weights(name))
-                log = [json.loads(line) for line in
-                       (self.dir / name / "log.jsonl").read_text().splitlines()]
-                said = [line for line in log if line.get("event") == "damaged"]
-                self.assertEqual(len(said), 1, log)
-                self.assertIn(newest.name, said[0]["text"])
-        (self.dir / "parts" / "checkpoint" / newest.name).write_bytes(whole[:half])
-        older.write_bytes(older.read_bytes()[:-1])
-        error = self.refused("train", run, "--resume", "parts", *sets)
-        self.assertIn("no checkpoint before it is whole", error)
-
-    def test_another_method_is_refused(self):
-        """Whatever of a method the numbers depend on: its checkpoint is not taken for another's."""
-        one = ("--set", "train.epochs=3", "--set", "schedule=pipedream")
-        self.ringpipe("train", self.run_file(), "--out", "a", *one)
-        for other in ("{kind: pipedream, vertical_sync: true}", "{kind: pipedream, advance: 1}"):
-            _, said = self.ringpipe("train", self.run_file(), "--resume", "a", "--set",
-                                    "train.epochs=5", "--set", f"schedule={other}", code=2)
-            self.assertIn("was made with method pipedream weights stash", said)
-
-    def test_updates_that_no_run_has_done_are_refused(self):
-        """Before anything starts: an optimiser that counts from 0 again would go another way."""
-        one = ("--set", "train.epochs=2", "--set", "schedule=pipedream")
-        self.ringpipe("train", self.run_file(), "--out", "a", *one)
-        path = max((self.dir / "a" / "checkpoint").glob("*.safetensors"))
-        header, data = split_file(path.read_bytes())
-        self.assertEqual(header["__metadata__"]["applied"], "8;8")
-        for applied in ("8;9", "8;x", ""):
-            header["__metadata__"]["applied"] = applied
-            path.write_bytes(join_file(header, data))
-            _, said = self.ringpipe("train", self.run_file(), "--resume", "a", "--set",
-                                    "train.epochs=3", "--set", "schedule=pipedream", code=2)
-            self.assertIn(f"{path.name}: `applied` is '{applied}', expected", said)
-
-    def test_on_another_number_of_stages(self):
-        """What was in flight is forwarded anew: every sample is trained once, the loss goes on."""
-        more = ("--set", f"train.epochs={self.EPOCHS}", "--set", "schedule=pipeoptim")
-        process = self.start("train", self.run_file(), "--out", "a", *more)
-        log = self.dir / "a" / "log.jsonl"
-        self.wait_for("step 9", lambda: len(program.steps_of(log)) >= 9, process=process)
-        process.send_signal(signal.SIGINT)
-        self.finish(process, code=None)
-        self.ringpipe("train", self.run_file(), "--resume", "a", *more, "--set", "ring.boards=3")
-        summary = json.loads((self.dir / "a" / "summary.json").read_text())
-        self.assertEqual((summary["status"], summary["steps"]), ("finished", 60))
-        self.assertEqual(summary["ledger"]["lost"] + summary["ledger"]["repeated"], 0)
-
-    def test_on_another_cut(self):
-        """A layer comes to a stage that had nothing to train, whose updates Adam would count."""
-        sets = ("--set", f"train.epochs={self.EPOCHS}", "--set", "schedule=gpipe",
-                "--set", "optimizer={kind: adam, lr: 0.01}", "--set", "ring.boards=4", "--set")
-        cut = "cut=[relu1, fc2, relu2]"
-        self.ringpipe("train", self.run_file(), "--out", "whole", *sets, "train.steps=24",
-                      "--set", cut)
-        self.ringpipe("train", self.run_file(), "--out", "a", *sets, "train.steps=10",
-                      "--set", cut)
-        self.ringpipe("train", self.run_file(), "--resume", "a", *sets, "train.steps=24",
-                      "--set", "cut=[relu1, relu2, fc3]")
-        whole, a = ((self.dir / out / "weights.safetensors").read_bytes() for out in ("whole", "a"))
-        self.assertTrue(whole == a, "other weights")
-
-    def test_measured_on_another_number_of_stages(self):
-        """Stages that probe more seldom or more often wait for no trust that nobody sends."""
-        more = ("--set", f"train.epochs={self.EPOCHS}",
-                "--set", "schedule={kind: pipeoptim, horizon: measured, probe: 2}")
-        for out, first, then in (("a", 4, 2), ("b", 2, 3)):
-            process = self.start("train", self.run_file(), "--out", out, *more,
-                                 "--set", f"ring.boards={first}")
-            log = self.dir / out / "log.jsonl"
-            self.wait_for("step 9", lambda: len(program.steps_of(log)) >= 9, process=process)
-            process.send_signal(signal.SIGINT)
-            self.finish(process, code=130)
-            self.ringpipe("train", self.run_file(), "--resume", out, *more,
-                          "--set", f"ring.boards={then}")
-
-    def test_in_flight_state_of_another_size_is_refused(self):
-        """By the board whose it is, and at once: nothing is trained on what is not there."""
-        more = ("--set", f"train.epochs={self.EPOCHS}", "--set", "schedule=pipedream")
-        process = self.start("train", self.run_file(), "--out", "a", *more)
-        log = self.dir / "a" / "log.jsonl"
-        self.wait_for("step 9", lambda: len(program.steps_of(log)) >= 9, process=process)
-        process.send_signal(signal.SIGINT)
-        self.finish(process, code=130)
-        path = max((self.dir / "a" / "checkpoint").glob("*.flight"))
-        header, data = split_file(path.read_bytes())
-        end = header["stage.0"]["data_offsets"][1]
-        mine, other = data[:end], data[end:]
-        self.assertGreater(end, 8)
-        for kept in (0, end - 4):
-            header["stage.0"].update(shape=[kept], data_offsets=[0, kept])
-            header["stage.1"].update(data_offsets=[kept, kept + len(other)])
-            path.write_bytes(join_file(header, mine[:kept] + other))
-            _, said = self.ringpipe("train", self.run_file(), "--resume", "a", *more, code=3)
-            self.assertIn(f"the checkpoint holds {kept} bytes of in-flight state, expected {end}",
-                          said)
-
-    def test_another_end(self):
-        """A run may be ended where it stands, or just behind: other microbatches are in flight
-        there, so they are forwarded anew."""
-        more = ("--set", "train.epochs=1000", "--set", "schedule=pipedream",
-                "--set", "ring.boards=3", "--set", "train.microbatch=64")
-        process = self.start("train", self.run_file(), "--out", "a", *more)
-        log = self.dir / "a" / "log.jsonl"
-        self.wait_for("step 9", lambda: len(program.steps_of(log)) >= 9, process=process)
-        process.send_signal(signal.SIGINT)
-        self.finish(process, code=130)
-        at = len(program.steps_of(log))
-        self.assertTrue((self.dir / "a" / "checkpoint" / f"step-{at:010}.flight").exists())
-        for end in (at, at + 1, at + 2, at + 40):
-            shutil.copytree(self.dir / "a", self.dir / str(end))
-            self.ringpipe("train", self.run_file(), "--resume", str(end), *more,
-                          "--set", f"train.steps={end}")
-            summary = json.loads((self.dir / str(end) / "summary.json").read_text())
-            self.assertEqual((summary["status"], summary["steps"]), ("finished", end))
-
     def predictions(self, out):
         lines = map(json.loads, (self.dir / out / "log.jsonl").read_text().splitlines())
         keys = ("stage", "step", "gap", "ahead", "error", "stale_error")
         return sorted([r[k] for k in keys] for r in lines if r.get("event") == "prediction")
-
-    def test_prediction_in_flight(self):
-        """A probe that is under way at a checkpoint reports what it would have reported."""
-        self.resumed(signal.SIGINT, "--set", "ring.boards=3", "--set", "cut=[fc2, fc3]",
-                     "--set", "train.microbatch=64",
-                     "--set", "schedule={kind: pipeoptim, probe: 3}")
-        self.assertTrue(self.predictions("whole"))
-        self.assertEqual(self.predictions("whole"), self.predictions("cut"))
 
     def killed(self, schedule):
         """What was in flight at the last checkpoint, the end of step 7, is all that is left. There
@@ -359,9 +122,6 @@ class Methods(test_repeat.Repeat):
         steps = [step for stage, step, *_ in probes if stage == 4]
         self.assertEqual(steps, list(range(2, 4 * self.EPOCHS + 1, 7)))
         self.assertEqual(probes, self.predictions("cut"))
-
-    def test_killed(self):
-        self.killed("{kind: spectrain, probe: 7}")
 
     def test_killed_with_empty_pipes(self):
         self.killed("{kind: spectrain, probe: 7, drain: true}")
@@ -497,11 +257,10 @@ class Recalibration(program.Case):
                                     f"{name}.{statistic}: {a}, not {b}")
 
 
-# Under a sanitizer, which makes a run slow: each kind of in-flight state once:
-# versions, predictions and their gains, two steps' weights, replicas, replicas with changes.
+# What the controller decides is in tests/scenarios. By day, kinds of in-flight state: versions,
+# predictions and their gains, replicas.
 load_tests = program.few_when_short("Methods.test_pipedream", "Methods.test_pipeoptim_measured",
-                                    "Methods.test_2bw", "Methods.test_ea_pipe",
-                                    "Methods.test_avgpipe")
+                                    "Methods.test_ea_pipe", "Recalibration.test_values")
 
 
 if __name__ == "__main__":

@@ -291,6 +291,11 @@ class Sim(Case):
                 (("--executor", "timed"), "--executor timed needs --profile"),
                 (("--seeds", "5..2"), "--seeds: expected A..B"),
                 (("--faults", self.dir / "none.yaml"), "none.yaml"),
+                (("--seeds", "1..2", "--once"), "--once is for one run"),
+                (("--seeds", "1..2", "--resume", "out"), "--resume is for one run"),
+                (("--out", "a", "--resume", "b"), "--out and --resume exclude each other"),
+                (("--set", "model=resnet-narrow", "--set", "cut=auto", "--set",
+                  "schedule=ea-pipe"), "train.recalibrate: no reference"),
                 (("--seeds", "1..2", "--out", self.dir / "out"), "--out is for one run")):
             _, err = self.sim(*words, code=2)
             self.assertIn(text, err)

@@ -20,7 +20,8 @@ from pathlib import Path
 
 import yaml
 
-from expect import check_keys, check_part
+from damage import damage
+from expect import check_keys, check_part, read_json
 from plans import write_plan, write_profile
 
 HERE = Path(__file__).resolve().parent
@@ -158,6 +159,10 @@ class Scenario:
             words += ["--faults", name]
         words += ["--seed", part["seed"]] if "seed" in part else []
         words += ["--once"] if part.get("once") else []
+        if str(part.get("set", {}).get("train.steps", "")).startswith("+"):
+            done = read_json(self.dir / "out" / "summary.json")["steps"]
+            part = merged(part, {"set": {"train.steps": done + int(part["set"]["train.steps"])}})
+            words = [*self.more(), *self.sets(part), "--resume", "out"]
         if "damage" in part:
             damage(self.dir / "out" / "checkpoint", part["damage"])
         expected = part.get("expect", {})
@@ -177,18 +182,6 @@ class Scenario:
 
 def text(value):
     return value if isinstance(value, str) else json.dumps(value)
-
-
-def damage(folder, how):
-    """The last byte but four flips, or goes, of each checkpoint (or of the newest one)."""
-    check_keys("damage", how, {"which", "kind"})
-    found = sorted(folder.glob("step-*.safetensors"))
-    if not found:
-        raise Failed("no checkpoint to damage")
-    for path in found if how["which"] == "all" else found[-1:]:
-        data = bytearray(path.read_bytes())
-        data[-5] ^= 4
-        path.write_bytes(data[:len(data) // 2] if how["kind"] == "cut" else data)
 
 
 def messages(said):
