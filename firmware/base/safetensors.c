@@ -14,20 +14,6 @@
 
 #include "base/input.h"
 
-const char *const rp_st_type_names[RP_ST_TYPES] = {"F32", "I32", "I64", "U8", "F64", "F16", "BF16"};
-static const uint32_t type_bytes[RP_ST_TYPES] = {4, 4, 8, 1, 8, 2, 2};
-
-bool rp_st_size_of(const rp_st_entry *entry, uint64_t *out) {
-    uint64_t bytes = type_bytes[entry->type];
-    for (uint32_t i = 0; i < entry->dims; i++) {
-        if (__builtin_mul_overflow(bytes, entry->dim[i], &bytes)) {
-            return false;
-        }
-    }
-    *out = bytes;
-    return true;
-}
-
 /* ---- reading ---- */
 
 static rp_err fail_entry(const rp_st_reader *reader, const char *tensor, const char *problem) {
@@ -64,15 +50,10 @@ static rp_err read_entry(const rp_st_reader *reader, const json_t *object, rp_st
         return fail_entry(reader, entry->name, "expected dtype, shape and data_offsets");
     }
     const char *type = json_string_value(json_object_get(object, "dtype"));
-    uint32_t index = 0;
-    while (type && index < RP_ST_TYPES && strcmp(type, rp_st_type_names[index]) != 0) {
-        index++;
+    if (!type || !rp_st_type_find(type, &entry->type)) {
+        return rp_fail(RP_ERR_FORMAT, "%s: tensor '%s': unknown dtype '%.16s'", reader->name,
+                       entry->name, type ? type : "");
     }
-    if (!type || index == RP_ST_TYPES) {
-        return rp_fail(RP_ERR_FORMAT, "%s: tensor '%s': dtype '%.16s' is not supported",
-                       reader->name, entry->name, type ? type : "");
-    }
-    entry->type = (rp_st_type)index;
     rp_err err = read_shape(reader, json_object_get(object, "shape"), entry);
     if (err != RP_OK) {
         return err;
@@ -351,8 +332,27 @@ static rp_err check_finite(const rp_st_reader *reader, const char *name, const f
     if (rp_st_are_finite(values, count, &at)) {
         return RP_OK;
     }
+    const char *what = isnan(values[at]) ? "NaN" : "infinite";
+    const rp_st_entry *entry = rp_st_find(reader, name);
+    const double given = rp_st_value(entry->type, rp_st_data(reader, entry), at);
     return rp_fail(RP_ERR_FORMAT, "%s: tensor '%s': value %" PRIu64 " is %s", reader->name, name,
-                   at, isnan(values[at]) ? "NaN" : "infinite");
+                   at, isfinite(given) ? "too large for F32" : what);
+}
+
+/* Values that are no aligned F32 as they stand in the file; the format promises no alignment. */
+static rp_err cast_values(const rp_st_reader *reader, const rp_st_entry *entry, const void **out) {
+    const uint8_t *data = rp_st_data(reader, entry);
+    uint64_t count = 0;
+    float *values;
+    rp_err err;
+    (void)rp_st_count_of(entry, &count);
+    RP_TRY(RP_ARENA_NEW(reader->arena, count + 1, &values));
+    for (uint64_t i = 0; i < count; i++) {
+        values[i] = (float)rp_st_value(entry->type, data, i);
+    }
+    *out = values;
+fail:
+    return err;
 }
 
 rp_err rp_st_need_f32(const rp_st_reader *reader, const char *name, uint32_t dims,
@@ -361,9 +361,9 @@ rp_err rp_st_need_f32(const rp_st_reader *reader, const char *name, uint32_t dim
     if (!entry) {
         return rp_fail(RP_ERR_FORMAT, "%s: tensor '%s' is missing", reader->name, name);
     }
-    if (entry->type != RP_ST_F32) {
-        return rp_fail(RP_ERR_FORMAT, "%s: tensor '%s': expected F32, found %s", reader->name, name,
-                       rp_st_type_names[entry->type]);
+    if (!rp_st_is_float(entry->type)) {
+        return rp_fail(RP_ERR_FORMAT, "%s: tensor '%s': expected F32, F16, BF16 or F64, found %s",
+                       reader->name, name, rp_st_type_name(entry->type));
     }
     if (entry->dims != dims || (dims && memcmp(entry->dim, dim, dims * sizeof *dim) != 0)) {
         char wanted[128];
@@ -374,15 +374,14 @@ rp_err rp_st_need_f32(const rp_st_reader *reader, const char *name, uint32_t dim
                        name, wanted, found);
     }
     const void *data = rp_st_data(reader, entry);
-    if ((uintptr_t)data % _Alignof(float) != 0) { /* the format promises no alignment */
-        void *copy;
-        rp_err err = rp_arena_alloc(reader->arena, (size_t)entry->bytes, 1, &copy);
+    uint64_t count = 0;
+    (void)rp_st_count_of(entry, &count);
+    if (entry->type != RP_ST_F32 || (uintptr_t)data % _Alignof(float) != 0) {
+        const rp_err err = cast_values(reader, entry, &data);
         if (err != RP_OK) {
             return err;
         }
-        memcpy(copy, data, (size_t)entry->bytes);
-        data = copy;
     }
     *out = data;
-    return check_finite(reader, name, *out, entry->bytes / sizeof **out);
+    return check_finite(reader, name, *out, count);
 }

@@ -17,6 +17,8 @@ enum {
     RP_ST_HEADER_BYTES_MAX = 16 << 20
 };
 
+/* All types of the format. A file is written and used by its F32, F64, U8 and I64; the others can
+ * stand next to them. */
 typedef enum {
     RP_ST_F32,
     RP_ST_I32,
@@ -24,8 +26,27 @@ typedef enum {
     RP_ST_U8,
     RP_ST_F64,
     RP_ST_F16,
-    RP_ST_BF16
+    RP_ST_BF16,
+    RP_ST_I8,
+    RP_ST_I16,
+    RP_ST_U16,
+    RP_ST_U32,
+    RP_ST_U64,
+    RP_ST_BOOL,
+    RP_ST_C64,
+    RP_ST_F8_E5M2,
+    RP_ST_F8_E4M3,
+    RP_ST_F8_E8M0,
+    RP_ST_F6_E2M3,
+    RP_ST_F6_E3M2,
+    RP_ST_F4,
+    RP_ST_TYPES
 } rp_st_type;
+
+const char *rp_st_type_name(rp_st_type type); /* "F32", "BF16", ... as in the file */
+/* Plain numbers that rp_tensor_range_of() reads: integers, F16, BF16, F32 and F64. */
+bool rp_st_has_values(rp_st_type type);
+bool rp_st_is_float(rp_st_type type); /* F16, BF16, F32, F64 */
 
 typedef struct {
     const char *name;
@@ -62,7 +83,8 @@ rp_err rp_st_check_sums(const rp_st_reader *reader) RP_MUST_CHECK;
 rp_err rp_st_check_header(const rp_st_reader *reader) RP_MUST_CHECK;
 /* The checksum of such a file, over its header and with it over every tensor; NULL: it has none. */
 const char *rp_st_sum(const rp_st_reader *reader);
-/* F32 with exactly this shape and only finite values, or an error that names file and tensor. */
+/* Exactly this shape and only finite values, or an error that names file and tensor. F16, BF16 and
+ * F64 are cast: the values then live in the reader's arena, else they are borrowed until close. */
 rp_err rp_st_need_f32(const rp_st_reader *reader, const char *name, uint32_t dims,
                       const uint64_t *dim, const float **out) RP_MUST_CHECK;
 

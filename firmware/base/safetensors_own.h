@@ -4,15 +4,13 @@
 
 #include "base/safetensors.h"
 
-enum { RP_ST_LENGTH_BYTES = 8, RP_ST_STRETCHES_MAX = 8, RP_ST_TYPES = 7, RP_ST_SUM_DIGITS = 16 };
+enum { RP_ST_LENGTH_BYTES = 8, RP_ST_STRETCHES_MAX = 8, RP_ST_SUM_DIGITS = 16 };
 
 #define RP_ST_META_KEY "__metadata__"
 /* Metadata of files with checksums: of the header as it is with zeros here, and of every tensor in
  * the order of the header. XXH3-64, as hexadecimal digits. */
 #define RP_ST_SUM_KEY "xxh3"
 #define RP_ST_SUMS_KEY "xxh3_tensors"
-
-extern const char *const rp_st_type_names[RP_ST_TYPES];
 
 struct rp_st_reader {
     rp_arena *arena;
@@ -45,8 +43,14 @@ struct rp_st_writer {
     uint32_t entry_count;
 };
 
-/* Shape times type, or false on overflow. */
+/* safetensors_types.c. The type of that name; false: unknown. */
+bool rp_st_type_find(const char *name, rp_st_type *out);
+/* Elements; false on overflow. */
+bool rp_st_count_of(const rp_st_entry *entry, uint64_t *out);
+/* Bytes: shape times type; false on overflow, or when they are not whole. */
 bool rp_st_size_of(const rp_st_entry *entry, uint64_t *out);
+/* Value `i` of a type with values; the bytes need not be aligned. */
+double rp_st_value(rp_st_type type, const uint8_t *bytes, uint64_t i);
 
 /* safetensors_sums.c: the values of both keys before the tensors are there; `sums` has room for
  * RP_ST_SUM_DIGITS digits a tensor, and the end. */

@@ -70,7 +70,7 @@ static json_t *make_header(rp_arena *arena, const rp_st_writer *writer, const ch
         for (uint32_t d = 0; d < entry->dims; d++) {
             (void)json_array_append_new(shape, json_integer((json_int_t)entry->dim[d]));
         }
-        json_t *value = json_pack("{s:s, s:o, s:[I, I]}", "dtype", rp_st_type_names[entry->type],
+        json_t *value = json_pack("{s:s, s:o, s:[I, I]}", "dtype", rp_st_type_name(entry->type),
                                   "shape", shape, "data_offsets", (json_int_t)entry->offset,
                                   (json_int_t)(entry->offset + entry->bytes));
         bool twice = json_object_get(header, entry->name) != NULL;

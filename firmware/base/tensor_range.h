@@ -10,10 +10,8 @@ typedef struct {
     double min, max, mean;  /* of the others; NaN where there are none */
 } rp_tensor_range;
 
-/* Reads every value of any type. 64-bit integers are rounded to double. */
+/* Reads every value; 64-bit integers are rounded to double. A type without plain values (see
+ * rp_st_has_values) gives the count only. */
 rp_tensor_range rp_tensor_range_of(const rp_st_reader *reader, const rp_st_entry *entry);
-
-/* "F32", "BF16", ... */
-const char *rp_st_type_name(rp_st_type type);
 
 #endif

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/log.h"
+
 enum { LINE_BYTES = 300 };
 
 /* ---- messages -------------------------------------------------------------------------------- */
@@ -158,6 +160,24 @@ fail:
     return err;
 }
 
+/* Says it where the file has other types than the net, which computes in F32. */
+static void note_casts(const char *path, const rp_st_reader *file, const char *const *source,
+                       uint32_t count) {
+    uint32_t casts = 0;
+    const rp_st_entry *first = NULL;
+    for (uint32_t i = 0; i < count; i++) {
+        const rp_st_entry *entry = rp_st_find(file, source[i]);
+        const bool is_cast = entry->type != RP_ST_F32;
+        first = is_cast && !first ? entry : first;
+        casts += is_cast;
+    }
+    if (first) {
+        rp_log_info("%s: %u of %u start weights are cast to F32, as '%s' from %s%s", path, casts,
+                    count, first->name, rp_st_type_name(first->type),
+                    first->type == RP_ST_F64 ? ", which rounds" : "");
+    }
+}
+
 rp_err rp_checkpoint_check_start(const rp_runfile *run) {
     rp_arena arena;
     rp_st_reader *file = NULL;
@@ -171,6 +191,7 @@ rp_err rp_checkpoint_check_start(const rp_runfile *run) {
         const float *values;
         RP_TRY(rp_st_need_f32(file, source[i], list.entry[i].dims, list.entry[i].dim, &values));
     }
+    note_casts(run->init->from, file, source, list.count);
 fail:
     rp_st_close(&file);
     rp_arena_finish(&arena);

@@ -11,6 +11,7 @@
 
 typedef struct {
     uint64_t values, bytes, nan, infinite;
+    uint32_t unread; /* tensors of floats whose values are not read, as F8_E4M3 */
 } totals;
 
 static void add_total(totals *total, const rp_st_entry *entry, const rp_tensor_range *range) {
@@ -18,6 +19,7 @@ static void add_total(totals *total, const rp_st_entry *entry, const rp_tensor_r
     total->bytes += entry->bytes;
     total->nan += range->nan;
     total->infinite += range->infinite;
+    total->unread += !rp_st_has_values(entry->type) && entry->type != RP_ST_BOOL;
 }
 
 /* ---- for people ------------------------------------------------------------------------------ */
@@ -67,7 +69,7 @@ static void print_text(const rp_st_reader *reader) {
     (void)printf("%u tensors, %" PRIu64 " values, %" PRIu64 " bytes", rp_st_count(reader),
                  total.values, total.bytes);
     print_odd(total.nan, total.infinite);
-    (void)printf("%s\n", total.nan + total.infinite ? "" : ", all finite");
+    (void)printf("%s\n", total.nan + total.infinite + total.unread ? "" : ", all finite");
 }
 
 /* ---- for programs ---------------------------------------------------------------------------- */

@@ -92,7 +92,8 @@ static void official_file_is_read(void **state) {
                         "w.st: tensor 'fc.weight': expected shape [3, 2], found [2, 3]");
     expect_err(rp_st_need_f32(reader, "fc.weight", 1, dim, &values), RP_ERR_FORMAT);
     expect_err(rp_st_need_f32(reader, "n", 1, dim, &values), RP_ERR_FORMAT);
-    assert_string_equal(rp_err_message(), "w.st: tensor 'n': expected F32, found I64");
+    assert_string_equal(rp_err_message(),
+                        "w.st: tensor 'n': expected F32, F16, BF16 or F64, found I64");
     expect_err(rp_st_need_f32(reader, "bias", 1, dim, &values), RP_ERR_FORMAT);
     rp_st_close(&reader);
     assert_null(reader);
@@ -171,6 +172,44 @@ static void headers_are_not_believed(void **state) {
     expect_refused("\xff\xff\xff\xff\xff\xff\xff\xff{}", 10, "a header of 18446744073709551615");
     expect_refused("\x01\0\0\x01\0\0\0\0{}", 10, "a header of 16777217 bytes");
     expect_refused("\0\0\0\0\0\0\0\0{}", 10, "begin with");
+}
+
+/* Floats of other types become F32; what F32 can not hold is refused. */
+static void floats_are_cast(void **state) {
+    (void)state;
+    static const uint8_t half[] = {0x00, 0x3e, 0x01, 0x00}; /* 1.5, the least above 0 */
+    static const uint8_t brain[] = {0xc0, 0xbf, 0x20, 0x41};
+    static const double wide[] = {0.1, -1e300};
+    const struct {
+        const char *type;
+        const void *data;
+        size_t bytes;
+        float want[2];
+    } kinds[] = {{"F16", half, sizeof half, {1.5f, 0x1p-24f}},
+                 {"BF16", brain, sizeof brain, {-1.5f, 10}},
+                 {"F64", wide, sizeof wide, {0.1f, 0}}};
+    const uint64_t two = 2;
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        char header[128];
+        char bytes[256];
+        rp_st_reader *reader = NULL;
+        const float *values = NULL;
+        (void)snprintf(header, sizeof header,
+                       "{\"t\":{\"dtype\":\"%s\",\"shape\":[2],\"data_offsets\":[0,%zu]}}",
+                       kinds[k].type, kinds[k].bytes);
+        const size_t count = compose_file(bytes, header, kinds[k].bytes);
+        memcpy(bytes + count - kinds[k].bytes, kinds[k].data, kinds[k].bytes);
+        expect_ok(rp_st_open_bytes(&arena, bytes, count, "w.st", &reader));
+        const rp_err err = rp_st_need_f32(reader, "t", 1, &two, &values);
+        expect_close(values[0], (double)kinds[k].want[0], 0, 0);
+        if (kinds[k].want[1] != 0) {
+            expect_ok(err);
+            expect_close(values[1], (double)kinds[k].want[1], 0, 0);
+        } else {
+            expect_err(err, RP_ERR_FORMAT);
+            assert_string_equal(rp_err_message(), "w.st: tensor 't': value 1 is too large for F32");
+        }
+    }
 }
 
 static void odd_but_legal(void **state) {
@@ -367,6 +406,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(official_file_is_read, setup, teardown),
         cmocka_unit_test_setup_teardown(every_cut_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(headers_are_not_believed, setup, teardown),
+        cmocka_unit_test_setup_teardown(floats_are_cast, setup, teardown),
         cmocka_unit_test_setup_teardown(odd_but_legal, setup, teardown),
         cmocka_unit_test_setup_teardown(written_bytes_are_the_official_ones, setup, teardown),
         cmocka_unit_test_setup_teardown(a_flipped_bit_is_found, setup, teardown),

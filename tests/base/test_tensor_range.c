@@ -60,6 +60,36 @@ static void every_type_is_read(void **state) {
     assert_int_equal(r.nan + r.infinite, 0);
 }
 
+/* Every type of the format is known; those that are not plain numbers have no range. */
+static void other_types_are_listed(void **state) {
+    (void)state;
+    static const struct {
+        const char *type;
+        size_t bytes; /* of 4 elements */
+        double min;
+    } kinds[] = {{"I8", 4, -1},
+                 {"I16", 8, -1},
+                 {"U16", 8, 65535},
+                 {"U32", 16, 4294967295.0},
+                 {"U64", 32, 0x1p64},
+                 {"BOOL", 4, (double)NAN},
+                 {"C64", 32, (double)NAN},
+                 {"F8_E5M2", 4, (double)NAN},
+                 {"F8_E4M3", 4, (double)NAN},
+                 {"F8_E8M0", 4, (double)NAN},
+                 {"F6_E2M3", 3, (double)NAN},
+                 {"F6_E3M2", 3, (double)NAN},
+                 {"F4", 2, (double)NAN}};
+    uint8_t ones[32];
+    memset(ones, 0xff, sizeof ones);
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        const rp_tensor_range r = range_of(kinds[k].type, 4, ones, kinds[k].bytes);
+        assert_int_equal(r.count, 4);
+        assert_int_equal(r.nan + r.infinite, 0);
+        assert_true(isnan(kinds[k].min) ? isnan(r.min) : r.min == kinds[k].min);
+    }
+}
+
 static void what_is_not_finite_is_counted(void **state) {
     (void)state;
     const float f32[] = {NAN, 2, -INFINITY, NAN};
@@ -77,6 +107,7 @@ static void what_is_not_finite_is_counted(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_type_is_read),
+        cmocka_unit_test(other_types_are_listed),
         cmocka_unit_test(what_is_not_finite_is_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

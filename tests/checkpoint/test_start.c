@@ -108,6 +108,28 @@ static void a_part_is_taken(void **state) {
                  (const char *const[]){"fc1.weight", "fc2.weight"}, (const float[]){1, 3}, 2);
 }
 
+/* Weights of half precision next to a mask, as other programs write them. */
+static void halves_are_taken(void **state) {
+    (void)state;
+    static const uint16_t one_and_a_half[10 * 8] = {[0 ... 79] = 0x3e00};
+    const rp_st_entry entry[] = {
+        {.name = "fc3.weight", .type = RP_ST_F16, .dims = 2, .dim = {10, 8}},
+        {.name = "fc3.bias", .type = RP_ST_BF16, .dims = 1, .dim = {10}},
+        {.name = "mask", .type = RP_ST_BOOL, .dims = 1, .dim = {4}},
+        {.name = "seen", .type = RP_ST_U64, .dims = 1, .dim = {1}}};
+    static const uint8_t bytes[] = {1, 0, 1, 1, 0, 0, 0, 0};
+    static const uint16_t two[10] = {[0 ... 9] = 0x4000};
+    rp_st_writer *writer;
+    expect_ok(rp_st_create(&arena, donor, entry, 4, NULL, false, &writer));
+    expect_ok(rp_st_write(writer, 0, 0, one_and_a_half, 160));
+    expect_ok(rp_st_write(writer, 1, 0, two, 20));
+    expect_ok(rp_st_write(writer, 2, 0, bytes, 4));
+    expect_ok(rp_st_write(writer, 3, 0, bytes, 8));
+    expect_ok(rp_st_commit(&writer));
+    expect_taken("{from: %s, only: fc3.*}", (const char *const[]){"fc3.weight", "fc3.bias"},
+                 (const float[]){1.5f, 2}, 2);
+}
+
 static void expect_refused(const char *init, rp_err err, const char *const *texts) {
     open_run(init);
     expect_err(rp_checkpoint_check_start(&run), err);
@@ -145,6 +167,7 @@ static void what_fits_nothing_is_named(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_part_is_taken, open_folder, close_folder),
+        cmocka_unit_test_setup_teardown(halves_are_taken, open_folder, close_folder),
         cmocka_unit_test_setup_teardown(what_fits_nothing_is_named, open_folder, close_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
