@@ -1,6 +1,7 @@
 #include "base/input.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,6 +19,40 @@ const char *rp_input_path(const char *path) {
 
 const char *rp_input_name(const char *path) {
     return rp_input_is_standard(path) ? "standard input" : path;
+}
+
+static const char *judge_mode(mode_t mode) {
+    return S_ISREG(mode)    ? NULL
+           : S_ISDIR(mode)  ? "expected a regular file, and it is a directory"
+           : S_ISFIFO(mode) ? "expected a regular file, and it is a pipe"
+                            : "expected a regular file, and it is a device or a socket";
+}
+
+int rp_input_open(const char *path, const char **why) {
+    struct stat facts;
+    /* A pipe that has no writer is opened all the same. */
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0 || fstat(fd, &facts) != 0) {
+        *why = strerror(errno);
+    } else {
+        *why = judge_mode(facts.st_mode);
+    }
+    if (fd >= 0 && *why) {
+        (void)close(fd);
+        errno = EINVAL;
+        return -1;
+    }
+    return fd;
+}
+
+FILE *rp_input_fopen(const char *path, const char **why) {
+    const int fd = rp_input_open(path, why);
+    FILE *file = fd >= 0 ? fdopen(fd, "rb") : NULL;
+    if (fd >= 0 && !file) {
+        *why = strerror(errno);
+        (void)close(fd);
+    }
+    return file;
 }
 
 static rp_err copy_input(FILE *to) {

@@ -6,6 +6,7 @@
 #define RP_BASE_INPUT_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "base/err.h"
 
@@ -15,6 +16,12 @@ bool rp_input_is_standard(const char *path); /* "-" */
 /* What to open for `path`, and its name in messages: "standard input". */
 const char *rp_input_path(const char *path);
 const char *rp_input_name(const char *path);
+
+/* Opens a regular file for reading. A directory, a device or a pipe is refused: it has no size, or
+ * never ends, or nothing is ever written to it. -1, NULL: *why says in words why not, and errno is
+ * that of open() or EINVAL. */
+int rp_input_open(const char *path, const char **why);
+FILE *rp_input_fopen(const char *path, const char **why);
 
 /* Where the standard input is no file, copies it to one that has no name and puts that in its
  * place. Waits until the other end has written all.

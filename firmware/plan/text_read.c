@@ -520,10 +520,11 @@ rp_err rp_plan_parse(rp_arena *arena, const char *text, size_t bytes, const char
 }
 
 rp_err rp_plan_read(rp_arena *arena, const char *path, rp_plan **out) {
-    FILE *file = fopen(rp_input_path(path), "r");
+    const char *why;
+    FILE *file = rp_input_fopen(rp_input_path(path), &why);
     path = rp_input_name(path);
     if (!file) {
-        return rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
+        return rp_fail(RP_ERR_IO, "%s: %s", path, why);
     }
     rp_arena own;
     char *text;

@@ -8,6 +8,7 @@
 #include <zmq.h>
 
 #include "base/folders.h"
+#include "base/input.h"
 #include "base/replace.h"
 #include "base/shell.h"
 #include "transport/keys.h"
@@ -72,9 +73,10 @@ rp_err rp_keys_home(rp_arena *arena, const char **dir) {
 }
 
 static rp_err read_key(const char *path, bool secret, char out[RP_KEY_TEXT]) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const char *why;
+    const int fd = rp_input_open(path, &why);
     if (fd < 0) {
-        return rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
+        return rp_fail(RP_ERR_IO, "%s: %s", path, why);
     }
     struct stat st;
     char text[LINE_BYTES] = {0};

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/folders.h"
+#include "base/input.h"
 #include "transport/keytext.h"
 
 enum { LINE_BYTES = 512 };
@@ -69,14 +70,15 @@ fail:
 rp_err rp_trusted_read(rp_arena *arena, const char *dir, const rp_trusted **list, uint32_t *count) {
     char *path;
     rp_trusted *found;
+    const char *why;
     FILE *file = NULL;
     rp_err err;
     *list = NULL;
     *count = 0;
     RP_TRY(rp_arena_printf(arena, &path, "%s/trusted", dir));
-    file = fopen(path, "re");
+    file = rp_input_fopen(path, &why);
     if (!file) {
-        return errno == ENOENT ? RP_OK : rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
+        return errno == ENOENT ? RP_OK : rp_fail(RP_ERR_IO, "%s: %s", path, why);
     }
     RP_TRY(RP_ARENA_NEW(arena, RP_TRUSTED_MAX, &found));
     RP_TRY(read_lines(arena, file, path, found, count));

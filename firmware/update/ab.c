@@ -11,6 +11,7 @@
 
 #include "base/config.h"
 #include "base/folders.h"
+#include "base/input.h"
 #include "base/log.h"
 #include "base/replace.h"
 #include "update/releases.h"
@@ -223,6 +224,7 @@ rp_err rp_ab_install(const char *dir, const char *path, const uint8_t key[RP_SIG
     rp_arena arena;
     rp_bundle bundle;
     rp_releases releases;
+    const char *why;
     FILE *file = NULL;
     int held = -1;
     rp_err err;
@@ -230,9 +232,9 @@ rp_err rp_ab_install(const char *dir, const char *path, const uint8_t key[RP_SIG
     RP_TRY(lock(dir, &held));
     RP_TRY(rp_ab_read(dir, out));
     RP_TRY(rp_releases_read(dir, &releases));
-    file = fopen(path, "rbe");
+    file = rp_input_fopen(path, &why);
     if (!file) {
-        RP_TRY(rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno)));
+        RP_TRY(rp_fail(RP_ERR_IO, "%s: %s", path, why));
     }
     RP_TRY(rp_bundle_read(&arena, file, path, key, &bundle));
     RP_TRY(check_bundle(&bundle, path,

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/folders.h"
+#include "base/input.h"
 #include "base/replace.h"
 #include "transport/bech32m.h"
 
@@ -55,10 +56,10 @@ static rp_err read_word(const char *path, const char *prefix, bool secret, uint8
     char line[LINE_BYTES] = "";
     struct stat st = {0};
     rp_err err = RP_OK;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const char *why;
+    const int fd = rp_input_open(path, &why);
     if (fd < 0) {
-        return rp_fail(RP_ERR_IO, "%s: %s: `ringpipe bundle --new-key` makes a pair", path,
-                       strerror(errno));
+        return rp_fail(RP_ERR_IO, "%s: %s: `ringpipe bundle --new-key` makes a pair", path, why);
     }
     const ssize_t n = read(fd, line, sizeof line - 1);
     line[strcspn(line, "\r\n")] = '\0';

@@ -8,6 +8,7 @@
 #include <csv.h>
 
 #include "base/arena.h"
+#include "base/input.h"
 
 enum { PIECE_BYTES = 16384, SHOWN_BYTES = 40 };
 
@@ -193,9 +194,10 @@ static rp_err read_lines(reader *r) {
 rp_err rp_csv_read(const char *path, char delimiter,
                    rp_err (*on_row)(void *context, const rp_csv_row *row), void *context) {
     reader r = {.path = path, .on_row = on_row, .context = context};
-    r.file = fopen(path, "rbe");
+    const char *why;
+    r.file = rp_input_fopen(path, &why);
     if (!r.file) {
-        return rp_fail(RP_ERR_IO, "%s: can not be opened: %s", path, strerror(errno));
+        return rp_fail(RP_ERR_IO, "%s: cannot be opened: %s", path, why);
     }
     if (csv_init(&r.parser, CSV_STRICT | CSV_STRICT_FINI | CSV_APPEND_NULL) != 0) {
         (void)fclose(r.file);

@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 
+#include "base/input.h"
 #include "data/describe.h"
 #include "data/labels.h"
 
@@ -212,10 +213,11 @@ fail:
 
 rp_err rp_data_read_description(rp_arena *arena, const char *path, rp_description *out) {
     json_error_t problem;
-    FILE *file = fopen(path, "rbe");
+    const char *why;
+    FILE *file = rp_input_fopen(path, &why);
     *out = (rp_description){0};
     if (!file) {
-        return rp_fail(RP_ERR_IO, "%s: can not be opened: %s", path, strerror(errno));
+        return rp_fail(RP_ERR_IO, "%s: cannot be opened: %s", path, why);
     }
     json_t *root = json_loadf(file, JSON_REJECT_DUPLICATES, &problem);
     (void)fclose(file);

@@ -10,6 +10,7 @@
 
 #include <sodium.h>
 
+#include "base/input.h"
 #include "base/log.h"
 #include "data/download.h"
 #include "data/unpack.h"
@@ -92,7 +93,8 @@ static bool digest_file(const char *path, uint64_t *bytes,
     unsigned char piece[16384];
     unsigned char sum[crypto_hash_sha256_BYTES];
     crypto_hash_sha256_state state;
-    FILE *file = fopen(path, "rbe");
+    const char *why;
+    FILE *file = rp_input_fopen(path, &why);
     if (!file) {
         return false;
     }

@@ -230,9 +230,10 @@ typedef enum { PICTURE, ROWS, ARRAY } input_kind;
 /* By the first bytes; arrays also by their names. */
 static rp_err look_at(const reading *r, input_kind *out) {
     unsigned char head[8] = {0};
-    FILE *file = fopen(r->path, "rbe");
+    const char *why;
+    FILE *file = rp_input_fopen(r->path, &why);
     if (!file) {
-        return rp_fail(RP_ERR_IO, "%s: can not be opened: %s", r->place.path, strerror(errno));
+        return rp_fail(RP_ERR_IO, "%s: cannot be opened: %s", r->place.path, why);
     }
     const size_t count = fread(head, 1, sizeof head, file);
     const bool failed = ferror(file) != 0;

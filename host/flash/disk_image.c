@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/input.h"
+
 enum { SECTOR = 512, ENTRY = 128, ENTRIES = 128, HEAD = 34 * SECTOR };
 
 /* Types of root partitions, as they lie on the disk.
@@ -36,16 +38,17 @@ static const char *find_arch(const uint8_t *entries) {
 rp_err rp_disk_image_check(const char *path, rp_disk_image *out) {
     uint8_t head[HEAD];
     struct stat st;
-    FILE *file = fopen(path, "rb");
-    if (!file || fstat(fileno(file), &st) != 0) {
-        const rp_err err = rp_fail(RP_ERR_USAGE, "%s: %s", path, strerror(errno));
-        if (file) {
-            (void)fclose(file);
-        }
-        return err;
+    const char *why;
+    FILE *file = rp_input_fopen(path, &why);
+    if (!file) {
+        return rp_fail(RP_ERR_USAGE, "%s: %s", path, why);
     }
-    const size_t got = S_ISREG(st.st_mode) ? fread(head, 1, sizeof head, file) : 0;
+    const size_t got = fread(head, 1, sizeof head, file);
+    const bool known = fstat(fileno(file), &st) == 0;
     (void)fclose(file);
+    if (!known) {
+        return rp_fail(RP_ERR_USAGE, "%s: its size is unknown", path);
+    }
     *out = (rp_disk_image){.bytes = (uint64_t)st.st_size};
     if (got < sizeof head || st.st_size % SECTOR != 0) {
         return rp_fail(RP_ERR_USAGE,

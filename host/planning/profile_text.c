@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_read.h"
 #include "planning/profile.h"
 
 enum { VERSION = 2, LINE_BYTES = 200 };
@@ -413,10 +414,9 @@ fail:
 
 rp_err rp_profile_read(rp_arena *arena, const char *path, const rp_runfile *run, rp_profile *out) {
     reading r = {.arena = arena, .path = path, .run = run, .out = out};
-    json_error_t why;
-    json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &why);
-    rp_err err =
-        root ? read_root(&r, root) : rp_fail(RP_ERR_USAGE, "%s:%d: %s", path, why.line, why.text);
+    json_t *root;
+    rp_err err = rp_json_read(path, &root);
+    err = err == RP_OK ? read_root(&r, root) : err;
     json_decref(root);
     return err;
 }

@@ -7,6 +7,7 @@
 #include <xxhash.h>
 
 #include "ask/explain.h"
+#include "base/input.h"
 #include "update/bundle.h"
 #include "update/system.h"
 
@@ -174,11 +175,14 @@ fail:
 
 static rp_err open_bundle(work *w) {
     static uint8_t piece[RP_PUSH_PIECE_MAX];
+    const char *why;
+    w->file = rp_input_fopen(w->options->bundle, &why);
+    if (!w->file) {
+        return rp_fail(RP_ERR_IO, "%s: %s", w->options->bundle, why);
+    }
     XXH3_state_t *state = XXH3_createState();
-    w->file = fopen(w->options->bundle, "rbe");
-    if (!w->file || !state) {
-        (void)XXH3_freeState(state);
-        return rp_fail(RP_ERR_IO, "%s: %s", w->options->bundle, strerror(errno));
+    if (!state) {
+        return rp_fail(RP_ERR_MEMORY, "%s: no memory for its hash", w->options->bundle);
     }
     (void)XXH3_64bits_reset(state);
     for (size_t got; (got = fread(piece, 1, sizeof piece, w->file)) > 0; w->bytes += got) {

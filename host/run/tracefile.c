@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/input.h"
+
 enum { LINE_BYTES = 256, COLUMNS = 4, PACKET_BITS = 12000, SLOT_MS = 20 };
 
 static const char *const column_names[COLUMNS] = {"time_s", "rate_mbit", "delay_ms", "loss"};
@@ -260,13 +262,14 @@ fail:
 /* ---- files ----------------------------------------------------------------------------------- */
 
 static rp_err open_file(reader *r) {
+    const char *why;
     struct stat facts;
-    r->file = fopen(r->path, "r");
-    if (!r->file || fstat(fileno(r->file), &facts) != 0) {
-        return rp_fail(RP_ERR_USAGE, "%s: %s", r->path, strerror(errno));
+    r->file = rp_input_fopen(r->path, &why);
+    if (!r->file) {
+        return rp_fail(RP_ERR_USAGE, "%s: %s", r->path, why);
     }
-    if (!S_ISREG(facts.st_mode)) {
-        return rp_fail(RP_ERR_USAGE, "%s: expected a file", r->path);
+    if (fstat(fileno(r->file), &facts) != 0) {
+        return rp_fail(RP_ERR_USAGE, "%s: %s", r->path, strerror(errno));
     }
     return (uint64_t)facts.st_size <= RP_TRACEFILE_BYTES_MAX
                ? RP_OK

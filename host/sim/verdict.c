@@ -8,6 +8,7 @@
 
 #include <jansson.h>
 
+#include "base/json_read.h"
 #include "base/log.h"
 #include "base/safetensors.h"
 #include "codec/encode.h"
@@ -218,18 +219,15 @@ fail:
 
 /* What `ringpipe profile` has written. */
 static rp_err read_profile(rp_sim_subject *s, const char *path) {
-    json_error_t why;
-    rp_err err = make_costs(s);
-    json_t *root = err == RP_OK ? json_load_file(path, JSON_REJECT_DUPLICATES, &why) : NULL;
-    if (err == RP_OK && !root) {
-        err = rp_fail(RP_ERR_USAGE, "%s:%d: %s", path, why.line, why.text);
+    json_t *root = NULL;
+    rp_err err;
+    RP_TRY(make_costs(s));
+    RP_TRY(rp_json_read(path, &root));
+    RP_TRY(fill_costs(s, path, root));
+    if (json_object_get(root, "boards")) { /* else an old one, or of layers alone */
+        RP_TRY(read_boards(s, path));
     }
-    if (err == RP_OK) {
-        err = fill_costs(s, path, root);
-    }
-    if (err == RP_OK && json_object_get(root, "boards")) { /* else an old one, or of layers alone */
-        err = read_boards(s, path);
-    }
+fail:
     json_decref(root);
     return err;
 }

@@ -42,10 +42,44 @@ static void a_pipe_is_kept(void **state) {
     rp_arena_finish(&arena);
 }
 
+static void only_a_regular_file_is_opened(void **state) {
+    (void)state;
+    char folder[] = "/tmp/ringpipe-test-input-XXXXXX";
+    char fifo[64];
+    char plain[64];
+    const char *why = NULL;
+    assert_non_null(mkdtemp(folder));
+    (void)snprintf(fifo, sizeof fifo, "%s/fifo", folder);
+    (void)snprintf(plain, sizeof plain, "%s/plain", folder);
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    const struct {
+        const char *path, *why;
+    } cases[] = {{fifo, "it is a pipe"},
+                 {folder, "it is a directory"},
+                 {"/dev/zero", "it is a device"},
+                 {plain, "No such file"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_null(rp_input_fopen(cases[i].path, &why)); /* at once */
+        assert_non_null(strstr(why, cases[i].why));
+    }
+    FILE *file = fopen(plain, "w");
+    assert_non_null(file);
+    assert_true(fputs("a", file) >= 0);
+    assert_int_equal(fclose(file), 0);
+    file = rp_input_fopen(plain, &why);
+    assert_non_null(file);
+    assert_int_equal(fgetc(file), 'a');
+    assert_int_equal(fclose(file), 0);
+    (void)remove(plain);
+    (void)remove(fifo);
+    (void)remove(folder);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names),
         cmocka_unit_test(a_pipe_is_kept),
+        cmocka_unit_test(only_a_regular_file_is_opened),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

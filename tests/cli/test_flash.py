@@ -144,7 +144,7 @@ class Flash(program.Case):
             self.image.write_bytes(data)
             self.assertIn(said, self.left_alone("/dev/sdb"))
         self.assertIn("absent.img: No such file", self.refuse("absent.img", "/dev/sdb", "--yes"))
-        self.assertIn("whole sectors", self.refuse(self.dir, "/dev/sdb", "--yes"))
+        self.assertIn("it is a directory", self.refuse(self.dir, "/dev/sdb", "--yes"))
 
     def test_words(self):
         self.assertIn("flash IMAGE... DEVICE", self.refuse(self.image))

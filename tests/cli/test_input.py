@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Wrong files: exit 2 before anything is started, naming file, line, key and what was expected."""
 import gzip
+import os
 import struct
 
 import program
@@ -174,6 +175,33 @@ class Weights(program.Case):
     def test_absent(self):
         err = self.refused("eval", self.run_file(), "--weights", "absent.safetensors")
         self.assertIn("absent.safetensors", err)
+
+
+class NoRegularFile(program.Case):
+    """A pipe without a writer, a device without an end: each is refused at once."""
+
+    def test_what_a_user_may_name(self):
+        fifo = self.dir / "fifo"
+        os.mkfifo(fifo)
+        self.ringpipe("keys", "new", "--dir", "keys")
+        key = self.ringpipe("keys", "show", "--dir", "keys")[0].split()[0]
+        (self.dir / "lab.yaml").write_text(
+            f"boards:\n  - {{name: a, address: 'tcp://127.0.0.1:9', key: '{key}'}}\n")
+        run = self.run_file()
+        roster = ("--roster", "lab.yaml", "--keys", "keys")
+        for words in (("push", "FILE", *roster), ("flash", "FILE", "/dev/null"),
+                      ("sim", run, "--profile", "FILE"), ("train", run, "--plan", "FILE"),
+                      ("inspect", "FILE.safetensors")):
+            for path, said in ((fifo, "a pipe"), ("/dev/zero", "a device"), (self.dir, "a dir")):
+                link = self.dir / "FILE.safetensors"
+                link.unlink(missing_ok=True)
+                link.symlink_to(path)
+                err = self.refused(*(path if word == "FILE" else word for word in words))
+                self.assertRegex(err, f"{said}|is not a file", words)
+        secret = self.dir / "keys" / "secret.key"
+        secret.unlink()
+        os.mkfifo(secret)
+        self.assertIn("a pipe", self.refused("push", run, *roster))
 
 
 if __name__ == "__main__":

@@ -101,7 +101,7 @@ static void bad_sets(void **state) {
     const rp_shape input = rp_shape_1(2);
     const rp_shape unknown = {0};
     expect_err(open_data(&data, keys, &input, false), RP_ERR_IO);
-    expect_part("train.csv: can not be opened");
+    expect_part("train.csv: cannot be opened");
     mkdir(path_in_folder("train.csv"), 0700);
     expect_err(open_data(&data, keys, &input, false), RP_ERR_IO);
     rmdir(path_in_folder("train.csv"));
@@ -241,7 +241,7 @@ static void bad_columns(void **state) {
     expect_part("test.csv:1: expected a column 'b' as in the training file");
     expect_err(open_data(&data, "{set: table, path: %/train.csv, test: %/none.csv}", &input, true),
                RP_ERR_IO);
-    expect_part("none.csv: can not be opened");
+    expect_part("none.csv: cannot be opened");
     expect_err(open_data(&data, "{set: table, path: %, classes: [u]}", &input, false),
                RP_ERR_USAGE);
     expect_part("classes: needs `loss: cross-entropy`");

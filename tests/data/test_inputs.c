@@ -110,7 +110,7 @@ static void bad_rows_are_named(void **state) {
         expect_part(bad[i].part);
     }
     expect_err(read_input(&about, "none.csv", &got), RP_ERR_IO);
-    expect_part("none.csv: can not be opened");
+    expect_part("none.csv: cannot be opened");
     rp_data_close(&data);
 }
 

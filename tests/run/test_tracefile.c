@@ -118,7 +118,7 @@ static void huge_files_are_refused(void **state) {
     expect_err(rp_tracefile_read(&arena, path, &trace), RP_ERR_USAGE);
     assert_non_null(strstr(rp_err_message(), "has 67108865 bytes, expected a trace of at most"));
     expect_err(rp_tracefile_read(&arena, folder, &trace), RP_ERR_USAGE);
-    assert_non_null(strstr(rp_err_message(), "expected a file"));
+    assert_non_null(strstr(rp_err_message(), "expected a regular file"));
     expect_err(rp_tracefile_read(&arena, in_folder("nothing"), &trace), RP_ERR_USAGE);
     assert_non_null(strstr(rp_err_message(), "No such file"));
 }

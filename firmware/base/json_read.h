@@ -1,0 +1,13 @@
+/* JSON in a file that a user names. */
+#ifndef RP_BASE_JSON_READ_H
+#define RP_BASE_JSON_READ_H
+
+#include <jansson.h>
+
+#include "base/err.h"
+
+/* The caller releases *out. A key that stands twice is an error.
+ * errors  USAGE: the file can not be opened, or has no JSON, with its line */
+rp_err rp_json_read(const char *path, json_t **out) RP_MUST_CHECK;
+
+#endif
