@@ -69,7 +69,7 @@ static rp_err go_on_without(rp_controller *c, const char *why) {
     }
     c->adopt.phase = RP_ADOPT_NONE;
     rp_arena_finish(&c->adopt.arena);
-    RP_TRY(rp_identity_begin_term(c->folder, c->env.run_id, &c->ring.identity));
+    RP_TRY(rp_disk_begin_term(c));
     rp_controller_enter(c, RP_CONTROL_HELLO);
 fail:
     return err;

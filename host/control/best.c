@@ -31,39 +31,44 @@ static void describe_best(const rp_controller *c, char *text, size_t bytes) {
                    is_by_accuracy(c) ? " %" : "", c->best.step);
 }
 
-static rp_err keep_gain(rp_controller *c, double value) {
-    char text[160];
-    rp_err err = RP_OK;
-    c->best.step = c->position.step;
-    c->best.value = value;
-    /* A gain while the pipes are drained is kept, but the run has ended: a resume finds it so. */
-    c->best.since = c->stop_step > 0 ? c->best.since : 0;
-    if (c->run.keep_best) {
-        RP_TRY(rp_checkpoint_keep_best(&c->run, c->checkpoints, c->position.step, c->best_weights));
-        describe_best(c, text, sizeof text);
-        RP_TRY(rp_record_event(c->record, "best", c->position.step, text));
+/* Counts the evaluation of here. */
+static rp_checkpoint_best count_score(const rp_controller *c, double value) {
+    rp_checkpoint_best best = c->best;
+    best.last = c->position.step;
+    if (!is_gain(c, value)) {
+        best.since++;
+        return best;
     }
-fail:
-    return err;
+    best.step = c->position.step;
+    best.value = value;
+    /* A gain while the pipes are drained is kept, but the run has ended: a resume finds it so. */
+    best.since = c->stop_step > 0 ? best.since : 0;
+    return best;
 }
 
-/* A schedule that does not flush drains its pipes first. */
+static bool ends_run(const rp_controller *c, const rp_checkpoint_best *best) {
+    return c->run.without_gain > 0 && best->since >= c->run.without_gain && c->stop_step == 0 &&
+           c->position.step < c->run.steps;
+}
+
+static rp_err say_gain(rp_controller *c) {
+    char text[160];
+    describe_best(c, text, sizeof text);
+    return rp_record_event(c->record, "best", c->position.step, text);
+}
+
 static rp_err stop_early(rp_controller *c) {
     char best[120];
     char text[220];
     describe_best(c, best, sizeof best);
     (void)snprintf(text, sizeof text, "no gain in %u evaluations: the run ends here; %s",
                    c->best.since, best);
-    if (c->run.method.kind->flushed) {
-        c->stop_step = c->position.step;
-        c->unsaved = true; /* once more: as the run's result */
-    } else {
-        c->stop_step = rp_controller_drained_at(c);
-    }
-    c->best.end = c->stop_step;
+    c->stop_step = c->best.end;
+    c->unsaved = c->unsaved || c->run.method.kind->flushed; /* once more: as the run's result */
     return rp_record_event(c->record, "stopped", c->position.step, text);
 }
 
+/* Nothing has changed where a file could not be written, so that it can be tried again. */
 rp_err rp_controller_note_best(rp_controller *c, rp_split split, const rp_position_score *score) {
     const bool tracks = c->run.keep_best || c->run.without_gain > 0;
     const double value = value_of(c, score);
@@ -71,17 +76,18 @@ rp_err rp_controller_note_best(rp_controller *c, rp_split split, const rp_positi
     if (!tracks || split != rp_data_scored(&c->run.data) || c->position.step <= c->best.last) {
         return RP_OK; /* or counted before the run was resumed */
     }
-    if (is_gain(c, value)) {
-        RP_TRY(keep_gain(c, value));
-    } else {
-        c->best.since++;
+    rp_checkpoint_best best = count_score(c, value);
+    const bool keeps = best.step == c->position.step && c->run.keep_best;
+    const bool ends = ends_run(c, &best);
+    if (ends) { /* a schedule that does not flush drains its pipes first */
+        best.end = c->run.method.kind->flushed ? c->position.step : rp_controller_drained_at(c);
     }
-    c->best.last = c->position.step;
-    if (c->run.without_gain > 0 && c->best.since >= c->run.without_gain && c->stop_step == 0 &&
-        c->position.step < c->run.steps) {
-        RP_TRY(stop_early(c));
-    }
-    RP_TRY(rp_checkpoint_mark_best(c->checkpoints, &c->best));
+    RP_TRY(keeps ? rp_checkpoint_keep_best(&c->run, c->checkpoints, best.step, c->best_weights)
+                 : RP_OK);
+    RP_TRY(rp_checkpoint_mark_best(c->checkpoints, &best));
+    c->best = best;
+    RP_TRY(keeps ? say_gain(c) : RP_OK);
+    RP_TRY(ends ? stop_early(c) : RP_OK);
 fail:
     return err;
 }

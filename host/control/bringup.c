@@ -43,7 +43,7 @@ rp_err rp_start_enter(rp_controller *c) {
     RP_TRY(rp_ring_open(&c->arena, &c->run, c->env.clock, &c->ring));
     c->ring.media = c->env.media;
     c->away.boards = c->ring.count;
-    RP_TRY(rp_identity_begin_term(c->folder, c->env.run_id, &c->ring.identity));
+    RP_TRY(rp_disk_begin_term(c));
     RP_TRY(rp_start_find_keys(c, &c->ring.keys));
     RP_TRY(RP_ARENA_NEW(&c->arena, 2 * (size_t)c->run.model->layer_count, &c->layer_seconds));
     RP_TRY(RP_ARENA_NEW(&c->arena, params, &c->norms.sumsq));
@@ -275,7 +275,7 @@ rp_err rp_controller_assign_again(rp_controller *c) {
         memset(board->applied, 0, sizeof board->applied);
         board->facts_before = board->facts;
     }
-    RP_TRY(rp_identity_begin_term(c->folder, c->env.run_id, &c->ring.identity));
+    RP_TRY(rp_disk_begin_term(c));
     c->reassigning = true;
     rp_controller_enter(c, RP_CONTROL_HELLO);
 fail:
@@ -571,7 +571,7 @@ rp_err rp_assign_step(rp_controller *c) {
         return RP_OK;
     }
     if (c->options.purpose == RP_PURPOSE_TRAIN) {
-        RP_TRY(c->begun ? rp_controller_write_folder(c) : begin_training(c));
+        RP_TRY(c->begun ? rp_disk_fault(c, rp_controller_write_folder(c)) : begin_training(c));
     }
     rp_controller_enter(c, RP_CONTROL_LOAD);
 fail:

@@ -231,6 +231,7 @@ static int64_t next_deadline_ns(const rp_controller *c) {
     }
     if (c->ring.links && c->state < RP_CONTROL_CLOSE) {
         at_ns = earlier(at_ns, rp_ring_deadline_ns(&c->ring));
+        at_ns = earlier(at_ns, rp_disk_deadline_ns(c));
     }
     if (c->timeout_ns > 0) {
         at_ns = earlier(at_ns, c->progress_ns + c->timeout_ns + 1);

@@ -158,6 +158,13 @@ typedef struct {
     uint64_t drawn_step;     /* that histograms were recorded of last, or the run resumed at */
 } rp_save;
 
+/* disk.c: since the last checkpoint that could be written. */
+typedef struct {
+    uint32_t tries;   /* failed writes in the run folder */
+    int64_t since_ns; /* time of the first */
+    int64_t retry_ns; /* earliest time of the next try */
+} rp_disk;
+
 /* copies.c: copies of one step, that boards have or make, and where the run stood there. */
 typedef struct {
     rp_arena arena;
@@ -324,6 +331,7 @@ typedef struct {
     uint64_t steps;
     uint64_t samples, correct; /* reported so far; losses are in the tally */
     uint64_t scored;           /* to be reported */
+    bool is_over;              /* its score is to be kept on the disk */
 } rp_eval_pass;
 
 /* warm.c, warm_spares.c */
@@ -445,6 +453,7 @@ struct rp_controller {
 
     rp_load load;
     rp_save save;
+    rp_disk disk;
     rp_control_copies copies;
     struct {
         char key[RP_KEY_TEXT];
@@ -800,8 +809,25 @@ rp_err rp_adopt_on_held(rp_controller *c, uint32_t board, const rp_message *mess
  * made. errors IO */
 rp_err rp_adopt_end(rp_controller *c, const char *why) RP_MUST_CHECK;
 
+/* disk.c: what happens while the run folder rejects writes. */
+/* Whether it failed a moment ago, so that it is too early to try again. */
+bool rp_disk_rests(const rp_controller *c);
+/* Time at which a try is due; INT64_MAX: no try is. */
+int64_t rp_disk_deadline_ns(const rp_controller *c);
+/* Call it after a write that has failed with IO; its text is rp_err_message(). RP_OK: try again
+ * once rp_disk_rests() is false. errors  IO when that has gone on for too long: the run stops */
+rp_err rp_disk_failed(rp_controller *c) RP_MUST_CHECK;
+/* A checkpoint was written. */
+rp_err rp_disk_worked(rp_controller *c) RP_MUST_CHECK;
+/* Marks an IO error of a run that has begun as one that may pass, so that the run goes back to its
+ * newest checkpoint. Returns `err`. */
+rp_err rp_disk_fault(rp_controller *c, rp_err err) RP_MUST_CHECK;
+bool rp_disk_is_writable(const rp_controller *c);
+rp_err rp_disk_begin_term(rp_controller *c) RP_MUST_CHECK;
+
 /* recover.c */
 rp_err rp_recover_enter(rp_controller *c) RP_MUST_CHECK;
+rp_err rp_recover_step(rp_controller *c) RP_MUST_CHECK;
 /* absent.c: boards that have not come in their time. Spares that have not been tried take their
  * places, or the ring goes on without them: c->plan and the cut are of fewer boards then. */
 rp_err rp_absent_take_spares(rp_controller *c) RP_MUST_CHECK;

@@ -64,9 +64,13 @@ static rp_err end_following(rp_controller *c) {
     return c->run.method.advance != before ? rp_controller_say_advance(c, before) : RP_OK;
 }
 
-/* The layers are shared out anew where that pays. *leaves: the run does not go on from here. */
+/* Chooses another cut where that pays and where this pause has a checkpoint. *leaves: the run does
+ * not go on from here. */
 static rp_err follow_boards(rp_controller *c, bool *leaves) {
     rp_err err;
+    if (c->save.kept_step != c->position.step) {
+        return RP_OK;
+    }
     RP_TRY(rp_replan_choose(c, leaves));
     if (!*leaves) {
         return RP_OK;

@@ -106,7 +106,8 @@ rp_err rp_identity_begin_term(const char *folder, uint64_t fresh, rp_run_identit
     }
     identity->term++;
     if (folder) {
-        RP_TRY(write_identity(path, identity));
+        err = write_identity(path, identity);
+        identity->term -= err != RP_OK; /* the folder has the one before */
     }
 fail:
     return err;

@@ -251,7 +251,7 @@ static rp_err leave_adoption(rp_controller *c) {
     c->position = (rp_position){0};
     RP_TRY(rp_controller_find_start(c));
     RP_TRY(rp_controller_rewind_record(c));
-    RP_TRY(rp_identity_begin_term(c->folder, c->env.run_id, &c->ring.identity));
+    RP_TRY(rp_disk_begin_term(c));
     rp_controller_forget_fault(c);
     rp_controller_enter(c, RP_CONTROL_RESTART);
 fail:
@@ -268,8 +268,22 @@ static bool leaves_adoption(const rp_controller *c) {
 
 /* ---- the state ------------------------------------------------------------------------------- */
 
+/* Every way back writes into the run folder. */
+static bool waits_for_disk(const rp_controller *c) {
+    const bool goes_on = c->fault.err == RP_OK || c->fault.fault_class == RP_FAULT_TRANSIENT ||
+                         c->fault.fault_class == RP_FAULT_BOARD;
+    return goes_on && c->options.purpose == RP_PURPOSE_TRAIN && c->begun && c->run.wait_s > 0 &&
+           c->interrupts == 0 && (rp_disk_rests(c) || !rp_disk_is_writable(c));
+}
+
 /* Without a fault: boards that were lost have joined the ring. */
 rp_err rp_recover_enter(rp_controller *c) {
+    if (waits_for_disk(c)) {
+        if (!rp_disk_rests(c) && rp_disk_failed(c) != RP_OK) {
+            stop_for(c, RP_ERR_IO);
+        }
+        return RP_OK;
+    }
     const rp_err err = leaves_adoption(c)      ? leave_adoption(c)
                        : rp_warm_may_leave(c)  ? rp_warm_leave(c)
                        : c->fault.err == RP_OK ? rp_absent_return(c)
@@ -278,4 +292,9 @@ rp_err rp_recover_enter(rp_controller *c) {
         stop_for(c, err);
     }
     return RP_OK;
+}
+
+/* It is left at once, unless it waits for the disk. */
+rp_err rp_recover_step(rp_controller *c) {
+    return rp_recover_enter(c);
 }

@@ -164,7 +164,7 @@ rp_err rp_controller_go_back(rp_controller *c) {
     }
     c->run.step_first = c->save.drawn_step = c->position.step;
     RP_TRY(rp_controller_rewind_record(c));
-    RP_TRY(rp_identity_begin_term(c->folder, c->env.run_id, &c->ring.identity));
+    RP_TRY(rp_disk_begin_term(c));
 fail:
     return err;
 }

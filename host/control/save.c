@@ -33,23 +33,15 @@ fail:
     return err;
 }
 
-rp_err rp_save_enter(rp_controller *c) {
-    const rp_Frame request = {.which_body = RP_KIND_SAVE};
+static rp_err open_files(rp_controller *c) {
     const bool measured = c->run.method.horizon == RP_HORIZON_MEASURED;
     rp_applied applied;
     uint64_t *in_flight_bytes;
     rp_err err;
-    rp_arena_init(&c->save.arena, "checkpoint", 0);
     RP_TRY(rp_save_gather(c, &c->save.arena, &applied, &in_flight_bytes));
     rp_controller_read_totals(c);
     rp_position position = c->position;
     RP_TRY(rp_trials_tell(c, &c->save.arena, &position));
-    c->save.boards_left = 0;
-    for (uint32_t k = 0; k < c->ring.count; k++) {
-        c->ring.board[k].saved = !rp_plan_saves(c->plan, k);
-        c->ring.board[k].sends = k;
-        c->save.boards_left += !c->ring.board[k].saved;
-    }
     const rp_checkpoint_content content = {
         .run = &c->run,
         .plan = c->plan,
@@ -62,9 +54,41 @@ rp_err rp_save_enter(rp_controller *c) {
     RP_TRY(rp_checkpoint_open_writer(&c->save.arena, &content, &c->save.writer));
     RP_TRY(rp_histograms_begin(c));
     rp_arena_seal(&c->save.arena);
+fail:
+    return err;
+}
+
+static rp_err ask_boards(rp_controller *c) {
+    const rp_Frame request = {.which_body = RP_KIND_SAVE};
+    rp_err err = RP_OK;
     for (uint32_t k = 0; k < c->ring.count; k++) {
+        c->ring.board[k].saved = !rp_plan_saves(c->plan, k);
+        c->ring.board[k].sends = k;
+        c->save.boards_left += !c->ring.board[k].saved;
         RP_TRY(c->ring.board[k].saved ? RP_OK : rp_ring_post(&c->ring, k, &request, NULL));
     }
+fail:
+    return err;
+}
+
+/* Without files no board is asked for anything. */
+rp_err rp_save_enter(rp_controller *c) {
+    rp_err err = RP_OK;
+    rp_arena_init(&c->save.arena, "checkpoint", 0);
+    c->save.histogram = NULL;
+    c->save.boards_left = 0;
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        c->ring.board[k].saved = true;
+    }
+    if (rp_disk_rests(c)) {
+        return RP_OK;
+    }
+    err = open_files(c);
+    if (err == RP_ERR_IO) {
+        return rp_disk_failed(c);
+    }
+    RP_TRY(err);
+    RP_TRY(ask_boards(c));
 fail:
     return err;
 }
@@ -92,21 +116,50 @@ static rp_err tell_not_finite(rp_controller *c, const char *tensor) {
     return rp_record_event(c->record, "unsaved", c->position.step, text);
 }
 
+static rp_err commit_files(rp_controller *c) {
+    rp_err err;
+    RP_TRY(rp_identity_check(c->folder, &c->ring.identity));
+    const char *not_finite = rp_checkpoint_not_finite(c->save.writer);
+    RP_TRY(not_finite ? tell_not_finite(c, not_finite) : RP_OK);
+    RP_TRY(rp_histograms_end(c));
+    err = rp_checkpoint_commit(&c->save.writer);
+    if (err == RP_ERR_IO) {
+        return rp_disk_failed(c);
+    }
+    RP_TRY(err);
+    if (!not_finite) {
+        c->save.kept_step = c->position.step;
+        rp_recovery_note_checkpoint(c);
+    }
+    RP_TRY(rp_disk_worked(c));
+fail:
+    return err;
+}
+
+/* Training goes on from a pause without a checkpoint, but these do not. */
+static bool needs_checkpoint(const rp_controller *c) {
+    rp_split split;
+    const bool scores = c->run.keep_best && rp_controller_evaluation_due(c, &split);
+    return scores || c->position.step == rp_controller_end(c) || c->interrupts > 0 ||
+           c->follow.phase != RP_FOLLOW_NONE || c->adopt.phase == RP_ADOPT_SAVE ||
+           rp_round_is_due(c);
+}
+
 rp_err rp_save_step(rp_controller *c) {
     rp_err err;
     if (c->save.boards_left > 0) {
         return RP_OK;
     }
-    RP_TRY(rp_identity_check(c->folder, &c->ring.identity));
-    const char *not_finite = rp_checkpoint_not_finite(c->save.writer);
-    RP_TRY(not_finite ? tell_not_finite(c, not_finite) : RP_OK);
-    RP_TRY(rp_histograms_end(c));
-    c->save.kept_step = not_finite ? c->save.kept_step : c->position.step;
-    RP_TRY(rp_checkpoint_commit(&c->save.writer));
-    if (!not_finite) {
-        rp_recovery_note_checkpoint(c);
+    RP_TRY(c->save.writer ? commit_files(c) : rp_histograms_end(c));
+    const bool tries_again = c->disk.tries > 0 && needs_checkpoint(c);
+    if (tries_again && rp_disk_rests(c)) {
+        return RP_OK;
     }
     rp_save_abandon(c);
+    if (tries_again) {
+        rp_controller_note_progress(c);
+        return rp_save_enter(c);
+    }
     c->unsaved = false;
     RP_TRY(rp_controller_choose_next(c));
 fail:
@@ -120,6 +173,15 @@ rp_err rp_save_late(const rp_controller *c) {
 }
 
 /* ---- messages -------------------------------------------------------------------------------- */
+
+/* The rest of what boards send is of no use then. A rescue has nothing to go on with. */
+static rp_err take_written(rp_controller *c, rp_err err) {
+    if (err != RP_ERR_IO || c->state != RP_CONTROL_SAVE) {
+        return rp_disk_fault(c, err);
+    }
+    rp_checkpoint_abandon(&c->save.writer);
+    return rp_disk_failed(c);
+}
 
 static rp_err check_open(const rp_controller *c, uint32_t board) {
     return c->ring.board[board].saved
@@ -137,8 +199,10 @@ rp_err rp_save_on_tensor(rp_controller *c, uint32_t board, const rp_message *mes
         return rp_fail(RP_ERR_PEER, "board %u sent tensor '%s' of dtype %d, which no model has",
                        board, piece->name, (int)part->dtype);
     }
-    RP_TRY(rp_checkpoint_write_tensor(c->save.writer, board, piece->name, piece->first, part->data,
-                                      part->bytes));
+    RP_TRY(c->save.writer
+               ? take_written(c, rp_checkpoint_write_tensor(c->save.writer, board, piece->name,
+                                                            piece->first, part->data, part->bytes))
+               : RP_OK);
     rp_histograms_add(c, piece->name, part->data, part->bytes / sizeof(float));
     rp_controller_note_progress(c);
 fail:
@@ -153,8 +217,12 @@ rp_err rp_save_on_in_flight(rp_controller *c, uint32_t board, const rp_message *
                        board);
     }
     const uint32_t own = rp_plan_part_of(c->plan, c->ring.board[board].sends);
-    RP_TRY(rp_checkpoint_write_in_flight(c->save.writer, own, message->frame.body.in_flight.first,
-                                         message->part[0].data, message->part[0].bytes));
+    const uint64_t first = message->frame.body.in_flight.first;
+    const rp_part *part = &message->part[0];
+    RP_TRY(c->save.writer
+               ? take_written(c, rp_checkpoint_write_in_flight(c->save.writer, own, first,
+                                                               part->data, part->bytes))
+               : RP_OK);
     rp_controller_note_progress(c);
 fail:
     return err;

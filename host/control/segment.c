@@ -209,8 +209,7 @@ rp_err rp_evaluate_enter(rp_controller *c) {
     return err;
 }
 
-/* When the checkpoint of this step has been written: a crash then costs an evaluation, not an
- * epoch. */
+/* A crash costs an evaluation, not an epoch: the checkpoint of this step has been written. */
 static rp_err note_score(rp_controller *c) {
     const rp_eval_pass *pass = &c->pass;
     const bool trains = c->options.purpose == RP_PURPOSE_TRAIN;
@@ -220,9 +219,18 @@ static rp_err note_score(rp_controller *c) {
                                  pass->samples, pass->correct};
     RP_TRY(rp_record_eval(c->record, trains && pass->split == RP_SPLIT_VALIDATION, c->position.step,
                           score->loss, score->samples, score->correct));
-    if (trains) {
-        RP_TRY(rp_checkpoint_mark_evaluated(c->checkpoints, pass->split, c->position.step, score));
-        RP_TRY(rp_controller_note_best(c, pass->split, score));
+fail:
+    return err;
+}
+
+static rp_err keep_score(rp_controller *c) {
+    const rp_split split = c->pass.split;
+    const rp_position_score *score = rp_position_score_of(&c->position, split);
+    rp_err err = RP_OK;
+    if (c->options.purpose == RP_PURPOSE_TRAIN) {
+        err = rp_checkpoint_mark_evaluated(c->checkpoints, split, c->position.step, score);
+        RP_TRY(err == RP_ERR_IO ? RP_OK : err); /* a resumed run evaluates once more */
+        RP_TRY(rp_controller_note_best(c, split, score));
     }
 fail:
     return err;
@@ -235,11 +243,10 @@ static bool is_more_due(const rp_controller *c) {
            rp_controller_evaluation_due(c, &split);
 }
 
-rp_err rp_evaluate_step(rp_controller *c) {
-    bool over = false;
+static rp_err end_pass(rp_controller *c) {
     rp_err err;
-    RP_TRY(step_pass(c, &over));
-    if (!over) {
+    RP_TRY(step_pass(c, &c->pass.is_over));
+    if (!c->pass.is_over) {
         rp_record_part(c->record, &(rp_sink_part){.text = "evaluating",
                                                   .done = c->pass.samples,
                                                   .total = c->pass.scored,
@@ -248,6 +255,22 @@ rp_err rp_evaluate_step(rp_controller *c) {
     }
     note_segment(c, true);
     RP_TRY(note_score(c));
+fail:
+    return err;
+}
+
+rp_err rp_evaluate_step(rp_controller *c) {
+    rp_err err;
+    RP_TRY(c->pass.is_over ? RP_OK : end_pass(c));
+    if (!c->pass.is_over || rp_disk_rests(c)) {
+        return RP_OK;
+    }
+    err = keep_score(c);
+    if (err == RP_ERR_IO) {
+        rp_controller_note_progress(c);
+        return rp_disk_failed(c);
+    }
+    RP_TRY(err);
     if (is_more_due(c)) {
         return rp_evaluate_enter(c);
     }

@@ -100,7 +100,7 @@ const rp_control_state rp_control_states[RP_CONTROL_STATES] = {
         "interrupted while lost agents start again",
         rp_restart_enter, rp_start_step, NULL, NULL, rp_start_late},
     [RP_CONTROL_RECOVER] = {"recover", "", 0, AFTER(RESTART) | AFTER(HELLO) | AFTER(CLOSE), NULL,
-        rp_recover_enter, do_nothing, NULL, NULL, NULL},
+        rp_recover_enter, rp_recover_step, NULL, NULL, NULL},
     [RP_CONTROL_CLOSE] = {"close", "boards to end", 0, AFTER(ENDED), NULL,
         rp_close_enter, rp_close_step, NULL, NULL, NULL},
     [RP_CONTROL_ENDED] = {"ended", "", 0, 0, NULL, do_nothing, do_nothing, NULL, NULL, NULL},

@@ -33,9 +33,11 @@ static bool is_enough_left(const rp_cluster *cluster) {
     return lost == 0 || (cluster->host_trains && lost <= cluster->options.may_lose);
 }
 
-/* A device or a memory that is not good enough for a first step is no reason to try again. */
+/* A device, a memory or a disk that is not good enough for a first step is no reason to try again.
+ */
 static bool may_stop(const rp_cluster *cluster, const rp_sim_fault *fault) {
-    const bool is_weak = fault->kind == RP_SIM_FAULT_DEVICE || fault->kind == RP_SIM_FAULT_MEMORY;
+    const bool is_weak = fault->kind == RP_SIM_FAULT_DEVICE || fault->kind == RP_SIM_FAULT_MEMORY ||
+                         fault->kind == RP_SIM_FAULT_DISK_FULL;
     return rp_sim_fault_may_stop(fault, cluster->options.wait_ns) ||
            (is_weak && !cluster->host_trains);
 }

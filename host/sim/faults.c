@@ -51,11 +51,12 @@ static bool is_brief(const rp_sim_fault *fault, int64_t wait_ns) {
     return fault->for_ns <= rp_sim_fault_borne_ns(wait_ns);
 }
 
-/* A board that has it is missed, or its time-outs come early. */
+/* A board that has it is missed, or its timeouts come early; or the disk is tried again. */
 static bool loses_time(rp_sim_fault_kind kind) {
     return kind == RP_SIM_FAULT_CRASH || kind == RP_SIM_FAULT_MOVE || kind == RP_SIM_FAULT_CLOCK ||
            kind == RP_SIM_FAULT_RESET || kind == RP_SIM_FAULT_GONE || kind == RP_SIM_FAULT_EMPTY ||
-           kind == RP_SIM_FAULT_DEVICE || kind == RP_SIM_FAULT_MEMORY || kind == RP_SIM_FAULT_TWIN;
+           kind == RP_SIM_FAULT_DEVICE || kind == RP_SIM_FAULT_MEMORY ||
+           kind == RP_SIM_FAULT_TWIN || kind == RP_SIM_FAULT_DISK_FULL;
 }
 
 /* A board with another key is none of the roster's. */

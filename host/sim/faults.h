@@ -55,7 +55,7 @@
                                                                 "allocations of the node fails")   \
     X(HOST_STILL, "host-suspend", HOST, "", 0, false, "the controller stands still, then goes on") \
     X(HOST_CRASH, "host-crash", HOST, "", 0, true, "the controller ends without a word")         \
-    X(DISK_FULL,  "disk-full",  HOST, "", 0, true, "no file of the run folder grows")            \
+    X(DISK_FULL,  "disk-full",  HOST, "", 0, false, "no file of the run folder grows")           \
     X(STALL,      "disk-stall", HOST, "", 0, false, "while the controller saves, one of its "      \
                                                     "writes takes for_s")                          \
     X(LIED,       "fsync-lied", HOST, "", 0, true, "what is written to the run folder meanwhile "  \

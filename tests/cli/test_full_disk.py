@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A disk that fills up in the middle of a run: it stops, says so, and can be resumed."""
+"""A disk that fills up in the middle of a run: a pause where there is room again soon; else it
+stops, says so, and can be resumed."""
 import json
 import time
 
@@ -16,8 +17,8 @@ class FullDisk(program.Case):
         err = self.refused("train", self.run_file(), "--out", "disk/out")
         self.assertIn("No space left", err)
 
-    def test_full_on_the_way(self):
-        process = self.train_until("disk/out", 2)
+    def test_full_for_good(self):
+        process = self.train_until("disk/out", 2, "--set", "ring.wait=0")
         self.fill(0)
         _, err = self.finish(process, code=3)
         self.assertIn("No space left", err)
@@ -27,13 +28,15 @@ class FullDisk(program.Case):
         bound = ("--set", f"train.steps={steps + 4}")
         self.ringpipe("train", self.run_file(), "--resume", "disk/out", *program.LONG, *bound)
 
-    def test_a_full_disk_costs_lines_before_the_run(self):
+    def test_full_for_two_seconds(self):
+        """It costs lines and checkpoints, not the run."""
         process = self.start("train", self.run_file(), "--out", "disk/out", "--set",
-                             "data.train=12800", "--set", "ring.throttle={forward_ms: 4}")
+                             "data.train=12800", "--set", "ring.throttle={forward_ms: 4}", "--set",
+                             "train.checkpoint_steps=10")
         log = self.disk / "out" / "log.jsonl"
         self.wait_for("step 5", lambda: len(program.steps_of(log)) >= 5, process=process)
         self.fill(0)
-        time.sleep(1)  # until there is room again
+        time.sleep(2)  # until there is room again
         (self.disk / "filler").unlink()
         _, err = self.finish(process, code=0)
         self.assertIn("can not be written: No space left", err)
@@ -41,6 +44,8 @@ class FullDisk(program.Case):
         for name in ("log.jsonl", "trace.json", "events.out.tfevents.ringpipe"):
             self.assertLessEqual(err.count(f"{name}: can not be written"), 1, err)
         lines = [json.loads(line) for line in log.read_text().splitlines()]  # whole ones
+        self.assertIn("No space left", err)
+        self.assertEqual([line["event"] for line in lines if "event" in line].count("saved"), 1)
         steps = [line["step"] for line in lines if "event" not in line]
         self.assertEqual(steps, sorted(set(steps)))
         self.assertEqual(steps[-1], 200)

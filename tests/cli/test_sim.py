@@ -213,6 +213,19 @@ class Sim(Case):
         self.assertNotIn("host: begins life 3", out)
         self.assertIn("host: ends: success", out)
 
+    def test_a_full_disk_stops_no_run(self):
+        """Not while it is full in any state, and not where a board is lost meanwhile."""
+        path = self.dir / "faults.yaml"
+        for state in ("train", "save", "evaluate", "hello", "assign"):
+            for seconds in (0.3, 8):
+                path.write_text("faults:\n  - {kind: disk-full, at_s: 0.05, "
+                                f"for_s: {seconds}, in: {state}}}\n"
+                                "  - {kind: crash, node: 1, at_s: 0.1, for_s: 1}\n")
+                out, _ = self.sim("--faults", path, "--seeds", "1..2", "--format", "json", "--set",
+                                  "train.checkpoint_steps=2")
+                tally = json.loads(out)
+                self.assertEqual((tally["finished"], tally["faults"]), (2, 4), (state, tally))
+
     def test_the_only_checkpoint_is_damaged_and_copied(self):
         """Nobody has anything whole then: the run may stop, and somebody begins it again."""
         path = self.dir / "faults.yaml"

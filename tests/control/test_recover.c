@@ -3,6 +3,8 @@
 #include "boards.h"
 
 #include <jansson.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 static test_ring ring; /* large for a stack */
 static const rp_Frame broken = {.which_body = RP_KIND_FAULT,
@@ -471,6 +473,94 @@ static void without_a_wait_nothing_is_tried(void **state) {
     ring_close(&ring);
 }
 
+/* ---- a full disk ----------------------------------------------------------------------------- */
+
+/* No file grows meanwhile. */
+static void step_on_full_disk(uint32_t seconds) {
+    struct rlimit before;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    const struct rlimit none = {.rlim_cur = 0, .rlim_max = before.rlim_max};
+    (void)signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+    for (uint32_t i = 0; i < seconds && !rp_controller_has_ended(ring.c); i++) {
+        ring_step(&ring, RP_NS_PER_S);
+    }
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+}
+
+/* Lines of steps may be missing in the log; all else is as ever. */
+static void expect_all_trained(uint32_t recoveries) {
+    expect_ok(ring_end(&ring, 400));
+    json_t *summary = read_summary();
+    assert_string_equal(json_string_value(json_object_get(summary, "status")), "finished");
+    assert_int_equal(json_array_size(json_object_get(summary, "recovery")), recoveries);
+    assert_int_equal(ledger_of(summary, "samples"), 2 * TRAIN);
+    assert_int_equal(ledger_of(summary, "lost") + ledger_of(summary, "repeated"), 0);
+    json_decref(summary);
+    assert_int_equal(access(in_folder("out/weights.safetensors"), F_OK), 0);
+    assert_non_null(strstr(slurp("out/log.jsonl", NULL), "\"event\":\"saved\""));
+    ring_close(&ring);
+}
+
+static void a_disk_that_is_full_for_a_while_stops_no_run(void **state) {
+    (void)state;
+    static const struct {
+        const char *set;
+        rp_control_state_id at;
+    } cases[] = {
+        {"schedule=gpipe", RP_CONTROL_SAVE},
+        {"train.checkpoint_steps=1", RP_CONTROL_TRAIN},
+        {"checkpoint={best: loss}", RP_CONTROL_EVALUATE},
+        {"schedule=pipedream", RP_CONTROL_SAVE},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        open_ring(cases[i].set);
+        assert_true(ring_reach(&ring, cases[i].at));
+        step_on_full_disk(12);
+        expect_all_trained(0);
+    }
+}
+
+/* Training goes on from a pause that could not be saved. */
+static void training_goes_on_without_a_checkpoint(void **state) {
+    (void)state;
+    open_ring("train.checkpoint_steps=1");
+    assert_true(ring_reach(&ring, RP_CONTROL_SAVE));
+    const uint64_t step = ring.c->position.step;
+    step_on_full_disk(12);
+    assert_true(ring.c->position.step > step + 1);
+    assert_int_equal(ring.c->save.kept_step, 0);
+    expect_all_trained(0);
+}
+
+static void a_board_that_is_lost_meanwhile_is_waited_for(void **state) {
+    (void)state;
+    open_ring(NULL);
+    assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
+    board_send(&ring.board[1], broken, NULL);
+    step_on_full_disk(8);
+    assert_int_equal(ring.c->state, RP_CONTROL_RECOVER);
+    expect_all_trained(1);
+}
+
+/* ring.wait is 20. */
+static void a_disk_that_stays_full_stops_the_run(void **state) {
+    (void)state;
+    static const char *const waits[] = {"ring.wait=20", "ring.wait=0"};
+    for (size_t i = 0; i < 2; i++) {
+        open_ring(waits[i]);
+        assert_true(ring_reach(&ring, RP_CONTROL_SAVE));
+        const int64_t begin_ns = rp_clock_now_ns(&ring.clock);
+        step_on_full_disk(400);
+        const int64_t waited_ns = rp_clock_now_ns(&ring.clock) - begin_ns;
+        assert_true(i == 0 ? waited_ns >= 20 * RP_NS_PER_S : waited_ns < 10 * RP_NS_PER_S);
+        assert_non_null(strstr(ring.fault.text, "out/"));
+        assert_non_null(strstr(ring.fault.text, "File too large"));
+        expect_err(ring_end(&ring, 10), RP_ERR_FAULT);
+        ring_close(&ring);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_fault_in_any_state_is_gone_back_from, setup, teardown),
@@ -496,6 +586,12 @@ int main(void) {
         cmocka_unit_test_setup_teardown(frequent_faults_do_not_stop_it, setup, teardown),
         cmocka_unit_test_setup_teardown(a_run_that_diverged_stops, setup, teardown),
         cmocka_unit_test_setup_teardown(without_a_wait_nothing_is_tried, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_disk_that_is_full_for_a_while_stops_no_run, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(training_goes_on_without_a_checkpoint, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_board_that_is_lost_meanwhile_is_waited_for, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_disk_that_stays_full_stops_the_run, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
