@@ -7,11 +7,15 @@
 
 #include "agent/roster.h"
 #include "base/log.h"
+#include "transport/reach.h"
 #include "transport/token.h"
+#include "transport/token_text.h"
 
 static const int64_t NAP_NS = 200 * RP_NS_PER_MS;
-static const int64_t TELL_NS = 60 * RP_NS_PER_S;  /* between two lines about a silent host */
-static const int64_t STATUS_NS = 5 * RP_NS_PER_S; /* between two words to who has started it */
+static const int64_t REPORT_NS = 5 * RP_NS_PER_S;  /* between two reports about a silent host */
+static const int64_t OFTEN_NS = 600 * RP_NS_PER_S; /* after this long the log has one a minute */
+static const int64_t SELDOM_NS = 60 * RP_NS_PER_S;
+enum { TRY_MS = 1000, REASON_BYTES = 256 };
 
 typedef struct {
     const rp_agent_enrolment *enrolment;
@@ -21,22 +25,33 @@ typedef struct {
     rp_links *links;
     rp_link *link;
     uint64_t session; /* of the host that was asked; 0: none has been heard */
-    int64_t told_ns;
-    int64_t status_ns;
+    int64_t began_ns;
+    int64_t reported_ns;       /* when the last report was made */
+    int64_t logged_ns;         /* when the log got the last one */
+    char reason[REASON_BYTES]; /* why the last try has not worked */
     bool done;
 } work;
 
 /* ---- before ---------------------------------------------------------------------------------- */
 
-static rp_err read_token(rp_arena *arena, const char *text, work *w) {
-    const char *at = strchr(text, '@');
-    const char *address = at ? at + 1 : "";
+static rp_err read_token(rp_arena *arena, const char *option, work *w) {
+    const char *text;
     char *word;
     char *endpoint;
     rp_err err;
+    RP_TRY(rp_token_text(arena, "--enrol", option, &text));
+    const char *at = strchr(text, '@');
+    const char *address = at ? at + 1 : "";
     address += strncmp(address, "tcp://", 6) == 0 ? 6 : 0;
     if (!at || !rp_roster_is_host(address)) { /* a token is a secret: it is not shown */
-        return rp_fail(RP_ERR_USAGE, "--enrol: expected TOKEN@ADDRESS:PORT (port 1 to 65533)");
+        return rp_fail(RP_ERR_USAGE, "--enrol: expected TOKEN@ADDRESS:PORT (port 1 to 65533), or "
+                                     "@FILE with that");
+    }
+    if (rp_roster_is_placeholder(address)) {
+        return rp_fail(RP_ERR_USAGE,
+                       "--enrol: '%s' is the manual's example: put the address there at which this "
+                       "board finds the host",
+                       address);
     }
     RP_TRY(rp_arena_text(arena, text, (size_t)(at - text), &word));
     const char *wrong = rp_token_parse(word, &w->token);
@@ -155,28 +170,61 @@ static rp_err take_message(rp_arena *arena, work *w, const rp_Frame *frame) {
     return RP_OK;
 }
 
-static void tell_silent(work *w) {
-    const int64_t now = rp_clock_now_ns(w->enrolment->clock);
-    if (now - w->told_ns >= TELL_NS && rp_link_health_of(w->link).last_heard_ns == 0) {
-        w->told_ns = now;
-        rp_log_info("enrol: nobody answers at %s yet; is `ringpipe boards enrol` at work there?",
-                    w->endpoint);
+static void find_reason(const work *w, char out[REASON_BYTES]) {
+    const rp_link_health health = rp_link_health_of(w->link);
+    if (health.auth_failed) {
+        (void)snprintf(out, REASON_BYTES, "the host does not take the token (yet)");
+        return;
+    }
+    if (health.last_heard_ns != 0) {
+        (void)snprintf(out, REASON_BYTES, "the host has not answered yet");
+        return;
+    }
+    const rp_reach reach = rp_reach_try(w->endpoint, TRY_MS, out, REASON_BYTES);
+    if (reach == RP_REACH_LISTENS) {
+        (void)snprintf(out, REASON_BYTES,
+                       "something listens there, and does not answer as "
+                       "`ringpipe boards enrol` does");
+    } else if (reach == RP_REACH_CLOSED) {
+        const size_t used = strlen(out);
+        (void)snprintf(out + used, REASON_BYTES - used,
+                       ": does `ringpipe boards enrol` wait there?");
     }
 }
 
-static void tell_status(work *w) {
+/* The log has every change of the reason. */
+static void log_reason(work *w, int64_t now, const char *reason) {
+    const int64_t pause_ns = now - w->began_ns < OFTEN_NS ? REPORT_NS : SELDOM_NS;
+    if (strcmp(reason, w->reason) == 0 && now - w->logged_ns < pause_ns) {
+        return;
+    }
+    rp_log_info("enrol: trying %s: %s", w->endpoint, reason);
+    (void)snprintf(w->reason, sizeof w->reason, "%s", reason);
+    w->logged_ns = now;
+}
+
+/* To the service manager, which would take silence for a start that hangs. */
+static void report_waiting(const work *w, const char *reason) {
     const rp_agent_enrolment *enrolment = w->enrolment;
-    const int64_t now = rp_clock_now_ns(enrolment->clock);
-    char text[256];
-    if (enrolment->waiting && (w->status_ns == 0 || now - w->status_ns >= STATUS_NS)) {
-        const bool is_refused = rp_link_health_of(w->link).auth_failed;
-        (void)snprintf(text, sizeof text,
-                       is_refused ? "%s does not take the token (yet)"
-                                  : "waiting for %s to enrol this board",
-                       w->endpoint);
-        w->status_ns = now;
+    char text[REASON_BYTES + 128];
+    if (enrolment->waiting) {
+        (void)snprintf(text, sizeof text, "waiting for %s to enrol this board%s%s", w->endpoint,
+                       reason ? ": " : "", reason ? reason : "");
         enrolment->waiting(enrolment->context, text);
     }
+}
+
+static void report_trying(work *w) {
+    const rp_clock *clock = w->enrolment->clock;
+    const int64_t now = rp_clock_now_ns(clock);
+    char reason[REASON_BYTES];
+    if (w->done || now - w->reported_ns < REPORT_NS) {
+        return;
+    }
+    find_reason(w, reason);
+    log_reason(w, now, reason);
+    w->reported_ns = rp_clock_now_ns(clock);
+    report_waiting(w, reason);
 }
 
 static rp_err step_link(rp_arena *arena, work *w) {
@@ -197,8 +245,7 @@ static rp_err step_link(rp_arena *arena, work *w) {
                        "host; `ringpipe boards enrol` makes a new one",
                        w->endpoint);
     }
-    tell_silent(w);
-    tell_status(w);
+    report_trying(w);
     RP_TRY(rp_link_wait(&w->link, 1, NULL, 0, NAP_NS));
 fail:
     return err;
@@ -207,7 +254,9 @@ fail:
 static rp_err ask_host(rp_arena *arena, work *w) {
     rp_err err;
     RP_TRY(open_link(arena, w));
-    w->told_ns = rp_clock_now_ns(w->enrolment->clock);
+    w->began_ns = rp_clock_now_ns(w->enrolment->clock);
+    w->reported_ns = w->logged_ns = w->began_ns;
+    report_waiting(w, NULL);
     while (!w->done) {
         if (w->enrolment->stopped(w->enrolment->context)) {
             return rp_fail(RP_ERR_INTERRUPTED, "--enrol: stopped before the host has answered");

@@ -10,10 +10,10 @@
 #include "base/clock.h"
 
 typedef struct {
-    const char *token; /* "TOKEN@[tcp://]ADDRESS:PORT" */
+    const char *token; /* "TOKEN@[tcp://]ADDRESS:PORT", or "@FILE" with that */
     const char *keys;  /* folder */
     uint32_t port;     /* where it will listen; 0: it dials */
-    const char *board; /* its profile */
+    const char *board; /* the name of its profile */
     const rp_clock *clock;
     bool (*stopped)(void *context);                     /* asked all the time */
     void (*waiting)(void *context, const char *status); /* told every few seconds; may be NULL */
@@ -21,9 +21,10 @@ typedef struct {
     bool patient; /* a refusal is asked again, since who refuses may open the token later */
 } rp_agent_enrolment;
 
-/* Waits for the host for as long as it takes; says on standard output which fingerprint this board
- * has, and by whom it was enrolled.
- * errors  USAGE: the text; REFUSED: the token has ended, is unknown (unless `patient`), or another
+/* Waits for the host for as long as it takes. Prints this board's fingerprint and which host has
+ * enrolled it. The log says every few seconds which address is tried and why that has not worked.
+ * errors  USAGE: the text or its file;
+ * REFUSED: the token has ended, is unknown (unless `patient`), or another
  * board has used it; INTERRUPTED; IO */
 rp_err rp_agent_enrol(rp_arena *arena, const rp_agent_enrolment *enrolment) RP_MUST_CHECK;
 

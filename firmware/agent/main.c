@@ -20,16 +20,19 @@
 #include "base/log_lines.h"
 #include "base/process.h"
 #include "base/share.h"
+#include "transport/token_text.h"
 
 const char *argp_program_version = "ringpipe-agent " RP_VERSION;
 
 typedef struct {
-    const char *listen, *host, *board, *keys, *name, *roster, *warm, *sample, *enrol, *slots,
-        *install, *last_words, *reboot;
+    const char *listen, *host, *board, *keys, *name, *roster, *warm, *sample, *slots, *install,
+        *last_words, *reboot;
+    const char *enrol; /* a copy: the argument itself is overwritten */
     uint32_t threads, wrong_every, settle_s;
     int media; /* a descriptor, or -1 */
     bool once, revert;
-    char **argv;
+    char **argv; /* a copy, for starting again */
+    rp_arena *arena;
 } arguments;
 
 static volatile sig_atomic_t stopped;
@@ -56,7 +59,8 @@ static const struct argp_option argument_list[] = {
      "This board's keys and the hosts it trusts (default: ~/.config/ringpipe/keys)", 0},
     {"enrol", 'e', "TOKEN@HOST:PORT", 0,
      "Make keys if there are none, and let `ringpipe boards enrol` there put this board into its "
-     "roster; nothing once that is done",
+     "roster; nothing once that is done. @FILE: what stands in this file, which no list of "
+     "processes shows",
      0},
     {"roster", 'r', "FILE", 0, "A roster: its hosts are trusted too", 0},
     {"threads", 't', "N", 0, "CPU threads on a CPU device; 0: all (default)", 0},
@@ -104,11 +108,10 @@ static bool on_text(int key, const char *value, arguments *args) {
     const struct {
         int key;
         const char **to;
-    } texts[] = {{'l', &args->listen}, {'H', &args->host},    {'b', &args->board},
-                 {'k', &args->keys},   {'n', &args->name},    {'e', &args->enrol},
-                 {'r', &args->roster}, {'w', &args->warm},    {'s', &args->sample},
-                 {'S', &args->slots},  {'i', &args->install}, {'L', &args->last_words},
-                 {'B', &args->reboot}};
+    } texts[] = {{'l', &args->listen},  {'H', &args->host},       {'b', &args->board},
+                 {'k', &args->keys},    {'n', &args->name},       {'r', &args->roster},
+                 {'w', &args->warm},    {'s', &args->sample},     {'S', &args->slots},
+                 {'i', &args->install}, {'L', &args->last_words}, {'B', &args->reboot}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         if (texts[i].key == key) {
             *texts[i].to = value;
@@ -118,9 +121,22 @@ static bool on_text(int key, const char *value, arguments *args) {
     return false;
 }
 
+/* The token is a secret, and every account of this machine can list arguments. */
+static void take_token(char *value, arguments *args, const struct argp_state *state) {
+    char *copy;
+    if (rp_arena_string(args->arena, value, &copy) != RP_OK) {
+        argp_failure(state, 3, 0, "no memory");
+    }
+    args->enrol = copy;
+    rp_token_hide(value);
+}
+
 static error_t on_argument(int key, char *value, struct argp_state *state) {
     arguments *args = state->input;
     switch (key) {
+    case 'e':
+        take_token(value, args, state);
+        return 0;
     case 'R':
         args->revert = true;
         return 0;
@@ -247,11 +263,11 @@ static uint32_t port_of(const char *endpoint) {
 }
 
 static rp_err enrol_board(rp_arena *arena, const arguments *args, const char *keys,
-                          rp_notify *notify, const rp_clock *clock) {
+                          const rp_board *board, rp_notify *notify, const rp_clock *clock) {
     const rp_agent_enrolment enrolment = {.token = args->enrol,
                                           .keys = keys,
                                           .port = port_of(args->listen),
-                                          .board = args->board,
+                                          .board = board->name,
                                           .clock = clock,
                                           .stopped = is_stopped,
                                           .waiting = on_waiting,
@@ -371,12 +387,12 @@ static rp_err run_agent(rp_arena *arena, const arguments *args, bool *reboots) {
     keep_last_words(args->last_words);
     slot.settle_ns = (int64_t)args->settle_s * RP_NS_PER_S;
     RP_TRY(rp_notify_open(&notify));
-    RP_TRY(args->enrol ? enrol_board(arena, args, keys, &notify, &clock) : RP_OK);
+    RP_TRY(rp_board_find(arena, args->board, args->threads, &board)); /* the roster names it */
+    RP_TRY(args->enrol ? enrol_board(arena, args, keys, &board, &notify, &clock) : RP_OK);
     RP_TRY(rp_keys_read(keys, &options.keys));
     rp_trust trust = {.keys = keys, .roster = args->roster};
     RP_TRY(find_hosts(arena, args, &trust, &options));
     rp_notify_starting(&notify, "building kernels for the device's self-test", SELFTEST_WAIT_S);
-    RP_TRY(rp_board_find(arena, args->board, args->threads, &board));
     if (args->slots) {
         find_software(args, keys, &slot, &board, update_key, &software);
         options.software = &software;
@@ -410,6 +426,18 @@ fail:
     return again ? rp_agent_slot_again(args->argv) : err;
 }
 
+/* A process that starts again needs the arguments as they were. */
+static char **copy_arguments(rp_arena *arena, int argc, char **argv) {
+    char **copy;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, (size_t)argc + 1, &copy));
+    for (int i = 0; i < argc; i++) {
+        RP_TRY(rp_arena_string(arena, argv[i], &copy[i]));
+    }
+fail:
+    return err == RP_OK ? copy : NULL;
+}
+
 int main(int argc, char **argv) {
     static const struct argp parser = {
         argument_list,
@@ -421,9 +449,12 @@ int main(int argc, char **argv) {
         NULL,
         NULL,
         NULL};
+    rp_arena arena;
+    rp_arena_init(&arena, "boot", 0);
     arguments args = {.board = "auto",
                       .media = -1,
-                      .argv = argv,
+                      .arena = &arena,
+                      .argv = copy_arguments(&arena, argc, argv),
                       .settle_s = RP_AGENT_SETTLE_S,
                       .reboot = "refuse"};
     rp_process_begin();
@@ -435,10 +466,8 @@ int main(int argc, char **argv) {
     struct sigaction action = {.sa_handler = on_signal};
     (void)sigaction(SIGINT, &action, NULL);
     (void)sigaction(SIGTERM, &action, NULL);
-    rp_arena arena;
-    rp_arena_init(&arena, "boot", 0);
     bool reboots = false;
-    rp_err err = run_agent(&arena, &args, &reboots);
+    rp_err err = args.argv ? run_agent(&arena, &args, &reboots) : RP_ERR_MEMORY;
     rp_arena_finish(&arena);
     return rp_process_end(reboots && err == RP_OK ? RP_AGENT_REBOOT_EXIT : rp_err_exit_code(err));
 }

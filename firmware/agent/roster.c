@@ -72,6 +72,10 @@ bool rp_roster_is_host(const char *text) {
            strcspn(text, " \t/*@") == strlen(text);
 }
 
+bool rp_roster_is_placeholder(const char *address) {
+    return strncmp(address, "HOST:", 5) == 0 || strncmp(address, "ADDRESS:", 8) == 0;
+}
+
 static rp_err find_name(const char *name, size_t bytes, const rp_trusted *hosts, uint32_t count,
                         const char **key) {
     char known[512] = "";
@@ -102,6 +106,12 @@ rp_err rp_roster_find_host(rp_arena *arena, const char *text, const rp_trusted *
                        "--host: expected [NAME@]ADDRESS:PORT, ADDRESS a name or an IPv4 address, "
                        "PORT from 1 to 65533, found '%s'",
                        text);
+    }
+    if (rp_roster_is_placeholder(address)) {
+        return rp_fail(RP_ERR_USAGE,
+                       "--host: '%s' is the manual's example: expected this host's "
+                       "own name or address",
+                       address);
     }
     if (count == 0) {
         return rp_fail(RP_ERR_USAGE, "--host: no host is trusted, so that its key is not known: "

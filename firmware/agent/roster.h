@@ -21,5 +21,7 @@ rp_err rp_roster_find_host(rp_arena *arena, const char *text, const rp_trusted *
 
 /* "ADDRESS:PORT" as --host takes it, without tcp:// in front. */
 bool rp_roster_is_host(const char *address);
+/* Whether the address is still the word HOST or ADDRESS that manuals and commands show. */
+bool rp_roster_is_placeholder(const char *address);
 
 #endif

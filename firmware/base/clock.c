@@ -23,3 +23,9 @@ int64_t rp_clock_now_ns(const rp_clock *clock) {
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * RP_NS_PER_S + now.tv_nsec;
 }
+
+int64_t rp_wall_s(void) {
+    struct timespec now;
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    return now.tv_sec;
+}

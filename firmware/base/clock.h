@@ -16,5 +16,7 @@ typedef struct rp_clock {
 rp_clock rp_clock_real(void);
 rp_clock rp_clock_stepped(int64_t start_ns);
 int64_t rp_clock_now_ns(const rp_clock *clock);
+/* Seconds since 1970, for what lasts longer than a process. The date may jump. */
+int64_t rp_wall_s(void);
 
 #endif

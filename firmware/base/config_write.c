@@ -5,6 +5,7 @@
 #include <yaml.h>
 
 #include "base/config_own.h"
+#include "base/quote.h"
 #include "base/replace.h"
 
 typedef struct {
@@ -151,7 +152,13 @@ fail:
 rp_err rp_config_put(rp_arena *arena, FILE *file, const char *key, const rp_node *node) {
     char *text;
     if (rp_node_is_scalar(node)) {
-        (void)fprintf(file, "%s: %s\n", key, rp_node_text(node));
+        (void)fprintf(file, "%s: ", key);
+        if (node->plain && !strchr(node->text, '\n')) {
+            (void)fputs(rp_node_text(node), file);
+        } else {
+            rp_quote_put(file, rp_node_text(node));
+        }
+        (void)fputc('\n', file);
         return RP_OK;
     }
     const rp_err err = rp_config_text(arena, node, &text);

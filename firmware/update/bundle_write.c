@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/quote.h"
 #include "base/replace.h"
 #include "update/bundle_own.h"
 
@@ -123,13 +124,15 @@ static void add_line(char *text, size_t *used, const char *format, ...) {
 }
 
 static rp_err write_manifest(const gathering *g, char **text, size_t *bytes) {
-    const rp_err err = RP_ARENA_NEW(g->arena, RP_BUNDLE_MANIFEST_MAX, text);
-    if (err != RP_OK) {
-        return err;
-    }
+    const char *board;
+    const char *software;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(g->arena, RP_BUNDLE_MANIFEST_MAX, text));
+    RP_TRY(rp_quote(g->arena, g->bundle.board, &board));
+    RP_TRY(rp_quote(g->arena, g->bundle.software, &software));
     *bytes = 0;
-    add_line(*text, bytes, "board: \"%s\"\nversion: %" PRIu64 "\nsoftware: \"%s\"\nfiles:\n",
-             g->bundle.board, g->bundle.version, g->bundle.software);
+    add_line(*text, bytes, "board: %s\nversion: %" PRIu64 "\nsoftware: %s\nfiles:\n", board,
+             g->bundle.version, software);
     for (uint32_t i = 0; i < g->bundle.count; i++) {
         const rp_bundle_file *file = &g->bundle.file[i];
         char sum[2 * RP_BUNDLE_SUM + 1];
@@ -137,9 +140,11 @@ static rp_err write_manifest(const gathering *g, char **text, size_t *bytes) {
         add_line(*text, bytes, "  - {path: \"%s\", bytes: %" PRIu64 ", mode: %o, sha256: \"%s\"}\n",
                  file->path, file->bytes, file->mode, sum);
     }
-    return *bytes < RP_BUNDLE_MANIFEST_MAX
-               ? RP_OK
-               : rp_fail(RP_ERR_LIMIT, "%s: the names are too long for one bundle", g->folder);
+    if (*bytes >= RP_BUNDLE_MANIFEST_MAX) {
+        err = rp_fail(RP_ERR_LIMIT, "%s: the names are too long for one bundle", g->folder);
+    }
+fail:
+    return err;
 }
 
 static void write_head(FILE *file, const char *manifest, size_t bytes,

@@ -12,6 +12,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/quote.h"
+
 /* ---- kinds ----------------------------------------------------------------------------------- */
 
 /* Why a frame that passes check_frame() always fits: the largest bytes of each field as nanopb
@@ -198,31 +200,9 @@ static rp_err check_first_version(const uint8_t *bytes, size_t count) {
 
 /* ---- texts ----------------------------------------------------------------------------------- */
 
-/* Bytes of the printable UTF-8 character at `text`, 0 when it is none. `text` ends with 0. */
-static size_t character_bytes(const unsigned char *text) {
-    if (text[0] < 0x80) {
-        return text[0] >= 0x20 && text[0] != 0x7f ? 1 : 0;
-    }
-    size_t length = text[0] >= 0xf0 ? 4 : text[0] >= 0xe0 ? 3 : 2;
-    if (text[0] < 0xc2 || text[0] > 0xf4) {
-        return 0;
-    }
-    for (size_t i = 1; i < length; i++) {
-        if ((text[i] & 0xc0) != 0x80) {
-            return 0;
-        }
-    }
-    bool control = text[0] == 0xc2 && text[1] < 0xa0;
-    bool overlong = (text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xf0 && text[1] < 0x90);
-    bool surrogate = text[0] == 0xed && text[1] >= 0xa0;
-    bool too_large = text[0] == 0xf4 && text[1] >= 0x90;
-    return control || overlong || surrogate || too_large ? 0 : length;
-}
-
-static bool is_printable(const char *text) {
-    const unsigned char *at = (const unsigned char *)text;
+static bool is_printable(const char *at) {
     while (*at) {
-        size_t length = character_bytes(at);
+        const size_t length = rp_printable_bytes(at);
         if (length == 0) {
             return false;
         }
@@ -234,7 +214,7 @@ static bool is_printable(const char *text) {
 static void make_printable(char *text, size_t size) {
     text[size - 1] = 0;
     for (char *at = text; *at;) {
-        size_t length = character_bytes((const unsigned char *)at);
+        size_t length = rp_printable_bytes(at);
         if (length == 0) {
             *at = '?';
             length = 1;
@@ -319,6 +299,21 @@ static rp_err check_part(const rp_Frame *frame, uint32_t index) {
     return RP_OK;
 }
 
+/* Names that the receiver writes into its roster or its list of keys need no quotes. */
+static rp_err check_names(const rp_Frame *frame) {
+    const rp_Enrolled *enrolled = &frame->body.enrolled;
+    const rp_kind kind = rp_frame_kind(frame);
+    const bool good = kind == RP_KIND_ENROL ? rp_is_plain_name(frame->body.enrol.board)
+                      : kind == RP_KIND_ENROLLED
+                          ? rp_is_plain_name(enrolled->host) && rp_is_plain_name(enrolled->name)
+                          : true;
+    return good ? RP_OK
+                : rp_fail(RP_ERR_FORMAT,
+                          "frame: a name of %s has other characters than "
+                          "A-Z a-z 0-9 . _ -",
+                          rp_kind_name(kind));
+}
+
 /* What holds for every frame, sent or received; the counts are within the arrays. */
 static rp_err check_frame(const rp_Frame *frame) {
     const rp_kind_facts *facts = facts_of(frame);
@@ -331,7 +326,7 @@ static rp_err check_frame(const rp_Frame *frame) {
     for (uint32_t i = 0; err == RP_OK && i < frame->part_count; i++) {
         err = check_part(frame, i);
     }
-    return err;
+    return err == RP_OK ? check_names(frame) : err;
 }
 
 static rp_err check_kind(const rp_Frame *frame) {

@@ -42,6 +42,8 @@ static const struct argp_option all_options[] = {
     {"hours", 'e', "N", 0, "How long a token lasts (default: 24)", 0},
     {"token", 'E', NULL, 0, "Make the tokens and do not wait for the boards", 0},
     {"open", 'B', NULL, 0, "Make no tokens: wait for boards that have one already", 0},
+    {"list", '$', NULL, 0, "List the tokens, and nothing else", 0},
+    {"withdraw", '_', NULL, 0, "Withdraw the tokens of these names or ids, and nothing else", 0},
     {"release", 'G', "N", 0, "Which bundle this is: boards take larger ones only", 0},
     {"new-key", 'g', NULL, 0, "Make the pair of keys that signs bundles", 0},
     {"mbit", 'J', "N", 0, "At most so many Mbit/s (default: as fast as the way is)", 0},
@@ -69,7 +71,7 @@ static const struct argp_option all_options[] = {
      0},
     {"packages", '6', "DIR", 0, "The agent's package (default: build-package)", 0},
     {"cache", '7', "DIR", 0, "Where systems are kept (default: ~/.cache/ringpipe/images)", 0},
-    {"enrol", '9', "TOKEN", 0, "Take this token (default: a new one is made)", 0},
+    {"enrol", '9', "TOKEN|@FILE", 0, "Take this token (default: a new one is made)", 0},
     {"dial", '0', "ADDRESS:PORT", 0, "The board dials this host for its runs: nobody can dial it",
      0},
     {"listen", 'a', "tcp://HOST:PORT", 0, "Where the board listens (default: tcp://0.0.0.0:7000)",
@@ -159,13 +161,14 @@ static bool on_flag(int key, rp_cli_args *args) {
     const struct {
         int key;
         bool *to;
-    } flags[] = {{'n', &args->dry_run},      {'W', &args->whole},       {'V', &args->trace},
-                 {'R', &args->roster},       {'y', &args->yes},         {'Y', &args->system},
-                 {'U', &args->all},          {'X', &args->confusion},   {'q', &args->quiet},
-                 {'v', &args->verbose},      {'l', &args->lane},        {'E', &args->token},
-                 {'B', &args->open},         {'g', &args->new_key},     {'z', &args->no_wait},
-                 {'+', &args->follow_board}, {'!', &args->force},       {'5', &args->overlay},
-                 {'%', &args->ask},          {'~', &args->whole_system}, {';', &args->once}};
+    } flags[] = {{'n', &args->dry_run},      {'W', &args->whole},        {'V', &args->trace},
+                 {'R', &args->roster},       {'y', &args->yes},          {'Y', &args->system},
+                 {'U', &args->all},          {'X', &args->confusion},    {'q', &args->quiet},
+                 {'v', &args->verbose},      {'l', &args->lane},         {'E', &args->token},
+                 {'B', &args->open},         {'g', &args->new_key},      {'z', &args->no_wait},
+                 {'+', &args->follow_board}, {'!', &args->force},        {'5', &args->overlay},
+                 {'%', &args->ask},          {'~', &args->whole_system}, {'$', &args->list_tokens},
+                 {'_', &args->withdraw},     {';', &args->once}};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
         if (flags[i].key == key) {
             *flags[i].to = true;
@@ -185,8 +188,8 @@ static error_t on_text(int key, const char *value, rp_cli_args *args) {
         {'x', &args->executor}, {'L', &args->faults}, {'P', &args->profile},  {'N', &args->plan},
         {'O', &args->ring},     {'I', &args->listen}, {'1', &args->node},     {'2', &args->host},
         {'3', &args->ssh_key},  {'4', &args->wifi},   {'6', &args->packages}, {'7', &args->cache},
-        {'9', &args->enrol},    {'0', &args->dial},   {'a', &args->at},       {'8', &args->runner},
-        {'^', &args->group},    {'#', &args->run}};
+        {'0', &args->dial},     {'a', &args->at},     {'8', &args->runner},   {'^', &args->group},
+        {'#', &args->run}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         if (texts[i].key == key) {
             *texts[i].to = value;
@@ -243,6 +246,9 @@ static error_t on_option(int key, char *value, struct argp_state *state) {
             argp_error(state, "expected text, csv or json, found '%s'", value);
         }
         args->format = value;
+        return 0;
+    case '9':
+        args->enrol = value;
         return 0;
     case 'p':
         if (strcmp(value, "validation") != 0) {

@@ -1,11 +1,11 @@
 /* boards adopt: a system that runs gets the agent, a token and its line of the roster. */
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "adopt/adopt.h"
 #include "agent/board.h"
+#include "base/clock.h"
 #include "cli/boards_ask.h"
 #include "cli/signals.h"
 #include "enrol/door.h"
@@ -22,12 +22,6 @@ typedef struct {
     const char *door;       /* ADDRESS:PORT, where the board finds this host */
     const char *update_key; /* a file, or NULL */
 } adopting;
-
-static int64_t wall_s(void) {
-    struct timespec now;
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    return now.tv_sec;
-}
 
 /* ---- what was asked for ---------------------------------------------------------------------- */
 
@@ -140,8 +134,8 @@ fail:
 static rp_err install(rp_arena *arena, adopting *a) {
     const rp_cli_args *args = a->args;
     const int64_t hours = args->hours ? args->hours : RP_ENROL_HOURS;
-    const int64_t now_s = wall_s();
-    char word[RP_TOKEN_WORD] = "";
+    const int64_t now_s = rp_wall_s();
+    rp_enrol_token drawn = {.word = ""};
     char *token = NULL;
     rp_image_node node = {.name = a->name,
                           .board = args->board,
@@ -152,13 +146,14 @@ static rp_err install(rp_arena *arena, adopting *a) {
     RP_TRY(rp_arena_printf(arena, &token, "token@%s", a->door));
     node.token = token;
     RP_TRY(rp_image_check_node(&node)); /* before a token is made */
-    RP_TRY(rp_enrol_issue(a->keys_folder, a->keys.public_text, a->name, now_s + hours * 3600, now_s,
-                          word));
-    RP_TRY(rp_arena_printf(arena, &token, "%s@%s", word, a->door));
+    rp_enrol_draw(a->keys.public_text, &drawn);
+    RP_TRY(rp_arena_printf(arena, &token, "%s@%s", drawn.word, a->door));
     node.token = token;
     RP_TRY(rp_adopt_install(&a->adopt, &a->system, &node));
+    /* Only now is it of use, so that a failed installation leaves no token. */
+    RP_TRY(rp_enrol_open(a->keys_folder, &drawn, a->name, now_s + hours * 3600, rp_wall_s()));
 fail:
-    explicit_bzero(word, sizeof word);
+    explicit_bzero(&drawn, sizeof drawn);
     return err;
 }
 

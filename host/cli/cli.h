@@ -32,11 +32,13 @@ typedef struct {
     bool no_wait;                        /* of push */
     bool new_key;                        /* of bundle */
     bool token, open;                    /* of boards enrol: without waiting; without making one */
+    bool list_tokens, withdraw;          /* of boards enrol: nothing else is done */
     const char *where[RP_CLI_WHERE_MAX]; /* of a roster: which boards */
     uint32_t where_count;
-    bool ask;          /* of boards list */
-    const char *group; /* of boards enrol */
-    const char *node, *host, *ssh_key, *wifi, *packages, *cache, *enrol, *dial; /* of image */
+    bool ask;                                                           /* of boards list */
+    const char *group;                                                  /* of boards enrol */
+    const char *node, *host, *ssh_key, *wifi, *packages, *cache, *dial; /* of image */
+    char *enrol;        /* of image: an argument, which is overwritten once it is read */
     const char *at;     /* of image and flash: where the board listens */
     bool overlay;       /* of image */
     bool whole_system;  /* of image and revert */

@@ -57,10 +57,12 @@ const rp_cli_verb rp_cli_verbs[] = {
      "boards that are at work are left alone. Exit 3 when a run could not take them as they are, 5 "
      "when keys do not fit.",
      rp_verb_doctor},
-    {"boards", "enrol|list|forget|...", 1, UINT32_MAX, "O@^%IkfeEBQy=+!z126n0bsN#&",
+    {"boards", "enrol|list|forget|...", 1, UINT32_MAX, "O@^%IkfeEB$_Qy=+!z126n0bsN#&",
      "Let boards into a roster, or out; ask them how they are",
      "enrol NAME... makes a token for each board, prints the command for it, waits, and writes who "
-     "comes into the roster; adopt USER@ADDRESS does all of that over ssh with a system that runs; "
+     "comes into the roster; with --list it lists the tokens, and with --withdraw NAME... no board "
+     "can "
+     "use them any more; adopt USER@ADDRESS does all of that over ssh with a system that runs; "
      "list prints the roster; forget NAME... takes boards out of it. warm RUN.yaml lets "
      "boards build the kernels of a run ahead of it. show BOARD... says how a board "
      "is, log BOARD what its agent has said last, and reboot BOARD lets it begin anew: also while "

@@ -2,29 +2,26 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <jansson.h>
 
+#include "base/clock.h"
 #include "base/json_print.h"
 #include "cli/boards_ask.h"
 #include "cli/boards_list.h"
+#include "cli/boards_tokens.h"
 #include "cli/boards_warm.h"
 #include "cli/roster_args.h"
 #include "cli/signals.h"
+#include "enrol/addresses.h"
+#include "enrol/door.h"
 #include "enrol/enrol.h"
 #include "enrol/issue.h"
 #include "enrol/roster_edit.h"
 #include "run/runfile.h"
 
 enum { WAIT_S = 600, NAME_MAX_BYTES = 63 };
-
-static int64_t wall_s(void) {
-    struct timespec now;
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    return now.tv_sec;
-}
 
 static bool is_json(const rp_cli_args *args) {
     return strcmp(args->format, "json") == 0;
@@ -36,6 +33,8 @@ typedef struct {
     const rp_cli_args *args;
     const char *keys_folder, *listen, *roster;
     rp_keypair keys;
+    const char *address[RP_ENROL_ADDRESSES_MAX]; /* ADDRESS:PORT where boards find this host */
+    uint32_t addresses;
     const char **name; /* whom to wait for */
     uint32_t count;
     int signals;
@@ -115,31 +114,56 @@ fail:
     return err;
 }
 
-/* The command for the board; the address is this host's, which its user knows best. */
-static void print_command(const enrolling *e, const char *name, const char *word) {
-    const char *port = strrchr(e->listen, ':');
+/* Where boards find this host: as --host says, or at every address of --listen. */
+static rp_err find_addresses(rp_arena *arena, enrolling *e) {
+    const char *host = e->args->host;
+    if (!host) {
+        return rp_enrol_addresses(arena, e->listen, e->address, &e->addresses);
+    }
+    e->addresses = 1;
+    return rp_enrol_door(arena, "--host", host, e->listen, &e->address[0]);
+}
+
+static void print_json_command(const enrolling *e, const char *name, const rp_enrol_token *token) {
+    char id[RP_KEY_FINGERPRINT];
+    json_t *addresses = json_array();
+    rp_key_fingerprint(token->key, id);
+    for (uint32_t i = 0; i < e->addresses; i++) {
+        (void)json_array_append_new(addresses, json_string(e->address[i]));
+    }
+    json_t *one = json_pack("{s:s, s:s, s:s, s:s, s:o}", "name", name, "token", token->word, "id",
+                            id, "listen", e->listen, "addresses", addresses);
+    (void)!rp_json_print(one, JSON_COMPACT, stdout);
+}
+
+/* The command for the board, as it works when it is pasted there. */
+static void print_command(const enrolling *e, const char *name, const rp_enrol_token *token) {
     if (is_json(e->args)) {
-        json_t *one =
-            json_pack("{s:s, s:s, s:s}", "name", name, "token", word, "listen", e->listen);
-        (void)!rp_json_print(one, JSON_COMPACT, stdout);
-    } else {
-        (void)printf("on %s, with this host's address for HOST:\n"
-                     "  ringpipe-agent --listen tcp://0.0.0.0:7000 --enrol %s@HOST%s\n",
-                     name, word, port);
+        print_json_command(e, name, token);
+        return;
+    }
+    (void)printf("on %s:\n  ringpipe-agent --listen tcp://0.0.0.0:7000 --enrol %s@%s\n", name,
+                 token->word, e->address[0]);
+    for (uint32_t i = 1; i < e->addresses; i++) {
+        (void)printf("%s%s%s",
+                     i == 1 ? "  or, where the board reaches this host at another address"
+                              " only, with "
+                            : ", ",
+                     e->address[i], i + 1 == e->addresses ? " at the end\n" : "");
     }
     (void)fflush(stdout);
 }
 
 static rp_err make_token(const enrolling *e, const char *name) {
     const int64_t hours = e->args->hours ? e->args->hours : RP_ENROL_HOURS;
-    const int64_t now_s = wall_s();
-    char word[RP_TOKEN_WORD];
-    const rp_err err = rp_enrol_issue(e->keys_folder, e->keys.public_text, name,
-                                      now_s + hours * 3600, now_s, word);
+    const int64_t now_s = rp_wall_s();
+    rp_enrol_token token;
+    rp_enrol_draw(e->keys.public_text, &token);
+    const rp_err err = rp_enrol_open(e->keys_folder, &token, name, now_s + hours * 3600, now_s);
     if (err == RP_OK) {
-        print_command(e, name, word);
+        print_command(e, name, &token);
     }
-    explicit_bzero(word, sizeof word);
+    explicit_bzero(&token, sizeof token);
     return err;
 }
 
@@ -156,7 +180,7 @@ static rp_err find_names(rp_arena *arena, enrolling *e) {
     RP_TRY(rp_pending_read(arena, e->keys_folder, &list, &count));
     RP_TRY(RP_ARENA_NEW(arena, (size_t)count + 1, &e->name));
     for (uint32_t i = 0; i < count && e->count < RP_ENROL_BOARDS_MAX; i++) {
-        if (list[i].ends_s > wall_s() && !list[i].used_by) {
+        if (list[i].ends_s > rp_wall_s() && !list[i].used_by) {
             e->name[e->count++] = list[i].name;
         }
     }
@@ -180,7 +204,7 @@ static rp_err wait_for_boards(const enrolling *e, const rp_clock *clock) {
         .host = host,
         .keys = &e->keys,
         .clock = clock,
-        .now_s = wall_s,
+        .now_s = rp_wall_s,
         .wait_ns = (int64_t)(args->wait_s ? rp_cli_wait_s(args, WAIT_S) : WAIT_S) * RP_NS_PER_S,
         .stopped = is_stopped,
         .told = tell_enrolled,
@@ -220,6 +244,10 @@ static rp_err enrol(rp_arena *arena, const rp_cli_args *args) {
                    .signals = -1};
     rp_clock clock = rp_clock_real();
     rp_err err = RP_OK;
+    if (args->list_tokens || args->withdraw) {
+        RP_TRY(e.keys_folder ? RP_OK : rp_keys_home(arena, &e.keys_folder));
+        return rp_cli_boards_tokens(arena, args, e.keys_folder);
+    }
     if ((args->word_count < 2 && !args->open) || args->word_count - 1 > RP_ENROL_BOARDS_MAX ||
         !args->ring) {
         return rp_fail(RP_ERR_USAGE,
@@ -240,6 +268,7 @@ static rp_err enrol(rp_arena *arena, const rp_cli_args *args) {
     }
     RP_TRY(check_names(arena, &e));
     RP_TRY(find_names(arena, &e));
+    RP_TRY(find_addresses(arena, &e));
     RP_TRY(rp_cli_open_signals(&e.signals));
     for (uint32_t i = 1; i < args->word_count && !args->open; i++) {
         RP_TRY(make_token(&e, args->word[i]));

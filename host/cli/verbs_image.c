@@ -2,10 +2,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "agent/board.h"
+#include "base/clock.h"
 #include "base/folders.h"
 #include "cli/cli.h"
 #include "enrol/door.h"
@@ -14,6 +14,7 @@
 #include "image/make.h"
 #include "image/overlay.h"
 #include "run/roster.h"
+#include "transport/token_text.h"
 
 enum { NODES_MAX = RP_ENROL_BOARDS_MAX };
 
@@ -28,12 +29,6 @@ typedef struct {
     const char *name[NODES_MAX];
     uint32_t count;
 } job;
-
-static int64_t wall_s(void) {
-    struct timespec now;
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    return now.tv_sec;
-}
 
 /* ---- what was asked for ---------------------------------------------------------------------- */
 
@@ -195,35 +190,36 @@ static rp_err check_all(const job *j) {
     return err;
 }
 
-static rp_err find_token(rp_arena *arena, const job *j, const char *name, const char **out) {
-    const int64_t hours = j->args->hours ? j->args->hours : RP_ENROL_HOURS;
-    const int64_t now_s = wall_s();
-    char word[RP_TOKEN_WORD];
-    rp_token token;
-    char *text;
+/* The token that was given, which is on a list already, or a new one, which is on none. */
+static rp_err find_token(rp_arena *arena, const job *j, rp_enrol_token *out) {
+    const char *word;
     rp_err err;
-    if (j->args->enrol) {
-        const char *wrong = rp_token_parse(j->args->enrol, &token);
-        explicit_bzero(&token, sizeof token);
-        if (wrong) {
-            return rp_fail(RP_ERR_USAGE, "--enrol: the token %s", wrong);
-        }
-        (void)snprintf(word, sizeof word, "%s", j->args->enrol);
-    } else {
-        RP_TRY(rp_enrol_issue(j->keys_folder, j->keys.public_text, name, now_s + hours * 3600,
-                              now_s, word));
+    if (!j->args->enrol) {
+        rp_enrol_draw(j->keys.public_text, out);
+        return RP_OK;
     }
-    RP_TRY(rp_arena_printf(arena, &text, "%s@%s", word, j->door));
-    *out = text;
+    RP_TRY(rp_token_text(arena, "--enrol", j->args->enrol, &word));
+    const char *wrong = rp_enrol_parse(word, out);
+    rp_token_hide(j->args->enrol);
+    err = wrong ? rp_fail(RP_ERR_USAGE, "--enrol: the token %s", wrong) : RP_OK;
 fail:
-    explicit_bzero(word, sizeof word);
     return err;
+}
+
+/* From here on the board that has the image is let in: an image that could not be made leaves no
+ * token. */
+static rp_err open_token(const job *j, const char *name, const rp_enrol_token *token) {
+    const int64_t hours = j->args->hours ? j->args->hours : RP_ENROL_HOURS;
+    const int64_t now_s = rp_wall_s();
+    return j->args->enrol ? RP_OK
+                          : rp_enrol_open(j->keys_folder, token, name, now_s + hours * 3600, now_s);
 }
 
 static rp_err make_one(rp_arena *arena, const job *j, const char *name) {
     const rp_cli_args *args = j->args;
     const bool several = j->count > 1;
-    const char *token = "";
+    rp_enrol_token token = {.word = ""};
+    char *text;
     rp_image_node node;
     char *out;
     rp_err err;
@@ -232,13 +228,16 @@ static rp_err make_one(rp_arena *arena, const job *j, const char *name) {
     if (!args->overlay && access(out, F_OK) == 0 && !args->yes) {
         return rp_fail(RP_ERR_USAGE, "%s is there already: --yes replaces it", out);
     }
-    RP_TRY(find_token(arena, j, name, &token));
-    describe(j, name, token, &node);
+    RP_TRY(find_token(arena, j, &token));
+    RP_TRY(rp_arena_printf(arena, &text, "%s@%s", token.word, j->door));
+    describe(j, name, text, &node);
     RP_TRY(args->overlay
                ? rp_image_overlay(&node, j->system.arch, j->system.packages, j->about.packages, out)
                : rp_image_make(&j->system, &node, out));
+    RP_TRY(open_token(j, name, &token));
     (void)printf("%s: for %s, a %s\n", out, name, args->board);
 fail:
+    explicit_bzero(&token, sizeof token);
     return err;
 }
 

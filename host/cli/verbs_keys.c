@@ -7,6 +7,7 @@
 #include <jansson.h>
 
 #include "base/json_print.h"
+#include "base/quote.h"
 #include "cli/cli.h"
 #include "link/link.h"
 #include "run/runfile.h"
@@ -80,8 +81,13 @@ static rp_err print_roster_line(const rp_cli_args *args, const char *z85) {
                        address);
     }
     rp_key_write(z85, word);
-    (void)(address ? printf("  - {name: \"%s\", address: \"%s\", key: %s}\n", name, address, word)
-                   : printf("  - {name: \"%s\", key: %s}\n", name, word));
+    (void)printf("  - {name: ");
+    rp_quote_put(stdout, name);
+    if (address) {
+        (void)printf(", address: ");
+        rp_quote_put(stdout, address);
+    }
+    (void)printf(", key: %s}\n", word);
     return RP_OK;
 }
 

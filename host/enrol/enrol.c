@@ -47,20 +47,24 @@ static bool endpoint_of(const seat *s, uint32_t port, char *out, size_t bytes) {
     return rp_roster_is_address(out);
 }
 
-/* First whose token it is, then the roster: nobody else gets in between. */
-static rp_err take_board(const work *w, seat *s, const rp_Enrol *enrol, const char *endpoint) {
+/* A roster that refuses the board leaves the token as it was. Then the token gets the board's key
+ * before the roster does, so that no other key comes in between. */
+static rp_err take_board(const work *w, seat *s, const rp_Enrol *enrol, const char *key,
+                         const char *endpoint) {
     const rp_enrol_options *options = w->options;
+    const char *profile = strcmp(enrol->board, "auto") ? enrol->board : NULL;
+    rp_pending used = s->pending;
     const rp_roster_entry entry = {.name = s->pending.name,
                                    .endpoint = endpoint,
                                    .dials = enrol->port == 0,
-                                   .public_text = s->used_by,
+                                   .public_text = key,
                                    .group = options->group};
     rp_err err;
-    s->pending.used_by = s->used_by;
-    RP_TRY(
-        rp_pending_replace(options->keys_folder, s->pending.name, &s->pending, options->now_s()));
-    RP_TRY(
-        rp_roster_put(options->roster, &entry, strcmp(enrol->board, "auto") ? enrol->board : NULL));
+    used.used_by = key;
+    RP_TRY(rp_roster_check_put(options->roster, &entry, profile));
+    RP_TRY(rp_pending_replace(options->keys_folder, used.name, &used, options->now_s()));
+    memcpy(s->used_by, key, sizeof s->used_by);
+    RP_TRY(rp_roster_put(options->roster, &entry, profile));
 fail:
     return err;
 }
@@ -74,25 +78,40 @@ static rp_err answer(const work *w, seat *s) {
     return err == RP_ERR_AGAIN ? RP_OK : err;
 }
 
+/* Why this board is not let in; NULL: it is. `key`: Z85, `endpoint` of `bytes`: what the roster
+ * gets. */
+static rp_err check_board(const work *w, const seat *s, const rp_Enrol *enrol,
+                          char key[RP_KEY_TEXT], char *endpoint, size_t bytes, const char **why) {
+    uint8_t decoded[RP_KEY_BYTES];
+    bool listed;
+    const rp_err err = rp_pending_is_listed(w->options->keys_folder, &s->pending, &listed);
+    *why = NULL;
+    if (!listed) {
+        *why = "the token was withdrawn: `ringpipe boards enrol` makes a new one";
+    } else if (rp_key_parse(enrol->public_key, key) || rp_key_decode(key, decoded) != RP_OK) {
+        *why = "the board sent an invalid public key";
+    } else if (strcmp(key, w->options->keys->public_text) == 0) {
+        *why = "the board has this host's own key: each needs a folder of keys of its own (--keys)";
+    } else if (s->used_by[0] && strcmp(key, s->used_by) != 0) {
+        *why = "another board has used this token: make a new one with `ringpipe boards enrol`";
+    } else if (enrol->port > 0 && !endpoint_of(s, enrol->port, endpoint, bytes)) {
+        *why = "the board listens at a port from 1 to 65533, and says another, or it is not known "
+               "where it comes from";
+    }
+    return err;
+}
+
 static rp_err on_enrol(const work *w, seat *s, const rp_Enrol *enrol) {
     char endpoint[RP_PORT_ENDPOINT_BYTES] = "";
     char key[RP_KEY_TEXT];
-    uint8_t bytes[RP_KEY_BYTES];
+    const char *why;
     rp_err err;
     const bool again = s->used_by[0] != '\0';
-    if (rp_key_parse(enrol->public_key, key) || rp_key_decode(key, bytes) != RP_OK) {
-        return refuse(s, "the board's key is none");
+    RP_TRY(check_board(w, s, enrol, key, endpoint, sizeof endpoint, &why));
+    if (why) {
+        return refuse(s, why);
     }
-    if (again && strcmp(key, s->used_by) != 0) {
-        return refuse(s, "another board has used this token: make a new one with `ringpipe boards "
-                         "enrol`");
-    }
-    if (enrol->port > 0 && !endpoint_of(s, enrol->port, endpoint, sizeof endpoint)) {
-        return refuse(s, "the board listens at a port from 1 to 65533, and says another, or it is "
-                         "not known where it comes from");
-    }
-    memcpy(s->used_by, key, sizeof key);
-    err = take_board(w, s, enrol, endpoint);
+    err = take_board(w, s, enrol, key, endpoint);
     if (err == RP_ERR_USAGE) { /* the roster does not take it; the others may come all the same */
         return refuse(s, rp_err_message());
     }

@@ -9,6 +9,7 @@
 #define RP_ENROL_PENDING_H
 
 #include "transport/keys.h"
+#include "transport/keytext.h"
 
 enum { RP_PENDING_MAX = 1024 };
 
@@ -26,5 +27,15 @@ rp_err rp_pending_read(rp_arena *arena, const char *dir, rp_pending **list,
  * NULL. errors  as above; LIMIT: too many are open */
 rp_err rp_pending_replace(const char *dir, const char *name, const rp_pending *one,
                           int64_t now_s) RP_MUST_CHECK;
+
+/* A token's word is a secret that is stored nowhere, so that a token is called by the fingerprint
+ * of the key that it stands for. */
+void rp_pending_id(const rp_pending *one, char out[RP_KEY_FINGERPRINT]);
+/* Whether the token of this name is on the list with the same key: neither withdrawn nor replaced.
+ * errors  as rp_pending_read() */
+rp_err rp_pending_is_listed(const char *dir, const rp_pending *one, bool *out) RP_MUST_CHECK;
+/* Takes tokens off the list, each called by its board's name or by its id: all of them, or none.
+ * errors  USAGE: no token is called so; as rp_pending_replace() */
+rp_err rp_pending_withdraw(const char *dir, const char *const *word, uint32_t count) RP_MUST_CHECK;
 
 #endif

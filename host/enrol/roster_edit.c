@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/quote.h"
 #include "base/replace.h"
 #include "run/groups.h"
 #include "transport/keytext.h"
@@ -127,6 +128,8 @@ fail:
 /* `, labels: {...}` of its former line, or nothing. */
 static rp_err keep_labels(rp_arena *arena, const edit *e, char **out) {
     const rp_node *labels = e->old ? rp_node_find(e->old, "labels") : NULL;
+    const char *key;
+    const char *said;
     char *text = "";
     rp_err err = RP_OK;
     for (uint32_t i = 0; labels && rp_node_is_map(labels) && i < rp_node_count(labels); i++) {
@@ -134,9 +137,10 @@ static rp_err keep_labels(rp_arena *arena, const edit *e, char **out) {
         if (!rp_node_is_scalar(value)) {
             return rp_node_fail(value, "expected a value");
         }
-        RP_TRY(rp_arena_printf(arena, &text, "%s%s\"%s\": \"%s\"%s", text, i ? ", " : ", labels: {",
-                               rp_node_key(labels, i), rp_node_text(value),
-                               i + 1 == rp_node_count(labels) ? "}" : ""));
+        RP_TRY(rp_quote(arena, rp_node_key(labels, i), &key));
+        RP_TRY(rp_quote(arena, rp_node_text(value), &said));
+        RP_TRY(rp_arena_printf(arena, &text, "%s%s%s: %s%s", text, i ? ", " : ", labels: {", key,
+                               said, i + 1 == rp_node_count(labels) ? "}" : ""));
     }
     *out = text;
 fail:
@@ -144,9 +148,16 @@ fail:
 }
 
 /* `, KEY: "VALUE"`, or nothing. */
-static rp_err say(rp_arena *arena, const char *key, const char *value, char **out) {
-    return value && value[0] ? rp_arena_printf(arena, out, ", %s: \"%s\"", key, value)
-                             : rp_arena_string(arena, "", out);
+static rp_err add_pair(rp_arena *arena, const char *key, const char *value, char **out) {
+    const char *quoted;
+    rp_err err;
+    if (!value || !value[0]) {
+        return rp_arena_string(arena, "", out);
+    }
+    RP_TRY(rp_quote(arena, value, &quoted));
+    RP_TRY(rp_arena_printf(arena, out, ", %s: %s", key, quoted));
+fail:
+    return err;
 }
 
 /* A group that says where its boards are found knows it better than the board's way to here. */
@@ -155,6 +166,7 @@ static rp_err board_line(rp_arena *arena, const edit *e, const rp_roster_entry *
     const char *address = board->dials ? "dials" : board->endpoint;
     char word[RP_KEY_WORD];
     const rp_group *group;
+    const char *name;
     char *at;
     char *kind;
     char *in;
@@ -162,13 +174,14 @@ static rp_err board_line(rp_arena *arena, const edit *e, const rp_roster_entry *
     rp_err err;
     rp_key_write(board->public_text, word);
     RP_TRY(find_group(e, board, &group));
-    RP_TRY(say(arena, "address", group && group->address ? NULL : address, &at));
-    RP_TRY(say(arena, "board", profile, &kind));
-    RP_TRY(say(arena, "group", group ? group->name : NULL, &in));
+    RP_TRY(rp_quote(arena, board->name, &name));
+    RP_TRY(add_pair(arena, "address", group && group->address ? NULL : address, &at));
+    RP_TRY(add_pair(arena, "board", profile, &kind));
+    RP_TRY(add_pair(arena, "group", group ? group->name : NULL, &in));
     RP_TRY(keep_labels(arena, e, &labels));
-    RP_TRY(rp_arena_printf(arena, out, "%s%*s- {name: \"%s\"%s, key: %s%s%s%s}\n",
-                           e->begins ? "boards:\n" : "", (int)e->indent, "", board->name, at, word,
-                           kind, in, labels));
+    RP_TRY(rp_arena_printf(arena, out, "%s%*s- {name: %s%s, key: %s%s%s%s}\n",
+                           e->begins ? "boards:\n" : "", (int)e->indent, "", name, at, word, kind,
+                           in, labels));
 fail:
     return err;
 }
@@ -180,35 +193,50 @@ static rp_err write_text(const char *path, const char *text) {
 }
 
 /* The whole is read as a roster before it is written. */
-static rp_err check_and_write(rp_arena *arena, const char *path, const char *text) {
+static rp_err check_text(rp_arena *arena, const char *path, const char *text) {
     rp_roster_entry *boards;
     uint32_t count;
-    rp_err err;
-    RP_TRY(rp_roster_read_text(arena, text, strlen(text), path, &boards, &count));
-    RP_TRY(write_text(path, text));
-fail:
-    return err;
+    return rp_roster_read_text(arena, text, strlen(text), path, &boards, &count);
 }
 
-rp_err rp_roster_put(const char *path, const rp_roster_entry *board, const char *profile) {
+/* The text of the whole roster with the board in it, which is checked. */
+static rp_err text_with_board(rp_arena *arena, const char *path, const rp_roster_entry *board,
+                              const char *profile, char **text) {
     edit e = {.path = path};
-    rp_arena arena;
     char *line;
-    char *text;
     rp_err err;
-    rp_arena_init(&arena, "roster", 0);
     if (access(path, F_OK) != 0 && errno == ENOENT) {
         e.text = "";
         begin_list(&e);
     } else {
-        RP_TRY(open_edit(&arena, &e));
+        RP_TRY(open_edit(arena, &e));
         RP_TRY(e.boards ? find_lines(&e, board->name) : RP_OK);
     }
-    RP_TRY(board_line(&arena, &e, board, profile, &line));
+    RP_TRY(board_line(arena, &e, board, profile, &line));
     const bool open_end = e.from > 0 && e.text[e.from - 1] != '\n';
-    RP_TRY(rp_arena_printf(&arena, &text, "%.*s%s%s%.*s", (int)e.from, e.text, open_end ? "\n" : "",
+    RP_TRY(rp_arena_printf(arena, text, "%.*s%s%s%.*s", (int)e.from, e.text, open_end ? "\n" : "",
                            line, (int)(e.bytes - e.to), e.text + e.to));
-    err = check_and_write(&arena, path, text);
+    err = check_text(arena, path, *text);
+fail:
+    return err;
+}
+
+rp_err rp_roster_check_put(const char *path, const rp_roster_entry *board, const char *profile) {
+    rp_arena arena;
+    char *text;
+    rp_arena_init(&arena, "roster", 0);
+    const rp_err err = text_with_board(&arena, path, board, profile, &text);
+    rp_arena_finish(&arena);
+    return err;
+}
+
+rp_err rp_roster_put(const char *path, const rp_roster_entry *board, const char *profile) {
+    rp_arena arena;
+    char *text;
+    rp_err err;
+    rp_arena_init(&arena, "roster", 0);
+    RP_TRY(text_with_board(&arena, path, board, profile, &text));
+    RP_TRY(write_text(path, text));
 fail:
     rp_arena_finish(&arena);
     return err;
@@ -258,7 +286,8 @@ rp_err rp_roster_remove(const char *path, const char *const *name, uint32_t coun
         used += !goes[at];
     }
     text[used] = '\0';
-    err = check_and_write(&arena, path, text);
+    RP_TRY(check_text(&arena, path, text));
+    RP_TRY(write_text(path, text));
 fail:
     rp_arena_finish(&arena);
     return err;

@@ -13,6 +13,9 @@
  * would be refused for (an address or a key twice); IO; MEMORY */
 rp_err rp_roster_put(const char *path, const rp_roster_entry *board,
                      const char *profile) RP_MUST_CHECK;
+/* Whether rp_roster_put() would take it; writes nothing. errors as above */
+rp_err rp_roster_check_put(const char *path, const rp_roster_entry *board,
+                           const char *profile) RP_MUST_CHECK;
 /* All of them, or none. errors  USAGE: nobody is called so, or nobody would be left; and as above
  */
 rp_err rp_roster_remove(const char *path, const char *const *name, uint32_t count) RP_MUST_CHECK;

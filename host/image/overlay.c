@@ -17,7 +17,7 @@ enum { PATH_BYTES = 4096 };
 static const char user_data[] =
     "#cloud-config\n"
     "# Written by `ringpipe image --overlay`: at its first start this board becomes %s.\n"
-    "hostname: %s\n"
+    "hostname: \"%s\"\n"
     "runcmd:\n"
     "  - [sh, -c, 'for at in /boot/firmware /boot /boot/efi /media/* /mnt; do if [ -f\n"
     "      \"$at/ringpipe/node.conf\" ]; then exec sh \"$at/ringpipe/first-boot\" "
@@ -40,7 +40,7 @@ static rp_err write_seed(rp_arena *arena, const rp_image_node *node, const char 
     rp_err err;
     RP_TRY(rp_arena_printf(arena, &text, user_data, node->name, node->name));
     RP_TRY(rp_image_write_file(folder, "user-data", text));
-    RP_TRY(rp_arena_printf(arena, &text, "instance-id: ringpipe-%s\nlocal-hostname: %s\n",
+    RP_TRY(rp_arena_printf(arena, &text, "instance-id: ringpipe-%s\nlocal-hostname: \"%s\"\n",
                            node->name, node->name));
     RP_TRY(rp_image_write_file(folder, "meta-data", text));
     RP_TRY(rp_arena_printf(arena, &text, read_me, node->name));

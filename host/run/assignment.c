@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/quote.h"
 #include "run/runfile.h"
 
 enum { ASSIGNMENT_BYTES = 64 * 1024 };
@@ -43,7 +44,8 @@ fail:
 static void put_cut(FILE *file, const rp_runfile *run, const rp_cut *cut) {
     (void)fprintf(file, "cut: [");
     for (uint32_t k = 1; k < cut->stage_count; k++) {
-        (void)fprintf(file, "%s%s", k > 1 ? ", " : "", run->model->layer[cut->first[k]].name);
+        (void)fputs(k > 1 ? ", " : "", file);
+        rp_quote_put(file, run->model->layer[cut->first[k]].name);
     }
     (void)fprintf(file, "]\n");
 }
@@ -80,9 +82,12 @@ static void put_normalise(FILE *file, const rp_norm *norm) {
 }
 
 static void put_peers(FILE *file, const rp_runfile_peers *peers) {
-    (void)fprintf(file, "peers:\n  host: \"%s\"\n  boards: [", peers->host);
+    (void)fprintf(file, "peers:\n  host: ");
+    rp_quote_put(file, peers->host);
+    (void)fprintf(file, "\n  boards: [");
     for (uint32_t i = 0; i < peers->board_count; i++) {
-        (void)fprintf(file, "%s\"%s\"", i > 0 ? ", " : "", peers->board[i]);
+        (void)fputs(i > 0 ? ", " : "", file);
+        rp_quote_put(file, peers->board[i]);
     }
     (void)fprintf(file, "]\n");
 }
@@ -102,7 +107,7 @@ rp_err rp_runfile_assignment(rp_arena *arena, const rp_runfile *run, const rp_cu
     if (err != RP_OK) {
         return err;
     }
-    const size_t room = ASSIGNMENT_BYTES + (size_t)cut->stage_count * (RP_LAYER_NAME_MAX + 2) +
+    const size_t room = ASSIGNMENT_BYTES + (size_t)cut->stage_count * (RP_LAYER_NAME_MAX + 4) +
                         strlen(link) + (peers ? peers->board_count * (RP_KEY_TEXT + 4) : 0);
     err = RP_ARENA_NEW(arena, room, &text);
     FILE *file = err == RP_OK ? fmemopen(text, room, "w") : NULL;

@@ -32,11 +32,11 @@ static rp_err check_among(rp_node *board, const rp_roster_entry *entry, uint32_t
                                 "is in line %u",
                                 i + 1, index + 1, own->name, other->line);
         }
-        if (other->dials && own->dials && strcmp(other->public_text, own->public_text) == 0) {
+        if (strcmp(other->public_text, own->public_text) == 0) {
             return rp_node_fail(rp_node_find(board, "key"),
-                                "boards '%s' and '%s' have the same one, and boards that dial "
-                                "are told apart by their keys; the other one is in line %u",
-                                other->name, own->name, other->line);
+                                "boards '%s' and '%s' have the same one, and each board needs keys "
+                                "of its own; '%s' is in line %u",
+                                other->name, own->name, other->name, other->line);
         }
         if (!other->dials && strcmp(other->endpoint, own->endpoint) == 0) {
             return rp_node_fail(word_of(board, "address"),

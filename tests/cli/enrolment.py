@@ -19,7 +19,7 @@ class Case(program.Case):
     def tokens(self, *names, words=()):
         """Makes them without waiting."""
         out, _ = self.enrol("--token", *words, *names)
-        found = re.findall(r"--enrol (rpt1[0-9a-z]{83})@HOST", out)
+        found = re.findall(r"--enrol (rpt1[0-9a-z]{83})@127\.0\.0\.1:\d+$", out, re.M)
         self.assertEqual(len(found), len(names), out)
         return found
 

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
 """Boards that nobody knows get into a roster by a token."""
+import json
+import pathlib
 import re
 import signal
 import socket
@@ -107,6 +109,80 @@ class Enrol(enrolment.Case):
         self.assertIn("--enrol rpt1", out)
         self.assertIn("these have not come: left", err)
 
+    def test_tokens_are_listed_and_withdrawn(self):
+        left, _ = self.tokens("left", "right")
+        words = ("boards", "enrol", "--keys", "host")
+        listed, _ = self.ringpipe(*words, "--list")
+        self.assertRegex(listed, r"left +\w{4}-\w{4}-\w{4}-\w{4}  open for 24 h 00 min\nright ")
+        self.assertNotIn(left[:24], listed)
+        out, _ = self.ringpipe(*words, "--list", "--format", "json")
+        found = json.loads(out)["tokens"]
+        self.assertEqual([(one["name"], one["state"], one["used_by"]) for one in found],
+                         [("left", "open", None), ("right", "open", None)])
+        self.assertLess(abs(found[0]["ends"] - time.time() - 24 * 3600), 600)
+        err = self.refused(*words, "--withdraw", "left", "middle")
+        self.assertIn("no token is called 'middle'; there are: left right", err)
+        self.ringpipe(*words, "--withdraw", "left", found[1]["id"])
+        out, _ = self.ringpipe(*words, "--list", "--format", "json")
+        self.assertEqual(json.loads(out)["tokens"], [])
+        for wrong in (("--list", "left"), ("--withdraw",), ("--list", "--withdraw", "left"),
+                      ("--list", "--open")):
+            self.assertIn("expected: boards enrol --list", self.refused(*words, *wrong))
+
+    def test_the_command_has_real_addresses(self):
+        """It works as it was printed."""
+        words = ("boards", "enrol", "--roster", "lab.yaml", "--keys", "host", "--token")
+        out, _ = self.ringpipe(*words, "--listen", "tcp://0.0.0.0:7900", "left")
+        self.assertNotIn("HOST", out)
+        self.assertRegex(out, r"--enrol rpt1[0-9a-z]{83}@\d+\.\d+\.\d+\.\d+:7900\n")
+        out, _ = self.ringpipe(*words, "--host", "desk.local", "left")
+        self.assertRegex(out, r"--enrol rpt1[0-9a-z]{83}@desk\.local:7900\n")
+        out, _ = self.ringpipe(*words, "--host", "desk.local:81", "left", "--format", "json")
+        self.assertEqual(json.loads(out)["addresses"], ["desk.local:81"])
+
+    def test_the_board_says_whom_it_tries(self):
+        """Nobody listens there; the token is in no list of processes."""
+        token, = self.tokens("left")
+        board = self.board("a", token)
+        self.line(board, "this board's fingerprint is")
+        command = pathlib.Path(f"/proc/{board.pid}/cmdline").read_bytes().decode()
+        self.assertNotIn(token[:12], command)
+        self.assertIn("--enrol\0xxxx", command)
+        said = self.spoken(board, 2)
+        for line in said:
+            self.assertRegex(line, rf"enrol: trying {self.door}: the machine is there, and nothing "
+                             r"listens at port \d+: does `ringpipe boards enrol` wait there\?")
+        self.end(board)
+
+    def spoken(self, board, count):
+        """Lines of its journal about the host that it tries."""
+        found = []
+        for line in board.stderr:
+            found += [line] if "trying" in line else []
+            if len(found) == count:
+                return found
+        return self.fail(f"it said no more than {found}")
+
+    def test_a_token_in_a_file(self):
+        token, = self.tokens("left")
+        waiting = self.start(*self.words("--open", "left"))
+        file = self.dir / "token"
+        file.write_text(f"{token}@{self.door.removeprefix('tcp://')}\n")
+        words = ("--listen", f"tcp://127.0.0.1:{enrolment.free_port()}", "--keys", "a",
+                 "--threads", "1", "--enrol", "@token")
+        file.chmod(0o644)
+        _, err = self.ringpipe(*words, program=program.AGENT, code=5)
+        self.assertIn("token has mode 644, so that others can use the token: `chmod 600 token`",
+                      err)
+        file.chmod(0o600)
+        board = self.start(*words, program=program.AGENT)
+        self.line(board, "enrolled as left")
+        self.finish(waiting)
+        self.end(board)
+        self.assertIn('board: "', (self.dir / "lab.yaml").read_text())
+        found, _ = self.ringpipe("boards", "enrol", "--keys", "host", "--list")
+        self.assertIn("used by the board with fingerprint", found)
+
     def test_bad_words(self):
         self.assertIn("expected: boards enrol", self.refused("boards", "enrol", "left"))
         self.assertIn("name 'a b'", self.refused(*self.words("a b")))
@@ -114,7 +190,9 @@ class Enrol(enrolment.Case):
         (self.dir / "lab.yaml").write_text("boards: 3\n")
         self.assertIn("lab.yaml:1", self.refused(*self.words("left")))
         for text, said in (("rpt1qqq@127.0.0.1:7", "too short"), ("rpt1qqq", "TOKEN@ADDRESS:PORT"),
-                           ("rpk1qqq@127.0.0.1:7", "is no token")):
+                           ("rpk1qqq@127.0.0.1:7", "is no token"),
+                           ("rpt1qqq@HOST:7900", "'HOST:7900' is the manual's example"),
+                           ("@no-such-file", "no-such-file: No such file")):
             err = self.refused("--listen", "tcp://127.0.0.1:7000", "--keys", "a", "--enrol", text,
                                program=program.AGENT)
             self.assertIn(said, err)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """A roster of a thousand boards: what is said of it, which boards are chosen, and who of them is
 there, for which nobody waits a thousand times."""
+import itertools
 import json
 import re
 import socket
@@ -21,9 +22,9 @@ HANG, REFUSE, MUTE = 600, 396, 2  # boards; two agents besides
 class Fleet(enrolment.Case):
     """Agents `left` and `right` in the group `there`; the others are addresses of this machine."""
 
-    def key(self):
-        found, _ = self.ringpipe("keys", "show", "--dir", "host")
-        return re.search(r"rpk1\w+", found)[0]
+    def setUp(self):
+        super().setUp()
+        self.keys = itertools.count(1)
 
     def hole(self, answers):
         """A port at all addresses of this machine that takes connections and says nothing, or whose
@@ -43,7 +44,9 @@ class Fleet(enrolment.Case):
     def write_roster(self, lines):
         (self.dir / "lab.yaml").write_text(GROUPS + "".join(lines))
 
-    def entry(self, name, address, group, key):
+    def entry(self, name, address, group):
+        """Each has a key of its own, as Z85."""
+        key = f"'{next(self.keys):040}'"
         return f"  - {{name: {name}, group: {group}, address: 'tcp://{address}', key: {key}}}\n"
 
     def enrol_two(self):
@@ -62,14 +65,14 @@ class Fleet(enrolment.Case):
 
     def thousand(self, two):
         """Names n0001 and so on, of which the first are in rack-a."""
-        key, closed = self.key(), enrolment.free_port()
+        closed = enrolment.free_port()
         hang, mute = self.hole(False), self.hole(True)
         lines = list(two)
         for number in range(HANG + REFUSE + MUTE):
             port = hang if number < HANG else closed if number < HANG + REFUSE else mute
             address = f"127.{1 + number // 250}.1.{1 + number % 250}:{port}"
             lines.append(self.entry(f"n{number:04}", address,
-                                   "rack-a" if number < HANG else "rack-b", key))
+                                   "rack-a" if number < HANG else "rack-b"))
         self.write_roster(lines)
 
     def list(self, *words, **options):
@@ -118,10 +121,9 @@ class Fleet(enrolment.Case):
 
     def test_without_asking(self):
         """No keys, no network."""
-        key = self.key()
-        self.write_roster([self.entry("a", "10.0.0.1:7000", "rack-a", key),
-                           self.entry("b", "10.0.0.2:7000", "rack-b", key),
-                           self.entry("c", "10.0.0.3:7000", "rack-b", key)])
+        self.write_roster([self.entry("a", "10.0.0.1:7000", "rack-a"),
+                           self.entry("b", "10.0.0.2:7000", "rack-b"),
+                           self.entry("c", "10.0.0.3:7000", "rack-b")])
         out, _ = self.ringpipe("boards", "list", "--roster", "lab.yaml")
         self.assertRegex(out, r"(?m)^rack-b +2$")
         self.assertRegex(out, r"(?m)^a +\S+  tcp://10\.0\.0\.1:7000  group=rack-a  board=rk3588"
@@ -133,18 +135,17 @@ class Fleet(enrolment.Case):
 
     def test_names(self):
         """One that nobody knows holds up no other."""
-        key, closed = self.key(), enrolment.free_port()
-        self.write_roster([self.entry("ghost", "no-such-board.invalid:7000", "rack-a", key),
-                           self.entry("here", f"localhost:{closed}", "rack-a", key)])
+        closed = enrolment.free_port()
+        self.write_roster([self.entry("ghost", "no-such-board.invalid:7000", "rack-a"),
+                           self.entry("here", f"localhost:{closed}", "rack-a")])
         found = json.loads(self.list("--ask", "--wait", "2", "--format", "json"))
         self.assertEqual([(board["state"], board["why"]) for board in found["boards"]],
                          [("silent", "its name has no address"),
                           ("silent", "nobody listens there")])
 
     def test_forget(self):
-        key = self.key()
-        self.write_roster([self.entry(f"n{i}", f"10.0.0.{i}:7000", "rack-b" if i % 3 else "rack-a",
-                                     key) for i in range(1, 10)])
+        self.write_roster([self.entry(f"n{i}", f"10.0.0.{i}:7000", "rack-b" if i % 3 else "rack-a")
+                           for i in range(1, 10)])
         before = (self.dir / "lab.yaml").read_text()
         words = ("boards", "forget", "--roster", "lab.yaml", "--where", "group=rack-b")
         self.assertIn("6 boards would leave lab.yaml, n1 the first: --yes", self.refused(*words))
@@ -156,9 +157,8 @@ class Fleet(enrolment.Case):
         self.assertIn("expected: boards", self.refused(*words, "n3"))
 
     def test_what_is_refused(self):
-        key = self.key()
-        self.write_roster([self.entry("a", "10.0.0.1:7000", "rack-a", key),
-                           self.entry("b", "10.0.0.2:7000", "rack-b", key)])
+        self.write_roster([self.entry("a", "10.0.0.1:7000", "rack-a"),
+                           self.entry("b", "10.0.0.2:7000", "rack-b")])
         bundle = self.dir / "x.rpb"
         bundle.write_bytes(b"x")
         ring = ("--roster", "lab.yaml")
@@ -174,9 +174,9 @@ class Fleet(enrolment.Case):
         self.assertIn("`groups` has no 'rack-c'; did you mean 'rack-a'?", err)
         err = self.refused("train", self.run_file(), "--set", "ring={where: {rack: a}}")
         self.assertIn("chooses boards of a roster", err)
-        self.write_roster([self.entry("a", "10.0.0.1:7000", "rack-a", key),
-                           self.entry("b", "10.0.0.2:7000", "rack-b", key),
-                           self.entry("a", "10.0.0.3:7000", "rack-b", key)])
+        self.write_roster([self.entry("a", "10.0.0.1:7000", "rack-a"),
+                           self.entry("b", "10.0.0.2:7000", "rack-b"),
+                           self.entry("a", "10.0.0.3:7000", "rack-b")])
         err = self.refused("boards", "list", *ring)
         self.assertIn("lab.yaml:8: boards[2].name: boards 1 and 3 of the list are both called 'a'; "
                       "the other one is in line 6", err)

@@ -73,7 +73,7 @@ class Base(enrolment.Case):
     def tokens_of(self, name):
         out, _ = self.ringpipe("boards", "enrol", "--roster", "lab.yaml", "--keys", "host",
                                "--listen", self.door, "--token", name)
-        return re.findall(r"--enrol (rpt1[0-9a-z]{83})@HOST", out)
+        return re.findall(r"--enrol (rpt1[0-9a-z]{83})@", out)
 
 
 class Image(Base):
@@ -158,7 +158,7 @@ class Image(Base):
         self.assertEqual(stat.S_IMODE((pi / "ringpipe/node.conf").stat().st_mode), 0o600)
         user = (pi / "user-data").read_text()
         self.assertTrue(user.startswith("#cloud-config\n"))
-        self.assertIn("hostname: left\n", user)
+        self.assertIn('hostname: "left"\n', user)
         self.assertIn('access-points: {"workshop": {password: "correct horse"}}',
                       (pi / "network-config").read_text())
         # It does not take the place of anything.
@@ -256,6 +256,16 @@ class Image(Base):
         err = self.refused(*self.words(), **self.options())
         self.assertIn("left.img is there already: --yes replaces it", err)
         self.assertEqual((self.dir / "left.img").read_text(), "mine")
+
+    def test_what_fails_leaves_no_token(self):
+        """Neither a new one, nor in the place of one that there was."""
+        self.image("--overlay", out="left")
+        before = (self.dir / "host/tokens").read_text()
+        err = self.refused(*self.words("--overlay", out="left"), **self.options())
+        self.assertIn("left is there already", err)
+        self.image(env={"FAIL": "3"}, code=3)
+        self.image(env={"FAIL": "3"}, code=3, node="right", out="right.img")
+        self.assertEqual((self.dir / "host/tokens").read_text(), before)
 
     def test_scripts_that_fail(self):
         _, err = self.image(env={"FAIL": "3"}, code=3)

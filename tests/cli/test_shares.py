@@ -325,8 +325,6 @@ class Shares(program.Case):
 
     def test_ports_of_a_roster(self):
         self.ringpipe("keys", "new", "--dir", "keys")
-        key, _ = self.ringpipe("keys", "show", "--dir", "keys")
-        key = key.split()[0]
         plan = self.run_row("sim", "row", "1f1b", "--set", "ring.boards=1", "--set", "cut=[]")
         shares = spread(plan, [[0, 0.25, 0.5, 0.75, 1]])
         words = ("--keys", "keys", "--plan", "shares.json", "--dry-run", "--set", "cut=auto",
@@ -339,7 +337,7 @@ class Shares(program.Case):
                                ((7003, 7006, 7010, 7000), "board 0 has one of them")):
             with self.subTest(ports):
                 (self.dir / "roster.yaml").write_text("boards:\n" + "".join(
-                    f"- {{name: '{k}', address: 'tcp://127.0.0.1:{port}', key: '{key}'}}\n"
+                    f"- {{name: '{k}', address: 'tcp://127.0.0.1:{port}', key: '{k:040}'}}\n"
                     for k, port in enumerate(ports)), encoding="utf-8")
                 if message:
                     self.assertIn(message, self.refused("train", self.row, *words))

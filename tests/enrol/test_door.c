@@ -37,8 +37,24 @@ static void what_is_none_is_named(void **state) {
     rp_arena_finish(&arena);
 }
 
+/* The word that manuals show is no address. */
+static void an_example_is_refused(void **state) {
+    (void)state;
+    static const char *const words[] = {"HOST", "ADDRESS", "HOST:7900"};
+    rp_arena arena;
+    rp_arena_init(&arena, "test", 0);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        const char *door;
+        expect_err(rp_enrol_door(&arena, "--host", words[i], "tcp://0.0.0.0:7900", &door),
+                   RP_ERR_USAGE);
+        assert_non_null(strstr(rp_err_message(), "the manual's example"));
+    }
+    rp_arena_finish(&arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(an_address_gets_a_port),
-                                       cmocka_unit_test(what_is_none_is_named)};
+                                       cmocka_unit_test(what_is_none_is_named),
+                                       cmocka_unit_test(an_example_is_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

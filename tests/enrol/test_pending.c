@@ -53,6 +53,40 @@ static void what_has_ended_goes_with_the_next_change(void **state) {
     assert_string_equal(list[0].name, "right");
 }
 
+static uint32_t count_tokens(void) {
+    rp_pending *list;
+    uint32_t count;
+    expect_ok(rp_pending_read(&arena, folder, &list, &count));
+    return count;
+}
+
+static void tokens_are_withdrawn_by_name_or_id(void **state) {
+    (void)state;
+    const rp_pending left = {.name = "left", .key = left_key};
+    const rp_pending right = {.name = "right", .key = right_key};
+    const rp_pending other = {.name = "left", .key = right_key};
+    char id[RP_KEY_FINGERPRINT];
+    bool listed;
+    put("left", left_key, 2000, NULL);
+    put("right", right_key, 3000, NULL);
+    expect_ok(rp_pending_is_listed(folder, &left, &listed));
+    assert_true(listed);
+    expect_ok(rp_pending_is_listed(folder, &other, &listed)); /* another token took its place */
+    assert_false(listed);
+    const char *wrong[] = {"left", "middle"};
+    expect_err(rp_pending_withdraw(folder, wrong, 2), RP_ERR_USAGE);
+    assert_non_null(strstr(rp_err_message(), "no token is called 'middle'; there are: left right"));
+    assert_int_equal(count_tokens(), 2); /* all of them, or none */
+    rp_pending_id(&right, id);
+    const char *by_id = id;
+    expect_ok(rp_pending_withdraw(folder, &by_id, 1));
+    assert_int_equal(count_tokens(), 1);
+    expect_ok(rp_pending_withdraw(folder, wrong, 1));
+    assert_int_equal(count_tokens(), 0);
+    expect_ok(rp_pending_is_listed(folder, &left, &listed));
+    assert_false(listed);
+}
+
 static void expect_bad(const char *text, const char *said) {
     rp_pending *list;
     uint32_t count;
@@ -69,6 +103,7 @@ static void a_damaged_list_says_where(void **state) {
     expect_bad("tokens: 3\n", "expected a list");
     expect_bad("tokens:\n  - left\n", "tokens:2");
     expect_bad("tokens:\n  - {name: left, ends: 3}\n", "key");
+    expect_bad("tokens:\n  - {name: a b, key: rpk1, ends: 3}\n", "expected 1 to 63 of A-Z");
     expect_bad("tokens:\n  - {name: left, key: rpk1, ends: 3}\n", "too short");
     expect_bad("tokens:\n  - {name: left, key: '009c61o!#m2NH?C3>iWS5d]J*6CRx17-skh9337x', "
                "ends: soon}\n",
@@ -80,6 +115,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_list_is_read_as_it_was_written, setup, teardown),
         cmocka_unit_test_setup_teardown(one_takes_the_place_of_its_name, setup, teardown),
         cmocka_unit_test_setup_teardown(what_has_ended_goes_with_the_next_change, setup, teardown),
+        cmocka_unit_test_setup_teardown(tokens_are_withdrawn_by_name_or_id, setup, teardown),
         cmocka_unit_test_setup_teardown(a_damaged_list_says_where, setup, teardown),
     };
     return cmocka_run_group_tests_name("pending", tests, NULL, NULL);

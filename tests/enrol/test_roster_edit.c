@@ -5,6 +5,9 @@
 #define LEFT "rpk1qqqsyqcyq5rqwzqfpg9scrgwpugpzysnzs23v9ccrydpk8qarc0sjldd5f"
 #define RIGHT "rpk1qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqmtx05s"
 
+/* Z85, as rosters of before have keys. */
+#define THIRD "'%nSc0%nSc0%nSc0%nSc0%nSc0%nSc0%nSc0%nSc0'"
+
 static const char zero_key[] = "0000000000000000000000000000000000000000";
 
 static void write_roster(const char *text) {
@@ -156,17 +159,34 @@ static void a_board_keeps_its_group_and_labels(void **state) {
     expect_text(text);
 }
 
+/* Whatever a text has in it, it is one text to who reads the file. */
+static void texts_are_quoted(void **state) {
+    (void)state;
+    static const char hostile[] = "x\", address: \"tcp://evil:1";
+    const rp_roster_entry right = {
+        .name = "right", .endpoint = "tcp://10.0.0.8:7000", .public_text = zero_key};
+    rp_roster_entry *boards;
+    uint32_t count;
+    expect_ok(rp_roster_check_put(in_folder("lab.yaml"), &right, hostile));
+    assert_int_equal(access(in_folder("lab.yaml"), F_OK), -1); /* it only looks */
+    expect_ok(rp_roster_put(in_folder("lab.yaml"), &right, hostile));
+    expect_ok(rp_roster_read(&arena, in_folder("lab.yaml"), &boards, &count));
+    assert_int_equal(count, 1);
+    assert_string_equal(boards[0].profile, hostile);
+    assert_string_equal(boards[0].endpoint, "tcp://10.0.0.8:7000");
+}
+
 static void several_go_at_once_or_none(void **state) {
     (void)state;
     static const char all[] = "boards:\n"
                               "  - {name: a, address: 'tcp://a:7000', key: " LEFT "}\n"
                               "  # the middle\n"
-                              "  - name: b\n    address: tcp://b:7000\n    key: " LEFT "\n"
-                              "  - {name: c, address: 'tcp://c:7000', key: " LEFT "}\n"
+                              "  - name: b\n    address: tcp://b:7000\n    key: " RIGHT "\n"
+                              "  - {name: c, address: 'tcp://c:7000', key: " THIRD "}\n"
                               "hosts: []\n";
     static const char left[] = "boards:\n"
                                "  # the middle\n"
-                               "  - name: b\n    address: tcp://b:7000\n    key: " LEFT "\n"
+                               "  - name: b\n    address: tcp://b:7000\n    key: " RIGHT "\n"
                                "hosts: []\n";
     const char *names[] = {"c", "a", "c"};
     const char *wrong[] = {"a", "d"};
@@ -187,6 +207,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_last_line_without_an_end_gets_one, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_refused_leaves_the_file, setup, teardown),
         cmocka_unit_test_setup_teardown(a_board_keeps_its_group_and_labels, setup, teardown),
+        cmocka_unit_test_setup_teardown(texts_are_quoted, setup, teardown),
         cmocka_unit_test_setup_teardown(several_go_at_once_or_none, setup, teardown),
     };
     return cmocka_run_group_tests_name("roster_edit", tests, NULL, NULL);

@@ -707,7 +707,8 @@ typedef struct {
 } roster_case;
 
 static void check_roster(const char *roster, const roster_case *c) {
-    static const char key[] = "0123456789012345678901234567890123456789";
+    static const char left[] = "0123456789012345678901234567890123456789";
+    static const char right[] = "1123456789012345678901234567890123456789";
     char text[1024];
     rp_arena arena;
     rp_runfile run;
@@ -716,7 +717,7 @@ static void check_roster(const char *roster, const roster_case *c) {
     (void)fprintf(file,
                   "boards:\n- {name: left, address: 'tcp://10.0.0.7:7000', key: '%s'}\n"
                   "- {name: '%s', address: '%s', key: '%s'}\n",
-                  key, c->name, c->address, key);
+                  left, c->name, c->address, right);
     assert_int_equal(fclose(file), 0);
     (void)snprintf(text, sizeof text, "ring: {roster: %s}", roster);
     char whole[2048];
@@ -759,7 +760,7 @@ static void rosters_are_checked(void **state) {
         {"host", "tcp://10.0.0.8:7000", "name: expected 1 to 63 bytes, and not `host`"},
         {"", "tcp://10.0.0.8:7000", "name: expected 1 to 63 bytes"},
         {name, "tcp://10.0.0.8:7000", "name: expected 1 to 63 bytes"},
-        {"right", "tcp://10.0.0.7:7000", "boards 'left' and 'right' have the same one"},
+        {"right", "tcp://10.0.0.7:7000", "address: boards 'left' and 'right' have the same one"},
         {"right", hosts[1], "HOST a name or an IPv4 address of at most 99 bytes"},
         {"right", "tcp://[::1]:7000", "HOST a name or an IPv4 address"},
         {"right", "tcp://fe80::1:7000", "HOST a name or an IPv4 address"},
@@ -1090,7 +1091,7 @@ static void check_dials(const char *roster, const char *first, const char *secon
     (void)fprintf(file,
                   "boards:\n- {name: a, address: '%s', key: '%s9'}\n"
                   "- {name: b, address: '%s', key: '%s%d'}\n"
-                  "- {name: c, address: 'tcp://10.0.0.9:7000', key: '%s9'}\n",
+                  "- {name: c, address: 'tcp://10.0.0.9:7000', key: '%s7'}\n",
                   first, key, second, key, message && strstr(message, "keys") ? 9 : 8, key);
     assert_int_equal(fclose(file), 0);
     const char *at = strstr(good, "ring: {boards: 2, link: {delay_ms: 1, rate_mbit: 50}}");
@@ -1133,7 +1134,7 @@ static void boards_that_dial_are_checked(void **state) {
                 "address: expected tcp://HOST:PORT, HOST a name or an IPv4 address of at most "
                 "99 bytes, PORT from 1 to 65533, or dials");
     check_dials(roster, "dials", "dials", listen, "boards 'a' and 'b' are neighbours");
-    check_dials(roster, "dials", "dials", listen, "told apart by their keys");
+    check_dials(roster, "dials", "dials", listen, "each board needs keys of its own");
     (void)remove(roster);
 }
 

@@ -15,6 +15,9 @@ static void key_of(uint32_t number, char out[RP_KEY_TEXT]) {
     }
 }
 
+/* A key that several boards may have. */
+#define SAME "'0123456789012345678901234567890123456789'"
+
 static const char groups[] = "groups:\n"
                              "  rack-a:\n"
                              "    board: rk3588\n"
@@ -102,6 +105,13 @@ static void wrong_rosters_are_refused(void **state) {
         {"  - {name: a1, group: rack-a, key: KEY}\n"
          "  - {name: x, address: 'tcp://a1.lab:7000', key: KEY}\n",
          "have the same one, tcp://a1.lab:7000; the other one is in line 8"},
+        {"  - {name: a1, group: rack-a, key: " SAME "}\n"
+         "  - {name: x, address: 'tcp://10.0.0.9:7000', key: " SAME "}\n",
+         "lab.yaml:9: boards[1].key: boards 'a1' and 'x' have the same one, and each board needs "
+         "keys of its own; 'a1' is in line 8"},
+        {"  - {name: x, address: dials, key: " SAME "}\n  - {name: a1, group: rack-a, key: KEY}\n"
+         "  - {name: y, address: dials, key: " SAME "}\n",
+         "lab.yaml:10: boards[2].key: boards 'x' and 'y' have the same one"},
     };
     rp_roster_entry *boards;
     uint32_t count;

@@ -91,6 +91,17 @@ static inline uint32_t sample_parts(rp_Frame *frame, rp_part *parts) {
     return least > some ? least : some;
 }
 
+/* The fields that take plain names only. */
+static inline void sample_names(rp_Frame *frame) {
+    if (rp_frame_kind(frame) == RP_KIND_ENROL) {
+        (void)snprintf(frame->body.enrol.board, sizeof frame->body.enrol.board, "rk3588-a_1.b");
+    } else if (rp_frame_kind(frame) == RP_KIND_ENROLLED) {
+        rp_Enrolled *enrolled = &frame->body.enrolled;
+        (void)snprintf(enrolled->host, sizeof enrolled->host, "desk");
+        (void)snprintf(enrolled->name, sizeof enrolled->name, "left-1");
+    }
+}
+
 /* A frame of this kind as it could be sent; returns its parts, of memory that stays. */
 static inline uint32_t sample_frame(rp_kind kind, rp_Frame *frame, rp_part *parts) {
     const rp_kind_facts *facts = rp_kind_facts_of(kind);
@@ -107,6 +118,7 @@ static inline uint32_t sample_frame(rp_kind kind, rp_Frame *frame, rp_part *part
     if (facts->body) {
         sample_fill(facts->body, &frame->body, &next);
     }
+    sample_names(frame);
     return sample_parts(frame, parts);
 }
 

@@ -305,6 +305,32 @@ static void texts_are_printable(void **state) {
     assert_int_equal(strlen(fault->text), sizeof fault->text - 1);
 }
 
+/* A name that goes into the other end's files has no character that needs quotes there; the
+ * sender is told, and the receiver takes no such frame. */
+static void names_are_plain(void **state) {
+    (void)state;
+    static const char *const wrong[] = {"a\", key: b", "a b", "a\\b", "a}", "../b", "gr\303\274n"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        for (int field = 0; field < 3; field++) {
+            rp_Frame frame;
+            rp_Frame back;
+            rp_part parts[RP_PARTS_MAX];
+            uint8_t bytes[RP_FRAME_BYTES_MAX];
+            size_t count;
+            sample_frame(field == 0 ? RP_KIND_ENROL : RP_KIND_ENROLLED, &frame, parts);
+            expect_ok(rp_frame_encode(&frame, NULL, 0, bytes, &count));
+            expect_ok(rp_frame_decode(bytes, count, 0, &back));
+            char *name = field == 0   ? frame.body.enrol.board
+                         : field == 1 ? frame.body.enrolled.host
+                                      : frame.body.enrolled.name;
+            (void)snprintf(name, 64, "%s", wrong[i]);
+            expect_err(rp_frame_encode(&frame, NULL, 0, bytes, &count), RP_ERR_FORMAT);
+            expect_ok(rp_frame_write(&frame, bytes, &count)); /* a peer that does not check */
+            expect_err(rp_frame_decode(bytes, count, 0, &back), RP_ERR_FORMAT);
+        }
+    }
+}
+
 static void senders_are_checked(void **state) {
     (void)state;
     rp_Frame frame;
@@ -386,8 +412,8 @@ int main(void) {
         cmocka_unit_test(golden_bytes_stay),      cmocka_unit_test(the_largest_frames_fit),
         cmocka_unit_test(bad_frames_are_refused), cmocka_unit_test(dtypes_are_checked),
         cmocka_unit_test(versions_are_ranges),    cmocka_unit_test(texts_are_printable),
-        cmocka_unit_test(senders_are_checked),    cmocka_unit_test(parts_are_checked),
-        cmocka_unit_test(chance_does_not_hurt),
+        cmocka_unit_test(names_are_plain),        cmocka_unit_test(senders_are_checked),
+        cmocka_unit_test(parts_are_checked),      cmocka_unit_test(chance_does_not_hurt),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

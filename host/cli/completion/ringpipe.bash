@@ -66,7 +66,7 @@ _ringpipe_options() {
     draw) echo --format --stages --micro --chunks --whole --quiet --verbose ;;
     tune) echo --out --board --minutes --yes --system --threads --quiet --verbose ;;
     doctor) echo --format --keys --board --threads --roster --where --listen --quiet --verbose ;;
-    boards) echo --set --format --dry-run --keys --board --yes --roster --where --ask --group --listen --hours --token --open --no-wait --plan --wait --node --host --packages --dial --lines --follow --force --run --within --quiet --verbose ;;
+    boards) echo --set --format --dry-run --keys --board --yes --roster --where --ask --group --listen --hours --token --open --list --withdraw --no-wait --plan --wait --node --host --packages --dial --lines --follow --force --run --within --quiet --verbose ;;
     image) echo --out --keys --board --yes --hours --release --node --host --ssh-key --wifi --overlay --system --packages --cache --enrol --dial --listen --quiet --verbose ;;
     flash) echo --yes --listen --runner --quiet --verbose ;;
     bundle) echo --out --keys --board --release --new-key --quiet --verbose ;;

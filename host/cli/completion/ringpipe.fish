@@ -163,6 +163,8 @@ complete -c ringpipe -n '__ringpipe_verb_is boards' -l listen -r
 complete -c ringpipe -n '__ringpipe_verb_is boards' -l hours -r
 complete -c ringpipe -n '__ringpipe_verb_is boards' -l token
 complete -c ringpipe -n '__ringpipe_verb_is boards' -l open
+complete -c ringpipe -n '__ringpipe_verb_is boards' -l list -r
+complete -c ringpipe -n '__ringpipe_verb_is boards' -l withdraw -r
 complete -c ringpipe -n '__ringpipe_verb_is boards' -l no-wait
 complete -c ringpipe -n '__ringpipe_verb_is boards' -l plan -r
 complete -c ringpipe -n '__ringpipe_verb_is boards' -l wait -r

@@ -1,0 +1,89 @@
+#include "base/quote.h"
+
+#include <ctype.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { ESCAPED_BYTES = 8 }; /* \uXXXX, or a character of UTF-8, and the NUL */
+
+size_t rp_printable_bytes(const char *text) {
+    const unsigned char *at = (const unsigned char *)text;
+    if (at[0] < 0x80) {
+        return at[0] >= 0x20 && at[0] != 0x7f ? 1 : 0;
+    }
+    const size_t length = at[0] >= 0xf0 ? 4 : at[0] >= 0xe0 ? 3 : 2;
+    if (at[0] < 0xc2 || at[0] > 0xf4) {
+        return 0;
+    }
+    for (size_t i = 1; i < length; i++) {
+        if ((at[i] & 0xc0) != 0x80) {
+            return 0;
+        }
+    }
+    const bool control = at[0] == 0xc2 && at[1] < 0xa0;
+    const bool overlong = (at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xf0 && at[1] < 0x90);
+    const bool surrogate = at[0] == 0xed && at[1] >= 0xa0;
+    const bool too_large = at[0] == 0xf4 && at[1] >= 0x90;
+    return control || overlong || surrogate || too_large ? 0 : length;
+}
+
+bool rp_is_plain_name(const char *text) {
+    while (isalnum((unsigned char)*text) || (*text && strchr("._-", *text))) {
+        text++;
+    }
+    return *text == '\0';
+}
+
+/* YAML folds a line at U+2028 and U+2029, and takes U+FEFF, U+FFFE and U+FFFF in no text. */
+static bool needs_escape(uint32_t code) {
+    return code == 0x2028 || code == 0x2029 || code == 0xfeff || code >= 0xfffe;
+}
+
+/* Writes the character at `at` as it stands between quotes; returns the bytes of `at` that it
+ * takes. */
+static size_t escape_character(const char *at, char out[ESCAPED_BYTES]) {
+    const unsigned char *byte = (const unsigned char *)at;
+    const size_t bytes = rp_printable_bytes(at);
+    uint32_t code = 0;
+    if (bytes == 0) {
+        code = byte[0] < 0x80 ? byte[0] : 0xfffd;
+    } else if (bytes == 3) {
+        code = (byte[0] & 0x0fU) << 12 | (byte[1] & 0x3fU) << 6 | (byte[2] & 0x3fU);
+        code = needs_escape(code) ? code : 0;
+    }
+    if (code > 0) {
+        (void)snprintf(out, ESCAPED_BYTES, "\\u%04x", (unsigned)(code & 0xffff));
+    } else {
+        const bool marks = at[0] == '"' || at[0] == '\\';
+        (void)snprintf(out, ESCAPED_BYTES, "%s%.*s", marks ? "\\" : "", (int)bytes, at);
+    }
+    return bytes > 0 ? bytes : 1;
+}
+
+void rp_quote_put(FILE *file, const char *text) {
+    char piece[ESCAPED_BYTES];
+    (void)fputc('"', file);
+    while (*text) {
+        text += escape_character(text, piece);
+        (void)fputs(piece, file);
+    }
+    (void)fputc('"', file);
+}
+
+rp_err rp_quote(rp_arena *arena, const char *text, const char **out) {
+    char piece[ESCAPED_BYTES];
+    char *quoted;
+    size_t used = 1;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, strlen(text) * (ESCAPED_BYTES - 1) + 3, &quoted));
+    quoted[0] = '"';
+    while (*text) {
+        text += escape_character(text, piece);
+        memcpy(quoted + used, piece, strlen(piece));
+        used += strlen(piece);
+    }
+    memcpy(quoted + used, "\"", 2);
+    *out = quoted;
+fail:
+    return err;
+}

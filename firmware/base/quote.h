@@ -1,0 +1,23 @@
+/* Texts of other programs and people in the files that we write by hand. */
+#ifndef RP_BASE_QUOTE_H
+#define RP_BASE_QUOTE_H
+
+#include <stdio.h>
+
+#include "base/arena.h"
+
+/* The bytes of the printable UTF-8 character at `text`, which ends with 0. 0: `text` is at its end,
+ * or the character is a control character, or the bytes are not UTF-8. */
+size_t rp_printable_bytes(const char *text);
+
+/* Whether `text` is empty or consists of A-Z a-z 0-9 . _ - alone: a name that needs no quotes in a
+ * file or a shell. */
+bool rp_is_plain_name(const char *text);
+
+/* The text in double quotes. YAML and JSON both read it back as the same text; bytes that are not
+ * UTF-8 become U+FFFD. */
+void rp_quote_put(FILE *file, const char *text);
+/* As rp_quote_put(), into the arena. errors MEMORY */
+rp_err rp_quote(rp_arena *arena, const char *text, const char **out) RP_MUST_CHECK;
+
+#endif
