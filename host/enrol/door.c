@@ -13,9 +13,7 @@ static bool is_placeholder(const char *host) {
 
 rp_err rp_enrol_door(rp_arena *arena, const char *what, const char *host, const char *listen,
                      const char **out) {
-    const char *bracket = strrchr(host, ']');
-    const char *colon = strchr(bracket ? bracket : host, ':');
-    const bool bare = !bracket && colon && strchr(colon + 1, ':'); /* IPv6, without a port */
+    const bool has_port = strchr(host, ':') != NULL;
     char *door;
     rp_err err;
     if (is_placeholder(host)) {
@@ -23,11 +21,13 @@ rp_err rp_enrol_door(rp_arena *arena, const char *what, const char *host, const 
                        "%s: '%s' is the manual's example: expected this host's own name or address",
                        what, host);
     }
-    RP_TRY(rp_arena_printf(arena, &door, "tcp://%s%s%s%s", bare ? "[" : "", host, bare ? "]" : "",
-                           colon && !bare ? "" : strrchr(listen, ':')));
+    RP_TRY(rp_arena_printf(arena, &door, "tcp://%s%s", host, has_port ? "" : strrchr(listen, ':')));
     if (!rp_roster_is_address(door)) {
-        return rp_fail(RP_ERR_USAGE,
-                       "%s: expected ADDRESS[:PORT], PORT from 1 to 65533, found '%s'", what, host);
+        return rp_fail(
+            RP_ERR_USAGE,
+            "%s: expected ADDRESS[:PORT], a name or an IPv4 address, PORT from 1 to 65533, "
+            "found '%s'",
+            what, host);
     }
     *out = door + strlen("tcp://");
 fail:
