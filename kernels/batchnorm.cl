@@ -129,10 +129,11 @@ static float moved(float running, float statistic, float momentum) {
 }
 
 /* Chunks to stats, and into the statistics that outlive the batch:
- *   DIRECT    running = (1 - momentum) * running + momentum * statistic, the variance unbiased
- *             (with a single element, where that is undefined, the biased one)
+ *   DIRECT    running = (1 - momentum) * running + momentum * statistic, the variance unbiased; a
+ *             single element has no variance, and running_var stays as it is
  *   DEFERRED  the batch's mean, sum of squares and count are merged into step_* [channels] each
  *   KEEP      neither
+ * Statistics that are not finite move nothing: the gradient may be finite, since 1 / stddev is 0.
  * Grid: one item a channel. */
 #define DIRECT 0
 #define DEFERRED 1
@@ -161,10 +162,14 @@ kernel void combine(global float *stats, global float *running_mean, global floa
     }
     stats[c] = mean;
     stats[channels + c] = 1.0f / sqrt(square / count + eps);
+    if (!isfinite(mean) || !isfinite(square)) {
+        return;
+    }
     if (mode == DIRECT) {
-        float variance = square / (count > 1.0f ? count - 1.0f : 1.0f);
         running_mean[c] = moved(running_mean[c], mean, momentum);
-        running_var[c] = moved(running_var[c], variance, momentum);
+        if (count > 1.0f) {
+            running_var[c] = moved(running_var[c], square / (count - 1.0f), momentum);
+        }
     } else if (mode == DEFERRED) {
         float before = step_count[c];
         float total = before + count;
@@ -184,9 +189,11 @@ kernel void commit(global float *running_mean, global float *running_var, global
     if (c >= channels || step_count[c] == 0.0f) {
         return;
     }
-    float variance = step_square[c] / step_count[c];
     running_mean[c] = moved(running_mean[c], step_mean[c], momentum);
-    running_var[c] = moved(running_var[c], variance, momentum);
+    if (step_count[c] > 1.0f) {
+        float variance = step_square[c] / step_count[c];
+        running_var[c] = moved(running_var[c], variance, momentum);
+    }
     step_mean[c] = 0.0f;
     step_square[c] = 0.0f;
     step_count[c] = 0.0f;

@@ -1,12 +1,13 @@
 /* Batch normalisation of [C] or [C, ...] samples, statistics over the microbatch and all pixels.
  *
  * Training normalises with the biased variance and moves the running statistics once a forward, the
- * variance unbiased; of a single element, where PyTorch raises, the variance is 0 and so is what
- * moves running_var. `deferred` is torchgpipe's DeferredBatchNorm: the microbatches' statistics are
- * merged and moved in once a step, the variance biased. When the STATE tensors are NULL (a forward
- * that is repeated) nothing moves. A renewal (SWA's: reset, then the cumulative mean over forwards)
- * is a momentum of 1, 1/2, 1/3, ...; no method renews `deferred` ones. Frozen, it is a scale and a
- * shift by the running statistics, as torchvision's FrozenBatchNorm2d.
+ * variance unbiased. A single element, where PyTorch raises, is normalised to 0 and does not move
+ * running_var; statistics that are not finite move nothing. `deferred` is torchgpipe's
+ * DeferredBatchNorm: the microbatches' statistics are merged and moved in once a step, the variance
+ * biased. When the STATE tensors are NULL (a forward that is repeated) nothing moves. A renewal
+ * (SWA's: reset, then the cumulative mean over forwards) is a momentum of 1, 1/2, 1/3, ...; no
+ * method renews `deferred` ones. Frozen, it is a scale and a shift by the running statistics, as
+ * torchvision's FrozenBatchNorm2d.
  *
  * trap  torchgpipe adds up x and x^2; mean and sum of squared deviations say the same and do not
  *       cancel, so these lie in the SCRATCH parameters. */

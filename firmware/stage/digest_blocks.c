@@ -108,3 +108,18 @@ void rp_digest_run_block(digest_executor *e, const rp_command *command, uint32_t
         RP_ASSERT(false && "a command on blocks");
     }
 }
+
+void rp_digest_run_kept(digest_executor *e, const rp_command *command) {
+    const uint32_t count = e->as.base.layout->param_count;
+    rp_digest *kept = e->kept + (size_t)command->kept * count;
+    for (uint32_t p = 0; p < count; p++) {
+        const rp_param_role role = digest_param(e, p)->role;
+        if (command->kind == RP_COMMAND_KEEP) {
+            kept[p] = e->running[p];
+        } else if (role == RP_PARAM_STATE) {
+            e->running[p] = kept[p];
+        } else if (role == RP_PARAM_SCRATCH) {
+            e->running[p] = (rp_digest){0};
+        }
+    }
+}

@@ -22,6 +22,7 @@ typedef struct {
     bool *fails;         /* as the site */
     rp_digest *blocks;   /* in a row, each of trained_count */
     rp_digest *running;  /* by parameter: batch statistics */
+    rp_digest *kept;     /* [layout->kept] copies of them */
     rp_digest *slots;    /* rows of values, then the statistics of the layers */
     rp_digest *deferred; /* rows of gradients */
     rp_digest *grads;    /* those of an undivided backward */
@@ -55,6 +56,9 @@ static inline const rp_model_param *digest_trained(const digest_executor *e, uin
 
 /* digest_blocks.c: a command on whole blocks, for one trained parameter; each has the same. */
 void rp_digest_run_block(digest_executor *executor, const rp_command *command, uint32_t trained);
+
+/* digest_blocks.c: KEEP and RESTORE. */
+void rp_digest_run_kept(digest_executor *executor, const rp_command *command);
 
 /* digest_regions.c: entries of the table, for bytes in files. errors USAGE: bytes out of order */
 rp_err rp_digest_read_region(rp_executor *executor, const rp_region *region, size_t first,

@@ -119,6 +119,8 @@ typedef enum {
     RP_COMMAND_LOSS,        /* pass: of what the last forward in the slot gave, no gradient */
     RP_COMMAND_BACKWARD,    /* pass: the op's kind says which half */
     RP_COMMAND_COMMIT,      /* step: layers with something to do once a step */
+    RP_COMMAND_KEEP,        /* kept: running statistics are copied there */
+    RP_COMMAND_RESTORE,     /* kept: they come back, and sums over a step's samples are zero */
     RP_COMMAND_NORMS,       /* read: sum of squares of each trained parameter's gradient */
     RP_COMMAND_RESULTS,     /* read: (loss, correct) of each of `count` samples */
     RP_COMMAND_BLOCK,       /* read: `block`, layout->gradient_bytes */
@@ -178,6 +180,7 @@ typedef struct {
     union {
         rp_pass pass;
         uint64_t step;
+        uint32_t kept; /* which copy, below layout->kept */
         struct {
             float *out; /* borrowed until the mark */
             uint32_t count;

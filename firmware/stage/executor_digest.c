@@ -23,6 +23,7 @@ static rp_err take_memory(rp_arena *arena, digest_executor *e) {
     RP_TRY(RP_ARENA_NEW(arena, (size_t)rp_block_total(layout) * layout->trained_count + 1,
                         &e->blocks));
     RP_TRY(RP_ARENA_NEW(arena, layout->param_count + 1, &e->running));
+    RP_TRY(RP_ARENA_NEW(arena, (size_t)layout->kept * layout->param_count + 1, &e->kept));
     RP_TRY(RP_ARENA_NEW(arena, layout->slots * e->slot_digests, &e->slots));
     RP_TRY(RP_ARENA_NEW(arena, layout->deferred_slots * e->rows_digests + 1, &e->deferred));
     RP_TRY(RP_ARENA_NEW(arena, e->rows_digests, &e->grads));
@@ -240,6 +241,10 @@ static rp_err digest_issue(rp_executor *executor, const rp_command *command) {
     case RP_COMMAND_COMMIT:
         rp_digest_run_commit(
             &(rp_digest_pass){.job = e->as.base.job, .layout = layout, .running = e->running});
+        return RP_OK;
+    case RP_COMMAND_KEEP:
+    case RP_COMMAND_RESTORE:
+        rp_digest_run_kept(e, command);
         return RP_OK;
     case RP_COMMAND_RESULTS:
         memcpy(command->read.out, e->results, 2 * command->read.count * sizeof *e->results);

@@ -96,6 +96,10 @@ static rp_err opencl_issue(rp_executor *executor, const rp_command *command) {
         return run_pass(e, command);
     case RP_COMMAND_COMMIT:
         return rp_opencl_commit(e, command->step);
+    case RP_COMMAND_KEEP:
+        return rp_opencl_keep(e, command->kept);
+    case RP_COMMAND_RESTORE:
+        return rp_opencl_restore(e, command->kept);
     case RP_COMMAND_NORMS:
         return rp_opencl_norms(e, command->read.out);
     case RP_COMMAND_RESULTS:

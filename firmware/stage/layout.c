@@ -166,6 +166,7 @@ static rp_err count_params(rp_arena *arena, const rp_job *job, rp_layout *layout
         const bool trained = param->role == RP_PARAM_TRAINED;
         layout->trained[i] = trained ? layout->trained_count++ : RP_NOT_TRAINED;
         *(trained ? &layout->weight_bytes : &layout->running_bytes) += bytes;
+        layout->statistics_bytes += param->role == RP_PARAM_STATE ? bytes : 0;
         layout->gradient_bytes += trained ? rp_layout_sample_bytes(&param->shape) : 0;
     }
     layout->state_count = /* who makes no update needs none */
@@ -269,7 +270,9 @@ rp_err rp_layout_make(rp_arena *arena, const rp_job *job, rp_gemm_choice gemm, u
     count_scratch(job, layout, gemm, align_bytes);
     uint32_t flat = layout->gradients + layout->peers + rp_layout_weight_copies(layout) +
                     layout->probes + layout->replicas * layout->state_count;
+    layout->kept = layout->statistics_bytes ? layout->kept : 0;
     layout->total_bytes = layout->weight_bytes * flat + layout->running_bytes +
+                          layout->kept * layout->statistics_bytes +
                           layout->stashes * layout->leave_bytes +
                           layout->slots * (layout->slot_bytes - layout->leave_bytes) +
                           layout->deferred_slots * layout->deferred_bytes + layout->scratch_bytes +

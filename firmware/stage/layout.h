@@ -89,16 +89,18 @@ typedef struct {
     size_t workspace_bytes;
     uint32_t workspace_layer;
 
-    size_t weight_bytes;   /* trained parameters, aligned */
-    size_t gradient_bytes; /* their gradients as they travel, one behind the other */
-    size_t running_bytes;  /* state and scratch parameters, aligned */
-    size_t slot_bytes;     /* one slot */
-    size_t leave_bytes;    /* of it that leaves */
-    size_t group_bytes;    /* what of the stash all slots share, with groups; else 0 */
-    size_t deferred_bytes; /* one slot of deferred weight gradients */
-    size_t scratch_bytes;  /* pools, labels, results, workspace */
-    uint32_t state_count;  /* optimiser states of a replica, each weight_bytes */
-    uint32_t replicas;     /* each with states of its own */
+    size_t weight_bytes;     /* trained parameters, aligned */
+    size_t gradient_bytes;   /* their gradients as they travel, one behind the other */
+    size_t running_bytes;    /* state and scratch parameters, aligned */
+    size_t statistics_bytes; /* of them those of running statistics */
+    uint32_t kept;           /* copies of these, one for each step that may still be skipped */
+    size_t slot_bytes;       /* one slot */
+    size_t leave_bytes;      /* of it that leaves */
+    size_t group_bytes;      /* what of the stash all slots share, with groups; else 0 */
+    size_t deferred_bytes;   /* one slot of deferred weight gradients */
+    size_t scratch_bytes;    /* pools, labels, results, workspace */
+    uint32_t state_count;    /* optimiser states of a replica, each weight_bytes */
+    uint32_t replicas;       /* each with states of its own */
     /* Copies of the weights: versions (METHODS 13), predicted ones (by direction for xpipe), the
      * centre or reference of the replicas, and a scratch copy around a local step. */
     uint32_t versions, predicted, centres, scratches;

@@ -131,10 +131,31 @@ fail:
     return err;
 }
 
+/* Steps that have had a forward here and no update yet. A board without updates does not hear that
+ * a step is skipped. */
+static uint32_t count_open_steps(const rp_job *job) {
+    const rp_sched_shape shape = rp_job_sched_shape(job, 0, job->steps);
+    uint64_t updated = 0;
+    uint64_t most = 0;
+    rp_sched_state state;
+    rp_op op;
+    if (job->role != RP_ROLE_BOTH ||
+        rp_decision_maker_of(&job->method, &job->optim, job->guard) == RP_DECISION_NONE) {
+        return 0;
+    }
+    for (rp_sched_start(&state, &shape); rp_job_next(job, &state, &op);) {
+        updated = op.kind == RP_OP_UPDATE ? op.step + 1 : updated;
+        most =
+            op.kind == RP_OP_FORWARD && op.step + 1 - updated > most ? op.step + 1 - updated : most;
+    }
+    return (uint32_t)most;
+}
+
 rp_err rp_layout_count(const rp_job *job, rp_layout *layout) {
     layout->gradients = job->role != RP_ROLE_FORWARD;
     layout->peers = rp_job_is_shared(job);
     const rp_job walked = walked_job(job);
+    layout->kept = count_open_steps(&walked);
     rp_err err = count_slots(&walked, layout);
     return err == RP_OK ? count_versions(&walked, layout) : err;
 }

@@ -51,11 +51,12 @@ static rp_err take_params(rp_opencl *e) {
     for (uint32_t i = 0; i < layout->param_count; i++) {
         const rp_model_param *from = model_param(e, i);
         e->param[i].value.shape = e->param[i].grad.shape = from->shape;
-        if (layout->trained[i] == RP_NOT_TRAINED) {
+        if (layout->trained[i] == RP_NOT_TRAINED && from->role != RP_PARAM_STATE) {
             RP_TRY(
                 rp_darena_take(e->memory, from->count * sizeof(float), &e->param[i].value.buffer));
         }
     }
+    RP_TRY(rp_opencl_take_statistics(e));
     RP_TRY(open_blocks(e));
     const rp_flat *grads =
         layout->gradients ? rp_opencl_flat(e, (rp_block){RP_BLOCK_GRADIENT, 0}) : NULL;
@@ -263,6 +264,7 @@ void rp_opencl_free_memory(rp_opencl *e) {
     for (uint32_t c = 0; e->chunk && c < e->base.layout->stashes; c++) {
         rp_darena_close(&e->chunk[c].arena);
     }
+    rp_opencl_free_statistics(e);
     rp_darena_close(&e->memory);
 }
 

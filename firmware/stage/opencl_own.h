@@ -39,6 +39,8 @@ typedef struct {
     rp_flat *block;         /* by rp_block_position */
     rp_opencl_param *param; /* of the stage */
     rp_darena *memory;      /* slots and all else */
+    rp_darena *statistics;  /* running ones, in one piece; NULL: there are none */
+    rp_darena **kept;       /* [layout->kept]: copies of it */
     rp_buffer ***slot;      /* of microbatches in flight, by part of the layout */
     rp_spill *spill;        /* of an offloaded stage, else NULL: */
     rp_opencl_chunk *chunk; /* layout->stashes of them; what of a slot leaves lies in its own */
@@ -119,6 +121,12 @@ rp_err rp_opencl_probe_norms(rp_opencl *e, float *out) RP_MUST_CHECK;
 rp_err rp_opencl_predict(rp_opencl *e, const rp_optimise *by) RP_MUST_CHECK;
 rp_err rp_opencl_update(rp_opencl *e, const rp_optimise *by) RP_MUST_CHECK;
 rp_err rp_opencl_average(rp_opencl *e, const rp_command *command) RP_MUST_CHECK;
+
+/* opencl_statistics.c */
+rp_err rp_opencl_take_statistics(rp_opencl *e) RP_MUST_CHECK;
+void rp_opencl_free_statistics(rp_opencl *e);
+rp_err rp_opencl_keep(rp_opencl *e, uint32_t kept) RP_MUST_CHECK;
+rp_err rp_opencl_restore(rp_opencl *e, uint32_t kept) RP_MUST_CHECK;
 
 /* opencl_regions.c */
 size_t rp_opencl_stash_bytes(const rp_opencl *e);

@@ -35,6 +35,7 @@ uint32_t rp_stage_staleness_max(const rp_stage *stage) {
 void rp_stage_start(rp_stage *stage, uint64_t step) {
     stage->mean_valid = false;
     stage->probe_left = 0;
+    rp_stage_forget_statistics(stage, step);
     rp_versions_start(&stage->versions, step);
     const rp_sched_shape shape = rp_job_sched_shape(stage->job, 0, UINT64_MAX);
     stage->change_from = rp_sched_change_from(&shape, step);
@@ -206,6 +207,7 @@ rp_err rp_stage_forward(rp_stage *stage, const rp_op *op, const rp_stage_piece *
     rp_err err;
     RP_TRY(choose_weights(stage, &view, op, 0));
     RP_TRY(rp_stage_run_probe(stage, op, &view));
+    RP_TRY(rp_stage_keep_statistics(stage, op));
     RP_TRY(rp_stage_record_forward(stage, op, in, in_count, out));
     const rp_stage_mode mode = {
         .training = true, .remembers = true, .changes = op->step >= stage->change_from};
@@ -451,12 +453,11 @@ fail:
 
 rp_err rp_stage_update(rp_stage *stage, const rp_op *op, float grad_scale, bool skip) {
     const rp_version_step by = rp_versions_update(&stage->versions, op);
-    const rp_command commit = {.kind = RP_COMMAND_COMMIT, .step = op->step};
     rp_err err;
     RP_ASSERT(by.to < stage->layout->versions);
     stage->accumulated = 0;
     stage->mean_valid = false;
-    RP_TRY(rp_stage_issue(stage, &commit));
+    RP_TRY(rp_stage_decide_statistics(stage, op->step, skip));
     if (stage->layout->trained_count == 0) {
         return RP_OK;
     }

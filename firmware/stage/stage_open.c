@@ -109,6 +109,7 @@ static rp_err open_books(rp_arena *arena, rp_stage *stage) {
     RP_TRY(rp_versions_open(arena, stage->job, layout->slots, &stage->versions));
     RP_TRY(RP_ARENA_NEW(arena, layout->slots, &stage->slots.slot));
     RP_TRY(RP_ARENA_NEW(arena, layout->deferred_slots + 1, &stage->deferred.slot));
+    RP_TRY(rp_stage_open_statistics(arena, stage));
     stage->slots.count = layout->slots;
     stage->deferred.count = layout->deferred_slots;
     for (uint32_t i = 0; i < layout->layer_count; i++) {

@@ -34,8 +34,20 @@ struct rp_stage {
     uint64_t change_from; /* rp_stage_change_from() */
     double rate_factor;   /* on every learning rate here: METHODS 11 */
     uint64_t applied[RP_REPLICAS_MAX];
+    uint64_t *kept_step; /* by copy of the running statistics: the step before which it was made, or
+                            RP_NO_STEP */
+    uint64_t keep_next;  /* the first step whose first forward makes a copy */
     rp_stage_record *record; /* NULL: nothing has ever been recorded here */
 };
+
+#define RP_NO_STEP UINT64_MAX
+
+/* statistics.c: running statistics as they were before a step. Opens with layout->kept copies; a
+ * start forgets them. Before each training forward; behind the decision on the step. */
+rp_err rp_stage_open_statistics(rp_arena *arena, rp_stage *stage) RP_MUST_CHECK;
+void rp_stage_forget_statistics(rp_stage *stage, uint64_t step);
+rp_err rp_stage_keep_statistics(rp_stage *stage, const rp_op *op) RP_MUST_CHECK;
+rp_err rp_stage_decide_statistics(rp_stage *stage, uint64_t step, bool skip) RP_MUST_CHECK;
 
 /* stage_issue.c */
 rp_err rp_stage_issue(rp_stage *stage, const rp_command *command) RP_MUST_CHECK;

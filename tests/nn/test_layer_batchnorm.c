@@ -66,12 +66,11 @@ static void variance_is_stable(void **state) {
     rig_close(&rig);
 }
 
-/* PyTorch raises; here everything stays finite: y = bias, dx = 0. */
-static void one_element(void **state) {
-    (void)state;
+/* PyTorch raises; here y = bias, dx = 0, and running_var is not moved: there is no variance. */
+static void one_element(const char *spec) {
     const rp_shape shape = rp_shape_3(33, 1, 1);
     layer_rig rig;
-    rig_open(&rig, "bn", "{kind: batchnorm}", 1, &shape, 1);
+    rig_open(&rig, "bn", spec, 1, &shape, 1);
     rig_draw(&rig, &rig.x[0], "x");
     rig_draw(&rig, &rig.dy, "dy");
     rig_draw(&rig, &rig.param[0], "w");
@@ -80,6 +79,9 @@ static void one_element(void **state) {
     const float *before = rig_read(&rig, &rig.param[3]);
     expect_ok(rig.layer.kind->forward(&rig.call));
     expect_ok(rig.layer.kind->backward(&rig.call));
+    expect_ok(rig.layer.kind->commit(&rig.call));
+    const float *mean = rig_read(&rig, &rig.param[2]);
+    const float *x = rig_read(&rig, &rig.x[0]);
     const float *y = rig_read(&rig, &rig.y);
     const float *bias = rig_read(&rig, &rig.param[1]);
     const float *dx = rig_read(&rig, &rig.dx[0]);
@@ -87,9 +89,43 @@ static void one_element(void **state) {
     for (size_t i = 0; i < 33; i++) {
         expect_close(y[i], bias[i], 0, 0);
         expect_close(dx[i], 0, 0, 0);
-        expect_close(var[i], 0.9f * before[i], 1e-6, 0);
+        expect_close(mean[i], 0.1f * x[i], 1e-6, 0);
+        expect_close(var[i], before[i], 0, 0);
     }
     rig_close(&rig);
+}
+
+static void one_element_has_no_variance(void **state) {
+    (void)state;
+    one_element("{kind: batchnorm}");
+    one_element("{kind: batchnorm, deferred: true}");
+}
+
+/* A variance of 3e38 squared is infinite, and everything behind it may be finite: nothing would be
+ * skipped, and running_var would be infinite for ever. */
+static void endless_statistics(const char *spec) {
+    const rp_shape shape = rp_shape_1(2);
+    layer_rig rig;
+    rig_open(&rig, "bn", spec, 4, &shape, 1);
+    const float x[8] = {3e38f, 1, 0, 2, 0, 3, 0, 4};
+    const float ones[2] = {1, 1};
+    rig_write(&rig, &rig.x[0], x);
+    rig_write(&rig, &rig.param[3], ones);
+    expect_ok(rig.layer.kind->forward(&rig.call));
+    expect_ok(rig.layer.kind->commit(&rig.call));
+    const float *mean = rig_read(&rig, &rig.param[2]);
+    const float *var = rig_read(&rig, &rig.param[3]);
+    expect_close(mean[0], 0, 0, 0);
+    expect_close(var[0], 1, 0, 0);
+    expect_close(mean[1], 0.25, 1e-6, 0);
+    assert_true(var[1] > 1);
+    rig_close(&rig);
+}
+
+static void endless_statistics_move_nothing(void **state) {
+    (void)state;
+    endless_statistics("{kind: batchnorm}");
+    endless_statistics("{kind: batchnorm, deferred: true}");
 }
 
 /* Three microbatches and a commit = the statistics of them all, biased; then scratch is zero. */
@@ -219,7 +255,8 @@ int main(void) {
         cmocka_unit_test(equals_pytorch),
         cmocka_unit_test(central_differences),
         cmocka_unit_test(variance_is_stable),
-        cmocka_unit_test(one_element),
+        cmocka_unit_test(one_element_has_no_variance),
+        cmocka_unit_test(endless_statistics_move_nothing),
         cmocka_unit_test(deferred),
         cmocka_unit_test(repeated_forward),
         cmocka_unit_test(short_batch_and_repeatable),
