@@ -300,6 +300,14 @@ typedef struct {
     uint64_t samples;
 } rp_round_sums;
 
+/* finite.c */
+enum { RP_FINITE_TENSOR = 64, RP_FINITE_ADVICE = 120 };
+typedef struct {
+    uint32_t row;                  /* steps in a row, up to the newest, whose loss was not finite */
+    bool any;                      /* a step since the start had a finite loss */
+    char tensor[RP_FINITE_TENSOR]; /* that was not finite when the boards saved last, or "" */
+} rp_finite_watch;
+
 /* tally.c: results of the boards that share the last stage. */
 typedef struct {
     bool is_here;
@@ -443,8 +451,8 @@ struct rp_controller {
     rp_arena feed_arena;
     bool stopping;
     rp_checkpoint_best best;
-    uint64_t stop_step;  /* the run ends there, for there is no gain any more; 0: it goes on */
-    uint32_t non_finite; /* steps in a row whose loss was not finite */
+    uint64_t stop_step; /* the run ends there, for there is no gain any more; 0: it goes on */
+    rp_finite_watch finite;
     rp_progress_watch progress[2]; /* of training, of an evaluation */
     rp_account account;
     rp_verify verify;
@@ -485,6 +493,21 @@ rp_err rp_controller_final(rp_controller *c, rp_err err) RP_MUST_CHECK;
 
 /* A line for a person who watches. */
 void rp_controller_print(const rp_controller *c, const char *format, ...) RP_PRINTF(2, 3);
+
+/* ---- finite.c -------------------------------------------------------------------------------- */
+
+void rp_finite_note_loss(rp_controller *c, double loss_sum);
+/* errors FAULT: as many steps in a row as train.stop_after.non_finite had no finite loss, or were
+ * skipped */
+rp_err rp_finite_check_step(rp_controller *c) RP_MUST_CHECK;
+/* The boards have saved. `tensor` is not finite, or NULL. errors FAULT: the run needs what it saved
+ */
+rp_err rp_finite_note_saved(rp_controller *c, const char *tensor) RP_MUST_CHECK;
+/* errors FAULT: the weights are not finite, nor their score, or the last losses where no finite
+ * score says otherwise. None where train.stop_after.non_finite is 0 */
+rp_err rp_finite_check_end(rp_controller *c) RP_MUST_CHECK;
+/* Of an evaluation. errors NUMERIC */
+rp_err rp_finite_check_score(rp_controller *c, const rp_position_score *score) RP_MUST_CHECK;
 
 /* ---- topology.c ------------------------------------------------------------------------------ */
 

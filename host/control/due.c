@@ -137,6 +137,7 @@ static rp_err choose_in_training(rp_controller *c) {
     } else if (rp_controller_evaluation_due(c, &split)) {
         rp_controller_enter(c, RP_CONTROL_EVALUATE);
     } else if (is_over(c)) {
+        RP_TRY(rp_finite_check_end(c));
         rp_controller_enter(c, RP_CONTROL_CLOSE);
     } else if (rp_away_join(c)) {
         rp_controller_enter(c, RP_CONTROL_RECOVER);
@@ -155,5 +156,6 @@ rp_err rp_controller_choose_next(rp_controller *c) {
     }
     const bool passed = c->state == RP_CONTROL_EVALUATE;
     rp_controller_enter(c, passed ? RP_CONTROL_CLOSE : RP_CONTROL_EVALUATE);
-    return RP_OK;
+    return passed ? rp_finite_check_score(c, rp_position_score_of(&c->position, c->options.split))
+                  : RP_OK;
 }

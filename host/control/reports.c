@@ -13,7 +13,7 @@ rp_err rp_report_step(rp_controller *c, double loss_sum) {
     const uint32_t samples = rp_plan_step_samples(c->plan, step);
     const double lr =
         rp_lr_at(&c->run.lr, (double)c->run.optim.lr, step, c->run.steps, c->run.epoch_steps);
-    c->non_finite = isfinite(loss_sum) ? 0 : c->non_finite + 1;
+    rp_finite_note_loss(c, loss_sum);
     c->round.loss += loss_sum;
     c->round.samples += samples;
     rp_drift_note_step(c);

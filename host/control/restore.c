@@ -103,7 +103,7 @@ static void forget_progress(rp_controller *c) {
     c->follow.phase = RP_FOLLOW_NONE;
     c->codecs.differ = false;
     c->round = (rp_round_sums){0};
-    c->non_finite = c->norms.got = 0;
+    c->finite.row = c->norms.got = 0;
     c->reassigning = c->plan != NULL;
     if (c->estimator.params > 0) {
         rp_gain_estimator_reset(&c->estimator);

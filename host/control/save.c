@@ -98,29 +98,11 @@ void rp_save_abandon(rp_controller *c) {
     rp_arena_finish(&c->save.arena);
 }
 
-/* There is no checkpoint of this step. New stages could not be filled from it, either. */
-static rp_err tell_not_finite(rp_controller *c, const char *tensor) {
-    char from[32] = "the start";
-    char text[220]; /* a line of the progress view holds it */
-    if (c->save.kept_step > 0) {
-        (void)snprintf(from, sizeof from, "step %" PRIu64, c->save.kept_step);
-    }
-    (void)snprintf(
-        text, sizeof text,
-        "'%.60s' is not finite, so no checkpoint is saved: --resume goes on from %s; try "
-        "a smaller optimizer.lr, optimizer.clip_norm or train.guard: true",
-        tensor, from);
-    if (c->follow.phase != RP_FOLLOW_NONE) {
-        return rp_controller_final(c, rp_fail(RP_ERR_FAULT, "%s", text));
-    }
-    return rp_record_event(c->record, "unsaved", c->position.step, text);
-}
-
 static rp_err commit_files(rp_controller *c) {
     rp_err err;
     RP_TRY(rp_identity_check(c->folder, &c->ring.identity));
     const char *not_finite = rp_checkpoint_not_finite(c->save.writer);
-    RP_TRY(not_finite ? tell_not_finite(c, not_finite) : RP_OK);
+    RP_TRY(rp_finite_note_saved(c, not_finite));
     RP_TRY(rp_histograms_end(c));
     err = rp_checkpoint_commit(&c->save.writer);
     if (err == RP_ERR_IO) {

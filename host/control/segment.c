@@ -101,43 +101,9 @@ rp_err rp_drain_enter(rp_controller *c) {
     return begin_segment(c, rp_controller_drained_at(c), true);
 }
 
-/* Nothing better comes of a model that has diverged. */
-static rp_err check_loss(rp_controller *c) {
-    const uint32_t most = c->run.non_finite_steps;
-    if (most == 0 || c->non_finite < most) {
-        return RP_OK;
-    }
-    const rp_err err =
-        rp_fail(RP_ERR_FAULT,
-                "the loss has not been finite since step %" PRIu64
-                ", for %u steps (train.stop_after.non_finite); try a smaller optimizer.lr "
-                "or optimizer.clip_norm",
-                c->position.step - c->non_finite + 1, c->non_finite);
-    return rp_controller_final(c, err);
-}
-
-/* A run whose updates are left out trains nothing, whatever its loss. */
-static rp_err check_skipped(rp_controller *c) {
-    const uint32_t most = c->run.non_finite_steps;
-    for (uint32_t k = 0; most > 0 && k < c->ring.count; k++) {
-        const rp_board_state *board = &c->ring.board[k];
-        if (board->skipped_row >= most) {
-            const rp_err err =
-                rp_fail(RP_ERR_FAULT,
-                        "the gradient has not been finite since step %" PRIu64
-                        ", and %u updates were left out (train.stop_after.non_finite); try a "
-                        "smaller optimizer.lr, or less staleness",
-                        board->skipped_step + 2 - board->skipped_row, board->skipped_row);
-            return rp_controller_final(c, err);
-        }
-    }
-    return RP_OK;
-}
-
 rp_err rp_train_step(rp_controller *c) {
     rp_err err;
-    RP_TRY(check_loss(c));
-    RP_TRY(check_skipped(c));
+    RP_TRY(rp_finite_check_step(c));
     if (c->interrupts > 0 && !c->stopping) {
         c->stopping = true;
         RP_TRY(stop_early(c));

@@ -111,13 +111,17 @@ static json_t *make_summary(const rp_lanes *lanes, const char *status) {
 static void print_text(const rp_lanes *lanes, const json_t *summary, FILE *file) {
     const json_t *eval = json_object_get(summary, "eval");
     const json_t *accuracy = json_object_get(eval, "accuracy");
+    char text[RP_LANES_LOSS];
     (void)fprintf(file, "%s: %u lanes, %llu rounds, %llu samples in %.1f s, %.0f samples/s\n",
                   json_string_value(json_object_get(summary, "status")), lanes->keys.count,
                   (unsigned long long)lanes->round, (unsigned long long)rp_lanes_samples(lanes),
                   rp_lanes_seconds(lanes),
                   json_number_value(json_object_get(summary, "samples_per_s")));
     if (eval) {
-        (void)fprintf(file, "test loss %.4f", json_number_value(json_object_get(eval, "loss")));
+        const json_t *loss = json_object_get(eval, "loss");
+        (void)fprintf(
+            file, "test loss %s",
+            rp_lanes_loss_text(json_is_number(loss) ? json_number_value(loss) : (double)NAN, text));
     }
     if (accuracy) {
         (void)fprintf(file, ", accuracy %.2f %%", 100 * json_number_value(accuracy));

@@ -109,6 +109,7 @@ static rp_err take_run(rp_lanes *lanes, rp_runfile *run) {
     lanes->epochs = run->epochs;
     lanes->stages = run->stages;
     lanes->has_test = run->data.count[RP_SPLIT_TEST] > 0;
+    lanes->finite = run->non_finite_steps > 0;
     RP_TRY(rp_arena_string(&lanes->arena, run->model_name, &text));
     lanes->model = text;
     lanes->schedule = run->method.kind->name;
@@ -350,6 +351,11 @@ static rp_err end_scoring(rp_lanes *lanes) {
         (void)snprintf(lanes->note, sizeof lanes->note,
                        "the centre could not be evaluated (exit %d); see %.300s", scorer->exit_code,
                        scorer->log);
+    }
+    if (!lanes->has_test && lanes->finite && !isfinite(lanes->loss) && lanes->result == RP_OK) {
+        lanes->result = RP_ERR_FAULT; /* a test part would have said how good the centre is */
+        (void)snprintf(lanes->note, sizeof lanes->note,
+                       "the result is of no use: the loss of the last round is not finite");
     }
     return finish(lanes);
 }

@@ -15,7 +15,7 @@ typedef enum {
     RP_LANES_ENDED
 } rp_lanes_phase;
 
-enum { RP_LANES_SPEEDS = 16, RP_LANES_NOTE = 400 };
+enum { RP_LANES_SPEEDS = 16, RP_LANES_NOTE = 400, RP_LANES_LOSS = 32 };
 
 struct rp_lanes {
     const rp_clock *clock;
@@ -33,6 +33,7 @@ struct rp_lanes {
     uint64_t steps, epoch_steps;
     uint32_t epochs, stages;
     bool has_test;
+    bool finite; /* a result that is not finite is a failure: train.stop_after.non_finite */
 
     /* as lanes.json has it */
     uint64_t round; /* that was closed last; 0: none */
@@ -84,6 +85,8 @@ double rp_lanes_seconds(const rp_lanes *lanes);
 uint64_t rp_lanes_samples(const rp_lanes *lanes);
 uint64_t rp_lanes_at(const rp_lanes *lanes);  /* step of the lane that is furthest */
 double rp_lanes_speed(const rp_lanes *lanes); /* samples/s over the last rounds; NAN: not known */
+/* "0.1234", or "not finite" */
+const char *rp_lanes_loss_text(double loss, char text[RP_LANES_LOSS]);
 rp_err rp_lanes_log_event(rp_lanes *lanes, const char *event, const rp_lane_child *lane,
                           const char *format, ...) RP_PRINTF(4, 5);
 rp_err rp_lanes_log_round(rp_lanes *lanes, const double *alpha, const uint32_t *lag) RP_MUST_CHECK;

@@ -45,6 +45,11 @@ double rp_lanes_speed(const rp_lanes *lanes) {
                                     : (double)NAN;
 }
 
+const char *rp_lanes_loss_text(double loss, char text[RP_LANES_LOSS]) {
+    (void)snprintf(text, RP_LANES_LOSS, isfinite(loss) ? "%.4f" : "not finite", loss);
+    return text;
+}
+
 static rp_err put_line(rp_lanes *lanes, json_t *object) {
     const bool good = object &&
                       json_dumpf(object, lanes->log, JSON_COMPACT | JSON_REAL_PRECISION(9)) == 0 &&
@@ -82,16 +87,17 @@ static void show_round(rp_lanes *lanes, uint32_t members) {
     FILE *file = lanes->options.progress;
     const bool seen = file && isatty(fileno(file));
     const double speed = rp_lanes_speed(lanes);
+    char loss[RP_LANES_LOSS];
     char text[160];
     if (!file || (!seen && lanes->shown_ns > 0 && lanes->last_steps == 0 &&
                   lanes->now_ns - lanes->shown_ns < SHOW_EVERY_NS)) {
         return;
     }
     lanes->shown_ns = lanes->now_ns;
-    int used = snprintf(
-        text, sizeof text,
-        "round %" PRIu64 "  step %" PRIu64 "/%" PRIu64 "  %u of %u lanes  loss %.4f", lanes->round,
-        rp_lanes_at(lanes), lanes->steps, members, lanes->keys.count, lanes->loss);
+    int used = snprintf(text, sizeof text,
+                        "round %" PRIu64 "  step %" PRIu64 "/%" PRIu64 "  %u of %u lanes  loss %s",
+                        lanes->round, rp_lanes_at(lanes), lanes->steps, members, lanes->keys.count,
+                        rp_lanes_loss_text(lanes->loss, loss));
     if (isfinite(speed)) {
         (void)snprintf(text + used, sizeof text - (size_t)used, "  %.0f samples/s", speed);
     }

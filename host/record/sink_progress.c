@@ -517,8 +517,7 @@ void rp_progress_part(rp_progress *p, const char *text, uint64_t done, uint64_t 
         return;
     }
     const size_t length = strlen(text);
-    const bool goes_on =
-        p->part && strcmp(p->phase, text) == 0 && strcmp(p->part_unit, unit) == 0;
+    const bool goes_on = p->part && strcmp(p->phase, text) == 0 && strcmp(p->part_unit, unit) == 0;
     const bool after_phase = strncmp(p->phase, text, length) == 0; /* which has been printed */
     if (!goes_on) {
         if (p->mode == RP_PROGRESS_PLAIN && p->have_state && !p->printed) {
@@ -610,16 +609,23 @@ static rp_err on_step(void *sink, const rp_sink_step *step) {
 
 static rp_err on_eval(void *sink, const rp_sink_eval *eval) {
     const rp_progress *progress = sink;
+    const bool classes = eval->accuracy >= 0;
+    char loss[32] = "not finite";
+    char accuracy[32] = "";
     char text[160];
     if (progress->without_losses) {
         (void)snprintf(text, sizeof text, "step %" PRIu64 ": evaluated", eval->step);
-    } else if (eval->accuracy >= 0) {
-        (void)snprintf(text, sizeof text, "step %" PRIu64 ": %s loss %.4f, accuracy %.2f %%",
-                       eval->step, eval->split, eval->loss, 100 * eval->accuracy);
-    } else {
-        (void)snprintf(text, sizeof text, "step %" PRIu64 ": %s loss %.6g", eval->step, eval->split,
-                       eval->loss);
+        rp_progress_line(sink, text);
+        return RP_OK;
     }
+    if (isfinite(eval->loss)) {
+        (void)snprintf(loss, sizeof loss, classes ? "%.4f" : "%.6g", eval->loss);
+    }
+    if (classes) {
+        (void)snprintf(accuracy, sizeof accuracy, ", accuracy %.2f %%", 100 * eval->accuracy);
+    }
+    (void)snprintf(text, sizeof text, "step %" PRIu64 ": %s loss %s%s", eval->step, eval->split,
+                   loss, accuracy);
     rp_progress_line(sink, text);
     return RP_OK;
 }

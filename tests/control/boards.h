@@ -67,6 +67,8 @@ typedef struct {
     test_skew skew;   /* of board 1, in step `skewed_step` */
     uint64_t skewed_step;
     bool diverged;     /* weights are not finite */
+    bool bad_score;    /* nor is the loss of an evaluation */
+    uint64_t bad_from; /* nor are those of steps from 1 + this one on; 0: they are */
     rp_err lost;       /* what the spawner says of a child's end */
     uint32_t spawned;  /* boards that run */
     uint32_t restarts; /* asked of the spawner */
@@ -463,9 +465,11 @@ static inline void board_work(test_ring *t, uint32_t k) {
     const bool last = board_hold(t, k)->stage + 1 == t->c->plan->stage_count;
     if (b->training && b->step < b->pause) {
         const uint32_t own = board_samples(t, k, b->step).count;
-        const rp_Frame done = {
-            .which_body = RP_KIND_STEP_DONE,
-            .body.step_done = {.step = b->step, .samples = own, .loss_sum = own}};
+        const bool bad = t->bad_from > 0 && b->step + 1 >= t->bad_from;
+        const rp_Frame done = {.which_body = RP_KIND_STEP_DONE,
+                               .body.step_done = {.step = b->step,
+                                                  .samples = own,
+                                                  .loss_sum = bad ? (double)NAN : own}};
         if (last) {
             board_send(b, done, NULL);
         }
@@ -477,7 +481,9 @@ static inline void board_work(test_ring *t, uint32_t k) {
         const uint32_t count = b->samples < BATCH ? (uint32_t)b->samples : BATCH;
         const uint32_t own = rp_sched_share(board_hold(t, k)->share, count).count;
         const rp_Frame done = {.which_body = RP_KIND_EVALUATE_DONE,
-                               .body.evaluate_done = {.samples = own, .loss_sum = own}};
+                               .body.evaluate_done = {
+                                   .samples = own,
+                                   .loss_sum = t->bad_score ? (double)INFINITY : own}};
         if (last && b->scored) {
             board_send(b, done, NULL);
         }

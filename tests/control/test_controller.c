@@ -471,9 +471,66 @@ static void weights_that_are_not_finite_are_told(void **state) {
     ring_open(&ring);
     assert_int_equal(ring.c->position.step, 4);
     ring.diverged = true; /* to the end: the weights are there */
-    expect_ok(ring_end(&ring, 200));
+    expect_err(ring_end(&ring, 200), RP_ERR_FAULT);
     assert_int_equal(access(in_folder("out/weights.safetensors"), F_OK), 0);
     ring_close(&ring);
+}
+
+/* Of 8 steps, fewer than stop a run on its way. */
+static void a_result_that_is_not_finite_is_a_failure(void **state) {
+    (void)state;
+    static const struct {
+        bool diverged, bad_score;
+        uint64_t bad_from;
+        const char *text; /* NULL: it is finished */
+    } cases[] = {
+        {true, false, 0, "the result is of no use: 'fc.weight' is not finite; try a smaller "
+                         "optimizer.lr, optimizer.clip_norm"},
+        {false, true, 0, "the result is of no use: the test loss is not finite"},
+        {false, false, 1, "the loss has not been finite since step 1"},
+        {false, false, 8, NULL}, /* the guard may have skipped it; the score is finite */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        for (uint32_t never = 0; never < 2; never++) {
+            ring_prepare(&ring, "out");
+            ring_set(&ring, never ? "train.stop_after.non_finite=0" : "train.guard=true");
+            ring_open(&ring);
+            ring.diverged = cases[i].diverged;
+            ring.bad_score = cases[i].bad_score;
+            ring.bad_from = cases[i].bad_from;
+            const bool fails = cases[i].text && !never;
+            const rp_err err = ring_end(&ring, 300);
+            assert_int_equal(err, fails ? RP_ERR_FAULT : RP_OK);
+            if (fails) {
+                assert_non_null(strstr(ring.fault.text, cases[i].text));
+                assert_null(strstr(ring.fault.text, "train.guard")); /* it is in force */
+            }
+            assert_non_null(strstr(slurp("out/summary.json", NULL),
+                                   fails ? "\"failed\"" : "\"finished\""));
+            ring_close(&ring);
+        }
+    }
+}
+
+static void a_score_that_is_not_finite_is_no_answer(void **state) {
+    (void)state;
+    char weights[600];
+    char made[600];
+    open_ring(NULL);
+    expect_ok(ring_end(&ring, 200));
+    (void)snprintf(weights, sizeof weights, "%s.weights", ring.out);
+    (void)snprintf(made, sizeof made, "%s/weights.safetensors", ring.out);
+    assert_int_equal(rename(made, weights), 0);
+    ring_close(&ring);
+    ring_prepare(&ring, "json");
+    ring.options.purpose = RP_PURPOSE_EVALUATE;
+    ring.options.weights = weights;
+    ring.options.split = RP_SPLIT_TEST;
+    ring_open(&ring);
+    ring.bad_score = true;
+    expect_err(ring_end(&ring, 200), RP_ERR_NUMERIC);
+    ring_close(&ring);
+    (void)unlink(weights);
 }
 
 /* The one fault that is dealt with: no memory for as many forwards in flight as the links want. */
@@ -1197,6 +1254,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(an_interrupt_ends_every_state, setup, teardown),
         cmocka_unit_test_setup_teardown(an_interrupted_run_goes_on, setup, teardown),
         cmocka_unit_test_setup_teardown(weights_that_are_not_finite_are_told, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_result_that_is_not_finite_is_a_failure, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_score_that_is_not_finite_is_no_answer, setup, teardown),
         cmocka_unit_test_setup_teardown(a_board_without_memory_gets_less, setup, teardown),
         cmocka_unit_test_setup_teardown(a_board_that_has_built_nothing_may_take_its_time, setup,
                                         teardown),

@@ -6,10 +6,12 @@
 #include <sys/ioctl.h>
 
 #include "base/log.h"
+#include "record/sink.h"
 #include "record/sink_progress.h"
 
 static rp_clock now;
 static FILE *out;
+extern const rp_sink_kind rp_sink_progress; /* of the registry */
 static const double busy[4] = {0.92, 0.5, 0.25, NAN};
 
 static int setup_progress(void **state) {
@@ -244,6 +246,19 @@ static void a_part_that_changes_its_unit(void **state) {
     assert_string_equal(slurp("out", NULL), "building: 100/200 kernels  0:10 left\n");
 }
 
+static void a_score_that_is_not_finite(void **state) {
+    (void)state;
+    rp_progress *progress = open_progress(RP_PROGRESS_PLAIN);
+    const rp_sink_eval classes = {.step = 4, .split = "test", .loss = -(double)NAN};
+    const rp_sink_eval values = {
+        .step = 8, .split = "validation", .loss = (double)INFINITY, .accuracy = -1};
+    expect_ok(rp_sink_progress.on_eval(progress, &classes));
+    expect_ok(rp_sink_progress.on_eval(progress, &values));
+    rp_progress_close(&progress);
+    assert_string_equal(slurp("out", NULL), "step 4: test loss not finite, accuracy 0.00 %\n"
+                                            "step 8: validation loss not finite\n");
+}
+
 /* Columns of the widest line, without escapes; the text is ASCII. */
 static size_t columns_of(const char *text) {
     size_t widest = 0;
@@ -349,6 +364,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_long_part_in_plain_lines, setup_progress,
                                         teardown_progress),
         cmocka_unit_test_setup_teardown(a_part_that_changes_its_unit, setup_progress,
+                                        teardown_progress),
+        cmocka_unit_test_setup_teardown(a_score_that_is_not_finite, setup_progress,
                                         teardown_progress),
         cmocka_unit_test_setup_teardown(a_terminal_and_its_width, setup_progress,
                                         teardown_progress),
