@@ -104,72 +104,10 @@ class Dial(Case):
         for far in ("b", "c"):
             self.assertIn(f"board {far} is connected", said)
 
-    def in_the_middle(self, epochs, *more):
-        """A run on `a`, and `b` that dials, after some steps; and the weights it leads to. `more`:
-        words that change none."""
-        words = ("--set", f"train.epochs={epochs}", "--set", "train.checkpoint_steps=4", "--set",
-                 "train.eval_epochs=0")
-        expected = self.local(2, *words)
-        run = self.run_on(self.listen("a"), self.dial("b"))
-        host = self.start("train", run, "--out", "out", *words, *more)
-        log = self.dir / "out" / "log.jsonl"
-        self.wait_for("step 8", lambda: len(program.steps_of(log)) >= 8, process=host)
-        return host, expected
-
-    def test_host_comes_again(self):
-        """A host that was killed is dialled when it comes back; nobody touches the board."""
-        host, expected = self.in_the_middle(20)
-        host.kill()
-        host.communicate()
-        self.ringpipe("resume", "out")
-        self.assertEqual(self.weights("out"), expected)
-        said = self.journal("b")
-        self.assertEqual(said.count(") says hello"), 2, said)
-
-    def test_board_comes_again(self):
-        """A board that dials is killed in a run: it dials again, and the run goes on."""
-        host, expected = self.in_the_middle(100)
-        board = self.boards.pop("b")
-        board.kill()
-        board.communicate()
-        self.dial("b")
-        self.finish(host, seconds=120)
-        self.assertEqual(self.weights("out"), expected)
-        self.assertIn(") says hello", self.journal("b"))
-
     def copy_of(self, name):
         """The folder of keys as another machine has it, whose SD card was copied."""
         shutil.copytree(self.dir / name, self.dir / f"{name}-copy")
         return f"{name}-copy"
-
-    def test_two_with_one_key(self):
-        """Of two boards that dial with one key the run keeps the one that it has, and says where
-        both are."""
-        host, expected = self.in_the_middle(100, "--set", "ring.link={delay_ms: 10}")
-        first = self.boards["b"]
-        self.dial("b-copy", keys=self.copy_of("b"))
-        log = self.dir / "out" / "log.jsonl"
-        self.wait_for("both addresses", lambda: "two boards have the key" in log.read_text(),
-                      process=host)
-        self.finish(host, seconds=120)
-        self.assertRegex(log.read_text(),
-                         r"the key of board b: the one at 127\.0\.0\.1:\d+ is in the ring, the one "
-                         r"at 127\.0\.0\.1:\d+ is kept out")
-        self.assertNotIn('"recovered"', log.read_text())
-        self.assertEqual(self.weights("out"), expected)
-        self.assertIsNone(first.poll())
-        self.assertNotIn(") says hello", self.journal("b-copy"))
-
-    def test_copy_takes_over(self):
-        """The one that the run has ends: it goes on, on the other, from a checkpoint."""
-        host, expected = self.in_the_middle(100)
-        self.dial("b-copy", keys=self.copy_of("b"))
-        board = self.boards.pop("b")
-        board.kill()
-        board.communicate()
-        self.finish(host, seconds=120)
-        self.assertEqual(self.weights("out"), expected)
-        self.assertIn(") says hello", self.journal("b-copy"))
 
     def test_copy_listens(self):
         """A copy that listens at another address is nobody's business."""
@@ -385,9 +323,9 @@ class Nat(Case):
                       err)
 
 
-# Under a sanitizer, which makes a run slow: each way to come once.
-load_tests = program.few_when_short("Dial.test_same_weights", "Dial.test_board_comes_again",
-                                    "Dial.test_another_key", "Dial.test_refused",
+# What the controller decides is in tests/scenarios. By day: each way to come once.
+load_tests = program.few_when_short("Dial.test_same_weights", "Dial.test_another_key",
+                                    "Dial.test_refused",
                                     "Nat.test_one_direction_works")
 
 

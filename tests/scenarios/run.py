@@ -115,7 +115,8 @@ class Scenario:
     def sets(self, part):
         """Words for the settings of the scenario and of a part."""
         both = {**self.what["set"], **part.get("set", {})}
-        return [word for key, value in both.items() for word in ("--set", f"{key}={text(value)}")]
+        return [word for key, value in both.items() if value is not None
+                for word in ("--set", f"{key}={text(value)}")]
 
     def sim(self, *words):
         """A process; its result with the texts that it has said."""
