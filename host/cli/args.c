@@ -6,6 +6,7 @@
 #include "base/nearest.h"
 #include "cli/cli.h"
 #include "lab/lab.h"
+#include "push/several.h"
 
 /* One row an option; the letter is its key here and in rp_cli_verb.options. */
 static const struct argp_option all_options[] = {
@@ -47,6 +48,7 @@ static const struct argp_option all_options[] = {
     {"release", 'G', "N", 0, "Which bundle this is: boards take larger ones only", 0},
     {"new-key", 'g', NULL, 0, "Make the pair of keys that signs bundles", 0},
     {"mbit", 'J', "N", 0, "At most so many Mbit/s (default: as fast as the way is)", 0},
+    {"at-once", '*', "N", 0, "Boards that get it at the same time (default: 1)", 0},
     {"no-wait", 'z', NULL, 0,
      "Do not wait until the board is back, or its software has shown that it is good", 0},
     {"to", 'T', "DIR", 0, "Folder to put the files in", 0},
@@ -214,6 +216,7 @@ static bool on_number(int key, const char *value, struct argp_state *state, rp_c
                    {'=', 128, &args->lines},
                    {'G', UINT32_MAX, &args->release},
                    {'J', 1000000, &args->mbit},
+                   {'*', RP_PUSH_AT_ONCE_MAX, &args->at_once},
                    {'&', 86400, &args->within_s}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         if (numbers[i].key == key) {

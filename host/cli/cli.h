@@ -28,7 +28,7 @@ typedef struct {
     uint32_t wait_s;                     /* of stop, boards, push; see rp_cli_wait_s() */
     uint32_t hours;                      /* of boards enrol */
     uint32_t release;                    /* of bundle */
-    uint32_t mbit;                       /* of push */
+    uint32_t mbit, at_once;              /* of push; at_once 0: the default */
     bool no_wait;                        /* of push */
     bool new_key;                        /* of bundle */
     bool token, open;                    /* of boards enrol: without waiting; without making one */

@@ -86,11 +86,10 @@ const rp_cli_verb rp_cli_verbs[] = {
      "--release which bundle it is: boards take larger numbers only. --new-key makes the pair of "
      "keys; boards keep its public half, update.key, beside their own.",
      rp_verb_bundle},
-    {"push", "BUNDLE [BOARD...]", 1, UINT32_MAX, "O@IkfJzQ", "Bring signed software to boards",
-     "To all boards of the roster, or those that are named or fit --where, one after the other: "
-     "each takes the "
-     "bundle, starts it, and has to say that it is good before the next one gets it. A board with "
-     "a run is left alone.",
+    {"push", "BUNDLE [BOARD...]", 1, UINT32_MAX, "O@IkfJ*zQ", "Bring signed software to boards",
+     "To all boards of the roster, or those that are named or fit --where, in turn or "
+     "--at-once N at a time: each takes the bundle, starts it, and has to say that it is good "
+     "before the next one gets it. A board with a run is left alone.",
      rp_verb_push},
     {"slots", "[BOARD...]", 0, UINT32_MAX, "O@Ikf", "Say which software boards have", NULL,
      rp_verb_slots},

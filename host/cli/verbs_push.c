@@ -7,10 +7,12 @@
 #include <jansson.h>
 
 #include "base/json_print.h"
+#include "base/log.h"
+#include "cli/push_lines.h"
 #include "cli/roster_args.h"
 #include "cli/signals.h"
 #include "cli/system_slots.h"
-#include "push/push.h"
+#include "push/several.h"
 #include "run/runfile.h"
 
 enum { WAIT_S = 600 };
@@ -18,7 +20,8 @@ enum { WAIT_S = 600 };
 typedef struct {
     const rp_cli_args *args;
     int signals;
-    bool stopped, shows; /* shows: progress on a terminal */
+    bool stopped;
+    rp_push_lines lines;
 } talking;
 
 static bool is_stopped(void *context) {
@@ -26,12 +29,9 @@ static bool is_stopped(void *context) {
     return rp_cli_is_stopped(t->signals, &t->stopped);
 }
 
-static void show_progress(void *context, const char *board, uint64_t bytes, uint64_t of) {
-    const talking *t = context;
-    if (t->shows) {
-        (void)fprintf(stderr, "\r%s: %.1f of %.1f MB%s", board, (double)bytes / 1e6,
-                      (double)of / 1e6, bytes == of ? "\n" : "");
-    }
+static void show_progress(void *context, const rp_push_progress *progress) {
+    talking *t = context;
+    rp_push_lines_show(&t->lines, progress);
 }
 
 /* ---- what a board says ----------------------------------------------------------------------- */
@@ -79,7 +79,7 @@ static void print_board(const rp_cli_args *args, const char *name, const rp_Push
     (void)fflush(stdout);
 }
 
-/* ---- one board after the other --------------------------------------------------------------- */
+/* ---- which boards ---------------------------------------------------------------------------- */
 
 static rp_err check_words(const rp_cli_args *args, rp_push_action action) {
     const bool named = args->word_count > (action == RP_PUSH_BUNDLE);
@@ -122,28 +122,28 @@ static rp_err keep_named(const rp_cli_args *args, uint32_t first, rp_roster_entr
     return RP_OK;
 }
 
-/* A board that fails is told of and the others come all the same, but a release that did not become
- * good on one board goes to no other. */
-static rp_err talk_to_all(talking *t, rp_push_options *options, const rp_roster_entry *boards,
-                          uint32_t count) {
-    rp_err worst = RP_OK;
-    for (uint32_t k = 0; k < count; k++) {
-        rp_Pushed said;
-        options->board = &boards[k];
-        const rp_err err = rp_push_to(options, &said);
-        print_board(t->args, boards[k].name, &said, err);
-        worst = worst == RP_OK ? err : worst;
-        if (err == RP_ERR_INTERRUPTED || (err != RP_OK && options->action == RP_PUSH_BUNDLE)) {
-            break;
-        }
-    }
-    return worst;
+static void end_line(void *context) {
+    rp_push_lines_end(context);
+}
+
+static void end_board(void *context, const rp_roster_entry *board, const rp_Pushed *said,
+                      rp_err err) {
+    talking *t = context;
+    rp_push_lines_end(&t->lines);
+    print_board(t->args, board->name, said, err);
 }
 
 static rp_err talk(const rp_cli_args *args, rp_push_action action) {
     const uint32_t first = action == RP_PUSH_BUNDLE; /* a word that is no board */
     const rp_clock clock = rp_clock_real();
-    talking t = {.args = args, .signals = -1, .shows = !args->quiet && isatty(STDERR_FILENO)};
+    const uint32_t at_once = args->at_once ? args->at_once : 1;
+    talking t = {.args = args,
+                 .signals = -1,
+                 .lines = {.clock = &clock,
+                           .quiet = args->quiet,
+                           .rewrites = at_once == 1 && isatty(STDERR_FILENO),
+                           .waits = !args->no_wait}};
+    rp_log_hook hook = {.before_line = end_line, .context = &t.lines};
     rp_roster_entry *boards;
     rp_keypair keys = {0};
     const char *folder = args->keys;
@@ -159,17 +159,24 @@ static rp_err talk(const rp_cli_args *args, rp_push_action action) {
     RP_TRY(rp_keys_read(folder, &keys));
     RP_TRY(rp_cli_open_signals(&t.signals));
     const uint32_t wait_s = args->wait_s ? rp_cli_wait_s(args, WAIT_S) : WAIT_S;
-    rp_push_options options = {.listen = args->listen,
-                               .keys = &keys,
-                               .clock = &clock,
-                               .action = action,
-                               .bundle = first ? args->word[0] : NULL,
-                               .bytes_per_s = args->mbit * 125e3,
-                               .wait_ns = args->no_wait ? 0 : (int64_t)wait_s * RP_NS_PER_S,
-                               .stopped = is_stopped,
-                               .progress = show_progress,
-                               .context = &t};
-    err = talk_to_all(&t, &options, boards, count);
+    const rp_push_several several = {
+        .each = {.listen = args->listen,
+                 .keys = &keys,
+                 .clock = &clock,
+                 .action = action,
+                 .bundle = first ? args->word[0] : NULL,
+                 .bytes_per_s = args->mbit * 125e3,
+                 .wait_ns = args->no_wait ? 0 : (int64_t)wait_s * RP_NS_PER_S,
+                 .stopped = is_stopped,
+                 .progress = show_progress,
+                 .context = &t},
+        .boards = boards,
+        .count = count,
+        .at_once = at_once,
+        .done = end_board};
+    rp_log_add_hook(&hook);
+    err = rp_push_to_several(&several);
+    rp_log_remove_hook(&hook);
 fail:
     explicit_bzero(&keys, sizeof keys);
     rp_arena_finish(&arena);

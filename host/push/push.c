@@ -174,7 +174,7 @@ fail:
 /* ---- a bundle -------------------------------------------------------------------------------- */
 
 static rp_err open_bundle(work *w) {
-    static uint8_t piece[RP_PUSH_PIECE_MAX];
+    uint8_t piece[RP_PUSH_PIECE_MAX];
     const char *why;
     w->file = rp_input_fopen(w->options->bundle, &why);
     if (!w->file) {
@@ -209,6 +209,16 @@ static rp_err send_piece(work *w, uint64_t at, size_t *sent) {
     return err;
 }
 
+static void tell_progress(const work *w, rp_push_phase phase, uint64_t bytes, bool begins) {
+    const rp_push_progress progress = {.board = w->options->board->name,
+                                       .phase = phase,
+                                       .bytes = bytes,
+                                       .of = w->bytes,
+                                       .release = w->said.trial_release,
+                                       .begins = begins};
+    w->options->progress(w->options->context, &progress);
+}
+
 /* What may have been sent by now. */
 static uint64_t allowed(const work *w, int64_t since_ns) {
     const double seconds = (double)(now(w) - since_ns) / (double)RP_NS_PER_S;
@@ -224,6 +234,7 @@ static rp_err send_bundle(work *w) {
     rp_link_stats stats;
     rp_err err = RP_OK;
     w->answered = false;
+    tell_progress(w, RP_PUSH_SENDS, from, true);
     for (uint64_t at = from; at < w->bytes && !w->answered;) {
         size_t sent = 0;
         rp_link_stats_of(w->link, &stats);
@@ -235,12 +246,15 @@ static rp_err send_bundle(work *w) {
         moved_ns = sent > 0 ? now(w) : moved_ns;
         at += sent;
         if (sent > 0) {
-            options->progress(options->context, options->board->name, at, w->bytes);
+            tell_progress(w, RP_PUSH_SENDS, at, false);
         }
         if (stats.unacked > 0 && now(w) - moved_ns > ANSWER_NS) {
             return rp_fail(RP_ERR_FAULT, "%s: takes nothing any more", options->board->name);
         }
         RP_TRY(round_of(w));
+    }
+    if (!w->answered) {
+        tell_progress(w, RP_PUSH_CHECKS, w->bytes, true);
     }
     RP_TRY(await_answer(w, INSTALL_NS));
 fail:
@@ -342,7 +356,9 @@ static rp_err push_bundle(work *w) {
     RP_TRY(ask(w, RP_PUSH_BUNDLE));
     RP_TRY(await_answer(w, INSTALL_NS));
     RP_TRY(w->said.outcome == RP_PUSHED_GOES_ON ? send_bundle(w) : RP_OK);
-    if (w->said.outcome == RP_PUSHED_WRITES) {
+    const bool is_system = w->said.outcome == RP_PUSHED_WRITES;
+    tell_progress(w, is_system ? RP_PUSH_INSTALLS : RP_PUSH_TRIES, w->bytes, true);
+    if (is_system) {
         RP_TRY(w->options->wait_ns > 0 ? watch_system(w, w->said.system_slot) : RP_OK);
     } else if (w->options->wait_ns > 0) {
         RP_TRY(watch_trial(w, w->said.trial_release));

@@ -5,6 +5,20 @@
 #include "link/link.h"
 #include "run/roster.h"
 
+typedef enum {
+    RP_PUSH_SENDS,   /* `bytes` of `of` have been sent, or were there */
+    RP_PUSH_CHECKS,  /* the board has all and checks it */
+    RP_PUSH_TRIES,   /* `release` is on trial; the board restarts its agent */
+    RP_PUSH_INSTALLS /* the board writes a whole system and reboots */
+} rp_push_phase;
+
+typedef struct {
+    const char *board; /* its name */
+    rp_push_phase phase;
+    uint64_t bytes, of, release;
+    bool begins; /* of this phase */
+} rp_push_progress;
+
 typedef struct {
     const rp_roster_entry *board; /* borrowed */
     const char *listen;           /* where boards that dial find this host; NULL: none does */
@@ -15,8 +29,8 @@ typedef struct {
     double bytes_per_s; /* 0: as fast as the way is */
     int64_t wait_ns;    /* BUNDLE: for the board to say that it is good; 0: do not wait */
     bool (*stopped)(void *context);
-    /* How many bytes the board has, now and then. */
-    void (*progress)(void *context, const char *board, uint64_t bytes, uint64_t of);
+    /* BUNDLE: what is being done, at each change and after each piece. */
+    void (*progress)(void *context, const rp_push_progress *progress);
     void *context;
 } rp_push_options;
 

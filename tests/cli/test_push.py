@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import signal
+import subprocess
 
 import enrolment
 import program
@@ -198,6 +199,26 @@ class Push(Software):
         self.finish(train, code=130)
         board.send_signal(signal.SIGTERM)
         self.finish(board)
+
+
+class Several(Software):
+    NAMES = ("left", "right")
+
+    def test_boards_get_it_at_the_same_time(self):
+        boards = [self.serve(name) for name in self.NAMES]
+        push = self.start("push", self.bundle(7), "--at-once", "2", "--roster", "lab.yaml",
+                          "--keys", "host", stderr=subprocess.STDOUT)
+        out, _ = self.finish(push)  # into a pipe: lines, in the order in which they were written
+        self.assertNotIn("\r", out)
+        good = min(out.index(f"{name:16}  release 7 is good") for name in self.NAMES)
+        for name in self.NAMES:
+            for said in ("0.0 of 0.0 MB", "has all 0.0 MB and checks them",
+                         "release 7 is on trial; waiting until it is good"):
+                self.assertLess(out.index(f"{name}: {said}"), good, out)
+        for board in boards:
+            board.send_signal(signal.SIGTERM)
+            self.finish(board)
+        self.assertIn("from 0 to 64", self.refused("push", "x", "--at-once", "65"))
 
 
 class Rolling(Software):

@@ -70,7 +70,7 @@ _ringpipe_options() {
     image) echo --out --keys --board --yes --hours --release --node --host --ssh-key --wifi --overlay --system --packages --cache --enrol --dial --listen --quiet --verbose ;;
     flash) echo --yes --listen --runner --quiet --verbose ;;
     bundle) echo --out --keys --board --release --new-key --quiet --verbose ;;
-    push) echo --format --keys --roster --where --listen --mbit --no-wait --wait --quiet --verbose ;;
+    push) echo --format --keys --roster --where --listen --mbit --at-once --no-wait --wait --quiet --verbose ;;
     slots) echo --format --keys --roster --where --listen --quiet --verbose ;;
     validate) echo --format --keys --roster --where --listen --quiet --verbose ;;
     revert) echo --format --keys --roster --where --listen --system --quiet --verbose ;;

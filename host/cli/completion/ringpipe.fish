@@ -220,6 +220,7 @@ complete -c ringpipe -n '__ringpipe_verb_is push' -l roster -r
 complete -c ringpipe -n '__ringpipe_verb_is push' -l where -r
 complete -c ringpipe -n '__ringpipe_verb_is push' -l listen -r
 complete -c ringpipe -n '__ringpipe_verb_is push' -l mbit -r
+complete -c ringpipe -n '__ringpipe_verb_is push' -l at-once -r
 complete -c ringpipe -n '__ringpipe_verb_is push' -l no-wait
 complete -c ringpipe -n '__ringpipe_verb_is push' -l wait -r
 complete -c ringpipe -n '__ringpipe_verb_is push' -l quiet
