@@ -196,7 +196,7 @@ rp_err rp_agent_step(rp_agent *agent, bool *over) {
     rp_agent_step_system(agent);
     rp_agent_step_reboot(agent);
     *over = agent->over;
-    err = RP_OK;
+    err = rp_agent_check_device(agent);
 fail:
     return err;
 }

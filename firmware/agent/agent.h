@@ -99,6 +99,10 @@ void rp_agent_close(rp_agent **agent);
 const char *rp_agent_endpoint(const rp_agent *agent);
 /* It is over because other software is due: that of `slots`. */
 bool rp_agent_starts_again(const rp_agent *agent);
+/* The device has not ended an op for longer than sched/op_limit.h gives it. A run that ends then
+ * ends the agent, too: rp_agent_step() fails with DEVICE, and rp_agent_close() would wait for the
+ * device. */
+bool rp_agent_device_hangs(const rp_agent *agent);
 /* It is over because a host wants the board to begin anew: whoever has started the agent does that,
  * told by the exit code. */
 enum { RP_AGENT_REBOOT_EXIT = 84 };

@@ -136,7 +136,8 @@ struct rp_agent {
     int64_t building_told_ns;                            /* last BUILDING; 0 = of no build */
     char host_software[sizeof((rp_Hello *)0)->software]; /* as its last HELLO said */
     agent_run *run;       /* one of `runs`; zeros when the state is hello */
-    agent_run *abandoned; /* the other one while the builder still works on it, or NULL */
+    agent_run *abandoned; /* the other one while the builder still works on it, or a device that
+                             hangs; else NULL */
     agent_run runs[2];
     rp_run_identity refused; /* of an older term: the last one that was logged */
     rp_run_identity ended;   /* the run before: its last messages may still come */
@@ -158,6 +159,7 @@ struct rp_agent {
         int64_t read_ns;        /* 0 = never */
     } asked;
     int64_t reboot_ns; /* since when it is to reboot; 0 = it is not */
+    bool hung;         /* a run has ended while the device was at an op for too long */
 };
 
 /* endpoint.c: "tcp://HOST:PORT" in its two halves. errors USAGE */
@@ -216,6 +218,11 @@ bool rp_agent_answer_question(void *context, const rp_Ask *ask, rp_Frame *out);
 void rp_agent_step_reboot(rp_agent *agent); /* over, once the answer has had time to leave */
 /* assign.c: what this process holds of the board's memory; 0 when /proc does not say. */
 uint64_t rp_agent_resident_bytes(void);
+
+/* leaving.c: the agent ends soon, and greets no host any more. */
+bool rp_agent_leaves(const rp_agent *agent);
+/* errors  DEVICE: it hangs, and its run has ended */
+rp_err rp_agent_check_device(const rp_agent *agent) RP_MUST_CHECK;
 
 /* fault.c: the last error, which is `code`, is told to the host; with _report the run ends here. */
 void rp_agent_tell_fault(rp_agent *agent, rp_err code);

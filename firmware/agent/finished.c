@@ -1,5 +1,8 @@
 /* Ops that the device has finished: what they set free, what the host is told of them. */
 #include "agent/runner_own.h"
+#include "sched/op_limit.h"
+
+static const int64_t LOOKS_NS = 1 * RP_NS_PER_S; /* rounds come more often, or were stopped */
 
 static int64_t start_of(const rp_runner *r, const running_op *op) {
     return op->issued_ns > r->last_done_ns ? op->issued_ns : r->last_done_ns;
@@ -22,7 +25,8 @@ int64_t rp_runner_sleep_ns(const rp_runner *r, int64_t most_ns) {
     const int64_t known_ns = oldest ? oldest->mark.end_ns : 0; /* by an executor that says so */
     const int64_t end_ns = throttled_ns > known_ns ? throttled_ns : known_ns;
     const int64_t left_ns = end_ns - rp_clock_now_ns(r->at.clock);
-    return end_ns == 0 || left_ns > most_ns ? most_ns : left_ns > 0 ? left_ns : 0;
+    const bool is_late = r->looked_ns > 0 && r->looked_ns >= end_ns;
+    return end_ns == 0 || is_late || left_ns > most_ns ? most_ns : left_ns > 0 ? left_ns : 0;
 }
 
 static void return_pieces(rp_port_in *port, rp_port_pieces *pieces) {
@@ -33,8 +37,8 @@ static void return_pieces(rp_port_in *port, rp_port_pieces *pieces) {
 
 static rp_err account_op(rp_runner *r, const running_op *op) {
     const bool gradient = op->op.kind == RP_OP_BACKWARD || op->op.kind == RP_OP_BACKWARD_WEIGHT;
-    const bool forward = op->op.kind == RP_OP_FORWARD && !r->evaluating &&
-                         op->stage->job->role == RP_ROLE_FORWARD;
+    const bool forward =
+        op->op.kind == RP_OP_FORWARD && !r->evaluating && op->stage->job->role == RP_ROLE_FORWARD;
     return gradient      ? rp_runner_account_gradient(op->stage, &op->op)
            : forward     ? rp_runner_account_forward(r, op->stage, &op->op)
            : op->updates ? rp_runner_account_update(r, op->stage, &op->op)
@@ -45,6 +49,7 @@ static rp_err finish_op(rp_runner *r, running_op *op, int64_t done_ns) {
     rp_err err = RP_OK;
     int64_t start_ns = start_of(r, op);
     r->last_done_ns = done_ns;
+    r->longest_ns = rp_op_longest_ns(r->longest_ns, done_ns - start_ns);
     r->facts.busy_ns += done_ns > start_ns ? done_ns - start_ns : 0;
     r->facts.ops++;
     return_pieces(op->from, &op->input);
@@ -83,6 +88,15 @@ fail:
     return err;
 }
 
+/* The oldest op is not done. Time in which this process was stopped is not the device's. */
+static void note_at_work(rp_runner *r, const running_op *op) {
+    const int64_t now_ns = rp_clock_now_ns(r->at.clock);
+    const int64_t start_ns = start_of(r, op);
+    const int64_t since_ns = now_ns - (r->looked_ns > start_ns ? r->looked_ns : start_ns);
+    r->at_work_ns += since_ns < LOOKS_NS ? since_ns : LOOKS_NS;
+    r->looked_ns = now_ns;
+}
+
 rp_err rp_runner_collect(rp_runner *r) {
     while (r->running_count > 0) {
         running_op *op = rp_runner_running(r, 0);
@@ -90,8 +104,10 @@ rp_err rp_runner_collect(rp_runner *r) {
         int64_t done_ns = 0;
         rp_err err = rp_stage_poll(op->stage->stage, &op->mark, &done, &done_ns);
         if (err != RP_OK || !done) {
+            note_at_work(r, op);
             return err;
         }
+        r->at_work_ns = r->looked_ns = 0;
         const int64_t throttled_ns = throttle_end(r, op);
         if (throttled_ns > rp_clock_now_ns(r->at.clock)) {
             return RP_OK;

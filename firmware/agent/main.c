@@ -210,7 +210,9 @@ static rp_err serve_host(rp_agent *agent, bool dials, rp_trust *trust, rp_agent_
         RP_TRY(rp_agent_wait(agent));
         rp_trust_follow(trust, agent, rp_clock_now_ns(clock));
         rp_agent_slot_follow(slot, agent, rp_clock_now_ns(clock));
-        rp_notify_alive(notify, rp_clock_now_ns(clock));
+        if (!rp_agent_device_hangs(agent)) { /* else the manager starts a process that has it */
+            rp_notify_alive(notify, rp_clock_now_ns(clock));
+        }
     }
     rp_notify_stopping(notify);
 fail:
@@ -354,6 +356,16 @@ static void describe_self(const arguments *args, const rp_board *board, const ch
     (void)!getrandom(&options->life, sizeof options->life, 0);
 }
 
+/* Closing waits for the device, and one that hangs never ends what it was given. */
+static void close_board(rp_agent **agent, rp_media **media, rp_device **device, rp_err err) {
+    if (*agent && rp_agent_device_hangs(*agent)) {
+        _exit(rp_err_exit_code(err));
+    }
+    rp_agent_close(agent);
+    rp_media_close(media);
+    rp_device_close(device);
+}
+
 /* *reboots: it has ended so that the board begins anew. */
 static rp_err run_agent(rp_arena *arena, const arguments *args, bool *reboots) {
     rp_board board;
@@ -418,9 +430,7 @@ static rp_err run_agent(rp_arena *arena, const arguments *args, bool *reboots) {
     *reboots = rp_agent_reboots(agent);
     again = !stopped && !*reboots && rp_agent_starts_again(agent);
 fail:
-    rp_agent_close(&agent);
-    rp_media_close(&media);
-    rp_device_close(&device);
+    close_board(&agent, &media, &device, err);
     rp_notify_close(&notify);
     rp_log_keep_end();
     return again ? rp_agent_slot_again(args->argv) : err;

@@ -65,6 +65,11 @@ static rp_err on_hello(rp_agent *agent, const rp_message *message) {
     agent->has_met_host = true;
     if (!asks) {
         take_greeting(agent, host, message->frame.run_id == 0);
+    }
+    if (rp_agent_leaves(agent)) {
+        return RP_OK; /* the next process is greeted anew */
+    }
+    if (!asks) {
         err = rp_agent_tell_copies(agent, message->frame.run_id);
         if (err != RP_OK) {
             return err;

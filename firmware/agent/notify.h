@@ -27,7 +27,7 @@ void rp_notify_ready(rp_notify *notify, const char *status);
  * from now on at least. `status` as above. */
 void rp_notify_starting(rp_notify *notify, const char *status, uint32_t wait_s);
 /* A sign of life when one is due: to be called by the loop that has to go round, and by nothing
- * else. */
+ * else; not while the device hangs. */
 void rp_notify_alive(rp_notify *notify, int64_t now_ns);
 /* It ends because it was told to. */
 void rp_notify_stopping(rp_notify *notify);

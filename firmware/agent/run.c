@@ -46,10 +46,14 @@ void rp_agent_end_run(rp_agent *agent, const char *why) {
     if (agent->state == RP_AGENT_HELLO) {
         return;
     }
-    rp_agent_note_end(agent, rp_agent_builds(agent), why);
+    const bool builds = rp_agent_builds(agent);
+    rp_agent_note_end(agent, builds, why);
     agent->ended = agent->run->identity;
-    if (rp_agent_builds(agent)) {
-        rp_device_builder_cancel(agent->builder);
+    agent->hung = rp_agent_device_hangs(agent);
+    if (builds || agent->hung) { /* it can not be freed now */
+        if (builds) {
+            rp_device_builder_cancel(agent->builder);
+        }
         agent->abandoned = agent->run;
         agent->run = &agent->runs[agent->run == &agent->runs[0]];
     } else {

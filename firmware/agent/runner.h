@@ -124,6 +124,7 @@ typedef struct {
     uint32_t peer; /* node of the plan */
     rp_op op;      /* zeros behind the last one */
     int64_t since_ns;
+    int64_t longest_ns; /* op since open, as rp_op_longest_ns() counts; 0: none has ended */
 } rp_runner_wait;
 rp_runner_wait rp_runner_wait_of(rp_runner *runner);
 

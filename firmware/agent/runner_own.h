@@ -93,7 +93,10 @@ struct rp_runner {
     running_op running[RP_RUNNER_DEPTH]; /* in turn, the oldest at running_first */
     uint32_t running_first, running_count;
     int64_t last_done_ns;
-    int64_t began_ns; /* the segment */
+    int64_t began_ns;   /* the segment */
+    int64_t longest_ns; /* as in rp_runner_wait */
+    int64_t at_work_ns; /* the oldest op was seen at work for so long, last: */
+    int64_t looked_ns;
 
     bool sent_gradient, summed; /* of the stage whose update is next, where boards share it */
     bool updating; /* an update of the step in work has begun: its results have been read */

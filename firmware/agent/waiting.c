@@ -21,7 +21,7 @@ static rp_Waiting describe_wait(agent_run *run, int64_t now_ns) {
     const rp_runner_wait wait = rp_runner_wait_of(run->runner);
     const int64_t for_ns = now_ns - wait.since_ns;
     if (wait.what == RP_WAITING_NOTHING || for_ns < TELL_AFTER_NS) {
-        return (rp_Waiting){.what = RP_WAITING_NOTHING};
+        return (rp_Waiting){.what = RP_WAITING_NOTHING, .longest_ns = wait.longest_ns};
     }
     return (rp_Waiting){.what = wait.what,
                         .peer = wait.peer == RP_PLAN_HOST ? 0 : wait.peer,
@@ -29,7 +29,8 @@ static rp_Waiting describe_wait(agent_run *run, int64_t now_ns) {
                         .first = wait.op.samples.first,
                         .count = wait.op.samples.count,
                         .stage = wait.op.stage,
-                        .for_ns = for_ns};
+                        .for_ns = for_ns,
+                        .longest_ns = wait.longest_ns};
 }
 
 _Static_assert(RP_PLAN_NEIGHBOURS_MAX <= 32, "a bit for each neighbour");

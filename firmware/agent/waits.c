@@ -76,7 +76,8 @@ static void find_unacked(const rp_runner *r, rp_runner_wait *out) {
 }
 
 rp_runner_wait rp_runner_wait_of(rp_runner *r) {
-    rp_runner_wait out = {.since_ns = later(r->began_ns, r->last_done_ns)};
+    rp_runner_wait out = {.since_ns = later(r->began_ns, r->last_done_ns),
+                          .longest_ns = r->longest_ns};
     if (!r->active) {
         return out;
     }
@@ -84,7 +85,7 @@ rp_runner_wait rp_runner_wait_of(rp_runner *r) {
         const running_op *op = rp_runner_running(r, 0);
         out.what = RP_WAITING_DEVICE;
         out.op = op->op;
-        out.since_ns = later(out.since_ns, op->issued_ns);
+        out.since_ns = rp_clock_now_ns(r->at.clock) - r->at_work_ns;
         return out;
     }
     if (!r->have_next) {

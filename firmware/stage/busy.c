@@ -5,6 +5,7 @@ void rp_busy_open(rp_busy *busy, const rp_site *site, const rp_job *job, const r
                       .real = rp_clock_real(),
                       .update_s = site->update_s,
                       .costs = site->costs,
+                      .hangs = site->hangs,
                       .seconds = site->seconds,
                       .seconds_samples = site->seconds_samples ? site->seconds_samples : job->micro,
                       .first = layout->first_layer,
@@ -61,7 +62,7 @@ rp_mark rp_busy_mark(const rp_busy *busy) {
 }
 
 bool rp_busy_passed(const rp_busy *busy, const rp_mark *mark) {
-    return now_of(busy) >= mark->end_ns;
+    return !(busy->hangs && *busy->hangs) && now_of(busy) >= mark->end_ns;
 }
 
 /* ---- entries of a table ---------------------------------------------------------------------- */

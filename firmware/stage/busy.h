@@ -12,6 +12,7 @@ typedef struct {
     uint32_t seconds_samples; /* so many samples take them */
     double update_s;
     const rp_site_costs *costs; /* in place of all three; NULL: none */
+    const bool *hangs;          /* the site's, or NULL */
     uint32_t first, end;        /* the stage's layers */
     bool again;                 /* a backward begins with its forward */
     int64_t until_ns;           /* everything issued so far has ended then */

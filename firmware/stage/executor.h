@@ -47,6 +47,7 @@ typedef struct {
     bool strict;                 /* digest: gradients depend on the order of the microbatches */
     bool *fails;                 /* digest: an op that is issued when it is set fails, which sets it
                                     back; NULL = none does */
+    const bool *hangs;           /* timed, digest: no op ends while it is set; NULL = they do */
     const uint32_t *wrong_every; /* a board that computes wrong, for tests: of every so many-th
                                     forward of a training step one number is another one; NULL or 0:
                                     of none */

@@ -239,6 +239,12 @@ static int64_t next_deadline_ns(const rp_controller *c) {
     return at_ns > c->now_ns ? at_ns : c->now_ns;
 }
 
+static void raise_hang(rp_controller *c) {
+    uint32_t board;
+    const rp_err err = rp_hang_look(c, &board);
+    raise_fault(c, err, board);
+}
+
 int64_t rp_controller_step(rp_controller *c, int64_t now_ns) {
     rp_ring_note_round(&c->ring, c->now_ns, now_ns);
     c->now_ns = now_ns;
@@ -247,6 +253,7 @@ int64_t rp_controller_step(rp_controller *c, int64_t now_ns) {
     }
     step_boards(c);
     raise_fault(c, rp_waiting_look(c), RP_FAULT_NO_BOARD);
+    raise_hang(c);
     raise_fault(c, rp_twins_look(c), RP_FAULT_NO_BOARD);
     raise_fault(c, rp_strangers_look(c), RP_FAULT_NO_BOARD);
     step_state(c);

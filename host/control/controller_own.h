@@ -1033,6 +1033,9 @@ void rp_waiting_begin(rp_controller *c);
 rp_err rp_waiting_note_step(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_waiting_look(rp_controller *c) RP_MUST_CHECK;
 
+/* hang.c: errors  FAULT: this board answers, and does nothing more while nobody else can go on */
+rp_err rp_hang_look(rp_controller *c, uint32_t *board) RP_MUST_CHECK;
+
 /* strangers.c: says which keys dial that no board of the roster has. */
 rp_err rp_strangers_look(rp_controller *c) RP_MUST_CHECK;
 

@@ -80,7 +80,7 @@ typedef struct {
     bool refuses;    /* the handshake, where that is no error: it is awaited as if it were away */
     bool broken_off; /* handshakes at its address, as rp_link_health says: another key, perhaps */
     bool refusal_said;
-    bool hung;            /* nothing was heard of it for RP_RING_SILENT_NS, so it was lost */
+    bool hung;            /* it was lost: not heard for RP_RING_SILENT_NS, or hang.c found it */
     uint64_t round_trips; /* when it was pinged last */
     int64_t shortest_trip_ns;
     uint32_t hop_port[RP_PLAN_NEIGHBOURS_MAX]; /* of the neighbours that dial it, in order */

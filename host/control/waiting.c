@@ -44,7 +44,8 @@ static rp_err say_heard(rp_controller *c, uint32_t board, uint32_t peer) {
 }
 
 static rp_err check_waiting(const rp_controller *c, uint32_t board, const rp_Waiting *said) {
-    bool sound = said->what < RP_WAITING_KINDS && said->peer < c->ring.count && said->for_ns >= 0;
+    bool sound = said->what < RP_WAITING_KINDS && said->peer < c->ring.count &&
+                 said->for_ns >= 0 && said->longest_ns >= 0;
     for (uint32_t i = 0; i < said->silent_count; i++) {
         sound = sound && said->silent[i].peer < c->ring.count && said->silent[i].silent_ns >= 0;
     }

@@ -166,6 +166,7 @@ rp_err rp_sim_board_boot(rp_sim_board *board) {
                  .seconds = board->seconds,
                  .costs = board->costs.op_s ? &board->costs : NULL,
                  .fails = &board->fails,
+                 .hangs = &board->hangs,
                  .wrong_every = &board->wrong_every},
     };
     RP_TRY(rp_agent_open(&board->arena, NULL, &board->clock.clock, &options, &board->agent));
@@ -188,7 +189,7 @@ void rp_sim_board_crash(rp_sim_board *board, int64_t restart_ns) {
     }
     board->restart_ns = restart_ns;
     board->still_ns = 0;
-    board->fails = false;
+    board->fails = board->hangs = false;
     board->wrong_every = 0;
     board->allocations = 0;
 }

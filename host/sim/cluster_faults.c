@@ -99,6 +99,7 @@ static bool is_there(const rp_cluster *cluster, const rp_sim_fault *fault) {
     case RP_SIM_FAULT_GONE:
     case RP_SIM_FAULT_WRONG:
     case RP_SIM_FAULT_DEVICE:
+    case RP_SIM_FAULT_HANG:
     case RP_SIM_FAULT_MEMORY:
     case RP_SIM_FAULT_CLOCK:
     case RP_SIM_FAULT_DRIFT:
@@ -172,6 +173,9 @@ static void begin_at_node(rp_cluster *cluster, uint32_t index) {
         break;
     case RP_SIM_FAULT_DEVICE:
         board->fails = true;
+        break;
+    case RP_SIM_FAULT_HANG:
+        board->hangs = true;
         break;
     case RP_SIM_FAULT_MEMORY:
         board->allocations = (uint32_t)fault->amount;
@@ -274,6 +278,8 @@ static void end_fault(rp_cluster *cluster, uint32_t index) {
         cluster->board[fault->from].wrong_every = 0;
     } else if (fault->kind == RP_SIM_FAULT_DEVICE) {
         cluster->board[fault->from].fails = false;
+    } else if (fault->kind == RP_SIM_FAULT_HANG) {
+        cluster->board[fault->from].hangs = false;
     } else if (fault->kind == RP_SIM_FAULT_MEMORY) {
         cluster->board[fault->from].allocations = 0;
     } else if (fault->kind == RP_SIM_FAULT_LIED) {

@@ -48,6 +48,7 @@ typedef struct {
     bool moves;      /* its next life is at another address */
     bool empties;    /* and with another key */
     bool fails;      /* the next op of its device does */
+    bool hangs;      /* its device ends no op */
     uint32_t wrong_every; /* of its forwards; 0: none is wrong */
     uint32_t allocations; /* one of the next so many fails; 0: none does */
     int64_t restart_ns;   /* crashed: when it begins anew, by the world's clock; NEVER */

@@ -74,13 +74,16 @@ bool rp_sim_fault_loses_board(const rp_sim_fault *fault, int64_t wait_ns) {
 bool rp_sim_fault_may_stop(const rp_sim_fault *fault, int64_t wait_ns) {
     const bool is_missed = wait_ns == 0 && (loses_time(fault->kind) || !is_brief(fault, wait_ns));
     return kinds[fault->kind].stops || is_missed ||
-           (!rp_sim_fault_loses_board(fault, wait_ns) && !is_brief(fault, wait_ns));
+           (fault->kind != RP_SIM_FAULT_HANG && !rp_sim_fault_loses_board(fault, wait_ns) &&
+            !is_brief(fault, wait_ns)); /* a board that hangs is missed and starts again */
 }
 
 /* A board that is away for longer than a run waits for it. */
 static const int64_t GONE_NS = 90 * RP_NS_PER_S;
 /* An outage that is noticed, and no reason to give a board up. */
 static const int64_t NOTICED_NS = 5 * RP_NS_PER_S, BORNE_NS = 25 * RP_NS_PER_S;
+/* A device that hangs is given up after 30 s, or after 300 s where it has ended no op before. */
+static const int64_t HUNG_NS = 320 * RP_NS_PER_S;
 
 /* ---- drawing --------------------------------------------------------------------------------- */
 
@@ -153,6 +156,9 @@ static int64_t draw_length_ns(rp_rng *rng, rp_sim_fault_kind kind, int64_t phase
     const bool is_long = rp_rng_below(rng, 4) == 0;
     if (is_long && ends && loses) {
         return GONE_NS;
+    }
+    if (is_long && kind == RP_SIM_FAULT_HANG) {
+        return (int64_t)between(rng, (double)BORNE_NS, (double)HUNG_NS);
     }
     return (int64_t)(is_long && holds ? between(rng, (double)NOTICED_NS, (double)BORNE_NS)
                                       : (double)phase_ns * between(rng, 0.01, 0.5));

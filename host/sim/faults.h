@@ -51,6 +51,8 @@
     X(WRONG,      "wrong",      NODE, "forwards", 20, false, "one of so many forwards has a "      \
                                                              "wrong bit")                          \
     X(DEVICE,     "device",     NODE, "", 0, false, "an op of the node fails, by its device")      \
+    X(HANG,       "hang",       NODE, "", 0, false, "no op of the node's device ends; its agent "  \
+                                                    "answers")                                    \
     X(MEMORY,     "memory",     NODE, "allocations", 64, false, "one of the next so many "         \
                                                                 "allocations of the node fails")   \
     X(HOST_STILL, "host-suspend", HOST, "", 0, false, "the controller stands still, then goes on") \

@@ -402,6 +402,149 @@ static void a_waiting_assignment_is_dropped(void **state) {
     }
 }
 
+/* ---- a device that hangs --------------------------------------------------------------------- */
+
+static fixture board;
+static rp_link *feed;
+static bool hangs;
+
+static void hang_device(rp_agent_options *options) {
+    options->site.clock = &board.clock;
+    options->site.hangs = &hangs;
+}
+
+/* What it says last of waiting; every gradient is taken as it is. */
+static rp_Waiting take_waiting(void) {
+    rp_message *message = NULL;
+    rp_Waiting said = {0};
+    while (rp_link_recv(board.link, &message) == RP_OK) {
+        const rp_Frame *frame = &message->frame;
+        if (rp_frame_kind(frame) == RP_KIND_WAITING) {
+            said = frame->body.waiting;
+        } else if (rp_frame_kind(frame) == RP_KIND_NORMS) {
+            const rp_Frame taken = {
+                .which_body = RP_KIND_STEP_DECISION,
+                .body.step_decision = {.step = frame->body.norms.step, .scale = 1}};
+            send(&board, taken, NULL, 0);
+        }
+        rp_link_release(board.link, &message);
+    }
+    return said;
+}
+
+/* A board that has trained `steps` steps of 2 samples, and is at the first op of the next one. */
+static void open_hanging(uint64_t steps) {
+    static const int32_t labels[2] = {0, 1};
+    static const float inputs[8] = {1};
+    const rp_shape rows = rp_shape_2(2, 1);
+    const rp_shape batch = rp_shape_2(2, 4);
+    const rp_part label = rp_part_of_tensor(RP_DTYPE_I32, labels, &rows);
+    const rp_part input = rp_part_of_tensor(RP_DTYPE_F32, inputs, &batch);
+    char endpoint[64];
+    hangs = false;
+    fixture_options = hang_device;
+    open_digest(&board);
+    fixture_options = NULL;
+    board.features = RP_WIRE_FEATURES;
+    greet(&board);
+    send_texts(&board, RP_KIND_ASSIGN);
+    const rp_Frame ready = receive(&board);
+    assert_int_equal(rp_frame_kind(&ready), RP_KIND_READY);
+    (void)snprintf(endpoint, sizeof endpoint, "tcp://127.0.0.1:%u", ready.body.ready.feed_port);
+    send_kind(&board, RP_KIND_CONNECT);
+    const rp_link_options options = {.name = "feed",
+                                     .connect = endpoint,
+                                     .peer_public = board.agent_keys.public_text,
+                                     .window = 1,
+                                     .send_window = 4,
+                                     .part_bytes_max = 1 << 16,
+                                     .run = {7, board.term},
+                                     .wire = RP_WIRE_MAX};
+    expect_ok(rp_link_open(board.links, &options, &feed));
+    send(&board, (rp_Frame){.which_body = RP_KIND_START, .body.start = {.pause = 10}}, NULL, 0);
+    for (uint64_t at = 0; at <= steps; at++) {
+        const rp_Parcel parcel = {.step = at, .count = 2};
+        rp_Frame frame = rp_frame_of_parcel(RP_KIND_LABEL, &parcel);
+        for (uint32_t i = 0; i < 100 && !rp_link_can_send(feed); i++) {
+            expect_ok(rp_link_step(feed));
+            step(&board);
+        }
+        hangs = at == steps;
+        expect_ok(rp_link_send(feed, &frame, &label, 1, true, NULL, NULL));
+        frame = rp_frame_of_parcel(RP_KIND_INPUT, &parcel);
+        expect_ok(rp_link_send(feed, &frame, &input, 1, true, NULL, NULL));
+        for (uint32_t i = 0; i < 20; i++) {
+            expect_ok(rp_link_step(feed));
+            step_for(&board, 20 * RP_NS_PER_MS);
+            (void)take_waiting();
+        }
+    }
+}
+
+static void close_hanging(void) {
+    rp_link_close(&feed);
+    close_fixture(&board);
+}
+
+/* As the controller judges it, and systemd hears no sign of life from then on: after 30 s, or 300 s
+ * where no op has ended. What ends the run then ends the agent. */
+static void a_device_that_hangs_is_known(void **state) {
+    (void)state;
+    static const struct {
+        uint64_t steps;
+        int64_t limit_s;
+    } cases[] = {{3, 30}, {0, 300}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        bool over;
+        open_hanging(cases[i].steps);
+        for (int64_t s = 0; s < cases[i].limit_s - 2; s++) {
+            step_for(&board, RP_NS_PER_S);
+            assert_false(rp_agent_device_hangs(board.agent));
+            (void)take_waiting();
+        }
+        step_for(&board, 3 * RP_NS_PER_S);
+        assert_true(rp_agent_device_hangs(board.agent));
+        const rp_Waiting said = take_waiting();
+        assert_int_equal(said.what, RP_WAITING_DEVICE);
+        assert_true(said.for_ns >= (cases[i].limit_s - 1) * RP_NS_PER_S);
+        assert_true((said.longest_ns > 0) == (cases[i].steps > 0));
+        expect_state(&board, RP_AGENT_RUNNING);
+        send_kind(&board, RP_KIND_HELLO);
+        rp_err err = RP_OK;
+        for (uint32_t k = 0; k < 100 && err == RP_OK; k++) {
+            expect_ok(rp_link_step(board.link));
+            err = rp_agent_step(board.agent, &over);
+            board.clock.stepped_ns += RP_NS_PER_MS;
+        }
+        assert_int_equal(err, RP_ERR_DEVICE);
+        rp_message *message = NULL; /* and no greeting: its process has as good as gone */
+        expect_ok(rp_link_step(board.link));
+        assert_int_equal(rp_link_recv(board.link, &message), RP_ERR_AGAIN);
+        close_hanging();
+    }
+}
+
+/* A device that goes on in time, and an agent that was stopped for a minute in an op: its device
+ * was stopped with it. */
+static void a_device_that_goes_on_does_not_hang(void **state) {
+    (void)state;
+    bool over;
+    open_hanging(3);
+    step_for(&board, 25 * RP_NS_PER_S);
+    hangs = false;
+    step_for(&board, RP_NS_PER_S);
+    assert_int_equal(take_waiting().what, RP_WAITING_NOTHING);
+    assert_false(rp_agent_device_hangs(board.agent));
+    close_hanging();
+    open_hanging(3);
+    step_for(&board, 5 * RP_NS_PER_S);
+    board.clock.stepped_ns += 60 * RP_NS_PER_S;
+    expect_ok(rp_agent_step(board.agent, &over));
+    assert_false(rp_agent_device_hangs(board.agent));
+    hangs = false;
+    close_hanging();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_lost_host_leaves_an_orphan),
@@ -416,6 +559,8 @@ int main(void) {
         cmocka_unit_test(a_host_may_hear_of_the_build),
         cmocka_unit_test(a_host_is_missed_while_building),
         cmocka_unit_test(a_waiting_assignment_is_dropped),
+        cmocka_unit_test(a_device_that_hangs_is_known),
+        cmocka_unit_test(a_device_that_goes_on_does_not_hang),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,8 +10,9 @@ static void say(uint32_t board, const rp_Waiting *waiting) {
 
 /* In a segment of 4 steps, 2 of which have taken a second each, and a third is reported; then
  * nothing is done. */
-static void open_ring(void) {
+static void open_ring_with(const char *setting) {
     ring_prepare(&ring, "out");
+    ring_set(&ring, setting);
     ring_open(&ring);
     assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
     while (ring.c->position.step < 2) {
@@ -19,6 +20,10 @@ static void open_ring(void) {
         assert_int_equal(ring.c->state, RP_CONTROL_TRAIN);
     }
     ring.idle = true;
+}
+
+static void open_ring(void) {
+    open_ring_with("ring.wait=0");
 }
 
 static void pass(uint32_t seconds) {
@@ -144,6 +149,7 @@ static void what_can_not_be_is_refused(void **state) {
         {.what = RP_WAITING_KINDS},
         {.what = RP_WAITING_INPUT, .peer = BOARDS},
         {.what = RP_WAITING_INPUT, .for_ns = -1},
+        {.what = RP_WAITING_DEVICE, .longest_ns = -1},
         {.silent_count = 1, .silent = {{.peer = BOARDS}}},
         {.silent_count = 1, .silent = {{.silent_ns = -1}}},
     };
@@ -157,6 +163,104 @@ static void what_can_not_be_is_refused(void **state) {
     }
 }
 
+/* ---- a board that hangs ---------------------------------------------------------------------- */
+
+enum { NOBODY_SAYS = -1 };
+
+/* Each second board 0 says that its device is at one op, board 1 what it waits for, until the run
+ * leaves `train`; at most so many seconds, which are returned. `what_0`: or it says nothing. */
+static uint32_t hang_for(int what_0, double longest_s, rp_waiting_for what_1, uint32_t most) {
+    const int64_t longest_ns = (int64_t)(longest_s * 1e9);
+    for (uint32_t s = 0; s < most; s++) {
+        if (what_0 != NOBODY_SAYS) {
+            say(0, &(rp_Waiting){.what = (uint32_t)what_0,
+                                 .for_ns = s * RP_NS_PER_S,
+                                 .longest_ns = longest_ns});
+        }
+        say(1, &(rp_Waiting){.what = what_1, .for_ns = RP_NS_PER_S, .longest_ns = longest_ns});
+        ring_step(&ring, RP_NS_PER_S);
+        if (ring.c->state != RP_CONTROL_TRAIN) {
+            return s;
+        }
+    }
+    return most;
+}
+
+/* Longer than 30 s, 200 times its longest op, or 300 s where it has ended none; and no other board
+ * can go on. */
+static void a_board_that_hangs_is_lost(void **state) {
+    (void)state;
+    static const struct {
+        int what_0;
+        rp_waiting_for what_1;
+        double longest_s;
+        uint32_t least, most; /* seconds until it is lost; 0: it is not within 1000 s */
+        const char *text;
+    } cases[] = {
+        {RP_WAITING_DEVICE, RP_WAITING_INPUT, 0.01, 30, 32,
+         "board 0: its device hangs: it has been at one op for 30 s (step 1, stage 0; its longest "
+         "before took 0.01 s)"},
+        {RP_WAITING_DEVICE, RP_WAITING_INPUT, 0.5, 100, 102, "for 100 s"},
+        {RP_WAITING_DEVICE, RP_WAITING_FEED, 0, 300, 302, "it has ended none before"},
+        {RP_WAITING_DEVICE, RP_WAITING_DECISION, 0.01, 30, 32, "for 30 s"},
+        {RP_WAITING_NOTHING, RP_WAITING_INPUT, 0.01, 29, 34,
+         "board 0 answers, but for 30 s it has neither reported anything nor said what it waits"},
+        {NOBODY_SAYS, RP_WAITING_ACKS, 0.01, 299, 304, "board 0 answers, but for 300 s"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        open_ring_with("ring.wait=30");
+        const uint32_t took = hang_for(cases[i].what_0, cases[i].longest_s, cases[i].what_1, 1000);
+        if (took < cases[i].least || took > cases[i].most) {
+            fail_msg("case %zu: lost after %u s", i, took);
+        }
+        assert_int_equal(ring.c->recovery.fault.board, 0);
+        assert_int_equal(ring.c->recovery.fault.fault_class, RP_FAULT_BOARD);
+        if (!strstr(ring.c->recovery.fault.text, cases[i].text)) {
+            fail_msg("no '%s' in '%s'", cases[i].text, ring.c->recovery.fault.text);
+        }
+        ring.idle = false;
+        expect_ok(ring_end(&ring, 100)); /* from the checkpoint, with a new process */
+        assert_int_equal(ring.restarts, 1);
+        assert_true(ring.hung[0]);
+        assert_false(ring.hung[1]);
+        ring_close(&ring);
+    }
+}
+
+/* A slow board, boards that wait for the host, one of which another board still works. */
+static void a_slow_board_is_not_lost(void **state) {
+    (void)state;
+    static const struct {
+        int what_0;
+        rp_waiting_for what_1;
+        double longest_s;
+    } cases[] = {{RP_WAITING_DEVICE, RP_WAITING_INPUT, 5},
+                 {RP_WAITING_FEED, RP_WAITING_INPUT, 0.01},
+                 {RP_WAITING_INPUT, RP_WAITING_DEVICE, 0.01},
+                 {RP_WAITING_DEVICE, RP_WAITING_DEVICE, 0.01}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        open_ring_with("ring.wait=30");
+        assert_int_equal(hang_for(cases[i].what_0, cases[i].longest_s, cases[i].what_1, 600), 600);
+        ring.idle = false;
+        expect_ok(ring_end(&ring, 100));
+        assert_int_equal(ring.restarts, 0);
+        ring_close(&ring);
+    }
+}
+
+/* What passed while this host was stopped is nobody's. */
+static void a_host_that_sleeps_finds_no_board_hung(void **state) {
+    (void)state;
+    open_ring_with("ring.wait=30");
+    assert_int_equal(hang_for(RP_WAITING_NOTHING, 0.01, RP_WAITING_INPUT, 20), 20);
+    ring_step(&ring, 60 * RP_NS_PER_S);
+    assert_int_equal(hang_for(RP_WAITING_NOTHING, 0.01, RP_WAITING_INPUT, 20), 20);
+    ring.idle = false;
+    expect_ok(ring_end(&ring, 100));
+    assert_int_equal(ring.restarts, 0);
+    ring_close(&ring);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(who_waits_for_whom_is_said, setup, teardown),
@@ -164,6 +268,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_silent_feed_is_said, setup, teardown),
         cmocka_unit_test_setup_teardown(a_host_that_sleeps_waits_for_nobody, setup, teardown),
         cmocka_unit_test_setup_teardown(what_can_not_be_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_board_that_hangs_is_lost, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_slow_board_is_not_lost, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_host_that_sleeps_finds_no_board_hung, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,6 +14,7 @@ static const int64_t PHASE_NS = 2 * RP_NS_PER_S;
 static const int64_t EARLY_NS = RP_NS_PER_S / 2;
 static const int64_t GONE_NS = 90 * RP_NS_PER_S;  /* until somebody has to notice */
 static const int64_t BORNE_NS = 25 * RP_NS_PER_S; /* and nobody is given up */
+static const int64_t HUNG_NS = 320 * RP_NS_PER_S; /* a device is given up after 300 s at most */
 static const int64_t WAIT_NS = 30 * RP_NS_PER_S;
 static const uint32_t edges[][2] = {{0, 1}, {1, 2}, {2, 3}, {RP_SIM_HOST, 0}};
 
@@ -59,7 +60,8 @@ static void draws_within_bounds(void **state) {
             const rp_sim_fault *f = &faults.fault[i];
             assert_true(f->at_ns >= 0 && f->at_ns < PHASE_NS);
             assert_true(f->for_ns > 0 && (f->for_ns <= PHASE_NS / 2 || f->for_ns == GONE_NS ||
-                                          (is_outage(f) && f->for_ns <= BORNE_NS)));
+                                          (is_outage(f) && f->for_ns <= BORNE_NS) ||
+                                          (f->kind == RP_SIM_FAULT_HANG && f->for_ns <= HUNG_NS)));
             assert_true(f->in == RP_CONTROL_STATES || f->in < RP_CONTROL_RECOVER);
             in_state += f->in != RP_CONTROL_STATES;
             assert_true(f->for_ns != GONE_NS || f->kind == RP_SIM_FAULT_CRASH ||
