@@ -377,7 +377,37 @@ def check_unused(tree):
                 tree.report("unused", name, line_of(text, found.start()), message)
 
 
+def registered(tree):
+    """{room: names of the tests that its registries add}."""
+    found = collections.defaultdict(set)
+    for name, text in tree.texts.items():
+        if name.endswith("CMakeLists.txt"):
+            for room, noun, kinds in re.findall(r"rp_registry\(\s*(\w+)\s+(\w+)([^)]*)\)", text):
+                found[room] |= {f"test_{noun}_{k.replace('-', '_')}" for k in kinds.split()}
+    return found
+
+
+def check_doors(tree):
+    """Every test is in CTest, or tests/steps.py names its file."""
+    kinds = registered(tree)
+    doors = tree.texts.get("tests/steps.py", "")
+    top = tree.texts.get("tests/CMakeLists.txt", "")
+    for name in tree.texts:
+        found = re.match(r"tests/(\w+)/((?:test|fuzz)_\w+)\.(c|py)\Z", name)
+        found = found or re.match(r"tests/(boards|cross)/(\w+)\.(py)\Z", name)
+        if not found:
+            continue
+        room, stem, _ = found.groups()
+        lists = re.sub(r"#.*", "", tree.texts.get(f"tests/{room}/CMakeLists.txt", ""))
+        word = rf"\b({stem}|{stem.partition('_')[2] or stem})\b"
+        in_ctest = stem in kinds[room] or re.search(word, lists)
+        if not (in_ctest and re.search(rf"\b{room}\b", top)) and name not in doors:
+            message = "no door runs it: it is neither in CMakeLists.txt nor in tests/steps.py"
+            tree.report("doors", name, 1, message)
+
+
 CHECKS = (
+    check_doors,
     check_includes,
     check_unused,
     check_circles,
@@ -420,6 +450,8 @@ CLEAN = {
     "int spent(int time);\nint y = wall_time(1) + op->free(2);\n",
     "host/data/CMakeLists.txt": "rp_room(data MAY_USE base SOURCES data.c)\n",
     "host/data/README.md": "# data\n",
+    "tests/CMakeLists.txt": "foreach(room wire)\n",
+    "tests/wire/CMakeLists.txt": "rp_tests(wire ROOMS wire NAMES test_frame test_a)\n",
     "tests/wire/test_frame.c": "int main(void) {\n    exit(77);\n}\n",
     "host/cli/verbs_run.c": "int rp_verb_train(void) {\n    return rp_control_open();\n}\n",
     "host/control/CMakeLists.txt": "rp_room(control MAY_USE link SOURCES open.c ring.c)\n",
@@ -470,6 +502,8 @@ WRONG = (
     ("paths", "tests/wire/run.sh", "cd /" + "root/x\n"),
     ("cards", "firmware/wire/README.md", "line\n" * 41),
     ("cards", "firmware/base/README.md", None),
+    ("doors", "tests/wire/test_lost.c", "int main(void) {\n    return 0;\n}\n"),
+    ("doors", "tests/boards/cut.py", "print(1)\n"),
     ("guards", "firmware/wire/frame.h", "#ifndef FRAME_H\n#define FRAME_H\n#endif\n"),
     ("guards", "firmware/wire/open.h", "int x;\n"),
     (

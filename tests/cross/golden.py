@@ -40,8 +40,8 @@ def main():
     cases, other = 0, []
     with tempfile.TemporaryDirectory() as folder:
         for test in tests:
-            here = run([HERE / "tests" / test], HERE, folder)
-            there = run([*emulate, build / "tests" / test], build, folder)
+            here = run([HERE / "tests/tests_nn", test], HERE, folder)
+            there = run([*emulate, build / "tests/tests_nn", test], build, folder)
             if not here:
                 sys.exit(f"{test} has noted no digest")
             cases += len(here)

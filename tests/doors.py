@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""The doors of the tests: ./bootstrap test installs what they need and calls this program.
+
+doors.py smoke | gate | night     the steps of a door, one after the other
+doors.py STEP...                  these steps
+doors.py --list                   the doors, and what each step runs
+
+A step is a function of steps.py. A check leaves one line in build/results.txt; the last line
+that is printed counts them: `N passed, N failed, N skipped`.
+"""
+import shutil
+import sys
+import time
+
+import night
+import steps
+from checks import SOURCE, Results, report, say
+
+DOORS = {
+    "smoke": ("two minutes, for every change", ("product", "tidy", "touched")),
+    "gate": (
+        "under 20 minutes, what .ci/run calls; `./bootstrap test` without a word",
+        ("build", "tidy", "unit", "process", "seeds", "asan", "oclgrind", "canaries"),
+    ),
+    "night": (
+        "everything; leaves a row in tests/NIGHT.md",
+        (
+            "build",
+            "tidy",
+            "unit",
+            "whole",
+            "seeds_night",
+            "asan_whole",
+            "tsan",
+            "oclgrind_all",
+            "fuzz",
+            "canaries_all",
+            "cross",
+            "package",
+            "guest",
+            "image",
+            "benches",
+        ),
+    ),
+}
+
+
+STEPS = {
+    name.removeprefix("step_"): function
+    for name, function in vars(steps).items()
+    if name.startswith("step_")
+}
+
+
+def print_doors():
+    width = max(map(len, STEPS))
+    for door, (about, names) in DOORS.items():
+        say(f"{door}: {about}")
+        for step in names:
+            first, *more = STEPS[step].__doc__.split("\n")
+            say(f"  {step:{width}} {first}")
+            for line in more:
+                say(f"  {'':{width}} {line.strip()}")
+        say("")
+    say("./bootstrap test STEP... runs these steps alone.")
+
+
+def run(names):
+    results = Results()
+    for step in names:
+        say(f"\n== {step}: {' '.join(STEPS[step].__doc__.split())}")
+        began, before = time.monotonic(), len(results.rows)
+        STEPS[step](results)
+        results.steps[step] = time.monotonic() - began
+        results.failures[step] = sum(row[0] == "fail" for row in results.rows[before:])
+        say(f"{step} took {results.steps[step]:.0f} s")
+    say(
+        "\n== seconds: "
+        + ", ".join(f"{step} {seconds:.0f}" for step, seconds in results.steps.items())
+    )
+    return results
+
+
+def main():
+    words = sys.argv[1:]
+    if words == ["--list"]:
+        print_doors()
+        return 0
+    unknown = [word for word in words if word not in STEPS and word not in DOORS]
+    if not words or unknown:
+        print(
+            f"doors.py: no door or step '{unknown[0]}'" if unknown else __doc__, file=sys.stderr
+        )
+        print("doors: " + " ".join(DOORS) + "\nsteps: " + " ".join(STEPS), file=sys.stderr)
+        return 2
+    if not shutil.which("ninja"):
+        print("doors.py: ninja is missing; ./bootstrap test installs it", file=sys.stderr)
+        return 2
+    results = run(
+        [step for word in words for step in (DOORS[word][1] if word in DOORS else (word,))]
+    )
+    code = report.summary(results.rows, SOURCE / ".ci/may-skip")
+    if words == ["night"]:
+        night.record(SOURCE, steps.commit(), steps.kernels_digest(), results)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
