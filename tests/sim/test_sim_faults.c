@@ -77,7 +77,8 @@ static void draws_within_bounds(void **state) {
         none_stops += !may_stop;
     }
     for (uint32_t k = 0; k < RP_SIM_FAULT_KINDS; k++) {
-        assert_true(seen[k]); /* over many seeds every kind comes */
+        /* Over many seeds every kind is drawn, but for what only a scenario asks for. */
+        assert_int_equal(seen[k], k != RP_SIM_FAULT_INTERRUPT);
     }
     assert_int_equal(all_kinds, 0); /* a seed has a subset */
     assert_true(none_stops > 250);  /* and many must get on without a stop */
