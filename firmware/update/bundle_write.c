@@ -188,6 +188,24 @@ fail:
     return err;
 }
 
+/* A bundle may take the place of a bundle. */
+static rp_err check_place(const char *path) {
+    char magic[RP_BUNDLE_MAGIC_BYTES];
+    FILE *file = fopen(path, "re");
+    const size_t bytes = file ? fread(magic, 1, sizeof magic, file) : 0;
+    const bool is_other =
+        bytes > 0 && (bytes < sizeof magic || memcmp(magic, RP_BUNDLE_MAGIC, sizeof magic) != 0);
+    if (file) {
+        (void)fclose(file);
+    }
+    return is_other
+               ? rp_fail(RP_ERR_USAGE,
+                         "%s: is there already and is not a bundle, so it is not written over: "
+                         "choose a new name",
+                         path)
+               : RP_OK;
+}
+
 rp_err rp_bundle_write(const char *path, const char *folder, const char *board, uint64_t version,
                        const char *software, const rp_signing_pair *pair) {
     gathering g = {.folder = folder,
@@ -203,6 +221,7 @@ rp_err rp_bundle_write(const char *path, const char *folder, const char *board, 
                        ". _ -",
                        board, RP_BUNDLE_BOARD_MAX));
     }
+    RP_TRY(check_place(path));
     RP_TRY(RP_ARENA_NEW(&arena, RP_BUNDLE_FILES_MAX, &g.bundle.file));
     RP_TRY(gather(&g, "", 0));
     if (g.bundle.count == 0) {

@@ -391,6 +391,7 @@ static rp_err prepare_run(rp_controller *c) {
         }
         c->load.path = options->weights;
     }
+    RP_TRY(rp_controller_check_out(c));
     RP_TRY(read_plan(c));
     if (trains) {
         RP_TRY(check_lane(c));

@@ -966,6 +966,8 @@ void rp_controller_unlock_folder(rp_controller *c);
 void rp_controller_leave_folder(rp_controller *c);
 /* run.yaml with every --set, and plan.json. */
 rp_err rp_controller_write_folder(rp_controller *c) RP_MUST_CHECK;
+/* Whether a plan or a profile may be written to --out. errors USAGE: another file is there */
+rp_err rp_controller_check_out(const rp_controller *c) RP_MUST_CHECK;
 /* In the log of a run that goes on: from where, and with which other settings than its run.yaml,
  * which is not written yet, has. errors IO */
 rp_err rp_controller_note_resumed(rp_controller *c) RP_MUST_CHECK;

@@ -2,16 +2,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
-#include <time.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/folders.h"
 #include "base/log.h"
 #include "base/replace.h"
-#include "base/shell.h"
 #include "control/about.h"
 #include "control/controller_own.h"
 #include "data/describe.h"
@@ -19,6 +19,7 @@
 #include "planning/tables.h"
 #include "run/paths.h"
 #include "runs/owner.h"
+#include "runs/place.h"
 
 /* One controller in a folder at a time: until it is closed, or its process ends. */
 static rp_err lock_folder(rp_controller *c) {
@@ -73,15 +74,7 @@ rp_err rp_controller_choose_folder(rp_controller *c) {
     } else if (options->out) {
         c->folder = options->out;
     } else {
-        struct timespec now;
-        struct tm tm;
-        char stamp[32];
-        clock_gettime(CLOCK_REALTIME, &now);
-        gmtime_r(&now.tv_sec, &tm);
-        (void)strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &tm);
-        const char *slash = strrchr(c->run.model_name, '/');
-        RP_TRY(rp_arena_printf(&c->arena, &path, "runs/%s-%s-%s", stamp,
-                               slash ? slash + 1 : c->run.model_name, c->run.method.kind->name));
+        RP_TRY(rp_run_place_make(&c->arena, c->run.model_name, c->run.method.kind->name, &path));
         c->folder = path;
     }
     RP_TRY(rp_arena_printf(&c->arena, &c->checkpoints, "%s/checkpoint", c->folder));
@@ -96,14 +89,7 @@ rp_err rp_controller_choose_folder(rp_controller *c) {
     }
     RP_TRY(rp_folders_make(c->folder, 0777));
     RP_TRY(lock_folder(c));
-    if (!options->resume && access(c->run_yaml, F_OK) == 0) {
-        const char *word = c->folder;
-        RP_TRY(rp_shell_word(&c->arena, c->folder, &word));
-        return rp_fail(RP_ERR_USAGE,
-                       "%s: holds a run already: `ringpipe resume %s` goes on with it; or choose "
-                       "a new folder",
-                       c->folder, word);
-    }
+    RP_TRY(options->resume ? RP_OK : rp_run_place_check(&c->arena, c->folder));
     RP_TRY(note_owner(c));
 fail:
     return err;
@@ -112,6 +98,31 @@ fail:
 static rp_err write_plan(rp_controller *c, FILE *file) {
     rp_controller_note_boards(c);
     return rp_plan_write(c->plan, file);
+}
+
+/* A plan may take the place of a plan, and a profile that of a profile. */
+static bool is_own_output(const char *path, bool profile) {
+    json_t *root = json_load_file(path, 0, NULL);
+    const bool own = json_object_get(root, "model_digest") &&
+                     json_object_get(root, profile ? "layers" : "edges");
+    json_decref(root);
+    return own;
+}
+
+rp_err rp_controller_check_out(const rp_controller *c) {
+    const bool profile = c->options.purpose == RP_PURPOSE_PROFILE;
+    const char *path = c->options.out;
+    struct stat facts;
+    if ((!profile && c->options.purpose != RP_PURPOSE_PLAN) || !path || stat(path, &facts) != 0 ||
+        (!S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode)) || facts.st_size == 0) {
+        return RP_OK; /* not there, empty, or a pipe */
+    }
+    return is_own_output(path, profile)
+               ? RP_OK
+               : rp_fail(RP_ERR_USAGE,
+                         "--out %s: is there already and is not a %s, so it is not written over: "
+                         "choose a new name",
+                         path, profile ? "profile" : "plan");
 }
 
 rp_err rp_controller_write_json(rp_controller *c, const char *path, bool profile) {

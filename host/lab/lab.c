@@ -51,12 +51,31 @@ static rp_err name_folder(lab *l, const rp_lab_options *options) {
                            dot > name ? (int)(dot - name) : (int)strlen(name), name);
 }
 
+/* A folder without a comparison's lock has nothing that a comparison may write over. */
+static rp_err check_foreign(lab *l) {
+    static const char *const names[] = {"report.html", "table.md", "table.json", "curves"};
+    char *path;
+    rp_err err = RP_OK;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        RP_TRY(rp_arena_printf(&l->arena, &path, "%s/%s", l->folder, names[i]));
+        if (access(path, F_OK) == 0) {
+            return rp_fail(RP_ERR_USAGE,
+                           "--out %s: %s is there already, and the comparison would write over it: "
+                           "choose a new folder",
+                           l->folder, names[i]);
+        }
+    }
+fail:
+    return err;
+}
+
 /* Two of us in one folder would write each other's files. */
 static rp_err lock_folder(lab *l) {
     char *path;
     rp_err err;
     RP_TRY(rp_folders_make(l->folder, 0777));
     RP_TRY(rp_arena_printf(&l->arena, &path, "%s/.lock", l->folder));
+    RP_TRY(access(path, F_OK) == 0 ? RP_OK : check_foreign(l));
     l->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (l->lock_fd < 0) {
         return rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));

@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <jansson.h>
 
+#include "base/replace.h"
 #include "lab/figures.h"
 #include "lab/html.h"
 #include "lab/markdown.h"
@@ -21,30 +21,17 @@ typedef struct {
 
 typedef rp_err (*writer)(const report *r, FILE *file);
 
-/* `folder` and `name` in the comparison's folder, by way of a temporary file. */
+/* `folder` and `name` in the comparison's folder. */
 static rp_err replace_file(const report *r, const char *folder, const char *name, writer write) {
     char path[1024];
-    char temporary[1040];
-    rp_err err;
     int length = snprintf(path, sizeof path, "%s/%s%s", r->table->plan->folder, folder, name);
     if (length < 0 || (size_t)length >= sizeof path) {
         return rp_fail(RP_ERR_USAGE, "%s: path too long", r->table->plan->folder);
     }
-    (void)snprintf(temporary, sizeof temporary, "%s.tmp", path);
-    FILE *file = fopen(temporary, "we");
-    if (!file) {
-        return rp_fail(RP_ERR_IO, "%s: can not be written: %s", temporary, strerror(errno));
-    }
-    err = write(r, file);
-    bool good = fflush(file) == 0 && !ferror(file) && fsync(fileno(file)) == 0;
-    good = fclose(file) == 0 && good;
-    if (err == RP_OK && (!good || rename(temporary, path) != 0)) {
-        err = rp_fail(RP_ERR_IO, "%s: can not be written: %s", path, strerror(errno));
-    }
-    if (err != RP_OK) {
-        (void)unlink(temporary);
-    }
-    return err;
+    FILE *file = rp_replace_begin(path);
+    const rp_err err = file ? write(r, file) : RP_OK;
+    const rp_err replaced = rp_replace_end(file, path, err == RP_OK && file && !ferror(file));
+    return err == RP_OK ? replaced : err;
 }
 
 static rp_err write_markdown(const report *r, FILE *file) {

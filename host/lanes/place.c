@@ -3,29 +3,20 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/file.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/folders.h"
-#include "base/shell.h"
 #include "lanes/lanes_own.h"
 #include "runs/owner.h"
+#include "runs/place.h"
 
 static rp_err name_folder(rp_lanes *lanes) {
     const rp_lanes_options *options = &lanes->options;
-    struct timespec now;
-    struct tm tm;
-    char stamp[32];
     char *path;
     rp_err err = RP_OK;
     lanes->folder = options->resume ? options->run_path : options->out;
     if (!lanes->folder) {
-        const char *slash = strrchr(lanes->model, '/');
-        clock_gettime(CLOCK_REALTIME, &now);
-        gmtime_r(&now.tv_sec, &tm);
-        (void)strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &tm);
-        RP_TRY(rp_arena_printf(&lanes->arena, &path, "runs/%s-%s-lanes", stamp,
-                               slash ? slash + 1 : lanes->model));
+        RP_TRY(rp_run_place_make(&lanes->arena, lanes->model, "lanes", &path));
         lanes->folder = path;
     }
 fail:
@@ -71,14 +62,7 @@ rp_err rp_lanes_take_folder(rp_lanes *lanes) {
     RP_TRY(name_files(lanes));
     RP_TRY(rp_folders_make(lanes->folder, 0777));
     RP_TRY(lock_folder(lanes));
-    if (!lanes->options.resume && access(lanes->run_yaml, F_OK) == 0) {
-        const char *word = lanes->folder;
-        RP_TRY(rp_shell_word(&lanes->arena, lanes->folder, &word));
-        return rp_fail(RP_ERR_USAGE,
-                       "%s: holds a run already: `ringpipe resume %s` goes on with it; or choose "
-                       "a new folder",
-                       lanes->folder, word);
-    }
+    RP_TRY(lanes->options.resume ? RP_OK : rp_run_place_check(&lanes->arena, lanes->folder));
     RP_TRY(rp_owner_write(lanes->folder));
     lanes->owns_folder = true;
     lanes->log = fopen(lanes->log_path, "ae");

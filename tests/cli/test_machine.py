@@ -42,6 +42,30 @@ class Folders(program.Case):
         error = self.refused("train", self.run_file(), "--out", "out")
         self.assertIn("`ringpipe resume out` goes on", error)
 
+    def test_out_over_files_of_others(self):
+        """Whatever is written to --out replaces only what the same verb has made."""
+        run = self.run_file()
+        text = run.read_text()
+        weights = self.dir / "weights.safetensors"
+        program.write_safetensors(weights, {"w": ((1,), (1.0,))})
+        before = weights.read_bytes()
+        run.rename(self.dir / "mine.yaml")
+        error = self.refused("train", "mine.yaml", "--out", ".")
+        self.assertIn("weights.safetensors is there already", error)
+        self.assertIn("weights.safetensors is there already", self.refused(
+            "train", "mine.yaml", "--out", ".", "--set", "lanes={count: 2}"))
+        for verb in ("plan", "profile"):
+            error = self.refused(verb, "mine.yaml", "--out", "mine.yaml")
+            self.assertIn(f"is there already and is not a {verb}", error)
+        (self.dir / "report.html").write_text("mine")
+        (self.dir / "compare.yaml").write_text("base: mine.yaml\nseeds: [1]\nbaseline: plain\n"
+                                               "methods: {plain: {}}\n")
+        error = self.refused("lab", "compare.yaml", "--out", ".")
+        self.assertIn("report.html is there already", error)
+        self.assertEqual(weights.read_bytes(), before)
+        self.assertEqual((self.dir / "mine.yaml").read_text(), text)
+        self.assertEqual((self.dir / "report.html").read_text(), "mine")
+
     def test_resume_of_nothing(self):
         self.assertIn("absent", self.refused("train", self.run_file(), "--resume", "absent"))
 

@@ -164,6 +164,9 @@ static void a_folder_that_no_bundle_takes(void **state) {
     assert_int_equal(symlink("/etc/passwd", in_folder("tree/link")), 0);
     expect_said(rp_bundle_write(out, tree, "x", 1, "y", &pair), RP_ERR_USAGE, "files and folders");
     assert_int_equal(access(out, F_OK), -1);
+    append("b", "mine", 4);
+    expect_said(rp_bundle_write(out, tree, "x", 1, "y", &pair), RP_ERR_USAGE, "is not a bundle");
+    assert_string_equal(slurp("b", NULL), "mine");
 }
 
 static void keys_are_looked_after(void **state) {
