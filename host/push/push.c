@@ -11,6 +11,9 @@
 #include "update/bundle.h"
 #include "update/system.h"
 
+/* Agents that may begin one after the other while a bundle is on its way. */
+enum { PROCESSES_MAX = 5 };
+
 static const int64_t NAP_NS = 50 * RP_NS_PER_MS;
 static const int64_t HELLO_NS = 8 * RP_NS_PER_S;     /* for a board that is there */
 static const int64_t ANSWER_NS = 30 * RP_NS_PER_S;   /* for an answer */
@@ -26,7 +29,11 @@ typedef struct {
     FILE *file;
     uint64_t bytes, id;
     bool greeted, busy, knows_push;
-    bool answered; /* since the last question */
+    uint64_t session;     /* of the process that was greeted; 0: none was heard yet */
+    rp_push_action asked; /* the last question */
+    bool asks;            /* there was one in this link */
+    bool answered;        /* it was */
+    bool restarted;       /* a bundle was on its way to a process that has gone */
     rp_Pushed said;
 } work;
 
@@ -43,6 +50,48 @@ static void take_message(work *w, const rp_Frame *frame) {
     }
 }
 
+static rp_err greet(work *w) {
+    rp_Frame hello = {.which_body = RP_KIND_HELLO,
+                      .body.hello = {.name = "host",
+                                     .software = RP_VERSION,
+                                     .clock_ns = rp_clock_now_ns(w->options->clock),
+                                     .wire_min = RP_WIRE_MIN,
+                                     .wire_max = RP_WIRE_MAX,
+                                     .features = RP_WIRE_FEATURES}};
+    w->greeted = w->busy = w->knows_push = false;
+    return rp_link_send(w->link, &hello, NULL, 0, true, NULL, NULL);
+}
+
+static rp_err ask(work *w, rp_push_action action) {
+    rp_Frame frame = {.which_body = RP_KIND_PUSH,
+                      .body.push = {.action = (uint32_t)action, .bytes = w->bytes, .id = w->id}};
+    w->asked = action;
+    w->asks = true;
+    w->answered = w->restarted = false;
+    return rp_link_send(w->link, &frame, NULL, 0, true, NULL, NULL);
+}
+
+/* A process that has taken the place of another one has heard nothing of what was said to that: it
+ * is greeted, and asked, too. A bundle begins again where it was: push_bundle(). */
+static rp_err meet_process(work *w) {
+    rp_link_stats stats;
+    rp_err err = RP_OK;
+    rp_link_stats_of(w->link, &stats);
+    const bool is_another = w->session != 0 && stats.peer_session != w->session;
+    w->session = stats.peer_session;
+    if (!is_another) {
+        return RP_OK;
+    }
+    RP_TRY(greet(w));
+    if (w->asks && !w->answered && w->asked == RP_PUSH_BUNDLE) {
+        w->restarted = true;
+    } else if (w->asks && !w->answered) {
+        RP_TRY(ask(w, w->asked));
+    }
+fail:
+    return err;
+}
+
 static rp_err round_of(work *w) {
     rp_message *message;
     rp_err err;
@@ -55,6 +104,7 @@ static rp_err round_of(work *w) {
         rp_link_release(w->link, &message);
     }
     RP_TRY(err == RP_ERR_AGAIN ? RP_OK : err);
+    RP_TRY(meet_process(w));
     RP_TRY(rp_link_wait(&w->link, 1, NULL, 0, NAP_NS));
 fail:
     return err;
@@ -75,17 +125,11 @@ static rp_err open_link(work *w) {
                                      .window = 1,
                                      .send_window = 1,
                                      .part_bytes_max = RP_LINK_CONTROL_PART_MAX};
-    rp_Frame hello = {.which_body = RP_KIND_HELLO,
-                      .body.hello = {.name = "host",
-                                     .software = RP_VERSION,
-                                     .clock_ns = now(w),
-                                     .wire_min = RP_WIRE_MIN,
-                                     .wire_max = RP_WIRE_MAX,
-                                     .features = RP_WIRE_FEATURES}};
     rp_err err;
-    w->greeted = w->busy = w->knows_push = false;
+    w->session = 0;
+    w->asks = false;
     RP_TRY(rp_link_open(w->links, &options, &w->link));
-    RP_TRY(rp_link_send(w->link, &hello, NULL, 0, true, NULL, NULL));
+    RP_TRY(greet(w));
 fail:
     return err;
 }
@@ -139,28 +183,25 @@ static rp_err need_board(work *w, int64_t wait_ns) {
 
 /* ---- questions ------------------------------------------------------------------------------- */
 
-static rp_err ask(work *w, rp_push_action action) {
-    rp_Frame frame = {.which_body = RP_KIND_PUSH,
-                      .body.push = {.action = (uint32_t)action, .bytes = w->bytes, .id = w->id}};
-    w->answered = false;
-    return rp_link_send(w->link, &frame, NULL, 0, true, NULL, NULL);
-}
-
 /* OK, also when none comes in time. */
 static rp_err listen_for(work *w, int64_t wait_ns) {
     const int64_t until_ns = now(w) + wait_ns;
     rp_err err = RP_OK;
-    while (!w->answered && now(w) < until_ns) {
+    while (!w->answered && !w->restarted && now(w) < until_ns) {
         RP_TRY(round_of(w));
     }
 fail:
     return err;
 }
 
+/* AGAIN: another process is there, which knows nothing of the bundle. */
 static rp_err await_answer(work *w, int64_t wait_ns) {
     const char *name = w->options->board->name;
     rp_err err;
     RP_TRY(listen_for(w, wait_ns));
+    if (w->restarted) {
+        return RP_ERR_AGAIN;
+    }
     if (!w->answered) {
         return rp_fail(RP_ERR_FAULT, "%s: does not answer any more", name);
     }
@@ -235,7 +276,7 @@ static rp_err send_bundle(work *w) {
     rp_err err = RP_OK;
     w->answered = false;
     tell_progress(w, RP_PUSH_SENDS, from, true);
-    for (uint64_t at = from; at < w->bytes && !w->answered;) {
+    for (uint64_t at = from; at < w->bytes && !w->answered && !w->restarted;) {
         size_t sent = 0;
         rp_link_stats_of(w->link, &stats);
         /* A few on their way are enough, and leave the replay buffer small. */
@@ -253,7 +294,7 @@ static rp_err send_bundle(work *w) {
         }
         RP_TRY(round_of(w));
     }
-    if (!w->answered) {
+    if (!w->answered && !w->restarted) {
         tell_progress(w, RP_PUSH_CHECKS, w->bytes, true);
     }
     RP_TRY(await_answer(w, INSTALL_NS));
@@ -351,11 +392,24 @@ fail:
     return err;
 }
 
+/* All of it is there. */
+static rp_err hand_over_bundle(work *w) {
+    rp_err err = RP_ERR_AGAIN;
+    for (uint32_t i = 0; i < PROCESSES_MAX && err == RP_ERR_AGAIN; i++) {
+        RP_TRY(ask(w, RP_PUSH_BUNDLE));
+        err = await_answer(w, INSTALL_NS);
+        err = err == RP_OK && w->said.outcome == RP_PUSHED_GOES_ON ? send_bundle(w) : err;
+    }
+    err = err == RP_ERR_AGAIN ? rp_fail(RP_ERR_FAULT, "%s: its agent restarts again and again",
+                                        w->options->board->name)
+                              : err;
+fail:
+    return err;
+}
+
 static rp_err push_bundle(work *w) {
     rp_err err;
-    RP_TRY(ask(w, RP_PUSH_BUNDLE));
-    RP_TRY(await_answer(w, INSTALL_NS));
-    RP_TRY(w->said.outcome == RP_PUSHED_GOES_ON ? send_bundle(w) : RP_OK);
+    RP_TRY(hand_over_bundle(w));
     const bool is_system = w->said.outcome == RP_PUSHED_WRITES;
     tell_progress(w, is_system ? RP_PUSH_INSTALLS : RP_PUSH_TRIES, w->bytes, true);
     if (is_system) {

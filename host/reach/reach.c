@@ -31,7 +31,27 @@ static void take_message(reach_end *end, rp_reach_board *board, const rp_Frame *
     }
 }
 
-static rp_err step_end(reach_end *end, rp_reach_board *board) {
+static rp_err greet(const reach_work *work, reach_end *end) {
+    rp_Frame hello = {.which_body = RP_KIND_HELLO,
+                      .body.hello = {.name = "host",
+                                     .software = RP_VERSION,
+                                     .clock_ns = rp_clock_now_ns(work->options->clock),
+                                     .wire_min = RP_WIRE_MIN,
+                                     .wire_max = RP_WIRE_MAX,
+                                     .features = RP_WIRE_FEATURES}};
+    return rp_link_send(end->control, &hello, NULL, 0, true, NULL, NULL);
+}
+
+/* A process that has taken the place of another one has not heard the greeting. */
+static rp_err meet_process(const reach_work *work, reach_end *end) {
+    rp_link_stats stats;
+    rp_link_stats_of(end->control, &stats);
+    const bool is_another = end->session != 0 && stats.peer_session != end->session;
+    end->session = stats.peer_session;
+    return is_another ? greet(work, end) : RP_OK;
+}
+
+static rp_err step_end(const reach_work *work, reach_end *end, rp_reach_board *board) {
     rp_message *message;
     rp_link_stats stats;
     rp_err err;
@@ -41,6 +61,7 @@ static rp_err step_end(reach_end *end, rp_reach_board *board) {
         rp_link_release(end->control, &message);
     }
     RP_TRY(err == RP_ERR_AGAIN ? RP_OK : err);
+    RP_TRY(meet_process(work, end));
     rp_link_stats_of(end->control, &stats);
     board->round_trip_ns = stats.round_trip_ns;
 fail:
@@ -53,7 +74,7 @@ rp_err reach_round(reach_work *work, int64_t nap_ns) {
     rp_err err;
     for (uint32_t k = 0; k < work->options->count; k++) {
         reach_end *end = &work->end[k];
-        RP_TRY(step_end(end, &work->out->board[k]));
+        RP_TRY(step_end(work, end, &work->out->board[k]));
         if (count < RP_LINKS_WAIT_MAX) { /* those that dial share one socket */
             link[count++] = end->control;
         }
@@ -74,16 +95,10 @@ rp_err reach_open(reach_work *work, uint32_t k) {
                                      .window = 1,
                                      .send_window = 1,
                                      .part_bytes_max = RP_LINK_CONTROL_PART_MAX};
-    rp_Frame hello = {.which_body = RP_KIND_HELLO,
-                      .body.hello = {.name = "host",
-                                     .software = RP_VERSION,
-                                     .clock_ns = rp_clock_now_ns(work->options->clock),
-                                     .wire_min = RP_WIRE_MIN,
-                                     .wire_max = RP_WIRE_MAX,
-                                     .features = RP_WIRE_FEATURES}};
     rp_err err = RP_OK;
+    work->end[k].session = 0;
     RP_TRY(rp_link_open(work->links, &options, &work->end[k].control));
-    RP_TRY(rp_link_send(work->end[k].control, &hello, NULL, 0, true, NULL, NULL));
+    RP_TRY(greet(work, &work->end[k]));
 fail:
     return err;
 }

@@ -8,6 +8,7 @@
 
 typedef struct {
     rp_link *control;
+    uint64_t session; /* of the process that was greeted; 0: none was heard yet */
     uint64_t features;
     bool said_hello, busy;
     bool tried; /* `done` has come since the last TRIAL */
