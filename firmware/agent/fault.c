@@ -11,6 +11,7 @@ static rp_FaultClass fault_class_of(rp_err err) {
         return RP_FAULT_TRANSIENT;
     case RP_ERR_MEMORY:
     case RP_ERR_IO:
+    case RP_ERR_DATA:
     case RP_ERR_DEVICE:
     case RP_ERR_PEER:
     case RP_ERR_FAULT:

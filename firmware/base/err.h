@@ -9,7 +9,8 @@
 
 /* name, process exit code, whether the same thing may succeed when it is tried again and nobody has
  * changed anything, text. Exit codes are the promise of `ringpipe --help`: 2 bad usage or input,
- * 3 ring failed, 4 device or driver, 5 refused by security, 130 interrupted. */
+ * 3 ring failed, 4 device or driver, 5 refused by security, 130 interrupted. Agents send the number
+ * of an error, so that new ones are added at the end. */
 #define RP_ERR_LIST(X)                                                                             \
     X(OK, 0, false, "success")                                                                     \
     X(USAGE, 2, false, "bad usage or input")                                                       \
@@ -25,7 +26,8 @@
     X(NUMERIC, 4, false, "wrong or non-finite numbers")                                            \
     X(REFUSED, 5, false, "refused by security")                                                    \
     X(INTERRUPTED, 130, false, "interrupted")                                                      \
-    X(AGAIN, 3, true, "not ready yet")
+    X(AGAIN, 3, true, "not ready yet")                                                             \
+    X(DATA, 2, false, "damaged data of the user")
 
 typedef enum {
 #define X(name, exit_code, transient, text) RP_ERR_##name,

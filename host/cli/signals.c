@@ -33,6 +33,15 @@ rp_err rp_cli_open_signals(int *fd) {
     return *fd < 0 ? rp_fail(RP_ERR_IO, "signalfd: %s", strerror(errno)) : RP_OK;
 }
 
+void rp_cli_let_signals_end(void) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    (void)sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
 /* `timeout` signals its program and then its group, so that the program has both; a person who
  * presses Ctrl-C again, or a script that loses its patience, takes longer. Signals are the
  * process's, and so is the time of the last. */

@@ -20,6 +20,9 @@ typedef struct {
  * where the program was started with SIGHUP ignored, as `nohup` does. errors IO */
 rp_err rp_cli_open_signals(int *fd) RP_MUST_CHECK;
 
+/* From here on the signals that tell a program to end do end it. */
+void rp_cli_let_signals_end(void);
+
 void rp_cli_read_signals(int fd, rp_cli_signals *out);
 
 /* For verbs that end at the first wish, however it is said: *stopped stays true from there on. */

@@ -10,6 +10,7 @@
 
 #include "base/folders.h"
 #include "base/json_print.h"
+#include "base/log.h"
 #include "checkpoint/checkpoint.h"
 #include "cli/cli.h"
 #include "cli/evaluate_here.h"
@@ -292,6 +293,25 @@ static rp_err check_run(const rp_controller_options *options) {
 
 /* ---- the verbs ------------------------------------------------------------------------------- */
 
+/* Names every sample that can not be used when a run ended at one of them, so that the user can
+ * repair all at once. A lane leaves that to its parent. Returns `err`. */
+static rp_err name_damaged(rp_err err, const rp_cli_args *args, const char *run_path) {
+    rp_arena arena;
+    rp_runfile run = {0};
+    if (err != RP_ERR_DATA || args->lane) {
+        return err;
+    }
+    rp_cli_let_signals_end();
+    rp_log_info("reading the whole data set, to name all samples that can not be used");
+    rp_arena_init(&arena, "run", 0);
+    if (rp_runfile_read(&arena, run_path, args->set, args->set_count, &run) == RP_OK) {
+        (void)!rp_data_check(&run.data);
+    }
+    rp_runfile_close(&run);
+    rp_arena_finish(&arena);
+    return err;
+}
+
 rp_err rp_verb_train(const rp_cli_args *args) {
     const rp_controller_options options = options_of(args, RP_PURPOSE_TRAIN);
     if (options.out && options.resume) {
@@ -303,7 +323,10 @@ rp_err rp_verb_train(const rp_cli_args *args) {
     }
     bool lanes;
     const rp_err err = rp_lanes_are_asked_for(args->word[0], args->set, args->set_count, &lanes);
-    return err != RP_OK ? err : lanes ? run_lanes(args, false) : run_controller(args, &options);
+    return err != RP_OK
+               ? err
+               : name_damaged(lanes ? run_lanes(args, false) : run_controller(args, &options), args,
+                              options.resume ? options.resume : args->word[0]);
 }
 
 /* The plan is the run's own where somebody gave it one; otherwise one is made again. */
@@ -317,14 +340,14 @@ rp_err rp_verb_resume(const rp_cli_args *args) {
     RP_TRY(rp_lanes_are_asked_for(args->word[0], args->set, args->set_count, &lanes));
     if (lanes) {
         rp_arena_finish(&arena);
-        return run_lanes(args, true);
+        return name_damaged(run_lanes(args, true), args, args->word[0]);
     }
     options.resume = args->word[0];
     if (rp_about_plan_is(options.resume, "given")) {
         RP_TRY(rp_arena_printf(&arena, &plan, "%s/plan.json", options.resume));
         options.plan = plan;
     }
-    RP_TRY(run_controller(args, &options));
+    RP_TRY(name_damaged(run_controller(args, &options), args, options.resume));
 fail:
     rp_arena_finish(&arena);
     return err;

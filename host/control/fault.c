@@ -5,6 +5,7 @@ rp_FaultClass rp_fault_classify(rp_err err, bool board, bool begun) {
     case RP_ERR_REFUSED:
         return RP_FAULT_SECURITY;
     case RP_ERR_INTERRUPTED:
+    case RP_ERR_DATA:
         return RP_FAULT_USER;
     case RP_ERR_USAGE:
     case RP_ERR_FORMAT:
@@ -37,5 +38,5 @@ const char *rp_fault_class_name(rp_FaultClass fault_class) {
 }
 
 rp_err rp_fault_result(rp_err err, bool begun) {
-    return begun && rp_err_exit_code(err) == 2 ? RP_ERR_FAULT : err;
+    return begun && rp_err_exit_code(err) == 2 && err != RP_ERR_DATA ? RP_ERR_FAULT : err;
 }

@@ -18,7 +18,7 @@ typedef struct {
 
 /* The class of an error. `board`: the error is of one board or of the way to it. `begun`: training
  * has begun, so what a person wrote was good enough, and a full disk, say, is no longer his input.
- */
+ * DATA, a damaged sample, stays the user's. */
 rp_FaultClass rp_fault_classify(rp_err err, bool board, bool begun);
 
 /* As the wire's and the log's texts have it: "transient". */

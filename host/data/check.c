@@ -1,53 +1,53 @@
 #include "data/check.h"
 
 #include <math.h>
-#include <poll.h>
 
-enum { BATCH = 64, DEPTH = 2, WAIT_MS = 1000 };
+#include "data/scan.h"
 
-static rp_err check_batch(const rp_data *data, rp_split split, const rp_batch *batch) {
-    const size_t width = rp_shape_count(&data->sample);
-    for (size_t i = 0; i < batch->count * width; i++) {
-        if (!isfinite(batch->x[i])) {
-            return rp_fail(RP_ERR_FORMAT, "%s: %s sample %zu: value %zu is not finite",
-                           data->kind->name, rp_split_name(split),
-                           (size_t)(batch->step * BATCH) + i / width, i % width);
+typedef struct {
+    const rp_data *data;
+    rp_split split;
+} part;
+
+static rp_err check_values(const part *p, uint32_t index, const float *x) {
+    const size_t width = rp_shape_count(&p->data->sample);
+    for (size_t i = 0; i < width; i++) {
+        if (!isfinite(x[i])) {
+            return rp_fail(RP_ERR_FORMAT, "%s: %s sample %u: value %zu is not finite",
+                           p->data->kind->name, rp_split_name(p->split), index, i);
         }
     }
     return RP_OK;
 }
 
-static rp_err check_part(const rp_data *data, rp_split split) {
-    const uint64_t steps = (data->count[split] + BATCH - 1) / BATCH;
-    rp_feeder *feeder = NULL;
-    rp_arena arena;
+/* As a run would read it, with its target. */
+static rp_err check_sample(void *context, uint32_t index) {
+    const part *p = context;
+    const size_t row_width = rp_data_has_labels(p->data) ? 0 : rp_data_row_width(p->data);
+    int32_t label;
+    rp_arena scratch;
+    float *x;
+    float *row;
     rp_err err;
-    rp_arena_init(&arena, "check", 0);
-    RP_TRY(rp_feeder_open(&arena, data, RP_FEEDER_THREAD, split, false, BATCH, 0, steps, DEPTH,
-                          &feeder));
-    for (uint64_t step = 0; step < steps;) {
-        const rp_batch *batch;
-        struct pollfd ready = {.fd = rp_feeder_eventfd(feeder), .events = POLLIN};
-        (void)poll(&ready, 1, WAIT_MS); /* however long a sample takes: it is asked for again */
-        err = rp_feeder_take(feeder, &batch);
-        if (err == RP_ERR_AGAIN) {
-            continue;
-        }
-        RP_TRY(err);
-        RP_TRY(check_batch(data, split, batch));
-        rp_feeder_return(feeder, batch);
-        step++;
-    }
+    rp_arena_init(&scratch, "sample", 0);
+    RP_TRY(RP_ARENA_NEW(&scratch, rp_shape_count(&p->data->sample), &x));
+    RP_TRY(RP_ARENA_NEW(&scratch, row_width + 1, &row));
+    RP_TRY(rp_data_batch(p->data, p->split, 0, &index, 1, false, x, row_width > 0 ? NULL : &label,
+                         row_width > 0 ? row : NULL));
+    RP_TRY(check_values(p, index, x));
 fail:
-    rp_feeder_close(&feeder);
-    rp_arena_finish(&arena);
+    rp_arena_finish(&scratch);
     return err;
 }
 
 rp_err rp_data_check(const rp_data *data) {
-    rp_err err = RP_OK;
-    for (rp_split split = RP_SPLIT_TRAIN; split < RP_SPLITS && err == RP_OK; split++) {
-        err = data->count[split] > 0 ? check_part(data, split) : RP_OK;
+    rp_scan_result result = {0};
+    for (rp_split split = RP_SPLIT_TRAIN; split < RP_SPLITS; split++) {
+        part p = {data, split};
+        const rp_err err = rp_scan(data->count[split], data->workers, check_sample, &p, &result);
+        if (err != RP_OK) {
+            return err;
+        }
     }
-    return err;
+    return rp_scan_end(&result);
 }

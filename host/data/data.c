@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/rng.h"
+#include "data/scan.h"
 #include "data/validation.h"
 
 enum { KINDS_MAX = 32, WORKERS_MAX = 64 };
@@ -80,6 +81,28 @@ fail:
     return err;
 }
 
+static rp_err look_at_values(void *context, uint32_t index) {
+    const rp_data *data = context;
+    const uint32_t *part = data->part[RP_SPLIT_TRAIN];
+    rp_arena scratch;
+    double *value;
+    rp_err err;
+    rp_arena_init(&scratch, "values", 0);
+    RP_TRY(RP_ARENA_NEW(&scratch, rp_shape_count(&data->sample), &value));
+    RP_TRY(read_values(data, part ? part[index] : index, value));
+fail:
+    rp_arena_finish(&scratch);
+    return err;
+}
+
+/* One sample can not be read: all that are like it are named. */
+static rp_err name_bad(rp_data *data) {
+    rp_scan_result result = {0};
+    const rp_err err =
+        rp_scan(data->count[RP_SPLIT_TRAIN], data->workers, look_at_values, data, &result);
+    return err == RP_OK ? rp_scan_end(&result) : err;
+}
+
 /* Over the training part, without the samples that are held out. */
 static rp_err measure_norm(rp_data *data) {
     const size_t count = rp_shape_count(&data->sample);
@@ -116,7 +139,8 @@ static rp_err read_norm(rp_data *data, rp_node *node) {
     RP_TRY(read_groups(data, node, "std", 1 / STATED_MAX, data->norm.deviation));
     data->norm.known = (data->norm.known || stated) && word != 1;
     if (word == 2) {
-        RP_TRY(measure_norm(data));
+        err = measure_norm(data);
+        err = err == RP_ERR_FORMAT ? name_bad(data) : err;
     }
 fail:
     return err;

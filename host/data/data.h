@@ -142,7 +142,7 @@ rp_err rp_feeder_open(rp_arena *arena, const rp_data *data, rp_feeder_mode mode,
                       bool training, uint32_t batch, uint64_t step_first, uint64_t step_end,
                       uint32_t depth, rp_feeder **out) RP_MUST_CHECK;
 /* Borrowed until returned; AGAIN when not ready yet or when all were taken. Several may be out at
- * once; they may be returned in any order. */
+ * once; they may be returned in any order. errors DATA: a sample is damaged; others of its read */
 rp_err rp_feeder_take(rp_feeder *feeder, const rp_batch **out) RP_MUST_CHECK;
 void rp_feeder_return(rp_feeder *feeder, const rp_batch *batch);
 /* Readable when a batch became ready; DIRECT: -1, one is always ready. */

@@ -2,13 +2,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "data/data.h"
 #include "data/folders.h"
 #include "data/image.h"
 #include "data/pixels.h"
 #include "data/resize.h"
+#include "data/scan.h"
 
-enum { SIDE_MAX = 4096, WORKERS_MAX = 4, PATH_BYTES = 4096 };
+enum { SIDE_MAX = 4096, WORKERS_MAX = 4, PATH_BYTES = 4096, SKIPS_MAX = 1000000 };
 
 /* Nothing of a picture is kept but its path. */
 typedef struct {
@@ -78,6 +80,92 @@ static uint32_t usual_workers(void) {
     return cores < 1 ? 1 : cores > WORKERS_MAX ? WORKERS_MAX : (uint32_t)cores;
 }
 
+/* ---- skip_damaged ---------------------------------------------------------------------------- */
+
+typedef struct {
+    const rp_folders *folders;
+    bool *damaged; /* [folders->count] */
+} looking;
+
+static rp_err look_at_picture(void *context, uint32_t index) {
+    const looking *l = context;
+    char path[PATH_BYTES];
+    rp_image image;
+    uint32_t class;
+    rp_err err;
+    RP_TRY(rp_folders_path(l->folders, index, path, sizeof path, &class));
+    RP_TRY(rp_image_read(path, false, &image));
+    rp_image_free(&image);
+fail:
+    l->damaged[index] = err == RP_ERR_FORMAT;
+    return err;
+}
+
+/* Each damaged picture by its name; *first is that of the first. */
+static rp_err log_damaged(rp_arena *arena, const looking *l, const char **first) {
+    char path[PATH_BYTES];
+    char *copy;
+    uint32_t class;
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; i < l->folders->count; i++) {
+        if (l->damaged[i]) {
+            RP_TRY(rp_folders_path(l->folders, i, path, sizeof path, &class));
+            RP_TRY(rp_arena_string(arena, path, &copy));
+            *first = *first ? *first : copy;
+            rp_log_warn("%s: is damaged, and passed over", path);
+        }
+    }
+fail:
+    return err;
+}
+
+/* What is bad for another reason than damage, or more often than allowed, is an error. */
+static rp_err check_damaged(const char *path, const rp_scan_result *result, uint32_t allowed) {
+    bool unread = false;
+    for (uint32_t i = 0; i < result->count && i < RP_SCAN_NAMED_MAX; i++) {
+        unread |= result->bad[i].err != RP_ERR_FORMAT;
+    }
+    if (result->count <= allowed && !unread) {
+        return RP_OK;
+    }
+    rp_scan_log(result);
+    return rp_fail(RP_ERR_FORMAT,
+                   "%s: %u of %llu pictures can not be read, and data.skip_damaged is %u%s", path,
+                   result->count, (unsigned long long)result->samples, allowed,
+                   unread ? ", which is for damaged ones" : "");
+}
+
+/* Up to `allowed` damaged pictures are no part of the set, as if they were not there. */
+static rp_err skip_damaged(rp_arena *arena, const char *path, uint32_t allowed, rp_data *data,
+                           own *o) {
+    rp_scan_result result = {0};
+    const char *first = NULL;
+    rp_arena scratch;
+    rp_err err = RP_OK;
+    looking looks[2];
+    rp_arena_init(&scratch, "damaged", 0);
+    for (uint32_t p = 0; p < 2; p++) {
+        looks[p].folders = &o->part[p];
+        RP_TRY(RP_ARENA_NEW(&scratch, (size_t)o->part[p].count + 1, &looks[p].damaged));
+        RP_TRY(rp_scan(o->part[p].count, usual_workers(), look_at_picture, &looks[p], &result));
+    }
+    RP_TRY(check_damaged(path, &result, allowed));
+    for (uint32_t p = 0; p < 2; p++) {
+        RP_TRY(log_damaged(arena, &looks[p], &first));
+        RP_TRY(rp_folders_drop(&o->part[p], looks[p].damaged));
+    }
+    if (result.count > 0) {
+        RP_TRY(rp_notes_add(arena, &data->notes,
+                            "%u damaged pictures are passed over (data.skip_damaged: %u): %s%s",
+                            result.count, allowed, first, result.count > 1 ? " and others" : ""));
+    }
+fail:
+    rp_arena_finish(&scratch);
+    return err;
+}
+
+/* ---- the set --------------------------------------------------------------------------------- */
+
 static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_shape *input,
                        bool class_target) {
     static const double mean[] = {0.485, 0.456, 0.406};
@@ -85,6 +173,7 @@ static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_s
     static const double grey_mean = 0.449;
     static const double grey_deviation = 0.226;
     const char *path = NULL;
+    uint32_t skips = 0;
     rp_labels labels;
     rp_err err;
     own *o;
@@ -95,6 +184,8 @@ static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_s
     RP_TRY(rp_labels_read(arena, keys, "classes", &labels));
     RP_TRY(RP_ARENA_NEW(arena, 1, &o));
     RP_TRY(list_parts(arena, path, &labels, data, o));
+    RP_TRY(rp_node_u32(keys, "skip_damaged", 0, SKIPS_MAX, &skips));
+    RP_TRY(skips > 0 ? skip_damaged(arena, path, skips, data, o) : RP_OK);
     RP_TRY(data->channels == 1 ? rp_norm_set(arena, &data->norm, 1, &grey_mean, &grey_deviation)
                                : rp_norm_set(arena, &data->norm, 3, mean, deviation));
     data->count[RP_SPLIT_TRAIN] = o->part[RP_SPLIT_TRAIN].count;

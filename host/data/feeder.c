@@ -70,8 +70,9 @@ static rp_err fill_slot(worker *w, slot *s, uint64_t step) {
     }
     s->batch = (rp_batch){
         .step = step, .epoch = epoch, .count = n, .x = s->x, .labels = s->labels, .rows = s->rows};
-    return rp_data_batch(f->data, f->split, epoch, w->order + first, n, f->training, s->x,
-                         s->labels, s->rows);
+    const rp_err err = rp_data_batch(f->data, f->split, epoch, w->order + first, n, f->training,
+                                     s->x, s->labels, s->rows);
+    return err == RP_ERR_FORMAT ? RP_ERR_DATA : err;
 }
 
 static slot *find_slot(rp_feeder *f, slot_state state, uint64_t step) {

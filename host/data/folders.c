@@ -147,6 +147,28 @@ fail:
     return err;
 }
 
+rp_err rp_folders_drop(rp_folders *folders, const bool *bad) {
+    uint32_t left = 0;
+    for (uint32_t f = 0; f < folders->folder_count; f++) {
+        rp_class_folder *folder = &folders->folder[f];
+        uint32_t kept = 0;
+        for (uint32_t i = 0; i < folder->count; i++) {
+            if (!bad[folder->first + i]) {
+                folder->offset[kept++] = folder->offset[i];
+            }
+        }
+        if (kept == 0) {
+            return rp_fail(RP_ERR_FORMAT, "%s: every picture of this class is damaged",
+                           folder->path);
+        }
+        folder->first = left;
+        folder->count = kept;
+        left += kept;
+    }
+    folders->count = left;
+    return RP_OK;
+}
+
 rp_err rp_folders_path(const rp_folders *folders, uint32_t index, char *path, size_t bytes,
                        uint32_t *label) {
     uint32_t low = 0;

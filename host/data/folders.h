@@ -27,6 +27,9 @@ typedef struct {
 rp_err rp_folders_list(rp_arena *arena, const char *path, bool known, rp_labels *labels,
                        rp_folders *out) RP_MUST_CHECK;
 
+/* Takes the samples i with bad[i] out of the list. errors FORMAT: none is left in a folder */
+rp_err rp_folders_drop(rp_folders *folders, const bool *bad) RP_MUST_CHECK;
+
 /* Path of a sample's file. errors USAGE: too long */
 rp_err rp_folders_path(const rp_folders *folders, uint32_t index, char *path, size_t bytes,
                        uint32_t *label) RP_MUST_CHECK;

@@ -238,6 +238,11 @@ static rp_err note_ended(rp_lanes *lanes, rp_lane_child *lane) {
     if (lanes->phase != RP_LANES_WORK) {
         return RP_OK;
     }
+    if (lane->exit_code == rp_err_exit_code(RP_ERR_DATA)) { /* trying again changes nothing */
+        char why[sizeof lanes->note];
+        (void)snprintf(why, sizeof why, "a lane can not use its data; see %.300s", lane->log);
+        return stop(lanes, rp_fail(RP_ERR_DATA, "%s", why), why);
+    }
     if (++lane->tries > RP_LANE_TRIES_MAX) {
         lane->condition = RP_LANE_OVER;
         const rp_err err = rp_lanes_log_event(
@@ -334,8 +339,10 @@ static rp_err finish(rp_lanes *lanes) {
     lanes->phase = RP_LANES_ENDED;
     if (lanes->result != RP_OK && lanes->options.progress &&
         rp_shell_word(&lanes->arena, lanes->folder, &word) == RP_OK) {
-        (void)fprintf(lanes->options.progress, "%s\ngo on with: %s resume %s\n", lanes->note,
-                      program, word);
+        (void)fprintf(lanes->options.progress, "%s\n", lanes->note);
+        if (lanes->result != RP_ERR_DATA) { /* it would end there again */
+            (void)fprintf(lanes->options.progress, "go on with: %s resume %s\n", program, word);
+        }
     }
     return err;
 }

@@ -285,12 +285,29 @@ class Images(program.Case):
             self.assertEqual(err.count("is damaged"), 1)  # a thread found it: said once
             path.write_bytes(whole)
 
-    def test_a_broken_picture_is_named(self):
-        path = self.dir / "shapes/train/red/7.png"
-        path.write_bytes(path.read_bytes()[:-30])
-        out, err = self.ringpipe("train", self.run_file(PICTURES), "--out", "out", code=None)
-        self.assertIn("shapes/train/red/7.png: is damaged", err)
+    def test_broken_pictures_are_named(self):
+        """All of them, wherever the run ends; they are the user's data, not a fault of the ring."""
+        names = ("train/blue/2.png", "train/red/7.png", "test/red/1.png")
+        for name in names:
+            path = self.dir / "shapes" / name
+            path.write_bytes(path.read_bytes()[:-30])
+        out, err = self.ringpipe("train", self.run_file(PICTURES), "--out", "out", code=2)
+        for name in names:
+            self.assertIn(f"shapes/{name}: is damaged", err)
+        self.assertIn("3 of the 56 samples can not be used", err)
+        self.assertNotIn("resume", err)
         self.assertNotIn("finished", out)
+        few = self.refused(
+            "train", self.run_file(PICTURES), "--dry-run", "--set", "data.skip_damaged=2"
+        )
+        self.assertIn("3 of 56 pictures can not be read, and data.skip_damaged is 2", few)
+        out, err = self.ringpipe(
+            "train", self.run_file(PICTURES), "--dry-run", "--set", "data.skip_damaged=3"
+        )
+        self.assertIn("7 test samples, all of them read", out)
+        self.assertIn("note: 3 damaged pictures are passed over (data.skip_damaged: 3)", out)
+        for name in names:
+            self.assertIn(f"shapes/{name}: is damaged, and passed over", err)
 
 
 class Documents(program.Case):

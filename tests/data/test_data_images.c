@@ -146,6 +146,54 @@ static void bad_sets(void **state) {
     rp_data_close(&data);
 }
 
+/* `skip_damaged`: what is damaged is no part of the set, up to so many. */
+static void damaged_pictures(void **state) {
+    (void)state;
+    static float x[3 * H * W];
+    static const char keys[] =
+        "{set: images, path: %, size: [10, 14], normalise: none, skip_damaged: 2}";
+    static const uint32_t index[] = {0, 1};
+    rp_data data;
+    rp_feeder *feeder = NULL;
+    const rp_batch *batch;
+    int32_t label;
+    make_set();
+    write_file("train/cat/10.png", "\x89PNG\r\n\x1a\n", 8);
+    expect_ok(open_data(&data, "{set: images, path: %, size: 2, shuffle: false}", NULL, true));
+    expect_ok(
+        rp_feeder_open(&arena, &data, RP_FEEDER_DIRECT, RP_SPLIT_TRAIN, true, 2, 0, 1, 1, &feeder));
+    expect_err(rp_feeder_take(feeder, &batch), RP_ERR_DATA);
+    rp_feeder_close(&feeder);
+    rp_data_close(&data);
+    write_file("test/dog/u.png", "", 0);
+    expect_ok(open_data(&data, keys, NULL, true));
+    assert_int_equal(data.count[RP_SPLIT_TRAIN], 3);
+    assert_int_equal(data.count[RP_SPLIT_TEST], 1);
+    assert_int_equal(data.notes.count, 1);
+    assert_non_null(strstr(data.notes.text[0], "2 damaged pictures are passed over"));
+    assert_non_null(strstr(data.notes.text[0], "train/cat/10.png and others"));
+    /* cat/z.jpeg, dog/a.PNG, dog/b.png */
+    expect_ok(rp_data_batch(&data, RP_SPLIT_TRAIN, 0, &index[1], 1, false, x, &label, NULL));
+    expect_close(x[0], 2 / 255.0, 1e-6, 0);
+    assert_int_equal(label, 1);
+    expect_ok(rp_data_batch(&data, RP_SPLIT_TEST, 0, index, 1, false, x, &label, NULL));
+    expect_close(x[0], 6 / 255.0, 1e-6, 0);
+    rp_data_close(&data);
+    write_file("train/dog/b.png", "x", 1);
+    expect_err(open_data(&data, keys, NULL, true), RP_ERR_FORMAT);
+    expect_part("3 of 6 pictures can not be read, and data.skip_damaged is 2");
+    put_picture("train/dog/b.png", 1);
+    put_picture("test/dog/u.png", 7);
+    write_file("train/cat/z.jpeg", "x", 1);
+    expect_err(open_data(&data, keys, NULL, true), RP_ERR_FORMAT);
+    expect_part("train/cat: every picture of this class is damaged");
+    put_picture("train/cat/z.jpeg", 3);
+    assert_int_equal(unlink(path_in_folder("train/cat/10.png")), 0);
+    make_folder("train/cat/10.png"); /* bad, and no damage */
+    expect_err(open_data(&data, keys, NULL, true), RP_ERR_FORMAT);
+    expect_part("which is for damaged ones");
+}
+
 /* Whatever the number of workers, the batches are the same. */
 static void workers(void **state) {
     (void)state;
@@ -186,6 +234,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(samples, setup, teardown),
         cmocka_unit_test_setup_teardown(sizes_and_colours, setup, teardown),
         cmocka_unit_test_setup_teardown(bad_sets, setup, teardown),
+        cmocka_unit_test_setup_teardown(damaged_pictures, setup, teardown),
         cmocka_unit_test_setup_teardown(workers, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
