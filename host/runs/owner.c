@@ -63,20 +63,32 @@ static uint64_t start_of(int64_t pid) {
     return at ? strtoull(at, NULL, 10) : 0;
 }
 
+/* Device and inode, which a copy has others of. "": it is not there. */
+static void name_folder(const char *folder, char word[WORD_BYTES]) {
+    struct stat facts;
+    word[0] = '\0';
+    if (stat(folder, &facts) == 0) {
+        (void)snprintf(word, WORD_BYTES, "%ju:%ju", (uintmax_t)facts.st_dev,
+                       (uintmax_t)facts.st_ino);
+    }
+}
+
 rp_err rp_owner_write(const char *folder) {
     char path[PATH_BYTES];
     char host[256] = "";
     char boot[WORD_BYTES];
     char space[WORD_BYTES];
+    char own[WORD_BYTES];
     if (!write_path(folder, path)) {
         return rp_fail(RP_ERR_USAGE, "%s: path too long", folder);
     }
+    name_folder(folder, own);
     (void)gethostname(host, sizeof host - 1);
     read_boot(boot);
     read_namespace(space);
-    json_t *root = json_pack("{s:i, s:I, s:I, s:s, s:s, s:s}", "version", 1, "pid",
+    json_t *root = json_pack("{s:i, s:I, s:I, s:s, s:s, s:s, s:s}", "version", 1, "pid",
                              (json_int_t)getpid(), "start", (json_int_t)start_of(getpid()), "host",
-                             host, "boot", boot, "namespace", space);
+                             host, "boot", boot, "namespace", space, "folder", own);
     FILE *file = root ? rp_replace_begin(path) : NULL;
     const bool good = file && json_dumpf(root, file, 0) == 0 && fputc('\n', file) != EOF;
     json_decref(root);
@@ -113,9 +125,10 @@ static bool is_same(const json_t *root, const char *key, const char *own) {
     return text && own[0] && strcmp(text, own) == 0;
 }
 
-static rp_owner_life life_of(const json_t *root, const rp_owner *owner) {
+static rp_owner_life life_of(const json_t *root, const rp_owner *owner, const char *folder) {
     char boot[WORD_BYTES];
     char space[WORD_BYTES];
+    char own[WORD_BYTES];
     char host[256] = "";
     (void)gethostname(host, sizeof host - 1);
     read_boot(boot);
@@ -125,6 +138,10 @@ static rp_owner_life life_of(const json_t *root, const rp_owner *owner) {
     }
     if (!is_same(root, "namespace", space)) {
         return RP_OWNER_ELSEWHERE;
+    }
+    name_folder(folder, own);
+    if (json_object_get(root, "folder") && !is_same(root, "folder", own)) {
+        return RP_OWNER_DEAD; /* a copy: the process works in the original */
     }
     return rp_owner_is_alive(owner) ? RP_OWNER_ALIVE : RP_OWNER_DEAD;
 }
@@ -139,7 +156,7 @@ void rp_owner_read(const char *folder, rp_owner *out) {
         out->pid = pid;
         out->start = (uint64_t)start;
         (void)snprintf(out->host, sizeof out->host, "%s", host);
-        out->life = life_of(root, out);
+        out->life = life_of(root, out, folder);
     }
     json_decref(root);
 }

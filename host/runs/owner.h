@@ -8,7 +8,8 @@
 typedef enum {
     RP_OWNER_NONE,     /* nobody, or one that ended in an orderly way */
     RP_OWNER_ALIVE,    /* at work on this machine */
-    RP_OWNER_DEAD,     /* was killed, or the machine was switched off */
+    RP_OWNER_DEAD,     /* was killed, or the machine was switched off; or the folder is a copy of
+                          that in which the process works */
     RP_OWNER_ELSEWHERE /* of another machine or container: it can not be seen from here */
 } rp_owner_life;
 

@@ -3,7 +3,9 @@
 import json
 import os
 import re
+import shutil
 import signal
+from pathlib import Path
 
 import program
 
@@ -64,9 +66,17 @@ class Runs(program.Case):
         self.assertEqual(self.listed("out")[0]["state"], "interrupted")
         self.assertTrue(list((self.dir / "out" / "checkpoint").glob("step-*.safetensors")))
 
-    def test_the_wait_has_an_end(self):
+    def test_a_copy_is_nobodys_and_the_wait_has_an_end(self):
         process = self.train_until("out", 1, *THROTTLE)
         os.kill(process.pid, signal.SIGSTOP)
+        shutil.copytree(self.dir / "out", self.dir / "copy")
+        run, = self.listed("copy")
+        self.assertEqual((run["state"], run["pid"]), ("killed", None))
+        out, _ = self.ringpipe("stop", "copy")
+        self.assertIn("`ringpipe resume copy` goes on", out)
+        status = Path(f"/proc/{process.pid}/status").read_text(encoding="ascii")
+        pending = int(re.search(r"ShdPnd:\s*(\w+)", status).group(1), 16)
+        self.assertFalse(pending & 1 << signal.SIGUSR1 - 1)  # the original was asked for nothing
         error = self.refused("stop", "out", "--wait", "0", code=3)
         self.assertIn(f"process {process.pid}", error)
         os.kill(process.pid, signal.SIGCONT)

@@ -1,6 +1,7 @@
 #include "folder.h"
 
 #include <jansson.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "runs/owner.h"
@@ -118,12 +119,40 @@ static void what_is_no_owner_is_nobody(void **state) {
     assert_int_equal(life(), RP_OWNER_NONE);
 }
 
+/* Whatever is done to it does not concern the original's process. */
+static void the_copy_of_a_folder_has_no_owner(void **state) {
+    (void)state;
+    char copy[128];
+    char file[160];
+    char moved[128];
+    rp_owner owner;
+    expect_ok(rp_owner_write(folder));
+    (void)snprintf(copy, sizeof copy, "%s-copy", folder);
+    assert_int_equal(mkdir(copy, 0700), 0);
+    (void)snprintf(file, sizeof file, "%s/controller.json", copy);
+    const char *text = slurp("controller.json", NULL);
+    FILE *to = fopen(file, "w");
+    assert_non_null(to);
+    assert_true(fputs(text, to) >= 0);
+    assert_int_equal(fclose(to), 0);
+    rp_owner_read(copy, &owner);
+    assert_int_equal(owner.life, RP_OWNER_DEAD);
+    assert_int_equal(life(), RP_OWNER_ALIVE);
+    (void)snprintf(moved, sizeof moved, "%s-moved", folder);
+    assert_int_equal(rename(folder, moved), 0); /* it is the same folder */
+    rp_owner_read(moved, &owner);
+    assert_int_equal(owner.life, RP_OWNER_ALIVE);
+    assert_int_equal(rename(moved, folder), 0);
+    assert_int_equal(unlink(file) + rmdir(copy), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(this_process_is_at_work, setup, teardown),
         cmocka_unit_test_setup_teardown(who_is_gone_is_not_at_work, setup, teardown),
         cmocka_unit_test_setup_teardown(a_killed_process_is_dead, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_no_owner_is_nobody, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_copy_of_a_folder_has_no_owner, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
