@@ -119,7 +119,7 @@ static void unlock(int fd) {
 /* Removes what is in a folder, and nothing that a link in it points to. */
 static rp_err empty_folder(const char *path, uint32_t depth) {
     rp_err err = RP_OK;
-    DIR *dir = opendir(path);
+    DIR *dir = rp_folders_open(path);
     if (!dir || depth > DEPTH_MAX) {
         if (dir) {
             (void)closedir(dir);
@@ -149,11 +149,12 @@ fail:
 }
 
 static rp_err make_empty(const char *path) {
-    if (mkdir(path, 0755) != 0 && errno != EEXIST) {
-        return rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
-    }
-    const rp_err err = empty_folder(path, 0);
-    return err == RP_OK ? rp_replace_sync_folder(path) : err;
+    rp_err err;
+    RP_TRY(rp_folders_make_own(path, 0755));
+    RP_TRY(empty_folder(path, 0));
+    RP_TRY(rp_replace_sync_folder(path));
+fail:
+    return err;
 }
 
 static rp_ab_slot free_slot(const rp_ab *slots) {

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/folders.h"
+
 enum { KEEP = 2, NAME_BYTES = 64 };
 
 static bool ends_in(const char *name, const char *end) {
@@ -43,7 +45,7 @@ static void find_newest(DIR *dir, char newest[KEEP][NAME_BYTES]) {
 void rp_checkpoint_remove_old(const char *folder) {
     char newest[KEEP][NAME_BYTES];
     const struct dirent *entry;
-    DIR *dir = opendir(folder);
+    DIR *dir = rp_folders_open(folder);
     if (!dir) {
         return;
     }
@@ -78,7 +80,7 @@ fail:
 }
 
 static void list_newest(const char *folder, char newest[KEEP][NAME_BYTES]) {
-    DIR *dir = opendir(folder);
+    DIR *dir = rp_folders_open(folder);
     memset(newest, 0, KEEP * NAME_BYTES);
     if (dir) {
         find_newest(dir, newest);

@@ -318,9 +318,9 @@ static rp_err check_same_run(rp_arena *arena, const rp_st_reader *reader, const 
         if (!was && strcmp(own[i][0], "samples") == 0) {
             continue; /* older programs did not write it */
         }
-        const bool same = was && (strcmp(own[i][0], "method") == 0
-                                      ? rp_method_text_goes_on(was, own[i][1])
-                                      : strcmp(was, own[i][1]) == 0);
+        const bool same =
+            was && (strcmp(own[i][0], "method") == 0 ? rp_method_text_goes_on(was, own[i][1])
+                                                     : strcmp(was, own[i][1]) == 0);
         if (!same) {
             return rp_fail(RP_ERR_USAGE, "%s: was made with %s %s, the run file says %s", path,
                            own[i][0], was ? was : "unknown", own[i][1]);

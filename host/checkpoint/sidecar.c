@@ -315,8 +315,8 @@ rp_err rp_checkpoint_open_in_flight(rp_arena *arena, const rp_plan *plan, const 
         return RP_OK;
     }
     RP_TRY(made_for_text(arena, plan, &own));
-    RP_TRY(rp_checkpoint_read_in_flight(arena, *reader, sidecar, own, rp_plan_parts(plan), step,
-                                        out));
+    RP_TRY(
+        rp_checkpoint_read_in_flight(arena, *reader, sidecar, own, rp_plan_parts(plan), step, out));
     *usable = out->here && same_in_flight(plan, step, out->end);
 fail:
     return err;

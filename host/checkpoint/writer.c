@@ -1,10 +1,10 @@
 /* A save: pieces come in any order between the boards, the files appear when the last is there. */
 #include "checkpoint/checkpoint_own.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/stat.h>
+
+#include "base/folders.h"
 
 struct rp_checkpoint_writer {
     rp_checkpoint_list list;
@@ -50,9 +50,7 @@ rp_err rp_checkpoint_open_writer(rp_arena *arena, const rp_checkpoint_content *c
     RP_TRY(rp_arena_string(arena, content->folder, &folder));
     writer->folder = folder;
     writer->weight_count = weights.count;
-    if (mkdir(folder, 0777) != 0 && errno != EEXIST) {
-        return rp_fail(RP_ERR_IO, "%s: %s", folder, strerror(errno));
-    }
+    RP_TRY(rp_folders_make_own(folder, 0777));
     RP_TRY(rp_arena_printf(arena, &checkpoint, "%s/step-%010" PRIu64 ".safetensors", folder,
                            content->position->step));
     writer->path = checkpoint;

@@ -90,6 +90,7 @@ rp_err rp_controller_choose_folder(rp_controller *c) {
     RP_TRY(rp_folders_make(c->folder, 0777));
     RP_TRY(lock_folder(c));
     RP_TRY(options->resume ? RP_OK : rp_run_place_check(&c->arena, c->folder));
+    RP_TRY(access(c->checkpoints, F_OK) == 0 ? rp_folders_make_own(c->checkpoints, 0777) : RP_OK);
     RP_TRY(note_owner(c));
 fail:
     return err;

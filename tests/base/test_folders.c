@@ -1,5 +1,6 @@
 #include "expect.h"
 
+#include <errno.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -51,6 +52,25 @@ static void what_is_in_the_way_is_named(void **state) {
     expect_err(rp_folders_make("/proc/none/x", 0700), RP_ERR_IO);
 }
 
+static void links_in_place_of_a_folder_are_not_followed(void **state) {
+    (void)state;
+    char target[128];
+    char link[128];
+    (void)snprintf(target, sizeof target, "%s/target", dir);
+    (void)snprintf(link, sizeof link, "%s/link", dir);
+    expect_ok(rp_folders_make_own(target, 0700));
+    expect_ok(rp_folders_make_own(target, 0700));
+    assert_int_equal(symlink(target, link), 0);
+    expect_err(rp_folders_make_own(link, 0700), RP_ERR_USAGE);
+    assert_non_null(strstr(rp_err_message(), "link: is a symbolic link"));
+    assert_null(rp_folders_open(link));
+    assert_int_equal(errno, ELOOP);
+    DIR *opened = rp_folders_open(target);
+    assert_non_null(opened);
+    assert_int_equal(closedir(opened), 0);
+    assert_int_equal(unlink(link) + rmdir(target), 0);
+}
+
 int main(void) {
     if (!mkdtemp(dir)) {
         return 1;
@@ -58,6 +78,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_parts_are_made),
         cmocka_unit_test(what_is_in_the_way_is_named),
+        cmocka_unit_test(links_in_place_of_a_folder_are_not_followed),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     (void)rmdir(dir);

@@ -336,6 +336,22 @@ class Folder(program.Case):
             self.assertEqual((folder / "weights.safetensors").exists(),
                              name == "summary.json.tmp", name)
 
+    def test_nothing_is_removed_through_a_link(self):
+        """The place that a link `checkpoint` leads to may have checkpoints of another run."""
+        other = self.dir / "other"
+        other.mkdir()
+        names = [f"step-{step:010}.safetensors" for step in range(1, 5)]
+        for name in names:
+            (other / name).write_text("mine")
+        for command in (("train", self.run_yaml, "--out", "run"), ("resume", "run")):
+            (self.dir / "run").mkdir(exist_ok=True)
+            (self.dir / "run" / "checkpoint").symlink_to(other)
+            self.assertIn("checkpoint", self.refused(*command))
+            self.assertEqual(sorted(path.name for path in other.iterdir()), names)
+            shutil.rmtree(self.dir / "run")
+            self.ringpipe("train", self.run_yaml, "--out", "run", "--set", "train.steps=2")
+            shutil.rmtree(self.dir / "run" / "checkpoint")
+
     @unittest.skipUnless(SYNCED.exists(), "a sanitizer would have to be loaded before it")
     def test_what_is_renamed_is_synced(self):
         env = {"LD_PRELOAD": str(SYNCED), "RP_SYNCED": str(self.dir / "renamed")}

@@ -248,6 +248,21 @@ static void a_bundle_that_is_cut_off_costs_nothing(void **state) {
     assert_int_equal(start(), 8);
 }
 
+static void a_link_in_place_of_a_slot_is_not_emptied(void **state) {
+    (void)state;
+    char target[512];
+    make_bundle("seven", "pocl-cpu", 7);
+    make_bundle("eight", "pocl-cpu", 8);
+    expect_ok(install("seven"));
+    assert_int_equal(start_well(), 7);
+    put_file("elsewhere/file", "mine", 0644);
+    (void)snprintf(target, sizeof target, "%s", in_folder("elsewhere"));
+    assert_int_equal(symlink(target, in_folder("slots/b")), 0);
+    expect_said(install("eight"), RP_ERR_USAGE, "is a symbolic link");
+    assert_string_equal(slurp("elsewhere/file", NULL), "mine");
+    assert_int_equal(start(), 7);
+}
+
 static void a_damaged_state_says_where(void **state) {
     (void)state;
     rp_ab slots;
@@ -375,6 +390,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_bundle_that_does_not_fit_costs_nothing, slots_setup,
                                         small_disk_teardown),
         cmocka_unit_test_setup_teardown(a_bundle_that_is_cut_off_costs_nothing, slots_setup,
+                                        tree_teardown),
+        cmocka_unit_test_setup_teardown(a_link_in_place_of_a_slot_is_not_emptied, slots_setup,
                                         tree_teardown),
         cmocka_unit_test_setup_teardown(a_damaged_state_says_where, slots_setup, tree_teardown),
         cmocka_unit_test_setup_teardown(two_do_not_change_the_slots_at_once, slots_setup,
