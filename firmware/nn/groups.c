@@ -16,6 +16,7 @@ void rp_groups_plan(const rp_shape *in, const rp_groups *groups, const rp_shape 
         .saved_count = 1,
         .saved = {{.sample_bytes = 2 * (size_t)groups->groups * sizeof(float)}},
         .needs_x = true,
+        .sharing = groups->wide * groups->pixels,
         .flops_forward = 8.0 * elements,
         .flops_backward = 14.0 * elements,
     };

@@ -70,6 +70,9 @@ typedef struct {
     /* Backward needs all samples of the forward in one call (its sums run over all of them);
      * without it any part of them may have a backward of its own. */
     bool whole;
+    /* Values of a sample that share a mean and a variance, over all samples of a microbatch where
+     * it is `whole`; 0: nothing is normalised by statistics of the sample or the microbatch. */
+    uint32_t sharing;
     double flops_forward, flops_backward; /* one sample */
 } rp_layer_plan;
 

@@ -104,6 +104,7 @@ static rp_err plan_batchnorm(const rp_layer *layer, const rp_shape *in, rp_layer
         .needs_x = !layer->frozen,
         .in_place = layer->frozen,
         .whole = !layer->frozen,
+        .sharing = layer->frozen ? 0 : (uint32_t)rp_shape_count(in) / in->dim[0],
         .flops_forward = (layer->frozen ? 3.0 : 8.0) * elements,
         .flops_backward = (layer->frozen ? 1.0 : 9.0) * elements,
     };

@@ -22,6 +22,7 @@
 #include "lanes/end.h"
 #include "lanes/lanes.h"
 #include "planning/planfile.h"
+#include "run/remarks.h"
 #include "run/runfile.h"
 
 static rp_format format_of(const rp_cli_args *args) {
@@ -268,6 +269,9 @@ static rp_err check_run(const rp_controller_options *options) {
     if (err == RP_OK) {
         err = rp_freeze_check(options->run_path, runfile.model);
     }
+    if (err == RP_OK) {
+        err = rp_runfile_check_values(&runfile);
+    }
     if (err == RP_OK && runfile.init) {
         err = rp_checkpoint_check_start(&runfile);
     }
@@ -280,6 +284,9 @@ static rp_err check_run(const rp_controller_options *options) {
     }
     if (err == RP_OK) {
         err = rp_data_check(&runfile.data);
+    }
+    if (err == RP_OK) { /* behind what the data are noted for */
+        err = rp_runfile_note(&arena, &runfile, &runfile.data.notes);
     }
     if (err == RP_OK && options->format == RP_FORMAT_JSON) {
         err = print_checked_json(&runfile);

@@ -6,6 +6,7 @@
 #include "control/controller_own.h"
 #include "control/identity.h"
 #include "planning/staleness.h"
+#include "run/remarks.h"
 
 /* Boards that build at a time: the texts of all others are not held in their links meanwhile. */
 enum { BUILDING_MAX = RP_CONTROL_BOARDS_MAX };
@@ -501,6 +502,41 @@ static rp_err note_data(rp_controller *c) {
     return err;
 }
 
+static bool is_said(const rp_notes *notes, uint32_t index) {
+    for (uint32_t i = 0; i < index; i++) {
+        if (strcmp(notes->text[i], notes->text[index]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Of the run, and of boards that have a part of its samples. */
+static rp_err note_run(rp_controller *c) {
+    rp_notes notes = {0};
+    rp_arena arena;
+    rp_err err;
+    rp_arena_init(&arena, "notes", 0);
+    RP_TRY(rp_runfile_note(&arena, &c->run, &notes));
+    for (uint32_t h = 0; h < c->plan->hold_count; h++) {
+        const rp_plan_hold *hold = &c->plan->hold[h];
+        const uint32_t *first = &c->plan_cut.first[hold->stage];
+        if (hold->share[0] > 0 || hold->share[1] < 1) {
+            RP_TRY(rp_runfile_check_shared_values(&c->run, first[0], first[1], hold->share));
+            RP_TRY(
+                rp_runfile_note_shared(&arena, &c->run, first[0], first[1], hold->share, &notes));
+        }
+    }
+    for (uint32_t i = 0; i < notes.count; i++) {
+        RP_TRY(is_said(&notes, i)
+                   ? RP_OK
+                   : rp_record_event(c->record, "hint", c->position.step, notes.text[i]));
+    }
+fail:
+    rp_arena_finish(&arena);
+    return err;
+}
+
 static rp_err begin_training(rp_controller *c) {
     rp_err err;
     RP_TRY(c->damaged[0] ? say_damage(c) : RP_OK);
@@ -510,6 +546,7 @@ static rp_err begin_training(rp_controller *c) {
     RP_TRY(hint_microbatch(c));
     RP_TRY(hint_staleness(c));
     RP_TRY(c->options.resume ? RP_OK : note_data(c));
+    RP_TRY(note_run(c));
     RP_TRY(rp_controller_write_folder(c));
     RP_TRY(rp_gain_estimator_open(&c->arena, c->run.model->param_count, &c->estimator));
 fail:

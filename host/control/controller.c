@@ -1,4 +1,5 @@
 #include "control/controller_own.h"
+#include "run/remarks.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -396,6 +397,7 @@ static rp_err prepare_run(rp_controller *c) {
     if (trains) {
         RP_TRY(check_lane(c));
         RP_TRY(rp_freeze_check(options->run_path, c->run.model));
+        RP_TRY(options->executor ? RP_OK : rp_runfile_check_values(&c->run));
         if (c->run.init && !options->resume) {
             RP_TRY(rp_checkpoint_check_start(&c->run));
         }

@@ -6,6 +6,7 @@
 
 #include "control/controller_own.h"
 #include "run/paths.h"
+#include "run/rate.h"
 
 enum { CHANGES_MAX = 12, CHANGES_BYTES = 600 };
 
@@ -52,6 +53,23 @@ fail:
     return err;
 }
 
+/* A longer cosine is another curve. */
+static rp_err note_rate(rp_controller *c) {
+    char text[RP_RATE_BYTES];
+    rp_arena arena;
+    rp_node *before;
+    rp_arena_init(&arena, "run.yaml", 0);
+    rp_err err = rp_config_read_file(&arena, c->run_yaml, &before);
+    if (err == RP_OK) {
+        rp_runfile_rate_change(before, &c->run, c->position.step, text);
+    }
+    if (err == RP_OK && text[0]) {
+        err = rp_record_event(c->record, "hint", c->position.step, text);
+    }
+    rp_arena_finish(&arena);
+    return err;
+}
+
 rp_err rp_controller_note_resumed(rp_controller *c) {
     char changes[CHANGES_BYTES];
     char text[CHANGES_BYTES + 80];
@@ -63,8 +81,9 @@ rp_err rp_controller_note_resumed(rp_controller *c) {
     if (changes[0]) {
         (void)snprintf(text + used, sizeof text - (size_t)used, ", with %s", changes);
     }
-    return changes[0] ? rp_record_event(c->record, "resumed", c->position.step, text)
-                      : rp_record_note(c->record, "resumed", c->position.step, text);
+    const rp_err err = changes[0] ? rp_record_event(c->record, "resumed", c->position.step, text)
+                                  : rp_record_note(c->record, "resumed", c->position.step, text);
+    return err == RP_OK && changes[0] ? note_rate(c) : err;
 }
 
 /* Their run.yaml has the number that was chosen; one that can not be read is said later. */

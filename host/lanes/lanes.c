@@ -12,6 +12,8 @@
 #include "base/shell.h"
 #include "data/describe.h"
 #include "run/paths.h"
+#include "run/rate.h"
+#include "run/remarks.h"
 #include "run/runfile.h"
 
 enum { SETS_MAX = 64 };
@@ -92,6 +94,7 @@ static rp_err check_lanes(rp_lanes *lanes) {
         err = rp_runfile_read(&arena, lanes->options.run_path, set, lanes->options.set_count + 1,
                               &run);
         err = err == RP_OK ? rp_runfile_check_cut(&run) : err;
+        err = err == RP_OK ? rp_runfile_check_values(&run) : err;
         if (err == RP_OK && k == 0) {
             lanes->steps = run.steps;
             lanes->epoch_steps = run.epoch_steps;
@@ -99,6 +102,23 @@ static rp_err check_lanes(rp_lanes *lanes) {
         rp_runfile_close(&run);
         rp_arena_finish(&arena);
     }
+    return err;
+}
+
+/* Before the run file of before is replaced. */
+static rp_err note_run(rp_lanes *lanes, const rp_runfile *run) {
+    char rate[RP_RATE_BYTES];
+    rp_node *before;
+    rp_err err;
+    lanes->notes = run->data.notes;
+    RP_TRY(rp_runfile_note(&lanes->arena, run, &lanes->notes));
+    if (!lanes->options.resume) {
+        return RP_OK;
+    }
+    RP_TRY(rp_config_read_file(&lanes->arena, lanes->run_yaml, &before));
+    rp_runfile_rate_change(before, run, rp_lanes_at(lanes), rate);
+    RP_TRY(rate[0] ? rp_notes_add(&lanes->arena, &lanes->notes, "%s", rate) : RP_OK);
+fail:
     return err;
 }
 
@@ -116,6 +136,7 @@ static rp_err take_run(rp_lanes *lanes, rp_runfile *run) {
     RP_TRY(check_lanes(lanes));
     RP_TRY(rp_lanes_take_folder(lanes));
     RP_TRY(rp_lanes_read_journal(lanes));
+    RP_TRY(note_run(lanes, run));
     RP_TRY(write_files(lanes, run));
 fail:
     return err;
@@ -156,6 +177,9 @@ static rp_err begin(rp_lanes *lanes) {
     if (lanes->options.resume) {
         RP_TRY(rp_lanes_log_event(lanes, "resumed", NULL, "goes on behind round %" PRIu64,
                                   lanes->round));
+    }
+    for (uint32_t i = 0; i < lanes->notes.count; i++) {
+        RP_TRY(rp_lanes_log_event(lanes, "hint", NULL, "%s", lanes->notes.text[i]));
     }
     for (uint32_t k = 0; k < lanes->keys.count; k++) {
         RP_TRY(start_lane(lanes, &lanes->lane[k]));

@@ -3,6 +3,7 @@
 #define RP_LANES_LANES_OWN_H
 
 #include "base/arena.h"
+#include "data/notes.h"
 #include "lanes/average.h"
 #include "lanes/child.h"
 #include "lanes/lanes.h"
@@ -33,7 +34,8 @@ struct rp_lanes {
     uint64_t steps, epoch_steps;
     uint32_t epochs, stages;
     bool has_test;
-    bool finite; /* a result that is not finite is a failure: train.stop_after.non_finite */
+    rp_notes notes; /* of the run file and its data, said when the run begins */
+    bool finite;    /* a result that is not finite is a failure: train.stop_after.non_finite */
 
     /* as lanes.json has it */
     uint64_t round; /* that was closed last; 0: none */
