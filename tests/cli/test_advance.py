@@ -35,25 +35,6 @@ class Advance(program.Case):
         self.assertGreaterEqual(float(found[1]), 1e3 * DELAY_S)
         self.assertLess(float(found[1]), 2e3 * DELAY_S)
 
-    def test_a_limit_on_staleness(self):
-        """Links that are thirty ops long, on a busy machine ten: as much as the limit allows, the
-        log says what would be more, and the weights are those of the run that names the number."""
-        far = ("--set", "ring.boards=3", "--set", "cut=[fc2, fc3]", "--set",
-               "ring.link={delay_ms: 60}", "--set", "ring.throttle={forward_ms: 2, backward_ms: 2}")
-        run = self.run_file(program.RUN.replace("microbatch: 16", "microbatch: 64"))
-        self.ringpipe("train", run, "--out", "a", *far, "--set",
-                      "schedule={kind: async, advance: {max_staleness: 13}}")
-        plan = json.loads((self.dir / "a" / "plan.json").read_text())
-        self.assertEqual(plan["advance"]["chosen"], 5)
-        self.assertEqual(len(plan["advance"]["busy"]), 6)
-        log = list(map(json.loads, (self.dir / "a" / "log.jsonl").read_text().splitlines()))
-        hints = [e["text"] for e in log if e.get("event") == "hint"]
-        self.assertTrue(any("a staleness of 12 is the limit" in h for h in hints), hints)
-        self.ringpipe("train", run, "--out", "b", *far, "--set",
-                      "schedule={kind: async, advance: 5}")
-        weights = [(self.dir / out / "weights.safetensors").read_bytes() for out in "ab"]
-        self.assertTrue(weights[0] == weights[1], "not the run that names the number")
-
     def test_no_more_than_fits(self):
         """Links that are four ops long ask for eleven replicas, a board of 12 MiB has room for
         fewer: then it is the most that it has room for, and not an error."""
@@ -76,6 +57,10 @@ class Advance(program.Case):
         self.ringpipe("train", run, "--out", "b", *far, *named)
         weights = [(self.dir / out / "weights.safetensors").read_bytes() for out in "ab"]
         self.assertTrue(weights[0] == weights[1], "not the run that names the number")
+
+
+# What the controller decides is in tests/scenarios. By day, real round trips.
+load_tests = program.few_when_short("Advance.test_round_trips")
 
 
 if __name__ == "__main__":

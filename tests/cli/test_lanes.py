@@ -165,5 +165,10 @@ class Lanes(program.Case):
         self.assertIn("of one ring", self.refused("sim", run))
 
 
+# By day, one run of lanes; tests/lanes has what becomes of lanes that are late.
+load_tests = program.few_when_short("Lanes.test_same_bits",
+                                    "Lanes.test_usage")
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -57,18 +57,6 @@ class Plan(program.Case):
         path.write_text(json.dumps(plan), encoding="utf-8")
         return path
 
-    def test_a_runs_own_plan_gives_the_same_bits(self):
-        for schedule in ("1f1b", "pipedream", "{kind: ea-pipe, advance: auto}"):
-            with self.subTest(schedule):
-                name = schedule.strip("{}").split(",")[0].replace(" ", "").replace(":", "")
-                self.train(name, schedule=schedule)
-                self.train(name + "-again", "--plan", self.dir / name / "plan.json",
-                           schedule=schedule)
-                self.assertTrue(self.weights(name) == self.weights(name + "-again"))
-                first, again = self.plan(name), self.plan(name + "-again")
-                for key in ("cut", "method", "edges", "nodes"):
-                    self.assertEqual(first[key], again[key])
-
     def check_losses(self, name):
         """What int8 and f16 lose of these numbers: in the log at each pause, and by wire."""
         lines = map(json.loads, (self.dir / name / "log.jsonl").read_text().splitlines())
@@ -183,19 +171,6 @@ class Plan(program.Case):
         self.assertEqual(self.codecs("given"), [("f16", "bf16"), ("f32", "f32")])
         self.assertNotIn('"codecs"', (self.dir / "given" / "log.jsonl").read_text())
 
-    def test_boards_and_stages_are_counted(self):
-        words = ("--set", "ring.boards=2", "--set", "cut=[relu1, fc2, fc3]")
-        schedule = "{kind: interleaved-1f1b, chunks: 2}"
-        out, _ = self.train("inter", *words, schedule=schedule)
-        self.assertIn("on 4 stages of 2 boards", out)
-        summary = json.loads((self.dir / "inter" / "summary.json").read_text())
-        self.assertEqual((summary["stages"], summary["boards"]), (4, 2))
-        self.assertEqual([s["stages"] for s in summary["stage"]], [[0, 2], [1, 3]])
-        self.assertEqual([s["layers"] for s in summary["stage"]],
-                         [["fc1", "fc2", "relu2"], ["relu1", "fc3"]])
-        self.train("again", *words, "--plan", self.dir / "inter" / "plan.json", schedule=schedule)
-        self.assertTrue(self.weights("inter") == self.weights("again"))
-
     def test_a_plan_is_obeyed(self):
         self.train("base")
         plan = self.plan("base")
@@ -214,108 +189,6 @@ class Plan(program.Case):
         self.assertEqual({(link["from"], link["to"]) for link in summary["link"]},
                          {(2, 0), (0, 1), (1, 0), (0, 2)})
         self.assertTrue(self.weights("mine") == self.weights("base"), "a flush: the same bits")
-
-    def test_sizes_of_a_plan(self):
-        """umpipe: a plan may have sizes of its own, and the run file may not contradict it."""
-        self.train("base", schedule="umpipe")
-        plan = self.plan("base")
-        for stage, sizes in zip(plan["stages"], ((7, 32), (3, 5), (16, 9))):
-            stage["forward"], stage["backward"] = sizes
-        for edge in plan["edges"]:
-            edge["window"] = max(edge["window"], 40)
-        path = self.write(plan)
-        said = "{kind: umpipe, forward: [7, 3, 16], backward: [32, 5, 9]}"
-        self.train("given", "--plan", path, schedule="umpipe")
-        self.train("both", "--plan", path, schedule=said)
-        self.train("said", schedule=said)
-        self.assertTrue(self.weights("given") == self.weights("said"))
-        self.assertTrue(self.weights("both") == self.weights("said"))
-        self.assertTrue(self.weights("base") != self.weights("said"))
-        self.assertEqual([(s["forward"], s["backward"]) for s in self.plan("said")["stages"]],
-                         [(7, 32), (3, 5), (16, 9)])
-        _, err = self.train("no", "--plan", path, schedule="{kind: umpipe, backward: 5}", code=2)
-        self.assertIn("stages[0]: microbatches of 7 samples forward and 32 backward", err)
-        for key, value, message in (("backward", 33, "stages[1].backward: a microbatch of 33"),
-                                    ("as_forward", True, "stages[1].as_forward: is for stages")):
-            wrong = json.loads(json.dumps(plan))
-            wrong["stages"][1][key] = value
-            path = self.write(wrong)
-            _, err = self.train("no", "--plan", path, schedule="umpipe", code=2)
-            self.assertIn(message, err)
-
-    def test_sizes_change_when_a_run_goes_on(self):
-        steps = ("--set", "train.checkpoint_steps=3")
-        schedule = "{kind: umpipe, forward: 5, backward: 7}"
-        self.train("whole", *steps, schedule=schedule)
-        self.train("part", *steps, "--set", "train.steps=3", schedule=schedule)
-        checkpoint = self.dir / "part" / "checkpoint"
-        self.assertTrue(list(checkpoint.glob("*.safetensors")))
-        self.assertFalse(list(checkpoint.glob("*.flight")), "a flush leaves nothing in flight")
-        run = self.run_file(RUN % schedule)
-        _, err = self.ringpipe("train", run, "--resume", "part", *steps)
-        self.assertNotIn("made with another plan", err)
-        self.assertTrue(self.weights("part") == self.weights("whole"))
-        self.train("other", *steps, "--set", "train.steps=3", schedule=schedule)
-        run = self.run_file(RUN % "{kind: umpipe, forward: [32, 5, 1]}")
-        _, err = self.ringpipe("train", run, "--resume", "other", *steps)
-        self.assertIn("made with another plan", err)
-        self.assertTrue(self.weights("other") != self.weights("whole"))
-
-    def sizes(self, out):
-        return [(s["forward"], s["backward"]) for s in self.plan(out)["stages"]]
-
-    def test_sizes_of_a_planner(self):
-        """By what boards take; a run that goes on keeps them, whatever boards take then."""
-        steps = ("--set", "train.checkpoint_steps=3")
-        slow = "ring.throttle={boards: {%s: {forward_op_ms: 20, backward_op_ms: 20}}}"
-        auto = "{kind: umpipe, planner: auto}"
-        self.train("whole", *steps, "--set", slow % 2, schedule=auto)
-        chosen = self.sizes("whole")
-        self.assertEqual(max(s[0] for s in chosen), chosen[2][0])
-        log = map(json.loads, (self.dir / "whole" / "log.jsonl").read_text().splitlines())
-        told = [line["text"] for line in log if line.get("event") == "sizes"]
-        self.assertEqual(len(told), 1)
-        self.assertRegex(told[0], r"^sizes by tidgap \(samples forward/backward\): "
-                         + " ".join("%d/%d" % s for s in chosen)
-                         + "; by what was measured a step takes [0-9.e-]+ ms, with microbatches "
-                           "of [0-9]+ on all stages, the best even size, [0-9.e-]+ ms")
-        forward, backward = ([s[i] for s in chosen] for i in (0, 1))
-        self.train("said", *steps, schedule="{kind: umpipe, forward: %s, backward: %s}"
-                   % (forward, backward))
-        self.assertTrue(self.weights("said") == self.weights("whole"))
-        self.train("part", *steps, "--set", slow % 2, "--set", "train.steps=3", schedule=auto)
-        kept = self.sizes("part")
-        self.ringpipe("train", self.run_file(RUN % auto), "--resume", "part", *steps, "--set",
-                      slow % 0)
-        self.assertEqual(self.sizes("part"), kept)
-
-    def test_halves_of_stages(self):
-        """Cut and run-ahead by what boards take; halves may be on any boards. A run keeps both."""
-        slow = "ring.throttle={boards: {3: {backward_ms: 20}}, forward_ms: 5, backward_ms: 5}"
-        sets = ("--set", "ring.boards=4", "--set", "cut=auto", "--set", slow, "--set",
-                "train.microbatch=32", "--set", "train.checkpoint_steps=3")
-        auto = "{kind: pipefb, ahead: measured}"
-        self.train("whole", *sets, schedule=auto)
-        plan = self.plan("whole")
-        held = [node["holds"][0] for node in plan["nodes"]]
-        self.assertEqual([(h["stage"], h["role"]) for h in held],
-                         [(0, "forward"), (1, "forward"), (1, "backward"), (0, "backward")])
-        log = list(map(json.loads, (self.dir / "whole" / "log.jsonl").read_text().splitlines()))
-        told = [line["text"] for line in log if line.get("event") == "ahead"]
-        self.assertEqual(len(told), 1)
-        ahead = plan["method"]["ahead"]
-        self.assertIn(f"forwards run {ahead} steps ahead, the fewest", told[0])
-        summary = json.loads((self.dir / "whole" / "summary.json").read_text())
-        self.assertEqual([s["role"] for s in summary["stage"]], [h["role"] for h in held])
-        self.assertEqual([s["gap_max"] + 1 for s in summary["stage"][:1:-1]], ahead)
-        self.train("part", *sets, "--set", "train.steps=3", schedule=auto)
-        cut, ahead = self.plan("part")["cut"], self.plan("part")["method"]["ahead"]
-        self.ringpipe("train", self.run_file(RUN % auto), "--resume", "part", *sets)
-        self.assertEqual((self.plan("part")["cut"], self.plan("part")["method"]["ahead"]),
-                         (cut, ahead))
-        move(plan, [2, 0, 3, 1])
-        self.train("moved", *sets, "--plan", self.write(plan), schedule=auto)
-        self.assertTrue(self.weights("moved") == self.weights("whole"), "boards decide on numbers")
 
     def test_halves_of_some_stages(self):
         """A stage that is not split has one board; no number depends on it."""
@@ -385,60 +258,6 @@ class Plan(program.Case):
             err = self.refused("train", self.run_file(RUN % schedule))
             self.assertIn(message, err)
 
-    def test_a_run_goes_on_with_another_plan(self):
-        steps = ("--set", "train.checkpoint_steps=3")
-        self.train("base", *steps)
-        plan = self.plan("base")
-        move(plan, [1, 2, 0])
-        path = self.write(plan)
-        self.train("part", *steps, "--plan", path, "--set", "train.steps=3")
-        run = self.run_file(RUN % "1f1b")
-        _, err = self.ringpipe("train", run, "--resume", "part", *steps)
-        self.assertIn("made with another plan", err)
-        self.assertTrue(self.weights("part") == self.weights("base"))
-        self.train("other", *steps, "--set", "train.steps=3")
-        _, err = self.ringpipe("train", run, "--resume", "other", *steps, "--set", "train.steps=5")
-        self.assertNotIn("made with another plan", err)
-        self.ringpipe("train", run, "--resume", "other", *steps, "--plan", path)
-        self.assertTrue(self.weights("other") == self.weights("base"))
-
-    def test_what_is_in_flight_moves_to_another_board(self):
-        steps = ("--set", "train.checkpoint_steps=3")
-        self.train("base", *steps, schedule="pipedream")
-        plan = self.plan("base")
-        move(plan, [1, 2, 0])
-        path = self.write(plan)
-        process = self.start("train", self.run_file(RUN % "pipedream"), "--out", "part", *steps,
-                             "--set", "train.epochs=400")
-        checkpoint = self.dir / "part" / "checkpoint"
-        self.wait_for("a checkpoint", lambda: list(checkpoint.glob("*.safetensors")),
-                      process=process)
-        process.send_signal(program.signal.SIGINT)
-        self.finish(process, code=130)
-        self.assertTrue(list(checkpoint.glob("*.flight")))
-        run = self.run_file(RUN % "pipedream")
-        first = [int(p.stem.split("-")[1]) for p in checkpoint.glob("*.safetensors")]
-        end = ("--set", "train.epochs=400", "--set", f"train.steps={max(first) + 60}")
-        self.ringpipe("train", run, "--out", "whole", *steps, *end)
-        self.ringpipe("train", run, "--resume", "part", *steps, *end, "--plan", path)
-        self.assertTrue(self.weights("part") == self.weights("whole"))
-
-    def test_simulation_by_a_plan(self):
-        self.train("base")
-        plan = self.plan("base")
-        recut(plan, ["relu1", "fc3"])
-        move(plan, [2, 1, 0])
-        path = self.write(plan)
-        run = self.run_file(RUN.replace("[fc2, fc3]", "auto") % "1f1b")
-        out, _ = self.ringpipe("sim", run, "--plan", path, "--out", "simulated", "--format",
-                               "json")
-        self.assertEqual(json.loads(out)["status"], "finished")
-        self.assertEqual(self.plan("simulated")["cut"], ["relu1", "fc3"])
-        out, _ = self.ringpipe("sim", run, "--plan", path, "--faults", "all", "--seeds", "1..4",
-                               "--format", "json")
-        tally = json.loads(out)
-        self.assertEqual((tally["hung"], tally["wrong"]), (0, 0), tally)
-
     def test_what_can_not_be_planned(self):
         """Another roster, sizes that do not fit the step or the stages, and too little memory."""
         self.train("base")
@@ -507,10 +326,12 @@ class Plan(program.Case):
         self.assertIn("mine.json: schedule: is 1f1b, the run file's is gpipe", err)
 
 
-# Under a sanitizer, which makes a run slow: what reads a plan.
-load_tests = program.few_when_short("Plan.test_a_runs_own_plan_gives_the_same_bits",
+# What the controller decides is in tests/scenarios. By day, what reads a plan.
+load_tests = program.few_when_short("Plan.test_a_plan_is_obeyed",
                                     "Plan.test_codecs_are_chosen_and_back_off",
-                                    "Plan.test_what_is_in_flight_moves_to_another_board",
+                                    "Plan.test_halves_that_can_not_be",
+                                    "Plan.test_sizes_of_no_planner",
+                                    "Plan.test_what_can_not_be_planned",
                                     "Plan.test_wrong_plans_are_refused_before_anything_starts")
 
 

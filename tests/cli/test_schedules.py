@@ -82,15 +82,6 @@ class Schedules(program.Case):
                              "plan.schedules=[1f1b]")
         self.assertIn("schedule: is pipedream, the run file's is gpipe", other)
 
-    def test_one_that_fills_the_pipes_as_well(self):
-        """Two with a flush and the same order of sums: which one is taken is nobody's business."""
-        run = self.run_file(RUN)
-        words = ("--set", "train.epochs=1", "--set")
-        self.ringpipe("train", run, "--out", "two", *words, "plan.schedules=[1f1b]")
-        self.assertRegex(self.events("two", "schedule")[0], r"^schedule gpipe stays, .*: no other "
-                         r"saves 1 %, or 5 % where it changes the training; 1f1b takes ")
-        self.assertEqual(self.read("two", "summary.json")["schedule"], "gpipe")
-
     def test_what_is_refused(self):
         run = self.run_file(RUN)
         for words, why in (
@@ -112,6 +103,11 @@ class Schedules(program.Case):
             with self.subTest(words):
                 self.assertIn(why, self.refused("train", run, "--out", "no", *sets))
         self.assertIn("plan.schedules: ", self.refused("sim", run, "--seeds", "1..2"))
+
+
+# What the controller decides is in tests/scenarios. By day, the verb plan.
+load_tests = program.few_when_short("Schedules.test_a_plan_says_it",
+                                    "Schedules.test_what_is_refused")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 """Several boards for one stage: a plan that says so is simulated and trained, and the model is that
 of one board for each stage."""
 import json
-import re
 import struct
 
 import program
@@ -57,15 +56,6 @@ class Shares(program.Case):
             for x, y in zip(values, b[name], strict=True):
                 self.assertTrue(abs(x - y) <= within * (1 + 10 * abs(x)), f"{name}: {x}, {y}")
 
-    def test_digests_are_those_of_a_row(self):
-        for schedule in ("gpipe", "1f1b", "zb-h1", "umpipe"):
-            for number, shares in enumerate((HALVES, UNEVEN)):
-                with self.subTest(schedule, shares=shares):
-                    row, out = f"{schedule}-{number}", f"{schedule}-{number}-shared"
-                    plan = self.run_row("sim", row, schedule)
-                    self.ringpipe("sim", self.row, "--out", out, *self.shared_words(plan, shares))
-                    self.assertEqual(self.weights(row), self.weights(out))
-
     def test_boards_train_it(self):
         for number, optimizer in enumerate(
                 ("{kind: sgd, lr: 0.1, momentum: 0.9}",
@@ -97,13 +87,6 @@ class Shares(program.Case):
             self.ringpipe("train", self.row, "--out", out, *words)
             self.expect_close("row", out)
         self.assertEqual(self.weights("shared"), self.weights("again"))
-
-    def test_the_same_run_gives_the_same_bits(self):
-        plan = self.run_row("train", "row", "1f1b")
-        words = self.shared_words(plan, UNEVEN)
-        for out in ("a", "b"):
-            self.ringpipe("train", self.row, "--out", out, *words)
-        self.assertEqual(self.weights("a"), self.weights("b"))
 
     def test_a_stopped_run_goes_on(self):
         plan = self.run_row("train", "row", "1f1b")
@@ -145,34 +128,6 @@ class Shares(program.Case):
                       "schedule={kind: umpipe, forward: [8, 8, 8]}"):
             self.assertIn("share: ", self.refused("train", self.row, *sets, "--set", words))
 
-    def test_the_planner_shares_a_stage_with_sizes(self):
-        """Given ones, and those that it chooses: the model is that of the plain run, and a run that
-        is resumed has the same plan."""
-        self.row = self.run_file(RUN % "gpipe")
-        self.ringpipe("train", self.row, "--out", "plain", *self.HELD, "--set", "train.steps=12")
-        for number, sizes in enumerate(("forward: 5, backward: 3", "planner: auto")):
-            with self.subTest(sizes):
-                out = f"shared{number}"
-                words = (*self.HELD, "--set", "train.steps=12", "--set", "plan={share: 3}",
-                         "--set", "schedule={kind: umpipe, %s}" % sizes)
-                self.ringpipe("train", self.row, "--out", out, *words)
-                self.expect_close("plain", out, 1e-4)
-                plan = self.plan_of(out)
-                self.assertLess(len(plan["stages"]), 3)
-                used = {(s["forward"], s["backward"]) for s in plan["stages"]}
-                self.assertEqual(len(used), 1)
-                if number == 0:
-                    self.assertEqual(used, {(5, 3)})
-                else:
-                    told = self.told(out, "sizes")
-                    self.assertEqual(len(told), 1, told)
-                    self.assertIn("microbatches of %u samples forward and %u backward on all "
-                                  "stages" % tuple(used)[0], told[0])
-                self.ringpipe("resume", out, "--set", "train.steps=18")
-                self.assertEqual(self.plan_of(out)["nodes"], plan["nodes"])
-                self.assertEqual({(s["forward"], s["backward"])
-                                  for s in self.plan_of(out)["stages"]}, used)
-
     # Three boards that are held back by an op's work, and layers of which one takes nearly all.
     HELD = ("--set", "cut=auto", "--set",
             "ring={boards: 3, threads: 1, throttle: {gflops: 0.02}, link: {rate_mbit: 1000}}",
@@ -200,30 +155,6 @@ class Shares(program.Case):
     def plan_of(self, out):
         return json.loads((self.dir / out / "plan.json").read_text(encoding="utf-8"))
 
-    def test_plans_with_shares_are_tried(self):
-        """By virtual time: what is kept is the fastest, and a run that is interrupted in the middle
-        goes on with it."""
-        self.row = self.run_file(RUN % "gpipe")
-        profile = self.profile_of("p.json")
-        timed = ("--executor", "timed", *profile, *self.HELD, "--set", "plan={share: 3, trial: 4}")
-        self.ringpipe("sim", self.row, "--out", "tried", *timed)
-        told = self.told("tried", "trial")
-        self.assertEqual([x.split(" is kept")[0] == x for x in told], [True] * 3 + [False], told)
-        seconds = {}
-        for text in told[:3]:
-            plan, taken = re.match(r"cut (.*) tried: ([0-9.e-]+) ms a step", text).groups()
-            seconds[plan] = float(taken)
-        self.assertEqual(len(seconds), 3, told)
-        self.assertTrue(any(" boards" in plan for plan in seconds), told)
-        best = min(seconds, key=seconds.get)
-        self.assertTrue(told[3].startswith(f"cut {best} is kept, the fastest of 3"), told)
-        holds = [h["stage"] for node in self.plan_of("tried")["nodes"] for h in node["holds"]]
-        groups = [str(holds.count(k)) for k in range(len(self.plan_of("tried")["stages"]))]
-        if " boards" in best:
-            self.assertTrue(best.endswith(f" on {' + '.join(groups)} boards"), best)
-        else:
-            self.assertEqual(groups, ["1", "1", "1"])
-
     def test_a_trial_with_shares_trains_the_same(self):
         """Real boards, of which the numbers are those of a run without but for the order of sums;
         also where it is stopped in the middle of a trial, and goes on by its checkpoint."""
@@ -246,64 +177,6 @@ class Shares(program.Case):
         holds = [h for node in self.plan_of("parts")["nodes"] for h in node["holds"]]
         shared = any(h["samples"] != [0, 1] for h in holds)
         self.assertEqual(about["plan"], "shared" if shared else "made")
-
-    def test_shares_follow_the_boards(self):
-        """A profile says that board 2 takes seconds, which it does not: it gets few samples, and
-        more of them when that is seen."""
-        self.row = self.run_file(RUN % "gpipe")
-        profile = self.profile_of(
-            "p.json", lambda name, point: 0.05 * point["samples"] if name == "2" else
-            point["seconds"])
-        words = (*profile, *self.HELD, "--set", "plan={share: 3, drift: 0.5}")
-        self.ringpipe("sim", self.row, "--out", "before", "--executor", "timed", *words, "--set",
-                      "train.steps=2")
-        self.ringpipe("train", self.row, "--out", "out", *words)
-        self.ringpipe("train", self.row, "--out", "plain", *words, "--set", "plan={share: 1}")
-        told = self.told("out", "plan")
-        self.assertTrue(any("the layers are shared out anew" in text for text in told), told)
-        self.assertRegex(told[0], "ops of board [0-2] take [0-9.]+ times as long as predicted")
-        summary = json.loads((self.dir / "out" / "summary.json").read_text(encoding="utf-8"))
-        self.assertGreaterEqual(summary["prediction"]["cuts"], 1)
-        self.assertEqual((summary["ledger"]["lost"], summary["ledger"]["repeated"]), (0, 0))
-        self.expect_close("plain", "out", 1e-4)
-
-        with self.subTest("sizes"):  # which are chosen with the shares, at first and anew
-            self.ringpipe("train", self.row, "--out", "sized", *words, "--set",
-                          "schedule={kind: umpipe, planner: auto}")
-            told = self.told("sized", "plan")
-            self.assertTrue(any("the layers are shared out anew" in text for text in told), told)
-            self.assertGreaterEqual(len(self.told("sized", "sizes")), 2)
-            self.expect_close("plain", "sized", 1e-4)
-
-    def test_as_many_boards_as_have_links(self):
-        plan = self.run_row("sim", "row", "1f1b", "--set", "ring.boards=1", "--set", "cut=[]")
-        for boards in (17, 18):
-            words = self.shared_words(plan, [[k / boards for k in range(boards)] + [1]])
-            if boards == 17:
-                self.ringpipe("sim", self.row, "--out", "many", *words)
-                self.assertEqual(self.weights("row"), self.weights("many"))
-            else:
-                error = self.refused("sim", self.row, "--out", "more", *words)
-                self.assertIn("a board has links to 16 at most", error)
-
-    def test_a_board_without_samples_waits_for_nobody(self):
-        model = self.dir / "bare.yaml"
-        model.write_text("input: data\nlayers:\n- {name: fc1, kind: dense, out: 8}\n"
-                         "- {name: fc2, kind: dense, out: classes}\n- {name: end, kind: relu}\n",
-                         encoding="utf-8")
-        words = ("--set", f"model={model}", "--set", "cut=[fc2, end]", "--set", "data.train=600",
-                 "--set", "train.batch=2", "--set", "train.microbatch=1", "--set",
-                 "train.epochs=1", "--set", "train.guard=false")
-        plan = self.run_row("sim", "row", "1f1b", *words)
-        self.ringpipe("sim", self.row, "--out", "idle", *words,
-                      *self.shared_words(plan, [[0, 1], [0, 1], [0, 0.02, 1]]))
-        self.assertEqual(self.weights("row"), self.weights("idle"))
-
-    def test_without_step_decisions(self):
-        plan = self.run_row("sim", "row", "gpipe", "--set", "train.guard=false")
-        self.ringpipe("sim", self.row, "--out", "free", "--set", "train.guard=false",
-                      *self.shared_words(plan, UNEVEN))
-        self.assertEqual(self.weights("row"), self.weights("free"))
 
     def test_a_dry_run_counts_the_plans_stages(self):
         plan = self.run_row("sim", "row", "1f1b")
@@ -364,12 +237,8 @@ class Shares(program.Case):
         self.assertIn("expected optimizer.clip_norm", error)
 
 
-load_tests = program.few_when_short("Shares.test_digests_are_those_of_a_row",
-                                    "Shares.test_sizes_of_shares",
-                                    "Shares.test_a_stopped_run_goes_on",
-                                    "Shares.test_the_planner_shares_a_stage_with_sizes",
-                                    "Shares.test_as_many_boards_as_have_links",
-                                    "Shares.test_a_board_without_samples_waits_for_nobody",
+# What the controller decides is in tests/scenarios. By day, one run of real boards.
+load_tests = program.few_when_short("Shares.test_sizes_of_shares",
                                     "Shares.test_a_dry_run_counts_the_plans_stages",
                                     "Shares.test_shares_that_overlap_are_refused",
                                     "Shares.test_ports_of_a_roster",

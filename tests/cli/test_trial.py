@@ -11,6 +11,8 @@ class Trial(program.Case):
     def setUp(self):
         super().setUp()
         (self.dir / "net.yaml").write_text(MODEL, encoding="utf-8")
+
+    def write_profile(self):
         # A profile that says that board 1 takes seconds, which it does not: the cut that the
         # planner takes leaves it one layer, and is the slowest of those that are tried.
         self.ringpipe("profile", self.run_file(RUN), "--out", "p.json")
@@ -50,6 +52,7 @@ class Trial(program.Case):
     def test_the_fastest_is_kept(self):
         """Each for five steps and the one that fills the pipes; the weights are those of a run
         without, also where it is interrupted in the middle of a trial and goes on."""
+        self.write_profile()
         by = ("--profile", "p.json")
         none, before = self.train("none", 30, *by)
         self.assertEqual((none, before), ([], "fc5"))
@@ -73,34 +76,8 @@ class Trial(program.Case):
         self.check_kept(told, kept)
         self.assertEqual(self.weights("parts"), self.weights("none"))
 
-    def test_by_virtual_time(self):
-        """Simulated, what is kept is what the boards' real speed asks for."""
-        self.ringpipe("sim", self.run_file(RUN), "--executor", "timed", "--profile", "p.json",
-                      "--out", "out", "--set", "train.steps=40", "--set", "train.eval_epochs=0",
-                      "--set", "plan.trial=4")
-        told, kept = self.told("out")
-        self.assertEqual(len(told), 4)
-        self.check_kept(told, kept)
-        self.assertNotEqual(kept, "fc5")  # which was the first, and has all but one layer
-        shown, _ = self.ringpipe("log", "out")
-        self.assertIn(told[3][1][:40], shown)
-
-    def test_the_microbatch_is_chosen(self):
-        """Each op has a cost of its own, so that microbatches near the root of the batch are too
-        small; the run file of the folder has the size."""
-        chosen = ("train.microbatch=auto", "ring.throttle={gflops: 1, forward_op_ms: 20, "
-                  "backward_op_ms: 20}")
-        words = [word for item in chosen for word in ("--set", item)]
-        self.ringpipe("sim", self.run_file(RUN), "--executor", "timed", "--profile", "p.json",
-                      "--out", "out", "--set", "train.steps=4", *words)
-        log = [json.loads(x) for x in (self.dir / "out" / "log.jsonl").read_text().splitlines()]
-        text = [x["text"] for x in log if x.get("event") == "microbatch"]
-        self.assertEqual(len(text), 1)
-        size = int(text[0].split()[2])
-        self.assertGreater(size, 4)
-        plan = json.loads((self.dir / "out" / "plan.json").read_text(encoding="utf-8"))
-        self.assertEqual(plan["microbatch"], size)
-        self.assertIn(f"microbatch: {size},", (self.dir / "out" / "run.yaml").read_text())
+    def test_microbatches_that_can_not_be_chosen(self):
+        words = ("--set", "train.microbatch=auto")
         for sets, wanted in (("schedule=async", "with a flush"),
                              ("schedule={kind: umpipe, forward: 4, backward: 4}", "one size"),
                              ("model=resnet-narrow", "normalises over a microbatch"),
@@ -117,9 +94,9 @@ class Trial(program.Case):
             self.assertIn(wanted, self.refused("train", self.run_file(RUN), *words))
 
 
-load_tests = program.few_when_short("Trial.test_by_virtual_time",
-                                    "Trial.test_the_microbatch_is_chosen",
-                                    "Trial.test_what_it_is_not_for")
+# What the controller decides is in tests/scenarios. By day, what is refused.
+load_tests = program.few_when_short("Trial.test_what_it_is_not_for",
+                                    "Trial.test_microbatches_that_can_not_be_chosen")
 
 
 if __name__ == "__main__":

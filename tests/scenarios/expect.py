@@ -3,7 +3,7 @@ import json
 import re
 
 EXPECT_KEYS = {"exit", "said", "unsaid", "log", "never", "counts", "summary", "plan", "run",
-               "trace", "untraced", "undisturbed", "steps"}
+               "trace", "untraced", "undisturbed", "steps", "predicted"}
 BOUNDS = {"at_least": lambda found, bound: found >= bound,
           "at_most": lambda found, bound: found <= bound}
 
@@ -87,6 +87,14 @@ def check_steps(lines, last):
     return [] if steps == wanted and steps else [f"steps: not 1 to {len(wanted)} in order: {steps}"]
 
 
+def check_prediction(summary, within):
+    found = summary.get("prediction", {})
+    step_s, measured_s = found.get("step_s", 0), found.get("measured_step_s", 0)
+    if step_s > 0 and abs(measured_s / step_s - 1) <= within:
+        return []
+    return [f"a step took {measured_s} s, {step_s} s were predicted, expected within {within}"]
+
+
 def read_json(path):
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
@@ -109,6 +117,8 @@ def check_part(expected, folder, done, whole):
     run = folder / "run.yaml"
     wrong += check_texts("run.yaml", run.read_text(encoding="utf-8") if run.exists() else "",
                          expected.get("run", []), [])
+    if "predicted" in expected:
+        wrong += check_prediction(read_json(folder / "summary.json"), expected["predicted"])
     if "steps" in expected:
         wrong += check_steps(lines, expected["steps"])
     if whole is not None and (folder / "weights.safetensors").read_bytes() != whole:

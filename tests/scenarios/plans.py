@@ -8,7 +8,7 @@ from expect import check_keys
 sys.path.append(str(Path(__file__).resolve().parent.parent / "cli"))
 from spread import spread  # pylint: disable=wrong-import-position
 
-PASSES = ("forward", "backward", "backward_input", "backward_weight")
+PASSES = {"forward": 1, "backward": 2, "backward_input": 1, "backward_weight": 1}
 
 
 def recut(plan, cut):
@@ -54,17 +54,24 @@ def write_plan(source, target, change):
     target.write_text(json.dumps(plan), encoding="utf-8")
 
 
+def points(op_s, sample_s):
+    return [{"samples": n, "seconds": op_s + sample_s * n, "spread": 0} for n in (1, 4, 16)]
+
+
 def write_profile(target, what):
-    """Seconds of a sample by board, in each layer: one number, or one for each."""
-    check_keys("profile", what, {"layers", "boards"})
+    """Seconds of a sample by board, forward in each layer: one number, or one for each; `op`: of
+    an op in each layer, whatever its size. `digest` is the model's, which the message names that
+    refuses another one."""
+    check_keys("profile", what, {"digest", "layers", "boards", "op"})
     boards = []
     for name, seconds in what["boards"].items():
         costs = seconds if isinstance(seconds, list) else [seconds] * len(what["layers"])
         layers = [{"name": layer, "update_s": 0,
-                   **{kind: [{"samples": n, "seconds": cost * n, "spread": 0} for n in (1, 4, 16)]
-                      for kind in PASSES}} for layer, cost in zip(what["layers"], costs)]
+                   **{kind: points(what.get("op", 0), cost * times)
+                      for kind, times in PASSES.items()}}
+                  for layer, cost in zip(what["layers"], costs)]
         boards.append({"name": str(name), "device": "simulated", "like": str(name),
                        "memory_bytes": 1 << 32, "device_memory": 2, "layers": layers})
     layers = [{"name": layer, "forward_s": 0, "backward_s": 0} for layer in what["layers"]]
-    target.write_text(json.dumps({"version": 2, "microbatch": 1, "layers": layers,
-                                  "boards": boards}), encoding="utf-8")
+    target.write_text(json.dumps({"version": 2, "model_digest": what["digest"], "microbatch": 1,
+                                  "layers": layers, "boards": boards}), encoding="utf-8")

@@ -40,8 +40,8 @@ RUN = {
     "cut": ["fc2", "fc3"],
 }
 FILE_KEYS = {"base", "scenarios"}
-PART_KEYS = {"set", "faults", "seed", "once", "damage", "expect"}
-SCENARIO_KEYS = PART_KEYS | {"name", "about", "roster", "files", "executor", "plan", "profile",
+PART_KEYS = {"set", "faults", "seed", "once", "damage", "plan", "expect"}
+SCENARIO_KEYS = PART_KEYS | {"name", "about", "roster", "files", "executor", "profile",
                              "schedules", "parts"}
 NODE_KEYS = {"name", "dials", "labels"}
 
@@ -109,7 +109,7 @@ class Scenario:
             (folder / "roster.yaml").write_text(roster_text(what["roster"]), encoding="utf-8")
             self.run["ring"] = {"roster": "roster.yaml", "listen": "tcp://host.example:7100"}
         (folder / "run.yaml").write_text(yaml.safe_dump(self.run), encoding="utf-8")
-        if "profile" in what:
+        if what.get("profile"):
             write_profile(folder / "profile.json", what["profile"])
 
     def sets(self, part):
@@ -131,52 +131,51 @@ class Scenario:
 
     def more(self):
         words = ["--executor", self.what.get("executor", "digest")]
-        words += ["--profile", "profile.json"] if "profile" in self.what else []
-        words += ["--plan", "mine.json"] if "plan" in self.what else []
+        words += ["--profile", "profile.json"] if self.what.get("profile") else []
         return words
 
-    def make_plan(self):
+    def make_plan(self, change, number):
         """The plan of an undisturbed run, changed as the scenario says."""
-        change = self.what["plan"]
-        words = self.sets({"set": change.get("set", {})})
-        done = self.sim(*words, "--out", "planned")
+        if change is None:
+            return []
+        out, name = f"planned-{number}", f"mine-{number}.json"
+        done = self.sim(*self.more(), *self.sets({"set": change.get("set", {})}), "--out", out)
         if done.returncode != 0:
             raise Failed(f"no plan to change\n{done.stderr[-2000:]}")
-        write_plan(self.dir / "planned" / "plan.json", self.dir / "mine.json", change)
+        write_plan(self.dir / out / "plan.json", self.dir / name, change)
+        return ["--plan", name]
 
-    def whole(self, part):
+    def whole(self, words):
         """Weights of the same run without faults, in one go."""
-        done = self.sim(*self.more(), *self.sets(part), "--out", "whole")
+        done = self.sim(*words, "--out", "whole")
         if done.returncode != 0:
             raise Failed(f"the undisturbed run failed\n{done.stderr[-2000:]}")
         return (self.dir / "whole" / "weights.safetensors").read_bytes()
 
     def do_part(self, number, part):
-        words = [*self.more(), *self.sets(part)]
-        words += ["--resume" if number > 0 else "--out", "out"]
+        if str(part.get("set", {}).get("train.steps", "")).startswith("+"):
+            done = read_json(self.dir / "out" / "summary.json")["steps"]
+            part = merged(part, {"set": {"train.steps": done + int(part["set"]["train.steps"])}})
+        plan = self.make_plan(part.get("plan", self.what.get("plan")), number)
+        base = [*self.more(), *plan, *self.sets(part)]
+        words = [*base, "--resume" if number > 0 else "--out", "out"]
         if part.get("faults"):
             name = f"faults-{number}.yaml"
             (self.dir / name).write_text(json.dumps({"faults": part["faults"]}), encoding="utf-8")
             words += ["--faults", name]
         words += ["--seed", part["seed"]] if "seed" in part else []
         words += ["--once"] if part.get("once") else []
-        if str(part.get("set", {}).get("train.steps", "")).startswith("+"):
-            done = read_json(self.dir / "out" / "summary.json")["steps"]
-            part = merged(part, {"set": {"train.steps": done + int(part["set"]["train.steps"])}})
-            words = [*self.more(), *self.sets(part), "--resume", "out"]
         if "damage" in part:
             damage(self.dir / "out" / "checkpoint", part["damage"])
         expected = part.get("expect", {})
         done = self.sim(*words, *(["--trace"] if {"trace", "untraced"} & expected.keys() else []))
-        weights = self.whole(part) if expected.get("undisturbed") else None
+        weights = self.whole(base) if expected.get("undisturbed") else None
         wrong = check_part(expected, self.dir / "out", done, weights)
         if wrong:
             raise Failed("\n".join([f"part {number + 1}: {line}" for line in wrong]
                                    + [events(self.dir / "out"), messages(done.stderr)]))
 
     def do(self):
-        if "plan" in self.what:
-            self.make_plan()
         for number, part in enumerate(self.what.get("parts", [self.what])):
             self.do_part(number, part)
 
@@ -220,7 +219,7 @@ def main(words):
     paths = [HERE / Path(word).name for word in words] or sorted(HERE.glob("*.yaml"))
     try:
         all_of = [one for path in paths for one in read(path)]
-    except ValueError as error:
+    except (ValueError, yaml.YAMLError) as error:
         sys.exit(f"{error}")
     chosen = [one for one in all_of if name in (None, one["name"])]
     if not chosen:
