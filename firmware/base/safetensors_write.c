@@ -160,9 +160,6 @@ rp_err rp_st_create(rp_arena *arena, const char *path, const rp_st_entry *entrie
     writer->path = copy;
     RP_TRY(rp_arena_printf(arena, &copy, "%s.tmp", path));
     writer->temporary = copy;
-#ifdef RP_CANARY_HALF_CHECKPOINT      /* the simulator must find this: tests/sim/canary.py */
-    writer->temporary = writer->path; /* there before its tensors are */
-#endif
     RP_TRY(RP_ARENA_NEW(arena, (size_t)count + 1, &writer->entries));
     RP_TRY(RP_ARENA_NEW(arena, (size_t)count + 1, &writer->written));
     RP_TRY(lay_out(arena, writer, entries));

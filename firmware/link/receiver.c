@@ -125,14 +125,6 @@ rp_receipt rp_receiver_offer(rp_receiver *r, const rp_Frame *frame, rp_buffer **
                              uint32_t part_count, bool keep) {
     r->ack_due = true;
     if (frame->seq != r->expected) {
-#ifdef RP_CANARY_ACK_EARLY /* the simulator must find this: tests/sim/canary.py */
-        r->expected = frame->seq > r->expected ? frame->seq + 1 : r->expected;
-#endif
-#ifdef RP_CANARY_TWICE /* the simulator must find this: tests/sim/canary.py */
-        if (frame->seq + 1 == r->expected && rp_frame_is_data(frame) && keep && has_place(r)) {
-            append_message(r, frame, parts, part_count);
-        }
-#endif
         return frame->seq < r->expected ? RP_RECEIPT_DUPLICATE : RP_RECEIPT_GAP;
     }
     return accept_next(r, frame, parts, part_count, keep);

@@ -313,9 +313,6 @@ rp_weight_view rp_versions_backward(rp_versions *v, const rp_op *op) {
         memmove(in_flight, in_flight + 1,
                 (size_t)(v->in_flight + v->in_flight_count - in_flight) * sizeof *in_flight);
     }
-#ifdef RP_CANARY_WRONG_VERSION /* the simulator must find this: tests/sim/canary.py */
-    view.block = v->latest[view.replica];
-#endif
     return view;
 }
 

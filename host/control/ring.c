@@ -460,7 +460,6 @@ rp_err rp_ring_watch(rp_ring *ring, uint32_t board, bool ping, int64_t now_ns) {
     if (ring->watching && health.peer_restarted) {
         return say_restarted(state);
     }
-#ifndef RP_CANARY_NO_TIMEOUT /* the simulator must find this: tests/sim/canary.py */
     if (ring->watching && health.absent) {
         return rp_fail(RP_ERR_FAULT,
                        "board %s: its agent has ended: nothing listens at %s any more", state->name,
@@ -470,7 +469,6 @@ rp_err rp_ring_watch(rp_ring *ring, uint32_t board, bool ping, int64_t now_ns) {
         return rp_fail(RP_ERR_FAULT, "board %s has been silent for %" PRId64 " s", state->name,
                        (now_ns - health.last_heard_ns) / RP_NS_PER_S);
     }
-#endif
     if (ping) {
         const rp_err err = rp_link_ping(state->control);
         ring->last_ping_ns = now_ns;

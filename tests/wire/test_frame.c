@@ -190,6 +190,10 @@ static void bad_frames_are_refused(void **state) {
     expect_err(decode_of(&bad), RP_ERR_FORMAT);
 
     rp_Frame out;
+    const size_t largest =
+        (size_t)good.part[0].bytes; /* of the parts: what the window has room for */
+    expect_ok(rp_frame_decode(bytes, count, largest, &out));
+    expect_err(rp_frame_decode(bytes, count, largest - 1, &out), RP_ERR_FORMAT);
     expect_err(rp_frame_decode(bytes, RP_FRAME_BYTES_MAX + 1, PART_MAX, &out), RP_ERR_FORMAT);
     expect_err(rp_frame_decode(bytes, 0, PART_MAX, &out), RP_ERR_FORMAT);
     for (size_t cut = 1; cut < count; cut++) { /* cut short: an error, or other sound contents */
