@@ -8,6 +8,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/cache_home.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "device/cl.h"
@@ -107,9 +108,27 @@ static void find_matching(const rp_device_options *options, matching *out) {
     }
 }
 
+static bool is_pocl(const rp_device *device) {
+    return strcmp(device->facts.platform, "Portable Computing Language") == 0;
+}
+
+/* Without a folder for its cache PoCL has no device, or one that builds no kernel. */
+static rp_err check_cache(bool needed) {
+    const char *obstacle = needed ? rp_cache_home_obstacle() : NULL;
+    return obstacle ? rp_fail(RP_ERR_DEVICE,
+                              "no OpenCL device: %s is not writable, and PoCL needs it for its "
+                              "cache; set POCL_CACHE_DIR or XDG_CACHE_HOME to a folder that can",
+                              obstacle)
+                    : RP_OK;
+}
+
 static rp_err choose_device(rp_device *device, const rp_device_options *options) {
     matching found;
     find_matching(options, &found);
+    const rp_err err = check_cache(options->skip >= found.count);
+    if (err != RP_OK) {
+        return err;
+    }
     if (found.code != CL_SUCCESS) {
         return rp_fail(RP_ERR_DEVICE,
                        "no OpenCL driver (OpenCL %d): install pocl-opencl-icd for the CPU, or your "
@@ -127,7 +146,7 @@ static rp_err choose_device(rp_device *device, const rp_device_options *options)
     device->platform = found.platform[options->skip];
     device->id = found.id[options->skip];
     read_facts(device);
-    return RP_OK;
+    return check_cache(is_pocl(device));
 }
 
 /* PoCL 3.1 reads it once, when its first platform is asked for. */
@@ -142,6 +161,7 @@ static void limit_threads(const rp_device_options *options) {
 uint32_t rp_device_count(const rp_device_options *options) {
     matching found;
     limit_threads(options);
+    (void)rp_cache_home();
     find_matching(options, &found);
     return found.count > options->skip ? found.count - options->skip : 0;
 }
@@ -149,27 +169,18 @@ uint32_t rp_device_count(const rp_device_options *options) {
 /* ---- opening ------------------------------------------------------------------------------- */
 
 static rp_err find_cache_dir(rp_arena *arena, const rp_device_options *options, char **out) {
-    const char *cache = getenv("XDG_CACHE_HOME");
-    const char *home = getenv("HOME");
-    if (options->cache_dir) {
-        return rp_arena_string(arena, options->cache_dir, out);
+    const char *home = rp_cache_home();
+    if (options->cache_dir || !home[0]) {
+        return rp_arena_string(arena, options->cache_dir ? options->cache_dir : "", out);
     }
-    if (cache && cache[0]) {
-        return rp_arena_printf(arena, out, "%s/ringpipe", cache);
-    }
-    if (home && home[0]) {
-        return rp_arena_printf(arena, out, "%s/.cache/ringpipe", home);
-    }
-    return rp_arena_string(arena, "", out);
+    return rp_arena_printf(arena, out, "%s/ringpipe", home);
 }
 
 /* PoCL keeps every program and kernel that it compiles, unless it is told not to. To write a
  * program's binary it would compile all of the program's kernels once more, for any group size. */
 static bool driver_caches(const rp_device *device, const rp_device_options *options) {
     const char *cache = getenv("POCL_KERNEL_CACHE");
-    return !options->cache_dir &&
-           strcmp(device->facts.platform, "Portable Computing Language") == 0 &&
-           !(cache && strcmp(cache, "0") == 0);
+    return !options->cache_dir && is_pocl(device) && !(cache && strcmp(cache, "0") == 0);
 }
 
 /* With a binary it also need not ask clang for what a program includes, at every start. */

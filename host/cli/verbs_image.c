@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "agent/board.h"
+#include "base/cache_home.h"
 #include "base/clock.h"
 #include "base/folders.h"
 #include "cli/cli.h"
@@ -107,19 +108,13 @@ fail:
 }
 
 static rp_err find_cache(rp_arena *arena, const rp_cli_args *args, const char **out) {
-    const char *xdg = getenv("XDG_CACHE_HOME");
-    const char *home = getenv("HOME");
     char *path;
     rp_err err;
     if (args->cache) {
         *out = args->cache;
         return RP_OK;
     }
-    RP_TRY(rp_arena_printf(arena, &path, "%s%s/ringpipe/images",
-                           xdg    ? xdg
-                           : home ? home
-                                  : "/tmp",
-                           xdg ? "" : "/.cache"));
+    RP_TRY(rp_arena_printf(arena, &path, "%s/ringpipe/images", rp_cache_home()));
     *out = path;
 fail:
     return err;

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cache_home.h"
 #include "base/folders.h"
 #include "base/json_print.h"
 #include "base/log.h"
@@ -39,17 +40,12 @@ static rp_split split_of(const rp_cli_args *args) {
 static const char *profiles_folder(void) {
     static char path[RP_FOLDERS_PATH_BYTES];
     const char *own = getenv("RINGPIPE_PROFILES");
-    const char *cache = getenv("XDG_CACHE_HOME");
-    const char *home = getenv("HOME");
     if (own) {
         return own[0] ? own : NULL;
     }
-    if (cache && cache[0]) {
-        (void)snprintf(path, sizeof path, "%s/ringpipe/profiles", cache);
-    } else if (home && home[0]) {
-        (void)snprintf(path, sizeof path, "%s/.cache/ringpipe/profiles", home);
-    }
-    return path[0] ? path : NULL;
+    const char *home = rp_cache_home();
+    (void)snprintf(path, sizeof path, "%s/ringpipe/profiles", home);
+    return home[0] ? path : NULL;
 }
 
 static rp_controller_options options_of(const rp_cli_args *args, rp_controller_purpose purpose) {

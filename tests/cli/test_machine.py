@@ -13,6 +13,18 @@ class Device(program.Case):
         err = self.refused("train", self.run_file(), "--out", "out", code=4, env=nothing)
         self.assertIn("pocl-opencl-icd", err)
 
+    def test_a_home_that_cannot_be_written(self):
+        """PoCL offers no device then. A file stands in for such a home: root may write anywhere."""
+        home = self.dir / "home"
+        home.write_text("")
+        env = {"HOME": str(home), "XDG_CACHE_HOME": "", "TMPDIR": str(self.dir)}
+        err = self.refused("doctor", code=4, env={**env, "POCL_CACHE_DIR": str(home)})
+        self.assertIn(f"{home} is not writable", err)
+        self.assertIn("set POCL_CACHE_DIR or XDG_CACHE_HOME", err)
+        _, err = self.ringpipe("doctor", env=env)
+        self.assertRegex(err, f"{home}/.cache is not writable: compiled kernels are kept in "
+                              f"{self.dir}/ringpipe-cache-\\d+")
+
     def test_agent_without_driver(self):
         self.ringpipe("keys", "new", "--dir", "keys")
         words = ("--listen", "tcp://127.0.0.1:0", "--keys", "keys")
