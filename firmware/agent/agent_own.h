@@ -65,6 +65,7 @@ typedef struct {
     bool built_here; /* without a builder: done, not reported yet */
     bool has_started, lines_began;
     bool is_stopped;   /* by a host, in the middle of a segment */
+    int64_t meet_ns;   /* that a neighbour has to be heard for the first time */
     int64_t orphan_ns; /* it is kept so long without a host */
 
     bool dials; /* as options.dial says */

@@ -142,6 +142,7 @@ static rp_err take_wire(rp_agent *agent, const rp_Assign *assign) {
                        assign->wire, RP_WIRE_MIN, RP_WIRE_MAX);
     }
     agent->run->wire = assign->wire;
+    agent->run->meet_ns = assign->meet_s * RP_NS_PER_S;
     agent->run->orphan_ns = assign->orphan_s ? assign->orphan_s * RP_NS_PER_S : ORPHAN_NS;
     rp_link_set_wire(agent->control, assign->wire);
     return RP_OK;

@@ -10,6 +10,7 @@ void rp_agent_begin_watching(rp_agent *agent) {
     for (uint32_t i = 0; i < run->neighbour_count; i++) {
         run->neighbour[i].is_silent = false;
         rp_link_watch_begin(&run->neighbour[i].watch, run->neighbour[i].link, now_ns);
+        run->neighbour[i].watch.meet_ns = run->meet_ns;
     }
 }
 

@@ -108,7 +108,8 @@ rp_watch_state rp_link_look(rp_link_watch *watch, rp_link *link, int64_t now_ns)
     } else if (now_ns - watch->asked_ns >= ASK_NS) {
         ask(watch, link, &health, now_ns);
     }
-    const int64_t lost_ns = health.last_answer_ns ? RP_LINK_LOST_NS : RP_LINK_MEET_NS;
+    const int64_t meet_ns = watch->meet_ns > RP_LINK_MEET_NS ? watch->meet_ns : RP_LINK_MEET_NS;
+    const int64_t lost_ns = health.last_answer_ns ? RP_LINK_LOST_NS : meet_ns;
     if (watch->silent_ns >= lost_ns + watch->more_ns) {
         return RP_WATCH_LOST;
     }

@@ -286,11 +286,12 @@ fail:
 /* Where kernels are there already, a board that needs much longer than before is a fault. One that
  * has not been ready yet in this run may have built none. */
 static int64_t longest_build_ns(const rp_controller *c) {
-    int64_t longest_ns = RP_RING_HELLO_NS;
+    const int64_t more_ns = rp_ring_patience_ns(&c->run);
+    int64_t longest_ns = more_ns;
     for (uint32_t k = 0; k < c->ring.count; k++) {
         const rp_board_state *board = &c->ring.board[k];
         const int64_t own_ns =
-            board->has_built ? board->prepare_ns + RP_RING_HELLO_NS : RP_RING_BUILD_NS;
+            board->has_built ? board->prepare_ns + more_ns : RP_RING_BUILD_NS;
         longest_ns = own_ns > longest_ns ? own_ns : longest_ns;
     }
     return longest_ns;
@@ -562,7 +563,9 @@ static rp_err offer_assignments(rp_controller *c) {
                                           .features = c->ring.features,
                                           .node = k,
                                           .warm_s = rp_warm_order_s(c),
-                                          .orphan_s = c->run.orphan_s}};
+                                          .orphan_s = c->run.orphan_s,
+                                          .meet_s = (uint32_t)(rp_ring_patience_ns(&c->run) /
+                                                               RP_NS_PER_S)}};
         const rp_board_state *board = &c->ring.board[k];
         if (!board->asked) {
             err = offer_texts(c, k, &frame, &c->plan_cut, rp_controller_first_stage(c, k));

@@ -5,7 +5,7 @@
 #include "control/controller_own.h"
 
 static int64_t longest_greeting_ns(const rp_controller *c) {
-    return rp_recovery_is_return(c) ? c->run.wait_s * RP_NS_PER_S : RP_RING_HELLO_NS;
+    return rp_recovery_is_return(c) ? c->run.wait_s * RP_NS_PER_S : rp_ring_patience_ns(&c->run);
 }
 
 /* From `since` on; 0 would be no limit at all. A greeting that goes out again asks boards anew that

@@ -181,6 +181,7 @@ rp_err rp_load_enter(rp_controller *c) {
     rp_load *load = &c->load;
     rp_err err = RP_OK;
     RP_ASSERT(!c->copies.wanted);
+    c->timeout_ns = rp_ring_patience_ns(&c->run);
     rp_arena_init(&load->arena, "load", 0);
     c->position.fill_step = c->position.step;
     load->phase = load->path ? RP_LOAD_TENSORS : RP_LOAD_DONE;

@@ -158,6 +158,11 @@ int64_t rp_ring_greet_ns(int64_t longest_ns) {
     return quarter_ns >= RP_NS_PER_S && quarter_ns < most_ns ? quarter_ns : most_ns;
 }
 
+int64_t rp_ring_patience_ns(const rp_runfile *run) {
+    const int64_t wait_ns = run->wait_s * RP_NS_PER_S;
+    return wait_ns > RP_RING_HELLO_NS ? wait_ns : RP_RING_HELLO_NS;
+}
+
 rp_Frame rp_ring_greeting(int64_t now_ns) {
     return (rp_Frame){.which_body = RP_KIND_HELLO,
                       .body.hello = {.name = "host",
@@ -338,7 +343,8 @@ static rp_err flush_pending(rp_ring *ring, uint32_t board, int64_t now_ns) {
     while (state->pending_count > 0) {
         rp_pending_message *message = &state->pending[state->pending_first];
         rp_err err = send_now(ring, board, &message->frame, &message->part, message->part_count);
-        if (err == RP_ERR_AGAIN && now_ns - state->pending_since_ns > RP_RING_HELLO_NS) {
+        if (err == RP_ERR_AGAIN &&
+            now_ns - state->pending_since_ns > rp_ring_patience_ns(ring->run)) {
             return rp_fail(RP_ERR_TIMEOUT, "board %s accepts no message", state->name);
         }
         if (err != RP_OK) {
@@ -370,7 +376,7 @@ int64_t rp_ring_deadline_ns(const rp_ring *ring) {
     int64_t at_ns = ring->last_ping_ns + PING_NS;
     for (uint32_t k = 0; k < ring->count; k++) {
         const rp_board_state *board = &ring->board[k];
-        const int64_t late_ns = board->pending_since_ns + RP_RING_HELLO_NS + 1;
+        const int64_t late_ns = board->pending_since_ns + rp_ring_patience_ns(ring->run) + 1;
         at_ns = board->pending_count > 0 && late_ns < at_ns ? late_ns : at_ns;
     }
     return at_ns;
@@ -394,6 +400,7 @@ static rp_err watch_feed(const rp_ring *ring, rp_board_state *state, int64_t now
         rp_link_watch_begin(&state->feed_watch, state->feed, now_ns);
         return RP_OK;
     }
+    state->feed_watch.meet_ns = rp_ring_patience_ns(ring->run);
     const rp_watch_state watched = rp_link_look(&state->feed_watch, state->feed, now_ns);
     state->feed_is_silent = watched == RP_WATCH_SILENT || watched == RP_WATCH_LOST;
     switch (watched) {

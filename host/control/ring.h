@@ -184,7 +184,7 @@ rp_err rp_ring_offer(rp_ring *ring, uint32_t board, rp_Frame *frame, const rp_pa
  * round and of the one before. */
 void rp_ring_note_round(rp_ring *ring, int64_t before_ns, int64_t now_ns);
 /* Moves one board's links and what waits for room in them.
- * errors  TIMEOUT: a message waits for RP_RING_HELLO_NS; those of the link */
+ * errors  TIMEOUT: a message waits for rp_ring_patience_ns(); those of the link */
 rp_err rp_ring_step(rp_ring *ring, uint32_t board, int64_t now_ns) RP_MUST_CHECK;
 /* When a heartbeat is due, or a message has waited for too long. */
 int64_t rp_ring_deadline_ns(const rp_ring *ring);
@@ -213,6 +213,10 @@ rp_err rp_ring_never_came(const rp_ring *ring, uint32_t board, int64_t waited_ns
 #define RP_RING_SILENT_NS (10 * RP_NS_PER_S)
 #define RP_RING_HELLO_NS (30 * RP_NS_PER_S)
 #define RP_RING_BUILD_NS (1800 * RP_NS_PER_S) /* kernels are built on slow boards */
+
+/* What a board has to answer, to be met over another link, or to take a message: ring.wait, and
+ * RP_RING_HELLO_NS at least. Pure. */
+int64_t rp_ring_patience_ns(const rp_runfile *run);
 
 /* A board that is not heard is greeted over a new link again and again: it may have begun anew
  * behind the first greeting, and a board of this machine at another address. Time between two

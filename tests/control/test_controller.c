@@ -208,6 +208,9 @@ static void every_wait_has_an_end(void **state) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         open_ring(NULL);
+        for (uint32_t k = 0; k < BOARDS; k++) { /* boards that do not say what they wait for */
+            ring.board[k].features &= ~RP_WIRE_FEATURE_WAITING;
+        }
         ring.mute = cases[i].mute;
         ring.up = cases[i].state != RP_CONTROL_START;
         expect_err(ring_end(&ring, 3000), RP_ERR_TIMEOUT);
@@ -295,6 +298,38 @@ static void a_feed_that_is_cut_is_named(void **state) {
             strstr(ring.fault.text, "nothing came back over its feed link at tcp://board"));
         assert_int_equal(ring.fault.board, 0);
         assert_int_equal(ring.fault.fault_class, RP_FAULT_BOARD);
+        ring_close(&ring);
+    }
+}
+
+/* ring.wait, and 30 s at least: of boards that do not answer at the start, and of a feed over which
+ * no answer ever came. */
+static void a_board_that_was_never_heard_has_its_time(void **state) {
+    (void)state;
+    static const struct {
+        const char *setting;
+        int64_t least_s;
+    } cases[] = {{"ring.wait=0", 30}, {"ring.wait=12", 30}, {"ring.wait=120", 120}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const int64_t least_ns = cases[i].least_s * RP_NS_PER_S;
+        open_ring(cases[i].setting);
+        ring.deaf = true;
+        int64_t begin_ns = rp_clock_now_ns(&ring.clock);
+        expect_err(ring_end(&ring, 400), RP_ERR_TIMEOUT);
+        assert_in_range(rp_clock_now_ns(&ring.clock) - begin_ns, least_ns,
+                        least_ns + 10 * RP_NS_PER_S);
+        ring_close(&ring);
+
+        open_ring(cases[i].setting);
+        ring.feed_is_cut = true;
+        assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
+        ring.idle = true;
+        begin_ns = rp_clock_now_ns(&ring.clock);
+        for (uint32_t s = 0; s < 400 && ring.c->state == RP_CONTROL_TRAIN; s++) {
+            ring_step(&ring, RP_NS_PER_S);
+        }
+        assert_in_range(rp_clock_now_ns(&ring.clock) - begin_ns, least_ns,
+                        least_ns + 10 * RP_NS_PER_S);
         ring_close(&ring);
     }
 }
@@ -484,8 +519,9 @@ static void a_result_that_is_not_finite_is_a_failure(void **state) {
         uint64_t bad_from;
         const char *text; /* NULL: it is finished */
     } cases[] = {
-        {true, false, 0, "the result is of no use: 'fc.weight' is not finite; try a smaller "
-                         "optimizer.lr, optimizer.clip_norm"},
+        {true, false, 0,
+         "the result is of no use: 'fc.weight' is not finite; try a smaller "
+         "optimizer.lr, optimizer.clip_norm"},
         {false, true, 0, "the result is of no use: the test loss is not finite"},
         {false, false, 1, "the loss has not been finite since step 1"},
         {false, false, 8, NULL}, /* the guard may have skipped it; the score is finite */
@@ -505,8 +541,8 @@ static void a_result_that_is_not_finite_is_a_failure(void **state) {
                 assert_non_null(strstr(ring.fault.text, cases[i].text));
                 assert_null(strstr(ring.fault.text, "train.guard")); /* it is in force */
             }
-            assert_non_null(strstr(slurp("out/summary.json", NULL),
-                                   fails ? "\"failed\"" : "\"finished\""));
+            assert_non_null(
+                strstr(slurp("out/summary.json", NULL), fails ? "\"failed\"" : "\"finished\""));
             ring_close(&ring);
         }
     }
@@ -1249,6 +1285,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_slow_save_is_no_fault, setup, teardown),
         cmocka_unit_test_setup_teardown(silence_is_a_fault, setup, teardown),
         cmocka_unit_test_setup_teardown(a_feed_that_is_cut_is_named, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_board_that_was_never_heard_has_its_time, setup, teardown),
         cmocka_unit_test_setup_teardown(a_fault_ends_every_state, setup, teardown),
         cmocka_unit_test_setup_teardown(a_child_that_ends_is_a_fault, setup, teardown),
         cmocka_unit_test_setup_teardown(an_interrupt_ends_every_state, setup, teardown),
