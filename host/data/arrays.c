@@ -158,28 +158,49 @@ static rp_err check_test(const own *o) {
 
 /* ---- targets --------------------------------------------------------------------------------- */
 
+static rp_err check_targets(const rp_array *y) {
+    return y->number == RP_NUMBER_FLOAT || rp_shape_count(&y->sample) != 1
+               ? rp_fail(RP_ERR_FORMAT, "%s: expected one whole number a sample, its class",
+                         y->path)
+               : RP_OK;
+}
+
 static rp_err count_classes(const rp_array *y, rp_data *data) {
-    if (y->number == RP_NUMBER_FLOAT || rp_shape_count(&y->sample) != 1) {
-        return rp_fail(RP_ERR_FORMAT, "%s: expected one whole number a sample, its class", y->path);
-    }
+    int32_t label;
+    rp_err err;
+    RP_TRY(check_targets(y));
     for (uint32_t i = 0; i < y->count; i++) {
-        int32_t label;
-        rp_err err = rp_array_read_class(y, i, &label);
-        if (err != RP_OK) {
-            return err;
-        }
+        RP_TRY(rp_array_read_class(y, i, &label));
         data->classes = (uint32_t)label < data->classes ? data->classes : (uint32_t)label + 1;
     }
-    return RP_OK;
+fail:
+    return err;
+}
+
+/* A class that only the test part has would get an output that is never trained. */
+static rp_err check_classes(const own *o, const rp_data *data) {
+    const rp_array *y = &o->y[RP_SPLIT_TEST];
+    int32_t label;
+    rp_err err;
+    RP_TRY(check_targets(y));
+    for (uint32_t i = 0; i < y->count; i++) {
+        RP_TRY(rp_array_read_class(y, i, &label));
+        if ((uint32_t)label >= data->classes) {
+            return rp_fail(RP_ERR_FORMAT,
+                           "%s: class %d of sample %u, expected one up to %u as in %s", y->path,
+                           label, i, data->classes - 1,
+                           data->class_name ? "`classes`" : o->y[RP_SPLIT_TRAIN].path);
+        }
+    }
+fail:
+    return err;
 }
 
 static rp_err find_classes(rp_arena *arena, rp_node *keys, const own *o, rp_data *data) {
     rp_labels labels;
     rp_err err;
     RP_TRY(rp_labels_read(arena, keys, "classes", &labels));
-    for (int split = RP_SPLIT_TRAIN; split <= RP_SPLIT_TEST && o->y[split].path; split++) {
-        RP_TRY(count_classes(&o->y[split], data));
-    }
+    RP_TRY(count_classes(&o->y[RP_SPLIT_TRAIN], data));
     if (labels.given && labels.count < data->classes) {
         return rp_node_fail(rp_node_find(keys, "classes"), "%u names, but there are %u classes",
                             labels.count, data->classes);
@@ -188,6 +209,7 @@ static rp_err find_classes(rp_arena *arena, rp_node *keys, const own *o, rp_data
         data->classes = labels.count;
         data->class_name = labels.name;
     }
+    RP_TRY(o->y[RP_SPLIT_TEST].path ? check_classes(o, data) : RP_OK);
 fail:
     return err;
 }
@@ -245,6 +267,11 @@ rp_err rp_arrays_read(const rp_data *data, rp_split split, uint32_t index, doubl
     }
 fail:
     return err;
+}
+
+rp_err rp_arrays_read_label(const rp_data *data, uint32_t index, int32_t *label) {
+    const own *o = data->own;
+    return rp_array_read_class(&o->y[RP_SPLIT_TRAIN], index, label);
 }
 
 void rp_arrays_close(rp_data *data) {

@@ -16,9 +16,10 @@ typedef struct {
 rp_err rp_arrays_open(rp_arena *arena, rp_data *data, rp_node *keys, const rp_shape *input,
                       bool class_target, const rp_arrays_names *names) RP_MUST_CHECK;
 
-/* The `read_real` and `close` of these kinds. */
+/* The `read_real`, `read_label` and `close` of these kinds. */
 rp_err rp_arrays_read(const rp_data *data, rp_split split, uint32_t index, double *value,
                       float *row, int32_t *label) RP_MUST_CHECK;
+rp_err rp_arrays_read_label(const rp_data *data, uint32_t index, int32_t *label) RP_MUST_CHECK;
 void rp_arrays_close(rp_data *data);
 
 #endif

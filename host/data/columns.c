@@ -1,10 +1,14 @@
 #include "data/columns.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { NUMBER_BYTES = 63 };
+#include "base/nearest.h"
+#include "base/utf8.h"
+
+enum { NUMBER_BYTES = 63, HINT_BYTES = 160, SHOWN_BYTES = 60 };
 
 bool rp_columns_is_number(const char *text, double *out) {
     char *end;
@@ -32,23 +36,121 @@ rp_err rp_columns_read_keys(rp_node *node, rp_column_keys *out) {
     uint32_t header = RP_HEADER_AUTO;
     RP_TRY(rp_node_word(node, "header", words, &header));
     *out = (rp_column_keys){.target = rp_node_find(node, "target"),
-                            .drop = rp_node_find(node, "drop")};
+                            .drop = rp_node_find(node, "drop"),
+                            .columns = rp_node_find(node, "columns")};
     out->header = header == 0 ? RP_HEADER_AUTO : header == 1 ? RP_HEADER_NO : RP_HEADER_YES;
+    if (out->columns && (out->drop || !out->target)) {
+        return rp_node_fail(out->columns, out->drop ? "excludes `drop`: other columns are left out"
+                                                    : "needs `target`: other columns are left out");
+    }
 fail:
     return err;
 }
 
 bool rp_columns_is_header(const rp_column_keys *keys, const rp_csv_row *first) {
     double number;
+    bool named = false;
     for (uint32_t i = 0; i < first->count && keys->header == RP_HEADER_AUTO; i++) {
-        if (first->field[i][0] == '\0' || rp_columns_is_number(first->field[i], &number)) {
+        named = named || first->field[i][0] != '\0';
+        if (rp_columns_is_number(first->field[i], &number)) {
             return false;
         }
     }
-    return keys->header != RP_HEADER_NO;
+    return keys->header == RP_HEADER_YES || (named && keys->header == RP_HEADER_AUTO);
+}
+
+bool rp_columns_are_counted(const rp_csv_row *row) {
+    const uint32_t first = strcmp(row->field[0], "1") == 0;
+    char text[16];
+    for (uint32_t i = 0; i < row->count; i++) {
+        (void)snprintf(text, sizeof text, "%u", first + i);
+        if (strcmp(row->field[i], text) != 0) {
+            return false;
+        }
+    }
+    return row->count > 1;
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+static int compare_columns(const void *a, const void *b, void *field) {
+    const char *const *name = field;
+    const uint32_t i = *(const uint32_t *)a;
+    const uint32_t j = *(const uint32_t *)b;
+    const int order = strcmp(name[i], name[j]);
+    return order ? order : i < j ? -1 : 1;
+}
+
+rp_err rp_column_names_sort(rp_arena *arena, const rp_csv_row *header, rp_column_names *out) {
+    rp_err err;
+    out->header = header;
+    RP_TRY(RP_ARENA_NEW(arena, header->count, &out->at));
+    for (uint32_t i = 0; i < header->count; i++) {
+        out->at[i] = i;
+    }
+    qsort_r(out->at, header->count, sizeof *out->at, compare_columns, (void *)header->field);
+fail:
+    return err;
+}
+
+uint32_t rp_column_names_count(const rp_column_names *names, const char *name, uint32_t *first) {
+    uint32_t low = 0;
+    uint32_t count = 0;
+    for (uint32_t high = names->header->count; low < high;) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (strcmp(names->header->field[names->at[middle]], name) < 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    while (low + count < names->header->count &&
+           strcmp(names->header->field[names->at[low + count]], name) == 0) {
+        count++;
+    }
+    *first = count > 0 ? names->at[low] : names->header->count;
+    return count;
+}
+
+/* "; did you mean 'label'?", or what a single column looks like, or nothing. */
+static const char *write_hint(const rp_csv_row *header, const char *name, char hint[HINT_BYTES]) {
+    rp_nearest nearest = {.word = name};
+    char shown[2 * SHOWN_BYTES];
+    hint[0] = '\0';
+    for (uint32_t i = 0; i < header->count; i++) {
+        rp_nearest_offer(&nearest, header->field[i]);
+    }
+    if (header->count == 1) {
+        (void)snprintf(hint, HINT_BYTES, "; it has one column, '%s': is `delimiter` right?",
+                       rp_utf8_show(header->field[0], SHOWN_BYTES, shown, sizeof shown));
+    } else if (nearest.best) {
+        (void)snprintf(hint, HINT_BYTES, "; did you mean '%s'?",
+                       rp_utf8_show(nearest.best, SHOWN_BYTES, shown, sizeof shown));
+    }
+    return hint;
+}
+
+rp_err rp_column_names_find(const rp_column_names *names, const char *name, uint32_t *at) {
+    const uint32_t count = rp_column_names_count(names, name, at);
+    const rp_csv_row *header = names->header;
+    char hint[HINT_BYTES];
+    if (count == 0) {
+        return rp_fail(RP_ERR_FORMAT, "%s:%u: expected a column '%s' as in the training file%s",
+                       header->path, header->line, name, write_hint(header, name, hint));
+    }
+    return count == 1 ? RP_OK
+                      : rp_fail(RP_ERR_FORMAT, "%s:%u: the header has two columns '%s'",
+                                header->path, header->line, name);
 }
 
 /* ---- a training file ------------------------------------------------------------------------- */
+
+/* A training file on its way to the roles of its columns. */
+typedef struct {
+    rp_columns *columns;
+    const rp_csv_row *first;
+    rp_column_names names; /* with a header only */
+} choosing;
 
 static rp_err open_columns(rp_arena *arena, const rp_csv_row *first, bool header, rp_columns *out) {
     rp_err err;
@@ -63,51 +165,64 @@ fail:
     return err;
 }
 
-/* The column of a name, or of a number where there are no names; count: none. */
-static uint32_t find_column(const rp_columns *columns, const char *name) {
-    if (!columns->header) {
-        const bool whole = name[0] != '\0' && strspn(name, "0123456789") == strlen(name);
-        const unsigned long number = whole && strlen(name) < 9 ? strtoul(name, NULL, 10) : 0;
-        return number >= 1 && number <= columns->count ? (uint32_t)number - 1 : columns->count;
+/* The column of a name, or of a number where there are no names. Returns how many there are. */
+static uint32_t find_column(const choosing *c, const char *name, uint32_t *at) {
+    if (c->columns->header) {
+        return rp_column_names_count(&c->names, name, at);
     }
-    uint32_t at = 0;
-    while (at < columns->count && strcmp(columns->column[at].name, name) != 0) {
-        at++;
-    }
-    return at;
+    const bool whole = name[0] != '\0' && strspn(name, "0123456789") == strlen(name);
+    const unsigned long number = whole && strlen(name) < 9 ? strtoul(name, NULL, 10) : 0;
+    *at = (uint32_t)number - 1;
+    return number >= 1 && number <= c->columns->count;
 }
 
-static rp_err give_role(rp_columns *columns, const rp_node *item, const char *path,
-                        rp_column_role role) {
+static rp_err refuse_name(const choosing *c, const rp_node *item) {
+    const char *name = rp_node_text(item);
+    char hint[HINT_BYTES];
+    if (c->columns->header) {
+        return rp_node_fail(item, "%s has no column '%s'%s", c->first->path, name,
+                            write_hint(c->first, name, hint));
+    }
+    return rp_node_fail(
+        item, "%s has no header, so columns are numbers from 1: there is no column '%s'%s",
+        c->first->path, name, c->first->count == 1 ? write_hint(c->first, name, hint) : "");
+}
+
+/* Columns of the role `from` get the role `to`; of those that are left out, each of the name. */
+static rp_err give_role(const choosing *c, const rp_node *item, rp_column_role from,
+                        rp_column_role to) {
+    uint32_t at;
     if (!rp_node_is_scalar(item)) {
         return rp_node_fail(item, "expected the name of a column");
     }
-    const uint32_t at = find_column(columns, rp_node_text(item));
-    if (at == columns->count) {
-        return rp_node_fail(item,
-                            columns->header ? "%s has no column '%s'"
-                                            : "%s has no header, so columns are numbers from 1: "
-                                              "there is no column '%s'",
-                            path, rp_node_text(item));
+    const char *name = rp_node_text(item);
+    const uint32_t count = find_column(c, name, &at);
+    if (count == 0) {
+        return refuse_name(c, item);
     }
-    if (columns->column[at].role != RP_COLUMN_X) {
-        return rp_node_fail(item, "column '%s' is named twice", rp_node_text(item));
+    if (c->columns->column[at].role != from) {
+        return rp_node_fail(item, "column '%s' is named twice", name);
     }
-    columns->column[at].role = role;
+    c->columns->column[at].role = to;
+    for (uint32_t i = at + 1; i < c->columns->count && count > 1 && to == RP_COLUMN_DROPPED; i++) {
+        if (strcmp(c->columns->column[i].name, name) == 0) {
+            c->columns->column[i].role = to;
+        }
+    }
     return RP_OK;
 }
 
-static rp_err give_roles(rp_columns *columns, const rp_node *named, const char *path,
-                         rp_column_role role) {
+static rp_err give_roles(const choosing *c, const rp_node *named, rp_column_role from,
+                         rp_column_role to) {
     rp_err err = RP_OK;
     if (!named) {
         return RP_OK;
     }
     if (!rp_node_is_list(named)) {
-        return give_role(columns, named, path, role);
+        return give_role(c, named, from, to);
     }
     for (uint32_t i = 0; i < rp_node_count(named); i++) {
-        RP_TRY(give_role(columns, rp_node_item(named, i), path, role));
+        RP_TRY(give_role(c, rp_node_item(named, i), from, to));
     }
 fail:
     return err;
@@ -122,7 +237,7 @@ static void count_columns(rp_columns *columns) {
     columns->y_count = next[RP_COLUMN_Y];
 }
 
-/* Those behind the inputs. */
+/* Those after the inputs. */
 static void take_last(rp_columns *columns, uint32_t x_wanted) {
     uint32_t left = 0; /* columns that are not left out */
     for (uint32_t i = 0; i < columns->count; i++) {
@@ -136,23 +251,29 @@ static void take_last(rp_columns *columns, uint32_t x_wanted) {
     }
 }
 
-static int compare_names(const void *a, const void *b) {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
+/* Inputs are those that `columns` names. */
+static rp_err keep_named(const choosing *c, const rp_node *named) {
+    for (uint32_t i = 0; i < c->columns->count; i++) {
+        rp_column *column = &c->columns->column[i];
+        column->role = column->role == RP_COLUMN_X ? RP_COLUMN_DROPPED : column->role;
+    }
+    return give_roles(c, named, RP_COLUMN_DROPPED, RP_COLUMN_X);
 }
 
-/* Each name once. */
-static rp_err check_names(rp_arena *arena, const rp_csv_row *header) {
-    const char **name;
-    rp_err err = RP_ARENA_NEW(arena, header->count, &name);
-    if (err != RP_OK) {
-        return err;
-    }
-    memcpy(name, header->field, header->count * sizeof *name);
-    qsort(name, header->count, sizeof *name, compare_names);
-    for (uint32_t i = 1; i < header->count; i++) {
-        if (strcmp(name[i], name[i - 1]) == 0) {
+/* Each name once, and as text that data.json can have. */
+static rp_err check_names(const choosing *c) {
+    const rp_csv_row *header = c->first;
+    uint32_t first;
+    for (uint32_t i = 0; i < header->count; i++) {
+        if (c->columns->column[i].role == RP_COLUMN_DROPPED) {
+            continue;
+        }
+        if (!rp_utf8_is_valid(header->field[i])) {
+            return rp_csv_fail(header, i, NULL, "a name in UTF-8");
+        }
+        if (rp_column_names_count(&c->names, header->field[i], &first) > 1) {
             return rp_fail(RP_ERR_FORMAT, "%s:%u: the header has two columns '%s'", header->path,
-                           header->line, name[i]);
+                           header->line, header->field[i]);
         }
     }
     return RP_OK;
@@ -160,11 +281,14 @@ static rp_err check_names(rp_arena *arena, const rp_csv_row *header) {
 
 rp_err rp_columns_choose(rp_arena *arena, const rp_column_keys *keys, const rp_csv_row *first,
                          uint32_t x_wanted, rp_columns *out) {
+    choosing c = {.columns = out, .first = first};
     rp_err err;
     RP_TRY(open_columns(arena, first, rp_columns_is_header(keys, first), out));
-    RP_TRY(out->header ? check_names(arena, first) : RP_OK);
-    RP_TRY(give_roles(out, keys->drop, first->path, RP_COLUMN_DROPPED));
-    RP_TRY(give_roles(out, keys->target, first->path, RP_COLUMN_Y));
+    RP_TRY(out->header ? rp_column_names_sort(arena, first, &c.names) : RP_OK);
+    RP_TRY(give_roles(&c, keys->drop, RP_COLUMN_X, RP_COLUMN_DROPPED));
+    RP_TRY(give_roles(&c, keys->target, RP_COLUMN_X, RP_COLUMN_Y));
+    RP_TRY(keys->columns ? keep_named(&c, keys->columns) : RP_OK);
+    RP_TRY(out->header ? check_names(&c) : RP_OK);
     if (!keys->target) {
         take_last(out, x_wanted);
     }
@@ -173,33 +297,47 @@ fail:
     return err;
 }
 
+/* ---- another file ---------------------------------------------------------------------------- */
+
+static rp_err match_names(rp_arena *arena, const rp_columns *train, const rp_csv_row *first,
+                          rp_columns *out) {
+    rp_column_names names;
+    rp_err err;
+    RP_TRY(rp_column_names_sort(arena, first, &names));
+    for (uint32_t i = 0; i < out->count; i++) {
+        out->column[i].role = RP_COLUMN_DROPPED; /* unless the training file has it */
+    }
+    for (uint32_t i = 0; i < train->count; i++) {
+        uint32_t at;
+        if (train->column[i].role == RP_COLUMN_DROPPED) {
+            continue;
+        }
+        RP_TRY(rp_column_names_find(&names, train->column[i].name, &at));
+        out->column[at].role = train->column[i].role;
+        out->column[at].index = train->column[i].index;
+    }
+fail:
+    return err;
+}
+
 rp_err rp_columns_match(rp_arena *arena, const rp_columns *train, const rp_csv_row *first,
                         bool header, rp_columns *out) {
     rp_err err;
     RP_TRY(open_columns(arena, first, header, out));
-    const bool by_name = header && train->header;
-    if (!by_name && out->count != train->count) {
+    out->x_count = train->x_count;
+    out->y_count = train->y_count;
+    if (header && train->header) {
+        return match_names(arena, train, first, out);
+    }
+    if (out->count != train->count) {
         return rp_fail(RP_ERR_FORMAT,
                        "%s:%u: expected %u columns as in the training file, found %u", first->path,
                        first->line, train->count, out->count);
     }
-    for (uint32_t i = 0; i < out->count && by_name; i++) {
-        out->column[i].role = RP_COLUMN_DROPPED; /* unless the training file has it */
-    }
     for (uint32_t i = 0; i < train->count; i++) {
-        const bool here =
-            i < out->count && (!by_name || strcmp(out->column[i].name, train->column[i].name) == 0);
-        const uint32_t at = here ? i : find_column(out, train->column[i].name);
-        if (at < out->count) {
-            out->column[at].role = train->column[i].role;
-            out->column[at].index = train->column[i].index;
-        } else if (train->column[i].role != RP_COLUMN_DROPPED) {
-            return rp_fail(RP_ERR_FORMAT, "%s:%u: expected a column '%s' as in the training file",
-                           first->path, first->line, train->column[i].name);
-        }
+        out->column[i].role = train->column[i].role;
+        out->column[i].index = train->column[i].index;
     }
-    out->x_count = train->x_count;
-    out->y_count = train->y_count;
 fail:
     return err;
 }

@@ -17,8 +17,14 @@ typedef struct {
 /* What a run file says of columns. */
 typedef struct {
     enum { RP_HEADER_AUTO, RP_HEADER_NO, RP_HEADER_YES } header;
-    rp_node *target, *drop; /* a name or a list; NULL: none */
+    rp_node *target, *drop, *columns; /* a name or a list; NULL: none */
 } rp_column_keys;
+
+/* The names of a header, sorted; borrowed from the row. */
+typedef struct {
+    const rp_csv_row *header;
+    uint32_t *at; /* [header->count] */
+} rp_column_names;
 
 typedef struct {
     bool header;
@@ -26,22 +32,35 @@ typedef struct {
     uint32_t count, x_count, y_count;
 } rp_columns;
 
-/* `header: auto | true | false`, `target:`, `drop:`. errors USAGE */
+/* `header: auto | true | false`, `target:`, `drop:`, `columns:`. errors USAGE */
 rp_err rp_columns_read_keys(rp_node *node, rp_column_keys *out) RP_MUST_CHECK;
 
-/* A header has no field that is a number. */
+/* A header has a name and no field that is a number. */
 bool rp_columns_is_header(const rp_column_keys *keys, const rp_csv_row *first);
 
+/* Are the fields of the row numbers in turn, from 0 or 1? */
+bool rp_columns_are_counted(const rp_csv_row *row);
+
+/* errors  MEMORY */
+rp_err rp_column_names_sort(rp_arena *arena, const rp_csv_row *header,
+                            rp_column_names *out) RP_MUST_CHECK;
+/* How many columns have the name, and the first of them. */
+uint32_t rp_column_names_count(const rp_column_names *names, const char *name, uint32_t *first);
+/* The column of the name, in a file that has to have it as the training file does.
+ * errors  FORMAT: no column, or two */
+rp_err rp_column_names_find(const rp_column_names *names, const char *name,
+                            uint32_t *at) RP_MUST_CHECK;
+
 /* The roles of a training file's columns by its first row. Columns are named by the header, or by
- * their numbers from 1 where there is none. Without `target` the last ones are: those behind
+ * their numbers from 1 without one. Without `target` the last ones are: those after
  * x_wanted inputs, or one when x_wanted is 0.
- * errors  USAGE with the key's line, when it names no column; FORMAT with file and line: a name
- *         twice, too few columns */
+ * errors  USAGE with the key's line, when it names no column; FORMAT with file and line: two
+ * columns of a name, or a name that is not UTF-8, of a column that is not dropped */
 rp_err rp_columns_choose(rp_arena *arena, const rp_column_keys *keys, const rp_csv_row *first,
                          uint32_t x_wanted, rp_columns *out) RP_MUST_CHECK;
 
 /* The same columns in another file: by name when both have a header, else in the same order.
- * errors  FORMAT: one is missing, or another number of columns */
+ * errors  FORMAT: one is missing or there twice, or another number of columns */
 rp_err rp_columns_match(rp_arena *arena, const rp_columns *train, const rp_csv_row *first,
                         bool header, rp_columns *out) RP_MUST_CHECK;
 

@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "base/input.h"
+#include "base/utf8.h"
 
 enum { PIECE_BYTES = 16384, SHOWN_BYTES = 40 };
 
@@ -35,10 +36,11 @@ typedef struct {
 
 rp_err rp_csv_fail(const rp_csv_row *row, uint32_t column, const char *name, const char *expected) {
     const char *found = column < row->count ? row->field[column] : "";
-    const bool longer = strlen(found) > SHOWN_BYTES;
-    return rp_fail(RP_ERR_FORMAT, "%s:%u:%u: %s%s%sexpected %s, found '%.*s%s'", row->path,
-                   row->line, column + 1, name ? "column '" : "", name ? name : "",
-                   name ? "': " : "", expected, SHOWN_BYTES, found, longer ? "..." : "");
+    char shown[4 * SHOWN_BYTES + 1];
+    return rp_fail(RP_ERR_FORMAT, "%s:%u:%u: %s%s%sexpected %s, found '%s%s'", row->path, row->line,
+                   column + 1, name ? "column '" : "", name ? name : "", name ? "': " : "",
+                   expected, rp_utf8_show(found, SHOWN_BYTES, shown, sizeof shown),
+                   strlen(found) > SHOWN_BYTES ? "..." : "");
 }
 
 static rp_err fail_here(const reader *r, const char *problem) {
@@ -189,6 +191,44 @@ static rp_err read_lines(reader *r) {
         return fail_here(r, "the quote of this field is not closed");
     }
     return r->err;
+}
+
+const char *rp_csv_delimiter_name(char delimiter) {
+    return delimiter == ';' ? "semicolon" : delimiter == '\t' ? "tab" : "comma";
+}
+
+/* Counts in the first line that is not silent, and in those that its quotes go on to. */
+static void count_delimiters(FILE *file, uint32_t *comma, uint32_t *semicolon, uint32_t *tab) {
+    char piece[PIECE_BYTES];
+    size_t bytes;
+    bool line_begins = true;
+    bool silent = true;
+    bool quoted = false;
+    while ((silent || !line_begins || quoted) && (bytes = read_piece(file, piece)) > 0) {
+        silent = line_begins ? silent && is_silent(piece, bytes) : silent;
+        line_begins = piece[bytes - 1] == '\n';
+        for (size_t i = 0; i < bytes && !silent; i++) {
+            quoted = quoted != (piece[i] == '"');
+            *comma += !quoted && piece[i] == ',';
+            *semicolon += !quoted && piece[i] == ';';
+            *tab += !quoted && piece[i] == '\t';
+        }
+    }
+}
+
+rp_err rp_csv_guess_delimiter(const char *path, char *out) {
+    uint32_t comma = 0;
+    uint32_t semicolon = 0;
+    uint32_t tab = 0;
+    const char *why;
+    FILE *file = rp_input_fopen(path, &why);
+    if (!file) {
+        return rp_fail(RP_ERR_IO, "%s: cannot be opened: %s", path, why);
+    }
+    count_delimiters(file, &comma, &semicolon, &tab);
+    (void)fclose(file); /* rp_csv_read() tells what could not be read */
+    *out = comma > 0 || (semicolon > 0) == (tab > 0) ? ',' : semicolon > 0 ? ';' : '\t';
+    return RP_OK;
 }
 
 rp_err rp_csv_read(const char *path, char delimiter,

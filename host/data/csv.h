@@ -31,6 +31,12 @@ rp_err rp_csv_read(const char *path, char delimiter,
                    rp_err (*on_row)(void *context, const rp_csv_row *row),
                    void *context) RP_MUST_CHECK;
 
+/* The delimiter of a file's first row outside of quotes: a comma where the row has one, or the only
+ * one of semicolon and tab that it has; otherwise a comma. errors IO */
+rp_err rp_csv_guess_delimiter(const char *path, char *out) RP_MUST_CHECK;
+/* "comma", "semicolon", "tab" */
+const char *rp_csv_delimiter_name(char delimiter);
+
 /* FORMAT error "path:line:column: expected ..., found '...'"; `column` from 0, `name` of it or
  * NULL.
  */

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/rng.h"
+#include "data/classes.h"
 #include "data/scan.h"
 #include "data/validation.h"
 
@@ -103,6 +104,19 @@ static rp_err name_bad(rp_data *data) {
     return err == RP_OK ? rp_scan_end(&result) : err;
 }
 
+/* What is 0 or 1 for a text stays. */
+static void keep_texts(const rp_fields *fields, rp_norm *norm) {
+    uint32_t g = 0;
+    for (uint32_t i = 0; fields && i < fields->count; i++) {
+        const uint32_t end = g + rp_field_width(&fields->field[i]);
+        for (; g < end; g++) {
+            const bool text = fields->field[i].texts.count > 0;
+            norm->mean[g] = text ? 0 : norm->mean[g];
+            norm->deviation[g] = text ? 1 : norm->deviation[g];
+        }
+    }
+}
+
 /* Over the training part, without the samples that are held out. */
 static rp_err measure_norm(rp_data *data) {
     const size_t count = rp_shape_count(&data->sample);
@@ -119,6 +133,7 @@ static rp_err measure_norm(rp_data *data) {
         rp_norm_add(&data->norm, &sums, value, count);
     }
     rp_norm_finish(&data->norm, &sums, count);
+    keep_texts(data->fields, &data->norm);
 fail:
     rp_arena_finish(&scratch);
     return err;
@@ -165,6 +180,28 @@ static rp_err hold_out(rp_arena *arena, rp_data *data, rp_node *node) {
     return err;
 }
 
+/* Counts the classes of the training part, without what is held out. */
+static rp_err note_classes(rp_arena *arena, rp_data *data) {
+    const uint32_t *part = data->part[RP_SPLIT_TRAIN];
+    rp_arena scratch;
+    uint32_t *samples;
+    rp_err err;
+    if (!data->kind->read_label || data->classes == 0) {
+        return RP_OK;
+    }
+    rp_arena_init(&scratch, "classes", 0);
+    RP_TRY(RP_ARENA_NEW(&scratch, data->classes, &samples));
+    for (uint32_t i = 0; i < data->count[RP_SPLIT_TRAIN]; i++) {
+        int32_t label;
+        RP_TRY(data->kind->read_label(data, part ? part[i] : i, &label));
+        samples[label]++;
+    }
+    RP_TRY(rp_classes_note(arena, samples, data->classes, data->class_name, &data->notes));
+fail:
+    rp_arena_finish(&scratch);
+    return err;
+}
+
 rp_err rp_data_open(rp_arena *arena, rp_data *data, rp_node *node, const rp_shape *input,
                     bool class_target, uint64_t seed) {
     rp_err err = RP_OK;
@@ -175,6 +212,7 @@ rp_err rp_data_open(rp_arena *arena, rp_data *data, rp_node *node, const rp_shap
     RP_TRY(rp_node_u32(node, "workers", 1, WORKERS_MAX, &data->workers));
     RP_TRY(read_augment(data, node));
     RP_TRY(hold_out(arena, data, node));
+    RP_TRY(note_classes(arena, data));
     RP_TRY(read_norm(data, node));
     RP_TRY(rp_node_done(node));
     if (data->classes > 0 && !class_target) {

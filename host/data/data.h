@@ -6,6 +6,7 @@
 #include "base/config.h"
 #include "base/shape.h"
 #include "data/augment.h"
+#include "data/fields.h"
 #include "data/norm.h"
 #include "data/notes.h"
 
@@ -24,11 +25,10 @@ typedef struct {
     uint32_t classes;              /* 0 for regression */
     uint32_t target_width;         /* f32 target columns; 1 for labels */
     const char *const *class_name; /* [classes]; NULL: they have no names */
-    const char *const *x_name;     /* of a table's columns, and [target_width] of its targets; */
-    const char *const *y_name;     /* NULL: they have no names */
-    const uint32_t *x_column;      /* of a table: in which column of its files each input is, */
-    uint32_t columns;              /* of how many; 0: not known */
-    char delimiter;                /* between them */
+    const rp_fields *fields;       /* of a table: its inputs; otherwise NULL */
+    const char *const *y_name;     /* of a table's [target_width] targets; NULL: no names */
+    uint32_t columns;              /* of a table's files; 0: no table */
+    char delimiter;                /* between columns */
     uint32_t count[RP_SPLITS];
     const uint32_t *part[RP_SPLITS]; /* [count]: which sample of the kind's; NULL: sample i is i */
     uint32_t share, shares; /* of each epoch's order, the training part is sample `share` of every
@@ -64,6 +64,9 @@ struct rp_data_kind {
                    int32_t *label);
     rp_err (*read_real)(const rp_data *data, rp_split split, uint32_t index, double *value,
                         float *row, int32_t *label);
+    /* The class of a stored training sample, without reading the sample; NULL: each class has
+     * samples. */
+    rp_err (*read_label)(const rp_data *data, uint32_t index, int32_t *label);
     void (*close)(rp_data *data);
 };
 

@@ -12,5 +12,6 @@ const rp_data_kind rp_data_idx = {
     .source = "idx files of any shape and type, by MNIST's names unless others are given",
     .open = open_set,
     .read_real = rp_arrays_read,
+    .read_label = rp_arrays_read_label,
     .close = rp_arrays_close,
 };

@@ -54,6 +54,17 @@ static bool is_folder(const char *path) {
     return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
 }
 
+static rp_err note_passed(rp_arena *arena, const char *path, const rp_folders *folders,
+                          rp_data *data) {
+    return folders->passed == 0
+               ? RP_OK
+               : rp_notes_add(arena, &data->notes,
+                              "%s: %u entries are passed over, because they are no .jpg, .jpeg or "
+                              ".png file in a folder of a class: %s%s",
+                              path, folders->passed, folders->passed_first,
+                              folders->passed > 1 ? ", ..." : "");
+}
+
 /* PATH/train/CLASS and PATH/test/CLASS; or PATH/CLASS, which is all for training. */
 static rp_err list_parts(rp_arena *arena, const char *path, rp_labels *labels, rp_data *data,
                          own *o) {
@@ -64,11 +75,14 @@ static rp_err list_parts(rp_arena *arena, const char *path, rp_labels *labels, r
     RP_TRY(rp_arena_printf(arena, &test, "%s/test", path));
     data->test_path = test;
     if (!is_folder(train)) {
-        return rp_folders_list(arena, path, labels->given, labels, &o->part[RP_SPLIT_TRAIN]);
+        RP_TRY(rp_folders_list(arena, path, labels->given, labels, &o->part[RP_SPLIT_TRAIN]));
+        return note_passed(arena, path, &o->part[RP_SPLIT_TRAIN], data);
     }
     RP_TRY(rp_folders_list(arena, train, labels->given, labels, &o->part[RP_SPLIT_TRAIN]));
+    RP_TRY(note_passed(arena, train, &o->part[RP_SPLIT_TRAIN], data));
     if (access(test, F_OK) == 0) {
         RP_TRY(rp_folders_list(arena, test, true, labels, &o->part[RP_SPLIT_TEST]));
+        RP_TRY(note_passed(arena, test, &o->part[RP_SPLIT_TEST], data));
         data->test_path = NULL;
     }
 fail:
@@ -225,9 +239,19 @@ fail:
     return err;
 }
 
+static rp_err read_label(const rp_data *data, uint32_t index, int32_t *label) {
+    const own *o = data->own;
+    char path[PATH_BYTES];
+    uint32_t class;
+    const rp_err err = rp_folders_path(&o->part[RP_SPLIT_TRAIN], index, path, sizeof path, &class);
+    *label = (int32_t) class;
+    return err;
+}
+
 const rp_data_kind rp_data_images = {
     .name = "images",
     .source = "JPEG and PNG files in a folder for each class; mean and deviation as torchvision's",
     .open = open_set,
     .read = read_sample,
+    .read_label = read_label,
 };

@@ -11,5 +11,6 @@ const rp_data_kind rp_data_npy = {
     .source = "NumPy's files x_train.npy, y_train.npy, x_test.npy, y_test.npy, of any shape",
     .open = open_set,
     .read_real = rp_arrays_read,
+    .read_label = rp_arrays_read_label,
     .close = rp_arrays_close,
 };

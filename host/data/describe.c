@@ -15,40 +15,65 @@ static void put(json_t *object, const char *key, json_t *value, bool *good) {
     *good = json_object_set_new(object, key, value) == 0 && *good;
 }
 
+static void append(json_t *list, json_t *value, bool *good) {
+    *good = json_array_append_new(list, value) == 0 && *good;
+}
+
+/* Takes the reference to a value that has something to say, or has not. */
+static void put_or_drop(json_t *object, const char *key, json_t *value, bool says, bool *good) {
+    if (says) {
+        put(object, key, value, good);
+    } else {
+        json_decref(value);
+    }
+}
+
 static void put_names(json_t *object, const char *key, const char *const *name, uint32_t count,
                       bool *good) {
     json_t *list = json_array();
     for (uint32_t i = 0; name && i < count; i++) {
-        *good = json_array_append_new(list, json_string(name[i])) == 0 && *good;
+        append(list, json_string(name[i]), good);
     }
-    if (name) {
-        put(object, key, list, good);
-    } else {
-        json_decref(list);
-    }
+    put_or_drop(object, key, list, name != NULL, good);
 }
 
 static void put_reals(json_t *object, const char *key, const double *value, uint32_t count,
                       bool *good) {
     json_t *list = json_array();
     for (uint32_t i = 0; i < count; i++) {
-        *good = json_array_append_new(list, json_real(value[i])) == 0 && *good;
+        append(list, json_real(value[i]), good);
     }
     put(object, key, list, good);
 }
 
-/* Where a table's files have the inputs: columns are counted from 1, as in a run file. */
-static void put_columns(json_t *object, const rp_data *data, bool *good) {
-    const char *delimiter = data->delimiter == ';'    ? "semicolon"
-                            : data->delimiter == '\t' ? "tab"
-                                                      : "comma";
-    json_t *list = json_array();
-    for (uint32_t i = 0; i < rp_shape_count(&data->sample); i++) {
-        *good = json_array_append_new(list, json_integer(data->x_column[i] + 1)) == 0 && *good;
+/* Where a sample's values come from: columns are counted from 1, as in a run file. */
+static void put_fields(json_t *object, const rp_data *data, bool *good) {
+    const rp_fields *fields = data->fields;
+    json_t *names = json_array();
+    json_t *columns = json_array();
+    json_t *texts = json_array();
+    json_t *fill = json_array();
+    bool named = false;
+    bool has_texts = false;
+    for (uint32_t i = 0; i < fields->count; i++) {
+        const rp_field *field = &fields->field[i];
+        const char *name = field->name ? field->name : "";
+        const uint32_t width = rp_field_width(field);
+        named = named || field->name;
+        has_texts = has_texts || field->texts.count > 0;
+        for (uint32_t k = 0; k < width; k++) {
+            const char *text = field->texts.count > 0 ? field->texts.name[k] : NULL;
+            append(names, json_string(name), good);
+            append(columns, json_integer(field->column + 1), good);
+            append(texts, text ? json_string(text) : json_null(), good);
+            append(fill, json_real(field->mean), good);
+        }
     }
-    put(object, "delimiter", json_string(delimiter), good);
-    put(object, "columns", json_integer(data->columns), good);
-    put(object, "x_columns", list, good);
+    put_or_drop(object, "x_names", names, named, good);
+    put(object, "x_columns", columns, good);
+    put_or_drop(object, "x_texts", texts, has_texts, good);
+    put_names(object, "missing", fields->missing.name, fields->missing.count, good);
+    put_or_drop(object, "x_fill", fill, fields->missing.count > 0, good);
 }
 
 static json_t *describe(const rp_data *data, bool *good) {
@@ -56,7 +81,7 @@ static json_t *describe(const rp_data *data, bool *good) {
     json_t *sample = json_array();
     json_t *samples = json_object();
     for (uint32_t i = 0; i < data->sample.dims; i++) {
-        *good = json_array_append_new(sample, json_integer(data->sample.dim[i])) == 0 && *good;
+        append(sample, json_integer(data->sample.dim[i]), good);
     }
     for (rp_split split = RP_SPLIT_TRAIN; split < RP_SPLITS; split++) {
         put(samples, rp_split_name(split), json_integer(data->count[split]), good);
@@ -72,10 +97,11 @@ static json_t *describe(const rp_data *data, bool *good) {
     put(object, "target_width", json_integer(data->target_width), good);
     put(object, "classes", json_integer(data->classes), good);
     put_names(object, "class_names", data->class_name, data->classes, good);
-    put_names(object, "x_names", data->x_name, data->norm.groups, good);
     put_names(object, "y_names", data->y_name, data->target_width, good);
-    if (data->columns > 0) {
-        put_columns(object, data, good);
+    if (data->fields) {
+        put(object, "delimiter", json_string(rp_csv_delimiter_name(data->delimiter)), good);
+        put(object, "columns", json_integer(data->columns), good);
+        put_fields(object, data, good);
     }
     if (data->norm.known) {
         put_reals(object, "mean", data->norm.mean, data->norm.groups, good);

@@ -10,9 +10,12 @@
  * `channels` is 0 where samples are no images; `channels_last` is true where the files' arrays have
  * [height, width, channels]. `bytes`: values are k / 255 before they are normalised. `class_names`,
  * `x_names`, `y_names` are there when classes or columns have names; `mean` and `std` when values
- * are normalised: one number for each channel of an image, or column of a table; `delimiter`,
- * `columns`, `x_columns` of a table: how many columns its files have, and which of them, from 1,
- * are the inputs. */
+ * are normalised: one number for each channel of an image, or value of a table's sample.
+ *
+ * A table has `delimiter`, and in `columns` how many its files have. For each value of a sample
+ * `x_columns` has the column, from 1; `x_texts`, where columns have texts, the text that the value
+ * is 1 for, or null for a number; `x_fill`, where `missing` lists texts that stand for a missing
+ * value, what a missing number is taken for. */
 #ifndef RP_DATA_DESCRIBE_H
 #define RP_DATA_DESCRIBE_H
 
@@ -28,14 +31,13 @@ typedef struct {
     bool images; /* sample is [channels, height, width], of 1 or 3 channels */
     uint32_t target_width, classes;
     const char *const *class_name; /* [classes], or NULL */
-    const char *const *x_name;     /* [elements of a sample], or NULL */
     const char *const *y_name;     /* [target_width], or NULL */
     enum { RP_VALUES_UNKNOWN, RP_VALUES_BYTES, RP_VALUES_REAL } values; /* UNKNOWN: older file */
     bool channels_last;
     rp_norm norm;
     char delimiter;
-    uint32_t columns;         /* of a table's files; 0: not known */
-    const uint32_t *x_column; /* [elements of a sample], from 0; NULL: not known */
+    uint32_t columns; /* of a table's files; 0: not known */
+    rp_fields fields; /* count 0: not known */
 } rp_description;
 
 /* Lives in `arena`. errors IO; FORMAT naming the file and the key */

@@ -131,29 +131,93 @@ static rp_err read_delimiter(const json_t *root, const char *path, char *out) {
     return value ? refuse(path, "delimiter", "comma, semicolon or tab") : RP_OK;
 }
 
-static rp_err read_columns(rp_arena *arena, const json_t *root, const char *path,
-                           rp_description *out) {
-    const json_t *list = json_object_get(root, "x_columns");
+/* The lists with an entry for each value of a sample; NULL: the file has none. */
+typedef struct {
+    const char *path;
+    const json_t *columns, *texts;
+    const char *const *name;
+    double *fill;
+} values;
+
+/* The field that begins with value `at`; texts of a column follow each other. */
+static rp_err read_field(rp_arena *arena, const values *v, size_t count, size_t *at,
+                         rp_field *field) {
+    const json_int_t column = json_integer_value(json_array_get(v->columns, *at));
+    const size_t first = *at;
+    rp_err err = RP_OK;
+    *field = (rp_field){.column = (uint32_t)column - 1,
+                        .name = v->name ? v->name[first] : NULL,
+                        .mean = v->fill ? v->fill[first] : 0,
+                        .known = true};
+    do {
+        const char *text = json_string_value(json_array_get(v->texts, *at));
+        RP_TRY(text ? rp_labels_add(arena, &field->texts, text) : RP_OK);
+        ++*at;
+        if (text && field->texts.count != *at - first) {
+            return refuse(v->path, "x_texts", "each text of a column once");
+        }
+    } while (field->texts.count > 0 && *at < count &&
+             json_integer_value(json_array_get(v->columns, *at)) == column &&
+             json_is_string(json_array_get(v->texts, *at)));
+fail:
+    return err;
+}
+
+static rp_err check_columns(const values *v, size_t count, uint32_t columns) {
+    for (size_t i = 0; i < count; i++) {
+        const json_int_t at = json_integer_value(json_array_get(v->columns, i));
+        const json_t *text = json_array_get(v->texts, i);
+        if (at < 1 || at > (json_int_t)columns) {
+            return refuse(v->path, "x_columns", "numbers of columns, from 1");
+        }
+        if (v->texts && !json_is_null(text) && !json_is_string(text)) {
+            return refuse(v->path, "x_texts", "texts, or null for a number");
+        }
+    }
+    return RP_OK;
+}
+
+static rp_err read_missing(rp_arena *arena, const json_t *root, const char *path, rp_labels *out) {
+    const size_t count = json_array_size(json_object_get(root, "missing"));
+    const char *const *name;
+    if (count > RP_LABELS_MAX) {
+        return refuse(path, "missing", "a list of texts");
+    }
+    rp_err err = read_names(arena, root, path, "missing", (uint32_t)count, &name);
+    for (size_t i = 0; i < count && err == RP_OK; i++) {
+        err = rp_labels_add(arena, out, name[i]);
+    }
+    return err;
+}
+
+/* Older versions wrote no `x_columns`: there are no fields then. */
+static rp_err read_fields(rp_arena *arena, const json_t *root, const char *path,
+                          rp_description *out) {
     const size_t count = rp_shape_count(&out->sample);
-    uint32_t *column;
+    values v = {.path = path,
+                .columns = json_object_get(root, "x_columns"),
+                .texts = json_object_get(root, "x_texts")};
     rp_err err;
     RP_TRY(read_delimiter(root, path, &out->delimiter));
     RP_TRY(read_whole(root, path, "columns", COLUMNS_MAX, &out->columns));
-    if (!list || out->columns == 0) {
+    RP_TRY(read_names(arena, root, path, "x_names", (uint32_t)count, &v.name));
+    RP_TRY(read_missing(arena, root, path, &out->fields.missing));
+    if (!v.columns || out->columns == 0) {
         return RP_OK;
     }
-    if (json_array_size(list) != count) {
-        return refuse(path, "x_columns", "one number for each value of a sample");
+    if (json_array_size(v.columns) != count || (v.texts && json_array_size(v.texts) != count)) {
+        return refuse(path, v.texts ? "x_columns, x_texts" : "x_columns",
+                      "one entry for each value of a sample");
     }
-    RP_TRY(RP_ARENA_NEW(arena, count, &column));
-    for (size_t i = 0; i < count; i++) {
-        const json_int_t at = json_integer_value(json_array_get(list, i));
-        if (at < 1 || at > (json_int_t)out->columns) {
-            return refuse(path, "x_columns", "numbers of columns, from 1");
-        }
-        column[i] = (uint32_t)at - 1;
+    RP_TRY(check_columns(&v, count, out->columns));
+    if (json_object_get(root, "x_fill")) {
+        RP_TRY(RP_ARENA_NEW(arena, count, &v.fill));
+        RP_TRY(read_reals(root, path, "x_fill", v.fill, count));
     }
-    out->x_column = column;
+    RP_TRY(RP_ARENA_NEW(arena, count, &out->fields.field));
+    for (size_t at = 0; at < count;) {
+        RP_TRY(read_field(arena, &v, count, &at, &out->fields.field[out->fields.count++]));
+    }
 fail:
     return err;
 }
@@ -202,11 +266,9 @@ static rp_err read_object(rp_arena *arena, const json_t *root, const char *path,
     RP_TRY(read_whole(root, path, "target_width", WIDTH_MAX, &out->target_width));
     RP_TRY(read_whole(root, path, "classes", RP_LABELS_MAX, &out->classes));
     RP_TRY(read_names(arena, root, path, "class_names", out->classes, &out->class_name));
-    RP_TRY(read_names(arena, root, path, "x_names", (uint32_t)rp_shape_count(&out->sample),
-                      &out->x_name));
     RP_TRY(read_names(arena, root, path, "y_names", out->target_width, &out->y_name));
     RP_TRY(read_norm(arena, root, path, out));
-    RP_TRY(read_columns(arena, root, path, out));
+    RP_TRY(read_fields(arena, root, path, out));
 fail:
     return err;
 }

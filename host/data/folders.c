@@ -8,6 +8,8 @@
 #include <strings.h>
 #include <sys/stat.h>
 
+#include "base/utf8.h"
+
 enum { FILES_MAX = 100 * 1000 * 1000, PATH_BYTES = 4096 };
 
 static bool is_picture(const char *name) {
@@ -35,6 +37,20 @@ static rp_err open_folder(const char *path, DIR **out) {
     return *out ? RP_OK : rp_fail(RP_ERR_IO, "%s: can not be read: %s", path, strerror(errno));
 }
 
+/* Counts an entry that is no sample. */
+static void pass_over(rp_folders *out, const char *folder, const char *name) {
+    char path[PATH_BYTES];
+    char shown[RP_FOLDERS_SHOWN_BYTES];
+    if (name[0] == '.') {
+        return;
+    }
+    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    (void)rp_utf8_show(path, sizeof shown, shown, sizeof shown);
+    if (out->passed++ == 0 || strcmp(shown, out->passed_first) < 0) {
+        memcpy(out->passed_first, shown, sizeof shown);
+    }
+}
+
 /* ---- the files of a class -------------------------------------------------------------------- */
 
 /* Sorts offsets by the names that they lead to. */
@@ -43,24 +59,27 @@ static int compare_files(const void *a, const void *b, void *names) {
                   (const char *)names + *(const uint64_t *)b);
 }
 
-static void count_files(DIR *dir, uint64_t *count, size_t *bytes) {
+static void count_files(DIR *dir, const char *path, rp_folders *out, uint64_t *count,
+                        size_t *bytes) {
     const struct dirent *entry;
     *count = *bytes = 0;
     while ((entry = readdir(dir))) {
         if (is_picture(entry->d_name)) {
             ++*count;
             *bytes += strlen(entry->d_name) + 1;
+        } else {
+            pass_over(out, path, entry->d_name);
         }
     }
 }
 
-static rp_err take_files(rp_arena *arena, DIR *dir, rp_class_folder *folder) {
+static rp_err take_files(rp_arena *arena, DIR *dir, rp_folders *out, rp_class_folder *folder) {
     const struct dirent *entry;
     uint64_t count;
     size_t bytes;
     size_t used = 0;
     rp_err err;
-    count_files(dir, &count, &bytes);
+    count_files(dir, folder->path, out, &count, &bytes);
     if (count == 0 || count > FILES_MAX) {
         return rp_fail(RP_ERR_FORMAT, "%s: has %llu .jpg, .jpeg or .png files, expected 1 to %d",
                        folder->path, (unsigned long long)count, FILES_MAX);
@@ -87,11 +106,11 @@ fail:
     return err;
 }
 
-static rp_err list_files(rp_arena *arena, rp_class_folder *folder) {
+static rp_err list_files(rp_arena *arena, rp_folders *out, rp_class_folder *folder) {
     DIR *dir;
     rp_err err = open_folder(folder->path, &dir);
     if (err == RP_OK) {
-        err = take_files(arena, dir, folder);
+        err = take_files(arena, dir, out, folder);
         (void)closedir(dir);
     }
     return err;
@@ -99,12 +118,24 @@ static rp_err list_files(rp_arena *arena, rp_class_folder *folder) {
 
 /* ---- the classes ----------------------------------------------------------------------------- */
 
-static rp_err list_names(rp_arena *arena, const char *path, rp_labels *names) {
+static rp_err add_name(rp_arena *arena, const char *path, const char *name, rp_labels *names) {
+    char shown[PATH_BYTES];
+    return rp_utf8_is_valid(name)
+               ? rp_labels_add(arena, names, name)
+               : rp_fail(RP_ERR_FORMAT, "%s/%s: expected the name of a class in UTF-8", path,
+                         rp_utf8_show(name, sizeof shown, shown, sizeof shown));
+}
+
+static rp_err list_names(rp_arena *arena, const char *path, rp_folders *out, rp_labels *names) {
     const struct dirent *entry;
     DIR *dir;
     rp_err err = open_folder(path, &dir);
     while (err == RP_OK && (entry = readdir(dir))) {
-        err = is_folder(path, entry) ? rp_labels_add(arena, names, entry->d_name) : RP_OK;
+        if (is_folder(path, entry)) {
+            err = add_name(arena, path, entry->d_name, names);
+        } else {
+            pass_over(out, path, entry->d_name);
+        }
     }
     if (dir) {
         (void)closedir(dir);
@@ -120,7 +151,7 @@ rp_err rp_folders_list(rp_arena *arena, const char *path, bool known, rp_labels 
     rp_labels names = {0};
     rp_err err;
     *out = (rp_folders){0};
-    RP_TRY(list_names(arena, path, &names));
+    RP_TRY(list_names(arena, path, out, &names));
     if (!known) {
         *labels = names;
     }
@@ -137,7 +168,7 @@ rp_err rp_folders_list(rp_arena *arena, const char *path, bool known, rp_labels 
             return rp_fail(RP_ERR_FORMAT, "%s: no class '%s' in the training part", folder_path,
                            names.name[i]);
         }
-        RP_TRY(list_files(arena, folder));
+        RP_TRY(list_files(arena, out, folder));
         if (folder->count > FILES_MAX - out->count) {
             return rp_fail(RP_ERR_LIMIT, "%s: more than %d files", path, FILES_MAX);
         }

@@ -25,8 +25,8 @@ typedef struct {
     /* of a CSV file */
     bool began;
     uint32_t columns;
-    uint32_t *column;        /* [elements of a sample]: where each input is */
-    const char *const *name; /* of the inputs, or NULL */
+    rp_fields fields; /* as the training file's, in the columns of this one */
+    double *number;   /* [fields.count] */
 } reading;
 
 static rp_err give_sample(reading *r, uint32_t number) {
@@ -67,57 +67,66 @@ fail:
 
 /* ---- a CSV file ------------------------------------------------------------------------------ */
 
-static rp_err find_names(reading *r, const rp_csv_row *header) {
-    const size_t count = rp_shape_count(&r->about->sample);
-    for (size_t i = 0; i < count; i++) {
-        const char *name = r->about->x_name[i];
-        uint32_t at = 0;
-        while (at < header->count && strcmp(header->field[at], name) != 0) {
-            at++;
-        }
-        if (at == header->count) {
-            return rp_fail(RP_ERR_FORMAT, "%s:%u: expected a column '%s' as in the training file",
-                           r->place.path, header->line, name);
-        }
-        r->column[i] = at;
+static bool is_named(const reading *r) {
+    return r->fields.field[0].name != NULL;
+}
+
+/* A header has the names of the inputs, whatever they look like; or it has no number. */
+static bool is_header(const reading *r, const rp_csv_row *row, const rp_column_names *names) {
+    const rp_column_keys keys = {.header = RP_HEADER_AUTO};
+    uint32_t i = 0;
+    uint32_t at;
+    while (is_named(r) && i < r->fields.count &&
+           rp_column_names_count(names, r->fields.field[i].name, &at) > 0) {
+        i++;
     }
-    r->name = r->about->x_name;
-    return RP_OK;
+    return i == r->fields.count || rp_columns_is_header(&keys, row);
+}
+
+static rp_err find_names(reading *r, const rp_column_names *names) {
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; i < r->fields.count && err == RP_OK; i++) {
+        rp_field *field = &r->fields.field[i];
+        err = rp_column_names_find(names, field->name, &field->column);
+    }
+    return err;
 }
 
 static rp_err find_places(reading *r, const rp_csv_row *first) {
     const rp_description *about = r->about;
-    const size_t count = rp_shape_count(&about->sample);
-    const bool as_trained = about->x_column && first->count == about->columns;
+    const uint32_t count = r->fields.count;
+    const bool as_trained = about->fields.count > 0 && first->count == about->columns;
     char shape[RP_LAYOUT_TEXT_BYTES];
     char more[64] = "";
     if (first->count != count && !as_trained) {
-        if (about->x_column && about->columns != count) {
+        if (about->fields.count > 0 && about->columns != count) {
             (void)snprintf(more, sizeof more, ", or %u as in the training file", about->columns);
         }
-        return rp_fail(RP_ERR_FORMAT, "%s:%u: expected %zu columns, the net's input %s%s, found %u",
+        return rp_fail(RP_ERR_FORMAT, "%s:%u: expected %u columns, the net's input %s%s, found %u",
                        r->place.path, first->line, count, rp_layout_text(&about->sample, shape),
                        more, first->count);
     }
-    for (uint32_t i = 0; i < count; i++) {
-        r->column[i] = first->count == count ? i : about->x_column[i];
+    for (uint32_t i = 0; i < count && first->count == count; i++) {
+        r->fields.field[i].column = i;
     }
     return RP_OK;
 }
 
 /* *counts: the row has values, too. */
 static rp_err take_first(reading *r, const rp_csv_row *row, bool *counts) {
-    const rp_column_keys keys = {.header = RP_HEADER_AUTO};
-    const bool header = rp_columns_is_header(&keys, row);
+    rp_column_names names;
+    rp_err err;
+    RP_TRY(rp_column_names_sort(&r->arena, row, &names));
+    *counts = !is_header(r, row, &names);
     r->began = true;
     r->columns = row->count;
-    *counts = !header;
-    return header && r->about->x_name ? find_names(r, row) : find_places(r, row);
+    RP_TRY(!*counts && is_named(r) ? find_names(r, &names) : find_places(r, row));
+fail:
+    return err;
 }
 
 static rp_err take_row(void *context, const rp_csv_row *from) {
     reading *r = context;
-    const size_t count = rp_shape_count(&r->about->sample);
     rp_csv_row row = *from;
     bool counts = true;
     rp_err err = RP_OK;
@@ -133,11 +142,27 @@ static rp_err take_row(void *context, const rp_csv_row *from) {
         return rp_fail(RP_ERR_FORMAT, "%s:%u:%u: expected %u fields in a row, found %u", row.path,
                        row.line, row.count < more ? row.count : more, r->columns, row.count);
     }
-    for (size_t i = 0; i < count; i++) {
-        RP_TRY(rp_columns_read_real(&row, r->column[i], r->name ? r->name[i] : NULL, &r->value[i]));
-    }
+    RP_TRY(rp_fields_read(&r->fields, &row, r->number));
+    rp_fields_spread(&r->fields, r->number, r->value);
     round_values(r, false);
     RP_TRY(give_sample(r, row.line));
+fail:
+    return err;
+}
+
+/* In a set that is no table each value is a number with its own column. */
+static rp_err open_fields(reading *r) {
+    const rp_fields *known = &r->about->fields;
+    const uint32_t count =
+        known->count > 0 ? known->count : (uint32_t)rp_shape_count(&r->about->sample);
+    rp_err err;
+    r->fields = *known;
+    r->fields.count = count;
+    RP_TRY(RP_ARENA_NEW(&r->arena, count, &r->fields.field));
+    RP_TRY(RP_ARENA_NEW(&r->arena, count, &r->number));
+    for (uint32_t i = 0; i < count; i++) {
+        r->fields.field[i] = known->count > 0 ? known->field[i] : (rp_field){.column = i};
+    }
 fail:
     return err;
 }
@@ -146,7 +171,7 @@ static rp_err read_rows(reading *r) {
     const char delimiter = r->about->delimiter ? r->about->delimiter : ',';
     rp_err err;
     r->place.kind = RP_INPUT_ROW;
-    RP_TRY(RP_ARENA_NEW(&r->arena, rp_shape_count(&r->about->sample), &r->column));
+    RP_TRY(open_fields(r));
     RP_TRY(rp_csv_read(r->path, delimiter, take_row, r));
     if (!r->began) {
         return rp_fail(RP_ERR_FORMAT, "%s: has no rows", r->place.path);

@@ -3,8 +3,11 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/utf8.h"
+
 rp_err rp_notes_add(rp_arena *arena, rp_notes *notes, const char *format, ...) {
     char text[RP_NOTE_BYTES];
+    char shown[RP_NOTE_BYTES]; /* paths need not be UTF-8, and what shows notes has to be */
     char *copy;
     va_list arguments;
     if (notes->count == RP_NOTES_MAX) {
@@ -13,7 +16,8 @@ rp_err rp_notes_add(rp_arena *arena, rp_notes *notes, const char *format, ...) {
     va_start(arguments, format);
     (void)vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    const rp_err err = rp_arena_string(arena, text, &copy);
+    const rp_err err =
+        rp_arena_string(arena, rp_utf8_show(text, sizeof text, shown, sizeof shown), &copy);
     if (err == RP_OK) {
         notes->text[notes->count++] = copy;
     }

@@ -4,6 +4,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/utf8.h"
+
+enum { SHOWN_BYTES = 400 };
+
 /* Keys whose value is a path: `train.init` where it is neither a map nor `none`, `data.test` where
  * it is no count. */
 static const char *const keys[] = {"data.path",       "data.test",   "train.init",
@@ -92,6 +96,23 @@ rp_err rp_paths_absolute(rp_arena *arena, const char *path, char **out) {
     return getcwd(here, sizeof here)
                ? rp_arena_printf(arena, out, "%s/%s", here, path)
                : rp_fail(RP_ERR_IO, "the current folder: %s", strerror(errno));
+}
+
+static rp_err check_node(rp_arena *arena, rp_node *node) {
+    char shown[SHOWN_BYTES];
+    char *path;
+    rp_err err = rp_paths_absolute(arena, rp_node_text(node), &path);
+    if (err == RP_OK && !rp_utf8_is_valid(path)) {
+        return rp_node_fail(node,
+                            "the path is not UTF-8, which run.yaml of a run folder has to be: %s",
+                            rp_utf8_show(path, SHOWN_BYTES, shown, sizeof shown));
+    }
+    return err;
+}
+
+rp_err rp_paths_check(rp_arena *arena, rp_node *root) {
+    const visit v = {arena, check_node};
+    return visit_paths(&v, root);
 }
 
 static rp_err make_absolute(rp_arena *arena, rp_node *node) {

@@ -452,6 +452,7 @@ rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set
         RP_TRY(rp_config_set(arena, out->root, set[i]));
     }
     RP_TRY(rp_paths_resolve(arena, out->root));
+    RP_TRY(rp_paths_check(arena, out->root));
     rp_config_note_defaults(arena, out->root);
     RP_TRY(check_sections(out->root));
     RP_TRY(rp_runfile_read_train(arena, out->root, out));

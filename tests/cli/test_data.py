@@ -3,6 +3,7 @@
 import csv
 import http.server
 import json
+import os
 import re
 import struct
 import threading
@@ -157,6 +158,32 @@ class Table(program.Case):
     def test_a_file_without_another_one_to_test(self):
         out, _ = self.ringpipe("train", self.run_file(TABLE), "--dry-run")
         self.assertIn("no test part: data.test is not there", out)
+
+    def test_what_may_not_be_meant_is_said(self):
+        text = TABLE.replace(" delimiter: semicolon,", "").replace(", validation: 2", "")
+        out, _ = self.ringpipe("train", self.run_file(text), "--dry-run")
+        note = "fields are divided by `delimiter: semicolon`"
+        self.assertRegex(out, f"note: .*flowers.csv: {note}")
+        out, _ = self.ringpipe("train", self.run_file(text), "--dry-run", "--format", "json")
+        self.assertIn(note, json.loads(out)["notes"][0])
+        words = ("--set", "train.epochs=1", "--out", "out")
+        _, err = self.ringpipe("train", self.run_file(text), *words)
+        self.assertIn(note, err)
+        self.assertIn(note, (self.dir / "out/log.jsonl").read_text())
+
+    def test_paths_are_utf_8(self):
+        folder = os.fsencode(self.dir) + b"/d\xe4ta"
+        os.mkdir(folder)
+        with open(folder + b"/flowers.csv", "w") as file:
+            file.write(FLOWERS)
+        with open(folder + b"/run.yaml", "w") as file:
+            file.write(TABLE.replace("net.yaml", str(self.dir / "net.yaml")))
+        for words in (["--dry-run"], ["--out", "out"]):
+            err = self.refused("train", os.fsdecode(folder + b"/run.yaml"), *words,
+                               errors="replace")
+            self.assertIn("run.yaml:2: data.path: the path is not UTF-8", err)
+            self.assertIn("d\\xe4ta/flowers.csv", err)
+        self.assertFalse((self.dir / "out").exists())
 
     def test_errors_name_the_place(self):
         for given in ("set: table, path: flowres.csv", "set: images, path: flowres.csv, size: 8",

@@ -71,7 +71,7 @@ static void refused(void **state) {
     memset(large + 1, '\n', sizeof large - 1);
     expect_refused(large, sizeof large, RP_ERR_LIMIT, "is a quote not closed?");
     expect_err(rp_csv_read(path_in_folder("none.csv"), ',', note_row, seen), RP_ERR_IO);
-    expect_part("none.csv: can not be opened");
+    expect_part("none.csv: cannot be opened");
     write_file("x.csv", "a,b\nc,d\n", 8);
     seen[0] = '\0';
     rows_left = 1;

@@ -169,9 +169,8 @@ static void damaged_pictures(void **state) {
     expect_ok(open_data(&data, keys, NULL, true));
     assert_int_equal(data.count[RP_SPLIT_TRAIN], 3);
     assert_int_equal(data.count[RP_SPLIT_TEST], 1);
-    assert_int_equal(data.notes.count, 1);
-    assert_non_null(strstr(data.notes.text[0], "2 damaged pictures are passed over"));
-    assert_non_null(strstr(data.notes.text[0], "train/cat/10.png and others"));
+    assert_non_null(strstr(data.notes.text[1], "2 damaged pictures are passed over"));
+    assert_non_null(strstr(data.notes.text[1], "train/cat/10.png and others"));
     /* cat/z.jpeg, dog/a.PNG, dog/b.png */
     expect_ok(rp_data_batch(&data, RP_SPLIT_TRAIN, 0, &index[1], 1, false, x, &label, NULL));
     expect_close(x[0], 2 / 255.0, 1e-6, 0);
@@ -192,6 +191,30 @@ static void damaged_pictures(void **state) {
     make_folder("train/cat/10.png"); /* bad, and no damage */
     expect_err(open_data(&data, keys, NULL, true), RP_ERR_FORMAT);
     expect_part("which is for damaged ones");
+}
+
+/* What lies in the folders and is no sample is counted; names of classes are text. */
+static void what_is_passed_over(void **state) {
+    (void)state;
+    rp_data data;
+    make_set();
+    write_file("train/cat/b.webp", "x", 1);
+    write_file("train/loose.png", "x", 1);
+    make_folder("train/dog/more");
+    put_picture("train/dog/more/x.png", 8);
+    expect_ok(open_data(&data, "{set: images, path: %, size: 8}", NULL, true));
+    assert_int_equal(data.notes.count, 1);
+    assert_non_null(strstr(data.notes.text[0], "/train: 4 entries are passed over"));
+    assert_non_null(strstr(data.notes.text[0], "/train/cat/b.webp, ..."));
+    rp_data_close(&data);
+    expect_ok(
+        open_data(&data, "{set: images, path: %, size: 8, classes: [cat, cow, dog]}", NULL, true));
+    assert_non_null(strstr(data.notes.text[1], "1 of 3 classes have no training sample: cow"));
+    rp_data_close(&data);
+    make_folder("train/k\xe4tzchen");
+    put_picture("train/k\xe4tzchen/x.png", 8);
+    expect_err(open_data(&data, "{set: images, path: %, size: 8}", NULL, true), RP_ERR_FORMAT);
+    expect_part("train/k\\xe4tzchen: expected the name of a class in UTF-8");
 }
 
 /* Whatever the number of workers, the batches are the same. */
@@ -235,6 +258,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(sizes_and_colours, setup, teardown),
         cmocka_unit_test_setup_teardown(bad_sets, setup, teardown),
         cmocka_unit_test_setup_teardown(damaged_pictures, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_passed_over, setup, teardown),
         cmocka_unit_test_setup_teardown(workers, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -47,10 +47,10 @@ static void torture(const char *set, const char *rest) {
 
 static void tables(void **state) {
     (void)state;
-    static const char rows[] = "a,b,c\n1,2,\"u\"\n3,4,v\n5,6,w\n";
+    static const char rows[] = "a,b,c\n1,red,\"u\"\n3,blue,v\nNA,red,w\n";
     write_file("train.csv", rows, sizeof rows - 1);
     write_file("test.csv", rows, sizeof rows - 1);
-    torture("table", ", normalise: measured, validation: 1");
+    torture("table", ", normalise: measured, validation: 1, missing: NA");
 }
 
 static void images(void **state) {

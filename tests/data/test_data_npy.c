@@ -123,6 +123,10 @@ static void shapes_of_samples_and_of_the_model(void **state) {
     expect_ok(open_data(&data, "{set: npy, path: %, channels: last}", NULL, true));
     assert_int_equal(data.notes.count, 0);
     rp_data_close(&data);
+    put_npy("y_train.npy", "<i4", "(2,)", (const int32_t[]){0, 3}, 8);
+    expect_ok(open_data(&data, "{set: npy, path: %, channels: last}", NULL, true));
+    assert_true(has_note(&data, "2 of 4 classes have no training sample: 1, 2"));
+    rp_data_close(&data);
 }
 
 /* Bytes are divided by 255 and other numbers are not: parts of both kinds are no set. */
@@ -246,6 +250,10 @@ static void bad_sets(void **state) {
                    "x_test.npy: samples of [4], expected [3] as in");
     put_npy("x_test.npy", "<f4", "(2, 3)", f4, 24);
     put_npy("y_train.npy", "<i4", "(2,)", (const int32_t[]){0, 4}, 8);
+    put_npy("y_test.npy", "<i4", "(2,)", (const int32_t[]){0, 5}, 8);
+    expect_refused(keys, NULL, true, RP_ERR_FORMAT,
+                   "y_test.npy: class 5 of sample 1, expected one up to 4 as in");
+    put_npy("y_test.npy", "<i4", "(2,)", (const int32_t[]){0, 1}, 8);
     expect_refused("{set: npy, path: %, classes: [a, b]}", NULL, true, RP_ERR_USAGE,
                    "classes: 2 names, but there are 5 classes");
     expect_refused("{set: npy, path: %, augment: flip}", NULL, true, RP_ERR_USAGE,

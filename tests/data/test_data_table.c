@@ -42,9 +42,9 @@ static void rows_with_classes(void **state) {
     const rp_shape input = rp_shape_3(1, 2, 2);
     const uint32_t one = 1;
     write_text("train.csv", "1,2,3,4,0\n5,6,7,8,2\n");
-    write_text("test.csv", "1,2,3,4,1\n0,0,0,0,3\n");
+    write_text("test.csv", "1,2,3,4,1\n0,0,0,0,2\n");
     expect_ok(open_data(&data, keys, &input, true));
-    assert_int_equal(data.classes, 4);
+    assert_int_equal(data.classes, 3);
     assert_int_equal(data.target_width, 1);
     assert_int_equal(data.count[RP_SPLIT_TEST], 2);
     assert_true(rp_shape_equal(&data.sample, &input));
@@ -70,13 +70,14 @@ static void bad_rows(void **state) {
         {"1,2,3\n4,5,6,7\n", false, "train.csv:2:4: expected 3 fields in a row"},
         {"1,2,3\n\n4,x,6\n", false, "train.csv:3:2: expected a finite number, found 'x'"},
         {"1,2,\n", false, "train.csv:1:3: expected a finite number, found ''"},
-        {"1,nan,3\n", false, "train.csv:1:2: expected a finite number, found 'nan'"},
+        {"1,nan,3\n", false,
+         "train.csv:1:2: expected a finite number, or `missing` in the run file"},
         {"1,inf,3\n", false, "found 'inf'"},
         {"1,0x10,3\n", false, "found '0x10'"},
         {"1,1e99,3\n", false, "found '1e99'"},
-        {"1,1 2,3\n", false, "found '1 2'"},
-        {"1,1-2,3\n", false, "found '1-2'"},
-        {"1;2;3\n", false, "expected 2 x columns"},
+        {"1,1,3\n1,1 2,3\n", false, "found '1 2'"},
+        {"1,1,3\n1,1-2,3\n", false, "found '1-2'"},
+        {"1;2\t3\n", false, "expected 2 x columns"},
         {"1,2,1.0\n", true, "train.csv:1:3: expected a class from 0 to 65535, found '1.0'"},
         {"1,2,-1\n", true, "expected a class from 0 to 65535, found '-1'"},
         {"1,2,65536\n", true, "expected a class from 0 to 65535, found '65536'"},
@@ -139,8 +140,8 @@ static void header_and_class_names(void **state) {
     assert_string_equal(data.class_name[0], "canina");
     assert_string_equal(data.class_name[1], "setosa");
     assert_string_equal(data.class_name[2], "virginica, the");
-    assert_string_equal(data.x_name[0], "width");
-    assert_string_equal(data.x_name[1], "height");
+    assert_string_equal(data.fields->field[0].name, "width");
+    assert_string_equal(data.fields->field[1].name, "height");
     assert_string_equal(data.y_name[0], "species");
     expect_ok(rp_data_batch(&data, RP_SPLIT_TRAIN, 0, index, 4, true, x, label, NULL));
     assert_true(label[0] == 1 && label[1] == 2 && label[2] == 1 && label[3] == 0);
@@ -184,7 +185,7 @@ static void chosen_columns(void **state) {
                         " classes: [low, middle, high]}",
                         &input, true));
     assert_int_equal(data.classes, 3);
-    assert_null(data.x_name);
+    assert_null(data.fields->field[0].name);
     assert_int_equal(data.count[RP_SPLIT_TEST], 1);
     expect_ok(rp_data_batch(&data, RP_SPLIT_TRAIN, 0, &one, 1, false, x, &label, NULL));
     assert_int_equal(label, 2);
@@ -192,44 +193,72 @@ static void chosen_columns(void **state) {
     rp_data_close(&data);
 }
 
+/* With two inputs and classes. */
+static const struct {
+    const char *keys, *text;
+    rp_err err;
+    const char *part;
+} refused[] = {
+    {"", "a,b,c\n1,7,2\n1,x,2\n", RP_ERR_FORMAT,
+     "train.csv:3:2: column 'b': expected a finite number, found 'x'"},
+    {"", "a,b,c\n1,x,u\n1,7,u\n", RP_ERR_FORMAT,
+     "train.csv:3:2: column 'b': expected a text, as in the rows before, found '7'"},
+    {"", "a,b,c\n1,x,u\n1,,u\n", RP_ERR_FORMAT,
+     "expected a text, as in the rows before, or `missing` in the run file"},
+    {"", "a,b,c\n1,x,u\n1,y,u\n", RP_ERR_FORMAT,
+     "expected 2 x columns (the model's input), found 2 columns that make 3 values"},
+    {", missing: NA", "a,b,c\n1,2,NA\n", RP_ERR_FORMAT, "a class, which may not be missing"},
+    {", missing: NA", "a,b,c\n1,NA,u\n", RP_ERR_FORMAT,
+     "train.csv: column 2 'b': each value is missing: `drop` leaves it out"},
+    {", missing: {a: b}", "a,b,c\n1,2,u\n", RP_ERR_USAGE, "missing: expected a list"},
+    {"", "a,b,a\n1,2,u\n", RP_ERR_FORMAT, "train.csv:1: the header has two columns 'a'"},
+    {"", "a,b,c\n", RP_ERR_FORMAT, "train.csv: has no rows"},
+    {"", "a,b,c\n1,2,u\n3,4,5\n", RP_ERR_FORMAT,
+     "train.csv:3:3: column 'c': expected the name of a class, as in the rows before, found "
+     "'5'"},
+    {"", "1,2,5\n1,2,u\n", RP_ERR_FORMAT, "train.csv:2:3: expected a class from 0 to 65535"},
+    {"", "a,b,c\n1,2,u\n1,2,\n", RP_ERR_FORMAT, "train.csv:3:3: column 'c': expected the name"},
+    {", header: true", "1,2,3\n1,2,3,4\n", RP_ERR_FORMAT, "train.csv:2:4: expected 3 fields"},
+    {", header: false", "1,b,c\nd,b,c\n", RP_ERR_FORMAT, "train.csv:2:1: expected a finite number"},
+    {", target: d", "a,b,c\n1,2,u\n", RP_ERR_USAGE, "target: "},
+    {", target: 4", "1,2,3\n", RP_ERR_USAGE, "has no header, so columns are numbers from 1"},
+    {", target: [a, a]", "a,b,c\n1,2,u\n", RP_ERR_USAGE, "column 'a' is named twice"},
+    {", drop: a", "a,b,c\n1,2,u\n", RP_ERR_FORMAT, "expected 2 x columns"},
+    {", classes: [u, v]", "a,b,c\n1,2,w\n", RP_ERR_FORMAT,
+     "column 'c': expected one of the names in `classes`, found 'w'"},
+    {", classes: [u, u]", "a,b,c\n1,2,u\n", RP_ERR_USAGE, "'u' is there twice"},
+    {", delimiter: colon", "a,b,c\n1,2,u\n", RP_ERR_USAGE, "one of: auto comma semicolon tab"},
+    {", delimiter: comma", "a;b;c\n1;2;u\n", RP_ERR_FORMAT,
+     "found 1 columns; is `delimiter` right?"},
+    {", delimiter: tab, target: label", "a;b;label\n1;2;u\n", RP_ERR_USAGE,
+     "it has one column, 'a;b;label': is `delimiter` right?"},
+    {", target: labels", "a,b,label\n1,2,u\n", RP_ERR_USAGE,
+     "has no column 'labels'; did you mean 'label'?"},
+    {", target: label, columns: [a, c]", "a,b,label\n1,2,u\n", RP_ERR_USAGE, "columns[1]: "},
+    {", target: c, columns: [a, c]", "a,b,c\n1,2,u\n", RP_ERR_USAGE, "column 'c' is named twice"},
+    {", columns: [a, b]", "a,b,c\n1,2,u\n", RP_ERR_USAGE, "columns: needs `target`"},
+    {", target: c, columns: [a], drop: b", "a,b,c\n1,2,u\n", RP_ERR_USAGE,
+     "columns: excludes `drop`"},
+    {"", "a,l\xe4nge,c\n1,2,u\n", RP_ERR_FORMAT,
+     "train.csv:1:2: expected a name in UTF-8, found 'l\\xe4nge'"},
+    {"", "a,b,c\n1,2,h\xe4lt\n", RP_ERR_FORMAT,
+     "train.csv:2:3: column 'c': expected the name of a class in UTF-8, found 'h\\xe4lt'"},
+    {"", "a,b,c\n1,\xe4,u\n", RP_ERR_FORMAT,
+     "train.csv:2:2: column 'b': expected UTF-8, found '\\xe4'"},
+    {"", "a,,\n1,2,u\n", RP_ERR_FORMAT, "the header has two columns ''"},
+    {", mean: [1]", "1,2,0\n", RP_ERR_USAGE, "expected a list of 2 numbers, one for each column"},
+};
+
 static void bad_columns(void **state) {
     (void)state;
-    static const struct {
-        const char *keys, *text;
-        rp_err err;
-        const char *part;
-    } bad[] = {
-        {"", "a,b,c\n1,x,2\n", RP_ERR_FORMAT,
-         "train.csv:2:2: column 'b': expected a finite number, found 'x'"},
-        {"", "a,b,a\n1,2,u\n", RP_ERR_FORMAT, "train.csv:1: the header has two columns 'a'"},
-        {"", "a,b,c\n", RP_ERR_FORMAT, "train.csv: has no rows"},
-        {"", "a,b,c\n1,2,u\n3,4,5\n", RP_ERR_FORMAT,
-         "train.csv:3:3: column 'c': expected the name of a class, as in the rows before, found "
-         "'5'"},
-        {"", "1,2,5\n1,2,u\n", RP_ERR_FORMAT, "train.csv:2:3: expected a class from 0 to 65535"},
-        {"", "a,b,c\n1,2,u\n1,2,\n", RP_ERR_FORMAT, "train.csv:3:3: column 'c': expected the name"},
-        {", header: true", "1,2,3\n1,2,3,4\n", RP_ERR_FORMAT, "train.csv:2:4: expected 3 fields"},
-        {", header: false", "a,b,c\n", RP_ERR_FORMAT, "train.csv:1:1: expected a finite number"},
-        {", target: d", "a,b,c\n1,2,u\n", RP_ERR_USAGE, "target: "},
-        {", target: 4", "1,2,3\n", RP_ERR_USAGE, "has no header, so columns are numbers from 1"},
-        {", target: [a, a]", "a,b,c\n1,2,u\n", RP_ERR_USAGE, "column 'a' is named twice"},
-        {", drop: a", "a,b,c\n1,2,u\n", RP_ERR_FORMAT, "expected 2 x columns"},
-        {", classes: [u, v]", "a,b,c\n1,2,w\n", RP_ERR_FORMAT,
-         "column 'c': expected one of the names in `classes`, found 'w'"},
-        {", classes: [u, u]", "a,b,c\n1,2,u\n", RP_ERR_USAGE, "'u' is there twice"},
-        {", delimiter: colon", "a,b,c\n1,2,u\n", RP_ERR_USAGE, "one of: comma semicolon tab"},
-        {"", "a;b;c\n1;2;u\n", RP_ERR_FORMAT, "found 1 columns; is `delimiter` right?"},
-        {", mean: [1]", "1,2,0\n", RP_ERR_USAGE,
-         "expected a list of 2 numbers, one for each column"},
-    };
     rp_data data;
     char text[256];
     const rp_shape input = rp_shape_1(2);
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        write_text("train.csv", bad[i].text);
-        (void)snprintf(text, sizeof text, "{set: table, path: %%%s}", bad[i].keys);
-        expect_err(open_data(&data, text, &input, true), bad[i].err);
-        expect_part(bad[i].part);
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        write_text("train.csv", refused[i].text);
+        (void)snprintf(text, sizeof text, "{set: table, path: %%%s}", refused[i].keys);
+        expect_err(open_data(&data, text, &input, true), refused[i].err);
+        expect_part(refused[i].part);
     }
     write_text("train.csv", "a,b,c\n1,2,u\n");
     write_text("test.csv", "a,b,c\n1,2,other\n");
@@ -245,6 +274,125 @@ static void bad_columns(void **state) {
     expect_err(open_data(&data, "{set: table, path: %, classes: [u]}", &input, false),
                RP_ERR_USAGE);
     expect_part("classes: needs `loss: cross-entropy`");
+}
+
+static bool has_note(const rp_data *data, const char *part) {
+    for (uint32_t i = 0; i < data->notes.count; i++) {
+        if (strstr(data->notes.text[i], part)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What is taken as it is, and may not be meant, is said. */
+static void notes(void **state) {
+    (void)state;
+    static const struct {
+        const char *rest, *text, *part; /* NULL: nothing is said */
+    } cases[] = {
+        {"", "a,b,c\n1,2,u\n3,4,v\n", NULL},
+        {"", "a;b;c\n1;2;u\n3;4;v\n", "fields are divided by `delimiter: semicolon`"},
+        {"", "# x;y\n\n\"a,\n\"\tb\tc\n1\t2\tu\n3\t4\tv\n", "`delimiter: tab`"},
+        {", delimiter: semicolon", "a;b;c\n1;2;u\n3;4;v\n", NULL},
+        {", target: 3", "0,1,2\n1,2,1\n3,4,0\n", "the first row counts the columns"},
+        {", target: 3", "1,2,3\n1,2,1\n3,4,0\n2,2,2\n", "the first row counts the columns"},
+        {", header: true, target: \"2\"", "0,1,2\n1,2,1\n3,4,0\n", NULL},
+        {", header: false, target: 3", "0,1,2\n1,2,1\n3,4,0\n", NULL},
+        {"", ",b,c\n1,2,u\n3,4,v\n", "column 1 has no name and is an input; `drop: [\"\"]`"},
+        {", drop: [\"\"]", ",b,,c\n1,2,2,u\n3,4,5,v\n", NULL},
+        {"", "a,b,c\n1,2,0\n3,4,60000\n",
+         "59999 of 60001 classes have no training sample: 1, 2, 3, "
+         "4, 5, ...; `classes` in `data` names classes"},
+        {"", "a,b,c\n1,2,0\n3,4,0\n", "all training samples have one class, 0"},
+        {", classes: [u, v, w]", "a,b,c\n1,2,u\n3,4,w\n",
+         "1 of 3 classes have no training sample: v"},
+        {"", "a,b,c\nred,2,u\nblue,4,v\n",
+         "column 1 'a' has texts, each an input of 0 or 1 (2: blue, "
+         "red)"},
+        {", missing: [NA, \"\"]", "a,b,c\n1,2,u\nNA,4,v\n3,,v\n", "2 values of 3 rows are missing"},
+    };
+    char text[256];
+    rp_data data;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        write_text("train.csv", cases[i].text);
+        (void)snprintf(text, sizeof text, "{set: table, path: %%%s}", cases[i].rest);
+        expect_ok(open_data(&data, text, NULL, true));
+        if (cases[i].part ? !has_note(&data, cases[i].part) : data.notes.count > 0) {
+            fail_msg("case %zu: %s", i, data.notes.count ? data.notes.text[0] : "no note");
+        }
+        rp_data_close(&data);
+    }
+    /* A class whose samples are all held out. */
+    write_text("train.csv", "1,0\n2,1\n");
+    expect_ok(open_data(&data, "{set: table, path: %, validation: 1}", NULL, true));
+    assert_true(has_note(&data, "1 of 2 classes have no training sample"));
+    rp_data_close(&data);
+}
+
+/* Columns of texts: an input for each text of the training file; missing values; chosen columns. */
+static void texts_and_missing_values(void **state) {
+    (void)state;
+    float x[4 * 5];
+    rp_data data;
+    const uint32_t index[] = {0, 1, 2, 3};
+    write_text("train.csv", "id,n,colour,kind\n1,2,red,u\n2,NA,blue,v\n3,4,?,u\n4,9,green,v\n");
+    write_text("test.csv", "kind,colour,n\nu,green,NA\nv,NA,1\n");
+    expect_ok(open_data(&data,
+                        "{set: table, path: %, target: kind, columns: [colour, n], "
+                        "missing: [NA, '?']}",
+                        NULL, true));
+    assert_true(rp_shape_equal(&data.sample, &(rp_shape){1, {4}}));
+    expect_ok(rp_data_batch(&data, RP_SPLIT_TRAIN, 0, index, 4, true, x, NULL, NULL));
+    /* n, blue, green, red */
+    const float want[] = {2, 0, 0, 1, 5, 1, 0, 0, 4, 0, 0, 0, 9, 0, 1, 0};
+    expect_close_all(x, want, 16, 0, 0);
+    expect_ok(rp_data_batch(&data, RP_SPLIT_TEST, 0, index, 2, false, x, NULL, NULL));
+    expect_close_all(x, ((const float[]){5, 0, 1, 0, 1, 0, 0, 0}), 8, 0, 0);
+    rp_data_close(&data);
+    /* What is 0 or 1 is not normalised. */
+    expect_ok(open_data(&data,
+                        "{set: table, path: %, target: kind, columns: [n, colour], "
+                        "missing: [NA, '?'], normalise: measured}",
+                        NULL, true));
+    expect_ok(rp_data_batch(&data, RP_SPLIT_TRAIN, 0, index, 4, false, x, NULL, NULL));
+    const float deviation = sqrtf((9 + 1 + 16) / 4.0f);
+    expect_close(x[0], -3 / deviation, 1e-6, 0);
+    expect_close(x[4], 0, 0, 0);
+    expect_close_all(x + 5, ((const float[]){1, 0, 0}), 3, 0, 0);
+    rp_data_close(&data);
+    write_text("test.csv", "kind,colour,n\nu,gren,1\n");
+    expect_err(
+        open_data(&data, "{set: table, path: %, target: kind, missing: [NA, '?']}", NULL, true),
+        RP_ERR_FORMAT);
+    expect_part("test.csv:1: expected a column 'id' as in the training file");
+    expect_err(open_data(&data, "{set: table, path: %, target: kind, drop: id, missing: [NA, '?']}",
+                         NULL, true),
+               RP_ERR_FORMAT);
+    expect_part("test.csv:2:2: column 'colour': expected one of the 3 texts that the training file "
+                "has (as 'green'), found 'gren'");
+    write_text("test.csv", "kind,colour,n,n\nu,green,1,2\n");
+    expect_err(open_data(&data, "{set: table, path: %, target: kind, drop: id, missing: [NA, '?']}",
+                         NULL, true),
+               RP_ERR_FORMAT);
+    expect_part("test.csv:1: the header has two columns 'n'");
+    write_text("test.csv", "kind,color,n\nu,green,1\n");
+    expect_err(open_data(&data, "{set: table, path: %, target: kind, drop: id, missing: [NA, '?']}",
+                         NULL, true),
+               RP_ERR_FORMAT);
+    expect_part("expected a column 'colour' as in the training file; did you mean 'color'?");
+}
+
+/* A class of the test file alone would have an output that is never trained. */
+static void a_class_of_the_test_file_alone(void **state) {
+    (void)state;
+    rp_data data;
+    write_text("train.csv", "1,0\n2,1\n");
+    write_text("test.csv", "1,0\n2,2\n");
+    expect_err(open_data(&data, keys, NULL, true), RP_ERR_FORMAT);
+    expect_part(
+        "test.csv:2:2: expected a class that the training file has, which are up to 1, found "
+        "'2'");
 }
 
 /* Mean and deviation are those of the training part, without what is held out and the test part. */
@@ -350,6 +498,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(header_and_class_names, setup, teardown),
         cmocka_unit_test_setup_teardown(chosen_columns, setup, teardown),
         cmocka_unit_test_setup_teardown(bad_columns, setup, teardown),
+        cmocka_unit_test_setup_teardown(notes, setup, teardown),
+        cmocka_unit_test_setup_teardown(texts_and_missing_values, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_class_of_the_test_file_alone, setup, teardown),
         cmocka_unit_test_setup_teardown(normalisation_is_measured, setup, teardown),
         cmocka_unit_test_setup_teardown(description, setup, teardown),
         cmocka_unit_test_setup_teardown(bad_sets, setup, teardown),

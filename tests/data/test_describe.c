@@ -15,6 +15,17 @@ static void expect_names(const char *const *got, const char *const *want, uint32
     }
 }
 
+static void expect_field(const rp_field *got, const rp_field *want) {
+    assert_int_equal(got->column, want->column);
+    assert_int_equal(got->name != NULL, want->name != NULL);
+    if (want->name) {
+        assert_string_equal(got->name, want->name);
+    }
+    assert_int_equal(got->texts.count, want->texts.count);
+    expect_names(got->texts.name, want->texts.name, want->texts.count);
+    assert_true(got->mean == want->mean); /* to the bit */
+}
+
 static void round_trip(const char *keys, const rp_shape *input, bool class_target) {
     char path[256];
     rp_data data;
@@ -23,14 +34,12 @@ static void round_trip(const char *keys, const rp_shape *input, bool class_targe
     (void)snprintf(path, sizeof path, "%s", path_in_folder("data.json"));
     expect_ok(rp_data_describe(&data, path));
     expect_ok(rp_data_read_description(&arena, path, &got));
-    const uint32_t values = (uint32_t)rp_shape_count(&data.sample);
     assert_string_equal(got.set, data.kind->name);
     assert_true(rp_shape_equal(&got.sample, &data.sample));
     assert_int_equal(got.images, data.channels == 1 || data.channels == 3);
     assert_int_equal(got.classes, data.classes);
     assert_int_equal(got.target_width, data.target_width);
     expect_names(got.class_name, data.class_name, data.classes);
-    expect_names(got.x_name, data.x_name, values);
     expect_names(got.y_name, data.y_name, data.target_width);
     assert_int_equal(got.norm.known, data.norm.known);
     if (data.norm.known) { /* to the bit */
@@ -41,9 +50,12 @@ static void round_trip(const char *keys, const rp_shape *input, bool class_targe
     }
     assert_int_equal(got.columns, data.columns);
     assert_int_equal(got.delimiter, data.columns ? data.delimiter : ',');
-    if (data.columns) {
-        assert_memory_equal(got.x_column, data.x_column, values * sizeof *data.x_column);
+    assert_int_equal(got.fields.count, data.fields ? data.fields->count : 0);
+    for (uint32_t i = 0; i < got.fields.count; i++) {
+        expect_field(&got.fields.field[i], &data.fields->field[i]);
     }
+    expect_names(got.fields.missing.name, data.fields ? data.fields->missing.name : NULL,
+                 got.fields.missing.count);
     rp_data_close(&data);
 }
 
@@ -58,6 +70,9 @@ static void sets_come_back_as_they_were(void **state) {
     round_trip("{set: table, path: %, delimiter: semicolon, target: species, drop: id, "
                "normalise: measured}",
                &none, true);
+    const char texts[] = "n,colour,size,kind\n0.1,red,S,a\nNA,blue,M,b\n0.7,red,NA,a\n";
+    write_file("train.csv", texts, strlen(texts));
+    round_trip("{set: table, path: %, missing: [NA], normalise: measured}", &none, true);
     write_file("train.csv", plain, strlen(plain));
     round_trip("{set: table, path: %}", &two, false);
 }
@@ -68,7 +83,7 @@ static void former_versions_are_read(void **state) {
     expect_ok(read_text("{\"version\": 1, \"set\": \"images\", \"sample\": [3, 4, 5], "
                         "\"target_width\": 1, \"classes\": 2}",
                         &got));
-    assert_true(got.images && !got.norm.known && !got.class_name && !got.x_column);
+    assert_true(got.images && !got.norm.known && !got.class_name && got.fields.count == 0);
     expect_ok(read_text("{\"set\": \"table\", \"sample\": [3, 4, 5]}", &got));
     assert_true(!got.images && got.columns == 0 && got.delimiter == ',');
 }
@@ -102,6 +117,20 @@ static void what_is_no_description_is_refused(void **state) {
          "`x_columns`"},
         {"{\"set\": \"table\", \"sample\": [2], \"columns\": 3, \"x_columns\": [1, 4]}",
          "`x_columns`"},
+        {"{\"set\": \"table\", \"sample\": [2], \"columns\": 3, \"x_columns\": [1, 1], "
+         "\"x_texts\": [\"a\"]}",
+         "`x_columns, x_texts`"},
+        {"{\"set\": \"table\", \"sample\": [2], \"columns\": 3, \"x_columns\": [1, 1], "
+         "\"x_texts\": [\"a\", 2]}",
+         "`x_texts`"},
+        {"{\"set\": \"table\", \"sample\": [2], \"columns\": 3, \"x_columns\": [1, 1], "
+         "\"x_texts\": [\"a\", \"a\"]}",
+         "`x_texts`: expected each text of a column once"},
+        {"{\"set\": \"table\", \"sample\": [2], \"columns\": 3, \"x_columns\": [1, 2], "
+         "\"x_fill\": [1, 1e99]}",
+         "`x_fill`: entry 1 is no finite number"},
+        {"{\"set\": \"npy\", \"sample\": [2], \"bytes\": 1}", "`bytes`: expected true or false"},
+        {"{\"set\": \"npy\", \"sample\": [2], \"channels_last\": true}", "`channels_last`"},
     };
     rp_description got;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

@@ -90,11 +90,14 @@ static void bad_rows_are_named(void **state) {
         {"w,h\n1,2\n3\n", "in.csv:3:1: expected 2 fields in a row, found 1"},
         {"w,h\n1,2,3\n", "in.csv:2:3: expected 2 fields in a row, found 3"},
         {"w,h\n1,x\n", "in.csv:2:2: column 'h': expected a finite number, found 'x'"},
-        {"1,nan\n", "in.csv:1:2: expected a finite number, found 'nan'"},
+        {"1,nan\n", "in.csv:1:2: column 'h': expected a finite number, or `missing`"},
         {"w,width\n1,2\n", "in.csv:1: expected a column 'h' as in the training file"},
         {"1,2,3,4\n",
          "in.csv:1: expected 2 columns, the net's input [2], or 3 as in the training file, found"},
-        {"w;h\n1;2\n", "expected a column 'w'"},
+        {"w;h\n1;2\n",
+         "expected a column 'w' as in the training file; it has one column, 'w;h': is"},
+        {"w,h,w\n1,2,3\n", "in.csv:1: the header has two columns 'w'"},
+        {"w,H\n1,2\n", "expected a column 'h' as in the training file"},
         {"", "in.csv: is empty"},
         {"# nothing\n", "in.csv: has no rows"},
     };
@@ -111,6 +114,34 @@ static void bad_rows_are_named(void **state) {
     }
     expect_err(read_input(&about, "none.csv", &got), RP_ERR_IO);
     expect_part("none.csv: cannot be opened");
+    rp_data_close(&data);
+}
+
+/* Texts and missing values as in training; a header is known by the names that it has. */
+static void rows_with_texts(void **state) {
+    (void)state;
+    rp_data data;
+    rp_description about;
+    seen got;
+    put("train.csv", "n,colour,kind\n1,red,a\nNA,blue,b\n3,NA,b\n");
+    put("test.csv", "kind,colour,n\nb,NA,2\na,blue,NA\n");
+    open_described("{set: table, path: %, target: kind, missing: NA, normalise: measured}", NULL,
+                   true, &data, &about);
+    expect_ok(read_input(&about, "test.csv", &got));
+    expect_part_of(&data, RP_SPLIT_TEST, &got);
+    put("plain.csv", "2,NA\nNA,blue\n"); /* without a header */
+    expect_ok(read_input(&about, "plain.csv", &got));
+    expect_part_of(&data, RP_SPLIT_TEST, &got);
+    put("in.csv", "n,colour\n1,green\n");
+    expect_err(read_input(&about, "in.csv", &got), RP_ERR_FORMAT);
+    expect_part("in.csv:2:2: column 'colour': expected one of the 2 texts that the training file "
+                "has, found 'green'");
+    rp_data_close(&data);
+    put("train.csv", "0,1,2\n5,6,a\n7,8,b\n");
+    put("test.csv", "0,1,2\n9,10,b\n");
+    open_described("{set: table, path: %, header: true}", NULL, true, &data, &about);
+    expect_ok(read_input(&about, "test.csv", &got));
+    expect_part_of(&data, RP_SPLIT_TEST, &got);
     rp_data_close(&data);
 }
 
@@ -281,6 +312,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(rows_by_the_names_of_columns, setup, teardown),
         cmocka_unit_test_setup_teardown(bad_rows_are_named, setup, teardown),
+        cmocka_unit_test_setup_teardown(rows_with_texts, setup, teardown),
         cmocka_unit_test_setup_teardown(pictures_are_resized_and_normalised, setup, teardown),
         cmocka_unit_test_setup_teardown(a_picture_for_a_net_of_rows_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(arrays_of_the_same_shape, setup, teardown),

@@ -1,0 +1,44 @@
+#include "data/classes.h"
+
+#include <stdio.h>
+
+enum { SHOWN_MAX = 5, SHOWN_BYTES = 256 };
+
+/* Adds ", 7" or ", cat" to a text of SHOWN_BYTES. */
+static void add_class(char *text, size_t *used, uint32_t class, const char *const *name) {
+    const size_t room = SHOWN_BYTES - *used;
+    const char *comma = *used > 0 ? ", " : "";
+    const int more = name ? snprintf(text + *used, room, "%s%s", comma, name[class])
+                          : snprintf(text + *used, room, "%s%u", comma, class);
+    *used += more < 0 ? 0 : (size_t)more < room ? (size_t)more : room - 1;
+}
+
+rp_err rp_classes_note(rp_arena *arena, const uint32_t *samples, uint32_t classes,
+                       const char *const *name, rp_notes *notes) {
+    char text[SHOWN_BYTES] = "";
+    size_t used = 0;
+    uint32_t empty = 0;
+    uint32_t last = 0; /* class with samples */
+    rp_err err = RP_OK;
+    for (uint32_t k = 0; k < classes; k++) {
+        if (samples[k] > 0) {
+            last = k;
+        } else if (empty++ < SHOWN_MAX) {
+            add_class(text, &used, k, name);
+        }
+    }
+    if (empty > 0) {
+        RP_TRY(rp_notes_add(arena, notes, "%u of %u classes have no training sample: %s%s%s", empty,
+                            classes, text, empty > SHOWN_MAX ? ", ..." : "",
+                            name ? ""
+                                 : "; `classes` in `data` names classes, if these numbers are "
+                                   "not meant"));
+    }
+    if (classes - empty == 1) {
+        used = 0;
+        add_class(text, &used, last, name);
+        RP_TRY(rp_notes_add(arena, notes, "all training samples have one class, %s", text));
+    }
+fail:
+    return err;
+}
