@@ -1,19 +1,17 @@
 #include "transport/reach.h"
 
 #include <errno.h>
-#include <netdb.h>
 #include <poll.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { HOST_BYTES = 128, PORT_BYTES = 8, ADDRESSES_MAX = 3 };
+enum { ADDRESSES_MAX = 3 };
 
-/* tcp://HOST:PORT; HOST may stand in brackets. */
-static bool split_endpoint(const char *endpoint, char host[HOST_BYTES], char port[PORT_BYTES]) {
+bool rp_reach_split(const char *endpoint, char host[RP_REACH_HOST_BYTES],
+                    char port[RP_REACH_PORT_BYTES]) {
     const char *at = strncmp(endpoint, "tcp://", 6) == 0 ? endpoint + 6 : endpoint;
     const char *colon = strrchr(at, ':');
     if (!colon || colon == at) {
@@ -21,13 +19,12 @@ static bool split_endpoint(const char *endpoint, char host[HOST_BYTES], char por
     }
     const bool bracket = at[0] == '[' && colon[-1] == ']';
     const int length = (int)(colon - at) - (bracket ? 2 : 0);
-    const int h = snprintf(host, HOST_BYTES, "%.*s", length, at + (bracket ? 1 : 0));
-    const int p = snprintf(port, PORT_BYTES, "%s", colon + 1);
-    return h > 0 && h < HOST_BYTES && p > 0 && p < PORT_BYTES;
+    const int h = snprintf(host, RP_REACH_HOST_BYTES, "%.*s", length, at + (bracket ? 1 : 0));
+    const int p = snprintf(port, RP_REACH_PORT_BYTES, "%s", colon + 1);
+    return h > 0 && h < RP_REACH_HOST_BYTES && p > 0 && p < RP_REACH_PORT_BYTES;
 }
 
-/* 0: connected; else a number of errno. */
-static int try_to_connect(const struct addrinfo *to, int wait_ms) {
+int rp_reach_connect(const struct addrinfo *to, int wait_ms) {
     int code = 0;
     socklen_t bytes = sizeof code;
     const int fd = socket(to->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -70,10 +67,10 @@ static rp_reach describe_code(int code, const char *port, char *out, size_t byte
 rp_reach rp_reach_try(const char *endpoint, int wait_ms, char *out, size_t bytes) {
     const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
     struct addrinfo *all = NULL;
-    char host[HOST_BYTES];
-    char port[PORT_BYTES];
+    char host[RP_REACH_HOST_BYTES];
+    char port[RP_REACH_PORT_BYTES];
     rp_reach result = RP_REACH_FAILED;
-    if (!split_endpoint(endpoint, host, port)) {
+    if (!rp_reach_split(endpoint, host, port)) {
         (void)snprintf(out, bytes, "expected tcp://HOST:PORT");
         return RP_REACH_FAILED;
     }
@@ -85,7 +82,7 @@ rp_reach rp_reach_try(const char *endpoint, int wait_ms, char *out, size_t bytes
     }
     uint32_t tries = 0;
     for (const struct addrinfo *to = all; to && tries < ADDRESSES_MAX; to = to->ai_next, tries++) {
-        result = describe_code(try_to_connect(to, wait_ms), port, out, bytes);
+        result = describe_code(rp_reach_connect(to, wait_ms), port, out, bytes);
         if (result == RP_REACH_LISTENS) {
             break;
         }

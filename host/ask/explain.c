@@ -2,11 +2,9 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <ifaddrs.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,8 +14,9 @@
 #include <unistd.h>
 
 #include "base/attributes.h"
+#include "transport/reach.h"
 
-enum { HOST_BYTES = 128, PORT_BYTES = 16, ADDRESSES_MAX = 3, TRY_MS = 1000 };
+enum { HOST_BYTES = RP_REACH_HOST_BYTES, ADDRESSES_MAX = 3, TRY_MS = 1000 };
 
 typedef struct {
     char *out;
@@ -31,20 +30,6 @@ static void add(text *t, const char *format, ...) {
     const int n = vsnprintf(t->out + t->used, t->bytes - t->used, format, args);
     va_end(args);
     t->used += n < 0 ? 0 : (size_t)n < t->bytes - t->used ? (size_t)n : t->bytes - t->used - 1;
-}
-
-/* tcp://HOST:PORT, HOST perhaps in brackets. */
-static bool split(const char *endpoint, char host[HOST_BYTES], char port[PORT_BYTES]) {
-    const char *at = strncmp(endpoint, "tcp://", 6) == 0 ? endpoint + 6 : endpoint;
-    const char *colon = strrchr(at, ':');
-    if (!colon || colon == at) {
-        return false;
-    }
-    const bool bracket = at[0] == '[' && colon[-1] == ']';
-    const int length = (int)(colon - at) - (bracket ? 2 : 0);
-    const int h = snprintf(host, HOST_BYTES, "%.*s", length, at + (bracket ? 1 : 0));
-    const int p = snprintf(port, PORT_BYTES, "%s", colon + 1);
-    return h > 0 && h < HOST_BYTES && p > 0 && p < PORT_BYTES;
 }
 
 static void write_address(const struct sockaddr *address, socklen_t bytes, char out[HOST_BYTES]) {
@@ -130,31 +115,9 @@ static bool has_no_arp_answer(const struct addrinfo *to) {
     return pending;
 }
 
-/* 0: connected; else errno's number. */
-static int try_to_connect(const struct addrinfo *to) {
-    int code = 0;
-    socklen_t bytes = sizeof code;
-    const int fd = socket(to->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0) {
-        return errno;
-    }
-    if (connect(fd, to->ai_addr, to->ai_addrlen) != 0) {
-        struct pollfd wait = {.fd = fd, .events = POLLOUT};
-        code = errno;
-        if (code == EINPROGRESS) {
-            code = poll(&wait, 1, TRY_MS) == 1 &&
-                           getsockopt(fd, SOL_SOCKET, SO_ERROR, &code, &bytes) == 0
-                       ? code
-                       : ETIMEDOUT;
-        }
-    }
-    (void)close(fd);
-    return code == ETIMEDOUT && has_no_arp_answer(to) ? EHOSTUNREACH : code;
-}
-
 static void say_try(text *t, const struct addrinfo *to, const char *port) {
-    const int code = try_to_connect(to);
-    switch (code) {
+    const int code = rp_reach_connect(to, TRY_MS);
+    switch (code == ETIMEDOUT && has_no_arp_answer(to) ? EHOSTUNREACH : code) {
     case 0:
         add(t, "something listens at port %s and does not speak as an agent does", port);
         break;
@@ -194,10 +157,10 @@ void rp_ask_explain(const char *endpoint, char *out, size_t bytes) {
     const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
     struct addrinfo *all = NULL;
     char host[HOST_BYTES];
-    char port[PORT_BYTES];
+    char port[RP_REACH_PORT_BYTES];
     text t = {.out = out, .bytes = bytes};
     out[0] = '\0';
-    if (!split(endpoint, host, port)) {
+    if (!rp_reach_split(endpoint, host, port)) {
         add(&t, "'%s' is no tcp://HOST:PORT", endpoint);
         return;
     }

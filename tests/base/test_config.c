@@ -436,6 +436,27 @@ static void written_text_reads_back(void **state) {
     }
 }
 
+/* A part of a file, put below a key of another one, stays the same scalar. */
+static void a_scalar_that_is_put_reads_back(void **state) {
+    (void)state;
+    static const char *const scalars[] = {"1f1b", "'a: b'", "\"x # y\"",
+                                          "'3'",  "'null'", "'a\\\"b'"};
+    for (size_t i = 0; i < sizeof scalars / sizeof *scalars; i++) {
+        char text[64];
+        char put[128] = "";
+        rp_node *root;
+        rp_node *again;
+        (void)snprintf(text, sizeof text, "key: %s\n", scalars[i]);
+        expect_ok(rp_config_read_text(&arena, text, strlen(text), "text", &root));
+        FILE *file = fmemopen(put, sizeof put, "w");
+        assert_non_null(file);
+        expect_ok(rp_config_put(&arena, file, "key", rp_node_find(root, "key")));
+        assert_int_equal(fclose(file), 0);
+        expect_ok(rp_config_read_text(&arena, put, strlen(put), "put", &again));
+        assert_true(rp_node_same(root, again));
+    }
+}
+
 static void order_and_style_do_not_count(void **state) {
     (void)state;
     static const struct {
@@ -617,6 +638,7 @@ int main(void) {
         cmocka_unit_test(set_from_the_command_line),
         cmocka_unit_test(add_to_a_list),
         cmocka_unit_test(written_text_reads_back),
+        cmocka_unit_test(a_scalar_that_is_put_reads_back),
         cmocka_unit_test(order_and_style_do_not_count),
         cmocka_unit_test(defaults_are_noted),
         cmocka_unit_test(changes_are_told),
