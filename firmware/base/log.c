@@ -1,6 +1,7 @@
 #include "base/log.h"
 
 #include "base/log_lines.h"
+#include "base/printable.h"
 
 #include <pthread.h>
 #include <stdarg.h>
@@ -165,12 +166,14 @@ void rp_log_at(rp_log_level level, const char *file, int line, const char *forma
     const int clock = used;
     used += snprintf(text + used, (size_t)(LINE_BYTES - used), "%s%s%s %s: ", who_text,
                      who_text[0] ? " " : "", room, level_names[level]);
+    char message[LINE_BYTES]; /* names in it may come from anywhere: a line stays one line */
     va_list args;
     va_start(args, format);
-    if (used > 0 && used < LINE_BYTES) {
-        (void)vsnprintf(text + used, (size_t)(LINE_BYTES - used), format, args);
-    }
+    (void)vsnprintf(message, sizeof message, format, args);
     va_end(args);
+    if (used > 0 && used < LINE_BYTES) {
+        rp_printable(message, false, text + used, (size_t)(LINE_BYTES - used));
+    }
     rp_log_lines_put((int)level, now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000, text,
                      (uint32_t)clock);
     if ((int)level <= (int)threshold && !hushed) {

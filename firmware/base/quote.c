@@ -6,27 +6,6 @@
 
 enum { ESCAPED_BYTES = 8 }; /* \uXXXX, or a character of UTF-8, and the NUL */
 
-size_t rp_printable_bytes(const char *text) {
-    const unsigned char *at = (const unsigned char *)text;
-    if (at[0] < 0x80) {
-        return at[0] >= 0x20 && at[0] != 0x7f ? 1 : 0;
-    }
-    const size_t length = at[0] >= 0xf0 ? 4 : at[0] >= 0xe0 ? 3 : 2;
-    if (at[0] < 0xc2 || at[0] > 0xf4) {
-        return 0;
-    }
-    for (size_t i = 1; i < length; i++) {
-        if ((at[i] & 0xc0) != 0x80) {
-            return 0;
-        }
-    }
-    const bool control = at[0] == 0xc2 && at[1] < 0xa0;
-    const bool overlong = (at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xf0 && at[1] < 0x90);
-    const bool surrogate = at[0] == 0xed && at[1] >= 0xa0;
-    const bool too_large = at[0] == 0xf4 && at[1] >= 0x90;
-    return control || overlong || surrogate || too_large ? 0 : length;
-}
-
 bool rp_is_plain_name(const char *text) {
     while (isalnum((unsigned char)*text) || (*text && strchr("._-", *text))) {
         text++;

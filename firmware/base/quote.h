@@ -5,10 +5,7 @@
 #include <stdio.h>
 
 #include "base/arena.h"
-
-/* The bytes of the printable UTF-8 character at `text`, which ends with 0. 0: `text` is at its end,
- * or the character is a control character, or the bytes are not UTF-8. */
-size_t rp_printable_bytes(const char *text);
+#include "base/printable.h"
 
 /* Whether `text` is empty or consists of A-Z a-z 0-9 . _ - alone: a name that needs no quotes in a
  * file or a shell. */

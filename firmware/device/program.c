@@ -120,7 +120,11 @@ static rp_err report_build(const rp_device *device, cl_program built, const char
         (void)clGetProgramBuildInfo(built, device->id, CL_PROGRAM_BUILD_LOG, bytes, log, NULL);
     }
     rp_err err = rp_cl(code, "kernels/%s.cl does not build", name);
-    rp_log_error("%s", log ? log : "(no build log)");
+    char *rest = log;
+    const char *row = log ? strsep(&rest, "\n") : "(no build log)";
+    for (; row; row = strsep(&rest, "\n")) {
+        rp_log_error("%s", row);
+    }
     rp_arena_finish(&scratch);
     return err;
 }

@@ -6,6 +6,7 @@
 #include "adopt/adopt.h"
 #include "agent/board.h"
 #include "base/clock.h"
+#include "base/printable.h"
 #include "cli/boards_ask.h"
 #include "cli/signals.h"
 #include "enrol/door.h"
@@ -113,10 +114,10 @@ static rp_err look(rp_arena *arena, adopting *a) {
     rp_err err;
     RP_TRY(rp_adopt_look(a->adopt.to, &a->system));
     if (!args->quiet) {
-        (void)fprintf(stderr, "%s: %s on %s, %s %s\n", a->adopt.to,
-                      a->system.system[0] ? a->system.system : a->system.os, a->system.machine,
-                      a->system.bare ? "no dpkg: files of the package for" : "packages for",
-                      a->system.arch[0] ? a->system.arch : "-");
+        rp_print(stderr, "%s: %s on %s, %s %s\n", a->adopt.to,
+                 a->system.system[0] ? a->system.system : a->system.os, a->system.machine,
+                 a->system.bare ? "no dpkg: files of the package for" : "packages for",
+                 a->system.arch[0] ? a->system.arch : "-");
     }
     RP_TRY(rp_adopt_check(a->adopt.to, &a->system));
     if (strcmp(a->system.service, "active") == 0 && !args->yes) {

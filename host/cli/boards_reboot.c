@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/printable.h"
 #include "cli/boards_ask.h"
 
 enum { WAIT_S = 600 };
@@ -65,7 +66,7 @@ static rp_err reboot(rp_arena *arena, rp_cli_asking *asking, const rp_roster_ent
     RP_TRY(ask_life(asker, &life));
     RP_TRY(rp_asker_ask(asker, &ask, RP_CLI_ASK_NS, &frame, NULL));
     if (!args->quiet) {
-        (void)fprintf(stderr, "%s reboots\n", board->name);
+        rp_print(stderr, "%s reboots\n", board->name);
     }
     RP_TRY(args->no_wait ? RP_OK : await_return(asking, asker, board->name, life));
 fail:

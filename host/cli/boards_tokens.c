@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/json_print.h"
+#include "base/printable.h"
 #include "enrol/pending.h"
 
 static const char *state_of(const rp_pending *one, int64_t now_s) {
@@ -71,8 +72,7 @@ fail:
 static rp_err withdraw_tokens(const rp_cli_args *args, const char *folder) {
     const rp_err err = rp_pending_withdraw(folder, args->word + 1, args->word_count - 1);
     for (uint32_t i = 1; i < args->word_count && err == RP_OK && !args->quiet; i++) {
-        (void)fprintf(stderr, "the token %s is withdrawn: no board can enrol by it\n",
-                      args->word[i]);
+        rp_print(stderr, "the token %s is withdrawn: no board can enrol by it\n", args->word[i]);
     }
     return err;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "agent/agent.h"
+#include "base/printable.h"
 #include "cli/boards_ask.h"
 #include "cli/signals.h"
 #include "run/runfile.h"
@@ -139,7 +140,7 @@ rp_err rp_cli_warm(rp_arena *arena, const rp_cli_args *args, const char *run_pat
     RP_TRY(args->where_count ? take_where(arena, &own) : RP_OK);
     RP_TRY(look(arena, &own, run_path, wait_s));
     if (!args->quiet) {
-        (void)fprintf(stderr, "warming the boards of %s: they have %u s\n", run_path, within_s);
+        rp_print(stderr, "warming the boards of %s: they have %u s\n", run_path, within_s);
     }
     RP_TRY(rp_cli_run_warm(&own, run_path, within_s));
 fail:

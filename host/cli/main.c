@@ -7,9 +7,11 @@
 #include "base/log.h"
 #include "base/nearest.h"
 #include "base/process.h"
+#include "base/printable.h"
 #include "base/share.h"
 #include "base/shell.h"
 #include "cli/cli.h"
+#include "cli/safe_output.h"
 
 const rp_cli_verb rp_cli_verbs[] = {
     {"train", "RUN.yaml", 1, 1, "sorfnkNPl", "Train a model over a ring of boards", NULL,
@@ -151,13 +153,13 @@ static int no_verb(const char *name) {
     for (const rp_cli_verb *verb = rp_cli_verbs; verb->name; verb++) {
         rp_nearest_offer(&nearest, verb->name);
     }
-    (void)fprintf(stderr, "ringpipe: no verb '%s'", name);
+    rp_print(stderr, "ringpipe: no verb '%s'", name);
     if (nearest.best) {
-        (void)fprintf(stderr, "; did you mean '%s'?\n", nearest.best);
+        rp_print(stderr, "; did you mean '%s'?\n", nearest.best);
     } else {
         (void)fprintf(stderr, "; there are:");
         for (const rp_cli_verb *verb = rp_cli_verbs; verb->name; verb++) {
-            (void)fprintf(stderr, " %s", verb->name);
+            rp_print(stderr, " %s", verb->name);
         }
         (void)fprintf(stderr, "\n");
     }
@@ -232,6 +234,7 @@ static int run_line(int argc, char **argv) {
 
 int main(int argc, char **argv) {
     rp_process_begin();
+    rp_cli_open_safe_output();
     rp_log_setup_plain("ringpipe");
     return rp_process_end(run_line(argc, argv));
 }

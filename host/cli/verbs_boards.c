@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/json_print.h"
+#include "base/printable.h"
 #include "cli/boards_ask.h"
 #include "cli/boards_list.h"
 #include "cli/boards_tokens.h"
@@ -211,8 +212,8 @@ static rp_err wait_for_boards(const enrolling *e, const rp_clock *clock) {
         .context = (void *)e,
     };
     if (!args->quiet) {
-        (void)fprintf(stderr, "waiting at %s for %u board%s; Ctrl-C ends that, the tokens stay\n",
-                      e->listen, e->count, e->count == 1 ? "" : "s");
+        rp_print(stderr, "waiting at %s for %u board%s; Ctrl-C ends that, the tokens stay\n",
+                 e->listen, e->count, e->count == 1 ? "" : "s");
     }
     return rp_enrol_wait(&options, e->name, e->count);
 }
@@ -314,7 +315,7 @@ static rp_err forget(rp_arena *arena, const rp_cli_args *args) {
     RP_TRY(find_forgotten(arena, args, &name, &count));
     RP_TRY(rp_roster_remove(args->ring, name, count));
     for (uint32_t i = 0; i < count && !args->quiet; i++) {
-        (void)fprintf(stderr, "%s is not in %s any more\n", name[i], args->ring);
+        rp_print(stderr, "%s is not in %s any more\n", name[i], args->ring);
     }
 fail:
     return err;

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/printable.h"
 #include "cli/cli.h"
 #include "transport/keys.h"
 #include "update/bundle.h"
@@ -64,8 +65,8 @@ static rp_err make_bundle(rp_arena *arena, const rp_cli_args *args, const char *
     }
     RP_TRY(rp_bundle_write(out, folder, args->board, args->release, RP_VERSION, &pair));
     if (!args->quiet && stat(out, &st) == 0) {
-        (void)fprintf(stderr, "%s: %lld bytes, release %u for %s\n", out, (long long)st.st_size,
-                      args->release, args->board);
+        rp_print(stderr, "%s: %lld bytes, release %u for %s\n", out, (long long)st.st_size,
+                 args->release, args->board);
     }
 fail:
     explicit_bzero(&pair, sizeof pair);

@@ -8,6 +8,7 @@
 #include "base/cache_home.h"
 #include "base/clock.h"
 #include "base/folders.h"
+#include "base/printable.h"
 #include "cli/cli.h"
 #include "enrol/door.h"
 #include "enrol/enrol.h"
@@ -98,7 +99,7 @@ static rp_err need_keys(rp_arena *arena, job *j) {
     RP_TRY(rp_arena_printf(arena, &path, "%s/public.key", j->keys_folder));
     if (access(path, F_OK) != 0) {
         RP_TRY(rp_keys_new(j->keys_folder));
-        (void)fprintf(stderr, "this host's keys are made: %s\n", j->keys_folder);
+        rp_print(stderr, "this host's keys are made: %s\n", j->keys_folder);
     }
     RP_TRY(rp_keys_read(j->keys_folder, &j->keys));
     RP_TRY(rp_arena_printf(arena, &path, "%s/update.key", j->keys_folder));
@@ -246,8 +247,8 @@ static rp_err make_system(const job *j) {
     RP_TRY(rp_image_make_system(&j->system, args->out));
     (void)printf("%s: a system for boards of the profile %s\n", args->out, args->board);
     if (!args->quiet) {
-        (void)fprintf(stderr, "`ringpipe bundle %s --board %s --release N` signs it\n", args->out,
-                      args->board);
+        rp_print(stderr, "`ringpipe bundle %s --board %s --release N` signs it\n", args->out,
+                 args->board);
     }
 fail:
     return err;
@@ -272,10 +273,10 @@ static rp_err run_verb(rp_arena *arena, const rp_cli_args *args) {
         RP_TRY(make_one(arena, &j, j.name[i]));
     }
     if (!args->quiet) {
-        (void)fprintf(stderr, "%s; `ringpipe boards enrol --open --roster FILE` lets %s in\n",
-                      args->overlay ? "README.txt there says where it goes"
-                                    : "`ringpipe flash` writes it to a card",
-                      j.count == 1 ? "it" : "them");
+        rp_print(stderr, "%s; `ringpipe boards enrol --open --roster FILE` lets %s in\n",
+                 args->overlay ? "README.txt there says where it goes"
+                               : "`ringpipe flash` writes it to a card",
+                 j.count == 1 ? "it" : "them");
     }
 fail:
     explicit_bzero(&j.keys, sizeof j.keys);

@@ -42,7 +42,7 @@ static rp_err print_key(const rp_cli_args *args, const char *z85) {
     (void)printf("%s\n", word);
     (void)fflush(stdout);
     if (!args->quiet) {
-        (void)fprintf(stderr, "fingerprint %s\n", fingerprint);
+        rp_print(stderr, "fingerprint %s\n", fingerprint);
     }
     return RP_OK;
 }
@@ -153,7 +153,7 @@ static rp_err trust(const rp_cli_args *args, const char *folder) {
     rp_err err = rp_trusted_add(folder, name, key);
     if (err == RP_OK && !args->quiet && !rp_key_parse(key, z85)) {
         rp_key_fingerprint(z85, fingerprint);
-        (void)fprintf(stderr, "%s is trusted, fingerprint %s\n", name, fingerprint);
+        rp_print(stderr, "%s is trusted, fingerprint %s\n", name, fingerprint);
     }
     return err;
 }

@@ -6,11 +6,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/printable.h"
 #include "cli/open_board.h"
 #include "device/tune.h"
 
 static void print_line(const char *text) {
-    (void)fprintf(stderr, "%s\n", text);
+    rp_print(stderr, "%s\n", text);
 }
 
 static void print_nothing(const char *text) {
@@ -68,7 +69,7 @@ static bool may_replace(const rp_cli_args *args, const char *path) {
     if (access(path, F_OK) != 0 || args->yes) {
         return true;
     }
-    (void)fprintf(stderr, "replace %s? [y/N] ", path);
+    rp_print(stderr, "replace %s? [y/N] ", path);
     (void)fflush(stderr);
     return fgets(answer, sizeof answer, stdin) && (answer[0] == 'y' || answer[0] == 'Y');
 }

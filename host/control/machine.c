@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/printable.h"
 #include "control/controller_own.h"
 
 void rp_controller_enter(rp_controller *c, rp_control_state_id next) {
@@ -47,9 +48,11 @@ rp_err rp_controller_final(rp_controller *c, rp_err err) {
 
 void rp_controller_print(const rp_controller *c, const char *format, ...) {
     if (c->env.progress) {
+        char text[2048];
         va_list args;
         va_start(args, format);
-        (void)vfprintf(c->env.progress, format, args);
+        (void)vsnprintf(text, sizeof text, format, args);
         va_end(args);
+        rp_print(c->env.progress, "%s", text);
     }
 }

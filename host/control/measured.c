@@ -8,6 +8,7 @@
 
 #include "base/folders.h"
 #include "base/log.h"
+#include "base/printable.h"
 #include "base/replace.h"
 #include "control/controller_own.h"
 
@@ -269,7 +270,7 @@ static double compare(const rp_controller *c, uint32_t board, const double *valu
 
 static void say(const rp_controller *c, const char *text) {
     if (!c->record && c->env.progress) { /* PLAN and PROFILE have no record */
-        (void)fprintf(c->env.progress, "%s\n", text);
+        rp_print(c->env.progress, "%s\n", text);
         (void)fflush(c->env.progress);
     }
     rp_record_phase(c->record, text);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/printable.h"
 #include "lab/cells.h"
 
 enum { LINE_BYTES = 512, BAR = 12 };
@@ -184,9 +185,8 @@ void rp_lab_show_begin(rp_lab_show *show, const rp_lab_job *job) {
     const rp_labfile *lab = show->plan->lab;
     const rp_lab_run *run = job->run;
     if (!show->live && !show->quiet) {
-        (void)fprintf(stderr, "%s, %s, seed %llu: %s\n", run->label, lab->folder[run->model],
-                      (unsigned long long)lab->seed[run->seed],
-                      job->step_first ? "goes on" : "begins");
+        rp_print(stderr, "%s, %s, seed %llu: %s\n", run->label, lab->folder[run->model],
+                 (unsigned long long)lab->seed[run->seed], job->step_first ? "goes on" : "begins");
     }
 }
 
@@ -216,15 +216,15 @@ void rp_lab_show_end(rp_lab_show *show, const rp_lab_run *run) {
         return;
     }
     clear_lines(show);
-    (void)fprintf(stderr, "%u/%u  %s, %s, seed %llu: %s", over_of(show->plan), counts.wanted,
-                  run->label, lab->folder[run->model], (unsigned long long)lab->seed[run->seed],
-                  rp_lab_write_status(result));
+    rp_print(stderr, "%u/%u  %s, %s, seed %llu: %s", over_of(show->plan), counts.wanted, run->label,
+             lab->folder[run->model], (unsigned long long)lab->seed[run->seed],
+             rp_lab_write_status(result));
     if (result->status == RP_LAB_FINISHED) {
         rp_lab_write_duration(result->seconds, text);
         (void)fprintf(stderr, " in %s", text);
         write_score(result, lab->tunes[run->seed]);
     } else if (result->note[0] && result->status == RP_LAB_FAILED) {
-        (void)fprintf(stderr, ": %s", result->note);
+        rp_print(stderr, ": %s", result->note);
     }
     (void)fputc('\n', stderr);
 }

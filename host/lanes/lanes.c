@@ -1,3 +1,4 @@
+#include "base/printable.h"
 #include "lanes/lanes_own.h"
 
 #include <errno.h>
@@ -363,9 +364,9 @@ static rp_err finish(rp_lanes *lanes) {
     lanes->phase = RP_LANES_ENDED;
     if (lanes->result != RP_OK && lanes->options.progress &&
         rp_shell_word(&lanes->arena, lanes->folder, &word) == RP_OK) {
-        (void)fprintf(lanes->options.progress, "%s\n", lanes->note);
+        rp_print(lanes->options.progress, "%s\n", lanes->note);
         if (lanes->result != RP_ERR_DATA) { /* it would end there again */
-            (void)fprintf(lanes->options.progress, "go on with: %s resume %s\n", program, word);
+            rp_print(lanes->options.progress, "go on with: %s resume %s\n", program, word);
         }
     }
     return err;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/printable.h"
 #include "lanes/lanes_own.h"
 
 static const int64_t SHOW_EVERY_NS = 10 * RP_NS_PER_S; /* where nobody sees it at once */
@@ -74,7 +75,7 @@ rp_err rp_lanes_log_event(rp_lanes *lanes, const char *event, const rp_lane_chil
         (void)!json_object_set_new(object, "lane", json_integer(lane->index));
     }
     if (lanes->options.progress) {
-        (void)fprintf(lanes->options.progress, "%s\n", all);
+        rp_print(lanes->options.progress, "%s\n", all);
     }
     return put_line(lanes, object);
 }

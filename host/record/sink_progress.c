@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/printable.h"
 #include "record/sink.h"
 
 enum {
@@ -83,7 +84,10 @@ static void add_raw(frame *f, const char *text) {
 }
 
 /* UTF-8: a byte that begins a character is a column. */
-static void add_text(frame *f, const char *text) {
+static void add_text(frame *f, const char *given) {
+    char safe[FRAME_BYTES];
+    const char *text = safe;
+    rp_printable(given, false, safe, sizeof safe);
     while (*text) {
         size_t bytes = 1;
         while (((unsigned char)text[bytes] & 0xc0) == 0x80) {

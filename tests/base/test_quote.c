@@ -70,10 +70,34 @@ static void a_plain_name_needs_no_quotes(void **state) {
     assert_false(rp_is_plain_name("gr\303\274n"));
 }
 
+/* What a terminal would act on is shown; what it draws is left as it is. */
+static void text_for_a_terminal(void **state) {
+    (void)state;
+    static const char *const shown[][2] = {
+        {"gr\303\274n \360\237\230\200", "gr\303\274n \360\237\230\200"},
+        {"a\x1b[2Jb\x7f\r", "a\\u001b[2Jb\\u007f\\u000d"},
+        {"\302\2331m", "\\u009b1m"}, /* CSI in one character */
+        {"\233\377\303", "\\x9b\\xff\\xc3"},
+        {"a\n\tb", "a\\u000a\\u0009b"},
+    };
+    char out[64];
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
+        rp_printable(shown[i][0], false, out, sizeof out);
+        assert_string_equal(out, shown[i][1]);
+    }
+    rp_printable("a\n\tb", true, out, sizeof out);
+    assert_string_equal(out, "a\n\tb");
+    rp_printable("ab\303\274", false, out, 4); /* no half of a character */
+    assert_string_equal(out, "ab");
+    rp_printable("ab\x1b", false, out, 8);
+    assert_string_equal(out, "ab");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_quoted_text_is_read_as_it_was),
         cmocka_unit_test(a_file_gets_the_same),
+        cmocka_unit_test(text_for_a_terminal),
         cmocka_unit_test(bytes_that_are_not_utf8_are_replaced),
         cmocka_unit_test(a_plain_name_needs_no_quotes),
     };

@@ -186,6 +186,25 @@ class Output(program.Case):
         self.assertEqual(said["values"], sum(len(v) for _, v in tensors.values()))
         self.assertEqual(said["nan"] + said["infinite"], 0)
 
+    def test_names_can_not_steer_the_terminal(self):
+        """Control characters and invalid UTF-8 of names are shown, on both outputs."""
+        name = "a\x1b[2J\x9b1m"
+        program.write_safetensors(self.dir / "w.safetensors", {name: ([1], [1.0])})
+        out, _ = self.ringpipe("inspect", "w.safetensors")
+        self.assertIn("a\\u001b[2J\\u009b1m  F32", out)
+        out, _ = self.ringpipe("inspect", "w.safetensors", "--format", "json")
+        self.assertNotIn("\x9b", out)
+        self.assertEqual(json.loads(out)["tensors"][0]["name"], name)
+        err = self.refused("inspect", "x\x1b]0;title\x07\udcff\n.safetensors")
+        self.assertIn("x\\u001b]0;title\\u0007\\xff\\u000a.safetensors: can not", err)
+        names = [f"{'grün €' * 6}{'x' * (i % 7)}{i}" for i in range(300)]  # cut by writes anywhere
+        program.write_safetensors(
+            self.dir / "w.safetensors", {name: ([1], [1.0]) for name in names}
+        )
+        out, _ = self.ringpipe("inspect", "w.safetensors")
+        lines = out.splitlines()[:-1]
+        self.assertEqual([line.rsplit("  F32", 1)[0].rstrip() for line in lines], names)
+
     def test_inspect_not_finite(self):
         values = [1.0, math.nan, -2.0, math.inf]
         program.write_safetensors(self.dir / "w.safetensors", {"fc.bias": ([4], values)})

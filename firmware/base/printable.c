@@ -1,0 +1,73 @@
+#include "base/printable.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+enum {
+    ESCAPED_BYTES = 8, /* \uXXXX or \xXX, and the NUL */
+    PRINTED_BYTES = 8192
+};
+
+size_t rp_printable_bytes(const char *text) {
+    const unsigned char *at = (const unsigned char *)text;
+    if (at[0] < 0x80) {
+        return at[0] >= 0x20 && at[0] != 0x7f ? 1 : 0;
+    }
+    const size_t length = at[0] >= 0xf0 ? 4 : at[0] >= 0xe0 ? 3 : 2;
+    if (at[0] < 0xc2 || at[0] > 0xf4) {
+        return 0;
+    }
+    for (size_t i = 1; i < length; i++) {
+        if ((at[i] & 0xc0) != 0x80) {
+            return 0;
+        }
+    }
+    const bool control = at[0] == 0xc2 && at[1] < 0xa0;
+    const bool overlong = (at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xf0 && at[1] < 0x90);
+    const bool surrogate = at[0] == 0xed && at[1] >= 0xa0;
+    const bool too_large = at[0] == 0xf4 && at[1] >= 0x90;
+    return control || overlong || surrogate || too_large ? 0 : length;
+}
+
+/* What stands for the bytes at `text`, which are not printable; returns how many it stands for. */
+static size_t show_unprintable(const char *text, char out[ESCAPED_BYTES]) {
+    const unsigned char *byte = (const unsigned char *)text;
+    const bool c1 = byte[0] == 0xc2 && byte[1] >= 0x80 && byte[1] < 0xa0;
+    const bool control = byte[0] < 0x20 || byte[0] == 0x7f;
+    (void)snprintf(out, ESCAPED_BYTES, c1 || control ? "\\u%04x" : "\\x%02x",
+                   (unsigned)byte[c1 ? 1 : 0]);
+    return c1 ? 2 : 1;
+}
+
+void rp_printable(const char *text, bool lines, char *out, size_t room) {
+    size_t used = 0;
+    while (*text) {
+        char piece[ESCAPED_BYTES];
+        const bool stays = lines && (*text == '\n' || *text == '\t');
+        size_t taken = stays ? 1 : rp_printable_bytes(text);
+        const char *from = taken > 0 ? text : piece;
+        size_t bytes = taken;
+        if (taken == 0) {
+            taken = show_unprintable(text, piece);
+            bytes = strlen(piece);
+        }
+        if (used + bytes >= room) {
+            break;
+        }
+        memcpy(out + used, from, bytes);
+        used += bytes;
+        text += taken;
+    }
+    out[used] = '\0';
+}
+
+void rp_print(FILE *file, const char *format, ...) {
+    char text[PRINTED_BYTES];
+    char safe[PRINTED_BYTES];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    rp_printable(text, true, safe, sizeof safe);
+    (void)fputs(safe, file);
+}
