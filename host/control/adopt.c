@@ -350,11 +350,21 @@ static rp_err take_board(rp_controller *c, uint32_t k) {
     return RP_OK;
 }
 
+/* What a former life chose, and no checkpoint says yet: what is in flight depends on it. */
+static rp_err take_choices(rp_controller *c) {
+    const rp_method *chosen = &c->adopt.plan->method;
+    if (c->run.method.advance_auto) {
+        rp_method_set_advance(&c->run.method, c->run.stages, chosen->advance);
+    }
+    return rp_ahead_take(c, chosen->ahead, chosen->ahead_count);
+}
+
 /* All have stopped. From here on a fault is dealt with in `recover`. */
 static rp_err take_over(rp_controller *c) {
     const uint64_t step = c->adopt.board[0].now.step;
     const rp_run_ledger due = ledger_at(c, step);
     rp_err err;
+    RP_TRY(take_choices(c));
     RP_TRY(rp_controller_take_plan(c, c->adopt.plan));
     for (uint32_t k = 0; k < c->ring.count; k++) {
         RP_TRY(take_board(c, k));

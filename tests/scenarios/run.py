@@ -42,7 +42,7 @@ RUN = {
 FILE_KEYS = {"base", "scenarios"}
 PART_KEYS = {"set", "faults", "seed", "once", "damage", "plan", "expect"}
 SCENARIO_KEYS = PART_KEYS | {"name", "about", "roster", "files", "executor", "profile",
-                             "schedules", "parts"}
+                             "schedules", "states", "parts"}
 NODE_KEYS = {"name", "dials", "labels"}
 
 
@@ -57,8 +57,28 @@ def merged(base, own):
     return both
 
 
+def put_schedule(one, schedule):
+    if schedule is None:
+        return one
+    kind = schedule if isinstance(schedule, str) else json.dumps(schedule)
+    return {**one, "name": f"{one['name']} [{kind}]", "set": {**one["set"], "schedule": schedule}}
+
+
+def put_state(one, state):
+    """Faults that are in `each` state are in this one."""
+    if state is None:
+        return one
+    out = {**copy.deepcopy(one), "name": f"{one['name']}, in {state}"}
+    for part in [out, *out.get("parts", [])]:
+        for fault in part.get("faults", []):
+            fault["in"] = state if fault.get("in") == "each" else fault.get("in", "")
+            if not fault["in"]:
+                del fault["in"]
+    return out
+
+
 def read(path):
-    """The scenarios of a file, each schedule by itself."""
+    """The scenarios of a file, each schedule and state by itself."""
     found = yaml.safe_load(path.read_text(encoding="utf-8"))
     check_keys(path.name, found, FILE_KEYS)
     base = found.get("base", {})
@@ -68,13 +88,9 @@ def read(path):
         check_keys(f"{path.name}: {own.get('name')}", own, SCENARIO_KEYS)
         for part in own.get("parts", []):
             check_keys(f"{path.name}: {own['name']}: parts", part, PART_KEYS)
-        for schedule in own.get("schedules", [None]):
-            one = merged(base, own)
-            if schedule is not None:
-                kind = schedule if isinstance(schedule, str) else json.dumps(schedule)
-                one["name"] += f" [{kind}]"
-                one["set"]["schedule"] = schedule
-            out.append(one)
+        one = merged(base, own)
+        out += [put_schedule(put_state(one, state), schedule) for state in one.get("states", [None])
+                for schedule in one.get("schedules", [None])]
     names = [one["name"] for one in out]
     twice = {name for name in names if names.count(name) > 1}
     if twice:
