@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/config.h"
+#include "base/quote.h"
 
 enum { SSID_MAX = 32, PASSPHRASE_MIN = 8, PASSPHRASE_MAX = 63 };
 
@@ -17,6 +18,16 @@ static bool is_plain(const char *text) {
     return true;
 }
 
+/* Printable UTF-8; a name has no language, only bytes, and 32 of them at most. */
+static bool is_name(const char *text) {
+    const size_t bytes = strlen(text);
+    size_t at = 0;
+    while (at < bytes && rp_printable_bytes(text + at) > 0) {
+        at += rp_printable_bytes(text + at);
+    }
+    return at == bytes && bytes > 0 && bytes <= SSID_MAX;
+}
+
 rp_err rp_image_read_wifi(rp_arena *arena, const char *path, rp_image_wifi *out) {
     rp_node *root;
     rp_err err;
@@ -27,10 +38,10 @@ rp_err rp_image_read_wifi(rp_arena *arena, const char *path, rp_image_wifi *out)
     RP_TRY(rp_node_string(root, "passphrase", &out->passphrase));
     RP_TRY(rp_node_string(root, "country", &out->country));
     RP_TRY(rp_node_done(root));
-    const size_t ssid = strlen(out->ssid);
-    if (ssid == 0 || ssid > SSID_MAX || !is_plain(out->ssid)) {
+    if (!is_name(out->ssid)) {
         return rp_node_fail(rp_node_find(root, "ssid"),
-                            "expected 1 to %d characters without quotes and \\", SSID_MAX);
+                            "expected 1 to %d bytes of printable UTF-8, found %zu bytes", SSID_MAX,
+                            strlen(out->ssid));
     }
     const size_t length = out->passphrase ? strlen(out->passphrase) : PASSPHRASE_MIN;
     if (length < PASSPHRASE_MIN || length > PASSPHRASE_MAX ||
@@ -48,17 +59,30 @@ fail:
     return err;
 }
 
+/* As wpa_supplicant takes it: in quotes, or as hexadecimal digits, which hold any name. */
+static void write_ssid(const char *ssid, char out[2 * SSID_MAX + 3]) {
+    char *to = out;
+    if (is_plain(ssid)) {
+        (void)snprintf(out, 2 * SSID_MAX + 3, "\"%s\"", ssid);
+        return;
+    }
+    for (; *ssid; ssid++, to += 2) {
+        (void)snprintf(to, 3, "%02x", (unsigned char)*ssid);
+    }
+}
+
 rp_err rp_image_wifi_text(rp_arena *arena, const rp_image_wifi *wifi, const char **out) {
     char *text;
     rp_err err;
+    char ssid[2 * SSID_MAX + 3];
     const bool closed = wifi->passphrase != NULL;
+    write_ssid(wifi->ssid, ssid);
     RP_TRY(rp_arena_printf(arena, &text,
                            "ctrl_interface=DIR=/run/wpa_supplicant\n%s%s%s"
-                           "network={\n    ssid=\"%s\"\n    scan_ssid=1\n    %s%s%s\n}\n",
+                           "network={\n    ssid=%s\n    scan_ssid=1\n    %s%s%s\n}\n",
                            wifi->country ? "country=" : "", wifi->country ? wifi->country : "",
-                           wifi->country ? "\n" : "", wifi->ssid,
-                           closed ? "psk=\"" : "key_mgmt=NONE", closed ? wifi->passphrase : "",
-                           closed ? "\"" : ""));
+                           wifi->country ? "\n" : "", ssid, closed ? "psk=\"" : "key_mgmt=NONE",
+                           closed ? wifi->passphrase : "", closed ? "\"" : ""));
     *out = text;
 fail:
     return err;
@@ -66,16 +90,18 @@ fail:
 
 rp_err rp_image_wifi_cloud(rp_arena *arena, const rp_image_wifi *wifi, const char **out) {
     char *text;
+    const char *ssid;
     rp_err err;
     const bool closed = wifi->passphrase != NULL;
+    RP_TRY(rp_quote(arena, wifi->ssid, &ssid));
     RP_TRY(rp_arena_printf(arena, &text,
                            "version: 2\n"
                            "ethernets: {eth0: {dhcp4: true, optional: true}}\n"
                            "wifis:\n  wlan0:\n    dhcp4: true\n    optional: true\n%s%s%s"
-                           "    access-points: {\"%s\": {%s%s%s}}\n",
+                           "    access-points: {%s: {%s%s%s}}\n",
                            wifi->country ? "    regulatory-domain: " : "",
-                           wifi->country ? wifi->country : "", wifi->country ? "\n" : "",
-                           wifi->ssid, closed ? "password: \"" : "", closed ? wifi->passphrase : "",
+                           wifi->country ? wifi->country : "", wifi->country ? "\n" : "", ssid,
+                           closed ? "password: \"" : "", closed ? wifi->passphrase : "",
                            closed ? "\"" : ""));
     *out = text;
 fail:

@@ -1,6 +1,6 @@
 /* A wireless network, from a file that a person writes:
  *
- *   ssid: workshop
+ *   ssid: workshop                        # 1 to 32 bytes of printable UTF-8
  *   passphrase: "correct horse battery"     # 8 to 63 characters; without it the network is open
  *   country: DE                             # where that decides which channels there are */
 #ifndef RP_IMAGE_WIFI_H

@@ -165,6 +165,16 @@ class Image(Base):
         self.assertIn("pi is there already", self.refused(
             *self.words("--overlay", board="raspberry-pi-5", out="pi"), **self.options()))
 
+    def test_wifi_names_beyond_ascii(self):
+        name = 'Café ☕ "5\\G" Zürich'
+        text = f"ssid: {json.dumps(name, ensure_ascii=False)}\npassphrase: correct horse\n"
+        (self.dir / "wifi.yaml").write_text(text)
+        self.image("--overlay", "--wifi", "wifi.yaml", board="raspberry-pi-5", out="pi")
+        self.assertIn(f"\n    ssid={name.encode().hex()}\n    scan_ssid=1\n",
+                      (self.dir / "pi/ringpipe/wifi.conf").read_text())
+        self.assertIn("access-points: {" + json.dumps(name, ensure_ascii=False) + ": {password: ",
+                      (self.dir / "pi/network-config").read_text())
+
     def test_first_boot_of_an_overlay(self):
         """The script itself, in a made-up system: what it calls are stand-ins that keep a list."""
         self.image("--overlay", board="raspberry-pi-5", out="pi")
@@ -228,7 +238,8 @@ class Image(Base):
                             "wifi.yaml:2: passphrase: expected 8 to 63"),
                            ("passphrase: long enough\n", "ssid"),
                            ("ssid: x\npsk: y\n", "wifi.yaml:2"),
-                           ("ssid: 'a\"b'\n", "wifi.yaml:1: ssid: expected 1 to 32"),
+                           ('ssid: "a\\tb"\n', "wifi.yaml:1: ssid: expected 1 to 32"),
+                           (f"ssid: {'ü' * 17}\n", "printable UTF-8, found 34 bytes"),
                            ("ssid: x\ncountry: de\n", "two capital letters")):
             (self.dir / "wifi.yaml").write_text(text)
             err = self.refuse("--wifi", "wifi.yaml")
