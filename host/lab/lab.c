@@ -213,7 +213,8 @@ static rp_err take_ended(lab *l) {
         }
         RP_TRY(rp_lab_plan_refresh(&l->plan, run));
         rp_lab_show_end(&l->show, run);
-        RP_TRY(write_report(l, l->interrupts == 0));
+        err = write_report(l, l->interrupts == 0);
+        RP_TRY(err == RP_ERR_IO ? RP_OK : err); /* a full disk: the next one has all of it */
     }
 fail:
     return err;

@@ -74,18 +74,22 @@ static rp_err make_meta(const rp_st_reader *from, const char *round, const char 
     return RP_OK;
 }
 
-static rp_err open_member(work *w, const rp_average_member *of, const char *round, member *to) {
+/* What its lane has written is read; the file for it is made later. */
+static rp_err open_member(work *w, const rp_average_member *of, member *to) {
+    to->alpha = of->alpha;
+    return open_whole(w, of->from, &to->from);
+}
+
+static rp_err make_member(work *w, const rp_average_member *of, const char *round, member *to) {
     const char *meta[META_MAX];
     rp_st_entry *entry;
     rp_err err;
-    RP_TRY(open_whole(w, of->from, &to->from));
     RP_TRY(make_meta(to->from, round, meta));
     const uint32_t count = rp_st_count(to->from);
     RP_TRY(RP_ARENA_NEW(&w->arena, count + 1, &entry));
     for (uint32_t i = 0; i < count; i++) {
         entry[i] = *rp_st_entry_at(to->from, i);
     }
-    to->alpha = of->alpha;
     err = rp_st_create(&w->arena, of->to, entry, count, meta, true, &to->to);
 fail:
     return err;
@@ -100,7 +104,12 @@ static rp_err open_files(work *w, const rp_average *average, uint32_t *bad) {
     for (uint32_t i = 0; i < average->count; i++) {
         *bad = i;
         w->count++;
-        RP_TRY(open_member(w, &average->member[i], round, &w->member[i]));
+        RP_TRY(open_member(w, &average->member[i], &w->member[i]));
+    }
+    for (uint32_t i = 0; i < average->count; i++) {
+        err = make_member(w, &average->member[i], round, &w->member[i]);
+        *bad = err == RP_ERR_IO ? average->count : i;
+        RP_TRY(err);
     }
     *bad = average->count;
     if (average->center) {

@@ -7,6 +7,7 @@
 #include "lanes/average.h"
 #include "lanes/child.h"
 #include "lanes/lanes.h"
+#include "lanes/round.h"
 
 typedef enum {
     RP_LANES_WORK,
@@ -47,8 +48,13 @@ struct rp_lanes {
     rp_lane_child scorer;
     rp_lanes_phase phase;
     int64_t now_ns, start_ns;
-    int64_t closed_ns;  /* the last round, or 0: none since the start */
-    int64_t waiting_ns; /* since when a lane waits; 0: none does */
+    int64_t closed_ns;         /* the last round, or 0: none since the start */
+    int64_t waiting_ns;        /* since when a lane waits; 0: none does */
+    bool is_closing;           /* the round's files are made; lanes.json does not say so yet */
+    rp_round_decision closing; /* of that round */
+    int64_t full_ns;           /* since when the folder rejects writes; 0: it does not */
+    int64_t retry_ns;          /* earliest time of the next try */
+    bool log_failed;           /* and that was said */
     int64_t round_ns[RP_ROUND_TIMES_MAX];
     uint32_t rounds; /* since the start */
     double loss;     /* of the last round */

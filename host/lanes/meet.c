@@ -26,6 +26,9 @@ static int64_t bound_ns(const rp_lanes *lanes) {
 }
 
 int64_t rp_lanes_meet_ns(const rp_lanes *lanes) {
+    if (lanes->retry_ns > lanes->now_ns) {
+        return lanes->retry_ns;
+    }
     return lanes->waiting_ns > 0 && lanes->phase == RP_LANES_WORK
                ? lanes->waiting_ns + bound_ns(lanes)
                : INT64_MAX;
@@ -134,6 +137,19 @@ static void let_go(rp_lanes *lanes, const rp_round_decision *decision) {
     }
 }
 
+/* Safe to do again after any part of it has failed. */
+static rp_err end_round(rp_lanes *lanes) {
+    rp_err err;
+    RP_TRY(rp_lanes_write_journal(lanes));
+    RP_TRY(rp_lanes_place_files(lanes));
+    RP_TRY(rp_lanes_log_round(lanes, lanes->closing.alpha, lanes->closing.lag));
+    let_go(lanes, &lanes->closing);
+    lanes->phase = lanes->last_steps > 0 ? RP_LANES_LAST : lanes->phase;
+    lanes->is_closing = false;
+fail:
+    return err;
+}
+
 static rp_err close_round(rp_lanes *lanes, const rp_round_facts *facts,
                           const rp_round_decision *decision) {
     bool done;
@@ -146,17 +162,44 @@ static rp_err close_round(rp_lanes *lanes, const rp_round_facts *facts,
     note_members(lanes, decision);
     note_absent(lanes, facts);
     note_times(lanes);
-    RP_TRY(rp_lanes_write_journal(lanes));
-    RP_TRY(rp_lanes_place_files(lanes));
-    RP_TRY(rp_lanes_log_round(lanes, decision->alpha, decision->lag));
-    let_go(lanes, decision);
-    lanes->phase = lanes->last_steps > 0 ? RP_LANES_LAST : lanes->phase;
+    lanes->is_closing = true;
+    lanes->closing = *decision;
+    RP_TRY(end_round(lanes));
 fail:
     return err;
 }
 
+/* ---- a full disk ----------------------------------------------------------------------------- */
+
+static const int64_t FULL_NS = 30 * RP_NS_PER_S;
+static const int64_t REST_NS = RP_NS_PER_S;
+
+/* What could not be written is tried again, for a time. */
+static rp_err put_off(rp_lanes *lanes, rp_err err) {
+    if (err != RP_ERR_IO) {
+        lanes->full_ns = 0;
+        return err;
+    }
+    const bool is_first = lanes->full_ns == 0;
+    lanes->full_ns = is_first ? lanes->now_ns : lanes->full_ns;
+    lanes->retry_ns = lanes->now_ns + REST_NS;
+    if (lanes->now_ns - lanes->full_ns >= FULL_NS) {
+        return err;
+    }
+    return is_first ? rp_lanes_log_event(lanes, "unsaved", NULL,
+                                         "%.250s; the lanes wait, and it is tried again for %d s",
+                                         rp_err_message(), (int)(FULL_NS / RP_NS_PER_S))
+                    : RP_OK;
+}
+
 rp_err rp_lanes_meet(rp_lanes *lanes) {
     rp_round_decision decision;
+    if (lanes->now_ns < lanes->retry_ns) {
+        return RP_OK;
+    }
+    if (lanes->is_closing) {
+        return put_off(lanes, end_round(lanes));
+    }
     lanes->waiting_ns = 0;
     for (uint32_t k = 0; k < lanes->keys.count; k++) {
         const rp_lane_child *lane = &lanes->lane[k];
@@ -169,5 +212,5 @@ rp_err rp_lanes_meet(rp_lanes *lanes) {
     }
     const rp_round_facts facts = facts_of(lanes);
     rp_round_decide(&facts, &decision);
-    return decision.closes ? close_round(lanes, &facts, &decision) : RP_OK;
+    return decision.closes ? put_off(lanes, close_round(lanes, &facts, &decision)) : RP_OK;
 }

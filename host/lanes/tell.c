@@ -5,8 +5,10 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/printable.h"
 #include "lanes/lanes_own.h"
 
@@ -51,12 +53,23 @@ const char *rp_lanes_loss_text(double loss, char text[RP_LANES_LOSS]) {
     return text;
 }
 
+/* A full disk costs lines, whole ones, and is said once. */
 static rp_err put_line(rp_lanes *lanes, json_t *object) {
+    struct stat before = {0};
+    const bool known = fstat(fileno(lanes->log), &before) == 0;
     const bool good = object &&
                       json_dumpf(object, lanes->log, JSON_COMPACT | JSON_REAL_PRECISION(9)) == 0 &&
                       fputc('\n', lanes->log) != EOF && fflush(lanes->log) == 0;
     json_decref(object);
-    return good ? RP_OK : rp_fail(RP_ERR_IO, "%s: can not be written", lanes->log_path);
+    if (!good && !lanes->log_failed) {
+        rp_log_warn("%s: could not be written; the run goes on without", lanes->log_path);
+        lanes->log_failed = true;
+    }
+    if (!good && known) {
+        clearerr(lanes->log);
+        (void)!ftruncate(fileno(lanes->log), before.st_size);
+    }
+    return RP_OK;
 }
 
 rp_err rp_lanes_log_event(rp_lanes *lanes, const char *event, const rp_lane_child *lane,

@@ -3,7 +3,9 @@
 import json
 import os
 import pathlib
+import resource
 import signal
+import time
 import unittest
 
 import program
@@ -139,6 +141,19 @@ class Lanes(program.Case):
         self.assertTrue(self.weights("run") == self.weights("whole"), "other weights")
         self.assertEqual(len(self.events("run", "resumed")), 2)
         self.assertEqual(self.summary("run")["status"], "finished")
+
+    def test_full_disk(self):
+        """Of the process that averages: rounds wait until it can write again."""
+        process = self.begin("out", "--set", "ring.throttle={forward_ms: 2}")
+        self.wait_for("a round", lambda: self.rounds("out"), process=process)
+        before = resource.prlimit(process.pid, resource.RLIMIT_FSIZE)
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (0, before[1]))
+        time.sleep(1.5)
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, before)
+        _, err = self.finish(process)
+        self.assertIn("the lanes wait, and it is tried again for 30 s", err)
+        self.assertEqual(self.rounds("out")[-1]["step"], STEPS)
+        self.assertEqual(self.summary("out")["status"], "finished")
 
     def test_lost_for_good(self):
         """A lane that never comes is given up; the others end without it."""
