@@ -494,6 +494,13 @@ rp_err rp_controller_final(rp_controller *c, rp_err err) RP_MUST_CHECK;
 /* A line for a person who watches. */
 void rp_controller_print(const rp_controller *c, const char *format, ...) RP_PRINTF(2, 3);
 
+/* ---- memory.c -------------------------------------------------------------------------------- */
+
+/* Once the boards have said what they have. errors USAGE: the net does not fit, whatever the cut */
+rp_err rp_memory_check_least(rp_controller *c) RP_MUST_CHECK;
+/* Of the first plan. errors USAGE: what boards need and have; MEMORY */
+rp_err rp_memory_check_plan(rp_controller *c) RP_MUST_CHECK;
+
 /* ---- finite.c -------------------------------------------------------------------------------- */
 
 void rp_finite_note_loss(rp_controller *c, double loss_sum);

@@ -128,7 +128,7 @@ static rp_err say_refusals(rp_controller *c) {
 }
 
 rp_err rp_hello_step(rp_controller *c) {
-    const rp_err err = say_refusals(c);
+    rp_err err = say_refusals(c);
     if (err != RP_OK) {
         return err;
     }
@@ -146,10 +146,13 @@ rp_err rp_hello_step(rp_controller *c) {
     c->greeted_ns = 0;
     if (c->copies.wanted) {
         rp_controller_enter(c, RP_CONTROL_RESCUE);
-    } else {
+        return RP_OK;
+    }
+    err = rp_memory_check_least(c);
+    if (err == RP_OK) {
         rp_controller_leave_hello(c);
     }
-    return RP_OK;
+    return err;
 }
 
 void rp_controller_leave_hello(rp_controller *c) {

@@ -15,6 +15,7 @@
 
 #include "base/log.h"
 #include "base/replace.h"
+#include "control/available.h"
 #include "control/leftover.h"
 
 enum { LOG_TAIL_LINES = 8 };
@@ -410,7 +411,10 @@ static const rp_spawner_kind rp_local_kind = {.name = "local",
                                               .close = finish_agents};
 
 rp_spawner rp_local_spawner(rp_local *local, const char *program, FILE *terminal) {
-    rp_spawner spawner = {.kind = &rp_local_kind, .self = local, .cores = count_cores()};
+    rp_spawner spawner = {.kind = &rp_local_kind,
+                          .self = local,
+                          .memory_bytes = rp_available_memory(""),
+                          .cores = count_cores()};
     struct stat status;
     *local = (rp_local){.terminal = terminal};
     for (uint32_t i = 0; i < RP_LOCAL_AGENTS_MAX; i++) {

@@ -63,6 +63,8 @@ typedef struct {
     bool feed_is_cut; /* nor those that feed them */
     rp_kind mute;     /* boards do not answer this kind */
     bool up;          /* the spawner's boards listen */
+    uint64_t machine_bytes;       /* that the spawner has for them; 0: it does not say */
+    uint64_t board_bytes[BOARDS]; /* of the machine's memory, as they say */
     uint32_t cores;   /* that they share; 0: each has its own */
     test_skew skew;   /* of board 1, in step `skewed_step` */
     uint64_t skewed_step;
@@ -255,7 +257,7 @@ static inline void board_tell_copies(test_board *b) {
     }
 }
 
-static inline void board_hello(test_board *b) {
+static inline void board_hello(test_ring *t, test_board *b) {
     rp_Frame frame = {.which_body = RP_KIND_HELLO,
                       .body.hello = {.name = "b",
                                      .software = "7.0",
@@ -264,6 +266,8 @@ static inline void board_hello(test_board *b) {
                                      .wire_min = b->wire.min,
                                      .wire_max = b->wire.max,
                                      .features = b->features,
+                                     .memory_bytes = t->board_bytes[b - t->board],
+                                     .device_memory = RP_DEVICE_MEMORY_SHARED,
                                      .busy = b->busy != 0}};
     frame.body.hello.device[strlen("test device")] = b->device;
     b->run = (rp_run_identity){.id = b->busy};
@@ -318,7 +322,7 @@ static inline void board_take(test_ring *t, uint32_t k, const rp_Frame *frame) {
         if (frame->body.hello.hold > 0) {
             board_held(t, k, frame);
         } else {
-            board_hello(b);
+            board_hello(t, b);
         }
         break;
     case RP_KIND_PROFILE:
@@ -597,7 +601,10 @@ static inline rp_err ring_try_open(test_ring *t) {
     const rp_controller_env env = {.clock = &t->clock,
                                    .links = t->links,
                                    .keys = &t->keys,
-                                   .spawner = {.kind = &test_spawner, .self = t, .cores = t->cores},
+                                   .spawner = {.kind = &test_spawner,
+                                               .self = t,
+                                               .memory_bytes = t->machine_bytes,
+                                               .cores = t->cores},
                                    .feeder = RP_FEEDER_DIRECT,
                                    .on_state = test_on_state,
                                    .context = t};

@@ -4,6 +4,7 @@
 
 #include "boards.h"
 #include "control/identity.h"
+#include "planning/fit_memory.h"
 #include "wire/trace.h"
 
 enum { DEEP_LAYERS = 80, MOST_LAYERS = 4000 };
@@ -509,6 +510,41 @@ static void weights_that_are_not_finite_are_told(void **state) {
     expect_err(ring_end(&ring, 200), RP_ERR_FAULT);
     assert_int_equal(access(in_folder("out/weights.safetensors"), F_OK), 0);
     ring_close(&ring);
+}
+
+/* Ends before a board takes memory; `text` NULL: it fits. */
+static void try_memory(uint64_t machine, const uint64_t board[BOARDS], const char *text) {
+    ring_prepare(&ring, "out");
+    ring.machine_bytes = machine;
+    memcpy(ring.board_bytes, board, sizeof ring.board_bytes);
+    ring_open(&ring);
+    assert_int_equal(ring_end(&ring, 200), text ? RP_ERR_USAGE : RP_OK);
+    assert_int_equal(ring.board[0].orders[RP_KIND_ASSIGN], text ? 0 : 1);
+    if (text && !strstr(ring.fault.text, text)) {
+        fail_msg("'%s' is not in '%s'", text, ring.fault.text);
+    }
+    ring_close(&ring);
+}
+
+static void what_does_not_fit_is_not_begun(void **state) {
+    (void)state;
+    const uint64_t much = UINT64_C(1) << 40;
+    uint64_t needs[BOARDS];
+    open_ring(NULL);
+    assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
+    expect_ok(rp_fit_memory_needs(&ring.c->run, &ring.c->plan_cut, ring.c->plan, needs));
+    rp_controller_interrupt(ring.c);
+    expect_err(ring_end(&ring, 100), RP_ERR_INTERRUPTED);
+    ring_close(&ring);
+    const uint64_t sum = needs[0] + needs[1];
+    assert_true(needs[0] > 0 && needs[1] > 0);
+    try_memory(0, (uint64_t[]){needs[0], needs[1]}, NULL);
+    try_memory(0, (uint64_t[]){much, needs[1] - 1}, "MB of device memory, and its device has");
+    try_memory(sum, (uint64_t[]){much, much}, NULL);
+    try_memory(sum - 1, (uint64_t[]){much, much}, "the boards on this machine need");
+    try_memory(0, (uint64_t[]){16, 16}, "of memory at least, on all boards together, and they "
+                                           "have 0. Expected");
+    try_memory(16, (uint64_t[]){much, much}, "(available on this machine)");
 }
 
 /* Of 8 steps, fewer than stop a run on its way. */
@@ -1291,6 +1327,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(an_interrupt_ends_every_state, setup, teardown),
         cmocka_unit_test_setup_teardown(an_interrupted_run_goes_on, setup, teardown),
         cmocka_unit_test_setup_teardown(weights_that_are_not_finite_are_told, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_does_not_fit_is_not_begun, setup, teardown),
         cmocka_unit_test_setup_teardown(a_result_that_is_not_finite_is_a_failure, setup, teardown),
         cmocka_unit_test_setup_teardown(a_score_that_is_not_finite_is_no_answer, setup, teardown),
         cmocka_unit_test_setup_teardown(a_board_without_memory_gets_less, setup, teardown),

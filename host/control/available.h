@@ -1,0 +1,11 @@
+/* Memory of this machine that its programs may still take. */
+#ifndef RP_CONTROL_AVAILABLE_H
+#define RP_CONTROL_AVAILABLE_H
+
+#include <stdint.h>
+
+/* What is free or can be freed, swap included, within the limits of this process's control groups
+ * (version 2). 0: not known. `root`: where /proc and /sys lie, "" but in tests. */
+uint64_t rp_available_memory(const char *root);
+
+#endif

@@ -1,0 +1,120 @@
+/* What a run needs of its boards' memory, against what boards and machine have: before a board
+ * takes any of it. Afterwards boards hold some of it already, so only the first plan is looked at.
+ * With `advance: auto` the boards decide, which then have fewer microbatches in flight. */
+#include <stdio.h>
+
+#include "control/controller_own.h"
+#include "planning/fit_memory.h"
+#include "planning/least_memory.h"
+
+static const double MB = 1e-6;
+static const char expected[] =
+    "Expected a smaller train.microbatch, a smaller net, an optimizer with fewer states, or more "
+    "memory";
+
+static bool is_due(const rp_controller *c) {
+    return !c->begun && !c->reassigning && !c->run.method.advance_auto &&
+           c->options.purpose != RP_PURPOSE_PROFILE;
+}
+
+/* Of its device, as far as it says; 0: not known. A limit of the run file is the planner's. */
+static uint64_t limit_of(const rp_controller *c, uint32_t board) {
+    return c->ring.board[board].memory_bytes;
+}
+
+/* Boards that are started here have their stages in this machine's memory, all of them together;
+ * the lanes of a run share it. 0: not known, or devices have memory of their own. */
+static uint64_t limit_of_machine(const rp_controller *c) {
+    const uint32_t lanes = c->run.lanes.count > 0 ? c->run.lanes.count : 1;
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        if (c->ring.board[k].device_memory != RP_DEVICE_MEMORY_SHARED) {
+            return 0;
+        }
+    }
+    return c->spawned ? c->env.spawner.memory_bytes / lanes : 0;
+}
+
+/* Whatever the cut will be: before layers are measured, each of which takes memory, too. */
+rp_err rp_memory_check_least(rp_controller *c) {
+    const uint64_t machine = limit_of_machine(c);
+    rp_least_memory least;
+    uint64_t all = 0;
+    bool known = true;
+    rp_arena arena;
+    rp_err err;
+    if (!is_due(c)) {
+        return RP_OK;
+    }
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        all += limit_of(c, k);
+        known = known && limit_of(c, k) > 0;
+    }
+    all = machine > 0 && (machine < all || !known) ? machine : all;
+    rp_arena_init(&arena, "memory", 0);
+    RP_TRY(rp_least_memory_open(&arena, &c->run, c->run.stages, &least));
+    const double needs = rp_least_memory_of(&least, 0, c->run.model->layer_count, 0);
+    if ((known || machine > 0) && needs > (double)all) {
+        err = rp_fail(RP_ERR_USAGE,
+                      "plan: %s needs %.0f MB of memory at least, on all boards together, and "
+                      "they have %.0f%s. %s",
+                      c->run.model_name, needs * MB, (double)all * MB,
+                      machine > 0 ? " (available on this machine)" : "", expected);
+    }
+fail:
+    rp_arena_finish(&arena);
+    return err;
+}
+
+static void list_needs(const rp_controller *c, const uint64_t *needs, char *text, size_t bytes) {
+    size_t used = 0;
+    text[0] = '\0';
+    for (uint32_t k = 0; k < c->ring.count && used + 1 < bytes; k++) {
+        const int wrote = snprintf(text + used, bytes - used, "%s%s %.0f", k > 0 ? ", " : "",
+                                   c->ring.board[k].name, (double)needs[k] * MB);
+        used += wrote > 0 ? (size_t)wrote : 0;
+    }
+}
+
+static rp_err compare_needs(const rp_controller *c, const uint64_t *needs) {
+    const uint64_t machine = limit_of_machine(c);
+    uint64_t sum = 0;
+    char text[240];
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        if (limit_of(c, k) > 0 && needs[k] > limit_of(c, k)) {
+            return rp_fail(RP_ERR_USAGE,
+                           "plan: board %s needs %.0f MB of device memory, and its device has "
+                           "%.0f. %s",
+                           c->ring.board[k].name, (double)needs[k] * MB,
+                           (double)limit_of(c, k) * MB, expected);
+        }
+        sum += needs[k];
+    }
+    if (machine > 0 && sum > machine) {
+        list_needs(c, needs, text, sizeof text);
+        return rp_fail(RP_ERR_USAGE,
+                       "plan: the boards on this machine need %.0f MB of its memory (%s), and "
+                       "%.0f are available. %s",
+                       (double)sum * MB, text, (double)machine * MB, expected);
+    }
+    return RP_OK;
+}
+
+rp_err rp_memory_check_plan(rp_controller *c) {
+    bool known = limit_of_machine(c) > 0;
+    uint64_t *needs;
+    rp_arena arena;
+    rp_err err;
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        known = known || limit_of(c, k) > 0;
+    }
+    if (!is_due(c) || !known) {
+        return RP_OK;
+    }
+    rp_arena_init(&arena, "memory", 0);
+    RP_TRY(RP_ARENA_NEW(&arena, c->plan->node_count, &needs));
+    RP_TRY(rp_fit_memory_needs(&c->run, &c->plan_cut, c->plan, needs));
+    err = compare_needs(c, needs);
+fail:
+    rp_arena_finish(&arena);
+    return err;
+}
