@@ -136,6 +136,7 @@ struct rp_agent {
     uint64_t host_features;                              /* as its last HELLO said */
     int64_t building_told_ns;                            /* last BUILDING; 0 = of no build */
     char host_software[sizeof((rp_Hello *)0)->software]; /* as its last HELLO said */
+    char host_origin[sizeof((rp_Hello *)0)->origin];     /* as its last HELLO of a run said */
     agent_run *run;       /* one of `runs`; zeros when the state is hello */
     agent_run *abandoned; /* the other one while the builder still works on it, or a device that
                              hangs; else NULL */

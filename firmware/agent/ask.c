@@ -216,6 +216,27 @@ bool rp_agent_reboots(const rp_agent *agent) {
     return agent->reboot_ns != 0;
 }
 
+/* ---- who has the board ----------------------------------------------------------------------- */
+
+static void tell_holder(const rp_agent *agent, const rp_Ask *ask, rp_Frame *out) {
+    const int64_t heard_ns = rp_link_health_of(agent->control).last_heard_ns;
+    const int64_t silent_ns = rp_clock_now_ns(agent->clock) - heard_ns;
+    const char *served =
+        agent->options.dial ? agent->options.dial : rp_link_peers_of(agent->control).served;
+    out->which_body = RP_KIND_ORDERED;
+    rp_Ordered *said = &out->body.ordered;
+    *said =
+        (rp_Ordered){.id = ask->id, .outcome = RP_ORDERED_DONE, .state = (uint32_t)agent->state};
+    if (agent->state != RP_AGENT_HELLO && agent->state != RP_AGENT_WARMING) {
+        said->run = agent->run->identity.id;
+        (void)snprintf(said->origin, sizeof said->origin, "%s", agent->host_origin);
+    }
+    if (heard_ns > 0) {
+        (void)snprintf(said->address, sizeof said->address, "%.63s", served);
+        said->silent_ms = silent_ns > 0 ? (uint64_t)(silent_ns / RP_NS_PER_MS) : 0;
+    }
+}
+
 bool rp_agent_answer_question(void *context, const rp_Ask *ask, rp_Frame *out) {
     rp_agent *agent = context;
     switch (ask->what) {
@@ -227,6 +248,9 @@ bool rp_agent_answer_question(void *context, const rp_Ask *ask, rp_Frame *out) {
         break;
     case RP_ASK_REBOOT:
         take_order(agent, ask, out);
+        break;
+    case RP_ASK_HOLDER:
+        tell_holder(agent, ask, out);
         break;
     default:
         out->which_body = RP_KIND_ORDERED;

@@ -63,6 +63,9 @@ static rp_err on_hello(rp_agent *agent, const rp_message *message) {
     const bool holds = asks && take_asking(agent, &message->frame);
     rp_err err;
     agent->has_met_host = true;
+    if (message->frame.run_id != 0 && (holds || !asks)) {
+        memcpy(agent->host_origin, host->origin, sizeof agent->host_origin);
+    }
     if (!asks) {
         take_greeting(agent, host, message->frame.run_id == 0);
     }

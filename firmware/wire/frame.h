@@ -110,7 +110,13 @@ typedef enum {
 enum { RP_PUSH_PIECE_MAX = 1 << 17 }; /* bytes */
 
 /* What an ASK wants, and what came of it where that is no CONDITION and no LINES. */
-typedef enum { RP_ASK_CONDITION = 1, RP_ASK_LINES, RP_ASK_REBOOT, RP_ASK_WHATS } rp_ask_what;
+typedef enum {
+    RP_ASK_CONDITION = 1,
+    RP_ASK_LINES,
+    RP_ASK_REBOOT,
+    RP_ASK_HOLDER, /* which host and run have the board */
+    RP_ASK_WHATS
+} rp_ask_what;
 typedef enum {
     RP_ORDERED_DONE = 1,
     RP_ORDERED_REFUSED, /* the board lets nobody: `text` */

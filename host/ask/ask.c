@@ -4,7 +4,6 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "ask/explain.h"
 #include "link/head.h"
 
 static const int64_t AGAIN_NS = 300 * RP_NS_PER_MS; /* a question is sent again */
@@ -216,37 +215,10 @@ fail:
     return err;
 }
 
-/* Says it, and gives the error. */
 static rp_err say_why(const rp_asker *a, rp_asked came) {
-    const rp_roster_entry *board = a->options.board;
-    char why[RP_EXPLAIN_BYTES];
-    switch (came) {
-    case RP_ASKED_REFUSED:
-        return rp_fail(RP_ERR_REFUSED,
-                       "%s: the handshake was refused: it does not trust this host's key, or has "
-                       "another one than the roster says",
-                       board->name);
-    case RP_ASKED_OLD:
-        return rp_fail(RP_ERR_FAULT,
-                       "%s: is there, and its software is too old to be asked: install a newer one "
-                       "there",
-                       board->name);
-    case RP_ASKED_NOT_DIALLED:
-        return rp_fail(RP_ERR_FAULT,
-                       "%s: has not dialled %s: does `ringpipe-agent --host` run there with an "
-                       "address of this host's? A run that listens there has the boards that dial",
-                       board->name, a->port->endpoint);
-    case RP_ASKED_DUMB:
-        return rp_fail(RP_ERR_FAULT,
-                       "%s: the connection to %s stands, its key fits, and its agent says nothing: "
-                       "it hangs, or the board is overloaded",
-                       board->name, board->endpoint);
-    case RP_ASKED_ANSWERED:
-    case RP_ASKED_SILENT:
-        break;
-    }
-    rp_ask_explain(board->endpoint, why, sizeof why);
-    return rp_fail(RP_ERR_FAULT, "%s: nobody answers at %s: %s", board->name, board->endpoint, why);
+    rp_cause cause;
+    rp_cause_of_silence(a->options.board, a->options.listen, came, &cause);
+    return rp_fail(cause.err, "%s: %s", a->options.board->name, cause.text);
 }
 
 rp_err rp_asker_ask(rp_asker *a, const rp_Ask *ask, int64_t wait_ns, rp_Frame *out,

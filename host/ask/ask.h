@@ -2,9 +2,8 @@
 #ifndef RP_ASK_ASK_H
 #define RP_ASK_ASK_H
 
-#include "run/roster.h"
+#include "ask/cause.h"
 #include "transport/transport.h"
-#include "wire/frame.h"
 
 typedef struct {
     const rp_roster_entry *board; /* borrowed */
@@ -22,16 +21,6 @@ typedef struct rp_asker rp_asker;
 /* Its memory lies in `arena`. errors  those of rp_port_open() */
 rp_err rp_asker_open(rp_arena *arena, const rp_ask_options *options, rp_asker **out) RP_MUST_CHECK;
 void rp_asker_close(rp_asker **asker); /* NULL is accepted */
-
-/* What came of the last question that was not answered. */
-typedef enum {
-    RP_ASKED_ANSWERED,
-    RP_ASKED_SILENT,      /* nobody is there */
-    RP_ASKED_NOT_DIALLED, /* a board that dials has not */
-    RP_ASKED_REFUSED,     /* keys do not fit */
-    RP_ASKED_OLD,         /* it is there, and its software knows no questions */
-    RP_ASKED_DUMB         /* the key fits, and it says nothing at all */
-} rp_asked;
 
 /* `ask`: without its id. *out: CONDITION, LINES or ORDERED with DONE. *round_trip_ns: of the
  * question that was answered; 0: it was sent more than once. May be NULL.

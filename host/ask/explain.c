@@ -115,12 +115,15 @@ static bool has_no_arp_answer(const struct addrinfo *to) {
     return pending;
 }
 
-static void say_try(text *t, const struct addrinfo *to, const char *port) {
+static rp_explained say_try(text *t, const struct addrinfo *to, const char *port) {
     const int code = rp_reach_connect(to, TRY_MS);
     switch (code == ETIMEDOUT && has_no_arp_answer(to) ? EHOSTUNREACH : code) {
     case 0:
-        add(t, "something listens at port %s and does not speak as an agent does", port);
-        break;
+        add(t,
+            "something listens at port %s, and no handshake ends: the agent is stopped or "
+            "overloaded, or it is no agent",
+            port);
+        return RP_EXPLAINED_CONNECTS;
     case ECONNREFUSED:
         add(t,
             "the machine is there, and nothing listens at port %s: does the agent run? "
@@ -140,9 +143,11 @@ static void say_try(text *t, const struct addrinfo *to, const char *port) {
     default:
         add(t, "%s", strerror(code));
     }
+    return RP_EXPLAINED_AWAY;
 }
 
-static void say_unknown(text *t, const char *host, int code) {
+/* A board that is off has no name in mDNS, and a name server may be away for a while. */
+static rp_explained say_unknown(text *t, const char *host, int code) {
     const size_t length = strlen(host);
     const bool is_local = length > 6 && strcmp(host + length - 6, ".local") == 0;
     add(t, "the name '%s' is not known here (%s)%s", host, gai_strerror(code),
@@ -151,30 +156,32 @@ static void say_unknown(text *t, const char *host, int code) {
                    "libnss-mdns here? An address in the roster needs no name"
                  : ": is it right, and does this network's DNS know it? An address in the roster "
                    "needs no name");
+    return is_local || code == EAI_AGAIN ? RP_EXPLAINED_AWAY : RP_EXPLAINED_NO_NAME;
 }
 
-void rp_ask_explain(const char *endpoint, char *out, size_t bytes) {
-    const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+rp_explained rp_ask_explain(const char *endpoint, char *out, size_t bytes) {
+    const struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM};
     struct addrinfo *all = NULL;
     char host[HOST_BYTES];
     char port[RP_REACH_PORT_BYTES];
     text t = {.out = out, .bytes = bytes};
     out[0] = '\0';
     if (!rp_reach_split(endpoint, host, port)) {
-        add(&t, "'%s' is no tcp://HOST:PORT", endpoint);
-        return;
+        add(&t, "'%s' is not tcp://HOST:PORT", endpoint);
+        return RP_EXPLAINED_NO_NAME;
     }
     const int code = getaddrinfo(host, port, &hints, &all);
     if (code != 0) {
-        say_unknown(&t, host, code);
-        return;
+        return say_unknown(&t, host, code);
     }
     uint32_t count = 0;
+    rp_explained found = RP_EXPLAINED_AWAY;
     for (const struct addrinfo *at = all; at && count < ADDRESSES_MAX; at = at->ai_next, count++) {
         add(&t, "%s", count ? "; " : "");
-        if (say_route(&t, host, at)) {
-            say_try(&t, at, port);
+        if (say_route(&t, host, at) && say_try(&t, at, port) == RP_EXPLAINED_CONNECTS) {
+            found = RP_EXPLAINED_CONNECTS;
         }
     }
     freeaddrinfo(all);
+    return found;
 }

@@ -6,8 +6,14 @@
 
 enum { RP_EXPLAIN_BYTES = 768 };
 
+typedef enum {
+    RP_EXPLAINED_CONNECTS, /* something takes connections there */
+    RP_EXPLAINED_NO_NAME,  /* the name is unknown, or the text is not an address */
+    RP_EXPLAINED_AWAY      /* all else: it may come */
+} rp_explained;
+
 /* Looks up the name, asks the kernel which interface leads there, and tries to connect, a second an
  * address. `endpoint`: tcp://HOST:PORT. `out` ends with what can be done. */
-void rp_ask_explain(const char *endpoint, char *out, size_t bytes);
+rp_explained rp_ask_explain(const char *endpoint, char *out, size_t bytes);
 
 #endif

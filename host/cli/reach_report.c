@@ -3,10 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ask/explain.h"
+#include "ask/find.h"
 #include "base/json_print.h"
 #include "cli/roster_args.h"
 #include "reach/reach.h"
+
+static const int64_t CAUSE_NS = 2 * RP_NS_PER_S;
 
 static const char *const way_words[] = {"works", "fails", "impossible", "untried"};
 
@@ -102,21 +104,25 @@ static rp_err say_pair(const rp_reach *found, uint32_t index) {
                    pair->way == RP_REACH_FAILS ? pair->why : "neither can be dialled", hint);
 }
 
+static rp_err say_missing(const rp_reach_options *options, const rp_roster_entry *entry,
+                          const rp_reach_board *board) {
+    const rp_ask_options ask = {.board = entry, .keys = options->keys, .clock = options->clock};
+    rp_cause cause;
+    char said[128];
+    if (board->dials || board->state == RP_REACH_OLD) {
+        say_board(board, said, sizeof said);
+        return rp_fail(RP_ERR_FAULT, "board %s: %s", board->name, said);
+    }
+    rp_ask_find_cause(&ask, CAUSE_NS, &cause);
+    return rp_fail(board->state == RP_REACH_REFUSED ? RP_ERR_REFUSED : RP_ERR_FAULT, "board %s: %s",
+                   board->name, cause.text);
+}
+
 /* The first that a run would fail at. */
-static rp_err judge(const rp_reach *found) {
+static rp_err judge(const rp_reach_options *options, const rp_reach *found) {
     for (uint32_t k = 0; k < found->board_count; k++) {
-        const rp_reach_board *board = &found->board[k];
-        char said[128];
-        if (board->state != RP_REACH_THERE) {
-            if (board->state == RP_REACH_SILENT) {
-                char why[RP_EXPLAIN_BYTES];
-                rp_ask_explain(board->endpoint, why, sizeof why);
-                return rp_fail(RP_ERR_FAULT, "board %s: nobody answers at %s: %s", board->name,
-                               board->endpoint, why);
-            }
-            say_board(board, said, sizeof said);
-            return rp_fail(board->state == RP_REACH_REFUSED ? RP_ERR_REFUSED : RP_ERR_FAULT,
-                           "board %s: %s", board->name, said);
+        if (found->board[k].state != RP_REACH_THERE) {
+            return say_missing(options, &options->roster[k], &found->board[k]);
         }
     }
     for (uint32_t p = 0; p < found->pair_count; p++) {
@@ -159,7 +165,7 @@ rp_err rp_cli_report_reach(const rp_cli_args *args) {
     } else {
         print_table(&found);
     }
-    RP_TRY(judge(&found));
+    RP_TRY(judge(&options, &found));
 fail:
     explicit_bzero(&keys, sizeof keys);
     rp_arena_finish(&arena);

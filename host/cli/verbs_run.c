@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ask/inquiry.h"
 #include "base/cache_home.h"
 #include "base/folders.h"
 #include "base/json_print.h"
@@ -25,6 +26,8 @@
 #include "planning/planfile.h"
 #include "run/remarks.h"
 #include "run/runfile.h"
+
+enum { HOST_NAME_BYTES = 64 };
 
 static rp_format format_of(const rp_cli_args *args) {
     return strcmp(args->format, "json") == 0 ? RP_FORMAT_JSON : RP_FORMAT_TEXT;
@@ -111,6 +114,16 @@ static rp_err become_lane(rp_lane_pipe *pipe, rp_controller_env *env) {
     return rp_lane_open(pipe, STDIN_FILENO, STDOUT_FILENO);
 }
 
+static const rp_cause *find_cause(void *self, const rp_roster_entry *board,
+                                  const rp_keypair *keys) {
+    return rp_inquiry_look(self, board, keys);
+}
+
+static const char *machine_name(char out[HOST_NAME_BYTES]) {
+    out[0] = out[HOST_NAME_BYTES - 1] = '\0';
+    return gethostname(out, HOST_NAME_BYTES - 1) == 0 && out[0] ? out : NULL;
+}
+
 static rp_err run_controller(const rp_cli_args *args, const rp_controller_options *options) {
     static rp_local local; /* of the program's only controller; large for a stack */
     const rp_clock clock = rp_clock_real();
@@ -119,8 +132,12 @@ static rp_err run_controller(const rp_cli_args *args, const rp_controller_option
     rp_arena_init(&arena, "media", 0);
     const rp_err shared = rp_media_share(&arena, &clock, &media);
     rp_lane_pipe pipe;
+    char name[HOST_NAME_BYTES];
+    rp_inquiry *inquiry = NULL;
     rp_controller_env env = {.clock = &clock,
                              .media = media,
+                             .origin = machine_name(name),
+                             .find_cause = find_cause,
                              .spawner = rp_local_spawner(&local, NULL, stderr),
                              .feeder = RP_FEEDER_THREAD,
                              .progress = args->quiet ? NULL : stderr,
@@ -129,6 +146,8 @@ static rp_err run_controller(const rp_cli_args *args, const rp_controller_option
     int signal_fd = -1;
     rp_err err;
     RP_TRY(shared);
+    RP_TRY(rp_inquiry_open(&inquiry));
+    env.find_self = inquiry;
     RP_TRY(args->lane ? become_lane(&pipe, &env) : RP_OK);
     RP_TRY(rp_cli_open_signals(&signal_fd));
     RP_TRY(rp_controller_open(&env, options, &c));
@@ -141,6 +160,7 @@ fail:
     if (signal_fd >= 0) {
         (void)close(signal_fd);
     }
+    rp_inquiry_close(&inquiry);
     rp_media_close(&media);
     rp_arena_finish(&arena);
     return err;

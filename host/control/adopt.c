@@ -78,7 +78,7 @@ fail:
 /* ---- asking ---------------------------------------------------------------------------------- */
 
 static rp_err ask(rp_controller *c, bool stop) {
-    rp_Frame question = rp_ring_greeting(c->now_ns);
+    rp_Frame question = rp_ring_greeting(&c->ring, c->now_ns);
     question.body.hello.hold = stop ? 2 : 1;
     for (uint32_t k = 0; k < c->ring.count; k++) {
         rp_adopt_board *board = &c->adopt.board[k];

@@ -47,7 +47,7 @@ static rp_err open_link(const rp_controller *c, const rp_roster_entry *entry,
 
 /* Not of this run's term: a board that is at work for somebody else stays so. */
 static rp_err greet(const rp_controller *c, rp_away_board *board) {
-    rp_Frame greeting = rp_ring_greeting(c->now_ns);
+    rp_Frame greeting = rp_ring_greeting(&c->ring, c->now_ns);
     board->greeted_ns = c->now_ns;
     return rp_link_send(board->control, &greeting, NULL, 0, true, NULL, NULL);
 }

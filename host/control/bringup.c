@@ -36,6 +36,18 @@ static rp_spawn_order spawn_order(const rp_controller *c) {
                             .media = c->env.media ? rp_media_fd(c->env.media) : -1};
 }
 
+/* "desk: runs/first" */
+static rp_err note_origin(rp_controller *c) {
+    char *text = NULL;
+    const bool has_folder = c->folder && !c->options.temporary;
+    const rp_err err = c->env.origin
+                           ? rp_arena_printf(&c->arena, &text, "%s%s%s", c->env.origin,
+                                             has_folder ? ": " : "", has_folder ? c->folder : "")
+                           : RP_OK;
+    c->ring.origin = text;
+    return err;
+}
+
 rp_err rp_start_enter(rp_controller *c) {
     const size_t params = c->run.model->param_count + (size_t)1;
     const rp_spawn_order order = spawn_order(c);
@@ -44,6 +56,7 @@ rp_err rp_start_enter(rp_controller *c) {
     RP_TRY(rp_ring_open(&c->arena, &c->run, c->env.clock, &c->ring));
     c->ring.media = c->env.media;
     c->away.boards = c->ring.count;
+    RP_TRY(note_origin(c));
     RP_TRY(rp_disk_begin_term(c));
     RP_TRY(rp_start_find_keys(c, &c->ring.keys));
     RP_TRY(RP_ARENA_NEW(&c->arena, 2 * (size_t)c->run.model->layer_count, &c->layer_seconds));

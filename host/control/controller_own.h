@@ -676,6 +676,15 @@ rp_err rp_start_late(const rp_controller *c) RP_MUST_CHECK;
 rp_err rp_hello_enter(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_hello_step(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_hello_late(const rp_controller *c) RP_MUST_CHECK;
+
+/* missing.c */
+const rp_cause *rp_missing_cause(const rp_controller *c, uint32_t board); /* NULL: not known */
+bool rp_missing_ends_wait(const rp_controller *c);
+/* A board that never will come, else `otherwise`. */
+uint32_t rp_missing_first(const rp_controller *c, uint32_t otherwise);
+void rp_missing_say(rp_controller *c, int64_t longest_ns);
+/* The board has a cause. errors  REFUSED, TIMEOUT */
+rp_err rp_missing_fail(const rp_controller *c, uint32_t board, int64_t waited_ns) RP_MUST_CHECK;
 rp_err rp_profile_enter(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_profile_step(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_profile_late(const rp_controller *c) RP_MUST_CHECK;

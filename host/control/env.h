@@ -8,6 +8,8 @@
 
 #include "data/data.h"
 #include "link/link.h"
+#include "run/cause.h"
+#include "run/entry.h"
 
 /* Of a ring over a network: each board costs sockets, threads' time and memory here. Where links
  * are given (a simulation) it is RP_CUT_STAGES_MAX. */
@@ -88,9 +90,14 @@ typedef struct {
     rp_spawner spawner;    /* for `ring: local`; kind NULL: there is none */
     rp_lane_end lane;
     rp_feeder_mode feeder;
-    uint64_t run_id; /* of a run folder that has none yet; 0: random */
-    FILE *progress;  /* what a person watches; NULL: nobody does */
-    FILE *result;    /* gets the result; NULL: nobody asks */
+    uint64_t run_id;    /* of a run folder that has none yet; 0: random */
+    FILE *progress;     /* what a person watches; NULL: nothing is shown */
+    FILE *result;       /* gets the result; NULL: it is not wanted */
+    const char *origin; /* this machine's name, which boards tell to other hosts; NULL: none */
+    /* Why a board of a roster does not answer: what is known so far, or NULL; does not block.
+     * NULL: it is not found out. */
+    const rp_cause *(*find_cause)(void *self, const rp_roster_entry *board, const rp_keypair *keys);
+    void *find_self;
     /* Told of every state that is entered, by name: for an event log, a trace. May be NULL. */
     void (*on_state)(void *context, const char *state);
     /* Told what is done about a fault (remedy.h) that ended a state. May be NULL. */

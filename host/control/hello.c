@@ -56,7 +56,7 @@ static uint32_t find_missing(const rp_controller *c) {
 
 rp_err rp_hello_late(const rp_controller *c) {
     const int64_t waited_ns = longest_greeting_ns(c);
-    const uint32_t k = find_missing(c);
+    const uint32_t k = rp_missing_first(c, find_missing(c));
     const rp_board_state *board = &c->ring.board[k];
     if (spares_may_come_in(c)) {
         return spare_is_due(c, board);
@@ -67,6 +67,9 @@ rp_err rp_hello_late(const rp_controller *c) {
     if (board->dials && rp_link_health_of(board->control).last_heard_ns == 0) {
         return rp_ring_never_came(&c->ring, k, waited_ns);
     }
+    if (rp_missing_cause(c, k)) {
+        return rp_missing_fail(c, k, waited_ns);
+    }
     return rp_fail(
         RP_ERR_TIMEOUT, "board %s at %s: no hello within %" PRId64 " s%s%s", board->name,
         board->endpoint, waited_ns / RP_NS_PER_S, rp_recovery_is_return(c) ? " (ring.wait)" : "",
@@ -75,7 +78,7 @@ rp_err rp_hello_late(const rp_controller *c) {
 
 /* A HELLO ends what is under way on a board, and its answer says that it has ended. */
 rp_err rp_hello_enter(rp_controller *c) {
-    const rp_Frame greeting = rp_ring_greeting(c->now_ns);
+    const rp_Frame greeting = rp_ring_greeting(&c->ring, c->now_ns);
     c->ring.wire = (rp_wire_range){RP_WIRE_MIN, RP_WIRE_MAX};
     c->ring.features = RP_WIRE_FEATURES;
     rp_copies_begin_hello(c);
@@ -133,6 +136,10 @@ rp_err rp_hello_step(rp_controller *c) {
         return err;
     }
     if (!rp_controller_all_done(c)) {
+        rp_missing_say(c, longest_greeting_ns(c));
+        if (rp_missing_ends_wait(c)) {
+            return rp_hello_late(c);
+        }
         c->timeout_ns = rest_ns(
             c, spares_may_come_in(c) ? spare_wait_ns(c) : longest_greeting_ns(c), c->progress_ns);
         greet_again(c);

@@ -55,7 +55,7 @@ void rp_ring_take_entry(rp_ring *ring, uint32_t board) {
     state->device = NULL;
     state->has_built = false;
     state->has_ended = false;
-    state->refuses = state->broken_off = state->refusal_said = false;
+    state->refuses = state->broken_off = state->refusal_said = state->cause_said = false;
     state->dials = entry->dials;
     rp_ring_set_address(ring, board, entry->dials ? ring->run->listen : entry->endpoint,
                         entry->public_text);
@@ -163,14 +163,17 @@ int64_t rp_ring_patience_ns(const rp_runfile *run) {
     return wait_ns > RP_RING_HELLO_NS ? wait_ns : RP_RING_HELLO_NS;
 }
 
-rp_Frame rp_ring_greeting(int64_t now_ns) {
-    return (rp_Frame){.which_body = RP_KIND_HELLO,
+rp_Frame rp_ring_greeting(const rp_ring *ring, int64_t now_ns) {
+    rp_Frame frame = {.which_body = RP_KIND_HELLO,
                       .body.hello = {.name = "host",
                                      .software = RP_VERSION,
                                      .clock_ns = now_ns,
                                      .wire_min = RP_WIRE_MIN,
                                      .wire_max = RP_WIRE_MAX,
                                      .features = RP_WIRE_FEATURES}};
+    rp_Hello *hello = &frame.body.hello;
+    (void)snprintf(hello->origin, sizeof hello->origin, "%s", ring->origin ? ring->origin : "");
+    return frame;
 }
 
 void rp_ring_note_round(rp_ring *ring, int64_t before_ns, int64_t now_ns) {

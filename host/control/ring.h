@@ -79,7 +79,7 @@ typedef struct {
     bool has_built;  /* it has been ready for some assignment of this run */
     bool refuses;    /* the handshake, where that is no error: it is awaited as if it were away */
     bool broken_off; /* handshakes at its address, as rp_link_health says: another key, perhaps */
-    bool refusal_said;
+    bool refusal_said, cause_said;
     bool hung;            /* it was lost: not heard for RP_RING_SILENT_NS, or hang.c found it */
     uint64_t round_trips; /* when it was pinged last */
     int64_t shortest_trip_ns;
@@ -123,6 +123,7 @@ typedef struct {
     bool owns_links;
     rp_board_state *board;
     uint32_t count;
+    const char *origin;       /* this machine and run folder, for boards to tell; NULL: not told */
     size_t pending_bytes;     /* largest part that may wait */
     rp_run_identity identity; /* of the run, on every message; each assignment has its term */
     rp_wire_range wire;       /* versions that all ends speak */
@@ -159,7 +160,7 @@ rp_err rp_ring_connect(rp_ring *ring, rp_links *links) RP_MUST_CHECK;
 rp_err rp_ring_open_control(const rp_ring *ring, bool dials, const char *endpoint,
                             const char *public_text, rp_link **out) RP_MUST_CHECK;
 /* What this host says first to a board. */
-rp_Frame rp_ring_greeting(int64_t now_ns);
+rp_Frame rp_ring_greeting(const rp_ring *ring, int64_t now_ns);
 /* What was under way is over: feed links close, what waits to be sent is dropped, and so is what
  * the boards have said of it. Boards that are lost (`lost`, those that have begun anew, and those
  * that are silent) also lose their control link: rp_ring_connect() opens it again. */

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include "ask/explain.h"
+#include "ask/find.h"
 #include "base/input.h"
 #include "update/bundle.h"
 #include "update/system.h"
@@ -15,6 +15,8 @@
 enum { PROCESSES_MAX = 5 };
 
 static const int64_t NAP_NS = 50 * RP_NS_PER_MS;
+static const int64_t MEET_NS = 3 * RP_NS_PER_S;      /* before the cause is looked for */
+static const int64_t CAUSE_NS = 2 * RP_NS_PER_S;     /* that the board has to say who holds it */
 static const int64_t HELLO_NS = 8 * RP_NS_PER_S;     /* for a board that is there */
 static const int64_t ANSWER_NS = 30 * RP_NS_PER_S;   /* for an answer */
 static const int64_t INSTALL_NS = 180 * RP_NS_PER_S; /* for a bundle to be checked and written */
@@ -162,23 +164,38 @@ fail:
     return err;
 }
 
-/* One that is connected and says nothing serves somebody else. */
+static void find_cause(const work *w, rp_cause *out) {
+    const rp_push_options *options = w->options;
+    const rp_ask_options ask = {.board = options->board,
+                                .keys = options->keys,
+                                .clock = options->clock,
+                                .stopped = options->stopped,
+                                .context = options->context};
+    if (options->board->dials) {
+        rp_cause_of_silence(options->board, options->listen, RP_ASKED_NOT_DIALLED, out);
+    } else {
+        rp_ask_find_cause(&ask, CAUSE_NS, out);
+    }
+}
+
 static rp_err need_board(work *w, int64_t wait_ns) {
-    const char *name = w->options->board->name;
+    rp_cause cause;
     bool there;
-    const rp_err err = await_greeting(w, wait_ns, &there);
-    if (err != RP_OK || there) {
-        return err;
+    rp_err err;
+    RP_TRY(await_greeting(w, wait_ns, &there));
+    if (there) {
+        return RP_OK;
     }
-    if (rp_link_health_of(w->link).connected) {
-        return rp_fail(RP_ERR_FAULT, "%s: has a run, or serves another host: wait for its end",
-                       name);
+    find_cause(w, &cause);
+    if (cause.err == RP_OK) { /* it is slow, or another host has just left it */
+        rp_link_close(&w->link);
+        RP_TRY(await_greeting(w, HELLO_NS, &there));
     }
-    char why[RP_EXPLAIN_BYTES] = "it has not dialled";
-    if (!w->options->board->dials) {
-        rp_ask_explain(w->options->board->endpoint, why, sizeof why);
-    }
-    return rp_fail(RP_ERR_FAULT, "%s: does not answer: %s", name, why);
+    err = there ? RP_OK
+                : rp_fail(cause.err == RP_OK ? RP_ERR_FAULT : cause.err, "%s: %s",
+                          w->options->board->name, cause.text);
+fail:
+    return err;
 }
 
 /* ---- questions ------------------------------------------------------------------------------- */
@@ -430,7 +447,7 @@ rp_err rp_push_to(const rp_push_options *options, rp_Pushed *said) {
     const bool is_bundle = options->action == RP_PUSH_BUNDLE;
     RP_TRY(is_bundle ? open_bundle(&w) : RP_OK);
     RP_TRY(rp_links_open(&w.arena, &links, &w.links));
-    RP_TRY(need_board(&w, HELLO_NS));
+    RP_TRY(need_board(&w, options->board->dials ? HELLO_NS : MEET_NS));
     if (is_bundle) {
         RP_TRY(push_bundle(&w));
     } else {

@@ -26,10 +26,11 @@ typedef struct {
     rp_agent *agent;
     char *job_text, *plan_text;
     uint32_t term;
-    uint64_t run_id;   /* 0 = 7 */
-    uint32_t orphan_s; /* that an ASSIGN says */
-    uint64_t features; /* of the host; 0 = HOST_FEATURES */
-    bool is_virtual;   /* time stands still but for rp_agent_wait(), and there is no socket */
+    uint64_t run_id;    /* 0 = 7 */
+    uint32_t orphan_s;  /* that an ASSIGN says */
+    uint64_t features;  /* of the host; 0 = HOST_FEATURES */
+    const char *origin; /* of the host, in its HELLO; NULL: none */
+    bool is_virtual;    /* time stands still but for rp_agent_wait(), and there is no socket */
     rp_loop loop;
     rp_hub *hub;
     rp_transport *transport;
@@ -223,10 +224,12 @@ static inline void expect_fault(fixture *f, rp_kind kind, rp_agent_state state) 
 
 /* Answers of what was under way may come first. */
 static inline void greet(fixture *f) {
-    const rp_Frame hello = {.which_body = RP_KIND_HELLO,
-                            .body.hello = {.wire_min = RP_WIRE_MIN,
-                                           .wire_max = RP_WIRE_MAX,
-                                           .features = f->features ? f->features : HOST_FEATURES}};
+    rp_Frame hello = {.which_body = RP_KIND_HELLO,
+                      .body.hello = {.wire_min = RP_WIRE_MIN,
+                                     .wire_max = RP_WIRE_MAX,
+                                     .features = f->features ? f->features : HOST_FEATURES}};
+    (void)snprintf(hello.body.hello.origin, sizeof hello.body.hello.origin, "%s",
+                   f->origin ? f->origin : "");
     f->term++; /* a new assignment */
     send(f, hello, NULL, 0);
     rp_kind kind = RP_KIND_NONE;

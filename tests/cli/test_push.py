@@ -168,7 +168,8 @@ class Push(Software):
     def test_what_is_refused(self):
         bundle = self.bundle(7)
         _, err = self.talk("push", bundle, code=3)
-        self.assertIn("left: does not answer", err)
+        self.assertIn("left: nobody answers at tcp://", err)
+        self.assertIn("nothing listens at port", err)
         self.assertIn("no board is called 'right'", self.talk("push", bundle, "right", code=2)[1])
         self.assertIn("--roster FILE", self.refused("push", bundle))
         board = self.start("--listen", self.address, "--keys", "left", "--threads", "1",
@@ -194,7 +195,7 @@ class Push(Software):
             if "step" in line:
                 break
         _, err = self.talk("push", bundle, code=3)
-        self.assertIn("left: has a run, or serves another host", err)
+        self.assertRegex(err, r"left: is busy: it is held by \S+: out \(.*\) with run [0-9a-f]{16}")
         train.send_signal(signal.SIGINT)
         self.finish(train, code=130)
         board.send_signal(signal.SIGTERM)

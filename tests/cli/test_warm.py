@@ -146,12 +146,13 @@ class Warm(enrolment.Case):
         for name in NAMES:
             self.assertIn(f"{name}: nothing was left to build\n", out)
         places = "(left, right|right, left)"
-        self.assertRegex(out, rf"(?m)^away: nothing was built, not for {places}: board away at "
-                              r"\S+: no hello within 30 s$")
+        self.assertRegex(out, rf"(?m)^away: nothing was built, not for {places}: board away: "
+                              r"nobody answers at \S+: .*, and nothing listens at port .*; "
+                              r"no hello within 30 s$")
         self.assertRegex(out, r"(?m)^extra: [1-9]\d* kernels built in .*, as a spare for "
                               rf"{places}$")
         self.assertIn("the spare board extra builds what right has", err)
-        self.assertIn("the ring is warm, the spare board away is not: board away at", err)
+        self.assertIn("the ring is warm, the spare board away is not: board away: nobody", err)
         for k, name in enumerate(row["name"] for row in result["boards"]):
             ring = [row["name"] for row in result["boards"]]
             ring[k] = "extra"

@@ -81,6 +81,7 @@ typedef struct {
     rp_controller_fault fault; /* of the run, noted before it is dealt with */
     rp_control_state_id failed;
     char trail[512]; /* names of the states in order */
+    const rp_cause *(*find_cause)(void *self, const rp_roster_entry *board, const rp_keypair *keys);
 } test_ring;
 
 static inline void test_on_state(void *context, const char *state) {
@@ -484,9 +485,9 @@ static inline void board_work(test_ring *t, uint32_t k) {
     } else if (b->passing && b->samples > 0) {
         const uint32_t count = b->samples < BATCH ? (uint32_t)b->samples : BATCH;
         const uint32_t own = rp_sched_share(board_hold(t, k)->share, count).count;
-        const rp_Frame done = {.which_body = RP_KIND_EVALUATE_DONE,
-                               .body.evaluate_done = {
-                                   .samples = own,
+        const rp_Frame done = {
+            .which_body = RP_KIND_EVALUATE_DONE,
+            .body.evaluate_done = {.samples = own,
                                    .loss_sum = t->bad_score ? (double)INFINITY : own}};
         if (last && b->scored) {
             board_send(b, done, NULL);
@@ -586,11 +587,13 @@ static inline void ring_set(test_ring *t, const char *assignment) {
 static inline void ring_set_roster(test_ring *t, const char *more) {
     static char assignment[640];
     char text[400];
+    rp_keypair other; /* the hub asks for no keys */
+    expect_ok(rp_keys_make(&other));
     const int used = snprintf(text, sizeof text,
                               "boards:\n"
                               "  - {name: one, address: 'tcp://board0:1', key: '%s'}\n"
                               "  - {name: two, address: 'tcp://board1:1', key: '%s'}\n",
-                              t->keys.public_text, t->keys.public_text);
+                              t->keys.public_text, other.public_text);
     (void)unlink(in_folder("lab.yaml"));
     append("lab.yaml", text, (size_t)used);
     (void)snprintf(assignment, sizeof assignment, "ring={roster: %s/lab.yaml, %s}", folder, more);
@@ -606,6 +609,8 @@ static inline rp_err ring_try_open(test_ring *t) {
                                                .memory_bytes = t->machine_bytes,
                                                .cores = t->cores},
                                    .feeder = RP_FEEDER_DIRECT,
+                                   .find_cause = t->find_cause,
+                                   .find_self = t,
                                    .on_state = test_on_state,
                                    .context = t};
     return rp_controller_open(&env, &t->options, &t->c);

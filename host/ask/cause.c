@@ -1,0 +1,104 @@
+#include "ask/cause.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ask/explain.h"
+#include "link/link.h"
+
+/* A host that the board has not heard for so long may be gone. */
+enum { HOST_LIVES_MS = 3000 };
+
+static void say_keys(const rp_roster_entry *board, rp_cause *out) {
+    char fingerprint[RP_KEY_FINGERPRINT];
+    rp_key_fingerprint(board->public_text, fingerprint);
+    out->err = RP_ERR_REFUSED;
+    out->hopeless = true;
+    (void)snprintf(out->text, sizeof out->text,
+                   "the handshake was refused: the board does not trust this host's key, or its "
+                   "own key is not the roster's, which has the fingerprint %s",
+                   fingerprint);
+}
+
+static void say_not_dialled(const char *listen, rp_cause *out) {
+    (void)snprintf(out->text, sizeof out->text,
+                   "has not dialled %s: does `ringpipe-agent --host` run there with an address of "
+                   "this host's? A run that listens there has the boards that dial",
+                   listen ? listen : "this host");
+}
+
+static bool say_address(const rp_roster_entry *board, rp_cause *out) {
+    char why[RP_EXPLAIN_BYTES];
+    const rp_explained found = rp_ask_explain(board->endpoint, why, sizeof why);
+    out->hopeless = found == RP_EXPLAINED_NO_NAME;
+    (void)snprintf(out->text, sizeof out->text, "nobody answers at %s: %s", board->endpoint, why);
+    return found != RP_EXPLAINED_CONNECTS;
+}
+
+bool rp_cause_of_address(const rp_roster_entry *board, rp_cause *out) {
+    *out = (rp_cause){.err = RP_ERR_FAULT};
+    return say_address(board, out);
+}
+
+void rp_cause_of_silence(const rp_roster_entry *board, const char *listen, rp_asked came,
+                         rp_cause *out) {
+    *out = (rp_cause){.err = RP_ERR_FAULT};
+    switch (came) {
+    case RP_ASKED_REFUSED:
+        say_keys(board, out);
+        break;
+    case RP_ASKED_OLD:
+        (void)snprintf(out->text, sizeof out->text,
+                       "is there, and its software is too old to be asked: install a newer one "
+                       "there");
+        break;
+    case RP_ASKED_NOT_DIALLED:
+        say_not_dialled(listen, out);
+        break;
+    case RP_ASKED_DUMB:
+        (void)snprintf(out->text, sizeof out->text,
+                       "the connection to %s stands, its key fits, and its agent says nothing: it "
+                       "hangs, or the board is overloaded",
+                       board->endpoint);
+        break;
+    case RP_ASKED_ANSWERED:
+    case RP_ASKED_SILENT:
+        (void)say_address(board, out);
+        break;
+    }
+}
+
+/* "desk: runs/first (10.0.0.2:40112)" */
+static void name_host(const rp_Ordered *holder, char *out, size_t bytes) {
+    const bool named = holder->origin[0] != '\0';
+    (void)snprintf(out, bytes, "%s%s%s%s", named ? holder->origin : "a host",
+                   holder->address[0] ? " (" : "", holder->address, holder->address[0] ? ")" : "");
+}
+
+void rp_cause_of_holder(const rp_Ordered *holder, rp_cause *out) {
+    const bool lives = holder->address[0] && holder->silent_ms < HOST_LIVES_MS;
+    char host[sizeof holder->origin + sizeof holder->address + 8];
+    name_host(holder, host, sizeof host);
+    *out = (rp_cause){.err = RP_ERR_FAULT, .run = holder->run};
+    if (holder->run != 0 && lives) {
+        out->hopeless = true;
+        (void)snprintf(out->text, sizeof out->text,
+                       "is busy: it is held by %s with run %016" PRIx64
+                       "; wait for its end, or `ringpipe stop` it there",
+                       host, holder->run);
+    } else if (holder->run != 0) {
+        (void)snprintf(out->text, sizeof out->text,
+                       "is busy: it keeps run %016" PRIx64 " of %s, which it has not heard for "
+                       "%" PRIu64 " s",
+                       holder->run, host, holder->silent_ms / 1000);
+    } else if (lives) {
+        (void)snprintf(out->text, sizeof out->text,
+                       "is busy: it serves %s, which has no run there: a push or kernels that are "
+                       "built ahead",
+                       host);
+    } else {
+        out->err = RP_OK;
+        (void)snprintf(out->text, sizeof out->text, "answers, and is free");
+    }
+}

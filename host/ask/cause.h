@@ -1,0 +1,29 @@
+/* What came of a question to a board, in words: the one place for them. */
+#ifndef RP_ASK_CAUSE_H
+#define RP_ASK_CAUSE_H
+
+#include "run/cause.h"
+#include "run/roster.h"
+#include "wire/frame.h"
+
+/* What came of a question. */
+typedef enum {
+    RP_ASKED_ANSWERED,
+    RP_ASKED_SILENT,      /* nothing answers at its address */
+    RP_ASKED_NOT_DIALLED, /* a board that dials has not */
+    RP_ASKED_REFUSED,     /* keys do not fit */
+    RP_ASKED_OLD,         /* it is there, and its software knows no questions */
+    RP_ASKED_DUMB         /* the key fits, and it says nothing at all */
+} rp_asked;
+
+/* Of a board that has not answered. `listen`: where boards that dial find this host, or NULL.
+ * SILENT looks at the address, which takes a second or what a resolver takes. */
+void rp_cause_of_silence(const rp_roster_entry *board, const char *listen, rp_asked came,
+                         rp_cause *out);
+/* Nothing can be reached at the board's address; false: something takes a connection there. Takes
+ * as long as rp_cause_of_silence(). */
+bool rp_cause_of_address(const rp_roster_entry *board, rp_cause *out);
+/* Of a board that has said who holds it (ASK HOLDER). */
+void rp_cause_of_holder(const rp_Ordered *holder, rp_cause *out);
+
+#endif

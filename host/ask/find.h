@@ -1,0 +1,12 @@
+/* Finds out why a board does not answer, within a few seconds: one function for all that have
+ * waited for one. */
+#ifndef RP_ASK_FIND_H
+#define RP_ASK_FIND_H
+
+#include "ask/ask.h"
+
+/* Looks at the board's address, then asks the board who holds it, for wait_ns at most. A board that
+ * dials is not asked when another socket of this process listens at options->listen. */
+void rp_ask_find_cause(const rp_ask_options *options, int64_t wait_ns, rp_cause *out);
+
+#endif
