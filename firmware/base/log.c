@@ -28,21 +28,24 @@ static _Thread_local int hushed;
 
 static const char *const level_names[] = {"error", "warn", "info", "debug"};
 
-static void read_environment(void) {
+/* False: the environment has a level that is unknown. */
+static int read_environment(void) {
     environment_read = 1;
     const char *wanted = getenv("RP_LOG");
     for (unsigned i = 0; wanted && i < 4; i++) {
         if (strcmp(wanted, level_names[i]) == 0) {
             threshold = (rp_log_level)i;
+            return 1;
         }
     }
+    return !wanted || !wanted[0];
 }
 
 void rp_log_setup(rp_log_level level, const char *who) {
     (void)pthread_mutex_lock(&lock);
     if (!is_chosen) {
         threshold = level;
-        read_environment();
+        (void)read_environment();
     } else {
         threshold = chosen == RP_LOG_DEBUG || (int)level > (int)chosen ? chosen : level;
     }
@@ -59,11 +62,12 @@ void rp_log_choose(rp_log_level level) {
 
 void rp_log_setup_plain(const char *program) {
     (void)pthread_mutex_lock(&lock);
-    if (!environment_read) {
-        read_environment();
-    }
+    const int known = environment_read || read_environment();
     (void)snprintf(plain_text, sizeof plain_text, "%s", program);
     (void)pthread_mutex_unlock(&lock);
+    if (!known) {
+        rp_log_warn("RP_LOG is '%s', expected error, warn, info or debug", getenv("RP_LOG"));
+    }
 }
 
 rp_log_level rp_log_level_now(void) {

@@ -1,16 +1,23 @@
 #include "base/share.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/log.h"
+
 void rp_share_announce(const char *variable, const char *name) {
     char program[PATH_MAX];
     char path[PATH_MAX];
     char real[PATH_MAX];
-    if (getenv(variable)) {
+    const char *given = getenv(variable);
+    if (given) {
+        if (access(given, R_OK | X_OK) != 0) {
+            rp_log_warn("%s is '%s': %s", variable, given, strerror(errno));
+        }
         return;
     }
     ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);

@@ -43,11 +43,12 @@ static rp_err check_program(const rp_local *local) {
 
 static rp_err make_folder(rp_local *local) {
     const char *base = getenv("TMPDIR");
-    base = base ? base : "/tmp";
+    base = base && base[0] ? base : "/tmp";
     rp_leftover_remove(base);
     (void)snprintf(local->folder, sizeof local->folder, "%s/ringpipe-XXXXXX", base);
     if (!mkdtemp(local->folder)) {
-        rp_err err = rp_fail(RP_ERR_IO, "%s: %s", local->folder, strerror(errno));
+        rp_err err = rp_fail(RP_ERR_IO, "%s: %s; TMPDIR names the folder for temporary files",
+                             local->folder, strerror(errno));
         local->folder[0] = '\0';
         return err;
     }

@@ -60,6 +60,15 @@ class Usage(program.Case):
     def test_unknown_format(self):
         self.assertIn("xml", self.refused("train", self.run_file(), "--format", "xml"))
 
+    def test_environment(self):
+        """A variable with a value that cannot be used is named."""
+        for name, value in (("RP_LOG", "loud"), ("RINGPIPE_BOARDS", "/none/boards"),
+                            ("RINGPIPE_MODELS", "/none/models"), ("RINGPIPE_LINKS", "/none/links")):
+            _, err = self.ringpipe("list", env={name: value})
+            self.assertIn(f"ringpipe: warning: {name} is '{value}'", err)
+        err = self.refused("train", self.run_file(), "--out", "out", env={"TMPDIR": "/none"})
+        self.assertIn("TMPDIR names the folder", err)
+
     def test_lost_output(self):
         """Each verb says that its output could not be written, and is quiet where its reader has
         gone."""
