@@ -20,13 +20,11 @@ COLUMNS = 100
 
 
 def registries():
-    """{list: [{"name": ..., "about": ...}]}, models and the names of the lists among them."""
+    """{list: [{"name": ..., "about": ...}]}, the names of the lists among them."""
     words = [str(BUILD / "bin" / "ringpipe"), "list", "--format", "json"]
     lists = json.loads(subprocess.run(words, check=True, capture_output=True).stdout)
     del lists["version"]
     lists["lists"] = [{"name": name} for name in lists]
-    models = sorted(path.stem for path in (SOURCE / "host/models").glob("*.yaml"))
-    lists["models"] = [{"name": name} for name in models]
     return lists
 
 

@@ -18,6 +18,8 @@ static const struct argp_option all_options[] = {
     {"format", 'C', "text|csv|json", 0, "How to write the answers (default: text)", 0},
     {"top", 'K', "N", 0, "So many classes of each answer, the likeliest first (default: 1)", 0},
     {"dry-run", 'n', NULL, 0, "Read and check everything, start nothing", 0},
+    {"input", ')', "SHAPE", 0, "Of a model file: one sample, as in 3,32,32", 0},
+    {"classes", '(', "N", 0, "Of a model file: how many the data has", 0},
     {"weights", 'w', "FILE", 0, "A safetensors file of the whole model", 0},
     {"confusion", 'X', NULL, 0, "Each class and the table of answers; on this machine's device", 0},
     {"split", 'p', "test|validation|train", 0, "Which samples (default: test)", 0},
@@ -185,13 +187,13 @@ static error_t on_text(int key, const char *value, rp_cli_args *args) {
         int key;
         const char **to;
     } texts[] = {
-        {'o', &args->out},      {'r', &args->resume}, {'w', &args->weights},  {'k', &args->keys},
-        {'b', &args->board},    {'D', &args->dir},    {'T', &args->to},       {'H', &args->from},
-        {'x', &args->executor}, {'L', &args->faults}, {'P', &args->profile},  {'N', &args->plan},
-        {'O', &args->ring},     {'I', &args->listen}, {'1', &args->node},     {'2', &args->host},
-        {'3', &args->ssh_key},  {'4', &args->wifi},   {'6', &args->packages}, {'7', &args->cache},
-        {'0', &args->dial},     {'a', &args->at},     {'8', &args->runner},   {'^', &args->group},
-        {'#', &args->run}};
+        {'o', &args->out},   {'r', &args->resume},   {'w', &args->weights}, {')', &args->input},
+        {'k', &args->keys},  {'b', &args->board},    {'D', &args->dir},     {'T', &args->to},
+        {'H', &args->from},  {'x', &args->executor}, {'L', &args->faults},  {'P', &args->profile},
+        {'N', &args->plan},  {'O', &args->ring},     {'I', &args->listen},  {'1', &args->node},
+        {'2', &args->host},  {'3', &args->ssh_key},  {'4', &args->wifi},    {'6', &args->packages},
+        {'7', &args->cache}, {'0', &args->dial},     {'a', &args->at},      {'8', &args->runner},
+        {'^', &args->group}, {'#', &args->run}};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         if (texts[i].key == key) {
             *texts[i].to = value;
@@ -211,6 +213,7 @@ static bool on_number(int key, const char *value, struct argp_state *state, rp_c
                    {'t', 1024, &args->threads},
                    {'Q', 1000000, &args->wait_s},
                    {'K', 65536, &args->top},
+                   {'(', 65536, &args->classes},
                    {'j', RP_LAB_JOBS_MAX, &args->jobs},
                    {'e', 8760, &args->hours},
                    {'=', 128, &args->lines},

@@ -18,12 +18,12 @@ typedef struct {
     uint32_t set_count;
     const char *program; /* as it was called */
     char command[1024];  /* the whole line, cut where it is longer */
-    const char *out, *resume, *format, *weights, *split, *keys, *board, *dir, *to, *from;
+    const char *out, *resume, *format, *weights, *input, *split, *keys, *board, *dir, *to, *from;
     const char *executor, *faults, *profile, *plan;
     const char *ring, *listen; /* of doctor: a roster, where this host listens */
     uint64_t seed_first, seed_last;
     bool trace, once;
-    uint32_t stages, micro, chunks, threads, jobs, top;
+    uint32_t stages, micro, chunks, threads, jobs, top, classes;
     double minutes;
     uint32_t wait_s;                     /* of stop, boards, push; see rp_cli_wait_s() */
     uint32_t hours;                      /* of boards enrol */

@@ -6,8 +6,8 @@
 #include "base/input.h"
 #include "base/log.h"
 #include "base/nearest.h"
-#include "base/process.h"
 #include "base/printable.h"
+#include "base/process.h"
 #include "base/share.h"
 #include "base/shell.h"
 #include "cli/cli.h"
@@ -106,8 +106,12 @@ const rp_cli_verb rp_cli_verbs[] = {
      rp_verb_keys},
     {"data", "fetch SET", 2, 2, "THf", "Fetch a data set's official files, checksums verified",
      NULL, rp_verb_data},
-    {"inspect", "FILE.safetensors", 1, 1, "f", "List the tensors of a file, with their ranges",
-     NULL, rp_verb_inspect},
+    {"inspect", "FILE.safetensors|MODEL.yaml", 1, 1, "f)(",
+     "List the tensors of a file, or the layers of a model",
+     "Tensors have their ranges. Layers have shapes, parameters, operations and memory for one "
+     "sample; the model may be a name of the zoo (ringpipe list models). What it leaves to its "
+     "data is given by --input and --classes, else assumed.",
+     rp_verb_inspect},
     {"list", "[LIST]", 0, 1, "f", "List what there is: layers, schedules, ...",
      "LIST is one of the lists' names; without it all names are listed.", rp_verb_list},
     {NULL, NULL, 0, 0, NULL, NULL, NULL, NULL},

@@ -1,4 +1,4 @@
-/* The verb that looks into a file of tensors. */
+/* The verb that looks into a file of tensors, or into a model file. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
@@ -8,6 +8,7 @@
 #include "base/json_print.h"
 #include "base/tensor_range.h"
 #include "cli/cli.h"
+#include "cli/inspect_model.h"
 
 typedef struct {
     uint64_t values, bytes, nan, infinite;
@@ -114,6 +115,9 @@ static rp_err print_json(const rp_st_reader *reader) {
 }
 
 rp_err rp_verb_inspect(const rp_cli_args *args) {
+    if (rp_cli_is_model(args->word[0])) {
+        return rp_cli_inspect_model(args);
+    }
     rp_arena arena;
     rp_arena_init(&arena, "inspect", 0);
     rp_st_reader *reader = NULL;

@@ -15,6 +15,7 @@
 #include "optim/optim.h"
 #include "record/sink.h"
 #include "run/links.h"
+#include "run/zoo.h"
 #include "sched/sched.h"
 #include "sim/faults.h"
 #include "stage/executor.h"
@@ -127,6 +128,41 @@ static json_t *link_at(uint32_t i) {
     return object;
 }
 
+/* A model of the zoo: "about" has what it is counted for, as inspect would assume it. */
+static json_t *model_object(rp_arena *arena, const char *name) {
+    const rp_zoo_data data = {0};
+    rp_model *model;
+    const char *path;
+    char about[160];
+    bool assumed;
+    if (rp_zoo_path(arena, name, &path) != RP_OK ||
+        rp_zoo_open(arena, path, &data, &assumed, &model) != RP_OK) {
+        return list_entry(name, "can not be read", NULL);
+    }
+    const uint32_t layers = model->layer_count;
+    const size_t parameters = rp_model_param_count(model, RP_PARAM_TRAINED, 0, layers) +
+                              rp_model_param_count(model, RP_PARAM_FROZEN, 0, layers);
+    const rp_shape *in = &model->input;
+    (void)snprintf(about, sizeof about, "%u layers, %zu parameters, for %ux%ux%u, %u classes",
+                   layers, parameters, in->dim[0], in->dims > 1 ? in->dim[1] : 1,
+                   in->dims > 2 ? in->dim[2] : 1, model->classes);
+    return json_pack("{s:s, s:s, s:i, s:I}", "name", name, "about", about, "layers", (int)layers,
+                     "parameters", (json_int_t)parameters);
+}
+
+static json_t *model_at(uint32_t i) {
+    const char *const *names;
+    json_t *object = NULL;
+    uint32_t count;
+    rp_arena arena;
+    rp_arena_init(&arena, "models", 0);
+    if (rp_zoo_names(&arena, &names, &count) == RP_OK && i < count) {
+        object = model_object(&arena, names[i]);
+    }
+    rp_arena_finish(&arena);
+    return object;
+}
+
 /* What README's table has of a profile; "about" is its model, or what is wrong with it. */
 static json_t *board_object(rp_arena *arena, const char *name) {
     rp_board_about facts;
@@ -164,7 +200,7 @@ static const struct {
              {"fetch", fetch_at},          {"executors", executor_at},
              {"transports", transport_at}, {"outputs", output_at},
              {"faults", fault_at},         {"links", link_at},
-             {"boards", board_at}};
+             {"boards", board_at},         {"models", model_at}};
 enum { LISTS = sizeof lists / sizeof *lists };
 
 /* ---- all of them ------------------------------------------------------------------------------
@@ -185,10 +221,15 @@ static const char *text_of(const json_t *object, const char *key) {
 }
 
 static void print_list(const json_t *array) {
+    int columns = 14;
+    for (size_t i = 0; i < json_array_size(array); i++) {
+        const int own = (int)strlen(text_of(json_array_get(array, i), "name"));
+        columns = own > columns ? own : columns;
+    }
     for (size_t i = 0; i < json_array_size(array); i++) {
         const json_t *object = json_array_get(array, i);
         const char *keys = text_of(object, "keys");
-        (void)printf("%-14s %s%s%s%s\n", text_of(object, "name"), text_of(object, "about"),
+        (void)printf("%-*s %s%s%s%s\n", columns, text_of(object, "name"), text_of(object, "about"),
                      keys[0] ? " {" : "", keys, keys[0] ? "}" : "");
     }
 }

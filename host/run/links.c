@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "run/listing.h"
 #include "run/paths.h"
 #include "run/tracefile.h"
 
@@ -23,36 +24,8 @@ const char *rp_links_folder(void) {
     return folder ? folder : RP_LINKS_DIR;
 }
 
-static int by_name(const void *a, const void *b) {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 rp_err rp_links_names(rp_arena *arena, const char *const **out, uint32_t *count) {
-    const char **names;
-    rp_err err;
-    *count = 0;
-    RP_TRY(RP_ARENA_NEW(arena, NAMES_MAX, &names));
-    DIR *dir = opendir(rp_links_folder());
-    if (!dir) {
-        return rp_fail(RP_ERR_IO, "%s: %s", rp_links_folder(), strerror(errno));
-    }
-    const struct dirent *entry;
-    while (err == RP_OK && *count < NAMES_MAX && (entry = readdir(dir))) {
-        const size_t length = strlen(entry->d_name);
-        const size_t bare = length >= sizeof ending ? length - (sizeof ending - 1) : 0;
-        char *name;
-        if (bare > 0 && strcmp(entry->d_name + bare, ending) == 0) {
-            err = rp_arena_text(arena, entry->d_name, bare, &name);
-            names[*count] = err == RP_OK ? name : NULL;
-            *count += err == RP_OK;
-        }
-    }
-    (void)closedir(dir);
-    RP_TRY(err);
-    qsort(names, *count, sizeof *names, by_name);
-    *out = names;
-fail:
-    return err;
+    return rp_listing_read(arena, rp_links_folder(), ending, out, count);
 }
 
 static rp_err no_profile(rp_arena *arena, const rp_node *node, const char *name) {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "run/paths.h"
+#include "run/zoo.h"
 
 /* ---- model ----------------------------------------------------------------------------------- */
 
@@ -23,17 +24,14 @@ static rp_err model_path(rp_arena *arena, rp_node *root, const char *name, const
             return RP_OK;
         }
     }
-    if (strchr(name, '/') || strstr(name, ".yaml")) {
+    RP_TRY(rp_zoo_path(arena, name, out));
+    if (*out == name) {
         return rp_node_path(arena, rp_node_find(root, "model"), out);
     }
-    const char *folder = getenv("RINGPIPE_MODELS");
-    folder = folder ? folder : RP_MODELS_DIR;
-    RP_TRY(rp_arena_printf(arena, &path, "%s/%s.yaml", folder, name));
-    *out = path;
-    if (access(path, R_OK) != 0) {
+    if (access(*out, R_OK) != 0) {
         return rp_node_fail(rp_node_find(root, "model"),
                             "no model '%s': neither a name under %s nor a path to a model file",
-                            name, folder);
+                            name, rp_zoo_folder());
     }
 fail:
     return err;

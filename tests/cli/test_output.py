@@ -186,6 +186,37 @@ class Output(program.Case):
         self.assertEqual(said["values"], sum(len(v) for _, v in tensors.values()))
         self.assertEqual(said["nan"] + said["infinite"], 0)
 
+    def test_inspect_a_model(self):
+        """Layers with shapes and costs; the totals are torchvision's own numbers."""
+        out, _ = self.ringpipe("inspect", "torchvision-resnet18", "--format", "json")
+        said = json.loads(out)
+        self.assertEqual((said["parameters"], said["state"]), (11689512, 9600))
+        self.assertEqual((said["input"], said["classes"]), ([3, 224, 224], 1000))
+        self.assertTrue(said["assumed"])
+        self.assertAlmostEqual(said["flops_forward"] / 2 / 1.814e9, 1, delta=0.01)
+        self.assertEqual(said["parameters"], sum(layer["parameters"] for layer in said["layers"]))
+        self.assertEqual(said["layers"][0], {**said["layers"][0], "name": "conv1", "kind": "conv2d",
+                                             "output": [64, 112, 112], "parameters": 9408})
+        (self.dir / "net.yaml").write_text(
+            "input: [5]\nlayers:\n- {name: a, kind: dense, out: 7}\n- {name: b, kind: relu}\n"
+            "- {name: c, kind: dense, out: 2}\n")
+        out, _ = self.ringpipe("inspect", "net.yaml")
+        rows = [line.split() for line in out.splitlines()]
+        self.assertEqual(rows[1], ["a", "dense", "[7]", "42", "70", "140", "28"])
+        self.assertEqual(rows[4][:2], ["total", "58"])
+        self.assertNotIn("assumed", out)
+        out, _ = self.ringpipe("inspect", "lenet", "--input", "1,28,28", "--classes", "10")
+        self.assertRegex(out, r"fc1 +dense +\[120\] +48120 ")
+        self.assertRegex(out, r"total +61706 ")
+        self.assertNotIn("assumed", out)
+        err = self.refused("inspect", "mlp", "--input", "3,x")
+        self.assertIn("as in 3,32,32, found '3,x'", err)
+        self.assertIn("net.yaml:1: ", self.refused("inspect", "net.yaml", "--input", "6"))
+        models = json.loads(self.ringpipe("list", "models", "--format", "json")[0])["models"]
+        parameters = {model["name"]: model["parameters"] for model in models}
+        self.assertEqual(parameters["torchvision-alexnet"], 61100840)
+        self.assertIn("mlp", parameters)
+
     def test_names_can_not_steer_the_terminal(self):
         """Control characters and invalid UTF-8 of names are shown, on both outputs."""
         name = "a\x1b[2J\x9b1m"

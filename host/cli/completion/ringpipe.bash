@@ -43,7 +43,7 @@ _ringpipe_names_of() {
         ;;
     lists)
         echo verbs layers losses optimizers lr-schedules schedules weights data fetch \
-            executors transports outputs faults links boards
+            executors transports outputs faults links boards models
         ;;
     # end
     esac
@@ -76,7 +76,7 @@ _ringpipe_options() {
     revert) echo --format --keys --roster --where --listen --system --quiet --verbose ;;
     keys) echo --format --dir --roster --quiet --verbose ;;
     data) echo --format --to --from --quiet --verbose ;;
-    inspect) echo --format --quiet --verbose ;;
+    inspect) echo --format --input --classes --quiet --verbose ;;
     list) echo --format --quiet --verbose ;;
     # end
     esac
@@ -161,7 +161,11 @@ _ringpipe() {
     boards) _ringpipe_words "enrol adopt list show log reboot forget" "$word" ;;
     draw) _ringpipe_words "$(_ringpipe_names_of schedules) table" "$word" ;;
     keys) _ringpipe_words "new show list trust untrust" "$word" ;;
-    inspect) _ringpipe_files safetensors "$word" ;;
+    inspect)
+        mapfile -t COMPREPLY < <(compgen -f -X '!*.safetensors' -- "$word";
+            compgen -f -X '!*.yaml' -- "$word"; compgen -d -S / -- "$word")
+        compopt -o nospace 2>/dev/null
+        ;;
     list) _ringpipe_words "$(_ringpipe_names_of lists)" "$word" ;;
     data)
         if [[ $before == fetch ]]; then

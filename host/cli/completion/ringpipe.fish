@@ -264,6 +264,8 @@ complete -c ringpipe -n '__ringpipe_verb_is data' -l quiet
 complete -c ringpipe -n '__ringpipe_verb_is data' -l verbose
 complete -c ringpipe -n '__ringpipe_verb_is data' -l help
 complete -c ringpipe -n '__ringpipe_verb_is inspect' -l format -x -a 'text json svg'
+complete -c ringpipe -n '__ringpipe_verb_is inspect' -l input -r
+complete -c ringpipe -n '__ringpipe_verb_is inspect' -l classes -r
 complete -c ringpipe -n '__ringpipe_verb_is inspect' -l quiet
 complete -c ringpipe -n '__ringpipe_verb_is inspect' -l verbose
 complete -c ringpipe -n '__ringpipe_verb_is inspect' -l help
@@ -277,12 +279,13 @@ complete -c ringpipe -n '__ringpipe_verb_is train eval plan profile sim lab' -k 
 complete -c ringpipe -n '__ringpipe_verb_is resume ps log stop' -a '(__fish_complete_directories)'
 complete -c ringpipe -n '__ringpipe_verb_is predict' -F
 complete -c ringpipe -n '__ringpipe_verb_is inspect' -k -a '(__fish_complete_suffix .safetensors)'
+complete -c ringpipe -n '__ringpipe_verb_is inspect' -k -a '(__fish_complete_suffix .yaml)'
 complete -c ringpipe -n '__ringpipe_verb_is boards' -a 'enrol adopt list show log reboot forget'
 complete -c ringpipe -n '__ringpipe_verb_is keys' -a 'new show list trust untrust'
 complete -c ringpipe -n '__ringpipe_verb_is data; and not __ringpipe_before_is fetch' -a fetch
 # generated: names
 complete -c ringpipe -n '__ringpipe_verb_is draw' -a 'gpipe umpipe 1f1b interleaved-1f1b zb-h1 async pipedream pipedream-2bw spectrain pipeoptim xpipe ea-pipe avgpipe pipefb'
-complete -c ringpipe -n '__ringpipe_verb_is list' -a 'verbs layers losses optimizers lr-schedules schedules weights data fetch executors transports outputs faults links boards'
+complete -c ringpipe -n '__ringpipe_verb_is list' -a 'verbs layers losses optimizers lr-schedules schedules weights data fetch executors transports outputs faults links boards models'
 complete -c ringpipe -n '__ringpipe_verb_is data; and __ringpipe_before_is fetch' -a 'mnist fashion-mnist cifar10 cifar100'
 # end
 complete -c ringpipe -n '__ringpipe_verb_is draw' -a table
