@@ -112,7 +112,10 @@ class Image(Base):
         token, = self.tokens_of("left")
         self.image("--enrol", token)
         first = (self.dir / "left.img").read_bytes()
-        self.image("--enrol", token, "--yes")
+        file = self.dir / "token"
+        file.write_text(token + "\n")
+        file.chmod(0o600)
+        self.image("--enrol", "@token", "--yes")
         self.assertEqual((self.dir / "left.img").read_bytes(), first)
         self.image("--yes")
         self.assertNotEqual((self.dir / "left.img").read_bytes(), first)
