@@ -115,16 +115,34 @@ void *rp_controller_read_data_json(const rp_controller *c) {
     return c->options.resume ? json_load_file(c->data_json, 0, NULL) : NULL;
 }
 
+/* Older versions wrote means and deviations as floats. */
+static bool is_same(const json_t *a, const json_t *b) {
+    const size_t count = json_array_size(a);
+    if (json_equal(a, b)) {
+        return true;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const json_t *x = json_array_get(a, i);
+        const json_t *y = json_array_get(b, i);
+        if (!json_is_number(x) || !json_is_number(y) ||
+            (float)json_number_value(x) != (float)json_number_value(y)) {
+            return false;
+        }
+    }
+    return count > 0 && count == json_array_size(b);
+}
+
 rp_err rp_controller_compare_data(rp_controller *c, void *before) {
     static const char *const keys[] = {"set",  "sample", "target_width", "classes", "class_names",
-                                       "mean", "std",    "samples",      NULL};
+                                       "mean", "std",    "x_texts",      "x_fill",  "samples",
+                                       NULL};
     json_t *now = before ? json_load_file(c->data_json, 0, NULL) : NULL;
     char text[200] = "the data are others than before: ";
     size_t used = strlen(text);
     const size_t none = used;
     for (const char *const *key = keys; now && *key; key++) {
         const json_t *was = json_object_get(before, *key);
-        if (was && !json_equal(was, json_object_get(now, *key))) {
+        if (was && !is_same(was, json_object_get(now, *key))) {
             used += (size_t)snprintf(text + used, sizeof text - used, "%s%s",
                                      used > none ? ", " : "", *key);
         }

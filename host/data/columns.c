@@ -280,10 +280,10 @@ static rp_err check_names(const choosing *c) {
 }
 
 rp_err rp_columns_choose(rp_arena *arena, const rp_column_keys *keys, const rp_csv_row *first,
-                         uint32_t x_wanted, rp_columns *out) {
+                         bool header, uint32_t x_wanted, rp_columns *out) {
     choosing c = {.columns = out, .first = first};
     rp_err err;
-    RP_TRY(open_columns(arena, first, rp_columns_is_header(keys, first), out));
+    RP_TRY(open_columns(arena, first, header, out));
     RP_TRY(out->header ? rp_column_names_sort(arena, first, &c.names) : RP_OK);
     RP_TRY(give_roles(&c, keys->drop, RP_COLUMN_X, RP_COLUMN_DROPPED));
     RP_TRY(give_roles(&c, keys->target, RP_COLUMN_X, RP_COLUMN_Y));

@@ -57,7 +57,7 @@ rp_err rp_column_names_find(const rp_column_names *names, const char *name,
  * errors  USAGE with the key's line, when it names no column; FORMAT with file and line: two
  * columns of a name, or a name that is not UTF-8, of a column that is not dropped */
 rp_err rp_columns_choose(rp_arena *arena, const rp_column_keys *keys, const rp_csv_row *first,
-                         uint32_t x_wanted, rp_columns *out) RP_MUST_CHECK;
+                         bool header, uint32_t x_wanted, rp_columns *out) RP_MUST_CHECK;
 
 /* The same columns in another file: by name when both have a header, else in the same order.
  * errors  FORMAT: one is missing or there twice, or another number of columns */

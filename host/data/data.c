@@ -1,6 +1,7 @@
 #include "data/data.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -9,7 +10,7 @@
 #include "data/scan.h"
 #include "data/validation.h"
 
-enum { KINDS_MAX = 32, WORKERS_MAX = 64 };
+enum { KINDS_MAX = 32, WORKERS_MAX = 64, LOOKED_AT = 1 << 20, EXACT_MAX = 1 << 24 };
 #define STATED_MAX 1e30 /* of `mean` and `std`; as a float 1 / it is not 0 */
 
 const char *rp_split_name(rp_split split) {
@@ -202,6 +203,37 @@ fail:
     return err;
 }
 
+/* Whole numbers up to 2^24 are exact as floats. Looks at the first samples: far values lie in a
+ * column, not in a row, and a file of arrays is not read whole here. */
+static rp_err note_rounding(rp_arena *arena, rp_data *data) {
+    const size_t width = rp_shape_count(&data->sample);
+    const uint32_t *part = data->part[RP_SPLIT_TRAIN];
+    const uint32_t all = data->count[RP_SPLIT_TRAIN];
+    rp_arena scratch;
+    double *value;
+    rp_err err;
+    if (!data->kind->read_real || data->bytes || data->norm.known) {
+        return RP_OK;
+    }
+    rp_arena_init(&scratch, "rounding", 0);
+    RP_TRY(RP_ARENA_NEW(&scratch, width, &value));
+    for (uint32_t i = 0; i < all && (i + 1) * width <= LOOKED_AT; i++) {
+        RP_TRY(read_values(data, part ? part[i] : i, value));
+        for (size_t k = 0; k < width; k++) {
+            if (fabs(value[k]) > EXACT_MAX && (double)(float)value[k] != value[k]) {
+                err = rp_notes_add(arena, &data->notes,
+                                   "input %zu has a value of %.17g, which is rounded to %.17g: "
+                                   "`normalise: measured` takes the mean off before that",
+                                   k + 1, value[k], (double)(float)value[k]);
+                goto fail;
+            }
+        }
+    }
+fail:
+    rp_arena_finish(&scratch);
+    return err;
+}
+
 rp_err rp_data_open(rp_arena *arena, rp_data *data, rp_node *node, const rp_shape *input,
                     bool class_target, uint64_t seed) {
     rp_err err = RP_OK;
@@ -214,6 +246,7 @@ rp_err rp_data_open(rp_arena *arena, rp_data *data, rp_node *node, const rp_shap
     RP_TRY(hold_out(arena, data, node));
     RP_TRY(note_classes(arena, data));
     RP_TRY(read_norm(data, node));
+    RP_TRY(note_rounding(arena, data));
     RP_TRY(rp_node_done(node));
     if (data->classes > 0 && !class_target) {
         err = rp_node_fail(rp_node_find(node, "set"),

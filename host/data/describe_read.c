@@ -153,8 +153,9 @@ static rp_err read_field(rp_arena *arena, const values *v, size_t count, size_t 
         const char *text = json_string_value(json_array_get(v->texts, *at));
         RP_TRY(text ? rp_labels_add(arena, &field->texts, text) : RP_OK);
         ++*at;
-        if (text && field->texts.count != *at - first) {
-            return refuse(v->path, "x_texts", "each text of a column once");
+        const uint32_t last = field->texts.count - 1;
+        if (text && (last != *at - first - 1 || strcmp(field->texts.name[last], text) != 0)) {
+            return refuse(v->path, "x_texts", "the texts of a column sorted, and each once");
         }
     } while (field->texts.count > 0 && *at < count &&
              json_integer_value(json_array_get(v->columns, *at)) == column &&
@@ -178,9 +179,10 @@ static rp_err check_columns(const values *v, size_t count, uint32_t columns) {
 }
 
 static rp_err read_missing(rp_arena *arena, const json_t *root, const char *path, rp_labels *out) {
-    const size_t count = json_array_size(json_object_get(root, "missing"));
+    const json_t *list = json_object_get(root, "missing");
+    const size_t count = json_array_size(list);
     const char *const *name;
-    if (count > RP_LABELS_MAX) {
+    if (count > RP_LABELS_MAX || (list && !json_is_array(list))) {
         return refuse(path, "missing", "a list of texts");
     }
     rp_err err = read_names(arena, root, path, "missing", (uint32_t)count, &name);

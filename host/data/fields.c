@@ -24,7 +24,7 @@ rp_err rp_fields_read_missing(rp_arena *arena, rp_node *node, rp_fields *out) {
     return err;
 }
 
-static bool is_missing(const rp_fields *fields, const char *text) {
+bool rp_fields_is_missing(const rp_fields *fields, const char *text) {
     return rp_labels_find(&fields->missing, text) < fields->missing.count;
 }
 
@@ -74,7 +74,7 @@ static rp_err learn_field(rp_arena *arena, const rp_fields *fields, rp_field *fi
                           const rp_csv_row *row) {
     const char *text = row->field[field->column];
     double number;
-    if (is_missing(fields, text)) {
+    if (rp_fields_is_missing(fields, text)) {
         field->missing++;
         return RP_OK;
     }
@@ -134,6 +134,21 @@ uint32_t rp_fields_width(const rp_fields *fields) {
     return width;
 }
 
+bool rp_fields_fit(const rp_fields *fields, const rp_csv_row *row) {
+    double number;
+    for (uint32_t i = 0; i < fields->count; i++) {
+        const rp_field *field = &fields->field[i];
+        const char *text = field->column < row->count ? row->field[field->column] : "";
+        const bool known = field->texts.count > 0
+                               ? rp_labels_find(&field->texts, text) < field->texts.count
+                               : rp_columns_is_number(text, &number);
+        if (!known && !rp_fields_is_missing(fields, text)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static rp_err refuse_text(const rp_csv_row *row, const rp_field *field) {
     const char *text = row->field[field->column];
     char expected[EXPECTED_BYTES];
@@ -151,7 +166,7 @@ static rp_err refuse_text(const rp_csv_row *row, const rp_field *field) {
 static rp_err read_field(const rp_fields *fields, const rp_field *field, const rp_csv_row *row,
                          double *number) {
     const char *text = row->field[field->column];
-    if (is_missing(fields, text)) {
+    if (rp_fields_is_missing(fields, text)) {
         *number = (double)NAN;
         return RP_OK;
     }

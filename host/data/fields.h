@@ -41,6 +41,11 @@ rp_err rp_fields_finish(const rp_fields *fields, const char *path) RP_MUST_CHECK
 uint32_t rp_field_width(const rp_field *field);
 uint32_t rp_fields_width(const rp_fields *fields);
 
+/* Could the row be a sample: a number, a known text or a missing value in each of its fields? */
+bool rp_fields_fit(const rp_fields *fields, const rp_csv_row *row);
+/* Is the text one that stands for a missing value? */
+bool rp_fields_is_missing(const rp_fields *fields, const char *text);
+
 /* Reads a row into [count] numbers: the value, the place of its text, or NaN where it is missing.
  * errors  FORMAT: not a finite number, or a text that the training file does not have */
 rp_err rp_fields_read(const rp_fields *fields, const rp_csv_row *row, double *number) RP_MUST_CHECK;

@@ -71,16 +71,32 @@ static bool is_named(const reading *r) {
     return r->fields.field[0].name != NULL;
 }
 
-/* A header has the names of the inputs, whatever they look like; or it has no number. */
-static bool is_header(const reading *r, const rp_csv_row *row, const rp_column_names *names) {
-    const rp_column_keys keys = {.header = RP_HEADER_AUTO};
-    uint32_t i = 0;
+static bool has_names(const reading *r, const rp_column_names *names) {
     uint32_t at;
+    uint32_t i = 0;
     while (is_named(r) && i < r->fields.count &&
            rp_column_names_count(names, r->fields.field[i].name, &at) > 0) {
         i++;
     }
-    return i == r->fields.count || rp_columns_is_header(&keys, row);
+    return i == r->fields.count;
+}
+
+/* Are the columns the inputs alone, or those of the training file? Then they have their places. */
+static bool take_places(reading *r, const rp_csv_row *first) {
+    const uint32_t count = r->fields.count;
+    for (uint32_t i = 0; i < count && first->count == count; i++) {
+        r->fields.field[i].column = i;
+    }
+    return first->count == count ||
+           (r->about->fields.count > 0 && first->count == r->about->columns);
+}
+
+/* The names of the inputs, whatever they look like; or a row that is no sample and has no number.
+ */
+static bool is_header(reading *r, const rp_csv_row *row, const rp_column_names *names) {
+    const rp_column_keys keys = {.header = RP_HEADER_AUTO};
+    const bool sample = take_places(r, row) && rp_fields_fit(&r->fields, row);
+    return has_names(r, names) || (!sample && rp_columns_is_header(&keys, row));
 }
 
 static rp_err find_names(reading *r, const rp_column_names *names) {
@@ -94,22 +110,17 @@ static rp_err find_names(reading *r, const rp_column_names *names) {
 
 static rp_err find_places(reading *r, const rp_csv_row *first) {
     const rp_description *about = r->about;
-    const uint32_t count = r->fields.count;
-    const bool as_trained = about->fields.count > 0 && first->count == about->columns;
     char shape[RP_LAYOUT_TEXT_BYTES];
     char more[64] = "";
-    if (first->count != count && !as_trained) {
-        if (about->fields.count > 0 && about->columns != count) {
-            (void)snprintf(more, sizeof more, ", or %u as in the training file", about->columns);
-        }
-        return rp_fail(RP_ERR_FORMAT, "%s:%u: expected %u columns, the net's input %s%s, found %u",
-                       r->place.path, first->line, count, rp_layout_text(&about->sample, shape),
-                       more, first->count);
+    if (take_places(r, first)) {
+        return RP_OK;
     }
-    for (uint32_t i = 0; i < count && first->count == count; i++) {
-        r->fields.field[i].column = i;
+    if (about->fields.count > 0 && about->columns != r->fields.count) {
+        (void)snprintf(more, sizeof more, ", or %u as in the training file", about->columns);
     }
-    return RP_OK;
+    return rp_fail(RP_ERR_FORMAT, "%s:%u: expected %u columns, the net's input %s%s, found %u",
+                   r->place.path, first->line, r->fields.count,
+                   rp_layout_text(&about->sample, shape), more, first->count);
 }
 
 /* *counts: the row has values, too. */

@@ -16,14 +16,11 @@ typedef struct {
     uint32_t rows;
     bool began;   /* its first row has been seen */
     bool counted; /* that row is 0, 1, 2 ... or 1, 2, 3 ... */
+    bool guessed; /* that row is a header because it looks like one */
     double *x;
     float *y;
     int32_t *labels;
 } table_file;
-
-static bool is_missing(const rp_table *t, const char *text) {
-    return rp_labels_find(&t->fields.missing, text) < t->fields.missing.count;
-}
 
 static rp_err read_class(const table_file *file, const rp_csv_row *row, uint32_t at, int32_t *out) {
     const rp_table *t = file->of;
@@ -114,13 +111,28 @@ fail:
     return err;
 }
 
+/* A row of texts may be a sample: one with a missing value is, and so is one of a test file that
+ * fits a training file without a header. */
+static bool is_header(const table_file *file, const rp_csv_row *row) {
+    const rp_table *t = file->of;
+    bool missing = false;
+    for (uint32_t i = 0; i < row->count; i++) {
+        const char *text = row->field[i];
+        missing = missing || (text[0] != '\0' && rp_fields_is_missing(&t->fields, text));
+    }
+    const bool sample = missing || (file->split == RP_SPLIT_TEST && !t->train.header &&
+                                    rp_fields_fit(&t->fields, row));
+    return rp_columns_is_header(&t->keys, row) && !(t->keys.header == RP_HEADER_AUTO && sample);
+}
+
 /* Which columns there are. *counts: the row has values, too. */
 static rp_err take_first(table_file *file, const rp_csv_row *row, bool *counts) {
     rp_table *t = file->of;
-    const bool header = rp_columns_is_header(&t->keys, row);
+    const bool header = is_header(file, row);
     rp_err err;
+    file->guessed = header && t->keys.header == RP_HEADER_AUTO;
     if (file->split == RP_SPLIT_TRAIN) {
-        RP_TRY(rp_columns_choose(t->arena, &t->keys, row, t->x_wanted, &file->columns));
+        RP_TRY(rp_columns_choose(t->arena, &t->keys, row, header, t->x_wanted, &file->columns));
         RP_TRY(check_columns(file, row));
         RP_TRY(note_columns(file, row));
         file->counted = t->keys.header == RP_HEADER_AUTO && rp_columns_are_counted(row);
@@ -143,7 +155,7 @@ static rp_err learn_class(table_file *file, const rp_csv_row *row) {
     }
     const char *text = row->field[at];
     const char *name = file->columns.column[at].name;
-    if (is_missing(t, text)) {
+    if (rp_fields_is_missing(&t->fields, text)) {
         return rp_csv_fail(row, at, name, "a class, which may not be missing");
     }
     if (!t->first_known) {
@@ -162,9 +174,28 @@ static rp_err learn_class(table_file *file, const rp_csv_row *row) {
     return rp_labels_add(t->arena, &t->labels, text);
 }
 
-/* A first row of numbers in turn, in a file of others, may be names that a program gave. */
-static rp_err note_counted(table_file *file, const rp_csv_row *row) {
+/* In a file of texts alone nothing tells a header from a sample. */
+static rp_err note_guessed(table_file *file, const rp_csv_row *row) {
     rp_table *t = file->of;
+    double number;
+    for (uint32_t i = 0; i < row->count; i++) {
+        if (rp_columns_is_number(row->field[i], &number)) {
+            return RP_OK;
+        }
+    }
+    return rp_notes_add(t->arena, &t->data->notes,
+                        "%s: the first row is taken for the names of columns; `header: false` "
+                        "takes it for a sample",
+                        row->path);
+}
+
+/* Whether the first row was taken for what it is: numbers in turn, in a file of other rows, may be
+ * names that a program gave. */
+static rp_err note_first(table_file *file, const rp_csv_row *row) {
+    rp_table *t = file->of;
+    if (file->rows == 0 && file->guessed) {
+        return note_guessed(file, row);
+    }
     if (file->rows != 1 || !file->counted || rp_columns_are_counted(row)) {
         return RP_OK;
     }
@@ -192,7 +223,7 @@ static rp_err measure_row(void *context, const rp_csv_row *row) {
                        row->count);
     }
     if (file->split == RP_SPLIT_TRAIN) {
-        RP_TRY(note_counted(file, row));
+        RP_TRY(note_first(file, row));
         RP_TRY(file->of->class_target ? learn_class(file, row) : RP_OK);
         RP_TRY(rp_fields_learn(file->of->arena, &file->fields, row));
     }

@@ -155,12 +155,19 @@ class Folder(program.Case):
             self.assertEqual(len(self.events(out, "resumed")), 2)
 
     def test_other_data_are_said(self):
-        self.ringpipe("train", self.run_yaml, "--out", "a", "--set", "train.epochs=1")
+        self.ringpipe("train", self.run_yaml, "--out", "a", "--set", "train.epochs=1",
+                      "--set", "data.normalise=measured")
+        path = self.dir / "a/data.json"  # as older versions wrote numbers
+        about = json.loads(path.read_text())
+        about["mean"] = [float(f"{value:.9g}") for value in about["mean"]]
+        self.assertNotEqual(about["mean"], json.loads(path.read_text())["mean"])
+        path.write_text(json.dumps(about))
         shutil.copytree(self.dir / "a", self.dir / "b")
         _, err = self.ringpipe("resume", "a", "--set", "train.epochs=2", "--set",
                                "optimizer={kind: sgd, lr: 0.05, momentum: 9.0e-1}")
         self.assertIn("optimizer.lr: 0.05 (was 0.1)", err)
         self.assertNotIn("momentum", err)
+        self.assertNotIn("the data are others", err)
         said = self.events("a", "resumed")
         self.assertEqual(len(said), 1)
         self.assertIn("goes on from step 4, with train.epochs: 2 (was 1); optimizer.lr",

@@ -311,6 +311,12 @@ static void notes(void **state) {
          "column 1 'a' has texts, each an input of 0 or 1 (2: blue, "
          "red)"},
         {", missing: [NA, \"\"]", "a,b,c\n1,2,u\nNA,4,v\n3,,v\n", "2 values of 3 rows are missing"},
+        {"", "kind,colour,y\na,red,u\nb,blue,v\n",
+         "the first row is taken for the names of columns"},
+        {"", "1000000007,0\n1000000003,1\n",
+         "input 1 has a value of 1000000007, which is rounded to "
+         "1000000000: `normalise: measured`"},
+        {", normalise: measured", "1000000007,0\n1000000003,1\n", NULL},
     };
     char text[256];
     rp_data data;
@@ -381,6 +387,24 @@ static void texts_and_missing_values(void **state) {
                          NULL, true),
                RP_ERR_FORMAT);
     expect_part("expected a column 'colour' as in the training file; did you mean 'color'?");
+}
+
+/* Rows of texts that are samples, where there is no header. */
+static void texts_without_a_header(void **state) {
+    (void)state;
+    rp_data data;
+    write_text("train.csv", "NA,red,u\n2,blue,v\n");
+    write_text("test.csv", "NA,blue,v\n3,red,u\n");
+    expect_ok(open_data(&data, "{set: table, path: %, missing: NA}", NULL, true));
+    assert_int_equal(data.count[RP_SPLIT_TRAIN], 2);
+    assert_int_equal(data.count[RP_SPLIT_TEST], 2);
+    rp_data_close(&data);
+    write_text("train.csv", "S,red,u\nM,blue,v\n");
+    write_text("test.csv", "M,red,v\nS,red,u\n");
+    expect_ok(open_data(&data, "{set: table, path: %, header: false}", NULL, true));
+    assert_int_equal(data.count[RP_SPLIT_TRAIN], 2);
+    assert_int_equal(data.count[RP_SPLIT_TEST], 2);
+    rp_data_close(&data);
 }
 
 /* A class of the test file alone would have an output that is never trained. */
@@ -500,6 +524,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(bad_columns, setup, teardown),
         cmocka_unit_test_setup_teardown(notes, setup, teardown),
         cmocka_unit_test_setup_teardown(texts_and_missing_values, setup, teardown),
+        cmocka_unit_test_setup_teardown(texts_without_a_header, setup, teardown),
         cmocka_unit_test_setup_teardown(a_class_of_the_test_file_alone, setup, teardown),
         cmocka_unit_test_setup_teardown(normalisation_is_measured, setup, teardown),
         cmocka_unit_test_setup_teardown(description, setup, teardown),

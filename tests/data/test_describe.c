@@ -125,7 +125,12 @@ static void what_is_no_description_is_refused(void **state) {
          "`x_texts`"},
         {"{\"set\": \"table\", \"sample\": [2], \"columns\": 3, \"x_columns\": [1, 1], "
          "\"x_texts\": [\"a\", \"a\"]}",
-         "`x_texts`: expected each text of a column once"},
+         "`x_texts`: expected the texts of a column sorted, and each once"},
+        {"{\"set\": \"table\", \"sample\": [2], \"columns\": 3, \"x_columns\": [1, 1], "
+         "\"x_texts\": [\"b\", \"a\"]}",
+         "`x_texts`: expected the texts of a column sorted, and each once"},
+        {"{\"set\": \"table\", \"sample\": [2], \"missing\": \"NA\"}",
+         "`missing`: expected a list"},
         {"{\"set\": \"table\", \"sample\": [2], \"columns\": 3, \"x_columns\": [1, 2], "
          "\"x_fill\": [1, 1e99]}",
          "`x_fill`: entry 1 is no finite number"},

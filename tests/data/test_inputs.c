@@ -137,6 +137,15 @@ static void rows_with_texts(void **state) {
     expect_part("in.csv:2:2: column 'colour': expected one of the 2 texts that the training file "
                 "has, found 'green'");
     rp_data_close(&data);
+    put("train.csv", "S,red,u\nM,blue,v\n");
+    put("test.csv", "M,red,v\nS,red,u\n");
+    open_described("{set: table, path: %, header: false}", NULL, true, &data, &about);
+    expect_ok(read_input(&about, "test.csv", &got));
+    expect_part_of(&data, RP_SPLIT_TEST, &got);
+    put("in.csv", "size,colour\nM,red\nS,red\n");
+    expect_ok(read_input(&about, "in.csv", &got));
+    expect_part_of(&data, RP_SPLIT_TEST, &got);
+    rp_data_close(&data);
     put("train.csv", "0,1,2\n5,6,a\n7,8,b\n");
     put("test.csv", "0,1,2\n9,10,b\n");
     open_described("{set: table, path: %, header: true}", NULL, true, &data, &about);
