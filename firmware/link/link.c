@@ -215,11 +215,22 @@ rp_loop *rp_link_loop(const rp_link *link) {
     return link->links->loop;
 }
 
+/* The line of a port that wraps another one takes no connection itself. */
+static bool is_unanswered(const rp_link *link) {
+    const rp_port *port = link->port;
+    while (port->inner) {
+        port = port->inner;
+    }
+    return !link->bound && port->taken_ns > 0 &&
+           rp_link_now_ns(link) - port->taken_ns > RP_LINK_UNANSWERED_NS;
+}
+
 rp_link_health rp_link_health_of(const rp_link *link) {
     return (rp_link_health){.last_heard_ns = link->stats.last_heard_ns,
                             .peer_restarted = link->stats.peer_restarted,
                             .auth_failed = link->stats.auth_failed,
                             .absent = link->absences >= ABSENCES,
+                            .unanswered = is_unanswered(link),
                             .broken_off = link->broken_off,
                             .twins = link->twin.count,
                             .stuck =

@@ -133,6 +133,8 @@ typedef struct {
                                server's, and none has ever succeeded. Logged once. */
 } rp_link_stats;
 
+#define RP_LINK_UNANSWERED_NS (2 * RP_NS_PER_S)
+
 /* Of the same, what tells whether the peer is there: little enough to be asked every round. */
 typedef struct {
     int64_t last_heard_ns;
@@ -141,6 +143,8 @@ typedef struct {
     bool connected;  /* connecting: the other end has taken our key, and we its */
     bool absent;     /* connecting: the machine has answered twice in a row, since the connection
                         ended, that nobody listens at the peer's address */
+    bool unanswered; /* connecting: the machine accepts the connection, and no process has answered
+                        the handshake for RP_LINK_UNANSWERED_NS: it is stopped, or too busy */
     bool broken_off; /* connecting: as RP_PORT_BROKEN_OFF, and none has succeeded since */
     bool stuck;      /* a message was sent RP_LINK_REPLAYS_MAX times and came whole never */
     int64_t last_answer_ns, round_trip_ns;

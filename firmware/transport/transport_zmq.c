@@ -387,9 +387,10 @@ static bool is_broken_off(zmq_met *met, int64_t now) {
     return met->broken_off >= MET_BROKEN_OFF && now - met->since_ns >= MET_BROKEN_OFF_NS;
 }
 
-/* The other end closes the connection, as it does when it can not read us. */
+/* The other end closes the connection, as it does when it can not read us. One that says nothing
+ * until our own timer ends the handshake is a process that is stopped, or has too much to do. */
 static bool breaks_off(uint16_t event, uint32_t value) {
-    return event == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL && value != ETIMEDOUT;
+    return event == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL && (value == EPIPE || value == ECONNRESET);
 }
 
 /* Why the peer refuses us, or NULL: a flipped bit and a reset line end handshakes and connections,
@@ -445,6 +446,7 @@ static void reopen_zmq(rp_port *base) {
     zmq_port *port = (zmq_port *)base;
     RP_ASSERT(!base->bound);
     base->connected = false;
+    base->taken_ns = 0;
     port->reopened = true;
     connect_again(port, rp_clock_now_ns(base->transport->clock));
 }
@@ -516,8 +518,10 @@ static bool step_zmq(rp_port *base, rp_port_event *out) {
         if (number == ZMQ_EVENT_CONNECTED) {
             zmq_traffic_begin(port, (int)value); /* the handshake is to come */
             zmq_absent_note(port, (int)value);
+            base->taken_ns = now;
             continue;
         }
+        base->taken_ns = 0;
         *out = read_event(port, number, value, now);
         base->connected = out->kind == RP_PORT_CONNECTED;
         look_who_listens(port, now);

@@ -29,6 +29,7 @@ static const char *why_of(const rp_controller *c, uint32_t k) {
            : rp_recovery_is_portless(c, k)      ? "lacks a port that another process keeps"
            : board->refuses                     ? "refuses the handshake"
            : board->broken_off                  ? "breaks off every handshake"
+           : board->unanswered                  ? "does not answer: it is stopped or too busy"
                                                 : "has not come";
 }
 

@@ -158,7 +158,7 @@ static rp_err on_hello(rp_controller *c, uint32_t board, const rp_message *messa
     ring->features &= hello->features;
     state->hello = true;
     state->has_ended = false;
-    state->refuses = state->broken_off = state->refusal_said = false;
+    state->refuses = state->broken_off = state->unanswered = state->refusal_said = false;
     if (state->device) {
         return RP_OK; /* greeted again: it is what it was */
     }

@@ -70,10 +70,14 @@ rp_err rp_hello_late(const rp_controller *c) {
     if (rp_missing_cause(c, k)) {
         return rp_missing_fail(c, k, waited_ns);
     }
-    return rp_fail(
-        RP_ERR_TIMEOUT, "board %s at %s: no hello within %" PRId64 " s%s%s", board->name,
-        board->endpoint, waited_ns / RP_NS_PER_S, rp_recovery_is_return(c) ? " (ring.wait)" : "",
-        board->broken_off ? ": every handshake there was broken off, as by another key" : "");
+    return rp_fail(RP_ERR_TIMEOUT, "board %s at %s: no hello within %" PRId64 " s%s%s", board->name,
+                   board->endpoint, waited_ns / RP_NS_PER_S,
+                   rp_recovery_is_return(c) ? " (ring.wait)" : "",
+                   board->broken_off ? ": every handshake there was broken off, as by another key"
+                   : board->unanswered
+                       ? ": its machine accepts the connection, but its agent does not answer: "
+                         "it is stopped or suspended, or has too much to do"
+                       : "");
 }
 
 /* A HELLO ends what is under way on a board, and its answer says that it has ended. */
@@ -106,9 +110,20 @@ static void greet_again(rp_controller *c) {
     }
 }
 
-static void look_for_another_key(rp_controller *c, rp_board_state *board) {
-    board->broken_off |= c->ring.knows_boards && !board->hello && board->control &&
-                         rp_link_health_of(board->control).broken_off;
+static void look_at_handshakes(const rp_controller *c, rp_board_state *board) {
+    if (board->hello || !board->control) {
+        return;
+    }
+    const rp_link_health health = rp_link_health_of(board->control);
+    board->broken_off |= c->ring.knows_boards && health.broken_off;
+    board->unanswered |= health.unanswered;
+}
+
+static rp_err find_refusal(const rp_controller *c, uint32_t k) {
+    const rp_board_state *board = &c->ring.board[k];
+    return board->refuses      ? rp_ring_refused(&c->ring, k)
+           : board->broken_off ? rp_ring_broken_off(&c->ring, k)
+                               : rp_ring_unanswered(&c->ring, k);
 }
 
 /* Somebody has to see to it, though the run goes on. */
@@ -117,15 +132,16 @@ static rp_err say_refusals(rp_controller *c) {
     for (uint32_t k = 0; err == RP_OK && c->record && k < c->ring.count; k++) {
         rp_board_state *board = &c->ring.board[k];
         char text[RP_ERR_MESSAGE_BYTES + 80];
-        look_for_another_key(c, board);
-        if (!(board->refuses || board->broken_off) || board->refusal_said) {
+        look_at_handshakes(c, board);
+        const bool refuses = board->refuses || board->broken_off;
+        if (!(refuses || board->unanswered) || board->refusal_said) {
             continue;
         }
         board->refusal_said = true;
-        (void)!(board->refuses ? rp_ring_refused(&c->ring, k) : rp_ring_broken_off(&c->ring, k));
+        (void)!find_refusal(c, k);
         (void)snprintf(text, sizeof text, "%.300s; it counts as a board that is away (ring.wait)",
                        rp_err_message());
-        err = rp_record_event(c->record, "refused", c->position.step, text);
+        err = rp_record_event(c->record, refuses ? "refused" : "silent", c->position.step, text);
     }
     return err;
 }

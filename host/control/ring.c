@@ -55,7 +55,8 @@ void rp_ring_take_entry(rp_ring *ring, uint32_t board) {
     state->device = NULL;
     state->has_built = false;
     state->has_ended = false;
-    state->refuses = state->broken_off = state->refusal_said = state->cause_said = false;
+    state->refuses = state->broken_off = state->unanswered = false;
+    state->refusal_said = state->cause_said = false;
     state->dials = entry->dials;
     rp_ring_set_address(ring, board, entry->dials ? ring->run->listen : entry->endpoint,
                         entry->public_text);
@@ -442,6 +443,14 @@ rp_err rp_ring_broken_off(const rp_ring *ring, uint32_t board) {
                    "another key than the one with fingerprint %s has its address, or the way "
                    "damages them all",
                    state->name, state->endpoint, fingerprint);
+}
+
+rp_err rp_ring_unanswered(const rp_ring *ring, uint32_t board) {
+    const rp_board_state *state = &ring->board[board];
+    return rp_fail(RP_ERR_FAULT,
+                   "board %s at %s: its machine accepts the connection, but its agent does not "
+                   "answer: the process is stopped or suspended, or has too much to do",
+                   state->name, state->endpoint);
 }
 
 /* At another address it may be another machine with the same key. */

@@ -78,6 +78,7 @@ typedef struct {
     uint32_t sends;  /* node whose state comes from it: its own, or one that it has a copy of */
     bool has_built;  /* it has been ready for some assignment of this run */
     bool refuses;    /* the handshake, where that is no error: it is awaited as if it were away */
+    bool unanswered; /* its machine accepts connections, as rp_link_health says: it is stopped */
     bool broken_off; /* handshakes at its address, as rp_link_health says: another key, perhaps */
     bool refusal_said, cause_said;
     bool hung;            /* it was lost: not heard for RP_RING_SILENT_NS, or hang.c found it */
@@ -200,6 +201,9 @@ rp_err rp_ring_refused(const rp_ring *ring, uint32_t board) RP_MUST_CHECK;
 
 /* Of a board that we had and that breaks off one handshake after the other. errors REFUSED */
 rp_err rp_ring_broken_off(const rp_ring *ring, uint32_t board) RP_MUST_CHECK;
+
+/* Of a board whose machine accepts our connections, and whose agent answers none. errors FAULT */
+rp_err rp_ring_unanswered(const rp_ring *ring, uint32_t board) RP_MUST_CHECK;
 
 /* Since when nothing was heard of a board, or since the host was awake; 0: it has no link. */
 int64_t rp_ring_silence_ns(const rp_ring *ring, uint32_t board, int64_t now_ns);

@@ -1,3 +1,8 @@
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
 #include <zmq.h>
 
 #include "link/head.h"
@@ -27,6 +32,21 @@ static void a_wrong_client_key_is_refused(void **state) {
     step_until(&p, rp_link_can_send(p.b.link), 20);
     assert_false(stats_of(&p.b).auth_failed);
     pair_close(&p);
+}
+
+/* At "tcp://127.0.0.1:PORT", as a process whose loop stands still. */
+static int listen_without_reading(const char *endpoint) {
+    const unsigned long port = strtoul(strrchr(endpoint, ':') + 1, NULL, 10);
+    const int one = 1;
+    struct sockaddr_in at = {.sin_family = AF_INET,
+                             .sin_port = htons((uint16_t)port),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true(fd >= 0);
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one), 0);
+    assert_int_equal(bind(fd, (const struct sockaddr *)&at, sizeof at), 0);
+    assert_int_equal(listen(fd, 64), 0);
+    return fd;
 }
 
 /* The server is not who we think: we end, it learns nothing. */
@@ -74,6 +94,37 @@ static void another_key_at_a_known_address_is_noticed(void **state) {
     bind_end(&p, options, endpoint);
     step_until(&p, rp_link_can_send(p.b.link), 60);
     assert_false(rp_link_health_of(p.b.link).broken_off);
+    pair_close(&p);
+}
+
+/* A process that is stopped: its machine takes the connection and nobody answers. That is told
+ * apart from another key, and over as soon as it goes on. */
+static void a_stopped_server_is_no_other_one(void **state) {
+    (void)state;
+    pair p;
+    rp_link_options options = pair_options(2);
+    pair_open(&p, &options);
+    char endpoint[RP_PORT_ENDPOINT_BYTES];
+    (void)snprintf(endpoint, sizeof endpoint, "%s", rp_link_endpoint(p.a.link));
+    step_until(&p, rp_link_can_send(p.b.link), 20);
+    assert_false(rp_link_health_of(p.b.link).unanswered);
+    const rp_keypair right = p.a.keys;
+    end_close(&p.a);
+    const int stopped = listen_without_reading(endpoint);
+    const int64_t until_ns = now_ns() + 13 * RP_NS_PER_S / 2; /* a handshake, and more */
+    bool unanswered = false;
+    while (now_ns() < until_ns) {
+        expect_ok(rp_link_step(p.b.link));
+        expect_ok(rp_link_wait(&p.b.link, 1, NULL, 0, 20 * RP_NS_PER_MS));
+        unanswered |= rp_link_health_of(p.b.link).unanswered;
+        assert_false(rp_link_health_of(p.b.link).broken_off);
+    }
+    assert_true(unanswered);
+    (void)close(stopped);
+    end_open(&p, &p.a, &right);
+    bind_end(&p, options, endpoint);
+    step_until(&p, rp_link_can_send(p.b.link), 60);
+    assert_false(rp_link_health_of(p.b.link).unanswered);
     pair_close(&p);
 }
 
@@ -410,6 +461,7 @@ int main(void) {
         cmocka_unit_test(a_key_has_a_bounded_number_of_connections),
         cmocka_unit_test(bad_frames_do_not_hurt),
         cmocka_unit_test(another_key_at_a_known_address_is_noticed),
+        cmocka_unit_test(a_stopped_server_is_no_other_one),
     };
     const struct CMUnitTest both[] = {
         cmocka_unit_test(a_wrong_client_key_is_refused),
