@@ -6,8 +6,11 @@ import random
 import re
 import signal
 import time
+import unittest
 
 import program
+
+HANGING = program.BUILD / "tests" / "hanging_device.so"
 
 WHOLE = ("--set", "train.epochs=60", "--set", "ring.boards=3", "--set", "cut=[fc2, fc3]",
          "--set", "train.microbatch=32")
@@ -83,6 +86,22 @@ class Recover(Case):
         # Its neighbour may miss it first, over their hop, and the neighbour was never silent.
         if "has been silent" in self.events("hung", "fault")[0]["text"]:
             self.assertGreater(self.summary("hung")["recovery"][0]["detect_s"], 9)
+
+
+    @unittest.skipUnless(HANGING.exists(), "a sanitizer has to be loaded first")
+    def test_a_device_that_hangs(self):
+        """Its agent answers, and is ended and started again after 30 s."""
+        wanted = self.train("whole", *WHOLE)
+        process = self.start("train", self.run_file(), "--out", "hung", *WHOLE,
+                             env={"LD_PRELOAD": HANGING, "RP_HANG": self.dir / "hang"})
+        log = self.dir / "hung" / "log.jsonl"
+        self.wait_for("step 9", lambda: len(program.steps_of(log)) >= 9, process=process)
+        (self.dir / "hang").touch()
+        _, err = self.finish(process, seconds=120)
+        self.assertRegex(err, r"board \d: its device hangs: it has been at one op for 3\d s")
+        self.expect_whole("hung", 240, 1)
+        weights = (self.dir / "hung" / "weights.safetensors").read_bytes()
+        self.assertTrue(weights == wanted, "other weights")
 
 
 class Copies(Case):
