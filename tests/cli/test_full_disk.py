@@ -2,6 +2,7 @@
 """A disk that fills up in the middle of a run: a pause where there is room again soon; else it
 stops, says so, and can be resumed."""
 import json
+import resource
 import time
 
 import program
@@ -61,6 +62,16 @@ class FullDisk(program.Case):
                     file.write(bytes(4096))
             except OSError:
                 file.truncate(max(0, file.tell() - leave))
+
+
+class SizeLimit(program.Case):
+    def test_a_checkpoint_beyond_the_limit(self):
+        """`ulimit -f` is like a full disk: the message names the file, and the run stops."""
+        limit = (1 << 20, resource.getrlimit(resource.RLIMIT_FSIZE)[1])
+        process = self.start("train", self.run_file(), "--out", "out", "--set", "ring.wait=0",
+                             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit))
+        _, err = self.finish(process, code=3)
+        self.assertRegex(err, "out/checkpoint/step-.*: File too large")
 
 
 if __name__ == "__main__":
