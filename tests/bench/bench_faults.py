@@ -21,6 +21,7 @@ import math
 import os
 import random
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -304,8 +305,16 @@ def controller_stopped(ring, chance):
     ring.controller.send_signal(signal.SIGCONT)
 
 
+def full_disk(ring, chance):
+    """Of the controller: no file of it grows meanwhile."""
+    before = resource.prlimit(ring.controller.pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(ring.controller.pid, resource.RLIMIT_FSIZE, (0, before[1]))
+    time.sleep(long(chance))
+    resource.prlimit(ring.controller.pid, resource.RLIMIT_FSIZE, before)
+
+
 KINDS = [kill, two_killed, all_killed, stopped, reset, flip, held, held_one_way, drop,
-         drop_one_way, controller_killed, controller_stopped]
+         drop_one_way, controller_killed, controller_stopped, full_disk]
 BY_NAME = {kind.__name__: kind for kind in KINDS}
 
 
@@ -330,8 +339,8 @@ def disturb(ring, chance, tell):
             return True
         kind = chance.choice(ring.args.faults_of)
         last, began = ring.last_step(), time.monotonic()
-        if last == 0 and kind is controller_killed:
-            continue  # there may be no folder yet that could be resumed
+        if last == 0 and kind in (controller_killed, full_disk):
+            continue  # there may be no folder yet that could be resumed, or be written
         ring.story.append((kind.__name__, ring.ways_back() if last else 0))
         kind(ring, chance)
         lasted = time.monotonic() - began
