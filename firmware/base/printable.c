@@ -3,10 +3,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-enum {
-    ESCAPED_BYTES = 8, /* \uXXXX or \xXX, and the NUL */
-    PRINTED_BYTES = 8192
-};
+enum { PRINTED_BYTES = 8192 };
 
 size_t rp_printable_bytes(const char *text) {
     const unsigned char *at = (const unsigned char *)text;
@@ -29,12 +26,17 @@ size_t rp_printable_bytes(const char *text) {
     return control || overlong || surrogate || too_large ? 0 : length;
 }
 
-/* What stands for the bytes at `text`, which are not printable; returns how many it stands for. */
-static size_t show_unprintable(const char *text, char out[ESCAPED_BYTES]) {
+size_t rp_printable_piece(const char *text, char out[RP_PRINTABLE_PIECE]) {
     const unsigned char *byte = (const unsigned char *)text;
+    const size_t whole = rp_printable_bytes(text);
     const bool c1 = byte[0] == 0xc2 && byte[1] >= 0x80 && byte[1] < 0xa0;
     const bool control = byte[0] < 0x20 || byte[0] == 0x7f;
-    (void)snprintf(out, ESCAPED_BYTES, c1 || control ? "\\u%04x" : "\\x%02x",
+    if (whole > 0) {
+        memcpy(out, text, whole);
+        out[whole] = '\0';
+        return whole;
+    }
+    (void)snprintf(out, RP_PRINTABLE_PIECE, c1 || control ? "\\u%04x" : "\\x%02x",
                    (unsigned)byte[c1 ? 1 : 0]);
     return c1 ? 2 : 1;
 }
@@ -42,19 +44,14 @@ static size_t show_unprintable(const char *text, char out[ESCAPED_BYTES]) {
 void rp_printable(const char *text, bool lines, char *out, size_t room) {
     size_t used = 0;
     while (*text) {
-        char piece[ESCAPED_BYTES];
+        char piece[RP_PRINTABLE_PIECE] = {*text};
         const bool stays = lines && (*text == '\n' || *text == '\t');
-        size_t taken = stays ? 1 : rp_printable_bytes(text);
-        const char *from = taken > 0 ? text : piece;
-        size_t bytes = taken;
-        if (taken == 0) {
-            taken = show_unprintable(text, piece);
-            bytes = strlen(piece);
-        }
+        const size_t taken = stays ? 1 : rp_printable_piece(text, piece);
+        const size_t bytes = strlen(piece);
         if (used + bytes >= room) {
             break;
         }
-        memcpy(out + used, from, bytes);
+        memcpy(out + used, piece, bytes);
         used += bytes;
         text += taken;
     }

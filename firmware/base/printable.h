@@ -12,6 +12,12 @@
  * or the character is a control character, or the bytes are not UTF-8. */
 size_t rp_printable_bytes(const char *text);
 
+enum { RP_PRINTABLE_PIECE = 8 }; /* \uXXXX, \xXX or a character of UTF-8, and the NUL */
+
+/* The first character of `text`, or what is shown instead of it; returns the bytes of `text` that
+ * it stands for. `text` is not empty. */
+size_t rp_printable_piece(const char *text, char out[RP_PRINTABLE_PIECE]);
+
 /* Text from files, peers and other programs made safe for a terminal: a control character is shown
  * as \u00HH, which is the same in JSON, and a byte that is not UTF-8 as \xHH. A line feed and a tab
  * stay where `lines`. `out` is cut at `room` bytes, never within a character. */

@@ -1,13 +1,10 @@
 #include "base/utf8.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include <jansson.h>
 
-#include "base/quote.h"
-
-enum { PIECE_BYTES = 5 }; /* \xHH, or a character of UTF-8, and the NUL */
+#include "base/printable.h"
 
 bool rp_utf8_is_valid(const char *text) {
     json_t *string = json_string(text); /* NULL for what is not UTF-8 */
@@ -19,17 +16,14 @@ bool rp_utf8_is_valid(const char *text) {
 const char *rp_utf8_show(const char *text, size_t most, char *out, size_t bytes) {
     size_t used = 0;
     out[0] = '\0';
-    for (size_t i = 0; i < most && text[i] && used + PIECE_BYTES <= bytes;) {
-        const size_t whole = rp_printable_bytes(text + i);
-        char piece[PIECE_BYTES];
-        if (whole > 0) {
-            (void)snprintf(piece, sizeof piece, "%.*s", (int)whole, text + i);
-        } else {
-            (void)snprintf(piece, sizeof piece, "\\x%02x", (unsigned char)text[i]);
+    for (size_t i = 0; i < most && text[i];) {
+        char piece[RP_PRINTABLE_PIECE];
+        i += rp_printable_piece(text + i, piece);
+        if (used + strlen(piece) >= bytes) {
+            break;
         }
         memcpy(out + used, piece, strlen(piece) + 1);
         used += strlen(piece);
-        i += whole > 0 ? whole : 1;
     }
     return out;
 }

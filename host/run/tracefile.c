@@ -48,6 +48,9 @@ static rp_err next_line(reader *r, bool *there) {
         r->text[length] = '\0';
         const size_t end = strcspn(r->text, "\r");
         r->text[end] = '\0';
+        if (r->line == 1 && strncmp(r->text, "\xef\xbb\xbf", 3) == 0) { /* byte order mark */
+            memmove(r->text, r->text + 3, strlen(r->text + 3) + 1);
+        }
         const char *first = r->text + strspn(r->text, " \t");
         if (*first && *first != '#') {
             *there = true;

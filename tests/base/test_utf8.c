@@ -25,9 +25,10 @@ static void shown(void **state) {
     char out[32];
     assert_string_equal(rp_utf8_show("gr\xf6\xdf", 20, out, sizeof out), "gr\\xf6\\xdf");
     assert_string_equal(rp_utf8_show("gr\xc3\xb6", 20, out, sizeof out), "gr\xc3\xb6");
-    assert_string_equal(rp_utf8_show("a\x1b[31m", 20, out, sizeof out), "a\\x1b[31m");
+    assert_string_equal(rp_utf8_show("a\x1b[31m", 20, out, sizeof out), "a\\u001b[31m");
     assert_string_equal(rp_utf8_show("abcdef", 3, out, sizeof out), "abc");
-    assert_string_equal(rp_utf8_show("abcdef", 20, out, 8), "abcd"); /* room for \xHH each time */
+    assert_string_equal(rp_utf8_show("abcdef", 20, out, 4), "abc");
+    assert_string_equal(rp_utf8_show("ab\x1b", 20, out, 8), "ab"); /* no half of it */
     assert_string_equal(rp_utf8_show("abcdef", 20, out, 1), "");
 }
 

@@ -27,6 +27,9 @@ static void csv_with_and_without_names(void **state) {
     check_file("0,10\n5,2.5\n", "10 r 0,10 5,2.5");
     check_file("0,10,20\n5,2.5,30\n8,1,40\n", "11 rd 0,10,20 5,2.5,30 8,1,40");
     check_file("0,10,20,0.1\n", "1 rdl 0,10,20,0.1");
+    check_file("\xef\xbb\xbf"
+               "time_s,rate_mbit\n0,10\n",
+               "1 r 0,10");
     check_file("# a walk\n\ntime_s, delay_ms\r\n100, 20\r\n 103 ,\t30 \r\n", "6 d 0,20 3,30");
     check_file("loss,time_s,rate_mbit\n0.5,0,10\n0.25,4,20", "8 rl 0,10,0.5 4,20,0.25");
 }
