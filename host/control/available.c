@@ -35,8 +35,8 @@ static uint64_t machine_bytes(const char *root) {
     return (available + swap) << 10;
 }
 
-/* Of a control group: its limit, less what is in use and can not be dropped; UINT64_MAX: no limit.
- */
+/* What a control group leaves: its limit without the memory in use, but for caches that can be
+ * dropped; UINT64_MAX: no limit. */
 static uint64_t group_bytes(const char *root, const char *group) {
     char path[PATH_BYTES];
     uint64_t limit;

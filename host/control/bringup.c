@@ -526,7 +526,7 @@ static bool is_said(const rp_notes *notes, uint32_t index) {
     return false;
 }
 
-/* Of the run, and of boards that have a part of its samples. */
+/* Notes of the run, and of boards that have a part of its samples. */
 static rp_err note_run(rp_controller *c) {
     rp_notes notes = {0};
     rp_arena arena;

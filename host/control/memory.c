@@ -17,7 +17,9 @@ static bool is_due(const rp_controller *c) {
            c->options.purpose != RP_PURPOSE_PROFILE;
 }
 
-/* Of its device, as far as it says; 0: not known. A limit of the run file is the planner's. */
+/* Bytes of the board's device, as it says; 0: not known. The planner keeps to limits of the run
+ * file.
+ */
 static uint64_t limit_of(const rp_controller *c, uint32_t board) {
     return c->ring.board[board].memory_bytes;
 }
