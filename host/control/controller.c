@@ -406,6 +406,7 @@ static rp_err prepare_run(rp_controller *c) {
         RP_TRY(rp_schedule_resume(c));
         RP_TRY(rp_controller_find_start(c));
         if (is_nothing_left(c)) {
+            RP_TRY(rp_finite_check_end(c));
             rp_controller_print(c, "%s: the run is finished; nothing is left to do\n", c->folder);
             c->state = c->next = RP_CONTROL_ENDED;
             return RP_OK;

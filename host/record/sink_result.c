@@ -99,7 +99,7 @@ static void print_limit(FILE *file, const rp_summary *s) {
     print_end(file, wire->to);
     (void)fprintf(file, ": %.3g Mbit/s, busy %.0f %% of the time", wire->rate_mbit,
                   100 * wire->utilisation);
-    if (!wire->codec || strcmp(wire->codec, "uint8") != 0) { /* they are as small as they were */
+    if (!wire->codec || strcmp(wire->codec, "f32") == 0) { /* otherwise it is in force */
         (void)fprintf(file, "; links.%s sends fewer bytes",
                       wire->from == UINT32_MAX ? "inputs" : "codec");
     }

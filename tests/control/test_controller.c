@@ -584,6 +584,27 @@ static void a_result_that_is_not_finite_is_a_failure(void **state) {
     }
 }
 
+/* Nothing is left to be done, and what there is is no better for that. */
+static void a_failure_is_one_when_it_is_resumed(void **state) {
+    (void)state;
+    char first[512];
+    open_ring(NULL);
+    ring.bad_score = true;
+    expect_err(ring_end(&ring, 300), RP_ERR_FAULT);
+    (void)snprintf(first, sizeof first, "%s", ring.out);
+    ring.out[0] = '\0';
+    ring_close(&ring);
+    for (uint32_t never = 0; never < 2; never++) {
+        ring_prepare(&ring, "out");
+        ring.options.out = NULL;
+        ring.options.resume = first;
+        ring_set(&ring, never ? "train.stop_after.non_finite=0" : "train.guard=true");
+        assert_int_equal(ring_try_open(&ring), never ? RP_OK : RP_ERR_FAULT);
+        ring.out[0] = never ? ring.out[0] : '\0';
+        ring_close(&ring);
+    }
+}
+
 static void a_score_that_is_not_finite_is_no_answer(void **state) {
     (void)state;
     char weights[600];
@@ -1329,6 +1350,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(weights_that_are_not_finite_are_told, setup, teardown),
         cmocka_unit_test_setup_teardown(what_does_not_fit_is_not_begun, setup, teardown),
         cmocka_unit_test_setup_teardown(a_result_that_is_not_finite_is_a_failure, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_failure_is_one_when_it_is_resumed, setup, teardown),
         cmocka_unit_test_setup_teardown(a_score_that_is_not_finite_is_no_answer, setup, teardown),
         cmocka_unit_test_setup_teardown(a_board_without_memory_gets_less, setup, teardown),
         cmocka_unit_test_setup_teardown(a_board_that_has_built_nothing_may_take_its_time, setup,

@@ -111,6 +111,8 @@ static void a_wire_that_limits_is_named(void **state) {
     assert_non_null(strstr(result_of(&summary, RP_FORMAT_TEXT, NULL),
                            "limited by the wire from board 0 to board 1: 10 Mbit/s, busy 81 % of "
                            "the time; links.codec sends fewer bytes\n"));
+    wire[1].codec = "int8"; /* it is in force: no advice */
+    assert_non_null(strstr(result_of(&summary, RP_FORMAT_TEXT, NULL), "busy 81 % of the time\n"));
     wire[1].utilisation = 0.79;
     assert_null(strstr(result_of(&summary, RP_FORMAT_TEXT, NULL), "limited"));
 }
