@@ -5,13 +5,10 @@
 
 static void valid_and_invalid(void **state) {
     (void)state;
-    static const char *const valid[] = {"", "plain",
-                                        "gr\xc3\xb6\xc3\x9f"
-                                        "e",
-                                        "\xf0\x9f\x90\x8c", "a\tb"};
-    static const char *const invalid[] = {"gr\xf6\xdf"
-                                          "e",
-                                          "\xc3", "\xc0\xaf", "\xed\xa0\x80", "\xf5\x80\x80\x80"};
+    static const char *const valid[] = {"", "plain", "gr\xc3\xb6\xc3\x9f", "\xf0\x9f\x90\x8c",
+                                        "a\tb"};
+    static const char *const invalid[] = {"gr\xf6\xdf", "\xc3", "\xc0\xaf", "\xed\xa0\x80",
+                                          "\xf5\x80\x80\x80"};
     for (size_t i = 0; i < sizeof valid / sizeof *valid; i++) {
         assert_true(rp_utf8_is_valid(valid[i]));
     }
