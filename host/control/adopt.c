@@ -91,9 +91,21 @@ static rp_err ask(rp_controller *c, bool stop) {
     return rp_ring_post_all(&c->ring, &question);
 }
 
+static rp_err read_plan(rp_controller *c) {
+    const char *executor = c->options.executor ? c->options.executor : "opencl";
+    return rp_planfile_read(&c->adopt.arena, c->plan_json, &c->run, executor, &c->adopt.plan);
+}
+
+/* `ahead: measured`: the run file of the former life has the numbers, which is no other setting. */
+static rp_err take_ahead(rp_controller *c) {
+    if (!rp_ahead_is_wanted(c) || read_plan(c) != RP_OK) {
+        return RP_OK;
+    }
+    return rp_ahead_take(c, c->adopt.plan->method.ahead, c->adopt.plan->method.ahead_count);
+}
+
 rp_err rp_adopt_enter(rp_controller *c) {
     rp_adopt *adopt = &c->adopt;
-    const char *executor = c->options.executor ? c->options.executor : "opencl";
     char why[WHY_BYTES];
     rp_err err;
     adopt->tried = true;
@@ -101,11 +113,12 @@ rp_err rp_adopt_enter(rp_controller *c) {
     adopt->phase = RP_ADOPT_ASK;
     rp_arena_init(&adopt->arena, "adopt", 0);
     RP_TRY(RP_ARENA_NEW(&adopt->arena, c->ring.count, &adopt->board));
+    RP_TRY(take_ahead(c));
     RP_TRY(rp_controller_find_changes(c, why, sizeof why));
     if (why[0]) { /* a checkpoint of here would say that it was made with these */
         return go_on_without(c, why);
     }
-    if (rp_planfile_read(&adopt->arena, c->plan_json, &c->run, executor, &adopt->plan) != RP_OK) {
+    if (read_plan(c) != RP_OK) {
         (void)snprintf(why, sizeof why, "%.239s", rp_err_message());
         return go_on_without(c, why);
     }
@@ -350,13 +363,11 @@ static rp_err take_board(rp_controller *c, uint32_t k) {
     return RP_OK;
 }
 
-/* What a former life chose, and no checkpoint says yet: what is in flight depends on it. */
-static rp_err take_choices(rp_controller *c) {
-    const rp_method *chosen = &c->adopt.plan->method;
+/* What `advance: auto` chose, and no checkpoint says yet: what is in flight depends on it. */
+static void take_advance(rp_controller *c) {
     if (c->run.method.advance_auto) {
-        rp_method_set_advance(&c->run.method, c->run.stages, chosen->advance);
+        rp_method_set_advance(&c->run.method, c->run.stages, c->adopt.plan->method.advance);
     }
-    return rp_ahead_take(c, chosen->ahead, chosen->ahead_count);
 }
 
 /* All have stopped. From here on a fault is dealt with in `recover`. */
@@ -364,7 +375,7 @@ static rp_err take_over(rp_controller *c) {
     const uint64_t step = c->adopt.board[0].now.step;
     const rp_run_ledger due = ledger_at(c, step);
     rp_err err;
-    RP_TRY(take_choices(c));
+    take_advance(c);
     RP_TRY(rp_controller_take_plan(c, c->adopt.plan));
     for (uint32_t k = 0; k < c->ring.count; k++) {
         RP_TRY(take_board(c, k));
