@@ -9,6 +9,7 @@
 
 #include "base/config_own.h"
 #include "base/log.h"
+#include "base/nearest.h"
 
 enum { PATH_BYTES = 256, SHOWN_BYTES = 36, WORDS_BYTES = 512 };
 
@@ -64,48 +65,12 @@ rp_err rp_node_expected(const rp_node *node, const char *expected) {
     return rp_node_fail(node, "expected %s, found %s", expected, rp_node_found(node, found));
 }
 
-/* Levenshtein's distance with exchanged neighbours, of short words; long ones are far. */
-static uint32_t distance_of(const char *a, const char *b) {
-    enum { LONG = 32 };
-    uint32_t rows[3][LONG + 1];
-    size_t a_length = strlen(a);
-    size_t b_length = strlen(b);
-    if (a_length > LONG || b_length > LONG) {
-        return LONG;
-    }
-    for (uint32_t j = 0; j <= b_length; j++) {
-        rows[0][j] = j;
-    }
-    for (uint32_t i = 1; i <= a_length; i++) {
-        uint32_t *now = rows[i % 3];
-        const uint32_t *above = rows[(i + 2) % 3];
-        const uint32_t *above2 = rows[(i + 1) % 3];
-        now[0] = i;
-        for (uint32_t j = 1; j <= b_length; j++) {
-            uint32_t best = above[j - 1] + (a[i - 1] != b[j - 1]);
-            best = above[j] + 1 < best ? above[j] + 1 : best;
-            best = now[j - 1] + 1 < best ? now[j - 1] + 1 : best;
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
-                above2[j - 2] + 1 < best) {
-                best = above2[j - 2] + 1;
-            }
-            now[j] = best;
-        }
-    }
-    return rows[a_length % 3][b_length];
-}
-
 static const char *nearest_of(const char *word, const char *const *words, uint32_t count) {
-    const char *nearest = NULL;
-    uint32_t best = strlen(word) < 4 ? 2 : 3; /* exclusive */
+    rp_nearest nearest = {.word = word};
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t distance = distance_of(word, words[i]);
-        if (distance < best) {
-            best = distance;
-            nearest = words[i];
-        }
+        rp_nearest_offer(&nearest, words[i]);
     }
-    return nearest;
+    return nearest.best;
 }
 
 static void list_words(const char *const *words, uint32_t count, char *text, size_t text_bytes) {
