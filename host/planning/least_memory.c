@@ -44,6 +44,9 @@ fail:
 static uint32_t in_flight(const rp_runfile *run, uint32_t behind) {
     rp_sched_shape shape = rp_runfile_sched_shape(run, 0);
     const uint32_t micros = (run->batch - 1) / run->micro + 1;
+    if (shape.chunks > 1) {
+        return 1; /* a lower bound: a part of a row of chunks has no order of its own */
+    }
     shape.stages = behind + 1;
     shape.stage = 0;
     shape.step_end = 2 + ((uint64_t)behind + 1) * (1 + shape.advance) / micros;

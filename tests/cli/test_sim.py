@@ -213,6 +213,11 @@ class Sim(Case):
         self.assertNotIn("host: begins life 3", out)
         self.assertIn("host: ends: success", out)
 
+    def test_chunks(self):
+        out, _ = self.sim("--format", "json", "--set", "ring.boards=2", "--set",
+                          "schedule={kind: interleaved-1f1b, chunks: 2}")
+        self.assertEqual(json.loads(out)["status"], "finished")
+
     def test_a_full_disk_stops_no_run(self):
         """Not while it is full in any state, and not where a board is lost meanwhile."""
         path = self.dir / "faults.yaml"
