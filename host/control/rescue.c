@@ -144,7 +144,15 @@ rp_err rp_rescue_enter(rp_controller *c) {
     }
     memset(set->said, 0, c->plan->node_count * sizeof *set->said);
     c->save.boards_left = 0;
-    RP_TRY(open_checkpoint(c, set));
+    if (rp_disk_rests(c)) {
+        return RP_OK;
+    }
+    err = open_checkpoint(c, set);
+    if (err == RP_ERR_IO) {
+        rp_save_abandon(c);
+        return rp_disk_failed(c);
+    }
+    RP_TRY(err);
 fail:
     return err;
 }
@@ -183,10 +191,15 @@ static rp_err end_rescue(rp_controller *c) {
                          "newest checkpoint",
                          not_finite);
     }
-    RP_TRY(rp_checkpoint_commit(&c->save.writer));
+    err = rp_checkpoint_commit(&c->save.writer);
+    if (err == RP_ERR_IO) {
+        return rp_disk_failed(c);
+    }
+    RP_TRY(err);
     rp_save_abandon(c);
     rp_copies_forget(c);
     c->save.kept_step = step;
+    RP_TRY(rp_disk_worked(c));
     rp_recovery_note_checkpoint(c);
     RP_TRY(rp_controller_find_kept(c));
     RP_TRY(say(c, "what the boards held behind step %" PRIu64 " is whole again, from copies%s",
@@ -196,8 +209,21 @@ fail:
     return err;
 }
 
+/* Without a file the copies that have come are of no use: they are asked for again. */
+static rp_err try_again(rp_controller *c) {
+    if (c->save.boards_left > 0 || rp_disk_rests(c)) {
+        return RP_OK;
+    }
+    rp_save_abandon(c);
+    rp_controller_note_progress(c);
+    return rp_rescue_enter(c);
+}
+
 rp_err rp_rescue_step(rp_controller *c) {
     rp_err err = RP_OK;
+    if (!c->save.writer) {
+        return try_again(c);
+    }
     for (uint32_t k = 0; k < c->ring.count; k++) {
         RP_TRY(ask_board(c, k));
     }

@@ -156,10 +156,10 @@ rp_err rp_save_late(const rp_controller *c) {
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-/* The rest of what boards send is of no use then. A rescue has nothing to go on with. */
+/* The rest of what boards send is of no use then. */
 static rp_err take_written(rp_controller *c, rp_err err) {
-    if (err != RP_ERR_IO || c->state != RP_CONTROL_SAVE) {
-        return rp_disk_fault(c, err);
+    if (err != RP_ERR_IO) {
+        return err;
     }
     rp_checkpoint_abandon(&c->save.writer);
     return rp_disk_failed(c);

@@ -543,6 +543,16 @@ static void a_board_that_is_lost_meanwhile_is_waited_for(void **state) {
     expect_all_trained(1);
 }
 
+static void copies_wait_for_the_disk(void **state) {
+    (void)state;
+    reach_step_3();
+    board_send(&ring.board[1], broken, NULL);
+    assert_true(ring_reach(&ring, RP_CONTROL_RESCUE));
+    step_on_full_disk(5);
+    assert_int_equal(ring.c->state, RP_CONTROL_RESCUE);
+    expect_all_trained(1);
+}
+
 /* ring.wait is 20. */
 static void a_disk_that_stays_full_stops_the_run(void **state) {
     (void)state;
@@ -591,6 +601,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(training_goes_on_without_a_checkpoint, setup, teardown),
         cmocka_unit_test_setup_teardown(a_board_that_is_lost_meanwhile_is_waited_for, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(copies_wait_for_the_disk, setup, teardown),
         cmocka_unit_test_setup_teardown(a_disk_that_stays_full_stops_the_run, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
