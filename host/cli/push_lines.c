@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/printable.h"
+
 /* Between two lines that count bytes where they cannot be rewritten. */
 static const int64_t EACH_NS = 10 * RP_NS_PER_S;
 
@@ -18,10 +20,11 @@ static void count_bytes(rp_push_lines *lines, const rp_push_progress *progress) 
     const double mb = (double)progress->bytes / 1e6;
     const double all_mb = (double)progress->of / 1e6;
     if (lines->rewrites) {
-        (void)fprintf(stderr, "\r%s: %.1f of %.1f MB", progress->board, mb, all_mb);
+        (void)fputc('\r', stderr);
+        rp_print(stderr, "%s: %.1f of %.1f MB", progress->board, mb, all_mb);
         lines->open = true;
     } else if (progress->begins || now_ns - lines->said_ns >= EACH_NS) {
-        (void)fprintf(stderr, "%s: %.1f of %.1f MB\n", progress->board, mb, all_mb);
+        rp_print(stderr, "%s: %.1f of %.1f MB\n", progress->board, mb, all_mb);
         lines->said_ns = now_ns;
     }
 }
@@ -38,16 +41,16 @@ void rp_push_lines_show(rp_push_lines *lines, const rp_push_progress *progress) 
     rp_push_lines_end(lines);
     switch (progress->phase) {
     case RP_PUSH_CHECKS:
-        (void)fprintf(stderr, "%s: has all %.1f MB and checks them\n", board,
-                      (double)progress->of / 1e6);
+        rp_print(stderr, "%s: has all %.1f MB and checks them\n", board,
+                 (double)progress->of / 1e6);
         break;
     case RP_PUSH_TRIES:
-        (void)fprintf(stderr, "%s: release %" PRIu64 " is on trial%s\n", board, progress->release,
-                      lines->waits ? "; waiting until it is good" : "");
+        rp_print(stderr, "%s: release %" PRIu64 " is on trial%s\n", board, progress->release,
+                 lines->waits ? "; waiting until it is good" : "");
         break;
     case RP_PUSH_INSTALLS:
-        (void)fprintf(stderr, "%s: writes the whole system and reboots%s\n", board,
-                      lines->waits ? "; waiting until it is good" : "");
+        rp_print(stderr, "%s: writes the whole system and reboots%s\n", board,
+                 lines->waits ? "; waiting until it is good" : "");
         break;
     case RP_PUSH_SENDS:
         break;

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/printable.h"
 #include "cli/cli.h"
 #include "cli/signals.h"
 #include "flash/disk_image.h"
@@ -147,7 +148,7 @@ static rp_err next_card(const job *j, const char *image, const char *device) {
     if (!isatty(STDIN_FILENO) && !j->root[0]) {
         return rp_fail(RP_ERR_USAGE, "several images need somebody who changes the cards");
     }
-    (void)fprintf(stderr, "the card for %s into %s, then Enter ", image, device);
+    rp_print(stderr, "the card for %s into %s, then Enter ", image, device);
     (void)fflush(stderr);
     return fgets(answer, sizeof answer, stdin) ? RP_OK
                                                : rp_fail(RP_ERR_USAGE, "nothing more is written");

@@ -498,7 +498,7 @@ void rp_progress_phase(rp_progress *p, const char *text) {
         if (p->have_state && !p->printed) {
             show_lines(p);
         }
-        (void)fprintf(p->file, "%s\n", text);
+        rp_print(p->file, "%s\n", text);
         (void)fflush(p->file);
     } else if (p->mode == RP_PROGRESS_LIVE) {
         (void)snprintf(p->phase, sizeof p->phase, "%s ...", text);
@@ -560,7 +560,7 @@ void rp_progress_line(rp_progress *p, const char *text) {
     clear_lines(p);
     p->phase[0] = '\0';
     p->part = false;
-    (void)fprintf(p->file, "%s\n", text);
+    rp_print(p->file, "%s\n", text);
     (void)fflush(p->file);
     if (p->mode == RP_PROGRESS_LIVE && p->have_state) {
         draw_live(p);

@@ -77,6 +77,19 @@ static void plain_lines(void **state) {
         "accuracy 87.3 %\n");
 }
 
+/* Names in texts come from files and peers: they draw nothing of their own. */
+static void names_do_not_draw(void **state) {
+    (void)state;
+    rp_progress *progress = open_progress(RP_PROGRESS_PLAIN);
+    rp_progress_phase(progress, "a\x1b[2Jb");
+    rp_progress_line(progress, "c\x9b\x07");
+    rp_progress_part(progress, "d\x1b[A", 1, 2, "MB");
+    rp_progress_close(&progress);
+    const char *text = slurp("out", NULL);
+    assert_non_null(strstr(text, "a\\u001b[2Jb\nc\\x9b\\u0007\n"));
+    assert_null(strchr(text, '\x1b'));
+}
+
 static void none_is_silent(void **state) {
     (void)state;
     rp_progress *progress = open_progress(RP_PROGRESS_NONE);
@@ -351,6 +364,7 @@ static void a_terminal_and_its_width(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(plain_lines, setup_progress, teardown_progress),
+        cmocka_unit_test_setup_teardown(names_do_not_draw, setup_progress, teardown_progress),
         cmocka_unit_test_setup_teardown(none_is_silent, setup_progress, teardown_progress),
         cmocka_unit_test_setup_teardown(live_picture, setup_progress, teardown_progress),
         cmocka_unit_test_setup_teardown(at_most_ten_a_second, setup_progress, teardown_progress),
