@@ -10,7 +10,8 @@ enum { RP_DRAW_STAGES_MAX = 64, RP_DRAW_MICRO_MAX = 512 };
 
 /* One step of a flushed schedule, or a run of `micro` one-microbatch steps of another. As text
  * every F, B and W takes one column; as SVG an undivided backward takes two, as its halves do.
- * errors  USAGE for sizes outside 1..max; IO when `out` can not be written; MEMORY, FAULT */
+ * errors  USAGE for sizes outside 1..max; MEMORY, FAULT. The caller checks `out` for errors of
+ * writing (base/process.h does it for standard output) */
 rp_err rp_draw_schedule(FILE *out, const rp_sched_kind *kind, uint32_t stages, uint32_t micro,
                         bool svg) RP_MUST_CHECK;
 
@@ -33,7 +34,7 @@ rp_err rp_draw_steady(FILE *out, const rp_sched_kind *kind, uint32_t stages, uin
                       bool svg) RP_MUST_CHECK;
 
 /* Markdown: every schedule at a few sizes.
- * errors  IO, MEMORY, FAULT */
+ * errors  MEMORY, FAULT */
 rp_err rp_draw_table(FILE *out) RP_MUST_CHECK;
 
 #endif

@@ -175,7 +175,7 @@ static void wrong_options_are_told(void **state) {
     options.connect = NULL;
     options.bind = "tcp://nowhere.invalid:1";
     options.peer_public = NULL;
-    expect_err(rp_link_open(p.a.links, &options, &link), RP_ERR_IO);
+    expect_err(rp_link_open(p.a.links, &options, &link), RP_ERR_USAGE); /* unknown name */
     options.window = 0;
     expect_err(rp_link_open(p.a.links, &options, &link), RP_ERR_USAGE);
     assert_null(link);

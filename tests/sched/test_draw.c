@@ -166,20 +166,6 @@ static void sizes_out_of_bounds_are_usage_errors(void **state) {
     free(text);
 }
 
-static void a_full_disk_is_an_error(void **state) {
-    (void)state;
-    for (int what = 0; what < 3; what++) {
-        FILE *full = fopen("/dev/full", "w");
-        if (!full) {
-            skip_program("no /dev/full");
-        }
-        expect_err(what < 2 ? rp_draw_schedule(full, rp_sched_find("gpipe"), 2, 2, what == 1)
-                            : rp_draw_table(full),
-                   RP_ERR_IO);
-        (void)fclose(full);
-    }
-}
-
 static void table_of_all_schedules(void **state) {
     (void)state;
     char *text = NULL;
@@ -211,7 +197,6 @@ int main(void) {
         cmocka_unit_test(columns_stay_aligned_with_two_digits),
         cmocka_unit_test(the_steady_state_of_schedules_without_a_flush),
         cmocka_unit_test(sizes_out_of_bounds_are_usage_errors),
-        cmocka_unit_test(a_full_disk_is_an_error),
         cmocka_unit_test(table_of_all_schedules),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
