@@ -12,7 +12,7 @@ bool rp_agent_device_hangs(const rp_agent *agent) {
         return true;
     }
     if (agent->state != RP_AGENT_RUNNING) {
-        return false; /* nobody looks at the ops */
+        return false; /* the ops are not polled */
     }
     const rp_runner_wait wait = rp_runner_wait_of(agent->run->runner);
     const int64_t for_ns = rp_clock_now_ns(agent->clock) - wait.since_ns;

@@ -11,7 +11,9 @@ several calls, one after the other.
 Three boards of a roster; whoever is killed is started again, as systemd would do it, and a killed
 controller's run is resumed. Every port of a board lies behind a wire of this program, that can
 reset, hold back (both ways or one way) and damage what it carries; with root's rights packets are
-dropped in the kernel, too (nftables, in a network namespace of this program's own).
+dropped in the kernel, too (nftables, in a network namespace of this program's own). A device that
+hangs needs the tests' hanging_device.so; an agent that has not ended by itself is ended, as by a
+watchdog.
 """
 import argparse
 import collections
@@ -50,6 +52,7 @@ SCHEDULES = ["gpipe", "1f1b", "pipedream", "pipeoptim", "ea-pipe"]
 BOARDS = ("one", "two", "three")
 PORT = 7000  # of the orders; feed and ring on the two above it
 HUNG_S = 120  # no new step for so long behind a fault's end
+GIVEN_UP_S = 60  # a device that hangs: 30 s, and more while the first op of a stage is at work
 
 
 class Wire:
@@ -160,7 +163,16 @@ class Ring:
         self.agents[board] = subprocess.Popen(
             [str(self.args.program.parent / "ringpipe-agent"), "--keys", name, "--name", name,
              "--threads", "1", "--listen", f"tcp://{self.private(board)}:{PORT}"],
-            cwd=self.folder, stdout=journal, stderr=journal)
+            cwd=self.folder, stdout=journal, stderr=journal, env=self.agent_environment(board))
+
+    def hang_file(self, board):
+        return self.folder / f"hang-{board}"
+
+    def agent_environment(self, board):
+        if not self.args.hanging.exists():
+            return None
+        return {**os.environ, "LD_PRELOAD": str(self.args.hanging),
+                "RP_HANG": str(self.hang_file(board))}
 
     def command(self, *words):
         """Starts the controller; a thread reads its messages, so that it never waits."""
@@ -313,8 +325,28 @@ def full_disk(ring, chance):
     resource.prlimit(ring.controller.pid, resource.RLIMIT_FSIZE, before)
 
 
+def device_hangs(ring, chance):
+    """What the device is given from now on never begins; the agent answers."""
+    board = chance.randrange(3)
+    file, agent = ring.hang_file(board), ring.agents[board]
+    file.touch()
+    until = time.monotonic() + 10
+    while file.exists() and time.monotonic() < until and not ring.over():
+        time.sleep(0.01)
+    if file.exists():
+        file.unlink()  # it has been given nothing
+        return
+    try:
+        agent.wait(GIVEN_UP_S)
+    except subprocess.TimeoutExpired:
+        agent.kill()
+        agent.wait()
+    ring.start_agent(board)
+
+
 KINDS = [kill, two_killed, all_killed, stopped, reset, flip, held, held_one_way, drop,
-         drop_one_way, controller_killed, controller_stopped, full_disk]
+         drop_one_way, controller_killed, controller_stopped, full_disk,
+         device_hangs]
 BY_NAME = {kind.__name__: kind for kind in KINDS}
 
 
@@ -476,6 +508,10 @@ def main():
     if not own_network():
         print("no packets are dropped: that needs root and nft")
         args.kinds = [kind for kind in args.kinds if not kind.startswith("drop")]
+    args.hanging = args.program.parent.parent / "tests" / "hanging_device.so"
+    if not args.hanging.exists():
+        print(f"no device hangs: that needs {args.hanging}")
+        args.kinds = [kind for kind in args.kinds if kind != "device_hangs"]
     args.faults_of = [BY_NAME[name] for name in args.kinds]
     ends = time.monotonic() + 60 * args.minutes
     with ThreadPoolExecutor(args.at_once) as pool:
