@@ -60,7 +60,7 @@ class Roster(test_keys.Case):
 class Ports(Roster):
     def test_a_port_that_is_taken(self):
         """Another process has the ports of the board's data links for a while."""
-        words = ("--set", "train.epochs=100")
+        words = ("--set", "train.epochs=30")
         self.ringpipe("train", self.run_yaml, "--out", "whole", *words)
         process = self.kill("killed", *words)
         port = int(self.boards["two"][1].rpartition(":")[2])
@@ -86,7 +86,7 @@ class Three(Roster):
 
     def test_another_key_while_it_runs(self):
         """The controller has met the board, so that handshakes that fail might be a bad line."""
-        words = ("--set", "cut=auto", "--set", "train.epochs=100")
+        words = ("--set", "cut=auto", "--set", "train.epochs=30")
         self.ringpipe("train", self.run_yaml, "--out", "whole", *words)
         process = self.kill("killed", *words, "--set", "ring.wait=6")
         self.new("new")
@@ -105,7 +105,7 @@ class Three(Roster):
 
     def test_a_port_that_stays_taken(self):
         """A board that never gets its port counts as one that has not come."""
-        words = ("--set", "cut=auto", "--set", "ring.wait=10", "--set", "train.epochs=100")
+        words = ("--set", "cut=auto", "--set", "ring.wait=10", "--set", "train.epochs=30")
         self.ringpipe("train", self.run_yaml, "--out", "whole", *words)
         process = self.kill("killed", *words)
         with self.board_without_ports():
@@ -125,7 +125,7 @@ class Spare(Roster):
     """A third board waits until another one is lost for good."""
 
     MORE = ("three",)
-    SETS = ("--set", "train.epochs=100", "--set", "ring.spare=[three]", "--set", "ring.wait=2")
+    SETS = ("--set", "train.epochs=30", "--set", "ring.spare=[three]", "--set", "ring.wait=2")
 
     def test_a_board_that_stays_away(self):
         """Then the spare holds its stage, with the bits that it would have had. An agent that has
