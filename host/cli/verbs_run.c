@@ -156,6 +156,9 @@ fail:
     if (c) {
         const rp_err result = rp_controller_close(&c);
         err = err == RP_OK ? result : err;
+        if (args->lane) {
+            rp_lane_note_end(&pipe, err);
+        }
     }
     if (signal_fd >= 0) {
         (void)close(signal_fd);

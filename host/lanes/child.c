@@ -160,6 +160,7 @@ static rp_lane_word take_line(rp_lane_child *lane, size_t length) {
     const json_t *samples = json_object_get(object, "samples");
     const json_t *loss = json_object_get(object, "loss");
     const json_t *away = json_object_get(object, "away");
+    const json_t *damaged = json_object_get(object, "damaged");
     rp_lane_word word = RP_LANE_SAYS_NOTHING;
     if (json_is_integer(step) && json_integer_value(step) > 0 && json_is_integer(samples)) {
         lane->step = (uint64_t)json_integer_value(step);
@@ -168,6 +169,8 @@ static rp_lane_word take_line(rp_lane_child *lane, size_t length) {
         word = RP_LANE_SAYS_ROUND;
     } else if (json_is_boolean(away)) {
         word = json_is_true(away) ? RP_LANE_SAYS_AWAY : RP_LANE_SAYS_BACK;
+    } else if (json_is_true(damaged)) {
+        word = RP_LANE_SAYS_DATA;
     }
     json_decref(object);
     return word;

@@ -57,7 +57,8 @@ typedef enum {
     RP_LANE_SAYS_NOTHING,
     RP_LANE_SAYS_ROUND,
     RP_LANE_SAYS_AWAY,
-    RP_LANE_SAYS_BACK
+    RP_LANE_SAYS_BACK,
+    RP_LANE_SAYS_DATA /* it ends, because a sample is damaged */
 } rp_lane_word;
 rp_lane_word rp_lane_listen(rp_lane_child *lane);
 /* Its checkpoint of `step` has been averaged. */

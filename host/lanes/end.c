@@ -93,3 +93,9 @@ void rp_lane_note_state(void *context, const char *state) {
         (void)!write_line(pipe, json_pack("{s:b}", "away", away));
     }
 }
+
+void rp_lane_note_end(rp_lane_pipe *pipe, rp_err result) {
+    if (result == RP_ERR_DATA) {
+        (void)!write_line(pipe, json_pack("{s:b}", "damaged", 1));
+    }
+}

@@ -20,5 +20,7 @@ rp_err rp_lane_open(rp_lane_pipe *pipe, int in, int out) RP_MUST_CHECK;
 rp_lane_end rp_lane_end_of(rp_lane_pipe *pipe);
 /* The controller enters a state: after a fault the run need not wait for this lane. */
 void rp_lane_note_state(void *pipe, const char *state);
+/* Tells the run what its lane ends with, where that concerns all lanes: damaged data. */
+void rp_lane_note_end(rp_lane_pipe *pipe, rp_err result);
 
 #endif

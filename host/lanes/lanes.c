@@ -263,11 +263,6 @@ static rp_err note_ended(rp_lanes *lanes, rp_lane_child *lane) {
     if (lanes->phase != RP_LANES_WORK) {
         return RP_OK;
     }
-    if (lane->exit_code == rp_err_exit_code(RP_ERR_DATA)) { /* trying again changes nothing */
-        char why[sizeof lanes->note];
-        (void)snprintf(why, sizeof why, "a lane can not use its data; see %.300s", lane->log);
-        return stop(lanes, rp_fail(RP_ERR_DATA, "%s", why), why);
-    }
     if (++lane->tries > RP_LANE_TRIES_MAX) {
         lane->condition = RP_LANE_OVER;
         const rp_err err = rp_lanes_log_event(
@@ -303,6 +298,13 @@ static void note_round(rp_lanes *lanes, rp_lane_child *lane) {
     lane->reached_ns = lanes->now_ns;
 }
 
+/* The other lanes would come to the same sample; trying again changes nothing. */
+static rp_err stop_at_data(rp_lanes *lanes, const rp_lane_child *lane) {
+    char why[sizeof lanes->note];
+    (void)snprintf(why, sizeof why, "a lane can not use its data; see %.300s", lane->log);
+    return stop(lanes, rp_fail(RP_ERR_DATA, "%s", why), why);
+}
+
 static rp_err take_word(rp_lanes *lanes, rp_lane_child *lane, rp_lane_word word) {
     switch (word) {
     case RP_LANE_SAYS_ROUND:
@@ -313,6 +315,8 @@ static rp_err take_word(rp_lanes *lanes, rp_lane_child *lane, rp_lane_word word)
         return rp_lanes_log_event(lanes, "away", lane, "is on a way back after a fault");
     case RP_LANE_SAYS_BACK:
         return rp_lanes_log_event(lanes, "back", lane, "is at work again");
+    case RP_LANE_SAYS_DATA:
+        return stop_at_data(lanes, lane);
     default:
         return RP_OK;
     }

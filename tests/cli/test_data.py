@@ -324,6 +324,11 @@ class Images(program.Case):
         self.assertIn("3 of the 56 samples can not be used", err)
         self.assertNotIn("resume", err)
         self.assertNotIn("finished", out)
+        _, err = self.ringpipe(
+            "train", self.run_file(PICTURES), "--out", "lanes", "--set", "lanes={count: 2}", code=2
+        )
+        self.assertIn("a lane can not use its data; see lanes/lane-", err)
+        self.assertIn("3 of the 56 samples can not be used", err)
         few = self.refused(
             "train", self.run_file(PICTURES), "--dry-run", "--set", "data.skip_damaged=2"
         )
