@@ -356,6 +356,7 @@ typedef struct {
     rp_roster_entry *roster; /* the same, as it was */
     uint32_t places, spares; /* how many */
     uint32_t round;          /* of spares in places */
+    bool again;              /* a board was lost, and is waited for until end_ns */
 } rp_warm;
 
 struct rp_controller {
@@ -1009,6 +1010,11 @@ rp_err rp_warm_go_on(rp_controller *c) RP_MUST_CHECK;
 bool rp_warm_rests(const rp_controller *c, uint32_t board);
 /* The fault at hand ends the part of some spares, and not more. */
 bool rp_warm_may_leave(const rp_controller *c);
+/* A board was lost while there is time left: it is waited for, and warming goes on. */
+bool rp_warm_may_go_again(const rp_controller *c);
+rp_err rp_warm_go_again(rp_controller *c) RP_MUST_CHECK;
+/* How long a lost board may take, from its first greeting on; 0: none was lost. */
+int64_t rp_warm_patience_ns(const rp_controller *c);
 rp_err rp_warm_leave(rp_controller *c) RP_MUST_CHECK;
 
 /* The plan or the profile to `path`; NULL: to env.result. */

@@ -5,6 +5,9 @@
 #include "control/controller_own.h"
 
 static int64_t longest_greeting_ns(const rp_controller *c) {
+    if (rp_warm_patience_ns(c) > 0) {
+        return rp_warm_patience_ns(c);
+    }
     return rp_recovery_is_return(c) ? c->run.wait_s * RP_NS_PER_S : rp_ring_patience_ns(&c->run);
 }
 

@@ -15,7 +15,8 @@
  * the other without a new checkpoint. And a board that has no memory for as many forwards in flight
  * as `advance: auto` asks for gets a stage with fewer: recover -> hello.
  *
- * Where spares are warmed, a fault ends the part of one of them.
+ * Where boards are warmed, one that is lost is waited for until the deadline; where spares are, any
+ * other fault ends the part of one of them.
  *
  * And without a fault: boards that were lost have joined the ring again: recover -> restart. */
 /* clang-format on */
@@ -284,10 +285,11 @@ rp_err rp_recover_enter(rp_controller *c) {
         }
         return RP_OK;
     }
-    const rp_err err = leaves_adoption(c)      ? leave_adoption(c)
-                       : rp_warm_may_leave(c)  ? rp_warm_leave(c)
-                       : c->fault.err == RP_OK ? rp_absent_return(c)
-                                               : mend(c);
+    const rp_err err = leaves_adoption(c)        ? leave_adoption(c)
+                       : rp_warm_may_go_again(c) ? rp_warm_go_again(c)
+                       : rp_warm_may_leave(c)    ? rp_warm_leave(c)
+                       : c->fault.err == RP_OK   ? rp_absent_return(c)
+                                                 : mend(c);
     if (err != RP_OK) {
         stop_for(c, err);
     }

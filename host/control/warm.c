@@ -10,6 +10,8 @@
 #include "control/controller_own.h"
 
 static const int64_t SAY_EVERY_NS = 5 * RP_NS_PER_S;
+/* A board ends its part up to a second before the host does; less is not worth another try. */
+static const int64_t LEAST_NS = 2 * RP_NS_PER_S;
 
 static bool is_warming(const rp_controller *c) {
     return c->options.purpose == RP_PURPOSE_WARM;
@@ -29,6 +31,20 @@ void rp_warm_begin(rp_controller *c) {
         c->warm.end_ns = c->now_ns + c->options.within_s * RP_NS_PER_S;
     }
     c->timeout_ns = left_ns(c) + RP_RING_HELLO_NS;
+}
+
+/* A spare that is away takes no time from the rest. */
+int64_t rp_warm_patience_ns(const rp_controller *c) {
+    const int64_t since_ns = c->greeted_ns ? c->greeted_ns : c->now_ns;
+    const int64_t rest_ns = c->warm.end_ns - since_ns;
+    return !c->warm.again || c->warm.row ? 0 : rest_ns > 0 ? rest_ns : 1;
+}
+
+/* Only a board that is lost: what a board says itself would come again. */
+bool rp_warm_may_go_again(const rp_controller *c) {
+    return is_warming(c) && c->warm.end_ns != 0 && left_ns(c) >= LEAST_NS && c->interrupts == 0 &&
+           c->fault.err == RP_ERR_FAULT && c->fault.fault_class == RP_FAULT_BOARD &&
+           c->fault.board != RP_FAULT_NO_BOARD;
 }
 
 uint32_t rp_warm_order_s(const rp_controller *c) {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "control/controller_own.h"
 #include "control/identity.h"
 
@@ -88,6 +89,17 @@ static void place_board(rp_controller *c, uint32_t k) {
     c->ring.board[k].building = (rp_board_building){0};
 }
 
+/* The boards are greeted, and get what they are to build. */
+static rp_err begin_again(rp_controller *c) {
+    rp_err err;
+    RP_TRY(rp_identity_begin_term(c->folder, c->env.run_id, &c->ring.identity));
+    c->reassigning = c->plan != NULL;
+    c->greeted_ns = 0;
+    rp_controller_enter(c, RP_CONTROL_RESTART);
+fail:
+    return err;
+}
+
 static rp_err begin_round(rp_controller *c) {
     rp_err err;
     rp_ring_reset(&c->ring, RP_FAULT_NO_BOARD, c->now_ns);
@@ -98,10 +110,21 @@ static rp_err begin_round(rp_controller *c) {
                                 c->warm.row[k].name);
         }
     }
-    RP_TRY(rp_identity_begin_term(c->folder, c->env.run_id, &c->ring.identity));
-    c->reassigning = true;
-    c->greeted_ns = 0;
-    rp_controller_enter(c, RP_CONTROL_RESTART);
+    RP_TRY(begin_again(c));
+fail:
+    return err;
+}
+
+rp_err rp_warm_go_again(rp_controller *c) {
+    rp_err err;
+    rp_log_warn("%s; warming goes on, for %u s at most", c->fault.text, rp_warm_order_s(c));
+    rp_ring_reset(&c->ring, c->fault.board, c->now_ns);
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        c->ring.board[k].profiled = c->has_profile;
+    }
+    c->warm.again = true;
+    rp_controller_forget_fault(c);
+    RP_TRY(begin_again(c));
 fail:
     return err;
 }

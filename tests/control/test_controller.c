@@ -133,6 +133,46 @@ static void warming_has_an_end(void **state) {
     }
 }
 
+/* Whatever was lost comes back, as long as there is time: here in the middle of each phase. */
+static void warming_goes_on_after_a_restart(void **state) {
+    (void)state;
+    static const rp_control_state_id phases[] = {RP_CONTROL_PROFILE, RP_CONTROL_ASSIGN};
+    for (size_t i = 0; i < sizeof phases / sizeof *phases; i++) {
+        ring_prepare(&ring, "json");
+        ring.options.purpose = RP_PURPOSE_WARM;
+        ring.options.within_s = 300;
+        ring_open(&ring);
+        ring.mute = i == 0 ? RP_KIND_PROFILE : RP_KIND_ASSIGN;
+        assert_true(ring_reach(&ring, phases[i]));
+        ring.board[1].away = true;
+        for (uint32_t s = 0; s < 100; s++) { /* longer than a first greeting may take */
+            ring_step(&ring, RP_NS_PER_S);
+        }
+        assert_true(ring.c->state == RP_CONTROL_HELLO || ring.c->state == RP_CONTROL_RESTART);
+        ring.mute = RP_KIND_NONE;
+        board_begin(&ring, 1);
+        expect_ok(ring_end(&ring, 200));
+        assert_in_range(ring.board[1].warm_s, 100, 230); /* what is left of it */
+        ring_close(&ring);
+    }
+}
+
+static void a_board_that_stays_away_ends_warming_at_its_deadline(void **state) {
+    (void)state;
+    ring_prepare(&ring, "json");
+    ring.options.purpose = RP_PURPOSE_WARM;
+    ring.options.within_s = 120;
+    ring_open(&ring);
+    ring.mute = RP_KIND_ASSIGN;
+    assert_true(ring_reach(&ring, RP_CONTROL_ASSIGN));
+    const int64_t begin_ns = rp_clock_now_ns(&ring.clock);
+    ring.board[1].away = true;
+    expect_err(ring_end(&ring, 3000), RP_ERR_TIMEOUT);
+    assert_int_equal(ring.failed, RP_CONTROL_HELLO);
+    assert_in_range((rp_clock_now_ns(&ring.clock) - begin_ns) / RP_NS_PER_S, 110, 150);
+    ring_close(&ring);
+}
+
 /* Boards of one machine build together what one of them measures then. */
 static void local_boards_build_together(void **state) {
     (void)state;
@@ -542,8 +582,9 @@ static void what_does_not_fit_is_not_begun(void **state) {
     try_memory(0, (uint64_t[]){much, needs[1] - 1}, "MB of device memory, and its device has");
     try_memory(sum, (uint64_t[]){much, much}, NULL);
     try_memory(sum - 1, (uint64_t[]){much, much}, "the boards on this machine need");
-    try_memory(0, (uint64_t[]){16, 16}, "of memory at least, on all boards together, and they "
-                                           "have 0. Expected");
+    try_memory(0, (uint64_t[]){16, 16},
+               "of memory at least, on all boards together, and they "
+               "have 0. Expected");
     try_memory(16, (uint64_t[]){much, much}, "(available on this machine)");
 }
 
@@ -1334,6 +1375,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(steps_may_say_when_to_evaluate, setup, teardown),
         cmocka_unit_test_setup_teardown(other_purposes_end_earlier, setup, teardown),
         cmocka_unit_test_setup_teardown(boards_are_warmed, setup, teardown),
+        cmocka_unit_test_setup_teardown(warming_goes_on_after_a_restart, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_board_that_stays_away_ends_warming_at_its_deadline, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(warming_has_an_end, setup, teardown),
         cmocka_unit_test_setup_teardown(local_boards_build_together, setup, teardown),
         cmocka_unit_test_setup_teardown(a_run_follows_its_links, setup, teardown),
