@@ -1,22 +1,11 @@
 /* An agent that ends soon: for other software, for a reboot, or because its device hangs, which
  * only a new process gets back. It greets no host any more, for that host would wait for answers of
  * a process that has gone. */
-#include <inttypes.h>
-
 #include "agent/agent_own.h"
-#include "base/log.h"
-#include "sched/op_limit.h"
 
 bool rp_agent_device_hangs(const rp_agent *agent) {
-    if (agent->hung) {
-        return true;
-    }
-    if (agent->state != RP_AGENT_RUNNING) {
-        return false; /* the ops are not polled */
-    }
-    const rp_runner_wait wait = rp_runner_wait_of(agent->run->runner);
-    const int64_t for_ns = rp_clock_now_ns(agent->clock) - wait.since_ns;
-    return wait.what == RP_WAITING_DEVICE && for_ns >= rp_op_limit_ns(wait.longest_ns);
+    const bool runs = agent->state == RP_AGENT_RUNNING; /* else the ops are not polled */
+    return agent->hung || (runs && rp_runner_hangs(agent->run->runner));
 }
 
 bool rp_agent_leaves(const rp_agent *agent) {

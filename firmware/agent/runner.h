@@ -127,6 +127,9 @@ typedef struct {
     int64_t longest_ns; /* op since open, as rp_op_longest_ns() counts; 0: none has ended */
 } rp_runner_wait;
 rp_runner_wait rp_runner_wait_of(rp_runner *runner);
+/* The device has been at an op for longer than sched/op_limit.h gives it, as far as rounds have
+ * seen. */
+bool rp_runner_hangs(const rp_runner *runner);
 
 typedef struct {
     int64_t busy_ns;

@@ -1,5 +1,6 @@
 /* What a runner waits for: looked at only when somebody asks, from what its next op needs. */
 #include "agent/runner_own.h"
+#include "sched/op_limit.h"
 
 static int64_t later(int64_t a_ns, int64_t b_ns) {
     return a_ns > b_ns ? a_ns : b_ns;
@@ -73,6 +74,10 @@ static void find_unacked(const rp_runner *r, rp_runner_wait *out) {
             return;
         }
     }
+}
+
+bool rp_runner_hangs(const rp_runner *r) {
+    return r->running_count > 0 && r->at_work_ns >= rp_op_limit_ns(r->longest_ns);
 }
 
 rp_runner_wait rp_runner_wait_of(rp_runner *r) {

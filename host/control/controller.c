@@ -242,8 +242,12 @@ static int64_t next_deadline_ns(const rp_controller *c) {
 
 static void raise_hang(rp_controller *c) {
     uint32_t board;
+    const bool is_first = c->fault.err == RP_OK;
     const rp_err err = rp_hang_look(c, &board);
     raise_fault(c, err, board);
+    if (err != RP_OK && is_first) {
+        c->fault.silent_ns = c->now_ns - c->progress_ns; /* it was heard, and did nothing */
+    }
 }
 
 int64_t rp_controller_step(rp_controller *c, int64_t now_ns) {

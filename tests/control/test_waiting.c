@@ -214,6 +214,7 @@ static void a_board_that_hangs_is_lost(void **state) {
             fail_msg("case %zu: lost after %u s", i, took);
         }
         assert_int_equal(ring.c->recovery.fault.board, 0);
+        assert_true(ring.c->recovery.fault.silent_ns >= (cases[i].least - 2) * RP_NS_PER_S);
         assert_int_equal(ring.c->recovery.fault.fault_class, RP_FAULT_BOARD);
         if (!strstr(ring.c->recovery.fault.text, cases[i].text)) {
             fail_msg("no '%s' in '%s'", cases[i].text, ring.c->recovery.fault.text);
