@@ -1,4 +1,5 @@
 """The steps of the doors. Each is a function `step_NAME`; its docstring says what it runs."""
+
 import hashlib
 import os
 import subprocess
@@ -7,7 +8,17 @@ from pathlib import Path
 import night
 import tidy
 from checks import (
-    BUILD, CORES, SOURCE, check, check_each, compiled, ctests, failed, report, say, tail,
+    BUILD,
+    CORES,
+    SOURCE,
+    check,
+    check_each,
+    compiled,
+    ctests,
+    failed,
+    report,
+    say,
+    tail,
 )
 
 ASAN = SOURCE / "build-asan"
@@ -60,8 +71,7 @@ def step_tidy(results):
             env={"RP_BUILD_DIR": str(BUILD)},
         )
     check(results, "shellcheck", "shellcheck", "bootstrap", ".ci/run", ".ci/oclgrind")
-    if (SOURCE / "tests/canaries.py").exists():
-        check(results, "canaries/apply", "python3", "tests/canaries.py", "--check")
+    check(results, "canaries/apply", "python3", "tests/canaries.py", "--check")
 
 
 def touched_rooms(rooms):
@@ -154,7 +164,7 @@ def step_seeds_night(results):
 
 # Left out under the sanitizers: `tidy` and `generated` look at texts; the rest trains whole nets
 # over code that other tests run there.
-NOT_SANITIZED = "^(tidy|generated|sim/canary_.*|sim/large_ring)$"
+NOT_SANITIZED = "^(tidy|generated|sim/large_ring)$"
 
 
 def step_asan(results):
@@ -356,16 +366,12 @@ def step_oclgrind_all(results):
 def step_canaries(results):
     """two of the mistakes of tests/canaries.txt, drawn by the commit's hash: the gate catches
     each"""
-    if (SOURCE / "tests/canaries.py").exists():
-        check(
-            results, "canaries/drawn", "python3", "tests/canaries.py", "--draw", "2", timeout=900
-        )
+    check(results, "canaries/drawn", "python3", "tests/canaries.py", "--draw", "2", timeout=900)
 
 
 def step_canaries_all(results):
     """every mistake of tests/canaries.txt is caught by the door that it names"""
-    if (SOURCE / "tests/canaries.py").exists():
-        check(results, "canaries/all", "python3", "tests/canaries.py", timeout=7200)
+    check(results, "canaries/all", "python3", "tests/canaries.py", timeout=7200)
 
 
 # Layers whose golden cases are computed on both machines. Those of a convolution would be compiled
@@ -456,4 +462,3 @@ def step_benches(results):
                 *words,
                 timeout=3600,
             )
-
