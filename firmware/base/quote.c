@@ -49,20 +49,28 @@ void rp_quote_put(FILE *file, const char *text) {
     (void)fputc('"', file);
 }
 
-rp_err rp_quote(rp_arena *arena, const char *text, const char **out) {
+const char *rp_quote_fit(const char *text, char *out, size_t room) {
     char piece[ESCAPED_BYTES];
-    char *quoted;
     size_t used = 1;
-    rp_err err;
-    RP_TRY(RP_ARENA_NEW(arena, strlen(text) * (ESCAPED_BYTES - 1) + 3, &quoted));
-    quoted[0] = '"';
+    out[0] = '"';
     while (*text) {
         text += escape_character(text, piece);
-        memcpy(quoted + used, piece, strlen(piece));
+        if (used + strlen(piece) + 2 > room) {
+            break;
+        }
+        memcpy(out + used, piece, strlen(piece));
         used += strlen(piece);
     }
-    memcpy(quoted + used, "\"", 2);
-    *out = quoted;
+    memcpy(out + used, "\"", 2);
+    return out;
+}
+
+rp_err rp_quote(rp_arena *arena, const char *text, const char **out) {
+    const size_t room = strlen(text) * (ESCAPED_BYTES - 1) + 3;
+    char *quoted;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, room, &quoted));
+    *out = rp_quote_fit(text, quoted, room);
 fail:
     return err;
 }

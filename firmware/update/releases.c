@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/config.h"
+#include "base/quote.h"
 #include "base/replace.h"
 
 enum { PATH_BYTES = 1024, SLOTS = 3 };
@@ -73,6 +74,12 @@ fail:
     return err;
 }
 
+static void write_release(FILE *file, const rp_release *of) {
+    (void)fputs("{board: ", file);
+    rp_quote_put(file, of->board);
+    (void)fprintf(file, ", version: %" PRIu64 "}\n", of->version);
+}
+
 rp_err rp_releases_write(const char *dir, const rp_releases *releases) {
     char path[PATH_BYTES];
     rp_err err = join(dir, path);
@@ -83,13 +90,13 @@ rp_err rp_releases_write(const char *dir, const rp_releases *releases) {
     for (uint32_t slot = 1; file && slot < SLOTS; slot++) {
         const rp_release *of = &releases->slot[slot];
         if (of->board[0]) {
-            (void)fprintf(file, "%s: {board: '%s', version: %" PRIu64 "}\n", slot_names[slot],
-                          of->board, of->version);
+            (void)fprintf(file, "%s: ", slot_names[slot]);
+            write_release(file, of);
         }
     }
     for (uint32_t i = 0; file && i < releases->kept_count; i++) {
-        (void)fprintf(file, "%s  - {board: '%s', version: %" PRIu64 "}\n", i ? "" : "kept:\n",
-                      releases->kept[i].board, releases->kept[i].version);
+        (void)fprintf(file, "%s  - ", i ? "" : "kept:\n");
+        write_release(file, &releases->kept[i]);
     }
     return rp_replace_end(file, path, file && !ferror(file));
 }

@@ -38,7 +38,7 @@ static rp_err check_words(const rp_cli_args *args) {
         return rp_fail(RP_ERR_USAGE, "--listen: expected " RP_ROSTER_ADDRESS ", found '%s'",
                        args->listen);
     }
-    return RP_OK;
+    return args->dial ? rp_enrol_check_dial("--dial", args->dial) : RP_OK;
 }
 
 static rp_err read_keys(rp_arena *arena, adopting *a) {

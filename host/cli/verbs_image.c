@@ -142,6 +142,7 @@ static rp_err read_job(rp_arena *arena, job *j) {
     if (args->dial && args->at) {
         return rp_fail(RP_ERR_USAGE, "--listen and --dial exclude each other");
     }
+    RP_TRY(args->dial ? rp_enrol_check_dial("--dial", args->dial) : RP_OK);
     if (args->at && !rp_roster_is_address(args->at)) {
         return rp_fail(RP_ERR_USAGE, "--listen: expected " RP_ROSTER_ADDRESS ", found '%s'",
                        args->at);

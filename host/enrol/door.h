@@ -9,4 +9,8 @@
 rp_err rp_enrol_door(rp_arena *arena, const char *what, const char *host, const char *listen,
                      const char **out) RP_MUST_CHECK;
 
+/* Checks the address of this host that a board is to dial, as the agent's --host takes it:
+ * [NAME@]ADDRESS:PORT. `option` is the option's name in messages. errors  USAGE */
+rp_err rp_enrol_check_dial(const char *option, const char *text) RP_MUST_CHECK;
+
 #endif

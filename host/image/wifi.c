@@ -91,18 +91,19 @@ fail:
 rp_err rp_image_wifi_cloud(rp_arena *arena, const rp_image_wifi *wifi, const char **out) {
     char *text;
     const char *ssid;
+    const char *passphrase = "";
     rp_err err;
     const bool closed = wifi->passphrase != NULL;
     RP_TRY(rp_quote(arena, wifi->ssid, &ssid));
+    RP_TRY(closed ? rp_quote(arena, wifi->passphrase, &passphrase) : RP_OK);
     RP_TRY(rp_arena_printf(arena, &text,
                            "version: 2\n"
                            "ethernets: {eth0: {dhcp4: true, optional: true}}\n"
                            "wifis:\n  wlan0:\n    dhcp4: true\n    optional: true\n%s%s%s"
-                           "    access-points: {%s: {%s%s%s}}\n",
+                           "    access-points: {%s: {%s%s}}\n",
                            wifi->country ? "    regulatory-domain: " : "",
                            wifi->country ? wifi->country : "", wifi->country ? "\n" : "", ssid,
-                           closed ? "password: \"" : "", closed ? wifi->passphrase : "",
-                           closed ? "\"" : ""));
+                           closed ? "password: " : "", passphrase));
     *out = text;
 fail:
     return err;

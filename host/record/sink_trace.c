@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/quote.h"
 #include "base/replace.h"
 #include "record/sink.h"
 #include "record/trace_keep.h"
@@ -125,17 +126,6 @@ static rp_err add_line(rp_trace *trace, const char *line, size_t bytes) {
     return RP_OK;
 }
 
-/* Names are ours or a board's; what would need escaping becomes '_'. */
-static const char *clean_name(const char *name, char out[NAME_BYTES]) {
-    size_t i = 0;
-    for (; name[i] && i < NAME_BYTES - 1; i++) {
-        const unsigned char c = (unsigned char)name[i];
-        out[i] = c < ' ' || c > '~' || c == '"' || c == '\\' ? '_' : name[i];
-    }
-    out[i] = '\0';
-    return out;
-}
-
 /* The number behind `key` in a line of ours. */
 static bool find_number(const char *line, const char *key, double *out) {
     const char *at = strstr(line, key);
@@ -239,11 +229,11 @@ fail:
 static rp_err name_it(rp_trace *trace, const char *kind, uint32_t stage, uint32_t lane,
                       const char *name) {
     char line[LINE_BYTES];
-    char safe[NAME_BYTES];
+    char quoted[NAME_BYTES];
     const int bytes = snprintf(line, sizeof line,
                                "{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32
-                               ",\"args\":{\"name\":\"%s\"}},\n",
-                               kind, stage, lane, clean_name(name, safe));
+                               ",\"args\":{\"name\":%s}},\n",
+                               kind, stage, lane, rp_quote_fit(name, quoted, sizeof quoted));
     RP_ASSERT(bytes > 0 && bytes < LINE_BYTES);
     return add_line(trace, line, (size_t)bytes);
 }
@@ -266,10 +256,11 @@ rp_err rp_trace_add(rp_trace *trace, const rp_trace_event *event) {
     const uint64_t duration = event->duration_ns > 0 ? (uint64_t)event->duration_ns : 0;
     const int bytes =
         snprintf(line, sizeof line,
-                 "{\"ph\":\"X\",\"name\":\"%s\",\"cat\":\"%s\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32
+                 "{\"ph\":\"X\",\"name\":%s,\"cat\":%s,\"pid\":%" PRIu32 ",\"tid\":%" PRIu32
                  ",\"ts\":%" PRIu64 ".%03" PRIu64 ",\"dur\":%" PRIu64 ".%03" PRIu64
                  ",\"args\":{\"step\":%" PRIu64 ",\"first\":%" PRIu32 ",\"count\":%" PRIu32 "}},\n",
-                 clean_name(event->name, name), clean_name(event->category, category), event->stage,
+                 rp_quote_fit(event->name, name, sizeof name),
+                 rp_quote_fit(event->category, category, sizeof category), event->stage,
                  event->lane, start / 1000, start % 1000, duration / 1000, duration % 1000,
                  event->step, event->first, event->count);
     RP_ASSERT(bytes > 0 && bytes < LINE_BYTES);
@@ -280,14 +271,14 @@ rp_err rp_trace_add(rp_trace *trace, const rp_trace_event *event) {
 static rp_err add_event(rp_trace *trace, const char *kind, const char *name, uint32_t stage,
                         uint32_t lane, int64_t ns, uint64_t step, const char *rest) {
     char line[LINE_BYTES];
-    char safe[NAME_BYTES];
+    char quoted[NAME_BYTES];
     const int64_t since = ns - trace->origin_ns;
     const uint64_t at = since > 0 ? (uint64_t)since : 0;
-    const int bytes =
-        snprintf(line, sizeof line,
-                 "{\"ph\":\"%s\",\"name\":\"%s\",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32
-                 ",\"ts\":%" PRIu64 ".%03" PRIu64 ",\"step\":%" PRIu64 "%s},\n",
-                 kind, clean_name(name, safe), stage, lane, at / 1000, at % 1000, step, rest);
+    const int bytes = snprintf(line, sizeof line,
+                               "{\"ph\":\"%s\",\"name\":%s,\"pid\":%" PRIu32 ",\"tid\":%" PRIu32
+                               ",\"ts\":%" PRIu64 ".%03" PRIu64 ",\"step\":%" PRIu64 "%s},\n",
+                               kind, rp_quote_fit(name, quoted, sizeof quoted), stage, lane,
+                               at / 1000, at % 1000, step, rest);
     RP_ASSERT(bytes > 0 && bytes < LINE_BYTES);
     return add_line(trace, line, (size_t)bytes);
 }

@@ -46,6 +46,20 @@ static void a_file_gets_the_same(void **state) {
     }
 }
 
+/* Room for the quotes and five bytes: what does not fit whole is left out. */
+static void a_text_is_cut_between_characters(void **state) {
+    (void)state;
+    static const char *const cut[][2] = {{"abcdef", "\"abcde\""},
+                                         {"abcd\"e", "\"abcd\""},
+                                         {"abcd\303\274", "\"abcd\""},
+                                         {"a\tb", "\"a\""},
+                                         {"", "\"\""}};
+    char out[8];
+    for (size_t i = 0; i < sizeof cut / sizeof *cut; i++) {
+        assert_string_equal(rp_quote_fit(cut[i][0], out, sizeof out), cut[i][1]);
+    }
+}
+
 static void bytes_that_are_not_utf8_are_replaced(void **state) {
     (void)state;
     static const char *const wrong[] = {"\377", "\300\257", "\355\240\200", "\303", "\302\205"};
@@ -97,6 +111,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_quoted_text_is_read_as_it_was),
         cmocka_unit_test(a_file_gets_the_same),
+        cmocka_unit_test(a_text_is_cut_between_characters),
         cmocka_unit_test(text_for_a_terminal),
         cmocka_unit_test(bytes_that_are_not_utf8_are_replaced),
         cmocka_unit_test(a_plain_name_needs_no_quotes),

@@ -211,6 +211,8 @@ class Adopt(enrolment.Case):
             with self.subTest(word):
                 _, err = self.adopt("--", to=word, code=2)
                 self.assertIn("expected USER@ADDRESS", err)
+        _, err = self.adopt("--dial", "HOST:7100", code=2)
+        self.assertIn("--dial: 'HOST:7100' is the manual's example", err)
         self.assertIn("--node 'left_1'", self.adopt("--node", "left_1", code=2)[1])
         self.assertFalse((self.dir / "host/tokens").exists())  # no token was made for any of these
         _, err = self.adopt("--node", "left", env={"FAIL": "1"}, code=3)

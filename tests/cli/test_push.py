@@ -252,7 +252,7 @@ class Rolling(Software):
         log = self.dir / "out/log.jsonl"
         self.wait_for("steps", lambda: len(program.steps_of(log)) > 3, process=train)
         _, err = self.talk("push", bundle, "left", code=3)
-        self.assertIn("has a run", err)
+        self.assertIn("is busy: it is held by", err)
         self.push("spare", bundle)
         for name, other in (("left", "spare"), ("right", "left")):
             boards[name].send_signal(signal.SIGTERM)

@@ -53,9 +53,28 @@ static void an_example_is_refused(void **state) {
     rp_arena_finish(&arena);
 }
 
+static void expect_dial(const char *text, const char *said) {
+    expect_err(rp_enrol_check_dial("--dial", text), RP_ERR_USAGE);
+    assert_non_null(strstr(rp_err_message(), said));
+}
+
+static void an_address_to_dial_is_checked(void **state) {
+    (void)state;
+    expect_ok(rp_enrol_check_dial("--dial", "10.0.0.2:7100"));
+    expect_ok(rp_enrol_check_dial("--dial", "desk@desk.local:7100"));
+    expect_ok(rp_enrol_check_dial("--dial", "desk@tcp://10.0.0.2:7100"));
+    static const char *const wrong[] = {"", "10.0.0.2", "@10.0.0.2:7100", "a@b@c:1", "x:1 --slots"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        expect_dial(wrong[i], "--dial: expected [NAME@]ADDRESS:PORT");
+    }
+    expect_dial("ADDRESS:7100", "'ADDRESS:7100' is the manual's example");
+    expect_dial("desk@HOST:7100", "'HOST:7100' is the manual's example");
+    expect_dial("tcp://HOST:7100", "'HOST:7100' is the manual's example");
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(an_address_gets_a_port),
-                                       cmocka_unit_test(what_is_none_is_named),
-                                       cmocka_unit_test(an_example_is_refused)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_address_gets_a_port), cmocka_unit_test(what_is_none_is_named),
+        cmocka_unit_test(an_example_is_refused), cmocka_unit_test(an_address_to_dial_is_checked)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,7 @@ static const char head[] =
     "[\n{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":1,\"tid\":0,\"args\":"
     "{\"name\":\"stage 1\"}},\n"
     "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":1,\"tid\":2,\"args\":"
-    "{\"name\":\"send_\"}},\n";
+    "{\"name\":\"send\\\"\"}},\n";
 static const char forward_0[] =
     "{\"ph\":\"X\",\"name\":\"F\",\"cat\":\"op\",\"pid\":1,\"tid\":0,\"ts\":1.500,\"dur\":2000.001,"
     "\"args\":{\"step\":0,\"first\":32,\"count\":16}},\n";
@@ -138,10 +138,12 @@ static void other_events_know_their_step(void **state) {
     expect_ok(rp_trace_close(&trace));
     expect_json(2 * 6 + 1);
     const char *text = slurp("trace.json", NULL);
-    assert_non_null(strstr(text, "{\"ph\":\"s\",\"name\":\"gradient_ 0 to 1\",\"pid\":0,\"tid\":0,"
-                                 "\"ts\":4.999,\"step\":0,\"cat\":\"flow\","));
-    assert_non_null(strstr(text, "{\"ph\":\"f\",\"name\":\"gradient_ 0 to 1\",\"pid\":1,\"tid\":0,"
-                                 "\"ts\":7.000,\"step\":1,\"bp\":\"e\","));
+    assert_non_null(strstr(text,
+                           "{\"ph\":\"s\",\"name\":\"gradient\\\" 0 to 1\",\"pid\":0,\"tid\":0,"
+                           "\"ts\":4.999,\"step\":0,\"cat\":\"flow\","));
+    assert_non_null(strstr(text,
+                           "{\"ph\":\"f\",\"name\":\"gradient\\\" 0 to 1\",\"pid\":1,\"tid\":0,"
+                           "\"ts\":7.000,\"step\":1,\"bp\":\"e\","));
     expect_ok(rp_trace_open(&arena, in_folder("trace.json"), 0, 1, BOUND, &trace));
     expect_ok(rp_trace_close(&trace));
     expect_json(6 + 1);
