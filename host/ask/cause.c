@@ -69,17 +69,24 @@ void rp_cause_of_silence(const rp_roster_entry *board, const char *listen, rp_as
     }
 }
 
-/* "desk: runs/first (10.0.0.2:40112)" */
-static void name_host(const rp_Ordered *holder, char *out, size_t bytes) {
+static bool is_heard(const rp_Ordered *holder) {
+    return holder->address[0] && holder->silent_ms < HOST_LIVES_MS;
+}
+
+bool rp_cause_is_held(const rp_Ordered *holder) {
+    return holder->run != 0 || is_heard(holder);
+}
+
+void rp_cause_name_host(const rp_Ordered *holder, char *out, size_t bytes) {
     const bool named = holder->origin[0] != '\0';
     (void)snprintf(out, bytes, "%s%s%s%s", named ? holder->origin : "a host",
                    holder->address[0] ? " (" : "", holder->address, holder->address[0] ? ")" : "");
 }
 
 void rp_cause_of_holder(const rp_Ordered *holder, rp_cause *out) {
-    const bool lives = holder->address[0] && holder->silent_ms < HOST_LIVES_MS;
+    const bool lives = is_heard(holder);
     char host[sizeof holder->origin + sizeof holder->address + 8];
-    name_host(holder, host, sizeof host);
+    rp_cause_name_host(holder, host, sizeof host);
     *out = (rp_cause){.err = RP_ERR_FAULT, .run = holder->run};
     if (holder->run != 0 && lives) {
         out->hopeless = true;

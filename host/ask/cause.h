@@ -23,7 +23,11 @@ void rp_cause_of_silence(const rp_roster_entry *board, const char *listen, rp_as
 /* Nothing can be reached at the board's address; false: something takes a connection there. Takes
  * as long as rp_cause_of_silence(). */
 bool rp_cause_of_address(const rp_roster_entry *board, rp_cause *out);
-/* Of a board that has said who holds it (ASK HOLDER). */
+/* `holder` is a board's answer to ASK HOLDER. */
 void rp_cause_of_holder(const rp_Ordered *holder, rp_cause *out);
+/* Whether a run or a host has the board. */
+bool rp_cause_is_held(const rp_Ordered *holder);
+/* "desk: runs/first (10.0.0.2:40112)", as much of it as the board knows. */
+void rp_cause_name_host(const rp_Ordered *holder, char *out, size_t bytes);
 
 #endif

@@ -16,6 +16,7 @@ enum { TEXT_BYTES = 256, WORDS_BEFORE = 5 /* lines in front of a fault, with it 
 
 typedef struct {
     rp_Condition said;
+    rp_Ordered holder;     /* the host and run that have the board; zeros: none, or old software */
     int64_t round_trip_ns; /* 0: not known */
     uint32_t word_count;   /* lines before its last fault, and that */
     struct {
@@ -54,6 +55,19 @@ fail:
     return err;
 }
 
+/* Software that does not know the question answers with another outcome. */
+static rp_err ask_holder(rp_asker *asker, rp_Ordered *out) {
+    const rp_Ask ask = {.what = RP_ASK_HOLDER};
+    rp_Frame frame;
+    rp_err err;
+    RP_TRY(rp_asker_ask(asker, &ask, RP_CLI_ASK_NS, &frame, NULL));
+    if (rp_frame_kind(&frame) == RP_KIND_ORDERED && frame.body.ordered.outcome == RP_ORDERED_DONE) {
+        *out = frame.body.ordered;
+    }
+fail:
+    return err;
+}
+
 /* The first question opens the connection; the second one's way back and forth is the line's. */
 static rp_err ask_board(rp_asker *asker, showing *s) {
     const rp_Ask ask = {.what = RP_ASK_CONDITION};
@@ -67,6 +81,7 @@ static rp_err ask_board(rp_asker *asker, showing *s) {
                        rp_kind_name(rp_frame_kind(&frame)));
     }
     s->said = frame.body.condition;
+    RP_TRY(ask_holder(asker, &s->holder));
     RP_TRY(ask_words(asker, s));
 fail:
     return err;
@@ -169,6 +184,19 @@ static void print_state(const rp_Condition *said) {
     }
 }
 
+static void print_holder(const rp_Ordered *holder) {
+    char host[TEXT_BYTES] = "-";
+    char heard[TEXT_BYTES] = "";
+    if (rp_cause_is_held(holder)) {
+        rp_cause_name_host(holder, host, sizeof host);
+        if (holder->address[0]) {
+            (void)snprintf(heard, sizeof heard, ", heard %.1f s ago",
+                           (double)holder->silent_ms * 1e-3);
+        }
+    }
+    (void)printf("  holder       %s%s\n", host, heard);
+}
+
 static void print_sensors(const rp_Condition *said) {
     char a[TEXT_BYTES];
     char b[TEXT_BYTES];
@@ -260,6 +288,7 @@ static void print_system(const rp_Condition *said) {
 static void print_text(const char *name, const showing *s) {
     (void)printf("%s\n", name);
     print_state(&s->said);
+    print_holder(&s->holder);
     print_sensors(&s->said);
     print_links(s);
     print_system(&s->said);
@@ -308,6 +337,16 @@ static json_t *run_json(const rp_Condition *said) {
     (void)snprintf(run, sizeof run, "%016" PRIx64, said->run);
     return json_pack("{s:s, s:I, s:I, s:o}", "id", run, "term", (json_int_t)said->term, "step",
                      (json_int_t)said->step, "stages", stages);
+}
+
+static json_t *holder_json(const rp_Ordered *holder) {
+    if (!rp_cause_is_held(holder)) {
+        return json_null();
+    }
+    return json_pack("{s:o, s:o, s:o}", "origin", text_json(holder->origin), "address",
+                     text_json(holder->address), "silent_s",
+                     holder->address[0] ? json_real((double)holder->silent_ms * 1e-3)
+                                        : json_null());
 }
 
 static json_t *hops_json(const rp_Condition *said) {
@@ -385,6 +424,7 @@ static rp_err print_json(const char *name, const showing *s) {
         (int)said->wire_max, "slots", slots_json(said), "may_reboot", (int)said->may_reboot,
         "resets", (json_int_t)said->hosts, "hops", hops_json(said), "last_words", words_json(s));
     if (root) {
+        (void)json_object_set_new(root, "holder", holder_json(&s->holder));
         (void)json_object_set_new(root, "round_trip_s",
                                   s->round_trip_ns > 0 ? json_real((double)s->round_trip_ns * 1e-9)
                                                        : json_null());

@@ -79,6 +79,7 @@ class Show(Board):
         said = self.show()
         self.assertEqual(said["state"], "hello")
         self.assertIsNone(said["run"])
+        self.assertIsNone(said["holder"])
         self.assertAlmostEqual(said["temperature_c"], 61.234)
         self.assertAlmostEqual(said["critical_c"], 85)
         self.assertEqual(said["throttled"], [])
@@ -95,6 +96,7 @@ class Show(Board):
         self.assertFalse(said["may_reboot"])
         self.assertEqual(said["last_words"], [])
         out, _ = self.talk("show", "left")
+        self.assertIn("holder       -\n", out)
         self.assertIn("temperature  61.2 C; it switches off at 85.0 C", out)
         self.assertIn("throttled    now: none; since it was switched on: voltage, heat", out)
         self.assertIn("power        - W", out)
@@ -111,8 +113,10 @@ class Show(Board):
         train = self.training("--set", "train.epochs=60")
         self.until_it_trains(train)
         seen = []
+        texts = ""
         while train.poll() is None:
             seen.append(self.show())
+            texts += self.talk("show", "left")[0]
             self.talk("log", "left", "--lines", "128")
             _, err = self.talk("reboot", "left", code=5)
             self.assertIn("lets no host reboot it", err)
@@ -120,6 +124,10 @@ class Show(Board):
         busy = [said for said in seen if said["state"] == "running"]
         self.assertTrue(busy, seen)
         self.assertEqual(busy[0]["run"]["stages"], [0])
+        self.assertTrue(busy[0]["holder"]["origin"].endswith(": out"), busy[0])
+        self.assertIn("127.0.0.1", busy[0]["holder"]["address"])
+        self.assertLess(busy[0]["holder"]["silent_s"], 30)
+        self.assertRegex(texts, r"holder       .+: out \(.*127\.0\.0\.1.*\), heard \d+\.\d s ago")
         steps = [said["run"]["step"] for said in busy]
         self.assertEqual(steps, sorted(steps))
         one, other = (self.dir / name / "weights.safetensors" for name in ("out", "alone"))
