@@ -193,6 +193,7 @@ class Adopt(enrolment.Case):
 
     def test_root_needs_no_sudo(self):
         self.adopt("--node", "left", "--token", env={"ID": "0"}, to="root@kitchen")
+        self.assertIn("left", (self.dir / "host/tokens").read_text())
         self.assertNotIn("sudo sh", self.calls())
         self.assertIn("sh /tmp/ringpipe-adopt-", self.calls())
 
@@ -219,6 +220,7 @@ class Adopt(enrolment.Case):
         self.assertIn("first-boot ended with", err)
         scratch = re.findall(r"/tmp/ringpipe-adopt-[0-9a-f]{16}", self.calls())[-1]
         self.assertFalse(os.path.exists(scratch))  # what has a token is gone
+        self.assertFalse((self.dir / "host/tokens").exists())  # and it opens nothing here
         self.assertFalse((self.dir / "lab.yaml").exists())
 
 
