@@ -65,7 +65,7 @@ typedef struct {
     bool built_here; /* without a builder: done, not reported yet */
     bool has_started, lines_began;
     bool is_stopped;   /* by a host, in the middle of a segment */
-    int64_t meet_ns;   /* that a neighbour has to be heard for the first time */
+    int64_t meet_ns;   /* time within which each neighbour has to be heard for the first time */
     int64_t orphan_ns; /* it is kept so long without a host */
 
     bool dials; /* as options.dial says */
@@ -138,8 +138,8 @@ struct rp_agent {
     char host_software[sizeof((rp_Hello *)0)->software]; /* as its last HELLO said */
     char host_origin[sizeof((rp_Hello *)0)->origin];     /* as its last HELLO of a run said */
     agent_run *run;       /* one of `runs`; zeros when the state is hello */
-    agent_run *abandoned; /* the other one while the builder still works on it, or a device that
-                             hangs; else NULL */
+    agent_run *abandoned; /* the ended one of `runs` while the builder still works on it or its
+                             device hangs; else NULL */
     agent_run runs[2];
     rp_run_identity refused; /* of an older term: the last one that was logged */
     rp_run_identity ended;   /* the run before: its last messages may still come */
@@ -161,7 +161,7 @@ struct rp_agent {
         int64_t read_ns;        /* 0 = never */
     } asked;
     int64_t reboot_ns; /* since when it is to reboot; 0 = it is not */
-    bool hung;         /* a run has ended while the device was at an op for too long */
+    bool hung;         /* the device hung when a run ended */
 };
 
 /* endpoint.c: "tcp://HOST:PORT" in its two halves. errors USAGE */

@@ -70,7 +70,7 @@ static rp_err on_hello(rp_agent *agent, const rp_message *message) {
         take_greeting(agent, host, message->frame.run_id == 0);
     }
     if (rp_agent_leaves(agent)) {
-        return RP_OK; /* the next process is greeted anew */
+        return RP_OK; /* the host greets the next process */
     }
     if (!asks) {
         err = rp_agent_tell_copies(agent, message->frame.run_id);

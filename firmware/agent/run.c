@@ -50,7 +50,7 @@ void rp_agent_end_run(rp_agent *agent, const char *why) {
     rp_agent_note_end(agent, builds, why);
     agent->ended = agent->run->identity;
     agent->hung = rp_agent_device_hangs(agent);
-    if (builds || agent->hung) { /* it can not be freed now */
+    if (builds || agent->hung) { /* still in use, so it is freed later */
         if (builds) {
             rp_device_builder_cancel(agent->builder);
         }

@@ -95,7 +95,7 @@ struct rp_runner {
     int64_t last_done_ns;
     int64_t began_ns;   /* the segment */
     int64_t longest_ns; /* as in rp_runner_wait */
-    int64_t at_work_ns; /* the oldest op was seen at work for so long, last: */
+    int64_t at_work_ns; /* how long the oldest op had run at looked_ns */
     int64_t looked_ns;
 
     bool sent_gradient, summed; /* of the stage whose update is next, where boards share it */
@@ -114,8 +114,8 @@ struct rp_runner {
     uint32_t in_flight;
     size_t in_flight_due, in_flight_got; /* a checkpoint's in-flight bytes: expected, received */
     char *restored;                      /* its waiting microbatches, or NULL */
-    float *own_weights; /* room for those of a board that only does forwards; else NULL */
-    bool keeps_weights; /* they are there, and the stage has others, for an evaluation */
+    float *own_weights;  /* room for those of a board that only does forwards; else NULL */
+    bool keeps_weights;  /* they are there, and the stage has others, for an evaluation */
     uint64_t (*told)[2]; /* by step modulo RP_RUNNER_TOLD_MAX; NULL: no stage here has labels */
     uint64_t told_end;   /* behind the last of them */
     uint32_t told_count;

@@ -52,7 +52,7 @@ static void name_usual(char home[PATH_BYTES]) {
     }
 }
 
-/* Of this account alone: a folder in /tmp may be another account's. */
+/* Fails unless the folder belongs to this account: one in /tmp may be another account's. */
 static bool make_temporary(char home[PATH_BYTES]) {
     const char *base = getenv("TMPDIR");
     struct stat facts;

@@ -3,13 +3,13 @@
 #ifndef RP_BASE_CACHE_HOME_H
 #define RP_BASE_CACHE_HOME_H
 
-/* $XDG_CACHE_HOME, or ~/.cache. Where that can not be written, ringpipe-cache-UID below $TMPDIR or
- * /tmp, and XDG_CACHE_HOME is set to it, for libraries and child processes. A warning says so once.
- * Call it before threads start, and before the first call of OpenCL: PoCL offers no device where it
- * can not make its cache. "": none of them can be written. */
+/* Returns $XDG_CACHE_HOME, or ~/.cache. Where that is not writable, it is ringpipe-cache-UID below
+ * $TMPDIR or /tmp, and XDG_CACHE_HOME is set to it, for libraries and child processes; a warning
+ * says so once. "": none of them is writable. Call it before threads start and before the first
+ * call of OpenCL, because PoCL offers no device where it cannot make its cache. */
 const char *rp_cache_home(void);
 
-/* The folder that PoCL wants to write and can not; NULL: it can. */
+/* The folder that PoCL needs and that is not writable; NULL: PoCL has what it needs. */
 const char *rp_cache_home_obstacle(void);
 
 #endif

@@ -113,8 +113,8 @@ rp_err rp_node_section(rp_node *parent, const char *key, const char *kind,
 /* Every key of the map must have been asked for; otherwise USAGE naming the first stranger, its
  * line, and the known keys. */
 rp_err rp_node_done(const rp_node *map) RP_MUST_CHECK;
-/* The same ahead of reading, where `keys`, up to a NULL, are all that there are: a mistyped key is
- * then told before whatever follows from its absence. */
+/* As rp_node_done(), before the map is read. `keys` lists all known keys and ends with NULL. A
+ * mistyped key is then reported before errors that follow from its absence. */
 rp_err rp_node_keys(rp_node *map, const char *const *keys) RP_MUST_CHECK;
 
 /* rp_fail(USAGE) with `file:line: path: ` in front. */

@@ -7,7 +7,7 @@
 #include "base/err.h"
 
 /* The caller releases *out. A key that stands twice is an error.
- * errors  USAGE: the file can not be opened, or has no JSON, with its line */
+ * errors  USAGE: the file cannot be opened, or is not JSON, with the line */
 rp_err rp_json_read(const char *path, json_t **out) RP_MUST_CHECK;
 
 #endif

@@ -25,7 +25,7 @@ static void handle_signal(int signal_number) {
     }
 }
 
-/* open() gives the lowest free number, so that the loop ends behind descriptor 2. */
+/* open() gives the lowest free number, so that the loop ends after descriptor 2. */
 static void open_standard_descriptors(void) {
     int fd = 0;
     while (fd >= 0 && fd <= STDERR_FILENO) {
@@ -69,7 +69,7 @@ int rp_process_end(int code) {
         rp_fail(RP_ERR_IO, "standard output could not be written: %s", strerror(error)));
 }
 
-/* Of --help, for one, which argp ends itself. */
+/* Runs when a library calls exit(), as argp does after --help. */
 static void end_process(void) {
     const int code = rp_process_end(0);
     if (code != 0) {

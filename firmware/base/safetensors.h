@@ -17,8 +17,8 @@ enum {
     RP_ST_HEADER_BYTES_MAX = 16 << 20
 };
 
-/* All types of the format. A file is written and used by its F32, F64, U8 and I64; the others can
- * stand next to them. */
+/* All types of the format. Ringpipe writes and uses F32, F64, U8 and I64; a file may also contain
+ * tensors of all types. */
 typedef enum {
     RP_ST_F32,
     RP_ST_I32,

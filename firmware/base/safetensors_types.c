@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Types of less than a byte lie one after the other, without gaps. */
+/* Elements of less than a byte are packed without gaps. */
 static const struct {
     const char *name;
     uint32_t bits;

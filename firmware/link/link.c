@@ -215,7 +215,7 @@ rp_loop *rp_link_loop(const rp_link *link) {
     return link->links->loop;
 }
 
-/* The line of a port that wraps another one takes no connection itself. */
+/* A wrapping port (`inner`) has no connection of its own. */
 static bool is_unanswered(const rp_link *link) {
     const rp_port *port = link->port;
     while (port->inner) {

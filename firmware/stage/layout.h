@@ -90,7 +90,7 @@ typedef struct {
     uint32_t workspace_layer;
 
     size_t weight_bytes;     /* trained parameters, aligned */
-    size_t gradient_bytes;   /* their gradients as they travel, one behind the other */
+    size_t gradient_bytes;   /* their gradients as they travel, packed */
     size_t running_bytes;    /* state and scratch parameters, aligned */
     size_t statistics_bytes; /* of them those of running statistics */
     uint32_t kept;           /* copies of these, one for each step that may still be skipped */

@@ -39,8 +39,8 @@ typedef struct {
     rp_flat *block;         /* by rp_block_position */
     rp_opencl_param *param; /* of the stage */
     rp_darena *memory;      /* slots and all else */
-    rp_darena *statistics;  /* running ones, in one piece; NULL: there are none */
-    rp_darena **kept;       /* [layout->kept]: copies of it */
+    rp_darena *statistics;  /* running statistics, in one piece; NULL: no layer has any */
+    rp_darena **kept;       /* [layout->kept]: copies of `statistics` */
     rp_buffer ***slot;      /* of microbatches in flight, by part of the layout */
     rp_spill *spill;        /* of an offloaded stage, else NULL: */
     rp_opencl_chunk *chunk; /* layout->stashes of them; what of a slot leaves lies in its own */

@@ -42,8 +42,9 @@ struct rp_stage {
 
 #define RP_NO_STEP UINT64_MAX
 
-/* statistics.c: running statistics as they were before a step. Opens with layout->kept copies; a
- * start forgets them. Before each training forward; behind the decision on the step. */
+/* statistics.c: running statistics as they were before a step. _open makes layout->kept copies,
+ * _forget drops them at a start, _keep is called before each training forward, and _decide after
+ * the decision on the step. */
 rp_err rp_stage_open_statistics(rp_arena *arena, rp_stage *stage) RP_MUST_CHECK;
 void rp_stage_forget_statistics(rp_stage *stage, uint64_t step);
 rp_err rp_stage_keep_statistics(rp_stage *stage, const rp_op *op) RP_MUST_CHECK;

@@ -1,7 +1,7 @@
-/* Running statistics move with every forward, and only behind the last backward it is decided that
- * a step is skipped. So they are copied before the first forward of a step, and come back if the
- * step is skipped. Forwards of later steps that have run by then leave nothing either: their
- * statistics began with those of the skipped step. */
+/* Every forward changes the running statistics, but whether a step is skipped is decided only after
+ * its last backward. So they are copied before the first forward of a step, and the copy is
+ * restored if the step is skipped. That also undoes forwards of later steps that have run by then,
+ * because their statistics contain those of the skipped step. */
 #include "stage/stage_own.h"
 
 static rp_err issue(rp_stage *stage, rp_command_kind kind, uint32_t kept) {
@@ -31,7 +31,7 @@ rp_err rp_stage_keep_statistics(rp_stage *stage, const rp_op *op) {
     return issue(stage, RP_COMMAND_KEEP, to);
 }
 
-/* The copy of the first step from `step` on that has one; layout->kept: there is none. */
+/* Index of the copy of the first step >= `step` that has one; layout->kept: no step has. */
 static uint32_t find_copy(const rp_stage *stage, uint64_t step) {
     const uint32_t copies = stage->layout->kept;
     uint32_t found = copies;

@@ -165,8 +165,8 @@ struct rp_port {
     char endpoint[RP_PORT_ENDPOINT_BYTES]; /* real: "tcp://127.0.0.1:40123" */
     bool bound;
     bool connected;   /* connecting: what step() told last */
-    int64_t taken_ns; /* connecting: since when a connection has been accepted whose handshake the
-                         other end has not answered; 0: there is none */
+    int64_t taken_ns; /* connecting: time at which the peer's machine accepted a connection
+                         whose handshake is not answered yet; 0: no such connection */
     uint32_t queue;
     size_t frame_bytes_max;
     uint64_t refused;   /* packets dropped because of their form */

@@ -387,8 +387,8 @@ static bool is_broken_off(zmq_met *met, int64_t now) {
     return met->broken_off >= MET_BROKEN_OFF && now - met->since_ns >= MET_BROKEN_OFF_NS;
 }
 
-/* The other end closes the connection, as it does when it can not read us. One that says nothing
- * until our own timer ends the handshake is a process that is stopped, or has too much to do. */
+/* Whether the peer closed the connection, as it does when it cannot decrypt our handshake. If
+ * our own timer ends the handshake instead, its process is stopped or overloaded. */
 static bool breaks_off(uint16_t event, uint32_t value) {
     return event == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL && (value == EPIPE || value == ECONNRESET);
 }

@@ -7,7 +7,7 @@
 #include "ask/explain.h"
 #include "link/link.h"
 
-/* A host that the board has not heard for so long may be gone. */
+/* A host is taken as gone when the board has not heard it for this long. */
 enum { HOST_LIVES_MS = 3000 };
 
 static void say_keys(const rp_roster_entry *board, rp_cause *out) {
@@ -32,7 +32,7 @@ static bool say_address(const rp_roster_entry *board, rp_cause *out) {
     char why[RP_EXPLAIN_BYTES];
     const rp_explained found = rp_ask_explain(board->endpoint, why, sizeof why);
     out->hopeless = found == RP_EXPLAINED_NO_NAME;
-    (void)snprintf(out->text, sizeof out->text, "nobody answers at %s: %s", board->endpoint, why);
+    (void)snprintf(out->text, sizeof out->text, "nothing answers at %s: %s", board->endpoint, why);
     return found != RP_EXPLAINED_CONNECTS;
 }
 

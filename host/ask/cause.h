@@ -16,14 +16,14 @@ typedef enum {
     RP_ASKED_DUMB         /* the key fits, and it says nothing at all */
 } rp_asked;
 
-/* Of a board that has not answered. `listen`: where boards that dial find this host, or NULL.
- * SILENT looks at the address, which takes a second or what a resolver takes. */
+/* Writes why a board has not answered. `listen`: where boards that dial find this host, or NULL.
+ * When `came` is SILENT, the address is tried, which takes a second or as long as the resolver. */
 void rp_cause_of_silence(const rp_roster_entry *board, const char *listen, rp_asked came,
                          rp_cause *out);
-/* Nothing can be reached at the board's address; false: something takes a connection there. Takes
- * as long as rp_cause_of_silence(). */
+/* True: the board's address cannot be reached; false: a connection is accepted there. Takes as long
+ * as rp_cause_of_silence(). */
 bool rp_cause_of_address(const rp_roster_entry *board, rp_cause *out);
-/* `holder` is a board's answer to ASK HOLDER. */
+/* Writes who has the board. `holder` is the board's answer to ASK HOLDER. */
 void rp_cause_of_holder(const rp_Ordered *holder, rp_cause *out);
 /* Whether a run or a host has the board. */
 bool rp_cause_is_held(const rp_Ordered *holder);

@@ -64,7 +64,7 @@ static void *run_question(void *context) {
                                     .stopped = is_over,
                                     .context = inquiry};
     rp_cause cause;
-    rp_log_hush_thread(); /* the owner says what comes of it */
+    rp_log_hush_thread(); /* the owner reports the result */
     rp_ask_find_cause(&options, WAIT_NS, &cause);
     (void)pthread_mutex_lock(&inquiry->lock);
     q->of->cause = cause;
@@ -100,7 +100,8 @@ void rp_inquiry_close(rp_inquiry **inquiry) {
     *inquiry = NULL;
 }
 
-/* With the lock held. Detached: a name server may hold one up for longer than anybody waits. */
+/* Call it with the lock held. The thread is detached, because a name server may delay it for longer
+ * than the run waits. */
 static bool start_thread(question *q) {
     pthread_attr_t detached;
     sigset_t all;

@@ -17,7 +17,7 @@ typedef struct {
     uint64_t parameters; /* trained and frozen ones */
     uint64_t state;      /* running statistics */
     double flops_forward, flops_backward;
-    uint64_t activation_bytes; /* the output, and what the backward keeps besides */
+    uint64_t activation_bytes; /* the output, and what the backward also keeps */
 } cost;
 
 bool rp_cli_is_model(const char *word) {

@@ -122,7 +122,7 @@ static json_t *link_at(uint32_t i) {
     rp_arena_init(&arena, "profiles of links", 0);
     if (rp_links_names(&arena, &names, &count) == RP_OK && i < count) {
         const bool good = rp_links_about(&arena, names[i], &about) == RP_OK;
-        object = list_entry(names[i], good ? about : "can not be read", NULL);
+        object = list_entry(names[i], good ? about : "cannot be read", NULL);
     }
     rp_arena_finish(&arena);
     return object;
@@ -137,7 +137,7 @@ static json_t *model_object(rp_arena *arena, const char *name) {
     bool assumed;
     if (rp_zoo_path(arena, name, &path) != RP_OK ||
         rp_zoo_open(arena, path, &data, &assumed, &model) != RP_OK) {
-        return list_entry(name, "can not be read", NULL);
+        return list_entry(name, "cannot be read", NULL);
     }
     const uint32_t layers = model->layer_count;
     const size_t parameters = rp_model_param_count(model, RP_PARAM_TRAINED, 0, layers) +
@@ -167,7 +167,7 @@ static json_t *model_at(uint32_t i) {
 static json_t *board_object(rp_arena *arena, const char *name) {
     rp_board_about facts;
     if (rp_board_read_about(arena, name, &facts) != RP_OK) {
-        return list_entry(name, "can not be read", NULL);
+        return list_entry(name, "cannot be read", NULL);
     }
     return json_pack("{s:s, s:s++, s:s, s:s, s:s, s:s, s:s, s:i, s:s, s:s, s:s, s:s, s:s, s:s}",
                      "name", name, "about", facts.vendor, " ", facts.model, "soc", facts.soc,

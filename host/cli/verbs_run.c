@@ -304,7 +304,7 @@ static rp_err check_run(const rp_controller_options *options) {
     if (err == RP_OK) {
         err = rp_data_check(&runfile.data);
     }
-    if (err == RP_OK) { /* behind what the data are noted for */
+    if (err == RP_OK) { /* after the notes on the data */
         err = rp_runfile_note(&arena, &runfile, &runfile.data.notes);
     }
     if (err == RP_OK && options->format == RP_FORMAT_JSON) {
@@ -319,8 +319,8 @@ static rp_err check_run(const rp_controller_options *options) {
 
 /* ---- the verbs ------------------------------------------------------------------------------- */
 
-/* Names every sample that can not be used when a run ended at one of them, so that the user can
- * repair all at once. A lane leaves that to its parent. Returns `err`. */
+/* When a run ended at a damaged sample, names every damaged sample, so that the user can repair all
+ * at once. A lane leaves that to its parent. Returns `err`. */
 static rp_err name_damaged(rp_err err, const rp_cli_args *args, const char *run_path) {
     rp_arena arena;
     rp_runfile run = {0};
@@ -328,7 +328,7 @@ static rp_err name_damaged(rp_err err, const rp_cli_args *args, const char *run_
         return err;
     }
     rp_cli_let_signals_end();
-    rp_log_info("reading the whole data set, to name all samples that can not be used");
+    rp_log_info("reading the whole data set, to name all samples that cannot be used");
     rp_arena_init(&arena, "run", 0);
     if (rp_runfile_read(&arena, run_path, args->set, args->set_count, &run) == RP_OK) {
         (void)!rp_data_check(&run.data);

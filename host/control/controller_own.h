@@ -497,9 +497,10 @@ void rp_controller_print(const rp_controller *c, const char *format, ...) RP_PRI
 
 /* ---- memory.c -------------------------------------------------------------------------------- */
 
-/* Once the boards have said what they have. errors USAGE: the net does not fit, whatever the cut */
+/* Called once the boards have reported their memory. errors USAGE: the net does not fit, whatever
+ * the cut */
 rp_err rp_memory_check_least(rp_controller *c) RP_MUST_CHECK;
-/* Of the first plan. errors USAGE: what boards need and have; MEMORY */
+/* Checks the first plan. errors USAGE: what boards need and have; MEMORY */
 rp_err rp_memory_check_plan(rp_controller *c) RP_MUST_CHECK;
 
 /* ---- finite.c -------------------------------------------------------------------------------- */
@@ -514,7 +515,7 @@ rp_err rp_finite_note_saved(rp_controller *c, const char *tensor) RP_MUST_CHECK;
 /* errors FAULT: the weights are not finite, nor their score, or the last losses where no finite
  * score says otherwise. None where train.stop_after.non_finite is 0 */
 rp_err rp_finite_check_end(rp_controller *c) RP_MUST_CHECK;
-/* Of an evaluation. errors NUMERIC */
+/* Checks the score of an evaluation. errors NUMERIC */
 rp_err rp_finite_check_score(rp_controller *c, const rp_position_score *score) RP_MUST_CHECK;
 
 /* ---- topology.c ------------------------------------------------------------------------------ */
@@ -1057,7 +1058,7 @@ void rp_waiting_begin(rp_controller *c);
 rp_err rp_waiting_note_step(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_waiting_look(rp_controller *c) RP_MUST_CHECK;
 
-/* hang.c: errors  FAULT: this board answers, and does nothing more while nobody else can go on */
+/* hang.c: errors  FAULT: *board answers but makes no progress, and no other board can go on */
 rp_err rp_hang_look(rp_controller *c, uint32_t *board) RP_MUST_CHECK;
 
 /* strangers.c: says which keys dial that no board of the roster has. */

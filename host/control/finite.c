@@ -1,5 +1,5 @@
-/* Losses and tensors that are not finite: said with what would help, and a run whose result they
- * are does not end as finished. */
+/* Losses and tensors that are not finite: reported with advice. If the result of a run is not
+ * finite, the run does not end as finished. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -38,7 +38,7 @@ static rp_err check_loss(rp_controller *c) {
     return rp_controller_final(c, err);
 }
 
-/* A run whose updates are left out trains nothing, whatever its loss. */
+/* When all updates are left out, the run trains nothing, whatever its loss. */
 static rp_err check_skipped(rp_controller *c) {
     const uint32_t most = c->run.non_finite_steps;
     char advice[RP_FINITE_ADVICE];
@@ -86,7 +86,7 @@ rp_err rp_finite_note_saved(rp_controller *c, const char *tensor) {
 
 /* ---- at the end ------------------------------------------------------------------------------ */
 
-/* Of the model as it is now; NULL: it has not been scored. */
+/* Score of the current model; NULL: it has not been scored. */
 static const rp_position_score *find_score(const rp_controller *c, const char **split) {
     const rp_position *position = &c->position;
     *split = position->test.done ? "test" : "validation";

@@ -1,6 +1,6 @@
-/* Boards of a roster that have not greeted yet: why is found out beside their links, told early,
- * and ends the wait where waiting does not help. A run that has had its boards waits all the same.
- */
+/* Boards of a roster that have not greeted yet. Threads next to the links find out why; the reason
+ * is reported early, and ends the wait when waiting does not help. A run that has already had its
+ * boards keeps waiting. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -42,7 +42,7 @@ bool rp_missing_ends_wait(const rp_controller *c) {
            (hopeless == missing || rp_recovery_spares(c) == 0);
 }
 
-/* Of the boards that have not come one that never will. */
+/* The first missing board for which waiting does not help. */
 uint32_t rp_missing_first(const rp_controller *c, uint32_t otherwise) {
     uint32_t k = 0;
     while (k < c->ring.count && !is_hopeless(c, rp_missing_cause(c, k))) {

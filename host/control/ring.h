@@ -202,7 +202,8 @@ rp_err rp_ring_refused(const rp_ring *ring, uint32_t board) RP_MUST_CHECK;
 /* Of a board that we had and that breaks off one handshake after the other. errors REFUSED */
 rp_err rp_ring_broken_off(const rp_ring *ring, uint32_t board) RP_MUST_CHECK;
 
-/* Of a board whose machine accepts our connections, and whose agent answers none. errors FAULT */
+/* Reports that the board's machine accepts connections but its agent does not answer. errors FAULT
+ */
 rp_err rp_ring_unanswered(const rp_ring *ring, uint32_t board) RP_MUST_CHECK;
 
 /* Since when nothing was heard of a board, or since the host was awake; 0: it has no link. */

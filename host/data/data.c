@@ -97,7 +97,7 @@ fail:
     return err;
 }
 
-/* One sample can not be read: all that are like it are named. */
+/* After one damaged sample: names all of them. */
 static rp_err name_bad(rp_data *data) {
     rp_scan_result result = {0};
     const rp_err err =
@@ -203,8 +203,8 @@ fail:
     return err;
 }
 
-/* Whole numbers up to 2^24 are exact as floats. Looks at the first samples: far values lie in a
- * column, not in a row, and a file of arrays is not read whole here. */
+/* Whole numbers up to 2^24 are exact as floats. Looks at the first samples only: large values
+ * fill a column, not a row, and a file of arrays is not read whole here. */
 static rp_err note_rounding(rp_arena *arena, rp_data *data) {
     const size_t width = rp_shape_count(&data->sample);
     const uint32_t *part = data->part[RP_SPLIT_TRAIN];

@@ -144,7 +144,7 @@ static rp_err check_damaged(const char *path, const rp_scan_result *result, uint
     }
     rp_scan_log(result);
     return rp_fail(RP_ERR_FORMAT,
-                   "%s: %u of %llu pictures can not be read, and data.skip_damaged is %u%s", path,
+                   "%s: %u of %llu pictures cannot be read, and data.skip_damaged is %u%s", path,
                    result->count, (unsigned long long)result->samples, allowed,
                    unread ? ", which is for damaged ones" : "");
 }

@@ -57,7 +57,7 @@ static CURLcode set_protocols(CURL *curl, bool any) {
 #endif
 }
 
-/* Setting the URL can fail, because it is copied; the other options take pointers and numbers. */
+/* Setting the URL can fail, because it is copied; all further options take pointers and numbers. */
 static CURLcode set_options(CURL *curl, sink *to, char *message) {
     const CURLcode code = curl_easy_setopt(curl, CURLOPT_URL, to->download->url);
     (void)curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, message);

@@ -142,7 +142,7 @@ static rp_err start_threads(rp_feeder *f) {
     }
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (problem != 0) {
-        return rp_fail(RP_ERR_IO, "a data thread can not start: %s", strerror(problem));
+        return rp_fail(RP_ERR_IO, "a data thread cannot start: %s", strerror(problem));
     }
     return RP_OK;
 }

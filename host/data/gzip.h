@@ -10,7 +10,7 @@
 const char *rp_gzip_problem(gzFile file);
 
 /* Checks that nothing follows what was read, and gzip's own checksum. zlib reports a missing
- * checksum as an ordinary end of file with an error beside it.
+ * checksum as an ordinary end of file, and sets an error.
  * errors  FORMAT naming `path` */
 rp_err rp_gzip_check_end(gzFile file, const char *path) RP_MUST_CHECK;
 

@@ -85,7 +85,7 @@ rp_err rp_scan(uint32_t samples, uint32_t threads, rp_err (*look)(void *context,
     (void)pthread_mutex_destroy(&s.lock);
     result->samples += samples;
     if (running == 0) {
-        return rp_fail(RP_ERR_IO, "a data thread can not start: %s", strerror(problem));
+        return rp_fail(RP_ERR_IO, "a data thread cannot start: %s", strerror(problem));
     }
     return s.err == RP_OK ? RP_OK : rp_fail(s.err, "no memory to read the data set");
 }
@@ -104,6 +104,6 @@ rp_err rp_scan_end(const rp_scan_result *result) {
         return result->count == 0 ? RP_OK : rp_fail(result->bad[0].err, "%s", result->bad[0].text);
     }
     rp_scan_log(result);
-    return rp_fail(RP_ERR_FORMAT, "%u of the %llu samples can not be used", result->count,
+    return rp_fail(RP_ERR_FORMAT, "%u of the %llu samples cannot be used", result->count,
                    (unsigned long long)result->samples);
 }

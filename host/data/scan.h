@@ -24,7 +24,7 @@ typedef struct {
 
 /* Calls look() for the samples 0 to `samples` - 1, `threads` at a time; it must not log. Bad ones
  * are added to the result, each with its message.
- * errors  MEMORY of a look; IO: a thread can not start */
+ * errors  MEMORY of a look; IO: a thread cannot start */
 rp_err rp_scan(uint32_t samples, uint32_t threads, rp_err (*look)(void *context, uint32_t index),
                void *context, rp_scan_result *result) RP_MUST_CHECK;
 

@@ -301,7 +301,7 @@ static void note_round(rp_lanes *lanes, rp_lane_child *lane) {
 /* The other lanes would come to the same sample; trying again changes nothing. */
 static rp_err stop_at_data(rp_lanes *lanes, const rp_lane_child *lane) {
     char why[sizeof lanes->note];
-    (void)snprintf(why, sizeof why, "a lane can not use its data; see %.300s", lane->log);
+    (void)snprintf(why, sizeof why, "a lane cannot use its data; see %.300s", lane->log);
     return stop(lanes, rp_fail(RP_ERR_DATA, "%s", why), why);
 }
 

@@ -11,7 +11,7 @@
 #include "update/bundle.h"
 #include "update/system.h"
 
-/* Agents that may begin one after the other while a bundle is on its way. */
+/* Number of times that the agent may restart while a bundle is on its way. */
 enum { PROCESSES_MAX = 5 };
 
 static const int64_t NAP_NS = 50 * RP_NS_PER_MS;
@@ -73,8 +73,8 @@ static rp_err ask(work *w, rp_push_action action) {
     return rp_link_send(w->link, &frame, NULL, 0, true, NULL, NULL);
 }
 
-/* A process that has taken the place of another one has heard nothing of what was said to that: it
- * is greeted, and asked, too. A bundle begins again where it was: push_bundle(). */
+/* A restarted agent knows nothing of earlier messages, so it is greeted and asked once more. The
+ * bundle then goes on where it was: push_bundle(). */
 static rp_err meet_process(work *w) {
     rp_link_stats stats;
     rp_err err = RP_OK;

@@ -42,7 +42,7 @@ static rp_err greet(const reach_work *work, reach_end *end) {
     return rp_link_send(end->control, &hello, NULL, 0, true, NULL, NULL);
 }
 
-/* A process that has taken the place of another one has not heard the greeting. */
+/* A restarted agent has not heard the greeting. */
 static rp_err meet_process(const reach_work *work, reach_end *end) {
     rp_link_stats stats;
     rp_link_stats_of(end->control, &stats);

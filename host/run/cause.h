@@ -11,10 +11,10 @@
 enum { RP_CAUSE_BYTES = 900 };
 
 typedef struct {
-    rp_err err;    /* REFUSED: by keys; FAULT: all else; OK: the board answers and is free */
+    rp_err err;    /* REFUSED: wrong keys; OK: the board answers and is free; else FAULT */
     uint64_t run;  /* that holds it; 0 = none, or not known */
     bool hopeless; /* waiting does not help: a person has to change something */
-    char text[RP_CAUSE_BYTES]; /* after the board's name, as in "left: nobody answers at .." */
+    char text[RP_CAUSE_BYTES]; /* after the board's name, as in "left: nothing answers at .." */
 } rp_cause;
 
 #endif

@@ -6,8 +6,8 @@
 
 enum { RP_RATE_BYTES = 200 };
 
-/* Where the rate at `step` is not what `before`, the run.yaml so far, would have had there: how it
- * changes, for people. Otherwise, or where `before` can not be read, the text is empty. */
+/* Describes, for people, how the learning rate at `step` differs from that of `before`, the former
+ * run.yaml. The text is empty if it does not differ, or if `before` is invalid. */
 void rp_runfile_rate_change(rp_node *before, const rp_runfile *now, uint64_t step,
                             char text[RP_RATE_BYTES]);
 

@@ -38,8 +38,8 @@ static singles find_singles(const rp_runfile *run, const double share[2]) {
     return out;
 }
 
-/* Of [first, end) the first layer where one value shares its mean with no other in a microbatch of
- * one sample (`whole`), or ever; NULL: none. */
+/* The first layer of [first, end) whose mean is of a single value, which becomes 0: in microbatches
+ * of one sample (`whole`), or in every sample. NULL: no such layer. */
 static const rp_layer *find_layer(const rp_runfile *run, uint32_t first, uint32_t end, bool whole) {
     for (uint32_t i = first; i < end; i++) {
         const rp_layer_plan *plan = &run->model->plan[i];

@@ -321,18 +321,18 @@ class Images(program.Case):
         out, err = self.ringpipe("train", self.run_file(PICTURES), "--out", "out", code=2)
         for name in names:
             self.assertIn(f"shapes/{name}: is damaged", err)
-        self.assertIn("3 of the 56 samples can not be used", err)
+        self.assertIn("3 of the 56 samples cannot be used", err)
         self.assertNotIn("resume", err)
         self.assertNotIn("finished", out)
         _, err = self.ringpipe(
             "train", self.run_file(PICTURES), "--out", "lanes", "--set", "lanes={count: 2}", code=2
         )
-        self.assertIn("a lane can not use its data; see lanes/lane-", err)
-        self.assertIn("3 of the 56 samples can not be used", err)
+        self.assertIn("a lane cannot use its data; see lanes/lane-", err)
+        self.assertIn("3 of the 56 samples cannot be used", err)
         few = self.refused(
             "train", self.run_file(PICTURES), "--dry-run", "--set", "data.skip_damaged=2"
         )
-        self.assertIn("3 of 56 pictures can not be read, and data.skip_damaged is 2", few)
+        self.assertIn("3 of 56 pictures cannot be read, and data.skip_damaged is 2", few)
         out, err = self.ringpipe(
             "train", self.run_file(PICTURES), "--dry-run", "--set", "data.skip_damaged=3"
         )
@@ -415,7 +415,7 @@ class Fetch(program.Case):
     def test_not_found(self):
         err = self.fetch(self.serve(lambda n, path: (404, {}, b"")), "cifar100")
         self.assertEqual(self.asked, ["/sets/cifar-100-binary.tar.gz"])  # and not again
-        self.assertIn("cifar-100-binary.tar.gz can not be fetched", err)
+        self.assertIn("cifar-100-binary.tar.gz cannot be fetched", err)
         self.assertIn("404", err)
         self.assertIn("by hand: get cifar-100-binary.tar.gz from https://", err)
 
@@ -437,7 +437,7 @@ class Fetch(program.Case):
         secret.write_text("x")
         headers = {"Location": secret.as_uri()}
         err = self.fetch(self.serve(lambda n, path: (302, headers, b"")))
-        self.assertIn("can not be fetched", err)
+        self.assertIn("cannot be fetched", err)
         self.assertNotIn("is not the official file", err)
 
     def test_what_is_there_is_listed(self):

@@ -168,7 +168,7 @@ class Push(Software):
     def test_what_is_refused(self):
         bundle = self.bundle(7)
         _, err = self.talk("push", bundle, code=3)
-        self.assertIn("left: nobody answers at tcp://", err)
+        self.assertIn("left: nothing answers at tcp://", err)
         self.assertIn("nothing listens at port", err)
         self.assertIn("no board is called 'right'", self.talk("push", bundle, "right", code=2)[1])
         self.assertIn("--roster FILE", self.refused("push", bundle))

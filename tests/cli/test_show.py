@@ -157,7 +157,7 @@ class Show(Board):
     def test_nobody_answers(self):
         _, err = self.talk("show", "left", code=3)
         port = self.address.rsplit(":", 1)[1]
-        self.assertIn(f"left: nobody answers at {self.address}: 127.0.0.1, tried through "
+        self.assertIn(f"left: nothing answers at {self.address}: 127.0.0.1, tried through "
                       f"lo (127.0.0.1): the machine is there, and nothing listens at port "
                       f"{port}", err)
         self.assertIn("systemctl status ringpipe-agent", err)

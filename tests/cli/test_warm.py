@@ -147,7 +147,7 @@ class Warm(enrolment.Case):
             self.assertIn(f"{name}: nothing was left to build\n", out)
         places = "(left, right|right, left)"
         self.assertRegex(out, rf"(?m)^away: nothing was built, not for {places}: board away: "
-                              r"nobody answers at \S+: .*, and nothing listens at port .*; "
+                              r"nothing answers at \S+: .*, and nothing listens at port .*; "
                               r"no hello within 30 s$")
         self.assertRegex(out, r"(?m)^extra: [1-9]\d* kernels built in .*, as a spare for "
                               rf"{places}$")

@@ -69,7 +69,7 @@ static void all_bad_samples_are_found(void **state) {
     assert_true(dup2(standard_error, STDERR_FILENO) >= 0);
     (void)close(standard_error);
     expect_err(err, RP_ERR_FORMAT);
-    expect_part("29 of the 58 samples can not be used");
+    expect_part("29 of the 58 samples cannot be used");
     rewind(file);
     log[fread(log, 1, sizeof log - 1, file)] = '\0';
     (void)fclose(file);

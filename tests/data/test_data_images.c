@@ -180,7 +180,7 @@ static void damaged_pictures(void **state) {
     rp_data_close(&data);
     write_file("train/dog/b.png", "x", 1);
     expect_err(open_data(&data, keys, NULL, true), RP_ERR_FORMAT);
-    expect_part("3 of 6 pictures can not be read, and data.skip_damaged is 2");
+    expect_part("3 of 6 pictures cannot be read, and data.skip_damaged is 2");
     put_picture("train/dog/b.png", 1);
     put_picture("test/dog/u.png", 7);
     write_file("train/cat/z.jpeg", "x", 1);
