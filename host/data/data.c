@@ -203,6 +203,27 @@ fail:
     return err;
 }
 
+/* The name of the column that value `index` of a sample is from; NULL: it has none. */
+static const char *name_of_input(const rp_data *data, size_t index) {
+    for (uint32_t i = 0; data->fields && i < data->fields->count; i++) {
+        const uint32_t width = rp_field_width(&data->fields->field[i]);
+        if (index < width) {
+            return data->fields->field[i].name;
+        }
+        index -= width;
+    }
+    return NULL;
+}
+
+static rp_err add_rounding(rp_arena *arena, rp_data *data, size_t index, double value) {
+    const char *name = name_of_input(data, index);
+    return rp_notes_add(arena, &data->notes,
+                        "input %zu%s%s%s has a value of %.15g, which is rounded to %.15g: "
+                        "`normalise: measured` takes the mean off before that",
+                        index + 1, name ? " '" : "", name ? name : "", name ? "'" : "", value,
+                        (double)(float)value);
+}
+
 /* Whole numbers up to 2^24 are exact as floats. Looks at the first samples only: large values
  * fill a column, not a row, and a file of arrays is not read whole here. */
 static rp_err note_rounding(rp_arena *arena, rp_data *data) {
@@ -221,10 +242,7 @@ static rp_err note_rounding(rp_arena *arena, rp_data *data) {
         RP_TRY(read_values(data, part ? part[i] : i, value));
         for (size_t k = 0; k < width; k++) {
             if (fabs(value[k]) > EXACT_MAX && (double)(float)value[k] != value[k]) {
-                err = rp_notes_add(arena, &data->notes,
-                                   "input %zu has a value of %.17g, which is rounded to %.17g: "
-                                   "`normalise: measured` takes the mean off before that",
-                                   k + 1, value[k], (double)(float)value[k]);
+                err = add_rounding(arena, data, k, value[k]);
                 goto fail;
             }
         }

@@ -313,6 +313,9 @@ static void notes(void **state) {
         {", missing: [NA, \"\"]", "a,b,c\n1,2,u\nNA,4,v\n3,,v\n", "2 values of 3 rows are missing"},
         {"", "kind,colour,y\na,red,u\nb,blue,v\n",
          "the first row is taken for the names of columns"},
+        {"", "a,b,y\n1,1000000007,0\n1,1000000003,1\n",
+         "input 2 'b' has a value of 1000000007, which is rounded to "
+         "1000000000: `normalise: measured`"},
         {"", "1000000007,0\n1000000003,1\n",
          "input 1 has a value of 1000000007, which is rounded to "
          "1000000000: `normalise: measured`"},
