@@ -26,6 +26,7 @@
 #include "planning/planfile.h"
 #include "run/remarks.h"
 #include "run/runfile.h"
+#include "runs/place.h"
 
 enum { HOST_NAME_BYTES = 64 };
 
@@ -284,6 +285,9 @@ static rp_err check_run(const rp_controller_options *options) {
         rp_keypair keys;
         err = rp_runfile_read_keys(&runfile, options->keys_folder, &keys);
         explicit_bzero(&keys, sizeof keys);
+    }
+    if (err == RP_OK && options->out) {
+        err = rp_run_place_check(&arena, options->out);
     }
     if (err == RP_OK) {
         err = rp_freeze_check(options->run_path, runfile.model);
