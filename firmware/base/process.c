@@ -38,7 +38,7 @@ static void open_standard_descriptors(void) {
 
 /* Why a write has failed; 0: none has. What was lost before this call has left no reason, so that
  * another byte is written, which fails for the same. */
-static int output_error(void) {
+int rp_process_output_error(void) {
     const bool lost = ferror(stdout);
     errno = 0;
     if (lost) {
@@ -55,18 +55,18 @@ static bool reader_has_gone(int code) {
     return code == EPIPE && sigaction(SIGPIPE, NULL, &now) == 0 && now.sa_handler != SIG_IGN;
 }
 
-int rp_process_end(int code) {
-    const int error = output_error();
-    clearerr(stdout);
-    if (error == 0 || code != 0) {
-        return code;
-    }
+rp_err rp_process_lost_output(int error) {
     if (reader_has_gone(error)) {
         (void)signal(SIGPIPE, SIG_DFL);
         (void)raise(SIGPIPE);
     }
-    return rp_err_exit_code(
-        rp_fail(RP_ERR_IO, "standard output could not be written: %s", strerror(error)));
+    return rp_fail(RP_ERR_IO, "standard output could not be written: %s", strerror(error));
+}
+
+int rp_process_end(int code) {
+    const int error = rp_process_output_error();
+    clearerr(stdout);
+    return error == 0 || code != 0 ? code : rp_err_exit_code(rp_process_lost_output(error));
 }
 
 /* Runs when a library calls exit(), as argp does after --help. */

@@ -16,8 +16,11 @@ static rp_err print_result(const rp_cli_args *args, const rp_runfile *run,
                                       .device = rp_device_facts_of(device)->name,
                                       .class_name = run->data.class_name,
                                       .only_score = !args->confusion};
-    return strcmp(args->format, "json") == 0 ? rp_confusion_print_json(confusion, &about, stdout)
-                                             : rp_confusion_print(confusion, &about, stdout);
+    if (strcmp(args->format, "json") == 0) {
+        return rp_confusion_print_json(confusion, &about, stdout);
+    }
+    rp_confusion_print(confusion, &about, stdout);
+    return RP_OK;
 }
 
 static rp_err check_part(const rp_cli_args *args, const rp_runfile *run, rp_split split) {

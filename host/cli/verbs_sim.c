@@ -13,6 +13,7 @@ rp_err rp_verb_sim(const rp_cli_args *args) {
         .profile = args->profile,
         .out = args->out,
         .resume = args->resume,
+        .quiet = args->quiet,
         .once = args->once,
         .faults = args->faults,
         .seed_first = args->seed_first,

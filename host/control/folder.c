@@ -132,8 +132,8 @@ rp_err rp_controller_write_json(rp_controller *c, const char *path, bool profile
         return path ? rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno)) : RP_OK;
     }
     rp_err err = profile ? rp_profile_write(file, &c->run, &c->profile) : write_plan(c, file);
-    if ((path ? fclose(file) : fflush(file)) != 0 && err == RP_OK) {
-        err = rp_fail(RP_ERR_IO, "%s: %s", path ? path : "standard output", strerror(errno));
+    if (path && fclose(file) != 0 && err == RP_OK) {
+        err = rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
     }
     return err;
 }
@@ -188,14 +188,15 @@ fail:
 
 static rp_err show_text(rp_controller *c, bool profile) {
     if (profile) {
-        return rp_profile_show(c->env.result, &c->run, &c->profile);
+        rp_profile_show(c->env.result, &c->run, &c->profile);
+        return RP_OK;
     }
     rp_controller_note_boards(c);
-    rp_err err = rp_plan_table(c->env.result, c->plan);
-    if (err == RP_OK && c->schedule_words) {
+    rp_plan_table(c->env.result, c->plan);
+    if (c->schedule_words) {
         (void)fprintf(c->env.result, "By prediction, %s.\n", c->schedule_words);
     }
-    err = err == RP_OK ? show_advice(c) : err;
+    const rp_err err = show_advice(c);
     if (c->run.data.bytes && c->run.inputs_why) {
         (void)fprintf(c->env.result, "\nInputs travel as %s, not as uint8: %s.\n",
                       rp_codec_name(rp_plan_input_codec(c->plan)), c->run.inputs_why);

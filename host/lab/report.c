@@ -82,12 +82,6 @@ fail:
     return err;
 }
 
-static rp_err check_written(FILE *file) {
-    return fflush(file) == 0 && !ferror(file)
-               ? RP_OK
-               : rp_fail(RP_ERR_IO, "standard output: %s", strerror(errno));
-}
-
 rp_err rp_lab_report_print(const rp_lab_table *table, FILE *file) {
     const rp_labfile *lab = table->plan->lab;
     rp_err err = RP_OK;
@@ -95,11 +89,10 @@ rp_err rp_lab_report_print(const rp_lab_table *table, FILE *file) {
         (void)fprintf(file, "%s%s\n\n", model ? "\n" : "", lab->folder[model]);
         err = rp_lab_markdown_methods(table, model, file);
     }
-    return err == RP_OK ? check_written(file) : err;
+    return err;
 }
 
 rp_err rp_lab_report_print_json(const rp_lab_table *table, const rp_lab_report_options *options,
                                 FILE *file) {
-    rp_err err = rp_lab_json(table, options, file, 0);
-    return err == RP_OK ? check_written(file) : err;
+    return rp_lab_json(table, options, file, 0);
 }

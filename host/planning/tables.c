@@ -4,11 +4,6 @@
 
 enum { TEXT_BYTES = 160 };
 
-static rp_err end_table(FILE *file) {
-    return fflush(file) == 0 && !ferror(file) ? RP_OK
-                                              : rp_fail(RP_ERR_IO, "a table could not be written");
-}
-
 /* "1.23 ms" */
 static const char *time_text(double seconds, char *out, size_t bytes) {
     (void)snprintf(out, bytes,
@@ -207,7 +202,7 @@ static void put_memory(FILE *file, const rp_plan *plan) {
     }
 }
 
-rp_err rp_plan_table(FILE *file, const rp_plan *plan) {
+void rp_plan_table(FILE *file, const rp_plan *plan) {
     double slowest_s = 0;
     double sum_s = 0;
     uint32_t slowest = 0;
@@ -252,7 +247,6 @@ rp_err rp_plan_table(FILE *file, const rp_plan *plan) {
         (void)fprintf(file, "A step takes %.4g s by prediction; %s.\n", plan->predicted_step_s,
                       plan->predicted_limits ? plan->predicted_limits : "all boards compute");
     }
-    return end_table(file);
 }
 
 /* ---- the profile ----------------------------------------------------------------------------- */
@@ -434,7 +428,7 @@ static void put_wires(FILE *file, const rp_profile *profile, uint32_t boards) {
     }
 }
 
-rp_err rp_profile_show(FILE *file, const rp_runfile *run, const rp_profile *profile) {
+void rp_profile_show(FILE *file, const rp_runfile *run, const rp_profile *profile) {
     uint32_t boards = 0;
     (void)fprintf(file, "%s, a microbatch of %u samples\n", run->model_name, profile->micro);
     for (uint32_t k = 0; k < profile->board_count; k++) {
@@ -455,5 +449,4 @@ rp_err rp_profile_show(FILE *file, const rp_runfile *run, const rp_profile *prof
     if (boards > 1) {
         put_wires(file, profile, boards);
     }
-    return end_table(file);
 }

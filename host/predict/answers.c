@@ -7,6 +7,7 @@
 #include <csv.h>
 #include <jansson.h>
 
+#include "base/process.h"
 #include "predict/score.h"
 
 enum { DIGITS = 9 /* a float comes back to the bit */, NAME_BYTES = 16, PIECE_BYTES = 1 << 16 };
@@ -30,8 +31,12 @@ static const char *class_name(const rp_description *about, uint32_t index, char 
     return number;
 }
 
-static rp_err not_written(void) {
-    return rp_fail(RP_ERR_IO, "the predictions can not be written: %s", strerror(errno));
+static rp_err not_written(const FILE *file) {
+    return file == stdout ? rp_process_lost_output(errno)
+                          : rp_fail(RP_ERR_IO,
+                                    "a temporary file of the predictions can not "
+                                    "be written: %s",
+                                    strerror(errno));
 }
 
 static rp_err not_finite(const rp_input_place *place) {
@@ -60,7 +65,7 @@ static rp_err add_text(rp_answers *w, const rp_input_place *place, const float *
         const char *name = about->y_name ? about->y_name[i] : "";
         (void)fprintf(file, "%s%s%s %.6g", i ? "," : ":", name[0] ? " " : "", name, (double)y[i]);
     }
-    return fputc('\n', file) == EOF || ferror(file) ? not_written() : RP_OK;
+    return fputc('\n', file) == EOF || ferror(file) ? not_written(file) : RP_OK;
 }
 
 /* ---- CSV ------------------------------------------------------------------------------------- */
@@ -92,7 +97,7 @@ static rp_err begin_csv(const rp_answers *w) {
             (void)fprintf(file, "y%u", i + 1);
         }
     }
-    return fputc('\n', file) == EOF || ferror(file) ? not_written() : RP_OK;
+    return fputc('\n', file) == EOF || ferror(file) ? not_written(file) : RP_OK;
 }
 
 static rp_err add_csv(rp_answers *w, const rp_input_place *place, const float *y) {
@@ -112,7 +117,7 @@ static rp_err add_csv(rp_answers *w, const rp_input_place *place, const float *y
     for (uint32_t i = 0; about->classes == 0 && i < w->options.outputs; i++) {
         (void)fprintf(file, ",%.*g", DIGITS, (double)y[i]);
     }
-    return fputc('\n', file) == EOF || ferror(file) ? not_written() : RP_OK;
+    return fputc('\n', file) == EOF || ferror(file) ? not_written(file) : RP_OK;
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
@@ -122,7 +127,7 @@ static rp_err dump(const json_t *value, FILE *file) {
     if (!value) {
         return rp_fail(RP_ERR_FORMAT, "the predictions can not be JSON: is every name UTF-8?");
     }
-    return json_dumpf(value, file, flags) == 0 ? RP_OK : not_written();
+    return json_dumpf(value, file, flags) == 0 ? RP_OK : not_written(file);
 }
 
 static rp_err dump_text(const char *key, const char *text, FILE *file) {
@@ -140,7 +145,7 @@ static rp_err begin_json(rp_answers *w) {
     rp_err err = RP_OK;
     w->spool = tmpfile();
     if (!w->spool) {
-        err = not_written();
+        err = not_written(NULL);
         goto fail;
     }
     (void)fputs("{\"version\": 1", w->spool);
@@ -206,14 +211,14 @@ static rp_err finish_json(rp_answers *w) {
     size_t got;
     (void)fprintf(w->spool, "],\n \"samples\": %" PRIu64 "}\n", w->count);
     if (fflush(w->spool) != 0 || ferror(w->spool) || fseek(w->spool, 0, SEEK_SET) != 0) {
-        return not_written();
+        return not_written(w->spool);
     }
     while ((got = fread(piece, 1, room, w->spool)) > 0) {
         if (fwrite(piece, 1, got, w->options.file) != got) {
-            return not_written();
+            return not_written(w->options.file);
         }
     }
-    return ferror(w->spool) ? not_written() : RP_OK;
+    return ferror(w->spool) ? not_written(w->spool) : RP_OK;
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */
@@ -254,7 +259,7 @@ uint64_t rp_answers_count(const rp_answers *w) {
 
 rp_err rp_answers_finish(rp_answers *w) {
     const rp_err err = w->options.format == RP_PREDICT_JSON ? finish_json(w) : RP_OK;
-    return err == RP_OK && fflush(w->options.file) != 0 ? not_written() : err;
+    return err == RP_OK && fflush(w->options.file) != 0 ? not_written(w->options.file) : err;
 }
 
 void rp_answers_close(rp_answers **answers) {

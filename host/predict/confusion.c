@@ -1,12 +1,12 @@
 #include "predict/confusion.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 #include <jansson.h>
 
+#include "base/json_print.h"
 #include "predict/score.h"
 
 enum {
@@ -253,7 +253,7 @@ static bool has_table(const rp_confusion *c, const rp_confusion_about *about) {
     return c->classes > 0 && !about->only_score;
 }
 
-rp_err rp_confusion_print(const rp_confusion *c, const rp_confusion_about *about, FILE *file) {
+void rp_confusion_print(const rp_confusion *c, const rp_confusion_about *about, FILE *file) {
     RP_ASSERT(c->samples > 0);
     print_score(c, about, file);
     if (has_table(c, about)) {
@@ -264,9 +264,6 @@ rp_err rp_confusion_print(const rp_confusion *c, const rp_confusion_about *about
             print_errors(c, about, file);
         }
     }
-    return fflush(file) != 0 || ferror(file)
-               ? rp_fail(RP_ERR_IO, "the result can not be written: %s", strerror(errno))
-               : RP_OK;
 }
 
 /* ---- for programs ---------------------------------------------------------------------------- */
@@ -321,13 +318,9 @@ rp_err rp_confusion_print_json(const rp_confusion *c, const rp_confusion_about *
     json_t *root = json_pack("{s:i, s:s, s:s, s:s, s:s, s:o}", "version", 1, "status", "finished",
                              "model", about->model, "weights", about->weights, "device",
                              about->device, "eval", eval_object(c, about));
-    rp_err err = RP_OK;
-    if (!root || (has_table(c, about) && !add_table(c, about, root))) {
-        err = rp_fail(RP_ERR_FORMAT, "the result can not be JSON: is every name UTF-8?");
-    } else if (json_dumpf(root, file, JSON_REAL_PRECISION(DIGITS)) != 0 ||
-               fputc('\n', file) == EOF || fflush(file) != 0) {
-        err = rp_fail(RP_ERR_IO, "the result can not be written: %s", strerror(errno));
+    if (root && has_table(c, about) && !add_table(c, about, root)) {
+        json_decref(root);
+        root = NULL; /* rp_json_print() then says what is wrong */
     }
-    json_decref(root);
-    return err;
+    return rp_json_print(root, JSON_REAL_PRECISION(DIGITS), file);
 }

@@ -42,12 +42,11 @@ typedef struct {
 } rp_confusion_about;
 
 /* For people: loss, and of classes accuracy, each class, and the table, or of many classes the most
- * frequent errors. errors IO */
-rp_err rp_confusion_print(const rp_confusion *confusion, const rp_confusion_about *about,
-                          FILE *file) RP_MUST_CHECK;
+ * frequent errors. */
+void rp_confusion_print(const rp_confusion *confusion, const rp_confusion_about *about, FILE *file);
 /* One object: `eval` as in summary.json, and top5 where there are more classes. Unless only_score
  * also `classes`, a list of {class, index, samples, right, answered, recall, precision}, null where
- * nothing was divided, and `confusion`, the table. errors IO; FORMAT: a name is not UTF-8 */
+ * nothing was divided, and `confusion`, the table. errors FORMAT: a name is not UTF-8 */
 rp_err rp_confusion_print_json(const rp_confusion *confusion, const rp_confusion_about *about,
                                FILE *file) RP_MUST_CHECK;
 

@@ -22,7 +22,8 @@ typedef struct {
     uint64_t events;     /* lines of the event log */
     uint64_t event_hash; /* of all lines */
     double virtual_s;
-    rp_err stop; /* STOPPED: what a controller that is not resumed ended with */
+    rp_err stop;      /* STOPPED: what a controller that is not resumed ended with */
+    int output_error; /* errno for which its standard output could not be written, or 0 */
     rp_sim_marks marks;
 } rp_sim_result;
 

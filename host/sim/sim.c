@@ -11,6 +11,7 @@
 
 #include "base/json_print.h"
 #include "base/log.h"
+#include "base/process.h"
 #include "sim/verdict.h"
 
 /* Real seconds for one seed: a hundred times what one takes. */
@@ -33,7 +34,9 @@ static rp_err run_seed(void *context, uint64_t seed, rp_sim_result *out) {
     if (!what->terminal && !what->cluster.result) {
         rp_log_setup(RP_LOG_NOTHING, ""); /* faults are what these runs are for */
     }
-    return rp_sim_judge(what, seed, out);
+    const rp_err err = rp_sim_judge(what, seed, out);
+    out->output_error = rp_process_output_error();
+    return err;
 }
 
 static const char *name_of(rp_sim_outcome outcome) {
@@ -44,6 +47,7 @@ static const char *name_of(rp_sim_outcome outcome) {
 static void report_seed(void *context, uint64_t seed, const rp_sim_result *result) {
     rp_sim_case *what = context;
     what->stop = result->stop;
+    what->output_error = result->output_error;
     const bool bad = result->outcome == RP_SIM_HUNG || result->outcome == RP_SIM_WRONG;
     if (bad || what->terminal) {
         (void)fprintf(stderr,
@@ -203,7 +207,7 @@ rp_err rp_sim(const rp_sim_options *options) {
                     .layer_count = subject.run.model->layer_count,
                     .folder = options->resume ? options->resume : options->out,
                     .resume = options->resume != NULL,
-                    .progress = one && !options->trace ? stderr : NULL,
+                    .progress = one && !options->trace && !options->quiet ? stderr : NULL,
                     .result = one && !options->trace ? stdout : NULL,
                     .trace = options->trace ? stdout : NULL,
                     .format = options->format,
@@ -224,6 +228,9 @@ rp_err rp_sim(const rp_sim_options *options) {
                                     .context = &what};
     RP_TRY(rp_seeds_run(&seeds, &tally));
     RP_TRY(what.stop);
+    if (what.output_error != 0) {
+        RP_TRY(rp_process_lost_output(what.output_error));
+    }
     if (!one) {
         RP_TRY(print_tally(options, &tally));
     }

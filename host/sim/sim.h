@@ -13,6 +13,7 @@ typedef struct {
     const char *profile;  /* timed: profile.json; NULL: the run file's throttle */
     const char *out;      /* run folder of a single run; NULL: one that is removed */
     const char *resume;   /* run folder in which a single run goes on; NULL: a new run */
+    bool quiet;           /* nothing of how a single run goes on, only its result */
     bool once;            /* do not resume a single run when its controller stops */
     const char *faults;   /* "none", "all" (drawn from the seed), or a file */
     uint64_t seed_first, seed_last;

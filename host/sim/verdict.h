@@ -30,9 +30,10 @@ typedef struct {
     rp_cluster_options cluster;  /* faults, seed and folder are this seed's */
     const rp_sim_faults *faults; /* the same for each seed; NULL: drawn, or none */
     bool draws_faults;
-    bool once;      /* the run is over when its controller stops, with: */
+    bool once; /* the run is over when its controller stops, with: */
     rp_err stop;
-    FILE *terminal; /* gets the option set and the event log's hash; NULL: quiet */
+    int output_error; /* as in rp_sim_result */
+    FILE *terminal;   /* gets the option set and the event log's hash; NULL: quiet */
 } rp_sim_case;
 
 /* Runs one seed in a folder of its own, which is removed unless `cluster.folder` names it.

@@ -75,7 +75,8 @@ class Usage(program.Case):
         verbs = [("list", "--format", "json"), ("list",), ("draw", "1f1b"), ("draw", "table"),
                  ("keys", "list", "--dir", "."), ("ps",), ("ps", "--format", "json"),
                  ("train", self.run_file(), "--dry-run"), ("--help",), ("list", "--help"),
-                 ("train", self.run_file(), "--dry-run", "--format", "json"), ("--version",)]
+                 ("train", self.run_file(), "--dry-run", "--format", "json"), ("--version",),
+                 ("sim", self.run_file(), "--quiet")]
         (self.dir / "trusted").touch()
         for words in verbs:
             with self.subTest(words), open("/dev/full", "w", encoding="utf-8") as full:
@@ -88,9 +89,24 @@ class Usage(program.Case):
         reader, writer = os.pipe()
         os.close(reader)
         self.addCleanup(os.close, writer)
-        done = subprocess.run([program.RINGPIPE, "list"], stdout=writer, stderr=subprocess.PIPE,
-                              check=False)
-        self.assertEqual((done.returncode, done.stderr), (-signal.SIGPIPE, b""))
+        for words in (("list",), ("sim", self.run_file(), "--quiet")):
+            done = subprocess.run([program.RINGPIPE, *words], stdout=writer, cwd=self.dir,
+                                  stderr=subprocess.PIPE, check=False)
+            self.assertEqual((done.returncode, done.stderr), (-signal.SIGPIPE, b""), words)
+
+    def test_out_names_a_file_of_the_user(self):
+        """It is not written over, and a dry run says so too."""
+        path = self.dir / self.run_file()
+        text = path.read_text()
+        for verb, what in (("plan", "plan"), ("profile", "profile")):
+            self.assertIn(f"is not a {what}, so it is not written over",
+                          self.refused(verb, path, "--out", path))
+        self.assertEqual(path.read_text(), text)
+        (self.dir / "mine").mkdir()
+        (self.dir / "mine" / "weights.safetensors").write_text("mine")
+        for words in ((), ("--dry-run",)):
+            self.assertIn("weights.safetensors is there already",
+                          self.refused("train", path, "--out", "mine", *words))
 
     def test_help(self):
         out, _ = self.ringpipe("--help")

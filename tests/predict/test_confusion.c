@@ -32,7 +32,11 @@ static void add(rp_confusion *c, uint32_t best, int32_t label) {
 static void print(const rp_confusion *c, const rp_confusion_about *about, bool json) {
     FILE *file = tmpfile();
     assert_non_null(file);
-    expect_ok(json ? rp_confusion_print_json(c, about, file) : rp_confusion_print(c, about, file));
+    if (json) {
+        expect_ok(rp_confusion_print_json(c, about, file));
+    } else {
+        rp_confusion_print(c, about, file);
+    }
     assert_int_equal(fseek(file, 0, SEEK_SET), 0);
     text[fread(text, 1, sizeof text - 1, file)] = '\0';
     (void)fclose(file);
