@@ -378,7 +378,7 @@ static rp_err bind_name(rp_hub *hub, inproc_port *port) {
     }
     const inproc_port *there = find_bound(hub, endpoint);
     if (there && !may_share(there, port)) {
-        return rp_fail(RP_ERR_IO, "link %s: can not bind to %s: another port uses it",
+        return rp_fail(RP_ERR_IO, "link %s: cannot bind to %s: another port uses it",
                        port->port.name, endpoint);
     }
     port->next = hub->bound;

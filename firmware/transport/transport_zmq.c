@@ -355,7 +355,7 @@ static void connect_again(zmq_port *port, int64_t now) {
     port->reconnect_ns = now + RECONNECT_NS;
     (void)zmq_disconnect(port->end->socket, port->port.endpoint); /* fails when it was given up */
     if (zmq_connect(port->end->socket, port->port.endpoint) != 0) {
-        rp_log_error("link %s: can not connect to %s: %s", port->port.name, port->port.endpoint,
+        rp_log_error("link %s: cannot connect to %s: %s", port->port.name, port->port.endpoint,
                      zmq_strerror(zmq_errno()));
     }
 }

@@ -181,7 +181,7 @@ rp_err zmq_socket_open(zmq_port *port, const rp_port_options *options) {
     if ((bound ? bind_retrying(port, numeric) : zmq_connect(port->end->socket, wanted)) != 0) {
         const int code = zmq_errno();
         err =
-            rp_fail(RP_ERR_IO, "link %s: failed to %s %s: %s%s", port->port.name,
+            rp_fail(RP_ERR_IO, "link %s: cannot %s %s: %s%s", port->port.name,
                     bound ? "bind to" : "connect to", wanted, zmq_strerror(code),
                     code == EADDRNOTAVAIL ? ": no interface of this machine has that address" : "");
         goto fail;

@@ -145,7 +145,7 @@ static rp_err download_file(const remote_set *set, const remote_file *file, cons
     if (rp_download_file(&download) == RP_OK) {
         return RP_OK;
     }
-    (void)snprintf(problem, sizeof problem, "%s can not be fetched: %.400s", file->name,
+    (void)snprintf(problem, sizeof problem, "%s cannot be fetched: %.400s", file->name,
                    rp_err_message());
     return fail_fetch(set, dir, problem);
 }

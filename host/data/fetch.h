@@ -11,7 +11,7 @@
  * (https, http or file) in place of the official one, a mirror's; NULL: the official one, by https.
  * The sums are the same.
  *
- * errors  USAGE for a set that has no files; IO when a file can not be fetched (then the message
+ * errors  USAGE for a set that has no files; IO when a file cannot be fetched (then the message
  *         says what to put where by hand), or the disk is full; FORMAT when a checksum is wrong
  * source  MNIST: the mirror that torchvision uses. Fashion-MNIST: its repository. CIFAR: its page;
  *         the sum of cifar-100-binary.tar.gz is that of TensorFlow Datasets, checksums of cifar100.

@@ -66,13 +66,13 @@ class Ports(Roster):
         port = int(self.boards["two"][1].rpartition(":")[2])
         with self.board_without_ports():
             log = self.dir / "killed" / "log.jsonl"
-            self.wait_for("two tries", lambda: log.read_text().count("can not bind") >= 2,
+            self.wait_for("two tries", lambda: log.read_text().count("cannot bind") >= 2,
                           process=process)
             time.sleep(6)
             self.assertIsNone(process.poll())
-            self.assertLess(log.read_text().count("can not bind"), 6)
+            self.assertLess(log.read_text().count("cannot bind"), 6)
         _, err = self.finish(process)
-        self.assertRegex(err, f"board two: link .*: can not bind to tcp://127.0.0.1:({port + 1}|"
+        self.assertRegex(err, f"board two: link .*: cannot bind to tcp://127.0.0.1:({port + 1}|"
                               f"{port + 2}): Address already in use")
         whole, killed = ((self.dir / out / "weights.safetensors").read_bytes()
                          for out in ("whole", "killed"))

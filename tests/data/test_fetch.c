@@ -31,7 +31,7 @@ static void not_there(void **state) {
     to_folder(target);
     expect_err(rp_data_fetch("mnist", address_of("/nowhere"), target), RP_ERR_IO);
     expect_part(
-        "train-images-idx3-ubyte.gz can not be fetched: Couldn't open file /nowhere/train-im");
+        "train-images-idx3-ubyte.gz cannot be fetched: Couldn't open file /nowhere/train-im");
     expect_part("; by hand: get train-images-idx3-ubyte.gz train-labels-idx1-ubyte.gz "
                 "t10k-images-idx3-ubyte.gz t10k-labels-idx1-ubyte.gz from https://");
     expect_part(target);
@@ -40,7 +40,7 @@ static void not_there(void **state) {
     expect_part("; by hand: get cifar-100-binary.tar.gz from https://www.cs.toronto.edu/~kriz/ and "
                 "unpack it in");
     expect_err(rp_data_fetch("cifar10", "ftp://127.0.0.1", target), RP_ERR_IO);
-    expect_part("can not be fetched: Protocol \"ftp\"");
+    expect_part("cannot be fetched: Protocol \"ftp\"");
     assert_int_equal(rmdir(target), 0); /* nothing was left there */
 }
 
