@@ -7,11 +7,12 @@
 #include "plan/plan.h"
 #include "planning/profile.h"
 
-/* A line a stage: boards, layers, and what was measured there; times where they are known. The
- * share is the stage's time by that of the slowest one, which the others wait for. */
+/* Prints one line for each stage: its boards, layers and what was measured there, and times where
+ * they are known. Its share is its time divided by that of the slowest stage. */
 void rp_plan_table(FILE *file, const rp_plan *plan);
 
-/* Of each board that was measured a line a layer, the sums, and the whole by sizes; the wires. */
+/* Prints for each measured board one line a layer, the sums and the total by sizes; then the wires.
+ */
 void rp_profile_show(FILE *file, const rp_runfile *run, const rp_profile *profile);
 
 #endif

@@ -34,7 +34,7 @@ static const char *class_name(const rp_description *about, uint32_t index, char 
 static rp_err not_written(const FILE *file) {
     return file == stdout ? rp_process_lost_output(errno)
                           : rp_fail(RP_ERR_IO,
-                                    "a temporary file of the predictions can not "
+                                    "a temporary file of the predictions cannot "
                                     "be written: %s",
                                     strerror(errno));
 }
