@@ -117,7 +117,7 @@ static rp_err check_cache(bool needed) {
     const char *obstacle = needed ? rp_cache_home_obstacle() : NULL;
     return obstacle ? rp_fail(RP_ERR_DEVICE,
                               "no OpenCL device: %s is not writable, and PoCL needs it for its "
-                              "cache; set POCL_CACHE_DIR or XDG_CACHE_HOME to a folder that can",
+                              "cache; set POCL_CACHE_DIR or XDG_CACHE_HOME to one that is",
                               obstacle)
                     : RP_OK;
 }

@@ -130,6 +130,15 @@ static const char *write_hint(const rp_csv_row *header, const char *name, char h
     return hint;
 }
 
+static rp_err refuse_twice(const rp_csv_row *header, const char *name) {
+    return name[0] ? rp_fail(RP_ERR_FORMAT, "%s:%u: the header has two columns '%s'", header->path,
+                             header->line, name)
+                   : rp_fail(RP_ERR_FORMAT,
+                             "%s:%u: the header has two columns without a name; `drop: [\"\"]` "
+                             "leaves both out",
+                             header->path, header->line);
+}
+
 rp_err rp_column_names_find(const rp_column_names *names, const char *name, uint32_t *at) {
     const uint32_t count = rp_column_names_count(names, name, at);
     const rp_csv_row *header = names->header;
@@ -138,9 +147,7 @@ rp_err rp_column_names_find(const rp_column_names *names, const char *name, uint
         return rp_fail(RP_ERR_FORMAT, "%s:%u: expected a column '%s' as in the training file%s",
                        header->path, header->line, name, write_hint(header, name, hint));
     }
-    return count == 1 ? RP_OK
-                      : rp_fail(RP_ERR_FORMAT, "%s:%u: the header has two columns '%s'",
-                                header->path, header->line, name);
+    return count == 1 ? RP_OK : refuse_twice(header, name);
 }
 
 /* ---- a training file ------------------------------------------------------------------------- */
@@ -183,9 +190,15 @@ static rp_err refuse_name(const choosing *c, const rp_node *item) {
         return rp_node_fail(item, "%s has no column '%s'%s", c->first->path, name,
                             write_hint(c->first, name, hint));
     }
+    hint[0] = '\0';
+    for (uint32_t i = 0; i < c->first->count && !hint[0]; i++) {
+        if (strcmp(c->first->field[i], name) == 0) {
+            (void)snprintf(hint, HINT_BYTES, "; `header: true` takes the first row for names");
+        }
+    }
     return rp_node_fail(
         item, "%s has no header, so columns are numbers from 1: there is no column '%s'%s",
-        c->first->path, name, c->first->count == 1 ? write_hint(c->first, name, hint) : "");
+        c->first->path, name, c->first->count == 1 ? write_hint(c->first, name, hint) : hint);
 }
 
 /* Columns of the role `from` get the role `to`; of those that are left out, each of the name. */
@@ -272,8 +285,7 @@ static rp_err check_names(const choosing *c) {
             return rp_csv_fail(header, i, NULL, "a name in UTF-8");
         }
         if (rp_column_names_count(&c->names, header->field[i], &first) > 1) {
-            return rp_fail(RP_ERR_FORMAT, "%s:%u: the header has two columns '%s'", header->path,
-                           header->line, header->field[i]);
+            return refuse_twice(header, header->field[i]);
         }
     }
     return RP_OK;

@@ -41,8 +41,9 @@ static rp_err read_delimiter(rp_table *t, rp_node *keys, const char *train) {
     }
     RP_TRY(rp_csv_guess_delimiter(train, &t->delimiter));
     if (t->delimiter != ',') {
-        RP_TRY(rp_notes_add(t->arena, &t->data->notes, "%s: fields are divided by `delimiter: %s`",
-                            train, rp_csv_delimiter_name(t->delimiter)));
+        RP_TRY(rp_notes_add(t->arena, &t->data->notes,
+                            "%s: fields are separated by `delimiter: %s`", train,
+                            rp_csv_delimiter_name(t->delimiter)));
     }
 fail:
     return err;

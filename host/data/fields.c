@@ -45,8 +45,11 @@ static rp_err refuse(const rp_csv_row *row, const rp_field *field, const char *e
     while (usual[i] && strcasecmp(usual[i], text) != 0) {
         i++;
     }
-    (void)snprintf(more, sizeof more, "%s%s", expected,
-                   usual[i] ? ", or `missing` in the run file for a value that is missing" : "");
+    (void)snprintf(more, sizeof more, "%s%s%s", expected,
+                   usual[i] ? ", or `missing` in the run file for a value that is missing" : "",
+                   text[0] == '\0' && row->line == 1
+                       ? ", or `header: true` if this row has the names of the columns"
+                       : "");
     return rp_csv_fail(row, field->column, field->name, more);
 }
 

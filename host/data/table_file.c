@@ -6,7 +6,7 @@
 
 #include "base/utf8.h"
 
-enum { LABEL_MAX = 65535, TARGETS_MAX = 65536, EXPECTED_BYTES = 80 };
+enum { LABEL_MAX = 65535, TARGETS_MAX = 65536, EXPECTED_BYTES = 80, SHOWN_BYTES = 60 };
 
 typedef struct {
     rp_table *of;
@@ -57,16 +57,23 @@ static rp_err check_columns(const table_file *file, const rp_csv_row *row) {
     const rp_columns *c = &file->columns;
     const uint32_t wanted = t->x_wanted > 0 ? t->x_wanted : c->x_count;
     const bool bad_inputs = c->x_count > wanted || (!t->keys.target && c->x_count != wanted);
+    char shown[2 * SHOWN_BYTES];
+    if (c->count == 1) {
+        return rp_fail(RP_ERR_FORMAT,
+                       "%s:%u: expected inputs and a target, found one column, '%s': is "
+                       "`delimiter` right?",
+                       row->path, row->line,
+                       rp_utf8_show(row->field[0], SHOWN_BYTES, shown, sizeof shown));
+    }
     if (bad_inputs || c->y_count == 0 || (t->class_target && c->y_count != 1)) {
-        return rp_fail(
-            RP_ERR_FORMAT,
-            "%s:%u: expected %u x columns (the model's input) and %s, found %u columns%s",
-            row->path, row->line, wanted, t->class_target ? "one class" : "at least one y column",
-            c->count, c->count == 1 ? "; is `delimiter` right?" : "");
+        return rp_fail(RP_ERR_FORMAT,
+                       "%s:%u: expected %u x columns (the model's input) and %s, found %u columns",
+                       row->path, row->line, wanted,
+                       t->class_target ? "one class" : "at least one y column", c->count);
     }
     if (c->x_count == 0) {
-        return rp_fail(RP_ERR_FORMAT, "%s:%u: of %u columns none is left as an input%s", row->path,
-                       row->line, c->count, c->count == 1 ? "; is `delimiter` right?" : "");
+        return rp_fail(RP_ERR_FORMAT, "%s:%u: of %u columns none is left as an input", row->path,
+                       row->line, c->count);
     }
     if (c->y_count > TARGETS_MAX) {
         return rp_fail(RP_ERR_LIMIT, "%s:%u: %u y columns, expected at most %d", row->path,

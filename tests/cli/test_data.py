@@ -162,7 +162,7 @@ class Table(program.Case):
     def test_what_may_not_be_meant_is_said(self):
         text = TABLE.replace(" delimiter: semicolon,", "").replace(", validation: 2", "")
         out, _ = self.ringpipe("train", self.run_file(text), "--dry-run")
-        note = "fields are divided by `delimiter: semicolon`"
+        note = "fields are separated by `delimiter: semicolon`"
         self.assertRegex(out, f"note: .*flowers.csv: {note}")
         out, _ = self.ringpipe("train", self.run_file(text), "--dry-run", "--format", "json")
         self.assertIn(note, json.loads(out)["notes"][0])

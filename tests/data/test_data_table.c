@@ -77,7 +77,7 @@ static void bad_rows(void **state) {
         {"1,1e99,3\n", false, "found '1e99'"},
         {"1,1,3\n1,1 2,3\n", false, "found '1 2'"},
         {"1,1,3\n1,1-2,3\n", false, "found '1-2'"},
-        {"1;2\t3\n", false, "expected 2 x columns"},
+        {"1;2\t3\n", false, "found one column, '1;2"},
         {"1,2,1.0\n", true, "train.csv:1:3: expected a class from 0 to 65535, found '1.0'"},
         {"1,2,-1\n", true, "expected a class from 0 to 65535, found '-1'"},
         {"1,2,65536\n", true, "expected a class from 0 to 65535, found '65536'"},
@@ -229,7 +229,7 @@ static const struct {
     {", classes: [u, u]", "a,b,c\n1,2,u\n", RP_ERR_USAGE, "'u' is there twice"},
     {", delimiter: colon", "a,b,c\n1,2,u\n", RP_ERR_USAGE, "one of: auto comma semicolon tab"},
     {", delimiter: comma", "a;b;c\n1;2;u\n", RP_ERR_FORMAT,
-     "found 1 columns; is `delimiter` right?"},
+     "found one column, 'a;b;c': is `delimiter` right?"},
     {", delimiter: tab, target: label", "a;b;label\n1;2;u\n", RP_ERR_USAGE,
      "it has one column, 'a;b;label': is `delimiter` right?"},
     {", target: labels", "a,b,label\n1,2,u\n", RP_ERR_USAGE,
@@ -245,7 +245,11 @@ static const struct {
      "train.csv:2:3: column 'c': expected the name of a class in UTF-8, found 'h\\xe4lt'"},
     {"", "a,b,c\n1,\xe4,u\n", RP_ERR_FORMAT,
      "train.csv:2:2: column 'b': expected UTF-8, found '\\xe4'"},
-    {"", "a,,\n1,2,u\n", RP_ERR_FORMAT, "the header has two columns ''"},
+    {"", "a,,\n1,2,u\n", RP_ERR_FORMAT, "two columns without a name; `drop: [\"\"]` leaves both"},
+    {"", ",0,1\n1,2,3\n", RP_ERR_FORMAT, "or `header: true` if this row has the names"},
+    {"", "1,2,3\n,2,3\n", RP_ERR_FORMAT, "for a value that is missing, found ''"},
+    {", target: y", "id,2019,y\n1,2,u\n", RP_ERR_USAGE,
+     "there is no column 'y'; `header: true` takes the first row for names"},
     {", mean: [1]", "1,2,0\n", RP_ERR_USAGE, "expected a list of 2 numbers, one for each column"},
 };
 
@@ -292,7 +296,7 @@ static void notes(void **state) {
         const char *rest, *text, *part; /* NULL: nothing is said */
     } cases[] = {
         {"", "a,b,c\n1,2,u\n3,4,v\n", NULL},
-        {"", "a;b;c\n1;2;u\n3;4;v\n", "fields are divided by `delimiter: semicolon`"},
+        {"", "a;b;c\n1;2;u\n3;4;v\n", "fields are separated by `delimiter: semicolon`"},
         {"", "# x;y\n\n\"a,\n\"\tb\tc\n1\t2\tu\n3\t4\tv\n", "`delimiter: tab`"},
         {", delimiter: semicolon", "a;b;c\n1;2;u\n3;4;v\n", NULL},
         {", target: 3", "0,1,2\n1,2,1\n3,4,0\n", "the first row counts the columns"},
