@@ -62,7 +62,8 @@ typedef struct {
     uint32_t ports_lacked;       /* of them: a board lacked a port, */
     int64_t port_since_ns;       /* first then; */
     int64_t not_before_ns;       /* the boards are asked again; 0: at once */
-    uint32_t in_a_row;           /* ways back since the last checkpoint that was written here */
+    uint32_t in_a_row;           /* ways back since the last checkpoint that was written here, */
+    int64_t row_since_ns;        /* the first of which began then */
     rp_summary_recovery done[RP_RECOVERIES_TOLD]; /* that have led back to work */
     uint32_t done_count;
 } rp_recovery;

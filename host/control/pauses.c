@@ -8,7 +8,8 @@ static uint64_t smaller(uint64_t a, uint64_t b) {
 /* Half as far with every way back that no checkpoint has followed: a ring that often meets faults
  * gets on all the same. Where it pauses changes no number. */
 static uint64_t sooner(const rp_controller *c, uint64_t end) {
-    const uint64_t steps = (end - c->position.step) >> c->recovery.in_a_row;
+    const uint32_t ways = c->recovery.in_a_row;
+    const uint64_t steps = ways < 64 ? (end - c->position.step) >> ways : 0;
     return c->position.step + (steps > 0 ? steps : 1);
 }
 

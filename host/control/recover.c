@@ -12,8 +12,9 @@
  *
  * A fault that a new try would only meet again stops the run, too: a mistake in the protocol, too
  * little memory from the beginning, a board that did not come back in time, or one way back after
- * the other without a new checkpoint. And a board that has no memory for as many forwards in flight
- * as `advance: auto` asks for gets a stage with fewer: recover -> hello.
+ * the other without a new checkpoint, with longer and longer pauses. And a board that has no memory
+ * for as many forwards in flight as `advance: auto` asks for gets a stage with fewer: recover ->
+ * hello.
  *
  * Where boards are warmed, one that is lost is waited for until the deadline; where spares are, any
  * other fault ends the part of one of them.
@@ -95,6 +96,20 @@ static void note_why_not_fewer(rp_controller *c, const rp_remedy_facts *facts) {
                    stay ? stay : at_least);
 }
 
+/* It would have gone back once more, had it not done so too often. */
+static void note_why_not_back(rp_controller *c, const rp_remedy_facts *facts) {
+    rp_remedy_facts other = *facts;
+    other.in_a_row = other.on_the_way = 0;
+    if (rp_remedy_choose(&other) != RP_REMEDY_BACK) {
+        return;
+    }
+    const size_t used = strlen(c->note);
+    (void)snprintf(c->note + used, sizeof c->note - used,
+                   "; the run does not go back once more: there were %" PRIu32
+                   " faults since its newest checkpoint",
+                   facts->in_a_row + facts->on_the_way);
+}
+
 static void stop_run(rp_controller *c) {
     log_fault(c);
     c->result = rp_fault_result(c->fault.err, c->begun);
@@ -132,8 +147,10 @@ static void pause_for_port(rp_controller *c) {
         return;
     }
     recovery->port_since_ns = recovery->ports_lacked ? recovery->port_since_ns : c->now_ns;
-    recovery->not_before_ns =
+    const int64_t until_ns =
         c->now_ns + rp_remedy_port_pause_ns(c->run.wait_s * RP_NS_PER_S, recovery->ports_lacked++);
+    recovery->not_before_ns =
+        until_ns > recovery->not_before_ns ? until_ns : recovery->not_before_ns;
 }
 
 static rp_err go_back(rp_controller *c) {
@@ -233,6 +250,7 @@ static rp_err mend(rp_controller *c) {
     default:
         stop_run(c);
         note_why_not_fewer(c, &facts);
+        note_why_not_back(c, &facts);
     }
 fail:
     return err;

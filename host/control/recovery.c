@@ -19,17 +19,20 @@ static uint64_t count_again(const rp_controller *c, uint64_t from) {
 void rp_recovery_begin(rp_controller *c, uint64_t from) {
     rp_recovery *recovery = &c->recovery;
     if (!recovery->is_on) {
+        recovery->row_since_ns = recovery->in_a_row > 0 ? recovery->row_since_ns : c->now_ns;
         recovery->is_on = true;
         recovery->fault = c->fault;
         recovery->since_ns = c->now_ns;
         recovery->step = from;
         recovery->on_the_way = recovery->ports_lacked = 0;
-        recovery->not_before_ns = 0;
         recovery->in_a_row++;
     }
     recovery->microbatches = count_again(c, recovery->step);
     recovery->assign_ns = 0;
     recovery->on_the_way++;
+    const uint32_t ways_before = recovery->in_a_row > 0 ? recovery->in_a_row - 1 : 0;
+    recovery->not_before_ns =
+        recovery->row_since_ns + rp_remedy_pause_ns(ways_before + recovery->on_the_way);
 }
 
 static double seconds(int64_t ns) {

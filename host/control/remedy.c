@@ -1,14 +1,13 @@
 #include "control/remedy.h"
 
-#include "base/clock.h"
-
 enum {
     /* Ways back without a new checkpoint, each of which makes the next one come sooner: behind so
      * many it follows every step or few, and a fault that comes again all the same stays. */
     IN_A_ROW_MAX = 8,
     /* Faults on one way back, for each board: all may be lost at a time, be missed one after the
      * other, and be lost once more. */
-    ON_THE_WAY_MAX = 4
+    ON_THE_WAY_MAX = 4,
+    AT_ONCE = 3 /* faults that the run goes back from without a pause */
 };
 
 static const int64_t PORT_PAUSE_MAX_NS = 60 * RP_NS_PER_S;
@@ -60,6 +59,14 @@ static bool have_spares(const rp_remedy_facts *f) {
 static bool may_leave(const rp_remedy_facts *f) {
     const uint32_t left = f->boards - f->absent + f->spares;
     return is_absence(f) && f->had_boards && f->may_shrink && left > 0 && left >= f->at_least;
+}
+
+int64_t rp_remedy_pause_ns(uint32_t faults) {
+    int64_t pause_ns = faults > AT_ONCE ? RP_NS_PER_S : 0;
+    for (uint32_t i = AT_ONCE; i < faults && pause_ns < RP_REMEDY_PAUSE_MAX_NS; i++) {
+        pause_ns *= 2;
+    }
+    return pause_ns < RP_REMEDY_PAUSE_MAX_NS ? pause_ns : RP_REMEDY_PAUSE_MAX_NS;
 }
 
 int64_t rp_remedy_port_pause_ns(int64_t wait_ns, uint32_t before) {

@@ -4,6 +4,7 @@
 #ifndef RP_CONTROL_REMEDY_H
 #define RP_CONTROL_REMEDY_H
 
+#include "base/clock.h"
 #include "control/fault.h"
 #include "control/state.h"
 
@@ -52,6 +53,10 @@ typedef struct {
 } rp_remedy_facts;
 
 rp_remedy rp_remedy_choose(const rp_remedy_facts *facts);
+/* Faults that come close together are mostly one disturbance, which passes: after so many since
+ * the newest checkpoint, boards are asked again no earlier than this after the first of them. */
+int64_t rp_remedy_pause_ns(uint32_t faults);
+#define RP_REMEDY_PAUSE_MAX_NS (30 * RP_NS_PER_S)
 /* Another process has a port that a board needs for its stages: it may let go of it. */
 bool rp_remedy_lacks_port(rp_err err, rp_control_state_id failed);
 /* So it is tried again: behind which part of ring.wait, when it has failed so many times before. */

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/safetensors.h"
 #include "codec/encode.h"
+#include "control/remedy.h"
 #include "planning/cost.h"
 #include "sched/contributions.h"
 
@@ -329,8 +330,8 @@ static bool has_stalled(const rp_sim_case *what, const rp_cluster *cluster, int6
     const int64_t calm_ns = since_ns > over_ns ? since_ns : over_ns;
     const int64_t waits = 1 + what->cluster.may_lose; /* one for each board that has gone */
     const int64_t wait_ns = what->cluster.wait_ns > START_NS ? what->cluster.wait_ns : START_NS;
-    return what->draws_faults &&
-           rp_cluster_now_ns(cluster) - calm_ns > STANDS_STILL_NS + (1 + waits) * wait_ns;
+    const int64_t most_ns = STANDS_STILL_NS + RP_REMEDY_PAUSE_MAX_NS + (1 + waits) * wait_ns;
+    return what->draws_faults && rp_cluster_now_ns(cluster) - calm_ns > most_ns;
 }
 
 /* Links deliver each message once, in order, whatever the network does, and a board that is lost is

@@ -408,19 +408,46 @@ static void what_comes_again_stops_the_run(void **state) {
     }
 }
 
+/* A board fails each time that the ring is at work, for so long. How often that was. */
+static uint32_t break_for(int64_t time_ns) {
+    uint32_t tries = 0;
+    const int64_t until_ns = rp_clock_now_ns(&ring.clock) + time_ns;
+    while (rp_clock_now_ns(&ring.clock) < until_ns && ring.c->state < RP_CONTROL_CLOSE) {
+        if (ring.c->state == RP_CONTROL_TRAIN) {
+            board_send(&ring.board[1], broken, NULL);
+            tries++;
+        }
+        ring_step(&ring, 10 * RP_NS_PER_MS);
+    }
+    return tries;
+}
+
 /* Every try meets the same fault before there is a new checkpoint. */
 static void tries_have_an_end(void **state) {
     (void)state;
     open_ring(NULL);
-    uint32_t tries = 0;
-    while (ring_reach(&ring, RP_CONTROL_TRAIN) && tries < 100) {
-        board_send(&ring.board[1], broken, NULL);
-        ring_step(&ring, RP_NS_PER_MS);
-        tries++;
-    }
-    assert_int_equal(tries, 8 + 1);
+    assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
+    assert_int_equal(break_for(29 * RP_NS_PER_S), 7 + 1); /* the last one after 30 s */
+    assert_int_equal(break_for(2 * RP_NS_PER_S), 1);
     expect_err(ring_end(&ring, 10), RP_ERR_FAULT);
-    expect_log(0, 8 + 1, 8);
+    expect_log(1, 8 + 1, 8); /* a step that came with the last fault */
+    json_t *summary = read_summary();
+    assert_non_null(strstr(json_string_value(json_object_get(summary, "note")),
+                           "board 1: broken; the run does not go back once more: there were 8"));
+    json_decref(summary);
+    ring_close(&ring);
+}
+
+/* Fewer faults cost no time; as many as end the run would be over within a second. */
+static void faults_that_come_close_together_pass(void **state) {
+    (void)state;
+    open_ring(NULL);
+    assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
+    assert_int_equal(break_for(RP_NS_PER_S), 4);
+    const uint32_t more = break_for(20 * RP_NS_PER_S);
+    assert_in_range(more, 1, 4);
+    expect_ok(ring_end(&ring, 40 * 1000));
+    expect_log(8, 4 + more, 4 + more);
     ring_close(&ring);
 }
 
@@ -593,6 +620,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(an_interrupt_ends_the_waiting, setup, teardown),
         cmocka_unit_test_setup_teardown(what_comes_again_stops_the_run, setup, teardown),
         cmocka_unit_test_setup_teardown(tries_have_an_end, setup, teardown),
+        cmocka_unit_test_setup_teardown(faults_that_come_close_together_pass, setup, teardown),
         cmocka_unit_test_setup_teardown(frequent_faults_do_not_stop_it, setup, teardown),
         cmocka_unit_test_setup_teardown(a_run_that_diverged_stops, setup, teardown),
         cmocka_unit_test_setup_teardown(without_a_wait_nothing_is_tried, setup, teardown),

@@ -3,7 +3,8 @@ every few seeds. Prints a line for these and a last one; fails when a run hung o
 when 1,000 runs come to a fault, to a decision of the controller, to a state that a fault ended or
 to boards that join again fewer than 50 times.
 
-    seeds.py RINGPIPE SEEDS [FIRST]
+    seeds.py RINGPIPE SEEDS [FIRST]        all of them
+    seeds.py RINGPIPE SEEDS FIRST SEED     one of them again, with every event; its files are kept
 """
 import collections
 import json
@@ -11,6 +12,7 @@ import os
 import pathlib
 import random
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -182,8 +184,8 @@ def write_shares(program, folder, run):
     return ["--plan", plan, "--set", "cut=auto"]
 
 
-def simulate(program, folder, case, first, last, faults="all"):
-    """Exit code and tally of these seeds, on all cores."""
+def prepare(program, folder, case, faults):
+    """Words of `ringpipe sim` for this case, whose files are written into the folder."""
     run = pathlib.Path(folder) / "run.yaml"
     model = pathlib.Path(folder) / "model.yaml"
     model.write_text(MODEL)
@@ -194,11 +196,16 @@ def simulate(program, folder, case, first, last, faults="all"):
         if case.ring == DIALS:
             let_dial(roster)
     run.write_text(RUN % (model, ring, case.schedule, case.cut))
-    words = ["sim", run, "--faults", faults, "--seeds", f"{first}..{last}",
-             "--jobs", str(os.cpu_count() or 1), "--format", "json"]
+    words = ["sim", run, "--faults", faults]
     for setting in case.settings:
         words += ["--set", setting]
-    words += write_shares(program, folder, run) if case.shares else []
+    return words + (write_shares(program, folder, run) if case.shares else [])
+
+
+def simulate(program, folder, case, first, last, faults="all"):
+    """Exit code and tally of these seeds, on all cores."""
+    words = prepare(program, folder, case, faults)
+    words += ["--seeds", f"{first}..{last}", "--jobs", str(os.cpu_count() or 1), "--format", "json"]
     done = subprocess.run([program, *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                           text=True)
     if not done.stdout:
@@ -233,32 +240,58 @@ def draws(at, end):
     return [(low, high - 1) for low, high in zip(bounds, bounds[1:])]
 
 
+def list_draws(seeds, first):
+    """Each case with its options, its first and its last seed."""
+    each = max(2, -(-seeds // len(CASES)))
+    return [(draw(case, low), low, high) for i, case in enumerate(CASES)
+            for low, high in draws(first + i * each, first + (i + 1) * each)]
+
+
+def repeat(program, seeds, first, seed):
+    """The same run alone; what it was of and every event go into a folder."""
+    case = next((case for case, low, high in list_draws(seeds, first) if low <= seed <= high), None)
+    if not case:
+        sys.exit(f"seed {seed} is none of these")
+    folder = pathlib.Path(tempfile.mkdtemp(prefix=f"ringpipe-seed-{seed}-"))
+    command = [program, *prepare(program, folder, case, "all"), "--seed", str(seed)]
+    print(shlex.join(map(str, command)), flush=True)
+    with open(folder / "events", "w", encoding="utf-8") as events:
+        done = subprocess.run([*command, "--out", folder / "run", "--trace"], stdout=events)
+    print(f"exit code {done.returncode}; every event: {folder}/events")
+    sys.exit(done.returncode)
+
+
 def main():
     program, seeds = sys.argv[1], int(sys.argv[2])
     first = int(sys.argv[3]) if len(sys.argv) > 3 else 1
-    each = max(2, -(-seeds // len(CASES)))
+    if len(sys.argv) > 4:
+        repeat(program, seeds, first, int(sys.argv[4]))
     fewest = []
     sums = dict.fromkeys(("runs", "finished", "stopped_resumable", "hung", "wrong", "faults"), 0)
     marks = collections.defaultdict(collections.Counter)
     codes = []
+    bad = []
     began = time.monotonic()
+    todo = list_draws(seeds, first)
     with tempfile.TemporaryDirectory() as folder:
-        for i, case in enumerate(CASES):
-            at, end = first + i * each, first + (i + 1) * each
-            for low, high in draws(at, end):
-                code, tally = simulate(program, folder, draw(case, low), low, high)
-                codes.append(code)
-                fewest.append(tally["faults_min"])
-                for key in sums:
-                    sums[key] += tally[key]
-                for group, counts in tally["marks"].items():
-                    marks[group].update(counts)
+        for case, low, high in todo:
+            code, tally = simulate(program, folder, case, low, high)
+            codes.append(code)
+            fewest.append(tally["faults_min"])
+            bad += [] if tally["first_bad_seed"] is None else [tally["first_bad_seed"]]
+            for key in sums:
+                sums[key] += tally[key]
+            for group, counts in tally["marks"].items():
+                marks[group].update(counts)
     seldom = check_marks(marks, sums["runs"])
-    print(", ".join(f"{value} {key}" for key, value in sums.items()) +
-          f", at least {min(fewest)} faults in each, {time.monotonic() - began:.1f} s")
     if seldom:
         print(f"fewer than {MARKS_LEAST} times in 1,000 runs: " + "; ".join(seldom))
-    passed = (not any(codes) and not seldom and sums["runs"] == each * len(CASES)
+    for seed in bad:
+        print(f"hung or wrong; again, with every event: "
+              f"{shlex.join([sys.argv[0], program, str(seeds), str(first), str(seed)])}")
+    print(", ".join(f"{value} {key}" for key, value in sums.items()) +
+          f", at least {min(fewest)} faults in each, {time.monotonic() - began:.1f} s")
+    passed = (not any(codes) and not seldom and sums["runs"] == todo[-1][2] + 1 - first
               and sums["hung"] + sums["wrong"] == 0 and min(fewest) >= FAULTS_LEAST)
     sys.exit(0 if passed else 1)
 
