@@ -17,7 +17,7 @@
 #define RP_LINK_REOPEN_NS (1 * RP_NS_PER_S) /* another connection is tried */
 #define RP_LINK_SILENT_NS (3 * RP_NS_PER_S) /* it is said */
 #define RP_LINK_LOST_NS (10 * RP_NS_PER_S)  /* the link is given up */
-#define RP_LINK_MEET_NS (30 * RP_NS_PER_S)  /* the same of a peer that was never heard, or longer */
+#define RP_LINK_MEET_NS (30 * RP_NS_PER_S)  /* the same, for a peer that was never heard */
 
 typedef enum {
     RP_WATCH_WELL,
@@ -32,7 +32,7 @@ typedef struct {
     int64_t answer_ns, asked_ns; /* last */
     int64_t silent_ns;           /* without an answer, or bytes that move */
     int64_t more_ns;             /* time beyond the usual that this link is given */
-    int64_t meet_ns;             /* that a peer which was never heard has, where that is longer than
+    int64_t meet_ns;             /* time for a peer that was never heard, if longer than
                                     RP_LINK_MEET_NS; set after rp_link_watch_begin() */
     int64_t trip_ns;             /* longest round trip of late; 0: none is known */
     bool has_asked;              /* since the last answer: then there is */

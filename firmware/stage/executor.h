@@ -121,7 +121,7 @@ typedef enum {
     RP_COMMAND_BACKWARD,    /* pass: the op's kind says which half */
     RP_COMMAND_COMMIT,      /* step: layers with something to do once a step */
     RP_COMMAND_KEEP,        /* kept: running statistics are copied there */
-    RP_COMMAND_RESTORE,     /* kept: they come back, and sums over a step's samples are zero */
+    RP_COMMAND_RESTORE,     /* kept: they are restored, and sums over a step's samples are zero */
     RP_COMMAND_NORMS,       /* read: sum of squares of each trained parameter's gradient */
     RP_COMMAND_RESULTS,     /* read: (loss, correct) of each of `count` samples */
     RP_COMMAND_BLOCK,       /* read: `block`, layout->gradient_bytes */

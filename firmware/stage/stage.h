@@ -109,7 +109,7 @@ rp_err rp_stage_sum_gradients(rp_stage *stage, const void *const *gradient,
                               uint32_t count) RP_MUST_CHECK;
 
 /* Optimiser step of an UPDATE op with gradients times grad_scale, and the average behind it;
- * `skip`: the step leaves nothing: gradients are dropped, running statistics are as before it. */
+ * `skip`: the step changes nothing: gradients are dropped, running statistics are restored. */
 rp_err rp_stage_update(rp_stage *stage, const rp_op *op, float grad_scale, bool skip) RP_MUST_CHECK;
 
 /* Per-sample (loss, correct) pairs of the step, into host floats (2 * samples). */

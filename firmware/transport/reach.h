@@ -17,7 +17,7 @@ typedef enum {
 } rp_reach;
 
 /* Connects to "tcp://HOST:PORT", waits `wait_ms` at most for each of its addresses, and closes the
- * connection without a word. `out`: what came of the last address, as the end of a sentence; ""
+ * connection, sending nothing. `out`: the result for the last address, as the end of a sentence; ""
  * for LISTENS. Looking up a name may take as long as the system's resolver waits. */
 rp_reach rp_reach_try(const char *endpoint, int wait_ms, char *out, size_t bytes);
 

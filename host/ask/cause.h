@@ -1,4 +1,4 @@
-/* What came of a question to a board, in words: the one place for them. */
+/* The result of a question to a board, in words: all of these words stand here. */
 #ifndef RP_ASK_CAUSE_H
 #define RP_ASK_CAUSE_H
 
@@ -6,11 +6,11 @@
 #include "run/roster.h"
 #include "wire/frame.h"
 
-/* What came of a question. */
+/* Results of a question. */
 typedef enum {
     RP_ASKED_ANSWERED,
     RP_ASKED_SILENT,      /* nothing answers at its address */
-    RP_ASKED_NOT_DIALLED, /* a board that dials has not */
+    RP_ASKED_NOT_DIALLED, /* a board that dials has not dialled */
     RP_ASKED_REFUSED,     /* keys do not fit */
     RP_ASKED_OLD,         /* it is there, and its software knows no questions */
     RP_ASKED_DUMB         /* the key fits, and it says nothing at all */

@@ -9,7 +9,7 @@ enum { RP_EXPLAIN_BYTES = 768 };
 typedef enum {
     RP_EXPLAINED_CONNECTS, /* something takes connections there */
     RP_EXPLAINED_NO_NAME,  /* the name is unknown, or the text is not an address */
-    RP_EXPLAINED_AWAY      /* all else: it may come */
+    RP_EXPLAINED_AWAY      /* all else: the board may still answer */
 } rp_explained;
 
 /* Looks up the name, asks the kernel which interface leads there, and tries to connect, a second an

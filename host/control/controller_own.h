@@ -159,9 +159,9 @@ typedef struct {
     uint64_t drawn_step;     /* that histograms were recorded of last, or the run resumed at */
 } rp_save;
 
-/* disk.c: since the last checkpoint that could be written. */
+/* disk.c: failed writes since the last checkpoint that was written. */
 typedef struct {
-    uint32_t tries;   /* failed writes in the run folder */
+    uint32_t tries;   /* their number */
     int64_t since_ns; /* time of the first */
     int64_t retry_ns; /* earliest time of the next try */
 } rp_disk;
@@ -306,7 +306,7 @@ enum { RP_FINITE_TENSOR = 64, RP_FINITE_ADVICE = 120 };
 typedef struct {
     uint32_t row;                  /* steps in a row, up to the newest, whose loss was not finite */
     bool any;                      /* a step since the start had a finite loss */
-    char tensor[RP_FINITE_TENSOR]; /* that was not finite when the boards saved last, or "" */
+    char tensor[RP_FINITE_TENSOR]; /* tensor that was not finite at the last save, or "" */
 } rp_finite_watch;
 
 /* tally.c: results of the boards that share the last stage. */
@@ -340,7 +340,7 @@ typedef struct {
     uint64_t steps;
     uint64_t samples, correct; /* reported so far; losses are in the tally */
     uint64_t scored;           /* to be reported */
-    bool is_over;              /* its score is to be kept on the disk */
+    bool is_over;              /* evaluated; its score still has to be written */
 } rp_eval_pass;
 
 /* warm.c, warm_spares.c */
@@ -453,7 +453,7 @@ struct rp_controller {
     rp_arena feed_arena;
     bool stopping;
     rp_checkpoint_best best;
-    uint64_t stop_step; /* the run ends there, for there is no gain any more; 0: it goes on */
+    uint64_t stop_step; /* step at which the run ends for lack of gain; 0: it goes on */
     rp_finite_watch finite;
     rp_progress_watch progress[2]; /* of training, of an evaluation */
     rp_account account;
@@ -513,8 +513,8 @@ rp_err rp_finite_check_step(rp_controller *c) RP_MUST_CHECK;
 /* The boards have saved. `tensor` is not finite, or NULL. errors FAULT: the run needs what it saved
  */
 rp_err rp_finite_note_saved(rp_controller *c, const char *tensor) RP_MUST_CHECK;
-/* errors FAULT: the weights are not finite, nor their score, or the last losses where no finite
- * score says otherwise. None where train.stop_after.non_finite is 0 */
+/* errors FAULT: the weights or their score are not finite; or the last losses are not, and the run
+ * has no score or never had a finite loss. Never fails where train.stop_after.non_finite is 0 */
 rp_err rp_finite_check_end(rp_controller *c) RP_MUST_CHECK;
 /* Checks the score of an evaluation. errors NUMERIC */
 rp_err rp_finite_check_score(rp_controller *c, const rp_position_score *score) RP_MUST_CHECK;
@@ -683,7 +683,7 @@ rp_err rp_hello_late(const rp_controller *c) RP_MUST_CHECK;
 /* missing.c */
 const rp_cause *rp_missing_cause(const rp_controller *c, uint32_t board); /* NULL: not known */
 bool rp_missing_ends_wait(const rp_controller *c);
-/* A board that never will come, else `otherwise`. */
+/* A missing board for which waiting does not help, else `otherwise`. */
 uint32_t rp_missing_first(const rp_controller *c, uint32_t otherwise);
 void rp_missing_say(rp_controller *c, int64_t longest_ns);
 /* The board has a cause. errors  REFUSED, TIMEOUT */

@@ -58,7 +58,7 @@ typedef struct {
     const rp_spawner_kind *kind;
     void *self;
     uint64_t program_bytes; /* of a board's program, for plan.json; 0: not known */
-    uint64_t memory_bytes;  /* that they may take, all together; 0: not known */
+    uint64_t memory_bytes;  /* memory that they may take, all together; 0: not known */
     uint32_t cores;         /* that the boards share, and with them one kernel cache; 0: neither */
 } rp_spawner;
 

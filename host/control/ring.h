@@ -220,8 +220,8 @@ rp_err rp_ring_never_came(const rp_ring *ring, uint32_t board, int64_t waited_ns
 #define RP_RING_HELLO_NS (30 * RP_NS_PER_S)
 #define RP_RING_BUILD_NS (1800 * RP_NS_PER_S) /* kernels are built on slow boards */
 
-/* What a board has to answer, to be met over another link, or to take a message: ring.wait, and
- * RP_RING_HELLO_NS at least. Pure. */
+/* Time that a board has to answer, to be met over another link, or to take a message: ring.wait,
+ * and at least RP_RING_HELLO_NS. Pure. */
 int64_t rp_ring_patience_ns(const rp_runfile *run);
 
 /* A board that is not heard is greeted over a new link again and again: it may have begun anew

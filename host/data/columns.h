@@ -51,9 +51,9 @@ uint32_t rp_column_names_count(const rp_column_names *names, const char *name, u
 rp_err rp_column_names_find(const rp_column_names *names, const char *name,
                             uint32_t *at) RP_MUST_CHECK;
 
-/* The roles of a training file's columns by its first row. Columns are named by the header, or by
- * their numbers from 1 without one. Without `target` the last ones are: those after
- * x_wanted inputs, or one when x_wanted is 0.
+/* The roles of a training file's columns by its first row. Columns are named by the header;
+ * without one, by their numbers from 1. Without `target` the targets are the columns after the
+ * first x_wanted ones, or the last column when x_wanted is 0.
  * errors  USAGE with the key's line, when it names no column; FORMAT with file and line: two
  * columns of a name, or a name that is not UTF-8, of a column that is not dropped */
 rp_err rp_columns_choose(rp_arena *arena, const rp_column_keys *keys, const rp_csv_row *first,

@@ -44,7 +44,7 @@ typedef struct {
     bool channels_last; /* of arrays: the files have [height, width, channels] */
     rp_notes notes;
     bool bytes; /* every value that the kind reads is k / 255 */
-    bool raw;   /* batches are not normalised: who gets them does it */
+    bool raw;   /* batches are not normalised: their receiver does that */
     rp_norm norm;
     uint32_t workers; /* threads that make batches ahead; 0 is 1 */
     uint64_t seed;

@@ -1,4 +1,4 @@
-/* What a data set's files have that is allowed and may not be meant: texts for the user. */
+/* Texts for the user about files that are valid but may not be intended. */
 #ifndef RP_DATA_NOTES_H
 #define RP_DATA_NOTES_H
 

@@ -10,7 +10,7 @@ typedef struct {
     rp_push_options each; /* without `board`; its functions are called by one thread at a time */
     const rp_roster_entry *boards; /* borrowed */
     uint32_t count, at_once;       /* 1 to RP_PUSH_AT_ONCE_MAX */
-    /* What came of a board, as rp_push_to() says it. `each.context` is its context. */
+    /* The result of a board, as rp_push_to() reports it. `each.context` is its context. */
     void (*done)(void *context, const rp_roster_entry *board, const rp_Pushed *said, rp_err err);
 } rp_push_several;
 
