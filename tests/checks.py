@@ -16,12 +16,11 @@ CORES = os.cpu_count() or 1
 
 
 class Results:
-    """What was checked: (outcome, name, seconds, reason); seconds and failures of each step."""
+    """What was checked: (outcome, name, seconds, reason); the seconds of each step."""
 
     def __init__(self):
         self.rows = []
         self.steps = {}
-        self.failures = {}
         self.path = BUILD / "results.txt"
         BUILD.mkdir(exist_ok=True)
         self.path.write_text("")

@@ -2,6 +2,7 @@
 """The doors of the tests: ./bootstrap test installs what they need and calls this program.
 
 doors.py smoke | gate | night     the steps of a door, one after the other
+doors.py night STEP...            a part of the night, recorded in the row of its commit
 doors.py STEP...                  these steps
 doors.py --list                   the doors, and what each step runs
 
@@ -65,20 +66,29 @@ def print_doors():
     say("./bootstrap test STEP... runs these steps alone.")
 
 
-def run(names):
+def run(names, is_night):
     results = Results()
     for step in names:
         say(f"\n== {step}: {' '.join(STEPS[step].__doc__.split())}")
         began, before = time.monotonic(), len(results.rows)
         STEPS[step](results)
-        results.steps[step] = time.monotonic() - began
-        results.failures[step] = sum(row[0] == "fail" for row in results.rows[before:])
-        say(f"{step} took {results.steps[step]:.0f} s")
-    say(
-        "\n== seconds: "
-        + ", ".join(f"{step} {seconds:.0f}" for step, seconds in results.steps.items())
-    )
+        seconds = results.steps[step] = time.monotonic() - began
+        say(f"{step} took {seconds:.0f} s")
+        if is_night:
+            night.record(SOURCE, steps.commit(), steps.kernels_digest(), step, seconds,
+                         results.rows[before:])
+    told = ", ".join(f"{step} {seconds:.0f}" for step, seconds in results.steps.items())
+    say(f"\n== seconds: {told}; {sum(results.steps.values()):.0f} in all")
     return results
+
+
+def chosen(words):
+    """Whether it is a night, and the steps."""
+    is_night = words[:1] == ["night"]
+    if is_night and words[1:]:
+        return True, words[1:]
+    return is_night, [step for word in words for step in
+                      (DOORS[word][1] if word in DOORS else (word,))]
 
 
 def main():
@@ -86,23 +96,18 @@ def main():
     if words == ["--list"]:
         print_doors()
         return 0
-    unknown = [word for word in words if word not in STEPS and word not in DOORS]
-    if not words or unknown:
-        print(
-            f"doors.py: no door or step '{unknown[0]}'" if unknown else __doc__, file=sys.stderr
-        )
+    is_night, names = chosen(words)
+    unknown = [name for name in names if name not in STEPS]
+    if not names or unknown:
+        print(f"doors.py: no door or step '{unknown[0]}'" if unknown else __doc__,
+              file=sys.stderr)
         print("doors: " + " ".join(DOORS) + "\nsteps: " + " ".join(STEPS), file=sys.stderr)
         return 2
     if not shutil.which("ninja"):
         print("doors.py: ninja is missing; ./bootstrap test installs it", file=sys.stderr)
         return 2
-    results = run(
-        [step for word in words for step in (DOORS[word][1] if word in DOORS else (word,))]
-    )
-    code = report.summary(results.rows, SOURCE / ".ci/may-skip")
-    if words == ["night"]:
-        night.record(SOURCE, steps.commit(), steps.kernels_digest(), results)
-    return code
+    results = run(names, is_night)
+    return report.summary(results.rows, SOURCE / ".ci/may-skip")
 
 
 if __name__ == "__main__":

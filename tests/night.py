@@ -1,6 +1,6 @@
-"""tests/NIGHT.md: what the nights found. `./bootstrap test night` adds a row and replaces the
-table of the slowest tests; the file is committed with the next change."""
-
+"""tests/NIGHT.md: what the nights found. `./bootstrap test night` records each step when it ends,
+in the row of its commit, so a night may be run in parts; the file is committed with the next
+change."""
 import datetime
 import os
 import re
@@ -8,23 +8,34 @@ import re
 HEAD = """\
 # Nights
 
-What `./bootstrap test night` found, newest first; `tests/doors.py` says what its steps are. A
-step is `seconds`, with `(N failed)` where some did not pass.
+What `./bootstrap test night` found, newest first; `tests/steps.py` says what its steps are. Each
+step is followed by its seconds, and by the number of its failures if it has any. A night may be run
+in parts: steps that are not named in a row were not run at that commit.
 
+| commit | date | machine | result | seconds by step |
+|---|---|---|---|---|
 """
+ROW = re.compile(r"^\| `(\w{10})` \| ([\d-]+) \| (.*?) \| \w+ \| (.*) \|$", re.M)
+STEP = re.compile(r"(\w+) (\d+)(?: \((\d+) failed\))?")
+KERNELS = re.compile(r"^Kernels that oclgrind passed: `(\w+)`", re.M)
+SLOW = re.compile(r"^\| `(\S+)` \| ([\d.]+) \|$", re.M)
+FAILURE = re.compile(r"^- `(\S+)`: (.*)$", re.M)
 NIGHTS_MAX = 20
 SLOWEST = 30
 
 
+def path_in(source):
+    return source / "tests/NIGHT.md"
+
+
+def text_of(source):
+    path = path_in(source)
+    return path.read_text("utf-8") if path.exists() else ""
+
+
 def kernels_seen(source):
-    """The digest of the kernels and their rooms that the last night's oclgrind has passed, or
-    None."""
-    path = source / "tests/NIGHT.md"
-    found = (
-        re.search(r"^Kernels that oclgrind passed: `(\w+)`", path.read_text("utf-8"), re.M)
-        if path.exists()
-        else None
-    )
+    """The digest of the kernels and their rooms that the last night's oclgrind passed, or None."""
+    found = KERNELS.search(text_of(source))
     return found.group(1) if found else None
 
 
@@ -40,50 +51,41 @@ def machine():
     return f"{cpu}, {os.cpu_count()} cores, {memory:.0f} GiB"
 
 
-def row_of(commit, results):
-    failed = [name for outcome, name, *_ in results.rows if outcome == "fail"]
-    steps = []
-    for step, seconds in results.steps.items():
-        wrong = results.failures[step]
-        steps.append(f"{step} {seconds:.0f}" + (f" ({wrong} failed)" if wrong else ""))
-    total = sum(results.steps.values())
-    outcome = "passed" if not failed else "FAILED: " + ", ".join(failed[:10])
-    date = datetime.date.today().isoformat()
-    return (
-        f"| `{commit[:10]}` | {date} | {machine()} | {total:.0f} s | {outcome} | "
-        f"{', '.join(steps)} |"
-    )
+def row_of(commit, date, where, by_step):
+    """by_step: {step: (seconds, failures)}"""
+    told = ", ".join(f"{step} {seconds}" + (f" ({failures} failed)" if failures else "")
+                     for step, (seconds, failures) in by_step.items())
+    result = "FAILED" if any(failures for _, failures in by_step.values()) else "passed"
+    return f"| `{commit}` | {date} | {where} | {result} | {told} |"
 
 
-def slowest(results):
-    rows = sorted(results.rows, key=lambda row: -float(row[2]))[:SLOWEST]
-    return [f"| `{name}` | {seconds} |" for _, name, seconds, _ in rows]
-
-
-def record(source, commit, digest, results):
-    """Writes NIGHT.md: this night's row before the earlier ones."""
-    path = source / "tests/NIGHT.md"
-    old = (
-        re.findall(r"^\| `[0-9a-f]{10}` \|.*", path.read_text("utf-8"), re.M)
-        if path.exists()
-        else []
-    )
-    passed = not any(
-        outcome == "fail" and name.startswith("oclgrind/") for outcome, name, *_ in results.rows
-    )
-    seen = digest if passed and digest else kernels_seen(source)
-    lines = [
-        "| commit | date | machine | seconds | result | by step |",
-        "|---|---|---|---|---|---|",
-        row_of(commit, results),
-        *old[: NIGHTS_MAX - 1],
-        "",
-        f"Kernels that oclgrind passed: `{seen}`",
-        "",
-        f"## The {SLOWEST} slowest tests of the last night",
-        "",
-        "| test | seconds |",
-        "|---|---|",
-        *slowest(results),
-    ]
-    path.write_text(HEAD + "\n".join(lines) + "\n", encoding="utf-8")
+def record(source, commit, digest, step, seconds, rows):
+    """Adds a step to the row of this commit, which comes first. rows: as Results.rows, of the step.
+    digest: what oclgrind looked at."""
+    old = text_of(source)
+    nights = {found[0]: found[1:] for found in ROW.findall(old)}
+    first = next(iter(nights), None) == commit[:10]  # else the lists are those of another night
+    slow = {name: float(s) for name, s in SLOW.findall(old)} if first else {}
+    failures = dict(FAILURE.findall(old)) if first else {}
+    told = nights.pop(commit[:10], ("", "", ""))[2]
+    by_step = {name: (s, int(count or 0)) for name, s, count in STEP.findall(told)}
+    failed = {name: reason or "no reason" for outcome, name, _, reason in rows if outcome == "fail"}
+    by_step[step] = (f"{seconds:.0f}", len(failed))
+    for _, name, taken, _ in rows:
+        slow[name] = float(taken)
+        failures.pop(name, None)
+    failures.update(failed)
+    passed = step.startswith("oclgrind") and not failed
+    seen = digest if passed and digest else kernels_seen(source) or "none"
+    today = datetime.date.today().isoformat()
+    lines = [row_of(commit[:10], today, machine(), by_step)]
+    lines += [f"| `{c}` | {d} | {m} | {'FAILED' if ' failed)' in s else 'passed'} | {s} |"
+              for c, (d, m, s) in list(nights.items())[:NIGHTS_MAX - 1]]
+    lines += ["", f"Kernels that oclgrind passed: `{seen}`", ""]
+    lines += ["## Failures of the last night", ""]
+    lines += [f"- `{name}`: {reason}" for name, reason in failures.items()] or ["None."]
+    lines += ["", f"## The {SLOWEST} slowest tests of the last night", "", "| test | seconds |",
+              "|---|---|"]
+    slowest = sorted(slow.items(), key=lambda item: -item[1])[:SLOWEST]
+    lines += [f"| `{name}` | {taken:.1f} |" for name, taken in slowest]
+    path_in(source).write_text(HEAD + "\n".join(lines) + "\n", encoding="utf-8")
