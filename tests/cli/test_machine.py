@@ -64,8 +64,9 @@ class Folders(program.Case):
         run.rename(self.dir / "mine.yaml")
         error = self.refused("train", "mine.yaml", "--out", ".")
         self.assertIn("weights.safetensors is there already", error)
-        self.assertIn("weights.safetensors is there already", self.refused(
-            "train", "mine.yaml", "--out", ".", "--set", "lanes={count: 2}"))
+        for words in (("--dry-run",), ("--set", "lanes={count: 2}")):
+            self.assertIn("weights.safetensors is there already", self.refused(
+                "train", "mine.yaml", "--out", ".", *words))
         for verb in ("plan", "profile"):
             error = self.refused(verb, "mine.yaml", "--out", "mine.yaml")
             self.assertIn(f"is there already and is not a {verb}", error)

@@ -97,20 +97,6 @@ class Usage(program.Case):
                                   stderr=subprocess.PIPE, check=False)
             self.assertEqual((done.returncode, done.stderr), (-signal.SIGPIPE, b""), words)
 
-    def test_out_names_a_file_of_the_user(self):
-        """It is not written over, and a dry run says so too."""
-        path = self.dir / self.run_file()
-        text = path.read_text()
-        for verb, what in (("plan", "plan"), ("profile", "profile")):
-            self.assertIn(f"is not a {what}, so it is not written over",
-                          self.refused(verb, path, "--out", path))
-        self.assertEqual(path.read_text(), text)
-        (self.dir / "mine").mkdir()
-        (self.dir / "mine" / "weights.safetensors").write_text("mine")
-        for words in ((), ("--dry-run",)):
-            self.assertIn("weights.safetensors is there already",
-                          self.refused("train", path, "--out", "mine", *words))
-
     def test_help(self):
         out, _ = self.ringpipe("--help")
         for verb in VERBS:
