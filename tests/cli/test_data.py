@@ -161,15 +161,27 @@ class Table(program.Case):
 
     def test_what_may_not_be_meant_is_said(self):
         text = TABLE.replace(" delimiter: semicolon,", "").replace(", validation: 2", "")
-        out, _ = self.ringpipe("train", self.run_file(text), "--dry-run")
-        note = "fields are separated by `delimiter: semicolon`"
-        self.assertRegex(out, f"note: .*flowers.csv: {note}")
+        slow = ("--set", "train.epochs=1", "--set",
+                "lr_schedule={kind: cosine, warmup_steps: 100}")
+        out, _ = self.ringpipe("train", self.run_file(text), "--dry-run", *slow)
+        notes = ("fields are separated by `delimiter: semicolon`", "and never reaches 0.5")
+        self.assertRegex(out, f"note: .*flowers.csv: {notes[0]}")
+        self.assertIn(notes[1], out)
         out, _ = self.ringpipe("train", self.run_file(text), "--dry-run", "--format", "json")
-        self.assertIn(note, json.loads(out)["notes"][0])
-        words = ("--set", "train.epochs=1", "--out", "out")
-        _, err = self.ringpipe("train", self.run_file(text), *words)
-        self.assertIn(note, err)
-        self.assertIn(note, (self.dir / "out/log.jsonl").read_text())
+        self.assertIn(notes[0], json.loads(out)["notes"][0])
+        _, err = self.ringpipe("train", self.run_file(text), *slow, "--out", "out")
+        for note in notes:
+            self.assertIn(note, err)
+            self.assertIn(note, (self.dir / "out/log.jsonl").read_text())
+
+    def test_batchnorm_of_single_values_is_refused(self):
+        (self.dir / "net.yaml").write_text(
+            NET.replace("layers:\n", "layers:\n  - {name: bn, kind: batchnorm}\n"))
+        for words in ((), ("--dry-run",), ("--set", "lanes={count: 2}")):
+            err = self.refused("train", self.run_file(TABLE), *words, "--out", "out", "--set",
+                               "train.microbatch=1")
+            self.assertIn("run.yaml:5: train: layer 'bn': batchnorm normalises over a", err)
+        self.assertFalse((self.dir / "out").exists())
 
     def test_paths_are_utf_8(self):
         folder = os.fsencode(self.dir) + b"/d\xe4ta"

@@ -166,6 +166,7 @@ class Folder(program.Case):
         _, err = self.ringpipe("resume", "a", "--set", "train.epochs=2", "--set",
                                "optimizer={kind: sgd, lr: 0.05, momentum: 9.0e-1}")
         self.assertIn("optimizer.lr: 0.05 (was 0.1)", err)
+        self.assertIn("step 4: lr goes from 0.1 to 0.05", err)
         self.assertNotIn("momentum", err)
         self.assertNotIn("the data are others", err)
         said = self.events("a", "resumed")
