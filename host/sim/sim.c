@@ -99,6 +99,38 @@ static json_t *json_of(const rp_sim_tally *t) {
     return root;
 }
 
+/* A word of a shell's command line. */
+static void print_word(const char *word) {
+    (void)fputs(" '", stdout);
+    for (; *word; word++) {
+        (void)fputs(*word == '\'' ? "'\\'" : "", stdout);
+        (void)fputc(*word, stdout);
+        (void)fputs(*word == '\'' ? "'" : "", stdout);
+    }
+    (void)fputc('\'', stdout);
+}
+
+static void print_option(const char *option, const char *value) {
+    if (value) {
+        (void)printf(" --%s", option);
+        print_word(value);
+    }
+}
+
+/* The command that runs one seed again, with all that these runs were given. */
+static void print_command(const rp_sim_options *options, uint64_t seed) {
+    (void)printf("ringpipe sim");
+    print_word(options->run_path);
+    for (uint32_t i = 0; i < options->set_count; i++) {
+        print_option("set", options->set[i]);
+    }
+    print_option("plan", options->plan);
+    print_option("profile", options->profile);
+    print_option("executor", options->executor);
+    print_option("faults", options->faults);
+    (void)printf(" --seed %" PRIu64 " --trace\n", seed);
+}
+
 static rp_err print_tally(const rp_sim_options *options, const rp_sim_tally *t) {
     if (options->format == RP_FORMAT_JSON) {
         return rp_json_print(json_of(t), 0, stdout);
@@ -108,10 +140,8 @@ static rp_err print_tally(const rp_sim_options *options, const rp_sim_tally *t) 
                  t->runs, t->finished, t->stopped_resumable, t->hung, t->wrong, t->faults,
                  t->virtual_s, t->seconds);
     if (t->any_bad) {
-        (void)printf("first bad seed %" PRIu64 "; to see what happens in it: ringpipe sim %s "
-                     "--executor %s --faults %s --seed %" PRIu64 " --trace\n",
-                     t->first_bad_seed, options->run_path, options->executor, options->faults,
-                     t->first_bad_seed);
+        (void)printf("first bad seed %" PRIu64 "; to see what happens in it: ", t->first_bad_seed);
+        print_command(options, t->first_bad_seed);
     }
     return RP_OK;
 }
