@@ -96,16 +96,10 @@ static void note_why_not_fewer(rp_controller *c, const rp_remedy_facts *facts) {
                    stay ? stay : at_least);
 }
 
-/* It would have gone back once more, had it not done so too often. */
 static void note_why_not_back(rp_controller *c, const rp_remedy_facts *facts) {
-    rp_remedy_facts other = *facts;
-    other.in_a_row = other.on_the_way = 0;
-    if (rp_remedy_choose(&other) != RP_REMEDY_BACK) {
-        return;
-    }
     const size_t used = strlen(c->note);
     (void)snprintf(c->note + used, sizeof c->note - used,
-                   "; the run does not go back once more: there were %" PRIu32
+                   "; the run does not go back once more: there were at least %" PRIu32
                    " faults since its newest checkpoint",
                    facts->in_a_row + facts->on_the_way);
 }
@@ -247,10 +241,13 @@ static rp_err mend(rp_controller *c) {
     case RP_REMEDY_BACK:
         err = go_back(c);
         break;
+    case RP_REMEDY_GIVE_UP:
+        stop_run(c);
+        note_why_not_back(c, &facts);
+        break;
     default:
         stop_run(c);
         note_why_not_fewer(c, &facts);
-        note_why_not_back(c, &facts);
     }
 fail:
     return err;

@@ -1,9 +1,6 @@
 #include "control/remedy.h"
 
 enum {
-    /* Ways back without a new checkpoint, each of which makes the next one come sooner: behind so
-     * many it follows every step or few, and a fault that comes again all the same stays. */
-    IN_A_ROW_MAX = 8,
     /* Faults on one way back, for each board: all may be lost at a time, be missed one after the
      * other, and be lost once more. */
     ON_THE_WAY_MAX = 4,
@@ -101,8 +98,11 @@ static bool comes_again(const rp_remedy_facts *f) {
 static bool can_go_back(const rp_remedy_facts *f) {
     return f->trains && f->waits && !f->interrupted && f->has_boards &&
            (f->fault_class == RP_FAULT_TRANSIENT || f->fault_class == RP_FAULT_BOARD) &&
-           !comes_again(f) && !f->is_wrong && f->in_a_row < IN_A_ROW_MAX &&
-           f->on_the_way < ON_THE_WAY_MAX * f->boards;
+           !comes_again(f) && !f->is_wrong;
+}
+
+static bool has_gone_back_too_often(const rp_remedy_facts *f) {
+    return f->in_a_row >= RP_REMEDY_IN_A_ROW_MAX || f->on_the_way >= ON_THE_WAY_MAX * f->boards;
 }
 
 rp_remedy rp_remedy_choose(const rp_remedy_facts *f) {
@@ -115,5 +115,7 @@ rp_remedy rp_remedy_choose(const rp_remedy_facts *f) {
     if (may_leave(f)) {
         return RP_REMEDY_FEWER;
     }
-    return can_go_back(f) ? RP_REMEDY_BACK : RP_REMEDY_STOP;
+    return !can_go_back(f)              ? RP_REMEDY_STOP
+           : has_gone_back_too_often(f) ? RP_REMEDY_GIVE_UP
+                                        : RP_REMEDY_BACK;
 }

@@ -8,6 +8,10 @@
 #include "control/fault.h"
 #include "control/state.h"
 
+/* Ways back without a new checkpoint, each of which makes the next one come sooner: after so many
+ * it follows every step or few, and a fault that comes again all the same stays. */
+enum { RP_REMEDY_IN_A_ROW_MAX = 8 };
+
 /* In the order in which they are looked for. */
 /* clang-format off */
 #define RP_REMEDY_LIST(X)                                                                   \
@@ -15,7 +19,8 @@
     X(SPARES, "spares", "spare boards take the places of those that have not come")         \
     X(FEWER,  "fewer",  "the model is cut anew over the boards that are left, spares too")   \
     X(BACK,   "back",   "back to the newest checkpoint, once the boards are there")         \
-    X(STOP,   "stop",   "the run stops")
+    X(STOP,   "stop",   "the run stops")                                                    \
+    X(GIVE_UP, "give-up", "the run stops: it has gone back too often without a checkpoint")
 /* clang-format on */
 
 typedef enum {

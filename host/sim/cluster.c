@@ -67,6 +67,9 @@ static void note_state(void *context, const char *state) {
 static void note_remedy(void *context, const char *failed, const char *remedy) {
     rp_cluster *cluster = context;
     rp_sim_marks_note(&cluster->trouble.marks, failed, remedy);
+    if (strcmp(remedy, rp_remedy_name(RP_REMEDY_GIVE_UP)) == 0) {
+        rp_sim_faults_note_give_up(cluster);
+    }
     cluster->host_returns = true;
     rp_eventlog_add(&cluster->log, rp_world_now_ns(cluster->world), "host", "fault in %s: %s",
                     failed, remedy);

@@ -351,6 +351,7 @@ void rp_sim_faults_new_life(rp_cluster *cluster) {
     const int64_t borne_ns = borne_at_start_ns(cluster);
     rp_sim_trouble *trouble = &cluster->trouble;
     trouble->may_stop = !is_enough_left(cluster);
+    trouble->before = trouble->effective;
     for (uint32_t i = 0; cluster->options.faults && i < cluster->options.faults->count; i++) {
         const rp_sim_fault *fault = &cluster->options.faults->fault[i];
         trouble->may_stop |= trouble->active[i] && may_stop(cluster, fault);
@@ -360,6 +361,12 @@ void rp_sim_faults_new_life(rp_cluster *cluster) {
         const int64_t back_ns = board->agent ? board->still_ns : board->restart_ns;
         trouble->may_stop |= back_ns - rp_world_now_ns(cluster->world) > borne_ns;
     }
+}
+
+/* Each way back was because of another fault. */
+void rp_sim_faults_note_give_up(rp_cluster *cluster) {
+    rp_sim_trouble *trouble = &cluster->trouble;
+    trouble->may_stop |= trouble->effective - trouble->before > RP_REMEDY_IN_A_ROW_MAX;
 }
 
 void rp_sim_faults_start(rp_cluster *cluster) {

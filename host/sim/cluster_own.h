@@ -69,6 +69,7 @@ typedef struct {
     bool begun[RP_SIM_FAULTS_MAX], active[RP_SIM_FAULTS_MAX];
     int64_t at_ns[RP_SIM_FAULTS_MAX]; /* when it begins: later than drawn if its target was away */
     uint32_t effective;
+    uint32_t before; /* of them, in earlier lives of the controller */
     rp_sim_marks marks;
     int64_t calm_ns;  /* when the last one that has begun is over, or its board not waited for */
     bool may_stop;    /* one of those that may end a run was there in this life of the controller */
@@ -162,5 +163,7 @@ void rp_sim_faults_start(rp_cluster *cluster);
 void rp_sim_faults_look(rp_cluster *cluster);
 /* A life of the controller begins. */
 void rp_sim_faults_new_life(rp_cluster *cluster);
+/* The controller stops because it has gone back too often: for as many faults it may. */
+void rp_sim_faults_note_give_up(rp_cluster *cluster);
 
 #endif

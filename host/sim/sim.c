@@ -103,9 +103,11 @@ static json_t *json_of(const rp_sim_tally *t) {
 static void print_word(const char *word) {
     (void)fputs(" '", stdout);
     for (; *word; word++) {
-        (void)fputs(*word == '\'' ? "'\\'" : "", stdout);
-        (void)fputc(*word, stdout);
-        (void)fputs(*word == '\'' ? "'" : "", stdout);
+        if (*word == '\'') {
+            (void)fputs("'\\''", stdout);
+        } else {
+            (void)fputc(*word, stdout);
+        }
     }
     (void)fputc('\'', stdout);
 }

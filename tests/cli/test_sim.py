@@ -1,6 +1,7 @@
 """`ringpipe sim`: one seed, many seeds with faults; the same seed gives the same events."""
 import json
 import re
+import shlex
 import unittest
 
 from program import Case, few_when_short
@@ -52,6 +53,17 @@ class Sim(Case):
             self.assertIsNone(tally["first_bad_seed"])
             faults += tally["faults"]
         self.assertGreaterEqual(faults, 11 * 6 * 3)
+
+    def test_a_bad_seed_is_said_with_the_command_that_repeats_it(self):
+        """An op takes longer than 300 s, which is no fault that a simulation knows of."""
+        out, said = self.sim("--set", "ring.throttle={gflops: 1.0e-6}", "--set", "model='mlp'",
+                             "--seeds", "1..2", code=3)
+        self.assertIn("seed 1: wrong", said)
+        command = shlex.split(re.search("first bad seed 1; .*: ringpipe (sim .*)", out)[1])
+        self.assertIn("ring.throttle={gflops: 1.0e-6}", command)
+        out, said = self.ringpipe(*command, code=3, seconds=120)
+        self.assertIn("seed 1: wrong", said)
+        self.assertIn("verdict: the run has stopped, and no fault was there", out)
 
     def test_runs_with_codecs_end_with_their_digests(self):
         """The feed encodes the inputs; what boards hash of them is what the definition says. A

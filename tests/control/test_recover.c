@@ -433,7 +433,7 @@ static void tries_have_an_end(void **state) {
     expect_log(1, 8 + 1, 8); /* a step that came with the last fault */
     json_t *summary = read_summary();
     assert_non_null(strstr(json_string_value(json_object_get(summary, "note")),
-                           "board 1: broken; the run does not go back once more: there were 8"));
+                           "board 1: broken; the run does not go back once more: "));
     json_decref(summary);
     ring_close(&ring);
 }
