@@ -152,7 +152,7 @@ class Warm(enrolment.Case):
         self.assertRegex(out, r"(?m)^extra: [1-9]\d* kernels built in .*, as a spare for "
                               rf"{places}$")
         self.assertIn("the spare board extra builds what right has", err)
-        self.assertIn("the ring is warm, the spare board away is not: board away: nobody", err)
+        self.assertIn("the ring is warm, the spare board away is not: board away: nothing", err)
         for k, name in enumerate(row["name"] for row in result["boards"]):
             ring = [row["name"] for row in result["boards"]]
             ring[k] = "extra"
