@@ -208,7 +208,7 @@ class Dial(Case):
         states, _, found, err = self.doctor(code=3)
         self.assertGreaterEqual(found["strangers"], 1)
         self.assertEqual(states, {"a": "there", "d": "silent", "b": "not-dialled"})
-        self.assertIn("board d: nobody answers", err)
+        self.assertIn("board d: nothing answers", err)
         words = ("doctor", "--roster", "lab.yaml", "--keys", "host")
         self.assertIn("--listen says where", self.refused(*words))
         self.assertIn("tcp://HOST:PORT", self.refused(*words, "--listen", "here"))
