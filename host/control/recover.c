@@ -11,8 +11,8 @@
  *   fatal      the run stops; it can be resumed
  *
  * A fault that a new try would only meet again stops the run, too: a mistake in the protocol, too
- * little memory from the beginning, a board that did not come back in time, or one way back after
- * the other without a new checkpoint, with longer and longer pauses. And a board that has no memory
+ * little memory from the beginning, a board that did not come back in time, or many ways back in a
+ * row without a new checkpoint, with longer and longer pauses. And a board that has no memory
  * for as many forwards in flight as `advance: auto` asks for gets a stage with fewer: recover ->
  * hello.
  *

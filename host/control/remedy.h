@@ -8,8 +8,8 @@
 #include "control/fault.h"
 #include "control/state.h"
 
-/* Ways back without a new checkpoint, each of which makes the next one come sooner: after so many
- * it follows every step or few, and a fault that comes again all the same stays. */
+/* Most ways back in a row without a new checkpoint. Each makes the next checkpoint come sooner, so
+ * that in the end it follows every step or few. A fault that still comes again is permanent. */
 enum { RP_REMEDY_IN_A_ROW_MAX = 8 };
 
 /* In the order in which they are looked for. */
@@ -58,8 +58,8 @@ typedef struct {
 } rp_remedy_facts;
 
 rp_remedy rp_remedy_choose(const rp_remedy_facts *facts);
-/* Faults that come close together are mostly one disturbance, which passes: after so many since
- * the newest checkpoint, boards are asked again no earlier than this after the first of them. */
+/* Pause after the first of `faults` since the newest checkpoint, before boards are asked again:
+ * faults that come close together are mostly one disturbance, which passes. */
 int64_t rp_remedy_pause_ns(uint32_t faults);
 #define RP_REMEDY_PAUSE_MAX_NS (30 * RP_NS_PER_S)
 /* Another process has a port that a board needs for its stages: it may let go of it. */
