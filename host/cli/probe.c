@@ -84,7 +84,17 @@ static rp_err err_of_code(int code) {
     while (err < RP_ERR_COUNT && rp_err_exit_code(err) != code) {
         err++;
     }
-    return err < RP_ERR_COUNT ? err : RP_ERR_DEVICE;
+    return err;
+}
+
+/* A driver may end its process itself, with a code that be_child() does not have. */
+static rp_err judge_code(int code, const char *doing) {
+    const rp_err err = err_of_code(code);
+    return err < RP_ERR_COUNT
+               ? err
+               : rp_fail(RP_ERR_DEVICE,
+                         "the OpenCL driver has ended its process with exit code %d while %s", code,
+                         doing);
 }
 
 /* The last text that was said, and the result behind the empty one; NULL: there is none. */
@@ -112,7 +122,7 @@ static rp_err judge(int status, bool in_time, double seconds, const char *doing,
                        WTERMSIG(status), strsignal(WTERMSIG(status)), doing);
     }
     if (WEXITSTATUS(status) != 0) {
-        return err_of_code(WEXITSTATUS(status));
+        return judge_code(WEXITSTATUS(status), doing);
     }
     return result
                ? RP_OK

@@ -128,9 +128,9 @@ static rp_err flush_samples(rp_predictor *p) {
     for (uint32_t i = 0; i < p->count; i++) {
         RP_TRY(rp_answers_add(p->answers, &p->place[i], p->y + (size_t)i * outputs));
     }
-    p->count = 0;
     show_progress(p, false);
 fail:
+    p->count = 0;
     return err;
 }
 

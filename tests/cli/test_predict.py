@@ -166,6 +166,12 @@ class Predict(program.Case):
         out, _ = self.ringpipe("predict", "run", "two.csv")
         p = answer["predictions"][0]["probability"]
         self.assertEqual(out.splitlines()[0], f"two.csv:2: dog {100 * p:.2f} %")
+        (self.dir / "many.csv").write_text("width,height\n" + 2000 * "3,0\n")
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = subprocess.run([program.RINGPIPE, "predict", "run", "many.csv"], stdout=full,
+                                  stderr=subprocess.PIPE, cwd=self.dir, text=True, check=False)
+        said = "ringpipe: standard output could not be written: No space left on device\n"
+        self.assertEqual((done.returncode, done.stderr), (2, said))
 
     def test_pictures(self):
         """Light is one class, dark the other; files of any size."""

@@ -23,6 +23,9 @@ static rp_err work(const rp_probe *probe, const void *context, FILE *result) {
     if (strcmp(what, "leave") == 0) {
         _exit(0);
     }
+    if (strcmp(what, "exit") == 0) {
+        _exit(1); /* as a compiler does that can not write */
+    }
     if (strcmp(what, "refuse") == 0) {
         return rp_fail(RP_ERR_USAGE, "no such board");
     }
@@ -52,6 +55,8 @@ static void a_child_that_dies_is_an_error_of_the_device(void **state) {
     assert_non_null(strstr(rp_err_message(), "while measuring"));
     expect_err(run("leave", 30, &text), RP_ERR_DEVICE);
     assert_non_null(strstr(rp_err_message(), "while measuring"));
+    expect_err(run("exit", 30, &text), RP_ERR_DEVICE);
+    assert_non_null(strstr(rp_err_message(), "exit code 1 while measuring"));
     assert_null(text);
 }
 
