@@ -2,10 +2,12 @@
 
 #include <clblast_c.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/cache_home.h"
@@ -17,7 +19,8 @@
 enum {
     PLATFORMS_MAX = 16,
     DEVICES_MAX = 32,
-    CACHE_WAIT_S = 60 /* as long as the slowest program takes on a slow board */
+    CACHE_WAIT_S = 60,   /* as long as the slowest program takes on a slow board */
+    FILE_BYTES = 4 << 20 /* several times what PoCL's compiler writes */
 };
 
 /* ---- choosing ------------------------------------------------------------------------------ */
@@ -158,6 +161,19 @@ static void limit_threads(const rp_device_options *options) {
     }
 }
 
+/* PoCL's compiler ends its program where it can not write, and names no file and no limit. Said
+ * once, however many devices are opened. */
+static void check_file_limit(const rp_device *device) {
+    static atomic_flag said = ATOMIC_FLAG_INIT;
+    struct rlimit limit;
+    if (is_pocl(device) && getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < FILE_BYTES &&
+        !atomic_flag_test_and_set(&said)) {
+        rp_log_warn("files may not be larger than %llu bytes here (`ulimit -f`): PoCL may need "
+                    "larger ones to compile kernels, and then ends this program",
+                    (unsigned long long)limit.rlim_cur);
+    }
+}
+
 uint32_t rp_device_count(const rp_device_options *options) {
     matching found;
     limit_threads(options);
@@ -270,6 +286,7 @@ rp_err rp_device_open(rp_arena *arena, const rp_device_options *options, rp_devi
     device->cache_wait_ns = CACHE_WAIT_S * RP_NS_PER_S;
     RP_TRY(choose_device(device, options));
     check_threads(device, options->threads);
+    check_file_limit(device);
     device->driver_caches = driver_caches(device, options);
     device->keeps_binaries = !device->driver_caches || wants_binaries();
     RP_TRY(choose_tuning(arena, device,

@@ -21,6 +21,7 @@
 #include "enrol/issue.h"
 #include "enrol/roster_edit.h"
 #include "run/runfile.h"
+#include "transport/listen.h"
 
 enum { WAIT_S = 600, NAME_MAX_BYTES = 63 };
 
@@ -267,6 +268,8 @@ static rp_err enrol(rp_arena *arena, const rp_cli_args *args) {
                        args->token ? "is done once the boards have come, and --token does not wait"
                                    : "can not be read");
     }
+    char bound[RP_LISTEN_HOST_MAX + 32];
+    RP_TRY(args->token ? RP_OK : rp_listen_resolve(e.listen, bound, sizeof bound));
     RP_TRY(check_names(arena, &e));
     RP_TRY(find_names(arena, &e));
     RP_TRY(find_addresses(arena, &e));

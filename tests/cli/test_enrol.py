@@ -187,6 +187,9 @@ class Enrol(enrolment.Case):
         self.assertIn("expected: boards enrol", self.refused("boards", "enrol", "left"))
         self.assertIn("name 'a b'", self.refused(*self.words("a b")))
         self.assertIn("--listen", self.refused(*self.words("left", "--listen", "here")))
+        elsewhere = ("--listen", "tcp://no-such-name.invalid:7900")
+        self.assertRegex(self.refused(*self.words("left", *elsewhere)),  # before a token is made
+                         "^ringpipe: tcp://no-such-name.invalid:7900: the name .* is unknown here")
         (self.dir / "lab.yaml").write_text("boards: 3\n")
         self.assertIn("lab.yaml:1", self.refused(*self.words("left")))
         for text, said in (("rpt1qqq@127.0.0.1:7", "too short"), ("rpt1qqq", "TOKEN@ADDRESS:PORT"),

@@ -72,6 +72,8 @@ class SizeLimit(program.Case):
                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit))
         _, err = self.finish(process, code=3)
         self.assertRegex(err, "out/checkpoint/step-.*: File too large")
+        self.assertIn("files may not be larger than 1048576 bytes here (`ulimit -f`)",
+                      (self.dir / "out" / "agent-0.log").read_text())
 
 
 if __name__ == "__main__":
