@@ -3,7 +3,7 @@
 #include <math.h>
 
 static const double GOOD_ENOUGH = 0.98; /* of the best */
-static const double GAIN = 0.05, LOSS = 0.01;
+static const double GAIN = 0.05; /* more than 1 - GOOD_ENOUGH, so a ring does not go to and fro */
 
 /* Times that the fullest ring is filled in a replay, and steps in it at least: filling and draining
  * are a small part. */
@@ -80,5 +80,5 @@ uint32_t rp_advance_wanted(const rp_advance_choice *choice) {
 
 bool rp_advance_pays(const rp_advance_choice *choice, uint32_t now) {
     const double gain = choice->busy[choice->advance] - choice->busy[now];
-    return choice->advance > now ? gain > GAIN : choice->advance < now && gain > -LOSS;
+    return choice->advance > now ? gain > GAIN : choice->advance < now;
 }

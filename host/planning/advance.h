@@ -32,8 +32,8 @@ rp_err rp_advance_choose(const rp_method *method, const rp_sched_shape *shape,
  * RP_ADVANCE_MAX. Pure. */
 uint32_t rp_advance_wanted(const rp_advance_choice *choice);
 
-/* Whether it pays to leave `now`: for 5 % of the boards' time, or for fewer in flight that cost no
- * more than 1 % of it. What was measured twice is never quite the same. */
+/* Whether the choice replaces `now`: a larger advance must gain 5 % of the boards' time, a smaller
+ * one is always taken, because rp_advance_choose() takes it only where it costs at most 2 %. */
 bool rp_advance_pays(const rp_advance_choice *choice, uint32_t now);
 
 /* The share of the time that a board works, in a run so long that filling and draining hardly
