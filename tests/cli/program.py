@@ -39,8 +39,12 @@ LONG = ("--set", "train.epochs=1000")
 
 # Sanitizers make everything slower.
 SLOWER = int(os.environ.get("RP_SLOWER", "1"))
-# A wait that fails takes so many times its seconds: other tests are at work, and machines differ.
-PATIENCE = 3 * SLOWER
+
+
+def patient(seconds):
+    """How long a wait for so many seconds takes until it fails: other tests are at work, and
+    machines differ."""
+    return SLOWER * max(seconds, min(3 * seconds, 180))
 
 
 class Case(unittest.TestCase):
@@ -106,7 +110,7 @@ class Case(unittest.TestCase):
     def finish(self, process, code=0, seconds=60):
         """Waits for a started program and checks its exit code."""
         try:
-            out, err = process.communicate(timeout=seconds * PATIENCE)
+            out, err = process.communicate(timeout=patient(seconds))
             err = err or ""  # it may go to a file
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGABRT)
@@ -149,7 +153,7 @@ class Case(unittest.TestCase):
         return sorted(found)
 
     def wait_for(self, what, condition, seconds=60, process=None):
-        end = time.monotonic() + seconds * PATIENCE
+        end = time.monotonic() + patient(seconds)
         while time.monotonic() < end:
             value = condition()
             if value:
