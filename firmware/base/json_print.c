@@ -1,5 +1,10 @@
 #include "base/json_print.h"
 
+#include "base/printable.h"
+#include "base/utf8.h"
+
+enum { SHOWN_BYTES = 1 << 14 }; /* of the longest path, each byte as 4 */
+
 rp_err rp_json_print(json_t *object, size_t flags, FILE *file) {
     const bool dumped = object && json_dumpf(object, file, flags) == 0;
     json_decref(object);
@@ -8,4 +13,13 @@ rp_err rp_json_print(json_t *object, size_t flags, FILE *file) {
     }
     (void)fputc('\n', file);
     return RP_OK;
+}
+
+json_t *rp_json_path(const char *path) {
+    char shown[SHOWN_BYTES];
+    if (rp_utf8_is_valid(path)) {
+        return json_string(path);
+    }
+    rp_printable(path, false, shown, sizeof shown);
+    return json_string(shown);
 }

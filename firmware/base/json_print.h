@@ -12,4 +12,8 @@
  * by rp_process_end(). errors FORMAT not UTF-8 */
 rp_err rp_json_print(json_t *object, size_t flags, FILE *file) RP_MUST_CHECK;
 
+/* A path as a JSON string. Of one that is not UTF-8 each invalid byte becomes \xHH, as in messages.
+ */
+json_t *rp_json_path(const char *path);
+
 #endif

@@ -49,14 +49,15 @@ static json_t *count_or_null(uint64_t count) {
 
 static json_t *state_json(const char *folder, const rp_run_state *state) {
     const bool there = state->owner.life == RP_OWNER_ALIVE;
-    return json_pack(
-        "{s:s, s:s, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "folder", folder, "state",
-        rp_run_condition_name(state->condition), "model", text_or_null(state->model), "schedule",
-        text_or_null(state->schedule), "step", (json_int_t)state->step, "steps",
-        count_or_null(state->steps), "loss", number_or_null(state->loss), "samples_per_s",
-        number_or_null(state->samples_per_s), "left_s", number_or_null(state->left_s), "boards",
-        count_or_null(state->boards), "pid", count_or_null(there ? (uint64_t)state->owner.pid : 0),
-        "host", text_or_null(state->owner.host));
+    return json_pack("{s:o, s:s, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "folder",
+                     rp_json_path(folder), "state", rp_run_condition_name(state->condition),
+                     "model", text_or_null(state->model), "schedule", text_or_null(state->schedule),
+                     "step", (json_int_t)state->step, "steps", count_or_null(state->steps), "loss",
+                     number_or_null(state->loss), "samples_per_s",
+                     number_or_null(state->samples_per_s), "left_s", number_or_null(state->left_s),
+                     "boards", count_or_null(state->boards), "pid",
+                     count_or_null(there ? (uint64_t)state->owner.pid : 0), "host",
+                     text_or_null(state->owner.host));
 }
 
 static void print_row(const char *folder, const rp_run_state *state, int width) {

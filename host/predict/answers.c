@@ -7,6 +7,7 @@
 #include <csv.h>
 #include <jansson.h>
 
+#include "base/json_print.h"
 #include "base/process.h"
 #include "predict/score.h"
 
@@ -130,8 +131,9 @@ static rp_err dump(const json_t *value, FILE *file) {
     return json_dumpf(value, file, flags) == 0 ? RP_OK : not_written(file);
 }
 
+/* The text may be a path. */
 static rp_err dump_text(const char *key, const char *text, FILE *file) {
-    json_t *value = json_string(text);
+    json_t *value = rp_json_path(text);
     (void)fprintf(file, ", \"%s\": ", key);
     const rp_err err = dump(value, file);
     json_decref(value);
@@ -173,7 +175,7 @@ static json_t *class_object(const rp_answers *w, uint32_t index) {
 static json_t *answer_object(const rp_answers *w, const rp_input_place *place, const float *y) {
     json_t *list = json_array();
     json_t *object = json_object();
-    bool good = json_object_set_new(object, "input", json_string(place->path)) == 0;
+    bool good = json_object_set_new(object, "input", rp_json_path(place->path)) == 0;
     if (place->kind != RP_INPUT_PICTURE) {
         const char *key = place->kind == RP_INPUT_ROW ? "line" : "element";
         good = json_object_set_new(object, key, json_integer(place->number)) == 0 && good;

@@ -315,9 +315,9 @@ static bool add_table(const rp_confusion *c, const rp_confusion_about *about, js
 
 rp_err rp_confusion_print_json(const rp_confusion *c, const rp_confusion_about *about, FILE *file) {
     RP_ASSERT(c->samples > 0);
-    json_t *root = json_pack("{s:i, s:s, s:s, s:s, s:s, s:o}", "version", 1, "status", "finished",
-                             "model", about->model, "weights", about->weights, "device",
-                             about->device, "eval", eval_object(c, about));
+    json_t *root = json_pack("{s:i, s:s, s:s, s:o, s:s, s:o}", "version", 1, "status", "finished",
+                             "model", about->model, "weights", rp_json_path(about->weights),
+                             "device", about->device, "eval", eval_object(c, about));
     if (root && has_table(c, about) && !add_table(c, about, root)) {
         json_decref(root);
         root = NULL; /* rp_json_print() then says what is wrong */

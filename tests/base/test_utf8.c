@@ -1,6 +1,7 @@
 /* Texts from files: which are UTF-8, and how those that are not look in a message. */
 #include "expect.h"
 
+#include "base/json_print.h"
 #include "base/utf8.h"
 
 static void valid_and_invalid(void **state) {
@@ -29,10 +30,22 @@ static void shown(void **state) {
     assert_string_equal(rp_utf8_show("abcdef", 20, out, 1), "");
 }
 
+static void paths_in_json(void **state) {
+    (void)state;
+    static const char *const paths[][2] = {{"m\xf6re/\xc3\xbc.csv", "m\\xf6re/\xc3\xbc.csv"},
+                                           {"a\nb\xc3\xb6", "a\nb\xc3\xb6"}};
+    for (size_t i = 0; i < 2; i++) {
+        json_t *path = rp_json_path(paths[i][0]);
+        assert_string_equal(json_string_value(path), paths[i][1]);
+        json_decref(path);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(valid_and_invalid),
         cmocka_unit_test(shown),
+        cmocka_unit_test(paths_in_json),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
