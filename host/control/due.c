@@ -65,10 +65,11 @@ static rp_err end_following(rp_controller *c) {
 }
 
 /* Chooses another cut where that pays and where this pause has a checkpoint. *leaves: the run does
- * not go on from here. */
+ * not go on from here. What was measured before the boards were loaded is of other boards, or of a
+ * fault. */
 static rp_err follow_boards(rp_controller *c, bool *leaves) {
     rp_err err;
-    if (c->save.kept_step != c->position.step) {
+    if (c->save.kept_step != c->position.step || c->state == RP_CONTROL_LOAD) {
         return RP_OK;
     }
     RP_TRY(rp_replan_choose(c, leaves));

@@ -64,7 +64,8 @@ const rp_control_state rp_control_states[RP_CONTROL_STATES] = {
         "interrupted while waiting for ready",
         rp_assign_enter, rp_assign_step, NULL, is_ready, NULL},
     [RP_CONTROL_LOAD] = {"load", "room for tensors", RP_RING_HELLO_NS,
-        AFTER(PLAN) | AFTER(TRAIN) | AFTER(EVALUATE) | AFTER(SAVE) | AFTER(ROUND) | AFTER(CLOSE),
+        AFTER(PLAN) | AFTER(TRAIN) | AFTER(DRAIN) | AFTER(EVALUATE) | AFTER(SAVE) | AFTER(ROUND) |
+            AFTER(CLOSE),
         NULL,
         rp_load_enter, rp_load_step, rp_load_abandon, NULL, rp_load_late},
     [RP_CONTROL_TRAIN] = {"train", "the end of the segment", STALL_NS,
