@@ -118,7 +118,7 @@ RARE = {"ring.verify": 0.15}
 FAULTS_LEAST = 2  # in every single run
 FAULTS_USUAL = 8  # in a run, on the average of many
 MANY = 900  # runs
-# Of each mark: batches of 920 runs had 65 to 73 of the rarest, and 83 to 147 of the next ones.
+# Of each mark: 16 batches of 920 runs had 60 to 80 of the rarest, and 66 to 126 of the next one.
 MARKS_LEAST = 25  # in 1,000 runs
 # Those that are never drawn, or need what no run here has, or few: local boards that can not start,
 # links that are measured, layers with batch statistics, ring.verify, boards that outlive a
