@@ -6,7 +6,7 @@
 
 /* Those that are there have had to wait; all have their time from now. */
 static void greet_all(rp_controller *c) {
-    c->greeted_ns = 0;
+    c->ring.greeted_ns = 0;
     c->recovery.on_the_way = 0; /* it is another ring */
     rp_controller_forget_fault(c);
     rp_controller_enter(c, RP_CONTROL_RESTART);
@@ -14,8 +14,8 @@ static void greet_all(rp_controller *c) {
 
 /* A board that computes wrong is the last of the spares now, and is tried no more. */
 static void forget_wrong(rp_controller *c) {
-    if (c->verify.wrong != RP_FAULT_NO_BOARD) {
-        c->verify.wrong = RP_FAULT_NO_BOARD;
+    if (c->train.verify.wrong != RP_FAULT_NO_BOARD) {
+        c->train.verify.wrong = RP_FAULT_NO_BOARD;
         c->run.spares--;
         c->recovery.spares_taken--;
     }
@@ -25,19 +25,19 @@ static void forget_wrong(rp_controller *c) {
 
 static const char *why_of(const rp_controller *c, uint32_t k) {
     const rp_board_state *board = &c->ring.board[k];
-    return c->verify.wrong != RP_FAULT_NO_BOARD ? "computes wrong"
-           : rp_recovery_is_portless(c, k)      ? "lacks a port that another process keeps"
-           : board->refuses                     ? "refuses the handshake"
-           : board->broken_off                  ? "breaks off every handshake"
-           : board->unanswered                  ? "does not answer: it is stopped or too busy"
-                                                : "has not come";
+    return c->train.verify.wrong != RP_FAULT_NO_BOARD ? "computes wrong"
+           : rp_recovery_is_portless(c, k)            ? "lacks a port that another process keeps"
+           : board->refuses                           ? "refuses the handshake"
+           : board->broken_off                        ? "breaks off every handshake"
+           : board->unanswered                        ? "does not answer: it is stopped or too busy"
+                                                      : "has not come";
 }
 
 static rp_err say_spare(rp_controller *c, const char *lost, const char *why, const char *spare) {
     char text[240];
     (void)snprintf(text, sizeof text, "board %s %s: the spare board %s takes its place", lost, why,
                    spare);
-    return rp_record_event(c->record, "spare", c->position.step, text);
+    return rp_record_event(c->folder.record, "spare", c->train.position.step, text);
 }
 
 /* As many as there are. */
@@ -63,7 +63,7 @@ rp_err rp_absent_take_spares(rp_controller *c) {
     rp_err err;
     RP_TRY(take_spares(c));
     forget_wrong(c);
-    rp_ring_reset(&c->ring, RP_FAULT_NO_BOARD, c->now_ns);
+    rp_ring_reset(&c->ring, RP_FAULT_NO_BOARD, c->machine.now_ns);
     greet_all(c);
 fail:
     return err;
@@ -121,13 +121,13 @@ static rp_err say_left(rp_controller *c, const char *names, uint32_t absent, con
                    absent == 1 ? "board" : "boards", names, what, c->ring.count,
                    c->ring.count == 1 ? "" : "s", odd ? "; board " : "", odd ? odd : "",
                    odd ? " is a spare now, for each stage has two boards" : "", split);
-    return rp_record_event(c->record, "fewer", c->position.step, text);
+    return rp_record_event(c->folder.record, "fewer", c->train.position.step, text);
 }
 
 /* The stages of the boards that there are now; of those that can reach each other where which of
  * them are split depends on what was measured. */
 static rp_err count_stages(rp_controller *c) {
-    if (c->has_profile && rp_split_is_listed(c)) {
+    if (c->measure.has_profile && rp_split_is_listed(c)) {
         rp_measured_place(c);
         rp_split_count_stages(c, true);
         if (rp_runfile_check_cut(&c->run) == RP_OK) {
@@ -179,8 +179,8 @@ static const char *leave_odd(rp_controller *c) {
 
 /* The model is to be cut for as many boards as there are now. */
 static rp_err cut_anew(rp_controller *c) {
-    rp_record_take_boards(c->record, c->run.boards, c->run.stages);
-    c->fault.board = RP_FAULT_NO_BOARD; /* places have changed */
+    rp_record_take_boards(c->folder.record, c->run.boards, c->run.stages);
+    c->machine.fault.board = RP_FAULT_NO_BOARD; /* places have changed */
     return rp_controller_go_back(c);
 }
 
@@ -212,8 +212,8 @@ static rp_err say_joined(const rp_controller *c) {
     }
     (void)snprintf(text, sizeof text,
                    "%.200s can be reached again: the model is cut anew over %u boards%s",
-                   c->away.names, c->ring.count, split);
-    return rp_record_event(c->record, "joined", c->position.step, text);
+                   c->ring.away.names, c->ring.count, split);
+    return rp_record_event(c->folder.record, "joined", c->train.position.step, text);
 }
 
 /* The newest checkpoint is of here, so no step is done again. */
@@ -225,7 +225,7 @@ rp_err rp_absent_return(rp_controller *c) {
     if (c->env.on_joined) {
         c->env.on_joined(c->env.context);
     }
-    c->away.names[0] = '\0';
+    c->ring.away.names[0] = '\0';
     greet_all(c);
 fail:
     return err;

@@ -70,7 +70,7 @@ static rp_err check_software(rp_ring *ring, const char *name, const rp_Hello *bo
 /* A board that does not normalise gets f32, where nobody has asked for bytes. */
 static void choose_inputs(rp_controller *c, const char *name, const rp_Hello *board) {
     const uint64_t needed = RP_WIRE_FEATURE_CODECS | RP_WIRE_FEATURE_UINT8;
-    if (c->run.inputs_auto && !c->given && c->run.input_codec == RP_CODEC_UINT8 &&
+    if (c->run.inputs_auto && !c->setup.given && c->run.input_codec == RP_CODEC_UINT8 &&
         (board->features & needed) != needed) {
         c->run.input_codec = RP_CODEC_F32;
         c->run.inputs_why = "a board has an older ringpipe";
@@ -83,10 +83,11 @@ static void choose_inputs(rp_controller *c, const char *name, const rp_Hello *bo
 
 /* An end that has no codecs would take what is encoded for other bytes. */
 static rp_err check_codecs(const rp_controller *c, const char *name, const rp_Hello *board) {
-    const bool encodes = c->given ? rp_plan_has_codec(c->given)
-                                  : c->run.codec_auto || c->run.input_codec != RP_CODEC_F32 ||
-                                        rp_codecs_any(c->run.codec, c->run.stages);
-    const rp_codec inputs = c->given ? rp_plan_input_codec(c->given) : c->run.input_codec;
+    const bool encodes = c->setup.given ? rp_plan_has_codec(c->setup.given)
+                                        : c->run.codec_auto || c->run.input_codec != RP_CODEC_F32 ||
+                                              rp_codecs_any(c->run.codec, c->run.stages);
+    const rp_codec inputs =
+        c->setup.given ? rp_plan_input_codec(c->setup.given) : c->run.input_codec;
     const bool bytes = inputs == RP_CODEC_UINT8;
     const uint64_t needed =
         (encodes ? RP_WIRE_FEATURE_CODECS : 0) | (bytes ? RP_WIRE_FEATURE_UINT8 : 0);
@@ -140,7 +141,7 @@ static rp_err on_hello(rp_controller *c, uint32_t board, const rp_message *messa
     rp_ring *ring = &c->ring;
     rp_board_state *state = &ring->board[board];
     rp_err err;
-    if (c->state == RP_CONTROL_ADOPT) {
+    if (c->machine.state == RP_CONTROL_ADOPT) {
         return rp_adopt_on_hello(c, board, message);
     }
     if (state->hello) {
@@ -169,7 +170,7 @@ static rp_err on_hello(rp_controller *c, uint32_t board, const rp_message *messa
     state->device_memory = hello->device_memory <= RP_DEVICE_MEMORY_SHARED
                                ? (rp_device_memory)hello->device_memory
                                : RP_DEVICE_MEMORY_UNKNOWN;
-    state->clock_offset_ns = c->now_ns - hello->clock_ns;
+    state->clock_offset_ns = c->machine.now_ns - hello->clock_ns;
     state->gemm = hello->gemm == RP_GEMM_PANEL ? RP_GEMM_PANEL : RP_GEMM_CLBLAST;
     RP_TRY(check_alike(c, state));
 fail:
@@ -218,9 +219,9 @@ static rp_err on_profile(rp_controller *c, uint32_t board, const rp_message *mes
         return rp_fail(RP_ERR_PEER, "board %s sent a profile without being asked", state->name);
     }
     bool again = false;
-    if (c->builders == 0) { /* else it has built and measured nothing */
+    if (c->measure.builders == 0) { /* else it has built and measured nothing */
         const rp_ProfileDone *done = &message->frame.body.profile_done;
-        rp_profile_take_flash(&c->profile, board, (double)done->flash_write,
+        rp_profile_take_flash(&c->measure.profile, board, (double)done->flash_write,
                               (double)done->flash_read);
         RP_TRY(rp_measured_take(c, board, &message->part[0], &again));
     }
@@ -381,7 +382,8 @@ static rp_err on_finished(rp_controller *c, uint32_t board, const rp_message *me
 static rp_err on_fault(rp_controller *c, uint32_t board, const rp_message *message) {
     const rp_Fault *fault = &message->frame.body.fault;
     const bool known = fault->err > 0 && fault->err < RP_ERR_COUNT;
-    c->reported = fault->fault_class; /* it knows best; the text and the error say the rest */
+    c->machine.reported =
+        fault->fault_class; /* it knows best; the text and the error say the rest */
     return rp_fail(known ? (rp_err)fault->err : RP_ERR_FAULT, "board %s: %s",
                    c->ring.board[board].name, fault->text);
 }

@@ -23,7 +23,7 @@ static const int64_t PATIENCE_NS = 2 * RP_NS_PER_S;
 /* Boards of this machine have ended with their controller. */
 bool rp_adopt_may_come(const rp_controller *c) {
     return c->options.purpose == RP_PURPOSE_TRAIN && c->options.resume && !c->run.local &&
-           !c->given && !c->adopt.tried && access(c->plan_json, F_OK) == 0;
+           !c->setup.given && !c->keep.adopt.tried && access(c->folder.plan_json, F_OK) == 0;
 }
 
 bool rp_adopt_is_due(const rp_controller *c) {
@@ -34,11 +34,11 @@ bool rp_adopt_is_due(const rp_controller *c) {
 
 rp_err rp_adopt_end(rp_controller *c, const char *why) {
     char text[WHY_BYTES + 160];
-    const uint64_t from = c->adopt.from;
-    c->adopt.phase = RP_ADOPT_NONE;
-    c->plan = NULL;
-    rp_arena_finish(&c->adopt.arena);
-    if (why && c->adopt.hopes) {
+    const uint64_t from = c->keep.adopt.from;
+    c->keep.adopt.phase = RP_ADOPT_NONE;
+    c->setup.plan = NULL;
+    rp_arena_finish(&c->keep.adopt.arena);
+    if (why && c->keep.adopt.hopes) {
         (void)snprintf(text, sizeof text,
                        "what the boards hold is not used: %.240s; the checkpoint of step %" PRIu64
                        " is damaged",
@@ -52,23 +52,23 @@ rp_err rp_adopt_end(rp_controller *c, const char *why) {
         (void)snprintf(text, sizeof text,
                        "the boards have held step %" PRIu64 ", the newest checkpoint was of step "
                        "%" PRIu64 ": nothing is computed again",
-                       c->position.step, from);
+                       c->train.position.step, from);
     }
-    return rp_record_event(c->record, "adopted", c->position.step, text);
+    return rp_record_event(c->folder.record, "adopted", c->train.position.step, text);
 }
 
 /* What they still say of this term is none of the next one's business. Where only they could have
  * helped, the state `recover` looks for another checkpoint. */
 static rp_err go_on_without(rp_controller *c, const char *why) {
     rp_err err;
-    if (c->adopt.hopes) {
+    if (c->keep.adopt.hopes) {
         return rp_fail(RP_ERR_FAULT, "%s", why ? why : "no board holds anything of it");
     }
     if (why) {
         RP_TRY(rp_adopt_end(c, why));
     }
-    c->adopt.phase = RP_ADOPT_NONE;
-    rp_arena_finish(&c->adopt.arena);
+    c->keep.adopt.phase = RP_ADOPT_NONE;
+    rp_arena_finish(&c->keep.adopt.arena);
     RP_TRY(rp_disk_begin_term(c));
     rp_controller_enter(c, RP_CONTROL_HELLO);
 fail:
@@ -78,22 +78,23 @@ fail:
 /* ---- asking ---------------------------------------------------------------------------------- */
 
 static rp_err ask(rp_controller *c, bool stop) {
-    rp_Frame question = rp_ring_greeting(&c->ring, c->now_ns);
+    rp_Frame question = rp_ring_greeting(&c->ring, c->machine.now_ns);
     question.body.hello.hold = stop ? 2 : 1;
     for (uint32_t k = 0; k < c->ring.count; k++) {
-        rp_adopt_board *board = &c->adopt.board[k];
+        rp_adopt_board *board = &c->keep.adopt.board[k];
         board->before = board->now;
         board->has_answered = false;
     }
-    c->adopt.rounds++;
-    c->adopt.phase = stop ? RP_ADOPT_STOP : RP_ADOPT_ASK;
-    c->adopt.asked_ns = c->now_ns;
+    c->keep.adopt.rounds++;
+    c->keep.adopt.phase = stop ? RP_ADOPT_STOP : RP_ADOPT_ASK;
+    c->keep.adopt.asked_ns = c->machine.now_ns;
     return rp_ring_post_all(&c->ring, &question);
 }
 
 static rp_err read_plan(rp_controller *c) {
     const char *executor = c->options.executor ? c->options.executor : "opencl";
-    return rp_planfile_read(&c->adopt.arena, c->plan_json, &c->run, executor, &c->adopt.plan);
+    return rp_planfile_read(&c->keep.adopt.arena, c->folder.plan_json, &c->run, executor,
+                            &c->keep.adopt.plan);
 }
 
 /* `ahead: measured`: the run file of the former life has the numbers, which is no other setting. */
@@ -101,15 +102,16 @@ static rp_err take_ahead(rp_controller *c) {
     if (!rp_ahead_is_wanted(c) || read_plan(c) != RP_OK) {
         return RP_OK;
     }
-    return rp_ahead_take(c, c->adopt.plan->method.ahead, c->adopt.plan->method.ahead_count);
+    return rp_ahead_take(c, c->keep.adopt.plan->method.ahead,
+                         c->keep.adopt.plan->method.ahead_count);
 }
 
 rp_err rp_adopt_enter(rp_controller *c) {
-    rp_adopt *adopt = &c->adopt;
+    rp_adopt *adopt = &c->keep.adopt;
     char why[WHY_BYTES];
     rp_err err;
     adopt->tried = true;
-    adopt->from = c->position.step;
+    adopt->from = c->train.position.step;
     adopt->phase = RP_ADOPT_ASK;
     rp_arena_init(&adopt->arena, "adopt", 0);
     RP_TRY(RP_ARENA_NEW(&adopt->arena, c->ring.count, &adopt->board));
@@ -128,7 +130,7 @@ fail:
 }
 
 rp_err rp_adopt_on_hello(rp_controller *c, uint32_t board, const rp_message *message) {
-    rp_adopt_board *at = &c->adopt.board[board];
+    rp_adopt_board *at = &c->keep.adopt.board[board];
     at->holds = message->frame.body.hello.busy; /* what it holds comes right behind */
     at->has_answered = !at->holds;
     return RP_OK;
@@ -140,7 +142,7 @@ static rp_err refuse(const rp_controller *c, uint32_t board) {
 }
 
 rp_err rp_adopt_on_held(rp_controller *c, uint32_t board, const rp_message *message) {
-    rp_adopt_board *at = &c->adopt.board[board];
+    rp_adopt_board *at = &c->keep.adopt.board[board];
     const rp_part *applied = &message->part[0];
     const rp_part *told = message->part_count > 1 ? &message->part[1] : NULL;
     rp_err err = RP_OK;
@@ -152,7 +154,7 @@ rp_err rp_adopt_on_held(rp_controller *c, uint32_t board, const rp_message *mess
     memcpy(at->applied, applied->data, applied->bytes);
     if (told) {
         at->told_count = told->bytes / sizeof *at->told;
-        RP_TRY(RP_ARENA_NEW(&c->adopt.arena, at->told_count, &at->told));
+        RP_TRY(RP_ARENA_NEW(&c->keep.adopt.arena, at->told_count, &at->told));
         memcpy(at->told, told->data, told->bytes);
     }
     if (at->now.ops != at->before.ops) {
@@ -167,7 +169,7 @@ fail:
 
 static bool have_answered(const rp_controller *c, char why[WHY_BYTES]) {
     for (uint32_t k = 0; k < c->ring.count; k++) {
-        if (!c->adopt.board[k].has_answered) {
+        if (!c->keep.adopt.board[k].has_answered) {
             (void)snprintf(why, WHY_BYTES, "board %s does not say what it holds",
                            c->ring.board[k].name);
             return false;
@@ -179,7 +181,7 @@ static bool have_answered(const rp_controller *c, char why[WHY_BYTES]) {
 static uint32_t count_holders(const rp_controller *c) {
     uint32_t count = 0;
     for (uint32_t k = 0; k < c->ring.count; k++) {
-        count += c->adopt.board[k].holds;
+        count += c->keep.adopt.board[k].holds;
     }
     return count;
 }
@@ -187,10 +189,10 @@ static uint32_t count_holders(const rp_controller *c) {
 /* Twice the same of all of them: nothing was on its way between two of them either. */
 static bool are_at_rest(const rp_controller *c, char why[WHY_BYTES]) {
     for (uint32_t k = 0; k < c->ring.count; k++) {
-        const rp_adopt_board *at = &c->adopt.board[k];
+        const rp_adopt_board *at = &c->keep.adopt.board[k];
         const bool rests = at->now.settled && at->before.settled && at->now.ops == at->before.ops &&
                            at->now.step == at->before.step;
-        if (!rests || c->adopt.rounds < 2) {
+        if (!rests || c->keep.adopt.rounds < 2) {
             (void)snprintf(why, WHY_BYTES, "board %s does not come to rest", c->ring.board[k].name);
             return false;
         }
@@ -203,7 +205,7 @@ static bool are_at_rest(const rp_controller *c, char why[WHY_BYTES]) {
 /* A board that the controller's decision on a step has reached, while another waits for it. */
 static const rp_Held *find_decided(const rp_controller *c, uint64_t step) {
     for (uint32_t k = 0; k < c->ring.count; k++) {
-        const rp_Held *held = &c->adopt.board[k].now;
+        const rp_Held *held = &c->keep.adopt.board[k].now;
         if (held->decided_end == step + 1) {
             return held;
         }
@@ -217,7 +219,7 @@ static rp_err pass_on_decision(rp_controller *c, bool *any) {
     rp_err err = RP_OK;
     *any = false;
     for (uint32_t k = 0; k < c->ring.count; k++) {
-        const rp_Held *held = &c->adopt.board[k].now;
+        const rp_Held *held = &c->keep.adopt.board[k].now;
         const rp_Held *decided = held->waits ? find_decided(c, held->step) : NULL;
         if (decided) {
             const rp_Frame frame = {.which_body = RP_KIND_STEP_DECISION,
@@ -245,13 +247,13 @@ static bool remembers(const rp_plan *plan) {
 
 static bool check_board(const rp_controller *c, uint32_t k, const rp_run_ledger *due,
                         char why[WHY_BYTES]) {
-    const rp_adopt_board *first = &c->adopt.board[0];
-    const rp_Held *held = &c->adopt.board[k].now;
+    const rp_adopt_board *first = &c->keep.adopt.board[0];
+    const rp_Held *held = &c->keep.adopt.board[k].now;
     const char *name = c->ring.board[k].name;
     why[0] = '\0';
-    if (c->adopt.phase == RP_ADOPT_STOP && !held->stopped) {
+    if (c->keep.adopt.phase == RP_ADOPT_STOP && !held->stopped) {
         (void)snprintf(why, WHY_BYTES, "board %s does not stop", name);
-    } else if (held->plan != rp_plan_digest(c->adopt.plan) || held->node != k) {
+    } else if (held->plan != rp_plan_digest(c->keep.adopt.plan) || held->node != k) {
         (void)snprintf(why, WHY_BYTES, "board %s has stages of another plan than plan.json", name);
     } else if (held->step != first->now.step || held->fill_step != first->now.fill_step) {
         (void)snprintf(why, WHY_BYTES,
@@ -260,17 +262,17 @@ static bool check_board(const rp_controller *c, uint32_t k, const rp_run_ledger 
     } else if (held->ledger != due->digest) {
         (void)snprintf(why, WHY_BYTES,
                        "board %s: its ledger of steps %" PRIu64 " to %" PRIu64 " is not the plan's",
-                       name, c->adopt.from + 1, held->step);
+                       name, c->keep.adopt.from + 1, held->step);
     } else if (!held->paused && !c->run.method.kind->flushed) {
         (void)snprintf(why, WHY_BYTES,
                        "board %s is in the middle of a segment, and schedule %s does not flush",
                        name, c->run.method.kind->name);
-    } else if (!held->paused && remembers(c->adopt.plan)) {
+    } else if (!held->paused && remembers(c->keep.adopt.plan)) {
         (void)snprintf(why, WHY_BYTES,
                        "board %s is in the middle of a segment, and what it remembers of samples "
                        "belongs to a pause",
                        name);
-    } else if (!held->clean && c->has_statistics) {
+    } else if (!held->clean && c->train.has_statistics) {
         (void)snprintf(why, WHY_BYTES,
                        "on board %s step %" PRIu64
                        " has begun, which has changed the model's running statistics",
@@ -281,17 +283,17 @@ static bool check_board(const rp_controller *c, uint32_t k, const rp_run_ledger 
 
 static rp_run_ledger ledger_at(const rp_controller *c, uint64_t step) {
     const rp_sched_shape shape = rp_runfile_sched_shape(&c->run, 0);
-    rp_run_ledger due = {.digest = c->position.ledger.digest};
-    rp_run_ledger_add_steps(&due, &shape, c->adopt.from, step);
+    rp_run_ledger due = {.digest = c->train.position.ledger.digest};
+    rp_run_ledger_add_steps(&due, &shape, c->keep.adopt.from, step);
     return due;
 }
 
 /* `why` is empty where there is nothing to gain. */
 static bool is_worth_it(const rp_controller *c, char why[WHY_BYTES]) {
     const rp_method *method = &c->run.method;
-    const uint64_t step = c->adopt.board[0].now.step;
+    const uint64_t step = c->keep.adopt.board[0].now.step;
     why[0] = '\0';
-    if (step < c->adopt.from || (step == c->adopt.from && !c->adopt.hopes)) {
+    if (step < c->keep.adopt.from || (step == c->keep.adopt.from && !c->keep.adopt.hopes)) {
         return false;
     }
     if (step > rp_controller_end(c)) {
@@ -300,7 +302,7 @@ static bool is_worth_it(const rp_controller *c, char why[WHY_BYTES]) {
         return false;
     }
     if (method->horizon == RP_HORIZON_MEASURED ||
-        (method->kind->average != RP_AVERAGE_NONE && c->has_statistics)) {
+        (method->kind->average != RP_AVERAGE_NONE && c->train.has_statistics)) {
         (void)snprintf(why, WHY_BYTES,
                        "gains of predictions and statistics of an average were the controller's");
         return false;
@@ -318,11 +320,11 @@ static bool is_worth_it(const rp_controller *c, char why[WHY_BYTES]) {
 
 /* The results of a step, as the boards with labels have told their controller. */
 static bool find_loss(const rp_controller *c, uint64_t step, double *sum) {
-    const uint32_t last = c->plan->stage_count - 1;
+    const uint32_t last = c->setup.plan->stage_count - 1;
     *sum = 0;
-    for (uint32_t h = 0; h < c->plan->hold_count; h++) {
-        const rp_plan_hold *hold = &c->plan->hold[h];
-        const rp_adopt_board *at = &c->adopt.board[hold->node];
+    for (uint32_t h = 0; h < c->setup.plan->hold_count; h++) {
+        const rp_plan_hold *hold = &c->setup.plan->hold[h];
+        const rp_adopt_board *at = &c->keep.adopt.board[hold->node];
         double loss;
         if (hold->stage != last || hold->role == RP_ROLE_FORWARD) { /* it does not train them */
             continue;
@@ -339,12 +341,12 @@ static bool find_loss(const rp_controller *c, uint64_t step, double *sum) {
 static rp_err take_results(rp_controller *c, uint64_t step) {
     double loss;
     rp_err err = RP_OK;
-    while (c->position.step < step) {
-        if (!find_loss(c, c->position.step, &loss)) {
+    while (c->train.position.step < step) {
+        if (!find_loss(c, c->train.position.step, &loss)) {
             return rp_fail(RP_ERR_FAULT,
                            "the boards no longer know what step %" PRIu64 " gave; "
                            "train.checkpoint_steps bounds how many they have to",
-                           c->position.step + 1);
+                           c->train.position.step + 1);
         }
         RP_TRY(rp_report_step(c, loss));
     }
@@ -353,7 +355,7 @@ fail:
 }
 
 static rp_err take_board(rp_controller *c, uint32_t k) {
-    const rp_adopt_board *at = &c->adopt.board[k];
+    const rp_adopt_board *at = &c->keep.adopt.board[k];
     rp_board_state *state = &c->ring.board[k];
     if (at->applied_count != rp_controller_applied_count(c, k)) {
         return refuse(c, k);
@@ -366,25 +368,25 @@ static rp_err take_board(rp_controller *c, uint32_t k) {
 /* What `advance: auto` chose, and no checkpoint says yet: what is in flight depends on it. */
 static void take_advance(rp_controller *c) {
     if (c->run.method.advance_auto) {
-        rp_method_set_advance(&c->run.method, c->run.stages, c->adopt.plan->method.advance);
+        rp_method_set_advance(&c->run.method, c->run.stages, c->keep.adopt.plan->method.advance);
     }
 }
 
 /* All have stopped. From here on a fault is dealt with in `recover`. */
 static rp_err take_over(rp_controller *c) {
-    const uint64_t step = c->adopt.board[0].now.step;
+    const uint64_t step = c->keep.adopt.board[0].now.step;
     const rp_run_ledger due = ledger_at(c, step);
     rp_err err;
     take_advance(c);
-    RP_TRY(rp_controller_take_plan(c, c->adopt.plan));
+    RP_TRY(rp_controller_take_plan(c, c->keep.adopt.plan));
     for (uint32_t k = 0; k < c->ring.count; k++) {
         RP_TRY(take_board(c, k));
     }
     RP_TRY(take_results(c, step));
-    c->position.ledger.digest = due.digest;
-    c->position.ledger.samples += due.samples;
-    c->position.fill_step = c->adopt.board[0].now.fill_step;
-    c->adopt.phase = RP_ADOPT_SAVE;
+    c->train.position.ledger.digest = due.digest;
+    c->train.position.ledger.samples += due.samples;
+    c->train.position.fill_step = c->keep.adopt.board[0].now.fill_step;
+    c->keep.adopt.phase = RP_ADOPT_SAVE;
     c->ring.watching = true;
     rp_controller_enter(c, RP_CONTROL_SAVE);
 fail:
@@ -392,7 +394,7 @@ fail:
 }
 
 static rp_err ask_again(rp_controller *c) {
-    return c->now_ns - c->adopt.asked_ns > ASK_EVERY_NS ? ask(c, false) : RP_OK;
+    return c->machine.now_ns - c->keep.adopt.asked_ns > ASK_EVERY_NS ? ask(c, false) : RP_OK;
 }
 
 /* One has not answered, or is not at rest, and nothing has changed for long. */
@@ -423,19 +425,19 @@ rp_err rp_adopt_step(rp_controller *c) {
         return go_on_without(c, "not every board holds its part of it any more");
     }
     if (!are_at_rest(c, why)) {
-        return c->now_ns - c->since_ns > REST_MAX_NS ? go_on_without(c, why)
-               : c->adopt.phase == RP_ADOPT_STOP     ? ask(c, false) /* so it was not at rest */
-                                                     : ask_again(c);
+        return c->machine.now_ns - c->machine.since_ns > REST_MAX_NS ? go_on_without(c, why)
+               : c->keep.adopt.phase == RP_ADOPT_STOP ? ask(c, false) /* so it was not at rest */
+                                                      : ask_again(c);
     }
-    RP_TRY(c->adopt.phase == RP_ADOPT_ASK ? pass_on_decision(c, &goes_on) : RP_OK);
+    RP_TRY(c->keep.adopt.phase == RP_ADOPT_ASK ? pass_on_decision(c, &goes_on) : RP_OK);
     if (goes_on) {
         return ask(c, false);
     }
     if (!is_worth_it(c, why)) {
-        const bool is_sure = !why[0] || c->now_ns - c->progress_ns > PATIENCE_NS;
+        const bool is_sure = !why[0] || c->machine.now_ns - c->machine.progress_ns > PATIENCE_NS;
         return is_sure ? go_on_without(c, why[0] ? why : NULL) : ask_again(c);
     }
-    if (c->adopt.phase == RP_ADOPT_ASK) {
+    if (c->keep.adopt.phase == RP_ADOPT_ASK) {
         return ask(c, true);
     }
     RP_TRY(take_over(c));

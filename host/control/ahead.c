@@ -40,7 +40,9 @@ static rp_err say(const rp_controller *c, double step_s) {
                    "by what was measured forwards run [%s] steps ahead, the fewest with which a "
                    "step takes no longer than %.4g ms",
                    list, 1e3 * step_s);
-    return c->record ? rp_record_event(c->record, "ahead", c->position.step, text) : RP_OK;
+    return c->folder.record
+               ? rp_record_event(c->folder.record, "ahead", c->train.position.step, text)
+               : RP_OK;
 }
 
 rp_err rp_ahead_take(rp_controller *c, const uint16_t *ahead, uint32_t count) {
@@ -65,7 +67,7 @@ static rp_err hint_stash(const rp_controller *c, const rp_split_times *times) {
     while (k < times->stages && !(times->stash[k] > work)) {
         k++;
     }
-    if (k == times->stages || !c->record) {
+    if (k == times->stages || !c->folder.record) {
         return RP_OK;
     }
     (void)snprintf(text, sizeof text,
@@ -74,7 +76,7 @@ static rp_err hint_stash(const rp_controller *c, const rp_split_times *times) {
                    "schedule with both directions on one board does not send it, as pipedream",
                    k, 1e3 * times->stash[k], c->ring.board[k].name,
                    c->ring.board[rp_runfile_backward_place(&c->run, k)].name, 1e3 * work);
-    return rp_record_event(c->record, "hint", c->position.step, text);
+    return rp_record_event(c->folder.record, "hint", c->train.position.step, text);
 }
 
 rp_err rp_ahead_choose(rp_controller *c) {
@@ -82,11 +84,13 @@ rp_err rp_ahead_choose(rp_controller *c) {
     rp_split_times times;
     rp_arena arena;
     rp_err err = RP_OK;
-    if (!c->run.method.kind->splits || !c->has_profile || c->begun || c->given) {
+    if (!c->run.method.kind->splits || !c->measure.has_profile || c->machine.begun ||
+        c->setup.given) {
         return RP_OK;
     }
     rp_arena_init(&arena, "ahead", 0);
-    RP_TRY(rp_halves_times(&arena, &c->run, &c->profile, &c->cut, c->link_delay_s, &times));
+    RP_TRY(rp_halves_times(&arena, &c->run, &c->measure.profile, &c->setup.cut,
+                           c->measure.link_delay_s, &times));
     RP_TRY(hint_stash(c, &times));
     if (rp_ahead_is_wanted(c)) {
         rp_sched_split_ahead(&times, RP_AHEAD_MAX, ahead);

@@ -14,9 +14,10 @@ static const double GAIN = 0.05;
 /* Not in a run that has begun, nor with a cut that stays. Boards that dial have the neighbours that
  * the roster gives them. */
 static bool may_arrange(const rp_controller *c) {
-    bool all = (c->run.boards_auto || c->run.plan_share > 1) && c->run.cut_auto && !c->given &&
-               c->has_profile && c->options.purpose != RP_PURPOSE_EVALUATE && !c->begun &&
-               c->position.cut.stage_count == 0 && c->ring.count == c->run.boards;
+    bool all = (c->run.boards_auto || c->run.plan_share > 1) && c->run.cut_auto &&
+               !c->setup.given && c->measure.has_profile &&
+               c->options.purpose != RP_PURPOSE_EVALUATE && !c->machine.begun &&
+               c->train.position.cut.stage_count == 0 && c->ring.count == c->run.boards;
     for (uint32_t k = 0; all && c->run.roster && k < c->run.boards; k++) {
         all = !c->run.roster[k].dials;
     }
@@ -62,7 +63,9 @@ static rp_err say(rp_controller *c, const rp_joint_answer *answer) {
         used += (size_t)snprintf(text + used, sizeof text - used, "; the others are spares");
     }
     (void)snprintf(text + used, sizeof text - used, "; then %s", best->limits);
-    return c->record ? rp_record_event(c->record, "boards", c->position.step, text) : RP_OK;
+    return c->folder.record
+               ? rp_record_event(c->folder.record, "boards", c->train.position.step, text)
+               : RP_OK;
 }
 
 /* For `ringpipe plan`: the ring that it shows is the new one. One of the two is NULL. */
@@ -83,7 +86,7 @@ static rp_err keep_words(rp_controller *c, const rp_joint_answer *answer,
         rp_joint_say(file, answer, name);
     }
     (void)fclose(file);
-    return rp_arena_printf(&c->arena, &c->plan_words, "%s", text);
+    return rp_arena_printf(&c->arena, &c->setup.plan_words, "%s", text);
 }
 
 /* Places of the ring as it is, in the new order; the others leave from the last one on. */
@@ -144,8 +147,8 @@ rp_err rp_controller_find_cut(rp_controller *c, rp_arena *arena, rp_joint_answer
     RP_TRY(rp_joint_search(&ask, answer));
     if (!answer->is_known) {
         return c->run.method.kind->splits
-                   ? rp_halves_cut(arena, &c->run, &c->profile, cut, NULL)
-                   : rp_cost_choose_cut_by_board(arena, &c->run, &c->profile, cut);
+                   ? rp_halves_cut(arena, &c->run, &c->measure.profile, cut, NULL)
+                   : rp_cost_choose_cut_by_board(arena, &c->run, &c->measure.profile, cut);
     }
     RP_TRY(RP_ARENA_NEW(arena, (size_t)c->run.stages + 1, &first));
     memcpy(first, answer->plan[0].first, ((size_t)c->run.stages + 1) * sizeof *first);
@@ -163,7 +166,7 @@ rp_err rp_controller_take_micro(rp_controller *c, const rp_joint_answer *answer)
     }
     c->run.micro_auto = false; /* once in a run */
     if (answer && answer->is_known) {
-        c->run.micro = c->profile.micro = answer->with_micro;
+        c->run.micro = c->measure.profile.micro = answer->with_micro;
     }
     (void)snprintf(text, sizeof text, "train.microbatch=%u", c->run.micro);
     RP_TRY(rp_config_set(&c->arena, c->run.root, text));
@@ -171,7 +174,9 @@ rp_err rp_controller_take_micro(rp_controller *c, const rp_joint_answer *answer)
                    !answer || !answer->is_known ? "nothing was measured that says more"
                    : c->run.micro == before     ? "no other size saves 1 % of a step by prediction"
                                                 : "a step is shortest with them by prediction");
-    RP_TRY(c->record ? rp_record_event(c->record, "microbatch", c->position.step, text) : RP_OK);
+    RP_TRY(c->folder.record
+               ? rp_record_event(c->folder.record, "microbatch", c->train.position.step, text)
+               : RP_OK);
 fail:
     return err;
 }
@@ -179,8 +184,8 @@ fail:
 /* From here on the ring is another one. */
 static void note_ring(rp_controller *c) {
     rp_measured_place(c);
-    if (c->record) {
-        rp_record_take_boards(c->record, c->run.boards, c->run.stages);
+    if (c->folder.record) {
+        rp_record_take_boards(c->folder.record, c->run.boards, c->run.stages);
     }
 }
 
@@ -189,7 +194,7 @@ static rp_err settle(rp_controller *c) {
     rp_err err;
     RP_TRY(c->run.boards_auto ? note_boards(c) : RP_OK);
     c->run.boards_auto = false; /* once in a run */
-    RP_TRY(c->given ? RP_OK : rp_runfile_check_cut(&c->run));
+    RP_TRY(c->setup.given ? RP_OK : rp_runfile_check_cut(&c->run));
 fail:
     return err;
 }
@@ -206,7 +211,7 @@ static rp_err take_split(rp_controller *c, const rp_split_answer *answer) {
     }
     method->whole = answer->whole;
     method->split_count = answer->stages;
-    c->split_asked = (rp_split_asked){0};
+    c->setup.split_asked = (rp_split_asked){0};
     memcpy(set, key, sizeof key);
     RP_TRY(rp_method_write(method, set + sizeof key - 1, sizeof set - sizeof key));
     RP_TRY(rp_config_set(&c->arena, c->run.root, set)); /* in place of a word, too */

@@ -16,22 +16,23 @@ static const int64_t HOLD_MAX_NS = 3600 * RP_NS_PER_S;
 /* The first comes back behind ring.wait; with every board that leaves the ring waits twice as long
  * before it grows: who comes and goes all the time costs it less and less. */
 void rp_away_note_left(rp_controller *c, uint32_t count) {
-    rp_away *away = &c->away;
+    rp_away *away = &c->ring.away;
     away->left += count;
     int64_t hold_ns = c->run.wait_s * RP_NS_PER_S;
     for (uint32_t i = 1; i < away->left && hold_ns < HOLD_MAX_NS; i++) {
         hold_ns *= 2;
     }
-    away->not_before_ns = c->now_ns + (hold_ns < HOLD_MAX_NS ? hold_ns : HOLD_MAX_NS);
+    away->not_before_ns = c->machine.now_ns + (hold_ns < HOLD_MAX_NS ? hold_ns : HOLD_MAX_NS);
 }
 
 static bool is_at_work(const rp_controller *c) {
-    return c->state >= RP_CONTROL_TRAIN && c->state <= RP_CONTROL_DRAIN;
+    return c->machine.state >= RP_CONTROL_TRAIN && c->machine.state <= RP_CONTROL_DRAIN;
 }
 
 static bool wants_boards(const rp_controller *c) {
-    return c->away.left > 0 && c->ring.count < c->away.boards && c->interrupts == 0 &&
-           c->now_ns >= c->away.not_before_ns && is_at_work(c);
+    return c->ring.away.left > 0 && c->ring.count < c->ring.away.boards &&
+           c->machine.interrupts == 0 && c->machine.now_ns >= c->ring.away.not_before_ns &&
+           is_at_work(c);
 }
 
 /* ---- one board ------------------------------------------------------------------------------- */
@@ -47,8 +48,8 @@ static rp_err open_link(const rp_controller *c, const rp_roster_entry *entry,
 
 /* Not of this run's term: a board that is at work for somebody else stays so. */
 static rp_err greet(const rp_controller *c, rp_away_board *board) {
-    rp_Frame greeting = rp_ring_greeting(&c->ring, c->now_ns);
-    board->greeted_ns = c->now_ns;
+    rp_Frame greeting = rp_ring_greeting(&c->ring, c->machine.now_ns);
+    board->greeted_ns = c->machine.now_ns;
     return rp_link_send(board->control, &greeting, NULL, 0, true, NULL, NULL);
 }
 
@@ -90,7 +91,7 @@ fail:
 /* A board that dials is awaited where it dials. */
 static bool needs_link(const rp_controller *c, const rp_roster_entry *entry,
                        const rp_away_board *board) {
-    const bool is_long_ago = c->now_ns - board->greeted_ns > GREET_NS;
+    const bool is_long_ago = c->machine.now_ns - board->greeted_ns > GREET_NS;
     if (!board->control) {
         return board->greeted_ns == 0 || is_long_ago;
     }
@@ -98,7 +99,7 @@ static bool needs_link(const rp_controller *c, const rp_roster_entry *entry,
     if (health.last_heard_ns == 0) {
         return !entry->dials && !health.auth_failed && is_long_ago;
     }
-    return health.peer_restarted || c->now_ns - health.last_heard_ns > GONE_NS;
+    return health.peer_restarted || c->machine.now_ns - health.last_heard_ns > GONE_NS;
 }
 
 static rp_err look_at(const rp_controller *c, const rp_roster_entry *entry, rp_away_board *board,
@@ -111,7 +112,7 @@ static rp_err look_at(const rp_controller *c, const rp_roster_entry *entry, rp_a
     if (!board->control) {
         return RP_OK;
     }
-    if (is_new || (!board->answers && c->now_ns - board->greeted_ns > GREET_NS)) {
+    if (is_new || (!board->answers && c->machine.now_ns - board->greeted_ns > GREET_NS)) {
         RP_TRY(greet(c, board));
     }
     RP_TRY(hear(c, board));
@@ -135,7 +136,7 @@ void rp_away_look(rp_controller *c, bool ping) {
     }
     for (uint32_t i = 0; i < count_tried(c); i++) {
         const rp_roster_entry *entry = &c->run.roster[c->run.boards + i];
-        rp_away_board *board = &c->away.board[i];
+        rp_away_board *board = &c->ring.away.board[i];
         if (board->name != entry->name) { /* the places of spares have changed */
             rp_link_close(&board->control);
             *board = (rp_away_board){.name = entry->name};
@@ -144,7 +145,7 @@ void rp_away_look(rp_controller *c, bool ping) {
         if (err != RP_OK && err != RP_ERR_AGAIN) { /* no fault of the ring */
             rp_log_debug("controller: board %s is not tried: %s", entry->name, rp_err_message());
             rp_link_close(&board->control);
-            board->greeted_ns = c->now_ns;
+            board->greeted_ns = c->machine.now_ns;
             board->answers = false;
         }
     }
@@ -152,9 +153,9 @@ void rp_away_look(rp_controller *c, bool ping) {
 
 void rp_away_close(rp_controller *c) {
     for (uint32_t i = 0; i < RP_AWAY_MAX; i++) {
-        rp_link_close(&c->away.board[i].control);
-        c->away.board[i].greeted_ns = 0;
-        c->away.board[i].answers = false;
+        rp_link_close(&c->ring.away.board[i].control);
+        c->ring.away.board[i].greeted_ns = 0;
+        c->ring.away.board[i].answers = false;
     }
 }
 
@@ -171,14 +172,14 @@ static bool join(rp_controller *c, uint32_t spare) {
         return false;
     }
     rp_ring_join(&c->ring, at);
-    c->away.joined++;
+    c->ring.away.joined++;
     return true;
 }
 
 static bool has_answered(const rp_controller *c, const char *name) {
     for (uint32_t i = 0; i < RP_AWAY_MAX; i++) {
-        if (c->away.board[i].name == name) {
-            return c->away.board[i].answers;
+        if (c->ring.away.board[i].name == name) {
+            return c->ring.away.board[i].answers;
         }
     }
     return false;
@@ -191,7 +192,7 @@ static bool in_pairs(const rp_controller *c) {
 /* Where each stage has two boards, they join in pairs. */
 static uint32_t count_joining(const rp_controller *c) {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < c->run.spares && c->ring.count + count < c->away.boards; i++) {
+    for (uint32_t i = 0; i < c->run.spares && c->ring.count + count < c->ring.away.boards; i++) {
         count += has_answered(c, c->run.roster[c->run.boards + i].name);
     }
     return in_pairs(c) ? count - (c->ring.count + count) % 2 : count;
@@ -200,11 +201,11 @@ static uint32_t count_joining(const rp_controller *c) {
 /* Those that do not fit become the last spares, so all behind the ring are looked at from the end.
  */
 bool rp_away_join(rp_controller *c) {
-    char *names = c->away.names;
-    const size_t bytes = sizeof c->away.names;
+    char *names = c->ring.away.names;
+    const size_t bytes = sizeof c->ring.away.names;
     size_t used = 0;
     names[0] = '\0';
-    if (!wants_boards(c) || c->save.kept_step != c->position.step) {
+    if (!wants_boards(c) || c->keep.save.kept_step != c->train.position.step) {
         return false;
     }
     const uint32_t most = c->ring.count + count_joining(c);

@@ -31,7 +31,7 @@ static rp_spawn_order spawn_order(const rp_controller *c) {
                             .board = c->run.board,
                             .threads = c->run.threads,
                             .board_threads = c->run.board_threads,
-                            .log_folder = c->folder,
+                            .log_folder = c->folder.path,
                             .host_public = c->ring.keys.public_text,
                             .media = c->env.media ? rp_media_fd(c->env.media) : -1};
 }
@@ -39,11 +39,11 @@ static rp_spawn_order spawn_order(const rp_controller *c) {
 /* "desk: runs/first" */
 static rp_err note_origin(rp_controller *c) {
     char *text = NULL;
-    const bool has_folder = c->folder && !c->options.temporary;
-    const rp_err err = c->env.origin
-                           ? rp_arena_printf(&c->arena, &text, "%s%s%s", c->env.origin,
-                                             has_folder ? ": " : "", has_folder ? c->folder : "")
-                           : RP_OK;
+    const bool has_folder = c->folder.path && !c->options.temporary;
+    const rp_err err =
+        c->env.origin ? rp_arena_printf(&c->arena, &text, "%s%s%s", c->env.origin,
+                                        has_folder ? ": " : "", has_folder ? c->folder.path : "")
+                      : RP_OK;
     c->ring.origin = text;
     return err;
 }
@@ -52,20 +52,21 @@ rp_err rp_start_enter(rp_controller *c) {
     const size_t params = c->run.model->param_count + (size_t)1;
     const rp_spawn_order order = spawn_order(c);
     rp_err err;
-    rp_record_phase(c->record, c->run.local ? "starting the agents" : "reaching the boards");
+    rp_record_phase(c->folder.record, c->run.local ? "starting the agents" : "reaching the boards");
     RP_TRY(rp_ring_open(&c->arena, &c->run, c->env.clock, &c->ring));
     c->ring.media = c->env.media;
-    c->away.boards = c->ring.count;
+    c->ring.away.boards = c->ring.count;
     RP_TRY(note_origin(c));
     RP_TRY(rp_disk_begin_term(c));
     RP_TRY(rp_start_find_keys(c, &c->ring.keys));
-    RP_TRY(RP_ARENA_NEW(&c->arena, 2 * (size_t)c->run.model->layer_count, &c->layer_seconds));
-    RP_TRY(RP_ARENA_NEW(&c->arena, params, &c->norms.sumsq));
-    RP_TRY(rp_config_text(&c->arena, c->run.model_root, &c->model_text));
-    RP_TRY(rp_ring_check_text("the model", c->model_text));
-    RP_TRY(RP_ARENA_NEW(&c->arena, params, &c->gain));
+    RP_TRY(
+        RP_ARENA_NEW(&c->arena, 2 * (size_t)c->run.model->layer_count, &c->measure.layer_seconds));
+    RP_TRY(RP_ARENA_NEW(&c->arena, params, &c->train.norms.sumsq));
+    RP_TRY(rp_config_text(&c->arena, c->run.model_root, &c->setup.model_text));
+    RP_TRY(rp_ring_check_text("the model", c->setup.model_text));
+    RP_TRY(RP_ARENA_NEW(&c->arena, params, &c->train.gain));
     for (uint32_t p = 0; p < c->run.model->param_count; p++) {
-        c->has_statistics |= c->run.model->param[p].role == RP_PARAM_STATE;
+        c->train.has_statistics |= c->run.model->param[p].role == RP_PARAM_STATE;
     }
     if (!c->run.local) {
         return RP_OK;
@@ -74,7 +75,7 @@ rp_err rp_start_enter(rp_controller *c) {
         return rp_fail(RP_ERR_USAGE,
                        "ring: this program can not start boards on this machine; give a roster");
     }
-    c->spawned = true;
+    c->ring.spawned = true;
     RP_TRY(c->env.spawner.kind->start(c->env.spawner.self, &order));
 fail:
     return err;
@@ -88,24 +89,24 @@ rp_err rp_restart_enter(rp_controller *c) {
         c->ring.board[k].hung = false;
     }
     order.hung = order.count <= RP_CONTROL_BOARDS_MAX ? hung : NULL;
-    c->boards_up = false;
-    return c->spawned ? c->env.spawner.kind->restart(c->env.spawner.self, &order) : RP_OK;
+    c->ring.boards_up = false;
+    return c->ring.spawned ? c->env.spawner.kind->restart(c->env.spawner.self, &order) : RP_OK;
 }
 
 rp_err rp_start_step(rp_controller *c) {
     const rp_spawner *spawner = &c->env.spawner;
     rp_err err = RP_OK;
-    if (c->state == RP_CONTROL_RESTART && c->now_ns < c->recovery.not_before_ns) {
+    if (c->machine.state == RP_CONTROL_RESTART && c->machine.now_ns < c->recovery.not_before_ns) {
         return RP_OK;
     }
-    c->boards_up = !c->spawned;
-    if (c->spawned) {
-        RP_TRY(spawner->kind->step(spawner->self, &c->boards_up));
+    c->ring.boards_up = !c->ring.spawned;
+    if (c->ring.spawned) {
+        RP_TRY(spawner->kind->step(spawner->self, &c->ring.boards_up));
     }
-    if (!c->boards_up) {
+    if (!c->ring.boards_up) {
         return RP_OK;
     }
-    for (uint32_t k = 0; c->spawned && k < c->ring.count; k++) {
+    for (uint32_t k = 0; c->ring.spawned && k < c->ring.count; k++) {
         const char *endpoint;
         const char *public_text;
         spawner->kind->address(spawner->self, k, &endpoint, &public_text);
@@ -113,8 +114,8 @@ rp_err rp_start_step(rp_controller *c) {
     }
     RP_TRY(rp_ring_connect(&c->ring, c->env.links));
     c->ring.knows_boards = rp_recovery_is_return(c);
-    if (c->adopt.hopes && !rp_adopt_is_due(c)) {
-        RP_TRY(rp_fail(RP_ERR_FORMAT, "%s; no checkpoint before it is used", c->damaged));
+    if (c->keep.adopt.hopes && !rp_adopt_is_due(c)) {
+        RP_TRY(rp_fail(RP_ERR_FORMAT, "%s; no checkpoint before it is used", c->keep.damaged));
     }
     rp_controller_enter(c, rp_adopt_is_due(c) ? RP_CONTROL_ADOPT : RP_CONTROL_HELLO);
 fail:
@@ -123,7 +124,7 @@ fail:
 
 rp_err rp_start_late(const rp_controller *c) {
     return rp_fail(RP_ERR_TIMEOUT, "the agents did not come up within %" PRId64 " s",
-                   c->timeout_ns / RP_NS_PER_S);
+                   c->machine.timeout_ns / RP_NS_PER_S);
 }
 
 /* ---- texts of a stage ------------------------------------------------------------------------ */
@@ -144,8 +145,8 @@ static rp_err offer_texts(rp_controller *c, uint32_t board, rp_Frame *frame, con
     }
     const rp_runfile_peers peers = {c->ring.keys.public_text, keys, count, board};
     RP_TRY(rp_runfile_assignment(&arena, &c->run, cut, stage, &peers, &job));
-    const rp_part parts[3] = {rp_part_of_text(job), rp_part_of_text(c->model_text),
-                              rp_part_of_text(assigns ? c->plan_text : "")};
+    const rp_part parts[3] = {rp_part_of_text(job), rp_part_of_text(c->setup.model_text),
+                              rp_part_of_text(assigns ? c->setup.plan_text : "")};
     RP_TRY(rp_ring_offer(&c->ring, board, frame, parts, assigns ? 3 : 2));
     c->ring.board[board].asked = true;
 fail:
@@ -158,7 +159,7 @@ fail:
 /* Boards of one machine share a kernel cache: as many of them as there are cores build what the
  * layers need, and then one of them measures, while nothing else is at work. */
 static uint32_t count_builders(const rp_controller *c) {
-    const uint32_t cores = c->spawned ? c->env.spawner.cores : 0;
+    const uint32_t cores = c->ring.spawned ? c->env.spawner.cores : 0;
     const uint32_t builders = cores < c->ring.count ? cores : c->ring.count;
     return builders > 1 ? builders : 0;
 }
@@ -168,9 +169,9 @@ static rp_err ask_for_profile(rp_controller *c, uint32_t board) {
                           .first = (const uint32_t[]){0, c->run.model->layer_count}};
     rp_Frame frame = {
         .which_body = RP_KIND_PROFILE,
-        .body.profile = {.build_only = c->builders > 0, .warm_s = rp_warm_order_s(c)}};
+        .body.profile = {.build_only = c->measure.builders > 0, .warm_s = rp_warm_order_s(c)}};
     rp_err err = RP_OK;
-    if (c->builders == 0) {
+    if (c->measure.builders == 0) {
         RP_TRY(rp_measured_order(c, board, &frame.body.profile));
     }
     err = offer_texts(c, board, &frame, &whole, 0);
@@ -181,16 +182,17 @@ fail:
 /* Building: the first so many boards; measuring: one of those that are alike, on each machine one
  * after the other. */
 static bool is_wanted(const rp_controller *c, uint32_t board) {
-    return c->builders ? board < c->builders : rp_measured_for(c, board) == board;
+    return c->measure.builders ? board < c->measure.builders : rp_measured_for(c, board) == board;
 }
 
 static bool may_ask(const rp_controller *c, uint32_t board) {
-    return c->builders > 0 || rp_measured_may_begin(c, board);
+    return c->measure.builders > 0 || rp_measured_may_begin(c, board);
 }
 
 /* *all: every board that is wanted has answered. */
 static rp_err profile_boards(rp_controller *c, bool *all) {
-    rp_sink_part part = {.text = c->builders ? BUILDING_LAYERS : MEASURING, .unit = "layers"};
+    rp_sink_part part = {.text = c->measure.builders ? BUILDING_LAYERS : MEASURING,
+                         .unit = "layers"};
     rp_err err = RP_OK;
     *all = true;
     for (uint32_t k = 0; k < c->ring.count; k++) {
@@ -201,7 +203,7 @@ static rp_err profile_boards(rp_controller *c, bool *all) {
         if (!board->asked && may_ask(c, k)) {
             err = ask_for_profile(c, k);
             RP_TRY(err == RP_ERR_AGAIN ? RP_OK : err);
-            if (err == RP_OK && c->builders == 0) {
+            if (err == RP_OK && c->measure.builders == 0) {
                 rp_measured_say(c, k);
             }
         }
@@ -212,7 +214,7 @@ static rp_err profile_boards(rp_controller *c, bool *all) {
     err = RP_OK;
     rp_warm_say(c);
     if (!*all) {
-        rp_record_part(c->record, &part);
+        rp_record_part(c->folder.record, &part);
     }
 fail:
     return err;
@@ -222,7 +224,7 @@ static void begin_measuring(rp_controller *c) {
     for (uint32_t k = 0; k < c->ring.count; k++) {
         c->ring.board[k].profiled = false;
     }
-    c->builders = 0;
+    c->measure.builders = 0;
     rp_controller_forget_asked(c);
 }
 
@@ -231,13 +233,13 @@ rp_err rp_profile_enter(rp_controller *c) {
     rp_warm_begin(c);
     RP_TRY(rp_measured_open(c));
     rp_wires_begin(c);
-    c->builders = rp_measured_is_kept(c) ? 0 : count_builders(c);
+    c->measure.builders = rp_measured_is_kept(c) ? 0 : count_builders(c);
     c->ring.watching = true; /* boards answer while they measure; one that begins anew never will */
     rp_controller_forget_asked(c);
-    if (c->builders) {
-        rp_record_phase(c->record, BUILDING_LAYERS);
+    if (c->measure.builders) {
+        rp_record_phase(c->folder.record, BUILDING_LAYERS);
     }
-    if (c->builders == 0) {
+    if (c->measure.builders == 0) {
         begin_measuring(c);
     }
 fail:
@@ -248,7 +250,7 @@ rp_err rp_profile_step(rp_controller *c) {
     bool all;
     rp_err err;
     RP_TRY(profile_boards(c, &all));
-    if (all && c->builders) { /* the kernels are there */
+    if (all && c->measure.builders) { /* the kernels are there */
         begin_measuring(c);
         RP_TRY(profile_boards(c, &all));
     }
@@ -276,7 +278,8 @@ rp_err rp_profile_late(const rp_controller *c) {
         k++;
     }
     return rp_fail(RP_ERR_TIMEOUT, "board %s at %s: no profile within %" PRId64 " s",
-                   c->ring.board[k].name, c->ring.board[k].endpoint, c->timeout_ns / RP_NS_PER_S);
+                   c->ring.board[k].name, c->ring.board[k].endpoint,
+                   c->machine.timeout_ns / RP_NS_PER_S);
 }
 
 /* ---- assign ---------------------------------------------------------------------------------- */
@@ -290,7 +293,7 @@ rp_err rp_controller_assign_again(rp_controller *c) {
         board->facts_before = board->facts;
     }
     RP_TRY(rp_disk_begin_term(c));
-    c->reassigning = true;
+    c->setup.reassigning = true;
     rp_controller_enter(c, RP_CONTROL_HELLO);
 fail:
     return err;
@@ -303,8 +306,7 @@ static int64_t longest_build_ns(const rp_controller *c) {
     int64_t longest_ns = more_ns;
     for (uint32_t k = 0; k < c->ring.count; k++) {
         const rp_board_state *board = &c->ring.board[k];
-        const int64_t own_ns =
-            board->has_built ? board->prepare_ns + more_ns : RP_RING_BUILD_NS;
+        const int64_t own_ns = board->has_built ? board->prepare_ns + more_ns : RP_RING_BUILD_NS;
         longest_ns = own_ns > longest_ns ? own_ns : longest_ns;
     }
     return longest_ns;
@@ -312,18 +314,18 @@ static int64_t longest_build_ns(const rp_controller *c) {
 
 /* The time of all lines begins with the first links; it goes on when boards get other stages. */
 static double lines_since_s(const rp_controller *c) {
-    return c->lines_ns > 0 ? (double)(c->now_ns - c->lines_ns) * 1e-9 : 0;
+    return c->ring.lines_ns > 0 ? (double)(c->machine.now_ns - c->ring.lines_ns) * 1e-9 : 0;
 }
 
 rp_err rp_assign_enter(rp_controller *c) {
     rp_drift_note_assign(c);
     if (c->recovery.is_on) {
-        c->recovery.assign_ns = c->now_ns;
+        c->recovery.assign_ns = c->machine.now_ns;
     }
-    if (c->reassigning) {
-        c->timeout_ns = longest_build_ns(c);
+    if (c->setup.reassigning) {
+        c->machine.timeout_ns = longest_build_ns(c);
     } else {
-        rp_record_phase(c->record, BUILDING);
+        rp_record_phase(c->folder.record, BUILDING);
     }
     rp_warm_begin(c);
     c->ring.watching = true; /* boards answer while they build; one that begins anew never will */
@@ -331,7 +333,7 @@ rp_err rp_assign_enter(rp_controller *c) {
     for (uint32_t k = 0; k < c->ring.count; k++) {
         c->ring.board[k].ready = c->ring.board[k].asked = rp_warm_rests(c, k);
     }
-    rp_transfers_forget(c->transfers);
+    rp_transfers_forget(c->folder.transfers);
     rp_copies_forget(c);
     c->run.hops.since_s = lines_since_s(c);
     rp_err err = rp_controller_make_plan(c);
@@ -365,7 +367,7 @@ static rp_err open_feed_link(rp_controller *c, uint32_t k) {
     } else {
         rp_ring_endpoint_at(board, board->feed_port, endpoint, sizeof endpoint);
     }
-    const uint32_t micro = c->plan->stage[0].micro_forward;
+    const uint32_t micro = c->setup.plan->stage[0].micro_forward;
     const size_t input = rp_shape_count(&run->data.sample) * micro * sizeof(float);
     const size_t target = (size_t)rp_data_row_width(&run->data) * run->batch * sizeof(float);
     const rp_link_options options = {
@@ -374,7 +376,7 @@ static rp_err open_feed_link(rp_controller *c, uint32_t k) {
         .connect = board->dials ? NULL : endpoint,
         .peer_public = board->public_text,
         .window = 1,
-        .send_window = feed_window(c->plan, k),
+        .send_window = feed_window(c->setup.plan, k),
         .part_bytes_max = input > target ? input : target,
         .emulate = line_to(c, k),
         .far = rp_link_profile_of(&run->link, &run->hops, k, RP_LINK_HOST),
@@ -388,14 +390,14 @@ static rp_err open_feed_link(rp_controller *c, uint32_t k) {
 static rp_err connect_board(rp_controller *c, uint32_t board) {
     uint32_t node[RP_PLAN_NEIGHBOURS_MAX];
     uint32_t dialled[RP_PLAN_NEIGHBOURS_MAX];
-    const uint32_t neighbours = rp_plan_neighbours(c->plan, board, node);
+    const uint32_t neighbours = rp_plan_neighbours(c->setup.plan, board, node);
     rp_Frame frame = {.which_body = RP_KIND_CONNECT};
     rp_Connect *to = &frame.body.connect;
     uint32_t sent = 0;
     rp_err err = RP_OK;
     for (uint32_t i = 0; i < neighbours; i++) {
         const rp_board_state *far = &c->ring.board[node[i]];
-        if (!rp_plan_dials(c->plan, board, node[i])) {
+        if (!rp_plan_dials(c->setup.plan, board, node[i])) {
             continue;
         }
         const uint32_t count = rp_controller_dialled_by(c, node[i], dialled);
@@ -418,9 +420,9 @@ fail:
 static rp_err connect_boards(rp_controller *c) {
     const uint32_t count = c->ring.count;
     uint32_t fed;
-    const uint32_t *feed = rp_plan_node_edges(c->plan, RP_PLAN_HOST, &fed);
+    const uint32_t *feed = rp_plan_node_edges(c->setup.plan, RP_PLAN_HOST, &fed);
     rp_err err = RP_OK;
-    c->lines_ns = c->lines_ns > 0 ? c->lines_ns : c->now_ns;
+    c->ring.lines_ns = c->ring.lines_ns > 0 ? c->ring.lines_ns : c->machine.now_ns;
     for (uint32_t k = 0; k < count && c->run.emulate; k++) {
         const rp_link_profile line = line_to(c, k);
         RP_TRY(line.control ? rp_link_emulate(c->ring.board[k].control, &line) : RP_OK);
@@ -429,7 +431,7 @@ static rp_err connect_boards(rp_controller *c) {
         RP_TRY(connect_board(c, k));
     }
     for (uint32_t i = 0; i < fed; i++) { /* one link for the inputs and labels of a board */
-        const uint32_t to = c->plan->edge[feed[i]].to;
+        const uint32_t to = c->setup.plan->edge[feed[i]].to;
         RP_TRY(c->ring.board[to].feed ? RP_OK : open_feed_link(c, to));
     }
     c->ring.watching = true;
@@ -464,7 +466,7 @@ static void say_ready(const rp_controller *c) {
     (void)snprintf(text + used, sizeof text - (size_t)used,
                    "; the slowest stage was prepared in %.1f s; %.1f MiB of device memory in use",
                    (double)slowest_ns * 1e-9, (double)device / (1 << 20));
-    rp_record_phase(c->record, text);
+    rp_record_phase(c->folder.record, text);
 }
 
 /* Who leaves `microbatch` out gets one a step, which most of these schedules can not fill a ring
@@ -485,7 +487,7 @@ static rp_err hint_microbatch(rp_controller *c) {
                        "one microbatch a step keeps the boards %.0f %% busy at best; "
                        "train.microbatch: %u, %.0f %%",
                        100 * busy, micro, 100 * better);
-        RP_TRY(rp_record_event(c->record, "hint", c->position.step, text));
+        RP_TRY(rp_record_event(c->folder.record, "hint", c->train.position.step, text));
     }
 fail:
     return err;
@@ -494,16 +496,16 @@ fail:
 static rp_err hint_staleness(rp_controller *c) {
     char text[200];
     return rp_staleness_hint(&c->run, text, sizeof text)
-               ? rp_record_event(c->record, "hint", c->position.step, text)
+               ? rp_record_event(c->folder.record, "hint", c->train.position.step, text)
                : RP_OK;
 }
 
 /* The run goes on from an older checkpoint than there is. */
 static rp_err say_damage(rp_controller *c) {
     char text[RP_CHECKPOINT_DAMAGE + 80];
-    (void)snprintf(text, sizeof text, "%s; the checkpoint of step %" PRIu64 " is used", c->damaged,
-                   c->position.step);
-    return rp_record_event(c->record, "damaged", c->position.step, text);
+    (void)snprintf(text, sizeof text, "%s; the checkpoint of step %" PRIu64 " is used",
+                   c->keep.damaged, c->train.position.step);
+    return rp_record_event(c->folder.record, "damaged", c->train.position.step, text);
 }
 
 /* Lanes have the same data: what is to be said of them is said once. */
@@ -512,7 +514,7 @@ static rp_err note_data(rp_controller *c) {
     rp_err err = RP_OK;
     for (uint32_t i = 0; i < notes->count && c->run.lanes.own == RP_LANE_NONE && err == RP_OK;
          i++) {
-        err = rp_record_event(c->record, "data", c->position.step, notes->text[i]);
+        err = rp_record_event(c->folder.record, "data", c->train.position.step, notes->text[i]);
     }
     return err;
 }
@@ -533,9 +535,9 @@ static rp_err note_run(rp_controller *c) {
     rp_err err;
     rp_arena_init(&arena, "notes", 0);
     RP_TRY(rp_runfile_note(&arena, &c->run, &notes));
-    for (uint32_t h = 0; h < c->plan->hold_count; h++) {
-        const rp_plan_hold *hold = &c->plan->hold[h];
-        const uint32_t *first = &c->plan_cut.first[hold->stage];
+    for (uint32_t h = 0; h < c->setup.plan->hold_count; h++) {
+        const rp_plan_hold *hold = &c->setup.plan->hold[h];
+        const uint32_t *first = &c->setup.plan_cut.first[hold->stage];
         if (hold->share[0] > 0 || hold->share[1] < 1) {
             RP_TRY(rp_runfile_check_shared_values(&c->run, first[0], first[1], hold->share));
             RP_TRY(
@@ -543,9 +545,9 @@ static rp_err note_run(rp_controller *c) {
         }
     }
     for (uint32_t i = 0; i < notes.count; i++) {
-        RP_TRY(is_said(&notes, i)
-                   ? RP_OK
-                   : rp_record_event(c->record, "hint", c->position.step, notes.text[i]));
+        RP_TRY(is_said(&notes, i) ? RP_OK
+                                  : rp_record_event(c->folder.record, "hint",
+                                                    c->train.position.step, notes.text[i]));
     }
 fail:
     rp_arena_finish(&arena);
@@ -554,16 +556,16 @@ fail:
 
 static rp_err begin_training(rp_controller *c) {
     rp_err err;
-    RP_TRY(c->damaged[0] ? say_damage(c) : RP_OK);
+    RP_TRY(c->keep.damaged[0] ? say_damage(c) : RP_OK);
     RP_TRY(rp_controller_say_codecs(c));
-    RP_TRY(c->advance_chosen ? rp_controller_say_advance(c, 0) : RP_OK);
+    RP_TRY(c->setup.advance_chosen ? rp_controller_say_advance(c, 0) : RP_OK);
     say_ready(c);
     RP_TRY(hint_microbatch(c));
     RP_TRY(hint_staleness(c));
     RP_TRY(c->options.resume ? RP_OK : note_data(c));
     RP_TRY(note_run(c));
     RP_TRY(rp_controller_write_folder(c));
-    RP_TRY(rp_gain_estimator_open(&c->arena, c->run.model->param_count, &c->estimator));
+    RP_TRY(rp_gain_estimator_open(&c->arena, c->run.model->param_count, &c->train.estimator));
 fail:
     return err;
 }
@@ -572,17 +574,17 @@ static rp_err offer_assignments(rp_controller *c) {
     rp_err err = RP_OK;
     uint32_t building = 0;
     for (uint32_t k = 0; k < c->ring.count && building < BUILDING_MAX; k++) {
-        rp_Frame frame = {.which_body = RP_KIND_ASSIGN,
-                          .body.assign = {.wire = c->ring.wire.max,
-                                          .features = c->ring.features,
-                                          .node = k,
-                                          .warm_s = rp_warm_order_s(c),
-                                          .orphan_s = c->run.orphan_s,
-                                          .meet_s = (uint32_t)(rp_ring_patience_ns(&c->run) /
-                                                               RP_NS_PER_S)}};
+        rp_Frame frame = {
+            .which_body = RP_KIND_ASSIGN,
+            .body.assign = {.wire = c->ring.wire.max,
+                            .features = c->ring.features,
+                            .node = k,
+                            .warm_s = rp_warm_order_s(c),
+                            .orphan_s = c->run.orphan_s,
+                            .meet_s = (uint32_t)(rp_ring_patience_ns(&c->run) / RP_NS_PER_S)}};
         const rp_board_state *board = &c->ring.board[k];
         if (!board->asked) {
-            err = offer_texts(c, k, &frame, &c->plan_cut, rp_controller_first_stage(c, k));
+            err = offer_texts(c, k, &frame, &c->setup.plan_cut, rp_controller_first_stage(c, k));
             RP_TRY(err == RP_ERR_AGAIN ? RP_OK : err);
         }
         building += board->asked && !board->ready;
@@ -603,7 +605,7 @@ static void show_ready(const rp_controller *c) {
         part.total += board->building.kernels;
     }
     part = part.total ? part : boards;
-    rp_record_part(c->reassigning ? NULL : c->record, &part);
+    rp_record_part(c->setup.reassigning ? NULL : c->folder.record, &part);
 }
 
 rp_err rp_assign_step(rp_controller *c) {
@@ -625,7 +627,8 @@ rp_err rp_assign_step(rp_controller *c) {
         return RP_OK;
     }
     if (c->options.purpose == RP_PURPOSE_TRAIN) {
-        RP_TRY(c->begun ? rp_disk_fault(c, rp_controller_write_folder(c)) : begin_training(c));
+        RP_TRY(c->machine.begun ? rp_disk_fault(c, rp_controller_write_folder(c))
+                                : begin_training(c));
     }
     rp_controller_enter(c, RP_CONTROL_LOAD);
 fail:

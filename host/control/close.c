@@ -14,8 +14,8 @@ static const char *status_of(rp_err err) {
 
 /* A command that works when it is pasted. */
 static void print_hint(const rp_controller *c) {
-    const char *const words[] = {c->options.program ? c->options.program : "ringpipe", c->folder,
-                                 c->options.keys_folder};
+    const char *const words[] = {c->options.program ? c->options.program : "ringpipe",
+                                 c->folder.path, c->options.keys_folder};
     const char *quoted[3] = {"", "", ""};
     rp_arena arena;
     rp_arena_init(&arena, "hint", 0);
@@ -30,14 +30,15 @@ static void print_hint(const rp_controller *c) {
 }
 
 static void close_record(rp_controller *c) {
-    if (!c->record) {
+    if (!c->folder.record) {
         return;
     }
-    const bool resumable =
-        c->folder && rp_err_exit_code(c->result) > 2 && access(c->run_yaml, F_OK) == 0;
-    const rp_err closed = rp_controller_close_record(c, status_of(c->result), c->note);
-    if (c->result == RP_OK && closed != RP_OK) { /* the run itself has been done */
-        c->result = rp_fault_result(closed, true);
+    const bool resumable = c->folder.path && rp_err_exit_code(c->machine.result) > 2 &&
+                           access(c->folder.run_yaml, F_OK) == 0;
+    const rp_err closed =
+        rp_controller_close_record(c, status_of(c->machine.result), c->machine.note);
+    if (c->machine.result == RP_OK && closed != RP_OK) { /* the run itself has been done */
+        c->machine.result = rp_fault_result(closed, true);
     }
     if (resumable && !c->options.executor) { /* what was simulated is no state of boards */
         print_hint(c);
@@ -73,14 +74,14 @@ static bool has_said_goodbye(const rp_controller *c) {
 
 rp_err rp_close_step(rp_controller *c) {
     if (c->ring.links) {
-        if (!has_said_goodbye(c) && c->now_ns - c->since_ns < GOODBYE_NS) {
+        if (!has_said_goodbye(c) && c->machine.now_ns - c->machine.since_ns < GOODBYE_NS) {
             return RP_OK;
         }
         rp_away_close(c);
         rp_ring_disconnect(&c->ring);
         rp_controller_close_feeds(c);
     }
-    if (!c->spawned || c->env.spawner.kind->end(c->env.spawner.self, c->now_ns)) {
+    if (!c->ring.spawned || c->env.spawner.kind->end(c->env.spawner.self, c->machine.now_ns)) {
         rp_controller_release(c);
         rp_controller_enter(c, RP_CONTROL_ENDED);
     }
@@ -89,19 +90,19 @@ rp_err rp_close_step(rp_controller *c) {
 
 /* Parcels may still borrow batches: the links go first. */
 void rp_controller_release(rp_controller *c) {
-    rp_arena_finish(&c->adopt.arena);
+    rp_arena_finish(&c->keep.adopt.arena);
     rp_away_close(c);
     rp_ring_disconnect(&c->ring);
     rp_controller_close_feeds(c);
-    rp_arena_finish(&c->follow_arena);
+    rp_arena_finish(&c->setup.follow_arena);
     rp_feed_wires_end(c);
-    rp_arena_finish(&c->measured_arena);
-    rp_arena_finish(&c->plan_arena);
+    rp_arena_finish(&c->measure.arena);
+    rp_arena_finish(&c->setup.plan_arena);
     rp_shares_close(c);
     rp_copies_forget(c);
-    rp_transfers_close(&c->transfers);
-    if (c->spawned) {
+    rp_transfers_close(&c->folder.transfers);
+    if (c->ring.spawned) {
         c->env.spawner.kind->close(c->env.spawner.self);
-        c->spawned = false;
+        c->ring.spawned = false;
     }
 }

@@ -11,15 +11,15 @@ static const double FULL = 0.8;
 /* They are chosen once for a number of stages; a checkpoint says those that it was made with. */
 bool rp_codecs_are_wanted(const rp_controller *c) {
     return c->run.codec_auto && c->options.purpose != RP_PURPOSE_EVALUATE && c->run.stages > 1 &&
-           !c->given && c->codecs.stages != c->run.stages;
+           !c->setup.given && c->setup.codecs.stages != c->run.stages;
 }
 
 /* As for the cut. */
 static rp_err open_codecs(rp_controller *c) {
     rp_err err = RP_OK;
-    if (!c->codecs.now) {
-        RP_TRY(RP_ARENA_NEW(&c->arena, RP_CUT_STAGES_MAX, &c->codecs.now));
-        RP_TRY(RP_ARENA_NEW(&c->arena, RP_CUT_STAGES_MAX, &c->codecs.next));
+    if (!c->setup.codecs.now) {
+        RP_TRY(RP_ARENA_NEW(&c->arena, RP_CUT_STAGES_MAX, &c->setup.codecs.now));
+        RP_TRY(RP_ARENA_NEW(&c->arena, RP_CUT_STAGES_MAX, &c->setup.codecs.next));
     }
 fail:
     return err;
@@ -27,11 +27,11 @@ fail:
 
 static void take_codecs(rp_controller *c, const rp_codec (*from)[2]) {
     const size_t bytes = (c->run.stages - 1) * sizeof *from;
-    memmove(c->codecs.now, from, bytes);
-    memmove(c->codecs.next, from, bytes);
-    c->codecs.stages = c->run.stages;
-    c->codecs.differ = false;
-    c->run.codec = (const rp_codec(*)[2])c->codecs.now;
+    memmove(c->setup.codecs.now, from, bytes);
+    memmove(c->setup.codecs.next, from, bytes);
+    c->setup.codecs.stages = c->run.stages;
+    c->setup.codecs.differ = false;
+    c->run.codec = (const rp_codec(*)[2])c->setup.codecs.now;
 }
 
 rp_err rp_codecs_keep(rp_controller *c, const rp_joint_answer *answer) {
@@ -51,10 +51,11 @@ static rp_err choose_codecs_of(rp_controller *c) {
     rp_arena_init(&arena, "rates", 0);
     RP_TRY(RP_ARENA_NEW(&arena, (size_t)c->run.boards * c->run.boards, &rate));
     RP_TRY(open_codecs(c));
-    rp_cost_rates(&c->run, c->has_profile ? &c->profile : NULL, rate);
+    rp_cost_rates(&c->run, c->measure.has_profile ? &c->measure.profile : NULL, rate);
     c->run.codec = NULL;
-    RP_TRY(rp_cost_choose_codecs(&c->run, &c->cut, c->layer_seconds, rate, c->codecs.next));
-    take_codecs(c, (const rp_codec(*)[2])c->codecs.next);
+    RP_TRY(rp_cost_choose_codecs(&c->run, &c->setup.cut, c->measure.layer_seconds, rate,
+                                 c->setup.codecs.next));
+    take_codecs(c, (const rp_codec(*)[2])c->setup.codecs.next);
 fail:
     rp_arena_finish(&arena);
     return err;
@@ -67,8 +68,8 @@ rp_err rp_codecs_choose(rp_controller *c) {
 rp_err rp_codecs_of_row(rp_controller *c, const rp_codec (*codec)[2]) {
     rp_err err;
     RP_TRY(open_codecs(c));
-    if (c->codecs.stages == c->run.stages) {
-        c->run.codec = (const rp_codec(*)[2])c->codecs.now;
+    if (c->setup.codecs.stages == c->run.stages) {
+        c->run.codec = (const rp_codec(*)[2])c->setup.codecs.now;
     } else if (codec) {
         take_codecs(c, codec);
     } else {
@@ -79,13 +80,13 @@ fail:
 }
 
 rp_err rp_controller_resume_codecs(rp_controller *c) {
-    const rp_position *position = &c->position;
+    const rp_position *position = &c->train.position;
     rp_err err = RP_OK;
-    if (c->run.codec_auto && !c->given && position->codec &&
+    if (c->run.codec_auto && !c->setup.given && position->codec &&
         position->cut.stage_count == c->run.stages) {
         RP_TRY(open_codecs(c));
         take_codecs(c, position->codec);
-        c->codecs.measured = true; /* or would not be its bits */
+        c->setup.codecs.measured = true; /* or would not be its bits */
     }
 fail:
     return err;
@@ -99,21 +100,21 @@ static rp_err say_codecs(const rp_controller *c, const char *why, rp_codec (*of)
         used += (size_t)snprintf(text + used, sizeof text - used, " %s/%s", rp_codec_name(of[k][0]),
                                  rp_codec_name(of[k][1]));
     }
-    return rp_record_event(c->record, "codecs", c->position.step, text);
+    return rp_record_event(c->folder.record, "codecs", c->train.position.step, text);
 }
 
 rp_err rp_controller_say_codecs(const rp_controller *c) {
-    const bool any = c->record && c->codecs.stages == c->run.stages;
-    return any ? say_codecs(c, "", c->codecs.now) : RP_OK;
+    const bool any = c->folder.record && c->setup.codecs.stages == c->run.stages;
+    return any ? say_codecs(c, "", c->setup.codecs.now) : RP_OK;
 }
 
 /* As acks have said, else as measured before; 0 of those of
  * which nobody knows. Of all wires, or of those that were full: one that was seldom full may be
  * faster (link/pace.h). */
 void rp_codecs_find_rates(const rp_controller *c, bool full_only, double *rate) {
-    const double seconds = (double)(c->now_ns - c->segment_start_ns) * 1e-9;
-    if (c->has_profile && c->ring.count == c->run.boards) {
-        rp_cost_rates(&c->run, &c->profile, rate);
+    const double seconds = (double)(c->machine.now_ns - c->train.segment_start_ns) * 1e-9;
+    if (c->measure.has_profile && c->ring.count == c->run.boards) {
+        rp_cost_rates(&c->run, &c->measure.profile, rate);
     }
     for (uint32_t k = 0; k < c->ring.count; k++) {
         const rp_board_facts *facts = &c->ring.board[k].facts;
@@ -129,36 +130,38 @@ void rp_codecs_find_rates(const rp_controller *c, bool full_only, double *rate) 
 }
 
 rp_err rp_controller_follow_wires(rp_controller *c) {
-    rp_codec(*next)[2] = c->codecs.next;
+    rp_codec(*next)[2] = c->setup.codecs.next;
     double *rate;
     rp_arena arena;
     rp_err err = RP_OK;
-    if (c->codecs.stages != c->run.stages || c->codecs.measured || c->run.emulate) {
+    if (c->setup.codecs.stages != c->run.stages || c->setup.codecs.measured || c->run.emulate) {
         return RP_OK;
     }
-    c->codecs.measured = true;
+    c->setup.codecs.measured = true;
     rp_arena_init(&arena, "rates", 0);
     RP_TRY(RP_ARENA_NEW(&arena, (size_t)c->ring.count * c->ring.count, &rate));
     rp_codecs_find_rates(c, true, rate);
-    RP_TRY(rp_cost_choose_codecs(&c->run, &c->cut, c->layer_seconds, rate, next));
-    c->codecs.differ = memcmp(next, c->codecs.now, (c->run.stages - 1) * sizeof *next) != 0;
-    RP_TRY(c->codecs.differ ? say_codecs(c, "wires were full; next, ", next) : RP_OK);
+    RP_TRY(rp_cost_choose_codecs(&c->run, &c->setup.cut, c->measure.layer_seconds, rate, next));
+    c->setup.codecs.differ =
+        memcmp(next, c->setup.codecs.now, (c->run.stages - 1) * sizeof *next) != 0;
+    RP_TRY(c->setup.codecs.differ ? say_codecs(c, "wires were full; next, ", next) : RP_OK);
 fail:
     rp_arena_finish(&arena);
     return err;
 }
 
 void rp_controller_follow_losses(rp_controller *c) {
-    if (!c->codecs.differ || rp_controller_drained_at(c) != c->position.step) {
+    if (!c->setup.codecs.differ || rp_controller_drained_at(c) != c->train.position.step) {
         return;
     }
-    if (c->follow.phase == RP_FOLLOW_NONE && c->position.step < rp_controller_end(c)) {
-        c->follow = (rp_follow){.phase = RP_FOLLOW_DRAIN, .before = c->run.method.advance};
-        c->advance_least = c->run.method.advance;
+    if (c->setup.follow.phase == RP_FOLLOW_NONE && c->train.position.step < rp_controller_end(c)) {
+        c->setup.follow = (rp_follow){.phase = RP_FOLLOW_DRAIN, .before = c->run.method.advance};
+        c->setup.advance_least = c->run.method.advance;
     }
-    take_codecs(c, (const rp_codec(*)[2])c->codecs.next); /* also for a run that is made longer */
+    take_codecs(
+        c, (const rp_codec(*)[2])c->setup.codecs.next); /* also for a run that is made longer */
 }
 
 bool rp_controller_wants_milder(const rp_controller *c) {
-    return c->codecs.differ && rp_controller_drained_at(c) < rp_controller_next_evaluation(c);
+    return c->setup.codecs.differ && rp_controller_drained_at(c) < rp_controller_next_evaluation(c);
 }

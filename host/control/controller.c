@@ -19,38 +19,39 @@ static int64_t silent_ns(const rp_controller *c, uint32_t board) {
     const rp_link *link =
         board < c->ring.count && c->ring.board ? c->ring.board[board].control : NULL;
     const int64_t heard_ns = link ? rp_link_health_of(link).last_heard_ns : 0;
-    return c->now_ns - (heard_ns ? heard_ns : c->progress_ns);
+    return c->machine.now_ns - (heard_ns ? heard_ns : c->machine.progress_ns);
 }
 
 static void raise_fault(rp_controller *c, rp_err err, uint32_t board) {
-    const bool over = c->state >= RP_CONTROL_CLOSE; /* nothing is left that could fail */
-    if (err == RP_OK || c->fault.err != RP_OK || over) {
+    const bool over = c->machine.state >= RP_CONTROL_CLOSE; /* nothing is left that could fail */
+    if (err == RP_OK || c->machine.fault.err != RP_OK || over) {
         return;
     }
-    c->fault.err = err;
-    c->fault.board = board;
-    c->fault.silent_ns = silent_ns(c, board);
-    c->fault.fault_class = c->reported != RP_FAULT_UNKNOWN
-                               ? c->reported
-                               : rp_fault_classify(err, board != RP_FAULT_NO_BOARD, c->begun);
-    (void)snprintf(c->fault.text, sizeof c->fault.text, "%s", rp_err_message());
+    c->machine.fault.err = err;
+    c->machine.fault.board = board;
+    c->machine.fault.silent_ns = silent_ns(c, board);
+    c->machine.fault.fault_class =
+        c->machine.reported != RP_FAULT_UNKNOWN
+            ? c->machine.reported
+            : rp_fault_classify(err, board != RP_FAULT_NO_BOARD, c->machine.begun);
+    (void)snprintf(c->machine.fault.text, sizeof c->machine.fault.text, "%s", rp_err_message());
 }
 
 void rp_controller_ask_to_stop(rp_controller *c) {
-    if (c->interrupts == 0) {
+    if (c->machine.interrupts == 0) {
         rp_controller_interrupt(c);
     }
 }
 
 void rp_controller_interrupt(rp_controller *c) {
-    if (++c->interrupts > 1 && c->state < RP_CONTROL_CLOSE) {
+    if (++c->machine.interrupts > 1 && c->machine.state < RP_CONTROL_CLOSE) {
         raise_fault(c, rp_fail(RP_ERR_INTERRUPTED, "interrupted twice: stopped at once"),
                     RP_FAULT_NO_BOARD);
     }
 }
 
 void rp_controller_child_ended(rp_controller *c) {
-    if (!c->spawned || c->state >= RP_CONTROL_CLOSE) {
+    if (!c->ring.spawned || c->machine.state >= RP_CONTROL_CLOSE) {
         return;
     }
     uint32_t board = RP_FAULT_NO_BOARD;
@@ -65,7 +66,7 @@ void rp_controller_child_ended(rp_controller *c) {
 static rp_err yield_to_newer(const rp_controller *c, uint32_t board, uint32_t term) {
     const rp_run_identity newer = {c->ring.identity.id, term};
     rp_err err;
-    RP_TRY(rp_identity_keep(c->folder, &newer));
+    RP_TRY(rp_identity_keep(c->folder.path, &newer));
     err = rp_fail(RP_ERR_PEER,
                   "board %s serves a newer start of this run (term %u, this is %u): another "
                   "controller goes on with it, or this run folder has lost its newest files; if "
@@ -78,19 +79,20 @@ fail:
 static rp_err take_message(rp_controller *c, uint32_t board, const rp_message *message) {
     const rp_kind kind = rp_frame_kind(&message->frame);
     const rp_run_identity own = c->ring.identity;
-    c->reported = RP_FAULT_UNKNOWN;
+    c->machine.reported = RP_FAULT_UNKNOWN;
     if (message->frame.run_id == own.id && message->frame.term > own.term) {
         return yield_to_newer(c, board, message->frame.term);
     }
-    const bool says_who = kind == RP_KIND_HELLO && c->state == RP_CONTROL_ADOPT;
+    const bool says_who = kind == RP_KIND_HELLO && c->machine.state == RP_CONTROL_ADOPT;
     if (message->frame.run_id != 0 && !rp_frame_is_of_run(&message->frame, own) && !says_who) {
         return RP_OK; /* of an assignment that is over: there another board has failed first */
     }
-    const rp_control_handler handle = rp_control_handler_of(kind, c->state);
+    const rp_control_handler handle = rp_control_handler_of(kind, c->machine.state);
     if (!handle) {
-        return rp_fail(
-            RP_ERR_PEER, "board %s sent %s, which the controller does not expect in state %s",
-            c->ring.board[board].name, rp_kind_name(kind), rp_control_states[c->state].name);
+        return rp_fail(RP_ERR_PEER,
+                       "board %s sent %s, which the controller does not expect in state %s",
+                       c->ring.board[board].name, rp_kind_name(kind),
+                       rp_control_states[c->machine.state].name);
     }
     return handle(c, board, message);
 }
@@ -98,7 +100,7 @@ static rp_err take_message(rp_controller *c, uint32_t board, const rp_message *m
 static rp_err take_messages(rp_controller *c, uint32_t board) {
     rp_link *link = c->ring.board[board].control;
     rp_err err = RP_OK;
-    while (link && err == RP_OK && c->fault.err == RP_OK) {
+    while (link && err == RP_OK && c->machine.fault.err == RP_OK) {
         rp_message *message;
         err = rp_link_recv(link, &message);
         if (err == RP_ERR_AGAIN) {
@@ -114,28 +116,29 @@ static rp_err take_messages(rp_controller *c, uint32_t board) {
 
 static void step_boards(rp_controller *c) {
     rp_ring *ring = &c->ring;
-    const bool ping = ring->board && rp_ring_ping_is_due(ring, c->now_ns);
-    ring->feeding = c->segment_start_ns != 0;
+    const bool ping = ring->board && rp_ring_ping_is_due(ring, c->machine.now_ns);
+    ring->feeding = c->train.segment_start_ns != 0;
     for (uint32_t k = 0; ring->board && k < ring->count; k++) {
-        raise_fault(c, rp_ring_step(ring, k, c->now_ns), k);
-        if (c->state < RP_CONTROL_CLOSE) {
+        raise_fault(c, rp_ring_step(ring, k, c->machine.now_ns), k);
+        if (c->machine.state < RP_CONTROL_CLOSE) {
             raise_fault(c, take_messages(c, k), k);
         }
     }
     rp_away_look(c, ping);
-    for (uint32_t k = 0; ring->board && k < ring->count && c->state < RP_CONTROL_CLOSE; k++) {
-        raise_fault(c, rp_ring_watch(ring, k, ping, c->now_ns), k);
+    for (uint32_t k = 0; ring->board && k < ring->count && c->machine.state < RP_CONTROL_CLOSE;
+         k++) {
+        raise_fault(c, rp_ring_watch(ring, k, ping, c->machine.now_ns), k);
     }
 }
 
 /* ---- states ---------------------------------------------------------------------------------- */
 
 void rp_controller_waiting_of(const rp_controller *c, rp_controller_waiting *out) {
-    const rp_control_state *state = &rp_control_states[c->state];
+    const rp_control_state *state = &rp_control_states[c->machine.state];
     *out = (rp_controller_waiting){.state = state->name,
                                    .what = state->waits_for,
-                                   .step = c->position.step,
-                                   .since_ns = c->since_ns};
+                                   .step = c->train.position.step,
+                                   .since_ns = c->machine.since_ns};
     for (uint32_t k = 0; state->has_done && c->ring.board && k < c->ring.count; k++) {
         if (!state->has_done(&c->ring.board[k])) {
             out->board = c->ring.board[k].name;
@@ -145,72 +148,73 @@ void rp_controller_waiting_of(const rp_controller *c, rp_controller_waiting *out
 }
 
 static rp_err name_late_board(const rp_controller *c) {
-    const rp_control_state *state = &rp_control_states[c->state];
+    const rp_control_state *state = &rp_control_states[c->machine.state];
     uint32_t k = 0;
     while (k + 1 < c->ring.count && state->has_done(&c->ring.board[k])) {
         k++;
     }
     return rp_fail(RP_ERR_TIMEOUT, "board %s at %s: no %s within %" PRId64 " s",
                    c->ring.board[k].name, c->ring.board[k].endpoint, state->waits_for,
-                   c->timeout_ns / RP_NS_PER_S);
+                   c->machine.timeout_ns / RP_NS_PER_S);
 }
 
 static rp_err check_waiting(rp_controller *c) {
-    const rp_control_state *state = &rp_control_states[c->state];
+    const rp_control_state *state = &rp_control_states[c->machine.state];
     rp_controller_waiting why;
-    if (c->interrupts > 0 && state->interrupted) {
+    if (c->machine.interrupts > 0 && state->interrupted) {
         return rp_fail(RP_ERR_INTERRUPTED, "%s", state->interrupted);
     }
-    if (c->timeout_ns == 0 || c->now_ns - c->progress_ns <= c->timeout_ns) {
+    if (c->machine.timeout_ns == 0 ||
+        c->machine.now_ns - c->machine.progress_ns <= c->machine.timeout_ns) {
         return RP_OK;
     }
     rp_controller_waiting_of(c, &why);
     rp_log_warn("controller: in state %s at step %" PRIu64 " for %.1f s, waits for %s%s%s",
-                why.state, why.step, (double)(c->now_ns - why.since_ns) * 1e-9, why.what,
+                why.state, why.step, (double)(c->machine.now_ns - why.since_ns) * 1e-9, why.what,
                 why.board ? " from board " : "", why.board ? why.board : "");
     return state->late ? state->late(c) : name_late_board(c);
 }
 
 static rp_err enter_next(rp_controller *c) {
-    if (c->fault.err != RP_OK && c->next == RP_CONTROL_RECOVER) {
-        const rp_control_state *ended = &rp_control_states[c->state];
-        c->failed = c->state;
+    if (c->machine.fault.err != RP_OK && c->machine.next == RP_CONTROL_RECOVER) {
+        const rp_control_state *ended = &rp_control_states[c->machine.state];
+        c->machine.failed = c->machine.state;
         if (ended->abandon) {
             ended->abandon(c);
         }
     }
-    rp_log_debug("controller: %s -> %s", rp_control_states[c->state].name,
-                 rp_control_states[c->next].name);
-    c->entered = true;
-    c->state = c->next;
-    c->since_ns = c->progress_ns = c->now_ns;
-    c->timeout_ns = rp_control_states[c->state].timeout_ns;
+    rp_log_debug("controller: %s -> %s", rp_control_states[c->machine.state].name,
+                 rp_control_states[c->machine.next].name);
+    c->machine.entered = true;
+    c->machine.state = c->machine.next;
+    c->machine.since_ns = c->machine.progress_ns = c->machine.now_ns;
+    c->machine.timeout_ns = rp_control_states[c->machine.state].timeout_ns;
     if (c->env.on_state) {
-        c->env.on_state(c->env.context, rp_control_states[c->state].name);
+        c->env.on_state(c->env.context, rp_control_states[c->machine.state].name);
     }
-    return rp_control_states[c->state].enter(c);
+    return rp_control_states[c->machine.state].enter(c);
 }
 
 /* Until the state waits for something. */
 static void step_state(rp_controller *c) {
     for (;;) {
-        const bool failed = c->fault.err != RP_OK && c->state < RP_CONTROL_RECOVER;
+        const bool failed = c->machine.fault.err != RP_OK && c->machine.state < RP_CONTROL_RECOVER;
         rp_err err = RP_OK;
         if (failed) {
-            c->next = RP_CONTROL_RECOVER;
+            c->machine.next = RP_CONTROL_RECOVER;
         }
-        if (c->next != c->state || !c->entered) {
+        if (c->machine.next != c->machine.state || !c->machine.entered) {
             err = enter_next(c);
         }
-        if (err == RP_OK && c->next == c->state) {
-            err = rp_control_states[c->state].step(c);
+        if (err == RP_OK && c->machine.next == c->machine.state) {
+            err = rp_control_states[c->machine.state].step(c);
         }
-        if (err == RP_OK && c->next == c->state && c->fault.err == RP_OK) {
+        if (err == RP_OK && c->machine.next == c->machine.state && c->machine.fault.err == RP_OK) {
             err = check_waiting(c);
         }
         raise_fault(c, err, RP_FAULT_NO_BOARD);
-        const bool raised = c->fault.err != RP_OK && c->state < RP_CONTROL_RECOVER;
-        if (c->next == c->state && !raised) {
+        const bool raised = c->machine.fault.err != RP_OK && c->machine.state < RP_CONTROL_RECOVER;
+        if (c->machine.next == c->machine.state && !raised) {
             return;
         }
     }
@@ -223,37 +227,38 @@ static int64_t earlier(int64_t a_ns, int64_t b_ns) {
 /* What only the passing of time brings: heartbeats, time-outs. The rest wakes the owner's loop. */
 static int64_t next_deadline_ns(const rp_controller *c) {
     int64_t at_ns = INT64_MAX;
-    if (c->state == RP_CONTROL_ENDED) {
+    if (c->machine.state == RP_CONTROL_ENDED) {
         return at_ns;
     }
-    if (c->state == RP_CONTROL_START || c->state == RP_CONTROL_ADOPT ||
-        c->state == RP_CONTROL_RESTART || c->state == RP_CONTROL_CLOSE) {
-        at_ns = c->now_ns + LOOK_EVERY_NS;
+    if (c->machine.state == RP_CONTROL_START || c->machine.state == RP_CONTROL_ADOPT ||
+        c->machine.state == RP_CONTROL_RESTART || c->machine.state == RP_CONTROL_CLOSE) {
+        at_ns = c->machine.now_ns + LOOK_EVERY_NS;
     }
-    if (c->ring.links && c->state < RP_CONTROL_CLOSE) {
+    if (c->ring.links && c->machine.state < RP_CONTROL_CLOSE) {
         at_ns = earlier(at_ns, rp_ring_deadline_ns(&c->ring));
         at_ns = earlier(at_ns, rp_disk_deadline_ns(c));
     }
-    if (c->timeout_ns > 0) {
-        at_ns = earlier(at_ns, c->progress_ns + c->timeout_ns + 1);
+    if (c->machine.timeout_ns > 0) {
+        at_ns = earlier(at_ns, c->machine.progress_ns + c->machine.timeout_ns + 1);
     }
-    return at_ns > c->now_ns ? at_ns : c->now_ns;
+    return at_ns > c->machine.now_ns ? at_ns : c->machine.now_ns;
 }
 
 static void raise_hang(rp_controller *c) {
     uint32_t board;
-    const bool is_first = c->fault.err == RP_OK;
+    const bool is_first = c->machine.fault.err == RP_OK;
     const rp_err err = rp_hang_look(c, &board);
     raise_fault(c, err, board);
     if (err != RP_OK && is_first) {
-        c->fault.silent_ns = c->now_ns - c->progress_ns; /* it was heard, and did nothing */
+        c->machine.fault.silent_ns =
+            c->machine.now_ns - c->machine.progress_ns; /* it was heard, and did nothing */
     }
 }
 
 int64_t rp_controller_step(rp_controller *c, int64_t now_ns) {
-    rp_ring_note_round(&c->ring, c->now_ns, now_ns);
-    c->now_ns = now_ns;
-    if (c->state == RP_CONTROL_ENDED) {
+    rp_ring_note_round(&c->ring, c->machine.now_ns, now_ns);
+    c->machine.now_ns = now_ns;
+    if (c->machine.state == RP_CONTROL_ENDED) {
         return INT64_MAX;
     }
     step_boards(c);
@@ -266,7 +271,7 @@ int64_t rp_controller_step(rp_controller *c, int64_t now_ns) {
 }
 
 bool rp_controller_has_ended(const rp_controller *c) {
-    return c->state == RP_CONTROL_ENDED;
+    return c->machine.state == RP_CONTROL_ENDED;
 }
 
 /* ---- waiting --------------------------------------------------------------------------------- */
@@ -284,9 +289,11 @@ static void add_fd(rp_wait_list *list, int fd) {
 }
 
 void rp_controller_add_waits(const rp_controller *c, rp_wait_list *list) {
-    const rp_feed *feed = c->pass.feed ? c->pass.feed
-                          : c->state == RP_CONTROL_TRAIN || c->state == RP_CONTROL_DRAIN ? c->feed
-                                                                                         : NULL;
+    const rp_feed *feed =
+        c->train.pass.feed ? c->train.pass.feed
+        : c->machine.state == RP_CONTROL_TRAIN || c->machine.state == RP_CONTROL_DRAIN
+            ? c->train.feed
+            : NULL;
     for (uint32_t k = 0; c->ring.board && k < c->ring.count; k++) {
         add_link(list, c->ring.board[k].control);
         add_link(list, c->ring.board[k].feed);
@@ -294,10 +301,10 @@ void rp_controller_add_waits(const rp_controller *c, rp_wait_list *list) {
     if (feed) {
         add_fd(list, rp_feed_eventfd(feed));
     }
-    if (c->state == RP_CONTROL_ROUND) {
+    if (c->machine.state == RP_CONTROL_ROUND) {
         add_fd(list, c->env.lane.kind->fd(c->env.lane.self));
     }
-    if (c->spawned && !c->boards_up) {
+    if (c->ring.spawned && !c->ring.boards_up) {
         add_fd(list, c->env.spawner.kind->fd(c->env.spawner.self));
     }
 }
@@ -329,19 +336,19 @@ static rp_err read_plan(rp_controller *c) {
     rp_err err;
     RP_TRY(rp_shares_read(c, &path));
     if (path) {
-        RP_TRY(rp_planfile_read(&c->arena, path, &c->run, executor, &c->given));
-        c->run.stages = c->given->stage_count; /* boards may share one */
-        c->run.micro = c->given->micro;        /* where the run file says: auto */
+        RP_TRY(rp_planfile_read(&c->arena, path, &c->run, executor, &c->setup.given));
+        c->run.stages = c->setup.given->stage_count; /* boards may share one */
+        c->run.micro = c->setup.given->micro;        /* where the run file says: auto */
         RP_TRY(rp_schedule_take_given(c));
         if (c->run.method.advance_auto) {
-            rp_method_set_advance(&c->run.method, c->run.stages, c->given->method.advance);
+            rp_method_set_advance(&c->run.method, c->run.stages, c->setup.given->method.advance);
         }
-        RP_TRY(rp_ahead_take(c, c->given->method.ahead, c->given->method.ahead_count));
+        RP_TRY(rp_ahead_take(c, c->setup.given->method.ahead, c->setup.given->method.ahead_count));
     }
     if (options->profile) {
-        RP_TRY(rp_profile_read(&c->arena, options->profile, &c->run, &c->profile));
-        RP_TRY(rp_profile_check_boards(options->profile, &c->run, &c->profile));
-        c->has_profile = true;
+        RP_TRY(rp_profile_read(&c->arena, options->profile, &c->run, &c->measure.profile));
+        RP_TRY(rp_profile_check_boards(options->profile, &c->run, &c->measure.profile));
+        c->measure.has_profile = true;
     }
 fail:
     return err;
@@ -350,9 +357,9 @@ fail:
 /* A finished run that is resumed stays as it is. */
 static bool is_nothing_left(const rp_controller *c) {
     rp_split split;
-    return c->position.step > 0 && c->position.step == rp_controller_end(c) &&
+    return c->train.position.step > 0 && c->train.position.step == rp_controller_end(c) &&
            !rp_controller_evaluation_due(c, &split) && !rp_round_is_due(c) &&
-           access(c->weights, F_OK) == 0;
+           access(c->folder.weights, F_OK) == 0;
 }
 
 /* A run of lanes has a controller for each of them, which has somebody to report to. */
@@ -394,7 +401,7 @@ static rp_err prepare_run(rp_controller *c) {
         if (c->run.data.count[options->split] == 0) {
             return rp_fail(RP_ERR_USAGE, "--split: the data set has no samples in this split");
         }
-        c->load.path = options->weights;
+        c->keep.load.path = options->weights;
     }
     RP_TRY(rp_controller_check_out(c));
     RP_TRY(read_plan(c));
@@ -411,8 +418,9 @@ static rp_err prepare_run(rp_controller *c) {
         RP_TRY(rp_controller_find_start(c));
         if (is_nothing_left(c)) {
             RP_TRY(rp_finite_check_end(c));
-            rp_controller_print(c, "%s: the run is finished; nothing is left to do\n", c->folder);
-            c->state = c->next = RP_CONTROL_ENDED;
+            rp_controller_print(c, "%s: the run is finished; nothing is left to do\n",
+                                c->folder.path);
+            c->machine.state = c->machine.next = RP_CONTROL_ENDED;
             return RP_OK;
         }
     }
@@ -437,13 +445,13 @@ rp_err rp_controller_open(const rp_controller_env *env, const rp_controller_opti
     c->env = *env;
     c->options = *options;
     c->arena = arena;
-    c->state = c->next = RP_CONTROL_START;
-    c->folder_fd = -1;
-    c->verify.wrong = RP_FAULT_NO_BOARD;
+    c->machine.state = c->machine.next = RP_CONTROL_START;
+    c->folder.fd = -1;
+    c->train.verify.wrong = RP_FAULT_NO_BOARD;
     err = prepare_run(c);
     if (err != RP_OK) {
-        c->result = err;
-        c->state = RP_CONTROL_ENDED;
+        c->machine.result = err;
+        c->machine.state = RP_CONTROL_ENDED;
         (void)rp_controller_close(&c);
         return err;
     }
@@ -457,11 +465,12 @@ rp_err rp_controller_close(rp_controller **taken) {
     if (!c) {
         return RP_OK;
     }
-    const rp_err result = c->state == RP_CONTROL_ENDED ? c->result : RP_ERR_INTERRUPTED;
-    if (c->entered && rp_control_states[c->state].abandon) {
-        rp_control_states[c->state].abandon(c);
+    const rp_err result =
+        c->machine.state == RP_CONTROL_ENDED ? c->machine.result : RP_ERR_INTERRUPTED;
+    if (c->machine.entered && rp_control_states[c->machine.state].abandon) {
+        rp_control_states[c->machine.state].abandon(c);
     }
-    if (c->record) {
+    if (c->folder.record) {
         (void)!rp_controller_close_record(c, "interrupted", "");
     }
     rp_controller_release(c);
@@ -474,7 +483,7 @@ rp_err rp_controller_close(rp_controller **taken) {
 
 void rp_controller_crash(rp_controller **taken) {
     if (*taken) {
-        rp_record_crash((*taken)->record);
+        rp_record_crash((*taken)->folder.record);
         rp_controller_unlock_folder(*taken);
     }
     *taken = NULL;

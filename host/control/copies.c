@@ -9,11 +9,11 @@ enum { OWN = 1, KEPT = 2 };
 /* ---- what there is --------------------------------------------------------------------------- */
 
 rp_copy_set *rp_copies_whole(rp_controller *c) {
-    return &c->copies.set[c->copies.newest];
+    return &c->keep.copies.set[c->keep.copies.newest];
 }
 
 rp_copy_set *rp_copies_pending(rp_controller *c) {
-    return &c->copies.set[!c->copies.newest];
+    return &c->keep.copies.set[!c->keep.copies.newest];
 }
 
 void rp_copies_drop_set(rp_copy_set *set) {
@@ -22,19 +22,19 @@ void rp_copies_drop_set(rp_copy_set *set) {
 }
 
 void rp_copies_forget(rp_controller *c) {
-    rp_copies_drop_set(&c->copies.set[0]);
-    rp_copies_drop_set(&c->copies.set[1]);
-    c->copies.wanted = false;
+    rp_copies_drop_set(&c->keep.copies.set[0]);
+    rp_copies_drop_set(&c->keep.copies.set[1]);
+    c->keep.copies.wanted = false;
     rp_copy_pace_forget(c);
 }
 
 const rp_copy_set *rp_copies_newest(const rp_controller *c) {
-    const rp_copy_set *newest = &c->copies.set[c->copies.newest];
-    return newest->step > c->save.kept_step ? newest : NULL;
+    const rp_copy_set *newest = &c->keep.copies.set[c->keep.copies.newest];
+    return newest->step > c->keep.save.kept_step ? newest : NULL;
 }
 
 uint64_t rp_copies_microbatches(const rp_controller *c, uint32_t board) {
-    return c->ring.board[board].microbatches_copied[c->copies.newest];
+    return c->ring.board[board].microbatches_copied[c->keep.copies.newest];
 }
 
 /* ---- can it be? ------------------------------------------------------------------------------ */
@@ -43,7 +43,7 @@ uint64_t rp_copies_microbatches(const rp_controller *c, uint32_t board) {
 static uint64_t memory_of(const rp_controller *c, uint32_t board) {
     uint64_t bytes = 0;
     for (uint32_t k = 0; k < c->ring.count; k++) {
-        const bool is_here = k == board || rp_plan_keeper(c->plan, k) == board;
+        const bool is_here = k == board || rp_plan_keeper(c->setup.plan, k) == board;
         bytes += is_here ? 2 * c->ring.board[k].copy_bytes : 0;
     }
     return bytes;
@@ -51,7 +51,7 @@ static uint64_t memory_of(const rp_controller *c, uint32_t board) {
 
 rp_err rp_copies_check_plan(const rp_controller *c) {
     for (uint32_t k = 0; c->run.copy_steps > 0 && k < c->ring.count; k++) {
-        if (rp_plan_keeper(c->plan, k) == RP_PLAN_HOST) {
+        if (rp_plan_keeper(c->setup.plan, k) == RP_PLAN_HOST) {
             return rp_fail(RP_ERR_USAGE,
                            "ring.copy_steps: board %s sends nothing to another board, so none can "
                            "keep a copy for it",
@@ -96,7 +96,8 @@ static rp_err note_copied(rp_controller *c, uint32_t board, const rp_Copied *sai
     rp_copy_set *set = rp_copies_pending(c);
     const bool is_own = board == said->node;
     const uint8_t bit = is_own ? OWN : KEPT;
-    if (said->node >= c->ring.count || !(is_own || rp_plan_keeper(c->plan, said->node) == board)) {
+    if (said->node >= c->ring.count ||
+        !(is_own || rp_plan_keeper(c->setup.plan, said->node) == board)) {
         return rp_fail(RP_ERR_PEER, "board %s has a copy of node %u, which it does not keep",
                        c->ring.board[board].name, said->node);
     }
@@ -108,7 +109,7 @@ static rp_err note_copied(rp_controller *c, uint32_t board, const rp_Copied *sai
     rp_controller_note_progress(c);
     if (--set->missing == 0) { /* those before it are of no use any more */
         rp_copies_drop_set(rp_copies_whole(c));
-        c->copies.newest = !c->copies.newest;
+        c->keep.copies.newest = !c->keep.copies.newest;
         rp_copy_pace_whole(c);
     }
     return RP_OK;
@@ -117,32 +118,33 @@ static rp_err note_copied(rp_controller *c, uint32_t board, const rp_Copied *sai
 /* A board that is greeted says which copies it has. */
 static void note_holder(rp_controller *c, uint32_t board, const rp_Copied *said) {
     const rp_copy_set *set = rp_copies_whole(c);
-    if (said->term == set->term && said->step == set->step && said->node < c->plan->node_count &&
-        set->holder[said->node] == RP_PLAN_HOST) {
+    if (said->term == set->term && said->step == set->step &&
+        said->node < c->setup.plan->node_count && set->holder[said->node] == RP_PLAN_HOST) {
         set->holder[said->node] = board;
     }
 }
 
 rp_err rp_copies_on_copied(rp_controller *c, uint32_t board, const rp_message *message) {
     const rp_Copied *said = &message->frame.body.copied;
-    if (c->copies.wanted) {
+    if (c->keep.copies.wanted) {
         note_holder(c, board, said);
         return RP_OK;
     }
-    return c->plan && said->term == c->ring.identity.term ? note_copied(c, board, said) : RP_OK;
+    return c->setup.plan && said->term == c->ring.identity.term ? note_copied(c, board, said)
+                                                                : RP_OK;
 }
 
 /* ---- going back to them ---------------------------------------------------------------------- */
 
 void rp_copies_want(rp_controller *c) {
-    c->copies.wanted = true;
+    c->keep.copies.wanted = true;
     rp_copies_drop_set(rp_copies_pending(c));
     rp_copy_pace_forget(c);
 }
 
 void rp_copies_begin_hello(rp_controller *c) {
     const rp_copy_set *set = rp_copies_whole(c);
-    for (uint32_t k = 0; c->copies.wanted && k < c->plan->node_count; k++) {
+    for (uint32_t k = 0; c->keep.copies.wanted && k < c->setup.plan->node_count; k++) {
         set->holder[k] = RP_PLAN_HOST;
     }
 }

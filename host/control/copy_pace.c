@@ -11,7 +11,7 @@ static double seconds(int64_t ns) {
 }
 
 static double usual_step_s(const rp_controller *c) {
-    return seconds(c->progress[0].usual_ns);
+    return seconds(c->train.progress[0].usual_ns);
 }
 
 /* ---- what they cost -------------------------------------------------------------------------- */
@@ -26,29 +26,29 @@ static void take_cost(rp_copy_pace *pace) {
 }
 
 void rp_copy_pace_ordered(rp_controller *c) {
-    take_cost(&c->copies.pace);
-    c->copies.pace.ordered_ns = c->now_ns;
-    c->copies.pace.from = c->position.step;
-    c->copies.pace.is_pausing = true;
+    take_cost(&c->keep.copies.pace);
+    c->keep.copies.pace.ordered_ns = c->machine.now_ns;
+    c->keep.copies.pace.from = c->train.position.step;
+    c->keep.copies.pace.is_pausing = true;
 }
 
 void rp_copy_pace_whole(rp_controller *c) {
-    c->copies.pace.whole_ns = c->now_ns;
+    c->keep.copies.pace.whole_ns = c->machine.now_ns;
 }
 
 /* The first step behind a pause takes longer by it. */
 void rp_copy_pace_note_step(rp_controller *c) {
-    rp_copy_pace *pace = &c->copies.pace;
+    rp_copy_pace *pace = &c->keep.copies.pace;
     if (pace->is_pausing) {
-        const double longer_s = seconds(c->now_ns - pace->step_ns) - usual_step_s(c);
+        const double longer_s = seconds(c->machine.now_ns - pace->step_ns) - usual_step_s(c);
         pace->pause_s = longer_s > 0 ? longer_s : 0;
         pace->is_pausing = false;
     }
-    pace->step_ns = c->now_ns;
+    pace->step_ns = c->machine.now_ns;
 }
 
 void rp_copy_pace_forget(rp_controller *c) {
-    rp_copy_pace *pace = &c->copies.pace;
+    rp_copy_pace *pace = &c->keep.copies.pace;
     pace->from = 0;
     pace->ordered_ns = pace->whole_ns = 0;
     pace->is_pausing = false;
@@ -59,14 +59,14 @@ void rp_copy_pace_forget(rp_controller *c) {
 /* Of the last two the smaller: one may have met something else that took time. Those that are still
  * on their way cost at least what they have taken until now. */
 static double cost_s(const rp_controller *c) {
-    const rp_copy_pace *pace = &c->copies.pace;
+    const rp_copy_pace *pace = &c->keep.copies.pace;
     const bool on_way = pace->ordered_ns > 0 && pace->whole_ns == 0;
     return fmax(pace->count > 1 ? fmin(pace->cost_s[0], pace->cost_s[1]) : 0,
-                on_way ? seconds(c->now_ns - pace->ordered_ns) : 0);
+                on_way ? seconds(c->machine.now_ns - pace->ordered_ns) : 0);
 }
 
 rp_err rp_copy_pace_choose(rp_controller *c) {
-    rp_copy_pace *pace = &c->copies.pace;
+    rp_copy_pace *pace = &c->keep.copies.pace;
     char text[160];
     if (!c->run.copy_auto) {
         return RP_OK;
@@ -84,13 +84,13 @@ rp_err rp_copy_pace_choose(rp_controller *c) {
                    "boards copy what they hold every %u steps from here on: a step takes %.3g s, "
                    "and copies cost %.3g s at most",
                    pace->every, usual_step_s(c), copy_s);
-    return rp_record_event(c->record, "copies", c->position.step, text);
+    return rp_record_event(c->folder.record, "copies", c->train.position.step, text);
 }
 
 uint64_t rp_copy_pace_next(rp_controller *c) {
-    rp_copy_pace *pace = &c->copies.pace;
-    const uint64_t step = c->position.step;
-    const uint64_t last = pace->from > c->save.kept_step ? pace->from : c->save.kept_step;
+    rp_copy_pace *pace = &c->keep.copies.pace;
+    const uint64_t step = c->train.position.step;
+    const uint64_t last = pace->from > c->keep.save.kept_step ? pace->from : c->keep.save.kept_step;
     if (!c->run.copy_auto) {
         return c->run.copy_steps ? (step / c->run.copy_steps + 1) * c->run.copy_steps : UINT64_MAX;
     }
@@ -99,7 +99,7 @@ uint64_t rp_copy_pace_next(rp_controller *c) {
 }
 
 bool rp_copy_pace_is_due(const rp_controller *c) {
-    const uint64_t step = c->position.step;
-    return c->run.copy_auto ? step == c->copies.pace.due
+    const uint64_t step = c->train.position.step;
+    return c->run.copy_auto ? step == c->keep.copies.pace.due
                             : c->run.copy_steps && step % c->run.copy_steps == 0;
 }

@@ -16,26 +16,26 @@ static const char *const kind_name[RP_OP_KINDS] = {
 /* ---- what is predicted ----------------------------------------------------------------------- */
 
 rp_err rp_drift_open(rp_controller *c) {
-    rp_drift *drift = &c->drift;
+    rp_drift *drift = &c->measure.drift;
     rp_err err;
     drift->is_known = false;
     drift->steps = 0;
     drift->steps_s = 0;
     drift->step_ns = 0;
-    if (!c->has_profile || c->plan->node_count > NODES_MAX) {
+    if (!c->measure.has_profile || c->setup.plan->node_count > NODES_MAX) {
         return RP_OK;
     }
     rp_measured_place(c);
-    RP_TRY(RP_ARENA_NEW(&c->plan_arena, c->plan->hold_count, &drift->op));
-    err = rp_predict(&c->plan_arena, &c->run, &c->profile, c->plan, c->link_delay_s,
-                     &drift->predicted);
+    RP_TRY(RP_ARENA_NEW(&c->setup.plan_arena, c->setup.plan->hold_count, &drift->op));
+    err = rp_predict(&c->setup.plan_arena, &c->run, &c->measure.profile, c->setup.plan,
+                     c->measure.link_delay_s, &drift->predicted);
     if (err != RP_OK) {
         rp_log_debug("controller: no prediction: %s", rp_err_message());
         return err == RP_ERR_MEMORY ? err : RP_OK;
     }
     drift->is_known = drift->predicted.step_s > 0;
-    c->plan->predicted_step_s = drift->predicted.step_s;
-    c->plan->predicted_limits = drift->is_known ? drift->predicted.limits : NULL;
+    c->setup.plan->predicted_step_s = drift->predicted.step_s;
+    c->setup.plan->predicted_limits = drift->is_known ? drift->predicted.limits : NULL;
 fail:
     return err;
 }
@@ -43,41 +43,42 @@ fail:
 /* ---- what is measured ------------------------------------------------------------------------ */
 
 void rp_drift_note_op(rp_controller *c, const rp_sink_op *op) {
-    const rp_plan_stage *stage = op->part < c->plan->stage_count ? &c->plan->stage[op->part] : NULL;
-    const rp_plan_hold *hold = stage ? rp_plan_find_hold(c->plan, op->stage, op->part) : NULL;
-    if (!c->drift.is_known || op->evaluation || !hold) {
+    const rp_plan_stage *stage =
+        op->part < c->setup.plan->stage_count ? &c->setup.plan->stage[op->part] : NULL;
+    const rp_plan_hold *hold = stage ? rp_plan_find_hold(c->setup.plan, op->stage, op->part) : NULL;
+    if (!c->measure.drift.is_known || op->evaluation || !hold) {
         return;
     }
     const uint32_t whole = op->kind == RP_OP_FORWARD ? stage->micro_forward : stage->micro_backward;
     if (op->kind == RP_OP_UPDATE || op->samples.count == whole) {
-        rp_drift_op *sum = &c->drift.op[hold - c->plan->hold][op->kind];
+        rp_drift_op *sum = &c->measure.drift.op[hold - c->setup.plan->hold][op->kind];
         sum->seconds += (double)(op->end_ns - op->start_ns) * 1e-9;
         sum->count++;
     }
 }
 
 void rp_drift_begin_segment(rp_controller *c) {
-    c->drift.step_ns = 0;
-    if (c->drift.assign_ns > 0) {
-        c->drift.setup_s = (double)(c->now_ns - c->drift.assign_ns) * 1e-9;
-        c->drift.assign_ns = 0;
+    c->measure.drift.step_ns = 0;
+    if (c->measure.drift.assign_ns > 0) {
+        c->measure.drift.setup_s = (double)(c->machine.now_ns - c->measure.drift.assign_ns) * 1e-9;
+        c->measure.drift.assign_ns = 0;
     }
 }
 
 void rp_drift_note_assign(rp_controller *c) {
-    c->drift.assign_ns = c->now_ns;
+    c->measure.drift.assign_ns = c->machine.now_ns;
 }
 
 /* Between two steps of a segment: the first one fills the pipes. */
 void rp_drift_note_step(rp_controller *c) {
-    rp_drift *drift = &c->drift;
+    rp_drift *drift = &c->measure.drift;
     const int64_t last_ns = drift->step_ns;
-    rp_trials_note_step(c, last_ns > 0 ? (double)(c->now_ns - last_ns) * 1e-9 : 0);
+    rp_trials_note_step(c, last_ns > 0 ? (double)(c->machine.now_ns - last_ns) * 1e-9 : 0);
     if (last_ns > 0) {
-        drift->steps_s += (double)(c->now_ns - drift->step_ns) * 1e-9;
+        drift->steps_s += (double)(c->machine.now_ns - drift->step_ns) * 1e-9;
         drift->steps++;
     }
-    drift->step_ns = c->now_ns;
+    drift->step_ns = c->machine.now_ns;
 }
 
 static double measured_step_s(const rp_drift *drift) {
@@ -86,11 +87,11 @@ static double measured_step_s(const rp_drift *drift) {
 
 /* Of all boards that have the stage, each by as many ops as it has done. */
 static rp_summary_op tell_op(const rp_controller *c, uint32_t stage, uint32_t kind) {
-    const rp_drift *drift = &c->drift;
+    const rp_drift *drift = &c->measure.drift;
     rp_summary_op out = {.stage = stage, .kind = kind_name[kind]};
-    for (uint32_t h = 0; h < c->plan->hold_count; h++) {
+    for (uint32_t h = 0; h < c->setup.plan->hold_count; h++) {
         const rp_drift_op *sum = &drift->op[h][kind];
-        if (c->plan->hold[h].stage == stage) {
+        if (c->setup.plan->hold[h].stage == stage) {
             out.count += sum->count;
             out.predicted_s += (double)sum->count * drift->predicted.op_s[h][kind];
             out.measured_s += sum->seconds;
@@ -102,19 +103,19 @@ static rp_summary_op tell_op(const rp_controller *c, uint32_t stage, uint32_t ki
 }
 
 rp_err rp_drift_tell(const rp_controller *c, rp_arena *arena, rp_summary_prediction *out) {
-    const rp_drift *drift = &c->drift;
+    const rp_drift *drift = &c->measure.drift;
     rp_summary_op *op;
     rp_err err = RP_OK;
     *out = (rp_summary_prediction){.cuts = drift->cuts};
-    if (!drift->is_known || !c->plan) {
+    if (!drift->is_known || !c->setup.plan) {
         return RP_OK;
     }
-    RP_TRY(RP_ARENA_NEW(arena, (size_t)c->plan->stage_count * RP_OP_KINDS, &op));
+    RP_TRY(RP_ARENA_NEW(arena, (size_t)c->setup.plan->stage_count * RP_OP_KINDS, &op));
     out->step_s = drift->predicted.step_s;
     out->measured_step_s = measured_step_s(drift);
     out->limits = drift->predicted.limits;
     out->op = op;
-    for (uint32_t i = 0; i < c->plan->stage_count * RP_OP_KINDS; i++) {
+    for (uint32_t i = 0; i < c->setup.plan->stage_count * RP_OP_KINDS; i++) {
         op[out->op_count] = tell_op(c, i / RP_OP_KINDS, i % RP_OP_KINDS);
         out->op_count += op[out->op_count].count > 0;
     }
@@ -125,15 +126,15 @@ fail:
 /* ---- boards ------------------------------------------------------------------------------- */
 
 double rp_drift_factor(const rp_controller *c, uint32_t board) {
-    const rp_plan_node *node = &c->plan->node[board];
+    const rp_plan_node *node = &c->setup.plan->node[board];
     double sum[2] = {0, 0};
     uint64_t count = 0;
     for (uint32_t h = 0; h < node->hold_count; h++) {
         const uint32_t hold = node->hold_first + h;
         for (uint32_t kind = 0; kind < RP_OP_UPDATE; kind++) {
-            const rp_drift_op *op = &c->drift.op[hold][kind];
+            const rp_drift_op *op = &c->measure.drift.op[hold][kind];
             sum[0] += op->seconds;
-            sum[1] += (double)op->count * c->drift.predicted.op_s[hold][kind];
+            sum[1] += (double)op->count * c->measure.drift.predicted.op_s[hold][kind];
             count += op->count;
         }
     }
@@ -188,8 +189,8 @@ static double rate_of(const rp_controller *c, uint32_t from, uint32_t to) {
 static double seen_s(const rp_controller *c, const rp_plan_edge *edge, double rate,
                      double predicted_s) {
     const double whole_s = (double)edge->parcel_bytes / rate;
-    const double latency_s =
-        rp_cost_delay_s(&c->run, &c->profile, edge->from, edge->to, c->link_delay_s);
+    const double latency_s = rp_cost_delay_s(&c->run, &c->measure.profile, edge->from, edge->to,
+                                             c->measure.link_delay_s);
     const double alone_s = whole_s - 2 * latency_s;
     return c->run.emulate || whole_s < predicted_s ? whole_s
            : alone_s > predicted_s                 ? alone_s
@@ -197,16 +198,17 @@ static double seen_s(const rp_controller *c, const rp_plan_edge *edge, double ra
 }
 
 double rp_drift_wire_factor(const rp_controller *c, uint32_t from, uint32_t to) {
-    const rp_plan_edge *edge = largest_edge(c->plan, from, to);
+    const rp_plan_edge *edge = largest_edge(c->setup.plan, from, to);
     const double rate = rate_of(c, from, to);
     const rp_link_profile line = rp_link_profile_of(&c->run.link, &c->run.hops, from, to);
     if (!edge || !(rate > 0) || (c->run.emulate && line.medium)) { /* what takes turns also waits */
         return 1;
     }
     const double predicted_s =
-        rp_cost_wire_s(&c->run, &c->profile, from, to, (double)edge->parcel_bytes);
+        rp_cost_wire_s(&c->run, &c->measure.profile, from, to, (double)edge->parcel_bytes);
     const double own_s = seen_s(c, edge, rate, predicted_s);
-    const double more_s = fabs(own_s - predicted_s) * parcels_a_step(c->plan, edge);
-    return predicted_s > 0 && more_s > MATTERS * c->drift.predicted.step_s ? own_s / predicted_s
-                                                                           : 1;
+    const double more_s = fabs(own_s - predicted_s) * parcels_a_step(c->setup.plan, edge);
+    return predicted_s > 0 && more_s > MATTERS * c->measure.drift.predicted.step_s
+               ? own_s / predicted_s
+               : 1;
 }

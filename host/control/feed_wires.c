@@ -8,7 +8,7 @@ static const uint32_t SIZES[] = {64, 16 << 10, 256 << 10};
 enum { SIZE_COUNT = sizeof SIZES / sizeof *SIZES };
 
 void rp_feed_wires_begin(rp_controller *c, bool wanted) {
-    rp_feed_wires *w = &c->feed_wires;
+    rp_feed_wires *w = &c->measure.feed_wires;
     const bool lent = w->rate.on_way > 0; /* a link still has what was measured with before */
     if (!lent) {
         rp_wire_rate_end(&w->rate);
@@ -20,7 +20,7 @@ void rp_feed_wires_begin(rp_controller *c, bool wanted) {
 }
 
 static void leave_board(rp_controller *c, const char *why) {
-    rp_feed_wires *w = &c->feed_wires;
+    rp_feed_wires *w = &c->measure.feed_wires;
     if (why) {
         rp_log_warn("controller: the wire between the host and board %s is not measured: %s",
                     c->ring.board[w->at].name, why);
@@ -31,8 +31,8 @@ static void leave_board(rp_controller *c, const char *why) {
 
 /* False: it is no measurement. */
 static bool take(rp_controller *c, bool back, const double *seconds, const double *spread) {
-    const uint32_t host = c->profile.board_count;
-    const uint32_t board = c->feed_wires.at;
+    const uint32_t host = c->measure.profile.board_count;
+    const uint32_t board = c->measure.feed_wires.at;
     rp_curve_point point[SIZE_COUNT];
     uint32_t count = 0;
     for (uint32_t i = 0; i < SIZE_COUNT; i++) {
@@ -40,13 +40,13 @@ static bool take(rp_controller *c, bool back, const double *seconds, const doubl
             point[count++] = (rp_curve_point){SIZES[i], seconds[i], spread[i]};
         }
     }
-    return rp_profile_take_wire(&c->profile, back ? board : host, back ? host : board, point,
-                                count) == RP_OK;
+    return rp_profile_take_wire(&c->measure.profile, back ? board : host, back ? host : board,
+                                point, count) == RP_OK;
 }
 
 static rp_err begin_forth(rp_controller *c) {
-    rp_feed_wires *w = &c->feed_wires;
-    w->since_ns = c->now_ns;
+    rp_feed_wires *w = &c->measure.feed_wires;
+    w->since_ns = c->machine.now_ns;
     w->phase = RP_FEED_WIRES_FORTH;
     return rp_wire_rate_begin(&w->rate, c->env.clock, SIZES, SIZE_COUNT, false);
 }
@@ -57,15 +57,15 @@ static rp_err ask_back(rp_controller *c) {
     for (uint32_t i = 0; i < SIZE_COUNT; i++) {
         trial->bytes[trial->bytes_count++] = SIZES[i];
     }
-    c->feed_wires.phase = RP_FEED_WIRES_BACK;
-    c->feed_wires.since_ns = c->now_ns;
-    c->ring.board[c->feed_wires.at].tried = false;
-    return rp_ring_post(&c->ring, c->feed_wires.at, &frame, NULL);
+    c->measure.feed_wires.phase = RP_FEED_WIRES_BACK;
+    c->measure.feed_wires.since_ns = c->machine.now_ns;
+    c->ring.board[c->measure.feed_wires.at].tried = false;
+    return rp_ring_post(&c->ring, c->measure.feed_wires.at, &frame, NULL);
 }
 
 /* *on: the way is over. */
 static rp_err step_forth(rp_controller *c, bool *on) {
-    rp_feed_wires *w = &c->feed_wires;
+    rp_feed_wires *w = &c->measure.feed_wires;
     double seconds[RP_WIRE_SIZES_MAX];
     double spread[RP_WIRE_SIZES_MAX];
     bool over = false;
@@ -79,7 +79,7 @@ static rp_err step_forth(rp_controller *c, bool *on) {
             return ask_back(c);
         }
         leave_board(c, "no size has come through");
-    } else if (c->now_ns - w->since_ns > LONGEST_NS) {
+    } else if (c->machine.now_ns - w->since_ns > LONGEST_NS) {
         leave_board(c, "its messages are not acked");
         w->count = 0; /* they are still on their way */
         *on = true;
@@ -89,11 +89,11 @@ fail:
 }
 
 static bool step_back(rp_controller *c) {
-    const rp_feed_wires *w = &c->feed_wires;
+    const rp_feed_wires *w = &c->measure.feed_wires;
     const rp_board_state *board = &c->ring.board[w->at];
     const rp_TrialDone *done = &board->trial;
     if (!board->tried) {
-        const bool late = c->now_ns - w->since_ns > LONGEST_NS;
+        const bool late = c->machine.now_ns - w->since_ns > LONGEST_NS;
         if (late) {
             leave_board(c, "the board does not answer");
         }
@@ -107,7 +107,7 @@ static bool step_back(rp_controller *c) {
 }
 
 rp_err rp_feed_wires_step(rp_controller *c, bool *all) {
-    rp_feed_wires *w = &c->feed_wires;
+    rp_feed_wires *w = &c->measure.feed_wires;
     bool on = true;
     rp_err err = RP_OK;
     while (on && w->at < w->count) {
@@ -125,5 +125,5 @@ fail:
 }
 
 void rp_feed_wires_end(rp_controller *c) {
-    rp_wire_rate_end(&c->feed_wires.rate);
+    rp_wire_rate_end(&c->measure.feed_wires.rate);
 }

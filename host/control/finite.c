@@ -17,8 +17,8 @@ static const char *advise(const rp_controller *c, char *text, size_t bytes) {
 }
 
 void rp_finite_note_loss(rp_controller *c, double loss_sum) {
-    c->finite.row = isfinite(loss_sum) ? 0 : c->finite.row + 1;
-    c->finite.any = c->finite.any || isfinite(loss_sum);
+    c->train.finite.row = isfinite(loss_sum) ? 0 : c->train.finite.row + 1;
+    c->train.finite.any = c->train.finite.any || isfinite(loss_sum);
 }
 
 /* ---- while it trains ------------------------------------------------------------------------- */
@@ -27,14 +27,14 @@ void rp_finite_note_loss(rp_controller *c, double loss_sum) {
 static rp_err check_loss(rp_controller *c) {
     const uint32_t most = c->run.non_finite_steps;
     char advice[RP_FINITE_ADVICE];
-    if (most == 0 || c->finite.row < most) {
+    if (most == 0 || c->train.finite.row < most) {
         return RP_OK;
     }
     const rp_err err = rp_fail(RP_ERR_FAULT,
                                "the loss has not been finite since step %" PRIu64
                                ", for %u steps (train.stop_after.non_finite); %s",
-                               c->position.step - c->finite.row + 1, c->finite.row,
-                               advise(c, advice, sizeof advice));
+                               c->train.position.step - c->train.finite.row + 1,
+                               c->train.finite.row, advise(c, advice, sizeof advice));
     return rp_controller_final(c, err);
 }
 
@@ -67,20 +67,21 @@ static rp_err tell_unsaved(rp_controller *c) {
     char advice[RP_FINITE_ADVICE];
     char from[32] = "the start";
     char text[240]; /* a line of the progress view holds it */
-    if (c->save.kept_step > 0) {
-        (void)snprintf(from, sizeof from, "step %" PRIu64, c->save.kept_step);
+    if (c->keep.save.kept_step > 0) {
+        (void)snprintf(from, sizeof from, "step %" PRIu64, c->keep.save.kept_step);
     }
     (void)snprintf(text, sizeof text,
                    "'%s' is not finite, so no checkpoint is saved: --resume goes on from %s; %s",
-                   c->finite.tensor, from, advise(c, advice, sizeof advice));
-    if (c->follow.phase != RP_FOLLOW_NONE) {
+                   c->train.finite.tensor, from, advise(c, advice, sizeof advice));
+    if (c->setup.follow.phase != RP_FOLLOW_NONE) {
         return rp_controller_final(c, rp_fail(RP_ERR_FAULT, "%s", text));
     }
-    return rp_record_event(c->record, "unsaved", c->position.step, text);
+    return rp_record_event(c->folder.record, "unsaved", c->train.position.step, text);
 }
 
 rp_err rp_finite_note_saved(rp_controller *c, const char *tensor) {
-    (void)snprintf(c->finite.tensor, sizeof c->finite.tensor, "%s", tensor ? tensor : "");
+    (void)snprintf(c->train.finite.tensor, sizeof c->train.finite.tensor, "%s",
+                   tensor ? tensor : "");
     return tensor ? tell_unsaved(c) : RP_OK;
 }
 
@@ -88,7 +89,7 @@ rp_err rp_finite_note_saved(rp_controller *c, const char *tensor) {
 
 /* Score of the current model; NULL: it has not been scored. */
 static const rp_position_score *find_score(const rp_controller *c, const char **split) {
-    const rp_position *position = &c->position;
+    const rp_position *position = &c->train.position;
     *split = position->test.done ? "test" : "validation";
     return position->test.done         ? &position->test
            : position->validation.done ? &position->validation
@@ -101,13 +102,13 @@ rp_err rp_finite_check_end(rp_controller *c) {
     const rp_position_score *score = find_score(c, &split);
     char advice[RP_FINITE_ADVICE];
     char what[160] = "";
-    if (c->finite.tensor[0]) {
-        (void)snprintf(what, sizeof what, "'%s' is not finite", c->finite.tensor);
+    if (c->train.finite.tensor[0]) {
+        (void)snprintf(what, sizeof what, "'%s' is not finite", c->train.finite.tensor);
     } else if (score && !isfinite(score->loss)) {
         (void)snprintf(what, sizeof what, "the %s loss is not finite", split);
-    } else if (c->finite.row > 0 && (!score || !c->finite.any)) {
+    } else if (c->train.finite.row > 0 && (!score || !c->train.finite.any)) {
         (void)snprintf(what, sizeof what, "the loss has not been finite since step %" PRIu64,
-                       c->position.step - c->finite.row + 1);
+                       c->train.position.step - c->train.finite.row + 1);
     }
     if (c->run.non_finite_steps == 0 || !what[0]) {
         return RP_OK;

@@ -23,45 +23,45 @@
 
 /* One controller in a folder at a time: until it is closed, or its process ends. */
 static rp_err lock_folder(rp_controller *c) {
-    c->folder_fd = open(c->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (c->folder_fd < 0) {
-        return rp_fail(RP_ERR_IO, "%s: %s", c->folder, strerror(errno));
+    c->folder.fd = open(c->folder.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (c->folder.fd < 0) {
+        return rp_fail(RP_ERR_IO, "%s: %s", c->folder.path, strerror(errno));
     }
-    if (flock(c->folder_fd, LOCK_EX | LOCK_NB) == 0) {
+    if (flock(c->folder.fd, LOCK_EX | LOCK_NB) == 0) {
         return RP_OK;
     }
     if (errno != EWOULDBLOCK) { /* of a file system without locks: terms tell two of them apart */
-        rp_log_debug("controller: %s can not be locked: %s", c->folder, strerror(errno));
+        rp_log_debug("controller: %s can not be locked: %s", c->folder.path, strerror(errno));
         return RP_OK;
     }
     return rp_fail(RP_ERR_USAGE,
                    "%s: another ringpipe trains in this folder; stop it or wait for its end",
-                   c->folder);
+                   c->folder.path);
 }
 
 /* Simulated runs have no process of their own. */
 static rp_err note_owner(rp_controller *c) {
     rp_err err = RP_OK;
     if (!c->options.temporary) {
-        RP_TRY(rp_owner_write(c->folder));
-        c->owns_folder = true;
+        RP_TRY(rp_owner_write(c->folder.path));
+        c->folder.is_owned = true;
     }
 fail:
     return err;
 }
 
 void rp_controller_leave_folder(rp_controller *c) {
-    if (c->owns_folder) {
-        rp_owner_remove(c->folder);
-        c->owns_folder = false;
+    if (c->folder.is_owned) {
+        rp_owner_remove(c->folder.path);
+        c->folder.is_owned = false;
     }
     rp_controller_unlock_folder(c);
 }
 
 void rp_controller_unlock_folder(rp_controller *c) {
-    if (c->folder_fd >= 0) {
-        (void)close(c->folder_fd);
-        c->folder_fd = -1;
+    if (c->folder.fd >= 0) {
+        (void)close(c->folder.fd);
+        c->folder.fd = -1;
     }
 }
 
@@ -70,27 +70,31 @@ rp_err rp_controller_choose_folder(rp_controller *c) {
     char *path;
     rp_err err;
     if (options->resume) {
-        c->folder = options->resume;
+        c->folder.path = options->resume;
     } else if (options->out) {
-        c->folder = options->out;
+        c->folder.path = options->out;
     } else {
         RP_TRY(rp_run_place_make(&c->arena, c->run.model_name, c->run.method.kind->name, &path));
-        c->folder = path;
+        c->folder.path = path;
     }
-    RP_TRY(rp_arena_printf(&c->arena, &c->checkpoints, "%s/checkpoint", c->folder));
-    RP_TRY(rp_arena_printf(&c->arena, &c->weights, "%s/weights.safetensors", c->folder));
-    RP_TRY(rp_arena_printf(&c->arena, &c->run_yaml, "%s/run.yaml", c->folder));
-    RP_TRY(rp_arena_printf(&c->arena, &c->best_weights, "%s/best.safetensors", c->folder));
-    RP_TRY(rp_arena_printf(&c->arena, &c->model_yaml, "%s/model.yaml", c->folder));
-    RP_TRY(rp_arena_printf(&c->arena, &c->plan_json, "%s/plan.json", c->folder));
-    RP_TRY(rp_arena_printf(&c->arena, &c->data_json, "%s/data.json", c->folder));
-    if (options->resume && access(c->run_yaml, F_OK) != 0) {
-        return rp_fail(RP_ERR_USAGE, "%s: no run to resume: there is no run.yaml", c->folder);
+    RP_TRY(rp_arena_printf(&c->arena, &c->folder.checkpoints, "%s/checkpoint", c->folder.path));
+    RP_TRY(
+        rp_arena_printf(&c->arena, &c->folder.weights, "%s/weights.safetensors", c->folder.path));
+    RP_TRY(rp_arena_printf(&c->arena, &c->folder.run_yaml, "%s/run.yaml", c->folder.path));
+    RP_TRY(
+        rp_arena_printf(&c->arena, &c->folder.best_weights, "%s/best.safetensors", c->folder.path));
+    RP_TRY(rp_arena_printf(&c->arena, &c->folder.model_yaml, "%s/model.yaml", c->folder.path));
+    RP_TRY(rp_arena_printf(&c->arena, &c->folder.plan_json, "%s/plan.json", c->folder.path));
+    RP_TRY(rp_arena_printf(&c->arena, &c->folder.data_json, "%s/data.json", c->folder.path));
+    if (options->resume && access(c->folder.run_yaml, F_OK) != 0) {
+        return rp_fail(RP_ERR_USAGE, "%s: no run to resume: there is no run.yaml", c->folder.path);
     }
-    RP_TRY(rp_folders_make(c->folder, 0777));
+    RP_TRY(rp_folders_make(c->folder.path, 0777));
     RP_TRY(lock_folder(c));
-    RP_TRY(options->resume ? RP_OK : rp_run_place_check(&c->arena, c->folder));
-    RP_TRY(access(c->checkpoints, F_OK) == 0 ? rp_folders_make_own(c->checkpoints, 0777) : RP_OK);
+    RP_TRY(options->resume ? RP_OK : rp_run_place_check(&c->arena, c->folder.path));
+    RP_TRY(access(c->folder.checkpoints, F_OK) == 0
+               ? rp_folders_make_own(c->folder.checkpoints, 0777)
+               : RP_OK);
     RP_TRY(note_owner(c));
 fail:
     return err;
@@ -98,7 +102,7 @@ fail:
 
 static rp_err write_plan(rp_controller *c, FILE *file) {
     rp_controller_note_boards(c);
-    return rp_plan_write(c->plan, file);
+    return rp_plan_write(c->setup.plan, file);
 }
 
 /* A plan may take the place of a plan, and a profile that of a profile. */
@@ -131,7 +135,8 @@ rp_err rp_controller_write_json(rp_controller *c, const char *path, bool profile
     if (!file) {
         return path ? rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno)) : RP_OK;
     }
-    rp_err err = profile ? rp_profile_write(file, &c->run, &c->profile) : write_plan(c, file);
+    rp_err err =
+        profile ? rp_profile_write(file, &c->run, &c->measure.profile) : write_plan(c, file);
     if (path && fclose(file) != 0 && err == RP_OK) {
         err = rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
     }
@@ -165,11 +170,11 @@ static rp_err show_advice(rp_controller *c) {
     const char *name[RP_JOINT_BOARDS_MAX];
     rp_joint_answer answer;
     rp_err err = RP_OK;
-    if (c->plan_words) {
-        (void)fputs(c->plan_words, c->env.result);
+    if (c->setup.plan_words) {
+        (void)fputs(c->setup.plan_words, c->env.result);
         return RP_OK;
     }
-    if (!c->has_profile || c->given || c->ring.count > RP_JOINT_BOARDS_MAX) {
+    if (!c->measure.has_profile || c->setup.given || c->ring.count > RP_JOINT_BOARDS_MAX) {
         return RP_OK;
     }
     rp_joint_ask ask = rp_measured_ask(c);
@@ -188,18 +193,18 @@ fail:
 
 static rp_err show_text(rp_controller *c, bool profile) {
     if (profile) {
-        rp_profile_show(c->env.result, &c->run, &c->profile);
+        rp_profile_show(c->env.result, &c->run, &c->measure.profile);
         return RP_OK;
     }
     rp_controller_note_boards(c);
-    rp_plan_table(c->env.result, c->plan);
-    if (c->schedule_words) {
-        (void)fprintf(c->env.result, "By prediction, %s.\n", c->schedule_words);
+    rp_plan_table(c->env.result, c->setup.plan);
+    if (c->setup.schedule_words) {
+        (void)fprintf(c->env.result, "By prediction, %s.\n", c->setup.schedule_words);
     }
     const rp_err err = show_advice(c);
     if (c->run.data.bytes && c->run.inputs_why) {
         (void)fprintf(c->env.result, "\nInputs travel as %s, not as uint8: %s.\n",
-                      rp_codec_name(rp_plan_input_codec(c->plan)), c->run.inputs_why);
+                      rp_codec_name(rp_plan_input_codec(c->setup.plan)), c->run.inputs_why);
     }
     return err;
 }
@@ -219,9 +224,9 @@ fail:
 }
 
 static rp_err write_plan_json(rp_controller *c) {
-    FILE *file = rp_replace_begin(c->plan_json);
+    FILE *file = rp_replace_begin(c->folder.plan_json);
     const rp_err err = file ? write_plan(c, file) : RP_OK;
-    const rp_err replaced = rp_replace_end(file, c->plan_json, err == RP_OK);
+    const rp_err replaced = rp_replace_end(file, c->folder.plan_json, err == RP_OK);
     return err == RP_OK ? replaced : err;
 }
 
@@ -235,12 +240,12 @@ static rp_err write_about(const rp_controller *c) {
         board[k] = (rp_about_board){c->ring.board[k].name, c->ring.board[k].device};
     }
     const rp_about about = {.command = c->options.command,
-                            .plan = c->shares.is_own ? "shared"
-                                    : c->given       ? "given"
-                                                     : "made",
+                            .plan = c->setup.shares.is_own ? "shared"
+                                    : c->setup.given       ? "given"
+                                                           : "made",
                             .board = board,
                             .board_count = c->ring.count};
-    RP_TRY(rp_about_write(c->folder, &about));
+    RP_TRY(rp_about_write(c->folder.path, &about));
 fail:
     rp_arena_finish(&arena);
     return err;
@@ -250,17 +255,17 @@ fail:
  * the model, the plan, what the data look like. run.yaml comes last: where it is there, all is, and
  * where it is not, the command that made the folder begins the run. */
 rp_err rp_controller_write_folder(rp_controller *c) {
-    const bool resumed = c->options.resume && !c->begun;
+    const bool resumed = c->options.resume && !c->machine.begun;
     void *data = resumed ? rp_controller_read_data_json(c) : NULL;
     rp_err err;
     RP_TRY(rp_paths_make_absolute(&c->arena, c->run.root));
     RP_TRY(resumed ? rp_controller_note_resumed(c) : RP_OK);
-    RP_TRY(rp_config_replace(c->run.model_root, c->model_yaml));
-    RP_TRY(rp_data_describe(&c->run.data, c->data_json));
+    RP_TRY(rp_config_replace(c->run.model_root, c->folder.model_yaml));
+    RP_TRY(rp_data_describe(&c->run.data, c->folder.data_json));
     RP_TRY(rp_controller_compare_data(c, data));
     RP_TRY(write_plan_json(c));
     RP_TRY(write_about(c));
-    RP_TRY(rp_config_replace(c->run.root, c->run_yaml));
+    RP_TRY(rp_config_replace(c->run.root, c->folder.run_yaml));
 fail:
     return err;
 }

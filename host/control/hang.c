@@ -11,12 +11,13 @@ typedef enum { BOARD_WAITS, BOARD_WORKS, BOARD_HANGS } board_verdict;
 /* Time since any board has reported something, without that in which this host was stopped. */
 static int64_t quiet_ns(const rp_controller *c) {
     const int64_t awake_ns = c->ring.awake_ns;
-    return c->now_ns - (c->progress_ns > awake_ns ? c->progress_ns : awake_ns);
+    return c->machine.now_ns -
+           (c->machine.progress_ns > awake_ns ? c->machine.progress_ns : awake_ns);
 }
 
 /* What it has said lately; boards that wait say so every second. */
 static rp_waiting_for waits_for(const rp_controller *c, const rp_board_state *board) {
-    const bool is_fresh = c->now_ns - board->waiting_ns <= RP_RING_SILENT_NS;
+    const bool is_fresh = c->machine.now_ns - board->waiting_ns <= RP_RING_SILENT_NS;
     return is_fresh ? (rp_waiting_for)board->waiting.what : RP_WAITING_NOTHING;
 }
 
@@ -50,9 +51,9 @@ static rp_err fail_for(const rp_controller *c, const rp_board_state *board) {
 }
 
 static bool is_in_segment(const rp_controller *c) {
-    return (c->state == RP_CONTROL_TRAIN || c->state == RP_CONTROL_DRAIN ||
-            c->state == RP_CONTROL_EVALUATE || c->state == RP_CONTROL_STATISTICS) &&
-           c->entered && c->next == c->state && c->ring.board &&
+    return (c->machine.state == RP_CONTROL_TRAIN || c->machine.state == RP_CONTROL_DRAIN ||
+            c->machine.state == RP_CONTROL_EVALUATE || c->machine.state == RP_CONTROL_STATISTICS) &&
+           c->machine.entered && c->machine.next == c->machine.state && c->ring.board &&
            (c->ring.features & RP_WIRE_FEATURE_WAITING);
 }
 

@@ -14,9 +14,9 @@ static int64_t longest_greeting_ns(const rp_controller *c) {
 /* From `since` on; 0 would be no limit at all. A greeting that goes out again asks boards anew that
  * have answered, too: they have time to do so, when the end is near. */
 static int64_t rest_ns(const rp_controller *c, int64_t longest_ns, int64_t since_ns) {
-    const bool again = c->since_ns > c->greeted_ns;
-    const int64_t over_ns = c->greeted_ns + longest_ns;
-    const int64_t answered_ns = c->since_ns + rp_ring_greet_ns(longest_greeting_ns(c)) / 2;
+    const bool again = c->machine.since_ns > c->ring.greeted_ns;
+    const int64_t over_ns = c->ring.greeted_ns + longest_ns;
+    const int64_t answered_ns = c->machine.since_ns + rp_ring_greet_ns(longest_greeting_ns(c)) / 2;
     const int64_t rest_ns = (again && answered_ns > over_ns ? answered_ns : over_ns) - since_ns;
     return rest_ns > 0 ? rest_ns : 1;
 }
@@ -35,7 +35,7 @@ static bool spares_may_come_in(const rp_controller *c) {
         ended += !board->hello && board->has_ended && board->control &&
                  !rp_link_health_of(board->control).connected;
     }
-    return rp_recovery_is_return(c) && !c->given && absent > 0 && ended == absent &&
+    return rp_recovery_is_return(c) && !c->setup.given && absent > 0 && ended == absent &&
            absent <= rp_recovery_spares(c);
 }
 
@@ -85,13 +85,13 @@ rp_err rp_hello_late(const rp_controller *c) {
 
 /* A HELLO ends what is under way on a board, and its answer says that it has ended. */
 rp_err rp_hello_enter(rp_controller *c) {
-    const rp_Frame greeting = rp_ring_greeting(&c->ring, c->now_ns);
+    const rp_Frame greeting = rp_ring_greeting(&c->ring, c->machine.now_ns);
     c->ring.wire = (rp_wire_range){RP_WIRE_MIN, RP_WIRE_MAX};
     c->ring.features = RP_WIRE_FEATURES;
     rp_copies_begin_hello(c);
     c->ring.knows_boards = rp_recovery_is_return(c);
-    c->greeted_ns = c->greeted_ns ? c->greeted_ns : c->now_ns;
-    c->timeout_ns = rest_ns(c, longest_greeting_ns(c), c->now_ns);
+    c->ring.greeted_ns = c->ring.greeted_ns ? c->ring.greeted_ns : c->machine.now_ns;
+    c->machine.timeout_ns = rest_ns(c, longest_greeting_ns(c), c->machine.now_ns);
     c->ring.watching = c->run.wait_s > 0; /* who was heard and is lost now is greeted anew */
     rp_err err = RP_OK;
     for (uint32_t k = 0; k < c->ring.count && err == RP_OK; k++) {
@@ -103,9 +103,10 @@ rp_err rp_hello_enter(rp_controller *c) {
 
 /* Boards that are not heard get a new link; those of this machine that have ended start again. */
 static void greet_again(rp_controller *c) {
-    if (c->run.wait_s > 0 && c->now_ns - c->since_ns > rp_ring_greet_ns(longest_greeting_ns(c))) {
-        const bool long_ago = c->now_ns - c->greeted_ns > RP_RING_SILENT_NS;
-        rp_ring_reset(&c->ring, RP_FAULT_NO_BOARD, c->now_ns);
+    if (c->run.wait_s > 0 &&
+        c->machine.now_ns - c->machine.since_ns > rp_ring_greet_ns(longest_greeting_ns(c))) {
+        const bool long_ago = c->machine.now_ns - c->ring.greeted_ns > RP_RING_SILENT_NS;
+        rp_ring_reset(&c->ring, RP_FAULT_NO_BOARD, c->machine.now_ns);
         for (uint32_t k = 0; k < c->ring.count; k++) {
             c->ring.board[k].hung |= long_ago && !c->ring.board[k].control;
         }
@@ -132,7 +133,7 @@ static rp_err find_refusal(const rp_controller *c, uint32_t k) {
 /* Somebody has to see to it, though the run goes on. */
 static rp_err say_refusals(rp_controller *c) {
     rp_err err = RP_OK;
-    for (uint32_t k = 0; err == RP_OK && c->record && k < c->ring.count; k++) {
+    for (uint32_t k = 0; err == RP_OK && c->folder.record && k < c->ring.count; k++) {
         rp_board_state *board = &c->ring.board[k];
         char text[RP_ERR_MESSAGE_BYTES + 80];
         look_at_handshakes(c, board);
@@ -144,7 +145,8 @@ static rp_err say_refusals(rp_controller *c) {
         (void)!find_refusal(c, k);
         (void)snprintf(text, sizeof text, "%.300s; it counts as a board that is away (ring.wait)",
                        rp_err_message());
-        err = rp_record_event(c->record, refuses ? "refused" : "silent", c->position.step, text);
+        err = rp_record_event(c->folder.record, refuses ? "refused" : "silent",
+                              c->train.position.step, text);
     }
     return err;
 }
@@ -159,8 +161,9 @@ rp_err rp_hello_step(rp_controller *c) {
         if (rp_missing_ends_wait(c)) {
             return rp_hello_late(c);
         }
-        c->timeout_ns = rest_ns(
-            c, spares_may_come_in(c) ? spare_wait_ns(c) : longest_greeting_ns(c), c->progress_ns);
+        c->machine.timeout_ns =
+            rest_ns(c, spares_may_come_in(c) ? spare_wait_ns(c) : longest_greeting_ns(c),
+                    c->machine.progress_ns);
         greet_again(c);
         return RP_OK;
     }
@@ -169,8 +172,8 @@ rp_err rp_hello_step(rp_controller *c) {
             rp_link_set_wire(c->ring.board[k].control, c->ring.wire.max);
         }
     }
-    c->greeted_ns = 0;
-    if (c->copies.wanted) {
+    c->ring.greeted_ns = 0;
+    if (c->keep.copies.wanted) {
         rp_controller_enter(c, RP_CONTROL_RESCUE);
         return RP_OK;
     }
@@ -183,9 +186,9 @@ rp_err rp_hello_step(rp_controller *c) {
 
 void rp_controller_leave_hello(rp_controller *c) {
     c->ring.watching = false; /* `plan` waits for answers to pings itself */
-    if (c->reassigning && rp_controller_has_cut(c)) {
+    if (c->setup.reassigning && rp_controller_has_cut(c)) {
         rp_controller_enter(c, RP_CONTROL_ASSIGN);
-    } else if (rp_controller_needs_profile(c) && !c->has_profile) {
+    } else if (rp_controller_needs_profile(c) && !c->measure.has_profile) {
         rp_controller_enter(c, RP_CONTROL_PROFILE);
     } else {
         rp_controller_enter(c, RP_CONTROL_PLAN);

@@ -26,7 +26,7 @@ rp_err rp_load_offer(rp_controller *c, uint32_t board, rp_Frame *frame, const rp
 /* ---- tensors --------------------------------------------------------------------------------- */
 
 static rp_err offer_tensor(rp_controller *c, uint32_t board) {
-    rp_load *load = &c->load;
+    rp_load *load = &c->keep.load;
     const rp_checkpoint_tensor *tensor = &load->tensor;
     rp_err err = RP_OK;
     load->board = board;
@@ -48,18 +48,18 @@ fail:
 
 /* A board that only does forwards has no optimiser, and one version of the weights. */
 static bool takes_tensor(const rp_controller *c, const rp_plan_hold *hold) {
-    const rp_checkpoint_tensor *tensor = &c->load.tensor;
+    const rp_checkpoint_tensor *tensor = &c->keep.load.tensor;
     return hold->stage == rp_controller_stage_of(c, tensor->layer) &&
            (hold->role != RP_ROLE_FORWARD || tensor->is_evaluated);
 }
 
 /* The tensor, to every board that holds its stage. */
 static rp_err offer_to_holders(rp_controller *c) {
-    rp_load *load = &c->load;
+    rp_load *load = &c->keep.load;
     rp_err err = RP_OK;
-    for (; load->hold < c->plan->hold_count; load->hold++) {
-        if (takes_tensor(c, &c->plan->hold[load->hold])) {
-            RP_TRY(offer_tensor(c, c->plan->hold[load->hold].node));
+    for (; load->hold < c->setup.plan->hold_count; load->hold++) {
+        if (takes_tensor(c, &c->setup.plan->hold[load->hold])) {
+            RP_TRY(offer_tensor(c, c->setup.plan->hold[load->hold].node));
         }
     }
     load->has_tensor = false;
@@ -69,7 +69,7 @@ fail:
 }
 
 static rp_err offer_tensors(rp_controller *c) {
-    rp_load *load = &c->load;
+    rp_load *load = &c->keep.load;
     rp_err err = RP_OK;
     for (;;) {
         if (!load->has_tensor) {
@@ -95,9 +95,9 @@ static void take_most(uint64_t *most, uint64_t value) {
 /* On the same cut each stage gets its own; on another one all get the most of any: they differ only
  * where a stage has skipped a step of its own, or has nothing to train. */
 static void take_applied(rp_controller *c, const rp_position *from) {
-    const bool same = rp_cut_is_same(&from->cut, &c->plan_cut);
-    for (uint32_t h = 0; h < c->plan->hold_count; h++) {
-        const rp_plan_hold *hold = &c->plan->hold[h];
+    const bool same = rp_cut_is_same(&from->cut, &c->setup.plan_cut);
+    for (uint32_t h = 0; h < c->setup.plan->hold_count; h++) {
+        const rp_plan_hold *hold = &c->setup.plan->hold[h];
         uint32_t count;
         uint64_t *own = rp_controller_applied_of(c, hold, &count);
         for (uint32_t s = 0; s < from->applied.stages; s++) {
@@ -109,10 +109,10 @@ static void take_applied(rp_controller *c, const rp_position *from) {
 }
 
 static rp_err offer_applied(rp_controller *c) {
-    rp_load *load = &c->load;
+    rp_load *load = &c->keep.load;
     rp_err err = RP_OK;
     if (load->board == 0 && load->states) {
-        take_applied(c, &c->position);
+        take_applied(c, &c->train.position);
     }
     for (; load->board < c->ring.count; load->board++) {
         const uint32_t count = rp_controller_applied_count(c, load->board);
@@ -129,19 +129,21 @@ fail:
 /* ---- gains, in flight ------------------------------------------------------------------------ */
 
 static rp_err post_gains(rp_controller *c) {
-    rp_load *load = &c->load;
+    rp_load *load = &c->keep.load;
     bool usable;
     rp_err err = RP_OK;
-    if (!c->begun && c->position.plan > 0 && c->position.plan != rp_plan_digest(c->plan)) {
-        rp_record_phase(c->record, "the checkpoint was made with another plan of the ring");
+    if (!c->machine.begun && c->train.position.plan > 0 &&
+        c->train.position.plan != rp_plan_digest(c->setup.plan)) {
+        rp_record_phase(c->folder.record, "the checkpoint was made with another plan of the ring");
     }
     if (c->run.method.horizon == RP_HORIZON_MEASURED) {
-        RP_TRY(rp_checkpoint_load_gains(load->path, &c->estimator));
+        RP_TRY(rp_checkpoint_load_gains(load->path, &c->train.estimator));
         RP_TRY(rp_controller_repeat_gains(c));
     }
-    RP_TRY(rp_checkpoint_open_in_flight(&load->arena, c->plan, load->path, c->position.step,
-                                        &load->in_flight_file, &load->in_flight, &usable));
-    c->position.fill_step = usable ? load->in_flight.fill_step : c->position.step;
+    RP_TRY(rp_checkpoint_open_in_flight(&load->arena, c->setup.plan, load->path,
+                                        c->train.position.step, &load->in_flight_file,
+                                        &load->in_flight, &usable));
+    c->train.position.fill_step = usable ? load->in_flight.fill_step : c->train.position.step;
     load->phase = usable ? RP_LOAD_IN_FLIGHT : RP_LOAD_DONE;
     load->board = 0;
     load->first = 0;
@@ -151,11 +153,11 @@ fail:
 
 /* To every board, also when it is nothing: the board says whether that can be. */
 static rp_err offer_in_flight(rp_controller *c) {
-    rp_load *load = &c->load;
+    rp_load *load = &c->keep.load;
     rp_err err = RP_OK;
     while (load->board < c->ring.count) {
         const rp_checkpoint_bytes *all =
-            &load->in_flight.part[rp_plan_part_of(c->plan, load->board)];
+            &load->in_flight.part[rp_plan_part_of(c->setup.plan, load->board)];
         const size_t rest = all->bytes - load->first;
         const size_t bytes = rest < PIECE_BYTES ? rest : PIECE_BYTES;
         const rp_part part = rp_part_of_bytes((const char *)all->data + load->first, bytes);
@@ -178,12 +180,12 @@ fail:
 /* ---- the state ------------------------------------------------------------------------------- */
 
 rp_err rp_load_enter(rp_controller *c) {
-    rp_load *load = &c->load;
+    rp_load *load = &c->keep.load;
     rp_err err = RP_OK;
-    RP_ASSERT(!c->copies.wanted);
-    c->timeout_ns = rp_ring_patience_ns(&c->run);
+    RP_ASSERT(!c->keep.copies.wanted);
+    c->machine.timeout_ns = rp_ring_patience_ns(&c->run);
     rp_arena_init(&load->arena, "load", 0);
-    c->position.fill_step = c->position.step;
+    c->train.position.fill_step = c->train.position.step;
     load->phase = load->path ? RP_LOAD_TENSORS : RP_LOAD_DONE;
     load->has_tensor = false;
     load->first = 0;
@@ -192,16 +194,16 @@ rp_err rp_load_enter(rp_controller *c) {
         RP_TRY(rp_checkpoint_open_start(&load->arena, &c->run, &load->reader));
     } else if (load->path) {
         RP_TRY(rp_checkpoint_open_reader(&load->arena, &c->run, load->path,
-                                         load->states ? &c->position : NULL, &load->reader));
+                                         load->states ? &c->train.position : NULL, &load->reader));
     }
 fail:
     return err;
 }
 
 void rp_load_abandon(rp_controller *c) {
-    rp_checkpoint_close_reader(&c->load.reader);
-    rp_st_close(&c->load.in_flight_file);
-    rp_arena_finish(&c->load.arena);
+    rp_checkpoint_close_reader(&c->keep.load.reader);
+    rp_st_close(&c->keep.load.in_flight_file);
+    rp_arena_finish(&c->keep.load.arena);
 }
 
 static rp_err leave_load(rp_controller *c) {
@@ -210,11 +212,12 @@ static rp_err leave_load(rp_controller *c) {
     if (c->options.purpose == RP_PURPOSE_TRAIN) {
         RP_TRY(rp_controller_open_feed(c));
     }
-    c->begun = c->options.purpose == RP_PURPOSE_TRAIN;
+    c->machine.begun = c->options.purpose == RP_PURPOSE_TRAIN;
     rp_arena_seal(&c->arena); /* what comes from here on lives for a state or an assignment */
-    if (c->follow.phase == RP_FOLLOW_ASSIGN) { /* so that a resumed run is the run as it is now */
-        c->follow.phase = RP_FOLLOW_SAVE;
-        c->unsaved = c->renewed = true;
+    if (c->setup.follow.phase ==
+        RP_FOLLOW_ASSIGN) { /* so that a resumed run is the run as it is now */
+        c->setup.follow.phase = RP_FOLLOW_SAVE;
+        c->keep.unsaved = c->train.renewed = true;
     }
     RP_TRY(rp_recovery_note_work(c));
     RP_TRY(rp_controller_choose_next(c));
@@ -229,13 +232,13 @@ rp_err rp_load_step(rp_controller *c) {
         [RP_LOAD_DONE] = leave_load,
     };
     rp_err err = RP_OK;
-    while (err == RP_OK && c->next == RP_CONTROL_LOAD) {
-        err = phases[c->load.phase](c);
+    while (err == RP_OK && c->machine.next == RP_CONTROL_LOAD) {
+        err = phases[c->keep.load.phase](c);
     }
     return err == RP_ERR_AGAIN ? RP_OK : err;
 }
 
 rp_err rp_load_late(const rp_controller *c) {
     return rp_fail(RP_ERR_TIMEOUT, "board %s accepts no message",
-                   c->ring.board[c->load.board].name);
+                   c->ring.board[c->keep.load.board].name);
 }

@@ -6,17 +6,17 @@
 #include "control/controller_own.h"
 
 void rp_controller_enter(rp_controller *c, rp_control_state_id next) {
-    const bool named = (rp_control_states[c->state].next & UINT32_C(1) << next) != 0;
+    const bool named = (rp_control_states[c->machine.state].next & UINT32_C(1) << next) != 0;
     RP_ASSERT(named || next == RP_CONTROL_RECOVER);
-    c->next = next;
+    c->machine.next = next;
 }
 
 void rp_controller_note_progress(rp_controller *c) {
-    c->progress_ns = c->now_ns;
+    c->machine.progress_ns = c->machine.now_ns;
 }
 
 bool rp_controller_all_done(const rp_controller *c) {
-    const rp_control_state *state = &rp_control_states[c->state];
+    const rp_control_state *state = &rp_control_states[c->machine.state];
     for (uint32_t k = 0; k < c->ring.count; k++) {
         if (!state->has_done(&c->ring.board[k])) {
             return false;
@@ -33,16 +33,16 @@ void rp_controller_forget_asked(rp_controller *c) {
 
 /* They made the checkpoint that it goes on from. */
 bool rp_controller_had_boards(const rp_controller *c) {
-    return c->begun || c->position.step > 0;
+    return c->machine.begun || c->train.position.step > 0;
 }
 
 void rp_controller_forget_fault(rp_controller *c) {
-    c->fault = (rp_controller_fault){0};
-    c->reported = RP_FAULT_UNKNOWN;
+    c->machine.fault = (rp_controller_fault){0};
+    c->machine.reported = RP_FAULT_UNKNOWN;
 }
 
 rp_err rp_controller_final(rp_controller *c, rp_err err) {
-    c->reported = RP_FAULT_FATAL;
+    c->machine.reported = RP_FAULT_FATAL;
     return err;
 }
 

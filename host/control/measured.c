@@ -32,7 +32,7 @@ static bool share_machine(const rp_controller *c, uint32_t a, uint32_t b) {
     const bool at_one_address = !left->dials && !right->dials &&
                                 bytes == host_bytes(right->endpoint) &&
                                 strncmp(left->endpoint, right->endpoint, bytes) == 0;
-    return c->spawned || at_one_address;
+    return c->ring.spawned || at_one_address;
 }
 
 /* One is measured for both: on one machine, on the same device with as many threads. Two boards of
@@ -40,7 +40,7 @@ static bool share_machine(const rp_controller *c, uint32_t a, uint32_t b) {
 static bool are_alike(const rp_controller *c, uint32_t a, uint32_t b) {
     const rp_board_state *left = &c->ring.board[a];
     const rp_board_state *right = &c->ring.board[b];
-    const uint32_t *threads = c->spawned ? c->run.board_threads : NULL;
+    const uint32_t *threads = c->ring.spawned ? c->run.board_threads : NULL;
     return share_machine(c, a, b) && left->device && right->device &&
            strcmp(left->device, right->device) == 0 && strcmp(left->kind, right->kind) == 0 &&
            left->gemm == right->gemm && (!threads || threads[a] == threads[b]);
@@ -109,7 +109,8 @@ static void path_of(const rp_controller *c, uint32_t board, char *out) {
     uint64_t key = UINT64_C(0xcbf29ce484222325);
     key = add_bytes(key, kind, strlen(kind) + 1);
     key = add_bytes(key, version, sizeof version);
-    key = add_bytes(key, c->profile.sizes, c->profile.size_count * sizeof *c->profile.sizes);
+    key = add_bytes(key, c->measure.profile.sizes,
+                    c->measure.profile.size_count * sizeof *c->measure.profile.sizes);
     key = add_bytes(key, c->run.optim.kind->name, strlen(c->run.optim.kind->name) + 1);
     key = add_bytes(key, c->run.method.kind->name, strlen(c->run.method.kind->name) + 1);
     key = add_bytes(key, &c->run.method.weights, sizeof c->run.method.weights);
@@ -120,7 +121,7 @@ static void path_of(const rp_controller *c, uint32_t board, char *out) {
     }
     key = add_bytes(key, codec, list_codecs(c, codec) * sizeof *codec);
     (void)snprintf(out, PATH_BYTES, "%s/%s-%016" PRIx64 ".json", c->options.profiles,
-                   c->profile.digest, key);
+                   c->measure.profile.digest, key);
 }
 
 static bool may_keep(const rp_controller *c, uint32_t board) {
@@ -141,12 +142,13 @@ static rp_err look_up(rp_controller *c, uint32_t board) {
     if (access(path, R_OK) != 0) {
         return RP_OK;
     }
-    if (rp_profile_read(&c->measured_arena, path, &c->run, &found) != RP_OK) {
+    if (rp_profile_read(&c->measure.arena, path, &c->run, &found) != RP_OK) {
         rp_log_warn("controller: a profile of former runs is not used: %s", rp_err_message());
         return RP_OK;
     }
-    c->kept.board[board] = found.board[0];
-    c->kept.board[board].name = c->kept.board[board].like = c->ring.board[board].name;
+    c->measure.kept.board[board] = found.board[0];
+    c->measure.kept.board[board].name = c->measure.kept.board[board].like =
+        c->ring.board[board].name;
     c->ring.board[board].probed = false;
     return RP_OK;
 }
@@ -154,11 +156,11 @@ static rp_err look_up(rp_controller *c, uint32_t board) {
 /* What can not be kept is measured again by the next run. */
 static void keep(const rp_controller *c, uint32_t board) {
     char path[PATH_BYTES];
-    rp_profile own = c->profile;
+    rp_profile own = c->measure.profile;
     if (!may_keep(c, board) || rp_folders_make(c->options.profiles, 0700) != RP_OK) {
         return;
     }
-    own.board = &c->profile.board[board];
+    own.board = &c->measure.profile.board[board];
     own.board_count = 1;
     own.wire = NULL; /* of this ring */
     path_of(c, board, path);
@@ -175,16 +177,16 @@ rp_err rp_measured_open(rp_controller *c) {
     const uint32_t most = c->run.boards + c->run.spares;
     const uint32_t known = most > c->ring.count ? most : c->ring.count;
     rp_err err;
-    rp_arena_finish(&c->measured_arena); /* boards may be lost while they are measured */
-    rp_arena_init(&c->measured_arena, "profile", 0);
-    RP_TRY(rp_profile_open(&c->measured_arena, &c->run, known, &c->profile));
-    RP_TRY(rp_profile_open(&c->measured_arena, &c->run, known, &c->kept));
+    rp_arena_finish(&c->measure.arena); /* boards may be lost while they are measured */
+    rp_arena_init(&c->measure.arena, "profile", 0);
+    RP_TRY(rp_profile_open(&c->measure.arena, &c->run, known, &c->measure.profile));
+    RP_TRY(rp_profile_open(&c->measure.arena, &c->run, known, &c->measure.kept));
     for (uint32_t k = 0; k < c->ring.count; k++) {
         const rp_board_state *state = &c->ring.board[k];
-        c->profile.board[k].name = c->profile.board[k].like = state->name;
-        c->profile.board[k].device = state->device;
-        c->profile.board[k].memory_bytes = state->memory_bytes;
-        c->profile.board[k].device_memory = state->device_memory;
+        c->measure.profile.board[k].name = c->measure.profile.board[k].like = state->name;
+        c->measure.profile.board[k].device = state->device;
+        c->measure.profile.board[k].memory_bytes = state->memory_bytes;
+        c->measure.profile.board[k].device_memory = state->device_memory;
         RP_TRY(look_up(c, k));
     }
 fail:
@@ -194,7 +196,7 @@ fail:
 bool rp_measured_is_kept(const rp_controller *c) {
     bool all = true;
     for (uint32_t k = 0; k < c->ring.count; k++) {
-        all = all && (rp_measured_for(c, k) != k || c->kept.board[k].known);
+        all = all && (rp_measured_for(c, k) != k || c->measure.kept.board[k].known);
     }
     return all;
 }
@@ -202,19 +204,19 @@ bool rp_measured_is_kept(const rp_controller *c) {
 /* ---- probes ---------------------------------------------------------------------------------- */
 
 static bool is_probe(const rp_controller *c, uint32_t board) {
-    return c->kept.board[board].known && !c->ring.board[board].probed;
+    return c->measure.kept.board[board].known && !c->ring.board[board].probed;
 }
 
 static double kept_s(const rp_controller *c, uint32_t board, uint32_t layer) {
-    const rp_profile_layer *own = &c->kept.board[board].layer[layer];
-    return rp_curve_at(&own->pass[RP_MEASURED_FORWARD], c->profile.micro) +
-           rp_curve_at(&own->pass[RP_MEASURED_BACKWARD], c->profile.micro);
+    const rp_profile_layer *own = &c->measure.kept.board[board].layer[layer];
+    return rp_curve_at(&own->pass[RP_MEASURED_FORWARD], c->measure.profile.micro) +
+           rp_curve_at(&own->pass[RP_MEASURED_BACKWARD], c->measure.profile.micro);
 }
 
 /* The costliest layer that is not taken yet. */
 static bool take_costliest(const rp_controller *c, uint32_t board, bool *taken, uint32_t *out) {
     bool any = false;
-    for (uint32_t i = 0; i < c->profile.layer_count; i++) {
+    for (uint32_t i = 0; i < c->measure.profile.layer_count; i++) {
         if (!taken[i] && (!any || kept_s(c, board, i) > kept_s(c, board, *out))) {
             *out = i;
             any = true;
@@ -233,17 +235,17 @@ static rp_err order_probe(const rp_controller *c, uint32_t board, rp_Profile *ou
     rp_arena arena;
     rp_err err;
     rp_arena_init(&arena, "probe", 0);
-    RP_TRY(RP_ARENA_NEW(&arena, c->profile.layer_count, &taken));
+    RP_TRY(RP_ARENA_NEW(&arena, c->measure.profile.layer_count, &taken));
     while (left > 0 && take_costliest(c, board, taken, &layer)) {
         left--;
     }
-    for (uint32_t i = 0; i < c->profile.layer_count; i++) { /* rising */
+    for (uint32_t i = 0; i < c->measure.profile.layer_count; i++) { /* rising */
         if (taken[i]) {
             out->layer[out->layer_count++] = i;
         }
     }
     out->samples_count = 1;
-    out->samples[0] = c->profile.micro;
+    out->samples[0] = c->measure.profile.micro;
     out->seconds = PROBE_S;
 fail:
     rp_arena_finish(&arena);
@@ -252,7 +254,7 @@ fail:
 
 /* Measured by kept, summed over the layers that were probed; NaN: the answer is none. */
 static double compare(const rp_controller *c, uint32_t board, const double *values, size_t count) {
-    const size_t layers = c->profile.layer_count;
+    const size_t layers = c->measure.profile.layer_count;
     double sum[2] = {0, 0};
     if (count != rp_measured_count(layers, 1)) {
         return (double)NAN;
@@ -269,11 +271,11 @@ static double compare(const rp_controller *c, uint32_t board, const double *valu
 }
 
 static void say(const rp_controller *c, const char *text) {
-    if (!c->record && c->env.progress) { /* PLAN and PROFILE have no record */
+    if (!c->folder.record && c->env.progress) { /* PLAN and PROFILE have no record */
         rp_print(c->env.progress, "%s\n", text);
         (void)fflush(c->env.progress);
     }
-    rp_record_phase(c->record, text);
+    rp_record_phase(c->folder.record, text);
 }
 
 /* *holds: the former profile is the board's. errors PEER: the answer is none of a probe */
@@ -291,9 +293,9 @@ static rp_err take_probe(rp_controller *c, uint32_t board, const double *values,
     *holds = fabs(ratio - 1) <= HOLDS;
     c->ring.board[board].probed = true;
     if (*holds) {
-        rp_profile_board *own = &c->profile.board[board];
+        rp_profile_board *own = &c->measure.profile.board[board];
         const rp_profile_board named = *own;
-        *own = c->kept.board[board];
+        *own = c->measure.kept.board[board];
         own->name = own->like = named.name;
         own->device = named.device;
         own->memory_bytes = named.memory_bytes;
@@ -338,8 +340,9 @@ rp_err rp_measured_order(const rp_controller *c, uint32_t board, rp_Profile *out
     if (is_probe(c, board)) {
         return order_probe(c, board, out);
     }
-    out->samples_count = (pb_size_t)c->profile.size_count;
-    memcpy(out->samples, c->profile.sizes, c->profile.size_count * sizeof *c->profile.sizes);
+    out->samples_count = (pb_size_t)c->measure.profile.size_count;
+    memcpy(out->samples, c->measure.profile.sizes,
+           c->measure.profile.size_count * sizeof *c->measure.profile.sizes);
     out->seconds = MEASURE_S;
     if (c->ring.features & RP_WIRE_FEATURE_BESIDES) {
         uint32_t codec[RP_MEASURED_CODECS];
@@ -352,7 +355,7 @@ rp_err rp_measured_order(const rp_controller *c, uint32_t board, rp_Profile *out
 }
 
 static rp_err take_values(rp_controller *c, uint32_t board, const double *values, size_t count) {
-    rp_err err = rp_profile_take(&c->measured_arena, &c->profile, board, values, count);
+    rp_err err = rp_profile_take(&c->measure.arena, &c->measure.profile, board, values, count);
     if (err == RP_ERR_PEER) {
         err = rp_fail(RP_ERR_PEER, "board %s: the profile does not fit: %s",
                       c->ring.board[board].name, rp_err_message());
@@ -398,11 +401,11 @@ void rp_measured_end(rp_controller *c) {
     for (uint32_t k = 0; k < c->ring.count; k++) {
         const uint32_t other = rp_measured_for(c, k);
         if (other != k) {
-            rp_profile_take_like(&c->profile, k, other);
+            rp_profile_take_like(&c->measure.profile, k, other);
         }
     }
-    rp_profile_seconds_of(&c->profile, 0, c->layer_seconds);
-    c->has_profile = true;
+    rp_profile_seconds_of(&c->measure.profile, 0, c->measure.layer_seconds);
+    c->measure.has_profile = true;
 }
 
 void rp_measured_place(rp_controller *c) {
@@ -411,14 +414,14 @@ void rp_measured_place(rp_controller *c) {
     for (uint32_t k = 0; k < count; k++) {
         name[k] = c->ring.board[k].name;
     }
-    rp_profile_place(&c->profile, name, count);
+    rp_profile_place(&c->measure.profile, name, count);
 }
 
 rp_split_ask rp_measured_split_ask(rp_controller *c) {
     rp_measured_place(c);
     return (rp_split_ask){.run = &c->run,
-                          .profile = &c->profile,
-                          .delay_s = c->link_delay_s,
+                          .profile = &c->measure.profile,
+                          .delay_s = c->measure.link_delay_s,
                           .clock = c->env.clock,
                           .limit_ns = (int64_t)(c->run.plan_seconds * (double)RP_NS_PER_S)};
 }
@@ -426,10 +429,11 @@ rp_split_ask rp_measured_split_ask(rp_controller *c) {
 rp_joint_ask rp_measured_ask(rp_controller *c) {
     rp_measured_place(c);
     return (rp_joint_ask){.run = &c->run,
-                          .profile = &c->profile,
-                          .delay_s = c->link_delay_s,
+                          .profile = &c->measure.profile,
+                          .delay_s = c->measure.link_delay_s,
                           .boards_open = true,
-                          .codecs_open = c->run.codec_auto && c->codecs.stages != c->run.stages,
+                          .codecs_open =
+                              c->run.codec_auto && c->setup.codecs.stages != c->run.stages,
                           .share_most = c->run.plan_share,
                           .micro_open = c->run.micro_auto,
                           .schedules_open = c->run.schedule_auto,

@@ -13,7 +13,7 @@ static const char expected[] =
     "memory";
 
 static bool is_due(const rp_controller *c) {
-    return !c->begun && !c->reassigning && !c->run.method.advance_auto &&
+    return !c->machine.begun && !c->setup.reassigning && !c->run.method.advance_auto &&
            c->options.purpose != RP_PURPOSE_PROFILE;
 }
 
@@ -33,7 +33,7 @@ static uint64_t limit_of_machine(const rp_controller *c) {
             return 0;
         }
     }
-    return c->spawned ? c->env.spawner.memory_bytes / lanes : 0;
+    return c->ring.spawned ? c->env.spawner.memory_bytes / lanes : 0;
 }
 
 /* Whatever the cut will be: before layers are measured, each of which takes memory, too. */
@@ -113,8 +113,8 @@ rp_err rp_memory_check_plan(rp_controller *c) {
         return RP_OK;
     }
     rp_arena_init(&arena, "memory", 0);
-    RP_TRY(RP_ARENA_NEW(&arena, c->plan->node_count, &needs));
-    RP_TRY(rp_fit_memory_needs(&c->run, &c->plan_cut, c->plan, needs));
+    RP_TRY(RP_ARENA_NEW(&arena, c->setup.plan->node_count, &needs));
+    RP_TRY(rp_fit_memory_needs(&c->run, &c->setup.plan_cut, c->setup.plan, needs));
     err = compare_needs(c, needs);
 fail:
     rp_arena_finish(&arena);

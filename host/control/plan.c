@@ -15,12 +15,12 @@ enum { FIRST_LOOK_MICROS = 32, FIRST_LOOK_PART = 8 };
 
 static bool wants_advance(const rp_controller *c) {
     return c->run.method.advance_auto && c->options.purpose != RP_PURPOSE_EVALUATE &&
-           c->run.stages > 1 && !c->given;
+           c->run.stages > 1 && !c->setup.given;
 }
 
 bool rp_controller_needs_profile(const rp_controller *c) {
-    const bool has_old_cut = c->position.cut.stage_count == c->run.stages;
-    const bool for_cut = c->run.cut_auto && !has_old_cut && c->run.stages > 1 && !c->given;
+    const bool has_old_cut = c->train.position.cut.stage_count == c->run.stages;
+    const bool for_cut = c->run.cut_auto && !has_old_cut && c->run.stages > 1 && !c->setup.given;
     return c->options.purpose == RP_PURPOSE_PROFILE || for_cut || rp_codecs_are_wanted(c) ||
            rp_sizes_are_wanted(c) || wants_advance(c) || rp_ahead_is_wanted(c);
 }
@@ -59,21 +59,21 @@ static rp_err choose_cut(rp_controller *c) {
     rp_cut cut = {.stage_count = 1, .first = whole};
     rp_err err = RP_OK;
     rp_arena_init(&arena, "cut", 0);
-    if (c->given) {
-        RP_TRY(rp_plan_cut(&arena, c->given, c->run.model, &cut));
+    if (c->setup.given) {
+        RP_TRY(rp_plan_cut(&arena, c->setup.given, c->run.model, &cut));
     } else if (!c->run.cut_auto) {
         cut = c->run.cut;
-    } else if (c->position.cut.stage_count == c->run.stages) {
-        cut = c->position.cut; /* a measurement is never the same twice, a resumed run is */
+    } else if (c->train.position.cut.stage_count == c->run.stages) {
+        cut = c->train.position.cut; /* a measurement is never the same twice, a resumed run is */
     } else if (c->run.stages > 1) {
         RP_TRY(choose_by_profile(c, &arena, &cut));
     }
     RP_TRY(rp_controller_take_micro(c, NULL)); /* nothing has chosen it */
     RP_TRY(rp_schedule_take(c, NULL));
     RP_TRY(rp_controller_keep_cut(c, &cut));
-    if (c->has_profile) {
+    if (c->measure.has_profile) {
         rp_measured_place(c);
-        rp_profile_seconds(&c->profile, &c->run, &c->cut, c->layer_seconds);
+        rp_profile_seconds(&c->measure.profile, &c->run, &c->setup.cut, c->measure.layer_seconds);
     }
 fail:
     rp_arena_finish(&arena);
@@ -83,14 +83,16 @@ fail:
 /* ---- what is said ---------------------------------------------------------------------------- */
 
 rp_err rp_controller_log_advance(const rp_controller *c, const char *text) {
-    return c->record ? rp_record_event(c->record, "advance", c->position.step, text) : RP_OK;
+    return c->folder.record
+               ? rp_record_event(c->folder.record, "advance", c->train.position.step, text)
+               : RP_OK;
 }
 
 /* The price of what was chosen, and what the limit holds back. */
 static rp_err hint_advance(const rp_controller *c) {
     const rp_method *method = &c->run.method;
     const rp_sched_shape shape = rp_runfile_sched_shape(&c->run, 0);
-    const uint32_t wanted = rp_advance_wanted(&c->advance);
+    const uint32_t wanted = rp_advance_wanted(&c->setup.advance);
     const uint32_t now = rp_method_age(method, &shape, method->advance);
     const bool elastic = method->kind->average == RP_AVERAGE_ELASTIC && !method->replicas_given;
     char text[240];
@@ -100,30 +102,32 @@ static rp_err hint_advance(const rp_controller *c) {
                         "advance %u means %u replicas: each takes one step of %u, which costs "
                         "accuracy; schedule.replicas or advance: {max_staleness: N} bounds them",
                         method->advance, method->replicas, method->replicas);
-    } else if (wanted > method->advance && method->advance + 1 >= c->advance.tried &&
-               c->advance.busy[method->advance] < 0.9 * c->advance.busy_most) {
+    } else if (wanted > method->advance && method->advance + 1 >= c->setup.advance.tried &&
+               c->setup.advance.busy[method->advance] < 0.9 * c->setup.advance.busy_most) {
         used = snprintf(text, sizeof text,
                         "links hold the boards back, and a staleness of %u is the limit; advance: "
                         "{max_staleness: %u} would fill them, at the price of accuracy",
                         now, rp_method_age(method, &shape, wanted));
     }
-    const uint64_t step = c->position.step;
-    return used > 0 && c->record ? rp_record_event(c->record, "hint", step - (step > 0), text)
-                                 : RP_OK;
+    const uint64_t step = c->train.position.step;
+    return used > 0 && c->folder.record
+               ? rp_record_event(c->folder.record, "hint", step - (step > 0), text)
+               : RP_OK;
 }
 
 rp_err rp_controller_say_advance(const rp_controller *c, uint32_t before) {
     const rp_method *method = &c->run.method;
-    const double *busy = c->advance.busy;
+    const double *busy = c->setup.advance.busy;
     char text[200];
     const uint32_t micros = (c->run.batch - 1) / c->run.micro + 1;
-    const double step_ms =
-        busy[method->advance] > 0 ? 1e3 * c->advance.work * micros / busy[method->advance] : 0;
-    int used =
-        snprintf(text, sizeof text,
-                 "links take %.1f ms: advance %u keeps the boards %.0f %% busy, %.3g ms a "
-                 "step",
-                 1e3 * c->link_delay_s, method->advance, 100 * busy[method->advance], step_ms);
+    const double step_ms = busy[method->advance] > 0
+                               ? 1e3 * c->setup.advance.work * micros / busy[method->advance]
+                               : 0;
+    int used = snprintf(text, sizeof text,
+                        "links take %.1f ms: advance %u keeps the boards %.0f %% busy, %.3g ms a "
+                        "step",
+                        1e3 * c->measure.link_delay_s, method->advance, 100 * busy[method->advance],
+                        step_ms);
     if (method->advance != before) {
         used += snprintf(text + used, sizeof text - (size_t)used, ", %u %.0f %%", before,
                          100 * busy[before]);
@@ -137,8 +141,8 @@ rp_err rp_controller_say_advance(const rp_controller *c, uint32_t before) {
 }
 
 void rp_controller_take_advance(rp_controller *c, const rp_advance_choice *choice) {
-    c->advance = *choice;
-    c->advance_chosen = true;
+    c->setup.advance = *choice;
+    c->setup.advance_chosen = true;
     rp_method_set_advance(&c->run.method, c->run.stages, choice->advance);
 }
 
@@ -170,11 +174,11 @@ static void note_trips(rp_controller *c) {
         rp_board_state *board = &c->ring.board[k];
         rp_link_stats stats;
         rp_link_stats_of(board->control, &stats);
-        if (c->trips == 0 || stats.round_trip_ns < board->shortest_trip_ns) {
+        if (c->measure.trips == 0 || stats.round_trip_ns < board->shortest_trip_ns) {
             board->shortest_trip_ns = stats.round_trip_ns;
         }
     }
-    c->trips++;
+    c->measure.trips++;
 }
 
 /* Seconds from board to board: as emulated, or half of the longest round trip to a board. */
@@ -194,19 +198,19 @@ static double link_delay(const rp_controller *c) {
 
 /* Else boards are to get their stages: the first time, or because others have left the ring. */
 static bool is_pause(const rp_controller *c) {
-    return c->feed != NULL;
+    return c->train.feed != NULL;
 }
 
 /* A resumed run keeps what its checkpoint says, which may hold microbatches in flight. */
 static bool chooses_advance(const rp_controller *c) {
-    return wants_advance(c) && (is_pause(c) || c->position.step == 0);
+    return wants_advance(c) && (is_pause(c) || c->train.position.step == 0);
 }
 
 rp_err rp_plan_enter(rp_controller *c) {
     rp_err err = RP_OK;
-    c->trips = 0;
+    c->measure.trips = 0;
     if (!is_pause(c)) {
-        c->advance_max = RP_ADVANCE_MAX; /* of what the method's limit allows */
+        c->setup.advance_max = RP_ADVANCE_MAX; /* of what the method's limit allows */
         RP_TRY(rp_arrange_ring(c));
         RP_TRY(choose_cut(c));
         RP_TRY(rp_codecs_choose(c));
@@ -230,21 +234,21 @@ static uint64_t first_look(const rp_controller *c) {
 static void leave_bringup(rp_controller *c, const rp_advance_choice *choice) {
     if (choice) {
         rp_controller_take_advance(c, choice);
-        c->look_step = first_look(c);
+        c->measure.look_step = first_look(c);
     }
-    c->advance_least = choice ? 0 : c->run.method.advance;
+    c->setup.advance_least = choice ? 0 : c->run.method.advance;
     rp_controller_enter(c, RP_CONTROL_ASSIGN);
 }
 
 static void leave_pause(rp_controller *c, const rp_advance_choice *choice) {
     const uint32_t before = c->run.method.advance;
-    c->looked_at = true;
+    c->measure.looked_at = true;
     if (!rp_advance_pays(choice, before)) {
         rp_controller_enter(c, RP_CONTROL_TRAIN);
         return;
     }
-    c->follow = (rp_follow){RP_FOLLOW_DRAIN, true, *choice, before};
-    c->advance_least = before < choice->advance ? before : choice->advance;
+    c->setup.follow = (rp_follow){RP_FOLLOW_DRAIN, true, *choice, before};
+    c->setup.advance_least = before < choice->advance ? before : choice->advance;
     rp_controller_enter(c, RP_CONTROL_DRAIN);
 }
 
@@ -257,9 +261,9 @@ static rp_err choose_advance(rp_controller *c, rp_advance_choice *choice) {
         RP_TRY(RP_ARENA_NEW(&arena, (size_t)c->ring.count * c->ring.count, &rate));
         rp_codecs_find_rates(c, false, rate);
     }
-    c->link_delay_s = link_delay(c);
-    RP_TRY(rp_cost_choose_advance(&c->run, &c->cut, c->layer_seconds, c->link_delay_s, rate,
-                                  c->advance_max, choice));
+    c->measure.link_delay_s = link_delay(c);
+    RP_TRY(rp_cost_choose_advance(&c->run, &c->setup.cut, c->measure.layer_seconds,
+                                  c->measure.link_delay_s, rate, c->setup.advance_max, choice));
 fail:
     rp_arena_finish(&arena);
     return err;
@@ -278,7 +282,7 @@ rp_err rp_plan_step(rp_controller *c) {
             return RP_OK;
         }
         note_trips(c);
-        if (c->trips < trips) {
+        if (c->measure.trips < trips) {
             return ping_boards(c);
         }
     }
@@ -297,6 +301,6 @@ fail:
 /* A few steps for the drain, and a moment for the boards: no change for less. What is in flight may
  * reach over a checkpoint's step (another is made behind it), not over an evaluation's. */
 bool rp_controller_follows_links(const rp_controller *c) {
-    return wants_advance(c) && c->position.step > 0 && !c->looked_at &&
+    return wants_advance(c) && c->train.position.step > 0 && !c->measure.looked_at &&
            rp_controller_drained_at(c) < rp_controller_next_evaluation(c);
 }

@@ -36,9 +36,9 @@ static rp_err fall_back(rp_controller *c) {
     char text[200];
     rp_err err;
     (void)snprintf(text, sizeof text, "not advance %u: %.150s", c->run.method.advance,
-                   c->fault.text);
-    c->advance_max = c->advance.advance = c->run.method.advance - 1;
-    rp_controller_take_advance(c, &c->advance);
+                   c->machine.fault.text);
+    c->setup.advance_max = c->setup.advance.advance = c->run.method.advance - 1;
+    rp_controller_take_advance(c, &c->setup.advance);
     RP_TRY(rp_controller_log_advance(c, text));
     rp_controller_forget_fault(c);
     RP_TRY(rp_controller_assign_again(c));
@@ -49,19 +49,19 @@ fail:
 /* ---- stopping -------------------------------------------------------------------------------- */
 
 static void describe_fault(const rp_controller *c, char *text, size_t bytes) {
-    const rp_controller_fault *fault = &c->fault;
+    const rp_controller_fault *fault = &c->machine.fault;
     (void)snprintf(text, bytes, "%s, in state %s: %s", rp_fault_class_name(fault->fault_class),
-                   rp_control_states[c->failed].name, fault->text);
+                   rp_control_states[c->machine.failed].name, fault->text);
 }
 
 /* In the run's log: who wants to know later why it stopped has it there. */
 static void log_fault(rp_controller *c) {
     char text[RP_FAULT_TEXT + 80];
-    if (!c->record || c->fault.err == RP_ERR_INTERRUPTED) {
+    if (!c->folder.record || c->machine.fault.err == RP_ERR_INTERRUPTED) {
         return; /* nothing is wrong */
     }
     describe_fault(c, text, sizeof text);
-    if (rp_record_note(c->record, "fault", c->position.step, text) != RP_OK) {
+    if (rp_record_note(c->folder.record, "fault", c->train.position.step, text) != RP_OK) {
         rp_log_debug("controller: the fault is not in the run's log");
     }
 }
@@ -69,12 +69,12 @@ static void log_fault(rp_controller *c) {
 /* A board that has not come back: it is said, too, how it was lost. */
 static void note_why(rp_controller *c) {
     const rp_recovery *recovery = &c->recovery;
-    if (!recovery->is_on || c->fault.err == RP_ERR_INTERRUPTED) {
-        (void)snprintf(c->note, sizeof c->note, "%s", c->fault.text);
+    if (!recovery->is_on || c->machine.fault.err == RP_ERR_INTERRUPTED) {
+        (void)snprintf(c->machine.note, sizeof c->machine.note, "%s", c->machine.fault.text);
     } else {
-        (void)snprintf(c->note, sizeof c->note,
+        (void)snprintf(c->machine.note, sizeof c->machine.note,
                        "%.220s; the run had gone back to step %" PRIu64 " after this: %.200s",
-                       c->fault.text, c->position.step, recovery->fault.text);
+                       c->machine.fault.text, c->train.position.step, recovery->fault.text);
     }
 }
 
@@ -90,15 +90,15 @@ static void note_why_not_fewer(rp_controller *c, const rp_remedy_facts *facts) {
     }
     (void)snprintf(at_least, sizeof at_least, "ring.at_least is %" PRIu32, facts->at_least);
     const char *stay = facts->places_stay ? "the plan is given" : rp_absent_why_stay(c);
-    const size_t used = strlen(c->note);
-    (void)snprintf(c->note + used, sizeof c->note - used,
+    const size_t used = strlen(c->machine.note);
+    (void)snprintf(c->machine.note + used, sizeof c->machine.note - used,
                    "; the run does not go on with fewer boards, because %s",
                    stay ? stay : at_least);
 }
 
 static void note_why_not_back(rp_controller *c, const rp_remedy_facts *facts) {
-    const size_t used = strlen(c->note);
-    (void)snprintf(c->note + used, sizeof c->note - used,
+    const size_t used = strlen(c->machine.note);
+    (void)snprintf(c->machine.note + used, sizeof c->machine.note - used,
                    "; the run does not go back once more: there were at least %" PRIu32
                    " faults since its newest checkpoint",
                    facts->in_a_row + facts->on_the_way);
@@ -106,7 +106,7 @@ static void note_why_not_back(rp_controller *c, const rp_remedy_facts *facts) {
 
 static void stop_run(rp_controller *c) {
     log_fault(c);
-    c->result = rp_fault_result(c->fault.err, c->begun);
+    c->machine.result = rp_fault_result(c->machine.fault.err, c->machine.begun);
     note_why(c);
     rp_controller_enter(c, RP_CONTROL_CLOSE);
 }
@@ -118,12 +118,12 @@ static rp_err say_going_back(rp_controller *c, const char *fault) {
     (void)snprintf(text, sizeof text,
                    "%s; the run goes back from step %" PRIu64 " to step %" PRIu64
                    " and waits up to %" PRIu32 " s for its boards (ring.wait)",
-                   fault, c->recovery.step, c->position.step, c->run.wait_s);
-    return rp_record_event(c->record, "fault", c->position.step, text);
+                   fault, c->recovery.step, c->train.position.step, c->run.wait_s);
+    return rp_record_event(c->folder.record, "fault", c->train.position.step, text);
 }
 
 static rp_err begin_way_back(rp_controller *c) {
-    const uint64_t from = c->position.step;
+    const uint64_t from = c->train.position.step;
     char fault[RP_FAULT_TEXT + 80];
     rp_err err;
     describe_fault(c, fault, sizeof fault);
@@ -137,12 +137,13 @@ fail:
 /* A process that has a board's port is given time to let go of it. */
 static void pause_for_port(rp_controller *c) {
     rp_recovery *recovery = &c->recovery;
-    if (!rp_remedy_lacks_port(c->fault.err, c->failed)) {
+    if (!rp_remedy_lacks_port(c->machine.fault.err, c->machine.failed)) {
         return;
     }
-    recovery->port_since_ns = recovery->ports_lacked ? recovery->port_since_ns : c->now_ns;
+    recovery->port_since_ns = recovery->ports_lacked ? recovery->port_since_ns : c->machine.now_ns;
     const int64_t until_ns =
-        c->now_ns + rp_remedy_port_pause_ns(c->run.wait_s * RP_NS_PER_S, recovery->ports_lacked++);
+        c->machine.now_ns +
+        rp_remedy_port_pause_ns(c->run.wait_s * RP_NS_PER_S, recovery->ports_lacked++);
     recovery->not_before_ns =
         until_ns > recovery->not_before_ns ? until_ns : recovery->not_before_ns;
 }
@@ -152,7 +153,7 @@ static rp_err go_back(rp_controller *c) {
     RP_TRY(begin_way_back(c));
     pause_for_port(c);
     rp_controller_forget_fault(c);
-    c->greeted_ns = 0; /* this board has its time from now */
+    c->ring.greeted_ns = 0; /* this board has its time from now */
     rp_controller_enter(c, RP_CONTROL_RESTART);
 fail:
     return err;
@@ -161,10 +162,10 @@ fail:
 /* Boards that have not come, or get no port, are on a way back already; one that computes wrong was
  * at work. */
 static rp_err begin_leaving(rp_controller *c) {
-    if (c->verify.wrong == RP_FAULT_NO_BOARD) {
+    if (c->train.verify.wrong == RP_FAULT_NO_BOARD) {
         return RP_OK;
     }
-    c->fault.board = c->verify.wrong;
+    c->machine.fault.board = c->train.verify.wrong;
     return begin_way_back(c);
 }
 
@@ -174,16 +175,17 @@ static rp_err begin_leaving(rp_controller *c) {
 static void stop_for(rp_controller *c, rp_err err) {
     char why[RP_ERR_MESSAGE_BYTES]; /* the log has messages, too */
     (void)snprintf(why, sizeof why, "%s", rp_err_message());
-    if (c->fault.err == RP_OK) { /* there was none: boards have joined */
-        c->fault = (rp_controller_fault){
+    if (c->machine.fault.err == RP_OK) { /* there was none: boards have joined */
+        c->machine.fault = (rp_controller_fault){
             .err = err, .fault_class = RP_FAULT_FATAL, .board = RP_FAULT_NO_BOARD};
-        (void)snprintf(c->fault.text, sizeof c->fault.text, "%.500s", why);
+        (void)snprintf(c->machine.fault.text, sizeof c->machine.fault.text, "%.500s", why);
         stop_run(c);
         return;
     }
     log_fault(c);
-    c->result = rp_fault_result(err, c->begun);
-    (void)snprintf(c->note, sizeof c->note, "%.220s; this came of it: %.200s", why, c->fault.text);
+    c->machine.result = rp_fault_result(err, c->machine.begun);
+    (void)snprintf(c->machine.note, sizeof c->machine.note, "%.220s; this came of it: %.200s", why,
+                   c->machine.fault.text);
     rp_controller_enter(c, RP_CONTROL_CLOSE);
 }
 
@@ -196,21 +198,21 @@ static uint32_t ways_before(const rp_controller *c) {
 static rp_remedy_facts facts_of(const rp_controller *c) {
     const rp_method *method = &c->run.method;
     return (rp_remedy_facts){
-        .err = c->fault.err,
-        .fault_class = c->fault.fault_class,
-        .failed = c->failed,
+        .err = c->machine.fault.err,
+        .fault_class = c->machine.fault.fault_class,
+        .failed = c->machine.failed,
         .trains = c->options.purpose == RP_PURPOSE_TRAIN,
-        .begun = c->begun,
+        .begun = c->machine.begun,
         .had_boards = rp_controller_had_boards(c),
-        .interrupted = c->interrupts > 0,
+        .interrupted = c->machine.interrupts > 0,
         .waits = c->run.wait_s > 0,
         .has_boards = c->ring.board != NULL,
-        .can_lessen = method->advance_auto && method->advance > c->advance_least,
-        .places_stay = c->given != NULL,
+        .can_lessen = method->advance_auto && method->advance > c->setup.advance_least,
+        .places_stay = c->setup.given != NULL,
         .may_shrink = !rp_absent_why_stay(c),
         .boards = c->ring.count,
         .absent = rp_recovery_absent(c),
-        .is_wrong = c->verify.wrong != RP_FAULT_NO_BOARD,
+        .is_wrong = c->train.verify.wrong != RP_FAULT_NO_BOARD,
         .at_least = c->run.at_least,
         .spares = rp_recovery_spares(c),
         .in_a_row = ways_before(c),
@@ -224,7 +226,8 @@ static rp_err mend(rp_controller *c) {
     const rp_remedy remedy = rp_remedy_choose(&facts);
     rp_err err = RP_OK;
     if (c->env.on_remedy) {
-        c->env.on_remedy(c->env.context, rp_control_states[c->failed].name, rp_remedy_name(remedy));
+        c->env.on_remedy(c->env.context, rp_control_states[c->machine.failed].name,
+                         rp_remedy_name(remedy));
     }
     switch (remedy) {
     case RP_REMEDY_LESS:
@@ -258,13 +261,13 @@ fail:
 /* On from the checkpoint that was made of what the boards hold, or, when that failed, from the one
  * before. */
 static rp_err leave_adoption(rp_controller *c) {
-    const char *why = c->fault.err == RP_OK ? NULL : c->fault.text;
+    const char *why = c->machine.fault.err == RP_OK ? NULL : c->machine.fault.text;
     rp_err err;
-    RP_TRY(rp_identity_check(c->folder, &c->ring.identity));
+    RP_TRY(rp_identity_check(c->folder.path, &c->ring.identity));
     RP_TRY(rp_adopt_end(c, why));
-    rp_ring_reset(&c->ring, why ? c->fault.board : RP_FAULT_NO_BOARD, c->now_ns);
-    c->unsaved = false;
-    c->position = (rp_position){0};
+    rp_ring_reset(&c->ring, why ? c->machine.fault.board : RP_FAULT_NO_BOARD, c->machine.now_ns);
+    c->keep.unsaved = false;
+    c->train.position = (rp_position){0};
     RP_TRY(rp_controller_find_start(c));
     RP_TRY(rp_controller_rewind_record(c));
     RP_TRY(rp_disk_begin_term(c));
@@ -276,20 +279,22 @@ fail:
 
 /* What is wrong with the host or its files is so without an adoption, too. */
 static bool leaves_adoption(const rp_controller *c) {
-    const rp_FaultClass fault_class = c->fault.fault_class;
-    const bool may_be_left =
-        c->interrupts == 0 && fault_class != RP_FAULT_SECURITY && fault_class != RP_FAULT_USER;
-    return c->adopt.phase != RP_ADOPT_NONE && (c->fault.err == RP_OK || may_be_left);
+    const rp_FaultClass fault_class = c->machine.fault.fault_class;
+    const bool may_be_left = c->machine.interrupts == 0 && fault_class != RP_FAULT_SECURITY &&
+                             fault_class != RP_FAULT_USER;
+    return c->keep.adopt.phase != RP_ADOPT_NONE && (c->machine.fault.err == RP_OK || may_be_left);
 }
 
 /* ---- the state ------------------------------------------------------------------------------- */
 
 /* Every way back writes into the run folder. */
 static bool waits_for_disk(const rp_controller *c) {
-    const bool goes_on = c->fault.err == RP_OK || c->fault.fault_class == RP_FAULT_TRANSIENT ||
-                         c->fault.fault_class == RP_FAULT_BOARD;
-    return goes_on && c->options.purpose == RP_PURPOSE_TRAIN && c->begun && c->run.wait_s > 0 &&
-           c->interrupts == 0 && (rp_disk_rests(c) || !rp_disk_is_writable(c));
+    const bool goes_on = c->machine.fault.err == RP_OK ||
+                         c->machine.fault.fault_class == RP_FAULT_TRANSIENT ||
+                         c->machine.fault.fault_class == RP_FAULT_BOARD;
+    return goes_on && c->options.purpose == RP_PURPOSE_TRAIN && c->machine.begun &&
+           c->run.wait_s > 0 && c->machine.interrupts == 0 &&
+           (rp_disk_rests(c) || !rp_disk_is_writable(c));
 }
 
 /* Without a fault: boards that were lost have joined the ring. */
@@ -300,11 +305,11 @@ rp_err rp_recover_enter(rp_controller *c) {
         }
         return RP_OK;
     }
-    const rp_err err = leaves_adoption(c)        ? leave_adoption(c)
-                       : rp_warm_may_go_again(c) ? rp_warm_go_again(c)
-                       : rp_warm_may_leave(c)    ? rp_warm_leave(c)
-                       : c->fault.err == RP_OK   ? rp_absent_return(c)
-                                                 : mend(c);
+    const rp_err err = leaves_adoption(c)              ? leave_adoption(c)
+                       : rp_warm_may_go_again(c)       ? rp_warm_go_again(c)
+                       : rp_warm_may_leave(c)          ? rp_warm_leave(c)
+                       : c->machine.fault.err == RP_OK ? rp_absent_return(c)
+                                                       : mend(c);
     if (err != RP_OK) {
         stop_for(c, err);
     }

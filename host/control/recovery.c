@@ -9,7 +9,7 @@
 static uint64_t count_again(const rp_controller *c, uint64_t from) {
     const rp_sched_shape shape = rp_runfile_sched_shape(&c->run, 0);
     uint64_t count = 0;
-    for (uint64_t step = c->position.step; step < from; step++) {
+    for (uint64_t step = c->train.position.step; step < from; step++) {
         count += rp_sched_micro_count(&shape, step);
     }
     return count;
@@ -19,10 +19,11 @@ static uint64_t count_again(const rp_controller *c, uint64_t from) {
 void rp_recovery_begin(rp_controller *c, uint64_t from) {
     rp_recovery *recovery = &c->recovery;
     if (!recovery->is_on) {
-        recovery->row_since_ns = recovery->in_a_row > 0 ? recovery->row_since_ns : c->now_ns;
+        recovery->row_since_ns =
+            recovery->in_a_row > 0 ? recovery->row_since_ns : c->machine.now_ns;
         recovery->is_on = true;
-        recovery->fault = c->fault;
-        recovery->since_ns = c->now_ns;
+        recovery->fault = c->machine.fault;
+        recovery->since_ns = c->machine.now_ns;
         recovery->step = from;
         recovery->on_the_way = recovery->ports_lacked = 0;
         recovery->in_a_row++;
@@ -49,19 +50,19 @@ rp_err rp_recovery_note_work(rp_controller *c) {
     const rp_summary_recovery told = {.board = recovery->fault.board,
                                       .detect_s = seconds(recovery->fault.silent_ns),
                                       .replan_s = seconds(recovery->assign_ns - recovery->since_ns),
-                                      .restore_s = seconds(c->now_ns - recovery->assign_ns),
+                                      .restore_s = seconds(c->machine.now_ns - recovery->assign_ns),
                                       .replay_microbatches = recovery->microbatches};
     recovery->is_on = false;
     if (recovery->done_count < RP_RECOVERIES_TOLD) {
         recovery->done[recovery->done_count++] = told;
     }
-    (void)snprintf(text, sizeof text,
-                   "at work again from step %" PRIu64
-                   ", %.1f s after the fault was noticed (%.1f s "
-                   "to get the boards back, %.1f s to load them); %" PRIu64 " steps are done again",
-                   c->position.step, told.replan_s + told.restore_s, told.replan_s, told.restore_s,
-                   recovery->step > c->position.step ? recovery->step - c->position.step : 0);
-    return rp_record_event(c->record, "recovered", c->position.step, text);
+    (void)snprintf(
+        text, sizeof text,
+        "at work again from step %" PRIu64 ", %.1f s after the fault was noticed (%.1f s "
+        "to get the boards back, %.1f s to load them); %" PRIu64 " steps are done again",
+        c->train.position.step, told.replan_s + told.restore_s, told.replan_s, told.restore_s,
+        recovery->step > c->train.position.step ? recovery->step - c->train.position.step : 0);
+    return rp_record_event(c->folder.record, "recovered", c->train.position.step, text);
 }
 
 void rp_recovery_note_checkpoint(rp_controller *c) {
@@ -76,17 +77,17 @@ void rp_recovery_note_checkpoint(rp_controller *c) {
 bool rp_recovery_had_time_for_port(const rp_controller *c) {
     const rp_recovery *recovery = &c->recovery;
     return recovery->is_on && recovery->ports_lacked > 0 &&
-           c->now_ns - recovery->port_since_ns > c->run.wait_s * RP_NS_PER_S;
+           c->machine.now_ns - recovery->port_since_ns > c->run.wait_s * RP_NS_PER_S;
 }
 
 bool rp_recovery_is_portless(const rp_controller *c, uint32_t board) {
-    return rp_remedy_lacks_port(c->fault.err, c->failed) && rp_recovery_had_time_for_port(c) &&
-           c->fault.board == board;
+    return rp_remedy_lacks_port(c->machine.fault.err, c->machine.failed) &&
+           rp_recovery_had_time_for_port(c) && c->machine.fault.board == board;
 }
 
 bool rp_recovery_lacks(const rp_controller *c, uint32_t board) {
-    return c->verify.wrong != RP_FAULT_NO_BOARD
-               ? c->verify.wrong == board
+    return c->train.verify.wrong != RP_FAULT_NO_BOARD
+               ? c->train.verify.wrong == board
                : !c->ring.board[board].hello || rp_recovery_is_portless(c, board);
 }
 

@@ -34,8 +34,9 @@ static drifted find_farthest(const rp_controller *c) {
 /* What somebody else has chosen stays, and so does what runs as it was predicted to. */
 static bool has_drifted(const rp_controller *c, drifted *out) {
     const double share = c->run.plan_drift;
-    const bool may_choose = (c->run.cut_auto || c->run.sizes.planner) && rp_shares_may_change(c);
-    if (!(share > 0) || !may_choose || c->ring.count < 2 || !c->drift.is_known ||
+    const bool may_choose =
+        (c->run.cut_auto || c->run.sizes.planner) && rp_setup_may_change(&c->setup);
+    if (!(share > 0) || !may_choose || c->ring.count < 2 || !c->measure.drift.is_known ||
         c->ring.count != c->run.boards) {
         return false;
     }
@@ -53,9 +54,9 @@ typedef struct {
 
 /* What is in force. */
 static plan_choice choice_now(const rp_controller *c) {
-    plan_choice now = {.cut = c->plan_cut};
+    plan_choice now = {.cut = c->setup.plan_cut};
     if (c->run.plan_share > 1) {
-        now.shares = rp_trial_plan_in_force(c->plan, &c->plan_cut);
+        now.shares = rp_trial_plan_in_force(c->setup.plan, &c->setup.plan_cut);
     }
     return now;
 }
@@ -88,7 +89,7 @@ static rp_err choose(rp_controller *c, rp_arena *arena, plan_choice *out) {
         out->size = out->shares.size;
     } else if (c->run.sizes.planner) {
         RP_TRY(RP_ARENA_NEW(arena, out->cut.stage_count, &out->size));
-        RP_TRY(rp_choose_sizes(&c->run, &c->profile, &out->cut, out->size, &out->sizes));
+        RP_TRY(rp_choose_sizes(&c->run, &c->measure.profile, &out->cut, out->size, &out->sizes));
     }
 fail:
     return err;
@@ -116,9 +117,9 @@ static rp_err predict_choice(rp_controller *c, rp_arena *arena, const plan_choic
                                 .board = names,
                                 .group = of->is_shared ? of->group : NULL,
                                 .share = of->share,
-                                .profile = &c->profile};
+                                .profile = &c->measure.profile};
     RP_TRY(rp_planfile_make(arena, &chosen, &plan));
-    RP_TRY(rp_predict(arena, &run, &c->profile, plan, c->link_delay_s, &found));
+    RP_TRY(rp_predict(arena, &run, &c->measure.profile, plan, c->measure.link_delay_s, &found));
     *step_s = found.step_s;
 fail:
     return err;
@@ -143,17 +144,17 @@ static rp_err say(const rp_controller *c, const drifted *found, const double ste
                    : c->run.cut_auto ? "the layers are shared out anew"
                                      : "the sizes are chosen anew",
                    1e3 * step_s[0], 1e3 * step_s[1]);
-    return rp_record_event(c->record, "plan", c->position.step, text);
+    return rp_record_event(c->folder.record, "plan", c->train.position.step, text);
 }
 
 /* From here on what was measured counts as predicted: it is judged by what comes next. */
 static rp_err take_factors(rp_controller *c) {
     rp_measured_place(c);
     for (uint32_t k = 0; k < c->ring.count; k++) {
-        rp_profile_slow_down(&c->profile, k, rp_drift_factor(c, k));
+        rp_profile_slow_down(&c->measure.profile, k, rp_drift_factor(c, k));
         for (uint32_t to = 0; to < c->ring.count; to++) {
             if (to != k) {
-                rp_profile_slow_wire(&c->profile, k, to, rp_drift_wire_factor(c, k, to));
+                rp_profile_slow_wire(&c->measure.profile, k, to, rp_drift_wire_factor(c, k, to));
             }
         }
     }
@@ -167,9 +168,9 @@ static rp_err take_trial(rp_controller *c, bool *leaves) {
     RP_TRY(rp_trials_choose(c, &plan));
     *leaves = plan != NULL;
     RP_TRY(*leaves ? rp_shares_take(c, plan) : RP_OK);
-    if (*leaves && c->has_profile) {
+    if (*leaves && c->measure.has_profile) {
         rp_measured_place(c);
-        rp_profile_seconds(&c->profile, &c->run, &c->cut, c->layer_seconds);
+        rp_profile_seconds(&c->measure.profile, &c->run, &c->setup.cut, c->measure.layer_seconds);
     }
 fail:
     return err;
@@ -192,8 +193,8 @@ static rp_err follow_drift(rp_controller *c, bool *pays) {
     RP_TRY(predict_choice(c, &arena, &now, &step_s[0]));
     RP_TRY(predict_choice(c, &arena, &best, &step_s[1]));
     const double saved_s =
-        (step_s[0] - step_s[1]) * (double)(rp_controller_end(c) - c->position.step);
-    *pays = step_s[1] < (1 - GAIN) * step_s[0] && saved_s > c->drift.setup_s;
+        (step_s[0] - step_s[1]) * (double)(rp_controller_end(c) - c->train.position.step);
+    *pays = step_s[1] < (1 - GAIN) * step_s[0] && saved_s > c->measure.drift.setup_s;
     RP_TRY(say(c, &found, step_s, *pays));
     if (*pays) {
         RP_TRY(c->run.plan_share > 1 ? rp_shares_take(c, &best.shares)
@@ -201,8 +202,8 @@ static rp_err follow_drift(rp_controller *c, bool *pays) {
         if (best.size && !best.shares.has_sizes) {
             RP_TRY(rp_sizes_keep(c, (const uint32_t(*)[2])best.size, &best.sizes));
         }
-        rp_profile_seconds(&c->profile, &c->run, &c->cut, c->layer_seconds);
-        c->drift.cuts++;
+        rp_profile_seconds(&c->measure.profile, &c->run, &c->setup.cut, c->measure.layer_seconds);
+        c->measure.drift.cuts++;
     }
 fail:
     rp_arena_finish(&arena);

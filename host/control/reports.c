@@ -9,32 +9,32 @@
 
 /* A step whose results are all there. */
 rp_err rp_report_step(rp_controller *c, double loss_sum) {
-    const uint64_t step = c->position.step;
-    const uint32_t samples = rp_plan_step_samples(c->plan, step);
+    const uint64_t step = c->train.position.step;
+    const uint32_t samples = rp_plan_step_samples(c->setup.plan, step);
     const double lr =
         rp_lr_at(&c->run.lr, (double)c->run.optim.lr, step, c->run.steps, c->run.epoch_steps);
     rp_finite_note_loss(c, loss_sum);
-    c->round.loss += loss_sum;
-    c->round.samples += samples;
+    c->train.round.loss += loss_sum;
+    c->train.round.samples += samples;
     rp_drift_note_step(c);
-    c->position.step++;
-    c->position.round = 0;
-    c->position.test.done = c->position.validation.done = false;
-    return rp_record_step(c->record, step, loss_sum / (double)samples, lr, samples);
+    c->train.position.step++;
+    c->train.position.round = 0;
+    c->train.position.test.done = c->train.position.validation.done = false;
+    return rp_record_step(c->folder.record, step, loss_sum / (double)samples, lr, samples);
 }
 
 rp_err rp_report_on_step_done(rp_controller *c, uint32_t board, const rp_message *message) {
     const rp_StepDone *done = &message->frame.body.step_done;
     double loss_sum;
     rp_err err;
-    if (done->step >= c->segment_end) {
+    if (done->step >= c->train.segment_end) {
         return rp_fail(RP_ERR_PEER,
                        "board %s reports step %" PRIu64 ", the segment ends before step %" PRIu64,
-                       c->ring.board[board].name, done->step, c->segment_end);
+                       c->ring.board[board].name, done->step, c->train.segment_end);
     }
-    RP_TRY(rp_tally_add_step(&c->tally, board, c->position.step, done));
+    RP_TRY(rp_tally_add_step(&c->train.tally, board, c->train.position.step, done));
     rp_controller_note_progress(c);
-    while (rp_tally_take_step(&c->tally, c->position.step, &loss_sum)) {
+    while (rp_tally_take_step(&c->train.tally, c->train.position.step, &loss_sum)) {
         rp_copy_pace_note_step(c);
         RP_TRY(rp_waiting_note_step(c));
         RP_TRY(rp_report_step(c, loss_sum));
@@ -46,14 +46,14 @@ fail:
 rp_err rp_report_on_evaluated(rp_controller *c, uint32_t board, const rp_message *message) {
     const rp_EvaluateDone *done = &message->frame.body.evaluate_done;
     rp_err err;
-    if (done->samples > c->pass.scored - c->pass.samples) {
+    if (done->samples > c->train.pass.scored - c->train.pass.samples) {
         return rp_fail(RP_ERR_PEER, "board %s evaluated more samples than it was sent",
                        c->ring.board[board].name);
     }
-    RP_TRY(rp_tally_add_pass(&c->tally, board, done->loss_sum));
+    RP_TRY(rp_tally_add_pass(&c->train.tally, board, done->loss_sum));
     rp_controller_note_progress(c);
-    c->pass.samples += done->samples;
-    c->pass.correct += done->correct;
+    c->train.pass.samples += done->samples;
+    c->train.pass.correct += done->correct;
     RP_TRY(rp_waiting_note_step(c));
 fail:
     return err;
@@ -73,7 +73,7 @@ rp_err rp_report_on_skipped(rp_controller *c, uint32_t board, const rp_message *
     (void)snprintf(text, sizeof text,
                    "a gradient is not finite on stage %u: it leaves out this update",
                    rp_controller_first_stage(c, board));
-    return rp_record_event(c->record, "skipped", message->frame.body.skipped.step + 1, text);
+    return rp_record_event(c->folder.record, "skipped", message->frame.body.skipped.step + 1, text);
 }
 
 rp_err rp_report_on_trace(rp_controller *c, uint32_t board, const rp_message *message) {
@@ -85,8 +85,8 @@ rp_err rp_report_on_trace(rp_controller *c, uint32_t board, const rp_message *me
 
 static bool stage_trains(const rp_controller *c, uint32_t stage, uint32_t param) {
     const rp_model_param *p = &c->run.model->param[param];
-    return p->role == RP_PARAM_TRAINED && p->layer >= c->plan_cut.first[stage] &&
-           p->layer < c->plan_cut.first[stage + 1];
+    return p->role == RP_PARAM_TRAINED && p->layer >= c->setup.plan_cut.first[stage] &&
+           p->layer < c->setup.plan_cut.first[stage + 1];
 }
 
 /* The global gradient norm is summed in the order of the model's parameters, so the decision does
@@ -95,20 +95,20 @@ static rp_err decide_step(rp_controller *c) {
     double total = 0;
     rp_err err = RP_OK;
     for (uint32_t p = 0; p < c->run.model->param_count; p++) {
-        total += c->norms.sumsq[p];
+        total += c->train.norms.sumsq[p];
     }
-    rp_Frame frame = {
-        .which_body = RP_KIND_STEP_DECISION,
-        .body.step_decision = {.step = c->norms.step, .scale = 1.0, .skip = !isfinite(total)}};
+    rp_Frame frame = {.which_body = RP_KIND_STEP_DECISION,
+                      .body.step_decision = {
+                          .step = c->train.norms.step, .scale = 1.0, .skip = !isfinite(total)}};
     if (isfinite(total)) {
         frame.body.step_decision.scale = rp_optim_clip_scale(c->run.optim.clip_norm, sqrt(total));
-        RP_TRY(rp_record_norm(c->record, c->norms.step, sqrt(total)));
+        RP_TRY(rp_record_norm(c->folder.record, c->train.norms.step, sqrt(total)));
     }
-    c->norms.got = 0;
-    memset(c->norms.of, 0, c->plan->hold_count * sizeof *c->norms.of);
+    c->train.norms.got = 0;
+    memset(c->train.norms.of, 0, c->setup.plan->hold_count * sizeof *c->train.norms.of);
     if (frame.body.step_decision.skip) {
-        count_skipped(c, 0, c->norms.step);
-        RP_TRY(rp_record_event(c->record, "skipped", c->norms.step + 1,
+        count_skipped(c, 0, c->train.norms.step);
+        RP_TRY(rp_record_event(c->folder.record, "skipped", c->train.norms.step + 1,
                                "a gradient is not finite: the step is skipped"));
     }
     RP_TRY(rp_ring_post_all(&c->ring, &frame));
@@ -118,22 +118,22 @@ fail:
 
 static rp_err check_norms(const rp_controller *c, const rp_plan_hold *hold, uint64_t step) {
     const char *name = c->ring.board[hold->node].name;
-    if (c->norms.of[hold - c->plan->hold]) {
+    if (c->train.norms.of[hold - c->setup.plan->hold]) {
         return rp_fail(RP_ERR_PEER, "board %s sent its norms of step %" PRIu64 " twice", name,
                        step);
     }
-    if (c->norms.got > 0 && c->norms.step != step) {
+    if (c->train.norms.got > 0 && c->train.norms.step != step) {
         return rp_fail(RP_ERR_PEER, "board %s is at step %" PRIu64 ", the others at %" PRIu64, name,
-                       step, c->norms.step);
+                       step, c->train.norms.step);
     }
     return RP_OK;
 }
 
 /* The first board of a stage that has sent its norms; NULL: none yet. */
 static const rp_plan_hold *find_reported(const rp_controller *c, uint32_t stage) {
-    for (uint32_t h = 0; h < c->plan->hold_count; h++) {
-        if (c->plan->hold[h].stage == stage && c->norms.of[h]) {
-            return &c->plan->hold[h];
+    for (uint32_t h = 0; h < c->setup.plan->hold_count; h++) {
+        if (c->setup.plan->hold[h].stage == stage && c->train.norms.of[h]) {
+            return &c->setup.plan->hold[h];
         }
     }
     return NULL;
@@ -151,9 +151,9 @@ static rp_err take_norms(rp_controller *c, const rp_plan_hold *hold, const doubl
     const rp_model *model = c->run.model;
     const rp_plan_hold *other = find_reported(c, hold->stage);
     const char *name = c->ring.board[hold->node].name;
-    const uint32_t end = model->param_first[c->plan_cut.first[hold->stage + 1]];
+    const uint32_t end = model->param_first[c->setup.plan_cut.first[hold->stage + 1]];
     size_t used = 0;
-    for (uint32_t p = model->param_first[c->plan_cut.first[hold->stage]]; p < end; p++) {
+    for (uint32_t p = model->param_first[c->setup.plan_cut.first[hold->stage]]; p < end; p++) {
         if (!stage_trains(c, hold->stage, p)) {
             continue;
         }
@@ -161,14 +161,14 @@ static rp_err take_norms(rp_controller *c, const rp_plan_hold *hold, const doubl
         if (used < count) {
             memcpy(&own, &got[used], sizeof own);
         }
-        if (used < count && other && !is_near(c->norms.sumsq[p], own)) {
+        if (used < count && other && !is_near(c->train.norms.sumsq[p], own)) {
             return rp_fail(
                 RP_ERR_FAULT,
                 "boards %s and %s share stage %u and have different gradients of '%.80s'",
                 c->ring.board[other->node].name, name, hold->stage, model->param[p].name);
         }
         if (used < count && (!other || hold < other)) {
-            c->norms.sumsq[p] = own;
+            c->train.norms.sumsq[p] = own;
         }
         used++;
     }
@@ -180,7 +180,7 @@ static rp_err take_norms(rp_controller *c, const rp_plan_hold *hold, const doubl
 rp_err rp_report_on_norms(rp_controller *c, uint32_t board, const rp_message *message) {
     const uint64_t step = message->frame.body.norms.step;
     const uint32_t stage = message->frame.body.norms.stage;
-    const rp_plan_hold *hold = rp_plan_find_hold(c->plan, board, stage);
+    const rp_plan_hold *hold = rp_plan_find_hold(c->setup.plan, board, stage);
     const double *got = message->part_count ? message->part[0].data : NULL;
     const size_t count = message->part_count ? message->part[0].bytes / sizeof(double) : 0;
     rp_err err;
@@ -191,9 +191,9 @@ rp_err rp_report_on_norms(rp_controller *c, uint32_t board, const rp_message *me
     RP_TRY(check_norms(c, hold, step));
     rp_controller_note_progress(c);
     RP_TRY(take_norms(c, hold, got, count));
-    c->norms.of[hold - c->plan->hold] = true;
-    c->norms.step = step;
-    return ++c->norms.got == c->plan->hold_count ? decide_step(c) : RP_OK;
+    c->train.norms.of[hold - c->setup.plan->hold] = true;
+    c->train.norms.step = step;
+    return ++c->train.norms.got == c->setup.plan->hold_count ? decide_step(c) : RP_OK;
 fail:
     return err;
 }
@@ -219,16 +219,16 @@ static rp_err post_gains(rp_controller *c, uint32_t board, uint64_t effect, cons
 
 rp_err rp_controller_repeat_gains(rp_controller *c) {
     rp_err err = RP_OK;
-    for (uint32_t h = 0; h < c->estimator.history_count; h++) {
+    for (uint32_t h = 0; h < c->train.estimator.history_count; h++) {
         for (uint32_t k = 0; k < c->ring.count; k++) {
             size_t count = 0;
             uint32_t param;
             while ((param = trained_param(c, rp_controller_first_stage(c, k), count)) <
                    c->run.model->param_count) {
-                c->gain[count++] = c->estimator.history[h].gain[param];
+                c->train.gain[count++] = c->train.estimator.history[h].gain[param];
             }
             if (count > 0) {
-                RP_TRY(post_gains(c, k, c->estimator.history[h].step, c->gain, count));
+                RP_TRY(post_gains(c, k, c->train.estimator.history[h].step, c->train.gain, count));
             }
         }
     }
@@ -260,18 +260,18 @@ static rp_err update_gains(rp_controller *c, uint32_t board, const rp_Prediction
                            c->ring.board[board].name, count);
         }
         const rp_gain_sample probe = {sums[i], sums[count + i], sums[2 * count + i]};
-        c->gain[i] = rp_gain_estimator_add(&c->estimator, step, effect, param, &probe);
-        mean += c->gain[i] / (double)count;
-        fallen += c->gain[i] == 0;
+        c->train.gain[i] = rp_gain_estimator_add(&c->train.estimator, step, effect, param, &probe);
+        mean += c->train.gain[i] / (double)count;
+        fallen += c->train.gain[i] == 0;
     }
-    RP_TRY(post_gains(c, board, effect, c->gain, count));
+    RP_TRY(post_gains(c, board, effect, c->train.gain, count));
     const int used = snprintf(text, sizeof text, "stage %u has a mean prediction gain of %.0f %%",
                               rp_controller_first_stage(c, board), 100 * mean);
     if (fallen > 0) {
         (void)snprintf(text + used, sizeof text - (size_t)used,
                        ", %zu of %zu tensors fall back to current weights", fallen, count);
     }
-    RP_TRY(rp_record_note(c->record, "trust", step + 1, text));
+    RP_TRY(rp_record_note(c->folder.record, "trust", step + 1, text));
 fail:
     return err;
 }
@@ -280,9 +280,9 @@ fail:
  * board that counts others than the order has, here, does not run this order. */
 static rp_err check_staleness(const rp_controller *c, uint32_t board,
                               const rp_PredictionError *report) {
-    const rp_method *method = &c->plan->method;
-    const rp_sched_shape shape =
-        rp_plan_stage_shape(c->plan, rp_controller_first_stage(c, board), c->position.fill_step);
+    const rp_method *method = &c->setup.plan->method;
+    const rp_sched_shape shape = rp_plan_stage_shape(
+        c->setup.plan, rp_controller_first_stage(c, board), c->train.position.fill_step);
     const uint64_t step = report->forward_step; /* the report's own may be a later update's */
     const uint32_t due = rp_sched_staleness_at(
         method->kind, &shape, step, rp_method_replicas(method, shape.stages, shape.stage));
@@ -320,7 +320,7 @@ rp_err rp_report_on_prediction(rp_controller *c, uint32_t board, const rp_messag
                                      .ahead = report->lookahead,
                                      .error = sqrt(error),
                                      .stale_error = sqrt(stale)};
-    RP_TRY(rp_record_prediction(c->record, &line));
+    RP_TRY(rp_record_prediction(c->folder.record, &line));
     if (c->run.method.horizon == RP_HORIZON_MEASURED) {
         RP_TRY(update_gains(c, board, report, sums, count));
     }

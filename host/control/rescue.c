@@ -32,13 +32,13 @@ static rp_err note_position(rp_controller *c, rp_copy_set *set) {
     RP_TRY(RP_ARENA_NEW(&set->arena, c->ring.count, &set->holder));
     if (c->run.method.horizon == RP_HORIZON_MEASURED) {
         double *packed;
-        RP_TRY(RP_ARENA_NEW(&set->arena, rp_gain_estimator_size(&c->estimator), &packed));
-        RP_TRY(rp_gain_estimator_open(&set->arena, c->estimator.params, &set->estimator));
-        rp_gain_estimator_pack(&c->estimator, packed);
+        RP_TRY(RP_ARENA_NEW(&set->arena, rp_gain_estimator_size(&c->train.estimator), &packed));
+        RP_TRY(rp_gain_estimator_open(&set->arena, c->train.estimator.params, &set->estimator));
+        rp_gain_estimator_pack(&c->train.estimator, packed);
         RP_TRY(rp_gain_estimator_unpack(&set->estimator, "copies", packed));
     }
     rp_controller_read_totals(c);
-    set->position = c->position;
+    set->position = c->train.position;
 fail:
     return err;
 }
@@ -52,20 +52,20 @@ rp_err rp_copy_enter(rp_controller *c) {
         c->ring.board[k].copied = is_behind;
     }
     if (is_behind) {
-        c->copies.pace.from = c->position.step;
+        c->keep.copies.pace.from = c->train.position.step;
         return RP_OK;
     }
     RP_TRY(note_position(c, set));
     rp_copy_pace_ordered(c);
     const rp_Frame order = {.which_body = RP_KIND_COPY,
-                            .body.copy = {.step = c->position.step,
+                            .body.copy = {.step = c->train.position.step,
                                           .keep = rp_copies_whole(c)->step,
                                           .bytes_max = bytes_max(c)}};
     for (uint32_t k = 0; k < c->ring.count; k++) {
         rp_board_state *board = &c->ring.board[k];
-        board->microbatches_copied[!c->copies.newest] = board->facts.microbatches;
+        board->microbatches_copied[!c->keep.copies.newest] = board->facts.microbatches;
     }
-    set->step = c->position.step;
+    set->step = c->train.position.step;
     set->term = c->ring.identity.term;
     set->missing = 2 * c->ring.count; /* at itself, and at the keeper */
     RP_TRY(rp_ring_post_all(&c->ring, &order));
@@ -82,7 +82,7 @@ rp_err rp_copy_step(rp_controller *c) {
 static rp_err say(rp_controller *c, const char *format, uint64_t step, const char *what) {
     char text[240];
     (void)snprintf(text, sizeof text, format, step, what);
-    return rp_record_event(c->record, "copies", c->position.step, text);
+    return rp_record_event(c->folder.record, "copies", c->train.position.step, text);
 }
 
 /* The disk has what the boards have not. */
@@ -101,10 +101,10 @@ fail:
 }
 
 static const char *find_lost(const rp_controller *c) {
-    const rp_copy_set *set = &c->copies.set[c->copies.newest];
-    for (uint32_t k = 0; k < c->plan->node_count; k++) {
-        if (rp_plan_saves(c->plan, k) && set->holder[k] == RP_PLAN_HOST) {
-            return rp_plan_node_name(c->plan, k);
+    const rp_copy_set *set = &c->keep.copies.set[c->keep.copies.newest];
+    for (uint32_t k = 0; k < c->setup.plan->node_count; k++) {
+        if (rp_plan_saves(c->setup.plan, k) && set->holder[k] == RP_PLAN_HOST) {
+            return rp_plan_node_name(c->setup.plan, k);
         }
     }
     return NULL;
@@ -115,16 +115,16 @@ static rp_err open_checkpoint(rp_controller *c, const rp_copy_set *set) {
     rp_position position = set->position;
     rp_err err;
     const rp_checkpoint_content content = {.run = &c->run,
-                                           .plan = c->plan,
+                                           .plan = c->setup.plan,
                                            .position = &position,
                                            .applied = &set->applied,
                                            .in_flight_bytes = set->in_flight_bytes,
                                            .estimator = measured ? &set->estimator : NULL,
-                                           .folder = c->checkpoints};
-    rp_arena_init(&c->save.arena, "rescue", 0);
-    c->save.histogram = NULL;
-    RP_TRY(rp_trials_tell(c, &c->save.arena, &position));
-    RP_TRY(rp_checkpoint_open_writer(&c->save.arena, &content, &c->save.writer));
+                                           .folder = c->folder.checkpoints};
+    rp_arena_init(&c->keep.save.arena, "rescue", 0);
+    c->keep.save.histogram = NULL;
+    RP_TRY(rp_trials_tell(c, &c->keep.save.arena, &position));
+    RP_TRY(rp_checkpoint_open_writer(&c->keep.save.arena, &content, &c->keep.save.writer));
 fail:
     return err;
 }
@@ -142,8 +142,8 @@ rp_err rp_rescue_enter(rp_controller *c) {
     for (uint32_t k = 0; k < c->ring.count; k++) {
         c->ring.board[k].saved = true; /* it is asked for nothing yet */
     }
-    memset(set->said, 0, c->plan->node_count * sizeof *set->said);
-    c->save.boards_left = 0;
+    memset(set->said, 0, c->setup.plan->node_count * sizeof *set->said);
+    c->keep.save.boards_left = 0;
     if (rp_disk_rests(c)) {
         return RP_OK;
     }
@@ -162,11 +162,11 @@ static rp_err ask_board(rp_controller *c, uint32_t board) {
     const rp_copy_set *set = rp_copies_whole(c);
     rp_board_state *state = &c->ring.board[board];
     uint32_t k = 0;
-    while (k < c->plan->node_count &&
-           (!rp_plan_saves(c->plan, k) || set->holder[k] != board || set->said[k])) {
+    while (k < c->setup.plan->node_count &&
+           (!rp_plan_saves(c->setup.plan, k) || set->holder[k] != board || set->said[k])) {
         k++;
     }
-    if (!state->saved || k == c->plan->node_count) {
+    if (!state->saved || k == c->setup.plan->node_count) {
         return RP_OK;
     }
     const rp_Frame order = {.which_body = RP_KIND_FETCH,
@@ -174,7 +174,7 @@ static rp_err ask_board(rp_controller *c, uint32_t board) {
     set->said[k] = 1;
     state->saved = false;
     state->sends = k;
-    c->save.boards_left++;
+    c->keep.save.boards_left++;
     return rp_ring_post(&c->ring, board, &order, NULL);
 }
 
@@ -182,8 +182,8 @@ static rp_err ask_board(rp_controller *c, uint32_t board) {
 static rp_err end_rescue(rp_controller *c) {
     const uint64_t step = rp_copies_whole(c)->step;
     rp_err err;
-    RP_TRY(rp_identity_check(c->folder, &c->ring.identity));
-    const char *not_finite = rp_checkpoint_not_finite(c->save.writer);
+    RP_TRY(rp_identity_check(c->folder.path, &c->ring.identity));
+    const char *not_finite = rp_checkpoint_not_finite(c->keep.save.writer);
     if (not_finite) {
         return fall_back(c,
                          "the copies of step %" PRIu64
@@ -191,14 +191,14 @@ static rp_err end_rescue(rp_controller *c) {
                          "newest checkpoint",
                          not_finite);
     }
-    err = rp_checkpoint_commit(&c->save.writer);
+    err = rp_checkpoint_commit(&c->keep.save.writer);
     if (err == RP_ERR_IO) {
         return rp_disk_failed(c);
     }
     RP_TRY(err);
     rp_save_abandon(c);
     rp_copies_forget(c);
-    c->save.kept_step = step;
+    c->keep.save.kept_step = step;
     RP_TRY(rp_disk_worked(c));
     rp_recovery_note_checkpoint(c);
     RP_TRY(rp_controller_find_kept(c));
@@ -211,7 +211,7 @@ fail:
 
 /* Without a file the copies that have come are of no use: they are asked for again. */
 static rp_err try_again(rp_controller *c) {
-    if (c->save.boards_left > 0 || rp_disk_rests(c)) {
+    if (c->keep.save.boards_left > 0 || rp_disk_rests(c)) {
         return RP_OK;
     }
     rp_save_abandon(c);
@@ -221,13 +221,13 @@ static rp_err try_again(rp_controller *c) {
 
 rp_err rp_rescue_step(rp_controller *c) {
     rp_err err = RP_OK;
-    if (!c->save.writer) {
+    if (!c->keep.save.writer) {
         return try_again(c);
     }
     for (uint32_t k = 0; k < c->ring.count; k++) {
         RP_TRY(ask_board(c, k));
     }
-    return c->save.boards_left == 0 ? end_rescue(c) : RP_OK;
+    return c->keep.save.boards_left == 0 ? end_rescue(c) : RP_OK;
 fail:
     return err;
 }

@@ -12,44 +12,45 @@ static bool may_hope_for_boards(rp_controller *c, rp_arena *arena) {
     rp_position place = {0};
     char why[RP_ERR_MESSAGE_BYTES];
     (void)snprintf(why, sizeof why, "%s", rp_err_message());
-    if (!rp_adopt_may_come(c) ||
-        rp_checkpoint_find_place(arena, &c->run, c->given, c->checkpoints, &place) != RP_OK) {
+    if (!rp_adopt_may_come(c) || rp_checkpoint_find_place(arena, &c->run, c->setup.given,
+                                                          c->folder.checkpoints, &place) != RP_OK) {
         rp_err_set_message(why);
         return false;
     }
-    c->position = place;
-    c->adopt.hopes = true;
+    c->train.position = place;
+    c->keep.adopt.hopes = true;
     return true;
 }
 
 /* *path NULL: from the seed, or of what boards hold. */
 static rp_err find_checkpoint(rp_controller *c, rp_arena *arena, char **path) {
-    rp_err err = rp_checkpoint_find(arena, &c->run, c->given, c->checkpoints, path, &c->position,
-                                    c->damaged);
-    c->adopt.hopes = false;
-    if ((err == RP_ERR_FORMAT || (err == RP_OK && c->damaged[0])) &&
+    rp_err err = rp_checkpoint_find(arena, &c->run, c->setup.given, c->folder.checkpoints, path,
+                                    &c->train.position, c->keep.damaged);
+    c->keep.adopt.hopes = false;
+    if ((err == RP_ERR_FORMAT || (err == RP_OK && c->keep.damaged[0])) &&
         may_hope_for_boards(c, arena)) {
         err = RP_OK;
         *path = NULL;
     }
     RP_TRY(err);
-    c->load.states = *path != NULL;
-    c->stop_step = 0;
+    c->keep.load.states = *path != NULL;
+    c->train.stop_step = 0;
     rp_controller_resume_best(c);
-    if (*path && c->given && c->position.advance != c->given->method.advance) {
+    if (*path && c->setup.given && c->train.position.advance != c->setup.given->method.advance) {
         return rp_fail(RP_ERR_USAGE, "%s: method.advance: is %u, the checkpoint was made with %u",
-                       c->given->source, c->given->method.advance, c->position.advance);
+                       c->setup.given->source, c->setup.given->method.advance,
+                       c->train.position.advance);
     }
-    RP_TRY(*path || c->adopt.hopes ? rp_controller_resume_codecs(c) : RP_OK);
+    RP_TRY(*path || c->keep.adopt.hopes ? rp_controller_resume_codecs(c) : RP_OK);
     rp_trials_resume(c);
-    if (*path || c->adopt.hopes) {
+    if (*path || c->keep.adopt.hopes) {
         rp_sizes_resume(c);
     }
-    if ((*path || c->adopt.hopes) && c->run.method.advance_auto) {
-        rp_method_set_advance(&c->run.method, c->run.stages, c->position.advance);
+    if ((*path || c->keep.adopt.hopes) && c->run.method.advance_auto) {
+        rp_method_set_advance(&c->run.method, c->run.stages, c->train.position.advance);
     }
-    if (*path || c->adopt.hopes) {
-        RP_TRY(rp_ahead_take(c, c->position.ahead, c->position.ahead_count));
+    if (*path || c->keep.adopt.hopes) {
+        RP_TRY(rp_ahead_take(c, c->train.position.ahead, c->train.position.ahead_count));
     }
 fail:
     return err;
@@ -58,7 +59,7 @@ fail:
 /* Of the run, not of a checkpoint. */
 static rp_err find_first_weights(rp_controller *c, rp_arena *arena, char **path) {
     rp_err err = RP_OK;
-    c->load.start = c->run.init != NULL;
+    c->keep.load.start = c->run.init != NULL;
     if (c->run.init) {
         RP_TRY(rp_arena_string(arena, c->run.init->from, path));
     }
@@ -71,15 +72,15 @@ rp_err rp_controller_find_start(rp_controller *c) {
     char *path = NULL;
     if (c->options.resume) {
         RP_TRY(find_checkpoint(c, &c->arena, &path));
-        c->save.kept_step = c->save.drawn_step = c->position.step;
+        c->keep.save.kept_step = c->keep.save.drawn_step = c->train.position.step;
         if (!path && c->run.init &&
-            !c->adopt.hopes) { /* else it was done before there was a folder */
+            !c->keep.adopt.hopes) { /* else it was done before there was a folder */
             RP_TRY(rp_checkpoint_check_start(&c->run));
         }
     }
-    RP_TRY(path || c->adopt.hopes ? RP_OK : find_first_weights(c, &c->arena, &path));
-    c->load.path = path;
-    c->run.step_first = c->position.step;
+    RP_TRY(path || c->keep.adopt.hopes ? RP_OK : find_first_weights(c, &c->arena, &path));
+    c->keep.load.path = path;
+    c->run.step_first = c->train.position.step;
 fail:
     return err;
 }
@@ -87,67 +88,68 @@ fail:
 /* ---- going back ------------------------------------------------------------------------------ */
 
 static void forget_progress(rp_controller *c) {
-    rp_ring_reset(&c->ring, c->fault.board, c->now_ns);
+    rp_ring_reset(&c->ring, c->machine.fault.board, c->machine.now_ns);
     rp_controller_close_feeds(c); /* links go first: parcels may borrow batches */
     for (uint32_t k = 0; k < c->ring.count; k++) {
         rp_board_state *board = &c->ring.board[k];
-        board->profiled = c->has_profile;
+        board->profiled = c->measure.has_profile;
         board->facts.microbatches =
             rp_copies_newest(c) ? rp_copies_microbatches(c, k) : board->microbatches_kept;
         board->facts_before = board->facts;
         board->skipped_row = 0;
     }
-    c->segment_start_ns = 0;
-    c->verify.is_due = c->verify.alone = false;
-    c->unsaved = c->renewed = c->looked_at = c->stopping = false;
-    c->follow.phase = RP_FOLLOW_NONE;
-    c->codecs.differ = false;
-    c->round = (rp_round_sums){0};
-    c->finite.row = c->norms.got = 0;
-    c->reassigning = c->plan != NULL;
-    if (c->estimator.params > 0) {
-        rp_gain_estimator_reset(&c->estimator);
+    c->train.segment_start_ns = 0;
+    c->train.verify.is_due = c->train.verify.alone = false;
+    c->keep.unsaved = c->train.renewed = c->measure.looked_at = c->train.stopping = false;
+    c->setup.follow.phase = RP_FOLLOW_NONE;
+    c->setup.codecs.differ = false;
+    c->train.round = (rp_round_sums){0};
+    c->train.finite.row = c->train.norms.got = 0;
+    c->setup.reassigning = c->setup.plan != NULL;
+    if (c->train.estimator.params > 0) {
+        rp_gain_estimator_reset(&c->train.estimator);
     }
 }
 
 /* What boards have counted up to the checkpoint is known of the newest one only. */
 static rp_err check_kept(const rp_controller *c) {
-    return c->position.step == c->save.kept_step
+    return c->train.position.step == c->keep.save.kept_step
                ? RP_OK
                : rp_fail(RP_ERR_FORMAT,
                          "the checkpoint of step %" PRIu64 " can not be gone back to: %s",
-                         c->save.kept_step, c->damaged[0] ? c->damaged : "it has gone");
+                         c->keep.save.kept_step,
+                         c->keep.damaged[0] ? c->keep.damaged : "it has gone");
 }
 
 rp_err rp_controller_find_kept(rp_controller *c) {
     char *path = NULL;
     rp_err err;
-    rp_arena_finish(&c->follow_arena);
-    rp_arena_init(&c->follow_arena, "restore", 0);
-    c->position = (rp_position){0};
-    RP_TRY(find_checkpoint(c, &c->follow_arena, &path));
+    rp_arena_finish(&c->setup.follow_arena);
+    rp_arena_init(&c->setup.follow_arena, "restore", 0);
+    c->train.position = (rp_position){0};
+    RP_TRY(find_checkpoint(c, &c->setup.follow_arena, &path));
     RP_TRY(check_kept(c));
-    RP_TRY(path ? RP_OK : find_first_weights(c, &c->follow_arena, &path));
-    c->load.path = path;
+    RP_TRY(path ? RP_OK : find_first_weights(c, &c->setup.follow_arena, &path));
+    c->keep.load.path = path;
 fail:
     return err;
 }
 
 /* They become a checkpoint as soon as the boards can be asked for them. */
 static void expect_copies(rp_controller *c, const rp_copy_set *copies) {
-    c->position = copies->position;
-    c->stop_step = 0;
+    c->train.position = copies->position;
+    c->train.stop_step = 0;
     rp_controller_resume_best(c);
     rp_copies_want(c);
 }
 
 rp_err rp_controller_go_back_alone(rp_controller *c) {
     rp_err err;
-    c->fault.board = RP_FAULT_NO_BOARD;
+    c->machine.fault.board = RP_FAULT_NO_BOARD;
     RP_TRY(rp_controller_go_back(c));
     rp_recovery_begin(c, c->recovery.step);
     rp_controller_forget_fault(c);
-    c->greeted_ns = 0;
+    c->ring.greeted_ns = 0;
 fail:
     return err;
 }
@@ -155,14 +157,14 @@ fail:
 rp_err rp_controller_go_back(rp_controller *c) {
     const rp_copy_set *copies = rp_copies_newest(c);
     rp_err err;
-    RP_TRY(rp_identity_check(c->folder, &c->ring.identity));
+    RP_TRY(rp_identity_check(c->folder.path, &c->ring.identity));
     forget_progress(c);
     if (copies) {
         expect_copies(c, copies);
     } else {
         RP_TRY(rp_controller_find_kept(c));
     }
-    c->run.step_first = c->save.drawn_step = c->position.step;
+    c->run.step_first = c->keep.save.drawn_step = c->train.position.step;
     RP_TRY(rp_controller_rewind_record(c));
     RP_TRY(rp_disk_begin_term(c));
 fail:

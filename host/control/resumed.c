@@ -17,7 +17,7 @@ static void put_changes(const rp_controller *c, char *text, size_t bytes) {
     rp_node *before;
     rp_arena_init(&arena, "run.yaml", 0);
     text[0] = '\0';
-    if (rp_config_read_file(&arena, c->run_yaml, &before) != RP_OK ||
+    if (rp_config_read_file(&arena, c->folder.run_yaml, &before) != RP_OK ||
         rp_paths_make_absolute(&arena, before) != RP_OK ||
         rp_config_changes(before, c->run.root, CHANGES_MAX, text, bytes) != RP_OK) {
         (void)snprintf(text, bytes, "run.yaml of before can not be compared");
@@ -59,12 +59,12 @@ static rp_err note_rate(rp_controller *c) {
     rp_arena arena;
     rp_node *before;
     rp_arena_init(&arena, "run.yaml", 0);
-    rp_err err = rp_config_read_file(&arena, c->run_yaml, &before);
+    rp_err err = rp_config_read_file(&arena, c->folder.run_yaml, &before);
     if (err == RP_OK) {
-        rp_runfile_rate_change(before, &c->run, c->position.step, text);
+        rp_runfile_rate_change(before, &c->run, c->train.position.step, text);
     }
     if (err == RP_OK && text[0]) {
-        err = rp_record_event(c->record, "hint", c->position.step, text);
+        err = rp_record_event(c->folder.record, "hint", c->train.position.step, text);
     }
     rp_arena_finish(&arena);
     return err;
@@ -75,14 +75,15 @@ rp_err rp_controller_note_resumed(rp_controller *c) {
     char text[CHANGES_BYTES + 80];
     put_changes(c, changes, sizeof changes);
     const int used =
-        c->position.step > 0
-            ? snprintf(text, sizeof text, "goes on from step %" PRIu64, c->position.step)
+        c->train.position.step > 0
+            ? snprintf(text, sizeof text, "goes on from step %" PRIu64, c->train.position.step)
             : snprintf(text, sizeof text, "begins again: there is no checkpoint");
     if (changes[0]) {
         (void)snprintf(text + used, sizeof text - (size_t)used, ", with %s", changes);
     }
-    const rp_err err = changes[0] ? rp_record_event(c->record, "resumed", c->position.step, text)
-                                  : rp_record_note(c->record, "resumed", c->position.step, text);
+    const rp_err err =
+        changes[0] ? rp_record_event(c->folder.record, "resumed", c->train.position.step, text)
+                   : rp_record_note(c->folder.record, "resumed", c->train.position.step, text);
     return err == RP_OK && changes[0] ? note_rate(c) : err;
 }
 
@@ -96,11 +97,11 @@ rp_err rp_controller_resume_micro(rp_controller *c) {
         return RP_OK;
     }
     rp_arena_init(&arena, "run.yaml", 0);
-    if (rp_config_read_file(&arena, c->run_yaml, &before) == RP_OK) {
+    if (rp_config_read_file(&arena, c->folder.run_yaml, &before) == RP_OK) {
         rp_node *train = rp_node_find(before, "train");
         uint32_t micro = 0;
         if (train && rp_node_u32(train, "microbatch", 1, c->run.batch, &micro) == RP_OK && micro) {
-            c->run.micro = c->profile.micro = micro;
+            c->run.micro = c->measure.profile.micro = micro;
             c->run.micro_auto = false;
             (void)snprintf(text, sizeof text, "train.microbatch=%u", micro);
             RP_TRY(rp_config_set(&c->arena, c->run.root, text));
@@ -112,7 +113,7 @@ fail:
 }
 
 void *rp_controller_read_data_json(const rp_controller *c) {
-    return c->options.resume ? json_load_file(c->data_json, 0, NULL) : NULL;
+    return c->options.resume ? json_load_file(c->folder.data_json, 0, NULL) : NULL;
 }
 
 /* Older versions wrote means and deviations as floats. */
@@ -136,7 +137,7 @@ rp_err rp_controller_compare_data(rp_controller *c, void *before) {
     static const char *const keys[] = {"set",  "sample", "target_width", "classes", "class_names",
                                        "mean", "std",    "x_texts",      "x_fill",  "samples",
                                        NULL};
-    json_t *now = before ? json_load_file(c->data_json, 0, NULL) : NULL;
+    json_t *now = before ? json_load_file(c->folder.data_json, 0, NULL) : NULL;
     char text[200] = "the data are others than before: ";
     size_t used = strlen(text);
     const size_t none = used;
@@ -149,5 +150,6 @@ rp_err rp_controller_compare_data(rp_controller *c, void *before) {
     }
     json_decref(before);
     json_decref(now);
-    return used > none ? rp_record_event(c->record, "resumed", c->position.step, text) : RP_OK;
+    return used > none ? rp_record_event(c->folder.record, "resumed", c->train.position.step, text)
+                       : RP_OK;
 }

@@ -114,6 +114,25 @@ typedef struct {
     uint32_t probe_copies;      /* and those of a probe */
 } rp_board_state;
 
+/* away.c: boards that have left the ring. */
+enum { RP_AWAY_MAX = 8 }; /* that are tried at a time */
+
+typedef struct {
+    const char *name;   /* of its roster entry; NULL: none is tried */
+    rp_link *control;   /* NULL: not just now */
+    int64_t greeted_ns; /* last; 0: never */
+    bool answers;       /* it could join */
+    bool was_refused;   /* which has been said */
+} rp_away_board;
+
+typedef struct {
+    uint32_t boards;       /* that the ring had at first */
+    uint32_t left, joined; /* how often, in all */
+    int64_t not_before_ns; /* the ring does not grow */
+    char names[200];       /* of those that have joined just now */
+    rp_away_board board[RP_AWAY_MAX];
+} rp_away;
+
 typedef struct {
     rp_arena *arena;
     const rp_runfile *run;
@@ -136,6 +155,14 @@ typedef struct {
     bool feeding;      /* a segment is on: silence of a feed link, too */
     bool knows_boards; /* the run has had them: one that refuses the handshake is no error, but as
                           good as away */
+    bool spawned, boards_up; /* boards of this machine: started, and listening */
+    int64_t lines_ns;        /* when the time of emulated lines began; 0: not yet */
+    int64_t greeted_ns;      /* since when boards are greeted; 0: they are not */
+    rp_away away;
+    struct {
+        char key[RP_KEY_TEXT];
+        int64_t said_ns; /* 0: never */
+    } stranger;          /* that dialled, and was said last */
 } rp_ring;
 
 /* Room for the boards of the run file. errors MEMORY */

@@ -7,26 +7,27 @@
 #include "control/controller_own.h"
 
 bool rp_round_is_due(const rp_controller *c) {
-    const uint64_t step = c->position.step;
-    if (!c->env.lane.kind || c->follow.phase != RP_FOLLOW_NONE) {
+    const uint64_t step = c->train.position.step;
+    if (!c->env.lane.kind || c->setup.follow.phase != RP_FOLLOW_NONE) {
         return false;
     }
     const bool here = step % c->run.lanes.every == 0 || step == c->run.steps;
-    return step > 0 && here && c->position.round == 0;
+    return step > 0 && here && c->train.position.round == 0;
 }
 
 rp_err rp_round_enter(rp_controller *c) {
     const rp_lane_end *lane = &c->env.lane;
     const rp_lane_report report = {
-        .step = c->position.step,
-        .samples = c->position.samples,
-        .loss = c->round.samples > 0 ? c->round.loss / (double)c->round.samples : NAN};
-    c->round = (rp_round_sums){0};
-    if (c->save.kept_step != c->position.step) {
+        .step = c->train.position.step,
+        .samples = c->train.position.samples,
+        .loss = c->train.round.samples > 0 ? c->train.round.loss / (double)c->train.round.samples
+                                           : NAN};
+    c->train.round = (rp_round_sums){0};
+    if (c->keep.save.kept_step != c->train.position.step) {
         const rp_err err = rp_fail(RP_ERR_FAULT,
                                    "step %" PRIu64 " has no checkpoint, so this lane has nothing "
                                    "that could be averaged",
-                                   c->position.step);
+                                   c->train.position.step);
         return rp_controller_final(c, err);
     }
     return lane->kind->reach(lane->self, &report);
@@ -38,20 +39,20 @@ rp_err rp_round_step(rp_controller *c) {
     char *path;
     bool answered = false;
     rp_err err;
-    RP_TRY(lane->kind->answered(lane->self, c->position.step, &answered));
+    RP_TRY(lane->kind->answered(lane->self, c->train.position.step, &answered));
     if (!answered) {
         return RP_OK;
     }
-    rp_arena_finish(&c->follow_arena);
-    rp_arena_init(&c->follow_arena, "round", 0);
-    RP_TRY(rp_checkpoint_find(&c->follow_arena, &c->run, c->given, c->checkpoints, &path,
-                              &c->position, c->damaged));
-    RP_TRY(c->position.step == c->save.kept_step && c->position.round > 0
+    rp_arena_finish(&c->setup.follow_arena);
+    rp_arena_init(&c->setup.follow_arena, "round", 0);
+    RP_TRY(rp_checkpoint_find(&c->setup.follow_arena, &c->run, c->setup.given,
+                              c->folder.checkpoints, &path, &c->train.position, c->keep.damaged));
+    RP_TRY(c->train.position.step == c->keep.save.kept_step && c->train.position.round > 0
                ? RP_OK
                : rp_fail(RP_ERR_FORMAT, "%s: is not what this lane's run has averaged", path));
-    c->load.path = path;
-    c->load.states = true;
-    c->unsaved = c->renewed = c->position.step == rp_controller_end(c);
+    c->keep.load.path = path;
+    c->keep.load.states = true;
+    c->keep.unsaved = c->train.renewed = c->train.position.step == rp_controller_end(c);
     rp_controller_enter(c, RP_CONTROL_LOAD);
 fail:
     return err;
@@ -61,5 +62,5 @@ rp_err rp_round_late(const rp_controller *c) {
     return rp_fail(RP_ERR_TIMEOUT,
                    "the other lanes have not ended the round of step %" PRIu64 " within %" PRId64
                    " s",
-                   c->position.step, c->timeout_ns / RP_NS_PER_S);
+                   c->train.position.step, c->machine.timeout_ns / RP_NS_PER_S);
 }

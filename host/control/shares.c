@@ -8,19 +8,20 @@
 /* ---- what the planner is asked, and takes ---------------------------------------------------- */
 
 bool rp_controller_has_cut(const rp_controller *c) {
-    return c->cut.stage_count == c->run.stages;
+    return c->setup.cut.stage_count == c->run.stages;
 }
 
 /* Room for any number of stages: a run that is resumed without some boards gets them back later. */
 rp_err rp_controller_keep_cut(rp_controller *c, const rp_cut *cut) {
     rp_err err = RP_OK;
-    if (!c->cut_first) {
-        RP_TRY(RP_ARENA_NEW(&c->arena, RP_CUT_STAGES_MAX + 1, &c->cut_first));
+    if (!c->setup.cut_first) {
+        RP_TRY(RP_ARENA_NEW(&c->arena, RP_CUT_STAGES_MAX + 1, &c->setup.cut_first));
     }
-    memcpy(c->cut_first, cut->first, ((size_t)cut->stage_count + 1) * sizeof *c->cut_first);
-    c->cut = (rp_cut){.stage_count = cut->stage_count, .first = c->cut_first};
-    if (c->sizes.stages != cut->stage_count && c->run.sizes.planner) { /* of another cut */
-        c->sizes.stages = 0;
+    memcpy(c->setup.cut_first, cut->first,
+           ((size_t)cut->stage_count + 1) * sizeof *c->setup.cut_first);
+    c->setup.cut = (rp_cut){.stage_count = cut->stage_count, .first = c->setup.cut_first};
+    if (c->setup.sizes.stages != cut->stage_count && c->run.sizes.planner) { /* of another cut */
+        c->setup.sizes.stages = 0;
         c->run.sizes.at = NULL;
     }
 fail:
@@ -71,7 +72,7 @@ static rp_err make_plan(rp_controller *c, rp_arena *arena, const rp_trial_plan *
                                 .group = plan->group,
                                 .share = plan->share,
                                 .profile = known};
-    RP_TRY(rp_planfile_make(arena, &chosen, &c->given));
+    RP_TRY(rp_planfile_make(arena, &chosen, &c->setup.given));
 fail:
     return err;
 }
@@ -79,23 +80,23 @@ fail:
 /* The plan in force lies in the other arena until the boards have this one. */
 rp_err rp_shares_take(rp_controller *c, const rp_trial_plan *plan) {
     const rp_cut cut = {.stage_count = plan->stages, .first = plan->first};
-    rp_arena *arena = &c->shares.arena[c->shares.next];
+    rp_arena *arena = &c->setup.shares.arena[c->setup.shares.next];
     rp_err err = RP_OK;
-    RP_ASSERT(rp_shares_may_change(c));
+    RP_ASSERT(rp_setup_may_change(&c->setup));
     if (plan->is_shared) {
         rp_arena_finish(arena);
         rp_arena_init(arena, "shares", 0);
-        c->shares.next = 1 - c->shares.next;
+        c->setup.shares.next = 1 - c->setup.shares.next;
     }
-    c->given = NULL;
-    c->shares.is_own = plan->is_shared;
+    c->setup.given = NULL;
+    c->setup.shares.is_own = plan->is_shared;
     c->run.stages = plan->stages;
     RP_TRY(take_codecs(c, arena, plan));
     RP_TRY(rp_sizes_take(c, plan));
     RP_TRY(plan->is_shared ? make_plan(c, arena, plan) : RP_OK);
     RP_TRY(rp_controller_keep_cut(c, &cut));
-    if (c->record) {
-        rp_record_take_boards(c->record, c->run.boards, c->run.stages);
+    if (c->folder.record) {
+        rp_record_take_boards(c->folder.record, c->run.boards, c->run.stages);
     }
 fail:
     return err;
@@ -109,13 +110,13 @@ rp_err rp_shares_read(rp_controller *c, const char **path) {
         rp_about_plan_is(c->options.resume, "shared")) {
         RP_TRY(rp_arena_printf(&c->arena, &own, "%s/plan.json", c->options.resume));
         *path = own;
-        c->shares.is_own = true;
+        c->setup.shares.is_own = true;
     }
 fail:
     return err;
 }
 
 void rp_shares_close(rp_controller *c) {
-    rp_arena_finish(&c->shares.arena[0]);
-    rp_arena_finish(&c->shares.arena[1]);
+    rp_arena_finish(&c->setup.shares.arena[0]);
+    rp_arena_finish(&c->setup.shares.arena[1]);
 }

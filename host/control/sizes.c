@@ -7,13 +7,13 @@
 
 /* Once for a number of stages; a checkpoint says those that it was made with. */
 bool rp_sizes_are_wanted(const rp_controller *c) {
-    return c->run.sizes.planner && c->options.purpose != RP_PURPOSE_EVALUATE && !c->given &&
-           c->sizes.stages != c->run.stages;
+    return c->run.sizes.planner && c->options.purpose != RP_PURPOSE_EVALUATE && !c->setup.given &&
+           c->setup.sizes.stages != c->run.stages;
 }
 
 static void take(rp_controller *c, uint32_t stages) {
-    c->sizes.stages = stages;
-    c->run.sizes.at = (const uint32_t(*)[2])c->sizes.at;
+    c->setup.sizes.stages = stages;
+    c->run.sizes.at = (const uint32_t(*)[2])c->setup.sizes.at;
 }
 
 static rp_err say(const rp_controller *c, const rp_size_choice *choice) {
@@ -21,14 +21,16 @@ static rp_err say(const rp_controller *c, const rp_size_choice *choice) {
     size_t used = (size_t)snprintf(
         text, sizeof text, "sizes by %s (samples forward/backward):", c->run.sizes.planner->name);
     for (uint32_t k = 0; k < c->run.stages && used < sizeof text / 2; k++) {
-        used += (size_t)snprintf(text + used, sizeof text - used, " %u/%u", c->sizes.at[k][0],
-                                 c->sizes.at[k][1]);
+        used += (size_t)snprintf(text + used, sizeof text - used, " %u/%u", c->setup.sizes.at[k][0],
+                                 c->setup.sizes.at[k][1]);
     }
     (void)snprintf(text + used, sizeof text - used,
                    "; by what was measured a step takes %.4g ms, with microbatches of %u on all "
                    "stages, the best even size, %.4g ms",
                    1e3 * choice->step_s, choice->even, 1e3 * choice->even_step_s);
-    return c->record ? rp_record_event(c->record, "sizes", c->position.step, text) : RP_OK;
+    return c->folder.record
+               ? rp_record_event(c->folder.record, "sizes", c->train.position.step, text)
+               : RP_OK;
 }
 
 rp_err rp_sizes_choose(rp_controller *c) {
@@ -38,7 +40,8 @@ rp_err rp_sizes_choose(rp_controller *c) {
         return RP_OK;
     }
     rp_measured_place(c);
-    RP_TRY(rp_choose_sizes(&c->run, &c->profile, &c->cut, c->sizes.at, &choice));
+    RP_TRY(
+        rp_choose_sizes(&c->run, &c->measure.profile, &c->setup.cut, c->setup.sizes.at, &choice));
     take(c, c->run.stages);
     RP_TRY(say(c, &choice));
 fail:
@@ -46,7 +49,7 @@ fail:
 }
 
 rp_err rp_sizes_keep(rp_controller *c, const uint32_t (*size)[2], const rp_size_choice *choice) {
-    memcpy(c->sizes.at, size, c->run.stages * sizeof *size);
+    memcpy(c->setup.sizes.at, size, c->run.stages * sizeof *size);
     take(c, c->run.stages);
     return say(c, choice);
 }
@@ -56,12 +59,12 @@ rp_err rp_sizes_take(rp_controller *c, const rp_trial_plan *plan) {
     if (!c->run.sizes.planner) {
         return RP_OK;
     }
-    c->sizes.stages = 0; /* those at hand are of another plan */
+    c->setup.sizes.stages = 0; /* those at hand are of another plan */
     c->run.sizes.at = NULL;
     if (!plan->has_sizes) {
         return RP_OK;
     }
-    memcpy(c->sizes.at, plan->size, plan->stages * sizeof *plan->size);
+    memcpy(c->setup.sizes.at, plan->size, plan->stages * sizeof *plan->size);
     take(c, plan->stages);
     (void)snprintf(text, sizeof text,
                    "microbatches of %u samples forward and %u backward on all stages, because "
@@ -69,26 +72,28 @@ rp_err rp_sizes_take(rp_controller *c, const rp_trial_plan *plan) {
                    "%.4g ms",
                    plan->size[0][0], plan->size[0][1], 1e3 * plan->predicted_s, c->run.micro,
                    1e3 * plan->even_s);
-    return c->record ? rp_record_event(c->record, "sizes", c->position.step, text) : RP_OK;
+    return c->folder.record
+               ? rp_record_event(c->folder.record, "sizes", c->train.position.step, text)
+               : RP_OK;
 }
 
 /* Of a plan that the run has chosen in a former life. */
 static void read_sizes(rp_controller *c) {
-    for (uint32_t k = 0; k < c->given->stage_count; k++) {
-        c->sizes.at[k][0] = c->given->stage[k].micro_forward;
-        c->sizes.at[k][1] = c->given->stage[k].micro_backward;
+    for (uint32_t k = 0; k < c->setup.given->stage_count; k++) {
+        c->setup.sizes.at[k][0] = c->setup.given->stage[k].micro_forward;
+        c->setup.sizes.at[k][1] = c->setup.given->stage[k].micro_backward;
     }
     take(c, c->run.stages);
 }
 
 /* Others would change the order of sums, and with it the bits. */
 void rp_sizes_resume(rp_controller *c) {
-    const rp_position *position = &c->position;
-    if (c->run.sizes.planner && c->given && c->shares.is_own) {
+    const rp_position *position = &c->train.position;
+    if (c->run.sizes.planner && c->setup.given && c->setup.shares.is_own) {
         read_sizes(c);
-    } else if (c->run.sizes.planner && !c->given && position->size &&
+    } else if (c->run.sizes.planner && !c->setup.given && position->size &&
                position->cut.stage_count == c->run.stages) {
-        memcpy(c->sizes.at, position->size, c->run.stages * sizeof *position->size);
+        memcpy(c->setup.sizes.at, position->size, c->run.stages * sizeof *position->size);
         take(c, c->run.stages);
     }
 }

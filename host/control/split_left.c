@@ -13,8 +13,8 @@ bool rp_split_is_listed(const rp_controller *c) {
 }
 
 static rp_split_asked asked_of(const rp_controller *c) {
-    return c->split_asked.stages > 0
-               ? c->split_asked
+    return c->setup.split_asked.stages > 0
+               ? c->setup.split_asked
                : (rp_split_asked){c->run.method.split_count, c->run.method.whole};
 }
 
@@ -35,13 +35,13 @@ static double price(const rp_controller *c, uint32_t stages, uint32_t whole) {
     double longest_s = (double)INFINITY;
     rp_arena arena;
     rp_cut cut;
-    if (!c->has_profile) {
+    if (!c->measure.has_profile) {
         return longest_s;
     }
     rp_arena_init(&arena, "split", 0);
     run.stages = run.method.split_count = stages;
     run.method.whole = whole;
-    if (rp_halves_cut(&arena, &run, &c->profile, &cut, &longest_s) != RP_OK) {
+    if (rp_halves_cut(&arena, &run, &c->measure.profile, &cut, &longest_s) != RP_OK) {
         longest_s = (double)INFINITY;
     }
     rp_arena_finish(&arena);
@@ -70,9 +70,9 @@ static void take_boards(rp_controller *c, bool by_price) {
     const uint32_t boards = c->run.boards;
     const uint32_t stages = stages_on(c, boards);
     RP_ASSERT(stages > 0);
-    c->split_asked = asked_of(c);
-    uint32_t whole = c->split_asked.whole;
-    if (stages < c->split_asked.stages) {
+    c->setup.split_asked = asked_of(c);
+    uint32_t whole = c->setup.split_asked.whole;
+    if (stages < c->setup.split_asked.stages) {
         whole = UINT32_MAX >> (RP_SPLIT_STAGES_MAX - stages);
     }
     while (rp_sched_split_nodes(stages, whole) > boards) {

@@ -38,22 +38,24 @@ static rp_err say_stranger(const rp_controller *c, const rp_stranger *stranger) 
                    "`ringpipe keys show --roster NAME dials` prints there",
                    stranger->address[0] ? stranger->address : "an unknown address", word,
                    fingerprint, awaited[0] ? "; awaited: " : "", awaited);
-    return rp_record_event(c->record, "refused", c->position.step, text);
+    return rp_record_event(c->folder.record, "refused", c->train.position.step, text);
 }
 
 static bool is_news(rp_controller *c, const rp_stranger *stranger) {
-    const bool same = strcmp(c->stranger.key, stranger->key) == 0;
-    if (same && c->stranger.said_ns != 0 && c->now_ns - c->stranger.said_ns < SAY_NS) {
+    const bool same = strcmp(c->ring.stranger.key, stranger->key) == 0;
+    if (same && c->ring.stranger.said_ns != 0 &&
+        c->machine.now_ns - c->ring.stranger.said_ns < SAY_NS) {
         return false;
     }
-    (void)snprintf(c->stranger.key, sizeof c->stranger.key, "%s", stranger->key);
-    c->stranger.said_ns = c->now_ns;
+    (void)snprintf(c->ring.stranger.key, sizeof c->ring.stranger.key, "%s", stranger->key);
+    c->ring.stranger.said_ns = c->machine.now_ns;
     return true;
 }
 
 rp_err rp_strangers_look(rp_controller *c) {
     rp_err err = RP_OK;
-    for (uint32_t k = 0; err == RP_OK && c->record && c->ring.board && k < c->ring.count; k++) {
+    for (uint32_t k = 0; err == RP_OK && c->folder.record && c->ring.board && k < c->ring.count;
+         k++) {
         rp_board_state *board = &c->ring.board[k];
         if (!board->dials || !board->control) {
             board->strangers = 0;

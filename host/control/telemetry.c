@@ -31,7 +31,7 @@ rp_err rp_controller_open_record(rp_controller *c) {
                                .shape = shape,
                                .stages = c->run.stages,
                                .classes = c->run.loss->accuracy,
-                               .folder = c->folder,
+                               .folder = c->folder.path,
                                .trace_bytes = (uint64_t)c->run.trace_mib << 20,
                                .progress = c->env.progress,
                                .result = c->env.result,
@@ -40,29 +40,29 @@ rp_err rp_controller_open_record(rp_controller *c) {
                                .eval_split = trains ? "test" : rp_split_name(c->options.split),
                                .executor = c->options.executor,
                                .clock = c->env.clock};
-    const rp_record_totals start = totals_of(&c->position);
+    const rp_record_totals start = totals_of(&c->train.position);
     rp_err err;
-    RP_TRY(rp_record_open(&c->arena, &run, &start, &c->record));
-    if (c->folder && !c->options.temporary && !c->transfers) {
-        RP_TRY(rp_transfers_open(&c->arena, &c->transfers));
+    RP_TRY(rp_record_open(&c->arena, &run, &start, &c->folder.record));
+    if (c->folder.path && !c->options.temporary && !c->folder.transfers) {
+        RP_TRY(rp_transfers_open(&c->arena, &c->folder.transfers));
     }
 fail:
     return err;
 }
 
 rp_err rp_controller_rewind_record(rp_controller *c) {
-    const rp_record_totals to = totals_of(&c->position);
-    return rp_record_rewind(c->record, &to);
+    const rp_record_totals to = totals_of(&c->train.position);
+    return rp_record_rewind(c->folder.record, &to);
 }
 
 void rp_controller_read_totals(rp_controller *c) {
-    rp_record_totals totals = totals_of(&c->position);
-    rp_record_read_totals(c->record, &totals);
-    c->position.samples = totals.samples;
-    c->position.epoch_samples = totals.epoch_samples;
-    c->position.epoch_loss = totals.epoch_loss;
-    c->position.seconds = totals.seconds;
-    c->position.segment_s = totals.segment_s;
+    rp_record_totals totals = totals_of(&c->train.position);
+    rp_record_read_totals(c->folder.record, &totals);
+    c->train.position.samples = totals.samples;
+    c->train.position.epoch_samples = totals.epoch_samples;
+    c->train.position.epoch_loss = totals.epoch_loss;
+    c->train.position.seconds = totals.seconds;
+    c->train.position.segment_s = totals.segment_s;
 }
 
 /* ---- ops ------------------------------------------------------------------------------------- */
@@ -86,8 +86,8 @@ static rp_err unpack_op(uint32_t stage, int64_t offset_ns, const uint8_t *at, rp
 
 /* A board with one stage need not say which. */
 static uint32_t stage_of(const rp_controller *c, const rp_sink_op *op) {
-    const rp_plan_node *node = &c->plan->node[op->stage];
-    return node->hold_count == 1 ? c->plan->hold[node->hold_first].stage : op->part;
+    const rp_plan_node *node = &c->setup.plan->node[op->stage];
+    return node->hold_count == 1 ? c->setup.plan->hold[node->hold_first].stage : op->part;
 }
 
 rp_err rp_controller_record_ops(rp_controller *c, uint32_t stage, const rp_part *part) {
@@ -101,10 +101,12 @@ rp_err rp_controller_record_ops(rp_controller *c, uint32_t stage, const rp_part 
                          (const uint8_t *)part->data + i, &op));
         op.part = stage_of(c, &op);
         rp_drift_note_op(c, &op);
-        RP_TRY(rp_record_op(c->record, &op));
-        RP_TRY(c->transfers ? rp_transfers_take(c->transfers, c->plan, c->run.model, c->run.batch,
-                                                c->position.fill_step, &op, c->record)
-                            : RP_OK);
+        RP_TRY(rp_record_op(c->folder.record, &op));
+        RP_TRY(c->folder.transfers
+                   ? rp_transfers_take(c->folder.transfers, c->setup.plan, c->run.model,
+                                       c->run.batch, c->train.position.fill_step, &op,
+                                       c->folder.record)
+                   : RP_OK);
     }
 fail:
     return err;
@@ -122,16 +124,17 @@ static rp_err stage_facts(const rp_controller *c, rp_arena *arena, rp_summary_st
     rp_err err = RP_OK;
     for (uint32_t k = 0; k < c->ring.count; k++) {
         const rp_board_state *board = &c->ring.board[k];
-        const rp_plan_node *node = &c->plan->node[k];
+        const rp_plan_node *node = &c->setup.plan->node[k];
         const char **layers;
         uint32_t *stages;
         uint32_t count = 0;
         RP_TRY(RP_ARENA_NEW(arena, model->layer_count, &layers));
         RP_TRY(RP_ARENA_NEW(arena, node->hold_count, &stages));
         for (uint32_t h = 0; h < node->hold_count; h++) {
-            const uint32_t own = c->plan->hold[node->hold_first + h].stage;
+            const uint32_t own = c->setup.plan->hold[node->hold_first + h].stage;
             stages[h] = own;
-            for (uint32_t i = c->plan_cut.first[own]; i < c->plan_cut.first[own + 1]; i++) {
+            for (uint32_t i = c->setup.plan_cut.first[own]; i < c->setup.plan_cut.first[own + 1];
+                 i++) {
                 layers[count++] = model->layer[i].name;
             }
         }
@@ -141,7 +144,7 @@ static rp_err stage_facts(const rp_controller *c, rp_arena *arena, rp_summary_st
             .layer_count = count,
             .stages = stages,
             .stage_count = node->hold_count,
-            .role = role_of(&c->plan->hold[node->hold_first]),
+            .role = role_of(&c->setup.plan->hold[node->hold_first]),
             .busy_s = (double)board->facts.busy_ns * 1e-9,
             .weight_bytes = board->weight_bytes,
             .device_bytes_max = board->facts.device_bytes_max,
@@ -153,7 +156,7 @@ static rp_err stage_facts(const rp_controller *c, rp_arena *arena, rp_summary_st
         };
         micro_done[k] = board->facts.microbatches / node->hold_count;
         for (uint32_t end = 0; end < 2; end++) { /* the same for all that it holds */
-            share[k][end] = c->plan->hold[node->hold_first].share[end];
+            share[k][end] = c->setup.plan->hold[node->hold_first].share[end];
         }
     }
 fail:
@@ -199,7 +202,7 @@ static rp_err link_facts(const rp_controller *c, rp_arena *arena, rp_record_end 
             rp_summary_link *to = &end->link[end->link_count++];
             *to = (rp_summary_link){
                 .from = k, .to = at->peer, .bytes = at->bytes, .busy_s = at->busy_s};
-            RP_TRY(codecs_between(c->plan, k, at->peer, arena, &to->codec));
+            RP_TRY(codecs_between(c->setup.plan, k, at->peer, arena, &to->codec));
         }
     }
 fail:
@@ -231,7 +234,7 @@ static rp_err wire_facts(const rp_controller *c, rp_arena *arena, rp_record_end 
             rp_summary_wire *to = &end->wire[end->wire_count++];
             *to = wire_row("hop", k, facts->link[i].peer, &facts->link[i]);
             to->l2_error = rp_losses_of_wire(c, k, to->to);
-            RP_TRY(codecs_between(c->plan, k, to->to, arena, &to->codec));
+            RP_TRY(codecs_between(c->setup.plan, k, to->to, arena, &to->codec));
         }
     }
     for (uint32_t k = 0; k < c->ring.count; k++) {
@@ -239,7 +242,7 @@ static rp_err wire_facts(const rp_controller *c, rp_arena *arena, rp_record_end 
         if (facts->feed[1].bytes > 0) {
             rp_summary_wire *to = &end->wire[end->wire_count++];
             *to = wire_row("feed", RP_PLAN_HOST, k, &facts->feed[1]);
-            RP_TRY(codecs_between(c->plan, RP_PLAN_HOST, k, arena, &to->codec));
+            RP_TRY(codecs_between(c->setup.plan, RP_PLAN_HOST, k, arena, &to->codec));
             end->wire[end->wire_count++] = wire_row("feed", k, RP_PLAN_HOST, &facts->feed[0]);
         }
         end->wire[end->wire_count++] = wire_row("control", RP_PLAN_HOST, k, &facts->control[1]);
@@ -251,7 +254,7 @@ fail:
 
 /* None when the run ended before it had boards and a plan. */
 static rp_err gather_facts(const rp_controller *c, rp_arena *arena, rp_record_end *end) {
-    const uint32_t count = c->ring.board && c->plan ? c->ring.count : 0;
+    const uint32_t count = c->ring.board && c->setup.plan ? c->ring.count : 0;
     uint64_t *micro_done;
     double(*share)[2];
     rp_err err = RP_OK;
@@ -276,12 +279,12 @@ rp_err rp_controller_record_facts(rp_controller *c) {
     rp_arena arena;
     rp_arena_init(&arena, "facts", 0);
     rp_err err = gather_facts(c, &arena, &end);
-    if (err == RP_OK && c->record) {
-        err = rp_record_facts(c->record, &(rp_sink_facts){.step = c->position.step,
-                                                          .stage = end.stage,
-                                                          .stage_count = end.stage_count,
-                                                          .link = end.link,
-                                                          .link_count = end.link_count});
+    if (err == RP_OK && c->folder.record) {
+        err = rp_record_facts(c->folder.record, &(rp_sink_facts){.step = c->train.position.step,
+                                                                 .stage = end.stage,
+                                                                 .stage_count = end.stage_count,
+                                                                 .link = end.link,
+                                                                 .link_count = end.link_count});
     }
     rp_arena_finish(&arena);
     return err;
@@ -289,12 +292,12 @@ rp_err rp_controller_record_facts(rp_controller *c) {
 
 static rp_summary_best summarize_best(const rp_controller *c) {
     const bool trains = c->options.purpose == RP_PURPOSE_TRAIN; /* else there is no folder */
-    const bool kept = trains && c->run.keep_best && access(c->best_weights, F_OK) == 0;
+    const bool kept = trains && c->run.keep_best && access(c->folder.best_weights, F_OK) == 0;
     return (rp_summary_best){
-        .step = c->best.step,
+        .step = c->train.best.step,
         .metric = c->run.best_by == RP_BEST_ACCURACY ? "accuracy" : "loss",
         .split = rp_data_scored(&c->run.data) == RP_SPLIT_VALIDATION ? "validation" : "test",
-        .value = c->best.value,
+        .value = c->train.best.value,
         .path = kept ? "best.safetensors" : NULL};
 }
 
@@ -303,16 +306,16 @@ rp_err rp_controller_close_record(rp_controller *c, const char *status, const ch
                          .note = note,
                          .best = summarize_best(c),
                          .ledger = rp_account_told(c),
-                         .verify = c->verify.told,
+                         .verify = c->train.verify.told,
                          .recovery = c->recovery.done,
                          .recovery_count = c->recovery.done_count,
-                         .boards_left = c->away.left,
-                         .boards_joined = c->away.joined};
+                         .boards_left = c->ring.away.left,
+                         .boards_joined = c->ring.away.joined};
     rp_arena arena;
     rp_arena_init(&arena, "summary", 0);
     const rp_err told = rp_drift_tell(c, &arena, &end.prediction);
     const rp_err gathered = told == RP_OK ? gather_facts(c, &arena, &end) : told;
-    const rp_err closed = rp_record_close(&c->record, &end);
+    const rp_err closed = rp_record_close(&c->folder.record, &end);
     rp_arena_finish(&arena);
     return gathered != RP_OK ? gathered : closed;
 }

@@ -11,20 +11,20 @@ void rp_controller_note_boards(rp_controller *c) {
         const rp_planfile_board board = {state->name,          state->slots,
                                          state->weight_copies, state->device_bytes,
                                          state->weight_bytes,  state->resident_bytes};
-        rp_planfile_note_board(c->plan, k, &board);
+        rp_planfile_note_board(c->setup.plan, k, &board);
     }
-    if (c->has_profile) {
-        rp_planfile_note_seconds(c->plan, c->layer_seconds);
+    if (c->measure.has_profile) {
+        rp_planfile_note_seconds(c->setup.plan, c->measure.layer_seconds);
     }
-    c->plan->agent_program_bytes = c->spawned ? c->env.spawner.program_bytes : 0;
+    c->setup.plan->agent_program_bytes = c->ring.spawned ? c->env.spawner.program_bytes : 0;
 }
 
 rp_err rp_controller_know_boards(rp_controller *c, rp_arena *arena, rp_profile *bare,
                                  const rp_profile **out) {
     rp_err err;
-    if (c->has_profile) {
+    if (c->measure.has_profile) {
         rp_measured_place(c);
-        *out = &c->profile;
+        *out = &c->measure.profile;
         return RP_OK;
     }
     RP_TRY(rp_profile_open(arena, &c->run, c->ring.count, bare));
@@ -42,17 +42,17 @@ static rp_err make_plan(rp_controller *c) {
     rp_profile bare;
     const char **names;
     rp_err err;
-    RP_TRY(RP_ARENA_NEW(&c->plan_arena, c->ring.count, &names));
+    RP_TRY(RP_ARENA_NEW(&c->setup.plan_arena, c->ring.count, &names));
     for (uint32_t k = 0; k < c->ring.count; k++) {
         names[k] = c->ring.board[k].name;
     }
-    RP_TRY(rp_controller_know_boards(c, &c->plan_arena, &bare, &known));
+    RP_TRY(rp_controller_know_boards(c, &c->setup.plan_arena, &bare, &known));
     const rp_planfile chosen = {.run = &c->run,
-                                .cut = &c->cut,
+                                .cut = &c->setup.cut,
                                 .board = names,
                                 .profile = known,
-                                .advance = c->advance_chosen ? &c->advance : NULL};
-    RP_TRY(rp_planfile_make(&c->plan_arena, &chosen, &c->plan));
+                                .advance = c->setup.advance_chosen ? &c->setup.advance : NULL};
+    RP_TRY(rp_planfile_make(&c->setup.plan_arena, &chosen, &c->setup.plan));
     RP_TRY(rp_drift_open(c));
 fail:
     return err;
@@ -60,50 +60,50 @@ fail:
 
 /* What is asked for often. */
 static rp_err read_off(rp_controller *c) {
-    const rp_plan *plan = c->plan;
+    const rp_plan *plan = c->setup.plan;
     rp_err err;
-    RP_TRY(RP_ARENA_NEW(&c->plan_arena, plan->stage_count, &c->stage_board));
+    RP_TRY(RP_ARENA_NEW(&c->setup.plan_arena, plan->stage_count, &c->setup.stage_board));
     for (uint32_t h = plan->hold_count; h-- > 0;) {
         if (plan->hold[h].role != RP_ROLE_FORWARD) {
-            c->stage_board[plan->hold[h].stage] = plan->hold[h].node;
+            c->setup.stage_board[plan->hold[h].stage] = plan->hold[h].node;
         }
     }
-    RP_TRY(RP_ARENA_NEW(&c->plan_arena, plan->hold_count, &c->norms.of));
-    c->norms.got = 0;
+    RP_TRY(RP_ARENA_NEW(&c->setup.plan_arena, plan->hold_count, &c->train.norms.of));
+    c->train.norms.got = 0;
     rp_trials_begin_plan(c);
     RP_TRY(rp_losses_open(c));
-    RP_TRY(rp_tally_open(&c->plan_arena, plan, &c->tally));
-    RP_TRY(rp_plan_cut(&c->plan_arena, plan, c->run.model, &c->plan_cut));
+    RP_TRY(rp_tally_open(&c->setup.plan_arena, plan, &c->train.tally));
+    RP_TRY(rp_plan_cut(&c->setup.plan_arena, plan, c->run.model, &c->setup.plan_cut));
 fail:
     return err;
 }
 
 rp_err rp_controller_take_plan(rp_controller *c, rp_plan *plan) {
-    rp_arena_finish(&c->plan_arena);
-    rp_arena_init(&c->plan_arena, "plan", 0);
-    c->plan = plan;
-    c->drift.is_known = false;
+    rp_arena_finish(&c->setup.plan_arena);
+    rp_arena_init(&c->setup.plan_arena, "plan", 0);
+    c->setup.plan = plan;
+    c->measure.drift.is_known = false;
     const rp_err err = read_off(c);
-    c->plan = err == RP_OK ? plan : NULL;
+    c->setup.plan = err == RP_OK ? plan : NULL;
     return err;
 }
 
 rp_err rp_controller_make_plan(rp_controller *c) {
     rp_err err = RP_OK;
-    c->plan = c->given;
-    c->drift.is_known = false;
-    rp_arena_finish(&c->plan_arena);
-    rp_arena_init(&c->plan_arena, "plan", 0);
-    RP_TRY(!c->given        ? make_plan(c)
-           : c->has_profile ? rp_drift_open(c) /* the planner has made it */
-                            : RP_OK);
+    c->setup.plan = c->setup.given;
+    c->measure.drift.is_known = false;
+    rp_arena_finish(&c->setup.plan_arena);
+    rp_arena_init(&c->setup.plan_arena, "plan", 0);
+    RP_TRY(!c->setup.given          ? make_plan(c)
+           : c->measure.has_profile ? rp_drift_open(c) /* the planner has made it */
+                                    : RP_OK);
     rp_controller_note_boards(c);
     RP_TRY(read_off(c));
-    RP_TRY(rp_plan_text(&c->plan_arena, c->plan, &c->plan_text));
-    RP_TRY(rp_ring_check_text("the plan", c->plan_text));
+    RP_TRY(rp_plan_text(&c->setup.plan_arena, c->setup.plan, &c->setup.plan_text));
+    RP_TRY(rp_ring_check_text("the plan", c->setup.plan_text));
 fail:
     if (err != RP_OK) {
-        c->plan = NULL; /* half of a plan is none */
+        c->setup.plan = NULL; /* half of a plan is none */
     }
     return err;
 }
@@ -112,40 +112,40 @@ fail:
 
 uint32_t rp_controller_stage_of(const rp_controller *c, uint32_t layer) {
     uint32_t stage = 0;
-    while (layer >= c->plan_cut.first[stage + 1]) {
+    while (layer >= c->setup.plan_cut.first[stage + 1]) {
         stage++;
     }
     return stage;
 }
 
 const rp_plan_hold *rp_controller_first_hold(const rp_controller *c, uint32_t stage) {
-    return rp_plan_find_hold(c->plan, c->stage_board[stage], stage);
+    return rp_plan_find_hold(c->setup.plan, c->setup.stage_board[stage], stage);
 }
 
 uint32_t rp_controller_first_stage(const rp_controller *c, uint32_t board) {
-    return c->plan->hold[c->plan->node[board].hold_first].stage;
+    return c->setup.plan->hold[c->setup.plan->node[board].hold_first].stage;
 }
 
 uint32_t rp_controller_applied_count(const rp_controller *c, uint32_t board) {
-    const uint32_t holds = c->plan->node[board].hold_count;
+    const uint32_t holds = c->setup.plan->node[board].hold_count;
     return holds > 1 ? holds
-                     : rp_method_replicas(&c->plan->method, c->plan->stage_count,
+                     : rp_method_replicas(&c->setup.plan->method, c->setup.plan->stage_count,
                                           rp_controller_first_stage(c, board));
 }
 
 uint64_t *rp_controller_applied_of(rp_controller *c, const rp_plan_hold *hold, uint32_t *count) {
-    const rp_plan_node *node = &c->plan->node[hold->node];
+    const rp_plan_node *node = &c->setup.plan->node[hold->node];
     *count = node->hold_count > 1 ? 1 : RP_REPLICAS_MAX;
-    return c->ring.board[hold->node].applied + (hold - &c->plan->hold[node->hold_first]);
+    return c->ring.board[hold->node].applied + (hold - &c->setup.plan->hold[node->hold_first]);
 }
 
 uint32_t rp_controller_dialled_by(const rp_controller *c, uint32_t board,
                                   uint32_t out[RP_PLAN_NEIGHBOURS_MAX]) {
     uint32_t node[RP_PLAN_NEIGHBOURS_MAX];
-    const uint32_t count = rp_plan_neighbours(c->plan, board, node);
+    const uint32_t count = rp_plan_neighbours(c->setup.plan, board, node);
     uint32_t dialled = 0;
     for (uint32_t i = 0; i < count; i++) {
-        if (!rp_plan_dials(c->plan, board, node[i])) {
+        if (!rp_plan_dials(c->setup.plan, board, node[i])) {
             out[dialled++] = node[i];
         }
     }

@@ -11,30 +11,30 @@
 enum { PATIENCE = 4 };
 
 static bool is_open(const rp_controller *c) {
-    return c->trial.plans.count > 0 && c->options.purpose == RP_PURPOSE_TRAIN &&
-           rp_shares_may_change(c);
+    return c->setup.trial.plans.count > 0 && c->options.purpose == RP_PURPOSE_TRAIN &&
+           rp_setup_may_change(&c->setup);
 }
 
 void rp_trials_open(rp_controller *c, const rp_joint_plan *first, const rp_joint_answer *answer) {
-    c->trial.plans = (rp_trial){.count = 0};
+    c->setup.trial.plans = (rp_trial){.count = 0};
     if (first && c->run.plan_trial > 0 && c->options.purpose == RP_PURPOSE_TRAIN) {
-        rp_trial_open(&c->trial.plans, first, answer);
+        rp_trial_open(&c->setup.trial.plans, first, answer);
     }
 }
 
 void rp_trials_resume(rp_controller *c) {
     const uint32_t layers = c->run.model->layer_count;
-    if (c->run.plan_trial > 0 && c->trial.plans.count == 0 && c->position.trial &&
-        !rp_trial_read(c->position.trial, layers, &c->trial.plans)) {
+    if (c->run.plan_trial > 0 && c->setup.trial.plans.count == 0 && c->train.position.trial &&
+        !rp_trial_read(c->train.position.trial, layers, &c->setup.trial.plans)) {
         rp_log_warn("controller: the checkpoint's `trial` is '%.40s', which is none: the cut stays",
-                    c->position.trial);
+                    c->train.position.trial);
     }
-    c->position.trial = NULL;
+    c->train.position.trial = NULL;
 }
 
 rp_err rp_trials_tell(const rp_controller *c, rp_arena *arena, rp_position *out) {
     char *text;
-    const rp_err err = rp_trial_text(arena, &c->trial.plans, &text);
+    const rp_err err = rp_trial_text(arena, &c->setup.trial.plans, &text);
     out->trial = err == RP_OK ? text : NULL;
     return err;
 }
@@ -42,57 +42,59 @@ rp_err rp_trials_tell(const rp_controller *c, rp_arena *arena, rp_position *out)
 /* ---- steps ----------------------------------------------------------------------------------- */
 
 void rp_trials_begin_plan(rp_controller *c) {
-    c->trial.count = 0;
-    c->trial.trained = 0;
+    c->setup.trial.count = 0;
+    c->setup.trial.trained = 0;
 }
 
 void rp_trials_note_step(rp_controller *c, double seconds) {
     if (!is_open(c)) {
         return;
     }
-    c->trial.trained++;
-    if (seconds > 0 && c->trial.count < c->run.plan_trial) {
-        c->trial.seconds[c->trial.count++] = seconds;
+    c->setup.trial.trained++;
+    if (seconds > 0 && c->setup.trial.count < c->run.plan_trial) {
+        c->setup.trial.seconds[c->setup.trial.count++] = seconds;
     }
 }
 
 static bool has_tried(const rp_controller *c) {
-    return c->trial.count == c->run.plan_trial ||
-           c->trial.trained >= (uint64_t)PATIENCE * c->run.plan_trial;
+    return c->setup.trial.count == c->run.plan_trial ||
+           c->setup.trial.trained >= (uint64_t)PATIENCE * c->run.plan_trial;
 }
 
 /* `count`: none that is tried. */
 static uint32_t in_force(const rp_controller *c) {
-    const bool fits = is_open(c) && c->plan && c->plan->node_count == c->trial.plans.boards &&
-                      c->plan->stage_count <= c->plan->node_count;
+    const bool fits = is_open(c) && c->setup.plan &&
+                      c->setup.plan->node_count == c->setup.trial.plans.boards &&
+                      c->setup.plan->stage_count <= c->setup.plan->node_count;
     if (!fits) {
-        return c->trial.plans.count;
+        return c->setup.trial.plans.count;
     }
-    const rp_trial_plan now = rp_trial_plan_in_force(c->plan, &c->plan_cut);
-    return rp_trial_find(&c->trial.plans, c->plan->node_count, &now);
+    const rp_trial_plan now = rp_trial_plan_in_force(c->setup.plan, &c->setup.plan_cut);
+    return rp_trial_find(&c->setup.trial.plans, c->setup.plan->node_count, &now);
 }
 
 /* In force, and not yet measured. */
 static bool is_trying(const rp_controller *c) {
     const uint32_t now = in_force(c);
-    return now < c->trial.plans.count && isnan(c->trial.plans.plan[now].measured_s);
+    return now < c->setup.trial.plans.count && isnan(c->setup.trial.plans.plan[now].measured_s);
 }
 
 /* Measured already: the run has gone back to a checkpoint of it. */
 static bool is_to_leave(const rp_controller *c) {
     const uint32_t now = in_force(c);
-    return now < c->trial.plans.count && !is_trying(c) && rp_trial_next(&c->trial.plans) != now;
+    return now < c->setup.trial.plans.count && !is_trying(c) &&
+           rp_trial_next(&c->setup.trial.plans) != now;
 }
 
 bool rp_trials_is_due(const rp_controller *c) {
-    return c->trial.trained > 0 && (is_trying(c) ? has_tried(c) : is_to_leave(c));
+    return c->setup.trial.trained > 0 && (is_trying(c) ? has_tried(c) : is_to_leave(c));
 }
 
 /* One more than are to be counted: the first of a segment fills the pipes. */
 uint64_t rp_trials_next(const rp_controller *c) {
-    const uint64_t left = c->run.plan_trial - c->trial.count;
-    return is_trying(c)     ? c->position.step + left + 1
-           : is_to_leave(c) ? c->position.step + 1
+    const uint64_t left = c->run.plan_trial - c->setup.trial.count;
+    return is_trying(c)     ? c->train.position.step + left + 1
+           : is_to_leave(c) ? c->train.position.step + 1
                             : UINT64_MAX;
 }
 
@@ -120,20 +122,20 @@ static rp_err say_measured(const rp_controller *c, const rp_trial_plan *plan) {
     char cut[240];
     char text[480];
     put_cut(c, plan, cut, sizeof cut);
-    if (c->trial.count > 0) {
+    if (c->setup.trial.count > 0) {
         (void)snprintf(text, sizeof text,
                        "cut %s tried: %.4g ms a step, the median of %u; %.4g ms by prediction", cut,
-                       1e3 * plan->measured_s, c->trial.count, 1e3 * plan->predicted_s);
+                       1e3 * plan->measured_s, c->setup.trial.count, 1e3 * plan->predicted_s);
     } else {
         (void)snprintf(text, sizeof text,
                        "cut %s was not measured: in %u steps the pipes were filled before each",
-                       cut, (uint32_t)c->trial.trained);
+                       cut, (uint32_t)c->setup.trial.trained);
     }
-    return rp_record_event(c->record, "trial", c->position.step, text);
+    return rp_record_event(c->folder.record, "trial", c->train.position.step, text);
 }
 
 static rp_err say_kept(const rp_controller *c, uint32_t best) {
-    const rp_trial *plans = &c->trial.plans;
+    const rp_trial *plans = &c->setup.trial.plans;
     char cut[240];
     char text[480];
     put_cut(c, &plans->plan[best], cut, sizeof cut);
@@ -148,23 +150,24 @@ static rp_err say_kept(const rp_controller *c, uint32_t best) {
                                      1e3 * plans->plan[i].measured_s);
         }
     }
-    return rp_record_event(c->record, "trial", c->position.step, text);
+    return rp_record_event(c->folder.record, "trial", c->train.position.step, text);
 }
 
 /* A plan of which no step could be counted is not taken. */
 static rp_err note_measured(rp_controller *c, uint32_t now) {
-    rp_trial_plan *plan = &c->trial.plans.plan[now];
-    plan->measured_s =
-        c->trial.count > 0 ? rp_trial_median(c->trial.seconds, c->trial.count) : (double)INFINITY;
+    rp_trial_plan *plan = &c->setup.trial.plans.plan[now];
+    plan->measured_s = c->setup.trial.count > 0
+                           ? rp_trial_median(c->setup.trial.seconds, c->setup.trial.count)
+                           : (double)INFINITY;
     rp_err err = say_measured(c, plan);
-    if (err == RP_OK && rp_trial_is_measured(&c->trial.plans)) {
-        err = say_kept(c, rp_trial_next(&c->trial.plans));
+    if (err == RP_OK && rp_trial_is_measured(&c->setup.trial.plans)) {
+        err = say_kept(c, rp_trial_next(&c->setup.trial.plans));
     }
     return err;
 }
 
 rp_err rp_trials_choose(rp_controller *c, const rp_trial_plan **plan) {
-    rp_trial *plans = &c->trial.plans;
+    rp_trial *plans = &c->setup.trial.plans;
     rp_err err = RP_OK;
     *plan = NULL;
     if (!is_open(c)) {
@@ -175,7 +178,7 @@ rp_err rp_trials_choose(rp_controller *c, const rp_trial_plan **plan) {
         const bool is_over = rp_trial_is_measured(plans);
         plans->count = 0;
         return is_over ? RP_OK
-                       : rp_record_event(c->record, "trial", c->position.step,
+                       : rp_record_event(c->folder.record, "trial", c->train.position.step,
                                          "the ring is another one: no more cuts are tried");
     }
     if (!rp_trials_is_due(c)) {

@@ -14,14 +14,14 @@
 static const char *put_micro(const rp_controller *c, char *text, size_t bytes) {
     const bool by_sample = c->run.method.kind->sizes;
     (void)snprintf(text, bytes, "%s %" PRIu32,
-                   by_sample ? "the microbatch of sample" : "microbatch", c->verify.micro);
+                   by_sample ? "the microbatch of sample" : "microbatch", c->train.verify.micro);
     return text;
 }
 
 /* What the records of a stage may have, generously: no board makes this host take more memory. */
 static uint64_t bytes_max(const rp_controller *c, uint32_t stage) {
     const rp_model *model = c->run.model;
-    const uint32_t *first = &c->plan_cut.first[stage];
+    const uint32_t *first = &c->setup.plan_cut.first[stage];
     const uint64_t spare = 64; /* a tensor or a sample that is a digest is larger than its floats */
     const uint64_t samples = c->run.method.kind->sizes ? c->run.batch : c->run.micro;
     uint64_t bytes = 4096 + samples * (rp_data_row_width(&c->run.data) * sizeof(float) + spare);
@@ -37,21 +37,21 @@ static uint64_t bytes_max(const rp_controller *c, uint32_t stage) {
 
 /* Stage `round` of every board that has so many; half a stage is not computed again. */
 static rp_err begin_round(rp_controller *c, bool *any) {
-    rp_verify *verify = &c->verify;
+    rp_verify *verify = &c->train.verify;
     rp_err err;
     *any = false;
     rp_arena_finish(&verify->arena);
     rp_arena_init(&verify->arena, "verify", 0);
     RP_TRY(RP_ARENA_NEW(&verify->arena, c->ring.count, &verify->check));
     for (uint32_t k = 0; k < c->ring.count; k++) {
-        const rp_plan_node *node = &c->plan->node[k];
+        const rp_plan_node *node = &c->setup.plan->node[k];
         if (verify->round >= node->hold_count ||
-            c->plan->hold[node->hold_first + verify->round].role != RP_ROLE_BOTH) {
+            c->setup.plan->hold[node->hold_first + verify->round].role != RP_ROLE_BOTH) {
             continue;
         }
         rp_check *check = &verify->check[k];
         *check = (rp_check){.phase = RP_CHECK_ASKED,
-                            .stage = c->plan->hold[node->hold_first + verify->round].stage,
+                            .stage = c->setup.plan->hold[node->hold_first + verify->round].stage,
                             .judge = (k + 1) % c->ring.count};
         const rp_Frame ask = {.which_body = RP_KIND_RECORD, .body.record = {.stage = check->stage}};
         RP_TRY(rp_ring_post(&c->ring, k, &ask, NULL));
@@ -63,22 +63,22 @@ fail:
 
 rp_err rp_verify_enter(rp_controller *c) {
     bool any;
-    c->verify.round = 0;
-    c->verify.told.known = true;
-    c->verify.told.microbatches++;
+    c->train.verify.round = 0;
+    c->train.verify.told.known = true;
+    c->train.verify.told.microbatches++;
     return begin_round(c, &any);
 }
 
 void rp_verify_abandon(rp_controller *c) {
-    rp_arena_finish(&c->verify.arena);
-    c->verify.check = NULL;
-    c->verify.is_due = c->verify.alone = false;
+    rp_arena_finish(&c->train.verify.arena);
+    c->train.verify.check = NULL;
+    c->train.verify.is_due = c->train.verify.alone = false;
 }
 
 static uint32_t count_phase(const rp_controller *c, rp_check_phase phase) {
     uint32_t count = 0;
     for (uint32_t k = 0; k < c->ring.count; k++) {
-        count += c->verify.check[k].phase == phase;
+        count += c->train.verify.check[k].phase == phase;
     }
     return count;
 }
@@ -98,7 +98,7 @@ static const char *difference(const rp_record_digests *a, const rp_record_digest
 
 /* Behind the second judge's answer. errors FAULT, always */
 static rp_err give_verdict(rp_controller *c, uint32_t board) {
-    const rp_check *check = &c->verify.check[board];
+    const rp_check *check = &c->train.verify.check[board];
     const rp_record_digests *of = check->digests;
     const uint32_t other = (board + 1) % c->ring.count;
     const bool judge_is_third = check->judge != board;
@@ -115,16 +115,16 @@ static rp_err give_verdict(rp_controller *c, uint32_t board) {
                        "boards %s and %s computed other bits in %s of %s of step %" PRIu64
                        " on stage %u, and %s does not decide it: are their devices and drivers "
                        "the same (ring.verify)",
-                       names[0], names[1], what, micro, c->verify.step, check->stage,
+                       names[0], names[1], what, micro, c->train.verify.step, check->stage,
                        judge_is_third ? names[2] : "a second try"));
     }
-    c->verify.wrong = first_is_wrong ? board : other;
-    c->verify.told.wrong++;
-    c->reported = RP_FAULT_BOARD;
+    c->train.verify.wrong = first_is_wrong ? board : other;
+    c->train.verify.told.wrong++;
+    c->machine.reported = RP_FAULT_BOARD;
     return rp_fail(RP_ERR_FAULT,
                    "board %s computed %s of %s of step %" PRIu64
                    " on stage %u wrong: %s and %s agree on other bits (ring.verify)",
-                   names[first_is_wrong ? 0 : 1], what, micro, c->verify.step, check->stage,
+                   names[first_is_wrong ? 0 : 1], what, micro, c->train.verify.step, check->stage,
                    names[first_is_wrong ? 1 : 0], names[2]);
 }
 
@@ -133,10 +133,10 @@ static rp_err ask_second(rp_controller *c) {
     uint32_t k = 0;
     char text[320];
     char micro[48];
-    while (c->verify.check[k].phase != RP_CHECK_DIFFERS) {
+    while (c->train.verify.check[k].phase != RP_CHECK_DIFFERS) {
         k++;
     }
-    rp_check *check = &c->verify.check[k];
+    rp_check *check = &c->train.verify.check[k];
     const uint32_t first = check->judge;
     check->judge = c->ring.count > 2 ? (first + 1) % c->ring.count : k;
     check->sent = 0;
@@ -147,7 +147,7 @@ static rp_err ask_second(rp_controller *c) {
                    c->ring.board[k].name, c->ring.board[first].name,
                    put_micro(c, micro, sizeof micro), check->stage,
                    c->ring.board[check->judge].name);
-    return rp_record_event(c->record, "verify", c->verify.step, text);
+    return rp_record_event(c->folder.record, "verify", c->train.verify.step, text);
 }
 
 /* ---- the state ------------------------------------------------------------------------------- */
@@ -170,7 +170,7 @@ fail:
 }
 
 static rp_err end_round(rp_controller *c) {
-    rp_verify *verify = &c->verify;
+    rp_verify *verify = &c->train.verify;
     char text[200];
     char micro[48];
     bool more;
@@ -179,7 +179,7 @@ static rp_err end_round(rp_controller *c) {
     (void)snprintf(text, sizeof text,
                    "%s: %u of %u boards' stages were computed again, with the same bits",
                    put_micro(c, micro, sizeof micro), count_phase(c, RP_CHECK_DONE), c->ring.count);
-    RP_TRY(rp_record_note(c->record, "verify", verify->step, text));
+    RP_TRY(rp_record_note(c->folder.record, "verify", verify->step, text));
     verify->round++;
     RP_TRY(begin_round(c, &more));
     if (more) {
@@ -198,7 +198,7 @@ rp_err rp_verify_step(rp_controller *c) {
         return RP_OK; /* a board does one thing at a time */
     }
     for (uint32_t k = 0; k < c->ring.count; k++) {
-        rp_check *check = &c->verify.check[k];
+        rp_check *check = &c->train.verify.check[k];
         RP_TRY(check->phase == RP_CHECK_HERE ? send_record(c, check) : RP_OK);
         if (check->phase == RP_CHECK_SENT && check->answers == 2) {
             return give_verdict(c, k);
@@ -214,31 +214,31 @@ fail:
 
 rp_err rp_verify_late(const rp_controller *c) {
     for (uint32_t k = 0; k < c->ring.count; k++) {
-        const rp_check *check = &c->verify.check[k];
+        const rp_check *check = &c->train.verify.check[k];
         if (check->phase == RP_CHECK_ASKED || check->phase == RP_CHECK_SENT) {
             const uint32_t board = check->phase == RP_CHECK_ASKED ? k : check->judge;
             return rp_fail(RP_ERR_TIMEOUT, "board %s has not %s for %" PRId64 " s",
                            c->ring.board[board].name,
                            board == k ? "sent its record" : "computed a microbatch again",
-                           c->timeout_ns / RP_NS_PER_S);
+                           c->machine.timeout_ns / RP_NS_PER_S);
         }
     }
     return rp_fail(RP_ERR_TIMEOUT, "a board takes no record for %" PRId64 " s",
-                   c->timeout_ns / RP_NS_PER_S);
+                   c->machine.timeout_ns / RP_NS_PER_S);
 }
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
 static rp_err take_piece(rp_controller *c, uint32_t board, const rp_Record *piece,
                          const rp_part *part) {
-    rp_check *check = &c->verify.check[board];
+    rp_check *check = &c->train.verify.check[board];
     rp_err err = RP_OK;
     if (!check->bytes) { /* one buffer a record, however often it begins */
         if (piece->total > bytes_max(c, check->stage)) {
             return rp_fail(RP_ERR_PEER, "board %s: a record of stage %u has no %" PRIu64 " bytes",
                            c->ring.board[board].name, check->stage, piece->total);
         }
-        RP_TRY(RP_ARENA_NEW(&c->verify.arena, (size_t)piece->total, &check->bytes));
+        RP_TRY(RP_ARENA_NEW(&c->train.verify.arena, (size_t)piece->total, &check->bytes));
         check->total = (size_t)piece->total;
         check->digests[0] = (rp_record_digests){piece->forward, piece->backward, piece->gradient};
     }
@@ -255,7 +255,7 @@ fail:
 
 rp_err rp_verify_on_record(rp_controller *c, uint32_t board, const rp_message *message) {
     const rp_Record *piece = &message->frame.body.record;
-    rp_check *check = &c->verify.check[board];
+    rp_check *check = &c->train.verify.check[board];
     rp_err err = RP_OK;
     if (check->phase != RP_CHECK_ASKED || piece->stage != check->stage) {
         return rp_fail(RP_ERR_PEER, "board %s sent a record that nobody asked for",
@@ -275,16 +275,16 @@ fail:
 rp_err rp_verify_on_recomputed(rp_controller *c, uint32_t board, const rp_message *message) {
     const rp_Recomputed *said = &message->frame.body.recomputed;
     uint32_t k = 0;
-    while (k < c->ring.count &&
-           (c->verify.check[k].phase != RP_CHECK_SENT || c->verify.check[k].judge != board ||
-            c->verify.check[k].stage != said->stage)) {
+    while (k < c->ring.count && (c->train.verify.check[k].phase != RP_CHECK_SENT ||
+                                 c->train.verify.check[k].judge != board ||
+                                 c->train.verify.check[k].stage != said->stage)) {
         k++;
     }
-    if (k == c->ring.count || c->verify.check[k].answers == 2) {
+    if (k == c->ring.count || c->train.verify.check[k].answers == 2) {
         return rp_fail(RP_ERR_PEER, "board %s computed a record that it was not given",
                        c->ring.board[board].name);
     }
-    rp_check *check = &c->verify.check[k];
+    rp_check *check = &c->train.verify.check[k];
     check->digests[++check->answers] =
         (rp_record_digests){said->forward, said->backward, said->gradient};
     if (check->answers == 1) {

@@ -33,19 +33,19 @@ static rp_err say_silent(rp_controller *c, uint32_t board, const rp_SilentHop *h
     (void)snprintf(
         text, sizeof text, "board %.40s gets no answer from board %.40s over their hop, for %.1f s",
         c->ring.board[board].name, c->ring.board[hop->peer].name, (double)hop->silent_ns * 1e-9);
-    return rp_record_event(c->record, "silent", c->position.step, text);
+    return rp_record_event(c->folder.record, "silent", c->train.position.step, text);
 }
 
 static rp_err say_heard(rp_controller *c, uint32_t board, uint32_t peer) {
     char text[160];
     (void)snprintf(text, sizeof text, "board %.40s gets answers from board %.40s again",
                    c->ring.board[board].name, c->ring.board[peer].name);
-    return rp_record_event(c->record, "silent", c->position.step, text);
+    return rp_record_event(c->folder.record, "silent", c->train.position.step, text);
 }
 
 static rp_err check_waiting(const rp_controller *c, uint32_t board, const rp_Waiting *said) {
-    bool sound = said->what < RP_WAITING_KINDS && said->peer < c->ring.count &&
-                 said->for_ns >= 0 && said->longest_ns >= 0;
+    bool sound = said->what < RP_WAITING_KINDS && said->peer < c->ring.count && said->for_ns >= 0 &&
+                 said->longest_ns >= 0;
     for (uint32_t i = 0; i < said->silent_count; i++) {
         sound = sound && said->silent[i].peer < c->ring.count && said->silent[i].silent_ns >= 0;
     }
@@ -60,11 +60,11 @@ rp_err rp_report_on_waiting(rp_controller *c, uint32_t board, const rp_message *
     const rp_Waiting before = state->waiting;
     rp_err err;
     RP_TRY(check_waiting(c, board, said));
-    if (!c->record) {
+    if (!c->folder.record) {
         return RP_OK; /* in no segment */
     }
     state->waiting = *said;
-    state->waiting_ns = c->now_ns;
+    state->waiting_ns = c->machine.now_ns;
     for (uint32_t i = 0; i < said->silent_count; i++) {
         RP_TRY(is_in(&before, said->silent[i].peer) ? RP_OK
                                                     : say_silent(c, board, &said->silent[i]));
@@ -88,7 +88,7 @@ static rp_err look_at_feed(rp_controller *c, rp_board_state *state) {
                    state->feed_is_silent ? "nothing comes back from board %.40s over its feed"
                                          : "board %.40s answers over its feed again",
                    state->name);
-    return rp_record_event(c->record, "silent", c->position.step, text);
+    return rp_record_event(c->folder.record, "silent", c->train.position.step, text);
 }
 
 /* ---- who waits for whom ---------------------------------------------------------------------- */
@@ -136,7 +136,7 @@ static void add(char *text, const char *more) {
 static void add_wait(const rp_controller *c, uint32_t board, char *text) {
     const rp_board_state *state = &c->ring.board[board];
     const rp_Waiting *said = &state->waiting;
-    const double heard_s = (double)rp_ring_silence_ns(&c->ring, board, c->now_ns) * 1e-9;
+    const double heard_s = (double)rp_ring_silence_ns(&c->ring, board, c->machine.now_ns) * 1e-9;
     const char *far = c->ring.board[said->peer].name;
     char one[160];
     char samples[64];
@@ -201,13 +201,13 @@ static void describe_ring(const rp_controller *c, char *text) {
 /* ---- progress -------------------------------------------------------------------------------- */
 
 static rp_progress_watch *watch_of(rp_controller *c) {
-    return &c->progress[c->state == RP_CONTROL_EVALUATE];
+    return &c->train.progress[c->machine.state == RP_CONTROL_EVALUATE];
 }
 
 /* Without the time in which this host itself was stopped. */
 static int64_t since_step_ns(const rp_controller *c, const rp_progress_watch *watch) {
     const int64_t awake_ns = c->ring.awake_ns;
-    return c->now_ns - (watch->step_ns > awake_ns ? watch->step_ns : awake_ns);
+    return c->machine.now_ns - (watch->step_ns > awake_ns ? watch->step_ns : awake_ns);
 }
 
 static int64_t patience_ns(const rp_progress_watch *watch) {
@@ -217,7 +217,7 @@ static int64_t patience_ns(const rp_progress_watch *watch) {
 
 void rp_waiting_begin(rp_controller *c) {
     rp_progress_watch *watch = watch_of(c);
-    watch->step_ns = c->now_ns;
+    watch->step_ns = c->machine.now_ns;
     watch->say_ns = 0;
     for (uint32_t k = 0; k < c->ring.count; k++) {
         c->ring.board[k].waiting = (rp_Waiting){0};
@@ -230,13 +230,14 @@ rp_err rp_waiting_note_step(rp_controller *c) {
     const int64_t took_ns = since_step_ns(c, watch);
     const bool was_said = watch->say_ns > 0;
     char text[80];
-    watch->step_ns = c->now_ns;
+    watch->step_ns = c->machine.now_ns;
     watch->say_ns = 0;
     if (!was_said && took_ns < patience_ns(watch)) {
         watch->usual_ns = watch->usual_ns ? (7 * watch->usual_ns + took_ns) / 8 : took_ns;
     }
     (void)snprintf(text, sizeof text, "it goes on after %.1f s", (double)took_ns * 1e-9);
-    return was_said ? rp_record_event(c->record, "waiting", c->position.step, text) : RP_OK;
+    return was_said ? rp_record_event(c->folder.record, "waiting", c->train.position.step, text)
+                    : RP_OK;
 }
 
 static rp_err say_waiting(rp_controller *c, int64_t for_ns) {
@@ -248,14 +249,16 @@ static rp_err say_waiting(rp_controller *c, int64_t for_ns) {
     }
     (void)snprintf(text, sizeof text, "no step for %.1f s%s: ", (double)for_ns * 1e-9, usual);
     describe_ring(c, text);
-    return rp_record_event(c->record, "waiting", c->position.step, text);
+    return rp_record_event(c->folder.record, "waiting", c->train.position.step, text);
 }
 
 rp_err rp_waiting_look(rp_controller *c) {
-    const bool works = c->state == RP_CONTROL_TRAIN || c->state == RP_CONTROL_DRAIN ||
-                       c->state == RP_CONTROL_EVALUATE;
+    const bool works = c->machine.state == RP_CONTROL_TRAIN ||
+                       c->machine.state == RP_CONTROL_DRAIN ||
+                       c->machine.state == RP_CONTROL_EVALUATE;
     rp_err err = RP_OK;
-    if (!works || !c->entered || c->next != c->state || !c->record || !c->ring.board) {
+    if (!works || !c->machine.entered || c->machine.next != c->machine.state || !c->folder.record ||
+        !c->ring.board) {
         return RP_OK;
     }
     rp_progress_watch *watch = watch_of(c);
@@ -270,7 +273,7 @@ rp_err rp_waiting_look(rp_controller *c) {
         watch->say_ns = 2 * for_ns;
         RP_TRY(say_waiting(c, for_ns));
     }
-    rp_record_part(c->record, &(rp_sink_part){.text = "waiting", .unit = ""});
+    rp_record_part(c->folder.record, &(rp_sink_part){.text = "waiting", .unit = ""});
 fail:
     return err;
 }

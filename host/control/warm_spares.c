@@ -92,9 +92,9 @@ static void place_board(rp_controller *c, uint32_t k) {
 /* The boards are greeted, and get what they are to build. */
 static rp_err begin_again(rp_controller *c) {
     rp_err err;
-    RP_TRY(rp_identity_begin_term(c->folder, c->env.run_id, &c->ring.identity));
-    c->reassigning = c->plan != NULL;
-    c->greeted_ns = 0;
+    RP_TRY(rp_identity_begin_term(c->folder.path, c->env.run_id, &c->ring.identity));
+    c->setup.reassigning = c->setup.plan != NULL;
+    c->ring.greeted_ns = 0;
     rp_controller_enter(c, RP_CONTROL_RESTART);
 fail:
     return err;
@@ -102,7 +102,7 @@ fail:
 
 static rp_err begin_round(rp_controller *c) {
     rp_err err;
-    rp_ring_reset(&c->ring, RP_FAULT_NO_BOARD, c->now_ns);
+    rp_ring_reset(&c->ring, RP_FAULT_NO_BOARD, c->machine.now_ns);
     for (uint32_t k = 0; k < c->warm.places; k++) {
         place_board(c, k);
         if (spare_at(&c->warm, k)) {
@@ -117,10 +117,10 @@ fail:
 
 rp_err rp_warm_go_again(rp_controller *c) {
     rp_err err;
-    rp_log_warn("%s; warming goes on, for %u s at most", c->fault.text, rp_warm_order_s(c));
-    rp_ring_reset(&c->ring, c->fault.board, c->now_ns);
+    rp_log_warn("%s; warming goes on, for %u s at most", c->machine.fault.text, rp_warm_order_s(c));
+    rp_ring_reset(&c->ring, c->machine.fault.board, c->machine.now_ns);
     for (uint32_t k = 0; k < c->ring.count; k++) {
-        c->ring.board[k].profiled = c->has_profile;
+        c->ring.board[k].profiled = c->measure.has_profile;
     }
     c->warm.again = true;
     rp_controller_forget_fault(c);
@@ -135,8 +135,9 @@ static rp_err end_with_result(rp_controller *c) {
     for (uint32_t i = 0; i < c->warm.spares; i++) {
         const rp_warm_row *row = &c->warm.row[c->warm.places + i];
         if (row->missing && missing++ == 0) {
-            c->result = rp_fail(RP_ERR_FAULT, "the ring is warm, the spare board %s is not: %s",
-                                row->name, row->missing);
+            c->machine.result =
+                rp_fail(RP_ERR_FAULT, "the ring is warm, the spare board %s is not: %s", row->name,
+                        row->missing);
         }
     }
     RP_TRY(rp_warm_show(c));
@@ -168,8 +169,8 @@ fail:
 /* ---- a spare that can not -------------------------------------------------------------------- */
 
 bool rp_warm_may_leave(const rp_controller *c) {
-    return c->warm.row && c->fault.err != RP_OK && c->interrupts == 0 &&
-           c->fault.err != RP_ERR_INTERRUPTED;
+    return c->warm.row && c->machine.fault.err != RP_OK && c->machine.interrupts == 0 &&
+           c->machine.fault.err != RP_ERR_INTERRUPTED;
 }
 
 /* Whose fault it is: of one spare, of those that are not done, or not of a spare at all. */
@@ -177,8 +178,10 @@ static bool is_blamed(const rp_controller *c, const rp_warm_row *row) {
     for (uint32_t k = 0; k < c->warm.places; k++) {
         const rp_board_state *board = &c->ring.board[k];
         if (row == spare_at(&c->warm, k)) {
-            const bool is_done = c->failed == RP_CONTROL_HELLO ? board->hello : board->ready;
-            return c->fault.board == RP_FAULT_NO_BOARD ? !is_done : c->fault.board == k;
+            const bool is_done =
+                c->machine.failed == RP_CONTROL_HELLO ? board->hello : board->ready;
+            return c->machine.fault.board == RP_FAULT_NO_BOARD ? !is_done
+                                                               : c->machine.fault.board == k;
         }
     }
     return false;
@@ -199,7 +202,7 @@ rp_err rp_warm_leave(rp_controller *c) {
     bool blamed[RP_CONTROL_BOARDS_MAX] = {false};
     char *why;
     rp_err err;
-    RP_TRY(rp_arena_string(&c->arena, c->fault.text, &why));
+    RP_TRY(rp_arena_string(&c->arena, c->machine.fault.text, &why));
     for (uint32_t i = 0; i < warm->spares && i < RP_CONTROL_BOARDS_MAX; i++) {
         blamed[i] = is_blamed(c, &warm->row[warm->places + i]);
     }

@@ -32,17 +32,17 @@ static uint32_t count_wires(const rp_controller *c) {
 
 static void find_ends(const rp_controller *c, uint32_t *left, uint32_t *right) {
     uint32_t wire[RP_SPLIT_WIRES_MAX][2];
-    *left = c->wires.at;
+    *left = c->measure.wires.at;
     *right = (*left + 1) % c->ring.count;
     if (c->run.method.kind->splits) {
         (void)rp_sched_split_wires(c->run.stages, c->run.method.whole, wire);
-        *left = wire[c->wires.at][0];
-        *right = wire[c->wires.at][1];
+        *left = wire[c->measure.wires.at][0];
+        *right = wire[c->measure.wires.at][1];
     }
 }
 
 void rp_wires_begin(rp_controller *c) {
-    c->wires = (rp_wires){.count = count_wires(c)};
+    c->measure.wires = (rp_wires){.count = count_wires(c)};
     rp_feed_wires_begin(c, !c->run.emulate && !c->env.links);
 }
 
@@ -52,7 +52,7 @@ static rp_err ask(rp_controller *c, uint32_t board, const char *endpoint, const 
                   const uint32_t *size, uint32_t sizes) {
     rp_Frame frame = {.which_body = RP_KIND_TRIAL};
     rp_Trial *trial = &frame.body.trial;
-    trial->row = c->wires.phase == RP_WIRES_BOTH;
+    trial->row = c->measure.wires.phase == RP_WIRES_BOTH;
     (void)snprintf(trial->endpoint, sizeof trial->endpoint, "%s", endpoint);
     (void)snprintf(trial->public_key, sizeof trial->public_key, "%s", key);
     trial->bytes_count = (pb_size_t)sizes;
@@ -60,21 +60,21 @@ static rp_err ask(rp_controller *c, uint32_t board, const char *endpoint, const 
         trial->bytes[i] = size[i];
     }
     c->ring.board[board].tried = false;
-    c->wires.since_ns = c->now_ns;
+    c->measure.wires.since_ns = c->machine.now_ns;
     return rp_ring_post(&c->ring, board, &frame, NULL);
 }
 
 static rp_err end_trials(rp_controller *c) {
     rp_err err;
-    RP_TRY(ask(c, c->wires.end[0], "", "", NULL, 0));
-    RP_TRY(ask(c, c->wires.end[1], "", "", NULL, 0));
+    RP_TRY(ask(c, c->measure.wires.end[0], "", "", NULL, 0));
+    RP_TRY(ask(c, c->measure.wires.end[1], "", "", NULL, 0));
 fail:
     return err;
 }
 
 /* The one that dials is end 0: boards that dial everybody can not be dialled. */
 static rp_err begin_wire(rp_controller *c) {
-    rp_wires *w = &c->wires;
+    rp_wires *w = &c->measure.wires;
     uint32_t left;
     uint32_t right;
     find_ends(c, &left, &right);
@@ -91,7 +91,7 @@ static rp_err begin_wire(rp_controller *c) {
 }
 
 static rp_err dial(rp_controller *c) {
-    rp_wires *w = &c->wires;
+    rp_wires *w = &c->measure.wires;
     const rp_board_state *far = &c->ring.board[w->end[1]];
     char endpoint[160];
     rp_ring_endpoint_at(far, far->trial.port, endpoint, sizeof endpoint);
@@ -105,7 +105,7 @@ rp_err rp_wires_on_trial(rp_controller *c, uint32_t board, const rp_message *mes
     rp_board_state *state = &c->ring.board[board];
     state->trial = message->frame.body.trial_done;
     state->tried = true;
-    if (c->state == RP_CONTROL_PROFILE) { /* else nobody waits for it any more */
+    if (c->machine.state == RP_CONTROL_PROFILE) { /* else nobody waits for it any more */
         rp_controller_note_progress(c);
     }
     return RP_OK;
@@ -130,7 +130,7 @@ static double largest_s(const rp_TrialDone *done, uint32_t *bytes) {
 
 /* False: it is no measurement, or one that can not be. */
 static bool take(rp_controller *c, uint32_t from) {
-    rp_wires *w = &c->wires;
+    rp_wires *w = &c->measure.wires;
     const rp_TrialDone *done = &c->ring.board[w->end[from]].trial;
     rp_curve_point point[SIZE_COUNT];
     uint32_t count = 0;
@@ -143,7 +143,8 @@ static bool take(rp_controller *c, uint32_t from) {
         }
     }
     w->alone_s[from] = largest_s(done, &w->largest[from]);
-    return rp_profile_take_wire(&c->profile, w->end[from], w->end[!from], point, count) == RP_OK;
+    return rp_profile_take_wire(&c->measure.profile, w->end[from], w->end[!from], point, count) ==
+           RP_OK;
 }
 
 /* Bytes of the largest size that has come through in both directions. */
@@ -152,7 +153,7 @@ static uint32_t smaller_of_both(const rp_wires *w) {
 }
 
 static rp_err ask_both(rp_controller *c) {
-    rp_wires *w = &c->wires;
+    rp_wires *w = &c->measure.wires;
     const uint32_t least = smaller_of_both(w);
     rp_err err;
     w->phase = RP_WIRES_BOTH;
@@ -166,7 +167,7 @@ fail:
  * in use. */
 static void take_both(rp_controller *c) {
     static const double SHARED = 1.6;
-    const rp_wires *w = &c->wires;
+    const rp_wires *w = &c->measure.wires;
     const uint32_t least = smaller_of_both(w);
     double most = 0;
     for (uint32_t k = 0; k < 2; k++) {
@@ -177,11 +178,11 @@ static void take_both(rp_controller *c) {
             most = slower > most ? slower : most;
         }
     }
-    rp_profile_take_shared(&c->profile, w->end[0], w->end[1], most > SHARED);
+    rp_profile_take_shared(&c->measure.profile, w->end[0], w->end[1], most > SHARED);
 }
 
 static rp_err give_up(rp_controller *c, const char *why) {
-    rp_wires *w = &c->wires;
+    rp_wires *w = &c->measure.wires;
     rp_log_warn("controller: the wire from board %s to board %s is not measured: %s",
                 c->ring.board[w->end[0]].name, c->ring.board[w->end[1]].name, why);
     w->phase = RP_WIRES_NEXT;
@@ -190,13 +191,13 @@ static rp_err give_up(rp_controller *c, const char *why) {
 }
 
 static rp_err end_wire(rp_controller *c) {
-    c->wires.phase = RP_WIRES_NEXT;
-    c->wires.at++;
+    c->measure.wires.phase = RP_WIRES_NEXT;
+    c->measure.wires.at++;
     return end_trials(c);
 }
 
 static rp_err take_answer(rp_controller *c) {
-    rp_wires *w = &c->wires;
+    rp_wires *w = &c->measure.wires;
     const rp_TrialDone *near = &c->ring.board[w->end[0]].trial;
     const rp_TrialDone *far = &c->ring.board[w->end[1]].trial;
     const char *text = w->phase == RP_WIRES_FORTH ? near->text : far->text;
@@ -223,21 +224,21 @@ static rp_err take_answer(rp_controller *c) {
 }
 
 static bool has_answered(const rp_controller *c) {
-    const rp_wires *w = &c->wires;
+    const rp_wires *w = &c->measure.wires;
     const bool near = c->ring.board[w->end[0]].tried;
     const bool far = c->ring.board[w->end[1]].tried;
     return w->phase == RP_WIRES_BOTH ? near && far : w->phase == RP_WIRES_FORTH ? near : far;
 }
 
 rp_err rp_wires_step(rp_controller *c, bool *all) {
-    rp_wires *w = &c->wires;
+    rp_wires *w = &c->measure.wires;
     rp_err err = RP_OK;
     while (w->at < w->count) {
         if (w->phase == RP_WIRES_NEXT) {
             RP_TRY(begin_wire(c));
         } else if (has_answered(c)) {
             RP_TRY(take_answer(c));
-        } else if (c->now_ns - w->since_ns > ANSWER_NS) {
+        } else if (c->machine.now_ns - w->since_ns > ANSWER_NS) {
             RP_TRY(give_up(c, "no answer"));
         } else {
             break;

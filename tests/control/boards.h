@@ -58,15 +58,15 @@ typedef struct {
     rp_links *links;
     test_board board[BOARDS];
     rp_controller *c;
-    bool deaf;        /* boards do not step their links */
-    bool idle;        /* boards answer, and do no step */
-    bool feed_is_cut; /* nor those that feed them */
-    rp_kind mute;     /* boards do not answer this kind */
-    bool up;          /* the spawner's boards listen */
+    bool deaf;                    /* boards do not step their links */
+    bool idle;                    /* boards answer, and do no step */
+    bool feed_is_cut;             /* nor those that feed them */
+    rp_kind mute;                 /* boards do not answer this kind */
+    bool up;                      /* the spawner's boards listen */
     uint64_t machine_bytes;       /* that the spawner has for them; 0: it does not say */
     uint64_t board_bytes[BOARDS]; /* of the machine's memory, as they say */
-    uint32_t cores;   /* that they share; 0: each has its own */
-    test_skew skew;   /* of board 1, in step `skewed_step` */
+    uint32_t cores;               /* that they share; 0: each has its own */
+    test_skew skew;               /* of board 1, in step `skewed_step` */
     uint64_t skewed_step;
     bool diverged;     /* weights are not finite */
     bool bad_score;    /* nor is the loss of an evaluation */
@@ -211,7 +211,7 @@ static inline void board_begin(test_ring *t, uint32_t k) {
 
 /* Of the plan that it has: boards may share a stage. */
 static inline const rp_plan_hold *board_hold(const test_ring *t, uint32_t k) {
-    return &t->c->plan->hold[t->c->plan->node[k].hold_first];
+    return &t->c->setup.plan->hold[t->c->setup.plan->node[k].hold_first];
 }
 
 /* Its samples of a step. */
@@ -236,7 +236,8 @@ static inline void board_save(test_ring *t, uint32_t k, uint32_t stage) {
         const size_t count = list.entry[i].bytes / sizeof *zeros;
         rp_Frame frame = {.which_body = RP_KIND_TENSOR, .body.tensor = {.total = count}};
         rp_Tensor *tensor = &frame.body.tensor;
-        if (layer < t->c->plan_cut.first[stage] || layer >= t->c->plan_cut.first[stage + 1]) {
+        if (layer < t->c->setup.plan_cut.first[stage] ||
+            layer >= t->c->setup.plan_cut.first[stage + 1]) {
             continue;
         }
         assert_true(count <= sizeof zeros / sizeof *zeros);
@@ -315,7 +316,7 @@ static inline void board_take(test_ring *t, uint32_t k, const rp_Frame *frame) {
     }
     if (kind == RP_KIND_ASSIGN || kind == RP_KIND_PROFILE) {
         b->run = (rp_run_identity){frame->run_id, frame->term};
-        b->plan = kind == RP_KIND_ASSIGN ? rp_plan_digest(t->c->plan) : 0;
+        b->plan = kind == RP_KIND_ASSIGN ? rp_plan_digest(t->c->setup.plan) : 0;
         b->warm_s = kind == RP_KIND_ASSIGN ? frame->body.assign.warm_s : frame->body.profile.warm_s;
     }
     switch (kind) {
@@ -464,10 +465,10 @@ static inline void board_work(test_ring *t, uint32_t k) {
     if (t->idle) {
         return;
     }
-    if ((!b->training && !b->passing) || rp_controller_has_ended(t->c) || !t->c->plan) {
+    if ((!b->training && !b->passing) || rp_controller_has_ended(t->c) || !t->c->setup.plan) {
         return; /* the plan goes with the run */
     }
-    const bool last = board_hold(t, k)->stage + 1 == t->c->plan->stage_count;
+    const bool last = board_hold(t, k)->stage + 1 == t->c->setup.plan->stage_count;
     if (b->training && b->step < b->pause) {
         const uint32_t own = board_samples(t, k, b->step).count;
         const bool bad = t->bad_from > 0 && b->step + 1 >= t->bad_from;
@@ -622,9 +623,9 @@ static inline void ring_open(test_ring *t) {
 
 static inline void ring_step_controller(test_ring *t) {
     (void)rp_controller_step(t->c, rp_clock_now_ns(&t->clock));
-    if (t->c->state == RP_CONTROL_CLOSE || t->c->state == RP_CONTROL_ENDED) {
-        t->fault = t->c->fault;
-        t->failed = t->c->failed;
+    if (t->c->machine.state == RP_CONTROL_CLOSE || t->c->machine.state == RP_CONTROL_ENDED) {
+        t->fault = t->c->machine.fault;
+        t->failed = t->c->machine.failed;
     }
 }
 
@@ -645,8 +646,8 @@ static inline void ring_step(test_ring *t, int64_t ns) {
 static inline bool ring_reach(test_ring *t, rp_control_state_id state) {
     for (uint32_t i = 0; i < 2000; i++) {
         ring_step_controller(t);
-        if (t->c->state == state || rp_controller_has_ended(t->c)) {
-            return t->c->state == state;
+        if (t->c->machine.state == state || rp_controller_has_ended(t->c)) {
+            return t->c->machine.state == state;
         }
         ring_step_boards(t, RP_NS_PER_MS);
     }

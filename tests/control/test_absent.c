@@ -26,7 +26,7 @@ static void prepare(uint32_t count, uint32_t absent, uint32_t chunks, uint32_t m
     c.run.batch = 4 * micros;
     c.run.micro = 4;
     c.run.cut_auto = c.run.codec_auto = true;
-    c.verify.wrong = RP_FAULT_NO_BOARD;
+    c.train.verify.wrong = RP_FAULT_NO_BOARD;
     for (uint32_t k = 0; k + absent < count; k++) {
         boards[k].hello = true;
     }
@@ -138,18 +138,18 @@ static void the_slowest_stage_stays_split(void **state) {
     rp_runfile_close(&c.run);
     (void)snprintf(path, sizeof path, "%s/run.yaml", folder);
     expect_ok(rp_runfile_read(&arena, path, sets, 2, &c.run));
-    expect_ok(rp_profile_open(&arena, &c.run, 5, &c.profile));
+    expect_ok(rp_profile_open(&arena, &c.run, 5, &c.measure.profile));
     for (uint32_t i = 0; i < 6; i++) {
         values[i] = 1e-3 * (i / 2 + 1) * (i % 2 + 1);
     }
     for (uint32_t k = 0; k < 5; k++) {
         char *name;
         expect_ok(rp_arena_printf(&arena, &name, "%u", k));
-        boards[k].name = c.profile.board[k].name = name;
-        expect_ok(rp_profile_take(&arena, &c.profile, k, values, 6));
+        boards[k].name = c.measure.profile.board[k].name = name;
+        expect_ok(rp_profile_take(&arena, &c.measure.profile, k, values, 6));
     }
     c.run.boards = c.ring.count = 4;
-    c.has_profile = true;
+    c.measure.has_profile = true;
     rp_measured_place(&c);
     rp_split_count_stages(&c, false);
     assert_int_equal(c.run.method.whole, 1u << 1 | 1u << 2); /* the first of the list */
@@ -193,7 +193,7 @@ static void one_that_is_wrong_leaves_alone(void **state) {
     (void)state;
     prepare(4, 2, 2, 3);
     assert_non_null(rp_absent_why_stay(&c)); /* two are left */
-    c.verify.wrong = 0;
+    c.train.verify.wrong = 0;
     assert_null(rp_absent_why_stay(&c)); /* three */
 }
 

@@ -26,10 +26,10 @@ static void kill_controller(void) {
 static void die_behind(const char *schedule, uint64_t steps) {
     open_ring(schedule);
     assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
-    for (uint32_t i = 0; i < 100 && ring.c->position.step < steps; i++) {
+    for (uint32_t i = 0; i < 100 && ring.c->train.position.step < steps; i++) {
         ring_step(&ring, RP_NS_PER_MS);
     }
-    assert_int_equal(ring.c->position.step, steps);
+    assert_int_equal(ring.c->train.position.step, steps);
     kill_controller();
 }
 
@@ -85,11 +85,11 @@ static void expect_finished(void) {
 static void resume_until(rp_control_state_id state) {
     ring_open(&ring);
     assert_true(ring_reach(&ring, RP_CONTROL_ADOPT));
-    for (uint32_t i = 0; i < 3000 && ring.c->state != state; i++) {
+    for (uint32_t i = 0; i < 3000 && ring.c->machine.state != state; i++) {
         ring_step(&ring, RP_NS_PER_S / 10);
         assert_false(rp_controller_has_ended(ring.c));
     }
-    assert_int_equal(ring.c->state, state);
+    assert_int_equal(ring.c->machine.state, state);
 }
 
 /* The new controller leaves `adopt`, and trains from there. */

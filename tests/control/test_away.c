@@ -81,8 +81,9 @@ static void a_greeting_at_the_last_moment_may_be_answered(void **state) {
     ring.board[1].away = true;
     uint32_t since = 0; /* steps */
     for (uint32_t i = 0; i < 5000 && ring.c->ring.count == 2; i++) {
-        const bool is_near = ring.c->state == RP_CONTROL_HELLO && ring.c->greeted_ns > 0 &&
-                             ring.c->now_ns - ring.c->greeted_ns > 4 * RP_NS_PER_S;
+        const bool is_near = ring.c->machine.state == RP_CONTROL_HELLO &&
+                             ring.c->ring.greeted_ns > 0 &&
+                             ring.c->machine.now_ns - ring.c->ring.greeted_ns > 4 * RP_NS_PER_S;
         since += since > 0 || is_near;
         ring.deaf = since > 1 && since < 20; /* an answer is 0.2 s on its way */
         ring_step(&ring, since == 1 ? 1300 * RP_NS_PER_MS : 10 * RP_NS_PER_MS);
@@ -103,11 +104,11 @@ static void a_board_joins_again(void **state) {
     step_until_boards(2);
     assert_true(rp_clock_now_ns(&ring.clock) - left_ns >= WAIT_S * RP_NS_PER_S);
     assert_string_equal(ring.c->ring.board[1].name, "two");
-    const uint64_t step = ring.c->position.step;
+    const uint64_t step = ring.c->train.position.step;
     assert_int_equal(step % (TRAIN / BATCH), 0); /* a pause: nothing is done again */
     assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
-    assert_int_equal(ring.c->position.step, step);
-    assert_int_equal(ring.c->plan->node_count, 2);
+    assert_int_equal(ring.c->train.position.step, step);
+    assert_int_equal(ring.c->setup.plan->node_count, 2);
     expect_finished(1, 1);
 }
 

@@ -127,7 +127,8 @@ static void warming_goes_on_after_a_restart(void **state) {
         for (uint32_t s = 0; s < 100; s++) { /* longer than a first greeting may take */
             ring_step(&ring, RP_NS_PER_S);
         }
-        assert_true(ring.c->state == RP_CONTROL_HELLO || ring.c->state == RP_CONTROL_RESTART);
+        assert_true(ring.c->machine.state == RP_CONTROL_HELLO ||
+                    ring.c->machine.state == RP_CONTROL_RESTART);
         ring.mute = RP_KIND_NONE;
         board_begin(&ring, 1);
         expect_ok(ring_end(&ring, 200));
@@ -163,7 +164,8 @@ static void local_boards_build_together(void **state) {
         ring_open(&ring);
         assert_true(ring_reach(&ring, RP_CONTROL_CLOSE));
         for (uint32_t l = 0; l < 2 * ring.c->run.model->layer_count; l++) {
-            expect_close(ring.c->layer_seconds[l], 1e-3, 0, 0); /* those that were measured */
+            expect_close(ring.c->measure.layer_seconds[l], 1e-3, 0,
+                         0); /* those that were measured */
         }
         expect_ok(ring_end(&ring, 200));
         assert_string_equal(ring.trail, "start hello profile close ended");
@@ -197,7 +199,7 @@ static void full_wires_get_codecs(void **state) {
     ring.board[0].rate = 1e3;
     ring.board[1].rate = 1e12f;
     assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
-    assert_int_equal(ring.c->codecs.now[0][0], RP_CODEC_F32);
+    assert_int_equal(ring.c->setup.codecs.now[0][0], RP_CODEC_F32);
     (void)ring_end(&ring, 400);
     assert_non_null(strstr(ring.trail, "train save hello assign load save"));
     assert_non_null(strstr(slurp("out/log.jsonl", NULL),
@@ -243,7 +245,7 @@ static void a_plan_of_many_layers_is_sent(void **state) {
     ring_open(&ring);
     assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
     assert_int_equal(ring.c->run.model->layer_count, MOST_LAYERS + 3);
-    assert_true(strlen(ring.c->plan_text) > (size_t)100 << 10);
+    assert_true(strlen(ring.c->setup.plan_text) > (size_t)100 << 10);
     ring_close(&ring);
 }
 
@@ -265,7 +267,7 @@ static void it_says_what_it_waits_for(void **state) {
     open_ring(NULL);
     ring.mute = RP_KIND_ASSIGN;
     assert_true(ring_reach(&ring, RP_CONTROL_ASSIGN));
-    const int64_t since_ns = ring.c->now_ns;
+    const int64_t since_ns = ring.c->machine.now_ns;
     ring_step(&ring, RP_NS_PER_S);
     ring_step(&ring, RP_NS_PER_S);
     rp_controller_waiting_of(ring.c, &why);
@@ -287,10 +289,10 @@ static void two_controllers_in_one_loop(void **state) {
     ring_set(&other, "train.epochs=1");
     ring_open(&other);
     for (uint32_t i = 0; i < 300; i++) {
-        if (ring.c->state != RP_CONTROL_ENDED) {
+        if (ring.c->machine.state != RP_CONTROL_ENDED) {
             ring_step(&ring, RP_NS_PER_MS);
         }
-        if (other.c->state != RP_CONTROL_ENDED) {
+        if (other.c->machine.state != RP_CONTROL_ENDED) {
             ring_step(&other, RP_NS_PER_MS);
         }
         if (i == 7) { /* one is told to end: the other does not hear of it */

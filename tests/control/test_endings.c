@@ -54,8 +54,8 @@ static void a_slow_save_is_no_fault(void **state) {
         }
         board_send(&ring.board[0], frame, &part);
     }
-    assert_int_equal(ring.c->state, RP_CONTROL_SAVE);
-    const int64_t last_ns = ring.c->now_ns;
+    assert_int_equal(ring.c->machine.state, RP_CONTROL_SAVE);
+    const int64_t last_ns = ring.c->machine.now_ns;
     expect_err(ring_end(&ring, 3000), RP_ERR_TIMEOUT);
     assert_non_null(
         strstr(ring.fault.text, "still have tensors to send, and nothing came for 600 s"));
@@ -102,7 +102,7 @@ static void a_feed_that_is_cut_is_named(void **state) {
         for (uint32_t i = 0; met && i < 100; i++) {
             ring_step(&ring, RP_NS_PER_S);
         }
-        assert_int_equal(ring.c->state, RP_CONTROL_TRAIN);
+        assert_int_equal(ring.c->machine.state, RP_CONTROL_TRAIN);
         ring.feed_is_cut = true;
         const int64_t begin_ns = rp_clock_now_ns(&ring.clock);
         expect_err(ring_end(&ring, 100), RP_ERR_FAULT);
@@ -142,7 +142,7 @@ static void a_board_that_was_never_heard_has_its_time(void **state) {
         assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
         ring.idle = true;
         begin_ns = rp_clock_now_ns(&ring.clock);
-        for (uint32_t s = 0; s < 400 && ring.c->state == RP_CONTROL_TRAIN; s++) {
+        for (uint32_t s = 0; s < 400 && ring.c->machine.state == RP_CONTROL_TRAIN; s++) {
             ring_step(&ring, RP_NS_PER_S);
         }
         assert_in_range(rp_clock_now_ns(&ring.clock) - begin_ns, least_ns,
@@ -224,7 +224,7 @@ static void an_interrupted_run_goes_on(void **state) {
     ring.options.resume = first;
     ring_open(&ring);
     assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
-    assert_true(ring.c->position.step > 0);
+    assert_true(ring.c->train.position.step > 0);
     expect_ok(ring_end(&ring, 200));
     assert_non_null(strstr(ring.trail, "assign load train"));
     assert_int_equal(ring.board[1].orders[RP_KIND_TENSORS_END], 1);
@@ -237,7 +237,7 @@ static void weights_that_are_not_finite_are_told(void **state) {
     char first[512];
     open_ring(NULL);
     assert_true(ring_reach(&ring, RP_CONTROL_EVALUATE)); /* of the first epoch, which is saved */
-    while (ring.c->state != RP_CONTROL_TRAIN) {
+    while (ring.c->machine.state != RP_CONTROL_TRAIN) {
         ring_step(&ring, RP_NS_PER_MS);
     }
     ring.diverged = true;
@@ -254,7 +254,7 @@ static void weights_that_are_not_finite_are_told(void **state) {
     ring.options.out = NULL;
     ring.options.resume = first;
     ring_open(&ring);
-    assert_int_equal(ring.c->position.step, 4);
+    assert_int_equal(ring.c->train.position.step, 4);
     ring.diverged = true; /* to the end: the weights are there */
     expect_err(ring_end(&ring, 200), RP_ERR_FAULT);
     assert_int_equal(access(in_folder("out/weights.safetensors"), F_OK), 0);
@@ -281,7 +281,8 @@ static void what_does_not_fit_is_not_begun(void **state) {
     uint64_t needs[BOARDS];
     open_ring(NULL);
     assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
-    expect_ok(rp_fit_memory_needs(&ring.c->run, &ring.c->plan_cut, ring.c->plan, needs));
+    expect_ok(
+        rp_fit_memory_needs(&ring.c->run, &ring.c->setup.plan_cut, ring.c->setup.plan, needs));
     rp_controller_interrupt(ring.c);
     expect_err(ring_end(&ring, 100), RP_ERR_INTERRUPTED);
     ring_close(&ring);

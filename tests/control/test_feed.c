@@ -70,7 +70,7 @@ static void step_for(uint32_t rounds) {
     for (uint32_t i = 0; i < rounds; i++) {
         ring_step(&ring, RP_NS_PER_MS);
     }
-    assert_int_equal(ring.c->state, RP_CONTROL_TRAIN);
+    assert_int_equal(ring.c->machine.state, RP_CONTROL_TRAIN);
 }
 
 static void a_link_without_room_stops_no_other(void **state) {
@@ -91,8 +91,8 @@ static void a_link_without_room_stops_no_other(void **state) {
         for (uint32_t k = 0; k < BOARDS; k++) {
             assert_int_equal(ring.board[k].inputs, STEPS * BATCH / 2);
         }
-        assert_true(rp_feed_quiet(ring.c->feed));
-        assert_int_equal(rp_feed_untouched(ring.c->feed), STEPS);
+        assert_true(rp_feed_quiet(ring.c->train.feed));
+        assert_int_equal(rp_feed_untouched(ring.c->train.feed), STEPS);
         ring_close(&ring);
     }
     (void)unlink(plan_path);

@@ -124,7 +124,7 @@ static void a_message_that_comes_twice_is_refused(void **state) {
         ring.board[0].run = ring.c->ring.identity;
         send_kind(&ring.board[0], cases[i].kind);
         ring_step(&ring, RP_NS_PER_MS);
-        assert_int_equal(ring.c->fault.err, RP_OK);
+        assert_int_equal(ring.c->machine.fault.err, RP_OK);
         send_kind(&ring.board[0], cases[i].kind);
         expect_err(ring_end(&ring, 100), RP_ERR_PEER);
         assert_non_null(strstr(ring.fault.text, cases[i].text));
@@ -495,7 +495,7 @@ static void older_boards_get_floats(void **state) {
         if (asked) {
             assert_non_null(strstr(ring.fault.text, "knows no codec uint8"));
         } else {
-            assert_int_equal(rp_plan_input_codec(ring.c->plan), RP_CODEC_F32);
+            assert_int_equal(rp_plan_input_codec(ring.c->setup.plan), RP_CODEC_F32);
         }
         ring_close(&ring);
     }

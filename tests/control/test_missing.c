@@ -28,7 +28,7 @@ static void open_ring(rp_err err, bool hopeless) {
 static int64_t wait_for_end(rp_err err) {
     const int64_t begin_ns = rp_clock_now_ns(&ring.clock);
     ring.board[1].away = true;
-    for (uint32_t i = 0; i < 600 && ring.c->state < RP_CONTROL_CLOSE; i++) {
+    for (uint32_t i = 0; i < 600 && ring.c->machine.state < RP_CONTROL_CLOSE; i++) {
         ring_step(&ring, RP_NS_PER_S / 10);
     }
     const int64_t waited_ns = rp_clock_now_ns(&ring.clock) - begin_ns;

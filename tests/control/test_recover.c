@@ -122,7 +122,7 @@ static void other_schedules_go_back(void **state) {
  * ends before a fault is heard. */
 static void reach_step_3(void) {
     open_ring("ring.copy_steps=2");
-    while (ring.c->state != RP_CONTROL_TRAIN || ring.c->position.step < 3) {
+    while (ring.c->machine.state != RP_CONTROL_TRAIN || ring.c->train.position.step < 3) {
         ring_step(&ring, RP_NS_PER_MS);
     }
     assert_int_equal(ring.board[0].orders[RP_KIND_SAVE], 0);
@@ -154,7 +154,7 @@ static void copies_are_gone_back_to(void **state) {
     ring.board[1].copy_step = 0;
     board_send(&ring.board[1], broken, NULL);
     ring_step(&ring, RP_NS_PER_MS);
-    assert_int_equal(ring.c->position.step, 2);
+    assert_int_equal(ring.c->train.position.step, 2);
     assert_true(ring_reach(&ring, RP_CONTROL_RESCUE));
     expect_again(4, "whole again, from copies");
     assert_int_equal(ring.board[0].orders[RP_KIND_FETCH], 2);
@@ -172,7 +172,7 @@ static void copies_as_often_as_they_may_cost(void **state) {
     ring_set(&ring, "data.train=9600"); /* 600 steps, and nothing is saved on the way */
     ring_set(&ring, "train.epochs=1");
     ring_open(&ring);
-    while (ring.c->state != RP_CONTROL_CLOSE) {
+    while (ring.c->machine.state != RP_CONTROL_CLOSE) {
         ring_step(&ring, RP_NS_PER_MS);
         if (copies < 16 && ring.board[0].copy_step != at[copies]) {
             at[++copies % 16] = ring.board[0].copy_step;
@@ -207,7 +207,7 @@ static void copies_that_are_not_finite(void **state) {
     assert_true(ring_reach(&ring, RP_CONTROL_RESCUE));
     assert_true(ring_reach(&ring, RP_CONTROL_HELLO));
     ring.diverged = false;
-    assert_int_equal(ring.c->position.step, 0);
+    assert_int_equal(ring.c->train.position.step, 0);
     expect_again(8, "is not finite: the run goes back");
 }
 
@@ -223,7 +223,7 @@ static void a_fault_while_copies_are_made_or_fetched(void **state) {
     assert_true(ring_reach(&ring, RP_CONTROL_RESCUE));
     board_send(&ring.board[1], broken, NULL);
     ring_step(&ring, RP_NS_PER_MS);
-    assert_int_equal(ring.c->position.step, 0);
+    assert_int_equal(ring.c->train.position.step, 0);
     expect_ok(ring_end(&ring, 400));
     assert_int_equal(done_again(), 8);
     ring_close(&ring);
@@ -238,7 +238,7 @@ static void a_fault_when_copies_have_become_a_checkpoint(void **state) {
     assert_true(ring_reach(&ring, RP_CONTROL_ASSIGN));
     board_send(&ring.board[0], broken, NULL);
     ring_step(&ring, RP_NS_PER_MS);
-    assert_int_equal(ring.c->position.step, 2);
+    assert_int_equal(ring.c->train.position.step, 2);
     expect_ok(ring_end(&ring, 400));
     assert_int_equal(done_again(), 4);
     assert_int_equal(ring.board[0].orders[RP_KIND_FETCH] + ring.board[1].orders[RP_KIND_FETCH], 2);
@@ -253,7 +253,7 @@ static void a_newer_checkpoint_counts(void **state) {
     assert_int_equal(ring.board[0].orders[RP_KIND_COPY], 1);
     board_send(&ring.board[1], broken, NULL);
     ring_step(&ring, RP_NS_PER_MS);
-    assert_int_equal(ring.c->position.step, 4);
+    assert_int_equal(ring.c->train.position.step, 4);
     expect_finished(1);
     assert_int_equal(ring.board[0].orders[RP_KIND_FETCH], 0);
 }
@@ -267,10 +267,10 @@ static void steps_behind_the_checkpoint_are_done_again(void **state) {
     ring_step(&ring, RP_NS_PER_MS);
     ring_step(&ring, RP_NS_PER_MS);
     ring_step(&ring, RP_NS_PER_MS);
-    assert_int_equal(ring.c->position.step, 6);
+    assert_int_equal(ring.c->train.position.step, 6);
     board_send(&ring.board[0], broken, NULL);
     ring_step(&ring, RP_NS_PER_MS);
-    assert_int_equal(ring.c->position.step, 4);
+    assert_int_equal(ring.c->train.position.step, 4);
     expect_ok(ring_end(&ring, 400));
     assert_int_equal(ring.board[0].orders[RP_KIND_START], 4); /* one checkpoint came sooner */
     json_t *summary = read_summary();
@@ -293,7 +293,7 @@ static void a_board_that_was_out_of_reach(void **state) {
     for (uint32_t i = 0; i < 12; i++) {
         ring_step(&ring, RP_NS_PER_S);
     }
-    assert_int_equal(ring.c->state, RP_CONTROL_HELLO);
+    assert_int_equal(ring.c->machine.state, RP_CONTROL_HELLO);
     assert_true(ring.hung[0] && ring.hung[1]);
     ring.deaf = false;
     expect_finished(1);
@@ -317,11 +317,11 @@ static void a_host_that_slept_misses_nobody(void **state) {
     for (uint32_t i = 0; i < 9; i++) {
         ring_step(&ring, RP_NS_PER_S);
     }
-    assert_int_equal(ring.c->state, RP_CONTROL_TRAIN);
+    assert_int_equal(ring.c->machine.state, RP_CONTROL_TRAIN);
     ring_step(&ring, RP_NS_PER_S);
     ring_step(&ring, RP_NS_PER_S);
     ring_step(&ring, RP_NS_PER_S);
-    assert_int_equal(ring.c->state, RP_CONTROL_HELLO);
+    assert_int_equal(ring.c->machine.state, RP_CONTROL_HELLO);
     ring_close(&ring);
 }
 
@@ -333,10 +333,10 @@ static void a_board_that_stays_away(void **state) {
     board_send(&ring.board[1], broken, NULL);
     ring_step_boards(&ring, 0);
     ring_step_controller(&ring);
-    assert_int_equal(ring.c->state, RP_CONTROL_HELLO);
+    assert_int_equal(ring.c->machine.state, RP_CONTROL_HELLO);
     ring.deaf = true;
     const int64_t begin_ns = rp_clock_now_ns(&ring.clock);
-    for (uint32_t i = 0; i < 300 && ring.c->state < RP_CONTROL_CLOSE; i++) {
+    for (uint32_t i = 0; i < 300 && ring.c->machine.state < RP_CONTROL_CLOSE; i++) {
         ring_step(&ring, RP_NS_PER_S / 10);
     }
     assert_in_range(rp_clock_now_ns(&ring.clock) - begin_ns, 20 * RP_NS_PER_S, 21 * RP_NS_PER_S);
@@ -412,8 +412,8 @@ static void what_comes_again_stops_the_run(void **state) {
 static uint32_t break_for(int64_t time_ns) {
     uint32_t tries = 0;
     const int64_t until_ns = rp_clock_now_ns(&ring.clock) + time_ns;
-    while (rp_clock_now_ns(&ring.clock) < until_ns && ring.c->state < RP_CONTROL_CLOSE) {
-        if (ring.c->state == RP_CONTROL_TRAIN) {
+    while (rp_clock_now_ns(&ring.clock) < until_ns && ring.c->machine.state < RP_CONTROL_CLOSE) {
+        if (ring.c->machine.state == RP_CONTROL_TRAIN) {
             board_send(&ring.board[1], broken, NULL);
             tries++;
         }
@@ -459,12 +459,12 @@ static void frequent_faults_do_not_stop_it(void **state) {
     uint32_t faults = 0;
     while (farthest < 7 && faults < 20) {
         assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
-        const uint64_t first = ring.c->position.step;
-        for (uint32_t i = 0; i < 10 && ring.c->position.step == first; i++) {
+        const uint64_t first = ring.c->train.position.step;
+        for (uint32_t i = 0; i < 10 && ring.c->train.position.step == first; i++) {
             ring_step(&ring, RP_NS_PER_MS);
         }
-        farthest = ring.c->position.step;
-        if (farthest < ring.c->segment_end) {
+        farthest = ring.c->train.position.step;
+        if (farthest < ring.c->train.segment_end) {
             board_send(&ring.board[1], broken, NULL);
             ring_step(&ring, RP_NS_PER_MS);
             faults++;
@@ -553,10 +553,10 @@ static void training_goes_on_without_a_checkpoint(void **state) {
     (void)state;
     open_ring("train.checkpoint_steps=1");
     assert_true(ring_reach(&ring, RP_CONTROL_SAVE));
-    const uint64_t step = ring.c->position.step;
+    const uint64_t step = ring.c->train.position.step;
     step_on_full_disk(12);
-    assert_true(ring.c->position.step > step + 1);
-    assert_int_equal(ring.c->save.kept_step, 0);
+    assert_true(ring.c->train.position.step > step + 1);
+    assert_int_equal(ring.c->keep.save.kept_step, 0);
     expect_all_trained(0);
 }
 
@@ -566,7 +566,7 @@ static void a_board_that_is_lost_meanwhile_is_waited_for(void **state) {
     assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
     board_send(&ring.board[1], broken, NULL);
     step_on_full_disk(8);
-    assert_int_equal(ring.c->state, RP_CONTROL_RECOVER);
+    assert_int_equal(ring.c->machine.state, RP_CONTROL_RECOVER);
     expect_all_trained(1);
 }
 
@@ -576,7 +576,7 @@ static void copies_wait_for_the_disk(void **state) {
     board_send(&ring.board[1], broken, NULL);
     assert_true(ring_reach(&ring, RP_CONTROL_RESCUE));
     step_on_full_disk(5);
-    assert_int_equal(ring.c->state, RP_CONTROL_RESCUE);
+    assert_int_equal(ring.c->machine.state, RP_CONTROL_RESCUE);
     expect_all_trained(1);
 }
 

@@ -14,16 +14,16 @@ static void a_drift_is_noticed_behind_an_evaluation(void **state) {
     ring_set(&ring, "plan.drift=0.05");
     ring_open(&ring);
     assert_true(ring_reach(&ring, RP_CONTROL_EVALUATE));
-    assert_true(ring.c->drift.is_known);
-    rp_drift_op *op = ring.c->drift.op[0];
+    assert_true(ring.c->measure.drift.is_known);
+    rp_drift_op *op = ring.c->measure.drift.op[0];
     op[RP_OP_FORWARD].count = 1000;
-    op[RP_OP_FORWARD].seconds = 1e5 * ring.c->drift.predicted.op_s[0][RP_OP_FORWARD];
-    ring.c->drift.setup_s = 0;
-    for (uint32_t i = 0; i < 2000 && ring.c->state == RP_CONTROL_EVALUATE; i++) {
+    op[RP_OP_FORWARD].seconds = 1e5 * ring.c->measure.drift.predicted.op_s[0][RP_OP_FORWARD];
+    ring.c->measure.drift.setup_s = 0;
+    for (uint32_t i = 0; i < 2000 && ring.c->machine.state == RP_CONTROL_EVALUATE; i++) {
         ring_step(&ring, RP_NS_PER_MS);
     }
-    assert_int_equal(ring.c->state, RP_CONTROL_HELLO);
-    assert_int_equal(ring.c->drift.cuts, 1);
+    assert_int_equal(ring.c->machine.state, RP_CONTROL_HELLO);
+    assert_int_equal(ring.c->measure.drift.cuts, 1);
     expect_ok(ring_end(&ring, 2000));
     ring_close(&ring);
 }

@@ -15,9 +15,9 @@ static void open_ring_with(const char *setting) {
     ring_set(&ring, setting);
     ring_open(&ring);
     assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
-    while (ring.c->position.step < 2) {
+    while (ring.c->train.position.step < 2) {
         ring_step(&ring, RP_NS_PER_S);
-        assert_int_equal(ring.c->state, RP_CONTROL_TRAIN);
+        assert_int_equal(ring.c->machine.state, RP_CONTROL_TRAIN);
     }
     ring.idle = true;
 }
@@ -29,7 +29,7 @@ static void open_ring(void) {
 static void pass(uint32_t seconds) {
     for (uint32_t i = 0; i < seconds; i++) {
         ring_step(&ring, RP_NS_PER_S);
-        assert_int_equal(ring.c->state, RP_CONTROL_TRAIN);
+        assert_int_equal(ring.c->machine.state, RP_CONTROL_TRAIN);
     }
 }
 
@@ -179,7 +179,7 @@ static uint32_t hang_for(int what_0, double longest_s, rp_waiting_for what_1, ui
         }
         say(1, &(rp_Waiting){.what = what_1, .for_ns = RP_NS_PER_S, .longest_ns = longest_ns});
         ring_step(&ring, RP_NS_PER_S);
-        if (ring.c->state != RP_CONTROL_TRAIN) {
+        if (ring.c->machine.state != RP_CONTROL_TRAIN) {
             return s;
         }
     }
