@@ -63,7 +63,7 @@ rp_err rp_absent_take_spares(rp_controller *c) {
     rp_err err;
     RP_TRY(take_spares(c));
     forget_wrong(c);
-    rp_ring_reset(&c->ring, RP_FAULT_NO_BOARD, c->machine.now_ns);
+    rp_ring_reset(&c->ring, RP_FAULT_NO_BOARD, c->ring.now_ns);
     greet_all(c);
 fail:
     return err;

@@ -170,7 +170,7 @@ static rp_err on_hello(rp_controller *c, uint32_t board, const rp_message *messa
     state->device_memory = hello->device_memory <= RP_DEVICE_MEMORY_SHARED
                                ? (rp_device_memory)hello->device_memory
                                : RP_DEVICE_MEMORY_UNKNOWN;
-    state->clock_offset_ns = c->machine.now_ns - hello->clock_ns;
+    state->clock_offset_ns = c->ring.now_ns - hello->clock_ns;
     state->gemm = hello->gemm == RP_GEMM_PANEL ? RP_GEMM_PANEL : RP_GEMM_CLBLAST;
     RP_TRY(check_alike(c, state));
 fail:

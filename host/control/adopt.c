@@ -78,7 +78,7 @@ fail:
 /* ---- asking ---------------------------------------------------------------------------------- */
 
 static rp_err ask(rp_controller *c, bool stop) {
-    rp_Frame question = rp_ring_greeting(&c->ring, c->machine.now_ns);
+    rp_Frame question = rp_ring_greeting(&c->ring, c->ring.now_ns);
     question.body.hello.hold = stop ? 2 : 1;
     for (uint32_t k = 0; k < c->ring.count; k++) {
         rp_adopt_board *board = &c->keep.adopt.board[k];
@@ -87,7 +87,7 @@ static rp_err ask(rp_controller *c, bool stop) {
     }
     c->keep.adopt.rounds++;
     c->keep.adopt.phase = stop ? RP_ADOPT_STOP : RP_ADOPT_ASK;
-    c->keep.adopt.asked_ns = c->machine.now_ns;
+    c->keep.adopt.asked_ns = c->ring.now_ns;
     return rp_ring_post_all(&c->ring, &question);
 }
 
@@ -158,7 +158,7 @@ rp_err rp_adopt_on_held(rp_controller *c, uint32_t board, const rp_message *mess
         memcpy(at->told, told->data, told->bytes);
     }
     if (at->now.ops != at->before.ops) {
-        rp_controller_note_progress(c);
+        rp_ring_note_progress(&c->ring);
     }
     at->has_answered = true;
 fail:
@@ -394,7 +394,7 @@ fail:
 }
 
 static rp_err ask_again(rp_controller *c) {
-    return c->machine.now_ns - c->keep.adopt.asked_ns > ASK_EVERY_NS ? ask(c, false) : RP_OK;
+    return c->ring.now_ns - c->keep.adopt.asked_ns > ASK_EVERY_NS ? ask(c, false) : RP_OK;
 }
 
 /* One has not answered, or is not at rest, and nothing has changed for long. */
@@ -425,7 +425,7 @@ rp_err rp_adopt_step(rp_controller *c) {
         return go_on_without(c, "not every board holds its part of it any more");
     }
     if (!are_at_rest(c, why)) {
-        return c->machine.now_ns - c->machine.since_ns > REST_MAX_NS ? go_on_without(c, why)
+        return c->ring.now_ns - c->machine.since_ns > REST_MAX_NS ? go_on_without(c, why)
                : c->keep.adopt.phase == RP_ADOPT_STOP ? ask(c, false) /* so it was not at rest */
                                                       : ask_again(c);
     }
@@ -434,7 +434,7 @@ rp_err rp_adopt_step(rp_controller *c) {
         return ask(c, false);
     }
     if (!is_worth_it(c, why)) {
-        const bool is_sure = !why[0] || c->machine.now_ns - c->machine.progress_ns > PATIENCE_NS;
+        const bool is_sure = !why[0] || c->ring.now_ns - c->ring.progress_ns > PATIENCE_NS;
         return is_sure ? go_on_without(c, why[0] ? why : NULL) : ask_again(c);
     }
     if (c->keep.adopt.phase == RP_ADOPT_ASK) {

@@ -22,7 +22,7 @@ void rp_away_note_left(rp_controller *c, uint32_t count) {
     for (uint32_t i = 1; i < away->left && hold_ns < HOLD_MAX_NS; i++) {
         hold_ns *= 2;
     }
-    away->not_before_ns = c->machine.now_ns + (hold_ns < HOLD_MAX_NS ? hold_ns : HOLD_MAX_NS);
+    away->not_before_ns = c->ring.now_ns + (hold_ns < HOLD_MAX_NS ? hold_ns : HOLD_MAX_NS);
 }
 
 static bool is_at_work(const rp_controller *c) {
@@ -31,7 +31,7 @@ static bool is_at_work(const rp_controller *c) {
 
 static bool wants_boards(const rp_controller *c) {
     return c->ring.away.left > 0 && c->ring.count < c->ring.away.boards &&
-           c->machine.interrupts == 0 && c->machine.now_ns >= c->ring.away.not_before_ns &&
+           c->machine.interrupts == 0 && c->ring.now_ns >= c->ring.away.not_before_ns &&
            is_at_work(c);
 }
 
@@ -48,8 +48,8 @@ static rp_err open_link(const rp_controller *c, const rp_roster_entry *entry,
 
 /* Not of this run's term: a board that is at work for somebody else stays so. */
 static rp_err greet(const rp_controller *c, rp_away_board *board) {
-    rp_Frame greeting = rp_ring_greeting(&c->ring, c->machine.now_ns);
-    board->greeted_ns = c->machine.now_ns;
+    rp_Frame greeting = rp_ring_greeting(&c->ring, c->ring.now_ns);
+    board->greeted_ns = c->ring.now_ns;
     return rp_link_send(board->control, &greeting, NULL, 0, true, NULL, NULL);
 }
 
@@ -91,7 +91,7 @@ fail:
 /* A board that dials is awaited where it dials. */
 static bool needs_link(const rp_controller *c, const rp_roster_entry *entry,
                        const rp_away_board *board) {
-    const bool is_long_ago = c->machine.now_ns - board->greeted_ns > GREET_NS;
+    const bool is_long_ago = c->ring.now_ns - board->greeted_ns > GREET_NS;
     if (!board->control) {
         return board->greeted_ns == 0 || is_long_ago;
     }
@@ -99,7 +99,7 @@ static bool needs_link(const rp_controller *c, const rp_roster_entry *entry,
     if (health.last_heard_ns == 0) {
         return !entry->dials && !health.auth_failed && is_long_ago;
     }
-    return health.peer_restarted || c->machine.now_ns - health.last_heard_ns > GONE_NS;
+    return health.peer_restarted || c->ring.now_ns - health.last_heard_ns > GONE_NS;
 }
 
 static rp_err look_at(const rp_controller *c, const rp_roster_entry *entry, rp_away_board *board,
@@ -112,7 +112,7 @@ static rp_err look_at(const rp_controller *c, const rp_roster_entry *entry, rp_a
     if (!board->control) {
         return RP_OK;
     }
-    if (is_new || (!board->answers && c->machine.now_ns - board->greeted_ns > GREET_NS)) {
+    if (is_new || (!board->answers && c->ring.now_ns - board->greeted_ns > GREET_NS)) {
         RP_TRY(greet(c, board));
     }
     RP_TRY(hear(c, board));
@@ -145,7 +145,7 @@ void rp_away_look(rp_controller *c, bool ping) {
         if (err != RP_OK && err != RP_ERR_AGAIN) { /* no fault of the ring */
             rp_log_debug("controller: board %s is not tried: %s", entry->name, rp_err_message());
             rp_link_close(&board->control);
-            board->greeted_ns = c->machine.now_ns;
+            board->greeted_ns = c->ring.now_ns;
             board->answers = false;
         }
     }

@@ -51,9 +51,11 @@ static rp_err note_origin(rp_controller *c) {
 rp_err rp_start_enter(rp_controller *c) {
     const size_t params = c->run.model->param_count + (size_t)1;
     const rp_spawn_order order = spawn_order(c);
+    const int64_t now_ns = c->ring.now_ns;
     rp_err err;
     rp_record_phase(c->folder.record, c->run.local ? "starting the agents" : "reaching the boards");
     RP_TRY(rp_ring_open(&c->arena, &c->run, c->env.clock, &c->ring));
+    c->ring.now_ns = c->ring.progress_ns = now_ns;
     c->ring.media = c->env.media;
     c->ring.away.boards = c->ring.count;
     RP_TRY(note_origin(c));
@@ -96,7 +98,7 @@ rp_err rp_restart_enter(rp_controller *c) {
 rp_err rp_start_step(rp_controller *c) {
     const rp_spawner *spawner = &c->env.spawner;
     rp_err err = RP_OK;
-    if (c->machine.state == RP_CONTROL_RESTART && c->machine.now_ns < c->recovery.not_before_ns) {
+    if (c->machine.state == RP_CONTROL_RESTART && c->ring.now_ns < c->recovery.not_before_ns) {
         return RP_OK;
     }
     c->ring.boards_up = !c->ring.spawned;
@@ -314,13 +316,13 @@ static int64_t longest_build_ns(const rp_controller *c) {
 
 /* The time of all lines begins with the first links; it goes on when boards get other stages. */
 static double lines_since_s(const rp_controller *c) {
-    return c->ring.lines_ns > 0 ? (double)(c->machine.now_ns - c->ring.lines_ns) * 1e-9 : 0;
+    return c->ring.lines_ns > 0 ? (double)(c->ring.now_ns - c->ring.lines_ns) * 1e-9 : 0;
 }
 
 rp_err rp_assign_enter(rp_controller *c) {
     rp_drift_note_assign(c);
     if (c->recovery.is_on) {
-        c->recovery.assign_ns = c->machine.now_ns;
+        c->recovery.assign_ns = c->ring.now_ns;
     }
     if (c->setup.reassigning) {
         c->machine.timeout_ns = longest_build_ns(c);
@@ -422,7 +424,7 @@ static rp_err connect_boards(rp_controller *c) {
     uint32_t fed;
     const uint32_t *feed = rp_plan_node_edges(c->setup.plan, RP_PLAN_HOST, &fed);
     rp_err err = RP_OK;
-    c->ring.lines_ns = c->ring.lines_ns > 0 ? c->ring.lines_ns : c->machine.now_ns;
+    c->ring.lines_ns = c->ring.lines_ns > 0 ? c->ring.lines_ns : c->ring.now_ns;
     for (uint32_t k = 0; k < count && c->run.emulate; k++) {
         const rp_link_profile line = line_to(c, k);
         RP_TRY(line.control ? rp_link_emulate(c->ring.board[k].control, &line) : RP_OK);

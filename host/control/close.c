@@ -74,14 +74,14 @@ static bool has_said_goodbye(const rp_controller *c) {
 
 rp_err rp_close_step(rp_controller *c) {
     if (c->ring.links) {
-        if (!has_said_goodbye(c) && c->machine.now_ns - c->machine.since_ns < GOODBYE_NS) {
+        if (!has_said_goodbye(c) && c->ring.now_ns - c->machine.since_ns < GOODBYE_NS) {
             return RP_OK;
         }
         rp_away_close(c);
         rp_ring_disconnect(&c->ring);
         rp_controller_close_feeds(c);
     }
-    if (!c->ring.spawned || c->env.spawner.kind->end(c->env.spawner.self, c->machine.now_ns)) {
+    if (!c->ring.spawned || c->env.spawner.kind->end(c->env.spawner.self, c->ring.now_ns)) {
         rp_controller_release(c);
         rp_controller_enter(c, RP_CONTROL_ENDED);
     }

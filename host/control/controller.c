@@ -19,7 +19,7 @@ static int64_t silent_ns(const rp_controller *c, uint32_t board) {
     const rp_link *link =
         board < c->ring.count && c->ring.board ? c->ring.board[board].control : NULL;
     const int64_t heard_ns = link ? rp_link_health_of(link).last_heard_ns : 0;
-    return c->machine.now_ns - (heard_ns ? heard_ns : c->machine.progress_ns);
+    return c->ring.now_ns - (heard_ns ? heard_ns : c->ring.progress_ns);
 }
 
 static void raise_fault(rp_controller *c, rp_err err, uint32_t board) {
@@ -116,10 +116,10 @@ static rp_err take_messages(rp_controller *c, uint32_t board) {
 
 static void step_boards(rp_controller *c) {
     rp_ring *ring = &c->ring;
-    const bool ping = ring->board && rp_ring_ping_is_due(ring, c->machine.now_ns);
+    const bool ping = ring->board && rp_ring_ping_is_due(ring, c->ring.now_ns);
     ring->feeding = c->train.segment_start_ns != 0;
     for (uint32_t k = 0; ring->board && k < ring->count; k++) {
-        raise_fault(c, rp_ring_step(ring, k, c->machine.now_ns), k);
+        raise_fault(c, rp_ring_step(ring, k, c->ring.now_ns), k);
         if (c->machine.state < RP_CONTROL_CLOSE) {
             raise_fault(c, take_messages(c, k), k);
         }
@@ -127,7 +127,7 @@ static void step_boards(rp_controller *c) {
     rp_away_look(c, ping);
     for (uint32_t k = 0; ring->board && k < ring->count && c->machine.state < RP_CONTROL_CLOSE;
          k++) {
-        raise_fault(c, rp_ring_watch(ring, k, ping, c->machine.now_ns), k);
+        raise_fault(c, rp_ring_watch(ring, k, ping, c->ring.now_ns), k);
     }
 }
 
@@ -165,12 +165,12 @@ static rp_err check_waiting(rp_controller *c) {
         return rp_fail(RP_ERR_INTERRUPTED, "%s", state->interrupted);
     }
     if (c->machine.timeout_ns == 0 ||
-        c->machine.now_ns - c->machine.progress_ns <= c->machine.timeout_ns) {
+        c->ring.now_ns - c->ring.progress_ns <= c->machine.timeout_ns) {
         return RP_OK;
     }
     rp_controller_waiting_of(c, &why);
     rp_log_warn("controller: in state %s at step %" PRIu64 " for %.1f s, waits for %s%s%s",
-                why.state, why.step, (double)(c->machine.now_ns - why.since_ns) * 1e-9, why.what,
+                why.state, why.step, (double)(c->ring.now_ns - why.since_ns) * 1e-9, why.what,
                 why.board ? " from board " : "", why.board ? why.board : "");
     return state->late ? state->late(c) : name_late_board(c);
 }
@@ -187,7 +187,7 @@ static rp_err enter_next(rp_controller *c) {
                  rp_control_states[c->machine.next].name);
     c->machine.entered = true;
     c->machine.state = c->machine.next;
-    c->machine.since_ns = c->machine.progress_ns = c->machine.now_ns;
+    c->machine.since_ns = c->ring.progress_ns = c->ring.now_ns;
     c->machine.timeout_ns = rp_control_states[c->machine.state].timeout_ns;
     if (c->env.on_state) {
         c->env.on_state(c->env.context, rp_control_states[c->machine.state].name);
@@ -232,16 +232,16 @@ static int64_t next_deadline_ns(const rp_controller *c) {
     }
     if (c->machine.state == RP_CONTROL_START || c->machine.state == RP_CONTROL_ADOPT ||
         c->machine.state == RP_CONTROL_RESTART || c->machine.state == RP_CONTROL_CLOSE) {
-        at_ns = c->machine.now_ns + LOOK_EVERY_NS;
+        at_ns = c->ring.now_ns + LOOK_EVERY_NS;
     }
     if (c->ring.links && c->machine.state < RP_CONTROL_CLOSE) {
         at_ns = earlier(at_ns, rp_ring_deadline_ns(&c->ring));
         at_ns = earlier(at_ns, rp_disk_deadline_ns(c));
     }
     if (c->machine.timeout_ns > 0) {
-        at_ns = earlier(at_ns, c->machine.progress_ns + c->machine.timeout_ns + 1);
+        at_ns = earlier(at_ns, c->ring.progress_ns + c->machine.timeout_ns + 1);
     }
-    return at_ns > c->machine.now_ns ? at_ns : c->machine.now_ns;
+    return at_ns > c->ring.now_ns ? at_ns : c->ring.now_ns;
 }
 
 static void raise_hang(rp_controller *c) {
@@ -251,13 +251,12 @@ static void raise_hang(rp_controller *c) {
     raise_fault(c, err, board);
     if (err != RP_OK && is_first) {
         c->machine.fault.silent_ns =
-            c->machine.now_ns - c->machine.progress_ns; /* it was heard, and did nothing */
+            c->ring.now_ns - c->ring.progress_ns; /* it was heard, and did nothing */
     }
 }
 
 int64_t rp_controller_step(rp_controller *c, int64_t now_ns) {
-    rp_ring_note_round(&c->ring, c->machine.now_ns, now_ns);
-    c->machine.now_ns = now_ns;
+    rp_ring_begin_round(&c->ring, now_ns);
     if (c->machine.state == RP_CONTROL_ENDED) {
         return INT64_MAX;
     }

@@ -106,7 +106,7 @@ static rp_err note_copied(rp_controller *c, uint32_t board, const rp_Copied *sai
     }
     set->said[said->node] |= bit;
     c->ring.board[board].copied |= is_own;
-    rp_controller_note_progress(c);
+    rp_ring_note_progress(&c->ring);
     if (--set->missing == 0) { /* those before it are of no use any more */
         rp_copies_drop_set(rp_copies_whole(c));
         c->keep.copies.newest = !c->keep.copies.newest;

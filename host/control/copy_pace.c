@@ -27,24 +27,24 @@ static void take_cost(rp_copy_pace *pace) {
 
 void rp_copy_pace_ordered(rp_controller *c) {
     take_cost(&c->keep.copies.pace);
-    c->keep.copies.pace.ordered_ns = c->machine.now_ns;
+    c->keep.copies.pace.ordered_ns = c->ring.now_ns;
     c->keep.copies.pace.from = c->train.position.step;
     c->keep.copies.pace.is_pausing = true;
 }
 
 void rp_copy_pace_whole(rp_controller *c) {
-    c->keep.copies.pace.whole_ns = c->machine.now_ns;
+    c->keep.copies.pace.whole_ns = c->ring.now_ns;
 }
 
 /* The first step behind a pause takes longer by it. */
 void rp_copy_pace_note_step(rp_controller *c) {
     rp_copy_pace *pace = &c->keep.copies.pace;
     if (pace->is_pausing) {
-        const double longer_s = seconds(c->machine.now_ns - pace->step_ns) - usual_step_s(c);
+        const double longer_s = seconds(c->ring.now_ns - pace->step_ns) - usual_step_s(c);
         pace->pause_s = longer_s > 0 ? longer_s : 0;
         pace->is_pausing = false;
     }
-    pace->step_ns = c->machine.now_ns;
+    pace->step_ns = c->ring.now_ns;
 }
 
 void rp_copy_pace_forget(rp_controller *c) {
@@ -62,7 +62,7 @@ static double cost_s(const rp_controller *c) {
     const rp_copy_pace *pace = &c->keep.copies.pace;
     const bool on_way = pace->ordered_ns > 0 && pace->whole_ns == 0;
     return fmax(pace->count > 1 ? fmin(pace->cost_s[0], pace->cost_s[1]) : 0,
-                on_way ? seconds(c->machine.now_ns - pace->ordered_ns) : 0);
+                on_way ? seconds(c->ring.now_ns - pace->ordered_ns) : 0);
 }
 
 rp_err rp_copy_pace_choose(rp_controller *c) {

@@ -12,7 +12,7 @@ enum { TRIES = 10 };
 static const int64_t REST_NS = RP_NS_PER_S;
 
 bool rp_disk_rests(const rp_controller *c) {
-    return c->keep.disk.tries > 0 && c->machine.now_ns < c->keep.disk.retry_ns;
+    return c->keep.disk.tries > 0 && c->ring.now_ns < c->keep.disk.retry_ns;
 }
 
 int64_t rp_disk_deadline_ns(const rp_controller *c) {
@@ -30,10 +30,10 @@ rp_err rp_disk_failed(rp_controller *c) {
     rp_disk *disk = &c->keep.disk;
     const int64_t wait_ns = c->run.wait_s * RP_NS_PER_S;
     char text[RP_FAULT_TEXT];
-    disk->since_ns = disk->tries == 0 ? c->machine.now_ns : disk->since_ns;
-    disk->retry_ns = c->machine.now_ns + REST_NS;
+    disk->since_ns = disk->tries == 0 ? c->ring.now_ns : disk->since_ns;
+    disk->retry_ns = c->ring.now_ns + REST_NS;
     disk->tries++;
-    if (wait_ns == 0 || (disk->tries >= TRIES && c->machine.now_ns - disk->since_ns >= wait_ns)) {
+    if (wait_ns == 0 || (disk->tries >= TRIES && c->ring.now_ns - disk->since_ns >= wait_ns)) {
         return rp_controller_final(c, RP_ERR_IO);
     }
     (void)snprintf(text, sizeof text,
@@ -55,7 +55,7 @@ rp_err rp_disk_worked(rp_controller *c) {
     (void)snprintf(text, sizeof text,
                    "the run folder can be written again, after %.1f s and %" PRIu32
                    " failed tries; there is a checkpoint of step %" PRIu64,
-                   (double)(c->machine.now_ns - before.since_ns) * 1e-9, before.tries,
+                   (double)(c->ring.now_ns - before.since_ns) * 1e-9, before.tries,
                    c->keep.save.kept_step);
     return rp_record_event(c->folder.record, "saved", c->train.position.step, text);
 }

@@ -60,25 +60,25 @@ void rp_drift_note_op(rp_controller *c, const rp_sink_op *op) {
 void rp_drift_begin_segment(rp_controller *c) {
     c->measure.drift.step_ns = 0;
     if (c->measure.drift.assign_ns > 0) {
-        c->measure.drift.setup_s = (double)(c->machine.now_ns - c->measure.drift.assign_ns) * 1e-9;
+        c->measure.drift.setup_s = (double)(c->ring.now_ns - c->measure.drift.assign_ns) * 1e-9;
         c->measure.drift.assign_ns = 0;
     }
 }
 
 void rp_drift_note_assign(rp_controller *c) {
-    c->measure.drift.assign_ns = c->machine.now_ns;
+    c->measure.drift.assign_ns = c->ring.now_ns;
 }
 
 /* Between two steps of a segment: the first one fills the pipes. */
 void rp_drift_note_step(rp_controller *c) {
     rp_drift *drift = &c->measure.drift;
     const int64_t last_ns = drift->step_ns;
-    rp_trials_note_step(c, last_ns > 0 ? (double)(c->machine.now_ns - last_ns) * 1e-9 : 0);
+    rp_trials_note_step(c, last_ns > 0 ? (double)(c->ring.now_ns - last_ns) * 1e-9 : 0);
     if (last_ns > 0) {
-        drift->steps_s += (double)(c->machine.now_ns - drift->step_ns) * 1e-9;
+        drift->steps_s += (double)(c->ring.now_ns - drift->step_ns) * 1e-9;
         drift->steps++;
     }
-    drift->step_ns = c->machine.now_ns;
+    drift->step_ns = c->ring.now_ns;
 }
 
 static double measured_step_s(const rp_drift *drift) {

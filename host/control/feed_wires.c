@@ -46,7 +46,7 @@ static bool take(rp_controller *c, bool back, const double *seconds, const doubl
 
 static rp_err begin_forth(rp_controller *c) {
     rp_feed_wires *w = &c->measure.feed_wires;
-    w->since_ns = c->machine.now_ns;
+    w->since_ns = c->ring.now_ns;
     w->phase = RP_FEED_WIRES_FORTH;
     return rp_wire_rate_begin(&w->rate, c->env.clock, SIZES, SIZE_COUNT, false);
 }
@@ -58,7 +58,7 @@ static rp_err ask_back(rp_controller *c) {
         trial->bytes[trial->bytes_count++] = SIZES[i];
     }
     c->measure.feed_wires.phase = RP_FEED_WIRES_BACK;
-    c->measure.feed_wires.since_ns = c->machine.now_ns;
+    c->measure.feed_wires.since_ns = c->ring.now_ns;
     c->ring.board[c->measure.feed_wires.at].tried = false;
     return rp_ring_post(&c->ring, c->measure.feed_wires.at, &frame, NULL);
 }
@@ -79,7 +79,7 @@ static rp_err step_forth(rp_controller *c, bool *on) {
             return ask_back(c);
         }
         leave_board(c, "no size has come through");
-    } else if (c->machine.now_ns - w->since_ns > LONGEST_NS) {
+    } else if (c->ring.now_ns - w->since_ns > LONGEST_NS) {
         leave_board(c, "its messages are not acked");
         w->count = 0; /* they are still on their way */
         *on = true;
@@ -93,7 +93,7 @@ static bool step_back(rp_controller *c) {
     const rp_board_state *board = &c->ring.board[w->at];
     const rp_TrialDone *done = &board->trial;
     if (!board->tried) {
-        const bool late = c->machine.now_ns - w->since_ns > LONGEST_NS;
+        const bool late = c->ring.now_ns - w->since_ns > LONGEST_NS;
         if (late) {
             leave_board(c, "the board does not answer");
         }

@@ -11,13 +11,12 @@ typedef enum { BOARD_WAITS, BOARD_WORKS, BOARD_HANGS } board_verdict;
 /* Time since any board has reported something, without that in which this host was stopped. */
 static int64_t quiet_ns(const rp_controller *c) {
     const int64_t awake_ns = c->ring.awake_ns;
-    return c->machine.now_ns -
-           (c->machine.progress_ns > awake_ns ? c->machine.progress_ns : awake_ns);
+    return c->ring.now_ns - (c->ring.progress_ns > awake_ns ? c->ring.progress_ns : awake_ns);
 }
 
 /* What it has said lately; boards that wait say so every second. */
 static rp_waiting_for waits_for(const rp_controller *c, const rp_board_state *board) {
-    const bool is_fresh = c->machine.now_ns - board->waiting_ns <= RP_RING_SILENT_NS;
+    const bool is_fresh = c->ring.now_ns - board->waiting_ns <= RP_RING_SILENT_NS;
     return is_fresh ? (rp_waiting_for)board->waiting.what : RP_WAITING_NOTHING;
 }
 

@@ -85,13 +85,13 @@ rp_err rp_hello_late(const rp_controller *c) {
 
 /* A HELLO ends what is under way on a board, and its answer says that it has ended. */
 rp_err rp_hello_enter(rp_controller *c) {
-    const rp_Frame greeting = rp_ring_greeting(&c->ring, c->machine.now_ns);
+    const rp_Frame greeting = rp_ring_greeting(&c->ring, c->ring.now_ns);
     c->ring.wire = (rp_wire_range){RP_WIRE_MIN, RP_WIRE_MAX};
     c->ring.features = RP_WIRE_FEATURES;
     rp_copies_begin_hello(c);
     c->ring.knows_boards = rp_recovery_is_return(c);
-    c->ring.greeted_ns = c->ring.greeted_ns ? c->ring.greeted_ns : c->machine.now_ns;
-    c->machine.timeout_ns = rest_ns(c, longest_greeting_ns(c), c->machine.now_ns);
+    c->ring.greeted_ns = c->ring.greeted_ns ? c->ring.greeted_ns : c->ring.now_ns;
+    c->machine.timeout_ns = rest_ns(c, longest_greeting_ns(c), c->ring.now_ns);
     c->ring.watching = c->run.wait_s > 0; /* who was heard and is lost now is greeted anew */
     rp_err err = RP_OK;
     for (uint32_t k = 0; k < c->ring.count && err == RP_OK; k++) {
@@ -104,9 +104,9 @@ rp_err rp_hello_enter(rp_controller *c) {
 /* Boards that are not heard get a new link; those of this machine that have ended start again. */
 static void greet_again(rp_controller *c) {
     if (c->run.wait_s > 0 &&
-        c->machine.now_ns - c->machine.since_ns > rp_ring_greet_ns(longest_greeting_ns(c))) {
-        const bool long_ago = c->machine.now_ns - c->ring.greeted_ns > RP_RING_SILENT_NS;
-        rp_ring_reset(&c->ring, RP_FAULT_NO_BOARD, c->machine.now_ns);
+        c->ring.now_ns - c->machine.since_ns > rp_ring_greet_ns(longest_greeting_ns(c))) {
+        const bool long_ago = c->ring.now_ns - c->ring.greeted_ns > RP_RING_SILENT_NS;
+        rp_ring_reset(&c->ring, RP_FAULT_NO_BOARD, c->ring.now_ns);
         for (uint32_t k = 0; k < c->ring.count; k++) {
             c->ring.board[k].hung |= long_ago && !c->ring.board[k].control;
         }
@@ -163,7 +163,7 @@ rp_err rp_hello_step(rp_controller *c) {
         }
         c->machine.timeout_ns =
             rest_ns(c, spares_may_come_in(c) ? spare_wait_ns(c) : longest_greeting_ns(c),
-                    c->machine.progress_ns);
+                    c->ring.progress_ns);
         greet_again(c);
         return RP_OK;
     }

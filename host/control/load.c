@@ -18,7 +18,7 @@ rp_err rp_load_offer(rp_controller *c, uint32_t board, rp_Frame *frame, const rp
     rp_err err = has_room(c, board) ? rp_ring_offer(&c->ring, board, frame, part, part != NULL)
                                     : RP_ERR_AGAIN;
     if (err == RP_OK) {
-        rp_controller_note_progress(c);
+        rp_ring_note_progress(&c->ring);
     }
     return err;
 }

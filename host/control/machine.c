@@ -11,10 +11,6 @@ void rp_controller_enter(rp_controller *c, rp_control_state_id next) {
     c->machine.next = next;
 }
 
-void rp_controller_note_progress(rp_controller *c) {
-    c->machine.progress_ns = c->machine.now_ns;
-}
-
 bool rp_controller_all_done(const rp_controller *c) {
     const rp_control_state *state = &rp_control_states[c->machine.state];
     for (uint32_t k = 0; k < c->ring.count; k++) {

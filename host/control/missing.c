@@ -14,7 +14,7 @@ static const int64_t DIALS_NS = 3 * RP_NS_PER_S;
 
 const rp_cause *rp_missing_cause(const rp_controller *c, uint32_t board) {
     const rp_board_state *state = &c->ring.board[board];
-    const int64_t waited_ns = c->machine.now_ns - c->ring.greeted_ns;
+    const int64_t waited_ns = c->ring.now_ns - c->ring.greeted_ns;
     const bool was_greeted = state->hello || state->device; /* before others were greeted again */
     if (!c->env.find_cause || c->run.local || was_greeted || rp_recovery_is_return(c) ||
         waited_ns < (state->dials ? DIALS_NS : ASK_NS)) {

@@ -32,8 +32,7 @@ typedef struct {
     rp_control_state_id state, next;
     bool entered;               /* the first state, too */
     rp_control_state_id failed; /* the state that the fault ended */
-    int64_t now_ns, since_ns;
-    int64_t progress_ns; /* of the state: its time-out counts from here */
+    int64_t since_ns;
     int64_t timeout_ns;
     rp_controller_fault fault;
     rp_FaultClass reported; /* by the board whose FAULT is being handled */
@@ -45,8 +44,6 @@ typedef struct {
 
 /* Leaves the state at the end of this step. */
 void rp_controller_enter(rp_controller *c, rp_control_state_id next);
-/* Something came: the time-out counts from now. */
-void rp_controller_note_progress(rp_controller *c);
 /* Every board has done what the state waits for. */
 bool rp_controller_all_done(const rp_controller *c);
 void rp_controller_forget_asked(rp_controller *c);

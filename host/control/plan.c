@@ -155,7 +155,7 @@ bool rp_plan_has_answered(const rp_board_state *board) {
 }
 
 static rp_err ping_boards(rp_controller *c) {
-    rp_controller_note_progress(c);
+    rp_ring_note_progress(&c->ring);
     for (uint32_t k = 0; k < c->ring.count; k++) {
         rp_link_stats stats;
         rp_link_stats_of(c->ring.board[k].control, &stats);

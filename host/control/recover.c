@@ -140,10 +140,9 @@ static void pause_for_port(rp_controller *c) {
     if (!rp_remedy_lacks_port(c->machine.fault.err, c->machine.failed)) {
         return;
     }
-    recovery->port_since_ns = recovery->ports_lacked ? recovery->port_since_ns : c->machine.now_ns;
-    const int64_t until_ns =
-        c->machine.now_ns +
-        rp_remedy_port_pause_ns(c->run.wait_s * RP_NS_PER_S, recovery->ports_lacked++);
+    recovery->port_since_ns = recovery->ports_lacked ? recovery->port_since_ns : c->ring.now_ns;
+    const int64_t until_ns = c->ring.now_ns + rp_remedy_port_pause_ns(c->run.wait_s * RP_NS_PER_S,
+                                                                      recovery->ports_lacked++);
     recovery->not_before_ns =
         until_ns > recovery->not_before_ns ? until_ns : recovery->not_before_ns;
 }
@@ -265,7 +264,7 @@ static rp_err leave_adoption(rp_controller *c) {
     rp_err err;
     RP_TRY(rp_identity_check(c->folder.path, &c->ring.identity));
     RP_TRY(rp_adopt_end(c, why));
-    rp_ring_reset(&c->ring, why ? c->machine.fault.board : RP_FAULT_NO_BOARD, c->machine.now_ns);
+    rp_ring_reset(&c->ring, why ? c->machine.fault.board : RP_FAULT_NO_BOARD, c->ring.now_ns);
     c->keep.unsaved = false;
     c->train.position = (rp_position){0};
     RP_TRY(rp_controller_find_start(c));

@@ -19,11 +19,10 @@ static uint64_t count_again(const rp_controller *c, uint64_t from) {
 void rp_recovery_begin(rp_controller *c, uint64_t from) {
     rp_recovery *recovery = &c->recovery;
     if (!recovery->is_on) {
-        recovery->row_since_ns =
-            recovery->in_a_row > 0 ? recovery->row_since_ns : c->machine.now_ns;
+        recovery->row_since_ns = recovery->in_a_row > 0 ? recovery->row_since_ns : c->ring.now_ns;
         recovery->is_on = true;
         recovery->fault = c->machine.fault;
-        recovery->since_ns = c->machine.now_ns;
+        recovery->since_ns = c->ring.now_ns;
         recovery->step = from;
         recovery->on_the_way = recovery->ports_lacked = 0;
         recovery->in_a_row++;
@@ -50,7 +49,7 @@ rp_err rp_recovery_note_work(rp_controller *c) {
     const rp_summary_recovery told = {.board = recovery->fault.board,
                                       .detect_s = seconds(recovery->fault.silent_ns),
                                       .replan_s = seconds(recovery->assign_ns - recovery->since_ns),
-                                      .restore_s = seconds(c->machine.now_ns - recovery->assign_ns),
+                                      .restore_s = seconds(c->ring.now_ns - recovery->assign_ns),
                                       .replay_microbatches = recovery->microbatches};
     recovery->is_on = false;
     if (recovery->done_count < RP_RECOVERIES_TOLD) {
@@ -77,7 +76,7 @@ void rp_recovery_note_checkpoint(rp_controller *c) {
 bool rp_recovery_had_time_for_port(const rp_controller *c) {
     const rp_recovery *recovery = &c->recovery;
     return recovery->is_on && recovery->ports_lacked > 0 &&
-           c->machine.now_ns - recovery->port_since_ns > c->run.wait_s * RP_NS_PER_S;
+           c->ring.now_ns - recovery->port_since_ns > c->run.wait_s * RP_NS_PER_S;
 }
 
 bool rp_recovery_is_portless(const rp_controller *c, uint32_t board) {

@@ -33,7 +33,7 @@ rp_err rp_report_on_step_done(rp_controller *c, uint32_t board, const rp_message
                        c->ring.board[board].name, done->step, c->train.segment_end);
     }
     RP_TRY(rp_tally_add_step(&c->train.tally, board, c->train.position.step, done));
-    rp_controller_note_progress(c);
+    rp_ring_note_progress(&c->ring);
     while (rp_tally_take_step(&c->train.tally, c->train.position.step, &loss_sum)) {
         rp_copy_pace_note_step(c);
         RP_TRY(rp_waiting_note_step(c));
@@ -51,7 +51,7 @@ rp_err rp_report_on_evaluated(rp_controller *c, uint32_t board, const rp_message
                        c->ring.board[board].name);
     }
     RP_TRY(rp_tally_add_pass(&c->train.tally, board, done->loss_sum));
-    rp_controller_note_progress(c);
+    rp_ring_note_progress(&c->ring);
     c->train.pass.samples += done->samples;
     c->train.pass.correct += done->correct;
     RP_TRY(rp_waiting_note_step(c));
@@ -69,7 +69,7 @@ static void count_skipped(rp_controller *c, uint32_t board, uint64_t step) {
 rp_err rp_report_on_skipped(rp_controller *c, uint32_t board, const rp_message *message) {
     char text[160];
     count_skipped(c, board, message->frame.body.skipped.step);
-    rp_controller_note_progress(c);
+    rp_ring_note_progress(&c->ring);
     (void)snprintf(text, sizeof text,
                    "a gradient is not finite on stage %u: it leaves out this update",
                    rp_controller_first_stage(c, board));
@@ -77,7 +77,7 @@ rp_err rp_report_on_skipped(rp_controller *c, uint32_t board, const rp_message *
 }
 
 rp_err rp_report_on_trace(rp_controller *c, uint32_t board, const rp_message *message) {
-    rp_controller_note_progress(c);
+    rp_ring_note_progress(&c->ring);
     return rp_controller_record_ops(c, board, &message->part[0]);
 }
 
@@ -189,7 +189,7 @@ rp_err rp_report_on_norms(rp_controller *c, uint32_t board, const rp_message *me
                        c->ring.board[board].name, stage);
     }
     RP_TRY(check_norms(c, hold, step));
-    rp_controller_note_progress(c);
+    rp_ring_note_progress(&c->ring);
     RP_TRY(take_norms(c, hold, got, count));
     c->train.norms.of[hold - c->setup.plan->hold] = true;
     c->train.norms.step = step;
@@ -304,7 +304,7 @@ rp_err rp_report_on_prediction(rp_controller *c, uint32_t board, const rp_messag
     double error = 0;
     double stale = 0;
     rp_err err;
-    rp_controller_note_progress(c);
+    rp_ring_note_progress(&c->ring);
     if (count == 0 || bytes != RP_PROBE_NORMS * count * sizeof(double)) {
         return rp_fail(RP_ERR_PEER, "board %s sent a probe of %zu bytes", c->ring.board[board].name,
                        bytes);

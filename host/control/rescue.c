@@ -215,7 +215,7 @@ static rp_err try_again(rp_controller *c) {
         return RP_OK;
     }
     rp_save_abandon(c);
-    rp_controller_note_progress(c);
+    rp_ring_note_progress(&c->ring);
     return rp_rescue_enter(c);
 }
 

@@ -88,7 +88,7 @@ fail:
 /* ---- going back ------------------------------------------------------------------------------ */
 
 static void forget_progress(rp_controller *c) {
-    rp_ring_reset(&c->ring, c->machine.fault.board, c->machine.now_ns);
+    rp_ring_reset(&c->ring, c->machine.fault.board, c->ring.now_ns);
     rp_controller_close_feeds(c); /* links go first: parcels may borrow batches */
     for (uint32_t k = 0; k < c->ring.count; k++) {
         rp_board_state *board = &c->ring.board[k];

@@ -177,8 +177,13 @@ rp_Frame rp_ring_greeting(const rp_ring *ring, int64_t now_ns) {
     return frame;
 }
 
-void rp_ring_note_round(rp_ring *ring, int64_t before_ns, int64_t now_ns) {
-    ring->awake_ns = now_ns - before_ns > ASLEEP_NS ? now_ns : ring->awake_ns;
+void rp_ring_note_progress(rp_ring *ring) {
+    ring->progress_ns = ring->now_ns;
+}
+
+void rp_ring_begin_round(rp_ring *ring, int64_t now_ns) {
+    ring->awake_ns = now_ns - ring->now_ns > ASLEEP_NS ? now_ns : ring->awake_ns;
+    ring->now_ns = now_ns;
 }
 
 /* Of a board that has been heard. */

@@ -148,6 +148,8 @@ typedef struct {
     rp_run_identity identity; /* of the run, on every message; each assignment has its term */
     rp_wire_range wire;       /* versions that all ends speak */
     uint64_t features;        /* that all ends have */
+    int64_t now_ns;           /* of this round */
+    int64_t progress_ns; /* when something came that moves the run: time-outs count from here */
     int64_t last_ping_ns;
     int64_t awake_ns;  /* since when this host has looked at its links without a long pause: silence
                           counts from here */
@@ -209,9 +211,11 @@ rp_err rp_ring_check_text(const char *what, const char *text) RP_MUST_CHECK;
 rp_err rp_ring_offer(rp_ring *ring, uint32_t board, rp_Frame *frame, const rp_part *parts,
                      uint32_t part_count) RP_MUST_CHECK;
 
-/* A host that was asleep has heard nobody. Call it before rp_ring_step(), with the times of this
- * round and of the one before. */
-void rp_ring_note_round(rp_ring *ring, int64_t before_ns, int64_t now_ns);
+/* Something came that moves the run: time-outs count from now. */
+void rp_ring_note_progress(rp_ring *ring);
+
+/* A round begins. A host that was asleep has heard nobody. Call it before rp_ring_step(). */
+void rp_ring_begin_round(rp_ring *ring, int64_t now_ns);
 /* Moves one board's links and what waits for room in them.
  * errors  TIMEOUT: a message waits for rp_ring_patience_ns(); those of the link */
 rp_err rp_ring_step(rp_ring *ring, uint32_t board, int64_t now_ns) RP_MUST_CHECK;

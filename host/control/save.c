@@ -140,7 +140,7 @@ rp_err rp_save_step(rp_controller *c) {
     }
     rp_save_abandon(c);
     if (tries_again) {
-        rp_controller_note_progress(c);
+        rp_ring_note_progress(&c->ring);
         return rp_save_enter(c);
     }
     c->keep.unsaved = false;
@@ -187,7 +187,7 @@ rp_err rp_save_on_tensor(rp_controller *c, uint32_t board, const rp_message *mes
                                                             piece->first, part->data, part->bytes))
                : RP_OK);
     rp_histograms_add(c, piece->name, part->data, part->bytes / sizeof(float));
-    rp_controller_note_progress(c);
+    rp_ring_note_progress(&c->ring);
 fail:
     return err;
 }
@@ -206,7 +206,7 @@ rp_err rp_save_on_in_flight(rp_controller *c, uint32_t board, const rp_message *
                ? take_written(c, rp_checkpoint_write_in_flight(c->keep.save.writer, own, first,
                                                                part->data, part->bytes))
                : RP_OK);
-    rp_controller_note_progress(c);
+    rp_ring_note_progress(&c->ring);
 fail:
     return err;
 }
@@ -216,7 +216,7 @@ rp_err rp_save_on_end(rp_controller *c, uint32_t board, const rp_message *messag
     if (c->ring.board[board].saved) {
         return rp_fail(RP_ERR_PEER, "board %u ended its tensors twice", board);
     }
-    rp_controller_note_progress(c);
+    rp_ring_note_progress(&c->ring);
     c->ring.board[board].saved = true;
     c->keep.save.boards_left--;
     return RP_OK;

@@ -8,7 +8,7 @@ static rp_err start_segment(rp_controller *c, const rp_Frame *order) {
     for (uint32_t k = 0; k < c->ring.count; k++) {
         c->ring.board[k].finished = false;
     }
-    c->train.segment_start_ns = c->machine.now_ns;
+    c->train.segment_start_ns = c->ring.now_ns;
     rp_waiting_begin(c);
     rp_drift_begin_segment(c);
     return rp_ring_post_all(&c->ring, order);
@@ -16,8 +16,8 @@ static rp_err start_segment(rp_controller *c, const rp_Frame *order) {
 
 /* The wall time of the segment, for the summary's shares. */
 static void note_segment(rp_controller *c, bool whole) {
-    rp_record_segment(c->folder.record,
-                      (double)(c->machine.now_ns - c->train.segment_start_ns) * 1e-9, whole);
+    rp_record_segment(c->folder.record, (double)(c->ring.now_ns - c->train.segment_start_ns) * 1e-9,
+                      whole);
     c->train.segment_start_ns = 0;
 }
 
@@ -237,7 +237,7 @@ rp_err rp_evaluate_step(rp_controller *c) {
     }
     err = keep_score(c);
     if (err == RP_ERR_IO) {
-        rp_controller_note_progress(c);
+        rp_ring_note_progress(&c->ring);
         return rp_disk_failed(c);
     }
     RP_TRY(err);

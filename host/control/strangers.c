@@ -44,11 +44,11 @@ static rp_err say_stranger(const rp_controller *c, const rp_stranger *stranger) 
 static bool is_news(rp_controller *c, const rp_stranger *stranger) {
     const bool same = strcmp(c->ring.stranger.key, stranger->key) == 0;
     if (same && c->ring.stranger.said_ns != 0 &&
-        c->machine.now_ns - c->ring.stranger.said_ns < SAY_NS) {
+        c->ring.now_ns - c->ring.stranger.said_ns < SAY_NS) {
         return false;
     }
     (void)snprintf(c->ring.stranger.key, sizeof c->ring.stranger.key, "%s", stranger->key);
-    c->ring.stranger.said_ns = c->machine.now_ns;
+    c->ring.stranger.said_ns = c->ring.now_ns;
     return true;
 }
 

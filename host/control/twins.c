@@ -27,8 +27,8 @@ rp_err rp_twins_look(rp_controller *c) {
         const uint32_t twins = board->control ? rp_link_health_of(board->control).twins : 0;
         const bool is_news = twins > 0 && twins != board->twins;
         if (is_news &&
-            (board->twins_said_ns == 0 || c->machine.now_ns - board->twins_said_ns > SAY_NS)) {
-            board->twins_said_ns = c->machine.now_ns;
+            (board->twins_said_ns == 0 || c->ring.now_ns - board->twins_said_ns > SAY_NS)) {
+            board->twins_said_ns = c->ring.now_ns;
             err = say_twins(c, board);
         }
         board->twins = twins;

@@ -261,7 +261,7 @@ rp_err rp_verify_on_record(rp_controller *c, uint32_t board, const rp_message *m
         return rp_fail(RP_ERR_PEER, "board %s sent a record that nobody asked for",
                        c->ring.board[board].name);
     }
-    rp_controller_note_progress(c);
+    rp_ring_note_progress(&c->ring);
     if (message->part_count == 0 || piece->total == 0) {
         check->phase = RP_CHECK_NONE; /* its part of the step began before the pause */
         return RP_OK;
@@ -291,6 +291,6 @@ rp_err rp_verify_on_recomputed(rp_controller *c, uint32_t board, const rp_messag
         check->phase =
             are_same(&check->digests[0], &check->digests[1]) ? RP_CHECK_DONE : RP_CHECK_DIFFERS;
     }
-    rp_controller_note_progress(c);
+    rp_ring_note_progress(&c->ring);
     return RP_OK;
 }

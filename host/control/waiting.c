@@ -64,7 +64,7 @@ rp_err rp_report_on_waiting(rp_controller *c, uint32_t board, const rp_message *
         return RP_OK; /* in no segment */
     }
     state->waiting = *said;
-    state->waiting_ns = c->machine.now_ns;
+    state->waiting_ns = c->ring.now_ns;
     for (uint32_t i = 0; i < said->silent_count; i++) {
         RP_TRY(is_in(&before, said->silent[i].peer) ? RP_OK
                                                     : say_silent(c, board, &said->silent[i]));
@@ -136,7 +136,7 @@ static void add(char *text, const char *more) {
 static void add_wait(const rp_controller *c, uint32_t board, char *text) {
     const rp_board_state *state = &c->ring.board[board];
     const rp_Waiting *said = &state->waiting;
-    const double heard_s = (double)rp_ring_silence_ns(&c->ring, board, c->machine.now_ns) * 1e-9;
+    const double heard_s = (double)rp_ring_silence_ns(&c->ring, board, c->ring.now_ns) * 1e-9;
     const char *far = c->ring.board[said->peer].name;
     char one[160];
     char samples[64];
@@ -207,7 +207,7 @@ static rp_progress_watch *watch_of(rp_controller *c) {
 /* Without the time in which this host itself was stopped. */
 static int64_t since_step_ns(const rp_controller *c, const rp_progress_watch *watch) {
     const int64_t awake_ns = c->ring.awake_ns;
-    return c->machine.now_ns - (watch->step_ns > awake_ns ? watch->step_ns : awake_ns);
+    return c->ring.now_ns - (watch->step_ns > awake_ns ? watch->step_ns : awake_ns);
 }
 
 static int64_t patience_ns(const rp_progress_watch *watch) {
@@ -217,7 +217,7 @@ static int64_t patience_ns(const rp_progress_watch *watch) {
 
 void rp_waiting_begin(rp_controller *c) {
     rp_progress_watch *watch = watch_of(c);
-    watch->step_ns = c->machine.now_ns;
+    watch->step_ns = c->ring.now_ns;
     watch->say_ns = 0;
     for (uint32_t k = 0; k < c->ring.count; k++) {
         c->ring.board[k].waiting = (rp_Waiting){0};
@@ -230,7 +230,7 @@ rp_err rp_waiting_note_step(rp_controller *c) {
     const int64_t took_ns = since_step_ns(c, watch);
     const bool was_said = watch->say_ns > 0;
     char text[80];
-    watch->step_ns = c->machine.now_ns;
+    watch->step_ns = c->ring.now_ns;
     watch->say_ns = 0;
     if (!was_said && took_ns < patience_ns(watch)) {
         watch->usual_ns = watch->usual_ns ? (7 * watch->usual_ns + took_ns) / 8 : took_ns;

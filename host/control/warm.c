@@ -18,7 +18,7 @@ static bool is_warming(const rp_controller *c) {
 }
 
 static int64_t left_ns(const rp_controller *c) {
-    const int64_t left_ns = c->warm.end_ns - c->machine.now_ns;
+    const int64_t left_ns = c->warm.end_ns - c->ring.now_ns;
     return left_ns > 0 ? left_ns : 0;
 }
 
@@ -28,14 +28,14 @@ void rp_warm_begin(rp_controller *c) {
         return;
     }
     if (c->warm.end_ns == 0) {
-        c->warm.end_ns = c->machine.now_ns + c->options.within_s * RP_NS_PER_S;
+        c->warm.end_ns = c->ring.now_ns + c->options.within_s * RP_NS_PER_S;
     }
     c->machine.timeout_ns = left_ns(c) + RP_RING_HELLO_NS;
 }
 
 /* A spare that is away takes no time from the rest. */
 int64_t rp_warm_patience_ns(const rp_controller *c) {
-    const int64_t since_ns = c->ring.greeted_ns ? c->ring.greeted_ns : c->machine.now_ns;
+    const int64_t since_ns = c->ring.greeted_ns ? c->ring.greeted_ns : c->ring.now_ns;
     const int64_t rest_ns = c->warm.end_ns - since_ns;
     return !c->warm.again || c->warm.row ? 0 : rest_ns > 0 ? rest_ns : 1;
 }
@@ -65,11 +65,11 @@ static uint64_t count_ready(const rp_controller *c) {
 void rp_warm_say(rp_controller *c) {
     const uint64_t ready = is_warming(c) ? count_ready(c) : 0;
     if (!is_warming(c) || ready == c->warm.said_ready ||
-        c->machine.now_ns - c->warm.said_ns < SAY_EVERY_NS) {
+        c->ring.now_ns - c->warm.said_ns < SAY_EVERY_NS) {
         return;
     }
     c->warm.said_ready = ready;
-    c->warm.said_ns = c->machine.now_ns;
+    c->warm.said_ns = c->ring.now_ns;
     for (uint32_t k = 0; k < c->ring.count; k++) {
         const rp_board_state *board = &c->ring.board[k];
         rp_controller_print(c, "%s%s: %u of %u kernels", k ? ", " : "", board->name,

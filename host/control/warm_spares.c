@@ -102,7 +102,7 @@ fail:
 
 static rp_err begin_round(rp_controller *c) {
     rp_err err;
-    rp_ring_reset(&c->ring, RP_FAULT_NO_BOARD, c->machine.now_ns);
+    rp_ring_reset(&c->ring, RP_FAULT_NO_BOARD, c->ring.now_ns);
     for (uint32_t k = 0; k < c->warm.places; k++) {
         place_board(c, k);
         if (spare_at(&c->warm, k)) {
@@ -118,7 +118,7 @@ fail:
 rp_err rp_warm_go_again(rp_controller *c) {
     rp_err err;
     rp_log_warn("%s; warming goes on, for %u s at most", c->machine.fault.text, rp_warm_order_s(c));
-    rp_ring_reset(&c->ring, c->machine.fault.board, c->machine.now_ns);
+    rp_ring_reset(&c->ring, c->machine.fault.board, c->ring.now_ns);
     for (uint32_t k = 0; k < c->ring.count; k++) {
         c->ring.board[k].profiled = c->measure.has_profile;
     }

@@ -60,7 +60,7 @@ static rp_err ask(rp_controller *c, uint32_t board, const char *endpoint, const 
         trial->bytes[i] = size[i];
     }
     c->ring.board[board].tried = false;
-    c->measure.wires.since_ns = c->machine.now_ns;
+    c->measure.wires.since_ns = c->ring.now_ns;
     return rp_ring_post(&c->ring, board, &frame, NULL);
 }
 
@@ -106,7 +106,7 @@ rp_err rp_wires_on_trial(rp_controller *c, uint32_t board, const rp_message *mes
     state->trial = message->frame.body.trial_done;
     state->tried = true;
     if (c->machine.state == RP_CONTROL_PROFILE) { /* else nobody waits for it any more */
-        rp_controller_note_progress(c);
+        rp_ring_note_progress(&c->ring);
     }
     return RP_OK;
 }
@@ -238,7 +238,7 @@ rp_err rp_wires_step(rp_controller *c, bool *all) {
             RP_TRY(begin_wire(c));
         } else if (has_answered(c)) {
             RP_TRY(take_answer(c));
-        } else if (c->machine.now_ns - w->since_ns > ANSWER_NS) {
+        } else if (c->ring.now_ns - w->since_ns > ANSWER_NS) {
             RP_TRY(give_up(c, "no answer"));
         } else {
             break;

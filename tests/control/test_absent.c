@@ -184,7 +184,7 @@ static void spares_count_as_boards(void **state) {
     assert_non_null(rp_absent_why_stay(&c)); /* one of them was tried and has not come either */
     prepare(4, 2, 2, 3);
     c.run.spares = 2;
-    roster[4].dials = true;               /* can not be dialled where another one was */
+    roster[4].dials = true;              /* can not be dialled where another one was */
     assert_null(rp_absent_why_stay(&c)); /* three */
 }
 

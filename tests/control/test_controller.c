@@ -267,7 +267,7 @@ static void it_says_what_it_waits_for(void **state) {
     open_ring(NULL);
     ring.mute = RP_KIND_ASSIGN;
     assert_true(ring_reach(&ring, RP_CONTROL_ASSIGN));
-    const int64_t since_ns = ring.c->machine.now_ns;
+    const int64_t since_ns = ring.c->ring.now_ns;
     ring_step(&ring, RP_NS_PER_S);
     ring_step(&ring, RP_NS_PER_S);
     rp_controller_waiting_of(ring.c, &why);

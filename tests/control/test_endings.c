@@ -55,7 +55,7 @@ static void a_slow_save_is_no_fault(void **state) {
         board_send(&ring.board[0], frame, &part);
     }
     assert_int_equal(ring.c->machine.state, RP_CONTROL_SAVE);
-    const int64_t last_ns = ring.c->machine.now_ns;
+    const int64_t last_ns = ring.c->ring.now_ns;
     expect_err(ring_end(&ring, 3000), RP_ERR_TIMEOUT);
     assert_non_null(
         strstr(ring.fault.text, "still have tensors to send, and nothing came for 600 s"));
