@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "agent/besides.h"
+#include "agent/measure_besides.h"
 #include "agent/profile.h"
 #include "base/median.h"
 

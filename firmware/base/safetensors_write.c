@@ -133,7 +133,7 @@ static rp_err write_header(rp_arena *arena, rp_st_writer *writer, const json_t *
         problem = posix_fallocate(writer->fd, 0, (off_t)total);
     } while (problem == EINTR);
     if (problem != 0 && problem != EOPNOTSUPP && problem != EINVAL) {
-        err = rp_fail(RP_ERR_IO, "%s: can not be written, %" PRIu64 " bytes: %s", writer->temporary,
+        err = rp_fail(RP_ERR_IO, "%s: cannot be written, %" PRIu64 " bytes: %s", writer->temporary,
                       total, strerror(problem));
         goto fail;
     }

@@ -161,7 +161,7 @@ static void limit_threads(const rp_device_options *options) {
     }
 }
 
-/* PoCL's compiler ends its program where it can not write, and names no file and no limit. Said
+/* PoCL's compiler ends its program where it cannot write, and names no file and no limit. Said
  * once, however many devices are opened. */
 static void check_file_limit(const rp_device *device) {
     static atomic_flag said = ATOMIC_FLAG_INIT;

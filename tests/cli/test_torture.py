@@ -62,7 +62,8 @@ class Torture(program.Case):
         if seed == "all":
             return range(1, count + 1)
         print(f"{who}: {SAMPLES} of {count} allocations, RP_TORTURE={seed}")
-        return sorted(random.Random(f"{seed} {who}").sample(range(1, count + 1), SAMPLES))
+        # A few allocations depend on time, so the count differs a little between runs.
+        return sorted(random.Random(f"{seed} {who}").sample(range(1, count * 9 // 10), SAMPLES))
 
     def weights(self, out):
         return (self.dir / out / "weights.safetensors").read_bytes()

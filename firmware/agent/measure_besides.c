@@ -1,4 +1,4 @@
-#include "agent/besides.h"
+#include "agent/measure_besides.h"
 
 #include <poll.h>
 #include <unistd.h>

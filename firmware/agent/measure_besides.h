@@ -1,7 +1,7 @@
 /* What ops cost besides their layers: predictions, averages, codecs, and that an op is given to the
  * device at all. */
-#ifndef RP_AGENT_BESIDES_H
-#define RP_AGENT_BESIDES_H
+#ifndef RP_AGENT_MEASURE_BESIDES_H
+#define RP_AGENT_MEASURE_BESIDES_H
 
 #include "agent/measure_order.h"
 #include "stage/stage.h"
