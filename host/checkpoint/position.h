@@ -36,7 +36,7 @@ typedef struct {
     /* what a resumed run goes on counting from */
     uint64_t samples, epoch_samples;
     rp_run_ledger ledger; /* that all boards had here; its samples: since it is kept */
-    double epoch_loss;    /* sum over the samples of the epoch under way */
+    double epoch_loss;    /* sum over epoch_samples; see rp_record_totals */
     double seconds, segment_s;
 } rp_position;
 

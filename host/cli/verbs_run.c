@@ -383,14 +383,29 @@ fail:
     return err;
 }
 
+/* `plan` and `profile` measure a run that will train, so they refuse the values that `train`
+ * refuses, before a board starts. */
+static rp_err measure_run(const rp_cli_args *args, rp_controller_purpose purpose) {
+    const rp_controller_options options = options_of(args, purpose);
+    rp_arena arena;
+    rp_runfile runfile = {0};
+    rp_arena_init(&arena, "run", 0);
+    rp_err err =
+        rp_runfile_read(&arena, options.run_path, options.set, options.set_count, &runfile);
+    if (err == RP_OK) {
+        err = rp_runfile_check_values(&runfile);
+    }
+    rp_runfile_close(&runfile);
+    rp_arena_finish(&arena);
+    return err == RP_OK ? run_controller(args, &options) : err;
+}
+
 rp_err rp_verb_plan(const rp_cli_args *args) {
-    const rp_controller_options options = options_of(args, RP_PURPOSE_PLAN);
-    return run_controller(args, &options);
+    return measure_run(args, RP_PURPOSE_PLAN);
 }
 
 rp_err rp_verb_profile(const rp_cli_args *args) {
-    const rp_controller_options options = options_of(args, RP_PURPOSE_PROFILE);
-    return run_controller(args, &options);
+    return measure_run(args, RP_PURPOSE_PROFILE);
 }
 
 rp_err rp_cli_run_warm(const rp_cli_args *args, const char *run_path, uint32_t within_s) {

@@ -127,11 +127,15 @@ fail:
     return err;
 }
 
+/* Of the samples of the epoch under way; not a number: no step of it counts. */
+static double mean_loss(const rp_record_totals *total) {
+    return total->epoch_samples > 0 ? total->epoch_loss / (double)total->epoch_samples
+                                    : (double)NAN;
+}
+
 static void take_totals(rp_record *record, const rp_record_totals *start) {
     record->total = *start;
-    if (start->epoch_samples > 0) {
-        record->train_loss = start->epoch_loss / (double)start->epoch_samples;
-    }
+    record->train_loss = mean_loss(start);
 }
 
 static void begin_run(rp_record *record, const rp_record_totals *start) {
@@ -246,9 +250,11 @@ rp_err rp_record_step(rp_record *record, uint64_t step, double loss, double lr, 
         total->epoch_loss = 0;
         total->epoch_samples = 0;
     }
-    total->epoch_loss += loss * samples;
-    total->epoch_samples += samples;
-    record->train_loss = total->epoch_loss / (double)total->epoch_samples;
+    if (isfinite(loss)) { /* the guard skips a step whose loss is not */
+        total->epoch_loss += loss * samples;
+        total->epoch_samples += samples;
+    }
+    record->train_loss = mean_loss(total);
     record->step_ns[step % SPEED_STEPS] = rp_clock_now_ns(record->clock);
     record->step_samples[step % SPEED_STEPS] = samples;
     total->step = step + 1;
@@ -437,6 +443,22 @@ static void fill_ledger(const rp_record *record, const rp_record_end *end, rp_su
     }
 }
 
+/* Steps of the epoch under way that the mean of the losses leaves out, by the samples that are
+ * missing from it: a resumed run knows no more of its former steps. */
+static uint64_t count_left_out(const rp_record *record) {
+    const rp_record_totals *total = &record->total;
+    const uint32_t batch = record->run.shape.batch;
+    uint64_t samples = 0;
+    for (uint64_t step = total->step; step > 0; step--) {
+        samples += rp_sched_step_samples(&record->run.shape, step - 1);
+        if ((step - 1) % record->epoch_steps == 0) {
+            break;
+        }
+    }
+    return samples > total->epoch_samples ? (samples - total->epoch_samples + batch - 1) / batch
+                                          : 0;
+}
+
 static rp_summary_score summary_score(const rp_record_score *score) {
     return (rp_summary_score){
         .known = score->known,
@@ -463,6 +485,7 @@ static rp_summary summarize_run(const rp_record *record, const rp_record_end *en
         .samples = total->samples,
         .seconds = run_s(record),
         .train_loss = record->train_loss,
+        .left_out = record->sinks_run.without_losses ? 0 : count_left_out(record),
         .classes = run->classes,
         .eval = summary_score(&total->eval),
         .eval_split = run->eval_split,

@@ -37,8 +37,9 @@ typedef struct {
 /* What a run counts, and a resumed run goes on counting from. */
 typedef struct {
     uint64_t step; /* next to train. Behind 0: what sinks hold of later steps is taken back */
-    uint64_t samples, epoch_samples;
-    double epoch_loss;                /* sum over the samples of the epoch under way */
+    uint64_t samples;
+    uint64_t epoch_samples;           /* of the epoch's steps so far whose loss is finite */
+    double epoch_loss;                /* sum of the losses of these samples */
     double seconds, segment_s;        /* since the run began; wall time of all segments */
     rp_record_score eval, validation; /* of this step */
 } rp_record_totals;

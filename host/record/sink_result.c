@@ -38,6 +38,13 @@ static void print_loss(FILE *file, const char *of, double loss, bool classes) {
     }
 }
 
+static void print_left_out(FILE *file, const rp_summary *s) {
+    if (s->left_out > 0 && isfinite(s->train_loss)) {
+        (void)fprintf(file, " without %" PRIu64 " step%s whose loss is not finite", s->left_out,
+                      s->left_out == 1 ? "" : "s");
+    }
+}
+
 static void print_score(FILE *file, const char *split, const rp_summary_score *score,
                         bool classes) {
     if (!score->known) {
@@ -153,6 +160,7 @@ static void print_text(const result *to, const rp_summary *s) {
     if (s->samples > 0) {
         if (!s->without_losses) {
             print_loss(to->file, "train", s->train_loss, true);
+            print_left_out(to->file, s);
             (void)fprintf(to->file, ", ");
         }
         (void)fprintf(to->file, "%.0f samples/s", s->samples_per_s);

@@ -137,6 +137,9 @@ static void put_best(const rp_summary_best *best, json_t *object, bool *good) {
 static void put_results(const rp_summary *s, json_t *object, bool *good) {
     json_t *train = json_object();
     put_value(train, "loss", json_of_real(s->without_losses ? NAN : s->train_loss), good);
+    if (s->left_out > 0) {
+        put_value(train, "left_out", json_of_whole(s->left_out), good);
+    }
     put_value(object, "train", train, good);
     if (s->eval.known) {
         put_score(s, "eval", &s->eval, s->eval_split, object, good);

@@ -104,8 +104,9 @@ typedef struct {
     uint32_t epochs;
     uint64_t steps, samples;
     double seconds;
-    double train_loss;
-    bool classes; /* without them `accuracy` is left out */
+    double train_loss; /* mean of the last epoch's steps with a finite loss; NAN: it has none */
+    uint64_t left_out; /* steps of that epoch whose loss is not finite */
+    bool classes;      /* without them `accuracy` is left out */
     rp_summary_score eval;
     const char *eval_split;      /* that `eval` is of; said when it is not "test". NULL: that */
     rp_summary_score validation; /* of a training run */

@@ -177,9 +177,11 @@ class Table(program.Case):
     def test_batchnorm_of_single_values_is_refused(self):
         (self.dir / "net.yaml").write_text(
             NET.replace("layers:\n", "layers:\n  - {name: bn, kind: batchnorm}\n"))
-        for words in ((), ("--dry-run",), ("--set", "lanes={count: 2}")):
-            err = self.refused("train", self.run_file(TABLE), *words, "--out", "out", "--set",
-                               "train.microbatch=1")
+        out = ("--out", "out")
+        for verb, *words in (("train", *out), ("train", *out, "--dry-run"), ("plan",),
+                             ("train", *out, "--set", "lanes={count: 2}"),
+                             ("profile", *out)):
+            err = self.refused(verb, self.run_file(TABLE), *words, "--set", "train.microbatch=1")
             self.assertIn("run.yaml:5: train: layer 'bn': batchnorm normalises over a", err)
         self.assertFalse((self.dir / "out").exists())
 

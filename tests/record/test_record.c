@@ -206,6 +206,47 @@ static void a_run_goes_back(void **state) {
     expect_in(slurp("result", NULL), "train loss 3.0000");
 }
 
+/* The mean is of the steps with a finite loss, in a resumed run also. */
+static void a_step_that_is_not_finite_is_left_out(void **state) {
+    (void)state;
+    static const struct {
+        double loss[4], mean; /* in two epochs of two steps; NAN: null */
+        int left_out;
+    } cases[] = {{{1, 1, 3, (double)NAN}, 3, 1},
+                 {{1, 1, (double)INFINITY, 4}, 4, 1},
+                 {{1, 1, (double)NAN, (double)NAN}, (double)NAN, 2},
+                 {{(double)NAN, 1, 3, 5}, 4, 0}};
+    for (uint32_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        for (uint64_t resumed = 0; resumed < 5; resumed++) { /* so many steps are a former run's */
+            const rp_record_run run = run_of(4);
+            rp_record_totals totals = {0};
+            rp_record *record = NULL;
+            expect_ok(rp_record_open(&arena, &run, &totals, &record));
+            for (uint64_t step = 0; step < 4; step++) {
+                if (step == resumed) {
+                    rp_record_read_totals(record, &totals);
+                    totals.step = step;
+                    close_record(record, "interrupted", 4);
+                    expect_ok(rp_record_open(&arena, &run, &totals, &record));
+                }
+                train_step(record, step, cases[i].loss[step]);
+            }
+            close_record(record, "finished", 8);
+            json_t *summary = json_loads(slurp("summary.json", NULL), 0, NULL);
+            const json_t *train = json_object_get(summary, "train");
+            const json_t *loss = json_object_get(train, "loss");
+            const json_t *left_out = json_object_get(train, "left_out");
+            assert_true(isnan(cases[i].mean) ? json_is_null(loss)
+                                             : json_number_value(loss) == cases[i].mean);
+            assert_int_equal(json_integer_value(left_out), cases[i].left_out);
+            assert_int_equal(left_out != NULL, cases[i].left_out > 0);
+            json_decref(summary);
+        }
+    }
+    (void)fflush(result);
+    expect_in(slurp("result", NULL), "train loss 3.0000 without 1 step whose loss is not finite, ");
+}
+
 static rp_sink_op op_of(rp_op_kind kind, uint64_t step, uint32_t start_ms, uint32_t end_ms) {
     return (rp_sink_op){.kind = kind,
                         .step = step,
@@ -505,6 +546,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_sink_is_told, setup_record, teardown_record),
         cmocka_unit_test_setup_teardown(a_run_goes_back, setup_record, teardown_record),
+        cmocka_unit_test_setup_teardown(a_step_that_is_not_finite_is_left_out, setup_record,
+                                        teardown_record),
         cmocka_unit_test_setup_teardown(the_trace_counts, setup_record, teardown_record),
         cmocka_unit_test_setup_teardown(the_trace_is_bounded, setup_record, teardown_record),
         cmocka_unit_test_setup_teardown(a_trace_is_not_written_on_request, setup_record,
