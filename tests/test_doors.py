@@ -2,10 +2,12 @@
 """The doors: what is recorded of a night, which methods a commit draws, what is counted."""
 import contextlib
 import io
+import os
 import sys
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE / "cli"), str(HERE.parent / ".ci")]
@@ -106,6 +108,17 @@ class Doors(unittest.TestCase):
         self.assertEqual(met, set(names))
         self.assertLess(most, 20)
         self.assertFalse(any(program.is_drawn(name, "") for name in names))
+
+    def test_the_short_form_has_more_under_a_sanitizer(self):
+        load = program.few_when_short(
+            "Doors.test_the_short_form_has_more_under_a_sanitizer",
+            sanitized=("Doors.test_a_commit_draws_some_methods_and_all_are_met",))
+        loader = unittest.defaultTestLoader
+        whole = loader.loadTestsFromTestCase(Doors)
+        for slower, short, want in ((1, "", 3), (1, "1", 1), (4, "", 2), (4, "1", 2)):
+            changed = {"RP_SHORT": short, "RP_DRAW": ""}
+            with mock.patch.object(program, "SLOWER", slower), mock.patch.dict(os.environ, changed):
+                self.assertEqual(load(loader, whole, None).countTestCases(), want)
 
 
 if __name__ == "__main__":

@@ -229,14 +229,16 @@ def is_drawn(name, chance):
     return bool(chance) and int.from_bytes(digest[:4], "big") % DRAWN_OF == 0
 
 
-def few_when_short(*names):
-    """Under a sanitizer, and where RP_SHORT is set, a test program has only these tests, which are
-    enough to run all of the code, and those that RP_DRAW draws. `load_tests` of unittest."""
+def few_when_short(*names, sanitized=()):
+    """Where RP_SHORT is set, a test program has only these tests and those that RP_DRAW draws;
+    under a sanitizer only these and `sanitized`, which are enough to run all of the code.
+    `load_tests` of unittest."""
     def load_tests(loader, tests, _pattern):
         if SLOWER == 1 and not os.environ.get("RP_SHORT"):
             return tests
         here = sys.modules["__main__"]
-        short = loader.loadTestsFromNames(names, here)
+        chosen = names + (tuple(sanitized) if SLOWER > 1 else ())
+        short = loader.loadTestsFromNames(chosen, here)
         have = {test.id() for test in each_test(short)}
         chance = os.environ.get("RP_DRAW", "") if SLOWER == 1 else ""
         short.addTests(test for test in each_test(tests)

@@ -428,10 +428,10 @@ class Folder(program.Case):
 
 # Under a sanitizer, which makes a run slow: what reads a folder that others wrote.
 load_tests = program.few_when_short("Folder.test_faults_stay_and_a_resumed_run_says_what_is_others",
-                                    "Folder.test_a_given_plan_is_used_again",
                                     "Folder.test_the_hint_works_when_it_is_pasted",
-                                    "Folder.test_links_in_the_folder_are_not_followed",
-                                    "Folder.test_what_is_no_folder_of_a_run_is_refused")
+                                    "Folder.test_what_is_no_folder_of_a_run_is_refused",
+                                    sanitized=("Folder.test_a_given_plan_is_used_again",
+                                               "Folder.test_links_in_the_folder_are_not_followed"))
 
 
 if __name__ == "__main__":

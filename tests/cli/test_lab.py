@@ -304,8 +304,9 @@ class Wrong(lab.Case):
 
 
 # Under a sanitizer, which makes a run slow: a comparison, a sweep, what is refused.
-load_tests = program.few_when_short("Comparison.test_finished_is_kept", "Comparison.test_sweep",
-                                    "Wrong")
+load_tests = program.few_when_short("Comparison.test_finished_is_kept",
+                                    "Wrong",
+                                    sanitized=("Comparison.test_sweep",))
 
 
 if __name__ == "__main__":

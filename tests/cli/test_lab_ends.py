@@ -75,7 +75,8 @@ class Ends(lab.Case):
 
 # Under a sanitizer, which makes a run slow: one that is interrupted and one that
 # fails; test_lab goes on with a comparison.
-load_tests = program.few_when_short("Ends.test_two_in_one_folder", "Ends.test_a_run_that_is_killed")
+load_tests = program.few_when_short("Ends.test_a_run_that_is_killed",
+                                    sanitized=("Ends.test_two_in_one_folder",))
 
 
 if __name__ == "__main__":

@@ -147,8 +147,8 @@ class Spare(Roster):
 
 
 # What the controller decides is in tests/scenarios. A port that is taken is tried by night.
-load_tests = program.few_when_short("Three.test_another_key_while_it_runs",
-                                    "Spare.test_a_board_that_stays_away")
+load_tests = program.few_when_short("Spare.test_a_board_that_stays_away",
+                                    sanitized=("Three.test_another_key_while_it_runs",))
 
 
 if __name__ == "__main__":

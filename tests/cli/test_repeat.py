@@ -61,7 +61,8 @@ class Repeat(program.Case):
         self.resumed(signal.SIGKILL)
 
 
-load_tests = program.few_when_short("Repeat.test_twice", "Repeat.test_resume_after_kill")
+load_tests = program.few_when_short("Repeat.test_resume_after_kill",
+                                    sanitized=("Repeat.test_twice",))
 
 
 if __name__ == "__main__":
