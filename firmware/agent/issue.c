@@ -87,6 +87,16 @@ static rp_err gather_row(rp_runner *r, running_op *op, bool *ready) {
     return err;
 }
 
+/* What a forward or a backward waits for. */
+static rp_err gather_inputs(rp_runner *r, running_op *op, bool *ready) {
+    rp_err err;
+    RP_TRY(gather_pieces(r, op->from, &op->input, ready));
+    RP_TRY(gather_pieces(r, op->labels, &op->target, ready));
+    RP_TRY(gather_row(r, op, ready));
+fail:
+    return err;
+}
+
 static const void *row_of(const running_op *op) {
     return op->row.piece[0].part[0];
 }
@@ -95,6 +105,12 @@ static void take_pieces(rp_port_in *port, const rp_port_pieces *pieces) {
     if (port) {
         rp_port_in_take(port, pieces);
     }
+}
+
+static void take_inputs(running_op *op) {
+    take_pieces(op->from, &op->input);
+    take_pieces(op->labels, &op->target);
+    take_pieces(op->rows, &op->row);
 }
 
 /* slice[e]: the samples that the plan sends over edge e of the port that the op writes to. */
@@ -198,16 +214,12 @@ static rp_err try_forward(rp_runner *r) {
     runner_stage *s = op->stage;
     bool ready = true;
     rp_err err = RP_OK;
-    RP_TRY(gather_pieces(r, op->from, &op->input, &ready));
-    RP_TRY(gather_pieces(r, op->labels, &op->target, &ready));
-    RP_TRY(gather_row(r, op, &ready));
+    RP_TRY(gather_inputs(r, op, &ready));
     if (!ready || !rp_port_out_has_room(s->forward) || !rp_port_out_has_room(s->stash) ||
         (!r->evaluating && rp_stage_gain_missing(s->stage, &r->next))) {
         return RP_OK;
     }
-    take_pieces(op->from, &op->input);
-    take_pieces(op->labels, &op->target);
-    take_pieces(op->rows, &op->row);
+    take_inputs(op);
     RP_TRY(run_forward(r, op));
     RP_TRY(commit_op(r, op));
 fail:
@@ -262,18 +274,14 @@ static rp_err try_backward(rp_runner *r) {
     runner_stage *s = op->stage;
     bool ready = true;
     rp_err err = RP_OK;
-    RP_TRY(gather_pieces(r, op->from, &op->input, &ready));
-    RP_TRY(gather_pieces(r, op->labels, &op->target, &ready));
-    RP_TRY(gather_row(r, op, &ready));
+    RP_TRY(gather_inputs(r, op, &ready));
     if (r->next.kind != RP_OP_BACKWARD_WEIGHT) {
         ready = ready && rp_port_out_has_room(s->backward);
     }
     if (!ready) {
         return RP_OK;
     }
-    take_pieces(op->from, &op->input);
-    take_pieces(op->labels, &op->target);
-    take_pieces(op->rows, &op->row);
+    take_inputs(op);
     RP_TRY(run_backward(r, op));
     RP_TRY(commit_op(r, op));
 fail:

@@ -24,6 +24,8 @@ typedef struct rp_node rp_node; /* lives in the arena it was read into */
  * messages. The root must be a map.
  * errors  USAGE with name and line; IO when the file can not be read (USAGE class exit code) */
 rp_err rp_config_read_file(rp_arena *arena, const char *path, rp_node **root) RP_MUST_CHECK;
+/* As rp_config_read_file() for a file that may be missing: *root is NULL then. */
+rp_err rp_config_read_file_if_any(rp_arena *arena, const char *path, rp_node **root) RP_MUST_CHECK;
 /* The first half of it: the bytes of a file, one more than rp_config_read_text() takes at most. */
 rp_err rp_config_load(rp_arena *arena, const char *path, const char **text,
                       size_t *bytes) RP_MUST_CHECK;

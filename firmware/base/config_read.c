@@ -1,6 +1,7 @@
 /* YAML to nodes, from files, texts and `--set`. */
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <yaml.h>
 
@@ -278,6 +279,11 @@ rp_err rp_config_read_file(rp_arena *arena, const char *path, rp_node **root) {
     size_t bytes;
     const rp_err err = rp_config_load(arena, path, &text, &bytes);
     return err == RP_OK ? rp_config_read_text(arena, text, bytes, rp_input_name(path), root) : err;
+}
+
+rp_err rp_config_read_file_if_any(rp_arena *arena, const char *path, rp_node **root) {
+    *root = NULL;
+    return access(path, F_OK) == 0 ? rp_config_read_file(arena, path, root) : RP_OK;
 }
 
 /* ---- --set ---- */

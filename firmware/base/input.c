@@ -55,6 +55,24 @@ FILE *rp_input_fopen(const char *path, const char **why) {
     return file;
 }
 
+rp_err rp_input_read(int fd, const char *name, uint64_t first, void *to, size_t count) {
+    uint8_t *at = to;
+    while (count > 0) {
+        const ssize_t got = pread(fd, at, count, (off_t)first);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got <= 0) {
+            return rp_fail(RP_ERR_IO, "%s: can not be read: %s", name,
+                           got < 0 ? strerror(errno) : "it became shorter");
+        }
+        at += got;
+        first += (uint64_t)got;
+        count -= (size_t)got;
+    }
+    return RP_OK;
+}
+
 static rp_err copy_input(FILE *to) {
     char piece[PIECE_BYTES];
     uint64_t total = 0;

@@ -6,6 +6,7 @@
 #define RP_BASE_INPUT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "base/err.h"
@@ -22,6 +23,11 @@ const char *rp_input_name(const char *path);
  * that of open() or EINVAL. */
 int rp_input_open(const char *path, const char **why);
 FILE *rp_input_fopen(const char *path, const char **why);
+
+/* Reads the bytes [first, first + count) of an open file to `to`; `name` is the file's in messages.
+ * errors  IO: it can not be read, or has become shorter */
+rp_err rp_input_read(int fd, const char *name, uint64_t first, void *to,
+                     size_t count) RP_MUST_CHECK;
 
 /* Where the standard input is no file, copies it to one that has no name and puts that in its
  * place. Waits until the other end has written all.

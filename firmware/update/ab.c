@@ -63,10 +63,8 @@ rp_err rp_ab_read(const char *dir, rp_ab *out) {
     *out = (rp_ab){0};
     rp_arena_init(&arena, "slots", 0);
     RP_TRY(join(dir, "state", path));
-    if (access(path, F_OK) == 0) {
-        RP_TRY(rp_config_read_file(&arena, path, &root));
-        RP_TRY(read_state(root, out));
-    }
+    RP_TRY(rp_config_read_file_if_any(&arena, path, &root));
+    RP_TRY(root ? read_state(root, out) : RP_OK);
 fail:
     rp_arena_finish(&arena);
     return err;

@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/config.h"
 #include "base/quote.h"
@@ -65,10 +64,8 @@ rp_err rp_releases_read(const char *dir, rp_releases *out) {
     *out = (rp_releases){0};
     rp_arena_init(&arena, "releases", 0);
     RP_TRY(join(dir, path));
-    if (access(path, F_OK) == 0) {
-        RP_TRY(rp_config_read_file(&arena, path, &root));
-        RP_TRY(read_all(root, out));
-    }
+    RP_TRY(rp_config_read_file_if_any(&arena, path, &root));
+    RP_TRY(root ? read_all(root, out) : RP_OK);
 fail:
     rp_arena_finish(&arena);
     return err;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/json_print.h"
+#include "base/json_values.h"
 #include "base/tensor_range.h"
 #include "cli/cli.h"
 #include "cli/inspect_model.h"
@@ -75,11 +76,6 @@ static void print_text(const rp_st_reader *reader) {
 
 /* ---- for programs ---------------------------------------------------------------------------- */
 
-/* JSON has no NaN: null. */
-static json_t *number(double value) {
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 static json_t *entry_object(const rp_st_entry *entry, const rp_tensor_range *range) {
     json_t *shape = json_array();
     for (uint32_t d = 0; d < entry->dims; d++) {
@@ -88,8 +84,9 @@ static json_t *entry_object(const rp_st_entry *entry, const rp_tensor_range *ran
     return json_pack("{s:s, s:s, s:o, s:I, s:I, s:o, s:o, s:o, s:I, s:I}", "name", entry->name,
                      "dtype", rp_st_type_name(entry->type), "shape", shape, "values",
                      (json_int_t)range->count, "bytes", (json_int_t)entry->bytes, "min",
-                     number(range->min), "max", number(range->max), "mean", number(range->mean),
-                     "nan", (json_int_t)range->nan, "infinite", (json_int_t)range->infinite);
+                     rp_json_of_real(range->min), "max", rp_json_of_real(range->max), "mean",
+                     rp_json_of_real(range->mean), "nan", (json_int_t)range->nan, "infinite",
+                     (json_int_t)range->infinite);
 }
 
 static rp_err print_json(const rp_st_reader *reader) {

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/json_print.h"
+#include "base/json_values.h"
 #include "cli/cli.h"
 #include "runs/follow.h"
 #include "runs/found.h"
@@ -35,10 +36,6 @@ static const char *short_name(const char *folder) {
                : folder;
 }
 
-static json_t *number_or_null(double value) {
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 static json_t *text_or_null(const char *text) {
     return text[0] ? json_string(text) : json_null();
 }
@@ -53,9 +50,9 @@ static json_t *state_json(const char *folder, const rp_run_state *state) {
                      rp_json_path(folder), "state", rp_run_condition_name(state->condition),
                      "model", text_or_null(state->model), "schedule", text_or_null(state->schedule),
                      "step", (json_int_t)state->step, "steps", count_or_null(state->steps), "loss",
-                     number_or_null(state->loss), "samples_per_s",
-                     number_or_null(state->samples_per_s), "left_s", number_or_null(state->left_s),
-                     "boards", count_or_null(state->boards), "pid",
+                     rp_json_of_real(state->loss), "samples_per_s",
+                     rp_json_of_real(state->samples_per_s), "left_s",
+                     rp_json_of_real(state->left_s), "boards", count_or_null(state->boards), "pid",
                      count_or_null(there ? (uint64_t)state->owner.pid : 0), "host",
                      text_or_null(state->owner.host));
 }

@@ -9,6 +9,7 @@
 
 #include <zlib.h>
 
+#include "base/input.h"
 #include "data/gzip.h"
 
 enum {
@@ -363,20 +364,7 @@ static rp_err fetch_bytes(const rp_array *a, uint64_t first, uint8_t *to, size_t
         memcpy(to, a->unpacked + first, count);
         return RP_OK;
     }
-    while (count > 0) {
-        const ssize_t got = pread(a->fd, to, count, (off_t)(a->at + first));
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        if (got <= 0) {
-            return rp_fail(RP_ERR_IO, "%s: can not be read: %s", a->path,
-                           got < 0 ? strerror(errno) : "it became shorter");
-        }
-        to += got;
-        first += (uint64_t)got;
-        count -= (size_t)got;
-    }
-    return RP_OK;
+    return rp_input_read(a->fd, a->path, a->at + first, to, count);
 }
 
 /* Bits of a number, by its place values. */

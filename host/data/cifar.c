@@ -7,23 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { RECORDS_MAX = 1000 * 1000, NAMES_BYTES = 65536 };
+#include "base/input.h"
 
-static rp_err read_all(int fd, const char *path, uint8_t *to, size_t count) {
-    while (count > 0) {
-        ssize_t got = read(fd, to, count);
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        if (got <= 0) {
-            return rp_fail(RP_ERR_IO, "%s: can not be read: %s", path,
-                           got < 0 ? strerror(errno) : "it became shorter");
-        }
-        to += got;
-        count -= (size_t)got;
-    }
-    return RP_OK;
-}
+enum { RECORDS_MAX = 1000 * 1000, NAMES_BYTES = 65536 };
 
 static rp_err check_labels(const rp_cifar_file *file, const char *path, const uint32_t *most) {
     for (uint32_t i = 0; i < file->count; i++) {
@@ -57,7 +43,7 @@ static rp_err read_records(rp_arena *arena, int fd, const char *path, const uint
     }
     out->count = (uint32_t)(facts.st_size / out->record_bytes);
     RP_TRY(RP_ARENA_NEW(arena, (size_t)facts.st_size, &out->records));
-    RP_TRY(read_all(fd, path, out->records, (size_t)facts.st_size));
+    RP_TRY(rp_input_read(fd, path, 0, out->records, (size_t)facts.st_size));
     RP_TRY(check_labels(out, path, most));
 fail:
     return err;

@@ -7,22 +7,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
-
-static rp_err read_all(int fd, const char *path, uint8_t *to, size_t count) {
-    while (count > 0) {
-        const ssize_t got = read(fd, to, count);
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        if (got <= 0) {
-            return rp_fail(RP_ERR_IO, "%s: can not be read: %s", path,
-                           got < 0 ? strerror(errno) : "it became shorter");
-        }
-        to += got;
-        count -= (size_t)got;
-    }
-    return RP_OK;
-}
+#include "base/input.h"
 
 static rp_err read_file(const char *path, uint8_t **bytes, size_t *count) {
     struct stat facts;
@@ -41,7 +26,7 @@ static rp_err read_file(const char *path, uint8_t **bytes, size_t *count) {
         err = rp_block_new((size_t)facts.st_size, &block);
     }
     if (err == RP_OK) {
-        err = read_all(fd, path, block, (size_t)facts.st_size);
+        err = rp_input_read(fd, path, 0, block, (size_t)facts.st_size);
     }
     if (err != RP_OK && block) {
         rp_block_free(block);

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/json_values.h"
+
 /* Shorter than a pipe takes at once, and than it holds when the run reads now and then. */
 static rp_err write_line(const rp_lane_pipe *pipe, json_t *object) {
     char text[256];
@@ -23,10 +25,9 @@ static rp_err write_line(const rp_lane_pipe *pipe, json_t *object) {
 }
 
 static rp_err reach(void *self, const rp_lane_report *report) {
-    return write_line(self,
-                      json_pack("{s:I, s:I, s:o}", "round", (json_int_t)report->step, "samples",
-                                (json_int_t)report->samples, "loss",
-                                isfinite(report->loss) ? json_real(report->loss) : json_null()));
+    return write_line(self, json_pack("{s:I, s:I, s:o}", "round", (json_int_t)report->step,
+                                      "samples", (json_int_t)report->samples, "loss",
+                                      rp_json_of_real(report->loss)));
 }
 
 static void take_line(rp_lane_pipe *pipe, size_t length) {

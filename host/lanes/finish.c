@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/json_print.h"
+#include "base/json_values.h"
 #include "base/replace.h"
 #include "lanes/lanes_own.h"
 
@@ -77,10 +78,6 @@ static void put_lanes(const rp_lanes *lanes, json_t *out) {
     json_decref(moves);
 }
 
-static json_t *real_or_null(double value) {
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 static json_t *make_summary(const rp_lanes *lanes, const char *status) {
     json_t *scores = json_load_file(lanes->scores, 0, NULL);
     json_t *eval = json_object_get(scores, "eval");
@@ -90,8 +87,8 @@ static json_t *make_summary(const rp_lanes *lanes, const char *status) {
         status, "model", lanes->model, "schedule", lanes->schedule, "stages",
         (json_int_t)lanes->stages, "epochs", (json_int_t)lanes->epochs, "steps",
         (json_int_t)rp_lanes_at(lanes), "samples", (json_int_t)rp_lanes_samples(lanes), "seconds",
-        seconds, "train", "loss", real_or_null(lanes->loss), "samples_per_s",
-        real_or_null(seconds > 0 ? (double)rp_lanes_samples(lanes) / seconds : (double)NAN));
+        seconds, "train", "loss", rp_json_of_real(lanes->loss), "samples_per_s",
+        rp_json_of_real(seconds > 0 ? (double)rp_lanes_samples(lanes) / seconds : (double)NAN));
     if (out && lanes->note[0]) {
         (void)!json_object_set_new(out, "note", json_string(lanes->note));
     }

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/json_values.h"
 #include "base/log.h"
 #include "base/printable.h"
 #include "lanes/lanes_own.h"
@@ -93,10 +94,6 @@ rp_err rp_lanes_log_event(rp_lanes *lanes, const char *event, const rp_lane_chil
     return put_line(lanes, object);
 }
 
-static json_t *real_or_null(double value) {
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 static void show_round(rp_lanes *lanes, uint32_t members) {
     FILE *file = lanes->options.progress;
     const bool seen = file && isatty(fileno(file));
@@ -138,10 +135,10 @@ rp_err rp_lanes_log_round(rp_lanes *lanes, const double *alpha, const uint32_t *
     }
     show_round(lanes, count);
     return put_line(
-        lanes,
-        json_pack("{s:I, s:I, s:o, s:o, s:I, s:o, s:o, s:o, s:s, s:f}", "step", (json_int_t)step,
-                  "epoch", (json_int_t)((step - 1) / lanes->epoch_steps), "loss",
-                  real_or_null(lanes->loss), "samples_per_s", real_or_null(rp_lanes_speed(lanes)),
-                  "round", (json_int_t)lanes->round, "lanes", members, "lags", lags, "alphas",
-                  alphas, "digest", lanes->digest, "time_s", rp_lanes_seconds(lanes)));
+        lanes, json_pack("{s:I, s:I, s:o, s:o, s:I, s:o, s:o, s:o, s:s, s:f}", "step",
+                         (json_int_t)step, "epoch", (json_int_t)((step - 1) / lanes->epoch_steps),
+                         "loss", rp_json_of_real(lanes->loss), "samples_per_s",
+                         rp_json_of_real(rp_lanes_speed(lanes)), "round", (json_int_t)lanes->round,
+                         "lanes", members, "lags", lags, "alphas", alphas, "digest", lanes->digest,
+                         "time_s", rp_lanes_seconds(lanes)));
 }

@@ -10,6 +10,7 @@
 
 #include <jansson.h>
 
+#include "base/json_values.h"
 #include "base/replace.h"
 #include "record/sink.h"
 
@@ -60,11 +61,6 @@ static rp_err write_line(const rp_metrics *metrics, json_t *object) {
     }
     line[bytes] = '\n';
     return append_whole(metrics, line, bytes + 1) ? RP_OK : rp_replace_unwritten(metrics->path);
-}
-
-/* JSON has no NaN. */
-static json_t *json_of_real(double value) {
-    return isfinite(value) ? json_real(value) : json_null();
 }
 
 static bool is_one_of(const char *name, const char *const *names) {
@@ -186,22 +182,22 @@ fail:
 rp_err rp_metrics_write_step(rp_metrics *metrics, const rp_metrics_step *step) {
     return write_line(metrics,
                       json_pack("{s:I, s:I, s:o, s:o, s:o, s:o}", "step", (json_int_t)step->step,
-                                "epoch", (json_int_t)step->epoch, "loss", json_of_real(step->loss),
-                                "lr", json_of_real(step->lr), "samples_per_s",
-                                json_of_real(step->samples_per_s), "time_s",
-                                json_of_real(step->time_s)));
+                                "epoch", (json_int_t)step->epoch, "loss",
+                                rp_json_of_real(step->loss), "lr", rp_json_of_real(step->lr),
+                                "samples_per_s", rp_json_of_real(step->samples_per_s), "time_s",
+                                rp_json_of_real(step->time_s)));
 }
 
 rp_err rp_metrics_write_eval(rp_metrics *metrics, const char *split, uint64_t step, double loss,
                              double accuracy, uint64_t samples, double time_s) {
     json_t *line = json_pack("{s:s, s:I, s:o}", "event", "eval", "step", (json_int_t)step, "loss",
-                             json_of_real(loss));
+                             rp_json_of_real(loss));
     if (line && accuracy >= 0) {
-        (void)json_object_set_new(line, "accuracy", json_of_real(accuracy));
+        (void)json_object_set_new(line, "accuracy", rp_json_of_real(accuracy));
     }
     if (line) {
         (void)json_object_set_new(line, "samples", json_integer((json_int_t)samples));
-        (void)json_object_set_new(line, "time_s", json_of_real(time_s));
+        (void)json_object_set_new(line, "time_s", rp_json_of_real(time_s));
         (void)json_object_set_new(line, "split", json_string(split));
     }
     return write_line(metrics, line);
@@ -211,7 +207,7 @@ rp_err rp_metrics_write_event(rp_metrics *metrics, const char *name, uint64_t st
                               const char *text) {
     return write_line(metrics,
                       json_pack("{s:s, s:I, s:o, s:s}", "event", name, "step", (json_int_t)step,
-                                "time_s", json_of_real(time_s), "text", text));
+                                "time_s", rp_json_of_real(time_s), "text", text));
 }
 
 rp_err rp_metrics_write_prediction(rp_metrics *metrics, uint64_t step, uint32_t stage, uint64_t gap,
@@ -221,8 +217,8 @@ rp_err rp_metrics_write_prediction(rp_metrics *metrics, uint64_t step, uint32_t 
                       json_pack("{s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "event", "prediction",
                                 "step", (json_int_t)step, "stage", (json_int_t)stage, "gap",
                                 (json_int_t)gap, "ahead", (json_int_t)ahead, "error",
-                                json_of_real(error), "stale_error", json_of_real(stale_error),
-                                "time_s", json_of_real(time_s)));
+                                rp_json_of_real(error), "stale_error", rp_json_of_real(stale_error),
+                                "time_s", rp_json_of_real(time_s)));
 }
 
 rp_err rp_metrics_close(rp_metrics **taken) {
@@ -274,8 +270,8 @@ static rp_err on_codec(void *sink, const rp_sink_codec *line) {
     return write_line(sink, json_pack("{s:s, s:I, s:I, s:s, s:s, s:o, s:o}", "event", "codec",
                                       "step", (json_int_t)line->step, "stage",
                                       (json_int_t)line->stage, "carries", line->carries, "codec",
-                                      line->codec, "l2_error", json_of_real(line->l2_error),
-                                      "time_s", json_of_real(line->time_s)));
+                                      line->codec, "l2_error", rp_json_of_real(line->l2_error),
+                                      "time_s", rp_json_of_real(line->time_s)));
 }
 
 static rp_err rewind_sink(void *sink, uint64_t step) {

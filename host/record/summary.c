@@ -8,23 +8,10 @@
 #include <jansson.h>
 
 #include "base/json_print.h"
+#include "base/json_values.h"
 #include "base/replace.h"
 
 enum { DIGITS = 10 };
-
-/* JSON has no NaN. */
-static json_t *json_of_real(double value) {
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
-static json_t *json_of_whole(uint64_t value) {
-    return json_integer((json_int_t)value);
-}
-
-/* Sets key after key; `*good` turns false when one can not be set (a text that is not UTF-8). */
-static void put_value(json_t *object, const char *key, json_t *value, bool *good) {
-    *good = json_object_set_new(object, key, value) == 0 && *good;
-}
 
 /* `stages` is left out where board i holds stage i and no other. */
 static json_t *stage_of(const rp_summary_stage *stage, uint32_t index, bool *good) {
@@ -33,114 +20,116 @@ static json_t *stage_of(const rp_summary_stage *stage, uint32_t index, bool *goo
     for (uint32_t i = 0; i < stage->layer_count; i++) {
         *good = json_array_append_new(layers, json_string(stage->layers[i])) == 0 && *good;
     }
-    put_value(object, "board", json_string(stage->board), good);
-    put_value(object, "layers", layers, good);
+    rp_json_put(object, "board", json_string(stage->board), good);
+    rp_json_put(object, "layers", layers, good);
     if (stage->stage_count > 1 || (stage->stage_count == 1 && stage->stages[0] != index)) {
         json_t *stages = json_array();
         for (uint32_t i = 0; i < stage->stage_count; i++) {
-            *good = json_array_append_new(stages, json_of_whole(stage->stages[i])) == 0 && *good;
+            *good = json_array_append_new(stages, rp_json_of_whole(stage->stages[i])) == 0 && *good;
         }
-        put_value(object, "stages", stages, good);
+        rp_json_put(object, "stages", stages, good);
     }
     if (stage->role) {
-        put_value(object, "role", json_string(stage->role), good);
+        rp_json_put(object, "role", json_string(stage->role), good);
     }
-    put_value(object, "busy_s", json_of_real(stage->busy_s), good);
-    put_value(object, "idle_s", json_of_real(stage->idle_s), good);
-    put_value(object, "weight_bytes", json_of_whole(stage->weight_bytes), good);
-    put_value(object, "device_bytes_max", json_of_whole(stage->device_bytes_max), good);
-    put_value(object, "flash_bytes", json_of_whole(stage->flash_bytes), good);
-    put_value(object, "weight_versions_max", json_of_whole(stage->weight_versions_max), good);
-    put_value(object, "probe_copies", json_of_whole(stage->probe_copies), good);
-    put_value(object, "in_flight_max", json_of_whole(stage->in_flight_max), good);
-    put_value(object, "gap_max", json_of_whole(stage->gap_max), good);
+    rp_json_put(object, "busy_s", rp_json_of_real(stage->busy_s), good);
+    rp_json_put(object, "idle_s", rp_json_of_real(stage->idle_s), good);
+    rp_json_put(object, "weight_bytes", rp_json_of_whole(stage->weight_bytes), good);
+    rp_json_put(object, "device_bytes_max", rp_json_of_whole(stage->device_bytes_max), good);
+    rp_json_put(object, "flash_bytes", rp_json_of_whole(stage->flash_bytes), good);
+    rp_json_put(object, "weight_versions_max", rp_json_of_whole(stage->weight_versions_max), good);
+    rp_json_put(object, "probe_copies", rp_json_of_whole(stage->probe_copies), good);
+    rp_json_put(object, "in_flight_max", rp_json_of_whole(stage->in_flight_max), good);
+    rp_json_put(object, "gap_max", rp_json_of_whole(stage->gap_max), good);
     return object;
 }
 
 static json_t *link_of(const rp_summary_link *link, bool *good) {
     json_t *object = json_object();
-    put_value(object, "from", json_of_whole(link->from), good);
-    put_value(object, "to", json_of_whole(link->to), good);
-    put_value(object, "bytes", json_of_whole(link->bytes), good);
-    put_value(object, "busy_s", json_of_real(link->busy_s), good);
-    put_value(object, "utilisation", json_of_real(link->utilisation), good);
+    rp_json_put(object, "from", rp_json_of_whole(link->from), good);
+    rp_json_put(object, "to", rp_json_of_whole(link->to), good);
+    rp_json_put(object, "bytes", rp_json_of_whole(link->bytes), good);
+    rp_json_put(object, "busy_s", rp_json_of_real(link->busy_s), good);
+    rp_json_put(object, "utilisation", rp_json_of_real(link->utilisation), good);
     if (link->codec) {
-        put_value(object, "codec", json_string(link->codec), good);
+        rp_json_put(object, "codec", json_string(link->codec), good);
     }
     return object;
 }
 
 static json_t *end_of(uint32_t board) {
-    return board == UINT32_MAX ? json_string("host") : json_of_whole(board);
+    return board == UINT32_MAX ? json_string("host") : rp_json_of_whole(board);
 }
 
 static json_t *delay_of(double ms) {
-    return ms > 0 ? json_of_real(ms) : json_null();
+    return ms > 0 ? rp_json_of_real(ms) : json_null();
 }
 
 static json_t *wire_of(const rp_summary_wire *wire, bool *good) {
     json_t *object = json_object();
-    put_value(object, "kind", json_string(wire->kind), good);
-    put_value(object, "from", end_of(wire->from), good);
-    put_value(object, "to", end_of(wire->to), good);
-    put_value(object, "bytes", json_of_whole(wire->bytes), good);
-    put_value(object, "rate_mbit", json_of_real(wire->rate_mbit), good);
-    put_value(object, "busy_s", json_of_real(wire->busy_s), good);
-    put_value(object, "utilisation", json_of_real(wire->utilisation), good);
-    put_value(object, "delay_p50_ms", delay_of(wire->delay_ms[0]), good);
-    put_value(object, "delay_p95_ms", delay_of(wire->delay_ms[1]), good);
-    put_value(object, "resent", json_of_whole(wire->resent), good);
-    put_value(object, "resets", json_of_whole(wire->resets), good);
+    rp_json_put(object, "kind", json_string(wire->kind), good);
+    rp_json_put(object, "from", end_of(wire->from), good);
+    rp_json_put(object, "to", end_of(wire->to), good);
+    rp_json_put(object, "bytes", rp_json_of_whole(wire->bytes), good);
+    rp_json_put(object, "rate_mbit", rp_json_of_real(wire->rate_mbit), good);
+    rp_json_put(object, "busy_s", rp_json_of_real(wire->busy_s), good);
+    rp_json_put(object, "utilisation", rp_json_of_real(wire->utilisation), good);
+    rp_json_put(object, "delay_p50_ms", delay_of(wire->delay_ms[0]), good);
+    rp_json_put(object, "delay_p95_ms", delay_of(wire->delay_ms[1]), good);
+    rp_json_put(object, "resent", rp_json_of_whole(wire->resent), good);
+    rp_json_put(object, "resets", rp_json_of_whole(wire->resets), good);
     if (wire->codec) {
-        put_value(object, "codec", json_string(wire->codec), good);
+        rp_json_put(object, "codec", json_string(wire->codec), good);
     }
     if (isfinite(wire->l2_error)) {
-        put_value(object, "l2_error", json_of_real(wire->l2_error), good);
+        rp_json_put(object, "l2_error", rp_json_of_real(wire->l2_error), good);
     }
     return object;
 }
 
 static json_t *recovery_of(const rp_summary_recovery *recovery, bool *good) {
     json_t *object = json_object();
-    put_value(object, "board", json_of_whole(recovery->board), good);
-    put_value(object, "detect_s", json_of_real(recovery->detect_s), good);
-    put_value(object, "replan_s", json_of_real(recovery->replan_s), good);
-    put_value(object, "restore_s", json_of_real(recovery->restore_s), good);
-    put_value(object, "replay_microbatches", json_of_whole(recovery->replay_microbatches), good);
+    rp_json_put(object, "board", rp_json_of_whole(recovery->board), good);
+    rp_json_put(object, "detect_s", rp_json_of_real(recovery->detect_s), good);
+    rp_json_put(object, "replan_s", rp_json_of_real(recovery->replan_s), good);
+    rp_json_put(object, "restore_s", rp_json_of_real(recovery->restore_s), good);
+    rp_json_put(object, "replay_microbatches", rp_json_of_whole(recovery->replay_microbatches),
+                good);
     return object;
 }
 
 static void put_score(const rp_summary *s, const char *key, const rp_summary_score *score,
                       const char *split, json_t *object, bool *good) {
     json_t *eval = json_object();
-    put_value(eval, "loss", json_of_real(s->without_losses ? NAN : score->loss), good);
+    rp_json_put(eval, "loss", rp_json_of_real(s->without_losses ? NAN : score->loss), good);
     if (s->classes) {
-        put_value(eval, "accuracy", json_of_real(s->without_losses ? NAN : score->accuracy), good);
+        rp_json_put(eval, "accuracy", rp_json_of_real(s->without_losses ? NAN : score->accuracy),
+                    good);
     }
-    put_value(eval, "samples", json_of_whole(score->samples), good);
+    rp_json_put(eval, "samples", rp_json_of_whole(score->samples), good);
     if (split && strcmp(split, "test") != 0) {
-        put_value(eval, "split", json_string(split), good);
+        rp_json_put(eval, "split", json_string(split), good);
     }
-    put_value(object, key, eval, good);
+    rp_json_put(object, key, eval, good);
 }
 
 static void put_best(const rp_summary_best *best, json_t *object, bool *good) {
     json_t *entry = json_object();
-    put_value(entry, "step", json_of_whole(best->step), good);
-    put_value(entry, "metric", json_string(best->metric), good);
-    put_value(entry, "split", json_string(best->split), good);
-    put_value(entry, "value", json_of_real(best->value), good);
-    put_value(entry, "path", best->path ? json_string(best->path) : json_null(), good);
-    put_value(object, "best", entry, good);
+    rp_json_put(entry, "step", rp_json_of_whole(best->step), good);
+    rp_json_put(entry, "metric", json_string(best->metric), good);
+    rp_json_put(entry, "split", json_string(best->split), good);
+    rp_json_put(entry, "value", rp_json_of_real(best->value), good);
+    rp_json_put(entry, "path", best->path ? json_string(best->path) : json_null(), good);
+    rp_json_put(object, "best", entry, good);
 }
 
 static void put_results(const rp_summary *s, json_t *object, bool *good) {
     json_t *train = json_object();
-    put_value(train, "loss", json_of_real(s->without_losses ? NAN : s->train_loss), good);
+    rp_json_put(train, "loss", rp_json_of_real(s->without_losses ? NAN : s->train_loss), good);
     if (s->left_out > 0) {
-        put_value(train, "left_out", json_of_whole(s->left_out), good);
+        rp_json_put(train, "left_out", rp_json_of_whole(s->left_out), good);
     }
-    put_value(object, "train", train, good);
+    rp_json_put(object, "train", train, good);
     if (s->eval.known) {
         put_score(s, "eval", &s->eval, s->eval_split, object, good);
     }
@@ -150,7 +139,7 @@ static void put_results(const rp_summary *s, json_t *object, bool *good) {
     if (s->best.step > 0) {
         put_best(&s->best, object, good);
     }
-    put_value(object, "samples_per_s", json_of_real(s->samples_per_s), good);
+    rp_json_put(object, "samples_per_s", rp_json_of_real(s->samples_per_s), good);
 }
 
 static void put_prediction(const rp_summary_prediction *prediction, json_t *object, bool *good) {
@@ -159,19 +148,19 @@ static void put_prediction(const rp_summary_prediction *prediction, json_t *obje
     for (uint32_t i = 0; i < prediction->op_count; i++) {
         const rp_summary_op *op = &prediction->op[i];
         json_t *row = json_object();
-        put_value(row, "stage", json_of_whole(op->stage), good);
-        put_value(row, "kind", json_string(op->kind), good);
-        put_value(row, "count", json_of_whole(op->count), good);
-        put_value(row, "predicted_s", json_of_real(op->predicted_s), good);
-        put_value(row, "measured_s", json_of_real(op->measured_s), good);
+        rp_json_put(row, "stage", rp_json_of_whole(op->stage), good);
+        rp_json_put(row, "kind", json_string(op->kind), good);
+        rp_json_put(row, "count", rp_json_of_whole(op->count), good);
+        rp_json_put(row, "predicted_s", rp_json_of_real(op->predicted_s), good);
+        rp_json_put(row, "measured_s", rp_json_of_real(op->measured_s), good);
         *good = json_array_append_new(ops, row) == 0 && *good;
     }
-    put_value(entry, "step_s", json_of_real(prediction->step_s), good);
-    put_value(entry, "measured_step_s", json_of_real(prediction->measured_step_s), good);
-    put_value(entry, "limits", json_string(prediction->limits), good);
-    put_value(entry, "op", ops, good);
-    put_value(entry, "cuts", json_of_whole(prediction->cuts), good);
-    put_value(object, "prediction", entry, good);
+    rp_json_put(entry, "step_s", rp_json_of_real(prediction->step_s), good);
+    rp_json_put(entry, "measured_step_s", rp_json_of_real(prediction->measured_step_s), good);
+    rp_json_put(entry, "limits", json_string(prediction->limits), good);
+    rp_json_put(entry, "op", ops, good);
+    rp_json_put(entry, "cuts", rp_json_of_whole(prediction->cuts), good);
+    rp_json_put(object, "prediction", entry, good);
 }
 
 static void put_ring(const rp_summary *s, json_t *object, bool *good) {
@@ -189,59 +178,59 @@ static void put_ring(const rp_summary *s, json_t *object, bool *good) {
     for (uint32_t i = 0; i < s->recovery_count; i++) {
         *good = json_array_append_new(recoveries, recovery_of(&s->recovery[i], good)) == 0 && *good;
     }
-    put_value(ledger, "microbatches", json_of_whole(s->microbatches), good);
-    put_value(ledger, "lost", json_of_whole(s->lost), good);
-    put_value(ledger, "repeated", json_of_whole(s->repeated), good);
+    rp_json_put(ledger, "microbatches", rp_json_of_whole(s->microbatches), good);
+    rp_json_put(ledger, "lost", rp_json_of_whole(s->lost), good);
+    rp_json_put(ledger, "repeated", rp_json_of_whole(s->repeated), good);
     if (s->ledger.known) {
         char digest[24];
         (void)snprintf(digest, sizeof digest, "%016" PRIx64, s->ledger.digest);
-        put_value(ledger, "samples", json_of_whole(s->ledger.samples), good);
-        put_value(ledger, "digest", json_string(digest), good);
+        rp_json_put(ledger, "samples", rp_json_of_whole(s->ledger.samples), good);
+        rp_json_put(ledger, "digest", json_string(digest), good);
     }
-    put_value(object, "stage", stages, good);
+    rp_json_put(object, "stage", stages, good);
     for (uint32_t i = 0; i < s->wire_count; i++) {
         *good = json_array_append_new(wires, wire_of(&s->wire[i], good)) == 0 && *good;
     }
-    put_value(object, "link", links, good);
-    put_value(object, "wire", wires, good);
-    put_value(object, "bubble", json_of_real(s->bubble), good);
-    put_value(object, "ledger", ledger, good);
+    rp_json_put(object, "link", links, good);
+    rp_json_put(object, "wire", wires, good);
+    rp_json_put(object, "bubble", rp_json_of_real(s->bubble), good);
+    rp_json_put(object, "ledger", ledger, good);
     if (s->verify.known) {
         json_t *verify = json_object();
-        put_value(verify, "microbatches", json_of_whole(s->verify.microbatches), good);
-        put_value(verify, "stages", json_of_whole(s->verify.stages), good);
-        put_value(verify, "wrong", json_of_whole(s->verify.wrong), good);
-        put_value(object, "verify", verify, good);
+        rp_json_put(verify, "microbatches", rp_json_of_whole(s->verify.microbatches), good);
+        rp_json_put(verify, "stages", rp_json_of_whole(s->verify.stages), good);
+        rp_json_put(verify, "wrong", rp_json_of_whole(s->verify.wrong), good);
+        rp_json_put(object, "verify", verify, good);
     }
     if (s->prediction.step_s > 0) {
         put_prediction(&s->prediction, object, good);
     }
-    put_value(object, "recovery", recoveries, good);
-    put_value(object, "boards_left", json_of_whole(s->boards_left), good);
-    put_value(object, "boards_joined", json_of_whole(s->boards_joined), good);
+    rp_json_put(object, "recovery", recoveries, good);
+    rp_json_put(object, "boards_left", rp_json_of_whole(s->boards_left), good);
+    rp_json_put(object, "boards_joined", rp_json_of_whole(s->boards_joined), good);
 }
 
 static rp_err make_object(const rp_summary *s, json_t **out) {
     json_t *object = json_object();
     bool good = object != NULL;
-    put_value(object, "version", json_of_whole(1), &good);
-    put_value(object, "status", json_string(s->status), &good);
+    rp_json_put(object, "version", rp_json_of_whole(1), &good);
+    rp_json_put(object, "status", json_string(s->status), &good);
     if (s->note && s->note[0]) {
-        put_value(object, "note", json_string(s->note), &good);
+        rp_json_put(object, "note", json_string(s->note), &good);
     }
-    put_value(object, "model", json_string(s->model), &good);
-    put_value(object, "schedule", json_string(s->schedule), &good);
+    rp_json_put(object, "model", json_string(s->model), &good);
+    rp_json_put(object, "schedule", json_string(s->schedule), &good);
     if (s->executor) {
-        put_value(object, "executor", json_string(s->executor), &good);
+        rp_json_put(object, "executor", json_string(s->executor), &good);
     }
-    put_value(object, "stages", json_of_whole(s->stages), &good);
+    rp_json_put(object, "stages", rp_json_of_whole(s->stages), &good);
     if (s->boards > 0 && s->boards != s->stages) {
-        put_value(object, "boards", json_of_whole(s->boards), &good);
+        rp_json_put(object, "boards", rp_json_of_whole(s->boards), &good);
     }
-    put_value(object, "epochs", json_of_whole(s->epochs), &good);
-    put_value(object, "steps", json_of_whole(s->steps), &good);
-    put_value(object, "samples", json_of_whole(s->samples), &good);
-    put_value(object, "seconds", json_of_real(s->seconds), &good);
+    rp_json_put(object, "epochs", rp_json_of_whole(s->epochs), &good);
+    rp_json_put(object, "steps", rp_json_of_whole(s->steps), &good);
+    rp_json_put(object, "samples", rp_json_of_whole(s->samples), &good);
+    rp_json_put(object, "seconds", rp_json_of_real(s->seconds), &good);
     put_results(s, object, &good);
     put_ring(s, object, &good);
     if (!good) {

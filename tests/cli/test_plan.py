@@ -3,6 +3,7 @@
 import json
 
 import program
+from edit_plan import move, recut
 
 RUN = """\
 model: mlp
@@ -14,31 +15,6 @@ optimizer: {kind: sgd, lr: 0.1, momentum: 0.9}
 schedule: %s
 cut: [fc2, fc3]
 """
-
-
-def recut(plan, cut):
-    """The same layers, stages that begin elsewhere."""
-    layers = [layer for stage in plan["stages"] for layer in stage["layers"]]
-    first = 0
-    for stage, end in zip(plan["stages"], [layers.index(name) for name in cut] + [len(layers)]):
-        stage["layers"] = layers[first:end]
-        first = end
-    plan["cut"] = cut
-    for edge in plan["edges"]:
-        made_by = {"activation": edge["stage"] - 1, "gradient": edge["stage"]}
-        if edge["carries"] in made_by:
-            edge["tensors"] = [plan["stages"][made_by[edge["carries"]]]["layers"][-1]]
-
-
-def move(plan, order):
-    """Stage k goes to node order[k]."""
-    names = {str(k): str(order[k]) for k in range(len(order))}
-    for edge in plan["edges"]:
-        for end in ("from", "to"):
-            edge[end] = names.get(edge[end], edge[end])
-    holds = [node["holds"] for node in plan["nodes"]]
-    for k, node in enumerate(order):
-        plan["nodes"][node]["holds"] = holds[k]
 
 
 class Plan(program.Case):

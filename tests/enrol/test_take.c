@@ -83,25 +83,30 @@ static void open_board(board *b, const char *door, const char *key) {
     expect_ok(rp_link_send(b->link, &frame, NULL, 0, true, NULL, NULL));
 }
 
-/* A board with this key comes with the token; its answer stands in `b`. */
-static void ask_with(const char *key, board *b) {
-    char door[64];
-    char roster[512];
-    const char *name = "left";
+/* A host that waits for the board `left` until `b` has an answer. */
+static rp_enrol_options prepare_host(board *b) {
+    static char door[64];
+    static char roster[512];
     (void)snprintf(door, sizeof door, "tcp://127.0.0.1:%u", free_port());
     (void)snprintf(roster, sizeof roster, "%s", in_folder("lab.yaml"));
-    const rp_enrol_options options = {.keys_folder = folder,
-                                      .roster = roster,
-                                      .listen = door,
-                                      .host = "desk",
-                                      .keys = &host,
-                                      .clock = &clock_real,
-                                      .now_s = now_s,
-                                      .wait_ns = 20 * RP_NS_PER_S,
-                                      .stopped = step_and_stop,
-                                      .told = on_enrolled,
-                                      .context = b};
-    open_board(b, door, key);
+    return (rp_enrol_options){.keys_folder = folder,
+                              .roster = roster,
+                              .listen = door,
+                              .host = "desk",
+                              .keys = &host,
+                              .clock = &clock_real,
+                              .now_s = now_s,
+                              .wait_ns = 20 * RP_NS_PER_S,
+                              .stopped = step_and_stop,
+                              .told = on_enrolled,
+                              .context = b};
+}
+
+/* A board with this key comes with the token; its answer stands in `b`. */
+static void ask_with(const char *key, board *b) {
+    const char *name = "left";
+    const rp_enrol_options options = prepare_host(b);
+    open_board(b, options.listen, key);
     const rp_err err = rp_enrol_wait(&options, &name, 1);
     assert_int_equal(err, strcmp(b->answer, "enrolled") == 0 ? RP_OK : RP_ERR_INTERRUPTED);
     rp_links_close(&b->links);
@@ -172,27 +177,14 @@ static void a_withdrawn_token_lets_nobody_in(void **state) {
     rp_keypair own;
     board b;
     const char *name = "left";
-    char door[64];
-    char roster[512];
     expect_ok(rp_keys_make(&own));
-    (void)snprintf(door, sizeof door, "tcp://127.0.0.1:%u", free_port());
-    (void)snprintf(roster, sizeof roster, "%s", in_folder("lab.yaml"));
-    open_board(&b, door, own.public_text);
+    rp_enrol_options options = prepare_host(&b);
+    options.wait_ns = RP_NS_PER_S / 2;
+    open_board(&b, options.listen, own.public_text);
     expect_ok(rp_pending_withdraw(folder, &name, 1));
     rp_enrol_token other; /* the host waits for the name, with another token */
     rp_enrol_draw(host.public_text, &other);
     expect_ok(rp_enrol_open(folder, &other, "left", ENDS_S, NOW_S));
-    const rp_enrol_options options = {.keys_folder = folder,
-                                      .roster = roster,
-                                      .listen = door,
-                                      .host = "desk",
-                                      .keys = &host,
-                                      .clock = &clock_real,
-                                      .now_s = now_s,
-                                      .wait_ns = RP_NS_PER_S / 2,
-                                      .stopped = step_and_stop,
-                                      .told = on_enrolled,
-                                      .context = &b};
     expect_err(rp_enrol_wait(&options, &name, 1), RP_ERR_TIMEOUT);
     assert_true(rp_link_health_of(b.link).auth_failed);
     rp_links_close(&b.links);
@@ -215,26 +207,13 @@ static void a_token_may_be_withdrawn_while_the_host_waits(void **state) {
     rp_keypair own;
     board b;
     const char *name = "left";
-    char door[64];
-    char roster[512];
     expect_ok(rp_keys_make(&own));
-    (void)snprintf(door, sizeof door, "tcp://127.0.0.1:%u", free_port());
-    (void)snprintf(roster, sizeof roster, "%s", in_folder("lab.yaml"));
-    const rp_enrol_options options = {.keys_folder = folder,
-                                      .roster = roster,
-                                      .listen = door,
-                                      .host = "desk",
-                                      .keys = &host,
-                                      .clock = &clock_real,
-                                      .now_s = now_s,
-                                      .wait_ns = 20 * RP_NS_PER_S,
-                                      .stopped = withdraw_then_step,
-                                      .told = on_enrolled,
-                                      .context = &b};
-    open_board(&b, door, own.public_text);
+    rp_enrol_options options = prepare_host(&b);
+    options.stopped = withdraw_then_step;
+    open_board(&b, options.listen, own.public_text);
     expect_err(rp_enrol_wait(&options, &name, 1), RP_ERR_INTERRUPTED);
     assert_non_null(strstr(b.answer, "the token was withdrawn"));
-    assert_int_equal(access(roster, F_OK), -1);
+    assert_int_equal(access(options.roster, F_OK), -1);
     rp_links_close(&b.links);
 }
 
