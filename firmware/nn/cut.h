@@ -5,7 +5,7 @@
 #include "nn/model.h"
 
 enum {
-    RP_CUT_STAGES_MAX = 4096, /* of a simulated ring; real ones: RP_CONTROL_BOARDS_MAX */
+    RP_CUT_STAGES_MAX = 4096, /* of a simulated ring; real ones: RP_RING_BOARDS_MAX */
     RP_CUT_TENSORS_MAX = 8    /* through one boundary: the parts of one parcel */
 };
 

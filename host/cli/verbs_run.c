@@ -19,7 +19,7 @@
 #include "cli/signals.h"
 #include "control/about.h"
 #include "control/controller.h"
-#include "control/local.h"
+#include "ring/local.h"
 #include "data/check.h"
 #include "lanes/end.h"
 #include "lanes/lanes.h"

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "control/controller_own.h"
-#include "control/identity.h"
+#include "ring/identity.h"
 #include "planning/planfile.h"
 
 enum { WHY_BYTES = 240 };

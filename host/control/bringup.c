@@ -4,12 +4,12 @@
 #include <string.h>
 
 #include "control/controller_own.h"
-#include "control/identity.h"
+#include "ring/identity.h"
 #include "planning/staleness.h"
 #include "run/remarks.h"
 
 /* Boards that build at a time: the texts of all others are not held in their links meanwhile. */
-enum { BUILDING_MAX = RP_CONTROL_BOARDS_MAX };
+enum { BUILDING_MAX = RP_RING_BOARDS_MAX };
 
 static const char BUILDING_LAYERS[] = "building the layers' kernels";
 static const char MEASURING[] = "measuring every layer";
@@ -84,13 +84,13 @@ fail:
 }
 
 rp_err rp_restart_enter(rp_controller *c) {
-    bool hung[RP_CONTROL_BOARDS_MAX] = {false};
+    bool hung[RP_RING_BOARDS_MAX] = {false};
     rp_spawn_order order = spawn_order(c);
-    for (uint32_t k = 0; k < c->ring.count && k < RP_CONTROL_BOARDS_MAX; k++) {
+    for (uint32_t k = 0; k < c->ring.count && k < RP_RING_BOARDS_MAX; k++) {
         hung[k] = c->ring.board[k].hung;
         c->ring.board[k].hung = false;
     }
-    order.hung = order.count <= RP_CONTROL_BOARDS_MAX ? hung : NULL;
+    order.hung = order.count <= RP_RING_BOARDS_MAX ? hung : NULL;
     c->ring.boards_up = false;
     return c->ring.spawned ? c->env.spawner.kind->restart(c->env.spawner.self, &order) : RP_OK;
 }

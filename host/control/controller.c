@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "control/identity.h"
+#include "ring/identity.h"
 #include "planning/planfile.h"
 
 /* Where nothing tells when there is something to do: boards that start or end. */
@@ -381,12 +381,12 @@ static rp_err prepare_run(rp_controller *c) {
     rp_err err;
     RP_TRY(
         rp_runfile_read(&c->arena, options->run_path, options->set, options->set_count, &c->run));
-    if (!c->env.links && c->run.boards > RP_CONTROL_BOARDS_MAX) {
+    if (!c->env.links && c->run.boards > RP_RING_BOARDS_MAX) {
         return rp_fail(
             RP_ERR_USAGE,
             "%s: ring: %u boards; over a network at most %d are possible, which ring.where or "
             "plan.boards chooses (`ringpipe sim` takes up to %d)",
-            options->run_path, c->run.boards, RP_CONTROL_BOARDS_MAX, RP_CUT_STAGES_MAX);
+            options->run_path, c->run.boards, RP_RING_BOARDS_MAX, RP_CUT_STAGES_MAX);
     }
     RP_TRY(options->plan ? RP_OK : rp_runfile_check_cut(&c->run));
     if (!c->run.local) { /* they are missing before anything is written */

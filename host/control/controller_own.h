@@ -12,7 +12,7 @@
 #include "control/own_setup.h"
 #include "control/own_train.h"
 #include "control/own_warm.h"
-#include "control/ring.h"
+#include "ring/ring.h"
 
 struct rp_controller {
     rp_controller_env env;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "control/controller_own.h"
-#include "control/identity.h"
+#include "ring/identity.h"
 
 enum { TRIES = 10 };
 

@@ -8,59 +8,9 @@
 
 #include "data/data.h"
 #include "link/link.h"
+#include "ring/spawner.h"
 #include "run/cause.h"
 #include "run/entry.h"
-
-/* Of a ring over a network: each board costs sockets, threads' time and memory here. Where links
- * are given (a simulation) it is RP_CUT_STAGES_MAX. */
-enum { RP_CONTROL_BOARDS_MAX = 64 };
-
-/* What boards are started with. Borrowed until start() returns. */
-typedef struct {
-    uint32_t count;
-    const char *board;             /* profile of the boards: `boards/<name>` */
-    uint32_t threads;              /* of each; 0: the cores shared out */
-    const uint32_t *board_threads; /* [count]: of each its own, 0 as above; NULL: all alike */
-    const char *log_folder;        /* for agent-<k>.log; NULL: thrown away at the end */
-    const char *host_public;       /* whose orders they take */
-    int media;                     /* a descriptor of this process that they inherit; -1: none */
-    const bool *hung; /* [count], restart() only: one that lives and answers no more. It is
-                         ended first */
-} rp_spawn_order;
-
-/* Starts boards on this machine and knows when they end: real child processes (local.h), or agents
- * in this process. No function blocks but close(). */
-typedef struct {
-    const char *name;
-    /* errors  USAGE, IO: nothing is left running */
-    rp_err (*start)(void *self, const rp_spawn_order *order);
-    /* Those that have ended, and those that hang, start again; what is known of them may change.
-     * errors  as start() */
-    rp_err (*restart)(void *self, const rp_spawn_order *order);
-    /* Goes on with the start. *up: every board listens, address() may be called.
-     * errors  those of the board that ended in place of listening */
-    rp_err (*step)(void *self, bool *up);
-    /* Borrowed until close(). */
-    void (*address)(void *self, uint32_t board, const char **endpoint, const char **public_text);
-    /* Readable when step() has something to do; -1: call it when it pleases. */
-    int (*fd)(void *self);
-    /* After a child has ended: *board is the one that did, or the count when none has.
-     * errors  of the board's exit code, in plain language */
-    rp_err (*reap)(void *self, uint32_t *board);
-    /* Boards that were told BYE end by themselves; presses on as time goes by since the first call.
-     * True when all have ended. */
-    bool (*end)(void *self, int64_t now_ns);
-    /* Ends what is left at once; for one that was never started, too. */
-    void (*close)(void *self);
-} rp_spawner_kind;
-
-typedef struct {
-    const rp_spawner_kind *kind;
-    void *self;
-    uint64_t program_bytes; /* of a board's program, for plan.json; 0: not known */
-    uint64_t memory_bytes;  /* memory that they may take, all together; 0: not known */
-    uint32_t cores;         /* that the boards share, and with them one kernel cache; 0: neither */
-} rp_spawner;
 
 /* Of a lane: the run that it is a part of averages the checkpoints of its lanes (run/lanes.h). */
 typedef struct {

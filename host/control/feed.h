@@ -5,7 +5,7 @@
 #ifndef RP_CONTROL_FEED_H
 #define RP_CONTROL_FEED_H
 
-#include "control/ring.h"
+#include "ring/ring.h"
 
 typedef struct rp_feed rp_feed;
 

@@ -3,7 +3,7 @@
 #define RP_CONTROL_OWN_KEEP_H
 
 #include "checkpoint/checkpoint.h"
-#include "control/ring.h"
+#include "ring/ring.h"
 
 typedef struct rp_controller rp_controller;
 

@@ -4,7 +4,7 @@
 
 #include "checkpoint/checkpoint.h"
 #include "control/feed.h"
-#include "control/ring.h"
+#include "ring/ring.h"
 #include "stage/record.h"
 
 typedef struct rp_controller rp_controller;

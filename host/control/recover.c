@@ -27,7 +27,7 @@
 
 #include "base/log.h"
 #include "control/controller_own.h"
-#include "control/identity.h"
+#include "ring/identity.h"
 #include "control/remedy.h"
 
 /* ---- fewer in flight ------------------------------------------------------------------------- */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "control/controller_own.h"
-#include "control/identity.h"
+#include "ring/identity.h"
 
 /* ---- copy ------------------------------------------------------------------------------------ */
 

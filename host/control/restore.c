@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "control/controller_own.h"
-#include "control/identity.h"
+#include "ring/identity.h"
 
 /* The newest checkpoint is damaged, but its header says where the run stood: boards may hold that,
  * or more. False: that can not help. */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "control/controller_own.h"
-#include "control/identity.h"
+#include "ring/identity.h"
 
 static rp_err find_applied(rp_controller *c, rp_arena *arena, rp_applied *out) {
     rp_err err;

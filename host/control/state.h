@@ -2,7 +2,7 @@
 #ifndef RP_CONTROL_STATE_H
 #define RP_CONTROL_STATE_H
 
-#include "control/ring.h"
+#include "ring/ring.h"
 
 typedef struct rp_controller rp_controller;
 

@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "control/controller_own.h"
-#include "control/identity.h"
+#include "ring/identity.h"
 
 /* ---- who stands where ------------------------------------------------------------------------ */
 
@@ -199,11 +199,11 @@ static bool is_of_a_spare(const rp_controller *c) {
 rp_err rp_warm_leave(rp_controller *c) {
     rp_warm *warm = &c->warm;
     const bool all = !is_of_a_spare(c);
-    bool blamed[RP_CONTROL_BOARDS_MAX] = {false};
+    bool blamed[RP_RING_BOARDS_MAX] = {false};
     char *why;
     rp_err err;
     RP_TRY(rp_arena_string(&c->arena, c->machine.fault.text, &why));
-    for (uint32_t i = 0; i < warm->spares && i < RP_CONTROL_BOARDS_MAX; i++) {
+    for (uint32_t i = 0; i < warm->spares && i < RP_RING_BOARDS_MAX; i++) {
         blamed[i] = is_blamed(c, &warm->row[warm->places + i]);
     }
     for (uint32_t i = 0; i < warm->spares; i++) {

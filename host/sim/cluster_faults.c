@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "control/ring.h"
+#include "ring/ring.h"
 #include "sim/cluster_own.h"
 
 /* A fault whose target is away comes later: what has no effect is no fault. */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "control/ring.h"
+#include "ring/ring.h"
 
 static const struct {
     const char *name;

@@ -1,6 +1,6 @@
 /* The controller as a machine, with boards that follow a script: the states of whole runs, and two
  * controllers in one process. Nothing here sleeps: time is stepped. */
-#include "control/identity.h"
+#include "ring/identity.h"
 #include "states.h"
 
 enum { MOST_LAYERS = 4000 };

@@ -8,7 +8,7 @@
 #include <sys/signalfd.h>
 
 #include "control/controller.h"
-#include "control/local.h"
+#include "ring/local.h"
 
 typedef struct {
     rp_local local;

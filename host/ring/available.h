@@ -1,6 +1,6 @@
 /* Memory of this machine that its programs may still take. */
-#ifndef RP_CONTROL_AVAILABLE_H
-#define RP_CONTROL_AVAILABLE_H
+#ifndef RP_RING_AVAILABLE_H
+#define RP_RING_AVAILABLE_H
 
 #include <stdint.h>
 

@@ -1,4 +1,4 @@
-#include "control/local.h"
+#include "ring/local.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,8 +15,8 @@
 
 #include "base/log.h"
 #include "base/replace.h"
-#include "control/available.h"
-#include "control/leftover.h"
+#include "ring/available.h"
+#include "ring/leftover.h"
 
 enum { LOG_TAIL_LINES = 8 };
 

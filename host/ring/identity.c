@@ -1,4 +1,4 @@
-#include "control/identity.h"
+#include "ring/identity.h"
 
 #include <errno.h>
 #include <fcntl.h>

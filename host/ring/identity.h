@@ -3,8 +3,8 @@
  *
  *   {"run": "0f3c5a...", "term": 4}         16 hexadecimal digits; 1 to 2^32 - 1
  */
-#ifndef RP_CONTROL_IDENTITY_H
-#define RP_CONTROL_IDENTITY_H
+#ifndef RP_RING_IDENTITY_H
+#define RP_RING_IDENTITY_H
 
 #include "base/err.h"
 #include "wire/identity.h"

@@ -1,4 +1,4 @@
-#include "control/leftover.h"
+#include "ring/leftover.h"
 
 #include <dirent.h>
 #include <errno.h>

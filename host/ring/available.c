@@ -1,4 +1,4 @@
-#include "control/available.h"
+#include "ring/available.h"
 
 #include <inttypes.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* The boards as the controller sees them: what each has said, its control link, and the messages
  * that wait for room in it. Nothing here waits or decides. */
-#ifndef RP_CONTROL_RING_H
-#define RP_CONTROL_RING_H
+#ifndef RP_RING_RING_H
+#define RP_RING_RING_H
 
 #include "checkpoint/position.h"
 #include "link/watch.h"

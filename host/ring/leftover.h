@@ -1,7 +1,7 @@
 /* Temporary folders with the keys of local agents: those of a controller that was killed are
  * removed by the next start. A lock that ends with its process tells them from those in use. */
-#ifndef RP_CONTROL_LEFTOVER_H
-#define RP_CONTROL_LEFTOVER_H
+#ifndef RP_RING_LEFTOVER_H
+#define RP_RING_LEFTOVER_H
 
 /* Marks a new folder as in use until the descriptor is closed. -1: it is not, and stays for ever.
  */

@@ -1,13 +1,13 @@
-#include "control/ring.h"
+#include "ring/ring.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "control/env.h"
+#include "ring/spawner.h"
 
-_Static_assert(RP_CONTROL_BOARDS_MAX + 2 <= RP_LINKS_WAIT_MAX, "every board and two feeds");
+_Static_assert(RP_RING_BOARDS_MAX + 2 <= RP_LINKS_WAIT_MAX, "every board and two feeds");
 
 static const int64_t PING_NS = RP_NS_PER_S;
 /* Rounds come at least as often as pings are due. */

@@ -1,15 +1,16 @@
 /* Local agents: child processes of this program. None outlives it, however it ends: the kernel
  * kills them when it dies (PR_SET_PDEATHSIG), and close() does in every other case. Each controller
  * has its own; several may be in one process. */
-#ifndef RP_CONTROL_LOCAL_H
-#define RP_CONTROL_LOCAL_H
+#ifndef RP_RING_LOCAL_H
+#define RP_RING_LOCAL_H
 
+#include <stdio.h>
 #include <sys/types.h>
 
-#include "control/env.h"
-#include "nn/cut.h"
+#include "link/link.h"
+#include "ring/spawner.h"
 
-enum { RP_LOCAL_PATH = 512, RP_LOCAL_AGENTS_MAX = RP_CONTROL_BOARDS_MAX };
+enum { RP_LOCAL_PATH = 512, RP_LOCAL_AGENTS_MAX = RP_RING_BOARDS_MAX };
 
 typedef struct {
     pid_t pid;  /* 0 when it has ended */

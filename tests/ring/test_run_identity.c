@@ -1,4 +1,4 @@
-#include "control/identity.h"
+#include "ring/identity.h"
 
 #include "folder.h"
 

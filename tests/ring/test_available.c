@@ -3,7 +3,7 @@
 
 #include <sys/stat.h>
 
-#include "control/available.h"
+#include "ring/available.h"
 
 static const char *const folders[] = {
     "proc", "proc/self", "sys", "sys/fs", "sys/fs/cgroup", "sys/fs/cgroup/a", "sys/fs/cgroup/a/b"};
