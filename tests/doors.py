@@ -31,6 +31,7 @@ DOORS = {
             "unit",
             "whole",
             "seeds_night",
+            "same",
             "asan_whole",
             "tsan",
             "oclgrind_all",

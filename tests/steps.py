@@ -162,6 +162,13 @@ def step_seeds_night(results):
     run_seeds(results, "seeds/night", BUILD, 20000)
 
 
+def step_same(results):
+    """simulated runs with faults, plans and real runs have the hashes of tests/sim/same.txt"""
+    if compiled(results, BUILD, "ringpipe", "ringpipe-agent"):
+        check(results, "same", "python3", "tests/sim/same.py", BUILD / "bin/ringpipe")
+        say(tail(BUILD / "check.same.log", 1))
+
+
 # Left out under the sanitizers: tests that look at texts, a large ring, and in the gate scenarios,
 # because the seeds run the same code there.
 NOT_SANITIZED = "^(tidy|generated|doors|sim/large_ring|scenarios/.*)$"
