@@ -6,6 +6,7 @@ generate.py --check    changes nothing; says which differ, exit 1
 
 A list stands between two comments, `generated: NAME` and `end`. What is not in a list is written
 by hand. RP_BUILD_DIR: where bin/ringpipe is (default: build)."""
+import itertools
 import json
 import os
 import re
@@ -25,7 +26,18 @@ def registries():
     lists = json.loads(subprocess.run(words, check=True, capture_output=True).stdout)
     del lists["version"]
     lists["lists"] = [{"name": name} for name in lists]
+    lists["groups"] = [verb for verb in lists["verbs"] if not verb["options"]]
+    lists["agent"] = agent_options()
     return lists
+
+
+def agent_options():
+    """As those of a verb; the agent has no lists, so that they are read from its help text."""
+    words = [str(BUILD / "bin" / "ringpipe-agent"), "--help"]
+    text = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+    row = re.compile(r"^ {2}(?:-(\w),| {3}) --([\w-]+)(?: (\S+))?\s((?:.*\n {30}.*)*.*)", re.M)
+    return [{"name": name, "value": value, "letter": letter, "about": " ".join(about.split())}
+            for letter, name, value, about in row.findall(text)]
 
 
 def names(entries):
@@ -92,72 +104,192 @@ def man_glossary(lists):
     return lines
 
 
+def man_words(text):
+    """`[NAME [ADDRESS]]`, words of a verb: the optional ones stand at the end."""
+    needed, _, rest = text.replace("...", " ...").replace("|", " | ").partition("[")
+    lines = [f".Ar {needed.strip()}"] if needed.strip() else []
+    optional = rest.replace("[", "Op Ar ").replace("]", "").strip()
+    return lines + ([f".Op Ar {optional}"] if optional else [])
+
+
+def man_value(option):
+    """The value of an option in a line of macros."""
+    words = option.get("value", "").split("|")
+    return " Ns | Ns ".join(f"{'Cm' if word.islower() and '://' not in word else 'Ar'} {word}"
+                            for word in words if word)
+
+
+def man_option(option):
+    return f"Fl Fl {option['name']} {man_value(option)}".strip()
+
+
+def man_synopsis(lists):
+    """Options that exclude each other stand in one pair of brackets."""
+    lines = []
+    for verb in lists["verbs"]:
+        if not verb["options"]:
+            continue
+        lines += [".Nm", f".Cm {verb['name']}"] + man_words(verb["words"])
+        own = [option for option in verb["options"] if option["name"] not in COMMON]
+        for _, some in itertools.groupby(own, lambda one: one["group"] or one["name"]):
+            some = list(some)
+            macro = "." if some[0]["required"] else ".Op "
+            lines.append(macro + " | ".join(man_option(option) for option in some))
+    return lines
+
+
+def man_options(lists):
+    """Each option once, with the verbs that have it; a name may have several meanings."""
+    rows = {}
+    for verb in lists["verbs"]:
+        for option in verb["options"]:
+            letter = f"Fl {option['letter']} , " if "letter" in option else ""
+            key = (option["name"], letter + man_option(option), option["about"])
+            rows.setdefault(key, []).append(verb["name"])
+    lines = []
+    for (name, head, about), verbs in sorted(rows.items()):
+        lines += [f".It {head}", about + "."]
+        lines += [] if name in COMMON else [".Pq Cm " + " , ".join(verbs)]
+    return lines
+
+
 # ---- completion ---------------------------------------------------------------------------------
+
+COMMON = ("quiet", "verbose", "help")
+# What a value of this word may be: words, or files with this ending.
+VALUES = {"tcp://HOST:PORT": "tcp://", "KEY.PATH=VALUE":
+          "model= data. ring. train. loss= optimizer. schedule= cut=",
+          "ADDRESS": "https:// http:// file://"}
+
+
+def value_kind(option):
+    """("none", ""), ("words", "a b"), ("files", "yaml"), ("dirs", ""), ("boards", "") or
+    ("any", ""): what may be completed after this option; a flag has none."""
+    value = option.get("value") or ""
+    some = " ".join(word for word in value.split("|") if word.islower())
+    kinds = {"": "none", "DIR": "dirs", "BOARD": "boards", "FILE": "files"}
+    if value in kinds:
+        return kinds[value], "*" if value == "FILE" else ""
+    if value in VALUES or (some and "://" not in some):
+        return "words", VALUES.get(value, some)
+    ending = re.search(r"\w\.(\w+)$", value)
+    return ("files", ending[1]) if ending else ("any", "")
+
+
+def option_values(lists):
+    """{option: {kind: [verbs]}}; a kind of most verbs stands last."""
+    found = {}
+    for verb in lists["verbs"] + [{"name": "ringpipe-agent", "options": lists["agent"]}]:
+        for option in verb["options"]:
+            kinds = found.setdefault(option["name"], {})
+            kinds.setdefault(value_kind(option), []).append(verb["name"])
+    return {name: dict(sorted(kinds.items(), key=lambda one: len(one[1])))
+            for name, kinds in sorted(found.items()) if set(kinds) != {("none", "")}}
+
+
+def shell_values(lists, commands):
+    """Branches of a case over "VERB --OPTION" in bash and zsh."""
+    lines = []
+    for name, kinds in option_values(lists).items():
+        for i, ((kind, what), verbs) in enumerate(kinds.items()):
+            last = i + 1 == len(kinds)
+            heads = [f'*" --{name}"'] if last else [f'"{verb} --{name}"' for verb in verbs]
+            lines.append(f"    {' | '.join(heads)}) {commands[kind].format(what)} ;;")
+    return lines
+
+
+def bash_values(lists):
+    return shell_values(lists, {
+        "none": "return 1", "any": ":", "words": '_ringpipe_words "{}" "$3"',
+        "files": '_ringpipe_files "{}" "$3"', "dirs": '_ringpipe_dirs "$3"',
+        "boards": '_ringpipe_words "$(_ringpipe_names boards "")" "$3"'})
+
+
+def zsh_values(lists):
+    return shell_values(lists, {
+        "none": "return 1", "any": "", "words": "compadd -S '' -- {}",
+        "files": "_files -g '*.{}'", "dirs": "_files -/",
+        "boards": "_ringpipe_boards && compadd -- $reply"})
+
+
+def all_verbs(lists):
+    """[(name, ["--option", ...])], the agent among them."""
+    verbs = lists["verbs"] + [{"name": "ringpipe-agent", "options": lists["agent"]}]
+    return [(verb["name"], ["--" + option["name"] for option in verb["options"]])
+            for verb in verbs if verb["options"]]
+
+
+def name_lists(lists):
+    """{name: its words}; those of a group of verbs are its verbs."""
+    found = {"verbs": [name for name in names(lists["verbs"]) if " " not in name]}
+    found.update((name, names(lists[name])) for name in ("schedules", "fetch", "lists"))
+    for group in names(lists["groups"]):
+        found[group] = [verb.partition(" ")[2] for verb in names(lists["verbs"])
+                        if verb.startswith(group + " ")]
+    return found
 
 
 def bash_options(lists):
-    lines = []
-    for verb in lists["verbs"]:
-        if verb["options"]:
-            options = " ".join("--" + option for option in verb["options"])
-            lines.append(f"    {verb['name']}) echo {options} ;;")
-    return lines
+    return [f"    \"{name}\") echo {' '.join(options)} ;;" for name, options in all_verbs(lists)]
 
 
 def bash_names(lists):
     lines = []
-    for name in ("verbs", "schedules", "fetch", "lists"):
-        words = textwrap.wrap("echo " + " ".join(names(lists[name])), COLUMNS - 14)
+    for name, known in name_lists(lists).items():
+        words = textwrap.wrap("echo " + " ".join(known), COLUMNS - 14)
         lines += [f"    {name})", "        " + " \\\n            ".join(words), "        ;;"]
     return lines
 
 
 def zsh_options(lists):
     lines = []
-    for verb in lists["verbs"]:
-        if verb["options"]:
-            options = " ".join("--" + option for option in verb["options"])
-            words = textwrap.wrap(f"reply=({options})", COLUMNS - 14)
-            lines += [f"    {verb['name']})", "        " + "\n            ".join(words),
-                      "        ;;"]
+    for name, options in all_verbs(lists):
+        words = textwrap.wrap(f"reply=({' '.join(options)})", COLUMNS - 14,
+                              break_on_hyphens=False)
+        lines += [f"    \"{name}\")", "        " + "\n            ".join(words), "        ;;"]
     return lines
 
 
 def zsh_names(lists):
     lines = []
-    for name in ("verbs", "schedules", "fetch", "lists"):
-        words = textwrap.wrap("reply=(" + " ".join(names(lists[name])) + ")", COLUMNS - 14)
+    for name, known in name_lists(lists).items():
+        words = textwrap.wrap(f"reply=({' '.join(known)})", COLUMNS - 14)
         lines += [f"    {name})", "        " + "\n            ".join(words), "        ;;"]
     return lines
 
 
 def fish_verbs(lists):
-    verbs = " ".join(names(lists["verbs"]))
-    return [f"complete -c ringpipe -n __ringpipe_no_verb -a '{verbs}'"]
+    known = name_lists(lists)
+    groups = names(lists["groups"])
+    lines = [f"set -g __ringpipe_groups {' '.join(groups)}",
+             f"complete -c ringpipe -n __ringpipe_no_verb -a '{' '.join(known['verbs'])}'"]
+    return lines + [f"complete -c ringpipe -n '__ringpipe_verb_is {group}' "
+                    f"-a '{' '.join(known[group])}'" for group in groups]
+
+
+def fish_option(option):
+    kind, what = value_kind(option)
+    about = option["about"].replace("\\", "\\\\").replace("'", "\\'")
+    values = {"none": "", "any": " -x", "words": f" -x -a '{what}'",
+              "files": f" -r -k -a '(__fish_complete_suffix .{what})'" if what != "*" else " -r -F",
+              "dirs": " -x -a '(__fish_complete_directories)'",
+              "boards": " -x -a '(__ringpipe_boards)'"}
+    letter = f" -s {option['letter']}" if option.get("letter") else ""
+    return f"-l {option['name']}{letter}{values[kind]} -d '{about}'"
 
 
 def fish_options(lists):
     """What follows an option is its value, but for those that have none."""
-    bare = {"confusion", "dry-run", "help", "lane", "quiet", "trace", "verbose", "whole", "yes",
-            "system", "ask", "token", "open", "new-key", "no-wait", "overlay", "all", "follow",
-            "force"}
-    values = {"format": "text json svg", "split": "test validation train",
-              "board": "(__ringpipe_boards)", "keys": "(__fish_complete_directories)"}
-    lines = []
-    for verb in lists["verbs"]:
-        for option in verb["options"] + ["help"]:
-            value = "" if option in bare else " -r"
-            value = f" -x -a '{values[option]}'" if option in values else value
-            lines.append(f"complete -c ringpipe -n '__ringpipe_verb_is {verb['name']}' "
-                         f"-l {option}{value}")
-    return lines
+    lines = [f"complete -c ringpipe -n '__ringpipe_verb_is \"{verb['name']}\"' {fish_option(option)}"
+             for verb in lists["verbs"] for option in verb["options"]]
+    return lines + [f"complete -c ringpipe-agent -f {fish_option(option)}"
+                    for option in lists["agent"]]
 
 
 def fish_names(lists):
-    conditions = {"schedules": "__ringpipe_verb_is draw", "lists": "__ringpipe_verb_is list",
-                  "fetch": "__ringpipe_verb_is data; and __ringpipe_before_is fetch"}
-    return [f"complete -c ringpipe -n '{condition}' -a '{' '.join(names(lists[name]))}'"
-            for name, condition in conditions.items()]
+    conditions = {"schedules": "draw", "lists": "list", "fetch": '"data fetch"'}
+    return [f"complete -c ringpipe -n '__ringpipe_verb_is {condition}' "
+            f"-a '{' '.join(names(lists[name]))}'" for name, condition in conditions.items()]
 
 
 # ---- METHODS ------------------------------------------------------------------------------------
@@ -190,7 +322,11 @@ def boards_table(lists):
 
 FILES = {
     "README.md": {"boards": boards_table},
-    "host/cli/man/ringpipe.1": {"lists": lambda all: man_names(all["lists"], end=" .")},
+    "host/cli/man/ringpipe.1": {
+        "synopsis": man_synopsis,
+        "options": man_options,
+        "lists": lambda all: man_names(all["lists"], end=" ."),
+    },
     "host/cli/man/ringpipe-run.5": {
         "models": lambda all: man_list(all["models"]),
         "data": lambda all: man_about(all["data"]),
@@ -204,8 +340,10 @@ FILES = {
     },
     "host/cli/man/ringpipe-model.5": {"layers": lambda all: man_keys(all["layers"])},
     "host/cli/man/ringpipe-glossary.7": {"glossary": man_glossary},
-    "host/cli/completion/ringpipe.bash": {"options": bash_options, "names": bash_names},
-    "host/cli/completion/_ringpipe": {"options": zsh_options, "names": zsh_names},
+    "host/cli/completion/ringpipe.bash": {
+        "options": bash_options, "names": bash_names, "values": bash_values},
+    "host/cli/completion/_ringpipe": {
+        "options": zsh_options, "names": zsh_names, "values": zsh_values},
     "host/cli/completion/ringpipe.fish": {
         "verbs": fish_verbs, "options": fish_options, "names": fish_names},
     "firmware/sched/METHODS.md": {"schedules": methods_table},

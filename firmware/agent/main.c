@@ -1,5 +1,4 @@
 /* ringpipe-agent: arguments, signals, exit code. */
-#include <argp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,21 +17,19 @@
 #include "agent/warm.h"
 #include "base/log.h"
 #include "base/log_lines.h"
+#include "base/options.h"
 #include "base/process.h"
 #include "base/share.h"
 #include "transport/token_text.h"
 
-const char *argp_program_version = "ringpipe-agent " RP_VERSION;
-
 typedef struct {
     const char *listen, *host, *board, *keys, *name, *roster, *warm, *sample, *slots, *install,
         *last_words, *reboot;
-    const char *enrol; /* a copy: the argument itself is overwritten */
+    char *enrol; /* a copy after take_token(): the argument itself is overwritten */
     uint32_t threads, wrong_every, settle_s;
-    int media; /* a descriptor, or -1 */
-    bool once, revert;
+    uint32_t media; /* a descriptor, or 0 */
+    bool once, revert, quiet, verbose, help, version;
     char **argv; /* a copy, for starting again */
-    rp_arena *arena;
 } arguments;
 
 static volatile sig_atomic_t stopped;
@@ -46,139 +43,101 @@ static void on_signal(int signal_number) {
     stopped = 1;
 }
 
-static const struct argp_option argument_list[] = {
-    {"listen", 'l', "tcp://HOST:PORT", 0,
+#define AT(member) offsetof(arguments, member)
+#define VALUE(kind, name, value, member, most, about)                                              \
+    { name, 0, RP_OPTION_##kind, value, AT(member), about, most, NULL, false, 0 }
+#define TEXT(name, value, member, about) VALUE(TEXT, name, value, member, 0, about)
+#define FLAG(name, member, about) VALUE(FLAG, name, NULL, member, 0, about)
+enum { WHERE = 1, LOUDNESS }; /* groups: their options exclude each other */
+
+static const rp_option options_table[] = {
+    {"listen", 0, RP_OPTION_TEXT, "tcp://HOST:PORT", AT(listen),
      "Control socket; PORT + 1, + 2 and, where boards share a stage, up to + 17 carry data; 0: any",
-     0},
-    {"host", 'H', "[NAME@]ADDRESS:PORT", 0,
-     "Dial this host in place of listening, for a board that nobody can dial; NAME: of several "
+     0, NULL, false, WHERE},
+    {"host", 0, RP_OPTION_TEXT, "[NAME@]ADDRESS:PORT", AT(host),
+     "Dial this host instead of listening, for a board that nobody can dial; NAME: one of several "
      "hosts that are trusted; PORT + 1 carries data",
-     0},
-    {"board", 'b', "NAME", 0, "Board profile, or auto (default)", 0},
-    {"keys", 'k', "DIR", 0,
-     "This board's keys and the hosts it trusts (default: ~/.config/ringpipe/keys)", 0},
-    {"enrol", 'e', "TOKEN@HOST:PORT", 0,
-     "Make keys if there are none, and let `ringpipe boards enrol` there put this board into its "
-     "roster; nothing once that is done. @FILE: what stands in this file, which no list of "
-     "processes shows",
-     0},
-    {"roster", 'r', "FILE", 0, "A roster: its hosts are trusted too", 0},
-    {"threads", 't', "N", 0, "CPU threads on a CPU device; 0: all (default)", 0},
-    {"name", 'n', "TEXT", 0, "Name in messages and pictures; default: the board's", 0},
-    {"media", 'm', "FD", OPTION_HIDDEN, "Of ringpipe: what emulated links of this machine share",
-     0},
-    {"slots", 'S', "DIR", 0,
-     "Start the software that bundles have brought into this folder, where there is some", 0},
-    {"install", 'i', "BUNDLE", 0,
-     "With --slots: check a bundle, put it on trial for the next starts, and end", 0},
-    {"revert", 'R', NULL, 0,
-     "With --slots: back from what is on trial, or to what was good before, and end", 0},
-    {"last-words", 'L', "FILE", 0,
-     "Keep the last lines of the journal there, 16 KiB, so that `ringpipe boards log` has them "
-     "after "
-     "a crash",
-     0},
-    {"reboot", 'B', "allow|refuse", 0,
-     "Whether `ringpipe boards reboot` may end this agent with exit code 84, upon which its "
-     "service "
-     "reboots the board (default: refuse)",
-     0},
-    {"settle", 'T', "SECONDS", OPTION_HIDDEN, "For tests: how long a trial takes at least", 0},
-    {"once", 'o', NULL, 0, "End after one run", 0},
-    {"wrong-every", 'W', "N", OPTION_HIDDEN,
-     "For tests: one number of every N-th forward of a training step is wrong", 0},
-    {"warm", 'w', "MODEL", 0, "Build what a model's layers need into the kernel cache, and end", 0},
-    {"sample", 's', "SHAPE", 0, "With --warm: shape of a sample, as in 1,28,28", 0},
-    {"quiet", 'q', NULL, 0, "Errors only in the journal", 0},
-    {"verbose", 'v', NULL, 0, "All that is known in the journal", 0},
-    {0},
+     0, NULL, false, WHERE},
+    TEXT("board", "BOARD", board, "Board profile, or auto (default)"),
+    TEXT("keys", "DIR", keys,
+         "This board's keys and the hosts it trusts (default: ~/.config/ringpipe/keys)"),
+    TEXT("enrol", "TOKEN@HOST:PORT", enrol,
+         "Make keys if there are none, and let `ringpipe boards enrol` there put this board into "
+         "its roster; nothing once that is done. @FILE: the content of this file, which no list of "
+         "processes shows"),
+    TEXT("roster", "FILE.yaml", roster, "A roster: its hosts are trusted too"),
+    VALUE(NUMBER, "threads", "N", threads, 1024, "CPU threads on a CPU device; 0: all (default)"),
+    TEXT("name", "TEXT", name, "Name in messages and pictures (default: the board's)"),
+    /* Used by ringpipe: what emulated links of this machine share. */
+    VALUE(NUMBER, "media", "FD", media, 1 << 20, NULL),
+    TEXT("slots", "DIR", slots,
+         "Start the software that bundles have brought into this folder, where there is some"),
+    TEXT("install", "FILE.rpb", install,
+         "With --slots: check a bundle, put it on trial for the next starts, and end"),
+    FLAG("revert", revert,
+         "With --slots: go back from the trial, or to the previous software, and end"),
+    TEXT("last-words", "FILE", last_words,
+         "Keep the last lines of the journal there, 16 KiB, so that `ringpipe boards log` has them "
+         "after a crash"),
+    VALUE(CHOICE, "reboot", "allow|refuse", reboot, 0,
+          "Whether `ringpipe boards reboot` may end this agent with exit code 84, upon which its "
+          "service reboots the board (default: refuse)"),
+    /* For tests: the shortest time of a trial; one number of every N-th forward is wrong. */
+    VALUE(NUMBER, "settle", "SECONDS", settle_s, 3600, NULL),
+    VALUE(NUMBER, "wrong-every", "N", wrong_every, UINT32_MAX, NULL),
+    FLAG("once", once, "End after one run"),
+    TEXT("warm", "MODEL.yaml", warm,
+         "Build what a model's layers need into the kernel cache, and end"),
+    TEXT("sample", "SHAPE", sample, "With --warm: shape of a sample, as in 1,28,28"),
+    {"quiet", 'q', RP_OPTION_FLAG, NULL, AT(quiet), "Errors only in the journal", 0, NULL, false,
+     LOUDNESS},
+    {"verbose", 'v', RP_OPTION_FLAG, NULL, AT(verbose), "Everything that is known in the journal",
+     0, NULL, false, LOUDNESS},
+    {"help", 'h', RP_OPTION_END, NULL, AT(help), "Print this list", 0, NULL, false, 0},
+    {"version", 0, RP_OPTION_END, NULL, AT(version), "Print the version", 0, NULL, false, 0},
+    {NULL, 0, RP_OPTION_FLAG, NULL, 0, NULL, 0, NULL, false, 0},
 };
 
-static uint32_t read_count(const struct argp_state *state, const char *option, const char *value,
-                           uint32_t most) {
-    char *end;
-    const unsigned long count = strtoul(value, &end, 10);
-    if (end == value || *end || count > most) {
-        argp_error(state, "%s: expected a number from 0 to %u, found '%s'", option, most, value);
-    }
-    return (uint32_t)count;
-}
-
-static bool on_text(int key, const char *value, arguments *args) {
-    const struct {
-        int key;
-        const char **to;
-    } texts[] = {{'l', &args->listen},  {'H', &args->host},       {'b', &args->board},
-                 {'k', &args->keys},    {'n', &args->name},       {'r', &args->roster},
-                 {'w', &args->warm},    {'s', &args->sample},     {'S', &args->slots},
-                 {'i', &args->install}, {'L', &args->last_words}, {'B', &args->reboot}};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        if (texts[i].key == key) {
-            *texts[i].to = value;
-            return true;
-        }
-    }
-    return false;
+static void print_help(void) {
+    (void)printf("Usage: ringpipe-agent [OPTION...]\n"
+                 "Executes the layers of one stage on this board for a ringpipe controller.\n\n");
+    rp_options_print(stdout, options_table);
+    (void)printf("\nExit codes: 0 ended, 2 bad usage or input, 3 failed, 4 device or driver, 5 "
+                 "refused, 84\nended so that the board is rebooted.\n");
 }
 
 /* The token is a secret, and every account of this machine can list arguments. */
-static void take_token(char *value, arguments *args, const struct argp_state *state) {
+static rp_err take_token(rp_arena *arena, arguments *args) {
     char *copy;
-    if (rp_arena_string(args->arena, value, &copy) != RP_OK) {
-        argp_failure(state, 3, 0, "no memory");
+    rp_err err = RP_OK;
+    if (args->enrol) {
+        RP_TRY(rp_arena_string(arena, args->enrol, &copy));
+        rp_token_hide(args->enrol);
+        args->enrol = copy;
     }
-    args->enrol = copy;
-    rp_token_hide(value);
+fail:
+    return err;
 }
 
-static error_t on_argument(int key, char *value, struct argp_state *state) {
-    arguments *args = state->input;
-    switch (key) {
-    case 'e':
-        take_token(value, args, state);
-        return 0;
-    case 'R':
-        args->revert = true;
-        return 0;
-    case 'T':
-        args->settle_s = read_count(state, "--settle", value, 3600);
-        return 0;
-    case 'm':
-        args->media = (int)read_count(state, "--media", value, 1 << 20);
-        return 0;
-    case 'o':
-        args->once = true;
-        return 0;
-    case 'W':
-        args->wrong_every = read_count(state, "--wrong-every", value, UINT32_MAX);
-        return 0;
-    case 'q':
-    case 'v':
-        rp_log_choose(key == 'q' ? RP_LOG_ERROR : RP_LOG_DEBUG);
-        return 0;
-    case 't':
-        args->threads = read_count(state, "--threads", value, 1024);
-        return 0;
-    case ARGP_KEY_END:
-        if ((args->install || args->revert) && !args->slots) {
-            argp_error(state, "--install and --revert need --slots DIR");
-        }
-        if (!args->listen && !args->host && !args->warm && !args->install && !args->revert) {
-            argp_error(state, "--listen or --host is needed");
-        }
-        if (strcmp(args->reboot, "allow") != 0 && strcmp(args->reboot, "refuse") != 0) {
-            argp_error(state, "--reboot: expected allow or refuse, found '%s'", args->reboot);
-        }
-        if (args->listen && args->host) {
-            argp_error(state, "--listen and --host exclude each other");
-        }
-        return 0;
-    case ARGP_KEY_ARG:
-        argp_error(state, "unexpected '%s'", value);
-        return 0;
-    default:
-        return on_text(key, value, args) ? 0 : ARGP_ERR_UNKNOWN;
+static rp_err read_arguments(rp_arena *arena, int argc, char **argv, arguments *args) {
+    rp_option_words words = {.about = ""};
+    rp_err err;
+    RP_TRY(rp_options_parse(options_table, "", argc - 1, argv + 1, args, &words));
+    RP_TRY(take_token(arena, args));
+    if (args->help || args->version) {
+        return RP_OK;
     }
+    if ((args->install || args->revert) && !args->slots) {
+        return rp_fail(RP_ERR_USAGE, "--install and --revert need --slots DIR");
+    }
+    if (!args->listen && !args->host && !args->warm && !args->install && !args->revert) {
+        return rp_fail(RP_ERR_USAGE, "--listen or --host is needed");
+    }
+    if (args->quiet || args->verbose) {
+        rp_log_choose(args->quiet ? RP_LOG_ERROR : RP_LOG_DEBUG);
+    }
+fail:
+    return err;
 }
 
 /* The first lines of the journal: what this board is, and whom it serves. */
@@ -418,8 +377,8 @@ static rp_err run_agent(rp_arena *arena, const arguments *args, bool *reboots) {
     rp_log_setup_plain(""); /* the journal begins */
     rp_log_setup(rp_log_level_now(), options.name);
     note_board(device, &board, &options);
-    if (args->media >= 0) {
-        RP_TRY(rp_media_adopt(arena, args->media, &clock, &media));
+    if (args->media > 0) {
+        RP_TRY(rp_media_adopt(arena, (int)args->media, &clock, &media));
         options.media = media;
     }
     RP_TRY(rp_agent_open(arena, device, &clock, &options, &agent));
@@ -449,35 +408,28 @@ fail:
 }
 
 int main(int argc, char **argv) {
-    static const struct argp parser = {
-        argument_list,
-        on_argument,
-        NULL,
-        "Executes the layers of one stage on this board for a ringpipe controller.\v"
-        "Exit codes: 0 ended, 2 bad usage or input, 3 failed, 4 device or driver, 5 refused, 84 "
-        "ended so that the board is rebooted.",
-        NULL,
-        NULL,
-        NULL};
     rp_arena arena;
     rp_arena_init(&arena, "boot", 0);
     arguments args = {.board = "auto",
-                      .media = -1,
-                      .arena = &arena,
                       .argv = copy_arguments(&arena, argc, argv),
                       .settle_s = RP_AGENT_SETTLE_S,
                       .reboot = "refuse"};
+    struct sigaction action = {.sa_handler = on_signal};
+    bool reboots = false;
     rp_process_begin();
     rp_log_setup_plain("ringpipe-agent");
     rp_share_announce("RINGPIPE_BOARDS", "boards");
     rp_share_announce("RINGPIPE_MODELS", "models");
-    argp_err_exit_status = 2;
-    (void)argp_parse(&parser, argc, argv, 0, NULL, &args);
-    struct sigaction action = {.sa_handler = on_signal};
-    (void)sigaction(SIGINT, &action, NULL);
-    (void)sigaction(SIGTERM, &action, NULL);
-    bool reboots = false;
-    rp_err err = args.argv ? run_agent(&arena, &args, &reboots) : RP_ERR_MEMORY;
+    rp_err err = read_arguments(&arena, argc, argv, &args);
+    if (args.help) {
+        print_help();
+    } else if (args.version) {
+        (void)printf("ringpipe-agent " RP_VERSION "\n");
+    } else if (err == RP_OK) {
+        (void)sigaction(SIGINT, &action, NULL);
+        (void)sigaction(SIGTERM, &action, NULL);
+        err = args.argv ? run_agent(&arena, &args, &reboots) : RP_ERR_MEMORY;
+    }
     rp_arena_finish(&arena);
     return rp_process_end(reboots && err == RP_OK ? RP_AGENT_REBOOT_EXIT : rp_err_exit_code(err));
 }

@@ -69,7 +69,7 @@ int rp_process_end(int code) {
     return error == 0 || code != 0 ? code : rp_err_exit_code(rp_process_lost_output(error));
 }
 
-/* Runs when a library calls exit(), as argp does after --help. */
+/* Runs when a library calls exit(). */
 static void end_process(void) {
     const int code = rp_process_end(0);
     if (code != 0) {

@@ -27,18 +27,15 @@ typedef struct {
 /* ---- what was asked for ---------------------------------------------------------------------- */
 
 static rp_err check_words(const rp_cli_args *args) {
-    if (args->word_count != 2 || !args->ring) {
-        return rp_fail(RP_ERR_USAGE, "expected: boards adopt --roster FILE USER@ADDRESS");
-    }
-    if (!rp_adopt_is_address(args->word[1])) {
+    if (!rp_adopt_is_address(args->words.item[0])) {
         return rp_fail(RP_ERR_USAGE, "expected USER@ADDRESS, as ssh takes it, found '%s'",
-                       args->word[1]);
+                       args->words.item[0]);
     }
     if (args->listen && !rp_roster_is_address(args->listen)) {
         return rp_fail(RP_ERR_USAGE, "--listen: expected " RP_ROSTER_ADDRESS ", found '%s'",
                        args->listen);
     }
-    return args->dial ? rp_enrol_check_dial("--dial", args->dial) : RP_OK;
+    return args->enrol.dial ? rp_enrol_check_dial("--dial", args->enrol.dial) : RP_OK;
 }
 
 static rp_err read_keys(rp_arena *arena, adopting *a) {
@@ -55,8 +52,8 @@ fail:
 
 /* Where the board finds this host: as it was told, else as the board sees it. */
 static rp_err find_door(rp_arena *arena, adopting *a) {
-    const bool told = a->args->host != NULL;
-    const char *host = told ? a->args->host : a->system.from;
+    const bool told = a->args->enrol.host != NULL;
+    const char *host = told ? a->args->enrol.host : a->system.from;
     if (!host[0]) {
         return rp_fail(RP_ERR_USAGE, "%s does not say where it sees this host: --host ADDRESS does",
                        a->adopt.to);
@@ -70,23 +67,23 @@ static rp_err find_name(rp_arena *arena, adopting *a) {
     rp_roster_entry *boards = NULL;
     uint32_t count = 0;
     rp_err err = RP_OK;
-    a->name = args->node ? args->node : a->system.name;
+    a->name = args->enrol.node ? args->enrol.node : a->system.name;
     if (!rp_image_is_name(a->name)) {
         return rp_fail(RP_ERR_USAGE,
                        "%s '%s': expected 1 to %d letters, digits and -, as a host's name has; "
                        "--node gives it one",
-                       args->node ? "--node" : "its name is", a->name, RP_IMAGE_NAME_MAX);
+                       args->enrol.node ? "--node" : "its name is", a->name, RP_IMAGE_NAME_MAX);
     }
-    if (access(args->ring, F_OK) == 0) {
-        RP_TRY(rp_roster_read_begun(arena, args->ring, &boards, &count));
+    if (access(args->roster, F_OK) == 0) {
+        RP_TRY(rp_roster_read_begun(arena, args->roster, &boards, &count));
     }
-    RP_TRY(args->group ? rp_roster_check_group(args->ring, args->group) : RP_OK);
+    RP_TRY(args->enrol.group ? rp_roster_check_group(args->roster, args->enrol.group) : RP_OK);
     for (uint32_t k = 0; k < count && !args->yes; k++) {
         if (strcmp(boards[k].name, a->name) == 0) {
             return rp_fail(RP_ERR_USAGE,
                            "%s has a board '%s' already: --yes lets this one take its place, "
                            "--node gives it another name",
-                           args->ring, a->name);
+                           args->roster, a->name);
         }
     }
 fail:
@@ -134,14 +131,14 @@ fail:
 
 static rp_err install(rp_arena *arena, adopting *a) {
     const rp_cli_args *args = a->args;
-    const int64_t hours = args->hours ? args->hours : RP_ENROL_HOURS;
+    const int64_t hours = args->enrol.hours ? args->enrol.hours : RP_ENROL_HOURS;
     const int64_t now_s = rp_wall_s();
     rp_enrol_token drawn = {.word = ""};
     char *token = NULL;
     rp_image_node node = {.name = a->name,
                           .board = args->board,
-                          .listen = args->dial ? NULL : "tcp://0.0.0.0:7000",
-                          .dial = args->dial,
+                          .listen = args->enrol.dial ? NULL : "tcp://0.0.0.0:7000",
+                          .dial = args->enrol.dial,
                           .update_key = a->update_key};
     rp_err err;
     RP_TRY(rp_arena_printf(arena, &token, "token@%s", a->door));
@@ -173,12 +170,12 @@ fail:
     return err;
 }
 
-rp_err rp_cli_boards_adopt(rp_arena *arena, const rp_cli_args *args) {
+rp_err rp_verb_boards_adopt(rp_arena *arena, const rp_cli_args *args) {
     adopting a = {.args = args, .listen = args->listen ? args->listen : RP_ENROL_ADDRESS};
     rp_err err;
     RP_TRY(check_words(args));
-    a.adopt = (rp_adopt){.to = args->word[1],
-                         .packages = args->packages ? args->packages : "build-package",
+    a.adopt = (rp_adopt){.to = args->words.item[0],
+                         .packages = args->image.packages ? args->image.packages : "build-package",
                          .drivers = ""};
     RP_TRY(rp_adopt_scratch(arena, &a.adopt.scratch));
     if (args->dry_run) {
@@ -187,8 +184,8 @@ rp_err rp_cli_boards_adopt(rp_arena *arena, const rp_cli_args *args) {
     RP_TRY(read_keys(arena, &a));
     RP_TRY(look(arena, &a));
     RP_TRY(install_whole(arena, &a));
-    RP_TRY(args->token ? RP_OK
-                       : rp_cli_await_board(args, a.keys_folder, &a.keys, a.listen, a.name));
+    RP_TRY(args->enrol.token ? RP_OK
+                             : rp_cli_await_board(args, a.keys_folder, &a.keys, a.listen, a.name));
 fail:
     explicit_bzero(&a.keys, sizeof a.keys);
     return err;

@@ -26,11 +26,6 @@ void rp_cli_asking_close(rp_cli_asking *asking);
 rp_err rp_cli_ask_open(rp_arena *arena, rp_cli_asking *asking, const rp_roster_entry *board,
                        rp_asker **out) RP_MUST_CHECK;
 
-rp_err rp_cli_boards_show(rp_arena *arena, const rp_cli_args *args) RP_MUST_CHECK;
-rp_err rp_cli_boards_log(rp_arena *arena, const rp_cli_args *args) RP_MUST_CHECK;
-rp_err rp_cli_boards_reboot(rp_arena *arena, const rp_cli_args *args) RP_MUST_CHECK;
-rp_err rp_cli_boards_adopt(rp_arena *arena, const rp_cli_args *args) RP_MUST_CHECK;
-
 /* verbs_boards.c: until this board has come by its token, and says so. errors  as rp_enrol_wait()
  */
 rp_err rp_cli_await_board(const rp_cli_args *args, const char *keys_folder, const rp_keypair *keys,

@@ -1,4 +1,3 @@
-#include "cli/boards_list.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -29,10 +28,6 @@ typedef struct {
     int signals;
     bool stopped;
 } listing;
-
-static bool is_json(const rp_cli_args *args) {
-    return strcmp(args->format, "json") == 0;
-}
 
 static const char *address_of(const rp_roster_entry *board) {
     return board->dials ? "dials" : board->endpoint;
@@ -217,20 +212,17 @@ static rp_err print_json(const listing *l) {
     return rp_json_print(root, 0, stdout);
 }
 
-rp_err rp_cli_list_boards(const rp_cli_args *args) {
+rp_err rp_verb_boards_list(rp_arena *arena, const rp_cli_args *args) {
     listing l = {.args = args, .signals = -1};
-    rp_arena arena;
     rp_err err;
-    rp_arena_init(&arena, "boards", 0);
-    RP_TRY(rp_cli_read_boards(&arena, args, &l.board, &l.count));
-    RP_TRY(args->ask ? ask(&arena, &l) : RP_OK);
-    RP_TRY(sum_up(&arena, &l));
-    if (is_json(args)) {
+    RP_TRY(rp_cli_read_boards(arena, args, &l.board, &l.count));
+    RP_TRY(args->fleet.ask ? ask(arena, &l) : RP_OK);
+    RP_TRY(sum_up(arena, &l));
+    if (rp_cli_is_json(args)) {
         RP_TRY(print_json(&l));
     } else {
         print_text(&l);
     }
 fail:
-    rp_arena_finish(&arena);
     return err;
 }

@@ -22,7 +22,7 @@ typedef struct {
 } reading;
 
 static rp_err print_line(const reading *r, const rp_Lines *lines, uint32_t k) {
-    if (strcmp(r->args->format, "json") != 0) {
+    if (!rp_cli_is_json(r->args)) {
         rp_cli_print_line("", lines->time_ms[k], lines->text[k]);
         return RP_OK;
     }
@@ -97,10 +97,10 @@ fail:
     return err;
 }
 
-rp_err rp_cli_boards_log(rp_arena *arena, const rp_cli_args *args) {
+rp_err rp_verb_boards_log(rp_arena *arena, const rp_cli_args *args) {
     reading r = {.args = args,
                  .ask = {.what = RP_ASK_LINES,
-                         .count = args->lines ? args->lines : LINES,
+                         .count = args->log.lines ? args->log.lines : LINES,
                          .level = args->verbose ? RP_LOG_DEBUG : RP_LOG_INFO}};
     rp_cli_asking asking;
     rp_err err;
@@ -110,7 +110,7 @@ rp_err rp_cli_boards_log(rp_arena *arena, const rp_cli_args *args) {
     }
     RP_TRY(rp_cli_ask_open(arena, &asking, asking.boards, &r.asker));
     RP_TRY(print_lines(&r));
-    RP_TRY(args->follow_board ? follow(&r) : RP_OK);
+    RP_TRY(args->log.follow ? follow(&r) : RP_OK);
 fail:
     rp_asker_close(&r.asker);
     rp_cli_asking_close(&asking);

@@ -57,7 +57,7 @@ fail:
 
 static rp_err reboot(rp_arena *arena, rp_cli_asking *asking, const rp_roster_entry *board) {
     const rp_cli_args *args = asking->args;
-    const rp_Ask ask = {.what = RP_ASK_REBOOT, .force = args->force};
+    const rp_Ask ask = {.what = RP_ASK_REBOOT, .force = args->fleet.force};
     rp_asker *asker = NULL;
     uint64_t life;
     rp_Frame frame;
@@ -68,14 +68,14 @@ static rp_err reboot(rp_arena *arena, rp_cli_asking *asking, const rp_roster_ent
     if (!args->quiet) {
         rp_print(stderr, "%s reboots\n", board->name);
     }
-    RP_TRY(args->no_wait ? RP_OK : await_return(asking, asker, board->name, life));
+    RP_TRY(args->fleet.no_wait ? RP_OK : await_return(asking, asker, board->name, life));
 fail:
     rp_asker_close(&asker);
     return err;
 }
 
 /* One after the other; the first that does not come back ends it. */
-rp_err rp_cli_boards_reboot(rp_arena *arena, const rp_cli_args *args) {
+rp_err rp_verb_boards_reboot(rp_arena *arena, const rp_cli_args *args) {
     rp_cli_asking asking;
     rp_err err;
     RP_TRY(rp_cli_asking_open(arena, args, &asking));

@@ -444,7 +444,7 @@ static rp_err show_board(rp_arena *arena, rp_cli_asking *asking, const rp_roster
     rp_err err;
     RP_TRY(rp_cli_ask_open(arena, asking, board, &asker));
     RP_TRY(ask_board(asker, &s));
-    if (strcmp(asking->args->format, "json") == 0) {
+    if (rp_cli_is_json(asking->args)) {
         RP_TRY(print_json(board->name, &s));
     } else {
         print_text(board->name, &s);
@@ -456,7 +456,7 @@ fail:
 }
 
 /* A board that does not answer is told of, and the others come all the same. */
-rp_err rp_cli_boards_show(rp_arena *arena, const rp_cli_args *args) {
+rp_err rp_verb_boards_show(rp_arena *arena, const rp_cli_args *args) {
     rp_cli_asking asking;
     rp_err worst = RP_OK;
     rp_err err;

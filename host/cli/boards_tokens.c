@@ -58,7 +58,7 @@ static rp_err list_tokens(rp_arena *arena, const rp_cli_args *args, const char *
     uint32_t count;
     rp_err err;
     RP_TRY(rp_pending_read(arena, folder, &list, &count));
-    if (strcmp(args->format, "json") == 0) {
+    if (rp_cli_is_json(args)) {
         return print_json(folder, list, count, now_s);
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -70,20 +70,21 @@ fail:
 }
 
 static rp_err withdraw_tokens(const rp_cli_args *args, const char *folder) {
-    const rp_err err = rp_pending_withdraw(folder, args->word + 1, args->word_count - 1);
-    for (uint32_t i = 1; i < args->word_count && err == RP_OK && !args->quiet; i++) {
-        rp_print(stderr, "the token %s is withdrawn: no board can enrol by it\n", args->word[i]);
+    const rp_err err = rp_pending_withdraw(folder, args->words.item, args->words.count);
+    for (uint32_t i = 0; i < args->words.count && err == RP_OK && !args->quiet; i++) {
+        rp_print(stderr, "the token %s is withdrawn: no board can enrol by it\n",
+                 args->words.item[i]);
     }
     return err;
 }
 
 rp_err rp_cli_boards_tokens(rp_arena *arena, const rp_cli_args *args, const char *keys_folder) {
-    const bool names = args->word_count > 1;
-    if (args->token || args->open || args->list_tokens == args->withdraw ||
-        names != args->withdraw) {
+    const bool names = args->words.count > 0;
+    if (args->enrol.token || args->enrol.open || args->enrol.list == args->enrol.withdraw ||
+        names != args->enrol.withdraw) {
         return rp_fail(RP_ERR_USAGE, "expected: boards enrol --list | boards enrol --withdraw "
                                      "NAME|ID...; --keys DIR where the keys are elsewhere");
     }
-    return args->list_tokens ? list_tokens(arena, args, keys_folder)
-                             : withdraw_tokens(args, keys_folder);
+    return args->enrol.list ? list_tokens(arena, args, keys_folder)
+                            : withdraw_tokens(args, keys_folder);
 }

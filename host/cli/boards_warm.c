@@ -35,17 +35,17 @@ fail:
 }
 
 static rp_err add_set(rp_cli_args *args, const char *text) {
-    if (args->set_count == RP_CLI_SETS_MAX) {
-        return rp_fail(RP_ERR_USAGE, "more than %d --set", RP_CLI_SETS_MAX);
+    if (args->set.count == RP_OPTION_ITEMS_MAX) {
+        return rp_fail(RP_ERR_USAGE, "more than %d --set", RP_OPTION_ITEMS_MAX);
     }
-    args->set[args->set_count++] = text;
+    args->set.item[args->set.count++] = text;
     return RP_OK;
 }
 
 /* A run file for boards of this machine gets another ring, one with a roster another roster. */
 static rp_err take_roster(rp_arena *arena, const char *run_path, rp_cli_args *args) {
     char path[PATH_MAX];
-    const bool found = realpath(args->ring, path) != NULL;
+    const bool found = realpath(args->roster, path) != NULL;
     rp_node *root;
     char *text;
     rp_err err;
@@ -53,7 +53,7 @@ static rp_err take_roster(rp_arena *arena, const char *run_path, rp_cli_args *ar
     rp_node *ring = rp_node_find(root, "ring");
     const bool local = !ring || !rp_node_is_map(ring) || !rp_node_find(ring, "roster");
     RP_TRY(rp_arena_string(arena, local ? "ring={roster: " : "ring.roster=", &text));
-    RP_TRY(add_quoted(arena, &text, found ? path : args->ring));
+    RP_TRY(add_quoted(arena, &text, found ? path : args->roster));
     RP_TRY(rp_arena_printf(arena, &text, "%s%s", text, local ? "}" : ""));
     RP_TRY(add_set(args, text));
 fail:
@@ -64,7 +64,7 @@ static rp_err take_where(rp_arena *arena, rp_cli_args *args) {
     rp_where where;
     char *text;
     rp_err err;
-    RP_TRY(rp_where_parse(arena, args->where, args->where_count, &where));
+    RP_TRY(rp_where_parse(arena, args->where.item, args->where.count, &where));
     RP_TRY(rp_arena_string(arena, "ring.where={", &text));
     for (uint32_t i = 0; i < where.count; i++) {
         RP_TRY(rp_arena_printf(arena, &text, "%s%s", text, i ? ", " : ""));
@@ -94,7 +94,7 @@ static rp_err look_at(rp_arena *arena, rp_cli_asking *asking, const rp_roster_en
     RP_TRY(rp_cli_ask_open(arena, asking, board, &asker));
     RP_TRY(rp_asker_try(asker, &ask, wait_s * RP_NS_PER_S, &frame, NULL, &came));
     if (came == RP_ASKED_ANSWERED && rp_frame_kind(&frame) == RP_KIND_CONDITION &&
-        frame.body.condition.state != RP_AGENT_HELLO && !asking->args->force) {
+        frame.body.condition.state != RP_AGENT_HELLO && !asking->args->fleet.force) {
         const uint32_t state = frame.body.condition.state;
         const char *name =
             state < RP_AGENT_STATES ? rp_agent_state_name((rp_agent_state)state) : "unknown";
@@ -115,7 +115,7 @@ static rp_err look(rp_arena *arena, const rp_cli_args *args, const char *run_pat
     rp_cli_asking asking = {.args = args, .clock = rp_clock_real(), .signals = -1};
     rp_runfile run = {0};
     rp_err err;
-    RP_TRY(rp_runfile_read(arena, run_path, args->set, args->set_count, &run));
+    RP_TRY(rp_runfile_read(arena, run_path, args->set.item, args->set.count, &run));
     RP_TRY(run.local ? RP_OK : rp_runfile_read_keys(&run, args->keys, &asking.keys));
     RP_TRY(rp_cli_open_signals(&asking.signals));
     for (uint32_t k = 0; !run.local && k < run.boards + run.spares; k++) {
@@ -134,10 +134,10 @@ fail:
 rp_err rp_cli_warm(rp_arena *arena, const rp_cli_args *args, const char *run_path,
                    uint32_t wait_s) {
     rp_cli_args own = *args;
-    const uint32_t within_s = args->within_s ? args->within_s : WITHIN_S;
+    const uint32_t within_s = args->fleet.within_s ? args->fleet.within_s : WITHIN_S;
     rp_err err = RP_OK;
-    RP_TRY(args->ring ? take_roster(arena, run_path, &own) : RP_OK);
-    RP_TRY(args->where_count ? take_where(arena, &own) : RP_OK);
+    RP_TRY(args->roster ? take_roster(arena, run_path, &own) : RP_OK);
+    RP_TRY(args->where.count ? take_where(arena, &own) : RP_OK);
     RP_TRY(look(arena, &own, run_path, wait_s));
     if (!args->quiet) {
         rp_print(stderr, "warming the boards of %s: they have %u s\n", run_path, within_s);
@@ -147,9 +147,6 @@ fail:
     return err;
 }
 
-rp_err rp_cli_boards_warm(rp_arena *arena, const rp_cli_args *args) {
-    if (args->word_count != 2) {
-        return rp_fail(RP_ERR_USAGE, "expected: boards warm RUN.yaml");
-    }
-    return rp_cli_warm(arena, args, args->word[1], rp_cli_wait_s(args, LOOK_S));
+rp_err rp_verb_boards_warm(rp_arena *arena, const rp_cli_args *args) {
+    return rp_cli_warm(arena, args, args->words.item[0], rp_cli_wait_s(args, LOOK_S));
 }

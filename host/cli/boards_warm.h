@@ -5,7 +5,6 @@
 #include "base/arena.h"
 #include "cli/cli.h"
 
-rp_err rp_cli_boards_warm(rp_arena *arena, const rp_cli_args *args) RP_MUST_CHECK;
 /* The same for `run_path`, whose boards have `wait_s` to be there at all. */
 rp_err rp_cli_warm(rp_arena *arena, const rp_cli_args *args, const char *run_path,
                    uint32_t wait_s) RP_MUST_CHECK;

@@ -4,108 +4,145 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
+#include "base/arena.h"
 #include "base/err.h"
+#include "base/options.h"
 
-enum { RP_CLI_SETS_MAX = 64, RP_CLI_WHERE_MAX = 16 };
 #define RP_CLI_WAIT_UNSAID UINT32_MAX
 
-/* All options of all verbs; a verb names those it takes. */
+/* What train, resume, plan, profile and warm start with. */
 typedef struct {
-    const char **word; /* what is no option: RUN.yaml, SCHEDULE, ...; room for all of the line */
-    uint32_t word_count;
-    const char *set[RP_CLI_SETS_MAX];
-    uint32_t set_count;
-    const char *program; /* as it was called */
-    char command[1024];  /* the whole line, cut where it is longer */
-    const char *out, *resume, *format, *weights, *input, *split, *keys, *board, *dir, *to, *from;
-    const char *executor, *faults, *profile, *plan;
-    const char *ring, *listen; /* of doctor: a roster, where this host listens */
-    uint64_t seed_first, seed_last;
+    const char *resume, *plan, *profile;
+    bool lane; /* standard input and output are the line to the run of lanes */
+} rp_cli_run;
+
+/* What eval, predict and inspect ask about a model. */
+typedef struct {
+    const char *weights, *split, *input;
+    bool confusion;
+    uint32_t top, classes;
+} rp_cli_model;
+
+typedef struct {
+    const char *executor, *faults;
+    rp_option_range seeds;
     bool trace, once;
-    uint32_t stages, micro, chunks, threads, jobs, top, classes;
-    double minutes;
-    uint32_t wait_s;                     /* of stop, boards, push; see rp_cli_wait_s() */
-    uint32_t hours;                      /* of boards enrol */
-    uint32_t release;                    /* of bundle */
-    uint32_t mbit, at_once;              /* of push; at_once 0: the default */
-    bool no_wait;                        /* of push */
-    bool new_key;                        /* of bundle */
-    bool token, open;                    /* of boards enrol: without waiting; without making one */
-    bool list_tokens, withdraw;          /* of boards enrol: nothing else is done */
-    const char *where[RP_CLI_WHERE_MAX]; /* of a roster: which boards */
-    uint32_t where_count;
-    bool ask;                                                           /* of boards list */
-    const char *group;                                                  /* of boards enrol */
-    const char *node, *host, *ssh_key, *wifi, *packages, *cache, *dial; /* of image */
-    char *enrol;        /* of image: an argument, which is overwritten once it is read */
-    const char *at;     /* of image and flash: where the board listens */
-    bool overlay;       /* of image */
-    bool whole_system;  /* of image and revert */
-    const char *runner; /* of flash */
-    bool follow, all;   /* of log */
-    uint32_t lines;     /* of boards log; 0: not said */
-    bool follow_board;  /* of boards log */
-    bool force;         /* of boards reboot, warm */
-    const char *run;    /* of boards enrol: a run file */
-    uint32_t within_s;  /* of boards warm; 0: not said */
-    bool lane;          /* standard input and output are the line to the run of lanes */
-    bool dry_run, confusion, whole, roster, yes, system, quiet, verbose;
+} rp_cli_sim;
+
+typedef struct {
+    uint32_t stages, micro, chunks; /* chunks 0: the schedule's default */
+    bool whole;
+} rp_cli_draw;
+
+/* Of log and boards log. */
+typedef struct {
+    bool follow, all;
+    uint32_t lines; /* 0: the default */
+} rp_cli_log;
+
+/* Of boards enrol, and what adopt and image share with it. */
+typedef struct {
+    const char *group, *run;
+    const char *node, *host,
+        *dial;           /* the board's name, this host's address, whom the board dials */
+    uint32_t hours;      /* 0: the default */
+    bool token, open;    /* make tokens and do not wait; make none and wait */
+    bool list, withdraw; /* nothing else is done */
+} rp_cli_enrol;
+
+/* Of image, flash and bundle. */
+typedef struct {
+    const char *ssh_key, *wifi, *packages, *cache, *runner;
+    char *enrol;        /* an argument, which is overwritten once it is read */
+    const char *listen; /* where the board listens */
+    bool overlay, new_key;
+    uint32_t release;
+} rp_cli_image;
+
+/* Of push, slots, validate, revert, and boards reboot, warm and list. */
+typedef struct {
+    uint32_t mbit, at_once; /* at_once 0: the default */
+    uint32_t within_s;      /* 0: the default */
+    bool no_wait, force, ask;
+} rp_cli_fleet;
+
+/* The values of a line. A member keeps its default where the verb has no such option. */
+typedef struct {
+    rp_option_words words; /* RUN.yaml, SCHEDULE, ... */
+    const char *program;   /* as it was called */
+    char command[1024];    /* the whole line, cut where it is longer */
+    bool help, quiet, verbose;
+
+    /* of several verbs */
+    rp_option_list set, where;
+    const char *out, *format, *keys, *board, *roster, *listen;
+    uint32_t threads, jobs;
+    uint32_t wait_s; /* see rp_cli_wait_s() */
+    bool dry_run, yes, system;
+
+    rp_cli_run run;
+    rp_cli_model model;
+    rp_cli_sim sim;
+    rp_cli_draw draw;
+    rp_cli_log log;
+    rp_cli_enrol enrol;
+    rp_cli_image image;
+    rp_cli_fleet fleet;
+    double minutes;        /* of tune */
+    const char *to, *from; /* of data fetch */
+    bool as_line;          /* of keys show: --roster */
 } rp_cli_args;
 
-/* What --wait says, or what is usual. */
+/* What --wait says, or the default of the verb. */
 static inline uint32_t rp_cli_wait_s(const rp_cli_args *args, uint32_t usual) {
     return args->wait_s == RP_CLI_WAIT_UNSAID ? usual : args->wait_s;
 }
 
+static inline bool rp_cli_is_json(const rp_cli_args *args) {
+    return strcmp(args->format, "json") == 0;
+}
+
+/* What a verb does; `arena` ends with the command. */
+typedef rp_err rp_cli_action(rp_arena *arena, const rp_cli_args *args);
+
 typedef struct {
-    const char *name;
+    const char *name;  /* "train"; "boards list" for a verb of a verb */
     const char *words; /* for the usage line: "RUN.yaml" */
     uint32_t words_min, words_max;
-    const char *options; /* letters of args.c's table; all verbs take q and v besides */
-    const char *summary; /* one line */
-    const char *details; /* behind the options in --help, or NULL */
-    rp_err (*run)(const rp_cli_args *args);
+    /* Names of rows of options.c, all verbs take quiet, verbose and help too: "NAME!" is required,
+     * "A|B" exclude each other, "NAME:VARIANT" is one of several rows of a name. */
+    const char *options;
+    const char *summary; /* one line, without a full stop */
+    const char *details; /* before the options in --help, or NULL */
+    rp_cli_action *run;
 } rp_cli_verb;
 
 /* Ends with a name of NULL. */
 extern const rp_cli_verb rp_cli_verbs[];
+/* Every option of every verb, once; ends with a name of NULL. */
+extern const rp_option rp_cli_options[];
 
-/* The name of the verb's option `index`, without its dashes; NULL behind the last. */
-const char *rp_cli_option(const rp_cli_verb *verb, uint32_t index);
+/* The options of a verb, as rp_options_parse() takes them. */
+void rp_cli_options_of(const rp_cli_verb *verb, rp_option out[RP_OPTIONS_MAX]);
 
-/* Parses argv of one verb (argv[0] = "ringpipe VERB"); leaves the process on bad usage (2) or
- * --help (0). */
-void rp_cli_parse(const rp_cli_verb *verb, int argc, char **argv, rp_cli_args *out);
+/* Reads a verb's line (after the verb) into *out, which has the defaults otherwise; its words come
+ * from `arena`. */
+rp_err rp_cli_parse(rp_arena *arena, const rp_cli_verb *verb, int argc, char *const *argv,
+                    rp_cli_args *out);
 
-rp_err rp_verb_train(const rp_cli_args *args);
-rp_err rp_verb_resume(const rp_cli_args *args);
-rp_err rp_verb_eval(const rp_cli_args *args);
-rp_err rp_verb_predict(const rp_cli_args *args);
-rp_err rp_verb_plan(const rp_cli_args *args);
-rp_err rp_verb_profile(const rp_cli_args *args);
 /* Of boards warm: a controller for it. */
 rp_err rp_cli_run_warm(const rp_cli_args *args, const char *run_path, uint32_t within_s);
-rp_err rp_verb_sim(const rp_cli_args *args);
-rp_err rp_verb_lab(const rp_cli_args *args);
-rp_err rp_verb_ps(const rp_cli_args *args);
-rp_err rp_verb_log(const rp_cli_args *args);
-rp_err rp_verb_stop(const rp_cli_args *args);
-rp_err rp_verb_draw(const rp_cli_args *args);
-rp_err rp_verb_tune(const rp_cli_args *args);
-rp_err rp_verb_doctor(const rp_cli_args *args);
-rp_err rp_cli_report_reach(const rp_cli_args *args); /* doctor --roster */
-rp_err rp_verb_push(const rp_cli_args *args);
-rp_err rp_verb_slots(const rp_cli_args *args);
-rp_err rp_verb_validate(const rp_cli_args *args);
-rp_err rp_verb_revert(const rp_cli_args *args);
-rp_err rp_verb_bundle(const rp_cli_args *args);
-rp_err rp_verb_image(const rp_cli_args *args);
-rp_err rp_verb_flash(const rp_cli_args *args);
-rp_err rp_verb_boards(const rp_cli_args *args);
-rp_err rp_verb_keys(const rp_cli_args *args);
-rp_err rp_verb_data(const rp_cli_args *args);
-rp_err rp_verb_inspect(const rp_cli_args *args);
-rp_err rp_verb_list(const rp_cli_args *args);
+rp_err rp_cli_report_reach(rp_arena *arena, const rp_cli_args *args); /* doctor --roster */
+
+rp_cli_action rp_verb_train, rp_verb_resume, rp_verb_eval, rp_verb_predict, rp_verb_plan,
+    rp_verb_profile, rp_verb_sim, rp_verb_lab, rp_verb_ps, rp_verb_log, rp_verb_stop, rp_verb_draw,
+    rp_verb_tune, rp_verb_doctor, rp_verb_boards_enrol, rp_verb_boards_adopt, rp_verb_boards_list,
+    rp_verb_boards_show, rp_verb_boards_log, rp_verb_boards_reboot, rp_verb_boards_warm,
+    rp_verb_boards_forget, rp_verb_image, rp_verb_flash, rp_verb_bundle, rp_verb_push,
+    rp_verb_slots, rp_verb_validate, rp_verb_revert, rp_verb_keys_new, rp_verb_keys_show,
+    rp_verb_keys_list, rp_verb_keys_trust, rp_verb_keys_untrust, rp_verb_data_fetch,
+    rp_verb_inspect, rp_verb_list;
 
 #endif

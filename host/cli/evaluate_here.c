@@ -10,13 +10,13 @@
 static rp_err print_result(const rp_cli_args *args, const rp_runfile *run,
                            const rp_confusion *confusion, const char *weights,
                            const rp_device *device) {
-    const rp_confusion_about about = {.split = args->split,
+    const rp_confusion_about about = {.split = args->model.split,
                                       .model = run->model_name,
                                       .weights = weights,
                                       .device = rp_device_facts_of(device)->name,
                                       .class_name = run->data.class_name,
-                                      .only_score = !args->confusion};
-    if (strcmp(args->format, "json") == 0) {
+                                      .only_score = !args->model.confusion};
+    if (rp_cli_is_json(args)) {
         return rp_confusion_print_json(confusion, &about, stdout);
     }
     rp_confusion_print(confusion, &about, stdout);
@@ -24,7 +24,7 @@ static rp_err print_result(const rp_cli_args *args, const rp_runfile *run,
 }
 
 static rp_err check_part(const rp_cli_args *args, const rp_runfile *run, rp_split split) {
-    if (args->confusion && run->data.classes == 0) {
+    if (args->model.confusion && run->data.classes == 0) {
         return rp_fail(RP_ERR_USAGE, "%s: --confusion is for classes, and the data have none",
                        run->path);
     }
@@ -32,10 +32,11 @@ static rp_err check_part(const rp_cli_args *args, const rp_runfile *run, rp_spli
     return run->data.count[split] > 0
                ? RP_OK
                : rp_fail(RP_ERR_USAGE, "%s: the data have no %s part; try --split %s", run->path,
-                         args->split, validates ? "validation" : "train");
+                         args->model.split, validates ? "validation" : "train");
 }
 
-rp_err rp_cli_evaluate_here(const rp_cli_args *args, rp_split split, const char *weights) {
+rp_err rp_cli_evaluate_here(rp_arena *arena, const rp_cli_args *args, rp_split split,
+                            const char *weights) {
     const bool watched = !args->quiet && isatty(STDERR_FILENO);
     rp_cli_args board_args = *args;
     rp_runfile run = {0};
@@ -43,19 +44,17 @@ rp_err rp_cli_evaluate_here(const rp_cli_args *args, rp_split split, const char 
     rp_device *device = NULL;
     rp_confusion confusion;
     rp_board board;
-    rp_arena arena;
     rp_err err;
-    rp_arena_init(&arena, "evaluation", 0);
-    RP_TRY(rp_runfile_read(&arena, args->word[0], args->set, args->set_count, &run));
+    RP_TRY(rp_runfile_read(arena, args->words.item[0], args->set.item, args->set.count, &run));
     RP_TRY(check_part(args, &run, split));
     const rp_network_options options = {.model = run.model_root,
                                         .sample = &run.data.sample,
                                         .classes = run.data.classes,
                                         .weights = weights};
-    RP_TRY(rp_network_read(&arena, &options, &network));
-    RP_TRY(rp_confusion_open(&arena, run.data.classes, rp_network_outputs(network), &confusion));
+    RP_TRY(rp_network_read(arena, &options, &network));
+    RP_TRY(rp_confusion_open(arena, run.data.classes, rp_network_outputs(network), &confusion));
     board_args.threads = run.threads;
-    RP_TRY(rp_cli_open_board(&arena, &board_args, &board, &device));
+    RP_TRY(rp_cli_open_board(arena, &board_args, &board, &device));
     RP_TRY(rp_network_start(network, device));
     RP_TRY(rp_evaluate_part(network, &run.data, split, run.label_smoothing, watched ? stderr : NULL,
                             &confusion));
@@ -64,6 +63,5 @@ fail:
     rp_network_close(&network);
     rp_device_close(&device);
     rp_runfile_close(&run);
-    rp_arena_finish(&arena);
     return err;
 }

@@ -7,7 +7,7 @@
 
 /* Prints the result. errors  USAGE: a table is asked for and there are no classes, an empty part;
  * as the run file, the set, the weights and the device say */
-rp_err rp_cli_evaluate_here(const rp_cli_args *args, rp_split split,
+rp_err rp_cli_evaluate_here(rp_arena *arena, const rp_cli_args *args, rp_split split,
                             const char *weights) RP_MUST_CHECK;
 
 #endif

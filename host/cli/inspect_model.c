@@ -162,23 +162,20 @@ static rp_err read_input(const char *text, rp_shape *out) {
                          text);
 }
 
-rp_err rp_cli_inspect_model(const rp_cli_args *args) {
-    rp_arena arena;
-    rp_zoo_data data = {.classes = args->classes};
+rp_err rp_cli_inspect_model(rp_arena *arena, const rp_cli_args *args) {
+    rp_zoo_data data = {.classes = args->model.classes};
     rp_model *model;
     const char *path;
     bool assumed;
     rp_err err;
-    rp_arena_init(&arena, "inspect", 0);
-    RP_TRY(read_input(args->input, &data.input));
-    RP_TRY(rp_zoo_path(&arena, args->word[0], &path));
-    RP_TRY(rp_zoo_open(&arena, path, &data, &assumed, &model));
-    if (strcmp(args->format, "json") == 0) {
+    RP_TRY(read_input(args->model.input, &data.input));
+    RP_TRY(rp_zoo_path(arena, args->words.item[0], &path));
+    RP_TRY(rp_zoo_open(arena, path, &data, &assumed, &model));
+    if (rp_cli_is_json(args)) {
         RP_TRY(print_json(model, assumed));
     } else {
         print_text(model, assumed);
     }
 fail:
-    rp_arena_finish(&arena);
     return err;
 }

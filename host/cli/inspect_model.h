@@ -7,6 +7,6 @@
 /* Is the word a model: a file that ends with .yaml or .yml, or a name of the zoo and no file? */
 bool rp_cli_is_model(const char *word);
 /* errors  USAGE and SHAPE as of a run with this model */
-rp_err rp_cli_inspect_model(const rp_cli_args *args) RP_MUST_CHECK;
+rp_err rp_cli_inspect_model(rp_arena *arena, const rp_cli_args *args) RP_MUST_CHECK;
 
 #endif

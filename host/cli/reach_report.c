@@ -134,23 +134,21 @@ static rp_err judge(const rp_reach_options *options, const rp_reach *found) {
     return RP_OK;
 }
 
-rp_err rp_cli_report_reach(const rp_cli_args *args) {
+rp_err rp_cli_report_reach(rp_arena *arena, const rp_cli_args *args) {
     const rp_clock clock = rp_clock_real();
-    rp_arena arena;
     rp_runfile run = {0};
     rp_keypair keys = {0};
     rp_reach found;
     rp_err err;
-    rp_arena_init(&arena, "doctor", 0);
-    if (!args->ring) {
+    if (!args->roster) {
         RP_TRY(rp_fail(RP_ERR_USAGE, "doctor: --listen and --where are for --roster FILE"));
     }
-    RP_TRY(rp_cli_read_boards(&arena, args, &run.roster, &run.boards));
+    RP_TRY(rp_cli_read_boards(arena, args, &run.roster, &run.boards));
     if (run.boards > RP_REACH_BOARDS_MAX) {
         RP_TRY(rp_fail(RP_ERR_USAGE,
                        "%s: %u boards; over a network at most %d are possible: --where says which "
                        "ones; `ringpipe boards list --ask` looks at any number",
-                       args->ring, run.boards, RP_REACH_BOARDS_MAX));
+                       args->roster, run.boards, RP_REACH_BOARDS_MAX));
     }
     RP_TRY(rp_cli_check_listen(args, run.roster, run.boards));
     RP_TRY(rp_runfile_read_keys(&run, args->keys, &keys));
@@ -159,8 +157,8 @@ rp_err rp_cli_report_reach(const rp_cli_args *args) {
                                       .listen = args->listen,
                                       .keys = &keys,
                                       .clock = &clock};
-    RP_TRY(rp_reach_look(&arena, &options, &found));
-    if (strcmp(args->format, "json") == 0) {
+    RP_TRY(rp_reach_look(arena, &options, &found));
+    if (rp_cli_is_json(args)) {
         RP_TRY(print_json(&found));
     } else {
         print_table(&found);
@@ -168,6 +166,5 @@ rp_err rp_cli_report_reach(const rp_cli_args *args) {
     RP_TRY(judge(&options, &found));
 fail:
     explicit_bzero(&keys, sizeof keys);
-    rp_arena_finish(&arena);
     return err;
 }

@@ -6,12 +6,12 @@ rp_err rp_cli_read_boards(rp_arena *arena, const rp_cli_args *args, rp_roster_en
                           uint32_t *count) {
     rp_where where;
     rp_err err;
-    if (!args->ring) {
+    if (!args->roster) {
         return rp_fail(RP_ERR_USAGE, "expected: --roster FILE, which says who the boards are");
     }
-    RP_TRY(rp_where_parse(arena, args->where, args->where_count, &where));
-    RP_TRY(rp_roster_read(arena, args->ring, out, count));
-    RP_TRY(rp_where_choose(&where, args->ring, *out, count));
+    RP_TRY(rp_where_parse(arena, args->where.item, args->where.count, &where));
+    RP_TRY(rp_roster_read(arena, args->roster, out, count));
+    RP_TRY(rp_where_choose(&where, args->roster, *out, count));
 fail:
     return err;
 }
@@ -26,7 +26,7 @@ rp_err rp_cli_check_listen(const rp_cli_args *args, const rp_roster_entry *board
             return rp_fail(RP_ERR_USAGE,
                            "%s: board %s dials this host: --listen says where, as in "
                            "tcp://0.0.0.0:7100",
-                           args->ring, boards[k].name);
+                           args->roster, boards[k].name);
         }
     }
     return RP_OK;

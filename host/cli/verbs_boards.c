@@ -10,7 +10,6 @@
 #include "base/json_print.h"
 #include "base/printable.h"
 #include "cli/boards_ask.h"
-#include "cli/boards_list.h"
 #include "cli/boards_tokens.h"
 #include "cli/boards_warm.h"
 #include "cli/roster_args.h"
@@ -24,10 +23,6 @@
 #include "transport/listen.h"
 
 enum { WAIT_S = 600, NAME_MAX_BYTES = 63 };
-
-static bool is_json(const rp_cli_args *args) {
-    return strcmp(args->format, "json") == 0;
-}
 
 /* ---- enrol ----------------------------------------------------------------------------------- */
 
@@ -76,7 +71,7 @@ static void tell_enrolled(void *context, const rp_enrol_event *event) {
     const enrolling *e = context;
     char fingerprint[RP_KEY_FINGERPRINT];
     rp_key_fingerprint(event->key, fingerprint);
-    if (is_json(e->args)) {
+    if (rp_cli_is_json(e->args)) {
         json_t *one =
             json_pack("{s:s, s:s, s:s, s:s, s:b}", "name", event->name, "fingerprint", fingerprint,
                       "address", event->endpoint[0] ? event->endpoint : "dials", "software",
@@ -97,14 +92,14 @@ static rp_err check_names(rp_arena *arena, const enrolling *e) {
     if (access(e->roster, F_OK) == 0) {
         RP_TRY(rp_roster_read_begun(arena, e->roster, &boards, &count));
     }
-    for (uint32_t i = 1; i < e->args->word_count; i++) {
-        const char *name = e->args->word[i];
+    for (uint32_t i = 0; i < e->args->words.count; i++) {
+        const char *name = e->args->words.item[i];
         if (!is_name(name)) {
             return rp_fail(RP_ERR_USAGE,
                            "name '%s': expected 1 to %d of A-Z a-z 0-9 . _ -, and not `host`", name,
                            NAME_MAX_BYTES);
         }
-        for (uint32_t k = 0; k < count && !e->args->yes && !e->args->open; k++) {
+        for (uint32_t k = 0; k < count && !e->args->yes && !e->args->enrol.open; k++) {
             if (strcmp(boards[k].name, name) == 0) {
                 return rp_fail(RP_ERR_USAGE,
                                "%s has a board '%s' already: --yes lets another one take its place",
@@ -118,7 +113,7 @@ fail:
 
 /* Where boards find this host: as --host says, or at every address of --listen. */
 static rp_err find_addresses(rp_arena *arena, enrolling *e) {
-    const char *host = e->args->host;
+    const char *host = e->args->enrol.host;
     if (!host) {
         return rp_enrol_addresses(arena, e->listen, e->address, &e->addresses);
     }
@@ -140,7 +135,7 @@ static void print_json_command(const enrolling *e, const char *name, const rp_en
 
 /* The command for the board, as it works when it is pasted there. */
 static void print_command(const enrolling *e, const char *name, const rp_enrol_token *token) {
-    if (is_json(e->args)) {
+    if (rp_cli_is_json(e->args)) {
         print_json_command(e, name, token);
         return;
     }
@@ -157,7 +152,7 @@ static void print_command(const enrolling *e, const char *name, const rp_enrol_t
 }
 
 static rp_err make_token(const enrolling *e, const char *name) {
-    const int64_t hours = e->args->hours ? e->args->hours : RP_ENROL_HOURS;
+    const int64_t hours = e->args->enrol.hours ? e->args->enrol.hours : RP_ENROL_HOURS;
     const int64_t now_s = rp_wall_s();
     rp_enrol_token token;
     rp_enrol_draw(e->keys.public_text, &token);
@@ -174,9 +169,9 @@ static rp_err find_names(rp_arena *arena, enrolling *e) {
     rp_pending *list;
     uint32_t count;
     rp_err err;
-    e->name = e->args->word + 1;
-    e->count = e->args->word_count - 1;
-    if (!e->args->open || e->count > 0) {
+    e->name = e->args->words.item;
+    e->count = e->args->words.count;
+    if (!e->args->enrol.open || e->count > 0) {
         return RP_OK;
     }
     RP_TRY(rp_pending_read(arena, e->keys_folder, &list, &count));
@@ -201,7 +196,7 @@ static rp_err wait_for_boards(const enrolling *e, const rp_clock *clock) {
     const rp_enrol_options options = {
         .keys_folder = e->keys_folder,
         .roster = e->roster,
-        .group = args->group,
+        .group = args->enrol.group,
         .listen = e->listen,
         .host = host,
         .keys = &e->keys,
@@ -225,7 +220,7 @@ rp_err rp_cli_await_board(const rp_cli_args *args, const char *keys_folder, cons
     enrolling e = {.args = args,
                    .keys_folder = keys_folder,
                    .listen = listen,
-                   .roster = args->ring,
+                   .roster = args->roster,
                    .keys = *keys,
                    .name = &name,
                    .count = 1,
@@ -238,20 +233,20 @@ fail:
     return err;
 }
 
-static rp_err enrol(rp_arena *arena, const rp_cli_args *args) {
+rp_err rp_verb_boards_enrol(rp_arena *arena, const rp_cli_args *args) {
     enrolling e = {.args = args,
                    .keys_folder = args->keys,
                    .listen = args->listen ? args->listen : RP_ENROL_ADDRESS,
-                   .roster = args->ring,
+                   .roster = args->roster,
                    .signals = -1};
     rp_clock clock = rp_clock_real();
     rp_err err = RP_OK;
-    if (args->list_tokens || args->withdraw) {
+    if (args->enrol.list || args->enrol.withdraw) {
         RP_TRY(e.keys_folder ? RP_OK : rp_keys_home(arena, &e.keys_folder));
         return rp_cli_boards_tokens(arena, args, e.keys_folder);
     }
-    if ((args->word_count < 2 && !args->open) || args->word_count - 1 > RP_ENROL_BOARDS_MAX ||
-        !args->ring) {
+    if ((args->words.count == 0 && !args->enrol.open) || args->words.count > RP_ENROL_BOARDS_MAX ||
+        !args->roster) {
         return rp_fail(RP_ERR_USAGE,
                        "expected: boards enrol --roster FILE NAME..., %d at most; or --open",
                        RP_ENROL_BOARDS_MAX);
@@ -262,24 +257,26 @@ static rp_err enrol(rp_arena *arena, const rp_cli_args *args) {
     }
     RP_TRY(e.keys_folder ? RP_OK : rp_keys_home(arena, &e.keys_folder));
     RP_TRY(rp_keys_read(e.keys_folder, &e.keys));
-    RP_TRY(args->group ? rp_roster_check_group(e.roster, args->group) : RP_OK);
-    if (args->run && (access(args->run, R_OK) != 0 || args->token)) {
-        return rp_fail(RP_ERR_USAGE, "--run %s: %s", args->run,
-                       args->token ? "is done once the boards have come, and --token does not wait"
-                                   : "can not be read");
+    RP_TRY(args->enrol.group ? rp_roster_check_group(e.roster, args->enrol.group) : RP_OK);
+    if (args->enrol.run && (access(args->enrol.run, R_OK) != 0 || args->enrol.token)) {
+        return rp_fail(RP_ERR_USAGE, "--run %s: %s", args->enrol.run,
+                       args->enrol.token
+                           ? "is done once the boards have come, and --token does not wait"
+                           : "can not be read");
     }
     char bound[RP_LISTEN_HOST_MAX + 32];
-    RP_TRY(args->token ? RP_OK : rp_listen_resolve(e.listen, bound, sizeof bound));
+    RP_TRY(args->enrol.token ? RP_OK : rp_listen_resolve(e.listen, bound, sizeof bound));
     RP_TRY(check_names(arena, &e));
     RP_TRY(find_names(arena, &e));
     RP_TRY(find_addresses(arena, &e));
     RP_TRY(rp_cli_open_signals(&e.signals));
-    for (uint32_t i = 1; i < args->word_count && !args->open; i++) {
-        RP_TRY(make_token(&e, args->word[i]));
+    for (uint32_t i = 0; i < args->words.count && !args->enrol.open; i++) {
+        RP_TRY(make_token(&e, args->words.item[i]));
     }
-    RP_TRY(args->token ? RP_OK : wait_for_boards(&e, &clock));
+    RP_TRY(args->enrol.token ? RP_OK : wait_for_boards(&e, &clock));
     /* Behind its enrolment a board builds the kernels of its self-test, and listens then. */
-    RP_TRY(args->run ? rp_cli_warm(arena, args, args->run, rp_cli_wait_s(args, WAIT_S)) : RP_OK);
+    RP_TRY(args->enrol.run ? rp_cli_warm(arena, args, args->enrol.run, rp_cli_wait_s(args, WAIT_S))
+                           : RP_OK);
 fail:
     explicit_bzero(&e.keys, sizeof e.keys);
     return err;
@@ -292,9 +289,9 @@ static rp_err find_forgotten(rp_arena *arena, const rp_cli_args *args, const cha
                              uint32_t *count) {
     rp_roster_entry *boards;
     rp_err err;
-    *name = args->word + 1;
-    *count = args->word_count - 1;
-    if (args->where_count == 0) {
+    *name = args->words.item;
+    *count = args->words.count;
+    if (args->where.count == 0) {
         return RP_OK;
     }
     RP_TRY(rp_cli_read_boards(arena, args, &boards, count));
@@ -304,66 +301,25 @@ static rp_err find_forgotten(rp_arena *arena, const rp_cli_args *args, const cha
     }
     if (!args->yes) {
         return rp_fail(RP_ERR_USAGE, "%u board%s would leave %s, %s%s: --yes lets them", *count,
-                       *count == 1 ? "" : "s", args->ring, (*name)[0],
+                       *count == 1 ? "" : "s", args->roster, (*name)[0],
                        *count == 1 ? "" : " the first");
     }
 fail:
     return err;
 }
 
-static rp_err forget(rp_arena *arena, const rp_cli_args *args) {
+rp_err rp_verb_boards_forget(rp_arena *arena, const rp_cli_args *args) {
     const char **name;
     uint32_t count;
     rp_err err;
+    if ((args->words.count > 0) == (args->where.count > 0)) {
+        return rp_fail(RP_ERR_USAGE, "expected NAME... or --where KEY=VALUE: which boards?");
+    }
     RP_TRY(find_forgotten(arena, args, &name, &count));
-    RP_TRY(rp_roster_remove(args->ring, name, count));
+    RP_TRY(rp_roster_remove(args->roster, name, count));
     for (uint32_t i = 0; i < count && !args->quiet; i++) {
-        rp_print(stderr, "%s is not in %s any more\n", name[i], args->ring);
+        rp_print(stderr, "%s is not in %s any more\n", name[i], args->roster);
     }
 fail:
-    return err;
-}
-
-/* ---- the verb -------------------------------------------------------------------------------- */
-
-static rp_err run_verb(rp_arena *arena, const rp_cli_args *args) {
-    const char *what = args->word[0];
-    const uint32_t names = args->word_count - 1;
-    if (strcmp(what, "enrol") == 0) {
-        return enrol(arena, args);
-    }
-    if (strcmp(what, "list") == 0 && names == 0 && args->ring) {
-        return rp_cli_list_boards(args);
-    }
-    if (strcmp(what, "forget") == 0 && args->ring && (names > 0) != (args->where_count > 0)) {
-        return forget(arena, args);
-    }
-    static const struct {
-        const char *word;
-        rp_err (*run)(rp_arena *arena, const rp_cli_args *args);
-    } others[] = {{"show", rp_cli_boards_show},
-                  {"log", rp_cli_boards_log},
-                  {"reboot", rp_cli_boards_reboot},
-                  {"adopt", rp_cli_boards_adopt},
-                  {"warm", rp_cli_boards_warm}};
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        if (strcmp(what, others[i].word) == 0) {
-            return others[i].run(arena, args);
-        }
-    }
-    return rp_fail(RP_ERR_USAGE,
-                   "expected: boards enrol --roster FILE NAME... | "
-                   "boards list --roster FILE | "
-                   "boards forget --roster FILE NAME... or --where KEY=VALUE | "
-                   "boards show|log|reboot --roster FILE BOARD or --where KEY=VALUE | "
-                   "boards adopt --roster FILE USER@ADDRESS | "
-                   "boards warm RUN.yaml");
-}
-
-rp_err rp_verb_boards(const rp_cli_args *args) {
-    rp_arena arena;
-    rp_arena_init(&arena, "boards", 0);
-    const rp_err err = run_verb(&arena, args);
-    rp_arena_finish(&arena);
     return err;
 }

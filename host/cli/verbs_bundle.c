@@ -48,43 +48,40 @@ static rp_err check_folder(const char *folder) {
 }
 
 static rp_err make_bundle(rp_arena *arena, const rp_cli_args *args, const char *keys) {
-    const char *folder = args->word[0];
+    const char *folder = args->words.item[0];
     const char *out = args->out;
     rp_signing_pair pair = {0};
     struct stat st;
     char *path;
     rp_err err;
-    if (strcmp(args->board, "auto") == 0 || args->release == 0) {
+    if (strcmp(args->board, "auto") == 0 || args->image.release == 0) {
         return rp_fail(RP_ERR_USAGE, "expected: bundle FOLDER --board NAME --release N, N from 1");
     }
     RP_TRY(check_folder(folder));
     RP_TRY(rp_signing_read(keys, &pair));
     if (!out) {
-        RP_TRY(rp_arena_printf(arena, &path, "%s-%u.rpb", args->board, args->release));
+        RP_TRY(rp_arena_printf(arena, &path, "%s-%u.rpb", args->board, args->image.release));
         out = path;
     }
-    RP_TRY(rp_bundle_write(out, folder, args->board, args->release, RP_VERSION, &pair));
+    RP_TRY(rp_bundle_write(out, folder, args->board, args->image.release, RP_VERSION, &pair));
     if (!args->quiet && stat(out, &st) == 0) {
         rp_print(stderr, "%s: %lld bytes, release %u for %s\n", out, (long long)st.st_size,
-                 args->release, args->board);
+                 args->image.release, args->board);
     }
 fail:
     explicit_bzero(&pair, sizeof pair);
     return err;
 }
 
-rp_err rp_verb_bundle(const rp_cli_args *args) {
+rp_err rp_verb_bundle(rp_arena *arena, const rp_cli_args *args) {
     const char *keys = args->keys;
-    rp_arena arena;
     rp_err err = RP_OK;
-    rp_arena_init(&arena, "bundle", 0);
-    RP_TRY(keys ? RP_OK : rp_keys_home(&arena, &keys));
-    if (args->new_key == (args->word_count > 0)) {
+    RP_TRY(keys ? RP_OK : rp_keys_home(arena, &keys));
+    if (args->image.new_key == (args->words.count > 0)) {
         RP_TRY(rp_fail(RP_ERR_USAGE, "expected: bundle FOLDER --board NAME --release N | "
                                      "bundle --new-key"));
     }
-    err = args->new_key ? make_pair(args, keys) : make_bundle(&arena, args, keys);
+    err = args->image.new_key ? make_pair(args, keys) : make_bundle(arena, args, keys);
 fail:
-    rp_arena_finish(&arena);
     return err;
 }

@@ -114,17 +114,15 @@ static void print_text(const json_t *found) {
                  number_of(found, "disk_gib"));
 }
 
-rp_err rp_verb_doctor(const rp_cli_args *args) {
-    rp_arena arena;
+rp_err rp_verb_doctor(rp_arena *arena, const rp_cli_args *args) {
     struct statvfs disk = {0};
     json_t *found = NULL;
     char *text;
     rp_err err;
-    if (args->ring || args->listen || args->where_count > 0) {
-        return rp_cli_report_reach(args);
+    if (args->roster || args->listen || args->where.count > 0) {
+        return rp_cli_report_reach(arena, args);
     }
-    rp_arena_init(&arena, "doctor", 0);
-    RP_TRY(rp_probe_run(&arena, SECONDS_MAX, examine, args, &text));
+    RP_TRY(rp_probe_run(arena, SECONDS_MAX, examine, args, &text));
     found = json_loads(text, 0, NULL);
     if (!found) {
         RP_TRY(rp_fail(RP_ERR_DEVICE, "doctor: what the probe has found can not be read"));
@@ -133,13 +131,12 @@ rp_err rp_verb_doctor(const rp_cli_args *args) {
     (void)json_object_set_new(
         found, "disk_gib",
         json_real((double)disk.f_bavail * (double)disk.f_frsize / (1024.0 * 1024.0 * 1024.0)));
-    if (strcmp(args->format, "json") == 0) {
+    if (rp_cli_is_json(args)) {
         err = rp_json_print(json_incref(found), JSON_REAL_PRECISION(6), stdout);
     } else {
         print_text(found);
     }
 fail:
     json_decref(found);
-    rp_arena_finish(&arena);
     return err;
 }

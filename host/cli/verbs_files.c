@@ -14,79 +14,74 @@
 #include "cli/draw_plan.h"
 #include "data/fetch.h"
 
-static rp_err draw_plan(const char *path) {
-    rp_arena arena;
+static rp_err draw_plan(rp_arena *arena, const char *path) {
     rp_plan *plan;
     rp_err err;
-    rp_arena_init(&arena, "plan", 0);
-    RP_TRY(rp_plan_read(&arena, path, &plan));
+    RP_TRY(rp_plan_read(arena, path, &plan));
     RP_TRY(rp_plan_check(plan, NULL));
     RP_TRY(rp_draw_plan(stdout, plan));
 fail:
-    rp_arena_finish(&arena);
     return err;
 }
 
 /* "{kind: pipefb, split: [true, false]}": as under `schedule`; the list says how many stages. */
-static rp_err draw_split(const rp_cli_args *args) {
-    rp_arena arena;
+static rp_err draw_split(rp_arena *arena, const rp_cli_args *args) {
     rp_node *root;
     rp_method method;
     char *text;
     rp_err err;
-    rp_arena_init(&arena, "draw", 0);
-    RP_TRY(rp_arena_printf(&arena, &text, "schedule: %s\n", args->word[0]));
-    RP_TRY(rp_config_read_text(&arena, text, strlen(text), "SCHEDULE", &root));
-    RP_TRY(rp_method_parse(root, args->stages, &method));
+    RP_TRY(rp_arena_printf(arena, &text, "schedule: %s\n", args->words.item[0]));
+    RP_TRY(rp_config_read_text(arena, text, strlen(text), "SCHEDULE", &root));
+    RP_TRY(rp_method_parse(root, args->draw.stages, &method));
     if (method.split_count == 0 || method.ahead_count > 0 || method.publish > 1) {
         err = rp_fail(RP_ERR_USAGE,
                       "draw: %s: expected the name of a schedule, or a map of a kind "
                       "that splits stages and `split`, as in "
                       "{kind: pipefb, split: [true, false]}",
-                      args->word[0]);
+                      args->words.item[0]);
         goto fail;
     }
-    RP_TRY(rp_draw_some_split(stdout, method.kind, method.split_count, method.whole, args->micro,
-                              !args->whole, strcmp(args->format, "svg") == 0));
+    RP_TRY(rp_draw_some_split(stdout, method.kind, method.split_count, method.whole,
+                              args->draw.micro, !args->draw.whole,
+                              strcmp(args->format, "svg") == 0));
 fail:
-    rp_arena_finish(&arena);
     return err;
 }
 
-rp_err rp_verb_draw(const rp_cli_args *args) {
-    if (strcmp(args->word[0], "table") == 0) {
+rp_err rp_verb_draw(rp_arena *arena, const rp_cli_args *args) {
+    if (strcmp(args->words.item[0], "table") == 0) {
         return rp_draw_table(stdout);
     }
-    const char *end = strrchr(args->word[0], '.');
-    if (rp_input_is_standard(args->word[0]) || (end && strcmp(end, ".json") == 0)) {
-        return draw_plan(args->word[0]);
+    const char *end = strrchr(args->words.item[0], '.');
+    if (rp_input_is_standard(args->words.item[0]) || (end && strcmp(end, ".json") == 0)) {
+        return draw_plan(arena, args->words.item[0]);
     }
-    if (args->word[0][0] == '{') {
-        return draw_split(args);
+    if (args->words.item[0][0] == '{') {
+        return draw_split(arena, args);
     }
-    const rp_sched_kind *kind = rp_sched_find(args->word[0]);
+    const rp_sched_kind *kind = rp_sched_find(args->words.item[0]);
     if (!kind) {
         char known[256] = "table";
         for (uint32_t i = 0; rp_sched_kinds[i]; i++) {
             size_t used = strlen(known);
             (void)snprintf(known + used, sizeof known - used, " %s", rp_sched_kinds[i]->name);
         }
-        return rp_fail(RP_ERR_USAGE, "no schedule '%s'; there are: %s", args->word[0], known);
+        return rp_fail(RP_ERR_USAGE, "no schedule '%s'; there are: %s", args->words.item[0], known);
     }
     bool svg = strcmp(args->format, "svg") == 0;
-    const uint32_t chunks = args->chunks ? args->chunks : kind->interleaves ? 2 : 1;
-    if (!kind->flushed && !args->whole && chunks == 1) {
-        return rp_draw_steady(stdout, kind, args->stages, args->micro, svg);
+    const uint32_t chunks = args->draw.chunks ? args->draw.chunks : kind->interleaves ? 2 : 1;
+    if (!kind->flushed && !args->draw.whole && chunks == 1) {
+        return rp_draw_steady(stdout, kind, args->draw.stages, args->draw.micro, svg);
     }
-    return rp_draw_chunks(stdout, kind, args->stages, chunks, args->micro, svg);
+    return rp_draw_chunks(stdout, kind, args->draw.stages, chunks, args->draw.micro, svg);
 }
 
 /* What is there now. */
 static rp_err print_fetched(const rp_cli_args *args) {
-    const bool json = strcmp(args->format, "json") == 0;
+    const bool json = rp_cli_is_json(args);
     const char *name;
     json_t *files = json_array();
-    for (uint32_t i = 0; (name = rp_data_fetch_file(args->word[1], i)) != NULL; i++) {
+    for (uint32_t i = 0; (name = rp_data_fetch_file(args->words.item[0], i)) != NULL; i++) {
         char path[4096];
         struct stat facts = {0};
         (void)snprintf(path, sizeof path, "%s/%s", args->to, name);
@@ -100,8 +95,8 @@ static rp_err print_fetched(const rp_cli_args *args) {
             (void)printf("%-28s %12lld bytes\n", name, (long long)facts.st_size);
         }
     }
-    json_t *object = json_pack("{s:i, s:s, s:s, s:o}", "version", 1, "set", args->word[1], "folder",
-                               args->to, "files", files);
+    json_t *object = json_pack("{s:i, s:s, s:s, s:o}", "version", 1, "set", args->words.item[0],
+                               "folder", args->to, "files", files);
     if (json) {
         return rp_json_print(object, 0, stdout);
     }
@@ -109,10 +104,8 @@ static rp_err print_fetched(const rp_cli_args *args) {
     return RP_OK;
 }
 
-rp_err rp_verb_data(const rp_cli_args *args) {
-    if (strcmp(args->word[0], "fetch") != 0 || !args->to) {
-        return rp_fail(RP_ERR_USAGE, "expected: data fetch SET --to DIR [--from ADDRESS]");
-    }
-    const rp_err err = rp_data_fetch(args->word[1], args->from, args->to);
+rp_err rp_verb_data_fetch(rp_arena *arena, const rp_cli_args *args) {
+    (void)arena;
+    const rp_err err = rp_data_fetch(args->words.item[0], args->from, args->to);
     return err == RP_OK ? print_fetched(args) : err;
 }

@@ -116,7 +116,7 @@ fail:
 
 static rp_err write_card(rp_arena *arena, job *j, const char *image, const char *device) {
     static const rp_tool bmaptool[] = {{"bmaptool", "bmap-tools"}};
-    const bool own = !j->args->runner || strcmp(j->args->runner, "dd") == 0;
+    const bool own = !j->args->image.runner || strcmp(j->args->image.runner, "dd") == 0;
     char path[RP_DISK_PATH];
     rp_disk_image about;
     rp_disk disk;
@@ -126,10 +126,10 @@ static rp_err write_card(rp_arena *arena, job *j, const char *image, const char 
     RP_TRY(rp_disk_choose(j->root, device, about.bytes, &disk, path));
     RP_TRY(ask(j, image, device, &disk));
     const rp_card_job work = {.image = image,
-                               .device = path,
-                               .stopped = is_stopped,
-                               .progress = show_progress,
-                               .context = j};
+                              .device = path,
+                              .stopped = is_stopped,
+                              .progress = show_progress,
+                              .context = j};
     j->doing = "writing";
     RP_TRY(own ? rp_card_write(&work) : run_bmaptool(arena, image, path));
     end_progress(j);
@@ -173,7 +173,7 @@ fail:
 }
 
 static rp_err start_qemu(rp_arena *arena, const job *j, const char *image) {
-    const char *endpoint = j->args->at ? j->args->at : "tcp://0.0.0.0:7000";
+    const char *endpoint = j->args->image.listen ? j->args->image.listen : "tcp://0.0.0.0:7000";
     static const rp_tool tools[2][1] = {{{"qemu-system-x86_64", "qemu-system-x86"}},
                                         {{"qemu-system-aarch64", "qemu-system-arm"}}};
     rp_disk_image about;
@@ -224,43 +224,30 @@ fail:
 
 /* ---- the verb -------------------------------------------------------------------------------- */
 
-static rp_err run_verb(rp_arena *arena, job *j) {
-    const rp_cli_args *args = j->args;
-    const char *runner = args->runner ? args->runner : "dd";
-    const uint32_t images = args->word_count > 0 ? args->word_count - 1 : 0;
+rp_err rp_verb_flash(rp_arena *arena, const rp_cli_args *args) {
+    const char *root = getenv("RINGPIPE_FLASH_ROOT");
+    job j = {.args = args, .root = root ? root : "", .signals = -1};
+    const uint32_t images = args->words.count > 0 ? args->words.count - 1 : 0;
     rp_err err = RP_OK;
-    if (strcmp(runner, "qemu") == 0) {
-        return args->word_count == 1
-                   ? start_qemu(arena, j, args->word[0])
+    if (strcmp(args->image.runner, "qemu") == 0) {
+        return args->words.count == 1
+                   ? start_qemu(arena, &j, args->words.item[0])
                    : rp_fail(RP_ERR_USAGE, "expected: flash IMAGE --runner qemu, without a device");
     }
-    if (strcmp(runner, "dd") != 0 && strcmp(runner, "bmaptool") != 0) {
-        return rp_fail(RP_ERR_USAGE, "--runner: expected bmaptool, dd or qemu, found '%s'", runner);
-    }
-    if (args->word_count == 0) {
-        return list_disks(j);
+    if (args->words.count == 0) {
+        return list_disks(&j);
     }
     if (images == 0) {
         return rp_fail(RP_ERR_USAGE, "expected: flash IMAGE... DEVICE; `ringpipe flash` lists the "
                                      "devices");
     }
-    RP_TRY(rp_cli_open_signals(&j->signals));
+    RP_TRY(rp_cli_open_signals(&j.signals));
     for (uint32_t i = 0; i < images; i++) {
         if (i > 0) {
-            RP_TRY(next_card(j, args->word[i], args->word[images]));
+            RP_TRY(next_card(&j, args->words.item[i], args->words.item[images]));
         }
-        RP_TRY(write_card(arena, j, args->word[i], args->word[images]));
+        RP_TRY(write_card(arena, &j, args->words.item[i], args->words.item[images]));
     }
 fail:
-    return err;
-}
-
-rp_err rp_verb_flash(const rp_cli_args *args) {
-    const char *root = getenv("RINGPIPE_FLASH_ROOT");
-    job j = {.args = args, .root = root ? root : "", .signals = -1};
-    rp_arena arena;
-    rp_arena_init(&arena, "flash", 0);
-    const rp_err err = run_verb(&arena, &j);
-    rp_arena_finish(&arena);
     return err;
 }

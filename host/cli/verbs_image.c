@@ -35,7 +35,7 @@ typedef struct {
 /* ---- what was asked for ---------------------------------------------------------------------- */
 
 static rp_err read_names(rp_arena *arena, job *j) {
-    const char *at = j->args->node;
+    const char *at = j->args->enrol.node;
     char *name;
     rp_err err = RP_OK;
     while (at) {
@@ -67,11 +67,11 @@ static rp_err read_board(rp_arena *arena, job *j) {
     RP_TRY(rp_board_read_about(arena, name, &j->about));
     const bool has_arch =
         strcmp(j->about.arch, "amd64") == 0 || strcmp(j->about.arch, "arm64") == 0;
-    if (!has_arch || (j->args->overlay && strcmp(j->about.method, "none") == 0)) {
+    if (!has_arch || (j->args->image.overlay && strcmp(j->about.method, "none") == 0)) {
         return rp_fail(RP_ERR_USAGE, "board '%s' has no system that packages can be put on: %s",
                        name, j->about.how[0] ? j->about.how : "its profile names no arch");
     }
-    if (!j->args->overlay && !j->about.kernel[0]) {
+    if (!j->args->image.overlay && !j->about.kernel[0]) {
         return rp_fail(RP_ERR_USAGE,
                        "board '%s' starts by its vendor's system (%s): `--overlay` makes what that "
                        "needs",
@@ -82,7 +82,7 @@ fail:
 }
 
 static rp_err read_door(rp_arena *arena, job *j) {
-    const char *host = j->args->host;
+    const char *host = j->args->enrol.host;
     if (!host || !host[0]) {
         return rp_fail(RP_ERR_USAGE,
                        "--host ADDRESS[:PORT] is needed: where boards find this host");
@@ -111,8 +111,8 @@ fail:
 static rp_err find_cache(rp_arena *arena, const rp_cli_args *args, const char **out) {
     char *path;
     rp_err err;
-    if (args->cache) {
-        *out = args->cache;
+    if (args->image.cache) {
+        *out = args->image.cache;
         return RP_OK;
     }
     RP_TRY(rp_arena_printf(arena, &path, "%s/ringpipe/images", rp_cache_home()));
@@ -124,37 +124,35 @@ fail:
 static rp_err read_job(rp_arena *arena, job *j) {
     const rp_cli_args *args = j->args;
     rp_err err;
-    if (args->whole_system &&
-        (args->node || args->host || args->overlay || args->ssh_key || args->wifi || args->enrol ||
-         args->dial || args->at || args->release)) {
+    if (args->system && (args->enrol.node || args->enrol.host || args->image.overlay ||
+                         args->image.ssh_key || args->image.wifi || args->image.enrol ||
+                         args->enrol.dial || args->image.listen || args->image.release)) {
         return rp_fail(RP_ERR_USAGE, "--system makes nothing that is one board's own: expected "
                                      "image --system --board BOARD -o FOLDER");
     }
-    if (args->whole_system ? !args->out : !args->node || !args->out) {
+    if (args->system ? !args->out : !args->enrol.node || !args->out) {
         return rp_fail(RP_ERR_USAGE, "expected: image --board BOARD --node NAME --host ADDRESS -o "
                                      "FILE.img (a folder for several names, or with --overlay)");
     }
     RP_TRY(read_names(arena, j));
-    if (args->enrol && j->count > 1) {
+    if (args->image.enrol && j->count > 1) {
         return rp_fail(RP_ERR_USAGE, "--enrol: a token is for one board, and --node has %u names",
                        j->count);
     }
-    if (args->dial && args->at) {
-        return rp_fail(RP_ERR_USAGE, "--listen and --dial exclude each other");
-    }
-    RP_TRY(args->dial ? rp_enrol_check_dial("--dial", args->dial) : RP_OK);
-    if (args->at && !rp_roster_is_address(args->at)) {
+    RP_TRY(args->enrol.dial ? rp_enrol_check_dial("--dial", args->enrol.dial) : RP_OK);
+    if (args->image.listen && !rp_roster_is_address(args->image.listen)) {
         return rp_fail(RP_ERR_USAGE, "--listen: expected " RP_ROSTER_ADDRESS ", found '%s'",
-                       args->at);
+                       args->image.listen);
     }
     RP_TRY(read_board(arena, j));
-    RP_TRY(args->whole_system ? RP_OK : read_door(arena, j));
+    RP_TRY(args->system ? RP_OK : read_door(arena, j));
     j->system = (rp_image_system){.arch = j->about.arch,
                                   .kernel = j->about.kernel,
                                   .console = j->about.image_console,
                                   .drivers = j->about.packages,
-                                  .release = args->release,
-                                  .packages = args->packages ? args->packages : "build-package"};
+                                  .release = args->image.release,
+                                  .packages = args->image.packages ? args->image.packages
+                                                                   : "build-package"};
     RP_TRY(find_cache(arena, args, &j->system.cache));
 fail:
     return err;
@@ -167,10 +165,10 @@ static void describe(const job *j, const char *name, const char *token, rp_image
     *out = (rp_image_node){.name = name,
                            .board = args->board,
                            .token = token,
-                           .listen = args->at ? args->at : "tcp://0.0.0.0:7000",
-                           .dial = args->dial,
-                           .ssh_key = args->ssh_key,
-                           .wifi = args->wifi,
+                           .listen = args->image.listen ? args->image.listen : "tcp://0.0.0.0:7000",
+                           .dial = args->enrol.dial,
+                           .ssh_key = args->image.ssh_key,
+                           .wifi = args->image.wifi,
                            .update_key = j->update_key};
 }
 
@@ -191,13 +189,13 @@ static rp_err check_all(const job *j) {
 static rp_err find_token(rp_arena *arena, const job *j, rp_enrol_token *out) {
     const char *word;
     rp_err err;
-    if (!j->args->enrol) {
+    if (!j->args->image.enrol) {
         rp_enrol_draw(j->keys.public_text, out);
         return RP_OK;
     }
-    RP_TRY(rp_token_text(arena, "--enrol", j->args->enrol, &word));
+    RP_TRY(rp_token_text(arena, "--enrol", j->args->image.enrol, &word));
     const char *wrong = rp_enrol_parse(word, out);
-    rp_token_hide(j->args->enrol);
+    rp_token_hide(j->args->image.enrol);
     err = wrong ? rp_fail(RP_ERR_USAGE, "--enrol: the token %s", wrong) : RP_OK;
 fail:
     return err;
@@ -206,10 +204,11 @@ fail:
 /* From here on the board that has the image is let in: an image that could not be made leaves no
  * token. */
 static rp_err open_token(const job *j, const char *name, const rp_enrol_token *token) {
-    const int64_t hours = j->args->hours ? j->args->hours : RP_ENROL_HOURS;
+    const int64_t hours = j->args->enrol.hours ? j->args->enrol.hours : RP_ENROL_HOURS;
     const int64_t now_s = rp_wall_s();
-    return j->args->enrol ? RP_OK
-                          : rp_enrol_open(j->keys_folder, token, name, now_s + hours * 3600, now_s);
+    return j->args->image.enrol
+               ? RP_OK
+               : rp_enrol_open(j->keys_folder, token, name, now_s + hours * 3600, now_s);
 }
 
 static rp_err make_one(rp_arena *arena, const job *j, const char *name) {
@@ -221,14 +220,14 @@ static rp_err make_one(rp_arena *arena, const job *j, const char *name) {
     char *out;
     rp_err err;
     RP_TRY(rp_arena_printf(arena, &out, "%s%s%s%s", args->out, several ? "/" : "",
-                           several ? name : "", several && !args->overlay ? ".img" : ""));
-    if (!args->overlay && access(out, F_OK) == 0 && !args->yes) {
+                           several ? name : "", several && !args->image.overlay ? ".img" : ""));
+    if (!args->image.overlay && access(out, F_OK) == 0 && !args->yes) {
         return rp_fail(RP_ERR_USAGE, "%s is there already: --yes replaces it", out);
     }
     RP_TRY(find_token(arena, j, &token));
     RP_TRY(rp_arena_printf(arena, &text, "%s@%s", token.word, j->door));
     describe(j, name, text, &node);
-    RP_TRY(args->overlay
+    RP_TRY(args->image.overlay
                ? rp_image_overlay(&node, j->system.arch, j->system.packages, j->about.packages, out)
                : rp_image_make(&j->system, &node, out));
     RP_TRY(open_token(j, name, &token));
@@ -255,12 +254,12 @@ fail:
     return err;
 }
 
-static rp_err run_verb(rp_arena *arena, const rp_cli_args *args) {
+rp_err rp_verb_image(rp_arena *arena, const rp_cli_args *args) {
     job j = {.args = args};
     char *first;
     rp_err err;
     RP_TRY(read_job(arena, &j));
-    if (args->whole_system) {
+    if (args->system) {
         return make_system(&j);
     }
     RP_TRY(check_all(&j));
@@ -268,26 +267,18 @@ static rp_err run_verb(rp_arena *arena, const rp_cli_args *args) {
     if (j.count > 1) {
         RP_TRY(rp_folders_make(args->out, 0755));
     }
-    RP_TRY(args->overlay ? RP_OK : rp_image_check_system(&j.system, first, j.count));
+    RP_TRY(args->image.overlay ? RP_OK : rp_image_check_system(&j.system, first, j.count));
     RP_TRY(need_keys(arena, &j));
     for (uint32_t i = 0; i < j.count; i++) {
         RP_TRY(make_one(arena, &j, j.name[i]));
     }
     if (!args->quiet) {
         rp_print(stderr, "%s; `ringpipe boards enrol --open --roster FILE` lets %s in\n",
-                 args->overlay ? "README.txt there says where it goes"
-                               : "`ringpipe flash` writes it to a card",
+                 args->image.overlay ? "README.txt there says where it goes"
+                                     : "`ringpipe flash` writes it to a card",
                  j.count == 1 ? "it" : "them");
     }
 fail:
     explicit_bzero(&j.keys, sizeof j.keys);
-    return err;
-}
-
-rp_err rp_verb_image(const rp_cli_args *args) {
-    rp_arena arena;
-    rp_arena_init(&arena, "image", 0);
-    const rp_err err = run_verb(&arena, args);
-    rp_arena_finish(&arena);
     return err;
 }

@@ -111,22 +111,19 @@ static rp_err print_json(const rp_st_reader *reader) {
     return rp_json_print(root, 0, stdout);
 }
 
-rp_err rp_verb_inspect(const rp_cli_args *args) {
-    if (rp_cli_is_model(args->word[0])) {
-        return rp_cli_inspect_model(args);
+rp_err rp_verb_inspect(rp_arena *arena, const rp_cli_args *args) {
+    if (rp_cli_is_model(args->words.item[0])) {
+        return rp_cli_inspect_model(arena, args);
     }
-    rp_arena arena;
-    rp_arena_init(&arena, "inspect", 0);
     rp_st_reader *reader = NULL;
     rp_err err;
-    RP_TRY(rp_st_open(&arena, args->word[0], &reader));
-    if (strcmp(args->format, "json") == 0) {
+    RP_TRY(rp_st_open(arena, args->words.item[0], &reader));
+    if (rp_cli_is_json(args)) {
         RP_TRY(print_json(reader));
     } else {
         print_text(reader);
     }
 fail:
     rp_st_close(&reader);
-    rp_arena_finish(&arena);
     return err;
 }

@@ -16,10 +16,6 @@ enum { NAME_MAX_BYTES = 63 };
 
 /* ---- printing -------------------------------------------------------------------------------- */
 
-static bool is_json(const rp_cli_args *args) {
-    return strcmp(args->format, "json") == 0;
-}
-
 static json_t *key_object(const char *z85) {
     char word[RP_KEY_WORD];
     char fingerprint[RP_KEY_FINGERPRINT];
@@ -33,7 +29,7 @@ static json_t *key_object(const char *z85) {
 static rp_err print_key(const rp_cli_args *args, const char *z85) {
     char word[RP_KEY_WORD];
     char fingerprint[RP_KEY_FINGERPRINT];
-    if (is_json(args)) {
+    if (rp_cli_is_json(args)) {
         return rp_json_print(json_pack("{s:i, s:o}", "version", 1, "own", key_object(z85)), 0,
                              stdout);
     }
@@ -68,8 +64,8 @@ static bool is_roster_name(const char *name) {
 }
 
 static rp_err print_roster_line(const rp_cli_args *args, const char *z85) {
-    const char *name = args->word[1];
-    const char *address = args->word_count > 2 ? args->word[2] : NULL;
+    const char *name = args->words.item[0];
+    const char *address = args->words.count > 1 ? args->words.item[1] : NULL;
     char word[RP_KEY_WORD];
     if (!is_roster_name(name)) {
         return rp_fail(RP_ERR_USAGE,
@@ -95,8 +91,8 @@ static rp_err show_own(const rp_cli_args *args, const char *folder) {
     rp_keypair pair;
     rp_err err = rp_keys_read(folder, &pair);
     if (err == RP_OK) {
-        err = args->roster ? print_roster_line(args, pair.public_text)
-                           : print_key(args, pair.public_text);
+        err = args->as_line ? print_roster_line(args, pair.public_text)
+                            : print_key(args, pair.public_text);
     }
     explicit_bzero(&pair, sizeof pair);
     return err;
@@ -128,7 +124,7 @@ static rp_err list_keys(rp_arena *arena, const rp_cli_args *args, const char *fo
     RP_TRY(has_own ? rp_keys_read(folder, &pair) : RP_OK);
     explicit_bzero(pair.secret_text, sizeof pair.secret_text);
     RP_TRY(rp_trusted_read(arena, folder, &list, &count));
-    if (is_json(args)) {
+    if (rp_cli_is_json(args)) {
         return print_list_json(folder, has_own ? pair.public_text : NULL, list, count);
     }
     (void)printf("keys of %s\n", folder);
@@ -146,8 +142,8 @@ fail:
 }
 
 static rp_err trust(const rp_cli_args *args, const char *folder) {
-    const char *name = args->word[1];
-    const char *key = args->word[2];
+    const char *name = args->words.item[0];
+    const char *key = args->words.item[1];
     char z85[RP_KEY_TEXT];
     char fingerprint[RP_KEY_FINGERPRINT];
     rp_err err = rp_trusted_add(folder, name, key);
@@ -158,45 +154,49 @@ static rp_err trust(const rp_cli_args *args, const char *folder) {
     return err;
 }
 
-/* ---- the verb -------------------------------------------------------------------------------- */
+/* ---- the verbs ------------------------------------------------------------------------------- */
 
-static rp_err run_verb(rp_arena *arena, const rp_cli_args *args, const char *folder) {
-    const char *what = args->word[0];
-    const uint32_t words = args->word_count;
-    const bool shows = strcmp(what, "show") == 0;
-    if (args->roster && !(shows && words > 1)) {
-        return rp_fail(RP_ERR_USAGE, "expected: keys show --roster NAME [ADDRESS]");
-    }
-    if (strcmp(what, "new") == 0 && words == 1) {
-        rp_err err = rp_keys_new(folder);
-        return err == RP_OK ? show_own(args, folder) : err;
-    }
-    if (shows && (words == 1 || args->roster)) {
-        return show_own(args, folder);
-    }
-    if (strcmp(what, "list") == 0 && words == 1) {
-        return list_keys(arena, args, folder);
-    }
-    if (strcmp(what, "trust") == 0 && words == 3) {
-        return trust(args, folder);
-    }
-    if (strcmp(what, "untrust") == 0 && words == 2) {
-        return rp_trusted_remove(folder, args->word[1]);
-    }
-    return rp_fail(RP_ERR_USAGE, "expected: keys new | keys show [--roster NAME [ADDRESS]] | "
-                                 "keys list | keys trust NAME KEY | keys untrust NAME");
+static rp_err find_folder(rp_arena *arena, const rp_cli_args *args, const char **out) {
+    *out = args->keys;
+    return args->keys ? RP_OK : rp_keys_home(arena, out);
 }
 
-rp_err rp_verb_keys(const rp_cli_args *args) {
-    rp_arena arena;
-    const char *folder = args->dir;
-    rp_err err = RP_OK;
-    rp_arena_init(&arena, "keys", 0);
-    if (!folder) {
-        RP_TRY(rp_keys_home(&arena, &folder));
-    }
-    err = run_verb(&arena, args, folder);
+rp_err rp_verb_keys_new(rp_arena *arena, const rp_cli_args *args) {
+    const char *folder;
+    rp_err err;
+    RP_TRY(find_folder(arena, args, &folder));
+    RP_TRY(rp_keys_new(folder));
+    RP_TRY(show_own(args, folder));
 fail:
-    rp_arena_finish(&arena);
     return err;
+}
+
+rp_err rp_verb_keys_show(rp_arena *arena, const rp_cli_args *args) {
+    const char *folder;
+    rp_err err;
+    if (args->as_line != (args->words.count > 0)) {
+        return rp_fail(RP_ERR_USAGE, "expected: keys show --roster NAME [ADDRESS]");
+    }
+    RP_TRY(find_folder(arena, args, &folder));
+    RP_TRY(show_own(args, folder));
+fail:
+    return err;
+}
+
+rp_err rp_verb_keys_list(rp_arena *arena, const rp_cli_args *args) {
+    const char *folder;
+    const rp_err err = find_folder(arena, args, &folder);
+    return err == RP_OK ? list_keys(arena, args, folder) : err;
+}
+
+rp_err rp_verb_keys_trust(rp_arena *arena, const rp_cli_args *args) {
+    const char *folder;
+    const rp_err err = find_folder(arena, args, &folder);
+    return err == RP_OK ? trust(args, folder) : err;
+}
+
+rp_err rp_verb_keys_untrust(rp_arena *arena, const rp_cli_args *args) {
+    const char *folder;
+    const rp_err err = find_folder(arena, args, &folder);
+    return err == RP_OK ? rp_trusted_remove(folder, args->words.item[0]) : err;
 }

@@ -29,19 +29,27 @@ static json_t *list_entry(const char *name, const char *about, const char *keys)
 /* ---- an entry each; NULL behind the last ------------------------------------------------------
  */
 
+/* "letter" and "value" only where the option has one; options of one "group" exclude each other. */
+static json_t *option_object(const rp_option *option) {
+    const char letter[] = {option->letter, '\0'};
+    return json_pack("{s:s, s:s, s:s*, s:s*, s:b, s:i}", "name", option->name, "about",
+                     option->about, "letter", letter[0] ? letter : NULL, "value", option->value,
+                     "required", option->required, "group", (int)option->group);
+}
+
 static json_t *verb_at(uint32_t i) {
     const rp_cli_verb *verb = &rp_cli_verbs[i];
-    json_t *object = list_entry(verb->name, verb->summary, NULL);
-    json_t *options = json_array();
-    for (uint32_t k = 0; object && rp_cli_option(verb, k); k++) {
-        (void)json_array_append_new(options, json_string(rp_cli_option(verb, k)));
-    }
-    if (!object) {
-        json_decref(options);
+    rp_option table[RP_OPTIONS_MAX];
+    if (!verb->name) {
         return NULL;
     }
-    (void)json_object_set_new(object, "options", options);
-    return object;
+    json_t *options = json_array();
+    rp_cli_options_of(verb, table);
+    for (const rp_option *at = table; verb->run && at->name; at++) {
+        (void)json_array_append_new(options, option_object(at));
+    }
+    return json_pack("{s:s, s:s, s:s, s:o}", "name", verb->name, "about", verb->summary, "words",
+                     verb->words, "options", options);
 }
 
 static json_t *layer_at(uint32_t i) {
@@ -251,9 +259,10 @@ static rp_err no_list(const char *name) {
     return rp_fail(RP_ERR_USAGE, "no list '%s'; there are:%s", name, known);
 }
 
-rp_err rp_verb_list(const rp_cli_args *args) {
-    const char *wanted = args->word_count > 0 ? args->word[0] : NULL;
-    const bool json = strcmp(args->format, "json") == 0;
+rp_err rp_verb_list(rp_arena *arena, const rp_cli_args *args) {
+    (void)arena;
+    const char *wanted = args->words.count > 0 ? args->words.item[0] : NULL;
+    const bool json = rp_cli_is_json(args);
     json_t *all = json_pack("{s:i}", "version", 1);
     bool found = false;
     for (uint32_t i = 0; i < LISTS; i++) {

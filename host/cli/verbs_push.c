@@ -57,7 +57,7 @@ static void print_board(const rp_cli_args *args, const char *name, const rp_Push
                         rp_err err) {
     char text[256];
     char system[256];
-    if (strcmp(args->format, "json") == 0) {
+    if (rp_cli_is_json(args)) {
         json_t *one =
             json_pack("{s:s, s:b, s:I, s:I, s:i, s:I, s:I}", "name", name, "ok", err == RP_OK,
                       "release", (json_int_t)said->release, "trial_release",
@@ -82,43 +82,44 @@ static void print_board(const rp_cli_args *args, const char *name, const rp_Push
 /* ---- which boards ---------------------------------------------------------------------------- */
 
 static rp_err check_words(const rp_cli_args *args, rp_push_action action) {
-    const bool named = args->word_count > (action == RP_PUSH_BUNDLE);
-    if (named && args->where_count > 0) {
+    const bool named = args->words.count > (action == RP_PUSH_BUNDLE);
+    if (named && args->where.count > 0) {
         return rp_fail(RP_ERR_USAGE, "expected names of boards, or --where: not both");
     }
     const bool needs = action != RP_PUSH_STATE && action != RP_PUSH_BUNDLE;
-    return needs && !named && args->where_count == 0
+    return needs && !named && args->where.count == 0
                ? rp_fail(RP_ERR_USAGE, "expected BOARD... or --where KEY=VALUE: which boards?")
                : RP_OK;
 }
 
 static bool is_named(const rp_cli_args *args, uint32_t first, const char *name) {
     uint32_t i = first;
-    while (i < args->word_count && strcmp(args->word[i], name) != 0) {
+    while (i < args->words.count && strcmp(args->words.item[i], name) != 0) {
         i++;
     }
-    return i < args->word_count;
+    return i < args->words.count;
 }
 
 /* Of the words from `first` on, which are the boards; none: all of them. */
 static rp_err keep_named(const rp_cli_args *args, uint32_t first, rp_roster_entry *boards,
                          uint32_t *count) {
     uint32_t kept = 0;
-    for (uint32_t i = first; i < args->word_count; i++) {
+    for (uint32_t i = first; i < args->words.count; i++) {
         uint32_t k = 0;
-        while (k < *count && strcmp(boards[k].name, args->word[i]) != 0) {
+        while (k < *count && strcmp(boards[k].name, args->words.item[i]) != 0) {
             k++;
         }
         if (k == *count) {
-            return rp_fail(RP_ERR_USAGE, "%s: no board is called '%s'", args->ring, args->word[i]);
+            return rp_fail(RP_ERR_USAGE, "%s: no board is called '%s'", args->roster,
+                           args->words.item[i]);
         }
     }
-    for (uint32_t k = 0; args->word_count > first && k < *count; k++) {
+    for (uint32_t k = 0; args->words.count > first && k < *count; k++) {
         if (is_named(args, first, boards[k].name)) {
             boards[kept++] = boards[k];
         }
     }
-    *count = args->word_count > first ? kept : *count;
+    *count = args->words.count > first ? kept : *count;
     return RP_OK;
 }
 
@@ -133,29 +134,27 @@ static void end_board(void *context, const rp_roster_entry *board, const rp_Push
     print_board(t->args, board->name, said, err);
 }
 
-static rp_err talk(const rp_cli_args *args, rp_push_action action) {
+static rp_err talk(rp_arena *arena, const rp_cli_args *args, rp_push_action action) {
     const uint32_t first = action == RP_PUSH_BUNDLE; /* a word that is no board */
     const rp_clock clock = rp_clock_real();
-    const uint32_t at_once = args->at_once ? args->at_once : 1;
+    const uint32_t at_once = args->fleet.at_once ? args->fleet.at_once : 1;
     talking t = {.args = args,
                  .signals = -1,
                  .lines = {.clock = &clock,
                            .quiet = args->quiet,
                            .rewrites = at_once == 1 && isatty(STDERR_FILENO),
-                           .waits = !args->no_wait}};
+                           .waits = !args->fleet.no_wait}};
     rp_log_hook hook = {.before_line = end_line, .context = &t.lines};
     rp_roster_entry *boards;
     rp_keypair keys = {0};
     const char *folder = args->keys;
     uint32_t count;
-    rp_arena arena;
     rp_err err = RP_OK;
-    rp_arena_init(&arena, "push", 0);
     RP_TRY(check_words(args, action));
-    RP_TRY(rp_cli_read_boards(&arena, args, &boards, &count));
+    RP_TRY(rp_cli_read_boards(arena, args, &boards, &count));
     RP_TRY(keep_named(args, first, boards, &count));
     RP_TRY(rp_cli_check_listen(args, boards, count));
-    RP_TRY(folder ? RP_OK : rp_keys_home(&arena, &folder));
+    RP_TRY(folder ? RP_OK : rp_keys_home(arena, &folder));
     RP_TRY(rp_keys_read(folder, &keys));
     RP_TRY(rp_cli_open_signals(&t.signals));
     const uint32_t wait_s = args->wait_s ? rp_cli_wait_s(args, WAIT_S) : WAIT_S;
@@ -164,9 +163,9 @@ static rp_err talk(const rp_cli_args *args, rp_push_action action) {
                  .keys = &keys,
                  .clock = &clock,
                  .action = action,
-                 .bundle = first ? args->word[0] : NULL,
-                 .bytes_per_s = args->mbit * 125e3,
-                 .wait_ns = args->no_wait ? 0 : (int64_t)wait_s * RP_NS_PER_S,
+                 .bundle = first ? args->words.item[0] : NULL,
+                 .bytes_per_s = args->fleet.mbit * 125e3,
+                 .wait_ns = args->fleet.no_wait ? 0 : (int64_t)wait_s * RP_NS_PER_S,
                  .stopped = is_stopped,
                  .progress = show_progress,
                  .context = &t},
@@ -179,22 +178,21 @@ static rp_err talk(const rp_cli_args *args, rp_push_action action) {
     rp_log_remove_hook(&hook);
 fail:
     explicit_bzero(&keys, sizeof keys);
-    rp_arena_finish(&arena);
     return err;
 }
 
-rp_err rp_verb_push(const rp_cli_args *args) {
-    return talk(args, RP_PUSH_BUNDLE);
+rp_err rp_verb_push(rp_arena *arena, const rp_cli_args *args) {
+    return talk(arena, args, RP_PUSH_BUNDLE);
 }
 
-rp_err rp_verb_slots(const rp_cli_args *args) {
-    return talk(args, RP_PUSH_STATE);
+rp_err rp_verb_slots(rp_arena *arena, const rp_cli_args *args) {
+    return talk(arena, args, RP_PUSH_STATE);
 }
 
-rp_err rp_verb_validate(const rp_cli_args *args) {
-    return talk(args, RP_PUSH_VALIDATE);
+rp_err rp_verb_validate(rp_arena *arena, const rp_cli_args *args) {
+    return talk(arena, args, RP_PUSH_VALIDATE);
 }
 
-rp_err rp_verb_revert(const rp_cli_args *args) {
-    return talk(args, args->whole_system ? RP_PUSH_REVERT_SYSTEM : RP_PUSH_REVERT);
+rp_err rp_verb_revert(rp_arena *arena, const rp_cli_args *args) {
+    return talk(arena, args, args->system ? RP_PUSH_REVERT_SYSTEM : RP_PUSH_REVERT);
 }

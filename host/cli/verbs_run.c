@@ -31,13 +31,13 @@
 enum { HOST_NAME_BYTES = 64 };
 
 static rp_format format_of(const rp_cli_args *args) {
-    return strcmp(args->format, "json") == 0 ? RP_FORMAT_JSON : RP_FORMAT_TEXT;
+    return rp_cli_is_json(args) ? RP_FORMAT_JSON : RP_FORMAT_TEXT;
 }
 
 static rp_split split_of(const rp_cli_args *args) {
-    return strcmp(args->split, "train") == 0        ? RP_SPLIT_TRAIN
-           : strcmp(args->split, "validation") == 0 ? RP_SPLIT_VALIDATION
-                                                    : RP_SPLIT_TEST;
+    return strcmp(args->model.split, "train") == 0        ? RP_SPLIT_TRAIN
+           : strcmp(args->model.split, "validation") == 0 ? RP_SPLIT_VALIDATION
+                                                          : RP_SPLIT_TEST;
 }
 
 /* Beside the kernels, in this account's cache; NULL: none is kept. */
@@ -55,15 +55,15 @@ static const char *profiles_folder(void) {
 static rp_controller_options options_of(const rp_cli_args *args, rp_controller_purpose purpose) {
     return (rp_controller_options){
         .purpose = purpose,
-        .run_path = args->word[0],
-        .set = args->set,
-        .set_count = args->set_count,
+        .run_path = args->words.item[0],
+        .set = args->set.item,
+        .set_count = args->set.count,
         .out = args->out,
-        .resume = args->resume,
-        .plan = args->plan,
-        .profile = args->profile,
+        .resume = args->run.resume,
+        .plan = args->run.plan,
+        .profile = args->run.profile,
         .profiles = profiles_folder(),
-        .weights = args->weights,
+        .weights = args->model.weights,
         .split = split_of(args),
         .keys_folder = args->keys,
         .program = args->program,
@@ -149,7 +149,7 @@ static rp_err run_controller(const rp_cli_args *args, const rp_controller_option
     RP_TRY(shared);
     RP_TRY(rp_inquiry_open(&inquiry));
     env.find_self = inquiry;
-    RP_TRY(args->lane ? become_lane(&pipe, &env) : RP_OK);
+    RP_TRY(args->run.lane ? become_lane(&pipe, &env) : RP_OK);
     RP_TRY(rp_cli_open_signals(&signal_fd));
     RP_TRY(rp_controller_open(&env, options, &c));
     err = drive_controller(c, &clock, signal_fd);
@@ -157,7 +157,7 @@ fail:
     if (c) {
         const rp_err result = rp_controller_close(&c);
         err = err == RP_OK ? result : err;
-        if (args->lane) {
+        if (args->run.lane) {
             rp_lane_note_end(&pipe, err);
         }
     }
@@ -198,9 +198,9 @@ fail:
 
 static rp_err run_lanes(const rp_cli_args *args, bool resume) {
     const rp_clock clock = rp_clock_real();
-    const rp_lanes_options options = {.run_path = args->word[0],
-                                      .set = args->set,
-                                      .set_count = args->set_count,
+    const rp_lanes_options options = {.run_path = args->words.item[0],
+                                      .set = args->set.item,
+                                      .set_count = args->set.count,
                                       .out = args->out,
                                       .resume = resume,
                                       .keys = args->keys,
@@ -211,7 +211,7 @@ static rp_err run_lanes(const rp_cli_args *args, bool resume) {
     rp_lanes *lanes = NULL;
     int signal_fd = -1;
     rp_err err;
-    if (args->plan || args->profile || args->resume) {
+    if (args->run.plan || args->run.profile || args->run.resume) {
         return rp_fail(
             RP_ERR_USAGE,
             "lanes: --plan and --profile are for one ring, and a run of lanes goes on by "
@@ -328,13 +328,13 @@ static rp_err check_run(const rp_controller_options *options) {
 static rp_err name_damaged(rp_err err, const rp_cli_args *args, const char *run_path) {
     rp_arena arena;
     rp_runfile run = {0};
-    if (err != RP_ERR_DATA || args->lane) {
+    if (err != RP_ERR_DATA || args->run.lane) {
         return err;
     }
     rp_cli_let_signals_end();
     rp_log_info("reading the whole data set, to name all samples that cannot be used");
     rp_arena_init(&arena, "run", 0);
-    if (rp_runfile_read(&arena, run_path, args->set, args->set_count, &run) == RP_OK) {
+    if (rp_runfile_read(&arena, run_path, args->set.item, args->set.count, &run) == RP_OK) {
         (void)!rp_data_check(&run.data);
     }
     rp_runfile_close(&run);
@@ -342,70 +342,61 @@ static rp_err name_damaged(rp_err err, const rp_cli_args *args, const char *run_
     return err;
 }
 
-rp_err rp_verb_train(const rp_cli_args *args) {
+rp_err rp_verb_train(rp_arena *arena, const rp_cli_args *args) {
+    (void)arena;
     const rp_controller_options options = options_of(args, RP_PURPOSE_TRAIN);
-    if (options.out && options.resume) {
-        return rp_fail(RP_ERR_USAGE, "--out and --resume exclude each other: a resumed run goes on "
-                                     "in its folder");
-    }
     if (args->dry_run) {
         return check_run(&options);
     }
     bool lanes;
-    const rp_err err = rp_lanes_are_asked_for(args->word[0], args->set, args->set_count, &lanes);
+    const rp_err err =
+        rp_lanes_are_asked_for(args->words.item[0], args->set.item, args->set.count, &lanes);
     return err != RP_OK
                ? err
                : name_damaged(lanes ? run_lanes(args, false) : run_controller(args, &options), args,
-                              options.resume ? options.resume : args->word[0]);
+                              options.resume ? options.resume : args->words.item[0]);
 }
 
 /* The plan is the run's own where somebody gave it one; otherwise one is made again. */
-rp_err rp_verb_resume(const rp_cli_args *args) {
+rp_err rp_verb_resume(rp_arena *arena, const rp_cli_args *args) {
     rp_controller_options options = options_of(args, RP_PURPOSE_TRAIN);
-    rp_arena arena;
     char *plan = NULL;
     bool lanes;
     rp_err err;
-    rp_arena_init(&arena, "resume", 0);
-    RP_TRY(rp_lanes_are_asked_for(args->word[0], args->set, args->set_count, &lanes));
+    RP_TRY(rp_lanes_are_asked_for(args->words.item[0], args->set.item, args->set.count, &lanes));
     if (lanes) {
-        rp_arena_finish(&arena);
-        return name_damaged(run_lanes(args, true), args, args->word[0]);
+        rp_arena_finish(arena);
+        return name_damaged(run_lanes(args, true), args, args->words.item[0]);
     }
-    options.resume = args->word[0];
+    options.resume = args->words.item[0];
     if (rp_about_plan_is(options.resume, "given")) {
-        RP_TRY(rp_arena_printf(&arena, &plan, "%s/plan.json", options.resume));
+        RP_TRY(rp_arena_printf(arena, &plan, "%s/plan.json", options.resume));
         options.plan = plan;
     }
     RP_TRY(name_damaged(run_controller(args, &options), args, options.resume));
 fail:
-    rp_arena_finish(&arena);
     return err;
 }
 
 /* `plan` and `profile` measure a run that will train, so they refuse the values that `train`
  * refuses, before a board starts. */
-static rp_err measure_run(const rp_cli_args *args, rp_controller_purpose purpose) {
+static rp_err measure_run(rp_arena *arena, const rp_cli_args *args, rp_controller_purpose purpose) {
     const rp_controller_options options = options_of(args, purpose);
-    rp_arena arena;
     rp_runfile runfile = {0};
-    rp_arena_init(&arena, "run", 0);
-    rp_err err =
-        rp_runfile_read(&arena, options.run_path, options.set, options.set_count, &runfile);
+    rp_err err = rp_runfile_read(arena, options.run_path, options.set, options.set_count, &runfile);
     if (err == RP_OK) {
         err = rp_runfile_check_values(&runfile);
     }
     rp_runfile_close(&runfile);
-    rp_arena_finish(&arena);
     return err == RP_OK ? run_controller(args, &options) : err;
 }
 
-rp_err rp_verb_plan(const rp_cli_args *args) {
-    return measure_run(args, RP_PURPOSE_PLAN);
+rp_err rp_verb_plan(rp_arena *arena, const rp_cli_args *args) {
+    return measure_run(arena, args, RP_PURPOSE_PLAN);
 }
 
-rp_err rp_verb_profile(const rp_cli_args *args) {
-    return measure_run(args, RP_PURPOSE_PROFILE);
+rp_err rp_verb_profile(rp_arena *arena, const rp_cli_args *args) {
+    return measure_run(arena, args, RP_PURPOSE_PROFILE);
 }
 
 rp_err rp_cli_run_warm(const rp_cli_args *args, const char *run_path, uint32_t within_s) {
@@ -431,21 +422,19 @@ fail:
 }
 
 /* A folder has all that is needed, its weights also: no ring is started for it. */
-rp_err rp_verb_eval(const rp_cli_args *args) {
+rp_err rp_verb_eval(rp_arena *arena, const rp_cli_args *args) {
     rp_controller_options options = options_of(args, RP_PURPOSE_EVALUATE);
     struct stat facts;
-    const bool is_folder = stat(args->word[0], &facts) == 0 && S_ISDIR(facts.st_mode);
-    rp_arena arena;
+    const bool is_folder = stat(args->words.item[0], &facts) == 0 && S_ISDIR(facts.st_mode);
     rp_err err = RP_OK;
     if (!options.weights && !is_folder) {
         return rp_fail(RP_ERR_USAGE, "eval needs --weights FILE.safetensors, or the folder of a "
                                      "run instead of a run file");
     }
-    rp_arena_init(&arena, "eval", 0);
-    RP_TRY(options.weights ? RP_OK : find_weights(&arena, args->word[0], &options.weights));
-    RP_TRY(is_folder || args->confusion ? rp_cli_evaluate_here(args, options.split, options.weights)
-                                        : run_controller(args, &options));
+    RP_TRY(options.weights ? RP_OK : find_weights(arena, args->words.item[0], &options.weights));
+    RP_TRY(is_folder || args->model.confusion
+               ? rp_cli_evaluate_here(arena, args, options.split, options.weights)
+               : run_controller(args, &options));
 fail:
-    rp_arena_finish(&arena);
     return err;
 }

@@ -120,37 +120,30 @@ fail:
     return err;
 }
 
-rp_err rp_verb_ps(const rp_cli_args *args) {
+rp_err rp_verb_ps(rp_arena *arena, const rp_cli_args *args) {
     static rp_runs runs; /* large for a stack */
-    rp_arena arena;
     rp_err err = RP_OK;
-    rp_arena_init(&arena, "ps", 0);
-    for (uint32_t i = 0; i < args->word_count; i++) {
-        RP_TRY(rp_runs_below(&arena, args->word[i], &runs));
+    for (uint32_t i = 0; i < args->words.count; i++) {
+        RP_TRY(rp_runs_below(arena, args->words.item[i], &runs));
     }
-    if (args->word_count == 0) {
-        RP_TRY(rp_runs_at_work(&arena, &runs));
+    if (args->words.count == 0) {
+        RP_TRY(rp_runs_at_work(arena, &runs));
     }
-    RP_TRY(strcmp(args->format, "json") == 0 ? print_json(&arena, &runs)
-                                             : print_table(&arena, &runs));
+    RP_TRY(rp_cli_is_json(args) ? print_json(arena, &runs) : print_table(arena, &runs));
 fail:
-    rp_arena_finish(&arena);
     return err;
 }
 
 /* ---- log ------------------------------------------------------------------------------------- */
 
-static rp_err print_state(const char *folder) {
-    rp_arena arena;
+static rp_err print_state(rp_arena *arena, const char *folder) {
     rp_run_state state;
     char *text;
     rp_err err;
-    rp_arena_init(&arena, "state", 0);
-    RP_TRY(rp_run_state_read(&arena, folder, &state));
-    RP_TRY(rp_run_state_tell(&arena, folder, &state, &text));
+    RP_TRY(rp_run_state_read(arena, folder, &state));
+    RP_TRY(rp_run_state_tell(arena, folder, &state, &text));
     (void)printf("%s\n", text);
 fail:
-    rp_arena_finish(&arena);
     return err;
 }
 
@@ -211,32 +204,29 @@ fail:
     return err;
 }
 
-rp_err rp_verb_log(const rp_cli_args *args) {
-    const char *folder = args->word[0];
+rp_err rp_verb_log(rp_arena *arena, const rp_cli_args *args) {
+    const char *folder = args->words.item[0];
     char *path;
-    rp_arena arena;
     rp_run_state state;
     story_teller teller = {.shown_s = -INFINITY};
     double length_s = 0;
     rp_err err;
-    rp_arena_init(&arena, "log", 0);
-    RP_TRY(rp_run_state_read(&arena, folder, &state));
-    RP_TRY(rp_arena_printf(&arena, &path, "%s/log.jsonl", folder));
-    RP_TRY(read_length(&arena, path, &length_s));
+    RP_TRY(rp_run_state_read(arena, folder, &state));
+    RP_TRY(rp_arena_printf(arena, &path, "%s/log.jsonl", folder));
+    RP_TRY(read_length(arena, path, &length_s));
     teller.lines.path = path;
-    teller.gap_s = args->all ? 0 : length_s / STEPS_SHOWN;
+    teller.gap_s = args->log.all ? 0 : length_s / STEPS_SHOWN;
     tell_lines(&teller);
-    if (args->follow) {
-        teller.gap_s = args->all ? 0 : FOLLOW_S;
+    if (args->log.follow) {
+        teller.gap_s = args->log.all ? 0 : FOLLOW_S;
         follow_log(&teller, &state.owner);
     }
     if (teller.behind.kind == RP_STORY_STEP) {
         show(&teller, &teller.behind);
     }
-    RP_TRY(print_state(folder));
+    RP_TRY(print_state(arena, folder));
 fail:
     rp_follow_close(&teller.lines);
-    rp_arena_finish(&arena);
     return err;
 }
 
@@ -270,39 +260,37 @@ static rp_err wait_for_end(const char *folder, const rp_owner *owner, uint32_t w
 /* Those at work, as they are now. */
 static rp_err read_owners(rp_arena *arena, const rp_cli_args *args, rp_owner *owner) {
     rp_err err = RP_OK;
-    for (uint32_t i = 0; i < args->word_count; i++) {
+    for (uint32_t i = 0; i < args->words.count; i++) {
         rp_run_state state;
-        RP_TRY(rp_run_state_read(arena, args->word[i], &state));
+        RP_TRY(rp_run_state_read(arena, args->words.item[i], &state));
         owner[i] = state.owner;
         if (state.condition == RP_RUN_ELSEWHERE) {
             return rp_fail(RP_ERR_USAGE, "%s: its controller works on %s: stop it there",
-                           args->word[i], state.owner.host);
+                           args->words.item[i], state.owner.host);
         }
     }
 fail:
     return err;
 }
 
-rp_err rp_verb_stop(const rp_cli_args *args) {
-    rp_arena arena;
+rp_err rp_verb_stop(rp_arena *arena, const rp_cli_args *args) {
     rp_owner *owner;
     rp_err err;
-    rp_arena_init(&arena, "stop", 0);
-    RP_TRY(RP_ARENA_NEW(&arena, args->word_count, &owner));
-    RP_TRY(read_owners(&arena, args, owner));
-    for (uint32_t i = 0; i < args->word_count; i++) { /* they end side by side */
-        RP_TRY(owner[i].life == RP_OWNER_ALIVE ? ask_to_stop(args->word[i], &owner[i]) : RP_OK);
+    RP_TRY(RP_ARENA_NEW(arena, args->words.count, &owner));
+    RP_TRY(read_owners(arena, args, owner));
+    for (uint32_t i = 0; i < args->words.count; i++) { /* they end side by side */
+        RP_TRY(owner[i].life == RP_OWNER_ALIVE ? ask_to_stop(args->words.item[i], &owner[i])
+                                               : RP_OK);
     }
-    for (uint32_t i = 0; i < args->word_count; i++) {
+    for (uint32_t i = 0; i < args->words.count; i++) {
         RP_TRY(owner[i].life == RP_OWNER_ALIVE
-                   ? wait_for_end(args->word[i], &owner[i], rp_cli_wait_s(args, WAIT_S))
+                   ? wait_for_end(args->words.item[i], &owner[i], rp_cli_wait_s(args, WAIT_S))
                    : RP_OK);
-        if (args->word_count > 1) {
-            (void)printf("%s: ", args->word[i]);
+        if (args->words.count > 1) {
+            (void)printf("%s: ", args->words.item[i]);
         }
-        RP_TRY(print_state(args->word[i]));
+        RP_TRY(print_state(arena, args->words.item[i]));
     }
 fail:
-    rp_arena_finish(&arena);
     return err;
 }

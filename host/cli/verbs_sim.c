@@ -3,24 +3,25 @@
 #include "cli/cli.h"
 #include "sim/sim.h"
 
-rp_err rp_verb_sim(const rp_cli_args *args) {
+rp_err rp_verb_sim(rp_arena *arena, const rp_cli_args *args) {
+    (void)arena;
     const rp_sim_options options = {
-        .run_path = args->word[0],
-        .set = args->set,
-        .set_count = args->set_count,
-        .executor = args->executor,
-        .plan = args->plan,
-        .profile = args->profile,
+        .run_path = args->words.item[0],
+        .set = args->set.item,
+        .set_count = args->set.count,
+        .executor = args->sim.executor,
+        .plan = args->run.plan,
+        .profile = args->run.profile,
         .out = args->out,
-        .resume = args->resume,
+        .resume = args->run.resume,
         .quiet = args->quiet,
-        .once = args->once,
-        .faults = args->faults,
-        .seed_first = args->seed_first,
-        .seed_last = args->seed_last,
+        .once = args->sim.once,
+        .faults = args->sim.faults,
+        .seed_first = args->sim.seeds.first,
+        .seed_last = args->sim.seeds.last,
         .jobs = args->jobs,
-        .trace = args->trace,
-        .format = strcmp(args->format, "json") == 0 ? RP_FORMAT_JSON : RP_FORMAT_TEXT,
+        .trace = args->sim.trace,
+        .format = rp_cli_is_json(args) ? RP_FORMAT_JSON : RP_FORMAT_TEXT,
     };
     return rp_sim(&options);
 }

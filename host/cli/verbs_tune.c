@@ -95,25 +95,22 @@ static rp_err finish(rp_arena *arena, const rp_cli_args *args, const rp_device *
     return err;
 }
 
-rp_err rp_verb_tune(const rp_cli_args *args) {
-    rp_arena arena;
+rp_err rp_verb_tune(rp_arena *arena, const rp_cli_args *args) {
     rp_board board;
     rp_device *device = NULL;
     rp_tune_result result;
     const char *path;
     rp_err err;
-    rp_arena_init(&arena, "tune", 0);
     if (!(args->minutes > 0)) {
         RP_TRY(rp_fail(RP_ERR_USAGE, "--minutes: in a time of 0 nothing is measured"));
     }
-    RP_TRY(rp_cli_open_board(&arena, args, &board, &device));
-    RP_TRY(find_target(&arena, args, device, &path));
+    RP_TRY(rp_cli_open_board(arena, args, &board, &device));
+    RP_TRY(find_target(arena, args, device, &path));
     RP_TRY(check_target(args, path));
-    RP_TRY(rp_tune_run(&arena, device, args->minutes, args->quiet ? print_nothing : print_line,
+    RP_TRY(rp_tune_run(arena, device, args->minutes, args->quiet ? print_nothing : print_line,
                        &result));
-    RP_TRY(finish(&arena, args, device, &result, path));
+    RP_TRY(finish(arena, args, device, &result, path));
 fail:
     rp_device_close(&device);
-    rp_arena_finish(&arena);
     return err;
 }

@@ -31,9 +31,23 @@ class Usage(program.Case):
         self.assertIn("--formt", self.refused("train", self.run_file(), "--formt=json"))
         self.assertIn("did you mean '--out'?", err)
         self.assertIn("--minutes", self.refused("tune", "--wrong"))
-        # A value is no option, and the beginning of one is enough.
-        err = self.refused("train", "absent.yaml", "--out", "--formt", "--dry")
+        # A value is no option; names are not abbreviated.
+        err = self.refused("train", "absent.yaml", "--out", "--formt", "--dry-run")
         self.assertIn("absent.yaml", err)
+        self.assertIn("did you mean '--dry-run'?", self.refused("train", "absent.yaml", "--dry"))
+        self.assertIn("did you mean 'boards list'?", self.refused("boards", "lst"))
+        self.assertIn(" reboot", self.refused("boards", "--roster", "x"))
+
+    def test_option_of_another_verb(self):
+        """Each is refused with the name of the verb; test_options.c has all of them."""
+        for words, option in ((("boards", "list", "--roster", "x"), "--dial"),
+                              (("train", self.run_file()), "--seeds"), (("keys", "new"), "--board"),
+                              (("data", "fetch", "mnist", "--to", "x"), "--out")):
+            err = self.refused(*words, option, "x")
+            verb = " ".join(word for word in words[:2] if word.isalpha())
+            self.assertRegex(err, rf"^ringpipe: {verb}: no option '{option}'")
+        self.assertIn("exclude each other", self.refused("boards", "enrol", "x", "--token", "--open"))
+        self.assertIn("--roster FILE.yaml is missing", self.refused("boards", "list"))
 
     def test_form_of_messages(self):
         """As of every program: its name, the place, what is wrong; no clock, no room."""

@@ -45,6 +45,15 @@ _ringpipe_names_of() {
         echo verbs layers losses optimizers lr-schedules schedules weights data fetch \
             executors transports outputs faults links boards models
         ;;
+    boards)
+        echo enrol adopt list show log reboot warm forget
+        ;;
+    keys)
+        echo new show list trust untrust
+        ;;
+    data)
+        echo fetch
+        ;;
     # end
     esac
 }
@@ -52,77 +61,113 @@ _ringpipe_names_of() {
 _ringpipe_options() {
     case $1 in
     # generated: options
-    train) echo --set --out --resume --format --dry-run --keys --plan --profile --lane --quiet --verbose ;;
-    resume) echo --set --format --keys --lane --quiet --verbose ;;
-    eval) echo --set --format --weights --confusion --split --keys --quiet --verbose ;;
-    predict) echo --format --top --weights --board --threads --quiet --verbose ;;
-    plan) echo --set --out --format --keys --plan --profile --quiet --verbose ;;
-    profile) echo --set --out --format --keys --quiet --verbose ;;
-    sim) echo --set --out --resume --format --jobs --executor --plan --profile --seed --seeds --faults --trace --once --quiet --verbose ;;
-    lab) echo --out --format --dry-run --keys --jobs --quiet --verbose ;;
-    ps) echo --format --quiet --verbose ;;
-    log) echo --follow --all --quiet --verbose ;;
-    stop) echo --wait --quiet --verbose ;;
-    draw) echo --format --stages --micro --chunks --whole --quiet --verbose ;;
-    tune) echo --out --board --minutes --yes --system --threads --quiet --verbose ;;
-    doctor) echo --format --keys --board --threads --roster --where --listen --quiet --verbose ;;
-    boards) echo --set --format --dry-run --keys --board --yes --roster --where --ask --group --listen --hours --token --open --list --withdraw --no-wait --plan --wait --node --host --packages --dial --lines --follow --force --run --within --quiet --verbose ;;
-    image) echo --out --keys --board --yes --hours --release --node --host --ssh-key --wifi --overlay --system --packages --cache --enrol --dial --listen --quiet --verbose ;;
-    flash) echo --yes --listen --runner --quiet --verbose ;;
-    bundle) echo --out --keys --board --release --new-key --quiet --verbose ;;
-    push) echo --format --keys --roster --where --listen --mbit --at-once --no-wait --wait --quiet --verbose ;;
-    slots) echo --format --keys --roster --where --listen --quiet --verbose ;;
-    validate) echo --format --keys --roster --where --listen --quiet --verbose ;;
-    revert) echo --format --keys --roster --where --listen --system --quiet --verbose ;;
-    keys) echo --format --dir --roster --quiet --verbose ;;
-    data) echo --format --to --from --quiet --verbose ;;
-    inspect) echo --format --input --classes --quiet --verbose ;;
-    list) echo --format --quiet --verbose ;;
+    "train") echo --set --out --resume --format --dry-run --keys --plan --profile --lane --quiet --verbose --help ;;
+    "resume") echo --set --format --keys --lane --quiet --verbose --help ;;
+    "eval") echo --set --format --weights --confusion --split --keys --quiet --verbose --help ;;
+    "predict") echo --format --top --weights --board --threads --quiet --verbose --help ;;
+    "plan") echo --set --out --format --keys --plan --profile --quiet --verbose --help ;;
+    "profile") echo --set --out --format --keys --quiet --verbose --help ;;
+    "sim") echo --set --out --resume --format --jobs --executor --plan --profile --seed --seeds --faults --trace --once --quiet --verbose --help ;;
+    "lab") echo --out --format --dry-run --keys --jobs --quiet --verbose --help ;;
+    "ps") echo --format --quiet --verbose --help ;;
+    "log") echo --follow --all --quiet --verbose --help ;;
+    "stop") echo --wait --quiet --verbose --help ;;
+    "draw") echo --format --stages --micro --chunks --whole --quiet --verbose --help ;;
+    "tune") echo --out --board --minutes --yes --system --threads --quiet --verbose --help ;;
+    "doctor") echo --format --keys --board --threads --roster --where --listen --quiet --verbose --help ;;
+    "boards enrol") echo --roster --group --host --listen --keys --hours --token --open --list --withdraw --wait --run --within --yes --format --quiet --verbose --help ;;
+    "boards adopt") echo --roster --group --node --host --board --dial --packages --listen --keys --hours --token --wait --yes --dry-run --quiet --verbose --help ;;
+    "boards list") echo --roster --where --ask --wait --listen --keys --format --quiet --verbose --help ;;
+    "boards show") echo --roster --where --listen --keys --format --quiet --verbose --help ;;
+    "boards log") echo --roster --where --listen --keys --lines --follow --format --quiet --verbose --help ;;
+    "boards reboot") echo --roster --where --listen --keys --force --no-wait --wait --quiet --verbose --help ;;
+    "boards warm") echo --roster --where --set --plan --within --wait --force --keys --format --quiet --verbose --help ;;
+    "boards forget") echo --roster --where --yes --quiet --verbose --help ;;
+    "image") echo --board --node --host --out --overlay --system --ssh-key --wifi --listen --dial --enrol --hours --packages --cache --release --keys --yes --quiet --verbose --help ;;
+    "flash") echo --runner --listen --yes --quiet --verbose --help ;;
+    "bundle") echo --board --release --keys --out --new-key --quiet --verbose --help ;;
+    "push") echo --roster --where --listen --keys --mbit --at-once --no-wait --wait --format --quiet --verbose --help ;;
+    "slots") echo --roster --where --listen --keys --format --quiet --verbose --help ;;
+    "validate") echo --roster --where --listen --keys --format --quiet --verbose --help ;;
+    "revert") echo --roster --where --listen --keys --system --format --quiet --verbose --help ;;
+    "keys new") echo --dir --format --quiet --verbose --help ;;
+    "keys show") echo --dir --roster --format --quiet --verbose --help ;;
+    "keys list") echo --dir --format --quiet --verbose --help ;;
+    "keys trust") echo --dir --quiet --verbose --help ;;
+    "keys untrust") echo --dir --quiet --verbose --help ;;
+    "data fetch") echo --to --from --format --quiet --verbose --help ;;
+    "inspect") echo --format --input --classes --quiet --verbose --help ;;
+    "list") echo --format --quiet --verbose --help ;;
+    "ringpipe-agent") echo --listen --host --board --keys --enrol --roster --threads --name --slots --install --revert --last-words --reboot --once --warm --sample --quiet --verbose --help --version ;;
     # end
     esac
 }
 
 # The value of an option, when the word before is one. Fails when it is not.
 _ringpipe_value() {
-    local verb=$1 option=$2 word=$3
-    case $option in
-    --format)
-        if [[ $verb == draw ]]; then
-            _ringpipe_words "text svg" "$word"
-        elif [[ $verb == predict ]]; then
-            _ringpipe_words "text csv json" "$word"
-        else
-            _ringpipe_words "text json" "$word"
-        fi
-        ;;
-    --split) _ringpipe_words "test validation train" "$word" ;;
-    --roster)
-        if [[ $verb == keys ]]; then
-            return 1
-        fi
-        _ringpipe_files yaml "$word"
-        ;;
-    --install) _ringpipe_files rpb "$word" ;;
-    --warm) _ringpipe_files yaml "$word" ;;
-    --weights) _ringpipe_files safetensors "$word" ;;
-    --plan | --profile) _ringpipe_files json "$word" ;;
-    --board) _ringpipe_words "$(_ringpipe_names boards "")" "$word" ;;
-    --from) _ringpipe_words "https:// http:// file://" "$word" ;;
-    --resume | --dir | --to | --keys | --slots | --packages | --cache) _ringpipe_dirs "$word" ;;
-    --ssh-key) _ringpipe_files pub "$word" ;;
-    --wifi) _ringpipe_files yaml "$word" ;;
-    --reboot) _ringpipe_words "allow refuse" "$word" ;;
-    --runner) _ringpipe_words "bmaptool dd qemu" "$word" ;;
-    --out)
-        case $verb in
-        plan | profile | tune) _ringpipe_files json "$word" ;;
-        image) _ringpipe_files img "$word" ;;
-        *) _ringpipe_dirs "$word" ;;
-        esac
-        ;;
-    --listen) _ringpipe_words "tcp://" "$word" ;;
-    --set) _ringpipe_words "model= data. ring. train. loss= optimizer. schedule= cut=" "$word" ;;
-    --stages | --micro | --chunks | --minutes | --threads | --jobs | --name | --host | --node | --dial | --hours | --top | --sample | --wait | --lines) COMPREPLY=() ;;
+    case "$1 $2" in
+    # generated: values
+    *" --at-once") : ;;
+    *" --board") _ringpipe_words "$(_ringpipe_names boards "")" "$3" ;;
+    *" --cache") _ringpipe_dirs "$3" ;;
+    *" --chunks") : ;;
+    *" --classes") : ;;
+    *" --dial") : ;;
+    *" --dir") _ringpipe_dirs "$3" ;;
+    *" --enrol") : ;;
+    *" --executor") _ringpipe_words "digest timed" "$3" ;;
+    *" --faults") _ringpipe_words "none all" "$3" ;;
+    "predict --format") _ringpipe_words "text csv json" "$3" ;;
+    "draw --format") _ringpipe_words "text svg" "$3" ;;
+    *" --format") _ringpipe_words "text json" "$3" ;;
+    *" --from") _ringpipe_words "https:// http:// file://" "$3" ;;
+    *" --group") : ;;
+    *" --host") : ;;
+    *" --hours") : ;;
+    *" --input") : ;;
+    *" --install") _ringpipe_files "rpb" "$3" ;;
+    *" --jobs") : ;;
+    *" --keys") _ringpipe_dirs "$3" ;;
+    *" --last-words") _ringpipe_files "*" "$3" ;;
+    *" --lines") : ;;
+    *" --listen") _ringpipe_words "tcp://" "$3" ;;
+    *" --mbit") : ;;
+    *" --micro") : ;;
+    *" --minutes") : ;;
+    *" --name") : ;;
+    *" --node") : ;;
+    "image --out") _ringpipe_files "img" "$3" ;;
+    "bundle --out") _ringpipe_files "rpb" "$3" ;;
+    "train --out" | "sim --out" | "lab --out") _ringpipe_dirs "$3" ;;
+    *" --out") _ringpipe_files "json" "$3" ;;
+    *" --packages") _ringpipe_dirs "$3" ;;
+    *" --plan") _ringpipe_files "json" "$3" ;;
+    *" --profile") _ringpipe_files "json" "$3" ;;
+    *" --reboot") _ringpipe_words "allow refuse" "$3" ;;
+    *" --release") : ;;
+    *" --resume") _ringpipe_dirs "$3" ;;
+    "keys show --roster") return 1 ;;
+    *" --roster") _ringpipe_files "yaml" "$3" ;;
+    *" --run") _ringpipe_files "yaml" "$3" ;;
+    *" --runner") _ringpipe_words "bmaptool dd qemu" "$3" ;;
+    *" --sample") : ;;
+    *" --seed") : ;;
+    *" --seeds") : ;;
+    *" --set") _ringpipe_words "model= data. ring. train. loss= optimizer. schedule= cut=" "$3" ;;
+    *" --slots") _ringpipe_dirs "$3" ;;
+    *" --split") _ringpipe_words "test validation train" "$3" ;;
+    *" --ssh-key") _ringpipe_files "pub" "$3" ;;
+    *" --stages") : ;;
+    *" --threads") : ;;
+    *" --to") _ringpipe_dirs "$3" ;;
+    *" --top") : ;;
+    *" --wait") : ;;
+    *" --warm") _ringpipe_files "yaml" "$3" ;;
+    *" --weights") _ringpipe_files "safetensors" "$3" ;;
+    *" --where") : ;;
+    *" --wifi") _ringpipe_files "yaml" "$3" ;;
+    *" --within") : ;;
+    # end
     *) return 1 ;;
     esac
 }
@@ -134,15 +179,22 @@ _ringpipe() {
         _ringpipe_words "$(_ringpipe_names_of verbs) --help --version" "$word"
         return
     fi
+    if [[ -n $(_ringpipe_names_of "$verb") ]]; then
+        if ((COMP_CWORD == 2)); then
+            _ringpipe_words "$(_ringpipe_names_of "$verb") --help" "$word"
+            return
+        fi
+        verb+=" ${COMP_WORDS[2]}"
+    fi
     if _ringpipe_value "$verb" "$before" "$word"; then
         return
     fi
     if [[ $word == -* ]]; then
-        _ringpipe_words "$(_ringpipe_options "$verb") --help" "$word"
+        _ringpipe_words "$(_ringpipe_options "$verb")" "$word"
         return
     fi
     case $verb in
-    train | eval | plan | profile | sim | lab) _ringpipe_files yaml "$word" ;;
+    train | eval | plan | profile | sim | lab | "boards warm") _ringpipe_files yaml "$word" ;;
     resume | ps | log | stop) _ringpipe_dirs "$word" ;;
     predict)
         if ((COMP_CWORD == 2)); then
@@ -158,31 +210,22 @@ _ringpipe() {
             _ringpipe_files img "$word"
         fi
         ;;
-    boards) _ringpipe_words "enrol adopt list show log reboot forget" "$word" ;;
     draw) _ringpipe_words "$(_ringpipe_names_of schedules) table" "$word" ;;
-    keys) _ringpipe_words "new show list trust untrust" "$word" ;;
     inspect)
         mapfile -t COMPREPLY < <(compgen -f -X '!*.safetensors' -- "$word";
             compgen -f -X '!*.yaml' -- "$word"; compgen -d -S / -- "$word")
         compopt -o nospace 2>/dev/null
         ;;
     list) _ringpipe_words "$(_ringpipe_names_of lists)" "$word" ;;
-    data)
-        if [[ $before == fetch ]]; then
-            _ringpipe_words "$(_ringpipe_names_of fetch)" "$word"
-        else
-            _ringpipe_words fetch "$word"
-        fi
-        ;;
+    "data fetch") _ringpipe_words "$(_ringpipe_names_of fetch)" "$word" ;;
     esac
 }
 
 _ringpipe_agent() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
     COMPREPLY=()
-    if ! _ringpipe_value agent "$before" "$word"; then
-        _ringpipe_words "--listen --host --board --keys --enrol --roster --threads --name --warm --sample --slots --install --revert --last-words --reboot --once --quiet --verbose
-            --help --version" "$word"
+    if ! _ringpipe_value ringpipe-agent "$before" "$word"; then
+        _ringpipe_words "$(_ringpipe_options ringpipe-agent)" "$word"
     fi
 }
 

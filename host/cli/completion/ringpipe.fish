@@ -2,7 +2,11 @@
 
 function __ringpipe_verb -d 'The verb of the command line, or nothing'
     set -l words (commandline -opc)
-    test (count $words) -ge 2; and echo $words[2]
+    if test (count $words) -ge 3; and contains -- $words[2] $__ringpipe_groups
+        echo "$words[2] $words[3]"
+    else if test (count $words) -ge 2
+        echo $words[2]
+    end
 end
 
 function __ringpipe_verb_is
@@ -12,11 +16,6 @@ end
 
 function __ringpipe_no_verb
     test (count (commandline -opc)) -eq 1
-end
-
-function __ringpipe_before_is -d 'The word before the one at hand'
-    set -l words (commandline -opc)
-    test "$words[-1]" = $argv[1]
 end
 
 function __ringpipe_boards
@@ -30,279 +29,361 @@ complete -c ringpipe -f
 complete -c ringpipe -n __ringpipe_no_verb -l help -d 'Its verbs'
 complete -c ringpipe -n __ringpipe_no_verb -l version -d 'Its version'
 # generated: verbs
+set -g __ringpipe_groups boards keys data
 complete -c ringpipe -n __ringpipe_no_verb -a 'train resume eval predict plan profile sim lab ps log stop draw tune doctor boards image flash bundle push slots validate revert keys data inspect list'
+complete -c ringpipe -n '__ringpipe_verb_is boards' -a 'enrol adopt list show log reboot warm forget'
+complete -c ringpipe -n '__ringpipe_verb_is keys' -a 'new show list trust untrust'
+complete -c ringpipe -n '__ringpipe_verb_is data' -a 'fetch'
 # end
 # generated: options
-complete -c ringpipe -n '__ringpipe_verb_is train' -l set -r
-complete -c ringpipe -n '__ringpipe_verb_is train' -l out -r
-complete -c ringpipe -n '__ringpipe_verb_is train' -l resume -r
-complete -c ringpipe -n '__ringpipe_verb_is train' -l format -x -a 'text json svg'
-complete -c ringpipe -n '__ringpipe_verb_is train' -l dry-run
-complete -c ringpipe -n '__ringpipe_verb_is train' -l keys -x -a '(__fish_complete_directories)'
-complete -c ringpipe -n '__ringpipe_verb_is train' -l plan -r
-complete -c ringpipe -n '__ringpipe_verb_is train' -l profile -r
-complete -c ringpipe -n '__ringpipe_verb_is train' -l lane
-complete -c ringpipe -n '__ringpipe_verb_is train' -l quiet
-complete -c ringpipe -n '__ringpipe_verb_is train' -l verbose
-complete -c ringpipe -n '__ringpipe_verb_is train' -l help
-complete -c ringpipe -n '__ringpipe_verb_is resume' -l set -r
-complete -c ringpipe -n '__ringpipe_verb_is resume' -l format -x -a 'text json svg'
-complete -c ringpipe -n '__ringpipe_verb_is resume' -l keys -x -a '(__fish_complete_directories)'
-complete -c ringpipe -n '__ringpipe_verb_is resume' -l lane
-complete -c ringpipe -n '__ringpipe_verb_is resume' -l quiet
-complete -c ringpipe -n '__ringpipe_verb_is resume' -l verbose
-complete -c ringpipe -n '__ringpipe_verb_is resume' -l help
-complete -c ringpipe -n '__ringpipe_verb_is eval' -l set -r
-complete -c ringpipe -n '__ringpipe_verb_is eval' -l format -x -a 'text json svg'
-complete -c ringpipe -n '__ringpipe_verb_is eval' -l weights -r
-complete -c ringpipe -n '__ringpipe_verb_is eval' -l confusion
-complete -c ringpipe -n '__ringpipe_verb_is eval' -l split -x -a 'test validation train'
-complete -c ringpipe -n '__ringpipe_verb_is eval' -l keys -x -a '(__fish_complete_directories)'
-complete -c ringpipe -n '__ringpipe_verb_is eval' -l quiet
-complete -c ringpipe -n '__ringpipe_verb_is eval' -l verbose
-complete -c ringpipe -n '__ringpipe_verb_is eval' -l help
-complete -c ringpipe -n '__ringpipe_verb_is predict' -l format -x -a 'text json svg'
-complete -c ringpipe -n '__ringpipe_verb_is predict' -l top -r
-complete -c ringpipe -n '__ringpipe_verb_is predict' -l weights -r
-complete -c ringpipe -n '__ringpipe_verb_is predict' -l board -x -a '(__ringpipe_boards)'
-complete -c ringpipe -n '__ringpipe_verb_is predict' -l threads -r
-complete -c ringpipe -n '__ringpipe_verb_is predict' -l quiet
-complete -c ringpipe -n '__ringpipe_verb_is predict' -l verbose
-complete -c ringpipe -n '__ringpipe_verb_is predict' -l help
-complete -c ringpipe -n '__ringpipe_verb_is plan' -l set -r
-complete -c ringpipe -n '__ringpipe_verb_is plan' -l out -r
-complete -c ringpipe -n '__ringpipe_verb_is plan' -l format -x -a 'text json svg'
-complete -c ringpipe -n '__ringpipe_verb_is plan' -l keys -x -a '(__fish_complete_directories)'
-complete -c ringpipe -n '__ringpipe_verb_is plan' -l plan -r
-complete -c ringpipe -n '__ringpipe_verb_is plan' -l profile -r
-complete -c ringpipe -n '__ringpipe_verb_is plan' -l quiet
-complete -c ringpipe -n '__ringpipe_verb_is plan' -l verbose
-complete -c ringpipe -n '__ringpipe_verb_is plan' -l help
-complete -c ringpipe -n '__ringpipe_verb_is profile' -l set -r
-complete -c ringpipe -n '__ringpipe_verb_is profile' -l out -r
-complete -c ringpipe -n '__ringpipe_verb_is profile' -l format -x -a 'text json svg'
-complete -c ringpipe -n '__ringpipe_verb_is profile' -l keys -x -a '(__fish_complete_directories)'
-complete -c ringpipe -n '__ringpipe_verb_is profile' -l quiet
-complete -c ringpipe -n '__ringpipe_verb_is profile' -l verbose
-complete -c ringpipe -n '__ringpipe_verb_is profile' -l help
-complete -c ringpipe -n '__ringpipe_verb_is sim' -l set -r
-complete -c ringpipe -n '__ringpipe_verb_is sim' -l out -r
-complete -c ringpipe -n '__ringpipe_verb_is sim' -l resume -r
-complete -c ringpipe -n '__ringpipe_verb_is sim' -l format -x -a 'text json svg'
-complete -c ringpipe -n '__ringpipe_verb_is sim' -l jobs -r
-complete -c ringpipe -n '__ringpipe_verb_is sim' -l executor -r
-complete -c ringpipe -n '__ringpipe_verb_is sim' -l plan -r
-complete -c ringpipe -n '__ringpipe_verb_is sim' -l profile -r
-complete -c ringpipe -n '__ringpipe_verb_is sim' -l seed -r
-complete -c ringpipe -n '__ringpipe_verb_is sim' -l seeds -r
-complete -c ringpipe -n '__ringpipe_verb_is sim' -l faults -r
-complete -c ringpipe -n '__ringpipe_verb_is sim' -l trace
-complete -c ringpipe -n '__ringpipe_verb_is sim' -l once -r
-complete -c ringpipe -n '__ringpipe_verb_is sim' -l quiet
-complete -c ringpipe -n '__ringpipe_verb_is sim' -l verbose
-complete -c ringpipe -n '__ringpipe_verb_is sim' -l help
-complete -c ringpipe -n '__ringpipe_verb_is lab' -l out -r
-complete -c ringpipe -n '__ringpipe_verb_is lab' -l format -x -a 'text json svg'
-complete -c ringpipe -n '__ringpipe_verb_is lab' -l dry-run
-complete -c ringpipe -n '__ringpipe_verb_is lab' -l keys -x -a '(__fish_complete_directories)'
-complete -c ringpipe -n '__ringpipe_verb_is lab' -l jobs -r
-complete -c ringpipe -n '__ringpipe_verb_is lab' -l quiet
-complete -c ringpipe -n '__ringpipe_verb_is lab' -l verbose
-complete -c ringpipe -n '__ringpipe_verb_is lab' -l help
-complete -c ringpipe -n '__ringpipe_verb_is ps' -l format -x -a 'text json svg'
-complete -c ringpipe -n '__ringpipe_verb_is ps' -l quiet
-complete -c ringpipe -n '__ringpipe_verb_is ps' -l verbose
-complete -c ringpipe -n '__ringpipe_verb_is ps' -l help
-complete -c ringpipe -n '__ringpipe_verb_is log' -l follow
-complete -c ringpipe -n '__ringpipe_verb_is log' -l all
-complete -c ringpipe -n '__ringpipe_verb_is log' -l quiet
-complete -c ringpipe -n '__ringpipe_verb_is log' -l verbose
-complete -c ringpipe -n '__ringpipe_verb_is log' -l help
-complete -c ringpipe -n '__ringpipe_verb_is stop' -l wait -r
-complete -c ringpipe -n '__ringpipe_verb_is stop' -l quiet
-complete -c ringpipe -n '__ringpipe_verb_is stop' -l verbose
-complete -c ringpipe -n '__ringpipe_verb_is stop' -l help
-complete -c ringpipe -n '__ringpipe_verb_is draw' -l format -x -a 'text json svg'
-complete -c ringpipe -n '__ringpipe_verb_is draw' -l stages -r
-complete -c ringpipe -n '__ringpipe_verb_is draw' -l micro -r
-complete -c ringpipe -n '__ringpipe_verb_is draw' -l chunks -r
-complete -c ringpipe -n '__ringpipe_verb_is draw' -l whole
-complete -c ringpipe -n '__ringpipe_verb_is draw' -l quiet
-complete -c ringpipe -n '__ringpipe_verb_is draw' -l verbose
-complete -c ringpipe -n '__ringpipe_verb_is draw' -l help
-complete -c ringpipe -n '__ringpipe_verb_is tune' -l out -r
-complete -c ringpipe -n '__ringpipe_verb_is tune' -l board -x -a '(__ringpipe_boards)'
-complete -c ringpipe -n '__ringpipe_verb_is tune' -l minutes -r
-complete -c ringpipe -n '__ringpipe_verb_is tune' -l yes
-complete -c ringpipe -n '__ringpipe_verb_is tune' -l system
-complete -c ringpipe -n '__ringpipe_verb_is tune' -l threads -r
-complete -c ringpipe -n '__ringpipe_verb_is tune' -l quiet
-complete -c ringpipe -n '__ringpipe_verb_is tune' -l verbose
-complete -c ringpipe -n '__ringpipe_verb_is tune' -l help
-complete -c ringpipe -n '__ringpipe_verb_is doctor' -l format -x -a 'text json svg'
-complete -c ringpipe -n '__ringpipe_verb_is doctor' -l keys -x -a '(__fish_complete_directories)'
-complete -c ringpipe -n '__ringpipe_verb_is doctor' -l board -x -a '(__ringpipe_boards)'
-complete -c ringpipe -n '__ringpipe_verb_is doctor' -l threads -r
-complete -c ringpipe -n '__ringpipe_verb_is doctor' -l roster -r
-complete -c ringpipe -n '__ringpipe_verb_is doctor' -l where -r
-complete -c ringpipe -n '__ringpipe_verb_is doctor' -l listen -r
-complete -c ringpipe -n '__ringpipe_verb_is doctor' -l quiet
-complete -c ringpipe -n '__ringpipe_verb_is doctor' -l verbose
-complete -c ringpipe -n '__ringpipe_verb_is doctor' -l help
-complete -c ringpipe -n '__ringpipe_verb_is boards' -l set -r
-complete -c ringpipe -n '__ringpipe_verb_is boards' -l format -x -a 'text json svg'
-complete -c ringpipe -n '__ringpipe_verb_is boards' -l dry-run
-complete -c ringpipe -n '__ringpipe_verb_is boards' -l keys -x -a '(__fish_complete_directories)'
-complete -c ringpipe -n '__ringpipe_verb_is boards' -l board -x -a '(__ringpipe_boards)'
-complete -c ringpipe -n '__ringpipe_verb_is boards' -l yes
-complete -c ringpipe -n '__ringpipe_verb_is boards' -l roster -r
-complete -c ringpipe -n '__ringpipe_verb_is boards' -l where -r
-complete -c ringpipe -n '__ringpipe_verb_is boards' -l ask
-complete -c ringpipe -n '__ringpipe_verb_is boards' -l group -r
-complete -c ringpipe -n '__ringpipe_verb_is boards' -l listen -r
-complete -c ringpipe -n '__ringpipe_verb_is boards' -l hours -r
-complete -c ringpipe -n '__ringpipe_verb_is boards' -l token
-complete -c ringpipe -n '__ringpipe_verb_is boards' -l open
-complete -c ringpipe -n '__ringpipe_verb_is boards' -l list -r
-complete -c ringpipe -n '__ringpipe_verb_is boards' -l withdraw -r
-complete -c ringpipe -n '__ringpipe_verb_is boards' -l no-wait
-complete -c ringpipe -n '__ringpipe_verb_is boards' -l plan -r
-complete -c ringpipe -n '__ringpipe_verb_is boards' -l wait -r
-complete -c ringpipe -n '__ringpipe_verb_is boards' -l node -r
-complete -c ringpipe -n '__ringpipe_verb_is boards' -l host -r
-complete -c ringpipe -n '__ringpipe_verb_is boards' -l packages -r
-complete -c ringpipe -n '__ringpipe_verb_is boards' -l dial -r
-complete -c ringpipe -n '__ringpipe_verb_is boards' -l lines -r
-complete -c ringpipe -n '__ringpipe_verb_is boards' -l follow
-complete -c ringpipe -n '__ringpipe_verb_is boards' -l force
-complete -c ringpipe -n '__ringpipe_verb_is boards' -l run -r
-complete -c ringpipe -n '__ringpipe_verb_is boards' -l within -r
-complete -c ringpipe -n '__ringpipe_verb_is boards' -l quiet
-complete -c ringpipe -n '__ringpipe_verb_is boards' -l verbose
-complete -c ringpipe -n '__ringpipe_verb_is boards' -l help
-complete -c ringpipe -n '__ringpipe_verb_is image' -l out -r
-complete -c ringpipe -n '__ringpipe_verb_is image' -l keys -x -a '(__fish_complete_directories)'
-complete -c ringpipe -n '__ringpipe_verb_is image' -l board -x -a '(__ringpipe_boards)'
-complete -c ringpipe -n '__ringpipe_verb_is image' -l yes
-complete -c ringpipe -n '__ringpipe_verb_is image' -l hours -r
-complete -c ringpipe -n '__ringpipe_verb_is image' -l release -r
-complete -c ringpipe -n '__ringpipe_verb_is image' -l node -r
-complete -c ringpipe -n '__ringpipe_verb_is image' -l host -r
-complete -c ringpipe -n '__ringpipe_verb_is image' -l ssh-key -r
-complete -c ringpipe -n '__ringpipe_verb_is image' -l wifi -r
-complete -c ringpipe -n '__ringpipe_verb_is image' -l overlay
-complete -c ringpipe -n '__ringpipe_verb_is image' -l system
-complete -c ringpipe -n '__ringpipe_verb_is image' -l packages -r
-complete -c ringpipe -n '__ringpipe_verb_is image' -l cache -r
-complete -c ringpipe -n '__ringpipe_verb_is image' -l enrol -r
-complete -c ringpipe -n '__ringpipe_verb_is image' -l dial -r
-complete -c ringpipe -n '__ringpipe_verb_is image' -l listen -r
-complete -c ringpipe -n '__ringpipe_verb_is image' -l quiet
-complete -c ringpipe -n '__ringpipe_verb_is image' -l verbose
-complete -c ringpipe -n '__ringpipe_verb_is image' -l help
-complete -c ringpipe -n '__ringpipe_verb_is flash' -l yes
-complete -c ringpipe -n '__ringpipe_verb_is flash' -l listen -r
-complete -c ringpipe -n '__ringpipe_verb_is flash' -l runner -r
-complete -c ringpipe -n '__ringpipe_verb_is flash' -l quiet
-complete -c ringpipe -n '__ringpipe_verb_is flash' -l verbose
-complete -c ringpipe -n '__ringpipe_verb_is flash' -l help
-complete -c ringpipe -n '__ringpipe_verb_is bundle' -l out -r
-complete -c ringpipe -n '__ringpipe_verb_is bundle' -l keys -x -a '(__fish_complete_directories)'
-complete -c ringpipe -n '__ringpipe_verb_is bundle' -l board -x -a '(__ringpipe_boards)'
-complete -c ringpipe -n '__ringpipe_verb_is bundle' -l release -r
-complete -c ringpipe -n '__ringpipe_verb_is bundle' -l new-key
-complete -c ringpipe -n '__ringpipe_verb_is bundle' -l quiet
-complete -c ringpipe -n '__ringpipe_verb_is bundle' -l verbose
-complete -c ringpipe -n '__ringpipe_verb_is bundle' -l help
-complete -c ringpipe -n '__ringpipe_verb_is push' -l format -x -a 'text json svg'
-complete -c ringpipe -n '__ringpipe_verb_is push' -l keys -x -a '(__fish_complete_directories)'
-complete -c ringpipe -n '__ringpipe_verb_is push' -l roster -r
-complete -c ringpipe -n '__ringpipe_verb_is push' -l where -r
-complete -c ringpipe -n '__ringpipe_verb_is push' -l listen -r
-complete -c ringpipe -n '__ringpipe_verb_is push' -l mbit -r
-complete -c ringpipe -n '__ringpipe_verb_is push' -l at-once -r
-complete -c ringpipe -n '__ringpipe_verb_is push' -l no-wait
-complete -c ringpipe -n '__ringpipe_verb_is push' -l wait -r
-complete -c ringpipe -n '__ringpipe_verb_is push' -l quiet
-complete -c ringpipe -n '__ringpipe_verb_is push' -l verbose
-complete -c ringpipe -n '__ringpipe_verb_is push' -l help
-complete -c ringpipe -n '__ringpipe_verb_is slots' -l format -x -a 'text json svg'
-complete -c ringpipe -n '__ringpipe_verb_is slots' -l keys -x -a '(__fish_complete_directories)'
-complete -c ringpipe -n '__ringpipe_verb_is slots' -l roster -r
-complete -c ringpipe -n '__ringpipe_verb_is slots' -l where -r
-complete -c ringpipe -n '__ringpipe_verb_is slots' -l listen -r
-complete -c ringpipe -n '__ringpipe_verb_is slots' -l quiet
-complete -c ringpipe -n '__ringpipe_verb_is slots' -l verbose
-complete -c ringpipe -n '__ringpipe_verb_is slots' -l help
-complete -c ringpipe -n '__ringpipe_verb_is validate' -l format -x -a 'text json svg'
-complete -c ringpipe -n '__ringpipe_verb_is validate' -l keys -x -a '(__fish_complete_directories)'
-complete -c ringpipe -n '__ringpipe_verb_is validate' -l roster -r
-complete -c ringpipe -n '__ringpipe_verb_is validate' -l where -r
-complete -c ringpipe -n '__ringpipe_verb_is validate' -l listen -r
-complete -c ringpipe -n '__ringpipe_verb_is validate' -l quiet
-complete -c ringpipe -n '__ringpipe_verb_is validate' -l verbose
-complete -c ringpipe -n '__ringpipe_verb_is validate' -l help
-complete -c ringpipe -n '__ringpipe_verb_is revert' -l format -x -a 'text json svg'
-complete -c ringpipe -n '__ringpipe_verb_is revert' -l keys -x -a '(__fish_complete_directories)'
-complete -c ringpipe -n '__ringpipe_verb_is revert' -l roster -r
-complete -c ringpipe -n '__ringpipe_verb_is revert' -l where -r
-complete -c ringpipe -n '__ringpipe_verb_is revert' -l listen -r
-complete -c ringpipe -n '__ringpipe_verb_is revert' -l system
-complete -c ringpipe -n '__ringpipe_verb_is revert' -l quiet
-complete -c ringpipe -n '__ringpipe_verb_is revert' -l verbose
-complete -c ringpipe -n '__ringpipe_verb_is revert' -l help
-complete -c ringpipe -n '__ringpipe_verb_is keys' -l format -x -a 'text json svg'
-complete -c ringpipe -n '__ringpipe_verb_is keys' -l dir -r
-complete -c ringpipe -n '__ringpipe_verb_is keys' -l roster -r
-complete -c ringpipe -n '__ringpipe_verb_is keys' -l quiet
-complete -c ringpipe -n '__ringpipe_verb_is keys' -l verbose
-complete -c ringpipe -n '__ringpipe_verb_is keys' -l help
-complete -c ringpipe -n '__ringpipe_verb_is data' -l format -x -a 'text json svg'
-complete -c ringpipe -n '__ringpipe_verb_is data' -l to -r
-complete -c ringpipe -n '__ringpipe_verb_is data' -l from -r
-complete -c ringpipe -n '__ringpipe_verb_is data' -l quiet
-complete -c ringpipe -n '__ringpipe_verb_is data' -l verbose
-complete -c ringpipe -n '__ringpipe_verb_is data' -l help
-complete -c ringpipe -n '__ringpipe_verb_is inspect' -l format -x -a 'text json svg'
-complete -c ringpipe -n '__ringpipe_verb_is inspect' -l input -r
-complete -c ringpipe -n '__ringpipe_verb_is inspect' -l classes -r
-complete -c ringpipe -n '__ringpipe_verb_is inspect' -l quiet
-complete -c ringpipe -n '__ringpipe_verb_is inspect' -l verbose
-complete -c ringpipe -n '__ringpipe_verb_is inspect' -l help
-complete -c ringpipe -n '__ringpipe_verb_is list' -l format -x -a 'text json svg'
-complete -c ringpipe -n '__ringpipe_verb_is list' -l quiet
-complete -c ringpipe -n '__ringpipe_verb_is list' -l verbose
-complete -c ringpipe -n '__ringpipe_verb_is list' -l help
+complete -c ringpipe -n '__ringpipe_verb_is "train"' -l set -x -a 'model= data. ring. train. loss= optimizer. schedule= cut=' -d 'Change one key of the run file; may be repeated'
+complete -c ringpipe -n '__ringpipe_verb_is "train"' -l out -s o -x -a '(__fish_complete_directories)' -d 'The folder to write (default: see the manual)'
+complete -c ringpipe -n '__ringpipe_verb_is "train"' -l resume -x -a '(__fish_complete_directories)' -d 'Continue in a run folder, from its newest checkpoint'
+complete -c ringpipe -n '__ringpipe_verb_is "train"' -l format -x -a 'text json' -d 'json: one object on standard output at the end'
+complete -c ringpipe -n '__ringpipe_verb_is "train"' -l dry-run -s n -d 'Check everything and start nothing'
+complete -c ringpipe -n '__ringpipe_verb_is "train"' -l keys -x -a '(__fish_complete_directories)' -d 'This host\'s keys, for a roster (default: ~/.config/ringpipe/keys)'
+complete -c ringpipe -n '__ringpipe_verb_is "train"' -l plan -r -k -a '(__fish_complete_suffix .json)' -d 'Run by this plan (default: one is made)'
+complete -c ringpipe -n '__ringpipe_verb_is "train"' -l profile -r -k -a '(__fish_complete_suffix .json)' -d 'What layers cost on each board'
+complete -c ringpipe -n '__ringpipe_verb_is "train"' -l lane -d 'For the lanes of a run, which starts them itself'
+complete -c ringpipe -n '__ringpipe_verb_is "train"' -l quiet -s q -d 'Print errors and the result, nothing else'
+complete -c ringpipe -n '__ringpipe_verb_is "train"' -l verbose -s v -d 'Print everything that is known, with time and place'
+complete -c ringpipe -n '__ringpipe_verb_is "train"' -l help -s h -d 'Print this list'
+complete -c ringpipe -n '__ringpipe_verb_is "resume"' -l set -x -a 'model= data. ring. train. loss= optimizer. schedule= cut=' -d 'Change one key of the run file; may be repeated'
+complete -c ringpipe -n '__ringpipe_verb_is "resume"' -l format -x -a 'text json' -d 'json: one object on standard output at the end'
+complete -c ringpipe -n '__ringpipe_verb_is "resume"' -l keys -x -a '(__fish_complete_directories)' -d 'This host\'s keys, for a roster (default: ~/.config/ringpipe/keys)'
+complete -c ringpipe -n '__ringpipe_verb_is "resume"' -l lane -d 'For the lanes of a run, which starts them itself'
+complete -c ringpipe -n '__ringpipe_verb_is "resume"' -l quiet -s q -d 'Print errors and the result, nothing else'
+complete -c ringpipe -n '__ringpipe_verb_is "resume"' -l verbose -s v -d 'Print everything that is known, with time and place'
+complete -c ringpipe -n '__ringpipe_verb_is "resume"' -l help -s h -d 'Print this list'
+complete -c ringpipe -n '__ringpipe_verb_is "eval"' -l set -x -a 'model= data. ring. train. loss= optimizer. schedule= cut=' -d 'Change one key of the run file; may be repeated'
+complete -c ringpipe -n '__ringpipe_verb_is "eval"' -l format -x -a 'text json' -d 'json: one object on standard output at the end'
+complete -c ringpipe -n '__ringpipe_verb_is "eval"' -l weights -r -k -a '(__fish_complete_suffix .safetensors)' -d 'Weights of the whole model'
+complete -c ringpipe -n '__ringpipe_verb_is "eval"' -l confusion -d 'Each class and the table of answers; on this machine\'s device'
+complete -c ringpipe -n '__ringpipe_verb_is "eval"' -l split -x -a 'test validation train' -d 'Which samples (default: test)'
+complete -c ringpipe -n '__ringpipe_verb_is "eval"' -l keys -x -a '(__fish_complete_directories)' -d 'This host\'s keys, for a roster (default: ~/.config/ringpipe/keys)'
+complete -c ringpipe -n '__ringpipe_verb_is "eval"' -l quiet -s q -d 'Print errors and the result, nothing else'
+complete -c ringpipe -n '__ringpipe_verb_is "eval"' -l verbose -s v -d 'Print everything that is known, with time and place'
+complete -c ringpipe -n '__ringpipe_verb_is "eval"' -l help -s h -d 'Print this list'
+complete -c ringpipe -n '__ringpipe_verb_is "predict"' -l format -x -a 'text csv json' -d 'How to write the answers (default: text)'
+complete -c ringpipe -n '__ringpipe_verb_is "predict"' -l top -x -d 'Number of likeliest classes to print (default: 1)'
+complete -c ringpipe -n '__ringpipe_verb_is "predict"' -l weights -r -k -a '(__fish_complete_suffix .safetensors)' -d 'Weights of the whole model'
+complete -c ringpipe -n '__ringpipe_verb_is "predict"' -l board -x -a '(__ringpipe_boards)' -d 'Board profile, or auto (default)'
+complete -c ringpipe -n '__ringpipe_verb_is "predict"' -l threads -x -d 'CPU threads on a CPU device; 0: all (default)'
+complete -c ringpipe -n '__ringpipe_verb_is "predict"' -l quiet -s q -d 'Print errors and the result, nothing else'
+complete -c ringpipe -n '__ringpipe_verb_is "predict"' -l verbose -s v -d 'Print everything that is known, with time and place'
+complete -c ringpipe -n '__ringpipe_verb_is "predict"' -l help -s h -d 'Print this list'
+complete -c ringpipe -n '__ringpipe_verb_is "plan"' -l set -x -a 'model= data. ring. train. loss= optimizer. schedule= cut=' -d 'Change one key of the run file; may be repeated'
+complete -c ringpipe -n '__ringpipe_verb_is "plan"' -l out -s o -r -k -a '(__fish_complete_suffix .json)' -d 'The file to write'
+complete -c ringpipe -n '__ringpipe_verb_is "plan"' -l format -x -a 'text json' -d 'json: one object on standard output at the end'
+complete -c ringpipe -n '__ringpipe_verb_is "plan"' -l keys -x -a '(__fish_complete_directories)' -d 'This host\'s keys, for a roster (default: ~/.config/ringpipe/keys)'
+complete -c ringpipe -n '__ringpipe_verb_is "plan"' -l plan -r -k -a '(__fish_complete_suffix .json)' -d 'Run by this plan (default: one is made)'
+complete -c ringpipe -n '__ringpipe_verb_is "plan"' -l profile -r -k -a '(__fish_complete_suffix .json)' -d 'What layers cost on each board'
+complete -c ringpipe -n '__ringpipe_verb_is "plan"' -l quiet -s q -d 'Print errors and the result, nothing else'
+complete -c ringpipe -n '__ringpipe_verb_is "plan"' -l verbose -s v -d 'Print everything that is known, with time and place'
+complete -c ringpipe -n '__ringpipe_verb_is "plan"' -l help -s h -d 'Print this list'
+complete -c ringpipe -n '__ringpipe_verb_is "profile"' -l set -x -a 'model= data. ring. train. loss= optimizer. schedule= cut=' -d 'Change one key of the run file; may be repeated'
+complete -c ringpipe -n '__ringpipe_verb_is "profile"' -l out -s o -r -k -a '(__fish_complete_suffix .json)' -d 'The file to write'
+complete -c ringpipe -n '__ringpipe_verb_is "profile"' -l format -x -a 'text json' -d 'json: one object on standard output at the end'
+complete -c ringpipe -n '__ringpipe_verb_is "profile"' -l keys -x -a '(__fish_complete_directories)' -d 'This host\'s keys, for a roster (default: ~/.config/ringpipe/keys)'
+complete -c ringpipe -n '__ringpipe_verb_is "profile"' -l quiet -s q -d 'Print errors and the result, nothing else'
+complete -c ringpipe -n '__ringpipe_verb_is "profile"' -l verbose -s v -d 'Print everything that is known, with time and place'
+complete -c ringpipe -n '__ringpipe_verb_is "profile"' -l help -s h -d 'Print this list'
+complete -c ringpipe -n '__ringpipe_verb_is "sim"' -l set -x -a 'model= data. ring. train. loss= optimizer. schedule= cut=' -d 'Change one key of the run file; may be repeated'
+complete -c ringpipe -n '__ringpipe_verb_is "sim"' -l out -s o -x -a '(__fish_complete_directories)' -d 'The folder to write (default: see the manual)'
+complete -c ringpipe -n '__ringpipe_verb_is "sim"' -l resume -x -a '(__fish_complete_directories)' -d 'Continue in a run folder, from its newest checkpoint'
+complete -c ringpipe -n '__ringpipe_verb_is "sim"' -l format -x -a 'text json' -d 'json: one object on standard output at the end'
+complete -c ringpipe -n '__ringpipe_verb_is "sim"' -l jobs -s j -x -d 'Concurrent runs (default: 1)'
+complete -c ringpipe -n '__ringpipe_verb_is "sim"' -l executor -x -a 'digest timed' -d 'What computes instead of devices (default: digest)'
+complete -c ringpipe -n '__ringpipe_verb_is "sim"' -l plan -r -k -a '(__fish_complete_suffix .json)' -d 'Run by this plan (default: one is made)'
+complete -c ringpipe -n '__ringpipe_verb_is "sim"' -l profile -r -k -a '(__fish_complete_suffix .json)' -d 'What layers cost on each board'
+complete -c ringpipe -n '__ringpipe_verb_is "sim"' -l seed -x -d 'Seed of interleavings and faults (default: 1)'
+complete -c ringpipe -n '__ringpipe_verb_is "sim"' -l seeds -x -d 'Many runs, one for each seed'
+complete -c ringpipe -n '__ringpipe_verb_is "sim"' -l faults -x -a 'none all' -d 'all: drawn from the seed (default: none)'
+complete -c ringpipe -n '__ringpipe_verb_is "sim"' -l trace -d 'Print every event of the run'
+complete -c ringpipe -n '__ringpipe_verb_is "sim"' -l once -d 'Do not resume a run that stops: exit as its controller does'
+complete -c ringpipe -n '__ringpipe_verb_is "sim"' -l quiet -s q -d 'Print errors and the result, nothing else'
+complete -c ringpipe -n '__ringpipe_verb_is "sim"' -l verbose -s v -d 'Print everything that is known, with time and place'
+complete -c ringpipe -n '__ringpipe_verb_is "sim"' -l help -s h -d 'Print this list'
+complete -c ringpipe -n '__ringpipe_verb_is "lab"' -l out -s o -x -a '(__fish_complete_directories)' -d 'The folder to write (default: see the manual)'
+complete -c ringpipe -n '__ringpipe_verb_is "lab"' -l format -x -a 'text json' -d 'json: one object on standard output at the end'
+complete -c ringpipe -n '__ringpipe_verb_is "lab"' -l dry-run -s n -d 'Check everything and start nothing'
+complete -c ringpipe -n '__ringpipe_verb_is "lab"' -l keys -x -a '(__fish_complete_directories)' -d 'This host\'s keys, for a roster (default: ~/.config/ringpipe/keys)'
+complete -c ringpipe -n '__ringpipe_verb_is "lab"' -l jobs -s j -x -d 'Concurrent runs (default: 1)'
+complete -c ringpipe -n '__ringpipe_verb_is "lab"' -l quiet -s q -d 'Print errors and the result, nothing else'
+complete -c ringpipe -n '__ringpipe_verb_is "lab"' -l verbose -s v -d 'Print everything that is known, with time and place'
+complete -c ringpipe -n '__ringpipe_verb_is "lab"' -l help -s h -d 'Print this list'
+complete -c ringpipe -n '__ringpipe_verb_is "ps"' -l format -x -a 'text json' -d 'json: one object on standard output at the end'
+complete -c ringpipe -n '__ringpipe_verb_is "ps"' -l quiet -s q -d 'Print errors and the result, nothing else'
+complete -c ringpipe -n '__ringpipe_verb_is "ps"' -l verbose -s v -d 'Print everything that is known, with time and place'
+complete -c ringpipe -n '__ringpipe_verb_is "ps"' -l help -s h -d 'Print this list'
+complete -c ringpipe -n '__ringpipe_verb_is "log"' -l follow -s f -d 'Continue with new lines'
+complete -c ringpipe -n '__ringpipe_verb_is "log"' -l all -d 'Every step; otherwise some 40 of them'
+complete -c ringpipe -n '__ringpipe_verb_is "log"' -l quiet -s q -d 'Print errors and the result, nothing else'
+complete -c ringpipe -n '__ringpipe_verb_is "log"' -l verbose -s v -d 'Print everything that is known, with time and place'
+complete -c ringpipe -n '__ringpipe_verb_is "log"' -l help -s h -d 'Print this list'
+complete -c ringpipe -n '__ringpipe_verb_is "stop"' -l wait -x -d 'How long to wait (default: see the manual)'
+complete -c ringpipe -n '__ringpipe_verb_is "stop"' -l quiet -s q -d 'Print errors and the result, nothing else'
+complete -c ringpipe -n '__ringpipe_verb_is "stop"' -l verbose -s v -d 'Print everything that is known, with time and place'
+complete -c ringpipe -n '__ringpipe_verb_is "stop"' -l help -s h -d 'Print this list'
+complete -c ringpipe -n '__ringpipe_verb_is "draw"' -l format -x -a 'text svg' -d 'How to draw'
+complete -c ringpipe -n '__ringpipe_verb_is "draw"' -l stages -x -d 'Stages of the pipeline (default: 4)'
+complete -c ringpipe -n '__ringpipe_verb_is "draw"' -l micro -x -d 'Microbatches of a step (default: 8)'
+complete -c ringpipe -n '__ringpipe_verb_is "draw"' -l chunks -x -d 'Stages of a board, for interleaved schedules (default: 2)'
+complete -c ringpipe -n '__ringpipe_verb_is "draw"' -l whole -d 'Without a flush: the run from its beginning to its end'
+complete -c ringpipe -n '__ringpipe_verb_is "draw"' -l quiet -s q -d 'Print errors and the result, nothing else'
+complete -c ringpipe -n '__ringpipe_verb_is "draw"' -l verbose -s v -d 'Print everything that is known, with time and place'
+complete -c ringpipe -n '__ringpipe_verb_is "draw"' -l help -s h -d 'Print this list'
+complete -c ringpipe -n '__ringpipe_verb_is "tune"' -l out -s o -r -k -a '(__fish_complete_suffix .json)' -d 'The file to write'
+complete -c ringpipe -n '__ringpipe_verb_is "tune"' -l board -x -a '(__ringpipe_boards)' -d 'Board profile, or auto (default)'
+complete -c ringpipe -n '__ringpipe_verb_is "tune"' -l minutes -x -d 'Time to spend (default: 5)'
+complete -c ringpipe -n '__ringpipe_verb_is "tune"' -l yes -s y -d 'Replace what exists without asking'
+complete -c ringpipe -n '__ringpipe_verb_is "tune"' -l system -d 'For all users: in /etc/ringpipe/tuning'
+complete -c ringpipe -n '__ringpipe_verb_is "tune"' -l threads -x -d 'CPU threads on a CPU device; 0: all (default)'
+complete -c ringpipe -n '__ringpipe_verb_is "tune"' -l quiet -s q -d 'Print errors and the result, nothing else'
+complete -c ringpipe -n '__ringpipe_verb_is "tune"' -l verbose -s v -d 'Print everything that is known, with time and place'
+complete -c ringpipe -n '__ringpipe_verb_is "tune"' -l help -s h -d 'Print this list'
+complete -c ringpipe -n '__ringpipe_verb_is "doctor"' -l format -x -a 'text json' -d 'json: one object on standard output at the end'
+complete -c ringpipe -n '__ringpipe_verb_is "doctor"' -l keys -x -a '(__fish_complete_directories)' -d 'This host\'s keys, for a roster (default: ~/.config/ringpipe/keys)'
+complete -c ringpipe -n '__ringpipe_verb_is "doctor"' -l board -x -a '(__ringpipe_boards)' -d 'Board profile, or auto (default)'
+complete -c ringpipe -n '__ringpipe_verb_is "doctor"' -l threads -x -d 'CPU threads on a CPU device; 0: all (default)'
+complete -c ringpipe -n '__ringpipe_verb_is "doctor"' -l roster -r -k -a '(__fish_complete_suffix .yaml)' -d 'The boards of a ring'
+complete -c ringpipe -n '__ringpipe_verb_is "doctor"' -l where -x -d 'Boards with this name, group, board or label; may be repeated: all have to match'
+complete -c ringpipe -n '__ringpipe_verb_is "doctor"' -l listen -x -a 'tcp://' -d 'Where boards find this host'
+complete -c ringpipe -n '__ringpipe_verb_is "doctor"' -l quiet -s q -d 'Print errors and the result, nothing else'
+complete -c ringpipe -n '__ringpipe_verb_is "doctor"' -l verbose -s v -d 'Print everything that is known, with time and place'
+complete -c ringpipe -n '__ringpipe_verb_is "doctor"' -l help -s h -d 'Print this list'
+complete -c ringpipe -n '__ringpipe_verb_is "boards enrol"' -l roster -r -k -a '(__fish_complete_suffix .yaml)' -d 'The boards of a ring'
+complete -c ringpipe -n '__ringpipe_verb_is "boards enrol"' -l group -x -d 'Group of the roster that these boards join'
+complete -c ringpipe -n '__ringpipe_verb_is "boards enrol"' -l host -x -d 'Where the board finds this host (port: 7900)'
+complete -c ringpipe -n '__ringpipe_verb_is "boards enrol"' -l listen -x -a 'tcp://' -d 'Where boards find this host'
+complete -c ringpipe -n '__ringpipe_verb_is "boards enrol"' -l keys -x -a '(__fish_complete_directories)' -d 'This host\'s keys, for a roster (default: ~/.config/ringpipe/keys)'
+complete -c ringpipe -n '__ringpipe_verb_is "boards enrol"' -l hours -x -d 'How long a token lasts (default: 24)'
+complete -c ringpipe -n '__ringpipe_verb_is "boards enrol"' -l token -d 'Make the tokens and do not wait for the boards'
+complete -c ringpipe -n '__ringpipe_verb_is "boards enrol"' -l open -d 'Make no tokens: wait for boards that have one already'
+complete -c ringpipe -n '__ringpipe_verb_is "boards enrol"' -l list -d 'List the tokens, and nothing else'
+complete -c ringpipe -n '__ringpipe_verb_is "boards enrol"' -l withdraw -d 'Withdraw the tokens of these names or ids, and nothing else'
+complete -c ringpipe -n '__ringpipe_verb_is "boards enrol"' -l wait -x -d 'How long to wait (default: see the manual)'
+complete -c ringpipe -n '__ringpipe_verb_is "boards enrol"' -l run -r -k -a '(__fish_complete_suffix .yaml)' -d 'Then warm the boards for this run'
+complete -c ringpipe -n '__ringpipe_verb_is "boards enrol"' -l within -x -d 'How long boards may take to warm (default: 1800)'
+complete -c ringpipe -n '__ringpipe_verb_is "boards enrol"' -l yes -s y -d 'Replace what exists without asking'
+complete -c ringpipe -n '__ringpipe_verb_is "boards enrol"' -l format -x -a 'text json' -d 'json: one object on standard output at the end'
+complete -c ringpipe -n '__ringpipe_verb_is "boards enrol"' -l quiet -s q -d 'Print errors and the result, nothing else'
+complete -c ringpipe -n '__ringpipe_verb_is "boards enrol"' -l verbose -s v -d 'Print everything that is known, with time and place'
+complete -c ringpipe -n '__ringpipe_verb_is "boards enrol"' -l help -s h -d 'Print this list'
+complete -c ringpipe -n '__ringpipe_verb_is "boards adopt"' -l roster -r -k -a '(__fish_complete_suffix .yaml)' -d 'The boards of a ring'
+complete -c ringpipe -n '__ringpipe_verb_is "boards adopt"' -l group -x -d 'Group of the roster that these boards join'
+complete -c ringpipe -n '__ringpipe_verb_is "boards adopt"' -l node -x -d 'The board\'s name; image: several names, separated by commas'
+complete -c ringpipe -n '__ringpipe_verb_is "boards adopt"' -l host -x -d 'Where the board finds this host (port: 7900)'
+complete -c ringpipe -n '__ringpipe_verb_is "boards adopt"' -l board -x -a '(__ringpipe_boards)' -d 'Board profile, or auto (default)'
+complete -c ringpipe -n '__ringpipe_verb_is "boards adopt"' -l dial -x -d 'The board dials this host for its runs, because nobody can dial it'
+complete -c ringpipe -n '__ringpipe_verb_is "boards adopt"' -l packages -x -a '(__fish_complete_directories)' -d 'The agent\'s package (default: build-package)'
+complete -c ringpipe -n '__ringpipe_verb_is "boards adopt"' -l listen -x -a 'tcp://' -d 'Where boards find this host'
+complete -c ringpipe -n '__ringpipe_verb_is "boards adopt"' -l keys -x -a '(__fish_complete_directories)' -d 'This host\'s keys, for a roster (default: ~/.config/ringpipe/keys)'
+complete -c ringpipe -n '__ringpipe_verb_is "boards adopt"' -l hours -x -d 'How long a token lasts (default: 24)'
+complete -c ringpipe -n '__ringpipe_verb_is "boards adopt"' -l token -d 'Make the tokens and do not wait for the boards'
+complete -c ringpipe -n '__ringpipe_verb_is "boards adopt"' -l wait -x -d 'How long to wait (default: see the manual)'
+complete -c ringpipe -n '__ringpipe_verb_is "boards adopt"' -l yes -s y -d 'Replace what exists without asking'
+complete -c ringpipe -n '__ringpipe_verb_is "boards adopt"' -l dry-run -s n -d 'Check everything and start nothing'
+complete -c ringpipe -n '__ringpipe_verb_is "boards adopt"' -l quiet -s q -d 'Print errors and the result, nothing else'
+complete -c ringpipe -n '__ringpipe_verb_is "boards adopt"' -l verbose -s v -d 'Print everything that is known, with time and place'
+complete -c ringpipe -n '__ringpipe_verb_is "boards adopt"' -l help -s h -d 'Print this list'
+complete -c ringpipe -n '__ringpipe_verb_is "boards list"' -l roster -r -k -a '(__fish_complete_suffix .yaml)' -d 'The boards of a ring'
+complete -c ringpipe -n '__ringpipe_verb_is "boards list"' -l where -x -d 'Boards with this name, group, board or label; may be repeated: all have to match'
+complete -c ringpipe -n '__ringpipe_verb_is "boards list"' -l ask -d 'Print which boards answer; --wait: timeout for each'
+complete -c ringpipe -n '__ringpipe_verb_is "boards list"' -l wait -x -d 'How long to wait (default: see the manual)'
+complete -c ringpipe -n '__ringpipe_verb_is "boards list"' -l listen -x -a 'tcp://' -d 'Where boards find this host'
+complete -c ringpipe -n '__ringpipe_verb_is "boards list"' -l keys -x -a '(__fish_complete_directories)' -d 'This host\'s keys, for a roster (default: ~/.config/ringpipe/keys)'
+complete -c ringpipe -n '__ringpipe_verb_is "boards list"' -l format -x -a 'text json' -d 'json: one object on standard output at the end'
+complete -c ringpipe -n '__ringpipe_verb_is "boards list"' -l quiet -s q -d 'Print errors and the result, nothing else'
+complete -c ringpipe -n '__ringpipe_verb_is "boards list"' -l verbose -s v -d 'Print everything that is known, with time and place'
+complete -c ringpipe -n '__ringpipe_verb_is "boards list"' -l help -s h -d 'Print this list'
+complete -c ringpipe -n '__ringpipe_verb_is "boards show"' -l roster -r -k -a '(__fish_complete_suffix .yaml)' -d 'The boards of a ring'
+complete -c ringpipe -n '__ringpipe_verb_is "boards show"' -l where -x -d 'Boards with this name, group, board or label; may be repeated: all have to match'
+complete -c ringpipe -n '__ringpipe_verb_is "boards show"' -l listen -x -a 'tcp://' -d 'Where boards find this host'
+complete -c ringpipe -n '__ringpipe_verb_is "boards show"' -l keys -x -a '(__fish_complete_directories)' -d 'This host\'s keys, for a roster (default: ~/.config/ringpipe/keys)'
+complete -c ringpipe -n '__ringpipe_verb_is "boards show"' -l format -x -a 'text json' -d 'json: one object on standard output at the end'
+complete -c ringpipe -n '__ringpipe_verb_is "boards show"' -l quiet -s q -d 'Print errors and the result, nothing else'
+complete -c ringpipe -n '__ringpipe_verb_is "boards show"' -l verbose -s v -d 'Print everything that is known, with time and place'
+complete -c ringpipe -n '__ringpipe_verb_is "boards show"' -l help -s h -d 'Print this list'
+complete -c ringpipe -n '__ringpipe_verb_is "boards log"' -l roster -r -k -a '(__fish_complete_suffix .yaml)' -d 'The boards of a ring'
+complete -c ringpipe -n '__ringpipe_verb_is "boards log"' -l where -x -d 'Boards with this name, group, board or label; may be repeated: all have to match'
+complete -c ringpipe -n '__ringpipe_verb_is "boards log"' -l listen -x -a 'tcp://' -d 'Where boards find this host'
+complete -c ringpipe -n '__ringpipe_verb_is "boards log"' -l keys -x -a '(__fish_complete_directories)' -d 'This host\'s keys, for a roster (default: ~/.config/ringpipe/keys)'
+complete -c ringpipe -n '__ringpipe_verb_is "boards log"' -l lines -x -d 'Number of its last lines (default: 30)'
+complete -c ringpipe -n '__ringpipe_verb_is "boards log"' -l follow -s f -d 'Continue with new lines'
+complete -c ringpipe -n '__ringpipe_verb_is "boards log"' -l format -x -a 'text json' -d 'json: one object on standard output at the end'
+complete -c ringpipe -n '__ringpipe_verb_is "boards log"' -l quiet -s q -d 'Print errors and the result, nothing else'
+complete -c ringpipe -n '__ringpipe_verb_is "boards log"' -l verbose -s v -d 'Print everything that is known, with time and place'
+complete -c ringpipe -n '__ringpipe_verb_is "boards log"' -l help -s h -d 'Print this list'
+complete -c ringpipe -n '__ringpipe_verb_is "boards reboot"' -l roster -r -k -a '(__fish_complete_suffix .yaml)' -d 'The boards of a ring'
+complete -c ringpipe -n '__ringpipe_verb_is "boards reboot"' -l where -x -d 'Boards with this name, group, board or label; may be repeated: all have to match'
+complete -c ringpipe -n '__ringpipe_verb_is "boards reboot"' -l listen -x -a 'tcp://' -d 'Where boards find this host'
+complete -c ringpipe -n '__ringpipe_verb_is "boards reboot"' -l keys -x -a '(__fish_complete_directories)' -d 'This host\'s keys, for a roster (default: ~/.config/ringpipe/keys)'
+complete -c ringpipe -n '__ringpipe_verb_is "boards reboot"' -l force -d 'Also while the board has a run'
+complete -c ringpipe -n '__ringpipe_verb_is "boards reboot"' -l no-wait -d 'Do not wait until the board is back, or its software has shown that it is good'
+complete -c ringpipe -n '__ringpipe_verb_is "boards reboot"' -l wait -x -d 'How long to wait (default: see the manual)'
+complete -c ringpipe -n '__ringpipe_verb_is "boards reboot"' -l quiet -s q -d 'Print errors and the result, nothing else'
+complete -c ringpipe -n '__ringpipe_verb_is "boards reboot"' -l verbose -s v -d 'Print everything that is known, with time and place'
+complete -c ringpipe -n '__ringpipe_verb_is "boards reboot"' -l help -s h -d 'Print this list'
+complete -c ringpipe -n '__ringpipe_verb_is "boards warm"' -l roster -r -k -a '(__fish_complete_suffix .yaml)' -d 'The boards of a ring'
+complete -c ringpipe -n '__ringpipe_verb_is "boards warm"' -l where -x -d 'Boards with this name, group, board or label; may be repeated: all have to match'
+complete -c ringpipe -n '__ringpipe_verb_is "boards warm"' -l set -x -a 'model= data. ring. train. loss= optimizer. schedule= cut=' -d 'Change one key of the run file; may be repeated'
+complete -c ringpipe -n '__ringpipe_verb_is "boards warm"' -l plan -r -k -a '(__fish_complete_suffix .json)' -d 'Run by this plan (default: one is made)'
+complete -c ringpipe -n '__ringpipe_verb_is "boards warm"' -l within -x -d 'How long boards may take to warm (default: 1800)'
+complete -c ringpipe -n '__ringpipe_verb_is "boards warm"' -l wait -x -d 'How long to wait (default: see the manual)'
+complete -c ringpipe -n '__ringpipe_verb_is "boards warm"' -l force -d 'Also while the board has a run'
+complete -c ringpipe -n '__ringpipe_verb_is "boards warm"' -l keys -x -a '(__fish_complete_directories)' -d 'This host\'s keys, for a roster (default: ~/.config/ringpipe/keys)'
+complete -c ringpipe -n '__ringpipe_verb_is "boards warm"' -l format -x -a 'text json' -d 'json: one object on standard output at the end'
+complete -c ringpipe -n '__ringpipe_verb_is "boards warm"' -l quiet -s q -d 'Print errors and the result, nothing else'
+complete -c ringpipe -n '__ringpipe_verb_is "boards warm"' -l verbose -s v -d 'Print everything that is known, with time and place'
+complete -c ringpipe -n '__ringpipe_verb_is "boards warm"' -l help -s h -d 'Print this list'
+complete -c ringpipe -n '__ringpipe_verb_is "boards forget"' -l roster -r -k -a '(__fish_complete_suffix .yaml)' -d 'The boards of a ring'
+complete -c ringpipe -n '__ringpipe_verb_is "boards forget"' -l where -x -d 'Boards with this name, group, board or label; may be repeated: all have to match'
+complete -c ringpipe -n '__ringpipe_verb_is "boards forget"' -l yes -s y -d 'Replace what exists without asking'
+complete -c ringpipe -n '__ringpipe_verb_is "boards forget"' -l quiet -s q -d 'Print errors and the result, nothing else'
+complete -c ringpipe -n '__ringpipe_verb_is "boards forget"' -l verbose -s v -d 'Print everything that is known, with time and place'
+complete -c ringpipe -n '__ringpipe_verb_is "boards forget"' -l help -s h -d 'Print this list'
+complete -c ringpipe -n '__ringpipe_verb_is "image"' -l board -x -a '(__ringpipe_boards)' -d 'Board profile, or auto (default)'
+complete -c ringpipe -n '__ringpipe_verb_is "image"' -l node -x -d 'The board\'s name; image: several names, separated by commas'
+complete -c ringpipe -n '__ringpipe_verb_is "image"' -l host -x -d 'Where the board finds this host (port: 7900)'
+complete -c ringpipe -n '__ringpipe_verb_is "image"' -l out -s o -r -k -a '(__fish_complete_suffix .img)' -d 'The image; a folder for several boards, with --overlay or --system'
+complete -c ringpipe -n '__ringpipe_verb_is "image"' -l overlay -d 'A folder for a vendor\'s system instead of an image'
+complete -c ringpipe -n '__ringpipe_verb_is "image"' -l system -d 'The whole system instead of one board\'s image or its software'
+complete -c ringpipe -n '__ringpipe_verb_is "image"' -l ssh-key -r -k -a '(__fish_complete_suffix .pub)' -d 'Public key that may log in as root (default: nobody may)'
+complete -c ringpipe -n '__ringpipe_verb_is "image"' -l wifi -r -k -a '(__fish_complete_suffix .yaml)' -d 'ssid, passphrase and country of a wireless network'
+complete -c ringpipe -n '__ringpipe_verb_is "image"' -l listen -x -a 'tcp://' -d 'Where the board listens (default: tcp://0.0.0.0:7000)'
+complete -c ringpipe -n '__ringpipe_verb_is "image"' -l dial -x -d 'The board dials this host for its runs, because nobody can dial it'
+complete -c ringpipe -n '__ringpipe_verb_is "image"' -l enrol -x -d 'Take this token (default: a new one is made)'
+complete -c ringpipe -n '__ringpipe_verb_is "image"' -l hours -x -d 'How long a token lasts (default: 24)'
+complete -c ringpipe -n '__ringpipe_verb_is "image"' -l packages -x -a '(__fish_complete_directories)' -d 'The agent\'s package (default: build-package)'
+complete -c ringpipe -n '__ringpipe_verb_is "image"' -l cache -x -a '(__fish_complete_directories)' -d 'Where systems are kept (default: ~/.cache/ringpipe/images)'
+complete -c ringpipe -n '__ringpipe_verb_is "image"' -l release -x -d 'Number of the bundle: boards take larger ones only'
+complete -c ringpipe -n '__ringpipe_verb_is "image"' -l keys -x -a '(__fish_complete_directories)' -d 'This host\'s keys, for a roster (default: ~/.config/ringpipe/keys)'
+complete -c ringpipe -n '__ringpipe_verb_is "image"' -l yes -s y -d 'Replace what exists without asking'
+complete -c ringpipe -n '__ringpipe_verb_is "image"' -l quiet -s q -d 'Print errors and the result, nothing else'
+complete -c ringpipe -n '__ringpipe_verb_is "image"' -l verbose -s v -d 'Print everything that is known, with time and place'
+complete -c ringpipe -n '__ringpipe_verb_is "image"' -l help -s h -d 'Print this list'
+complete -c ringpipe -n '__ringpipe_verb_is "flash"' -l runner -x -a 'bmaptool dd qemu' -d 'What writes the image, or starts it (default: dd)'
+complete -c ringpipe -n '__ringpipe_verb_is "flash"' -l listen -x -a 'tcp://' -d 'Where the board listens (default: tcp://0.0.0.0:7000)'
+complete -c ringpipe -n '__ringpipe_verb_is "flash"' -l yes -s y -d 'Replace what exists without asking'
+complete -c ringpipe -n '__ringpipe_verb_is "flash"' -l quiet -s q -d 'Print errors and the result, nothing else'
+complete -c ringpipe -n '__ringpipe_verb_is "flash"' -l verbose -s v -d 'Print everything that is known, with time and place'
+complete -c ringpipe -n '__ringpipe_verb_is "flash"' -l help -s h -d 'Print this list'
+complete -c ringpipe -n '__ringpipe_verb_is "bundle"' -l board -x -a '(__ringpipe_boards)' -d 'Board profile, or auto (default)'
+complete -c ringpipe -n '__ringpipe_verb_is "bundle"' -l release -x -d 'Number of the bundle: boards take larger ones only'
+complete -c ringpipe -n '__ringpipe_verb_is "bundle"' -l keys -x -a '(__fish_complete_directories)' -d 'This host\'s keys, for a roster (default: ~/.config/ringpipe/keys)'
+complete -c ringpipe -n '__ringpipe_verb_is "bundle"' -l out -s o -r -k -a '(__fish_complete_suffix .rpb)' -d 'The bundle (default: BOARD-RELEASE.rpb)'
+complete -c ringpipe -n '__ringpipe_verb_is "bundle"' -l new-key -d 'Make the pair of keys that signs bundles'
+complete -c ringpipe -n '__ringpipe_verb_is "bundle"' -l quiet -s q -d 'Print errors and the result, nothing else'
+complete -c ringpipe -n '__ringpipe_verb_is "bundle"' -l verbose -s v -d 'Print everything that is known, with time and place'
+complete -c ringpipe -n '__ringpipe_verb_is "bundle"' -l help -s h -d 'Print this list'
+complete -c ringpipe -n '__ringpipe_verb_is "push"' -l roster -r -k -a '(__fish_complete_suffix .yaml)' -d 'The boards of a ring'
+complete -c ringpipe -n '__ringpipe_verb_is "push"' -l where -x -d 'Boards with this name, group, board or label; may be repeated: all have to match'
+complete -c ringpipe -n '__ringpipe_verb_is "push"' -l listen -x -a 'tcp://' -d 'Where boards find this host'
+complete -c ringpipe -n '__ringpipe_verb_is "push"' -l keys -x -a '(__fish_complete_directories)' -d 'This host\'s keys, for a roster (default: ~/.config/ringpipe/keys)'
+complete -c ringpipe -n '__ringpipe_verb_is "push"' -l mbit -x -d 'Rate limit in Mbit/s (default: none)'
+complete -c ringpipe -n '__ringpipe_verb_is "push"' -l at-once -x -d 'Boards that get it concurrently (default: 1)'
+complete -c ringpipe -n '__ringpipe_verb_is "push"' -l no-wait -d 'Do not wait until the board is back, or its software has shown that it is good'
+complete -c ringpipe -n '__ringpipe_verb_is "push"' -l wait -x -d 'How long to wait (default: see the manual)'
+complete -c ringpipe -n '__ringpipe_verb_is "push"' -l format -x -a 'text json' -d 'json: one object on standard output at the end'
+complete -c ringpipe -n '__ringpipe_verb_is "push"' -l quiet -s q -d 'Print errors and the result, nothing else'
+complete -c ringpipe -n '__ringpipe_verb_is "push"' -l verbose -s v -d 'Print everything that is known, with time and place'
+complete -c ringpipe -n '__ringpipe_verb_is "push"' -l help -s h -d 'Print this list'
+complete -c ringpipe -n '__ringpipe_verb_is "slots"' -l roster -r -k -a '(__fish_complete_suffix .yaml)' -d 'The boards of a ring'
+complete -c ringpipe -n '__ringpipe_verb_is "slots"' -l where -x -d 'Boards with this name, group, board or label; may be repeated: all have to match'
+complete -c ringpipe -n '__ringpipe_verb_is "slots"' -l listen -x -a 'tcp://' -d 'Where boards find this host'
+complete -c ringpipe -n '__ringpipe_verb_is "slots"' -l keys -x -a '(__fish_complete_directories)' -d 'This host\'s keys, for a roster (default: ~/.config/ringpipe/keys)'
+complete -c ringpipe -n '__ringpipe_verb_is "slots"' -l format -x -a 'text json' -d 'json: one object on standard output at the end'
+complete -c ringpipe -n '__ringpipe_verb_is "slots"' -l quiet -s q -d 'Print errors and the result, nothing else'
+complete -c ringpipe -n '__ringpipe_verb_is "slots"' -l verbose -s v -d 'Print everything that is known, with time and place'
+complete -c ringpipe -n '__ringpipe_verb_is "slots"' -l help -s h -d 'Print this list'
+complete -c ringpipe -n '__ringpipe_verb_is "validate"' -l roster -r -k -a '(__fish_complete_suffix .yaml)' -d 'The boards of a ring'
+complete -c ringpipe -n '__ringpipe_verb_is "validate"' -l where -x -d 'Boards with this name, group, board or label; may be repeated: all have to match'
+complete -c ringpipe -n '__ringpipe_verb_is "validate"' -l listen -x -a 'tcp://' -d 'Where boards find this host'
+complete -c ringpipe -n '__ringpipe_verb_is "validate"' -l keys -x -a '(__fish_complete_directories)' -d 'This host\'s keys, for a roster (default: ~/.config/ringpipe/keys)'
+complete -c ringpipe -n '__ringpipe_verb_is "validate"' -l format -x -a 'text json' -d 'json: one object on standard output at the end'
+complete -c ringpipe -n '__ringpipe_verb_is "validate"' -l quiet -s q -d 'Print errors and the result, nothing else'
+complete -c ringpipe -n '__ringpipe_verb_is "validate"' -l verbose -s v -d 'Print everything that is known, with time and place'
+complete -c ringpipe -n '__ringpipe_verb_is "validate"' -l help -s h -d 'Print this list'
+complete -c ringpipe -n '__ringpipe_verb_is "revert"' -l roster -r -k -a '(__fish_complete_suffix .yaml)' -d 'The boards of a ring'
+complete -c ringpipe -n '__ringpipe_verb_is "revert"' -l where -x -d 'Boards with this name, group, board or label; may be repeated: all have to match'
+complete -c ringpipe -n '__ringpipe_verb_is "revert"' -l listen -x -a 'tcp://' -d 'Where boards find this host'
+complete -c ringpipe -n '__ringpipe_verb_is "revert"' -l keys -x -a '(__fish_complete_directories)' -d 'This host\'s keys, for a roster (default: ~/.config/ringpipe/keys)'
+complete -c ringpipe -n '__ringpipe_verb_is "revert"' -l system -d 'The whole system instead of one board\'s image or its software'
+complete -c ringpipe -n '__ringpipe_verb_is "revert"' -l format -x -a 'text json' -d 'json: one object on standard output at the end'
+complete -c ringpipe -n '__ringpipe_verb_is "revert"' -l quiet -s q -d 'Print errors and the result, nothing else'
+complete -c ringpipe -n '__ringpipe_verb_is "revert"' -l verbose -s v -d 'Print everything that is known, with time and place'
+complete -c ringpipe -n '__ringpipe_verb_is "revert"' -l help -s h -d 'Print this list'
+complete -c ringpipe -n '__ringpipe_verb_is "keys new"' -l dir -x -a '(__fish_complete_directories)' -d 'Folder of the keys (default: ~/.config/ringpipe/keys)'
+complete -c ringpipe -n '__ringpipe_verb_is "keys new"' -l format -x -a 'text json' -d 'json: one object on standard output at the end'
+complete -c ringpipe -n '__ringpipe_verb_is "keys new"' -l quiet -s q -d 'Print errors and the result, nothing else'
+complete -c ringpipe -n '__ringpipe_verb_is "keys new"' -l verbose -s v -d 'Print everything that is known, with time and place'
+complete -c ringpipe -n '__ringpipe_verb_is "keys new"' -l help -s h -d 'Print this list'
+complete -c ringpipe -n '__ringpipe_verb_is "keys show"' -l dir -x -a '(__fish_complete_directories)' -d 'Folder of the keys (default: ~/.config/ringpipe/keys)'
+complete -c ringpipe -n '__ringpipe_verb_is "keys show"' -l roster -d 'Print a line for a roster'
+complete -c ringpipe -n '__ringpipe_verb_is "keys show"' -l format -x -a 'text json' -d 'json: one object on standard output at the end'
+complete -c ringpipe -n '__ringpipe_verb_is "keys show"' -l quiet -s q -d 'Print errors and the result, nothing else'
+complete -c ringpipe -n '__ringpipe_verb_is "keys show"' -l verbose -s v -d 'Print everything that is known, with time and place'
+complete -c ringpipe -n '__ringpipe_verb_is "keys show"' -l help -s h -d 'Print this list'
+complete -c ringpipe -n '__ringpipe_verb_is "keys list"' -l dir -x -a '(__fish_complete_directories)' -d 'Folder of the keys (default: ~/.config/ringpipe/keys)'
+complete -c ringpipe -n '__ringpipe_verb_is "keys list"' -l format -x -a 'text json' -d 'json: one object on standard output at the end'
+complete -c ringpipe -n '__ringpipe_verb_is "keys list"' -l quiet -s q -d 'Print errors and the result, nothing else'
+complete -c ringpipe -n '__ringpipe_verb_is "keys list"' -l verbose -s v -d 'Print everything that is known, with time and place'
+complete -c ringpipe -n '__ringpipe_verb_is "keys list"' -l help -s h -d 'Print this list'
+complete -c ringpipe -n '__ringpipe_verb_is "keys trust"' -l dir -x -a '(__fish_complete_directories)' -d 'Folder of the keys (default: ~/.config/ringpipe/keys)'
+complete -c ringpipe -n '__ringpipe_verb_is "keys trust"' -l quiet -s q -d 'Print errors and the result, nothing else'
+complete -c ringpipe -n '__ringpipe_verb_is "keys trust"' -l verbose -s v -d 'Print everything that is known, with time and place'
+complete -c ringpipe -n '__ringpipe_verb_is "keys trust"' -l help -s h -d 'Print this list'
+complete -c ringpipe -n '__ringpipe_verb_is "keys untrust"' -l dir -x -a '(__fish_complete_directories)' -d 'Folder of the keys (default: ~/.config/ringpipe/keys)'
+complete -c ringpipe -n '__ringpipe_verb_is "keys untrust"' -l quiet -s q -d 'Print errors and the result, nothing else'
+complete -c ringpipe -n '__ringpipe_verb_is "keys untrust"' -l verbose -s v -d 'Print everything that is known, with time and place'
+complete -c ringpipe -n '__ringpipe_verb_is "keys untrust"' -l help -s h -d 'Print this list'
+complete -c ringpipe -n '__ringpipe_verb_is "data fetch"' -l to -x -a '(__fish_complete_directories)' -d 'Folder to put the files in'
+complete -c ringpipe -n '__ringpipe_verb_is "data fetch"' -l from -x -a 'https:// http:// file://' -d 'A mirror: https, http or file (default: the official place)'
+complete -c ringpipe -n '__ringpipe_verb_is "data fetch"' -l format -x -a 'text json' -d 'json: one object on standard output at the end'
+complete -c ringpipe -n '__ringpipe_verb_is "data fetch"' -l quiet -s q -d 'Print errors and the result, nothing else'
+complete -c ringpipe -n '__ringpipe_verb_is "data fetch"' -l verbose -s v -d 'Print everything that is known, with time and place'
+complete -c ringpipe -n '__ringpipe_verb_is "data fetch"' -l help -s h -d 'Print this list'
+complete -c ringpipe -n '__ringpipe_verb_is "inspect"' -l format -x -a 'text json' -d 'json: one object on standard output at the end'
+complete -c ringpipe -n '__ringpipe_verb_is "inspect"' -l input -x -d 'Shape of a sample of a model file, as in 3,32,32'
+complete -c ringpipe -n '__ringpipe_verb_is "inspect"' -l classes -x -d 'Number of classes, for a model file'
+complete -c ringpipe -n '__ringpipe_verb_is "inspect"' -l quiet -s q -d 'Print errors and the result, nothing else'
+complete -c ringpipe -n '__ringpipe_verb_is "inspect"' -l verbose -s v -d 'Print everything that is known, with time and place'
+complete -c ringpipe -n '__ringpipe_verb_is "inspect"' -l help -s h -d 'Print this list'
+complete -c ringpipe -n '__ringpipe_verb_is "list"' -l format -x -a 'text json' -d 'json: one object on standard output at the end'
+complete -c ringpipe -n '__ringpipe_verb_is "list"' -l quiet -s q -d 'Print errors and the result, nothing else'
+complete -c ringpipe -n '__ringpipe_verb_is "list"' -l verbose -s v -d 'Print everything that is known, with time and place'
+complete -c ringpipe -n '__ringpipe_verb_is "list"' -l help -s h -d 'Print this list'
+complete -c ringpipe-agent -f -l listen -x -a 'tcp://' -d 'Control socket; PORT + 1, + 2 and, where boards share a stage, up to + 17 carry data; 0: any'
+complete -c ringpipe-agent -f -l host -x -d 'Dial this host instead of listening, for a board that nobody can dial; NAME: one of several hosts that are trusted; PORT + 1 carries data'
+complete -c ringpipe-agent -f -l board -x -a '(__ringpipe_boards)' -d 'Board profile, or auto (default)'
+complete -c ringpipe-agent -f -l keys -x -a '(__fish_complete_directories)' -d 'This board\'s keys and the hosts it trusts (default: ~/.config/ringpipe/keys)'
+complete -c ringpipe-agent -f -l enrol -x -d 'Make keys if there are none, and let `ringpipe boards enrol` there put this board into its roster; nothing once that is done. @FILE: the content of this file, which no list of processes shows'
+complete -c ringpipe-agent -f -l roster -r -k -a '(__fish_complete_suffix .yaml)' -d 'A roster: its hosts are trusted too'
+complete -c ringpipe-agent -f -l threads -x -d 'CPU threads on a CPU device; 0: all (default)'
+complete -c ringpipe-agent -f -l name -x -d 'Name in messages and pictures (default: the board\'s)'
+complete -c ringpipe-agent -f -l slots -x -a '(__fish_complete_directories)' -d 'Start the software that bundles have brought into this folder, where there is some'
+complete -c ringpipe-agent -f -l install -r -k -a '(__fish_complete_suffix .rpb)' -d 'With --slots: check a bundle, put it on trial for the next starts, and end'
+complete -c ringpipe-agent -f -l revert -d 'With --slots: go back from the trial, or to the previous software, and end'
+complete -c ringpipe-agent -f -l last-words -r -F -d 'Keep the last lines of the journal there, 16 KiB, so that `ringpipe boards log` has them after a crash'
+complete -c ringpipe-agent -f -l reboot -x -a 'allow refuse' -d 'Whether `ringpipe boards reboot` may end this agent with exit code 84, upon which its service reboots the board (default: refuse)'
+complete -c ringpipe-agent -f -l once -d 'End after one run'
+complete -c ringpipe-agent -f -l warm -r -k -a '(__fish_complete_suffix .yaml)' -d 'Build what a model\'s layers need into the kernel cache, and end'
+complete -c ringpipe-agent -f -l sample -x -d 'With --warm: shape of a sample, as in 1,28,28'
+complete -c ringpipe-agent -f -l quiet -s q -d 'Errors only in the journal'
+complete -c ringpipe-agent -f -l verbose -s v -d 'Everything that is known in the journal'
+complete -c ringpipe-agent -f -l help -s h -d 'Print this list'
+complete -c ringpipe-agent -f -l version -d 'Print the version'
 # end
 
-complete -c ringpipe -n '__ringpipe_verb_is train eval plan profile sim lab' -k -a '(__fish_complete_suffix .yaml)'
+complete -c ringpipe -n '__ringpipe_verb_is train eval plan profile sim lab "boards warm"' -k -a '(__fish_complete_suffix .yaml)'
 complete -c ringpipe -n '__ringpipe_verb_is resume ps log stop' -a '(__fish_complete_directories)'
 complete -c ringpipe -n '__ringpipe_verb_is predict' -F
 complete -c ringpipe -n '__ringpipe_verb_is inspect' -k -a '(__fish_complete_suffix .safetensors)'
 complete -c ringpipe -n '__ringpipe_verb_is inspect' -k -a '(__fish_complete_suffix .yaml)'
-complete -c ringpipe -n '__ringpipe_verb_is boards' -a 'enrol adopt list show log reboot forget'
-complete -c ringpipe -n '__ringpipe_verb_is keys' -a 'new show list trust untrust'
-complete -c ringpipe -n '__ringpipe_verb_is data; and not __ringpipe_before_is fetch' -a fetch
 # generated: names
 complete -c ringpipe -n '__ringpipe_verb_is draw' -a 'gpipe umpipe 1f1b interleaved-1f1b zb-h1 async pipedream pipedream-2bw spectrain pipeoptim xpipe ea-pipe avgpipe pipefb'
 complete -c ringpipe -n '__ringpipe_verb_is list' -a 'verbs layers losses optimizers lr-schedules schedules weights data fetch executors transports outputs faults links boards models'
-complete -c ringpipe -n '__ringpipe_verb_is data; and __ringpipe_before_is fetch' -a 'mnist fashion-mnist cifar10 cifar100'
+complete -c ringpipe -n '__ringpipe_verb_is "data fetch"' -a 'mnist fashion-mnist cifar10 cifar100'
 # end
 complete -c ringpipe -n '__ringpipe_verb_is draw' -a table
-
-for name in listen host board keys enrol roster threads name warm sample slots install last-words reboot
-    complete -c ringpipe-agent -f -l $name -x
-end
-complete -c ringpipe-agent -f -l once -d 'End after one run'
-complete -c ringpipe-agent -f -l revert -d 'Back from what is on trial, and end'
-complete -c ringpipe-agent -f -l quiet -d 'Errors only in the journal'
-complete -c ringpipe-agent -f -l verbose -d 'All that is known in the journal'
-complete -c ringpipe-agent -f -l help
-complete -c ringpipe-agent -f -l version
-complete -c ringpipe-agent -l reboot -x -a 'allow refuse'
-complete -c ringpipe-agent -l board -x -a '(__ringpipe_boards)'
-complete -c ringpipe-agent -l keys -x -a '(__fish_complete_directories)'
-complete -c ringpipe-agent -l slots -x -a '(__fish_complete_directories)'
-complete -c ringpipe-agent -l install -x -k -a '(__fish_complete_suffix .rpb)'
-complete -c ringpipe-agent -l warm -x -k -a '(__fish_complete_suffix .yaml)'
-complete -c ringpipe-agent -l roster -x -k -a '(__fish_complete_suffix .yaml)'

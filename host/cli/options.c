@@ -1,0 +1,332 @@
+/* The table of options and the table of verbs: a line is parsed by them, and --help, the manual and
+ * the completions are written from them. */
+#include <string.h>
+
+#include "cli/cli.h"
+#include "lab/lab.h"
+#include "push/several.h"
+
+#define AT(member) offsetof(rp_cli_args, member)
+#define FLAG(name, letter, member, about)                                                          \
+    { name, letter, RP_OPTION_FLAG, NULL, AT(member), about, 0, NULL, false, 0 }
+#define VALUE(kind, name, letter, value, member, most, about, variant)                             \
+    { name, letter, RP_OPTION_##kind, value, AT(member), about, most, variant, false, 0 }
+#define TEXT(name, value, member, about) VALUE(TEXT, name, 0, value, member, 0, about, NULL)
+#define CHOICE(name, value, member, about, variant)                                                \
+    VALUE(CHOICE, name, 0, value, member, 0, about, variant)
+#define NUMBER(name, value, member, most, about)                                                   \
+    VALUE(NUMBER, name, 0, value, member, most, about, NULL)
+
+#define WHERE_MAX 16
+
+const rp_option rp_cli_options[] = {
+    VALUE(LIST, "set", 0, "KEY.PATH=VALUE", set, RP_OPTION_ITEMS_MAX,
+          "Change one key of the run file; may be repeated", NULL),
+    VALUE(TEXT, "out", 'o', "DIR", out, 0, "The folder to write (default: see the manual)", NULL),
+    VALUE(TEXT, "out", 'o', "FILE.json", out, 0, "The file to write", "json"),
+    VALUE(TEXT, "out", 'o', "FILE.img", out, 0,
+          "The image; a folder for several boards, with --overlay or --system", "img"),
+    VALUE(TEXT, "out", 'o', "FILE.rpb", out, 0, "The bundle (default: BOARD-RELEASE.rpb)", "rpb"),
+    CHOICE("format", "text|json", format, "json: one object on standard output at the end", NULL),
+    CHOICE("format", "text|svg", format, "How to draw", "svg"),
+    CHOICE("format", "text|csv|json", format, "How to write the answers (default: text)", "csv"),
+    FLAG("dry-run", 'n', dry_run, "Check everything and start nothing"),
+    TEXT("keys", "DIR", keys, "This host's keys, for a roster (default: ~/.config/ringpipe/keys)"),
+    TEXT("board", "BOARD", board, "Board profile, or auto (default)"),
+    NUMBER("threads", "N", threads, 1024, "CPU threads on a CPU device; 0: all (default)"),
+    VALUE(NUMBER, "jobs", 'j', "N", jobs, RP_LAB_JOBS_MAX, "Concurrent runs (default: 1)", NULL),
+    FLAG("yes", 'y', yes, "Replace what exists without asking"),
+    TEXT("roster", "FILE.yaml", roster, "The boards of a ring"),
+    VALUE(LIST, "where", 0, "KEY=VALUE[,VALUE...]", where, WHERE_MAX,
+          "Boards with this name, group, board or label; may be repeated: all have to match", NULL),
+    TEXT("listen", "tcp://HOST:PORT", listen, "Where boards find this host"),
+    NUMBER("wait", "SECONDS", wait_s, 1000000, "How long to wait (default: see the manual)"),
+
+    TEXT("resume", "DIR", run.resume, "Continue in a run folder, from its newest checkpoint"),
+    TEXT("plan", "PLAN.json", run.plan, "Run by this plan (default: one is made)"),
+    TEXT("profile", "PROFILE.json", run.profile, "What layers cost on each board"),
+    FLAG("lane", 0, run.lane, "For the lanes of a run, which starts them itself"),
+
+    TEXT("weights", "FILE.safetensors", model.weights, "Weights of the whole model"),
+    CHOICE("split", "test|validation|train", model.split, "Which samples (default: test)", NULL),
+    FLAG("confusion", 0, model.confusion,
+         "Each class and the table of answers; on this machine's device"),
+    NUMBER("top", "N", model.top, 65536, "Number of likeliest classes to print (default: 1)"),
+    TEXT("input", "SHAPE", model.input, "Shape of a sample of a model file, as in 3,32,32"),
+    NUMBER("classes", "N", model.classes, 65536, "Number of classes, for a model file"),
+
+    CHOICE("executor", "digest|timed", sim.executor,
+           "What computes instead of devices (default: digest)", NULL),
+    VALUE(RANGE, "seed", 0, "N", sim.seeds, 0, "Seed of interleavings and faults (default: 1)",
+          NULL),
+    VALUE(RANGE, "seeds", 0, "A..B", sim.seeds, 0, "Many runs, one for each seed", NULL),
+    TEXT("faults", "none|all|FILE", sim.faults, "all: drawn from the seed (default: none)"),
+    FLAG("trace", 0, sim.trace, "Print every event of the run"),
+    FLAG("once", 0, sim.once, "Do not resume a run that stops: exit as its controller does"),
+
+    NUMBER("stages", "D", draw.stages, 1024, "Stages of the pipeline (default: 4)"),
+    NUMBER("micro", "M", draw.micro, 65536, "Microbatches of a step (default: 8)"),
+    NUMBER("chunks", "N", draw.chunks, 1024,
+           "Stages of a board, for interleaved schedules (default: 2)"),
+    FLAG("whole", 0, draw.whole, "Without a flush: the run from its beginning to its end"),
+
+    VALUE(REAL, "minutes", 0, "N", minutes, 1440, "Time to spend (default: 5)", NULL),
+    FLAG("system", 0, system, "For all users: in /etc/ringpipe/tuning"),
+    {"system", 0, RP_OPTION_FLAG, NULL, AT(system),
+     "The whole system instead of one board's image or its software", 0, "whole", false, 0},
+
+    FLAG("follow", 'f', log.follow, "Continue with new lines"),
+    FLAG("all", 0, log.all, "Every step; otherwise some 40 of them"),
+    NUMBER("lines", "N", log.lines, 128, "Number of its last lines (default: 30)"),
+
+    TEXT("group", "NAME", enrol.group, "Group of the roster that these boards join"),
+    NUMBER("hours", "N", enrol.hours, 8760, "How long a token lasts (default: 24)"),
+    FLAG("token", 0, enrol.token, "Make the tokens and do not wait for the boards"),
+    FLAG("open", 0, enrol.open, "Make no tokens: wait for boards that have one already"),
+    FLAG("list", 0, enrol.list, "List the tokens, and nothing else"),
+    FLAG("withdraw", 0, enrol.withdraw,
+         "Withdraw the tokens of these names or ids, and nothing else"),
+    TEXT("run", "RUN.yaml", enrol.run, "Then warm the boards for this run"),
+    TEXT("node", "NAME", enrol.node, "The board's name; image: several names, separated by commas"),
+    TEXT("host", "ADDRESS[:PORT]", enrol.host, "Where the board finds this host (port: 7900)"),
+    TEXT("dial", "ADDRESS:PORT", enrol.dial,
+         "The board dials this host for its runs, because nobody can dial it"),
+
+    TEXT("ssh-key", "FILE.pub", image.ssh_key,
+         "Public key that may log in as root (default: nobody may)"),
+    TEXT("wifi", "FILE.yaml", image.wifi, "ssid, passphrase and country of a wireless network"),
+    FLAG("overlay", 0, image.overlay, "A folder for a vendor's system instead of an image"),
+    TEXT("packages", "DIR", image.packages, "The agent's package (default: build-package)"),
+    TEXT("cache", "DIR", image.cache, "Where systems are kept (default: ~/.cache/ringpipe/images)"),
+    TEXT("enrol", "TOKEN|@FILE", image.enrol, "Take this token (default: a new one is made)"),
+    VALUE(TEXT, "listen", 0, "tcp://HOST:PORT", image.listen, 0,
+          "Where the board listens (default: tcp://0.0.0.0:7000)", "board"),
+    CHOICE("runner", "bmaptool|dd|qemu", image.runner,
+           "What writes the image, or starts it (default: dd)", NULL),
+    NUMBER("release", "N", image.release, UINT32_MAX,
+           "Number of the bundle: boards take larger ones only"),
+    FLAG("new-key", 0, image.new_key, "Make the pair of keys that signs bundles"),
+
+    NUMBER("mbit", "N", fleet.mbit, 1000000, "Rate limit in Mbit/s (default: none)"),
+    NUMBER("at-once", "N", fleet.at_once, RP_PUSH_AT_ONCE_MAX,
+           "Boards that get it concurrently (default: 1)"),
+    FLAG("no-wait", 0, fleet.no_wait,
+         "Do not wait until the board is back, or its software has shown that it is good"),
+    FLAG("force", 0, fleet.force, "Also while the board has a run"),
+    FLAG("ask", 0, fleet.ask, "Print which boards answer; --wait: timeout for each"),
+    NUMBER("within", "SECONDS", fleet.within_s, 86400,
+           "How long boards may take to warm (default: 1800)"),
+
+    TEXT("dir", "DIR", keys, "Folder of the keys (default: ~/.config/ringpipe/keys)"),
+    {"roster", 0, RP_OPTION_FLAG, NULL, AT(as_line), "Print a line for a roster", 0, "line", false,
+     0},
+    TEXT("to", "DIR", to, "Folder to put the files in"),
+    TEXT("from", "ADDRESS", from, "A mirror: https, http or file (default: the official place)"),
+
+    FLAG("quiet", 'q', quiet, "Print errors and the result, nothing else"),
+    FLAG("verbose", 'v', verbose, "Print everything that is known, with time and place"),
+    {"help", 'h', RP_OPTION_END, NULL, AT(help), "Print this list", 0, NULL, false, 0},
+    {NULL, 0, RP_OPTION_FLAG, NULL, 0, NULL, 0, NULL, false, 0},
+};
+
+#define ASKING "roster! where listen keys"
+
+const rp_cli_verb rp_cli_verbs[] = {
+    {"train", "RUN.yaml", 1, 1, "set out|resume format dry-run keys plan profile lane",
+     "Train a model over a ring of boards", NULL, rp_verb_train},
+    {"resume", "DIR", 1, 1, "set format keys lane", "Continue a run from its folder",
+     "DIR is the folder of a run that was interrupted, or is to train further; only the data are "
+     "elsewhere.",
+     rp_verb_resume},
+    {"eval", "RUN.yaml|DIR", 1, 1, "set format weights confusion split keys",
+     "Evaluate a weights file, or a run from its folder", NULL, rp_verb_eval},
+    {"predict", "DIR FILE...", 2, UINT32_MAX, "format:csv top weights board threads",
+     "Ask a run's net about files",
+     "DIR is the folder of a run, and all that is needed of it. A FILE is a picture, a CSV file or "
+     "an array; - is standard input. It runs on this machine's device.",
+     rp_verb_predict},
+    {"plan", "RUN.yaml", 1, 1, "set out:json format keys plan profile",
+     "Profile the ring and choose the cut", NULL, rp_verb_plan},
+    {"profile", "RUN.yaml", 1, 1, "set out:json format keys", "Measure the cost of every layer",
+     NULL, rp_verb_profile},
+    {"sim", "RUN.yaml", 1, 1,
+     "set out|resume format jobs executor plan profile seed|seeds faults trace once",
+     "Simulate a run on a virtual clock, with faults",
+     "With --seeds, every seed is a run with faults of its own; exit 0 only when none hangs and "
+     "all end with the weights that the method defines.",
+     rp_verb_sim},
+    {"lab", "COMPARE.yaml", 1, 1, "out format dry-run keys jobs",
+     "Compare methods over seeds and models, with a report",
+     "Finished runs of the folder are kept, interrupted ones continue: repeat the same command.",
+     rp_verb_lab},
+    {"ps", "[DIR...]", 0, UINT32_MAX, "format", "List runs: those at work, or those in folders",
+     "Without a DIR it lists the runs of this account that are at work on this machine. DIR is the "
+     "folder of a run, at work or not, or a folder that contains such folders.",
+     rp_verb_ps},
+    {"log", "DIR", 1, 1, "follow all", "Print what has happened in a run, and follow it",
+     "DIR is the folder of a run, at work or not.", rp_verb_log},
+    {"stop", "DIR...", 1, UINT32_MAX, "wait", "Stop a run as Ctrl-C does, and wait for its end",
+     "The run ends after a checkpoint, exit 130, and `ringpipe resume DIR` continues it. Exit 0 "
+     "when it is not at work any more, 3 when it still is after the time of --wait.",
+     rp_verb_stop},
+    {"draw", "SCHEDULE", 1, 1, "format:svg stages micro chunks whole",
+     "Draw a schedule, measured by replay",
+     "SCHEDULE is a name as in a run file, e.g. 1f1b, or a plan.json; `table` compares them all.",
+     rp_verb_draw},
+    {"tune", "", 0, 0, "out:json board minutes yes system threads",
+     "Find the fastest kernel parameters of this device",
+     "It replaces nothing by something slower, and nothing without a yes.", rp_verb_tune},
+    {"doctor", "", 0, 0, "format keys board threads roster where listen",
+     "Check driver, device, arithmetic and disk, or a ring's boards",
+     "With --roster it asks every board for its identity and lets neighbours try their links both "
+     "ways; boards that are at work are left alone. Exit 3 when a run could not take the boards as "
+     "they are, 5 when keys do not fit.",
+     rp_verb_doctor},
+    {"boards", "enrol|list|show|...", 0, 0, "", "Add, remove, inspect and reboot boards", NULL,
+     NULL},
+    {"boards enrol", "NAME...", 0, UINT32_MAX,
+     "roster group host listen keys hours token|open list|withdraw wait run within yes format",
+     "Let boards into a roster by tokens",
+     "It makes a token for each board, prints the command for it, waits, and adds each board that "
+     "comes to the roster.",
+     rp_verb_boards_enrol},
+    {"boards adopt", "USER@ADDRESS", 1, 1,
+     "roster! group node host board dial packages listen keys hours token wait yes dry-run",
+     "Make a running system a board, over ssh", NULL, rp_verb_boards_adopt},
+    {"boards list", "", 0, 0, "roster! where ask wait listen keys format",
+     "List the boards of a roster, and which of them answer", NULL, rp_verb_boards_list},
+    {"boards show", "[BOARD...]", 0, UINT32_MAX, ASKING " format", "Print the condition of boards",
+     NULL, rp_verb_boards_show},
+    {"boards log", "[BOARD]", 0, 1, ASKING " lines follow format",
+     "Print the last lines of a board's journal", NULL, rp_verb_boards_log},
+    {"boards reboot", "[BOARD...]", 0, UINT32_MAX, ASKING " force no-wait|wait",
+     "Reboot boards, one after the other", NULL, rp_verb_boards_reboot},
+    {"boards warm", "RUN.yaml", 1, 1, "roster where set plan within wait force keys format",
+     "Build the kernels of a run on its boards ahead of it", NULL, rp_verb_boards_warm},
+    {"boards forget", "[NAME...]", 0, UINT32_MAX, "roster! where yes",
+     "Take boards out of a roster", NULL, rp_verb_boards_forget},
+    {"image", "", 0, 0,
+     "board node host out:img overlay|system:whole ssh-key wifi listen:board|dial enrol hours "
+     "packages cache release keys yes",
+     "Make a card for a board, or what a vendor's system needs",
+     "It has a token that lets the board into a roster, where `ringpipe boards enrol` waits. "
+     "Several names with ',' between make an image each, in the folder --out. --system makes a "
+     "folder for `ringpipe bundle`: the system of such boards, for one that runs already.",
+     rp_verb_image},
+    {"flash", "[IMAGE... DEVICE]", 0, UINT32_MAX, "runner listen:board yes",
+     "Write an image to a card, and read it back",
+     "Without words it lists the disks that may be written: those that can be taken out, and of "
+     "which nothing is in use. Several images are written one after the other, each to another "
+     "card.",
+     rp_verb_flash},
+    {"bundle", "[FOLDER]", 0, 1, "board release keys out:rpb new-key", "Sign software for boards",
+     "FOLDER contains what a board gets, with bin/ringpipe-agent in it, or a whole system that "
+     "`ringpipe image` has made. Boards keep the public half of the keys, update.key, next to "
+     "their own.",
+     rp_verb_bundle},
+    {"push", "BUNDLE [BOARD...]", 1, UINT32_MAX, ASKING " mbit at-once no-wait|wait format",
+     "Bring signed software to boards",
+     "To all boards of the roster, or those that are named or match --where, in turn or --at-once "
+     "N concurrently: each takes the bundle, starts it, and has to say that it is good before the "
+     "next one gets it. A board with a run is left alone.",
+     rp_verb_push},
+    {"slots", "[BOARD...]", 0, UINT32_MAX, ASKING " format", "Print which software boards have",
+     NULL, rp_verb_slots},
+    {"validate", "[BOARD...]", 0, UINT32_MAX, ASKING " format",
+     "Accept the software that is on trial there", NULL, rp_verb_validate},
+    {"revert", "[BOARD...]", 0, UINT32_MAX, ASKING " system:whole format",
+     "Go back to the previous software", NULL, rp_verb_revert},
+    {"keys", "new|show|list|...", 0, 0, "", "CURVE keys and the hosts and boards that are trusted",
+     NULL, NULL},
+    {"keys new", "", 0, 0, "dir format", "Make this account's pair of keys", NULL,
+     rp_verb_keys_new},
+    {"keys show", "[NAME [ADDRESS]]", 0, 2, "dir roster:line format",
+     "Print the public key, or a line for a roster",
+     "With --roster it prints the line that a roster needs of a board (with its ADDRESS) or of a "
+     "host.",
+     rp_verb_keys_show},
+    {"keys list", "", 0, 0, "dir format", "List the own key and all that are trusted", NULL,
+     rp_verb_keys_list},
+    {"keys trust", "NAME KEY", 2, 2, "dir", "Let a key connect, or replace the key of a name", NULL,
+     rp_verb_keys_trust},
+    {"keys untrust", "NAME", 1, 1, "dir", "Remove a name from those that may connect", NULL,
+     rp_verb_keys_untrust},
+    {"data", "fetch", 0, 0, "", "Fetch data sets", NULL, NULL},
+    {"data fetch", "SET", 1, 1, "to! from format",
+     "Fetch a data set's official files, checksums verified", NULL, rp_verb_data_fetch},
+    {"inspect", "FILE.safetensors|MODEL.yaml", 1, 1, "format input classes",
+     "List the tensors of a file, or the layers of a model",
+     "Tensors have their ranges. Layers have shapes, parameters, operations and memory for one "
+     "sample; the model may be a name of the zoo (ringpipe list models). What the model leaves to "
+     "its data is given by --input and --classes, else assumed.",
+     rp_verb_inspect},
+    {"list", "[LIST]", 0, 1, "format", "List layers, schedules and all other names",
+     "LIST is one of the lists' names; without it all names are listed.", rp_verb_list},
+    {NULL, NULL, 0, 0, NULL, NULL, NULL, NULL},
+};
+
+/* ---- a verb's options ------------------------------------------------------------------------ */
+
+/* The row of "NAME" or "NAME:VARIANT". */
+static const rp_option *find_row(const char *text, size_t length) {
+    const size_t name = strcspn(text, ":") < length ? strcspn(text, ":") : length;
+    const size_t variant = length > name ? length - name - 1 : 0;
+    const rp_option *at = rp_cli_options;
+    while (at->name && (strlen(at->name) != name || strncmp(at->name, text, name) != 0 ||
+                        strlen(at->variant ? at->variant : "") != variant ||
+                        strncmp(at->variant ? at->variant : "", text + name + 1, variant) != 0)) {
+        at++;
+    }
+    RP_ASSERT(at->name);
+    return at;
+}
+
+static uint32_t add_rows(const char *text, uint32_t count, uint8_t *groups,
+                         rp_option out[RP_OPTIONS_MAX]) {
+    bool in_group = false;
+    while (*text) {
+        const size_t length = strcspn(text, " !|");
+        if (length > 0) {
+            const bool continues = text[length] == '|';
+            RP_ASSERT(count + 1 < RP_OPTIONS_MAX);
+            *groups = (uint8_t)(*groups + (continues && !in_group));
+            in_group = in_group || continues;
+            out[count] = *find_row(text, length);
+            out[count].required = text[length] == '!';
+            out[count++].group = in_group ? *groups : 0;
+            in_group = continues;
+        }
+        text += length + (text[length] != '\0');
+    }
+    return count;
+}
+
+void rp_cli_options_of(const rp_cli_verb *verb, rp_option out[RP_OPTIONS_MAX]) {
+    uint8_t groups = 0;
+    uint32_t count = add_rows(verb->options, 0, &groups, out);
+    count = add_rows("quiet|verbose help", count, &groups, out);
+    out[count] = (rp_option){0};
+}
+
+rp_err rp_cli_parse(rp_arena *arena, const rp_cli_verb *verb, int argc, char *const *argv,
+                    rp_cli_args *out) {
+    rp_option table[RP_OPTIONS_MAX];
+    rp_err err;
+    rp_cli_options_of(verb, table);
+    *out = (rp_cli_args){
+        .words = {.about = verb->words, .least = verb->words_min, .most = verb->words_max},
+        .format = "text",
+        .board = "auto",
+        .wait_s = RP_CLI_WAIT_UNSAID,
+        .jobs = 1,
+        .minutes = 5,
+        .model = {.split = "test", .top = 1},
+        .sim = {.executor = "digest", .faults = "none", .seeds = {1, 1}},
+        .draw = {.stages = 4, .micro = 8},
+        .image = {.runner = "dd"},
+    };
+    RP_TRY(RP_ARENA_NEW(arena, (size_t)argc + 1, &out->words.item));
+    RP_TRY(rp_options_parse(table, verb->name, argc, argv, out, &out->words));
+fail:
+    return err;
+}
