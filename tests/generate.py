@@ -280,9 +280,9 @@ def fish_option(option):
 
 def fish_options(lists):
     """What follows an option is its value, but for those that have none."""
-    lines = [f"complete -c ringpipe -n '__ringpipe_verb_is \"{verb['name']}\"' {fish_option(option)}"
-             for verb in lists["verbs"] for option in verb["options"]]
-    return lines + [f"complete -c ringpipe-agent -f {fish_option(option)}"
+    lines = [f"complete -c ringpipe -n '__ringpipe_verb_is \"{verb['name']}\"' "
+             f"{fish_option(option)}" for verb in lists["verbs"] for option in verb["options"]]
+    return lines + [f"complete -c ringpipe-agent {fish_option(option)}"
                     for option in lists["agent"]]
 
 

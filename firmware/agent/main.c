@@ -55,14 +55,14 @@ static const rp_option options_table[] = {
      "Control socket; PORT + 1, + 2 and, where boards share a stage, up to + 17 carry data; 0: any",
      0, NULL, false, WHERE},
     {"host", 0, RP_OPTION_TEXT, "[NAME@]ADDRESS:PORT", AT(host),
-     "Dial this host instead of listening, for a board that nobody can dial; NAME: one of several "
-     "hosts that are trusted; PORT + 1 carries data",
+     "Dial this host instead of listening, for a board without a reachable address; NAME: one of "
+     "several trusted hosts; PORT + 1 carries data",
      0, NULL, false, WHERE},
     TEXT("board", "BOARD", board, "Board profile, or auto (default)"),
     TEXT("keys", "DIR", keys,
          "This board's keys and the hosts it trusts (default: ~/.config/ringpipe/keys)"),
     TEXT("enrol", "TOKEN@HOST:PORT", enrol,
-         "Make keys if there are none, and let `ringpipe boards enrol` there put this board into "
+         "Make keys if they are missing, and let `ringpipe boards enrol` there put this board into "
          "its roster; nothing once that is done. @FILE: the content of this file, which no list of "
          "processes shows"),
     TEXT("roster", "FILE.yaml", roster, "A roster: its hosts are trusted too"),

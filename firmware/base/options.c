@@ -5,7 +5,7 @@
 
 #include "base/nearest.h"
 
-enum { LINE_COLUMNS = 80, TEXT_COLUMN = 30, GROUPS = 8, VALUE_BYTES = 160 };
+enum { LINE_COLUMNS = 80, TEXT_COLUMN = 30, GROUPS = 8 };
 
 typedef struct {
     const rp_option *table;
@@ -49,22 +49,6 @@ static bool has_word(const char *words, const char *text) {
     return false;
 }
 
-/* What a message says that it expected: "text, csv or json". */
-static void describe_value(const rp_option *option, char out[VALUE_BYTES]) {
-    const bool counts = option->kind == RP_OPTION_NUMBER || option->kind == RP_OPTION_REAL;
-    if (counts) {
-        (void)snprintf(out, VALUE_BYTES, "a number from 0 to %u", option->most);
-        return;
-    }
-    size_t used = 0;
-    for (const char *at = option->value; *at && used + 8 < VALUE_BYTES; at++) {
-        const char *between = strchr(at + 1, '|') ? ", " : " or ";
-        const bool bar = option->kind == RP_OPTION_CHOICE && *at == '|';
-        used += (size_t)snprintf(out + used, VALUE_BYTES - used, bar ? "%s" : "%.1s",
-                                 bar ? between : at);
-    }
-}
-
 static bool store_value(const rp_option *option, char *text, void *to) {
     rp_option_list *list = to;
     uint64_t number;
@@ -105,22 +89,23 @@ static bool store_value(const rp_option *option, char *text, void *to) {
 
 static rp_err take_option(parsing *p, const rp_option *option, char *text) {
     void *to = p->values + option->offset;
-    char expected[VALUE_BYTES];
     const rp_option *other = p->chosen[option->group];
     const rp_option_list *list = to;
     if (option->group && other && other != option) {
         return rp_fail(RP_ERR_USAGE, "%s%s--%s and --%s exclude each other", p->verb, p->colon,
-                       other < option ? other->name : option->name,
-                       other < option ? option->name : other->name);
+                       other->name, option->name);
     }
     if (option->kind == RP_OPTION_LIST && list->count == option->most) {
         return rp_fail(RP_ERR_USAGE, "%s%smore than %u --%s", p->verb, p->colon, option->most,
                        option->name);
     }
     if (!store_value(option, text, to)) {
-        describe_value(option, expected);
-        return rp_fail(RP_ERR_USAGE, "%s%s--%s: expected %s, found '%s'", p->verb, p->colon,
-                       option->name, expected, text);
+        const bool counts = option->kind == RP_OPTION_NUMBER || option->kind == RP_OPTION_REAL;
+        char most[16] = "";
+        (void)snprintf(most, sizeof most, "%u", option->most);
+        return rp_fail(RP_ERR_USAGE, "%s%s--%s: expected %s%s, found '%s'", p->verb, p->colon,
+                       option->name, counts ? "a number from 0 to " : option->value,
+                       counts ? most : "", text);
     }
     p->seen[option - p->table] = true;
     p->chosen[option->group] = option;

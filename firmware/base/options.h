@@ -55,7 +55,8 @@ typedef struct {
 } rp_option_words;
 
 /* Reads argv (without the program and its verb) into *values, whose defaults the caller has set.
- * Options and words may be mixed; "--" ends the options; names are not abbreviated. `verb` begins every message, "" for none.
+ * Options and words may be mixed; "--" ends the options; names are not abbreviated. `verb` begins
+ * every message, "" for none.
  * errors  RP_ERR_USAGE: an unknown option (the message names the one that may have been meant), an
  *         invalid or missing value, options that exclude each other, a missing option or word */
 rp_err rp_options_parse(const rp_option *table, const char *verb, int argc, char *const *argv,
@@ -64,8 +65,7 @@ rp_err rp_options_parse(const rp_option *table, const char *verb, int argc, char
 /* A line for each row, with its text in a column of its own. */
 void rp_options_print(FILE *file, const rp_option *table);
 
-/* `text` broken into lines of 80 columns, which begin at `column`; the first line is there already.
- */
+/* Prints `text` in lines of 80 columns, which begin at `column`, where the file is now. */
 void rp_options_wrap(FILE *file, const char *text, int column);
 
 #endif

@@ -1,4 +1,4 @@
-/* boards show, log, reboot: what they have in common, and the verbs. */
+/* What the verbs of `boards` share. */
 #ifndef RP_CLI_BOARDS_ASK_H
 #define RP_CLI_BOARDS_ASK_H
 
@@ -30,6 +30,14 @@ rp_err rp_cli_ask_open(rp_arena *arena, rp_cli_asking *asking, const rp_roster_e
  */
 rp_err rp_cli_await_board(const rp_cli_args *args, const char *keys_folder, const rp_keypair *keys,
                           const char *listen, const char *name) RP_MUST_CHECK;
+
+/* errors  USAGE: other words or options; those of the list of tokens */
+rp_err rp_cli_boards_tokens(rp_arena *arena, const rp_cli_args *args,
+                            const char *keys_folder) RP_MUST_CHECK;
+
+/* Warms the boards of `run_path`, which must answer within `wait_s`. */
+rp_err rp_cli_warm(rp_arena *arena, const rp_cli_args *args, const char *run_path,
+                   uint32_t wait_s) RP_MUST_CHECK;
 
 /* A line of a board's journal, as lines of it are printed. */
 void rp_cli_print_line(const char *before, uint64_t time_ms, const char *text);

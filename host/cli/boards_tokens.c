@@ -1,4 +1,4 @@
-#include "cli/boards_tokens.h"
+#include "cli/boards_ask.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 /* boards warm: a controller brings a ring up to its kernels. A board that has a run, of anybody, is
  * left alone: so boards are asked first, beside whatever they do. */
-#include "cli/boards_warm.h"
 
 #include <inttypes.h>
 #include <limits.h>

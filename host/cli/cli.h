@@ -36,13 +36,13 @@ typedef struct {
     bool whole;
 } rp_cli_draw;
 
-/* Of log and boards log. */
+/* Values of log and boards log. */
 typedef struct {
     bool follow, all;
     uint32_t lines; /* 0: the default */
 } rp_cli_log;
 
-/* Of boards enrol, and what adopt and image share with it. */
+/* Values of boards enrol, and those that adopt and image share with it. */
 typedef struct {
     const char *group, *run;
     const char *node, *host,
@@ -52,7 +52,7 @@ typedef struct {
     bool list, withdraw; /* nothing else is done */
 } rp_cli_enrol;
 
-/* Of image, flash and bundle. */
+/* Values of image, flash and bundle. */
 typedef struct {
     const char *ssh_key, *wifi, *packages, *cache, *runner;
     char *enrol;        /* an argument, which is overwritten once it is read */
@@ -61,7 +61,7 @@ typedef struct {
     uint32_t release;
 } rp_cli_image;
 
-/* Of push, slots, validate, revert, and boards reboot, warm and list. */
+/* Values of push, slots, validate, revert, and boards reboot, warm and list. */
 typedef struct {
     uint32_t mbit, at_once; /* at_once 0: the default */
     uint32_t within_s;      /* 0: the default */
@@ -135,6 +135,11 @@ rp_err rp_cli_parse(rp_arena *arena, const rp_cli_verb *verb, int argc, char *co
 /* Of boards warm: a controller for it. */
 rp_err rp_cli_run_warm(const rp_cli_args *args, const char *run_path, uint32_t within_s);
 rp_err rp_cli_report_reach(rp_arena *arena, const rp_cli_args *args); /* doctor --roster */
+
+/* Is the word a model: a file that ends with .yaml or .yml, or a name of the zoo and no file? */
+bool rp_cli_is_model(const char *word);
+/* errors  USAGE and SHAPE as of a run with this model */
+rp_err rp_cli_inspect_model(rp_arena *arena, const rp_cli_args *args) RP_MUST_CHECK;
 
 rp_cli_action rp_verb_train, rp_verb_resume, rp_verb_eval, rp_verb_predict, rp_verb_plan,
     rp_verb_profile, rp_verb_sim, rp_verb_lab, rp_verb_ps, rp_verb_log, rp_verb_stop, rp_verb_draw,

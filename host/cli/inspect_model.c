@@ -1,4 +1,4 @@
-#include "cli/inspect_model.h"
+#include "cli/cli.h"
 
 #include <inttypes.h>
 #include <jansson.h>

@@ -21,7 +21,7 @@
 
 const rp_option rp_cli_options[] = {
     VALUE(LIST, "set", 0, "KEY.PATH=VALUE", set, RP_OPTION_ITEMS_MAX,
-          "Change one key of the run file; may be repeated", NULL),
+          "Set a key of the run file; may be repeated", NULL),
     VALUE(TEXT, "out", 'o', "DIR", out, 0, "The folder to write (default: see the manual)", NULL),
     VALUE(TEXT, "out", 'o', "FILE.json", out, 0, "The file to write", "json"),
     VALUE(TEXT, "out", 'o', "FILE.img", out, 0,
@@ -38,7 +38,7 @@ const rp_option rp_cli_options[] = {
     FLAG("yes", 'y', yes, "Replace what exists without asking"),
     TEXT("roster", "FILE.yaml", roster, "The boards of a ring"),
     VALUE(LIST, "where", 0, "KEY=VALUE[,VALUE...]", where, WHERE_MAX,
-          "Boards with this name, group, board or label; may be repeated: all have to match", NULL),
+          "Boards with this name, group, board or label; may be repeated", NULL),
     TEXT("listen", "tcp://HOST:PORT", listen, "Where boards find this host"),
     NUMBER("wait", "SECONDS", wait_s, 1000000, "How long to wait (default: see the manual)"),
 
@@ -49,16 +49,13 @@ const rp_option rp_cli_options[] = {
 
     TEXT("weights", "FILE.safetensors", model.weights, "Weights of the whole model"),
     CHOICE("split", "test|validation|train", model.split, "Which samples (default: test)", NULL),
-    FLAG("confusion", 0, model.confusion,
-         "Each class and the table of answers; on this machine's device"),
+    FLAG("confusion", 0, model.confusion, "Each class and the table of answers, by this machine"),
     NUMBER("top", "N", model.top, 65536, "Number of likeliest classes to print (default: 1)"),
     TEXT("input", "SHAPE", model.input, "Shape of a sample of a model file, as in 3,32,32"),
     NUMBER("classes", "N", model.classes, 65536, "Number of classes, for a model file"),
 
-    CHOICE("executor", "digest|timed", sim.executor,
-           "What computes instead of devices (default: digest)", NULL),
-    VALUE(RANGE, "seed", 0, "N", sim.seeds, 0, "Seed of interleavings and faults (default: 1)",
-          NULL),
+    CHOICE("executor", "digest|timed", sim.executor, "What computes (default: digest)", NULL),
+    VALUE(RANGE, "seed", 0, "N", sim.seeds, 0, "Seed of faults and order (default: 1)", NULL),
     VALUE(RANGE, "seeds", 0, "A..B", sim.seeds, 0, "Many runs, one for each seed", NULL),
     TEXT("faults", "none|all|FILE", sim.faults, "all: drawn from the seed (default: none)"),
     FLAG("trace", 0, sim.trace, "Print every event of the run"),
@@ -66,8 +63,7 @@ const rp_option rp_cli_options[] = {
 
     NUMBER("stages", "D", draw.stages, 1024, "Stages of the pipeline (default: 4)"),
     NUMBER("micro", "M", draw.micro, 65536, "Microbatches of a step (default: 8)"),
-    NUMBER("chunks", "N", draw.chunks, 1024,
-           "Stages of a board, for interleaved schedules (default: 2)"),
+    NUMBER("chunks", "N", draw.chunks, 1024, "Stages of a board, if interleaved (default: 2)"),
     FLAG("whole", 0, draw.whole, "Without a flush: the run from its beginning to its end"),
 
     VALUE(REAL, "minutes", 0, "N", minutes, 1440, "Time to spend (default: 5)", NULL),
@@ -83,17 +79,16 @@ const rp_option rp_cli_options[] = {
     NUMBER("hours", "N", enrol.hours, 8760, "How long a token lasts (default: 24)"),
     FLAG("token", 0, enrol.token, "Make the tokens and do not wait for the boards"),
     FLAG("open", 0, enrol.open, "Make no tokens: wait for boards that have one already"),
-    FLAG("list", 0, enrol.list, "List the tokens, and nothing else"),
-    FLAG("withdraw", 0, enrol.withdraw,
-         "Withdraw the tokens of these names or ids, and nothing else"),
+    FLAG("list", 0, enrol.list, "List the tokens only"),
+    FLAG("withdraw", 0, enrol.withdraw, "Withdraw the tokens of these names or ids only"),
     TEXT("run", "RUN.yaml", enrol.run, "Then warm the boards for this run"),
     TEXT("node", "NAME", enrol.node, "The board's name; image: several names, separated by commas"),
     TEXT("host", "ADDRESS[:PORT]", enrol.host, "Where the board finds this host (port: 7900)"),
     TEXT("dial", "ADDRESS:PORT", enrol.dial,
-         "The board dials this host for its runs, because nobody can dial it"),
+         "The board dials this host; for one that has no reachable address"),
 
     TEXT("ssh-key", "FILE.pub", image.ssh_key,
-         "Public key that may log in as root (default: nobody may)"),
+         "Public key that may log in as root (default: no login)"),
     TEXT("wifi", "FILE.yaml", image.wifi, "ssid, passphrase and country of a wireless network"),
     FLAG("overlay", 0, image.overlay, "A folder for a vendor's system instead of an image"),
     TEXT("packages", "DIR", image.packages, "The agent's package (default: build-package)"),
@@ -104,18 +99,17 @@ const rp_option rp_cli_options[] = {
     CHOICE("runner", "bmaptool|dd|qemu", image.runner,
            "What writes the image, or starts it (default: dd)", NULL),
     NUMBER("release", "N", image.release, UINT32_MAX,
-           "Number of the bundle: boards take larger ones only"),
+           "Number of the bundle; boards take larger ones"),
     FLAG("new-key", 0, image.new_key, "Make the pair of keys that signs bundles"),
 
     NUMBER("mbit", "N", fleet.mbit, 1000000, "Rate limit in Mbit/s (default: none)"),
     NUMBER("at-once", "N", fleet.at_once, RP_PUSH_AT_ONCE_MAX,
-           "Boards that get it concurrently (default: 1)"),
+           "Boards at the same time (default: 1)"),
     FLAG("no-wait", 0, fleet.no_wait,
-         "Do not wait until the board is back, or its software has shown that it is good"),
+         "Do not wait for the board's return, or for the end of its trial"),
     FLAG("force", 0, fleet.force, "Also while the board has a run"),
     FLAG("ask", 0, fleet.ask, "Print which boards answer; --wait: timeout for each"),
-    NUMBER("within", "SECONDS", fleet.within_s, 86400,
-           "How long boards may take to warm (default: 1800)"),
+    NUMBER("within", "SECONDS", fleet.within_s, 86400, "Time for warming (default: 1800)"),
 
     TEXT("dir", "DIR", keys, "Folder of the keys (default: ~/.config/ringpipe/keys)"),
     {"roster", 0, RP_OPTION_FLAG, NULL, AT(as_line), "Print a line for a roster", 0, "line", false,
@@ -159,15 +153,16 @@ const rp_cli_verb rp_cli_verbs[] = {
      "Compare methods over seeds and models, with a report",
      "Finished runs of the folder are kept, interrupted ones continue: repeat the same command.",
      rp_verb_lab},
-    {"ps", "[DIR...]", 0, UINT32_MAX, "format", "List runs: those at work, or those in folders",
-     "Without a DIR it lists the runs of this account that are at work on this machine. DIR is the "
-     "folder of a run, at work or not, or a folder that contains such folders.",
+    {"ps", "[DIR...]", 0, UINT32_MAX, "format", "List active runs, or those in folders",
+     "Without a DIR it lists the active runs of this account on this machine. DIR is the folder of "
+     "a "
+     "run, active or not, or a folder that contains such folders.",
      rp_verb_ps},
     {"log", "DIR", 1, 1, "follow all", "Print what has happened in a run, and follow it",
-     "DIR is the folder of a run, at work or not.", rp_verb_log},
+     "DIR is the folder of a run, active or not.", rp_verb_log},
     {"stop", "DIR...", 1, UINT32_MAX, "wait", "Stop a run as Ctrl-C does, and wait for its end",
      "The run ends after a checkpoint, exit 130, and `ringpipe resume DIR` continues it. Exit 0 "
-     "when it is not at work any more, 3 when it still is after the time of --wait.",
+     "when it has ended, 3 when it is still active after the time of --wait.",
      rp_verb_stop},
     {"draw", "SCHEDULE", 1, 1, "format:svg stages micro chunks whole",
      "Draw a schedule, measured by replay",
@@ -179,7 +174,7 @@ const rp_cli_verb rp_cli_verbs[] = {
     {"doctor", "", 0, 0, "format keys board threads roster where listen",
      "Check driver, device, arithmetic and disk, or a ring's boards",
      "With --roster it asks every board for its identity and lets neighbours try their links both "
-     "ways; boards that are at work are left alone. Exit 3 when a run could not take the boards as "
+     "ways; boards with a run are left alone. Exit 3 when a run could not take the boards as "
      "they are, 5 when keys do not fit.",
      rp_verb_doctor},
     {"boards", "enrol|list|show|...", 0, 0, "", "Add, remove, inspect and reboot boards", NULL,
@@ -200,9 +195,9 @@ const rp_cli_verb rp_cli_verbs[] = {
     {"boards log", "[BOARD]", 0, 1, ASKING " lines follow format",
      "Print the last lines of a board's journal", NULL, rp_verb_boards_log},
     {"boards reboot", "[BOARD...]", 0, UINT32_MAX, ASKING " force no-wait|wait",
-     "Reboot boards, one after the other", NULL, rp_verb_boards_reboot},
+     "Reboot boards, in the given order", NULL, rp_verb_boards_reboot},
     {"boards warm", "RUN.yaml", 1, 1, "roster where set plan within wait force keys format",
-     "Build the kernels of a run on its boards ahead of it", NULL, rp_verb_boards_warm},
+     "Build the kernels of a run on its boards before it starts", NULL, rp_verb_boards_warm},
     {"boards forget", "[NAME...]", 0, UINT32_MAX, "roster! where yes",
      "Take boards out of a roster", NULL, rp_verb_boards_forget},
     {"image", "", 0, 0,
@@ -216,8 +211,7 @@ const rp_cli_verb rp_cli_verbs[] = {
     {"flash", "[IMAGE... DEVICE]", 0, UINT32_MAX, "runner listen:board yes",
      "Write an image to a card, and read it back",
      "Without words it lists the disks that may be written: those that can be taken out, and of "
-     "which nothing is in use. Several images are written one after the other, each to another "
-     "card.",
+     "which nothing is in use. Each of several images is written to a card of its own.",
      rp_verb_flash},
     {"bundle", "[FOLDER]", 0, 1, "board release keys out:rpb new-key", "Sign software for boards",
      "FOLDER contains what a board gets, with bin/ringpipe-agent in it, or a whole system that "

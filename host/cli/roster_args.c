@@ -1,19 +1,68 @@
 #include "cli/roster_args.h"
 
+#include <ctype.h>
+#include <string.h>
+
 #include "run/where.h"
+
+enum { NAME_MAX_BYTES = 63 };
 
 rp_err rp_cli_read_boards(rp_arena *arena, const rp_cli_args *args, rp_roster_entry **out,
                           uint32_t *count) {
     rp_where where;
     rp_err err;
-    if (!args->roster) {
-        return rp_fail(RP_ERR_USAGE, "expected: --roster FILE, which says who the boards are");
-    }
     RP_TRY(rp_where_parse(arena, args->where.item, args->where.count, &where));
     RP_TRY(rp_roster_read(arena, args->roster, out, count));
     RP_TRY(rp_where_choose(&where, args->roster, *out, count));
 fail:
     return err;
+}
+
+/* `name` of `count` boards; a board that is taken has a name of NULL then. */
+static rp_err take_named(const rp_cli_args *args, const char *name, rp_roster_entry *boards,
+                         uint32_t count, rp_roster_entry *out) {
+    for (uint32_t k = 0; k < count; k++) {
+        if (boards[k].name && strcmp(boards[k].name, name) == 0) {
+            *out = boards[k];
+            boards[k].name = NULL;
+            return RP_OK;
+        }
+    }
+    return rp_fail(RP_ERR_USAGE, "%s: no board is called '%s', or it is named twice", args->roster,
+                   name);
+}
+
+rp_err rp_cli_choose_boards(rp_arena *arena, const rp_cli_args *args, uint32_t first, bool all,
+                            rp_roster_entry **out, uint32_t *count) {
+    const uint32_t named = args->words.count - first;
+    rp_roster_entry *boards;
+    rp_err err;
+    if ((named > 0 && args->where.count > 0) || (!all && named == 0 && args->where.count == 0)) {
+        return rp_fail(RP_ERR_USAGE, "expected BOARD... or --where KEY=VALUE: which boards?");
+    }
+    RP_TRY(rp_cli_read_boards(arena, args, &boards, count));
+    *out = boards;
+    if (named > 0) {
+        RP_TRY(RP_ARENA_NEW(arena, named, out));
+        for (uint32_t i = 0; i < named; i++) {
+            RP_TRY(take_named(args, args->words.item[first + i], boards, *count, &(*out)[i]));
+        }
+        *count = named;
+    }
+fail:
+    return err;
+}
+
+rp_err rp_cli_check_name(const char *name) {
+    const char *at = name;
+    while (isalnum((unsigned char)*at) || (*at && strchr("._-", *at))) {
+        at++;
+    }
+    return *name && !*at && at - name <= NAME_MAX_BYTES && strcmp(name, "host") != 0
+               ? RP_OK
+               : rp_fail(RP_ERR_USAGE,
+                         "name '%s': expected 1 to %d of A-Z a-z 0-9 . _ -, and not `host`", name,
+                         NAME_MAX_BYTES);
 }
 
 rp_err rp_cli_check_listen(const rp_cli_args *args, const rp_roster_entry *boards, uint32_t count) {

@@ -10,8 +10,6 @@
 #include "base/json_print.h"
 #include "base/printable.h"
 #include "cli/boards_ask.h"
-#include "cli/boards_tokens.h"
-#include "cli/boards_warm.h"
 #include "cli/roster_args.h"
 #include "cli/signals.h"
 #include "enrol/addresses.h"
@@ -22,7 +20,7 @@
 #include "run/runfile.h"
 #include "transport/listen.h"
 
-enum { WAIT_S = 600, NAME_MAX_BYTES = 63 };
+enum { WAIT_S = 600 };
 
 /* ---- enrol ----------------------------------------------------------------------------------- */
 
@@ -37,16 +35,6 @@ typedef struct {
     int signals;
     bool stopped;
 } enrolling;
-
-/* As keys.c's names: no quotes are needed round it in YAML and shells. */
-static bool is_name(const char *name) {
-    for (const char *at = name; *at; at++) {
-        if (!isalnum((unsigned char)*at) && !strchr("._-", *at)) {
-            return false;
-        }
-    }
-    return name[0] && strlen(name) <= NAME_MAX_BYTES && strcmp(name, "host") != 0;
-}
 
 /* What boards call this host: its own name, as far as a list of keys takes it. */
 static void host_name(char *out, size_t bytes) {
@@ -94,11 +82,7 @@ static rp_err check_names(rp_arena *arena, const enrolling *e) {
     }
     for (uint32_t i = 0; i < e->args->words.count; i++) {
         const char *name = e->args->words.item[i];
-        if (!is_name(name)) {
-            return rp_fail(RP_ERR_USAGE,
-                           "name '%s': expected 1 to %d of A-Z a-z 0-9 . _ -, and not `host`", name,
-                           NAME_MAX_BYTES);
-        }
+        RP_TRY(rp_cli_check_name(name));
         for (uint32_t k = 0; k < count && !e->args->yes && !e->args->enrol.open; k++) {
             if (strcmp(boards[k].name, name) == 0) {
                 return rp_fail(RP_ERR_USAGE,
@@ -262,7 +246,7 @@ rp_err rp_verb_boards_enrol(rp_arena *arena, const rp_cli_args *args) {
         return rp_fail(RP_ERR_USAGE, "--run %s: %s", args->enrol.run,
                        args->enrol.token
                            ? "is done once the boards have come, and --token does not wait"
-                           : "can not be read");
+                           : "cannot be read");
     }
     char bound[RP_LISTEN_HOST_MAX + 32];
     RP_TRY(args->enrol.token ? RP_OK : rp_listen_resolve(e.listen, bound, sizeof bound));

@@ -9,7 +9,6 @@
 #include "base/json_values.h"
 #include "base/tensor_range.h"
 #include "cli/cli.h"
-#include "cli/inspect_model.h"
 
 typedef struct {
     uint64_t values, bytes, nan, infinite;

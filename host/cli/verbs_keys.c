@@ -1,5 +1,4 @@
 /* The verb about keys: this account's own, and whom it trusts. */
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,11 +7,9 @@
 
 #include "base/json_print.h"
 #include "base/quote.h"
-#include "cli/cli.h"
+#include "cli/roster_args.h"
 #include "link/link.h"
 #include "run/runfile.h"
-
-enum { NAME_MAX_BYTES = 63 };
 
 /* ---- printing -------------------------------------------------------------------------------- */
 
@@ -53,25 +50,12 @@ static void print_line(const char *name, const char *z85) {
 
 /* ---- own keys -------------------------------------------------------------------------------- */
 
-/* Of YAML, a board's name in a plan, and a person: no quotes are needed round it in a shell. */
-static bool is_roster_name(const char *name) {
-    for (const char *at = name; *at; at++) {
-        if (!isalnum((unsigned char)*at) && !strchr("._-", *at)) {
-            return false;
-        }
-    }
-    return name[0] && strlen(name) <= NAME_MAX_BYTES && strcmp(name, "host") != 0;
-}
-
 static rp_err print_roster_line(const rp_cli_args *args, const char *z85) {
     const char *name = args->words.item[0];
     const char *address = args->words.count > 1 ? args->words.item[1] : NULL;
     char word[RP_KEY_WORD];
-    if (!is_roster_name(name)) {
-        return rp_fail(RP_ERR_USAGE,
-                       "name '%s': expected 1 to %d of A-Z a-z 0-9 . _ -, and not `host`", name,
-                       NAME_MAX_BYTES);
-    }
+    rp_err err;
+    RP_TRY(rp_cli_check_name(name));
     if (address && strcmp(address, "dials") != 0 && !rp_roster_is_address(address)) {
         return rp_fail(RP_ERR_USAGE, "address '%s': expected " RP_ROSTER_ADDRESS ", or dials",
                        address);
@@ -84,7 +68,8 @@ static rp_err print_roster_line(const rp_cli_args *args, const char *z85) {
         rp_quote_put(stdout, address);
     }
     (void)printf(", key: %s}\n", word);
-    return RP_OK;
+fail:
+    return err;
 }
 
 static rp_err show_own(const rp_cli_args *args, const char *folder) {
@@ -163,24 +148,18 @@ static rp_err find_folder(rp_arena *arena, const rp_cli_args *args, const char *
 
 rp_err rp_verb_keys_new(rp_arena *arena, const rp_cli_args *args) {
     const char *folder;
-    rp_err err;
-    RP_TRY(find_folder(arena, args, &folder));
-    RP_TRY(rp_keys_new(folder));
-    RP_TRY(show_own(args, folder));
-fail:
-    return err;
+    rp_err err = find_folder(arena, args, &folder);
+    err = err == RP_OK ? rp_keys_new(folder) : err;
+    return err == RP_OK ? show_own(args, folder) : err;
 }
 
 rp_err rp_verb_keys_show(rp_arena *arena, const rp_cli_args *args) {
     const char *folder;
-    rp_err err;
     if (args->as_line != (args->words.count > 0)) {
         return rp_fail(RP_ERR_USAGE, "expected: keys show --roster NAME [ADDRESS]");
     }
-    RP_TRY(find_folder(arena, args, &folder));
-    RP_TRY(show_own(args, folder));
-fail:
-    return err;
+    const rp_err err = find_folder(arena, args, &folder);
+    return err == RP_OK ? show_own(args, folder) : err;
 }
 
 rp_err rp_verb_keys_list(rp_arena *arena, const rp_cli_args *args) {

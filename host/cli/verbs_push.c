@@ -79,49 +79,7 @@ static void print_board(const rp_cli_args *args, const char *name, const rp_Push
     (void)fflush(stdout);
 }
 
-/* ---- which boards ---------------------------------------------------------------------------- */
-
-static rp_err check_words(const rp_cli_args *args, rp_push_action action) {
-    const bool named = args->words.count > (action == RP_PUSH_BUNDLE);
-    if (named && args->where.count > 0) {
-        return rp_fail(RP_ERR_USAGE, "expected names of boards, or --where: not both");
-    }
-    const bool needs = action != RP_PUSH_STATE && action != RP_PUSH_BUNDLE;
-    return needs && !named && args->where.count == 0
-               ? rp_fail(RP_ERR_USAGE, "expected BOARD... or --where KEY=VALUE: which boards?")
-               : RP_OK;
-}
-
-static bool is_named(const rp_cli_args *args, uint32_t first, const char *name) {
-    uint32_t i = first;
-    while (i < args->words.count && strcmp(args->words.item[i], name) != 0) {
-        i++;
-    }
-    return i < args->words.count;
-}
-
-/* Of the words from `first` on, which are the boards; none: all of them. */
-static rp_err keep_named(const rp_cli_args *args, uint32_t first, rp_roster_entry *boards,
-                         uint32_t *count) {
-    uint32_t kept = 0;
-    for (uint32_t i = first; i < args->words.count; i++) {
-        uint32_t k = 0;
-        while (k < *count && strcmp(boards[k].name, args->words.item[i]) != 0) {
-            k++;
-        }
-        if (k == *count) {
-            return rp_fail(RP_ERR_USAGE, "%s: no board is called '%s'", args->roster,
-                           args->words.item[i]);
-        }
-    }
-    for (uint32_t k = 0; args->words.count > first && k < *count; k++) {
-        if (is_named(args, first, boards[k].name)) {
-            boards[kept++] = boards[k];
-        }
-    }
-    *count = args->words.count > first ? kept : *count;
-    return RP_OK;
-}
+/* ---- the verbs ------------------------------------------------------------------------------- */
 
 static void end_line(void *context) {
     rp_push_lines_end(context);
@@ -150,9 +108,8 @@ static rp_err talk(rp_arena *arena, const rp_cli_args *args, rp_push_action acti
     const char *folder = args->keys;
     uint32_t count;
     rp_err err = RP_OK;
-    RP_TRY(check_words(args, action));
-    RP_TRY(rp_cli_read_boards(arena, args, &boards, &count));
-    RP_TRY(keep_named(args, first, boards, &count));
+    RP_TRY(rp_cli_choose_boards(
+        arena, args, first, action == RP_PUSH_STATE || action == RP_PUSH_BUNDLE, &boards, &count));
     RP_TRY(rp_cli_check_listen(args, boards, count));
     RP_TRY(folder ? RP_OK : rp_keys_home(arena, &folder));
     RP_TRY(rp_keys_read(folder, &keys));

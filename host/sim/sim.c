@@ -157,21 +157,12 @@ static rp_err check_tally(const rp_sim_tally *t) {
 }
 
 static rp_err check_options(const rp_sim_options *options) {
-    const rp_executor_kind *executor = rp_executor_find(options->executor);
-    if (!executor || strcmp(options->executor, "opencl") == 0) {
-        return rp_fail(RP_ERR_USAGE, "--executor: expected digest or timed, found '%s'",
-                       options->executor);
-    }
     if ((options->out || options->resume || options->once) &&
         options->seed_first != options->seed_last) {
         return rp_fail(RP_ERR_USAGE, "--%s is for one run, --seeds are many",
                        options->out      ? "out"
                        : options->resume ? "resume"
                                          : "once");
-    }
-    if (options->out && options->resume) {
-        return rp_fail(RP_ERR_USAGE, "--out and --resume exclude each other: a resumed run stays "
-                                     "in its folder");
     }
     if (options->out && access(options->out, F_OK) == 0) {
         return rp_fail(RP_ERR_USAGE, "--out: %s exists; name a folder that does not", options->out);

@@ -104,8 +104,8 @@ static void wrong_lines_are_refused(void **state) {
     expect_refused("--out", "--out: expected FILE after it");
     expect_refused("-o", "--out: expected FILE after it");
     expect_refused("--quiet=yes", "--quiet takes no value");
-    expect_refused("--format xml", "--format: expected text, csv or json, found 'xml'");
-    expect_refused("--format tex", "expected text, csv or json");
+    expect_refused("--format xml", "--format: expected text|csv|json, found 'xml'");
+    expect_refused("--format tex", "expected text|csv|json");
     expect_refused("--jobs 9", "--jobs: expected a number from 0 to 8, found '9'");
     expect_refused("--jobs -1", "found '-1'");
     expect_refused("--jobs 1x", "found '1x'");
@@ -116,7 +116,7 @@ static void wrong_lines_are_refused(void **state) {
     expect_refused("--seeds 5", "--seeds: expected A..B");
     expect_refused("--seeds 5..4", "--seeds: expected A..B");
     expect_refused("--seeds 5..6x", "--seeds: expected A..B");
-    expect_refused("--loud -q", "--quiet and --loud exclude each other");
+    expect_refused("--loud -q", "--loud and --quiet exclude each other");
     expect_refused("--seed 1 --seeds 1..2", "--seed and --seeds exclude each other");
     expect_refused("--set a --set b --set c", "more than 2 --set");
     expect_refused("a b c", "unexpected 'c'");

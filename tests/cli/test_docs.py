@@ -146,7 +146,7 @@ class Docs(program.Case):
         """The synopsis is generated; what verbs do is written by hand."""
         page = (program.SOURCE / "host/cli/man/ringpipe.1").read_text().split(".Sh DESCRIPTION")[1]
         for verb in self.verbs():
-            self.assertIn(f".Cm {verb[-1]}", page)
+            self.assertRegex(page, rf"(?m)^\.(It )?Cm (.* )?{verb[-1]}\b")
         page = (program.SOURCE / "host/cli/man/ringpipe-agent.1").read_text()
         for option in self.options(program=program.AGENT) - {"--help", "--version"}:
             self.assertIn("Fl Fl " + option[2:], page)

@@ -148,7 +148,7 @@ class Flash(program.Case):
 
     def test_words(self):
         self.assertIn("flash IMAGE... DEVICE", self.refuse(self.image))
-        self.assertIn("--runner: expected bmaptool, dd or qemu, found 'fwup'",
+        self.assertIn("--runner: expected bmaptool|dd|qemu, found 'fwup'",
                       self.refuse(self.image, "/dev/sdb", "--runner", "fwup"))
         self.assertIn("without a device", self.refuse(self.image, "/dev/sdb", "--runner", "qemu"))
         self.assertIn("does not say for which machine", self.refuse(self.image, "--runner", "qemu"))

@@ -154,7 +154,7 @@ class Fleet(enrolment.Case):
         self.assertEqual(err.count("is not in lab.yaml any more"), 6)
         left = re.findall(r"name: (n\d)", (self.dir / "lab.yaml").read_text())
         self.assertEqual(left, ["n3", "n6", "n9"])
-        self.assertIn("expected: boards", self.refused(*words, "n3"))
+        self.assertIn("which boards?", self.refused(*words, "n3"))
 
     def test_what_is_refused(self):
         self.write_roster([self.entry("a", "10.0.0.1:7000", "rack-a"),

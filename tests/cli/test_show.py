@@ -167,8 +167,8 @@ class Show(Board):
                                code=5)
         self.assertIn("left: the handshake was refused", err)
         for words, said in ((("show", "right"), "no board is called 'right'"),
-                            (("log", "left", "left"), "expected one board, found 2"),
-                            (("show",), "expected: boards show"),
+                            (("log", "left", "left"), "unexpected 'left'"),
+                            (("show",), "which boards?"),
                             (("log", "left", "--lines", "129"), "from 0 to 128"),
                             (("adopt", "left"), "expected USER@ADDRESS"),
                             (("adopt", "-oProxyCommand=x@y"), "")):

@@ -317,7 +317,7 @@ class Sim(Case):
 
     def test_mistakes_are_refused(self):
         for words, text in (
-                (("--executor", "opencl"), "--executor: expected digest or timed"),
+                (("--executor", "opencl"), "--executor: expected digest|timed"),
                 (("--executor", "timed"), "--executor timed needs --profile"),
                 (("--seeds", "5..2"), "--seeds: expected A..B"),
                 (("--faults", self.dir / "none.yaml"), "none.yaml"),

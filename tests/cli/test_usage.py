@@ -40,13 +40,13 @@ class Usage(program.Case):
 
     def test_option_of_another_verb(self):
         """Each is refused with the name of the verb; test_options.c has all of them."""
-        for words, option in ((("boards", "list", "--roster", "x"), "--dial"),
-                              (("train", self.run_file()), "--seeds"), (("keys", "new"), "--board"),
-                              (("data", "fetch", "mnist", "--to", "x"), "--out")):
-            err = self.refused(*words, option, "x")
-            verb = " ".join(word for word in words[:2] if word.isalpha())
+        for verb, words, option in (("boards list", ("--roster", "x"), "--dial"),
+                                    ("train", ("run.yaml",), "--seeds"), ("keys new", (), "--board"),
+                                    ("data fetch", ("mnist", "--to", "x"), "--out")):
+            err = self.refused(*verb.split(), *words, option, "x")
             self.assertRegex(err, rf"^ringpipe: {verb}: no option '{option}'")
-        self.assertIn("exclude each other", self.refused("boards", "enrol", "x", "--token", "--open"))
+        err = self.refused("boards", "enrol", "x", "--token", "--open")
+        self.assertIn("boards enrol: --token and --open exclude each other", err)
         self.assertIn("--roster FILE.yaml is missing", self.refused("boards", "list"))
 
     def test_form_of_messages(self):

@@ -181,11 +181,11 @@ class Warm(enrolment.Case):
         self.stop(boards)
 
     def test_bad_words(self):
-        self.assertIn("expected: boards warm RUN.yaml", self.refused("boards", "warm"))
+        self.assertIn("boards warm: expected RUN.yaml", self.refused("boards", "warm"))
         self.assertIn("no-such.yaml", self.refused("boards", "warm", "no-such.yaml"))
         (self.dir / "lab.yaml").write_text("boards: []\n")
         err = self.refused(*self.words("left", "--run", "no-such.yaml"))
-        self.assertIn("--run no-such.yaml: can not be read", err)
+        self.assertIn("--run no-such.yaml: cannot be read", err)
         err = self.refused(*self.words("left", "--token", "--run", self.run_path))
         self.assertIn("--token does not wait", err)
         self.assertFalse(os.path.exists(self.dir / "host/tokens"))  # none was made
