@@ -41,7 +41,8 @@ class Usage(program.Case):
     def test_option_of_another_verb(self):
         """Each is refused with the name of the verb; test_options.c has all of them."""
         for verb, words, option in (("boards list", ("--roster", "x"), "--dial"),
-                                    ("train", ("run.yaml",), "--seeds"), ("keys new", (), "--board"),
+                                    ("train", ("run.yaml",), "--seeds"),
+                                    ("keys new", (), "--board"),
                                     ("data fetch", ("mnist", "--to", "x"), "--out")):
             err = self.refused(*verb.split(), *words, option, "x")
             self.assertRegex(err, rf"^ringpipe: {verb}: no option '{option}'")
