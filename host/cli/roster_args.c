@@ -38,7 +38,8 @@ rp_err rp_cli_choose_boards(rp_arena *arena, const rp_cli_args *args, uint32_t f
     rp_roster_entry *boards;
     rp_err err;
     if ((named > 0 && args->where.count > 0) || (!all && named == 0 && args->where.count == 0)) {
-        return rp_fail(RP_ERR_USAGE, "expected BOARD... or --where KEY=VALUE: which boards?");
+        return rp_fail(RP_ERR_USAGE,
+                       "expected BOARD... or --where KEY=VALUE, not both: which boards?");
     }
     RP_TRY(rp_cli_read_boards(arena, args, &boards, count));
     *out = boards;

@@ -238,7 +238,7 @@ class Predict(program.Case):
         self.assertIn("nowhere.csv", self.refused("predict", "run", "data/test.csv", "nowhere.csv"))
         self.assertIn("has no data.json", self.refused("predict", "data", "data/test.csv"))
         self.assertIn("DIR FILE", self.refused("predict", "run"))
-        self.assertIn("text, csv or json", self.refused("predict", "run", "x", "--format", "xml"))
+        self.assertIn("text|csv|json", self.refused("predict", "run", "x", "--format", "xml"))
         weights = self.dir / "run" / "weights.safetensors"
         good = weights.read_bytes()
         weights.write_bytes(good[:-3])
