@@ -1,9 +1,10 @@
-/* At a pause: what is due next. A run is a list of segments: an epoch or a checkpoint's steps, an
- * evaluation, a save. */
+/* At a pause: the facts by which next.h says what comes next, and that is carried out. A run is a
+ * list of segments: an epoch or a checkpoint's steps, an evaluation, a save. */
 #include <inttypes.h>
 #include <unistd.h>
 
 #include "control/controller_own.h"
+#include "control/next.h"
 
 static bool is_over(const rp_controller *c) {
     return c->train.position.step == rp_controller_end(c);
@@ -58,96 +59,95 @@ fail:
     return err;
 }
 
-static rp_err end_following(rp_controller *c) {
+static rp_err say_method(rp_controller *c) {
     const uint32_t before = c->setup.follow.before;
     c->setup.follow.phase = RP_FOLLOW_NONE;
     return c->run.method.advance != before ? rp_controller_say_advance(c, before) : RP_OK;
 }
 
-/* Chooses another cut where that pays and where this pause has a checkpoint. *leaves: the run does
- * not go on from here. What was measured before the boards were loaded is of other boards, or of a
- * fault. */
-static rp_err follow_boards(rp_controller *c, bool *leaves) {
+/* *pays: another cut is chosen, and the boards are to get it. */
+static rp_err replan(rp_controller *c, bool *pays) {
     rp_err err;
-    if (c->keep.save.kept_step != c->train.position.step || c->machine.state == RP_CONTROL_LOAD) {
-        return RP_OK;
+    RP_TRY(rp_replan_choose(c, pays));
+    if (*pays) {
+        c->setup.follow = (rp_follow){.phase = RP_FOLLOW_DRAIN, .before = c->run.method.advance};
+        c->setup.advance_least = c->run.method.advance;
     }
-    RP_TRY(rp_replan_choose(c, leaves));
-    if (!*leaves) {
-        return RP_OK;
-    }
-    c->setup.follow = (rp_follow){.phase = RP_FOLLOW_DRAIN, .before = c->run.method.advance};
-    c->setup.advance_least = c->run.method.advance;
-    if (rp_controller_drained_at(c) == c->train.position.step) {
-        return assign_anew(c);
-    }
-    rp_controller_enter(c, RP_CONTROL_DRAIN);
 fail:
     return err;
 }
 
-static rp_err choose_in_training(rp_controller *c) {
+static rp_next_facts facts_of(const rp_controller *c) {
+    const uint64_t step = c->train.position.step;
+    const bool over = is_over(c);
     rp_split split;
+    return (rp_next_facts){
+        .place = RP_NEXT_AT_PAUSE,
+        .state = c->machine.state,
+        .trains = true,
+        .interrupted = c->machine.interrupts > 0,
+        .verify_due = c->train.verify.is_due,
+        .verify_alone = c->train.verify.alone,
+        .adopted = c->keep.adopt.phase == RP_ADOPT_SAVE,
+        .unsaved = c->keep.unsaved,
+        .copies_suffice = rp_controller_copies_suffice(c),
+        .statistics_due = are_statistics_due(c),
+        .round_due = rp_round_is_due(c),
+        .kept_here = c->keep.save.kept_step == step,
+        .is_over = over,
+        .weights_missing = over && access(c->folder.weights, F_OK) != 0,
+        .evaluation_due = rp_controller_evaluation_due(c, &split),
+        .ends_early = c->train.stop_step > step,
+        .is_drained = rp_controller_drained_at(c) == step,
+        .new_method_saved = c->setup.follow.phase == RP_FOLLOW_SAVE,
+        .method_drains = c->setup.follow.phase == RP_FOLLOW_DRAIN,
+        .milder_wanted = rp_controller_wants_milder(c),
+        .links_due = rp_controller_follows_links(c),
+    };
+}
+
+static rp_err choose_in_training(rp_controller *c) {
+    bool replanned = false;
+    bool pays = false;
+    bool none_joins = false;
     rp_err err = RP_OK;
-    if (c->train.verify.is_due) { /* before anything of the step is saved */
-        rp_controller_enter(c, RP_CONTROL_VERIFY);
-        return RP_OK;
-    }
-    if (c->train.verify.alone && c->machine.interrupts == 0) {
-        rp_controller_enter(c, RP_CONTROL_TRAIN);
-        return RP_OK;
-    }
-    if (c->keep.adopt.phase == RP_ADOPT_SAVE) {
-        rp_controller_enter(c, RP_CONTROL_RECOVER); /* with the checkpoint that there is now */
-        return RP_OK;
-    }
-    if (c->keep.unsaved && rp_controller_copies_suffice(c)) {
-        rp_controller_enter(c, c->machine.state == RP_CONTROL_COPY ? RP_CONTROL_TRAIN
-                                                                   : RP_CONTROL_COPY);
-        return RP_OK;
-    }
-    if (c->keep.unsaved) {
-        rp_controller_enter(c, are_statistics_due(c) ? RP_CONTROL_STATISTICS : RP_CONTROL_SAVE);
-        return RP_OK;
-    }
-    if (c->setup.follow.phase == RP_FOLLOW_SAVE) {
-        RP_TRY(end_following(c));
-    }
-    if (c->machine.interrupts > 0) {
-        return rp_fail(RP_ERR_INTERRUPTED, "interrupted after step %" PRIu64,
-                       c->train.position.step);
-    }
-    if (rp_round_is_due(c)) {
-        rp_controller_enter(c, RP_CONTROL_ROUND);
-        return RP_OK;
-    }
-    if (c->setup.follow.phase == RP_FOLLOW_DRAIN) {
-        return assign_anew(c);
-    }
-    bool leaves = false;
-    if (c->train.stop_step <= c->train.position.step && !is_over(c)) {
-        RP_TRY(follow_boards(c, &leaves));
-    }
-    if (leaves) {
-        return RP_OK;
-    }
-    if (c->train.stop_step > c->train.position.step) {
-        rp_controller_enter(c, RP_CONTROL_DRAIN); /* to an early end */
-        return RP_OK;
-    }
-    if (is_over(c) && access(c->folder.weights, F_OK) != 0) {
-        rp_controller_enter(c, RP_CONTROL_SAVE); /* resumed at its end without a weights file */
-    } else if (rp_controller_evaluation_due(c, &split)) {
-        rp_controller_enter(c, RP_CONTROL_EVALUATE);
-    } else if (is_over(c)) {
-        RP_TRY(rp_finite_check_end(c));
-        rp_controller_enter(c, RP_CONTROL_CLOSE);
-    } else if (rp_away_join(c)) {
-        rp_controller_enter(c, RP_CONTROL_RECOVER);
-    } else if (rp_controller_wants_milder(c)) {
-        rp_controller_enter(c, RP_CONTROL_DRAIN);
-    } else {
-        rp_controller_enter(c, rp_controller_follows_links(c) ? RP_CONTROL_PLAN : RP_CONTROL_TRAIN);
+    for (;;) { /* each answer that is asked again comes once */
+        rp_next_facts facts = facts_of(c);
+        facts.replanned = replanned;
+        facts.replan_pays = pays;
+        facts.none_joins = none_joins;
+        const rp_next_answer next = rp_next(&facts);
+        switch (next.step) {
+        case RP_NEXT_ENTER:
+            rp_controller_enter(c, next.state);
+            return RP_OK;
+        case RP_NEXT_SAY_METHOD:
+            RP_TRY(say_method(c));
+            break;
+        case RP_NEXT_INTERRUPT:
+            return rp_fail(RP_ERR_INTERRUPTED, "interrupted after step %" PRIu64,
+                           c->train.position.step);
+        case RP_NEXT_REASSIGN:
+            return assign_anew(c);
+        case RP_NEXT_REPLAN:
+            RP_ASSERT(!replanned);
+            RP_TRY(replan(c, &pays));
+            replanned = true;
+            break;
+        case RP_NEXT_JOIN:
+            RP_ASSERT(!none_joins);
+            if (rp_away_join(c)) {
+                rp_controller_enter(c, RP_CONTROL_RECOVER);
+                return RP_OK;
+            }
+            none_joins = true;
+            break;
+        default:
+            RP_ASSERT(next.step == RP_NEXT_FINISH);
+            RP_TRY(rp_finite_check_end(c));
+            rp_controller_enter(c, RP_CONTROL_CLOSE);
+            return RP_OK;
+        }
     }
 fail:
     return err;
@@ -158,7 +158,8 @@ rp_err rp_controller_choose_next(rp_controller *c) {
         return choose_in_training(c);
     }
     const bool passed = c->machine.state == RP_CONTROL_EVALUATE;
-    rp_controller_enter(c, passed ? RP_CONTROL_CLOSE : RP_CONTROL_EVALUATE);
+    const rp_next_facts facts = {.place = RP_NEXT_AT_PAUSE, .state = c->machine.state};
+    rp_controller_enter(c, rp_next(&facts).state);
     return passed ? rp_finite_check_score(
                         c, rp_position_score_of(&c->train.position, c->options.split))
                   : RP_OK;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "control/controller_own.h"
+#include "control/next.h"
 
 static int64_t longest_greeting_ns(const rp_controller *c) {
     if (rp_warm_patience_ns(c) > 0) {
@@ -173,24 +174,23 @@ rp_err rp_hello_step(rp_controller *c) {
         }
     }
     c->ring.greeted_ns = 0;
-    if (c->keep.copies.wanted) {
-        rp_controller_enter(c, RP_CONTROL_RESCUE);
-        return RP_OK;
-    }
-    err = rp_memory_check_least(c);
+    err = c->keep.copies.wanted ? RP_OK : rp_memory_check_least(c);
     if (err == RP_OK) {
         rp_controller_leave_hello(c);
     }
     return err;
 }
 
+/* With copies that are wanted the boards are still watched: RESCUE waits for what they send. */
 void rp_controller_leave_hello(rp_controller *c) {
-    c->ring.watching = false; /* `plan` waits for answers to pings itself */
-    if (c->setup.reassigning && rp_controller_has_cut(c)) {
-        rp_controller_enter(c, RP_CONTROL_ASSIGN);
-    } else if (rp_controller_needs_profile(c) && !c->measure.has_profile) {
-        rp_controller_enter(c, RP_CONTROL_PROFILE);
-    } else {
-        rp_controller_enter(c, RP_CONTROL_PLAN);
-    }
+    const rp_next_facts facts = {
+        .place = RP_NEXT_AFTER_HELLO,
+        .copies_wanted = c->keep.copies.wanted,
+        .keeps_cut = c->setup.reassigning && rp_controller_has_cut(c),
+        .lacks_profile = rp_controller_needs_profile(c) && !c->measure.has_profile,
+    };
+    const rp_next_answer next = rp_next(&facts);
+    c->ring.watching =
+        c->ring.watching && c->keep.copies.wanted; /* `plan` waits for pings itself */
+    rp_controller_enter(c, next.state);
 }

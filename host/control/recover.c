@@ -27,8 +27,9 @@
 
 #include "base/log.h"
 #include "control/controller_own.h"
-#include "ring/identity.h"
+#include "control/next.h"
 #include "control/remedy.h"
+#include "ring/identity.h"
 
 /* ---- fewer in flight ------------------------------------------------------------------------- */
 
@@ -296,19 +297,26 @@ static bool waits_for_disk(const rp_controller *c) {
            (rp_disk_rests(c) || !rp_disk_is_writable(c));
 }
 
+static rp_err wait_for_disk(rp_controller *c) {
+    return rp_disk_rests(c) ? RP_OK : rp_disk_failed(c);
+}
+
 /* Without a fault: boards that were lost have joined the ring. */
 rp_err rp_recover_enter(rp_controller *c) {
-    if (waits_for_disk(c)) {
-        if (!rp_disk_rests(c) && rp_disk_failed(c) != RP_OK) {
-            stop_for(c, RP_ERR_IO);
-        }
-        return RP_OK;
-    }
-    const rp_err err = leaves_adoption(c)              ? leave_adoption(c)
-                       : rp_warm_may_go_again(c)       ? rp_warm_go_again(c)
-                       : rp_warm_may_leave(c)          ? rp_warm_leave(c)
-                       : c->machine.fault.err == RP_OK ? rp_absent_return(c)
-                                                       : mend(c);
+    static rp_err (*const ways[])(rp_controller *) = {
+        [RP_NEXT_WAIT] = wait_for_disk,          [RP_NEXT_LEAVE_ADOPTION] = leave_adoption,
+        [RP_NEXT_WARM_AGAIN] = rp_warm_go_again, [RP_NEXT_WARM_WITHOUT] = rp_warm_leave,
+        [RP_NEXT_RETURN] = rp_absent_return,     [RP_NEXT_MEND] = mend,
+    };
+    const rp_next_facts facts = {
+        .place = RP_NEXT_AFTER_FAULT,
+        .faulty = c->machine.fault.err != RP_OK,
+        .disk_fails = waits_for_disk(c),
+        .leaves_adoption = leaves_adoption(c),
+        .warm_waits = rp_warm_may_go_again(c),
+        .warm_leaves = rp_warm_may_leave(c),
+    };
+    const rp_err err = ways[rp_next(&facts).step](c);
     if (err != RP_OK) {
         stop_for(c, err);
     }
