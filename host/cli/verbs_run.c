@@ -17,7 +17,7 @@
 #include "cli/cli.h"
 #include "cli/evaluate_here.h"
 #include "cli/signals.h"
-#include "control/about.h"
+#include "folder/about.h"
 #include "control/controller.h"
 #include "ring/local.h"
 #include "data/check.h"

@@ -37,7 +37,7 @@ static rp_err say_spare(rp_controller *c, const char *lost, const char *why, con
     char text[240];
     (void)snprintf(text, sizeof text, "board %s %s: the spare board %s takes its place", lost, why,
                    spare);
-    return rp_record_event(c->folder.record, "spare", c->train.position.step, text);
+    return rp_record_event(rp_folder_record(c->folder), "spare", c->train.position.step, text);
 }
 
 /* As many as there are. */
@@ -121,7 +121,7 @@ static rp_err say_left(rp_controller *c, const char *names, uint32_t absent, con
                    absent == 1 ? "board" : "boards", names, what, c->ring.count,
                    c->ring.count == 1 ? "" : "s", odd ? "; board " : "", odd ? odd : "",
                    odd ? " is a spare now, for each stage has two boards" : "", split);
-    return rp_record_event(c->folder.record, "fewer", c->train.position.step, text);
+    return rp_record_event(rp_folder_record(c->folder), "fewer", c->train.position.step, text);
 }
 
 /* The stages of the boards that there are now; of those that can reach each other where which of
@@ -179,7 +179,7 @@ static const char *leave_odd(rp_controller *c) {
 
 /* The model is to be cut for as many boards as there are now. */
 static rp_err cut_anew(rp_controller *c) {
-    rp_record_take_boards(c->folder.record, c->run.boards, c->run.stages);
+    rp_record_take_boards(rp_folder_record(c->folder), c->run.boards, c->run.stages);
     c->machine.fault.board = RP_FAULT_NO_BOARD; /* places have changed */
     return rp_controller_go_back(c);
 }
@@ -213,7 +213,7 @@ static rp_err say_joined(const rp_controller *c) {
     (void)snprintf(text, sizeof text,
                    "%.200s can be reached again: the model is cut anew over %u boards%s",
                    c->ring.away.names, c->ring.count, split);
-    return rp_record_event(c->folder.record, "joined", c->train.position.step, text);
+    return rp_record_event(rp_folder_record(c->folder), "joined", c->train.position.step, text);
 }
 
 /* The newest checkpoint is of here, so no step is done again. */

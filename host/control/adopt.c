@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "control/controller_own.h"
-#include "ring/identity.h"
 #include "planning/planfile.h"
+#include "ring/identity.h"
 
 enum { WHY_BYTES = 240 };
 
@@ -23,7 +23,8 @@ static const int64_t PATIENCE_NS = 2 * RP_NS_PER_S;
 /* Boards of this machine have ended with their controller. */
 bool rp_adopt_may_come(const rp_controller *c) {
     return c->options.purpose == RP_PURPOSE_TRAIN && c->options.resume && !c->run.local &&
-           !c->setup.given && !c->keep.adopt.tried && access(c->folder.plan_json, F_OK) == 0;
+           !c->setup.given && !c->keep.adopt.tried &&
+           access(rp_folder_paths_of(c->folder)->plan_json, F_OK) == 0;
 }
 
 bool rp_adopt_is_due(const rp_controller *c) {
@@ -54,7 +55,7 @@ rp_err rp_adopt_end(rp_controller *c, const char *why) {
                        "%" PRIu64 ": nothing is computed again",
                        c->train.position.step, from);
     }
-    return rp_record_event(c->folder.record, "adopted", c->train.position.step, text);
+    return rp_record_event(rp_folder_record(c->folder), "adopted", c->train.position.step, text);
 }
 
 /* What they still say of this term is none of the next one's business. Where only they could have
@@ -93,8 +94,8 @@ static rp_err ask(rp_controller *c, bool stop) {
 
 static rp_err read_plan(rp_controller *c) {
     const char *executor = c->options.executor ? c->options.executor : "opencl";
-    return rp_planfile_read(&c->keep.adopt.arena, c->folder.plan_json, &c->run, executor,
-                            &c->keep.adopt.plan);
+    return rp_planfile_read(&c->keep.adopt.arena, rp_folder_paths_of(c->folder)->plan_json, &c->run,
+                            executor, &c->keep.adopt.plan);
 }
 
 /* `ahead: measured`: the run file of the former life has the numbers, which is no other setting. */
@@ -116,7 +117,7 @@ rp_err rp_adopt_enter(rp_controller *c) {
     rp_arena_init(&adopt->arena, "adopt", 0);
     RP_TRY(RP_ARENA_NEW(&adopt->arena, c->ring.count, &adopt->board));
     RP_TRY(take_ahead(c));
-    RP_TRY(rp_controller_find_changes(c, why, sizeof why));
+    RP_TRY(rp_folder_find_change(c->folder, &c->run, why, sizeof why));
     if (why[0]) { /* a checkpoint of here would say that it was made with these */
         return go_on_without(c, why);
     }

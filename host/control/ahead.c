@@ -40,8 +40,8 @@ static rp_err say(const rp_controller *c, double step_s) {
                    "by what was measured forwards run [%s] steps ahead, the fewest with which a "
                    "step takes no longer than %.4g ms",
                    list, 1e3 * step_s);
-    return c->folder.record
-               ? rp_record_event(c->folder.record, "ahead", c->train.position.step, text)
+    return rp_folder_record(c->folder)
+               ? rp_record_event(rp_folder_record(c->folder), "ahead", c->train.position.step, text)
                : RP_OK;
 }
 
@@ -67,7 +67,7 @@ static rp_err hint_stash(const rp_controller *c, const rp_split_times *times) {
     while (k < times->stages && !(times->stash[k] > work)) {
         k++;
     }
-    if (k == times->stages || !c->folder.record) {
+    if (k == times->stages || !rp_folder_record(c->folder)) {
         return RP_OK;
     }
     (void)snprintf(text, sizeof text,
@@ -76,7 +76,7 @@ static rp_err hint_stash(const rp_controller *c, const rp_split_times *times) {
                    "schedule with both directions on one board does not send it, as pipedream",
                    k, 1e3 * times->stash[k], c->ring.board[k].name,
                    c->ring.board[rp_runfile_backward_place(&c->run, k)].name, 1e3 * work);
-    return rp_record_event(c->folder.record, "hint", c->train.position.step, text);
+    return rp_record_event(rp_folder_record(c->folder), "hint", c->train.position.step, text);
 }
 
 rp_err rp_ahead_choose(rp_controller *c) {

@@ -63,9 +63,9 @@ static rp_err say(rp_controller *c, const rp_joint_answer *answer) {
         used += (size_t)snprintf(text + used, sizeof text - used, "; the others are spares");
     }
     (void)snprintf(text + used, sizeof text - used, "; then %s", best->limits);
-    return c->folder.record
-               ? rp_record_event(c->folder.record, "boards", c->train.position.step, text)
-               : RP_OK;
+    return rp_folder_record(c->folder) ? rp_record_event(rp_folder_record(c->folder), "boards",
+                                                         c->train.position.step, text)
+                                       : RP_OK;
 }
 
 /* For `ringpipe plan`: the ring that it shows is the new one. One of the two is NULL. */
@@ -174,9 +174,9 @@ rp_err rp_controller_take_micro(rp_controller *c, const rp_joint_answer *answer)
                    !answer || !answer->is_known ? "nothing was measured that says more"
                    : c->run.micro == before     ? "no other size saves 1 % of a step by prediction"
                                                 : "a step is shortest with them by prediction");
-    RP_TRY(c->folder.record
-               ? rp_record_event(c->folder.record, "microbatch", c->train.position.step, text)
-               : RP_OK);
+    RP_TRY(rp_folder_record(c->folder) ? rp_record_event(rp_folder_record(c->folder), "microbatch",
+                                                         c->train.position.step, text)
+                                       : RP_OK);
 fail:
     return err;
 }
@@ -184,8 +184,8 @@ fail:
 /* From here on the ring is another one. */
 static void note_ring(rp_controller *c) {
     rp_measured_place(c);
-    if (c->folder.record) {
-        rp_record_take_boards(c->folder.record, c->run.boards, c->run.stages);
+    if (rp_folder_record(c->folder)) {
+        rp_record_take_boards(rp_folder_record(c->folder), c->run.boards, c->run.stages);
     }
 }
 

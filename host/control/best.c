@@ -54,7 +54,7 @@ static bool ends_run(const rp_controller *c, const rp_checkpoint_best *best) {
 static rp_err say_gain(rp_controller *c) {
     char text[160];
     describe_best(c, text, sizeof text);
-    return rp_record_event(c->folder.record, "best", c->train.position.step, text);
+    return rp_record_event(rp_folder_record(c->folder), "best", c->train.position.step, text);
 }
 
 static rp_err stop_early(rp_controller *c) {
@@ -66,7 +66,7 @@ static rp_err stop_early(rp_controller *c) {
     c->train.stop_step = c->train.best.end;
     c->keep.unsaved =
         c->keep.unsaved || c->run.method.kind->flushed; /* once more: as the run's result */
-    return rp_record_event(c->folder.record, "stopped", c->train.position.step, text);
+    return rp_record_event(rp_folder_record(c->folder), "stopped", c->train.position.step, text);
 }
 
 /* Nothing has changed where a file could not be written, so that it can be tried again. */
@@ -85,10 +85,10 @@ rp_err rp_controller_note_best(rp_controller *c, rp_split split, const rp_positi
         best.end =
             c->run.method.kind->flushed ? c->train.position.step : rp_controller_drained_at(c);
     }
-    RP_TRY(keeps ? rp_checkpoint_keep_best(&c->run, c->folder.checkpoints, best.step,
-                                           c->folder.best_weights)
+    RP_TRY(keeps ? rp_checkpoint_keep_best(&c->run, rp_folder_paths_of(c->folder)->checkpoints,
+                                           best.step, rp_folder_paths_of(c->folder)->best_weights)
                  : RP_OK);
-    RP_TRY(rp_checkpoint_mark_best(c->folder.checkpoints, &best));
+    RP_TRY(rp_checkpoint_mark_best(rp_folder_paths_of(c->folder)->checkpoints, &best));
     c->train.best = best;
     RP_TRY(keeps ? say_gain(c) : RP_OK);
     RP_TRY(ends ? stop_early(c) : RP_OK);
@@ -98,7 +98,7 @@ fail:
 
 void rp_controller_resume_best(rp_controller *c) {
     rp_checkpoint_best *best = &c->train.best;
-    rp_checkpoint_read_best(c->folder.checkpoints, best);
+    rp_checkpoint_read_best(rp_folder_paths_of(c->folder)->checkpoints, best);
     const bool ends = c->run.without_gain > 0 && best->since >= c->run.without_gain;
     if (ends && best->end >= c->train.position.step) {
         c->train.stop_step = best->end;

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "control/controller_own.h"
-#include "ring/identity.h"
 #include "planning/staleness.h"
+#include "ring/identity.h"
 #include "run/remarks.h"
 
 /* Boards that build at a time: the texts of all others are not held in their links meanwhile. */
@@ -31,7 +31,7 @@ static rp_spawn_order spawn_order(const rp_controller *c) {
                             .board = c->run.board,
                             .threads = c->run.threads,
                             .board_threads = c->run.board_threads,
-                            .log_folder = c->folder.path,
+                            .log_folder = rp_folder_paths_of(c->folder)->folder,
                             .host_public = c->ring.keys.public_text,
                             .media = c->env.media ? rp_media_fd(c->env.media) : -1};
 }
@@ -39,11 +39,12 @@ static rp_spawn_order spawn_order(const rp_controller *c) {
 /* "desk: runs/first" */
 static rp_err note_origin(rp_controller *c) {
     char *text = NULL;
-    const bool has_folder = c->folder.path && !c->options.temporary;
+    const bool has_folder = rp_folder_paths_of(c->folder)->folder && !c->options.temporary;
     const rp_err err =
-        c->env.origin ? rp_arena_printf(&c->arena, &text, "%s%s%s", c->env.origin,
-                                        has_folder ? ": " : "", has_folder ? c->folder.path : "")
-                      : RP_OK;
+        c->env.origin
+            ? rp_arena_printf(&c->arena, &text, "%s%s%s", c->env.origin, has_folder ? ": " : "",
+                              has_folder ? rp_folder_paths_of(c->folder)->folder : "")
+            : RP_OK;
     c->ring.origin = text;
     return err;
 }
@@ -53,7 +54,8 @@ rp_err rp_start_enter(rp_controller *c) {
     const rp_spawn_order order = spawn_order(c);
     const int64_t now_ns = c->ring.now_ns;
     rp_err err;
-    rp_record_phase(c->folder.record, c->run.local ? "starting the agents" : "reaching the boards");
+    rp_record_phase(rp_folder_record(c->folder),
+                    c->run.local ? "starting the agents" : "reaching the boards");
     RP_TRY(rp_ring_open(&c->arena, &c->run, c->env.clock, &c->ring));
     c->ring.now_ns = c->ring.progress_ns = now_ns;
     c->ring.media = c->env.media;
@@ -216,7 +218,7 @@ static rp_err profile_boards(rp_controller *c, bool *all) {
     err = RP_OK;
     rp_warm_say(c);
     if (!*all) {
-        rp_record_part(c->folder.record, &part);
+        rp_record_part(rp_folder_record(c->folder), &part);
     }
 fail:
     return err;
@@ -239,7 +241,7 @@ rp_err rp_profile_enter(rp_controller *c) {
     c->ring.watching = true; /* boards answer while they measure; one that begins anew never will */
     rp_controller_forget_asked(c);
     if (c->measure.builders) {
-        rp_record_phase(c->folder.record, BUILDING_LAYERS);
+        rp_record_phase(rp_folder_record(c->folder), BUILDING_LAYERS);
     }
     if (c->measure.builders == 0) {
         begin_measuring(c);
@@ -327,7 +329,7 @@ rp_err rp_assign_enter(rp_controller *c) {
     if (c->setup.reassigning) {
         c->machine.timeout_ns = longest_build_ns(c);
     } else {
-        rp_record_phase(c->folder.record, BUILDING);
+        rp_record_phase(rp_folder_record(c->folder), BUILDING);
     }
     rp_warm_begin(c);
     c->ring.watching = true; /* boards answer while they build; one that begins anew never will */
@@ -335,7 +337,7 @@ rp_err rp_assign_enter(rp_controller *c) {
     for (uint32_t k = 0; k < c->ring.count; k++) {
         c->ring.board[k].ready = c->ring.board[k].asked = rp_warm_rests(c, k);
     }
-    rp_transfers_forget(c->folder.transfers);
+    rp_transfers_forget(rp_folder_transfers(c->folder));
     rp_copies_forget(c);
     c->run.hops.since_s = lines_since_s(c);
     rp_err err = rp_controller_make_plan(c);
@@ -468,7 +470,7 @@ static void say_ready(const rp_controller *c) {
     (void)snprintf(text + used, sizeof text - (size_t)used,
                    "; the slowest stage was prepared in %.1f s; %.1f MiB of device memory in use",
                    (double)slowest_ns * 1e-9, (double)device / (1 << 20));
-    rp_record_phase(c->folder.record, text);
+    rp_record_phase(rp_folder_record(c->folder), text);
 }
 
 /* Who leaves `microbatch` out gets one a step, which most of these schedules can not fill a ring
@@ -489,7 +491,7 @@ static rp_err hint_microbatch(rp_controller *c) {
                        "one microbatch a step keeps the boards %.0f %% busy at best; "
                        "train.microbatch: %u, %.0f %%",
                        100 * busy, micro, 100 * better);
-        RP_TRY(rp_record_event(c->folder.record, "hint", c->train.position.step, text));
+        RP_TRY(rp_record_event(rp_folder_record(c->folder), "hint", c->train.position.step, text));
     }
 fail:
     return err;
@@ -498,7 +500,7 @@ fail:
 static rp_err hint_staleness(rp_controller *c) {
     char text[200];
     return rp_staleness_hint(&c->run, text, sizeof text)
-               ? rp_record_event(c->folder.record, "hint", c->train.position.step, text)
+               ? rp_record_event(rp_folder_record(c->folder), "hint", c->train.position.step, text)
                : RP_OK;
 }
 
@@ -507,7 +509,7 @@ static rp_err say_damage(rp_controller *c) {
     char text[RP_CHECKPOINT_DAMAGE + 80];
     (void)snprintf(text, sizeof text, "%s; the checkpoint of step %" PRIu64 " is used",
                    c->keep.damaged, c->train.position.step);
-    return rp_record_event(c->folder.record, "damaged", c->train.position.step, text);
+    return rp_record_event(rp_folder_record(c->folder), "damaged", c->train.position.step, text);
 }
 
 /* Lanes have the same data: what is to be said of them is said once. */
@@ -516,7 +518,8 @@ static rp_err note_data(rp_controller *c) {
     rp_err err = RP_OK;
     for (uint32_t i = 0; i < notes->count && c->run.lanes.own == RP_LANE_NONE && err == RP_OK;
          i++) {
-        err = rp_record_event(c->folder.record, "data", c->train.position.step, notes->text[i]);
+        err = rp_record_event(rp_folder_record(c->folder), "data", c->train.position.step,
+                              notes->text[i]);
     }
     return err;
 }
@@ -548,7 +551,7 @@ static rp_err note_run(rp_controller *c) {
     }
     for (uint32_t i = 0; i < notes.count; i++) {
         RP_TRY(is_said(&notes, i) ? RP_OK
-                                  : rp_record_event(c->folder.record, "hint",
+                                  : rp_record_event(rp_folder_record(c->folder), "hint",
                                                     c->train.position.step, notes.text[i]));
     }
 fail:
@@ -607,7 +610,7 @@ static void show_ready(const rp_controller *c) {
         part.total += board->building.kernels;
     }
     part = part.total ? part : boards;
-    rp_record_part(c->setup.reassigning ? NULL : c->folder.record, &part);
+    rp_record_part(c->setup.reassigning ? NULL : rp_folder_record(c->folder), &part);
 }
 
 rp_err rp_assign_step(rp_controller *c) {

@@ -15,7 +15,7 @@ static const char *status_of(rp_err err) {
 /* A command that works when it is pasted. */
 static void print_hint(const rp_controller *c) {
     const char *const words[] = {c->options.program ? c->options.program : "ringpipe",
-                                 c->folder.path, c->options.keys_folder};
+                                 rp_folder_paths_of(c->folder)->folder, c->options.keys_folder};
     const char *quoted[3] = {"", "", ""};
     rp_arena arena;
     rp_arena_init(&arena, "hint", 0);
@@ -30,11 +30,12 @@ static void print_hint(const rp_controller *c) {
 }
 
 static void close_record(rp_controller *c) {
-    if (!c->folder.record) {
+    if (!rp_folder_record(c->folder)) {
         return;
     }
-    const bool resumable = c->folder.path && rp_err_exit_code(c->machine.result) > 2 &&
-                           access(c->folder.run_yaml, F_OK) == 0;
+    const bool resumable = rp_folder_paths_of(c->folder)->folder &&
+                           rp_err_exit_code(c->machine.result) > 2 &&
+                           access(rp_folder_paths_of(c->folder)->run_yaml, F_OK) == 0;
     const rp_err closed =
         rp_controller_close_record(c, status_of(c->machine.result), c->machine.note);
     if (c->machine.result == RP_OK && closed != RP_OK) { /* the run itself has been done */
@@ -100,7 +101,7 @@ void rp_controller_release(rp_controller *c) {
     rp_arena_finish(&c->setup.plan_arena);
     rp_shares_close(c);
     rp_copies_forget(c);
-    rp_transfers_close(&c->folder.transfers);
+    rp_folder_close_transfers(c->folder);
     if (c->ring.spawned) {
         c->env.spawner.kind->close(c->env.spawner.self);
         c->ring.spawned = false;

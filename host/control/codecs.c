@@ -100,11 +100,11 @@ static rp_err say_codecs(const rp_controller *c, const char *why, rp_codec (*of)
         used += (size_t)snprintf(text + used, sizeof text - used, " %s/%s", rp_codec_name(of[k][0]),
                                  rp_codec_name(of[k][1]));
     }
-    return rp_record_event(c->folder.record, "codecs", c->train.position.step, text);
+    return rp_record_event(rp_folder_record(c->folder), "codecs", c->train.position.step, text);
 }
 
 rp_err rp_controller_say_codecs(const rp_controller *c) {
-    const bool any = c->folder.record && c->setup.codecs.stages == c->run.stages;
+    const bool any = rp_folder_record(c->folder) && c->setup.codecs.stages == c->run.stages;
     return any ? say_codecs(c, "", c->setup.codecs.now) : RP_OK;
 }
 

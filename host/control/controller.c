@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "ring/identity.h"
 #include "planning/planfile.h"
+#include "ring/identity.h"
 
 /* Where nothing tells when there is something to do: boards that start or end. */
 static const int64_t LOOK_EVERY_NS = 10 * RP_NS_PER_MS;
@@ -66,7 +66,7 @@ void rp_controller_child_ended(rp_controller *c) {
 static rp_err yield_to_newer(const rp_controller *c, uint32_t board, uint32_t term) {
     const rp_run_identity newer = {c->ring.identity.id, term};
     rp_err err;
-    RP_TRY(rp_identity_keep(c->folder.path, &newer));
+    RP_TRY(rp_identity_keep(rp_folder_paths_of(c->folder)->folder, &newer));
     err = rp_fail(RP_ERR_PEER,
                   "board %s serves a newer start of this run (term %u, this is %u): another "
                   "controller goes on with it, or this run folder has lost its newest files; if "
@@ -358,7 +358,7 @@ static bool is_nothing_left(const rp_controller *c) {
     rp_split split;
     return c->train.position.step > 0 && c->train.position.step == rp_controller_end(c) &&
            !rp_controller_evaluation_due(c, &split) && !rp_round_is_due(c) &&
-           access(c->folder.weights, F_OK) == 0;
+           access(rp_folder_paths_of(c->folder)->weights, F_OK) == 0;
 }
 
 /* A run of lanes has a controller for each of them, which has somebody to report to. */
@@ -373,6 +373,14 @@ static rp_err check_lane(const rp_controller *c) {
                : rp_fail(RP_ERR_USAGE,
                          "%s: is one lane of a run: resume the run, whose folder it lies in",
                          c->options.run_path);
+}
+
+static rp_err choose_folder(rp_controller *c) {
+    return rp_folder_choose(c->folder, &(rp_folder_choice){.resume = c->options.resume,
+                                                           .out = c->options.out,
+                                                           .model = c->run.model_name,
+                                                           .schedule = c->run.method.kind->name,
+                                                           .temporary = c->options.temporary});
 }
 
 static rp_err prepare_run(rp_controller *c) {
@@ -411,14 +419,14 @@ static rp_err prepare_run(rp_controller *c) {
         if (c->run.init && !options->resume) {
             RP_TRY(rp_checkpoint_check_start(&c->run));
         }
-        RP_TRY(rp_controller_choose_folder(c));
+        RP_TRY(choose_folder(c));
         RP_TRY(rp_controller_resume_micro(c));
         RP_TRY(rp_schedule_resume(c));
         RP_TRY(rp_controller_find_start(c));
         if (is_nothing_left(c)) {
             RP_TRY(rp_finite_check_end(c));
             rp_controller_print(c, "%s: the run is finished; nothing is left to do\n",
-                                c->folder.path);
+                                rp_folder_paths_of(c->folder)->folder);
             c->machine.state = c->machine.next = RP_CONTROL_ENDED;
             return RP_OK;
         }
@@ -445,9 +453,9 @@ rp_err rp_controller_open(const rp_controller_env *env, const rp_controller_opti
     c->options = *options;
     c->arena = arena;
     c->machine.state = c->machine.next = RP_CONTROL_START;
-    c->folder.fd = -1;
     c->train.verify.wrong = RP_FAULT_NO_BOARD;
-    err = prepare_run(c);
+    err = rp_folder_open(&c->arena, &c->folder);
+    err = err == RP_OK ? prepare_run(c) : err;
     if (err != RP_OK) {
         c->machine.result = err;
         c->machine.state = RP_CONTROL_ENDED;
@@ -469,11 +477,11 @@ rp_err rp_controller_close(rp_controller **taken) {
     if (c->machine.entered && rp_control_states[c->machine.state].abandon) {
         rp_control_states[c->machine.state].abandon(c);
     }
-    if (c->folder.record) {
+    if (rp_folder_record(c->folder)) {
         (void)!rp_controller_close_record(c, "interrupted", "");
     }
     rp_controller_release(c);
-    rp_controller_leave_folder(c);
+    rp_folder_leave(c->folder);
     rp_runfile_close(&c->run);
     rp_arena arena = c->arena; /* which the controller lies in */
     rp_arena_finish(&arena);
@@ -482,8 +490,8 @@ rp_err rp_controller_close(rp_controller **taken) {
 
 void rp_controller_crash(rp_controller **taken) {
     if (*taken) {
-        rp_record_crash((*taken)->folder.record);
-        rp_controller_unlock_folder(*taken);
+        rp_record_crash(rp_folder_record((*taken)->folder));
+        rp_folder_unlock((*taken)->folder);
     }
     *taken = NULL;
 }

@@ -2,16 +2,16 @@
 #ifndef RP_CONTROL_CONTROLLER_OWN_H
 #define RP_CONTROL_CONTROLLER_OWN_H
 
-#include "control/about.h"
 #include "control/controller.h"
 #include "control/own_absent_boards.h"
-#include "control/own_folder.h"
 #include "control/own_keep.h"
 #include "control/own_machine.h"
 #include "control/own_measure.h"
+#include "control/own_record.h"
 #include "control/own_setup.h"
 #include "control/own_train.h"
 #include "control/own_warm.h"
+#include "folder/folder.h"
 #include "ring/ring.h"
 
 struct rp_controller {
@@ -26,7 +26,7 @@ struct rp_controller {
     rp_measure measure;
     rp_train train;
     rp_keep keep;
-    rp_folder folder;
+    rp_folder *folder;
     rp_warm warm; /* of WARM */
 };
 

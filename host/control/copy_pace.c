@@ -84,7 +84,7 @@ rp_err rp_copy_pace_choose(rp_controller *c) {
                    "boards copy what they hold every %u steps from here on: a step takes %.3g s, "
                    "and copies cost %.3g s at most",
                    pace->every, usual_step_s(c), copy_s);
-    return rp_record_event(c->folder.record, "copies", c->train.position.step, text);
+    return rp_record_event(rp_folder_record(c->folder), "copies", c->train.position.step, text);
 }
 
 uint64_t rp_copy_pace_next(rp_controller *c) {

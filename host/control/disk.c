@@ -40,9 +40,10 @@ rp_err rp_disk_failed(rp_controller *c) {
                    "%.300s; the run goes on and tries again (for ring.wait, %" PRIu32
                    " s, and %d times at least)",
                    rp_err_message(), c->run.wait_s, TRIES);
-    return disk->tries == 1
-               ? rp_record_event(c->folder.record, "unsaved", c->train.position.step, text)
-               : rp_record_note(c->folder.record, "unsaved", c->train.position.step, text);
+    return disk->tries == 1 ? rp_record_event(rp_folder_record(c->folder), "unsaved",
+                                              c->train.position.step, text)
+                            : rp_record_note(rp_folder_record(c->folder), "unsaved",
+                                             c->train.position.step, text);
 }
 
 rp_err rp_disk_worked(rp_controller *c) {
@@ -57,16 +58,16 @@ rp_err rp_disk_worked(rp_controller *c) {
                    " failed tries; there is a checkpoint of step %" PRIu64,
                    (double)(c->ring.now_ns - before.since_ns) * 1e-9, before.tries,
                    c->keep.save.kept_step);
-    return rp_record_event(c->folder.record, "saved", c->train.position.step, text);
+    return rp_record_event(rp_folder_record(c->folder), "saved", c->train.position.step, text);
 }
 
 /* identity.json is written with what it has. That another controller has it is found elsewhere. */
 bool rp_disk_is_writable(const rp_controller *c) {
-    return rp_identity_check(c->folder.path, &c->ring.identity) != RP_OK ||
-           rp_identity_keep(c->folder.path, &c->ring.identity) != RP_ERR_IO;
+    return rp_identity_check(rp_folder_paths_of(c->folder)->folder, &c->ring.identity) != RP_OK ||
+           rp_identity_keep(rp_folder_paths_of(c->folder)->folder, &c->ring.identity) != RP_ERR_IO;
 }
 
 rp_err rp_disk_begin_term(rp_controller *c) {
-    return rp_disk_fault(c,
-                         rp_identity_begin_term(c->folder.path, c->env.run_id, &c->ring.identity));
+    return rp_disk_fault(c, rp_identity_begin_term(rp_folder_paths_of(c->folder)->folder,
+                                                   c->env.run_id, &c->ring.identity));
 }

@@ -46,7 +46,8 @@ static rp_err assign_anew(rp_controller *c) {
     rp_arena_finish(&c->setup.follow_arena);
     rp_arena_init(&c->setup.follow_arena, "follow", 0);
     RP_TRY(rp_checkpoint_find(&c->setup.follow_arena, &c->run, c->setup.given,
-                              c->folder.checkpoints, &path, &c->train.position, c->keep.damaged));
+                              rp_folder_paths_of(c->folder)->checkpoints, &path, &c->train.position,
+                              c->keep.damaged));
     if (c->setup.follow.of_advance) {
         rp_controller_take_advance(c, &c->setup.follow.choice);
     }
@@ -95,7 +96,7 @@ static rp_next_facts facts_of(const rp_controller *c) {
         .round_due = rp_round_is_due(c),
         .kept_here = c->keep.save.kept_step == step,
         .is_over = over,
-        .weights_missing = over && access(c->folder.weights, F_OK) != 0,
+        .weights_missing = over && access(rp_folder_paths_of(c->folder)->weights, F_OK) != 0,
         .evaluation_due = rp_controller_evaluation_due(c, &split),
         .ends_early = c->train.stop_step > step,
         .is_drained = rp_controller_drained_at(c) == step,

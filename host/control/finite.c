@@ -76,7 +76,7 @@ static rp_err tell_unsaved(rp_controller *c) {
     if (c->setup.follow.phase != RP_FOLLOW_NONE) {
         return rp_controller_final(c, rp_fail(RP_ERR_FAULT, "%s", text));
     }
-    return rp_record_event(c->folder.record, "unsaved", c->train.position.step, text);
+    return rp_record_event(rp_folder_record(c->folder), "unsaved", c->train.position.step, text);
 }
 
 rp_err rp_finite_note_saved(rp_controller *c, const char *tensor) {

@@ -134,7 +134,7 @@ static rp_err find_refusal(const rp_controller *c, uint32_t k) {
 /* Somebody has to see to it, though the run goes on. */
 static rp_err say_refusals(rp_controller *c) {
     rp_err err = RP_OK;
-    for (uint32_t k = 0; err == RP_OK && c->folder.record && k < c->ring.count; k++) {
+    for (uint32_t k = 0; err == RP_OK && rp_folder_record(c->folder) && k < c->ring.count; k++) {
         rp_board_state *board = &c->ring.board[k];
         char text[RP_ERR_MESSAGE_BYTES + 80];
         look_at_handshakes(c, board);
@@ -146,7 +146,7 @@ static rp_err say_refusals(rp_controller *c) {
         (void)!find_refusal(c, k);
         (void)snprintf(text, sizeof text, "%.300s; it counts as a board that is away (ring.wait)",
                        rp_err_message());
-        err = rp_record_event(c->folder.record, refuses ? "refused" : "silent",
+        err = rp_record_event(rp_folder_record(c->folder), refuses ? "refused" : "silent",
                               c->train.position.step, text);
     }
     return err;

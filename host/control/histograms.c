@@ -49,7 +49,7 @@ static rp_err note_not_finite(rp_controller *c) {
                    "bucket of the histograms",
                    model->param[first].name, c->keep.save.histogram[first].nan,
                    c->keep.save.histogram[first].infinite, model->param[first].count, tensors);
-    return rp_record_note(c->folder.record, "not_finite", c->train.position.step, text);
+    return rp_record_note(rp_folder_record(c->folder), "not_finite", c->train.position.step, text);
 }
 
 rp_err rp_histograms_end(rp_controller *c) {
@@ -59,8 +59,8 @@ rp_err rp_histograms_end(rp_controller *c) {
         return RP_OK;
     }
     for (uint32_t i = 0; i < model->param_count; i++) {
-        RP_TRY(rp_record_histogram(c->folder.record, c->train.position.step, model->param[i].name,
-                                   &c->keep.save.histogram[i]));
+        RP_TRY(rp_record_histogram(rp_folder_record(c->folder), c->train.position.step,
+                                   model->param[i].name, &c->keep.save.histogram[i]));
     }
     RP_TRY(note_not_finite(c));
     c->keep.save.drawn_step = c->train.position.step;

@@ -134,7 +134,8 @@ static rp_err post_gains(rp_controller *c) {
     rp_err err = RP_OK;
     if (!c->machine.begun && c->train.position.plan > 0 &&
         c->train.position.plan != rp_plan_digest(c->setup.plan)) {
-        rp_record_phase(c->folder.record, "the checkpoint was made with another plan of the ring");
+        rp_record_phase(rp_folder_record(c->folder),
+                        "the checkpoint was made with another plan of the ring");
     }
     if (c->run.method.horizon == RP_HORIZON_MEASURED) {
         RP_TRY(rp_checkpoint_load_gains(load->path, &c->train.estimator));

@@ -86,7 +86,7 @@ static rp_err judge(rp_controller *c, const rp_sink_codec *line, bool gradients)
                    "%s of stage %u lose %.2g %% in %s, and links.max_error is %.2g %%: %s is next",
                    line->carries, line->stage, 100 * line->l2_error, line->codec,
                    100 * c->run.codec_max_error, rp_codec_name(*next));
-    return rp_record_event(c->folder.record, "codecs", line->step, text);
+    return rp_record_event(rp_folder_record(c->folder), "codecs", line->step, text);
 }
 
 rp_err rp_losses_note(rp_controller *c) {
@@ -102,7 +102,7 @@ rp_err rp_losses_note(rp_controller *c) {
                                         .codec = rp_codec_name(codec[!gradients][gradients]),
                                         .l2_error = error};
             if (!isnan(error)) {
-                RP_TRY(rp_record_codec(c->folder.record, &line));
+                RP_TRY(rp_record_codec(rp_folder_record(c->folder), &line));
                 RP_TRY(judge(c, &line, gradients > 0));
             }
         }

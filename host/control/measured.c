@@ -271,11 +271,11 @@ static double compare(const rp_controller *c, uint32_t board, const double *valu
 }
 
 static void say(const rp_controller *c, const char *text) {
-    if (!c->folder.record && c->env.progress) { /* PLAN and PROFILE have no record */
+    if (!rp_folder_record(c->folder) && c->env.progress) { /* PLAN and PROFILE have no record */
         rp_print(c->env.progress, "%s\n", text);
         (void)fflush(c->env.progress);
     }
-    rp_record_phase(c->folder.record, text);
+    rp_record_phase(rp_folder_record(c->folder), text);
 }
 
 /* *holds: the former profile is the board's. errors PEER: the answer is none of a probe */

@@ -83,9 +83,9 @@ fail:
 /* ---- what is said ---------------------------------------------------------------------------- */
 
 rp_err rp_controller_log_advance(const rp_controller *c, const char *text) {
-    return c->folder.record
-               ? rp_record_event(c->folder.record, "advance", c->train.position.step, text)
-               : RP_OK;
+    return rp_folder_record(c->folder) ? rp_record_event(rp_folder_record(c->folder), "advance",
+                                                         c->train.position.step, text)
+                                       : RP_OK;
 }
 
 /* The price of what was chosen, and what the limit holds back. */
@@ -110,8 +110,8 @@ static rp_err hint_advance(const rp_controller *c) {
                         now, rp_method_age(method, &shape, wanted));
     }
     const uint64_t step = c->train.position.step;
-    return used > 0 && c->folder.record
-               ? rp_record_event(c->folder.record, "hint", step - (step > 0), text)
+    return used > 0 && rp_folder_record(c->folder)
+               ? rp_record_event(rp_folder_record(c->folder), "hint", step - (step > 0), text)
                : RP_OK;
 }
 

@@ -58,11 +58,12 @@ static void describe_fault(const rp_controller *c, char *text, size_t bytes) {
 /* In the run's log: who wants to know later why it stopped has it there. */
 static void log_fault(rp_controller *c) {
     char text[RP_FAULT_TEXT + 80];
-    if (!c->folder.record || c->machine.fault.err == RP_ERR_INTERRUPTED) {
+    if (!rp_folder_record(c->folder) || c->machine.fault.err == RP_ERR_INTERRUPTED) {
         return; /* nothing is wrong */
     }
     describe_fault(c, text, sizeof text);
-    if (rp_record_note(c->folder.record, "fault", c->train.position.step, text) != RP_OK) {
+    if (rp_record_note(rp_folder_record(c->folder), "fault", c->train.position.step, text) !=
+        RP_OK) {
         rp_log_debug("controller: the fault is not in the run's log");
     }
 }
@@ -120,7 +121,7 @@ static rp_err say_going_back(rp_controller *c, const char *fault) {
                    "%s; the run goes back from step %" PRIu64 " to step %" PRIu64
                    " and waits up to %" PRIu32 " s for its boards (ring.wait)",
                    fault, c->recovery.step, c->train.position.step, c->run.wait_s);
-    return rp_record_event(c->folder.record, "fault", c->train.position.step, text);
+    return rp_record_event(rp_folder_record(c->folder), "fault", c->train.position.step, text);
 }
 
 static rp_err begin_way_back(rp_controller *c) {
@@ -263,7 +264,7 @@ fail:
 static rp_err leave_adoption(rp_controller *c) {
     const char *why = c->machine.fault.err == RP_OK ? NULL : c->machine.fault.text;
     rp_err err;
-    RP_TRY(rp_identity_check(c->folder.path, &c->ring.identity));
+    RP_TRY(rp_identity_check(rp_folder_paths_of(c->folder)->folder, &c->ring.identity));
     RP_TRY(rp_adopt_end(c, why));
     rp_ring_reset(&c->ring, why ? c->machine.fault.board : RP_FAULT_NO_BOARD, c->ring.now_ns);
     c->keep.unsaved = false;

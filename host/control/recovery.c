@@ -61,7 +61,7 @@ rp_err rp_recovery_note_work(rp_controller *c) {
         "to get the boards back, %.1f s to load them); %" PRIu64 " steps are done again",
         c->train.position.step, told.replan_s + told.restore_s, told.replan_s, told.restore_s,
         recovery->step > c->train.position.step ? recovery->step - c->train.position.step : 0);
-    return rp_record_event(c->folder.record, "recovered", c->train.position.step, text);
+    return rp_record_event(rp_folder_record(c->folder), "recovered", c->train.position.step, text);
 }
 
 void rp_recovery_note_checkpoint(rp_controller *c) {

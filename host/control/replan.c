@@ -144,7 +144,7 @@ static rp_err say(const rp_controller *c, const drifted *found, const double ste
                    : c->run.cut_auto ? "the layers are shared out anew"
                                      : "the sizes are chosen anew",
                    1e3 * step_s[0], 1e3 * step_s[1]);
-    return rp_record_event(c->folder.record, "plan", c->train.position.step, text);
+    return rp_record_event(rp_folder_record(c->folder), "plan", c->train.position.step, text);
 }
 
 /* From here on what was measured counts as predicted: it is judged by what comes next. */

@@ -20,7 +20,8 @@ rp_err rp_report_step(rp_controller *c, double loss_sum) {
     c->train.position.step++;
     c->train.position.round = 0;
     c->train.position.test.done = c->train.position.validation.done = false;
-    return rp_record_step(c->folder.record, step, loss_sum / (double)samples, lr, samples);
+    return rp_record_step(rp_folder_record(c->folder), step, loss_sum / (double)samples, lr,
+                          samples);
 }
 
 rp_err rp_report_on_step_done(rp_controller *c, uint32_t board, const rp_message *message) {
@@ -73,7 +74,8 @@ rp_err rp_report_on_skipped(rp_controller *c, uint32_t board, const rp_message *
     (void)snprintf(text, sizeof text,
                    "a gradient is not finite on stage %u: it leaves out this update",
                    rp_controller_first_stage(c, board));
-    return rp_record_event(c->folder.record, "skipped", message->frame.body.skipped.step + 1, text);
+    return rp_record_event(rp_folder_record(c->folder), "skipped",
+                           message->frame.body.skipped.step + 1, text);
 }
 
 rp_err rp_report_on_trace(rp_controller *c, uint32_t board, const rp_message *message) {
@@ -102,13 +104,13 @@ static rp_err decide_step(rp_controller *c) {
                           .step = c->train.norms.step, .scale = 1.0, .skip = !isfinite(total)}};
     if (isfinite(total)) {
         frame.body.step_decision.scale = rp_optim_clip_scale(c->run.optim.clip_norm, sqrt(total));
-        RP_TRY(rp_record_norm(c->folder.record, c->train.norms.step, sqrt(total)));
+        RP_TRY(rp_record_norm(rp_folder_record(c->folder), c->train.norms.step, sqrt(total)));
     }
     c->train.norms.got = 0;
     memset(c->train.norms.of, 0, c->setup.plan->hold_count * sizeof *c->train.norms.of);
     if (frame.body.step_decision.skip) {
         count_skipped(c, 0, c->train.norms.step);
-        RP_TRY(rp_record_event(c->folder.record, "skipped", c->train.norms.step + 1,
+        RP_TRY(rp_record_event(rp_folder_record(c->folder), "skipped", c->train.norms.step + 1,
                                "a gradient is not finite: the step is skipped"));
     }
     RP_TRY(rp_ring_post_all(&c->ring, &frame));
@@ -271,7 +273,7 @@ static rp_err update_gains(rp_controller *c, uint32_t board, const rp_Prediction
         (void)snprintf(text + used, sizeof text - (size_t)used,
                        ", %zu of %zu tensors fall back to current weights", fallen, count);
     }
-    RP_TRY(rp_record_note(c->folder.record, "trust", step + 1, text));
+    RP_TRY(rp_record_note(rp_folder_record(c->folder), "trust", step + 1, text));
 fail:
     return err;
 }
@@ -320,7 +322,7 @@ rp_err rp_report_on_prediction(rp_controller *c, uint32_t board, const rp_messag
                                      .ahead = report->lookahead,
                                      .error = sqrt(error),
                                      .stale_error = sqrt(stale)};
-    RP_TRY(rp_record_prediction(c->folder.record, &line));
+    RP_TRY(rp_record_prediction(rp_folder_record(c->folder), &line));
     if (c->run.method.horizon == RP_HORIZON_MEASURED) {
         RP_TRY(update_gains(c, board, report, sums, count));
     }

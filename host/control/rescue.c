@@ -82,7 +82,7 @@ rp_err rp_copy_step(rp_controller *c) {
 static rp_err say(rp_controller *c, const char *format, uint64_t step, const char *what) {
     char text[240];
     (void)snprintf(text, sizeof text, format, step, what);
-    return rp_record_event(c->folder.record, "copies", c->train.position.step, text);
+    return rp_record_event(rp_folder_record(c->folder), "copies", c->train.position.step, text);
 }
 
 /* The disk has what the boards have not. */
@@ -120,7 +120,7 @@ static rp_err open_checkpoint(rp_controller *c, const rp_copy_set *set) {
                                            .applied = &set->applied,
                                            .in_flight_bytes = set->in_flight_bytes,
                                            .estimator = measured ? &set->estimator : NULL,
-                                           .folder = c->folder.checkpoints};
+                                           .folder = rp_folder_paths_of(c->folder)->checkpoints};
     rp_arena_init(&c->keep.save.arena, "rescue", 0);
     c->keep.save.histogram = NULL;
     RP_TRY(rp_trials_tell(c, &c->keep.save.arena, &position));
@@ -182,7 +182,7 @@ static rp_err ask_board(rp_controller *c, uint32_t board) {
 static rp_err end_rescue(rp_controller *c) {
     const uint64_t step = rp_copies_whole(c)->step;
     rp_err err;
-    RP_TRY(rp_identity_check(c->folder.path, &c->ring.identity));
+    RP_TRY(rp_identity_check(rp_folder_paths_of(c->folder)->folder, &c->ring.identity));
     const char *not_finite = rp_checkpoint_not_finite(c->keep.save.writer);
     if (not_finite) {
         return fall_back(c,

@@ -12,8 +12,9 @@ static bool may_hope_for_boards(rp_controller *c, rp_arena *arena) {
     rp_position place = {0};
     char why[RP_ERR_MESSAGE_BYTES];
     (void)snprintf(why, sizeof why, "%s", rp_err_message());
-    if (!rp_adopt_may_come(c) || rp_checkpoint_find_place(arena, &c->run, c->setup.given,
-                                                          c->folder.checkpoints, &place) != RP_OK) {
+    if (!rp_adopt_may_come(c) ||
+        rp_checkpoint_find_place(arena, &c->run, c->setup.given,
+                                 rp_folder_paths_of(c->folder)->checkpoints, &place) != RP_OK) {
         rp_err_set_message(why);
         return false;
     }
@@ -24,7 +25,8 @@ static bool may_hope_for_boards(rp_controller *c, rp_arena *arena) {
 
 /* *path NULL: from the seed, or of what boards hold. */
 static rp_err find_checkpoint(rp_controller *c, rp_arena *arena, char **path) {
-    rp_err err = rp_checkpoint_find(arena, &c->run, c->setup.given, c->folder.checkpoints, path,
+    rp_err err = rp_checkpoint_find(arena, &c->run, c->setup.given,
+                                    rp_folder_paths_of(c->folder)->checkpoints, path,
                                     &c->train.position, c->keep.damaged);
     c->keep.adopt.hopes = false;
     if ((err == RP_ERR_FORMAT || (err == RP_OK && c->keep.damaged[0])) &&
@@ -157,7 +159,7 @@ fail:
 rp_err rp_controller_go_back(rp_controller *c) {
     const rp_copy_set *copies = rp_copies_newest(c);
     rp_err err;
-    RP_TRY(rp_identity_check(c->folder.path, &c->ring.identity));
+    RP_TRY(rp_identity_check(rp_folder_paths_of(c->folder)->folder, &c->ring.identity));
     forget_progress(c);
     if (copies) {
         expect_copies(c, copies);

@@ -46,7 +46,8 @@ rp_err rp_round_step(rp_controller *c) {
     rp_arena_finish(&c->setup.follow_arena);
     rp_arena_init(&c->setup.follow_arena, "round", 0);
     RP_TRY(rp_checkpoint_find(&c->setup.follow_arena, &c->run, c->setup.given,
-                              c->folder.checkpoints, &path, &c->train.position, c->keep.damaged));
+                              rp_folder_paths_of(c->folder)->checkpoints, &path, &c->train.position,
+                              c->keep.damaged));
     RP_TRY(c->train.position.step == c->keep.save.kept_step && c->train.position.round > 0
                ? RP_OK
                : rp_fail(RP_ERR_FORMAT, "%s: is not what this lane's run has averaged", path));

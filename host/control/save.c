@@ -43,15 +43,16 @@ static rp_err open_files(rp_controller *c) {
     rp_controller_read_totals(c);
     rp_position position = c->train.position;
     RP_TRY(rp_trials_tell(c, &c->keep.save.arena, &position));
-    const rp_checkpoint_content content = {
-        .run = &c->run,
-        .plan = c->setup.plan,
-        .position = &position,
-        .applied = &applied,
-        .in_flight_bytes = in_flight_bytes,
-        .estimator = measured ? &c->train.estimator : NULL,
-        .folder = c->folder.checkpoints,
-        .weights = c->train.position.step == rp_controller_end(c) ? c->folder.weights : NULL};
+    const rp_checkpoint_content content = {.run = &c->run,
+                                           .plan = c->setup.plan,
+                                           .position = &position,
+                                           .applied = &applied,
+                                           .in_flight_bytes = in_flight_bytes,
+                                           .estimator = measured ? &c->train.estimator : NULL,
+                                           .folder = rp_folder_paths_of(c->folder)->checkpoints,
+                                           .weights = c->train.position.step == rp_controller_end(c)
+                                                          ? rp_folder_paths_of(c->folder)->weights
+                                                          : NULL};
     RP_TRY(rp_checkpoint_open_writer(&c->keep.save.arena, &content, &c->keep.save.writer));
     RP_TRY(rp_histograms_begin(c));
     rp_arena_seal(&c->keep.save.arena);
@@ -101,7 +102,7 @@ void rp_save_abandon(rp_controller *c) {
 
 static rp_err commit_files(rp_controller *c) {
     rp_err err;
-    RP_TRY(rp_identity_check(c->folder.path, &c->ring.identity));
+    RP_TRY(rp_identity_check(rp_folder_paths_of(c->folder)->folder, &c->ring.identity));
     const char *not_finite = rp_checkpoint_not_finite(c->keep.save.writer);
     RP_TRY(rp_finite_note_saved(c, not_finite));
     RP_TRY(rp_histograms_end(c));

@@ -15,8 +15,8 @@ static rp_err take(rp_controller *c, uint32_t index) {
     rp_runfile_take_schedule(&c->run, index);
     RP_TRY(rp_arena_printf(&c->arena, &text, "schedule=%s", c->run.schedules.at[index].text));
     RP_TRY(rp_config_set(&c->arena, c->run.root, text));
-    if (c->folder.record) {
-        rp_record_take_schedule(c->folder.record, c->run.method.kind->name);
+    if (rp_folder_record(c->folder)) {
+        rp_record_take_schedule(rp_folder_record(c->folder), c->run.method.kind->name);
     }
 fail:
     return err;
@@ -30,8 +30,8 @@ rp_err rp_schedule_take(rp_controller *c, const rp_joint_answer *answer) {
     }
     RP_TRY(take(c, known ? answer->plan[0].schedule : 0));
     RP_TRY(known ? rp_arena_string(&c->arena, answer->schedule, &c->setup.schedule_words) : RP_OK);
-    if (c->folder.record && known && answer->schedule[0]) {
-        RP_TRY(rp_record_event(c->folder.record, "schedule", c->train.position.step,
+    if (rp_folder_record(c->folder) && known && answer->schedule[0]) {
+        RP_TRY(rp_record_event(rp_folder_record(c->folder), "schedule", c->train.position.step,
                                answer->schedule));
     }
 fail:
@@ -55,7 +55,7 @@ rp_err rp_schedule_resume(rp_controller *c) {
         return RP_OK;
     }
     rp_arena_init(&arena, "run.yaml", 0);
-    if (rp_config_read_file(&arena, c->folder.run_yaml, &before) == RP_OK &&
+    if (rp_config_read_file(&arena, rp_folder_paths_of(c->folder)->run_yaml, &before) == RP_OK &&
         rp_method_parse(before, c->run.boards, &method) == RP_OK) {
         const uint32_t index = rp_schedules_find(&c->run.schedules, &method, c->run.boards);
         RP_TRY(index < c->run.schedules.count ? take(c, index) : RP_OK);

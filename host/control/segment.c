@@ -16,8 +16,8 @@ static rp_err start_segment(rp_controller *c, const rp_Frame *order) {
 
 /* The wall time of the segment, for the summary's shares. */
 static void note_segment(rp_controller *c, bool whole) {
-    rp_record_segment(c->folder.record, (double)(c->ring.now_ns - c->train.segment_start_ns) * 1e-9,
-                      whole);
+    rp_record_segment(rp_folder_record(c->folder),
+                      (double)(c->ring.now_ns - c->train.segment_start_ns) * 1e-9, whole);
     c->train.segment_start_ns = 0;
 }
 
@@ -186,7 +186,7 @@ static rp_err note_score(rp_controller *c) {
     rp_err err = RP_OK;
     *score = (rp_position_score){true, rp_tally_pass_loss(&c->train.tally) / (double)pass->samples,
                                  pass->samples, pass->correct};
-    RP_TRY(rp_record_eval(c->folder.record, trains && pass->split == RP_SPLIT_VALIDATION,
+    RP_TRY(rp_record_eval(rp_folder_record(c->folder), trains && pass->split == RP_SPLIT_VALIDATION,
                           c->train.position.step, score->loss, score->samples, score->correct));
 fail:
     return err;
@@ -197,8 +197,8 @@ static rp_err keep_score(rp_controller *c) {
     const rp_position_score *score = rp_position_score_of(&c->train.position, split);
     rp_err err = RP_OK;
     if (c->options.purpose == RP_PURPOSE_TRAIN) {
-        err = rp_checkpoint_mark_evaluated(c->folder.checkpoints, split, c->train.position.step,
-                                           score);
+        err = rp_checkpoint_mark_evaluated(rp_folder_paths_of(c->folder)->checkpoints, split,
+                                           c->train.position.step, score);
         RP_TRY(err == RP_ERR_IO ? RP_OK : err); /* a resumed run evaluates once more */
         RP_TRY(rp_controller_note_best(c, split, score));
     }
@@ -217,10 +217,10 @@ static rp_err end_pass(rp_controller *c) {
     rp_err err;
     RP_TRY(step_pass(c, &c->train.pass.is_over));
     if (!c->train.pass.is_over) {
-        rp_record_part(c->folder.record, &(rp_sink_part){.text = "evaluating",
-                                                         .done = c->train.pass.samples,
-                                                         .total = c->train.pass.scored,
-                                                         .unit = "samples"});
+        rp_record_part(rp_folder_record(c->folder), &(rp_sink_part){.text = "evaluating",
+                                                                    .done = c->train.pass.samples,
+                                                                    .total = c->train.pass.scored,
+                                                                    .unit = "samples"});
         return RP_OK;
     }
     note_segment(c, true);
@@ -262,7 +262,7 @@ rp_err rp_statistics_step(rp_controller *c) {
     rp_err err;
     RP_TRY(step_pass(c, &over));
     if (!over) {
-        rp_record_part(c->folder.record,
+        rp_record_part(rp_folder_record(c->folder),
                        &(rp_sink_part){.text = "renewing batch statistics",
                                        .done = rp_feed_untouched(c->train.pass.feed),
                                        .total = c->train.pass.steps,

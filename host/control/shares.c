@@ -95,8 +95,8 @@ rp_err rp_shares_take(rp_controller *c, const rp_trial_plan *plan) {
     RP_TRY(rp_sizes_take(c, plan));
     RP_TRY(plan->is_shared ? make_plan(c, arena, plan) : RP_OK);
     RP_TRY(rp_controller_keep_cut(c, &cut));
-    if (c->folder.record) {
-        rp_record_take_boards(c->folder.record, c->run.boards, c->run.stages);
+    if (rp_folder_record(c->folder)) {
+        rp_record_take_boards(rp_folder_record(c->folder), c->run.boards, c->run.stages);
     }
 fail:
     return err;

@@ -28,8 +28,8 @@ static rp_err say(const rp_controller *c, const rp_size_choice *choice) {
                    "; by what was measured a step takes %.4g ms, with microbatches of %u on all "
                    "stages, the best even size, %.4g ms",
                    1e3 * choice->step_s, choice->even, 1e3 * choice->even_step_s);
-    return c->folder.record
-               ? rp_record_event(c->folder.record, "sizes", c->train.position.step, text)
+    return rp_folder_record(c->folder)
+               ? rp_record_event(rp_folder_record(c->folder), "sizes", c->train.position.step, text)
                : RP_OK;
 }
 
@@ -72,8 +72,8 @@ rp_err rp_sizes_take(rp_controller *c, const rp_trial_plan *plan) {
                    "%.4g ms",
                    plan->size[0][0], plan->size[0][1], 1e3 * plan->predicted_s, c->run.micro,
                    1e3 * plan->even_s);
-    return c->folder.record
-               ? rp_record_event(c->folder.record, "sizes", c->train.position.step, text)
+    return rp_folder_record(c->folder)
+               ? rp_record_event(rp_folder_record(c->folder), "sizes", c->train.position.step, text)
                : RP_OK;
 }
 

@@ -38,7 +38,7 @@ static rp_err say_stranger(const rp_controller *c, const rp_stranger *stranger) 
                    "`ringpipe keys show --roster NAME dials` prints there",
                    stranger->address[0] ? stranger->address : "an unknown address", word,
                    fingerprint, awaited[0] ? "; awaited: " : "", awaited);
-    return rp_record_event(c->folder.record, "refused", c->train.position.step, text);
+    return rp_record_event(rp_folder_record(c->folder), "refused", c->train.position.step, text);
 }
 
 static bool is_news(rp_controller *c, const rp_stranger *stranger) {
@@ -54,8 +54,8 @@ static bool is_news(rp_controller *c, const rp_stranger *stranger) {
 
 rp_err rp_strangers_look(rp_controller *c) {
     rp_err err = RP_OK;
-    for (uint32_t k = 0; err == RP_OK && c->folder.record && c->ring.board && k < c->ring.count;
-         k++) {
+    for (uint32_t k = 0;
+         err == RP_OK && rp_folder_record(c->folder) && c->ring.board && k < c->ring.count; k++) {
         rp_board_state *board = &c->ring.board[k];
         if (!board->dials || !board->control) {
             board->strangers = 0;

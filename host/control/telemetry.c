@@ -31,7 +31,7 @@ rp_err rp_controller_open_record(rp_controller *c) {
                                .shape = shape,
                                .stages = c->run.stages,
                                .classes = c->run.loss->accuracy,
-                               .folder = c->folder.path,
+                               .folder = rp_folder_paths_of(c->folder)->folder,
                                .trace_bytes = (uint64_t)c->run.trace_mib << 20,
                                .progress = c->env.progress,
                                .result = c->env.result,
@@ -41,23 +41,17 @@ rp_err rp_controller_open_record(rp_controller *c) {
                                .executor = c->options.executor,
                                .clock = c->env.clock};
     const rp_record_totals start = totals_of(&c->train.position);
-    rp_err err;
-    RP_TRY(rp_record_open(&c->arena, &run, &start, &c->folder.record));
-    if (c->folder.path && !c->options.temporary && !c->folder.transfers) {
-        RP_TRY(rp_transfers_open(&c->arena, &c->folder.transfers));
-    }
-fail:
-    return err;
+    return rp_folder_open_record(c->folder, &run, &start);
 }
 
 rp_err rp_controller_rewind_record(rp_controller *c) {
     const rp_record_totals to = totals_of(&c->train.position);
-    return rp_record_rewind(c->folder.record, &to);
+    return rp_record_rewind(rp_folder_record(c->folder), &to);
 }
 
 void rp_controller_read_totals(rp_controller *c) {
     rp_record_totals totals = totals_of(&c->train.position);
-    rp_record_read_totals(c->folder.record, &totals);
+    rp_record_read_totals(rp_folder_record(c->folder), &totals);
     c->train.position.samples = totals.samples;
     c->train.position.epoch_samples = totals.epoch_samples;
     c->train.position.epoch_loss = totals.epoch_loss;
@@ -101,11 +95,11 @@ rp_err rp_controller_record_ops(rp_controller *c, uint32_t stage, const rp_part 
                          (const uint8_t *)part->data + i, &op));
         op.part = stage_of(c, &op);
         rp_drift_note_op(c, &op);
-        RP_TRY(rp_record_op(c->folder.record, &op));
-        RP_TRY(c->folder.transfers
-                   ? rp_transfers_take(c->folder.transfers, c->setup.plan, c->run.model,
+        RP_TRY(rp_record_op(rp_folder_record(c->folder), &op));
+        RP_TRY(rp_folder_transfers(c->folder)
+                   ? rp_transfers_take(rp_folder_transfers(c->folder), c->setup.plan, c->run.model,
                                        c->run.batch, c->train.position.fill_step, &op,
-                                       c->folder.record)
+                                       rp_folder_record(c->folder))
                    : RP_OK);
     }
 fail:
@@ -279,12 +273,13 @@ rp_err rp_controller_record_facts(rp_controller *c) {
     rp_arena arena;
     rp_arena_init(&arena, "facts", 0);
     rp_err err = gather_facts(c, &arena, &end);
-    if (err == RP_OK && c->folder.record) {
-        err = rp_record_facts(c->folder.record, &(rp_sink_facts){.step = c->train.position.step,
-                                                                 .stage = end.stage,
-                                                                 .stage_count = end.stage_count,
-                                                                 .link = end.link,
-                                                                 .link_count = end.link_count});
+    if (err == RP_OK && rp_folder_record(c->folder)) {
+        err = rp_record_facts(rp_folder_record(c->folder),
+                              &(rp_sink_facts){.step = c->train.position.step,
+                                               .stage = end.stage,
+                                               .stage_count = end.stage_count,
+                                               .link = end.link,
+                                               .link_count = end.link_count});
     }
     rp_arena_finish(&arena);
     return err;
@@ -292,7 +287,8 @@ rp_err rp_controller_record_facts(rp_controller *c) {
 
 static rp_summary_best summarize_best(const rp_controller *c) {
     const bool trains = c->options.purpose == RP_PURPOSE_TRAIN; /* else there is no folder */
-    const bool kept = trains && c->run.keep_best && access(c->folder.best_weights, F_OK) == 0;
+    const bool kept = trains && c->run.keep_best &&
+                      access(rp_folder_paths_of(c->folder)->best_weights, F_OK) == 0;
     return (rp_summary_best){
         .step = c->train.best.step,
         .metric = c->run.best_by == RP_BEST_ACCURACY ? "accuracy" : "loss",
@@ -315,7 +311,7 @@ rp_err rp_controller_close_record(rp_controller *c, const char *status, const ch
     rp_arena_init(&arena, "summary", 0);
     const rp_err told = rp_drift_tell(c, &arena, &end.prediction);
     const rp_err gathered = told == RP_OK ? gather_facts(c, &arena, &end) : told;
-    const rp_err closed = rp_record_close(&c->folder.record, &end);
+    const rp_err closed = rp_folder_close_record(c->folder, &end);
     rp_arena_finish(&arena);
     return gathered != RP_OK ? gathered : closed;
 }

@@ -131,7 +131,7 @@ static rp_err say_measured(const rp_controller *c, const rp_trial_plan *plan) {
                        "cut %s was not measured: in %u steps the pipes were filled before each",
                        cut, (uint32_t)c->setup.trial.trained);
     }
-    return rp_record_event(c->folder.record, "trial", c->train.position.step, text);
+    return rp_record_event(rp_folder_record(c->folder), "trial", c->train.position.step, text);
 }
 
 static rp_err say_kept(const rp_controller *c, uint32_t best) {
@@ -150,7 +150,7 @@ static rp_err say_kept(const rp_controller *c, uint32_t best) {
                                      1e3 * plans->plan[i].measured_s);
         }
     }
-    return rp_record_event(c->folder.record, "trial", c->train.position.step, text);
+    return rp_record_event(rp_folder_record(c->folder), "trial", c->train.position.step, text);
 }
 
 /* A plan of which no step could be counted is not taken. */
@@ -177,9 +177,10 @@ rp_err rp_trials_choose(rp_controller *c, const rp_trial_plan **plan) {
     if (now == plans->count) { /* the ring has other boards, or the cut is another one since */
         const bool is_over = rp_trial_is_measured(plans);
         plans->count = 0;
-        return is_over ? RP_OK
-                       : rp_record_event(c->folder.record, "trial", c->train.position.step,
-                                         "the ring is another one: no more cuts are tried");
+        return is_over
+                   ? RP_OK
+                   : rp_record_event(rp_folder_record(c->folder), "trial", c->train.position.step,
+                                     "the ring is another one: no more cuts are tried");
     }
     if (!rp_trials_is_due(c)) {
         return RP_OK;

@@ -16,13 +16,13 @@ static rp_err say_twins(const rp_controller *c, const rp_board_state *board) {
         "at %s is kept out; was an SD card or a folder of keys copied? Make a key of its "
         "own on one of them (`ringpipe keys new`), and a line in the roster",
         board->name, peers.served, peers.twin);
-    return rp_record_event(c->folder.record, "twins", c->train.position.step, text);
+    return rp_record_event(rp_folder_record(c->folder), "twins", c->train.position.step, text);
 }
 
 rp_err rp_twins_look(rp_controller *c) {
     rp_err err = RP_OK;
-    for (uint32_t k = 0; err == RP_OK && c->folder.record && c->ring.board && k < c->ring.count;
-         k++) {
+    for (uint32_t k = 0;
+         err == RP_OK && rp_folder_record(c->folder) && c->ring.board && k < c->ring.count; k++) {
         rp_board_state *board = &c->ring.board[k];
         const uint32_t twins = board->control ? rp_link_health_of(board->control).twins : 0;
         const bool is_news = twins > 0 && twins != board->twins;

@@ -147,7 +147,7 @@ static rp_err ask_second(rp_controller *c) {
                    c->ring.board[k].name, c->ring.board[first].name,
                    put_micro(c, micro, sizeof micro), check->stage,
                    c->ring.board[check->judge].name);
-    return rp_record_event(c->folder.record, "verify", c->train.verify.step, text);
+    return rp_record_event(rp_folder_record(c->folder), "verify", c->train.verify.step, text);
 }
 
 /* ---- the state ------------------------------------------------------------------------------- */
@@ -179,7 +179,7 @@ static rp_err end_round(rp_controller *c) {
     (void)snprintf(text, sizeof text,
                    "%s: %u of %u boards' stages were computed again, with the same bits",
                    put_micro(c, micro, sizeof micro), count_phase(c, RP_CHECK_DONE), c->ring.count);
-    RP_TRY(rp_record_note(c->folder.record, "verify", verify->step, text));
+    RP_TRY(rp_record_note(rp_folder_record(c->folder), "verify", verify->step, text));
     verify->round++;
     RP_TRY(begin_round(c, &more));
     if (more) {

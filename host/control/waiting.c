@@ -33,14 +33,14 @@ static rp_err say_silent(rp_controller *c, uint32_t board, const rp_SilentHop *h
     (void)snprintf(
         text, sizeof text, "board %.40s gets no answer from board %.40s over their hop, for %.1f s",
         c->ring.board[board].name, c->ring.board[hop->peer].name, (double)hop->silent_ns * 1e-9);
-    return rp_record_event(c->folder.record, "silent", c->train.position.step, text);
+    return rp_record_event(rp_folder_record(c->folder), "silent", c->train.position.step, text);
 }
 
 static rp_err say_heard(rp_controller *c, uint32_t board, uint32_t peer) {
     char text[160];
     (void)snprintf(text, sizeof text, "board %.40s gets answers from board %.40s again",
                    c->ring.board[board].name, c->ring.board[peer].name);
-    return rp_record_event(c->folder.record, "silent", c->train.position.step, text);
+    return rp_record_event(rp_folder_record(c->folder), "silent", c->train.position.step, text);
 }
 
 static rp_err check_waiting(const rp_controller *c, uint32_t board, const rp_Waiting *said) {
@@ -60,7 +60,7 @@ rp_err rp_report_on_waiting(rp_controller *c, uint32_t board, const rp_message *
     const rp_Waiting before = state->waiting;
     rp_err err;
     RP_TRY(check_waiting(c, board, said));
-    if (!c->folder.record) {
+    if (!rp_folder_record(c->folder)) {
         return RP_OK; /* in no segment */
     }
     state->waiting = *said;
@@ -88,7 +88,7 @@ static rp_err look_at_feed(rp_controller *c, rp_board_state *state) {
                    state->feed_is_silent ? "nothing comes back from board %.40s over its feed"
                                          : "board %.40s answers over its feed again",
                    state->name);
-    return rp_record_event(c->folder.record, "silent", c->train.position.step, text);
+    return rp_record_event(rp_folder_record(c->folder), "silent", c->train.position.step, text);
 }
 
 /* ---- who waits for whom ---------------------------------------------------------------------- */
@@ -236,7 +236,8 @@ rp_err rp_waiting_note_step(rp_controller *c) {
         watch->usual_ns = watch->usual_ns ? (7 * watch->usual_ns + took_ns) / 8 : took_ns;
     }
     (void)snprintf(text, sizeof text, "it goes on after %.1f s", (double)took_ns * 1e-9);
-    return was_said ? rp_record_event(c->folder.record, "waiting", c->train.position.step, text)
+    return was_said ? rp_record_event(rp_folder_record(c->folder), "waiting",
+                                      c->train.position.step, text)
                     : RP_OK;
 }
 
@@ -249,7 +250,7 @@ static rp_err say_waiting(rp_controller *c, int64_t for_ns) {
     }
     (void)snprintf(text, sizeof text, "no step for %.1f s%s: ", (double)for_ns * 1e-9, usual);
     describe_ring(c, text);
-    return rp_record_event(c->folder.record, "waiting", c->train.position.step, text);
+    return rp_record_event(rp_folder_record(c->folder), "waiting", c->train.position.step, text);
 }
 
 rp_err rp_waiting_look(rp_controller *c) {
@@ -257,8 +258,8 @@ rp_err rp_waiting_look(rp_controller *c) {
                        c->machine.state == RP_CONTROL_DRAIN ||
                        c->machine.state == RP_CONTROL_EVALUATE;
     rp_err err = RP_OK;
-    if (!works || !c->machine.entered || c->machine.next != c->machine.state || !c->folder.record ||
-        !c->ring.board) {
+    if (!works || !c->machine.entered || c->machine.next != c->machine.state ||
+        !rp_folder_record(c->folder) || !c->ring.board) {
         return RP_OK;
     }
     rp_progress_watch *watch = watch_of(c);
@@ -273,7 +274,7 @@ rp_err rp_waiting_look(rp_controller *c) {
         watch->say_ns = 2 * for_ns;
         RP_TRY(say_waiting(c, for_ns));
     }
-    rp_record_part(c->folder.record, &(rp_sink_part){.text = "waiting", .unit = ""});
+    rp_record_part(rp_folder_record(c->folder), &(rp_sink_part){.text = "waiting", .unit = ""});
 fail:
     return err;
 }

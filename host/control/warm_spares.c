@@ -92,7 +92,8 @@ static void place_board(rp_controller *c, uint32_t k) {
 /* The boards are greeted, and get what they are to build. */
 static rp_err begin_again(rp_controller *c) {
     rp_err err;
-    RP_TRY(rp_identity_begin_term(c->folder.path, c->env.run_id, &c->ring.identity));
+    RP_TRY(rp_identity_begin_term(rp_folder_paths_of(c->folder)->folder, c->env.run_id,
+                                  &c->ring.identity));
     c->setup.reassigning = c->setup.plan != NULL;
     c->ring.greeted_ns = 0;
     rp_controller_enter(c, RP_CONTROL_RESTART);

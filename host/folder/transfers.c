@@ -1,4 +1,4 @@
-#include "control/transfers.h"
+#include "folder/transfers.h"
 
 #include <string.h>
 

@@ -1,104 +1,14 @@
-/* The run folder: which one, and what is written there before the first step. */
-
+/* What `ringpipe plan` and `profile` answer, and what a run folder is told before the first step.
+ */
 #include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/folders.h"
-#include "base/log.h"
-#include "base/replace.h"
-#include "control/about.h"
 #include "control/controller_own.h"
-#include "data/describe.h"
 #include "planning/planfile.h"
 #include "planning/tables.h"
-#include "run/paths.h"
-#include "runs/owner.h"
-#include "runs/place.h"
-
-/* One controller in a folder at a time: until it is closed, or its process ends. */
-static rp_err lock_folder(rp_controller *c) {
-    c->folder.fd = open(c->folder.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (c->folder.fd < 0) {
-        return rp_fail(RP_ERR_IO, "%s: %s", c->folder.path, strerror(errno));
-    }
-    if (flock(c->folder.fd, LOCK_EX | LOCK_NB) == 0) {
-        return RP_OK;
-    }
-    if (errno != EWOULDBLOCK) { /* of a file system without locks: terms tell two of them apart */
-        rp_log_debug("controller: %s can not be locked: %s", c->folder.path, strerror(errno));
-        return RP_OK;
-    }
-    return rp_fail(RP_ERR_USAGE,
-                   "%s: another ringpipe trains in this folder; stop it or wait for its end",
-                   c->folder.path);
-}
-
-/* Simulated runs have no process of their own. */
-static rp_err note_owner(rp_controller *c) {
-    rp_err err = RP_OK;
-    if (!c->options.temporary) {
-        RP_TRY(rp_owner_write(c->folder.path));
-        c->folder.is_owned = true;
-    }
-fail:
-    return err;
-}
-
-void rp_controller_leave_folder(rp_controller *c) {
-    if (c->folder.is_owned) {
-        rp_owner_remove(c->folder.path);
-        c->folder.is_owned = false;
-    }
-    rp_controller_unlock_folder(c);
-}
-
-void rp_controller_unlock_folder(rp_controller *c) {
-    if (c->folder.fd >= 0) {
-        (void)close(c->folder.fd);
-        c->folder.fd = -1;
-    }
-}
-
-rp_err rp_controller_choose_folder(rp_controller *c) {
-    const rp_controller_options *options = &c->options;
-    char *path;
-    rp_err err;
-    if (options->resume) {
-        c->folder.path = options->resume;
-    } else if (options->out) {
-        c->folder.path = options->out;
-    } else {
-        RP_TRY(rp_run_place_make(&c->arena, c->run.model_name, c->run.method.kind->name, &path));
-        c->folder.path = path;
-    }
-    RP_TRY(rp_arena_printf(&c->arena, &c->folder.checkpoints, "%s/checkpoint", c->folder.path));
-    RP_TRY(
-        rp_arena_printf(&c->arena, &c->folder.weights, "%s/weights.safetensors", c->folder.path));
-    RP_TRY(rp_arena_printf(&c->arena, &c->folder.run_yaml, "%s/run.yaml", c->folder.path));
-    RP_TRY(
-        rp_arena_printf(&c->arena, &c->folder.best_weights, "%s/best.safetensors", c->folder.path));
-    RP_TRY(rp_arena_printf(&c->arena, &c->folder.model_yaml, "%s/model.yaml", c->folder.path));
-    RP_TRY(rp_arena_printf(&c->arena, &c->folder.plan_json, "%s/plan.json", c->folder.path));
-    RP_TRY(rp_arena_printf(&c->arena, &c->folder.data_json, "%s/data.json", c->folder.path));
-    if (options->resume && access(c->folder.run_yaml, F_OK) != 0) {
-        return rp_fail(RP_ERR_USAGE, "%s: no run to resume: there is no run.yaml", c->folder.path);
-    }
-    RP_TRY(rp_folders_make(c->folder.path, 0777));
-    RP_TRY(lock_folder(c));
-    RP_TRY(options->resume ? RP_OK : rp_run_place_check(&c->arena, c->folder.path));
-    RP_TRY(access(c->folder.checkpoints, F_OK) == 0
-               ? rp_folders_make_own(c->folder.checkpoints, 0777)
-               : RP_OK);
-    RP_TRY(note_owner(c));
-fail:
-    return err;
-}
 
 static rp_err write_plan(rp_controller *c, FILE *file) {
     rp_controller_note_boards(c);
@@ -223,16 +133,9 @@ fail:
     return err;
 }
 
-static rp_err write_plan_json(rp_controller *c) {
-    FILE *file = rp_replace_begin(c->folder.plan_json);
-    const rp_err err = file ? write_plan(c, file) : RP_OK;
-    const rp_err replaced = rp_replace_end(file, c->folder.plan_json, err == RP_OK);
-    return err == RP_OK ? replaced : err;
-}
-
-static rp_err write_about(const rp_controller *c) {
-    rp_arena arena;
+rp_err rp_controller_write_folder(rp_controller *c) {
     rp_about_board *board;
+    rp_arena arena;
     rp_err err;
     rp_arena_init(&arena, "about", 0);
     RP_TRY(RP_ARENA_NEW(&arena, c->ring.count, &board));
@@ -245,27 +148,14 @@ static rp_err write_about(const rp_controller *c) {
                                                            : "made",
                             .board = board,
                             .board_count = c->ring.count};
-    RP_TRY(rp_about_write(c->folder.path, &about));
+    rp_controller_note_boards(c);
+    RP_TRY(rp_folder_write(c->folder,
+                           &(rp_folder_contents){.run = &c->run,
+                                                 .plan = c->setup.plan,
+                                                 .about = &about,
+                                                 .resumed = c->options.resume && !c->machine.begun,
+                                                 .step = c->train.position.step}));
 fail:
     rp_arena_finish(&arena);
-    return err;
-}
-
-/* What the run needs to go on, or to be evaluated, from anywhere: the run file with every --set,
- * the model, the plan, what the data look like. run.yaml comes last: where it is there, all is, and
- * where it is not, the command that made the folder begins the run. */
-rp_err rp_controller_write_folder(rp_controller *c) {
-    const bool resumed = c->options.resume && !c->machine.begun;
-    void *data = resumed ? rp_controller_read_data_json(c) : NULL;
-    rp_err err;
-    RP_TRY(rp_paths_make_absolute(&c->arena, c->run.root));
-    RP_TRY(resumed ? rp_controller_note_resumed(c) : RP_OK);
-    RP_TRY(rp_config_replace(c->run.model_root, c->folder.model_yaml));
-    RP_TRY(rp_data_describe(&c->run.data, c->folder.data_json));
-    RP_TRY(rp_controller_compare_data(c, data));
-    RP_TRY(write_plan_json(c));
-    RP_TRY(write_about(c));
-    RP_TRY(rp_config_replace(c->run.root, c->folder.run_yaml));
-fail:
     return err;
 }

@@ -3,7 +3,7 @@
 
 #include <jansson.h>
 
-#include "control/transfers.h"
+#include "folder/transfers.h"
 #include "folder.h"
 
 enum { SLOTS_MAX = 4096 };

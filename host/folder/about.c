@@ -1,4 +1,4 @@
-#include "control/about.h"
+#include "folder/about.h"
 
 #include <errno.h>
 #include <jansson.h>

@@ -3,8 +3,8 @@
  * A board's trace says when its ops began and ended. By the plan an op sends over some edges and
  * takes over others, of given samples of a step; the two ends of a parcel come with the traces of
  * two boards, in any order. */
-#ifndef RP_CONTROL_TRANSFERS_H
-#define RP_CONTROL_TRANSFERS_H
+#ifndef RP_FOLDER_TRANSFERS_H
+#define RP_FOLDER_TRANSFERS_H
 
 #include "plan/plan.h"
 #include "record/record.h"

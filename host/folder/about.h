@@ -7,8 +7,8 @@
  * `plan`: `given` by somebody (--plan), `made`, or `shared`: made, with stages that several boards
  * share, and a run that is resumed begins with it. `starts`: the first and every one that went on,
  * RP_ABOUT_STARTS_MAX at most, of which the oldest stays. */
-#ifndef RP_CONTROL_ABOUT_H
-#define RP_CONTROL_ABOUT_H
+#ifndef RP_FOLDER_ABOUT_H
+#define RP_FOLDER_ABOUT_H
 
 #include <stdbool.h>
 #include <stdint.h>
