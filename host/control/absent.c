@@ -16,7 +16,7 @@ static void greet_all(rp_controller *c) {
 static void forget_wrong(rp_controller *c) {
     if (c->train.verify.wrong != RP_FAULT_NO_BOARD) {
         c->train.verify.wrong = RP_FAULT_NO_BOARD;
-        c->run.spares--;
+        rp_setup_drop_spare(c);
         c->recovery.spares_taken--;
     }
 }
@@ -49,7 +49,7 @@ static rp_err take_spares(rp_controller *c) {
         if (!rp_recovery_lacks(c, k)) {
             continue;
         }
-        RP_ASSERT(rp_spares_take(c->run.roster, c->run.boards, c->run.spares, k));
+        RP_ASSERT(rp_setup_take_spare(c, k));
         c->recovery.spares_taken++;
         rp_ring_take_entry(&c->ring, k);
         c->ring.board[k].hello = true; /* it is to have its time */
@@ -151,7 +151,7 @@ static uint32_t leave(rp_controller *c, char *names, size_t bytes, const char **
                                   c->ring.board[k].name);
         *why = why_of(c, k);
         used += more > 0 && used + (size_t)more < bytes ? (size_t)more : 0;
-        rp_spares_leave(c->run.roster, &c->run.boards, &c->run.spares, k);
+        rp_setup_leave_board(c, k);
         rp_ring_leave(&c->ring, k);
     }
     return count;
@@ -172,7 +172,7 @@ static const char *leave_odd(rp_controller *c) {
         return NULL;
     }
     const char *name = c->run.roster[last].name;
-    rp_spares_put_aside(c->run.roster, &c->run.boards, &c->run.spares, last);
+    rp_setup_put_aside(c, last);
     rp_ring_leave(&c->ring, last);
     return name;
 }

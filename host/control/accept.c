@@ -72,8 +72,8 @@ static void choose_inputs(rp_controller *c, const char *name, const rp_Hello *bo
     const uint64_t needed = RP_WIRE_FEATURE_CODECS | RP_WIRE_FEATURE_UINT8;
     if (c->run.inputs_auto && !c->setup.given && c->run.input_codec == RP_CODEC_UINT8 &&
         (board->features & needed) != needed) {
-        c->run.input_codec = RP_CODEC_F32;
-        c->run.inputs_why = "a board has an older ringpipe";
+        c->setup.now.input_codec = RP_CODEC_F32;
+        rp_setup_refresh(c);
         rp_log_warn(
             "board %s (ringpipe %s) knows no inputs as uint8: all boards get f32, four times "
             "the bytes",

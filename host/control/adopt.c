@@ -369,7 +369,8 @@ static rp_err take_board(rp_controller *c, uint32_t k) {
 /* What `advance: auto` chose, and no checkpoint says yet: what is in flight depends on it. */
 static void take_advance(rp_controller *c) {
     if (c->run.method.advance_auto) {
-        rp_method_set_advance(&c->run.method, c->run.stages, c->keep.adopt.plan->method.advance);
+        rp_setup_take_advance(&c->setup.now, c->keep.adopt.plan->method.advance);
+        rp_setup_refresh(c);
     }
 }
 

@@ -21,15 +21,12 @@ static void put_list(const rp_method *method, char out[LIST_BYTES]) {
 
 /* The run file as it is resolved has the numbers: boards get them, and a run that is resumed. */
 static rp_err keep(rp_controller *c, const uint16_t *ahead) {
-    rp_method *method = &c->run.method;
-    char list[LIST_BYTES] = "";
-    char text[LIST_BYTES + 20];
-    memcpy(method->ahead, ahead, c->run.stages * sizeof *ahead);
-    method->ahead_count = c->run.stages;
-    method->ahead_measured = false;
-    put_list(method, list);
-    (void)snprintf(text, sizeof text, "schedule.ahead=[%s]", list);
-    return rp_config_set(&c->arena, c->run.root, text);
+    rp_setup *now = &c->setup.now;
+    RP_ASSERT(now->stages <= RP_SPLIT_STAGES_MAX);
+    memcpy(now->ahead, ahead, now->stages * sizeof *ahead);
+    now->ahead_count = now->stages;
+    now->ahead_auto = false;
+    return rp_setup_settle(c);
 }
 
 static rp_err say(const rp_controller *c, double step_s) {
@@ -89,7 +86,7 @@ rp_err rp_ahead_choose(rp_controller *c) {
         return RP_OK;
     }
     rp_arena_init(&arena, "ahead", 0);
-    RP_TRY(rp_halves_times(&arena, &c->run, &c->measure.profile, &c->setup.cut,
+    RP_TRY(rp_halves_times(&arena, &c->run, &c->measure.profile, &c->setup.now.cut,
                            c->measure.link_delay_s, &times));
     RP_TRY(hint_stash(c, &times));
     if (rp_ahead_is_wanted(c)) {

@@ -24,22 +24,6 @@ static bool may_arrange(const rp_controller *c) {
     return all;
 }
 
-/* The run file as it is resolved has the boards by name: a run that is resumed has them, too. */
-static rp_err note_boards(rp_controller *c) {
-    char text[RP_JOINT_BOARDS_MAX * 64];
-    size_t used = (size_t)snprintf(text, sizeof text, "plan.boards=[");
-    for (uint32_t k = 0; k < c->run.boards && used < sizeof text; k++) {
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", k ? ", " : "",
-                                 c->run.roster[k].name);
-    }
-    if (used + 2 > sizeof text) {
-        return rp_fail(RP_ERR_LIMIT, "plan.boards: names of boards take more than %zu bytes",
-                       sizeof text);
-    }
-    (void)snprintf(text + used, sizeof text - used, "]");
-    return rp_config_set(&c->arena, c->run.root, text);
-}
-
 /* With the schedule that `now` has: another one is chosen for any ring. */
 static double cut_s(const rp_joint_plan *plan) {
     return plan->own_s > 0 ? plan->own_s : plan->step_s;
@@ -106,15 +90,16 @@ static rp_err arrange(rp_controller *c, const rp_joint_plan *best) {
             stays = stays || best->place[k] == place;
         }
         if (!stays) {
-            rp_spares_put_aside(c->run.roster, &c->run.boards, &c->run.spares, place);
+            rp_setup_put_aside(c, place);
             rp_ring_leave(&c->ring, place);
         }
     }
     for (uint32_t k = 0; k < best->count; k++) {
-        c->run.roster[k] = entry[k];
-        c->run.roster[k].place = k;
+        c->setup.now.roster[k] = entry[k];
+        c->setup.now.roster[k].place = k;
     }
-    c->run.stages = rp_method_stages(&c->run.method, c->run.boards);
+    c->setup.now.stages = rp_method_stages(&c->run.method, c->run.boards);
+    rp_setup_refresh(c);
     return rp_ring_reorder(&c->ring, at);
 }
 
@@ -164,12 +149,11 @@ rp_err rp_controller_take_micro(rp_controller *c, const rp_joint_answer *answer)
     if (!c->run.micro_auto) {
         return RP_OK;
     }
-    c->run.micro_auto = false; /* once in a run */
+    c->setup.now.micro_auto = false; /* once in a run */
     if (answer && answer->is_known) {
-        c->run.micro = c->measure.profile.micro = answer->with_micro;
+        c->setup.now.micro = c->measure.profile.micro = answer->with_micro;
     }
-    (void)snprintf(text, sizeof text, "train.microbatch=%u", c->run.micro);
-    RP_TRY(rp_config_set(&c->arena, c->run.root, text));
+    RP_TRY(rp_setup_settle(c));
     (void)snprintf(text, sizeof text, "microbatches of %u samples: %s", c->run.micro,
                    !answer || !answer->is_known ? "nothing was measured that says more"
                    : c->run.micro == before     ? "no other size saves 1 % of a step by prediction"
@@ -192,8 +176,8 @@ static void note_ring(rp_controller *c) {
 /* The ring has its boards for the whole run. */
 static rp_err settle(rp_controller *c) {
     rp_err err;
-    RP_TRY(c->run.boards_auto ? note_boards(c) : RP_OK);
-    c->run.boards_auto = false; /* once in a run */
+    c->setup.now.boards_auto = false; /* once in a run */
+    RP_TRY(rp_setup_settle(c));
     RP_TRY(c->setup.given ? RP_OK : rp_runfile_check_cut(&c->run));
 fail:
     return err;
@@ -202,21 +186,13 @@ fail:
 /* The run file as it is resolved says which stages are split: boards see it there, and a run that
  * is resumed. */
 static rp_err take_split(rp_controller *c, const rp_split_answer *answer) {
-    static const char key[] = "schedule=";
-    char set[1024];
-    rp_method *method = &c->run.method;
-    rp_err err;
-    if (answer->whole == method->whole) {
+    rp_setup *now = &c->setup.now;
+    if (answer->whole == now->whole) {
         return RP_OK;
     }
-    method->whole = answer->whole;
-    method->split_count = answer->stages;
-    c->setup.split_asked = (rp_split_asked){0};
-    memcpy(set, key, sizeof key);
-    RP_TRY(rp_method_write(method, set + sizeof key - 1, sizeof set - sizeof key));
-    RP_TRY(rp_config_set(&c->arena, c->run.root, set)); /* in place of a word, too */
-fail:
-    return err;
+    now->whole = now->said_whole = answer->whole;
+    now->split_count = now->said_count = answer->stages;
+    return rp_setup_settle(c);
 }
 
 /* Which boards have forwards and which have backwards, where stages are split. */

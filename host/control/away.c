@@ -163,11 +163,10 @@ void rp_away_close(rp_controller *c) {
 
 /* False: its neighbours could not reach it, for example. */
 static bool join(rp_controller *c, uint32_t spare) {
-    rp_runfile *run = &c->run;
-    const uint32_t at = rp_spares_return(run->roster, &run->boards, &run->spares, spare);
+    const uint32_t at = rp_setup_return_board(c, spare);
     rp_split_count_stages(c, false);
-    if (rp_runfile_check_cut(run) != RP_OK) {
-        rp_spares_leave(run->roster, &run->boards, &run->spares, at);
+    if (rp_runfile_check_cut(&c->run) != RP_OK) {
+        rp_setup_leave_board(c, at);
         rp_split_count_stages(c, false);
         return false;
     }
@@ -217,7 +216,7 @@ bool rp_away_join(rp_controller *c) {
         }
     }
     if (in_pairs(c) && c->ring.count % 2 > 0) { /* one did not fit */
-        rp_spares_leave(c->run.roster, &c->run.boards, &c->run.spares, c->ring.count - 1);
+        rp_setup_leave_board(c, c->ring.count - 1);
         rp_ring_leave(&c->ring, c->ring.count - 1);
         rp_split_count_stages(c, false);
     }

@@ -339,7 +339,8 @@ rp_err rp_assign_enter(rp_controller *c) {
     }
     rp_transfers_forget(rp_folder_transfers(c->folder));
     rp_copies_forget(c);
-    c->run.hops.since_s = lines_since_s(c);
+    c->setup.now.lines_s = lines_since_s(c);
+    rp_setup_refresh(c);
     rp_err err = rp_controller_make_plan(c);
     err = err == RP_OK ? rp_memory_check_plan(c) : err;
     return err == RP_OK ? rp_copies_check_plan(c) : err;

@@ -25,13 +25,19 @@ fail:
     return err;
 }
 
+static void show_codecs(rp_controller *c, const rp_codec (*codec)[2]) {
+    c->setup.now.codec = codec;
+    c->setup.now.codec_stages = codec ? c->run.stages : 0;
+    rp_setup_refresh(c);
+}
+
 static void take_codecs(rp_controller *c, const rp_codec (*from)[2]) {
     const size_t bytes = (c->run.stages - 1) * sizeof *from;
     memmove(c->setup.codecs.now, from, bytes);
     memmove(c->setup.codecs.next, from, bytes);
     c->setup.codecs.stages = c->run.stages;
     c->setup.codecs.differ = false;
-    c->run.codec = (const rp_codec(*)[2])c->setup.codecs.now;
+    show_codecs(c, (const rp_codec(*)[2])c->setup.codecs.now);
 }
 
 rp_err rp_codecs_keep(rp_controller *c, const rp_joint_answer *answer) {
@@ -52,8 +58,8 @@ static rp_err choose_codecs_of(rp_controller *c) {
     RP_TRY(RP_ARENA_NEW(&arena, (size_t)c->run.boards * c->run.boards, &rate));
     RP_TRY(open_codecs(c));
     rp_cost_rates(&c->run, c->measure.has_profile ? &c->measure.profile : NULL, rate);
-    c->run.codec = NULL;
-    RP_TRY(rp_cost_choose_codecs(&c->run, &c->setup.cut, c->measure.layer_seconds, rate,
+    show_codecs(c, NULL);
+    RP_TRY(rp_cost_choose_codecs(&c->run, &c->setup.now.cut, c->measure.layer_seconds, rate,
                                  c->setup.codecs.next));
     take_codecs(c, (const rp_codec(*)[2])c->setup.codecs.next);
 fail:
@@ -69,7 +75,7 @@ rp_err rp_codecs_of_row(rp_controller *c, const rp_codec (*codec)[2]) {
     rp_err err;
     RP_TRY(open_codecs(c));
     if (c->setup.codecs.stages == c->run.stages) {
-        c->run.codec = (const rp_codec(*)[2])c->setup.codecs.now;
+        show_codecs(c, (const rp_codec(*)[2])c->setup.codecs.now);
     } else if (codec) {
         take_codecs(c, codec);
     } else {
@@ -141,7 +147,7 @@ rp_err rp_controller_follow_wires(rp_controller *c) {
     rp_arena_init(&arena, "rates", 0);
     RP_TRY(RP_ARENA_NEW(&arena, (size_t)c->ring.count * c->ring.count, &rate));
     rp_codecs_find_rates(c, true, rate);
-    RP_TRY(rp_cost_choose_codecs(&c->run, &c->setup.cut, c->measure.layer_seconds, rate, next));
+    RP_TRY(rp_cost_choose_codecs(&c->run, &c->setup.now.cut, c->measure.layer_seconds, rate, next));
     c->setup.codecs.differ =
         memcmp(next, c->setup.codecs.now, (c->run.stages - 1) * sizeof *next) != 0;
     RP_TRY(c->setup.codecs.differ ? say_codecs(c, "wires were full; next, ", next) : RP_OK);

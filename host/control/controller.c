@@ -336,11 +336,13 @@ static rp_err read_plan(rp_controller *c) {
     RP_TRY(rp_shares_read(c, &path));
     if (path) {
         RP_TRY(rp_planfile_read(&c->arena, path, &c->run, executor, &c->setup.given));
-        c->run.stages = c->setup.given->stage_count; /* boards may share one */
-        c->run.micro = c->setup.given->micro;        /* where the run file says: auto */
+        c->setup.now.stages = c->setup.given->stage_count; /* boards may share one */
+        c->setup.now.micro = c->setup.given->micro;        /* where the run file says: auto */
+        rp_setup_refresh(c);
         RP_TRY(rp_schedule_take_given(c));
         if (c->run.method.advance_auto) {
-            rp_method_set_advance(&c->run.method, c->run.stages, c->setup.given->method.advance);
+            rp_setup_take_advance(&c->setup.now, c->setup.given->method.advance);
+            rp_setup_refresh(c);
         }
         RP_TRY(rp_ahead_take(c, c->setup.given->method.ahead, c->setup.given->method.ahead_count));
     }
@@ -387,8 +389,9 @@ static rp_err prepare_run(rp_controller *c) {
     const rp_controller_options *options = &c->options;
     const bool trains = options->purpose == RP_PURPOSE_TRAIN;
     rp_err err;
-    RP_TRY(
-        rp_runfile_read(&c->arena, options->run_path, options->set, options->set_count, &c->run));
+    RP_TRY(rp_runfile_read(&c->arena, options->run_path, options->set, options->set_count,
+                           &c->setup.opened));
+    RP_TRY(rp_setup_open(c));
     if (!c->env.links && c->run.boards > RP_RING_BOARDS_MAX) {
         return rp_fail(
             RP_ERR_USAGE,
@@ -482,7 +485,7 @@ rp_err rp_controller_close(rp_controller **taken) {
     }
     rp_controller_release(c);
     rp_folder_leave(c->folder);
-    rp_runfile_close(&c->run);
+    rp_runfile_close(&c->setup.opened);
     rp_arena arena = c->arena; /* which the controller lies in */
     rp_arena_finish(&arena);
     return result;

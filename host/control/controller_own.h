@@ -18,7 +18,10 @@ struct rp_controller {
     rp_controller_env env;
     rp_controller_options options;
     rp_arena arena;
-    rp_runfile run;
+    union {
+        const rp_runfile run; /* as it runs: it follows setup.now, and its address stays */
+        rp_runfile run_view;  /* the same; only in_force.c writes it */
+    };
     rp_machine machine;
     rp_recovery recovery;
     rp_ring ring;

@@ -51,7 +51,7 @@ static rp_err assign_anew(rp_controller *c) {
     if (c->setup.follow.of_advance) {
         rp_controller_take_advance(c, &c->setup.follow.choice);
     }
-    c->run.step_first = c->train.position.step;
+    rp_setup_begin_at(c, c->train.position.step);
     c->keep.load.path = path;
     c->keep.load.states = true;
     c->setup.follow.phase = RP_FOLLOW_ASSIGN;

@@ -8,6 +8,7 @@
 #include "planning/joint.h"
 #include "planning/split_choice.h"
 #include "planning/trial.h"
+#include "run/setup.h"
 
 typedef struct rp_controller rp_controller;
 
@@ -32,12 +33,6 @@ typedef struct {
     bool measured; /* wires that are not emulated have been looked at */
 } rp_codec_choice;
 
-/* What `schedule.split` said when the ring had all its boards. */
-typedef struct {
-    uint32_t stages; /* 0: nothing so far */
-    uint32_t whole;
-} rp_split_asked;
-
 /* shares.c: stages that boards share because the planner has chosen that. */
 typedef struct {
     bool is_own;       /* `given` is one of ours */
@@ -54,21 +49,20 @@ typedef struct {
 } rp_trials;
 
 typedef struct {
+    rp_runfile opened;   /* the run file as it was read; nothing of it changes */
+    rp_setup now;        /* what the ring runs with, or will with the next plan */
+    rp_setup written;    /* the choices that run.yaml has */
+    uint32_t *cut_first; /* [RP_CUT_STAGES_MAX + 1] for now.cut, once there is one */
+
     /* chosen, for the next plan that is made here */
-    rp_cut cut;
-    uint32_t *cut_first; /* of it */
     bool advance_chosen;
     rp_advance_choice advance; /* advance: auto */
     uint32_t advance_max;      /* that the boards have memory for, as far as is known */
     uint32_t advance_least;    /* that an assignment may fall back to */
     rp_codec_choice codecs;
-    struct {
-        uint32_t at[RP_CUT_STAGES_MAX][2]; /* schedule.planner: forward and backward, by stage */
-        uint32_t stages;                   /* that they were chosen for; 0: not yet */
-    } sizes;
-    rp_split_asked split_asked;
-    char *schedule_words; /* why this schedule; or NULL */
-    char *plan_words;     /* why these boards, where the planner chose them; or NULL */
+    uint32_t size[RP_CUT_STAGES_MAX][2]; /* schedule.planner: storage of now.size */
+    char *schedule_words;                /* why this schedule; or NULL */
+    char *plan_words; /* why these boards, where the planner chose them; or NULL */
 
     /* in force */
     rp_plan *plan;  /* of the assignment; NULL before the first */
@@ -92,6 +86,25 @@ static inline bool rp_setup_may_change(const rp_setup_state *setup) {
     return !setup->given || setup->shares.is_own;
 }
 
+/* in_force.c: the run file has been read into setup.opened. errors MEMORY */
+rp_err rp_setup_open(rp_controller *c) RP_MUST_CHECK;
+/* Call it after each change of setup.now: the run file as it runs follows. */
+void rp_setup_refresh(rp_controller *c);
+/* The same after a choice that holds for the whole run: run.yaml gets it. errors MEMORY; LIMIT */
+rp_err rp_setup_settle(rp_controller *c) RP_MUST_CHECK;
+/* A spare takes the place of a board that is lost. False: there is none. */
+bool rp_setup_take_spare(rp_controller *c, uint32_t lost);
+/* The last spare is no board of the run any more. */
+void rp_setup_drop_spare(rp_controller *c);
+/* A board that is lost leaves the ring; .. one that is not. It is a spare then (run/spares.h). */
+void rp_setup_leave_board(rp_controller *c, uint32_t board);
+void rp_setup_put_aside(rp_controller *c, uint32_t board);
+/* A spare joins the ring. Returns its place. */
+uint32_t rp_setup_return_board(rp_controller *c, uint32_t spare);
+/* Another board has a place of the ring. */
+void rp_setup_place_board(rp_controller *c, uint32_t place, const rp_roster_entry *entry);
+/* The run begins, or goes on, at this step. */
+void rp_setup_begin_at(rp_controller *c, uint64_t step);
 /* The plan of the assignment that begins, and its text: every board gets it.
  * errors those of planning; MEMORY; LIMIT */
 rp_err rp_controller_make_plan(rp_controller *c) RP_MUST_CHECK;
@@ -111,8 +124,8 @@ uint64_t *rp_controller_applied_of(rp_controller *c, const rp_plan_hold *hold, u
 /* The neighbours that dial a board, in ascending order, and how many. */
 uint32_t rp_controller_dialled_by(const rp_controller *c, uint32_t board,
                                   uint32_t out[RP_PLAN_NEIGHBOURS_MAX]);
-/* replan.c: at a pause. *leaves: c->setup.cut, or the sizes, are others now, which the boards are
- * to get. errors IO, MEMORY; of the planner */
+/* replan.c: at a pause. *leaves: c->setup.now.cut, or the sizes, are others now, which the boards
+ * are to get. errors IO, MEMORY; of the planner */
 rp_err rp_replan_choose(rp_controller *c, bool *leaves) RP_MUST_CHECK;
 /* trials.c: plan.trial. For the plan that was chosen just now, with others of the answer; of a
  * checkpoint; and for one that is made, in whose arena the text lies. errors MEMORY */
@@ -195,6 +208,7 @@ bool rp_sizes_are_wanted(const rp_controller *c);
 rp_err rp_sizes_choose(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_sizes_keep(rp_controller *c, const uint32_t (*size)[2],
                      const rp_size_choice *choice) RP_MUST_CHECK;
+void rp_sizes_forget(rp_controller *c);
 rp_err rp_sizes_take(rp_controller *c, const rp_trial_plan *plan) RP_MUST_CHECK;
 /* .. those that a checkpoint was made with. */
 void rp_sizes_resume(rp_controller *c);

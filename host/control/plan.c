@@ -73,7 +73,8 @@ static rp_err choose_cut(rp_controller *c) {
     RP_TRY(rp_controller_keep_cut(c, &cut));
     if (c->measure.has_profile) {
         rp_measured_place(c);
-        rp_profile_seconds(&c->measure.profile, &c->run, &c->setup.cut, c->measure.layer_seconds);
+        rp_profile_seconds(&c->measure.profile, &c->run, &c->setup.now.cut,
+                           c->measure.layer_seconds);
     }
 fail:
     rp_arena_finish(&arena);
@@ -143,7 +144,8 @@ rp_err rp_controller_say_advance(const rp_controller *c, uint32_t before) {
 void rp_controller_take_advance(rp_controller *c, const rp_advance_choice *choice) {
     c->setup.advance = *choice;
     c->setup.advance_chosen = true;
-    rp_method_set_advance(&c->run.method, c->run.stages, choice->advance);
+    rp_setup_take_advance(&c->setup.now, choice->advance);
+    rp_setup_refresh(c);
 }
 
 /* ---- round trips ----------------------------------------------------------------------------- */
@@ -262,7 +264,7 @@ static rp_err choose_advance(rp_controller *c, rp_advance_choice *choice) {
         rp_codecs_find_rates(c, false, rate);
     }
     c->measure.link_delay_s = link_delay(c);
-    RP_TRY(rp_cost_choose_advance(&c->run, &c->setup.cut, c->measure.layer_seconds,
+    RP_TRY(rp_cost_choose_advance(&c->run, &c->setup.now.cut, c->measure.layer_seconds,
                                   c->measure.link_delay_s, rate, c->setup.advance_max, choice));
 fail:
     rp_arena_finish(&arena);

@@ -65,8 +65,10 @@ static plan_choice choice_now(const rp_controller *c) {
 static rp_err choose_shares(rp_controller *c, plan_choice *out) {
     rp_joint_ask ask = rp_shares_ask(c);
     rp_joint_answer answer;
-    rp_runfile run = c->run;
-    run.sizes.at = run.sizes.planner ? NULL : run.sizes.at; /* they are of the plan in force */
+    rp_setup open = c->setup.now;
+    rp_runfile run;
+    rp_setup_reopen_sizes(&open, &c->run); /* they are of the plan in force */
+    rp_setup_run(&c->setup.opened, &open, &run);
     ask.run = &run;
     const rp_err err = rp_joint_search(&ask, &answer);
     if (err == RP_OK && answer.is_known) {
@@ -98,7 +100,8 @@ fail:
 static rp_err predict_choice(rp_controller *c, rp_arena *arena, const plan_choice *choice,
                              double *step_s) {
     const rp_trial_plan *of = &choice->shares;
-    rp_runfile run = c->run;
+    rp_setup other = c->setup.now;
+    rp_runfile run;
     const char **names;
     rp_plan *plan;
     rp_prediction found;
@@ -108,10 +111,15 @@ static rp_err predict_choice(rp_controller *c, rp_arena *arena, const plan_choic
         names[k] = c->ring.board[k].name;
     }
     if (choice->size) {
-        run.sizes.at = (const uint32_t(*)[2])choice->size;
+        other.size = (const uint32_t(*)[2])choice->size;
+        other.size_stages = choice->cut.stage_count;
     }
-    run.stages = choice->cut.stage_count;
-    run.codec = of->has_codecs ? of->codec : run.codec;
+    other.stages = choice->cut.stage_count;
+    if (of->has_codecs) {
+        other.codec = of->codec;
+        other.codec_stages = of->stages;
+    }
+    rp_setup_run(&c->setup.opened, &other, &run);
     const rp_planfile chosen = {.run = &run,
                                 .cut = &choice->cut,
                                 .board = names,
@@ -170,7 +178,8 @@ static rp_err take_trial(rp_controller *c, bool *leaves) {
     RP_TRY(*leaves ? rp_shares_take(c, plan) : RP_OK);
     if (*leaves && c->measure.has_profile) {
         rp_measured_place(c);
-        rp_profile_seconds(&c->measure.profile, &c->run, &c->setup.cut, c->measure.layer_seconds);
+        rp_profile_seconds(&c->measure.profile, &c->run, &c->setup.now.cut,
+                           c->measure.layer_seconds);
     }
 fail:
     return err;
@@ -202,7 +211,8 @@ static rp_err follow_drift(rp_controller *c, bool *pays) {
         if (best.size && !best.shares.has_sizes) {
             RP_TRY(rp_sizes_keep(c, (const uint32_t(*)[2])best.size, &best.sizes));
         }
-        rp_profile_seconds(&c->measure.profile, &c->run, &c->setup.cut, c->measure.layer_seconds);
+        rp_profile_seconds(&c->measure.profile, &c->run, &c->setup.now.cut,
+                           c->measure.layer_seconds);
         c->measure.drift.cuts++;
     }
 fail:

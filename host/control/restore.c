@@ -49,7 +49,8 @@ static rp_err find_checkpoint(rp_controller *c, rp_arena *arena, char **path) {
         rp_sizes_resume(c);
     }
     if ((*path || c->keep.adopt.hopes) && c->run.method.advance_auto) {
-        rp_method_set_advance(&c->run.method, c->run.stages, c->train.position.advance);
+        rp_setup_take_advance(&c->setup.now, c->train.position.advance);
+        rp_setup_refresh(c);
     }
     if (*path || c->keep.adopt.hopes) {
         RP_TRY(rp_ahead_take(c, c->train.position.ahead, c->train.position.ahead_count));
@@ -82,7 +83,7 @@ rp_err rp_controller_find_start(rp_controller *c) {
     }
     RP_TRY(path || c->keep.adopt.hopes ? RP_OK : find_first_weights(c, &c->arena, &path));
     c->keep.load.path = path;
-    c->run.step_first = c->train.position.step;
+    rp_setup_begin_at(c, c->train.position.step);
 fail:
     return err;
 }
@@ -166,7 +167,8 @@ rp_err rp_controller_go_back(rp_controller *c) {
     } else {
         RP_TRY(rp_controller_find_kept(c));
     }
-    c->run.step_first = c->keep.save.drawn_step = c->train.position.step;
+    c->keep.save.drawn_step = c->train.position.step;
+    rp_setup_begin_at(c, c->train.position.step);
     RP_TRY(rp_controller_rewind_record(c));
     RP_TRY(rp_disk_begin_term(c));
 fail:

@@ -7,7 +7,6 @@
 rp_err rp_controller_resume_micro(rp_controller *c) {
     rp_arena arena;
     rp_node *before;
-    char text[64];
     rp_err err = RP_OK;
     if (!c->run.micro_auto || !c->options.resume) {
         return RP_OK;
@@ -17,10 +16,9 @@ rp_err rp_controller_resume_micro(rp_controller *c) {
         rp_node *train = rp_node_find(before, "train");
         uint32_t micro = 0;
         if (train && rp_node_u32(train, "microbatch", 1, c->run.batch, &micro) == RP_OK && micro) {
-            c->run.micro = c->measure.profile.micro = micro;
-            c->run.micro_auto = false;
-            (void)snprintf(text, sizeof text, "train.microbatch=%u", micro);
-            RP_TRY(rp_config_set(&c->arena, c->run.root, text));
+            c->setup.now.micro = c->measure.profile.micro = micro;
+            c->setup.now.micro_auto = false;
+            RP_TRY(rp_setup_settle(c));
         }
     }
 fail:

@@ -6,16 +6,13 @@
 
 /* Once in a run. The run's own is what the run file says already. */
 static rp_err take(rp_controller *c, uint32_t index) {
-    char *text;
-    rp_err err = RP_OK;
-    c->run.schedule_auto = false;
-    if (index == 0) {
-        return RP_OK;
+    rp_err err;
+    c->setup.now.schedule_auto = false;
+    if (index > 0) {
+        rp_setup_take_schedule(&c->setup.now, &c->run, index);
     }
-    rp_runfile_take_schedule(&c->run, index);
-    RP_TRY(rp_arena_printf(&c->arena, &text, "schedule=%s", c->run.schedules.at[index].text));
-    RP_TRY(rp_config_set(&c->arena, c->run.root, text));
-    if (rp_folder_record(c->folder)) {
+    RP_TRY(rp_setup_settle(c));
+    if (index > 0 && rp_folder_record(c->folder)) {
         rp_record_take_schedule(rp_folder_record(c->folder), c->run.method.kind->name);
     }
 fail:

@@ -8,7 +8,7 @@
 /* ---- what the planner is asked, and takes ---------------------------------------------------- */
 
 bool rp_controller_has_cut(const rp_controller *c) {
-    return c->setup.cut.stage_count == c->run.stages;
+    return c->setup.now.cut.stage_count == c->run.stages;
 }
 
 /* Room for any number of stages: a run that is resumed without some boards gets them back later. */
@@ -19,10 +19,9 @@ rp_err rp_controller_keep_cut(rp_controller *c, const rp_cut *cut) {
     }
     memcpy(c->setup.cut_first, cut->first,
            ((size_t)cut->stage_count + 1) * sizeof *c->setup.cut_first);
-    c->setup.cut = (rp_cut){.stage_count = cut->stage_count, .first = c->setup.cut_first};
-    if (c->setup.sizes.stages != cut->stage_count && c->run.sizes.planner) { /* of another cut */
-        c->setup.sizes.stages = 0;
-        c->run.sizes.at = NULL;
+    c->setup.now.cut = (rp_cut){.stage_count = cut->stage_count, .first = c->setup.cut_first};
+    if (c->setup.now.size_stages != cut->stage_count && c->run.sizes.planner) {
+        rp_sizes_forget(c); /* they are of another cut */
     }
 fail:
     return err;
@@ -51,7 +50,9 @@ static rp_err take_codecs(rp_controller *c, rp_arena *arena, const rp_trial_plan
         codec[i / 2][i % 2] =
             plan->has_codecs ? plan->codec[i / 2][i % 2] : rp_cost_strongest(&c->run, i % 2 > 0);
     }
-    c->run.codec = (const rp_codec(*)[2])codec;
+    c->setup.now.codec = (const rp_codec(*)[2])codec;
+    c->setup.now.codec_stages = plan->stages;
+    rp_setup_refresh(c);
 fail:
     return err;
 }
@@ -90,7 +91,8 @@ rp_err rp_shares_take(rp_controller *c, const rp_trial_plan *plan) {
     }
     c->setup.given = NULL;
     c->setup.shares.is_own = plan->is_shared;
-    c->run.stages = plan->stages;
+    c->setup.now.stages = plan->stages;
+    rp_setup_refresh(c);
     RP_TRY(take_codecs(c, arena, plan));
     RP_TRY(rp_sizes_take(c, plan));
     RP_TRY(plan->is_shared ? make_plan(c, arena, plan) : RP_OK);

@@ -88,9 +88,11 @@ static rp_err show_advice(rp_controller *c) {
         return RP_OK;
     }
     rp_joint_ask ask = rp_measured_ask(c);
-    rp_runfile open = c->run; /* the sizes that were chosen are of the ring as it is */
-    open.sizes.at = open.sizes.planner ? NULL : open.sizes.at;
-    ask.run = &open;
+    rp_setup open = c->setup.now;
+    rp_runfile run;
+    rp_setup_reopen_sizes(&open, &c->run); /* they are of the ring as it is */
+    rp_setup_run(&c->setup.opened, &open, &run);
+    ask.run = &run;
     for (uint32_t k = 0; k < c->ring.count; k++) {
         name[k] = c->ring.board[k].name;
     }

@@ -8,12 +8,18 @@
 /* Once for a number of stages; a checkpoint says those that it was made with. */
 bool rp_sizes_are_wanted(const rp_controller *c) {
     return c->run.sizes.planner && c->options.purpose != RP_PURPOSE_EVALUATE && !c->setup.given &&
-           c->setup.sizes.stages != c->run.stages;
+           c->setup.now.size_stages != c->run.stages;
 }
 
 static void take(rp_controller *c, uint32_t stages) {
-    c->setup.sizes.stages = stages;
-    c->run.sizes.at = (const uint32_t(*)[2])c->setup.sizes.at;
+    c->setup.now.size_stages = stages;
+    c->setup.now.size = (const uint32_t(*)[2])c->setup.size;
+    rp_setup_refresh(c);
+}
+
+void rp_sizes_forget(rp_controller *c) {
+    rp_setup_reopen_sizes(&c->setup.now, &c->run);
+    rp_setup_refresh(c);
 }
 
 static rp_err say(const rp_controller *c, const rp_size_choice *choice) {
@@ -21,8 +27,8 @@ static rp_err say(const rp_controller *c, const rp_size_choice *choice) {
     size_t used = (size_t)snprintf(
         text, sizeof text, "sizes by %s (samples forward/backward):", c->run.sizes.planner->name);
     for (uint32_t k = 0; k < c->run.stages && used < sizeof text / 2; k++) {
-        used += (size_t)snprintf(text + used, sizeof text - used, " %u/%u", c->setup.sizes.at[k][0],
-                                 c->setup.sizes.at[k][1]);
+        used += (size_t)snprintf(text + used, sizeof text - used, " %u/%u", c->setup.size[k][0],
+                                 c->setup.size[k][1]);
     }
     (void)snprintf(text + used, sizeof text - used,
                    "; by what was measured a step takes %.4g ms, with microbatches of %u on all "
@@ -41,7 +47,7 @@ rp_err rp_sizes_choose(rp_controller *c) {
     }
     rp_measured_place(c);
     RP_TRY(
-        rp_choose_sizes(&c->run, &c->measure.profile, &c->setup.cut, c->setup.sizes.at, &choice));
+        rp_choose_sizes(&c->run, &c->measure.profile, &c->setup.now.cut, c->setup.size, &choice));
     take(c, c->run.stages);
     RP_TRY(say(c, &choice));
 fail:
@@ -49,7 +55,7 @@ fail:
 }
 
 rp_err rp_sizes_keep(rp_controller *c, const uint32_t (*size)[2], const rp_size_choice *choice) {
-    memcpy(c->setup.sizes.at, size, c->run.stages * sizeof *size);
+    memcpy(c->setup.size, size, c->run.stages * sizeof *size);
     take(c, c->run.stages);
     return say(c, choice);
 }
@@ -59,12 +65,11 @@ rp_err rp_sizes_take(rp_controller *c, const rp_trial_plan *plan) {
     if (!c->run.sizes.planner) {
         return RP_OK;
     }
-    c->setup.sizes.stages = 0; /* those at hand are of another plan */
-    c->run.sizes.at = NULL;
+    rp_sizes_forget(c); /* those at hand are of another plan */
     if (!plan->has_sizes) {
         return RP_OK;
     }
-    memcpy(c->setup.sizes.at, plan->size, plan->stages * sizeof *plan->size);
+    memcpy(c->setup.size, plan->size, plan->stages * sizeof *plan->size);
     take(c, plan->stages);
     (void)snprintf(text, sizeof text,
                    "microbatches of %u samples forward and %u backward on all stages, because "
@@ -80,8 +85,8 @@ rp_err rp_sizes_take(rp_controller *c, const rp_trial_plan *plan) {
 /* Of a plan that the run has chosen in a former life. */
 static void read_sizes(rp_controller *c) {
     for (uint32_t k = 0; k < c->setup.given->stage_count; k++) {
-        c->setup.sizes.at[k][0] = c->setup.given->stage[k].micro_forward;
-        c->setup.sizes.at[k][1] = c->setup.given->stage[k].micro_backward;
+        c->setup.size[k][0] = c->setup.given->stage[k].micro_forward;
+        c->setup.size[k][1] = c->setup.given->stage[k].micro_backward;
     }
     take(c, c->run.stages);
 }
@@ -93,7 +98,7 @@ void rp_sizes_resume(rp_controller *c) {
         read_sizes(c);
     } else if (c->run.sizes.planner && !c->setup.given && position->size &&
                position->cut.stage_count == c->run.stages) {
-        memcpy(c->setup.sizes.at, position->size, c->run.stages * sizeof *position->size);
+        memcpy(c->setup.size, position->size, c->run.stages * sizeof *position->size);
         take(c, c->run.stages);
     }
 }

@@ -12,15 +12,9 @@ bool rp_split_is_listed(const rp_controller *c) {
     return c->run.method.kind->splits && c->run.method.split_count > 0;
 }
 
-static rp_split_asked asked_of(const rp_controller *c) {
-    return c->setup.split_asked.stages > 0
-               ? c->setup.split_asked
-               : (rp_split_asked){c->run.method.split_count, c->run.method.whole};
-}
-
 static uint32_t stages_on(const rp_controller *c, uint32_t boards) {
-    const rp_split_asked asked = asked_of(c);
-    return boards < asked.stages ? boards : asked.stages;
+    const uint32_t said = c->setup.now.said_count;
+    return boards < said ? boards : said;
 }
 
 /* A number a stage was said, or measured, for so many stages. */
@@ -31,7 +25,8 @@ bool rp_split_may_be_on(const rp_controller *c, uint32_t boards) {
 
 /* What all others wait for, with these stages whole; nobody knows, or it does not fit: infinite. */
 static double price(const rp_controller *c, uint32_t stages, uint32_t whole) {
-    rp_runfile run = c->run;
+    rp_setup other = c->setup.now;
+    rp_runfile run;
     double longest_s = (double)INFINITY;
     rp_arena arena;
     rp_cut cut;
@@ -39,8 +34,9 @@ static double price(const rp_controller *c, uint32_t stages, uint32_t whole) {
         return longest_s;
     }
     rp_arena_init(&arena, "split", 0);
-    run.stages = run.method.split_count = stages;
-    run.method.whole = whole;
+    other.stages = other.split_count = stages;
+    other.whole = whole;
+    rp_setup_run(&c->setup.opened, &other, &run);
     if (rp_halves_cut(&arena, &run, &c->measure.profile, &cut, &longest_s) != RP_OK) {
         longest_s = (double)INFINITY;
     }
@@ -66,28 +62,28 @@ static uint32_t join_halves(const rp_controller *c, uint32_t stages, uint32_t wh
 }
 
 static void take_boards(rp_controller *c, bool by_price) {
-    rp_method *method = &c->run.method;
+    rp_setup *now = &c->setup.now;
     const uint32_t boards = c->run.boards;
     const uint32_t stages = stages_on(c, boards);
     RP_ASSERT(stages > 0);
-    c->setup.split_asked = asked_of(c);
-    uint32_t whole = c->setup.split_asked.whole;
-    if (stages < c->setup.split_asked.stages) {
+    uint32_t whole = now->said_whole;
+    if (stages < now->said_count) {
         whole = UINT32_MAX >> (RP_SPLIT_STAGES_MAX - stages);
     }
     while (rp_sched_split_nodes(stages, whole) > boards) {
         whole = join_halves(c, stages, whole, by_price);
     }
-    method->split_count = stages;
-    method->whole = whole;
-    c->run.stages = stages;
+    now->split_count = now->stages = stages;
+    now->whole = whole;
+    rp_setup_refresh(c);
 }
 
 void rp_split_count_stages(rp_controller *c, bool by_price) {
     if (rp_split_is_listed(c)) {
         take_boards(c, by_price);
     } else {
-        c->run.stages = rp_method_stages(&c->run.method, c->run.boards);
+        c->setup.now.stages = rp_method_stages(&c->run.method, c->run.boards);
+        rp_setup_refresh(c);
     }
 }
 

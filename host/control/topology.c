@@ -48,7 +48,7 @@ static rp_err make_plan(rp_controller *c) {
     }
     RP_TRY(rp_controller_know_boards(c, &c->setup.plan_arena, &bare, &known));
     const rp_planfile chosen = {.run = &c->run,
-                                .cut = &c->setup.cut,
+                                .cut = &c->setup.now.cut,
                                 .board = names,
                                 .profile = known,
                                 .advance = c->setup.advance_chosen ? &c->setup.advance : NULL};

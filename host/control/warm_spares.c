@@ -81,9 +81,7 @@ static void place_board(rp_controller *c, uint32_t k) {
     if (c->ring.board[k].name == row->name) {
         return;
     }
-    const uint32_t place = c->run.roster[k].place;
-    c->run.roster[k] = warm->roster[row - warm->row];
-    c->run.roster[k].place = place;
+    rp_setup_place_board(c, k, &warm->roster[row - warm->row]);
     rp_ring_take_entry(&c->ring, k);
     c->ring.board[k].built = row->built;
     c->ring.board[k].building = (rp_board_building){0};

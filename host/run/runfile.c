@@ -518,6 +518,7 @@ void rp_runfile_take_schedule(rp_runfile *run, uint32_t index) {
     run->method = taken->method;
     run->optim = taken->optim;
     run->schedule_root = taken->root;
+    run->schedule_index = index;
 }
 
 rp_sched_shape rp_runfile_sched_shape(const rp_runfile *run, uint64_t step_first) {

@@ -95,6 +95,7 @@ typedef struct {
     rp_optim optim;
     rp_lr_schedule lr;
     rp_schedules schedules; /* plan.schedules: the run's own, and others */
+    uint32_t schedule_index; /* the one in effect; 0: the run's own */
     bool schedule_auto;     /* the planner may take one of the others */
     rp_node *schedule_root; /* of the one in effect, where it is not `root` */
     bool cut_auto;

@@ -82,8 +82,9 @@ static inline void reach_row(size_t i) {
     ring.up = waits[i].state != RP_CONTROL_START;
     if (waits[i].state == RP_CONTROL_DRAIN) {
         assert_true(ring_reach(&ring, RP_CONTROL_SAVE));
-        ring.c->run.emulate = true; /* the links have become slow */
-        ring.c->run.link.delay_ms = 40;
+        ring.c->setup.opened.emulate = true; /* the links have become slow */
+        ring.c->setup.opened.link.delay_ms = 40;
+        rp_setup_refresh(ring.c);
     }
     assert_true(ring_reach(&ring, waits[i].state));
 }

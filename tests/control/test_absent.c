@@ -11,6 +11,17 @@ static rp_board_state boards[BOARDS];
 static rp_roster_entry roster[BOARDS + SPARES];
 static rp_controller c; /* large for a stack */
 
+/* What was put into the run by hand is what was read. */
+static void open_setup(void) {
+    c.setup.opened = c.run_view;
+    c.setup.now = rp_setup_of(&c.setup.opened);
+}
+
+static void have_boards(uint32_t count) {
+    c.setup.now.boards = count;
+    rp_setup_refresh(&c);
+}
+
 /* Boards of a roster, of which the last `absent` have not come: `micros` microbatches a step,
  * `chunks` stages a board. */
 static void prepare(uint32_t count, uint32_t absent, uint32_t chunks, uint32_t micros) {
@@ -18,14 +29,14 @@ static void prepare(uint32_t count, uint32_t absent, uint32_t chunks, uint32_t m
     memset(boards, 0, sizeof boards);
     memset(roster, 0, sizeof roster);
     c.ring.board = boards;
-    c.ring.count = c.run.boards = count;
-    c.run.roster = roster;
-    c.run.stages = count * chunks;
-    c.run.method.kind = rp_sched_find("1f1b");
-    c.run.method.chunks = chunks;
-    c.run.batch = 4 * micros;
-    c.run.micro = 4;
-    c.run.cut_auto = c.run.codec_auto = true;
+    c.ring.count = c.run_view.boards = count;
+    c.run_view.roster = roster;
+    c.run_view.stages = count * chunks;
+    c.run_view.method.kind = rp_sched_find("1f1b");
+    c.run_view.method.chunks = chunks;
+    c.run_view.batch = 4 * micros;
+    c.run_view.micro = 4;
+    c.run_view.cut_auto = c.run_view.codec_auto = true;
     c.train.verify.wrong = RP_FAULT_NO_BOARD;
     for (uint32_t k = 0; k + absent < count; k++) {
         boards[k].hello = true;
@@ -55,15 +66,15 @@ static void halves_of_stages_need_pairs(void **state) {
         for (uint32_t absent = 1; absent <= count; absent++) {
             const uint32_t pairs = (count - absent) / 2;
             prepare(count, absent, 1, 3);
-            c.run.method.kind = rp_sched_find("pipefb");
+            c.run_view.method.kind = rp_sched_find("pipefb");
             assert_int_equal(!rp_absent_why_stay(&c), pairs > 0);
-            c.run.at_least = 4;
+            c.run_view.at_least = 4;
             assert_int_equal(!rp_absent_why_stay(&c), pairs > 1);
         }
     }
     prepare(6, 2, 1, 3);
-    c.run.method.kind = rp_sched_find("pipefb");
-    c.run.method.ahead_count = 3; /* a number a stage, said by a person */
+    c.run_view.method.kind = rp_sched_find("pipefb");
+    c.run_view.method.ahead_count = 3; /* a number a stage, said by a person */
     assert_string_equal(rp_absent_why_stay(&c), "schedule.ahead has a number for each stage");
 }
 
@@ -72,9 +83,9 @@ static void replicas_that_predict_need_stages(void **state) {
     (void)state;
     for (uint32_t absent = 1; absent < 4; absent++) {
         prepare(4, absent, 1, 3);
-        c.run.method.kind = rp_sched_find("ea-pipe");
-        c.run.method.weights = RP_WEIGHTS_PIPEOPTIM;
-        c.run.method.replicas = 2;
+        c.run_view.method.kind = rp_sched_find("ea-pipe");
+        c.run_view.method.weights = RP_WEIGHTS_PIPEOPTIM;
+        c.run_view.method.replicas = 2;
         const char *why = rp_absent_why_stay(&c);
         if (absent == 1) {
             assert_null(why);
@@ -94,19 +105,20 @@ static void listed_stages_become_whole(void **state) {
     (void)state;
     for (uint32_t ahead_count = 0; ahead_count <= 3; ahead_count += 3) {
         prepare(5, 0, 1, 3);
-        c.run.method.kind = rp_sched_find("pipefb");
-        c.run.method.split_count = c.run.stages = 3;
-        c.run.method.whole = 1u << 1;
-        c.run.method.ahead_count = ahead_count;
+        c.run_view.method.kind = rp_sched_find("pipefb");
+        c.run_view.method.split_count = c.run_view.stages = 3;
+        c.run_view.method.whole = 1u << 1;
+        c.run_view.method.ahead_count = ahead_count;
+        open_setup();
         for (uint32_t i = 0; i < 5; i++) {
             const bool may_be = ahead_count == 0 || cases[i].stages == 3;
-            c.run.boards = 5;
+            have_boards(5);
             for (uint32_t k = 0; k < 5; k++) {
                 boards[k].hello = k < cases[i].boards;
             }
             assert_int_equal(!rp_absent_why_stay(&c), may_be);
             if (may_be) {
-                c.run.boards = cases[i].boards;
+                have_boards(cases[i].boards);
                 rp_split_count_stages(&c, true);
                 assert_int_equal(c.run.stages, cases[i].stages);
                 assert_int_equal(c.run.method.split_count, cases[i].stages);
@@ -118,7 +130,7 @@ static void listed_stages_become_whole(void **state) {
                                                    : "; no stage is split now");
             }
         }
-        c.run.boards = 5; /* all have come back */
+        have_boards(5); /* all have come back */
         rp_split_count_stages(&c, true);
         assert_int_equal(c.run.stages, 3);
         assert_int_equal(c.run.method.whole, 1u << 1);
@@ -134,10 +146,10 @@ static void the_slowest_stage_stays_split(void **state) {
     double values[6];
     (void)state;
     prepare(5, 1, 1, 3);
-    read_run(&c.run, "schedule: gpipe\noptimizer: {kind: sgd, lr: 0.1}\n");
-    rp_runfile_close(&c.run);
+    read_run(&c.run_view, "schedule: gpipe\noptimizer: {kind: sgd, lr: 0.1}\n");
+    rp_runfile_close(&c.run_view);
     (void)snprintf(path, sizeof path, "%s/run.yaml", folder);
-    expect_ok(rp_runfile_read(&arena, path, sets, 2, &c.run));
+    expect_ok(rp_runfile_read(&arena, path, sets, 2, &c.run_view));
     expect_ok(rp_profile_open(&arena, &c.run, 5, &c.measure.profile));
     for (uint32_t i = 0; i < 6; i++) {
         values[i] = 1e-3 * (i / 2 + 1) * (i % 2 + 1);
@@ -148,7 +160,8 @@ static void the_slowest_stage_stays_split(void **state) {
         boards[k].name = c.measure.profile.board[k].name = name;
         expect_ok(rp_profile_take(&arena, &c.measure.profile, k, values, 6));
     }
-    c.run.boards = c.ring.count = 4;
+    open_setup();
+    have_boards(c.ring.count = 4);
     c.measure.has_profile = true;
     rp_measured_place(&c);
     rp_split_count_stages(&c, false);
@@ -156,7 +169,7 @@ static void the_slowest_stage_stays_split(void **state) {
     rp_split_count_stages(&c, true);
     assert_int_equal(c.run.method.whole, 1u << 0 | 1u << 1);
     assert_int_equal(c.run.stages, 3);
-    rp_runfile_close(&c.run);
+    rp_runfile_close(&c.run_view);
     (void)unlink(in_folder("model.yaml"));
     (void)unlink(in_folder("run.yaml"));
 }
@@ -165,9 +178,9 @@ static void the_slowest_stage_stays_split(void **state) {
 static void a_small_microbatch_counts(void **state) {
     (void)state;
     prepare(4, 1, 2, 6);
-    c.run.batch = 21; /* of 4: five and one of a single sample */
+    c.run_view.batch = 21; /* of 4: five and one of a single sample */
     assert_null(rp_absent_why_stay(&c));
-    c.run.batch = 17; /* five */
+    c.run_view.batch = 17; /* five */
     assert_non_null(rp_absent_why_stay(&c));
 }
 
@@ -176,14 +189,14 @@ static void spares_count_as_boards(void **state) {
     (void)state;
     prepare(4, 2, 2, 4);
     assert_null(rp_absent_why_stay(&c)); /* two are left */
-    c.run.spares = 1;
+    c.run_view.spares = 1;
     assert_non_null(rp_absent_why_stay(&c)); /* three */
-    c.run.spares = 2;
+    c.run_view.spares = 2;
     assert_null(rp_absent_why_stay(&c)); /* four */
     c.recovery.spares_taken = 1;
     assert_non_null(rp_absent_why_stay(&c)); /* one of them was tried and has not come either */
     prepare(4, 2, 2, 3);
-    c.run.spares = 2;
+    c.run_view.spares = 2;
     roster[4].dials = true;              /* can not be dialled where another one was */
     assert_null(rp_absent_why_stay(&c)); /* three */
 }
@@ -200,18 +213,18 @@ static void one_that_is_wrong_leaves_alone(void **state) {
 static void places_that_a_person_has_named_stay(void **state) {
     (void)state;
     prepare(4, 2, 2, 4);
-    c.run.cut_auto = false;
+    c.run_view.cut_auto = false;
     assert_string_equal(rp_absent_why_stay(&c), "the cut is given");
     prepare(4, 2, 2, 4);
-    c.run.hops.count = 1;
+    c.run_view.hops.count = 1;
     assert_string_equal(rp_absent_why_stay(&c), "ring.link has hops");
     prepare(4, 2, 2, 4);
-    c.run.local = true;
+    c.run_view.local = true;
     assert_non_null(rp_absent_why_stay(&c));
     prepare(4, 2, 2, 4);
-    c.run.codec_auto = false;
+    c.run_view.codec_auto = false;
     rp_codec codec[2 * BOARDS][2] = {{RP_CODEC_F32}};
-    c.run.codec = (const rp_codec(*)[2])codec;
+    c.run_view.codec = (const rp_codec(*)[2])codec;
     codec[1][0] = RP_CODEC_F16;
     assert_string_equal(rp_absent_why_stay(&c), "links.codec is not the same for all links");
     for (uint32_t s = 0; s < c.run.stages; s++) {

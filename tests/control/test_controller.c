@@ -183,8 +183,9 @@ static void a_run_follows_its_links(void **state) {
     (void)state;
     open_ring(auto_run);
     assert_true(ring_reach(&ring, RP_CONTROL_SAVE));
-    ring.c->run.emulate = true;
-    ring.c->run.link.delay_ms = 40;
+    ring.c->setup.opened.emulate = true;
+    ring.c->setup.opened.link.delay_ms = 40;
+    rp_setup_refresh(ring.c);
     (void)ring_end(&ring, 400);
     assert_non_null(
         strstr(ring.trail, "save evaluate plan drain save hello assign load save train"));
