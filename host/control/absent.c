@@ -127,8 +127,8 @@ static rp_err say_left(rp_controller *c, const char *names, uint32_t absent, con
 /* The stages of the boards that there are now; of those that can reach each other where which of
  * them are split depends on what was measured. */
 static rp_err count_stages(rp_controller *c) {
-    if (c->measure.has_profile && rp_split_is_listed(c)) {
-        rp_measured_place(c);
+    if (rp_measure_has_profile(c->measure) && rp_split_is_listed(c)) {
+        rp_measure_place(c->measure);
         rp_split_count_stages(c, true);
         if (rp_runfile_check_cut(&c->run) == RP_OK) {
             return RP_OK;

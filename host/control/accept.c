@@ -218,18 +218,27 @@ static rp_err on_profile(rp_controller *c, uint32_t board, const rp_message *mes
     if (!state->asked || state->profiled) {
         return rp_fail(RP_ERR_PEER, "board %s sent a profile without being asked", state->name);
     }
-    bool again = false;
-    if (c->measure.builders == 0) { /* else it has built and measured nothing */
-        const rp_ProfileDone *done = &message->frame.body.profile_done;
-        rp_profile_take_flash(&c->measure.profile, board, (double)done->flash_write,
-                              (double)done->flash_read);
-        RP_TRY(rp_measured_take(c, board, &message->part[0], &again));
+    rp_measure_answer answer = {0};
+    if (!rp_measure_is_building(c->measure)) { /* else it has measured nothing */
+        RP_TRY(rp_measure_take(c->measure, board, &message->frame.body.profile_done,
+                               &message->part[0], &answer));
     }
-    state->profiled = !again;
-    state->asked = !again;
+    if (answer.again) {
+        rp_profile_say(c, answer.note);
+    }
+    state->profiled = !answer.again;
+    state->asked = !answer.again;
     end_building(state);
 fail:
     return err;
+}
+
+static rp_err on_trial(rp_controller *c, uint32_t board, const rp_message *message) {
+    rp_measure_take_trial(c->measure, board, &message->frame.body.trial_done);
+    if (c->machine.state == RP_CONTROL_PROFILE) { /* else nothing waits for it any more */
+        rp_ring_note_progress(&c->ring);
+    }
+    return RP_OK;
 }
 
 static rp_err on_ready(rp_controller *c, uint32_t board, const rp_message *message) {
@@ -364,7 +373,7 @@ static rp_err on_finished(rp_controller *c, uint32_t board, const rp_message *me
     state->finished = true;
     memcpy(state->applied, message->part[0].data, want);
     take_facts(state, report, c->ring.count);
-    const rp_err lost = rp_losses_take(c, board, report);
+    const rp_err lost = rp_losses_take(c->measure, c->setup.plan, board, report);
     if (lost != RP_OK) {
         return lost;
     }
@@ -413,7 +422,7 @@ static const struct {
     {RP_KIND_FAULT, ANYWHERE, on_fault},
     {RP_KIND_BUILDING, IN(PROFILE) | IN(ASSIGN) | IN(VERIFY), on_building},
     {RP_KIND_PROFILE_DONE, IN(PROFILE), on_profile},
-    {RP_KIND_TRIAL_DONE, ANYWHERE, rp_wires_on_trial},
+    {RP_KIND_TRIAL_DONE, ANYWHERE, on_trial},
     {RP_KIND_TRIAL_BYTES, ANYWHERE, ignore}, /* the board times them to their acks */
     {RP_KIND_READY, IN(ASSIGN), on_ready},
     {RP_KIND_STEP_DONE, TRAINING, rp_report_on_step_done},

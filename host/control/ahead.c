@@ -81,13 +81,13 @@ rp_err rp_ahead_choose(rp_controller *c) {
     rp_split_times times;
     rp_arena arena;
     rp_err err = RP_OK;
-    if (!c->run.method.kind->splits || !c->measure.has_profile || c->machine.begun ||
+    if (!c->run.method.kind->splits || !rp_measure_has_profile(c->measure) || c->machine.begun ||
         c->setup.given) {
         return RP_OK;
     }
     rp_arena_init(&arena, "ahead", 0);
-    RP_TRY(rp_halves_times(&arena, &c->run, &c->measure.profile, &c->setup.now.cut,
-                           c->measure.link_delay_s, &times));
+    RP_TRY(rp_halves_times(&arena, &c->run, rp_measure_profile(c->measure), &c->setup.now.cut,
+                           rp_measure_delay_s(c->measure), &times));
     RP_TRY(hint_stash(c, &times));
     if (rp_ahead_is_wanted(c)) {
         rp_sched_split_ahead(&times, RP_AHEAD_MAX, ahead);

@@ -15,7 +15,7 @@ static const double GAIN = 0.05;
  * the roster gives them. */
 static bool may_arrange(const rp_controller *c) {
     bool all = (c->run.boards_auto || c->run.plan_share > 1) && c->run.cut_auto &&
-               !c->setup.given && c->measure.has_profile &&
+               !c->setup.given && rp_measure_has_profile(c->measure) &&
                c->options.purpose != RP_PURPOSE_EVALUATE && !c->machine.begun &&
                c->train.position.cut.stage_count == 0 && c->ring.count == c->run.boards;
     for (uint32_t k = 0; all && c->run.roster && k < c->run.boards; k++) {
@@ -125,15 +125,17 @@ rp_err rp_controller_find_cut(rp_controller *c, rp_arena *arena, rp_joint_answer
                               rp_cut *cut) {
     uint32_t *first;
     rp_err err;
-    rp_joint_ask ask = rp_measured_ask(c);
+    rp_joint_ask ask =
+        rp_measure_joint_ask(c->measure, rp_setup_may_choose_codecs(&c->setup, &c->run));
     ask.boards_open = false;
     ask.share_most = 1;
     ask.cuts_open = true;
     RP_TRY(rp_joint_search(&ask, answer));
     if (!answer->is_known) {
         return c->run.method.kind->splits
-                   ? rp_halves_cut(arena, &c->run, &c->measure.profile, cut, NULL)
-                   : rp_cost_choose_cut_by_board(arena, &c->run, &c->measure.profile, cut);
+                   ? rp_halves_cut(arena, &c->run, rp_measure_profile(c->measure), cut, NULL)
+                   : rp_cost_choose_cut_by_board(arena, &c->run, rp_measure_profile(c->measure),
+                                                 cut);
     }
     RP_TRY(RP_ARENA_NEW(arena, (size_t)c->run.stages + 1, &first));
     memcpy(first, answer->plan[0].first, ((size_t)c->run.stages + 1) * sizeof *first);
@@ -151,7 +153,8 @@ rp_err rp_controller_take_micro(rp_controller *c, const rp_joint_answer *answer)
     }
     c->setup.now.micro_auto = false; /* once in a run */
     if (answer && answer->is_known) {
-        c->setup.now.micro = c->measure.profile.micro = answer->with_micro;
+        c->setup.now.micro = answer->with_micro;
+        rp_measure_set_micro(c->measure, answer->with_micro);
     }
     RP_TRY(rp_setup_settle(c));
     (void)snprintf(text, sizeof text, "microbatches of %u samples: %s", c->run.micro,
@@ -167,7 +170,7 @@ fail:
 
 /* From here on the ring is another one. */
 static void note_ring(rp_controller *c) {
-    rp_measured_place(c);
+    rp_measure_place(c->measure);
     if (rp_folder_record(c->folder)) {
         rp_record_take_boards(rp_folder_record(c->folder), c->run.boards, c->run.stages);
     }
@@ -199,7 +202,7 @@ static rp_err take_split(rp_controller *c, const rp_split_answer *answer) {
 static rp_err arrange_halves(rp_controller *c) {
     rp_split_answer answer;
     rp_err err;
-    const rp_split_ask ask = rp_measured_split_ask(c);
+    const rp_split_ask ask = rp_measure_split_ask(c->measure);
     RP_TRY(rp_split_choose(&ask, &answer));
     RP_TRY(answer.is_known ? keep_words(c, NULL, &answer) : RP_OK);
     if (answer.is_allowed && answer.step_s < (1 - GAIN) * answer.now_s) {
@@ -231,7 +234,8 @@ rp_err rp_arrange_ring(rp_controller *c) {
     if (c->run.method.kind->splits && c->run.boards_auto) {
         return arrange_halves(c);
     }
-    rp_joint_ask ask = rp_measured_ask(c);
+    rp_joint_ask ask =
+        rp_measure_joint_ask(c->measure, rp_setup_may_choose_codecs(&c->setup, &c->run));
     ask.boards_open = c->run.boards_auto;
     ask.cuts_open = !ask.boards_open;
     RP_TRY(rp_joint_search(&ask, &answer));
@@ -240,7 +244,7 @@ rp_err rp_arrange_ring(rp_controller *c) {
         cut_s(&answer.plan[0]) < (1 - GAIN) * answer.now.step_s) {
         RP_TRY(rp_controller_take_micro(c, &answer));
         RP_TRY(c->run.boards_auto ? arrange(c, &answer.plan[0]) : RP_OK);
-        rp_measured_place(c);
+        rp_measure_place(c->measure);
         if (rp_joint_is_shared(&answer.plan[0])) {
             RP_TRY(rp_schedule_take(c, &answer));
             const rp_joint_answer all = answer;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/printable.h"
 #include "control/controller_own.h"
 #include "planning/staleness.h"
 #include "ring/identity.h"
@@ -63,8 +64,6 @@ rp_err rp_start_enter(rp_controller *c) {
     RP_TRY(note_origin(c));
     RP_TRY(rp_disk_begin_term(c));
     RP_TRY(rp_start_find_keys(c, &c->ring.keys));
-    RP_TRY(
-        RP_ARENA_NEW(&c->arena, 2 * (size_t)c->run.model->layer_count, &c->measure.layer_seconds));
     RP_TRY(RP_ARENA_NEW(&c->arena, params, &c->train.norms.sumsq));
     RP_TRY(rp_config_text(&c->arena, c->run.model_root, &c->setup.model_text));
     RP_TRY(rp_ring_check_text("the model", c->setup.model_text));
@@ -160,55 +159,53 @@ fail:
 
 /* ---- profile --------------------------------------------------------------------------------- */
 
-/* Boards of one machine share a kernel cache: as many of them as there are cores build what the
- * layers need, and then one of them measures, while nothing else is at work. */
-static uint32_t count_builders(const rp_controller *c) {
-    const uint32_t cores = c->ring.spawned ? c->env.spawner.cores : 0;
-    const uint32_t builders = cores < c->ring.count ? cores : c->ring.count;
-    return builders > 1 ? builders : 0;
+void rp_profile_say(const rp_controller *c, const char *text) {
+    if (!rp_folder_record(c->folder) && c->env.progress) {
+        rp_print(c->env.progress, "%s\n", text);
+        (void)fflush(c->env.progress);
+    }
+    rp_record_phase(rp_folder_record(c->folder), text);
 }
 
 static rp_err ask_for_profile(rp_controller *c, uint32_t board) {
+    const bool is_building = rp_measure_is_building(c->measure);
     const rp_cut whole = {.stage_count = 1,
                           .first = (const uint32_t[]){0, c->run.model->layer_count}};
-    rp_Frame frame = {
-        .which_body = RP_KIND_PROFILE,
-        .body.profile = {.build_only = c->measure.builders > 0, .warm_s = rp_warm_order_s(c)}};
+    rp_Frame frame = {.which_body = RP_KIND_PROFILE,
+                      .body.profile = {.build_only = is_building, .warm_s = rp_warm_order_s(c)}};
     rp_err err = RP_OK;
-    if (c->measure.builders == 0) {
-        RP_TRY(rp_measured_order(c, board, &frame.body.profile));
+    if (!is_building) {
+        RP_TRY(rp_measure_order(c->measure, board, &frame.body.profile));
     }
     err = offer_texts(c, board, &frame, &whole, 0);
 fail:
     return err;
 }
 
-/* Building: the first so many boards; measuring: one of those that are alike, on each machine one
- * after the other. */
-static bool is_wanted(const rp_controller *c, uint32_t board) {
-    return c->measure.builders ? board < c->measure.builders : rp_measured_for(c, board) == board;
-}
-
-static bool may_ask(const rp_controller *c, uint32_t board) {
-    return c->measure.builders > 0 || rp_measured_may_begin(c, board);
+static void say_order(const rp_controller *c, uint32_t board) {
+    char text[160];
+    if (!rp_measure_is_building(c->measure)) {
+        rp_measure_describe_order(c->measure, board, text, sizeof text);
+        rp_profile_say(c, text);
+    }
 }
 
 /* *all: every board that is wanted has answered. */
 static rp_err profile_boards(rp_controller *c, bool *all) {
-    rp_sink_part part = {.text = c->measure.builders ? BUILDING_LAYERS : MEASURING,
+    rp_sink_part part = {.text = rp_measure_is_building(c->measure) ? BUILDING_LAYERS : MEASURING,
                          .unit = "layers"};
     rp_err err = RP_OK;
     *all = true;
     for (uint32_t k = 0; k < c->ring.count; k++) {
         const rp_board_state *board = &c->ring.board[k];
-        if (!is_wanted(c, k)) {
+        if (!rp_measure_wants(c->measure, k)) {
             continue;
         }
-        if (!board->asked && may_ask(c, k)) {
+        if (!board->asked && rp_measure_may_ask(c->measure, k)) {
             err = ask_for_profile(c, k);
             RP_TRY(err == RP_ERR_AGAIN ? RP_OK : err);
-            if (err == RP_OK && c->measure.builders == 0) {
-                rp_measured_say(c, k);
+            if (err == RP_OK) {
+                say_order(c, k);
             }
         }
         part.done += board->profiled ? c->run.model->layer_count : board->building.layers_timed;
@@ -228,22 +225,19 @@ static void begin_measuring(rp_controller *c) {
     for (uint32_t k = 0; k < c->ring.count; k++) {
         c->ring.board[k].profiled = false;
     }
-    c->measure.builders = 0;
+    rp_measure_end_building(c->measure);
     rp_controller_forget_asked(c);
 }
 
 rp_err rp_profile_enter(rp_controller *c) {
     rp_err err;
     rp_warm_begin(c);
-    RP_TRY(rp_measured_open(c));
-    rp_wires_begin(c);
-    c->measure.builders = rp_measured_is_kept(c) ? 0 : count_builders(c);
+    RP_TRY(rp_measure_begin(c->measure, c->ring.spawned ? c->env.spawner.cores : 0));
     c->ring.watching = true; /* boards answer while they measure; one that begins anew never will */
     rp_controller_forget_asked(c);
-    if (c->measure.builders) {
+    if (rp_measure_is_building(c->measure)) {
         rp_record_phase(rp_folder_record(c->folder), BUILDING_LAYERS);
-    }
-    if (c->measure.builders == 0) {
+    } else {
         begin_measuring(c);
     }
 fail:
@@ -254,17 +248,17 @@ rp_err rp_profile_step(rp_controller *c) {
     bool all;
     rp_err err;
     RP_TRY(profile_boards(c, &all));
-    if (all && c->measure.builders) { /* the kernels are there */
+    if (all && rp_measure_is_building(c->measure)) { /* the kernels are there */
         begin_measuring(c);
         RP_TRY(profile_boards(c, &all));
     }
     if (all) {
-        RP_TRY(rp_wires_step(c, &all));
+        RP_TRY(rp_measure_step_wires(c->measure, &all));
     }
     if (!all) {
         return RP_OK;
     }
-    rp_measured_end(c);
+    rp_measure_end(c->measure);
     c->ring.watching = false; /* `plan` waits for answers to pings itself */
     if (c->options.purpose != RP_PURPOSE_PROFILE) {
         rp_controller_enter(c, RP_CONTROL_PLAN);
@@ -278,7 +272,8 @@ fail:
 
 rp_err rp_profile_late(const rp_controller *c) {
     uint32_t k = 0;
-    while (k + 1 < c->ring.count && (!is_wanted(c, k) || c->ring.board[k].profiled)) {
+    while (k + 1 < c->ring.count &&
+           (!rp_measure_wants(c->measure, k) || c->ring.board[k].profiled)) {
         k++;
     }
     return rp_fail(RP_ERR_TIMEOUT, "board %s at %s: no profile within %" PRId64 " s",
@@ -322,7 +317,7 @@ static double lines_since_s(const rp_controller *c) {
 }
 
 rp_err rp_assign_enter(rp_controller *c) {
-    rp_drift_note_assign(c);
+    rp_drift_note_assign(c->measure);
     if (c->recovery.is_on) {
         c->recovery.assign_ns = c->ring.now_ns;
     }

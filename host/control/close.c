@@ -96,8 +96,7 @@ void rp_controller_release(rp_controller *c) {
     rp_ring_disconnect(&c->ring);
     rp_controller_close_feeds(c);
     rp_arena_finish(&c->setup.follow_arena);
-    rp_feed_wires_end(c);
-    rp_arena_finish(&c->measure.arena);
+    rp_measure_close(c->measure);
     rp_arena_finish(&c->setup.plan_arena);
     rp_shares_close(c);
     rp_copies_forget(c);

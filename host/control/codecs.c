@@ -1,4 +1,5 @@
 /* `links.codec: auto`: the codecs in effect, and those that are next. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -57,10 +58,11 @@ static rp_err choose_codecs_of(rp_controller *c) {
     rp_arena_init(&arena, "rates", 0);
     RP_TRY(RP_ARENA_NEW(&arena, (size_t)c->run.boards * c->run.boards, &rate));
     RP_TRY(open_codecs(c));
-    rp_cost_rates(&c->run, c->measure.has_profile ? &c->measure.profile : NULL, rate);
+    rp_cost_rates(&c->run,
+                  rp_measure_has_profile(c->measure) ? rp_measure_profile(c->measure) : NULL, rate);
     show_codecs(c, NULL);
-    RP_TRY(rp_cost_choose_codecs(&c->run, &c->setup.now.cut, c->measure.layer_seconds, rate,
-                                 c->setup.codecs.next));
+    RP_TRY(rp_cost_choose_codecs(&c->run, &c->setup.now.cut, rp_measure_layer_seconds(c->measure),
+                                 rate, c->setup.codecs.next));
     take_codecs(c, (const rp_codec(*)[2])c->setup.codecs.next);
 fail:
     rp_arena_finish(&arena);
@@ -81,6 +83,57 @@ rp_err rp_codecs_of_row(rp_controller *c, const rp_codec (*codec)[2]) {
     } else {
         RP_TRY(choose_codecs_of(c));
     }
+fail:
+    return err;
+}
+
+/* Where a stage loses more than links.max_error, a milder codec is next. */
+static rp_err judge_loss(rp_controller *c, const rp_sink_codec *line, bool gradients) {
+    const rp_codec_choice *codecs = &c->setup.codecs;
+    char text[200];
+    if (codecs->stages != c->setup.plan->stage_count || line->l2_error <= c->run.codec_max_error) {
+        return RP_OK;
+    }
+    const uint32_t boundary = line->stage - gradients;
+    const rp_codec milder = rp_cost_milder(codecs->now[boundary][gradients], gradients);
+    rp_codec *next = &codecs->next[boundary][gradients];
+    if (*next == milder) {
+        return RP_OK; /* it waits for empty pipes */
+    }
+    *next = milder;
+    c->setup.codecs.differ = true;
+    (void)snprintf(text, sizeof text,
+                   "%s of stage %u lose %.2g %% in %s, and links.max_error is %.2g %%: %s is next",
+                   line->carries, line->stage, 100 * line->l2_error, line->codec,
+                   100 * c->run.codec_max_error, rp_codec_name(*next));
+    return rp_record_event(rp_folder_record(c->folder), "codecs", line->step, text);
+}
+
+static rp_err note_loss(rp_controller *c, uint32_t stage, bool gradients) {
+    const rp_plan *plan = c->setup.plan;
+    rp_codec codec[2][2];
+    rp_err err = RP_OK;
+    rp_plan_codecs_of(plan, stage, codec);
+    const rp_sink_codec line = {.step = c->train.position.step,
+                                .stage = stage,
+                                .carries = gradients ? "gradients" : "activations",
+                                .codec = rp_codec_name(codec[!gradients][gradients]),
+                                .l2_error = rp_losses_of_stage(c->measure, plan, stage, gradients)};
+    if (!isnan(line.l2_error)) {
+        RP_TRY(rp_record_codec(rp_folder_record(c->folder), &line));
+        RP_TRY(judge_loss(c, &line, gradients));
+    }
+fail:
+    return err;
+}
+
+rp_err rp_controller_note_losses(rp_controller *c) {
+    rp_err err = RP_OK;
+    for (uint32_t k = 0; k < c->setup.plan->stage_count; k++) {
+        RP_TRY(note_loss(c, k, false));
+        RP_TRY(note_loss(c, k, true));
+    }
+    rp_losses_end_segment(c->measure);
 fail:
     return err;
 }
@@ -119,8 +172,8 @@ rp_err rp_controller_say_codecs(const rp_controller *c) {
  * faster (link/pace.h). */
 void rp_codecs_find_rates(const rp_controller *c, bool full_only, double *rate) {
     const double seconds = (double)(c->ring.now_ns - c->train.segment_start_ns) * 1e-9;
-    if (c->measure.has_profile && c->ring.count == c->run.boards) {
-        rp_cost_rates(&c->run, &c->measure.profile, rate);
+    if (rp_measure_has_profile(c->measure) && c->ring.count == c->run.boards) {
+        rp_cost_rates(&c->run, rp_measure_profile(c->measure), rate);
     }
     for (uint32_t k = 0; k < c->ring.count; k++) {
         const rp_board_facts *facts = &c->ring.board[k].facts;
@@ -147,7 +200,8 @@ rp_err rp_controller_follow_wires(rp_controller *c) {
     rp_arena_init(&arena, "rates", 0);
     RP_TRY(RP_ARENA_NEW(&arena, (size_t)c->ring.count * c->ring.count, &rate));
     rp_codecs_find_rates(c, true, rate);
-    RP_TRY(rp_cost_choose_codecs(&c->run, &c->setup.now.cut, c->measure.layer_seconds, rate, next));
+    RP_TRY(rp_cost_choose_codecs(&c->run, &c->setup.now.cut, rp_measure_layer_seconds(c->measure),
+                                 rate, next));
     c->setup.codecs.differ =
         memcmp(next, c->setup.codecs.now, (c->run.stages - 1) * sizeof *next) != 0;
     RP_TRY(c->setup.codecs.differ ? say_codecs(c, "wires were full; next, ", next) : RP_OK);

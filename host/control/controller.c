@@ -140,7 +140,7 @@ void rp_controller_waiting_of(const rp_controller *c, rp_controller_waiting *out
                                    .step = c->train.position.step,
                                    .since_ns = c->machine.since_ns};
     for (uint32_t k = 0; state->has_done && c->ring.board && k < c->ring.count; k++) {
-        if (!state->has_done(&c->ring.board[k])) {
+        if (!state->has_done(c, k)) {
             out->board = c->ring.board[k].name;
             return;
         }
@@ -150,7 +150,7 @@ void rp_controller_waiting_of(const rp_controller *c, rp_controller_waiting *out
 static rp_err name_late_board(const rp_controller *c) {
     const rp_control_state *state = &rp_control_states[c->machine.state];
     uint32_t k = 0;
-    while (k + 1 < c->ring.count && state->has_done(&c->ring.board[k])) {
+    while (k + 1 < c->ring.count && state->has_done(c, k)) {
         k++;
     }
     return rp_fail(RP_ERR_TIMEOUT, "board %s at %s: no %s within %" PRId64 " s",
@@ -347,9 +347,7 @@ static rp_err read_plan(rp_controller *c) {
         RP_TRY(rp_ahead_take(c, c->setup.given->method.ahead, c->setup.given->method.ahead_count));
     }
     if (options->profile) {
-        RP_TRY(rp_profile_read(&c->arena, options->profile, &c->run, &c->measure.profile));
-        RP_TRY(rp_profile_check_boards(options->profile, &c->run, &c->measure.profile));
-        c->measure.has_profile = true;
+        RP_TRY(rp_measure_read_profile(c->measure, options->profile));
     }
 fail:
     return err;
@@ -385,6 +383,16 @@ static rp_err choose_folder(rp_controller *c) {
                                                            .temporary = c->options.temporary});
 }
 
+static rp_err open_measure(rp_controller *c) {
+    const rp_measure_needs needs = {.run = &c->run,
+                                    .ring = &c->ring,
+                                    .clock = c->env.clock,
+                                    .profiles = c->options.profiles,
+                                    .only_profiles = c->options.purpose == RP_PURPOSE_PROFILE,
+                                    .has_real_wires = !c->env.links};
+    return rp_measure_open(&c->arena, &needs, &c->measure);
+}
+
 static rp_err prepare_run(rp_controller *c) {
     const rp_controller_options *options = &c->options;
     const bool trains = options->purpose == RP_PURPOSE_TRAIN;
@@ -400,6 +408,7 @@ static rp_err prepare_run(rp_controller *c) {
             options->run_path, c->run.boards, RP_RING_BOARDS_MAX, RP_CUT_STAGES_MAX);
     }
     RP_TRY(options->plan ? RP_OK : rp_runfile_check_cut(&c->run));
+    RP_TRY(open_measure(c));
     if (!c->run.local) { /* they are missing before anything is written */
         rp_keypair keys;
         err = rp_start_find_keys(c, &keys);

@@ -6,12 +6,14 @@
 #include "control/own_absent_boards.h"
 #include "control/own_keep.h"
 #include "control/own_machine.h"
-#include "control/own_measure.h"
 #include "control/own_record.h"
 #include "control/own_setup.h"
 #include "control/own_train.h"
 #include "control/own_warm.h"
 #include "folder/folder.h"
+#include "measure/drift.h"
+#include "measure/losses.h"
+#include "measure/measure.h"
 #include "ring/ring.h"
 
 struct rp_controller {
@@ -26,7 +28,7 @@ struct rp_controller {
     rp_recovery recovery;
     rp_ring ring;
     rp_setup_state setup;
-    rp_measure measure;
+    rp_measure *measure;
     rp_train train;
     rp_keep keep;
     rp_folder *folder;

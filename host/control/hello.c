@@ -187,7 +187,7 @@ void rp_controller_leave_hello(rp_controller *c) {
         .place = RP_NEXT_AFTER_HELLO,
         .copies_wanted = c->keep.copies.wanted,
         .keeps_cut = c->setup.reassigning && rp_controller_has_cut(c),
-        .lacks_profile = rp_controller_needs_profile(c) && !c->measure.has_profile,
+        .lacks_profile = rp_controller_needs_profile(c) && !rp_measure_has_profile(c->measure),
     };
     const rp_next_answer next = rp_next(&facts);
     c->ring.watching =

@@ -14,7 +14,7 @@ void rp_controller_enter(rp_controller *c, rp_control_state_id next) {
 bool rp_controller_all_done(const rp_controller *c) {
     const rp_control_state *state = &rp_control_states[c->machine.state];
     for (uint32_t k = 0; k < c->ring.count; k++) {
-        if (!state->has_done(&c->ring.board[k])) {
+        if (!state->has_done(c, k)) {
             return false;
         }
     }

@@ -60,6 +60,11 @@ void rp_controller_print(const rp_controller *c, const char *format, ...) RP_PRI
 rp_err rp_memory_check_least(rp_controller *c) RP_MUST_CHECK;
 /* Checks the first plan. errors USAGE: what boards need and have; MEMORY */
 rp_err rp_memory_check_plan(rp_controller *c) RP_MUST_CHECK;
+/* What a board's clock may show: within 73 years of its zero, so that its difference to the host's
+ * fits, and a time of it moved by that difference. */
+static inline bool rp_control_is_clock_time(int64_t ns) {
+    return ns >= -(INT64_C(1) << 61) && ns <= INT64_C(1) << 61;
+}
 /* accept.c: what a board may report as times: finite, not negative. */
 bool rp_control_are_times(const double *seconds, size_t count);
 /* bringup.c: start, restart, hello, profile, assign */
@@ -80,6 +85,8 @@ uint32_t rp_missing_first(const rp_controller *c, uint32_t otherwise);
 void rp_missing_say(rp_controller *c, int64_t longest_ns);
 /* The board has a cause. errors  REFUSED, TIMEOUT */
 rp_err rp_missing_fail(const rp_controller *c, uint32_t board, int64_t waited_ns) RP_MUST_CHECK;
+/* What boards measure now. PLAN and PROFILE have no record: they show it. */
+void rp_profile_say(const rp_controller *c, const char *text);
 rp_err rp_profile_enter(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_profile_step(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_profile_late(const rp_controller *c) RP_MUST_CHECK;

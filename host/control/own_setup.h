@@ -4,6 +4,7 @@
 
 #include "checkpoint/checkpoint.h"
 #include "planning/choose_sizes.h"
+#include "planning/cost.h"
 #include "planning/halves.h"
 #include "planning/joint.h"
 #include "planning/split_choice.h"
@@ -79,6 +80,8 @@ typedef struct {
     bool reassigning; /* boards have had stages before */
     rp_follow follow;
     rp_arena follow_arena; /* of a new assignment */
+    bool looked_at;        /* links have been measured at this pause */
+    uint64_t look_step;    /* of a pause for that, where no other one is sooner; 0: not wanted */
 } rp_setup_state;
 
 /* The plan in force is not one that somebody else has given. */
@@ -105,9 +108,16 @@ uint32_t rp_setup_return_board(rp_controller *c, uint32_t spare);
 void rp_setup_place_board(rp_controller *c, uint32_t place, const rp_roster_entry *entry);
 /* The run begins, or goes on, at this step. */
 void rp_setup_begin_at(rp_controller *c, uint64_t step);
+/* Codecs are chosen once for a number of stages. */
+static inline bool rp_setup_may_choose_codecs(const rp_setup_state *setup, const rp_runfile *run) {
+    return run->codec_auto && setup->codecs.stages != run->stages;
+}
+
 /* The plan of the assignment that begins, and its text: every board gets it.
  * errors those of planning; MEMORY; LIMIT */
 rp_err rp_controller_make_plan(rp_controller *c) RP_MUST_CHECK;
+/* The plan says what was predicted of it; NULL: nothing was. Borrows the text. */
+void rp_setup_take_prediction(rp_plan *plan, const rp_prediction *predicted);
 /* The plan by which the boards run already; borrowed. errors MEMORY */
 rp_err rp_controller_take_plan(rp_controller *c, rp_plan *plan) RP_MUST_CHECK;
 /* What boards and profile have said so far goes into the plan. */
@@ -178,7 +188,7 @@ rp_err rp_ahead_choose(rp_controller *c) RP_MUST_CHECK;
 /* plan.c */
 rp_err rp_plan_enter(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_plan_step(rp_controller *c) RP_MUST_CHECK;
-bool rp_plan_has_answered(const rp_board_state *board);
+bool rp_plan_has_answered(const rp_controller *c, uint32_t board);
 /* The state behind HELLO: what has to be measured before there can be a plan? */
 bool rp_controller_needs_profile(const rp_controller *c);
 /* Whether the cut is for as many stages as the ring has; boards may have left it. */
@@ -214,6 +224,9 @@ rp_err rp_sizes_take(rp_controller *c, const rp_trial_plan *plan) RP_MUST_CHECK;
 void rp_sizes_resume(rp_controller *c);
 /* Says what was chosen for this start. */
 rp_err rp_controller_say_codecs(const rp_controller *c) RP_MUST_CHECK;
+/* All boards have paused: the losses of the segment go to the record; where one is above
+ * links.max_error, a milder codec is next. errors IO */
+rp_err rp_controller_note_losses(rp_controller *c) RP_MUST_CHECK;
 /* At the end of the first segment: stronger codecs are next where wires that are not emulated were
  * full. errors MEMORY */
 rp_err rp_controller_follow_wires(rp_controller *c) RP_MUST_CHECK;

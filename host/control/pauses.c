@@ -32,9 +32,9 @@ static uint64_t next_of(const rp_controller *c, const uint64_t *every, size_t co
 static uint64_t next_save(rp_controller *c) {
     const uint64_t every[] = {c->run.epoch_steps, c->run.checkpoint_steps, c->run.histogram_steps,
                               c->run.eval_steps, round_steps(c)};
-    const bool looks = c->train.position.step == 0 && c->measure.look_step > 0;
+    const bool looks = c->train.position.step == 0 && c->setup.look_step > 0;
     uint64_t end = next_of(c, every, sizeof every / sizeof *every);
-    end = looks ? smaller(end, c->measure.look_step) : end;
+    end = looks ? smaller(end, c->setup.look_step) : end;
     end = smaller(end, rp_trials_next(c));
     return sooner(c, smaller(end, rp_copy_pace_next(c)));
 }

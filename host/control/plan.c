@@ -71,10 +71,9 @@ static rp_err choose_cut(rp_controller *c) {
     RP_TRY(rp_controller_take_micro(c, NULL)); /* nothing has chosen it */
     RP_TRY(rp_schedule_take(c, NULL));
     RP_TRY(rp_controller_keep_cut(c, &cut));
-    if (c->measure.has_profile) {
-        rp_measured_place(c);
-        rp_profile_seconds(&c->measure.profile, &c->run, &c->setup.now.cut,
-                           c->measure.layer_seconds);
+    if (rp_measure_has_profile(c->measure)) {
+        rp_measure_place(c->measure);
+        rp_measure_take_cut(c->measure, &c->setup.now.cut);
     }
 fail:
     rp_arena_finish(&arena);
@@ -127,8 +126,8 @@ rp_err rp_controller_say_advance(const rp_controller *c, uint32_t before) {
     int used = snprintf(text, sizeof text,
                         "links take %.1f ms: advance %u keeps the boards %.0f %% busy, %.3g ms a "
                         "step",
-                        1e3 * c->measure.link_delay_s, method->advance, 100 * busy[method->advance],
-                        step_ms);
+                        1e3 * rp_measure_delay_s(c->measure), method->advance,
+                        100 * busy[method->advance], step_ms);
     if (method->advance != before) {
         used += snprintf(text + used, sizeof text - (size_t)used, ", %u %.0f %%", before,
                          100 * busy[before]);
@@ -148,52 +147,8 @@ void rp_controller_take_advance(rp_controller *c, const rp_advance_choice *choic
     rp_setup_refresh(c);
 }
 
-/* ---- round trips ----------------------------------------------------------------------------- */
-
-bool rp_plan_has_answered(const rp_board_state *board) {
-    rp_link_stats stats;
-    rp_link_stats_of(board->control, &stats);
-    return stats.round_trips > board->round_trips;
-}
-
-static rp_err ping_boards(rp_controller *c) {
-    rp_ring_note_progress(&c->ring);
-    for (uint32_t k = 0; k < c->ring.count; k++) {
-        rp_link_stats stats;
-        rp_link_stats_of(c->ring.board[k].control, &stats);
-        c->ring.board[k].round_trips = stats.round_trips;
-        const rp_err err = rp_link_ping(c->ring.board[k].control);
-        if (err != RP_OK && err != RP_ERR_AGAIN) {
-            return err;
-        }
-    }
-    return RP_OK;
-}
-
-/* The shortest of the trips to each board: one that is busy when a ping comes answers late. */
-static void note_trips(rp_controller *c) {
-    for (uint32_t k = 0; k < c->ring.count; k++) {
-        rp_board_state *board = &c->ring.board[k];
-        rp_link_stats stats;
-        rp_link_stats_of(board->control, &stats);
-        if (c->measure.trips == 0 || stats.round_trip_ns < board->shortest_trip_ns) {
-            board->shortest_trip_ns = stats.round_trip_ns;
-        }
-    }
-    c->measure.trips++;
-}
-
-/* Seconds from board to board: as emulated, or half of the longest round trip to a board. */
-static double link_delay(const rp_controller *c) {
-    int64_t longest_ns = 0;
-    if (c->run.emulate) {
-        return rp_cost_link_delay_s(&c->run);
-    }
-    for (uint32_t k = 0; k < c->ring.count; k++) {
-        const int64_t own_ns = c->ring.board[k].shortest_trip_ns;
-        longest_ns = own_ns > longest_ns ? own_ns : longest_ns;
-    }
-    return (double)longest_ns * 1e-9 / 2;
+bool rp_plan_has_answered(const rp_controller *c, uint32_t board) {
+    return rp_measure_has_answered(c->measure, board);
 }
 
 /* ---- the state ------------------------------------------------------------------------------- */
@@ -210,7 +165,7 @@ static bool chooses_advance(const rp_controller *c) {
 
 rp_err rp_plan_enter(rp_controller *c) {
     rp_err err = RP_OK;
-    c->measure.trips = 0;
+    rp_measure_begin_trips(c->measure);
     if (!is_pause(c)) {
         c->setup.advance_max = RP_ADVANCE_MAX; /* of what the method's limit allows */
         RP_TRY(rp_arrange_ring(c));
@@ -220,7 +175,7 @@ rp_err rp_plan_enter(rp_controller *c) {
         RP_TRY(rp_ahead_choose(c));
     }
     if (chooses_advance(c) && !c->run.emulate) {
-        RP_TRY(ping_boards(c));
+        RP_TRY(rp_measure_ping(c->measure));
     }
 fail:
     return err;
@@ -236,7 +191,7 @@ static uint64_t first_look(const rp_controller *c) {
 static void leave_bringup(rp_controller *c, const rp_advance_choice *choice) {
     if (choice) {
         rp_controller_take_advance(c, choice);
-        c->measure.look_step = first_look(c);
+        c->setup.look_step = first_look(c);
     }
     c->setup.advance_least = choice ? 0 : c->run.method.advance;
     rp_controller_enter(c, RP_CONTROL_ASSIGN);
@@ -244,7 +199,7 @@ static void leave_bringup(rp_controller *c, const rp_advance_choice *choice) {
 
 static void leave_pause(rp_controller *c, const rp_advance_choice *choice) {
     const uint32_t before = c->run.method.advance;
-    c->measure.looked_at = true;
+    c->setup.looked_at = true;
     if (!rp_advance_pays(choice, before)) {
         rp_controller_enter(c, RP_CONTROL_TRAIN);
         return;
@@ -263,9 +218,10 @@ static rp_err choose_advance(rp_controller *c, rp_advance_choice *choice) {
         RP_TRY(RP_ARENA_NEW(&arena, (size_t)c->ring.count * c->ring.count, &rate));
         rp_codecs_find_rates(c, false, rate);
     }
-    c->measure.link_delay_s = link_delay(c);
-    RP_TRY(rp_cost_choose_advance(&c->run, &c->setup.now.cut, c->measure.layer_seconds,
-                                  c->measure.link_delay_s, rate, c->setup.advance_max, choice));
+    rp_measure_take_delay(c->measure);
+    RP_TRY(rp_cost_choose_advance(&c->run, &c->setup.now.cut, rp_measure_layer_seconds(c->measure),
+                                  rp_measure_delay_s(c->measure), rate, c->setup.advance_max,
+                                  choice));
 fail:
     rp_arena_finish(&arena);
     return err;
@@ -274,6 +230,7 @@ fail:
 rp_err rp_plan_step(rp_controller *c) {
     const uint32_t trips = is_pause(c) ? PAUSE_TRIPS : BRINGUP_TRIPS;
     rp_advance_choice choice;
+    bool done = false;
     rp_err err = RP_OK;
     if (!chooses_advance(c)) {
         leave_bringup(c, NULL);
@@ -283,9 +240,9 @@ rp_err rp_plan_step(rp_controller *c) {
         if (!rp_controller_all_done(c)) {
             return RP_OK;
         }
-        note_trips(c);
-        if (c->measure.trips < trips) {
-            return ping_boards(c);
+        RP_TRY(rp_measure_note_trips(c->measure, trips, &done));
+        if (!done) {
+            return RP_OK;
         }
     }
     RP_TRY(choose_advance(c, &choice));
@@ -303,6 +260,6 @@ fail:
 /* A few steps for the drain, and a moment for the boards: no change for less. What is in flight may
  * reach over a checkpoint's step (another is made behind it), not over an evaluation's. */
 bool rp_controller_follows_links(const rp_controller *c) {
-    return wants_advance(c) && c->train.position.step > 0 && !c->measure.looked_at &&
+    return wants_advance(c) && c->train.position.step > 0 && !c->setup.looked_at &&
            rp_controller_drained_at(c) < rp_controller_next_evaluation(c);
 }

@@ -22,8 +22,8 @@ static drifted find_farthest(const rp_controller *c) {
     for (uint32_t i = 0; i < c->ring.count * c->ring.count; i++) {
         const uint32_t from = i / c->ring.count;
         const uint32_t to = i % c->ring.count;
-        const double own =
-            from == to ? rp_drift_factor(c, from) : rp_drift_wire_factor(c, from, to);
+        const double own = from == to ? rp_drift_board_factor(c->measure, c->setup.plan, from)
+                                      : rp_drift_wire_factor(c->measure, c->setup.plan, from, to);
         if (fabs(log(own)) > fabs(log(most.factor))) {
             most = (drifted){from, to, own};
         }
@@ -36,7 +36,7 @@ static bool has_drifted(const rp_controller *c, drifted *out) {
     const double share = c->run.plan_drift;
     const bool may_choose =
         (c->run.cut_auto || c->run.sizes.planner) && rp_setup_may_change(&c->setup);
-    if (!(share > 0) || !may_choose || c->ring.count < 2 || !c->measure.drift.is_known ||
+    if (!(share > 0) || !may_choose || c->ring.count < 2 || !rp_drift_prediction(c->measure) ||
         c->ring.count != c->run.boards) {
         return false;
     }
@@ -91,7 +91,8 @@ static rp_err choose(rp_controller *c, rp_arena *arena, plan_choice *out) {
         out->size = out->shares.size;
     } else if (c->run.sizes.planner) {
         RP_TRY(RP_ARENA_NEW(arena, out->cut.stage_count, &out->size));
-        RP_TRY(rp_choose_sizes(&c->run, &c->measure.profile, &out->cut, out->size, &out->sizes));
+        RP_TRY(rp_choose_sizes(&c->run, rp_measure_profile(c->measure), &out->cut, out->size,
+                               &out->sizes));
     }
 fail:
     return err;
@@ -125,9 +126,10 @@ static rp_err predict_choice(rp_controller *c, rp_arena *arena, const plan_choic
                                 .board = names,
                                 .group = of->is_shared ? of->group : NULL,
                                 .share = of->share,
-                                .profile = &c->measure.profile};
+                                .profile = rp_measure_profile(c->measure)};
     RP_TRY(rp_planfile_make(arena, &chosen, &plan));
-    RP_TRY(rp_predict(arena, &run, &c->measure.profile, plan, c->measure.link_delay_s, &found));
+    RP_TRY(rp_predict(arena, &run, rp_measure_profile(c->measure), plan,
+                      rp_measure_delay_s(c->measure), &found));
     *step_s = found.step_s;
 fail:
     return err;
@@ -157,16 +159,10 @@ static rp_err say(const rp_controller *c, const drifted *found, const double ste
 
 /* From here on what was measured counts as predicted: it is judged by what comes next. */
 static rp_err take_factors(rp_controller *c) {
-    rp_measured_place(c);
-    for (uint32_t k = 0; k < c->ring.count; k++) {
-        rp_profile_slow_down(&c->measure.profile, k, rp_drift_factor(c, k));
-        for (uint32_t to = 0; to < c->ring.count; to++) {
-            if (to != k) {
-                rp_profile_slow_wire(&c->measure.profile, k, to, rp_drift_wire_factor(c, k, to));
-            }
-        }
-    }
-    return rp_drift_open(c);
+    const rp_prediction *predicted;
+    const rp_err err = rp_drift_take_factors(c->measure, c->setup.plan, &predicted);
+    rp_setup_take_prediction(c->setup.plan, predicted);
+    return err;
 }
 
 /* plan.trial: the next of the cuts that are tried, or the one that is kept. */
@@ -176,10 +172,9 @@ static rp_err take_trial(rp_controller *c, bool *leaves) {
     RP_TRY(rp_trials_choose(c, &plan));
     *leaves = plan != NULL;
     RP_TRY(*leaves ? rp_shares_take(c, plan) : RP_OK);
-    if (*leaves && c->measure.has_profile) {
-        rp_measured_place(c);
-        rp_profile_seconds(&c->measure.profile, &c->run, &c->setup.now.cut,
-                           c->measure.layer_seconds);
+    if (*leaves && rp_measure_has_profile(c->measure)) {
+        rp_measure_place(c->measure);
+        rp_measure_take_cut(c->measure, &c->setup.now.cut);
     }
 fail:
     return err;
@@ -203,7 +198,7 @@ static rp_err follow_drift(rp_controller *c, bool *pays) {
     RP_TRY(predict_choice(c, &arena, &best, &step_s[1]));
     const double saved_s =
         (step_s[0] - step_s[1]) * (double)(rp_controller_end(c) - c->train.position.step);
-    *pays = step_s[1] < (1 - GAIN) * step_s[0] && saved_s > c->measure.drift.setup_s;
+    *pays = step_s[1] < (1 - GAIN) * step_s[0] && saved_s > rp_drift_setup_s(c->measure);
     RP_TRY(say(c, &found, step_s, *pays));
     if (*pays) {
         RP_TRY(c->run.plan_share > 1 ? rp_shares_take(c, &best.shares)
@@ -211,9 +206,8 @@ static rp_err follow_drift(rp_controller *c, bool *pays) {
         if (best.size && !best.shares.has_sizes) {
             RP_TRY(rp_sizes_keep(c, (const uint32_t(*)[2])best.size, &best.sizes));
         }
-        rp_profile_seconds(&c->measure.profile, &c->run, &c->setup.now.cut,
-                           c->measure.layer_seconds);
-        c->measure.drift.cuts++;
+        rp_measure_take_cut(c->measure, &c->setup.now.cut);
+        rp_drift_count_change(c->measure);
     }
 fail:
     rp_arena_finish(&arena);

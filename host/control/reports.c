@@ -16,7 +16,7 @@ rp_err rp_report_step(rp_controller *c, double loss_sum) {
     rp_finite_note_loss(c, loss_sum);
     c->train.round.loss += loss_sum;
     c->train.round.samples += samples;
-    rp_drift_note_step(c);
+    rp_trials_note_step(c, rp_drift_note_step(c->measure));
     c->train.position.step++;
     c->train.position.round = 0;
     c->train.position.test.done = c->train.position.validation.done = false;

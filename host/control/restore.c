@@ -95,7 +95,7 @@ static void forget_progress(rp_controller *c) {
     rp_controller_close_feeds(c); /* links go first: parcels may borrow batches */
     for (uint32_t k = 0; k < c->ring.count; k++) {
         rp_board_state *board = &c->ring.board[k];
-        board->profiled = c->measure.has_profile;
+        board->profiled = rp_measure_has_profile(c->measure);
         board->facts.microbatches =
             rp_copies_newest(c) ? rp_copies_microbatches(c, k) : board->microbatches_kept;
         board->facts_before = board->facts;
@@ -103,7 +103,7 @@ static void forget_progress(rp_controller *c) {
     }
     c->train.segment_start_ns = 0;
     c->train.verify.is_due = c->train.verify.alone = false;
-    c->keep.unsaved = c->train.renewed = c->measure.looked_at = c->train.stopping = false;
+    c->keep.unsaved = c->train.renewed = c->setup.looked_at = c->train.stopping = false;
     c->setup.follow.phase = RP_FOLLOW_NONE;
     c->setup.codecs.differ = false;
     c->train.round = (rp_round_sums){0};

@@ -16,7 +16,8 @@ rp_err rp_controller_resume_micro(rp_controller *c) {
         rp_node *train = rp_node_find(before, "train");
         uint32_t micro = 0;
         if (train && rp_node_u32(train, "microbatch", 1, c->run.batch, &micro) == RP_OK && micro) {
-            c->setup.now.micro = c->measure.profile.micro = micro;
+            c->setup.now.micro = micro;
+            rp_measure_set_micro(c->measure, micro);
             c->setup.now.micro_auto = false;
             RP_TRY(rp_setup_settle(c));
         }

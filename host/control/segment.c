@@ -10,7 +10,7 @@ static rp_err start_segment(rp_controller *c, const rp_Frame *order) {
     }
     c->train.segment_start_ns = c->ring.now_ns;
     rp_waiting_begin(c);
-    rp_drift_begin_segment(c);
+    rp_drift_begin_segment(c->measure);
     return rp_ring_post_all(&c->ring, order);
 }
 
@@ -92,7 +92,7 @@ static rp_err begin_segment(rp_controller *c, uint64_t end, bool drain) {
 
 rp_err rp_train_enter(rp_controller *c) {
     rp_err err;
-    c->train.renewed = c->measure.looked_at = false;
+    c->train.renewed = c->setup.looked_at = false;
     RP_TRY(rp_copy_pace_choose(c));
     RP_TRY(begin_segment(c, rp_controller_next_boundary(c), false));
 fail:
@@ -120,7 +120,7 @@ rp_err rp_train_step(rp_controller *c) {
     RP_TRY(rp_controller_follow_wires(c));
     note_segment(c, true);
     RP_TRY(rp_account_check(c));
-    RP_TRY(rp_losses_note(c));
+    RP_TRY(rp_controller_note_losses(c));
     rp_controller_follow_losses(c);
     RP_TRY(rp_controller_record_facts(c));
     RP_TRY(rp_controller_choose_next(c));

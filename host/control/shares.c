@@ -28,7 +28,8 @@ fail:
 }
 
 rp_joint_ask rp_shares_ask(rp_controller *c) {
-    rp_joint_ask ask = rp_measured_ask(c);
+    rp_joint_ask ask =
+        rp_measure_joint_ask(c->measure, rp_setup_may_choose_codecs(&c->setup, &c->run));
     ask.boards_open = false;
     ask.cuts_open = true;
     ask.codecs_open = c->run.codec_auto && (ask.codecs_open || ask.share_most > 1);

@@ -45,8 +45,8 @@ rp_err rp_controller_write_json(rp_controller *c, const char *path, bool profile
     if (!file) {
         return path ? rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno)) : RP_OK;
     }
-    rp_err err =
-        profile ? rp_profile_write(file, &c->run, &c->measure.profile) : write_plan(c, file);
+    rp_err err = profile ? rp_profile_write(file, &c->run, rp_measure_profile(c->measure))
+                         : write_plan(c, file);
     if (path && fclose(file) != 0 && err == RP_OK) {
         err = rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
     }
@@ -67,7 +67,7 @@ static rp_err show_split(rp_controller *c, double best_s, const char *const *nam
     if (!wanted) {
         return RP_OK;
     }
-    rp_split_ask ask = rp_measured_split_ask(c);
+    rp_split_ask ask = rp_measure_split_ask(c->measure);
     ask.without_s = strcmp(own, kinds[0]) == 0 ? best_s : 0;
     RP_TRY(rp_split_choose(&ask, &answer));
     rp_split_say(c->env.result, &answer, name);
@@ -84,10 +84,12 @@ static rp_err show_advice(rp_controller *c) {
         (void)fputs(c->setup.plan_words, c->env.result);
         return RP_OK;
     }
-    if (!c->measure.has_profile || c->setup.given || c->ring.count > RP_JOINT_BOARDS_MAX) {
+    if (!rp_measure_has_profile(c->measure) || c->setup.given ||
+        c->ring.count > RP_JOINT_BOARDS_MAX) {
         return RP_OK;
     }
-    rp_joint_ask ask = rp_measured_ask(c);
+    rp_joint_ask ask =
+        rp_measure_joint_ask(c->measure, rp_setup_may_choose_codecs(&c->setup, &c->run));
     rp_setup open = c->setup.now;
     rp_runfile run;
     rp_setup_reopen_sizes(&open, &c->run); /* they are of the ring as it is */
@@ -105,7 +107,7 @@ fail:
 
 static rp_err show_text(rp_controller *c, bool profile) {
     if (profile) {
-        rp_profile_show(c->env.result, &c->run, &c->measure.profile);
+        rp_profile_show(c->env.result, &c->run, rp_measure_profile(c->measure));
         return RP_OK;
     }
     rp_controller_note_boards(c);

@@ -45,9 +45,9 @@ rp_err rp_sizes_choose(rp_controller *c) {
     if (!rp_sizes_are_wanted(c)) {
         return RP_OK;
     }
-    rp_measured_place(c);
-    RP_TRY(
-        rp_choose_sizes(&c->run, &c->measure.profile, &c->setup.now.cut, c->setup.size, &choice));
+    rp_measure_place(c->measure);
+    RP_TRY(rp_choose_sizes(&c->run, rp_measure_profile(c->measure), &c->setup.now.cut,
+                           c->setup.size, &choice));
     take(c, c->run.stages);
     RP_TRY(say(c, &choice));
 fail:

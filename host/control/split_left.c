@@ -30,14 +30,14 @@ static double price(const rp_controller *c, uint32_t stages, uint32_t whole) {
     double longest_s = (double)INFINITY;
     rp_arena arena;
     rp_cut cut;
-    if (!c->measure.has_profile) {
+    if (!rp_measure_has_profile(c->measure)) {
         return longest_s;
     }
     rp_arena_init(&arena, "split", 0);
     other.stages = other.split_count = stages;
     other.whole = whole;
     rp_setup_run(&c->setup.opened, &other, &run);
-    if (rp_halves_cut(&arena, &run, &c->measure.profile, &cut, &longest_s) != RP_OK) {
+    if (rp_halves_cut(&arena, &run, rp_measure_profile(c->measure), &cut, &longest_s) != RP_OK) {
         longest_s = (double)INFINITY;
     }
     rp_arena_finish(&arena);

@@ -43,7 +43,7 @@ typedef struct {
     /* A fault ends the state: releases what only the state holds. May be NULL. */
     void (*abandon)(rp_controller *c);
     /* Whether this board has done what the state waits for. NULL: it is not by board. */
-    bool (*has_done)(const rp_board_state *board);
+    bool (*has_done)(const rp_controller *c, uint32_t board);
     /* The time-out as an error. NULL: names the first board that has not done it. */
     rp_err (*late)(const rp_controller *c);
 } rp_control_state;

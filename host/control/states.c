@@ -11,28 +11,28 @@ static const int64_t SAVE_NS = 600 * RP_NS_PER_S;
 /* The other lanes may build kernels, or be on a way back. */
 static const int64_t ROUND_NS = 3600 * RP_NS_PER_S;
 
-static bool has_greeted(const rp_board_state *board) {
-    return board->hello;
+static bool has_greeted(const rp_controller *c, uint32_t board) {
+    return c->ring.board[board].hello;
 }
 
-static bool is_profiled(const rp_board_state *board) {
-    return board->profiled;
+static bool is_profiled(const rp_controller *c, uint32_t board) {
+    return c->ring.board[board].profiled;
 }
 
-static bool is_ready(const rp_board_state *board) {
-    return board->ready;
+static bool is_ready(const rp_controller *c, uint32_t board) {
+    return c->ring.board[board].ready;
 }
 
-static bool has_finished(const rp_board_state *board) {
-    return board->finished;
+static bool has_finished(const rp_controller *c, uint32_t board) {
+    return c->ring.board[board].finished;
 }
 
-static bool has_copied(const rp_board_state *board) {
-    return board->copied;
+static bool has_copied(const rp_controller *c, uint32_t board) {
+    return c->ring.board[board].copied;
 }
 
-static bool has_saved(const rp_board_state *board) {
-    return board->saved;
+static bool has_saved(const rp_controller *c, uint32_t board) {
+    return c->ring.board[board].saved;
 }
 
 static rp_err do_nothing(rp_controller *c) {

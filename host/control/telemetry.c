@@ -94,7 +94,7 @@ rp_err rp_controller_record_ops(rp_controller *c, uint32_t stage, const rp_part 
         RP_TRY(unpack_op(stage, c->ring.board[stage].clock_offset_ns,
                          (const uint8_t *)part->data + i, &op));
         op.part = stage_of(c, &op);
-        rp_drift_note_op(c, &op);
+        rp_drift_note_op(c->measure, c->setup.plan, &op);
         RP_TRY(rp_record_op(rp_folder_record(c->folder), &op));
         RP_TRY(rp_folder_transfers(c->folder)
                    ? rp_transfers_take(rp_folder_transfers(c->folder), c->setup.plan, c->run.model,
@@ -227,7 +227,7 @@ static rp_err wire_facts(const rp_controller *c, rp_arena *arena, rp_record_end 
         for (uint32_t i = facts->link_count; i-- > 0;) {
             rp_summary_wire *to = &end->wire[end->wire_count++];
             *to = wire_row("hop", k, facts->link[i].peer, &facts->link[i]);
-            to->l2_error = rp_losses_of_wire(c, k, to->to);
+            to->l2_error = rp_losses_of_wire(c->measure, c->setup.plan, k, to->to);
             RP_TRY(codecs_between(c->setup.plan, k, to->to, arena, &to->codec));
         }
     }
@@ -309,7 +309,7 @@ rp_err rp_controller_close_record(rp_controller *c, const char *status, const ch
                          .boards_joined = c->ring.away.joined};
     rp_arena arena;
     rp_arena_init(&arena, "summary", 0);
-    const rp_err told = rp_drift_tell(c, &arena, &end.prediction);
+    const rp_err told = rp_drift_tell(c->measure, c->setup.plan, &arena, &end.prediction);
     const rp_err gathered = told == RP_OK ? gather_facts(c, &arena, &end) : told;
     const rp_err closed = rp_folder_close_record(c->folder, &end);
     rp_arena_finish(&arena);

@@ -13,8 +13,8 @@ void rp_controller_note_boards(rp_controller *c) {
                                          state->weight_bytes,  state->resident_bytes};
         rp_planfile_note_board(c->setup.plan, k, &board);
     }
-    if (c->measure.has_profile) {
-        rp_planfile_note_seconds(c->setup.plan, c->measure.layer_seconds);
+    if (rp_measure_has_profile(c->measure)) {
+        rp_planfile_note_seconds(c->setup.plan, rp_measure_layer_seconds(c->measure));
     }
     c->setup.plan->agent_program_bytes = c->ring.spawned ? c->env.spawner.program_bytes : 0;
 }
@@ -22,9 +22,9 @@ void rp_controller_note_boards(rp_controller *c) {
 rp_err rp_controller_know_boards(rp_controller *c, rp_arena *arena, rp_profile *bare,
                                  const rp_profile **out) {
     rp_err err;
-    if (c->measure.has_profile) {
-        rp_measured_place(c);
-        *out = &c->measure.profile;
+    if (rp_measure_has_profile(c->measure)) {
+        rp_measure_place(c->measure);
+        *out = rp_measure_profile(c->measure);
         return RP_OK;
     }
     RP_TRY(rp_profile_open(arena, &c->run, c->ring.count, bare));
@@ -34,6 +34,20 @@ rp_err rp_controller_know_boards(rp_controller *c, rp_arena *arena, rp_profile *
     }
     *out = bare;
 fail:
+    return err;
+}
+
+void rp_setup_take_prediction(rp_plan *plan, const rp_prediction *predicted) {
+    if (predicted) {
+        plan->predicted_step_s = predicted->step_s;
+        plan->predicted_limits = predicted->step_s > 0 ? predicted->limits : NULL;
+    }
+}
+
+static rp_err predict_plan(rp_controller *c) {
+    const rp_prediction *predicted;
+    const rp_err err = rp_drift_open(c->measure, c->setup.plan, &predicted);
+    rp_setup_take_prediction(c->setup.plan, predicted);
     return err;
 }
 
@@ -53,7 +67,7 @@ static rp_err make_plan(rp_controller *c) {
                                 .profile = known,
                                 .advance = c->setup.advance_chosen ? &c->setup.advance : NULL};
     RP_TRY(rp_planfile_make(&c->setup.plan_arena, &chosen, &c->setup.plan));
-    RP_TRY(rp_drift_open(c));
+    RP_TRY(predict_plan(c));
 fail:
     return err;
 }
@@ -71,7 +85,7 @@ static rp_err read_off(rp_controller *c) {
     RP_TRY(RP_ARENA_NEW(&c->setup.plan_arena, plan->hold_count, &c->train.norms.of));
     c->train.norms.got = 0;
     rp_trials_begin_plan(c);
-    RP_TRY(rp_losses_open(c));
+    RP_TRY(rp_losses_open(c->measure, plan));
     RP_TRY(rp_tally_open(&c->setup.plan_arena, plan, &c->train.tally));
     RP_TRY(rp_plan_cut(&c->setup.plan_arena, plan, c->run.model, &c->setup.plan_cut));
 fail:
@@ -82,7 +96,7 @@ rp_err rp_controller_take_plan(rp_controller *c, rp_plan *plan) {
     rp_arena_finish(&c->setup.plan_arena);
     rp_arena_init(&c->setup.plan_arena, "plan", 0);
     c->setup.plan = plan;
-    c->measure.drift.is_known = false;
+    rp_drift_begin_plan(c->measure);
     const rp_err err = read_off(c);
     c->setup.plan = err == RP_OK ? plan : NULL;
     return err;
@@ -91,12 +105,12 @@ rp_err rp_controller_take_plan(rp_controller *c, rp_plan *plan) {
 rp_err rp_controller_make_plan(rp_controller *c) {
     rp_err err = RP_OK;
     c->setup.plan = c->setup.given;
-    c->measure.drift.is_known = false;
+    rp_drift_begin_plan(c->measure);
     rp_arena_finish(&c->setup.plan_arena);
     rp_arena_init(&c->setup.plan_arena, "plan", 0);
-    RP_TRY(!c->setup.given          ? make_plan(c)
-           : c->measure.has_profile ? rp_drift_open(c) /* the planner has made it */
-                                    : RP_OK);
+    RP_TRY(!c->setup.given                      ? make_plan(c)
+           : rp_measure_has_profile(c->measure) ? predict_plan(c) /* the planner has made it */
+                                                : RP_OK);
     rp_controller_note_boards(c);
     RP_TRY(read_off(c));
     RP_TRY(rp_plan_text(&c->setup.plan_arena, c->setup.plan, &c->setup.plan_text));

@@ -119,7 +119,7 @@ rp_err rp_warm_go_again(rp_controller *c) {
     rp_log_warn("%s; warming goes on, for %u s at most", c->machine.fault.text, rp_warm_order_s(c));
     rp_ring_reset(&c->ring, c->machine.fault.board, c->ring.now_ns);
     for (uint32_t k = 0; k < c->ring.count; k++) {
-        c->ring.board[k].profiled = c->measure.has_profile;
+        c->ring.board[k].profiled = rp_measure_has_profile(c->measure);
     }
     c->warm.again = true;
     rp_controller_forget_fault(c);

@@ -70,10 +70,7 @@ typedef struct {
     rp_pending_message pending[RP_RING_PENDING_MAX];
     uint32_t pending_first, pending_count;
     int64_t pending_since_ns;
-    bool asked;  /* it has got what the state at hand asks of it */
-    bool probed; /* a profile of former runs that was there for it has been looked at */
-    bool tried;  /* it has answered a TRIAL: */
-    rp_TrialDone trial;
+    bool asked; /* it has got what the state at hand asks of it */
     bool hello, ready, profiled, finished, saved, copied;
     uint32_t sends;  /* node whose state comes from it: its own, or one that it has a copy of */
     bool has_built;  /* it has been ready for some assignment of this run */
@@ -81,9 +78,7 @@ typedef struct {
     bool unanswered; /* its machine accepts connections, as rp_link_health says: it is stopped */
     bool broken_off; /* handshakes at its address, as rp_link_health says: another key, perhaps */
     bool refusal_said, cause_said;
-    bool hung;            /* it was lost: not heard for RP_RING_SILENT_NS, or hang.c found it */
-    uint64_t round_trips; /* when it was pinged last */
-    int64_t shortest_trip_ns;
+    bool hung; /* it was lost: not heard for RP_RING_SILENT_NS, or hang.c found it */
     uint32_t hop_port[RP_PLAN_NEIGHBOURS_MAX]; /* of the neighbours that dial it, in order */
     uint32_t feed_port;
     int64_t clock_offset_ns; /* host time = board time + offset */

@@ -43,6 +43,15 @@ static void prepare(uint32_t count, uint32_t absent, uint32_t chunks, uint32_t m
     }
 }
 
+/* Nothing is measured yet. */
+static void open_measure(void) {
+    static const rp_clock clock;
+    static rp_model no_layers;
+    const rp_measure_needs needs = {.run = &c.run, .ring = &c.ring, .clock = &clock};
+    c.run_view.model = c.run.model ? c.run.model : &no_layers;
+    expect_ok(rp_measure_open(&arena, &needs, &c.measure));
+}
+
 /* Groups of one microbatch a board have to come out even for the boards that are left. */
 static void chunks_divide_the_microbatches(void **state) {
     (void)state;
@@ -110,6 +119,7 @@ static void listed_stages_become_whole(void **state) {
         c.run_view.method.whole = 1u << 1;
         c.run_view.method.ahead_count = ahead_count;
         open_setup();
+        open_measure();
         for (uint32_t i = 0; i < 5; i++) {
             const bool may_be = ahead_count == 0 || cases[i].stages == 3;
             have_boards(5);
@@ -150,25 +160,33 @@ static void the_slowest_stage_stays_split(void **state) {
     rp_runfile_close(&c.run_view);
     (void)snprintf(path, sizeof path, "%s/run.yaml", folder);
     expect_ok(rp_runfile_read(&arena, path, sets, 2, &c.run_view));
-    expect_ok(rp_profile_open(&arena, &c.run, 5, &c.measure.profile));
     for (uint32_t i = 0; i < 6; i++) {
         values[i] = 1e-3 * (i / 2 + 1) * (i % 2 + 1);
     }
     for (uint32_t k = 0; k < 5; k++) {
         char *name;
         expect_ok(rp_arena_printf(&arena, &name, "%u", k));
-        boards[k].name = c.measure.profile.board[k].name = name;
-        expect_ok(rp_profile_take(&arena, &c.measure.profile, k, values, 6));
+        boards[k].name = name;
+        (void)snprintf(boards[k].endpoint, sizeof boards[k].endpoint, "tcp://%s:1", name);
     }
     open_setup();
+    open_measure();
+    expect_ok(rp_measure_begin(c.measure, 0));
+    for (uint32_t k = 0; k < 5; k++) {
+        const rp_part part = {.data = values, .bytes = sizeof values};
+        const rp_ProfileDone done = {0};
+        rp_measure_answer answer;
+        expect_ok(rp_measure_take(c.measure, k, &done, &part, &answer));
+    }
+    rp_measure_end(c.measure);
     have_boards(c.ring.count = 4);
-    c.measure.has_profile = true;
-    rp_measured_place(&c);
+    rp_measure_place(c.measure);
     rp_split_count_stages(&c, false);
     assert_int_equal(c.run.method.whole, 1u << 1 | 1u << 2); /* the first of the list */
     rp_split_count_stages(&c, true);
     assert_int_equal(c.run.method.whole, 1u << 0 | 1u << 1);
     assert_int_equal(c.run.stages, 3);
+    rp_measure_close(c.measure);
     rp_runfile_close(&c.run_view);
     (void)unlink(in_folder("model.yaml"));
     (void)unlink(in_folder("run.yaml"));
@@ -238,7 +256,7 @@ int main(void) {
         cmocka_unit_test(chunks_divide_the_microbatches),
         cmocka_unit_test(halves_of_stages_need_pairs),
         cmocka_unit_test(replicas_that_predict_need_stages),
-        cmocka_unit_test(listed_stages_become_whole),
+        cmocka_unit_test_setup_teardown(listed_stages_become_whole, setup, teardown),
         cmocka_unit_test_setup_teardown(the_slowest_stage_stays_split, setup, teardown),
         cmocka_unit_test(a_small_microbatch_counts),
         cmocka_unit_test(spares_count_as_boards),

@@ -164,7 +164,7 @@ static void local_boards_build_together(void **state) {
         ring_open(&ring);
         assert_true(ring_reach(&ring, RP_CONTROL_CLOSE));
         for (uint32_t l = 0; l < 2 * ring.c->run.model->layer_count; l++) {
-            expect_close(ring.c->measure.layer_seconds[l], 1e-3, 0,
+            expect_close(rp_measure_layer_seconds(ring.c->measure)[l], 1e-3, 0,
                          0); /* those that were measured */
         }
         expect_ok(ring_end(&ring, 200));

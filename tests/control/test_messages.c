@@ -241,16 +241,16 @@ static void losses_of_boards_are_checked(void **state) {
     memcpy(end.loss, bad, sizeof bad);
     open_ring(NULL);
     assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
-    expect_ok(rp_losses_take(ring.c, 0, &end));
-    assert_true(isnan(rp_losses_of_wire(ring.c, 0, 1)));
+    expect_ok(rp_losses_take(ring.c->measure, ring.c->setup.plan, 0, &end));
+    assert_true(isnan(rp_losses_of_wire(ring.c->measure, ring.c->setup.plan, 0, 1)));
     end.loss[1] = (rp_CodecLoss){.lost = 0.25, .all = 1};
-    expect_ok(rp_losses_take(ring.c, 0, &end));
-    assert_true(rp_losses_of_wire(ring.c, 0, 1) == 0.5);
-    assert_true(isnan(rp_losses_of_wire(ring.c, 1, 0)));
+    expect_ok(rp_losses_take(ring.c->measure, ring.c->setup.plan, 0, &end));
+    assert_true(rp_losses_of_wire(ring.c->measure, ring.c->setup.plan, 0, 1) == 0.5);
+    assert_true(isnan(rp_losses_of_wire(ring.c->measure, ring.c->setup.plan, 1, 0)));
     end.loss[2].stage = 1;
-    expect_err(rp_losses_take(ring.c, 0, &end), RP_ERR_PEER);
+    expect_err(rp_losses_take(ring.c->measure, ring.c->setup.plan, 0, &end), RP_ERR_PEER);
     end.loss[2].stage = UINT32_MAX;
-    expect_err(rp_losses_take(ring.c, 0, &end), RP_ERR_PEER);
+    expect_err(rp_losses_take(ring.c->measure, ring.c->setup.plan, 0, &end), RP_ERR_PEER);
     ring_close(&ring);
 }
 

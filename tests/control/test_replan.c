@@ -14,16 +14,25 @@ static void a_drift_is_noticed_behind_an_evaluation(void **state) {
     ring_set(&ring, "plan.drift=0.05");
     ring_open(&ring);
     assert_true(ring_reach(&ring, RP_CONTROL_EVALUATE));
-    assert_true(ring.c->measure.drift.is_known);
-    rp_drift_op *op = ring.c->measure.drift.op[0];
-    op[RP_OP_FORWARD].count = 1000;
-    op[RP_OP_FORWARD].seconds = 1e5 * ring.c->measure.drift.predicted.op_s[0][RP_OP_FORWARD];
-    ring.c->measure.drift.setup_s = 0;
+    const rp_prediction *predicted = rp_drift_prediction(ring.c->measure);
+    const rp_plan *plan = ring.c->setup.plan;
+    assert_non_null(predicted);
+    const rp_sink_op slow = {
+        .stage = plan->hold[0].node,
+        .part = plan->hold[0].stage,
+        .kind = RP_OP_FORWARD,
+        .samples = {0, plan->stage[plan->hold[0].stage].micro_forward},
+        .end_ns = (int64_t)(100 * predicted->op_s[0][RP_OP_FORWARD] * (double)RP_NS_PER_S)};
+    for (uint32_t i = 0; i < 1000; i++) {
+        rp_drift_note_op(ring.c->measure, plan, &slow);
+    }
     for (uint32_t i = 0; i < 2000 && ring.c->machine.state == RP_CONTROL_EVALUATE; i++) {
         ring_step(&ring, RP_NS_PER_MS);
     }
     assert_int_equal(ring.c->machine.state, RP_CONTROL_HELLO);
-    assert_int_equal(ring.c->measure.drift.cuts, 1);
+    rp_summary_prediction told;
+    expect_ok(rp_drift_tell(ring.c->measure, NULL, NULL, &told));
+    assert_int_equal(told.cuts, 1);
     expect_ok(ring_end(&ring, 2000));
     ring_close(&ring);
 }

@@ -1,0 +1,42 @@
+/* Boards that are alike: one of them is measured for all. */
+#include <string.h>
+
+#include "measure/measure_own.h"
+
+/* Bytes of "tcp://HOST" in "tcp://HOST:PORT". */
+static size_t count_host_bytes(const char *endpoint) {
+    const char *colon = strrchr(endpoint, ':');
+    return colon ? (size_t)(colon - endpoint) : strlen(endpoint);
+}
+
+/* They are started here, or at one address. */
+bool rp_measure_share_machine(const rp_ring *ring, uint32_t a, uint32_t b) {
+    const rp_board_state *left = &ring->board[a];
+    const rp_board_state *right = &ring->board[b];
+    const size_t bytes = count_host_bytes(left->endpoint);
+    const bool at_one_address = !left->dials && !right->dials &&
+                                bytes == count_host_bytes(right->endpoint) &&
+                                strncmp(left->endpoint, right->endpoint, bytes) == 0;
+    return ring->spawned || at_one_address;
+}
+
+/* One is measured for both: on one machine, on the same device with as many threads. Two boards of
+ * a kind with a cooler and a power supply each are not alike. */
+static bool are_alike(const rp_measure *m, uint32_t a, uint32_t b) {
+    const rp_ring *ring = m->needs.ring;
+    const rp_board_state *left = &ring->board[a];
+    const rp_board_state *right = &ring->board[b];
+    const uint32_t *threads = ring->spawned ? m->needs.run->board_threads : NULL;
+    return rp_measure_share_machine(ring, a, b) && left->device && right->device &&
+           strcmp(left->device, right->device) == 0 && strcmp(left->kind, right->kind) == 0 &&
+           left->gemm == right->gemm && (!threads || threads[a] == threads[b]);
+}
+
+uint32_t rp_measure_board_for(const rp_measure *m, uint32_t board) {
+    uint32_t other = 0;
+    RP_ASSERT(board < m->needs.ring->count);
+    while (other < board && !are_alike(m, other, board)) {
+        other++;
+    }
+    return other;
+}
