@@ -5,23 +5,7 @@
 
 #include "control/controller_own.h"
 
-/* Un-acked pieces a board: enough to keep its link busy, and its heartbeat is never far behind. */
-enum { PIECE_FLOATS = 65536, PIECE_BYTES = RP_LOAD_PIECE_BYTES, UNACKED_MAX = 32 };
-
-static bool has_room(const rp_controller *c, uint32_t board) {
-    rp_link_stats stats;
-    rp_link_stats_of(c->ring.board[board].control, &stats);
-    return stats.unacked < UNACKED_MAX;
-}
-
-rp_err rp_load_offer(rp_controller *c, uint32_t board, rp_Frame *frame, const rp_part *part) {
-    rp_err err = has_room(c, board) ? rp_ring_offer(&c->ring, board, frame, part, part != NULL)
-                                    : RP_ERR_AGAIN;
-    if (err == RP_OK) {
-        rp_ring_note_progress(&c->ring);
-    }
-    return err;
-}
+enum { PIECE_FLOATS = RP_RING_PIECE_BYTES / sizeof(float) };
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
@@ -38,7 +22,7 @@ static rp_err offer_tensor(rp_controller *c, uint32_t board) {
                           .body.tensor = {.first = load->first, .total = tensor->count}};
         rp_Tensor *to = &frame.body.tensor;
         (void)snprintf(to->name, sizeof to->name, "%s", tensor->name);
-        RP_TRY(rp_load_offer(c, board, &frame, &part));
+        RP_TRY(rp_ring_offer_piece(&c->ring, board, &frame, &part));
         load->first += count;
     }
     load->first = 0;
@@ -119,7 +103,7 @@ static rp_err offer_applied(rp_controller *c) {
         const rp_part part =
             rp_part_of_array(RP_DTYPE_U64, c->ring.board[load->board].applied, count);
         rp_Frame frame = {.which_body = RP_KIND_TENSORS_END};
-        RP_TRY(rp_load_offer(c, load->board, &frame, &part));
+        RP_TRY(rp_ring_offer_piece(&c->ring, load->board, &frame, &part));
     }
     load->phase = load->states ? RP_LOAD_GAINS : RP_LOAD_DONE;
 fail:
@@ -160,13 +144,13 @@ static rp_err offer_in_flight(rp_controller *c) {
         const rp_checkpoint_bytes *all =
             &load->in_flight.part[rp_plan_part_of(c->setup.plan, load->board)];
         const size_t rest = all->bytes - load->first;
-        const size_t bytes = rest < PIECE_BYTES ? rest : PIECE_BYTES;
+        const size_t bytes = rest < RP_RING_PIECE_BYTES ? rest : RP_RING_PIECE_BYTES;
         const rp_part part = rp_part_of_bytes((const char *)all->data + load->first, bytes);
         rp_Frame frame = {.which_body = RP_KIND_IN_FLIGHT,
                           .body.in_flight = {.first = load->first,
                                              .total = all->bytes,
                                              .fill_step = load->in_flight.fill_step}};
-        RP_TRY(rp_load_offer(c, load->board, &frame, bytes > 0 ? &part : NULL));
+        RP_TRY(rp_ring_offer_piece(&c->ring, load->board, &frame, bytes > 0 ? &part : NULL));
         load->first += bytes;
         if (load->first == all->bytes) {
             load->first = 0;

@@ -109,9 +109,6 @@ typedef struct {
     rp_copy_pace pace;
 } rp_control_copies;
 
-/* load.c, save.c */
-enum { RP_LOAD_PIECE_BYTES = 262144 }; /* of what goes to a board */
-
 typedef struct {
     bool unsaved;                       /* trained since the last checkpoint */
     char damaged[RP_CHECKPOINT_DAMAGE]; /* why the newest checkpoint is not the one at hand; "" */
@@ -122,9 +119,6 @@ typedef struct {
     rp_adopt adopt;
 } rp_keep;
 
-/* AGAIN when the link has no room. */
-rp_err rp_load_offer(rp_controller *c, uint32_t board, rp_Frame *frame,
-                     const rp_part *part) RP_MUST_CHECK;
 rp_err rp_load_enter(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_load_step(rp_controller *c) RP_MUST_CHECK;
 void rp_load_abandon(rp_controller *c);

@@ -156,12 +156,12 @@ static rp_err send_record(rp_controller *c, rp_check *check) {
     rp_err err = RP_OK;
     while (check->sent < check->total) {
         const size_t rest = check->total - check->sent;
-        const size_t bytes = rest < RP_LOAD_PIECE_BYTES ? rest : RP_LOAD_PIECE_BYTES;
+        const size_t bytes = rest < RP_RING_PIECE_BYTES ? rest : RP_RING_PIECE_BYTES;
         const rp_part part = rp_part_of_bytes(check->bytes + check->sent, bytes);
         rp_Frame frame = {
             .which_body = RP_KIND_RECORD,
             .body.record = {.stage = check->stage, .first = check->sent, .total = check->total}};
-        RP_TRY(rp_load_offer(c, check->judge, &frame, &part));
+        RP_TRY(rp_ring_offer_piece(&c->ring, check->judge, &frame, &part));
         check->sent += bytes;
     }
     check->phase = RP_CHECK_SENT;

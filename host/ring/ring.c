@@ -293,6 +293,23 @@ rp_err rp_ring_offer(rp_ring *ring, uint32_t board, rp_Frame *frame, const rp_pa
                                                 : send_now(ring, board, frame, parts, part_count);
 }
 
+/* Unacknowledged pieces for each board: enough to keep its link busy, and few enough that its
+ * heartbeat is never far behind. */
+enum { PIECES_UNACKED_MAX = 32 };
+
+rp_err rp_ring_offer_piece(rp_ring *ring, uint32_t board, rp_Frame *frame, const rp_part *part) {
+    rp_link_stats stats;
+    rp_link_stats_of(ring->board[board].control, &stats);
+    if (stats.unacked >= PIECES_UNACKED_MAX) {
+        return RP_ERR_AGAIN;
+    }
+    const rp_err err = rp_ring_offer(ring, board, frame, part, part != NULL);
+    if (err == RP_OK) {
+        rp_ring_note_progress(ring);
+    }
+    return err;
+}
+
 rp_err rp_ring_check_text(const char *what, const char *text) {
     const size_t bytes = strlen(text);
     return bytes <= RP_LINK_CONTROL_PART_MAX

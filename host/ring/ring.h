@@ -205,6 +205,12 @@ rp_err rp_ring_check_text(const char *what, const char *text) RP_MUST_CHECK;
 /* Now or not at all: AGAIN when the link has no room, or others wait. Parts are copied. */
 rp_err rp_ring_offer(rp_ring *ring, uint32_t board, rp_Frame *frame, const rp_part *parts,
                      uint32_t part_count) RP_MUST_CHECK;
+/* Offers one piece of a long stream, of at most RP_RING_PIECE_BYTES; NULL: only the frame. It
+ * counts as progress. errors  AGAIN: the link has no room, or too many pieces are not acknowledged
+ * yet */
+enum { RP_RING_PIECE_BYTES = 262144 };
+rp_err rp_ring_offer_piece(rp_ring *ring, uint32_t board, rp_Frame *frame,
+                           const rp_part *part) RP_MUST_CHECK;
 
 /* Something came that moves the run: time-outs count from now. */
 void rp_ring_note_progress(rp_ring *ring);
