@@ -182,7 +182,7 @@ rp_err rp_plan_connect(rp_arena *arena, const rp_model *model, const rp_cut *cut
  * holds the sender back (not for stashes, which a backward may take in another order than they were
  * sent). In a row of too many nodes for a replay each, a window is what a node has in flight at
  * most, and 4. Of inputs as many may be on their way as those bytes hold, 2 where the bytes of a
- * parcel are not known; the host sends as far ahead as it needs (control/feed_pace.h).
+ * parcel are not known; the host sends as far ahead as it needs (train/feed_pace.h).
  * errors  those of rp_plan_replay() */
 rp_err rp_plan_measure(rp_plan *plan) RP_MUST_CHECK;
 

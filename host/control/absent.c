@@ -14,8 +14,8 @@ static void greet_all(rp_controller *c) {
 
 /* A board that computes wrong is the last of the spares now, and is tried no more. */
 static void forget_wrong(rp_controller *c) {
-    if (c->train.verify.wrong != RP_FAULT_NO_BOARD) {
-        c->train.verify.wrong = RP_FAULT_NO_BOARD;
+    if (c->machine.wrong != RP_FAULT_NO_BOARD) {
+        c->machine.wrong = RP_FAULT_NO_BOARD;
         rp_setup_drop_spare(c);
         c->recovery.spares_taken--;
     }
@@ -25,12 +25,12 @@ static void forget_wrong(rp_controller *c) {
 
 static const char *why_of(const rp_controller *c, uint32_t k) {
     const rp_board_state *board = &c->ring.board[k];
-    return c->train.verify.wrong != RP_FAULT_NO_BOARD ? "computes wrong"
-           : rp_recovery_is_portless(c, k)            ? "lacks a port that another process keeps"
-           : board->refuses                           ? "refuses the handshake"
-           : board->broken_off                        ? "breaks off every handshake"
-           : board->unanswered                        ? "does not answer: it is stopped or too busy"
-                                                      : "has not come";
+    return c->machine.wrong != RP_FAULT_NO_BOARD ? "computes wrong"
+           : rp_recovery_is_portless(c, k)       ? "lacks a port that another process keeps"
+           : board->refuses                      ? "refuses the handshake"
+           : board->broken_off                   ? "breaks off every handshake"
+           : board->unanswered                   ? "does not answer: it is stopped or too busy"
+                                                 : "has not come";
 }
 
 static rp_err say_spare(rp_controller *c, const char *lost, const char *why, const char *spare) {

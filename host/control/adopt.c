@@ -246,6 +246,11 @@ static bool remembers(const rp_plan *plan) {
     return any;
 }
 
+static bool has_statistics(const rp_controller *c) {
+    const rp_model *model = c->run.model;
+    return rp_model_param_count(model, RP_PARAM_STATE, 0, model->layer_count) > 0;
+}
+
 static bool check_board(const rp_controller *c, uint32_t k, const rp_run_ledger *due,
                         char why[WHY_BYTES]) {
     const rp_adopt_board *first = &c->keep.adopt.board[0];
@@ -273,7 +278,7 @@ static bool check_board(const rp_controller *c, uint32_t k, const rp_run_ledger 
                        "board %s is in the middle of a segment, and what it remembers of samples "
                        "belongs to a pause",
                        name);
-    } else if (!held->clean && c->train.has_statistics) {
+    } else if (!held->clean && has_statistics(c)) {
         (void)snprintf(why, WHY_BYTES,
                        "on board %s step %" PRIu64
                        " has begun, which has changed the model's running statistics",
@@ -303,7 +308,7 @@ static bool is_worth_it(const rp_controller *c, char why[WHY_BYTES]) {
         return false;
     }
     if (method->horizon == RP_HORIZON_MEASURED ||
-        (method->kind->average != RP_AVERAGE_NONE && c->train.has_statistics)) {
+        (method->kind->average != RP_AVERAGE_NONE && has_statistics(c))) {
         (void)snprintf(why, WHY_BYTES,
                        "gains of predictions and statistics of an average were the controller's");
         return false;
@@ -349,7 +354,8 @@ static rp_err take_results(rp_controller *c, uint64_t step) {
                            "train.checkpoint_steps bounds how many they have to",
                            c->train.position.step + 1);
         }
-        RP_TRY(rp_report_step(c, loss));
+        rp_trials_note_step(c, rp_drift_note_step(c->measure));
+        RP_TRY(rp_train_count_step(c->train.room, loss));
     }
 fail:
     return err;
@@ -381,6 +387,7 @@ static rp_err take_over(rp_controller *c) {
     rp_err err;
     take_advance(c);
     RP_TRY(rp_controller_take_plan(c, c->keep.adopt.plan));
+    RP_TRY(rp_train_open_plan(c->train.room, c->keep.adopt.plan));
     for (uint32_t k = 0; k < c->ring.count; k++) {
         RP_TRY(take_board(c, k));
     }

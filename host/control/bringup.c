@@ -51,7 +51,6 @@ static rp_err note_origin(rp_controller *c) {
 }
 
 rp_err rp_start_enter(rp_controller *c) {
-    const size_t params = c->run.model->param_count + (size_t)1;
     const rp_spawn_order order = spawn_order(c);
     const int64_t now_ns = c->ring.now_ns;
     rp_err err;
@@ -64,13 +63,8 @@ rp_err rp_start_enter(rp_controller *c) {
     RP_TRY(note_origin(c));
     RP_TRY(rp_disk_begin_term(c));
     RP_TRY(rp_start_find_keys(c, &c->ring.keys));
-    RP_TRY(RP_ARENA_NEW(&c->arena, params, &c->train.norms.sumsq));
     RP_TRY(rp_config_text(&c->arena, c->run.model_root, &c->setup.model_text));
     RP_TRY(rp_ring_check_text("the model", c->setup.model_text));
-    RP_TRY(RP_ARENA_NEW(&c->arena, params, &c->train.gain));
-    for (uint32_t p = 0; p < c->run.model->param_count; p++) {
-        c->train.has_statistics |= c->run.model->param[p].role == RP_PARAM_STATE;
-    }
     if (!c->run.local) {
         return RP_OK;
     }
@@ -337,6 +331,7 @@ rp_err rp_assign_enter(rp_controller *c) {
     c->setup.now.lines_s = lines_since_s(c);
     rp_setup_refresh(c);
     rp_err err = rp_controller_make_plan(c);
+    err = err == RP_OK ? rp_train_open_plan(c->train.room, c->setup.plan) : err;
     err = err == RP_OK ? rp_memory_check_plan(c) : err;
     return err == RP_OK ? rp_copies_check_plan(c) : err;
 }
@@ -566,7 +561,7 @@ static rp_err begin_training(rp_controller *c) {
     RP_TRY(c->options.resume ? RP_OK : note_data(c));
     RP_TRY(note_run(c));
     RP_TRY(rp_controller_write_folder(c));
-    RP_TRY(rp_gain_estimator_open(&c->arena, c->run.model->param_count, &c->train.estimator));
+    RP_TRY(rp_train_open_gains(c->train.room, &c->arena));
 fail:
     return err;
 }

@@ -80,7 +80,7 @@ rp_err rp_close_step(rp_controller *c) {
         }
         rp_away_close(c);
         rp_ring_disconnect(&c->ring);
-        rp_controller_close_feeds(c);
+        rp_train_close_feeds(c->train.room);
     }
     if (!c->ring.spawned || c->env.spawner.kind->end(c->env.spawner.self, c->ring.now_ns)) {
         rp_controller_release(c);
@@ -94,7 +94,7 @@ void rp_controller_release(rp_controller *c) {
     rp_arena_finish(&c->keep.adopt.arena);
     rp_away_close(c);
     rp_ring_disconnect(&c->ring);
-    rp_controller_close_feeds(c);
+    rp_train_close(c->train.room);
     rp_arena_finish(&c->setup.follow_arena);
     rp_measure_close(c->measure);
     rp_arena_finish(&c->setup.plan_arena);

@@ -171,7 +171,8 @@ rp_err rp_controller_say_codecs(const rp_controller *c) {
  * which nobody knows. Of all wires, or of those that were full: one that was seldom full may be
  * faster (link/pace.h). */
 void rp_codecs_find_rates(const rp_controller *c, bool full_only, double *rate) {
-    const double seconds = (double)(c->ring.now_ns - c->train.segment_start_ns) * 1e-9;
+    const double seconds =
+        (double)(c->ring.now_ns - rp_train_segment_start_ns(c->train.room)) * 1e-9;
     if (rp_measure_has_profile(c->measure) && c->ring.count == c->run.boards) {
         rp_cost_rates(&c->run, rp_measure_profile(c->measure), rate);
     }

@@ -117,7 +117,7 @@ static rp_err take_messages(rp_controller *c, uint32_t board) {
 static void step_boards(rp_controller *c) {
     rp_ring *ring = &c->ring;
     const bool ping = ring->board && rp_ring_ping_is_due(ring, c->ring.now_ns);
-    ring->feeding = c->train.segment_start_ns != 0;
+    ring->feeding = rp_train_segment_start_ns(c->train.room) != 0;
     for (uint32_t k = 0; ring->board && k < ring->count; k++) {
         raise_fault(c, rp_ring_step(ring, k, c->ring.now_ns), k);
         if (c->machine.state < RP_CONTROL_CLOSE) {
@@ -245,9 +245,9 @@ static int64_t next_deadline_ns(const rp_controller *c) {
 }
 
 static void raise_hang(rp_controller *c) {
-    uint32_t board;
+    uint32_t board = RP_FAULT_NO_BOARD;
     const bool is_first = c->machine.fault.err == RP_OK;
-    const rp_err err = rp_hang_look(c, &board);
+    const rp_err err = rp_segment_find_hang(c, &board);
     raise_fault(c, err, board);
     if (err != RP_OK && is_first) {
         c->machine.fault.silent_ns =
@@ -261,7 +261,7 @@ int64_t rp_controller_step(rp_controller *c, int64_t now_ns) {
         return INT64_MAX;
     }
     step_boards(c);
-    raise_fault(c, rp_waiting_look(c), RP_FAULT_NO_BOARD);
+    raise_fault(c, rp_segment_check_progress(c), RP_FAULT_NO_BOARD);
     raise_hang(c);
     raise_fault(c, rp_twins_look(c), RP_FAULT_NO_BOARD);
     raise_fault(c, rp_strangers_look(c), RP_FAULT_NO_BOARD);
@@ -288,18 +288,11 @@ static void add_fd(rp_wait_list *list, int fd) {
 }
 
 void rp_controller_add_waits(const rp_controller *c, rp_wait_list *list) {
-    const rp_feed *feed =
-        c->train.pass.feed ? c->train.pass.feed
-        : c->machine.state == RP_CONTROL_TRAIN || c->machine.state == RP_CONTROL_DRAIN
-            ? c->train.feed
-            : NULL;
     for (uint32_t k = 0; c->ring.board && k < c->ring.count; k++) {
         add_link(list, c->ring.board[k].control);
         add_link(list, c->ring.board[k].feed);
     }
-    if (feed) {
-        add_fd(list, rp_feed_eventfd(feed));
-    }
+    add_fd(list, rp_train_eventfd(c->train.room));
     if (c->machine.state == RP_CONTROL_ROUND) {
         add_fd(list, c->env.lane.kind->fd(c->env.lane.self));
     }
@@ -436,7 +429,7 @@ static rp_err prepare_run(rp_controller *c) {
         RP_TRY(rp_schedule_resume(c));
         RP_TRY(rp_controller_find_start(c));
         if (is_nothing_left(c)) {
-            RP_TRY(rp_finite_check_end(c));
+            RP_TRY(rp_train_check_result(c->train.room, &c->machine.reported));
             rp_controller_print(c, "%s: the run is finished; nothing is left to do\n",
                                 rp_folder_paths_of(c->folder)->folder);
             c->machine.state = c->machine.next = RP_CONTROL_ENDED;
@@ -446,6 +439,19 @@ static rp_err prepare_run(rp_controller *c) {
     if (trains || options->purpose == RP_PURPOSE_EVALUATE) {
         RP_TRY(rp_controller_open_record(c));
     }
+fail:
+    return err;
+}
+
+static rp_err open_rooms(rp_controller *c) {
+    rp_err err;
+    RP_TRY(rp_folder_open(&c->arena, &c->folder));
+    const rp_train_needs train = {.run = &c->run,
+                                  .ring = &c->ring,
+                                  .folder = c->folder,
+                                  .position = &c->train.position,
+                                  .feeder = c->env.feeder};
+    RP_TRY(rp_train_open(&c->arena, &train, &c->train.room));
 fail:
     return err;
 }
@@ -465,8 +471,8 @@ rp_err rp_controller_open(const rp_controller_env *env, const rp_controller_opti
     c->options = *options;
     c->arena = arena;
     c->machine.state = c->machine.next = RP_CONTROL_START;
-    c->train.verify.wrong = RP_FAULT_NO_BOARD;
-    err = rp_folder_open(&c->arena, &c->folder);
+    c->machine.wrong = RP_FAULT_NO_BOARD;
+    err = open_rooms(c);
     err = err == RP_OK ? prepare_run(c) : err;
     if (err != RP_OK) {
         c->machine.result = err;

@@ -29,7 +29,7 @@ struct rp_controller {
     rp_ring ring;
     rp_setup_state setup;
     rp_measure *measure;
-    rp_train train;
+    rp_train_state train;
     rp_keep keep;
     rp_folder *folder;
     rp_warm warm; /* of WARM */

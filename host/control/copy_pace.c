@@ -11,7 +11,7 @@ static double seconds(int64_t ns) {
 }
 
 static double usual_step_s(const rp_controller *c) {
-    return seconds(c->train.progress[0].usual_ns);
+    return seconds(rp_train_usual_step_ns(c->train.room));
 }
 
 /* ---- what they cost -------------------------------------------------------------------------- */

@@ -30,12 +30,17 @@ bool rp_controller_evaluation_due(const rp_controller *c, rp_split *split) {
            (is_over(c) || rp_data_scored(&c->run.data) == RP_SPLIT_TEST);
 }
 
+static bool has_statistics(const rp_controller *c) {
+    const rp_model *model = c->run.model;
+    return rp_model_param_count(model, RP_PARAM_STATE, 0, model->layer_count) > 0;
+}
+
 /* A centre has never been trained itself, so its batch statistics are renewed before it is saved or
  * evaluated. */
 static bool are_statistics_due(const rp_controller *c) {
     rp_split split;
     return c->run.method.kind->average != RP_AVERAGE_NONE && c->run.recalibrate > 0 &&
-           c->train.has_statistics && !c->train.renewed &&
+           has_statistics(c) && !c->machine.renewed &&
            (rp_controller_evaluation_due(c, &split) || is_over(c));
 }
 
@@ -87,8 +92,8 @@ static rp_next_facts facts_of(const rp_controller *c) {
         .state = c->machine.state,
         .trains = true,
         .interrupted = c->machine.interrupts > 0,
-        .verify_due = c->train.verify.is_due,
-        .verify_alone = c->train.verify.alone,
+        .verify_due = rp_verify_is_due(c->train.room),
+        .verify_alone = rp_verify_is_alone(c->train.room),
         .adopted = c->keep.adopt.phase == RP_ADOPT_SAVE,
         .unsaved = c->keep.unsaved,
         .copies_suffice = rp_controller_copies_suffice(c),
@@ -98,7 +103,7 @@ static rp_next_facts facts_of(const rp_controller *c) {
         .is_over = over,
         .weights_missing = over && access(rp_folder_paths_of(c->folder)->weights, F_OK) != 0,
         .evaluation_due = rp_controller_evaluation_due(c, &split),
-        .ends_early = c->train.stop_step > step,
+        .ends_early = rp_train_stop_step(c->train.room) > step,
         .is_drained = rp_controller_drained_at(c) == step,
         .new_method_saved = c->setup.follow.phase == RP_FOLLOW_SAVE,
         .method_drains = c->setup.follow.phase == RP_FOLLOW_DRAIN,
@@ -145,7 +150,7 @@ static rp_err choose_in_training(rp_controller *c) {
             break;
         default:
             RP_ASSERT(next.step == RP_NEXT_FINISH);
-            RP_TRY(rp_finite_check_end(c));
+            RP_TRY(rp_train_check_result(c->train.room, &c->machine.reported));
             rp_controller_enter(c, RP_CONTROL_CLOSE);
             return RP_OK;
         }
@@ -161,7 +166,7 @@ rp_err rp_controller_choose_next(rp_controller *c) {
     const bool passed = c->machine.state == RP_CONTROL_EVALUATE;
     const rp_next_facts facts = {.place = RP_NEXT_AT_PAUSE, .state = c->machine.state};
     rp_controller_enter(c, rp_next(&facts).state);
-    return passed ? rp_finite_check_score(
-                        c, rp_position_score_of(&c->train.position, c->options.split))
+    return passed ? rp_train_check_score(rp_position_score_of(&c->train.position, c->options.split),
+                                         &c->machine.reported)
                   : RP_OK;
 }

@@ -122,8 +122,8 @@ static rp_err post_gains(rp_controller *c) {
                         "the checkpoint was made with another plan of the ring");
     }
     if (c->run.method.horizon == RP_HORIZON_MEASURED) {
-        RP_TRY(rp_checkpoint_load_gains(load->path, &c->train.estimator));
-        RP_TRY(rp_controller_repeat_gains(c));
+        RP_TRY(rp_checkpoint_load_gains(load->path, rp_train_gains(c->train.room)));
+        RP_TRY(rp_train_repeat_gains(c->train.room));
     }
     RP_TRY(rp_checkpoint_open_in_flight(&load->arena, c->setup.plan, load->path,
                                         c->train.position.step, &load->in_flight_file,
@@ -195,14 +195,14 @@ static rp_err leave_load(rp_controller *c) {
     rp_err err = RP_OK;
     rp_load_abandon(c);
     if (c->options.purpose == RP_PURPOSE_TRAIN) {
-        RP_TRY(rp_controller_open_feed(c));
+        RP_TRY(rp_train_open_feed(c->train.room));
     }
     c->machine.begun = c->options.purpose == RP_PURPOSE_TRAIN;
     rp_arena_seal(&c->arena); /* what comes from here on lives for a state or an assignment */
     if (c->setup.follow.phase ==
         RP_FOLLOW_ASSIGN) { /* so that a resumed run is the run as it is now */
         c->setup.follow.phase = RP_FOLLOW_SAVE;
-        c->keep.unsaved = c->train.renewed = true;
+        c->keep.unsaved = c->machine.renewed = true;
     }
     RP_TRY(rp_recovery_note_work(c));
     RP_TRY(rp_controller_choose_next(c));

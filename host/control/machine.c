@@ -11,6 +11,10 @@ void rp_controller_enter(rp_controller *c, rp_control_state_id next) {
     c->machine.next = next;
 }
 
+uint64_t rp_controller_end(const rp_controller *c) {
+    return rp_train_end(c->train.room);
+}
+
 bool rp_controller_all_done(const rp_controller *c) {
     const rp_control_state *state = &rp_control_states[c->machine.state];
     for (uint32_t k = 0; k < c->ring.count; k++) {

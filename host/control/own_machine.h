@@ -37,6 +37,9 @@ typedef struct {
     rp_controller_fault fault;
     rp_FaultClass reported; /* by the board whose FAULT is being handled */
     bool begun;             /* the boards have been loaded once: training has begun */
+    bool renewed;           /* batch statistics are those of this pause */
+    uint32_t wrong;         /* a board that computed wrong bits and is to leave the ring, or
+                               RP_FAULT_NO_BOARD */
     uint32_t interrupts;
     rp_err result;
     char note[RP_FAULT_TEXT]; /* in plain language why it did not finish */
@@ -46,6 +49,8 @@ typedef struct {
 void rp_controller_enter(rp_controller *c, rp_control_state_id next);
 /* Every board has done what the state waits for. */
 bool rp_controller_all_done(const rp_controller *c);
+/* The step after which the run is over. */
+uint64_t rp_controller_end(const rp_controller *c);
 void rp_controller_forget_asked(rp_controller *c);
 /* Its boards have been at work before, in this life of the run or in the one that it resumes. */
 bool rp_controller_had_boards(const rp_controller *c);
@@ -142,7 +147,7 @@ rp_err rp_close_step(rp_controller *c) RP_MUST_CHECK;
 void rp_controller_release(rp_controller *c);
 /* At a pause: leaves for what is due. errors INTERRUPTED */
 rp_err rp_controller_choose_next(rp_controller *c) RP_MUST_CHECK;
-/* Where the training segment that begins now ends, and what c->train.verify has to do there. */
+/* Where the training segment that begins now ends, unless a step before is to be verified. */
 uint64_t rp_controller_next_boundary(rp_controller *c);
 /* Copies are all that is due at this pause of a training segment. */
 bool rp_controller_copies_suffice(const rp_controller *c);

@@ -155,7 +155,7 @@ bool rp_plan_has_answered(const rp_controller *c, uint32_t board) {
 
 /* Else boards are to get their stages: the first time, or because others have left the ring. */
 static bool is_pause(const rp_controller *c) {
-    return c->train.feed != NULL;
+    return rp_train_has_feed(c->train.room);
 }
 
 /* A resumed run keeps what its checkpoint says, which may hold microbatches in flight. */

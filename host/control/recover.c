@@ -163,10 +163,10 @@ fail:
 /* Boards that have not come, or get no port, are on a way back already; one that computes wrong was
  * at work. */
 static rp_err begin_leaving(rp_controller *c) {
-    if (c->train.verify.wrong == RP_FAULT_NO_BOARD) {
+    if (c->machine.wrong == RP_FAULT_NO_BOARD) {
         return RP_OK;
     }
-    c->machine.fault.board = c->train.verify.wrong;
+    c->machine.fault.board = c->machine.wrong;
     return begin_way_back(c);
 }
 
@@ -213,7 +213,7 @@ static rp_remedy_facts facts_of(const rp_controller *c) {
         .may_shrink = !rp_absent_why_stay(c),
         .boards = c->ring.count,
         .absent = rp_recovery_absent(c),
-        .is_wrong = c->train.verify.wrong != RP_FAULT_NO_BOARD,
+        .is_wrong = c->machine.wrong != RP_FAULT_NO_BOARD,
         .at_least = c->run.at_least,
         .spares = rp_recovery_spares(c),
         .in_a_row = ways_before(c),

@@ -85,8 +85,8 @@ bool rp_recovery_is_portless(const rp_controller *c, uint32_t board) {
 }
 
 bool rp_recovery_lacks(const rp_controller *c, uint32_t board) {
-    return c->train.verify.wrong != RP_FAULT_NO_BOARD
-               ? c->train.verify.wrong == board
+    return c->machine.wrong != RP_FAULT_NO_BOARD
+               ? c->machine.wrong == board
                : !c->ring.board[board].hello || rp_recovery_is_portless(c, board);
 }
 

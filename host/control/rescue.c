@@ -31,10 +31,11 @@ static rp_err note_position(rp_controller *c, rp_copy_set *set) {
     RP_TRY(RP_ARENA_NEW(&set->arena, c->ring.count, &set->said));
     RP_TRY(RP_ARENA_NEW(&set->arena, c->ring.count, &set->holder));
     if (c->run.method.horizon == RP_HORIZON_MEASURED) {
+        const rp_gain_estimator *gains = rp_train_gains(c->train.room);
         double *packed;
-        RP_TRY(RP_ARENA_NEW(&set->arena, rp_gain_estimator_size(&c->train.estimator), &packed));
-        RP_TRY(rp_gain_estimator_open(&set->arena, c->train.estimator.params, &set->estimator));
-        rp_gain_estimator_pack(&c->train.estimator, packed);
+        RP_TRY(RP_ARENA_NEW(&set->arena, rp_gain_estimator_size(gains), &packed));
+        RP_TRY(rp_gain_estimator_open(&set->arena, gains->params, &set->estimator));
+        rp_gain_estimator_pack(gains, packed);
         RP_TRY(rp_gain_estimator_unpack(&set->estimator, "copies", packed));
     }
     rp_controller_read_totals(c);

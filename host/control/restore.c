@@ -36,8 +36,7 @@ static rp_err find_checkpoint(rp_controller *c, rp_arena *arena, char **path) {
     }
     RP_TRY(err);
     c->keep.load.states = *path != NULL;
-    c->train.stop_step = 0;
-    rp_controller_resume_best(c);
+    rp_train_resume_best(c->train.room);
     if (*path && c->setup.given && c->train.position.advance != c->setup.given->method.advance) {
         return rp_fail(RP_ERR_USAGE, "%s: method.advance: is %u, the checkpoint was made with %u",
                        c->setup.given->source, c->setup.given->method.advance,
@@ -92,26 +91,18 @@ fail:
 
 static void forget_progress(rp_controller *c) {
     rp_ring_reset(&c->ring, c->machine.fault.board, c->ring.now_ns);
-    rp_controller_close_feeds(c); /* links go first: parcels may borrow batches */
+    rp_train_go_back(c->train.room); /* links go first: parcels may borrow batches */
     for (uint32_t k = 0; k < c->ring.count; k++) {
         rp_board_state *board = &c->ring.board[k];
         board->profiled = rp_measure_has_profile(c->measure);
         board->facts.microbatches =
             rp_copies_newest(c) ? rp_copies_microbatches(c, k) : board->microbatches_kept;
         board->facts_before = board->facts;
-        board->skipped_row = 0;
     }
-    c->train.segment_start_ns = 0;
-    c->train.verify.is_due = c->train.verify.alone = false;
-    c->keep.unsaved = c->train.renewed = c->setup.looked_at = c->train.stopping = false;
+    c->keep.unsaved = c->machine.renewed = c->setup.looked_at = false;
     c->setup.follow.phase = RP_FOLLOW_NONE;
     c->setup.codecs.differ = false;
-    c->train.round = (rp_round_sums){0};
-    c->train.finite.row = c->train.norms.got = 0;
     c->setup.reassigning = c->setup.plan != NULL;
-    if (c->train.estimator.params > 0) {
-        rp_gain_estimator_reset(&c->train.estimator);
-    }
 }
 
 /* What boards have counted up to the checkpoint is known of the newest one only. */
@@ -141,8 +132,7 @@ fail:
 /* They become a checkpoint as soon as the boards can be asked for them. */
 static void expect_copies(rp_controller *c, const rp_copy_set *copies) {
     c->train.position = copies->position;
-    c->train.stop_step = 0;
-    rp_controller_resume_best(c);
+    rp_train_resume_best(c->train.room);
     rp_copies_want(c);
 }
 

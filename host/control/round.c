@@ -1,7 +1,6 @@
 /* The state `round`: a lane has written the checkpoint of a round and waits until the run has
  * averaged it with those of the other lanes. Then the boards get it back and go on. */
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 
 #include "control/controller_own.h"
@@ -17,12 +16,9 @@ bool rp_round_is_due(const rp_controller *c) {
 
 rp_err rp_round_enter(rp_controller *c) {
     const rp_lane_end *lane = &c->env.lane;
-    const rp_lane_report report = {
-        .step = c->train.position.step,
-        .samples = c->train.position.samples,
-        .loss = c->train.round.samples > 0 ? c->train.round.loss / (double)c->train.round.samples
-                                           : NAN};
-    c->train.round = (rp_round_sums){0};
+    const rp_lane_report report = {.step = c->train.position.step,
+                                   .samples = c->train.position.samples,
+                                   .loss = rp_train_take_round_loss(c->train.room)};
     if (c->keep.save.kept_step != c->train.position.step) {
         const rp_err err = rp_fail(RP_ERR_FAULT,
                                    "step %" PRIu64 " has no checkpoint, so this lane has nothing "
@@ -53,7 +49,7 @@ rp_err rp_round_step(rp_controller *c) {
                : rp_fail(RP_ERR_FORMAT, "%s: is not what this lane's run has averaged", path));
     c->keep.load.path = path;
     c->keep.load.states = true;
-    c->keep.unsaved = c->train.renewed = c->train.position.step == rp_controller_end(c);
+    c->keep.unsaved = c->machine.renewed = c->train.position.step == rp_controller_end(c);
     rp_controller_enter(c, RP_CONTROL_LOAD);
 fail:
     return err;

@@ -48,7 +48,8 @@ static rp_err open_files(rp_controller *c) {
                                            .position = &position,
                                            .applied = &applied,
                                            .in_flight_bytes = in_flight_bytes,
-                                           .estimator = measured ? &c->train.estimator : NULL,
+                                           .estimator =
+                                               measured ? rp_train_gains(c->train.room) : NULL,
                                            .folder = rp_folder_paths_of(c->folder)->checkpoints,
                                            .weights = c->train.position.step == rp_controller_end(c)
                                                           ? rp_folder_paths_of(c->folder)->weights
@@ -104,7 +105,8 @@ static rp_err commit_files(rp_controller *c) {
     rp_err err;
     RP_TRY(rp_identity_check(rp_folder_paths_of(c->folder)->folder, &c->ring.identity));
     const char *not_finite = rp_checkpoint_not_finite(c->keep.save.writer);
-    RP_TRY(rp_finite_note_saved(c, not_finite));
+    RP_TRY(rp_train_note_saved(c->train.room, not_finite, c->keep.save.kept_step,
+                               c->setup.follow.phase != RP_FOLLOW_NONE, &c->machine.reported));
     RP_TRY(rp_histograms_end(c));
     err = rp_checkpoint_commit(&c->keep.save.writer);
     if (err == RP_ERR_IO) {

@@ -290,10 +290,10 @@ static rp_summary_best summarize_best(const rp_controller *c) {
     const bool kept = trains && c->run.keep_best &&
                       access(rp_folder_paths_of(c->folder)->best_weights, F_OK) == 0;
     return (rp_summary_best){
-        .step = c->train.best.step,
+        .step = rp_train_best(c->train.room)->step,
         .metric = c->run.best_by == RP_BEST_ACCURACY ? "accuracy" : "loss",
         .split = rp_data_scored(&c->run.data) == RP_SPLIT_VALIDATION ? "validation" : "test",
-        .value = c->train.best.value,
+        .value = rp_train_best(c->train.room)->value,
         .path = kept ? "best.safetensors" : NULL};
 }
 
@@ -301,13 +301,14 @@ rp_err rp_controller_close_record(rp_controller *c, const char *status, const ch
     rp_record_end end = {.status = status,
                          .note = note,
                          .best = summarize_best(c),
-                         .ledger = rp_account_told(c),
-                         .verify = c->train.verify.told,
+                         .ledger = rp_train_tell_ledger(c->train.room),
+                         .verify = rp_verify_tell(c->train.room),
                          .recovery = c->recovery.done,
                          .recovery_count = c->recovery.done_count,
                          .boards_left = c->ring.away.left,
                          .boards_joined = c->ring.away.joined};
     rp_arena arena;
+    end.ledger.known = end.ledger.known && c->machine.begun;
     rp_arena_init(&arena, "summary", 0);
     const rp_err told = rp_drift_tell(c->measure, c->setup.plan, &arena, &end.prediction);
     const rp_err gathered = told == RP_OK ? gather_facts(c, &arena, &end) : told;

@@ -82,11 +82,8 @@ static rp_err read_off(rp_controller *c) {
             c->setup.stage_board[plan->hold[h].stage] = plan->hold[h].node;
         }
     }
-    RP_TRY(RP_ARENA_NEW(&c->setup.plan_arena, plan->hold_count, &c->train.norms.of));
-    c->train.norms.got = 0;
     rp_trials_begin_plan(c);
     RP_TRY(rp_losses_open(c->measure, plan));
-    RP_TRY(rp_tally_open(&c->setup.plan_arena, plan, &c->train.tally));
     RP_TRY(rp_plan_cut(&c->setup.plan_arena, plan, c->run.model, &c->setup.plan_cut));
 fail:
     return err;

@@ -37,7 +37,7 @@ static void prepare(uint32_t count, uint32_t absent, uint32_t chunks, uint32_t m
     c.run_view.batch = 4 * micros;
     c.run_view.micro = 4;
     c.run_view.cut_auto = c.run_view.codec_auto = true;
-    c.train.verify.wrong = RP_FAULT_NO_BOARD;
+    c.machine.wrong = RP_FAULT_NO_BOARD;
     for (uint32_t k = 0; k + absent < count; k++) {
         boards[k].hello = true;
     }
@@ -224,7 +224,7 @@ static void one_that_is_wrong_leaves_alone(void **state) {
     (void)state;
     prepare(4, 2, 2, 3);
     assert_non_null(rp_absent_why_stay(&c)); /* two are left */
-    c.train.verify.wrong = 0;
+    c.machine.wrong = 0;
     assert_null(rp_absent_why_stay(&c)); /* three */
 }
 

@@ -1,6 +1,7 @@
 /* The way back to work: a run that loses a board goes on by itself, from its newest checkpoint, and
  * counts every step once. Boards follow a script, time is stepped. */
 #include "boards.h"
+#include "train/train_own.h"
 
 #include <jansson.h>
 #include <signal.h>
@@ -464,7 +465,7 @@ static void frequent_faults_do_not_stop_it(void **state) {
             ring_step(&ring, RP_NS_PER_MS);
         }
         farthest = ring.c->train.position.step;
-        if (farthest < ring.c->train.segment_end) {
+        if (farthest < ring.c->train.room->segment_end) {
             board_send(&ring.board[1], broken, NULL);
             ring_step(&ring, RP_NS_PER_MS);
             faults++;

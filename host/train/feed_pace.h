@@ -7,8 +7,8 @@
  * What was shortest is forgotten from time to time, since paths change.
  *
  * Pure: no link, no clock; `now` is an argument. No number of a run depends on it. */
-#ifndef RP_CONTROL_FEED_PACE_H
-#define RP_CONTROL_FEED_PACE_H
+#ifndef RP_TRAIN_FEED_PACE_H
+#define RP_TRAIN_FEED_PACE_H
 
 #include <stdbool.h>
 #include <stdint.h>

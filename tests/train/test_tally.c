@@ -1,6 +1,7 @@
 /* Reports of the boards that share the last stage: a step is complete when all parts are there. */
 #include "../plan/plans.h"
-#include "control/controller_own.h"
+#include "link/link.h"
+#include "train/tally.h"
 
 static const spread_stage stages[] = {{.nodes = 1, .micro = 2},
                                       {.nodes = 3, .share = {0.25, 0.5}, .micro = 2}};

@@ -2,7 +2,8 @@
  * a step, and one may be some steps ahead of another whose reports are late. */
 #include <inttypes.h>
 
-#include "control/controller_own.h"
+#include "link/link.h"
+#include "train/tally.h"
 
 /* A board stops when so many of its messages have not arrived; the others wait for its gradients.
  */

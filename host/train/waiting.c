@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "control/controller_own.h"
+#include "train/train_own.h"
 
 enum {
     TIMES = 8,
@@ -28,57 +28,59 @@ static bool is_in(const rp_Waiting *list, uint32_t peer) {
     return false;
 }
 
-static rp_err say_silent(rp_controller *c, uint32_t board, const rp_SilentHop *hop) {
+static rp_err say_silent(rp_train *train, uint32_t board, const rp_SilentHop *hop) {
     char text[200];
-    (void)snprintf(
-        text, sizeof text, "board %.40s gets no answer from board %.40s over their hop, for %.1f s",
-        c->ring.board[board].name, c->ring.board[hop->peer].name, (double)hop->silent_ns * 1e-9);
-    return rp_record_event(rp_folder_record(c->folder), "silent", c->train.position.step, text);
+    (void)snprintf(text, sizeof text,
+                   "board %.40s gets no answer from board %.40s over their hop, for %.1f s",
+                   train->ring->board[board].name, train->ring->board[hop->peer].name,
+                   (double)hop->silent_ns * 1e-9);
+    return rp_record_event(rp_train_record(train), "silent", train->position->step, text);
 }
 
-static rp_err say_heard(rp_controller *c, uint32_t board, uint32_t peer) {
+static rp_err say_heard(rp_train *train, uint32_t board, uint32_t peer) {
     char text[160];
     (void)snprintf(text, sizeof text, "board %.40s gets answers from board %.40s again",
-                   c->ring.board[board].name, c->ring.board[peer].name);
-    return rp_record_event(rp_folder_record(c->folder), "silent", c->train.position.step, text);
+                   train->ring->board[board].name, train->ring->board[peer].name);
+    return rp_record_event(rp_train_record(train), "silent", train->position->step, text);
 }
 
-static rp_err check_waiting(const rp_controller *c, uint32_t board, const rp_Waiting *said) {
-    bool sound = said->what < RP_WAITING_KINDS && said->peer < c->ring.count && said->for_ns >= 0 &&
-                 said->longest_ns >= 0;
+static rp_err check_waiting(const rp_train *train, uint32_t board, const rp_Waiting *said) {
+    bool sound = said->what < RP_WAITING_KINDS && said->peer < train->ring->count &&
+                 said->for_ns >= 0 && said->longest_ns >= 0;
     for (uint32_t i = 0; i < said->silent_count; i++) {
-        sound = sound && said->silent[i].peer < c->ring.count && said->silent[i].silent_ns >= 0;
+        sound =
+            sound && said->silent[i].peer < train->ring->count && said->silent[i].silent_ns >= 0;
     }
     return sound ? RP_OK
                  : rp_fail(RP_ERR_PEER, "board %s says that it waits for something unknown",
-                           c->ring.board[board].name);
+                           train->ring->board[board].name);
 }
 
-rp_err rp_report_on_waiting(rp_controller *c, uint32_t board, const rp_message *message) {
-    rp_board_state *state = &c->ring.board[board];
+rp_err rp_train_on_waiting(rp_train *train, uint32_t board, const rp_message *message) {
+    rp_board_state *state = &train->ring->board[board];
     const rp_Waiting *said = &message->frame.body.waiting;
     const rp_Waiting before = state->waiting;
     rp_err err;
-    RP_TRY(check_waiting(c, board, said));
-    if (!rp_folder_record(c->folder)) {
+    RP_TRY(check_waiting(train, board, said));
+    if (!rp_train_record(train)) {
         return RP_OK; /* in no segment */
     }
     state->waiting = *said;
-    state->waiting_ns = c->ring.now_ns;
+    state->waiting_ns = train->ring->now_ns;
     for (uint32_t i = 0; i < said->silent_count; i++) {
         RP_TRY(is_in(&before, said->silent[i].peer) ? RP_OK
-                                                    : say_silent(c, board, &said->silent[i]));
+                                                    : say_silent(train, board, &said->silent[i]));
     }
     for (uint32_t i = 0; i < before.silent_count; i++) {
         RP_TRY(is_in(said, before.silent[i].peer) ? RP_OK
-                                                  : say_heard(c, board, before.silent[i].peer));
+                                                  : say_heard(train, board, before.silent[i].peer));
     }
 fail:
     return err;
 }
 
 /* The way to a board's feed is watched by this end. */
-static rp_err look_at_feed(rp_controller *c, rp_board_state *state) {
+static rp_err look_at_feed(rp_train *train, rp_board_state *state) {
     char text[200];
     if (state->feed_is_silent == state->feed_silence_said) {
         return RP_OK;
@@ -88,7 +90,7 @@ static rp_err look_at_feed(rp_controller *c, rp_board_state *state) {
                    state->feed_is_silent ? "nothing comes back from board %.40s over its feed"
                                          : "board %.40s answers over its feed again",
                    state->name);
-    return rp_record_event(rp_folder_record(c->folder), "silent", c->train.position.step, text);
+    return rp_record_event(rp_train_record(train), "silent", train->position->step, text);
 }
 
 /* ---- who waits for whom ---------------------------------------------------------------------- */
@@ -100,7 +102,7 @@ static bool waits_for_board(const rp_Waiting *said) {
 
 /* Boards from `first` on, each of which waits for the next; the last waits for something else, or
  * for one that is in the list. */
-static uint32_t follow(const rp_controller *c, uint32_t first, uint32_t chain[LOOK_MAX]) {
+static uint32_t follow(const rp_train *train, uint32_t first, uint32_t chain[LOOK_MAX]) {
     uint32_t count = 0;
     uint32_t at = first;
     for (;;) {
@@ -110,22 +112,22 @@ static uint32_t follow(const rp_controller *c, uint32_t first, uint32_t chain[LO
             }
         }
         chain[count++] = at;
-        if (count == LOOK_MAX || !waits_for_board(&c->ring.board[at].waiting)) {
+        if (count == LOOK_MAX || !waits_for_board(&train->ring->board[at].waiting)) {
             return count;
         }
-        at = c->ring.board[at].waiting.peer;
+        at = train->ring->board[at].waiting.peer;
     }
 }
 
-static uint32_t find_longest(const rp_controller *c, uint32_t chain[LOOK_MAX]) {
+static uint32_t find_longest(const rp_train *train, uint32_t chain[LOOK_MAX]) {
     uint32_t best = 0;
     uint32_t most = 0;
-    for (uint32_t k = 0; k < c->ring.count && k < LOOK_MAX; k++) {
-        const uint32_t count = follow(c, k, chain);
+    for (uint32_t k = 0; k < train->ring->count && k < LOOK_MAX; k++) {
+        const uint32_t count = follow(train, k, chain);
         best = count > most ? k : best;
         most = count > most ? count : most;
     }
-    return follow(c, best, chain);
+    return follow(train, best, chain);
 }
 
 static void add(char *text, const char *more) {
@@ -133,11 +135,12 @@ static void add(char *text, const char *more) {
     (void)snprintf(text + used, TEXT_BYTES - used, "%s", more);
 }
 
-static void add_wait(const rp_controller *c, uint32_t board, char *text) {
-    const rp_board_state *state = &c->ring.board[board];
+static void add_wait(const rp_train *train, uint32_t board, char *text) {
+    const rp_board_state *state = &train->ring->board[board];
     const rp_Waiting *said = &state->waiting;
-    const double heard_s = (double)rp_ring_silence_ns(&c->ring, board, c->ring.now_ns) * 1e-9;
-    const char *far = c->ring.board[said->peer].name;
+    const double heard_s =
+        (double)rp_ring_silence_ns(train->ring, board, train->ring->now_ns) * 1e-9;
+    const char *far = train->ring->board[said->peer].name;
     char one[160];
     char samples[64];
     (void)snprintf(samples, sizeof samples, "step %" PRIu64 ", samples %u to %u", said->step + 1,
@@ -179,20 +182,21 @@ static void add_wait(const rp_controller *c, uint32_t board, char *text) {
     add(text, one);
 }
 
-static void describe_ring(const rp_controller *c, char *text) {
+static void describe_ring(const rp_train *train, char *text) {
     uint32_t chain[LOOK_MAX];
-    const uint32_t count = find_longest(c, chain);
+    const uint32_t count = find_longest(train, chain);
     const uint32_t from = count > CHAIN_MAX ? count - CHAIN_MAX : 0; /* the last is the cause */
     for (uint32_t i = from; i < count; i++) {
         add(text, i > from ? ", " : "");
-        add_wait(c, chain[i], text);
+        add_wait(train, chain[i], text);
     }
-    for (uint32_t k = 0; k < c->ring.count; k++) {
-        const rp_Waiting *said = &c->ring.board[k].waiting;
+    for (uint32_t k = 0; k < train->ring->count; k++) {
+        const rp_Waiting *said = &train->ring->board[k].waiting;
         for (uint32_t i = 0; i < said->silent_count; i++) {
             char one[128];
             (void)snprintf(one, sizeof one, "; board %.24s gets no answer from board %.24s",
-                           c->ring.board[k].name, c->ring.board[said->silent[i].peer].name);
+                           train->ring->board[k].name,
+                           train->ring->board[said->silent[i].peer].name);
             add(text, one);
         }
     }
@@ -200,14 +204,15 @@ static void describe_ring(const rp_controller *c, char *text) {
 
 /* ---- progress -------------------------------------------------------------------------------- */
 
-static rp_progress_watch *watch_of(rp_controller *c) {
-    return &c->train.progress[c->machine.state == RP_CONTROL_EVALUATE];
+static rp_progress_watch *watch_of(rp_train *train) {
+    RP_ASSERT(train->watched < sizeof train->progress / sizeof *train->progress);
+    return &train->progress[train->watched];
 }
 
 /* Without the time in which this host itself was stopped. */
-static int64_t since_step_ns(const rp_controller *c, const rp_progress_watch *watch) {
-    const int64_t awake_ns = c->ring.awake_ns;
-    return c->ring.now_ns - (watch->step_ns > awake_ns ? watch->step_ns : awake_ns);
+static int64_t since_step_ns(const rp_train *train, const rp_progress_watch *watch) {
+    const int64_t awake_ns = train->ring->awake_ns;
+    return train->ring->now_ns - (watch->step_ns > awake_ns ? watch->step_ns : awake_ns);
 }
 
 static int64_t patience_ns(const rp_progress_watch *watch) {
@@ -215,66 +220,66 @@ static int64_t patience_ns(const rp_progress_watch *watch) {
     return watch->usual_ns == 0 ? FIRST_NS : usual_ns > LEAST_NS ? usual_ns : LEAST_NS;
 }
 
-void rp_waiting_begin(rp_controller *c) {
-    rp_progress_watch *watch = watch_of(c);
-    watch->step_ns = c->ring.now_ns;
+void rp_waiting_begin(rp_train *train) {
+    rp_progress_watch *watch = watch_of(train);
+    watch->step_ns = train->ring->now_ns;
     watch->say_ns = 0;
-    for (uint32_t k = 0; k < c->ring.count; k++) {
-        c->ring.board[k].waiting = (rp_Waiting){0};
-        c->ring.board[k].feed_silence_said = c->ring.board[k].feed_is_silent = false;
+    for (uint32_t k = 0; k < train->ring->count; k++) {
+        train->ring->board[k].waiting = (rp_Waiting){0};
+        train->ring->board[k].feed_silence_said = train->ring->board[k].feed_is_silent = false;
     }
 }
 
-rp_err rp_waiting_note_step(rp_controller *c) {
-    rp_progress_watch *watch = watch_of(c);
-    const int64_t took_ns = since_step_ns(c, watch);
+rp_err rp_waiting_note_step(rp_train *train) {
+    rp_progress_watch *watch = watch_of(train);
+    const int64_t took_ns = since_step_ns(train, watch);
     const bool was_said = watch->say_ns > 0;
     char text[80];
-    watch->step_ns = c->ring.now_ns;
+    watch->step_ns = train->ring->now_ns;
     watch->say_ns = 0;
     if (!was_said && took_ns < patience_ns(watch)) {
         watch->usual_ns = watch->usual_ns ? (7 * watch->usual_ns + took_ns) / 8 : took_ns;
     }
     (void)snprintf(text, sizeof text, "it goes on after %.1f s", (double)took_ns * 1e-9);
-    return was_said ? rp_record_event(rp_folder_record(c->folder), "waiting",
-                                      c->train.position.step, text)
-                    : RP_OK;
+    return was_said
+               ? rp_record_event(rp_train_record(train), "waiting", train->position->step, text)
+               : RP_OK;
 }
 
-static rp_err say_waiting(rp_controller *c, int64_t for_ns) {
-    const rp_progress_watch *watch = watch_of(c);
+static rp_err say_waiting(rp_train *train, int64_t for_ns) {
+    const rp_progress_watch *watch = watch_of(train);
     char text[TEXT_BYTES];
     char usual[48] = "";
     if (watch->usual_ns > 0) {
         (void)snprintf(usual, sizeof usual, " (usually %.3g s)", (double)watch->usual_ns * 1e-9);
     }
     (void)snprintf(text, sizeof text, "no step for %.1f s%s: ", (double)for_ns * 1e-9, usual);
-    describe_ring(c, text);
-    return rp_record_event(rp_folder_record(c->folder), "waiting", c->train.position.step, text);
+    describe_ring(train, text);
+    return rp_record_event(rp_train_record(train), "waiting", train->position->step, text);
 }
 
-rp_err rp_waiting_look(rp_controller *c) {
-    const bool works = c->machine.state == RP_CONTROL_TRAIN ||
-                       c->machine.state == RP_CONTROL_DRAIN ||
-                       c->machine.state == RP_CONTROL_EVALUATE;
+int64_t rp_train_usual_step_ns(const rp_train *train) {
+    return train->progress[0].usual_ns;
+}
+
+rp_err rp_train_check_progress(rp_train *train) {
+    rp_progress_watch *watch = watch_of(train);
     rp_err err = RP_OK;
-    if (!works || !c->machine.entered || c->machine.next != c->machine.state ||
-        !rp_folder_record(c->folder) || !c->ring.board) {
+    if (!rp_train_record(train)) {
         return RP_OK;
     }
-    rp_progress_watch *watch = watch_of(c);
-    for (uint32_t k = 0; k < c->ring.count; k++) {
-        RP_TRY(look_at_feed(c, &c->ring.board[k]));
+    for (uint32_t k = 0; k < train->ring->count; k++) {
+        RP_TRY(look_at_feed(train, &train->ring->board[k]));
     }
-    const int64_t for_ns = since_step_ns(c, watch);
+    const int64_t for_ns = since_step_ns(train, watch);
     if (for_ns < patience_ns(watch)) {
         return RP_OK;
     }
     if (watch->say_ns == 0 || for_ns >= watch->say_ns) {
         watch->say_ns = 2 * for_ns;
-        RP_TRY(say_waiting(c, for_ns));
+        RP_TRY(say_waiting(train, for_ns));
     }
-    rp_record_part(rp_folder_record(c->folder), &(rp_sink_part){.text = "waiting", .unit = ""});
+    rp_record_part(rp_train_record(train), &(rp_sink_part){.text = "waiting", .unit = ""});
 fail:
     return err;
 }

@@ -3,41 +3,42 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "control/controller_own.h"
 #include "sched/op_limit.h"
+#include "train/train_own.h"
 
 typedef enum { BOARD_WAITS, BOARD_WORKS, BOARD_HANGS } board_verdict;
 
 /* Time since any board has reported something, without that in which this host was stopped. */
-static int64_t quiet_ns(const rp_controller *c) {
-    const int64_t awake_ns = c->ring.awake_ns;
-    return c->ring.now_ns - (c->ring.progress_ns > awake_ns ? c->ring.progress_ns : awake_ns);
+static int64_t quiet_ns(const rp_train *train) {
+    const int64_t awake_ns = train->ring->awake_ns;
+    return train->ring->now_ns -
+           (train->ring->progress_ns > awake_ns ? train->ring->progress_ns : awake_ns);
 }
 
 /* What it has said lately; boards that wait say so every second. */
-static rp_waiting_for waits_for(const rp_controller *c, const rp_board_state *board) {
-    const bool is_fresh = c->ring.now_ns - board->waiting_ns <= RP_RING_SILENT_NS;
+static rp_waiting_for waits_for(const rp_train *train, const rp_board_state *board) {
+    const bool is_fresh = train->ring->now_ns - board->waiting_ns <= RP_RING_SILENT_NS;
     return is_fresh ? (rp_waiting_for)board->waiting.what : RP_WAITING_NOTHING;
 }
 
-static board_verdict judge(const rp_controller *c, const rp_board_state *board) {
-    const rp_waiting_for what = waits_for(c, board);
+static board_verdict judge(const rp_train *train, const rp_board_state *board) {
+    const rp_waiting_for what = waits_for(train, board);
     const int64_t limit_ns = rp_op_limit_ns(board->waiting.longest_ns);
     if (board->finished || (what != RP_WAITING_DEVICE && what != RP_WAITING_NOTHING)) {
         return BOARD_WAITS;
     }
-    const int64_t for_ns = what == RP_WAITING_DEVICE ? board->waiting.for_ns : quiet_ns(c);
+    const int64_t for_ns = what == RP_WAITING_DEVICE ? board->waiting.for_ns : quiet_ns(train);
     return for_ns >= limit_ns ? BOARD_HANGS : BOARD_WORKS;
 }
 
-static rp_err fail_for(const rp_controller *c, const rp_board_state *board) {
+static rp_err fail_for(const rp_train *train, const rp_board_state *board) {
     const rp_Waiting *said = &board->waiting;
     char longest[64] = "it has ended none before";
-    if (waits_for(c, board) == RP_WAITING_NOTHING) {
+    if (waits_for(train, board) == RP_WAITING_NOTHING) {
         return rp_fail(RP_ERR_FAULT,
                        "board %s answers, but for %" PRId64
                        " s it has neither reported anything nor said what it waits for",
-                       board->name, quiet_ns(c) / RP_NS_PER_S);
+                       board->name, quiet_ns(train) / RP_NS_PER_S);
     }
     if (said->longest_ns > 0) {
         (void)snprintf(longest, sizeof longest, "its longest before took %.3g s",
@@ -49,30 +50,23 @@ static rp_err fail_for(const rp_controller *c, const rp_board_state *board) {
                    board->name, said->for_ns / RP_NS_PER_S, said->step + 1, said->stage, longest);
 }
 
-static bool is_in_segment(const rp_controller *c) {
-    return (c->machine.state == RP_CONTROL_TRAIN || c->machine.state == RP_CONTROL_DRAIN ||
-            c->machine.state == RP_CONTROL_EVALUATE || c->machine.state == RP_CONTROL_STATISTICS) &&
-           c->machine.entered && c->machine.next == c->machine.state && c->ring.board &&
-           (c->ring.features & RP_WIRE_FEATURE_WAITING);
-}
-
-rp_err rp_hang_look(rp_controller *c, uint32_t *board) {
-    uint32_t hung = c->ring.count;
-    *board = RP_FAULT_NO_BOARD;
-    if (!is_in_segment(c)) {
+rp_err rp_train_find_hang(rp_train *train, uint32_t *board) {
+    uint32_t hung = train->ring->count;
+    if (!(train->ring->features & RP_WIRE_FEATURE_WAITING)) {
         return RP_OK;
     }
-    for (uint32_t k = 0; k < c->ring.count; k++) {
-        const board_verdict verdict = judge(c, &c->ring.board[k]);
+    for (uint32_t k = 0; k < train->ring->count; k++) {
+        const board_verdict verdict = judge(train, &train->ring->board[k]);
         if (verdict == BOARD_WORKS) {
             return RP_OK;
         }
-        hung = verdict == BOARD_HANGS && hung == c->ring.count ? k : hung;
+        hung = verdict == BOARD_HANGS && hung == train->ring->count ? k : hung;
     }
-    if (hung == c->ring.count) {
+    if (hung == train->ring->count) {
         return RP_OK; /* it may be the host */
     }
+    RP_ASSERT(!train->ring->board[hung].finished);
     *board = hung;
-    c->ring.board[hung].hung = true; /* a process of this machine is ended */
-    return fail_for(c, &c->ring.board[hung]);
+    train->ring->board[hung].hung = true; /* a process of this machine is ended */
+    return fail_for(train, &train->ring->board[hung]);
 }

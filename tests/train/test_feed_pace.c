@@ -1,7 +1,7 @@
 /* How far ahead a board is fed, against a model of a path and a board. */
 #include "expect.h"
 
-#include "control/feed_pace.h"
+#include "train/feed_pace.h"
 
 enum { PARCELS = 4096 };
 static const int64_t MS = 1000000;

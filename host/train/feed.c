@@ -1,7 +1,7 @@
-#include "control/feed.h"
+#include "train/feed.h"
 
 #include "codec/encode.h"
-#include "control/feed_pace.h"
+#include "train/feed_pace.h"
 
 /* Batches on their way: no cursor is further ahead of another. More where inputs are small: as many
  * as the window of the inputs takes. */

@@ -1,4 +1,4 @@
-#include "control/feed_pace.h"
+#include "train/feed_pace.h"
 
 /* Parcels until what was shortest is forgotten; that were too far ahead until one less is sent:
  * they were sent before anything changed. */

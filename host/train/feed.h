@@ -2,8 +2,8 @@
  * microbatches of the first stage, labels a step at once, ahead of its inputs. Never blocks; the
  * links' credit is the brake, each for its own board: where several hold the first stage, each is
  * fed its share while others have no room, up to a few batches ahead of them. */
-#ifndef RP_CONTROL_FEED_H
-#define RP_CONTROL_FEED_H
+#ifndef RP_TRAIN_FEED_H
+#define RP_TRAIN_FEED_H
 
 #include "ring/ring.h"
 

@@ -1,0 +1,116 @@
+/* The best evaluation of a run: its weights are kept, and a run without gain for long ends. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "train/train_own.h"
+
+uint64_t rp_train_end(const rp_train *train) {
+    return train->stop_step > 0 ? train->stop_step : train->run->steps;
+}
+
+uint64_t rp_train_stop_step(const rp_train *train) {
+    return train->stop_step;
+}
+
+const rp_checkpoint_best *rp_train_best(const rp_train *train) {
+    return &train->best;
+}
+
+static bool is_by_accuracy(const rp_train *train) {
+    return train->run->best_by == RP_BEST_ACCURACY;
+}
+
+static double value_of(const rp_train *train, const rp_position_score *score) {
+    return is_by_accuracy(train) ? (double)score->correct / (double)score->samples : score->loss;
+}
+
+/* NaN is no gain, and anything is one over nothing. */
+static bool is_gain(const rp_train *train, double value) {
+    const rp_checkpoint_best *best = &train->best;
+    const bool better = is_by_accuracy(train) ? value > best->value : value < best->value;
+    return isfinite(value) && (best->step == 0 || better);
+}
+
+static void describe_best(const rp_train *train, char *text, size_t bytes) {
+    (void)snprintf(text, bytes, "best %s so far: %.*f%s after step %" PRIu64,
+                   is_by_accuracy(train) ? "accuracy" : "loss", is_by_accuracy(train) ? 2 : 4,
+                   is_by_accuracy(train) ? 100 * train->best.value : train->best.value,
+                   is_by_accuracy(train) ? " %" : "", train->best.step);
+}
+
+/* Counts the evaluation of here. */
+static rp_checkpoint_best count_score(const rp_train *train, double value) {
+    rp_checkpoint_best best = train->best;
+    best.last = train->position->step;
+    if (!is_gain(train, value)) {
+        best.since++;
+        return best;
+    }
+    best.step = train->position->step;
+    best.value = value;
+    /* A gain while the pipes are drained is kept, but the run has ended: a resume finds it so. */
+    best.since = train->stop_step > 0 ? best.since : 0;
+    return best;
+}
+
+static bool ends_run(const rp_train *train, const rp_checkpoint_best *best) {
+    return train->run->without_gain > 0 && best->since >= train->run->without_gain &&
+           train->stop_step == 0 && train->position->step < train->run->steps;
+}
+
+static rp_err say_gain(rp_train *train) {
+    char text[160];
+    describe_best(train, text, sizeof text);
+    return rp_record_event(rp_train_record(train), "best", train->position->step, text);
+}
+
+static rp_err stop_early(rp_train *train) {
+    char best[120];
+    char text[220];
+    describe_best(train, best, sizeof best);
+    (void)snprintf(text, sizeof text, "no gain in %u evaluations: the run ends here; %s",
+                   train->best.since, best);
+    RP_ASSERT(train->best.end >= train->position->step && train->best.end <= train->run->steps);
+    train->stop_step = train->best.end;
+    return rp_record_event(rp_train_record(train), "stopped", train->position->step, text);
+}
+
+rp_err rp_best_note(rp_train *train, rp_split split, const rp_position_score *score, bool *stops) {
+    const bool tracks = train->run->keep_best || train->run->without_gain > 0;
+    rp_err err = RP_OK;
+    RP_ASSERT(score->done && score->samples > 0);
+    const double value = value_of(train, score);
+    if (!tracks || split != rp_data_scored(&train->run->data) ||
+        train->position->step <= train->best.last) {
+        return RP_OK; /* or counted before the run was resumed */
+    }
+    rp_checkpoint_best best = count_score(train, value);
+    const bool keeps = best.step == train->position->step && train->run->keep_best;
+    const bool ends = ends_run(train, &best);
+    if (ends) { /* a schedule that does not flush drains its pipes first */
+        best.end =
+            train->run->method.kind->flushed ? train->position->step : rp_train_drained_at(train);
+    }
+    RP_TRY(keeps ? rp_checkpoint_keep_best(train->run, train->paths->checkpoints, best.step,
+                                           train->paths->best_weights)
+                 : RP_OK);
+    RP_TRY(rp_checkpoint_mark_best(train->paths->checkpoints, &best));
+    train->best = best;
+    RP_TRY(keeps ? say_gain(train) : RP_OK);
+    *stops = ends;
+    RP_TRY(ends ? stop_early(train) : RP_OK);
+fail:
+    return err;
+}
+
+void rp_train_resume_best(rp_train *train) {
+    rp_checkpoint_best *best = &train->best;
+    train->stop_step = 0;
+    rp_checkpoint_read_best(train->paths->checkpoints, best);
+    const bool ends = train->run->without_gain > 0 && best->since >= train->run->without_gain;
+    if (ends && best->end >= train->position->step) {
+        train->stop_step = best->end;
+    }
+    best->end = train->stop_step;
+}

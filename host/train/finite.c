@@ -1,0 +1,136 @@
+/* Losses and tensors that are not finite: reported with advice. If the result of a run is not
+ * finite, the run does not end as finished. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "train/train_own.h"
+
+/* What is in force already is not advised. */
+static const char *advise(const rp_train *train, char *text, size_t bytes) {
+    const bool clips = train->run->optim.clip_norm > 0 || train->run->optim.clip_norm_stage > 0;
+    (void)snprintf(text, bytes, "try a smaller optimizer.lr%s%s%s",
+                   clips ? "" : ", optimizer.clip_norm",
+                   train->run->guard ? "" : ", train.guard: true",
+                   train->run->method.kind->flushed ? "" : ", a schedule with less staleness");
+    return text;
+}
+
+void rp_finite_note_loss(rp_train *train, double loss_sum) {
+    train->finite.row = isfinite(loss_sum) ? 0 : train->finite.row + 1;
+    train->finite.any = train->finite.any || isfinite(loss_sum);
+}
+
+/* No new try mends it. */
+static rp_err final(rp_err err, rp_FaultClass *fault_class) {
+    *fault_class = RP_FAULT_FATAL;
+    return err;
+}
+
+/* ---- while it trains ------------------------------------------------------------------------- */
+
+/* Nothing better comes of a model that has diverged. */
+static rp_err check_loss(const rp_train *train) {
+    const uint32_t most = train->run->non_finite_steps;
+    char advice[RP_FINITE_ADVICE];
+    if (most == 0 || train->finite.row < most) {
+        return RP_OK;
+    }
+    return rp_fail(RP_ERR_FAULT,
+                   "the loss has not been finite since step %" PRIu64
+                   ", for %u steps (train.stop_after.non_finite); %s",
+                   train->position->step - train->finite.row + 1, train->finite.row,
+                   advise(train, advice, sizeof advice));
+}
+
+/* When all updates are left out, the run trains nothing, whatever its loss. */
+static rp_err check_skipped(const rp_train *train) {
+    const uint32_t most = train->run->non_finite_steps;
+    char advice[RP_FINITE_ADVICE];
+    for (uint32_t k = 0; most > 0 && k < train->ring->count; k++) {
+        const rp_board_state *board = &train->ring->board[k];
+        if (board->skipped_row >= most) {
+            return rp_fail(RP_ERR_FAULT,
+                           "the gradient has not been finite since step %" PRIu64
+                           ", and %u updates were left out (train.stop_after.non_finite); %s",
+                           board->skipped_step + 2 - board->skipped_row, board->skipped_row,
+                           advise(train, advice, sizeof advice));
+        }
+    }
+    return RP_OK;
+}
+
+rp_err rp_finite_check_step(const rp_train *train, rp_FaultClass *fault_class) {
+    rp_err err;
+    RP_TRY(check_loss(train));
+    RP_TRY(check_skipped(train));
+    return RP_OK;
+fail:
+    return final(err, fault_class);
+}
+
+/* There is no checkpoint of this step. New stages could not be filled from it, either. */
+static rp_err tell_unsaved(const rp_train *train, uint64_t kept_step, bool is_needed,
+                           rp_FaultClass *fault_class) {
+    char advice[RP_FINITE_ADVICE];
+    char from[32] = "the start";
+    char text[240]; /* a line of the progress view holds it */
+    if (kept_step > 0) {
+        (void)snprintf(from, sizeof from, "step %" PRIu64, kept_step);
+    }
+    (void)snprintf(text, sizeof text,
+                   "'%s' is not finite, so no checkpoint is saved: --resume goes on from %s; %s",
+                   train->finite.tensor, from, advise(train, advice, sizeof advice));
+    if (is_needed) {
+        return final(rp_fail(RP_ERR_FAULT, "%s", text), fault_class);
+    }
+    return rp_record_event(rp_train_record(train), "unsaved", train->position->step, text);
+}
+
+rp_err rp_train_note_saved(rp_train *train, const char *tensor, uint64_t kept_step, bool is_needed,
+                           rp_FaultClass *fault_class) {
+    RP_ASSERT(kept_step <= train->position->step);
+    (void)snprintf(train->finite.tensor, sizeof train->finite.tensor, "%s", tensor ? tensor : "");
+    return tensor ? tell_unsaved(train, kept_step, is_needed, fault_class) : RP_OK;
+}
+
+/* ---- at the end ------------------------------------------------------------------------------ */
+
+/* Score of the current model; NULL: it has not been scored. */
+static const rp_position_score *find_score(const rp_train *train, const char **split) {
+    const rp_position *position = train->position;
+    *split = position->test.done ? "test" : "validation";
+    return position->test.done         ? &position->test
+           : position->validation.done ? &position->validation
+                                       : NULL;
+}
+
+/* The last step alone may have had a bad sample, which the guard left out; a score says more. */
+rp_err rp_train_check_result(const rp_train *train, rp_FaultClass *fault_class) {
+    const char *split;
+    const rp_position_score *score = find_score(train, &split);
+    char advice[RP_FINITE_ADVICE];
+    char what[160] = "";
+    if (train->finite.tensor[0]) {
+        (void)snprintf(what, sizeof what, "'%s' is not finite", train->finite.tensor);
+    } else if (score && !isfinite(score->loss)) {
+        (void)snprintf(what, sizeof what, "the %s loss is not finite", split);
+    } else if (train->finite.row > 0 && (!score || !train->finite.any)) {
+        (void)snprintf(what, sizeof what, "the loss has not been finite since step %" PRIu64,
+                       train->position->step - train->finite.row + 1);
+    }
+    if (train->run->non_finite_steps == 0 || !what[0]) {
+        return RP_OK;
+    }
+    return final(rp_fail(RP_ERR_FAULT, "the result is of no use: %s; %s", what,
+                         advise(train, advice, sizeof advice)),
+                 fault_class);
+}
+
+rp_err rp_train_check_score(const rp_position_score *score, rp_FaultClass *fault_class) {
+    RP_ASSERT(score->done);
+    return isfinite(score->loss)
+               ? RP_OK
+               : final(rp_fail(RP_ERR_NUMERIC, "the loss is not finite"), fault_class);
+}

@@ -1,0 +1,136 @@
+/* Gains of predictions, horizon: measured: the boards report how far their predictions were off,
+ * and each stage gets the gains of its own. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "train/train_own.h"
+
+/* Trained parameters of a stage in model order: index `i` of them, or the model's count. */
+static uint32_t trained_param(const rp_train *train, uint32_t stage, size_t i) {
+    uint32_t p = 0;
+    while (p < train->run->model->param_count &&
+           (!rp_train_stage_trains(train, stage, p) || i-- > 0)) {
+        p++;
+    }
+    return p;
+}
+
+static rp_err post_gains(rp_train *train, uint32_t board, uint64_t effect, const double *gain,
+                         size_t count) {
+    const rp_Frame frame = {.which_body = RP_KIND_PREDICTION_GAIN,
+                            .body.prediction_gain = {.step = effect}};
+    const rp_part part = rp_part_of_array(RP_DTYPE_F64, gain, count);
+    return rp_ring_post(train->ring, board, &frame, &part);
+}
+
+rp_err rp_train_repeat_gains(rp_train *train) {
+    rp_err err = RP_OK;
+    for (uint32_t h = 0; h < train->estimator.history_count; h++) {
+        for (uint32_t k = 0; k < train->ring->count; k++) {
+            size_t count = 0;
+            uint32_t param;
+            while ((param = trained_param(train, rp_train_first_stage(train, k), count)) <
+                   train->run->model->param_count) {
+                train->gain[count++] = train->estimator.history[h].gain[param];
+            }
+            if (count > 0) {
+                RP_TRY(post_gains(train, k, train->estimator.history[h].step, train->gain, count));
+            }
+        }
+    }
+fail:
+    return err;
+}
+
+/* A stage's report changes the gain of its own predictions, from a step on that no board reached.
+ */
+static rp_err update_gains(rp_train *train, uint32_t board, const rp_PredictionError *report,
+                           const double *sums, size_t count) {
+    const uint64_t step = report->step;
+    const uint64_t effect = report->effect;
+    double mean = 0;
+    size_t fallen = 0;
+    char text[128];
+    rp_err err;
+    if (!rp_gain_estimator_may_take_effect(step, effect)) {
+        return rp_fail(RP_ERR_PEER,
+                       "board %s sent a probe of step %" PRIu64
+                       " that takes effect at step %" PRIu64 ", expected a later one",
+                       train->ring->board[board].name, step, effect);
+    }
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t param = trained_param(train, rp_train_first_stage(train, board), i);
+        if (param == train->run->model->param_count) {
+            return rp_fail(RP_ERR_PEER,
+                           "board %s sent a probe of %zu parameters, more than it holds",
+                           train->ring->board[board].name, count);
+        }
+        const rp_gain_sample probe = {sums[i], sums[count + i], sums[2 * count + i]};
+        train->gain[i] = rp_gain_estimator_add(&train->estimator, step, effect, param, &probe);
+        mean += train->gain[i] / (double)count;
+        fallen += train->gain[i] == 0;
+    }
+    RP_TRY(post_gains(train, board, effect, train->gain, count));
+    const int used = snprintf(text, sizeof text, "stage %u has a mean prediction gain of %.0f %%",
+                              rp_train_first_stage(train, board), 100 * mean);
+    if (fallen > 0) {
+        (void)snprintf(text + used, sizeof text - (size_t)used,
+                       ", %zu of %zu tensors fall back to current weights", fallen, count);
+    }
+    RP_TRY(rp_record_note(rp_train_record(train), "trust", step + 1, text));
+fail:
+    return err;
+}
+
+/* How many updates lie between a forward and its backward is the order's doing, not the links': a
+ * board that counts others than the order has, here, does not run this order. */
+static rp_err check_staleness(const rp_train *train, uint32_t board,
+                              const rp_PredictionError *report) {
+    const rp_method *method = &train->plan->method;
+    const rp_sched_shape shape = rp_plan_stage_shape(
+        train->plan, rp_train_first_stage(train, board), train->position->fill_step);
+    const uint64_t step = report->forward_step; /* the report's own may be a later update's */
+    const uint32_t due = rp_sched_staleness_at(
+        method->kind, &shape, step, rp_method_replicas(method, shape.stages, shape.stage));
+    if (report->staleness != due) {
+        return rp_fail(RP_ERR_PEER,
+                       "board %s has made %" PRIu64 " updates between forward and backward of step "
+                       "%" PRIu64 ", the schedule has %u",
+                       train->ring->board[board].name, report->staleness, step, due);
+    }
+    return RP_OK;
+}
+
+/* Sums of squares by parameter: of the error, of the stale error, of the prediction. */
+rp_err rp_train_on_prediction(rp_train *train, uint32_t board, const rp_message *message) {
+    const rp_PredictionError *report = &message->frame.body.prediction_error;
+    const size_t bytes = message->part[0].bytes;
+    const size_t count = bytes / sizeof(double) / RP_PROBE_NORMS;
+    const double *sums = message->part[0].data;
+    double error = 0;
+    double stale = 0;
+    rp_err err;
+    rp_ring_note_progress(train->ring);
+    if (count == 0 || bytes != RP_PROBE_NORMS * count * sizeof(double)) {
+        return rp_fail(RP_ERR_PEER, "board %s sent a probe of %zu bytes",
+                       train->ring->board[board].name, bytes);
+    }
+    RP_TRY(check_staleness(train, board, report));
+    for (size_t i = 0; i < count; i++) {
+        error += sums[i];
+        stale += sums[count + i];
+    }
+    const rp_sink_prediction line = {.step = report->step,
+                                     .stage = board,
+                                     .gap = report->staleness,
+                                     .ahead = report->lookahead,
+                                     .error = sqrt(error),
+                                     .stale_error = sqrt(stale)};
+    RP_TRY(rp_record_prediction(rp_train_record(train), &line));
+    if (train->run->method.horizon == RP_HORIZON_MEASURED) {
+        RP_TRY(update_gains(train, board, report, sums, count));
+    }
+fail:
+    return err;
+}

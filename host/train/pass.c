@@ -1,0 +1,127 @@
+/* Passes without training: a split is scored, or batch statistics are renewed. */
+#include "train/train_own.h"
+
+static rp_err begin_pass(rp_train *train, rp_split split, uint64_t samples, bool scores) {
+    const rp_feed_purpose purpose = scores ? RP_FEED_EVALUATION : RP_FEED_STATISTICS;
+    const rp_Frame order = {.which_body = RP_KIND_EVALUATE,
+                            .body.evaluate = {.samples = samples, .renew_statistics = !scores}};
+    rp_eval_pass *pass = &train->pass;
+    rp_err err;
+    RP_ASSERT(!pass->feed && train->segment_start_ns == 0);
+    RP_ASSERT(samples <= train->run->data.count[split]);
+    *pass = (rp_eval_pass){.split = split,
+                           .scores = scores,
+                           .steps = (samples + train->run->batch - 1) / train->run->batch,
+                           .scored = scores ? samples : 0};
+    rp_tally_begin_pass(&train->tally);
+    rp_arena_init(&pass->arena, "pass", 0);
+    RP_TRY(rp_feed_open(&pass->arena, train->ring, train->plan, train->needs.feeder, split, purpose,
+                        0, pass->steps, &pass->feed));
+    rp_arena_seal(&pass->arena);
+    train->watched = scores;
+    RP_TRY(rp_segment_begin(train, &order));
+fail:
+    return err;
+}
+
+rp_err rp_train_begin_evaluation(rp_train *train, rp_split split, bool trains) {
+    const rp_err err = begin_pass(train, split, train->run->data.count[split], true);
+    train->pass.trains = trains;
+    return err;
+}
+
+/* Training reads no batch statistics; a checkpoint is to follow, and an interrupt waits for both:
+ * that is short. */
+rp_err rp_train_begin_statistics(rp_train *train) {
+    const uint64_t most = (uint64_t)train->run->recalibrate * train->run->batch;
+    const uint64_t all = train->run->data.count[RP_SPLIT_TRAIN];
+    return begin_pass(train, RP_SPLIT_TRAIN, most < all ? most : all, false);
+}
+
+/* A crash costs an evaluation, not an epoch: the checkpoint of this step has been written. */
+static rp_err note_score(rp_train *train) {
+    const rp_eval_pass *pass = &train->pass;
+    rp_position_score *score = rp_position_score_of(train->position, pass->split);
+    RP_ASSERT(pass->samples == pass->scored && pass->samples > 0);
+    *score = (rp_position_score){true, rp_tally_pass_loss(&train->tally) / (double)pass->samples,
+                                 pass->samples, pass->correct};
+    return rp_record_eval(rp_train_record(train),
+                          pass->trains && pass->split == RP_SPLIT_VALIDATION, train->position->step,
+                          score->loss, score->samples, score->correct);
+}
+
+static void show_progress(const rp_train *train) {
+    const rp_eval_pass *pass = &train->pass;
+    const rp_sink_part scoring = {
+        .text = "evaluating", .done = pass->samples, .total = pass->scored, .unit = "samples"};
+    const rp_sink_part renewing = {.text = "renewing batch statistics",
+                                   .done = rp_feed_untouched(pass->feed),
+                                   .total = pass->steps,
+                                   .unit = "batches"};
+    rp_record_part(rp_train_record(train), pass->scores ? &scoring : &renewing);
+}
+
+static rp_err end_pass(rp_train *train) {
+    rp_eval_pass *pass = &train->pass;
+    pass->is_over = true;
+    rp_feed_close(&pass->feed);
+    rp_arena_finish(&pass->arena);
+    if (!pass->scores) {
+        train->segment_start_ns = 0;
+        return RP_OK;
+    }
+    rp_segment_note_time(train, true);
+    return note_score(train);
+}
+
+rp_err rp_train_step_pass(rp_train *train, bool *over) {
+    rp_eval_pass *pass = &train->pass;
+    rp_err err = RP_OK;
+    RP_ASSERT(pass->is_over == !pass->feed);
+    RP_ASSERT(pass->samples <= pass->scored);
+    *over = pass->is_over;
+    if (*over) {
+        return RP_OK;
+    }
+    RP_TRY(rp_feed_step(pass->feed, (rp_feed_limit){.step = pass->steps}));
+    *over =
+        rp_segment_has_paused(train) && pass->samples == pass->scored && rp_feed_quiet(pass->feed);
+    if (*over) {
+        return end_pass(train);
+    }
+    show_progress(train);
+fail:
+    return err;
+}
+
+rp_err rp_train_keep_score(rp_train *train, bool *stops) {
+    const rp_split split = train->pass.split;
+    const rp_position_score *score = rp_position_score_of(train->position, split);
+    rp_err err;
+    RP_ASSERT(train->pass.is_over && train->pass.scores && score->done);
+    *stops = false;
+    err = rp_checkpoint_mark_evaluated(train->paths->checkpoints, split, train->position->step,
+                                       score);
+    RP_TRY(err == RP_ERR_IO ? RP_OK : err); /* a resumed run evaluates once more */
+    RP_TRY(rp_best_note(train, split, score, stops));
+fail:
+    return err;
+}
+
+rp_err rp_train_on_evaluated(rp_train *train, uint32_t board, const rp_message *message) {
+    const rp_EvaluateDone *done = &message->frame.body.evaluate_done;
+    rp_eval_pass *pass = &train->pass;
+    rp_err err;
+    RP_ASSERT(pass->samples <= pass->scored);
+    if (done->samples > pass->scored - pass->samples) {
+        return rp_fail(RP_ERR_PEER, "board %s evaluated more samples than it was sent",
+                       train->ring->board[board].name);
+    }
+    RP_TRY(rp_tally_add_pass(&train->tally, board, done->loss_sum));
+    rp_ring_note_progress(train->ring);
+    pass->samples += done->samples;
+    pass->correct += done->correct;
+    RP_TRY(rp_waiting_note_step(train));
+fail:
+    return err;
+}

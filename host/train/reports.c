@@ -1,0 +1,67 @@
+/* What the boards report while a segment trains: steps, and updates that are left out. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "train/train_own.h"
+
+rp_err rp_train_count_step(rp_train *train, double loss_sum) {
+    rp_position *position = train->position;
+    const rp_runfile *run = train->run;
+    const uint64_t step = position->step;
+    RP_ASSERT(train->plan && step < run->steps);
+    const uint32_t samples = rp_plan_step_samples(train->plan, step);
+    const double lr = rp_lr_at(&run->lr, (double)run->optim.lr, step, run->steps, run->epoch_steps);
+    rp_finite_note_loss(train, loss_sum);
+    train->round.loss += loss_sum;
+    train->round.samples += samples;
+    position->step++;
+    position->round = 0;
+    position->test.done = position->validation.done = false;
+    return rp_record_step(rp_train_record(train), step, loss_sum / (double)samples, lr, samples);
+}
+
+rp_err rp_train_end_step(rp_train *train, double loss_sum) {
+    rp_err err;
+    RP_ASSERT(train->segment_start_ns != 0 && train->position->step < train->segment_end);
+    RP_TRY(rp_waiting_note_step(train));
+    RP_TRY(rp_train_count_step(train, loss_sum));
+fail:
+    return err;
+}
+
+rp_err rp_train_on_step_done(rp_train *train, uint32_t board, const rp_message *message) {
+    const rp_StepDone *done = &message->frame.body.step_done;
+    rp_err err;
+    if (done->step >= train->segment_end) {
+        return rp_fail(RP_ERR_PEER,
+                       "board %s reports step %" PRIu64 ", the segment ends before step %" PRIu64,
+                       train->ring->board[board].name, done->step, train->segment_end);
+    }
+    RP_TRY(rp_tally_add_step(&train->tally, board, train->position->step, done));
+    rp_ring_note_progress(train->ring);
+fail:
+    return err;
+}
+
+bool rp_train_take_step(rp_train *train, double *loss_sum) {
+    return rp_tally_take_step(&train->tally, train->position->step, loss_sum);
+}
+
+void rp_reports_count_skipped(rp_train *train, uint32_t board, uint64_t step) {
+    RP_ASSERT(board < train->ring->count);
+    rp_board_state *at = &train->ring->board[board];
+    at->skipped_row = at->skipped_row > 0 && step == at->skipped_step + 1 ? at->skipped_row + 1 : 1;
+    at->skipped_step = step;
+}
+
+/* Without a flush every stage judges its own gradients. */
+rp_err rp_train_on_skipped(rp_train *train, uint32_t board, const rp_message *message) {
+    const uint64_t step = message->frame.body.skipped.step;
+    char text[160];
+    rp_reports_count_skipped(train, board, step);
+    rp_ring_note_progress(train->ring);
+    (void)snprintf(text, sizeof text,
+                   "a gradient is not finite on stage %u: it leaves out this update",
+                   rp_train_first_stage(train, board));
+    return rp_record_event(rp_train_record(train), "skipped", step + 1, text);
+}
