@@ -49,6 +49,9 @@ class Ring:
         self.widths = [chance.choice((8, 16, 32, 64, 128)) for _ in range(chance.randint(4, 7))]
         self.link = chance.choice((None, None, "{rate_mbit: %g, delay_ms: %g}" % (
             chance.choice((2, 20, 200)), chance.choice((0, 1, 10)))))
+        # A real ring measures its own links for an advance, though a profile is given.
+        if "advance: auto" in self.schedule and not has_roster:
+            self.link = self.link or "{rate_mbit: 200, delay_ms: 1}"
         self.memory_mib = 1 if number % 4 == 3 else 64
 
     def settings(self):
