@@ -186,7 +186,7 @@ const rp_cli_verb rp_cli_verbs[] = {
      "comes to the roster.",
      rp_verb_boards_enrol},
     {"boards adopt", "USER@ADDRESS", 1, 1,
-     "roster! group node host board dial packages listen keys hours token wait yes dry-run",
+     "roster! group node host board dial packages listen keys hours token wait yes dry-run format",
      "Make a running system a board, over ssh", NULL, rp_verb_boards_adopt},
     {"boards list", "", 0, 0, "roster! where ask wait listen keys format",
      "List the boards of a roster, and which of them answer", NULL, rp_verb_boards_list},

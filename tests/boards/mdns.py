@@ -199,7 +199,7 @@ def use_address(folder, address):
 def ask(host, pattern, code):
     """What the program says of the board in the roster."""
     said = host.run(RINGPIPE, "boards", "show", "left", "--roster", "lab.yaml", "--keys", "host",
-                    "--wait", "5", code=code)
+                    code=code)
     if not re.search(pattern, said, re.M):
         sys.exit(f"expected {pattern}:\n{said}")
     say(next(line for line in said.splitlines() if re.search(pattern, line)).strip())

@@ -317,7 +317,7 @@ class Nat(Case):
         """In a network that this host is in: it is said at once that no machine has it."""
         self.run_on(self.line("a", "tcp://10.77.2.99:7000"))
         _, err = self.ringpipe("netns", "exec", self.router, program.RINGPIPE, "boards", "show",
-                               "a", "--roster", "lab.yaml", "--keys", "host", "--wait", "2",
+                               "a", "--roster", "lab.yaml", "--keys", "host",
                                program="ip", code=3)
         self.assertIn("10.77.2.99, tried through r1 (10.77.2.1): no machine there has that address",
                       err)

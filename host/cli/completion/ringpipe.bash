@@ -76,7 +76,7 @@ _ringpipe_options() {
     "tune") echo --out --board --minutes --yes --system --threads --quiet --verbose --help ;;
     "doctor") echo --format --keys --board --threads --roster --where --listen --quiet --verbose --help ;;
     "boards enrol") echo --roster --group --host --listen --keys --hours --token --open --list --withdraw --wait --run --within --yes --format --quiet --verbose --help ;;
-    "boards adopt") echo --roster --group --node --host --board --dial --packages --listen --keys --hours --token --wait --yes --dry-run --quiet --verbose --help ;;
+    "boards adopt") echo --roster --group --node --host --board --dial --packages --listen --keys --hours --token --wait --yes --dry-run --format --quiet --verbose --help ;;
     "boards list") echo --roster --where --ask --wait --listen --keys --format --quiet --verbose --help ;;
     "boards show") echo --roster --where --listen --keys --format --quiet --verbose --help ;;
     "boards log") echo --roster --where --listen --keys --lines --follow --format --quiet --verbose --help ;;

@@ -185,6 +185,7 @@ complete -c ringpipe -n '__ringpipe_verb_is "boards adopt"' -l token -d 'Make th
 complete -c ringpipe -n '__ringpipe_verb_is "boards adopt"' -l wait -x -d 'How long to wait (default: see the manual)'
 complete -c ringpipe -n '__ringpipe_verb_is "boards adopt"' -l yes -s y -d 'Replace what exists without asking'
 complete -c ringpipe -n '__ringpipe_verb_is "boards adopt"' -l dry-run -s n -d 'Check everything and start nothing'
+complete -c ringpipe -n '__ringpipe_verb_is "boards adopt"' -l format -x -a 'text json' -d 'json: one object on standard output at the end'
 complete -c ringpipe -n '__ringpipe_verb_is "boards adopt"' -l quiet -s q -d 'Print errors and the result, nothing else'
 complete -c ringpipe -n '__ringpipe_verb_is "boards adopt"' -l verbose -s v -d 'Print everything that is known, with time and place'
 complete -c ringpipe -n '__ringpipe_verb_is "boards adopt"' -l help -s h -d 'Print this list'
