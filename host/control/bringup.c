@@ -165,8 +165,9 @@ static rp_err ask_for_profile(rp_controller *c, uint32_t board) {
     const bool is_building = rp_measure_is_building(c->measure);
     const rp_cut whole = {.stage_count = 1,
                           .first = (const uint32_t[]){0, c->run.model->layer_count}};
-    rp_Frame frame = {.which_body = RP_KIND_PROFILE,
-                      .body.profile = {.build_only = is_building, .warm_s = rp_warm_order_s(c)}};
+    rp_Frame frame = {
+        .which_body = RP_KIND_PROFILE,
+        .body.profile = {.build_only = is_building, .warm_s = rp_warm_order_s(c->warm)}};
     rp_err err = RP_OK;
     if (!is_building) {
         RP_TRY(rp_measure_order(c->measure, board, &frame.body.profile));
@@ -207,12 +208,18 @@ static rp_err profile_boards(rp_controller *c, bool *all) {
         *all = *all && board->profiled;
     }
     err = RP_OK;
-    rp_warm_say(c);
+    rp_warm_say(c->warm);
     if (!*all) {
         rp_record_part(rp_folder_record(c->folder), &part);
     }
 fail:
     return err;
+}
+
+/* `boards warm`: boards build until a deadline. */
+static void limit_warming(rp_controller *c) {
+    const int64_t limit_ns = rp_warm_begin_ns(c->warm);
+    c->machine.timeout_ns = limit_ns > 0 ? limit_ns : c->machine.timeout_ns;
 }
 
 static void begin_measuring(rp_controller *c) {
@@ -225,7 +232,7 @@ static void begin_measuring(rp_controller *c) {
 
 rp_err rp_profile_enter(rp_controller *c) {
     rp_err err;
-    rp_warm_begin(c);
+    limit_warming(c);
     RP_TRY(rp_measure_begin(c->measure, c->ring.spawned ? c->env.spawner.cores : 0));
     c->ring.watching = true; /* boards answer while they measure; one that begins anew never will */
     rp_controller_forget_asked(c);
@@ -320,11 +327,11 @@ rp_err rp_assign_enter(rp_controller *c) {
     } else {
         rp_record_phase(rp_folder_record(c->folder), BUILDING);
     }
-    rp_warm_begin(c);
+    limit_warming(c);
     c->ring.watching = true; /* boards answer while they build; one that begins anew never will */
     rp_controller_forget_asked(c);
     for (uint32_t k = 0; k < c->ring.count; k++) {
-        c->ring.board[k].ready = c->ring.board[k].asked = rp_warm_rests(c, k);
+        c->ring.board[k].ready = c->ring.board[k].asked = rp_warm_rests(c->warm, k);
     }
     rp_transfers_forget(rp_folder_transfers(c->folder));
     rp_copies_forget(c);
@@ -575,7 +582,7 @@ static rp_err offer_assignments(rp_controller *c) {
             .body.assign = {.wire = c->ring.wire.max,
                             .features = c->ring.features,
                             .node = k,
-                            .warm_s = rp_warm_order_s(c),
+                            .warm_s = rp_warm_order_s(c->warm),
                             .orphan_s = c->run.orphan_s,
                             .meet_s = (uint32_t)(rp_ring_patience_ns(&c->run) / RP_NS_PER_S)}};
         const rp_board_state *board = &c->ring.board[k];
@@ -609,12 +616,12 @@ rp_err rp_assign_step(rp_controller *c) {
     RP_TRY(offer_assignments(c));
     if (!rp_controller_all_done(c)) {
         show_ready(c);
-        rp_warm_say(c);
+        rp_warm_say(c->warm);
         return RP_OK;
     }
     RP_TRY(rp_copies_check_memory(c));
     if (c->options.purpose == RP_PURPOSE_WARM) { /* the boards have no links to each other */
-        return rp_warm_go_on(c);
+        return rp_warming_go_on(c);
     }
     RP_TRY(connect_boards(c));
     if (c->options.purpose == RP_PURPOSE_PLAN) {

@@ -386,6 +386,17 @@ static rp_err open_measure(rp_controller *c) {
     return rp_measure_open(&c->arena, &needs, &c->measure);
 }
 
+static rp_err open_warming(rp_controller *c) {
+    return rp_warm_open(&c->arena,
+                        &(rp_warm_needs){.run = &c->run,
+                                         .ring = &c->ring,
+                                         .within_s = c->options.within_s,
+                                         .progress = c->env.progress,
+                                         .result = c->env.result,
+                                         .as_json = c->options.format == RP_FORMAT_JSON},
+                        &c->warm);
+}
+
 static rp_err prepare_run(rp_controller *c) {
     const rp_controller_options *options = &c->options;
     const bool trains = options->purpose == RP_PURPOSE_TRAIN;
@@ -416,6 +427,7 @@ static rp_err prepare_run(rp_controller *c) {
         c->keep.load.path = options->weights;
     }
     RP_TRY(rp_controller_check_out(c));
+    RP_TRY(options->purpose == RP_PURPOSE_WARM ? open_warming(c) : RP_OK);
     RP_TRY(read_plan(c));
     if (trains) {
         RP_TRY(check_lane(c));

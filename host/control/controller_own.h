@@ -9,12 +9,12 @@
 #include "control/own_record.h"
 #include "control/own_setup.h"
 #include "control/own_train.h"
-#include "control/own_warm.h"
 #include "folder/folder.h"
 #include "measure/drift.h"
 #include "measure/losses.h"
 #include "measure/measure.h"
 #include "ring/ring.h"
+#include "warm/warm.h"
 
 struct rp_controller {
     rp_controller_env env;
@@ -32,7 +32,7 @@ struct rp_controller {
     rp_train_state train;
     rp_keep keep;
     rp_folder *folder;
-    rp_warm warm; /* of WARM */
+    rp_warm *warm; /* NULL: the ring is not warmed */
 };
 
 #endif

@@ -6,8 +6,8 @@
 #include "control/next.h"
 
 static int64_t longest_greeting_ns(const rp_controller *c) {
-    if (rp_warm_patience_ns(c) > 0) {
-        return rp_warm_patience_ns(c);
+    if (rp_warm_patience_ns(c->warm) > 0) {
+        return rp_warm_patience_ns(c->warm);
     }
     return rp_recovery_is_return(c) ? c->run.wait_s * RP_NS_PER_S : rp_ring_patience_ns(&c->run);
 }
@@ -96,7 +96,7 @@ rp_err rp_hello_enter(rp_controller *c) {
     c->ring.watching = c->run.wait_s > 0; /* who was heard and is lost now is greeted anew */
     rp_err err = RP_OK;
     for (uint32_t k = 0; k < c->ring.count && err == RP_OK; k++) {
-        c->ring.board[k].hello = rp_warm_rests(c, k);
+        c->ring.board[k].hello = rp_warm_rests(c->warm, k);
         err = c->ring.board[k].hello ? RP_OK : rp_ring_post(&c->ring, k, &greeting, NULL);
     }
     return err;
@@ -169,7 +169,7 @@ rp_err rp_hello_step(rp_controller *c) {
         return RP_OK;
     }
     for (uint32_t k = 0; k < c->ring.count; k++) {
-        if (!rp_warm_rests(c, k)) { /* else it was not asked */
+        if (!rp_warm_rests(c->warm, k)) { /* else it was not asked */
             rp_link_set_wire(c->ring.board[k].control, c->ring.wire.max);
         }
     }

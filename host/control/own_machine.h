@@ -4,6 +4,7 @@
 
 #include "control/fault.h"
 #include "control/state.h"
+#include "warm/warm.h"
 
 typedef struct rp_controller rp_controller;
 
@@ -140,6 +141,12 @@ uint32_t rp_recovery_spares(const rp_controller *c); /* that have not been tried
 /* Boards are to come that the run has had: on a way back, but also where it has paused by itself,
  * or before it is resumed. */
 bool rp_recovery_is_return(const rp_controller *c);
+/* warming.c: what the room `warm` says of all boards that are ready, of a fault that is waited for,
+ * and of one that costs spares their part */
+rp_err rp_warming_go_on(rp_controller *c) RP_MUST_CHECK;
+rp_warm_fault rp_warming_fault(const rp_controller *c);
+rp_err rp_warming_wait(rp_controller *c) RP_MUST_CHECK;
+rp_err rp_warming_leave(rp_controller *c) RP_MUST_CHECK;
 /* close.c */
 rp_err rp_close_enter(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_close_step(rp_controller *c) RP_MUST_CHECK;

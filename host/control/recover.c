@@ -305,17 +305,18 @@ static rp_err wait_for_disk(rp_controller *c) {
 /* Without a fault: boards that were lost have joined the ring. */
 rp_err rp_recover_enter(rp_controller *c) {
     static rp_err (*const ways[])(rp_controller *) = {
-        [RP_NEXT_WAIT] = wait_for_disk,          [RP_NEXT_LEAVE_ADOPTION] = leave_adoption,
-        [RP_NEXT_WARM_AGAIN] = rp_warm_go_again, [RP_NEXT_WARM_WITHOUT] = rp_warm_leave,
-        [RP_NEXT_RETURN] = rp_absent_return,     [RP_NEXT_MEND] = mend,
+        [RP_NEXT_WAIT] = wait_for_disk,         [RP_NEXT_LEAVE_ADOPTION] = leave_adoption,
+        [RP_NEXT_WARM_AGAIN] = rp_warming_wait, [RP_NEXT_WARM_WITHOUT] = rp_warming_leave,
+        [RP_NEXT_RETURN] = rp_absent_return,    [RP_NEXT_MEND] = mend,
     };
+    const rp_warm_fault warming = rp_warming_fault(c);
     const rp_next_facts facts = {
         .place = RP_NEXT_AFTER_FAULT,
         .faulty = c->machine.fault.err != RP_OK,
         .disk_fails = waits_for_disk(c),
         .leaves_adoption = leaves_adoption(c),
-        .warm_waits = rp_warm_may_go_again(c),
-        .warm_leaves = rp_warm_may_leave(c),
+        .warm_waits = rp_warm_may_wait(c->warm, &warming),
+        .warm_leaves = rp_warm_may_leave(c->warm, &warming),
     };
     const rp_err err = ways[rp_next(&facts).step](c);
     if (err != RP_OK) {

@@ -1,0 +1,93 @@
+/* `ringpipe boards warm`: what the room `warm` says is carried out. */
+#include "control/controller_own.h"
+#include "ring/identity.h"
+
+rp_warm_fault rp_warming_fault(const rp_controller *c) {
+    const rp_controller_fault *fault = &c->machine.fault;
+    return (rp_warm_fault){.err = fault->err,
+                           .text = fault->text,
+                           .board =
+                               fault->board == RP_FAULT_NO_BOARD ? RP_WARM_NO_BOARD : fault->board,
+                           .is_lost = fault->fault_class == RP_FAULT_BOARD,
+                           .while_greeting = c->machine.failed == RP_CONTROL_HELLO,
+                           .interrupted = c->machine.interrupts > 0};
+}
+
+/* The boards are greeted, and get what they are to build. */
+static rp_err greet_again(rp_controller *c) {
+    rp_err err;
+    RP_TRY(rp_identity_begin_term(rp_folder_paths_of(c->folder)->folder, c->env.run_id,
+                                  &c->ring.identity));
+    c->setup.reassigning = c->setup.plan != NULL;
+    c->ring.greeted_ns = 0;
+    rp_controller_enter(c, RP_CONTROL_RESTART);
+fail:
+    return err;
+}
+
+/* The board of a place is another one from now on. What it had built before is counted on. */
+static void place_board(rp_controller *c, uint32_t k) {
+    const rp_warm_place place = rp_warm_place_of(c->warm, k);
+    if (c->ring.board[k].name != place.name) {
+        rp_setup_place_board(c, k, place.entry);
+        rp_ring_take_entry(&c->ring, k);
+        c->ring.board[k].built = place.built;
+        c->ring.board[k].building = (rp_board_building){0};
+    }
+    if (place.instead_of) {
+        rp_controller_print(c, "the spare board %s builds what %s has\n", place.name,
+                            place.instead_of);
+    }
+}
+
+static rp_err begin_round(rp_controller *c) {
+    rp_ring_reset(&c->ring, RP_FAULT_NO_BOARD, c->ring.now_ns);
+    for (uint32_t k = 0; k < rp_warm_places(c->warm); k++) {
+        place_board(c, k);
+    }
+    return greet_again(c);
+}
+
+static rp_err carry_out(rp_controller *c, rp_warm_outcome outcome) {
+    rp_err incomplete;
+    rp_err err = RP_OK;
+    if (outcome == RP_WARM_ROUND) {
+        return begin_round(c);
+    }
+    RP_TRY(rp_warm_finish(c->warm, &incomplete));
+    c->machine.result = incomplete;
+    rp_controller_enter(c, RP_CONTROL_CLOSE);
+fail:
+    return err;
+}
+
+rp_err rp_warming_go_on(rp_controller *c) {
+    rp_warm_outcome outcome;
+    rp_err err;
+    RP_TRY(rp_warm_end_round(c->warm, &outcome));
+    RP_TRY(carry_out(c, outcome));
+fail:
+    return err;
+}
+
+rp_err rp_warming_wait(rp_controller *c) {
+    const rp_warm_fault fault = rp_warming_fault(c);
+    rp_warm_wait(c->warm, &fault);
+    rp_ring_reset(&c->ring, c->machine.fault.board, c->ring.now_ns);
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        c->ring.board[k].profiled = rp_measure_has_profile(c->measure);
+    }
+    rp_controller_forget_fault(c);
+    return greet_again(c);
+}
+
+rp_err rp_warming_leave(rp_controller *c) {
+    const rp_warm_fault fault = rp_warming_fault(c);
+    rp_warm_outcome outcome;
+    rp_err err;
+    RP_TRY(rp_warm_leave(c->warm, &fault, &outcome));
+    rp_controller_forget_fault(c);
+    RP_TRY(carry_out(c, outcome));
+fail:
+    return err;
+}

@@ -1,0 +1,29 @@
+/* Inside of the room `warm`. */
+#ifndef RP_WARM_WARM_OWN_H
+#define RP_WARM_WARM_OWN_H
+
+#include "warm/warm.h"
+
+typedef struct {
+    const char *name;
+    rp_board_building built;
+    uint8_t *took;       /* of a spare: by place, whether it has built what is needed there */
+    const char *missing; /* of a spare: why it has not built all of that; NULL */
+} rp_warm_row;
+
+struct rp_warm {
+    rp_warm_needs needs;
+    rp_arena *arena;
+    int64_t end_ns, said_ns; /* 0: not yet */
+    uint64_t said_ready;
+    rp_warm_row *row;        /* the ring's boards by place, then the spares; NULL: not yet */
+    rp_roster_entry *roster; /* the same, as it was; NULL: of this machine */
+    uint32_t places, spares; /* how many */
+    uint32_t round;          /* of spares in places */
+    bool waits;              /* a board was lost, and is waited for until end_ns */
+};
+
+/* show.c. errors FORMAT, IO */
+rp_err rp_warm_show(const rp_warm *warm) RP_MUST_CHECK;
+
+#endif
