@@ -231,29 +231,6 @@ static void messages_wait_for_room(void **state) {
     ring_close(&ring);
 }
 
-/* What a board says that its codecs lose counts where it is a number, of a stage that it has. */
-static void losses_of_boards_are_checked(void **state) {
-    (void)state;
-    static const rp_CodecLoss bad[] = {{.lost = -1, .all = 1},
-                                       {.lost = 0.25, .all = (double)INFINITY},
-                                       {.lost = (double)NAN, .all = 1}};
-    rp_Finished end = {.loss_count = 3};
-    memcpy(end.loss, bad, sizeof bad);
-    open_ring(NULL);
-    assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
-    expect_ok(rp_losses_take(ring.c->measure, ring.c->setup.plan, 0, &end));
-    assert_true(isnan(rp_losses_of_wire(ring.c->measure, ring.c->setup.plan, 0, 1)));
-    end.loss[1] = (rp_CodecLoss){.lost = 0.25, .all = 1};
-    expect_ok(rp_losses_take(ring.c->measure, ring.c->setup.plan, 0, &end));
-    assert_true(rp_losses_of_wire(ring.c->measure, ring.c->setup.plan, 0, 1) == 0.5);
-    assert_true(isnan(rp_losses_of_wire(ring.c->measure, ring.c->setup.plan, 1, 0)));
-    end.loss[2].stage = 1;
-    expect_err(rp_losses_take(ring.c->measure, ring.c->setup.plan, 0, &end), RP_ERR_PEER);
-    end.loss[2].stage = UINT32_MAX;
-    expect_err(rp_losses_take(ring.c->measure, ring.c->setup.plan, 0, &end), RP_ERR_PEER);
-    ring_close(&ring);
-}
-
 /* Sums and differences of them must fit, whatever a board sends. */
 static void numbers_of_boards_are_bounded(void **state) {
     (void)state;
@@ -516,7 +493,6 @@ int main(void) {
         cmocka_unit_test_setup_teardown(versions_of_the_wire_must_meet, setup, teardown),
         cmocka_unit_test_setup_teardown(a_board_must_read_plans, setup, teardown),
         cmocka_unit_test_setup_teardown(messages_wait_for_room, setup, teardown),
-        cmocka_unit_test_setup_teardown(losses_of_boards_are_checked, setup, teardown),
         cmocka_unit_test_setup_teardown(numbers_of_boards_are_bounded, setup, teardown),
         cmocka_unit_test(the_table_is_complete),
         cmocka_unit_test(the_protocol_page_has_the_table),

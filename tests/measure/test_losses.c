@@ -9,7 +9,7 @@ static rp_err report(uint32_t board, rp_CodecLoss loss) {
 /* 1 of 16 and then 3 of 48: a quarter in root mean square, of the wire and of the segment. */
 static void losses_are_summed(void **state) {
     (void)state;
-    open_plain(NULL);
+    open_plain();
     take_plan();
     assert_true(isnan(rp_losses_of_wire(measure, plan, 0, 1)));
     expect_ok(report(0, (rp_CodecLoss){.stage = 0, .lost = 1, .all = 16}));
@@ -26,7 +26,7 @@ static void losses_are_summed(void **state) {
 /* A segment's end forgets those of the segment, another plan all of them. */
 static void segments_and_plans_begin_with_nothing(void **state) {
     (void)state;
-    open_plain(NULL);
+    open_plain();
     take_plan();
     expect_ok(report(0, (rp_CodecLoss){.lost = 1, .all = 16}));
     rp_losses_end_segment(measure);
@@ -47,7 +47,7 @@ static void reports_are_checked(void **state) {
                                    {(float)INFINITY, 1},
                                    {1, (float)INFINITY}};
     (void)state;
-    open_plain(NULL);
+    open_plain();
     take_plan();
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         expect_ok(report(0, (rp_CodecLoss){.lost = bad[i][0], .all = bad[i][1]}));
