@@ -24,7 +24,7 @@ A line of the recorded file: case, seed, and a hash each of
 What is normalised, because it differs between two runs of one program:
   the temporary folder, wherever its path stands;
   the host's name, dates and the version of the program, in about.json;
-  resident_bytes, the memory of a process, in plan.json;
+  resident_bytes and agent_program_bytes, the sizes of a process and of a program, in plan.json;
   the size of the block in the message of a board that has no memory;
   the key and fingerprint of a board that dials with a key of its own, which the system draws.
 A real run differs in times, rates, bytes and the device's name, too. Of its log.jsonl the losses
@@ -215,7 +215,7 @@ def normalise(text, folder):
     """See above; the path of the folder also as its parents' links resolve it."""
     for path in {str(folder), os.path.realpath(folder)}:
         text = text.replace(path, "FOLDER")
-    text = re.sub(r'"resident_bytes": ?\d+', '"resident_bytes": 0', text)
+    text = re.sub(r'"(resident|agent_program)_bytes": ?\d+', r'"\1_bytes": 0', text)
     text = re.sub(r'"(date|host|ringpipe)": ?"[^"]*"', r'"\1": "-"', text)
     text = text.replace(f'"{socket.gethostname()}"', '"-"')
     text = re.sub(r"\brpk1[a-z0-9]{20,}", "KEY", text)
