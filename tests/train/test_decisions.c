@@ -1,0 +1,138 @@
+/* Norms of gradients and the decision on a step; updates that are left out; gains of predictions.
+ */
+#include "segment.h"
+
+#include "optim/optim.h"
+
+static rp_err say_norms(uint32_t board, uint32_t stage, uint64_t step, const double *sumsq,
+                        uint32_t count) {
+    rp_message message = {
+        .frame = {.which_body = RP_KIND_NORMS, .body.norms = {.step = step, .stage = stage}}};
+    message.part_count = 1;
+    message.part[0] = rp_part_of_array(RP_DTYPE_F64, sumsq, count);
+    return rp_train_on_norms(train, board, &message);
+}
+
+static void open_clipped(void) {
+    static const char *const set[] = {"optimizer.clip_norm=0.5"};
+    open_train_with(set, 1);
+    expect_ok(rp_train_begin(train, EPOCH));
+}
+
+static const rp_StepDecision *decision_of(uint32_t board) {
+    pass_ms(2);
+    return &far[board].last[RP_KIND_STEP_DECISION].body.step_decision;
+}
+
+/* 1 + 2^-53 is 1: a sum that begins with the small ones is larger. */
+static void norms_are_summed_in_the_order_of_the_model(void **state) {
+    (void)state;
+    const double small = ldexp(1, -53);
+    const double norms[BOARDS][2] = {{1, small}, {small, small}, {small, small}};
+    static const uint32_t orders[][BOARDS] = {{2, 1, 0}, {0, 1, 2}, {1, 0, 2}};
+    for (uint64_t step = 0; step < 3; step++) {
+        if (step == 0) {
+            open_clipped();
+        }
+        for (uint32_t i = 0; i < BOARDS; i++) {
+            const uint32_t board = orders[step][i];
+            assert_int_equal(far[0].orders[RP_KIND_STEP_DECISION], step);
+            expect_ok(say_norms(board, board, step, norms[board], 2));
+            pass_ms(2);
+        }
+        for (uint32_t k = 0; k < BOARDS; k++) {
+            const rp_StepDecision *decision = decision_of(k);
+            assert_int_equal(decision->step, step);
+            assert_false(decision->skip);
+            assert_true(decision->scale == rp_optim_clip_scale(0.5, 1));
+        }
+    }
+    close_train();
+}
+
+static void a_step_with_a_bad_gradient_is_skipped_by_all(void **state) {
+    (void)state;
+    static const double good[] = {1, 1};
+    const double bad[] = {1, (double)INFINITY};
+    open_clipped();
+    expect_ok(say_norms(0, 0, 0, good, 2));
+    expect_ok(say_norms(1, 1, 0, bad, 2));
+    expect_ok(say_norms(2, 2, 0, good, 2));
+    assert_true(decision_of(2)->skip);
+    assert_true(is_logged("a gradient is not finite: the step is skipped"));
+    assert_int_equal(ring.board[0].skipped_row, 1);
+    close_train();
+}
+
+static void wrong_norms_are_refused(void **state) {
+    (void)state;
+    static const double norms[] = {1, 1, 1};
+    open_clipped();
+    expect_err(say_norms(0, 1, 0, norms, 2), RP_ERR_PEER); /* another board's stage */
+    expect_err(say_norms(0, 9, 0, norms, 2), RP_ERR_PEER);
+    expect_err(say_norms(0, 0, 0, norms, 1), RP_ERR_PEER);
+    expect_err(say_norms(0, 0, 0, norms, 3), RP_ERR_PEER);
+    expect_ok(say_norms(0, 0, 0, norms, 2));
+    expect_err(say_norms(0, 0, 0, norms, 2), RP_ERR_PEER);
+    assert_non_null(strstr(rp_err_message(), "board 0 sent its norms of step 0 twice"));
+    expect_err(say_norms(1, 1, 1, norms, 2), RP_ERR_PEER);
+    assert_non_null(strstr(rp_err_message(), "board 1 is at step 1, the others at 0"));
+    assert_int_equal(far[0].orders[RP_KIND_STEP_DECISION], 0);
+    close_train();
+}
+
+/* ---- numbers that are not finite ------------------------------------------------------------- */
+
+static void a_run_that_diverges_ends(void **state) {
+    (void)state;
+    static const char *const set[] = {"train.stop_after.non_finite=2"};
+    bool paused;
+    for (uint32_t skips = 0; skips < 2; skips++) {
+        rp_FaultClass fault_class = RP_FAULT_UNKNOWN;
+        const rp_message message = {.frame = {.which_body = RP_KIND_SKIPPED}};
+        rp_message next = message;
+        next.frame.body.skipped.step = 1;
+        open_train_with(set, 1);
+        expect_ok(rp_train_begin(train, EPOCH));
+        expect_ok(skips ? rp_train_on_skipped(train, 1, &message) : do_step((double)NAN));
+        expect_ok(rp_train_step(train, false, &paused, &fault_class));
+        expect_ok(skips ? rp_train_on_skipped(train, 1, &next) : do_step((double)NAN));
+        expect_err(rp_train_step(train, false, &paused, &fault_class), RP_ERR_FAULT);
+        assert_int_equal(fault_class, RP_FAULT_FATAL);
+        assert_non_null(strstr(rp_err_message(), skips ? "and 2 updates were left out"
+                                                       : "since step 1, for 2 steps"));
+        close_train();
+    }
+}
+
+static void a_result_that_is_not_finite_is_of_no_use(void **state) {
+    (void)state;
+    rp_FaultClass fault_class = RP_FAULT_UNKNOWN;
+    open_train();
+    expect_ok(rp_train_check_result(train, &fault_class));
+    expect_ok(rp_train_note_saved(train, "fc1.w", 0, false, &fault_class));
+    assert_int_equal(fault_class, RP_FAULT_UNKNOWN);
+    assert_true(is_logged("'fc1.w' is not finite, so no checkpoint is saved: --resume goes on from "
+                          "the start"));
+    expect_err(rp_train_check_result(train, &fault_class), RP_ERR_FAULT);
+    assert_int_equal(fault_class, RP_FAULT_FATAL);
+    expect_ok(rp_train_note_saved(train, NULL, 0, true, &fault_class));
+    expect_ok(rp_train_check_result(train, &fault_class));
+    fault_class = RP_FAULT_UNKNOWN;
+    expect_err(rp_train_note_saved(train, "fc1.w", 0, true, &fault_class), RP_ERR_FAULT);
+    assert_int_equal(fault_class, RP_FAULT_FATAL);
+    close_train();
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(norms_are_summed_in_the_order_of_the_model, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_step_with_a_bad_gradient_is_skipped_by_all, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(wrong_norms_are_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_run_that_diverges_ends, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_result_that_is_not_finite_is_of_no_use, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
