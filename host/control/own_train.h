@@ -50,7 +50,7 @@ rp_err rp_segment_on_recomputed(rp_controller *c, uint32_t board,
 rp_err rp_segment_check_progress(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_segment_find_hang(rp_controller *c, uint32_t *board) RP_MUST_CHECK;
 /* round.c */
-bool rp_round_is_due(const rp_controller *c); /* of a lane, at a pause behind its checkpoint */
+bool rp_round_is_due(const rp_controller *c); /* of a lane, at a pause after its checkpoint */
 rp_err rp_round_enter(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_round_step(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_round_late(const rp_controller *c) RP_MUST_CHECK;

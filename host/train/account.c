@@ -15,7 +15,7 @@ void rp_account_begin(rp_train *train, rp_Start *order) {
     order->ledger = train->position->ledger.digest;
 }
 
-/* Of a board that is wrong: how many samples fewer or more than the plan has. */
+/* Notes how many samples fewer or more than the plan a board has. */
 static rp_err refuse(rp_train *train, const rp_board_state *board, uint64_t due) {
     const uint64_t found = board->ledger.samples;
     train->account.lost = due > found ? due - found : 0;

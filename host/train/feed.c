@@ -3,8 +3,8 @@
 #include "codec/encode.h"
 #include "train/feed_pace.h"
 
-/* Batches on their way: no cursor is further ahead of another. More where inputs are small: as many
- * as the window of the inputs takes. */
+/* Batches kept at once, so that no cursor is further in front of another one. More are kept where
+ * inputs are small: as many as the window of the inputs takes. */
 enum { BATCHES_LEAST = 4 };
 
 /* A batch on its way; its memory is the feeder's until every parcel of it has been acked. */
@@ -16,7 +16,7 @@ typedef struct {
     uint32_t cursors; /* that have not sent all of their part */
 } on_way;
 
-/* Where one of the plan's feeds is. It stops at a link without room, and the others go on. */
+/* Position of one feed of the plan. It stops at a link without room, while other feeds go on. */
 typedef struct {
     uint32_t feed;
     uint64_t number; /* of the batch at hand, .. */
@@ -59,7 +59,7 @@ fail:
     return err;
 }
 
-/* Of all inputs of one feed, which has so many steps. */
+/* Batches to keep at once for a feed of so many steps. */
 static uint32_t batches_ahead(const rp_plan *plan, uint64_t steps) {
     const uint32_t micros = (plan->batch - 1) / plan->stage[0].micro_forward + 1;
     uint32_t most = 0;
@@ -126,6 +126,7 @@ rp_err rp_feed_open(rp_arena *arena, rp_ring *ring, const rp_plan *plan, rp_feed
     feed->data = ring->run->data;
     feed->purpose = purpose;
     feed->untouched = step_first;
+    RP_ASSERT(step_first <= step_end);
     feed->slots = batches_ahead(plan, step_end - step_first);
     RP_TRY(open_slots(arena, feed));
     RP_TRY(open_cursors(arena, feed));
@@ -182,7 +183,9 @@ bool rp_feed_quiet(const rp_feed *feed) {
 }
 
 static void count_ack(void *context) {
-    ((on_way *)context)->unacked--;
+    on_way *slot = context;
+    RP_ASSERT(slot->batch && slot->unacked > 0);
+    slot->unacked--;
 }
 
 static void return_acked(rp_feed *feed) {
@@ -202,6 +205,7 @@ static rp_err take_batch(rp_feed *feed) {
         return RP_OK;
     }
     on_way *slot = &feed->slot[i];
+    RP_ASSERT(slot->unacked == 0 && slot->cursors == 0);
     const rp_err err = rp_feeder_take(feed->feeder, &slot->batch);
     if (err == RP_OK) {
         slot->number = feed->taken++;
@@ -229,6 +233,7 @@ fail:
 }
 
 static void leave_batch(cursor *at) {
+    RP_ASSERT(at->slot && at->slot->cursors > 0 && !at->listed);
     at->slot->cursors--;
     at->slot = NULL;
     at->number++;
@@ -302,6 +307,7 @@ static bool within_limit(const rp_op *op, rp_feed_limit limit) {
 }
 
 static void list_transfers(rp_feed *feed, cursor *at) {
+    RP_ASSERT(!at->listed);
     const uint32_t count = at->slot->batch->count;
     const uint32_t eval_samples = feed->purpose == RP_FEED_TRAINING ? 0 : count;
     at->transfers =
@@ -314,6 +320,7 @@ static void list_transfers(rp_feed *feed, cursor *at) {
  */
 static rp_err send_op(rp_feed *feed, cursor *at) {
     rp_err err = RP_OK;
+    RP_ASSERT(at->listed && at->slot);
     for (; at->next < at->transfers; at->next++) {
         const rp_transfer *t = &at->transfer[at->next];
         if (feed->plan->edge[t->edge].carries == RP_CARRIES_LABEL) {

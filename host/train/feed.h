@@ -1,7 +1,7 @@
-/* Feeding: batches of a data set to the boards that the plan's edges lead to: inputs in
- * microbatches of the first stage, labels a step at once, ahead of its inputs. Never blocks; the
- * links' credit is the brake, each for its own board: where several hold the first stage, each is
- * fed its share while others have no room, up to a few batches ahead of them. */
+/* Sends batches of a data set to the boards to which the plan's edges lead: inputs in microbatches
+ * of the first stage, labels for a whole step, before its inputs. It never blocks. The credit of a
+ * link limits what its board is sent. Where several boards hold the first stage, each one is fed
+ * its share while another one has no room; the difference is a few batches at most. */
 #ifndef RP_TRAIN_FEED_H
 #define RP_TRAIN_FEED_H
 
@@ -31,8 +31,8 @@ void rp_feed_skip(rp_feed *feed, rp_feed_limit sent);
 /* After the feed links are quiet: everything sent must have been acked or the links be closed. */
 void rp_feed_close(rp_feed **feed);
 
-/* Sends what can be sent up to the limit: no parcel may stay in a link where an evaluation comes
- * behind it. */
+/* Sends what can be sent up to the limit. No parcel may stay in a link when an evaluation follows.
+ */
 rp_err rp_feed_step(rp_feed *feed, rp_feed_limit limit) RP_MUST_CHECK;
 /* No part of this step or a later one has been sent. */
 uint64_t rp_feed_untouched(const rp_feed *feed);

@@ -1,5 +1,7 @@
 #include "train/feed_pace.h"
 
+#include "base/err.h"
+
 /* Parcels until what was shortest is forgotten; that were too far ahead until one less is sent:
  * they were sent before anything changed. */
 enum { FORGET = 1024, PATIENCE = 4 };
@@ -12,10 +14,13 @@ void rp_feed_pace_start(rp_feed_pace *pace, uint32_t most, uint32_t besides) {
 }
 
 bool rp_feed_pace_may_send(const rp_feed_pace *pace) {
+    RP_ASSERT(pace->released <= pace->acked && pace->acked <= pace->sent);
+    RP_ASSERT(pace->least <= pace->ahead && pace->ahead <= pace->most);
     return pace->sent - pace->released < pace->ahead;
 }
 
 void rp_feed_pace_sent(rp_feed_pace *pace, int64_t now) {
+    RP_ASSERT(pace->sent - pace->released < RP_FEED_PACE_MOST);
     pace->sent_ns[pace->sent++ % RP_FEED_PACE_MOST] = now;
 }
 

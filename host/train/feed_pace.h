@@ -26,7 +26,8 @@ typedef struct {
     uint32_t too_far;                   /* that waited, since one less is sent */
 } rp_feed_pace;
 
-/* `most`: what the far end takes; `besides`: of them parcels that wait for others (labels). */
+/* `most`: parcels that the far end takes; `besides`: how many of these are labels, which wait there
+ * for their inputs. */
 void rp_feed_pace_start(rp_feed_pace *pace, uint32_t most, uint32_t besides);
 bool rp_feed_pace_may_send(const rp_feed_pace *pace);
 void rp_feed_pace_sent(rp_feed_pace *pace, int64_t now);

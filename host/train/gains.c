@@ -6,7 +6,8 @@
 
 #include "train/train_own.h"
 
-/* Trained parameters of a stage in model order: index `i` of them, or the model's count. */
+/* The model's index of a stage's trained parameter `i`, in model order; the model's number of
+ * parameters where the stage has fewer. */
 static uint32_t trained_param(const rp_train *train, uint32_t stage, size_t i) {
     uint32_t p = 0;
     while (p < train->run->model->param_count &&
@@ -34,6 +35,7 @@ rp_err rp_train_repeat_gains(rp_train *train) {
                    train->run->model->param_count) {
                 train->gain[count++] = train->estimator.history[h].gain[param];
             }
+            RP_ASSERT(count <= train->run->model->param_count);
             if (count > 0) {
                 RP_TRY(post_gains(train, k, train->estimator.history[h].step, train->gain, count));
             }
@@ -71,6 +73,7 @@ static rp_err update_gains(rp_train *train, uint32_t board, const rp_PredictionE
         mean += train->gain[i] / (double)count;
         fallen += train->gain[i] == 0;
     }
+    RP_ASSERT(count <= train->run->model->param_count && fallen <= count);
     RP_TRY(post_gains(train, board, effect, train->gain, count));
     const int used = snprintf(text, sizeof text, "stage %u has a mean prediction gain of %.0f %%",
                               rp_train_first_stage(train, board), 100 * mean);
@@ -83,8 +86,8 @@ fail:
     return err;
 }
 
-/* How many updates lie between a forward and its backward is the order's doing, not the links': a
- * board that counts others than the order has, here, does not run this order. */
+/* The schedule alone determines how many updates lie between a forward and its backward, not the
+ * links. A board that counts another number does not run this schedule. */
 static rp_err check_staleness(const rp_train *train, uint32_t board,
                               const rp_PredictionError *report) {
     const rp_method *method = &train->plan->method;

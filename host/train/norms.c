@@ -64,7 +64,7 @@ static bool is_near(double a, double b) {
     return (!isfinite(a) && !isfinite(b)) || fabs(a - b) <= 1e-3 * fmax(a, b);
 }
 
-/* Into sumsq: those of the board whose hold comes first decide. */
+/* Stores norms in sumsq. Where boards share a stage, those of its first hold decide. */
 static rp_err take_norms(rp_train *train, const rp_plan_hold *hold, const double *got,
                          size_t count) {
     const rp_model *model = train->run->model;
@@ -113,6 +113,7 @@ rp_err rp_train_on_norms(rp_train *train, uint32_t board, const rp_message *mess
     train->norms.of[hold - train->plan->hold] = true;
     train->norms.step = step;
     RP_ASSERT(train->norms.got < train->plan->hold_count);
+    RP_ASSERT(hold->node == board);
     return ++train->norms.got == train->plan->hold_count ? decide_step(train) : RP_OK;
 fail:
     return err;

@@ -1,12 +1,10 @@
-/* What the boards that share the last stage report, put together: each has a part of the samples of
- * a step, and one may be some steps ahead of another whose reports are late. */
 #include <inttypes.h>
 
 #include "link/link.h"
 #include "train/tally.h"
 
-/* A board stops when so many of its messages have not arrived; the others wait for its gradients.
- */
+/* A board stops when this many of its messages have not arrived, and then other boards wait for its
+ * gradients. */
 enum { STEPS_AHEAD = RP_LINK_CONTROL_MAX };
 
 rp_err rp_tally_open(rp_arena *arena, const rp_plan *plan, rp_tally *out) {
@@ -23,6 +21,7 @@ rp_err rp_tally_open(rp_arena *arena, const rp_plan *plan, rp_tally *out) {
             out->scorer[out->scorers++] = hold;
         }
     }
+    RP_ASSERT(out->count > 0 && out->scorers > 0);
     out->room = out->count > 1 ? STEPS_AHEAD : 1;
     RP_TRY(RP_ARENA_NEW(arena, (size_t)out->room * out->count, &out->part));
     RP_TRY(RP_ARENA_NEW(arena, out->scorers, &out->pass_loss));
@@ -58,6 +57,7 @@ rp_err rp_tally_add_step(rp_tally *tally, uint32_t board, uint64_t due, const rp
                        "board %s reports step %" PRIu64 " of %u samples, expected step %" PRIu64,
                        rp_plan_node_name(tally->plan, board), done->step, done->samples, due);
     }
+    RP_ASSERT(done->step - due < tally->room);
     *part = (rp_tally_part){.is_here = true, .loss = done->loss_sum};
     return RP_OK;
 }

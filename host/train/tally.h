@@ -1,5 +1,5 @@
-/* Results of the boards that share the last stage, put together: each has a part of the samples of
- * a step, and one may be some steps ahead of another whose reports are late. */
+/* Sums what the boards that share the last stage report. Each board has a part of the samples of a
+ * step, and its reports may come some steps earlier than those of another board. */
 #ifndef RP_TRAIN_TALLY_H
 #define RP_TRAIN_TALLY_H
 

@@ -104,7 +104,7 @@ rp_err rp_train_on_step_done(rp_train *train, uint32_t board,
 bool rp_train_take_step(rp_train *train, double *loss_sum) RP_MUST_CHECK;
 /* The position's step was done just now: counts it, and notes its time. */
 rp_err rp_train_end_step(rp_train *train, double loss_sum) RP_MUST_CHECK;
-/* The same of a step that was done before this host was there. */
+/* Counts a step that the boards did before this host was there. */
 rp_err rp_train_count_step(rp_train *train, double loss_sum) RP_MUST_CHECK;
 rp_err rp_train_on_evaluated(rp_train *train, uint32_t board,
                              const rp_message *message) RP_MUST_CHECK;

@@ -82,7 +82,8 @@ static uint64_t bytes_max(const rp_train *train, uint32_t stage) {
     return bytes;
 }
 
-/* Stage `round` of every board that has so many; half a stage is not computed again. */
+/* Asks each board for the record of the stage that it holds at index `round`. Half a stage can not
+ * be computed again. */
 static rp_err begin_round(rp_train *train, bool *any) {
     rp_verify *verify = &train->verify;
     rp_err err;
@@ -140,7 +141,7 @@ static bool are_same(const rp_record_digests *a, const rp_record_digests *b) {
     return a->forward == b->forward && a->backward == b->backward && a->gradient == b->gradient;
 }
 
-/* The first thing that differs: the others may follow from it. */
+/* Names the first result that differs; later ones may follow from it. */
 static const char *difference(const rp_record_digests *a, const rp_record_digests *b) {
     return a->forward != b->forward     ? "the forward"
            : a->backward != b->backward ? "the backward"
@@ -181,7 +182,8 @@ static rp_err give_verdict(rp_train *train, uint32_t board, uint32_t *wrong,
                    names[first_is_wrong ? 1 : 0], names[2]);
 }
 
-/* When no board is at work for another check: the first that differs goes to a second judge. */
+/* Sends the first record whose bits differ to a second judge, when no board is busy with a check.
+ */
 static rp_err ask_second(rp_train *train) {
     uint32_t k = 0;
     char text[320];

@@ -12,7 +12,7 @@ bool rp_verify_is_due(const rp_train *train);
 bool rp_verify_is_alone(const rp_train *train);
 rp_err rp_verify_begin(rp_train *train) RP_MUST_CHECK;
 /* *over: all boards gave the same bits. errors  FAULT: *wrong is the board that has computed wrong
- * bits, *fault_class BOARD; or nobody can say which one it is, *fault_class FATAL. Else they are
+ * bits, *fault_class BOARD; or no board can be named, *fault_class FATAL. Else they are
  * not changed */
 rp_err rp_verify_step(rp_train *train, bool *over, uint32_t *wrong,
                       rp_FaultClass *fault_class) RP_MUST_CHECK;

@@ -15,7 +15,7 @@ enum {
 };
 
 static const int64_t LEAST_NS = 5 * RP_NS_PER_S;
-static const int64_t FIRST_NS = 30 * RP_NS_PER_S; /* as long as nobody knows what is usual */
+static const int64_t FIRST_NS = 30 * RP_NS_PER_S; /* while the usual time is not known */
 
 /* ---- silent hops ----------------------------------------------------------------------------- */
 

@@ -158,8 +158,41 @@ static inline void make_plan(void) {
     expect_ok(rp_planfile_make(&arena, &chosen, &plan));
 }
 
+/* Two stages: boards 0 and 1 share the first one, half of the samples each. */
+static inline void make_shared_plan(void) {
+    static const uint32_t first[] = {0, 2, 3};
+    static const char *const names[] = {"0", "2"};
+    static rp_plan_node node[BOARDS];
+    static rp_plan_hold hold[BOARDS];
+    const rp_cut cut = {.stage_count = 2, .first = first};
+    const rp_plan_options options = {.model_name = run.model_name,
+                                     .model = run.model,
+                                     .cut = &cut,
+                                     .method = &run.method,
+                                     .boards = names,
+                                     .batch = run.batch,
+                                     .micro = run.micro,
+                                     .epoch_samples = run.data.count[RP_SPLIT_TRAIN],
+                                     .steps = run.steps};
+    expect_ok(rp_plan_make(&arena, &options, &plan));
+    for (uint32_t k = 0; k < BOARDS; k++) {
+        node[k] = plan->node[k / 2];
+        node[k].name = k == 1 ? "1" : node[k].name;
+        node[k].hold_first = k;
+        hold[k] = plan->hold[k / 2];
+        hold[k].node = k;
+        hold[k].share[0] = k == 1 ? 0.5 : 0;
+        hold[k].share[1] = k == 0 ? 0.5 : 1;
+    }
+    plan->node = node;
+    plan->hold = hold;
+    plan->node_count = plan->hold_count = BOARDS;
+    expect_ok(rp_plan_connect(&arena, run.model, &cut, plan));
+    expect_ok(rp_plan_measure(plan));
+}
+
 /* The boards have their stages and are loaded. */
-static inline void open_train_with(const char *const *set, uint32_t count) {
+static inline void open_train_as(const char *const *set, uint32_t count, bool shared) {
     memset(far, 0, sizeof far);
     position = (rp_position){0};
     read_run_with(set, count);
@@ -171,7 +204,11 @@ static inline void open_train_with(const char *const *set, uint32_t count) {
     }
     expect_ok(rp_ring_connect(&ring, links));
     open_folder();
-    make_plan();
+    if (shared) {
+        make_shared_plan();
+    } else {
+        make_plan();
+    }
     const rp_train_needs needs = {.run = &run,
                                   .ring = &ring,
                                   .folder = run_folder,
@@ -183,6 +220,10 @@ static inline void open_train_with(const char *const *set, uint32_t count) {
     assert_false(rp_train_has_feed(train));
     expect_ok(rp_train_open_feed(train));
     pass_ms(5);
+}
+
+static inline void open_train_with(const char *const *set, uint32_t count) {
+    open_train_as(set, count, false);
 }
 
 static inline void open_train(void) {

@@ -81,6 +81,65 @@ static void wrong_norms_are_refused(void **state) {
     close_train();
 }
 
+/* Boards 0 and 1 share the first stage; the norms of board 0 decide, whichever come first. */
+static void boards_of_a_stage_have_equal_norms(void **state) {
+    (void)state;
+    static const char *const set[] = {"optimizer.clip_norm=0.5"};
+    static const double norms[2][4] = {{1, 0, 0, 0}, {1 + 1e-9, 0, 0, 0}};
+    static const double zeros[2];
+    static const double other[4] = {1.1, 0, 0, 0};
+    for (uint32_t first = 0; first < 2; first++) {
+        open_train_as(set, 1, true);
+        expect_ok(rp_train_begin(train, EPOCH));
+        expect_ok(say_norms(first, 0, 0, norms[first], 4));
+        expect_ok(say_norms(1 - first, 0, 0, norms[1 - first], 4));
+        expect_ok(say_norms(LAST, 1, 0, zeros, 2));
+        assert_true(decision_of(0)->scale == rp_optim_clip_scale(0.5, 1));
+        expect_ok(say_norms(first, 0, 1, norms[first], 4));
+        expect_err(say_norms(1 - first, 0, 1, other, 4), RP_ERR_FAULT);
+        assert_non_null(strstr(rp_err_message(), "share stage 0 and have different gradients"));
+        close_train();
+    }
+}
+
+/* ---- gains of predictions -------------------------------------------------------------------- */
+
+/* Sums of squares of each parameter's error, of its stale error, and of its prediction. */
+static rp_err say_prediction(uint32_t board, const rp_PredictionError *report, const double *sums,
+                             uint32_t params) {
+    rp_message message = {
+        .frame = {.which_body = RP_KIND_PREDICTION_ERROR, .body.prediction_error = *report},
+        .part_count = 1};
+    message.part[0] = rp_part_of_array(RP_DTYPE_F64, sums, 3 * (size_t)params);
+    return rp_train_on_prediction(train, board, &message);
+}
+
+static void a_stage_gets_the_gains_of_its_own(void **state) {
+    (void)state;
+    static const char *const set[] = {"schedule={kind: pipeoptim, horizon: measured}"};
+    static const double sums[9] = {0, 4, 1, 1, 4, 1, 1, 4, 1};
+    open_train_with(set, 1);
+    expect_ok(rp_train_begin(train, EPOCH));
+    const rp_PredictionError good = {.step = 0, .effect = 8, .staleness = 0};
+    rp_PredictionError bad = good;
+    bad.staleness = 7;
+    expect_err(say_prediction(LAST, &bad, sums, 2), RP_ERR_PEER); /* not this schedule's */
+    bad = good;
+    bad.effect = 0;
+    expect_err(say_prediction(LAST, &bad, sums, 2), RP_ERR_PEER);  /* has begun already */
+    expect_err(say_prediction(LAST, &good, sums, 3), RP_ERR_PEER); /* it has two parameters */
+    expect_ok(say_prediction(LAST, &good, sums, 2));
+    pass_ms(2);
+    assert_int_equal(far[LAST].orders[RP_KIND_PREDICTION_GAIN], 1);
+    assert_int_equal(far[LAST].last[RP_KIND_PREDICTION_GAIN].body.prediction_gain.step, 8);
+    assert_int_equal(far[0].orders[RP_KIND_PREDICTION_GAIN], 0);
+    assert_true(is_logged("stage 2 has a mean prediction gain of "));
+    expect_ok(rp_train_repeat_gains(train)); /* as to boards of a resumed run */
+    pass_ms(2);
+    assert_int_equal(far[LAST].orders[RP_KIND_PREDICTION_GAIN], 2);
+    close_train();
+}
+
 /* ---- numbers that are not finite ------------------------------------------------------------- */
 
 static void a_run_that_diverges_ends(void **state) {
@@ -131,6 +190,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_step_with_a_bad_gradient_is_skipped_by_all, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(wrong_norms_are_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(boards_of_a_stage_have_equal_norms, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_stage_gets_the_gains_of_its_own, setup, teardown),
         cmocka_unit_test_setup_teardown(a_run_that_diverges_ends, setup, teardown),
         cmocka_unit_test_setup_teardown(a_result_that_is_not_finite_is_of_no_use, setup, teardown),
     };
