@@ -133,9 +133,9 @@ typedef struct {
 
 /* Of a `.flight` file: borrowed from its reader. */
 typedef struct {
-    bool here;          /* made on this cut; otherwise the rest is empty */
-    uint64_t fill_step; /* the step at which the pipes were filled */
-    uint64_t end;       /* of the run as it was then; 0: the file does not say */
+    bool here;                 /* made on this cut; otherwise the rest is empty */
+    uint64_t fill_step;        /* the step at which the pipes were filled */
+    uint64_t end;              /* of the run as it was then; 0: the file does not say */
     rp_checkpoint_bytes *part; /* as rp_plan_part_of() has them */
 } rp_in_flight;
 

@@ -7,7 +7,7 @@
 
 typedef struct {
     rp_st_entry *entry;
-    uint32_t *param; /* of the model, by entry */
+    uint32_t *param;           /* of the model, by entry */
     uint32_t count, evaluated; /* of all; of the evaluated model, which come first */
 } rp_checkpoint_list;
 

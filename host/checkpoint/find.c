@@ -68,10 +68,12 @@ static rp_err check_whole(rp_arena *arena, const rp_runfile *run, const rp_plan 
     *whole = rp_st_open(arena, path, &reader) == RP_OK && rp_st_check_sums(reader) == RP_OK;
     if (*whole) {
         RP_TRY(rp_checkpoint_read_position(arena, reader, run, plan, path, position));
-        rp_runfile then = *run;
+        rp_setup setup = rp_setup_of(run);
+        rp_runfile then;
         if (run->method.advance_auto) { /* as many replicas as it was made with */
-            rp_method_set_advance(&then.method, run->stages, position->advance);
+            rp_setup_take_advance(&setup, position->setup.advance);
         }
+        rp_setup_run(run, &setup, &then);
         *whole = rp_checkpoint_check(&then, path, true) == RP_OK;
     }
 fail:

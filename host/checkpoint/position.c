@@ -14,8 +14,6 @@
 
 enum { PATH_BYTES = 512 };
 
-/* ---- metadata -------------------------------------------------------------------------------- */
-
 /* "a,b;c,d": updates done by replica, stage by stage. */
 static rp_err applied_text(rp_arena *arena, const rp_method *method, const rp_applied *applied,
                            char **out) {
@@ -108,131 +106,182 @@ fail:
     return err;
 }
 
-/* The cut by the names of the stages' first layers; stage_count 0 when they are not this model's.
- */
-static rp_err read_cut(rp_arena *arena, const rp_model *model, const char *names, rp_cut *out) {
-    uint32_t *first;
-    uint32_t count = 0;
-    rp_err err;
-    *out = (rp_cut){0};
-    RP_TRY(RP_ARENA_NEW(arena, (size_t)model->layer_count + 1, &first));
-    for (const char *at = names; at && *at;) {
-        const size_t length = strcspn(at, ",");
-        uint32_t layer = 0;
-        while (layer < model->layer_count && (strncmp(model->layer[layer].name, at, length) != 0 ||
-                                              model->layer[layer].name[length] != '\0')) {
-            layer++;
-        }
-        const bool in_order = count == 0 ? layer == 0 : layer > first[count - 1];
-        if (layer == model->layer_count || !in_order) {
-            return RP_OK;
-        }
-        first[count++] = layer;
-        at += length + (at[length] == ',');
-    }
-    first[count] = model->layer_count;
-    *out = (rp_cut){.stage_count = count, .first = first};
-fail:
-    return err;
-}
+/* ---- the setup ------------------------------------------------------------------------------- */
 
-/* How activations and gradients go on from here through each boundary: "int8/f16,f32/f32". What the
- * run says comes before the plan: it may be another's that is about to be made. */
-static rp_err codecs_text(rp_arena *arena, const rp_runfile *run, const rp_plan *plan, char **out) {
-    rp_err err;
-    RP_TRY(rp_arena_string(arena, "", out));
+/* How activations and gradients go on from here through each boundary. What the run says comes
+ * before the plan: it may be another's that is about to be made. */
+static rp_err take_codecs(rp_arena *arena, const rp_runfile *run, const rp_plan *plan,
+                          rp_setup *out) {
+    const bool is_own = run->codec_auto && run->codec && run->stages == plan->stage_count;
+    rp_codec(*codec)[2];
+    rp_err err = RP_OK;
+    out->codec = NULL;
+    out->codec_stages = 0;
+    if (plan->stage_count < 2) {
+        return RP_OK;
+    }
+    RP_TRY(RP_ARENA_NEW(arena, plan->stage_count - 1, &codec));
     for (uint32_t k = 0; k + 1 < plan->stage_count; k++) {
         rp_codec at[2][2];
         rp_plan_codecs_of(plan, k, at);
-        const rp_codec *own = run->codec_auto && run->codec && run->stages == plan->stage_count
-                                  ? run->codec[k]
-                                  : at[1];
-        RP_TRY(rp_arena_printf(arena, out, "%s%s%s/%s", *out, k ? "," : "", rp_codec_name(own[0]),
-                               rp_codec_name(own[1])));
+        memcpy(codec[k], is_own ? run->codec[k] : at[1], sizeof codec[k]);
     }
+    out->codec = (const rp_codec(*)[2])codec;
+    out->codec_stages = plan->stage_count;
 fail:
     return err;
 }
 
-/* One name, up to `end`; behind it *at. */
-static bool take_codec(const char **at, char end, bool gradients, rp_codec *out) {
-    char name[16];
-    const size_t length = strcspn(*at, "/,");
-    if (length >= sizeof name || (*at)[length] != end) {
-        return false;
+/* Where the schedule has sizes. A backward that takes what its forward took has that size. */
+static rp_err take_sizes(rp_arena *arena, const rp_plan *plan, rp_setup *out) {
+    uint32_t(*size)[2];
+    rp_err err = RP_OK;
+    out->size = NULL;
+    out->size_stages = 0;
+    if (!plan->method.kind->sizes) {
+        return RP_OK;
     }
-    memcpy(name, *at, length);
-    name[length] = '\0';
-    *at += length + (end != '\0');
-    *out = rp_codec_find(name);
-    return *out < RP_CODECS && *out != RP_CODEC_UINT8 /* which is for inputs */ &&
-           (gradients || rp_codec_kept(*out) == 0);
+    RP_TRY(RP_ARENA_NEW(arena, plan->stage_count, &size));
+    for (uint32_t k = 0; k < plan->stage_count; k++) {
+        size[k][0] = plan->stage[k].micro_forward;
+        size[k][1] = plan->stage[k].micro_backward;
+    }
+    out->size = (const uint32_t(*)[2])size;
+    out->size_stages = plan->stage_count;
+fail:
+    return err;
 }
 
-/* Older programs did not write it. */
-static rp_err read_codecs(rp_arena *arena, const char *text, const char *path, uint32_t stages,
-                          const rp_codec (**out)[2]) {
-    const char *at = text;
+/* What the ring has by this plan, and the run goes on with. */
+static rp_err setup_text(rp_arena *arena, const rp_runfile *run, const rp_plan *plan,
+                         const rp_position *position, char **out) {
+    rp_setup setup = rp_setup_of(run);
+    rp_err err;
+    setup.stages = plan->stage_count;
+    RP_TRY(rp_plan_cut(arena, plan, run->model, &setup.cut));
+    RP_TRY(take_codecs(arena, run, plan, &setup));
+    RP_TRY(take_sizes(arena, plan, &setup));
+    setup.trial = position->setup.trial;
+    RP_TRY(rp_setup_text(arena, &setup, run, out));
+fail:
+    return err;
+}
+
+/* ---- .. of checkpoints that older programs wrote, which have parts of it by themselves ------- */
+
+static rp_err read_old_codecs(rp_arena *arena, const char *text, const char *path, rp_setup *out) {
+    const uint32_t stages = out->cut.stage_count;
     rp_codec(*codec)[2];
-    bool good = true;
     rp_err err = RP_OK;
     if (!text || stages < 2) {
         return RP_OK;
     }
     RP_TRY(RP_ARENA_NEW(arena, stages - 1, &codec));
-    for (uint32_t k = 0; good && k + 1 < stages; k++) {
-        good = take_codec(&at, '/', false, &codec[k][0]) &&
-               take_codec(&at, k + 2 < stages ? ',' : '\0', true, &codec[k][1]);
-    }
-    if (!good) {
+    if (!rp_setup_read_codecs(text, stages, codec)) {
         return rp_fail(RP_ERR_FORMAT,
                        "%s: `codec` is '%.40s', expected two codecs a boundary, as in f16/int8",
                        path, text);
     }
-    *out = (const rp_codec(*)[2])codec;
+    out->codec = (const rp_codec(*)[2])codec;
+    out->codec_stages = stages;
 fail:
     return err;
 }
 
-/* Where the schedule has sizes, by stage: "8/16,4/4". A backward that takes what its forward took
- * has that size. */
-static rp_err sizes_text(rp_arena *arena, const rp_plan *plan, char **out) {
-    rp_err err = rp_arena_string(arena, "", out);
-    for (uint32_t k = 0; err == RP_OK && plan->method.kind->sizes && k < plan->stage_count; k++) {
-        const rp_plan_stage *stage = &plan->stage[k];
-        err = rp_arena_printf(arena, out, "%s%s%u/%u", *out, k ? "," : "", stage->micro_forward,
-                              stage->micro_backward);
-    }
-    return err;
-}
-
-/* Older programs did not write it. */
-static rp_err read_sizes(rp_arena *arena, const char *text, const char *path, uint32_t stages,
-                         uint32_t batch, const uint32_t (**out)[2]) {
-    const char *at = text;
+static rp_err read_old_sizes(rp_arena *arena, const char *text, const char *path, uint32_t batch,
+                             rp_setup *out) {
+    const uint32_t stages = out->cut.stage_count;
     uint32_t(*size)[2];
-    bool good = true;
     rp_err err = RP_OK;
     if (!text || !text[0] || stages == 0) {
         return RP_OK;
     }
     RP_TRY(RP_ARENA_NEW(arena, stages, &size));
-    for (uint32_t i = 0; good && i < 2 * stages; i++) {
-        uint64_t number = 0;
-        const char end = i % 2 == 0 ? '/' : i / 2 + 1 < stages ? ',' : '\0';
-        good = take_number(&at, end, batch, &number) && number > 0;
-        size[i / 2][i % 2] = (uint32_t)number;
-    }
-    if (!good) {
+    if (!rp_setup_read_sizes(text, stages, batch, size)) {
         return rp_fail(RP_ERR_FORMAT,
                        "%s: `sizes` is '%.40s', expected samples forward/backward of each of %u "
                        "stages, up to %u",
                        path, text, stages, batch);
     }
-    *out = (const uint32_t(*)[2])size;
+    out->size = (const uint32_t(*)[2])size;
+    out->size_stages = stages;
 fail:
     return err;
 }
+
+static rp_err read_old_advance(const char *text, const char *path, rp_setup *out) {
+    uint64_t advance;
+    if (!text || !rp_checkpoint_number(text, &advance) || advance > RP_ADVANCE_MAX) {
+        return rp_fail(RP_ERR_FORMAT, "%s: `advance` is '%.40s', expected a number up to %d", path,
+                       text ? text : "", RP_ADVANCE_MAX);
+    }
+    out->advance = (uint32_t)advance;
+    return RP_OK;
+}
+
+/* The method's text has them. */
+static rp_err read_old_ahead(const char *text, const char *path, const rp_runfile *run,
+                             rp_setup *out) {
+    rp_method method = run->method;
+    if (!text || !rp_method_take_ahead(&method, text)) {
+        return rp_fail(RP_ERR_FORMAT,
+                       "%s: `method` is '%.200s', expected how far forwards run ahead", path,
+                       text ? text : "");
+    }
+    out->ahead_count = method.ahead_count;
+    memcpy(out->ahead, method.ahead, sizeof out->ahead);
+    out->ahead_auto = false;
+    return RP_OK;
+}
+
+static rp_err read_old_setup(rp_arena *arena, const rp_st_reader *reader, const rp_runfile *run,
+                             const char *path, rp_setup *out) {
+    const char *trial = rp_st_meta(reader, "trial");
+    rp_err err;
+    *out = rp_setup_of(run);
+    out->codec = NULL;
+    out->size = NULL;
+    out->codec_stages = out->size_stages = 0;
+    RP_TRY(rp_setup_read_cut(arena, run->model, rp_st_meta(reader, "cut"), &out->cut));
+    RP_TRY(read_old_codecs(arena, rp_st_meta(reader, "codec"), path, out));
+    RP_TRY(read_old_sizes(arena, rp_st_meta(reader, "sizes"), path, run->batch, out));
+    if (trial && trial[0]) {
+        char *copy;
+        RP_TRY(rp_arena_string(arena, trial, &copy));
+        out->trial = copy;
+    }
+    if (run->method.advance_auto) {
+        RP_TRY(read_old_advance(rp_st_meta(reader, "advance"), path, out));
+    }
+    if (run->method.ahead_measured) {
+        RP_TRY(read_old_ahead(rp_st_meta(reader, "method"), path, run, out));
+    }
+fail:
+    return err;
+}
+
+static rp_err read_setup(rp_arena *arena, const rp_st_reader *reader, const rp_runfile *run,
+                         const char *path, rp_setup *out) {
+    const char *text = rp_st_meta(reader, "setup");
+    return text ? rp_setup_read(arena, text, run, path, out)
+                : read_old_setup(arena, reader, run, path, out);
+}
+
+/* `advance: auto` and `ahead: measured`: the run as it was when the checkpoint was made. */
+static void run_then(const rp_runfile *run, const rp_setup *then, rp_runfile *out) {
+    rp_setup setup = rp_setup_of(run);
+    if (run->method.advance_auto) {
+        rp_setup_take_advance(&setup, then->advance);
+    }
+    if (run->method.ahead_measured) {
+        setup.ahead_count = then->ahead_count;
+        memcpy(setup.ahead, then->ahead, sizeof setup.ahead);
+        setup.ahead_auto = then->ahead_auto;
+    }
+    rp_setup_run(run, &setup, out);
+}
+
+/* ---- metadata -------------------------------------------------------------------------------- */
 
 /* What has to be the same, or a run would go on as something that is neither; of the method all but
  * which stages are split. */
@@ -264,10 +313,7 @@ rp_err rp_checkpoint_make_meta(rp_arena *arena, const rp_runfile *run, const rp_
     char *step;
     char *applied;
     char *totals;
-    char *cut_names;
-    char *advance;
-    char *codecs;
-    char *sizes;
+    char *setup;
     char *digest;
     char *ledger;
     char *round;
@@ -277,28 +323,21 @@ rp_err rp_checkpoint_make_meta(rp_arena *arena, const rp_runfile *run, const rp_
     RP_TRY(rp_arena_printf(arena, &ledger, "%016" PRIx64 " %" PRIu64, position->ledger.digest,
                            position->ledger.samples));
     RP_TRY(rp_arena_printf(arena, &digest, "%016" PRIx64, rp_plan_digest(plan)));
-    RP_TRY(rp_arena_printf(arena, &advance, "%u", run->method.advance));
-    RP_TRY(codecs_text(arena, run, plan, &codecs));
-    RP_TRY(sizes_text(arena, plan, &sizes));
+    RP_TRY(setup_text(arena, run, plan, position, &setup));
     RP_TRY(rp_arena_printf(arena, &step, "%" PRIu64, position->step));
     RP_TRY(applied_text(arena, &run->method, own_applied, &applied));
     RP_TRY(rp_arena_printf(arena, &totals, "%" PRIu64 " %" PRIu64 " %.17g %.17g %.17g",
                            position->samples, position->epoch_samples, position->epoch_loss,
                            position->seconds, position->segment_s));
-    RP_TRY(rp_checkpoint_cut_text(arena, plan, &cut_names));
     const char *const own[] = {"format",  "pt",
                                "step",    step,
                                "applied", applied,
                                "totals",  totals,
-                               "cut",     cut_names,
-                               "advance", advance,
-                               "codec",   codecs,
-                               "sizes",   sizes,
+                               "setup",   setup,
                                "flight",  sidecars->in_flight,
                                "steer",   sidecars->gains,
                                "plan",    digest,
                                "round",   round,
-                               "trial",   position->trial ? position->trial : "",
                                "ledger",  ledger};
     _Static_assert(sizeof own / sizeof *own + 2 * IDENTITY + 1 == RP_CHECKPOINT_META, "all of it");
     memcpy(meta, own, sizeof own);
@@ -330,28 +369,6 @@ fail:
     return err;
 }
 
-/* advance: auto: the run as it was when the checkpoint was made. */
-static rp_err read_advance(const rp_st_reader *reader, const char *path, rp_runfile *run) {
-    const char *text = rp_st_meta(reader, "advance");
-    uint64_t advance;
-    if (!text || !rp_checkpoint_number(text, &advance) || advance > RP_ADVANCE_MAX) {
-        return rp_fail(RP_ERR_FORMAT, "%s: `advance` is '%.40s', expected a number up to %d", path,
-                       text ? text : "", RP_ADVANCE_MAX);
-    }
-    rp_method_set_advance(&run->method, run->stages, (uint32_t)advance);
-    return RP_OK;
-}
-
-/* ahead: measured: the same. */
-static rp_err read_ahead(const rp_st_reader *reader, const char *path, rp_runfile *run) {
-    const char *text = rp_st_meta(reader, "method");
-    return text && rp_method_take_ahead(&run->method, text)
-               ? RP_OK
-               : rp_fail(RP_ERR_FORMAT,
-                         "%s: `method` is '%.200s', expected how far forwards run ahead", path,
-                         text ? text : "");
-}
-
 /* Older programs did not write it. */
 static rp_err read_ledger(const char *text, const char *path, rp_run_ledger *out) {
     *out = (rp_run_ledger){0};
@@ -368,6 +385,7 @@ rp_err rp_checkpoint_read_position(rp_arena *arena, const rp_st_reader *reader,
     const char *step = rp_st_meta(reader, "step");
     const char *applied = rp_st_meta(reader, "applied");
     const char *totals = rp_st_meta(reader, "totals");
+    rp_runfile then;
     rp_err err;
     if (!step || !rp_checkpoint_number(step, &position->step) || !applied || !totals ||
         sscanf(totals, "%" SCNu64 " %" SCNu64 " %lf %lf %lf", &position->samples,
@@ -378,17 +396,7 @@ rp_err rp_checkpoint_read_position(rp_arena *arena, const rp_st_reader *reader,
     const char *digest = rp_st_meta(reader, "plan");
     const char *round = rp_st_meta(reader, "round");
     RP_TRY(read_ledger(rp_st_meta(reader, "ledger"), path, &position->ledger));
-    RP_TRY(read_cut(arena, run->model, rp_st_meta(reader, "cut"), &position->cut));
-    RP_TRY(read_codecs(arena, rp_st_meta(reader, "codec"), path, position->cut.stage_count,
-                       &position->codec));
-    RP_TRY(read_sizes(arena, rp_st_meta(reader, "sizes"), path, position->cut.stage_count,
-                      run->batch, &position->size));
-    const char *trial = rp_st_meta(reader, "trial"); /* older programs have none */
-    if (trial && trial[0]) {
-        char *copy;
-        RP_TRY(rp_arena_string(arena, trial, &copy));
-        position->trial = copy;
-    }
+    RP_TRY(read_setup(arena, reader, run, path, &position->setup));
     position->plan = digest ? strtoull(digest, NULL, 16) : 0;
     if (round && !rp_checkpoint_number(round, &position->round)) { /* older programs have none */
         return rp_fail(RP_ERR_FORMAT, "%s: `round` is '%.40s', expected a number", path, round);
@@ -398,15 +406,13 @@ rp_err rp_checkpoint_read_position(rp_arena *arena, const rp_st_reader *reader,
                        "%s: is at step %" PRIu64 ", but the run ends at step %" PRIu64, path,
                        position->step, run->steps);
     }
-    rp_runfile then = *run;
-    RP_TRY(then.method.advance_auto ? read_advance(reader, path, &then) : RP_OK);
-    RP_TRY(then.method.ahead_measured ? read_ahead(reader, path, &then) : RP_OK);
+    run_then(run, &position->setup, &then);
     RP_TRY(check_same_run(arena, reader, &then, plan, path));
     RP_TRY(rp_checkpoint_read_applied(arena, applied, path, &then.method, position->step,
                                       &position->applied));
-    position->advance = then.method.advance;
-    position->ahead_count = then.method.ahead_count;
-    memcpy(position->ahead, then.method.ahead, sizeof position->ahead);
+    position->setup.advance = then.method.advance;
+    position->setup.ahead_count = then.method.ahead_count;
+    memcpy(position->setup.ahead, then.method.ahead, sizeof position->setup.ahead);
     position->replicas = then.method.kind->average != RP_AVERAGE_NONE ? then.method.replicas : 0;
 fail:
     return err;

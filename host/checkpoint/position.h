@@ -3,7 +3,7 @@
 #define RP_CHECKPOINT_POSITION_H
 
 #include "plan/plan.h"
-#include "run/runfile.h"
+#include "run/setup.h"
 #include "sched/contributions.h"
 
 /* Updates done, by stage and replica: of a checkpoint, which may be of another number of stages. */
@@ -20,18 +20,13 @@ typedef struct {
 } rp_position_score;
 
 typedef struct {
-    uint64_t step;              /* next step to train */
-    rp_cut cut;                 /* that its checkpoint was made on; stage_count 0: none */
-    const rp_codec (*codec)[2]; /* of its boundaries; NULL: it does not say */
-    const uint32_t (*size)[2];  /* of its stages, samples forward and backward; NULL: none */
-    const char *trial;          /* the cuts that are tried (planning/trial.h); NULL: none */
+    uint64_t step;      /* next step to train */
+    rp_setup setup;     /* that its checkpoint was made with; cut.stage_count 0: no checkpoint */
     uint64_t plan;      /* rp_plan_digest() of the plan that it was made with; 0: it does not say */
     uint64_t round;     /* of a lane, in which its weights here were averaged; 0: not */
     uint64_t fill_step; /* where the pipes were filled: before `step` with microbatches in flight */
     rp_applied applied; /* as its checkpoint says */
-    uint32_t advance, replicas;         /* of the method then; 0 without an average */
-    uint32_t ahead_count;               /* of the method, where stages are split: */
-    uint16_t ahead[RP_SPLIT_STAGES_MAX]; /* how far forwards ran ahead, by stage */
+    uint32_t replicas;  /* of the method then; 0 without an average */
     rp_position_score test, validation; /* of the evaluations at this step */
     /* what a resumed run goes on counting from */
     uint64_t samples, epoch_samples;

@@ -17,7 +17,7 @@ static bool may_arrange(const rp_controller *c) {
     bool all = (c->run.boards_auto || c->run.plan_share > 1) && c->run.cut_auto &&
                !c->setup.given && rp_measure_has_profile(c->measure) &&
                c->options.purpose != RP_PURPOSE_EVALUATE && !c->machine.begun &&
-               c->train.position.cut.stage_count == 0 && c->ring.count == c->run.boards;
+               c->train.position.setup.cut.stage_count == 0 && c->ring.count == c->run.boards;
     for (uint32_t k = 0; all && c->run.roster && k < c->run.boards; k++) {
         all = !c->run.roster[k].dials;
     }

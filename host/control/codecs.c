@@ -138,13 +138,12 @@ fail:
     return err;
 }
 
-rp_err rp_controller_resume_codecs(rp_controller *c) {
-    const rp_position *position = &c->train.position;
+rp_err rp_codecs_resume(rp_controller *c, const rp_setup *then) {
     rp_err err = RP_OK;
-    if (c->run.codec_auto && !c->setup.given && position->codec &&
-        position->cut.stage_count == c->run.stages) {
+    if (c->run.codec_auto && !c->setup.given && then->codec &&
+        then->cut.stage_count == c->run.stages && then->codec_stages == c->run.stages) {
         RP_TRY(open_codecs(c));
-        take_codecs(c, position->codec);
+        take_codecs(c, then->codec);
         c->setup.codecs.measured = true; /* or would not be its bits */
     }
 fail:

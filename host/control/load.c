@@ -79,7 +79,7 @@ static void take_most(uint64_t *most, uint64_t value) {
 /* On the same cut each stage gets its own; on another one all get the most of any: they differ only
  * where a stage has skipped a step of its own, or has nothing to train. */
 static void take_applied(rp_controller *c, const rp_position *from) {
-    const bool same = rp_cut_is_same(&from->cut, &c->setup.plan_cut);
+    const bool same = rp_cut_is_same(&from->setup.cut, &c->setup.plan_cut);
     for (uint32_t h = 0; h < c->setup.plan->hold_count; h++) {
         const rp_plan_hold *hold = &c->setup.plan->hold[h];
         uint32_t count;

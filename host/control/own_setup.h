@@ -91,6 +91,10 @@ static inline bool rp_setup_may_change(const rp_setup_state *setup) {
 
 /* in_force.c: the run file has been read into setup.opened. errors MEMORY */
 rp_err rp_setup_open(rp_controller *c) RP_MUST_CHECK;
+/* plan.c: the run goes on with what the checkpoint at hand was made with. errors MEMORY */
+rp_err rp_setup_resume(rp_controller *c) RP_MUST_CHECK;
+/* .. after a fault: what was to come next is dropped. */
+void rp_setup_go_back(rp_controller *c);
 /* Call it after each change of setup.now: the run file as it runs follows. */
 void rp_setup_refresh(rp_controller *c);
 /* The same after a choice that holds for the whole run: run.yaml gets it. errors MEMORY; LIMIT */
@@ -140,7 +144,7 @@ rp_err rp_replan_choose(rp_controller *c, bool *leaves) RP_MUST_CHECK;
 /* trials.c: plan.trial. For the plan that was chosen just now, with others of the answer; of a
  * checkpoint; and for one that is made, in whose arena the text lies. errors MEMORY */
 void rp_trials_open(rp_controller *c, const rp_joint_plan *first, const rp_joint_answer *answer);
-void rp_trials_resume(rp_controller *c);
+void rp_trials_resume(rp_controller *c, const char *text);
 rp_err rp_trials_tell(const rp_controller *c, rp_arena *arena, rp_position *out) RP_MUST_CHECK;
 /* The boards get stages; a step was done, and took so long, 0: it filled the pipes. */
 void rp_trials_begin_plan(rp_controller *c);
@@ -209,7 +213,7 @@ rp_err rp_codecs_of_row(rp_controller *c, const rp_codec (*codec)[2]) RP_MUST_CH
  * or of those that were full. */
 void rp_codecs_find_rates(const rp_controller *c, bool full_only, double *rate);
 /* .. those that a checkpoint was made with. errors MEMORY */
-rp_err rp_controller_resume_codecs(rp_controller *c) RP_MUST_CHECK;
+rp_err rp_codecs_resume(rp_controller *c, const rp_setup *then) RP_MUST_CHECK;
 /* sizes.c: schedule.planner. They are to be chosen, once for a number of stages; .. by the cut and
  * what was measured, if so; .. these, [stages]; .. those with which a plan was found in which
  * boards share stages, before it is made, else none are chosen yet. The log says them. errors IO,
@@ -221,7 +225,7 @@ rp_err rp_sizes_keep(rp_controller *c, const uint32_t (*size)[2],
 void rp_sizes_forget(rp_controller *c);
 rp_err rp_sizes_take(rp_controller *c, const rp_trial_plan *plan) RP_MUST_CHECK;
 /* .. those that a checkpoint was made with. */
-void rp_sizes_resume(rp_controller *c);
+void rp_sizes_resume(rp_controller *c, const rp_setup *then);
 /* Says what was chosen for this start. */
 rp_err rp_controller_say_codecs(const rp_controller *c) RP_MUST_CHECK;
 /* All boards have paused: the losses of the segment go to the record; where one is above

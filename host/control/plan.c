@@ -19,7 +19,7 @@ static bool wants_advance(const rp_controller *c) {
 }
 
 bool rp_controller_needs_profile(const rp_controller *c) {
-    const bool has_old_cut = c->train.position.cut.stage_count == c->run.stages;
+    const bool has_old_cut = c->train.position.setup.cut.stage_count == c->run.stages;
     const bool for_cut = c->run.cut_auto && !has_old_cut && c->run.stages > 1 && !c->setup.given;
     return c->options.purpose == RP_PURPOSE_PROFILE || for_cut || rp_codecs_are_wanted(c) ||
            rp_sizes_are_wanted(c) || wants_advance(c) || rp_ahead_is_wanted(c);
@@ -63,8 +63,9 @@ static rp_err choose_cut(rp_controller *c) {
         RP_TRY(rp_plan_cut(&arena, c->setup.given, c->run.model, &cut));
     } else if (!c->run.cut_auto) {
         cut = c->run.cut;
-    } else if (c->train.position.cut.stage_count == c->run.stages) {
-        cut = c->train.position.cut; /* a measurement is never the same twice, a resumed run is */
+    } else if (c->train.position.setup.cut.stage_count == c->run.stages) {
+        cut = c->train.position.setup
+                  .cut; /* a measurement is never the same twice, a resumed run is */
     } else if (c->run.stages > 1) {
         RP_TRY(choose_by_profile(c, &arena, &cut));
     }
@@ -253,6 +254,30 @@ rp_err rp_plan_step(rp_controller *c) {
     }
 fail:
     return err;
+}
+
+/* ---- a run that goes on ---------------------------------------------------------------------- */
+
+rp_err rp_setup_resume(rp_controller *c) {
+    const rp_setup *then = &c->train.position.setup;
+    rp_err err;
+    RP_TRY(rp_codecs_resume(c, then));
+    rp_trials_resume(c, then->trial);
+    c->train.position.setup.trial = NULL; /* from here on setup.trial has it */
+    rp_sizes_resume(c, then);
+    if (c->run.method.advance_auto) {
+        rp_setup_take_advance(&c->setup.now, then->advance);
+        rp_setup_refresh(c);
+    }
+    RP_TRY(rp_ahead_take(c, then->ahead, then->ahead_count));
+fail:
+    return err;
+}
+
+void rp_setup_go_back(rp_controller *c) {
+    c->setup.follow.phase = RP_FOLLOW_NONE;
+    c->setup.codecs.differ = c->setup.looked_at = false;
+    c->setup.reassigning = c->setup.plan != NULL;
 }
 
 /* ---- links that change ----------------------------------------------------------------------- */

@@ -37,23 +37,13 @@ static rp_err find_checkpoint(rp_controller *c, rp_arena *arena, char **path) {
     RP_TRY(err);
     c->keep.load.states = *path != NULL;
     rp_train_resume_best(c->train.room);
-    if (*path && c->setup.given && c->train.position.advance != c->setup.given->method.advance) {
+    if (*path && c->setup.given &&
+        c->train.position.setup.advance != c->setup.given->method.advance) {
         return rp_fail(RP_ERR_USAGE, "%s: method.advance: is %u, the checkpoint was made with %u",
                        c->setup.given->source, c->setup.given->method.advance,
-                       c->train.position.advance);
+                       c->train.position.setup.advance);
     }
-    RP_TRY(*path || c->keep.adopt.hopes ? rp_controller_resume_codecs(c) : RP_OK);
-    rp_trials_resume(c);
-    if (*path || c->keep.adopt.hopes) {
-        rp_sizes_resume(c);
-    }
-    if ((*path || c->keep.adopt.hopes) && c->run.method.advance_auto) {
-        rp_setup_take_advance(&c->setup.now, c->train.position.advance);
-        rp_setup_refresh(c);
-    }
-    if (*path || c->keep.adopt.hopes) {
-        RP_TRY(rp_ahead_take(c, c->train.position.ahead, c->train.position.ahead_count));
-    }
+    RP_TRY(*path || c->keep.adopt.hopes ? rp_setup_resume(c) : RP_OK);
 fail:
     return err;
 }
@@ -99,10 +89,8 @@ static void forget_progress(rp_controller *c) {
             rp_copies_newest(c) ? rp_copies_microbatches(c, k) : board->microbatches_kept;
         board->facts_before = board->facts;
     }
-    c->keep.unsaved = c->machine.renewed = c->setup.looked_at = false;
-    c->setup.follow.phase = RP_FOLLOW_NONE;
-    c->setup.codecs.differ = false;
-    c->setup.reassigning = c->setup.plan != NULL;
+    c->keep.unsaved = c->machine.renewed = false;
+    rp_setup_go_back(c);
 }
 
 /* What boards have counted up to the checkpoint is known of the newest one only. */

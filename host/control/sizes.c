@@ -92,13 +92,12 @@ static void read_sizes(rp_controller *c) {
 }
 
 /* Others would change the order of sums, and with it the bits. */
-void rp_sizes_resume(rp_controller *c) {
-    const rp_position *position = &c->train.position;
+void rp_sizes_resume(rp_controller *c, const rp_setup *then) {
     if (c->run.sizes.planner && c->setup.given && c->setup.shares.is_own) {
         read_sizes(c);
-    } else if (c->run.sizes.planner && !c->setup.given && position->size &&
-               position->cut.stage_count == c->run.stages) {
-        memcpy(c->setup.size, position->size, c->run.stages * sizeof *position->size);
+    } else if (c->run.sizes.planner && !c->setup.given && then->size &&
+               then->cut.stage_count == c->run.stages && then->size_stages == c->run.stages) {
+        memcpy(c->setup.size, then->size, c->run.stages * sizeof *then->size);
         take(c, c->run.stages);
     }
 }

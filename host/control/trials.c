@@ -22,20 +22,19 @@ void rp_trials_open(rp_controller *c, const rp_joint_plan *first, const rp_joint
     }
 }
 
-void rp_trials_resume(rp_controller *c) {
+void rp_trials_resume(rp_controller *c, const char *text) {
     const uint32_t layers = c->run.model->layer_count;
-    if (c->run.plan_trial > 0 && c->setup.trial.plans.count == 0 && c->train.position.trial &&
-        !rp_trial_read(c->train.position.trial, layers, &c->setup.trial.plans)) {
+    if (c->run.plan_trial > 0 && c->setup.trial.plans.count == 0 && text &&
+        !rp_trial_read(text, layers, &c->setup.trial.plans)) {
         rp_log_warn("controller: the checkpoint's `trial` is '%.40s', which is none: the cut stays",
-                    c->train.position.trial);
+                    text);
     }
-    c->train.position.trial = NULL;
 }
 
 rp_err rp_trials_tell(const rp_controller *c, rp_arena *arena, rp_position *out) {
     char *text;
     const rp_err err = rp_trial_text(arena, &c->setup.trial.plans, &text);
-    out->trial = err == RP_OK ? text : NULL;
+    out->setup.trial = err == RP_OK ? text : NULL;
     return err;
 }
 

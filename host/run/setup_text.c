@@ -338,8 +338,11 @@ fail:
     return err;
 }
 
+/* More than the run's batch is of another run. */
 static rp_err read_micro(reading *r, const char *text, bool *valid) {
-    *valid = take_numbers(text, 1, r->run->batch, &r->out->micro) && r->out->micro > 0;
+    uint32_t micro = 0;
+    *valid = take_numbers(text, 1, UINT32_MAX, &micro) && micro > 0;
+    r->out->micro = micro <= r->run->batch ? micro : r->out->micro;
     return RP_OK;
 }
 

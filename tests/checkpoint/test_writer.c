@@ -125,8 +125,8 @@ static void what_was_written_is_read(void **state) {
     assert_non_null(path);
     assert_int_equal(found.step, 3);
     assert_int_equal(found.samples, 48);
-    assert_int_equal(found.cut.stage_count, 2);
-    assert_int_equal(found.cut.first[1], 1);
+    assert_int_equal(found.setup.cut.stage_count, 2);
+    assert_int_equal(found.setup.cut.first[1], 1);
     assert_int_equal(found.applied.of[0][0], 3);
     assert_int_equal(found.applied.of[1][0], 2);
     expect_ok(rp_checkpoint_check(&run, path, true));
@@ -259,8 +259,8 @@ static void it_says_its_codecs(void **state) {
         write_tensors(writer, UINT32_MAX);
         expect_ok(rp_checkpoint_commit(&writer));
         expect_ok(rp_checkpoint_find(&arena, &run, plan, checkpoints, &path, &found, damaged));
-        assert_non_null(found.codec);
-        assert_memory_equal(found.codec, chosen ? next : made, sizeof made);
+        assert_non_null(found.setup.codec);
+        assert_memory_equal(found.setup.codec, chosen ? next : made, sizeof made);
     }
 }
 
@@ -531,7 +531,7 @@ static void the_plan_is_compared(void **state) {
     assert_true(rp_plan_digest(plan) != digest);
     expect_ok(rp_checkpoint_find(&arena, &run, plan, checkpoints, &path, &found, damaged));
     assert_true(found.plan == digest);
-    assert_int_equal(found.cut.first[1], 1);
+    assert_int_equal(found.setup.cut.first[1], 1);
     expect_ok(rp_checkpoint_open_in_flight(&arena, plan, path, 3, &reader, &kept, &usable));
     assert_false(usable);
     rp_st_close(&reader);
@@ -540,6 +540,91 @@ static void the_plan_is_compared(void **state) {
     expect_err(rp_checkpoint_find(&arena, &run, plan, checkpoints, &path, &found, damaged),
                RP_ERR_USAGE);
     assert_non_null(strstr(rp_err_message(), "was made with batch 16/8, the run file says 16/8,4"));
+}
+
+/* The metadata of a new checkpoint without `setup`, and with `old` pairs. */
+static rp_err read_old(const char *const *old, rp_position *found) {
+    const rp_checkpoint_sidecars none = {"", ""};
+    const char *meta[RP_CHECKPOINT_META];
+    const char *pairs[RP_CHECKPOINT_META + 20];
+    uint32_t count = 0;
+    float value = 0;
+    rp_st_entry entry = {"x", RP_ST_F32, 1, {1}, 0, sizeof value};
+    rp_st_writer *writer = NULL;
+    rp_st_reader *reader = NULL;
+    expect_ok(rp_checkpoint_make_meta(&arena, &run, plan, &position, &applied, &none, meta));
+    for (uint32_t i = 0; meta[i]; i += 2) {
+        if (strcmp(meta[i], "setup") != 0) {
+            pairs[count++] = meta[i];
+            pairs[count++] = meta[i + 1];
+        }
+    }
+    for (; *old; old++) {
+        pairs[count++] = *old;
+    }
+    pairs[count] = NULL;
+    expect_ok(rp_st_create(&arena, in_folder("old"), &entry, 1, pairs, false, &writer));
+    expect_ok(rp_st_write(writer, 0, 0, &value, sizeof value));
+    expect_ok(rp_st_commit(&writer));
+    expect_ok(rp_st_open(&arena, in_folder("old"), &reader));
+    *found = (rp_position){0};
+    const rp_err err = rp_checkpoint_read_position(&arena, reader, &run, plan, "old", found);
+    rp_st_close(&reader);
+    return err;
+}
+
+/* Programs before version 2 of the text wrote parts of the setup by themselves, and the oldest ones
+ * only some of them. */
+static void old_texts_are_the_same_setup(void **state) {
+    static const char *const all[] = {"cut",     "fc1,fc2",  "codec", "f16/int8",
+                                      "sizes",   "8/4,2/16", "trial", "1/2/1",
+                                      "advance", "0",        NULL};
+    static const char *const some[] = {"cut", "fc1,fc3", "advance", "0", NULL};
+    static const char *const none[] = {NULL};
+    static const struct {
+        const char *old[5];
+        const char *why;
+    } wrong[] = {{{"cut", "fc1,fc2", "codec", "f16", NULL}, "`codec` is 'f16'"},
+                 {{"cut", "fc1,fc2", "sizes", "8/4", NULL}, "`sizes` is '8/4'"},
+                 {{"cut", "fc1,fc2", "sizes", "8/4,2/17", NULL}, "`sizes` is '8/4,2/17'"}};
+    rp_position found;
+    (void)state;
+    expect_ok(read_old(all, &found));
+    assert_int_equal(found.setup.cut.stage_count, 2);
+    assert_int_equal(found.setup.cut.first[1], 1);
+    assert_int_equal(found.setup.codec_stages, 2);
+    assert_int_equal(found.setup.codec[0][0], RP_CODEC_F16);
+    assert_int_equal(found.setup.codec[0][1], RP_CODEC_INT8);
+    assert_int_equal(found.setup.size_stages, 2);
+    assert_int_equal(found.setup.size[1][1], 16);
+    assert_string_equal(found.setup.trial, "1/2/1");
+    expect_ok(read_old(some, &found));
+    assert_int_equal(found.setup.cut.first[1], 2);
+    assert_null(found.setup.codec);
+    assert_null(found.setup.size);
+    assert_null(found.setup.trial);
+    expect_ok(read_old(none, &found));
+    assert_int_equal(found.setup.cut.stage_count, 0);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        expect_err(read_old(wrong[i].old, &found), RP_ERR_FORMAT);
+        assert_non_null(strstr(rp_err_message(), wrong[i].why));
+    }
+}
+
+/* A run with `advance: auto` or `ahead: measured` goes on with those of its checkpoint. */
+static void old_advances_and_steps_ahead_are_read(void **state) {
+    static const char *const advance[] = {"cut", "fc1,fc2", "advance", "3", NULL};
+    static const char *const lacking[] = {"cut", "fc1,fc2", NULL};
+    static const char *const wrong[] = {"cut", "fc1,fc2", "advance", "65", NULL};
+    rp_position found;
+    (void)state;
+    run.method.advance_auto = true;
+    run.method.advance = 3; /* when it was written */
+    expect_ok(read_old(advance, &found));
+    assert_int_equal(found.setup.advance, 3);
+    expect_err(read_old(lacking, &found), RP_ERR_FORMAT);
+    expect_err(read_old(wrong, &found), RP_ERR_FORMAT);
+    assert_non_null(strstr(rp_err_message(), "`advance` is '65'"));
 }
 
 int main(void) {
@@ -554,6 +639,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(an_earlier_save_stays_until_then, open_run, close_run),
         cmocka_unit_test_setup_teardown(checkpoints_of_older_programs_are_read, open_run,
                                         close_run),
+        cmocka_unit_test_setup_teardown(old_texts_are_the_same_setup, open_run, close_run),
+        cmocka_unit_test_setup_teardown(old_advances_and_steps_ahead_are_read, open_run, close_run),
         cmocka_unit_test_setup_teardown(a_sidecar_file_has_a_plain_name, open_run, close_run),
         cmocka_unit_test_setup_teardown(the_plan_is_compared, open_run, close_run),
         cmocka_unit_test_setup_teardown(what_is_not_finite_is_not_kept, open_run, close_run),

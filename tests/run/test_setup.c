@@ -308,7 +308,7 @@ static void wrong_words_are_named(void **state) {
                  {"codec=f16/int8", "codec=uint8/int8"},
                  {"codec=f16/int8", "codec=f16"},
                  {"codec=f16/int8", "codec=topk-0.1/f16"},
-                 {"micro=4", "micro=17"},
+                 {"micro=4", "micro=0"},
                  {"micro=4", "micro=-1"},
                  {"inputs=f32", "inputs=f33"},
                  {"schedule=0", "schedule=9"},
@@ -334,9 +334,10 @@ static void wrong_words_are_named(void **state) {
     }
 }
 
-/* Of another model, of other boards, of a run file with fewer schedules: as the run says. */
+/* Of another model, other boards, another batch, a run file with fewer schedules: as the run says.
+ */
 static void what_another_run_said_is_left_out(void **state) {
-    static const char text[] = "version=2 boards=a,z stages=2 cut=conv1,fc3 micro=4 inputs=f32 "
+    static const char text[] = "version=2 boards=a,z stages=2 cut=conv1,fc3 micro=17 inputs=f32 "
                                "schedule=7 split=0,0,0,0 advance=0,0 auto=0,0,0,0";
     rp_setup read;
     (void)state;
@@ -345,6 +346,7 @@ static void what_another_run_said_is_left_out(void **state) {
     assert_int_equal(read.boards, BOARDS);
     assert_ptr_equal(read.roster, roster);
     assert_int_equal(read.schedule, 0);
+    assert_int_equal(read.micro, run.micro);
 }
 
 int main(void) {
