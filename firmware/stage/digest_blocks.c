@@ -46,8 +46,8 @@ static void digest_average(digest_executor *e, const rp_command *command, uint32
     const rp_block scratch = {RP_BLOCK_SCRATCH, 0};
     rp_digest_average(command->average.term, digest_trained(e, trained),
                       &digest_block(e, command->average.x)[trained],
-                      layout->centres ? &digest_block(e, centre)[trained] : NULL,
-                      layout->scratches ? &digest_block(e, scratch)[trained] : NULL,
+                      layout->copies.centres ? &digest_block(e, centre)[trained] : NULL,
+                      layout->copies.scratches ? &digest_block(e, scratch)[trained] : NULL,
                       command->average.alpha, command->average.share);
 }
 

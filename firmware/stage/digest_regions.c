@@ -16,7 +16,8 @@ static void find_in_flight(const digest_executor *e, span out[IN_FLIGHT_SPANS]) 
     const rp_layout *layout = e->as.base.layout;
     const size_t block = layout->trained_count * sizeof(rp_digest);
     const rp_block probes = {RP_BLOCK_PROBE, 0};
-    out[0] = (span){(char *)e->blocks, (layout->versions + layout->predicted) * block};
+    out[0] =
+        (span){(char *)e->blocks, (layout->copies.versions + layout->copies.predicted) * block};
     out[1] =
         (span){layout->probes ? (char *)digest_block(e, probes) : NULL, layout->probes * block};
     out[2] = (span){(char *)e->slots, layout->slots * e->slot_digests * sizeof *e->slots};
@@ -90,10 +91,10 @@ static void digest_store(digest_executor *e, const rp_region *region, rp_digest 
         *digest_at(e, region->block, region->param) = digest;
         return;
     }
-    for (uint32_t v = 0; v < layout->versions; v++) {
+    for (uint32_t v = 0; v < layout->copies.versions; v++) {
         *digest_at(e, (rp_block){RP_BLOCK_WEIGHTS, v}, region->param) = digest;
     }
-    if (layout->centres) {
+    if (layout->copies.centres) {
         *digest_at(e, (rp_block){RP_BLOCK_CENTRE, 0}, region->param) = digest;
     }
 }

@@ -13,10 +13,10 @@ const rp_executor_kind *rp_executor_find(const char *name) {
 
 uint32_t rp_block_count(const rp_layout *layout, rp_block_kind kind) {
     const uint32_t count[RP_BLOCK_KINDS] = {
-        [RP_BLOCK_WEIGHTS] = layout->versions,
-        [RP_BLOCK_PREDICTED] = layout->predicted,
-        [RP_BLOCK_CENTRE] = layout->centres,
-        [RP_BLOCK_SCRATCH] = layout->scratches,
+        [RP_BLOCK_WEIGHTS] = layout->copies.versions,
+        [RP_BLOCK_PREDICTED] = layout->copies.predicted,
+        [RP_BLOCK_CENTRE] = layout->copies.centres,
+        [RP_BLOCK_SCRATCH] = layout->copies.scratches,
         [RP_BLOCK_STATE] = layout->replicas * layout->state_count,
         [RP_BLOCK_PROBE] = layout->probes,
         [RP_BLOCK_PEER] = layout->peers,

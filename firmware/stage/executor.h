@@ -62,7 +62,7 @@ static inline bool rp_executor_is_wrong(rp_executor *executor) {
 
 /* A block has one value for each trained parameter of the stage. */
 typedef enum {
-    RP_BLOCK_WEIGHTS,   /* layout->versions of them */
+    RP_BLOCK_WEIGHTS,   /* layout->copies.versions of them */
     RP_BLOCK_PREDICTED, /* by direction for xpipe, otherwise 0 serves both */
     RP_BLOCK_CENTRE,    /* of the replicas, or their reference */
     RP_BLOCK_SCRATCH,   /* around a local step: before it, or the elastic term; or the mean */

@@ -69,10 +69,10 @@ static void digest_init(digest_executor *e) {
         const rp_digest start = rp_digest_init(param, e->as.base.job->seed);
         const uint32_t trained = layout->trained[p];
         e->running[p] = param->role != RP_PARAM_SCRATCH ? start : (rp_digest){0};
-        for (uint32_t v = 0; trained != RP_NOT_TRAINED && v < layout->versions; v++) {
+        for (uint32_t v = 0; trained != RP_NOT_TRAINED && v < layout->copies.versions; v++) {
             digest_block(e, (rp_block){RP_BLOCK_WEIGHTS, v})[trained] = start;
         }
-        if (trained != RP_NOT_TRAINED && layout->centres) {
+        if (trained != RP_NOT_TRAINED && layout->copies.centres) {
             digest_block(e, (rp_block){RP_BLOCK_CENTRE, 0})[trained] = start;
         }
     }

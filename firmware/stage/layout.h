@@ -54,6 +54,12 @@ typedef struct {
     uint32_t first, end, again_end;
 } rp_layout_group;
 
+/* Copies of the weights: versions (METHODS 13), predicted ones (by direction for xpipe), the centre
+ * or reference of the replicas, and a scratch copy around a local step. */
+typedef struct {
+    uint32_t versions, predicted, centres, scratches;
+} rp_layout_copies;
+
 typedef struct {
     uint32_t first_layer, layer_count;
     rp_layout_tensor *tensor; /* inputs first, then layer outputs in order */
@@ -101,9 +107,7 @@ typedef struct {
     size_t scratch_bytes;    /* pools, labels, results, workspace */
     uint32_t state_count;    /* optimiser states of a replica, each weight_bytes */
     uint32_t replicas;       /* each with states of its own */
-    /* Copies of the weights: versions (METHODS 13), predicted ones (by direction for xpipe), the
-     * centre or reference of the replicas, and a scratch copy around a local step. */
-    uint32_t versions, predicted, centres, scratches;
+    rp_layout_copies copies;
     uint32_t probe_steps; /* steps between two probes, 0 = none */
     uint32_t probes;      /* copies that a probe takes */
     uint32_t gradients;   /* 1; 0 on a board that does forwards only */

@@ -116,16 +116,16 @@ static rp_err count_versions(const rp_job *job, rp_layout *layout) {
             (void)rp_versions_backward(&versions, &op);
         }
     }
-    layout->versions = versions.block_count;
+    layout->copies.versions = versions.block_count;
     layout->replicas = versions.replicas;
-    layout->predicted = method->weights == RP_WEIGHTS_XPIPE ? 2 : ahead > 0 ? 1 : 0;
+    layout->copies.predicted = method->weights == RP_WEIGHTS_XPIPE ? 2 : ahead > 0 ? 1 : 0;
     /* one probe at a time: the next begins when the last has met its backward */
     const uint32_t least = steps_open_max(job);
     layout->probe_steps = method->probe == 0 || method->probe > least ? method->probe : least;
     layout->probes = layout->probe_steps > 0 ? 2 : 0;
-    layout->centres = method->kind->average != RP_AVERAGE_NONE;
-    layout->scratches = method->before || method->kind->average == RP_AVERAGE_REFERENCE ||
-                        method->evaluate == RP_EVALUATE_MEAN;
+    layout->copies.centres = method->kind->average != RP_AVERAGE_NONE;
+    layout->copies.scratches = method->before || method->kind->average == RP_AVERAGE_REFERENCE ||
+                               method->evaluate == RP_EVALUATE_MEAN;
 fail:
     rp_arena_finish(&arena);
     return err;
@@ -161,5 +161,6 @@ rp_err rp_layout_count(const rp_job *job, rp_layout *layout) {
 }
 
 uint32_t rp_layout_weight_copies(const rp_layout *layout) {
-    return layout->versions + layout->predicted + layout->centres + layout->scratches;
+    return layout->copies.versions + layout->copies.predicted + layout->copies.centres +
+           layout->copies.scratches;
 }

@@ -146,9 +146,10 @@ rp_err rp_opencl_average(rp_opencl *e, const rp_command *command) {
     const float share = command->average.share;
     rp_buffer *x = rp_opencl_whole(e, command->average.x);
     rp_buffer *centre =
-        e->base.layout->centres ? rp_opencl_whole(e, (rp_block){RP_BLOCK_CENTRE, 0}) : NULL;
-    rp_buffer *scratch =
-        e->base.layout->scratches ? rp_opencl_whole(e, (rp_block){RP_BLOCK_SCRATCH, 0}) : NULL;
+        e->base.layout->copies.centres ? rp_opencl_whole(e, (rp_block){RP_BLOCK_CENTRE, 0}) : NULL;
+    rp_buffer *scratch = e->base.layout->copies.scratches
+                             ? rp_opencl_whole(e, (rp_block){RP_BLOCK_SCRATCH, 0})
+                             : NULL;
     switch (command->average.term) {
     case RP_TERM_ELASTIC:
         return rp_average_elastic(e->device, x, centre, count, alpha);

@@ -60,7 +60,7 @@ fail:
 }
 
 static uint32_t blocks_in_flight(const rp_layout *layout) {
-    return layout->versions + layout->predicted + layout->probes;
+    return layout->copies.versions + layout->copies.predicted + layout->probes;
 }
 
 static piece piece_in_flight(const rp_opencl *e, uint32_t index) {

@@ -62,7 +62,7 @@ rp_block rp_stage_evaluated(const rp_stage *stage) {
     case RP_EVALUATE_CENTRE:
         break;
     }
-    return stage->layout->centres ? (rp_block){RP_BLOCK_CENTRE, 0} : newest_of(stage, 0);
+    return stage->layout->copies.centres ? (rp_block){RP_BLOCK_CENTRE, 0} : newest_of(stage, 0);
 }
 
 rp_err rp_stage_prepare_evaluated(rp_stage *stage) {
@@ -84,7 +84,8 @@ fail:
 /* Chooses what an op sees; a prediction is issued ahead of it. */
 static rp_err choose_weights(rp_stage *stage, const rp_weight_view *view, const rp_op *op,
                              uint32_t direction) {
-    const rp_block ahead = {RP_BLOCK_PREDICTED, stage->layout->predicted > 1 ? direction : 0};
+    const rp_block ahead = {RP_BLOCK_PREDICTED,
+                            stage->layout->copies.predicted > 1 ? direction : 0};
     rp_err err = RP_OK;
     if (view->ahead == 0) {
         stage->seen = (rp_block){RP_BLOCK_WEIGHTS, view->block};
@@ -454,7 +455,7 @@ fail:
 rp_err rp_stage_update(rp_stage *stage, const rp_op *op, float grad_scale, bool skip) {
     const rp_version_step by = rp_versions_update(&stage->versions, op);
     rp_err err;
-    RP_ASSERT(by.to < stage->layout->versions);
+    RP_ASSERT(by.to < stage->layout->copies.versions);
     stage->accumulated = 0;
     stage->mean_valid = false;
     RP_TRY(rp_stage_decide_statistics(stage, op->step, skip));

@@ -14,7 +14,7 @@ static rp_err warm_up_method(rp_stage *stage) {
     /* the step that ends a period, so that the average is launched as well */
     uint64_t step = (uint64_t)stage->versions.replicas * stage->job->method.period;
     RP_TRY(rp_stage_run_update(stage, &by, step > 0 ? step - 1 : 0, 1.0f));
-    if (stage->layout->predicted) {
+    if (stage->layout->copies.predicted) {
         const bool shares = stage->job->method.horizon == RP_HORIZON_MEASURED;
         RP_TRY(rp_stage_run_prediction(stage, &view, shares ? stage->gain.share[0] : NULL,
                                        (rp_block){RP_BLOCK_PREDICTED, 0}));

@@ -26,7 +26,7 @@ static rp_export make_export(const rp_stage *stage, uint32_t param, uint32_t set
 }
 
 static bool is_centre(const rp_stage *stage, uint32_t set) {
-    return stage->layout->centres && set == stage->job->method.replicas;
+    return stage->layout->copies.centres && set == stage->job->method.replicas;
 }
 
 /* Sets of a lean stage that it does not hold are those of the replica that stands in for them. */
@@ -72,7 +72,7 @@ static rp_export find_index(const rp_stage *stage, uint32_t index) {
         if (index < optimiser_sets(stage) * states) {
             const uint32_t replica = index / states % stage->versions.replicas;
             const uint32_t state = index % states;
-            return make_export(stage, i, stage->layout->centres ? index / states : NO_SET,
+            return make_export(stage, i, stage->layout->copies.centres ? index / states : NO_SET,
                                stage->job->optim.kind->state_names[state],
                                (rp_block){RP_BLOCK_STATE, replica * states + state});
         }
@@ -142,7 +142,7 @@ static rp_err write_export(rp_stage *stage, const rp_export *tensor, size_t firs
     const bool everywhere = tensor->set == NO_SET && !tensor->state;
     const rp_region region = {everywhere ? RP_REGION_EVERYWHERE : RP_REGION_BLOCK, tensor->block,
                               tensor->param};
-    if (!everywhere && stage->layout->centres && tensor->set >= stage->versions.replicas &&
+    if (!everywhere && stage->layout->copies.centres && tensor->set >= stage->versions.replicas &&
         !is_centre(stage, tensor->set)) {
         return RP_OK; /* a lean stage does not hold it */
     }

@@ -431,7 +431,8 @@ static rp_err issue_wrongly(rp_executor *executor, const rp_command *command) {
     }
     switch (sabotage.kind) {
     case OTHER_VERSION:
-        wrong.pass.weights.index = (wrong.pass.weights.index + 1) % executor->layout->versions;
+        wrong.pass.weights.index =
+            (wrong.pass.weights.index + 1) % executor->layout->copies.versions;
         break;
     case TWICE:
         expect_ok(sabotage.issue(executor, command));

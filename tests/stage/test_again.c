@@ -151,8 +151,8 @@ static void weights_of_the_forward_stay(void **state) {
     made plain, again;
     make_layout(&plain, "async", "none", "[conv2, bn2]", 3, 0);
     make_layout(&again, "async", "all", "[conv2, bn2]", 3, 0);
-    assert_int_equal(plain.layout->versions, 1);
-    assert_true(again.layout->versions > 1);
+    assert_int_equal(plain.layout->copies.versions, 1);
+    assert_true(again.layout->copies.versions > 1);
     rp_arena_finish(&plain.arena);
     rp_arena_finish(&again.arena);
 }

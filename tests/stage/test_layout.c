@@ -203,8 +203,8 @@ static void epochs_of_any_length_have_room(void **state) {
             expect_ok(rp_layout_make(&m.arena, &m.job, RP_GEMM_PANEL, 64, &m.layout));
             walk_ops(&m, &slots, &versions, &predicts);
             assert_int_equal(m.layout->slots, slots);
-            assert_int_equal(m.layout->versions, versions);
-            assert_true(m.layout->predicted > 0 || !predicts);
+            assert_int_equal(m.layout->copies.versions, versions);
+            assert_true(m.layout->copies.predicted > 0 || !predicts);
             rp_arena_finish(&m.arena);
         }
     }

@@ -575,14 +575,14 @@ static void what_each_half_holds(void **state) {
     for (uint32_t k = 0; k < STAGES; k++) {
         const rp_layout *forward = rp_stage_layout(r.board[k].stage);
         const rp_layout *backward = rp_stage_layout(r.board[STAGES + k].stage);
-        assert_int_equal(forward->versions, 1);
+        assert_int_equal(forward->copies.versions, 1);
         assert_int_equal(forward->slots, 1);
         assert_int_equal(forward->state_count, 0);
         assert_int_equal(forward->gradients, 0);
         assert_int_equal(forward->grad.pool_count, 0);
         assert_int_equal(backward->gradients, 1);
         assert_true(forward->total_bytes + 2 * forward->weight_bytes <= backward->total_bytes);
-        assert_int_equal(backward->versions, 2 * (STAGES - k));
+        assert_int_equal(backward->copies.versions, 2 * (STAGES - k));
         assert_int_equal(backward->slots, 1);
         assert_int_equal(backward->state_count, 2);
         assert_int_equal(rp_stage_stash_bytes(r.board[k].stage),
@@ -595,9 +595,9 @@ static void what_each_half_holds(void **state) {
     close_ring(&r);
     open_ring(&r, "opencl", "{kind: pipefb, weights: pipeoptim}", ALL);
     for (uint32_t k = 0; k < STAGES; k++) { /* no versions, and one more that is predicted */
-        assert_int_equal(rp_stage_layout(r.board[k].stage)->predicted, 0);
-        assert_int_equal(rp_stage_layout(r.board[STAGES + k].stage)->versions, 1);
-        assert_int_equal(rp_stage_layout(r.board[STAGES + k].stage)->predicted, 1);
+        assert_int_equal(rp_stage_layout(r.board[k].stage)->copies.predicted, 0);
+        assert_int_equal(rp_stage_layout(r.board[STAGES + k].stage)->copies.versions, 1);
+        assert_int_equal(rp_stage_layout(r.board[STAGES + k].stage)->copies.predicted, 1);
     }
     close_ring(&r);
 }
