@@ -142,7 +142,7 @@ static rp_err on_hello(rp_controller *c, uint32_t board, const rp_message *messa
     rp_board_state *state = &ring->board[board];
     rp_err err;
     if (c->machine.state == RP_CONTROL_ADOPT) {
-        return rp_adopt_on_hello(c, board, message);
+        return rp_keep_on_adopted_hello(c->keep, board, message);
     }
     if (state->hello) {
         return RP_OK; /* it answers an earlier greeting, too */
@@ -362,7 +362,7 @@ static void take_facts(rp_board_state *board, const rp_Finished *report, uint32_
 static rp_err on_finished(rp_controller *c, uint32_t board, const rp_message *message) {
     const rp_Finished *report = &message->frame.body.finished;
     rp_board_state *state = &c->ring.board[board];
-    const size_t want = rp_controller_applied_count(c, board) * sizeof(uint64_t);
+    const size_t want = rp_keep_applied_count(c->setup.plan, board) * sizeof(uint64_t);
     if (state->finished) {
         return rp_fail(RP_ERR_PEER, "board %s has finished its segment twice", state->name);
     }
@@ -433,7 +433,7 @@ static const struct {
     {RP_KIND_WAITING, TRAINING | PASSES, rp_segment_on_waiting},
     {RP_KIND_TRACE, TRAINING | PASSES, rp_segment_on_trace},
     {RP_KIND_FINISHED, TRAINING | PASSES, on_finished},
-    {RP_KIND_COPIED, ANYWHERE, rp_copies_on_copied},
+    {RP_KIND_COPIED, ANYWHERE, rp_copy_on_copied},
     {RP_KIND_TENSOR, SENDING, rp_save_on_tensor},
     {RP_KIND_IN_FLIGHT, SENDING, rp_save_on_in_flight},
     {RP_KIND_TENSORS_END, SENDING, rp_save_on_end},

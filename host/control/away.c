@@ -204,7 +204,7 @@ bool rp_away_join(rp_controller *c) {
     const size_t bytes = sizeof c->ring.away.names;
     size_t used = 0;
     names[0] = '\0';
-    if (!wants_boards(c) || c->keep.save.kept_step != c->train.position.step) {
+    if (!wants_boards(c) || rp_keep_saved_step(c->keep) != c->train.position.step) {
         return false;
     }
     const uint32_t most = c->ring.count + count_joining(c);

@@ -61,7 +61,7 @@ rp_err rp_start_enter(rp_controller *c) {
     c->ring.media = c->env.media;
     c->ring.away.boards = c->ring.count;
     RP_TRY(note_origin(c));
-    RP_TRY(rp_disk_begin_term(c));
+    RP_TRY(rp_controller_begin_term(c));
     RP_TRY(rp_start_find_keys(c, &c->ring.keys));
     RP_TRY(rp_config_text(&c->arena, c->run.model_root, &c->setup.model_text));
     RP_TRY(rp_ring_check_text("the model", c->setup.model_text));
@@ -111,8 +111,9 @@ rp_err rp_start_step(rp_controller *c) {
     }
     RP_TRY(rp_ring_connect(&c->ring, c->env.links));
     c->ring.knows_boards = rp_recovery_is_return(c);
-    if (c->keep.adopt.hopes && !rp_adopt_is_due(c)) {
-        RP_TRY(rp_fail(RP_ERR_FORMAT, "%s; no checkpoint before it is used", c->keep.damaged));
+    if (rp_keep_hopes_for_boards(c->keep) && !rp_adopt_is_due(c)) {
+        RP_TRY(
+            rp_fail(RP_ERR_FORMAT, "%s; no checkpoint before it is used", rp_keep_damage(c->keep)));
     }
     rp_controller_enter(c, rp_adopt_is_due(c) ? RP_CONTROL_ADOPT : RP_CONTROL_HELLO);
 fail:
@@ -292,7 +293,7 @@ rp_err rp_controller_assign_again(rp_controller *c) {
         memset(board->applied, 0, sizeof board->applied);
         board->facts_before = board->facts;
     }
-    RP_TRY(rp_disk_begin_term(c));
+    RP_TRY(rp_controller_begin_term(c));
     c->setup.reassigning = true;
     rp_controller_enter(c, RP_CONTROL_HELLO);
 fail:
@@ -334,13 +335,13 @@ rp_err rp_assign_enter(rp_controller *c) {
         c->ring.board[k].ready = c->ring.board[k].asked = rp_warm_rests(c->warm, k);
     }
     rp_transfers_forget(rp_folder_transfers(c->folder));
-    rp_copies_forget(c);
+    rp_keep_forget_copies(c->keep);
     c->setup.now.lines_s = lines_since_s(c);
     rp_setup_refresh(c);
     rp_err err = rp_controller_make_plan(c);
     err = err == RP_OK ? rp_train_open_plan(c->train.room, c->setup.plan) : err;
     err = err == RP_OK ? rp_memory_check_plan(c) : err;
-    return err == RP_OK ? rp_copies_check_plan(c) : err;
+    return err == RP_OK ? rp_keep_check_plan(c->keep, c->setup.plan) : err;
 }
 
 static rp_link_profile line_to(const rp_controller *c, uint32_t board) {
@@ -506,7 +507,7 @@ static rp_err hint_staleness(rp_controller *c) {
 static rp_err say_damage(rp_controller *c) {
     char text[RP_CHECKPOINT_DAMAGE + 80];
     (void)snprintf(text, sizeof text, "%s; the checkpoint of step %" PRIu64 " is used",
-                   c->keep.damaged, c->train.position.step);
+                   rp_keep_damage(c->keep), c->train.position.step);
     return rp_record_event(rp_folder_record(c->folder), "damaged", c->train.position.step, text);
 }
 
@@ -559,7 +560,7 @@ fail:
 
 static rp_err begin_training(rp_controller *c) {
     rp_err err;
-    RP_TRY(c->keep.damaged[0] ? say_damage(c) : RP_OK);
+    RP_TRY(rp_keep_damage(c->keep)[0] ? say_damage(c) : RP_OK);
     RP_TRY(rp_controller_say_codecs(c));
     RP_TRY(c->setup.advance_chosen ? rp_controller_say_advance(c, 0) : RP_OK);
     say_ready(c);
@@ -619,7 +620,7 @@ rp_err rp_assign_step(rp_controller *c) {
         rp_warm_say(c->warm);
         return RP_OK;
     }
-    RP_TRY(rp_copies_check_memory(c));
+    RP_TRY(rp_keep_check_memory(c->keep, c->setup.plan));
     if (c->options.purpose == RP_PURPOSE_WARM) { /* the boards have no links to each other */
         return rp_warming_go_on(c);
     }
@@ -630,7 +631,7 @@ rp_err rp_assign_step(rp_controller *c) {
         return RP_OK;
     }
     if (c->options.purpose == RP_PURPOSE_TRAIN) {
-        RP_TRY(c->machine.begun ? rp_disk_fault(c, rp_controller_write_folder(c))
+        RP_TRY(c->machine.begun ? rp_controller_disk_fault(c, rp_controller_write_folder(c))
                                 : begin_training(c));
     }
     rp_controller_enter(c, RP_CONTROL_LOAD);

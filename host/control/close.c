@@ -91,7 +91,6 @@ rp_err rp_close_step(rp_controller *c) {
 
 /* Parcels may still borrow batches: the links go first. */
 void rp_controller_release(rp_controller *c) {
-    rp_arena_finish(&c->keep.adopt.arena);
     rp_away_close(c);
     rp_ring_disconnect(&c->ring);
     rp_train_close(c->train.room);
@@ -99,7 +98,7 @@ void rp_controller_release(rp_controller *c) {
     rp_measure_close(c->measure);
     rp_arena_finish(&c->setup.plan_arena);
     rp_shares_close(c);
-    rp_copies_forget(c);
+    rp_keep_close(c->keep);
     rp_folder_close_transfers(c->folder);
     if (c->ring.spawned) {
         c->env.spawner.kind->close(c->env.spawner.self);

@@ -236,7 +236,7 @@ static int64_t next_deadline_ns(const rp_controller *c) {
     }
     if (c->ring.links && c->machine.state < RP_CONTROL_CLOSE) {
         at_ns = earlier(at_ns, rp_ring_deadline_ns(&c->ring));
-        at_ns = earlier(at_ns, rp_disk_deadline_ns(c));
+        at_ns = earlier(at_ns, rp_keep_disk_deadline_ns(c->keep));
     }
     if (c->machine.timeout_ns > 0) {
         at_ns = earlier(at_ns, c->ring.progress_ns + c->machine.timeout_ns + 1);
@@ -424,7 +424,7 @@ static rp_err prepare_run(rp_controller *c) {
         if (c->run.data.count[options->split] == 0) {
             return rp_fail(RP_ERR_USAGE, "--split: the data set has no samples in this split");
         }
-        c->keep.load.path = options->weights;
+        rp_keep_load_from(c->keep, options->weights, RP_KEEP_WEIGHTS);
     }
     RP_TRY(rp_controller_check_out(c));
     RP_TRY(options->purpose == RP_PURPOSE_WARM ? open_warming(c) : RP_OK);
@@ -464,6 +464,13 @@ static rp_err open_rooms(rp_controller *c) {
                                   .position = &c->train.position,
                                   .feeder = c->env.feeder};
     RP_TRY(rp_train_open(&c->arena, &train, &c->train.room));
+    const rp_keep_needs keep = {.run = &c->run,
+                                .ring = &c->ring,
+                                .folder = c->folder,
+                                .executor = c->options.executor,
+                                .resumes =
+                                    c->options.purpose == RP_PURPOSE_TRAIN && c->options.resume};
+    RP_TRY(rp_keep_open(&c->arena, &keep, &c->keep));
 fail:
     return err;
 }

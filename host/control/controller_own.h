@@ -30,7 +30,7 @@ struct rp_controller {
     rp_setup_state setup;
     rp_measure *measure;
     rp_train_state train;
-    rp_keep keep;
+    rp_keep *keep;
     rp_folder *folder;
     rp_warm *warm; /* NULL: the ring is not warmed */
 };

@@ -50,15 +50,13 @@ static rp_err assign_anew(rp_controller *c) {
     rp_err err;
     rp_arena_finish(&c->setup.follow_arena);
     rp_arena_init(&c->setup.follow_arena, "follow", 0);
-    RP_TRY(rp_checkpoint_find(&c->setup.follow_arena, &c->run, c->setup.given,
-                              rp_folder_paths_of(c->folder)->checkpoints, &path, &c->train.position,
-                              c->keep.damaged));
+    RP_TRY(
+        rp_keep_find(c->keep, &c->setup.follow_arena, c->setup.given, &path, &c->train.position));
     if (c->setup.follow.of_advance) {
         rp_controller_take_advance(c, &c->setup.follow.choice);
     }
     rp_setup_begin_at(c, c->train.position.step);
-    c->keep.load.path = path;
-    c->keep.load.states = true;
+    rp_keep_load_from(c->keep, path, RP_KEEP_CHECKPOINT);
     c->setup.follow.phase = RP_FOLLOW_ASSIGN;
     RP_TRY(rp_controller_assign_again(c));
 fail:
@@ -94,12 +92,12 @@ static rp_next_facts facts_of(const rp_controller *c) {
         .interrupted = c->machine.interrupts > 0,
         .verify_due = rp_verify_is_due(c->train.room),
         .verify_alone = rp_verify_is_alone(c->train.room),
-        .adopted = c->keep.adopt.phase == RP_ADOPT_SAVE,
-        .unsaved = c->keep.unsaved,
+        .adopted = rp_keep_saves_adopted(c->keep),
+        .unsaved = rp_keep_is_unsaved(c->keep),
         .copies_suffice = rp_controller_copies_suffice(c),
         .statistics_due = are_statistics_due(c),
         .round_due = rp_round_is_due(c),
-        .kept_here = c->keep.save.kept_step == step,
+        .kept_here = rp_keep_saved_step(c->keep) == step,
         .is_over = over,
         .weights_missing = over && access(rp_folder_paths_of(c->folder)->weights, F_OK) != 0,
         .evaluation_due = rp_controller_evaluation_due(c, &split),

@@ -89,7 +89,7 @@ rp_err rp_hello_enter(rp_controller *c) {
     const rp_Frame greeting = rp_ring_greeting(&c->ring, c->ring.now_ns);
     c->ring.wire = (rp_wire_range){RP_WIRE_MIN, RP_WIRE_MAX};
     c->ring.features = RP_WIRE_FEATURES;
-    rp_copies_begin_hello(c);
+    rp_keep_ask_for_holders(c->keep, c->setup.plan);
     c->ring.knows_boards = rp_recovery_is_return(c);
     c->ring.greeted_ns = c->ring.greeted_ns ? c->ring.greeted_ns : c->ring.now_ns;
     c->machine.timeout_ns = rest_ns(c, longest_greeting_ns(c), c->ring.now_ns);
@@ -174,7 +174,7 @@ rp_err rp_hello_step(rp_controller *c) {
         }
     }
     c->ring.greeted_ns = 0;
-    err = c->keep.copies.wanted ? RP_OK : rp_memory_check_least(c);
+    err = rp_keep_wants_copies(c->keep) ? RP_OK : rp_memory_check_least(c);
     if (err == RP_OK) {
         rp_controller_leave_hello(c);
     }
@@ -185,12 +185,12 @@ rp_err rp_hello_step(rp_controller *c) {
 void rp_controller_leave_hello(rp_controller *c) {
     const rp_next_facts facts = {
         .place = RP_NEXT_AFTER_HELLO,
-        .copies_wanted = c->keep.copies.wanted,
+        .copies_wanted = rp_keep_wants_copies(c->keep),
         .keeps_cut = c->setup.reassigning && rp_controller_has_cut(c),
         .lacks_profile = rp_controller_needs_profile(c) && !rp_measure_has_profile(c->measure),
     };
     const rp_next_answer next = rp_next(&facts);
     c->ring.watching =
-        c->ring.watching && c->keep.copies.wanted; /* `plan` waits for pings itself */
+        c->ring.watching && rp_keep_wants_copies(c->keep); /* `plan` waits for pings itself */
     rp_controller_enter(c, next.state);
 }

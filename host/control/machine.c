@@ -4,6 +4,7 @@
 
 #include "base/printable.h"
 #include "control/controller_own.h"
+#include "ring/identity.h"
 
 void rp_controller_enter(rp_controller *c, rp_control_state_id next) {
     const bool named = (rp_control_states[c->machine.state].next & UINT32_C(1) << next) != 0;
@@ -44,6 +45,29 @@ void rp_controller_forget_fault(rp_controller *c) {
 rp_err rp_controller_final(rp_controller *c, rp_err err) {
     c->machine.reported = RP_FAULT_FATAL;
     return err;
+}
+
+rp_err rp_controller_disk_fault(rp_controller *c, rp_err err) {
+    if (err == RP_ERR_IO && c->machine.begun) {
+        c->machine.reported = RP_FAULT_TRANSIENT;
+    }
+    return err;
+}
+
+rp_err rp_controller_keep_result(rp_controller *c, rp_err err, rp_keep_outcome outcome) {
+    return outcome == RP_KEEP_OVER ? rp_controller_final(c, err) : err;
+}
+
+rp_err rp_controller_disk_failed(rp_controller *c) {
+    rp_keep_outcome outcome;
+    const rp_err err = rp_keep_disk_failed(c->keep, c->train.position.step, &outcome);
+    return rp_controller_keep_result(c, err, outcome);
+}
+
+rp_err rp_controller_begin_term(rp_controller *c) {
+    const rp_err err = rp_identity_begin_term(rp_folder_paths_of(c->folder)->folder, c->env.run_id,
+                                              &c->ring.identity);
+    return rp_controller_disk_fault(c, err);
 }
 
 void rp_controller_print(const rp_controller *c, const char *format, ...) {

@@ -4,6 +4,7 @@
 
 #include "control/fault.h"
 #include "control/state.h"
+#include "keep/keep.h"
 #include "warm/warm.h"
 
 typedef struct rp_controller rp_controller;
@@ -59,6 +60,17 @@ bool rp_controller_had_boards(const rp_controller *c);
 void rp_controller_forget_fault(rp_controller *c);
 /* A fault that no new try would mend; its text is rp_err_message(). Returns `err`. */
 rp_err rp_controller_final(rp_controller *c, rp_err err) RP_MUST_CHECK;
+/* Marks an IO error of a run that has begun as one that may pass, so that the run goes back to its
+ * newest checkpoint. Returns `err`. */
+rp_err rp_controller_disk_fault(rp_controller *c, rp_err err) RP_MUST_CHECK;
+/* What the room keep gave: with OVER nothing can be saved any more, which no new try would mend.
+ * Returns `err`. */
+rp_err rp_controller_keep_result(rp_controller *c, rp_err err,
+                                 rp_keep_outcome outcome) RP_MUST_CHECK;
+/* rp_keep_disk_failed(), where the run stands. */
+rp_err rp_controller_disk_failed(rp_controller *c) RP_MUST_CHECK;
+/* The run's next term, which is in its folder when this returns. errors FORMAT, IO */
+rp_err rp_controller_begin_term(rp_controller *c) RP_MUST_CHECK;
 /* A line for a person who watches. */
 void rp_controller_print(const rp_controller *c, const char *format, ...) RP_PRINTF(2, 3);
 /* Called once the boards have reported their memory. errors USAGE: the net does not fit, whatever

@@ -70,8 +70,7 @@ typedef struct {
     rp_plan *given; /* by somebody, or by shares.c: then no other is made */
     rp_own_shares shares;
     rp_trials trial;
-    rp_arena plan_arena;   /* of `plan`, unless it is given, and of what is read off it: */
-    uint32_t *stage_board; /* the first that updates the stage */
+    rp_arena plan_arena; /* of `plan`, unless it is given, and of what is read off it: */
     rp_cut plan_cut;
     char *plan_text; /* every board gets it, and: */
     char *model_text;
@@ -126,15 +125,8 @@ void rp_setup_take_prediction(rp_plan *plan, const rp_prediction *predicted);
 rp_err rp_controller_take_plan(rp_controller *c, rp_plan *plan) RP_MUST_CHECK;
 /* What boards and profile have said so far goes into the plan. */
 void rp_controller_note_boards(rp_controller *c);
-/* Below: by the plan of the assignment. The stage that has a layer: */
-uint32_t rp_controller_stage_of(const rp_controller *c, uint32_t layer);
+/* Below: by the plan of the assignment. */
 uint32_t rp_controller_first_stage(const rp_controller *c, uint32_t board); /* that it holds */
-/* The hold of a stage on the first board that updates it. */
-const rp_plan_hold *rp_controller_first_hold(const rp_controller *c, uint32_t stage);
-/* Numbers of `applied` that a board reports: replicas of its only stage, or its stages. */
-uint32_t rp_controller_applied_count(const rp_controller *c, uint32_t board);
-/* Those of one stage, on one of its boards; room for *count of them. */
-uint64_t *rp_controller_applied_of(rp_controller *c, const rp_plan_hold *hold, uint32_t *count);
 /* The neighbours that dial a board, in ascending order, and how many. */
 uint32_t rp_controller_dialled_by(const rp_controller *c, uint32_t board,
                                   uint32_t out[RP_PLAN_NEIGHBOURS_MAX]);

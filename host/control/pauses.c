@@ -36,7 +36,7 @@ uint64_t rp_controller_next_boundary(rp_controller *c) {
     uint64_t end = next_of(c, every, sizeof every / sizeof *every);
     end = looks ? smaller(end, c->setup.look_step) : end;
     end = smaller(end, rp_trials_next(c));
-    return sooner(c, smaller(end, rp_copy_pace_next(c)));
+    return sooner(c, smaller(end, rp_keep_next_copies(c->keep, c->train.position.step)));
 }
 
 bool rp_controller_copies_suffice(const rp_controller *c) {
@@ -49,7 +49,7 @@ bool rp_controller_copies_suffice(const rp_controller *c) {
     for (size_t i = 0; i < sizeof saved / sizeof *saved; i++) {
         is_saved |= saved[i] && step % saved[i] == 0;
     }
-    return !is_saved && rp_copy_pace_is_due(c);
+    return !is_saved && rp_keep_copies_are_due(c->keep, step);
 }
 
 uint64_t rp_controller_drained_at(const rp_controller *c) {

@@ -267,11 +267,11 @@ static rp_err leave_adoption(rp_controller *c) {
     RP_TRY(rp_identity_check(rp_folder_paths_of(c->folder)->folder, &c->ring.identity));
     RP_TRY(rp_adopt_end(c, why));
     rp_ring_reset(&c->ring, why ? c->machine.fault.board : RP_FAULT_NO_BOARD, c->ring.now_ns);
-    c->keep.unsaved = false;
+    rp_keep_note_unsaved(c->keep, false);
     c->train.position = (rp_position){0};
     RP_TRY(rp_controller_find_start(c));
     RP_TRY(rp_controller_rewind_record(c));
-    RP_TRY(rp_disk_begin_term(c));
+    RP_TRY(rp_controller_begin_term(c));
     rp_controller_forget_fault(c);
     rp_controller_enter(c, RP_CONTROL_RESTART);
 fail:
@@ -283,7 +283,7 @@ static bool leaves_adoption(const rp_controller *c) {
     const rp_FaultClass fault_class = c->machine.fault.fault_class;
     const bool may_be_left = c->machine.interrupts == 0 && fault_class != RP_FAULT_SECURITY &&
                              fault_class != RP_FAULT_USER;
-    return c->keep.adopt.phase != RP_ADOPT_NONE && (c->machine.fault.err == RP_OK || may_be_left);
+    return rp_keep_is_adopting(c->keep) && (c->machine.fault.err == RP_OK || may_be_left);
 }
 
 /* ---- the state ------------------------------------------------------------------------------- */
@@ -295,11 +295,11 @@ static bool waits_for_disk(const rp_controller *c) {
                          c->machine.fault.fault_class == RP_FAULT_BOARD;
     return goes_on && c->options.purpose == RP_PURPOSE_TRAIN && c->machine.begun &&
            c->run.wait_s > 0 && c->machine.interrupts == 0 &&
-           (rp_disk_rests(c) || !rp_disk_is_writable(c));
+           (rp_keep_disk_rests(c->keep) || !rp_keep_disk_is_writable(c->keep));
 }
 
 static rp_err wait_for_disk(rp_controller *c) {
-    return rp_disk_rests(c) ? RP_OK : rp_disk_failed(c);
+    return rp_keep_disk_rests(c->keep) ? RP_OK : rp_controller_disk_failed(c);
 }
 
 /* Without a fault: boards that were lost have joined the ring. */

@@ -12,30 +12,27 @@ static bool may_hope_for_boards(rp_controller *c, rp_arena *arena) {
     rp_position place = {0};
     char why[RP_ERR_MESSAGE_BYTES];
     (void)snprintf(why, sizeof why, "%s", rp_err_message());
-    if (!rp_adopt_may_come(c) ||
+    if (!rp_keep_may_adopt(c->keep, c->setup.given != NULL) ||
         rp_checkpoint_find_place(arena, &c->run, c->setup.given,
                                  rp_folder_paths_of(c->folder)->checkpoints, &place) != RP_OK) {
         rp_err_set_message(why);
         return false;
     }
     c->train.position = place;
-    c->keep.adopt.hopes = true;
+    rp_keep_hope_for_boards(c->keep, true);
     return true;
 }
 
 /* *path NULL: from the seed, or of what boards hold. */
 static rp_err find_checkpoint(rp_controller *c, rp_arena *arena, char **path) {
-    rp_err err = rp_checkpoint_find(arena, &c->run, c->setup.given,
-                                    rp_folder_paths_of(c->folder)->checkpoints, path,
-                                    &c->train.position, c->keep.damaged);
-    c->keep.adopt.hopes = false;
-    if ((err == RP_ERR_FORMAT || (err == RP_OK && c->keep.damaged[0])) &&
+    rp_err err = rp_keep_find(c->keep, arena, c->setup.given, path, &c->train.position);
+    rp_keep_hope_for_boards(c->keep, false);
+    if ((err == RP_ERR_FORMAT || (err == RP_OK && rp_keep_damage(c->keep)[0])) &&
         may_hope_for_boards(c, arena)) {
         err = RP_OK;
         *path = NULL;
     }
     RP_TRY(err);
-    c->keep.load.states = *path != NULL;
     rp_train_resume_best(c->train.room);
     if (*path && c->setup.given &&
         c->train.position.setup.advance != c->setup.given->method.advance) {
@@ -43,18 +40,19 @@ static rp_err find_checkpoint(rp_controller *c, rp_arena *arena, char **path) {
                        c->setup.given->source, c->setup.given->method.advance,
                        c->train.position.setup.advance);
     }
-    RP_TRY(*path || c->keep.adopt.hopes ? rp_setup_resume(c) : RP_OK);
+    RP_TRY(*path || rp_keep_hopes_for_boards(c->keep) ? rp_setup_resume(c) : RP_OK);
 fail:
     return err;
 }
 
 /* Of the run, not of a checkpoint. */
-static rp_err find_first_weights(rp_controller *c, rp_arena *arena, char **path) {
+static rp_err load_first_weights(rp_controller *c, rp_arena *arena) {
+    char *path = NULL;
     rp_err err = RP_OK;
-    c->keep.load.start = c->run.init != NULL;
     if (c->run.init) {
-        RP_TRY(rp_arena_string(arena, c->run.init->from, path));
+        RP_TRY(rp_arena_string(arena, c->run.init->from, &path));
     }
+    rp_keep_load_from(c->keep, path, RP_KEEP_INIT);
 fail:
     return err;
 }
@@ -64,14 +62,14 @@ rp_err rp_controller_find_start(rp_controller *c) {
     char *path = NULL;
     if (c->options.resume) {
         RP_TRY(find_checkpoint(c, &c->arena, &path));
-        c->keep.save.kept_step = c->keep.save.drawn_step = c->train.position.step;
+        rp_keep_note_start(c->keep, c->train.position.step);
         if (!path && c->run.init &&
-            !c->keep.adopt.hopes) { /* else it was done before there was a folder */
+            !rp_keep_hopes_for_boards(c->keep)) { /* else it was done before there was a folder */
             RP_TRY(rp_checkpoint_check_start(&c->run));
         }
     }
-    RP_TRY(path || c->keep.adopt.hopes ? RP_OK : find_first_weights(c, &c->arena, &path));
-    c->keep.load.path = path;
+    rp_keep_load_from(c->keep, path, RP_KEEP_CHECKPOINT);
+    RP_TRY(path || rp_keep_hopes_for_boards(c->keep) ? RP_OK : load_first_weights(c, &c->arena));
     rp_setup_begin_at(c, c->train.position.step);
 fail:
     return err;
@@ -85,22 +83,24 @@ static void forget_progress(rp_controller *c) {
     for (uint32_t k = 0; k < c->ring.count; k++) {
         rp_board_state *board = &c->ring.board[k];
         board->profiled = rp_measure_has_profile(c->measure);
-        board->facts.microbatches =
-            rp_copies_newest(c) ? rp_copies_microbatches(c, k) : board->microbatches_kept;
+        board->facts.microbatches = rp_keep_newest_copies(c->keep)
+                                        ? rp_keep_copied_microbatches(c->keep, k)
+                                        : board->microbatches_kept;
         board->facts_before = board->facts;
     }
-    c->keep.unsaved = c->machine.renewed = false;
+    rp_keep_note_unsaved(c->keep, false);
+    c->machine.renewed = false;
     rp_setup_go_back(c);
 }
 
 /* What boards have counted up to the checkpoint is known of the newest one only. */
 static rp_err check_kept(const rp_controller *c) {
-    return c->train.position.step == c->keep.save.kept_step
+    return c->train.position.step == rp_keep_saved_step(c->keep)
                ? RP_OK
                : rp_fail(RP_ERR_FORMAT,
                          "the checkpoint of step %" PRIu64 " can not be gone back to: %s",
-                         c->keep.save.kept_step,
-                         c->keep.damaged[0] ? c->keep.damaged : "it has gone");
+                         rp_keep_saved_step(c->keep),
+                         rp_keep_damage(c->keep)[0] ? rp_keep_damage(c->keep) : "it has gone");
 }
 
 rp_err rp_controller_find_kept(rp_controller *c) {
@@ -111,17 +111,17 @@ rp_err rp_controller_find_kept(rp_controller *c) {
     c->train.position = (rp_position){0};
     RP_TRY(find_checkpoint(c, &c->setup.follow_arena, &path));
     RP_TRY(check_kept(c));
-    RP_TRY(path ? RP_OK : find_first_weights(c, &c->setup.follow_arena, &path));
-    c->keep.load.path = path;
+    rp_keep_load_from(c->keep, path, RP_KEEP_CHECKPOINT);
+    RP_TRY(path ? RP_OK : load_first_weights(c, &c->setup.follow_arena));
 fail:
     return err;
 }
 
 /* They become a checkpoint as soon as the boards can be asked for them. */
-static void expect_copies(rp_controller *c, const rp_copy_set *copies) {
-    c->train.position = copies->position;
+static void expect_copies(rp_controller *c, const rp_position *copies) {
+    c->train.position = *copies;
     rp_train_resume_best(c->train.room);
-    rp_copies_want(c);
+    rp_keep_want_copies(c->keep);
 }
 
 rp_err rp_controller_go_back_alone(rp_controller *c) {
@@ -136,7 +136,7 @@ fail:
 }
 
 rp_err rp_controller_go_back(rp_controller *c) {
-    const rp_copy_set *copies = rp_copies_newest(c);
+    const rp_position *copies = rp_keep_newest_copies(c->keep);
     rp_err err;
     RP_TRY(rp_identity_check(rp_folder_paths_of(c->folder)->folder, &c->ring.identity));
     forget_progress(c);
@@ -145,10 +145,10 @@ rp_err rp_controller_go_back(rp_controller *c) {
     } else {
         RP_TRY(rp_controller_find_kept(c));
     }
-    c->keep.save.drawn_step = c->train.position.step;
+    rp_keep_note_return(c->keep, c->train.position.step);
     rp_setup_begin_at(c, c->train.position.step);
     RP_TRY(rp_controller_rewind_record(c));
-    RP_TRY(rp_disk_begin_term(c));
+    RP_TRY(rp_controller_begin_term(c));
 fail:
     return err;
 }

@@ -19,7 +19,7 @@ rp_err rp_round_enter(rp_controller *c) {
     const rp_lane_report report = {.step = c->train.position.step,
                                    .samples = c->train.position.samples,
                                    .loss = rp_train_take_round_loss(c->train.room)};
-    if (c->keep.save.kept_step != c->train.position.step) {
+    if (rp_keep_saved_step(c->keep) != c->train.position.step) {
         const rp_err err = rp_fail(RP_ERR_FAULT,
                                    "step %" PRIu64 " has no checkpoint, so this lane has nothing "
                                    "that could be averaged",
@@ -41,15 +41,14 @@ rp_err rp_round_step(rp_controller *c) {
     }
     rp_arena_finish(&c->setup.follow_arena);
     rp_arena_init(&c->setup.follow_arena, "round", 0);
-    RP_TRY(rp_checkpoint_find(&c->setup.follow_arena, &c->run, c->setup.given,
-                              rp_folder_paths_of(c->folder)->checkpoints, &path, &c->train.position,
-                              c->keep.damaged));
-    RP_TRY(c->train.position.step == c->keep.save.kept_step && c->train.position.round > 0
+    RP_TRY(
+        rp_keep_find(c->keep, &c->setup.follow_arena, c->setup.given, &path, &c->train.position));
+    RP_TRY(c->train.position.step == rp_keep_saved_step(c->keep) && c->train.position.round > 0
                ? RP_OK
                : rp_fail(RP_ERR_FORMAT, "%s: is not what this lane's run has averaged", path));
-    c->keep.load.path = path;
-    c->keep.load.states = true;
-    c->keep.unsaved = c->machine.renewed = c->train.position.step == rp_controller_end(c);
+    rp_keep_load_from(c->keep, path, RP_KEEP_CHECKPOINT);
+    c->machine.renewed = c->train.position.step == rp_controller_end(c);
+    rp_keep_note_unsaved(c->keep, c->machine.renewed);
     rp_controller_enter(c, RP_CONTROL_LOAD);
 fail:
     return err;

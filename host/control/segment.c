@@ -14,8 +14,9 @@ rp_err rp_segment_late(const rp_controller *c) {
 rp_err rp_segment_train_enter(rp_controller *c) {
     rp_err err;
     c->machine.renewed = c->setup.looked_at = false;
-    RP_TRY(rp_copy_pace_choose(c));
-    c->keep.unsaved = true;
+    RP_TRY(rp_keep_choose_copy_pace(c->keep, c->train.position.step,
+                                    rp_train_usual_step_ns(c->train.room)));
+    rp_keep_note_unsaved(c->keep, true);
     RP_TRY(rp_train_begin(c->train.room, rp_controller_next_boundary(c)));
     rp_drift_begin_segment(c->measure);
 fail:
@@ -24,7 +25,7 @@ fail:
 
 rp_err rp_segment_drain_enter(rp_controller *c) {
     c->machine.renewed = false;
-    c->keep.unsaved = true;
+    rp_keep_note_unsaved(c->keep, true);
     rp_drift_begin_segment(c->measure);
     return rp_train_begin_drain(c->train.room);
 }
@@ -73,7 +74,7 @@ static rp_err keep_score(rp_controller *c) {
     bool stops;
     const rp_err err = rp_train_keep_score(c->train.room, &stops);
     if (stops && c->run.method.kind->flushed) {
-        c->keep.unsaved = true; /* once more: as the run's result */
+        rp_keep_note_unsaved(c->keep, true); /* once more: as the run's result */
     }
     return err;
 }
@@ -82,13 +83,13 @@ rp_err rp_segment_evaluate_step(rp_controller *c) {
     bool over;
     rp_err err;
     RP_TRY(rp_train_step_pass(c->train.room, &over));
-    if (!over || rp_disk_rests(c)) {
+    if (!over || rp_keep_disk_rests(c->keep)) {
         return RP_OK;
     }
     err = c->options.purpose == RP_PURPOSE_TRAIN ? keep_score(c) : RP_OK;
     if (err == RP_ERR_IO) {
         rp_ring_note_progress(&c->ring);
-        return rp_disk_failed(c);
+        return rp_controller_disk_failed(c);
     }
     RP_TRY(err);
     if (is_more_due(c)) {
@@ -146,7 +147,7 @@ rp_err rp_segment_on_step_done(rp_controller *c, uint32_t board, const rp_messag
     rp_err err;
     RP_TRY(rp_train_on_step_done(c->train.room, board, message));
     while (rp_train_take_step(c->train.room, &loss_sum)) {
-        rp_copy_pace_note_step(c);
+        rp_keep_note_step(c->keep, rp_train_usual_step_ns(c->train.room));
         rp_trials_note_step(c, rp_drift_note_step(c->measure));
         RP_TRY(rp_train_end_step(c->train.room, loss_sum));
     }

@@ -76,12 +76,6 @@ fail:
 static rp_err read_off(rp_controller *c) {
     const rp_plan *plan = c->setup.plan;
     rp_err err;
-    RP_TRY(RP_ARENA_NEW(&c->setup.plan_arena, plan->stage_count, &c->setup.stage_board));
-    for (uint32_t h = plan->hold_count; h-- > 0;) {
-        if (plan->hold[h].role != RP_ROLE_FORWARD) {
-            c->setup.stage_board[plan->hold[h].stage] = plan->hold[h].node;
-        }
-    }
     rp_trials_begin_plan(c);
     RP_TRY(rp_losses_open(c->measure, plan));
     RP_TRY(rp_plan_cut(&c->setup.plan_arena, plan, c->run.model, &c->setup.plan_cut));
@@ -121,33 +115,8 @@ fail:
 
 /* ---- what it says ---------------------------------------------------------------------------- */
 
-uint32_t rp_controller_stage_of(const rp_controller *c, uint32_t layer) {
-    uint32_t stage = 0;
-    while (layer >= c->setup.plan_cut.first[stage + 1]) {
-        stage++;
-    }
-    return stage;
-}
-
-const rp_plan_hold *rp_controller_first_hold(const rp_controller *c, uint32_t stage) {
-    return rp_plan_find_hold(c->setup.plan, c->setup.stage_board[stage], stage);
-}
-
 uint32_t rp_controller_first_stage(const rp_controller *c, uint32_t board) {
     return c->setup.plan->hold[c->setup.plan->node[board].hold_first].stage;
-}
-
-uint32_t rp_controller_applied_count(const rp_controller *c, uint32_t board) {
-    const uint32_t holds = c->setup.plan->node[board].hold_count;
-    return holds > 1 ? holds
-                     : rp_method_replicas(&c->setup.plan->method, c->setup.plan->stage_count,
-                                          rp_controller_first_stage(c, board));
-}
-
-uint64_t *rp_controller_applied_of(rp_controller *c, const rp_plan_hold *hold, uint32_t *count) {
-    const rp_plan_node *node = &c->setup.plan->node[hold->node];
-    *count = node->hold_count > 1 ? 1 : RP_REPLICAS_MAX;
-    return c->ring.board[hold->node].applied + (hold - &c->setup.plan->hold[node->hold_first]);
 }
 
 uint32_t rp_controller_dialled_by(const rp_controller *c, uint32_t board,

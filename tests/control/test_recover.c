@@ -558,7 +558,7 @@ static void training_goes_on_without_a_checkpoint(void **state) {
     const uint64_t step = ring.c->train.position.step;
     step_on_full_disk(12);
     assert_true(ring.c->train.position.step > step + 1);
-    assert_int_equal(ring.c->keep.save.kept_step, 0);
+    assert_int_equal(rp_keep_saved_step(ring.c->keep), 0);
     expect_all_trained(0);
 }
 

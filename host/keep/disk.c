@@ -1,0 +1,66 @@
+/* A disk of the run folder that is full for a while. Nothing is lost but time: what could not be
+ * written is tried again, and a run stops only where that fails for long. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "keep/keep_own.h"
+#include "ring/identity.h"
+
+enum { TRIES = 10, TEXT_BYTES = 512 };
+
+/* Between two tries. */
+static const int64_t REST_NS = RP_NS_PER_S;
+
+bool rp_keep_disk_rests(const rp_keep *keep) {
+    return keep->disk.tries > 0 && keep->needs.ring->now_ns < keep->disk.retry_ns;
+}
+
+int64_t rp_keep_disk_deadline_ns(const rp_keep *keep) {
+    return rp_keep_disk_rests(keep) ? keep->disk.retry_ns : INT64_MAX;
+}
+
+rp_err rp_keep_disk_failed(rp_keep *keep, uint64_t step, rp_keep_outcome *out) {
+    rp_keep_disk *disk = &keep->disk;
+    const uint32_t wait_s = keep->needs.run->wait_s;
+    const int64_t now_ns = keep->needs.ring->now_ns;
+    const bool is_first = disk->tries == 0;
+    char text[TEXT_BYTES];
+    RP_ASSERT(is_first || disk->since_ns <= now_ns);
+    disk->since_ns = is_first ? now_ns : disk->since_ns;
+    disk->retry_ns = now_ns + REST_NS;
+    disk->tries++;
+    if (wait_s == 0 || (disk->tries >= TRIES && now_ns - disk->since_ns >= wait_s * RP_NS_PER_S)) {
+        *out = RP_KEEP_OVER;
+        return RP_ERR_IO;
+    }
+    *out = RP_KEEP_AGAIN;
+    (void)snprintf(text, sizeof text,
+                   "%.300s; the run goes on and tries again (for ring.wait, %" PRIu32
+                   " s, and %d times at least)",
+                   rp_err_message(), wait_s, TRIES);
+    return is_first ? rp_record_event(rp_keep_record(keep), "unsaved", step, text)
+                    : rp_record_note(rp_keep_record(keep), "unsaved", step, text);
+}
+
+rp_err rp_disk_note_worked(rp_keep *keep) {
+    const rp_keep_disk before = keep->disk;
+    char text[160];
+    RP_ASSERT(keep->save.writer == NULL);
+    keep->disk = (rp_keep_disk){0};
+    if (before.tries == 0) {
+        return RP_OK;
+    }
+    (void)snprintf(text, sizeof text,
+                   "the run folder can be written again, after %.1f s and %" PRIu32
+                   " failed tries; there is a checkpoint of step %" PRIu64,
+                   (double)(keep->needs.ring->now_ns - before.since_ns) * 1e-9, before.tries,
+                   keep->save.kept_step);
+    return rp_record_event(rp_keep_record(keep), "saved", keep->save.step, text);
+}
+
+/* identity.json is written with what it has. That another controller has it is found elsewhere. */
+bool rp_keep_disk_is_writable(const rp_keep *keep) {
+    const rp_run_identity *identity = &keep->needs.ring->identity;
+    return rp_identity_check(rp_keep_paths(keep)->folder, identity) != RP_OK ||
+           rp_identity_keep(rp_keep_paths(keep)->folder, identity) != RP_ERR_IO;
+}

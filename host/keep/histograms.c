@@ -1,0 +1,76 @@
+/* Histograms of the weights: counted as a save brings them, so they cost a run nothing else. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "keep/keep_own.h"
+
+rp_err rp_histograms_begin(rp_keep *keep) {
+    rp_save *save = &keep->save;
+    const rp_runfile *run = keep->needs.run;
+    rp_err err = RP_OK;
+    RP_ASSERT(save->writer != NULL);
+    save->histogram = NULL;
+    if (run->histograms && save->step > save->drawn_step) {
+        RP_TRY(RP_ARENA_NEW(&save->arena, run->model->param_count, &save->histogram));
+        RP_TRY(RP_ARENA_NEW(&save->arena, RP_HISTOGRAM_BUCKETS, &save->limit));
+        rp_histogram_limits(save->limit);
+    }
+fail:
+    return err;
+}
+
+/* What the optimiser and replicas hold has other names. */
+void rp_histograms_add(rp_keep *keep, const char *name, const void *floats, size_t count) {
+    const rp_model *model = keep->needs.run->model;
+    for (uint32_t i = 0; keep->save.histogram && i < model->param_count; i++) {
+        if (strcmp(model->param[i].name, name) == 0) {
+            rp_histogram_add(&keep->save.histogram[i], keep->save.limit, floats, count);
+            return;
+        }
+    }
+}
+
+/* One line for all of them. */
+static rp_err note_not_finite(rp_keep *keep) {
+    const rp_model *model = keep->needs.run->model;
+    const rp_histogram *histogram = keep->save.histogram;
+    uint32_t tensors = 0;
+    uint32_t first = 0;
+    char text[320];
+    for (uint32_t i = model->param_count; i-- > 0;) {
+        const bool any = histogram[i].nan + histogram[i].infinite > 0;
+        tensors += any;
+        first = any ? i : first;
+    }
+    if (tensors == 0) {
+        return RP_OK;
+    }
+    (void)snprintf(text, sizeof text,
+                   "'%.60s' has %" PRIu64 " NaN and %" PRIu64
+                   " infinite values of %zu, and %u tensors in all have such: they are in no "
+                   "bucket of the histograms",
+                   model->param[first].name, histogram[first].nan, histogram[first].infinite,
+                   model->param[first].count, tensors);
+    return rp_record_note(rp_keep_record(keep), "not_finite", keep->save.step, text);
+}
+
+rp_err rp_histograms_end(rp_keep *keep) {
+    const rp_model *model = keep->needs.run->model;
+    rp_save *save = &keep->save;
+    rp_err err = RP_OK;
+    if (!save->histogram) {
+        return RP_OK;
+    }
+    RP_ASSERT(save->boards_left == 0);
+    RP_ASSERT(save->step > save->drawn_step);
+    for (uint32_t i = 0; i < model->param_count; i++) {
+        RP_TRY(rp_record_histogram(rp_keep_record(keep), save->step, model->param[i].name,
+                                   &save->histogram[i]));
+    }
+    RP_TRY(note_not_finite(keep));
+    save->drawn_step = save->step;
+    save->histogram = NULL;
+fail:
+    return err;
+}
