@@ -6,7 +6,7 @@
 
 /* ---- which boards are asked ------------------------------------------------------------------ */
 
-/* Of the first `end` boards. */
+/* How many of the first `end` boards measure themselves. */
 static uint32_t count_measured(const rp_measure *m, uint32_t end) {
     uint32_t count = 0;
     for (uint32_t k = 0; k < end; k++) {
@@ -42,7 +42,7 @@ bool rp_measure_may_ask(const rp_measure *m, uint32_t board) {
 }
 
 /* Boards of one machine share a kernel cache: as many of them as there are cores build what the
- * layers need, and then one of them measures, while nothing else is at work. */
+ * layers need. Then one of them measures, while the machine does nothing else. */
 static uint32_t count_builders(const rp_measure *m, uint32_t cores) {
     const uint32_t builders = cores < m->needs.ring->count ? cores : m->needs.ring->count;
     return builders > 1 && !rp_kept_is_complete(m) ? builders : 0;

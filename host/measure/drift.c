@@ -114,7 +114,7 @@ static double measured_step_s(const rp_drift *drift) {
     return drift->steps >= STEPS_LEAST ? drift->steps_s / (double)drift->steps : (double)NAN;
 }
 
-/* Of all boards that have the stage, each by as many ops as it has done. */
+/* The mean over all boards that have the stage, weighted by the ops that each has done. */
 static rp_summary_op tell_op(const rp_measure *m, const rp_plan *plan, uint32_t stage,
                              uint32_t kind) {
     const rp_drift *drift = &m->drift;
@@ -193,7 +193,7 @@ static const rp_plan_edge *largest_edge(const rp_plan *plan, uint32_t from, uint
     return found;
 }
 
-/* Of the samples that both ends have: boards may share their stages. */
+/* Share of the samples that both ends have: boards may share their stages. */
 static double part_of_step(const rp_plan *plan, const rp_plan_edge *edge) {
     const rp_plan_hold *from = rp_plan_find_hold(plan, edge->from, rp_plan_sending_stage(edge));
     const rp_plan_hold *to = rp_plan_find_hold(plan, edge->to, edge->stage);

@@ -29,15 +29,15 @@ void rp_drift_note_op(rp_measure *measure, const rp_plan *plan, const rp_sink_op
 double rp_drift_note_step(rp_measure *measure);
 /* The plan changes because of drift. */
 void rp_drift_count_change(rp_measure *measure);
-/* For the summary; `out->op` lies in `arena`. `plan` NULL: none is in force. errors  MEMORY */
+/* For the summary; `out->op` is in `arena`. `plan` NULL: none is in force. errors  MEMORY */
 rp_err rp_drift_tell(const rp_measure *measure, const rp_plan *plan, rp_arena *arena,
                      rp_summary_prediction *out) RP_MUST_CHECK;
 
-/* Below: there is a prediction. Measured by predicted, over the passes of all stages of a board; 1:
- * too little is known. */
+/* The functions below need a prediction. Measured by predicted, over the passes of all stages of a
+ * board; 1: fewer than eight ops are known. */
 double rp_drift_board_factor(const rp_measure *measure, const rp_plan *plan, uint32_t board);
-/* The same of the wire from board to board, by the parcels of the last segment. Also 1: the wire
- * hardly counts in a step, or takes turns on an emulated medium. */
+/* Measured by predicted, over the parcels of the last segment from board to board. 1 also means
+ * that the wire hardly counts in a step, or takes turns on an emulated medium. */
 double rp_drift_wire_factor(const rp_measure *measure, const rp_plan *plan, uint32_t from,
                             uint32_t to);
 /* From here on what was measured counts as predicted; places the profile. Otherwise as

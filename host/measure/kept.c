@@ -24,8 +24,8 @@ static uint64_t add_method(uint64_t key, const rp_method *method) {
     return add_bytes(key, &method->weights, sizeof method->weights);
 }
 
-/* By the model, the board's device with its driver and tuning, the version, the sizes, and what
- * ops cost besides. */
+/* The name says the model; its hash covers the board's device with its driver and tuning, the
+ * version, the sizes, and what ops cost besides. */
 static void write_path(const rp_measure *m, uint32_t board, char *out) {
     static const char version[] = RP_VERSION;
     const rp_runfile *run = m->needs.run;

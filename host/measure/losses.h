@@ -16,11 +16,11 @@ rp_err rp_losses_open(rp_measure *measure, const rp_plan *plan) RP_MUST_CHECK;
  * errors  PEER: of a stage that it does not hold */
 rp_err rp_losses_take(rp_measure *measure, const rp_plan *plan, uint32_t board,
                       const rp_Finished *report) RP_MUST_CHECK;
-/* Of what went from board to board since rp_losses_open(); NAN: nothing that was encoded. */
+/* Loss of what went from board to board since rp_losses_open(); NAN: nothing was encoded. */
 double rp_losses_of_wire(const rp_measure *measure, const rp_plan *plan, uint32_t from,
                          uint32_t to);
-/* Of the activations or gradients that all boards of a stage have sent in the segment that has
- * ended; NAN: nothing that was encoded. */
+/* Loss of the activations or gradients that all boards of a stage have sent in the segment that has
+ * ended; NAN: nothing was encoded. */
 double rp_losses_of_stage(const rp_measure *measure, const rp_plan *plan, uint32_t stage,
                           bool gradients);
 /* The next segment begins. */

@@ -6,9 +6,9 @@
 #ifndef RP_MEASURE_MEASURE_H
 #define RP_MEASURE_MEASURE_H
 
-#include "ring/ring.h"
 #include "planning/joint.h"
 #include "planning/split_choice.h"
+#include "ring/ring.h"
 
 typedef struct rp_measure rp_measure;
 
@@ -44,7 +44,7 @@ double rp_measure_delay_s(const rp_measure *measure);
 
 /* ---- the profile ----------------------------------------------------------------------------- */
 
-/* A profile.json in place of a measurement. errors  USAGE: file and key; MEMORY */
+/* Reads a profile.json instead of measuring. errors  USAGE: file and key; MEMORY */
 rp_err rp_measure_read_profile(rp_measure *measure, const char *path) RP_MUST_CHECK;
 /* The run's microbatch has been chosen. */
 void rp_measure_set_micro(rp_measure *measure, uint32_t micro);
@@ -59,7 +59,7 @@ rp_split_ask rp_measure_split_ask(rp_measure *measure);
 /* ---- measuring boards and wires -------------------------------------------------------------- */
 
 /* Forgets the last measurement and looks for profiles of former runs. `cores`: that the boards of
- * this machine share; 0: each has its own. Where layers have to be measured, so many boards first
+ * this machine share; 0: each has its own. Where layers have to be measured, a board a core first
  * build their kernels together. errors  MEMORY */
 rp_err rp_measure_begin(rp_measure *measure, uint32_t cores) RP_MUST_CHECK;
 /* Boards build the layers' kernels, and measure nothing yet. */
@@ -83,9 +83,9 @@ typedef struct {
 /* errors  PEER: the answer is not one to the order; MEMORY */
 rp_err rp_measure_take(rp_measure *measure, uint32_t board, const rp_ProfileDone *done,
                        const rp_part *part, rp_measure_answer *out) RP_MUST_CHECK;
-/* Once all boards are measured: the wires between them, one after the other, then those to the
- * host. *all: no wire is left. What can not be measured stays as it was taken to be.
- * errors  of the ring; MEMORY */
+/* Call it once all boards are measured: measures the wires between them one by one, then those to
+ * the host. *all: no wire is left. What cannot be measured stays as it was taken to be. errors  of
+ * the ring; MEMORY */
 rp_err rp_measure_step_wires(rp_measure *measure, bool *all) RP_MUST_CHECK;
 /* A board's answer about a wire. It may be late: then it is ignored. */
 void rp_measure_take_trial(rp_measure *measure, uint32_t board, const rp_TrialDone *done);
@@ -102,7 +102,7 @@ bool rp_measure_has_answered(const rp_measure *measure, uint32_t board);
 /* All boards have answered. *done: `wanted` trips are measured, else the boards are pinged again.
  * errors of rp_link_ping() */
 rp_err rp_measure_note_trips(rp_measure *measure, uint32_t wanted, bool *done) RP_MUST_CHECK;
-/* From now on the delay is that of these trips, or the emulated one. */
+/* Sets the delay from these trips or, where wires are emulated, from the run file. */
 void rp_measure_take_delay(rp_measure *measure);
 
 #endif

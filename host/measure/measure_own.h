@@ -2,8 +2,8 @@
 #ifndef RP_MEASURE_MEASURE_OWN_H
 #define RP_MEASURE_MEASURE_OWN_H
 
-#include "measure/measure.h"
 #include "link/wire_rate.h"
+#include "measure/measure.h"
 #include "planning/predict.h"
 
 /* drift.c: of the plan in force, predicted and measured. */
@@ -89,7 +89,7 @@ uint32_t rp_measure_board_for(const rp_measure *m, uint32_t board);
 uint32_t rp_measure_list_codecs(const rp_measure *m, uint32_t out[RP_MEASURED_CODECS]);
 /* kept.c: looks for the profile of a former run. errors  MEMORY */
 rp_err rp_kept_look_up(rp_measure *m, uint32_t board) RP_MUST_CHECK;
-/* Keeps what the board has measured; what can not be kept is measured again by the next run. */
+/* Keeps what the board has measured; what cannot be kept is measured again by the next run. */
 void rp_kept_write(const rp_measure *m, uint32_t board);
 /* All boards that are to be measured have one, which only needs a probe. */
 bool rp_kept_is_complete(const rp_measure *m);

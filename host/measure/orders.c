@@ -33,7 +33,8 @@ static uint32_t average_of(const rp_method *method) {
                                           : RP_MEASURED_ELASTIC;
 }
 
-/* With plan.schedules for all that may be chosen; an average of the first that has one. */
+/* plan.schedules may choose any of its methods: what one of them needs is measured. Only the first
+ * average is, because boards measure one. */
 static void order_weights(const rp_runfile *run, rp_Profile *out) {
     out->predicts = rp_method_predicts(&run->method);
     out->average = average_of(&run->method);

@@ -45,7 +45,7 @@ rp_err rp_measure_note_trips(rp_measure *m, uint32_t wanted, bool *done) {
     return *done ? RP_OK : rp_measure_ping(m);
 }
 
-/* As emulated, or half of the longest round trip to a board. */
+/* The emulated delay, or half of the longest round trip to a board. */
 void rp_measure_take_delay(rp_measure *m) {
     int64_t longest_ns = 0;
     RP_ASSERT(m->needs.run->emulate || m->trips > 0);

@@ -181,8 +181,8 @@ fail:
     return err;
 }
 
-/* Where both directions take turns, each takes twice as long for as many bytes when both are in
- * use. */
+/* A wire is shared if its directions take turns: then each takes twice as long for as many bytes
+ * while both are in use. */
 static void take_both(rp_measure *m) {
     static const double SHARED = 1.6;
     const rp_wires *w = &m->wires;

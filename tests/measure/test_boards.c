@@ -59,7 +59,7 @@ static void seconds_follow_the_cut(void **state) {
     }
 }
 
-/* As many boards build as there are cores; on one core, or with its own for each, none do. */
+/* One board builds for each core. None do on one core, or if each board has its own. */
 static void boards_build_first_where_they_share_cores(void **state) {
     (void)state;
     open_measure("ring.boards=4", (rp_measure_needs){0});

@@ -22,7 +22,7 @@ static void note_ops(uint32_t board, uint32_t count, double factor, bool evaluat
     }
 }
 
-/* From eight ops on, of whole microbatches that are trained. */
+/* Eight ops are enough. Only whole microbatches that are trained count. */
 static void factors_come_from_ops(void **state) {
     (void)state;
     open_plan(NULL);
@@ -42,7 +42,7 @@ static void factors_come_from_ops(void **state) {
     expect_close(rp_drift_board_factor(measure, plan, 1), 3, 1e-5, 0);
 }
 
-/* What was measured is predicted from there on, and counted anew. */
+/* What was measured is predicted from there on, and counting starts again. */
 static void factors_are_taken(void **state) {
     const rp_prediction *predicted;
     (void)state;

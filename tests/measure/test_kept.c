@@ -5,7 +5,7 @@ static rp_measure_needs with_profiles(void) {
     return (rp_measure_needs){.profiles = folder};
 }
 
-/* As the next run of the same boards. */
+/* The next run of the same boards. */
 static void open_again(rp_measure_needs needs) {
     rp_measure_close(measure);
     rp_runfile_close(&run);

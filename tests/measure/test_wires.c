@@ -38,7 +38,7 @@ static const rp_profile_wire *wire(uint32_t from, uint32_t to) {
     far " listens, " near " dials, " far " measures, " near " both, " far " both, " near           \
         " ends, " far " ends"
 
-/* Of three boards in a row: 0 and 1, then 1 and 2, both ways. */
+/* Three boards in a row have two wires: 0 to 1, then 1 to 2, each both ways. */
 static void wires_are_measured_in_turn(void **state) {
     (void)state;
     open_boards("ring.boards=3", BETWEEN);
@@ -90,7 +90,7 @@ static void a_wire_that_fails_is_left_out(void **state) {
     assert_true(wire(0, 1)->is_assumed && wire(1, 2)->is_assumed && !wire(2, 3)->is_assumed);
 }
 
-/* A board that says nothing is waited for a while. Its late answer is not taken for another one. */
+/* A board that says nothing is waited for a while. Its late answer changes nothing. */
 static void a_board_without_answer_is_left_out(void **state) {
     const rp_TrialDone late = {.outcome = RP_TRIAL_MEASURED,
                                .seconds_count = 4,
