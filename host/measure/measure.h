@@ -58,9 +58,9 @@ rp_split_ask rp_measure_split_ask(rp_measure *measure);
 
 /* ---- measuring boards and wires -------------------------------------------------------------- */
 
-/* Forgets the last measurement and looks for profiles of former runs. `cores`: that the boards of
- * this machine share; 0: each has its own. Where layers have to be measured, a board a core first
- * build their kernels together. errors  MEMORY */
+/* Forgets the last measurement and looks for profiles of former runs. `cores`: how many cores the
+ * boards share; 0: each board has its own. If no profile was kept, one board for each core first
+ * builds the layers' kernels, all together. errors  MEMORY */
 rp_err rp_measure_begin(rp_measure *measure, uint32_t cores) RP_MUST_CHECK;
 /* Boards build the layers' kernels, and measure nothing yet. */
 bool rp_measure_is_building(const rp_measure *measure);
@@ -87,7 +87,7 @@ rp_err rp_measure_take(rp_measure *measure, uint32_t board, const rp_ProfileDone
  * the host. *all: no wire is left. What cannot be measured stays as it was taken to be. errors  of
  * the ring; MEMORY */
 rp_err rp_measure_step_wires(rp_measure *measure, bool *all) RP_MUST_CHECK;
-/* A board's answer about a wire. It may be late: then it is ignored. */
+/* A board's answer about a wire, also a late one: it counts for what the board was asked last. */
 void rp_measure_take_trial(rp_measure *measure, uint32_t board, const rp_TrialDone *done);
 /* All boards and wires are measured: there is a profile. */
 void rp_measure_end(rp_measure *measure);
