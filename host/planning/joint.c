@@ -3,20 +3,24 @@
 #include <math.h>
 
 #include "planning/cost.h"
+#include "run/setup.h"
 
 enum { ROUNDS = 600, MICROS = 3 };
 
 static rp_err sum_up(rp_arena *arena, rp_joint *j) {
     const rp_runfile *run = j->ask->run;
-    rp_runfile encoded = *run;
+    rp_setup setup = rp_setup_of(run);
+    rp_runfile encoded;
     rp_err err;
     if (j->ask->codecs_open) {
         RP_TRY(RP_ARENA_NEW(arena, run->boards, &j->strong));
         for (uint32_t i = 0; i < 2 * run->boards; i++) {
             j->strong[i / 2][i % 2] = rp_cost_strongest(run, i % 2);
         }
-        encoded.codec = (const rp_codec(*)[2])j->strong;
+        setup.codec = (const rp_codec(*)[2])j->strong;
+        setup.codec_stages = run->boards;
     }
+    rp_setup_run(run, &setup, &encoded);
     j->medium = rp_cost_common_medium(run);
     RP_TRY(RP_ARENA_NEW(arena, j->layers, &j->bytes));
     RP_TRY(rp_least_memory_open(arena, run, run->boards, &j->memory));
@@ -141,7 +145,8 @@ fail:
 
 /* What needs too much memory with another microbatch is no answer. */
 static rp_err search_micros(const rp_joint_ask *ask, int64_t start_ns, rp_joint_answer *out) {
-    rp_runfile run = *ask->run;
+    rp_setup setup = rp_setup_of(ask->run);
+    rp_runfile run;
     rp_joint_ask again = *ask;
     rp_joint_answer next;
     rp_err err = RP_OK;
@@ -149,7 +154,8 @@ static rp_err search_micros(const rp_joint_ask *ask, int64_t start_ns, rp_joint_
     for (uint32_t i = 0; i < MICROS && out->is_known && out->is_complete &&
                          out->micro_step_s < (1 - RP_JOINT_WORTH) * out->plan[0].step_s;
          i++) {
-        run.micro = out->micro;
+        setup.micro = out->micro;
+        rp_setup_run(ask->run, &setup, &run);
         err = search_once(&again, start_ns, &next);
         if (err == RP_ERR_USAGE) {
             return RP_OK;
@@ -165,19 +171,23 @@ static rp_err search_micros(const rp_joint_ask *ask, int64_t start_ns, rp_joint_
 }
 
 /* A stage for each board, whatever the run has now: its codecs are of other stages then. */
-static rp_runfile run_of_row(const rp_joint_ask *ask) {
-    rp_runfile run = *ask->run;
-    run.stages = rp_method_stages(&run.method, run.boards);
-    run.codec = ask->codecs_open ? NULL : run.codec;
-    return run;
+static void run_of_row(const rp_joint_ask *ask, rp_runfile *out) {
+    rp_setup setup = rp_setup_of(ask->run);
+    setup.stages = rp_method_stages(&ask->run->method, setup.boards);
+    if (ask->codecs_open) {
+        setup.codec = NULL;
+        setup.codec_stages = 0;
+    }
+    rp_setup_run(ask->run, &setup, out);
 }
 
 rp_err rp_joint_search(const rp_joint_ask *said, rp_joint_answer *out) {
-    const rp_runfile run = run_of_row(said);
+    rp_runfile run;
     rp_joint_ask own = *said;
     const rp_joint_ask *ask = &own;
     const int64_t start_ns = ask->clock ? rp_clock_now_ns(ask->clock) : 0;
     rp_err err;
+    run_of_row(said, &run);
     own.run = &run;
     *out = (rp_joint_answer){.is_complete = true};
     if (!can_plan(ask->run)) {

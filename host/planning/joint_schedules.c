@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "planning/cost.h"
+#include "run/setup.h"
 
 /* Of a step, that a schedule has to save with which other gradients are trained: those of older
  * weights, or of replicas. */
@@ -17,12 +18,16 @@ typedef struct {
     double least_s;
 } family;
 
-static rp_runfile run_with(const rp_joint *j, const rp_joint_plan *plan) {
-    rp_runfile run = *j->ask->run;
+static void run_with(const rp_joint *j, const rp_joint_plan *plan, rp_runfile *out) {
+    rp_setup setup = rp_setup_of(j->ask->run);
     if (plan->schedule > 0) {
-        rp_runfile_take_schedule(&run, plan->schedule);
+        rp_setup_take_schedule(&setup, j->ask->run, plan->schedule);
     }
-    return run;
+    setup.stages = plan->stages;
+    if (plan->has_advance) {
+        rp_setup_take_advance(&setup, plan->advance);
+    }
+    rp_setup_run(j->ask->run, &setup, out);
 }
 
 static double longest_delay_s(const rp_joint *j, const rp_runfile *run, const rp_profile *profile) {
@@ -117,11 +122,8 @@ static bool pays(const rp_joint *j, const family *own, const family *other) {
 
 static size_t put_semantics(const rp_joint *j, const rp_joint_plan *plan, char *text,
                             size_t bytes) {
-    rp_runfile run = run_with(j, plan);
-    run.stages = plan->stages;
-    if (plan->has_advance) {
-        rp_method_set_advance(&run.method, run.stages, plan->advance);
-    }
+    rp_runfile run;
+    run_with(j, plan, &run);
     const rp_sched_shape shape = rp_runfile_sched_shape(&run, 0);
     const uint32_t staleness = rp_method_staleness(&run.method, &shape);
     size_t used = 0;

@@ -1,6 +1,7 @@
 #include "planning/planfile.h"
 
 #include "planning/fit_memory.h"
+#include "run/setup.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -306,13 +307,15 @@ rp_err rp_planfile_read(rp_arena *arena, const char *path, const rp_runfile *run
                         const char *executor, rp_plan **out) {
     static const char said[] = "the run file says";
     rp_cut cut;
-    rp_runfile own = *run;
+    rp_setup setup = rp_setup_of(run);
+    rp_runfile own;
     rp_plan *plan;
     rp_err err;
     RP_TRY(rp_plan_read(arena, path, &plan));
     const uint32_t taken = rp_schedules_find(&run->schedules, &plan->method, plan->stage_count);
     if (run->schedule_auto && taken < run->schedules.count) { /* it is one of several */
-        rp_runfile_take_schedule(&own, taken);
+        rp_setup_take_schedule(&setup, run, taken);
+        rp_setup_run(run, &setup, &own);
         run = &own;
     }
     if (strcmp(plan->model, run->model_name) != 0) {

@@ -35,7 +35,7 @@ def shorten(path, count):
 
 def damage(folder, how):
     """`flip` a bit, or `cut` off a half, of the newest checkpoint or of `all`; `metadata` to change
-    in the newest one; `shorten` what it has in flight by so many bytes."""
+    in the newest one, null to remove; `shorten` what it has in flight by so many bytes."""
     check_keys("damage", how, {"kind", "which", "metadata", "shorten"})
     found = sorted(folder.glob("step-*.safetensors"))
     if not found:
@@ -46,7 +46,8 @@ def damage(folder, how):
         path.write_bytes(data[:len(data) // 2] if how["kind"] == "cut" else data)
     if "metadata" in how:
         header, data = read(found[-1])
-        header["__metadata__"].update(how["metadata"])
+        meta = header["__metadata__"] | how["metadata"]
+        header["__metadata__"] = {key: value for key, value in meta.items() if value is not None}
         write(found[-1], header, data)
     if "shorten" in how:
         shorten(found[-1].with_suffix(".flight"), how["shorten"])
