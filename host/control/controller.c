@@ -492,7 +492,12 @@ rp_err rp_controller_open(const rp_controller_env *env, const rp_controller_opti
     c->machine.state = c->machine.next = RP_CONTROL_START;
     c->machine.wrong = RP_FAULT_NO_BOARD;
     err = open_rooms(c);
-    err = err == RP_OK ? prepare_run(c) : err;
+    if (err != RP_OK) { /* nothing is open yet outside this arena */
+        arena = c->arena;
+        rp_arena_finish(&arena);
+        return err;
+    }
+    err = prepare_run(c);
     if (err != RP_OK) {
         c->machine.result = err;
         c->machine.state = RP_CONTROL_ENDED;
