@@ -75,7 +75,7 @@ static rp_err tell_unsaved(const rp_train *train, uint64_t kept_step, bool is_ne
                            rp_FaultClass *fault_class) {
     char advice[RP_FINITE_ADVICE];
     char from[32] = "the start";
-    char text[240]; /* a line of the progress view holds it */
+    char text[320];
     if (kept_step > 0) {
         (void)snprintf(from, sizeof from, "step %" PRIu64, kept_step);
     }
