@@ -26,25 +26,13 @@ rp_err rp_segment_verify_enter(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_segment_verify_step(rp_controller *c) RP_MUST_CHECK;
 void rp_segment_verify_abandon(rp_controller *c);
 rp_err rp_segment_verify_late(const rp_controller *c) RP_MUST_CHECK;
-/* What the boards report meanwhile. */
+/* What the boards report meanwhile: steps, ops, and what the room `train` takes as it is. */
 rp_err rp_segment_on_step_done(rp_controller *c, uint32_t board,
                                const rp_message *message) RP_MUST_CHECK;
-rp_err rp_segment_on_norms(rp_controller *c, uint32_t board,
-                           const rp_message *message) RP_MUST_CHECK;
-rp_err rp_segment_on_prediction(rp_controller *c, uint32_t board,
-                                const rp_message *message) RP_MUST_CHECK;
-rp_err rp_segment_on_skipped(rp_controller *c, uint32_t board,
-                             const rp_message *message) RP_MUST_CHECK;
-rp_err rp_segment_on_evaluated(rp_controller *c, uint32_t board,
-                               const rp_message *message) RP_MUST_CHECK;
-rp_err rp_segment_on_waiting(rp_controller *c, uint32_t board,
-                             const rp_message *message) RP_MUST_CHECK;
 rp_err rp_segment_on_trace(rp_controller *c, uint32_t board,
                            const rp_message *message) RP_MUST_CHECK;
-rp_err rp_segment_on_record(rp_controller *c, uint32_t board,
+rp_err rp_segment_on_report(rp_controller *c, uint32_t board,
                             const rp_message *message) RP_MUST_CHECK;
-rp_err rp_segment_on_recomputed(rp_controller *c, uint32_t board,
-                                const rp_message *message) RP_MUST_CHECK;
 /* Once a round: is a step overdue, and does a board hang? errors  IO; FAULT: *board hangs, else it
  * is not changed */
 rp_err rp_segment_check_progress(rp_controller *c) RP_MUST_CHECK;

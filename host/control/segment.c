@@ -155,37 +155,30 @@ fail:
     return err;
 }
 
-rp_err rp_segment_on_norms(rp_controller *c, uint32_t board, const rp_message *message) {
-    return rp_train_on_norms(c->train.room, board, message);
-}
-
-rp_err rp_segment_on_prediction(rp_controller *c, uint32_t board, const rp_message *message) {
-    return rp_train_on_prediction(c->train.room, board, message);
-}
-
-rp_err rp_segment_on_skipped(rp_controller *c, uint32_t board, const rp_message *message) {
-    return rp_train_on_skipped(c->train.room, board, message);
-}
-
-rp_err rp_segment_on_evaluated(rp_controller *c, uint32_t board, const rp_message *message) {
-    return rp_train_on_evaluated(c->train.room, board, message);
-}
-
-rp_err rp_segment_on_waiting(rp_controller *c, uint32_t board, const rp_message *message) {
-    return rp_train_on_waiting(c->train.room, board, message);
+rp_err rp_segment_on_report(rp_controller *c, uint32_t board, const rp_message *message) {
+    rp_train *train = c->train.room;
+    switch (rp_frame_kind(&message->frame)) {
+    case RP_KIND_NORMS:
+        return rp_train_on_norms(train, board, message);
+    case RP_KIND_PREDICTION_ERROR:
+        return rp_train_on_prediction(train, board, message);
+    case RP_KIND_SKIPPED:
+        return rp_train_on_skipped(train, board, message);
+    case RP_KIND_EVALUATE_DONE:
+        return rp_train_on_evaluated(train, board, message);
+    case RP_KIND_WAITING:
+        return rp_train_on_waiting(train, board, message);
+    case RP_KIND_RECORD:
+        return rp_verify_on_record(train, board, message);
+    default:
+        RP_ASSERT(rp_frame_kind(&message->frame) == RP_KIND_RECOMPUTED);
+        return rp_verify_on_recomputed(train, board, message);
+    }
 }
 
 rp_err rp_segment_on_trace(rp_controller *c, uint32_t board, const rp_message *message) {
     rp_ring_note_progress(&c->ring);
     return rp_controller_record_ops(c, board, &message->part[0]);
-}
-
-rp_err rp_segment_on_record(rp_controller *c, uint32_t board, const rp_message *message) {
-    return rp_verify_on_record(c->train.room, board, message);
-}
-
-rp_err rp_segment_on_recomputed(rp_controller *c, uint32_t board, const rp_message *message) {
-    return rp_verify_on_recomputed(c->train.room, board, message);
 }
 
 /* ---- progress -------------------------------------------------------------------------------- */
