@@ -115,8 +115,9 @@ typedef struct {
     bool is_result;                     /* the weights file is written, too */
 } rp_keep_save_order;
 
-/* Opens the files and asks the boards. WAITS, OVER. While the disk rests, and when the files can
- * not be opened, no board is asked. errors MEMORY; PEER of the ring; IO */
+/* Opens the files and asks the boards. WAITS; AGAIN: the files cannot be opened; OVER. While the
+ * disk rests, and after AGAIN, no board is asked, and the first step gives AGAIN. errors MEMORY;
+ * those of the ring; IO */
 rp_err rp_keep_begin_save(rp_keep *keep, const rp_keep_save_order *order,
                           rp_keep_outcome *out) RP_MUST_CHECK;
 /* WAITS, WHOLE, AGAIN. *not_finite: with WHOLE, a tensor with values that are not finite; or NULL.
@@ -131,8 +132,9 @@ void rp_keep_abandon_save(rp_keep *keep);
 /* Says how many boards are awaited. `waited_ns`: since something came. errors TIMEOUT */
 rp_err rp_keep_save_is_late(const rp_keep *keep, int64_t waited_ns) RP_MUST_CHECK;
 
-/* A board's messages in a save or a rescue. WAITS; OVER. errors PEER: it sent something else than
- * what it was asked for; IO */
+/* A board's messages in a save or a rescue. WAITS; AGAIN: the files are lost, what still comes is
+ * taken and dropped; OVER. errors PEER: it sent something else than what it was asked for, or after
+ * its end; LIMIT: more than the tensor has; IO */
 rp_err rp_keep_on_tensor(rp_keep *keep, uint32_t board, const rp_message *message,
                          rp_keep_outcome *out) RP_MUST_CHECK;
 rp_err rp_keep_on_in_flight(rp_keep *keep, uint32_t board, const rp_message *message,
