@@ -6,7 +6,7 @@
 
 /* Those that are there have had to wait; all have their time from now. */
 static void greet_all(rp_controller *c) {
-    c->ring.greeted_ns = 0;
+    rp_ring_end_greeting(&c->ring);
     c->recovery.on_the_way = 0; /* it is another ring */
     rp_controller_forget_fault(c);
     rp_controller_enter(c, RP_CONTROL_RESTART);
@@ -25,12 +25,13 @@ static void forget_wrong(rp_controller *c) {
 
 static const char *why_of(const rp_controller *c, uint32_t k) {
     const rp_board_state *board = &c->ring.board[k];
-    return c->machine.wrong != RP_FAULT_NO_BOARD ? "computes wrong"
-           : rp_recovery_is_portless(c, k)       ? "lacks a port that another process keeps"
-           : board->refuses                      ? "refuses the handshake"
-           : board->broken_off                   ? "breaks off every handshake"
-           : board->unanswered                   ? "does not answer: it is stopped or too busy"
-                                                 : "has not come";
+    return c->machine.wrong != RP_FAULT_NO_BOARD        ? "computes wrong"
+           : rp_recovery_is_portless(c, k)              ? "lacks a port that another process keeps"
+           : board->silence.why == RP_SILENT_REFUSES    ? "refuses the handshake"
+           : board->silence.why == RP_SILENT_BROKEN_OFF ? "breaks off every handshake"
+           : board->silence.why == RP_SILENT_UNANSWERED
+               ? "does not answer: it is stopped or too busy"
+               : "has not come";
 }
 
 static rp_err say_spare(rp_controller *c, const char *lost, const char *why, const char *spare) {
@@ -52,7 +53,7 @@ static rp_err take_spares(rp_controller *c) {
         RP_ASSERT(rp_setup_take_spare(c, k));
         c->recovery.spares_taken++;
         rp_ring_take_entry(&c->ring, k);
-        c->ring.board[k].hello = true; /* it is to have its time */
+        rp_ring_expect_hello(&c->ring, k, false); /* it is to have its time */
         RP_TRY(say_spare(c, lost, why, c->ring.board[k].name));
     }
 fail:
@@ -63,7 +64,7 @@ rp_err rp_absent_take_spares(rp_controller *c) {
     rp_err err;
     RP_TRY(take_spares(c));
     forget_wrong(c);
-    rp_ring_reset(&c->ring, RP_FAULT_NO_BOARD, c->ring.now_ns);
+    rp_ring_reset(&c->ring, RP_FAULT_NO_BOARD);
     greet_all(c);
 fail:
     return err;
@@ -192,7 +193,7 @@ rp_err rp_absent_leave(rp_controller *c) {
     const char *odd = leave_odd(c);
     const uint32_t absent = leave(c, names, sizeof names, &why);
     c->recovery.spares_taken += absent; /* they have had their time */
-    rp_away_note_left(c, absent);
+    rp_away_note_left(&c->ring, absent);
     RP_TRY(count_stages(c));
     RP_TRY(cut_anew(c));
     RP_TRY(say_left(c, names, absent, why, odd));
@@ -212,7 +213,7 @@ static rp_err say_joined(const rp_controller *c) {
     }
     (void)snprintf(text, sizeof text,
                    "%.200s can be reached again: the model is cut anew over %u boards%s",
-                   c->ring.away.names, c->ring.count, split);
+                   c->machine.joined, c->ring.count, split);
     return rp_record_event(rp_folder_record(c->folder), "joined", c->train.position.step, text);
 }
 
@@ -225,7 +226,7 @@ rp_err rp_absent_return(rp_controller *c) {
     if (c->env.on_joined) {
         c->env.on_joined(c->env.context);
     }
-    c->ring.away.names[0] = '\0';
+    c->machine.joined[0] = '\0';
     greet_all(c);
 fail:
     return err;

@@ -113,7 +113,7 @@ static rp_err take_over(rp_controller *c) {
     c->train.position.ledger.samples += adopted.ledger.samples;
     c->train.position.fill_step = adopted.fill_step;
     rp_keep_save_adopted(c->keep);
-    c->ring.watching = true;
+    rp_ring_watch_boards(&c->ring, true);
     rp_controller_enter(c, RP_CONTROL_SAVE);
 fail:
     return err;

@@ -38,31 +38,27 @@ static rp_spawn_order spawn_order(const rp_controller *c) {
 }
 
 /* "desk: runs/first" */
-static rp_err note_origin(rp_controller *c) {
-    char *text = NULL;
-    const bool has_folder = rp_folder_paths_of(c->folder)->folder && !c->options.temporary;
-    const rp_err err =
-        c->env.origin
-            ? rp_arena_printf(&c->arena, &text, "%s%s%s", c->env.origin, has_folder ? ": " : "",
-                              has_folder ? rp_folder_paths_of(c->folder)->folder : "")
-            : RP_OK;
-    c->ring.origin = text;
-    return err;
+static rp_err write_origin(rp_controller *c, char **out) {
+    const char *folder = c->options.temporary ? NULL : rp_folder_paths_of(c->folder)->folder;
+    *out = NULL;
+    return c->env.origin ? rp_arena_printf(&c->arena, out, "%s%s%s", c->env.origin,
+                                           folder ? ": " : "", folder ? folder : "")
+                         : RP_OK;
 }
 
 rp_err rp_start_enter(rp_controller *c) {
     const rp_spawn_order order = spawn_order(c);
-    const int64_t now_ns = c->ring.now_ns;
+    rp_keypair keys;
+    char *origin;
     rp_err err;
     rp_record_phase(rp_folder_record(c->folder),
                     c->run.local ? "starting the agents" : "reaching the boards");
-    RP_TRY(rp_ring_open(&c->arena, &c->run, c->env.clock, &c->ring));
-    c->ring.now_ns = c->ring.progress_ns = now_ns;
-    c->ring.media = c->env.media;
-    c->ring.away.boards = c->ring.count;
-    RP_TRY(note_origin(c));
+    RP_TRY(write_origin(c, &origin));
+    const rp_ring_needs needs = {&c->run, c->env.clock, c->env.media, origin};
+    RP_TRY(rp_ring_open(&c->arena, &needs, &c->ring));
     RP_TRY(rp_controller_begin_term(c));
-    RP_TRY(rp_start_find_keys(c, &c->ring.keys));
+    RP_TRY(rp_start_find_keys(c, &keys));
+    rp_ring_take_keys(&c->ring, &keys);
     RP_TRY(rp_config_text(&c->arena, c->run.model_root, &c->setup.model_text));
     RP_TRY(rp_ring_check_text("the model", c->setup.model_text));
     if (!c->run.local) {
@@ -72,45 +68,26 @@ rp_err rp_start_enter(rp_controller *c) {
         return rp_fail(RP_ERR_USAGE,
                        "ring: this program can not start boards on this machine; give a roster");
     }
-    c->ring.spawned = true;
-    RP_TRY(c->env.spawner.kind->start(c->env.spawner.self, &order));
+    RP_TRY(rp_ring_spawn(&c->ring, &c->env.spawner, &order));
 fail:
     return err;
 }
 
 rp_err rp_restart_enter(rp_controller *c) {
-    bool hung[RP_RING_BOARDS_MAX] = {false};
-    rp_spawn_order order = spawn_order(c);
-    for (uint32_t k = 0; k < c->ring.count && k < RP_RING_BOARDS_MAX; k++) {
-        hung[k] = c->ring.board[k].hung;
-        c->ring.board[k].hung = false;
-    }
-    order.hung = order.count <= RP_RING_BOARDS_MAX ? hung : NULL;
-    c->ring.boards_up = false;
-    return c->ring.spawned ? c->env.spawner.kind->restart(c->env.spawner.self, &order) : RP_OK;
+    const rp_spawn_order order = spawn_order(c);
+    return rp_ring_respawn(&c->ring, &order);
 }
 
 rp_err rp_start_step(rp_controller *c) {
-    const rp_spawner *spawner = &c->env.spawner;
-    rp_err err = RP_OK;
+    rp_err err;
     if (c->machine.state == RP_CONTROL_RESTART && c->ring.now_ns < c->recovery.not_before_ns) {
         return RP_OK;
     }
-    c->ring.boards_up = !c->ring.spawned;
-    if (c->ring.spawned) {
-        RP_TRY(spawner->kind->step(spawner->self, &c->ring.boards_up));
-    }
+    RP_TRY(rp_ring_step_spawned(&c->ring));
     if (!c->ring.boards_up) {
         return RP_OK;
     }
-    for (uint32_t k = 0; c->ring.spawned && k < c->ring.count; k++) {
-        const char *endpoint;
-        const char *public_text;
-        spawner->kind->address(spawner->self, k, &endpoint, &public_text);
-        rp_ring_set_address(&c->ring, k, endpoint, public_text);
-    }
-    RP_TRY(rp_ring_connect(&c->ring, c->env.links));
-    c->ring.knows_boards = rp_recovery_is_return(c);
+    RP_TRY(rp_ring_connect(&c->ring, c->env.links, rp_recovery_is_return(c)));
     if (rp_keep_hopes_for_boards(c->keep) && !rp_adopt_is_due(c)) {
         RP_TRY(
             rp_fail(RP_ERR_FORMAT, "%s; no checkpoint before it is used", rp_keep_damage(c->keep)));
@@ -139,14 +116,14 @@ static rp_err offer_texts(rp_controller *c, uint32_t board, rp_Frame *frame, con
     const char *keys[RP_PLAN_NEIGHBOURS_MAX];
     const uint32_t count = assigns ? rp_controller_dialled_by(c, board, dials) : 0;
     for (uint32_t i = 0; i < count; i++) {
-        keys[i] = c->ring.board[dials[i]].public_text;
+        keys[i] = c->ring.board[dials[i]].address.public_text;
     }
     const rp_runfile_peers peers = {c->ring.keys.public_text, keys, count, board};
     RP_TRY(rp_runfile_assignment(&arena, &c->run, cut, stage, &peers, &job));
     const rp_part parts[3] = {rp_part_of_text(job), rp_part_of_text(c->setup.model_text),
                               rp_part_of_text(assigns ? c->setup.plan_text : "")};
     RP_TRY(rp_ring_offer(&c->ring, board, frame, parts, assigns ? 3 : 2));
-    c->ring.board[board].asked = true;
+    c->ring.board[board].machine.asked = true;
 fail:
     rp_arena_finish(&arena);
     return err;
@@ -197,16 +174,17 @@ static rp_err profile_boards(rp_controller *c, bool *all) {
         if (!rp_measure_wants(c->measure, k)) {
             continue;
         }
-        if (!board->asked && rp_measure_may_ask(c->measure, k)) {
+        if (!board->machine.asked && rp_measure_may_ask(c->measure, k)) {
             err = ask_for_profile(c, k);
             RP_TRY(err == RP_ERR_AGAIN ? RP_OK : err);
             if (err == RP_OK) {
                 say_order(c, k);
             }
         }
-        part.done += board->profiled ? c->run.model->layer_count : board->building.layers_timed;
+        part.done +=
+            board->measure.profiled ? c->run.model->layer_count : board->build.now.layers_timed;
         part.total += c->run.model->layer_count;
-        *all = *all && board->profiled;
+        *all = *all && board->measure.profiled;
     }
     err = RP_OK;
     rp_warm_say(c->warm);
@@ -225,7 +203,7 @@ static void limit_warming(rp_controller *c) {
 
 static void begin_measuring(rp_controller *c) {
     for (uint32_t k = 0; k < c->ring.count; k++) {
-        c->ring.board[k].profiled = false;
+        c->ring.board[k].measure.profiled = false;
     }
     rp_measure_end_building(c->measure);
     rp_controller_forget_asked(c);
@@ -234,8 +212,9 @@ static void begin_measuring(rp_controller *c) {
 rp_err rp_profile_enter(rp_controller *c) {
     rp_err err;
     limit_warming(c);
-    RP_TRY(rp_measure_begin(c->measure, c->ring.spawned ? c->env.spawner.cores : 0));
-    c->ring.watching = true; /* boards answer while they measure; one that begins anew never will */
+    RP_TRY(rp_measure_begin(c->measure, c->ring.spawner ? c->ring.spawner->cores : 0));
+    /* Boards answer while they measure; one that restarts never will. */
+    rp_ring_watch_boards(&c->ring, true);
     rp_controller_forget_asked(c);
     if (rp_measure_is_building(c->measure)) {
         rp_record_phase(rp_folder_record(c->folder), BUILDING_LAYERS);
@@ -261,7 +240,7 @@ rp_err rp_profile_step(rp_controller *c) {
         return RP_OK;
     }
     rp_measure_end(c->measure);
-    c->ring.watching = false; /* `plan` waits for answers to pings itself */
+    rp_ring_watch_boards(&c->ring, false); /* `plan` waits for answers to pings itself */
     if (c->options.purpose != RP_PURPOSE_PROFILE) {
         rp_controller_enter(c, RP_CONTROL_PLAN);
         return RP_OK;
@@ -275,11 +254,11 @@ fail:
 rp_err rp_profile_late(const rp_controller *c) {
     uint32_t k = 0;
     while (k + 1 < c->ring.count &&
-           (!rp_measure_wants(c->measure, k) || c->ring.board[k].profiled)) {
+           (!rp_measure_wants(c->measure, k) || c->ring.board[k].measure.profiled)) {
         k++;
     }
     return rp_fail(RP_ERR_TIMEOUT, "board %s at %s: no profile within %" PRId64 " s",
-                   c->ring.board[k].name, c->ring.board[k].endpoint,
+                   c->ring.board[k].name, c->ring.board[k].address.endpoint,
                    c->machine.timeout_ns / RP_NS_PER_S);
 }
 
@@ -287,12 +266,7 @@ rp_err rp_profile_late(const rp_controller *c) {
 
 rp_err rp_controller_assign_again(rp_controller *c) {
     rp_err err;
-    for (uint32_t k = 0; k < c->ring.count; k++) {
-        rp_board_state *board = &c->ring.board[k];
-        rp_link_close(&board->feed);
-        memset(board->applied, 0, sizeof board->applied);
-        board->facts_before = board->facts;
-    }
+    rp_ring_end_assignment(&c->ring);
     RP_TRY(rp_controller_begin_term(c));
     c->setup.reassigning = true;
     rp_controller_enter(c, RP_CONTROL_HELLO);
@@ -307,7 +281,8 @@ static int64_t longest_build_ns(const rp_controller *c) {
     int64_t longest_ns = more_ns;
     for (uint32_t k = 0; k < c->ring.count; k++) {
         const rp_board_state *board = &c->ring.board[k];
-        const int64_t own_ns = board->has_built ? board->prepare_ns + more_ns : RP_RING_BUILD_NS;
+        const int64_t own_ns =
+            board->build.has_built ? board->build.prepare_ns + more_ns : RP_RING_BUILD_NS;
         longest_ns = own_ns > longest_ns ? own_ns : longest_ns;
     }
     return longest_ns;
@@ -329,10 +304,12 @@ rp_err rp_assign_enter(rp_controller *c) {
         rp_record_phase(rp_folder_record(c->folder), BUILDING);
     }
     limit_warming(c);
-    c->ring.watching = true; /* boards answer while they build; one that begins anew never will */
+    /* Boards answer while they build; one that restarts never will. */
+    rp_ring_watch_boards(&c->ring, true);
     rp_controller_forget_asked(c);
     for (uint32_t k = 0; k < c->ring.count; k++) {
-        c->ring.board[k].ready = c->ring.board[k].asked = rp_warm_rests(c->warm, k);
+        c->ring.board[k].machine.asked = rp_warm_rests(c->warm, k);
+        rp_ring_expect_ready(&c->ring, k, !rp_warm_rests(c->warm, k));
     }
     rp_transfers_forget(rp_folder_transfers(c->folder));
     rp_keep_forget_copies(c->keep);
@@ -362,31 +339,18 @@ static uint32_t feed_window(const rp_plan *plan, uint32_t board) {
 }
 
 static rp_err open_feed_link(rp_controller *c, uint32_t k) {
-    rp_board_state *board = &c->ring.board[k];
     const rp_runfile *run = &c->run;
-    char endpoint[160];
-    if (board->dials) {
-        rp_ring_feed_at(&c->ring, endpoint, sizeof endpoint);
-    } else {
-        rp_ring_endpoint_at(board, board->feed_port, endpoint, sizeof endpoint);
-    }
     const uint32_t micro = c->setup.plan->stage[0].micro_forward;
     const size_t input = rp_shape_count(&run->data.sample) * micro * sizeof(float);
     const size_t target = (size_t)rp_data_row_width(&run->data) * run->batch * sizeof(float);
     const rp_link_options options = {
-        .name = "feed",
-        .bind = board->dials ? endpoint : NULL,
-        .connect = board->dials ? NULL : endpoint,
-        .peer_public = board->public_text,
         .window = 1,
         .send_window = feed_window(c->setup.plan, k),
         .part_bytes_max = input > target ? input : target,
         .emulate = line_to(c, k),
         .far = rp_link_profile_of(&run->link, &run->hops, k, RP_LINK_HOST),
-        .run = c->ring.identity,
-        .wire = c->ring.wire.max,
     };
-    return rp_link_open(c->ring.links, &options, &board->feed);
+    return rp_ring_open_feed(&c->ring, k, &options);
 }
 
 /* To a board: where those listen that it dials. One message at least: it says that this is all. */
@@ -410,8 +374,8 @@ static rp_err connect_board(rp_controller *c, uint32_t board) {
         }
         RP_ASSERT(at < count); /* it dials, so it is dialled by */
         to->node = node[i];
-        rp_ring_endpoint_at(far, far->hop_port[at], to->endpoint, sizeof to->endpoint);
-        (void)snprintf(to->public_key, sizeof to->public_key, "%s", far->public_text);
+        rp_ring_endpoint_at(far, far->ports.hop[at], to->endpoint, sizeof to->endpoint);
+        (void)snprintf(to->public_key, sizeof to->public_key, "%s", far->address.public_text);
         RP_TRY(rp_ring_post(&c->ring, board, &frame, NULL));
         sent++;
     }
@@ -425,7 +389,7 @@ static rp_err connect_boards(rp_controller *c) {
     uint32_t fed;
     const uint32_t *feed = rp_plan_node_edges(c->setup.plan, RP_PLAN_HOST, &fed);
     rp_err err = RP_OK;
-    c->ring.lines_ns = c->ring.lines_ns > 0 ? c->ring.lines_ns : c->ring.now_ns;
+    rp_ring_begin_lines(&c->ring);
     for (uint32_t k = 0; k < count && c->run.emulate; k++) {
         const rp_link_profile line = line_to(c, k);
         RP_TRY(line.control ? rp_link_emulate(c->ring.board[k].control, &line) : RP_OK);
@@ -437,7 +401,7 @@ static rp_err connect_boards(rp_controller *c) {
         const uint32_t to = c->setup.plan->edge[feed[i]].to;
         RP_TRY(c->ring.board[to].feed ? RP_OK : open_feed_link(c, to));
     }
-    c->ring.watching = true;
+    rp_ring_watch_boards(&c->ring, true);
 fail:
     return err;
 }
@@ -451,12 +415,12 @@ static void say_ready(const rp_controller *c) {
     int used;
     for (uint32_t k = 0; k < c->ring.count; k++) {
         const rp_board_state *board = &c->ring.board[k];
-        device += board->device_bytes;
-        slowest_ns = board->prepare_ns > slowest_ns ? board->prepare_ns : slowest_ns;
-        all.ready += board->built.ready;
-        all.built += board->built.built;
-        all.build_ns += board->built.build_ns;
-        all.read_ns += board->built.read_ns;
+        device += board->memory.device_bytes;
+        slowest_ns = board->build.prepare_ns > slowest_ns ? board->build.prepare_ns : slowest_ns;
+        all.ready += board->build.before.ready;
+        all.built += board->build.before.built;
+        all.build_ns += board->build.before.build_ns;
+        all.read_ns += board->build.before.read_ns;
     }
     used = snprintf(text, sizeof text, "%u boards are ready", c->ring.count);
     if (all.ready > 0) {
@@ -587,11 +551,11 @@ static rp_err offer_assignments(rp_controller *c) {
                             .orphan_s = c->run.orphan_s,
                             .meet_s = (uint32_t)(rp_ring_patience_ns(&c->run) / RP_NS_PER_S)}};
         const rp_board_state *board = &c->ring.board[k];
-        if (!board->asked) {
+        if (!board->machine.asked) {
             err = offer_texts(c, k, &frame, &c->setup.plan_cut, rp_controller_first_stage(c, k));
             RP_TRY(err == RP_ERR_AGAIN ? RP_OK : err);
         }
-        building += board->asked && !board->ready;
+        building += board->machine.asked && !board->ready;
     }
     err = RP_OK;
 fail:
@@ -605,8 +569,8 @@ static void show_ready(const rp_controller *c) {
     for (uint32_t k = 0; k < c->ring.count; k++) {
         const rp_board_state *board = &c->ring.board[k];
         boards.done += board->ready;
-        part.done += board->building.ready;
-        part.total += board->building.kernels;
+        part.done += board->build.now.ready;
+        part.total += board->build.now.kernels;
     }
     part = part.total ? part : boards;
     rp_record_part(c->setup.reassigning ? NULL : rp_folder_record(c->folder), &part);

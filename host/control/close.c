@@ -47,21 +47,14 @@ static void close_record(rp_controller *c) {
 }
 
 rp_err rp_close_enter(rp_controller *c) {
-    rp_Frame bye = {.which_body = RP_KIND_BYE};
     close_record(c);
-    c->ring.watching = false;
-    for (uint32_t k = 0; c->ring.board && k < c->ring.count; k++) {
-        const rp_board_state *board = &c->ring.board[k];
-        if (board->control && board->hello) {
-            c->ring.board[k].pending_count = 0; /* of a run that is over */
-            (void)!rp_ring_offer(&c->ring, k, &bye, NULL, 0);
-        }
-    }
+    rp_ring_watch_boards(&c->ring, false);
+    rp_ring_say_bye(&c->ring);
     return RP_OK;
 }
 
 static bool has_said_goodbye(const rp_controller *c) {
-    for (uint32_t k = 0; c->ring.board && k < c->ring.count; k++) {
+    for (uint32_t k = 0; k < c->ring.count; k++) {
         rp_link_stats stats = {0};
         if (c->ring.board[k].control && c->ring.board[k].hello) {
             rp_link_stats_of(c->ring.board[k].control, &stats);
@@ -78,11 +71,11 @@ rp_err rp_close_step(rp_controller *c) {
         if (!has_said_goodbye(c) && c->ring.now_ns - c->machine.since_ns < GOODBYE_NS) {
             return RP_OK;
         }
-        rp_away_close(c);
+        rp_away_close(&c->ring);
         rp_ring_disconnect(&c->ring);
         rp_train_close_feeds(c->train.room);
     }
-    if (!c->ring.spawned || c->env.spawner.kind->end(c->env.spawner.self, c->ring.now_ns)) {
+    if (rp_ring_end_spawned(&c->ring)) {
         rp_controller_release(c);
         rp_controller_enter(c, RP_CONTROL_ENDED);
     }
@@ -91,7 +84,7 @@ rp_err rp_close_step(rp_controller *c) {
 
 /* Parcels may still borrow batches: the links go first. */
 void rp_controller_release(rp_controller *c) {
-    rp_away_close(c);
+    rp_away_close(&c->ring);
     rp_ring_disconnect(&c->ring);
     rp_train_close(c->train.room);
     rp_arena_finish(&c->setup.follow_arena);
@@ -100,8 +93,5 @@ void rp_controller_release(rp_controller *c) {
     rp_shares_close(c);
     rp_keep_close(c->keep);
     rp_folder_close_transfers(c->folder);
-    if (c->ring.spawned) {
-        c->env.spawner.kind->close(c->env.spawner.self);
-        c->ring.spawned = false;
-    }
+    rp_ring_close_spawned(&c->ring);
 }

@@ -51,11 +51,11 @@ void rp_controller_interrupt(rp_controller *c) {
 }
 
 void rp_controller_child_ended(rp_controller *c) {
-    if (!c->ring.spawned || c->machine.state >= RP_CONTROL_CLOSE) {
+    if (!c->ring.spawner || c->machine.state >= RP_CONTROL_CLOSE) {
         return;
     }
     uint32_t board = RP_FAULT_NO_BOARD;
-    const rp_err err = c->env.spawner.kind->reap(c->env.spawner.self, &board);
+    const rp_err err = rp_ring_reap(&c->ring, &board);
     raise_fault(c, err, board);
 }
 
@@ -116,18 +116,17 @@ static rp_err take_messages(rp_controller *c, uint32_t board) {
 
 static void step_boards(rp_controller *c) {
     rp_ring *ring = &c->ring;
-    const bool ping = ring->board && rp_ring_ping_is_due(ring, c->ring.now_ns);
-    ring->feeding = rp_train_segment_start_ns(c->train.room) != 0;
-    for (uint32_t k = 0; ring->board && k < ring->count; k++) {
-        raise_fault(c, rp_ring_step(ring, k, c->ring.now_ns), k);
+    const bool ping = ring->board && rp_ring_ping_is_due(ring);
+    const bool is_feeding = rp_train_segment_start_ns(c->train.room) != 0;
+    for (uint32_t k = 0; k < ring->count; k++) {
+        raise_fault(c, rp_ring_step(ring, k), k);
         if (c->machine.state < RP_CONTROL_CLOSE) {
             raise_fault(c, take_messages(c, k), k);
         }
     }
-    rp_away_look(c, ping);
-    for (uint32_t k = 0; ring->board && k < ring->count && c->machine.state < RP_CONTROL_CLOSE;
-         k++) {
-        raise_fault(c, rp_ring_watch(ring, k, ping, c->ring.now_ns), k);
+    rp_away_look(ring, rp_join_is_possible(c), ping);
+    for (uint32_t k = 0; k < ring->count && c->machine.state < RP_CONTROL_CLOSE; k++) {
+        raise_fault(c, rp_ring_watch(ring, k, ping, is_feeding), k);
     }
 }
 
@@ -139,7 +138,7 @@ void rp_controller_waiting_of(const rp_controller *c, rp_controller_waiting *out
                                    .what = state->waits_for,
                                    .step = c->train.position.step,
                                    .since_ns = c->machine.since_ns};
-    for (uint32_t k = 0; state->has_done && c->ring.board && k < c->ring.count; k++) {
+    for (uint32_t k = 0; state->has_done && k < c->ring.count; k++) {
         if (!state->has_done(c, k)) {
             out->board = c->ring.board[k].name;
             return;
@@ -154,7 +153,7 @@ static rp_err name_late_board(const rp_controller *c) {
         k++;
     }
     return rp_fail(RP_ERR_TIMEOUT, "board %s at %s: no %s within %" PRId64 " s",
-                   c->ring.board[k].name, c->ring.board[k].endpoint, state->waits_for,
+                   c->ring.board[k].name, c->ring.board[k].address.endpoint, state->waits_for,
                    c->machine.timeout_ns / RP_NS_PER_S);
 }
 
@@ -187,7 +186,8 @@ static rp_err enter_next(rp_controller *c) {
                  rp_control_states[c->machine.next].name);
     c->machine.entered = true;
     c->machine.state = c->machine.next;
-    c->machine.since_ns = c->ring.progress_ns = c->ring.now_ns;
+    c->machine.since_ns = c->ring.now_ns;
+    rp_ring_note_progress(&c->ring);
     c->machine.timeout_ns = rp_control_states[c->machine.state].timeout_ns;
     if (c->env.on_state) {
         c->env.on_state(c->env.context, rp_control_states[c->machine.state].name);
@@ -263,8 +263,10 @@ int64_t rp_controller_step(rp_controller *c, int64_t now_ns) {
     step_boards(c);
     raise_fault(c, rp_segment_check_progress(c), RP_FAULT_NO_BOARD);
     raise_hang(c);
-    raise_fault(c, rp_twins_look(c), RP_FAULT_NO_BOARD);
-    raise_fault(c, rp_strangers_look(c), RP_FAULT_NO_BOARD);
+    raise_fault(c, rp_twins_look(&c->ring, rp_folder_record(c->folder), c->train.position.step),
+                RP_FAULT_NO_BOARD);
+    raise_fault(c, rp_strangers_look(&c->ring, rp_folder_record(c->folder), c->train.position.step),
+                RP_FAULT_NO_BOARD);
     step_state(c);
     return next_deadline_ns(c);
 }
@@ -288,7 +290,7 @@ static void add_fd(rp_wait_list *list, int fd) {
 }
 
 void rp_controller_add_waits(const rp_controller *c, rp_wait_list *list) {
-    for (uint32_t k = 0; c->ring.board && k < c->ring.count; k++) {
+    for (uint32_t k = 0; k < c->ring.count; k++) {
         add_link(list, c->ring.board[k].control);
         add_link(list, c->ring.board[k].feed);
     }
@@ -296,9 +298,7 @@ void rp_controller_add_waits(const rp_controller *c, rp_wait_list *list) {
     if (c->machine.state == RP_CONTROL_ROUND) {
         add_fd(list, c->env.lane.kind->fd(c->env.lane.self));
     }
-    if (c->ring.spawned && !c->ring.boards_up) {
-        add_fd(list, c->env.spawner.kind->fd(c->env.spawner.self));
-    }
+    add_fd(list, rp_ring_spawner_fd(&c->ring));
 }
 
 static int64_t ready_link(rp_link *link, int64_t now_ns) {
@@ -311,7 +311,7 @@ static int64_t ready_link(rp_link *link, int64_t now_ns) {
 
 int64_t rp_controller_before_wait(const rp_controller *c, int64_t now_ns) {
     int64_t at_ns = INT64_MAX;
-    for (uint32_t k = 0; c->ring.board && k < c->ring.count; k++) {
+    for (uint32_t k = 0; k < c->ring.count; k++) {
         at_ns = earlier(at_ns, ready_link(c->ring.board[k].control, now_ns));
         at_ns = earlier(at_ns, ready_link(c->ring.board[k].feed, now_ns));
     }

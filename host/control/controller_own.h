@@ -3,7 +3,6 @@
 #define RP_CONTROL_CONTROLLER_OWN_H
 
 #include "control/controller.h"
-#include "control/own_absent_boards.h"
 #include "control/own_keep.h"
 #include "control/own_machine.h"
 #include "control/own_record.h"
@@ -13,6 +12,8 @@
 #include "measure/drift.h"
 #include "measure/losses.h"
 #include "measure/measure.h"
+#include "ring/away.h"
+#include "ring/kept_out.h"
 #include "ring/ring.h"
 #include "warm/warm.h"
 

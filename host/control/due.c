@@ -140,7 +140,7 @@ static rp_err choose_in_training(rp_controller *c) {
             break;
         case RP_NEXT_JOIN:
             RP_ASSERT(!none_joins);
-            if (rp_away_join(c)) {
+            if (rp_join_boards(c)) {
                 rp_controller_enter(c, RP_CONTROL_RECOVER);
                 return RP_OK;
             }

@@ -33,7 +33,7 @@ static bool spares_may_come_in(const rp_controller *c) {
     uint32_t ended = 0;
     for (uint32_t k = 0; k < c->ring.count; k++) {
         const rp_board_state *board = &c->ring.board[k];
-        ended += !board->hello && board->has_ended && board->control &&
+        ended += !board->hello && board->silence.has_ended && board->control &&
                  !rp_link_health_of(board->control).connected;
     }
     return rp_recovery_is_return(c) && !c->setup.given && absent > 0 && ended == absent &&
@@ -44,7 +44,7 @@ static rp_err spare_is_due(const rp_controller *c, const rp_board_state *board) 
     return rp_fail(RP_ERR_TIMEOUT,
                    "board %s at %s: its agent has ended and was not back within %g s "
                    "(ring.spare_wait)",
-                   board->name, board->endpoint, (double)spare_wait_ns(c) * 1e-9);
+                   board->name, board->address.endpoint, (double)spare_wait_ns(c) * 1e-9);
 }
 
 /* Of those that have not come one that is away, or else one that refuses the handshake. */
@@ -52,8 +52,10 @@ static uint32_t find_missing(const rp_controller *c) {
     uint32_t found = 0;
     for (uint32_t k = c->ring.count; k-- > 0;) {
         const rp_board_state *board = &c->ring.board[k];
-        const bool is_known = !c->ring.board[found].hello && !c->ring.board[found].refuses;
-        found = !board->hello && (!board->refuses || !is_known) ? k : found;
+        const rp_board_state *best = &c->ring.board[found];
+        const bool is_known = !best->hello && best->silence.why != RP_SILENT_REFUSES;
+        const bool refuses = board->silence.why == RP_SILENT_REFUSES;
+        found = !board->hello && (!refuses || !is_known) ? k : found;
     }
     return found;
 }
@@ -65,20 +67,21 @@ rp_err rp_hello_late(const rp_controller *c) {
     if (spares_may_come_in(c)) {
         return spare_is_due(c, board);
     }
-    if (board->refuses) {
-        return rp_ring_refused(&c->ring, k);
+    if (board->silence.why == RP_SILENT_REFUSES) {
+        return rp_ring_why_silent(&c->ring, k);
     }
-    if (board->dials && rp_link_health_of(board->control).last_heard_ns == 0) {
+    if (board->address.dials && rp_link_health_of(board->control).last_heard_ns == 0) {
         return rp_ring_never_came(&c->ring, k, waited_ns);
     }
     if (rp_missing_cause(c, k)) {
         return rp_missing_fail(c, k, waited_ns);
     }
     return rp_fail(RP_ERR_TIMEOUT, "board %s at %s: no hello within %" PRId64 " s%s%s", board->name,
-                   board->endpoint, waited_ns / RP_NS_PER_S,
+                   board->address.endpoint, waited_ns / RP_NS_PER_S,
                    rp_recovery_is_return(c) ? " (ring.wait)" : "",
-                   board->broken_off ? ": every handshake there was broken off, as by another key"
-                   : board->unanswered
+                   board->silence.why == RP_SILENT_BROKEN_OFF
+                       ? ": every handshake there was broken off, as by another key"
+                   : board->silence.why == RP_SILENT_UNANSWERED
                        ? ": its machine accepts the connection, but its agent does not answer: "
                          "it is stopped or suspended, or has too much to do"
                        : "");
@@ -86,17 +89,15 @@ rp_err rp_hello_late(const rp_controller *c) {
 
 /* A HELLO ends what is under way on a board, and its answer says that it has ended. */
 rp_err rp_hello_enter(rp_controller *c) {
-    const rp_Frame greeting = rp_ring_greeting(&c->ring, c->ring.now_ns);
-    c->ring.wire = (rp_wire_range){RP_WIRE_MIN, RP_WIRE_MAX};
-    c->ring.features = RP_WIRE_FEATURES;
+    const rp_Frame greeting = rp_ring_greeting(&c->ring);
     rp_keep_ask_for_holders(c->keep, c->setup.plan);
-    c->ring.knows_boards = rp_recovery_is_return(c);
-    c->ring.greeted_ns = c->ring.greeted_ns ? c->ring.greeted_ns : c->ring.now_ns;
+    rp_ring_begin_greeting(&c->ring, rp_recovery_is_return(c));
     c->machine.timeout_ns = rest_ns(c, longest_greeting_ns(c), c->ring.now_ns);
-    c->ring.watching = c->run.wait_s > 0; /* who was heard and is lost now is greeted anew */
+    rp_ring_watch_boards(&c->ring,
+                         c->run.wait_s > 0); /* who was heard and is lost now is greeted anew */
     rp_err err = RP_OK;
     for (uint32_t k = 0; k < c->ring.count && err == RP_OK; k++) {
-        c->ring.board[k].hello = rp_warm_rests(c->warm, k);
+        rp_ring_expect_hello(&c->ring, k, !rp_warm_rests(c->warm, k));
         err = c->ring.board[k].hello ? RP_OK : rp_ring_post(&c->ring, k, &greeting, NULL);
     }
     return err;
@@ -107,28 +108,14 @@ static void greet_again(rp_controller *c) {
     if (c->run.wait_s > 0 &&
         c->ring.now_ns - c->machine.since_ns > rp_ring_greet_ns(longest_greeting_ns(c))) {
         const bool long_ago = c->ring.now_ns - c->ring.greeted_ns > RP_RING_SILENT_NS;
-        rp_ring_reset(&c->ring, RP_FAULT_NO_BOARD, c->ring.now_ns);
+        rp_ring_reset(&c->ring, RP_FAULT_NO_BOARD);
         for (uint32_t k = 0; k < c->ring.count; k++) {
-            c->ring.board[k].hung |= long_ago && !c->ring.board[k].control;
+            if (long_ago && !c->ring.board[k].control) {
+                rp_ring_note_hung(&c->ring, k);
+            }
         }
         rp_controller_enter(c, RP_CONTROL_RESTART);
     }
-}
-
-static void look_at_handshakes(const rp_controller *c, rp_board_state *board) {
-    if (board->hello || !board->control) {
-        return;
-    }
-    const rp_link_health health = rp_link_health_of(board->control);
-    board->broken_off |= c->ring.knows_boards && health.broken_off;
-    board->unanswered |= health.unanswered;
-}
-
-static rp_err find_refusal(const rp_controller *c, uint32_t k) {
-    const rp_board_state *board = &c->ring.board[k];
-    return board->refuses      ? rp_ring_refused(&c->ring, k)
-           : board->broken_off ? rp_ring_broken_off(&c->ring, k)
-                               : rp_ring_unanswered(&c->ring, k);
 }
 
 /* Somebody has to see to it, though the run goes on. */
@@ -137,16 +124,16 @@ static rp_err say_refusals(rp_controller *c) {
     for (uint32_t k = 0; err == RP_OK && rp_folder_record(c->folder) && k < c->ring.count; k++) {
         rp_board_state *board = &c->ring.board[k];
         char text[RP_ERR_MESSAGE_BYTES + 80];
-        look_at_handshakes(c, board);
-        const bool refuses = board->refuses || board->broken_off;
-        if (!(refuses || board->unanswered) || board->refusal_said) {
+        const rp_silent_why why = rp_ring_look_at_silence(&c->ring, k);
+        if (why == RP_SILENT_UNKNOWN || board->machine.refusal_said) {
             continue;
         }
-        board->refusal_said = true;
-        (void)!find_refusal(c, k);
+        board->machine.refusal_said = true;
+        (void)!rp_ring_why_silent(&c->ring, k);
         (void)snprintf(text, sizeof text, "%.300s; it counts as a board that is away (ring.wait)",
                        rp_err_message());
-        err = rp_record_event(rp_folder_record(c->folder), refuses ? "refused" : "silent",
+        err = rp_record_event(rp_folder_record(c->folder),
+                              why == RP_SILENT_UNANSWERED ? "silent" : "refused",
                               c->train.position.step, text);
     }
     return err;
@@ -173,7 +160,7 @@ rp_err rp_hello_step(rp_controller *c) {
             rp_link_set_wire(c->ring.board[k].control, c->ring.wire.max);
         }
     }
-    c->ring.greeted_ns = 0;
+    rp_ring_end_greeting(&c->ring);
     err = rp_keep_wants_copies(c->keep) ? RP_OK : rp_memory_check_least(c);
     if (err == RP_OK) {
         rp_controller_leave_hello(c);
@@ -190,7 +177,8 @@ void rp_controller_leave_hello(rp_controller *c) {
         .lacks_profile = rp_controller_needs_profile(c) && !rp_measure_has_profile(c->measure),
     };
     const rp_next_answer next = rp_next(&facts);
-    c->ring.watching =
-        c->ring.watching && rp_keep_wants_copies(c->keep); /* `plan` waits for pings itself */
+    if (!rp_keep_wants_copies(c->keep)) { /* `plan` waits for pings itself */
+        rp_ring_watch_boards(&c->ring, false);
+    }
     rp_controller_enter(c, next.state);
 }

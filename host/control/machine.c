@@ -28,7 +28,7 @@ bool rp_controller_all_done(const rp_controller *c) {
 
 void rp_controller_forget_asked(rp_controller *c) {
     for (uint32_t k = 0; k < c->ring.count; k++) {
-        c->ring.board[k].asked = false;
+        c->ring.board[k].machine.asked = false;
     }
 }
 
@@ -65,8 +65,8 @@ rp_err rp_controller_disk_failed(rp_controller *c) {
 }
 
 rp_err rp_controller_begin_term(rp_controller *c) {
-    const rp_err err = rp_identity_begin_term(rp_folder_paths_of(c->folder)->folder, c->env.run_id,
-                                              &c->ring.identity);
+    const rp_err err =
+        rp_ring_begin_term(&c->ring, rp_folder_paths_of(c->folder)->folder, c->env.run_id);
     return rp_controller_disk_fault(c, err);
 }
 

@@ -21,7 +21,7 @@ static bool is_due(const rp_controller *c) {
  * file.
  */
 static uint64_t limit_of(const rp_controller *c, uint32_t board) {
-    return c->ring.board[board].memory_bytes;
+    return c->ring.board[board].hardware.memory_bytes;
 }
 
 /* Boards that are started here have their stages in this machine's memory, all of them together;
@@ -29,11 +29,11 @@ static uint64_t limit_of(const rp_controller *c, uint32_t board) {
 static uint64_t limit_of_machine(const rp_controller *c) {
     const uint32_t lanes = c->run.lanes.count > 0 ? c->run.lanes.count : 1;
     for (uint32_t k = 0; k < c->ring.count; k++) {
-        if (c->ring.board[k].device_memory != RP_DEVICE_MEMORY_SHARED) {
+        if (c->ring.board[k].hardware.device_memory != RP_DEVICE_MEMORY_SHARED) {
             return 0;
         }
     }
-    return c->ring.spawned ? c->env.spawner.memory_bytes / lanes : 0;
+    return c->ring.spawner ? c->ring.spawner->memory_bytes / lanes : 0;
 }
 
 /* Whatever the cut will be: before layers are measured, each of which takes memory, too. */

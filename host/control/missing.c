@@ -17,7 +17,7 @@ const rp_cause *rp_missing_cause(const rp_controller *c, uint32_t board) {
     const int64_t waited_ns = c->ring.now_ns - c->ring.greeted_ns;
     const bool was_greeted = state->hello || state->device; /* before others were greeted again */
     if (!c->env.find_cause || c->run.local || was_greeted || rp_recovery_is_return(c) ||
-        waited_ns < (state->dials ? DIALS_NS : ASK_NS)) {
+        waited_ns < (state->address.dials ? DIALS_NS : ASK_NS)) {
         return NULL;
     }
     const rp_cause *cause =
@@ -55,10 +55,10 @@ void rp_missing_say(rp_controller *c, int64_t longest_ns) {
     for (uint32_t k = 0; k < c->ring.count; k++) {
         rp_board_state *board = &c->ring.board[k];
         const rp_cause *cause = rp_missing_cause(c, k);
-        if (!cause || board->cause_said) {
+        if (!cause || board->machine.cause_said) {
             continue;
         }
-        board->cause_said = true;
+        board->machine.cause_said = true;
         if (!is_hopeless(c, cause)) { /* else the error says it */
             rp_log_warn("board %s: %s; waiting for it, %" PRId64 " s at most", board->name,
                         cause->text, longest_ns / RP_NS_PER_S);

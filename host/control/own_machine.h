@@ -44,6 +44,7 @@ typedef struct {
                                RP_FAULT_NO_BOARD */
     uint32_t interrupts;
     rp_err result;
+    char joined[200];         /* names of boards that have just joined the ring, for the log */
     char note[RP_FAULT_TEXT]; /* in plain language why it did not finish */
 } rp_machine;
 
@@ -78,13 +79,6 @@ void rp_controller_print(const rp_controller *c, const char *format, ...) RP_PRI
 rp_err rp_memory_check_least(rp_controller *c) RP_MUST_CHECK;
 /* Checks the first plan. errors USAGE: what boards need and have; MEMORY */
 rp_err rp_memory_check_plan(rp_controller *c) RP_MUST_CHECK;
-/* What a board's clock may show: within 73 years of its zero, so that its difference to the host's
- * fits, and a time of it moved by that difference. */
-static inline bool rp_control_is_clock_time(int64_t ns) {
-    return ns >= -(INT64_C(1) << 61) && ns <= INT64_C(1) << 61;
-}
-/* accept.c: what a board may report as times: finite, not negative. */
-bool rp_control_are_times(const double *seconds, size_t count);
 /* bringup.c: start, restart, hello, profile, assign */
 /* This host's: given, made for local boards, or read for a roster. */
 rp_err rp_start_find_keys(const rp_controller *c, rp_keypair *out) RP_MUST_CHECK;
@@ -123,7 +117,13 @@ rp_err rp_absent_take_spares(rp_controller *c) RP_MUST_CHECK;
 /* NULL: this run file lets boards leave; else what of it does not. */
 const char *rp_absent_why_stay(const rp_controller *c);
 rp_err rp_absent_leave(rp_controller *c) RP_MUST_CHECK;
-/* Behind rp_away_join(): the ring gets its stages anew. */
+/* join.c */
+/* Whether the ring is at work, so that boards may join at its next pause. */
+bool rp_join_is_possible(const rp_controller *c);
+/* At a pause after whose step a checkpoint was written: boards that answer are in the ring from now
+ * on, which has no stages for them yet. False: there are none, or it is too early. */
+bool rp_join_boards(rp_controller *c) RP_MUST_CHECK;
+/* After rp_join_boards(): the ring is cut again over its boards. */
 rp_err rp_absent_return(rp_controller *c) RP_MUST_CHECK;
 /* restore.c: what to start from, and what to go back to.
  * errors  those of rp_checkpoint_find() and rp_checkpoint_check_start() */

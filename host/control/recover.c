@@ -154,7 +154,7 @@ static rp_err go_back(rp_controller *c) {
     RP_TRY(begin_way_back(c));
     pause_for_port(c);
     rp_controller_forget_fault(c);
-    c->ring.greeted_ns = 0; /* this board has its time from now */
+    rp_ring_end_greeting(&c->ring); /* this board has its time from now */
     rp_controller_enter(c, RP_CONTROL_RESTART);
 fail:
     return err;
@@ -266,7 +266,7 @@ static rp_err leave_adoption(rp_controller *c) {
     rp_err err;
     RP_TRY(rp_identity_check(rp_folder_paths_of(c->folder)->folder, &c->ring.identity));
     RP_TRY(rp_adopt_end(c, why));
-    rp_ring_reset(&c->ring, why ? c->machine.fault.board : RP_FAULT_NO_BOARD, c->ring.now_ns);
+    rp_ring_reset(&c->ring, why ? c->machine.fault.board : RP_FAULT_NO_BOARD);
     rp_keep_note_unsaved(c->keep, false);
     c->train.position = (rp_position){0};
     RP_TRY(rp_controller_find_start(c));

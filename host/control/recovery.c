@@ -67,7 +67,7 @@ rp_err rp_recovery_note_work(rp_controller *c) {
 void rp_recovery_note_checkpoint(rp_controller *c) {
     c->recovery.in_a_row = 0;
     for (uint32_t k = 0; k < c->ring.count; k++) {
-        c->ring.board[k].microbatches_kept = c->ring.board[k].facts.microbatches;
+        c->ring.board[k].keep.microbatches_kept = c->ring.board[k].facts.microbatches;
     }
 }
 

@@ -78,15 +78,15 @@ fail:
 /* ---- going back ------------------------------------------------------------------------------ */
 
 static void forget_progress(rp_controller *c) {
-    rp_ring_reset(&c->ring, c->machine.fault.board, c->ring.now_ns);
+    rp_ring_reset(&c->ring, c->machine.fault.board);
     rp_train_go_back(c->train.room); /* links go first: parcels may borrow batches */
     for (uint32_t k = 0; k < c->ring.count; k++) {
         rp_board_state *board = &c->ring.board[k];
-        board->profiled = rp_measure_has_profile(c->measure);
-        board->facts.microbatches = rp_keep_newest_copies(c->keep)
-                                        ? rp_keep_copied_microbatches(c->keep, k)
-                                        : board->microbatches_kept;
-        board->facts_before = board->facts;
+        board->measure.profiled = rp_measure_has_profile(c->measure);
+        rp_ring_rewind_facts(&c->ring, k,
+                             rp_keep_newest_copies(c->keep)
+                                 ? rp_keep_copied_microbatches(c->keep, k)
+                                 : board->keep.microbatches_kept);
     }
     rp_keep_note_unsaved(c->keep, false);
     c->machine.renewed = false;
@@ -130,7 +130,7 @@ rp_err rp_controller_go_back_alone(rp_controller *c) {
     RP_TRY(rp_controller_go_back(c));
     rp_recovery_begin(c, c->recovery.step);
     rp_controller_forget_fault(c);
-    c->ring.greeted_ns = 0;
+    rp_ring_end_greeting(&c->ring);
 fail:
     return err;
 }

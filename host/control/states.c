@@ -16,7 +16,7 @@ static bool has_greeted(const rp_controller *c, uint32_t board) {
 }
 
 static bool is_profiled(const rp_controller *c, uint32_t board) {
-    return c->ring.board[board].profiled;
+    return c->ring.board[board].measure.profiled;
 }
 
 static bool is_ready(const rp_controller *c, uint32_t board) {
@@ -24,15 +24,15 @@ static bool is_ready(const rp_controller *c, uint32_t board) {
 }
 
 static bool has_finished(const rp_controller *c, uint32_t board) {
-    return c->ring.board[board].finished;
+    return c->ring.board[board].train.finished;
 }
 
 static bool has_copied(const rp_controller *c, uint32_t board) {
-    return c->ring.board[board].copied;
+    return c->ring.board[board].keep.copied;
 }
 
 static bool has_saved(const rp_controller *c, uint32_t board) {
-    return c->ring.board[board].saved;
+    return c->ring.board[board].keep.saved;
 }
 
 static rp_err do_nothing(rp_controller *c) {

@@ -64,7 +64,7 @@ void rp_controller_read_totals(rp_controller *c) {
 static rp_err unpack_op(uint32_t stage, int64_t offset_ns, const uint8_t *at, rp_sink_op *out) {
     const rp_trace_record record = rp_trace_unpack(at);
     if (record.kind >= RP_OP_KINDS || record.end_ns < record.start_ns ||
-        !rp_control_is_clock_time(record.start_ns) || !rp_control_is_clock_time(record.end_ns)) {
+        !rp_board_is_clock_time(record.start_ns) || !rp_board_is_clock_time(record.end_ns)) {
         return rp_fail(RP_ERR_PEER, "a trace record of stage %u is out of range", stage);
     }
     *out = (rp_sink_op){.stage = stage,
@@ -140,11 +140,11 @@ static rp_err stage_facts(const rp_controller *c, rp_arena *arena, rp_summary_st
             .stage_count = node->hold_count,
             .role = role_of(&c->setup.plan->hold[node->hold_first]),
             .busy_s = (double)board->facts.busy_ns * 1e-9,
-            .weight_bytes = board->weight_bytes,
+            .weight_bytes = board->memory.weight_bytes,
             .device_bytes_max = board->facts.device_bytes_max,
             .flash_bytes = board->facts.flash_bytes,
-            .weight_versions_max = board->weight_copies_max,
-            .probe_copies = board->probe_copies,
+            .weight_versions_max = board->memory.weight_copies_max,
+            .probe_copies = board->memory.probe_copies,
             .in_flight_max = board->facts.in_flight_max,
             .gap_max = board->facts.staleness_max,
         };

@@ -8,15 +8,18 @@
 void rp_controller_note_boards(rp_controller *c) {
     for (uint32_t k = 0; k < c->ring.count; k++) {
         const rp_board_state *state = &c->ring.board[k];
-        const rp_planfile_board board = {state->name,          state->slots,
-                                         state->weight_copies, state->device_bytes,
-                                         state->weight_bytes,  state->resident_bytes};
+        const rp_planfile_board board = {state->name,
+                                         state->memory.slots,
+                                         state->memory.weight_copies,
+                                         state->memory.device_bytes,
+                                         state->memory.weight_bytes,
+                                         state->memory.resident_bytes};
         rp_planfile_note_board(c->setup.plan, k, &board);
     }
     if (rp_measure_has_profile(c->measure)) {
         rp_planfile_note_seconds(c->setup.plan, rp_measure_layer_seconds(c->measure));
     }
-    c->setup.plan->agent_program_bytes = c->ring.spawned ? c->env.spawner.program_bytes : 0;
+    c->setup.plan->agent_program_bytes = c->ring.spawner ? c->ring.spawner->program_bytes : 0;
 }
 
 rp_err rp_controller_know_boards(rp_controller *c, rp_arena *arena, rp_profile *bare,
@@ -30,7 +33,7 @@ rp_err rp_controller_know_boards(rp_controller *c, rp_arena *arena, rp_profile *
     RP_TRY(rp_profile_open(arena, &c->run, c->ring.count, bare));
     for (uint32_t k = 0; k < c->ring.count; k++) {
         bare->board[k].name = c->ring.board[k].name;
-        bare->board[k].device_memory = c->ring.board[k].device_memory;
+        bare->board[k].device_memory = c->ring.board[k].hardware.device_memory;
     }
     *out = bare;
 fail:

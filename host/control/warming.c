@@ -16,10 +16,9 @@ rp_warm_fault rp_warming_fault(const rp_controller *c) {
 /* The boards are greeted, and get what they are to build. */
 static rp_err greet_again(rp_controller *c) {
     rp_err err;
-    RP_TRY(rp_identity_begin_term(rp_folder_paths_of(c->folder)->folder, c->env.run_id,
-                                  &c->ring.identity));
+    RP_TRY(rp_ring_begin_term(&c->ring, rp_folder_paths_of(c->folder)->folder, c->env.run_id));
     c->setup.reassigning = c->setup.plan != NULL;
-    c->ring.greeted_ns = 0;
+    rp_ring_end_greeting(&c->ring);
     rp_controller_enter(c, RP_CONTROL_RESTART);
 fail:
     return err;
@@ -31,8 +30,7 @@ static void place_board(rp_controller *c, uint32_t k) {
     if (c->ring.board[k].name != place.name) {
         rp_setup_place_board(c, k, place.entry);
         rp_ring_take_entry(&c->ring, k);
-        c->ring.board[k].built = place.built;
-        c->ring.board[k].building = (rp_board_building){0};
+        rp_ring_take_built(&c->ring, k, &place.built);
     }
     if (place.instead_of) {
         rp_controller_print(c, "the spare board %s builds what %s has\n", place.name,
@@ -41,7 +39,7 @@ static void place_board(rp_controller *c, uint32_t k) {
 }
 
 static rp_err begin_round(rp_controller *c) {
-    rp_ring_reset(&c->ring, RP_FAULT_NO_BOARD, c->ring.now_ns);
+    rp_ring_reset(&c->ring, RP_FAULT_NO_BOARD);
     for (uint32_t k = 0; k < rp_warm_places(c->warm); k++) {
         place_board(c, k);
     }
@@ -73,9 +71,9 @@ fail:
 rp_err rp_warming_wait(rp_controller *c) {
     const rp_warm_fault fault = rp_warming_fault(c);
     rp_warm_wait(c->warm, &fault);
-    rp_ring_reset(&c->ring, c->machine.fault.board, c->ring.now_ns);
+    rp_ring_reset(&c->ring, c->machine.fault.board);
     for (uint32_t k = 0; k < c->ring.count; k++) {
-        c->ring.board[k].profiled = rp_measure_has_profile(c->measure);
+        c->ring.board[k].measure.profiled = rp_measure_has_profile(c->measure);
     }
     rp_controller_forget_fault(c);
     return greet_again(c);

@@ -111,7 +111,7 @@ rp_plan *rp_keep_adopted_plan(rp_keep *keep) {
 static rp_err ask(rp_keep *keep, bool stop) {
     rp_adoption_state *adopt = &keep->adopt;
     rp_ring *ring = keep->needs.ring;
-    rp_Frame question = rp_ring_greeting(ring, ring->now_ns);
+    rp_Frame question = rp_ring_greeting(ring);
     RP_ASSERT(adopt->plan != NULL && adopt->board_count == ring->count);
     question.body.hello.hold = stop ? 2 : 1;
     for (uint32_t k = 0; k < adopt->board_count; k++) {
@@ -387,7 +387,7 @@ rp_err rp_keep_step_adoption(rp_keep *keep, const rp_adopt_facts *facts,
     *out = RP_ADOPTION_IS_OFF;
     why[0] = '\0';
     for (uint32_t k = 0; k < ring->count; k++) {
-        if (ring->board[k].refuses) { /* it holds nothing of this run */
+        if (ring->board[k].silence.why == RP_SILENT_REFUSES) { /* it holds nothing of this run */
             (void)snprintf(why, RP_KEEP_WHY_BYTES, "a board refuses the handshake");
             return RP_OK;
         }
@@ -437,8 +437,8 @@ static rp_err take_board(rp_keep *keep, uint32_t k) {
     if (at->applied_count != rp_keep_applied_count(keep->adopt.plan, k)) {
         return refuse(keep, k);
     }
-    memcpy(state->applied, at->applied, at->applied_count * sizeof *at->applied);
-    state->in_flight_bytes = at->now.in_flight_bytes;
+    memcpy(state->train.applied, at->applied, at->applied_count * sizeof *at->applied);
+    state->train.in_flight_bytes = at->now.in_flight_bytes;
     return RP_OK;
 }
 

@@ -17,7 +17,7 @@ uint64_t *rp_applied_of(rp_ring *ring, const rp_plan *plan, const rp_plan_hold *
     const ptrdiff_t at = hold - &plan->hold[node->hold_first];
     RP_ASSERT(hold->node < ring->count && at >= 0 && at < (ptrdiff_t)node->hold_count);
     *count = node->hold_count > 1 ? 1 : RP_REPLICAS_MAX;
-    return ring->board[hold->node].applied + at;
+    return ring->board[hold->node].train.applied + at;
 }
 
 /* The first hold of a stage that updates it. */
@@ -44,7 +44,7 @@ rp_err rp_applied_gather(rp_ring *ring, const rp_plan *plan, rp_arena *arena, rp
     RP_TRY(RP_ARENA_NEW(arena, rp_plan_parts(plan), in_flight_bytes));
     for (uint32_t k = 0; k < ring->count; k++) {
         if (rp_plan_saves(plan, k)) {
-            (*in_flight_bytes)[rp_plan_part_of(plan, k)] = ring->board[k].in_flight_bytes;
+            (*in_flight_bytes)[rp_plan_part_of(plan, k)] = ring->board[k].train.in_flight_bytes;
         }
     }
 fail:

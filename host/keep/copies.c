@@ -40,7 +40,7 @@ const rp_position *rp_keep_newest_copies(const rp_keep *keep) {
 
 uint64_t rp_keep_copied_microbatches(const rp_keep *keep, uint32_t board) {
     RP_ASSERT(board < keep->needs.ring->count);
-    return keep->needs.ring->board[board].microbatches_copied[keep->copies.newest];
+    return keep->needs.ring->board[board].keep.microbatches_copied[keep->copies.newest];
 }
 
 /* ---- can it be? ------------------------------------------------------------------------------ */
@@ -50,7 +50,7 @@ static uint64_t memory_of(const rp_ring *ring, const rp_plan *plan, uint32_t boa
     uint64_t bytes = 0;
     for (uint32_t k = 0; k < ring->count; k++) {
         const bool is_here = k == board || rp_plan_keeper(plan, k) == board;
-        bytes += is_here ? 2 * ring->board[k].copy_bytes : 0;
+        bytes += is_here ? 2 * ring->board[k].memory.copy_bytes : 0;
     }
     return bytes;
 }
@@ -72,22 +72,23 @@ rp_err rp_keep_check_plan(const rp_keep *keep, const rp_plan *plan) {
 /* Do copies fit next to what else the same memory holds? */
 static rp_err check_memory_of(const rp_keep *keep, const rp_plan *plan, uint32_t k) {
     const rp_board_state *board = &keep->needs.ring->board[k];
-    const uint64_t asked = board->own_memory ? 0 : rp_runfile_memory_of(keep->needs.run, k);
-    const uint64_t has = board->limit_bytes;
+    const uint64_t asked = board->memory.own_memory ? 0 : rp_runfile_memory_of(keep->needs.run, k);
+    const uint64_t has = board->memory.limit_bytes;
     const bool is_asked = asked > 0 && (has == 0 || asked < has);
     const uint64_t most = is_asked ? asked : has;
-    const uint64_t stages = board->stash_bytes + (board->own_memory ? 0 : board->device_bytes);
+    const uint64_t stages =
+        board->memory.stash_bytes + (board->memory.own_memory ? 0 : board->memory.device_bytes);
     const uint64_t copies = memory_of(keep->needs.ring, plan, k);
-    return most == 0 || stages + board->parcel_bytes + copies <= most
+    return most == 0 || stages + board->memory.parcel_bytes + copies <= most
                ? RP_OK
                : rp_fail(RP_ERR_LIMIT,
                          "board %s: its %s take %" PRIu64 " KiB, what comes and goes over "
                          "its links %" PRIu64 " KiB and copies (ring.copy_steps) %" PRIu64
                          " KiB, %s allows %" PRIu64 " KiB%s",
-                         board->name, board->own_memory ? "offloaded stashes" : "stages",
-                         stages >> 10, board->parcel_bytes >> 10, copies >> 10,
+                         board->name, board->memory.own_memory ? "offloaded stashes" : "stages",
+                         stages >> 10, board->memory.parcel_bytes >> 10, copies >> 10,
                          is_asked ? "ring.memory_mb" : "its memory_fraction", most >> 10,
-                         board->own_memory ? " of its processor's memory" : "");
+                         board->memory.own_memory ? " of its processor's memory" : "");
 }
 
 rp_err rp_keep_check_memory(const rp_keep *keep, const rp_plan *plan) {
@@ -108,8 +109,10 @@ static uint64_t find_bytes_max(const rp_ring *ring) {
     uint64_t most = 0;
     for (uint32_t k = 0; k < ring->count; k++) {
         const rp_board_state *board = &ring->board[k];
-        const uint64_t in_flight = board->in_flight_bytes + board->in_flight_bytes / 64 + MESSAGE;
-        most = board->copy_bytes + in_flight > most ? board->copy_bytes + in_flight : most;
+        const uint64_t in_flight =
+            board->train.in_flight_bytes + board->train.in_flight_bytes / 64 + MESSAGE;
+        most = board->memory.copy_bytes + in_flight > most ? board->memory.copy_bytes + in_flight
+                                                           : most;
     }
     return most;
 }
@@ -145,7 +148,7 @@ rp_err rp_keep_begin_copy(rp_keep *keep, const rp_plan *plan, const rp_position 
     RP_ASSERT(!keep->copies.wanted);
     RP_ASSERT(position->step > 0 && position->step >= rp_copies_whole(keep)->step);
     for (uint32_t k = 0; k < ring->count; k++) {
-        ring->board[k].copied = is_copying;
+        ring->board[k].keep.copied = is_copying;
     }
     if (is_copying) {
         keep->copies.pace.from = position->step;
@@ -159,7 +162,7 @@ rp_err rp_keep_begin_copy(rp_keep *keep, const rp_plan *plan, const rp_position 
                                           .bytes_max = find_bytes_max(ring)}};
     for (uint32_t k = 0; k < ring->count; k++) {
         rp_board_state *board = &ring->board[k];
-        board->microbatches_copied[!keep->copies.newest] = board->facts.microbatches;
+        board->keep.microbatches_copied[!keep->copies.newest] = board->facts.microbatches;
     }
     set->step = position->step;
     set->term = ring->identity.term;
@@ -186,7 +189,7 @@ static rp_err note_copied(rp_keep *keep, const rp_plan *plan, uint32_t board,
     }
     RP_ASSERT(set->missing > 0 && set->missing <= 2 * ring->count);
     set->said[said->node] |= bit;
-    ring->board[board].copied |= is_own;
+    ring->board[board].keep.copied |= is_own;
     rp_ring_note_progress(ring);
     if (--set->missing == 0) { /* those before it are of no use any more */
         rp_copies_drop_set(rp_copies_whole(keep));

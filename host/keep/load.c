@@ -117,7 +117,7 @@ static rp_err offer_applied(rp_keep *keep) {
     for (; load->board < ring->count; load->board++) {
         const uint32_t count = rp_keep_applied_count(load->order.plan, load->board);
         const rp_part part =
-            rp_part_of_array(RP_DTYPE_U64, ring->board[load->board].applied, count);
+            rp_part_of_array(RP_DTYPE_U64, ring->board[load->board].train.applied, count);
         rp_Frame frame = {.which_body = RP_KIND_TENSORS_END};
         RP_TRY(rp_ring_offer_piece(ring, load->board, &frame, &part));
     }

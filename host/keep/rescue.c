@@ -48,14 +48,14 @@ static rp_err ask_board(rp_keep *keep, uint32_t board) {
            (!rp_plan_saves(plan, k) || set->holder[k] != board || set->said[k])) {
         k++;
     }
-    if (!state->saved || k == plan->node_count) {
+    if (!state->keep.saved || k == plan->node_count) {
         return RP_OK;
     }
     const rp_Frame order = {.which_body = RP_KIND_FETCH,
                             .body.fetch = {.term = set->term, .step = set->step, .node = k}};
     set->said[k] = 1;
-    state->saved = false;
-    state->sends = k;
+    state->keep.saved = false;
+    state->keep.sends = k;
     keep->save.boards_left++;
     RP_ASSERT(keep->save.boards_left <= keep->needs.ring->count);
     return rp_ring_post(keep->needs.ring, board, &order, NULL);

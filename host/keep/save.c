@@ -35,10 +35,10 @@ static rp_err ask_boards(rp_keep *keep) {
     rp_err err = RP_OK;
     for (uint32_t k = 0; k < ring->count; k++) {
         rp_board_state *board = &ring->board[k];
-        board->saved = !rp_plan_saves(keep->save.plan, k);
-        board->sends = k;
-        keep->save.boards_left += !board->saved;
-        RP_TRY(board->saved ? RP_OK : rp_ring_post(ring, k, &request, NULL));
+        board->keep.saved = !rp_plan_saves(keep->save.plan, k);
+        board->keep.sends = k;
+        keep->save.boards_left += !board->keep.saved;
+        RP_TRY(board->keep.saved ? RP_OK : rp_ring_post(ring, k, &request, NULL));
     }
 fail:
     return err;
@@ -54,7 +54,7 @@ void rp_save_reset(rp_keep *keep, const char *arena, const rp_plan *plan, uint64
     save->histogram = NULL;
     save->boards_left = 0;
     for (uint32_t k = 0; k < keep->needs.ring->count; k++) {
-        keep->needs.ring->board[k].saved = true; /* it is asked for nothing yet */
+        keep->needs.ring->board[k].keep.saved = true; /* it is asked for nothing yet */
     }
 }
 
@@ -155,7 +155,7 @@ static rp_err take_written(rp_keep *keep, rp_err err, rp_keep_outcome *out) {
 static rp_err check_open(const rp_keep *keep, uint32_t board) {
     const rp_ring *ring = keep->needs.ring;
     RP_ASSERT(board < ring->count);
-    return ring->board[board].saved
+    return ring->board[board].keep.saved
                ? rp_fail(RP_ERR_PEER, "board %s sent more after the end of its tensors",
                          ring->board[board].name)
                : RP_OK;
@@ -194,7 +194,8 @@ rp_err rp_keep_on_in_flight(rp_keep *keep, uint32_t board, const rp_message *mes
     }
     if (keep->save.writer) {
         const rp_part *part = &message->part[0];
-        const uint32_t own = rp_plan_part_of(keep->save.plan, keep->needs.ring->board[board].sends);
+        const uint32_t own =
+            rp_plan_part_of(keep->save.plan, keep->needs.ring->board[board].keep.sends);
         err = rp_checkpoint_write_in_flight(
             keep->save.writer, own, message->frame.body.in_flight.first, part->data, part->bytes);
         RP_TRY(take_written(keep, err, out));
@@ -207,12 +208,12 @@ fail:
 rp_err rp_keep_on_end(rp_keep *keep, uint32_t board) {
     rp_board_state *state = &keep->needs.ring->board[board];
     RP_ASSERT(board < keep->needs.ring->count);
-    if (state->saved) {
+    if (state->keep.saved) {
         return rp_fail(RP_ERR_PEER, "board %u ended its tensors twice", board);
     }
     RP_ASSERT(keep->save.boards_left > 0);
     rp_ring_note_progress(keep->needs.ring);
-    state->saved = true;
+    state->keep.saved = true;
     keep->save.boards_left--;
     return RP_OK;
 }

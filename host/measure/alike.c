@@ -13,11 +13,12 @@ static size_t count_host_bytes(const char *endpoint) {
 bool rp_measure_share_machine(const rp_ring *ring, uint32_t a, uint32_t b) {
     const rp_board_state *left = &ring->board[a];
     const rp_board_state *right = &ring->board[b];
-    const size_t bytes = count_host_bytes(left->endpoint);
-    const bool at_one_address = !left->dials && !right->dials &&
-                                bytes == count_host_bytes(right->endpoint) &&
-                                strncmp(left->endpoint, right->endpoint, bytes) == 0;
-    return ring->spawned || at_one_address;
+    const size_t bytes = count_host_bytes(left->address.endpoint);
+    const bool at_one_address =
+        !left->address.dials && !right->address.dials &&
+        bytes == count_host_bytes(right->address.endpoint) &&
+        strncmp(left->address.endpoint, right->address.endpoint, bytes) == 0;
+    return ring->spawner != NULL || at_one_address;
 }
 
 /* One is measured for both: on one machine, on the same device with as many threads. Two boards of
@@ -26,10 +27,11 @@ static bool are_alike(const rp_measure *m, uint32_t a, uint32_t b) {
     const rp_ring *ring = m->needs.ring;
     const rp_board_state *left = &ring->board[a];
     const rp_board_state *right = &ring->board[b];
-    const uint32_t *threads = ring->spawned ? m->needs.run->board_threads : NULL;
+    const uint32_t *threads = ring->spawner ? m->needs.run->board_threads : NULL;
     return rp_measure_share_machine(ring, a, b) && left->device && right->device &&
-           strcmp(left->device, right->device) == 0 && strcmp(left->kind, right->kind) == 0 &&
-           left->gemm == right->gemm && (!threads || threads[a] == threads[b]);
+           strcmp(left->device, right->device) == 0 &&
+           strcmp(left->hardware.kind, right->hardware.kind) == 0 &&
+           left->hardware.gemm == right->hardware.gemm && (!threads || threads[a] == threads[b]);
 }
 
 uint32_t rp_measure_board_for(const rp_measure *m, uint32_t board) {

@@ -33,7 +33,7 @@ bool rp_measure_may_ask(const rp_measure *m, uint32_t board) {
     RP_ASSERT(rp_measure_wants(m, board));
     for (uint32_t k = 0; m->builders == 0 && k < ring->count; k++) {
         const rp_board_state *other = &ring->board[k];
-        if (k != board && other->asked && !other->profiled &&
+        if (k != board && other->machine.asked && !other->measure.profiled &&
             rp_measure_share_machine(ring, k, board)) {
             return false;
         }
@@ -65,8 +65,8 @@ rp_err rp_measure_begin(rp_measure *m, uint32_t cores) {
         rp_profile_board *own = &m->profile.board[k];
         own->name = own->like = state->name;
         own->device = state->device;
-        own->memory_bytes = state->memory_bytes;
-        own->device_memory = state->device_memory;
+        own->memory_bytes = state->hardware.memory_bytes;
+        own->device_memory = state->hardware.device_memory;
         RP_TRY(rp_kept_look_up(m, k));
     }
     rp_wires_begin(m);

@@ -30,7 +30,7 @@ static void write_path(const rp_measure *m, uint32_t board, char *out) {
     static const char version[] = RP_VERSION;
     const rp_runfile *run = m->needs.run;
     const rp_profile *profile = &m->profile;
-    const char *kind = m->needs.ring->board[board].kind;
+    const char *kind = m->needs.ring->board[board].hardware.kind;
     uint32_t codec[RP_MEASURED_CODECS];
     uint64_t key = UINT64_C(0xcbf29ce484222325);
     key = add_bytes(key, kind, strlen(kind) + 1);
@@ -48,7 +48,7 @@ static void write_path(const rp_measure *m, uint32_t board, char *out) {
 
 static bool may_keep(const rp_measure *m, uint32_t board) {
     const rp_ring *ring = m->needs.ring;
-    return m->needs.profiles && ring->board[board].kind[0] &&
+    return m->needs.profiles && ring->board[board].hardware.kind[0] &&
            (ring->features & RP_WIRE_FEATURE_SIZES);
 }
 

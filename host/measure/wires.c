@@ -86,22 +86,22 @@ static rp_err begin_wire(rp_measure *m) {
     uint32_t right;
     RP_ASSERT(w->phase == RP_WIRES_NEXT && w->at < w->count);
     find_ends(m, &left, &right);
-    if (board[left].dials && board[right].dials) {
+    if (board[left].address.dials && board[right].address.dials) {
         w->at++;
         return RP_OK;
     }
-    const bool swapped = board[right].dials;
+    const bool swapped = board[right].address.dials;
     w->end[0] = swapped ? right : left;
     w->end[1] = swapped ? left : right;
     w->phase = RP_WIRES_LISTEN;
-    return ask_end(m, 1, "", end_of(m, 0)->public_text, NULL, 0);
+    return ask_end(m, 1, "", end_of(m, 0)->address.public_text, NULL, 0);
 }
 
 static rp_err dial_far_end(rp_measure *m) {
     char endpoint[160];
     rp_ring_endpoint_at(end_of(m, 1), answer_of(m, 1)->port, endpoint, sizeof endpoint);
     m->wires.phase = RP_WIRES_FORTH;
-    return ask_end(m, 0, endpoint, end_of(m, 1)->public_text, SIZES, SIZE_COUNT);
+    return ask_end(m, 0, endpoint, end_of(m, 1)->address.public_text, SIZES, SIZE_COUNT);
 }
 
 /* Both boards close the link. */

@@ -1,130 +1,29 @@
-/* The boards as the controller sees them: what each has said, its control link, and the messages
- * that wait for room in it. Nothing here waits or decides. */
+/* The boards of a run as the controller's machine sees them: what each has said, its control link,
+ * and the messages that wait for room in it. Nothing here waits, or decides what the run does.
+ *
+ * A round: rp_ring_begin_round(), then rp_ring_step() and rp_ring_watch() for each board. Others
+ * read the fields of rp_ring, and change them with the functions below. */
 #ifndef RP_RING_RING_H
 #define RP_RING_RING_H
 
-#include "checkpoint/position.h"
-#include "link/watch.h"
-#include "plan/plan.h"
-#include "planning/profile.h"
+#include "ring/board.h"
+#include "ring/spawner.h"
 
-/* Messages that may wait for a board when its link is full. At most this many are due between two
- * of its answers: one HELLO or CONNECT, one START, EVALUATE, SAVE or RECORD, one STOP, the decision
- * on one step (it does not go on without), and the gains that may still take effect
- * (RP_GAIN_HISTORY). Longer streams (tensors, texts) are not queued: their state offers them again.
- */
-enum { RP_RING_PENDING_MAX = 12 };
-
-/* What boards report at the end of a segment. */
-typedef struct {
-    uint32_t peer;  /* board at the other end */
-    uint64_t bytes; /* sent */
-    double busy_s;
-    double rate;             /* bytes a second, of late; 0: not known */
-    double delay_s[2];       /* to the ack: of half of the messages, of 95 %, at most */
-    uint64_t resent, resets; /* all of these by the sender */
-} rp_board_link;
-typedef struct {
-    int64_t busy_ns;
-    uint64_t microbatches;
-    uint32_t in_flight_max, staleness_max;
-    uint64_t device_bytes_max, flash_bytes;
-    uint32_t link_count;
-    rp_board_link link[RP_PLAN_NEIGHBOURS_MAX];
-    rp_board_link feed[2], control[2]; /* to the host, and back */
-} rp_board_facts;
-
-/* What building has cost a board, as its last BUILDING says. */
-typedef struct {
-    uint32_t kernels, ready, built;
-    int64_t build_ns, read_ns;
-    uint32_t layers, layers_timed;
-} rp_board_building;
+/* Boards that have left the ring (away.h). */
+enum { RP_AWAY_MAX = 8 }; /* boards that are greeted concurrently */
 
 typedef struct {
-    rp_Frame frame;
-    rp_part part;
-    uint32_t part_count; /* 0 or 1 */
-    uint8_t *bytes;      /* of the part */
-    size_t room;         /* for it, at most ring->pending_bytes */
-} rp_pending_message;
-
-typedef struct {
-    const char *name;
-    const char *device; /* from its hello; NULL: not greeted yet, or lost since */
-    char device_text[sizeof(((rp_Hello *)0)->device)];
-    char kind[sizeof(((rp_Hello *)0)->kind)]; /* of device, driver and tuning; "": not known */
-    char endpoint[128];
-    bool has_ended; /* nothing listened at its address any more, and it was not heard since */
-    bool dials;     /* it dials ring->run->listen, where `control` and `feed` are bound */
-    char public_text[RP_KEY_TEXT];
-    rp_link *control, *feed;
-    uint32_t twins;           /* of its control link, as looked at last: rp_link_peers */
-    int64_t twins_said_ns;    /* when; 0: never */
-    uint64_t strangers;       /* refused where it dials, as looked at last */
-    rp_link_watch feed_watch; /* while ring->feeding */
-    bool feed_is_silent;      /* as the watch saw it last */
-    bool feed_silence_said;
-    rp_Waiting waiting; /* as it said last in this segment */
-    int64_t waiting_ns; /* when */
-    rp_pending_message pending[RP_RING_PENDING_MAX];
-    uint32_t pending_first, pending_count;
-    int64_t pending_since_ns;
-    bool asked; /* it has got what the state at hand asks of it */
-    bool hello, ready, profiled, finished, saved, copied;
-    uint32_t sends;  /* node whose state comes from it: its own, or one that it has a copy of */
-    bool has_built;  /* it has been ready for some assignment of this run */
-    bool refuses;    /* the handshake, where that is no error: it is awaited as if it were away */
-    bool unanswered; /* its machine accepts connections, as rp_link_health says: it is stopped */
-    bool broken_off; /* handshakes at its address, as rp_link_health says: another key, perhaps */
-    bool refusal_said, cause_said;
-    bool hung; /* it was lost: not heard for RP_RING_SILENT_NS, or hang.c found it */
-    uint32_t hop_port[RP_PLAN_NEIGHBOURS_MAX]; /* of the neighbours that dial it, in order */
-    uint32_t feed_port;
-    int64_t clock_offset_ns; /* host time = board time + offset */
-    rp_gemm_choice gemm;
-    uint64_t memory_bytes; /* of its device, as it says */
-    rp_device_memory device_memory;
-    uint64_t device_bytes, weight_bytes, slots, resident_bytes;
-    uint64_t copy_bytes;   /* of its copy, without what is in flight */
-    uint64_t parcel_bytes; /* of what its links may hold */
-    uint64_t stash_bytes;  /* .. and of offloaded stashes, in the same memory: where copies lie */
-    uint64_t limit_bytes;  /* that it may take of that; 0 = not known */
-    bool own_memory;       /* the device has it: device_bytes lie apart from the three */
-    int64_t prepare_ns;
-    rp_board_building building;      /* of the profile or the stages that it builds now */
-    rp_board_building built;         /* of all before */
-    rp_board_facts facts;            /* of all assignments */
-    rp_board_facts facts_before;     /* of those before this one */
-    rp_run_ledger ledger;            /* of its last segment */
-    uint64_t microbatches_kept;      /* of the facts: those that the newest checkpoint has */
-    uint64_t microbatches_copied[2]; /* .. that the copies have, by rp_control_copies.set */
-    /* Updates done, of the last checkpoint or segment: by replica, or by stage of the board. */
-    uint64_t applied[RP_REPLICAS_MAX];
-    uint64_t in_flight_bytes;   /* of microbatches in flight at the last pause */
-    uint64_t skipped_step;      /* that it left out last; of board 0: or the host, for all */
-    uint32_t skipped_row;       /* steps in a row up to that one */
-    uint32_t weight_copies;     /* versions of the weights that its memory holds */
-    uint32_t weight_copies_max; /* in any assignment */
-    uint32_t probe_copies;      /* and those of a probe */
-} rp_board_state;
-
-/* away.c: boards that have left the ring. */
-enum { RP_AWAY_MAX = 8 }; /* that are tried at a time */
-
-typedef struct {
-    const char *name;   /* of its roster entry; NULL: none is tried */
-    rp_link *control;   /* NULL: not just now */
-    int64_t greeted_ns; /* last; 0: never */
-    bool answers;       /* it could join */
-    bool was_refused;   /* which has been said */
+    const char *name;   /* the roster's pointer; NULL: this place is unused */
+    rp_link *control;   /* NULL: no link is open now */
+    int64_t greeted_ns; /* time of the last greeting; 0: never */
+    bool answers;       /* the board could join */
+    bool was_refused;   /* a warning says that its software does not fit */
 } rp_away_board;
 
 typedef struct {
-    uint32_t boards;       /* that the ring had at first */
-    uint32_t left, joined; /* how often, in all */
-    int64_t not_before_ns; /* the ring does not grow */
-    char names[200];       /* of those that have joined just now */
+    uint32_t boards;       /* size of the ring at first */
+    uint32_t left, joined; /* boards that have left, and joined again, in this life of the run */
+    int64_t not_before_ns; /* earliest time at which the ring grows */
     rp_away_board board[RP_AWAY_MAX];
 } rp_away;
 
@@ -132,77 +31,124 @@ typedef struct {
     rp_arena *arena;
     const rp_runfile *run;
     const rp_clock *clock;
+    const rp_media *media; /* of emulated lines; NULL: none */
+    const char *origin;    /* this machine and run folder, which boards are told; NULL: not told */
     rp_keypair keys;
-    const rp_media *media; /* of emulated lines, borrowed; NULL: none */
-    rp_links *links;
+    rp_links *links; /* NULL: not opened yet, or closed */
     bool owns_links;
-    rp_board_state *board;
+    rp_board_state *board; /* [count]; NULL: the ring is not open */
     uint32_t count;
-    const char *origin;       /* this machine and run folder, for boards to tell; NULL: not told */
-    size_t pending_bytes;     /* largest part that may wait */
-    rp_run_identity identity; /* of the run, on every message; each assignment has its term */
+    size_t pending_bytes;     /* largest part that may wait in a queue */
+    rp_run_identity identity; /* of the run, in every message; each assignment has its own term */
     rp_wire_range wire;       /* versions that all ends speak */
     uint64_t features;        /* that all ends have */
-    int64_t now_ns;           /* of this round */
-    int64_t progress_ns; /* when something came that moves the run: time-outs count from here */
+    int64_t now_ns;           /* time of this round */
+    int64_t progress_ns;      /* when something last came that moves the run */
     int64_t last_ping_ns;
-    int64_t awake_ns;  /* since when this host has looked at its links without a long pause: silence
-                          counts from here */
-    bool watching;     /* silence of a board is a fault */
-    bool feeding;      /* a segment is on: silence of a feed link, too */
-    bool knows_boards; /* the run has had them: one that refuses the handshake is no error, but as
-                          good as away */
-    bool spawned, boards_up; /* boards of this machine: started, and listening */
-    int64_t lines_ns;        /* when the time of emulated lines began; 0: not yet */
-    int64_t greeted_ns;      /* since when boards are greeted; 0: they are not */
+    int64_t
+        awake_ns; /* start of the time in which rounds had no long gap: silence counts from it */
+    int64_t greeted_ns; /* since when boards are greeted; 0: they are not */
+    int64_t lines_ns;   /* when the time of emulated lines began; 0: not yet */
+    bool is_watching;   /* a board that restarts, ends or is silent is a fault */
+    bool knows_boards; /* the run has had them: a board that refuses the handshake counts as away */
+    bool boards_up;    /* boards of this machine listen, or none was started here */
+    const rp_spawner *spawner; /* of boards of this machine, borrowed; NULL: none was started */
     rp_away away;
     struct {
         char key[RP_KEY_TEXT];
         int64_t said_ns; /* 0: never */
-    } stranger;          /* that dialled, and was said last */
+    } stranger;          /* the last key that was reported (kept_out.h) */
 } rp_ring;
 
-/* Room for the boards of the run file. errors MEMORY */
-rp_err rp_ring_open(rp_arena *arena, const rp_runfile *run, const rp_clock *clock,
-                    rp_ring *out) RP_MUST_CHECK;
-/* The board is from now on the one that the roster has at its place: it is not known yet, and has
- * no link. */
+/* ---- opening (ring.c) ------------------------------------------------------------------------ */
+
+/* Borrowed as long as the ring lives. */
+typedef struct {
+    const rp_runfile *run;
+    const rp_clock *clock;
+    const rp_media *media; /* NULL: no line is emulated here */
+    const char *origin;    /* NULL: boards are not told */
+} rp_ring_needs;
+
+/* Makes room for the boards of the run file. *out: zeros, or with the time of the round.
+ * errors MEMORY */
+rp_err rp_ring_open(rp_arena *arena, const rp_ring_needs *needs, rp_ring *out) RP_MUST_CHECK;
+/* The keys of links that the ring opens itself. Call it before rp_ring_connect(). */
+void rp_ring_take_keys(rp_ring *ring, const rp_keypair *keys);
+/* The next term begins: see rp_identity_begin_term(), also for errors. */
+rp_err rp_ring_begin_term(rp_ring *ring, const char *folder, uint64_t fresh) RP_MUST_CHECK;
+
+/* ---- who is in it (ring.c) ------------------------------------------------------------------- */
+
+/* The roster has another entry at this place: its board is not known yet, and has no link. */
 void rp_ring_take_entry(rp_ring *ring, uint32_t board);
-/* The board leaves the ring, and those behind it move up. At least one has to stay. */
+/* The board leaves the ring, and those after it move up. At least one has to stay. */
 void rp_ring_leave(rp_ring *ring, uint32_t board);
 /* Board k is the one that was at place at[k]; each comes once. errors MEMORY */
 rp_err rp_ring_reorder(rp_ring *ring, const uint32_t *at) RP_MUST_CHECK;
-/* The board that the roster has at this place now joins the ring, and those behind it move down.
- * There is room for as many as the ring had at first. */
+/* The board that the roster has at this place now joins the ring, and those after it move down.
+ * The ring never has more boards than at first. */
 void rp_ring_join(rp_ring *ring, uint32_t board);
-/* Where a board listens and by which key it is known. */
+/* Where a board listens, and its public key. */
 void rp_ring_set_address(rp_ring *ring, uint32_t board, const char *endpoint,
                          const char *public_text);
+
+/* ---- boards of this machine (spawned.c) ------------------------------------------------------ */
+
+/* Starts all boards. `spawner` is borrowed until rp_ring_close_spawned(). errors of its start() */
+rp_err rp_ring_spawn(rp_ring *ring, const rp_spawner *spawner,
+                     const rp_spawn_order *order) RP_MUST_CHECK;
+/* Starts boards again that have ended or hang (order->hung is filled here). errors of restart() */
+rp_err rp_ring_respawn(rp_ring *ring, const rp_spawn_order *order) RP_MUST_CHECK;
+/* Continues the start: sets boards_up, and then the boards' addresses. A ring without a spawner is
+ * up at once. errors of step() */
+rp_err rp_ring_step_spawned(rp_ring *ring) RP_MUST_CHECK;
+/* Readable when rp_ring_step_spawned() has something to do; -1: nothing to wait for. */
+int rp_ring_spawner_fd(const rp_ring *ring);
+/* A child has ended: *board is that board, or the count. errors of its exit code */
+rp_err rp_ring_reap(rp_ring *ring, uint32_t *board) RP_MUST_CHECK;
+/* After BYE: true when all have ended, or none was started. */
+bool rp_ring_end_spawned(rp_ring *ring);
+/* Ends all that are left at once. */
+void rp_ring_close_spawned(rp_ring *ring);
+
+/* ---- links (ring.c) -------------------------------------------------------------------------- */
+
 /* Opens the links, unless `links` is lent, and the control link of each board that has none.
- * errors of rp_link_open() */
-rp_err rp_ring_connect(rp_ring *ring, rp_links *links) RP_MUST_CHECK;
-/* The control link to a board; `dials`: `endpoint` is this host's. errors of rp_link_open() */
+ * `knows_boards`: see the field. errors of rp_link_open() */
+rp_err rp_ring_connect(rp_ring *ring, rp_links *links, bool knows_boards) RP_MUST_CHECK;
+/* Opens a control link; `dials`: `endpoint` is this host's. errors of rp_link_open() */
 rp_err rp_ring_open_control(const rp_ring *ring, bool dials, const char *endpoint,
                             const char *public_text, rp_link **out) RP_MUST_CHECK;
-/* What this host says first to a board. */
-rp_Frame rp_ring_greeting(const rp_ring *ring, int64_t now_ns);
-/* What was under way is over: feed links close, what waits to be sent is dropped, and so is what
- * the boards have said of it. Boards that are lost (`lost`, those that have begun anew, and those
- * that are silent) also lose their control link: rp_ring_connect() opens it again. */
-void rp_ring_reset(rp_ring *ring, uint32_t lost, int64_t now_ns);
-/* Links are gone, and with them every message on its way. */
+/* Opens the feed link of a board that is ready. `wanted`: windows, sizes and emulation; the ends
+ * and keys are filled here. errors of rp_link_open() */
+rp_err rp_ring_open_feed(rp_ring *ring, uint32_t board,
+                         const rp_link_options *wanted) RP_MUST_CHECK;
+/* Boards get other stages: feed links close, and facts of this assignment are added to the sum. */
+void rp_ring_end_assignment(rp_ring *ring);
+/* The run goes back: feed links close, queues are dropped, and so is what boards have said of the
+ * work that was under way. The board `lost`, and those that have restarted, ended or are silent,
+ * also lose their control link: rp_ring_connect() opens it again. lost: UINT32_MAX is none. */
+void rp_ring_reset(rp_ring *ring, uint32_t lost);
+/* Closes all links, and drops every message on its way. Accepts a ring that is not open. */
 void rp_ring_disconnect(rp_ring *ring);
+/* tcp://HOST of a board's endpoint with another port. */
+void rp_ring_endpoint_at(const rp_board_state *board, uint32_t port, char *out, size_t bytes);
+/* The time of emulated lines begins with the first links, once for the whole run. */
+void rp_ring_begin_lines(rp_ring *ring);
 
-/* A message that must not be lost or wait for a state: goes out now, or with one of the next
- * rp_ring_step(). `part` is copied, at most ring->pending_bytes; NULL: none.
- * errors  FAULT: RP_RING_PENDING_MAX wait already; those of rp_link_send() */
+/* ---- sending (queue.c) ----------------------------------------------------------------------- */
+
+/* A message that must not be lost or wait for a state: it is sent now, or by a later
+ * rp_ring_step(). `part` is copied, at most ring->pending_bytes; NULL: none. errors  FAULT:
+ * RP_RING_PENDING_MAX wait already; those of rp_link_send() */
 rp_err rp_ring_post(rp_ring *ring, uint32_t board, const rp_Frame *frame,
                     const rp_part *part) RP_MUST_CHECK;
 rp_err rp_ring_post_all(rp_ring *ring, const rp_Frame *frame) RP_MUST_CHECK;
 /* Whether a text fits into a message to a board. `what`: "the plan". errors USAGE naming both sizes
  */
 rp_err rp_ring_check_text(const char *what, const char *text) RP_MUST_CHECK;
-/* Now or not at all: AGAIN when the link has no room, or others wait. Parts are copied. */
+/* Now or not at all: AGAIN when the link has no room, or other messages wait. Parts are copied. */
 rp_err rp_ring_offer(rp_ring *ring, uint32_t board, rp_Frame *frame, const rp_part *parts,
                      uint32_t part_count) RP_MUST_CHECK;
 /* Offers one piece of a long stream, of at most RP_RING_PIECE_BYTES; NULL: only the frame. It
@@ -211,41 +157,75 @@ rp_err rp_ring_offer(rp_ring *ring, uint32_t board, rp_Frame *frame, const rp_pa
 enum { RP_RING_PIECE_BYTES = 262144 };
 rp_err rp_ring_offer_piece(rp_ring *ring, uint32_t board, rp_Frame *frame,
                            const rp_part *part) RP_MUST_CHECK;
+/* Goodbye to boards that have greeted; messages that wait for them are dropped. */
+void rp_ring_say_bye(rp_ring *ring);
 
-/* Something came that moves the run: time-outs count from now. */
-void rp_ring_note_progress(rp_ring *ring);
+/* ---- what boards say (said.c) ---------------------------------------------------------------- */
 
-/* A round begins. A host that was asleep has heard nobody. Call it before rp_ring_step(). */
+/* What this host says first to a board. */
+rp_Frame rp_ring_greeting(const rp_ring *ring);
+/* Boards are greeted: what all ends have in common is found again. */
+void rp_ring_begin_greeting(rp_ring *ring, bool knows_boards);
+/* The next greeting has its whole time again. */
+void rp_ring_end_greeting(rp_ring *ring);
+/* Whether a HELLO, a READY of this board is waited for, or counts as given. */
+void rp_ring_expect_hello(rp_ring *ring, uint32_t board, bool is_expected);
+void rp_ring_expect_ready(rp_ring *ring, uint32_t board, bool is_expected);
+/* Narrows ring->wire. errors  PEER: the board's software and this ring's do not fit; names the end
+ * that has to be updated */
+rp_err rp_ring_check_software(rp_ring *ring, uint32_t board, const rp_Hello *hello) RP_MUST_CHECK;
+/* The board has greeted, for the first time in this greeting. *is_new: it was not known before, or
+ * was lost since. errors  PEER: its clock */
+rp_err rp_ring_take_hello(rp_ring *ring, uint32_t board, const rp_Hello *hello,
+                          bool *is_new) RP_MUST_CHECK;
+void rp_ring_take_building(rp_ring *ring, uint32_t board, const rp_Building *said);
+/* What the board had built before it took this place (a warm ring moves boards). */
+void rp_ring_take_built(rp_ring *ring, uint32_t board, const rp_board_building *built);
+/* What the board has built is done; the next thing to build is counted from 0. */
+void rp_ring_end_building(rp_ring *ring, uint32_t board);
+/* A board that was not ready is. `hops`: neighbours that dial it, as many as ready->hop_port has.
+ */
+void rp_ring_take_ready(rp_ring *ring, uint32_t board, const rp_Ready *ready, uint32_t hops);
+/* facts = facts_before, and what the board reports of this assignment. */
+void rp_ring_take_facts(rp_ring *ring, uint32_t board, const rp_Finished *report);
+/* The run goes back to where the board had counted so many microbatches. */
+void rp_ring_rewind_facts(rp_ring *ring, uint32_t board, uint64_t microbatches);
+
+/* ---- time (watch.c) -------------------------------------------------------------------------- */
+
+/* A round begins; it never is before the last one. A host that was asleep has heard no board. */
 void rp_ring_begin_round(rp_ring *ring, int64_t now_ns);
+/* Something came that moves the run on. */
+void rp_ring_note_progress(rp_ring *ring);
+/* Whether a board that restarts, ends or is silent is a fault from now on. */
+void rp_ring_watch_boards(rp_ring *ring, bool is_on);
+/* A segment begins: no feed link counts as silent. */
+void rp_ring_forget_feed_silence(rp_ring *ring);
+/* The board is heard and does nothing: a process of this machine is ended by rp_ring_respawn(). */
+void rp_ring_note_hung(rp_ring *ring, uint32_t board);
 /* Moves one board's links and what waits for room in them.
  * errors  TIMEOUT: a message waits for rp_ring_patience_ns(); those of the link */
-rp_err rp_ring_step(rp_ring *ring, uint32_t board, int64_t now_ns) RP_MUST_CHECK;
+rp_err rp_ring_step(rp_ring *ring, uint32_t board) RP_MUST_CHECK;
 /* When a heartbeat is due, or a message has waited for too long. */
 int64_t rp_ring_deadline_ns(const rp_ring *ring);
 /* Whether it is time for a heartbeat: then call rp_ring_watch() with `ping` for every board. */
-bool rp_ring_ping_is_due(const rp_ring *ring, int64_t now_ns);
-/* errors  REFUSED: the handshake, as rp_ring_refused() says, unless ring->knows_boards; FAULT:
- * restarted, or silent for RP_RING_SILENT_NS, on its feed link as rp_link_look() says */
-rp_err rp_ring_watch(rp_ring *ring, uint32_t board, bool ping, int64_t now_ns) RP_MUST_CHECK;
+bool rp_ring_ping_is_due(const rp_ring *ring);
+/* `is_feeding`: a segment is on, so silence of a feed link is a fault.
+ * errors  REFUSED: the handshake, unless ring->knows_boards; FAULT while ring->is_watching: the
+ * board has restarted, ended, or is silent for RP_RING_SILENT_NS; FAULT: its feed link, as
+ * rp_link_look() says */
+rp_err rp_ring_watch(rp_ring *ring, uint32_t board, bool ping, bool is_feeding) RP_MUST_CHECK;
 
-/* What is wrong with the keys of a board that has refused the handshake. errors REFUSED */
-rp_err rp_ring_refused(const rp_ring *ring, uint32_t board) RP_MUST_CHECK;
-
-/* Of a board that we had and that breaks off one handshake after the other. errors REFUSED */
-rp_err rp_ring_broken_off(const rp_ring *ring, uint32_t board) RP_MUST_CHECK;
-
-/* Reports that the board's machine accepts connections but its agent does not answer. errors FAULT
- */
-rp_err rp_ring_unanswered(const rp_ring *ring, uint32_t board) RP_MUST_CHECK;
-
-/* Since when nothing was heard of a board, or since the host was awake; 0: it has no link. */
-int64_t rp_ring_silence_ns(const rp_ring *ring, uint32_t board, int64_t now_ns);
-
-/* tcp://HOST of a board's endpoint with another port. */
-void rp_ring_endpoint_at(const rp_board_state *board, uint32_t port, char *out, size_t bytes);
-/* Where the feed of a board that dials is bound: the port behind that of the control links. */
-void rp_ring_feed_at(const rp_ring *ring, char *out, size_t bytes);
-/* A board of whom nothing was heard since the ring began: what to look for. errors TIMEOUT */
+/* Asks the link of a board that has not greeted why it is silent. Returns and stores the worst so
+ * far. */
+rp_silent_why rp_ring_look_at_silence(rp_ring *ring, uint32_t board);
+/* The text of a reason that is known.
+ * errors  REFUSED: the handshake, which the board refuses or which is broken off every time;
+ * FAULT: its machine accepts connections but its agent does not answer */
+rp_err rp_ring_why_silent(const rp_ring *ring, uint32_t board) RP_MUST_CHECK;
+/* Time since a board was last heard, or since the host was awake; 0: it has no link. */
+int64_t rp_ring_silence_ns(const rp_ring *ring, uint32_t board);
+/* A board that dials was never heard since the ring began: what to look for. errors TIMEOUT */
 rp_err rp_ring_never_came(const rp_ring *ring, uint32_t board, int64_t waited_ns) RP_MUST_CHECK;
 
 #define RP_RING_SILENT_NS (10 * RP_NS_PER_S)
@@ -256,10 +236,10 @@ rp_err rp_ring_never_came(const rp_ring *ring, uint32_t board, int64_t waited_ns
  * and at least RP_RING_HELLO_NS. Pure. */
 int64_t rp_ring_patience_ns(const rp_runfile *run);
 
-/* A board that is not heard is greeted over a new link again and again: it may have begun anew
- * behind the first greeting, and a board of this machine at another address. Time between two
- * greetings, of boards that are waited for so long: several fit into it, unless it is too short for
- * an answer over a new link. Pure. */
+/* Time between two greetings of a board that is waited for so long. A board that is not heard is
+ * greeted over a new link again and again, because it may have restarted after the first greeting,
+ * and a board of this machine at another address. Several greetings fit into the wait, unless that
+ * is too short for an answer over a new link. Pure. */
 int64_t rp_ring_greet_ns(int64_t longest_ns);
 
 #endif

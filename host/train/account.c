@@ -17,7 +17,7 @@ void rp_account_begin(rp_train *train, rp_Start *order) {
 
 /* Notes how many samples fewer or more than the plan a board has. */
 static rp_err refuse(rp_train *train, const rp_board_state *board, uint64_t due) {
-    const uint64_t found = board->ledger.samples;
+    const uint64_t found = board->train.ledger.samples;
     train->account.lost = due > found ? due - found : 0;
     train->account.repeated = found > due ? found - due : 0;
     return rp_fail(RP_ERR_PEER,
@@ -37,7 +37,8 @@ rp_err rp_account_check(rp_train *train) {
     RP_ASSERT(train->account.step <= train->position->step);
     for (uint32_t k = 0; k < train->ring->count; k++) {
         const rp_board_state *board = &train->ring->board[k];
-        if (board->ledger.digest != due.digest || board->ledger.samples != due.samples) {
+        if (board->train.ledger.digest != due.digest ||
+            board->train.ledger.samples != due.samples) {
             return refuse(train, board, due.samples);
         }
     }

@@ -50,12 +50,12 @@ static rp_err check_skipped(const rp_train *train) {
     char advice[RP_FINITE_ADVICE];
     for (uint32_t k = 0; most > 0 && k < train->ring->count; k++) {
         const rp_board_state *board = &train->ring->board[k];
-        if (board->skipped_row >= most) {
+        if (board->train.skipped_row >= most) {
             return rp_fail(RP_ERR_FAULT,
                            "the gradient has not been finite since step %" PRIu64
                            ", and %u updates were left out (train.stop_after.non_finite); %s",
-                           board->skipped_step + 2 - board->skipped_row, board->skipped_row,
-                           advise(train, advice, sizeof advice));
+                           board->train.skipped_step + 2 - board->train.skipped_row,
+                           board->train.skipped_row, advise(train, advice, sizeof advice));
         }
     }
     return RP_OK;

@@ -17,22 +17,23 @@ static int64_t quiet_ns(const rp_train *train) {
 
 /* What it has said lately; boards that wait say so every second. */
 static rp_waiting_for waits_for(const rp_train *train, const rp_board_state *board) {
-    const bool is_fresh = train->ring->now_ns - board->waiting_ns <= RP_RING_SILENT_NS;
-    return is_fresh ? (rp_waiting_for)board->waiting.what : RP_WAITING_NOTHING;
+    const bool is_fresh = train->ring->now_ns - board->train.waiting_ns <= RP_RING_SILENT_NS;
+    return is_fresh ? (rp_waiting_for)board->train.waiting.what : RP_WAITING_NOTHING;
 }
 
 static board_verdict judge(const rp_train *train, const rp_board_state *board) {
     const rp_waiting_for what = waits_for(train, board);
-    const int64_t limit_ns = rp_op_limit_ns(board->waiting.longest_ns);
-    if (board->finished || (what != RP_WAITING_DEVICE && what != RP_WAITING_NOTHING)) {
+    const int64_t limit_ns = rp_op_limit_ns(board->train.waiting.longest_ns);
+    if (board->train.finished || (what != RP_WAITING_DEVICE && what != RP_WAITING_NOTHING)) {
         return BOARD_WAITS;
     }
-    const int64_t for_ns = what == RP_WAITING_DEVICE ? board->waiting.for_ns : quiet_ns(train);
+    const int64_t for_ns =
+        what == RP_WAITING_DEVICE ? board->train.waiting.for_ns : quiet_ns(train);
     return for_ns >= limit_ns ? BOARD_HANGS : BOARD_WORKS;
 }
 
 static rp_err fail_for(const rp_train *train, const rp_board_state *board) {
-    const rp_Waiting *said = &board->waiting;
+    const rp_Waiting *said = &board->train.waiting;
     char longest[64] = "it has ended none before";
     if (waits_for(train, board) == RP_WAITING_NOTHING) {
         return rp_fail(RP_ERR_FAULT,
@@ -65,8 +66,8 @@ rp_err rp_train_find_hang(rp_train *train, uint32_t *board) {
     if (hung == train->ring->count) {
         return RP_OK; /* it may be the host */
     }
-    RP_ASSERT(!train->ring->board[hung].finished);
+    RP_ASSERT(!train->ring->board[hung].train.finished);
     *board = hung;
-    train->ring->board[hung].hung = true; /* a process of this machine is ended */
+    rp_ring_note_hung(train->ring, hung);
     return fail_for(train, &train->ring->board[hung]);
 }

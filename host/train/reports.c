@@ -50,8 +50,10 @@ bool rp_train_take_step(rp_train *train, double *loss_sum) {
 void rp_reports_count_skipped(rp_train *train, uint32_t board, uint64_t step) {
     RP_ASSERT(board < train->ring->count);
     rp_board_state *at = &train->ring->board[board];
-    at->skipped_row = at->skipped_row > 0 && step == at->skipped_step + 1 ? at->skipped_row + 1 : 1;
-    at->skipped_step = step;
+    at->train.skipped_row = at->train.skipped_row > 0 && step == at->train.skipped_step + 1
+                                ? at->train.skipped_row + 1
+                                : 1;
+    at->train.skipped_step = step;
 }
 
 /* Without a flush every stage judges its own gradients. */

@@ -5,7 +5,7 @@
 rp_err rp_segment_begin(rp_train *train, const rp_Frame *order) {
     RP_ASSERT(train->plan && train->plan->node_count == train->ring->count);
     for (uint32_t k = 0; k < train->ring->count; k++) {
-        train->ring->board[k].finished = false;
+        train->ring->board[k].train.finished = false;
     }
     train->segment_start_ns = train->ring->now_ns;
     rp_waiting_begin(train);
@@ -21,7 +21,7 @@ void rp_segment_note_time(rp_train *train, bool whole) {
 
 bool rp_segment_has_paused(const rp_train *train) {
     for (uint32_t k = 0; k < train->ring->count; k++) {
-        if (!train->ring->board[k].finished) {
+        if (!train->ring->board[k].train.finished) {
             return false;
         }
     }

@@ -65,7 +65,7 @@ rp_err rp_train_open_gains(rp_train *train, rp_arena *arena) {
 void rp_train_go_back(rp_train *train) {
     rp_train_close_feeds(train);
     for (uint32_t k = 0; k < train->ring->count; k++) {
-        train->ring->board[k].skipped_row = 0;
+        train->ring->board[k].train.skipped_row = 0;
     }
     train->segment_start_ns = 0;
     train->verify.is_due = train->verify.alone = false;

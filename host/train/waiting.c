@@ -59,14 +59,14 @@ static rp_err check_waiting(const rp_train *train, uint32_t board, const rp_Wait
 rp_err rp_train_on_waiting(rp_train *train, uint32_t board, const rp_message *message) {
     rp_board_state *state = &train->ring->board[board];
     const rp_Waiting *said = &message->frame.body.waiting;
-    const rp_Waiting before = state->waiting;
+    const rp_Waiting before = state->train.waiting;
     rp_err err;
     RP_TRY(check_waiting(train, board, said));
     if (!rp_train_record(train)) {
         return RP_OK; /* in no segment */
     }
-    state->waiting = *said;
-    state->waiting_ns = train->ring->now_ns;
+    state->train.waiting = *said;
+    state->train.waiting_ns = train->ring->now_ns;
     for (uint32_t i = 0; i < said->silent_count; i++) {
         RP_TRY(is_in(&before, said->silent[i].peer) ? RP_OK
                                                     : say_silent(train, board, &said->silent[i]));
@@ -82,10 +82,10 @@ fail:
 /* The way to a board's feed is watched by this end. */
 static rp_err look_at_feed(rp_train *train, rp_board_state *state) {
     char text[200];
-    if (state->feed_is_silent == state->feed_silence_said) {
+    if (state->feed_is_silent == state->train.feed_silence_said) {
         return RP_OK;
     }
-    state->feed_silence_said = state->feed_is_silent;
+    state->train.feed_silence_said = state->feed_is_silent;
     (void)snprintf(text, sizeof text,
                    state->feed_is_silent ? "nothing comes back from board %.40s over its feed"
                                          : "board %.40s answers over its feed again",
@@ -112,10 +112,10 @@ static uint32_t follow(const rp_train *train, uint32_t first, uint32_t chain[LOO
             }
         }
         chain[count++] = at;
-        if (count == LOOK_MAX || !waits_for_board(&train->ring->board[at].waiting)) {
+        if (count == LOOK_MAX || !waits_for_board(&train->ring->board[at].train.waiting)) {
             return count;
         }
-        at = train->ring->board[at].waiting.peer;
+        at = train->ring->board[at].train.waiting.peer;
     }
 }
 
@@ -137,9 +137,8 @@ static void add(char *text, const char *more) {
 
 static void add_wait(const rp_train *train, uint32_t board, char *text) {
     const rp_board_state *state = &train->ring->board[board];
-    const rp_Waiting *said = &state->waiting;
-    const double heard_s =
-        (double)rp_ring_silence_ns(train->ring, board, train->ring->now_ns) * 1e-9;
+    const rp_Waiting *said = &state->train.waiting;
+    const double heard_s = (double)rp_ring_silence_ns(train->ring, board) * 1e-9;
     const char *far = train->ring->board[said->peer].name;
     char one[160];
     char samples[64];
@@ -191,7 +190,7 @@ static void describe_ring(const rp_train *train, char *text) {
         add_wait(train, chain[i], text);
     }
     for (uint32_t k = 0; k < train->ring->count; k++) {
-        const rp_Waiting *said = &train->ring->board[k].waiting;
+        const rp_Waiting *said = &train->ring->board[k].train.waiting;
         for (uint32_t i = 0; i < said->silent_count; i++) {
             char one[128];
             (void)snprintf(one, sizeof one, "; board %.24s gets no answer from board %.24s",
@@ -225,9 +224,10 @@ void rp_waiting_begin(rp_train *train) {
     watch->step_ns = train->ring->now_ns;
     watch->say_ns = 0;
     for (uint32_t k = 0; k < train->ring->count; k++) {
-        train->ring->board[k].waiting = (rp_Waiting){0};
-        train->ring->board[k].feed_silence_said = train->ring->board[k].feed_is_silent = false;
+        train->ring->board[k].train.waiting = (rp_Waiting){0};
+        train->ring->board[k].train.feed_silence_said = false;
     }
+    rp_ring_forget_feed_silence(train->ring);
 }
 
 rp_err rp_waiting_note_step(rp_train *train) {

@@ -12,7 +12,7 @@ static const int64_t SAY_EVERY_NS = 5 * RP_NS_PER_S;
 static uint64_t count_ready(const rp_ring *ring) {
     uint64_t ready = 0;
     for (uint32_t k = 0; k < ring->count; k++) {
-        ready += ring->board[k].built.ready + ring->board[k].building.ready;
+        ready += ring->board[k].build.before.ready + ring->board[k].build.now.ready;
     }
     return ready;
 }
@@ -29,8 +29,8 @@ void rp_warm_say(rp_warm *warm) {
     for (uint32_t k = 0; k < ring->count; k++) {
         const rp_board_state *board = &ring->board[k];
         rp_print(progress, "%s%s: %u of %u kernels", k ? ", " : "", board->name,
-                 board->built.ready + board->building.ready,
-                 board->built.kernels + board->building.kernels);
+                 board->build.before.ready + board->build.now.ready,
+                 board->build.before.kernels + board->build.now.kernels);
     }
     const int64_t left_ns = warm->end_ns - ring->now_ns;
     rp_print(progress, "; %" PRId64 " s left\n", left_ns > 0 ? left_ns / RP_NS_PER_S : 0);

@@ -111,7 +111,7 @@ static rp_err open_rows(rp_warm *warm) {
         rp_warm_row *row = &warm->row[i];
         if (i < warm->places) {
             row->name = ring->board[i].name;
-            row->built = ring->board[i].built;
+            row->built = ring->board[i].build.before;
         } else {
             row->name = run->roster[i].name;
             RP_TRY(RP_ARENA_NEW(warm->arena, warm->places, &row->took));
@@ -125,7 +125,7 @@ static void note_round(rp_warm *warm) {
     for (uint32_t k = 0; k < warm->places; k++) {
         rp_warm_row *spare = spare_at(warm, k);
         if (spare) {
-            spare->built = warm->needs.ring->board[k].built;
+            spare->built = warm->needs.ring->board[k].build.before;
             spare->took[k] = 1;
         }
     }

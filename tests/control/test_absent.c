@@ -167,7 +167,8 @@ static void the_slowest_stage_stays_split(void **state) {
         char *name;
         expect_ok(rp_arena_printf(&arena, &name, "%u", k));
         boards[k].name = name;
-        (void)snprintf(boards[k].endpoint, sizeof boards[k].endpoint, "tcp://%s:1", name);
+        (void)snprintf(boards[k].address.endpoint, sizeof boards[k].address.endpoint, "tcp://%s:1",
+                       name);
     }
     open_setup();
     open_measure();

@@ -11,13 +11,13 @@ static void times_are_finite_and_not_negative(void **state) {
     static const double bad[] = {-1e-300, -1, (double)NAN, (double)INFINITY, -(double)INFINITY};
     double seconds[] = {0, 1e-9, DBL_MAX};
     const size_t count = sizeof seconds / sizeof *seconds;
-    assert_true(rp_control_are_times(seconds, count));
-    assert_true(rp_control_are_times(seconds, 0));
+    assert_true(rp_board_are_times(seconds, count));
+    assert_true(rp_board_are_times(seconds, 0));
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         for (size_t at = 0; at < count; at++) {
             const double was = seconds[at];
             seconds[at] = bad[i];
-            assert_false(rp_control_are_times(seconds, count));
+            assert_false(rp_board_are_times(seconds, count));
             seconds[at] = was;
         }
     }

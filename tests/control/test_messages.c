@@ -201,7 +201,7 @@ static void messages_wait_for_room(void **state) {
     assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
     rp_ring *boards = &ring.c->ring;
     test_board *b = &ring.board[0];
-    while (boards->board[0].pending_count < RP_RING_PENDING_MAX) {
+    while (boards->board[0].queue.count < RP_RING_PENDING_MAX) {
         const rp_Frame frame = {.which_body = RP_KIND_STOP, .body.stop = {.step = sent++}};
         expect_ok(rp_ring_post(boards, 0, &frame, NULL));
         assert_true(sent < 1000);
@@ -212,7 +212,9 @@ static void messages_wait_for_room(void **state) {
     expect_err(rp_ring_offer(boards, 0, &offered, NULL, 0), RP_ERR_AGAIN);
     const int64_t late_ns = rp_clock_now_ns(&ring.clock) + RP_RING_HELLO_NS + 1;
     assert_true(rp_ring_deadline_ns(boards) <= late_ns);
-    expect_err(rp_ring_step(boards, 0, late_ns), RP_ERR_TIMEOUT);
+    boards->now_ns = late_ns;
+    expect_err(rp_ring_step(boards, 0), RP_ERR_TIMEOUT);
+    boards->now_ns = rp_clock_now_ns(&ring.clock);
     assert_string_equal(rp_err_message(), "board 0 accepts no message");
     for (uint32_t got = 0, rounds = 0; got < sent; rounds++) {
         rp_message *message;
@@ -224,10 +226,10 @@ static void messages_wait_for_room(void **state) {
             }
             rp_link_release(b->control, &message);
         }
-        expect_ok(rp_ring_step(boards, 0, rp_clock_now_ns(&ring.clock)));
+        expect_ok(rp_ring_step(boards, 0));
         ring.clock.stepped_ns += RP_NS_PER_MS;
     }
-    assert_int_equal(boards->board[0].pending_count, 0);
+    assert_int_equal(boards->board[0].queue.count, 0);
     ring_close(&ring);
 }
 
@@ -264,12 +266,13 @@ static void numbers_of_boards_are_bounded(void **state) {
     expect_ok(ready(ring.c, 0, &absurd_ready));
     expect_err(finished(ring.c, 0, &absurd_end), RP_ERR_PEER); /* 0 would mean: none in flight */
     absurd_end.frame.body.finished.in_flight_bytes = 0;
-    board->finished = false;
+    board->train.finished = false;
     expect_ok(finished(ring.c, 0, &absurd_end));
-    assert_int_equal(board->device_bytes + board->weight_bytes + board->resident_bytes, 0);
+    assert_int_equal(
+        board->memory.device_bytes + board->memory.weight_bytes + board->memory.resident_bytes, 0);
     assert_int_equal(board->facts.busy_ns, 5);
     assert_int_equal(board->facts.microbatches + board->facts.device_bytes_max, 0);
-    assert_int_equal(board->in_flight_bytes + board->facts.link_count, 1);
+    assert_int_equal(board->train.in_flight_bytes + board->facts.link_count, 1);
     assert_int_equal(board->facts.link[0].peer, 1);
     assert_int_equal(board->facts.link[0].bytes, 0);
     assert_true(board->facts.link[0].busy_s == 0);

@@ -37,18 +37,18 @@ static inline void open_fakes(void) {
     expect_ok(rp_links_open(&arena, &links, &fakes.links));
     for (uint32_t k = 0; k < ring.count; k++) {
         const rp_link_options control = {.name = "control",
-                                         .bind = ring.board[k].endpoint,
+                                         .bind = ring.board[k].address.endpoint,
                                          .window = 1,
                                          .send_window = 1,
                                          .part_bytes_max = 1 << 20};
-        (void)snprintf(ring.board[k].public_text, sizeof ring.board[k].public_text, "%s",
-                       fakes.keys.public_text);
+        (void)snprintf(ring.board[k].address.public_text, sizeof ring.board[k].address.public_text,
+                       "%s", fakes.keys.public_text);
         expect_ok(rp_link_open(fakes.links, &control, &fakes.board[k].control));
         fakes.board[k].rate = 1e6;
         fakes.board[k].latency_s = 1e-3;
         fakes.board[k].both_slower = 1;
     }
-    expect_ok(rp_ring_connect(&ring, fakes.links));
+    expect_ok(rp_ring_connect(&ring, fakes.links, false));
 }
 
 static inline int close_fakes(void **state) {
@@ -100,7 +100,7 @@ static inline void step_fakes(void) {
     rp_ring_begin_round(&ring, rp_clock_now_ns(&test_clock));
     for (uint32_t k = 0; k < ring.count; k++) {
         rp_message *message;
-        expect_ok(rp_ring_step(&ring, k, ring.now_ns));
+        expect_ok(rp_ring_step(&ring, k));
         if (fakes.board[k].is_deaf) {
             continue;
         }

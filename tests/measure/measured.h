@@ -30,13 +30,15 @@ static inline void open_measure(const char *set, rp_measure_needs more) {
     read_run(&run, "schedule: gpipe\noptimizer: {kind: sgd, lr: 0.1}\n");
     rp_runfile_close(&run);
     expect_ok(rp_runfile_read(&arena, in_folder("run.yaml"), &set, set != NULL, &run));
-    expect_ok(rp_ring_open(&arena, &run, &test_clock, &ring));
+    ring = (rp_ring){0};
+    expect_ok(rp_ring_open(&arena, &(rp_ring_needs){.run = &run, .clock = &test_clock}, &ring));
     ring.features = RP_WIRE_FEATURES;
     ring.now_ns = RP_NS_PER_S;
     for (uint32_t k = 0; k < ring.count; k++) {
         rp_board_state *board = &ring.board[k];
-        (void)snprintf(board->endpoint, sizeof board->endpoint, "tcp://board%u:1", k);
-        (void)snprintf(board->kind, sizeof board->kind, "kind %u", k);
+        (void)snprintf(board->address.endpoint, sizeof board->address.endpoint, "tcp://board%u:1",
+                       k);
+        (void)snprintf(board->hardware.kind, sizeof board->hardware.kind, "kind %u", k);
         (void)snprintf(board->device_text, sizeof board->device_text, "test device");
         board->device = board->device_text;
     }

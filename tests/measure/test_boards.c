@@ -9,19 +9,23 @@ static bool may_ask(uint32_t board) {
 static void machines_measure_with_one_board(void **state) {
     (void)state;
     open_measure("ring.boards=4", (rp_measure_needs){0});
-    (void)snprintf(ring.board[2].endpoint, sizeof ring.board[2].endpoint, "tcp://board0:2");
-    memcpy(ring.board[2].kind, ring.board[0].kind, sizeof ring.board[2].kind);
-    (void)snprintf(ring.board[3].endpoint, sizeof ring.board[3].endpoint, "tcp://board0:3");
-    memcpy(ring.board[3].kind, ring.board[0].kind, sizeof ring.board[3].kind);
+    (void)snprintf(ring.board[2].address.endpoint, sizeof ring.board[2].address.endpoint,
+                   "tcp://board0:2");
+    memcpy(ring.board[2].hardware.kind, ring.board[0].hardware.kind,
+           sizeof ring.board[2].hardware.kind);
+    (void)snprintf(ring.board[3].address.endpoint, sizeof ring.board[3].address.endpoint,
+                   "tcp://board0:3");
+    memcpy(ring.board[3].hardware.kind, ring.board[0].hardware.kind,
+           sizeof ring.board[3].hardware.kind);
     (void)snprintf(ring.board[3].device_text, sizeof ring.board[3].device_text, "another device");
     expect_ok(rp_measure_begin(measure, 0));
     assert_false(rp_measure_is_building(measure));
     assert_false(rp_measure_wants(measure, 2)); /* board 0 is measured for it */
     assert_true(may_ask(0) && may_ask(1) && may_ask(3));
-    ring.board[0].asked = true;
+    ring.board[0].machine.asked = true;
     assert_true(may_ask(1));
     assert_false(may_ask(3)); /* of the same machine */
-    ring.board[0].profiled = true;
+    ring.board[0].measure.profiled = true;
     assert_true(may_ask(3));
     char text[160];
     rp_measure_describe_order(measure, 3, text, sizeof text);
@@ -32,8 +36,10 @@ static void machines_measure_with_one_board(void **state) {
 static void boards_that_are_alike_share_a_profile(void **state) {
     (void)state;
     open_plain();
-    (void)snprintf(ring.board[1].endpoint, sizeof ring.board[1].endpoint, "tcp://board0:2");
-    memcpy(ring.board[1].kind, ring.board[0].kind, sizeof ring.board[1].kind);
+    (void)snprintf(ring.board[1].address.endpoint, sizeof ring.board[1].address.endpoint,
+                   "tcp://board0:2");
+    memcpy(ring.board[1].hardware.kind, ring.board[0].hardware.kind,
+           sizeof ring.board[1].hardware.kind);
     assert_false(rp_measure_has_profile(measure));
     measure_all();
     assert_true(rp_measure_has_profile(measure));
@@ -70,12 +76,12 @@ static void boards_build_first_where_they_share_cores(void **state) {
     for (uint32_t cores = 2; cores < 7; cores++) {
         expect_ok(rp_measure_begin(measure, cores));
         assert_true(rp_measure_is_building(measure));
-        ring.board[0].asked = true;
+        ring.board[0].machine.asked = true;
         for (uint32_t k = 0; k < 4; k++) {
             assert_int_equal(rp_measure_wants(measure, k), k < cores);
             assert_int_equal(may_ask(k), k < cores);
         }
-        ring.board[0].asked = false;
+        ring.board[0].machine.asked = false;
         rp_measure_end_building(measure);
         assert_false(rp_measure_is_building(measure));
         assert_true(rp_measure_wants(measure, 3));

@@ -108,7 +108,7 @@ static void other_runs_measure_all(void **state) {
         measure_boards();
         needs.profiles = i == 1 ? NULL : folder;
         open_again(needs);
-        ring.board[0].kind[0] = i == 2 ? 'K' : 'k';
+        ring.board[0].hardware.kind[0] = i == 2 ? 'K' : 'k';
         expect_ok(rp_measure_begin(measure, 0));
         order_of(0, &order, text, sizeof text);
         assert_non_null(strstr(text, "measuring board 0"));

@@ -63,7 +63,7 @@ static void wires_are_measured_in_turn(void **state) {
 static void boards_that_dial_are_the_near_end(void **state) {
     (void)state;
     open_boards("ring.boards=3", BETWEEN);
-    ring.board[1].dials = true;
+    ring.board[1].address.dials = true;
     (void)measure_wires();
     assert_string_equal(fakes.trail, "0 listens, 1 dials, 0 measures, 0 both, 1 both, 0 ends, "
                                      "1 ends, " WIRE("1", "2"));
@@ -72,7 +72,7 @@ static void boards_that_dial_are_the_near_end(void **state) {
 static void two_that_dial_are_left_out(void **state) {
     (void)state;
     open_boards("ring.boards=3", BETWEEN);
-    ring.board[0].dials = ring.board[1].dials = true;
+    ring.board[0].address.dials = ring.board[1].address.dials = true;
     (void)measure_wires();
     assert_string_equal(fakes.trail, WIRE("1", "2"));
 }

@@ -69,7 +69,7 @@ static inline void pass_ms(uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
         rp_ring_begin_round(&ring, rp_clock_now_ns(&test_clock));
         for (uint32_t k = 0; k < BOARDS; k++) {
-            expect_ok(rp_ring_step(&ring, k, ring.now_ns));
+            expect_ok(rp_ring_step(&ring, k));
             expect_ok(rp_link_step(far[k].control));
             take_orders(&far[k]);
             if (!far[k].is_cut) {
@@ -197,12 +197,13 @@ static inline void open_train_as(const char *const *set, uint32_t count, bool sh
     position = (rp_position){0};
     read_run_with(set, count);
     open_links();
-    expect_ok(rp_ring_open(&arena, &run, &test_clock, &ring));
+    ring = (rp_ring){0};
+    expect_ok(rp_ring_open(&arena, &(rp_ring_needs){.run = &run, .clock = &test_clock}, &ring));
     ring.features = RP_WIRE_FEATURES;
     for (uint32_t k = 0; k < BOARDS; k++) {
         open_board(k);
     }
-    expect_ok(rp_ring_connect(&ring, links));
+    expect_ok(rp_ring_connect(&ring, links, false));
     open_folder();
     if (shared) {
         make_shared_plan();
@@ -281,8 +282,8 @@ static inline void finish_boards(uint64_t from) {
     rp_run_ledger due = {.digest = position.ledger.digest};
     rp_run_ledger_add_steps(&due, &shape, from, position.step);
     for (uint32_t k = 0; k < BOARDS; k++) {
-        ring.board[k].finished = true;
-        ring.board[k].ledger = due;
+        ring.board[k].train.finished = true;
+        ring.board[k].train.ledger = due;
     }
 }
 

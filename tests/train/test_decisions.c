@@ -60,7 +60,7 @@ static void a_step_with_a_bad_gradient_is_skipped_by_all(void **state) {
     expect_ok(say_norms(2, 2, 0, good, 2));
     assert_true(decision_of(2)->skip);
     assert_true(is_logged("a gradient is not finite: the step is skipped"));
-    assert_int_equal(ring.board[0].skipped_row, 1);
+    assert_int_equal(ring.board[0].train.skipped_row, 1);
     close_train();
 }
 

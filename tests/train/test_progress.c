@@ -72,9 +72,9 @@ static void a_slow_board_is_not_lost(void **state) {
         expect_ok(rp_train_find_hang(train, &board));
         pass_s(1);
     }
-    ring.board[0].finished = ring.board[1].finished = true;
+    ring.board[0].train.finished = ring.board[1].train.finished = true;
     expect_ok(rp_train_find_hang(train, &board));
-    ring.board[1].finished = false;
+    ring.board[1].train.finished = false;
     expect_err(rp_train_find_hang(train, &board), RP_ERR_FAULT);
     ring.features &= ~RP_WIRE_FEATURE_WAITING; /* then no board says what it waits for */
     expect_ok(rp_train_find_hang(train, &board));

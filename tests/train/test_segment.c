@@ -22,9 +22,9 @@ static void boards_are_fed_up_to_the_pause(void **state) {
     }
     assert_false(reach_pause(false)); /* steps are done, boards have not paused */
     finish_boards(0);
-    ring.board[1].finished = false;
+    ring.board[1].train.finished = false;
     assert_false(reach_pause(false));
-    ring.board[1].finished = true;
+    ring.board[1].train.finished = true;
     assert_true(reach_pause(false));
     expect_ok(rp_train_end_segment(train));
     assert_int_equal(rp_train_segment_start_ns(train), 0);
@@ -96,7 +96,7 @@ static void a_wrong_ledger_is_found(void **state) {
     expect_ok(do_step(1));
     expect_ok(do_step(1));
     finish_boards(0);
-    ring.board[1].ledger.samples++;
+    ring.board[1].train.ledger.samples++;
     assert_true(reach_pause(false));
     expect_err(rp_train_end_segment(train), RP_ERR_PEER);
     assert_non_null(strstr(rp_err_message(), "board 1: its ledger of steps 1 to 2"));

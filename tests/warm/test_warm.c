@@ -55,8 +55,8 @@ static int teardown(void **state) {
 static rp_warm_outcome end_round(void) {
     rp_warm_outcome outcome;
     for (uint32_t k = 0; k < PLACES; k++) {
-        board[k].built.ready += 10;
-        board[k].built.built += 4;
+        board[k].build.before.ready += 10;
+        board[k].build.before.built += 4;
     }
     expect_ok(rp_warm_end_round(warm, &outcome));
     return outcome;
@@ -66,7 +66,7 @@ static void place_boards(void) {
     for (uint32_t k = 0; k < PLACES; k++) {
         const rp_warm_place place = rp_warm_place_of(warm, k);
         board[k].name = place.name;
-        board[k].built = place.built;
+        board[k].build.before = place.built;
         board[k].hello = board[k].ready = rp_warm_rests(warm, k);
     }
 }

@@ -1,0 +1,176 @@
+#include "ring/away.h"
+
+#include <stdio.h>
+
+#include "base/log.h"
+
+/* A board that does not answer is greeted again over a new link after this time. */
+static const int64_t GREET_NS = 5 * RP_NS_PER_S;
+/* A board that has answered, and is not heard for this long, is away again. */
+static const int64_t GONE_NS = 3 * RP_NS_PER_S;
+static const int64_t HOLD_MAX_NS = 3600 * RP_NS_PER_S;
+
+/* ---- how often ------------------------------------------------------------------------------- */
+
+void rp_away_note_left(rp_ring *ring, uint32_t count) {
+    rp_away *away = &ring->away;
+    away->left += count;
+    int64_t hold_ns = ring->run->wait_s * RP_NS_PER_S;
+    for (uint32_t i = 1; i < away->left && hold_ns < HOLD_MAX_NS; i++) {
+        hold_ns *= 2;
+    }
+    away->not_before_ns = ring->now_ns + (hold_ns < HOLD_MAX_NS ? hold_ns : HOLD_MAX_NS);
+}
+
+bool rp_away_is_wanted(const rp_ring *ring) {
+    return ring->away.left > 0 && ring->count < ring->away.boards &&
+           ring->now_ns >= ring->away.not_before_ns;
+}
+
+/* ---- one board ------------------------------------------------------------------------------- */
+
+static rp_err open_link(const rp_ring *ring, const rp_roster_entry *entry, rp_away_board *board) {
+    const char *endpoint = entry->dials ? ring->run->listen : entry->endpoint;
+    rp_link_close(&board->control);
+    board->answers = false;
+    return rp_ring_open_control(ring, entry->dials, endpoint, entry->public_text, &board->control);
+}
+
+/* Without this run's term, so a board that works for another controller continues to do so. */
+static rp_err greet(const rp_ring *ring, rp_away_board *board) {
+    rp_Frame greeting = rp_ring_greeting(ring);
+    board->greeted_ns = ring->now_ns;
+    return rp_link_send(board->control, &greeting, NULL, 0, true, NULL, NULL);
+}
+
+/* A board that joins has to speak the ring's wire version, and to have its features. */
+static bool fits_ring(const rp_ring *ring, const rp_Hello *hello) {
+    return (hello->features & ring->features) == ring->features &&
+           hello->wire_min <= ring->wire.max && hello->wire_max >= ring->wire.max;
+}
+
+static void take_answer(const rp_ring *ring, rp_away_board *board, const rp_Frame *frame) {
+    const rp_Hello *hello = &frame->body.hello;
+    if (rp_frame_kind(frame) != RP_KIND_HELLO) {
+        return;
+    }
+    const bool is_elsewhere = hello->busy && frame->run_id != ring->identity.id;
+    const bool fits = fits_ring(ring, hello);
+    if (!fits && !board->was_refused) {
+        board->was_refused = true;
+        rp_log_warn("board %s answers again with ringpipe %s, which this ring can not take: it "
+                    "does not join; update ringpipe on the board",
+                    board->name, hello->software);
+    }
+    board->answers = fits && !is_elsewhere;
+}
+
+static rp_err hear(const rp_ring *ring, rp_away_board *board) {
+    rp_message *message;
+    rp_err err;
+    RP_TRY(rp_link_step(board->control));
+    while ((err = rp_link_recv(board->control, &message)) == RP_OK) {
+        take_answer(ring, board, &message->frame);
+        rp_link_release(board->control, &message);
+    }
+    err = err == RP_ERR_AGAIN ? RP_OK : err;
+fail:
+    return err;
+}
+
+/* The link of a board that dials stays open: the board may dial at any time. */
+static bool needs_link(const rp_ring *ring, const rp_roster_entry *entry,
+                       const rp_away_board *board) {
+    const bool is_long_ago = ring->now_ns - board->greeted_ns > GREET_NS;
+    if (!board->control) {
+        return board->greeted_ns == 0 || is_long_ago;
+    }
+    const rp_link_health health = rp_link_health_of(board->control);
+    if (health.last_heard_ns == 0) {
+        return !entry->dials && !health.auth_failed && is_long_ago;
+    }
+    return health.peer_restarted || ring->now_ns - health.last_heard_ns > GONE_NS;
+}
+
+static rp_err look_at(const rp_ring *ring, const rp_roster_entry *entry, rp_away_board *board,
+                      bool ping) {
+    rp_err err = RP_OK;
+    const bool is_new = needs_link(ring, entry, board);
+    if (is_new) {
+        RP_TRY(open_link(ring, entry, board));
+    }
+    if (!board->control) {
+        return RP_OK;
+    }
+    if (is_new || (!board->answers && ring->now_ns - board->greeted_ns > GREET_NS)) {
+        RP_TRY(greet(ring, board));
+    }
+    RP_TRY(hear(ring, board));
+    if (ping) {
+        err = rp_link_ping(board->control);
+    }
+fail:
+    return err;
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+static uint32_t count_tried(const rp_ring *ring) {
+    return ring->run->spares < RP_AWAY_MAX ? ring->run->spares : RP_AWAY_MAX;
+}
+
+void rp_away_look(rp_ring *ring, bool looks, bool ping) {
+    if (!looks || !rp_away_is_wanted(ring)) {
+        rp_away_close(ring);
+        return;
+    }
+    for (uint32_t i = 0; i < count_tried(ring); i++) {
+        const rp_roster_entry *entry = &ring->run->roster[ring->run->boards + i];
+        rp_away_board *board = &ring->away.board[i];
+        if (board->name != entry->name) { /* the places of spares have changed */
+            rp_link_close(&board->control);
+            *board = (rp_away_board){.name = entry->name};
+        }
+        const rp_err err = look_at(ring, entry, board, ping);
+        if (err != RP_OK && err != RP_ERR_AGAIN) {
+            rp_log_debug("controller: board %s is not tried: %s", entry->name, rp_err_message());
+            rp_link_close(&board->control);
+            board->greeted_ns = ring->now_ns;
+            board->answers = false;
+        }
+    }
+}
+
+void rp_away_close(rp_ring *ring) {
+    for (uint32_t i = 0; i < RP_AWAY_MAX; i++) {
+        rp_link_close(&ring->away.board[i].control);
+        ring->away.board[i].greeted_ns = 0;
+        ring->away.board[i].answers = false;
+    }
+}
+
+/* ---- joining --------------------------------------------------------------------------------- */
+
+bool rp_away_has_answered(const rp_ring *ring, const char *name) {
+    for (uint32_t i = 0; i < RP_AWAY_MAX; i++) {
+        if (ring->away.board[i].name == name) {
+            return ring->away.board[i].answers;
+        }
+    }
+    return false;
+}
+
+uint32_t rp_away_count_joining(const rp_ring *ring, bool in_pairs) {
+    const rp_runfile *run = ring->run;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < run->spares && ring->count + count < ring->away.boards; i++) {
+        count += rp_away_has_answered(ring, run->roster[run->boards + i].name);
+    }
+    return in_pairs ? count - (ring->count + count) % 2 : count;
+}
+
+void rp_away_join(rp_ring *ring, uint32_t at) {
+    RP_ASSERT(ring->count < ring->away.boards);
+    rp_ring_join(ring, at);
+    ring->away.joined++;
+}

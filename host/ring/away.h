@@ -1,0 +1,27 @@
+/* Boards that have left the ring: while it is at work they are greeted in the background, and at a
+ * pause those that answer may join it again. Which of them do is the caller's decision. */
+#ifndef RP_RING_AWAY_H
+#define RP_RING_AWAY_H
+
+#include "ring/ring.h"
+
+/* `count` boards have left. The ring grows again after ring.wait at the earliest. With every board
+ * that leaves this time doubles, so boards that come and go cost it less and less. */
+void rp_away_note_left(rp_ring *ring, uint32_t count);
+/* Whether the ring is smaller than it was at first, and may grow now. */
+bool rp_away_is_wanted(const rp_ring *ring);
+/* Call it in each round. `looks`: the ring is at work, and boards may join it at a pause: greets
+ * boards that are away, and notes which answer; else forgets all answers. `ping`: a heartbeat is
+ * due. A board that fails is tried again later: that is no fault of the ring. */
+void rp_away_look(rp_ring *ring, bool looks, bool ping);
+/* Closes all links to boards that are away, and forgets their answers. */
+void rp_away_close(rp_ring *ring);
+/* Whether this entry of the roster has answered, and could join. `name` is the roster's pointer. */
+bool rp_away_has_answered(const rp_ring *ring, const char *name);
+/* Boards that can join now. `in_pairs`: each stage has two boards, so the ring has an even number
+ * of them afterwards. */
+uint32_t rp_away_count_joining(const rp_ring *ring, bool in_pairs);
+/* The board of the roster at place `at` has joined: rp_ring_join(), counted for the summary. */
+void rp_away_join(rp_ring *ring, uint32_t at);
+
+#endif

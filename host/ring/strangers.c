@@ -1,0 +1,68 @@
+#include "ring/kept_out.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Time between two reports of the same key. */
+static const int64_t SAY_NS = 60 * RP_NS_PER_S;
+
+/* Names of boards that dial and have not greeted: the stranger may be one of them. */
+static void list_awaited(const rp_ring *ring, char *out, size_t bytes) {
+    size_t used = 0;
+    out[0] = '\0';
+    for (uint32_t k = 0; k < ring->count; k++) {
+        const rp_board_state *board = &ring->board[k];
+        const bool awaited = board->address.dials && (!board->control || !board->hello);
+        if (!awaited || used >= bytes) {
+            continue;
+        }
+        const int more =
+            snprintf(out + used, bytes - used, "%s%.40s", used ? ", " : "", board->name);
+        used += more > 0 ? (size_t)more : 0;
+    }
+}
+
+static rp_err say_stranger(const rp_ring *ring, const rp_stranger *stranger, rp_record *record,
+                           uint64_t step) {
+    char fingerprint[RP_KEY_FINGERPRINT];
+    char word[RP_KEY_WORD];
+    char awaited[160];
+    char text[500];
+    rp_key_write(stranger->key, word);
+    rp_key_fingerprint(stranger->key, fingerprint);
+    list_awaited(ring, awaited, sizeof awaited);
+    (void)snprintf(text, sizeof text,
+                   "somebody at %s dials with the key %s (fingerprint %s), which no board of the "
+                   "roster has%s%s; if it is a board of yours, put the line into the roster that "
+                   "`ringpipe keys show --roster NAME dials` prints there",
+                   stranger->address[0] ? stranger->address : "an unknown address", word,
+                   fingerprint, awaited[0] ? "; awaited: " : "", awaited);
+    return rp_record_event(record, "refused", step, text);
+}
+
+static bool is_news(rp_ring *ring, const rp_stranger *stranger) {
+    const bool same = strcmp(ring->stranger.key, stranger->key) == 0;
+    if (same && ring->stranger.said_ns != 0 && ring->now_ns - ring->stranger.said_ns < SAY_NS) {
+        return false;
+    }
+    (void)snprintf(ring->stranger.key, sizeof ring->stranger.key, "%s", stranger->key);
+    ring->stranger.said_ns = ring->now_ns;
+    return true;
+}
+
+rp_err rp_strangers_look(rp_ring *ring, rp_record *record, uint64_t step) {
+    rp_err err = RP_OK;
+    for (uint32_t k = 0; err == RP_OK && record && k < ring->count; k++) {
+        rp_board_state *board = &ring->board[k];
+        if (!board->address.dials || !board->control) {
+            board->kept_out.strangers = 0;
+            continue;
+        }
+        const rp_stranger stranger = rp_link_stranger_of(board->control);
+        if (stranger.count > board->kept_out.strangers && is_news(ring, &stranger)) {
+            err = say_stranger(ring, &stranger, record, step);
+        }
+        board->kept_out.strangers = stranger.count;
+    }
+    return err;
+}
