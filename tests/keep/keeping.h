@@ -55,7 +55,7 @@ static inline void pass_ms(uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
         rp_ring_begin_round(&ring, rp_clock_now_ns(&test_clock));
         for (uint32_t k = 0; k < BOARDS; k++) {
-            expect_ok(rp_ring_step(&ring, k, ring.now_ns));
+            expect_ok(rp_ring_step(&ring, k));
             if (!far[k].is_deaf) {
                 expect_ok(rp_link_step(far[k].control));
                 take_orders(&far[k]);
@@ -152,12 +152,13 @@ static inline void open_keep_as(const char *set, bool resumes) {
     static const char *const names[] = {"0", "1"};
     read_run_with(set);
     open_links();
-    expect_ok(rp_ring_open(&arena, &run, &test_clock, &ring));
+    ring = (rp_ring){0};
+    expect_ok(rp_ring_open(&arena, &(rp_ring_needs){.run = &run, .clock = &test_clock}, &ring));
     ring.identity = (rp_run_identity){.id = 7, .term = 2};
     for (uint32_t k = 0; k < BOARDS; k++) {
         open_board(k);
     }
-    expect_ok(rp_ring_connect(&ring, links));
+    expect_ok(rp_ring_connect(&ring, links, false));
     open_folder();
     cut = (rp_cut){.stage_count = BOARDS, .first = first};
     const rp_planfile chosen = {.run = &run, .cut = &cut, .board = names};
@@ -204,7 +205,7 @@ static inline bool is_logged(const char *text) {
 
 static inline rp_position position_at(uint64_t step) {
     for (uint32_t k = 0; k < BOARDS; k++) {
-        ring.board[k].applied[0] = step;
+        ring.board[k].train.applied[0] = step;
     }
     return (rp_position){.step = step, .fill_step = step};
 }

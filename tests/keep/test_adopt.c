@@ -109,7 +109,7 @@ static void boards_at_one_step_are_adopted(void **state) {
     expect_ok(rp_keep_take_adopted(keep, &before, &adopted));
     assert_true(adopted.step == AT && adopted.fill_step == AT);
     assert_true(adopted.ledger.digest == held_by(0, true).ledger && adopted.ledger.samples == 64);
-    assert_int_equal(ring.board[1].applied[0], AT);
+    assert_int_equal(ring.board[1].train.applied[0], AT);
     assert_true(rp_keep_adopted_loss(keep, AT - 1, &sum));
     expect_close(sum, 0.25, 0, 0); /* only the last stage knows it */
     assert_false(rp_keep_adopted_loss(keep, AT, &sum));
@@ -185,7 +185,7 @@ static void all_boards_have_to_hold_something(void **state) {
     expect_ok(say_held(0, &first));
     assert_int_equal(step(why), RP_ADOPTION_IS_OFF);
     assert_non_null(strstr(why, "not every board"));
-    ring.board[1].refuses = true;
+    ring.board[1].silence.why = RP_SILENT_REFUSES;
     assert_int_equal(step(why), RP_ADOPTION_IS_OFF);
     assert_non_null(strstr(why, "refuses"));
     end_adoption();

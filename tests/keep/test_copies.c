@@ -30,7 +30,7 @@ static void copies_are_whole_when_all_have_said_so(void **state) {
     assert_int_equal(far[1].last[RP_KIND_COPY].body.copy.step, 2);
     assert_null(rp_keep_newest_copies(keep));
     expect_ok(say_copied(0, 0, 2, ring.identity.term));
-    assert_true(ring.board[0].copied && !ring.board[1].copied);
+    assert_true(ring.board[0].keep.copied && !ring.board[1].keep.copied);
     expect_ok(say_copied(0, 0, 2, ring.identity.term));     /* said before */
     expect_ok(say_copied(1, 0, 2, ring.identity.term - 1)); /* of another assignment */
     expect_ok(say_copied(1, 0, 1, ring.identity.term));     /* of other copies */
@@ -56,7 +56,7 @@ static void the_last_copies_stay_until_the_next_are_whole(void **state) {
     begin_copy(6); /* the ones of step 4 are on their way: nothing is ordered */
     pass_ms(5);
     assert_int_equal(far[0].orders[RP_KIND_COPY], 2);
-    assert_true(ring.board[0].copied && ring.board[1].copied);
+    assert_true(ring.board[0].keep.copied && ring.board[1].keep.copied);
     say_all(4);
     assert_int_equal(rp_keep_newest_copies(keep)->step, 4);
     assert_int_equal(rp_keep_copied_microbatches(keep, 1), 8);
@@ -142,16 +142,16 @@ static void memory_for_copies_is_checked(void **state) {
     (void)state;
     open_keep("ring.copy_steps=2");
     for (uint32_t k = 0; k < BOARDS; k++) {
-        ring.board[k].copy_bytes = 1 << 20;
-        ring.board[k].limit_bytes = 4 << 20; /* two copies of each of both */
+        ring.board[k].memory.copy_bytes = 1 << 20;
+        ring.board[k].memory.limit_bytes = 4 << 20; /* two copies of each of both */
     }
     expect_ok(rp_keep_check_memory(keep, plan));
-    ring.board[1].parcel_bytes = 1;
+    ring.board[1].memory.parcel_bytes = 1;
     expect_err(rp_keep_check_memory(keep, plan), RP_ERR_LIMIT);
     assert_non_null(strstr(rp_err_message(), ring.board[1].name));
     close_keep();
     open_keep(NULL); /* without copies nothing is asked for */
-    ring.board[0].limit_bytes = 1;
+    ring.board[0].memory.limit_bytes = 1;
     expect_ok(rp_keep_check_memory(keep, plan));
     close_keep();
 }

@@ -49,14 +49,14 @@ static void every_board_gets_its_stage(void **state) {
     save_at(4, 0.5F);
     assert_non_null(find());
     assert_int_equal(at.step, 4);
-    ring.board[0].applied[0] = ring.board[1].applied[0] = 0;
+    ring.board[0].train.applied[0] = ring.board[1].train.applied[0] = 0;
     begin_load();
     assert_int_equal(load_within(200), RP_KEEP_DONE);
     rp_keep_abandon_load(keep);
     for (uint32_t k = 0; k < BOARDS; k++) {
         assert_int_equal(far[k].floats, floats_of_stage(k));
         assert_int_equal(far[k].orders[RP_KIND_TENSORS_END], 1);
-        assert_int_equal(ring.board[k].applied[0], 4);
+        assert_int_equal(ring.board[k].train.applied[0], 4);
     }
     assert_int_equal(far[0].orders[RP_KIND_TENSOR], 3); /* the weights in two pieces, the bias */
     close_keep();
