@@ -14,12 +14,14 @@ static const int64_t HOLD_MAX_NS = 3600 * RP_NS_PER_S;
 
 void rp_away_note_left(rp_ring *ring, uint32_t count) {
     rp_away *away = &ring->away;
+    RP_ASSERT(away->boards > 0 && ring->count <= away->boards);
     away->left += count;
     int64_t hold_ns = ring->run->wait_s * RP_NS_PER_S;
     for (uint32_t i = 1; i < away->left && hold_ns < HOLD_MAX_NS; i++) {
         hold_ns *= 2;
     }
     away->not_before_ns = ring->now_ns + (hold_ns < HOLD_MAX_NS ? hold_ns : HOLD_MAX_NS);
+    RP_ASSERT(hold_ns >= 0 && away->left >= count);
 }
 
 bool rp_away_is_wanted(const rp_ring *ring) {
@@ -31,6 +33,7 @@ bool rp_away_is_wanted(const rp_ring *ring) {
 
 static rp_err open_link(const rp_ring *ring, const rp_roster_entry *entry, rp_away_board *board) {
     const char *endpoint = entry->dials ? ring->run->listen : entry->endpoint;
+    RP_ASSERT(ring->links && board->name == entry->name);
     rp_link_close(&board->control);
     board->answers = false;
     return rp_ring_open_control(ring, entry->dials, endpoint, entry->public_text, &board->control);
@@ -51,6 +54,7 @@ static bool fits_ring(const rp_ring *ring, const rp_Hello *hello) {
 
 static void take_answer(const rp_ring *ring, rp_away_board *board, const rp_Frame *frame) {
     const rp_Hello *hello = &frame->body.hello;
+    RP_ASSERT(board->name && board->control);
     if (rp_frame_kind(frame) != RP_KIND_HELLO) {
         return;
     }
@@ -124,6 +128,7 @@ void rp_away_look(rp_ring *ring, bool looks, bool ping) {
         rp_away_close(ring);
         return;
     }
+    RP_ASSERT(ring->run->boards == ring->count); /* the spares come after them in the roster */
     for (uint32_t i = 0; i < count_tried(ring); i++) {
         const rp_roster_entry *entry = &ring->run->roster[ring->run->boards + i];
         rp_away_board *board = &ring->away.board[i];
@@ -138,6 +143,7 @@ void rp_away_look(rp_ring *ring, bool looks, bool ping) {
             board->greeted_ns = ring->now_ns;
             board->answers = false;
         }
+        RP_ASSERT(!board->answers || board->control);
     }
 }
 
@@ -173,4 +179,5 @@ void rp_away_join(rp_ring *ring, uint32_t at) {
     RP_ASSERT(ring->count < ring->away.boards);
     rp_ring_join(ring, at);
     ring->away.joined++;
+    RP_ASSERT(ring->run->boards == ring->count && ring->board[at].name);
 }

@@ -86,6 +86,7 @@ fail:
 rp_err rp_identity_keep(const char *folder, const rp_run_identity *newer) {
     char path[PATH_BYTES];
     rp_err err = RP_OK;
+    RP_ASSERT(newer->id != 0 && newer->term > 0);
     RP_TRY(folder ? write_path(folder, path) : RP_OK);
     RP_TRY(folder ? write_identity(path, newer) : RP_OK);
 fail:
@@ -104,6 +105,7 @@ rp_err rp_identity_begin_term(const char *folder, uint64_t fresh, rp_run_identit
         RP_TRY(fresh == 0 ? choose_id(&identity->id) : RP_OK);
         identity->term = 0;
     }
+    RP_ASSERT(identity->id != 0 && identity->term < UINT32_MAX);
     identity->term++;
     if (folder) {
         err = write_identity(path, identity);

@@ -103,6 +103,7 @@ static void become_agent(const char *program, char *const *argv, int output, int
 
 static rp_err spawn_agent(rp_local *local, uint32_t index, const rp_spawn_order *order) {
     rp_local_agent *agent = &local->agent[index];
+    RP_ASSERT(index < local->count && agent->pid == 0);
     char keys[RP_LOCAL_PATH];
     char threads[16];
     char name[16];
@@ -247,6 +248,7 @@ static rp_err read_output(rp_local *local, uint32_t index) {
         return agent_ended(local, index, status);
     }
     agent->line_used += (size_t)got;
+    RP_ASSERT(agent->line_used < sizeof agent->line);
     agent->line[agent->line_used] = '\0';
     return read_line(agent, index);
 }
@@ -284,6 +286,7 @@ static int local_fd(void *self) {
 static void agent_address(void *self, uint32_t board, const char **endpoint,
                           const char **public_text) {
     const rp_local *local = self;
+    RP_ASSERT(board < local->count && local->agent[board].listens);
     *endpoint = local->agent[board].endpoint;
     *public_text = local->agent[board].public_text;
 }
@@ -295,6 +298,7 @@ static rp_err start_agents(void *self, const rp_spawn_order *order) {
     rp_err err;
     RP_TRY(check_program(local));
     RP_TRY(make_folder(local));
+    RP_ASSERT(order->count > 0 && order->count <= RP_LOCAL_AGENTS_MAX);
     local->count = order->count;
     for (uint32_t i = 0; i < order->count; i++) {
         (void)snprintf(local->agent[i].log_path, sizeof local->agent[i].log_path, "%s/agent-%u.log",

@@ -81,6 +81,7 @@ rp_err rp_ring_post(rp_ring *ring, uint32_t board, const rp_Frame *frame, const 
         }
         message->room = part->bytes;
     }
+    RP_ASSERT(!part || message->room >= part->bytes);
     message->frame = *frame;
     message->part_count = part != NULL;
     if (part) {
@@ -104,6 +105,7 @@ rp_err rp_ring_post_all(rp_ring *ring, const rp_Frame *frame) {
 
 rp_err rp_queue_flush(rp_ring *ring, uint32_t board) {
     rp_board_state *state = &ring->board[board];
+    RP_ASSERT(board < ring->count && state->queue.count <= RP_RING_PENDING_MAX);
     while (state->queue.count > 0) {
         rp_pending_message *message = &state->queue.message[state->queue.first];
         rp_err err = send_now(ring, board, &message->frame, &message->part, message->part_count);

@@ -10,6 +10,7 @@ rp_err rp_ring_spawn(rp_ring *ring, const rp_spawner *spawner, const rp_spawn_or
 rp_err rp_ring_respawn(rp_ring *ring, const rp_spawn_order *order) {
     bool hung[RP_RING_BOARDS_MAX] = {false};
     rp_spawn_order with_hung = *order;
+    RP_ASSERT(!ring->spawner || order->count == ring->count);
     for (uint32_t k = 0; k < ring->count && k < RP_RING_BOARDS_MAX; k++) {
         hung[k] = ring->board[k].silence.hung;
         ring->board[k].silence.hung = false;
@@ -22,6 +23,7 @@ rp_err rp_ring_respawn(rp_ring *ring, const rp_spawn_order *order) {
 rp_err rp_ring_step_spawned(rp_ring *ring) {
     const rp_spawner *spawner = ring->spawner;
     rp_err err = RP_OK;
+    RP_ASSERT(ring->board && (spawner || !ring->run->local));
     ring->boards_up = !spawner;
     if (spawner) {
         RP_TRY(spawner->kind->step(spawner->self, &ring->boards_up));

@@ -52,6 +52,7 @@ static bool is_news(rp_ring *ring, const rp_stranger *stranger) {
 
 rp_err rp_strangers_look(rp_ring *ring, rp_record *record, uint64_t step) {
     rp_err err = RP_OK;
+    RP_ASSERT(ring->stranger.said_ns <= ring->now_ns);
     for (uint32_t k = 0; err == RP_OK && record && k < ring->count; k++) {
         rp_board_state *board = &ring->board[k];
         if (!board->address.dials || !board->control) {

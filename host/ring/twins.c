@@ -21,6 +21,7 @@ rp_err rp_twins_look(rp_ring *ring, rp_record *record, uint64_t step) {
     rp_err err = RP_OK;
     for (uint32_t k = 0; err == RP_OK && record && k < ring->count; k++) {
         rp_board_state *board = &ring->board[k];
+        RP_ASSERT(board->kept_out.twins_said_ns <= ring->now_ns);
         const uint32_t twins = board->control ? rp_link_health_of(board->control).twins : 0;
         const bool is_news = twins > 0 && twins != board->kept_out.twins;
         if (is_news && (board->kept_out.twins_said_ns == 0 ||

@@ -74,6 +74,7 @@ bool rp_watch_is_lost(const rp_ring *ring, const rp_board_state *board) {
 
 int64_t rp_ring_deadline_ns(const rp_ring *ring) {
     int64_t at_ns = ring->last_ping_ns + PING_NS;
+    RP_ASSERT(ring->last_ping_ns <= ring->now_ns);
     for (uint32_t k = 0; k < ring->count; k++) {
         const int64_t late_ns = rp_queue_deadline_ns(ring, &ring->board[k]);
         at_ns = late_ns < at_ns ? late_ns : at_ns;
@@ -162,6 +163,7 @@ rp_err rp_ring_watch(rp_ring *ring, uint32_t board, bool ping, bool is_feeding) 
         return RP_OK;
     }
     const rp_link_health health = rp_link_health_of(state->control);
+    RP_ASSERT(ring->links);
     if (health.auth_failed) {
         state->silence.why = RP_SILENT_REFUSES;
         return ring->knows_boards ? RP_OK : say_refused(state);
