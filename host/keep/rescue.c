@@ -23,6 +23,7 @@ rp_err rp_keep_begin_rescue(rp_keep *keep, const rp_plan *plan, const rp_positio
     const rp_copy_set *set = rp_copies_whole(keep);
     RP_ASSERT(keep->copies.wanted && set->step > keep->save.kept_step);
     RP_ASSERT(position->step == set->step);
+    RP_ASSERT(plan->node_count >= keep->needs.ring->count); /* boards may have left since */
     RP_ASSERT(rp_keep_find_lost(keep, plan) == NULL);
     rp_save_reset(keep, "rescue", plan, set->step);
     memset(set->said, 0, plan->node_count * sizeof *set->said);

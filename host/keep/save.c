@@ -47,7 +47,6 @@ fail:
 void rp_save_reset(rp_keep *keep, const char *arena, const rp_plan *plan, uint64_t step) {
     rp_save *save = &keep->save;
     RP_ASSERT(save->writer == NULL);
-    RP_ASSERT(plan->node_count == keep->needs.ring->count);
     rp_arena_init(&save->arena, arena, 0);
     save->plan = plan;
     save->step = step;
@@ -61,6 +60,7 @@ void rp_save_reset(rp_keep *keep, const char *arena, const rp_plan *plan, uint64
 /* Without files no board is asked for anything. */
 rp_err rp_keep_begin_save(rp_keep *keep, const rp_keep_save_order *order, rp_keep_outcome *out) {
     rp_err err = RP_OK;
+    RP_ASSERT(order->plan->node_count == keep->needs.ring->count);
     rp_save_reset(keep, "checkpoint", order->plan, order->position->step);
     *out = RP_KEEP_WAITS;
     if (rp_keep_disk_rests(keep)) {

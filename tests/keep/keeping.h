@@ -55,7 +55,7 @@ static inline void pass_ms(uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
         rp_ring_begin_round(&ring, rp_clock_now_ns(&test_clock));
         for (uint32_t k = 0; k < BOARDS; k++) {
-            expect_ok(rp_ring_step(&ring, k));
+            expect_ok(k < ring.count ? rp_ring_step(&ring, k) : RP_OK);
             if (!far[k].is_deaf) {
                 expect_ok(rp_link_step(far[k].control));
                 take_orders(&far[k]);

@@ -99,10 +99,14 @@ static void begin_rescue(void) {
     assert_int_equal(outcome, RP_KEEP_WAITS);
 }
 
-static void copies_become_a_checkpoint(void **state) {
-    (void)state;
+/* `leaves`: without the board that has lost its state, the ring is smaller than the copies' plan.
+ */
+static void rescue(bool leaves) {
     open_keep("ring.copy_steps=2");
     want_copies();
+    if (leaves) {
+        rp_ring_leave(&ring, 1);
+    }
     begin_rescue();
     for (uint32_t node = 0; node < BOARDS; node++) { /* one at a time */
         assert_int_equal(step_rescue(), RP_KEEP_WAITS);
@@ -119,6 +123,16 @@ static void copies_become_a_checkpoint(void **state) {
     assert_false(rp_keep_wants_copies(keep));
     assert_null(rp_keep_newest_copies(keep));
     close_keep();
+}
+
+static void copies_become_a_checkpoint(void **state) {
+    (void)state;
+    rescue(false);
+}
+
+static void copies_become_a_checkpoint_of_a_smaller_ring(void **state) {
+    (void)state;
+    rescue(true);
 }
 
 static void copies_that_are_not_finite_are_of_no_use(void **state) {
@@ -212,6 +226,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(the_last_copies_stay_until_the_next_are_whole, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(copies_become_a_checkpoint, setup, teardown),
+        cmocka_unit_test_setup_teardown(copies_become_a_checkpoint_of_a_smaller_ring, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(copies_that_are_not_finite_are_of_no_use, setup, teardown),
         cmocka_unit_test_setup_teardown(memory_for_copies_is_checked, setup, teardown),
         cmocka_unit_test_setup_teardown(a_fixed_pace_is_of_the_run_file, setup, teardown),
