@@ -16,7 +16,7 @@ static void greet_all(rp_controller *c) {
 static void forget_wrong(rp_controller *c) {
     if (c->machine.wrong != RP_FAULT_NO_BOARD) {
         c->machine.wrong = RP_FAULT_NO_BOARD;
-        rp_setup_drop_spare(c);
+        rp_arrangement_drop_spare(c->setup);
         c->recovery.spares_taken--;
     }
 }
@@ -50,7 +50,7 @@ static rp_err take_spares(rp_controller *c) {
         if (!rp_recovery_lacks(c, k)) {
             continue;
         }
-        RP_ASSERT(rp_setup_take_spare(c, k));
+        RP_ASSERT(rp_arrangement_take_spare(c->setup, k));
         c->recovery.spares_taken++;
         rp_ring_take_entry(&c->ring, k);
         rp_ring_expect_hello(&c->ring, k, false); /* it is to have its time */
@@ -76,16 +76,16 @@ fail:
  * microbatches in groups of one a board, and one that splits all stages has two boards for each. */
 static const char *why_not_divided(const rp_controller *c) {
     static const char AHEAD[] = "schedule.ahead has a number for each stage";
-    const rp_method *method = &c->run.method;
+    const rp_method *method = &c->run->method;
     const uint32_t absent = rp_recovery_absent(c);
     const uint32_t spares = rp_recovery_spares(c);
-    const uint32_t left = c->run.boards - (absent > spares ? absent - spares : 0);
-    const uint32_t micros = (c->run.batch - 1) / c->run.micro + 1;
-    if (rp_split_is_listed(c)) {
-        return rp_split_may_be_on(c, left) ? NULL : AHEAD;
+    const uint32_t left = c->run->boards - (absent > spares ? absent - spares : 0);
+    const uint32_t micros = (c->run->batch - 1) / c->run->micro + 1;
+    if (rp_split_is_listed(c->setup)) {
+        return rp_split_may_be_on(c->setup, left) ? NULL : AHEAD;
     }
     if (method->kind->splits) {
-        return left < 2 || left - left % 2 < c->run.at_least
+        return left < 2 || left - left % 2 < c->run->at_least
                    ? "each stage has two boards, and too few are left (ring.at_least)"
                : method->ahead_count > 1 ? AHEAD
                                          : NULL;
@@ -100,11 +100,11 @@ static const char *why_not_divided(const rp_controller *c) {
 
 /* What a person has said of places in the ring has no meaning in a smaller one. */
 const char *rp_absent_why_stay(const rp_controller *c) {
-    return c->run.local            ? "its agents are on this machine"
-           : !c->run.cut_auto      ? "the cut is given"
-           : c->run.hops.count > 0 ? "ring.link has hops"
-           : c->run.sizes.by_stage ? "schedule.forward or backward has a number for each stage"
-           : !c->run.codec_auto && !rp_codecs_are_alike(c->run.codec, c->run.stages)
+    return c->run->local            ? "its agents are on this machine"
+           : !c->run->cut_auto      ? "the cut is given"
+           : c->run->hops.count > 0 ? "ring.link has hops"
+           : c->run->sizes.by_stage ? "schedule.forward or backward has a number for each stage"
+           : !c->run->codec_auto && !rp_codecs_are_alike(c->run->codec, c->run->stages)
                ? "links.codec is not the same for all links"
                : why_not_divided(c);
 }
@@ -114,8 +114,8 @@ static rp_err say_left(rp_controller *c, const char *names, uint32_t absent, con
     char text[500];
     char split[120] = "";
     const char *what = absent == 1 ? why : "have not come";
-    if (rp_split_is_listed(c)) {
-        rp_split_put_stages(c, split, sizeof split);
+    if (rp_split_is_listed(c->setup)) {
+        rp_split_put_stages(c->setup, split, sizeof split);
     }
     (void)snprintf(text, sizeof text,
                    "%s %.160s %s: the model is cut anew over the %u board%s left%s%.60s%s%s",
@@ -128,15 +128,15 @@ static rp_err say_left(rp_controller *c, const char *names, uint32_t absent, con
 /* The stages of the boards that there are now; of those that can reach each other where which of
  * them are split depends on what was measured. */
 static rp_err count_stages(rp_controller *c) {
-    if (rp_measure_has_profile(c->measure) && rp_split_is_listed(c)) {
+    if (rp_measure_has_profile(c->measure) && rp_split_is_listed(c->setup)) {
         rp_measure_place(c->measure);
-        rp_split_count_stages(c, true);
-        if (rp_runfile_check_cut(&c->run) == RP_OK) {
+        rp_split_count_stages(c->setup, true);
+        if (rp_runfile_check_cut(c->run) == RP_OK) {
             return RP_OK;
         }
     }
-    rp_split_count_stages(c, false);
-    return rp_runfile_check_cut(&c->run);
+    rp_split_count_stages(c->setup, false);
+    return rp_runfile_check_cut(c->run);
 }
 
 /* From the last one, so that the places of the others hold until they are looked at. */
@@ -152,7 +152,7 @@ static uint32_t leave(rp_controller *c, char *names, size_t bytes, const char **
                                   c->ring.board[k].name);
         *why = why_of(c, k);
         used += more > 0 && used + (size_t)more < bytes ? (size_t)more : 0;
-        rp_setup_leave_board(c, k);
+        rp_arrangement_leave_board(c->setup, k);
         rp_ring_leave(&c->ring, k);
     }
     return count;
@@ -169,18 +169,18 @@ static const char *leave_odd(rp_controller *c) {
             last = k;
         }
     }
-    if (!c->run.method.kind->splits || rp_split_is_listed(c) || left % 2 == 0) {
+    if (!c->run->method.kind->splits || rp_split_is_listed(c->setup) || left % 2 == 0) {
         return NULL;
     }
-    const char *name = c->run.roster[last].name;
-    rp_setup_put_aside(c, last);
+    const char *name = c->run->roster[last].name;
+    rp_arrangement_put_aside(c->setup, last);
     rp_ring_leave(&c->ring, last);
     return name;
 }
 
 /* The model is to be cut for as many boards as there are now. */
 static rp_err cut_anew(rp_controller *c) {
-    rp_record_take_boards(rp_folder_record(c->folder), c->run.boards, c->run.stages);
+    rp_record_take_boards(rp_folder_record(c->folder), c->run->boards, c->run->stages);
     c->machine.fault.board = RP_FAULT_NO_BOARD; /* places have changed */
     return rp_controller_go_back(c);
 }
@@ -208,8 +208,8 @@ fail:
 static rp_err say_joined(const rp_controller *c) {
     char text[440];
     char split[120] = "";
-    if (rp_split_is_listed(c)) {
-        rp_split_put_stages(c, split, sizeof split);
+    if (rp_split_is_listed(c->setup)) {
+        rp_split_put_stages(c->setup, split, sizeof split);
     }
     (void)snprintf(text, sizeof text,
                    "%.200s can be reached again: the model is cut anew over %u boards%s",

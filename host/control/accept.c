@@ -16,10 +16,9 @@ static const uint64_t BYTES_MAX = UINT64_C(1) << 44;
 /* A board that does not normalise gets f32, where nobody has asked for bytes. */
 static void choose_inputs(rp_controller *c, const char *name, const rp_Hello *board) {
     const uint64_t needed = RP_WIRE_FEATURE_CODECS | RP_WIRE_FEATURE_UINT8;
-    if (c->run.inputs_auto && !c->setup.given && c->run.input_codec == RP_CODEC_UINT8 &&
-        (board->features & needed) != needed) {
-        c->setup.now.input_codec = RP_CODEC_F32;
-        rp_setup_refresh(c);
+    if (c->run->inputs_auto && !rp_arrangement_given(c->setup) &&
+        c->run->input_codec == RP_CODEC_UINT8 && (board->features & needed) != needed) {
+        rp_arrangement_lower_inputs(c->setup);
         rp_log_warn(
             "board %s (ringpipe %s) knows no inputs as uint8: all boards get f32, four times "
             "the bytes",
@@ -29,11 +28,13 @@ static void choose_inputs(rp_controller *c, const char *name, const rp_Hello *bo
 
 /* An end that has no codecs would take what is encoded for other bytes. */
 static rp_err check_codecs(const rp_controller *c, const char *name, const rp_Hello *board) {
-    const bool encodes = c->setup.given ? rp_plan_has_codec(c->setup.given)
-                                        : c->run.codec_auto || c->run.input_codec != RP_CODEC_F32 ||
-                                              rp_codecs_any(c->run.codec, c->run.stages);
-    const rp_codec inputs =
-        c->setup.given ? rp_plan_input_codec(c->setup.given) : c->run.input_codec;
+    const bool encodes = rp_arrangement_given(c->setup)
+                             ? rp_plan_has_codec(rp_arrangement_given(c->setup))
+                             : c->run->codec_auto || c->run->input_codec != RP_CODEC_F32 ||
+                                   rp_codecs_any(c->run->codec, c->run->stages);
+    const rp_codec inputs = rp_arrangement_given(c->setup)
+                                ? rp_plan_input_codec(rp_arrangement_given(c->setup))
+                                : c->run->input_codec;
     const bool bytes = inputs == RP_CODEC_UINT8;
     const uint64_t needed =
         (encodes ? RP_WIRE_FEATURE_CODECS : 0) | (bytes ? RP_WIRE_FEATURE_UINT8 : 0);
@@ -49,8 +50,8 @@ static rp_err check_codecs(const rp_controller *c, const char *name, const rp_He
 static rp_err check_records(const rp_controller *c, const char *name, const rp_Hello *board) {
     const uint64_t needed =
         RP_WIRE_FEATURE_RECORDS |
-        (c->run.method.kind->sizes ? RP_WIRE_FEATURE_SIZE_RECORDS : UINT64_C(0));
-    return c->run.verify == 0 || (board->features & needed) == needed
+        (c->run->method.kind->sizes ? RP_WIRE_FEATURE_SIZE_RECORDS : UINT64_C(0));
+    return c->run->verify == 0 || (board->features & needed) == needed
                ? RP_OK
                : rp_fail(RP_ERR_PEER,
                          "board %s (ringpipe %s) computes no microbatch again, and ring.verify "
@@ -60,7 +61,7 @@ static rp_err check_records(const rp_controller *c, const char *name, const rp_H
 
 /* Another device rounds in another way, and would be taken for one that is wrong. */
 static rp_err check_alike(const rp_controller *c, const rp_board_state *board) {
-    for (uint32_t k = 0; c->run.verify > 0 && k < c->ring.count; k++) {
+    for (uint32_t k = 0; c->run->verify > 0 && k < c->ring.count; k++) {
         const rp_board_state *other = &c->ring.board[k];
         if (other->device && strcmp(other->device, board->device) != 0) {
             return rp_fail(RP_ERR_USAGE,
@@ -74,7 +75,7 @@ static rp_err check_alike(const rp_controller *c, const rp_board_state *board) {
 
 /* Who knows no copies can not keep one for its neighbour. */
 static rp_err check_copies(const rp_controller *c, const char *name, const rp_Hello *board) {
-    return c->run.copy_steps == 0 || (board->features & RP_WIRE_FEATURE_COPIES)
+    return c->run->copy_steps == 0 || (board->features & RP_WIRE_FEATURE_COPIES)
                ? RP_OK
                : rp_fail(RP_ERR_PEER,
                          "board %s (ringpipe %s) knows no copies, and ring.copy_steps asks for "
@@ -149,7 +150,7 @@ static rp_err on_ready(rp_controller *c, uint32_t board, const rp_message *messa
     }
     uint32_t dials[RP_PLAN_NEIGHBOURS_MAX];
     const bool stays = c->options.purpose != RP_PURPOSE_WARM; /* else it waits for nobody */
-    const uint32_t expected = stays ? rp_controller_dialled_by(c, board, dials) : 0;
+    const uint32_t expected = stays ? rp_arrangement_dialled_by(c->setup, board, dials) : 0;
     if (stays && ready->hop_port_count != expected) {
         return rp_fail(RP_ERR_PEER, "board %s waits for %u other boards, the plan says %u",
                        state->name, (uint32_t)ready->hop_port_count, expected);
@@ -163,7 +164,8 @@ static rp_err on_ready(rp_controller *c, uint32_t board, const rp_message *messa
 static rp_err on_finished(rp_controller *c, uint32_t board, const rp_message *message) {
     const rp_Finished *report = &message->frame.body.finished;
     rp_board_state *state = &c->ring.board[board];
-    const size_t want = rp_keep_applied_count(c->setup.plan, board) * sizeof(uint64_t);
+    const size_t want =
+        rp_keep_applied_count(rp_arrangement_plan(c->setup), board) * sizeof(uint64_t);
     if (state->train.finished) {
         return rp_fail(RP_ERR_PEER, "board %s has finished its segment twice", state->name);
     }
@@ -174,7 +176,7 @@ static rp_err on_finished(rp_controller *c, uint32_t board, const rp_message *me
     state->train.finished = true;
     memcpy(state->train.applied, message->part[0].data, want);
     rp_ring_take_facts(&c->ring, board, report);
-    const rp_err lost = rp_losses_take(c->measure, c->setup.plan, board, report);
+    const rp_err lost = rp_losses_take(c->measure, rp_arrangement_plan(c->setup), board, report);
     if (lost != RP_OK) {
         return lost;
     }

@@ -6,13 +6,13 @@
 #include "control/controller_own.h"
 
 bool rp_adopt_is_due(const rp_controller *c) {
-    return rp_keep_adoption_is_due(c->keep, c->setup.given != NULL);
+    return rp_keep_adoption_is_due(c->keep, rp_arrangement_given(c->setup) != NULL);
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
 rp_err rp_adopt_end(rp_controller *c, const char *why) {
-    c->setup.plan = NULL;
+    rp_arrangement_drop_plan(c->setup);
     return rp_keep_end_adoption(c->keep, why, c->train.position.step);
 }
 
@@ -38,11 +38,11 @@ fail:
 
 /* `ahead: measured`: the run file of the former life has the numbers, which is no other setting. */
 static rp_err take_ahead(rp_controller *c) {
-    if (!rp_ahead_is_wanted(c) || rp_keep_read_adopted_plan(c->keep) != RP_OK) {
+    if (!rp_ahead_is_wanted(c->setup) || rp_keep_read_adopted_plan(c->keep) != RP_OK) {
         return RP_OK;
     }
     const rp_method *method = &rp_keep_adopted_plan(c->keep)->method;
-    return rp_ahead_take(c, method->ahead, method->ahead_count);
+    return rp_ahead_take(c->setup, method->ahead, method->ahead_count);
 }
 
 rp_err rp_adopt_enter(rp_controller *c) {
@@ -50,7 +50,7 @@ rp_err rp_adopt_enter(rp_controller *c) {
     rp_err err;
     RP_TRY(rp_keep_begin_adoption(c->keep, c->train.position.step));
     RP_TRY(take_ahead(c));
-    RP_TRY(rp_folder_find_change(c->folder, &c->run, why, sizeof why));
+    RP_TRY(rp_folder_find_change(c->folder, c->run, why, sizeof why));
     if (why[0]) { /* a checkpoint of here would say that it was made with these */
         return go_on_without(c, why);
     }
@@ -84,7 +84,7 @@ static rp_err take_results(rp_controller *c, uint64_t step) {
                            "train.checkpoint_steps bounds how many they have to",
                            c->train.position.step + 1);
         }
-        rp_trials_note_step(c, rp_drift_note_step(c->measure));
+        rp_trials_note_step(c->setup, rp_drift_note_step(c->measure));
         RP_TRY(rp_train_count_step(c->train.room, loss));
     }
 fail:
@@ -93,10 +93,7 @@ fail:
 
 /* What `advance: auto` chose, and no checkpoint says yet: what is in flight depends on it. */
 static void take_advance(rp_controller *c, const rp_plan *plan) {
-    if (c->run.method.advance_auto) {
-        rp_setup_take_advance(&c->setup.now, plan->method.advance);
-        rp_setup_refresh(c);
-    }
+    rp_arrangement_adopt_advance(c->setup, plan->method.advance);
 }
 
 /* All have stopped. From here on a fault is dealt with in `recover`. */
@@ -105,7 +102,7 @@ static rp_err take_over(rp_controller *c) {
     rp_adopted adopted;
     rp_err err;
     take_advance(c, plan);
-    RP_TRY(rp_controller_take_plan(c, plan));
+    RP_TRY(rp_arrangement_take_plan(c->setup, plan));
     RP_TRY(rp_train_open_plan(c->train.room, plan));
     RP_TRY(rp_keep_take_adopted(c->keep, &c->train.position.ledger, &adopted));
     RP_TRY(take_results(c, adopted.step));

@@ -23,15 +23,15 @@ rp_err rp_start_find_keys(const rp_controller *c, rp_keypair *out) {
         *out = *c->env.keys;
         return RP_OK;
     }
-    return c->run.local ? rp_keys_make(out)
-                        : rp_runfile_read_keys(&c->run, c->options.keys_folder, out);
+    return c->run->local ? rp_keys_make(out)
+                         : rp_runfile_read_keys(c->run, c->options.keys_folder, out);
 }
 
 static rp_spawn_order spawn_order(const rp_controller *c) {
-    return (rp_spawn_order){.count = c->run.boards,
-                            .board = c->run.board,
-                            .threads = c->run.threads,
-                            .board_threads = c->run.board_threads,
+    return (rp_spawn_order){.count = c->run->boards,
+                            .board = c->run->board,
+                            .threads = c->run->threads,
+                            .board_threads = c->run->board_threads,
                             .log_folder = rp_folder_paths_of(c->folder)->folder,
                             .host_public = c->ring.keys.public_text,
                             .media = c->env.media ? rp_media_fd(c->env.media) : -1};
@@ -52,16 +52,16 @@ rp_err rp_start_enter(rp_controller *c) {
     char *origin;
     rp_err err;
     rp_record_phase(rp_folder_record(c->folder),
-                    c->run.local ? "starting the agents" : "reaching the boards");
+                    c->run->local ? "starting the agents" : "reaching the boards");
     RP_TRY(write_origin(c, &origin));
-    const rp_ring_needs needs = {&c->run, c->env.clock, c->env.media, origin};
+    const rp_ring_needs needs = {c->run, c->env.clock, c->env.media, origin};
     RP_TRY(rp_ring_open(&c->arena, &needs, &c->ring));
     RP_TRY(rp_controller_begin_term(c));
     RP_TRY(rp_start_find_keys(c, &keys));
     rp_ring_take_keys(&c->ring, &keys);
-    RP_TRY(rp_config_text(&c->arena, c->run.model_root, &c->setup.model_text));
-    RP_TRY(rp_ring_check_text("the model", c->setup.model_text));
-    if (!c->run.local) {
+    RP_TRY(rp_config_text(&c->arena, c->run->model_root, &c->way.model_text));
+    RP_TRY(rp_ring_check_text("the model", c->way.model_text));
+    if (!c->run->local) {
         return RP_OK;
     }
     if (!c->env.spawner.kind) {
@@ -114,14 +114,14 @@ static rp_err offer_texts(rp_controller *c, uint32_t board, rp_Frame *frame, con
     const bool assigns = rp_frame_kind(frame) == RP_KIND_ASSIGN;
     uint32_t dials[RP_PLAN_NEIGHBOURS_MAX];
     const char *keys[RP_PLAN_NEIGHBOURS_MAX];
-    const uint32_t count = assigns ? rp_controller_dialled_by(c, board, dials) : 0;
+    const uint32_t count = assigns ? rp_arrangement_dialled_by(c->setup, board, dials) : 0;
     for (uint32_t i = 0; i < count; i++) {
         keys[i] = c->ring.board[dials[i]].address.public_text;
     }
     const rp_runfile_peers peers = {c->ring.keys.public_text, keys, count, board};
-    RP_TRY(rp_runfile_assignment(&arena, &c->run, cut, stage, &peers, &job));
-    const rp_part parts[3] = {rp_part_of_text(job), rp_part_of_text(c->setup.model_text),
-                              rp_part_of_text(assigns ? c->setup.plan_text : "")};
+    RP_TRY(rp_runfile_assignment(&arena, c->run, cut, stage, &peers, &job));
+    const rp_part parts[3] = {rp_part_of_text(job), rp_part_of_text(c->way.model_text),
+                              rp_part_of_text(assigns ? rp_arrangement_plan_text(c->setup) : "")};
     RP_TRY(rp_ring_offer(&c->ring, board, frame, parts, assigns ? 3 : 2));
     c->ring.board[board].machine.asked = true;
 fail:
@@ -142,7 +142,7 @@ void rp_profile_say(const rp_controller *c, const char *text) {
 static rp_err ask_for_profile(rp_controller *c, uint32_t board) {
     const bool is_building = rp_measure_is_building(c->measure);
     const rp_cut whole = {.stage_count = 1,
-                          .first = (const uint32_t[]){0, c->run.model->layer_count}};
+                          .first = (const uint32_t[]){0, c->run->model->layer_count}};
     rp_Frame frame = {
         .which_body = RP_KIND_PROFILE,
         .body.profile = {.build_only = is_building, .warm_s = rp_warm_order_s(c->warm)}};
@@ -182,8 +182,8 @@ static rp_err profile_boards(rp_controller *c, bool *all) {
             }
         }
         part.done +=
-            board->measure.profiled ? c->run.model->layer_count : board->build.now.layers_timed;
-        part.total += c->run.model->layer_count;
+            board->measure.profiled ? c->run->model->layer_count : board->build.now.layers_timed;
+        part.total += c->run->model->layer_count;
         *all = *all && board->measure.profiled;
     }
     err = RP_OK;
@@ -268,7 +268,7 @@ rp_err rp_controller_assign_again(rp_controller *c) {
     rp_err err;
     rp_ring_end_assignment(&c->ring);
     RP_TRY(rp_controller_begin_term(c));
-    c->setup.reassigning = true;
+    c->way.reassigning = true;
     rp_controller_enter(c, RP_CONTROL_HELLO);
 fail:
     return err;
@@ -277,7 +277,7 @@ fail:
 /* Where kernels are there already, a board that needs much longer than before is a fault. One that
  * has not been ready yet in this run may have built none. */
 static int64_t longest_build_ns(const rp_controller *c) {
-    const int64_t more_ns = rp_ring_patience_ns(&c->run);
+    const int64_t more_ns = rp_ring_patience_ns(c->run);
     int64_t longest_ns = more_ns;
     for (uint32_t k = 0; k < c->ring.count; k++) {
         const rp_board_state *board = &c->ring.board[k];
@@ -298,7 +298,7 @@ rp_err rp_assign_enter(rp_controller *c) {
     if (c->recovery.is_on) {
         c->recovery.assign_ns = c->ring.now_ns;
     }
-    if (c->setup.reassigning) {
+    if (c->way.reassigning) {
         c->machine.timeout_ns = longest_build_ns(c);
     } else {
         rp_record_phase(rp_folder_record(c->folder), BUILDING);
@@ -313,16 +313,15 @@ rp_err rp_assign_enter(rp_controller *c) {
     }
     rp_transfers_forget(rp_folder_transfers(c->folder));
     rp_keep_forget_copies(c->keep);
-    c->setup.now.lines_s = lines_since_s(c);
-    rp_setup_refresh(c);
-    rp_err err = rp_controller_make_plan(c);
-    err = err == RP_OK ? rp_train_open_plan(c->train.room, c->setup.plan) : err;
+    rp_arrangement_set_lines(c->setup, lines_since_s(c));
+    rp_err err = rp_arrangement_make_plan(c->setup);
+    err = err == RP_OK ? rp_train_open_plan(c->train.room, rp_arrangement_plan(c->setup)) : err;
     err = err == RP_OK ? rp_memory_check_plan(c) : err;
-    return err == RP_OK ? rp_keep_check_plan(c->keep, c->setup.plan) : err;
+    return err == RP_OK ? rp_keep_check_plan(c->keep, rp_arrangement_plan(c->setup)) : err;
 }
 
 static rp_link_profile line_to(const rp_controller *c, uint32_t board) {
-    rp_link_profile line = rp_link_profile_of(&c->run.link, &c->run.hops, RP_LINK_HOST, board);
+    rp_link_profile line = rp_link_profile_of(&c->run->link, &c->run->hops, RP_LINK_HOST, board);
     line.since_s = lines_since_s(c);
     return line;
 }
@@ -339,13 +338,13 @@ static uint32_t feed_window(const rp_plan *plan, uint32_t board) {
 }
 
 static rp_err open_feed_link(rp_controller *c, uint32_t k) {
-    const rp_runfile *run = &c->run;
-    const uint32_t micro = c->setup.plan->stage[0].micro_forward;
+    const rp_runfile *run = c->run;
+    const uint32_t micro = rp_arrangement_plan(c->setup)->stage[0].micro_forward;
     const size_t input = rp_shape_count(&run->data.sample) * micro * sizeof(float);
     const size_t target = (size_t)rp_data_row_width(&run->data) * run->batch * sizeof(float);
     const rp_link_options options = {
         .window = 1,
-        .send_window = feed_window(c->setup.plan, k),
+        .send_window = feed_window(rp_arrangement_plan(c->setup), k),
         .part_bytes_max = input > target ? input : target,
         .emulate = line_to(c, k),
         .far = rp_link_profile_of(&run->link, &run->hops, k, RP_LINK_HOST),
@@ -357,17 +356,17 @@ static rp_err open_feed_link(rp_controller *c, uint32_t k) {
 static rp_err connect_board(rp_controller *c, uint32_t board) {
     uint32_t node[RP_PLAN_NEIGHBOURS_MAX];
     uint32_t dialled[RP_PLAN_NEIGHBOURS_MAX];
-    const uint32_t neighbours = rp_plan_neighbours(c->setup.plan, board, node);
+    const uint32_t neighbours = rp_plan_neighbours(rp_arrangement_plan(c->setup), board, node);
     rp_Frame frame = {.which_body = RP_KIND_CONNECT};
     rp_Connect *to = &frame.body.connect;
     uint32_t sent = 0;
     rp_err err = RP_OK;
     for (uint32_t i = 0; i < neighbours; i++) {
         const rp_board_state *far = &c->ring.board[node[i]];
-        if (!rp_plan_dials(c->setup.plan, board, node[i])) {
+        if (!rp_plan_dials(rp_arrangement_plan(c->setup), board, node[i])) {
             continue;
         }
-        const uint32_t count = rp_controller_dialled_by(c, node[i], dialled);
+        const uint32_t count = rp_arrangement_dialled_by(c->setup, node[i], dialled);
         uint32_t at = 0;
         while (at < count && dialled[at] != board) {
             at++;
@@ -387,10 +386,10 @@ fail:
 static rp_err connect_boards(rp_controller *c) {
     const uint32_t count = c->ring.count;
     uint32_t fed;
-    const uint32_t *feed = rp_plan_node_edges(c->setup.plan, RP_PLAN_HOST, &fed);
+    const uint32_t *feed = rp_plan_node_edges(rp_arrangement_plan(c->setup), RP_PLAN_HOST, &fed);
     rp_err err = RP_OK;
     rp_ring_begin_lines(&c->ring);
-    for (uint32_t k = 0; k < count && c->run.emulate; k++) {
+    for (uint32_t k = 0; k < count && c->run->emulate; k++) {
         const rp_link_profile line = line_to(c, k);
         RP_TRY(line.control ? rp_link_emulate(c->ring.board[k].control, &line) : RP_OK);
     }
@@ -398,7 +397,7 @@ static rp_err connect_boards(rp_controller *c) {
         RP_TRY(connect_board(c, k));
     }
     for (uint32_t i = 0; i < fed; i++) { /* one link for the inputs and labels of a board */
-        const uint32_t to = c->setup.plan->edge[feed[i]].to;
+        const uint32_t to = rp_arrangement_plan(c->setup)->edge[feed[i]].to;
         RP_TRY(c->ring.board[to].feed ? RP_OK : open_feed_link(c, to));
     }
     rp_ring_watch_boards(&c->ring, true);
@@ -439,16 +438,17 @@ static void say_ready(const rp_controller *c) {
 /* Who leaves `microbatch` out gets one a step, which most of these schedules can not fill a ring
  * with. */
 static rp_err hint_microbatch(rp_controller *c) {
-    const rp_sched_kind *kind = c->run.method.kind;
+    const rp_sched_kind *kind = c->run->method.kind;
     uint32_t micro;
     double busy;
     double better;
     char text[160];
     rp_err err = RP_OK;
-    if (c->run.micro < c->run.batch || c->run.sizes.at || !(kind->flushed || kind->accumulates)) {
+    if (c->run->micro < c->run->batch || c->run->sizes.at ||
+        !(kind->flushed || kind->accumulates)) {
         return RP_OK;
     }
-    RP_TRY(rp_cost_compare_micro(&c->run, &micro, &busy, &better));
+    RP_TRY(rp_cost_compare_micro(c->run, &micro, &busy, &better));
     if (better > busy + 0.1) {
         (void)snprintf(text, sizeof text,
                        "one microbatch a step keeps the boards %.0f %% busy at best; "
@@ -462,7 +462,7 @@ fail:
 
 static rp_err hint_staleness(rp_controller *c) {
     char text[200];
-    return rp_staleness_hint(&c->run, text, sizeof text)
+    return rp_staleness_hint(c->run, text, sizeof text)
                ? rp_record_event(rp_folder_record(c->folder), "hint", c->train.position.step, text)
                : RP_OK;
 }
@@ -477,9 +477,9 @@ static rp_err say_damage(rp_controller *c) {
 
 /* Lanes have the same data: what is to be said of them is said once. */
 static rp_err note_data(rp_controller *c) {
-    const rp_notes *notes = &c->run.data.notes;
+    const rp_notes *notes = &c->run->data.notes;
     rp_err err = RP_OK;
-    for (uint32_t i = 0; i < notes->count && c->run.lanes.own == RP_LANE_NONE && err == RP_OK;
+    for (uint32_t i = 0; i < notes->count && c->run->lanes.own == RP_LANE_NONE && err == RP_OK;
          i++) {
         err = rp_record_event(rp_folder_record(c->folder), "data", c->train.position.step,
                               notes->text[i]);
@@ -502,14 +502,13 @@ static rp_err note_run(rp_controller *c) {
     rp_arena arena;
     rp_err err;
     rp_arena_init(&arena, "notes", 0);
-    RP_TRY(rp_runfile_note(&arena, &c->run, &notes));
-    for (uint32_t h = 0; h < c->setup.plan->hold_count; h++) {
-        const rp_plan_hold *hold = &c->setup.plan->hold[h];
-        const uint32_t *first = &c->setup.plan_cut.first[hold->stage];
+    RP_TRY(rp_runfile_note(&arena, c->run, &notes));
+    for (uint32_t h = 0; h < rp_arrangement_plan(c->setup)->hold_count; h++) {
+        const rp_plan_hold *hold = &rp_arrangement_plan(c->setup)->hold[h];
+        const uint32_t *first = &rp_arrangement_plan_cut(c->setup)->first[hold->stage];
         if (hold->share[0] > 0 || hold->share[1] < 1) {
-            RP_TRY(rp_runfile_check_shared_values(&c->run, first[0], first[1], hold->share));
-            RP_TRY(
-                rp_runfile_note_shared(&arena, &c->run, first[0], first[1], hold->share, &notes));
+            RP_TRY(rp_runfile_check_shared_values(c->run, first[0], first[1], hold->share));
+            RP_TRY(rp_runfile_note_shared(&arena, c->run, first[0], first[1], hold->share, &notes));
         }
     }
     for (uint32_t i = 0; i < notes.count; i++) {
@@ -525,8 +524,8 @@ fail:
 static rp_err begin_training(rp_controller *c) {
     rp_err err;
     RP_TRY(rp_keep_damage(c->keep)[0] ? say_damage(c) : RP_OK);
-    RP_TRY(rp_controller_say_codecs(c));
-    RP_TRY(c->setup.advance_chosen ? rp_controller_say_advance(c, 0) : RP_OK);
+    RP_TRY(rp_arrangement_say_codecs(c->setup));
+    RP_TRY(rp_arrangement_has_advance(c->setup) ? rp_arrangement_say_advance(c->setup, 0) : RP_OK);
     say_ready(c);
     RP_TRY(hint_microbatch(c));
     RP_TRY(hint_staleness(c));
@@ -548,11 +547,12 @@ static rp_err offer_assignments(rp_controller *c) {
                             .features = c->ring.features,
                             .node = k,
                             .warm_s = rp_warm_order_s(c->warm),
-                            .orphan_s = c->run.orphan_s,
-                            .meet_s = (uint32_t)(rp_ring_patience_ns(&c->run) / RP_NS_PER_S)}};
+                            .orphan_s = c->run->orphan_s,
+                            .meet_s = (uint32_t)(rp_ring_patience_ns(c->run) / RP_NS_PER_S)}};
         const rp_board_state *board = &c->ring.board[k];
         if (!board->machine.asked) {
-            err = offer_texts(c, k, &frame, &c->setup.plan_cut, rp_controller_first_stage(c, k));
+            err = offer_texts(c, k, &frame, rp_arrangement_plan_cut(c->setup),
+                              rp_arrangement_first_stage(c->setup, k));
             RP_TRY(err == RP_ERR_AGAIN ? RP_OK : err);
         }
         building += board->machine.asked && !board->ready;
@@ -573,7 +573,7 @@ static void show_ready(const rp_controller *c) {
         part.total += board->build.now.kernels;
     }
     part = part.total ? part : boards;
-    rp_record_part(c->setup.reassigning ? NULL : rp_folder_record(c->folder), &part);
+    rp_record_part(c->way.reassigning ? NULL : rp_folder_record(c->folder), &part);
 }
 
 rp_err rp_assign_step(rp_controller *c) {
@@ -584,7 +584,7 @@ rp_err rp_assign_step(rp_controller *c) {
         rp_warm_say(c->warm);
         return RP_OK;
     }
-    RP_TRY(rp_keep_check_memory(c->keep, c->setup.plan));
+    RP_TRY(rp_keep_check_memory(c->keep, rp_arrangement_plan(c->setup)));
     if (c->options.purpose == RP_PURPOSE_WARM) { /* the boards have no links to each other */
         return rp_warming_go_on(c);
     }

@@ -87,10 +87,9 @@ void rp_controller_release(rp_controller *c) {
     rp_away_close(&c->ring);
     rp_ring_disconnect(&c->ring);
     rp_train_close(c->train.room);
-    rp_arena_finish(&c->setup.follow_arena);
+    rp_arena_finish(&c->way.follow_arena);
     rp_measure_close(c->measure);
-    rp_arena_finish(&c->setup.plan_arena);
-    rp_shares_close(c);
+    rp_arrangement_release(c->setup);
     rp_keep_close(c->keep);
     rp_folder_close_transfers(c->folder);
     rp_ring_close_spawned(&c->ring);

@@ -323,22 +323,8 @@ int64_t rp_controller_before_wait(const rp_controller *c, int64_t now_ns) {
 /* A plan that somebody gives, or that the run has chosen in a former life. */
 static rp_err read_plan(rp_controller *c) {
     const rp_controller_options *options = &c->options;
-    const char *executor = options->executor ? options->executor : "opencl";
-    const char *path;
     rp_err err;
-    RP_TRY(rp_shares_read(c, &path));
-    if (path) {
-        RP_TRY(rp_planfile_read(&c->arena, path, &c->run, executor, &c->setup.given));
-        c->setup.now.stages = c->setup.given->stage_count; /* boards may share one */
-        c->setup.now.micro = c->setup.given->micro;        /* where the run file says: auto */
-        rp_setup_refresh(c);
-        RP_TRY(rp_schedule_take_given(c));
-        if (c->run.method.advance_auto) {
-            rp_setup_take_advance(&c->setup.now, c->setup.given->method.advance);
-            rp_setup_refresh(c);
-        }
-        RP_TRY(rp_ahead_take(c, c->setup.given->method.ahead, c->setup.given->method.ahead_count));
-    }
+    RP_TRY(rp_arrangement_read_plan(c->setup, options->executor ? options->executor : "opencl"));
     if (options->profile) {
         RP_TRY(rp_measure_read_profile(c->measure, options->profile));
     }
@@ -356,7 +342,7 @@ static bool is_nothing_left(const rp_controller *c) {
 
 /* A run of lanes has a controller for each of them, which has somebody to report to. */
 static rp_err check_lane(const rp_controller *c) {
-    const rp_lanes_keys *lanes = &c->run.lanes;
+    const rp_lanes_keys *lanes = &c->run->lanes;
     if (lanes->count == 0 || (lanes->own != RP_LANE_NONE && c->env.lane.kind)) {
         return RP_OK;
     }
@@ -371,24 +357,26 @@ static rp_err check_lane(const rp_controller *c) {
 static rp_err choose_folder(rp_controller *c) {
     return rp_folder_choose(c->folder, &(rp_folder_choice){.resume = c->options.resume,
                                                            .out = c->options.out,
-                                                           .model = c->run.model_name,
-                                                           .schedule = c->run.method.kind->name,
+                                                           .model = c->run->model_name,
+                                                           .schedule = c->run->method.kind->name,
                                                            .temporary = c->options.temporary});
 }
 
 static rp_err open_measure(rp_controller *c) {
-    const rp_measure_needs needs = {.run = &c->run,
+    const rp_measure_needs needs = {.run = c->run,
                                     .ring = &c->ring,
                                     .clock = c->env.clock,
                                     .profiles = c->options.profiles,
                                     .only_profiles = c->options.purpose == RP_PURPOSE_PROFILE,
                                     .has_real_wires = !c->env.links};
-    return rp_measure_open(&c->arena, &needs, &c->measure);
+    const rp_err err = rp_measure_open(&c->arena, &needs, &c->measure);
+    rp_arrangement_use_measure(c->setup, c->measure);
+    return err;
 }
 
 static rp_err open_warming(rp_controller *c) {
     return rp_warm_open(&c->arena,
-                        &(rp_warm_needs){.run = &c->run,
+                        &(rp_warm_needs){.run = c->run,
                                          .ring = &c->ring,
                                          .within_s = c->options.within_s,
                                          .progress = c->env.progress,
@@ -401,27 +389,25 @@ static rp_err prepare_run(rp_controller *c) {
     const rp_controller_options *options = &c->options;
     const bool trains = options->purpose == RP_PURPOSE_TRAIN;
     rp_err err;
-    RP_TRY(rp_runfile_read(&c->arena, options->run_path, options->set, options->set_count,
-                           &c->setup.opened));
-    RP_TRY(rp_setup_open(c));
-    if (!c->env.links && c->run.boards > RP_RING_BOARDS_MAX) {
+    RP_TRY(rp_arrangement_read(c->setup, options->run_path, options->set, options->set_count));
+    if (!c->env.links && c->run->boards > RP_RING_BOARDS_MAX) {
         return rp_fail(
             RP_ERR_USAGE,
             "%s: ring: %u boards; over a network at most %d are possible, which ring.where or "
             "plan.boards chooses (`ringpipe sim` takes up to %d)",
-            options->run_path, c->run.boards, RP_RING_BOARDS_MAX, RP_CUT_STAGES_MAX);
+            options->run_path, c->run->boards, RP_RING_BOARDS_MAX, RP_CUT_STAGES_MAX);
     }
-    RP_TRY(options->plan ? RP_OK : rp_runfile_check_cut(&c->run));
+    RP_TRY(options->plan ? RP_OK : rp_runfile_check_cut(c->run));
     RP_TRY(open_measure(c));
-    if (!c->run.local) { /* they are missing before anything is written */
+    if (!c->run->local) { /* they are missing before anything is written */
         rp_keypair keys;
         err = rp_start_find_keys(c, &keys);
         explicit_bzero(&keys, sizeof keys);
         RP_TRY(err);
     }
     if (options->purpose == RP_PURPOSE_EVALUATE) {
-        RP_TRY(rp_checkpoint_check(&c->run, options->weights, false));
-        if (c->run.data.count[options->split] == 0) {
+        RP_TRY(rp_checkpoint_check(c->run, options->weights, false));
+        if (c->run->data.count[options->split] == 0) {
             return rp_fail(RP_ERR_USAGE, "--split: the data set has no samples in this split");
         }
         rp_keep_load_from(c->keep, options->weights, RP_KEEP_WEIGHTS);
@@ -431,14 +417,13 @@ static rp_err prepare_run(rp_controller *c) {
     RP_TRY(read_plan(c));
     if (trains) {
         RP_TRY(check_lane(c));
-        RP_TRY(rp_freeze_check(options->run_path, c->run.model));
-        RP_TRY(options->executor ? RP_OK : rp_runfile_check_values(&c->run));
-        if (c->run.init && !options->resume) {
-            RP_TRY(rp_checkpoint_check_start(&c->run));
+        RP_TRY(rp_freeze_check(options->run_path, c->run->model));
+        RP_TRY(options->executor ? RP_OK : rp_runfile_check_values(c->run));
+        if (c->run->init && !options->resume) {
+            RP_TRY(rp_checkpoint_check_start(c->run));
         }
         RP_TRY(choose_folder(c));
-        RP_TRY(rp_controller_resume_micro(c));
-        RP_TRY(rp_schedule_resume(c));
+        RP_TRY(rp_arrangement_resume_choices(c->setup));
         RP_TRY(rp_controller_find_start(c));
         if (is_nothing_left(c)) {
             RP_TRY(rp_train_check_result(c->train.room, &c->machine.reported));
@@ -458,13 +443,25 @@ fail:
 static rp_err open_rooms(rp_controller *c) {
     rp_err err;
     RP_TRY(rp_folder_open(&c->arena, &c->folder));
-    const rp_train_needs train = {.run = &c->run,
+    const rp_arrangement_needs setup = {
+        .ring = &c->ring,
+        .folder = c->folder,
+        .position = &c->train.position,
+        .trains = c->options.purpose == RP_PURPOSE_TRAIN,
+        .evaluates = c->options.purpose == RP_PURPOSE_EVALUATE,
+        .profiles = c->options.purpose == RP_PURPOSE_PROFILE,
+        .resume = c->options.resume,
+        .plan = c->options.plan,
+    };
+    RP_TRY(rp_arrangement_open(&c->arena, &setup, &c->setup));
+    c->run = rp_arrangement_run(c->setup);
+    const rp_train_needs train = {.run = c->run,
                                   .ring = &c->ring,
                                   .folder = c->folder,
                                   .position = &c->train.position,
                                   .feeder = c->env.feeder};
     RP_TRY(rp_train_open(&c->arena, &train, &c->train.room));
-    const rp_keep_needs keep = {.run = &c->run,
+    const rp_keep_needs keep = {.run = c->run,
                                 .ring = &c->ring,
                                 .folder = c->folder,
                                 .executor = c->options.executor,
@@ -524,7 +521,7 @@ rp_err rp_controller_close(rp_controller **taken) {
     }
     rp_controller_release(c);
     rp_folder_leave(c->folder);
-    rp_runfile_close(&c->setup.opened);
+    rp_arrangement_close(c->setup);
     rp_arena arena = c->arena; /* which the controller lies in */
     rp_arena_finish(&arena);
     return result;

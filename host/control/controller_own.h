@@ -5,13 +5,15 @@
 #include "control/controller.h"
 #include "control/own_keep.h"
 #include "control/own_machine.h"
+#include "control/own_plan.h"
 #include "control/own_record.h"
-#include "control/own_setup.h"
 #include "control/own_train.h"
 #include "folder/folder.h"
 #include "measure/drift.h"
 #include "measure/losses.h"
 #include "measure/measure.h"
+#include "planning/cost.h"
+#include "planning/halves.h"
 #include "ring/away.h"
 #include "ring/kept_out.h"
 #include "ring/ring.h"
@@ -21,14 +23,12 @@ struct rp_controller {
     rp_controller_env env;
     rp_controller_options options;
     rp_arena arena;
-    union {
-        const rp_runfile run; /* as it runs: it follows setup.now, and its address stays */
-        rp_runfile run_view;  /* the same; only in_force.c writes it */
-    };
+    const rp_runfile *run; /* as it runs: borrowed from `setup` */
     rp_machine machine;
     rp_recovery recovery;
     rp_ring ring;
-    rp_setup_state setup;
+    rp_arrangement *setup;
+    rp_plan_way way; /* to the next plan */
     rp_measure *measure;
     rp_train_state train;
     rp_keep *keep;

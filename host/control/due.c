@@ -14,10 +14,10 @@ static bool is_over(const rp_controller *c) {
  */
 bool rp_controller_evaluation_due(const rp_controller *c, rp_split *split) {
     const uint64_t step = c->train.position.step;
-    const uint32_t *count = c->run.data.count;
-    const bool by_epochs = step % c->run.epoch_steps == 0 && c->run.eval_epochs &&
-                           step / c->run.epoch_steps % c->run.eval_epochs == 0;
-    const bool by_steps = c->run.eval_steps && step % c->run.eval_steps == 0;
+    const uint32_t *count = c->run->data.count;
+    const bool by_epochs = step % c->run->epoch_steps == 0 && c->run->eval_epochs &&
+                           step / c->run->epoch_steps % c->run->eval_epochs == 0;
+    const bool by_steps = c->run->eval_steps && step % c->run->eval_steps == 0;
     if (step == 0 || (!is_over(c) && !by_epochs && !by_steps)) {
         return false;
     }
@@ -27,11 +27,11 @@ bool rp_controller_evaluation_due(const rp_controller *c, rp_split *split) {
     }
     *split = RP_SPLIT_TEST;
     return count[RP_SPLIT_TEST] > 0 && !c->train.position.test.done &&
-           (is_over(c) || rp_data_scored(&c->run.data) == RP_SPLIT_TEST);
+           (is_over(c) || rp_data_scored(&c->run->data) == RP_SPLIT_TEST);
 }
 
 static bool has_statistics(const rp_controller *c) {
-    const rp_model *model = c->run.model;
+    const rp_model *model = c->run->model;
     return rp_model_param_count(model, RP_PARAM_STATE, 0, model->layer_count) > 0;
 }
 
@@ -39,7 +39,7 @@ static bool has_statistics(const rp_controller *c) {
  * evaluated. */
 static bool are_statistics_due(const rp_controller *c) {
     rp_split split;
-    return c->run.method.kind->average != RP_AVERAGE_NONE && c->run.recalibrate > 0 &&
+    return c->run->method.kind->average != RP_AVERAGE_NONE && c->run->recalibrate > 0 &&
            has_statistics(c) && !c->machine.renewed &&
            (rp_controller_evaluation_due(c, &split) || is_over(c));
 }
@@ -48,34 +48,36 @@ static bool are_statistics_due(const rp_controller *c) {
 static rp_err assign_anew(rp_controller *c) {
     char *path;
     rp_err err;
-    rp_arena_finish(&c->setup.follow_arena);
-    rp_arena_init(&c->setup.follow_arena, "follow", 0);
-    RP_TRY(
-        rp_keep_find(c->keep, &c->setup.follow_arena, c->setup.given, &path, &c->train.position));
-    if (c->setup.follow.of_advance) {
-        rp_controller_take_advance(c, &c->setup.follow.choice);
+    rp_arena_finish(&c->way.follow_arena);
+    rp_arena_init(&c->way.follow_arena, "follow", 0);
+    RP_TRY(rp_keep_find(c->keep, &c->way.follow_arena, rp_arrangement_given(c->setup), &path,
+                        &c->train.position));
+    if (c->way.follow.of_advance) {
+        rp_arrangement_take_advance(c->setup, &c->way.follow.choice);
     }
-    rp_setup_begin_at(c, c->train.position.step);
+    rp_arrangement_begin_at(c->setup, c->train.position.step);
     rp_keep_load_from(c->keep, path, RP_KEEP_CHECKPOINT);
-    c->setup.follow.phase = RP_FOLLOW_ASSIGN;
+    c->way.follow.phase = RP_FOLLOW_ASSIGN;
     RP_TRY(rp_controller_assign_again(c));
 fail:
     return err;
 }
 
 static rp_err say_method(rp_controller *c) {
-    const uint32_t before = c->setup.follow.before;
-    c->setup.follow.phase = RP_FOLLOW_NONE;
-    return c->run.method.advance != before ? rp_controller_say_advance(c, before) : RP_OK;
+    const uint32_t before = c->way.follow.before;
+    c->way.follow.phase = RP_FOLLOW_NONE;
+    return c->run->method.advance != before ? rp_arrangement_say_advance(c->setup, before) : RP_OK;
 }
 
 /* *pays: another cut is chosen, and the boards are to get it. */
 static rp_err replan(rp_controller *c, bool *pays) {
     rp_err err;
-    RP_TRY(rp_replan_choose(c, pays));
+    const bool may_drain = rp_controller_drained_at(c) < rp_controller_next_evaluation(c);
+    RP_TRY(
+        rp_replan_choose(c->setup, may_drain, rp_controller_end(c) - c->train.position.step, pays));
     if (*pays) {
-        c->setup.follow = (rp_follow){.phase = RP_FOLLOW_DRAIN, .before = c->run.method.advance};
-        c->setup.advance_least = c->run.method.advance;
+        c->way.follow = (rp_follow){.phase = RP_FOLLOW_DRAIN, .before = c->run->method.advance};
+        c->way.advance_least = c->run->method.advance;
     }
 fail:
     return err;
@@ -103,8 +105,8 @@ static rp_next_facts facts_of(const rp_controller *c) {
         .evaluation_due = rp_controller_evaluation_due(c, &split),
         .ends_early = rp_train_stop_step(c->train.room) > step,
         .is_drained = rp_controller_drained_at(c) == step,
-        .new_method_saved = c->setup.follow.phase == RP_FOLLOW_SAVE,
-        .method_drains = c->setup.follow.phase == RP_FOLLOW_DRAIN,
+        .new_method_saved = c->way.follow.phase == RP_FOLLOW_SAVE,
+        .method_drains = c->way.follow.phase == RP_FOLLOW_DRAIN,
         .milder_wanted = rp_controller_wants_milder(c),
         .links_due = rp_controller_follows_links(c),
     };

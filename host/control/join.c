@@ -10,11 +10,11 @@ bool rp_join_is_possible(const rp_controller *c) {
 
 /* False: the board does not fit, for example because its neighbours could not reach it. */
 static bool join_board(rp_controller *c, uint32_t spare) {
-    const uint32_t at = rp_setup_return_board(c, spare);
-    rp_split_count_stages(c, false);
-    if (rp_runfile_check_cut(&c->run) != RP_OK) {
-        rp_setup_leave_board(c, at);
-        rp_split_count_stages(c, false);
+    const uint32_t at = rp_arrangement_return_board(c->setup, spare);
+    rp_split_count_stages(c->setup, false);
+    if (rp_runfile_check_cut(c->run) != RP_OK) {
+        rp_arrangement_leave_board(c->setup, at);
+        rp_split_count_stages(c->setup, false);
         return false;
     }
     rp_away_join(&c->ring, at);
@@ -25,7 +25,7 @@ static bool join_board(rp_controller *c, uint32_t spare) {
 bool rp_join_boards(rp_controller *c) {
     char *names = c->machine.joined;
     const size_t bytes = sizeof c->machine.joined;
-    const bool in_pairs = c->run.method.kind->splits && !rp_split_is_listed(c);
+    const bool in_pairs = c->run->method.kind->splits && !rp_split_is_listed(c->setup);
     size_t used = 0;
     names[0] = '\0';
     if (!rp_join_is_possible(c) || !rp_away_is_wanted(&c->ring) ||
@@ -33,17 +33,17 @@ bool rp_join_boards(rp_controller *c) {
         return false;
     }
     const uint32_t most = c->ring.count + rp_away_count_joining(&c->ring, in_pairs);
-    for (uint32_t i = c->run.spares; i-- > 0 && c->ring.count < most;) {
-        const char *name = c->run.roster[c->run.boards + i].name;
-        if (rp_away_has_answered(&c->ring, name) && join_board(c, c->run.boards + i)) {
+    for (uint32_t i = c->run->spares; i-- > 0 && c->ring.count < most;) {
+        const char *name = c->run->roster[c->run->boards + i].name;
+        if (rp_away_has_answered(&c->ring, name) && join_board(c, c->run->boards + i)) {
             const int more = snprintf(names + used, bytes - used, "%s%s", used ? ", " : "", name);
             used += more > 0 && used + (size_t)more < bytes ? (size_t)more : 0;
         }
     }
     if (in_pairs && c->ring.count % 2 > 0) { /* one did not fit */
-        rp_setup_leave_board(c, c->ring.count - 1);
+        rp_arrangement_leave_board(c->setup, c->ring.count - 1);
         rp_ring_leave(&c->ring, c->ring.count - 1);
-        rp_split_count_stages(c, false);
+        rp_split_count_stages(c->setup, false);
     }
     if (used > 0) {
         rp_away_close(&c->ring);

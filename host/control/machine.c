@@ -16,6 +16,10 @@ uint64_t rp_controller_end(const rp_controller *c) {
     return rp_train_end(c->train.room);
 }
 
+double rp_controller_segment_s(const rp_controller *c) {
+    return (double)(c->ring.now_ns - rp_train_segment_start_ns(c->train.room)) * 1e-9;
+}
+
 bool rp_controller_all_done(const rp_controller *c) {
     const rp_control_state *state = &rp_control_states[c->machine.state];
     for (uint32_t k = 0; k < c->ring.count; k++) {

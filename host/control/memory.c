@@ -13,7 +13,7 @@ static const char expected[] =
     "memory";
 
 static bool is_due(const rp_controller *c) {
-    return !c->machine.begun && !c->setup.reassigning && !c->run.method.advance_auto &&
+    return !c->machine.begun && !c->way.reassigning && !c->run->method.advance_auto &&
            c->options.purpose != RP_PURPOSE_PROFILE;
 }
 
@@ -27,7 +27,7 @@ static uint64_t limit_of(const rp_controller *c, uint32_t board) {
 /* Boards that are started here have their stages in this machine's memory, all of them together;
  * the lanes of a run share it. 0: not known, or devices have memory of their own. */
 static uint64_t limit_of_machine(const rp_controller *c) {
-    const uint32_t lanes = c->run.lanes.count > 0 ? c->run.lanes.count : 1;
+    const uint32_t lanes = c->run->lanes.count > 0 ? c->run->lanes.count : 1;
     for (uint32_t k = 0; k < c->ring.count; k++) {
         if (c->ring.board[k].hardware.device_memory != RP_DEVICE_MEMORY_SHARED) {
             return 0;
@@ -53,13 +53,13 @@ rp_err rp_memory_check_least(rp_controller *c) {
     }
     all = machine > 0 && (machine < all || !known) ? machine : all;
     rp_arena_init(&arena, "memory", 0);
-    RP_TRY(rp_least_memory_open(&arena, &c->run, c->run.stages, &least));
-    const double needs = rp_least_memory_of(&least, 0, c->run.model->layer_count, 0);
+    RP_TRY(rp_least_memory_open(&arena, c->run, c->run->stages, &least));
+    const double needs = rp_least_memory_of(&least, 0, c->run->model->layer_count, 0);
     if ((known || machine > 0) && needs > (double)all) {
         err = rp_fail(RP_ERR_USAGE,
                       "plan: %s needs %.0f MB of memory at least, on all boards together, and "
                       "they have %.0f%s. %s",
-                      c->run.model_name, needs * MB, (double)all * MB,
+                      c->run->model_name, needs * MB, (double)all * MB,
                       machine > 0 ? " (available on this machine)" : "", expected);
     }
 fail:
@@ -113,8 +113,9 @@ rp_err rp_memory_check_plan(rp_controller *c) {
         return RP_OK;
     }
     rp_arena_init(&arena, "memory", 0);
-    RP_TRY(RP_ARENA_NEW(&arena, c->setup.plan->node_count, &needs));
-    RP_TRY(rp_fit_memory_needs(&c->run, &c->setup.plan_cut, c->setup.plan, needs));
+    RP_TRY(RP_ARENA_NEW(&arena, rp_arrangement_plan(c->setup)->node_count, &needs));
+    RP_TRY(rp_fit_memory_needs(c->run, rp_arrangement_plan_cut(c->setup),
+                               rp_arrangement_plan(c->setup), needs));
     err = compare_needs(c, needs);
 fail:
     rp_arena_finish(&arena);

@@ -16,12 +16,12 @@ const rp_cause *rp_missing_cause(const rp_controller *c, uint32_t board) {
     const rp_board_state *state = &c->ring.board[board];
     const int64_t waited_ns = c->ring.now_ns - c->ring.greeted_ns;
     const bool was_greeted = state->hello || state->device; /* before others were greeted again */
-    if (!c->env.find_cause || c->run.local || was_greeted || rp_recovery_is_return(c) ||
+    if (!c->env.find_cause || c->run->local || was_greeted || rp_recovery_is_return(c) ||
         waited_ns < (state->address.dials ? DIALS_NS : ASK_NS)) {
         return NULL;
     }
     const rp_cause *cause =
-        c->env.find_cause(c->env.find_self, &c->run.roster[board], &c->ring.keys);
+        c->env.find_cause(c->env.find_self, &c->run->roster[board], &c->ring.keys);
     return cause && cause->err != RP_OK ? cause : NULL;
 }
 

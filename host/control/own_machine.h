@@ -50,6 +50,8 @@ typedef struct {
 
 /* Leaves the state at the end of this step. */
 void rp_controller_enter(rp_controller *c, rp_control_state_id next);
+/* Seconds since the segment at hand began. */
+double rp_controller_segment_s(const rp_controller *c);
 /* Every board has done what the state waits for. */
 bool rp_controller_all_done(const rp_controller *c);
 /* The step after which the run is over. */
@@ -112,7 +114,8 @@ rp_err rp_controller_assign_again(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_recover_enter(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_recover_step(rp_controller *c) RP_MUST_CHECK;
 /* absent.c: boards that have not come in their time. Spares that have not been tried take their
- * places, or the ring goes on without them: c->setup.plan and the cut are of fewer boards then. */
+ * places, or the ring goes on without them: rp_arrangement_plan(c->setup) and the cut are of fewer
+ * boards then. */
 rp_err rp_absent_take_spares(rp_controller *c) RP_MUST_CHECK;
 /* NULL: this run file lets boards leave; else what of it does not. */
 const char *rp_absent_why_stay(const rp_controller *c);

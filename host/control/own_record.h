@@ -8,8 +8,6 @@ typedef struct rp_controller rp_controller;
 rp_err rp_controller_write_folder(rp_controller *c) RP_MUST_CHECK;
 /* Whether a plan or a profile may be written to --out. errors USAGE: another file is there */
 rp_err rp_controller_check_out(const rp_controller *c) RP_MUST_CHECK;
-/* train.microbatch: auto: the number that the run was begun with. errors MEMORY */
-rp_err rp_controller_resume_micro(rp_controller *c) RP_MUST_CHECK;
 /* The plan or the profile to `path`; NULL: to env.result. */
 rp_err rp_controller_write_json(rp_controller *c, const char *path, bool profile) RP_MUST_CHECK;
 /* To the file that the options name, and to the result, in its format. */

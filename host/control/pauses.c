@@ -14,13 +14,13 @@ static uint64_t sooner(const rp_controller *c, uint64_t end) {
 }
 
 static uint64_t round_steps(const rp_controller *c) {
-    return c->env.lane.kind ? c->run.lanes.every : 0;
+    return c->env.lane.kind ? c->run->lanes.every : 0;
 }
 
 /* The first multiple of any of `every` behind the run's position; 0 has none. */
 static uint64_t next_of(const rp_controller *c, const uint64_t *every, size_t count) {
     const uint64_t step = c->train.position.step;
-    uint64_t end = c->run.steps;
+    uint64_t end = c->run->steps;
     for (size_t i = 0; i < count; i++) {
         end = every[i] ? smaller(end, (step / every[i] + 1) * every[i]) : end;
     }
@@ -30,22 +30,22 @@ static uint64_t next_of(const rp_controller *c, const uint64_t *every, size_t co
 /* Segments end at epochs' ends, where an evaluation, a checkpoint, a histogram, a round or copies
  * are due, and where links are looked at first. */
 uint64_t rp_controller_next_boundary(rp_controller *c) {
-    const uint64_t every[] = {c->run.epoch_steps, c->run.checkpoint_steps, c->run.histogram_steps,
-                              c->run.eval_steps, round_steps(c)};
-    const bool looks = c->train.position.step == 0 && c->setup.look_step > 0;
+    const uint64_t every[] = {c->run->epoch_steps, c->run->checkpoint_steps,
+                              c->run->histogram_steps, c->run->eval_steps, round_steps(c)};
+    const bool looks = c->train.position.step == 0 && c->way.look_step > 0;
     uint64_t end = next_of(c, every, sizeof every / sizeof *every);
-    end = looks ? smaller(end, c->setup.look_step) : end;
-    end = smaller(end, rp_trials_next(c));
+    end = looks ? smaller(end, c->way.look_step) : end;
+    end = smaller(end, rp_trials_next(c->setup));
     return sooner(c, smaller(end, rp_keep_next_copies(c->keep, c->train.position.step)));
 }
 
 bool rp_controller_copies_suffice(const rp_controller *c) {
     const uint64_t step = c->train.position.step;
-    const uint64_t saved[] = {c->run.epoch_steps, c->run.checkpoint_steps, c->run.histogram_steps,
-                              c->run.eval_steps, round_steps(c)};
-    bool is_saved = step == c->run.steps || rp_train_stop_step(c->train.room) > 0 ||
+    const uint64_t saved[] = {c->run->epoch_steps, c->run->checkpoint_steps,
+                              c->run->histogram_steps, c->run->eval_steps, round_steps(c)};
+    bool is_saved = step == c->run->steps || rp_train_stop_step(c->train.room) > 0 ||
                     c->machine.interrupts > 0 || c->recovery.in_a_row > 0 ||
-                    c->setup.follow.phase != RP_FOLLOW_NONE || rp_trials_is_due(c);
+                    c->way.follow.phase != RP_FOLLOW_NONE || rp_trials_is_due(c->setup);
     for (size_t i = 0; i < sizeof saved / sizeof *saved; i++) {
         is_saved |= saved[i] && step % saved[i] == 0;
     }
@@ -57,7 +57,7 @@ uint64_t rp_controller_drained_at(const rp_controller *c) {
 }
 
 uint64_t rp_controller_next_evaluation(const rp_controller *c) {
-    const uint64_t every[] = {c->run.eval_epochs * c->run.epoch_steps, c->run.eval_steps};
-    const bool any = c->run.data.count[rp_data_scored(&c->run.data)] > 0;
-    return any ? next_of(c, every, 2) : c->run.steps;
+    const uint64_t every[] = {c->run->eval_epochs * c->run->epoch_steps, c->run->eval_steps};
+    const bool any = c->run->data.count[rp_data_scored(&c->run->data)] > 0;
+    return any ? next_of(c, every, 2) : c->run->steps;
 }

@@ -36,11 +36,10 @@
 static rp_err fall_back(rp_controller *c) {
     char text[200];
     rp_err err;
-    (void)snprintf(text, sizeof text, "not advance %u: %.150s", c->run.method.advance,
+    (void)snprintf(text, sizeof text, "not advance %u: %.150s", c->run->method.advance,
                    c->machine.fault.text);
-    c->setup.advance_max = c->setup.advance.advance = c->run.method.advance - 1;
-    rp_controller_take_advance(c, &c->setup.advance);
-    RP_TRY(rp_controller_log_advance(c, text));
+    rp_arrangement_lessen_advance(c->setup);
+    RP_TRY(rp_arrangement_log_advance(c->setup, text));
     rp_controller_forget_fault(c);
     RP_TRY(rp_controller_assign_again(c));
 fail:
@@ -87,7 +86,7 @@ static void note_why_not_fewer(rp_controller *c, const rp_remedy_facts *facts) {
     other.may_shrink = true;
     other.places_stay = false;
     other.at_least = 1;
-    if (c->run.local || rp_remedy_choose(&other) != RP_REMEDY_FEWER) {
+    if (c->run->local || rp_remedy_choose(&other) != RP_REMEDY_FEWER) {
         return;
     }
     (void)snprintf(at_least, sizeof at_least, "ring.at_least is %" PRIu32, facts->at_least);
@@ -120,7 +119,7 @@ static rp_err say_going_back(rp_controller *c, const char *fault) {
     (void)snprintf(text, sizeof text,
                    "%s; the run goes back from step %" PRIu64 " to step %" PRIu64
                    " and waits up to %" PRIu32 " s for its boards (ring.wait)",
-                   fault, c->recovery.step, c->train.position.step, c->run.wait_s);
+                   fault, c->recovery.step, c->train.position.step, c->run->wait_s);
     return rp_record_event(rp_folder_record(c->folder), "fault", c->train.position.step, text);
 }
 
@@ -143,7 +142,7 @@ static void pause_for_port(rp_controller *c) {
         return;
     }
     recovery->port_since_ns = recovery->ports_lacked ? recovery->port_since_ns : c->ring.now_ns;
-    const int64_t until_ns = c->ring.now_ns + rp_remedy_port_pause_ns(c->run.wait_s * RP_NS_PER_S,
+    const int64_t until_ns = c->ring.now_ns + rp_remedy_port_pause_ns(c->run->wait_s * RP_NS_PER_S,
                                                                       recovery->ports_lacked++);
     recovery->not_before_ns =
         until_ns > recovery->not_before_ns ? until_ns : recovery->not_before_ns;
@@ -197,7 +196,7 @@ static uint32_t ways_before(const rp_controller *c) {
 }
 
 static rp_remedy_facts facts_of(const rp_controller *c) {
-    const rp_method *method = &c->run.method;
+    const rp_method *method = &c->run->method;
     return (rp_remedy_facts){
         .err = c->machine.fault.err,
         .fault_class = c->machine.fault.fault_class,
@@ -206,15 +205,15 @@ static rp_remedy_facts facts_of(const rp_controller *c) {
         .begun = c->machine.begun,
         .had_boards = rp_controller_had_boards(c),
         .interrupted = c->machine.interrupts > 0,
-        .waits = c->run.wait_s > 0,
+        .waits = c->run->wait_s > 0,
         .has_boards = c->ring.board != NULL,
-        .can_lessen = method->advance_auto && method->advance > c->setup.advance_least,
-        .places_stay = c->setup.given != NULL,
+        .can_lessen = method->advance_auto && method->advance > c->way.advance_least,
+        .places_stay = rp_arrangement_given(c->setup) != NULL,
         .may_shrink = !rp_absent_why_stay(c),
         .boards = c->ring.count,
         .absent = rp_recovery_absent(c),
         .is_wrong = c->machine.wrong != RP_FAULT_NO_BOARD,
-        .at_least = c->run.at_least,
+        .at_least = c->run->at_least,
         .spares = rp_recovery_spares(c),
         .in_a_row = ways_before(c),
         .on_the_way = c->recovery.is_on ? c->recovery.on_the_way : 0,
@@ -294,7 +293,7 @@ static bool waits_for_disk(const rp_controller *c) {
                          c->machine.fault.fault_class == RP_FAULT_TRANSIENT ||
                          c->machine.fault.fault_class == RP_FAULT_BOARD;
     return goes_on && c->options.purpose == RP_PURPOSE_TRAIN && c->machine.begun &&
-           c->run.wait_s > 0 && c->machine.interrupts == 0 &&
+           c->run->wait_s > 0 && c->machine.interrupts == 0 &&
            (rp_keep_disk_rests(c->keep) || !rp_keep_disk_is_writable(c->keep));
 }
 

@@ -7,7 +7,7 @@
 
 /* Microbatches of the steps that are done again: those that had been started may be one more. */
 static uint64_t count_again(const rp_controller *c, uint64_t from) {
-    const rp_sched_shape shape = rp_runfile_sched_shape(&c->run, 0);
+    const rp_sched_shape shape = rp_runfile_sched_shape(c->run, 0);
     uint64_t count = 0;
     for (uint64_t step = c->train.position.step; step < from; step++) {
         count += rp_sched_micro_count(&shape, step);
@@ -76,7 +76,7 @@ void rp_recovery_note_checkpoint(rp_controller *c) {
 bool rp_recovery_had_time_for_port(const rp_controller *c) {
     const rp_recovery *recovery = &c->recovery;
     return recovery->is_on && recovery->ports_lacked > 0 &&
-           c->ring.now_ns - recovery->port_since_ns > c->run.wait_s * RP_NS_PER_S;
+           c->ring.now_ns - recovery->port_since_ns > c->run->wait_s * RP_NS_PER_S;
 }
 
 bool rp_recovery_is_portless(const rp_controller *c, uint32_t board) {
@@ -99,9 +99,10 @@ uint32_t rp_recovery_absent(const rp_controller *c) {
 }
 
 uint32_t rp_recovery_spares(const rp_controller *c) {
-    return rp_spares_untried(c->run.roster, c->run.boards, c->run.spares, c->recovery.spares_taken);
+    return rp_spares_untried(c->run->roster, c->run->boards, c->run->spares,
+                             c->recovery.spares_taken);
 }
 
 bool rp_recovery_is_return(const rp_controller *c) {
-    return c->recovery.is_on || (c->run.wait_s > 0 && rp_controller_had_boards(c));
+    return c->recovery.is_on || (c->run->wait_s > 0 && rp_controller_had_boards(c));
 }

@@ -8,11 +8,11 @@
 /* ---- copy ------------------------------------------------------------------------------------ */
 
 rp_err rp_copy_enter(rp_controller *c) {
-    const bool measured = c->run.method.horizon == RP_HORIZON_MEASURED;
+    const bool measured = c->run->method.horizon == RP_HORIZON_MEASURED;
     if (!rp_keep_is_copying(c->keep)) {
         rp_controller_read_totals(c);
     }
-    return rp_keep_begin_copy(c->keep, c->setup.plan, &c->train.position,
+    return rp_keep_begin_copy(c->keep, rp_arrangement_plan(c->setup), &c->train.position,
                               measured ? rp_train_gains(c->train.room) : NULL);
 }
 
@@ -21,7 +21,7 @@ rp_err rp_copy_step(rp_controller *c) {
 }
 
 rp_err rp_copy_on_copied(rp_controller *c, uint32_t board, const rp_message *message) {
-    return rp_keep_on_copied(c->keep, c->setup.plan, board, message);
+    return rp_keep_on_copied(c->keep, rp_arrangement_plan(c->setup), board, message);
 }
 
 /* ---- rescue ---------------------------------------------------------------------------------- */
@@ -52,8 +52,8 @@ static rp_err begin_rescue(rp_controller *c) {
     rp_arena arena;
     rp_err err = RP_OK;
     rp_arena_init(&arena, "trials", 0);
-    RP_TRY(rp_trials_tell(c, &arena, &position));
-    err = rp_keep_begin_rescue(c->keep, c->setup.plan, &position, &outcome);
+    RP_TRY(rp_trials_tell(c->setup, &arena, &position));
+    err = rp_keep_begin_rescue(c->keep, rp_arrangement_plan(c->setup), &position, &outcome);
     err = rp_controller_keep_result(c, err, outcome);
 fail:
     rp_arena_finish(&arena);
@@ -61,7 +61,7 @@ fail:
 }
 
 rp_err rp_rescue_enter(rp_controller *c) {
-    const char *lost = rp_keep_find_lost(c->keep, c->setup.plan);
+    const char *lost = rp_keep_find_lost(c->keep, rp_arrangement_plan(c->setup));
     return lost ? fall_back(c,
                             "nobody has a copy of step %" PRIu64
                             " of what board %s held: the run goes back to its newest checkpoint",

@@ -12,8 +12,8 @@ static bool may_hope_for_boards(rp_controller *c, rp_arena *arena) {
     rp_position place = {0};
     char why[RP_ERR_MESSAGE_BYTES];
     (void)snprintf(why, sizeof why, "%s", rp_err_message());
-    if (!rp_keep_may_adopt(c->keep, c->setup.given != NULL) ||
-        rp_checkpoint_find_place(arena, &c->run, c->setup.given,
+    if (!rp_keep_may_adopt(c->keep, rp_arrangement_given(c->setup) != NULL) ||
+        rp_checkpoint_find_place(arena, c->run, rp_arrangement_given(c->setup),
                                  rp_folder_paths_of(c->folder)->checkpoints, &place) != RP_OK) {
         rp_err_set_message(why);
         return false;
@@ -23,9 +23,16 @@ static bool may_hope_for_boards(rp_controller *c, rp_arena *arena) {
     return true;
 }
 
+static rp_err resume_setup(rp_controller *c) {
+    const rp_err err = rp_arrangement_resume(c->setup);
+    c->train.position.setup.trial = NULL; /* from here on the setup has it */
+    return err;
+}
+
 /* *path NULL: from the seed, or of what boards hold. */
 static rp_err find_checkpoint(rp_controller *c, rp_arena *arena, char **path) {
-    rp_err err = rp_keep_find(c->keep, arena, c->setup.given, path, &c->train.position);
+    rp_err err =
+        rp_keep_find(c->keep, arena, rp_arrangement_given(c->setup), path, &c->train.position);
     rp_keep_hope_for_boards(c->keep, false);
     if ((err == RP_ERR_FORMAT || (err == RP_OK && rp_keep_damage(c->keep)[0])) &&
         may_hope_for_boards(c, arena)) {
@@ -34,13 +41,14 @@ static rp_err find_checkpoint(rp_controller *c, rp_arena *arena, char **path) {
     }
     RP_TRY(err);
     rp_train_resume_best(c->train.room);
-    if (*path && c->setup.given &&
-        c->train.position.setup.advance != c->setup.given->method.advance) {
+    if (*path && rp_arrangement_given(c->setup) &&
+        c->train.position.setup.advance != rp_arrangement_given(c->setup)->method.advance) {
         return rp_fail(RP_ERR_USAGE, "%s: method.advance: is %u, the checkpoint was made with %u",
-                       c->setup.given->source, c->setup.given->method.advance,
+                       rp_arrangement_given(c->setup)->source,
+                       rp_arrangement_given(c->setup)->method.advance,
                        c->train.position.setup.advance);
     }
-    RP_TRY(*path || rp_keep_hopes_for_boards(c->keep) ? rp_setup_resume(c) : RP_OK);
+    RP_TRY(*path || rp_keep_hopes_for_boards(c->keep) ? resume_setup(c) : RP_OK);
 fail:
     return err;
 }
@@ -49,8 +57,8 @@ fail:
 static rp_err load_first_weights(rp_controller *c, rp_arena *arena) {
     char *path = NULL;
     rp_err err = RP_OK;
-    if (c->run.init) {
-        RP_TRY(rp_arena_string(arena, c->run.init->from, &path));
+    if (c->run->init) {
+        RP_TRY(rp_arena_string(arena, c->run->init->from, &path));
     }
     rp_keep_load_from(c->keep, path, RP_KEEP_INIT);
 fail:
@@ -63,14 +71,14 @@ rp_err rp_controller_find_start(rp_controller *c) {
     if (c->options.resume) {
         RP_TRY(find_checkpoint(c, &c->arena, &path));
         rp_keep_note_start(c->keep, c->train.position.step);
-        if (!path && c->run.init &&
+        if (!path && c->run->init &&
             !rp_keep_hopes_for_boards(c->keep)) { /* else it was done before there was a folder */
-            RP_TRY(rp_checkpoint_check_start(&c->run));
+            RP_TRY(rp_checkpoint_check_start(c->run));
         }
     }
     rp_keep_load_from(c->keep, path, RP_KEEP_CHECKPOINT);
     RP_TRY(path || rp_keep_hopes_for_boards(c->keep) ? RP_OK : load_first_weights(c, &c->arena));
-    rp_setup_begin_at(c, c->train.position.step);
+    rp_arrangement_begin_at(c->setup, c->train.position.step);
 fail:
     return err;
 }
@@ -90,7 +98,10 @@ static void forget_progress(rp_controller *c) {
     }
     rp_keep_note_unsaved(c->keep, false);
     c->machine.renewed = false;
-    rp_setup_go_back(c);
+    rp_arrangement_go_back(c->setup);
+    c->way.follow.phase = RP_FOLLOW_NONE;
+    c->way.looked_at = false;
+    c->way.reassigning = rp_arrangement_plan(c->setup) != NULL;
 }
 
 /* What boards have counted up to the checkpoint is known of the newest one only. */
@@ -106,13 +117,13 @@ static rp_err check_kept(const rp_controller *c) {
 rp_err rp_controller_find_kept(rp_controller *c) {
     char *path = NULL;
     rp_err err;
-    rp_arena_finish(&c->setup.follow_arena);
-    rp_arena_init(&c->setup.follow_arena, "restore", 0);
+    rp_arena_finish(&c->way.follow_arena);
+    rp_arena_init(&c->way.follow_arena, "restore", 0);
     c->train.position = (rp_position){0};
-    RP_TRY(find_checkpoint(c, &c->setup.follow_arena, &path));
+    RP_TRY(find_checkpoint(c, &c->way.follow_arena, &path));
     RP_TRY(check_kept(c));
     rp_keep_load_from(c->keep, path, RP_KEEP_CHECKPOINT);
-    RP_TRY(path ? RP_OK : load_first_weights(c, &c->setup.follow_arena));
+    RP_TRY(path ? RP_OK : load_first_weights(c, &c->way.follow_arena));
 fail:
     return err;
 }
@@ -146,7 +157,7 @@ rp_err rp_controller_go_back(rp_controller *c) {
         RP_TRY(rp_controller_find_kept(c));
     }
     rp_keep_note_return(c->keep, c->train.position.step);
-    rp_setup_begin_at(c, c->train.position.step);
+    rp_arrangement_begin_at(c->setup, c->train.position.step);
     RP_TRY(rp_controller_rewind_record(c));
     RP_TRY(rp_controller_begin_term(c));
 fail:

@@ -7,10 +7,10 @@
 
 bool rp_round_is_due(const rp_controller *c) {
     const uint64_t step = c->train.position.step;
-    if (!c->env.lane.kind || c->setup.follow.phase != RP_FOLLOW_NONE) {
+    if (!c->env.lane.kind || c->way.follow.phase != RP_FOLLOW_NONE) {
         return false;
     }
-    const bool here = step % c->run.lanes.every == 0 || step == c->run.steps;
+    const bool here = step % c->run->lanes.every == 0 || step == c->run->steps;
     return step > 0 && here && c->train.position.round == 0;
 }
 
@@ -39,10 +39,10 @@ rp_err rp_round_step(rp_controller *c) {
     if (!answered) {
         return RP_OK;
     }
-    rp_arena_finish(&c->setup.follow_arena);
-    rp_arena_init(&c->setup.follow_arena, "round", 0);
-    RP_TRY(
-        rp_keep_find(c->keep, &c->setup.follow_arena, c->setup.given, &path, &c->train.position));
+    rp_arena_finish(&c->way.follow_arena);
+    rp_arena_init(&c->way.follow_arena, "round", 0);
+    RP_TRY(rp_keep_find(c->keep, &c->way.follow_arena, rp_arrangement_given(c->setup), &path,
+                        &c->train.position));
     RP_TRY(c->train.position.step == rp_keep_saved_step(c->keep) && c->train.position.round > 0
                ? RP_OK
                : rp_fail(RP_ERR_FORMAT, "%s: is not what this lane's run has averaged", path));

@@ -2,19 +2,19 @@
 #include "control/controller_own.h"
 
 static bool is_measured(const rp_controller *c) {
-    return c->run.method.horizon == RP_HORIZON_MEASURED;
+    return c->run->method.horizon == RP_HORIZON_MEASURED;
 }
 
 /* ---- load ------------------------------------------------------------------------------------ */
 
 rp_err rp_load_enter(rp_controller *c) {
-    const rp_keep_load_order order = {.plan = c->setup.plan,
-                                      .cut = &c->setup.plan_cut,
+    const rp_keep_load_order order = {.plan = rp_arrangement_plan(c->setup),
+                                      .cut = rp_arrangement_plan_cut(c->setup),
                                       .position = &c->train.position,
                                       .estimator =
                                           is_measured(c) ? rp_train_gains(c->train.room) : NULL,
                                       .is_first = !c->machine.begun};
-    c->machine.timeout_ns = rp_ring_patience_ns(&c->run);
+    c->machine.timeout_ns = rp_ring_patience_ns(c->run);
     c->train.position.fill_step = c->train.position.step;
     return rp_keep_begin_load(c->keep, &order);
 }
@@ -31,10 +31,13 @@ static rp_err leave_load(rp_controller *c) {
         RP_TRY(rp_train_open_feed(c->train.room));
     }
     c->machine.begun = c->options.purpose == RP_PURPOSE_TRAIN;
+    if (c->machine.begun) {
+        rp_arrangement_note_begun(c->setup);
+    }
     rp_arena_seal(&c->arena); /* what comes from here on lives for a state or an assignment */
-    if (c->setup.follow.phase ==
+    if (c->way.follow.phase ==
         RP_FOLLOW_ASSIGN) { /* so that a resumed run is the run as it is now */
-        c->setup.follow.phase = RP_FOLLOW_SAVE;
+        c->way.follow.phase = RP_FOLLOW_SAVE;
         rp_keep_note_unsaved(c->keep, true);
         c->machine.renewed = true;
     }
@@ -73,12 +76,12 @@ rp_err rp_save_enter(rp_controller *c) {
         rp_controller_read_totals(c);
     }
     rp_position position = c->train.position;
-    const rp_keep_save_order order = {.plan = c->setup.plan,
+    const rp_keep_save_order order = {.plan = rp_arrangement_plan(c->setup),
                                       .position = &position,
                                       .estimator =
                                           is_measured(c) ? rp_train_gains(c->train.room) : NULL,
                                       .is_result = position.step == rp_controller_end(c)};
-    RP_TRY(rests ? RP_OK : rp_trials_tell(c, &arena, &position));
+    RP_TRY(rests ? RP_OK : rp_trials_tell(c->setup, &arena, &position));
     err = rp_keep_begin_save(c->keep, &order, &outcome);
     err = rp_controller_keep_result(c, err, outcome);
 fail:
@@ -93,7 +96,7 @@ void rp_save_abandon(rp_controller *c) {
 static rp_err commit_save(rp_controller *c, const char *not_finite, rp_keep_outcome *outcome) {
     rp_err err;
     RP_TRY(rp_train_note_saved(c->train.room, not_finite, rp_keep_saved_step(c->keep),
-                               c->setup.follow.phase != RP_FOLLOW_NONE, &c->machine.reported));
+                               c->way.follow.phase != RP_FOLLOW_NONE, &c->machine.reported));
     err = rp_keep_commit_save(c->keep, outcome);
     if (*outcome == RP_KEEP_DONE) {
         rp_recovery_note_checkpoint(c);
@@ -106,9 +109,9 @@ fail:
 /* Training goes on from a pause without a checkpoint, but these do not. */
 static bool needs_checkpoint(const rp_controller *c) {
     rp_split split;
-    const bool scores = c->run.keep_best && rp_controller_evaluation_due(c, &split);
+    const bool scores = c->run->keep_best && rp_controller_evaluation_due(c, &split);
     return scores || c->train.position.step == rp_controller_end(c) || c->machine.interrupts > 0 ||
-           c->setup.follow.phase != RP_FOLLOW_NONE || rp_keep_saves_adopted(c->keep) ||
+           c->way.follow.phase != RP_FOLLOW_NONE || rp_keep_saves_adopted(c->keep) ||
            rp_round_is_due(c);
 }
 

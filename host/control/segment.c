@@ -13,7 +13,7 @@ rp_err rp_segment_late(const rp_controller *c) {
 
 rp_err rp_segment_train_enter(rp_controller *c) {
     rp_err err;
-    c->machine.renewed = c->setup.looked_at = false;
+    c->machine.renewed = c->way.looked_at = false;
     RP_TRY(rp_keep_choose_copy_pace(c->keep, c->train.position.step,
                                     rp_train_usual_step_ns(c->train.room)));
     rp_keep_note_unsaved(c->keep, true);
@@ -37,9 +37,9 @@ rp_err rp_segment_train_step(rp_controller *c) {
     if (!paused) {
         return RP_OK;
     }
-    RP_TRY(rp_controller_follow_wires(c));
+    RP_TRY(rp_arrangement_follow_wires(c->setup, rp_controller_segment_s(c)));
     RP_TRY(rp_train_end_segment(c->train.room));
-    RP_TRY(rp_controller_note_losses(c));
+    RP_TRY(rp_arrangement_note_losses(c->setup));
     rp_controller_follow_losses(c);
     RP_TRY(rp_controller_record_facts(c));
     RP_TRY(rp_controller_choose_next(c));
@@ -73,7 +73,7 @@ static bool is_more_due(const rp_controller *c) {
 static rp_err keep_score(rp_controller *c) {
     bool stops;
     const rp_err err = rp_train_keep_score(c->train.room, &stops);
-    if (stops && c->run.method.kind->flushed) {
+    if (stops && c->run->method.kind->flushed) {
         rp_keep_note_unsaved(c->keep, true); /* once more: as the run's result */
     }
     return err;
@@ -148,7 +148,7 @@ rp_err rp_segment_on_step_done(rp_controller *c, uint32_t board, const rp_messag
     RP_TRY(rp_train_on_step_done(c->train.room, board, message));
     while (rp_train_take_step(c->train.room, &loss_sum)) {
         rp_keep_note_step(c->keep, rp_train_usual_step_ns(c->train.room));
-        rp_trials_note_step(c, rp_drift_note_step(c->measure));
+        rp_trials_note_step(c->setup, rp_drift_note_step(c->measure));
         RP_TRY(rp_train_end_step(c->train.room, loss_sum));
     }
 fail:

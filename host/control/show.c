@@ -11,8 +11,8 @@
 #include "planning/tables.h"
 
 static rp_err write_plan(rp_controller *c, FILE *file) {
-    rp_controller_note_boards(c);
-    return rp_plan_write(c->setup.plan, file);
+    rp_arrangement_note_boards(c->setup);
+    return rp_plan_write(rp_arrangement_plan(c->setup), file);
 }
 
 /* A plan may take the place of a plan, and a profile that of a profile. */
@@ -45,7 +45,7 @@ rp_err rp_controller_write_json(rp_controller *c, const char *path, bool profile
     if (!file) {
         return path ? rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno)) : RP_OK;
     }
-    rp_err err = profile ? rp_profile_write(file, &c->run, rp_measure_profile(c->measure))
+    rp_err err = profile ? rp_profile_write(file, c->run, rp_measure_profile(c->measure))
                          : write_plan(c, file);
     if (path && fclose(file) != 0 && err == RP_OK) {
         err = rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
@@ -57,7 +57,7 @@ rp_err rp_controller_write_json(rp_controller *c, const char *path, bool profile
  * plan, which `best_s` is where that is the schedule. */
 static rp_err show_split(rp_controller *c, double best_s, const char *const *name) {
     static const char *const kinds[] = {"pipedream", "1f1b", "pipefb"};
-    const char *own = c->run.method.kind->name;
+    const char *own = c->run->method.kind->name;
     rp_split_answer answer;
     bool wanted = false;
     rp_err err = RP_OK;
@@ -80,20 +80,19 @@ static rp_err show_advice(rp_controller *c) {
     const char *name[RP_JOINT_BOARDS_MAX];
     rp_joint_answer answer;
     rp_err err = RP_OK;
-    if (c->setup.plan_words) {
-        (void)fputs(c->setup.plan_words, c->env.result);
+    if (rp_arrangement_plan_words(c->setup)) {
+        (void)fputs(rp_arrangement_plan_words(c->setup), c->env.result);
         return RP_OK;
     }
-    if (!rp_measure_has_profile(c->measure) || c->setup.given ||
+    if (!rp_measure_has_profile(c->measure) || rp_arrangement_given(c->setup) ||
         c->ring.count > RP_JOINT_BOARDS_MAX) {
         return RP_OK;
     }
-    rp_joint_ask ask =
-        rp_measure_joint_ask(c->measure, rp_setup_may_choose_codecs(&c->setup, &c->run));
-    rp_setup open = c->setup.now;
+    rp_joint_ask ask = rp_measure_joint_ask(c->measure, rp_codecs_may_change(c->setup));
+    rp_setup open = rp_setup_of(c->run);
     rp_runfile run;
-    rp_setup_reopen_sizes(&open, &c->run); /* they are of the ring as it is */
-    rp_setup_run(&c->setup.opened, &open, &run);
+    rp_setup_reopen_sizes(&open, c->run); /* they are of the ring as it is */
+    rp_setup_run(c->run, &open, &run);
     ask.run = &run;
     for (uint32_t k = 0; k < c->ring.count; k++) {
         name[k] = c->ring.board[k].name;
@@ -107,18 +106,20 @@ fail:
 
 static rp_err show_text(rp_controller *c, bool profile) {
     if (profile) {
-        rp_profile_show(c->env.result, &c->run, rp_measure_profile(c->measure));
+        rp_profile_show(c->env.result, c->run, rp_measure_profile(c->measure));
         return RP_OK;
     }
-    rp_controller_note_boards(c);
-    rp_plan_table(c->env.result, c->setup.plan);
-    if (c->setup.schedule_words) {
-        (void)fprintf(c->env.result, "By prediction, %s.\n", c->setup.schedule_words);
+    rp_arrangement_note_boards(c->setup);
+    rp_plan_table(c->env.result, rp_arrangement_plan(c->setup));
+    if (rp_arrangement_schedule_words(c->setup)) {
+        (void)fprintf(c->env.result, "By prediction, %s.\n",
+                      rp_arrangement_schedule_words(c->setup));
     }
     const rp_err err = show_advice(c);
-    if (c->run.data.bytes && c->run.inputs_why) {
+    if (c->run->data.bytes && c->run->inputs_why) {
         (void)fprintf(c->env.result, "\nInputs travel as %s, not as uint8: %s.\n",
-                      rp_codec_name(rp_plan_input_codec(c->setup.plan)), c->run.inputs_why);
+                      rp_codec_name(rp_plan_input_codec(rp_arrangement_plan(c->setup))),
+                      c->run->inputs_why);
     }
     return err;
 }
@@ -147,15 +148,15 @@ rp_err rp_controller_write_folder(rp_controller *c) {
         board[k] = (rp_about_board){c->ring.board[k].name, c->ring.board[k].device};
     }
     const rp_about about = {.command = c->options.command,
-                            .plan = c->setup.shares.is_own ? "shared"
-                                    : c->setup.given       ? "given"
-                                                           : "made",
+                            .plan = rp_arrangement_is_shared(c->setup) ? "shared"
+                                    : rp_arrangement_given(c->setup)   ? "given"
+                                                                       : "made",
                             .board = board,
                             .board_count = c->ring.count};
-    rp_controller_note_boards(c);
+    rp_arrangement_note_boards(c->setup);
     RP_TRY(rp_folder_write(c->folder,
-                           &(rp_folder_contents){.run = &c->run,
-                                                 .plan = c->setup.plan,
+                           &(rp_folder_contents){.run = c->run,
+                                                 .plan = rp_arrangement_plan(c->setup),
                                                  .about = &about,
                                                  .resumed = c->options.resume && !c->machine.begun,
                                                  .step = c->train.position.step}));

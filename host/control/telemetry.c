@@ -22,17 +22,17 @@ static rp_record_totals totals_of(const rp_position *position) {
 }
 
 rp_err rp_controller_open_record(rp_controller *c) {
-    rp_sched_shape shape = rp_runfile_sched_shape(&c->run, 0);
-    shape.stages = c->run.boards; /* the record's stage is what a board holds */
+    rp_sched_shape shape = rp_runfile_sched_shape(c->run, 0);
+    shape.stages = c->run->boards; /* the record's stage is what a board holds */
     shape.chunks = 1;
     const bool trains = c->options.purpose == RP_PURPOSE_TRAIN;
-    const rp_record_run run = {.model = c->run.model_name,
-                               .schedule = c->run.method.kind->name,
+    const rp_record_run run = {.model = c->run->model_name,
+                               .schedule = c->run->method.kind->name,
                                .shape = shape,
-                               .stages = c->run.stages,
-                               .classes = c->run.loss->accuracy,
+                               .stages = c->run->stages,
+                               .classes = c->run->loss->accuracy,
                                .folder = rp_folder_paths_of(c->folder)->folder,
-                               .trace_bytes = (uint64_t)c->run.trace_mib << 20,
+                               .trace_bytes = (uint64_t)c->run->trace_mib << 20,
                                .progress = c->env.progress,
                                .result = c->env.result,
                                .format = c->options.format,
@@ -80,8 +80,9 @@ static rp_err unpack_op(uint32_t stage, int64_t offset_ns, const uint8_t *at, rp
 
 /* A board with one stage need not say which. */
 static uint32_t stage_of(const rp_controller *c, const rp_sink_op *op) {
-    const rp_plan_node *node = &c->setup.plan->node[op->stage];
-    return node->hold_count == 1 ? c->setup.plan->hold[node->hold_first].stage : op->part;
+    const rp_plan_node *node = &rp_arrangement_plan(c->setup)->node[op->stage];
+    return node->hold_count == 1 ? rp_arrangement_plan(c->setup)->hold[node->hold_first].stage
+                                 : op->part;
 }
 
 rp_err rp_controller_record_ops(rp_controller *c, uint32_t stage, const rp_part *part) {
@@ -94,11 +95,12 @@ rp_err rp_controller_record_ops(rp_controller *c, uint32_t stage, const rp_part 
         RP_TRY(unpack_op(stage, c->ring.board[stage].clock_offset_ns,
                          (const uint8_t *)part->data + i, &op));
         op.part = stage_of(c, &op);
-        rp_drift_note_op(c->measure, c->setup.plan, &op);
+        rp_drift_note_op(c->measure, rp_arrangement_plan(c->setup), &op);
         RP_TRY(rp_record_op(rp_folder_record(c->folder), &op));
         RP_TRY(rp_folder_transfers(c->folder)
-                   ? rp_transfers_take(rp_folder_transfers(c->folder), c->setup.plan, c->run.model,
-                                       c->run.batch, c->train.position.fill_step, &op,
+                   ? rp_transfers_take(rp_folder_transfers(c->folder),
+                                       rp_arrangement_plan(c->setup), c->run->model, c->run->batch,
+                                       c->train.position.fill_step, &op,
                                        rp_folder_record(c->folder))
                    : RP_OK);
     }
@@ -114,21 +116,21 @@ static const char *role_of(const rp_plan_hold *hold) {
 
 static rp_err stage_facts(const rp_controller *c, rp_arena *arena, rp_summary_stage *stage,
                           uint64_t *micro_done, double (*share)[2]) {
-    const rp_model *model = c->run.model;
+    const rp_model *model = c->run->model;
     rp_err err = RP_OK;
     for (uint32_t k = 0; k < c->ring.count; k++) {
         const rp_board_state *board = &c->ring.board[k];
-        const rp_plan_node *node = &c->setup.plan->node[k];
+        const rp_plan_node *node = &rp_arrangement_plan(c->setup)->node[k];
         const char **layers;
         uint32_t *stages;
         uint32_t count = 0;
         RP_TRY(RP_ARENA_NEW(arena, model->layer_count, &layers));
         RP_TRY(RP_ARENA_NEW(arena, node->hold_count, &stages));
         for (uint32_t h = 0; h < node->hold_count; h++) {
-            const uint32_t own = c->setup.plan->hold[node->hold_first + h].stage;
+            const uint32_t own = rp_arrangement_plan(c->setup)->hold[node->hold_first + h].stage;
             stages[h] = own;
-            for (uint32_t i = c->setup.plan_cut.first[own]; i < c->setup.plan_cut.first[own + 1];
-                 i++) {
+            for (uint32_t i = rp_arrangement_plan_cut(c->setup)->first[own];
+                 i < rp_arrangement_plan_cut(c->setup)->first[own + 1]; i++) {
                 layers[count++] = model->layer[i].name;
             }
         }
@@ -138,7 +140,7 @@ static rp_err stage_facts(const rp_controller *c, rp_arena *arena, rp_summary_st
             .layer_count = count,
             .stages = stages,
             .stage_count = node->hold_count,
-            .role = role_of(&c->setup.plan->hold[node->hold_first]),
+            .role = role_of(&rp_arrangement_plan(c->setup)->hold[node->hold_first]),
             .busy_s = (double)board->facts.busy_ns * 1e-9,
             .weight_bytes = board->memory.weight_bytes,
             .device_bytes_max = board->facts.device_bytes_max,
@@ -150,7 +152,7 @@ static rp_err stage_facts(const rp_controller *c, rp_arena *arena, rp_summary_st
         };
         micro_done[k] = board->facts.microbatches / node->hold_count;
         for (uint32_t end = 0; end < 2; end++) { /* the same for all that it holds */
-            share[k][end] = c->setup.plan->hold[node->hold_first].share[end];
+            share[k][end] = rp_arrangement_plan(c->setup)->hold[node->hold_first].share[end];
         }
     }
 fail:
@@ -196,7 +198,7 @@ static rp_err link_facts(const rp_controller *c, rp_arena *arena, rp_record_end 
             rp_summary_link *to = &end->link[end->link_count++];
             *to = (rp_summary_link){
                 .from = k, .to = at->peer, .bytes = at->bytes, .busy_s = at->busy_s};
-            RP_TRY(codecs_between(c->setup.plan, k, at->peer, arena, &to->codec));
+            RP_TRY(codecs_between(rp_arrangement_plan(c->setup), k, at->peer, arena, &to->codec));
         }
     }
 fail:
@@ -227,8 +229,8 @@ static rp_err wire_facts(const rp_controller *c, rp_arena *arena, rp_record_end 
         for (uint32_t i = facts->link_count; i-- > 0;) {
             rp_summary_wire *to = &end->wire[end->wire_count++];
             *to = wire_row("hop", k, facts->link[i].peer, &facts->link[i]);
-            to->l2_error = rp_losses_of_wire(c->measure, c->setup.plan, k, to->to);
-            RP_TRY(codecs_between(c->setup.plan, k, to->to, arena, &to->codec));
+            to->l2_error = rp_losses_of_wire(c->measure, rp_arrangement_plan(c->setup), k, to->to);
+            RP_TRY(codecs_between(rp_arrangement_plan(c->setup), k, to->to, arena, &to->codec));
         }
     }
     for (uint32_t k = 0; k < c->ring.count; k++) {
@@ -236,7 +238,8 @@ static rp_err wire_facts(const rp_controller *c, rp_arena *arena, rp_record_end 
         if (facts->feed[1].bytes > 0) {
             rp_summary_wire *to = &end->wire[end->wire_count++];
             *to = wire_row("feed", RP_PLAN_HOST, k, &facts->feed[1]);
-            RP_TRY(codecs_between(c->setup.plan, RP_PLAN_HOST, k, arena, &to->codec));
+            RP_TRY(
+                codecs_between(rp_arrangement_plan(c->setup), RP_PLAN_HOST, k, arena, &to->codec));
             end->wire[end->wire_count++] = wire_row("feed", k, RP_PLAN_HOST, &facts->feed[0]);
         }
         end->wire[end->wire_count++] = wire_row("control", RP_PLAN_HOST, k, &facts->control[1]);
@@ -248,7 +251,7 @@ fail:
 
 /* None when the run ended before it had boards and a plan. */
 static rp_err gather_facts(const rp_controller *c, rp_arena *arena, rp_record_end *end) {
-    const uint32_t count = c->ring.board && c->setup.plan ? c->ring.count : 0;
+    const uint32_t count = c->ring.board && rp_arrangement_plan(c->setup) ? c->ring.count : 0;
     uint64_t *micro_done;
     double(*share)[2];
     rp_err err = RP_OK;
@@ -287,12 +290,12 @@ rp_err rp_controller_record_facts(rp_controller *c) {
 
 static rp_summary_best summarize_best(const rp_controller *c) {
     const bool trains = c->options.purpose == RP_PURPOSE_TRAIN; /* else there is no folder */
-    const bool kept = trains && c->run.keep_best &&
+    const bool kept = trains && c->run->keep_best &&
                       access(rp_folder_paths_of(c->folder)->best_weights, F_OK) == 0;
     return (rp_summary_best){
         .step = rp_train_best(c->train.room)->step,
-        .metric = c->run.best_by == RP_BEST_ACCURACY ? "accuracy" : "loss",
-        .split = rp_data_scored(&c->run.data) == RP_SPLIT_VALIDATION ? "validation" : "test",
+        .metric = c->run->best_by == RP_BEST_ACCURACY ? "accuracy" : "loss",
+        .split = rp_data_scored(&c->run->data) == RP_SPLIT_VALIDATION ? "validation" : "test",
         .value = rp_train_best(c->train.room)->value,
         .path = kept ? "best.safetensors" : NULL};
 }
@@ -310,7 +313,8 @@ rp_err rp_controller_close_record(rp_controller *c, const char *status, const ch
     rp_arena arena;
     end.ledger.known = end.ledger.known && c->machine.begun;
     rp_arena_init(&arena, "summary", 0);
-    const rp_err told = rp_drift_tell(c->measure, c->setup.plan, &arena, &end.prediction);
+    const rp_err told =
+        rp_drift_tell(c->measure, rp_arrangement_plan(c->setup), &arena, &end.prediction);
     const rp_err gathered = told == RP_OK ? gather_facts(c, &arena, &end) : told;
     const rp_err closed = rp_folder_close_record(c->folder, &end);
     rp_arena_finish(&arena);

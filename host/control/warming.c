@@ -17,7 +17,7 @@ rp_warm_fault rp_warming_fault(const rp_controller *c) {
 static rp_err greet_again(rp_controller *c) {
     rp_err err;
     RP_TRY(rp_ring_begin_term(&c->ring, rp_folder_paths_of(c->folder)->folder, c->env.run_id));
-    c->setup.reassigning = c->setup.plan != NULL;
+    c->way.reassigning = rp_arrangement_plan(c->setup) != NULL;
     rp_ring_end_greeting(&c->ring);
     rp_controller_enter(c, RP_CONTROL_RESTART);
 fail:
@@ -28,7 +28,7 @@ fail:
 static void place_board(rp_controller *c, uint32_t k) {
     const rp_warm_place place = rp_warm_place_of(c->warm, k);
     if (c->ring.board[k].name != place.name) {
-        rp_setup_place_board(c, k, place.entry);
+        rp_arrangement_place_board(c->setup, k, place.entry);
         rp_ring_take_entry(&c->ring, k);
         rp_ring_take_built(&c->ring, k, &place.built);
     }

@@ -10,6 +10,7 @@
 
 #include "checkpoint/checkpoint_own.h"
 #include "control/controller_own.h"
+#include "setup/setup_own.h"
 #include "transport/inproc.h"
 
 enum { BOARDS = 2, BATCH = 16, TRAIN = 64, TEST = 24, FEED_WINDOW_MAX = 64 };
@@ -211,12 +212,13 @@ static inline void board_begin(test_ring *t, uint32_t k) {
 
 /* Of the plan that it has: boards may share a stage. */
 static inline const rp_plan_hold *board_hold(const test_ring *t, uint32_t k) {
-    return &t->c->setup.plan->hold[t->c->setup.plan->node[k].hold_first];
+    return &rp_arrangement_plan(t->c->setup)
+                ->hold[rp_arrangement_plan(t->c->setup)->node[k].hold_first];
 }
 
 /* Its samples of a step. */
 static inline rp_range board_samples(const test_ring *t, uint32_t k, uint64_t step) {
-    const rp_sched_shape shape = rp_runfile_sched_shape(&t->c->run, 0);
+    const rp_sched_shape shape = rp_runfile_sched_shape(t->c->run, 0);
     return rp_sched_share(board_hold(t, k)->share, rp_sched_step_samples(&shape, step));
 }
 
@@ -228,16 +230,16 @@ static inline void board_save(test_ring *t, uint32_t k, uint32_t stage) {
     rp_checkpoint_list list;
     zeros[0] = t->diverged ? (float)NAN : 0;
     rp_arena_init(&lists, "list", 0);
-    if (!board_may(rp_checkpoint_make_list(&lists, &t->c->run, true, &list))) {
+    if (!board_may(rp_checkpoint_make_list(&lists, t->c->run, true, &list))) {
         list.count = 0;
     }
     for (uint32_t i = 0; i < list.count; i++) {
-        const uint32_t layer = t->c->run.model->param[list.param[i]].layer;
+        const uint32_t layer = t->c->run->model->param[list.param[i]].layer;
         const size_t count = list.entry[i].bytes / sizeof *zeros;
         rp_Frame frame = {.which_body = RP_KIND_TENSOR, .body.tensor = {.total = count}};
         rp_Tensor *tensor = &frame.body.tensor;
-        if (layer < t->c->setup.plan_cut.first[stage] ||
-            layer >= t->c->setup.plan_cut.first[stage + 1]) {
+        if (layer < rp_arrangement_plan_cut(t->c->setup)->first[stage] ||
+            layer >= rp_arrangement_plan_cut(t->c->setup)->first[stage + 1]) {
             continue;
         }
         assert_true(count <= sizeof zeros / sizeof *zeros);
@@ -282,7 +284,7 @@ static inline void board_hello(test_ring *t, test_board *b) {
 
 static inline void board_profile(test_ring *t, uint32_t k, double layer_s) {
     double seconds[512];
-    const uint32_t count = 2 * t->c->run.model->layer_count;
+    const uint32_t count = 2 * t->c->run->model->layer_count;
     for (uint32_t i = 0; i < count; i++) {
         seconds[i] = layer_s;
     }
@@ -316,7 +318,7 @@ static inline void board_take(test_ring *t, uint32_t k, const rp_Frame *frame) {
     }
     if (kind == RP_KIND_ASSIGN || kind == RP_KIND_PROFILE) {
         b->run = (rp_run_identity){frame->run_id, frame->term};
-        b->plan = kind == RP_KIND_ASSIGN ? rp_plan_digest(t->c->setup.plan) : 0;
+        b->plan = kind == RP_KIND_ASSIGN ? rp_plan_digest(rp_arrangement_plan(t->c->setup)) : 0;
         b->warm_s = kind == RP_KIND_ASSIGN ? frame->body.assign.warm_s : frame->body.profile.warm_s;
     }
     switch (kind) {
@@ -381,7 +383,7 @@ static inline void board_take(test_ring *t, uint32_t k, const rp_Frame *frame) {
 static inline void board_finish(test_ring *t, uint32_t k) {
     test_board *b = &t->board[k];
     uint64_t applied[RP_REPLICAS_MAX];
-    const uint32_t replicas = rp_method_replicas(&t->c->run.method, t->c->ring.count, k);
+    const uint32_t replicas = rp_method_replicas(&t->c->run->method, t->c->ring.count, k);
     for (uint32_t r = 0; r < replicas; r++) {
         applied[r] = b->step;
     }
@@ -402,7 +404,7 @@ static inline void board_finish(test_ring *t, uint32_t k) {
  * otherwise. */
 static inline void board_account(test_ring *t, uint32_t k) {
     test_board *b = &t->board[k];
-    const rp_sched_shape shape = rp_runfile_sched_shape(&t->c->run, 0);
+    const rp_sched_shape shape = rp_runfile_sched_shape(t->c->run, 0);
     const uint32_t samples = rp_sched_step_samples(&shape, b->step);
     const test_skew skew = k == 1 && b->step == t->skewed_step ? t->skew : SKEW_NONE;
     const uint32_t missing = skew == SKEW_LOST || skew == SKEW_SWAPPED;
@@ -465,10 +467,11 @@ static inline void board_work(test_ring *t, uint32_t k) {
     if (t->idle) {
         return;
     }
-    if ((!b->training && !b->passing) || rp_controller_has_ended(t->c) || !t->c->setup.plan) {
+    if ((!b->training && !b->passing) || rp_controller_has_ended(t->c) ||
+        !rp_arrangement_plan(t->c->setup)) {
         return; /* the plan goes with the run */
     }
-    const bool last = board_hold(t, k)->stage + 1 == t->c->setup.plan->stage_count;
+    const bool last = board_hold(t, k)->stage + 1 == rp_arrangement_plan(t->c->setup)->stage_count;
     if (b->training && b->step < b->pause) {
         const uint32_t own = board_samples(t, k, b->step).count;
         const bool bad = t->bad_from > 0 && b->step + 1 >= t->bad_from;

@@ -4,39 +4,45 @@
 
 #include "control/controller_own.h"
 #include "run_of.h"
+#include "setup/setup_own.h"
 
 enum { BOARDS = 6, SPARES = 2 };
 
 static rp_board_state boards[BOARDS];
 static rp_roster_entry roster[BOARDS + SPARES];
 static rp_controller c; /* large for a stack */
+static rp_arrangement arrangement;
 
 /* What was put into the run by hand is what was read. */
 static void open_setup(void) {
-    c.setup.opened = c.run_view;
-    c.setup.now = rp_setup_of(&c.setup.opened);
+    arrangement.opened = arrangement.run;
+    arrangement.now = rp_setup_of(&arrangement.opened);
 }
 
 static void have_boards(uint32_t count) {
-    c.setup.now.boards = count;
-    rp_setup_refresh(&c);
+    arrangement.now.boards = count;
+    rp_arrangement_refresh(&arrangement);
 }
 
 /* Boards of a roster, of which the last `absent` have not come: `micros` microbatches a step,
  * `chunks` stages a board. */
 static void prepare(uint32_t count, uint32_t absent, uint32_t chunks, uint32_t micros) {
     memset(&c, 0, sizeof c);
+    memset(&arrangement, 0, sizeof arrangement);
+    c.setup = &arrangement;
+    c.run = &arrangement.run;
+    arrangement.ring = &c.ring;
     memset(boards, 0, sizeof boards);
     memset(roster, 0, sizeof roster);
     c.ring.board = boards;
-    c.ring.count = c.run_view.boards = count;
-    c.run_view.roster = roster;
-    c.run_view.stages = count * chunks;
-    c.run_view.method.kind = rp_sched_find("1f1b");
-    c.run_view.method.chunks = chunks;
-    c.run_view.batch = 4 * micros;
-    c.run_view.micro = 4;
-    c.run_view.cut_auto = c.run_view.codec_auto = true;
+    c.ring.count = arrangement.run.boards = count;
+    arrangement.run.roster = roster;
+    arrangement.run.stages = count * chunks;
+    arrangement.run.method.kind = rp_sched_find("1f1b");
+    arrangement.run.method.chunks = chunks;
+    arrangement.run.batch = 4 * micros;
+    arrangement.run.micro = 4;
+    arrangement.run.cut_auto = arrangement.run.codec_auto = true;
     c.machine.wrong = RP_FAULT_NO_BOARD;
     for (uint32_t k = 0; k + absent < count; k++) {
         boards[k].hello = true;
@@ -47,9 +53,10 @@ static void prepare(uint32_t count, uint32_t absent, uint32_t chunks, uint32_t m
 static void open_measure(void) {
     static const rp_clock clock;
     static rp_model no_layers;
-    const rp_measure_needs needs = {.run = &c.run, .ring = &c.ring, .clock = &clock};
-    c.run_view.model = c.run.model ? c.run.model : &no_layers;
+    const rp_measure_needs needs = {.run = &arrangement.run, .ring = &c.ring, .clock = &clock};
+    arrangement.run.model = arrangement.run.model ? arrangement.run.model : &no_layers;
     expect_ok(rp_measure_open(&arena, &needs, &c.measure));
+    arrangement.measure = c.measure;
 }
 
 /* Groups of one microbatch a board have to come out even for the boards that are left. */
@@ -75,15 +82,15 @@ static void halves_of_stages_need_pairs(void **state) {
         for (uint32_t absent = 1; absent <= count; absent++) {
             const uint32_t pairs = (count - absent) / 2;
             prepare(count, absent, 1, 3);
-            c.run_view.method.kind = rp_sched_find("pipefb");
+            arrangement.run.method.kind = rp_sched_find("pipefb");
             assert_int_equal(!rp_absent_why_stay(&c), pairs > 0);
-            c.run_view.at_least = 4;
+            arrangement.run.at_least = 4;
             assert_int_equal(!rp_absent_why_stay(&c), pairs > 1);
         }
     }
     prepare(6, 2, 1, 3);
-    c.run_view.method.kind = rp_sched_find("pipefb");
-    c.run_view.method.ahead_count = 3; /* a number a stage, said by a person */
+    arrangement.run.method.kind = rp_sched_find("pipefb");
+    arrangement.run.method.ahead_count = 3; /* a number a stage, said by a person */
     assert_string_equal(rp_absent_why_stay(&c), "schedule.ahead has a number for each stage");
 }
 
@@ -92,9 +99,9 @@ static void replicas_that_predict_need_stages(void **state) {
     (void)state;
     for (uint32_t absent = 1; absent < 4; absent++) {
         prepare(4, absent, 1, 3);
-        c.run_view.method.kind = rp_sched_find("ea-pipe");
-        c.run_view.method.weights = RP_WEIGHTS_PIPEOPTIM;
-        c.run_view.method.replicas = 2;
+        arrangement.run.method.kind = rp_sched_find("ea-pipe");
+        arrangement.run.method.weights = RP_WEIGHTS_PIPEOPTIM;
+        arrangement.run.method.replicas = 2;
         const char *why = rp_absent_why_stay(&c);
         if (absent == 1) {
             assert_null(why);
@@ -114,10 +121,10 @@ static void listed_stages_become_whole(void **state) {
     (void)state;
     for (uint32_t ahead_count = 0; ahead_count <= 3; ahead_count += 3) {
         prepare(5, 0, 1, 3);
-        c.run_view.method.kind = rp_sched_find("pipefb");
-        c.run_view.method.split_count = c.run_view.stages = 3;
-        c.run_view.method.whole = 1u << 1;
-        c.run_view.method.ahead_count = ahead_count;
+        arrangement.run.method.kind = rp_sched_find("pipefb");
+        arrangement.run.method.split_count = arrangement.run.stages = 3;
+        arrangement.run.method.whole = 1u << 1;
+        arrangement.run.method.ahead_count = ahead_count;
         open_setup();
         open_measure();
         for (uint32_t i = 0; i < 5; i++) {
@@ -129,21 +136,22 @@ static void listed_stages_become_whole(void **state) {
             assert_int_equal(!rp_absent_why_stay(&c), may_be);
             if (may_be) {
                 have_boards(cases[i].boards);
-                rp_split_count_stages(&c, true);
-                assert_int_equal(c.run.stages, cases[i].stages);
-                assert_int_equal(c.run.method.split_count, cases[i].stages);
-                assert_int_equal(c.run.method.whole, cases[i].whole);
-                assert_int_equal(rp_method_boards(&c.run.method, c.run.stages), cases[i].boards);
-                rp_split_put_stages(&c, text, sizeof text);
+                rp_split_count_stages(&arrangement, true);
+                assert_int_equal(arrangement.run.stages, cases[i].stages);
+                assert_int_equal(arrangement.run.method.split_count, cases[i].stages);
+                assert_int_equal(arrangement.run.method.whole, cases[i].whole);
+                assert_int_equal(rp_method_boards(&arrangement.run.method, arrangement.run.stages),
+                                 cases[i].boards);
+                rp_split_put_stages(&arrangement, text, sizeof text);
                 assert_string_equal(text, i == 0   ? "; split are stages 0, 2"
                                           : i == 1 ? "; split are stages 0"
                                                    : "; no stage is split now");
             }
         }
         have_boards(5); /* all have come back */
-        rp_split_count_stages(&c, true);
-        assert_int_equal(c.run.stages, 3);
-        assert_int_equal(c.run.method.whole, 1u << 1);
+        rp_split_count_stages(&arrangement, true);
+        assert_int_equal(arrangement.run.stages, 3);
+        assert_int_equal(arrangement.run.method.whole, 1u << 1);
     }
 }
 
@@ -156,10 +164,10 @@ static void the_slowest_stage_stays_split(void **state) {
     double values[6];
     (void)state;
     prepare(5, 1, 1, 3);
-    read_run(&c.run_view, "schedule: gpipe\noptimizer: {kind: sgd, lr: 0.1}\n");
-    rp_runfile_close(&c.run_view);
+    read_run(&arrangement.run, "schedule: gpipe\noptimizer: {kind: sgd, lr: 0.1}\n");
+    rp_runfile_close(&arrangement.run);
     (void)snprintf(path, sizeof path, "%s/run.yaml", folder);
-    expect_ok(rp_runfile_read(&arena, path, sets, 2, &c.run_view));
+    expect_ok(rp_runfile_read(&arena, path, sets, 2, &arrangement.run));
     for (uint32_t i = 0; i < 6; i++) {
         values[i] = 1e-3 * (i / 2 + 1) * (i % 2 + 1);
     }
@@ -182,13 +190,13 @@ static void the_slowest_stage_stays_split(void **state) {
     rp_measure_end(c.measure);
     have_boards(c.ring.count = 4);
     rp_measure_place(c.measure);
-    rp_split_count_stages(&c, false);
-    assert_int_equal(c.run.method.whole, 1u << 1 | 1u << 2); /* the first of the list */
-    rp_split_count_stages(&c, true);
-    assert_int_equal(c.run.method.whole, 1u << 0 | 1u << 1);
-    assert_int_equal(c.run.stages, 3);
+    rp_split_count_stages(&arrangement, false);
+    assert_int_equal(arrangement.run.method.whole, 1u << 1 | 1u << 2); /* the first of the list */
+    rp_split_count_stages(&arrangement, true);
+    assert_int_equal(arrangement.run.method.whole, 1u << 0 | 1u << 1);
+    assert_int_equal(arrangement.run.stages, 3);
     rp_measure_close(c.measure);
-    rp_runfile_close(&c.run_view);
+    rp_runfile_close(&arrangement.run);
     (void)unlink(in_folder("model.yaml"));
     (void)unlink(in_folder("run.yaml"));
 }
@@ -197,9 +205,9 @@ static void the_slowest_stage_stays_split(void **state) {
 static void a_small_microbatch_counts(void **state) {
     (void)state;
     prepare(4, 1, 2, 6);
-    c.run_view.batch = 21; /* of 4: five and one of a single sample */
+    arrangement.run.batch = 21; /* of 4: five and one of a single sample */
     assert_null(rp_absent_why_stay(&c));
-    c.run_view.batch = 17; /* five */
+    arrangement.run.batch = 17; /* five */
     assert_non_null(rp_absent_why_stay(&c));
 }
 
@@ -208,14 +216,14 @@ static void spares_count_as_boards(void **state) {
     (void)state;
     prepare(4, 2, 2, 4);
     assert_null(rp_absent_why_stay(&c)); /* two are left */
-    c.run_view.spares = 1;
+    arrangement.run.spares = 1;
     assert_non_null(rp_absent_why_stay(&c)); /* three */
-    c.run_view.spares = 2;
+    arrangement.run.spares = 2;
     assert_null(rp_absent_why_stay(&c)); /* four */
     c.recovery.spares_taken = 1;
     assert_non_null(rp_absent_why_stay(&c)); /* one of them was tried and has not come either */
     prepare(4, 2, 2, 3);
-    c.run_view.spares = 2;
+    arrangement.run.spares = 2;
     roster[4].dials = true;              /* can not be dialled where another one was */
     assert_null(rp_absent_why_stay(&c)); /* three */
 }
@@ -232,21 +240,21 @@ static void one_that_is_wrong_leaves_alone(void **state) {
 static void places_that_a_person_has_named_stay(void **state) {
     (void)state;
     prepare(4, 2, 2, 4);
-    c.run_view.cut_auto = false;
+    arrangement.run.cut_auto = false;
     assert_string_equal(rp_absent_why_stay(&c), "the cut is given");
     prepare(4, 2, 2, 4);
-    c.run_view.hops.count = 1;
+    arrangement.run.hops.count = 1;
     assert_string_equal(rp_absent_why_stay(&c), "ring.link has hops");
     prepare(4, 2, 2, 4);
-    c.run_view.local = true;
+    arrangement.run.local = true;
     assert_non_null(rp_absent_why_stay(&c));
     prepare(4, 2, 2, 4);
-    c.run_view.codec_auto = false;
+    arrangement.run.codec_auto = false;
     rp_codec codec[2 * BOARDS][2] = {{RP_CODEC_F32}};
-    c.run_view.codec = (const rp_codec(*)[2])codec;
+    arrangement.run.codec = (const rp_codec(*)[2])codec;
     codec[1][0] = RP_CODEC_F16;
     assert_string_equal(rp_absent_why_stay(&c), "links.codec is not the same for all links");
-    for (uint32_t s = 0; s < c.run.stages; s++) {
+    for (uint32_t s = 0; s < arrangement.run.stages; s++) {
         codec[s][0] = RP_CODEC_F16;
     }
     assert_null(rp_absent_why_stay(&c));

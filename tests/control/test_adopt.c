@@ -95,7 +95,7 @@ static void resume_until(rp_control_state_id state) {
 /* The new controller leaves `adopt`, and trains from there. */
 static uint64_t resume(void) {
     resume_until(RP_CONTROL_TRAIN);
-    return ring.c->run.step_first;
+    return ring.c->run->step_first;
 }
 
 static void expect_not_used(const char *why) {
@@ -230,7 +230,7 @@ static void a_board_that_fails_while_it_saves(void **state) {
     ring_step(&ring, RP_NS_PER_MS);
     ring.mute = RP_KIND_NONE;
     assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
-    assert_int_equal(ring.c->run.step_first, 0);
+    assert_int_equal(ring.c->run->step_first, 0);
     assert_non_null(strstr(adopted(), "not used: board two: broken; the run goes on from the "
                                       "checkpoint of step 0"));
     expect_finished();

@@ -108,7 +108,7 @@ static void a_board_joins_again(void **state) {
     assert_int_equal(step % (TRAIN / BATCH), 0); /* a pause: nothing is done again */
     assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
     assert_int_equal(ring.c->train.position.step, step);
-    assert_int_equal(ring.c->setup.plan->node_count, 2);
+    assert_int_equal(rp_arrangement_plan(ring.c->setup)->node_count, 2);
     expect_finished(1, 1);
 }
 

@@ -163,7 +163,7 @@ static void local_boards_build_together(void **state) {
         ring.cores = orders[i][0];
         ring_open(&ring);
         assert_true(ring_reach(&ring, RP_CONTROL_CLOSE));
-        for (uint32_t l = 0; l < 2 * ring.c->run.model->layer_count; l++) {
+        for (uint32_t l = 0; l < 2 * ring.c->run->model->layer_count; l++) {
             expect_close(rp_measure_layer_seconds(ring.c->measure)[l], 1e-3, 0,
                          0); /* those that were measured */
         }
@@ -183,9 +183,9 @@ static void a_run_follows_its_links(void **state) {
     (void)state;
     open_ring(auto_run);
     assert_true(ring_reach(&ring, RP_CONTROL_SAVE));
-    ring.c->setup.opened.emulate = true;
-    ring.c->setup.opened.link.delay_ms = 40;
-    rp_setup_refresh(ring.c);
+    ring.c->setup->opened.emulate = true;
+    ring.c->setup->opened.link.delay_ms = 40;
+    rp_arrangement_refresh(ring.c->setup);
     (void)ring_end(&ring, 400);
     assert_non_null(
         strstr(ring.trail, "save evaluate plan drain save hello assign load save train"));
@@ -200,7 +200,7 @@ static void full_wires_get_codecs(void **state) {
     ring.board[0].rate = 1e3;
     ring.board[1].rate = 1e12f;
     assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
-    assert_int_equal(ring.c->setup.codecs.now[0][0], RP_CODEC_F32);
+    assert_int_equal(ring.c->setup->codecs.now[0][0], RP_CODEC_F32);
     (void)ring_end(&ring, 400);
     assert_non_null(strstr(ring.trail, "train save hello assign load save"));
     assert_non_null(strstr(slurp("out/log.jsonl", NULL),
@@ -245,8 +245,8 @@ static void a_plan_of_many_layers_is_sent(void **state) {
     ring_set(&ring, "cut=[dense_layer_1000]");
     ring_open(&ring);
     assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
-    assert_int_equal(ring.c->run.model->layer_count, MOST_LAYERS + 3);
-    assert_true(strlen(ring.c->setup.plan_text) > (size_t)100 << 10);
+    assert_int_equal(ring.c->run->model->layer_count, MOST_LAYERS + 3);
+    assert_true(strlen(rp_arrangement_plan_text(ring.c->setup)) > (size_t)100 << 10);
     ring_close(&ring);
 }
 

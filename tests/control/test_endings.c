@@ -281,8 +281,8 @@ static void what_does_not_fit_is_not_begun(void **state) {
     uint64_t needs[BOARDS];
     open_ring(NULL);
     assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
-    expect_ok(
-        rp_fit_memory_needs(&ring.c->run, &ring.c->setup.plan_cut, ring.c->setup.plan, needs));
+    expect_ok(rp_fit_memory_needs(ring.c->run, rp_arrangement_plan_cut(ring.c->setup),
+                                  rp_arrangement_plan(ring.c->setup), needs));
     rp_controller_interrupt(ring.c);
     expect_err(ring_end(&ring, 100), RP_ERR_INTERRUPTED);
     ring_close(&ring);
@@ -383,17 +383,17 @@ static void fall_back(void) {
         .which_body = RP_KIND_FAULT,
         .body.fault = {.err = RP_ERR_LIMIT, .fault_class = RP_FAULT_USER, .text = "no memory"}};
     open_ring(auto_run);
-    ring.c->setup.opened.emulate = true;
-    ring.c->setup.opened.link.delay_ms = 40;
-    rp_setup_refresh(ring.c);
+    ring.c->setup->opened.emulate = true;
+    ring.c->setup->opened.link.delay_ms = 40;
+    rp_arrangement_refresh(ring.c->setup);
     ring.mute = RP_KIND_ASSIGN;
     assert_true(ring_reach(&ring, RP_CONTROL_ASSIGN));
-    const uint32_t advance = ring.c->run.method.advance;
+    const uint32_t advance = ring.c->run->method.advance;
     assert_true(advance > 0);
     ring_step(&ring, RP_NS_PER_MS);
     board_send(&ring.board[0], frame, NULL);
     assert_true(ring_reach(&ring, RP_CONTROL_HELLO));
-    assert_int_equal(ring.c->run.method.advance, advance - 1);
+    assert_int_equal(ring.c->run->method.advance, advance - 1);
 }
 
 static void a_board_without_memory_gets_less(void **state) {
@@ -416,9 +416,9 @@ static void a_board_that_has_built_nothing_may_take_its_time(void **state) {
 
     open_ring(auto_run); /* with kernels there it is a fault sooner */
     assert_true(ring_reach(&ring, RP_CONTROL_SAVE));
-    ring.c->setup.opened.emulate = true;
-    ring.c->setup.opened.link.delay_ms = 40;
-    rp_setup_refresh(ring.c);
+    ring.c->setup->opened.emulate = true;
+    ring.c->setup->opened.link.delay_ms = 40;
+    rp_arrangement_refresh(ring.c->setup);
     assert_true(ring_reach(&ring, RP_CONTROL_DRAIN));
     ring.mute = RP_KIND_ASSIGN;
     expect_err(ring_end(&ring, 400), RP_ERR_TIMEOUT);

@@ -30,7 +30,7 @@ static void write_plan(void) {
     rp_plan *plan;
     prepare("row");
     ring_open(&ring);
-    const rp_runfile *run = &ring.c->run;
+    const rp_runfile *run = ring.c->run;
     assert_int_equal(run->model->layer_count, first[1]);
     const rp_plan_options options = {.model_name = run->model_name,
                                      .model = run->model,

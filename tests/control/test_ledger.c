@@ -34,7 +34,7 @@ static void the_plan_says_what_contributes(void **state) {
     char digest[24];
     rp_run_ledger due = {0};
     open_ring(NULL);
-    const rp_sched_shape shape = rp_runfile_sched_shape(&ring.c->run, 0);
+    const rp_sched_shape shape = rp_runfile_sched_shape(ring.c->run, 0);
     rp_run_ledger_add_steps(&due, &shape, 0, 2 * TRAIN / BATCH);
     expect_ok(ring_end(&ring, 400));
     const json_t *ledger = read_ledger(&summary);

@@ -475,7 +475,7 @@ static void older_boards_get_floats(void **state) {
         if (asked) {
             assert_non_null(strstr(ring.fault.text, "knows no codec uint8"));
         } else {
-            assert_int_equal(rp_plan_input_codec(ring.c->setup.plan), RP_CODEC_F32);
+            assert_int_equal(rp_plan_input_codec(rp_arrangement_plan(ring.c->setup)), RP_CODEC_F32);
         }
         ring_close(&ring);
     }

@@ -15,7 +15,7 @@ static void a_drift_is_noticed_behind_an_evaluation(void **state) {
     ring_open(&ring);
     assert_true(ring_reach(&ring, RP_CONTROL_EVALUATE));
     const rp_prediction *predicted = rp_drift_prediction(ring.c->measure);
-    const rp_plan *plan = ring.c->setup.plan;
+    const rp_plan *plan = rp_arrangement_plan(ring.c->setup);
     assert_non_null(predicted);
     const rp_sink_op slow = {
         .stage = plan->hold[0].node,

@@ -5,21 +5,20 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "control/controller_own.h"
 #include "planning/planfile.h"
+#include "setup/setup_own.h"
 
 /* Of a step, that other boards have to save: what was measured twice is never the same. */
 static const double GAIN = 0.05;
 
 /* Not in a run that has begun, nor with a cut that stays. Boards that dial have the neighbours that
  * the roster gives them. */
-static bool may_arrange(const rp_controller *c) {
-    bool all = (c->run.boards_auto || c->run.plan_share > 1) && c->run.cut_auto &&
-               !c->setup.given && rp_measure_has_profile(c->measure) &&
-               c->options.purpose != RP_PURPOSE_EVALUATE && !c->machine.begun &&
-               c->train.position.setup.cut.stage_count == 0 && c->ring.count == c->run.boards;
-    for (uint32_t k = 0; all && c->run.roster && k < c->run.boards; k++) {
-        all = !c->run.roster[k].dials;
+static bool may_arrange(const rp_arrangement *a) {
+    bool all = (a->run.boards_auto || a->run.plan_share > 1) && a->run.cut_auto && !a->given &&
+               rp_measure_has_profile(a->measure) && !a->evaluates && !a->has_begun &&
+               a->position->setup.cut.stage_count == 0 && a->ring->count == a->run.boards;
+    for (uint32_t k = 0; all && a->run.roster && k < a->run.boards; k++) {
+        all = !a->run.roster[k].dials;
     }
     return all;
 }
@@ -29,15 +28,15 @@ static double cut_s(const rp_joint_plan *plan) {
     return plan->own_s > 0 ? plan->own_s : plan->step_s;
 }
 
-static rp_err say(rp_controller *c, const rp_joint_answer *answer) {
+static rp_err say(rp_arrangement *a, const rp_joint_answer *answer) {
     const rp_joint_plan *best = &answer->plan[0];
     char text[480];
     size_t used = (size_t)snprintf(
         text, sizeof text,
         "%u of %u boards, %.4g ms a step by prediction in place of %.4g ms:", best->count,
         answer->now.count, 1e3 * cut_s(best), 1e3 * answer->now.step_s);
-    for (uint32_t k = 0; k < c->run.boards && used < 200; k++) {
-        used += (size_t)snprintf(text + used, sizeof text - used, " %.40s", c->ring.board[k].name);
+    for (uint32_t k = 0; k < a->run.boards && used < 200; k++) {
+        used += (size_t)snprintf(text + used, sizeof text - used, " %.40s", a->ring->board[k].name);
     }
     if (rp_joint_is_shared(best)) {
         used += (size_t)snprintf(text + used, sizeof text - used,
@@ -47,13 +46,13 @@ static rp_err say(rp_controller *c, const rp_joint_answer *answer) {
         used += (size_t)snprintf(text + used, sizeof text - used, "; the others are spares");
     }
     (void)snprintf(text + used, sizeof text - used, "; then %s", best->limits);
-    return rp_folder_record(c->folder) ? rp_record_event(rp_folder_record(c->folder), "boards",
-                                                         c->train.position.step, text)
-                                       : RP_OK;
+    return rp_folder_record(a->folder)
+               ? rp_record_event(rp_folder_record(a->folder), "boards", a->position->step, text)
+               : RP_OK;
 }
 
 /* For `ringpipe plan`: the ring that it shows is the new one. One of the two is NULL. */
-static rp_err keep_words(rp_controller *c, const rp_joint_answer *answer,
+static rp_err keep_words(rp_arrangement *a, const rp_joint_answer *answer,
                          const rp_split_answer *split) {
     const char *name[RP_JOINT_BOARDS_MAX];
     char text[4096] = "";
@@ -61,8 +60,8 @@ static rp_err keep_words(rp_controller *c, const rp_joint_answer *answer,
     if (!file) {
         return rp_fail(RP_ERR_MEMORY, "no memory for what is said of the plan");
     }
-    for (uint32_t k = 0; k < c->ring.count; k++) {
-        name[k] = c->ring.board[k].name;
+    for (uint32_t k = 0; k < a->ring->count; k++) {
+        name[k] = a->ring->board[k].name;
     }
     if (split) {
         rp_split_say(file, split, name);
@@ -70,144 +69,143 @@ static rp_err keep_words(rp_controller *c, const rp_joint_answer *answer,
         rp_joint_say(file, answer, name);
     }
     (void)fclose(file);
-    return rp_arena_printf(&c->arena, &c->setup.plan_words, "%s", text);
+    return rp_arena_printf(a->arena, &a->plan_words, "%s", text);
 }
 
 /* Places of the ring as it is, in the new order; the others leave from the last one on. */
-static rp_err arrange(rp_controller *c, const rp_joint_plan *best) {
+static rp_err arrange(rp_arrangement *a, const rp_joint_plan *best) {
     rp_roster_entry entry[RP_JOINT_BOARDS_MAX];
     uint32_t at[RP_JOINT_BOARDS_MAX]; /* among those that stay */
     for (uint32_t k = 0; k < best->count; k++) {
-        entry[k] = c->run.roster[best->place[k]];
+        entry[k] = a->run.roster[best->place[k]];
         at[k] = 0;
         for (uint32_t i = 0; i < best->count; i++) {
             at[k] += best->place[i] < best->place[k];
         }
     }
-    for (uint32_t place = c->ring.count; place-- > 0;) {
+    for (uint32_t place = a->ring->count; place-- > 0;) {
         bool stays = false;
         for (uint32_t k = 0; k < best->count; k++) {
             stays = stays || best->place[k] == place;
         }
         if (!stays) {
-            rp_setup_put_aside(c, place);
-            rp_ring_leave(&c->ring, place);
+            rp_arrangement_put_aside(a, place);
+            rp_ring_leave(a->ring, place);
         }
     }
     for (uint32_t k = 0; k < best->count; k++) {
-        c->setup.now.roster[k] = entry[k];
-        c->setup.now.roster[k].place = k;
+        a->now.roster[k] = entry[k];
+        a->now.roster[k].place = k;
     }
-    c->setup.now.stages = rp_method_stages(&c->run.method, c->run.boards);
-    rp_setup_refresh(c);
-    return rp_ring_reorder(&c->ring, at);
+    a->now.stages = rp_method_stages(&a->run.method, a->run.boards);
+    rp_arrangement_refresh(a);
+    return rp_ring_reorder(a->ring, at);
 }
 
 /* Stages that boards share: from here on the plan is as one that somebody has given. Of boards that
  * were chosen just now the cuts and groups are looked at more closely. */
-static rp_err share_stages(rp_controller *c, rp_joint_answer *answer) {
+static rp_err share_stages(rp_arrangement *a, rp_joint_answer *answer) {
     rp_joint_answer closer;
     rp_err err = RP_OK;
-    if (c->run.boards_auto) {
-        const rp_joint_ask ask = rp_shares_ask(c);
+    if (a->run.boards_auto) {
+        const rp_joint_ask ask = rp_shares_ask(a);
         RP_TRY(rp_joint_search(&ask, &closer));
         const bool better = closer.is_known && rp_joint_is_shared(&closer.plan[0]);
         *answer = better ? closer : *answer;
     }
     const rp_trial_plan best = rp_trial_plan_of(&answer->plan[0]);
-    RP_TRY(rp_shares_take(c, &best));
-    rp_trials_open(c, &answer->plan[0], answer);
+    RP_TRY(rp_shares_take(a, &best));
+    rp_trials_open(a, &answer->plan[0], answer);
 fail:
     return err;
 }
 
-rp_err rp_controller_find_cut(rp_controller *c, rp_arena *arena, rp_joint_answer *answer,
-                              rp_cut *cut) {
+rp_err rp_arrangement_find_cut(rp_arrangement *a, rp_arena *arena, rp_joint_answer *answer,
+                               rp_cut *cut) {
     uint32_t *first;
     rp_err err;
-    rp_joint_ask ask =
-        rp_measure_joint_ask(c->measure, rp_setup_may_choose_codecs(&c->setup, &c->run));
+    rp_joint_ask ask = rp_measure_joint_ask(a->measure, rp_codecs_may_change(a));
     ask.boards_open = false;
     ask.share_most = 1;
     ask.cuts_open = true;
     RP_TRY(rp_joint_search(&ask, answer));
     if (!answer->is_known) {
-        return c->run.method.kind->splits
-                   ? rp_halves_cut(arena, &c->run, rp_measure_profile(c->measure), cut, NULL)
-                   : rp_cost_choose_cut_by_board(arena, &c->run, rp_measure_profile(c->measure),
+        return a->run.method.kind->splits
+                   ? rp_halves_cut(arena, &a->run, rp_measure_profile(a->measure), cut, NULL)
+                   : rp_cost_choose_cut_by_board(arena, &a->run, rp_measure_profile(a->measure),
                                                  cut);
     }
-    RP_TRY(RP_ARENA_NEW(arena, (size_t)c->run.stages + 1, &first));
-    memcpy(first, answer->plan[0].first, ((size_t)c->run.stages + 1) * sizeof *first);
-    *cut = (rp_cut){.stage_count = c->run.stages, .first = first};
+    RP_TRY(RP_ARENA_NEW(arena, (size_t)a->run.stages + 1, &first));
+    memcpy(first, answer->plan[0].first, ((size_t)a->run.stages + 1) * sizeof *first);
+    *cut = (rp_cut){.stage_count = a->run.stages, .first = first};
 fail:
     return err;
 }
 
-rp_err rp_controller_take_micro(rp_controller *c, const rp_joint_answer *answer) {
-    const uint32_t before = c->run.micro;
+rp_err rp_arrangement_take_micro(rp_arrangement *a, const rp_joint_answer *answer) {
+    const uint32_t before = a->run.micro;
     char text[240];
     rp_err err = RP_OK;
-    if (!c->run.micro_auto) {
+    if (!a->run.micro_auto) {
         return RP_OK;
     }
-    c->setup.now.micro_auto = false; /* once in a run */
+    a->now.micro_auto = false; /* once in a run */
     if (answer && answer->is_known) {
-        c->setup.now.micro = answer->with_micro;
-        rp_measure_set_micro(c->measure, answer->with_micro);
+        a->now.micro = answer->with_micro;
+        rp_measure_set_micro(a->measure, answer->with_micro);
     }
-    RP_TRY(rp_setup_settle(c));
-    (void)snprintf(text, sizeof text, "microbatches of %u samples: %s", c->run.micro,
+    RP_TRY(rp_arrangement_settle(a));
+    (void)snprintf(text, sizeof text, "microbatches of %u samples: %s", a->run.micro,
                    !answer || !answer->is_known ? "nothing was measured that says more"
-                   : c->run.micro == before     ? "no other size saves 1 % of a step by prediction"
+                   : a->run.micro == before     ? "no other size saves 1 % of a step by prediction"
                                                 : "a step is shortest with them by prediction");
-    RP_TRY(rp_folder_record(c->folder) ? rp_record_event(rp_folder_record(c->folder), "microbatch",
-                                                         c->train.position.step, text)
-                                       : RP_OK);
+    RP_TRY(rp_folder_record(a->folder)
+               ? rp_record_event(rp_folder_record(a->folder), "microbatch", a->position->step, text)
+               : RP_OK);
 fail:
     return err;
 }
 
 /* From here on the ring is another one. */
-static void note_ring(rp_controller *c) {
-    rp_measure_place(c->measure);
-    if (rp_folder_record(c->folder)) {
-        rp_record_take_boards(rp_folder_record(c->folder), c->run.boards, c->run.stages);
+static void note_ring(rp_arrangement *a) {
+    rp_measure_place(a->measure);
+    if (rp_folder_record(a->folder)) {
+        rp_record_take_boards(rp_folder_record(a->folder), a->run.boards, a->run.stages);
     }
 }
 
 /* The ring has its boards for the whole run. */
-static rp_err settle(rp_controller *c) {
+static rp_err settle(rp_arrangement *a) {
     rp_err err;
-    c->setup.now.boards_auto = false; /* once in a run */
-    RP_TRY(rp_setup_settle(c));
-    RP_TRY(c->setup.given ? RP_OK : rp_runfile_check_cut(&c->run));
+    a->now.boards_auto = false; /* once in a run */
+    RP_TRY(rp_arrangement_settle(a));
+    RP_TRY(a->given ? RP_OK : rp_runfile_check_cut(&a->run));
 fail:
     return err;
 }
 
 /* The run file as it is resolved says which stages are split: boards see it there, and a run that
  * is resumed. */
-static rp_err take_split(rp_controller *c, const rp_split_answer *answer) {
-    rp_setup *now = &c->setup.now;
+static rp_err take_split(rp_arrangement *a, const rp_split_answer *answer) {
+    rp_setup *now = &a->now;
     if (answer->whole == now->whole) {
         return RP_OK;
     }
     now->whole = now->said_whole = answer->whole;
     now->split_count = now->said_count = answer->stages;
-    return rp_setup_settle(c);
+    return rp_arrangement_settle(a);
 }
 
 /* Which boards have forwards and which have backwards, where stages are split. */
-static rp_err arrange_halves(rp_controller *c) {
+static rp_err arrange_halves(rp_arrangement *a) {
     rp_split_answer answer;
     rp_err err;
-    const rp_split_ask ask = rp_measure_split_ask(c->measure);
+    const rp_split_ask ask = rp_measure_split_ask(a->measure);
     RP_TRY(rp_split_choose(&ask, &answer));
-    RP_TRY(answer.is_known ? keep_words(c, NULL, &answer) : RP_OK);
+    RP_TRY(answer.is_known ? keep_words(a, NULL, &answer) : RP_OK);
     if (answer.is_allowed && answer.step_s < (1 - GAIN) * answer.now_s) {
         rp_joint_plan best = {.count = answer.count, .stages = answer.count};
-        rp_joint_answer as = {.now = {.count = c->ring.count, .step_s = answer.now_s}};
+        rp_joint_answer as = {.now = {.count = a->ring->count, .step_s = answer.now_s}};
         memcpy(best.place, answer.place, best.count * sizeof *best.place);
         best.step_s = answer.step_s;
         (void)snprintf(best.limits, sizeof best.limits,
@@ -215,46 +213,45 @@ static rp_err arrange_halves(rp_controller *c) {
                        answer.whole ? "ones" : "half",
                        answer.whole ? ", and all else of stages that are not split" : "");
         as.plan[0] = best;
-        RP_TRY(take_split(c, &answer));
-        RP_TRY(arrange(c, &best));
-        note_ring(c);
-        RP_TRY(say(c, &as));
+        RP_TRY(take_split(a, &answer));
+        RP_TRY(arrange(a, &best));
+        note_ring(a);
+        RP_TRY(say(a, &as));
     }
-    RP_TRY(settle(c));
+    RP_TRY(settle(a));
 fail:
     return err;
 }
 
-rp_err rp_arrange_ring(rp_controller *c) {
+rp_err rp_arrange_ring(rp_arrangement *a) {
     rp_joint_answer answer;
     rp_err err = RP_OK;
-    if (!may_arrange(c)) {
+    if (!may_arrange(a)) {
         return RP_OK;
     }
-    if (c->run.method.kind->splits && c->run.boards_auto) {
-        return arrange_halves(c);
+    if (a->run.method.kind->splits && a->run.boards_auto) {
+        return arrange_halves(a);
     }
-    rp_joint_ask ask =
-        rp_measure_joint_ask(c->measure, rp_setup_may_choose_codecs(&c->setup, &c->run));
-    ask.boards_open = c->run.boards_auto;
+    rp_joint_ask ask = rp_measure_joint_ask(a->measure, rp_codecs_may_change(a));
+    ask.boards_open = a->run.boards_auto;
     ask.cuts_open = !ask.boards_open;
     RP_TRY(rp_joint_search(&ask, &answer));
-    RP_TRY(answer.is_known ? keep_words(c, &answer, NULL) : RP_OK);
-    if (answer.is_known && !rp_joint_is_ring(&answer.plan[0], c->ring.count) &&
+    RP_TRY(answer.is_known ? keep_words(a, &answer, NULL) : RP_OK);
+    if (answer.is_known && !rp_joint_is_ring(&answer.plan[0], a->ring->count) &&
         cut_s(&answer.plan[0]) < (1 - GAIN) * answer.now.step_s) {
-        RP_TRY(rp_controller_take_micro(c, &answer));
-        RP_TRY(c->run.boards_auto ? arrange(c, &answer.plan[0]) : RP_OK);
-        rp_measure_place(c->measure);
+        RP_TRY(rp_arrangement_take_micro(a, &answer));
+        RP_TRY(a->run.boards_auto ? arrange(a, &answer.plan[0]) : RP_OK);
+        rp_measure_place(a->measure);
         if (rp_joint_is_shared(&answer.plan[0])) {
-            RP_TRY(rp_schedule_take(c, &answer));
+            RP_TRY(rp_schedule_take(a, &answer));
             const rp_joint_answer all = answer;
-            RP_TRY(share_stages(c, &answer));
+            RP_TRY(share_stages(a, &answer));
             answer.now = all.now; /* of all boards */
         }
-        note_ring(c);
-        RP_TRY(say(c, &answer));
+        note_ring(a);
+        RP_TRY(say(a, &answer));
     }
-    RP_TRY(settle(c));
+    RP_TRY(settle(a));
 fail:
     return err;
 }

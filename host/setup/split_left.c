@@ -4,40 +4,40 @@
 #include <math.h>
 #include <string.h>
 
-#include "control/controller_own.h"
 #include "planning/halves.h"
 #include "sched/split.h"
+#include "setup/setup_own.h"
 
-bool rp_split_is_listed(const rp_controller *c) {
-    return c->run.method.kind->splits && c->run.method.split_count > 0;
+bool rp_split_is_listed(const rp_arrangement *a) {
+    return a->run.method.kind->splits && a->run.method.split_count > 0;
 }
 
-static uint32_t stages_on(const rp_controller *c, uint32_t boards) {
-    const uint32_t said = c->setup.now.said_count;
+static uint32_t stages_on(const rp_arrangement *a, uint32_t boards) {
+    const uint32_t said = a->now.said_count;
     return boards < said ? boards : said;
 }
 
 /* A number a stage was said, or measured, for so many stages. */
-bool rp_split_may_be_on(const rp_controller *c, uint32_t boards) {
+bool rp_split_may_be_on(const rp_arrangement *a, uint32_t boards) {
     return boards > 0 &&
-           (c->run.method.ahead_count <= 1 || c->run.method.ahead_count == stages_on(c, boards));
+           (a->run.method.ahead_count <= 1 || a->run.method.ahead_count == stages_on(a, boards));
 }
 
 /* What all others wait for, with these stages whole; nobody knows, or it does not fit: infinite. */
-static double price(const rp_controller *c, uint32_t stages, uint32_t whole) {
-    rp_setup other = c->setup.now;
+static double price(const rp_arrangement *a, uint32_t stages, uint32_t whole) {
+    rp_setup other = a->now;
     rp_runfile run;
     double longest_s = (double)INFINITY;
     rp_arena arena;
     rp_cut cut;
-    if (!rp_measure_has_profile(c->measure)) {
+    if (!rp_measure_has_profile(a->measure)) {
         return longest_s;
     }
     rp_arena_init(&arena, "split", 0);
     other.stages = other.split_count = stages;
     other.whole = whole;
-    rp_setup_run(&c->setup.opened, &other, &run);
-    if (rp_halves_cut(&arena, &run, rp_measure_profile(c->measure), &cut, &longest_s) != RP_OK) {
+    rp_setup_run(&a->opened, &other, &run);
+    if (rp_halves_cut(&arena, &run, rp_measure_profile(a->measure), &cut, &longest_s) != RP_OK) {
         longest_s = (double)INFINITY;
     }
     rp_arena_finish(&arena);
@@ -45,14 +45,14 @@ static double price(const rp_controller *c, uint32_t stages, uint32_t whole) {
 }
 
 /* One more stage is whole: with which it is fastest; of equals the last one. */
-static uint32_t join_halves(const rp_controller *c, uint32_t stages, uint32_t whole,
+static uint32_t join_halves(const rp_arrangement *a, uint32_t stages, uint32_t whole,
                             bool by_price) {
     double least_s = (double)INFINITY;
     uint32_t best = 0;
     for (uint32_t k = 0; k < stages; k++) {
         const uint32_t other = whole | UINT32_C(1) << k;
         const double own_s =
-            rp_sched_is_split(whole, k) && by_price ? price(c, stages, other) : (double)INFINITY;
+            rp_sched_is_split(whole, k) && by_price ? price(a, stages, other) : (double)INFINITY;
         if (rp_sched_is_split(whole, k) && own_s <= least_s) {
             least_s = own_s;
             best = other;
@@ -61,37 +61,37 @@ static uint32_t join_halves(const rp_controller *c, uint32_t stages, uint32_t wh
     return best;
 }
 
-static void take_boards(rp_controller *c, bool by_price) {
-    rp_setup *now = &c->setup.now;
-    const uint32_t boards = c->run.boards;
-    const uint32_t stages = stages_on(c, boards);
+static void take_boards(rp_arrangement *a, bool by_price) {
+    rp_setup *now = &a->now;
+    const uint32_t boards = a->run.boards;
+    const uint32_t stages = stages_on(a, boards);
     RP_ASSERT(stages > 0);
     uint32_t whole = now->said_whole;
     if (stages < now->said_count) {
         whole = UINT32_MAX >> (RP_SPLIT_STAGES_MAX - stages);
     }
     while (rp_sched_split_nodes(stages, whole) > boards) {
-        whole = join_halves(c, stages, whole, by_price);
+        whole = join_halves(a, stages, whole, by_price);
     }
     now->split_count = now->stages = stages;
     now->whole = whole;
-    rp_setup_refresh(c);
+    rp_arrangement_refresh(a);
 }
 
-void rp_split_count_stages(rp_controller *c, bool by_price) {
-    if (rp_split_is_listed(c)) {
-        take_boards(c, by_price);
+void rp_split_count_stages(rp_arrangement *a, bool by_price) {
+    if (rp_split_is_listed(a)) {
+        take_boards(a, by_price);
     } else {
-        c->setup.now.stages = rp_method_stages(&c->run.method, c->run.boards);
-        rp_setup_refresh(c);
+        a->now.stages = rp_method_stages(&a->run.method, a->run.boards);
+        rp_arrangement_refresh(a);
     }
 }
 
-void rp_split_put_stages(const rp_controller *c, char *out, size_t bytes) {
+void rp_split_put_stages(const rp_arrangement *a, char *out, size_t bytes) {
     size_t used = 0;
     out[0] = '\0';
-    for (uint32_t k = 0; k < c->run.stages && used < bytes; k++) {
-        if (rp_method_is_split(&c->run.method, k)) {
+    for (uint32_t k = 0; k < a->run.stages && used < bytes; k++) {
+        if (rp_method_is_split(&a->run.method, k)) {
             used += (size_t)snprintf(out + used, bytes - used, "%s%u",
                                      used > 0 ? ", " : "; split are stages ", k);
         }

@@ -1,0 +1,250 @@
+/* The setup in force: what the ring runs with, and the run file as it runs, which follows it. What
+ * was chosen for the whole run is also in the resolved run file, where boards and resumed runs find
+ * it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "setup/setup_own.h"
+
+/* ---- run.yaml -------------------------------------------------------------------------------- */
+
+static rp_err write_micro(rp_arrangement *a) {
+    char text[64];
+    (void)snprintf(text, sizeof text, "train.microbatch=%u", a->now.micro);
+    return rp_config_set(a->arena, a->run.root, text);
+}
+
+/* By name: a run that is resumed has the same boards. */
+static rp_err write_boards(rp_arrangement *a) {
+    char text[RP_JOINT_BOARDS_MAX * 64];
+    size_t used = (size_t)snprintf(text, sizeof text, "plan.boards=[");
+    for (uint32_t k = 0; k < a->run.boards && used < sizeof text; k++) {
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", k ? ", " : "",
+                                 a->run.roster[k].name);
+    }
+    if (used + 2 > sizeof text) {
+        return rp_fail(RP_ERR_LIMIT, "plan.boards: names of boards take more than %zu bytes",
+                       sizeof text);
+    }
+    (void)snprintf(text + used, sizeof text - used, "]");
+    return rp_config_set(a->arena, a->run.root, text);
+}
+
+static rp_err write_schedule(rp_arrangement *a) {
+    char *text;
+    rp_err err;
+    RP_TRY(
+        rp_arena_printf(a->arena, &text, "schedule=%s", a->run.schedules.at[a->now.schedule].text));
+    RP_TRY(rp_config_set(a->arena, a->run.root, text));
+fail:
+    return err;
+}
+
+/* Which stages are split, in place of a word, too. */
+static rp_err write_split(rp_arrangement *a) {
+    static const char key[] = "schedule=";
+    char set[1024];
+    rp_err err;
+    memcpy(set, key, sizeof key);
+    RP_TRY(rp_method_write(&a->run.method, set + sizeof key - 1, sizeof set - sizeof key));
+    RP_TRY(rp_config_set(a->arena, a->run.root, set));
+fail:
+    return err;
+}
+
+static rp_err write_ahead(rp_arrangement *a) {
+    const rp_setup *now = &a->now;
+    char text[RP_SPLIT_STAGES_MAX * 6 + 24];
+    size_t used = (size_t)snprintf(text, sizeof text, "schedule.ahead=[");
+    for (uint32_t k = 0; k < now->ahead_count; k++) {
+        used +=
+            (size_t)snprintf(text + used, sizeof text - used, "%s%u", k ? ", " : "", now->ahead[k]);
+    }
+    (void)snprintf(text + used, sizeof text - used, "]");
+    return rp_config_set(a->arena, a->run.root, text);
+}
+
+/* What was open when the run file was last written, and is chosen now. */
+static rp_err write_choices(rp_arrangement *a) {
+    const rp_setup *now = &a->now;
+    const rp_setup *was = &a->written;
+    rp_err err;
+    RP_TRY(was->micro_auto && !now->micro_auto ? write_micro(a) : RP_OK);
+    RP_TRY(was->boards_auto && !now->boards_auto ? write_boards(a) : RP_OK);
+    RP_TRY(now->schedule != was->schedule ? write_schedule(a) : RP_OK);
+    RP_TRY(now->schedule == was->schedule && now->said_whole != was->said_whole ? write_split(a)
+                                                                                : RP_OK);
+    RP_TRY(was->ahead_auto && !now->ahead_auto ? write_ahead(a) : RP_OK);
+    a->written = *now;
+fail:
+    return err;
+}
+
+/* ---- the run file as it runs ----------------------------------------------------------------- */
+
+void rp_arrangement_refresh(rp_arrangement *a) {
+    rp_setup_run(&a->opened, &a->now, &a->run);
+}
+
+rp_err rp_arrangement_settle(rp_arrangement *a) {
+    rp_arrangement_refresh(a);
+    return write_choices(a);
+}
+
+rp_err rp_arrangement_open(rp_arena *arena, const rp_arrangement_needs *needs,
+                           rp_arrangement **out) {
+    rp_arrangement *a;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, 1, &a));
+    a->arena = arena;
+    a->ring = needs->ring;
+    a->folder = needs->folder;
+    a->position = needs->position;
+    a->trains = needs->trains;
+    a->evaluates = needs->evaluates;
+    a->profiles = needs->profiles;
+    a->resume = needs->resume;
+    a->given_path = needs->plan;
+    *out = a;
+fail:
+    return err;
+}
+
+rp_err rp_arrangement_read(rp_arrangement *a, const char *path, const char *const *set,
+                           uint32_t set_count) {
+    const rp_runfile *opened = &a->opened;
+    rp_err err;
+    RP_TRY(rp_runfile_read(a->arena, path, set, set_count, &a->opened));
+    const uint32_t count = opened->boards + opened->spares;
+    a->now = rp_setup_of(opened);
+    if (opened->roster) { /* its order changes */
+        RP_TRY(RP_ARENA_NEW(a->arena, count, &a->now.roster));
+        memcpy(a->now.roster, opened->roster, count * sizeof *opened->roster);
+    }
+    a->written = a->now;
+    rp_arrangement_refresh(a);
+fail:
+    return err;
+}
+
+void rp_arrangement_use_measure(rp_arrangement *a, rp_measure *measure) {
+    a->measure = measure;
+}
+
+void rp_arrangement_release(rp_arrangement *a) {
+    if (a) {
+        rp_arena_finish(&a->plan_arena);
+        rp_arena_finish(&a->shares.arena[0]);
+        rp_arena_finish(&a->shares.arena[1]);
+    }
+}
+
+void rp_arrangement_close(rp_arrangement *a) {
+    if (a) {
+        rp_runfile_close(&a->opened);
+    }
+}
+
+void rp_arrangement_begin_at(rp_arrangement *a, uint64_t step) {
+    a->now.step_first = step;
+    rp_arrangement_refresh(a);
+}
+
+void rp_arrangement_note_begun(rp_arrangement *a) {
+    a->has_begun = true;
+}
+
+void rp_arrangement_set_lines(rp_arrangement *a, double age_s) {
+    RP_ASSERT(age_s >= 0);
+    a->now.lines_s = age_s;
+    rp_arrangement_refresh(a);
+}
+
+void rp_arrangement_lower_inputs(rp_arrangement *a) {
+    RP_ASSERT(a->run.inputs_auto && !a->given);
+    a->now.input_codec = RP_CODEC_F32;
+    rp_arrangement_refresh(a);
+}
+
+/* ---- what is in force ------------------------------------------------------------------------ */
+
+const rp_runfile *rp_arrangement_run(const rp_arrangement *a) {
+    return &a->run;
+}
+
+rp_plan *rp_arrangement_plan(const rp_arrangement *a) {
+    return a->plan;
+}
+
+const rp_plan *rp_arrangement_given(const rp_arrangement *a) {
+    return a->given;
+}
+
+bool rp_arrangement_is_shared(const rp_arrangement *a) {
+    return a->shares.is_own;
+}
+
+const rp_cut *rp_arrangement_plan_cut(const rp_arrangement *a) {
+    return &a->plan_cut;
+}
+
+const char *rp_arrangement_plan_text(const rp_arrangement *a) {
+    return a->plan_text;
+}
+
+const char *rp_arrangement_plan_words(const rp_arrangement *a) {
+    return a->plan_words;
+}
+
+const char *rp_arrangement_schedule_words(const rp_arrangement *a) {
+    return a->schedule_words;
+}
+
+bool rp_arrangement_has_advance(const rp_arrangement *a) {
+    return a->advance_chosen;
+}
+
+void rp_arrangement_drop_plan(rp_arrangement *a) {
+    a->plan = NULL;
+}
+
+/* ---- boards ---------------------------------------------------------------------------------- */
+
+bool rp_arrangement_take_spare(rp_arrangement *a, uint32_t lost) {
+    rp_setup *now = &a->now;
+    RP_ASSERT(lost < now->boards);
+    return rp_spares_take(now->roster, now->boards, now->spares, lost);
+}
+
+void rp_arrangement_drop_spare(rp_arrangement *a) {
+    RP_ASSERT(a->now.spares > 0);
+    a->now.spares--;
+    rp_arrangement_refresh(a);
+}
+
+void rp_arrangement_leave_board(rp_arrangement *a, uint32_t board) {
+    rp_setup *now = &a->now;
+    rp_spares_leave(now->roster, &now->boards, &now->spares, board);
+    rp_arrangement_refresh(a);
+}
+
+void rp_arrangement_put_aside(rp_arrangement *a, uint32_t board) {
+    rp_setup *now = &a->now;
+    rp_spares_put_aside(now->roster, &now->boards, &now->spares, board);
+    rp_arrangement_refresh(a);
+}
+
+uint32_t rp_arrangement_return_board(rp_arrangement *a, uint32_t spare) {
+    rp_setup *now = &a->now;
+    const uint32_t at = rp_spares_return(now->roster, &now->boards, &now->spares, spare);
+    rp_arrangement_refresh(a);
+    return at;
+}
+
+void rp_arrangement_place_board(rp_arrangement *a, uint32_t place, const rp_roster_entry *entry) {
+    rp_roster_entry *at = &a->now.roster[place];
+    const uint32_t own = at->place;
+    RP_ASSERT(place < a->now.boards);
+    *at = *entry;
+    at->place = own;
+}

@@ -1,0 +1,136 @@
+/* The plan of an assignment, and what it says of a board: the stages that it holds, its neighbours.
+ */
+#include "planning/planfile.h"
+#include "setup/setup_own.h"
+
+/* ---- the plan -------------------------------------------------------------------------------- */
+
+void rp_arrangement_note_boards(rp_arrangement *a) {
+    for (uint32_t k = 0; k < a->ring->count; k++) {
+        const rp_board_state *state = &a->ring->board[k];
+        const rp_planfile_board board = {state->name,
+                                         state->memory.slots,
+                                         state->memory.weight_copies,
+                                         state->memory.device_bytes,
+                                         state->memory.weight_bytes,
+                                         state->memory.resident_bytes};
+        rp_planfile_note_board(a->plan, k, &board);
+    }
+    if (rp_measure_has_profile(a->measure)) {
+        rp_planfile_note_seconds(a->plan, rp_measure_layer_seconds(a->measure));
+    }
+    a->plan->agent_program_bytes = a->ring->spawner ? a->ring->spawner->program_bytes : 0;
+}
+
+rp_err rp_arrangement_know_boards(rp_arrangement *a, rp_arena *arena, rp_profile *bare,
+                                  const rp_profile **out) {
+    rp_err err;
+    if (rp_measure_has_profile(a->measure)) {
+        rp_measure_place(a->measure);
+        *out = rp_measure_profile(a->measure);
+        return RP_OK;
+    }
+    RP_TRY(rp_profile_open(arena, &a->run, a->ring->count, bare));
+    for (uint32_t k = 0; k < a->ring->count; k++) {
+        bare->board[k].name = a->ring->board[k].name;
+        bare->board[k].device_memory = a->ring->board[k].hardware.device_memory;
+    }
+    *out = bare;
+fail:
+    return err;
+}
+
+void rp_arrangement_take_prediction(rp_plan *plan, const rp_prediction *predicted) {
+    if (predicted) {
+        plan->predicted_step_s = predicted->step_s;
+        plan->predicted_limits = predicted->step_s > 0 ? predicted->limits : NULL;
+    }
+}
+
+static rp_err predict_plan(rp_arrangement *a) {
+    const rp_prediction *predicted;
+    const rp_err err = rp_drift_open(a->measure, a->plan, &predicted);
+    rp_arrangement_take_prediction(a->plan, predicted);
+    return err;
+}
+
+static rp_err make_plan(rp_arrangement *a) {
+    const rp_profile *known;
+    rp_profile bare;
+    const char **names;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(&a->plan_arena, a->ring->count, &names));
+    for (uint32_t k = 0; k < a->ring->count; k++) {
+        names[k] = a->ring->board[k].name;
+    }
+    RP_TRY(rp_arrangement_know_boards(a, &a->plan_arena, &bare, &known));
+    const rp_planfile chosen = {.run = &a->run,
+                                .cut = &a->now.cut,
+                                .board = names,
+                                .profile = known,
+                                .advance = a->advance_chosen ? &a->advance : NULL};
+    RP_TRY(rp_planfile_make(&a->plan_arena, &chosen, &a->plan));
+    RP_TRY(predict_plan(a));
+fail:
+    return err;
+}
+
+/* What is asked for often. */
+static rp_err read_off(rp_arrangement *a) {
+    const rp_plan *plan = a->plan;
+    rp_err err;
+    rp_trials_begin_plan(a);
+    RP_TRY(rp_losses_open(a->measure, plan));
+    RP_TRY(rp_plan_cut(&a->plan_arena, plan, a->run.model, &a->plan_cut));
+fail:
+    return err;
+}
+
+rp_err rp_arrangement_take_plan(rp_arrangement *a, rp_plan *plan) {
+    rp_arena_finish(&a->plan_arena);
+    rp_arena_init(&a->plan_arena, "plan", 0);
+    a->plan = plan;
+    rp_drift_begin_plan(a->measure);
+    const rp_err err = read_off(a);
+    a->plan = err == RP_OK ? plan : NULL;
+    return err;
+}
+
+rp_err rp_arrangement_make_plan(rp_arrangement *a) {
+    rp_err err = RP_OK;
+    a->plan = a->given;
+    rp_drift_begin_plan(a->measure);
+    rp_arena_finish(&a->plan_arena);
+    rp_arena_init(&a->plan_arena, "plan", 0);
+    RP_TRY(!a->given                            ? make_plan(a)
+           : rp_measure_has_profile(a->measure) ? predict_plan(a) /* the planner has made it */
+                                                : RP_OK);
+    rp_arrangement_note_boards(a);
+    RP_TRY(read_off(a));
+    RP_TRY(rp_plan_text(&a->plan_arena, a->plan, &a->plan_text));
+    RP_TRY(rp_ring_check_text("the plan", a->plan_text));
+fail:
+    if (err != RP_OK) {
+        a->plan = NULL; /* half of a plan is none */
+    }
+    return err;
+}
+
+/* ---- what it says ---------------------------------------------------------------------------- */
+
+uint32_t rp_arrangement_first_stage(const rp_arrangement *a, uint32_t board) {
+    return a->plan->hold[a->plan->node[board].hold_first].stage;
+}
+
+uint32_t rp_arrangement_dialled_by(const rp_arrangement *a, uint32_t board,
+                                   uint32_t out[RP_PLAN_NEIGHBOURS_MAX]) {
+    uint32_t node[RP_PLAN_NEIGHBOURS_MAX];
+    const uint32_t count = rp_plan_neighbours(a->plan, board, node);
+    uint32_t dialled = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!rp_plan_dials(a->plan, board, node[i])) {
+            out[dialled++] = node[i];
+        }
+    }
+    return dialled;
+}
