@@ -85,7 +85,7 @@ static const char *why_not_divided(const rp_controller *c) {
         return rp_split_may_be_on(c->setup, left) ? NULL : AHEAD;
     }
     if (method->kind->splits) {
-        return left < 2 || left - left % 2 < c->run->at_least
+        return left < 2 || left - left % 2 < c->run->safety.at_least
                    ? "each stage has two boards, and too few are left (ring.at_least)"
                : method->ahead_count > 1 ? AHEAD
                                          : NULL;

@@ -51,7 +51,7 @@ static rp_err check_records(const rp_controller *c, const char *name, const rp_H
     const uint64_t needed =
         RP_WIRE_FEATURE_RECORDS |
         (c->run->method.kind->sizes ? RP_WIRE_FEATURE_SIZE_RECORDS : UINT64_C(0));
-    return c->run->verify == 0 || (board->features & needed) == needed
+    return c->run->safety.verify == 0 || (board->features & needed) == needed
                ? RP_OK
                : rp_fail(RP_ERR_PEER,
                          "board %s (ringpipe %s) computes no microbatch again, and ring.verify "
@@ -61,7 +61,7 @@ static rp_err check_records(const rp_controller *c, const char *name, const rp_H
 
 /* Another device rounds in another way, and would be taken for one that is wrong. */
 static rp_err check_alike(const rp_controller *c, const rp_board_state *board) {
-    for (uint32_t k = 0; c->run->verify > 0 && k < c->ring.count; k++) {
+    for (uint32_t k = 0; c->run->safety.verify > 0 && k < c->ring.count; k++) {
         const rp_board_state *other = &c->ring.board[k];
         if (other->device && strcmp(other->device, board->device) != 0) {
             return rp_fail(RP_ERR_USAGE,
@@ -75,7 +75,7 @@ static rp_err check_alike(const rp_controller *c, const rp_board_state *board) {
 
 /* Who knows no copies can not keep one for its neighbour. */
 static rp_err check_copies(const rp_controller *c, const char *name, const rp_Hello *board) {
-    return c->run->copy_steps == 0 || (board->features & RP_WIRE_FEATURE_COPIES)
+    return c->run->safety.copy_steps == 0 || (board->features & RP_WIRE_FEATURE_COPIES)
                ? RP_OK
                : rp_fail(RP_ERR_PEER,
                          "board %s (ringpipe %s) knows no copies, and ring.copy_steps asks for "

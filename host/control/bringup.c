@@ -547,7 +547,7 @@ static rp_err offer_assignments(rp_controller *c) {
                             .features = c->ring.features,
                             .node = k,
                             .warm_s = rp_warm_order_s(c->warm),
-                            .orphan_s = c->run->orphan_s,
+                            .orphan_s = c->run->safety.orphan_s,
                             .meet_s = (uint32_t)(rp_ring_patience_ns(c->run) / RP_NS_PER_S)}};
         const rp_board_state *board = &c->ring.board[k];
         if (!board->machine.asked) {

@@ -15,9 +15,9 @@ static bool is_over(const rp_controller *c) {
 bool rp_controller_evaluation_due(const rp_controller *c, rp_split *split) {
     const uint64_t step = c->train.position.step;
     const uint32_t *count = c->run->data.count;
-    const bool by_epochs = step % c->run->epoch_steps == 0 && c->run->eval_epochs &&
-                           step / c->run->epoch_steps % c->run->eval_epochs == 0;
-    const bool by_steps = c->run->eval_steps && step % c->run->eval_steps == 0;
+    const bool by_epochs = step % c->run->epoch_steps == 0 && c->run->score.eval_epochs &&
+                           step / c->run->epoch_steps % c->run->score.eval_epochs == 0;
+    const bool by_steps = c->run->score.eval_steps && step % c->run->score.eval_steps == 0;
     if (step == 0 || (!is_over(c) && !by_epochs && !by_steps)) {
         return false;
     }
@@ -39,7 +39,7 @@ static bool has_statistics(const rp_controller *c) {
  * evaluated. */
 static bool are_statistics_due(const rp_controller *c) {
     rp_split split;
-    return c->run->method.kind->average != RP_AVERAGE_NONE && c->run->recalibrate > 0 &&
+    return c->run->method.kind->average != RP_AVERAGE_NONE && c->run->score.recalibrate > 0 &&
            has_statistics(c) && !c->machine.renewed &&
            (rp_controller_evaluation_due(c, &split) || is_over(c));
 }

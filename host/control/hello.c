@@ -9,7 +9,8 @@ static int64_t longest_greeting_ns(const rp_controller *c) {
     if (rp_warm_patience_ns(c->warm) > 0) {
         return rp_warm_patience_ns(c->warm);
     }
-    return rp_recovery_is_return(c) ? c->run->wait_s * RP_NS_PER_S : rp_ring_patience_ns(c->run);
+    return rp_recovery_is_return(c) ? c->run->safety.wait_s * RP_NS_PER_S
+                                    : rp_ring_patience_ns(c->run);
 }
 
 /* From `since` on; 0 would be no limit at all. A greeting that goes out again asks boards anew that
@@ -23,7 +24,7 @@ static int64_t rest_ns(const rp_controller *c, int64_t longest_ns, int64_t since
 }
 
 static int64_t spare_wait_ns(const rp_controller *c) {
-    const int64_t wait_ns = (int64_t)(c->run->spare_wait_s * (double)RP_NS_PER_S);
+    const int64_t wait_ns = (int64_t)(c->run->safety.spare_wait_s * (double)RP_NS_PER_S);
     return wait_ns < longest_greeting_ns(c) ? wait_ns : longest_greeting_ns(c);
 }
 
@@ -93,8 +94,8 @@ rp_err rp_hello_enter(rp_controller *c) {
     rp_keep_ask_for_holders(c->keep, rp_arrangement_plan(c->setup));
     rp_ring_begin_greeting(&c->ring, rp_recovery_is_return(c));
     c->machine.timeout_ns = rest_ns(c, longest_greeting_ns(c), c->ring.now_ns);
-    rp_ring_watch_boards(&c->ring,
-                         c->run->wait_s > 0); /* who was heard and is lost now is greeted anew */
+    rp_ring_watch_boards(&c->ring, c->run->safety.wait_s >
+                                       0); /* who was heard and is lost now is greeted anew */
     rp_err err = RP_OK;
     for (uint32_t k = 0; k < c->ring.count && err == RP_OK; k++) {
         rp_ring_expect_hello(&c->ring, k, !rp_warm_rests(c->warm, k));
@@ -105,7 +106,7 @@ rp_err rp_hello_enter(rp_controller *c) {
 
 /* Boards that are not heard get a new link; those of this machine that have ended start again. */
 static void greet_again(rp_controller *c) {
-    if (c->run->wait_s > 0 &&
+    if (c->run->safety.wait_s > 0 &&
         c->ring.now_ns - c->machine.since_ns > rp_ring_greet_ns(longest_greeting_ns(c))) {
         const bool long_ago = c->ring.now_ns - c->ring.greeted_ns > RP_RING_SILENT_NS;
         rp_ring_reset(&c->ring, RP_FAULT_NO_BOARD);

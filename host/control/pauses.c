@@ -31,7 +31,8 @@ static uint64_t next_of(const rp_controller *c, const uint64_t *every, size_t co
  * are due, and where links are looked at first. */
 uint64_t rp_controller_next_boundary(rp_controller *c) {
     const uint64_t every[] = {c->run->epoch_steps, c->run->checkpoint_steps,
-                              c->run->histogram_steps, c->run->eval_steps, round_steps(c)};
+                              c->run->record.histogram_steps, c->run->score.eval_steps,
+                              round_steps(c)};
     const bool looks = c->train.position.step == 0 && c->way.look_step > 0;
     uint64_t end = next_of(c, every, sizeof every / sizeof *every);
     end = looks ? smaller(end, c->way.look_step) : end;
@@ -42,7 +43,8 @@ uint64_t rp_controller_next_boundary(rp_controller *c) {
 bool rp_controller_copies_suffice(const rp_controller *c) {
     const uint64_t step = c->train.position.step;
     const uint64_t saved[] = {c->run->epoch_steps, c->run->checkpoint_steps,
-                              c->run->histogram_steps, c->run->eval_steps, round_steps(c)};
+                              c->run->record.histogram_steps, c->run->score.eval_steps,
+                              round_steps(c)};
     bool is_saved = step == c->run->steps || rp_train_stop_step(c->train.room) > 0 ||
                     c->machine.interrupts > 0 || c->recovery.in_a_row > 0 ||
                     c->way.follow.phase != RP_FOLLOW_NONE || rp_trials_is_due(c->setup);
@@ -57,7 +59,8 @@ uint64_t rp_controller_drained_at(const rp_controller *c) {
 }
 
 uint64_t rp_controller_next_evaluation(const rp_controller *c) {
-    const uint64_t every[] = {c->run->eval_epochs * c->run->epoch_steps, c->run->eval_steps};
+    const uint64_t every[] = {c->run->score.eval_epochs * c->run->epoch_steps,
+                              c->run->score.eval_steps};
     const bool any = c->run->data.count[rp_data_scored(&c->run->data)] > 0;
     return any ? next_of(c, every, 2) : c->run->steps;
 }

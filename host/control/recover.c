@@ -119,7 +119,7 @@ static rp_err say_going_back(rp_controller *c, const char *fault) {
     (void)snprintf(text, sizeof text,
                    "%s; the run goes back from step %" PRIu64 " to step %" PRIu64
                    " and waits up to %" PRIu32 " s for its boards (ring.wait)",
-                   fault, c->recovery.step, c->train.position.step, c->run->wait_s);
+                   fault, c->recovery.step, c->train.position.step, c->run->safety.wait_s);
     return rp_record_event(rp_folder_record(c->folder), "fault", c->train.position.step, text);
 }
 
@@ -142,8 +142,9 @@ static void pause_for_port(rp_controller *c) {
         return;
     }
     recovery->port_since_ns = recovery->ports_lacked ? recovery->port_since_ns : c->ring.now_ns;
-    const int64_t until_ns = c->ring.now_ns + rp_remedy_port_pause_ns(c->run->wait_s * RP_NS_PER_S,
-                                                                      recovery->ports_lacked++);
+    const int64_t until_ns =
+        c->ring.now_ns +
+        rp_remedy_port_pause_ns(c->run->safety.wait_s * RP_NS_PER_S, recovery->ports_lacked++);
     recovery->not_before_ns =
         until_ns > recovery->not_before_ns ? until_ns : recovery->not_before_ns;
 }
@@ -205,7 +206,7 @@ static rp_remedy_facts facts_of(const rp_controller *c) {
         .begun = c->machine.begun,
         .had_boards = rp_controller_had_boards(c),
         .interrupted = c->machine.interrupts > 0,
-        .waits = c->run->wait_s > 0,
+        .waits = c->run->safety.wait_s > 0,
         .has_boards = c->ring.board != NULL,
         .can_lessen = method->advance_auto && method->advance > c->way.advance_least,
         .places_stay = rp_arrangement_given(c->setup) != NULL,
@@ -213,7 +214,7 @@ static rp_remedy_facts facts_of(const rp_controller *c) {
         .boards = c->ring.count,
         .absent = rp_recovery_absent(c),
         .is_wrong = c->machine.wrong != RP_FAULT_NO_BOARD,
-        .at_least = c->run->at_least,
+        .at_least = c->run->safety.at_least,
         .spares = rp_recovery_spares(c),
         .in_a_row = ways_before(c),
         .on_the_way = c->recovery.is_on ? c->recovery.on_the_way : 0,
@@ -293,7 +294,7 @@ static bool waits_for_disk(const rp_controller *c) {
                          c->machine.fault.fault_class == RP_FAULT_TRANSIENT ||
                          c->machine.fault.fault_class == RP_FAULT_BOARD;
     return goes_on && c->options.purpose == RP_PURPOSE_TRAIN && c->machine.begun &&
-           c->run->wait_s > 0 && c->machine.interrupts == 0 &&
+           c->run->safety.wait_s > 0 && c->machine.interrupts == 0 &&
            (rp_keep_disk_rests(c->keep) || !rp_keep_disk_is_writable(c->keep));
 }
 

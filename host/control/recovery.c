@@ -76,7 +76,7 @@ void rp_recovery_note_checkpoint(rp_controller *c) {
 bool rp_recovery_had_time_for_port(const rp_controller *c) {
     const rp_recovery *recovery = &c->recovery;
     return recovery->is_on && recovery->ports_lacked > 0 &&
-           c->ring.now_ns - recovery->port_since_ns > c->run->wait_s * RP_NS_PER_S;
+           c->ring.now_ns - recovery->port_since_ns > c->run->safety.wait_s * RP_NS_PER_S;
 }
 
 bool rp_recovery_is_portless(const rp_controller *c, uint32_t board) {
@@ -104,5 +104,5 @@ uint32_t rp_recovery_spares(const rp_controller *c) {
 }
 
 bool rp_recovery_is_return(const rp_controller *c) {
-    return c->recovery.is_on || (c->run->wait_s > 0 && rp_controller_had_boards(c));
+    return c->recovery.is_on || (c->run->safety.wait_s > 0 && rp_controller_had_boards(c));
 }

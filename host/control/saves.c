@@ -109,7 +109,7 @@ fail:
 /* Training goes on from a pause without a checkpoint, but these do not. */
 static bool needs_checkpoint(const rp_controller *c) {
     rp_split split;
-    const bool scores = c->run->keep_best && rp_controller_evaluation_due(c, &split);
+    const bool scores = c->run->score.keep_best && rp_controller_evaluation_due(c, &split);
     return scores || c->train.position.step == rp_controller_end(c) || c->machine.interrupts > 0 ||
            c->way.follow.phase != RP_FOLLOW_NONE || rp_keep_saves_adopted(c->keep) ||
            rp_round_is_due(c);

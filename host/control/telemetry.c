@@ -32,7 +32,7 @@ rp_err rp_controller_open_record(rp_controller *c) {
                                .stages = c->run->stages,
                                .classes = c->run->loss->accuracy,
                                .folder = rp_folder_paths_of(c->folder)->folder,
-                               .trace_bytes = (uint64_t)c->run->trace_mib << 20,
+                               .trace_bytes = (uint64_t)c->run->record.trace_mib << 20,
                                .progress = c->env.progress,
                                .result = c->env.result,
                                .format = c->options.format,
@@ -290,11 +290,11 @@ rp_err rp_controller_record_facts(rp_controller *c) {
 
 static rp_summary_best summarize_best(const rp_controller *c) {
     const bool trains = c->options.purpose == RP_PURPOSE_TRAIN; /* else there is no folder */
-    const bool kept = trains && c->run->keep_best &&
+    const bool kept = trains && c->run->score.keep_best &&
                       access(rp_folder_paths_of(c->folder)->best_weights, F_OK) == 0;
     return (rp_summary_best){
         .step = rp_train_best(c->train.room)->step,
-        .metric = c->run->best_by == RP_BEST_ACCURACY ? "accuracy" : "loss",
+        .metric = c->run->score.best_by == RP_BEST_ACCURACY ? "accuracy" : "loss",
         .split = rp_data_scored(&c->run->data) == RP_SPLIT_VALIDATION ? "validation" : "test",
         .value = rp_train_best(c->train.room)->value,
         .path = kept ? "best.safetensors" : NULL};

@@ -58,7 +58,7 @@ static uint64_t memory_of(const rp_ring *ring, const rp_plan *plan, uint32_t boa
 rp_err rp_keep_check_plan(const rp_keep *keep, const rp_plan *plan) {
     const rp_ring *ring = keep->needs.ring;
     RP_ASSERT(plan->node_count == ring->count);
-    for (uint32_t k = 0; keep->needs.run->copy_steps > 0 && k < ring->count; k++) {
+    for (uint32_t k = 0; keep->needs.run->safety.copy_steps > 0 && k < ring->count; k++) {
         if (rp_plan_keeper(plan, k) == RP_PLAN_HOST) {
             return rp_fail(RP_ERR_USAGE,
                            "ring.copy_steps: board %s sends nothing to another board, so none can "
@@ -92,7 +92,7 @@ static rp_err check_memory_of(const rp_keep *keep, const rp_plan *plan, uint32_t
 }
 
 rp_err rp_keep_check_memory(const rp_keep *keep, const rp_plan *plan) {
-    const uint32_t boards = keep->needs.run->copy_steps > 0 ? keep->needs.ring->count : 0;
+    const uint32_t boards = keep->needs.run->safety.copy_steps > 0 ? keep->needs.ring->count : 0;
     rp_err err = RP_OK;
     RP_ASSERT(plan->node_count == keep->needs.ring->count);
     for (uint32_t k = 0; err == RP_OK && k < boards; k++) {

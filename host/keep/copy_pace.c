@@ -74,14 +74,15 @@ rp_err rp_keep_choose_copy_pace(rp_keep *keep, uint64_t step, int64_t usual_ns) 
     const rp_runfile *run = keep->needs.run;
     char text[160];
     RP_ASSERT(usual_ns >= 0);
-    if (!run->copy_auto) {
+    if (!run->safety.copy_auto) {
         return RP_OK;
     }
     take_cost(pace);
     const double copy_s = find_cost_s(keep);
     const uint32_t chosen = rp_cost_choose_copy_steps(seconds(usual_ns), copy_s);
-    const uint32_t said = pace->said > 0 ? pace->said : run->copy_steps;
-    pace->every = pace->count > 1 || chosen > run->copy_steps ? chosen : run->copy_steps;
+    const uint32_t said = pace->said > 0 ? pace->said : run->safety.copy_steps;
+    pace->every =
+        pace->count > 1 || chosen > run->safety.copy_steps ? chosen : run->safety.copy_steps;
     RP_ASSERT(pace->every > 0);
     if (pace->every / 4 < said && pace->every > said / 4) {
         return RP_OK;
@@ -99,8 +100,9 @@ uint64_t rp_keep_next_copies(rp_keep *keep, uint64_t step) {
     const rp_runfile *run = keep->needs.run;
     const uint64_t saved = keep->save.kept_step;
     const uint64_t last = pace->from > saved ? pace->from : saved;
-    if (!run->copy_auto) {
-        return run->copy_steps ? (step / run->copy_steps + 1) * run->copy_steps : UINT64_MAX;
+    if (!run->safety.copy_auto) {
+        return run->safety.copy_steps ? (step / run->safety.copy_steps + 1) * run->safety.copy_steps
+                                      : UINT64_MAX;
     }
     pace->due = last + pace->every > step ? last + pace->every : step + 1;
     return pace->due;
@@ -108,6 +110,6 @@ uint64_t rp_keep_next_copies(rp_keep *keep, uint64_t step) {
 
 bool rp_keep_copies_are_due(const rp_keep *keep, uint64_t step) {
     const rp_runfile *run = keep->needs.run;
-    return run->copy_auto ? step == keep->copies.pace.due
-                          : run->copy_steps && step % run->copy_steps == 0;
+    return run->safety.copy_auto ? step == keep->copies.pace.due
+                                 : run->safety.copy_steps && step % run->safety.copy_steps == 0;
 }

@@ -21,7 +21,7 @@ int64_t rp_keep_disk_deadline_ns(const rp_keep *keep) {
 
 rp_err rp_keep_disk_failed(rp_keep *keep, uint64_t step, rp_keep_outcome *out) {
     rp_keep_disk *disk = &keep->disk;
-    const uint32_t wait_s = keep->needs.run->wait_s;
+    const uint32_t wait_s = keep->needs.run->safety.wait_s;
     const int64_t now_ns = keep->needs.ring->now_ns;
     const bool is_first = disk->tries == 0;
     char text[TEXT_BYTES];

@@ -11,7 +11,7 @@ rp_err rp_histograms_begin(rp_keep *keep) {
     rp_err err = RP_OK;
     RP_ASSERT(save->writer != NULL);
     save->histogram = NULL;
-    if (run->histograms && save->step > save->drawn_step) {
+    if (run->record.histograms && save->step > save->drawn_step) {
         RP_TRY(RP_ARENA_NEW(&save->arena, run->model->param_count, &save->histogram));
         RP_TRY(RP_ARENA_NEW(&save->arena, RP_HISTOGRAM_BUCKETS, &save->limit));
         rp_histogram_limits(save->limit);

@@ -130,7 +130,7 @@ static rp_err take_run(rp_lanes *lanes, rp_runfile *run) {
     lanes->epochs = run->epochs;
     lanes->stages = run->stages;
     lanes->has_test = run->data.count[RP_SPLIT_TEST] > 0;
-    lanes->finite = run->non_finite_steps > 0;
+    lanes->finite = run->score.non_finite_steps > 0;
     RP_TRY(rp_arena_string(&lanes->arena, run->model_name, &text));
     lanes->model = text;
     lanes->schedule = run->method.kind->name;

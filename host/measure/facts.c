@@ -84,7 +84,7 @@ void rp_measure_take_cut(rp_measure *m, const rp_cut *cut) {
 /* ---- what the planner is asked --------------------------------------------------------------- */
 
 static int64_t longest_search_ns(const rp_runfile *run) {
-    return (int64_t)(run->plan_seconds * (double)RP_NS_PER_S);
+    return (int64_t)(run->plan.seconds * (double)RP_NS_PER_S);
 }
 
 rp_split_ask rp_measure_split_ask(rp_measure *m) {
@@ -105,7 +105,7 @@ rp_joint_ask rp_measure_joint_ask(rp_measure *m, bool codecs_open) {
                           .delay_s = m->delay_s,
                           .boards_open = true,
                           .codecs_open = codecs_open,
-                          .share_most = run->plan_share,
+                          .share_most = run->plan.share,
                           .micro_open = run->micro_auto,
                           .schedules_open = run->schedule_auto,
                           .clock = m->needs.clock,

@@ -89,7 +89,7 @@ static rp_err with_schedule(rp_arena *arena, const rp_runfile *run, const char *
     RP_TRY(rp_method_fit_model(&out->method, run->model, node));
     RP_TRY(take_codecs(arena, run, out));
     out->sizes = (rp_sizes){0};
-    out->plan_share = 1;
+    out->plan.share = 1;
 fail:
     return err;
 }

@@ -16,7 +16,7 @@ void rp_away_note_left(rp_ring *ring, uint32_t count) {
     rp_away *away = &ring->away;
     RP_ASSERT(away->boards > 0 && ring->count <= away->boards);
     away->left += count;
-    int64_t hold_ns = ring->run->wait_s * RP_NS_PER_S;
+    int64_t hold_ns = ring->run->safety.wait_s * RP_NS_PER_S;
     for (uint32_t i = 1; i < away->left && hold_ns < HOLD_MAX_NS; i++) {
         hold_ns *= 2;
     }

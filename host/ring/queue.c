@@ -4,7 +4,7 @@
 #include <string.h>
 
 int64_t rp_ring_patience_ns(const rp_runfile *run) {
-    const int64_t wait_ns = run->wait_s * RP_NS_PER_S;
+    const int64_t wait_ns = run->safety.wait_s * RP_NS_PER_S;
     return wait_ns > RP_RING_HELLO_NS ? wait_ns : RP_RING_HELLO_NS;
 }
 

@@ -28,7 +28,7 @@ static rp_err read_boards(rp_node *plan, rp_runfile *run) {
 /* Cuts are tried where they change no number. */
 rp_err rp_runfile_check_trial(const rp_runfile *run) {
     const rp_node *plan = rp_node_find(run->root, "plan");
-    if (run->plan_trial == 0) {
+    if (run->plan.trial == 0) {
         return RP_OK;
     }
     if (!run->cut_auto) {
@@ -51,16 +51,16 @@ rp_err rp_runfile_check_trial(const rp_runfile *run) {
 /* Gradients of a stage are summed before its update, in one order. */
 rp_err rp_runfile_check_share(const rp_runfile *run) {
     const rp_node *plan = rp_node_find(run->root, "plan");
-    const char *why =
-        run->plan_share <= 1         ? NULL
-        : !run->cut_auto             ? "and `cut` says what is where; expected cut: auto"
-        : !run->method.kind->flushed ? "before an update, so the schedule has to flush"
-        : run->method.chunks > 1     ? "and each holds one stage; expected no chunks"
-        : run->sizes.by_stage
-            ? "and the number of stages is chosen later; expected one number each as "
-              "schedule.forward and backward, or schedule.planner"
-        : run->lanes.count > 0 ? "and a lane has few boards"
-                               : NULL;
+    const char *why = run->plan.share <= 1 ? NULL
+                      : !run->cut_auto     ? "and `cut` says what is where; expected cut: auto"
+                      : !run->method.kind->flushed
+                          ? "before an update, so the schedule has to flush"
+                      : run->method.chunks > 1 ? "and each holds one stage; expected no chunks"
+                      : run->sizes.by_stage
+                          ? "and the number of stages is chosen later; expected one number each as "
+                            "schedule.forward and backward, or schedule.planner"
+                      : run->lanes.count > 0 ? "and a lane has few boards"
+                                             : NULL;
     return why ? rp_node_fail(plan, "share: boards of a stage sum their gradients, %s", why)
                : RP_OK;
 }
@@ -69,14 +69,14 @@ rp_err rp_runfile_read_plan(rp_node *root, rp_runfile *run) {
     rp_node *plan;
     rp_err err;
     RP_TRY(rp_section_map(root, "plan", "{drift: 0.3}", &plan));
-    RP_TRY(rp_node_f64(plan, "drift", 0, 100, &run->plan_drift));
+    RP_TRY(rp_node_f64(plan, "drift", 0, 100, &run->plan.drift));
     RP_TRY(rp_node_default(plan, "drift", "0"));
-    RP_TRY(rp_node_u32(plan, "trial", 0, RP_PLAN_TRIAL_MAX, &run->plan_trial));
+    RP_TRY(rp_node_u32(plan, "trial", 0, RP_PLAN_TRIAL_MAX, &run->plan.trial));
     RP_TRY(rp_node_default(plan, "trial", "0"));
-    RP_TRY(rp_node_f64(plan, "seconds", 0, 3600, &run->plan_seconds));
+    RP_TRY(rp_node_f64(plan, "seconds", 0, 3600, &run->plan.seconds));
     RP_TRY(rp_node_default(plan, "seconds", "5"));
-    run->plan_share = 1;
-    RP_TRY(rp_node_u32(plan, "share", 1, RP_PLAN_SHARE_MAX, &run->plan_share));
+    run->plan.share = 1;
+    RP_TRY(rp_node_u32(plan, "share", 1, RP_PLAN_SHARE_MAX, &run->plan.share));
     RP_TRY(rp_node_default(plan, "share", "1"));
     RP_TRY(read_boards(plan, run));
     (void)rp_node_find(plan, "schedules"); /* read_schedules() */

@@ -63,7 +63,7 @@ static rp_err read_verify(rp_node *ring, rp_runfile *run) {
     if (run->boards < 2) {
         return rp_node_fail(node, "needs a second board, which computes again what the first has");
     }
-    run->verify = (uint32_t)every;
+    run->safety.verify = (uint32_t)every;
 fail:
     return err;
 }
@@ -71,10 +71,12 @@ fail:
 /* auto: the first copies say what they cost, and how often they are made from then on. */
 static rp_err read_copies(rp_node *ring, rp_runfile *run) {
     const rp_node *node = rp_node_find(ring, "copy_steps");
-    run->copy_auto = node && rp_node_is_scalar(node) && strcmp(rp_node_text(node), "auto") == 0;
-    run->copy_steps = run->copy_auto ? COPY_STEPS_FIRST : 0;
-    return run->copy_auto ? RP_OK
-                          : rp_node_u32(ring, "copy_steps", 0, RP_COPY_STEPS_MAX, &run->copy_steps);
+    run->safety.copy_auto =
+        node && rp_node_is_scalar(node) && strcmp(rp_node_text(node), "auto") == 0;
+    run->safety.copy_steps = run->safety.copy_auto ? COPY_STEPS_FIRST : 0;
+    return run->safety.copy_auto
+               ? RP_OK
+               : rp_node_u32(ring, "copy_steps", 0, RP_COPY_STEPS_MAX, &run->safety.copy_steps);
 }
 
 /* From here on the ring is that of one lane. */
@@ -87,7 +89,7 @@ static rp_err deal_boards(rp_arena *arena, const rp_node *ring, rp_runfile *run)
     if (run->roster) {
         RP_TRY(rp_lanes_deal(arena, &run->lanes, ring, &run->roster, &run->boards, &run->spares));
     }
-    if (run->at_least > run->boards || (run->copy_steps > 0 && run->boards == 1)) {
+    if (run->safety.at_least > run->boards || (run->safety.copy_steps > 0 && run->boards == 1)) {
         return rp_node_fail(ring, "at_least, copy_steps: a lane has %u boards", run->boards);
     }
 fail:
@@ -143,10 +145,10 @@ rp_err rp_runfile_read_ring(rp_arena *arena, rp_node *root, rp_runfile *run) {
     run->boards = 1;
     run->local = true;
     run->board = "auto";
-    run->at_least = 1;
-    run->wait_s = WAIT_S;
-    run->spare_wait_s = SPARE_WAIT_S;
-    run->orphan_s = ORPHAN_S;
+    run->safety.at_least = 1;
+    run->safety.wait_s = WAIT_S;
+    run->safety.spare_wait_s = SPARE_WAIT_S;
+    run->safety.orphan_s = ORPHAN_S;
     RP_TRY(rp_section_map(root, "ring", "", &ring));
     if (!ring) {
         return RP_OK;
@@ -156,9 +158,9 @@ rp_err rp_runfile_read_ring(rp_arena *arena, rp_node *root, rp_runfile *run) {
         RP_TRY(rp_node_u32(ring, "boards", 1, RP_CUT_STAGES_MAX, &run->boards));
     }
     RP_TRY(rp_node_string(ring, "board", &run->board));
-    RP_TRY(rp_node_u32(ring, "wait", 0, 86400, &run->wait_s));
-    RP_TRY(rp_node_f64(ring, "spare_wait", 0, 86400, &run->spare_wait_s));
-    RP_TRY(rp_node_u32(ring, "orphan_wait", 1, 86400, &run->orphan_s));
+    RP_TRY(rp_node_u32(ring, "wait", 0, 86400, &run->safety.wait_s));
+    RP_TRY(rp_node_f64(ring, "spare_wait", 0, 86400, &run->safety.spare_wait_s));
+    RP_TRY(rp_node_u32(ring, "orphan_wait", 1, 86400, &run->safety.orphan_s));
     RP_TRY(read_copies(ring, run));
     RP_TRY(rp_node_string(ring, "roster", &roster));
     RP_TRY(rp_where_read(arena, ring, &where));
@@ -176,11 +178,11 @@ rp_err rp_runfile_read_ring(rp_arena *arena, rp_node *root, rp_runfile *run) {
     RP_TRY(read_threads(arena, ring, run));
     RP_TRY(rp_memories_read(arena, ring, run->roster, run->boards, &run->memory));
     RP_TRY(rp_throttles_read(arena, ring, run->roster, run->boards, &run->throttle));
-    if (run->copy_steps > 0 && run->boards == 1) {
+    if (run->safety.copy_steps > 0 && run->boards == 1) {
         return rp_node_fail(ring,
                             "copy_steps: a ring of one board has no neighbour to keep a copy");
     }
-    RP_TRY(rp_node_u32(ring, "at_least", 1, run->boards, &run->at_least));
+    RP_TRY(rp_node_u32(ring, "at_least", 1, run->boards, &run->safety.at_least));
     RP_TRY(rp_spares_read(ring, run->roster, &run->boards, &run->spares));
     RP_TRY(read_listen(ring, run));
     RP_TRY(run->lanes.count > 0 ? deal_boards(arena, ring, run) : RP_OK);

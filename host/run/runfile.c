@@ -100,7 +100,7 @@ static rp_err read_sizes(rp_arena *arena, rp_runfile *run) {
     for (uint32_t k = 0; k < run->stages; k++) {
         any |= !rp_method_is_split(&run->method, k);
     }
-    if (err == RP_OK && run->verify > 0 && !any) {
+    if (err == RP_OK && run->safety.verify > 0 && !any) {
         return rp_node_fail(rp_node_find(run->root, "ring"),
                             "verify: computes a microbatch again, forward and backward on one "
                             "board; with schedule %s and all stages split no board does both",
@@ -125,7 +125,7 @@ static rp_err check_remembers(const rp_runfile *run) {
                             "1f1b, zb-h1 and umpipe; found %s",
                             rp_codec_name(codec), run->method.kind->name);
     }
-    if (run->verify > 0) {
+    if (run->safety.verify > 0) {
         return rp_node_fail(node,
                             "%s: a board that computes a microbatch again for ring.verify does "
                             "not remember its samples; expected another codec, or no ring.verify",
@@ -247,7 +247,7 @@ static rp_err check_lanes(const rp_runfile *run) {
                             "flushes, like gpipe or 1f1b",
                             run->method.kind->name);
     }
-    return run->keep_best || run->without_gain > 0
+    return run->score.keep_best || run->score.without_gain > 0
                ? rp_node_fail(lanes,
                               "checkpoint.best and train.stop_after.without_gain need scores "
                               "of the result on its way, and lanes are scored at the end")
@@ -439,10 +439,10 @@ rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set
                        uint32_t set_count, rp_runfile *out) {
     *out = (rp_runfile){.seed = 1,
                         .guard = true,
-                        .eval_epochs = 1,
-                        .recalibrate = 32,
-                        .non_finite_steps = 10,
-                        .plan_seconds = 5};
+                        .score.eval_epochs = 1,
+                        .score.recalibrate = 32,
+                        .score.non_finite_steps = 10,
+                        .plan.seconds = 5};
     rp_err err;
     RP_TRY(find_file(arena, path, out));
     RP_TRY(rp_config_read_file(arena, out->path, &out->root));

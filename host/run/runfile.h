@@ -21,6 +21,43 @@ enum { RP_COPY_STEPS_MAX = 1 << 30, RP_PLAN_TRIAL_MAX = 1000, RP_PLAN_SHARE_MAX 
 
 typedef enum { RP_BEST_ACCURACY, RP_BEST_LOSS } rp_best_by;
 
+/* What the run does about boards that are lost, or compute wrong. */
+typedef struct {
+    uint32_t at_least;   /* boards of a roster that a run may go on with */
+    uint32_t wait_s;     /* for a board that is lost; 0: the run stops at once */
+    double spare_wait_s; /* .. for one whose agent has ended, where a spare is left */
+    uint32_t orphan_s;   /* that boards keep what they hold when this host is lost */
+    uint32_t copy_steps; /* boards keep a copy of a neighbour's state so often; 0 = never */
+    bool copy_auto;      /* .. the first ones; from then on as often as they may cost */
+    uint32_t verify;     /* one of so many microbatches is computed again; 0: none */
+} rp_runfile_safety;
+
+/* When the model is scored, and what follows from that. */
+typedef struct {
+    uint32_t eval_epochs;      /* evaluate every so many epochs; 0: at the end only */
+    uint64_t eval_steps;       /* and every so many steps; 0: not for that */
+    uint32_t recalibrate;      /* batches that renew the batch statistics of a centre */
+    rp_best_by best_by;        /* what makes one model better than another */
+    bool keep_best;            /* best.safetensors */
+    uint32_t without_gain;     /* stop after so many evaluations without a better one; 0: never */
+    uint32_t non_finite_steps; /* stop when the loss of so many in a row is not finite; 0: never */
+} rp_runfile_score;
+
+/* What is recorded besides losses. */
+typedef struct {
+    uint32_t trace_mib;       /* of trace.json at most; 0: there is none */
+    bool histograms;          /* of the weights, with every checkpoint */
+    uint64_t histogram_steps; /* and a checkpoint every so many steps; 0: none for that */
+} rp_runfile_record;
+
+/* Keys of `plan`. */
+typedef struct {
+    double drift;   /* share that ops may differ from what was predicted; 0: none */
+    uint32_t trial; /* steps that each of a few cuts is tried for; 0: none is */
+    uint32_t share; /* boards that may share a stage, at most; 1: none do */
+    double seconds; /* that a search for a plan may take; 0: until it ends */
+} rp_runfile_plan;
+
 typedef struct {
     rp_node *root;
     const char *path;   /* of the file */
@@ -41,14 +78,8 @@ typedef struct {
     const char *board;             /* profile of local agents */
     uint32_t threads;              /* of a local agent; 0: cores shared out fairly */
     const uint32_t *board_threads; /* [boards]: of each; NULL: all have `threads` */
-    rp_memories memory;            /* that boards may use of their devices' */
-    uint32_t copy_steps; /* boards keep a copy of a neighbour's state so often; 0 = never */
-    bool copy_auto;      /* .. the first ones; from then on as often as they may cost */
-    uint32_t at_least;   /* boards of a roster that a run may go on with */
-    uint32_t wait_s;     /* for a board that is lost; 0: the run stops at once */
-    double spare_wait_s; /* .. for one whose agent has ended, where a spare is left */
-    uint32_t verify;     /* one of so many microbatches is computed again; 0: none */
-    uint32_t orphan_s;   /* that boards keep what they hold when this host is lost */
+    rp_runfile_safety safety;
+    rp_memories memory; /* that boards may use of their devices' */
     bool emulate;
     rp_link_profile link; /* of every wire, and what is different on some: */
     rp_link_hops hops;
@@ -70,23 +101,12 @@ typedef struct {
     const rp_init *init;   /* a file of weights to start from, or NULL */
     const rp_node *freeze; /* patterns of layers that are not trained, or NULL */
     bool guard;
-    uint32_t eval_epochs;      /* evaluate every so many epochs; 0: at the end only */
-    uint64_t eval_steps;       /* and every so many steps; 0: not for that */
-    uint32_t recalibrate;      /* batches that renew the batch statistics of a centre */
+    rp_runfile_score score;
+    rp_runfile_record record;
     uint64_t step_first;       /* set when a checkpoint is gone on from */
-    rp_best_by best_by;        /* what makes one model better than another */
-    bool keep_best;            /* best.safetensors */
-    uint32_t without_gain;     /* stop after so many evaluations without a better one; 0: never */
-    uint32_t non_finite_steps; /* stop when the loss of so many in a row is not finite; 0: never */
     uint64_t checkpoint_steps; /* besides every epoch's end; 0: only there */
-    double plan_drift;         /* share that ops may part from what was predicted; 0: none */
-    uint32_t plan_trial;       /* steps that each of a few cuts is tried for; 0: none is */
-    uint32_t plan_share;       /* boards that may share a stage, at most; 1: none do */
-    bool boards_auto;          /* a plan may leave out boards, and change their order */
-    double plan_seconds;       /* that a search for a plan may take; 0: until it ends */
-    uint32_t trace_mib;        /* of trace.json at most; 0: there is none */
-    bool histograms;           /* of the weights, with every checkpoint */
-    uint64_t histogram_steps;  /* and a checkpoint every so many steps; 0: none for that */
+    rp_runfile_plan plan;
+    bool boards_auto; /* a plan may leave out boards, and change their order */
 
     const rp_loss_kind *loss;
     float label_smoothing;
@@ -94,10 +114,10 @@ typedef struct {
     rp_sizes sizes; /* of microbatches, by stage and direction */
     rp_optim optim;
     rp_lr_schedule lr;
-    rp_schedules schedules; /* plan.schedules: the run's own, and others */
+    rp_schedules schedules;  /* plan.schedules: the run's own, and others */
     uint32_t schedule_index; /* the one in effect; 0: the run's own */
-    bool schedule_auto;     /* the planner may take one of the others */
-    rp_node *schedule_root; /* of the one in effect, where it is not `root` */
+    bool schedule_auto;      /* the planner may take one of the others */
+    rp_node *schedule_root;  /* of the one in effect, where it is not `root` */
     bool cut_auto;
     rp_cut cut; /* when not auto */
     bool

@@ -6,8 +6,8 @@ static rp_err read_stop_after(rp_node *train, rp_runfile *run) {
     rp_node *stop;
     rp_err err;
     RP_TRY(rp_section_map(train, "stop_after", "{non_finite: 10}", &stop));
-    RP_TRY(rp_node_u32(stop, "non_finite", 0, 1000000, &run->non_finite_steps));
-    RP_TRY(rp_node_u32(stop, "without_gain", 0, 1000000, &run->without_gain));
+    RP_TRY(rp_node_u32(stop, "non_finite", 0, 1000000, &run->score.non_finite_steps));
+    RP_TRY(rp_node_u32(stop, "without_gain", 0, 1000000, &run->score.without_gain));
     RP_TRY(stop ? rp_node_done(stop) : RP_OK);
 fail:
     return err;
@@ -24,9 +24,9 @@ rp_err rp_runfile_read_checkpoint(rp_node *root, rp_runfile *run) {
     RP_TRY(rp_section_map(root, "checkpoint", "{best: accuracy}", &checkpoint));
     RP_TRY(rp_node_word(checkpoint, "best", words, &by));
     RP_TRY(checkpoint ? rp_node_done(checkpoint) : RP_OK);
-    run->keep_best = by < NONE;
-    run->best_by = by < NONE ? (rp_best_by)by : usual;
-    if (run->best_by == RP_BEST_ACCURACY && !run->loss->class_target) {
+    run->score.keep_best = by < NONE;
+    run->score.best_by = by < NONE ? (rp_best_by)by : usual;
+    if (run->score.best_by == RP_BEST_ACCURACY && !run->loss->class_target) {
         return rp_node_fail(checkpoint, "best: the loss %s has no accuracy; expected loss",
                             run->loss->name);
     }
@@ -43,9 +43,10 @@ static rp_err read_histograms(rp_node *record, rp_runfile *run) {
     if (!node || strcmp(text, "none") == 0) {
         return RP_OK;
     }
-    run->histograms = true;
+    run->record.histograms = true;
     if (number) {
-        return rp_node_u64(record, "histograms", 1, UINT64_C(1) << 40, &run->histogram_steps);
+        return rp_node_u64(record, "histograms", 1, UINT64_C(1) << 40,
+                           &run->record.histogram_steps);
     }
     return strcmp(text, "checkpoints") == 0
                ? RP_OK
@@ -58,8 +59,8 @@ rp_err rp_runfile_read_record(rp_node *root, rp_runfile *run) {
     RP_TRY(rp_section_map(root, "record", "{histograms: checkpoints}", &record));
     RP_TRY(read_histograms(record, run));
     RP_TRY(rp_node_default(record, "histograms", "none"));
-    run->trace_mib = 64;
-    RP_TRY(rp_node_u32(record, "trace_mib", 0, 1u << 20, &run->trace_mib));
+    run->record.trace_mib = 64;
+    RP_TRY(rp_node_u32(record, "trace_mib", 0, 1u << 20, &run->record.trace_mib));
     RP_TRY(rp_node_default(record, "trace_mib", "64"));
     RP_TRY(record ? rp_node_done(record) : RP_OK);
 fail:
@@ -68,9 +69,9 @@ fail:
 
 /* Both need scores. */
 rp_err rp_runfile_check_scores(const rp_runfile *run) {
-    const bool scored = (run->eval_epochs > 0 || run->eval_steps > 0) &&
+    const bool scored = (run->score.eval_epochs > 0 || run->score.eval_steps > 0) &&
                         run->data.count[rp_data_scored(&run->data)] > 0;
-    return scored || (!run->keep_best && run->without_gain == 0)
+    return scored || (!run->score.keep_best && run->score.without_gain == 0)
                ? RP_OK
                : rp_node_fail(run->root, "checkpoint.best and train.stop_after.without_gain need "
                                          "train.eval_epochs or train.eval_steps above 0, and a "
@@ -133,9 +134,9 @@ rp_err rp_runfile_read_train(rp_arena *arena, rp_node *root, rp_runfile *run) {
         run->freeze = NULL;
     }
     RP_TRY(rp_node_bool(train, "guard", &run->guard));
-    RP_TRY(rp_node_u32(train, "eval_epochs", 0, 1000000, &run->eval_epochs));
-    RP_TRY(rp_node_u64(train, "eval_steps", 0, UINT64_C(1) << 40, &run->eval_steps));
-    RP_TRY(rp_node_u32(train, "recalibrate", 0, 1000000, &run->recalibrate));
+    RP_TRY(rp_node_u32(train, "eval_epochs", 0, 1000000, &run->score.eval_epochs));
+    RP_TRY(rp_node_u64(train, "eval_steps", 0, UINT64_C(1) << 40, &run->score.eval_steps));
+    RP_TRY(rp_node_u32(train, "recalibrate", 0, 1000000, &run->score.recalibrate));
     RP_TRY(rp_node_u64(train, "checkpoint_steps", 0, UINT64_C(1) << 40, &run->checkpoint_steps));
     RP_TRY(read_stop_after(train, run));
     RP_TRY(rp_node_done(train));

@@ -14,7 +14,7 @@ static const double GAIN = 0.05;
 /* Not in a run that has begun, nor with a cut that stays. Boards that dial have the neighbours that
  * the roster gives them. */
 static bool may_arrange(const rp_arrangement *a) {
-    bool all = (a->run.boards_auto || a->run.plan_share > 1) && a->run.cut_auto && !a->given &&
+    bool all = (a->run.boards_auto || a->run.plan.share > 1) && a->run.cut_auto && !a->given &&
                rp_measure_has_profile(a->measure) && !a->evaluates && !a->has_begun &&
                a->position->setup.cut.stage_count == 0 && a->ring->count == a->run.boards;
     for (uint32_t k = 0; all && a->run.roster && k < a->run.boards; k++) {

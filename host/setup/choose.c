@@ -23,7 +23,7 @@ static rp_err open_trials(rp_arrangement *a, const rp_joint_answer *answer) {
     rp_joint_answer others = *answer;
     rp_joint_plan first = answer->plan[0];
     rp_err err = RP_OK;
-    if (a->run.plan_trial > 0 && a->run.plan_share > 1 && answer->is_known) {
+    if (a->run.plan.trial > 0 && a->run.plan.share > 1 && answer->is_known) {
         const rp_joint_ask ask = rp_shares_ask(a);
         RP_TRY(rp_joint_search(&ask, &others));
         first.schedule = 0; /* the run has it now */

@@ -33,7 +33,7 @@ static drifted find_farthest(const rp_arrangement *a) {
 
 /* What somebody else has chosen stays, and so does what runs as it was predicted to. */
 static bool has_drifted(const rp_arrangement *a, drifted *out) {
-    const double share = a->run.plan_drift;
+    const double share = a->run.plan.drift;
     const bool may_choose =
         (a->run.cut_auto || a->run.sizes.planner) && rp_arrangement_may_change(a);
     if (!(share > 0) || !may_choose || a->ring->count < 2 || !rp_drift_prediction(a->measure) ||
@@ -55,7 +55,7 @@ typedef struct {
 /* What is in force. */
 static plan_choice choice_now(const rp_arrangement *a) {
     plan_choice now = {.cut = a->plan_cut};
-    if (a->run.plan_share > 1) {
+    if (a->run.plan.share > 1) {
         now.shares = rp_trial_plan_in_force(a->plan, &a->plan_cut);
     }
     return now;
@@ -82,7 +82,7 @@ static rp_err choose(rp_arrangement *a, rp_arena *arena, plan_choice *out) {
     rp_joint_answer answer;
     rp_err err = RP_OK;
     *out = choice_now(a);
-    if (a->run.cut_auto && a->run.plan_share > 1) {
+    if (a->run.cut_auto && a->run.plan.share > 1) {
         RP_TRY(choose_shares(a, out));
     } else if (a->run.cut_auto) {
         RP_TRY(rp_arrangement_find_cut(a, arena, &answer, &out->cut));
@@ -200,7 +200,7 @@ static rp_err follow_drift(rp_arrangement *a, bool may_drain, uint64_t steps_lef
     *pays = step_s[1] < (1 - GAIN) * step_s[0] && saved_s > rp_drift_setup_s(a->measure);
     RP_TRY(say(a, &found, step_s, *pays));
     if (*pays) {
-        RP_TRY(a->run.plan_share > 1 ? rp_shares_take(a, &best.shares)
+        RP_TRY(a->run.plan.share > 1 ? rp_shares_take(a, &best.shares)
                                      : rp_arrangement_keep_cut(a, &best.cut));
         if (best.size && !best.shares.has_sizes) {
             RP_TRY(rp_sizes_keep(a, (const uint32_t(*)[2])best.size, &best.sizes));

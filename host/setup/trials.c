@@ -16,14 +16,14 @@ static bool is_open(const rp_arrangement *a) {
 
 void rp_trials_open(rp_arrangement *a, const rp_joint_plan *first, const rp_joint_answer *answer) {
     a->trial.plans = (rp_trial){.count = 0};
-    if (first && a->run.plan_trial > 0 && a->trains) {
+    if (first && a->run.plan.trial > 0 && a->trains) {
         rp_trial_open(&a->trial.plans, first, answer);
     }
 }
 
 void rp_trials_resume(rp_arrangement *a, const char *text) {
     const uint32_t layers = a->run.model->layer_count;
-    if (a->run.plan_trial > 0 && a->trial.plans.count == 0 && text &&
+    if (a->run.plan.trial > 0 && a->trial.plans.count == 0 && text &&
         !rp_trial_read(text, layers, &a->trial.plans)) {
         rp_log_warn("controller: the checkpoint's `trial` is '%.40s', which is none: the cut stays",
                     text);
@@ -49,14 +49,14 @@ void rp_trials_note_step(rp_arrangement *a, double seconds) {
         return;
     }
     a->trial.trained++;
-    if (seconds > 0 && a->trial.count < a->run.plan_trial) {
+    if (seconds > 0 && a->trial.count < a->run.plan.trial) {
         a->trial.seconds[a->trial.count++] = seconds;
     }
 }
 
 static bool has_tried(const rp_arrangement *a) {
-    return a->trial.count == a->run.plan_trial ||
-           a->trial.trained >= (uint64_t)PATIENCE * a->run.plan_trial;
+    return a->trial.count == a->run.plan.trial ||
+           a->trial.trained >= (uint64_t)PATIENCE * a->run.plan.trial;
 }
 
 /* `count`: none that is tried. */
@@ -88,7 +88,7 @@ bool rp_trials_is_due(const rp_arrangement *a) {
 
 /* One more than are to be counted: the first of a segment fills the pipes. */
 uint64_t rp_trials_next(const rp_arrangement *a) {
-    const uint64_t left = a->run.plan_trial - a->trial.count;
+    const uint64_t left = a->run.plan.trial - a->trial.count;
     return is_trying(a)     ? a->position->step + left + 1
            : is_to_leave(a) ? a->position->step + 1
                             : UINT64_MAX;

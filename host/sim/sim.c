@@ -190,7 +190,7 @@ static rp_err check_costs(const rp_sim_options *options, const rp_runfile *run) 
 static uint32_t count_spare_boards(const rp_runfile *run) {
     const bool may_shrink = !run->local && run->cut_auto && run->hops.count == 0 &&
                             rp_codecs_are_alike(run->codec, run->stages);
-    return run->spares + (may_shrink ? run->boards - run->at_least : 0);
+    return run->spares + (may_shrink ? run->boards - run->safety.at_least : 0);
 }
 
 rp_err rp_sim(const rp_sim_options *options) {
@@ -235,7 +235,7 @@ rp_err rp_sim(const rp_sim_options *options) {
                     .trace = options->trace ? stdout : NULL,
                     .format = options->format,
                     .memory_bytes = memory_bytes,
-                    .wait_ns = subject.run.wait_s * RP_NS_PER_S},
+                    .wait_ns = subject.run.safety.wait_s * RP_NS_PER_S},
         .faults = none || all ? NULL : &faults,
         .draws_faults = all,
         .once = options->once,

@@ -115,7 +115,8 @@ static bool renews_statistics(const rp_runfile *run) {
     for (uint32_t p = 0; p < run->model->param_count; p++) {
         has_statistics |= run->model->param[p].role == RP_PARAM_STATE;
     }
-    return has_statistics && run->method.kind->average != RP_AVERAGE_NONE && run->recalibrate > 0;
+    return has_statistics && run->method.kind->average != RP_AVERAGE_NONE &&
+           run->score.recalibrate > 0;
 }
 
 static rp_err make_reference(rp_sim_subject *s) {
@@ -425,7 +426,7 @@ static uint32_t list_edges(uint32_t boards, uint32_t (*edges)[2]) {
 }
 
 static bool is_verified(const rp_runfile *run) {
-    return run->verify == 1 && run->micro >= run->batch && run->method.kind->flushed;
+    return run->safety.verify == 1 && run->micro >= run->batch && run->method.kind->flushed;
 }
 
 /* A board is missed after 10 s, and waited for. Where that is short, a run may still be at work

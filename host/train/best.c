@@ -18,7 +18,7 @@ const rp_checkpoint_best *rp_train_best(const rp_train *train) {
 }
 
 static bool is_by_accuracy(const rp_train *train) {
-    return train->run->best_by == RP_BEST_ACCURACY;
+    return train->run->score.best_by == RP_BEST_ACCURACY;
 }
 
 static double value_of(const rp_train *train, const rp_position_score *score) {
@@ -55,7 +55,7 @@ static rp_checkpoint_best count_score(const rp_train *train, double value) {
 }
 
 static bool ends_run(const rp_train *train, const rp_checkpoint_best *best) {
-    return train->run->without_gain > 0 && best->since >= train->run->without_gain &&
+    return train->run->score.without_gain > 0 && best->since >= train->run->score.without_gain &&
            train->stop_step == 0 && train->position->step < train->run->steps;
 }
 
@@ -77,7 +77,7 @@ static rp_err stop_early(rp_train *train) {
 }
 
 rp_err rp_best_note(rp_train *train, rp_split split, const rp_position_score *score, bool *stops) {
-    const bool tracks = train->run->keep_best || train->run->without_gain > 0;
+    const bool tracks = train->run->score.keep_best || train->run->score.without_gain > 0;
     rp_err err = RP_OK;
     RP_ASSERT(score->done && score->samples > 0);
     const double value = value_of(train, score);
@@ -86,7 +86,7 @@ rp_err rp_best_note(rp_train *train, rp_split split, const rp_position_score *sc
         return RP_OK; /* or counted before the run was resumed */
     }
     rp_checkpoint_best best = count_score(train, value);
-    const bool keeps = best.step == train->position->step && train->run->keep_best;
+    const bool keeps = best.step == train->position->step && train->run->score.keep_best;
     const bool ends = ends_run(train, &best);
     if (ends) { /* a schedule that does not flush drains its pipes first */
         best.end =
@@ -108,7 +108,8 @@ void rp_train_resume_best(rp_train *train) {
     rp_checkpoint_best *best = &train->best;
     train->stop_step = 0;
     rp_checkpoint_read_best(train->paths->checkpoints, best);
-    const bool ends = train->run->without_gain > 0 && best->since >= train->run->without_gain;
+    const bool ends =
+        train->run->score.without_gain > 0 && best->since >= train->run->score.without_gain;
     if (ends && best->end >= train->position->step) {
         train->stop_step = best->end;
     }

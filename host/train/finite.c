@@ -32,7 +32,7 @@ static rp_err final(rp_err err, rp_FaultClass *fault_class) {
 
 /* Nothing better comes of a model that has diverged. */
 static rp_err check_loss(const rp_train *train) {
-    const uint32_t most = train->run->non_finite_steps;
+    const uint32_t most = train->run->score.non_finite_steps;
     char advice[RP_FINITE_ADVICE];
     if (most == 0 || train->finite.row < most) {
         return RP_OK;
@@ -46,7 +46,7 @@ static rp_err check_loss(const rp_train *train) {
 
 /* When all updates are left out, the run trains nothing, whatever its loss. */
 static rp_err check_skipped(const rp_train *train) {
-    const uint32_t most = train->run->non_finite_steps;
+    const uint32_t most = train->run->score.non_finite_steps;
     char advice[RP_FINITE_ADVICE];
     for (uint32_t k = 0; most > 0 && k < train->ring->count; k++) {
         const rp_board_state *board = &train->ring->board[k];
@@ -120,7 +120,7 @@ rp_err rp_train_check_result(const rp_train *train, rp_FaultClass *fault_class) 
         (void)snprintf(what, sizeof what, "the loss has not been finite since step %" PRIu64,
                        train->position->step - train->finite.row + 1);
     }
-    if (train->run->non_finite_steps == 0 || !what[0]) {
+    if (train->run->score.non_finite_steps == 0 || !what[0]) {
         return RP_OK;
     }
     return final(rp_fail(RP_ERR_FAULT, "the result is of no use: %s; %s", what,

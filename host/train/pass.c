@@ -33,7 +33,7 @@ rp_err rp_train_begin_evaluation(rp_train *train, rp_split split, bool trains) {
 /* Training reads no batch statistics; a checkpoint is to follow, and an interrupt waits for both:
  * that is short. */
 rp_err rp_train_begin_statistics(rp_train *train) {
-    const uint64_t most = (uint64_t)train->run->recalibrate * train->run->batch;
+    const uint64_t most = (uint64_t)train->run->score.recalibrate * train->run->batch;
     const uint64_t all = train->run->data.count[RP_SPLIT_TRAIN];
     return begin_pass(train, RP_SPLIT_TRAIN, most < all ? most : all, false);
 }

@@ -22,14 +22,14 @@ uint64_t rp_verify_choose(rp_train *train, uint64_t end) {
     const rp_runfile *run = train->run;
     const rp_sched_shape shape = rp_runfile_sched_shape(run, 0);
     const uint32_t micros = (run->batch - 1) / run->micro + 1;
-    const uint64_t every = run->verify > micros ? run->verify / micros : 1;
+    const uint64_t every = run->safety.verify > micros ? run->safety.verify / micros : 1;
     const uint64_t turn = train->position->step / every;
     const uint64_t whole = rp_train_drained_at(train); /* no forward of it has begun */
     uint64_t step = draw_step(train, every, turn);
     RP_ASSERT(train->position->step < end);
     step = step >= train->position->step ? step : draw_step(train, every, turn + 1);
     step = step > whole ? step : whole;
-    verify->is_due = run->verify > 0 && train->ring->count > 1 && step < end;
+    verify->is_due = run->safety.verify > 0 && train->ring->count > 1 && step < end;
     verify->alone = verify->is_due && step + 1 < end;
     if (!verify->is_due) {
         return end;

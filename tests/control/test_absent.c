@@ -84,7 +84,7 @@ static void halves_of_stages_need_pairs(void **state) {
             prepare(count, absent, 1, 3);
             arrangement.run.method.kind = rp_sched_find("pipefb");
             assert_int_equal(!rp_absent_why_stay(&c), pairs > 0);
-            arrangement.run.at_least = 4;
+            arrangement.run.safety.at_least = 4;
             assert_int_equal(!rp_absent_why_stay(&c), pairs > 1);
         }
     }

@@ -201,7 +201,7 @@ static void a_free_pace_follows_what_copies_cost(void **state) {
     open_keep("ring.copy_steps=auto");
     expect_ok(rp_keep_choose_copy_pace(keep, 0, usual_ns));
     const uint64_t at_first = rp_keep_next_copies(keep, 0);
-    assert_int_equal(at_first, run.copy_steps);
+    assert_int_equal(at_first, run.safety.copy_steps);
     make_copies(at_first, 100);
     expect_ok(rp_keep_choose_copy_pace(keep, at_first, usual_ns));
     const uint64_t second = rp_keep_next_copies(keep, at_first);

@@ -115,7 +115,7 @@ static inline void open_ring(bool dials) {
                        .roster = roster,
                        .model = &model,
                        .listen = "tcp://host:7100",
-                       .wait_s = WAIT_S};
+                       .safety.wait_s = WAIT_S};
     ring = (rp_ring){.now_ns = rp_clock_now_ns(&test_clock)};
     expect_ok(rp_ring_open(&arena, &(rp_ring_needs){.run = &run, .clock = &test_clock}, &ring));
     rp_ring_begin_greeting(&ring, false);

@@ -116,7 +116,7 @@ static void sizes_of_microbatches(void **state) {
     assert_int_equal(run.sizes.at[1][1], 4);
     rp_runfile_close(&run);
     expect_ok(read_text(&arena, verified, "schedule={kind: umpipe, forward: 7}", &run));
-    assert_int_equal(run.verify, 4);
+    assert_int_equal(run.safety.verify, 4);
     rp_runfile_close(&run);
     refused(verified, "schedule=pipefb", "verify: computes a microbatch again");
     refused(good, "schedule={kind: umpipe, forward: [3]}",
@@ -207,7 +207,7 @@ static void the_trace_has_a_bound(void **state) {
         rp_runfile run;
         rp_arena_init(&arena, "test", 0);
         expect_ok(read_text(&arena, good, cases[i].set, &run));
-        assert_int_equal(run.trace_mib, cases[i].mib);
+        assert_int_equal(run.record.trace_mib, cases[i].mib);
         rp_runfile_close(&run);
         rp_arena_finish(&arena);
     }
@@ -232,8 +232,8 @@ static void histograms_on_request(void **state) {
         rp_runfile run;
         rp_arena_init(&arena, "test", 0);
         expect_ok(read_text(&arena, good, cases[i].set, &run));
-        assert_true(run.histograms == cases[i].any);
-        assert_int_equal(run.histogram_steps, cases[i].steps);
+        assert_true(run.record.histograms == cases[i].any);
+        assert_int_equal(run.record.histogram_steps, cases[i].steps);
         rp_runfile_close(&run);
         rp_arena_finish(&arena);
     }
@@ -614,8 +614,8 @@ static void copies_are_made_when_it_says(void **state) {
         rp_runfile run;
         rp_arena_init(&arena, "test", 0);
         expect_ok(read_text(&arena, good, cases[i].set, &run));
-        assert_int_equal(run.copy_steps, cases[i].steps);
-        assert_int_equal(run.copy_auto, cases[i].is_auto);
+        assert_int_equal(run.safety.copy_steps, cases[i].steps);
+        assert_int_equal(run.safety.copy_auto, cases[i].is_auto);
         rp_runfile_close(&run);
         rp_arena_finish(&arena);
     }
@@ -819,7 +819,7 @@ static void expect_same_run(const rp_runfile *a, const rp_runfile *b) {
     assert_ptr_equal(a->loss, b->loss);
     expect_close(a->label_smoothing, b->label_smoothing, 0, 0);
     assert_true(a->emulate == b->emulate && a->guard == b->guard && a->local == b->local);
-    assert_true(a->keep_best == b->keep_best && a->best_by == b->best_by);
+    assert_true(a->score.keep_best == b->score.keep_best && a->score.best_by == b->score.best_by);
     const uint64_t one[] = {a->boards,
                             a->stages,
                             a->threads,
@@ -828,12 +828,12 @@ static void expect_same_run(const rp_runfile *a, const rp_runfile *b) {
                             a->batch,
                             a->micro,
                             a->seed,
-                            a->eval_epochs,
-                            a->recalibrate,
-                            a->without_gain,
-                            a->non_finite_steps,
+                            a->score.eval_epochs,
+                            a->score.recalibrate,
+                            a->score.without_gain,
+                            a->score.non_finite_steps,
                             a->checkpoint_steps,
-                            a->eval_steps};
+                            a->score.eval_steps};
     const uint64_t two[] = {b->boards,
                             b->stages,
                             b->threads,
@@ -842,12 +842,12 @@ static void expect_same_run(const rp_runfile *a, const rp_runfile *b) {
                             b->batch,
                             b->micro,
                             b->seed,
-                            b->eval_epochs,
-                            b->recalibrate,
-                            b->without_gain,
-                            b->non_finite_steps,
+                            b->score.eval_epochs,
+                            b->score.recalibrate,
+                            b->score.without_gain,
+                            b->score.non_finite_steps,
                             b->checkpoint_steps,
-                            b->eval_steps};
+                            b->score.eval_steps};
     assert_memory_equal(one, two, sizeof one);
     for (int split = 0; split < RP_SPLITS; split++) {
         assert_int_equal(a->data.count[split], b->data.count[split]);
