@@ -38,7 +38,7 @@ static rp_err say_spare(rp_controller *c, const char *lost, const char *why, con
     char text[240];
     (void)snprintf(text, sizeof text, "board %s %s: the spare board %s takes its place", lost, why,
                    spare);
-    return rp_record_event(rp_folder_record(c->folder), "spare", c->train.position.step, text);
+    return rp_record_event(rp_folder_record(c->folder), "spare", c->position.step, text);
 }
 
 /* As many as there are. */
@@ -122,7 +122,7 @@ static rp_err say_left(rp_controller *c, const char *names, uint32_t absent, con
                    absent == 1 ? "board" : "boards", names, what, c->ring.count,
                    c->ring.count == 1 ? "" : "s", odd ? "; board " : "", odd ? odd : "",
                    odd ? " is a spare now, for each stage has two boards" : "", split);
-    return rp_record_event(rp_folder_record(c->folder), "fewer", c->train.position.step, text);
+    return rp_record_event(rp_folder_record(c->folder), "fewer", c->position.step, text);
 }
 
 /* The stages of the boards that there are now; of those that can reach each other where which of
@@ -214,7 +214,7 @@ static rp_err say_joined(const rp_controller *c) {
     (void)snprintf(text, sizeof text,
                    "%.200s can be reached again: the model is cut anew over %u boards%s",
                    c->machine.joined, c->ring.count, split);
-    return rp_record_event(rp_folder_record(c->folder), "joined", c->train.position.step, text);
+    return rp_record_event(rp_folder_record(c->folder), "joined", c->position.step, text);
 }
 
 /* The newest checkpoint is of here, so no step is done again. */

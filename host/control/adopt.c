@@ -13,7 +13,7 @@ bool rp_adopt_is_due(const rp_controller *c) {
 
 rp_err rp_adopt_end(rp_controller *c, const char *why) {
     rp_arrangement_drop_plan(c->setup);
-    return rp_keep_end_adoption(c->keep, why, c->train.position.step);
+    return rp_keep_end_adoption(c->keep, why, c->position.step);
 }
 
 /* What they still say of this term is none of the next one's business. Where only they could have
@@ -48,7 +48,7 @@ static rp_err take_ahead(rp_controller *c) {
 rp_err rp_adopt_enter(rp_controller *c) {
     char why[RP_KEEP_WHY_BYTES];
     rp_err err;
-    RP_TRY(rp_keep_begin_adoption(c->keep, c->train.position.step));
+    RP_TRY(rp_keep_begin_adoption(c->keep, c->position.step));
     RP_TRY(take_ahead(c));
     RP_TRY(rp_folder_find_change(c->folder, c->run, why, sizeof why));
     if (why[0]) { /* a checkpoint of here would say that it was made with these */
@@ -77,15 +77,15 @@ rp_err rp_adopt_late(const rp_controller *c) {
 static rp_err take_results(rp_controller *c, uint64_t step) {
     double loss;
     rp_err err = RP_OK;
-    while (c->train.position.step < step) {
-        if (!rp_keep_adopted_loss(c->keep, c->train.position.step, &loss)) {
+    while (c->position.step < step) {
+        if (!rp_keep_adopted_loss(c->keep, c->position.step, &loss)) {
             return rp_fail(RP_ERR_FAULT,
                            "the boards no longer know what step %" PRIu64 " gave; "
                            "train.checkpoint_steps bounds how many they have to",
-                           c->train.position.step + 1);
+                           c->position.step + 1);
         }
         rp_trials_note_step(c->setup, rp_drift_note_step(c->measure));
-        RP_TRY(rp_train_count_step(c->train.room, loss));
+        RP_TRY(rp_train_count_step(c->train, loss));
     }
 fail:
     return err;
@@ -103,12 +103,12 @@ static rp_err take_over(rp_controller *c) {
     rp_err err;
     take_advance(c, plan);
     RP_TRY(rp_arrangement_take_plan(c->setup, plan));
-    RP_TRY(rp_train_open_plan(c->train.room, plan));
-    RP_TRY(rp_keep_take_adopted(c->keep, &c->train.position.ledger, &adopted));
+    RP_TRY(rp_train_open_plan(c->train, plan));
+    RP_TRY(rp_keep_take_adopted(c->keep, &c->position.ledger, &adopted));
     RP_TRY(take_results(c, adopted.step));
-    c->train.position.ledger.digest = adopted.ledger.digest;
-    c->train.position.ledger.samples += adopted.ledger.samples;
-    c->train.position.fill_step = adopted.fill_step;
+    c->position.ledger.digest = adopted.ledger.digest;
+    c->position.ledger.samples += adopted.ledger.samples;
+    c->position.fill_step = adopted.fill_step;
     rp_keep_save_adopted(c->keep);
     rp_ring_watch_boards(&c->ring, true);
     rp_controller_enter(c, RP_CONTROL_SAVE);
@@ -117,7 +117,7 @@ fail:
 }
 
 rp_err rp_adopt_step(rp_controller *c) {
-    const rp_adopt_facts facts = {.ledger = &c->train.position.ledger, .end = rp_controller_end(c)};
+    const rp_adopt_facts facts = {.ledger = &c->position.ledger, .end = rp_controller_end(c)};
     char why[RP_KEEP_WHY_BYTES];
     rp_adoption outcome;
     rp_err err;

@@ -315,7 +315,7 @@ rp_err rp_assign_enter(rp_controller *c) {
     rp_keep_forget_copies(c->keep);
     rp_arrangement_set_lines(c->setup, lines_since_s(c));
     rp_err err = rp_arrangement_make_plan(c->setup);
-    err = err == RP_OK ? rp_train_open_plan(c->train.room, rp_arrangement_plan(c->setup)) : err;
+    err = err == RP_OK ? rp_train_open_plan(c->train, rp_arrangement_plan(c->setup)) : err;
     err = err == RP_OK ? rp_memory_check_plan(c) : err;
     return err == RP_OK ? rp_keep_check_plan(c->keep, rp_arrangement_plan(c->setup)) : err;
 }
@@ -454,7 +454,7 @@ static rp_err hint_microbatch(rp_controller *c) {
                        "one microbatch a step keeps the boards %.0f %% busy at best; "
                        "train.microbatch: %u, %.0f %%",
                        100 * busy, micro, 100 * better);
-        RP_TRY(rp_record_event(rp_folder_record(c->folder), "hint", c->train.position.step, text));
+        RP_TRY(rp_record_event(rp_folder_record(c->folder), "hint", c->position.step, text));
     }
 fail:
     return err;
@@ -463,7 +463,7 @@ fail:
 static rp_err hint_staleness(rp_controller *c) {
     char text[200];
     return rp_staleness_hint(c->run, text, sizeof text)
-               ? rp_record_event(rp_folder_record(c->folder), "hint", c->train.position.step, text)
+               ? rp_record_event(rp_folder_record(c->folder), "hint", c->position.step, text)
                : RP_OK;
 }
 
@@ -471,8 +471,8 @@ static rp_err hint_staleness(rp_controller *c) {
 static rp_err say_damage(rp_controller *c) {
     char text[RP_CHECKPOINT_DAMAGE + 80];
     (void)snprintf(text, sizeof text, "%s; the checkpoint of step %" PRIu64 " is used",
-                   rp_keep_damage(c->keep), c->train.position.step);
-    return rp_record_event(rp_folder_record(c->folder), "damaged", c->train.position.step, text);
+                   rp_keep_damage(c->keep), c->position.step);
+    return rp_record_event(rp_folder_record(c->folder), "damaged", c->position.step, text);
 }
 
 /* Lanes have the same data: what is to be said of them is said once. */
@@ -481,8 +481,8 @@ static rp_err note_data(rp_controller *c) {
     rp_err err = RP_OK;
     for (uint32_t i = 0; i < notes->count && c->run->lanes.own == RP_LANE_NONE && err == RP_OK;
          i++) {
-        err = rp_record_event(rp_folder_record(c->folder), "data", c->train.position.step,
-                              notes->text[i]);
+        err =
+            rp_record_event(rp_folder_record(c->folder), "data", c->position.step, notes->text[i]);
     }
     return err;
 }
@@ -514,7 +514,7 @@ static rp_err note_run(rp_controller *c) {
     for (uint32_t i = 0; i < notes.count; i++) {
         RP_TRY(is_said(&notes, i) ? RP_OK
                                   : rp_record_event(rp_folder_record(c->folder), "hint",
-                                                    c->train.position.step, notes.text[i]));
+                                                    c->position.step, notes.text[i]));
     }
 fail:
     rp_arena_finish(&arena);
@@ -532,7 +532,7 @@ static rp_err begin_training(rp_controller *c) {
     RP_TRY(c->options.resume ? RP_OK : note_data(c));
     RP_TRY(note_run(c));
     RP_TRY(rp_controller_write_folder(c));
-    RP_TRY(rp_train_open_gains(c->train.room, &c->arena));
+    RP_TRY(rp_train_open_gains(c->train, &c->arena));
 fail:
     return err;
 }

@@ -73,7 +73,7 @@ rp_err rp_close_step(rp_controller *c) {
         }
         rp_away_close(&c->ring);
         rp_ring_disconnect(&c->ring);
-        rp_train_close_feeds(c->train.room);
+        rp_train_close_feeds(c->train);
     }
     if (rp_ring_end_spawned(&c->ring)) {
         rp_controller_release(c);
@@ -86,7 +86,7 @@ rp_err rp_close_step(rp_controller *c) {
 void rp_controller_release(rp_controller *c) {
     rp_away_close(&c->ring);
     rp_ring_disconnect(&c->ring);
-    rp_train_close(c->train.room);
+    rp_train_close(c->train);
     rp_arena_finish(&c->way.follow_arena);
     rp_measure_close(c->measure);
     rp_arrangement_release(c->setup);

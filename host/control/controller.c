@@ -117,7 +117,7 @@ static rp_err take_messages(rp_controller *c, uint32_t board) {
 static void step_boards(rp_controller *c) {
     rp_ring *ring = &c->ring;
     const bool ping = ring->board && rp_ring_ping_is_due(ring);
-    const bool is_feeding = rp_train_segment_start_ns(c->train.room) != 0;
+    const bool is_feeding = rp_train_segment_start_ns(c->train) != 0;
     for (uint32_t k = 0; k < ring->count; k++) {
         raise_fault(c, rp_ring_step(ring, k), k);
         if (c->machine.state < RP_CONTROL_CLOSE) {
@@ -136,7 +136,7 @@ void rp_controller_waiting_of(const rp_controller *c, rp_controller_waiting *out
     const rp_control_state *state = &rp_control_states[c->machine.state];
     *out = (rp_controller_waiting){.state = state->name,
                                    .what = state->waits_for,
-                                   .step = c->train.position.step,
+                                   .step = c->position.step,
                                    .since_ns = c->machine.since_ns};
     for (uint32_t k = 0; state->has_done && k < c->ring.count; k++) {
         if (!state->has_done(c, k)) {
@@ -263,9 +263,9 @@ int64_t rp_controller_step(rp_controller *c, int64_t now_ns) {
     step_boards(c);
     raise_fault(c, rp_segment_check_progress(c), RP_FAULT_NO_BOARD);
     raise_hang(c);
-    raise_fault(c, rp_twins_look(&c->ring, rp_folder_record(c->folder), c->train.position.step),
+    raise_fault(c, rp_twins_look(&c->ring, rp_folder_record(c->folder), c->position.step),
                 RP_FAULT_NO_BOARD);
-    raise_fault(c, rp_strangers_look(&c->ring, rp_folder_record(c->folder), c->train.position.step),
+    raise_fault(c, rp_strangers_look(&c->ring, rp_folder_record(c->folder), c->position.step),
                 RP_FAULT_NO_BOARD);
     step_state(c);
     return next_deadline_ns(c);
@@ -294,7 +294,7 @@ void rp_controller_add_waits(const rp_controller *c, rp_wait_list *list) {
         add_link(list, c->ring.board[k].control);
         add_link(list, c->ring.board[k].feed);
     }
-    add_fd(list, rp_train_eventfd(c->train.room));
+    add_fd(list, rp_train_eventfd(c->train));
     if (c->machine.state == RP_CONTROL_ROUND) {
         add_fd(list, c->env.lane.kind->fd(c->env.lane.self));
     }
@@ -335,7 +335,7 @@ fail:
 /* A finished run that is resumed stays as it is. */
 static bool is_nothing_left(const rp_controller *c) {
     rp_split split;
-    return c->train.position.step > 0 && c->train.position.step == rp_controller_end(c) &&
+    return c->position.step > 0 && c->position.step == rp_controller_end(c) &&
            !rp_controller_evaluation_due(c, &split) && !rp_round_is_due(c) &&
            access(rp_folder_paths_of(c->folder)->weights, F_OK) == 0;
 }
@@ -426,7 +426,7 @@ static rp_err prepare_run(rp_controller *c) {
         RP_TRY(rp_arrangement_resume_choices(c->setup));
         RP_TRY(rp_controller_find_start(c));
         if (is_nothing_left(c)) {
-            RP_TRY(rp_train_check_result(c->train.room, &c->machine.reported));
+            RP_TRY(rp_train_check_result(c->train, &c->machine.reported));
             rp_controller_print(c, "%s: the run is finished; nothing is left to do\n",
                                 rp_folder_paths_of(c->folder)->folder);
             c->machine.state = c->machine.next = RP_CONTROL_ENDED;
@@ -446,7 +446,7 @@ static rp_err open_rooms(rp_controller *c) {
     const rp_arrangement_needs setup = {
         .ring = &c->ring,
         .folder = c->folder,
-        .position = &c->train.position,
+        .position = &c->position,
         .trains = c->options.purpose == RP_PURPOSE_TRAIN,
         .evaluates = c->options.purpose == RP_PURPOSE_EVALUATE,
         .profiles = c->options.purpose == RP_PURPOSE_PROFILE,
@@ -458,9 +458,9 @@ static rp_err open_rooms(rp_controller *c) {
     const rp_train_needs train = {.run = c->run,
                                   .ring = &c->ring,
                                   .folder = c->folder,
-                                  .position = &c->train.position,
+                                  .position = &c->position,
                                   .feeder = c->env.feeder};
-    RP_TRY(rp_train_open(&c->arena, &train, &c->train.room));
+    RP_TRY(rp_train_open(&c->arena, &train, &c->train));
     const rp_keep_needs keep = {.run = c->run,
                                 .ring = &c->ring,
                                 .folder = c->folder,

@@ -30,7 +30,8 @@ struct rp_controller {
     rp_arrangement *setup;
     rp_plan_way way; /* to the next plan */
     rp_measure *measure;
-    rp_train_state train;
+    rp_position position; /* of the run: `train` moves it on, `keep` saves and loads it */
+    rp_train *train;
     rp_keep *keep;
     rp_folder *folder;
     rp_warm *warm; /* NULL: the ring is not warmed */

@@ -7,13 +7,13 @@
 #include "control/next.h"
 
 static bool is_over(const rp_controller *c) {
-    return c->train.position.step == rp_controller_end(c);
+    return c->position.step == rp_controller_end(c);
 }
 
 /* Which part is to be scored here. With a validation part the test part is read once, at the end.
  */
 bool rp_controller_evaluation_due(const rp_controller *c, rp_split *split) {
-    const uint64_t step = c->train.position.step;
+    const uint64_t step = c->position.step;
     const uint32_t *count = c->run->data.count;
     const bool by_epochs = step % c->run->epoch_steps == 0 && c->run->score.eval_epochs &&
                            step / c->run->epoch_steps % c->run->score.eval_epochs == 0;
@@ -22,11 +22,11 @@ bool rp_controller_evaluation_due(const rp_controller *c, rp_split *split) {
         return false;
     }
     *split = RP_SPLIT_VALIDATION;
-    if (count[RP_SPLIT_VALIDATION] > 0 && !c->train.position.validation.done) {
+    if (count[RP_SPLIT_VALIDATION] > 0 && !c->position.validation.done) {
         return true;
     }
     *split = RP_SPLIT_TEST;
-    return count[RP_SPLIT_TEST] > 0 && !c->train.position.test.done &&
+    return count[RP_SPLIT_TEST] > 0 && !c->position.test.done &&
            (is_over(c) || rp_data_scored(&c->run->data) == RP_SPLIT_TEST);
 }
 
@@ -51,11 +51,11 @@ static rp_err assign_anew(rp_controller *c) {
     rp_arena_finish(&c->way.follow_arena);
     rp_arena_init(&c->way.follow_arena, "follow", 0);
     RP_TRY(rp_keep_find(c->keep, &c->way.follow_arena, rp_arrangement_given(c->setup), &path,
-                        &c->train.position));
+                        &c->position));
     if (c->way.follow.of_advance) {
         rp_arrangement_take_advance(c->setup, &c->way.follow.choice);
     }
-    rp_arrangement_begin_at(c->setup, c->train.position.step);
+    rp_arrangement_begin_at(c->setup, c->position.step);
     rp_keep_load_from(c->keep, path, RP_KEEP_CHECKPOINT);
     c->way.follow.phase = RP_FOLLOW_ASSIGN;
     RP_TRY(rp_controller_assign_again(c));
@@ -73,8 +73,7 @@ static rp_err say_method(rp_controller *c) {
 static rp_err replan(rp_controller *c, bool *pays) {
     rp_err err;
     const bool may_drain = rp_controller_drained_at(c) < rp_controller_next_evaluation(c);
-    RP_TRY(
-        rp_replan_choose(c->setup, may_drain, rp_controller_end(c) - c->train.position.step, pays));
+    RP_TRY(rp_replan_choose(c->setup, may_drain, rp_controller_end(c) - c->position.step, pays));
     if (*pays) {
         c->way.follow = (rp_follow){.phase = RP_FOLLOW_DRAIN, .before = c->run->method.advance};
         c->way.advance_least = c->run->method.advance;
@@ -84,7 +83,7 @@ fail:
 }
 
 static rp_next_facts facts_of(const rp_controller *c) {
-    const uint64_t step = c->train.position.step;
+    const uint64_t step = c->position.step;
     const bool over = is_over(c);
     rp_split split;
     return (rp_next_facts){
@@ -92,8 +91,8 @@ static rp_next_facts facts_of(const rp_controller *c) {
         .state = c->machine.state,
         .trains = true,
         .interrupted = c->machine.interrupts > 0,
-        .verify_due = rp_verify_is_due(c->train.room),
-        .verify_alone = rp_verify_is_alone(c->train.room),
+        .verify_due = rp_verify_is_due(c->train),
+        .verify_alone = rp_verify_is_alone(c->train),
         .adopted = rp_keep_saves_adopted(c->keep),
         .unsaved = rp_keep_is_unsaved(c->keep),
         .copies_suffice = rp_controller_copies_suffice(c),
@@ -103,7 +102,7 @@ static rp_next_facts facts_of(const rp_controller *c) {
         .is_over = over,
         .weights_missing = over && access(rp_folder_paths_of(c->folder)->weights, F_OK) != 0,
         .evaluation_due = rp_controller_evaluation_due(c, &split),
-        .ends_early = rp_train_stop_step(c->train.room) > step,
+        .ends_early = rp_train_stop_step(c->train) > step,
         .is_drained = rp_controller_drained_at(c) == step,
         .new_method_saved = c->way.follow.phase == RP_FOLLOW_SAVE,
         .method_drains = c->way.follow.phase == RP_FOLLOW_DRAIN,
@@ -131,8 +130,7 @@ static rp_err choose_in_training(rp_controller *c) {
             RP_TRY(say_method(c));
             break;
         case RP_NEXT_INTERRUPT:
-            return rp_fail(RP_ERR_INTERRUPTED, "interrupted after step %" PRIu64,
-                           c->train.position.step);
+            return rp_fail(RP_ERR_INTERRUPTED, "interrupted after step %" PRIu64, c->position.step);
         case RP_NEXT_REASSIGN:
             return assign_anew(c);
         case RP_NEXT_REPLAN:
@@ -150,7 +148,7 @@ static rp_err choose_in_training(rp_controller *c) {
             break;
         default:
             RP_ASSERT(next.step == RP_NEXT_FINISH);
-            RP_TRY(rp_train_check_result(c->train.room, &c->machine.reported));
+            RP_TRY(rp_train_check_result(c->train, &c->machine.reported));
             rp_controller_enter(c, RP_CONTROL_CLOSE);
             return RP_OK;
         }
@@ -166,7 +164,7 @@ rp_err rp_controller_choose_next(rp_controller *c) {
     const bool passed = c->machine.state == RP_CONTROL_EVALUATE;
     const rp_next_facts facts = {.place = RP_NEXT_AT_PAUSE, .state = c->machine.state};
     rp_controller_enter(c, rp_next(&facts).state);
-    return passed ? rp_train_check_score(rp_position_score_of(&c->train.position, c->options.split),
+    return passed ? rp_train_check_score(rp_position_score_of(&c->position, c->options.split),
                                          &c->machine.reported)
                   : RP_OK;
 }

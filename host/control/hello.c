@@ -134,8 +134,8 @@ static rp_err say_refusals(rp_controller *c) {
         (void)snprintf(text, sizeof text, "%.300s; it counts as a board that is away (ring.wait)",
                        rp_err_message());
         err = rp_record_event(rp_folder_record(c->folder),
-                              why == RP_SILENT_UNANSWERED ? "silent" : "refused",
-                              c->train.position.step, text);
+                              why == RP_SILENT_UNANSWERED ? "silent" : "refused", c->position.step,
+                              text);
     }
     return err;
 }

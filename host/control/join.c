@@ -29,7 +29,7 @@ bool rp_join_boards(rp_controller *c) {
     size_t used = 0;
     names[0] = '\0';
     if (!rp_join_is_possible(c) || !rp_away_is_wanted(&c->ring) ||
-        rp_keep_saved_step(c->keep) != c->train.position.step) {
+        rp_keep_saved_step(c->keep) != c->position.step) {
         return false;
     }
     const uint32_t most = c->ring.count + rp_away_count_joining(&c->ring, in_pairs);

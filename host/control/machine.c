@@ -13,11 +13,11 @@ void rp_controller_enter(rp_controller *c, rp_control_state_id next) {
 }
 
 uint64_t rp_controller_end(const rp_controller *c) {
-    return rp_train_end(c->train.room);
+    return rp_train_end(c->train);
 }
 
 double rp_controller_segment_s(const rp_controller *c) {
-    return (double)(c->ring.now_ns - rp_train_segment_start_ns(c->train.room)) * 1e-9;
+    return (double)(c->ring.now_ns - rp_train_segment_start_ns(c->train)) * 1e-9;
 }
 
 bool rp_controller_all_done(const rp_controller *c) {
@@ -38,7 +38,7 @@ void rp_controller_forget_asked(rp_controller *c) {
 
 /* They made the checkpoint that it goes on from. */
 bool rp_controller_had_boards(const rp_controller *c) {
-    return c->machine.begun || c->train.position.step > 0;
+    return c->machine.begun || c->position.step > 0;
 }
 
 void rp_controller_forget_fault(rp_controller *c) {
@@ -64,7 +64,7 @@ rp_err rp_controller_keep_result(rp_controller *c, rp_err err, rp_keep_outcome o
 
 rp_err rp_controller_disk_failed(rp_controller *c) {
     rp_keep_outcome outcome;
-    const rp_err err = rp_keep_disk_failed(c->keep, c->train.position.step, &outcome);
+    const rp_err err = rp_keep_disk_failed(c->keep, c->position.step, &outcome);
     return rp_controller_keep_result(c, err, outcome);
 }
 

@@ -7,11 +7,6 @@
 
 typedef struct rp_controller rp_controller;
 
-typedef struct {
-    rp_position position; /* of the run */
-    rp_train *room;
-} rp_train_state;
-
 /* segment.c: train, drain, evaluate, statistics, verify */
 rp_err rp_segment_train_enter(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_segment_drain_enter(rp_controller *c) RP_MUST_CHECK;

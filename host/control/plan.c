@@ -19,12 +19,12 @@ bool rp_plan_has_answered(const rp_controller *c, uint32_t board) {
 
 /* Else boards are to get their stages: the first time, or because others have left the ring. */
 static bool is_pause(const rp_controller *c) {
-    return rp_train_has_feed(c->train.room);
+    return rp_train_has_feed(c->train);
 }
 
 /* A resumed run keeps what its checkpoint says, which may hold microbatches in flight. */
 static bool chooses_advance(const rp_controller *c) {
-    return rp_arrangement_wants_advance(c->setup) && (is_pause(c) || c->train.position.step == 0);
+    return rp_arrangement_wants_advance(c->setup) && (is_pause(c) || c->position.step == 0);
 }
 
 rp_err rp_plan_enter(rp_controller *c) {
@@ -99,14 +99,14 @@ fail:
 /* A few steps for the drain, and a moment for the boards: no change for less. What is in flight may
  * reach over a checkpoint's step (another is made behind it), not over an evaluation's. */
 bool rp_controller_follows_links(const rp_controller *c) {
-    return rp_arrangement_wants_advance(c->setup) && c->train.position.step > 0 &&
-           !c->way.looked_at && rp_controller_drained_at(c) < rp_controller_next_evaluation(c);
+    return rp_arrangement_wants_advance(c->setup) && c->position.step > 0 && !c->way.looked_at &&
+           rp_controller_drained_at(c) < rp_controller_next_evaluation(c);
 }
 
 /* ---- codecs that change ---------------------------------------------------------------------- */
 
 void rp_controller_follow_losses(rp_controller *c) {
-    const uint64_t step = c->train.position.step;
+    const uint64_t step = c->position.step;
     if (!rp_arrangement_waits_for_codecs(c->setup) || rp_controller_drained_at(c) != step) {
         return;
     }

@@ -61,8 +61,7 @@ static void log_fault(rp_controller *c) {
         return; /* nothing is wrong */
     }
     describe_fault(c, text, sizeof text);
-    if (rp_record_note(rp_folder_record(c->folder), "fault", c->train.position.step, text) !=
-        RP_OK) {
+    if (rp_record_note(rp_folder_record(c->folder), "fault", c->position.step, text) != RP_OK) {
         rp_log_debug("controller: the fault is not in the run's log");
     }
 }
@@ -75,7 +74,7 @@ static void note_why(rp_controller *c) {
     } else {
         (void)snprintf(c->machine.note, sizeof c->machine.note,
                        "%.220s; the run had gone back to step %" PRIu64 " after this: %.200s",
-                       c->machine.fault.text, c->train.position.step, recovery->fault.text);
+                       c->machine.fault.text, c->position.step, recovery->fault.text);
     }
 }
 
@@ -119,12 +118,12 @@ static rp_err say_going_back(rp_controller *c, const char *fault) {
     (void)snprintf(text, sizeof text,
                    "%s; the run goes back from step %" PRIu64 " to step %" PRIu64
                    " and waits up to %" PRIu32 " s for its boards (ring.wait)",
-                   fault, c->recovery.step, c->train.position.step, c->run->safety.wait_s);
-    return rp_record_event(rp_folder_record(c->folder), "fault", c->train.position.step, text);
+                   fault, c->recovery.step, c->position.step, c->run->safety.wait_s);
+    return rp_record_event(rp_folder_record(c->folder), "fault", c->position.step, text);
 }
 
 static rp_err begin_way_back(rp_controller *c) {
-    const uint64_t from = c->train.position.step;
+    const uint64_t from = c->position.step;
     char fault[RP_FAULT_TEXT + 80];
     rp_err err;
     describe_fault(c, fault, sizeof fault);
@@ -268,7 +267,7 @@ static rp_err leave_adoption(rp_controller *c) {
     RP_TRY(rp_adopt_end(c, why));
     rp_ring_reset(&c->ring, why ? c->machine.fault.board : RP_FAULT_NO_BOARD);
     rp_keep_note_unsaved(c->keep, false);
-    c->train.position = (rp_position){0};
+    c->position = (rp_position){0};
     RP_TRY(rp_controller_find_start(c));
     RP_TRY(rp_controller_rewind_record(c));
     RP_TRY(rp_controller_begin_term(c));

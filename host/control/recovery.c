@@ -9,7 +9,7 @@
 static uint64_t count_again(const rp_controller *c, uint64_t from) {
     const rp_sched_shape shape = rp_runfile_sched_shape(c->run, 0);
     uint64_t count = 0;
-    for (uint64_t step = c->train.position.step; step < from; step++) {
+    for (uint64_t step = c->position.step; step < from; step++) {
         count += rp_sched_micro_count(&shape, step);
     }
     return count;
@@ -55,13 +55,13 @@ rp_err rp_recovery_note_work(rp_controller *c) {
     if (recovery->done_count < RP_RECOVERIES_TOLD) {
         recovery->done[recovery->done_count++] = told;
     }
-    (void)snprintf(
-        text, sizeof text,
-        "at work again from step %" PRIu64 ", %.1f s after the fault was noticed (%.1f s "
-        "to get the boards back, %.1f s to load them); %" PRIu64 " steps are done again",
-        c->train.position.step, told.replan_s + told.restore_s, told.replan_s, told.restore_s,
-        recovery->step > c->train.position.step ? recovery->step - c->train.position.step : 0);
-    return rp_record_event(rp_folder_record(c->folder), "recovered", c->train.position.step, text);
+    (void)snprintf(text, sizeof text,
+                   "at work again from step %" PRIu64
+                   ", %.1f s after the fault was noticed (%.1f s "
+                   "to get the boards back, %.1f s to load them); %" PRIu64 " steps are done again",
+                   c->position.step, told.replan_s + told.restore_s, told.replan_s, told.restore_s,
+                   recovery->step > c->position.step ? recovery->step - c->position.step : 0);
+    return rp_record_event(rp_folder_record(c->folder), "recovered", c->position.step, text);
 }
 
 void rp_recovery_note_checkpoint(rp_controller *c) {

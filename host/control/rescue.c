@@ -12,8 +12,8 @@ rp_err rp_copy_enter(rp_controller *c) {
     if (!rp_keep_is_copying(c->keep)) {
         rp_controller_read_totals(c);
     }
-    return rp_keep_begin_copy(c->keep, rp_arrangement_plan(c->setup), &c->train.position,
-                              measured ? rp_train_gains(c->train.room) : NULL);
+    return rp_keep_begin_copy(c->keep, rp_arrangement_plan(c->setup), &c->position,
+                              measured ? rp_train_gains(c->train) : NULL);
 }
 
 rp_err rp_copy_step(rp_controller *c) {
@@ -29,7 +29,7 @@ rp_err rp_copy_on_copied(rp_controller *c, uint32_t board, const rp_message *mes
 static rp_err say(rp_controller *c, const char *format, uint64_t step, const char *what) {
     char text[240];
     (void)snprintf(text, sizeof text, format, step, what);
-    return rp_record_event(rp_folder_record(c->folder), "copies", c->train.position.step, text);
+    return rp_record_event(rp_folder_record(c->folder), "copies", c->position.step, text);
 }
 
 /* The disk has what the boards have not. */

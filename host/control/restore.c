@@ -18,21 +18,20 @@ static bool may_hope_for_boards(rp_controller *c, rp_arena *arena) {
         rp_err_set_message(why);
         return false;
     }
-    c->train.position = place;
+    c->position = place;
     rp_keep_hope_for_boards(c->keep, true);
     return true;
 }
 
 static rp_err resume_setup(rp_controller *c) {
     const rp_err err = rp_arrangement_resume(c->setup);
-    c->train.position.setup.trial = NULL; /* from here on the setup has it */
+    c->position.setup.trial = NULL; /* from here on the setup has it */
     return err;
 }
 
 /* *path NULL: from the seed, or of what boards hold. */
 static rp_err find_checkpoint(rp_controller *c, rp_arena *arena, char **path) {
-    rp_err err =
-        rp_keep_find(c->keep, arena, rp_arrangement_given(c->setup), path, &c->train.position);
+    rp_err err = rp_keep_find(c->keep, arena, rp_arrangement_given(c->setup), path, &c->position);
     rp_keep_hope_for_boards(c->keep, false);
     if ((err == RP_ERR_FORMAT || (err == RP_OK && rp_keep_damage(c->keep)[0])) &&
         may_hope_for_boards(c, arena)) {
@@ -40,13 +39,12 @@ static rp_err find_checkpoint(rp_controller *c, rp_arena *arena, char **path) {
         *path = NULL;
     }
     RP_TRY(err);
-    rp_train_resume_best(c->train.room);
+    rp_train_resume_best(c->train);
     if (*path && rp_arrangement_given(c->setup) &&
-        c->train.position.setup.advance != rp_arrangement_given(c->setup)->method.advance) {
+        c->position.setup.advance != rp_arrangement_given(c->setup)->method.advance) {
         return rp_fail(RP_ERR_USAGE, "%s: method.advance: is %u, the checkpoint was made with %u",
                        rp_arrangement_given(c->setup)->source,
-                       rp_arrangement_given(c->setup)->method.advance,
-                       c->train.position.setup.advance);
+                       rp_arrangement_given(c->setup)->method.advance, c->position.setup.advance);
     }
     RP_TRY(*path || rp_keep_hopes_for_boards(c->keep) ? resume_setup(c) : RP_OK);
 fail:
@@ -70,7 +68,7 @@ rp_err rp_controller_find_start(rp_controller *c) {
     char *path = NULL;
     if (c->options.resume) {
         RP_TRY(find_checkpoint(c, &c->arena, &path));
-        rp_keep_note_start(c->keep, c->train.position.step);
+        rp_keep_note_start(c->keep, c->position.step);
         if (!path && c->run->init &&
             !rp_keep_hopes_for_boards(c->keep)) { /* else it was done before there was a folder */
             RP_TRY(rp_checkpoint_check_start(c->run));
@@ -78,7 +76,7 @@ rp_err rp_controller_find_start(rp_controller *c) {
     }
     rp_keep_load_from(c->keep, path, RP_KEEP_CHECKPOINT);
     RP_TRY(path || rp_keep_hopes_for_boards(c->keep) ? RP_OK : load_first_weights(c, &c->arena));
-    rp_arrangement_begin_at(c->setup, c->train.position.step);
+    rp_arrangement_begin_at(c->setup, c->position.step);
 fail:
     return err;
 }
@@ -87,7 +85,7 @@ fail:
 
 static void forget_progress(rp_controller *c) {
     rp_ring_reset(&c->ring, c->machine.fault.board);
-    rp_train_go_back(c->train.room); /* links go first: parcels may borrow batches */
+    rp_train_go_back(c->train); /* links go first: parcels may borrow batches */
     for (uint32_t k = 0; k < c->ring.count; k++) {
         rp_board_state *board = &c->ring.board[k];
         board->measure.profiled = rp_measure_has_profile(c->measure);
@@ -106,7 +104,7 @@ static void forget_progress(rp_controller *c) {
 
 /* What boards have counted up to the checkpoint is known of the newest one only. */
 static rp_err check_kept(const rp_controller *c) {
-    return c->train.position.step == rp_keep_saved_step(c->keep)
+    return c->position.step == rp_keep_saved_step(c->keep)
                ? RP_OK
                : rp_fail(RP_ERR_FORMAT,
                          "the checkpoint of step %" PRIu64 " can not be gone back to: %s",
@@ -119,7 +117,7 @@ rp_err rp_controller_find_kept(rp_controller *c) {
     rp_err err;
     rp_arena_finish(&c->way.follow_arena);
     rp_arena_init(&c->way.follow_arena, "restore", 0);
-    c->train.position = (rp_position){0};
+    c->position = (rp_position){0};
     RP_TRY(find_checkpoint(c, &c->way.follow_arena, &path));
     RP_TRY(check_kept(c));
     rp_keep_load_from(c->keep, path, RP_KEEP_CHECKPOINT);
@@ -130,8 +128,8 @@ fail:
 
 /* They become a checkpoint as soon as the boards can be asked for them. */
 static void expect_copies(rp_controller *c, const rp_position *copies) {
-    c->train.position = *copies;
-    rp_train_resume_best(c->train.room);
+    c->position = *copies;
+    rp_train_resume_best(c->train);
     rp_keep_want_copies(c->keep);
 }
 
@@ -156,8 +154,8 @@ rp_err rp_controller_go_back(rp_controller *c) {
     } else {
         RP_TRY(rp_controller_find_kept(c));
     }
-    rp_keep_note_return(c->keep, c->train.position.step);
-    rp_arrangement_begin_at(c->setup, c->train.position.step);
+    rp_keep_note_return(c->keep, c->position.step);
+    rp_arrangement_begin_at(c->setup, c->position.step);
     RP_TRY(rp_controller_rewind_record(c));
     RP_TRY(rp_controller_begin_term(c));
 fail:

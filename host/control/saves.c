@@ -10,12 +10,11 @@ static bool is_measured(const rp_controller *c) {
 rp_err rp_load_enter(rp_controller *c) {
     const rp_keep_load_order order = {.plan = rp_arrangement_plan(c->setup),
                                       .cut = rp_arrangement_plan_cut(c->setup),
-                                      .position = &c->train.position,
-                                      .estimator =
-                                          is_measured(c) ? rp_train_gains(c->train.room) : NULL,
+                                      .position = &c->position,
+                                      .estimator = is_measured(c) ? rp_train_gains(c->train) : NULL,
                                       .is_first = !c->machine.begun};
     c->machine.timeout_ns = rp_ring_patience_ns(c->run);
-    c->train.position.fill_step = c->train.position.step;
+    c->position.fill_step = c->position.step;
     return rp_keep_begin_load(c->keep, &order);
 }
 
@@ -28,7 +27,7 @@ static rp_err leave_load(rp_controller *c) {
     rp_err err = RP_OK;
     rp_keep_abandon_load(c->keep);
     if (c->options.purpose == RP_PURPOSE_TRAIN) {
-        RP_TRY(rp_train_open_feed(c->train.room));
+        RP_TRY(rp_train_open_feed(c->train));
     }
     c->machine.begun = c->options.purpose == RP_PURPOSE_TRAIN;
     if (c->machine.begun) {
@@ -50,10 +49,10 @@ fail:
 rp_err rp_load_step(rp_controller *c) {
     rp_keep_outcome outcome;
     rp_err err;
-    RP_TRY(rp_keep_step_load(c->keep, &c->train.position.fill_step, &outcome));
+    RP_TRY(rp_keep_step_load(c->keep, &c->position.fill_step, &outcome));
     if (outcome == RP_KEEP_OFFERED) {
-        RP_TRY(rp_train_repeat_gains(c->train.room));
-        RP_TRY(rp_keep_step_load(c->keep, &c->train.position.fill_step, &outcome));
+        RP_TRY(rp_train_repeat_gains(c->train));
+        RP_TRY(rp_keep_step_load(c->keep, &c->position.fill_step, &outcome));
     }
     return outcome == RP_KEEP_DONE ? leave_load(c) : RP_OK;
 fail:
@@ -75,11 +74,10 @@ rp_err rp_save_enter(rp_controller *c) {
     if (!rests) {
         rp_controller_read_totals(c);
     }
-    rp_position position = c->train.position;
+    rp_position position = c->position;
     const rp_keep_save_order order = {.plan = rp_arrangement_plan(c->setup),
                                       .position = &position,
-                                      .estimator =
-                                          is_measured(c) ? rp_train_gains(c->train.room) : NULL,
+                                      .estimator = is_measured(c) ? rp_train_gains(c->train) : NULL,
                                       .is_result = position.step == rp_controller_end(c)};
     RP_TRY(rests ? RP_OK : rp_trials_tell(c->setup, &arena, &position));
     err = rp_keep_begin_save(c->keep, &order, &outcome);
@@ -95,7 +93,7 @@ void rp_save_abandon(rp_controller *c) {
 
 static rp_err commit_save(rp_controller *c, const char *not_finite, rp_keep_outcome *outcome) {
     rp_err err;
-    RP_TRY(rp_train_note_saved(c->train.room, not_finite, rp_keep_saved_step(c->keep),
+    RP_TRY(rp_train_note_saved(c->train, not_finite, rp_keep_saved_step(c->keep),
                                c->way.follow.phase != RP_FOLLOW_NONE, &c->machine.reported));
     err = rp_keep_commit_save(c->keep, outcome);
     if (*outcome == RP_KEEP_DONE) {
@@ -110,7 +108,7 @@ fail:
 static bool needs_checkpoint(const rp_controller *c) {
     rp_split split;
     const bool scores = c->run->score.keep_best && rp_controller_evaluation_due(c, &split);
-    return scores || c->train.position.step == rp_controller_end(c) || c->machine.interrupts > 0 ||
+    return scores || c->position.step == rp_controller_end(c) || c->machine.interrupts > 0 ||
            c->way.follow.phase != RP_FOLLOW_NONE || rp_keep_saves_adopted(c->keep) ||
            rp_round_is_due(c);
 }

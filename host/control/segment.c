@@ -14,10 +14,9 @@ rp_err rp_segment_late(const rp_controller *c) {
 rp_err rp_segment_train_enter(rp_controller *c) {
     rp_err err;
     c->machine.renewed = c->way.looked_at = false;
-    RP_TRY(rp_keep_choose_copy_pace(c->keep, c->train.position.step,
-                                    rp_train_usual_step_ns(c->train.room)));
+    RP_TRY(rp_keep_choose_copy_pace(c->keep, c->position.step, rp_train_usual_step_ns(c->train)));
     rp_keep_note_unsaved(c->keep, true);
-    RP_TRY(rp_train_begin(c->train.room, rp_controller_next_boundary(c)));
+    RP_TRY(rp_train_begin(c->train, rp_controller_next_boundary(c)));
     rp_drift_begin_segment(c->measure);
 fail:
     return err;
@@ -27,18 +26,18 @@ rp_err rp_segment_drain_enter(rp_controller *c) {
     c->machine.renewed = false;
     rp_keep_note_unsaved(c->keep, true);
     rp_drift_begin_segment(c->measure);
-    return rp_train_begin_drain(c->train.room);
+    return rp_train_begin_drain(c->train);
 }
 
 rp_err rp_segment_train_step(rp_controller *c) {
     bool paused;
     rp_err err;
-    RP_TRY(rp_train_step(c->train.room, c->machine.interrupts > 0, &paused, &c->machine.reported));
+    RP_TRY(rp_train_step(c->train, c->machine.interrupts > 0, &paused, &c->machine.reported));
     if (!paused) {
         return RP_OK;
     }
     RP_TRY(rp_arrangement_follow_wires(c->setup, rp_controller_segment_s(c)));
-    RP_TRY(rp_train_end_segment(c->train.room));
+    RP_TRY(rp_train_end_segment(c->train));
     RP_TRY(rp_arrangement_note_losses(c->setup));
     rp_controller_follow_losses(c);
     RP_TRY(rp_controller_record_facts(c));
@@ -48,7 +47,7 @@ fail:
 }
 
 void rp_segment_abandon(rp_controller *c) {
-    rp_train_abandon(c->train.room);
+    rp_train_abandon(c->train);
 }
 
 /* ---- passes without training ----------------------------------------------------------------- */
@@ -60,7 +59,7 @@ rp_err rp_segment_evaluate_enter(rp_controller *c) {
         RP_ASSERT(rp_controller_evaluation_due(c, &split));
     }
     rp_drift_begin_segment(c->measure);
-    return rp_train_begin_evaluation(c->train.room, split, trains);
+    return rp_train_begin_evaluation(c->train, split, trains);
 }
 
 /* The test part after the validation part, in the same state. */
@@ -72,7 +71,7 @@ static bool is_more_due(const rp_controller *c) {
 
 static rp_err keep_score(rp_controller *c) {
     bool stops;
-    const rp_err err = rp_train_keep_score(c->train.room, &stops);
+    const rp_err err = rp_train_keep_score(c->train, &stops);
     if (stops && c->run->method.kind->flushed) {
         rp_keep_note_unsaved(c->keep, true); /* once more: as the run's result */
     }
@@ -82,7 +81,7 @@ static rp_err keep_score(rp_controller *c) {
 rp_err rp_segment_evaluate_step(rp_controller *c) {
     bool over;
     rp_err err;
-    RP_TRY(rp_train_step_pass(c->train.room, &over));
+    RP_TRY(rp_train_step_pass(c->train, &over));
     if (!over || rp_keep_disk_rests(c->keep)) {
         return RP_OK;
     }
@@ -102,13 +101,13 @@ fail:
 
 rp_err rp_segment_statistics_enter(rp_controller *c) {
     rp_drift_begin_segment(c->measure);
-    return rp_train_begin_statistics(c->train.room);
+    return rp_train_begin_statistics(c->train);
 }
 
 rp_err rp_segment_statistics_step(rp_controller *c) {
     bool over;
     rp_err err;
-    RP_TRY(rp_train_step_pass(c->train.room, &over));
+    RP_TRY(rp_train_step_pass(c->train, &over));
     if (over) {
         c->machine.renewed = true;
         RP_TRY(rp_controller_choose_next(c));
@@ -120,24 +119,24 @@ fail:
 /* ---- verify ---------------------------------------------------------------------------------- */
 
 rp_err rp_segment_verify_enter(rp_controller *c) {
-    return rp_verify_begin(c->train.room);
+    return rp_verify_begin(c->train);
 }
 
 rp_err rp_segment_verify_step(rp_controller *c) {
     bool over;
     rp_err err;
-    RP_TRY(rp_verify_step(c->train.room, &over, &c->machine.wrong, &c->machine.reported));
+    RP_TRY(rp_verify_step(c->train, &over, &c->machine.wrong, &c->machine.reported));
     RP_TRY(over ? rp_controller_choose_next(c) : RP_OK);
 fail:
     return err;
 }
 
 void rp_segment_verify_abandon(rp_controller *c) {
-    rp_verify_abandon(c->train.room);
+    rp_verify_abandon(c->train);
 }
 
 rp_err rp_segment_verify_late(const rp_controller *c) {
-    return rp_verify_late(c->train.room, c->machine.timeout_ns);
+    return rp_verify_late(c->train, c->machine.timeout_ns);
 }
 
 /* ---- messages -------------------------------------------------------------------------------- */
@@ -145,18 +144,18 @@ rp_err rp_segment_verify_late(const rp_controller *c) {
 rp_err rp_segment_on_step_done(rp_controller *c, uint32_t board, const rp_message *message) {
     double loss_sum;
     rp_err err;
-    RP_TRY(rp_train_on_step_done(c->train.room, board, message));
-    while (rp_train_take_step(c->train.room, &loss_sum)) {
-        rp_keep_note_step(c->keep, rp_train_usual_step_ns(c->train.room));
+    RP_TRY(rp_train_on_step_done(c->train, board, message));
+    while (rp_train_take_step(c->train, &loss_sum)) {
+        rp_keep_note_step(c->keep, rp_train_usual_step_ns(c->train));
         rp_trials_note_step(c->setup, rp_drift_note_step(c->measure));
-        RP_TRY(rp_train_end_step(c->train.room, loss_sum));
+        RP_TRY(rp_train_end_step(c->train, loss_sum));
     }
 fail:
     return err;
 }
 
 rp_err rp_segment_on_report(rp_controller *c, uint32_t board, const rp_message *message) {
-    rp_train *train = c->train.room;
+    rp_train *train = c->train;
     switch (rp_frame_kind(&message->frame)) {
     case RP_KIND_NORMS:
         return rp_train_on_norms(train, board, message);
@@ -191,9 +190,9 @@ static bool is_in(const rp_controller *c, bool renews) {
 }
 
 rp_err rp_segment_check_progress(rp_controller *c) {
-    return is_in(c, false) ? rp_train_check_progress(c->train.room) : RP_OK;
+    return is_in(c, false) ? rp_train_check_progress(c->train) : RP_OK;
 }
 
 rp_err rp_segment_find_hang(rp_controller *c, uint32_t *board) {
-    return is_in(c, true) ? rp_train_find_hang(c->train.room, board) : RP_OK;
+    return is_in(c, true) ? rp_train_find_hang(c->train, board) : RP_OK;
 }

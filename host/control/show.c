@@ -159,7 +159,7 @@ rp_err rp_controller_write_folder(rp_controller *c) {
                                                  .plan = rp_arrangement_plan(c->setup),
                                                  .about = &about,
                                                  .resumed = c->options.resume && !c->machine.begun,
-                                                 .step = c->train.position.step}));
+                                                 .step = c->position.step}));
 fail:
     rp_arena_finish(&arena);
     return err;

@@ -40,23 +40,23 @@ rp_err rp_controller_open_record(rp_controller *c) {
                                .eval_split = trains ? "test" : rp_split_name(c->options.split),
                                .executor = c->options.executor,
                                .clock = c->env.clock};
-    const rp_record_totals start = totals_of(&c->train.position);
+    const rp_record_totals start = totals_of(&c->position);
     return rp_folder_open_record(c->folder, &run, &start);
 }
 
 rp_err rp_controller_rewind_record(rp_controller *c) {
-    const rp_record_totals to = totals_of(&c->train.position);
+    const rp_record_totals to = totals_of(&c->position);
     return rp_record_rewind(rp_folder_record(c->folder), &to);
 }
 
 void rp_controller_read_totals(rp_controller *c) {
-    rp_record_totals totals = totals_of(&c->train.position);
+    rp_record_totals totals = totals_of(&c->position);
     rp_record_read_totals(rp_folder_record(c->folder), &totals);
-    c->train.position.samples = totals.samples;
-    c->train.position.epoch_samples = totals.epoch_samples;
-    c->train.position.epoch_loss = totals.epoch_loss;
-    c->train.position.seconds = totals.seconds;
-    c->train.position.segment_s = totals.segment_s;
+    c->position.samples = totals.samples;
+    c->position.epoch_samples = totals.epoch_samples;
+    c->position.epoch_loss = totals.epoch_loss;
+    c->position.seconds = totals.seconds;
+    c->position.segment_s = totals.segment_s;
 }
 
 /* ---- ops ------------------------------------------------------------------------------------- */
@@ -100,8 +100,7 @@ rp_err rp_controller_record_ops(rp_controller *c, uint32_t stage, const rp_part 
         RP_TRY(rp_folder_transfers(c->folder)
                    ? rp_transfers_take(rp_folder_transfers(c->folder),
                                        rp_arrangement_plan(c->setup), c->run->model, c->run->batch,
-                                       c->train.position.fill_step, &op,
-                                       rp_folder_record(c->folder))
+                                       c->position.fill_step, &op, rp_folder_record(c->folder))
                    : RP_OK);
     }
 fail:
@@ -278,7 +277,7 @@ rp_err rp_controller_record_facts(rp_controller *c) {
     rp_err err = gather_facts(c, &arena, &end);
     if (err == RP_OK && rp_folder_record(c->folder)) {
         err = rp_record_facts(rp_folder_record(c->folder),
-                              &(rp_sink_facts){.step = c->train.position.step,
+                              &(rp_sink_facts){.step = c->position.step,
                                                .stage = end.stage,
                                                .stage_count = end.stage_count,
                                                .link = end.link,
@@ -293,10 +292,10 @@ static rp_summary_best summarize_best(const rp_controller *c) {
     const bool kept = trains && c->run->score.keep_best &&
                       access(rp_folder_paths_of(c->folder)->best_weights, F_OK) == 0;
     return (rp_summary_best){
-        .step = rp_train_best(c->train.room)->step,
+        .step = rp_train_best(c->train)->step,
         .metric = c->run->score.best_by == RP_BEST_ACCURACY ? "accuracy" : "loss",
         .split = rp_data_scored(&c->run->data) == RP_SPLIT_VALIDATION ? "validation" : "test",
-        .value = rp_train_best(c->train.room)->value,
+        .value = rp_train_best(c->train)->value,
         .path = kept ? "best.safetensors" : NULL};
 }
 
@@ -304,8 +303,8 @@ rp_err rp_controller_close_record(rp_controller *c, const char *status, const ch
     rp_record_end end = {.status = status,
                          .note = note,
                          .best = summarize_best(c),
-                         .ledger = rp_train_tell_ledger(c->train.room),
-                         .verify = rp_verify_tell(c->train.room),
+                         .ledger = rp_train_tell_ledger(c->train),
+                         .verify = rp_verify_tell(c->train),
                          .recovery = c->recovery.done,
                          .recovery_count = c->recovery.done_count,
                          .boards_left = c->ring.away.left,

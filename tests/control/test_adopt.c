@@ -26,10 +26,10 @@ static void kill_controller(void) {
 static void die_behind(const char *schedule, uint64_t steps) {
     open_ring(schedule);
     assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
-    for (uint32_t i = 0; i < 100 && ring.c->train.position.step < steps; i++) {
+    for (uint32_t i = 0; i < 100 && ring.c->position.step < steps; i++) {
         ring_step(&ring, RP_NS_PER_MS);
     }
-    assert_int_equal(ring.c->train.position.step, steps);
+    assert_int_equal(ring.c->position.step, steps);
     kill_controller();
 }
 

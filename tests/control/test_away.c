@@ -104,10 +104,10 @@ static void a_board_joins_again(void **state) {
     step_until_boards(2);
     assert_true(rp_clock_now_ns(&ring.clock) - left_ns >= WAIT_S * RP_NS_PER_S);
     assert_string_equal(ring.c->ring.board[1].name, "two");
-    const uint64_t step = ring.c->train.position.step;
+    const uint64_t step = ring.c->position.step;
     assert_int_equal(step % (TRAIN / BATCH), 0); /* a pause: nothing is done again */
     assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
-    assert_int_equal(ring.c->train.position.step, step);
+    assert_int_equal(ring.c->position.step, step);
     assert_int_equal(rp_arrangement_plan(ring.c->setup)->node_count, 2);
     expect_finished(1, 1);
 }

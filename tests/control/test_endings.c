@@ -224,7 +224,7 @@ static void an_interrupted_run_goes_on(void **state) {
     ring.options.resume = first;
     ring_open(&ring);
     assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
-    assert_true(ring.c->train.position.step > 0);
+    assert_true(ring.c->position.step > 0);
     expect_ok(ring_end(&ring, 200));
     assert_non_null(strstr(ring.trail, "assign load train"));
     assert_int_equal(ring.board[1].orders[RP_KIND_TENSORS_END], 1);
@@ -254,7 +254,7 @@ static void weights_that_are_not_finite_are_told(void **state) {
     ring.options.out = NULL;
     ring.options.resume = first;
     ring_open(&ring);
-    assert_int_equal(ring.c->train.position.step, 4);
+    assert_int_equal(ring.c->position.step, 4);
     ring.diverged = true; /* to the end: the weights are there */
     expect_err(ring_end(&ring, 200), RP_ERR_FAULT);
     assert_int_equal(access(in_folder("out/weights.safetensors"), F_OK), 0);

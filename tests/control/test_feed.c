@@ -92,8 +92,8 @@ static void a_link_without_room_stops_no_other(void **state) {
         for (uint32_t k = 0; k < BOARDS; k++) {
             assert_int_equal(ring.board[k].inputs, STEPS * BATCH / 2);
         }
-        assert_true(rp_feed_quiet(ring.c->train.room->feed));
-        assert_int_equal(rp_feed_untouched(ring.c->train.room->feed), STEPS);
+        assert_true(rp_feed_quiet(ring.c->train->feed));
+        assert_int_equal(rp_feed_untouched(ring.c->train->feed), STEPS);
         ring_close(&ring);
     }
     (void)unlink(plan_path);

@@ -123,7 +123,7 @@ static void other_schedules_go_back(void **state) {
  * ends before a fault is heard. */
 static void reach_step_3(void) {
     open_ring("ring.copy_steps=2");
-    while (ring.c->machine.state != RP_CONTROL_TRAIN || ring.c->train.position.step < 3) {
+    while (ring.c->machine.state != RP_CONTROL_TRAIN || ring.c->position.step < 3) {
         ring_step(&ring, RP_NS_PER_MS);
     }
     assert_int_equal(ring.board[0].orders[RP_KIND_SAVE], 0);
@@ -155,7 +155,7 @@ static void copies_are_gone_back_to(void **state) {
     ring.board[1].copy_step = 0;
     board_send(&ring.board[1], broken, NULL);
     ring_step(&ring, RP_NS_PER_MS);
-    assert_int_equal(ring.c->train.position.step, 2);
+    assert_int_equal(ring.c->position.step, 2);
     assert_true(ring_reach(&ring, RP_CONTROL_RESCUE));
     expect_again(4, "whole again, from copies");
     assert_int_equal(ring.board[0].orders[RP_KIND_FETCH], 2);
@@ -208,7 +208,7 @@ static void copies_that_are_not_finite(void **state) {
     assert_true(ring_reach(&ring, RP_CONTROL_RESCUE));
     assert_true(ring_reach(&ring, RP_CONTROL_HELLO));
     ring.diverged = false;
-    assert_int_equal(ring.c->train.position.step, 0);
+    assert_int_equal(ring.c->position.step, 0);
     expect_again(8, "is not finite: the run goes back");
 }
 
@@ -224,7 +224,7 @@ static void a_fault_while_copies_are_made_or_fetched(void **state) {
     assert_true(ring_reach(&ring, RP_CONTROL_RESCUE));
     board_send(&ring.board[1], broken, NULL);
     ring_step(&ring, RP_NS_PER_MS);
-    assert_int_equal(ring.c->train.position.step, 0);
+    assert_int_equal(ring.c->position.step, 0);
     expect_ok(ring_end(&ring, 400));
     assert_int_equal(done_again(), 8);
     ring_close(&ring);
@@ -239,7 +239,7 @@ static void a_fault_when_copies_have_become_a_checkpoint(void **state) {
     assert_true(ring_reach(&ring, RP_CONTROL_ASSIGN));
     board_send(&ring.board[0], broken, NULL);
     ring_step(&ring, RP_NS_PER_MS);
-    assert_int_equal(ring.c->train.position.step, 2);
+    assert_int_equal(ring.c->position.step, 2);
     expect_ok(ring_end(&ring, 400));
     assert_int_equal(done_again(), 4);
     assert_int_equal(ring.board[0].orders[RP_KIND_FETCH] + ring.board[1].orders[RP_KIND_FETCH], 2);
@@ -254,7 +254,7 @@ static void a_newer_checkpoint_counts(void **state) {
     assert_int_equal(ring.board[0].orders[RP_KIND_COPY], 1);
     board_send(&ring.board[1], broken, NULL);
     ring_step(&ring, RP_NS_PER_MS);
-    assert_int_equal(ring.c->train.position.step, 4);
+    assert_int_equal(ring.c->position.step, 4);
     expect_finished(1);
     assert_int_equal(ring.board[0].orders[RP_KIND_FETCH], 0);
 }
@@ -268,10 +268,10 @@ static void steps_behind_the_checkpoint_are_done_again(void **state) {
     ring_step(&ring, RP_NS_PER_MS);
     ring_step(&ring, RP_NS_PER_MS);
     ring_step(&ring, RP_NS_PER_MS);
-    assert_int_equal(ring.c->train.position.step, 6);
+    assert_int_equal(ring.c->position.step, 6);
     board_send(&ring.board[0], broken, NULL);
     ring_step(&ring, RP_NS_PER_MS);
-    assert_int_equal(ring.c->train.position.step, 4);
+    assert_int_equal(ring.c->position.step, 4);
     expect_ok(ring_end(&ring, 400));
     assert_int_equal(ring.board[0].orders[RP_KIND_START], 4); /* one checkpoint came sooner */
     json_t *summary = read_summary();
@@ -460,12 +460,12 @@ static void frequent_faults_do_not_stop_it(void **state) {
     uint32_t faults = 0;
     while (farthest < 7 && faults < 20) {
         assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
-        const uint64_t first = ring.c->train.position.step;
-        for (uint32_t i = 0; i < 10 && ring.c->train.position.step == first; i++) {
+        const uint64_t first = ring.c->position.step;
+        for (uint32_t i = 0; i < 10 && ring.c->position.step == first; i++) {
             ring_step(&ring, RP_NS_PER_MS);
         }
-        farthest = ring.c->train.position.step;
-        if (farthest < ring.c->train.room->segment_end) {
+        farthest = ring.c->position.step;
+        if (farthest < ring.c->train->segment_end) {
             board_send(&ring.board[1], broken, NULL);
             ring_step(&ring, RP_NS_PER_MS);
             faults++;
@@ -555,9 +555,9 @@ static void training_goes_on_without_a_checkpoint(void **state) {
     (void)state;
     open_ring("train.checkpoint_steps=1");
     assert_true(ring_reach(&ring, RP_CONTROL_SAVE));
-    const uint64_t step = ring.c->train.position.step;
+    const uint64_t step = ring.c->position.step;
     step_on_full_disk(12);
-    assert_true(ring.c->train.position.step > step + 1);
+    assert_true(ring.c->position.step > step + 1);
     assert_int_equal(rp_keep_saved_step(ring.c->keep), 0);
     expect_all_trained(0);
 }

@@ -15,7 +15,7 @@ static void open_ring_with(const char *setting) {
     ring_set(&ring, setting);
     ring_open(&ring);
     assert_true(ring_reach(&ring, RP_CONTROL_TRAIN));
-    while (ring.c->train.position.step < 2) {
+    while (ring.c->position.step < 2) {
         ring_step(&ring, RP_NS_PER_S);
         assert_int_equal(ring.c->machine.state, RP_CONTROL_TRAIN);
     }
