@@ -74,6 +74,8 @@ static rp_err keep_words(rp_arrangement *a, const rp_joint_answer *answer,
 
 /* Places of the ring as it is, in the new order; the others leave from the last one on. */
 static rp_err arrange(rp_arrangement *a, const rp_joint_plan *best) {
+    RP_ASSERT(best->count > 0 && best->count <= a->ring->count && !a->has_begun);
+    RP_ASSERT(a->ring->count == a->now.boards);
     rp_roster_entry entry[RP_JOINT_BOARDS_MAX];
     uint32_t at[RP_JOINT_BOARDS_MAX]; /* among those that stay */
     for (uint32_t k = 0; k < best->count; k++) {
@@ -99,6 +101,7 @@ static rp_err arrange(rp_arrangement *a, const rp_joint_plan *best) {
     }
     a->now.stages = rp_method_stages(&a->run.method, a->run.boards);
     rp_arrangement_refresh(a);
+    RP_ASSERT(a->run.boards == best->count);
     return rp_ring_reorder(a->ring, at);
 }
 
@@ -149,6 +152,8 @@ rp_err rp_arrangement_take_micro(rp_arrangement *a, const rp_joint_answer *answe
     if (!a->run.micro_auto) {
         return RP_OK;
     }
+    RP_ASSERT(!answer || !answer->is_known ||
+              (answer->with_micro > 0 && answer->with_micro <= a->run.batch));
     a->now.micro_auto = false; /* once in a run */
     if (answer && answer->is_known) {
         a->now.micro = answer->with_micro;
@@ -168,6 +173,7 @@ fail:
 
 /* From here on the ring is another one. */
 static void note_ring(rp_arrangement *a) {
+    RP_ASSERT(a->ring->count == a->run.boards);
     rp_measure_place(a->measure);
     if (rp_folder_record(a->folder)) {
         rp_record_take_boards(rp_folder_record(a->folder), a->run.boards, a->run.stages);
@@ -187,6 +193,7 @@ fail:
 /* The run file as it is resolved says which stages are split: boards see it there, and a run that
  * is resumed. */
 static rp_err take_split(rp_arrangement *a, const rp_split_answer *answer) {
+    RP_ASSERT(answer->stages > 0 && answer->stages <= RP_SPLIT_STAGES_MAX);
     rp_setup *now = &a->now;
     if (answer->whole == now->whole) {
         return RP_OK;

@@ -74,10 +74,12 @@ fail:
 }
 
 rp_err rp_arrangement_choose(rp_arrangement *a) {
+    RP_ASSERT(a->measure && a->ring->count == a->run.boards);
     rp_err err;
     a->advance_max = RP_ADVANCE_MAX; /* of what the method's limit allows */
     RP_TRY(rp_arrange_ring(a));
     RP_TRY(choose_cut(a));
+    RP_ASSERT(rp_arrangement_has_cut(a) && !a->run.micro_auto && !a->run.schedule_auto);
     RP_TRY(rp_codecs_choose(a));
     RP_TRY(rp_sizes_choose(a));
     RP_TRY(rp_ahead_choose(a));
@@ -145,6 +147,7 @@ rp_err rp_arrangement_say_advance(const rp_arrangement *a, uint32_t before) {
 }
 
 void rp_arrangement_take_advance(rp_arrangement *a, const rp_advance_choice *choice) {
+    RP_ASSERT(choice->advance <= RP_ADVANCE_MAX && a->run.method.advance_auto);
     a->advance = *choice;
     a->advance_chosen = true;
     rp_setup_take_advance(&a->now, choice->advance);
@@ -174,6 +177,7 @@ rp_err rp_arrangement_choose_advance(rp_arrangement *a, double segment_s,
         RP_TRY(RP_ARENA_NEW(&arena, (size_t)a->ring->count * a->ring->count, &rate));
         rp_codecs_find_rates(a, false, segment_s, rate);
     }
+    RP_ASSERT(rp_arrangement_has_cut(a));
     rp_measure_take_delay(a->measure);
     RP_TRY(rp_cost_choose_advance(&a->run, &a->now.cut, rp_measure_layer_seconds(a->measure),
                                   rp_measure_delay_s(a->measure), rate, a->advance_max, choice));

@@ -31,12 +31,14 @@ fail:
 }
 
 static void show_codecs(rp_arrangement *a, const rp_codec (*codec)[2]) {
+    RP_ASSERT(a->run.stages > 0);
     a->now.codec = codec;
     a->now.codec_stages = codec ? a->run.stages : 0;
     rp_arrangement_refresh(a);
 }
 
 static void take_codecs(rp_arrangement *a, const rp_codec (*from)[2]) {
+    RP_ASSERT(a->codecs.now && a->codecs.next && a->run.stages <= RP_CUT_STAGES_MAX);
     const size_t bytes = (a->run.stages - 1) * sizeof *from;
     memmove(a->codecs.now, from, bytes);
     memmove(a->codecs.next, from, bytes);
@@ -56,6 +58,7 @@ fail:
 }
 
 static rp_err choose_codecs_of(rp_arrangement *a) {
+    RP_ASSERT(a->run.codec_auto && a->now.cut.stage_count == a->run.stages);
     double *rate;
     rp_arena arena;
     rp_err err;
@@ -78,6 +81,7 @@ rp_err rp_codecs_choose(rp_arrangement *a) {
 }
 
 rp_err rp_codecs_of_row(rp_arrangement *a, const rp_codec (*codec)[2]) {
+    RP_ASSERT(a->run.codec_auto && !a->given);
     rp_err err;
     RP_TRY(open_codecs(a));
     if (a->codecs.stages == a->run.stages) {
@@ -114,6 +118,7 @@ static rp_err judge_loss(rp_arrangement *a, const rp_sink_codec *line, bool grad
 }
 
 static rp_err note_loss(rp_arrangement *a, uint32_t stage, bool gradients) {
+    RP_ASSERT(a->plan && stage < a->plan->stage_count);
     const rp_plan *plan = a->plan;
     rp_codec codec[2][2];
     rp_err err = RP_OK;
@@ -155,6 +160,7 @@ fail:
 }
 
 static rp_err say_codecs(const rp_arrangement *a, const char *why, rp_codec (*of)[2]) {
+    RP_ASSERT(of && rp_folder_record(a->folder));
     char text[400];
     size_t used =
         (size_t)snprintf(text, sizeof text, "%sfrom stage to stage (activations/gradients):", why);
@@ -174,6 +180,7 @@ rp_err rp_arrangement_say_codecs(const rp_arrangement *a) {
  * which nobody knows. Of all wires, or of those that were full: one that was seldom full may be
  * faster (link/pace.h). */
 void rp_codecs_find_rates(const rp_arrangement *a, bool full_only, double segment_s, double *rate) {
+    RP_ASSERT(a->ring->count <= a->opened.boards + a->opened.spares);
     if (rp_measure_has_profile(a->measure) && a->ring->count == a->run.boards) {
         rp_cost_rates(&a->run, rp_measure_profile(a->measure), rate);
     }

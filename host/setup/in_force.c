@@ -83,16 +83,21 @@ fail:
 /* ---- the run file as it runs ----------------------------------------------------------------- */
 
 void rp_arrangement_refresh(rp_arrangement *a) {
+    RP_ASSERT(rp_setup_check(&a->now, &a->opened) == NULL);
+    RP_ASSERT(a->now.boards + a->now.spares <= a->opened.boards + a->opened.spares);
     rp_setup_run(&a->opened, &a->now, &a->run);
 }
 
 rp_err rp_arrangement_settle(rp_arrangement *a) {
     rp_arrangement_refresh(a);
+    RP_ASSERT(a->run.micro == a->now.micro && a->run.stages == a->now.stages);
     return write_choices(a);
 }
 
 rp_err rp_arrangement_open(rp_arena *arena, const rp_arrangement_needs *needs,
                            rp_arrangement **out) {
+    RP_ASSERT(needs->ring && needs->folder && needs->position);
+    RP_ASSERT(needs->trains + needs->evaluates + needs->profiles <= 1);
     rp_arrangement *a;
     rp_err err;
     RP_TRY(RP_ARENA_NEW(arena, 1, &a));
@@ -114,6 +119,7 @@ rp_err rp_arrangement_read(rp_arrangement *a, const char *path, const char *cons
                            uint32_t set_count) {
     const rp_runfile *opened = &a->opened;
     rp_err err;
+    RP_ASSERT(opened->boards == 0); /* it is read once */
     RP_TRY(rp_runfile_read(a->arena, path, set, set_count, &a->opened));
     const uint32_t count = opened->boards + opened->spares;
     a->now = rp_setup_of(opened);
@@ -128,6 +134,7 @@ fail:
 }
 
 void rp_arrangement_use_measure(rp_arrangement *a, rp_measure *measure) {
+    RP_ASSERT(!a->measure && a->run.boards > 0);
     a->measure = measure;
 }
 
@@ -146,11 +153,13 @@ void rp_arrangement_close(rp_arrangement *a) {
 }
 
 void rp_arrangement_begin_at(rp_arrangement *a, uint64_t step) {
+    RP_ASSERT(step <= a->opened.steps);
     a->now.step_first = step;
     rp_arrangement_refresh(a);
 }
 
 void rp_arrangement_note_begun(rp_arrangement *a) {
+    RP_ASSERT(a->trains && a->plan);
     a->has_begun = true;
 }
 

@@ -6,6 +6,7 @@
 /* ---- the plan -------------------------------------------------------------------------------- */
 
 void rp_arrangement_note_boards(rp_arrangement *a) {
+    RP_ASSERT(a->plan && a->plan->node_count == a->ring->count);
     for (uint32_t k = 0; k < a->ring->count; k++) {
         const rp_board_state *state = &a->ring->board[k];
         const rp_planfile_board board = {state->name,
@@ -55,6 +56,7 @@ static rp_err predict_plan(rp_arrangement *a) {
 }
 
 static rp_err make_plan(rp_arrangement *a) {
+    RP_ASSERT(!a->given && rp_arrangement_has_cut(a));
     const rp_profile *known;
     rp_profile bare;
     const char **names;
@@ -70,6 +72,7 @@ static rp_err make_plan(rp_arrangement *a) {
                                 .profile = known,
                                 .advance = a->advance_chosen ? &a->advance : NULL};
     RP_TRY(rp_planfile_make(&a->plan_arena, &chosen, &a->plan));
+    RP_ASSERT(a->plan->stage_count == a->now.cut.stage_count);
     RP_TRY(predict_plan(a));
 fail:
     return err;
@@ -82,11 +85,13 @@ static rp_err read_off(rp_arrangement *a) {
     rp_trials_begin_plan(a);
     RP_TRY(rp_losses_open(a->measure, plan));
     RP_TRY(rp_plan_cut(&a->plan_arena, plan, a->run.model, &a->plan_cut));
+    RP_ASSERT(a->plan_cut.stage_count == plan->stage_count);
 fail:
     return err;
 }
 
 rp_err rp_arrangement_take_plan(rp_arrangement *a, rp_plan *plan) {
+    RP_ASSERT(plan->node_count == a->ring->count);
     rp_arena_finish(&a->plan_arena);
     rp_arena_init(&a->plan_arena, "plan", 0);
     a->plan = plan;
@@ -119,6 +124,7 @@ fail:
 /* ---- what it says ---------------------------------------------------------------------------- */
 
 uint32_t rp_arrangement_first_stage(const rp_arrangement *a, uint32_t board) {
+    RP_ASSERT(a->plan && board < a->plan->node_count);
     return a->plan->hold[a->plan->node[board].hold_first].stage;
 }
 

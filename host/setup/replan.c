@@ -100,6 +100,7 @@ fail:
 
 static rp_err predict_choice(rp_arrangement *a, rp_arena *arena, const plan_choice *choice,
                              double *step_s) {
+    RP_ASSERT(choice->cut.stage_count > 0 && choice->cut.stage_count <= a->run.model->layer_count);
     const rp_trial_plan *of = &choice->shares;
     rp_setup other = a->now;
     rp_runfile run;
@@ -160,6 +161,7 @@ static rp_err say(const rp_arrangement *a, const drifted *found, const double st
 
 /* From here on what was measured counts as predicted: it is judged by what comes next. */
 static rp_err take_factors(rp_arrangement *a) {
+    RP_ASSERT(rp_measure_has_profile(a->measure) && a->ring->count == a->run.boards);
     const rp_prediction *predicted;
     const rp_err err = rp_drift_take_factors(a->measure, a->plan, &predicted);
     rp_arrangement_take_prediction(a->plan, predicted);

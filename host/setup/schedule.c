@@ -6,6 +6,7 @@
 
 /* Once in a run. The run's own is what the run file says already. */
 static rp_err take(rp_arrangement *a, uint32_t index) {
+    RP_ASSERT(a->now.schedule_auto && index < a->run.schedules.count);
     rp_err err;
     a->now.schedule_auto = false;
     if (index > 0) {

@@ -13,6 +13,8 @@ bool rp_arrangement_has_cut(const rp_arrangement *a) {
 
 /* Room for any number of stages: a run that is resumed without some boards gets them back later. */
 rp_err rp_arrangement_keep_cut(rp_arrangement *a, const rp_cut *cut) {
+    RP_ASSERT(cut->stage_count > 0 && cut->stage_count <= RP_CUT_STAGES_MAX && cut->first[0] == 0);
+    RP_ASSERT(cut->first[cut->stage_count] == a->run.model->layer_count);
     rp_err err = RP_OK;
     if (!a->cut_first) {
         RP_TRY(RP_ARENA_NEW(a->arena, RP_CUT_STAGES_MAX + 1, &a->cut_first));
@@ -57,6 +59,8 @@ fail:
 }
 
 static rp_err make_plan(rp_arrangement *a, rp_arena *arena, const rp_trial_plan *plan) {
+    RP_ASSERT(plan->is_shared && plan->group[plan->stages] == a->ring->count);
+    RP_ASSERT(a->ring->count <= RP_JOINT_BOARDS_MAX);
     const rp_cut cut = {.stage_count = plan->stages, .first = plan->first};
     const char *name[RP_JOINT_BOARDS_MAX];
     const rp_profile *known;
@@ -82,6 +86,7 @@ rp_err rp_shares_take(rp_arrangement *a, const rp_trial_plan *plan) {
     const rp_cut cut = {.stage_count = plan->stages, .first = plan->first};
     rp_arena *arena = &a->shares.arena[a->shares.next];
     rp_err err = RP_OK;
+    RP_ASSERT(plan->stages > 0 && plan->stages <= a->ring->count);
     RP_ASSERT(rp_arrangement_may_change(a));
     if (plan->is_shared) {
         rp_arena_finish(arena);

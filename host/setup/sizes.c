@@ -12,6 +12,7 @@ bool rp_sizes_are_wanted(const rp_arrangement *a) {
 }
 
 static void take(rp_arrangement *a, uint32_t stages) {
+    RP_ASSERT(a->run.sizes.planner && stages > 0 && stages <= RP_CUT_STAGES_MAX);
     a->now.size_stages = stages;
     a->now.size = (const uint32_t(*)[2])a->size;
     rp_arrangement_refresh(a);
@@ -23,6 +24,7 @@ void rp_sizes_forget(rp_arrangement *a) {
 }
 
 static rp_err say(const rp_arrangement *a, const rp_size_choice *choice) {
+    RP_ASSERT(a->now.size_stages == a->run.stages && choice->even > 0);
     char text[400];
     size_t used = (size_t)snprintf(
         text, sizeof text, "sizes by %s (samples forward/backward):", a->run.sizes.planner->name);
@@ -54,6 +56,7 @@ fail:
 }
 
 rp_err rp_sizes_keep(rp_arrangement *a, const uint32_t (*size)[2], const rp_size_choice *choice) {
+    RP_ASSERT(a->now.cut.stage_count == a->run.stages);
     memcpy(a->size, size, a->run.stages * sizeof *size);
     take(a, a->run.stages);
     return say(a, choice);
@@ -83,6 +86,7 @@ rp_err rp_sizes_take(rp_arrangement *a, const rp_trial_plan *plan) {
 
 /* Of a plan that the run has chosen in a former life. */
 static void read_sizes(rp_arrangement *a) {
+    RP_ASSERT(a->given && a->given->stage_count == a->run.stages);
     for (uint32_t k = 0; k < a->given->stage_count; k++) {
         a->size[k][0] = a->given->stage[k].micro_forward;
         a->size[k][1] = a->given->stage[k].micro_backward;

@@ -73,6 +73,7 @@ static void take_boards(rp_arrangement *a, bool by_price) {
     while (rp_sched_split_nodes(stages, whole) > boards) {
         whole = join_halves(a, stages, whole, by_price);
     }
+    RP_ASSERT(rp_sched_split_nodes(stages, whole) <= boards);
     now->split_count = now->stages = stages;
     now->whole = whole;
     rp_arrangement_refresh(a);

@@ -45,6 +45,7 @@ void rp_trials_begin_plan(rp_arrangement *a) {
 }
 
 void rp_trials_note_step(rp_arrangement *a, double seconds) {
+    RP_ASSERT(seconds >= 0);
     if (!is_open(a)) {
         return;
     }
@@ -55,6 +56,7 @@ void rp_trials_note_step(rp_arrangement *a, double seconds) {
 }
 
 static bool has_tried(const rp_arrangement *a) {
+    RP_ASSERT(a->trial.count <= a->run.plan.trial);
     return a->trial.count == a->run.plan.trial ||
            a->trial.trained >= (uint64_t)PATIENCE * a->run.plan.trial;
 }
@@ -131,6 +133,7 @@ static rp_err say_measured(const rp_arrangement *a, const rp_trial_plan *plan) {
 }
 
 static rp_err say_kept(const rp_arrangement *a, uint32_t best) {
+    RP_ASSERT(best < a->trial.plans.count);
     const rp_trial *plans = &a->trial.plans;
     char cut[240];
     char text[480];
@@ -151,6 +154,7 @@ static rp_err say_kept(const rp_arrangement *a, uint32_t best) {
 
 /* A plan of which no step could be counted is not taken. */
 static rp_err note_measured(rp_arrangement *a, uint32_t now) {
+    RP_ASSERT(now < a->trial.plans.count);
     rp_trial_plan *plan = &a->trial.plans.plan[now];
     plan->measured_s =
         a->trial.count > 0 ? rp_trial_median(a->trial.seconds, a->trial.count) : (double)INFINITY;

@@ -12,6 +12,7 @@ static rp_board_state boards[BOARDS];
 static rp_roster_entry roster[BOARDS + SPARES];
 static rp_controller c; /* large for a stack */
 static rp_arrangement arrangement;
+static rp_model model; /* of no layers */
 
 /* What was put into the run by hand is what was read. */
 static void open_setup(void) {
@@ -31,6 +32,7 @@ static void prepare(uint32_t count, uint32_t absent, uint32_t chunks, uint32_t m
     memset(&arrangement, 0, sizeof arrangement);
     c.setup = &arrangement;
     c.run = &arrangement.run;
+    arrangement.run.model = &model;
     arrangement.ring = &c.ring;
     memset(boards, 0, sizeof boards);
     memset(roster, 0, sizeof roster);
@@ -125,6 +127,9 @@ static void listed_stages_become_whole(void **state) {
         arrangement.run.method.split_count = arrangement.run.stages = 3;
         arrangement.run.method.whole = 1u << 1;
         arrangement.run.method.ahead_count = ahead_count;
+        for (uint32_t k = 0; k < ahead_count; k++) {
+            arrangement.run.method.ahead[k] = 1;
+        }
         open_setup();
         open_measure();
         for (uint32_t i = 0; i < 5; i++) {
