@@ -56,7 +56,7 @@ static rp_err predict_plan(rp_arrangement *a) {
 }
 
 static rp_err make_plan(rp_arrangement *a) {
-    RP_ASSERT(!a->given && rp_arrangement_has_cut(a));
+    RP_ASSERT(!a->given && a->now.cut.stage_count == a->run.stages);
     const rp_profile *known;
     rp_profile bare;
     const char **names;

@@ -1,0 +1,199 @@
+/* What a ring runs with, through the header of the room: no controller and no links. */
+#include "folder.h"
+
+#include "run_of.h"
+#include "setup/arrangement.h"
+
+enum { BOARDS = 3 };
+
+static rp_clock test_clock;
+static rp_ring ring;
+static rp_folder *run_folder;
+static rp_position position;
+static rp_measure *measure;
+static rp_arrangement *setup_of_run;
+static const rp_runfile *run;
+
+static void write_roster(void) {
+    char text[600];
+    size_t used = (size_t)snprintf(text, sizeof text, "boards:\n");
+    for (uint32_t k = 0; k <= BOARDS; k++) {
+        used += (size_t)snprintf(text + used, sizeof text - used,
+                                 "  - {name: b%u, address: \"tcp://b%u.example:7000\", key: "
+                                 "\"%05uabcdeabcdeabcdeabcdeabcdeabcdeabcde\"}\n",
+                                 k, k, k);
+    }
+    (void)unlink(in_folder("roster.yaml"));
+    append("roster.yaml", text, used);
+}
+
+/* Three boards of a roster and a spare, b3; three layers. */
+static void open_ring(const char *more, const char *cut) {
+    rp_runfile plain;
+    char roster[300];
+    const char *sets[3] = {roster, "train.microbatch=auto", cut};
+    write_roster();
+    read_run(&plain, more);
+    rp_runfile_close(&plain);
+    (void)snprintf(roster, sizeof roster, "ring={roster: %s/roster.yaml, spare: [b3]}", folder);
+    test_clock = rp_clock_stepped(RP_NS_PER_S);
+    ring = (rp_ring){0};
+    position = (rp_position){0};
+    expect_ok(rp_folder_open(&arena, &run_folder));
+    const rp_arrangement_needs needs = {
+        .ring = &ring, .folder = run_folder, .position = &position, .trains = true};
+    expect_ok(rp_arrangement_open(&arena, &needs, &setup_of_run));
+    run = rp_arrangement_run(setup_of_run);
+    expect_ok(rp_arrangement_read(setup_of_run, in_folder("run.yaml"), sets, cut ? 3 : 1));
+    expect_ok(rp_ring_open(&arena, &(rp_ring_needs){.run = run, .clock = &test_clock}, &ring));
+    const rp_measure_needs asked = {.run = run, .ring = &ring, .clock = &test_clock};
+    expect_ok(rp_measure_open(&arena, &asked, &measure));
+    rp_arrangement_use_measure(setup_of_run, measure);
+}
+
+static int close_ring(void **state) {
+    rp_measure_close(measure);
+    rp_arrangement_release(setup_of_run);
+    rp_arrangement_close(setup_of_run);
+    (void)unlink(in_folder("model.yaml"));
+    (void)unlink(in_folder("run.yaml"));
+    (void)unlink(in_folder("roster.yaml"));
+    return teardown(state);
+}
+
+static void expect_boards(uint32_t boards, const char *order) {
+    char text[64];
+    size_t used = 0;
+    for (uint32_t k = 0; k < run->boards + run->spares; k++) {
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", k ? " " : "",
+                                 run->roster[k].name);
+    }
+    assert_int_equal(run->boards, boards);
+    assert_string_equal(text, order);
+}
+
+static void boards_leave_and_come(void **state) {
+    (void)state;
+    open_ring("schedule: gpipe\noptimizer: {kind: sgd, lr: 0.1}\n", NULL);
+    expect_boards(3, "b0 b1 b2 b3");
+    rp_arrangement_leave_board(setup_of_run, 1);
+    expect_boards(2, "b0 b2 b3 b1");
+    assert_int_equal(rp_arrangement_return_board(setup_of_run, 3), 1); /* to its place */
+    expect_boards(3, "b0 b1 b2 b3");
+    assert_true(rp_arrangement_take_spare(setup_of_run, 0)); /* b0 is the last spare */
+    expect_boards(3, "b3 b1 b2 b0");
+    rp_arrangement_put_aside(setup_of_run, 2); /* the first spare */
+    expect_boards(2, "b3 b1 b2 b0");
+    rp_arrangement_drop_spare(setup_of_run);
+    assert_int_equal(run->spares, 1);
+    assert_ptr_equal(run, rp_arrangement_run(setup_of_run));
+}
+
+static void what_varies_is_in_the_run_file(void **state) {
+    (void)state;
+    open_ring("schedule: {kind: ea-pipe, advance: auto}\noptimizer: {kind: sgd, lr: 0.1}\n", NULL);
+    assert_int_equal(run->input_codec, RP_CODEC_UINT8);
+    rp_arrangement_lower_inputs(setup_of_run);
+    assert_int_equal(run->input_codec, RP_CODEC_F32);
+    rp_arrangement_begin_at(setup_of_run, 3);
+    rp_arrangement_set_lines(setup_of_run, 0.5);
+    assert_int_equal(run->step_first, 3);
+    assert_true(run->hops.since_s == 0.5);
+    rp_method wanted = run->method;
+    rp_method_set_advance(&wanted, run->stages, 2);
+    assert_false(rp_arrangement_has_advance(setup_of_run));
+    rp_arrangement_take_advance(setup_of_run, &(rp_advance_choice){.advance = 2});
+    assert_true(rp_arrangement_has_advance(setup_of_run));
+    assert_int_equal(run->method.advance, 2);
+    assert_int_equal(run->method.replicas, wanted.replicas);
+    assert_true(run->method.alpha == wanted.alpha);
+    rp_arrangement_lessen_advance(setup_of_run);
+    assert_int_equal(run->method.advance, 1);
+    assert_int_equal(run->step_first, 3); /* each change keeps the others */
+}
+
+/* The microbatch is open, and nothing is measured: run.yaml gets the run file's. The plan has a
+ * stage for each board, in their order. */
+static void a_plan_is_made_of_what_was_chosen(void **state) {
+    (void)state;
+    open_ring("schedule: gpipe\noptimizer: {kind: sgd, lr: 0.1}\n", "cut=[fc2, fc3]");
+    assert_true(run->micro_auto);
+    assert_true(rp_arrangement_has_cut(setup_of_run)); /* the run file's */
+    expect_ok(rp_arrangement_choose(setup_of_run));
+    assert_false(run->micro_auto);
+    char micro[16];
+    (void)snprintf(micro, sizeof micro, "%u", run->micro);
+    const rp_node *written = rp_node_find(rp_node_find(run->root, "train"), "microbatch");
+    assert_string_equal(rp_node_text(written), micro);
+
+    assert_null(rp_arrangement_plan(setup_of_run));
+    expect_ok(rp_arrangement_make_plan(setup_of_run));
+    const rp_plan *plan = rp_arrangement_plan(setup_of_run);
+    assert_int_equal(plan->node_count, BOARDS);
+    assert_string_equal(plan->node[2].name, "b2");
+    assert_int_equal(plan->micro, run->micro);
+    assert_int_equal(rp_arrangement_plan_cut(setup_of_run)->first[2], 2);
+    assert_int_equal(rp_arrangement_first_stage(setup_of_run, 1), 1);
+    assert_non_null(strstr(rp_arrangement_plan_text(setup_of_run), "b1"));
+    assert_null(rp_arrangement_given(setup_of_run));
+    rp_arrangement_drop_plan(setup_of_run);
+    assert_null(rp_arrangement_plan(setup_of_run));
+
+    rp_arrangement_leave_board(setup_of_run, 0); /* the cut is of three stages */
+    rp_split_count_stages(setup_of_run, false);
+    assert_int_equal(run->stages, 2);
+    assert_false(rp_arrangement_has_cut(setup_of_run));
+}
+
+/* A checkpoint's codecs, advance and cut: nothing needs to be measured again. */
+static void a_run_goes_on_with_what_its_checkpoint_has(void **state) {
+    static const rp_codec codec[2][2] = {{RP_CODEC_F16, RP_CODEC_INT8},
+                                         {RP_CODEC_F32, RP_CODEC_BF16}};
+    static const uint32_t first[] = {0, 1, 2, 3};
+    (void)state;
+    open_ring("schedule: {kind: pipeoptim, advance: auto}\noptimizer: {kind: sgd, lr: 0.1}\n"
+              "links: {codec: auto}\n",
+              NULL);
+    assert_true(rp_arrangement_needs_profile(setup_of_run));
+    assert_true(rp_codecs_may_change(setup_of_run));
+    position.step = 5;
+    position.setup = rp_setup_of(run);
+    position.setup.cut = (rp_cut){.stage_count = 3, .first = first};
+    position.setup.codec = codec;
+    position.setup.codec_stages = 3;
+    position.setup.advance = 3;
+    expect_ok(rp_arrangement_resume(setup_of_run));
+    assert_memory_equal(run->codec, codec, sizeof codec);
+    assert_int_equal(run->method.advance, 3);
+    assert_false(rp_codecs_may_change(setup_of_run));
+    assert_true(rp_arrangement_needs_profile(setup_of_run)); /* advance: auto looks at links */
+    position.setup.codec_stages = position.setup.cut.stage_count = 0;
+    position.setup.codec = NULL;
+}
+
+/* Codecs of another number of stages are not taken. */
+static void codecs_of_other_stages_are_left(void **state) {
+    static const rp_codec codec[1][2] = {{RP_CODEC_F16, RP_CODEC_INT8}};
+    static const uint32_t first[] = {0, 1, 3};
+    (void)state;
+    open_ring("schedule: gpipe\noptimizer: {kind: sgd, lr: 0.1}\nlinks: {codec: auto}\n", NULL);
+    position.setup = rp_setup_of(run);
+    position.setup.cut = (rp_cut){.stage_count = 2, .first = first};
+    position.setup.codec = codec;
+    position.setup.codec_stages = 2;
+    expect_ok(rp_arrangement_resume(setup_of_run));
+    assert_null(run->codec);
+    assert_true(rp_codecs_may_change(setup_of_run));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(boards_leave_and_come, setup, close_ring),
+        cmocka_unit_test_setup_teardown(what_varies_is_in_the_run_file, setup, close_ring),
+        cmocka_unit_test_setup_teardown(a_plan_is_made_of_what_was_chosen, setup, close_ring),
+        cmocka_unit_test_setup_teardown(a_run_goes_on_with_what_its_checkpoint_has, setup,
+                                        close_ring),
+        cmocka_unit_test_setup_teardown(codecs_of_other_stages_are_left, setup, close_ring),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
