@@ -213,7 +213,7 @@ rp_err rp_job_parse(rp_arena *arena, rp_node *root, rp_node *model_root, rp_job 
     RP_TRY(rp_method_fit_model(&out->method, out->model, rp_node_find(root, "schedule")));
     RP_TRY(rp_method_fit(&out->method, &out->optim, rp_node_find(root, "optimizer")));
     RP_TRY(rp_throttle_parse(root, &out->throttle));
-    (void)rp_node_find(root, "link"); /* these two are the agent's */
+    (void)rp_node_find(root, "link"); /* read in agent/wiring.c, as `peers` is */
     (void)rp_node_find(root, "peers");
     RP_TRY(rp_node_done(root));
 fail:

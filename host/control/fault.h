@@ -1,5 +1,5 @@
-/* A fault is an event with a class; what is done about it is decided by the state `recover` alone.
- */
+/* A fault is an event with a class. What is done about it is decided by remedy.c, in the state
+ * `recover`. */
 #ifndef RP_CONTROL_FAULT_H
 #define RP_CONTROL_FAULT_H
 

@@ -12,7 +12,7 @@
  * that in the end it follows every step or few. A fault that still comes again is permanent. */
 enum { RP_REMEDY_IN_A_ROW_MAX = 8 };
 
-/* In the order in which they are looked for. */
+/* rp_remedy_choose() has the order in which they are looked for. */
 /* clang-format off */
 #define RP_REMEDY_LIST(X)                                                                   \
     X(LESS,   "less",   "fewer microbatches in flight: a board has not the memory for more") \

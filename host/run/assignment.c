@@ -1,4 +1,6 @@
-/* What a board is told: its stage of a run, as YAML. */
+/* What a board is told: its stage of a run, as YAML. Lines up to `peers` are of the run and the
+ * same for all its boards but for the stage; lines after it are the board's own, and an older agent
+ * refuses those that it does not know (a feature bit in wire/frame.h says who does). */
 #include <stdio.h>
 #include <string.h>
 

@@ -67,8 +67,9 @@ bool rp_setup_equal(const rp_setup *a, const rp_setup *b);
 /* What is wrong with it for this run; NULL: it is valid. */
 const char *rp_setup_check(const rp_setup *setup, const rp_runfile *run);
 
-/* One line for a checkpoint, "version=2 stages=3 cut=conv1,fc1,fc2 ...", without spares, step_first
- * and lines_s. errors MEMORY */
+/* One line for a checkpoint, "version=2 boards=a,b,c stages=3 cut=conv1,fc1,fc2 ...", without
+ * spares, step_first and lines_s. An optional word may be added to it; anything else needs a new
+ * version. errors MEMORY */
 rp_err rp_setup_text(rp_arena *arena, const rp_setup *setup, const rp_runfile *run,
                      char **out) RP_MUST_CHECK;
 /* The setup that such a text has; what the text lacks is as in rp_setup_of(run). The cut is empty
