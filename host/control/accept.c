@@ -100,7 +100,6 @@ static rp_err on_hello(rp_controller *c, uint32_t board, const rp_message *messa
     RP_TRY(check_records(c, state->name, hello));
     RP_TRY(check_copies(c, state->name, hello));
     RP_TRY(rp_ring_take_hello(&c->ring, board, hello, &is_new));
-    state->machine.refusal_said = false;
     RP_TRY(is_new ? check_alike(c, state) : RP_OK);
 fail:
     return err;
@@ -142,21 +141,9 @@ static rp_err on_trial(rp_controller *c, uint32_t board, const rp_message *messa
 }
 
 static rp_err on_ready(rp_controller *c, uint32_t board, const rp_message *message) {
-    const rp_Ready *ready = &message->frame.body.ready;
-    rp_board_state *state = &c->ring.board[board];
-    if (!state->machine.asked || state->ready) {
-        return rp_fail(RP_ERR_PEER, "board %s is ready for a stage that it does not have",
-                       state->name);
-    }
-    uint32_t dials[RP_PLAN_NEIGHBOURS_MAX];
     const bool stays = c->options.purpose != RP_PURPOSE_WARM; /* else it waits for nobody */
-    const uint32_t expected = stays ? rp_arrangement_dialled_by(c->setup, board, dials) : 0;
-    if (stays && ready->hop_port_count != expected) {
-        return rp_fail(RP_ERR_PEER, "board %s waits for %u other boards, the plan says %u",
-                       state->name, (uint32_t)ready->hop_port_count, expected);
-    }
-    rp_ring_take_ready(&c->ring, board, ready, expected);
-    return RP_OK;
+    return rp_ring_take_ready(&c->ring, board, &message->frame.body.ready,
+                              stays ? rp_arrangement_plan(c->setup) : NULL);
 }
 
 /* ---- the end of a segment, faults ------------------------------------------------------------ */

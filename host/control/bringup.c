@@ -6,7 +6,9 @@
 #include "base/printable.h"
 #include "control/controller_own.h"
 #include "planning/staleness.h"
+#include "ring/building.h"
 #include "ring/identity.h"
+#include "ring/lines.h"
 #include "run/remarks.h"
 
 /* Boards that build at a time: the texts of all others are not held in their links meanwhile. */
@@ -114,7 +116,8 @@ static rp_err offer_texts(rp_controller *c, uint32_t board, rp_Frame *frame, con
     const bool assigns = rp_frame_kind(frame) == RP_KIND_ASSIGN;
     uint32_t dials[RP_PLAN_NEIGHBOURS_MAX];
     const char *keys[RP_PLAN_NEIGHBOURS_MAX];
-    const uint32_t count = assigns ? rp_arrangement_dialled_by(c->setup, board, dials) : 0;
+    const uint32_t count =
+        assigns ? rp_ring_dialled_by(rp_arrangement_plan(c->setup), board, dials) : 0;
     for (uint32_t i = 0; i < count; i++) {
         keys[i] = c->ring.board[dials[i]].address.public_text;
     }
@@ -274,32 +277,13 @@ fail:
     return err;
 }
 
-/* Where kernels are there already, a board that needs much longer than before is a fault. One that
- * has not been ready yet in this run may have built none. */
-static int64_t longest_build_ns(const rp_controller *c) {
-    const int64_t more_ns = rp_ring_patience_ns(c->run);
-    int64_t longest_ns = more_ns;
-    for (uint32_t k = 0; k < c->ring.count; k++) {
-        const rp_board_state *board = &c->ring.board[k];
-        const int64_t own_ns =
-            board->build.has_built ? board->build.prepare_ns + more_ns : RP_RING_BUILD_NS;
-        longest_ns = own_ns > longest_ns ? own_ns : longest_ns;
-    }
-    return longest_ns;
-}
-
-/* The time of all lines begins with the first links; it goes on when boards get other stages. */
-static double lines_since_s(const rp_controller *c) {
-    return c->ring.lines_ns > 0 ? (double)(c->ring.now_ns - c->ring.lines_ns) * 1e-9 : 0;
-}
-
 rp_err rp_assign_enter(rp_controller *c) {
     rp_drift_note_assign(c->measure);
     if (c->recovery.is_on) {
         c->recovery.assign_ns = c->ring.now_ns;
     }
     if (c->way.reassigning) {
-        c->machine.timeout_ns = longest_build_ns(c);
+        c->machine.timeout_ns = rp_ring_build_limit_ns(&c->ring);
     } else {
         rp_record_phase(rp_folder_record(c->folder), BUILDING);
     }
@@ -313,126 +297,11 @@ rp_err rp_assign_enter(rp_controller *c) {
     }
     rp_transfers_forget(rp_folder_transfers(c->folder));
     rp_keep_forget_copies(c->keep);
-    rp_arrangement_set_lines(c->setup, lines_since_s(c));
+    rp_arrangement_set_lines(c->setup, rp_ring_lines_age_s(&c->ring));
     rp_err err = rp_arrangement_make_plan(c->setup);
     err = err == RP_OK ? rp_train_open_plan(c->train, rp_arrangement_plan(c->setup)) : err;
     err = err == RP_OK ? rp_memory_check_plan(c) : err;
     return err == RP_OK ? rp_keep_check_plan(c->keep, rp_arrangement_plan(c->setup)) : err;
-}
-
-static rp_link_profile line_to(const rp_controller *c, uint32_t board) {
-    rp_link_profile line = rp_link_profile_of(&c->run->link, &c->run->hops, RP_LINK_HOST, board);
-    line.since_s = lines_since_s(c);
-    return line;
-}
-
-/* Parcels from the host that its plan lets a board have. */
-static uint32_t feed_window(const rp_plan *plan, uint32_t board) {
-    uint32_t count;
-    uint32_t window = RP_PLAN_LINK_SLACK;
-    const uint32_t *edge = rp_plan_node_edges(plan, board, &count);
-    for (uint32_t i = 0; i < count; i++) {
-        window += plan->edge[edge[i]].from == RP_PLAN_HOST ? plan->edge[edge[i]].window : 0;
-    }
-    return window;
-}
-
-static rp_err open_feed_link(rp_controller *c, uint32_t k) {
-    const rp_runfile *run = c->run;
-    const uint32_t micro = rp_arrangement_plan(c->setup)->stage[0].micro_forward;
-    const size_t input = rp_shape_count(&run->data.sample) * micro * sizeof(float);
-    const size_t target = (size_t)rp_data_row_width(&run->data) * run->batch * sizeof(float);
-    const rp_link_options options = {
-        .window = 1,
-        .send_window = feed_window(rp_arrangement_plan(c->setup), k),
-        .part_bytes_max = input > target ? input : target,
-        .emulate = line_to(c, k),
-        .far = rp_link_profile_of(&run->link, &run->hops, k, RP_LINK_HOST),
-    };
-    return rp_ring_open_feed(&c->ring, k, &options);
-}
-
-/* To a board: where those listen that it dials. One message at least: it says that this is all. */
-static rp_err connect_board(rp_controller *c, uint32_t board) {
-    uint32_t node[RP_PLAN_NEIGHBOURS_MAX];
-    uint32_t dialled[RP_PLAN_NEIGHBOURS_MAX];
-    const uint32_t neighbours = rp_plan_neighbours(rp_arrangement_plan(c->setup), board, node);
-    rp_Frame frame = {.which_body = RP_KIND_CONNECT};
-    rp_Connect *to = &frame.body.connect;
-    uint32_t sent = 0;
-    rp_err err = RP_OK;
-    for (uint32_t i = 0; i < neighbours; i++) {
-        const rp_board_state *far = &c->ring.board[node[i]];
-        if (!rp_plan_dials(rp_arrangement_plan(c->setup), board, node[i])) {
-            continue;
-        }
-        const uint32_t count = rp_arrangement_dialled_by(c->setup, node[i], dialled);
-        uint32_t at = 0;
-        while (at < count && dialled[at] != board) {
-            at++;
-        }
-        RP_ASSERT(at < count); /* it dials, so it is dialled by */
-        to->node = node[i];
-        rp_ring_endpoint_at(far, far->ports.hop[at], to->endpoint, sizeof to->endpoint);
-        (void)snprintf(to->public_key, sizeof to->public_key, "%s", far->address.public_text);
-        RP_TRY(rp_ring_post(&c->ring, board, &frame, NULL));
-        sent++;
-    }
-    RP_TRY(sent ? RP_OK : rp_ring_post(&c->ring, board, &frame, NULL));
-fail:
-    return err;
-}
-
-static rp_err connect_boards(rp_controller *c) {
-    const uint32_t count = c->ring.count;
-    uint32_t fed;
-    const uint32_t *feed = rp_plan_node_edges(rp_arrangement_plan(c->setup), RP_PLAN_HOST, &fed);
-    rp_err err = RP_OK;
-    rp_ring_begin_lines(&c->ring);
-    for (uint32_t k = 0; k < count && c->run->emulate; k++) {
-        const rp_link_profile line = line_to(c, k);
-        RP_TRY(line.control ? rp_link_emulate(c->ring.board[k].control, &line) : RP_OK);
-    }
-    for (uint32_t k = 0; k < count; k++) {
-        RP_TRY(connect_board(c, k));
-    }
-    for (uint32_t i = 0; i < fed; i++) { /* one link for the inputs and labels of a board */
-        const uint32_t to = rp_arrangement_plan(c->setup)->edge[feed[i]].to;
-        RP_TRY(c->ring.board[to].feed ? RP_OK : open_feed_link(c, to));
-    }
-    rp_ring_watch_boards(&c->ring, true);
-fail:
-    return err;
-}
-
-/* Boards that share a cache share the work: what counts is the sum of all. */
-static void say_ready(const rp_controller *c) {
-    uint64_t device = 0;
-    int64_t slowest_ns = 0;
-    rp_board_building all = {0};
-    char text[256];
-    int used;
-    for (uint32_t k = 0; k < c->ring.count; k++) {
-        const rp_board_state *board = &c->ring.board[k];
-        device += board->memory.device_bytes;
-        slowest_ns = board->build.prepare_ns > slowest_ns ? board->build.prepare_ns : slowest_ns;
-        all.ready += board->build.before.ready;
-        all.built += board->build.before.built;
-        all.build_ns += board->build.before.build_ns;
-        all.read_ns += board->build.before.read_ns;
-    }
-    used = snprintf(text, sizeof text, "%u boards are ready", c->ring.count);
-    if (all.ready > 0) {
-        used += snprintf(text + used, sizeof text - (size_t)used,
-                         ": %u kernels built in %.1f s, %u found in the cache in %.1f s, summed "
-                         "over the boards",
-                         all.built, (double)all.build_ns * 1e-9, all.ready - all.built,
-                         (double)all.read_ns * 1e-9);
-    }
-    (void)snprintf(text + used, sizeof text - (size_t)used,
-                   "; the slowest stage was prepared in %.1f s; %.1f MiB of device memory in use",
-                   (double)slowest_ns * 1e-9, (double)device / (1 << 20));
-    rp_record_phase(rp_folder_record(c->folder), text);
 }
 
 /* Who leaves `microbatch` out gets one a step, which most of these schedules can not fill a ring
@@ -522,11 +391,13 @@ fail:
 }
 
 static rp_err begin_training(rp_controller *c) {
+    char text[256];
     rp_err err;
     RP_TRY(rp_keep_damage(c->keep)[0] ? say_damage(c) : RP_OK);
     RP_TRY(rp_arrangement_say_codecs(c->setup));
     RP_TRY(rp_arrangement_has_advance(c->setup) ? rp_arrangement_say_advance(c->setup, 0) : RP_OK);
-    say_ready(c);
+    rp_ring_describe_ready(&c->ring, text, sizeof text);
+    rp_record_phase(rp_folder_record(c->folder), text);
     RP_TRY(hint_microbatch(c));
     RP_TRY(hint_staleness(c));
     RP_TRY(c->options.resume ? RP_OK : note_data(c));
@@ -562,25 +433,13 @@ fail:
     return err;
 }
 
-/* By kernels as far as boards have said how many they need. */
-static void show_ready(const rp_controller *c) {
-    rp_sink_part boards = {.text = BUILDING, .total = c->ring.count, .unit = "boards ready"};
-    rp_sink_part part = {.text = BUILDING, .unit = "kernels"};
-    for (uint32_t k = 0; k < c->ring.count; k++) {
-        const rp_board_state *board = &c->ring.board[k];
-        boards.done += board->ready;
-        part.done += board->build.now.ready;
-        part.total += board->build.now.kernels;
-    }
-    part = part.total ? part : boards;
-    rp_record_part(c->way.reassigning ? NULL : rp_folder_record(c->folder), &part);
-}
-
 rp_err rp_assign_step(rp_controller *c) {
+    rp_sink_part part;
     rp_err err;
     RP_TRY(offer_assignments(c));
     if (!rp_controller_all_done(c)) {
-        show_ready(c);
+        rp_ring_tell_building(&c->ring, BUILDING, &part);
+        rp_record_part(c->way.reassigning ? NULL : rp_folder_record(c->folder), &part);
         rp_warm_say(c->warm);
         return RP_OK;
     }
@@ -588,7 +447,7 @@ rp_err rp_assign_step(rp_controller *c) {
     if (c->options.purpose == RP_PURPOSE_WARM) { /* the boards have no links to each other */
         return rp_warming_go_on(c);
     }
-    RP_TRY(connect_boards(c));
+    RP_TRY(rp_ring_connect_boards(&c->ring, rp_arrangement_plan(c->setup)));
     if (c->options.purpose == RP_PURPOSE_PLAN) {
         RP_TRY(rp_controller_show(c, false));
         rp_controller_enter(c, RP_CONTROL_CLOSE);

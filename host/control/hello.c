@@ -4,6 +4,7 @@
 
 #include "control/controller_own.h"
 #include "control/next.h"
+#include "ring/greeting.h"
 
 static int64_t longest_greeting_ns(const rp_controller *c) {
     if (rp_warm_patience_ns(c->warm) > 0) {
@@ -11,16 +12,6 @@ static int64_t longest_greeting_ns(const rp_controller *c) {
     }
     return rp_recovery_is_return(c) ? c->run->safety.wait_s * RP_NS_PER_S
                                     : rp_ring_patience_ns(c->run);
-}
-
-/* From `since` on; 0 would be no limit at all. A greeting that goes out again asks boards anew that
- * have answered, too: they have time to do so, when the end is near. */
-static int64_t rest_ns(const rp_controller *c, int64_t longest_ns, int64_t since_ns) {
-    const bool again = c->machine.since_ns > c->ring.greeted_ns;
-    const int64_t over_ns = c->ring.greeted_ns + longest_ns;
-    const int64_t answered_ns = c->machine.since_ns + rp_ring_greet_ns(longest_greeting_ns(c)) / 2;
-    const int64_t rest_ns = (again && answered_ns > over_ns ? answered_ns : over_ns) - since_ns;
-    return rest_ns > 0 ? rest_ns : 1;
 }
 
 static int64_t spare_wait_ns(const rp_controller *c) {
@@ -31,14 +22,8 @@ static int64_t spare_wait_ns(const rp_controller *c) {
 /* Boards whose agents have ended have lost what they held: they can come back as spares. */
 static bool spares_may_come_in(const rp_controller *c) {
     const uint32_t absent = rp_recovery_absent(c);
-    uint32_t ended = 0;
-    for (uint32_t k = 0; k < c->ring.count; k++) {
-        const rp_board_state *board = &c->ring.board[k];
-        ended += !board->hello && board->silence.has_ended && board->control &&
-                 !rp_link_health_of(board->control).connected;
-    }
     return rp_recovery_is_return(c) && !rp_arrangement_given(c->setup) && absent > 0 &&
-           ended == absent && absent <= rp_recovery_spares(c);
+           rp_ring_count_ended(&c->ring) == absent && absent <= rp_recovery_spares(c);
 }
 
 static rp_err spare_is_due(const rp_controller *c, const rp_board_state *board) {
@@ -48,22 +33,9 @@ static rp_err spare_is_due(const rp_controller *c, const rp_board_state *board) 
                    board->name, board->address.endpoint, (double)spare_wait_ns(c) * 1e-9);
 }
 
-/* Of those that have not come one that is away, or else one that refuses the handshake. */
-static uint32_t find_missing(const rp_controller *c) {
-    uint32_t found = 0;
-    for (uint32_t k = c->ring.count; k-- > 0;) {
-        const rp_board_state *board = &c->ring.board[k];
-        const rp_board_state *best = &c->ring.board[found];
-        const bool is_known = !best->hello && best->silence.why != RP_SILENT_REFUSES;
-        const bool refuses = board->silence.why == RP_SILENT_REFUSES;
-        found = !board->hello && (!refuses || !is_known) ? k : found;
-    }
-    return found;
-}
-
 rp_err rp_hello_late(const rp_controller *c) {
     const int64_t waited_ns = longest_greeting_ns(c);
-    const uint32_t k = rp_missing_first(c, find_missing(c));
+    const uint32_t k = rp_missing_first(c, rp_ring_find_missing(&c->ring));
     const rp_board_state *board = &c->ring.board[k];
     if (spares_may_come_in(c)) {
         return spare_is_due(c, board);
@@ -88,14 +60,19 @@ rp_err rp_hello_late(const rp_controller *c) {
                        : "");
 }
 
+static void limit_time(rp_controller *c, int64_t within_ns, int64_t from_ns) {
+    c->machine.timeout_ns = rp_ring_greeting_left_ns(&c->ring, longest_greeting_ns(c), within_ns,
+                                                     c->machine.since_ns, from_ns);
+}
+
 /* A HELLO ends what is under way on a board, and its answer says that it has ended. */
 rp_err rp_hello_enter(rp_controller *c) {
     const rp_Frame greeting = rp_ring_greeting(&c->ring);
     rp_keep_ask_for_holders(c->keep, rp_arrangement_plan(c->setup));
     rp_ring_begin_greeting(&c->ring, rp_recovery_is_return(c));
-    c->machine.timeout_ns = rest_ns(c, longest_greeting_ns(c), c->ring.now_ns);
-    rp_ring_watch_boards(&c->ring, c->run->safety.wait_s >
-                                       0); /* who was heard and is lost now is greeted anew */
+    limit_time(c, longest_greeting_ns(c), c->ring.now_ns);
+    rp_ring_watch_boards(&c->ring,
+                         c->run->safety.wait_s > 0); /* a board that is lost now is greeted again */
     rp_err err = RP_OK;
     for (uint32_t k = 0; k < c->ring.count && err == RP_OK; k++) {
         rp_ring_expect_hello(&c->ring, k, !rp_warm_rests(c->warm, k));
@@ -104,57 +81,27 @@ rp_err rp_hello_enter(rp_controller *c) {
     return err;
 }
 
-/* Boards that are not heard get a new link; those of this machine that have ended start again. */
-static void greet_again(rp_controller *c) {
+/* Not all boards have answered yet. */
+static rp_err go_on_waiting(rp_controller *c) {
+    const int64_t longest_ns = longest_greeting_ns(c);
+    rp_missing_say(c, longest_ns);
+    if (rp_missing_ends_wait(c)) {
+        return rp_hello_late(c);
+    }
+    limit_time(c, spares_may_come_in(c) ? spare_wait_ns(c) : longest_ns, c->ring.progress_ns);
     if (c->run->safety.wait_s > 0 &&
-        c->ring.now_ns - c->machine.since_ns > rp_ring_greet_ns(longest_greeting_ns(c))) {
-        const bool long_ago = c->ring.now_ns - c->ring.greeted_ns > RP_RING_SILENT_NS;
-        rp_ring_reset(&c->ring, RP_FAULT_NO_BOARD);
-        for (uint32_t k = 0; k < c->ring.count; k++) {
-            if (long_ago && !c->ring.board[k].control) {
-                rp_ring_note_hung(&c->ring, k);
-            }
-        }
+        c->ring.now_ns - c->machine.since_ns > rp_ring_greet_ns(longest_ns)) {
+        rp_ring_greet_again(&c->ring);
         rp_controller_enter(c, RP_CONTROL_RESTART);
     }
-}
-
-/* Somebody has to see to it, though the run goes on. */
-static rp_err say_refusals(rp_controller *c) {
-    rp_err err = RP_OK;
-    for (uint32_t k = 0; err == RP_OK && rp_folder_record(c->folder) && k < c->ring.count; k++) {
-        rp_board_state *board = &c->ring.board[k];
-        char text[RP_ERR_MESSAGE_BYTES + 80];
-        const rp_silent_why why = rp_ring_look_at_silence(&c->ring, k);
-        if (why == RP_SILENT_UNKNOWN || board->machine.refusal_said) {
-            continue;
-        }
-        board->machine.refusal_said = true;
-        (void)!rp_ring_why_silent(&c->ring, k);
-        (void)snprintf(text, sizeof text, "%.300s; it counts as a board that is away (ring.wait)",
-                       rp_err_message());
-        err = rp_record_event(rp_folder_record(c->folder),
-                              why == RP_SILENT_UNANSWERED ? "silent" : "refused", c->position.step,
-                              text);
-    }
-    return err;
+    return RP_OK;
 }
 
 rp_err rp_hello_step(rp_controller *c) {
-    rp_err err = say_refusals(c);
-    if (err != RP_OK) {
-        return err;
-    }
+    rp_err err;
+    RP_TRY(rp_ring_report_refusals(&c->ring, rp_folder_record(c->folder), c->train.position.step));
     if (!rp_controller_all_done(c)) {
-        rp_missing_say(c, longest_greeting_ns(c));
-        if (rp_missing_ends_wait(c)) {
-            return rp_hello_late(c);
-        }
-        c->machine.timeout_ns =
-            rest_ns(c, spares_may_come_in(c) ? spare_wait_ns(c) : longest_greeting_ns(c),
-                    c->ring.progress_ns);
-        greet_again(c);
-        return RP_OK;
+        return go_on_waiting(c);
     }
     for (uint32_t k = 0; k < c->ring.count; k++) {
         if (!rp_warm_rests(c->warm, k)) { /* else it was not asked */
@@ -162,10 +109,9 @@ rp_err rp_hello_step(rp_controller *c) {
         }
     }
     rp_ring_end_greeting(&c->ring);
-    err = rp_keep_wants_copies(c->keep) ? RP_OK : rp_memory_check_least(c);
-    if (err == RP_OK) {
-        rp_controller_leave_hello(c);
-    }
+    RP_TRY(rp_keep_wants_copies(c->keep) ? RP_OK : rp_memory_check_least(c));
+    rp_controller_leave_hello(c);
+fail:
     return err;
 }
 

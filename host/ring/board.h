@@ -58,8 +58,9 @@ typedef enum {
 
 typedef struct {
     rp_silent_why why;
-    bool hung;      /* not heard for RP_RING_SILENT_NS, or reported by rp_ring_note_hung() */
-    bool has_ended; /* nothing listened at its address, and it was not heard since */
+    bool hung;        /* not heard for RP_RING_SILENT_NS, or reported by rp_ring_note_hung() */
+    bool has_ended;   /* nothing listened at its address, and it was not heard since */
+    bool is_reported; /* rp_ring_report_refusals() has reported it since it last greeted */
 } rp_board_silence;
 
 /* Boards and keys that dial this host and are kept out (kept_out.h). */
@@ -124,8 +125,8 @@ typedef struct {
 
 /* host/control: the state at hand. */
 typedef struct {
-    bool asked;                    /* it has got what the state asks of it */
-    bool refusal_said, cause_said; /* why it does not come is in the log */
+    bool asked;      /* it has got what the state asks of it */
+    bool cause_said; /* why it does not come is in the log */
 } rp_board_machine;
 
 /* host/measure */

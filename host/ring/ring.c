@@ -73,7 +73,7 @@ void rp_ring_take_entry(rp_ring *ring, uint32_t board) {
     state->build.has_built = false;
     state->silence.has_ended = false;
     state->silence.why = RP_SILENT_UNKNOWN;
-    state->machine.refusal_said = state->machine.cause_said = false;
+    state->silence.is_reported = state->machine.cause_said = false;
     state->address.dials = entry->dials;
     rp_ring_set_address(ring, board, entry->dials ? ring->run->listen : entry->endpoint,
                         entry->public_text);
@@ -185,32 +185,6 @@ void rp_ring_endpoint_at(const rp_board_state *board, uint32_t port, char *out, 
     (void)snprintf(out, bytes, "%.*s:%u", host, board->address.endpoint, port);
 }
 
-/* The feed of a board that dials is bound to the port after that of the control links. */
-static void write_feed_endpoint(const rp_ring *ring, char *out, size_t bytes) {
-    const char *colon = strrchr(ring->run->listen, ':');
-    (void)snprintf(out, bytes, "%.*s:%lu", (int)(colon - ring->run->listen), ring->run->listen,
-                   strtoul(colon + 1, NULL, 10) + 1);
-}
-
-rp_err rp_ring_open_feed(rp_ring *ring, uint32_t board, const rp_link_options *wanted) {
-    rp_board_state *state = &ring->board[board];
-    rp_link_options options = *wanted;
-    char endpoint[160];
-    RP_ASSERT(!state->feed && state->control && state->ready);
-    if (state->address.dials) {
-        write_feed_endpoint(ring, endpoint, sizeof endpoint);
-        options.bind = endpoint;
-    } else {
-        rp_ring_endpoint_at(state, state->ports.feed, endpoint, sizeof endpoint);
-        options.connect = endpoint;
-    }
-    options.name = "feed";
-    options.peer_public = state->address.public_text;
-    options.run = ring->identity;
-    options.wire = ring->wire.max;
-    return rp_link_open(ring->links, &options, &state->feed);
-}
-
 void rp_ring_end_assignment(rp_ring *ring) {
     for (uint32_t k = 0; k < ring->count; k++) {
         rp_board_state *board = &ring->board[k];
@@ -255,9 +229,4 @@ void rp_ring_disconnect(rp_ring *ring) {
     }
     ring->links = NULL;
     ring->owns_links = false;
-}
-
-void rp_ring_begin_lines(rp_ring *ring) {
-    RP_ASSERT(ring->links);
-    ring->lines_ns = ring->lines_ns > 0 ? ring->lines_ns : ring->now_ns;
 }

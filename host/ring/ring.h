@@ -120,10 +120,6 @@ rp_err rp_ring_connect(rp_ring *ring, rp_links *links, bool knows_boards) RP_MUS
 /* Opens a control link; `dials`: `endpoint` is this host's. errors of rp_link_open() */
 rp_err rp_ring_open_control(const rp_ring *ring, bool dials, const char *endpoint,
                             const char *public_text, rp_link **out) RP_MUST_CHECK;
-/* Opens the feed link of a board that is ready. `wanted`: windows, sizes and emulation; the ends
- * and keys are filled here. errors of rp_link_open() */
-rp_err rp_ring_open_feed(rp_ring *ring, uint32_t board,
-                         const rp_link_options *wanted) RP_MUST_CHECK;
 /* Boards get other stages: feed links close, and facts of this assignment are added to the sum. */
 void rp_ring_end_assignment(rp_ring *ring);
 /* The run goes back: feed links close, queues are dropped, and so is what boards have said of the
@@ -134,8 +130,6 @@ void rp_ring_reset(rp_ring *ring, uint32_t lost);
 void rp_ring_disconnect(rp_ring *ring);
 /* tcp://HOST of a board's endpoint with another port. */
 void rp_ring_endpoint_at(const rp_board_state *board, uint32_t port, char *out, size_t bytes);
-/* The time of emulated lines begins with the first links, once for the whole run. */
-void rp_ring_begin_lines(rp_ring *ring);
 
 /* ---- sending (queue.c) ----------------------------------------------------------------------- */
 
@@ -183,9 +177,11 @@ void rp_ring_take_building(rp_ring *ring, uint32_t board, const rp_Building *sai
 void rp_ring_take_built(rp_ring *ring, uint32_t board, const rp_board_building *built);
 /* What the board has built is done; the next thing to build is counted from 0. */
 void rp_ring_end_building(rp_ring *ring, uint32_t board);
-/* A board that was not ready is. `hops`: neighbours that dial it, as many as ready->hop_port has.
+/* A board is ready for its stages of the plan. `plan` NULL: it gets no links to other boards.
+ * errors  PEER: it was not asked or was ready before; it listens for another number of neighbours
  */
-void rp_ring_take_ready(rp_ring *ring, uint32_t board, const rp_Ready *ready, uint32_t hops);
+rp_err rp_ring_take_ready(rp_ring *ring, uint32_t board, const rp_Ready *ready,
+                          const rp_plan *plan) RP_MUST_CHECK;
 /* facts = facts_before, and what the board reports of this assignment. */
 void rp_ring_take_facts(rp_ring *ring, uint32_t board, const rp_Finished *report);
 /* The run goes back to where the board had counted so many microbatches. */
@@ -197,7 +193,8 @@ void rp_ring_rewind_facts(rp_ring *ring, uint32_t board, uint64_t microbatches);
 void rp_ring_begin_round(rp_ring *ring, int64_t now_ns);
 /* Something came that moves the run on. */
 void rp_ring_note_progress(rp_ring *ring);
-/* Whether a board that restarts, ends or is silent is a fault from now on. */
+/* Whether a board that restarts, ends or is silent is a fault from now on. A ring that is not open
+ * can only be left unwatched. */
 void rp_ring_watch_boards(rp_ring *ring, bool is_on);
 /* A segment begins: no feed link counts as silent. */
 void rp_ring_forget_feed_silence(rp_ring *ring);

@@ -1,5 +1,6 @@
 /* What boards say of themselves: HELLO, BUILDING, READY, and the facts of FINISHED. Numbers from
  * outside are bounded before they are stored. */
+#include "ring/lines.h"
 #include "ring/ring_own.h"
 
 #include <float.h>
@@ -108,6 +109,7 @@ rp_err rp_ring_take_hello(rp_ring *ring, uint32_t board, const rp_Hello *hello, 
     state->hello = true;
     state->silence.has_ended = false;
     state->silence.why = RP_SILENT_UNKNOWN;
+    state->silence.is_reported = false;
     *is_new = !state->device;
     if (!*is_new) {
         return RP_OK; /* greeted again: it is what it was */
@@ -179,17 +181,37 @@ static void take_memory(rp_board_usage *memory, const rp_Ready *ready) {
                                .probe_copies = ready->probe_copies};
 }
 
-void rp_ring_take_ready(rp_ring *ring, uint32_t board, const rp_Ready *ready, uint32_t hops) {
+/* The answer is to an order that the board got, and its ports are those of the plan. */
+static rp_err check_ready(const rp_board_state *state, const rp_Ready *ready, const rp_plan *plan,
+                          uint32_t hops) {
+    if (!state->machine.asked || state->ready) {
+        return rp_fail(RP_ERR_PEER, "board %s is ready for a stage that it does not have",
+                       state->name);
+    }
+    if (plan && ready->hop_port_count != hops) {
+        return rp_fail(RP_ERR_PEER, "board %s waits for %u other boards, the plan says %u",
+                       state->name, (uint32_t)ready->hop_port_count, hops);
+    }
+    return RP_OK;
+}
+
+rp_err rp_ring_take_ready(rp_ring *ring, uint32_t board, const rp_Ready *ready,
+                          const rp_plan *plan) {
     rp_board_state *state = &ring->board[board];
     const int64_t build_ns = ready->build_ns > 0 ? ready->build_ns : 0;
-    RP_ASSERT(board < ring->count && !state->ready);
-    RP_ASSERT(hops <= RP_PLAN_NEIGHBOURS_MAX);
+    uint32_t dials[RP_PLAN_NEIGHBOURS_MAX];
+    const uint32_t hops = plan ? rp_ring_dialled_by(plan, board, dials) : 0;
+    rp_err err;
+    RP_ASSERT(board < ring->count && hops <= RP_PLAN_NEIGHBOURS_MAX);
+    RP_TRY(check_ready(state, ready, plan, hops));
     rp_ring_end_building(ring, board);
     state->ready = state->build.has_built = true;
     state->build.prepare_ns = build_ns < RP_RING_BUILD_NS ? build_ns : RP_RING_BUILD_NS;
     state->ports.feed = ready->feed_port;
     memcpy(state->ports.hop, ready->hop_port, hops * sizeof *state->ports.hop);
     take_memory(&state->memory, ready);
+fail:
+    return err;
 }
 
 /* ---- the end of a segment -------------------------------------------------------------------- */

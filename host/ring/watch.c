@@ -22,7 +22,7 @@ void rp_ring_note_progress(rp_ring *ring) {
 }
 
 void rp_ring_watch_boards(rp_ring *ring, bool is_on) {
-    RP_ASSERT(ring->board);
+    RP_ASSERT(ring->board || !is_on);
     ring->is_watching = is_on;
 }
 

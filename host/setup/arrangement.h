@@ -160,9 +160,6 @@ rp_err rp_arrangement_take_plan(rp_arrangement *a, rp_plan *plan) RP_MUST_CHECK;
 void rp_arrangement_note_boards(rp_arrangement *a);
 /* Below: by the plan of the assignment. */
 uint32_t rp_arrangement_first_stage(const rp_arrangement *a, uint32_t board); /* that it holds */
-/* The neighbours that dial a board, in ascending order, and how many. */
-uint32_t rp_arrangement_dialled_by(const rp_arrangement *a, uint32_t board,
-                                   uint32_t out[RP_PLAN_NEIGHBOURS_MAX]);
 void rp_arrangement_drop_plan(rp_arrangement *a);
 /* The tried plans as text into a position that is saved; it lies in `arena`. errors MEMORY */
 rp_err rp_trials_tell(const rp_arrangement *a, rp_arena *arena, rp_position *out) RP_MUST_CHECK;

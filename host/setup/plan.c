@@ -127,16 +127,3 @@ uint32_t rp_arrangement_first_stage(const rp_arrangement *a, uint32_t board) {
     RP_ASSERT(a->plan && board < a->plan->node_count);
     return a->plan->hold[a->plan->node[board].hold_first].stage;
 }
-
-uint32_t rp_arrangement_dialled_by(const rp_arrangement *a, uint32_t board,
-                                   uint32_t out[RP_PLAN_NEIGHBOURS_MAX]) {
-    uint32_t node[RP_PLAN_NEIGHBOURS_MAX];
-    const uint32_t count = rp_plan_neighbours(a->plan, board, node);
-    uint32_t dialled = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        if (!rp_plan_dials(a->plan, board, node[i])) {
-            out[dialled++] = node[i];
-        }
-    }
-    return dialled;
-}

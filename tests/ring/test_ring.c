@@ -131,14 +131,17 @@ static void numbers_are_bounded(void **state) {
     assert_int_equal(ring.board[0].build.now.built, 4);
     assert_int_equal(ring.board[0].build.now.build_ns, 0);
     const rp_Ready ready = {.device_bytes = UINT64_MAX, .weight_bytes = 5, .weight_copies = 3};
-    rp_ring_take_ready(&ring, 0, &ready, 0);
+    expect_err(rp_ring_take_ready(&ring, 0, &ready, NULL), RP_ERR_PEER); /* it was not asked */
+    ring.board[0].machine.asked = true;
+    expect_ok(rp_ring_take_ready(&ring, 0, &ready, NULL));
+    expect_err(rp_ring_take_ready(&ring, 0, &ready, NULL), RP_ERR_PEER); /* it is ready already */
     assert_true(ring.board[0].ready && ring.board[0].build.has_built);
     assert_int_equal(ring.board[0].build.before.ready, 4);
     assert_int_equal(ring.board[0].build.now.ready, 0);
     assert_int_equal(ring.board[0].memory.device_bytes, 0);
     assert_int_equal(ring.board[0].memory.weight_bytes, 5);
     rp_ring_expect_ready(&ring, 0, true);
-    rp_ring_take_ready(&ring, 0, &(rp_Ready){.weight_copies = 2}, 0);
+    expect_ok(rp_ring_take_ready(&ring, 0, &(rp_Ready){.weight_copies = 2}, NULL));
     assert_int_equal(ring.board[0].memory.weight_copies, 2);
     assert_int_equal(ring.board[0].memory.weight_copies_max, 3);
 }

@@ -1,0 +1,65 @@
+/* A greeting of all boards: how long it may take, and which boards have not answered. */
+#include "ring/greeting.h"
+
+#include <stdio.h>
+
+int64_t rp_ring_greeting_left_ns(const rp_ring *ring, int64_t longest_ns, int64_t within_ns,
+                                 int64_t since_ns, int64_t from_ns) {
+    const bool again = since_ns > ring->greeted_ns;
+    const int64_t over_ns = ring->greeted_ns + within_ns;
+    const int64_t answered_ns = since_ns + rp_ring_greet_ns(longest_ns) / 2;
+    const int64_t left_ns = (again && answered_ns > over_ns ? answered_ns : over_ns) - from_ns;
+    RP_ASSERT(within_ns <= longest_ns);
+    return left_ns > 0 ? left_ns : 1; /* 0 would be no limit */
+}
+
+uint32_t rp_ring_count_ended(const rp_ring *ring) {
+    uint32_t ended = 0;
+    for (uint32_t k = 0; k < ring->count; k++) {
+        const rp_board_state *board = &ring->board[k];
+        ended += !board->hello && board->silence.has_ended && board->control &&
+                 !rp_link_health_of(board->control).connected;
+    }
+    return ended;
+}
+
+uint32_t rp_ring_find_missing(const rp_ring *ring) {
+    uint32_t found = 0;
+    for (uint32_t k = ring->count; k-- > 0;) {
+        const rp_board_state *board = &ring->board[k];
+        const rp_board_state *best = &ring->board[found];
+        const bool is_known = !best->hello && best->silence.why != RP_SILENT_REFUSES;
+        const bool refuses = board->silence.why == RP_SILENT_REFUSES;
+        found = !board->hello && (!refuses || !is_known) ? k : found;
+    }
+    return found;
+}
+
+void rp_ring_greet_again(rp_ring *ring) {
+    const bool long_ago = ring->now_ns - ring->greeted_ns > RP_RING_SILENT_NS;
+    rp_ring_reset(ring, UINT32_MAX);
+    for (uint32_t k = 0; k < ring->count; k++) {
+        if (long_ago && !ring->board[k].control) {
+            rp_ring_note_hung(ring, k);
+        }
+    }
+}
+
+rp_err rp_ring_report_refusals(rp_ring *ring, rp_record *record, uint64_t step) {
+    rp_err err = RP_OK;
+    for (uint32_t k = 0; err == RP_OK && record && k < ring->count; k++) {
+        rp_board_silence *silence = &ring->board[k].silence;
+        char text[RP_ERR_MESSAGE_BYTES + 80];
+        const rp_silent_why why = rp_ring_look_at_silence(ring, k);
+        if (why == RP_SILENT_UNKNOWN || silence->is_reported) {
+            continue;
+        }
+        silence->is_reported = true;
+        (void)!rp_ring_why_silent(ring, k);
+        (void)snprintf(text, sizeof text, "%.300s; it counts as a board that is away (ring.wait)",
+                       rp_err_message());
+        err =
+            rp_record_event(record, why == RP_SILENT_UNANSWERED ? "silent" : "refused", step, text);
+    }
+    return err;
+}
