@@ -99,7 +99,7 @@ static rp_err go_on_waiting(rp_controller *c) {
 
 rp_err rp_hello_step(rp_controller *c) {
     rp_err err;
-    RP_TRY(rp_ring_report_refusals(&c->ring, rp_folder_record(c->folder), c->train.position.step));
+    RP_TRY(rp_ring_report_refusals(&c->ring, rp_folder_record(c->folder), c->position.step));
     if (!rp_controller_all_done(c)) {
         return go_on_waiting(c);
     }

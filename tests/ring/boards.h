@@ -20,6 +20,7 @@ typedef struct {
     char endpoint[64];
     uint32_t orders[64]; /* by kind */
     uint64_t last_stop;  /* step of its last STOP */
+    rp_Connect connect;  /* its last CONNECT */
     bool is_silent;      /* it does not step its link */
 } far_board;
 
@@ -65,6 +66,7 @@ static inline void take_orders(far_board *board) {
         const rp_kind kind = rp_frame_kind(&message->frame);
         board->orders[kind]++;
         board->last_stop = kind == RP_KIND_STOP ? message->frame.body.stop.step : board->last_stop;
+        board->connect = kind == RP_KIND_CONNECT ? message->frame.body.connect : board->connect;
         rp_link_release(board->control, &message);
     }
 }
