@@ -62,6 +62,9 @@ void rp_print(FILE *file, const char *format, ...) {
     char text[PRINTED_BYTES];
     char safe[PRINTED_BYTES];
     va_list args;
+    if (!file) {
+        return;
+    }
     va_start(args, format);
     (void)vsnprintf(text, sizeof text, format, args);
     va_end(args);

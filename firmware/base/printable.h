@@ -22,7 +22,7 @@ size_t rp_printable_piece(const char *text, char out[RP_PRINTABLE_PIECE]);
  * as \u00HH, which is the same in JSON, and a byte that is not UTF-8 as \xHH. A line feed and a tab
  * stay where `lines`. `out` is cut at `room` bytes, never within a character. */
 void rp_printable(const char *text, bool lines, char *out, size_t room);
-/* Prints what the format gives, made safe, with its lines. */
+/* Prints what the format gives, made safe, with its lines. `file` NULL: nothing is printed. */
 void rp_print(FILE *file, const char *format, ...) RP_PRINTF(2, 3);
 
 #endif

@@ -28,8 +28,8 @@ static rp_err go_on_without(rp_controller *c, const char *why) {
     } else {
         rp_keep_forget_adoption(c->keep);
     }
-    RP_TRY(rp_controller_begin_term(c));
-    rp_controller_enter(c, RP_CONTROL_HELLO);
+    RP_TRY(rp_machine_begin_term(&c->machine, &c->ring, c->folder, c->env.run_id));
+    rp_machine_enter(&c->machine, RP_CONTROL_HELLO);
 fail:
     return err;
 }
@@ -111,13 +111,13 @@ static rp_err take_over(rp_controller *c) {
     c->position.fill_step = adopted.fill_step;
     rp_keep_save_adopted(c->keep);
     rp_ring_watch_boards(&c->ring, true);
-    rp_controller_enter(c, RP_CONTROL_SAVE);
+    rp_machine_enter(&c->machine, RP_CONTROL_SAVE);
 fail:
     return err;
 }
 
 rp_err rp_adopt_step(rp_controller *c) {
-    const rp_adopt_facts facts = {.ledger = &c->position.ledger, .end = rp_controller_end(c)};
+    const rp_adopt_facts facts = {.ledger = &c->position.ledger, .end = rp_train_end(c->train)};
     char why[RP_KEEP_WHY_BYTES];
     rp_adoption outcome;
     rp_err err;

@@ -58,7 +58,7 @@ rp_err rp_start_enter(rp_controller *c) {
     RP_TRY(write_origin(c, &origin));
     const rp_ring_needs needs = {c->run, c->env.clock, c->env.media, origin};
     RP_TRY(rp_ring_open(&c->arena, &needs, &c->ring));
-    RP_TRY(rp_controller_begin_term(c));
+    RP_TRY(rp_machine_begin_term(&c->machine, &c->ring, c->folder, c->env.run_id));
     RP_TRY(rp_start_find_keys(c, &keys));
     rp_ring_take_keys(&c->ring, &keys);
     RP_TRY(rp_config_text(&c->arena, c->run->model_root, &c->way.model_text));
@@ -89,12 +89,12 @@ rp_err rp_start_step(rp_controller *c) {
     if (!c->ring.boards_up) {
         return RP_OK;
     }
-    RP_TRY(rp_ring_connect(&c->ring, c->env.links, rp_recovery_is_return(c)));
+    RP_TRY(rp_ring_connect(&c->ring, c->env.links, rp_controller_is_return(c)));
     if (rp_keep_hopes_for_boards(c->keep) && !rp_adopt_is_due(c)) {
         RP_TRY(
             rp_fail(RP_ERR_FORMAT, "%s; no checkpoint before it is used", rp_keep_damage(c->keep)));
     }
-    rp_controller_enter(c, rp_adopt_is_due(c) ? RP_CONTROL_ADOPT : RP_CONTROL_HELLO);
+    rp_machine_enter(&c->machine, rp_adopt_is_due(c) ? RP_CONTROL_ADOPT : RP_CONTROL_HELLO);
 fail:
     return err;
 }
@@ -209,7 +209,7 @@ static void begin_measuring(rp_controller *c) {
         c->ring.board[k].measure.profiled = false;
     }
     rp_measure_end_building(c->measure);
-    rp_controller_forget_asked(c);
+    rp_machine_forget_asked(&c->ring);
 }
 
 rp_err rp_profile_enter(rp_controller *c) {
@@ -218,7 +218,7 @@ rp_err rp_profile_enter(rp_controller *c) {
     RP_TRY(rp_measure_begin(c->measure, c->ring.spawner ? c->ring.spawner->cores : 0));
     /* Boards answer while they measure; one that restarts never will. */
     rp_ring_watch_boards(&c->ring, true);
-    rp_controller_forget_asked(c);
+    rp_machine_forget_asked(&c->ring);
     if (rp_measure_is_building(c->measure)) {
         rp_record_phase(rp_folder_record(c->folder), BUILDING_LAYERS);
     } else {
@@ -245,11 +245,11 @@ rp_err rp_profile_step(rp_controller *c) {
     rp_measure_end(c->measure);
     rp_ring_watch_boards(&c->ring, false); /* `plan` waits for answers to pings itself */
     if (c->options.purpose != RP_PURPOSE_PROFILE) {
-        rp_controller_enter(c, RP_CONTROL_PLAN);
+        rp_machine_enter(&c->machine, RP_CONTROL_PLAN);
         return RP_OK;
     }
     RP_TRY(rp_controller_show(c, true));
-    rp_controller_enter(c, RP_CONTROL_CLOSE);
+    rp_machine_enter(&c->machine, RP_CONTROL_CLOSE);
 fail:
     return err;
 }
@@ -270,9 +270,9 @@ rp_err rp_profile_late(const rp_controller *c) {
 rp_err rp_controller_assign_again(rp_controller *c) {
     rp_err err;
     rp_ring_end_assignment(&c->ring);
-    RP_TRY(rp_controller_begin_term(c));
+    RP_TRY(rp_machine_begin_term(&c->machine, &c->ring, c->folder, c->env.run_id));
     c->way.reassigning = true;
-    rp_controller_enter(c, RP_CONTROL_HELLO);
+    rp_machine_enter(&c->machine, RP_CONTROL_HELLO);
 fail:
     return err;
 }
@@ -290,7 +290,7 @@ rp_err rp_assign_enter(rp_controller *c) {
     limit_warming(c);
     /* Boards answer while they build; one that restarts never will. */
     rp_ring_watch_boards(&c->ring, true);
-    rp_controller_forget_asked(c);
+    rp_machine_forget_asked(&c->ring);
     for (uint32_t k = 0; k < c->ring.count; k++) {
         c->ring.board[k].machine.asked = rp_warm_rests(c->warm, k);
         rp_ring_expect_ready(&c->ring, k, !rp_warm_rests(c->warm, k));
@@ -437,7 +437,7 @@ rp_err rp_assign_step(rp_controller *c) {
     rp_sink_part part;
     rp_err err;
     RP_TRY(offer_assignments(c));
-    if (!rp_controller_all_done(c)) {
+    if (!rp_machine_all_done(&c->machine, &c->ring, c->measure)) {
         rp_ring_tell_building(&c->ring, BUILDING, &part);
         rp_record_part(c->way.reassigning ? NULL : rp_folder_record(c->folder), &part);
         rp_warm_say(c->warm);
@@ -450,14 +450,14 @@ rp_err rp_assign_step(rp_controller *c) {
     RP_TRY(rp_ring_connect_boards(&c->ring, rp_arrangement_plan(c->setup)));
     if (c->options.purpose == RP_PURPOSE_PLAN) {
         RP_TRY(rp_controller_show(c, false));
-        rp_controller_enter(c, RP_CONTROL_CLOSE);
+        rp_machine_enter(&c->machine, RP_CONTROL_CLOSE);
         return RP_OK;
     }
     if (c->options.purpose == RP_PURPOSE_TRAIN) {
-        RP_TRY(c->machine.begun ? rp_controller_disk_fault(c, rp_controller_write_folder(c))
+        RP_TRY(c->machine.begun ? rp_machine_disk_fault(&c->machine, rp_controller_write_folder(c))
                                 : begin_training(c));
     }
-    rp_controller_enter(c, RP_CONTROL_LOAD);
+    rp_machine_enter(&c->machine, RP_CONTROL_LOAD);
 fail:
     return err;
 }

@@ -2,6 +2,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/printable.h"
 #include "base/shell.h"
 #include "control/controller_own.h"
 
@@ -24,8 +25,8 @@ static void print_hint(const rp_controller *c) {
             quoted[i] = words[i];
         }
     }
-    rp_controller_print(c, "go on with: %s resume %s%s%s\n", quoted[0], quoted[1],
-                        words[2] ? " --keys " : "", quoted[2]);
+    rp_print(c->env.progress, "go on with: %s resume %s%s%s\n", quoted[0], quoted[1],
+             words[2] ? " --keys " : "", quoted[2]);
     rp_arena_finish(&arena);
 }
 
@@ -77,7 +78,7 @@ rp_err rp_close_step(rp_controller *c) {
     }
     if (rp_ring_end_spawned(&c->ring)) {
         rp_controller_release(c);
-        rp_controller_enter(c, RP_CONTROL_ENDED);
+        rp_machine_enter(&c->machine, RP_CONTROL_ENDED);
     }
     return RP_OK;
 }

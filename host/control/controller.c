@@ -7,34 +7,14 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/printable.h"
 #include "planning/planfile.h"
 #include "ring/identity.h"
 
-/* Where nothing tells when there is something to do: boards that start or end. */
-static const int64_t LOOK_EVERY_NS = 10 * RP_NS_PER_MS;
-
 /* ---- events ---------------------------------------------------------------------------------- */
 
-static int64_t silent_ns(const rp_controller *c, uint32_t board) {
-    const rp_link *link =
-        board < c->ring.count && c->ring.board ? c->ring.board[board].control : NULL;
-    const int64_t heard_ns = link ? rp_link_health_of(link).last_heard_ns : 0;
-    return c->ring.now_ns - (heard_ns ? heard_ns : c->ring.progress_ns);
-}
-
 static void raise_fault(rp_controller *c, rp_err err, uint32_t board) {
-    const bool over = c->machine.state >= RP_CONTROL_CLOSE; /* nothing is left that could fail */
-    if (err == RP_OK || c->machine.fault.err != RP_OK || over) {
-        return;
-    }
-    c->machine.fault.err = err;
-    c->machine.fault.board = board;
-    c->machine.fault.silent_ns = silent_ns(c, board);
-    c->machine.fault.fault_class =
-        c->machine.reported != RP_FAULT_UNKNOWN
-            ? c->machine.reported
-            : rp_fault_classify(err, board != RP_FAULT_NO_BOARD, c->machine.begun);
-    (void)snprintf(c->machine.fault.text, sizeof c->machine.fault.text, "%s", rp_err_message());
+    rp_machine_raise(&c->machine, &c->ring, err, board);
 }
 
 void rp_controller_ask_to_stop(rp_controller *c) {
@@ -138,20 +118,14 @@ void rp_controller_waiting_of(const rp_controller *c, rp_controller_waiting *out
                                    .what = state->waits_for,
                                    .step = c->position.step,
                                    .since_ns = c->machine.since_ns};
-    for (uint32_t k = 0; state->has_done && k < c->ring.count; k++) {
-        if (!state->has_done(c, k)) {
-            out->board = c->ring.board[k].name;
-            return;
-        }
-    }
+    const uint32_t k = rp_machine_first_undone(&c->machine, &c->ring, c->measure);
+    out->board = k < c->ring.count && state->done ? c->ring.board[k].name : NULL;
 }
 
 static rp_err name_late_board(const rp_controller *c) {
     const rp_control_state *state = &rp_control_states[c->machine.state];
-    uint32_t k = 0;
-    while (k + 1 < c->ring.count && state->has_done(c, k)) {
-        k++;
-    }
+    const uint32_t first = rp_machine_first_undone(&c->machine, &c->ring, c->measure);
+    const uint32_t k = first < c->ring.count ? first : c->ring.count - 1;
     return rp_fail(RP_ERR_TIMEOUT, "board %s at %s: no %s within %" PRId64 " s",
                    c->ring.board[k].name, c->ring.board[k].address.endpoint, state->waits_for,
                    c->machine.timeout_ns / RP_NS_PER_S);
@@ -163,8 +137,7 @@ static rp_err check_waiting(rp_controller *c) {
     if (c->machine.interrupts > 0 && state->interrupted) {
         return rp_fail(RP_ERR_INTERRUPTED, "%s", state->interrupted);
     }
-    if (c->machine.timeout_ns == 0 ||
-        c->ring.now_ns - c->ring.progress_ns <= c->machine.timeout_ns) {
+    if (!rp_machine_is_late(&c->machine, &c->ring)) {
         return RP_OK;
     }
     rp_controller_waiting_of(c, &why);
@@ -184,11 +157,7 @@ static rp_err enter_next(rp_controller *c) {
     }
     rp_log_debug("controller: %s -> %s", rp_control_states[c->machine.state].name,
                  rp_control_states[c->machine.next].name);
-    c->machine.entered = true;
-    c->machine.state = c->machine.next;
-    c->machine.since_ns = c->ring.now_ns;
-    rp_ring_note_progress(&c->ring);
-    c->machine.timeout_ns = rp_control_states[c->machine.state].timeout_ns;
+    rp_machine_begin_state(&c->machine, &c->ring);
     if (c->env.on_state) {
         c->env.on_state(c->env.context, rp_control_states[c->machine.state].name);
     }
@@ -198,9 +167,8 @@ static rp_err enter_next(rp_controller *c) {
 /* Until the state waits for something. */
 static void step_state(rp_controller *c) {
     for (;;) {
-        const bool failed = c->machine.fault.err != RP_OK && c->machine.state < RP_CONTROL_RECOVER;
         rp_err err = RP_OK;
-        if (failed) {
+        if (rp_machine_is_failed(&c->machine)) {
             c->machine.next = RP_CONTROL_RECOVER;
         }
         if (c->machine.next != c->machine.state || !c->machine.entered) {
@@ -213,35 +181,10 @@ static void step_state(rp_controller *c) {
             err = check_waiting(c);
         }
         raise_fault(c, err, RP_FAULT_NO_BOARD);
-        const bool raised = c->machine.fault.err != RP_OK && c->machine.state < RP_CONTROL_RECOVER;
-        if (c->machine.next == c->machine.state && !raised) {
+        if (c->machine.next == c->machine.state && !rp_machine_is_failed(&c->machine)) {
             return;
         }
     }
-}
-
-static int64_t earlier(int64_t a_ns, int64_t b_ns) {
-    return a_ns < b_ns ? a_ns : b_ns;
-}
-
-/* What only the passing of time brings: heartbeats, time-outs. The rest wakes the owner's loop. */
-static int64_t next_deadline_ns(const rp_controller *c) {
-    int64_t at_ns = INT64_MAX;
-    if (c->machine.state == RP_CONTROL_ENDED) {
-        return at_ns;
-    }
-    if (c->machine.state == RP_CONTROL_START || c->machine.state == RP_CONTROL_ADOPT ||
-        c->machine.state == RP_CONTROL_RESTART || c->machine.state == RP_CONTROL_CLOSE) {
-        at_ns = c->ring.now_ns + LOOK_EVERY_NS;
-    }
-    if (c->ring.links && c->machine.state < RP_CONTROL_CLOSE) {
-        at_ns = earlier(at_ns, rp_ring_deadline_ns(&c->ring));
-        at_ns = earlier(at_ns, rp_keep_disk_deadline_ns(c->keep));
-    }
-    if (c->machine.timeout_ns > 0) {
-        at_ns = earlier(at_ns, c->ring.progress_ns + c->machine.timeout_ns + 1);
-    }
-    return at_ns > c->ring.now_ns ? at_ns : c->ring.now_ns;
 }
 
 static void raise_hang(rp_controller *c) {
@@ -268,7 +211,7 @@ int64_t rp_controller_step(rp_controller *c, int64_t now_ns) {
     raise_fault(c, rp_strangers_look(&c->ring, rp_folder_record(c->folder), c->position.step),
                 RP_FAULT_NO_BOARD);
     step_state(c);
-    return next_deadline_ns(c);
+    return rp_machine_deadline_ns(&c->machine, &c->ring, c->keep);
 }
 
 bool rp_controller_has_ended(const rp_controller *c) {
@@ -277,45 +220,17 @@ bool rp_controller_has_ended(const rp_controller *c) {
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
-static void add_link(rp_wait_list *list, rp_link *link) {
-    if (link && list->link_count < RP_LINKS_WAIT_MAX) {
-        list->link[list->link_count++] = link;
-    }
-}
-
-static void add_fd(rp_wait_list *list, int fd) {
-    if (fd >= 0 && list->fd_count < sizeof list->fd / sizeof *list->fd) {
-        list->fd[list->fd_count++] = fd;
-    }
-}
-
 void rp_controller_add_waits(const rp_controller *c, rp_wait_list *list) {
-    for (uint32_t k = 0; k < c->ring.count; k++) {
-        add_link(list, c->ring.board[k].control);
-        add_link(list, c->ring.board[k].feed);
-    }
-    add_fd(list, rp_train_eventfd(c->train));
+    rp_waits_add_links(list, &c->ring);
+    rp_waits_add_fd(list, rp_train_eventfd(c->train));
     if (c->machine.state == RP_CONTROL_ROUND) {
-        add_fd(list, c->env.lane.kind->fd(c->env.lane.self));
+        rp_waits_add_fd(list, c->env.lane.kind->fd(c->env.lane.self));
     }
-    add_fd(list, rp_ring_spawner_fd(&c->ring));
-}
-
-static int64_t ready_link(rp_link *link, int64_t now_ns) {
-    if (!link) {
-        return INT64_MAX;
-    }
-    rp_link_before_wait(link);
-    return rp_link_deadline_ns(link, now_ns);
+    rp_waits_add_fd(list, rp_ring_spawner_fd(&c->ring));
 }
 
 int64_t rp_controller_before_wait(const rp_controller *c, int64_t now_ns) {
-    int64_t at_ns = INT64_MAX;
-    for (uint32_t k = 0; k < c->ring.count; k++) {
-        at_ns = earlier(at_ns, ready_link(c->ring.board[k].control, now_ns));
-        at_ns = earlier(at_ns, ready_link(c->ring.board[k].feed, now_ns));
-    }
-    return at_ns;
+    return rp_waits_prepare(&c->ring, now_ns);
 }
 
 /* ---- opening and closing --------------------------------------------------------------------- */
@@ -335,8 +250,8 @@ fail:
 /* A finished run that is resumed stays as it is. */
 static bool is_nothing_left(const rp_controller *c) {
     rp_split split;
-    return c->position.step > 0 && c->position.step == rp_controller_end(c) &&
-           !rp_controller_evaluation_due(c, &split) && !rp_round_is_due(c) &&
+    return c->position.step > 0 && c->position.step == rp_train_end(c->train) &&
+           !rp_train_is_evaluation_due(c->train, &split) && !rp_round_is_due(c) &&
            access(rp_folder_paths_of(c->folder)->weights, F_OK) == 0;
 }
 
@@ -427,8 +342,8 @@ static rp_err prepare_run(rp_controller *c) {
         RP_TRY(rp_controller_find_start(c));
         if (is_nothing_left(c)) {
             RP_TRY(rp_train_check_result(c->train, &c->machine.reported));
-            rp_controller_print(c, "%s: the run is finished; nothing is left to do\n",
-                                rp_folder_paths_of(c->folder)->folder);
+            rp_print(c->env.progress, "%s: the run is finished; nothing is left to do\n",
+                     rp_folder_paths_of(c->folder)->folder);
             c->machine.state = c->machine.next = RP_CONTROL_ENDED;
             return RP_OK;
         }

@@ -19,6 +19,7 @@
 #define RP_CONTROL_CONTROLLER_H
 
 #include "control/env.h"
+#include "control/waits.h"
 #include "record/record.h"
 
 typedef enum {
@@ -66,13 +67,6 @@ int64_t rp_controller_step(rp_controller *controller, int64_t now_ns);
 
 bool rp_controller_has_ended(const rp_controller *controller);
 
-/* What the controller's owner can wait for. */
-typedef struct {
-    rp_link *link[RP_LINKS_WAIT_MAX];
-    uint32_t link_count;
-    int fd[8];
-    uint32_t fd_count;
-} rp_wait_list;
 /* Appends what this controller waits for; what finds no place is found at the next deadline. */
 void rp_controller_add_waits(const rp_controller *controller, rp_wait_list *list);
 /* For loops of another kind, which have no use for the list: readies all links for a wait and

@@ -7,27 +7,7 @@
 #include "control/next.h"
 
 static bool is_over(const rp_controller *c) {
-    return c->position.step == rp_controller_end(c);
-}
-
-/* Which part is to be scored here. With a validation part the test part is read once, at the end.
- */
-bool rp_controller_evaluation_due(const rp_controller *c, rp_split *split) {
-    const uint64_t step = c->position.step;
-    const uint32_t *count = c->run->data.count;
-    const bool by_epochs = step % c->run->epoch_steps == 0 && c->run->score.eval_epochs &&
-                           step / c->run->epoch_steps % c->run->score.eval_epochs == 0;
-    const bool by_steps = c->run->score.eval_steps && step % c->run->score.eval_steps == 0;
-    if (step == 0 || (!is_over(c) && !by_epochs && !by_steps)) {
-        return false;
-    }
-    *split = RP_SPLIT_VALIDATION;
-    if (count[RP_SPLIT_VALIDATION] > 0 && !c->position.validation.done) {
-        return true;
-    }
-    *split = RP_SPLIT_TEST;
-    return count[RP_SPLIT_TEST] > 0 && !c->position.test.done &&
-           (is_over(c) || rp_data_scored(&c->run->data) == RP_SPLIT_TEST);
+    return c->position.step == rp_train_end(c->train);
 }
 
 static bool has_statistics(const rp_controller *c) {
@@ -41,7 +21,7 @@ static bool are_statistics_due(const rp_controller *c) {
     rp_split split;
     return c->run->method.kind->average != RP_AVERAGE_NONE && c->run->score.recalibrate > 0 &&
            has_statistics(c) && !c->machine.renewed &&
-           (rp_controller_evaluation_due(c, &split) || is_over(c));
+           (rp_train_is_evaluation_due(c->train, &split) || is_over(c));
 }
 
 /* The boards get the stages that the method now asks for, filled from the checkpoint of here. */
@@ -72,8 +52,8 @@ static rp_err say_method(rp_controller *c) {
 /* *pays: another cut is chosen, and the boards are to get it. */
 static rp_err replan(rp_controller *c, bool *pays) {
     rp_err err;
-    const bool may_drain = rp_controller_drained_at(c) < rp_controller_next_evaluation(c);
-    RP_TRY(rp_replan_choose(c->setup, may_drain, rp_controller_end(c) - c->position.step, pays));
+    const bool may_drain = rp_train_drained_at(c->train) < rp_controller_next_evaluation(c);
+    RP_TRY(rp_replan_choose(c->setup, may_drain, rp_train_end(c->train) - c->position.step, pays));
     if (*pays) {
         c->way.follow = (rp_follow){.phase = RP_FOLLOW_DRAIN, .before = c->run->method.advance};
         c->way.advance_least = c->run->method.advance;
@@ -101,9 +81,9 @@ static rp_next_facts facts_of(const rp_controller *c) {
         .kept_here = rp_keep_saved_step(c->keep) == step,
         .is_over = over,
         .weights_missing = over && access(rp_folder_paths_of(c->folder)->weights, F_OK) != 0,
-        .evaluation_due = rp_controller_evaluation_due(c, &split),
+        .evaluation_due = rp_train_is_evaluation_due(c->train, &split),
         .ends_early = rp_train_stop_step(c->train) > step,
-        .is_drained = rp_controller_drained_at(c) == step,
+        .is_drained = rp_train_drained_at(c->train) == step,
         .new_method_saved = c->way.follow.phase == RP_FOLLOW_SAVE,
         .method_drains = c->way.follow.phase == RP_FOLLOW_DRAIN,
         .milder_wanted = rp_controller_wants_milder(c),
@@ -124,7 +104,7 @@ static rp_err choose_in_training(rp_controller *c) {
         const rp_next_answer next = rp_next(&facts);
         switch (next.step) {
         case RP_NEXT_ENTER:
-            rp_controller_enter(c, next.state);
+            rp_machine_enter(&c->machine, next.state);
             return RP_OK;
         case RP_NEXT_SAY_METHOD:
             RP_TRY(say_method(c));
@@ -141,7 +121,7 @@ static rp_err choose_in_training(rp_controller *c) {
         case RP_NEXT_JOIN:
             RP_ASSERT(!none_joins);
             if (rp_join_boards(c)) {
-                rp_controller_enter(c, RP_CONTROL_RECOVER);
+                rp_machine_enter(&c->machine, RP_CONTROL_RECOVER);
                 return RP_OK;
             }
             none_joins = true;
@@ -149,7 +129,7 @@ static rp_err choose_in_training(rp_controller *c) {
         default:
             RP_ASSERT(next.step == RP_NEXT_FINISH);
             RP_TRY(rp_train_check_result(c->train, &c->machine.reported));
-            rp_controller_enter(c, RP_CONTROL_CLOSE);
+            rp_machine_enter(&c->machine, RP_CONTROL_CLOSE);
             return RP_OK;
         }
     }
@@ -163,7 +143,7 @@ rp_err rp_controller_choose_next(rp_controller *c) {
     }
     const bool passed = c->machine.state == RP_CONTROL_EVALUATE;
     const rp_next_facts facts = {.place = RP_NEXT_AT_PAUSE, .state = c->machine.state};
-    rp_controller_enter(c, rp_next(&facts).state);
+    rp_machine_enter(&c->machine, rp_next(&facts).state);
     return passed ? rp_train_check_score(rp_position_score_of(&c->position, c->options.split),
                                          &c->machine.reported)
                   : RP_OK;

@@ -10,8 +10,8 @@ static int64_t longest_greeting_ns(const rp_controller *c) {
     if (rp_warm_patience_ns(c->warm) > 0) {
         return rp_warm_patience_ns(c->warm);
     }
-    return rp_recovery_is_return(c) ? c->run->safety.wait_s * RP_NS_PER_S
-                                    : rp_ring_patience_ns(c->run);
+    return rp_controller_is_return(c) ? c->run->safety.wait_s * RP_NS_PER_S
+                                      : rp_ring_patience_ns(c->run);
 }
 
 static int64_t spare_wait_ns(const rp_controller *c) {
@@ -21,9 +21,12 @@ static int64_t spare_wait_ns(const rp_controller *c) {
 
 /* Boards whose agents have ended have lost what they held: they can come back as spares. */
 static bool spares_may_come_in(const rp_controller *c) {
-    const uint32_t absent = rp_recovery_absent(c);
-    return rp_recovery_is_return(c) && !rp_arrangement_given(c->setup) && absent > 0 &&
-           rp_ring_count_ended(&c->ring) == absent && absent <= rp_recovery_spares(c);
+    const rp_lost_boards lost = rp_recovery_lost(
+        &c->recovery, &c->machine, c->run->safety.wait_s * RP_NS_PER_S, c->ring.now_ns);
+    const uint32_t absent = rp_lost_count(&lost, &c->ring);
+    return rp_controller_is_return(c) && !rp_arrangement_given(c->setup) && absent > 0 &&
+           rp_ring_count_ended(&c->ring) == absent &&
+           absent <= rp_recovery_spares(&c->recovery, c->run);
 }
 
 static rp_err spare_is_due(const rp_controller *c, const rp_board_state *board) {
@@ -51,7 +54,7 @@ rp_err rp_hello_late(const rp_controller *c) {
     }
     return rp_fail(RP_ERR_TIMEOUT, "board %s at %s: no hello within %" PRId64 " s%s%s", board->name,
                    board->address.endpoint, waited_ns / RP_NS_PER_S,
-                   rp_recovery_is_return(c) ? " (ring.wait)" : "",
+                   rp_controller_is_return(c) ? " (ring.wait)" : "",
                    board->silence.why == RP_SILENT_BROKEN_OFF
                        ? ": every handshake there was broken off, as by another key"
                    : board->silence.why == RP_SILENT_UNANSWERED
@@ -69,7 +72,7 @@ static void limit_time(rp_controller *c, int64_t within_ns, int64_t from_ns) {
 rp_err rp_hello_enter(rp_controller *c) {
     const rp_Frame greeting = rp_ring_greeting(&c->ring);
     rp_keep_ask_for_holders(c->keep, rp_arrangement_plan(c->setup));
-    rp_ring_begin_greeting(&c->ring, rp_recovery_is_return(c));
+    rp_ring_begin_greeting(&c->ring, rp_controller_is_return(c));
     limit_time(c, longest_greeting_ns(c), c->ring.now_ns);
     rp_ring_watch_boards(&c->ring,
                          c->run->safety.wait_s > 0); /* a board that is lost now is greeted again */
@@ -92,7 +95,7 @@ static rp_err go_on_waiting(rp_controller *c) {
     if (c->run->safety.wait_s > 0 &&
         c->ring.now_ns - c->machine.since_ns > rp_ring_greet_ns(longest_ns)) {
         rp_ring_greet_again(&c->ring);
-        rp_controller_enter(c, RP_CONTROL_RESTART);
+        rp_machine_enter(&c->machine, RP_CONTROL_RESTART);
     }
     return RP_OK;
 }
@@ -100,7 +103,7 @@ static rp_err go_on_waiting(rp_controller *c) {
 rp_err rp_hello_step(rp_controller *c) {
     rp_err err;
     RP_TRY(rp_ring_report_refusals(&c->ring, rp_folder_record(c->folder), c->position.step));
-    if (!rp_controller_all_done(c)) {
+    if (!rp_machine_all_done(&c->machine, &c->ring, c->measure)) {
         return go_on_waiting(c);
     }
     for (uint32_t k = 0; k < c->ring.count; k++) {
@@ -128,5 +131,5 @@ void rp_controller_leave_hello(rp_controller *c) {
     if (!rp_keep_wants_copies(c->keep)) { /* `plan` waits for pings itself */
         rp_ring_watch_boards(&c->ring, false);
     }
-    rp_controller_enter(c, next.state);
+    rp_machine_enter(&c->machine, next.state);
 }

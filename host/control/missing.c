@@ -12,11 +12,16 @@
 static const int64_t ASK_NS = RP_NS_PER_S;
 static const int64_t DIALS_NS = 3 * RP_NS_PER_S;
 
+bool rp_controller_is_return(const rp_controller *c) {
+    return c->recovery.is_on ||
+           (c->run->safety.wait_s > 0 && rp_machine_had_boards(&c->machine, c->position.step));
+}
+
 const rp_cause *rp_missing_cause(const rp_controller *c, uint32_t board) {
     const rp_board_state *state = &c->ring.board[board];
     const int64_t waited_ns = c->ring.now_ns - c->ring.greeted_ns;
     const bool was_greeted = state->hello || state->device; /* before others were greeted again */
-    if (!c->env.find_cause || c->run->local || was_greeted || rp_recovery_is_return(c) ||
+    if (!c->env.find_cause || c->run->local || was_greeted || rp_controller_is_return(c) ||
         waited_ns < (state->address.dials ? DIALS_NS : ASK_NS)) {
         return NULL;
     }
@@ -39,7 +44,7 @@ bool rp_missing_ends_wait(const rp_controller *c) {
         hopeless += is_hopeless(c, rp_missing_cause(c, k));
     }
     return hopeless > 0 && c->options.purpose != RP_PURPOSE_WARM &&
-           (hopeless == missing || rp_recovery_spares(c) == 0);
+           (hopeless == missing || rp_recovery_spares(&c->recovery, c->run) == 0);
 }
 
 /* The first missing board for which waiting does not help. */

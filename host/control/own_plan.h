@@ -33,7 +33,6 @@ typedef struct {
 /* plan.c */
 rp_err rp_plan_enter(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_plan_step(rp_controller *c) RP_MUST_CHECK;
-bool rp_plan_has_answered(const rp_controller *c, uint32_t board);
 /* At the end of a segment: where too much was lost, and the pipes are empty, milder codecs are in
  * effect, and the boards get their stages again behind the checkpoint. */
 void rp_controller_follow_losses(rp_controller *c);

@@ -54,10 +54,6 @@ bool rp_controller_copies_suffice(const rp_controller *c) {
     return !is_saved && rp_keep_copies_are_due(c->keep, step);
 }
 
-uint64_t rp_controller_drained_at(const rp_controller *c) {
-    return rp_train_drained_at(c->train);
-}
-
 uint64_t rp_controller_next_evaluation(const rp_controller *c) {
     const uint64_t every[] = {c->run->score.eval_epochs * c->run->epoch_steps,
                               c->run->score.eval_steps};

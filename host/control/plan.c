@@ -11,10 +11,6 @@ enum { BRINGUP_TRIPS = 8, PAUSE_TRIPS = 2 };
 /* Microbatches before links are looked at for the first time, in a run of so many times as many. */
 enum { FIRST_LOOK_MICROS = 32, FIRST_LOOK_PART = 8 };
 
-bool rp_plan_has_answered(const rp_controller *c, uint32_t board) {
-    return rp_measure_has_answered(c->measure, board);
-}
-
 /* ---- the state ------------------------------------------------------------------------------- */
 
 /* Else boards are to get their stages: the first time, or because others have left the ring. */
@@ -51,19 +47,19 @@ static void leave_bringup(rp_controller *c, const rp_advance_choice *choice) {
         c->way.look_step = first_look(c);
     }
     c->way.advance_least = choice ? 0 : c->run->method.advance;
-    rp_controller_enter(c, RP_CONTROL_ASSIGN);
+    rp_machine_enter(&c->machine, RP_CONTROL_ASSIGN);
 }
 
 static void leave_pause(rp_controller *c, const rp_advance_choice *choice) {
     const uint32_t before = c->run->method.advance;
     c->way.looked_at = true;
     if (!rp_advance_pays(choice, before)) {
-        rp_controller_enter(c, RP_CONTROL_TRAIN);
+        rp_machine_enter(&c->machine, RP_CONTROL_TRAIN);
         return;
     }
     c->way.follow = (rp_follow){RP_FOLLOW_DRAIN, true, *choice, before};
     c->way.advance_least = before < choice->advance ? before : choice->advance;
-    rp_controller_enter(c, RP_CONTROL_DRAIN);
+    rp_machine_enter(&c->machine, RP_CONTROL_DRAIN);
 }
 
 rp_err rp_plan_step(rp_controller *c) {
@@ -76,7 +72,7 @@ rp_err rp_plan_step(rp_controller *c) {
         return RP_OK;
     }
     if (!c->run->emulate) {
-        if (!rp_controller_all_done(c)) {
+        if (!rp_machine_all_done(&c->machine, &c->ring, c->measure)) {
             return RP_OK;
         }
         RP_TRY(rp_measure_note_trips(c->measure, trips, &done));
@@ -84,7 +80,7 @@ rp_err rp_plan_step(rp_controller *c) {
             return RP_OK;
         }
     }
-    RP_TRY(rp_arrangement_choose_advance(c->setup, rp_controller_segment_s(c), &choice));
+    RP_TRY(rp_arrangement_choose_advance(c->setup, rp_train_segment_s(c->train), &choice));
     if (is_pause(c)) {
         leave_pause(c, &choice);
     } else {
@@ -100,17 +96,17 @@ fail:
  * reach over a checkpoint's step (another is made behind it), not over an evaluation's. */
 bool rp_controller_follows_links(const rp_controller *c) {
     return rp_arrangement_wants_advance(c->setup) && c->position.step > 0 && !c->way.looked_at &&
-           rp_controller_drained_at(c) < rp_controller_next_evaluation(c);
+           rp_train_drained_at(c->train) < rp_controller_next_evaluation(c);
 }
 
 /* ---- codecs that change ---------------------------------------------------------------------- */
 
 void rp_controller_follow_losses(rp_controller *c) {
     const uint64_t step = c->position.step;
-    if (!rp_arrangement_waits_for_codecs(c->setup) || rp_controller_drained_at(c) != step) {
+    if (!rp_arrangement_waits_for_codecs(c->setup) || rp_train_drained_at(c->train) != step) {
         return;
     }
-    if (c->way.follow.phase == RP_FOLLOW_NONE && step < rp_controller_end(c)) {
+    if (c->way.follow.phase == RP_FOLLOW_NONE && step < rp_train_end(c->train)) {
         c->way.follow = (rp_follow){.phase = RP_FOLLOW_DRAIN, .before = c->run->method.advance};
         c->way.advance_least = c->run->method.advance;
     }
@@ -119,5 +115,5 @@ void rp_controller_follow_losses(rp_controller *c) {
 
 bool rp_controller_wants_milder(const rp_controller *c) {
     return rp_arrangement_waits_for_codecs(c->setup) &&
-           rp_controller_drained_at(c) < rp_controller_next_evaluation(c);
+           rp_train_drained_at(c->train) < rp_controller_next_evaluation(c);
 }

@@ -23,12 +23,11 @@
 /* clang-format on */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "base/log.h"
+#include "control/absent.h"
 #include "control/controller_own.h"
 #include "control/next.h"
-#include "control/remedy.h"
+#include "control/stopping.h"
 #include "ring/identity.h"
 
 /* ---- fewer in flight ------------------------------------------------------------------------- */
@@ -40,7 +39,7 @@ static rp_err fall_back(rp_controller *c) {
                    c->machine.fault.text);
     rp_arrangement_lessen_advance(c->setup);
     RP_TRY(rp_arrangement_log_advance(c->setup, text));
-    rp_controller_forget_fault(c);
+    rp_machine_forget_fault(&c->machine);
     RP_TRY(rp_controller_assign_again(c));
 fail:
     return err;
@@ -48,67 +47,16 @@ fail:
 
 /* ---- stopping -------------------------------------------------------------------------------- */
 
-static void describe_fault(const rp_controller *c, char *text, size_t bytes) {
-    const rp_controller_fault *fault = &c->machine.fault;
-    (void)snprintf(text, bytes, "%s, in state %s: %s", rp_fault_class_name(fault->fault_class),
-                   rp_control_states[c->machine.failed].name, fault->text);
-}
-
-/* In the run's log: who wants to know later why it stopped has it there. */
-static void log_fault(rp_controller *c) {
-    char text[RP_FAULT_TEXT + 80];
-    if (!rp_folder_record(c->folder) || c->machine.fault.err == RP_ERR_INTERRUPTED) {
-        return; /* nothing is wrong */
-    }
-    describe_fault(c, text, sizeof text);
-    if (rp_record_note(rp_folder_record(c->folder), "fault", c->position.step, text) != RP_OK) {
-        rp_log_debug("controller: the fault is not in the run's log");
-    }
-}
-
-/* A board that has not come back: it is said, too, how it was lost. */
-static void note_why(rp_controller *c) {
-    const rp_recovery *recovery = &c->recovery;
-    if (!recovery->is_on || c->machine.fault.err == RP_ERR_INTERRUPTED) {
-        (void)snprintf(c->machine.note, sizeof c->machine.note, "%s", c->machine.fault.text);
-    } else {
-        (void)snprintf(c->machine.note, sizeof c->machine.note,
-                       "%.220s; the run had gone back to step %" PRIu64 " after this: %.200s",
-                       c->machine.fault.text, c->position.step, recovery->fault.text);
-    }
-}
-
-/* Boards have not come, and others would go on if the run file let them. */
-static void note_why_not_fewer(rp_controller *c, const rp_remedy_facts *facts) {
-    rp_remedy_facts other = *facts;
-    char at_least[48];
-    other.may_shrink = true;
-    other.places_stay = false;
-    other.at_least = 1;
-    if (c->run->local || rp_remedy_choose(&other) != RP_REMEDY_FEWER) {
-        return;
-    }
-    (void)snprintf(at_least, sizeof at_least, "ring.at_least is %" PRIu32, facts->at_least);
-    const char *stay = facts->places_stay ? "the plan is given" : rp_absent_why_stay(c);
-    const size_t used = strlen(c->machine.note);
-    (void)snprintf(c->machine.note + used, sizeof c->machine.note - used,
-                   "; the run does not go on with fewer boards, because %s",
-                   stay ? stay : at_least);
-}
-
-static void note_why_not_back(rp_controller *c, const rp_remedy_facts *facts) {
-    const size_t used = strlen(c->machine.note);
-    (void)snprintf(c->machine.note + used, sizeof c->machine.note - used,
-                   "; the run does not go back once more: there were at least %" PRIu32
-                   " faults since its newest checkpoint",
-                   facts->in_a_row + facts->on_the_way);
+static void stop_with(rp_controller *c, rp_err err) {
+    rp_machine *machine = &c->machine;
+    rp_stopping_log(machine, rp_folder_record(c->folder), c->position.step);
+    machine->result = rp_fault_result(err, machine->begun);
+    rp_machine_enter(machine, RP_CONTROL_CLOSE);
 }
 
 static void stop_run(rp_controller *c) {
-    log_fault(c);
-    c->machine.result = rp_fault_result(c->machine.fault.err, c->machine.begun);
-    note_why(c);
-    rp_controller_enter(c, RP_CONTROL_CLOSE);
+    stop_with(c, c->machine.fault.err);
+    rp_stopping_note_why(&c->machine, &c->recovery, c->position.step);
 }
 
 /* ---- going back ------------------------------------------------------------------------------ */
@@ -126,35 +74,28 @@ static rp_err begin_way_back(rp_controller *c) {
     const uint64_t from = c->position.step;
     char fault[RP_FAULT_TEXT + 80];
     rp_err err;
-    describe_fault(c, fault, sizeof fault);
+    rp_stopping_describe(&c->machine, fault, sizeof fault);
     RP_TRY(rp_controller_go_back(c));
-    rp_recovery_begin(c, from);
+    rp_recovery_begin(&c->recovery, &(rp_recovery_order){.run = c->run,
+                                                         .fault = &c->machine.fault,
+                                                         .from = from,
+                                                         .to = c->position.step,
+                                                         .now_ns = c->ring.now_ns});
     RP_TRY(say_going_back(c, fault));
 fail:
     return err;
 }
 
-/* A process that has a board's port is given time to let go of it. */
-static void pause_for_port(rp_controller *c) {
-    rp_recovery *recovery = &c->recovery;
-    if (!rp_remedy_lacks_port(c->machine.fault.err, c->machine.failed)) {
-        return;
-    }
-    recovery->port_since_ns = recovery->ports_lacked ? recovery->port_since_ns : c->ring.now_ns;
-    const int64_t until_ns =
-        c->ring.now_ns +
-        rp_remedy_port_pause_ns(c->run->safety.wait_s * RP_NS_PER_S, recovery->ports_lacked++);
-    recovery->not_before_ns =
-        until_ns > recovery->not_before_ns ? until_ns : recovery->not_before_ns;
-}
-
 static rp_err go_back(rp_controller *c) {
     rp_err err;
     RP_TRY(begin_way_back(c));
-    pause_for_port(c);
-    rp_controller_forget_fault(c);
+    if (rp_remedy_lacks_port(c->machine.fault.err, c->machine.failed)) {
+        rp_recovery_wait_for_port(&c->recovery, c->run->safety.wait_s * RP_NS_PER_S,
+                                  c->ring.now_ns);
+    }
+    rp_machine_forget_fault(&c->machine);
     rp_ring_end_greeting(&c->ring); /* this board has its time from now */
-    rp_controller_enter(c, RP_CONTROL_RESTART);
+    rp_machine_enter(&c->machine, RP_CONTROL_RESTART);
 fail:
     return err;
 }
@@ -169,7 +110,95 @@ static rp_err begin_leaving(rp_controller *c) {
     return begin_way_back(c);
 }
 
-/* ---- the state ------------------------------------------------------------------------------- */
+/* ---- boards that have not come, or have come back ---------------------------------------------
+ */
+
+static rp_lost_boards lost_boards(const rp_controller *c) {
+    return rp_recovery_lost(&c->recovery, &c->machine, c->run->safety.wait_s * RP_NS_PER_S,
+                            c->ring.now_ns);
+}
+
+static rp_absent_ring absent_ring(rp_controller *c) {
+    return (rp_absent_ring){.run = c->run,
+                            .ring = &c->ring,
+                            .setup = c->setup,
+                            .recovery = &c->recovery,
+                            .record = rp_folder_record(c->folder),
+                            .step = c->position.step,
+                            .lost = lost_boards(c)};
+}
+
+static void forget_wrong(rp_controller *c) {
+    const rp_absent_ring ring = absent_ring(c);
+    if (c->machine.wrong != RP_FAULT_NO_BOARD) {
+        rp_absent_forget_wrong(&ring);
+        c->machine.wrong = RP_FAULT_NO_BOARD;
+    }
+}
+
+/* Those that are there have had to wait; all have their time from now. */
+static void greet_all(rp_controller *c) {
+    rp_ring_end_greeting(&c->ring);
+    c->recovery.on_the_way = 0; /* it is another ring */
+    rp_machine_forget_fault(&c->machine);
+    rp_machine_enter(&c->machine, RP_CONTROL_RESTART);
+}
+
+static rp_err take_spares(rp_controller *c) {
+    rp_err err;
+    RP_TRY(begin_leaving(c));
+    const rp_absent_ring ring = absent_ring(c);
+    RP_TRY(rp_absent_take_spares(&ring));
+    forget_wrong(c);
+    rp_ring_reset(&c->ring, RP_FAULT_NO_BOARD);
+    greet_all(c);
+fail:
+    return err;
+}
+
+/* The model is to be cut for as many boards as there are now. */
+static rp_err cut_anew(rp_controller *c) {
+    rp_err err;
+    RP_TRY(rp_absent_count_stages(c->setup, c->measure));
+    rp_record_take_boards(rp_folder_record(c->folder), c->run->boards, c->run->stages);
+    c->machine.fault.board = RP_FAULT_NO_BOARD; /* places have changed */
+    RP_TRY(rp_controller_go_back(c));
+fail:
+    return err;
+}
+
+static rp_err leave_lost(rp_controller *c) {
+    rp_absent_left_boards left;
+    rp_err err;
+    RP_TRY(begin_leaving(c));
+    rp_absent_ring ring = absent_ring(c);
+    RP_TRY(rp_absent_leave(&ring, &left));
+    RP_TRY(cut_anew(c));
+    ring = absent_ring(c);
+    RP_TRY(rp_absent_say_left(&ring, &left));
+    forget_wrong(c);
+    greet_all(c);
+fail:
+    return err;
+}
+
+/* The newest checkpoint is of here, so no step is done again. */
+static rp_err take_returned(rp_controller *c) {
+    rp_err err;
+    RP_TRY(cut_anew(c));
+    const rp_absent_ring ring = absent_ring(c);
+    RP_TRY(rp_absent_say_joined(&ring, c->machine.joined));
+    if (c->env.on_joined) {
+        c->env.on_joined(c->env.context);
+    }
+    c->machine.joined[0] = '\0';
+    greet_all(c);
+fail:
+    return err;
+}
+
+/* ---- the remedy -------------------------------------------------------------------------------
+ */
 
 /* The fault was to be mended, and that failed. */
 static void stop_for(rp_controller *c, rp_err err) {
@@ -182,20 +211,14 @@ static void stop_for(rp_controller *c, rp_err err) {
         stop_run(c);
         return;
     }
-    log_fault(c);
-    c->machine.result = rp_fault_result(err, c->machine.begun);
-    (void)snprintf(c->machine.note, sizeof c->machine.note, "%.220s; this came of it: %.200s", why,
-                   c->machine.fault.text);
-    rp_controller_enter(c, RP_CONTROL_CLOSE);
-}
-
-/* Copies become a checkpoint on a way back: behind that there is none. */
-static uint32_t ways_before(const rp_controller *c) {
-    const rp_recovery *recovery = &c->recovery;
-    return recovery->is_on && recovery->in_a_row > 0 ? recovery->in_a_row - 1 : recovery->in_a_row;
+    stop_with(c, err);
+    rp_stopping_note_failed(&c->machine, why);
 }
 
 static rp_remedy_facts facts_of(const rp_controller *c) {
+    const rp_lost_boards lost = lost_boards(c);
+    const uint32_t absent = rp_lost_count(&lost, &c->ring);
+    const uint32_t spares = rp_recovery_spares(&c->recovery, c->run);
     const rp_method *method = &c->run->method;
     return (rp_remedy_facts){
         .err = c->machine.fault.err,
@@ -203,22 +226,30 @@ static rp_remedy_facts facts_of(const rp_controller *c) {
         .failed = c->machine.failed,
         .trains = c->options.purpose == RP_PURPOSE_TRAIN,
         .begun = c->machine.begun,
-        .had_boards = rp_controller_had_boards(c),
+        .had_boards = rp_machine_had_boards(&c->machine, c->position.step),
         .interrupted = c->machine.interrupts > 0,
         .waits = c->run->safety.wait_s > 0,
         .has_boards = c->ring.board != NULL,
         .can_lessen = method->advance_auto && method->advance > c->way.advance_least,
         .places_stay = rp_arrangement_given(c->setup) != NULL,
-        .may_shrink = !rp_absent_why_stay(c),
+        .may_shrink = !rp_absent_why_stay(c->setup, rp_absent_left(c->run, absent, spares)),
         .boards = c->ring.count,
-        .absent = rp_recovery_absent(c),
+        .absent = absent,
         .is_wrong = c->machine.wrong != RP_FAULT_NO_BOARD,
         .at_least = c->run->safety.at_least,
-        .spares = rp_recovery_spares(c),
-        .in_a_row = ways_before(c),
+        .spares = spares,
+        .in_a_row = rp_recovery_ways_before(&c->recovery),
         .on_the_way = c->recovery.is_on ? c->recovery.on_the_way : 0,
-        .had_time = rp_recovery_had_time_for_port(c),
+        .had_time = rp_recovery_had_time_for_port(&c->recovery, c->run->safety.wait_s * RP_NS_PER_S,
+                                                  c->ring.now_ns),
     };
+}
+
+static void note_not_fewer(rp_controller *c, const rp_remedy_facts *facts) {
+    if (!c->run->local) {
+        const uint32_t left = rp_absent_left(c->run, facts->absent, facts->spares);
+        rp_stopping_note_not_fewer(&c->machine, facts, rp_absent_why_stay(c->setup, left));
+    }
 }
 
 static rp_err mend(rp_controller *c) {
@@ -234,25 +265,22 @@ static rp_err mend(rp_controller *c) {
         err = fall_back(c);
         break;
     case RP_REMEDY_SPARES:
-        RP_TRY(begin_leaving(c));
-        RP_TRY(rp_absent_take_spares(c));
+        err = take_spares(c);
         break;
     case RP_REMEDY_FEWER:
-        RP_TRY(begin_leaving(c));
-        RP_TRY(rp_absent_leave(c));
+        err = leave_lost(c);
         break;
     case RP_REMEDY_BACK:
         err = go_back(c);
         break;
     case RP_REMEDY_GIVE_UP:
         stop_run(c);
-        note_why_not_back(c, &facts);
+        rp_stopping_note_not_back(&c->machine, &facts);
         break;
     default:
         stop_run(c);
-        note_why_not_fewer(c, &facts);
+        note_not_fewer(c, &facts);
     }
-fail:
     return err;
 }
 
@@ -270,9 +298,9 @@ static rp_err leave_adoption(rp_controller *c) {
     c->position = (rp_position){0};
     RP_TRY(rp_controller_find_start(c));
     RP_TRY(rp_controller_rewind_record(c));
-    RP_TRY(rp_controller_begin_term(c));
-    rp_controller_forget_fault(c);
-    rp_controller_enter(c, RP_CONTROL_RESTART);
+    RP_TRY(rp_machine_begin_term(&c->machine, &c->ring, c->folder, c->env.run_id));
+    rp_machine_forget_fault(&c->machine);
+    rp_machine_enter(&c->machine, RP_CONTROL_RESTART);
 fail:
     return err;
 }
@@ -298,7 +326,9 @@ static bool waits_for_disk(const rp_controller *c) {
 }
 
 static rp_err wait_for_disk(rp_controller *c) {
-    return rp_keep_disk_rests(c->keep) ? RP_OK : rp_controller_disk_failed(c);
+    return rp_keep_disk_rests(c->keep)
+               ? RP_OK
+               : rp_machine_disk_failed(&c->machine, c->keep, c->position.step);
 }
 
 /* Without a fault: boards that were lost have joined the ring. */
@@ -306,7 +336,7 @@ rp_err rp_recover_enter(rp_controller *c) {
     static rp_err (*const ways[])(rp_controller *) = {
         [RP_NEXT_WAIT] = wait_for_disk,         [RP_NEXT_LEAVE_ADOPTION] = leave_adoption,
         [RP_NEXT_WARM_AGAIN] = rp_warming_wait, [RP_NEXT_WARM_WITHOUT] = rp_warming_leave,
-        [RP_NEXT_RETURN] = rp_absent_return,    [RP_NEXT_MEND] = mend,
+        [RP_NEXT_RETURN] = take_returned,       [RP_NEXT_MEND] = mend,
     };
     const rp_warm_fault warming = rp_warming_fault(c);
     const rp_next_facts facts = {

@@ -1,108 +1,126 @@
-/* What is noted of a recovery: when it began, what is done again, and when the run is at work. */
+/* What is noted of a recovery, and which boards are lost on it. */
+#include "control/recovery.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "control/controller_own.h"
 #include "control/remedy.h"
+#include "run/spares.h"
 
 /* Microbatches of the steps that are done again: those that had been started may be one more. */
-static uint64_t count_again(const rp_controller *c, uint64_t from) {
-    const rp_sched_shape shape = rp_runfile_sched_shape(c->run, 0);
+static uint64_t count_again(const rp_runfile *run, uint64_t to, uint64_t from) {
+    const rp_sched_shape shape = rp_runfile_sched_shape(run, 0);
     uint64_t count = 0;
-    for (uint64_t step = c->position.step; step < from; step++) {
+    for (uint64_t step = to; step < from; step++) {
         count += rp_sched_micro_count(&shape, step);
     }
     return count;
 }
 
 /* A fault on the way back belongs to the same recovery. */
-void rp_recovery_begin(rp_controller *c, uint64_t from) {
-    rp_recovery *recovery = &c->recovery;
+void rp_recovery_begin(rp_recovery *recovery, const rp_recovery_order *order) {
     if (!recovery->is_on) {
-        recovery->row_since_ns = recovery->in_a_row > 0 ? recovery->row_since_ns : c->ring.now_ns;
+        recovery->row_since_ns = recovery->in_a_row > 0 ? recovery->row_since_ns : order->now_ns;
         recovery->is_on = true;
-        recovery->fault = c->machine.fault;
-        recovery->since_ns = c->ring.now_ns;
-        recovery->step = from;
+        recovery->fault = *order->fault;
+        recovery->since_ns = order->now_ns;
+        recovery->step = order->from;
         recovery->on_the_way = recovery->ports_lacked = 0;
         recovery->in_a_row++;
     }
-    recovery->microbatches = count_again(c, recovery->step);
+    recovery->microbatches = count_again(order->run, order->to, recovery->step);
     recovery->assign_ns = 0;
     recovery->on_the_way++;
-    const uint32_t ways_before = recovery->in_a_row > 0 ? recovery->in_a_row - 1 : 0;
     recovery->not_before_ns =
-        recovery->row_since_ns + rp_remedy_pause_ns(ways_before + recovery->on_the_way);
+        recovery->row_since_ns +
+        rp_remedy_pause_ns(rp_recovery_ways_before(recovery) + recovery->on_the_way);
+}
+
+void rp_recovery_wait_for_port(rp_recovery *recovery, int64_t wait_ns, int64_t now_ns) {
+    recovery->port_since_ns = recovery->ports_lacked ? recovery->port_since_ns : now_ns;
+    const int64_t until_ns = now_ns + rp_remedy_port_pause_ns(wait_ns, recovery->ports_lacked++);
+    recovery->not_before_ns =
+        until_ns > recovery->not_before_ns ? until_ns : recovery->not_before_ns;
+}
+
+bool rp_recovery_had_time_for_port(const rp_recovery *recovery, int64_t wait_ns, int64_t now_ns) {
+    return recovery->is_on && recovery->ports_lacked > 0 &&
+           now_ns - recovery->port_since_ns > wait_ns;
 }
 
 static double seconds(int64_t ns) {
     return ns > 0 ? (double)ns * 1e-9 : 0;
 }
 
-rp_err rp_recovery_note_work(rp_controller *c) {
-    rp_recovery *recovery = &c->recovery;
-    char text[200];
+bool rp_recovery_note_work(rp_recovery *recovery, uint64_t step, int64_t now_ns,
+                           char text[static RP_RECOVERY_TEXT]) {
     recovery->spares_taken = 0;
     if (!recovery->is_on) {
-        return RP_OK;
+        return false;
     }
     const rp_summary_recovery told = {.board = recovery->fault.board,
                                       .detect_s = seconds(recovery->fault.silent_ns),
                                       .replan_s = seconds(recovery->assign_ns - recovery->since_ns),
-                                      .restore_s = seconds(c->ring.now_ns - recovery->assign_ns),
+                                      .restore_s = seconds(now_ns - recovery->assign_ns),
                                       .replay_microbatches = recovery->microbatches};
     recovery->is_on = false;
     if (recovery->done_count < RP_RECOVERIES_TOLD) {
         recovery->done[recovery->done_count++] = told;
     }
-    (void)snprintf(text, sizeof text,
-                   "at work again from step %" PRIu64
-                   ", %.1f s after the fault was noticed (%.1f s "
-                   "to get the boards back, %.1f s to load them); %" PRIu64 " steps are done again",
-                   c->position.step, told.replan_s + told.restore_s, told.replan_s, told.restore_s,
-                   recovery->step > c->position.step ? recovery->step - c->position.step : 0);
-    return rp_record_event(rp_folder_record(c->folder), "recovered", c->position.step, text);
+    (void)snprintf(text, RP_RECOVERY_TEXT,
+                   "at work again from step %" PRIu64 ", %.1f s after the fault was noticed (%.1f "
+                   "s to get the boards back, %.1f s to load them); %" PRIu64
+                   " steps are done again",
+                   step, told.replan_s + told.restore_s, told.replan_s, told.restore_s,
+                   recovery->step > step ? recovery->step - step : 0);
+    return true;
 }
 
-void rp_recovery_note_checkpoint(rp_controller *c) {
-    c->recovery.in_a_row = 0;
-    for (uint32_t k = 0; k < c->ring.count; k++) {
-        c->ring.board[k].keep.microbatches_kept = c->ring.board[k].facts.microbatches;
+void rp_recovery_note_checkpoint(rp_recovery *recovery, rp_ring *ring) {
+    recovery->in_a_row = 0;
+    for (uint32_t k = 0; k < ring->count; k++) {
+        ring->board[k].keep.microbatches_kept = ring->board[k].facts.microbatches;
     }
 }
 
-/* ---- who is there ---------------------------------------------------------------------------- */
-
-bool rp_recovery_had_time_for_port(const rp_controller *c) {
-    const rp_recovery *recovery = &c->recovery;
-    return recovery->is_on && recovery->ports_lacked > 0 &&
-           c->ring.now_ns - recovery->port_since_ns > c->run->safety.wait_s * RP_NS_PER_S;
+uint32_t rp_recovery_ways_before(const rp_recovery *recovery) {
+    return recovery->is_on && recovery->in_a_row > 0 ? recovery->in_a_row - 1 : recovery->in_a_row;
 }
 
-bool rp_recovery_is_portless(const rp_controller *c, uint32_t board) {
-    return rp_remedy_lacks_port(c->machine.fault.err, c->machine.failed) &&
-           rp_recovery_had_time_for_port(c) && c->machine.fault.board == board;
+uint32_t rp_recovery_spares(const rp_recovery *recovery, const rp_runfile *run) {
+    return rp_spares_untried(run->roster, run->boards, run->spares, recovery->spares_taken);
 }
 
-bool rp_recovery_lacks(const rp_controller *c, uint32_t board) {
-    return c->machine.wrong != RP_FAULT_NO_BOARD
-               ? c->machine.wrong == board
-               : !c->ring.board[board].hello || rp_recovery_is_portless(c, board);
+/* ---- boards that the run can not go on with -------------------------------------------------- */
+
+rp_lost_boards rp_recovery_lost(const rp_recovery *recovery, const rp_machine *machine,
+                                int64_t wait_ns, int64_t now_ns) {
+    const bool lacks_port = rp_remedy_lacks_port(machine->fault.err, machine->failed) &&
+                            rp_recovery_had_time_for_port(recovery, wait_ns, now_ns);
+    return (rp_lost_boards){.wrong = machine->wrong,
+                            .portless = lacks_port ? machine->fault.board : RP_FAULT_NO_BOARD};
 }
 
-uint32_t rp_recovery_absent(const rp_controller *c) {
+bool rp_lost_is(const rp_lost_boards *lost, const rp_ring *ring, uint32_t board) {
+    RP_ASSERT(board < ring->count);
+    return lost->wrong != RP_FAULT_NO_BOARD ? lost->wrong == board
+                                            : !ring->board[board].hello || lost->portless == board;
+}
+
+uint32_t rp_lost_count(const rp_lost_boards *lost, const rp_ring *ring) {
     uint32_t count = 0;
-    for (uint32_t k = 0; c->ring.board && k < c->ring.count; k++) {
-        count += rp_recovery_lacks(c, k);
+    for (uint32_t k = 0; ring->board && k < ring->count; k++) {
+        count += rp_lost_is(lost, ring, k);
     }
     return count;
 }
 
-uint32_t rp_recovery_spares(const rp_controller *c) {
-    return rp_spares_untried(c->run->roster, c->run->boards, c->run->spares,
-                             c->recovery.spares_taken);
-}
-
-bool rp_recovery_is_return(const rp_controller *c) {
-    return c->recovery.is_on || (c->run->safety.wait_s > 0 && rp_controller_had_boards(c));
+const char *rp_lost_why(const rp_lost_boards *lost, const rp_ring *ring, uint32_t board) {
+    const rp_silent_why why = ring->board[board].silence.why;
+    return lost->wrong != RP_FAULT_NO_BOARD ? "computes wrong"
+           : lost->portless == board        ? "lacks a port that another process keeps"
+           : why == RP_SILENT_REFUSES       ? "refuses the handshake"
+           : why == RP_SILENT_BROKEN_OFF    ? "breaks off every handshake"
+           : why == RP_SILENT_UNANSWERED    ? "does not answer: it is stopped or too busy"
+                                            : "has not come";
 }

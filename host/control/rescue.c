@@ -17,7 +17,8 @@ rp_err rp_copy_enter(rp_controller *c) {
 }
 
 rp_err rp_copy_step(rp_controller *c) {
-    return rp_controller_all_done(c) ? rp_controller_choose_next(c) : RP_OK;
+    return rp_machine_all_done(&c->machine, &c->ring, c->measure) ? rp_controller_choose_next(c)
+                                                                  : RP_OK;
 }
 
 rp_err rp_copy_on_copied(rp_controller *c, uint32_t board, const rp_message *message) {
@@ -41,7 +42,7 @@ static rp_err fall_back(rp_controller *c, const char *why, const char *what) {
     rp_keep_abandon_rescue(c->keep);
     RP_TRY(rp_controller_go_back_alone(c));
     RP_TRY(say(c, why, step, name));
-    rp_controller_enter(c, RP_CONTROL_RESTART);
+    rp_machine_enter(&c->machine, RP_CONTROL_RESTART);
 fail:
     return err;
 }
@@ -54,7 +55,7 @@ static rp_err begin_rescue(rp_controller *c) {
     rp_arena_init(&arena, "trials", 0);
     RP_TRY(rp_trials_tell(c->setup, &arena, &position));
     err = rp_keep_begin_rescue(c->keep, rp_arrangement_plan(c->setup), &position, &outcome);
-    err = rp_controller_keep_result(c, err, outcome);
+    err = rp_machine_keep_result(&c->machine, err, outcome);
 fail:
     rp_arena_finish(&arena);
     return err;
@@ -96,9 +97,9 @@ rp_err rp_rescue_step(rp_controller *c) {
         rp_ring_note_progress(&c->ring);
         return rp_rescue_enter(c);
     }
-    RP_TRY(rp_controller_keep_result(c, err, outcome));
+    RP_TRY(rp_machine_keep_result(&c->machine, err, outcome));
     if (outcome == RP_KEEP_DONE) {
-        rp_recovery_note_checkpoint(c);
+        rp_recovery_note_checkpoint(&c->recovery, &c->ring);
         RP_TRY(leave_rescue(c, step));
     }
 fail:

@@ -137,8 +137,12 @@ rp_err rp_controller_go_back_alone(rp_controller *c) {
     rp_err err;
     c->machine.fault.board = RP_FAULT_NO_BOARD;
     RP_TRY(rp_controller_go_back(c));
-    rp_recovery_begin(c, c->recovery.step);
-    rp_controller_forget_fault(c);
+    rp_recovery_begin(&c->recovery, &(rp_recovery_order){.run = c->run,
+                                                         .fault = &c->machine.fault,
+                                                         .from = c->recovery.step,
+                                                         .to = c->position.step,
+                                                         .now_ns = c->ring.now_ns});
+    rp_machine_forget_fault(&c->machine);
     rp_ring_end_greeting(&c->ring);
 fail:
     return err;
@@ -157,7 +161,7 @@ rp_err rp_controller_go_back(rp_controller *c) {
     rp_keep_note_return(c->keep, c->position.step);
     rp_arrangement_begin_at(c->setup, c->position.step);
     RP_TRY(rp_controller_rewind_record(c));
-    RP_TRY(rp_controller_begin_term(c));
+    RP_TRY(rp_machine_begin_term(&c->machine, &c->ring, c->folder, c->env.run_id));
 fail:
     return err;
 }

@@ -24,7 +24,7 @@ rp_err rp_round_enter(rp_controller *c) {
                                    "step %" PRIu64 " has no checkpoint, so this lane has nothing "
                                    "that could be averaged",
                                    c->position.step);
-        return rp_controller_final(c, err);
+        return rp_machine_final(&c->machine, err);
     }
     return lane->kind->reach(lane->self, &report);
 }
@@ -47,9 +47,9 @@ rp_err rp_round_step(rp_controller *c) {
                ? RP_OK
                : rp_fail(RP_ERR_FORMAT, "%s: is not what this lane's run has averaged", path));
     rp_keep_load_from(c->keep, path, RP_KEEP_CHECKPOINT);
-    c->machine.renewed = c->position.step == rp_controller_end(c);
+    c->machine.renewed = c->position.step == rp_train_end(c->train);
     rp_keep_note_unsaved(c->keep, c->machine.renewed);
-    rp_controller_enter(c, RP_CONTROL_LOAD);
+    rp_machine_enter(&c->machine, RP_CONTROL_LOAD);
 fail:
     return err;
 }

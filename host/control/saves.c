@@ -24,6 +24,8 @@ void rp_load_abandon(rp_controller *c) {
 
 /* The feed opens, and training may begin. */
 static rp_err leave_load(rp_controller *c) {
+    const uint64_t step = c->position.step;
+    char text[RP_RECOVERY_TEXT];
     rp_err err = RP_OK;
     rp_keep_abandon_load(c->keep);
     if (c->options.purpose == RP_PURPOSE_TRAIN) {
@@ -40,7 +42,9 @@ static rp_err leave_load(rp_controller *c) {
         rp_keep_note_unsaved(c->keep, true);
         c->machine.renewed = true;
     }
-    RP_TRY(rp_recovery_note_work(c));
+    if (rp_recovery_note_work(&c->recovery, step, c->ring.now_ns, text)) {
+        RP_TRY(rp_record_event(rp_folder_record(c->folder), "recovered", step, text));
+    }
     RP_TRY(rp_controller_choose_next(c));
 fail:
     return err;
@@ -78,10 +82,10 @@ rp_err rp_save_enter(rp_controller *c) {
     const rp_keep_save_order order = {.plan = rp_arrangement_plan(c->setup),
                                       .position = &position,
                                       .estimator = is_measured(c) ? rp_train_gains(c->train) : NULL,
-                                      .is_result = position.step == rp_controller_end(c)};
+                                      .is_result = position.step == rp_train_end(c->train)};
     RP_TRY(rests ? RP_OK : rp_trials_tell(c->setup, &arena, &position));
     err = rp_keep_begin_save(c->keep, &order, &outcome);
-    err = rp_controller_keep_result(c, err, outcome);
+    err = rp_machine_keep_result(&c->machine, err, outcome);
 fail:
     rp_arena_finish(&arena);
     return err;
@@ -97,9 +101,9 @@ static rp_err commit_save(rp_controller *c, const char *not_finite, rp_keep_outc
                                c->way.follow.phase != RP_FOLLOW_NONE, &c->machine.reported));
     err = rp_keep_commit_save(c->keep, outcome);
     if (*outcome == RP_KEEP_DONE) {
-        rp_recovery_note_checkpoint(c);
+        rp_recovery_note_checkpoint(&c->recovery, &c->ring);
     }
-    err = rp_controller_keep_result(c, err, *outcome);
+    err = rp_machine_keep_result(&c->machine, err, *outcome);
 fail:
     return err;
 }
@@ -107,8 +111,8 @@ fail:
 /* Training goes on from a pause without a checkpoint, but these do not. */
 static bool needs_checkpoint(const rp_controller *c) {
     rp_split split;
-    const bool scores = c->run->score.keep_best && rp_controller_evaluation_due(c, &split);
-    return scores || c->position.step == rp_controller_end(c) || c->machine.interrupts > 0 ||
+    const bool scores = c->run->score.keep_best && rp_train_is_evaluation_due(c->train, &split);
+    return scores || c->position.step == rp_train_end(c->train) || c->machine.interrupts > 0 ||
            c->way.follow.phase != RP_FOLLOW_NONE || rp_keep_saves_adopted(c->keep) ||
            rp_round_is_due(c);
 }
@@ -144,13 +148,13 @@ rp_err rp_save_late(const rp_controller *c) {
 rp_err rp_save_on_tensor(rp_controller *c, uint32_t board, const rp_message *message) {
     rp_keep_outcome outcome;
     const rp_err err = rp_keep_on_tensor(c->keep, board, message, &outcome);
-    return rp_controller_keep_result(c, err, outcome);
+    return rp_machine_keep_result(&c->machine, err, outcome);
 }
 
 rp_err rp_save_on_in_flight(rp_controller *c, uint32_t board, const rp_message *message) {
     rp_keep_outcome outcome;
     const rp_err err = rp_keep_on_in_flight(c->keep, board, message, &outcome);
-    return rp_controller_keep_result(c, err, outcome);
+    return rp_machine_keep_result(&c->machine, err, outcome);
 }
 
 rp_err rp_save_on_end(rp_controller *c, uint32_t board, const rp_message *message) {

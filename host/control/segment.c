@@ -36,7 +36,7 @@ rp_err rp_segment_train_step(rp_controller *c) {
     if (!paused) {
         return RP_OK;
     }
-    RP_TRY(rp_arrangement_follow_wires(c->setup, rp_controller_segment_s(c)));
+    RP_TRY(rp_arrangement_follow_wires(c->setup, rp_train_segment_s(c->train)));
     RP_TRY(rp_train_end_segment(c->train));
     RP_TRY(rp_arrangement_note_losses(c->setup));
     rp_controller_follow_losses(c);
@@ -56,7 +56,7 @@ rp_err rp_segment_evaluate_enter(rp_controller *c) {
     const bool trains = c->options.purpose == RP_PURPOSE_TRAIN;
     rp_split split = c->options.split;
     if (trains) {
-        RP_ASSERT(rp_controller_evaluation_due(c, &split));
+        RP_ASSERT(rp_train_is_evaluation_due(c->train, &split));
     }
     rp_drift_begin_segment(c->measure);
     return rp_train_begin_evaluation(c->train, split, trains);
@@ -66,7 +66,7 @@ rp_err rp_segment_evaluate_enter(rp_controller *c) {
 static bool is_more_due(const rp_controller *c) {
     rp_split split;
     return c->options.purpose == RP_PURPOSE_TRAIN && c->machine.interrupts == 0 &&
-           rp_controller_evaluation_due(c, &split);
+           rp_train_is_evaluation_due(c->train, &split);
 }
 
 static rp_err keep_score(rp_controller *c) {
@@ -88,7 +88,7 @@ rp_err rp_segment_evaluate_step(rp_controller *c) {
     err = c->options.purpose == RP_PURPOSE_TRAIN ? keep_score(c) : RP_OK;
     if (err == RP_ERR_IO) {
         rp_ring_note_progress(&c->ring);
-        return rp_controller_disk_failed(c);
+        return rp_machine_disk_failed(&c->machine, c->keep, c->position.step);
     }
     RP_TRY(err);
     if (is_more_due(c)) {

@@ -30,6 +30,18 @@ typedef enum {
     RP_CONTROL_STATES
 } rp_control_state_id;
 
+/* What each board has to have done before a state is left. */
+typedef enum {
+    RP_DONE_NONE, /* the state does not wait for boards one by one */
+    RP_DONE_GREETED,
+    RP_DONE_PROFILED,
+    RP_DONE_ANSWERED, /* a ping of this pause */
+    RP_DONE_READY,
+    RP_DONE_FINISHED,
+    RP_DONE_COPIED,
+    RP_DONE_SAVED
+} rp_control_done;
+
 typedef struct {
     const char *name;
     const char *waits_for; /* what must come before the state is left */
@@ -42,9 +54,8 @@ typedef struct {
     rp_err (*step)(rp_controller *c);
     /* A fault ends the state: releases what only the state holds. May be NULL. */
     void (*abandon)(rp_controller *c);
-    /* Whether this board has done what the state waits for. NULL: it is not by board. */
-    bool (*has_done)(const rp_controller *c, uint32_t board);
-    /* The time-out as an error. NULL: names the first board that has not done it. */
+    rp_control_done done;
+    /* The time-out as an error. NULL: names the first board that is not done. */
     rp_err (*late)(const rp_controller *c);
 } rp_control_state;
 

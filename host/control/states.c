@@ -11,30 +11,6 @@ static const int64_t SAVE_NS = 600 * RP_NS_PER_S;
 /* The other lanes may build kernels, or be on a way back. */
 static const int64_t ROUND_NS = 3600 * RP_NS_PER_S;
 
-static bool has_greeted(const rp_controller *c, uint32_t board) {
-    return c->ring.board[board].hello;
-}
-
-static bool is_profiled(const rp_controller *c, uint32_t board) {
-    return c->ring.board[board].measure.profiled;
-}
-
-static bool is_ready(const rp_controller *c, uint32_t board) {
-    return c->ring.board[board].ready;
-}
-
-static bool has_finished(const rp_controller *c, uint32_t board) {
-    return c->ring.board[board].train.finished;
-}
-
-static bool has_copied(const rp_controller *c, uint32_t board) {
-    return c->ring.board[board].keep.copied;
-}
-
-static bool has_saved(const rp_controller *c, uint32_t board) {
-    return c->ring.board[board].keep.saved;
-}
-
 static rp_err do_nothing(rp_controller *c) {
     (void)c;
     return RP_OK;
@@ -44,70 +20,72 @@ static rp_err do_nothing(rp_controller *c) {
 const rp_control_state rp_control_states[RP_CONTROL_STATES] = {
     [RP_CONTROL_START] = {"start", "agents", START_NS, AFTER(ADOPT) | AFTER(HELLO),
         "interrupted while the agents start",
-        rp_start_enter, rp_start_step, NULL, NULL, rp_start_late},
+        rp_start_enter, rp_start_step, NULL, RP_DONE_NONE, rp_start_late},
     [RP_CONTROL_ADOPT] = {"adopt", "what the boards hold", ADOPT_NS, AFTER(HELLO) | AFTER(SAVE),
         "interrupted while boards are asked what they hold",
-        rp_adopt_enter, rp_adopt_step, NULL, NULL, rp_adopt_late},
+        rp_adopt_enter, rp_adopt_step, NULL, RP_DONE_NONE, rp_adopt_late},
     [RP_CONTROL_HELLO] = {"hello", "hello", RP_RING_HELLO_NS,
         AFTER(PROFILE) | AFTER(PLAN) | AFTER(ASSIGN) | AFTER(RESTART) | AFTER(RESCUE),
         "interrupted while waiting for hello",
-        rp_hello_enter, rp_hello_step, NULL, has_greeted, rp_hello_late},
+        rp_hello_enter, rp_hello_step, NULL, RP_DONE_GREETED, rp_hello_late},
     [RP_CONTROL_PROFILE] = {"profile", "profile", RP_RING_BUILD_NS, AFTER(PLAN) | AFTER(CLOSE),
         "interrupted while waiting for profile",
-        rp_profile_enter, rp_profile_step, NULL, is_profiled, rp_profile_late},
+        rp_profile_enter, rp_profile_step, NULL, RP_DONE_PROFILED, rp_profile_late},
     [RP_CONTROL_PLAN] = {"plan", "answer to a ping", RP_RING_SILENT_NS,
         AFTER(ASSIGN) | AFTER(DRAIN) | AFTER(TRAIN),
         "interrupted while waiting for answer to a ping",
-        rp_plan_enter, rp_plan_step, NULL, rp_plan_has_answered, NULL},
+        rp_plan_enter, rp_plan_step, NULL, RP_DONE_ANSWERED, NULL},
     [RP_CONTROL_ASSIGN] = {"assign", "ready", RP_RING_BUILD_NS,
         AFTER(LOAD) | AFTER(RESTART) | AFTER(CLOSE),
         "interrupted while waiting for ready",
-        rp_assign_enter, rp_assign_step, NULL, is_ready, NULL},
+        rp_assign_enter, rp_assign_step, NULL, RP_DONE_READY, NULL},
     [RP_CONTROL_LOAD] = {"load", "room for tensors", RP_RING_HELLO_NS,
         AFTER(PLAN) | AFTER(TRAIN) | AFTER(DRAIN) | AFTER(EVALUATE) | AFTER(SAVE) | AFTER(ROUND) |
             AFTER(CLOSE),
         NULL,
-        rp_load_enter, rp_load_step, rp_load_abandon, NULL, rp_load_late},
+        rp_load_enter, rp_load_step, rp_load_abandon, RP_DONE_NONE, rp_load_late},
     [RP_CONTROL_TRAIN] = {"train", "the end of the segment", STALL_NS,
         AFTER(STATISTICS) | AFTER(SAVE) | AFTER(VERIFY) | AFTER(COPY), NULL,
-        rp_segment_train_enter, rp_segment_train_step, rp_segment_abandon, has_finished,
+        rp_segment_train_enter, rp_segment_train_step, rp_segment_abandon, RP_DONE_FINISHED,
         rp_segment_late},
     [RP_CONTROL_EVALUATE] = {"evaluate", "the end of the evaluation", STALL_NS,
         AFTER(HELLO) | AFTER(PLAN) | AFTER(TRAIN) | AFTER(SAVE) | AFTER(DRAIN) | AFTER(CLOSE),
         "interrupted in an evaluation",
-        rp_segment_evaluate_enter, rp_segment_evaluate_step, NULL, has_finished, rp_segment_late},
+        rp_segment_evaluate_enter, rp_segment_evaluate_step, NULL, RP_DONE_FINISHED,
+        rp_segment_late},
     [RP_CONTROL_STATISTICS] = {"statistics", "the end of the pass", STALL_NS, AFTER(SAVE), NULL,
-        rp_segment_statistics_enter, rp_segment_statistics_step, NULL, has_finished,
+        rp_segment_statistics_enter, rp_segment_statistics_step, NULL, RP_DONE_FINISHED,
         rp_segment_late},
     [RP_CONTROL_SAVE] = {"save", "tensors", SAVE_NS,
         AFTER(HELLO) | AFTER(PLAN) | AFTER(TRAIN) | AFTER(DRAIN) | AFTER(EVALUATE) |
             AFTER(ROUND) | AFTER(CLOSE),
         NULL,
-        rp_save_enter, rp_save_step, rp_save_abandon, has_saved, rp_save_late},
+        rp_save_enter, rp_save_step, rp_save_abandon, RP_DONE_SAVED, rp_save_late},
     [RP_CONTROL_ROUND] = {"round", "the other lanes", ROUND_NS, AFTER(LOAD),
         "interrupted while the lanes are averaged",
-        rp_round_enter, rp_round_step, NULL, NULL, rp_round_late},
+        rp_round_enter, rp_round_step, NULL, RP_DONE_NONE, rp_round_late},
     [RP_CONTROL_VERIFY] = {"verify", "records, and what other boards make of them",
         RP_RING_BUILD_NS, AFTER(TRAIN) | AFTER(STATISTICS) | AFTER(SAVE) | AFTER(COPY), NULL,
-        rp_segment_verify_enter, rp_segment_verify_step, rp_segment_verify_abandon, NULL,
+        rp_segment_verify_enter, rp_segment_verify_step, rp_segment_verify_abandon, RP_DONE_NONE,
         rp_segment_verify_late},
     [RP_CONTROL_DRAIN] = {"drain", "empty pipes", STALL_NS, AFTER(STATISTICS) | AFTER(SAVE), NULL,
-        rp_segment_drain_enter, rp_segment_train_step, rp_segment_abandon, has_finished,
+        rp_segment_drain_enter, rp_segment_train_step, rp_segment_abandon, RP_DONE_FINISHED,
         rp_segment_late},
     [RP_CONTROL_COPY] = {"copy", "copies", SAVE_NS,
         AFTER(TRAIN) | AFTER(STATISTICS) | AFTER(SAVE), NULL,
-        rp_copy_enter, rp_copy_step, NULL, has_copied, NULL},
+        rp_copy_enter, rp_copy_step, NULL, RP_DONE_COPIED, NULL},
     [RP_CONTROL_RESCUE] = {"rescue", "what copies have", SAVE_NS,
         AFTER(PROFILE) | AFTER(PLAN) | AFTER(ASSIGN) | AFTER(RESTART),
         "interrupted while copies are fetched",
-        rp_rescue_enter, rp_rescue_step, rp_rescue_abandon, has_saved, rp_save_late},
+        rp_rescue_enter, rp_rescue_step, rp_rescue_abandon, RP_DONE_SAVED, rp_save_late},
     [RP_CONTROL_RESTART] = {"restart", "agents", START_NS, AFTER(HELLO),
         "interrupted while lost agents start again",
-        rp_restart_enter, rp_start_step, NULL, NULL, rp_start_late},
+        rp_restart_enter, rp_start_step, NULL, RP_DONE_NONE, rp_start_late},
     [RP_CONTROL_RECOVER] = {"recover", "", 0, AFTER(RESTART) | AFTER(HELLO) | AFTER(CLOSE), NULL,
-        rp_recover_enter, rp_recover_step, NULL, NULL, NULL},
+        rp_recover_enter, rp_recover_step, NULL, RP_DONE_NONE, NULL},
     [RP_CONTROL_CLOSE] = {"close", "boards to end", 0, AFTER(ENDED), NULL,
-        rp_close_enter, rp_close_step, NULL, NULL, NULL},
-    [RP_CONTROL_ENDED] = {"ended", "", 0, 0, NULL, do_nothing, do_nothing, NULL, NULL, NULL},
+        rp_close_enter, rp_close_step, NULL, RP_DONE_NONE, NULL},
+    [RP_CONTROL_ENDED] = {"ended", "", 0, 0, NULL, do_nothing, do_nothing, NULL,
+        RP_DONE_NONE, NULL},
 };
 /* clang-format on */

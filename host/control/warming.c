@@ -1,4 +1,5 @@
 /* `ringpipe boards warm`: what the room `warm` says is carried out. */
+#include "base/printable.h"
 #include "control/controller_own.h"
 #include "ring/identity.h"
 
@@ -19,7 +20,7 @@ static rp_err greet_again(rp_controller *c) {
     RP_TRY(rp_ring_begin_term(&c->ring, rp_folder_paths_of(c->folder)->folder, c->env.run_id));
     c->way.reassigning = rp_arrangement_plan(c->setup) != NULL;
     rp_ring_end_greeting(&c->ring);
-    rp_controller_enter(c, RP_CONTROL_RESTART);
+    rp_machine_enter(&c->machine, RP_CONTROL_RESTART);
 fail:
     return err;
 }
@@ -33,8 +34,8 @@ static void place_board(rp_controller *c, uint32_t k) {
         rp_ring_take_built(&c->ring, k, &place.built);
     }
     if (place.instead_of) {
-        rp_controller_print(c, "the spare board %s builds what %s has\n", place.name,
-                            place.instead_of);
+        rp_print(c->env.progress, "the spare board %s builds what %s has\n", place.name,
+                 place.instead_of);
     }
 }
 
@@ -54,7 +55,7 @@ static rp_err carry_out(rp_controller *c, rp_warm_outcome outcome) {
     }
     RP_TRY(rp_warm_finish(c->warm, &incomplete));
     c->machine.result = incomplete;
-    rp_controller_enter(c, RP_CONTROL_CLOSE);
+    rp_machine_enter(&c->machine, RP_CONTROL_CLOSE);
 fail:
     return err;
 }
@@ -75,7 +76,7 @@ rp_err rp_warming_wait(rp_controller *c) {
     for (uint32_t k = 0; k < c->ring.count; k++) {
         c->ring.board[k].measure.profiled = rp_measure_has_profile(c->measure);
     }
-    rp_controller_forget_fault(c);
+    rp_machine_forget_fault(&c->machine);
     return greet_again(c);
 }
 
@@ -84,7 +85,7 @@ rp_err rp_warming_leave(rp_controller *c) {
     rp_warm_outcome outcome;
     rp_err err;
     RP_TRY(rp_warm_leave(c->warm, &fault, &outcome));
-    rp_controller_forget_fault(c);
+    rp_machine_forget_fault(&c->machine);
     RP_TRY(carry_out(c, outcome));
 fail:
     return err;

@@ -125,3 +125,24 @@ rp_err rp_train_on_evaluated(rp_train *train, uint32_t board, const rp_message *
 fail:
     return err;
 }
+
+/* With a validation part the test part is read once, at the end. */
+bool rp_train_is_evaluation_due(const rp_train *train, rp_split *split) {
+    const rp_runfile *run = train->run;
+    const rp_position *position = train->position;
+    const uint64_t step = position->step;
+    const bool is_over = step == rp_train_end(train);
+    const bool by_epochs = step % run->epoch_steps == 0 && run->score.eval_epochs &&
+                           step / run->epoch_steps % run->score.eval_epochs == 0;
+    const bool by_steps = run->score.eval_steps && step % run->score.eval_steps == 0;
+    if (step == 0 || (!is_over && !by_epochs && !by_steps)) {
+        return false;
+    }
+    *split = RP_SPLIT_VALIDATION;
+    if (run->data.count[RP_SPLIT_VALIDATION] > 0 && !position->validation.done) {
+        return true;
+    }
+    *split = RP_SPLIT_TEST;
+    return run->data.count[RP_SPLIT_TEST] > 0 && !position->test.done &&
+           (is_over || rp_data_scored(&run->data) == RP_SPLIT_TEST);
+}

@@ -86,6 +86,10 @@ int64_t rp_train_segment_start_ns(const rp_train *train) {
     return train->segment_start_ns;
 }
 
+double rp_train_segment_s(const rp_train *train) {
+    return (double)(train->ring->now_ns - train->segment_start_ns) * 1e-9;
+}
+
 bool rp_train_has_feed(const rp_train *train) {
     return train->feed != NULL;
 }

@@ -59,6 +59,8 @@ rp_err rp_train_end_segment(rp_train *train) RP_MUST_CHECK;
 void rp_train_abandon(rp_train *train);
 /* Time at which the segment or the pass began; 0: none is under way. */
 int64_t rp_train_segment_start_ns(const rp_train *train);
+/* Seconds since then. */
+double rp_train_segment_s(const rp_train *train);
 /* The step after which the run is over: of the run file, or of an early stop. */
 uint64_t rp_train_end(const rp_train *train);
 /* The step at which the run ends for lack of gain; 0: it goes on. */
@@ -79,6 +81,8 @@ rp_err rp_train_repeat_gains(rp_train *train) RP_MUST_CHECK;
 
 /* ---- passes ---------------------------------------------------------------------------------- */
 
+/* An evaluation of *split is due at the position's step. */
+bool rp_train_is_evaluation_due(const rp_train *train, rp_split *split);
 /* Scores a split. `trains`: in a training run, whose validation part is recorded as such. */
 rp_err rp_train_begin_evaluation(rp_train *train, rp_split split, bool trains) RP_MUST_CHECK;
 /* Renews batch statistics with some training data. */

@@ -2,7 +2,7 @@
  * many groups of microbatches an interleaved schedule needs. */
 #include "folder.h"
 
-#include "control/controller_own.h"
+#include "control/absent.h"
 #include "run_of.h"
 #include "setup/setup_own.h"
 
@@ -10,7 +10,10 @@ enum { BOARDS = 6, SPARES = 2 };
 
 static rp_board_state boards[BOARDS];
 static rp_roster_entry roster[BOARDS + SPARES];
-static rp_controller c; /* large for a stack */
+static rp_ring ring;
+static rp_recovery recovery; /* large for a stack */
+static rp_measure *measure;
+static uint32_t wrong;
 static rp_arrangement arrangement;
 static rp_model model; /* of no layers */
 
@@ -28,16 +31,15 @@ static void have_boards(uint32_t count) {
 /* Boards of a roster, of which the last `absent` have not come: `micros` microbatches a step,
  * `chunks` stages a board. */
 static void prepare(uint32_t count, uint32_t absent, uint32_t chunks, uint32_t micros) {
-    memset(&c, 0, sizeof c);
+    memset(&ring, 0, sizeof ring);
+    memset(&recovery, 0, sizeof recovery);
     memset(&arrangement, 0, sizeof arrangement);
-    c.setup = &arrangement;
-    c.run = &arrangement.run;
     arrangement.run.model = &model;
-    arrangement.ring = &c.ring;
+    arrangement.ring = &ring;
     memset(boards, 0, sizeof boards);
     memset(roster, 0, sizeof roster);
-    c.ring.board = boards;
-    c.ring.count = arrangement.run.boards = count;
+    ring.board = boards;
+    ring.count = arrangement.run.boards = count;
     arrangement.run.roster = roster;
     arrangement.run.stages = count * chunks;
     arrangement.run.method.kind = rp_sched_find("1f1b");
@@ -45,20 +47,27 @@ static void prepare(uint32_t count, uint32_t absent, uint32_t chunks, uint32_t m
     arrangement.run.batch = 4 * micros;
     arrangement.run.micro = 4;
     arrangement.run.cut_auto = arrangement.run.codec_auto = true;
-    c.machine.wrong = RP_FAULT_NO_BOARD;
+    wrong = RP_FAULT_NO_BOARD;
     for (uint32_t k = 0; k + absent < count; k++) {
         boards[k].hello = true;
     }
+}
+
+static const char *why_stay(void) {
+    const rp_lost_boards lost = {.wrong = wrong, .portless = RP_FAULT_NO_BOARD};
+    const uint32_t left = rp_absent_left(&arrangement.run, rp_lost_count(&lost, &ring),
+                                         rp_recovery_spares(&recovery, &arrangement.run));
+    return rp_absent_why_stay(&arrangement, left);
 }
 
 /* Nothing is measured yet. */
 static void open_measure(void) {
     static const rp_clock clock;
     static rp_model no_layers;
-    const rp_measure_needs needs = {.run = &arrangement.run, .ring = &c.ring, .clock = &clock};
+    const rp_measure_needs needs = {.run = &arrangement.run, .ring = &ring, .clock = &clock};
     arrangement.run.model = arrangement.run.model ? arrangement.run.model : &no_layers;
-    expect_ok(rp_measure_open(&arena, &needs, &c.measure));
-    arrangement.measure = c.measure;
+    expect_ok(rp_measure_open(&arena, &needs, &measure));
+    arrangement.measure = measure;
 }
 
 /* Groups of one microbatch a board have to come out even for the boards that are left. */
@@ -69,9 +78,9 @@ static void chunks_divide_the_microbatches(void **state) {
             for (uint32_t micros = 1; micros <= 12; micros++) {
                 const uint32_t left = count - absent;
                 prepare(count, absent, 2, micros);
-                assert_int_equal(!rp_absent_why_stay(&c), left > 0 && micros % left == 0);
+                assert_int_equal(!why_stay(), left > 0 && micros % left == 0);
                 prepare(count, absent, 1, micros);
-                assert_null(rp_absent_why_stay(&c));
+                assert_null(why_stay());
             }
         }
     }
@@ -85,15 +94,15 @@ static void halves_of_stages_need_pairs(void **state) {
             const uint32_t pairs = (count - absent) / 2;
             prepare(count, absent, 1, 3);
             arrangement.run.method.kind = rp_sched_find("pipefb");
-            assert_int_equal(!rp_absent_why_stay(&c), pairs > 0);
+            assert_int_equal(!why_stay(), pairs > 0);
             arrangement.run.safety.at_least = 4;
-            assert_int_equal(!rp_absent_why_stay(&c), pairs > 1);
+            assert_int_equal(!why_stay(), pairs > 1);
         }
     }
     prepare(6, 2, 1, 3);
     arrangement.run.method.kind = rp_sched_find("pipefb");
     arrangement.run.method.ahead_count = 3; /* a number a stage, said by a person */
-    assert_string_equal(rp_absent_why_stay(&c), "schedule.ahead has a number for each stage");
+    assert_string_equal(why_stay(), "schedule.ahead has a number for each stage");
 }
 
 /* One board has no update between a forward and its backward. */
@@ -104,7 +113,7 @@ static void replicas_that_predict_need_stages(void **state) {
         arrangement.run.method.kind = rp_sched_find("ea-pipe");
         arrangement.run.method.weights = RP_WEIGHTS_PIPEOPTIM;
         arrangement.run.method.replicas = 2;
-        const char *why = rp_absent_why_stay(&c);
+        const char *why = why_stay();
         if (absent == 1) {
             assert_null(why);
         } else {
@@ -138,7 +147,7 @@ static void listed_stages_become_whole(void **state) {
             for (uint32_t k = 0; k < 5; k++) {
                 boards[k].hello = k < cases[i].boards;
             }
-            assert_int_equal(!rp_absent_why_stay(&c), may_be);
+            assert_int_equal(!why_stay(), may_be);
             if (may_be) {
                 have_boards(cases[i].boards);
                 rp_split_count_stages(&arrangement, true);
@@ -185,22 +194,22 @@ static void the_slowest_stage_stays_split(void **state) {
     }
     open_setup();
     open_measure();
-    expect_ok(rp_measure_begin(c.measure, 0));
+    expect_ok(rp_measure_begin(measure, 0));
     for (uint32_t k = 0; k < 5; k++) {
         const rp_part part = {.data = values, .bytes = sizeof values};
         const rp_ProfileDone done = {0};
         rp_measure_answer answer;
-        expect_ok(rp_measure_take(c.measure, k, &done, &part, &answer));
+        expect_ok(rp_measure_take(measure, k, &done, &part, &answer));
     }
-    rp_measure_end(c.measure);
-    have_boards(c.ring.count = 4);
-    rp_measure_place(c.measure);
+    rp_measure_end(measure);
+    have_boards(ring.count = 4);
+    rp_measure_place(measure);
     rp_split_count_stages(&arrangement, false);
     assert_int_equal(arrangement.run.method.whole, 1u << 1 | 1u << 2); /* the first of the list */
     rp_split_count_stages(&arrangement, true);
     assert_int_equal(arrangement.run.method.whole, 1u << 0 | 1u << 1);
     assert_int_equal(arrangement.run.stages, 3);
-    rp_measure_close(c.measure);
+    rp_measure_close(measure);
     rp_runfile_close(&arrangement.run);
     (void)unlink(in_folder("model.yaml"));
     (void)unlink(in_folder("run.yaml"));
@@ -211,58 +220,58 @@ static void a_small_microbatch_counts(void **state) {
     (void)state;
     prepare(4, 1, 2, 6);
     arrangement.run.batch = 21; /* of 4: five and one of a single sample */
-    assert_null(rp_absent_why_stay(&c));
+    assert_null(why_stay());
     arrangement.run.batch = 17; /* five */
-    assert_non_null(rp_absent_why_stay(&c));
+    assert_non_null(why_stay());
 }
 
 /* Places that spares take stay. */
 static void spares_count_as_boards(void **state) {
     (void)state;
     prepare(4, 2, 2, 4);
-    assert_null(rp_absent_why_stay(&c)); /* two are left */
+    assert_null(why_stay()); /* two are left */
     arrangement.run.spares = 1;
-    assert_non_null(rp_absent_why_stay(&c)); /* three */
+    assert_non_null(why_stay()); /* three */
     arrangement.run.spares = 2;
-    assert_null(rp_absent_why_stay(&c)); /* four */
-    c.recovery.spares_taken = 1;
-    assert_non_null(rp_absent_why_stay(&c)); /* one of them was tried and has not come either */
+    assert_null(why_stay()); /* four */
+    recovery.spares_taken = 1;
+    assert_non_null(why_stay()); /* one of them was tried and has not come either */
     prepare(4, 2, 2, 3);
     arrangement.run.spares = 2;
-    roster[4].dials = true;              /* can not be dialled where another one was */
-    assert_null(rp_absent_why_stay(&c)); /* three */
+    roster[4].dials = true;  /* can not be dialled where another one was */
+    assert_null(why_stay()); /* three */
 }
 
 /* A board that computes wrong is the only one that goes. */
 static void one_that_is_wrong_leaves_alone(void **state) {
     (void)state;
     prepare(4, 2, 2, 3);
-    assert_non_null(rp_absent_why_stay(&c)); /* two are left */
-    c.machine.wrong = 0;
-    assert_null(rp_absent_why_stay(&c)); /* three */
+    assert_non_null(why_stay()); /* two are left */
+    wrong = 0;
+    assert_null(why_stay()); /* three */
 }
 
 static void places_that_a_person_has_named_stay(void **state) {
     (void)state;
     prepare(4, 2, 2, 4);
     arrangement.run.cut_auto = false;
-    assert_string_equal(rp_absent_why_stay(&c), "the cut is given");
+    assert_string_equal(why_stay(), "the cut is given");
     prepare(4, 2, 2, 4);
     arrangement.run.hops.count = 1;
-    assert_string_equal(rp_absent_why_stay(&c), "ring.link has hops");
+    assert_string_equal(why_stay(), "ring.link has hops");
     prepare(4, 2, 2, 4);
     arrangement.run.local = true;
-    assert_non_null(rp_absent_why_stay(&c));
+    assert_non_null(why_stay());
     prepare(4, 2, 2, 4);
     arrangement.run.codec_auto = false;
     rp_codec codec[2 * BOARDS][2] = {{RP_CODEC_F32}};
     arrangement.run.codec = (const rp_codec(*)[2])codec;
     codec[1][0] = RP_CODEC_F16;
-    assert_string_equal(rp_absent_why_stay(&c), "links.codec is not the same for all links");
+    assert_string_equal(why_stay(), "links.codec is not the same for all links");
     for (uint32_t s = 0; s < arrangement.run.stages; s++) {
         codec[s][0] = RP_CODEC_F16;
     }
-    assert_null(rp_absent_why_stay(&c));
+    assert_null(why_stay());
 }
 
 int main(void) {

@@ -305,7 +305,7 @@ static void the_table_is_complete(void **state) {
         assert_true(s == RP_CONTROL_ENDED || row->next != 0);
         assert_true((row->next & UINT32_C(1) << RP_CONTROL_START) == 0);
         assert_true(row->timeout_ns > 0 || s >= RP_CONTROL_RECOVER);
-        assert_true(row->timeout_ns == 0 || row->has_done || row->late);
+        assert_true(row->timeout_ns == 0 || row->done != RP_DONE_NONE || row->late);
         /* behind a fault: see test_recover.c, test_adopt.c; of lanes: cli/test_lanes.py */
         bool reached = s >= RP_CONTROL_RESTART || s == RP_CONTROL_ADOPT || s == RP_CONTROL_ROUND;
         for (size_t i = 0; i < WAITS; i++) {

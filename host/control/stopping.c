@@ -1,0 +1,69 @@
+/* The words for a fault that stops a run. */
+#include "control/stopping.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "record/record.h"
+
+void rp_stopping_describe(const rp_machine *machine, char *text, size_t bytes) {
+    const rp_controller_fault *fault = &machine->fault;
+    (void)snprintf(text, bytes, "%s, in state %s: %s", rp_fault_class_name(fault->fault_class),
+                   rp_control_states[machine->failed].name, fault->text);
+}
+
+/* A reader of the log who wants to know later why the run stopped finds it there. */
+void rp_stopping_log(const rp_machine *machine, rp_record *record, uint64_t step) {
+    char text[RP_FAULT_TEXT + 80];
+    if (!record || machine->fault.err == RP_ERR_INTERRUPTED) {
+        return; /* nothing is wrong */
+    }
+    rp_stopping_describe(machine, text, sizeof text);
+    if (rp_record_note(record, "fault", step, text) != RP_OK) {
+        rp_log_debug("controller: the fault is not in the run's log");
+    }
+}
+
+/* If a board has not come back, the note also says how it was lost. */
+void rp_stopping_note_why(rp_machine *machine, const rp_recovery *recovery, uint64_t step) {
+    if (!recovery->is_on || machine->fault.err == RP_ERR_INTERRUPTED) {
+        (void)snprintf(machine->note, sizeof machine->note, "%s", machine->fault.text);
+    } else {
+        (void)snprintf(machine->note, sizeof machine->note,
+                       "%.220s; the run had gone back to step %" PRIu64 " after this: %.200s",
+                       machine->fault.text, step, recovery->fault.text);
+    }
+}
+
+void rp_stopping_note_not_fewer(rp_machine *machine, const rp_remedy_facts *facts,
+                                const char *why_stay) {
+    rp_remedy_facts other = *facts;
+    char at_least[48];
+    other.may_shrink = true;
+    other.places_stay = false;
+    other.at_least = 1;
+    if (rp_remedy_choose(&other) != RP_REMEDY_FEWER) {
+        return;
+    }
+    (void)snprintf(at_least, sizeof at_least, "ring.at_least is %" PRIu32, facts->at_least);
+    const char *stay = facts->places_stay ? "the plan is given" : why_stay;
+    const size_t used = strlen(machine->note);
+    (void)snprintf(machine->note + used, sizeof machine->note - used,
+                   "; the run does not go on with fewer boards, because %s",
+                   stay ? stay : at_least);
+}
+
+void rp_stopping_note_not_back(rp_machine *machine, const rp_remedy_facts *facts) {
+    const size_t used = strlen(machine->note);
+    (void)snprintf(machine->note + used, sizeof machine->note - used,
+                   "; the run does not go back once more: there were at least %" PRIu32
+                   " faults since its newest checkpoint",
+                   facts->in_a_row + facts->on_the_way);
+}
+
+void rp_stopping_note_failed(rp_machine *machine, const char *why) {
+    (void)snprintf(machine->note, sizeof machine->note, "%.220s; this came of it: %.200s", why,
+                   machine->fault.text);
+}
