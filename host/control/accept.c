@@ -6,82 +6,12 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/log.h"
+#include "setup/assignment.h"
 
 /* Far beyond any board: a number from outside is not believed blindly. */
 static const uint64_t BYTES_MAX = UINT64_C(1) << 44;
 
 /* ---- hello, profile, ready ------------------------------------------------------------------- */
-
-/* A board that does not normalise gets f32, where nobody has asked for bytes. */
-static void choose_inputs(rp_controller *c, const char *name, const rp_Hello *board) {
-    const uint64_t needed = RP_WIRE_FEATURE_CODECS | RP_WIRE_FEATURE_UINT8;
-    if (c->run->inputs_auto && !rp_arrangement_given(c->setup) &&
-        c->run->input_codec == RP_CODEC_UINT8 && (board->features & needed) != needed) {
-        rp_arrangement_lower_inputs(c->setup);
-        rp_log_warn(
-            "board %s (ringpipe %s) knows no inputs as uint8: all boards get f32, four times "
-            "the bytes",
-            name, board->software);
-    }
-}
-
-/* An end that has no codecs would take what is encoded for other bytes. */
-static rp_err check_codecs(const rp_controller *c, const char *name, const rp_Hello *board) {
-    const bool encodes = rp_arrangement_given(c->setup)
-                             ? rp_plan_has_codec(rp_arrangement_given(c->setup))
-                             : c->run->codec_auto || c->run->input_codec != RP_CODEC_F32 ||
-                                   rp_codecs_any(c->run->codec, c->run->stages);
-    const rp_codec inputs = rp_arrangement_given(c->setup)
-                                ? rp_plan_input_codec(rp_arrangement_given(c->setup))
-                                : c->run->input_codec;
-    const bool bytes = inputs == RP_CODEC_UINT8;
-    const uint64_t needed =
-        (encodes ? RP_WIRE_FEATURE_CODECS : 0) | (bytes ? RP_WIRE_FEATURE_UINT8 : 0);
-    return (board->features & needed) == needed
-               ? RP_OK
-               : rp_fail(RP_ERR_PEER,
-                         "board %s (ringpipe %s) knows no codec%s, and links asks for one: "
-                         "update ringpipe on the board",
-                         name, board->software, bytes ? " uint8" : "");
-}
-
-/* Only a board that records can be compared. */
-static rp_err check_records(const rp_controller *c, const char *name, const rp_Hello *board) {
-    const uint64_t needed =
-        RP_WIRE_FEATURE_RECORDS |
-        (c->run->method.kind->sizes ? RP_WIRE_FEATURE_SIZE_RECORDS : UINT64_C(0));
-    return c->run->safety.verify == 0 || (board->features & needed) == needed
-               ? RP_OK
-               : rp_fail(RP_ERR_PEER,
-                         "board %s (ringpipe %s) computes no microbatch again, and ring.verify "
-                         "asks for it: update ringpipe on the board",
-                         name, board->software);
-}
-
-/* Another device rounds in another way, and would be taken for one that is wrong. */
-static rp_err check_alike(const rp_controller *c, const rp_board_state *board) {
-    for (uint32_t k = 0; c->run->safety.verify > 0 && k < c->ring.count; k++) {
-        const rp_board_state *other = &c->ring.board[k];
-        if (other->device && strcmp(other->device, board->device) != 0) {
-            return rp_fail(RP_ERR_USAGE,
-                           "ring.verify compares the bits of equal devices: board %s has '%s', "
-                           "board %s has '%s'",
-                           other->name, other->device, board->name, board->device);
-        }
-    }
-    return RP_OK;
-}
-
-/* Who knows no copies can not keep one for its neighbour. */
-static rp_err check_copies(const rp_controller *c, const char *name, const rp_Hello *board) {
-    return c->run->safety.copy_steps == 0 || (board->features & RP_WIRE_FEATURE_COPIES)
-               ? RP_OK
-               : rp_fail(RP_ERR_PEER,
-                         "board %s (ringpipe %s) knows no copies, and ring.copy_steps asks for "
-                         "them: update ringpipe on the board",
-                         name, board->software);
-}
 
 static rp_err on_hello(rp_controller *c, uint32_t board, const rp_message *message) {
     const rp_Hello *hello = &message->frame.body.hello;
@@ -95,12 +25,9 @@ static rp_err on_hello(rp_controller *c, uint32_t board, const rp_message *messa
         return RP_OK; /* it answers an earlier greeting, too */
     }
     RP_TRY(rp_ring_check_software(&c->ring, board, hello));
-    choose_inputs(c, state->name, hello);
-    RP_TRY(check_codecs(c, state->name, hello));
-    RP_TRY(check_records(c, state->name, hello));
-    RP_TRY(check_copies(c, state->name, hello));
+    RP_TRY(rp_arrangement_check_software(c->setup, board, hello));
     RP_TRY(rp_ring_take_hello(&c->ring, board, hello, &is_new));
-    RP_TRY(is_new ? check_alike(c, state) : RP_OK);
+    RP_TRY(is_new ? rp_arrangement_check_device(c->setup, board) : RP_OK);
 fail:
     return err;
 }
@@ -117,15 +44,12 @@ static rp_err on_profile(rp_controller *c, uint32_t board, const rp_message *mes
     if (!state->machine.asked || state->measure.profiled) {
         return rp_fail(RP_ERR_PEER, "board %s sent a profile without being asked", state->name);
     }
-    rp_measure_answer answer = {0};
-    if (!rp_measure_is_building(c->measure)) { /* else it has measured nothing */
-        RP_TRY(rp_measure_take(c->measure, board, &message->frame.body.profile_done,
-                               &message->part[0], &answer));
-    }
+    rp_measure_answer answer;
+    RP_TRY(rp_measure_take(c->measure, board, &message->frame.body.profile_done, &message->part[0],
+                           &answer));
     if (answer.again) {
         rp_profile_say(c, answer.note);
     }
-    state->measure.profiled = !answer.again;
     state->machine.asked = !answer.again;
     rp_ring_end_building(&c->ring, board);
 fail:

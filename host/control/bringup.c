@@ -1,15 +1,12 @@
 /* The ring comes up: boards start, measure the layers, and get their stages. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/printable.h"
 #include "control/controller_own.h"
-#include "planning/staleness.h"
 #include "ring/building.h"
-#include "ring/identity.h"
 #include "ring/lines.h"
-#include "run/remarks.h"
+#include "setup/assignment.h"
 
 /* Boards that build at a time: the texts of all others are not held in their links meanwhile. */
 enum { BUILDING_MAX = RP_RING_BOARDS_MAX };
@@ -61,8 +58,7 @@ rp_err rp_start_enter(rp_controller *c) {
     RP_TRY(rp_machine_begin_term(&c->machine, &c->ring, c->folder, c->env.run_id));
     RP_TRY(rp_start_find_keys(c, &keys));
     rp_ring_take_keys(&c->ring, &keys);
-    RP_TRY(rp_config_text(&c->arena, c->run->model_root, &c->way.model_text));
-    RP_TRY(rp_ring_check_text("the model", c->way.model_text));
+    RP_TRY(rp_arrangement_write_model(c->setup));
     if (!c->run->local) {
         return RP_OK;
     }
@@ -104,34 +100,6 @@ rp_err rp_start_late(const rp_controller *c) {
                    c->machine.timeout_ns / RP_NS_PER_S);
 }
 
-/* ---- texts of a stage ------------------------------------------------------------------------ */
-
-/* AGAIN when the board's link has no room. `stage`: of the cut, for the job's text. */
-static rp_err offer_texts(rp_controller *c, uint32_t board, rp_Frame *frame, const rp_cut *cut,
-                          uint32_t stage) {
-    rp_arena arena;
-    char *job;
-    rp_err err;
-    rp_arena_init(&arena, "assignment", 0);
-    const bool assigns = rp_frame_kind(frame) == RP_KIND_ASSIGN;
-    uint32_t dials[RP_PLAN_NEIGHBOURS_MAX];
-    const char *keys[RP_PLAN_NEIGHBOURS_MAX];
-    const uint32_t count =
-        assigns ? rp_ring_dialled_by(rp_arrangement_plan(c->setup), board, dials) : 0;
-    for (uint32_t i = 0; i < count; i++) {
-        keys[i] = c->ring.board[dials[i]].address.public_text;
-    }
-    const rp_runfile_peers peers = {c->ring.keys.public_text, keys, count, board};
-    RP_TRY(rp_runfile_assignment(&arena, c->run, cut, stage, &peers, &job));
-    const rp_part parts[3] = {rp_part_of_text(job), rp_part_of_text(c->way.model_text),
-                              rp_part_of_text(assigns ? rp_arrangement_plan_text(c->setup) : "")};
-    RP_TRY(rp_ring_offer(&c->ring, board, frame, parts, assigns ? 3 : 2));
-    c->ring.board[board].machine.asked = true;
-fail:
-    rp_arena_finish(&arena);
-    return err;
-}
-
 /* ---- profile --------------------------------------------------------------------------------- */
 
 void rp_profile_say(const rp_controller *c, const char *text) {
@@ -142,53 +110,35 @@ void rp_profile_say(const rp_controller *c, const char *text) {
     rp_record_phase(rp_folder_record(c->folder), text);
 }
 
+/* AGAIN when the board's link has no room. */
 static rp_err ask_for_profile(rp_controller *c, uint32_t board) {
-    const bool is_building = rp_measure_is_building(c->measure);
-    const rp_cut whole = {.stage_count = 1,
-                          .first = (const uint32_t[]){0, c->run->model->layer_count}};
-    rp_Frame frame = {
-        .which_body = RP_KIND_PROFILE,
-        .body.profile = {.build_only = is_building, .warm_s = rp_warm_order_s(c->warm)}};
-    rp_err err = RP_OK;
-    if (!is_building) {
-        RP_TRY(rp_measure_order(c->measure, board, &frame.body.profile));
-    }
-    err = offer_texts(c, board, &frame, &whole, 0);
-fail:
-    return err;
-}
-
-static void say_order(const rp_controller *c, uint32_t board) {
+    rp_board_order order;
     char text[160];
+    rp_err err;
+    RP_TRY(rp_board_order_profile(c->setup, board, rp_warm_order_s(c->warm), &order));
+    RP_TRY(rp_ring_offer(&c->ring, board, &order.frame, order.part, order.part_count));
+    c->ring.board[board].machine.asked = true;
     if (!rp_measure_is_building(c->measure)) {
         rp_measure_describe_order(c->measure, board, text, sizeof text);
         rp_profile_say(c, text);
     }
+fail:
+    rp_board_order_finish(&order);
+    return err;
 }
 
 /* *all: every board that is wanted has answered. */
 static rp_err profile_boards(rp_controller *c, bool *all) {
-    rp_sink_part part = {.text = rp_measure_is_building(c->measure) ? BUILDING_LAYERS : MEASURING,
-                         .unit = "layers"};
+    rp_sink_part part = {.text = rp_measure_is_building(c->measure) ? BUILDING_LAYERS : MEASURING};
     rp_err err = RP_OK;
-    *all = true;
     for (uint32_t k = 0; k < c->ring.count; k++) {
-        const rp_board_state *board = &c->ring.board[k];
-        if (!rp_measure_wants(c->measure, k)) {
-            continue;
-        }
-        if (!board->machine.asked && rp_measure_may_ask(c->measure, k)) {
+        if (rp_measure_wants(c->measure, k) && !c->ring.board[k].machine.asked &&
+            rp_measure_may_ask(c->measure, k)) {
             err = ask_for_profile(c, k);
             RP_TRY(err == RP_ERR_AGAIN ? RP_OK : err);
-            if (err == RP_OK) {
-                say_order(c, k);
-            }
         }
-        part.done +=
-            board->measure.profiled ? c->run->model->layer_count : board->build.now.layers_timed;
-        part.total += c->run->model->layer_count;
-        *all = *all && board->measure.profiled;
     }
+    *all = rp_measure_are_boards_done(c->measure, &part);
     err = RP_OK;
     rp_warm_say(c->warm);
     if (!*all) {
@@ -205,9 +155,6 @@ static void limit_warming(rp_controller *c) {
 }
 
 static void begin_measuring(rp_controller *c) {
-    for (uint32_t k = 0; k < c->ring.count; k++) {
-        c->ring.board[k].measure.profiled = false;
-    }
     rp_measure_end_building(c->measure);
     rp_machine_forget_asked(&c->ring);
 }
@@ -304,90 +251,12 @@ rp_err rp_assign_enter(rp_controller *c) {
     return err == RP_OK ? rp_keep_check_plan(c->keep, rp_arrangement_plan(c->setup)) : err;
 }
 
-/* Who leaves `microbatch` out gets one a step, which most of these schedules can not fill a ring
- * with. */
-static rp_err hint_microbatch(rp_controller *c) {
-    const rp_sched_kind *kind = c->run->method.kind;
-    uint32_t micro;
-    double busy;
-    double better;
-    char text[160];
-    rp_err err = RP_OK;
-    if (c->run->micro < c->run->batch || c->run->sizes.at ||
-        !(kind->flushed || kind->accumulates)) {
-        return RP_OK;
-    }
-    RP_TRY(rp_cost_compare_micro(c->run, &micro, &busy, &better));
-    if (better > busy + 0.1) {
-        (void)snprintf(text, sizeof text,
-                       "one microbatch a step keeps the boards %.0f %% busy at best; "
-                       "train.microbatch: %u, %.0f %%",
-                       100 * busy, micro, 100 * better);
-        RP_TRY(rp_record_event(rp_folder_record(c->folder), "hint", c->position.step, text));
-    }
-fail:
-    return err;
-}
-
-static rp_err hint_staleness(rp_controller *c) {
-    char text[200];
-    return rp_staleness_hint(c->run, text, sizeof text)
-               ? rp_record_event(rp_folder_record(c->folder), "hint", c->position.step, text)
-               : RP_OK;
-}
-
 /* The run goes on from an older checkpoint than there is. */
 static rp_err say_damage(rp_controller *c) {
     char text[RP_CHECKPOINT_DAMAGE + 80];
     (void)snprintf(text, sizeof text, "%s; the checkpoint of step %" PRIu64 " is used",
                    rp_keep_damage(c->keep), c->position.step);
     return rp_record_event(rp_folder_record(c->folder), "damaged", c->position.step, text);
-}
-
-/* Lanes have the same data: what is to be said of them is said once. */
-static rp_err note_data(rp_controller *c) {
-    const rp_notes *notes = &c->run->data.notes;
-    rp_err err = RP_OK;
-    for (uint32_t i = 0; i < notes->count && c->run->lanes.own == RP_LANE_NONE && err == RP_OK;
-         i++) {
-        err =
-            rp_record_event(rp_folder_record(c->folder), "data", c->position.step, notes->text[i]);
-    }
-    return err;
-}
-
-static bool is_said(const rp_notes *notes, uint32_t index) {
-    for (uint32_t i = 0; i < index; i++) {
-        if (strcmp(notes->text[i], notes->text[index]) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Notes of the run, and of boards that have a part of its samples. */
-static rp_err note_run(rp_controller *c) {
-    rp_notes notes = {0};
-    rp_arena arena;
-    rp_err err;
-    rp_arena_init(&arena, "notes", 0);
-    RP_TRY(rp_runfile_note(&arena, c->run, &notes));
-    for (uint32_t h = 0; h < rp_arrangement_plan(c->setup)->hold_count; h++) {
-        const rp_plan_hold *hold = &rp_arrangement_plan(c->setup)->hold[h];
-        const uint32_t *first = &rp_arrangement_plan_cut(c->setup)->first[hold->stage];
-        if (hold->share[0] > 0 || hold->share[1] < 1) {
-            RP_TRY(rp_runfile_check_shared_values(c->run, first[0], first[1], hold->share));
-            RP_TRY(rp_runfile_note_shared(&arena, c->run, first[0], first[1], hold->share, &notes));
-        }
-    }
-    for (uint32_t i = 0; i < notes.count; i++) {
-        RP_TRY(is_said(&notes, i) ? RP_OK
-                                  : rp_record_event(rp_folder_record(c->folder), "hint",
-                                                    c->position.step, notes.text[i]));
-    }
-fail:
-    rp_arena_finish(&arena);
-    return err;
 }
 
 static rp_err begin_training(rp_controller *c) {
@@ -398,13 +267,22 @@ static rp_err begin_training(rp_controller *c) {
     RP_TRY(rp_arrangement_has_advance(c->setup) ? rp_arrangement_say_advance(c->setup, 0) : RP_OK);
     rp_ring_describe_ready(&c->ring, text, sizeof text);
     rp_record_phase(rp_folder_record(c->folder), text);
-    RP_TRY(hint_microbatch(c));
-    RP_TRY(hint_staleness(c));
-    RP_TRY(c->options.resume ? RP_OK : note_data(c));
-    RP_TRY(note_run(c));
+    RP_TRY(rp_arrangement_remark(c->setup));
     RP_TRY(rp_controller_write_folder(c));
     RP_TRY(rp_train_open_gains(c->train, &c->arena));
 fail:
+    return err;
+}
+
+/* AGAIN when the board's link has no room. */
+static rp_err offer_assignment(rp_controller *c, uint32_t board) {
+    rp_board_order order;
+    rp_err err;
+    RP_TRY(rp_board_order_assign(c->setup, board, rp_warm_order_s(c->warm), &order));
+    RP_TRY(rp_ring_offer(&c->ring, board, &order.frame, order.part, order.part_count));
+    c->ring.board[board].machine.asked = true;
+fail:
+    rp_board_order_finish(&order);
     return err;
 }
 
@@ -412,18 +290,9 @@ static rp_err offer_assignments(rp_controller *c) {
     rp_err err = RP_OK;
     uint32_t building = 0;
     for (uint32_t k = 0; k < c->ring.count && building < BUILDING_MAX; k++) {
-        rp_Frame frame = {
-            .which_body = RP_KIND_ASSIGN,
-            .body.assign = {.wire = c->ring.wire.max,
-                            .features = c->ring.features,
-                            .node = k,
-                            .warm_s = rp_warm_order_s(c->warm),
-                            .orphan_s = c->run->safety.orphan_s,
-                            .meet_s = (uint32_t)(rp_ring_patience_ns(c->run) / RP_NS_PER_S)}};
         const rp_board_state *board = &c->ring.board[k];
         if (!board->machine.asked) {
-            err = offer_texts(c, k, &frame, rp_arrangement_plan_cut(c->setup),
-                              rp_arrangement_first_stage(c->setup, k));
+            err = offer_assignment(c, k);
             RP_TRY(err == RP_ERR_AGAIN ? RP_OK : err);
         }
         building += board->machine.asked && !board->ready;

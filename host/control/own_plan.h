@@ -27,7 +27,6 @@ typedef struct {
     bool looked_at;         /* links have been measured at this pause */
     uint64_t look_step;     /* of a pause for that, where no other one is sooner; 0: not wanted */
     uint32_t advance_least; /* that an assignment may fall back to */
-    char *model_text;       /* every board gets it */
 } rp_plan_way;
 
 /* plan.c */

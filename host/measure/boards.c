@@ -21,6 +21,9 @@ bool rp_measure_is_building(const rp_measure *m) {
 
 void rp_measure_end_building(rp_measure *m) {
     m->builders = 0;
+    for (uint32_t k = 0; k < m->needs.ring->count; k++) {
+        m->needs.ring->board[k].measure.profiled = false;
+    }
 }
 
 bool rp_measure_wants(const rp_measure *m, uint32_t board) {
@@ -39,6 +42,23 @@ bool rp_measure_may_ask(const rp_measure *m, uint32_t board) {
         }
     }
     return true;
+}
+
+bool rp_measure_are_boards_done(const rp_measure *m, rp_sink_part *part) {
+    const uint32_t layers = m->needs.run->model->layer_count;
+    bool all = true;
+    part->unit = "layers";
+    part->done = part->total = 0;
+    for (uint32_t k = 0; k < m->needs.ring->count; k++) {
+        const rp_board_state *board = &m->needs.ring->board[k];
+        if (rp_measure_wants(m, k)) {
+            part->done += board->measure.profiled ? layers : board->build.now.layers_timed;
+            part->total += layers;
+            all = all && board->measure.profiled;
+        }
+    }
+    RP_ASSERT(part->done <= part->total);
+    return all;
 }
 
 /* Boards of one machine share a kernel cache: as many of them as there are cores build what the
@@ -102,8 +122,12 @@ rp_err rp_measure_take(rp_measure *m, uint32_t board, const rp_ProfileDone *done
     rp_arena arena;
     double *values; /* aligned */
     rp_err err;
-    RP_ASSERT(m->builders == 0 && board < m->profile.board_count);
+    RP_ASSERT(board < m->needs.ring->count && board < m->profile.board_count);
     *out = (rp_measure_answer){0};
+    if (m->builders > 0) { /* it has measured nothing */
+        m->needs.ring->board[board].measure.profiled = true;
+        return RP_OK;
+    }
     rp_profile_take_flash(&m->profile, board, (double)done->flash_write, (double)done->flash_read);
     rp_arena_init(&arena, "measured", 0);
     RP_TRY(RP_ARENA_NEW(&arena, count + 1, &values));
@@ -111,6 +135,7 @@ rp_err rp_measure_take(rp_measure *m, uint32_t board, const rp_ProfileDone *done
     RP_TRY(rp_probe_is_due(m, board) ? rp_probe_take(m, board, values, count, out)
                                      : take_values(m, board, values, count));
     RP_ASSERT(out->again != m->profile.board[board].known);
+    m->needs.ring->board[board].measure.profiled = !out->again;
 fail:
     rp_arena_finish(&arena);
     return err;

@@ -8,6 +8,7 @@
 
 #include "planning/joint.h"
 #include "planning/split_choice.h"
+#include "record/sink.h"
 #include "ring/ring.h"
 
 typedef struct rp_measure rp_measure;
@@ -64,11 +65,15 @@ rp_split_ask rp_measure_split_ask(rp_measure *measure);
 rp_err rp_measure_begin(rp_measure *measure, uint32_t cores) RP_MUST_CHECK;
 /* Boards build the layers' kernels, and measure nothing yet. */
 bool rp_measure_is_building(const rp_measure *measure);
+/* Boards measure from now on; none has answered yet. */
 void rp_measure_end_building(rp_measure *measure);
 /* The board has to build or to measure; else one that is alike does so for it. */
 bool rp_measure_wants(const rp_measure *measure, uint32_t board);
 /* It can be asked now: while a board measures, its machine does nothing else. */
 bool rp_measure_may_ask(const rp_measure *measure, uint32_t board);
+/* Whether all boards that build or measure have answered. *part gets the number of layers done and
+ * in all, with their unit. */
+bool rp_measure_are_boards_done(const rp_measure *measure, rp_sink_part *part);
 /* What the board has to measure: all, or a probe of what a former run has measured.
  * errors  MEMORY */
 rp_err rp_measure_order(const rp_measure *measure, uint32_t board, rp_Profile *out) RP_MUST_CHECK;
@@ -80,7 +85,8 @@ typedef struct {
     char note[200]; /* why, for people; "" when not */
 } rp_measure_answer;
 
-/* errors  PEER: the answer is not one to the order; MEMORY */
+/* Takes a board's answer; while boards build it has no values. The board is `profiled` unless
+ * out->again. errors  PEER: the answer is not one to the order; MEMORY */
 rp_err rp_measure_take(rp_measure *measure, uint32_t board, const rp_ProfileDone *done,
                        const rp_part *part, rp_measure_answer *out) RP_MUST_CHECK;
 /* Call it once all boards are measured: measures the wires between them one by one, then those to

@@ -67,7 +67,8 @@ struct rp_arrangement {
     rp_arena plan_arena;   /* of `plan`, unless it is given, and of what is read off it: */
     uint32_t *stage_board; /* the first that updates the stage */
     rp_cut plan_cut;
-    char *plan_text; /* every board gets it */
+    char *plan_text;  /* every board gets it */
+    char *model_text; /* every board gets it; NULL: it is not written yet */
 };
 
 /* The plan in force is not one that somebody else has given. */

@@ -74,6 +74,8 @@ static void boards_build_first_where_they_share_cores(void **state) {
         assert_false(rp_measure_is_building(measure));
     }
     for (uint32_t cores = 2; cores < 7; cores++) {
+        rp_measure_answer said;
+        rp_sink_part part;
         expect_ok(rp_measure_begin(measure, cores));
         assert_true(rp_measure_is_building(measure));
         ring.board[0].machine.asked = true;
@@ -82,6 +84,11 @@ static void boards_build_first_where_they_share_cores(void **state) {
             assert_int_equal(may_ask(k), k < cores);
         }
         ring.board[0].machine.asked = false;
+        expect_ok(give_answer(0, NULL, 0, &said)); /* it has built */
+        assert_false(said.again || rp_measure_are_boards_done(measure, &part));
+        assert_string_equal(part.unit, "layers");
+        assert_int_equal(part.done, LAYERS);
+        assert_int_equal(part.total, LAYERS * (cores < 4 ? cores : 4));
         rp_measure_end_building(measure);
         assert_false(rp_measure_is_building(measure));
         assert_true(rp_measure_wants(measure, 3));

@@ -1,0 +1,87 @@
+/* Whether a board fits what the run asks for. */
+#include <string.h>
+
+#include "base/log.h"
+#include "setup/assignment.h"
+#include "setup/setup_own.h"
+
+/* A board that cannot normalise bytes gets f32, unless the run file asks for bytes. */
+static void choose_inputs(rp_arrangement *a, const char *name, const rp_Hello *board) {
+    const uint64_t needed = RP_WIRE_FEATURE_CODECS | RP_WIRE_FEATURE_UINT8;
+    if (a->run.inputs_auto && !a->given && a->run.input_codec == RP_CODEC_UINT8 &&
+        (board->features & needed) != needed) {
+        rp_arrangement_lower_inputs(a);
+        rp_log_warn(
+            "board %s (ringpipe %s) knows no inputs as uint8: all boards get f32, four times "
+            "the bytes",
+            name, board->software);
+    }
+}
+
+/* An end that has no codecs would take what is encoded for other bytes. */
+static rp_err check_codecs(const rp_arrangement *a, const char *name, const rp_Hello *board) {
+    const bool encodes = a->given ? rp_plan_has_codec(a->given)
+                                  : a->run.codec_auto || a->run.input_codec != RP_CODEC_F32 ||
+                                        rp_codecs_any(a->run.codec, a->run.stages);
+    const rp_codec inputs = a->given ? rp_plan_input_codec(a->given) : a->run.input_codec;
+    const bool bytes = inputs == RP_CODEC_UINT8;
+    const uint64_t needed =
+        (encodes ? RP_WIRE_FEATURE_CODECS : 0) | (bytes ? RP_WIRE_FEATURE_UINT8 : 0);
+    return (board->features & needed) == needed
+               ? RP_OK
+               : rp_fail(RP_ERR_PEER,
+                         "board %s (ringpipe %s) knows no codec%s, and links asks for one: "
+                         "update ringpipe on the board",
+                         name, board->software, bytes ? " uint8" : "");
+}
+
+/* Only a board that records can be compared. */
+static rp_err check_records(const rp_arrangement *a, const char *name, const rp_Hello *board) {
+    const uint64_t needed =
+        RP_WIRE_FEATURE_RECORDS |
+        (a->run.method.kind->sizes ? RP_WIRE_FEATURE_SIZE_RECORDS : UINT64_C(0));
+    return a->run.safety.verify == 0 || (board->features & needed) == needed
+               ? RP_OK
+               : rp_fail(RP_ERR_PEER,
+                         "board %s (ringpipe %s) computes no microbatch again, and ring.verify "
+                         "asks for it: update ringpipe on the board",
+                         name, board->software);
+}
+
+/* Another device rounds in another way, and would be taken for one that is wrong. */
+rp_err rp_arrangement_check_device(const rp_arrangement *a, uint32_t place) {
+    const rp_board_state *board = &a->ring->board[place];
+    RP_ASSERT(place < a->ring->count && board->device);
+    for (uint32_t k = 0; a->run.safety.verify > 0 && k < a->ring->count; k++) {
+        const rp_board_state *other = &a->ring->board[k];
+        if (other->device && strcmp(other->device, board->device) != 0) {
+            return rp_fail(RP_ERR_USAGE,
+                           "ring.verify compares the bits of equal devices: board %s has '%s', "
+                           "board %s has '%s'",
+                           other->name, other->device, board->name, board->device);
+        }
+    }
+    return RP_OK;
+}
+
+/* Boards keep copies for their neighbours, so each one has to know them. */
+static rp_err check_copies(const rp_arrangement *a, const char *name, const rp_Hello *board) {
+    return a->run.safety.copy_steps == 0 || (board->features & RP_WIRE_FEATURE_COPIES)
+               ? RP_OK
+               : rp_fail(RP_ERR_PEER,
+                         "board %s (ringpipe %s) knows no copies, and ring.copy_steps asks for "
+                         "them: update ringpipe on the board",
+                         name, board->software);
+}
+
+rp_err rp_arrangement_check_software(rp_arrangement *a, uint32_t board, const rp_Hello *hello) {
+    const char *name = a->ring->board[board].name;
+    rp_err err;
+    RP_ASSERT(board < a->ring->count);
+    choose_inputs(a, name, hello);
+    RP_TRY(check_codecs(a, name, hello));
+    RP_TRY(check_records(a, name, hello));
+    RP_TRY(check_copies(a, name, hello));
+fail:
+    return err;
+}

@@ -1,0 +1,97 @@
+/* Remarks to the person who begins a run. */
+#include "run/remarks.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "planning/cost.h"
+#include "planning/staleness.h"
+#include "setup/assignment.h"
+#include "setup/setup_own.h"
+
+static rp_err say_event(const rp_arrangement *a, const char *name, const char *text) {
+    return rp_record_event(rp_folder_record(a->folder), name, a->position->step, text);
+}
+
+/* Without train.microbatch a step is one microbatch, which fills the ring with few schedules. */
+static rp_err hint_microbatch(const rp_arrangement *a) {
+    const rp_sched_kind *kind = a->run.method.kind;
+    uint32_t micro;
+    double busy;
+    double better;
+    char text[160];
+    rp_err err = RP_OK;
+    if (a->run.micro < a->run.batch || a->run.sizes.at || !(kind->flushed || kind->accumulates)) {
+        return RP_OK;
+    }
+    RP_TRY(rp_cost_compare_micro(&a->run, &micro, &busy, &better));
+    if (better > busy + 0.1) {
+        (void)snprintf(text, sizeof text,
+                       "one microbatch a step keeps the boards %.0f %% busy at best; "
+                       "train.microbatch: %u, %.0f %%",
+                       100 * busy, micro, 100 * better);
+        RP_TRY(say_event(a, "hint", text));
+    }
+fail:
+    return err;
+}
+
+static rp_err hint_staleness(const rp_arrangement *a) {
+    char text[200];
+    return rp_staleness_hint(&a->run, text, sizeof text) ? say_event(a, "hint", text) : RP_OK;
+}
+
+/* Lanes have the same data: what is to be said of them is said once. */
+static rp_err note_data(const rp_arrangement *a) {
+    const rp_notes *notes = &a->run.data.notes;
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; i < notes->count && a->run.lanes.own == RP_LANE_NONE && err == RP_OK;
+         i++) {
+        err = say_event(a, "data", notes->text[i]);
+    }
+    return err;
+}
+
+static bool is_said(const rp_notes *notes, uint32_t index) {
+    for (uint32_t i = 0; i < index; i++) {
+        if (strcmp(notes->text[i], notes->text[index]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Notes of the run, and of boards that have a part of its samples. */
+static rp_err note_run(const rp_arrangement *a) {
+    rp_notes notes = {0};
+    rp_arena arena;
+    rp_err err;
+    rp_arena_init(&arena, "notes", 0);
+    RP_TRY(rp_runfile_note(&arena, &a->run, &notes));
+    for (uint32_t h = 0; h < a->plan->hold_count; h++) {
+        const rp_plan_hold *hold = &a->plan->hold[h];
+        const uint32_t *first = &a->plan_cut.first[hold->stage];
+        if (hold->share[0] > 0 || hold->share[1] < 1) {
+            RP_TRY(rp_runfile_check_shared_values(&a->run, first[0], first[1], hold->share));
+            RP_TRY(
+                rp_runfile_note_shared(&arena, &a->run, first[0], first[1], hold->share, &notes));
+        }
+    }
+    for (uint32_t i = 0; i < notes.count; i++) {
+        RP_TRY(is_said(&notes, i) ? RP_OK : say_event(a, "hint", notes.text[i]));
+    }
+fail:
+    rp_arena_finish(&arena);
+    return err;
+}
+
+rp_err rp_arrangement_remark(const rp_arrangement *a) {
+    rp_err err;
+    RP_ASSERT(a->plan && rp_folder_record(a->folder));
+    RP_TRY(hint_microbatch(a));
+    RP_TRY(hint_staleness(a));
+    RP_TRY(a->resume ? RP_OK : note_data(a));
+    RP_TRY(note_run(a));
+fail:
+    return err;
+}
