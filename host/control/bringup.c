@@ -202,14 +202,9 @@ fail:
 }
 
 rp_err rp_profile_late(const rp_controller *c) {
-    uint32_t k = 0;
-    while (k + 1 < c->ring.count &&
-           (!rp_measure_wants(c->measure, k) || c->ring.board[k].measure.profiled)) {
-        k++;
-    }
-    return rp_fail(RP_ERR_TIMEOUT, "board %s at %s: no profile within %" PRId64 " s",
-                   c->ring.board[k].name, c->ring.board[k].address.endpoint,
-                   c->machine.timeout_ns / RP_NS_PER_S);
+    const rp_board_state *board = &c->ring.board[rp_measure_find_missing(c->measure)];
+    return rp_fail(RP_ERR_TIMEOUT, "board %s at %s: no profile within %" PRId64 " s", board->name,
+                   board->address.endpoint, c->machine.timeout_ns / RP_NS_PER_S);
 }
 
 /* ---- assign ---------------------------------------------------------------------------------- */
@@ -251,18 +246,10 @@ rp_err rp_assign_enter(rp_controller *c) {
     return err == RP_OK ? rp_keep_check_plan(c->keep, rp_arrangement_plan(c->setup)) : err;
 }
 
-/* The run goes on from an older checkpoint than there is. */
-static rp_err say_damage(rp_controller *c) {
-    char text[RP_CHECKPOINT_DAMAGE + 80];
-    (void)snprintf(text, sizeof text, "%s; the checkpoint of step %" PRIu64 " is used",
-                   rp_keep_damage(c->keep), c->position.step);
-    return rp_record_event(rp_folder_record(c->folder), "damaged", c->position.step, text);
-}
-
 static rp_err begin_training(rp_controller *c) {
     char text[256];
     rp_err err;
-    RP_TRY(rp_keep_damage(c->keep)[0] ? say_damage(c) : RP_OK);
+    RP_TRY(rp_keep_say_damage(c->keep, c->position.step));
     RP_TRY(rp_arrangement_say_codecs(c->setup));
     RP_TRY(rp_arrangement_has_advance(c->setup) ? rp_arrangement_say_advance(c->setup, 0) : RP_OK);
     rp_ring_describe_ready(&c->ring, text, sizeof text);

@@ -14,9 +14,9 @@ static int64_t longest_greeting_ns(const rp_controller *c) {
                                       : rp_ring_patience_ns(c->run);
 }
 
-static int64_t spare_wait_ns(const rp_controller *c) {
-    const int64_t wait_ns = (int64_t)(c->run->safety.spare_wait_s * (double)RP_NS_PER_S);
-    return wait_ns < longest_greeting_ns(c) ? wait_ns : longest_greeting_ns(c);
+static int64_t spare_wait_ns(const rp_runfile *run, int64_t longest_ns) {
+    const int64_t wait_ns = (int64_t)(run->safety.spare_wait_s * (double)RP_NS_PER_S);
+    return wait_ns < longest_ns ? wait_ns : longest_ns;
 }
 
 /* Boards whose agents have ended have lost what they held: they can come back as spares. */
@@ -29,19 +29,16 @@ static bool spares_may_come_in(const rp_controller *c) {
            absent <= rp_recovery_spares(&c->recovery, c->run);
 }
 
-static rp_err spare_is_due(const rp_controller *c, const rp_board_state *board) {
-    return rp_fail(RP_ERR_TIMEOUT,
-                   "board %s at %s: its agent has ended and was not back within %g s "
-                   "(ring.spare_wait)",
-                   board->name, board->address.endpoint, (double)spare_wait_ns(c) * 1e-9);
-}
-
 rp_err rp_hello_late(const rp_controller *c) {
     const int64_t waited_ns = longest_greeting_ns(c);
     const uint32_t k = rp_missing_first(c, rp_ring_find_missing(&c->ring));
     const rp_board_state *board = &c->ring.board[k];
     if (spares_may_come_in(c)) {
-        return spare_is_due(c, board);
+        return rp_fail(RP_ERR_TIMEOUT,
+                       "board %s at %s: its agent has ended and was not back within %g s "
+                       "(ring.spare_wait)",
+                       board->name, board->address.endpoint,
+                       (double)spare_wait_ns(c->run, waited_ns) * 1e-9);
     }
     if (board->silence.why == RP_SILENT_REFUSES) {
         return rp_ring_why_silent(&c->ring, k);
@@ -91,7 +88,8 @@ static rp_err go_on_waiting(rp_controller *c) {
     if (rp_missing_ends_wait(c)) {
         return rp_hello_late(c);
     }
-    limit_time(c, spares_may_come_in(c) ? spare_wait_ns(c) : longest_ns, c->ring.progress_ns);
+    limit_time(c, spares_may_come_in(c) ? spare_wait_ns(c->run, longest_ns) : longest_ns,
+               c->ring.progress_ns);
     if (c->run->safety.wait_s > 0 &&
         c->ring.now_ns - c->machine.since_ns > rp_ring_greet_ns(longest_ns)) {
         rp_ring_greet_again(&c->ring);

@@ -35,16 +35,16 @@ fail:
 }
 
 /* How fast real wires are shows when they carry something: the first look is early in the run. */
-static uint64_t first_look(const rp_controller *c) {
-    const uint64_t micros = (c->run->batch - 1) / c->run->micro + 1;
+static uint64_t first_look(const rp_runfile *run) {
+    const uint64_t micros = (run->batch - 1) / run->micro + 1;
     const uint64_t step = (FIRST_LOOK_MICROS + micros - 1) / micros;
-    return !c->run->emulate && c->run->steps >= FIRST_LOOK_PART * step ? step : 0;
+    return !run->emulate && run->steps >= FIRST_LOOK_PART * step ? step : 0;
 }
 
 static void leave_bringup(rp_controller *c, const rp_advance_choice *choice) {
     if (choice) {
         rp_arrangement_take_advance(c->setup, choice);
-        c->way.look_step = first_look(c);
+        c->way.look_step = first_look(c->run);
     }
     c->way.advance_least = choice ? 0 : c->run->method.advance;
     rp_machine_enter(&c->machine, RP_CONTROL_ASSIGN);

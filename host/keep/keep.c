@@ -1,4 +1,7 @@
 /* The room as a whole: what it borrows, and what is saved. */
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "keep/keep_own.h"
 
 rp_err rp_keep_open(rp_arena *arena, const rp_keep_needs *needs, rp_keep **out) {
@@ -54,4 +57,14 @@ rp_err rp_keep_find(rp_keep *keep, rp_arena *arena, const rp_plan *plan, char **
 
 const char *rp_keep_damage(const rp_keep *keep) {
     return keep->damaged;
+}
+
+rp_err rp_keep_say_damage(const rp_keep *keep, uint64_t step) {
+    char text[RP_CHECKPOINT_DAMAGE + 80];
+    if (!keep->damaged[0]) {
+        return RP_OK;
+    }
+    (void)snprintf(text, sizeof text, "%s; the checkpoint of step %" PRIu64 " is used",
+                   keep->damaged, step);
+    return rp_record_event(rp_keep_record(keep), "damaged", step, text);
 }

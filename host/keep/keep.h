@@ -55,6 +55,9 @@ void rp_keep_note_return(rp_keep *keep, uint64_t step);
 rp_err rp_keep_find(rp_keep *keep, rp_arena *arena, const rp_plan *plan, char **path,
                     rp_position *position) RP_MUST_CHECK;
 const char *rp_keep_damage(const rp_keep *keep); /* ""; or the newest checkpoint is damaged */
+/* Says in the log that the run goes on from the checkpoint of `step`, where the newest one is
+ * damaged. errors IO */
+rp_err rp_keep_say_damage(const rp_keep *keep, uint64_t step) RP_MUST_CHECK;
 
 /* ---- updates done ---------------------------------------------------------------------------- */
 

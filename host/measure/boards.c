@@ -61,6 +61,16 @@ bool rp_measure_are_boards_done(const rp_measure *m, rp_sink_part *part) {
     return all;
 }
 
+uint32_t rp_measure_find_missing(const rp_measure *m) {
+    const rp_ring *ring = m->needs.ring;
+    uint32_t k = 0;
+    RP_ASSERT(ring->count > 0);
+    while (k + 1 < ring->count && (!rp_measure_wants(m, k) || ring->board[k].measure.profiled)) {
+        k++;
+    }
+    return k;
+}
+
 /* Boards of one machine share a kernel cache: as many of them as there are cores build what the
  * layers need. Then one of them measures, while the machine does nothing else. */
 static uint32_t count_builders(const rp_measure *m, uint32_t cores) {

@@ -74,6 +74,8 @@ bool rp_measure_may_ask(const rp_measure *measure, uint32_t board);
 /* Whether all boards that build or measure have answered. *part gets the number of layers done and
  * in all, with their unit. */
 bool rp_measure_are_boards_done(const rp_measure *measure, rp_sink_part *part);
+/* The first board that builds or measures and has not answered; else the last one. */
+uint32_t rp_measure_find_missing(const rp_measure *measure);
 /* What the board has to measure: all, or a probe of what a former run has measured.
  * errors  MEMORY */
 rp_err rp_measure_order(const rp_measure *measure, uint32_t board, rp_Profile *out) RP_MUST_CHECK;

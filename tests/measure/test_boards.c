@@ -87,6 +87,7 @@ static void boards_build_first_where_they_share_cores(void **state) {
         expect_ok(give_answer(0, NULL, 0, &said)); /* it has built */
         assert_false(said.again || rp_measure_are_boards_done(measure, &part));
         assert_string_equal(part.unit, "layers");
+        assert_int_equal(rp_measure_find_missing(measure), 1);
         assert_int_equal(part.done, LAYERS);
         assert_int_equal(part.total, LAYERS * (cores < 4 ? cores : 4));
         rp_measure_end_building(measure);
