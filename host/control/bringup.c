@@ -195,7 +195,8 @@ rp_err rp_profile_step(rp_controller *c) {
         rp_machine_enter(&c->machine, RP_CONTROL_PLAN);
         return RP_OK;
     }
-    RP_TRY(rp_controller_show(c, true));
+    const rp_run_view view = rp_controller_view(c);
+    RP_TRY(rp_show_result(&view, true));
     rp_machine_enter(&c->machine, RP_CONTROL_CLOSE);
 fail:
     return err;
@@ -242,11 +243,12 @@ rp_err rp_assign_enter(rp_controller *c) {
     rp_arrangement_set_lines(c->setup, rp_ring_lines_age_s(&c->ring));
     rp_err err = rp_arrangement_make_plan(c->setup);
     err = err == RP_OK ? rp_train_open_plan(c->train, rp_arrangement_plan(c->setup)) : err;
-    err = err == RP_OK ? rp_memory_check_plan(c) : err;
+    err = err == RP_OK && !c->way.reassigning ? rp_arrangement_check_memory(c->setup) : err;
     return err == RP_OK ? rp_keep_check_plan(c->keep, rp_arrangement_plan(c->setup)) : err;
 }
 
 static rp_err begin_training(rp_controller *c) {
+    const rp_run_view view = rp_controller_view(c);
     char text[256];
     rp_err err;
     RP_TRY(rp_keep_say_damage(c->keep, c->position.step));
@@ -255,7 +257,7 @@ static rp_err begin_training(rp_controller *c) {
     rp_ring_describe_ready(&c->ring, text, sizeof text);
     rp_record_phase(rp_folder_record(c->folder), text);
     RP_TRY(rp_arrangement_remark(c->setup));
-    RP_TRY(rp_controller_write_folder(c));
+    RP_TRY(rp_show_write_folder(&view));
     RP_TRY(rp_train_open_gains(c->train, &c->arena));
 fail:
     return err;
@@ -290,6 +292,7 @@ fail:
 }
 
 rp_err rp_assign_step(rp_controller *c) {
+    const rp_run_view view = rp_controller_view(c);
     rp_sink_part part;
     rp_err err;
     RP_TRY(offer_assignments(c));
@@ -305,12 +308,12 @@ rp_err rp_assign_step(rp_controller *c) {
     }
     RP_TRY(rp_ring_connect_boards(&c->ring, rp_arrangement_plan(c->setup)));
     if (c->options.purpose == RP_PURPOSE_PLAN) {
-        RP_TRY(rp_controller_show(c, false));
+        RP_TRY(rp_show_result(&view, false));
         rp_machine_enter(&c->machine, RP_CONTROL_CLOSE);
         return RP_OK;
     }
     if (c->options.purpose == RP_PURPOSE_TRAIN) {
-        RP_TRY(c->machine.begun ? rp_machine_disk_fault(&c->machine, rp_controller_write_folder(c))
+        RP_TRY(c->machine.begun ? rp_machine_disk_fault(&c->machine, rp_show_write_folder(&view))
                                 : begin_training(c));
     }
     rp_machine_enter(&c->machine, RP_CONTROL_LOAD);

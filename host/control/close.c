@@ -34,11 +34,11 @@ static void close_record(rp_controller *c) {
     if (!rp_folder_record(c->folder)) {
         return;
     }
-    const bool resumable = rp_folder_paths_of(c->folder)->folder &&
-                           rp_err_exit_code(c->machine.result) > 2 &&
-                           access(rp_folder_paths_of(c->folder)->run_yaml, F_OK) == 0;
-    const rp_err closed =
-        rp_controller_close_record(c, status_of(c->machine.result), c->machine.note);
+    const rp_folder_paths *paths = rp_folder_paths_of(c->folder);
+    const rp_run_view view = rp_controller_view(c);
+    const bool resumable = paths->folder && rp_err_exit_code(c->machine.result) > 2 &&
+                           access(paths->run_yaml, F_OK) == 0;
+    const rp_err closed = rp_telemetry_close(&view, status_of(c->machine.result), c->machine.note);
     if (c->machine.result == RP_OK && closed != RP_OK) { /* the run itself has been done */
         c->machine.result = rp_fault_result(closed, true);
     }
@@ -54,11 +54,11 @@ rp_err rp_close_enter(rp_controller *c) {
     return RP_OK;
 }
 
-static bool has_said_goodbye(const rp_controller *c) {
-    for (uint32_t k = 0; k < c->ring.count; k++) {
+static bool has_said_goodbye(const rp_ring *ring) {
+    for (uint32_t k = 0; k < ring->count; k++) {
         rp_link_stats stats = {0};
-        if (c->ring.board[k].control && c->ring.board[k].hello) {
-            rp_link_stats_of(c->ring.board[k].control, &stats);
+        if (ring->board[k].control && ring->board[k].hello) {
+            rp_link_stats_of(ring->board[k].control, &stats);
         }
         if (stats.unacked > 0) {
             return false;
@@ -69,7 +69,7 @@ static bool has_said_goodbye(const rp_controller *c) {
 
 rp_err rp_close_step(rp_controller *c) {
     if (c->ring.links) {
-        if (!has_said_goodbye(c) && c->ring.now_ns - c->machine.since_ns < GOODBYE_NS) {
+        if (!has_said_goodbye(&c->ring) && c->ring.now_ns - c->machine.since_ns < GOODBYE_NS) {
             return RP_OK;
         }
         rp_away_close(&c->ring);

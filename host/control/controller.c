@@ -327,7 +327,7 @@ static rp_err prepare_run(rp_controller *c) {
         }
         rp_keep_load_from(c->keep, options->weights, RP_KEEP_WEIGHTS);
     }
-    RP_TRY(rp_controller_check_out(c));
+    RP_TRY(rp_show_check_out(&c->options));
     RP_TRY(options->purpose == RP_PURPOSE_WARM ? open_warming(c) : RP_OK);
     RP_TRY(read_plan(c));
     if (trains) {
@@ -349,7 +349,8 @@ static rp_err prepare_run(rp_controller *c) {
         }
     }
     if (trains || options->purpose == RP_PURPOSE_EVALUATE) {
-        RP_TRY(rp_controller_open_record(c));
+        const rp_run_view view = rp_controller_view(c);
+        RP_TRY(rp_telemetry_open(&view));
     }
 fail:
     return err;
@@ -432,7 +433,8 @@ rp_err rp_controller_close(rp_controller **taken) {
         rp_control_states[c->machine.state].abandon(c);
     }
     if (rp_folder_record(c->folder)) {
-        (void)!rp_controller_close_record(c, "interrupted", "");
+        const rp_run_view view = rp_controller_view(c);
+        (void)!rp_telemetry_close(&view, "interrupted", "");
     }
     rp_controller_release(c);
     rp_folder_leave(c->folder);

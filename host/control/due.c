@@ -52,7 +52,7 @@ static rp_err say_method(rp_controller *c) {
 /* *pays: another cut is chosen, and the boards are to get it. */
 static rp_err replan(rp_controller *c, bool *pays) {
     rp_err err;
-    const bool may_drain = rp_train_drained_at(c->train) < rp_controller_next_evaluation(c);
+    const bool may_drain = rp_controller_may_drain(c);
     RP_TRY(rp_replan_choose(c->setup, may_drain, rp_train_end(c->train) - c->position.step, pays));
     if (*pays) {
         c->way.follow = (rp_follow){.phase = RP_FOLLOW_DRAIN, .before = c->run->method.advance};
@@ -65,6 +65,7 @@ fail:
 static rp_next_facts facts_of(const rp_controller *c) {
     const uint64_t step = c->position.step;
     const bool over = is_over(c);
+    const rp_pauses pauses = rp_controller_pauses(c);
     rp_split split;
     return (rp_next_facts){
         .place = RP_NEXT_AT_PAUSE,
@@ -75,7 +76,7 @@ static rp_next_facts facts_of(const rp_controller *c) {
         .verify_alone = rp_verify_is_alone(c->train),
         .adopted = rp_keep_saves_adopted(c->keep),
         .unsaved = rp_keep_is_unsaved(c->keep),
-        .copies_suffice = rp_controller_copies_suffice(c),
+        .copies_suffice = rp_pauses_need_no_save(&pauses) && rp_keep_copies_are_due(c->keep, step),
         .statistics_due = are_statistics_due(c),
         .round_due = rp_round_is_due(c),
         .kept_here = rp_keep_saved_step(c->keep) == step,

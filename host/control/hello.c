@@ -31,7 +31,8 @@ static bool spares_may_come_in(const rp_controller *c) {
 
 rp_err rp_hello_late(const rp_controller *c) {
     const int64_t waited_ns = longest_greeting_ns(c);
-    const uint32_t k = rp_missing_first(c, rp_ring_find_missing(&c->ring));
+    const rp_missing missing = rp_controller_missing(c);
+    const uint32_t k = rp_missing_first(&missing, rp_ring_find_missing(&c->ring));
     const rp_board_state *board = &c->ring.board[k];
     if (spares_may_come_in(c)) {
         return rp_fail(RP_ERR_TIMEOUT,
@@ -46,8 +47,8 @@ rp_err rp_hello_late(const rp_controller *c) {
     if (board->address.dials && rp_link_health_of(board->control).last_heard_ns == 0) {
         return rp_ring_never_came(&c->ring, k, waited_ns);
     }
-    if (rp_missing_cause(c, k)) {
-        return rp_missing_fail(c, k, waited_ns);
+    if (rp_missing_cause(&missing, k)) {
+        return rp_missing_fail(&missing, k, waited_ns);
     }
     return rp_fail(RP_ERR_TIMEOUT, "board %s at %s: no hello within %" PRId64 " s%s%s", board->name,
                    board->address.endpoint, waited_ns / RP_NS_PER_S,
@@ -84,8 +85,9 @@ rp_err rp_hello_enter(rp_controller *c) {
 /* Not all boards have answered yet. */
 static rp_err go_on_waiting(rp_controller *c) {
     const int64_t longest_ns = longest_greeting_ns(c);
-    rp_missing_say(c, longest_ns);
-    if (rp_missing_ends_wait(c)) {
+    const rp_missing missing = rp_controller_missing(c);
+    rp_missing_say(&missing, &c->ring, longest_ns);
+    if (rp_missing_ends_wait(&missing)) {
         return rp_hello_late(c);
     }
     limit_time(c, spares_may_come_in(c) ? spare_wait_ns(c->run, longest_ns) : longest_ns,
@@ -110,7 +112,9 @@ rp_err rp_hello_step(rp_controller *c) {
         }
     }
     rp_ring_end_greeting(&c->ring);
-    RP_TRY(rp_keep_wants_copies(c->keep) ? RP_OK : rp_memory_check_least(c));
+    RP_TRY(rp_keep_wants_copies(c->keep) || c->way.reassigning
+               ? RP_OK
+               : rp_arrangement_check_least_memory(c->setup));
     rp_controller_leave_hello(c);
 fail:
     return err;

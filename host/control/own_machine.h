@@ -8,11 +8,6 @@
 
 typedef struct rp_controller rp_controller;
 
-/* Called once the boards have reported their memory. errors USAGE: the net does not fit, whatever
- * the cut */
-rp_err rp_memory_check_least(rp_controller *c) RP_MUST_CHECK;
-/* Checks the first plan. errors USAGE: what boards need and have; MEMORY */
-rp_err rp_memory_check_plan(rp_controller *c) RP_MUST_CHECK;
 /* bringup.c: start, restart, hello, profile, assign */
 /* This host's: given, made for local boards, or read for a roster. */
 rp_err rp_start_find_keys(const rp_controller *c, rp_keypair *out) RP_MUST_CHECK;
@@ -23,14 +18,6 @@ rp_err rp_start_late(const rp_controller *c) RP_MUST_CHECK;
 rp_err rp_hello_enter(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_hello_step(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_hello_late(const rp_controller *c) RP_MUST_CHECK;
-/* missing.c */
-const rp_cause *rp_missing_cause(const rp_controller *c, uint32_t board); /* NULL: not known */
-bool rp_missing_ends_wait(const rp_controller *c);
-/* A missing board for which waiting does not help, else `otherwise`. */
-uint32_t rp_missing_first(const rp_controller *c, uint32_t otherwise);
-void rp_missing_say(rp_controller *c, int64_t longest_ns);
-/* The board has a cause. errors  REFUSED, TIMEOUT */
-rp_err rp_missing_fail(const rp_controller *c, uint32_t board, int64_t waited_ns) RP_MUST_CHECK;
 /* What boards measure now. PLAN and PROFILE have no record: they show it. */
 void rp_profile_say(const rp_controller *c, const char *text);
 rp_err rp_profile_enter(rp_controller *c) RP_MUST_CHECK;
@@ -78,11 +65,5 @@ rp_err rp_close_step(rp_controller *c) RP_MUST_CHECK;
 void rp_controller_release(rp_controller *c);
 /* At a pause: leaves for what is due. errors INTERRUPTED */
 rp_err rp_controller_choose_next(rp_controller *c) RP_MUST_CHECK;
-/* Where the training segment that begins now ends, unless a step before is to be verified. */
-uint64_t rp_controller_next_boundary(rp_controller *c);
-/* Copies are all that is due at this pause of a training segment. */
-bool rp_controller_copies_suffice(const rp_controller *c);
-/* The step in front of which an evaluation is due, or the run's end. */
-uint64_t rp_controller_next_evaluation(const rp_controller *c);
 
 #endif

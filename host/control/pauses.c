@@ -1,62 +1,45 @@
 /* The steps at which a run pauses. */
-#include "control/controller_own.h"
+#include "control/pauses.h"
+
+#include "base/err.h"
 
 static uint64_t smaller(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-/* Half as far with every way back that no checkpoint has followed: a ring that often meets faults
- * gets on all the same. Where it pauses changes no number. */
-static uint64_t sooner(const rp_controller *c, uint64_t end) {
-    const uint32_t ways = c->recovery.in_a_row;
-    const uint64_t steps = ways < 64 ? (end - c->position.step) >> ways : 0;
-    return c->position.step + (steps > 0 ? steps : 1);
+/* Half as far with every way back that no checkpoint has followed, so that a ring which often meets
+ * faults makes progress. The place of a pause changes no number. */
+static uint64_t move_closer(const rp_pauses *pauses, uint64_t end) {
+    const uint64_t steps = pauses->returns < 64 ? (end - pauses->step) >> pauses->returns : 0;
+    return pauses->step + (steps > 0 ? steps : 1);
 }
 
-static uint64_t round_steps(const rp_controller *c) {
-    return c->env.lane.kind ? c->run->lanes.every : 0;
-}
-
-/* The first multiple of any of `every` behind the run's position; 0 has none. */
-static uint64_t next_of(const rp_controller *c, const uint64_t *every, size_t count) {
-    const uint64_t step = c->position.step;
-    uint64_t end = c->run->steps;
-    for (size_t i = 0; i < count; i++) {
-        end = every[i] ? smaller(end, (step / every[i] + 1) * every[i]) : end;
+/* The first multiple of any of `every` after the run's step, or its end. */
+static uint64_t find_next(const rp_pauses *pauses, const uint64_t *every, uint32_t count) {
+    uint64_t end = pauses->end;
+    for (uint32_t i = 0; i < count; i++) {
+        end = every[i] ? smaller(end, (pauses->step / every[i] + 1) * every[i]) : end;
     }
     return end;
 }
 
-/* Segments end at epochs' ends, where an evaluation, a checkpoint, a histogram, a round or copies
- * are due, and where links are looked at first. */
-uint64_t rp_controller_next_boundary(rp_controller *c) {
-    const uint64_t every[] = {c->run->epoch_steps, c->run->checkpoint_steps,
-                              c->run->record.histogram_steps, c->run->score.eval_steps,
-                              round_steps(c)};
-    const bool looks = c->position.step == 0 && c->way.look_step > 0;
-    uint64_t end = next_of(c, every, sizeof every / sizeof *every);
-    end = looks ? smaller(end, c->way.look_step) : end;
-    end = smaller(end, rp_trials_next(c->setup));
-    return sooner(c, smaller(end, rp_keep_next_copies(c->keep, c->position.step)));
+uint64_t rp_pauses_next(const rp_pauses *pauses, uint64_t copies) {
+    const bool looks = pauses->step == 0 && pauses->look > 0;
+    RP_ASSERT(copies > pauses->step && pauses->trial > pauses->step);
+    uint64_t end = find_next(pauses, pauses->save_every, 5);
+    end = looks ? smaller(end, pauses->look) : end;
+    return move_closer(pauses, smaller(smaller(end, pauses->trial), copies));
 }
 
-bool rp_controller_copies_suffice(const rp_controller *c) {
-    const uint64_t step = c->position.step;
-    const uint64_t saved[] = {c->run->epoch_steps, c->run->checkpoint_steps,
-                              c->run->record.histogram_steps, c->run->score.eval_steps,
-                              round_steps(c)};
-    bool is_saved = step == c->run->steps || rp_train_stop_step(c->train) > 0 ||
-                    c->machine.interrupts > 0 || c->recovery.in_a_row > 0 ||
-                    c->way.follow.phase != RP_FOLLOW_NONE || rp_trials_is_due(c->setup);
-    for (size_t i = 0; i < sizeof saved / sizeof *saved; i++) {
-        is_saved |= saved[i] && step % saved[i] == 0;
+bool rp_pauses_need_no_save(const rp_pauses *pauses) {
+    bool saves = pauses->must_save || pauses->step == pauses->end;
+    for (uint32_t i = 0; i < 5; i++) {
+        const uint64_t every = pauses->save_every[i];
+        saves |= every && pauses->step % every == 0;
     }
-    return !is_saved && rp_keep_copies_are_due(c->keep, step);
+    return !saves;
 }
 
-uint64_t rp_controller_next_evaluation(const rp_controller *c) {
-    const uint64_t every[] = {c->run->score.eval_epochs * c->run->epoch_steps,
-                              c->run->score.eval_steps};
-    const bool any = c->run->data.count[rp_data_scored(&c->run->data)] > 0;
-    return any ? next_of(c, every, 2) : c->run->steps;
+uint64_t rp_pauses_next_score(const rp_pauses *pauses) {
+    return find_next(pauses, pauses->score_every, 2);
 }

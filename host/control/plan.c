@@ -96,7 +96,7 @@ fail:
  * reach over a checkpoint's step (another is made behind it), not over an evaluation's. */
 bool rp_controller_follows_links(const rp_controller *c) {
     return rp_arrangement_wants_advance(c->setup) && c->position.step > 0 && !c->way.looked_at &&
-           rp_train_drained_at(c->train) < rp_controller_next_evaluation(c);
+           rp_controller_may_drain(c);
 }
 
 /* ---- codecs that change ---------------------------------------------------------------------- */
@@ -114,6 +114,5 @@ void rp_controller_follow_losses(rp_controller *c) {
 }
 
 bool rp_controller_wants_milder(const rp_controller *c) {
-    return rp_arrangement_waits_for_codecs(c->setup) &&
-           rp_train_drained_at(c->train) < rp_controller_next_evaluation(c);
+    return rp_arrangement_waits_for_codecs(c->setup) && rp_controller_may_drain(c);
 }

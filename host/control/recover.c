@@ -297,7 +297,7 @@ static rp_err leave_adoption(rp_controller *c) {
     rp_keep_note_unsaved(c->keep, false);
     c->position = (rp_position){0};
     RP_TRY(rp_controller_find_start(c));
-    RP_TRY(rp_controller_rewind_record(c));
+    RP_TRY(rp_telemetry_rewind(rp_folder_record(c->folder), &c->position));
     RP_TRY(rp_machine_begin_term(&c->machine, &c->ring, c->folder, c->env.run_id));
     rp_machine_forget_fault(&c->machine);
     rp_machine_enter(&c->machine, RP_CONTROL_RESTART);

@@ -10,7 +10,7 @@
 rp_err rp_copy_enter(rp_controller *c) {
     const bool measured = c->run->method.horizon == RP_HORIZON_MEASURED;
     if (!rp_keep_is_copying(c->keep)) {
-        rp_controller_read_totals(c);
+        rp_telemetry_read_totals(rp_folder_record(c->folder), &c->position);
     }
     return rp_keep_begin_copy(c->keep, rp_arrangement_plan(c->setup), &c->position,
                               measured ? rp_train_gains(c->train) : NULL);

@@ -160,7 +160,7 @@ rp_err rp_controller_go_back(rp_controller *c) {
     }
     rp_keep_note_return(c->keep, c->position.step);
     rp_arrangement_begin_at(c->setup, c->position.step);
-    RP_TRY(rp_controller_rewind_record(c));
+    RP_TRY(rp_telemetry_rewind(rp_folder_record(c->folder), &c->position));
     RP_TRY(rp_machine_begin_term(&c->machine, &c->ring, c->folder, c->env.run_id));
 fail:
     return err;

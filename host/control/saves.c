@@ -76,7 +76,7 @@ rp_err rp_save_enter(rp_controller *c) {
     rp_err err = RP_OK;
     rp_arena_init(&arena, "trials", 0);
     if (!rests) {
-        rp_controller_read_totals(c);
+        rp_telemetry_read_totals(rp_folder_record(c->folder), &c->position);
     }
     rp_position position = c->position;
     const rp_keep_save_order order = {.plan = rp_arrangement_plan(c->setup),

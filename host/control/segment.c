@@ -16,7 +16,9 @@ rp_err rp_segment_train_enter(rp_controller *c) {
     c->machine.renewed = c->way.looked_at = false;
     RP_TRY(rp_keep_choose_copy_pace(c->keep, c->position.step, rp_train_usual_step_ns(c->train)));
     rp_keep_note_unsaved(c->keep, true);
-    RP_TRY(rp_train_begin(c->train, rp_controller_next_boundary(c)));
+    const rp_pauses pauses = rp_controller_pauses(c);
+    const uint64_t copies = rp_keep_next_copies(c->keep, c->position.step);
+    RP_TRY(rp_train_begin(c->train, rp_pauses_next(&pauses, copies)));
     rp_drift_begin_segment(c->measure);
 fail:
     return err;
@@ -40,7 +42,8 @@ rp_err rp_segment_train_step(rp_controller *c) {
     RP_TRY(rp_train_end_segment(c->train));
     RP_TRY(rp_arrangement_note_losses(c->setup));
     rp_controller_follow_losses(c);
-    RP_TRY(rp_controller_record_facts(c));
+    const rp_run_view view = rp_controller_view(c);
+    RP_TRY(rp_telemetry_write_facts(&view));
     RP_TRY(rp_controller_choose_next(c));
 fail:
     return err;
@@ -177,7 +180,8 @@ rp_err rp_segment_on_report(rp_controller *c, uint32_t board, const rp_message *
 
 rp_err rp_segment_on_trace(rp_controller *c, uint32_t board, const rp_message *message) {
     rp_ring_note_progress(&c->ring);
-    return rp_controller_record_ops(c, board, &message->part[0]);
+    const rp_run_view view = rp_controller_view(c);
+    return rp_telemetry_take_ops(&view, board, &message->part[0]);
 }
 
 /* ---- progress -------------------------------------------------------------------------------- */

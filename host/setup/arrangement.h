@@ -152,6 +152,12 @@ void rp_arrangement_take_next_codecs(rp_arrangement *a);
 /* The plan of the assignment that begins, and its text: every board gets it.
  * errors those of planning; MEMORY; LIMIT */
 rp_err rp_arrangement_make_plan(rp_arrangement *a) RP_MUST_CHECK;
+/* Compares what the net needs of memory, whatever its cut, with what the boards have: before the
+ * first assignment, once they have greeted. errors USAGE: it does not fit; MEMORY */
+rp_err rp_arrangement_check_least_memory(const rp_arrangement *a) RP_MUST_CHECK;
+/* Compares what the first plan needs with what each board, or this machine, has. errors USAGE: what
+ * boards need and have; MEMORY */
+rp_err rp_arrangement_check_memory(const rp_arrangement *a) RP_MUST_CHECK;
 /* The plan says what was predicted of it; NULL: nothing was. Borrows the text. */
 void rp_arrangement_take_prediction(rp_plan *plan, const rp_prediction *predicted);
 /* The plan by which the boards run already; borrowed. errors MEMORY */

@@ -286,7 +286,8 @@ static void numbers_of_boards_are_bounded(void **state) {
         uint8_t bytes[RP_TRACE_BYTES];
         rp_trace_pack(&op, bytes);
         const rp_part trace = rp_part_of_bytes(bytes, sizeof bytes);
-        expect_err(rp_controller_record_ops(ring.c, 0, &trace), RP_ERR_PEER);
+        const rp_run_view view = rp_controller_view(ring.c);
+        expect_err(rp_telemetry_take_ops(&view, 0, &trace), RP_ERR_PEER);
         board->hello = false;
         board->device = NULL;
         expect_err(hello(ring.c, 0, &greeting), RP_ERR_PEER);

@@ -3,63 +3,61 @@
  * With `advance: auto` the boards decide, which then have fewer microbatches in flight. */
 #include <stdio.h>
 
-#include "control/controller_own.h"
 #include "planning/fit_memory.h"
 #include "planning/least_memory.h"
+#include "setup/setup_own.h"
 
 static const double MB = 1e-6;
 static const char expected[] =
     "Expected a smaller train.microbatch, a smaller net, an optimizer with fewer states, or more "
     "memory";
 
-static bool is_due(const rp_controller *c) {
-    return !c->machine.begun && !c->way.reassigning && !c->run->method.advance_auto &&
-           c->options.purpose != RP_PURPOSE_PROFILE;
+static bool is_due(const rp_arrangement *a) {
+    return !a->has_begun && !a->profiles && !a->run.method.advance_auto;
 }
 
 /* Bytes of the board's device, as it says; 0: not known. The planner keeps to limits of the run
- * file.
- */
-static uint64_t limit_of(const rp_controller *c, uint32_t board) {
-    return c->ring.board[board].hardware.memory_bytes;
+ * file. */
+static uint64_t limit_of(const rp_arrangement *a, uint32_t board) {
+    return a->ring->board[board].hardware.memory_bytes;
 }
 
 /* Boards that are started here have their stages in this machine's memory, all of them together;
  * the lanes of a run share it. 0: not known, or devices have memory of their own. */
-static uint64_t limit_of_machine(const rp_controller *c) {
-    const uint32_t lanes = c->run->lanes.count > 0 ? c->run->lanes.count : 1;
-    for (uint32_t k = 0; k < c->ring.count; k++) {
-        if (c->ring.board[k].hardware.device_memory != RP_DEVICE_MEMORY_SHARED) {
+static uint64_t limit_of_machine(const rp_arrangement *a) {
+    const uint32_t lanes = a->run.lanes.count > 0 ? a->run.lanes.count : 1;
+    for (uint32_t k = 0; k < a->ring->count; k++) {
+        if (a->ring->board[k].hardware.device_memory != RP_DEVICE_MEMORY_SHARED) {
             return 0;
         }
     }
-    return c->ring.spawner ? c->ring.spawner->memory_bytes / lanes : 0;
+    return a->ring->spawner ? a->ring->spawner->memory_bytes / lanes : 0;
 }
 
 /* Whatever the cut will be: before layers are measured, each of which takes memory, too. */
-rp_err rp_memory_check_least(rp_controller *c) {
-    const uint64_t machine = limit_of_machine(c);
+rp_err rp_arrangement_check_least_memory(const rp_arrangement *a) {
+    const uint64_t machine = limit_of_machine(a);
     rp_least_memory least;
     uint64_t all = 0;
     bool known = true;
     rp_arena arena;
     rp_err err;
-    if (!is_due(c)) {
+    if (!is_due(a)) {
         return RP_OK;
     }
-    for (uint32_t k = 0; k < c->ring.count; k++) {
-        all += limit_of(c, k);
-        known = known && limit_of(c, k) > 0;
+    for (uint32_t k = 0; k < a->ring->count; k++) {
+        all += limit_of(a, k);
+        known = known && limit_of(a, k) > 0;
     }
     all = machine > 0 && (machine < all || !known) ? machine : all;
     rp_arena_init(&arena, "memory", 0);
-    RP_TRY(rp_least_memory_open(&arena, c->run, c->run->stages, &least));
-    const double needs = rp_least_memory_of(&least, 0, c->run->model->layer_count, 0);
+    RP_TRY(rp_least_memory_open(&arena, &a->run, a->run.stages, &least));
+    const double needs = rp_least_memory_of(&least, 0, a->run.model->layer_count, 0);
     if ((known || machine > 0) && needs > (double)all) {
         err = rp_fail(RP_ERR_USAGE,
                       "plan: %s needs %.0f MB of memory at least, on all boards together, and "
                       "they have %.0f%s. %s",
-                      c->run->model_name, needs * MB, (double)all * MB,
+                      a->run.model_name, needs * MB, (double)all * MB,
                       machine > 0 ? " (available on this machine)" : "", expected);
     }
 fail:
@@ -67,32 +65,32 @@ fail:
     return err;
 }
 
-static void list_needs(const rp_controller *c, const uint64_t *needs, char *text, size_t bytes) {
+static void list_needs(const rp_arrangement *a, const uint64_t *needs, char *text, size_t bytes) {
     size_t used = 0;
     text[0] = '\0';
-    for (uint32_t k = 0; k < c->ring.count && used + 1 < bytes; k++) {
+    for (uint32_t k = 0; k < a->ring->count && used + 1 < bytes; k++) {
         const int wrote = snprintf(text + used, bytes - used, "%s%s %.0f", k > 0 ? ", " : "",
-                                   c->ring.board[k].name, (double)needs[k] * MB);
+                                   a->ring->board[k].name, (double)needs[k] * MB);
         used += wrote > 0 ? (size_t)wrote : 0;
     }
 }
 
-static rp_err compare_needs(const rp_controller *c, const uint64_t *needs) {
-    const uint64_t machine = limit_of_machine(c);
+static rp_err compare_needs(const rp_arrangement *a, const uint64_t *needs) {
+    const uint64_t machine = limit_of_machine(a);
     uint64_t sum = 0;
     char text[240];
-    for (uint32_t k = 0; k < c->ring.count; k++) {
-        if (limit_of(c, k) > 0 && needs[k] > limit_of(c, k)) {
+    for (uint32_t k = 0; k < a->ring->count; k++) {
+        if (limit_of(a, k) > 0 && needs[k] > limit_of(a, k)) {
             return rp_fail(RP_ERR_USAGE,
                            "plan: board %s needs %.0f MB of device memory, and its device has "
                            "%.0f. %s",
-                           c->ring.board[k].name, (double)needs[k] * MB,
-                           (double)limit_of(c, k) * MB, expected);
+                           a->ring->board[k].name, (double)needs[k] * MB,
+                           (double)limit_of(a, k) * MB, expected);
         }
         sum += needs[k];
     }
     if (machine > 0 && sum > machine) {
-        list_needs(c, needs, text, sizeof text);
+        list_needs(a, needs, text, sizeof text);
         return rp_fail(RP_ERR_USAGE,
                        "plan: the boards on this machine need %.0f MB of its memory (%s), and "
                        "%.0f are available. %s",
@@ -101,22 +99,21 @@ static rp_err compare_needs(const rp_controller *c, const uint64_t *needs) {
     return RP_OK;
 }
 
-rp_err rp_memory_check_plan(rp_controller *c) {
-    bool known = limit_of_machine(c) > 0;
+rp_err rp_arrangement_check_memory(const rp_arrangement *a) {
+    bool known = limit_of_machine(a) > 0;
     uint64_t *needs;
     rp_arena arena;
     rp_err err;
-    for (uint32_t k = 0; k < c->ring.count; k++) {
-        known = known || limit_of(c, k) > 0;
+    for (uint32_t k = 0; k < a->ring->count; k++) {
+        known = known || limit_of(a, k) > 0;
     }
-    if (!is_due(c) || !known) {
+    if (!is_due(a) || !known) {
         return RP_OK;
     }
     rp_arena_init(&arena, "memory", 0);
-    RP_TRY(RP_ARENA_NEW(&arena, rp_arrangement_plan(c->setup)->node_count, &needs));
-    RP_TRY(rp_fit_memory_needs(c->run, rp_arrangement_plan_cut(c->setup),
-                               rp_arrangement_plan(c->setup), needs));
-    err = compare_needs(c, needs);
+    RP_TRY(RP_ARENA_NEW(&arena, a->plan->node_count, &needs));
+    RP_TRY(rp_fit_memory_needs(&a->run, &a->plan_cut, a->plan, needs));
+    err = compare_needs(a, needs);
 fail:
     rp_arena_finish(&arena);
     return err;

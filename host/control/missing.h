@@ -1,0 +1,29 @@
+/* Why boards of a roster do not come. */
+#ifndef RP_CONTROL_MISSING_H
+#define RP_CONTROL_MISSING_H
+
+#include "control/env.h"
+#include "ring/ring.h"
+
+/* What these functions look at; the pointers are borrowed. */
+typedef struct {
+    const rp_controller_env *env; /* finds causes */
+    const rp_runfile *run;
+    const rp_ring *ring;
+    uint32_t spares; /* not tried yet on this way back */
+    bool is_return;  /* the run has had its boards, so it waits for them whatever the cause */
+    bool warms;      /* boards are warmed: all that come are warmed, so the wait goes on */
+} rp_missing;
+
+/* NULL: not known. */
+const rp_cause *rp_missing_cause(const rp_missing *m, uint32_t board);
+bool rp_missing_ends_wait(const rp_missing *m);
+/* A missing board for which waiting does not help, else `otherwise`. */
+uint32_t rp_missing_first(const rp_missing *m, uint32_t otherwise);
+/* Logs each cause once: `ring`, the same one, remembers that. `longest_ns`: how long the board is
+ * waited for. */
+void rp_missing_say(const rp_missing *m, rp_ring *ring, int64_t longest_ns);
+/* The board has a cause. errors  REFUSED, TIMEOUT */
+rp_err rp_missing_fail(const rp_missing *m, uint32_t board, int64_t waited_ns) RP_MUST_CHECK;
+
+#endif
