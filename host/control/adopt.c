@@ -37,19 +37,19 @@ fail:
 /* ---- asking ---------------------------------------------------------------------------------- */
 
 /* `ahead: measured`: the run file of the former life has the numbers, which is no other setting. */
-static rp_err take_ahead(rp_controller *c) {
-    if (!rp_ahead_is_wanted(c->setup) || rp_keep_read_adopted_plan(c->keep) != RP_OK) {
+static rp_err take_ahead(rp_arrangement *setup, rp_keep *keep) {
+    if (!rp_ahead_is_wanted(setup) || rp_keep_read_adopted_plan(keep) != RP_OK) {
         return RP_OK;
     }
-    const rp_method *method = &rp_keep_adopted_plan(c->keep)->method;
-    return rp_ahead_take(c->setup, method->ahead, method->ahead_count);
+    const rp_method *method = &rp_keep_adopted_plan(keep)->method;
+    return rp_ahead_take(setup, method->ahead, method->ahead_count);
 }
 
 rp_err rp_adopt_enter(rp_controller *c) {
     char why[RP_KEEP_WHY_BYTES];
     rp_err err;
     RP_TRY(rp_keep_begin_adoption(c->keep, c->position.step));
-    RP_TRY(take_ahead(c));
+    RP_TRY(take_ahead(c->setup, c->keep));
     RP_TRY(rp_folder_find_change(c->folder, c->run, why, sizeof why));
     if (why[0]) { /* a checkpoint of here would say that it was made with these */
         return go_on_without(c, why);
@@ -91,17 +91,13 @@ fail:
     return err;
 }
 
-/* What `advance: auto` chose, and no checkpoint says yet: what is in flight depends on it. */
-static void take_advance(rp_controller *c, const rp_plan *plan) {
-    rp_arrangement_adopt_advance(c->setup, plan->method.advance);
-}
-
 /* All have stopped. From here on a fault is dealt with in `recover`. */
 static rp_err take_over(rp_controller *c) {
     rp_plan *plan = rp_keep_adopted_plan(c->keep);
     rp_adopted adopted;
     rp_err err;
-    take_advance(c, plan);
+    /* `advance: auto` chose it, and no checkpoint has it yet; what is in flight depends on it */
+    rp_arrangement_adopt_advance(c->setup, plan->method.advance);
     RP_TRY(rp_arrangement_take_plan(c->setup, plan));
     RP_TRY(rp_train_open_plan(c->train, plan));
     RP_TRY(rp_keep_take_adopted(c->keep, &c->position.ledger, &adopted));

@@ -43,15 +43,16 @@ void rp_controller_child_ended(rp_controller *c) {
 
 /* The newer term is kept, so that a start after this one is newer still: where a disk has lost the
  * folder's newest files, no other controller is there. */
-static rp_err yield_to_newer(const rp_controller *c, uint32_t board, uint32_t term) {
-    const rp_run_identity newer = {c->ring.identity.id, term};
+static rp_err yield_to_newer(const rp_ring *ring, const rp_folder *folder, uint32_t board,
+                             uint32_t term) {
+    const rp_run_identity newer = {ring->identity.id, term};
     rp_err err;
-    RP_TRY(rp_identity_keep(rp_folder_paths_of(c->folder)->folder, &newer));
+    RP_TRY(rp_identity_keep(rp_folder_paths_of(folder)->folder, &newer));
     err = rp_fail(RP_ERR_PEER,
                   "board %s serves a newer start of this run (term %u, this is %u): another "
                   "controller goes on with it, or this run folder has lost its newest files; if "
                   "there is no other one, resume the run once more",
-                  c->ring.board[board].name, term, c->ring.identity.term);
+                  ring->board[board].name, term, ring->identity.term);
 fail:
     return err;
 }
@@ -61,7 +62,7 @@ static rp_err take_message(rp_controller *c, uint32_t board, const rp_message *m
     const rp_run_identity own = c->ring.identity;
     c->machine.reported = RP_FAULT_UNKNOWN;
     if (message->frame.run_id == own.id && message->frame.term > own.term) {
-        return yield_to_newer(c, board, message->frame.term);
+        return yield_to_newer(&c->ring, c->folder, board, message->frame.term);
     }
     const bool says_who = kind == RP_KIND_HELLO && c->machine.state == RP_CONTROL_ADOPT;
     if (message->frame.run_id != 0 && !rp_frame_is_of_run(&message->frame, own) && !says_who) {
@@ -122,13 +123,13 @@ void rp_controller_waiting_of(const rp_controller *c, rp_controller_waiting *out
     out->board = k < c->ring.count && state->done ? c->ring.board[k].name : NULL;
 }
 
-static rp_err name_late_board(const rp_controller *c) {
-    const rp_control_state *state = &rp_control_states[c->machine.state];
-    const uint32_t first = rp_machine_first_undone(&c->machine, &c->ring, c->measure);
-    const uint32_t k = first < c->ring.count ? first : c->ring.count - 1;
-    return rp_fail(RP_ERR_TIMEOUT, "board %s at %s: no %s within %" PRId64 " s",
-                   c->ring.board[k].name, c->ring.board[k].address.endpoint, state->waits_for,
-                   c->machine.timeout_ns / RP_NS_PER_S);
+static rp_err name_late_board(const rp_machine *machine, const rp_ring *ring,
+                              const rp_measure *measure) {
+    const uint32_t first = rp_machine_first_undone(machine, ring, measure);
+    const rp_board_state *board = &ring->board[first < ring->count ? first : ring->count - 1];
+    return rp_fail(RP_ERR_TIMEOUT, "board %s at %s: no %s within %" PRId64 " s", board->name,
+                   board->address.endpoint, rp_control_states[machine->state].waits_for,
+                   machine->timeout_ns / RP_NS_PER_S);
 }
 
 static rp_err check_waiting(rp_controller *c) {
@@ -144,7 +145,7 @@ static rp_err check_waiting(rp_controller *c) {
     rp_log_warn("controller: in state %s at step %" PRIu64 " for %.1f s, waits for %s%s%s",
                 why.state, why.step, (double)(c->ring.now_ns - why.since_ns) * 1e-9, why.what,
                 why.board ? " from board " : "", why.board ? why.board : "");
-    return state->late ? state->late(c) : name_late_board(c);
+    return state->late ? state->late(c) : name_late_board(&c->machine, &c->ring, c->measure);
 }
 
 static rp_err enter_next(rp_controller *c) {
@@ -190,7 +191,7 @@ static void step_state(rp_controller *c) {
 static void raise_hang(rp_controller *c) {
     uint32_t board = RP_FAULT_NO_BOARD;
     const bool is_first = c->machine.fault.err == RP_OK;
-    const rp_err err = rp_segment_find_hang(c, &board);
+    const rp_err err = rp_segment_find_hang(&c->machine, &c->ring, c->train, &board);
     raise_fault(c, err, board);
     if (err != RP_OK && is_first) {
         c->machine.fault.silent_ns =
@@ -204,7 +205,7 @@ int64_t rp_controller_step(rp_controller *c, int64_t now_ns) {
         return INT64_MAX;
     }
     step_boards(c);
-    raise_fault(c, rp_segment_check_progress(c), RP_FAULT_NO_BOARD);
+    raise_fault(c, rp_segment_check_progress(&c->machine, &c->ring, c->train), RP_FAULT_NO_BOARD);
     raise_hang(c);
     raise_fault(c, rp_twins_look(&c->ring, rp_folder_record(c->folder), c->position.step),
                 RP_FAULT_NO_BOARD);
@@ -236,12 +237,12 @@ int64_t rp_controller_before_wait(const rp_controller *c, int64_t now_ns) {
 /* ---- opening and closing --------------------------------------------------------------------- */
 
 /* A plan that somebody gives, or that the run has chosen in a former life. */
-static rp_err read_plan(rp_controller *c) {
-    const rp_controller_options *options = &c->options;
+static rp_err read_plan(rp_arrangement *setup, rp_measure *measure,
+                        const rp_controller_options *options) {
     rp_err err;
-    RP_TRY(rp_arrangement_read_plan(c->setup, options->executor ? options->executor : "opencl"));
+    RP_TRY(rp_arrangement_read_plan(setup, options->executor ? options->executor : "opencl"));
     if (options->profile) {
-        RP_TRY(rp_measure_read_profile(c->measure, options->profile));
+        RP_TRY(rp_measure_read_profile(measure, options->profile));
     }
 fail:
     return err;
@@ -256,25 +257,26 @@ static bool is_nothing_left(const rp_controller *c) {
 }
 
 /* A run of lanes has a controller for each of them, which has somebody to report to. */
-static rp_err check_lane(const rp_controller *c) {
-    const rp_lanes_keys *lanes = &c->run->lanes;
-    if (lanes->count == 0 || (lanes->own != RP_LANE_NONE && c->env.lane.kind)) {
+static rp_err check_lane(const rp_runfile *run, const char *run_path, bool has_end) {
+    const rp_lanes_keys *lanes = &run->lanes;
+    if (lanes->count == 0 || (lanes->own != RP_LANE_NONE && has_end)) {
         return RP_OK;
     }
     return lanes->own == RP_LANE_NONE
                ? rp_fail(RP_ERR_USAGE, "%s: lanes: only `ringpipe train` and `resume` run lanes",
-                         c->options.run_path)
+                         run_path)
                : rp_fail(RP_ERR_USAGE,
                          "%s: is one lane of a run: resume the run, whose folder it lies in",
-                         c->options.run_path);
+                         run_path);
 }
 
-static rp_err choose_folder(rp_controller *c) {
-    return rp_folder_choose(c->folder, &(rp_folder_choice){.resume = c->options.resume,
-                                                           .out = c->options.out,
-                                                           .model = c->run->model_name,
-                                                           .schedule = c->run->method.kind->name,
-                                                           .temporary = c->options.temporary});
+static rp_err choose_folder(rp_folder *folder, const rp_runfile *run,
+                            const rp_controller_options *options) {
+    return rp_folder_choose(folder, &(rp_folder_choice){.resume = options->resume,
+                                                        .out = options->out,
+                                                        .model = run->model_name,
+                                                        .schedule = run->method.kind->name,
+                                                        .temporary = options->temporary});
 }
 
 static rp_err open_measure(rp_controller *c) {
@@ -329,15 +331,15 @@ static rp_err prepare_run(rp_controller *c) {
     }
     RP_TRY(rp_show_check_out(&c->options));
     RP_TRY(options->purpose == RP_PURPOSE_WARM ? open_warming(c) : RP_OK);
-    RP_TRY(read_plan(c));
+    RP_TRY(read_plan(c->setup, c->measure, options));
     if (trains) {
-        RP_TRY(check_lane(c));
+        RP_TRY(check_lane(c->run, options->run_path, c->env.lane.kind != NULL));
         RP_TRY(rp_freeze_check(options->run_path, c->run->model));
         RP_TRY(options->executor ? RP_OK : rp_runfile_check_values(c->run));
         if (c->run->init && !options->resume) {
             RP_TRY(rp_checkpoint_check_start(c->run));
         }
-        RP_TRY(choose_folder(c));
+        RP_TRY(choose_folder(c->folder, c->run, options));
         RP_TRY(rp_arrangement_resume_choices(c->setup));
         RP_TRY(rp_controller_find_start(c));
         if (is_nothing_left(c)) {

@@ -6,12 +6,11 @@
 #include "control/controller_own.h"
 #include "control/next.h"
 
-static bool is_over(const rp_controller *c) {
-    return c->position.step == rp_train_end(c->train);
+static bool is_over(const rp_train *train, const rp_position *position) {
+    return position->step == rp_train_end(train);
 }
 
-static bool has_statistics(const rp_controller *c) {
-    const rp_model *model = c->run->model;
+static bool has_statistics(const rp_model *model) {
     return rp_model_param_count(model, RP_PARAM_STATE, 0, model->layer_count) > 0;
 }
 
@@ -20,8 +19,8 @@ static bool has_statistics(const rp_controller *c) {
 static bool are_statistics_due(const rp_controller *c) {
     rp_split split;
     return c->run->method.kind->average != RP_AVERAGE_NONE && c->run->score.recalibrate > 0 &&
-           has_statistics(c) && !c->machine.renewed &&
-           (rp_train_is_evaluation_due(c->train, &split) || is_over(c));
+           has_statistics(c->run->model) && !c->machine.renewed &&
+           (rp_train_is_evaluation_due(c->train, &split) || is_over(c->train, &c->position));
 }
 
 /* The boards get the stages that the method now asks for, filled from the checkpoint of here. */
@@ -64,7 +63,7 @@ fail:
 
 static rp_next_facts facts_of(const rp_controller *c) {
     const uint64_t step = c->position.step;
-    const bool over = is_over(c);
+    const bool over = is_over(c->train, &c->position);
     const rp_pauses pauses = rp_controller_pauses(c);
     rp_split split;
     return (rp_next_facts){

@@ -45,6 +45,9 @@ rp_err rp_controller_find_start(rp_controller *c) RP_MUST_CHECK;
  * boards that are lost have no link any more. errors  FORMAT, IO; PEER: another controller goes on
  * with the run */
 rp_err rp_controller_go_back(rp_controller *c) RP_MUST_CHECK;
+/* rp_controller_go_back(), then the recovery from the fault at hand begins. `from`: step at which
+ * the run was. */
+rp_err rp_controller_begin_way_back(rp_controller *c, uint64_t from) RP_MUST_CHECK;
 /* The same on the way back, for no board in particular: it goes back further. */
 rp_err rp_controller_go_back_alone(rp_controller *c) RP_MUST_CHECK;
 /* What is loaded next: the newest checkpoint, or where the run begins. errors as _go_back */

@@ -2,6 +2,7 @@
 #ifndef RP_CONTROL_OWN_TRAIN_H
 #define RP_CONTROL_OWN_TRAIN_H
 
+#include "control/machine.h"
 #include "train/train.h"
 #include "train/verify.h"
 
@@ -30,8 +31,10 @@ rp_err rp_segment_on_report(rp_controller *c, uint32_t board,
                             const rp_message *message) RP_MUST_CHECK;
 /* Once a round: is a step overdue, and does a board hang? errors  IO; FAULT: *board hangs, else it
  * is not changed */
-rp_err rp_segment_check_progress(rp_controller *c) RP_MUST_CHECK;
-rp_err rp_segment_find_hang(rp_controller *c, uint32_t *board) RP_MUST_CHECK;
+rp_err rp_segment_check_progress(const rp_machine *machine, const rp_ring *ring,
+                                 rp_train *train) RP_MUST_CHECK;
+rp_err rp_segment_find_hang(const rp_machine *machine, const rp_ring *ring, rp_train *train,
+                            uint32_t *board) RP_MUST_CHECK;
 /* round.c */
 bool rp_round_is_due(const rp_controller *c); /* of a lane, at a pause after its checkpoint */
 rp_err rp_round_enter(rp_controller *c) RP_MUST_CHECK;

@@ -75,12 +75,7 @@ static rp_err begin_way_back(rp_controller *c) {
     char fault[RP_FAULT_TEXT + 80];
     rp_err err;
     rp_stopping_describe(&c->machine, fault, sizeof fault);
-    RP_TRY(rp_controller_go_back(c));
-    rp_recovery_begin(&c->recovery, &(rp_recovery_order){.run = c->run,
-                                                         .fault = &c->machine.fault,
-                                                         .from = from,
-                                                         .to = c->position.step,
-                                                         .now_ns = c->ring.now_ns});
+    RP_TRY(rp_controller_begin_way_back(c, from));
     RP_TRY(say_going_back(c, fault));
 fail:
     return err;
@@ -245,13 +240,6 @@ static rp_remedy_facts facts_of(const rp_controller *c) {
     };
 }
 
-static void note_not_fewer(rp_controller *c, const rp_remedy_facts *facts) {
-    if (!c->run->local) {
-        const uint32_t left = rp_absent_left(c->run, facts->absent, facts->spares);
-        rp_stopping_note_not_fewer(&c->machine, facts, rp_absent_why_stay(c->setup, left));
-    }
-}
-
 static rp_err mend(rp_controller *c) {
     const rp_remedy_facts facts = facts_of(c);
     const rp_remedy remedy = rp_remedy_choose(&facts);
@@ -279,7 +267,11 @@ static rp_err mend(rp_controller *c) {
         break;
     default:
         stop_run(c);
-        note_not_fewer(c, &facts);
+        if (!c->run->local) {
+            const uint32_t left = rp_absent_left(c->run, facts.absent, facts.spares);
+            const char *stay = rp_absent_why_stay(c->setup, left);
+            rp_stopping_note_not_fewer(&c->machine, &facts, stay);
+        }
     }
     return err;
 }
@@ -306,23 +298,22 @@ fail:
 }
 
 /* What is wrong with the host or its files is so without an adoption, too. */
-static bool leaves_adoption(const rp_controller *c) {
-    const rp_FaultClass fault_class = c->machine.fault.fault_class;
-    const bool may_be_left = c->machine.interrupts == 0 && fault_class != RP_FAULT_SECURITY &&
+static bool leaves_adoption(const rp_machine *machine, const rp_keep *keep) {
+    const rp_FaultClass fault_class = machine->fault.fault_class;
+    const bool may_be_left = machine->interrupts == 0 && fault_class != RP_FAULT_SECURITY &&
                              fault_class != RP_FAULT_USER;
-    return rp_keep_is_adopting(c->keep) && (c->machine.fault.err == RP_OK || may_be_left);
+    return rp_keep_is_adopting(keep) && (machine->fault.err == RP_OK || may_be_left);
 }
 
 /* ---- the state ------------------------------------------------------------------------------- */
 
 /* Every way back writes into the run folder. */
-static bool waits_for_disk(const rp_controller *c) {
-    const bool goes_on = c->machine.fault.err == RP_OK ||
-                         c->machine.fault.fault_class == RP_FAULT_TRANSIENT ||
-                         c->machine.fault.fault_class == RP_FAULT_BOARD;
-    return goes_on && c->options.purpose == RP_PURPOSE_TRAIN && c->machine.begun &&
-           c->run->safety.wait_s > 0 && c->machine.interrupts == 0 &&
-           (rp_keep_disk_rests(c->keep) || !rp_keep_disk_is_writable(c->keep));
+static bool waits_for_disk(const rp_machine *machine, rp_keep *keep) {
+    const bool goes_on = machine->fault.err == RP_OK ||
+                         machine->fault.fault_class == RP_FAULT_TRANSIENT ||
+                         machine->fault.fault_class == RP_FAULT_BOARD;
+    return goes_on && machine->begun && machine->interrupts == 0 &&
+           (rp_keep_disk_rests(keep) || !rp_keep_disk_is_writable(keep));
 }
 
 static rp_err wait_for_disk(rp_controller *c) {
@@ -342,8 +333,9 @@ rp_err rp_recover_enter(rp_controller *c) {
     const rp_next_facts facts = {
         .place = RP_NEXT_AFTER_FAULT,
         .faulty = c->machine.fault.err != RP_OK,
-        .disk_fails = waits_for_disk(c),
-        .leaves_adoption = leaves_adoption(c),
+        .disk_fails = c->options.purpose == RP_PURPOSE_TRAIN && c->run->safety.wait_s > 0 &&
+                      waits_for_disk(&c->machine, c->keep),
+        .leaves_adoption = leaves_adoption(&c->machine, c->keep),
         .warm_waits = rp_warm_may_wait(c->warm, &warming),
         .warm_leaves = rp_warm_may_leave(c->warm, &warming),
     };

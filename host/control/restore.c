@@ -23,9 +23,9 @@ static bool may_hope_for_boards(rp_controller *c, rp_arena *arena) {
     return true;
 }
 
-static rp_err resume_setup(rp_controller *c) {
-    const rp_err err = rp_arrangement_resume(c->setup);
-    c->position.setup.trial = NULL; /* from here on the setup has it */
+static rp_err resume_setup(rp_arrangement *setup, rp_position *position) {
+    const rp_err err = rp_arrangement_resume(setup);
+    position->setup.trial = NULL; /* from here on the setup has it */
     return err;
 }
 
@@ -46,19 +46,20 @@ static rp_err find_checkpoint(rp_controller *c, rp_arena *arena, char **path) {
                        rp_arrangement_given(c->setup)->source,
                        rp_arrangement_given(c->setup)->method.advance, c->position.setup.advance);
     }
-    RP_TRY(*path || rp_keep_hopes_for_boards(c->keep) ? resume_setup(c) : RP_OK);
+    RP_TRY(*path || rp_keep_hopes_for_boards(c->keep) ? resume_setup(c->setup, &c->position)
+                                                      : RP_OK);
 fail:
     return err;
 }
 
 /* Of the run, not of a checkpoint. */
-static rp_err load_first_weights(rp_controller *c, rp_arena *arena) {
+static rp_err load_first_weights(rp_keep *keep, const rp_init *init, rp_arena *arena) {
     char *path = NULL;
     rp_err err = RP_OK;
-    if (c->run->init) {
-        RP_TRY(rp_arena_string(arena, c->run->init->from, &path));
+    if (init) {
+        RP_TRY(rp_arena_string(arena, init->from, &path));
     }
-    rp_keep_load_from(c->keep, path, RP_KEEP_INIT);
+    rp_keep_load_from(keep, path, RP_KEEP_INIT);
 fail:
     return err;
 }
@@ -75,7 +76,9 @@ rp_err rp_controller_find_start(rp_controller *c) {
         }
     }
     rp_keep_load_from(c->keep, path, RP_KEEP_CHECKPOINT);
-    RP_TRY(path || rp_keep_hopes_for_boards(c->keep) ? RP_OK : load_first_weights(c, &c->arena));
+    RP_TRY(path || rp_keep_hopes_for_boards(c->keep)
+               ? RP_OK
+               : load_first_weights(c->keep, c->run->init, &c->arena));
     rp_arrangement_begin_at(c->setup, c->position.step);
 fail:
     return err;
@@ -103,13 +106,13 @@ static void forget_progress(rp_controller *c) {
 }
 
 /* What boards have counted up to the checkpoint is known of the newest one only. */
-static rp_err check_kept(const rp_controller *c) {
-    return c->position.step == rp_keep_saved_step(c->keep)
+static rp_err check_kept(const rp_keep *keep, uint64_t step) {
+    return step == rp_keep_saved_step(keep)
                ? RP_OK
                : rp_fail(RP_ERR_FORMAT,
                          "the checkpoint of step %" PRIu64 " can not be gone back to: %s",
-                         rp_keep_saved_step(c->keep),
-                         rp_keep_damage(c->keep)[0] ? rp_keep_damage(c->keep) : "it has gone");
+                         rp_keep_saved_step(keep),
+                         rp_keep_damage(keep)[0] ? rp_keep_damage(keep) : "it has gone");
 }
 
 rp_err rp_controller_find_kept(rp_controller *c) {
@@ -119,29 +122,29 @@ rp_err rp_controller_find_kept(rp_controller *c) {
     rp_arena_init(&c->way.follow_arena, "restore", 0);
     c->position = (rp_position){0};
     RP_TRY(find_checkpoint(c, &c->way.follow_arena, &path));
-    RP_TRY(check_kept(c));
+    RP_TRY(check_kept(c->keep, c->position.step));
     rp_keep_load_from(c->keep, path, RP_KEEP_CHECKPOINT);
-    RP_TRY(path ? RP_OK : load_first_weights(c, &c->way.follow_arena));
+    RP_TRY(path ? RP_OK : load_first_weights(c->keep, c->run->init, &c->way.follow_arena));
 fail:
     return err;
 }
 
-/* They become a checkpoint as soon as the boards can be asked for them. */
-static void expect_copies(rp_controller *c, const rp_position *copies) {
-    c->position = *copies;
-    rp_train_resume_best(c->train);
-    rp_keep_want_copies(c->keep);
+rp_err rp_controller_begin_way_back(rp_controller *c, uint64_t from) {
+    rp_err err;
+    RP_TRY(rp_controller_go_back(c));
+    rp_recovery_begin(&c->recovery, &(rp_recovery_order){.run = c->run,
+                                                         .fault = &c->machine.fault,
+                                                         .from = from,
+                                                         .to = c->position.step,
+                                                         .now_ns = c->ring.now_ns});
+fail:
+    return err;
 }
 
 rp_err rp_controller_go_back_alone(rp_controller *c) {
     rp_err err;
     c->machine.fault.board = RP_FAULT_NO_BOARD;
-    RP_TRY(rp_controller_go_back(c));
-    rp_recovery_begin(&c->recovery, &(rp_recovery_order){.run = c->run,
-                                                         .fault = &c->machine.fault,
-                                                         .from = c->recovery.step,
-                                                         .to = c->position.step,
-                                                         .now_ns = c->ring.now_ns});
+    RP_TRY(rp_controller_begin_way_back(c, c->recovery.step));
     rp_machine_forget_fault(&c->machine);
     rp_ring_end_greeting(&c->ring);
 fail:
@@ -153,8 +156,10 @@ rp_err rp_controller_go_back(rp_controller *c) {
     rp_err err;
     RP_TRY(rp_identity_check(rp_folder_paths_of(c->folder)->folder, &c->ring.identity));
     forget_progress(c);
-    if (copies) {
-        expect_copies(c, copies);
+    if (copies) { /* a checkpoint is made of them as soon as the boards can be asked for them */
+        c->position = *copies;
+        rp_train_resume_best(c->train);
+        rp_keep_want_copies(c->keep);
     } else {
         RP_TRY(rp_controller_find_kept(c));
     }

@@ -1,8 +1,9 @@
 /* The states `load` and `save`: the room keep does the work, and its outcome leads on. */
 #include "control/controller_own.h"
 
-static bool is_measured(const rp_controller *c) {
-    return c->run->method.horizon == RP_HORIZON_MEASURED;
+/* NULL: this run measures no gains. */
+static rp_gain_estimator *find_gains(const rp_runfile *run, rp_train *train) {
+    return run->method.horizon == RP_HORIZON_MEASURED ? rp_train_gains(train) : NULL;
 }
 
 /* ---- load ------------------------------------------------------------------------------------ */
@@ -11,7 +12,7 @@ rp_err rp_load_enter(rp_controller *c) {
     const rp_keep_load_order order = {.plan = rp_arrangement_plan(c->setup),
                                       .cut = rp_arrangement_plan_cut(c->setup),
                                       .position = &c->position,
-                                      .estimator = is_measured(c) ? rp_train_gains(c->train) : NULL,
+                                      .estimator = find_gains(c->run, c->train),
                                       .is_first = !c->machine.begun};
     c->machine.timeout_ns = rp_ring_patience_ns(c->run);
     c->position.fill_step = c->position.step;
@@ -81,7 +82,7 @@ rp_err rp_save_enter(rp_controller *c) {
     rp_position position = c->position;
     const rp_keep_save_order order = {.plan = rp_arrangement_plan(c->setup),
                                       .position = &position,
-                                      .estimator = is_measured(c) ? rp_train_gains(c->train) : NULL,
+                                      .estimator = find_gains(c->run, c->train),
                                       .is_result = position.step == rp_train_end(c->train)};
     RP_TRY(rests ? RP_OK : rp_trials_tell(c->setup, &arena, &position));
     err = rp_keep_begin_save(c->keep, &order, &outcome);

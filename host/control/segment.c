@@ -72,11 +72,11 @@ static bool is_more_due(const rp_controller *c) {
            rp_train_is_evaluation_due(c->train, &split);
 }
 
-static rp_err keep_score(rp_controller *c) {
+static rp_err keep_score(rp_train *train, rp_keep *keep, const rp_runfile *run) {
     bool stops;
-    const rp_err err = rp_train_keep_score(c->train, &stops);
-    if (stops && c->run->method.kind->flushed) {
-        rp_keep_note_unsaved(c->keep, true); /* once more: as the run's result */
+    const rp_err err = rp_train_keep_score(train, &stops);
+    if (stops && run->method.kind->flushed) {
+        rp_keep_note_unsaved(keep, true); /* once more: as the run's result */
     }
     return err;
 }
@@ -88,7 +88,7 @@ rp_err rp_segment_evaluate_step(rp_controller *c) {
     if (!over || rp_keep_disk_rests(c->keep)) {
         return RP_OK;
     }
-    err = c->options.purpose == RP_PURPOSE_TRAIN ? keep_score(c) : RP_OK;
+    err = c->options.purpose == RP_PURPOSE_TRAIN ? keep_score(c->train, c->keep, c->run) : RP_OK;
     if (err == RP_ERR_IO) {
         rp_ring_note_progress(&c->ring);
         return rp_machine_disk_failed(&c->machine, c->keep, c->position.step);
@@ -186,17 +186,18 @@ rp_err rp_segment_on_trace(rp_controller *c, uint32_t board, const rp_message *m
 
 /* ---- progress -------------------------------------------------------------------------------- */
 
-static bool is_in(const rp_controller *c, bool renews) {
-    const rp_control_state_id state = c->machine.state;
+static bool is_in(const rp_machine *machine, const rp_ring *ring, bool renews) {
+    const rp_control_state_id state = machine->state;
     const bool feeds = state == RP_CONTROL_TRAIN || state == RP_CONTROL_DRAIN ||
                        state == RP_CONTROL_EVALUATE || (renews && state == RP_CONTROL_STATISTICS);
-    return feeds && c->machine.entered && c->machine.next == state && c->ring.board;
+    return feeds && machine->entered && machine->next == state && ring->board;
 }
 
-rp_err rp_segment_check_progress(rp_controller *c) {
-    return is_in(c, false) ? rp_train_check_progress(c->train) : RP_OK;
+rp_err rp_segment_check_progress(const rp_machine *machine, const rp_ring *ring, rp_train *train) {
+    return is_in(machine, ring, false) ? rp_train_check_progress(train) : RP_OK;
 }
 
-rp_err rp_segment_find_hang(rp_controller *c, uint32_t *board) {
-    return is_in(c, true) ? rp_train_find_hang(c->train, board) : RP_OK;
+rp_err rp_segment_find_hang(const rp_machine *machine, const rp_ring *ring, rp_train *train,
+                            uint32_t *board) {
+    return is_in(machine, ring, true) ? rp_train_find_hang(train, board) : RP_OK;
 }
