@@ -86,7 +86,7 @@ static rp_next_facts facts_of(const rp_controller *c) {
         .is_drained = rp_train_drained_at(c->train) == step,
         .new_method_saved = c->way.follow.phase == RP_FOLLOW_SAVE,
         .method_drains = c->way.follow.phase == RP_FOLLOW_DRAIN,
-        .milder_wanted = rp_controller_wants_milder(c),
+        .codecs_wanted = rp_controller_wants_milder(c),
         .links_due = rp_controller_follows_links(c),
     };
 }

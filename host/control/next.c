@@ -49,7 +49,7 @@ static rp_next_answer go_on(const rp_next_facts *f) {
     if (!f->none_joins) {
         return carry_out(RP_NEXT_JOIN);
     }
-    return enter(f->milder_wanted ? RP_CONTROL_DRAIN
+    return enter(f->codecs_wanted ? RP_CONTROL_DRAIN
                  : f->links_due   ? RP_CONTROL_PLAN
                                   : RP_CONTROL_TRAIN);
 }

@@ -39,8 +39,8 @@ typedef struct {
     bool lacks_profile; /* something that is to be chosen needs a profile, and none is there */
 
     /* at a pause: the step at hand */
-    bool verify_due;      /* its microbatch is to be computed again, */
-    bool verify_alone;    /* .. for which alone the segment ended */
+    bool verify_due;      /* a microbatch of it is to be computed again */
+    bool verify_alone;    /* the segment ended only so that it can be computed again */
     bool adopted;         /* a checkpoint was made of what boards held that had lost their host */
     bool unsaved;         /* trained since the last checkpoint */
     bool copies_suffice;  /* copies are all that is due */
@@ -48,17 +48,18 @@ typedef struct {
     bool round_due;       /* of a lane: its checkpoint is averaged with those of the others */
     bool kept_here;       /* the newest checkpoint is of this step */
     bool is_over;         /* the last step is trained */
-    bool weights_missing; /* .. and the weights file has not been written */
+    bool weights_missing; /* the last step is trained, and there is no weights file */
     bool evaluation_due;
     bool ends_early; /* the run ends for lack of gain at a later step, once the pipes drain */
     bool is_drained; /* nothing is in flight */
-    /* .. and what the ring is to run with */
+    /* at a pause: what the ring is to run with */
     bool new_method_saved; /* the checkpoint after a change of the method is written */
     bool method_drains;    /* a change is decided, and the pipes were drained for it */
-    bool replanned;        /* RP_NEXT_REPLAN was carried out at this pause, */
-    bool replan_pays;      /* .. and another cut is chosen */
+    bool replanned;        /* RP_NEXT_REPLAN was carried out at this pause */
+    bool replan_pays;      /* another cut was chosen then */
     bool none_joins;       /* RP_NEXT_JOIN was carried out at this pause, and no board joined */
-    bool milder_wanted;    /* codecs have lost too much, and the next are not in effect yet */
+    bool codecs_wanted;    /* other codecs are chosen, and are not in effect yet: the old ones lost
+                              too much, or wires were full */
     bool links_due;        /* links are to be measured */
 
     /* after a fault */

@@ -133,10 +133,10 @@ static const row pauses[] = {
      {PAUSE, .is_over = true, .weights_missing = true, .evaluation_due = true},
      ENTERS(SAVE)},
     {"a last evaluation", {PAUSE, .is_over = true, .evaluation_due = true}, ENTERS(EVALUATE)},
-    {"the end", {PAUSE, .is_over = true, .milder_wanted = true, .links_due = true}, DOES(FINISH)},
-    {"boards may join", {PAUSE, .milder_wanted = true, .links_due = true}, DOES(JOIN)},
+    {"the end", {PAUSE, .is_over = true, .codecs_wanted = true, .links_due = true}, DOES(FINISH)},
+    {"boards may join", {PAUSE, .codecs_wanted = true, .links_due = true}, DOES(JOIN)},
     {"milder codecs wait for empty pipes",
-     {PAUSE, .none_joins = true, .milder_wanted = true, .links_due = true},
+     {PAUSE, .none_joins = true, .codecs_wanted = true, .links_due = true},
      ENTERS(DRAIN)},
     {"links are measured", {PAUSE, .none_joins = true, .links_due = true}, ENTERS(PLAN)},
     {"on", {PAUSE, .none_joins = true}, ENTERS(TRAIN)},
@@ -156,7 +156,7 @@ static bool *fact_of(rp_next_facts *f, uint32_t bit) {
         &f->unsaved,       &f->copies_suffice, &f->statistics_due,   &f->round_due,
         &f->kept_here,     &f->is_over,        &f->weights_missing,  &f->evaluation_due,
         &f->ends_early,    &f->is_drained,     &f->new_method_saved, &f->method_drains,
-        &f->milder_wanted, &f->links_due,      &f->replanned,        &f->none_joins};
+        &f->codecs_wanted, &f->links_due,      &f->replanned,        &f->none_joins};
     return bit < sizeof all / sizeof *all ? all[bit] : NULL;
 }
 
