@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/rng.h"
 #include "planners/known.h"
@@ -94,14 +93,6 @@ static uint32_t find_best(const evolution *e, uint32_t other) {
 
 /* ---- generations ----------------------------------------------------------------------------- */
 
-static void finish_genome(const evolution *e, rp_genome *genome) {
-    if (e->by->is_tied) {
-        memcpy(genome->gene[RP_WAY_BACKWARD], genome->gene[RP_WAY_FORWARD],
-               sizeof genome->gene[RP_WAY_FORWARD]);
-    }
-    rp_problem_hold(e->search->tables.problem, genome);
-}
-
 static void draw_genome(evolution *e, rp_genome *out) {
     const rp_tables *t = &e->search->tables;
     *out = (rp_genome){0};
@@ -122,7 +113,7 @@ static void fill_first(evolution *e) {
         } else {
             draw_genome(e, &e->genome[0][i]);
         }
-        finish_genome(e, &e->genome[0][i]);
+        rp_problem_hold(e->search->tables.problem, &e->genome[0][i]);
     }
 }
 
@@ -184,7 +175,7 @@ static void breed(evolution *e, uint32_t best) {
             cross(e, next[i].gene[way], other->gene[way]);
             mutate(e, next[i].gene[way]);
         }
-        finish_genome(e, &next[i]);
+        rp_problem_hold(e->search->tables.problem, &next[i]);
     }
     e->genome[1] = e->genome[0];
     e->genome[0] = next;
@@ -215,13 +206,12 @@ static void run_round(evolution *e, uint32_t round) {
     for (uint32_t generation = 0; generation < GENERATIONS; generation++) {
         evaluate(e);
         const uint32_t best = find_best(e, e->count);
-        e->search->answer->generations++;
         tell(e, round, generation, e->value[best]);
         if (e->value[best] < least * (1 - RP_SEARCH_ALIKE)) {
             least = e->value[best];
             gained = generation;
         }
-        if (generation - gained >= PATIENCE || rp_search_is_over(e->search)) {
+        if (generation - gained >= PATIENCE) {
             return;
         }
         breed(e, best);
@@ -240,11 +230,10 @@ static rp_err open_evolution(rp_search *s, const rp_genetic *by, evolution *out)
     RP_TRY(RP_ARENA_NEW(&s->arena, count, &out->fresh));
     RP_TRY(RP_ARENA_NEW(&s->arena, count, &out->fresh_value));
     out->simple[0] = rp_simple_even(s);
+    s->answer->even = s->answer->genome;
+    s->answer->even_step_s = s->answer->step_s;
     out->simple[1] = rp_simple_greedy(s);
     RP_TRY(rp_simple_dp(s, &out->simple[2]));
-    if (by->is_tied) { /* these were not */
-        s->answer->step_s = (double)INFINITY;
-    }
 fail:
     return err;
 }
@@ -253,19 +242,9 @@ rp_err rp_genetic_search(rp_search *s, const rp_genetic *by) {
     evolution e;
     rp_err err;
     RP_TRY(open_evolution(s, by, &e));
-    const bool by_time = s->ask->rounds == 0 && s->ask->limit_ns != 0;
-    const uint32_t rounds = s->ask->rounds ? s->ask->rounds : by_time ? UINT32_MAX : 1;
-    for (uint32_t round = 0; round < rounds && !rp_search_is_over(s); round++) {
+    for (uint32_t round = 0; round < s->ask->rounds; round++) {
         run_round(&e, round);
-        s->answer->rounds++;
     }
 fail:
     return err;
-}
-
-void rp_genetic_one_by_one(void *context, const rp_genome *genome, uint32_t count, double *out) {
-    rp_search *s = context;
-    for (uint32_t i = 0; i < count; i++) {
-        out[i] = rp_recurrence_makespan(&s->tables, &genome[i], &s->room);
-    }
 }

@@ -13,13 +13,10 @@ typedef struct {
     /* Seconds of a step of `count` genomes. */
     void (*makespans)(void *context, const rp_genome *genome, uint32_t count, double *out);
     void *context;
-    bool is_tied; /* the backward has the forward's sizes */
 } rp_genetic;
 
-/* Of steps that are alike (RP_SEARCH_ALIKE) the one with the lower index wins. errors MEMORY */
+/* Of steps that are alike (RP_SEARCH_ALIKE) the one with the lower index wins. Also notes the best
+ * even size. errors MEMORY */
 rp_err rp_genetic_search(rp_search *search, const rp_genetic *genetic) RP_MUST_CHECK;
-
-/* rp_genetic.makespans by the recurrence; context: the search. */
-void rp_genetic_one_by_one(void *context, const rp_genome *genome, uint32_t count, double *out);
 
 #endif

@@ -2,7 +2,6 @@
 #ifndef RP_PLANNERS_PLANNER_H
 #define RP_PLANNERS_PLANNER_H
 
-#include "base/clock.h"
 #include "planners/problem.h"
 
 /* What a search that goes by generations says of each. */
@@ -14,11 +13,8 @@ typedef struct {
 typedef struct {
     const rp_problem *problem;
     uint64_t seed;
-    const rp_clock *clock; /* may be NULL when there is no limit of time */
-    int64_t limit_ns;      /* 0: none. What is best until then is the answer, then another one on
-                              another machine; without it the same question has the same answer */
-    uint32_t rounds;       /* restarts of a search that draws; 0: until the time is over, or 1 */
-    uint32_t population;   /* of a genetic search; 0: 100; 4 at least */
+    uint32_t rounds;     /* starts of the search, each with other numbers drawn; 1 at least */
+    uint32_t population; /* genomes of a generation; 0: 100; 4 at least */
     void (*trace)(void *context, const rp_planner_trace *trace); /* may be NULL */
     void *context;
 } rp_planner_ask;
@@ -26,11 +22,9 @@ typedef struct {
 typedef struct {
     rp_genome genome;
     double step_s;
+    rp_genome even; /* the best one in which all stages that are not held share a size */
+    double even_step_s;
     uint64_t evaluations; /* of whole genomes, what was known from before not counted */
-    uint64_t generations;
-    uint32_t rounds;
-    double took_s;    /* 0 without a clock */
-    bool is_complete; /* it ended by itself, not by the limit of time */
 } rp_planner_answer;
 
 typedef struct rp_search rp_search; /* planners/search.h */
@@ -44,8 +38,8 @@ typedef struct {
 extern const rp_planner_kind *const rp_planner_kinds[];
 const rp_planner_kind *rp_planner_find(const char *name);
 
-/* errors  of rp_problem_check(); USAGE: a limit of time without a clock, a population below 4;
- *         MEMORY */
+/* The same question has the same answer.
+ * errors  of rp_problem_check(); USAGE: no rounds, a population below 4; MEMORY */
 rp_err rp_planner_search(const rp_planner_kind *kind, const rp_planner_ask *ask,
                          rp_planner_answer *out) RP_MUST_CHECK;
 

@@ -46,15 +46,6 @@ fail:
     return err;
 }
 
-void rp_problem_affine(const rp_problem *p, double *table, uint32_t stage, double base_s,
-                       double sample_s) {
-    double *row = table + (size_t)stage * (p->samples + 1);
-    row[0] = 0;
-    for (uint32_t b = 1; b <= p->samples; b++) {
-        row[b] = base_s + b * sample_s;
-    }
-}
-
 /* ---- checks ---------------------------------------------------------------------------------- */
 
 static bool is_cost(double seconds) {

@@ -60,10 +60,6 @@ typedef struct {
 rp_err rp_problem_open(rp_arena *arena, uint32_t stages, uint32_t samples,
                        rp_problem *out) RP_MUST_CHECK;
 
-/* A row of a table of the problem: base_s + samples * sample_s, and 0 for no samples. */
-void rp_problem_affine(const rp_problem *problem, double *table, uint32_t stage, double base_s,
-                       double sample_s);
-
 /* errors  USAGE: a cost is negative or not finite, sizes do not rise or do not end with all
  * samples, a held size does not divide the step; LIMIT: a stage has too little memory for the
  *         smallest sizes. The message names the stage. */

@@ -1,6 +1,4 @@
-/* What all planners share: the question in tables, the best genome until now, the time that is
- * left.
- */
+/* What all planners share: the question in tables, and the best genome until now. */
 #ifndef RP_PLANNERS_SEARCH_H
 #define RP_PLANNERS_SEARCH_H
 
@@ -12,7 +10,6 @@ struct rp_search {
     const rp_planner_ask *ask;
     rp_tables tables;
     rp_recurrence_room room;
-    int64_t start_ns;
     rp_planner_answer *answer; /* .step_s: infinite until something fits */
 };
 
@@ -24,8 +21,6 @@ struct rp_search {
 double rp_search_try(rp_search *search, const rp_genome *genome);
 /* The same of one that is known. Of those that are alike the first is kept. */
 void rp_search_keep(rp_search *search, const rp_genome *genome, double step_s);
-/* Notes that the search ends early. */
-bool rp_search_is_over(rp_search *search);
 
 /* ---- plans without chance: simple.c ---------------------------------------------------------- */
 
@@ -39,7 +34,5 @@ rp_genome rp_simple_greedy(rp_search *search);
  * source  METHODS 10.2, "global-greedy DP": not exact, for of a predecessor only one is kept
  * errors  MEMORY */
 rp_err rp_simple_dp(rp_search *search, rp_genome *out) RP_MUST_CHECK;
-/* One gene after the other to what is best with all others as they are, until none changes. */
-void rp_simple_descend(rp_search *search, rp_genome *genome);
 
 #endif

@@ -154,34 +154,3 @@ rp_err rp_simple_dp(rp_search *s, rp_genome *out) {
 fail:
     return err;
 }
-
-/* ---- coordinate descent ---------------------------------------------------------------------- */
-
-static bool descend_gene(rp_search *s, rp_genome *genome, int way, uint32_t stage, double *least) {
-    bool changed = false;
-    rp_genome other = *genome;
-    for (uint8_t size = 0; size < s->tables.size_count; size++) {
-        other.gene[way][stage] = size;
-        rp_problem_hold(s->tables.problem, &other);
-        const double step_s = rp_search_try(s, &other);
-        if (step_s < *least) {
-            *least = step_s;
-            *genome = other;
-            changed = true;
-        }
-    }
-    return changed;
-}
-
-void rp_simple_descend(rp_search *s, rp_genome *genome) {
-    double least = rp_search_try(s, genome);
-    bool changed = true;
-    while (changed && !rp_search_is_over(s)) {
-        changed = false;
-        for (uint32_t stage = 0; stage < s->tables.stages; stage++) {
-            for (int way = 0; way < RP_WAYS; way++) {
-                changed = descend_gene(s, genome, way, stage, &least) || changed;
-            }
-        }
-    }
-}

@@ -87,16 +87,6 @@ static void hold_stages(const rp_runfile *run, const rp_cut *cut, rp_problem *ou
     }
 }
 
-static rp_err find_even(rp_planner_ask ask, rp_size_choice *out) {
-    rp_planner_answer answer;
-    rp_err err;
-    RP_TRY(rp_planner_search(rp_planner_find("even"), &ask, &answer));
-    out->even_step_s = answer.step_s;
-    out->even = ask.problem->size[answer.genome.gene[RP_WAY_FORWARD][0]];
-fail:
-    return err;
-}
-
 rp_err rp_choose_sizes(const rp_runfile *run, const rp_profile *profile, const rp_cut *cut,
                        uint32_t (*size)[2], rp_size_choice *out) {
     rp_problem problem;
@@ -115,8 +105,9 @@ rp_err rp_choose_sizes(const rp_runfile *run, const rp_profile *profile, const r
     put_memory(run, profile, &least, cut, &problem);
     const rp_planner_ask ask = {.problem = &problem, .seed = run->seed, .rounds = 1};
     RP_TRY(rp_planner_search(run->sizes.planner, &ask, &answer));
-    RP_TRY(find_even(ask, out));
-    out->step_s = answer.step_s;
+    *out = (rp_size_choice){.step_s = answer.step_s,
+                            .even_step_s = answer.even_step_s,
+                            .even = problem.size[answer.even.gene[RP_WAY_FORWARD][0]]};
     for (uint32_t k = 0; k < cut->stage_count; k++) {
         size[k][0] = problem.size[answer.genome.gene[RP_WAY_FORWARD][k]];
         size[k][1] = problem.size[answer.genome.gene[RP_WAY_BACKWARD][k]];

@@ -9,11 +9,9 @@ static rp_err read_planner(rp_node *map, rp_sizes *out) {
         return err;
     }
     out->planner = rp_planner_find(strcmp(name, "auto") == 0 ? "tidgap" : name);
-    if (!out->planner || strcmp(name, "brute") == 0) { /* which is for tests */
+    if (!out->planner) {
         return rp_node_fail(rp_node_find(map, "planner"),
-                            "no planner '%s': expected auto, even, greedy, dp-sizes, descent, "
-                            "sgap, dgap or tidgap",
-                            name);
+                            "no planner '%s': expected auto, dgap or tidgap", name);
     }
     if (out->at) {
         return rp_node_fail(rp_node_find(map, "planner"),

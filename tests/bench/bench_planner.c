@@ -53,11 +53,11 @@ static void must(rp_err err) {
 }
 
 static void open_bench(bench *b, uint32_t stages, uint32_t samples, uint32_t population) {
-    const rp_instance_draw draw = {
+    const instance_draw draw = {
         .stages_min = stages, .stages_max = stages, .samples = samples, .backward = 2};
     rp_rng rng = rp_rng_named(1, "bench/planner");
     rp_arena_init(&b->arena, "bench", 0);
-    must(rp_instance_random(&b->arena, &rng, &draw, &b->problem));
+    must(draw_instance(&b->arena, &rng, &draw, &b->problem));
     must(rp_tables_open(&b->arena, &b->problem, &b->tables));
     must(rp_recurrence_open(&b->arena, &b->tables, &b->room));
     must(rp_genome_arrays_open(&b->arena, &b->tables, &b->arrays));

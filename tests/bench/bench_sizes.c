@@ -103,10 +103,6 @@ static net make_gpt(bool ends) {
 
 /* ---- costs ----------------------------------------------------------------------------------- */
 
-static double log_uniform(rp_rng *rng, double low, double high) {
-    return low * pow(high / low, (double)rp_rng_uniform(rng));
-}
-
 static board draw_board(rp_rng *rng) {
     return (board){.operations_per_s = log_uniform(rng, 1e11, 1e13),
                    .bytes_per_s = log_uniform(rng, 1e10, 5e11),
@@ -133,8 +129,8 @@ static void make_problem(rp_arena *arena, const net *n, const board *b, uint32_t
         }
         const double sample_s = n->layer[k].out_bytes / b->wire_bytes_per_s;
         if (k + 1 < n->count) {
-            rp_problem_affine(out, out->send[RP_WAY_FORWARD], k, b->message_s, sample_s);
-            rp_problem_affine(out, out->send[RP_WAY_BACKWARD], k + 1, b->message_s, sample_s);
+            fill_row(out, out->send[RP_WAY_FORWARD], k, b->message_s, sample_s);
+            fill_row(out, out->send[RP_WAY_BACKWARD], k + 1, b->message_s, sample_s);
         }
     }
 }
@@ -170,22 +166,20 @@ static double gpipe_s(rp_arena *arena, const rp_problem *p, uint32_t count) {
 /* In % of UMPIPE's step, by baseline. */
 static void measure_gains(rp_arena *arena, const rp_problem *p, double out[BASELINES]) {
     const rp_planner_ask ask = {.problem = p, .seed = 1, .rounds = 2};
-    rp_planner_answer even;
     rp_planner_answer best;
-    must(rp_planner_search(rp_planner_find("even"), &ask, &even));
     must(rp_planner_search(rp_planner_find("tidgap"), &ask, &best));
     double least = (double)INFINITY;
     for (uint32_t i = 0; i < p->size_count; i++) {
         least = fmin(least, pipedream_s(p, p->size[i]));
     }
-    const double step_s[BASELINES] = {even.step_s,
+    const double step_s[BASELINES] = {best.even_step_s,
                                       gpipe_s(arena, p, 4),
                                       gpipe_s(arena, p, 8),
                                       gpipe_s(arena, p, p->stages),
                                       gpipe_s(arena, p, p->samples),
                                       gpipe_s(arena, p, 1),
                                       least,
-                                      pipedream_s(p, p->size[even.genome.gene[0][0]])};
+                                      pipedream_s(p, p->size[best.even.gene[0][0]])};
     for (uint32_t i = 0; i < BASELINES; i++) {
         out[i] = 100 * (step_s[i] / best.step_s - 1);
     }
@@ -235,7 +229,7 @@ static void measure_net(const char *name, const net *n, uint32_t samples, uint32
 
 static void measure_networks(uint32_t samples, bool print_points) {
     static double gain[DRAWS_MAX][BASELINES];
-    const rp_instance_draw draw = {
+    const instance_draw draw = {
         .stages_min = 4, .stages_max = 16, .samples = samples, .backward = 2};
     rp_rng rng = rp_rng_named(samples, "bench/sizes/networks");
     char title[80];
@@ -243,10 +237,10 @@ static void measure_networks(uint32_t samples, bool print_points) {
         rp_arena arena;
         rp_problem p;
         rp_arena_init(&arena, "bench", 0);
-        must(rp_instance_random(&arena, &rng, &draw, &p));
+        must(draw_instance(&arena, &rng, &draw, &p));
         measure_gains(&arena, &p, gain[i]);
         if (print_points) {
-            printf("%.4f %.4f\n", rp_instance_spread(&p), gain[i][0]);
+            printf("%.4f %.4f\n", instance_spread(&p), gain[i][0]);
         }
         rp_arena_finish(&arena);
     }

@@ -228,7 +228,7 @@ class Plan(program.Case):
 
     def test_sizes_of_no_planner(self):
         for schedule, message in (("{kind: umpipe, planner: best}", "no planner 'best'"),
-                                  ("{kind: umpipe, planner: brute}", "no planner 'brute'"),
+                                  ("{kind: umpipe, planner: greedy}", "auto, dgap or tidgap"),
                                   ("{kind: umpipe, planner: auto, forward: 4}", "drop one of"),
                                   ("{kind: gpipe, planner: auto}", "planner")):
             err = self.refused("train", self.run_file(RUN % schedule))

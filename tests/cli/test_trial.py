@@ -88,7 +88,7 @@ class Trial(program.Case):
     def test_what_it_is_not_for(self):
         for sets, wanted in ((("cut=[fc3]",), "expected cut: auto"),
                              (("schedule=async",), "expected a schedule with a flush"),
-                             (("schedule={kind: umpipe, planner: dp-sizes}",), "schedule.planner"),
+                             (("schedule={kind: umpipe, planner: dgap}",), "schedule.planner"),
                              (("plan.trial=1001",), "1000"), (("plan.trial=often",), "trial")):
             words = [word for item in ("plan.trial=5", *sets) for word in ("--set", item)]
             self.assertIn(wanted, self.refused("train", self.run_file(RUN), *words))

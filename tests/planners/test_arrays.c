@@ -10,13 +10,13 @@ enum { TRIALS = 3000, GENOMES = 70 };
 
 static void draw_problem(rp_arena *arena, rp_rng *rng, uint32_t trial, rp_problem *p) {
     if (trial % 2) {
-        const rp_instance_draw draw = {.stages_min = 4,
-                                       .stages_max = 16,
-                                       .samples = trial % 20 == 1 ? 128 : 32,
-                                       .backward = 2,
-                                       .own_backward = trial % 4 == 1,
-                                       .latency = trial % 8 > 4 ? 3 : 0};
-        expect_ok(rp_instance_random(arena, rng, &draw, p));
+        const instance_draw draw = {.stages_min = 4,
+                                    .stages_max = 16,
+                                    .samples = trial % 20 == 1 ? 128 : 32,
+                                    .backward = 2,
+                                    .own_backward = trial % 4 == 1,
+                                    .latency = trial % 8 > 4 ? 3 : 0};
+        expect_ok(draw_instance(arena, rng, &draw, p));
     } else {
         expect_ok(rp_problem_open(arena, 1 + rp_rng_below(rng, 8), 1 + rp_rng_below(rng, 40), p));
         draw_sizes(p, rng);

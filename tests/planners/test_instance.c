@@ -6,7 +6,7 @@
 
 static void they_keep_to_their_ranges(void **state) {
     (void)state;
-    const rp_instance_draw draw = {.stages_min = 4, .stages_max = 16, .samples = 32, .backward = 2};
+    const instance_draw draw = {.stages_min = 4, .stages_max = 16, .samples = 32, .backward = 2};
     rp_rng rng = rp_rng_named(5, "test/instance");
     rp_rng same = rng;
     bool seen[17] = {false};
@@ -17,8 +17,8 @@ static void they_keep_to_their_ranges(void **state) {
         rp_problem p;
         rp_problem again;
         rp_arena_init(&arena, "test", 0);
-        expect_ok(rp_instance_random(&arena, &rng, &draw, &p));
-        expect_ok(rp_instance_random(&arena, &same, &draw, &again));
+        expect_ok(draw_instance(&arena, &rng, &draw, &p));
+        expect_ok(draw_instance(&arena, &same, &draw, &again));
         expect_ok(rp_problem_check(&p));
         seen[p.stages] = true;
         for (uint32_t k = 0; k < p.stages; k++) {
@@ -31,7 +31,7 @@ static void they_keep_to_their_ranges(void **state) {
             low = fmin(low, base);
             high = fmax(high, base);
         }
-        expect_close(rp_instance_spread(&p), rp_instance_spread(&again), 0, 0);
+        expect_close(instance_spread(&p), instance_spread(&again), 0, 0);
         rp_arena_finish(&arena);
     }
     assert_true(low < 0.11 && high > 9);
@@ -46,11 +46,11 @@ static void the_spread_is_that_of_the_ratios(void **state) {
     rp_problem p;
     rp_arena_init(&arena, "test", 0);
     expect_ok(rp_problem_open(&arena, 2, 8, &p));
-    rp_problem_affine(&p, p.pass[RP_WAY_FORWARD], 0, 1, 1);
-    rp_problem_affine(&p, p.pass[RP_WAY_FORWARD], 1, 100, 1);
-    expect_close(rp_instance_spread(&p), 1, 1e-9, 0); /* log10: 0 and 2 */
-    rp_problem_affine(&p, p.pass[RP_WAY_FORWARD], 1, 5, 5);
-    expect_close(rp_instance_spread(&p), 0, 0, 1e-6);
+    fill_row(&p, p.pass[RP_WAY_FORWARD], 0, 1, 1);
+    fill_row(&p, p.pass[RP_WAY_FORWARD], 1, 100, 1);
+    expect_close(instance_spread(&p), 1, 1e-9, 0); /* log10: 0 and 2 */
+    fill_row(&p, p.pass[RP_WAY_FORWARD], 1, 5, 5);
+    expect_close(instance_spread(&p), 0, 0, 1e-6);
     rp_arena_finish(&arena);
 }
 

@@ -52,14 +52,13 @@ static void the_trace_is_that_of_dgap(void **state) {
 
 /* From the best even size, one gene at a time; the temperature falls from 5 % of the step to
  * 0.005 %. */
-static double anneal(rp_arena *arena, const rp_problem *p, uint64_t seed) {
+static double anneal(const rp_problem *p, uint64_t seed) {
     rp_rng rng = rp_rng_named(seed, "test/anneal");
-    rp_genome now = asked("even", p).genome;
-    rp_tables tables;
-    rp_recurrence_room room;
-    expect_ok(rp_tables_open(arena, p, &tables));
-    expect_ok(rp_recurrence_open(arena, &tables, &room));
-    double step_s = rp_recurrence_makespan(&tables, &now, &room);
+    begun_search begun;
+    rp_search *search = &begun.search;
+    begin_search(&begun, p);
+    rp_genome now = rp_simple_even(search);
+    double step_s = begun.answer.step_s;
     double best = step_s;
     for (uint32_t move = 0; move < MOVES; move++) {
         const double heat = 0.05 * pow(1e-3, (double)move / MOVES);
@@ -67,7 +66,7 @@ static double anneal(rp_arena *arena, const rp_problem *p, uint64_t seed) {
         const uint32_t way = rp_rng_below(&rng, 2);
         rp_genome other = now;
         other.gene[way][stage] = (uint8_t)rp_rng_below(&rng, p->size_count);
-        const double other_s = rp_recurrence_makespan(&tables, &other, &room);
+        const double other_s = rp_recurrence_makespan(&search->tables, &other, &search->room);
         const double worse = (other_s - step_s) / step_s;
         if (worse <= 0 || (double)rp_rng_uniform(&rng) < exp(-worse / heat)) {
             now = other;
@@ -75,6 +74,7 @@ static double anneal(rp_arena *arena, const rp_problem *p, uint64_t seed) {
             best = fmin(best, step_s);
         }
     }
+    rp_arena_finish(&search->arena);
     return best;
 }
 
@@ -90,7 +90,7 @@ static void it_is_as_good_as_long_annealing(void **state) {
         rp_arena_init(&arena, "test", 0);
         draw_ring(&arena, &rng, 5, 16, trial % 4 ? 32 : 128, trial % 2, &p);
         for (uint32_t seed = 0; seed < 3; seed++) {
-            best = fmin(best, anneal(&arena, &p, seed));
+            best = fmin(best, anneal(&p, seed));
         }
         const rp_planner_ask ask = {.problem = &p, .seed = 1, .rounds = 4};
         const double found = asked_with("tidgap", &ask).step_s;

@@ -28,13 +28,13 @@ static void it_is_what_happens_event_by_event(void **state) {
         rp_problem p;
         rp_arena_init(&arena, "test", 0);
         if (trial % 2) {
-            const rp_instance_draw draw = {.stages_min = 4,
-                                           .stages_max = 16,
-                                           .samples = trial % 20 == 1 ? 128 : 32,
-                                           .backward = 2,
-                                           .own_backward = trial % 4 == 1,
-                                           .latency = trial % 8 > 4 ? 3 : 0};
-            expect_ok(rp_instance_random(&arena, &rng, &draw, &p));
+            const instance_draw draw = {.stages_min = 4,
+                                        .stages_max = 16,
+                                        .samples = trial % 20 == 1 ? 128 : 32,
+                                        .backward = 2,
+                                        .own_backward = trial % 4 == 1,
+                                        .latency = trial % 8 > 4 ? 3 : 0};
+            expect_ok(draw_instance(&arena, &rng, &draw, &p));
         } else {
             expect_ok(
                 rp_problem_open(&arena, 1 + rp_rng_below(&rng, 8), 1 + rp_rng_below(&rng, 40), &p));
@@ -143,10 +143,10 @@ static void it_is_what_the_replay_says(void **state) {
             for (uint32_t i = 0; i < 7; i++) {
                 cost[i][k] = trial % 3 ? (double)rp_rng_uniform(&rng) : rp_rng_below(&rng, 4);
             }
-            rp_problem_affine(&p, p.pass[0], k, 0, cost[0][k]);
-            rp_problem_affine(&p, p.pass[1], k, 0, cost[1][k] + cost[2][k]);
-            rp_problem_affine(&p, p.send[0], k, 0, cost[3][k]);
-            rp_problem_affine(&p, p.send[1], k, 0, cost[4][k]);
+            fill_row(&p, p.pass[0], k, 0, cost[0][k]);
+            fill_row(&p, p.pass[1], k, 0, cost[1][k] + cost[2][k]);
+            fill_row(&p, p.send[0], k, 0, cost[3][k]);
+            fill_row(&p, p.send[1], k, 0, cost[4][k]);
             p.update[k] = cost[5][k];
             p.latency[0][k] = p.latency[1][k] = cost[6][k];
         }
@@ -179,8 +179,8 @@ static void even_sizes_without_wires_are_gpipe(void **state) {
     rp_arena_init(&arena, "test", 0);
     expect_ok(rp_problem_open(&arena, 4, 32, &p));
     for (uint32_t k = 0; k < 4; k++) {
-        rp_problem_affine(&p, p.pass[0], k, 1, 0);
-        rp_problem_affine(&p, p.pass[1], k, 2, 0);
+        fill_row(&p, p.pass[0], k, 1, 0);
+        fill_row(&p, p.pass[1], k, 2, 0);
     }
     const rp_genome g = rp_problem_even(&p, 2); /* 8 microbatches of 4 */
     expect_close(by_recurrence(&arena, &p, &g), (8 + 4 - 1) * (1 + 2), 0, 0);
@@ -197,10 +197,10 @@ static void the_toy_is_as_written(void **state) {
     rp_arena_init(&arena, "test", 0);
     expect_ok(rp_problem_open(&arena, 4, 16, &p)); /* 1 2 4 8 16 */
     for (uint32_t k = 0; k < 4; k++) {
-        rp_problem_affine(&p, p.pass[0], k, base[k], 0.3);
-        rp_problem_affine(&p, p.pass[1], k, 2 * base[k], 0.6);
-        rp_problem_affine(&p, p.send[0], k, 0, 0.05);
-        rp_problem_affine(&p, p.send[1], k, 0, 0.05);
+        fill_row(&p, p.pass[0], k, base[k], 0.3);
+        fill_row(&p, p.pass[1], k, 2 * base[k], 0.6);
+        fill_row(&p, p.send[0], k, 0, 0.05);
+        fill_row(&p, p.send[1], k, 0, 0.05);
     }
     for (uint8_t size = 0; size < p.size_count; size++) {
         const rp_genome g = rp_problem_even(&p, size);

@@ -70,19 +70,6 @@ static void boards_that_differ_have_sizes_that_do(void **state) {
     assert_true(choice.step_s == other.step_s);
 }
 
-static void even_sizes_are_even(void **state) {
-    (void)state;
-    rp_profile profile;
-    uint32_t size[STAGES][2];
-    rp_size_choice choice;
-    open_profile(&profile, "even", uneven);
-    expect_ok(rp_choose_sizes(&run, &profile, &cut, size, &choice));
-    for (uint32_t i = 0; i < 2 * STAGES; i++) {
-        assert_int_equal(size[i / 2][i % 2], choice.even);
-    }
-    assert_true(choice.step_s == choice.even_step_s);
-}
-
 /* A wire that takes longer than the boards: what is sent early counts. */
 static void wires_count(void **state) {
     (void)state;
@@ -147,7 +134,6 @@ static void sizes_have_the_memory_that_there_is(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(boards_that_differ_have_sizes_that_do, setup, close_run),
-        cmocka_unit_test_setup_teardown(even_sizes_are_even, setup, close_run),
         cmocka_unit_test_setup_teardown(wires_count, setup, close_run),
         cmocka_unit_test_setup_teardown(there_are_limits, setup, close_run),
         cmocka_unit_test_setup_teardown(sizes_have_the_memory_that_there_is, setup, close_run),

@@ -258,7 +258,7 @@ static void sizes_are_chosen_with_the_cut(void **state) {
     static const double layer[LAYERS] = {1, 4, 1, 2, 1, 3, 1, 1};
     rp_profile profile;
     char text[2048];
-    read_run("schedule: {kind: umpipe, planner: dp-sizes}\n");
+    read_run("schedule: {kind: umpipe, planner: dgap}\n");
     open_profile(&profile);
     for (uint32_t k = 0; k < BOARDS; k++) {
         take_board(&profile, k, layer, 1 + k);
@@ -400,7 +400,7 @@ static void sizes_of_shared_stages_are_replayed(void **state) {
     rp_joint_answer given;
     rp_joint_answer answer;
     char text[2048];
-    read_run("schedule: {kind: umpipe, planner: dp-sizes}\nplan: {share: 3}\n");
+    read_run("schedule: {kind: umpipe, planner: dgap}\nplan: {share: 3}\n");
     open_one_heavy(&profile);
     expect_ok(rp_joint_search(&ask, &answer));
     const rp_joint_plan best = answer.plan[0];
