@@ -154,14 +154,13 @@ fail:
 
 /* What the ring has by this plan, and the run goes on with. */
 static rp_err setup_text(rp_arena *arena, const rp_runfile *run, const rp_plan *plan,
-                         const rp_position *position, char **out) {
+                         char **out) {
     rp_setup setup = rp_setup_of(run);
     rp_err err;
     setup.stages = plan->stage_count;
     RP_TRY(rp_plan_cut(arena, plan, run->model, &setup.cut));
     RP_TRY(take_codecs(arena, run, plan, &setup));
     RP_TRY(take_sizes(arena, plan, &setup));
-    setup.trial = position->setup.trial;
     RP_TRY(rp_setup_text(arena, &setup, run, out));
 fail:
     return err;
@@ -236,7 +235,6 @@ static rp_err read_old_ahead(const char *text, const char *path, const rp_runfil
 
 static rp_err read_old_setup(rp_arena *arena, const rp_st_reader *reader, const rp_runfile *run,
                              const char *path, rp_setup *out) {
-    const char *trial = rp_st_meta(reader, "trial");
     rp_err err;
     *out = rp_setup_of(run);
     out->codec = NULL;
@@ -245,11 +243,6 @@ static rp_err read_old_setup(rp_arena *arena, const rp_st_reader *reader, const 
     RP_TRY(rp_setup_read_cut(arena, run->model, rp_st_meta(reader, "cut"), &out->cut));
     RP_TRY(read_old_codecs(arena, rp_st_meta(reader, "codec"), path, out));
     RP_TRY(read_old_sizes(arena, rp_st_meta(reader, "sizes"), path, run->batch, out));
-    if (trial && trial[0]) {
-        char *copy;
-        RP_TRY(rp_arena_string(arena, trial, &copy));
-        out->trial = copy;
-    }
     if (run->method.advance_auto) {
         RP_TRY(read_old_advance(rp_st_meta(reader, "advance"), path, out));
     }
@@ -323,7 +316,7 @@ rp_err rp_checkpoint_make_meta(rp_arena *arena, const rp_runfile *run, const rp_
     RP_TRY(rp_arena_printf(arena, &ledger, "%016" PRIx64 " %" PRIu64, position->ledger.digest,
                            position->ledger.samples));
     RP_TRY(rp_arena_printf(arena, &digest, "%016" PRIx64, rp_plan_digest(plan)));
-    RP_TRY(setup_text(arena, run, plan, position, &setup));
+    RP_TRY(setup_text(arena, run, plan, &setup));
     RP_TRY(rp_arena_printf(arena, &step, "%" PRIu64, position->step));
     RP_TRY(applied_text(arena, &run->method, own_applied, &applied));
     RP_TRY(rp_arena_printf(arena, &totals, "%" PRIu64 " %" PRIu64 " %.17g %.17g %.17g",

@@ -84,7 +84,7 @@ static rp_err take_results(rp_controller *c, uint64_t step) {
                            "train.checkpoint_steps bounds how many they have to",
                            c->position.step + 1);
         }
-        rp_trials_note_step(c->setup, rp_drift_note_step(c->measure));
+        (void)rp_drift_note_step(c->measure);
         RP_TRY(rp_train_count_step(c->train, loss));
     }
 fail:

@@ -25,10 +25,10 @@ static uint64_t find_next(const rp_pauses *pauses, const uint64_t *every, uint32
 
 uint64_t rp_pauses_next(const rp_pauses *pauses, uint64_t copies) {
     const bool looks = pauses->step == 0 && pauses->look > 0;
-    RP_ASSERT(copies > pauses->step && pauses->trial > pauses->step);
+    RP_ASSERT(copies > pauses->step);
     uint64_t end = find_next(pauses, pauses->save_every, 5);
     end = looks ? smaller(end, pauses->look) : end;
-    return move_closer(pauses, smaller(smaller(end, pauses->trial), copies));
+    return move_closer(pauses, smaller(end, copies));
 }
 
 bool rp_pauses_need_no_save(const rp_pauses *pauses) {

@@ -12,7 +12,6 @@ typedef struct {
     uint64_t save_every[5];  /* epochs, checkpoints, histograms, evaluations, rounds of lanes */
     uint64_t score_every[2]; /* evaluations by epochs, and by steps; 0: no data for them */
     uint64_t look;           /* links are measured first after this step; 0: they are not */
-    uint64_t trial;          /* the plan in force has been tried; UINT64_MAX: none is tried */
     uint32_t returns;        /* ways back since the last checkpoint */
     bool must_save;          /* copies do not suffice here, whatever the step */
 } rp_pauses;

@@ -48,17 +48,11 @@ fail:
 }
 
 static rp_err begin_rescue(rp_controller *c) {
-    rp_position position = *rp_keep_wanted_position(c->keep);
+    const rp_position position = *rp_keep_wanted_position(c->keep);
     rp_keep_outcome outcome;
-    rp_arena arena;
-    rp_err err = RP_OK;
-    rp_arena_init(&arena, "trials", 0);
-    RP_TRY(rp_trials_tell(c->setup, &arena, &position));
-    err = rp_keep_begin_rescue(c->keep, rp_arrangement_plan(c->setup), &position, &outcome);
-    err = rp_machine_keep_result(&c->machine, err, outcome);
-fail:
-    rp_arena_finish(&arena);
-    return err;
+    const rp_err err =
+        rp_keep_begin_rescue(c->keep, rp_arrangement_plan(c->setup), &position, &outcome);
+    return rp_machine_keep_result(&c->machine, err, outcome);
 }
 
 rp_err rp_rescue_enter(rp_controller *c) {

@@ -23,12 +23,6 @@ static bool may_hope_for_boards(rp_controller *c, rp_arena *arena) {
     return true;
 }
 
-static rp_err resume_setup(rp_arrangement *setup, rp_position *position) {
-    const rp_err err = rp_arrangement_resume(setup);
-    position->setup.trial = NULL; /* from here on the setup has it */
-    return err;
-}
-
 /* *path NULL: from the seed, or of what boards hold. */
 static rp_err find_checkpoint(rp_controller *c, rp_arena *arena, char **path) {
     rp_err err = rp_keep_find(c->keep, arena, rp_arrangement_given(c->setup), path, &c->position);
@@ -46,8 +40,7 @@ static rp_err find_checkpoint(rp_controller *c, rp_arena *arena, char **path) {
                        rp_arrangement_given(c->setup)->source,
                        rp_arrangement_given(c->setup)->method.advance, c->position.setup.advance);
     }
-    RP_TRY(*path || rp_keep_hopes_for_boards(c->keep) ? resume_setup(c->setup, &c->position)
-                                                      : RP_OK);
+    RP_TRY(*path || rp_keep_hopes_for_boards(c->keep) ? rp_arrangement_resume(c->setup) : RP_OK);
 fail:
     return err;
 }

@@ -73,23 +73,15 @@ rp_err rp_load_late(const rp_controller *c) {
 rp_err rp_save_enter(rp_controller *c) {
     const bool rests = rp_keep_disk_rests(c->keep);
     rp_keep_outcome outcome;
-    rp_arena arena;
-    rp_err err = RP_OK;
-    rp_arena_init(&arena, "trials", 0);
     if (!rests) {
         rp_telemetry_read_totals(rp_folder_record(c->folder), &c->position);
     }
-    rp_position position = c->position;
     const rp_keep_save_order order = {.plan = rp_arrangement_plan(c->setup),
-                                      .position = &position,
+                                      .position = &c->position,
                                       .estimator = find_gains(c->run, c->train),
-                                      .is_result = position.step == rp_train_end(c->train)};
-    RP_TRY(rests ? RP_OK : rp_trials_tell(c->setup, &arena, &position));
-    err = rp_keep_begin_save(c->keep, &order, &outcome);
-    err = rp_machine_keep_result(&c->machine, err, outcome);
-fail:
-    rp_arena_finish(&arena);
-    return err;
+                                      .is_result = c->position.step == rp_train_end(c->train)};
+    const rp_err err = rp_keep_begin_save(c->keep, &order, &outcome);
+    return rp_machine_keep_result(&c->machine, err, outcome);
 }
 
 void rp_save_abandon(rp_controller *c) {

@@ -41,11 +41,9 @@ rp_pauses rp_controller_pauses(const rp_controller *c) {
         .score_every = {scores ? run->score.eval_epochs * run->epoch_steps : 0,
                         scores ? run->score.eval_steps : 0},
         .look = c->way.look_step,
-        .trial = rp_trials_next(c->setup),
         .returns = c->recovery.in_a_row,
         .must_save = rp_train_stop_step(c->train) > 0 || c->machine.interrupts > 0 ||
-                     c->recovery.in_a_row > 0 || c->way.follow.phase != RP_FOLLOW_NONE ||
-                     rp_trials_is_due(c->setup)};
+                     c->recovery.in_a_row > 0 || c->way.follow.phase != RP_FOLLOW_NONE};
 }
 
 bool rp_controller_may_drain(const rp_controller *c) {

@@ -103,6 +103,9 @@ bool rp_joint_has(const rp_joint_plan *plan, uint32_t place);
 /* Boards share stages of it. */
 bool rp_joint_is_shared(const rp_joint_plan *plan);
 
+/* Boards share stages of it, and its sizes were chosen with it. */
+bool rp_joint_has_sizes(const rp_joint_plan *plan);
+
 /* It has all boards of the run in their order, each with a stage. */
 bool rp_joint_is_ring(const rp_joint_plan *plan, uint32_t boards);
 

@@ -76,6 +76,10 @@ bool rp_joint_is_shared(const rp_joint_plan *plan) {
     return plan->stages > 0 && plan->stages < plan->count;
 }
 
+bool rp_joint_has_sizes(const rp_joint_plan *plan) {
+    return rp_joint_is_shared(plan) && plan->even_s > 0;
+}
+
 bool rp_joint_is_ring(const rp_joint_plan *plan, uint32_t boards) {
     bool same = plan->count == boards && !rp_joint_is_shared(plan);
     for (uint32_t k = 0; same && k < boards; k++) {

@@ -25,29 +25,6 @@ static rp_err read_boards(rp_node *plan, rp_runfile *run) {
     return RP_OK;
 }
 
-/* Cuts are tried where they change no number. */
-rp_err rp_runfile_check_trial(const rp_runfile *run) {
-    const rp_node *plan = rp_node_find(run->root, "plan");
-    if (run->plan.trial == 0) {
-        return RP_OK;
-    }
-    if (!run->cut_auto) {
-        return rp_node_fail(plan, "trial: tries cuts of the planner's, and `cut` says which one it "
-                                  "is; expected cut: auto");
-    }
-    if (!run->method.kind->flushed) {
-        return rp_node_fail(plan,
-                            "trial: schedule %s does not wait for steps, so each cut that is tried "
-                            "would change the weights; expected a schedule with a flush",
-                            run->method.kind->name);
-    }
-    return run->sizes.planner
-               ? rp_node_fail(plan, "trial: schedule.planner chooses other sizes for other cuts, "
-                                    "and they change the order of sums; expected sizes that are "
-                                    "given (schedule.forward)")
-               : RP_OK;
-}
-
 /* Gradients of a stage are summed before its update, in one order. */
 rp_err rp_runfile_check_share(const rp_runfile *run) {
     const rp_node *plan = rp_node_find(run->root, "plan");
@@ -71,8 +48,6 @@ rp_err rp_runfile_read_plan(rp_node *root, rp_runfile *run) {
     RP_TRY(rp_section_map(root, "plan", "{drift: 0.3}", &plan));
     RP_TRY(rp_node_f64(plan, "drift", 0, 100, &run->plan.drift));
     RP_TRY(rp_node_default(plan, "drift", "0"));
-    RP_TRY(rp_node_u32(plan, "trial", 0, RP_PLAN_TRIAL_MAX, &run->plan.trial));
-    RP_TRY(rp_node_default(plan, "trial", "0"));
     RP_TRY(rp_node_f64(plan, "seconds", 0, 3600, &run->plan.seconds));
     RP_TRY(rp_node_default(plan, "seconds", "5"));
     run->plan.share = 1;
@@ -81,6 +56,9 @@ rp_err rp_runfile_read_plan(rp_node *root, rp_runfile *run) {
     RP_TRY(read_boards(plan, run));
     (void)rp_node_find(plan, "schedules"); /* read_schedules() */
     RP_TRY(rp_node_default(plan, "schedules", "none"));
+    if (run->folder) { /* Older programs wrote `trial` into every run folder; it has no effect. */
+        (void)rp_node_find(plan, "trial");
+    }
     RP_TRY(plan ? rp_node_done(plan) : RP_OK);
 fail:
     return err;

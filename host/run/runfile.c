@@ -391,7 +391,6 @@ static rp_err check_schedule(rp_arena *arena, const rp_runfile *run, uint32_t in
     RP_TRY(check_age(&other, node));
     RP_TRY(read_recompute(arena, &other));
     RP_TRY(rp_runfile_check_micro(&other));
-    RP_TRY(rp_runfile_check_trial(&other));
     RP_TRY(rp_runfile_check_share(&other));
 fail:
     return err;
@@ -481,7 +480,6 @@ rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set
         RP_TRY(rp_sizes_fit_cut(&out->sizes, out->root, out->model, &out->cut, out->micro));
     }
     RP_TRY(rp_runfile_check_micro(out));
-    RP_TRY(rp_runfile_check_trial(out));
     RP_TRY(rp_runfile_check_share(out));
     RP_TRY(rp_runfile_check_scores(out));
     RP_TRY(read_schedules(arena, out));

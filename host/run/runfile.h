@@ -17,7 +17,7 @@
 #include "stage/job.h"
 #include "transport/hops.h"
 
-enum { RP_COPY_STEPS_MAX = 1 << 30, RP_PLAN_TRIAL_MAX = 1000, RP_PLAN_SHARE_MAX = 8 };
+enum { RP_COPY_STEPS_MAX = 1 << 30, RP_PLAN_SHARE_MAX = 8 };
 
 typedef enum { RP_BEST_ACCURACY, RP_BEST_LOSS } rp_best_by;
 
@@ -53,7 +53,6 @@ typedef struct {
 /* Keys of `plan`. */
 typedef struct {
     double drift;   /* share that ops may differ from what was predicted; 0: none */
-    uint32_t trial; /* steps that each of a few cuts is tried for; 0: none is */
     uint32_t share; /* boards that may share a stage, at most; 1: none do */
     double seconds; /* that a search for a plan may take; 0: until it ends */
 } rp_runfile_plan;

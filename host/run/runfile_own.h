@@ -21,7 +21,6 @@ rp_err rp_runfile_read_ring(rp_arena *arena, rp_node *root, rp_runfile *run) RP_
 
 /* plan.c: `plan`, but for its schedules; the checks, once the method and the cut are read. */
 rp_err rp_runfile_read_plan(rp_node *root, rp_runfile *run) RP_MUST_CHECK;
-rp_err rp_runfile_check_trial(const rp_runfile *run) RP_MUST_CHECK;
 rp_err rp_runfile_check_share(const rp_runfile *run) RP_MUST_CHECK;
 
 #endif

@@ -139,10 +139,8 @@ static bool same_method(const rp_setup *a, const rp_setup *b) {
 }
 
 bool rp_setup_equal(const rp_setup *a, const rp_setup *b) {
-    const bool same_trial =
-        a->trial && b->trial ? strcmp(a->trial, b->trial) == 0 : a->trial == b->trial;
     return same_boards(a, b) && same_stages(a, b) && same_links(a, b) && same_method(a, b) &&
-           same_trial && a->micro_auto == b->micro_auto && a->boards_auto == b->boards_auto &&
+           a->micro_auto == b->micro_auto && a->boards_auto == b->boards_auto &&
            a->schedule_auto == b->schedule_auto && a->ahead_auto == b->ahead_auto;
 }
 

@@ -42,7 +42,6 @@ typedef struct {
 
     uint64_t step_first; /* step at which this life of the run, or this assignment, begins */
     double lines_s;      /* age of emulated lines, in seconds */
-    const char *trial;   /* plans that are tried (planning/trial.h); NULL: none */
 } rp_setup;
 
 /* What the run file runs with. Its arrays are those of `run`. */

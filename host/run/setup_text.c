@@ -84,17 +84,13 @@ static void put_setup(FILE *file, const rp_setup *setup, const rp_model *model) 
     put_stages(file, setup, model);
     put_links(file, setup);
     put_method(file, setup);
-    if (setup->trial && setup->trial[0]) {
-        (void)fprintf(file, " trial=%s", setup->trial);
-    }
 }
 
 /* At most, with every letter of a name escaped. */
 static size_t text_bytes(const rp_setup *setup) {
     const size_t stages = (size_t)setup->cut.stage_count + setup->codec_stages + setup->size_stages;
-    const size_t trial = setup->trial ? strlen(setup->trial) : 0;
     return 1024 + stages * (3 * RP_LAYER_NAME_MAX + 64) +
-           (size_t)setup->boards * (3 * RP_ROSTER_NAME_MAX + 32) + trial;
+           (size_t)setup->boards * (3 * RP_ROSTER_NAME_MAX + 32);
 }
 
 rp_err rp_setup_text(rp_arena *arena, const rp_setup *setup, const rp_runfile *run, char **out) {
@@ -403,12 +399,12 @@ static rp_err read_auto(reading *r, const char *text, bool *valid) {
     return RP_OK;
 }
 
-static rp_err read_trial(reading *r, const char *text, bool *valid) {
-    char *copy;
-    const rp_err err = rp_arena_string(r->arena, text, &copy);
-    *valid = text[0] != '\0';
-    r->out->trial = err == RP_OK ? copy : NULL;
-    return err;
+/* Older programs tried several plans and listed them here; the cut in the text is kept. */
+static rp_err ignore_trial(reading *r, const char *text, bool *valid) {
+    (void)r;
+    (void)text;
+    (void)valid;
+    return RP_OK;
 }
 
 static rp_err read_version(reading *r, const char *text, bool *valid) {
@@ -429,7 +425,7 @@ static const struct {
              {"micro", read_micro, true},       {"inputs", read_inputs, true},
              {"schedule", read_schedule, true}, {"split", read_split, true},
              {"advance", read_advance, true},   {"ahead", read_ahead, false},
-             {"auto", read_auto, true},         {"trial", read_trial, false}};
+             {"auto", read_auto, true},         {"trial", ignore_trial, false}};
 enum { WORDS = sizeof words / sizeof *words };
 
 static rp_err refuse(const char *path, const char *word) {

@@ -116,9 +116,7 @@ static rp_err share_stages(rp_arrangement *a, rp_joint_answer *answer) {
         const bool better = closer.is_known && rp_joint_is_shared(&closer.plan[0]);
         *answer = better ? closer : *answer;
     }
-    const rp_trial_plan best = rp_trial_plan_of(&answer->plan[0]);
-    RP_TRY(rp_shares_take(a, &best));
-    rp_trials_open(a, &answer->plan[0], answer);
+    RP_TRY(rp_shares_take(a, &answer->plan[0]));
 fail:
     return err;
 }

@@ -129,12 +129,6 @@ rp_err rp_arrangement_say_advance(const rp_arrangement *a, uint32_t before) RP_M
  * get. errors IO, MEMORY; of the planner */
 rp_err rp_replan_choose(rp_arrangement *a, bool may_drain, uint64_t steps_left,
                         bool *leaves) RP_MUST_CHECK;
-/* plan.trial: a step was done, and took so long, 0: it filled the pipes. */
-void rp_trials_note_step(rp_arrangement *a, double seconds);
-/* The step at which the plan in force has been tried; UINT64_MAX: none is. Is that here, with a
- * step trained since the boards have it? */
-uint64_t rp_trials_next(const rp_arrangement *a);
-bool rp_trials_is_due(const rp_arrangement *a);
 /* Says what was chosen for this start. */
 rp_err rp_arrangement_say_codecs(const rp_arrangement *a) RP_MUST_CHECK;
 /* All boards have paused: the losses of the segment go to the record; where one is above
@@ -167,7 +161,5 @@ void rp_arrangement_note_boards(rp_arrangement *a);
 /* Below: by the plan of the assignment. */
 uint32_t rp_arrangement_first_stage(const rp_arrangement *a, uint32_t board); /* that it holds */
 void rp_arrangement_drop_plan(rp_arrangement *a);
-/* The tried plans as text into a position that is saved; it lies in `arena`. errors MEMORY */
-rp_err rp_trials_tell(const rp_arrangement *a, rp_arena *arena, rp_position *out) RP_MUST_CHECK;
 
 #endif

@@ -18,21 +18,6 @@ bool rp_arrangement_needs_profile(const rp_arrangement *a) {
            rp_arrangement_wants_advance(a) || rp_ahead_is_wanted(a);
 }
 
-/* Of the next best those that share stages are among the tried ones, where they may. */
-static rp_err open_trials(rp_arrangement *a, const rp_joint_answer *answer) {
-    rp_joint_answer others = *answer;
-    rp_joint_plan first = answer->plan[0];
-    rp_err err = RP_OK;
-    if (a->run.plan.trial > 0 && a->run.plan.share > 1 && answer->is_known) {
-        const rp_joint_ask ask = rp_shares_ask(a);
-        RP_TRY(rp_joint_search(&ask, &others));
-        first.schedule = 0; /* the run has it now */
-    }
-    rp_trials_open(a, answer->is_known ? &first : NULL, &others);
-fail:
-    return err;
-}
-
 /* The cut of the fastest replay, of the ring as it is, and the codecs with which it is that. */
 static rp_err choose_by_profile(rp_arrangement *a, rp_arena *arena, rp_cut *cut) {
     rp_joint_answer answer;
@@ -41,7 +26,6 @@ static rp_err choose_by_profile(rp_arrangement *a, rp_arena *arena, rp_cut *cut)
     RP_TRY(rp_schedule_take(a, &answer));
     RP_TRY(rp_arrangement_take_micro(a, &answer));
     RP_TRY(rp_codecs_keep(a, &answer));
-    RP_TRY(open_trials(a, &answer));
 fail:
     return err;
 }
@@ -192,7 +176,6 @@ rp_err rp_arrangement_resume(rp_arrangement *a) {
     const rp_setup *then = &a->position->setup;
     rp_err err;
     RP_TRY(rp_codecs_resume(a, then));
-    rp_trials_resume(a, then->trial);
     rp_sizes_resume(a, then);
     rp_arrangement_adopt_advance(a, then->advance);
     RP_TRY(rp_ahead_take(a, then->ahead, then->ahead_count));

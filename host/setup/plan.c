@@ -82,7 +82,6 @@ fail:
 static rp_err read_off(rp_arrangement *a) {
     const rp_plan *plan = a->plan;
     rp_err err;
-    rp_trials_begin_plan(a);
     RP_TRY(rp_losses_open(a->measure, plan));
     RP_TRY(rp_plan_cut(&a->plan_arena, plan, a->run.model, &a->plan_cut));
     RP_ASSERT(a->plan_cut.stage_count == plan->stage_count);

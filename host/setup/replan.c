@@ -47,16 +47,29 @@ static bool has_drifted(const rp_arrangement *a, drifted *out) {
 /* What the run may go on with. */
 typedef struct {
     rp_cut cut;
-    rp_trial_plan shares; /* of the same stages, where boards may share some */
+    rp_joint_plan shares; /* of the same stages, where boards may share some */
     uint32_t (*size)[2];  /* [stages]; NULL: the run's */
     rp_size_choice sizes;
 } plan_choice;
+
+/* The stages in force, with one hold a board. */
+static rp_joint_plan shares_now(const rp_arrangement *a) {
+    const rp_plan *plan = a->plan;
+    rp_joint_plan now = {.count = plan->node_count, .stages = plan->stage_count};
+    memcpy(now.first, a->plan_cut.first, ((size_t)now.stages + 1) * sizeof *now.first);
+    for (uint32_t k = 0; k < plan->node_count && k < RP_JOINT_BOARDS_MAX; k++) {
+        const rp_plan_hold *hold = &plan->hold[plan->node[k].hold_first];
+        now.group[hold->stage + 1] = k + 1;
+        now.share[k] = hold->share[1];
+    }
+    return now;
+}
 
 /* What is in force. */
 static plan_choice choice_now(const rp_arrangement *a) {
     plan_choice now = {.cut = a->plan_cut};
     if (a->run.plan.share > 1) {
-        now.shares = rp_trial_plan_in_force(a->plan, &a->plan_cut);
+        now.shares = shares_now(a);
     }
     return now;
 }
@@ -72,7 +85,7 @@ static rp_err choose_shares(rp_arrangement *a, plan_choice *out) {
     ask.run = &run;
     const rp_err err = rp_joint_search(&ask, &answer);
     if (err == RP_OK && answer.is_known) {
-        out->shares = rp_trial_plan_of(&answer.plan[0]);
+        out->shares = answer.plan[0];
         out->cut = (rp_cut){.stage_count = out->shares.stages, .first = out->shares.first};
     }
     return err;
@@ -87,7 +100,7 @@ static rp_err choose(rp_arrangement *a, rp_arena *arena, plan_choice *out) {
     } else if (a->run.cut_auto) {
         RP_TRY(rp_arrangement_find_cut(a, arena, &answer, &out->cut));
     }
-    if (out->shares.has_sizes) {
+    if (rp_joint_has_sizes(&out->shares)) {
         out->size = out->shares.size;
     } else if (a->run.sizes.planner) {
         RP_TRY(RP_ARENA_NEW(arena, out->cut.stage_count, &out->size));
@@ -101,7 +114,7 @@ fail:
 static rp_err predict_choice(rp_arrangement *a, rp_arena *arena, const plan_choice *choice,
                              double *step_s) {
     RP_ASSERT(choice->cut.stage_count > 0 && choice->cut.stage_count <= a->run.model->layer_count);
-    const rp_trial_plan *of = &choice->shares;
+    const rp_joint_plan *of = &choice->shares;
     rp_setup other = a->now;
     rp_runfile run;
     const char **names;
@@ -117,7 +130,7 @@ static rp_err predict_choice(rp_arrangement *a, rp_arena *arena, const plan_choi
         other.size_stages = choice->cut.stage_count;
     }
     other.stages = choice->cut.stage_count;
-    if (of->has_codecs) {
+    if (of->plain_s > 0) {
         other.codec = of->codec;
         other.codec_stages = of->stages;
     }
@@ -125,7 +138,7 @@ static rp_err predict_choice(rp_arrangement *a, rp_arena *arena, const plan_choi
     const rp_planfile chosen = {.run = &run,
                                 .cut = &choice->cut,
                                 .board = names,
-                                .group = of->is_shared ? of->group : NULL,
+                                .group = rp_joint_is_shared(of) ? of->group : NULL,
                                 .share = of->share,
                                 .profile = rp_measure_profile(a->measure)};
     RP_TRY(rp_planfile_make(arena, &chosen, &plan));
@@ -168,27 +181,13 @@ static rp_err take_factors(rp_arrangement *a) {
     return err;
 }
 
-/* plan.trial: the next of the cuts that are tried, or the one that is kept. */
-static rp_err take_trial(rp_arrangement *a, bool *leaves) {
-    const rp_trial_plan *plan;
-    rp_err err;
-    RP_TRY(rp_trials_choose(a, &plan));
-    *leaves = plan != NULL;
-    RP_TRY(*leaves ? rp_shares_take(a, plan) : RP_OK);
-    if (*leaves && rp_measure_has_profile(a->measure)) {
-        rp_measure_place(a->measure);
-        rp_measure_take_cut(a->measure, &a->now.cut);
-    }
-fail:
-    return err;
-}
-
-static rp_err follow_drift(rp_arrangement *a, bool may_drain, uint64_t steps_left, bool *pays) {
+rp_err rp_replan_choose(rp_arrangement *a, bool may_drain, uint64_t steps_left, bool *leaves) {
     drifted found;
     double step_s[2];
     plan_choice best;
     rp_arena arena;
     rp_err err = RP_OK;
+    *leaves = false;
     if (!has_drifted(a, &found) || !may_drain) {
         return RP_OK;
     }
@@ -199,12 +198,12 @@ static rp_err follow_drift(rp_arrangement *a, bool may_drain, uint64_t steps_lef
     RP_TRY(predict_choice(a, &arena, &now, &step_s[0]));
     RP_TRY(predict_choice(a, &arena, &best, &step_s[1]));
     const double saved_s = (step_s[0] - step_s[1]) * (double)steps_left;
-    *pays = step_s[1] < (1 - GAIN) * step_s[0] && saved_s > rp_drift_setup_s(a->measure);
-    RP_TRY(say(a, &found, step_s, *pays));
-    if (*pays) {
+    *leaves = step_s[1] < (1 - GAIN) * step_s[0] && saved_s > rp_drift_setup_s(a->measure);
+    RP_TRY(say(a, &found, step_s, *leaves));
+    if (*leaves) {
         RP_TRY(a->run.plan.share > 1 ? rp_shares_take(a, &best.shares)
                                      : rp_arrangement_keep_cut(a, &best.cut));
-        if (best.size && !best.shares.has_sizes) {
+        if (best.size && !rp_joint_has_sizes(&best.shares)) {
             RP_TRY(rp_sizes_keep(a, (const uint32_t(*)[2])best.size, &best.sizes));
         }
         rp_measure_take_cut(a->measure, &a->now.cut);
@@ -212,15 +211,5 @@ static rp_err follow_drift(rp_arrangement *a, bool may_drain, uint64_t steps_lef
     }
 fail:
     rp_arena_finish(&arena);
-    return err;
-}
-
-rp_err rp_replan_choose(rp_arrangement *a, bool may_drain, uint64_t steps_left, bool *leaves) {
-    rp_err err;
-    RP_TRY(take_trial(a, leaves));
-    if (!*leaves && rp_trials_next(a) == UINT64_MAX) { /* no other one is being tried */
-        RP_TRY(follow_drift(a, may_drain, steps_left, leaves));
-    }
-fail:
     return err;
 }

@@ -8,7 +8,6 @@
 #include "planning/choose_sizes.h"
 #include "planning/cost.h"
 #include "planning/halves.h"
-#include "planning/trial.h"
 #include "setup/arrangement.h"
 
 /* links.codec: auto, by boundary: what is in effect, and what is to be. */
@@ -25,14 +24,6 @@ typedef struct {
     rp_arena arena[2]; /* of the one that boards have, and of the one before or behind it */
     uint32_t next;     /* that the next one lies in */
 } rp_own_shares;
-
-/* trials.c: the plans that are tried, and the steps of the one that is in force. */
-typedef struct {
-    rp_trial plans;
-    double seconds[RP_PLAN_TRIAL_MAX];
-    uint32_t count;   /* of them: the first of a segment is not among them */
-    uint64_t trained; /* steps in all */
-} rp_trials;
 
 struct rp_arrangement {
     rp_arena *arena; /* of the run */
@@ -63,7 +54,6 @@ struct rp_arrangement {
     rp_plan *plan;  /* of the assignment; NULL before the first */
     rp_plan *given; /* by somebody, or by shares.c: then no other is made */
     rp_own_shares shares;
-    rp_trials trial;
     rp_arena plan_arena;   /* of `plan`, unless it is given, and of what is read off it: */
     uint32_t *stage_board; /* the first that updates the stage */
     rp_cut plan_cut;
@@ -80,15 +70,6 @@ static inline bool rp_arrangement_may_change(const rp_arrangement *a) {
 void rp_arrangement_refresh(rp_arrangement *a);
 /* .. after a choice that holds for the whole run: run.yaml gets it, too. errors MEMORY; LIMIT */
 rp_err rp_arrangement_settle(rp_arrangement *a) RP_MUST_CHECK;
-/* trials.c: plan.trial. For the plan that was chosen just now, with others of the answer; of a
- * checkpoint; and for one that is made, in whose arena the text lies. errors MEMORY */
-void rp_trials_open(rp_arrangement *a, const rp_joint_plan *first, const rp_joint_answer *answer);
-void rp_trials_resume(rp_arrangement *a, const char *text);
-rp_err rp_trials_tell(const rp_arrangement *a, rp_arena *arena, rp_position *out) RP_MUST_CHECK;
-/* The boards get stages. */
-void rp_trials_begin_plan(rp_arrangement *a);
-/* At a pause. The plan that is to be in force from here on; NULL: the one that is. errors IO */
-rp_err rp_trials_choose(rp_arrangement *a, const rp_trial_plan **plan) RP_MUST_CHECK;
 /* plan.c: what was measured of the boards, or at least what they have said of themselves, in
  * `bare`. errors MEMORY */
 rp_err rp_arrangement_know_boards(rp_arrangement *a, rp_arena *arena, rp_profile *bare,
@@ -97,7 +78,7 @@ rp_err rp_arrangement_know_boards(rp_arrangement *a, rp_arena *arena, rp_profile
  * may */
 rp_joint_ask rp_shares_ask(rp_arrangement *a);
 /* .. the boards' next plan, of the ring as it is; borrowed until then. errors USAGE, MEMORY */
-rp_err rp_shares_take(rp_arrangement *a, const rp_trial_plan *plan) RP_MUST_CHECK;
+rp_err rp_shares_take(rp_arrangement *a, const rp_joint_plan *plan) RP_MUST_CHECK;
 /* .. which plan.json the run begins with; NULL: with none. errors MEMORY */
 rp_err rp_shares_read(rp_arrangement *a, const char **path) RP_MUST_CHECK;
 /* .. where each stage begins, in the next plan. errors MEMORY */
@@ -141,7 +122,7 @@ rp_err rp_sizes_choose(rp_arrangement *a) RP_MUST_CHECK;
 rp_err rp_sizes_keep(rp_arrangement *a, const uint32_t (*size)[2],
                      const rp_size_choice *choice) RP_MUST_CHECK;
 void rp_sizes_forget(rp_arrangement *a);
-rp_err rp_sizes_take(rp_arrangement *a, const rp_trial_plan *plan) RP_MUST_CHECK;
+rp_err rp_sizes_take(rp_arrangement *a, const rp_joint_plan *plan) RP_MUST_CHECK;
 /* .. those that a checkpoint was made with. */
 void rp_sizes_resume(rp_arrangement *a, const rp_setup *then);
 

@@ -37,19 +37,20 @@ rp_joint_ask rp_shares_ask(rp_arrangement *a) {
 }
 
 /* What goes between stages, one more or less than before. */
-static rp_err take_codecs(rp_arrangement *a, rp_arena *arena, const rp_trial_plan *plan) {
+static rp_err take_codecs(rp_arrangement *a, rp_arena *arena, const rp_joint_plan *plan) {
     rp_codec(*codec)[2];
+    const bool has_codecs = plan->plain_s > 0;
     rp_err err = RP_OK;
     if (!a->run.codec_auto) {
         return RP_OK;
     }
-    if (!plan->is_shared) {
-        return rp_codecs_of_row(a, plan->has_codecs ? plan->codec : NULL);
+    if (!rp_joint_is_shared(plan)) {
+        return rp_codecs_of_row(a, has_codecs ? plan->codec : NULL);
     }
     RP_TRY(RP_ARENA_NEW(arena, plan->stages, &codec));
     for (uint32_t i = 0; i < 2 * plan->stages; i++) {
         codec[i / 2][i % 2] =
-            plan->has_codecs ? plan->codec[i / 2][i % 2] : rp_cost_strongest(&a->run, i % 2 > 0);
+            has_codecs ? plan->codec[i / 2][i % 2] : rp_cost_strongest(&a->run, i % 2 > 0);
     }
     a->now.codec = (const rp_codec(*)[2])codec;
     a->now.codec_stages = plan->stages;
@@ -58,8 +59,8 @@ fail:
     return err;
 }
 
-static rp_err make_plan(rp_arrangement *a, rp_arena *arena, const rp_trial_plan *plan) {
-    RP_ASSERT(plan->is_shared && plan->group[plan->stages] == a->ring->count);
+static rp_err make_plan(rp_arrangement *a, rp_arena *arena, const rp_joint_plan *plan) {
+    RP_ASSERT(rp_joint_is_shared(plan) && plan->group[plan->stages] == a->ring->count);
     RP_ASSERT(a->ring->count <= RP_JOINT_BOARDS_MAX);
     const rp_cut cut = {.stage_count = plan->stages, .first = plan->first};
     const char *name[RP_JOINT_BOARDS_MAX];
@@ -82,24 +83,25 @@ fail:
 }
 
 /* The plan in force lies in the other arena until the boards have this one. */
-rp_err rp_shares_take(rp_arrangement *a, const rp_trial_plan *plan) {
+rp_err rp_shares_take(rp_arrangement *a, const rp_joint_plan *plan) {
+    const bool is_shared = rp_joint_is_shared(plan);
     const rp_cut cut = {.stage_count = plan->stages, .first = plan->first};
     rp_arena *arena = &a->shares.arena[a->shares.next];
     rp_err err = RP_OK;
     RP_ASSERT(plan->stages > 0 && plan->stages <= a->ring->count);
     RP_ASSERT(rp_arrangement_may_change(a));
-    if (plan->is_shared) {
+    if (is_shared) {
         rp_arena_finish(arena);
         rp_arena_init(arena, "shares", 0);
         a->shares.next = 1 - a->shares.next;
     }
     a->given = NULL;
-    a->shares.is_own = plan->is_shared;
+    a->shares.is_own = is_shared;
     a->now.stages = plan->stages;
     rp_arrangement_refresh(a);
     RP_TRY(take_codecs(a, arena, plan));
     RP_TRY(rp_sizes_take(a, plan));
-    RP_TRY(plan->is_shared ? make_plan(a, arena, plan) : RP_OK);
+    RP_TRY(is_shared ? make_plan(a, arena, plan) : RP_OK);
     RP_TRY(rp_arrangement_keep_cut(a, &cut));
     if (rp_folder_record(a->folder)) {
         rp_record_take_boards(rp_folder_record(a->folder), a->run.boards, a->run.stages);

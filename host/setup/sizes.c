@@ -62,13 +62,13 @@ rp_err rp_sizes_keep(rp_arrangement *a, const uint32_t (*size)[2], const rp_size
     return say(a, choice);
 }
 
-rp_err rp_sizes_take(rp_arrangement *a, const rp_trial_plan *plan) {
+rp_err rp_sizes_take(rp_arrangement *a, const rp_joint_plan *plan) {
     char text[400];
     if (!a->run.sizes.planner) {
         return RP_OK;
     }
     rp_sizes_forget(a); /* those at hand are of another plan */
-    if (!plan->has_sizes) {
+    if (!rp_joint_has_sizes(plan)) {
         return RP_OK;
     }
     memcpy(a->size, plan->size, plan->stages * sizeof *plan->size);
@@ -77,7 +77,7 @@ rp_err rp_sizes_take(rp_arrangement *a, const rp_trial_plan *plan) {
                    "microbatches of %u samples forward and %u backward on all stages, because "
                    "boards share some: %.4g ms a step by prediction, with %u (train.microbatch) "
                    "%.4g ms",
-                   plan->size[0][0], plan->size[0][1], 1e3 * plan->predicted_s, a->run.micro,
+                   plan->size[0][0], plan->size[0][1], 1e3 * plan->step_s, a->run.micro,
                    1e3 * plan->even_s);
     return rp_folder_record(a->folder)
                ? rp_record_event(rp_folder_record(a->folder), "sizes", a->position->step, text)

@@ -15,7 +15,7 @@ RUNS = json.loads((FOLDER / "weights.json").read_text(encoding="utf-8"))
 
 # The plan that is resumed is the one in the folder; a flush hides another cut from the weights.
 KEPT = ("schedule", "method", "cut", "batch", "microbatch")
-MAY_CHANGE = ("trial", "drift")  # their plans change at pauses
+MAY_CHANGE = ("drift",)  # its plan changes at pauses
 
 
 def plans_of(folder):

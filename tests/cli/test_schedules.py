@@ -93,7 +93,6 @@ class Schedules(program.Case):
                 (("plan.schedules=[interleaved-1f1b]",), "one stage a board"),
                 (("schedule=umpipe",), "one size for all microbatches"),
                 (("cut=[fc2, fc3]",), "expected cut: auto, and no lanes"),
-                (("plan.trial=5",), "trial: schedule pipedream does not wait for steps"),
                 (("plan.share=2",), "share: boards of a stage sum their gradients, before"),
                 (("train.microbatch=auto",), "microbatch: auto is for schedules with a flush"),
                 (("optimizer.clip_norm=1",), "with schedule pipedream no step waits"),

@@ -209,35 +209,6 @@ static void full_wires_get_codecs(void **state) {
     ring_close(&ring);
 }
 
-/* A model without statistics of a batch: its stages may be shared. */
-static void prepare_shares(void) {
-    static const char model[] = "input: data\nlayers:\n"
-                                "  - {name: fc, kind: dense, out: 8}\n"
-                                "  - {name: fc2, kind: dense, out: 8}\n"
-                                "  - {name: out, kind: dense, out: classes}\n";
-    ring_prepare(&ring, "out");
-    (void)unlink(in_folder("model.yaml"));
-    append("model.yaml", model, sizeof model - 1);
-    ring_set(&ring, "train.epochs=4");
-}
-
-/* Boards that share a stage are tried, too; the run goes on with what was fastest. */
-static void plans_with_shares_are_tried(void **state) {
-    (void)state;
-    prepare_shares();
-    ring_set(&ring, "plan={share: 2, trial: 1}");
-    ring_open(&ring);
-    expect_ok(ring_end(&ring, 2000));
-    const char *log = slurp("out/log.jsonl", NULL);
-    assert_non_null(strstr(log, "some of them shared"));
-    assert_null(strstr(log, "fault"));
-    assert_non_null(strstr(log, "cut [] on 2 boards tried: "));
-    assert_non_null(strstr(log, " is kept, the fastest of "));
-    assert_true(ring.board[0].orders[RP_KIND_ASSIGN] > 1);
-    assert_int_equal(ring.board[0].orders[RP_KIND_ASSIGN], ring.board[1].orders[RP_KIND_ASSIGN]);
-    ring_close(&ring);
-}
-
 /* The plan names every layer, so its text grows with the model. */
 static void a_plan_of_many_layers_is_sent(void **state) {
     (void)state;
@@ -363,7 +334,6 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_folder_has_one_controller, setup, teardown),
         cmocka_unit_test_setup_teardown(who_has_begun_later_saves, setup, teardown),
         cmocka_unit_test_setup_teardown(it_says_what_it_waits_for, setup, teardown),
-        cmocka_unit_test_setup_teardown(plans_with_shares_are_tried, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,7 @@
 #include "control/pauses.h"
 
 /* A run of 100 steps, with nothing else asked of it. */
-#define RUN .end = 100, .trial = UINT64_MAX
+#define RUN .end = 100
 
 typedef struct {
     const char *why;
@@ -23,7 +23,6 @@ static const row rows[] = {
     {"copies after the epoch", {RUN, .step = 3, .save_every = {30}}, 40, 30},
     {"a first look at links", {RUN, .save_every = {30}, .look = 8}, 0, 8},
     {"a look is first alone", {RUN, .step = 1, .save_every = {30}, .look = 8}, 0, 30},
-    {"a plan on trial", {.step = 4, .end = 100, .save_every = {30}, .trial = 9}, 0, 9},
     {"half as far after a fault", {RUN, .step = 30, .save_every = {30}, .returns = 1}, 0, 45},
     {"an eighth after three", {RUN, .step = 30, .save_every = {30}, .returns = 3}, 0, 33},
     {"one step at least", {RUN, .step = 30, .save_every = {30}, .returns = 9}, 0, 31},

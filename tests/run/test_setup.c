@@ -206,7 +206,6 @@ static rp_setup draw_setup(rp_rng *rng, arrays *at) {
     out.boards_auto = rp_rng_below(rng, 2);
     out.schedule_auto = rp_rng_below(rng, 2);
     out.ahead_auto = rp_rng_below(rng, 2);
-    out.trial = rp_rng_below(rng, 2) ? "0.5/-/1;0.25/inf/2" : NULL;
     return out;
 }
 
@@ -263,7 +262,6 @@ static void others_are_not_equal(void **state) {
     CHANGE(boards_auto, !was.boards_auto);
     CHANGE(schedule_auto, !was.schedule_auto);
     CHANGE(ahead_auto, !was.ahead_auto);
-    CHANGE(trial, was.trial ? NULL : "1/2/1");
 #undef CHANGE
     assert_int_equal(equal, 0);
 }
