@@ -11,13 +11,13 @@ enum { ALIGN = 64, FIRST_BLOCK_BYTES = 4 * 1024, BLOCK_BYTES = 64 * 1024 };
 
 struct rp_arena_block {
     rp_arena_block *next;
-    void *memory; /* what the system gave: the block lies in it, aligned */
-    size_t bytes; /* behind the header */
+    void *memory; /* as returned by the system; the aligned block starts inside it */
+    size_t bytes; /* size without the header */
     size_t used;
 };
 
-/* Counts down to the allocation that has to fail, whichever thread asks for it; 0 and below: never.
- * LONG_MIN: the environment was not asked yet. */
+/* Counts down to the allocation that has to fail, in any thread. 0 and below: none fails. LONG_MIN:
+ * the environment has not been read yet. */
 static atomic_long fail_countdown = LONG_MIN;
 
 static bool must_fail(void) {
@@ -79,13 +79,15 @@ static size_t header_bytes(void) {
     return (sizeof(rp_arena_block) + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-/* Blocks double up to BLOCK_BYTES, so that a small arena is small. */
+/* Each block is twice as large as the one before, up to BLOCK_BYTES, so that a small arena stays
+ * small. */
 static size_t next_block(const rp_arena *arena) {
     const size_t bytes = arena->blocks ? 2 * arena->blocks->bytes : FIRST_BLOCK_BYTES;
     return bytes < BLOCK_BYTES ? bytes : BLOCK_BYTES;
 }
 
-/* Zeroed by the system, which gives large blocks page by page as they are used. */
+/* calloc() gets zeroed pages from the system, which provides large blocks page by page as they are
+ * used. */
 static rp_arena_block *add_block(rp_arena *arena, size_t bytes) {
     size_t total;
     if (!rp_add_size(bytes, header_bytes() + ALIGN, &total)) {

@@ -11,7 +11,7 @@
 
 enum { PATH_BYTES = 1024 };
 
-/* Whether files can be made in a folder, or below the deepest part of its path that is there. */
+/* Whether files can be created in a folder, or below the deepest existing part of its path. */
 static bool is_writable(const char *folder) {
     char path[PATH_BYTES];
     struct stat facts;
@@ -30,7 +30,7 @@ static bool is_writable(const char *folder) {
     return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode) && access(path, W_OK | X_OK) == 0;
 }
 
-/* What PoCL adds by itself. */
+/* PoCL appends "pocl/kcache" itself. */
 static bool is_usable(const char *home) {
     const char *driver = getenv("POCL_CACHE_DIR");
     char own[PATH_BYTES];
@@ -52,7 +52,7 @@ static void name_usual(char home[PATH_BYTES]) {
     }
 }
 
-/* Fails unless the folder belongs to this account: one in /tmp may be another account's. */
+/* Fails unless the folder belongs to this user: a folder in /tmp may be another user's. */
 static bool make_temporary(char home[PATH_BYTES]) {
     const char *base = getenv("TMPDIR");
     struct stat facts;

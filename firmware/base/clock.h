@@ -6,7 +6,8 @@
 
 typedef struct rp_clock {
     int64_t (*now)(const struct rp_clock *clock); /* NULL: the real clock */
-    /* Of a stepped clock. Atomic: a builder's thread reads the clock that the loop steps. */
+    /* Time of a stepped clock. Atomic because a builder's thread reads it while the loop steps
+     * it. */
     _Atomic int64_t stepped_ns;
 } rp_clock;
 
@@ -16,7 +17,7 @@ typedef struct rp_clock {
 rp_clock rp_clock_real(void);
 rp_clock rp_clock_stepped(int64_t start_ns);
 int64_t rp_clock_now_ns(const rp_clock *clock);
-/* Seconds since 1970, for what lasts longer than a process. The date may jump. */
+/* Seconds since 1970, for times that outlive a process. The system's date may jump. */
 int64_t rp_wall_s(void);
 
 #endif

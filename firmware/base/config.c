@@ -48,7 +48,6 @@ rp_err rp_node_fail(const rp_node *node, const char *format, ...) {
     return rp_fail(RP_ERR_USAGE, "%s:%u: %s%s%s", node->name, node->line, path, colon, text);
 }
 
-/* What stands there, as a person would say it. */
 const char *rp_node_found(const rp_node *node, char *text) {
     if (node->type == RP_NODE_SCALAR) {
         bool cut = strlen(node->text) > SHOWN_BYTES;
@@ -205,7 +204,7 @@ rp_err rp_node_need(rp_node *map, const char *key) {
     return rp_node_fail(map, "the key '%s' is needed here", key);
 }
 
-/* Digits only; no sign, no octal look-alikes. */
+/* Accepts digits only: no sign, no octal or hexadecimal notation. */
 static bool parse_u64(const char *text, uint64_t *out) {
     uint64_t value = 0;
     if (text[0] == '\0' || (text[0] == '0' && text[1] != '\0')) {
@@ -221,7 +220,7 @@ static bool parse_u64(const char *text, uint64_t *out) {
     return true;
 }
 
-/* -12, 0.5, .5, 1e3, 5.0e-4: what strtod also takes, less hexadecimal, inf and nan. */
+/* Accepts -12, 0.5, .5, 1e3, 5.0e-4: what strtod() accepts, except hexadecimal, inf and nan. */
 static bool parse_f64(const char *text, double *out) {
     const char *c = text + (*text == '-' || *text == '+');
     size_t digits = strspn(c, "0123456789");
@@ -312,7 +311,7 @@ rp_err rp_node_f64(rp_node *map, const char *key, double min, double max, double
 
 rp_err rp_node_f32(rp_node *map, const char *key, double min, double max, float *out) {
     double value = (double)*out;
-    const double limit = (double)FLT_MAX; /* what rounds to infinity is refused */
+    const double limit = (double)FLT_MAX; /* a value that rounds to infinity is refused */
     rp_node *node;
     rp_err err = take_value(map, key, &node);
     if (err == RP_OK && !node) {

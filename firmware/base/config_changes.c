@@ -1,4 +1,4 @@
-/* What two trees say differently, for people. */
+/* Lists the differences of two trees for people. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@ typedef struct {
     uint32_t count, most;
 } changes;
 
-/* Numbers are compared as such: 0.1 is 1.0e-1. */
+/* Compares numbers by value: 0.1 equals 1.0e-1. */
 static bool same_scalar(const rp_node *a, const rp_node *b) {
     char *a_end;
     char *b_end;
@@ -52,7 +52,7 @@ static void put_change(changes *c, const char *path, const rp_node *before, cons
     }
 }
 
-/* The value that counts under `key`: given, or by default. */
+/* The effective value under `key`: given, or the noted default. */
 static const rp_node *child_of(const rp_node *map, const char *key, bool *given) {
     const rp_node *child = rp_node_child(map, key);
     *given = child != NULL;
@@ -70,12 +70,12 @@ static void compare_key(changes *c, const char *path, const rp_node *before, con
     (void)snprintf(whole, sizeof whole, "%s%s%s", path, path[0] ? "." : "", key);
     if (old && new) {
         compare(c, whole, old, new);
-    } else if (old || has) { /* a default where nothing was said is no change */
+    } else if (old || has) { /* a default in place of a missing value is no change */
         put_change(c, whole, old, new);
     }
 }
 
-/* A word that stands for a map with `kind`. */
+/* The map that a word stands for, with the word as its `kind`. */
 static const rp_node *as_map(const rp_node *node) {
     return node->type == RP_NODE_SCALAR && node->whole ? node->whole : node;
 }

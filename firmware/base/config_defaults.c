@@ -1,4 +1,5 @@
-/* The tree itself, and what a default decided: values of keys that nobody wrote, kept beside it. */
+/* The tree itself, and noted defaults: the values of absent keys, stored apart from the given
+ * ones. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

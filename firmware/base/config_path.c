@@ -1,11 +1,12 @@
-/* Paths that stand in a file: from the folder of that file. */
+/* Resolves paths in a file against the folder of that file. */
 #include <string.h>
 #include <unistd.h>
 
 #include "base/config_own.h"
 #include "base/log.h"
 
-/* Up to the last slash of the file's name; 0: it lies in the current folder, or is no file. */
+/* Length of the folder in the file's name, with the last slash. 0: the file is in the current
+ * folder, or the node does not come from a file. */
 static size_t folder_bytes(const rp_node *node) {
     const char *slash = node->name && node->line > 0 && strncmp(node->name, "--set", 5) != 0
                             ? strrchr(node->name, '/')

@@ -10,18 +10,18 @@
 
 enum {
     PROBLEM_BYTES = 256,
-    KEYS_MAX = 4096 /* of one map: keeps the search for repeated keys cheap */
+    KEYS_MAX = 4096 /* limit for one map; keeps the search for repeated keys cheap */
 };
 
 typedef struct {
     yaml_parser_t parser;
     rp_arena *arena;
-    const char *name;  /* in messages of the parser */
-    const char *label; /* kept in the nodes */
-    const char *text;  /* [bytes] that is parsed */
+    const char *name;  /* used in messages of the parser */
+    const char *label; /* stored in the nodes */
+    const char *text;  /* text being parsed, `bytes` long */
     size_t bytes;
-    bool lines;     /* line numbers mean something to the user */
-    uint32_t depth; /* of the place where the value will hang */
+    bool lines;     /* line numbers are meaningful to the user */
+    uint32_t depth; /* depth of the node that will receive the value */
     uint32_t nodes;
 } reader;
 
@@ -30,8 +30,8 @@ static rp_err problem_at(const reader *r, size_t line, const char *problem) {
                     : rp_fail(RP_ERR_USAGE, "%s: %s", r->name, problem);
 }
 
-/* Does a tab indent the line (counted from 0)? YAML takes spaces only, and libyaml's words for it,
- * "character that cannot start any token", do not tell which one. */
+/* Whether a tab indents the line (counted from 0). YAML allows only spaces, and libyaml's message,
+ * "character that cannot start any token", does not name the tab. */
 static bool tab_indents(const reader *r, size_t line) {
     const char *at = r->text;
     for (; at && line > 0; line--) {
@@ -98,7 +98,7 @@ static rp_err read_scalar(reader *r, const yaml_event_t *event, rp_node *node) {
     return err;
 }
 
-/* Keys come as events of their own; the result is the key's text, checked and copied. */
+/* Keys arrive as separate events. *out is the checked and copied text of the key. */
 static rp_err read_key(reader *r, const yaml_event_t *event, const rp_node *map, const char **out) {
     size_t line = event->start_mark.line;
     if (event->type != YAML_SCALAR_EVENT || event->data.scalar.length == 0 ||
@@ -196,9 +196,9 @@ fail:
     return err;
 }
 
-/* One document: stream start, document start, value, document end, stream end. */
+/* Reads one document: stream start, document start, value, document end, stream end. */
 static rp_err read_document(reader *r, const char *text, size_t bytes, rp_node **out) {
-    static const char mark[] = "\xef\xbb\xbf"; /* byte order mark, as editors on Windows write */
+    static const char mark[] = "\xef\xbb\xbf"; /* byte order mark, written by editors on Windows */
     const size_t skipped = bytes >= 3 && memcmp(text, mark, 3) == 0 ? 3 : 0;
     r->text = text + skipped;
     r->bytes = bytes - skipped;
@@ -305,7 +305,7 @@ static void replace_child(rp_node *map, rp_node *child, const rp_node *old) {
     map->items[old->position] = child;
 }
 
-/* Puts `value` under `keys` ("a.b.c", is cut up); makes the maps between. */
+/* Sets `value` under `keys` ("a.b.c", modified in place) and creates the maps on the way. */
 static rp_err put_value(reader *r, rp_node *map, char *keys, rp_node *value) {
     rp_err err = RP_OK;
     for (;;) {

@@ -1,4 +1,4 @@
-/* Defaults that are no typed read: YAML, and maps that nobody wrote. */
+/* Defaults that no typed read notes: values given as YAML, and absent maps. */
 #include <string.h>
 
 #include "base/config_own.h"

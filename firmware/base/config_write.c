@@ -9,10 +9,10 @@
 #include "base/replace.h"
 
 typedef struct {
-    FILE *file; /* or, when NULL, */
-    char *text; /* room of the size counted by an earlier pass with NULL */
+    FILE *file; /* output file; if NULL, output goes to `text` */
+    char *text; /* buffer of the size that an earlier pass with NULL counted */
     size_t bytes;
-    bool whole; /* with defaults */
+    bool whole; /* also write noted defaults */
 } sink;
 
 static int write_piece(void *context, unsigned char *piece, size_t bytes) {
@@ -29,7 +29,7 @@ static int write_piece(void *context, unsigned char *piece, size_t bytes) {
 
 static bool emit_text(yaml_emitter_t *emitter, const char *text, bool plain) {
     yaml_event_t event;
-    /* A plain text over several lines would be read in another way at its new place. */
+    /* A plain text over several lines would read differently with its new indentation. */
     yaml_scalar_style_t style = text[strcspn(text, "\n\r\t")] ? YAML_DOUBLE_QUOTED_SCALAR_STYLE
                                 : plain                       ? YAML_PLAIN_SCALAR_STYLE
                                                               : YAML_SINGLE_QUOTED_SCALAR_STYLE;
@@ -40,7 +40,7 @@ static bool emit_text(yaml_emitter_t *emitter, const char *text, bool plain) {
 
 static bool emit_node(yaml_emitter_t *emitter, const rp_node *node, bool whole);
 
-/* A map without keys, whose defaults have none either, is left out. */
+/* Omits a map without keys whose defaults have no keys either. */
 static bool emit_children(yaml_emitter_t *emitter, const rp_node *node, bool whole) {
     for (uint32_t i = 0; i < node->count; i++) {
         const rp_node *child = node->items[i];
@@ -148,7 +148,7 @@ fail:
     return err;
 }
 
-/* Indented by hand since the writer starts at column 0. */
+/* Indents by hand because the writer starts at column 0. */
 rp_err rp_config_put(rp_arena *arena, FILE *file, const char *key, const rp_node *node) {
     char *text;
     if (rp_node_is_scalar(node)) {

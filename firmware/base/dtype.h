@@ -1,8 +1,8 @@
-/* The types of a tensor's elements: size, and name in texts and messages. One list for all rooms;
- * the wire's enumeration (firmware/wire) has the same types and others that are no tensor's.
+/* Element types of tensors: size, and name in texts and messages. All rooms use this list; the
+ * enumeration in firmware/wire has the same types and a few that are not tensor types.
  *
- * f32 is 0, so that a zeroed description means it. i8 travels with an f32 scale for each block of
- * elements; the scales are not counted here. */
+ * f32 is 0, so that a zeroed description means f32. i8 travels with an f32 scale for each block of
+ * elements; rp_dtype_bytes() does not count the scales. */
 #ifndef RP_BASE_DTYPE_H
 #define RP_BASE_DTYPE_H
 
@@ -26,7 +26,7 @@ typedef enum {
         RP_DTYPE_COUNT
 } rp_dtype;
 
-/* Bytes of one element; 0 for a value that is no type. */
+/* Bytes of one element; 0 for an unknown value. */
 static inline size_t rp_dtype_bytes(rp_dtype type) {
     static const uint8_t sizes[] = {
 #define X(name, bytes, text) bytes,
@@ -36,7 +36,7 @@ static inline size_t rp_dtype_bytes(rp_dtype type) {
     return (unsigned)type < RP_DTYPE_COUNT ? sizes[type] : 0;
 }
 
-/* "f32"; "unknown" for a value that is no type. */
+/* "f32"; "unknown" for an unknown value. */
 static inline const char *rp_dtype_name(rp_dtype type) {
     static const char *const names[] = {
 #define X(name, bytes, text) text,
@@ -46,7 +46,7 @@ static inline const char *rp_dtype_name(rp_dtype type) {
     return (unsigned)type < RP_DTYPE_COUNT ? names[type] : "unknown";
 }
 
-/* RP_DTYPE_COUNT when there is no type of this name. */
+/* RP_DTYPE_COUNT if no type has this name. */
 static inline rp_dtype rp_dtype_find(const char *name) {
     for (unsigned type = 0; type < RP_DTYPE_COUNT; type++) {
         if (strcmp(rp_dtype_name((rp_dtype)type), name) == 0) {

@@ -46,7 +46,8 @@ void rp_err_set_message(const char *message) {
 }
 
 rp_err rp_fail_at(rp_err err, const char *file, int line, const char *format, ...) {
-    char text[sizeof last_message]; /* the arguments may point into last_message */
+    /* formatted separately because the arguments may point into last_message */
+    char text[sizeof last_message];
     va_list args;
     va_start(args, format);
     (void)vsnprintf(text, sizeof text, format, args);

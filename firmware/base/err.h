@@ -7,10 +7,10 @@
 
 #include "base/attributes.h"
 
-/* name, process exit code, whether the same thing may succeed when it is tried again and nobody has
- * changed anything, text. Exit codes are the promise of `ringpipe --help`: 2 bad usage or input,
- * 3 ring failed, 4 device or driver, 5 refused by security, 130 interrupted. Agents send the number
- * of an error, so that new ones are added at the end. */
+/* Columns: name, process exit code, whether an unchanged retry may succeed, text. `ringpipe --help`
+ * promises the exit codes: 2 bad usage or input, 3 ring failed, 4 device or driver, 5 refused by
+ * security, 130 interrupted. Agents send the number of an error, so new errors are added at the
+ * end. */
 #define RP_ERR_LIST(X)                                                                             \
     X(OK, 0, false, "success")                                                                     \
     X(USAGE, 2, false, "bad usage or input")                                                       \
@@ -43,14 +43,14 @@ const char *rp_err_text(rp_err err);
 /* Exit code of a process that ends with this error. */
 int rp_err_exit_code(rp_err err);
 
-/* Whether trying again can help: a time-out, a peer that may come back, a queue that may empty. */
+/* Whether a retry can help: a timeout, a peer that may come back, a queue that may drain. */
 bool rp_err_is_transient(rp_err err);
 
 enum { RP_ERR_MESSAGE_BYTES = 1024 };
 
 /* The message of the last rp_fail() of this thread, without file and line; "" before the first. */
 const char *rp_err_message(void);
-/* Takes over another thread's message, which was logged there. */
+/* Adopts the message of another thread, which has already logged it. */
 void rp_err_set_message(const char *message);
 
 /* Logs `message` with file and line, keeps it for rp_err_message(), and returns `err`.
@@ -67,7 +67,7 @@ rp_err rp_fail_at(rp_err err, const char *file, int line, const char *format, ..
         }                                                                                          \
     } while (0)
 
-/* A programmer's mistake: always compiled in; dumps the log ring and aborts. */
+/* Asserts an invariant; always compiled in. On failure it dumps the log ring and aborts. */
 #define RP_ASSERT(condition)                                                                       \
     do {                                                                                           \
         if (!(condition)) {                                                                        \

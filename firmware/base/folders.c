@@ -59,7 +59,7 @@ rp_err rp_folders_make(const char *path, unsigned mode) {
         if (mkdir(part, (mode_t)mode) == 0) {
             continue;
         }
-        /* Some file systems answer EROFS or EACCES for a folder that is there. */
+        /* Some file systems report EROFS or EACCES for a folder that exists. */
         const int code = errno;
         if (!is_folder(part)) {
             return code == EEXIST || code == ENOTDIR

@@ -1,4 +1,4 @@
-/* Folders on the way to a file. */
+/* Creating and opening folders. */
 #ifndef RP_BASE_FOLDERS_H
 #define RP_BASE_FOLDERS_H
 
@@ -8,16 +8,17 @@
 
 enum { RP_FOLDERS_PATH_BYTES = 4096 };
 
-/* Makes the folder and all above it that are missing, as `mkdir -p` does. `mode`: of those that are
- * made, less the umask; those that are there keep theirs.
- * errors  IO with the part that can not be made; USAGE: too long, or a part is no folder */
+/* Creates a folder and its missing parents, like `mkdir -p`. Created folders get `mode` less the
+ * umask; existing folders keep theirs.
+ * errors  IO with the part that cannot be created; USAGE: too long, or a part is not a folder */
 rp_err rp_folders_make(const char *path, unsigned mode) RP_MUST_CHECK;
 
-/* Makes one folder, in which files will be removed later. One that is there is taken; a symbolic
- * link in its place is not followed. errors  USAGE: a link or a file is there; IO */
+/* Creates one folder from which the program will later remove files. An existing folder is
+ * accepted; a symbolic link is not followed.
+ * errors  USAGE: a link or a file has this name; IO */
 rp_err rp_folders_make_own(const char *path, unsigned mode) RP_MUST_CHECK;
 
-/* opendir() that does not follow a symbolic link in the place of the folder: errno is ELOOP. */
+/* Like opendir(), but fails with ELOOP if `path` is a symbolic link. */
 DIR *rp_folders_open(const char *path);
 
 #endif

@@ -30,7 +30,7 @@ static const char *judge_mode(mode_t mode) {
 
 int rp_input_open(const char *path, const char **why) {
     struct stat facts;
-    /* A pipe that has no writer is opened all the same. */
+    /* O_NONBLOCK lets open() return even if a pipe has no writer. */
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0 || fstat(fd, &facts) != 0) {
         *why = strerror(errno);

@@ -3,7 +3,7 @@
 #include "base/printable.h"
 #include "base/utf8.h"
 
-enum { SHOWN_BYTES = 1 << 14 }; /* of the longest path, each byte as 4 */
+enum { SHOWN_BYTES = 1 << 14 }; /* for the longest path, with 4 bytes for each byte */
 
 rp_err rp_json_print(json_t *object, size_t flags, FILE *file) {
     const bool dumped = object && json_dumpf(object, file, flags) == 0;

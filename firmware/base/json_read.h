@@ -1,4 +1,4 @@
-/* JSON in a file that a user names. */
+/* Reading a JSON file that a user names. */
 #ifndef RP_BASE_JSON_READ_H
 #define RP_BASE_JSON_READ_H
 
@@ -6,7 +6,7 @@
 
 #include "base/err.h"
 
-/* The caller releases *out. A key that stands twice is an error.
+/* Reads the file; the caller releases *out. A repeated key is an error.
  * errors  USAGE: the file cannot be opened, or is not JSON, with the line */
 rp_err rp_json_read(const char *path, json_t **out) RP_MUST_CHECK;
 

@@ -1,4 +1,4 @@
-/* Values of a JSON object that is being made. */
+/* Values for a JSON object under construction. */
 #ifndef RP_BASE_JSON_VALUES_H
 #define RP_BASE_JSON_VALUES_H
 
@@ -6,13 +6,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A number; null where it is not finite, because JSON has neither NaN nor infinity. */
+/* A number, or null if it is not finite, because JSON has neither NaN nor infinity. */
 json_t *rp_json_of_real(double value);
 json_t *rp_json_of_whole(uint64_t value);
 
-/* Sets `key` and takes the reference to `value`. *good becomes false when that fails: memory, or a
- * text that is not UTF-8 (`value` is NULL then). It never becomes true, so one test after all keys
- * is enough. */
+/* Sets `key` and takes the reference to `value`. *good becomes false when that fails, for lack of
+ * memory or because a text is not UTF-8 (`value` is then NULL). It never becomes true, so one test
+ * after all keys is enough. */
 void rp_json_put(json_t *object, const char *key, json_t *value, bool *good);
 
 #endif

@@ -15,20 +15,20 @@
 
 enum { LINE_BYTES = RP_LOG_LINE_BYTES };
 
-/* Of everything below: the threads of a process (a builder, a feeder) log as well. */
+/* Protects all variables below, because all threads of a process log. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char who_text[32];
-static char plain_text[32]; /* the program's name; "": lines are whole */
+static char plain_text[32]; /* the program's name; "": lines are printed complete */
 static rp_log_level threshold = RP_LOG_INFO;
 static int environment_read;
-static rp_log_level chosen = RP_LOG_DEBUG; /* by the command line */
+static rp_log_level chosen = RP_LOG_DEBUG; /* level from the command line */
 static int is_chosen;
 static rp_log_hook *hooks;
 static _Thread_local int hushed;
 
 static const char *const level_names[] = {"error", "warn", "info", "debug"};
 
-/* False: the environment has a level that is unknown. */
+/* Returns false if the environment names an unknown level. */
 static int read_environment(void) {
     environment_read = 1;
     const char *wanted = getenv("RP_LOG");
@@ -101,7 +101,7 @@ void rp_log_remove_hook(rp_log_hook *hook) {
     (void)pthread_mutex_unlock(&lock);
 }
 
-/* Under the lock. */
+/* The caller holds the lock. */
 static void call_hooks(void) {
     for (const rp_log_hook *hook = hooks; hook; hook = hook->next) {
         if (pthread_equal(hook->thread, pthread_self())) {
@@ -110,7 +110,7 @@ static void call_hooks(void) {
     }
 }
 
-/* firmware/base/err.c -> base: the name of the room is enough. */
+/* The room of a source file: "base" for firmware/base/err.c. */
 static void room_of(const char *file, char *room, size_t room_bytes) {
     const char *slash = strrchr(file, '/');
     const char *start = slash;
@@ -125,7 +125,8 @@ static void room_of(const char *file, char *room, size_t room_bytes) {
     room[length] = '\0';
 }
 
-/* Does the journal of systemd read standard error? JOURNAL_STREAM says which file that was. */
+/* Whether standard error goes to systemd's journal; JOURNAL_STREAM identifies the journal's
+ * file. */
 static int journal_reads(void) {
     const char *given = getenv("JOURNAL_STREAM");
     char own[64];
@@ -137,7 +138,7 @@ static int journal_reads(void) {
     return strcmp(given, own) == 0;
 }
 
-/* `text` is behind the clock and the room. */
+/* `text` is the part of `whole` after the clock and the room. */
 static void print_line(rp_log_level level, const char *whole, const char *text, const char *file,
                        int line) {
     static const char *const words[] = {"", "warning: ", "note: ", ""};
@@ -170,7 +171,8 @@ void rp_log_at(rp_log_level level, const char *file, int line, const char *forma
     const int clock = used;
     used += snprintf(text + used, (size_t)(LINE_BYTES - used), "%s%s%s %s: ", who_text,
                      who_text[0] ? " " : "", room, level_names[level]);
-    char message[LINE_BYTES]; /* names in it may come from anywhere: a line stays one line */
+    /* made printable, because names may contain line breaks: one event stays one line */
+    char message[LINE_BYTES];
     va_list args;
     va_start(args, format);
     (void)vsnprintf(message, sizeof message, format, args);

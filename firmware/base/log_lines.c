@@ -10,12 +10,12 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Number, time, letter of the level, blanks between them; then the text. */
+/* A record's head: number, time and letter of the level, separated by blanks. The text follows. */
 enum { NUMBER_DIGITS = 12, TIME_DIGITS = 13, HEAD_BYTES = NUMBER_DIGITS + TIME_DIGITS + 4 };
-enum { SYNC_MS = 10000, LEVEL_ERROR = 0, LEVEL_INFO = 2 /* of rp_log_level */ };
+enum { SYNC_MS = 10000, LEVEL_ERROR = 0, LEVEL_INFO = 2 /* values of rp_log_level */ };
 static const uint64_t NUMBER_MAX = UINT64_C(999999999999);
-static const char letters[] = "ewid"; /* by level */
-static const char END_LETTER = 'x';   /* the last one of a process that ended in order */
+static const char letters[] = "ewid"; /* index: level */
+static const char END_LETTER = 'x';   /* record that a process writes when it ends in order */
 
 typedef struct {
     uint64_t number;
@@ -25,7 +25,7 @@ typedef struct {
     char text[RP_LOG_LINE_BYTES];
 } record;
 
-/* Of everything below. */
+/* Protects all variables below. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static record ring[RP_LOG_LINES];
 static uint64_t next_number = 1;
@@ -45,7 +45,7 @@ static uint64_t first_number(void) {
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-/* A line's text may have any bytes: in the file it is one line. */
+/* Escapes any bytes of the text, so that a record is one line of the file. */
 static void write_record(const record *line, char letter) {
     char out[RP_LOG_KEPT_BYTES + 1];
     const char *text = line->text + line->clock_bytes;
@@ -88,7 +88,7 @@ static bool read_digits(const char *at, uint32_t count, uint64_t *out) {
     return at[count] == ' ';
 }
 
-/* Of place `index`. *letter: of the level, or END_LETTER. */
+/* Parses the record at position `index`. *letter is its level, or END_LETTER. */
 static bool read_record(const char bytes[RP_LOG_KEPT_BYTES], uint32_t index, record *out,
                         char *letter) {
     const char *at = bytes + NUMBER_DIGITS + 1 + TIME_DIGITS + 1;
@@ -121,7 +121,7 @@ static int by_number(const void *a, const void *b) {
     return one->number < other->number ? -1 : one->number > other->number;
 }
 
-/* Records of processes before, the oldest first; *ended: the last one of them in order. */
+/* Reads the records of earlier processes, oldest first. *ended: the last of them ended in order. */
 static uint32_t read_records(int fd, record out[RP_LOG_KEPT_LINES], bool *ended) {
     char bytes[RP_LOG_KEPT_BYTES];
     uint64_t last = 0;
@@ -142,8 +142,8 @@ static uint32_t read_records(int fd, record out[RP_LOG_KEPT_LINES], bool *ended)
     return count;
 }
 
-/* Lines that were logged before are the newest all the same: they get numbers behind the old ones,
- * and are written, too. */
+/* Lines that this process logged before the file was opened are newer than the file's lines: they
+ * get numbers after them and are written, too. */
 static void take_records(const record *old, uint32_t count, const record *own, uint32_t own_count) {
     const uint64_t last = count ? old[count - 1].number : 0;
     memset(ring, 0, sizeof ring);
@@ -177,7 +177,8 @@ int rp_log_keep(const char *path) {
     bool ended = true;
     uint32_t own_count = 0;
     const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    /* All of its room at once: a full disk is no reason to lose the last words. */
+    /* Reserves the whole file at once, so that a full disk cannot prevent the last lines from being
+     * written. */
     const int code =
         fd < 0 ? errno : posix_fallocate(fd, 0, (off_t)RP_LOG_KEPT_LINES * RP_LOG_KEPT_BYTES);
     if (code != 0) {

@@ -1,5 +1,5 @@
-/* The last lines that were logged, by number, also those that nobody printed. A file may keep the
- * newest of them beyond the end of the process, so that somebody sees what was said before it. */
+/* The last log lines by number, including those that were not printed. The newest of them may be
+ * kept in a file that outlives the process, so that the lines before a crash can be read. */
 #ifndef RP_BASE_LOG_LINES_H
 #define RP_BASE_LOG_LINES_H
 
@@ -9,31 +9,35 @@
 enum {
     RP_LOG_LINES = 128,
     RP_LOG_LINE_BYTES = 512,
-    RP_LOG_KEPT_LINES = 64, /* of the file: debug lines are not among them */
+    RP_LOG_KEPT_LINES = 64, /* lines in the file; debug lines are not stored there */
     RP_LOG_KEPT_BYTES = 256
 };
 
 typedef struct {
-    uint64_t number;              /* from 1; they go on where those of the file end */
-    int64_t time_ms;              /* since 1970 */
-    int level;                    /* rp_log_level; log.h stands on this file */
+    uint64_t number;              /* starts at 1; continues after the lines of the file */
+    int64_t time_ms;              /* ms since 1970 */
+    int level;                    /* an rp_log_level (an int because log.h includes this header) */
     char text[RP_LOG_LINE_BYTES]; /* without the clock */
 } rp_log_line;
 
-/* The first line from `number` on that is of `level` or weightier. False: there is none. */
+/* The first line with at least this `number` and at least the severity of `level`. Returns false if
+ * there is none. */
 bool rp_log_line_from(uint64_t number, int level, rp_log_line *out);
-/* Where the newest `count` lines of `level` or weightier begin. */
+/* Number of the first of the newest `count` lines with at least the severity of `level`. */
 uint64_t rp_log_lines_begin(uint32_t count, int level);
-uint64_t rp_log_lines_end(void); /* behind the newest; 1: there are none */
-/* The newest error, 0: none. A process that ended without a word counts as one for the next. */
+/* Number of the newest error, or 0. An earlier process that did not end in order counts as an
+ * error. */
+uint64_t rp_log_lines_end(void);
+/* Number of the newest error, or 0. A process that ended without saying so is an error of the
+ * next. */
 uint64_t rp_log_newest_error(void);
 
-/* Lines are kept in this file from now on; those that it has become the oldest ones here. It has
- * RP_LOG_KEPT_LINES records of RP_LOG_KEPT_BYTES, text that ends with a newline each, which are
- * written over in turn; an error is synced, at most every 10 s. What is no record is passed over.
- * 0, or what errno says. */
+/* Keeps lines in this file from now on; the lines it already contains become the oldest ones in the
+ * ring. The file is a ring of RP_LOG_KEPT_LINES text records of RP_LOG_KEPT_BYTES, each ending with
+ * a newline. An error line is synced, at most every 10 s. Invalid records are skipped. Returns 0 or
+ * an errno. */
 int rp_log_keep(const char *path);
-/* The process ends in order: the next one needs not say that it did not. */
+/* Marks an orderly end of the process in the file, so that the next process reports no crash. */
 void rp_log_keep_end(void);
 
 /* Writes the lines to standard error; async-signal-safe enough for an abort path. */
@@ -41,7 +45,7 @@ void rp_log_dump(void);
 
 /* ---- for log.c ------------------------------------------------------------------------------- */
 
-/* One more line. `clock_bytes`: of its text, the clock in front. */
+/* Adds one line. `clock_bytes` is the length of the clock at the beginning of `text`. */
 void rp_log_lines_put(int level, int64_t time_ms, const char *text, uint32_t clock_bytes);
 
 #endif

@@ -11,7 +11,7 @@ static void sort(double *value, uint32_t count) {
     }
 }
 
-/* Between two values where the share falls between them. */
+/* Interpolates linearly between neighbouring values. */
 static double quantile(const double *sorted, uint32_t count, double share) {
     const double place = share * (count - 1);
     const uint32_t below = (uint32_t)place;

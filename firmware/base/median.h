@@ -1,11 +1,11 @@
-/* What repeats of a measurement come to. */
+/* Median and spread of repeated measurements. */
 #ifndef RP_BASE_MEDIAN_H
 #define RP_BASE_MEDIAN_H
 
 #include <stdint.h>
 
-/* The median of repeats, which are sorted, and the distance of their quartiles by it; that is 1
- * with fewer than 3. Pure. */
+/* Sorts `repeats` in place. *median is their median and *spread their interquartile range divided
+ * by it. *spread is 1 with fewer than 3 repeats, and 0 if the median is not positive. */
 void rp_median(double *repeats, uint32_t count, double *median, double *spread);
 
 #endif

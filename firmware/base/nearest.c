@@ -12,7 +12,7 @@ static uint32_t least(uint32_t a, uint32_t b) {
 uint32_t rp_word_distance(const char *a, const char *b) {
     const size_t rows = strlen(a);
     const size_t columns = strlen(b);
-    uint32_t row[3][WORD_MAX + 1]; /* this one, the one above, the one above that */
+    uint32_t row[3][WORD_MAX + 1]; /* the current row and the two before it */
     if (rows > WORD_MAX || columns > WORD_MAX) {
         return UINT32_MAX;
     }

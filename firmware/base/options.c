@@ -9,10 +9,10 @@ enum { LINE_COLUMNS = 80, TEXT_COLUMN = 30, GROUPS = 8 };
 
 typedef struct {
     const rp_option *table;
-    const char *verb, *colon; /* the beginning of a message */
+    const char *verb, *colon; /* the beginning of every message */
     char *values;
     bool seen[RP_OPTIONS_MAX];
-    const rp_option *chosen[GROUPS + 1]; /* of each group */
+    const rp_option *chosen[GROUPS + 1]; /* option given of each group */
     bool ended;
 } parsing;
 
@@ -81,7 +81,7 @@ static bool store_value(const rp_option *option, char *text, void *to) {
     case RP_OPTION_LIST:
         list->item[list->count++] = text;
         return true;
-    default: /* a flag */
+    default: /* RP_OPTION_FLAG, RP_OPTION_END */
         memcpy(to, &(bool){true}, sizeof(bool));
         return true;
     }
@@ -135,7 +135,8 @@ static bool has_value(const rp_option *option) {
     return option->kind != RP_OPTION_FLAG && option->kind != RP_OPTION_END;
 }
 
-/* *next: the argument after this one, or NULL; is set to NULL when it was taken as the value. */
+/* *next is the argument after this one, or NULL. It is set to NULL when it was used as the
+ * value. */
 static rp_err take_named(parsing *p, const rp_option *option, char *value, char **next) {
     if (!has_value(option) && value) {
         return rp_fail(RP_ERR_USAGE, "%s%s--%s takes no value, found '%s'", p->verb, p->colon,
@@ -152,7 +153,7 @@ static rp_err take_named(parsing *p, const rp_option *option, char *value, char 
     return take_option(p, option, value);
 }
 
-/* "--name" or "--name=value". */
+/* Parses "--name" or "--name=value". */
 static rp_err take_long(parsing *p, char *text, char **next) {
     const size_t length = strcspn(text, "=");
     const rp_option *option = p->table;
@@ -168,7 +169,7 @@ static rp_err take_long(parsing *p, char *text, char **next) {
     return take_named(p, option, text[length] ? text + length + 1 : NULL, next);
 }
 
-/* "-q", several flags "-qf", or a value "-oFILE". */
+/* Parses "-q", several flags "-qf", or a value "-oFILE". */
 static rp_err take_letters(parsing *p, char *text, char **next) {
     rp_err err = RP_OK;
     for (char *at = text; *at && !p->ended; at++) {

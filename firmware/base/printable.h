@@ -1,4 +1,4 @@
-/* Texts of other programs and people on a terminal and in a log. */
+/* Untrusted texts, from other programs and people, on a terminal and in a log. */
 #ifndef RP_BASE_PRINTABLE_H
 #define RP_BASE_PRINTABLE_H
 
@@ -8,21 +8,22 @@
 
 #include "base/attributes.h"
 
-/* The bytes of the printable UTF-8 character at `text`, which ends with 0. 0: `text` is at its end,
- * or the character is a control character, or the bytes are not UTF-8. */
+/* Length of the printable UTF-8 character at `text`, a 0-terminated text. Returns 0 at the end of
+ * the text, for a control character, and for bytes that are not UTF-8. */
 size_t rp_printable_bytes(const char *text);
 
-enum { RP_PRINTABLE_PIECE = 8 }; /* \uXXXX, \xXX or a character of UTF-8, and the NUL */
+enum { RP_PRINTABLE_PIECE = 8 }; /* \uXXXX, \xXX or a UTF-8 character, and the NUL */
 
-/* The first character of `text`, or what is shown instead of it; returns the bytes of `text` that
- * it stands for. `text` is not empty. */
+/* Writes the first character of `text`, or its escape, to `out`. Returns how many bytes of `text`
+ * it represents. `text` must not be empty. */
 size_t rp_printable_piece(const char *text, char out[RP_PRINTABLE_PIECE]);
 
-/* Text from files, peers and other programs made safe for a terminal: a control character is shown
- * as \u00HH, which is the same in JSON, and a byte that is not UTF-8 as \xHH. A line feed and a tab
- * stay where `lines`. `out` is cut at `room` bytes, never within a character. */
+/* Makes text from files, peers and other programs safe for a terminal. A control character becomes
+ * \u00HH, as in JSON; a byte that is not UTF-8 becomes \xHH. Line feeds and tabs are kept if
+ * `lines` is set. `out` is cut at `room` bytes, never within a character. */
 void rp_printable(const char *text, bool lines, char *out, size_t room);
-/* Prints what the format gives, made safe, with its lines. `file` NULL: nothing is printed. */
+/* printf() whose result is made safe and keeps its line breaks. Prints nothing if `file` is
+ * NULL. */
 void rp_print(FILE *file, const char *format, ...) RP_PRINTF(2, 3);
 
 #endif

@@ -11,7 +11,8 @@
 
 #include "base/err.h"
 
-/* exec() resets a signal with a handler to its default; it would keep one that is ignored. */
+/* A handler instead of SIG_IGN, because exec() resets handlers to the default but keeps ignored
+ * signals. */
 static void on_failed_write(int signal_number) {
     (void)signal_number;
 }
@@ -25,7 +26,7 @@ static void handle_signal(int signal_number) {
     }
 }
 
-/* open() gives the lowest free number, so that the loop ends after descriptor 2. */
+/* open() returns the lowest free number, so the loop ends after descriptor 2. */
 static void open_standard_descriptors(void) {
     int fd = 0;
     while (fd >= 0 && fd <= STDERR_FILENO) {
@@ -36,8 +37,8 @@ static void open_standard_descriptors(void) {
     }
 }
 
-/* Why a write has failed; 0: none has. What was lost before this call has left no reason, so that
- * another byte is written, which fails for the same. */
+/* Finds out why a write failed. The errno of an earlier failure is lost, so this writes another
+ * byte, which fails for the same reason. */
 int rp_process_output_error(void) {
     const bool lost = ferror(stdout);
     errno = 0;

@@ -13,13 +13,13 @@ bool rp_is_plain_name(const char *text) {
     return *text == '\0';
 }
 
-/* YAML folds a line at U+2028 and U+2029, and takes U+FEFF, U+FFFE and U+FFFF in no text. */
+/* YAML folds a line at U+2028 and U+2029, and does not allow U+FEFF, U+FFFE and U+FFFF. */
 static bool needs_escape(uint32_t code) {
     return code == 0x2028 || code == 0x2029 || code == 0xfeff || code >= 0xfffe;
 }
 
-/* Writes the character at `at` as it stands between quotes; returns the bytes of `at` that it
- * takes. */
+/* Writes the character at `at` as it appears between quotes. Returns how many bytes of `at` it
+ * consumed. */
 static size_t escape_character(const char *at, char out[ESCAPED_BYTES]) {
     const unsigned char *byte = (const unsigned char *)at;
     const size_t bytes = rp_printable_bytes(at);

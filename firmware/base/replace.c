@@ -44,7 +44,7 @@ rp_err rp_replace_sync_folder(const char *path) {
     memcpy(folder, path, length);
     folder[length] = '\0';
     int fd = open(length ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    /* Some file systems can not sync a folder and say EINVAL: nothing more can be done there. */
+    /* Some file systems cannot sync a folder and report EINVAL, which is ignored. */
     bool bad = fd < 0 || (fsync(fd) != 0 && errno != EINVAL);
     rp_err err = bad ? rp_fail(RP_ERR_IO, "%s: can not be synced: %s", length ? folder : ".",
                                strerror(errno))

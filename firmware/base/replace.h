@@ -1,5 +1,6 @@
-/* A file that is replaced whole or not at all, also when the power goes: written beside it, synced,
- * renamed, and the folder synced. Symbolic links in the place of a file are not followed. */
+/* Files that are replaced as a whole or not at all, even if the power fails: the new content is
+ * written to a temporary file in the same folder, synced, renamed, and the folder is synced. A
+ * symbolic link is never followed. */
 #ifndef RP_BASE_REPLACE_H
 #define RP_BASE_REPLACE_H
 
@@ -10,19 +11,23 @@
 
 enum { RP_REPLACE_PATH_BYTES = 4096 };
 
-/* `path`.tmp, empty, to write to; NULL: errno says why. */
+/* Opens `path`.tmp, emptied, for writing. Returns NULL with errno set on failure. */
 FILE *rp_replace_begin(const char *path);
-/* Takes the file, which may be NULL; `good`: all of it was written. Otherwise nothing is left of
- * it, and errno says why. errors IO with errno's text */
+/* Closes `file`, which may be NULL, and renames it to `path` if `good` (all of it was written).
+ * Otherwise removes it.
+ * errors  IO with errno's text */
 rp_err rp_replace_end(FILE *file, const char *path, bool good) RP_MUST_CHECK;
 
-/* IO with errno's text as the message, which is not logged: for who says it only once. */
+/* Returns IO with errno's text as the message but does not log it, for callers that report it only
+ * once. */
 rp_err rp_replace_unwritten(const char *path) RP_MUST_CHECK;
 
-/* The folder that `path` lies in, so that a rename there stays. errors IO */
+/* Syncs the folder that contains `path`, so that a rename in it survives a power failure.
+ * errors  IO */
 rp_err rp_replace_sync_folder(const char *path) RP_MUST_CHECK;
 
-/* open() of a file of ours, made when it is not there: never through a symbolic link. -1: errno */
+/* open() with O_CREAT for one of our files; never follows a symbolic link. Returns -1 with errno
+ * set on failure. */
 int rp_replace_open(const char *path, int flags);
 
 #endif

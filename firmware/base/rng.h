@@ -33,7 +33,7 @@ uint32_t rp_rng_below(rp_rng *rng, uint32_t n);
 
 /* Fisher-Yates. */
 void rp_rng_shuffle(rp_rng *rng, uint32_t *items, uint32_t count);
-/* The numbers below `count` as an epoch has them: stream "order/<epoch>" of the seed. */
+/* The order of the numbers below `count` in an epoch: stream "order/<epoch>" of the seed. */
 void rp_rng_epoch_order(uint64_t seed, uint32_t epoch, uint32_t *order, uint32_t count);
 
 #endif

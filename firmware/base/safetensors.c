@@ -111,7 +111,7 @@ static int compare_offsets(const void *a, const void *b) {
     return ((*x)->bytes > (*y)->bytes) - ((*x)->bytes < (*y)->bytes);
 }
 
-/* The tensors fill the bytes behind the header: no hole, no overlap, nothing left over. */
+/* Checks that the tensors fill the data exactly: no hole, no overlap, nothing left over. */
 static rp_err check_layout(rp_st_reader *reader) {
     uint64_t at = 0;
     uint64_t total = reader->count - (size_t)(reader->data - reader->bytes);
@@ -123,7 +123,7 @@ static rp_err check_layout(rp_st_reader *reader) {
                               entry->offset < at ? "overlaps another tensor"
                                                  : "a hole lies before it");
         }
-        at += entry->bytes; /* can not wrap: offset + bytes was an integer of the header */
+        at += entry->bytes; /* cannot overflow: offset + bytes was an integer in the header */
         if (at > total) {
             return fail_entry(reader, entry->name, "ends behind the end of the file");
         }
@@ -339,7 +339,8 @@ static rp_err check_finite(const rp_st_reader *reader, const char *name, const f
                    at, isfinite(given) ? "too large for F32" : what);
 }
 
-/* Values that are no aligned F32 as they stand in the file; the format promises no alignment. */
+/* Converts values that cannot be used in place: not F32, or not aligned, because the format does
+ * not promise alignment. */
 static rp_err cast_values(const rp_st_reader *reader, const rp_st_entry *entry, const void **out) {
     const uint8_t *data = rp_st_data(reader, entry);
     uint64_t count = 0;

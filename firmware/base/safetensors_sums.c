@@ -1,4 +1,5 @@
-/* Checksums of a safetensors file: of each tensor, and of the header, which holds those. */
+/* Checksums of a safetensors file: one per tensor, and one of the header, which contains the
+ * others. */
 #include "base/safetensors_own.h"
 
 #include <errno.h>
@@ -23,8 +24,8 @@ void rp_st_blank_sums(uint32_t count, char sum[RP_ST_SUM_DIGITS + 1], char *sums
     sum[RP_ST_SUM_DIGITS] = sums[digits] = '\0';
 }
 
-/* Where the value of a key stands in a header that the writer has made: it puts the metadata first,
- * and these keys in front of all others. NULL: it is not there. */
+/* The position of a key's value in a header that the writer has made, which puts the metadata first
+ * and these keys before all others. Returns NULL if the key is missing. */
 static char *find_value(const char *header, size_t bytes, const char *key) {
     char text[64];
     const int length = snprintf(text, sizeof text, "\"%s\":\"", key);
@@ -55,7 +56,7 @@ rp_err rp_st_add_sums(rp_st_writer *writer) {
 
 /* ---- checking -------------------------------------------------------------------------------- */
 
-/* The header as it was when its own sum was taken. */
+/* Checks the header with zeros in place of its own sum, as when the sum was computed. */
 static rp_err check_header(const rp_st_reader *reader, const char *sum) {
     const char *header = (const char *)reader->bytes + RP_ST_LENGTH_BYTES;
     const size_t bytes = (size_t)(reader->data - reader->bytes) - RP_ST_LENGTH_BYTES;
@@ -93,7 +94,7 @@ rp_err rp_st_check_sums(const rp_st_reader *reader) {
     const char *sums = rp_st_meta(reader, RP_ST_SUMS_KEY);
     rp_err err;
     if (!sum && !sums) {
-        return RP_OK; /* written without */
+        return RP_OK; /* written without checksums */
     }
     RP_TRY(check_header(reader, sum ? sum : ""));
     if (!sums || strlen(sums) != (size_t)reader->entry_count * RP_ST_SUM_DIGITS) {

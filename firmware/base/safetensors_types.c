@@ -1,10 +1,10 @@
-/* The types of the format: their sizes, and values of those that are numbers of a plain kind. */
+/* The types of the format: their sizes, and reading values of the plain numeric types. */
 #include "base/safetensors_own.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Elements of less than a byte are packed without gaps. */
+/* Elements smaller than a byte are packed without gaps. */
 static const struct {
     const char *name;
     uint32_t bits;

@@ -1,4 +1,4 @@
-/* Writing a safetensors file: a temporary beside it that is renamed when it is complete. */
+/* Writes a safetensors file: a temporary file that is renamed when it is complete. */
 #include "base/replace.h"
 #include "base/safetensors_own.h"
 
@@ -11,7 +11,7 @@
 
 #include <jansson.h>
 
-/* Copies the entries and lays them out one behind the other. */
+/* Copies the entries and assigns consecutive offsets. */
 static rp_err lay_out(rp_arena *arena, rp_st_writer *writer, const rp_st_entry *entries) {
     rp_err err = RP_OK;
     uint64_t at = 0;
@@ -35,7 +35,7 @@ fail:
     return err;
 }
 
-/* The metadata, those for checksums first; false: no memory, or a text is not UTF-8. */
+/* Adds the metadata, checksums first. Returns false if memory is short or a text is not UTF-8. */
 static bool add_meta(rp_arena *arena, const rp_st_writer *writer, const char *const *meta,
                      json_t *header) {
     const size_t digits = (size_t)writer->entry_count * RP_ST_SUM_DIGITS;
@@ -57,7 +57,7 @@ static bool add_meta(rp_arena *arena, const rp_st_writer *writer, const char *co
     return good;
 }
 
-/* NULL when memory is short or a text is not UTF-8. */
+/* Returns NULL if memory is short or a text is not UTF-8. */
 static json_t *make_header(rp_arena *arena, const rp_st_writer *writer, const char *const *meta) {
     json_t *header = json_object();
     if (((meta && meta[0]) || writer->summed) && !add_meta(arena, writer, meta, header)) {
@@ -101,8 +101,8 @@ static rp_err write_at(const rp_st_writer *writer, uint64_t offset, const void *
     return RP_OK;
 }
 
-/* Length, header padded with blanks so that the data begin at a multiple of 8, room for the data.
- */
+/* Writes the length and the header, padded with blanks so that the data begin at a multiple of 8,
+ * and reserves space for the data. */
 static rp_err write_header(rp_arena *arena, rp_st_writer *writer, const json_t *header) {
     rp_err err = RP_OK;
     size_t length = json_dumpb(header, NULL, 0, JSON_COMPACT);
@@ -127,7 +127,7 @@ static rp_err write_header(rp_arena *arena, rp_st_writer *writer, const json_t *
         const rp_st_entry *last = &writer->entries[writer->entry_count - 1];
         total += last->offset + last->bytes;
     }
-    /* A full disk is found here, before anybody computes or sends a byte. */
+    /* Reserving the space finds a full disk here, before anything is computed or sent. */
     int problem;
     do {
         problem = posix_fallocate(writer->fd, 0, (off_t)total);
@@ -182,7 +182,7 @@ fail:
     return err;
 }
 
-/* Adds [begin, end) to what is written; joins stretches that touch. */
+/* Adds [begin, end) to the written stretches and joins stretches that touch. */
 static bool cover_bytes(rp_st_coverage *written, uint64_t begin, uint64_t end) {
     uint32_t first = 0;
     while (first < written->count && written->end[first] < begin) {

@@ -1,4 +1,5 @@
-/* Shapes: row-major, outermost first. A sample's shape has no N; a tensor's has. */
+/* Shapes: row-major, outermost dimension first. A sample's shape has no batch dimension N; a
+ * tensor's has. */
 #ifndef RP_BASE_SHAPE_H
 #define RP_BASE_SHAPE_H
 
@@ -65,7 +66,7 @@ static inline bool rp_shape_equal(const rp_shape *a, const rp_shape *b) {
     return true;
 }
 
-/* N in front of a sample's shape. */
+/* Prepends the batch dimension N to a sample's shape. */
 static inline rp_shape rp_shape_batch(uint32_t n, const rp_shape *sample) {
     rp_shape out = {sample->dims + 1, {n}};
     for (uint32_t i = 0; i < sample->dims && i + 1 < RP_DIMS_MAX; i++) {

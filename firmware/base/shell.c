@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* No character of it means anything to a shell; `~` and `=` do at some places. */
+/* Whether no character has a special meaning to a shell; `~` and `=` have one in some positions. */
 static bool is_plain(const char *text) {
     for (const char *at = text; *at; at++) {
         const unsigned char c = (unsigned char)*at;
@@ -16,7 +16,8 @@ static bool is_plain(const char *text) {
 }
 
 rp_err rp_shell_word(rp_arena *arena, const char *text, const char **out) {
-    static const char quote[] = "'\\''"; /* out of the quotes, a quote, and into them again */
+    /* ends the quotes, adds a quote, and starts quotes again */
+    static const char quote[] = "'\\''";
     size_t bytes = 3;
     char *word;
     *out = text;

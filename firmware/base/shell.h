@@ -1,11 +1,11 @@
-/* Commands that are shown to a person and work when they are pasted. */
+/* Commands that are shown to the user and work when pasted into a shell. */
 #ifndef RP_BASE_SHELL_H
 #define RP_BASE_SHELL_H
 
 #include "base/arena.h"
 
-/* The text as one word of a POSIX shell: as it is where that does, otherwise in single quotes.
- * Control characters stay: they are shown as they are, too. */
+/* The text as one word of a POSIX shell, in single quotes if it needs them. Control characters are
+ * kept, even if the word is only displayed. */
 rp_err rp_shell_word(rp_arena *arena, const char *text, const char **out) RP_MUST_CHECK;
 
 #endif

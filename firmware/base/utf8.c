@@ -7,7 +7,7 @@
 #include "base/printable.h"
 
 bool rp_utf8_is_valid(const char *text) {
-    json_t *string = json_string(text); /* NULL for what is not UTF-8 */
+    json_t *string = json_string(text); /* json_string() returns NULL if the text is not UTF-8 */
     const bool valid = string != NULL;
     json_decref(string);
     return valid;

@@ -1,4 +1,4 @@
-/* Ties a sender, a receiver and a session to a port of a transport: opening, closing, settings,
+/* Connects a sender, a receiver and a session to a port of a transport: opening, closing, settings,
  * facts. */
 #include <errno.h>
 #include <stdio.h>
@@ -13,10 +13,11 @@
 
 enum {
     NAME_BYTES = RP_PORT_NAME_BYTES,
-    QUEUE_SLACK = 64, /* room for acks and control in queues that are sized by the window */
+    /* room for acks and control messages in queues that are sized by the window */
+    QUEUE_SLACK = 64,
     SLOW_MAX_S = 3600,
-    RATE_BYTES = 65536, /* sent, to have a mean rate */
-    ABSENCES = 2        /* an agent that starts again may listen at the second question */
+    RATE_BYTES = 65536, /* sent bytes from which a mean rate is known */
+    ABSENCES = 2        /* an agent that is restarting may listen at the second attempt */
 };
 
 #define LET_GO_MAX_NS (10 * RP_NS_PER_S)
@@ -42,7 +43,8 @@ static rp_err check_options(const rp_link_options *options) {
     return RP_OK;
 }
 
-/* Two lives of a process must differ, whatever their seed; two of a simulation by their stream. */
+/* Two lives of a process must differ even with equal seeds; two lives in a simulation differ by
+ * their stream. */
 static rp_err choose_session(rp_link *link) {
     uint64_t number = 0;
     rp_rng *stream = link->links->sessions;
@@ -129,7 +131,7 @@ static void remove_from_list(rp_link *link) {
     }
 }
 
-/* A closed port lets go within moments. False: it keeps memory of ours. */
+/* A closed port releases memory within moments. Returns false if it still holds some. */
 static bool take_memory_back(rp_link *link) {
     const struct timespec nap = {.tv_nsec = 50000};
     int64_t waited_ns = 0;
@@ -159,9 +161,9 @@ void rp_link_close(rp_link **link_taken) {
         rp_log_error("link %s: the transport still uses the memory of messages, which is not freed "
                      "therefore",
                      link->name);
-        return; /* nor is the link's own, in which that memory is counted */
+        return; /* the link's arena also stays, because it counts that memory */
     }
-    rp_arena arena = link->arena; /* the link itself lies in it */
+    rp_arena arena = link->arena; /* the link itself is stored in its arena */
     rp_arena_finish(&arena);
 }
 
@@ -263,8 +265,8 @@ void rp_link_reopen(rp_link *link) {
     }
 }
 
-/* What is on its way comes at an eighth of the mean rate so far at least: some machines between two
- * ends take in more than they have sent on. */
+/* Bytes in flight are assumed to arrive at an eighth of the mean rate or faster, because some
+ * machines between two ends buffer more than they have forwarded. */
 static double backlog_s(const rp_link *link) {
     const double bytes = (double)rp_sender_facts_of(link->sender).unacked_bytes;
     const double line_s = link->line ? rp_emulate_busy_s(link->line) : 0;
@@ -278,7 +280,7 @@ static double larger(double a, double b) {
     return a > b ? a : b;
 }
 
-/* While the largest part is on its way over a line. */
+/* The time that the peer's largest part needs on a line. */
 static double part_s(const rp_link *link, const rp_link_profile *line, bool traffic_is_known) {
     const double rate_mbit = rp_link_profile_rate_mbit(line);
     const bool has_rate = rate_mbit > 0 && (traffic_is_known || rate_mbit < 1);
@@ -323,7 +325,7 @@ void rp_link_begin_use(rp_link *link) {
     link->late.line_s = link->line ? rp_emulate_busy_s(link->line) : 0;
 }
 
-/* Of an emulated line what it has let through in the time that it was busy. */
+/* For an emulated line: bytes passed per busy time. */
 static double late_rate(const rp_link *link) {
     const double line_s = link->line ? rp_emulate_busy_s(link->line) - link->late.line_s : 0;
     return line_s > 0 ? (double)(link->stats.bytes_sent - link->late.bytes_sent) / line_s
@@ -335,7 +337,8 @@ rp_LinkUse rp_link_use_of(const rp_link *link, uint32_t peer) {
     rp_link_stats_of(link, &stats);
     const uint64_t bytes = stats.bytes_sent - link->met.bytes_sent;
     const double span_s = (double)(rp_link_now_ns(link) - link->met.since_ns) * 1e-9;
-    const double least = span_s > 0 ? (double)bytes / span_s : 0; /* all of it has left since */
+    /* all of it has been sent since */
+    const double least = span_s > 0 ? (double)bytes / span_s : 0;
     const double rate = stats.rate > 0 ? larger(stats.rate, least) : 0;
     const double late = late_rate(link);
     return (rp_LinkUse){.peer = peer,

@@ -1,4 +1,4 @@
-/* Questions: they come in no session, so that somebody may ask beside the peer that is served. */
+/* Questions belong to no session, so that another client may ask while a peer is served. */
 #include "link/head.h"
 #include "link/link_own.h"
 
@@ -7,7 +7,7 @@ void rp_link_set_answer(rp_link *link, rp_link_answer answer, void *context) {
     link->answer_context = context;
 }
 
-/* What can not be sent now is asked for again. */
+/* If the answer cannot be sent now, the client asks again. */
 bool rp_link_take_question(rp_link *link, const rp_Frame *frame, uint64_t from) {
     const rp_Ask *ask = &frame->body.ask;
     rp_Frame out = {0};

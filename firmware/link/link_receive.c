@@ -1,4 +1,4 @@
-/* What comes over a link: who it is from, then the message or what it says to the sender. */
+/* Incoming packets of a link: identifies the sender, then passes on the message or its acks. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -6,12 +6,15 @@
 #include "link/head.h"
 #include "link/link_own.h"
 
-/* So that a flood does not hold the loop. */
-enum { DRAIN_MAX = 64 /* packets a call */, DRAINS_MAX = 16 /* a round, for who takes messages */ };
+/* Bounds that keep a flood from blocking the loop. */
+enum {
+    DRAIN_MAX = 64 /* packets a call */,
+    DRAINS_MAX = 16 /* calls a round, if the caller takes messages */
+};
 #define PEER_SILENT_NS (3 * RP_NS_PER_S)
 
-/* A binding end serves one peer: another one with a key on the list waits until this one is silent
- * or its connection is gone. A ping past the line tells. */
+/* A binding end serves one peer. Another peer with an allowed key waits until this one is silent or
+ * its connection is gone. A ping after the usual interval finds out. */
 static bool is_served(rp_link *link) {
     if (!link->bound || link->peer == 0 ||
         rp_link_now_ns(link) - link->stats.last_heard_ns > PEER_SILENT_NS) {
@@ -34,10 +37,11 @@ static bool is_served(rp_link *link) {
 static void meet_peer(rp_link *link, uint64_t session) {
     rp_session_adopt(&link->session, session);
     rp_sender_meet(link->sender);
-    rp_sender_reconnected(link->sender); /* a probe tells it that we know it */
+    rp_sender_reconnected(link->sender); /* the probe tells the peer that we know it */
     rp_receiver_meet(link->receiver);
     link->stats.peer_session = session;
-    link->stats.last_answer_ns = rp_link_now_ns(link); /* it has read who we are */
+    /* it named our session, so it has heard us */
+    link->stats.last_answer_ns = rp_link_now_ns(link);
     link->has_met = link->has_met && !link->bound;
     link->met.bytes_sent = link->stats.bytes_sent;
     link->met.resent = rp_sender_facts_of(link->sender).resent;
@@ -45,8 +49,9 @@ static void meet_peer(rp_link *link, uint64_t session) {
     link->met.since_ns = rp_link_now_ns(link);
 }
 
-/* Who does not name our session may be new here, or a frame of an earlier life. An answer that
- * names both sessions, and nothing else, lets somebody who lives say it again in full. */
+/* A sender that does not name our session is new here, or the frame is from an earlier session. The
+ * answer names both sessions and nothing else, so that a live sender can repeat its frame with
+ * both. */
 static void introduce_peer(rp_link *link, uint64_t session, uint64_t from) {
     const rp_Frame frame = {.version = link->wire,
                             .which_body = RP_KIND_ACK_ONLY,
@@ -59,8 +64,8 @@ static void introduce_peer(rp_link *link, uint64_t session, uint64_t from) {
     }
 }
 
-/* A peer that has begun anew leaves a connection behind, which is seen to be dead after a while;
- * two that live have the same key. */
+/* A restarted peer leaves its old connection, which is found dead after a while; two peers that are
+ * alive at the same time have the same key. */
 static void note_twin(rp_link *link, uint64_t session, const rp_packet *packet) {
     const int64_t now = rp_link_now_ns(link);
     if (link->twin.session != session) {
@@ -77,7 +82,7 @@ static void note_twin(rp_link *link, uint64_t session, const rp_packet *packet) 
     }
 }
 
-/* Whether frames of this session, which name ours, are for us to read; adopts a new peer. */
+/* Whether to read frames of this session, which name ours; adopts a new peer. */
 static bool know_session(rp_link *link, uint64_t session, const rp_packet *packet) {
     switch (rp_session_classify(&link->session, session)) {
     case RP_SESSION_SAME:
@@ -87,7 +92,7 @@ static bool know_session(rp_link *link, uint64_t session, const rp_packet *packe
     case RP_SESSION_FIRST:
         break;
     case RP_SESSION_OTHER:
-        /* A connection carries one life: on its own one the old peer can not be alive. */
+        /* A connection carries one session: on the same connection the old peer cannot be alive. */
         if (link->bound && packet->peer != link->peer && is_served(link)) {
             note_twin(link, session, packet);
             return false;
@@ -123,11 +128,11 @@ static void take_unnumbered(rp_link *link, const rp_Frame *frame) {
     }
 }
 
-/* Whether it is the next message, for the run that there is. */
+/* Whether the frame is the next message, and for the current run. */
 static bool take_numbered(rp_link *link, const rp_Frame *frame, rp_buffer **parts,
                           uint32_t part_count) {
-    /* A HELLO begins: it is the next host's, of its own run. What is of another run is acked all
-     * the same, or the stream would end here. */
+    /* A HELLO is kept because the next host begins with it, for its own run. Frames of other runs
+     * are still acked; otherwise the stream would stop here. */
     const bool keep = !link->run.id || rp_frame_is_of_run(frame, link->run) ||
                       rp_frame_kind(frame) == RP_KIND_HELLO;
     switch (rp_receiver_offer(link->receiver, frame, parts, part_count, keep)) {
@@ -160,7 +165,7 @@ static void note_address(rp_link *link, const rp_packet *packet) {
     link->port->kind->address(link->port, packet, link->served);
 }
 
-/* A frame of the peer that we know, to us. Whether it has brought something: a message, an ack,
+/* Handles a frame from the known peer. Returns whether it brought something: a message, an ack,
  * credit. */
 static bool take_frame(rp_link *link, const rp_Frame *frame, rp_packet *packet) {
     const int64_t now = rp_link_now_ns(link);
@@ -190,7 +195,8 @@ static bool take_frame(rp_link *link, const rp_Frame *frame, rp_packet *packet) 
     return brings;
 }
 
-/* Beyond what its sender may send without bringing anything: dropped unread, not answered. */
+/* Whether the sender exceeded its limit of useless packets: the packet is then dropped unread and
+ * not answered. */
 static bool is_flood(rp_link *link, rp_flood *flood, size_t bytes) {
     const int64_t now = rp_link_now_ns(link);
     if (rp_flood_admits(flood, bytes, now)) {

@@ -1,15 +1,16 @@
-/* A round of a link, and when the next one is due. */
+/* One round of a link, and the deadline of the next. */
 #include "base/log.h"
 #include "link/link_own.h"
 #include "transport/emulate.h"
 
 #define STEP_NS (1 * RP_NS_PER_S)
 #define RECENT_NS (300 * RP_NS_PER_S)
-/* A transport does not tell when it lets memory go: look again this often while we wait for it. */
+/* A transport does not report when it releases memory, so poll at this interval while waiting for
+ * it. */
 #define LENT_POLL_NS (2 * RP_NS_PER_MS)
 
-/* How long this end has not looked at the link, at most, in the last RECENT_NS or so: the peer is
- * told, who may miss an answer meanwhile. */
+/* Measures the longest recent time (about RECENT_NS) for which this end did not process the link.
+ * The peer is told, because it may miss an answer meanwhile. */
 static void measure_stall(rp_link *link, int64_t now) {
     const int64_t pause = now - link->last_step_ns;
     if (pause >= RP_LINK_STALL_MAX_NS) {
@@ -21,7 +22,7 @@ static void measure_stall(rp_link *link, int64_t now) {
     }
 }
 
-/* Without an emulated rate we can only see that something was not acked yet. */
+/* Without an emulated rate the only evidence is that something was un-acked. */
 static void measure_busy(rp_link *link, int64_t now) {
     const bool has_rate =
         link->line && rp_link_profile_rate_mbit(rp_emulate_profile(link->line)) > 0;
@@ -35,7 +36,7 @@ static void step_port(rp_link *link) {
     rp_port_event event;
     while (link->port->kind->step(link->port, &event)) {
         if (link->bound) {
-            continue; /* a new connection is known by the number in its first packet */
+            continue; /* a new connection is recognised by the number in its first packet */
         }
         if (event.kind == RP_PORT_CONNECTED) {
             link->stats.auth_failed = false;
@@ -49,7 +50,7 @@ static void step_port(rp_link *link) {
         } else if (event.kind == RP_PORT_BROKEN_OFF) {
             link->broken_off = true;
         } else if (event.kind == RP_PORT_REFUSED && link->has_met) {
-            /* The keys are right. A peer that ends, or a damaged line, ends handshakes, too. */
+            /* The keys are right: a peer that exits, or a damaged line, also ends handshakes. */
             rp_log_info("link %s: %s: a connection ended in its handshake", link->name,
                         link->port->endpoint);
         } else if (event.kind == RP_PORT_REFUSED) {
@@ -72,7 +73,7 @@ rp_err rp_link_step(rp_link *link) {
     rp_link_transmit(link);
     rp_sender_call_done(link->sender);
     rp_link_send_due_probe(link);
-    /* The round since it fell due brought no message to travel with. */
+    /* No message carried the ack in the whole round after it fell due. */
     if (rp_receiver_end_round(link->receiver)) {
         rp_link_send_due_ack(link);
     }
@@ -80,7 +81,7 @@ rp_err rp_link_step(rp_link *link) {
 }
 
 void rp_link_before_wait(rp_link *link) {
-    rp_link_send_due_ack(link); /* nothing more to travel with: the caller is about to sleep */
+    rp_link_send_due_ack(link); /* no message can carry it: the caller is about to sleep */
     rp_receiver_begin_wait(link->receiver);
 }
 

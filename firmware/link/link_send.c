@@ -1,4 +1,4 @@
-/* What a link sends: messages, acks, probes, pings. */
+/* Outgoing packets of a link: messages, acks, probes, pings. */
 #include "link/head.h"
 #include "link/link_own.h"
 
@@ -13,7 +13,7 @@ void rp_link_stamp(const rp_link *link, rp_Frame *frame) {
     }
 }
 
-/* errors  AGAIN; PEER: nobody known to send to */
+/* errors  AGAIN; PEER: there is no known peer to send to */
 static rp_err post_frame(rp_link *link, rp_Frame *frame, rp_buffer *const *parts,
                          uint32_t part_count) {
     rp_packet packet = {.count = 1 + part_count, .peer = link->peer};
@@ -76,7 +76,7 @@ void rp_link_send_due_probe(rp_link *link) {
         rp_Frame frame = {.which_body = RP_KIND_PROBE,
                           .seq = probe.seq,
                           .body.probe = {.generation = probe.generation}};
-        /* without a peer to send to, its next connection asks again */
+        /* without a peer, its next connection probes again */
         rp_sender_probed(link->sender, rp_link_post_bare(link, &frame) != RP_ERR_AGAIN, now);
     }
 }

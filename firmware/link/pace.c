@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 
-/* Samples of less say more of the machine than of the wire. */
+/* Smaller samples describe the machine rather than the wire. */
 #define SAMPLE_LEAST_NS (RP_NS_PER_MS / 10)
 #define SAMPLE_LEAST_BYTES 16384
 enum { SAMPLES_LEAST = 3, SAMPLES_PART = 50 };
@@ -12,7 +12,7 @@ enum { SAMPLES_LEAST = 3, SAMPLES_PART = 50 };
 #define DELAY_LEAST_NS 10000.0
 #define RATE_LEAST 100.0
 
-/* Bucket i: up to `least` * 2^(i / 4). */
+/* Bucket i contains values up to `least` * 2^(i / 4). */
 static uint32_t bucket_of(double value, double least) {
     const double at = value > least ? ceil(4 * log2(value / least)) : 0;
     return at < RP_PACE_BUCKETS - 1 ? (uint32_t)at : RP_PACE_BUCKETS - 1;

@@ -3,7 +3,7 @@
 typedef struct place place;
 
 struct place {
-    rp_message message; /* first: a place is found again by its message's address */
+    rp_message message; /* first member: the slot is found from its message's address */
     rp_buffer *part[RP_PARTS_MAX];
     bool data;
     bool used;
@@ -14,15 +14,15 @@ struct rp_receiver {
     rp_receiver_options options;
     place *pool;
     uint32_t capacity;
-    uint32_t fresh; /* places from here on were never used: their memory was not touched */
+    uint32_t fresh; /* index of the first slot never used, whose memory is untouched */
     place *free, *first, *last;
     uint32_t data_held;   /* accepted, not released */
     uint64_t data_count;  /* accepted in this stream */
     uint64_t expected;    /* seq */
-    uint64_t asked_again; /* expected when a replay was last asked for */
-    bool starved;         /* dropped a message because the pool was used up */
+    uint64_t asked_again; /* value of `expected` when a replay was last requested */
+    bool starved;         /* a message was dropped because the pool was full */
     bool ack_due, ack_overdue;
-    bool news, old_news; /* since the last wait began, and before */
+    bool news, old_news; /* since the last wait began, and before it */
 };
 
 rp_err rp_receiver_new(rp_arena *arena, const rp_receiver_options *options, rp_receiver **out) {
@@ -74,7 +74,7 @@ static place *get_place(rp_receiver *r) {
     return &r->pool[r->fresh++];
 }
 
-/* Into the list that rp_receiver_take() takes from. */
+/* Appends to the list that rp_receiver_take() takes from. */
 static void append_message(rp_receiver *r, const rp_Frame *frame, rp_buffer **parts,
                            uint32_t part_count) {
     place *p = get_place(r);
@@ -142,7 +142,7 @@ bool rp_receiver_ask_again(rp_receiver *r) {
     return true;
 }
 
-/* A pool that is used up is no loss: the repetition would be dropped, too. */
+/* A full pool is not reported as a loss, because the repetition would be dropped as well. */
 bool rp_receiver_on_probe(rp_receiver *r, uint64_t seq) {
     if (seq < r->expected || r->starved) {
         return false;
@@ -178,7 +178,7 @@ bool rp_receiver_release(rp_receiver *r, rp_message **message) {
     r->free = p;
     if (p->data) {
         r->data_held--;
-        r->ack_due = true; /* with the new credit */
+        r->ack_due = true; /* carries the new credit */
     }
     const bool again = r->starved;
     if (again) {

@@ -5,22 +5,22 @@
 #include "base/clock.h"
 
 enum {
-    EAGER_REPLAYS = 3, /* ended with a probe at once; then with the usual pause */
-    HEAD_BYTES = 100   /* about, of a frame */
+    EAGER_REPLAYS = 3, /* replays that end with a probe at once; later ones with the usual pause */
+    HEAD_BYTES = 100   /* approximate size of a frame */
 };
 
 #define PROBE_FIRST_NS (200 * RP_NS_PER_MS)
 #define PROBE_LAST_NS (2 * RP_NS_PER_S)
 
-/* A message, kept until the peer has acked it and its memory is not read any more. */
+/* A message, kept until the peer has acked it and its memory is no longer read. */
 typedef struct message message;
 
 struct message {
     rp_Frame frame;
     rp_buffer *part[RP_PARTS_MAX];
-    rp_buffer lent[RP_PARTS_MAX]; /* part[i] points here when its memory is borrowed */
+    rp_buffer lent[RP_PARTS_MAX]; /* part[i] points here if its memory is borrowed */
     uint32_t part_count;
-    size_t bytes; /* of the parts */
+    size_t bytes; /* size of the parts */
     bool data;
     bool transmitted, repeated;
     rp_pace_mark mark;
@@ -30,27 +30,27 @@ struct message {
     message *next_free;
 };
 
-/* Positions count all messages ever; seq counts from the stream's base. All ordered:
- * finished <= acked <= sent <= sent_high <= next. */
+/* Positions count all messages ever; seq counts from the stream's base. Invariant: finished <=
+ * acked <= sent <= sent_high <= next. */
 struct rp_sender {
     rp_sender_options options;
-    message **ring; /* by position */
+    message **ring; /* indexed by position */
     message *pool, *free;
     uint32_t capacity;
-    uint32_t fresh; /* messages of the pool from here on were never used */
+    uint32_t fresh; /* index of the first message of the pool never used */
     uint64_t finished, acked, sent, sent_high, next;
     uint64_t base;      /* position of seq 1 of the stream to this peer */
-    uint32_t data_held; /* in the ring */
+    uint32_t data_held; /* data messages in the ring */
     uint64_t unacked_bytes;
     rp_pace pace;
     uint64_t data_count; /* data messages numbered in this stream */
-    uint64_t credit;     /* the peer takes this many of them */
-    uint64_t granted;    /* of it before the first one: the peer's window */
-    uint64_t generation; /* of the replay */
+    uint64_t credit;     /* number of them that the peer accepts */
+    uint64_t granted;    /* the part of it granted before the first message: the peer's window */
+    uint64_t generation; /* number of the replay */
     uint32_t replays;    /* since the last progress */
     bool has_peer;
     bool probe_now;
-    bool is_unheard; /* of one that calls: nothing has come since the connection is a new one */
+    bool is_unheard; /* with `calls`: nothing was heard since the connection is new */
     int64_t probe_ns, probe_wait_ns;
     uint64_t sent_count, resent_count;
 };
@@ -79,7 +79,8 @@ static message *message_at(const rp_sender *s, uint64_t position) {
     return s->ring[position % s->capacity];
 }
 
-/* Whoever was used last first, so that no more memory is touched than is held at a time. */
+/* Takes the most recently used free message, so that no more memory is touched than is in use at a
+ * time. */
 static message *get_message(rp_sender *s) {
     message *m = s->free;
     if (m) {
@@ -177,7 +178,7 @@ void rp_sender_sent(rp_sender *s, int64_t now) {
     message *m = message_at(s, s->sent);
     RP_ASSERT(s->has_peer && s->sent < s->next);
     if (s->acked == s->sent_high) {
-        s->probe_ns = now + s->probe_wait_ns; /* nothing was on its way */
+        s->probe_ns = now + s->probe_wait_ns; /* nothing else is in flight */
     }
     if (m->transmitted) {
         s->resent_count++;
@@ -284,14 +285,15 @@ void rp_sender_on_again(rp_sender *s, uint64_t generation, int64_t now) {
     if (generation == s->generation || generation == RP_SENDER_ANY_GENERATION) {
         s->generation++;
         s->sent = s->acked;
-        s->probe_now = s->replays++ < EAGER_REPLAYS; /* is it complete this time? */
+        /* asks whether the replay arrived completely */
+        s->probe_now = s->replays++ < EAGER_REPLAYS;
         begin_pause(s, now);
     }
 }
 
-/* Without credit we wait, too: the frame that brought it may be lost, and nothing else would
- * come. And on a new connection: somebody else may be at its other end, whose answer was lost, and
- * who does not know whom to call. */
+/* Probes also while credit is missing: the frame that granted it may be lost, and no other would
+ * come. Also on a new connection: its other end may be another peer whose answer was lost and which
+ * does not know our session. */
 static bool awaits_answer(const rp_sender *s) {
     return s->acked < s->sent_high || (s->has_peer && s->data_count >= s->credit) ||
            (!s->has_peer && s->options.calls) || s->is_unheard;

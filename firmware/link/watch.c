@@ -1,16 +1,17 @@
 #include "link/watch.h"
 
 static const int64_t ASK_NS = 500 * RP_NS_PER_MS;
-static const int64_t LOOKS_NS = 1 * RP_NS_PER_S;     /* rounds come more often, or were stopped */
-static const int64_t TRIP_MAX_NS = 10 * RP_NS_PER_S; /* a longer one: the clock has jumped */
-/* With a part of a message on its way a new connection costs that part: TCP itself gives up after
- * so long (TCP_UNACKED_MS). */
+/* longest time counted per round; more means that the process was stopped */
+static const int64_t LOOKS_NS = 1 * RP_NS_PER_S;
+static const int64_t TRIP_MAX_NS = 10 * RP_NS_PER_S; /* longer: the clock has jumped */
+/* With a part of a message in flight a new connection loses that part, so it is tried only when TCP
+ * itself gives up (TCP_UNACKED_MS). */
 static const int64_t REOPEN_BUSY_NS = 5 * RP_NS_PER_S;
 
 enum {
     TRIPS = 4,
-    MOVES_BYTES = 1024,   /* between two pings: less is pings and probes */
-    WAITING_BYTES = 4096, /* more than those, on their way */
+    MOVES_BYTES = 1024,   /* bytes between two pings; fewer are just pings and probes */
+    WAITING_BYTES = 4096, /* bytes in flight; fewer are just pings and probes */
     PARTIAL_BYTES = 65536
 };
 
@@ -37,8 +38,8 @@ static void note_facts(rp_link_watch *watch, const rp_link_health *health, const
     }
 }
 
-/* Since the ping before. Pings that the other machine has confirmed do not count: a proxy that
- * forwards nothing confirms them, too. */
+/* Whether bytes moved since the previous ping. Pings that the other machine has confirmed do not
+ * count, because a proxy that forwards nothing confirms them as well. */
 static bool is_moving(const rp_link_watch *watch, const facts *now) {
     const rp_port_traffic *t = &now->traffic;
     if (!watch->has_asked) {
@@ -59,7 +60,7 @@ static bool has_partial(const rp_link_watch *watch, const facts *now) {
            now->traffic.received > watch->packets_at + PARTIAL_BYTES;
 }
 
-/* The first time before it is said, then seldom and seldom again. */
+/* The first attempt is before the peer is reported as silent; later ones become rarer. */
 static void reopen_when_due(rp_link_watch *watch, rp_link *link, const rp_link_health *health,
                             const facts *now) {
     const bool is_patient = watch->trip_ns == 0 || has_partial(watch, now);

@@ -4,9 +4,10 @@
 
 #include "base/median.h"
 
-enum { ROW = 4 };                                    /* messages that are on their way at a time */
-static const int64_t LONGEST_NS = RP_NS_PER_S;       /* of one message */
-static const int64_t ENOUGH_NS = 300 * RP_NS_PER_MS; /* of all: then the first round is enough */
+enum { ROW = 4 };                              /* messages in flight at a time */
+static const int64_t LONGEST_NS = RP_NS_PER_S; /* for one message */
+/* for all messages: then one round is enough */
+static const int64_t ENOUGH_NS = 300 * RP_NS_PER_MS;
 
 rp_err rp_wire_rate_begin(rp_wire_rate *rate, const rp_clock *clock, const uint32_t *size,
                           uint32_t count, bool row) {
@@ -61,7 +62,7 @@ static void on_acked(void *context) {
     }
 }
 
-/* By the rate at which the size before has come through. */
+/* Estimates by the rate of the size before. */
 static bool would_take_long(const rp_wire_rate *rate) {
     if (rate->round > 0 || rate->at < 2) {
         return false;

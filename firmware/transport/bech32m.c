@@ -37,7 +37,7 @@ static uint32_t checksum_of(const char *prefix, const uint8_t *value, size_t val
     return sum;
 }
 
-/* Value i holds the bits from 5 i on, the first one on top. */
+/* Value i holds the 5 bits from bit 5 i on, most significant first. */
 static void split_bytes(const uint8_t *bytes, size_t count, uint8_t *value) {
     for (size_t i = 0; 5 * i < 8 * count; i++) {
         const size_t at = 5 * i / 8;
@@ -47,7 +47,7 @@ static void split_bytes(const uint8_t *bytes, size_t count, uint8_t *value) {
     }
 }
 
-/* False when bits behind the last byte are set: another text means the same bytes. */
+/* Returns false if bits after the last byte are set, because the encoding must be unique. */
 static bool join_values(const uint8_t *value, uint8_t *bytes, size_t count) {
     uint32_t behind = 0;
     memset(bytes, 0, count);

@@ -4,7 +4,7 @@
 
 #include "base/arena.h"
 
-enum { BODY = 64 }; /* the bytes begin here, behind the struct */
+enum { BODY = 64 }; /* the bytes follow the struct at this offset */
 
 static void destroy_owned(rp_buffer *buffer) {
     rp_block_free(buffer);
@@ -57,7 +57,8 @@ void rp_buffer_drop(rp_buffer **buffer_taken) {
     if (!buffer) {
         return;
     }
-    void (*destroy)(rp_buffer *) = buffer->destroy; /* a borrowed one may be gone after the count */
+    /* a borrowed buffer may be gone once its count is decreased */
+    void (*destroy)(rp_buffer *) = buffer->destroy;
     if (atomic_fetch_sub_explicit(&buffer->references, 1, memory_order_acq_rel) == 1 && destroy) {
         destroy(buffer);
     }

@@ -1,7 +1,7 @@
-/* The memory of one frame, counted: who holds a reference may read it, nobody writes it.
+/* The reference-counted, read-only memory of one frame.
  *
- * An owned buffer is freed by whoever drops its last reference, in any thread. A borrowed one is
- * memory of somebody else: its owner may reuse the memory when rp_buffer_is_lent() says false. */
+ * An owned buffer is freed by the thread that drops its last reference. A borrowed buffer refers to
+ * memory of its owner, which may reuse it when rp_buffer_is_lent() returns false. */
 #ifndef RP_TRANSPORT_BUFFER_H
 #define RP_TRANSPORT_BUFFER_H
 
@@ -21,22 +21,22 @@ struct rp_buffer {
     void (*destroy)(rp_buffer *buffer); /* NULL: borrowed */
 };
 
-/* An owned buffer with one reference; *memory is where its maker writes the bytes.
+/* Creates an owned buffer with one reference; its creator writes the bytes to *memory.
  * errors  MEMORY */
 rp_err rp_buffer_new(size_t bytes, rp_buffer **out, void **memory) RP_MUST_CHECK;
 
-/* Makes `buffer`, a struct of the caller, stand for memory of the caller; one reference, the
- * caller's own. */
+/* Makes `buffer`, a struct of the caller, refer to memory of the caller, with one reference, which
+ * the caller owns. */
 void rp_buffer_borrow(rp_buffer *buffer, const void *data, size_t bytes);
 bool rp_buffer_is_borrowed(const rp_buffer *buffer);
-/* Somebody beside the owner may still read it. */
+/* Whether anything besides the owner may still read it. */
 bool rp_buffer_is_lent(const rp_buffer *buffer);
 
-rp_buffer *rp_buffer_keep(rp_buffer *buffer); /* one more reference */
-void rp_buffer_drop(rp_buffer **buffer);      /* one less; NULL is accepted */
+rp_buffer *rp_buffer_keep(rp_buffer *buffer); /* adds a reference */
+void rp_buffer_drop(rp_buffer **buffer);      /* drops a reference; NULL is accepted */
 
-/* A reference that may outlive the owner's memory: to the same buffer, or to a copy of a borrowed
- * one.
+/* Returns a reference that may outlive the owner's memory: to the same buffer, or to a copy of a
+ * borrowed one.
  * errors  MEMORY */
 rp_err rp_buffer_keep_owned(rp_buffer *buffer, rp_buffer **out) RP_MUST_CHECK;
 

@@ -30,7 +30,8 @@ static bool matches(uint32_t end, uint32_t of_layer) {
     return of_layer == RP_LINK_ANY || of_layer == end;
 }
 
-/* Of a name, or of two ends whatever their order; never 0. */
+/* The key of a wire's medium, from its shared name, or from its two ends in either order; never
+ * 0. */
 static uint64_t medium_of(const rp_link_profile *profile, uint32_t a, uint32_t b) {
     uint64_t key = UINT64_C(0xcbf29ce484222325); /* FNV-1a, by G. Fowler, L. C. Noll, K.-P. Vo */
     if (!profile->shared[0]) {
@@ -117,7 +118,8 @@ fail:
     return err;
 }
 
-/* Of a profile the part from one end to another: all of it there, and its layers of there. */
+/* Restricts a profile to the wires between two ends: its values for all wires, and its matching
+ * layers. */
 static rp_err add_profile(const rp_link_ends *ends, uint32_t from, uint32_t to,
                           const rp_link_profile *all, const rp_link_hops *part,
                           rp_link_hops *hops) {
@@ -177,7 +179,7 @@ static rp_err parse_map(rp_node *link, const rp_link_ends *ends, rp_link_profile
     rp_err err;
     RP_TRY(profile ? read_profile(profile, ends, all, hops) : RP_OK);
     RP_TRY(rp_link_profile_parse(&own.profile, link, &ends->reader, &own.set));
-    if (hops->count > 0 && own.set) { /* of a profile: what is said here counts more */
+    if (hops->count > 0 && own.set) { /* the keys given here override those of the named profile */
         RP_TRY(add_layer(ends->reader.arena, hops, &own));
     } else {
         rp_link_profile_lay_over(all, &own.profile, own.set);

@@ -25,18 +25,18 @@ static rp_err join_path(const char *dir, const char *name, char out[PATH_BYTES])
     return RP_OK;
 }
 
-/* Creates the file, whole or not at all; never overwrites. */
+/* Creates the file as a whole or not at all; never overwrites. */
 static rp_err write_new(const char *path, const char *text, mode_t mode) {
     char beside[PATH_BYTES + sizeof ".new"];
     (void)snprintf(beside, sizeof beside, "%s.new", path);
-    (void)unlink(beside); /* of a process that was killed here */
+    (void)unlink(beside); /* left by a process that was killed here */
     int fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (fd < 0) {
         return rp_fail(RP_ERR_IO, "%s: %s", beside, strerror(errno));
     }
     char line[LINE_BYTES];
     int n = snprintf(line, sizeof line, "%s\n", text);
-    /* fchmod: the umask must not make the secret's mode anything else */
+    /* fchmod(), because the umask may change the mode given to open() */
     bool ok = fchmod(fd, mode) == 0 && write(fd, line, (size_t)n) == n && fsync(fd) == 0;
     int code = errno;
     explicit_bzero(line, sizeof line);
@@ -44,7 +44,7 @@ static rp_err write_new(const char *path, const char *text, mode_t mode) {
         (void)unlink(beside);
         return rp_fail(RP_ERR_IO, "%s: %s", path, strerror(code));
     }
-    ok = link(beside, path) == 0; /* which does not replace, as a rename would */
+    ok = link(beside, path) == 0; /* link() does not overwrite, unlike rename() */
     code = errno;
     (void)unlink(beside);
     if (!ok) {
@@ -99,7 +99,7 @@ static rp_err read_key(const char *path, bool secret, char out[RP_KEY_TEXT]) {
     return err;
 }
 
-/* Who was killed between the two files has left the secret alone: its public key is made of it. */
+/* A process killed between the two files leaves only the secret: derive its public key. */
 static rp_err make_or_complete(const char *secret_path, rp_keypair *keys, bool *has_secret) {
     *has_secret = access(secret_path, F_OK) == 0;
     if (!*has_secret) {
@@ -137,7 +137,7 @@ fail:
     return err;
 }
 
-/* Names the command that makes the pair; its --dir is left out where it is the default. */
+/* Names the command that makes the pair, without --dir for the default folder. */
 static rp_err fail_missing(const char *dir) {
     const char *home = getenv("HOME");
     const size_t bytes = home ? strlen(home) : 0;

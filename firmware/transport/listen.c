@@ -15,20 +15,20 @@
 
 static const char scheme[] = "tcp://";
 
-/* The colon before the port; NULL: `endpoint` is not tcp://HOST:PORT. */
+/* The colon before the port; NULL if `endpoint` is not tcp://HOST:PORT. */
 static const char *find_port(const char *endpoint) {
     const bool is_tcp = strncmp(endpoint, scheme, sizeof scheme - 1) == 0;
     return is_tcp ? strrchr(endpoint + sizeof scheme - 1, ':') : NULL;
 }
 
-/* All sockets here use IPv4. */
+/* All our sockets use IPv4. */
 static bool is_ipv6(const char *endpoint) {
     const char *host = endpoint + sizeof scheme - 1;
     const char *port = find_port(endpoint);
     return port && (host[0] == '[' || memchr(host, ':', (size_t)(port - host)) != NULL);
 }
 
-/* ZeroMQ takes these as they are. */
+/* Whether ZeroMQ accepts the host without a lookup. */
 static bool is_bindable(const char *host) {
     struct in_addr address;
     return strcmp(host, "*") == 0 || inet_pton(AF_INET, host, &address) == 1 ||

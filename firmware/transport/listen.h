@@ -1,4 +1,4 @@
-/* Where a port listens: a name of this machine is looked up, and IPv6 is refused. */
+/* Resolves the address where a port listens: looks up names of this machine and refuses IPv6. */
 #ifndef RP_TRANSPORT_LISTEN_H
 #define RP_TRANSPORT_LISTEN_H
 
@@ -8,9 +8,9 @@
 
 enum { RP_LISTEN_HOST_MAX = 99 }; /* bytes of HOST */
 
-/* `endpoint` is tcp://HOST:PORT. `out` gets the same with a HOST that ZeroMQ binds: a numeric IPv4
- * address, `*` and a network interface stay as they are, a name becomes its first IPv4 address. The
- * lookup is that of the C library and waits as long as its resolver does.
+/* `endpoint` is tcp://HOST:PORT. `out` receives the same with a HOST that ZeroMQ can bind: a
+ * numeric IPv4 address, `*` and a network interface are kept, a name becomes its first IPv4
+ * address. The lookup uses the C library and waits as long as its resolver does.
  * errors  USAGE: IPv6, a name that is unknown or has no IPv4 address, or `out` is too small */
 rp_err rp_listen_resolve(const char *endpoint, char *out, size_t bytes) RP_MUST_CHECK;
 

@@ -10,7 +10,7 @@
 struct rp_media {
     const rp_clock *clock;
     rp_medium *medium; /* [RP_MEDIA_MAX] */
-    int fd;            /* of what is shared; -1: nothing is */
+    int fd;            /* of the shared memory; -1: not shared */
 };
 
 #define MEDIA_BYTES (RP_MEDIA_MAX * sizeof(rp_medium))
@@ -24,7 +24,7 @@ fail:
     return err;
 }
 
-/* Takes `fd`. */
+/* Takes ownership of `fd`. */
 static rp_err map_media(rp_arena *arena, const rp_clock *clock, int fd, rp_media **out) {
     rp_media *media;
     rp_err err = RP_ARENA_NEW(arena, 1, &media);

@@ -12,10 +12,10 @@ typedef struct {
     const char *name;
     kind_of_key kind;
     size_t at;
-    double most; /* of a number */
+    double most; /* upper bound of a NUMBER */
 } profile_key;
 
-/* A key's bit in a set is its place here. */
+/* A key's bit in a set is its index here. */
 static const profile_key keys[] = {
     {"rate_mbit", NUMBER, offsetof(rp_link_profile, rate_mbit), 1e6},
     {"delay_ms", NUMBER, offsetof(rp_link_profile, delay_ms), 60000},
@@ -35,7 +35,7 @@ static const profile_key keys[] = {
 };
 enum { KEYS = sizeof keys / sizeof *keys };
 
-/* Where a key's value lies. */
+/* Address of a key's value. */
 static void *value_of(rp_link_profile *profile, const profile_key *key) {
     return (char *)profile + key->at;
 }
@@ -78,7 +78,8 @@ double rp_link_profile_held_s(const rp_link_profile *profile) {
         longest_s = own_s > longest_s ? own_s : longest_s;
     }
     longest_s += profile->clog.for_s + profile->partition.for_s;
-    if (profile->trace && profile->trace->has_rate) { /* at a quarter of its usual rate, or less */
+    /* the time at a quarter of its mean rate, or less */
+    if (profile->trace && profile->trace->has_rate) {
         const double little = rp_link_trace_mean_mbit(profile->trace) / 4;
         longest_s += rp_link_trace_longest_s(profile->trace, little);
     }
@@ -130,7 +131,7 @@ void rp_link_profile_lay_over(rp_link_profile *profile, const rp_link_profile *o
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* "WORD 60s for 5s" */
+/* Parses "WORD 60s for 5s". */
 static bool read_span(const char *text, const char *word, double *at_s, double *for_s) {
     const size_t length = strlen(word);
     char *end;
@@ -164,7 +165,7 @@ static rp_err parse_period(rp_node *node, const char *key, rp_link_period *out) 
     return err;
 }
 
-/* One span of an outage: one that comes again, or one that comes once. */
+/* Adds one span of an outage, recurring or single. */
 static rp_err add_outage(const rp_node *node, rp_link_profile *profile) {
     const char *text = rp_node_is_scalar(node) ? rp_node_text(node) : "a list or a map";
     rp_link_outage away;
@@ -346,7 +347,7 @@ rp_err rp_link_profile_text(const rp_link_profile *profile, uint32_t set, rp_are
     rp_err err;
     RP_TRY(rp_arena_string(arena, "", &text));
     for (uint32_t i = 0; i < KEYS; i++) {
-        /* the first is never left out, so that the mapping is one */
+        /* the first key is always written, so that the mapping is not empty */
         const bool here = set ? set >> i & 1 : i == 0 || differs(profile, &keys[i]);
         if (here) {
             RP_TRY(add_key(profile, &keys[i], arena, indent, &text));

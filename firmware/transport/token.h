@@ -1,10 +1,10 @@
-/* What lets one board in once: a word that the host makes and the board is given.
+/* Tokens: a word that the host creates and a board uses once to be admitted.
  *
  *   rpt1 + 77 characters (16 random bytes, then the host's public key) + 6 characters of checksum
  *
- * The random bytes stand for a pair of CURVE keys. The board comes with that pair, so only who has
- * the word gets through the handshake, and only the host that made it can answer. The host keeps
- * the pair's public key alone. */
+ * The random bytes determine a pair of CURVE keys. The board connects with that pair, so only a
+ * holder of the word passes the handshake, and only the host that made it can answer. The host
+ * keeps only the pair's public key. */
 #ifndef RP_TRANSPORT_TOKEN_H
 #define RP_TRANSPORT_TOKEN_H
 
@@ -17,13 +17,13 @@ typedef struct {
     char host[RP_KEY_TEXT]; /* Z85 */
 } rp_token;
 
-/* From the kernel's chance: no result of a run depends on it. `host`: Z85. */
+/* Uses the kernel's random numbers, because no result of a run depends on it. `host`: Z85. */
 void rp_token_new(const char *host, rp_token *out);
 void rp_token_write(const rp_token *token, char out[RP_TOKEN_WORD]);
-/* Gives NULL, or what is wrong as the end of a sentence that begins with the token's name; `out` is
- * then of no use. */
+/* Returns NULL, or the problem as the end of a sentence that begins with the token's name; `out` is
+ * then undefined. */
 const char *rp_token_parse(const char *text, rp_token *out);
-/* The pair that the seed stands for: always the same. */
+/* The pair that the seed determines. */
 void rp_token_keys(const rp_token *token, rp_keypair *out);
 
 #endif

@@ -26,7 +26,7 @@ static rp_err check_file(const char *option, const char *path, int fd) {
     return RP_OK;
 }
 
-/* One line, with or without its end. */
+/* Accepts one line, with or without its newline. */
 static rp_err take_line(rp_arena *arena, const char *option, const char *path, const char *bytes,
                         size_t count, const char **out) {
     const size_t length = strcspn(bytes, "\r\n");

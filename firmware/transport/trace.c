@@ -12,7 +12,7 @@ enum { POINT_BYTES = 4 * 26, HEAD_BYTES = 64 };
 /* ---- checks ---------------------------------------------------------------------------------- */
 
 static bool is_within(double value, double least, double most) {
-    return value >= least && value <= most; /* NaN is not */
+    return value >= least && value <= most; /* false for NaN */
 }
 
 static const char *wrong_point(const rp_link_trace *trace, uint32_t i) {
@@ -61,7 +61,7 @@ static double hold_s(const rp_link_trace *trace, uint32_t i) {
     return end_s - trace->point[i].at_s;
 }
 
-/* Seconds into the period; never the period itself. */
+/* Seconds into the period; less than the period. */
 static double phase_s(const rp_link_trace *trace, int64_t since_ns) {
     const double since_s = since_ns > 0 ? (double)since_ns / (double)RP_NS_PER_S : 0;
     const double phase = fmod(since_s, trace->period_s);
@@ -105,7 +105,8 @@ double rp_link_trace_mean_delay_ms(const rp_link_trace *trace) {
 double rp_link_trace_longest_s(const rp_link_trace *trace, double most_mbit) {
     double longest_s = 0;
     double own_s = 0;
-    for (uint32_t i = 0; trace->has_rate && i < 2 * trace->count; i++) { /* over its end, too */
+    /* twice, because it may span the period's end */
+    for (uint32_t i = 0; trace->has_rate && i < 2 * trace->count; i++) {
         const uint32_t at = i % trace->count;
         own_s = trace->point[at].rate_mbit > most_mbit ? 0 : own_s + hold_s(trace, at);
         longest_s = own_s > longest_s ? own_s : longest_s;
@@ -120,7 +121,8 @@ int64_t rp_link_trace_end_ns(const rp_link_trace *trace, int64_t since_ns, doubl
     double at_s = phase_s(trace, since_ns);
     uint32_t i = index_at(trace, at_s);
     for (uint32_t n = 0; left > 0 && n < 3 * round; n++) {
-        if (n == round) { /* in whole periods as much leaves wherever they begin */
+        /* skip whole periods, which carry the same number of bits wherever they begin */
+        if (n == round) {
             const double period_bits = rp_link_trace_mean_mbit(trace) * 1e6 * trace->period_s;
             const double whole = floor(left / period_bits);
             left -= whole * period_bits;
@@ -139,7 +141,7 @@ int64_t rp_link_trace_end_ns(const rp_link_trace *trace, int64_t since_ns, doubl
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-/* As short as it reads back equal. */
+/* Writes the shortest form that reads back equal. */
 static int put_number(char *at, size_t room, const char *before, double value) {
     const int used = snprintf(at, room, "%s%.9g", before, value);
     const double back = strtod(at + strlen(before), NULL);
@@ -170,7 +172,7 @@ rp_err rp_link_trace_text(const rp_link_trace *trace, rp_arena *arena, char **ou
     return RP_OK;
 }
 
-/* A number, and the sign behind it, or the end of the text in place of a space. */
+/* Reads a number and the following character `end`; a space may also be the end of the text. */
 static bool read_number(const char **at, char end, double *out) {
     char *behind;
     *out = strtod(*at, &behind);

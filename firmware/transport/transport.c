@@ -173,6 +173,6 @@ rp_err rp_port_new(rp_transport *transport, const rp_port_options *options, size
 }
 
 void rp_port_free(rp_port *port) {
-    rp_arena arena = port->arena; /* the port itself lies in it */
+    rp_arena arena = port->arena; /* the port itself is stored in its arena */
     rp_arena_finish(&arena);
 }

@@ -1,4 +1,4 @@
-/* Two queues between two ports of one process: what simulations and tests use. */
+/* Two queues between two ports of one process, for simulations and tests. */
 #include "transport/inproc.h"
 
 #include <inttypes.h>
@@ -25,15 +25,15 @@ typedef struct {
     uint32_t head, count, capacity;
 } queue;
 
-/* Lives until both ends have left it; `to` is indexed by the end that takes from it. */
+/* Exists until both ends have left it; `to` is indexed by the end that takes from it. */
 struct connection {
     rp_arena arena;
-    connection *next; /* of the binding port */
+    connection *next; /* next connection of the binding port */
     uint64_t number;
-    inproc_port *end[2]; /* NULL: has left */
+    inproc_port *end[2]; /* NULL: the end has left */
     queue to[2];
-    bool told;           /* the binding end knows of it */
-    uint32_t carried[2]; /* of its first packets, by `to` */
+    bool told;           /* the connection was reported to the binding end */
+    uint32_t carried[2]; /* number of its first packets carried, by `to` */
 };
 
 typedef struct {
@@ -44,16 +44,16 @@ typedef struct {
 
 struct rp_hub {
     inproc_port *bound;
-    uint32_t open;        /* connections */
-    uint64_t connections; /* since it began: the next number less 1 */
+    uint32_t open;        /* open connections */
+    uint64_t connections; /* number of connections ever, which is the next number less 1 */
     uint32_t free_port;
     bool lets_twins;
     memory *remembered;
     uint32_t remembered_max;
-    uint64_t remembered_count; /* ever */
-    memory *first;             /* of the packets that began a connection, the last ones */
+    uint64_t remembered_count; /* number ever remembered */
+    memory *first;             /* the newest packets that began a connection */
     uint32_t first_max;
-    uint64_t first_count; /* ever */
+    uint64_t first_count; /* number ever remembered in it */
 };
 
 typedef struct {
@@ -67,12 +67,12 @@ typedef struct {
 
 struct inproc_port {
     rp_port port;
-    inproc_port *next; /* of the hub's bound ones */
+    inproc_port *next; /* next bound port of the hub */
     char server_key[RP_KEY_TEXT];
-    connection *first;      /* bound */
-    connection *connection; /* connecting: ours, or NULL */
-    uint64_t taken;         /* bound: number of the connection that was taken from last */
-    int64_t dial_ns;        /* connecting: not before */
+    connection *first;      /* bound: its connections */
+    connection *connection; /* connecting: our connection, or NULL */
+    uint64_t taken;         /* bound: number of the connection taken from last */
+    int64_t dial_ns;        /* connecting: earliest time of the next attempt */
     bool met;               /* connecting: there has been a connection */
     bool was_refused;
     uint64_t full; /* number of the connection whose queue had no room, 0 = none */
@@ -178,7 +178,7 @@ static bool is_every_host(const char *endpoint) {
     return strncmp(endpoint, "tcp://0.0.0.0:", 14) == 0 || strncmp(endpoint, "tcp://*:", 8) == 0;
 }
 
-/* Behind `after`, or NULL: the first. */
+/* The next one after `after`; NULL: the first. */
 static inproc_port *find_next_bound(const rp_hub *hub, const char *endpoint,
                                     const inproc_port *after) {
     for (inproc_port *port = after ? after->next : hub->bound; port; port = port->next) {
@@ -199,7 +199,7 @@ static void free_connection(rp_hub *hub, connection *c) {
     hub->open--;
     empty_queue(&c->to[BOUND]);
     empty_queue(&c->to[CONNECTING]);
-    rp_arena arena = c->arena; /* the connection itself lies in it */
+    rp_arena arena = c->arena; /* the connection itself is stored in its arena */
     rp_arena_finish(&arena);
 }
 
@@ -212,7 +212,7 @@ static void remove_connection(inproc_port *bound, connection *c) {
     }
 }
 
-/* What the end that leaves has posted stays for the other to take. */
+/* Packets that the leaving end has posted stay for the other end. */
 static void leave_connection(rp_hub *hub, connection *c, int side) {
     if (side == BOUND) {
         remove_connection(c->end[BOUND], c);
@@ -262,7 +262,7 @@ static void fill_memory(memory *m, const char *endpoint, int to, const rp_packet
     memcpy(m->endpoint, endpoint, sizeof m->endpoint);
 }
 
-/* But for large ones: what is remembered is held. */
+/* Omits large packets, because remembering keeps them in memory. */
 static void remember_packet(rp_hub *hub, connection *c, int to, const rp_packet *packet) {
     const char *endpoint = c->end[BOUND]->port.endpoint;
     if (rp_packet_bytes(packet) > REMEMBERED_BYTES_MAX) {
@@ -454,7 +454,7 @@ static rp_err post_inproc(rp_port *base, const rp_packet *packet) {
     }
     if (has_large_frame(packet, c->end[to]->port.frame_bytes_max)) {
         c->end[to]->port.refused++;
-        return RP_OK; /* lost */
+        return RP_OK; /* dropped */
     }
     rp_err err = deliver_packet(c, to, packet);
     if (err != RP_OK) {
@@ -467,8 +467,8 @@ static rp_err post_inproc(rp_port *base, const rp_packet *packet) {
     return err;
 }
 
-/* The connections of a binding end take turns: the next one behind the number that was taken last,
- * or else the lowest. */
+/* A binding end takes from its connections in turn: next is the lowest number above the one taken
+ * from last, or else the lowest. */
 static connection *next_filled(const inproc_port *bound) {
     connection *lowest = NULL;
     connection *behind = NULL;
@@ -494,7 +494,7 @@ static rp_err take_inproc(rp_port *base, rp_packet *out) {
     }
     port->taken = c->number;
     if (c->end[!side_of(port)] && c->end[!side_of(port)]->full == c->number) {
-        wake_owner(c->end[!side_of(port)]); /* there is room now */
+        wake_owner(c->end[!side_of(port)]); /* the queue has room now */
     }
     return RP_OK;
 }
@@ -517,7 +517,7 @@ static const char *why_refused(const inproc_port *bound, const inproc_port *conn
                : "it has another key than we were told";
 }
 
-/* Of those that share the address the one which takes our key, or else the first. */
+/* Of the ports that share the address, the one that accepts our key, or else the first. */
 static inproc_port *find_listener(const inproc_port *port, const char **why) {
     inproc_port *first = find_bound(hub_of(port), port->port.endpoint);
     inproc_port *at = first;
@@ -557,7 +557,7 @@ static bool step_connecting(inproc_port *port, rp_port_event *out) {
     if (c && !c->end[BOUND] && c->to[CONNECTING].count == 0) {
         port->connection = NULL;
         port->port.connected = false;
-        port->dial_ns = now; /* somebody else may listen there already */
+        port->dial_ns = now; /* another port may listen there already */
         leave_connection(hub_of(port), c, CONNECTING);
         *out = (rp_port_event){.kind = RP_PORT_LOST};
         return true;
@@ -565,7 +565,7 @@ static bool step_connecting(inproc_port *port, rp_port_event *out) {
     return !port->connection && now >= port->dial_ns && dial_endpoint(port, now, out);
 }
 
-/* Tells of each connection once when it begins and once when it has ended and is taken empty. */
+/* Reports each connection once when it begins and once when it has ended and is empty. */
 static bool step_bound(inproc_port *port, rp_port_event *out) {
     for (connection *c = port->first; c; c = c->next) {
         *out = (rp_port_event){.kind = RP_PORT_CONNECTED, .peer = c->number};
@@ -601,12 +601,12 @@ static void reopen_inproc(rp_port *base) {
 
 static void address_inproc(const rp_port *base, const rp_packet *packet,
                            char out[RP_PORT_ADDRESS_BYTES]) {
-    (void)base; /* nobody has one */
+    (void)base; /* inproc ports have no handles */
     (void)snprintf(out, RP_PORT_ADDRESS_BYTES, "inproc:%" PRIu64, packet->peer);
 }
 
 static bool traffic_inproc(const rp_port *base, rp_port_traffic *out) {
-    (void)base; /* packets come whole, or not at all */
+    (void)base; /* packets arrive whole or not at all */
     (void)out;
     return false;
 }

@@ -1,7 +1,7 @@
-/* ZeroMQ over TCP with CURVE: what boards use.
+/* ZeroMQ over TCP with CURVE, for real boards.
  *
- * ZeroMQ's own thread reads lent memory after post() has returned; it says nothing when it loses
- * what was in flight on a connection that ends. */
+ * ZeroMQ's own thread reads lent memory after post() has returned. ZeroMQ does not report the loss
+ * of packets in flight when a connection ends. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,18 +12,21 @@
 extern const rp_transport_kind rp_transport_zmq;
 
 enum {
-    HANDSHAKES_MAX = 3,      /* broken off in a row, before we say that the key is wrong */
-    COPIED_BYTES_MAX = 1024, /* a smaller frame is cheaper copied than lent */
-    MET_BROKEN_OFF = 4,      /* the same of a server that has taken our key before, */
-    ROUTE_BYTES = 5          /* of a routing id that ZeroMQ chose: 0, then a number */
+    HANDSHAKES_MAX = 3,      /* handshakes broken off in a row before we report a wrong key */
+    COPIED_BYTES_MAX = 1024, /* smaller frames are cheaper to copy than to lend */
+    MET_BROKEN_OFF = 4,      /* ... if the server has accepted our key before */
+    ROUTE_BYTES = 5          /* routing id that ZeroMQ chose: 0, then a number */
 };
 
-/* .. and for how long at least: longer than a line is bad for every handshake. */
+/* MET_BROKEN_OFF counts only after this long: a bad line breaks all handshakes for a shorter time.
+ */
 #define MET_BROKEN_OFF_NS (3 * RP_NS_PER_S)
 #define RECONNECT_NS (2 * RP_NS_PER_S)
-/* After an error of the protocol, which ZeroMQ leaves to us: doubled with every one in a row. */
+/* First pause after a protocol error, from which ZeroMQ does not reconnect; doubles with each one
+ * in a row. */
 #define RESET_NS (100 * RP_NS_PER_MS)
-/* A ROUTER is writable as soon as any of its connections is, not only the one that we wait for. */
+/* A ROUTER is writable as soon as any of its connections is, not only the one we wait for, so
+ * poll. */
 #define FULL_POLL_NS (1 * RP_NS_PER_MS)
 
 /* ---- transport ------------------------------------------------------------------------------- */
@@ -92,7 +95,8 @@ static rp_err open_port(rp_transport *base, const rp_port_options *options, rp_p
     zmq_port *port = (zmq_port *)made;
     bool is_new = false;
     if (options->connect) {
-        (void)!rp_key_decode(options->peer_public, port->server_key); /* rp_port_new() did, too */
+        /* cannot fail: rp_port_new() has decoded it */
+        (void)!rp_key_decode(options->peer_public, port->server_key);
     }
     port->id = transport->next_id++;
     port->next = transport->first;
@@ -111,7 +115,7 @@ static rp_err open_port(rp_transport *base, const rp_port_options *options, rp_p
 
 /* ---- posting --------------------------------------------------------------------------------- */
 
-/* Called by ZeroMQ's thread when the last reference to a frame is gone. */
+/* ZeroMQ's thread calls it when the last reference to a frame is dropped. */
 static void let_go(void *data, void *hint) {
     rp_buffer *buffer = hint;
     (void)data;
@@ -128,7 +132,7 @@ static int make_message(zmq_msg_t *message, rp_buffer *frame) {
         }
         return 0;
     }
-    /* ZeroMQ only reads it; its signature has no const. */
+    /* ZeroMQ only reads the memory, but its signature has no const. */
     union {
         const void *from;
         void *to;
@@ -141,7 +145,7 @@ static int make_message(zmq_msg_t *message, rp_buffer *frame) {
     return 0;
 }
 
-/* The routing id of connection `peer`, as ZeroMQ numbers them. */
+/* The routing id of connection `peer`, in ZeroMQ's numbering. */
 static void write_route(uint64_t peer, uint8_t route[ROUTE_BYTES]) {
     const uint64_t number = peer - 1;
     route[0] = 0;
@@ -150,7 +154,7 @@ static void write_route(uint64_t peer, uint8_t route[ROUTE_BYTES]) {
     }
 }
 
-/* 0: a routing id that the peer chose itself, which ours never do. */
+/* Returns 0 for a routing id that the peer chose itself, which our programs never do. */
 static uint64_t read_route(const zmq_msg_t *frame_of) {
     zmq_msg_t *frame = (zmq_msg_t *)(uintptr_t)frame_of;
     const uint8_t *route = zmq_msg_data(frame);
@@ -185,8 +189,8 @@ static rp_err send_messages(zmq_port *port, zmq_msg_t *message, uint32_t count) 
                 port->want_write = true;
                 return RP_ERR_AGAIN;
             }
-            /* The connection ended between two frames. ZeroMQ wants to see the message's end and
-             * drops it: lost, as everything else on that connection. */
+            /* The connection ended between two frames. ZeroMQ expects the rest of the message and
+             * drops it; it is lost like everything else on that connection. */
             (void)zmq_msg_close(&message[i]);
         }
     }
@@ -225,7 +229,7 @@ static rp_err post_zmq(rp_port *base, const rp_packet *packet) {
 
 /* ---- taking ---------------------------------------------------------------------------------- */
 
-/* A received message that is handed out as it is. */
+/* A received ZeroMQ message, passed on without a copy. */
 typedef struct {
     rp_buffer buffer;
     zmq_msg_t message;
@@ -237,8 +241,8 @@ static void destroy_received(rp_buffer *buffer) {
     rp_block_free(r);
 }
 
-/* Takes the message over, whatever it returns. ZeroMQ decrypts small frames in its receive buffer,
- * wherever they lie there; those are copied, so that data is aligned. */
+/* Takes ownership of the message, also on failure. ZeroMQ decrypts small frames at any offset of
+ * its receive buffer; those are copied, so that data is aligned. */
 static rp_err take_message(zmq_msg_t *message, rp_buffer **out) {
     const size_t bytes = zmq_msg_size(message);
     const void *data = zmq_msg_data(message);
@@ -264,7 +268,7 @@ static rp_err take_message(zmq_msg_t *message, rp_buffer **out) {
     return err;
 }
 
-/* False when there is none. */
+/* Returns false if there is no message. */
 static bool receive_message(zmq_port *port, zmq_msg_t *message) {
     (void)zmq_msg_init(message);
     if (zmq_msg_recv(message, port->end->socket, ZMQ_DONTWAIT) < 0) {
@@ -280,14 +284,14 @@ static bool more_follows(zmq_port *port) {
     return zmq_getsockopt(port->end->socket, ZMQ_RCVMORE, &more, &size) == 0 && more;
 }
 
-/* As zap.c has told ZeroMQ of the connection that a message came over. */
+/* Reads the key that zap.c attached to the connection of a message. */
 static void read_key(const zmq_msg_t *message, char key[RP_KEY_TEXT]) {
     const char *text = zmq_msg_gets(message, "User-Id");
     (void)snprintf(key, RP_KEY_TEXT, "%s", text ? text : "");
 }
 
-/* Reads one packet to its end. False: none is there. *sound is false when it is not one of ours or
- * no memory was left for it: dropped. `key`: of a shared end, whose it is. */
+/* Reads one whole packet. Returns false if there is none. *sound is false if the packet was dropped
+ * because it is invalid or memory is short. `key`: on a shared end, the packet's key. */
 static bool receive_packet(zmq_port *port, rp_packet *out, bool *sound, char key[RP_KEY_TEXT]) {
     zmq_msg_t message;
     *out = (rp_packet){.count = 0};
@@ -338,7 +342,7 @@ static rp_err take_zmq(rp_port *base, rp_packet *out) {
         if (!sound) {
             rp_packet_drop(out);
             base->refused++;
-            return RP_ERR_AGAIN; /* the next round goes on behind it */
+            return RP_ERR_AGAIN; /* the next round continues */
         }
         if (!port->end->shared || zmq_end_sort(port, key, out)) {
             return RP_OK;
@@ -349,8 +353,8 @@ static rp_err take_zmq(rp_port *base, rp_packet *out) {
 
 /* ---- connections ----------------------------------------------------------------------------- */
 
-/* ZeroMQ tries again by itself after most ends of a connection, but never after a refusal or
- * another error of the protocol: then the peer could trust us later in vain. */
+/* ZeroMQ reconnects by itself after most ends of a connection, but never after a refusal or another
+ * protocol error. Without this, the peer could trust us later and we would not notice. */
 static void connect_again(zmq_port *port, int64_t now) {
     port->reconnect_ns = now + RECONNECT_NS;
     (void)zmq_disconnect(port->end->socket, port->port.endpoint); /* fails when it was given up */
@@ -360,8 +364,9 @@ static void connect_again(zmq_port *port, int64_t now) {
     }
 }
 
-/* A server that has taken our key once, on whatever port, has hardly another key now: what ends its
- * handshakes without a word is the way. NULL: it has not. */
+/* Finds a server that has accepted our key before, on any port. It has hardly changed its key
+ * since, so if its handshakes break off silently, the line is the likely cause. Returns NULL for
+ * other servers. */
 static zmq_met *find_met(zmq_transport *transport, const uint8_t key[RP_KEY_BYTES]) {
     for (uint32_t i = 0; i < transport->met_count && i < ZMQ_MET_KEYS_MAX; i++) {
         if (memcmp(transport->met[i].key, key, RP_KEY_BYTES) == 0) {
@@ -380,22 +385,23 @@ static void note_met(zmq_transport *transport, const uint8_t key[RP_KEY_BYTES]) 
     met->broken_off = 0;
 }
 
-/* But when none succeeds for a while somebody else may have its address, which has to be said. */
+/* If no handshake succeeds for a while, another machine may have the address, which must be
+ * reported. */
 static bool is_broken_off(zmq_met *met, int64_t now) {
     met->since_ns = met->broken_off == 0 ? now : met->since_ns;
     met->broken_off += met->broken_off < MET_BROKEN_OFF ? 1 : 0;
     return met->broken_off >= MET_BROKEN_OFF && now - met->since_ns >= MET_BROKEN_OFF_NS;
 }
 
-/* Whether the peer closed the connection, as it does when it cannot decrypt our handshake. If
- * our own timer ends the handshake instead, its process is stopped or overloaded. */
+/* Whether the peer closed the connection, as it does when it cannot decrypt our handshake. If our
+ * own timer ends the handshake instead, its process is stopped or overloaded. */
 static bool breaks_off(uint16_t event, uint32_t value) {
     return event == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL && (value == EPIPE || value == ECONNRESET);
 }
 
-/* Why the peer refuses us, or NULL: a flipped bit and a reset line end handshakes and connections,
- * too, hence HANDSHAKES_MAX. A wrong server key looks like a connection that closes in the
- * handshake: the server can not tell us more, because it can not read us. */
+/* Why the peer refuses us, or NULL. A flipped bit and a reset line also end handshakes and
+ * connections, hence HANDSHAKES_MAX. A wrong server key looks like a connection that closes in the
+ * handshake: the server cannot explain it, because it cannot decrypt our messages. */
 static const char *find_refusal(zmq_port *port, uint16_t event, uint32_t value) {
     if (event == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH) {
         return "our key is not on its list (`ringpipe keys trust` there)";
@@ -477,7 +483,7 @@ static bool receive_event(zmq_port *port, uint16_t *number, uint32_t *value) {
     return true;
 }
 
-/* For a caller that steps without waiting: nobody told us what is ready. */
+/* Checks everything, for a caller that steps without waiting and so gets no signals. */
 static void look_at_all(zmq_port *port) {
     port->end->ready = true;
     port->monitor_ready = port->monitor != NULL;
@@ -501,8 +507,8 @@ static bool step_zmq(rp_port *base, rp_port_event *out) {
     if (!port->waited) {
         look_at_all(port);
     }
-    /* Also for a connecting port: the connections of a binding port that was closed end only when
-     * the handler's socket is looked at. */
+    /* Also for a connecting port: connections of a closed binding port end only when its handler's
+     * socket is read. */
     zap_serve(zmq_transport_of(port));
     if (base->bound) {
         port->waited = false;
@@ -516,7 +522,7 @@ static bool step_zmq(rp_port *base, rp_port_event *out) {
     }
     while (receive_event(port, &number, &value)) {
         if (number == ZMQ_EVENT_CONNECTED) {
-            zmq_traffic_begin(port, (int)value); /* the handshake is to come */
+            zmq_traffic_begin(port, (int)value); /* the handshake follows */
             zmq_absent_note(port, (int)value);
             base->taken_ns = now;
             continue;
@@ -538,10 +544,9 @@ static bool step_zmq(rp_port *base, rp_port_event *out) {
     return false;
 }
 
-/* Whether there is something to do at once of which no signal will come. To ask ZeroMQ takes the
- * signal of what came meanwhile, so both answers are kept. It also lets ZeroMQ see the end of a
- * connection, which it learns by reading: post() can then say PEER to a caller who takes nothing.
- */
+/* Whether there is work for which no signal will come. Asking ZeroMQ clears the signal of arrivals
+ * in the meantime, so both answers are stored. Asking also makes ZeroMQ read and so notice the end
+ * of a connection: post() can then return PEER to a caller that takes nothing. */
 static bool has_work(zmq_port *port) {
     const bool may_write = port->want_write && !port->port.bound;
     bool can_write = false;

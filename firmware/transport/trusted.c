@@ -15,7 +15,8 @@ enum { LINE_BYTES = 512 };
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* A line in place: `name key`, a comment or nothing. *name is NULL when the line has none. */
+/* Parses a line in place: `name key`, a comment or nothing. *name is NULL if the line has no
+ * key. */
 static rp_err split_line(const char *path, uint32_t number, char *line, char **name,
                          char key[RP_KEY_TEXT]) {
     *name = NULL;
@@ -103,7 +104,7 @@ rp_err rp_trusted_keys(rp_arena *arena, const rp_trusted *list, uint32_t count,
 
 /* ---- changing -------------------------------------------------------------------------------- */
 
-/* Copies every line but the one of `name`, as it is. */
+/* Copies all lines except the one of `name`. */
 static rp_err copy_lines(FILE *from, const char *path, FILE *to, const char *name) {
     char line[LINE_BYTES];
     char parsed[LINE_BYTES];
@@ -136,7 +137,8 @@ static rp_err sync_folder(const char *dir) {
     return RP_OK;
 }
 
-/* The file without the line of `name`, then with one of `name` and `word`, unless that is NULL. */
+/* Writes the file without the line of `name`, then adds a line of `name` and `word`, unless `word`
+ * is NULL. */
 static rp_err write_list(const char *dir, const char *path, const char *new_path, const char *name,
                          const char *word) {
     rp_err err = RP_OK;
@@ -204,7 +206,7 @@ rp_err rp_trusted_add(const char *dir, const char *name, const char *key) {
                        RP_TRUSTED_NAME_MAX);
     }
     const char *wrong = rp_key_parse(key, z85);
-    if (wrong) { /* it may be a secret one: not all of it is shown */
+    if (wrong) { /* it may be a secret key: do not show all of it */
         return rp_fail(RP_ERR_USAGE, "keys: '%.12s%s' %s", key, strlen(key) > 12 ? "..." : "",
                        wrong);
     }

@@ -1,20 +1,22 @@
-/* Who may connect: ZeroMQ asks for every CURVE handshake, we answer from our own thread.
+/* Access control: ZeroMQ asks about every CURVE handshake, and we answer from our own thread.
  *
  * source  ZeroMQ RFC 27 (ZAP): request {version, id, domain, address, identity, mechanism, key},
- * reply {version, id, status, text, user, metadata}; status 300 closes the connection without a
- * word, and the client tries again trap    without a handler CURVE lets every client key in */
+ *         reply {version, id, status, text, user, metadata}; status 300 closes the connection
+ *         silently, and the client retries
+ *
+ * Trap: without a handler CURVE admits every client key. */
 #include <string.h>
 
 #include "base/log.h"
 #include "transport/zmq_own.h"
 
 enum { ZAP_FRAMES = 7, ZAP_FRAME_BYTES = 256 };
-/* Who makes a key for every handshake gets a line in so many. */
+/* Interval of log lines about a client that uses a new key for every handshake. */
 #define REFUSED_TELL_NS (10 * RP_NS_PER_S)
 
 typedef struct {
     uint8_t bytes[ZAP_FRAME_BYTES];
-    size_t count; /* real size, may be larger than what was kept */
+    size_t count; /* real size, may be larger than what was stored */
 } field;
 
 enum { VERSION, ID, DOMAIN, ADDRESS, IDENTITY, MECHANISM, KEY };
@@ -31,7 +33,7 @@ rp_err zap_open(zmq_transport *transport) {
     return zmq_socket_fd(transport->zap, &transport->zap_fd);
 }
 
-/* False when no request is waiting; a longer request is read to its end. */
+/* Returns false if no request is waiting. Reads a request that is too long to its end. */
 static bool receive_request(void *socket, field fields[ZAP_FRAMES], uint32_t *count) {
     *count = 0;
     for (;;) {
@@ -64,8 +66,8 @@ static zmq_port *find_port(const zmq_transport *transport, const field *domain) 
     return NULL;
 }
 
-/* A client tries again every second: one line a key is enough, and one now and then for keys beyond
- * those that are known. */
+/* A client retries every second, so each key is logged once; further keys than the table holds are
+ * logged at intervals. */
 static bool is_news(zmq_transport *transport, const uint8_t *key) {
     const int64_t now = rp_clock_now_ns(transport->transport.clock);
     const bool full = transport->refused_count >= ZMQ_REFUSED_KEYS_MAX;
@@ -125,7 +127,7 @@ static void log_too_many(zmq_port *port, const field *address, const uint8_t *ke
         RP_CALLER_A_SECOND);
 }
 
-/* One that is on the list, as long as it does not fill this end with connections. */
+/* Admits a listed key unless it fills this end with connections. */
 static bool admit(zmq_port *port, const field *address, const uint8_t *key) {
     const int64_t now = rp_clock_now_ns(port->port.transport->clock);
     const bool admitted = rp_callers_admit(&port->end->callers, key, now, count_connections, port);
@@ -137,7 +139,7 @@ static bool admit(zmq_port *port, const field *address, const uint8_t *key) {
 
 typedef enum { LET_IN, TRY_LATER, NOT_ON_LIST } answer;
 
-/* `user`: what ZeroMQ then says of every message of the connection, see zmq_end_sort(). */
+/* `user`: attached by ZeroMQ to every message of the connection, see zmq_end_sort(). */
 static void answer_request(void *socket, const field *id, answer what, const char *user) {
     static const char *const statuses[] = {"200", "300", "400"};
     static const char *const texts[] = {"OK", "too many connections", "key not on the list"};

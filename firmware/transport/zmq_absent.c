@@ -1,8 +1,8 @@
-/* Whether anybody listens where a connection has ended. A machine whose agent has ended refuses a
- * new connection at once; one that is off, or behind a cut line, says nothing. ZeroMQ tries again,
- * but does not say why that fails, so a socket of our own asks.
+/* Probes whether anything listens where a connection has ended. A machine whose agent has exited
+ * refuses a new connection at once; one that is off, or behind a cut line, does not answer. ZeroMQ
+ * retries without saying why that fails, so a separate socket probes.
  *
- * source  connect(2), ECONNREFUSED; the address is that of the connection which has ended */
+ * source  connect(2), ECONNREFUSED; the address is that of the connection that has ended */
 #include <errno.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -10,9 +10,9 @@
 
 #include "transport/zmq_own.h"
 
-static const int64_t ASK_NS = 150 * RP_NS_PER_MS;   /* from one question to the next */
-static const int64_t LOOK_NS = 5 * RP_NS_PER_MS;    /* while an answer is awaited */
-static const int64_t PATIENCE_NS = 1 * RP_NS_PER_S; /* then there is none */
+static const int64_t ASK_NS = 150 * RP_NS_PER_MS;   /* interval of probes */
+static const int64_t LOOK_NS = 5 * RP_NS_PER_MS;    /* interval of checks for an answer */
+static const int64_t PATIENCE_NS = 1 * RP_NS_PER_S; /* timeout of a probe */
 
 void zmq_absent_note(zmq_port *port, int fd) {
     struct sockaddr_storage address;
@@ -36,8 +36,8 @@ void zmq_absent_begin(zmq_port *port, int64_t now) {
     port->absent.due_ns = port->absent.bytes > 0 ? now : 0;
 }
 
-/* True: refused at once. Where somebody listens there is nothing to ask until a connection to him
- * has ended: he would have connections of ours to no end. */
+/* Returns true if refused at once. If the probe succeeds, probing stops until a connection to that
+ * peer has ended; otherwise the peer would get endless connections. */
 static bool ask(zmq_absent *absent, int64_t now) {
     absent->fd = socket(absent->address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     absent->due_ns = now + ASK_NS;

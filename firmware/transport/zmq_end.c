@@ -1,6 +1,6 @@
-/* One socket for all ports of a transport that bind the same address: whoever connects there is
- * told apart by its key. Any of these ports may read the socket; what is not for it waits in the
- * queue of the port that it is for, and no more is read while such a queue is full. */
+/* One socket for all ports of a transport that bind the same address; connections are told apart by
+ * their key. Any of these ports may read the socket. Packets for another port wait in its queue,
+ * and no more is read while such a queue is full. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 /* ---- joining --------------------------------------------------------------------------------- */
 
-/* "*" for a port is another one each time. */
+/* A port "*" is different each time. */
 static bool may_share(const rp_port_options *options) {
     const size_t length = options->bind ? strlen(options->bind) : 0;
     return options->peer_public && length > 0 && options->bind[length - 1] != '*';
@@ -122,7 +122,7 @@ bool zmq_end_may_read(zmq_end *end) {
 
 bool zmq_end_take(zmq_port *port, rp_packet *out) {
     if (port->end) {
-        (void)zmq_end_may_read(port->end); /* what is held comes before what is read next */
+        (void)zmq_end_may_read(port->end); /* a held packet is delivered before the next read */
     }
     if (port->came_count == 0) {
         return false;

@@ -12,53 +12,55 @@ enum { ZMQ_REFUSED_KEYS_MAX = 16, ZMQ_MET_KEYS_MAX = 64, ZMQ_DOMAIN_BYTES = 24 }
 
 typedef struct zmq_port zmq_port;
 
-/* A server that has taken our key. */
+/* A server that has accepted our key. */
 typedef struct {
     uint8_t key[RP_KEY_BYTES];
-    uint32_t broken_off; /* handshakes in a row since, on whatever port */
-    int64_t since_ns;    /* the first of them */
+    uint32_t broken_off; /* handshakes broken off in a row since then, on any port */
+    int64_t since_ns;    /* time of the first of them */
 } zmq_met;
 
-/* One ZeroMQ context and one ZAP handler. */
+/* The transport: one ZeroMQ context and one ZAP handler. */
 typedef struct {
     rp_transport transport;
     void *context;
     void *zap;
     int zap_fd;
-    bool zap_ready; /* as zmq_port's `ready` */
+    bool zap_ready; /* like zmq_end's `ready` */
     rp_keypair keys;
     zmq_port *first;
     uint32_t next_id;
-    uint8_t refused[ZMQ_REFUSED_KEYS_MAX][RP_KEY_BYTES]; /* already logged */
+    uint8_t refused[ZMQ_REFUSED_KEYS_MAX][RP_KEY_BYTES]; /* keys already logged */
     uint32_t refused_count;
-    int64_t refused_told_ns; /* when the last one was */
+    int64_t refused_told_ns; /* time of the last refusal's log line */
     zmq_met met[ZMQ_MET_KEYS_MAX];
-    uint32_t met_count; /* ever; the oldest are overwritten */
+    uint32_t met_count; /* servers ever met; the oldest are overwritten */
 } zmq_transport;
 
-/* A ZeroMQ socket: of one port, or of all that bind one address, each with a key of its own. */
+/* A ZeroMQ socket: of one port, or shared by all ports that bind one address, each with its own
+ * key. */
 typedef struct {
-    void *socket; /* ROUTER when bound, else DEALER */
+    void *socket; /* ROUTER if bound, else DEALER */
     int fd;
     char domain[ZMQ_DOMAIN_BYTES];       /* of its ZAP requests */
-    char wanted[RP_PORT_ENDPOINT_BYTES]; /* where it was told to bind */
+    char wanted[RP_PORT_ENDPOINT_BYTES]; /* the address it was asked to bind */
     uint32_t ports;
-    rp_callers callers; /* bound: who connects */
-    bool shared;        /* since a second port came: what comes is told apart by its key */
-    bool ready;         /* something may have come: look, which costs system calls */
-    bool signal_taken;  /* a send may have taken the signal of what came: look again */
-    rp_packet held;     /* for a port whose queue is full; nothing is read behind it */
+    rp_callers callers; /* bound: connecting keys */
+    bool shared;        /* a second port has joined: packets are sorted by their key */
+    bool ready;         /* something may have arrived: check, at the cost of system calls */
+    bool signal_taken;  /* a send may have cleared the signal of an arrival: check again */
+    /* a packet for a port whose queue is full; nothing is read until it is delivered */
+    rp_packet held;
     zmq_port *held_for;
 } zmq_end;
 
-/* zmq_absent.c: asks whether anybody listens where a connection has ended. */
+/* zmq_absent.c: probes whether anything listens where a connection has ended. */
 typedef struct {
-    struct sockaddr_storage address; /* of the other end, as of the last connection */
-    socklen_t bytes;                 /* of it; 0 = none yet */
+    struct sockaddr_storage address; /* of the other end of the last connection */
+    socklen_t bytes;                 /* of the address; 0 = not known */
     bool asking;
-    int fd;           /* while it asks */
-    int64_t asked_ns; /* since when */
-    int64_t due_ns;   /* next look; 0 = not while there is a connection */
+    int fd;           /* of a probe in progress */
+    int64_t asked_ns; /* time of its start */
+    int64_t due_ns;   /* time of the next probe; 0 = not due, because there is a connection */
 } zmq_absent;
 
 struct zmq_port {
@@ -66,73 +68,79 @@ struct zmq_port {
     zmq_port *next;
     uint32_t id;
     zmq_end *end;
-    rp_packet *came; /* of a shared end, a ring of `queue`: another port has read it; else NULL */
+    /* ring of `queue` packets that another port of a shared end has read; else NULL */
+    rp_packet *came;
     uint32_t came_first, came_count;
-    void *monitor; /* of our handshakes, when connecting */
+    void *monitor; /* monitor of our handshakes, when connecting */
     int monitor_fd;
-    bool waited; /* handles() was asked since the last round, to be waited on */
+    bool waited; /* handles() was called since the last round, in order to wait */
     bool monitor_ready;
     bool want_write;                  /* ZeroMQ had no room */
-    uint8_t server_key[RP_KEY_BYTES]; /* connecting */
-    uint32_t failed_handshakes;       /* in a row */
-    int64_t reconnect_ns;             /* connecting: after the end of a connection; 0 = none */
-    bool reopened;                    /* connecting: and not told yet */
-    int connection_fd;                /* connecting: of ZeroMQ's socket, as long as */
-    uint64_t connection_cookie;       /* it is the socket with this number; 0 = none */
-    zmq_absent absent;                /* connecting */
+    uint8_t server_key[RP_KEY_BYTES]; /* connecting ends only */
+    uint32_t failed_handshakes;       /* failed in a row */
+    /* connecting: when to reconnect after the end of a connection; 0 = not due */
+    int64_t reconnect_ns;
+    bool reopened; /* connecting: reopened and not yet reported */
+    /* connecting: ZeroMQ's TCP socket, valid only while it has this cookie; cookie 0 = none */
+    int connection_fd;
+    uint64_t connection_cookie;
+    zmq_absent absent; /* connecting ends only */
 };
 
 static inline zmq_transport *zmq_transport_of(const zmq_port *port) {
     return (zmq_transport *)port->port.transport;
 }
 
-/* zap.c: answers the handshakes that wait. */
+/* zap.c: answers the waiting handshakes. */
 rp_err zap_open(zmq_transport *transport) RP_MUST_CHECK;
 void zap_serve(zmq_transport *transport);
 
-/* zmq_end.c: the end of a port: one of its own, or that of the ports which bind the same address,
- * *is_new: no socket yet. errors  MEMORY; USAGE: another frame_bytes_max than theirs */
+/* zmq_end.c: gives the port an end: its own, or the one of the ports that bind the same address.
+ * *is_new: it has no socket yet.
+ * errors  MEMORY; USAGE: the others have another frame_bytes_max */
 rp_err zmq_end_join(zmq_port *port, const rp_port_options *options, bool *is_new) RP_MUST_CHECK;
-/* What had come for the port is dropped; the last one closes the socket. */
+/* Drops packets that arrived for the port; the last port closes the socket. */
 void zmq_end_leave(zmq_port *port);
-/* The port of an end that lets a key in, or NULL. */
+/* The port of an end that admits a key, or NULL. */
 zmq_port *zmq_end_find(const zmq_transport *transport, const zmq_end *end,
                        const uint8_t key[RP_KEY_BYTES]);
-/* What another port has read for this one. */
+/* Takes a packet that another port has read for this one. */
 bool zmq_end_take(zmq_port *port, rp_packet *out);
-/* A packet that a port of a shared end has read, of whom `text` (Z85) is the key: true when it is
- * this port's own, else it waits for the port that it belongs to. */
+/* Sorts a packet read by a port of a shared end; `text` (Z85) is its key. Returns true if it is for
+ * this port, else it is queued at the port that it belongs to. */
 bool zmq_end_sort(zmq_port *port, const char *text, rp_packet *packet);
-/* Whether packets may be read from the socket: none is held for a port that has no room. */
+/* Whether packets may be read from the socket, which is not so while one is held for a port without
+ * room. */
 bool zmq_end_may_read(zmq_end *end);
 
-/* zmq_traffic.c: the socket of a connection that begins, and what it has carried. */
+/* zmq_traffic.c: notes the TCP socket of a new connection, and the bytes it has carried. */
 void zmq_traffic_begin(zmq_port *port, int fd);
 bool zmq_traffic_read(const zmq_port *port, rp_port_traffic *out);
-/* Connections of a bound port's socket, whose handshakes may yet be on their way. */
+/* Number of connections of a bound port's socket, including handshakes in progress. */
 uint32_t zmq_traffic_connections(const zmq_port *port);
-/* The far end of a connection, "HOST:PORT"; "": it has ended. For people: ZeroMQ may have closed
- * the descriptor, and another connection may have got it. */
+/* The far end of a connection, "HOST:PORT"; "" if it has ended. Only for messages, because ZeroMQ
+ * may have closed the descriptor and another connection may have got it. */
 void zmq_traffic_from(int fd, char out[RP_PORT_ADDRESS_BYTES]);
 
-/* Of a connection's socket, when it begins. */
+/* Notes the peer's address when a connection begins. */
 void zmq_absent_note(zmq_port *port, int fd);
-/* From the end of a connection on, until somebody listens, another has begun or the port is closed.
- */
+/* Starts probing at the end of a connection. It stops when something listens, another connection
+ * begins or the port is closed. */
 void zmq_absent_begin(zmq_port *port, int64_t now);
 void zmq_absent_end(zmq_port *port);
-/* Asks when it is due; true: nobody listens. */
+/* Probes when due. Returns true if nothing listens. */
 bool zmq_absent_look(zmq_port *port, int64_t now);
 
-/* zmq_socket.c: makes the socket with its options and keys, and the monitor; binds or connects. */
+/* zmq_socket.c: creates the socket with its options and keys, and the monitor; binds or
+ * connects. */
 rp_err zmq_socket_open(zmq_port *port, const rp_port_options *options) RP_MUST_CHECK;
 void zmq_socket_close(zmq_port *port);
-/* The descriptor that ZeroMQ makes readable when a socket has something to do. ZeroMQ takes the
- * signal back in any call on that socket, whether or not the call was about what came; after a
- * receive that finds nothing, the next signal will come.
+/* The descriptor that ZeroMQ makes readable when a socket has something to do. Any call on that
+ * socket may clear the signal, whether or not the call concerned the event. After a receive that
+ * finds nothing, the next event will signal again.
  * source  libzmq 4.3.4 doc/zmq_getsockopt, ZMQ_FD */
 rp_err zmq_socket_fd(void *socket, int *out) RP_MUST_CHECK;
-/* Which of ZMQ_POLLIN and ZMQ_POLLOUT hold now; takes the signal back. */
+/* Which of ZMQ_POLLIN and ZMQ_POLLOUT hold now; clears the signal. */
 int zmq_socket_events(void *socket);
 
 #endif

@@ -1,8 +1,10 @@
-/* The one ZeroMQ socket of a port: ROUTER with the CURVE server's role on the binding end, DEALER
- * on the connecting end.
+/* Creates the ZeroMQ socket of a port: a ROUTER with CURVE's server role on the binding end, a
+ * DEALER on the connecting end.
  *
- * Why ROUTER: a peer that lost its power leaves a dead connection behind, and a DEALER would share
- * its messages out between that and the new one. The caller names the connection that it answers.
+ * Why ROUTER: a peer that lost power leaves a dead connection, and a DEALER would distribute its
+ * messages between that and the new one. With a ROUTER the caller names the connection that it
+ * answers.
+ *
  * source  libzmq 4.3.4 doc/zmq_setsockopt, zmq_socket_monitor */
 #include <errno.h>
 #include <stdio.h>
@@ -13,12 +15,13 @@
 #include "transport/zmq_own.h"
 
 enum {
-    CURVE_BYTES = 64, /* what MAXMSGSIZE must allow beyond a frame's bytes */
+    CURVE_BYTES = 64, /* what MAXMSGSIZE must allow in addition to a frame's bytes */
     HANDSHAKE_MS = 5000,
     RECONNECT_MS = 100,
     RECONNECT_MAX_MS = 1000,
-    CONNECT_MS = 1500,     /* a SYN into a dead network is not worth a longer wait */
-    TCP_UNACKED_MS = 5000, /* then the connection is given up: safe, the link repeats */
+    CONNECT_MS = 1500, /* a longer wait for a SYN into a dead network is useless */
+    /* then TCP gives the connection up, which is safe because the link repeats */
+    TCP_UNACKED_MS = 5000,
     KEEPALIVE_IDLE_S = 10,
     KEEPALIVE_EACH_S = 3,
     KEEPALIVE_COUNT = 3,
@@ -51,7 +54,7 @@ static rp_err set_text(zmq_port *port, int option, const char *text) {
 }
 
 static rp_err set_options(zmq_port *port) {
-    const int queue = (int)port->port.queue; /* messages, not bytes */
+    const int queue = (int)port->port.queue; /* counted in messages, not bytes */
     const setting common[] = {
         {ZMQ_LINGER, 0},
         {ZMQ_SNDHWM, queue},
@@ -115,9 +118,9 @@ int zmq_socket_events(void *socket) {
     return zmq_getsockopt(socket, ZMQ_EVENTS, &events, &size) == 0 ? events : 0;
 }
 
-/* Only the connecting end's handshakes are watched: their number is bounded by the reconnect
- * interval. ZeroMQ's thread blocks on a monitor that nobody reads, so that strangers must not be
- * able to fill one. */
+/* Monitors only handshakes of a connecting end, whose number the reconnect interval bounds.
+ * ZeroMQ's thread blocks on a monitor that is not read, so unknown clients must not be able to fill
+ * one. */
 static rp_err open_monitor(zmq_port *port) {
     char address[RP_PORT_ENDPOINT_BYTES];
     snprintf(address, sizeof address, "inproc://monitor-%u", port->id);
@@ -140,7 +143,7 @@ static rp_err open_monitor(zmq_port *port) {
     return zmq_socket_fd(port->monitor, &port->monitor_fd);
 }
 
-/* ZeroMQ's thread frees the address of a closed socket some moments after the close. */
+/* Retries because ZeroMQ's thread releases the address of a closed socket some moments later. */
 static int bind_retrying(zmq_port *port, const char *endpoint) {
     const struct timespec nap = {.tv_nsec = BIND_NAP_NS};
     for (int i = 0; i < BIND_TRIES; i++) {

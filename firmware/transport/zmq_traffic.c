@@ -1,8 +1,8 @@
-/* What the kernel says of the connection of a connecting port: ZeroMQ itself says nothing of a
- * message that is on its way, and a large one is on its way for a long time.
+/* The kernel's byte counters of a port's connection. ZeroMQ itself reports nothing about a message
+ * in flight, and a large one is in flight for a long time.
  *
  * source  tcp(7), TCP_INFO: bytes_acked and bytes_received since Linux 4.1; socket(7), SO_COOKIE: a
- * number that no other socket of this machine has had */
+ *         number that no other socket of this machine has had */
 #include <dirent.h>
 #include <linux/sockios.h>
 #include <linux/tcp.h>
@@ -16,7 +16,7 @@
 
 #include "transport/zmq_own.h"
 
-/* 0: not a socket any more. */
+/* Returns 0 if it is no longer a socket. */
 static uint64_t read_cookie(int fd) {
     uint64_t cookie = 0;
     socklen_t size = sizeof cookie;
@@ -34,7 +34,7 @@ bool zmq_traffic_read(const zmq_port *port, rp_port_traffic *out) {
     int waiting = 0;
     const int fd = port->connection_fd;
     const socklen_t least = offsetof(struct tcp_info, tcpi_bytes_received) + sizeof(uint64_t);
-    /* ZeroMQ may have closed it, and its number may be another socket's. */
+    /* ZeroMQ may have closed it, and another socket may have its number. */
     if (!port->connection_cookie || read_cookie(fd) != port->connection_cookie ||
         getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0 || size < least ||
         ioctl(fd, SIOCOUTQ, &waiting) != 0) {
@@ -61,7 +61,7 @@ void zmq_traffic_from(int fd, char out[RP_PORT_ADDRESS_BYTES]) {
 
 /* ---- how many ------------------------------------------------------------------------------- */
 
-/* Of this machine's end; 0: none, or no address of the internet. */
+/* Local port of a socket; 0 if it has no internet address. */
 static uint32_t port_number(int fd) {
     struct sockaddr_storage own;
     socklen_t size = sizeof own;
@@ -85,11 +85,11 @@ uint32_t zmq_traffic_connections(const zmq_port *port) {
     DIR *folder = opendir("/proc/self/fd");
     uint32_t count = 0;
     if (!folder) {
-        return 0; /* nobody knows: then their rate alone is bounded */
+        return 0; /* not known: then only their rate is limited */
     }
     for (const struct dirent *entry = readdir(folder); entry; entry = readdir(folder)) {
-        const int fd =
-            (int)strtol(entry->d_name, NULL, 10); /* "." and "..": 0, no socket of ours */
+        /* "." and ".." give 0, which is not one of our sockets */
+        const int fd = (int)strtol(entry->d_name, NULL, 10);
         count += number > 0 && port_number(fd) == number && is_connected(fd);
     }
     (void)closedir(folder);

@@ -16,9 +16,10 @@
 
 /* ---- kinds ----------------------------------------------------------------------------------- */
 
-/* Why a frame that passes check_frame() always fits: the largest bytes of each field as nanopb
- * writes it (repeated numbers packed), kind by kind. nanopb's own rp_Frame_size does not know that
- * a shape's product is below 2^31, nor how many parts a kind has. */
+/* Largest encoded size of each field as nanopb writes it (repeated numbers packed), kind by kind.
+ * It proves that a frame that passes check_frame() always fits. nanopb's own rp_Frame_size is too
+ * large because it does not know that a shape's product is below 2^31, nor how many parts a kind
+ * has. */
 enum {
     VARINT_32 = 5,
     VARINT_64 = 10,
@@ -35,7 +36,7 @@ enum {
            + (1 + VARINT_32),           /* block */
     BODY = 2 + 2                        /* tag, length */
 };
-enum { FIRST_VERSION = 2 }; /* with this layout: no end reads an earlier one */
+enum { FIRST_VERSION = 2 }; /* first version with this layout; earlier versions are not readable */
 #define X(NAME, member, Message, from, class_, least, most, rule)                                  \
     static_assert((int)LINK_FIELDS + (most) * (int)PART + (int)BODY + rp_##Message##_size <=       \
                       (RP_CLASS_##class_ == RP_CLASS_DATA ? (int)RP_FRAME_DATA_BYTES_MAX           \
@@ -85,7 +86,7 @@ rp_Frame rp_frame_of_parcel(rp_kind kind, const rp_Parcel *parcel) {
 
 const rp_Parcel *rp_frame_parcel(const rp_Frame *frame) {
     RP_ASSERT(rp_frame_is_data(frame));
-    return &frame->body.input; /* the members of all data kinds are the same */
+    return &frame->body.input; /* all data kinds have the same members */
 }
 
 /* ---- parts ----------------------------------------------------------------------------------- */
@@ -189,7 +190,8 @@ static rp_err check_version(const rp_Frame *frame) {
                    rp_kind_name(kind), frame->version, RP_WIRE_MIN, RP_WIRE_MAX);
 }
 
-/* Version 1 began like this one; the rest of it had another layout, so it need not even decode. */
+/* Version 1 began like this version but then had another layout, so that such a frame may not even
+ * decode. */
 static rp_err check_first_version(const uint8_t *bytes, size_t count) {
     static const uint8_t first[] = {0x08, 0x01};
     return count >= sizeof first && memcmp(bytes, first, sizeof first) == 0
@@ -223,7 +225,7 @@ static void make_printable(char *text, size_t size) {
     }
 }
 
-/* Every string of the body: mended by the sender, checked by the receiver. */
+/* Visits every string of the body: the sender replaces invalid characters, the receiver checks. */
 static rp_err visit_texts(rp_Frame *frame, bool mend) {
     pb_field_iter_t field;
     if (!pb_field_iter_begin(&field, facts_of(frame)->body, &frame->body)) {
@@ -299,7 +301,7 @@ static rp_err check_part(const rp_Frame *frame, uint32_t index) {
     return RP_OK;
 }
 
-/* Names that the receiver writes into its roster or its list of keys need no quotes. */
+/* Names that the receiver writes into its roster or its list of keys must not need quotes. */
 static rp_err check_names(const rp_Frame *frame) {
     const rp_Enrolled *enrolled = &frame->body.enrolled;
     const rp_kind kind = rp_frame_kind(frame);
@@ -314,7 +316,7 @@ static rp_err check_names(const rp_Frame *frame) {
                           rp_kind_name(kind));
 }
 
-/* What holds for every frame, sent or received; the counts are within the arrays. */
+/* Checks what holds for every frame, sent or received; the counts do not exceed the arrays. */
 static rp_err check_frame(const rp_Frame *frame) {
     const rp_kind_facts *facts = facts_of(frame);
     rp_err err = check_version(frame);
@@ -363,8 +365,9 @@ static bool write_message(pb_ostream_t *stream, uint32_t tag, const pb_msgdesc_t
            pb_encode_submessage(stream, fields, message);
 }
 
-/* The bytes of pb_encode(), which looks at every kind there is to find the one of the body: a field
- * that is added to Frame is added here (tests/fuzz/fuzz_wire.c compares the two). */
+/* Writes the same bytes as pb_encode(), which is slower because it searches all kinds for the
+ * body's. A field that is added to Frame must be added here (tests/fuzz/fuzz_wire.c compares the
+ * two). */
 static bool write_fields(pb_ostream_t *stream, const rp_Frame *f) {
     bool good = write_number(stream, rp_Frame_version_tag, f->version) &&
                 write_number(stream, rp_Frame_seq_tag, f->seq) &&
@@ -423,7 +426,7 @@ rp_err rp_frame_decode(const uint8_t *bytes, size_t count, size_t part_bytes_max
     RP_TRY(check_first_version(bytes, count));
     pb_istream_t stream = pb_istream_from_buffer(bytes, count);
     static_assert(offsetof(rp_Frame, body) + sizeof out->body == sizeof *out, "the body is last");
-    memset(out, 0, offsetof(rp_Frame, body)); /* the body is set when its kind is known */
+    memset(out, 0, offsetof(rp_Frame, body)); /* the body is cleared when its kind is known */
     if (!pb_decode_ex(&stream, rp_Frame_fields, out, PB_DECODE_NOINIT)) {
         return rp_fail(RP_ERR_FORMAT, "frame: %s", PB_GET_ERROR(&stream));
     }

@@ -1,14 +1,14 @@
-/* Every kind of message, one line each. To add one: a message and a member of `body` in
- * ringpipe.proto, a line here, its handler.
+/* Every kind of message, one line each. To add one: add a message and a member of `body` in
+ * ringpipe.proto, a line here, and its handler.
  *
- * X(NAME, member, Message, direction, class, parts at least, at most, parts rule)
- *   direction  HOST, BOARD: who sends it; ANY: both; RING: a board to its neighbour
+ * X(NAME, member, Message, direction, class, least parts, most parts, parts rule)
+ *   direction  sender: HOST, BOARD; ANY: both; RING: a board to its neighbour
  *   class      DATA: counts against the window, at most RP_FRAME_DATA_BYTES_MAX bytes;
  *              CONTROL: bounded by RP_LINK_CONTROL_MAX; LINK: below the reliable stream
- *   rule       of all parts; SAMPLES: tensors whose first dimension is the parcel's count;
- *              TENSOR: any tensor; else the dtype
+ *   rule       for all parts; SAMPLES: tensors whose first dimension is the parcel's count;
+ *              TENSOR: any tensor; otherwise the dtype
  *
- * In which states a board takes a kind is the agent's table (agent/messages.c). */
+ * The agent's table (agent/messages.c) says in which states a board accepts each kind. */
 #ifndef RP_WIRE_KINDS_H
 #define RP_WIRE_KINDS_H
 

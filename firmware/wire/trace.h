@@ -1,9 +1,9 @@
 /* One op in a board's trace, as TRACE carries it: 40 bytes, little-endian.
  *
- *    0 u64  kind of the op in bits 0 to 7 (sched.h), bit 8: of an evaluation, bits 16 to 31: stage
- *           of the model (0 where a board's program is too old to say it)
+ *    0 u64  bits 0 to 7: kind of the op (sched.h); bit 8: part of an evaluation;
+ *           bits 16 to 31: stage of the model (0 if the board's program is too old to report it)
  *    8 u64  step
- *   16 u32  first sample of the step, then u32 how many
+ *   16 u32  first sample of the step, then u32 number of samples
  *   24 i64  start, then i64 end: ns by the board's clock */
 #ifndef RP_WIRE_TRACE_H
 #define RP_WIRE_TRACE_H
@@ -14,11 +14,11 @@
 enum { RP_TRACE_BYTES = 40 };
 
 typedef struct {
-    uint8_t kind; /* whoever reads it checks that there is such a kind */
+    uint8_t kind; /* the reader checks that the kind exists */
     bool evaluation;
-    uint16_t stage; /* of the model: a board may hold several */
+    uint16_t stage; /* of the model: a board may hold several stages */
     uint64_t step;
-    uint32_t first, count; /* samples */
+    uint32_t first, count; /* samples of the step */
     int64_t start_ns, end_ns;
 } rp_trace_record;
 
