@@ -4,7 +4,8 @@
 
 enum { BUFFERS_MAX = 3, NUMBERS_MAX = 2 };
 
-/* One kernel over the blocks: buffers first (NULL ends them), their length, then numbers. */
+/* Runs one kernel over the blocks: buffers first (NULL ends them), then their length, then
+ * numbers. */
 static rp_err run_over_blocks(rp_device *device, const char *entry,
                               const rp_buffer *const buffers[BUFFERS_MAX], uint32_t count,
                               const float *numbers, uint32_t number_count) {
@@ -39,7 +40,7 @@ rp_err rp_average_pull(rp_device *device, rp_buffer *out, const rp_buffer *x, rp
 rp_err rp_average_add(rp_device *device, rp_buffer *out, const rp_buffer *a, const rp_buffer *b,
                       float factor, uint32_t count) {
     const rp_buffer *const buffers[BUFFERS_MAX] = {out, a, b};
-    const float back = -factor; /* the kernel goes against its direction */
+    const float back = -factor; /* negated because the kernel subtracts */
     return run_over_blocks(device, "predict_direction", buffers, count, &back, 1);
 }
 

@@ -23,7 +23,7 @@ static rp_err parse_word(rp_lr_schedule *schedule, const rp_node *node) {
                         text);
 }
 
-/* The keys of the kind; any other is a stranger to rp_node_done(). */
+/* Reads only the keys of the kind; rp_node_done() rejects others. */
 static rp_err parse_keys(rp_lr_schedule *schedule, rp_node *node) {
     rp_err err;
     RP_TRY(rp_node_u64(node, "warmup_steps", 0, UINT32_MAX, &schedule->warmup_steps));
@@ -77,7 +77,7 @@ double rp_lr_at(const rp_lr_schedule *schedule, double lr, uint64_t step, uint64
     if (step < warmup) {
         return lr * (double)(step + 1) / (double)warmup;
     }
-    /* How much of what follows the warm-up is done: 0 at its first step, 1 behind its last. */
+    /* Progress after the warm-up: 0 at its first step, 1 after its last. */
     double done = 0.0;
     if (steps > warmup) {
         done = step < steps ? (double)(step - warmup) / (double)(steps - warmup) : 1.0;

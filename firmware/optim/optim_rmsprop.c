@@ -4,7 +4,7 @@
  *   d = g / (sqrt(s - a^2) + eps);  buf = mu buf + d;  w -= lr buf
  *
  * Without momentum buf is d, the last applied direction, and is kept only by a stage that predicts
- * (or that also has a: states have fixed places). */
+ * (or that also has a, because states have fixed positions). */
 #include "optim/optim_own.h"
 
 static const char *const state_names[] = {"square_avg", "momentum_buffer", "grad_avg", NULL};

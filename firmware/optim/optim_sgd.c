@@ -3,11 +3,11 @@
  *   g += wd w;  buf = mu buf + (1 - dampening) g, at the first step buf = g
  *   d = buf, or g + mu buf with nesterov, or g without momentum;  w -= lr d
  *
- * predict moves along the last applied d. With momentum that is buf; otherwise it is not in torch's
- * state, so a stage that predicts keeps it: without momentum in the state that would be buf
- * (METHODS 5.1 with u = 0), with nesterov in a second state. PipeOptim's released code goes along
- * mu buf + (1 - dampening) g instead (METHODS 5.3: the last gradient counts twice), which is kept
- * in the same place: the gradients themselves are of the next step by then. */
+ * predict moves along the last applied d. With momentum that is buf; otherwise torch's state does
+ * not contain it, so a stage that predicts stores it: without momentum in the place of buf (METHODS
+ * 5.1 with u = 0), with nesterov in a second state. PipeOptim's released code instead moves along
+ * mu buf + (1 - dampening) g (METHODS 5.3: the last gradient counts twice), which is stored in the
+ * same place, because the gradient buffer belongs to the next step by then. */
 #include "optim/optim_own.h"
 
 static const char *const state_names[] = {"momentum_buffer", "direction", NULL};
@@ -25,7 +25,7 @@ static uint32_t state_count(const rp_optim *optim) {
     return buffers_of_sgd(optim) + keeps_direction(optim);
 }
 
-/* The state that prediction goes along, NULL when none does. */
+/* The state that holds the direction of prediction, or NULL. */
 static rp_buffer *direction_of(const rp_optim_call *call) {
     const rp_optim *optim = call->optim;
     if (keeps_direction(optim)) {
@@ -40,7 +40,7 @@ static rp_err parse_sgd(rp_optim *optim, rp_node *keys) {
     RP_TRY(rp_node_f64(keys, "dampening", 0.0, 1.0, &optim->dampening));
     RP_TRY(rp_node_bool(keys, "nesterov", &optim->nesterov));
     RP_TRY(rp_optim_parse_decay(optim, keys));
-    RP_TRY(rp_node_done(keys)); /* a mistyped momentum is no missing one */
+    RP_TRY(rp_node_done(keys)); /* report a mistyped momentum before the missing one */
     if (optim->nesterov && (optim->momentum == 0.0 || optim->dampening != 0.0)) {
         return rp_node_fail(rp_node_find(keys, "nesterov"),
                             "nesterov needs momentum above 0 and dampening 0, found momentum %g "

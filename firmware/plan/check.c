@@ -106,7 +106,7 @@ static rp_err check_recompute(const rp_plan *plan) {
     return RP_OK;
 }
 
-/* Versions of the weights are counted in microbatches where nothing flushes. */
+/* Without a flush, weight versions are counted in microbatches. */
 static rp_err check_micro(const rp_plan *plan) {
     for (uint32_t k = 0; k < plan->stage_count && !plan->method.kind->flushed; k++) {
         if (plan->stage[k].micro_forward != plan->stage[0].micro_forward) {
@@ -138,7 +138,7 @@ rp_err rp_plan_check_whole(const char *source, uint32_t k, const rp_plan_stage *
                            micro);
 }
 
-/* Of a schedule with sizes. */
+/* For a schedule with sizes. */
 static rp_err check_whole(const rp_plan *plan, const rp_model *model, const rp_cut *cut) {
     rp_err err = RP_OK;
     for (uint32_t k = 0; err == RP_OK && k < cut->stage_count && plan->method.kind->sizes; k++) {
@@ -164,7 +164,7 @@ static rp_err check_model(rp_arena *arena, const rp_plan *plan, const rp_model *
 
 /* ---- nodes ----------------------------------------------------------------------------------- */
 
-/* One list of ops serves all stages of a node: those of an interleaved schedule. */
+/* One list of ops must serve all stages of a node: those of an interleaved schedule. */
 static rp_err check_node(const rp_plan *plan, uint32_t k) {
     const rp_plan_node *node = &plan->node[k];
     const uint32_t chunks = plan->method.chunks;
@@ -248,10 +248,10 @@ fail:
     return err;
 }
 
-/* The shares of the holds of a stage that do one direction, from sample 0 on without a gap. */
+/* Checks that the shares of a stage's holds in one direction start at sample 0 and have no gap. */
 static rp_err check_covered(const rp_plan *plan, uint32_t stage, bool forward) {
     double end = 0;
-    uint32_t in_row = 0; /* holds, one behind the other */
+    uint32_t in_row = 0; /* consecutive holds found so far */
     for (uint32_t found = 1; found > 0 && end < 1; in_row += found) {
         found = 0;
         double next = end;
@@ -387,7 +387,7 @@ fail:
     return err;
 }
 
-/* With sizes, an op may take its samples from many parcels; `facts` of the plan's replay. */
+/* With sizes, an op may take its samples from many parcels; `facts` are of the plan's replay. */
 static rp_err check_pieces(const rp_plan *plan, const rp_sched_facts *facts) {
     for (uint32_t e = 0; plan->method.kind->sizes && e < plan->edge_count; e++) {
         const rp_plan_edge *edge = &plan->edge[e];

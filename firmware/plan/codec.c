@@ -1,9 +1,9 @@
-/* Codecs of edges: one for all edges with the activations, or the gradients, of a boundary. */
+/* Codecs of edges: one for all activation edges, and one for all gradient edges, of a boundary. */
 #include <string.h>
 
 #include "plan/plan_own.h"
 
-/* The boundary in front of stage + 1; activations go up through it, gradients down. */
+/* The boundary below stage + 1; activations go up through it, gradients down. */
 static uint32_t boundary_of(const rp_plan_edge *edge) {
     return edge->carries == RP_CARRIES_ACTIVATION ? edge->stage - 1 : edge->stage;
 }
@@ -16,7 +16,7 @@ static bool has_bytes(const rp_plan_edge *edge) {
     return may_have_codec(edge) || edge->carries == RP_CARRIES_INPUT;
 }
 
-/* Both are of the same boundary and direction. */
+/* Whether both edges have the same boundary and direction. */
 static bool belong_together(const rp_plan_edge *a, const rp_plan_edge *b) {
     return a->stage == b->stage && a->carries == b->carries;
 }
@@ -127,7 +127,7 @@ static const rp_plan_edge *find_other(const rp_plan *plan, const rp_plan_edge *o
     return NULL;
 }
 
-/* Its codec is for what it carries. */
+/* Whether its codec is meant for what it carries. */
 static bool may_carry(const rp_plan_edge *edge) {
     const bool only_input = edge->codec == RP_CODEC_UINT8;
     const bool only_gradient = rp_codec_kept(edge->codec) > 0;
@@ -137,8 +137,8 @@ static bool may_carry(const rp_plan_edge *edge) {
             (!rp_codec_remembers(edge->codec) || edge->carries == RP_CARRIES_ACTIVATION));
 }
 
-/* Both ends add a sample's changes in the same order, and a checkpoint finds them alike: behind a
- * flush. What a board remembers belongs to its one stage, and to all samples. */
+/* Both ends must add a sample's changes in the same order and agree at a checkpoint, which only a
+ * flush ensures. What a board remembers is for its only stage and for all samples. */
 static rp_err check_remembers(const rp_plan *plan, uint32_t e) {
     const char *codec = rp_codec_name(plan->edge[e].codec);
     if (!plan->method.kind->flushed) {

@@ -1,7 +1,7 @@
-/* Which edges a plan needs: read off the holds. */
+/* Derives the edges of a plan from its holds. */
 #include "plan/plan_own.h"
 
-/* Stage s's holds, in the order of their nodes. */
+/* Iterates over stage s's holds in the order of their nodes. */
 static const rp_plan_hold *next_hold(const rp_plan *plan, uint32_t stage, uint32_t *index) {
     while (*index < plan->hold_count) {
         const rp_plan_hold *hold = &plan->hold[(*index)++];
@@ -23,7 +23,8 @@ static bool may_send(const rp_plan_hold *from, const rp_plan_hold *to, rp_carrie
         return meet && from->role == RP_ROLE_FORWARD && to->role == RP_ROLE_BACKWARD;
     case RP_CARRIES_WEIGHT_GRADIENT:
         return from->node != to->node && rp_plan_does_backward(from) && rp_plan_does_backward(to);
-    case RP_CARRIES_WEIGHT: /* of the first that updates: all have the same */
+    /* sent by the first node that updates, because all have the same weights */
+    case RP_CARRIES_WEIGHT:
         return rp_plan_does_backward(from) &&
                (to->role == RP_ROLE_FORWARD || to->role == RP_ROLE_AVERAGE);
     default:
@@ -108,7 +109,7 @@ static rp_err count_edge(void *context, const rp_plan_edge *edge) {
                : rp_fail(RP_ERR_LIMIT, "plan: needs more than %d edges", RP_PLAN_EDGES_MAX);
 }
 
-/* What crosses the boundary of an activation or a gradient; the data has no gradient. */
+/* Names the tensors that cross the boundary; the data has no gradient. */
 static rp_err name_tensors(const building *b, rp_plan_edge *edge) {
     const bool gradient = edge->carries == RP_CARRIES_GRADIENT;
     rp_boundary boundary;
@@ -166,7 +167,8 @@ rp_err rp_plan_index_edges(rp_arena *arena, rp_plan *plan) {
     for (uint32_t k = 1; k <= buckets; k++) {
         first[k] += first[k - 1];
     }
-    for (uint32_t e = plan->edge_count; e-- > 0;) { /* from behind: filled downwards */
+    /* backwards, because buckets are filled from their ends */
+    for (uint32_t e = plan->edge_count; e-- > 0;) {
         const uint32_t from = bucket_of(plan, plan->edge[e].from);
         const uint32_t to = bucket_of(plan, plan->edge[e].to);
         plan->node_edge[--first[from + 1]] = e;
@@ -174,7 +176,7 @@ rp_err rp_plan_index_edges(rp_arena *arena, rp_plan *plan) {
             plan->node_edge[--first[to + 1]] = e;
         }
     }
-    /* first[k + 1] is now where bucket k begins */
+    /* first[k + 1] is now the start of bucket k */
     for (uint32_t k = 0; k < buckets; k++) {
         first[k] = first[k + 1];
     }

@@ -1,4 +1,4 @@
-/* A plan of today's topology, from a model and a cut. */
+/* Makes a plan of the usual topology from a model and a cut. */
 #include "plan/plan_own.h"
 #include "sched/split.h"
 
@@ -36,7 +36,7 @@ static rp_err make_nodes(rp_arena *arena, const rp_plan_options *options, rp_pla
             hold->share[0] = first ? 0 : options->share[k - 1];
             hold->share[1] = k + 1 == options->group[stage + 1] ? 1 : options->share[k];
         }
-        if (splits) { /* forwards up the stages, backwards down again */
+        if (splits) { /* forwards in the order of stages, then backwards in reverse order */
             plan->hold[k].stage = rp_sched_split_stage(plan->stage_count, whole, k);
             plan->hold[k].role = rp_sched_split_role(plan->stage_count, whole, k);
         }
@@ -45,7 +45,7 @@ fail:
     return err;
 }
 
-/* Of a schedule with sizes. */
+/* For a schedule with sizes. */
 static rp_err take_sizes(const rp_plan_options *options, uint32_t k, rp_plan_stage *out) {
     if (!options->method->kind->sizes) {
         return RP_OK;

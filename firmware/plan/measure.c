@@ -1,7 +1,7 @@
 /* Bounds that follow from the order of ops: stashes on a node, parcels on an edge. */
 #include "plan/plan_own.h"
 
-/* Microbatches that any node has in flight at most, as far as its list shows early on. */
+/* Most microbatches that any node has in flight, as far as the beginning of its list shows. */
 static uint32_t most_in_flight(const rp_plan *plan) {
     uint32_t most = 1;
     for (uint32_t k = 0; k < plan->node_count; k++) {
@@ -16,7 +16,8 @@ static uint32_t most_in_flight(const rp_plan *plan) {
 rp_plan rp_plan_shorten(const rp_plan *plan) {
     rp_plan out = *plan;
     const uint64_t epoch = (plan->epoch_samples - 1) / plan->batch + 1;
-    const bool flushed = plan->method.kind->flushed; /* then a full step and a short one do */
+    /* with a flush, one full step and one short one suffice */
+    const bool flushed = plan->method.kind->flushed;
     const uint64_t micros = (plan->batch - 1) / plan->micro + 1;
     const uint64_t open = most_in_flight(plan) / micros + 1; /* steps */
     const uint64_t enough = flushed ? 2 : 2 * open + plan->method.replicas + 2;
@@ -29,8 +30,7 @@ rp_plan rp_plan_shorten(const rp_plan *plan) {
     return out;
 }
 
-/* A slot is taken by a forward, or by the stash that comes in its place, and free again behind the
- * (weight) gradient. */
+/* A forward, or a stash received instead of one, takes a slot; the (weight) gradient frees it. */
 static void count_slots(const rp_plan *plan, rp_plan_hold *hold) {
     rp_plan_list list;
     rp_op op;
@@ -46,7 +46,7 @@ static void count_slots(const rp_plan *plan, rp_plan_hold *hold) {
     }
 }
 
-/* Those of backward's nodes arrive over edges, whose windows are known by now. */
+/* Stashes of nodes with only the backward arrive over edges, whose windows are known by now. */
 static void count_stashes(rp_plan *plan) {
     for (uint32_t h = 0; h < plan->hold_count; h++) {
         rp_plan_hold *hold = &plan->hold[h];
@@ -59,7 +59,7 @@ static void count_stashes(rp_plan *plan) {
     }
 }
 
-/* Parcels that cover rate x delay of a path, as far as their receiver has memory for them. */
+/* Parcels that cover rate x delay of a path, limited by the receiver's memory. */
 static uint32_t path_parcels(const rp_plan *plan, const rp_plan_edge *edge) {
     const uint64_t memory = plan->node[edge->to].memory_bytes / RP_PLAN_PATH_SHARE;
     const uint64_t bytes = memory && memory < RP_PLAN_PATH_BYTES ? memory : RP_PLAN_PATH_BYTES;
@@ -71,7 +71,7 @@ static uint32_t larger(uint32_t a, uint32_t b) {
     return a > b ? a : b;
 }
 
-/* From replays, one for every node that is lazy. */
+/* Finds windows by replays, one for each node as the lazy one. */
 static rp_err find_windows(rp_plan *plan, const rp_plan *walked) {
     const bool flushed = plan->method.kind->flushed;
     rp_arena arena;
@@ -99,7 +99,7 @@ fail:
     return err;
 }
 
-/* That an op takes from one sender at most. */
+/* Most parcels that an op takes from one sender. */
 static uint32_t parcels_of_op(const rp_plan *plan, const rp_plan_edge *edge) {
     const rp_plan_stage *to = &plan->stage[edge->stage];
     const bool gradient = edge->carries == RP_CARRIES_GRADIENT;
@@ -108,7 +108,8 @@ static uint32_t parcels_of_op(const rp_plan *plan, const rp_plan_edge *edge) {
     return cut ? (size - 1) / rp_plan_parcel_samples(plan, edge) + 2 : 1;
 }
 
-/* A parcel that waits has no backward on the node that has in flight what it belongs to. */
+/* A waiting parcel's backward has not run on the node that has its microbatch in flight, so
+ * in-flight counts bound the windows. */
 static void bound_windows(rp_plan *plan) {
     uint32_t most = 1;
     for (uint32_t h = 0; h < plan->hold_count; h++) {
@@ -127,7 +128,8 @@ static void bound_windows(rp_plan *plan) {
     }
 }
 
-/* Inputs as far ahead as covers the path from the host, and as many labels, which go with them. */
+/* Allows inputs in flight as far as covers the path from the host, and as many labels, which
+ * accompany them. */
 static void widen_feeds(rp_plan *plan) {
     uint32_t more = 0;
     for (uint32_t e = 0; e < plan->edge_count; e++) {
@@ -142,7 +144,7 @@ static void widen_feeds(rp_plan *plan) {
     }
 }
 
-/* Every stage on one node, all of it, or on some with a share of the samples each. */
+/* Whether every stage is on one node as a whole, or on several with a share of the samples each. */
 static bool is_row(const rp_plan *plan) {
     bool row = true;
     for (uint32_t h = 0; row && h < plan->hold_count; h++) {

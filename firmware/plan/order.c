@@ -1,4 +1,4 @@
-/* What each node does when, and what goes over which edge for it. */
+/* The order of ops on each node, and their transfers over edges. */
 #include "plan/plan_own.h"
 
 #include "sched/split.h"
@@ -62,7 +62,7 @@ bool rp_plan_list_next(rp_plan_list *list, rp_op *op) {
 
 /* ---- transfers ------------------------------------------------------------------------------- */
 
-/* The samples of a step that one end of an edge has to do with; the host: all. */
+/* The samples of a step at one end of an edge; the host has all. */
 static rp_range samples_at(const rp_plan *plan, uint32_t node, uint32_t stage,
                            uint32_t step_samples) {
     const rp_plan_hold *hold = rp_plan_find_hold(plan, node, stage);
@@ -84,8 +84,8 @@ uint32_t rp_plan_sending_stage(const rp_plan_edge *edge) {
     }
 }
 
-/* Does a forward elsewhere wait for weights of an update? The first microbatch of a step does; of
- * an evaluation only that of the first step. */
+/* Whether a forward elsewhere waits for the weights of an update: the first microbatch of a step
+ * does; in an evaluation only that of the first step. */
 static bool takes_weights(const rp_plan *plan, const rp_op *op, bool evaluating) {
     if (op->micro > 0) {
         return false;
@@ -118,7 +118,7 @@ static bool edge_receives(const rp_plan *plan, const rp_plan_edge *e, const rp_o
         return backward;
     case RP_CARRIES_WEIGHT_GRADIENT:
         return op->kind == RP_OP_UPDATE && !evaluating;
-    case RP_CARRIES_WEIGHT: /* those of the step before, but where the run begins */
+    case RP_CARRIES_WEIGHT: /* weights of the step before, except where the run begins */
         return op->role == RP_ROLE_AVERAGE ? op->kind == RP_OP_UPDATE && !evaluating
                                            : forward && takes_weights(plan, op, evaluating);
     default:
@@ -126,7 +126,7 @@ static bool edge_receives(const rp_plan *plan, const rp_plan_edge *e, const rp_o
     }
 }
 
-/* A label goes to who scores: with the backward, in an evaluation with the forward. */
+/* Labels go to the op that computes the loss: the backward, in an evaluation the forward. */
 static bool wants_label(const rp_plan *plan, const rp_plan_edge *e, bool evaluating) {
     const rp_plan_hold *to = rp_plan_find_hold(plan, e->to, e->stage);
     return to && (evaluating ? rp_plan_does_forward(to) : rp_plan_does_backward(to));
@@ -173,7 +173,7 @@ static void send_weight(const rp_plan *plan, const rp_plan_edge *e, rp_transfer 
                      : (rp_range){0, 0};
 }
 
-/* What the op has to do with the edge; false: nothing. */
+/* The transfer of the op over the edge; false: none. */
 static bool find_transfer(const rp_plan *plan, uint32_t node, const rp_op *op, uint32_t edge,
                           uint32_t eval_samples, bool send, rp_transfer *out) {
     const rp_plan_edge *e = &plan->edge[edge];
@@ -216,7 +216,7 @@ uint32_t rp_plan_transfers(const rp_plan *plan, uint32_t node, const rp_op *op,
     uint32_t edges;
     const uint32_t *edge = rp_plan_node_edges(plan, node, &edges);
     uint32_t count = 0;
-    /* an update's sends that go first, what the op receives, what it sends */
+    /* an update's early sends, then what the op receives, then what it sends */
     for (uint32_t pass = 0; pass < 3; pass++) {
         const bool send = pass != 1;
         for (uint32_t i = 0; i < edges; i++) {
@@ -232,8 +232,8 @@ uint32_t rp_plan_transfers(const rp_plan *plan, uint32_t node, const rp_op *op,
 
 /* ---- feeds ----------------------------------------------------------------------------------- */
 
-/* The node that feed number `feed` is for, or node_count: the feeds are numbered like the edges
- * with inputs. */
+/* The node of feed number `feed`, or node_count; feeds are numbered like the edges that carry
+ * inputs. */
 static uint32_t node_of_feed(const rp_plan *plan, uint32_t feed) {
     uint32_t edges;
     const uint32_t *edge = rp_plan_node_edges(plan, RP_PLAN_HOST, &edges);
@@ -255,8 +255,8 @@ uint32_t rp_plan_feeds(const rp_plan *plan) {
     return count > 0 ? count : 1;
 }
 
-/* Of an edge from the host: what goes to a node that gets inputs is in that node's feed, labels for
- * all others are in the first one. */
+/* The feed of an edge from the host: that of its node if the node gets inputs; labels for all other
+ * nodes are in the first feed. */
 static uint32_t feed_of(const rp_plan *plan, const rp_plan_edge *e) {
     uint32_t edges;
     const uint32_t *edge = rp_plan_node_edges(plan, RP_PLAN_HOST, &edges);
@@ -294,7 +294,7 @@ uint32_t rp_plan_feed_transfers(const rp_plan *plan, uint32_t feed, const rp_op 
     uint32_t edges;
     const uint32_t *edge = rp_plan_node_edges(plan, RP_PLAN_HOST, &edges);
     uint32_t count = 0;
-    for (uint32_t pass = 0; pass < 2; pass++) { /* labels, inputs */
+    for (uint32_t pass = 0; pass < 2; pass++) { /* labels, then inputs */
         for (uint32_t i = 0; i < edges; i++) {
             const rp_plan_edge *e = &plan->edge[edge[i]];
             rp_transfer t;
@@ -310,8 +310,8 @@ uint32_t rp_plan_feed_transfers(const rp_plan *plan, uint32_t feed, const rp_op 
 
 /* ---- replay ---------------------------------------------------------------------------------- */
 
-/* The net's nodes are those of the plan, and behind them the host, once for each feed: a board
- * whose window is full holds back its own feed and no other. */
+/* The net's nodes are those of the plan, followed by the host once for each feed: a board whose
+ * window is full holds back only its own feed. */
 static void start_net(const rp_sched_net *net, uint32_t node, rp_sched_state *state) {
     const rp_plan *plan = net->context;
     if (node < plan->node_count) {

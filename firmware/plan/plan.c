@@ -106,7 +106,7 @@ fail:
     return err;
 }
 
-/* FNV-1a, as the names of random streams have it. */
+/* FNV-1a, as for the names of random streams. */
 static uint64_t mix_bytes(uint64_t digest, const void *bytes, size_t count) {
     const uint8_t *byte = bytes;
     for (size_t i = 0; i < count; i++) {
@@ -120,7 +120,7 @@ static uint64_t mix_text(uint64_t digest, const char *text) {
 }
 
 static uint64_t mix_shape(uint64_t digest, const rp_shape *shape) {
-    for (uint32_t i = 0; i <= shape->dims; i++) { /* the count of dimensions, then each of them */
+    for (uint32_t i = 0; i <= shape->dims; i++) { /* the number of dimensions, then each of them */
         const uint32_t value = i == 0 ? shape->dims : shape->dim[i - 1];
         const uint8_t bytes[] = {(uint8_t)value, (uint8_t)(value >> 8), (uint8_t)(value >> 16),
                                  (uint8_t)(value >> 24)};
@@ -170,7 +170,8 @@ uint64_t rp_plan_digest(const rp_plan *plan) {
         digest = mix_u64(mix_u64(mix_u64(digest, hold->node), hold->stage), hold->role);
         digest = mix_bytes(digest, hold->share, sizeof hold->share);
     }
-    for (uint32_t e = 0; e < plan->edge_count; e++) { /* none: as before there were any */
+    /* omitted without codecs, as in former versions */
+    for (uint32_t e = 0; e < plan->edge_count; e++) {
         const rp_plan_edge *edge = &plan->edge[e];
         if (edge->codec != RP_CODEC_F32) {
             digest = mix_u64(mix_u64(digest, edge->carries), edge->stage);

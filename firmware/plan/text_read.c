@@ -1,5 +1,4 @@
-/* A plan from its text. Everything is checked for type and range here; what it means together is
- * rp_plan_check()'s. */
+/* Reads a plan from its text. Types and ranges are checked here, consistency by rp_plan_check(). */
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
@@ -11,9 +10,9 @@
 
 enum { PATH_BYTES = 64, FILE_BYTES_MAX = 64 << 20 };
 
-/* An object of the text and where it stands: "nodes[1].holds[0]". */
+/* An object of the text and its position: "nodes[1].holds[0]". */
 typedef struct {
-    const char *name; /* of the text */
+    const char *name; /* name of the text */
     char path[PATH_BYTES];
     const json_t *json;
 } location;
@@ -35,7 +34,7 @@ static rp_err is_object(const location *at) {
                : rp_fail(RP_ERR_FORMAT, "%s: %s: expected an object", at->name, at->path);
 }
 
-/* Every key is one of the list, which ends with NULL. */
+/* Checks that every key is in the list, which ends with NULL. */
 static rp_err check_keys(const location *at, const char *const *keys) {
     const char *key;
     json_t *value;
@@ -98,7 +97,7 @@ static rp_err read_text(rp_arena *arena, const location *at, const char *key, co
     return err;
 }
 
-/* One of `count` words, as name_of() has them. */
+/* One of `count` words, named by name_of(). */
 static rp_err read_word(const location *at, const char *key, const char *(*name_of)(uint32_t),
                         uint32_t count, uint32_t *out) {
     const char *word = json_string_value(json_object_get(at->json, key));
@@ -256,7 +255,7 @@ fail:
     return err;
 }
 
-/* The node's own holds, behind those of the nodes before it. */
+/* Appends the node's own holds to those of the nodes before it. */
 static rp_err read_node(rp_arena *arena, const location *at, rp_plan *plan, rp_plan_node *out) {
     static const char *const keys[] = {"name", "holds", "memory_bytes", "executor", "dials", NULL};
     const json_t *list;
@@ -353,7 +352,7 @@ fail:
     return err;
 }
 
-/* The same parser as a run file's `schedule`. */
+/* Uses the parser of a run file's `schedule`. */
 static rp_err read_method(rp_arena *arena, const location *root, rp_plan *plan) {
     const char *schedule = json_string_value(json_object_get(root->json, "schedule"));
     char *method;
@@ -426,7 +425,7 @@ fail:
     return err;
 }
 
-/* Where the stages begin, said twice: `cut` is for people. */
+/* Compares `cut` with the stages: it repeats where they begin, for human readers. */
 static rp_err check_cut(const location *root, const rp_plan *plan) {
     const json_t *list;
     uint32_t count;

@@ -12,7 +12,7 @@ static json_t *texts_json(const char *const *text, uint32_t count) {
     return list;
 }
 
-/* Of the layers at which the second and later stages begin. */
+/* The layers at which the second and later stages begin. */
 static json_t *cut_list(const rp_plan *plan) {
     json_t *list = json_array();
     for (uint32_t k = 1; k < plan->stage_count; k++) {
@@ -51,7 +51,7 @@ static json_t *stage_object(const rp_plan_stage *stage) {
                                   ? texts_json(stage->group, stage->group_count)
                                   : json_boolean(stage->recompute));
     (void)json_object_set_new(object, "offload", json_string(stage->offload));
-    if (stage->leave_tensors > 0) { /* seldom: readers of before do not know the key */
+    if (stage->leave_tensors > 0) { /* only if set: former versions do not know the key */
         (void)json_object_set_new(object, "offload_tensors", json_integer(stage->leave_tensors));
     }
     return object;
@@ -69,7 +69,7 @@ static json_t *node_object(const rp_plan *plan, const rp_plan_node *node) {
     json_t *object =
         json_pack("{s:s, s:o, s:I, s:s}", "name", node->name, "holds", holds, "memory_bytes",
                   (json_int_t)node->memory_bytes, "executor", node->executor);
-    if (node->dials) { /* seldom: readers of before do not know the key */
+    if (node->dials) { /* only if set: former versions do not know the key */
         (void)json_object_set_new(object, "dials", json_true());
     }
     return object;
@@ -83,7 +83,7 @@ static json_t *edge_object(const rp_plan *plan, const rp_plan_edge *edge) {
                      "codec", rp_codec_name(edge->codec), "window", (int)edge->window);
 }
 
-/* What it says only where it is known. */
+/* Adds facts that may be missing, if they are known. */
 static void add_known(const rp_plan *plan, json_t *root) {
     if (plan->has_advance) {
         json_t *busy = json_array();
@@ -164,7 +164,7 @@ rp_err rp_plan_text(rp_arena *arena, const rp_plan *plan, char **out) {
         err = rp_fail(RP_ERR_MEMORY, "no memory for a plan's text");
         goto fail;
     }
-    RP_TRY(RP_ARENA_NEW(arena, bytes + 2, out)); /* a last line's end, and the text's */
+    RP_TRY(RP_ARENA_NEW(arena, bytes + 2, out)); /* a newline and the terminating 0 */
     (void)json_dumpb(root, *out, bytes, JSON_INDENT(2));
     (*out)[bytes] = '\n';
 fail:

@@ -1,4 +1,4 @@
-/* What boards train so far: less than a plan can say. */
+/* What boards can train: less than a plan can express. */
 #include "plan/plan_own.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@ uint32_t rp_plan_far_end(const rp_plan_edge *edge, uint32_t node) {
     return edge->from == node ? edge->to : edge->from;
 }
 
-/* Into an ascending row, once. */
+/* Inserts into an ascending array, once. */
 static void add_neighbour(uint32_t *row, uint32_t *count, uint32_t node) {
     uint32_t at = *count;
     while (at > 0 && row[at - 1] > node) {
@@ -23,7 +23,7 @@ static void add_neighbour(uint32_t *row, uint32_t *count, uint32_t node) {
     ++*count;
 }
 
-/* One more than there is room for: too many. */
+/* Finds one more than the limit, which means too many. */
 static uint32_t find_neighbours(const rp_plan *plan, uint32_t node,
                                 uint32_t out[RP_PLAN_NEIGHBOURS_MAX + 1]) {
     uint32_t count = 0;
@@ -122,7 +122,7 @@ static rp_err check_share(const rp_plan *plan, const rp_plan_hold *hold, const r
 
 /* ---- checks ---------------------------------------------------------------------------------- */
 
-/* Halves of a stage are for a schedule that splits stages, which rp_plan_check() sees to. */
+/* Halves of a stage need a schedule that splits stages; rp_plan_check() ensures that. */
 static rp_err check_hold(const rp_plan *plan, const rp_plan_hold *hold, const rp_model *model) {
     const uint32_t number = (uint32_t)(hold - &plan->hold[plan->node[hold->node].hold_first]);
     const bool is_half = hold->role == RP_ROLE_FORWARD || hold->role == RP_ROLE_BACKWARD;
@@ -147,7 +147,7 @@ static rp_err check_neighbours(const rp_plan *plan, uint32_t node) {
                          RP_PLAN_NEIGHBOURS_MAX);
 }
 
-/* What comes from one node shares a link. */
+/* Edges from the same node share a link. */
 static rp_err check_window(const rp_plan *plan, uint32_t node, uint32_t from) {
     uint64_t window = RP_PLAN_LINK_SLACK;
     uint32_t count;

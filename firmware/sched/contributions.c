@@ -3,7 +3,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-/* The same bytes on every board. */
+/* Serialises the words first, so that the hash is the same on every board. */
 static uint64_t hash_of(const uint64_t *words, size_t count) {
     unsigned char bytes[3 * sizeof *words];
     for (size_t i = 0; i < count * sizeof *words; i++) {

@@ -17,7 +17,7 @@ fail:
     return err;
 }
 
-/* Behind `before`; NULL: in front of all. */
+/* Inserts after `before`; NULL: at the front. */
 static rp_err insert_piece(rp_piece_pool *pool, rp_ledger *to, rp_piece *before,
                            const rp_piece *content) {
     rp_piece *added;
@@ -49,7 +49,8 @@ static rp_range common_part(const rp_piece *p, uint64_t step, rp_range samples) 
     return p->step == step ? rp_range_common(p->samples, samples) : (rp_range){0};
 }
 
-/* All of them lie in the newest piece: where what came last goes first, it need not be searched. */
+/* Whether the newest piece has all the samples: then no search is needed. This is common because
+ * the newest is often used first. */
 static bool lies_in_last(const rp_ledger *from, uint64_t step, rp_range samples) {
     return from->last && samples.count > 0 &&
            common_part(from->last, step, samples).count == samples.count;
@@ -68,7 +69,7 @@ bool rp_ledger_covers(const rp_ledger *from, uint64_t step, rp_range samples, do
     return count >= samples.count;
 }
 
-/* The part of the piece is gone from it. */
+/* Removes a part of a piece. */
 static rp_err cut_piece(rp_piece_pool *pool, rp_ledger *from, rp_piece *p, rp_range part) {
     const uint32_t part_end = part.first + part.count;
     const uint32_t left = part.first - p->samples.first;

@@ -24,7 +24,7 @@ static rp_err unknown_kind(const rp_node *node, const char *name) {
     return rp_node_fail(node, "no schedule '%s'; there are:%s", name, known);
 }
 
-/* A word where a map with `kind` is allowed too; *map NULL: it was a word. */
+/* A word is allowed instead of a map with `kind`; *map is then NULL. */
 static rp_err find_kind(rp_node *parent, rp_node **map, rp_method *out) {
     rp_node *node = rp_node_find(parent, "schedule");
     const char *name;
@@ -73,14 +73,14 @@ fail:
     return err;
 }
 
-/* Whether a number stands there; `auto`, or nothing: it is left to us. */
+/* Whether the key has a number; false if it is absent or `auto`. */
 static bool is_given(rp_node *map, const char *key) {
     const rp_node *node = rp_node_find(map, key);
     return node && !(rp_node_is_scalar(node) && strcmp(rp_node_text(node), "auto") == 0);
 }
 
-/* What was left to us is known behind `advance`, and with `advance: auto` not before the links are.
- */
+/* Notes the defaults that follow from `advance`, as far as it is known: with `advance: auto` the
+ * host must measure the links first. */
 static rp_err note_average(rp_node *map, rp_method *m) {
     rp_err err = RP_OK;
     if (m->advance_auto) {
@@ -149,11 +149,12 @@ void rp_method_set_advance(rp_method *m, uint32_t stages, uint32_t advance) {
     }
 }
 
-/* `auto`, or a map with the limit: as if there were none until the host has looked at the links. */
+/* `auto`, or a map with the limit: uses the default until the host has measured the links. */
 static rp_err read_advance(rp_node *map, uint32_t stages, rp_method *out) {
     rp_node *node = rp_node_find(map, "advance");
     const char *word = node && rp_node_is_scalar(node) ? rp_node_text(node) : "";
-    uint32_t advance = out->kind->average == RP_AVERAGE_REFERENCE ? 1 : 0; /* AvgPipe's figure */
+    /* the value of AvgPipe's figure */
+    uint32_t advance = out->kind->average == RP_AVERAGE_REFERENCE ? 1 : 0;
     rp_err err = RP_OK;
     out->age_given = node && rp_node_is_map(node);
     out->advance_auto = out->age_given || strcmp(word, "auto") == 0;
@@ -225,7 +226,7 @@ static rp_err check_combination(const rp_node *node, uint32_t stages, const rp_m
                                   "or say `alpha`");
     }
     if (stages == 1 && fit_replicas(node, stages, m) != RP_OK) {
-        return RP_ERR_USAGE; /* ahead of advice that is for more boards */
+        return RP_ERR_USAGE; /* before advice that applies to more boards */
     }
     if (m->weights != RP_WEIGHTS_CURRENT && m->lean) {
         return rp_node_fail(node,
@@ -246,7 +247,7 @@ static rp_err check_combination(const rp_node *node, uint32_t stages, const rp_m
     return fit_replicas(node, stages, m);
 }
 
-/* One number for all stages, or a list of one each; `out` NULL: it is only checked. */
+/* One number for all stages, or a list with one for each; `out` NULL: only checks. */
 static rp_err read_sizes(rp_node *map, const char *key, uint32_t stages, uint32_t direction,
                          uint32_t (*out)[2]) {
     const rp_node *node = map && rp_node_is_map(map) ? rp_node_find(map, key) : NULL;
@@ -293,8 +294,8 @@ static rp_err read_ahead_item(const rp_node *node, uint32_t k, rp_method *out) {
     return err;
 }
 
-/* Whoever updates a stage publishes weights for its forwards: as they are, or moved to where their
- * backwards will find them. */
+/* The node that updates a stage publishes the weights for its forwards: unchanged, or predicted for
+ * the version of their backwards. */
 static rp_err check_split_weights(rp_node *map, const rp_method *m) {
     const rp_node *node = rp_node_find(map, "weights");
     if (m->weights != RP_WEIGHTS_STASH && m->weights != RP_WEIGHTS_CURRENT &&
@@ -317,7 +318,7 @@ static rp_err check_split_weights(rp_node *map, const rp_method *m) {
                : RP_OK;
 }
 
-/* Of kinds that split stages: true or false for each, or nothing: all are. */
+/* For kinds that split stages: a list of true or false; absent: all stages are split. */
 static rp_err read_split(rp_node *map, rp_method *out) {
     const rp_node *node = rp_node_find(map, "split");
     rp_err err = RP_OK;
@@ -391,7 +392,7 @@ rp_err rp_method_parse(rp_node *parent, uint32_t stages, rp_method *out) {
         RP_TRY(rp_node_u32(map, "probe", out->probe ? 1 : 0, 1000000, &out->probe));
     }
     if (out->kind->sizes) {
-        const char *planner = NULL; /* whoever reads sizes (rp_method_sizes()) reads it, too */
+        const char *planner = NULL; /* only marked as known here; rp_method_sizes() reads it */
         RP_TRY(rp_method_sizes(parent, stages, NULL));
         RP_TRY(rp_node_string(map, "planner", &planner));
     }
@@ -511,7 +512,8 @@ uint32_t rp_method_age(const rp_method *method, const rp_sched_shape *shape, uin
 
 uint32_t rp_method_advance_most(const rp_method *method, const rp_sched_shape *shape) {
     const uint32_t age_max = method->age_given ? method->age_max : RP_STALENESS_AUTO;
-    const bool averages = method->kind->average != RP_AVERAGE_NONE; /* age: replicas, no price */
+    /* age counts replicas, which cost nothing */
+    const bool averages = method->kind->average != RP_AVERAGE_NONE;
     uint32_t most = 0;
     while (most < RP_ADVANCE_MAX && rp_method_age(method, shape, most + 1) <= age_max) {
         most++;
@@ -573,7 +575,7 @@ void rp_method_text(const rp_method *m, char *out, size_t bytes) {
         put_ahead(&t, m);
         put_text(&t, "] publish %u", m->publish);
     }
-    if (m->whole) { /* without it: as before some could be whole */
+    if (m->whole) { /* omitted otherwise, as in former versions */
         put_text(&t, "%s", split_word);
         put_split(&t, m);
         put_text(&t, "]");
@@ -587,7 +589,7 @@ bool rp_method_text_goes_on(const char *a, const char *b) {
     return bytes[0] == bytes[1] && memcmp(a, b, bytes[0]) == 0;
 }
 
-/* Rising is no order of `ahead`. */
+/* Rejects an `ahead` that rises with the stage. */
 bool rp_method_take_ahead(rp_method *m, const char *line) {
     const char *at = strstr(line, " ahead [");
     uint16_t ahead[RP_SPLIT_STAGES_MAX];

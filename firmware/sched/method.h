@@ -1,49 +1,52 @@
-/* A method as a run file asks for it: an order of ops, the weights that an op sees, and what is
- * averaged. `schedule:` names a kind, which brings defaults for all three; its options are keys
- * beside `kind`:
+/* A training method as given in a run file: an order of ops, the weights that an op sees, and an
+ * averaging rule. `schedule:` names a kind with defaults for all three; these options are keys next
+ * to `kind`:
  *
  *   weights: current stash entry double pipeoptim spectrain xpipe   another rule over this order
  *   vertical_sync: true                  pipedream: the same as weights: entry
- *   horizon: paper released exact measured       of weights: pipeoptim
- *   decay: true                          of weights: pipeoptim; predicts adamw's decay too
- *   probe: 10                            measures every so many steps how far the weights that a
- *                                        forward saw are from those that were predicted
+ *   horizon: paper released exact measured       for weights: pipeoptim
+ *   decay: true                          for weights: pipeoptim; also predicts adamw's decay
+ *   probe: 10 interval in steps at which predicted weights are compared
+ *                                        with the weights that came
  *   replicas, alpha, period, order, lean         ea-pipe
  *   replicas, alpha                              avgpipe
  *   evaluate: centre mean latest                 ea-pipe, avgpipe: the model that is evaluated
- *   advance: 1                           forwards more per hop, where links are slow
+ *   advance: 1                           additional forwards per hop, for slow links
  *   advance: auto                        as many as the host finds that the links need, up to 4
  *   advance: {max_staleness: 8}          the same, as far as rp_method_age() allows
- *   drain: true                          empty pipes at every epoch's end
- *   chunks: 2                            interleaved-1f1b: stages that a board holds
- *   ahead: auto, 4, [4, 2], measured     pipefb: steps that forwards run ahead of updates, of all
- *                                        stages or by stage; auto: the boards of the stages from
- *                                        this one on, 2 (D - k) where all are split; measured: the
- *                                        host finds the fewest with which no board waits
+ *   drain: true                          empty the pipes at the end of every epoch
+ *   chunks: 2                            interleaved-1f1b: stages per board
+ *   ahead: auto, 4, [4, 2], measured pipefb: steps that forwards run ahead of updates, for all
+ *                                        stages or by stage; auto: the number of boards that hold
+ *                                        stages from this one on, 2 (D - k) if all are split;
+ *                                        measured: the host finds the fewest with which no board
+ *                                        waits
  *   publish: 1                           pipefb: updates from one publication to the next
- *   split: [true, false]                 pipefb: by stage, is it on two boards? Without: all are
- *   forward: [8, 4], backward: [4, 2]    umpipe: samples of a microbatch, by stage; 4: of all */
+ *   split: [true, false] pipefb: by stage, whether it is on two boards; default: all
+ *   forward: [8, 4], backward: [4, 2]    umpipe: samples of a microbatch, by stage; 4: for all */
 #ifndef RP_SCHED_METHOD_H
 #define RP_SCHED_METHOD_H
 
 #include "sched/sched.h"
 
 enum { RP_REPLICAS_MAX = 16, RP_ADVANCE_MAX = 64, RP_CHUNKS_MAX = 8, RP_AHEAD_MAX = 256 };
-/* `advance: auto` without another limit: so much, or more where that leaves no more staleness. */
+/* Upper bound of `advance: auto` if no other is given: this advance, or more as long as the
+ * staleness does not exceed RP_STALENESS_AUTO. */
 enum { RP_ADVANCE_AUTO = 4, RP_STALENESS_AUTO = 12 };
 
 /* How far PipeOptim predicts (METHODS 5). */
 typedef enum {
     RP_HORIZON_PAPER,    /* the staleness of the steady state: D - 1 - k */
     RP_HORIZON_RELEASED, /* one more, along mu buf + (1 - dampening) g: the authors' code */
-    RP_HORIZON_EXACT,    /* the staleness of this very microbatch: shorter while the pipes fill */
-    RP_HORIZON_MEASURED  /* exact, times the prediction gain, from measured errors */
+    /* the staleness of the particular microbatch: smaller while the pipes fill */
+    RP_HORIZON_EXACT,
+    RP_HORIZON_MEASURED /* exact, times the prediction gain from measured errors */
 } rp_horizon;
 
-/* Which of the models on the ring is evaluated and exported. */
+/* The model on the ring that is evaluated and exported. */
 typedef enum {
     RP_EVALUATE_CENTRE, /* EASGD's centre, AvgPipe's reference */
-    RP_EVALUATE_MEAN,   /* of the replicas */
+    RP_EVALUATE_MEAN,   /* mean of the replicas */
     RP_EVALUATE_LATEST  /* the replica that was updated last */
 } rp_evaluate;
 
@@ -51,102 +54,107 @@ typedef struct {
     const rp_sched_kind *kind;
     rp_weights_rule weights;
     rp_horizon horizon;
-    uint32_t probe;    /* steps between two measurements of the prediction, 0 = none */
-    bool decay;        /* adamw's decoupled decay is predicted as well */
+    uint32_t probe;    /* steps between two prediction-error samples, 0 = none */
+    bool decay;        /* also predict adamw's decoupled decay */
     uint32_t replicas; /* models on the ring, 1 without averaging */
-    double alpha;      /* share that an average moves */
+    double alpha;      /* fraction by which an average moves the weights */
     uint32_t period;   /* updates of a replica between two elastic averages */
     bool before;       /* elastic term from the weights before the local step (EASGD algorithm 1) */
     bool lean;         /* stage k holds D - k replicas instead of `replicas` */
     rp_evaluate evaluate;
     uint32_t advance;
-    uint32_t chunks; /* stages that a node holds */
+    uint32_t chunks; /* stages per node */
     bool drain;
-    bool advance_auto, replicas_given, alpha_given; /* what the file leaves to us */
+    /* advance is to be chosen by the host; the file gives a number */
+    bool advance_auto, replicas_given, alpha_given;
     bool age_given;
     uint32_t age_max; /* advance: {max_staleness: N} */
-    /* Kinds that split stages: 0 numbers: auto; 1: of all stages. */
+    /* For kinds that split stages. Count 0: auto; 1: one number for all stages. */
     uint32_t ahead_count;
-    bool ahead_measured; /* and no number was chosen yet */
+    bool ahead_measured; /* measured, and no number was chosen yet */
     uint16_t ahead[RP_SPLIT_STAGES_MAX];
     uint32_t publish;
-    uint32_t split_count; /* stages that `split` names; 0: all stages are split, however many */
-    uint32_t whole;       /* bit k: stage k is not */
+    uint32_t split_count; /* number of stages that `split` lists; 0: all stages are split */
+    uint32_t whole;       /* bit k: stage k is not split */
 } rp_method;
 
-/* `schedule:` of `parent`, a word or a map, for a ring of so many stages.
+/* Parses `schedule:` of `parent`, a word or a map, for a ring of `stages` stages.
  * errors  USAGE: unknown words and keys; combinations that make no sense, with the reason */
 rp_err rp_method_parse(rp_node *parent, uint32_t stages, rp_method *out) RP_MUST_CHECK;
 
-/* `forward` and `backward` of a schedule with sizes, by stage and direction; what they leave out
- * stays as it is. `out` NULL: they are only checked.
- * errors  USAGE: no number from 1 on; a list of another length than `stages` */
+/* Parses `forward` and `backward` of a schedule with sizes, by stage and direction; missing entries
+ * keep their values. `out` NULL: only checks.
+ * errors  USAGE: a number below 1; a list whose length is not `stages` */
 rp_err rp_method_sizes(rp_node *parent, uint32_t stages, uint32_t (*out)[2]) RP_MUST_CHECK;
 
-/* Sets `advance`, and what follows from it where the file gives no number: with more minibatches in
- * flight ea-pipe has as many replicas more, and each is drawn more weakly (METHODS 9). */
+/* Sets `advance`, and the values that depend on it unless the file gives them: with more
+ * minibatches in flight ea-pipe needs as many more replicas, and each is pulled more weakly
+ * (METHODS 9). */
 void rp_method_set_advance(rp_method *method, uint32_t stages, uint32_t advance);
 
-/* What an advance costs, in steps, as `max_staleness` bounds it: the most own updates between a
- * forward and its backward on stage 0 or, where it brings replicas with it, the steps of others
- * between two of a replica. */
+/* The cost of an advance in steps, which `max_staleness` bounds: the largest staleness on stage 0
+ * or, if the advance adds replicas, the number of other replicas' steps between two steps of a
+ * replica. */
 uint32_t rp_method_age(const rp_method *method, const rp_sched_shape *shape, uint32_t advance);
 /* The largest advance that `advance: auto` may choose. */
 uint32_t rp_method_advance_most(const rp_method *method, const rp_sched_shape *shape);
 
 /* Replicas that stage `stage` of `stages` holds. */
 uint32_t rp_method_replicas(const rp_method *method, uint32_t stages, uint32_t stage);
-/* Stages of so many boards: `chunks` on each; of a kind that splits them as many as `split` names,
- * or one on two. */
+/* Number of stages for `boards` boards: `chunks` on each; for a kind that splits stages the number
+ * that `split` lists, or one stage on two boards. */
 uint32_t rp_method_stages(const rp_method *method, uint32_t boards);
-/* Boards of so many stages. */
+/* Number of boards for `stages` stages. */
 uint32_t rp_method_boards(const rp_method *method, uint32_t stages);
-/* Does the kind split the stage, and which node has its backwards? */
+/* Whether the kind splits the stage, and the node that does the stage's backwards. */
 bool rp_method_is_split(const rp_method *method, uint32_t stage);
 uint32_t rp_method_backward_node(const rp_method *method, uint32_t stages, uint32_t stage);
-/* Weights that replicas predict or stash: is a replica updated between a forward and its backward?
- */
+/* For weights that replicas predict or stash: whether the replica of a forward may be updated
+ * before its backward. */
 bool rp_method_replicas_fit(const rp_method *method, uint32_t stages);
-/* Of a kind that splits stages: do `ahead` and `split` fit so many? `node` is named where not.
- * errors USAGE */
+/* For a kind that splits stages: checks that `ahead` and `split` fit `stages`. Messages refer to
+ * `node`.
+ * errors  USAGE */
 rp_err rp_method_fit_stages(const rp_method *method, uint32_t stages,
                             const rp_node *node) RP_MUST_CHECK;
-/* Is what an op sees moved ahead by the optimiser? */
+/* Whether an op sees weights that the optimiser has predicted. */
 bool rp_method_predicts(const rp_method *method);
-/* Why a stage of this method can not compute forwards again for their backwards; NULL: it can.
+/* Why a stage of this method cannot recompute its forwards for their backwards; NULL: it can.
  * `parts`: a backward may take other samples than its forward. */
 const char *rp_method_refuses_again(const rp_method *method, uint32_t stage, bool parts);
-/* Whose stage that is, for a message: "schedule 1f1b", or "stage 2 of schedule pipefb, which is
- * split". */
+/* Names the stage in messages: "schedule 1f1b", or "stage 2 of schedule pipefb, which is split". */
 enum { RP_METHOD_WHOSE_BYTES = 96 };
 const char *rp_method_whose(const rp_method *method, uint32_t stage,
                             char out[RP_METHOD_WHOSE_BYTES]);
-/* Fills advance, steps_open, drain, chunks, ahead, publish and whole of a shape whose stage is set.
- */
+/* Fills in advance, steps_open, drain, chunks, ahead, publish and whole of a shape whose stage is
+ * set. */
 void rp_method_order(const rp_method *method, rp_sched_shape *shape);
 
-/* The most own updates of a replica that lie between a forward and its backward on the shape's
- * stage, in the steady state; 0 with a flush. What microbatch 0 of a full step meets. */
+/* Largest staleness on the shape's stage in the steady state, counting updates of one replica; 0
+ * with a flush. It is the staleness of microbatch 0 of a full step. */
 uint32_t rp_method_staleness(const rp_method *method, const rp_sched_shape *shape);
 
-/* The method as one line of JSON, a map that rp_method_parse() reads back to the same method (but
- * for `advance: auto`, which has become a number). LIMIT when `bytes` do not hold it */
+/* Writes the method as one line of JSON, a map that rp_method_parse() reads back to the same method
+ * (except `advance: auto`, which has become a number).
+ * errors  LIMIT when it does not fit `bytes` */
 rp_err rp_method_write(const rp_method *method, char *out, size_t bytes) RP_MUST_CHECK;
 
 enum { RP_METHOD_TEXT_BYTES = 1024 };
-/* Everything that a checkpoint's bytes and numbers depend on, as one line of text. */
+/* Writes one line of text with everything that a checkpoint's bytes and numbers depend on. */
 void rp_method_text(const rp_method *method, char *out, size_t bytes);
-/* May a run of one such text go on as one of the other? Other stages may be split: the weights of a
- * checkpoint do not depend on that. */
+/* Whether a run with one such text may continue as a run with the other. Different stages may be
+ * split, because the weights of a checkpoint do not depend on that. */
 bool rp_method_text_goes_on(const char *a, const char *b);
-/* `ahead: measured`: the numbers that such a text has. False: it has none, or none that fit. */
+/* For `ahead: measured`: takes the numbers in such a text. Returns false if it has none, or none
+ * that fit. */
 bool rp_method_take_ahead(rp_method *method, const char *line);
 
-/* Sets of the trained parameters in a checkpoint besides the evaluated model: the replicas and then
- * their centre unless that is evaluated, or what 2BW still needs. Their names begin with the
- * prefix. */
+/* Number of sets of trained parameters in a checkpoint in addition to the evaluated model: the
+ * replicas, then their centre unless that is evaluated, or the second weights of 2BW. Their names
+ * begin with the prefix. */
 uint32_t rp_method_set_count(const rp_method *method);
-/* The first so many sets have an optimiser each; 0: there is one, of the evaluated model. */
+/* Number of sets, from the first on, that have their own optimiser; 0: only the evaluated model has
+ * one. */
 uint32_t rp_method_optimisers(const rp_method *method);
 void rp_method_set_prefix(const rp_method *method, uint32_t set, char *out, size_t bytes);
 

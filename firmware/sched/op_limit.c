@@ -7,7 +7,7 @@
 enum { TIMES = 200, GROWTH = 8 };
 
 static const int64_t LEAST_NS = 30 * RP_NS_PER_S;
-/* The first op may compile kernels, and nothing is known of the device's speed yet. */
+/* For the first op, which may compile kernels, when nothing is known of the device's speed. */
 static const int64_t FIRST_NS = 300 * RP_NS_PER_S;
 
 int64_t rp_op_limit_ns(int64_t longest_ns) {

@@ -1,4 +1,4 @@
-/* The replay: every node does its ops in its own order, as early as it can. */
+/* The replay: every node runs its ops in its own order, each as early as possible. */
 #include "sched/replay_own.h"
 #include "sched/split.h"
 
@@ -11,7 +11,7 @@ static double cost_of_hold(const double *costs, uint32_t hold, double otherwise)
     return costs ? costs[hold] : otherwise;
 }
 
-/* Of a full microbatch of the op's direction: the part that so many samples are. */
+/* Fraction that `samples` are of a full microbatch of the op's direction. */
 static double share_of(const rp_replay_node *n, uint32_t samples) {
     const rp_sched_shape *shape = &n->state.shape;
     const bool own = n->op.kind != RP_OP_FORWARD && shape->micro_backward;
@@ -47,7 +47,7 @@ static void grow_to(uint32_t *max, uint32_t value) {
     *max = value > *max ? value : *max;
 }
 
-/* What is ready at `time` leaves over an edge. */
+/* Sends a transfer that is ready at `time`. */
 static rp_err send_transfer(rp_replay *r, const rp_replay_node *n, const rp_transfer *t,
                             double time) {
     const rp_sched_edge *e = &r->net->edge[t->edge];
@@ -98,7 +98,7 @@ fail:
     return err;
 }
 
-/* The held forwards stand in the order of their versions. */
+/* Number of distinct versions; the held forwards are ordered by version. */
 static uint32_t count_versions(const rp_replay_hold *own) {
     uint32_t count = 1;
     uint64_t last = own->updates;
@@ -131,8 +131,8 @@ static void count_held(rp_replay *r, const rp_replay_node *n, uint32_t hold) {
     grow_to(&all->stash_max, held + owed);
 }
 
-/* What a forward sends to the backward of its own stage is in flight there, on the weights that its
- * place in the list of both says. */
+/* A forward's stash counts as in flight at the node of the backward, with the version that the list
+ * of both assigns to it. */
 static rp_err hand_over(rp_replay *r, const rp_replay_node *n, const rp_piece *done) {
     const rp_sched_state *list = &n->state;
     rp_err err = RP_OK;
@@ -159,7 +159,7 @@ fail:
     return err;
 }
 
-/* Moves what the op has done through its hold's own ledgers. */
+/* Updates the hold's own ledgers for a completed op. */
 static rp_err move_samples(rp_replay *r, const rp_replay_node *n, uint32_t hold,
                            const rp_piece *done) {
     rp_replay_hold *own = &r->holder[hold];
@@ -227,7 +227,7 @@ fail:
     return err;
 }
 
-/* The node's next op, with its transfers; what it sends before the op leaves now. */
+/* Fetches the node's next op and its transfers; starts those that are sent before the op. */
 static rp_err fetch_op(rp_replay *r, uint32_t node) {
     rp_replay_node *n = &r->runner[node];
     n->over = !r->net->next(r->net, node, &n->state, &n->op);
@@ -238,7 +238,7 @@ static rp_err fetch_op(rp_replay *r, uint32_t node) {
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-/* The node, and those at the other ends of its edges: an op moves nobody else. */
+/* Refreshes the node and those at the other ends of its edges, the only ones that an op affects. */
 static void refresh_around(rp_replay *r, uint32_t node) {
     const rp_replay_node *n = &r->runner[node];
     refresh_start(r, &r->runner[node]);
@@ -248,7 +248,7 @@ static void refresh_around(rp_replay *r, uint32_t node) {
     }
 }
 
-/* The node whose op starts first; the lazy one only when no other can. */
+/* The node whose op starts first; the lazy node only if no other can run. */
 static uint32_t find_next(const rp_replay *r, uint32_t *running) {
     uint32_t next = RP_NO_NODE;
     *running = 0;
@@ -272,7 +272,7 @@ static rp_err run_all(rp_replay *r) {
             uint32_t node;
             RP_TRY(rp_replay_take_turn(r, &node));
             refresh_start(r, &r->runner[node]);
-            continue; /* no op that is still to come sends anything sooner */
+            continue; /* no later op sends anything sooner */
         }
         if (running == 0) {
             return RP_OK;
@@ -304,7 +304,7 @@ static void sum_facts(const rp_replay *r) {
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* Each node's holds and edges, and which edges share a link. */
+/* Indexes each node's holds and edges, and finds edges that share a link. */
 static rp_err index_net(rp_replay *r) {
     const rp_sched_net *net = r->net;
     rp_err err = RP_OK;
@@ -344,7 +344,7 @@ fail:
     return err;
 }
 
-/* Edges on one medium. */
+/* Makes edges on one medium share a link. */
 static void index_media(rp_replay *r) {
     const uint32_t *medium = r->costs->medium;
     for (uint32_t e = 0; medium && e < r->net->edge_count; e++) {

@@ -1,9 +1,10 @@
-/* Replay: the op lists of all nodes run against each other, with costs or without. Drawings, the
- * time of a step, memory (what is in flight), room on the edges and deadlocks are measured.
+/* The replay simulates the op lists of all nodes against each other, with or without costs. It
+ * measures the drawing, the time of a step, memory (microbatches in flight), room on the edges, and
+ * deadlocks.
  *
- * A net says who runs which list, and which transfers belong to an op; a transfer is an op of its
- * edge, with a start and an end. What travels is matched by step and sample, never by the ranges in
- * which it was sent: both ends of an edge may cut a step differently. */
+ * A net says which node runs which list, and which transfers belong to an op; a transfer is an op
+ * of its edge, with a start and an end. Transfers are matched by step and sample, never by the
+ * ranges in which they were sent, because the two ends of an edge may divide a step differently. */
 #ifndef RP_SCHED_REPLAY_H
 #define RP_SCHED_REPLAY_H
 
@@ -11,7 +12,7 @@
 
 enum { RP_NO_NODE = UINT32_MAX };
 
-/* A node holds a stage. */
+/* A stage held by a node. */
 typedef struct {
     uint32_t node, stage;
     rp_role role;
@@ -19,49 +20,55 @@ typedef struct {
 
 typedef struct {
     uint32_t from, to;   /* nodes */
-    uint32_t window;     /* parcels sent and not yet taken, at most; 0 = any number */
-    const char *carries; /* "an activation", for messages */
+    uint32_t window;     /* most parcels sent and not yet taken; 0 = unlimited */
+    const char *carries; /* for messages, such as "an activation" */
 } rp_sched_edge;
 
-/* What an op receives or sends over one edge. */
+/* A receive or a send of an op over one edge. */
 typedef struct {
     uint32_t edge;
     bool send;
-    bool before; /* the op: a receive, which it waits for; or what earlier ops have made, which
-                    leaves as soon as the node has come to this op, window or not */
+    /* for a receive: the op waits for it; for a send: earlier ops have made it, so it is sent as
+     * soon as the node reaches this op, without waiting for room */
+    bool before;
     uint64_t step;
     rp_range samples;
 } rp_transfer;
 
 typedef struct rp_sched_net rp_sched_net;
 struct rp_sched_net {
-    const char *name;             /* of the schedule, in messages */
-    const char *a_node;           /* what a node is called: "stage", "node" */
-    const char *const *node_name; /* in place of numbers; NULL: none */
+    const char *name;             /* name of the schedule, for messages */
+    const char *a_node;           /* word for a node in messages: "stage", "node" */
+    const char *const *node_name; /* used instead of numbers; NULL: none */
     uint32_t node_count, hold_count, edge_count;
-    const rp_sched_hold *hold; /* a node may have none: it only sends (the host) */
+    const rp_sched_hold *hold; /* a node without holds only sends (the host) */
     const rp_sched_edge *edge;
     const void *context;
 
-    /* The node's first state, and its next op. */
+    /* The node's initial state, and its next op. */
     void (*start)(const rp_sched_net *net, uint32_t node, rp_sched_state *state);
     bool (*next)(const rp_sched_net *net, uint32_t node, rp_sched_state *state, rp_op *op);
-    /* Fills out[], at most one a edge of the node; returns how many. */
+    /* Fills out[], at most one transfer for each edge of the node; returns the count. */
     uint32_t (*transfers)(const rp_sched_net *net, uint32_t node, const rp_op *op,
                           rp_transfer *out);
 };
 
-/* Costs in any one unit; arrays by hold (in a net of a shape: by stage). send[h]: what hold h sends
- * to another node, overlapping compute; one parcel at a time from one node to another;
- * send_back[h]: the same of its gradients, NULL: as send. delay[h]: how long what is sent is on its
- * way besides, while the link takes the next one. A NULL array: forward 1, backward 1 (input and
- * weight 1/2 each), update 0, send 0, delay 0. Costs are per full microbatch, of a backward and
- * what it sends per one of its own size, and scaled by count / size, except an update's and a
- * delay. edge[e], where it is given, stands in place of send and send_back: a full microbatch over
- * edge e, or what an update sends over it, which is not scaled; what the host sends, too.
- * medium[e], where it is given: edges with the same number above 0 take turns, a parcel at a time,
- * in the order in which parcels are ready, of those at the same time by their edges; 0: only with
- * edges between the same two nodes. */
+/* Costs in any one unit. Arrays are indexed by hold (in a net of a shape: by stage). A NULL array
+ * means: forward 1, backward 1 (input and weight 1/2 each), update 0, send 0, delay 0.
+ *
+ * Costs are per full microbatch and scaled by count / size, except those of an update and a delay.
+ * Those of a backward, and of what it sends, refer to the backward's own microbatch size.
+ *
+ *   send[h] what hold h sends to another node; overlaps compute; one parcel at a time between
+ *                 two nodes
+ *   send_back[h]  the same for its gradients; NULL: as send
+ *   delay[h] additional time until arrival, during which the link already takes the next parcel
+ *   edge[e] if not NULL, replaces send and send_back, also for the host: a full microbatch over
+ *                 edge e, or what an update sends over it, which is not scaled
+ *   medium[e] if not NULL, edges with the same number above 0 take turns, one parcel at a time,
+ *                 in the order in which parcels are ready, then by edge index; with 0 an edge
+ *                 shares
+ *                 only with edges between the same two nodes */
 typedef struct {
     const double *forward, *backward_input, *backward_weight, *update, *send, *send_back, *delay;
     const double *edge;
@@ -82,9 +89,9 @@ typedef struct {
     double start, end;
 } rp_sched_transfer_slot;
 
-/* Of a hold. */
+/* Results for a hold. */
 typedef struct {
-    uint32_t in_flight_max;        /* forwards not yet followed by their (input) backward */
+    uint32_t in_flight_max;        /* most forwards whose (input) backward has not run yet */
     uint32_t deferred_weights_max; /* input gradients whose weight gradient is still to come */
     uint32_t stash_max;     /* both together: what was saved by forward and is still needed */
     uint32_t staleness_max; /* own updates between forward and backward of a microbatch */
@@ -114,32 +121,34 @@ typedef struct {
     rp_sched_edge_facts *edge;
 } rp_sched_facts;
 
-/* Sees every op, and every transfer, in order of its start (transfers: of the op that sends). */
+/* Called for every op and every transfer, ordered by start (transfers: by the start of the sending
+ * op). */
 typedef struct {
     void (*op)(void *context, const rp_sched_slot *slot);
     void (*transfer)(void *context, const rp_sched_transfer_slot *slot);
     void *context;
 } rp_sched_visitor;
 
-/* Runs all nodes of the net. `costs` and `visit` may be NULL; out's arrays lie in `arena`.
+/* Runs all nodes of the net. `costs` and `visit` may be NULL; out's arrays are allocated in
+ * `arena`.
  *
- * An op starts when the node's last one has ended, what it receives has arrived, and the edges that
- * it sends over have room. A stash of which the middle was taken counts as two.
+ * An op starts when the node's previous op has ended, everything it receives has arrived, and the
+ * edges that it sends over have room. A stash from whose middle samples were taken counts as two.
  *
- * lazy    RP_NO_NODE; or a node that does an op only when no other node can: then waiting_max of
- *         the edges to it is a bound that holds whatever the speeds of boards and links are, for no
- *         node can be further ahead of it than all others run as far as they get
+ * lazy RP_NO_NODE, or a node that runs an op only when no other node can. waiting_max of the edges
+ * to it is then a bound for all speeds of boards and links, because no other node can get further
+ * ahead of it
+ *
  * source  METHODS 10: compute and serial, duplex links; gives (M+D-1)(tF+tB) for GPipe
- * errors  FAULT on deadlock, naming each node's waiting op and whom it waits for, and when anything
- *         is left behind; MEMORY
- */
+ * errors  FAULT on deadlock, naming each node's waiting op and the node it waits for, and when
+ *         anything is left over; MEMORY */
 rp_err rp_sched_replay_net(rp_arena *arena, const rp_sched_net *net, const rp_sched_costs *costs,
                            const rp_sched_visitor *visit, uint32_t lazy,
                            rp_sched_facts *out) RP_MUST_CHECK;
 
-/* The same for a shape: all its stages in a row, on nodes of `chunks` stages each. shape->stage is
- * ignored, `visit` may be NULL. A kind that splits stages has two nodes and two holds for each:
- * forward on node and hold k, backward on 2 D - 1 - k. */
+/* Like rp_sched_replay_net(), for a shape: all its stages in a row, on nodes of `chunks` stages
+ * each. shape->stage is ignored, `visit` may be NULL. A kind that splits stages has two nodes and
+ * two holds for each split stage: forward on node and hold k, backward on 2 D - 1 - k. */
 rp_err rp_sched_replay(rp_arena *arena, const rp_sched_kind *kind, const rp_sched_shape *shape,
                        const rp_sched_costs *costs,
                        void (*visit)(void *context, const rp_sched_slot *slot), void *context,

@@ -1,4 +1,4 @@
-/* Inside of the replay; only for replay*.c. */
+/* Private to replay*.c. */
 #ifndef RP_SCHED_REPLAY_OWN_H
 #define RP_SCHED_REPLAY_OWN_H
 
@@ -7,35 +7,35 @@
 
 typedef struct {
     uint64_t updates;
-    rp_ledger held; /* own forwards, backward to come */
-    rp_ledger owed; /* own input gradients, weight gradient to come */
+    rp_ledger held; /* forwards whose backward has not run yet */
+    rp_ledger owed; /* input gradients whose weight gradient has not run yet */
 } rp_replay_hold;
 
 typedef struct {
-    rp_ledger parcels; /* sent, not yet taken */
-    uint32_t link;     /* the first edge between the same two nodes, or on the same medium: they
-                          share its time */
+    rp_ledger parcels; /* parcels sent and not yet taken */
+    /* the first edge between the same two nodes, or on the same medium, whose time they share */
+    uint32_t link;
     bool on_medium;
-    uint32_t queued; /* for a turn on it */
-    double free;     /* of the link */
-    double has_room; /* since when */
+    uint32_t queued; /* parcels waiting for a turn on the link */
+    double free;     /* time from which the link is free */
+    double has_room; /* time since which there is room */
 } rp_replay_route;
 
 typedef struct {
     rp_sched_state state;
-    rp_op op; /* the next one */
+    rp_op op; /* the next op */
     bool over, ready;
-    double start;          /* of `op` when ready */
-    double free;           /* end of the last op */
-    rp_transfer *transfer; /* of `op` */
+    double start;          /* earliest start of `op`, when ready */
+    double free;           /* end of the previous op */
+    rp_transfer *transfer; /* transfers of `op` */
     uint32_t transfer_count;
     uint32_t *hold; /* indices of its holds */
     uint32_t hold_count;
-    uint32_t *edge; /* that begin or end here */
+    uint32_t *edge; /* indices of edges that begin or end here */
     uint32_t edge_count;
 } rp_replay_node;
 
-/* A parcel on its way over an edge, from when it is ready. */
+/* A parcel that waits for its link, from the time when it is ready. */
 typedef struct rp_replay_turn {
     struct rp_replay_turn *next;
     uint32_t edge;
@@ -45,16 +45,16 @@ typedef struct rp_replay_turn {
 } rp_replay_turn;
 
 typedef struct {
-    rp_arena arena; /* all but the facts; gone at the end */
+    rp_arena arena; /* for everything except the facts; freed at the end */
     rp_piece_pool pool;
     const rp_sched_net *net;
     const rp_sched_costs *costs;
     const rp_sched_visitor *visit;
     uint32_t lazy;
     rp_replay_node *runner;
-    rp_replay_hold *holder; /* by hold */
-    rp_replay_route *route; /* by edge */
-    rp_replay_turn *turn;   /* all that wait for one, the next first */
+    rp_replay_hold *holder; /* indexed by hold */
+    rp_replay_route *route; /* indexed by edge */
+    rp_replay_turn *turn;   /* list of waiting parcels, sorted */
     rp_replay_turn *spare;
     rp_sched_facts *facts;
 } rp_replay;
@@ -62,11 +62,14 @@ typedef struct {
 /* ---- replay_turns.c ---------------------------------------------------------------------------
  */
 
-/* The parcel leaves when its link is free. errors MEMORY */
+/* Sends the parcel as soon as its link is free.
+ * errors  MEMORY */
 rp_err rp_replay_depart(rp_replay *r, const rp_replay_turn *turn) RP_MUST_CHECK;
-/* .. when it is its turn: behind all that are ready sooner. errors MEMORY */
+/* Queues the parcel after all that are ready sooner.
+ * errors  MEMORY */
 rp_err rp_replay_queue(rp_replay *r, const rp_replay_turn *turn) RP_MUST_CHECK;
-/* The next one that waits leaves; there is one. *node: where it goes. errors MEMORY */
+/* Sends the first waiting parcel, which must exist. *node: its destination.
+ * errors  MEMORY */
 rp_err rp_replay_take_turn(rp_replay *r, uint32_t *node) RP_MUST_CHECK;
 
 /* ---- replay_wait.c --------------------------------------------------------------------------- */
@@ -74,16 +77,16 @@ rp_err rp_replay_take_turn(rp_replay *r, uint32_t *node) RP_MUST_CHECK;
 /* The hold of the node's next op, or RP_NO_NODE. */
 uint32_t rp_replay_hold_of(const rp_replay *r, const rp_replay_node *n);
 
-/* What the node's next op waits for, or NULL with the time when it can start. *edge: what it waits
- * for comes over it, or has no room on it; RP_NO_NODE: its own. */
+/* What the node's next op waits for, or NULL and the time when it can start. *edge: the edge that
+ * it arrives over or that has no room; RP_NO_NODE: an op of the node itself. */
 const char *rp_replay_missing(const rp_replay *r, const rp_replay_node *n, double *start,
                               uint32_t *edge);
 
-/* From the first node that waits, who waits for whom, until one comes again. errors FAULT; MEMORY
- */
+/* Fails with a message that follows the waiting nodes from the first one until one repeats.
+ * errors  FAULT; MEMORY */
 rp_err rp_replay_fail_deadlock(rp_replay *r) RP_MUST_CHECK;
 
-/* errors FAULT: forwards, gradients or parcels are left at the end */
+/* errors  FAULT: forwards, gradients or parcels are left at the end */
 rp_err rp_replay_check_empty(const rp_replay *r) RP_MUST_CHECK;
 
 #endif

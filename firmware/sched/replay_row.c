@@ -1,10 +1,10 @@
-/* The replay of a shape: stages in a row, one on each node, dealt out in turn, or some or all of
- * them on two nodes each. */
+/* The replay of a shape: stages in a row, one on each node, or dealt out in turn to nodes with
+ * several chunks, or some or all of them on two nodes each. */
 #include "sched/replay.h"
 #include "sched/split.h"
 
-/* Edges, one behind the other: activations over boundary b = 1.. from stage b - 1 to stage b, their
- * gradients, and, where stages are split, their stashes and their weights by stage. */
+/* Edge numbers: first the activations over boundary b = 1.. from stage b - 1 to stage b, then their
+ * gradients, then, if stages are split, the stashes and the weights by stage. */
 typedef struct {
     const rp_sched_kind *kind;
     rp_sched_shape shape;
@@ -42,7 +42,7 @@ static bool next_row(const rp_sched_net *net, uint32_t node, rp_sched_state *sta
     return false;
 }
 
-/* The weights of an update, for the step that takes them. */
+/* The transfer of an update's weights, for the step that uses them. */
 static uint32_t weight_transfer(const row *of, const rp_op *op, rp_transfer *out) {
     rp_sched_shape shape = of->shape;
     shape.stage = op->stage;
@@ -69,7 +69,7 @@ static uint32_t row_transfers(const rp_sched_net *net, uint32_t node, const rp_o
     const uint32_t last = of->shape.stages - 1;
     const bool forward = op->kind == RP_OP_FORWARD;
     const bool backward = op->kind == RP_OP_BACKWARD || op->kind == RP_OP_BACKWARD_INPUT;
-    const uint32_t lower = op->stage + (forward ? 0 : last) - 1; /* edges */
+    const uint32_t lower = op->stage + (forward ? 0 : last) - 1; /* indices of edges */
     const uint32_t upper = op->stage + (forward ? 0 : last);
     const rp_transfer t = {.step = op->step, .samples = op->samples};
     uint32_t count = 0;

@@ -1,5 +1,5 @@
-/* Parcels that leave: over a link at once or behind those before them, over a medium that several
- * links share in the order in which they are ready, of those at the same time by their edges. */
+/* Departure of parcels: at once or after those before them if one link is used; on a medium that
+ * several links share, in the order in which they are ready, then by edge index. */
 #include "sched/replay_own.h"
 
 rp_err rp_replay_depart(rp_replay *r, const rp_replay_turn *turn) {

@@ -1,4 +1,4 @@
-/* What an op waits for, and the messages where it waits for ever. */
+/* What an op waits for, and the messages when it waits forever. */
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ uint32_t rp_replay_hold_of(const rp_replay *r, const rp_replay_node *n) {
     return RP_NO_NODE;
 }
 
-/* A backward's own forward; a weight gradient's input gradient. */
+/* The missing op of the hold itself: a backward's forward; a weight gradient's input gradient. */
 static const char *missing_own(const rp_replay *r, const rp_replay_node *n, double *start) {
     const uint32_t h = rp_replay_hold_of(r, n);
     const rp_op *op = &n->op;
@@ -74,8 +74,8 @@ static const char *name_node(const rp_sched_net *net, uint32_t node, char out[NA
     return out;
 }
 
-/* "; node 1 at F4 of step 0 waits for an activation from node 0". Returns the other node, or
- * RP_NO_NODE where it waits for none. */
+/* Writes, for example, "; node 1 at F4 of step 0 waits for an activation from node 0". Returns the
+ * other node, or RP_NO_NODE if it waits for no other. */
 static uint32_t describe_wait(const rp_replay *r, uint32_t node, char *out, size_t bytes) {
     const rp_sched_net *net = r->net;
     const rp_replay_node *n = &r->runner[node];

@@ -87,7 +87,7 @@ rp_range rp_sched_backward_range(const rp_sched_shape *shape, uint64_t step, uin
     const rp_range own = rp_sched_share(shape->share, rp_sched_step_samples(shape, step));
     const uint32_t count = rp_sched_backward_count(shape, step);
     RP_ASSERT(micro < count);
-    const uint32_t rest = own.count - (count - 1) * size; /* of microbatch 0 */
+    const uint32_t rest = own.count - (count - 1) * size; /* size of microbatch 0 */
     return micro > 0 ? (rp_range){own.first + rest + (micro - 1) * size, size}
                      : (rp_range){own.first, rest};
 }

@@ -1,9 +1,9 @@
 #include "sched/sched.h"
 
-/* A forward as long as fewer than D - k microbatches are in flight, otherwise a backward: that is
- * min(D-1-k, M) forwards to warm up, pairs of one forward and one backward, and the remaining
- * backwards; then one update. Never asks for a microbatch that the step does not have, however few
- * there are (METHODS 16, pitfall 8). */
+/* A forward as long as fewer than D - k microbatches are in flight, otherwise a backward. This
+ * gives min(D-1-k, M) forwards to warm up, pairs of one forward and one backward, the remaining
+ * backwards, then one update. It never asks for a microbatch that the step does not have, however
+ * few there are (METHODS 16, pitfall 8). */
 static bool next_1f1b(rp_sched_state *s, rp_op *op) {
     if (s->step == s->shape.step_end) {
         return false;

@@ -1,5 +1,5 @@
-/* Async, no correction: forward and backward each with the newest weights, an update after
- * every step. AMPNet-like; "vanilla model parallelism" in SpecTrain (METHODS 2). */
+/* Async, without correction: forward and backward each use the newest weights, and every step ends
+ * with an update. Like AMPNet; "vanilla model parallelism" in SpecTrain (METHODS 2). */
 #include "sched/sched.h"
 
 const rp_sched_kind rp_sched_async = {

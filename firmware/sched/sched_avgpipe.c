@@ -1,5 +1,5 @@
-/* Several pipelines on the same boards, each with a model of its own, and a reference model that
- * sums their local updates (METHODS 8). */
+/* Several pipelines on the same boards, each with its own model, and a reference model that sums
+ * their local updates (METHODS 8). */
 #include "sched/sched.h"
 
 const rp_sched_kind rp_sched_avgpipe = {

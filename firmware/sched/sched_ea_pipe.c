@@ -1,5 +1,5 @@
-/* Replicas of the weights, bound to steps in turn, drawn together by an elastic average after each
- * update (METHODS 9). */
+/* Replicas of the weights, assigned to steps in turn, pulled together by an elastic average after
+ * each update (METHODS 9). */
 #include "sched/sched.h"
 
 const rp_sched_kind rp_sched_ea_pipe = {

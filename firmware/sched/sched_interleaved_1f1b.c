@@ -1,20 +1,21 @@
 #include "sched/sched.h"
 
-/* A node holds v chunks: of D nodes, node k holds the stages k, k + D, .. . Microbatches go through
- * in groups of D: a node does the group's forwards of its first chunk, then of its second, and so
- * on; backwards in the same way from the last chunk to the first. A forward as long as no more than
- * w = 2 (D - 1 - k) + (v - 1) D are in flight behind it, otherwise a backward. With one chunk it is
- * 1F1B.
+/* A node holds v chunks: of D nodes, node k holds the stages k, k + D, ... Microbatches are
+ * processed in groups of D: a node runs the group's forwards of its first chunk, then of its
+ * second, and so on; backwards likewise, from the last chunk to the first. It runs a forward as
+ * long as no more than w = 2 (D - 1 - k) + (v - 1) D are in flight, otherwise a backward. With one
+ * chunk this is 1F1B.
  *
- * The places in a group of microbatches that a step does not have are passed over. (Closing ranks
- * instead locks: with 5 microbatches on 4 nodes of 2 chunks, node 3 would want a gradient before
- * node 0 had the activations for it. Megatron-LM refuses such numbers.) */
+ * Positions in a group for microbatches that a step does not have are skipped. (Closing the gaps
+ * instead deadlocks: with 5 microbatches on 4 nodes of 2 chunks, node 3 would want a gradient
+ * before node 0 had the activations for it. Megatron-LM refuses such numbers.) */
 
 static uint32_t chunks_of(const rp_sched_state *s) {
     return s->shape.chunks > 1 ? s->shape.chunks : 1;
 }
 
-/* The i-th position in the order of forwards, or of backwards: which chunk, which microbatch. */
+/* The i-th position in the order of forwards or backwards: its chunk and its microbatch. Returns
+ * false if the step has no such microbatch. */
 static bool op_at_position(const rp_sched_state *s, rp_op_kind kind, uint64_t i, rp_op *op) {
     const uint32_t nodes = rp_sched_nodes(&s->shape);
     const uint32_t chunks = chunks_of(s);

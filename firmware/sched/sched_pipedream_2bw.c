@@ -1,6 +1,6 @@
-/* Double-buffered weights: step b runs on W^(b-1), forward and backward, on every stage (METHODS
- * 2.4). A step begins when the one before the last has been applied, so two versions are enough
- * also where a step is short. */
+/* Double-buffered weights: step b uses W^(b-1), forward and backward, on every stage (METHODS 2.4).
+ * A step begins when the step before the previous one has been applied, so two versions suffice
+ * even if a step is short. */
 #include "sched/sched.h"
 
 const rp_sched_kind rp_sched_pipedream_2bw = {

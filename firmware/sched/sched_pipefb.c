@@ -1,5 +1,5 @@
-/* Forward of a stage on one node, its backward and update on another (METHODS 12). Both read the
- * same list: 1F1B with so many steps open as the stage is ahead. */
+/* The forward of a stage on one node, its backward and update on another (METHODS 12). Both nodes
+ * read the same list: 1F1B with as many steps open as the stage is ahead. */
 #include "sched/split.h"
 
 static bool next_pipefb(rp_sched_state *s, rp_op *op) {

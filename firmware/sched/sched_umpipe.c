@@ -1,7 +1,7 @@
 #include "sched/sched.h"
 
-/* GPipe's order with sizes of a stage's own, one forward and one backward: all forwards of a step,
- * then its backwards from the last samples to the first, then one update. */
+/* GPipe's order, with microbatch sizes by stage and direction: all forwards of a step, then its
+ * backwards from the last samples to the first, then one update. */
 static bool next_umpipe(rp_sched_state *s, rp_op *op) {
     if (s->step == s->shape.step_end) {
         return false;

@@ -1,4 +1,5 @@
-/* Prediction by step: its first microbatch predicts, the others reuse what it saw (METHODS 6). */
+/* Prediction by step: its first microbatch predicts, the other microbatches reuse those weights
+ * (METHODS 6). */
 #include "sched/sched.h"
 
 const rp_sched_kind rp_sched_xpipe = {

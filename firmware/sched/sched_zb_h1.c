@@ -1,9 +1,9 @@
 #include "sched/sched.h"
 
-/* 1F1B's forwards and input gradients. Stage k lets k weight gradients wait, and works off the
- * oldest as soon as there are more: k + (D - k) stashes are never more than stage 0 of 1F1B holds.
- * Weight gradients go from the first microbatch to the last, as 1F1B's backwards do, so that the
- * sums are taken in the same order and the numbers are the same bits. */
+/* 1F1B's forwards and input gradients. Stage k defers up to k weight gradients and runs the oldest
+ * as soon as there are more: k + (D - k) stashes are never more than stage 0 of 1F1B holds. Weight
+ * gradients run from the first microbatch to the last, like 1F1B's backwards, so that sums are
+ * taken in the same order and the results are bit-identical. */
 static bool next_zb_h1(rp_sched_state *s, rp_op *op) {
     if (s->step == s->shape.step_end) {
         return false;

@@ -142,9 +142,9 @@ double rp_sched_split_period(const rp_split_times *t) {
     return period;
 }
 
-/* Who starts no sooner than `time` behind the start of another op, of `steps` steps later. */
+/* A constraint: op `to` starts at least `time` after op `from` of `steps` steps earlier. */
 typedef struct {
-    uint32_t from, to; /* forward of stage k: 2 k, its backward with the update: 2 k + 1 */
+    uint32_t from, to; /* forward of stage k: 2 k; its backward with the update: 2 k + 1 */
     double time;
     double steps;
 } wait;
@@ -166,7 +166,7 @@ static uint32_t list_waits(const rp_split_times *t, const uint16_t *ahead, uint3
         out[count++] = (wait){b, b, backward, 1};
         out[count++] = (wait){f, b, forward + stash, 0};
         out[count++] = (wait){b, f, backward + weight, ahead[k]};
-        if (!split) { /* its list has the forward ahead of that backward */
+        if (!split) { /* its list has that forward before that backward */
             out[count++] = (wait){f, b, forward, 1.0 - ahead[k]};
         }
         if (k + 1 < t->stages) {
@@ -178,9 +178,9 @@ static uint32_t list_waits(const rp_split_times *t, const uint16_t *ahead, uint3
     return count;
 }
 
-/* Can the stages from `first` on start an op of each kind in every period? They can where no row of
- * ops that leads back to its beginning takes longer than so many periods as it has steps: then
- * there is a start for each at which nobody waits. */
+/* Whether the stages from `first` on can start an op of each kind in every period. They can if no
+ * cycle of constraints takes longer than as many periods as it spans steps: a solution of the
+ * constraints then exists (Bellman-Ford). */
 static bool keeps_period(const rp_split_times *t, const uint16_t *ahead, uint32_t first,
                          double period) {
     wait row[WAITS_A_STAGE * RP_SPLIT_STAGES_MAX];
@@ -191,7 +191,7 @@ static bool keeps_period(const rp_split_times *t, const uint16_t *ahead, uint32_
         moved = false;
         for (uint32_t i = 0; i < count; i++) {
             const double at = start[row[i].from] + row[i].time - row[i].steps * period;
-            if (at > start[row[i].to] + 1e-9 * period) { /* not by its last bits */
+            if (at > start[row[i].to] + 1e-9 * period) { /* ignore rounding errors */
                 start[row[i].to] = at;
                 moved = true;
             }
@@ -214,7 +214,7 @@ void rp_sched_split_ahead(const rp_split_times *t, uint16_t most,
         const double over =
             last ? 0 : time_of(t->activation, k) + trip + time_of(t->gradient, k) + 2 * t->delay;
         trip = time_of(t->forward, k) + larger(stash, over) + time_of(t->backward, k);
-        /* a sum that is a whole number of periods but for its last bits */
+        /* tolerates rounding errors in a sum that is a whole number of periods */
         const double periods = period > 0 ? ceil((trip + weight) / period * (1 - 1e-12)) : 1;
         above = !(periods < most) ? most : periods > above ? (uint16_t)periods : above;
         out[k] = above;

@@ -1,4 +1,4 @@
-/* The order that all schedules without a flush share, and what can be told from it ahead. */
+/* The order shared by all unflushed schedules, and what can be computed from it in advance. */
 #include <string.h>
 
 #include "sched/replay.h"
@@ -75,14 +75,15 @@ uint32_t rp_sched_staleness(const rp_sched_kind *kind, const rp_sched_state *beh
     return staleness;
 }
 
-/* Steps after which an order repeats itself: every stage has filled its pipes several times. */
+/* Steps after which the order is periodic: every stage has filled its pipes several times. */
 static uint64_t steady_step(const rp_sched_shape *shape, uint32_t replicas) {
     const rp_sched_shape first = {.stages = shape->stages, .advance = shape->advance};
-    const uint64_t ahead = shape->ahead[0] + (uint64_t)shape->publish; /* none is further ahead */
+    /* the largest of all stages */
+    const uint64_t ahead = shape->ahead[0] + (uint64_t)shape->publish;
     return 4 * (rp_sched_in_flight_max(&first) + ahead + replicas + shape->steps_open);
 }
 
-/* The same run with full steps only, and with neither epochs nor an end near. */
+/* The same run with full steps only, without epochs, and with its end far away. */
 static rp_sched_shape endless_shape(const rp_sched_shape *shape, uint64_t steps) {
     rp_sched_shape out = *shape;
     out.step_first = 0;
@@ -106,7 +107,7 @@ uint32_t rp_sched_open_behind(const rp_sched_kind *kind, uint32_t open, const rp
 uint32_t rp_sched_in_flight(const rp_sched_kind *kind, const rp_sched_shape *shape) {
     rp_sched_state state;
     rp_op op;
-    uint64_t quiet = 0; /* updates without anything new */
+    uint64_t quiet = 0; /* consecutive updates without a new maximum */
     uint32_t most = 0;
     uint32_t open = 0;
     rp_sched_start(&state, shape);
@@ -118,7 +119,7 @@ uint32_t rp_sched_in_flight(const rp_sched_kind *kind, const rp_sched_shape *sha
     return most;
 }
 
-/* Of a microbatch; 0: there is none. */
+/* The staleness of a microbatch; 0 if it does not exist. */
 static uint32_t staleness_of(const rp_sched_kind *kind, const rp_sched_shape *run, uint64_t step,
                              uint32_t micro, uint32_t replicas) {
     rp_sched_state state;
@@ -158,7 +159,7 @@ typedef struct {
     uint32_t last_micro;
     uint64_t at_forward, at_backward; /* own updates before them */
     uint64_t updates;
-    double *end; /* of every own update */
+    double *end; /* end of every own update */
     double round_trip;
 } trip;
 
