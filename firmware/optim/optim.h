@@ -31,9 +31,8 @@ typedef struct {
     bool nesterov, centered;
     double clip_norm;       /* 0 = off; global norm over all stages, flushed schedules only */
     double clip_norm_stage; /* 0 = off; norm of the stage's own gradient, any schedule */
-    double
-        /* p: a stage's rate is multiplied by (1 + staleness)^-p, METHODS 11; 0 = off */
-        staleness_power;
+    /* p: a stage's rate is multiplied by (1 + staleness)^-p, METHODS 11; 0 = off */
+    double staleness_power;
     /* used instead of the order's staleness, times the number of later stages; 0 = off */
     double staleness_per_stage;
     /* predict() will be called: kinds whose states do not contain the last applied direction (sgd
