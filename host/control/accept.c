@@ -1,17 +1,71 @@
-/* Messages of the boards: which kind is taken in which state, and what bring-up is told. Every kind
+/* Messages of the boards: which kind is taken in which state, and which room takes it. Every kind
  * that is not in the table is refused, with a text. */
 #include "control/controller_own.h"
 
-#include <float.h>
 #include <inttypes.h>
 #include <string.h>
 
+#include "measure/losses.h"
+#include "ring/identity.h"
 #include "setup/assignment.h"
+#include "wire/trace.h"
 
 /* Far beyond any board: a number from outside is not believed blindly. */
 static const uint64_t BYTES_MAX = UINT64_C(1) << 44;
 
-/* ---- hello, profile, ready ------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------- */
+
+#define IN(id) (UINT32_C(1) << RP_CONTROL_##id)
+#define ANYWHERE ((UINT32_C(1) << RP_CONTROL_STATES) - 1)
+#define TRAINING (IN(TRAIN) | IN(DRAIN))
+#define SENDING (IN(SAVE) | IN(RESCUE))
+#define PASSES (IN(EVALUATE) | IN(STATISTICS))
+
+static const struct {
+    rp_kind kind;
+    uint32_t taken;
+    uint32_t ignored; /* what a board says to the host that it has lost; or it times the acks */
+} accepted[] = {
+    {RP_KIND_HELLO, ANYWHERE, 0},
+    {RP_KIND_FAULT, ANYWHERE, 0},
+    {RP_KIND_BUILDING, IN(PROFILE) | IN(ASSIGN) | IN(VERIFY), 0},
+    {RP_KIND_PROFILE_DONE, IN(PROFILE), 0},
+    {RP_KIND_TRIAL_DONE, ANYWHERE, 0},
+    {RP_KIND_TRIAL_BYTES, 0, ANYWHERE},
+    {RP_KIND_READY, IN(ASSIGN), 0},
+    {RP_KIND_STEP_DONE, TRAINING, IN(ADOPT)},
+    {RP_KIND_NORMS, TRAINING, IN(ADOPT)},
+    {RP_KIND_PREDICTION_ERROR, TRAINING, IN(ADOPT)},
+    {RP_KIND_SKIPPED, TRAINING, IN(ADOPT)},
+    {RP_KIND_EVALUATE_DONE, IN(EVALUATE), IN(ADOPT)},
+    {RP_KIND_WAITING, TRAINING | PASSES, IN(ADOPT)},
+    {RP_KIND_TRACE, TRAINING | PASSES, IN(ADOPT)},
+    {RP_KIND_FINISHED, TRAINING | PASSES, IN(ADOPT)},
+    {RP_KIND_COPIED, ANYWHERE, 0},
+    {RP_KIND_TENSOR, SENDING, 0},
+    {RP_KIND_IN_FLIGHT, SENDING, 0},
+    {RP_KIND_TENSORS_END, SENDING, 0},
+    {RP_KIND_RECORD, IN(VERIFY), 0},
+    {RP_KIND_RECOMPUTED, IN(VERIFY), 0},
+    {RP_KIND_HELD, IN(ADOPT), 0},
+};
+
+/* 0: refused. */
+static enum { REFUSED, IGNORED, TAKEN } fate_of(rp_kind kind, rp_control_state_id state) {
+    const uint32_t bit = UINT32_C(1) << state;
+    for (size_t i = 0; i < sizeof accepted / sizeof *accepted; i++) {
+        if (accepted[i].kind == kind) {
+            return accepted[i].taken & bit ? TAKEN : accepted[i].ignored & bit ? IGNORED : REFUSED;
+        }
+    }
+    return REFUSED;
+}
+
+bool rp_accept_takes(rp_kind kind, rp_control_state_id state) {
+    return fate_of(kind, state) != REFUSED;
+}
+
+/* ---- bring-up -------------------------------------------------------------------------------- */
 
 static rp_err on_hello(rp_controller *c, uint32_t board, const rp_message *message) {
     const rp_Hello *hello = &message->frame.body.hello;
@@ -32,12 +86,6 @@ fail:
     return err;
 }
 
-/* Numbers for people: one that is not possible is cut down, and ends nothing. */
-static rp_err on_building(rp_controller *c, uint32_t board, const rp_message *message) {
-    rp_ring_take_building(&c->ring, board, &message->frame.body.building);
-    return RP_OK;
-}
-
 static rp_err on_profile(rp_controller *c, uint32_t board, const rp_message *message) {
     rp_board_state *state = &c->ring.board[board];
     rp_err err = RP_OK;
@@ -48,7 +96,7 @@ static rp_err on_profile(rp_controller *c, uint32_t board, const rp_message *mes
     RP_TRY(rp_measure_take(c->measure, board, &message->frame.body.profile_done, &message->part[0],
                            &answer));
     if (answer.again) {
-        rp_profile_say(c, answer.note);
+        rp_profile_say(rp_folder_record(c->folder), c->env.progress, answer.note);
     }
     state->machine.asked = !answer.again;
     rp_ring_end_building(&c->ring, board);
@@ -56,27 +104,66 @@ fail:
     return err;
 }
 
-static rp_err on_trial(rp_controller *c, uint32_t board, const rp_message *message) {
-    rp_measure_take_trial(c->measure, board, &message->frame.body.trial_done);
-    if (c->machine.state == RP_CONTROL_PROFILE) { /* else nothing waits for it any more */
-        rp_ring_note_progress(&c->ring);
+/* ---- a segment ------------------------------------------------------------------------------- */
+
+/* What boards send of a segment or a pass, and of a verification: the room train takes it. */
+static rp_err on_report(rp_train *train, uint32_t board, const rp_message *message) {
+    switch (rp_frame_kind(&message->frame)) {
+    case RP_KIND_NORMS:
+        return rp_train_on_norms(train, board, message);
+    case RP_KIND_PREDICTION_ERROR:
+        return rp_train_on_prediction(train, board, message);
+    case RP_KIND_SKIPPED:
+        return rp_train_on_skipped(train, board, message);
+    case RP_KIND_EVALUATE_DONE:
+        return rp_train_on_evaluated(train, board, message);
+    case RP_KIND_WAITING:
+        return rp_train_on_waiting(train, board, message);
+    case RP_KIND_RECORD:
+        return rp_verify_on_record(train, board, message);
+    default:
+        RP_ASSERT(rp_frame_kind(&message->frame) == RP_KIND_RECOMPUTED);
+        return rp_verify_on_recomputed(train, board, message);
     }
-    return RP_OK;
 }
 
-static rp_err on_ready(rp_controller *c, uint32_t board, const rp_message *message) {
-    const bool stays = c->options.purpose != RP_PURPOSE_WARM; /* else it waits for nobody */
-    return rp_ring_take_ready(&c->ring, board, &message->frame.body.ready,
-                              stays ? rp_arrangement_plan(c->setup) : NULL);
+static rp_err on_step_done(rp_controller *c, uint32_t board, const rp_message *message) {
+    double loss_sum;
+    rp_err err;
+    RP_TRY(rp_train_on_step_done(c->train, board, message));
+    while (rp_train_take_step(c->train, &loss_sum)) {
+        rp_keep_note_step(c->keep, rp_train_usual_step_ns(c->train));
+        (void)rp_drift_note_step(c->measure);
+        RP_TRY(rp_train_end_step(c->train, loss_sum));
+    }
+fail:
+    return err;
 }
 
-/* ---- the end of a segment, faults ------------------------------------------------------------ */
+static rp_err on_trace(rp_controller *c, uint32_t board, const rp_part *part) {
+    const rp_plan *plan = rp_arrangement_plan(c->setup);
+    rp_err err = RP_OK;
+    rp_ring_note_progress(&c->ring);
+    if (part->bytes % RP_TRACE_BYTES) {
+        return rp_fail(RP_ERR_PEER, "a trace of stage %u has %zu bytes", board, part->bytes);
+    }
+    for (size_t i = 0; i < part->bytes; i += RP_TRACE_BYTES) {
+        const uint8_t *bytes = (const uint8_t *)part->data + i;
+        rp_sink_op op;
+        RP_TRY(rp_ring_unpack_op(&c->ring, board, plan, bytes, &op));
+        rp_drift_note_op(c->measure, plan, &op);
+        RP_TRY(rp_train_record_op(c->train, &op));
+    }
+fail:
+    return err;
+}
 
-static rp_err on_finished(rp_controller *c, uint32_t board, const rp_message *message) {
+static rp_err on_finished(rp_ring *ring, uint32_t board, const rp_message *message,
+                          const rp_plan *plan, rp_measure *measure) {
     const rp_Finished *report = &message->frame.body.finished;
-    rp_board_state *state = &c->ring.board[board];
-    const size_t want =
-        rp_keep_applied_count(rp_arrangement_plan(c->setup), board) * sizeof(uint64_t);
+    rp_board_state *state = &ring->board[board];
+    const size_t want = rp_keep_applied_count(plan, board) * sizeof(uint64_t);
+    rp_err err;
     if (state->train.finished) {
         return rp_fail(RP_ERR_PEER, "board %s has finished its segment twice", state->name);
     }
@@ -86,11 +173,8 @@ static rp_err on_finished(rp_controller *c, uint32_t board, const rp_message *me
     }
     state->train.finished = true;
     memcpy(state->train.applied, message->part[0].data, want);
-    rp_ring_take_facts(&c->ring, board, report);
-    const rp_err lost = rp_losses_take(c->measure, rp_arrangement_plan(c->setup), board, report);
-    if (lost != RP_OK) {
-        return lost;
-    }
+    rp_ring_take_facts(ring, board, report);
+    RP_TRY(rp_losses_take(measure, plan, board, report));
     if (report->in_flight_bytes > BYTES_MAX) {
         return rp_fail(RP_ERR_PEER,
                        "board %s reports %" PRIu64 " bytes of in-flight state, at most %" PRIu64
@@ -99,76 +183,127 @@ static rp_err on_finished(rp_controller *c, uint32_t board, const rp_message *me
     }
     state->train.in_flight_bytes = report->in_flight_bytes;
     state->train.ledger = (rp_run_ledger){report->ledger, report->ledger_samples};
-    return RP_OK;
+fail:
+    return err;
 }
 
-static rp_err on_fault(rp_controller *c, uint32_t board, const rp_message *message) {
-    const rp_Fault *fault = &message->frame.body.fault;
+/* ---- what is kept, faults -------------------------------------------------------------------- */
+
+static rp_err on_saved(rp_keep *keep, rp_machine *machine, uint32_t board,
+                       const rp_message *message) {
+    rp_keep_outcome outcome = RP_KEEP_WAITS;
+    const rp_kind kind = rp_frame_kind(&message->frame);
+    const rp_err err = kind == RP_KIND_TENSOR ? rp_keep_on_tensor(keep, board, message, &outcome)
+                       : kind == RP_KIND_IN_FLIGHT
+                           ? rp_keep_on_in_flight(keep, board, message, &outcome)
+                           : rp_keep_on_end(keep, board);
+    return rp_machine_keep_result(machine, err, outcome);
+}
+
+/* The board knows the class best; the text and the error say the rest. */
+static rp_err on_fault(const char *name, const rp_Fault *fault, rp_FaultClass *reported) {
     const bool known = fault->err > 0 && fault->err < RP_ERR_COUNT;
-    c->machine.reported =
-        fault->fault_class; /* it knows best; the text and the error say the rest */
-    return rp_fail(known ? (rp_err)fault->err : RP_ERR_FAULT, "board %s: %s",
-                   c->ring.board[board].name, fault->text);
+    *reported = fault->fault_class;
+    return rp_fail(known ? (rp_err)fault->err : RP_ERR_FAULT, "board %s: %s", name, fault->text);
 }
 
-/* What a board said to the host that it has lost. */
-static rp_err ignore(rp_controller *c, uint32_t board, const rp_message *message) {
-    (void)c;
-    (void)board;
-    (void)message;
-    return RP_OK;
+/* ---- one message ----------------------------------------------------------------------------- */
+
+rp_err rp_accept_message(rp_controller *c, uint32_t board, const rp_message *message) {
+    const rp_plan *plan = rp_arrangement_plan(c->setup);
+    const rp_kind kind = rp_frame_kind(&message->frame);
+    switch (kind) {
+    case RP_KIND_HELLO:
+        return on_hello(c, board, message);
+    case RP_KIND_FAULT:
+        return on_fault(c->ring.board[board].name, &message->frame.body.fault,
+                        &c->machine.reported);
+    case RP_KIND_BUILDING:
+        rp_ring_take_building(&c->ring, board, &message->frame.body.building);
+        return RP_OK;
+    case RP_KIND_PROFILE_DONE:
+        return on_profile(c, board, message);
+    case RP_KIND_TRIAL_DONE:
+        rp_measure_take_trial(c->measure, board, &message->frame.body.trial_done);
+        if (c->machine.state == RP_CONTROL_PROFILE) { /* else nothing waits for it any more */
+            rp_ring_note_progress(&c->ring);
+        }
+        return RP_OK;
+    case RP_KIND_READY: /* a board that is warmed waits for no other one */
+        return rp_ring_take_ready(&c->ring, board, &message->frame.body.ready,
+                                  c->options.purpose != RP_PURPOSE_WARM ? plan : NULL);
+    case RP_KIND_STEP_DONE:
+        return on_step_done(c, board, message);
+    case RP_KIND_TRACE:
+        return on_trace(c, board, &message->part[0]);
+    case RP_KIND_FINISHED:
+        return on_finished(&c->ring, board, message, plan, c->measure);
+    case RP_KIND_COPIED:
+        return rp_keep_on_copied(c->keep, plan, board, message);
+    case RP_KIND_HELD:
+        return rp_keep_on_held(c->keep, board, message);
+    case RP_KIND_TENSOR:
+    case RP_KIND_IN_FLIGHT:
+    case RP_KIND_TENSORS_END:
+        return on_saved(c->keep, &c->machine, board, message);
+    default:
+        return on_report(c->train, board, message);
+    }
 }
 
-/* ---- the table ------------------------------------------------------------------------------- */
+/* The newer term is kept, so that a start after this one is newer still: where a disk has lost the
+ * folder's newest files, no other controller is there. */
+static rp_err yield_to_newer(const rp_ring *ring, const rp_folder *folder, uint32_t board,
+                             uint32_t term) {
+    const rp_run_identity newer = {ring->identity.id, term};
+    rp_err err;
+    RP_TRY(rp_identity_keep(rp_folder_paths_of(folder)->folder, &newer));
+    err = rp_fail(RP_ERR_PEER,
+                  "board %s serves a newer start of this run (term %u, this is %u): another "
+                  "controller goes on with it, or this run folder has lost its newest files; if "
+                  "there is no other one, resume the run once more",
+                  ring->board[board].name, term, ring->identity.term);
+fail:
+    return err;
+}
 
-#define IN(id) (UINT32_C(1) << RP_CONTROL_##id)
-#define ANYWHERE ((UINT32_C(1) << RP_CONTROL_STATES) - 1)
-#define TRAINING (IN(TRAIN) | IN(DRAIN))
-#define SENDING (IN(SAVE) | IN(RESCUE))
-#define PASSES (IN(EVALUATE) | IN(STATISTICS))
+static rp_err take_message(rp_controller *c, uint32_t board, const rp_message *message) {
+    const rp_control_state_id state = c->machine.state;
+    const rp_kind kind = rp_frame_kind(&message->frame);
+    const rp_run_identity own = c->ring.identity;
+    c->machine.reported = RP_FAULT_UNKNOWN;
+    if (message->frame.run_id == own.id && message->frame.term > own.term) {
+        return yield_to_newer(&c->ring, c->folder, board, message->frame.term);
+    }
+    const bool says_who = kind == RP_KIND_HELLO && state == RP_CONTROL_ADOPT;
+    if (message->frame.run_id != 0 && !rp_frame_is_of_run(&message->frame, own) && !says_who) {
+        return RP_OK; /* of an assignment that is over: there another board has failed first */
+    }
+    switch (fate_of(kind, state)) {
+    case TAKEN:
+        return rp_accept_message(c, board, message);
+    case IGNORED:
+        return RP_OK;
+    default:
+        return rp_fail(
+            RP_ERR_PEER, "board %s sent %s, which the controller does not expect in state %s",
+            c->ring.board[board].name, rp_kind_name(kind), rp_control_states[state].name);
+    }
+}
 
-static const struct {
-    rp_kind kind;
-    uint32_t states;
-    rp_control_handler handle;
-} accepted[] = {
-    {RP_KIND_HELLO, ANYWHERE, on_hello},
-    {RP_KIND_FAULT, ANYWHERE, on_fault},
-    {RP_KIND_BUILDING, IN(PROFILE) | IN(ASSIGN) | IN(VERIFY), on_building},
-    {RP_KIND_PROFILE_DONE, IN(PROFILE), on_profile},
-    {RP_KIND_TRIAL_DONE, ANYWHERE, on_trial},
-    {RP_KIND_TRIAL_BYTES, ANYWHERE, ignore}, /* the board times them to their acks */
-    {RP_KIND_READY, IN(ASSIGN), on_ready},
-    {RP_KIND_STEP_DONE, TRAINING, rp_segment_on_step_done},
-    {RP_KIND_NORMS, TRAINING, rp_segment_on_report},
-    {RP_KIND_PREDICTION_ERROR, TRAINING, rp_segment_on_report},
-    {RP_KIND_SKIPPED, TRAINING, rp_segment_on_report},
-    {RP_KIND_EVALUATE_DONE, IN(EVALUATE), rp_segment_on_report},
-    {RP_KIND_WAITING, TRAINING | PASSES, rp_segment_on_report},
-    {RP_KIND_TRACE, TRAINING | PASSES, rp_segment_on_trace},
-    {RP_KIND_FINISHED, TRAINING | PASSES, on_finished},
-    {RP_KIND_COPIED, ANYWHERE, rp_copy_on_copied},
-    {RP_KIND_TENSOR, SENDING, rp_save_on_tensor},
-    {RP_KIND_IN_FLIGHT, SENDING, rp_save_on_in_flight},
-    {RP_KIND_TENSORS_END, SENDING, rp_save_on_end},
-    {RP_KIND_RECORD, IN(VERIFY), rp_segment_on_report},
-    {RP_KIND_RECOMPUTED, IN(VERIFY), rp_segment_on_report},
-    {RP_KIND_HELD, IN(ADOPT), rp_adopt_on_held},
-    {RP_KIND_STEP_DONE, IN(ADOPT), ignore},
-    {RP_KIND_NORMS, IN(ADOPT), ignore},
-    {RP_KIND_PREDICTION_ERROR, IN(ADOPT), ignore},
-    {RP_KIND_SKIPPED, IN(ADOPT), ignore},
-    {RP_KIND_EVALUATE_DONE, IN(ADOPT), ignore},
-    {RP_KIND_WAITING, IN(ADOPT), ignore},
-    {RP_KIND_TRACE, IN(ADOPT), ignore},
-    {RP_KIND_FINISHED, IN(ADOPT), ignore},
-};
-
-rp_control_handler rp_control_handler_of(rp_kind kind, rp_control_state_id state) {
-    for (size_t i = 0; i < sizeof accepted / sizeof *accepted; i++) {
-        if (accepted[i].kind == kind && accepted[i].states & UINT32_C(1) << state) {
-            return accepted[i].handle;
+rp_err rp_accept_messages(rp_controller *c, uint32_t board) {
+    rp_link *link = c->ring.board[board].control;
+    rp_err err = RP_OK;
+    while (link && err == RP_OK && c->machine.fault.err == RP_OK) {
+        rp_message *message;
+        err = rp_link_recv(link, &message);
+        if (err == RP_ERR_AGAIN) {
+            return RP_OK;
+        }
+        if (err == RP_OK) {
+            err = take_message(c, board, message);
+            rp_link_release(link, &message);
         }
     }
-    return NULL;
+    return err;
 }

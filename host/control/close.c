@@ -14,9 +14,9 @@ static const char *status_of(rp_err err) {
 }
 
 /* A command that works when it is pasted. */
-static void print_hint(const rp_controller *c) {
-    const char *const words[] = {c->options.program ? c->options.program : "ringpipe",
-                                 rp_folder_paths_of(c->folder)->folder, c->options.keys_folder};
+static void print_hint(FILE *progress, const rp_controller_options *options, const char *folder) {
+    const char *const words[] = {options->program ? options->program : "ringpipe", folder,
+                                 options->keys_folder};
     const char *quoted[3] = {"", "", ""};
     rp_arena arena;
     rp_arena_init(&arena, "hint", 0);
@@ -25,30 +25,47 @@ static void print_hint(const rp_controller *c) {
             quoted[i] = words[i];
         }
     }
-    rp_print(c->env.progress, "go on with: %s resume %s%s%s\n", quoted[0], quoted[1],
+    rp_print(progress, "go on with: %s resume %s%s%s\n", quoted[0], quoted[1],
              words[2] ? " --keys " : "", quoted[2]);
     rp_arena_finish(&arena);
 }
 
-static void close_record(rp_controller *c) {
-    if (!rp_folder_record(c->folder)) {
-        return;
-    }
-    const rp_folder_paths *paths = rp_folder_paths_of(c->folder);
-    const rp_run_view view = rp_controller_view(c);
-    const bool resumable = paths->folder && rp_err_exit_code(c->machine.result) > 2 &&
-                           access(paths->run_yaml, F_OK) == 0;
-    const rp_err closed = rp_telemetry_close(&view, status_of(c->machine.result), c->machine.note);
-    if (c->machine.result == RP_OK && closed != RP_OK) { /* the run itself has been done */
-        c->machine.result = rp_fault_result(closed, true);
-    }
-    if (resumable && !c->options.executor) { /* what was simulated is no state of boards */
-        print_hint(c);
-    }
+rp_err rp_close_record(const rp_controller *c, const char *status) {
+    const rp_plan *plan = rp_arrangement_plan(c->setup);
+    rp_record_end end = {.status = status,
+                         .note = c->machine.note,
+                         .best = rp_train_tell_best(c->train),
+                         .ledger = rp_train_tell_ledger(c->train),
+                         .verify = rp_verify_tell(c->train),
+                         .recovery = c->recovery.done,
+                         .recovery_count = c->recovery.done_count,
+                         .boards_left = c->ring.away.left,
+                         .boards_joined = c->ring.away.joined};
+    rp_arena arena;
+    rp_err err;
+    end.ledger.known = end.ledger.known && c->machine.begun;
+    rp_arena_init(&arena, "summary", 0);
+    RP_TRY(rp_drift_tell(c->measure, plan, &arena, &end.prediction));
+    RP_TRY(rp_measure_tell(c->measure, plan, &arena, &end));
+fail:;
+    const rp_err closed = rp_folder_close_record(c->folder, &end);
+    rp_arena_finish(&arena);
+    return err != RP_OK ? err : closed;
 }
 
 rp_err rp_close_enter(rp_controller *c) {
-    close_record(c);
+    const rp_folder_paths *paths = rp_folder_paths_of(c->folder);
+    if (rp_folder_record(c->folder)) {
+        const bool resumable = paths->folder && rp_err_exit_code(c->machine.result) > 2 &&
+                               access(paths->run_yaml, F_OK) == 0;
+        const rp_err closed = rp_close_record(c, status_of(c->machine.result));
+        if (c->machine.result == RP_OK && closed != RP_OK) { /* the run itself has been done */
+            c->machine.result = rp_fault_result(closed, true);
+        }
+        if (resumable && !c->options.executor) { /* what was simulated is no state of boards */
+            print_hint(c->env.progress, &c->options, paths->folder);
+        }
+    }
     rp_ring_watch_boards(&c->ring, false);
     rp_ring_say_bye(&c->ring);
     return RP_OK;
@@ -77,14 +94,14 @@ rp_err rp_close_step(rp_controller *c) {
         rp_train_close_feeds(c->train);
     }
     if (rp_ring_end_spawned(&c->ring)) {
-        rp_controller_release(c);
+        rp_close_rooms(c);
         rp_machine_enter(&c->machine, RP_CONTROL_ENDED);
     }
     return RP_OK;
 }
 
 /* Parcels may still borrow batches: the links go first. */
-void rp_controller_release(rp_controller *c) {
+void rp_close_rooms(rp_controller *c) {
     rp_away_close(&c->ring);
     rp_ring_disconnect(&c->ring);
     rp_train_close(c->train);

@@ -8,14 +8,10 @@
 
 #include "base/log.h"
 #include "base/printable.h"
-#include "planning/planfile.h"
-#include "ring/identity.h"
+#include "ring/kept_out.h"
+#include "setup/show.h"
 
 /* ---- events ---------------------------------------------------------------------------------- */
-
-static void raise_fault(rp_controller *c, rp_err err, uint32_t board) {
-    rp_machine_raise(&c->machine, &c->ring, err, board);
-}
 
 void rp_controller_ask_to_stop(rp_controller *c) {
     if (c->machine.interrupts == 0) {
@@ -25,8 +21,9 @@ void rp_controller_ask_to_stop(rp_controller *c) {
 
 void rp_controller_interrupt(rp_controller *c) {
     if (++c->machine.interrupts > 1 && c->machine.state < RP_CONTROL_CLOSE) {
-        raise_fault(c, rp_fail(RP_ERR_INTERRUPTED, "interrupted twice: stopped at once"),
-                    RP_FAULT_NO_BOARD);
+        rp_machine_raise(&c->machine, &c->ring,
+                         rp_fail(RP_ERR_INTERRUPTED, "interrupted twice: stopped at once"),
+                         RP_NO_BOARD);
     }
 }
 
@@ -34,80 +31,26 @@ void rp_controller_child_ended(rp_controller *c) {
     if (!c->ring.spawner || c->machine.state >= RP_CONTROL_CLOSE) {
         return;
     }
-    uint32_t board = RP_FAULT_NO_BOARD;
+    uint32_t board = RP_NO_BOARD;
     const rp_err err = rp_ring_reap(&c->ring, &board);
-    raise_fault(c, err, board);
+    rp_machine_raise(&c->machine, &c->ring, err, board);
 }
 
-/* ---- messages -------------------------------------------------------------------------------- */
-
-/* The newer term is kept, so that a start after this one is newer still: where a disk has lost the
- * folder's newest files, no other controller is there. */
-static rp_err yield_to_newer(const rp_ring *ring, const rp_folder *folder, uint32_t board,
-                             uint32_t term) {
-    const rp_run_identity newer = {ring->identity.id, term};
-    rp_err err;
-    RP_TRY(rp_identity_keep(rp_folder_paths_of(folder)->folder, &newer));
-    err = rp_fail(RP_ERR_PEER,
-                  "board %s serves a newer start of this run (term %u, this is %u): another "
-                  "controller goes on with it, or this run folder has lost its newest files; if "
-                  "there is no other one, resume the run once more",
-                  ring->board[board].name, term, ring->identity.term);
-fail:
-    return err;
-}
-
-static rp_err take_message(rp_controller *c, uint32_t board, const rp_message *message) {
-    const rp_kind kind = rp_frame_kind(&message->frame);
-    const rp_run_identity own = c->ring.identity;
-    c->machine.reported = RP_FAULT_UNKNOWN;
-    if (message->frame.run_id == own.id && message->frame.term > own.term) {
-        return yield_to_newer(&c->ring, c->folder, board, message->frame.term);
-    }
-    const bool says_who = kind == RP_KIND_HELLO && c->machine.state == RP_CONTROL_ADOPT;
-    if (message->frame.run_id != 0 && !rp_frame_is_of_run(&message->frame, own) && !says_who) {
-        return RP_OK; /* of an assignment that is over: there another board has failed first */
-    }
-    const rp_control_handler handle = rp_control_handler_of(kind, c->machine.state);
-    if (!handle) {
-        return rp_fail(RP_ERR_PEER,
-                       "board %s sent %s, which the controller does not expect in state %s",
-                       c->ring.board[board].name, rp_kind_name(kind),
-                       rp_control_states[c->machine.state].name);
-    }
-    return handle(c, board, message);
-}
-
-static rp_err take_messages(rp_controller *c, uint32_t board) {
-    rp_link *link = c->ring.board[board].control;
-    rp_err err = RP_OK;
-    while (link && err == RP_OK && c->machine.fault.err == RP_OK) {
-        rp_message *message;
-        err = rp_link_recv(link, &message);
-        if (err == RP_ERR_AGAIN) {
-            return RP_OK;
-        }
-        if (err == RP_OK) {
-            err = take_message(c, board, message);
-            rp_link_release(link, &message);
-        }
-    }
-    return err;
-}
+/* ---- boards ---------------------------------------------------------------------------------- */
 
 static void step_boards(rp_controller *c) {
     rp_ring *ring = &c->ring;
     const bool ping = ring->board && rp_ring_ping_is_due(ring);
     const bool is_feeding = rp_train_segment_start_ns(c->train) != 0;
     for (uint32_t k = 0; k < ring->count; k++) {
-        raise_fault(c, rp_ring_step(ring, k), k);
+        rp_machine_raise(&c->machine, &c->ring, rp_ring_step(ring, k), k);
         if (c->machine.state < RP_CONTROL_CLOSE) {
-            raise_fault(c, take_messages(c, k), k);
+            rp_machine_raise(&c->machine, &c->ring, rp_accept_messages(c, k), k);
         }
     }
-    rp_away_look(ring, rp_join_is_possible(c), ping);
+    rp_away_look(ring, rp_machine_may_grow(&c->machine), ping);
     for (uint32_t k = 0; k < ring->count && c->machine.state < RP_CONTROL_CLOSE; k++) {
-        raise_fault(c, rp_ring_watch(ring, k, ping, is_feeding), k);
+        rp_machine_raise(&c->machine, &c->ring, rp_ring_watch(ring, k, ping, is_feeding), k);
     }
 }
 
@@ -123,13 +66,46 @@ void rp_controller_waiting_of(const rp_controller *c, rp_controller_waiting *out
     out->board = k < c->ring.count && state->done ? c->ring.board[k].name : NULL;
 }
 
-static rp_err name_late_board(const rp_machine *machine, const rp_ring *ring,
-                              const rp_measure *measure) {
-    const uint32_t first = rp_machine_first_undone(machine, ring, measure);
-    const rp_board_state *board = &ring->board[first < ring->count ? first : ring->count - 1];
+static rp_err name_late_board(const rp_board_state *board, const char *what, int64_t within_ns) {
     return rp_fail(RP_ERR_TIMEOUT, "board %s at %s: no %s within %" PRId64 " s", board->name,
-                   board->address.endpoint, rp_control_states[machine->state].waits_for,
-                   machine->timeout_ns / RP_NS_PER_S);
+                   board->address.endpoint, what, within_ns / RP_NS_PER_S);
+}
+
+static rp_err why_late(const rp_controller *c) {
+    const rp_control_state *state = &rp_control_states[c->machine.state];
+    const int64_t within_ns = c->machine.timeout_ns;
+    const int64_t within_s = within_ns / RP_NS_PER_S;
+    switch (state->late) {
+    case RP_LATE_AGENTS:
+        return rp_fail(RP_ERR_TIMEOUT, "the agents did not come up within %" PRId64 " s", within_s);
+    case RP_LATE_HELD:
+        return rp_keep_adoption_is_late(c->keep);
+    case RP_LATE_HELLO:
+        return rp_hello_late(c);
+    case RP_LATE_PROFILE:
+        return name_late_board(&c->ring.board[rp_measure_find_missing(c->measure)], "profile",
+                               within_ns);
+    case RP_LATE_LOAD:
+        return rp_keep_load_is_late(c->keep);
+    case RP_LATE_REPORTS:
+        return rp_fail(RP_ERR_TIMEOUT, "no board has reported anything for %" PRId64 " s",
+                       within_s);
+    case RP_LATE_SAVE:
+        return rp_keep_save_is_late(c->keep, within_ns);
+    case RP_LATE_RECORDS:
+        return rp_verify_late(c->train, within_ns);
+    case RP_LATE_LANES:
+        return rp_fail(RP_ERR_TIMEOUT,
+                       "the other lanes have not ended the round of step %" PRIu64
+                       " within %" PRId64 " s",
+                       c->position.step, within_s);
+    default: {
+        const uint32_t first = rp_machine_first_undone(&c->machine, &c->ring, c->measure);
+        const uint32_t last = c->ring.count - 1;
+        return name_late_board(&c->ring.board[first < last ? first : last], state->waits_for,
+                               within_ns);
+    }
+    }
 }
 
 static rp_err check_waiting(rp_controller *c) {
@@ -145,16 +121,35 @@ static rp_err check_waiting(rp_controller *c) {
     rp_log_warn("controller: in state %s at step %" PRIu64 " for %.1f s, waits for %s%s%s",
                 why.state, why.step, (double)(c->ring.now_ns - why.since_ns) * 1e-9, why.what,
                 why.board ? " from board " : "", why.board ? why.board : "");
-    return state->late ? state->late(c) : name_late_board(&c->machine, &c->ring, c->measure);
+    return why_late(c);
+}
+
+static void abandon(rp_control_holds what, rp_keep *keep, rp_train *train) {
+    switch (what) {
+    case RP_HOLDS_LOAD:
+        rp_keep_abandon_load(keep);
+        return;
+    case RP_HOLDS_SEGMENT:
+        rp_train_abandon(train);
+        return;
+    case RP_HOLDS_RECORDS:
+        rp_verify_abandon(train);
+        return;
+    case RP_HOLDS_SAVE:
+        rp_keep_abandon_save(keep);
+        return;
+    case RP_HOLDS_RESCUE: /* a second fault on the way: the checkpoint is on the disk */
+        rp_keep_abandon_rescue(keep);
+        return;
+    default:
+        return;
+    }
 }
 
 static rp_err enter_next(rp_controller *c) {
     if (c->machine.fault.err != RP_OK && c->machine.next == RP_CONTROL_RECOVER) {
-        const rp_control_state *ended = &rp_control_states[c->machine.state];
         c->machine.failed = c->machine.state;
-        if (ended->abandon) {
-            ended->abandon(c);
-        }
+        abandon(rp_control_states[c->machine.state].holds, c->keep, c->train);
     }
     rp_log_debug("controller: %s -> %s", rp_control_states[c->machine.state].name,
                  rp_control_states[c->machine.next].name);
@@ -181,36 +176,48 @@ static void step_state(rp_controller *c) {
         if (err == RP_OK && c->machine.next == c->machine.state && c->machine.fault.err == RP_OK) {
             err = check_waiting(c);
         }
-        raise_fault(c, err, RP_FAULT_NO_BOARD);
+        rp_machine_raise(&c->machine, &c->ring, err, RP_NO_BOARD);
         if (c->machine.next == c->machine.state && !rp_machine_is_failed(&c->machine)) {
             return;
         }
     }
 }
 
-static void raise_hang(rp_controller *c) {
-    uint32_t board = RP_FAULT_NO_BOARD;
+/* A segment or a pass is under way. */
+static bool is_feeding(const rp_machine *machine, const rp_ring *ring) {
+    const rp_control_done done = rp_control_states[machine->state].done;
+    return done == RP_DONE_FINISHED && machine->entered && machine->next == machine->state &&
+           ring->board;
+}
+
+static void check_progress(rp_controller *c) {
+    uint32_t board = RP_NO_BOARD;
+    if (!is_feeding(&c->machine, &c->ring)) {
+        return;
+    }
+    if (c->machine.state != RP_CONTROL_STATISTICS) {
+        rp_machine_raise(&c->machine, &c->ring, rp_train_check_progress(c->train), RP_NO_BOARD);
+    }
     const bool is_first = c->machine.fault.err == RP_OK;
-    const rp_err err = rp_segment_find_hang(&c->machine, &c->ring, c->train, &board);
-    raise_fault(c, err, board);
-    if (err != RP_OK && is_first) {
-        c->machine.fault.silent_ns =
-            c->ring.now_ns - c->ring.progress_ns; /* it was heard, and did nothing */
+    const rp_err hangs = rp_train_find_hang(c->train, &board);
+    rp_machine_raise(&c->machine, &c->ring, hangs, board);
+    if (hangs != RP_OK && is_first) { /* it was heard, and did nothing */
+        c->machine.fault.silent_ns = c->ring.now_ns - c->ring.progress_ns;
     }
 }
 
 int64_t rp_controller_step(rp_controller *c, int64_t now_ns) {
+    rp_record *record = rp_folder_record(c->folder);
     rp_ring_begin_round(&c->ring, now_ns);
     if (c->machine.state == RP_CONTROL_ENDED) {
         return INT64_MAX;
     }
     step_boards(c);
-    raise_fault(c, rp_segment_check_progress(&c->machine, &c->ring, c->train), RP_FAULT_NO_BOARD);
-    raise_hang(c);
-    raise_fault(c, rp_twins_look(&c->ring, rp_folder_record(c->folder), c->position.step),
-                RP_FAULT_NO_BOARD);
-    raise_fault(c, rp_strangers_look(&c->ring, rp_folder_record(c->folder), c->position.step),
-                RP_FAULT_NO_BOARD);
+    check_progress(c);
+    rp_machine_raise(&c->machine, &c->ring, rp_twins_look(&c->ring, record, c->position.step),
+                     RP_NO_BOARD);
+    rp_machine_raise(&c->machine, &c->ring, rp_strangers_look(&c->ring, record, c->position.step),
+                     RP_NO_BOARD);
     step_state(c);
     return rp_machine_deadline_ns(&c->machine, &c->ring, c->keep);
 }
@@ -252,7 +259,7 @@ fail:
 static bool is_nothing_left(const rp_controller *c) {
     rp_split split;
     return c->position.step > 0 && c->position.step == rp_train_end(c->train) &&
-           !rp_train_is_evaluation_due(c->train, &split) && !rp_round_is_due(c) &&
+           !rp_train_is_evaluation_due(c->train, &split) && !rp_due_is_round(c) &&
            access(rp_folder_paths_of(c->folder)->weights, F_OK) == 0;
 }
 
@@ -302,6 +309,30 @@ static rp_err open_warming(rp_controller *c) {
                         &c->warm);
 }
 
+static rp_err open_record(rp_controller *c) {
+    const rp_runfile *run = c->run;
+    const rp_record_totals start = rp_train_totals(c->train);
+    rp_sched_shape shape = rp_runfile_sched_shape(run, 0);
+    shape.stages = run->boards; /* the record's stage is what a board holds */
+    shape.chunks = 1;
+    const bool trains = c->options.purpose == RP_PURPOSE_TRAIN;
+    const rp_record_run record = {.model = run->model_name,
+                                  .schedule = run->method.kind->name,
+                                  .shape = shape,
+                                  .stages = run->stages,
+                                  .classes = run->loss->accuracy,
+                                  .folder = rp_folder_paths_of(c->folder)->folder,
+                                  .trace_bytes = (uint64_t)run->record.trace_mib << 20,
+                                  .progress = c->env.progress,
+                                  .result = c->env.result,
+                                  .format = c->options.format,
+                                  .temporary = c->options.temporary,
+                                  .eval_split = trains ? "test" : rp_split_name(c->options.split),
+                                  .executor = c->options.executor,
+                                  .clock = c->env.clock};
+    return rp_folder_open_record(c->folder, &record, &start);
+}
+
 static rp_err prepare_run(rp_controller *c) {
     const rp_controller_options *options = &c->options;
     const bool trains = options->purpose == RP_PURPOSE_TRAIN;
@@ -318,7 +349,7 @@ static rp_err prepare_run(rp_controller *c) {
     RP_TRY(open_measure(c));
     if (!c->run->local) { /* they are missing before anything is written */
         rp_keypair keys;
-        err = rp_start_find_keys(c, &keys);
+        err = rp_start_find_keys(&c->env, c->run, options->keys_folder, &keys);
         explicit_bzero(&keys, sizeof keys);
         RP_TRY(err);
     }
@@ -329,7 +360,10 @@ static rp_err prepare_run(rp_controller *c) {
         }
         rp_keep_load_from(c->keep, options->weights, RP_KEEP_WEIGHTS);
     }
-    RP_TRY(rp_show_check_out(&c->options));
+    if (options->purpose == RP_PURPOSE_PLAN || options->purpose == RP_PURPOSE_PROFILE) {
+        const bool profile = options->purpose == RP_PURPOSE_PROFILE;
+        RP_TRY(rp_show_check_out(&(rp_show_order){.profile = profile, .out = options->out}));
+    }
     RP_TRY(options->purpose == RP_PURPOSE_WARM ? open_warming(c) : RP_OK);
     RP_TRY(read_plan(c->setup, c->measure, options));
     if (trains) {
@@ -341,7 +375,7 @@ static rp_err prepare_run(rp_controller *c) {
         }
         RP_TRY(choose_folder(c->folder, c->run, options));
         RP_TRY(rp_arrangement_resume_choices(c->setup));
-        RP_TRY(rp_controller_find_start(c));
+        RP_TRY(rp_restore_find_start(c));
         if (is_nothing_left(c)) {
             RP_TRY(rp_train_check_result(c->train, &c->machine.reported));
             rp_print(c->env.progress, "%s: the run is finished; nothing is left to do\n",
@@ -351,8 +385,7 @@ static rp_err prepare_run(rp_controller *c) {
         }
     }
     if (trains || options->purpose == RP_PURPOSE_EVALUATE) {
-        const rp_run_view view = rp_controller_view(c);
-        RP_TRY(rp_telemetry_open(&view));
+        RP_TRY(open_record(c));
     }
 fail:
     return err;
@@ -405,7 +438,7 @@ rp_err rp_controller_open(const rp_controller_env *env, const rp_controller_opti
     c->options = *options;
     c->arena = arena;
     c->machine.state = c->machine.next = RP_CONTROL_START;
-    c->machine.wrong = RP_FAULT_NO_BOARD;
+    c->machine.wrong = RP_NO_BOARD;
     err = open_rooms(c);
     if (err != RP_OK) { /* nothing is open yet outside this arena */
         arena = c->arena;
@@ -431,14 +464,13 @@ rp_err rp_controller_close(rp_controller **taken) {
     }
     const rp_err result =
         c->machine.state == RP_CONTROL_ENDED ? c->machine.result : RP_ERR_INTERRUPTED;
-    if (c->machine.entered && rp_control_states[c->machine.state].abandon) {
-        rp_control_states[c->machine.state].abandon(c);
+    if (c->machine.entered) {
+        abandon(rp_control_states[c->machine.state].holds, c->keep, c->train);
     }
     if (rp_folder_record(c->folder)) {
-        const rp_run_view view = rp_controller_view(c);
-        (void)!rp_telemetry_close(&view, "interrupted", "");
+        (void)!rp_close_record(c, "interrupted");
     }
-    rp_controller_release(c);
+    rp_close_rooms(c);
     rp_folder_leave(c->folder);
     rp_arrangement_close(c->setup);
     rp_arena arena = c->arena; /* which the controller lies in */

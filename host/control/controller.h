@@ -20,7 +20,7 @@
 
 #include "control/env.h"
 #include "control/options.h"
-#include "control/waits.h"
+#include "ring/waits.h"
 
 typedef struct rp_controller rp_controller;
 

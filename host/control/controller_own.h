@@ -3,23 +3,40 @@
 #define RP_CONTROL_CONTROLLER_OWN_H
 
 #include "control/controller.h"
-#include "control/own_keep.h"
-#include "control/own_machine.h"
-#include "control/own_plan.h"
-#include "control/own_train.h"
-#include "control/own_views.h"
-#include "control/show.h"
-#include "control/telemetry.h"
-#include "folder/folder.h"
+#include "control/machine.h"
+#include "control/recovery.h"
+#include "control/steps.h"
+#include "keep/adopt.h"
+#include "keep/copies.h"
 #include "measure/drift.h"
-#include "measure/losses.h"
-#include "measure/measure.h"
-#include "planning/cost.h"
-#include "planning/halves.h"
 #include "ring/away.h"
-#include "ring/kept_out.h"
-#include "ring/ring.h"
+#include "setup/arrangement.h"
+#include "train/train.h"
+#include "train/verify.h"
 #include "warm/warm.h"
+
+/* advance: auto, when links have changed: what the run goes on with, and where that stands. */
+typedef struct {
+    enum {
+        RP_FOLLOW_NONE,
+        RP_FOLLOW_DRAIN,  /* decided; the pipes drain and a checkpoint is written */
+        RP_FOLLOW_ASSIGN, /* the boards get their new stages, and the checkpoint back */
+        RP_FOLLOW_SAVE    /* the same checkpoint once more, of the new method */
+    } phase;
+    bool of_advance; /* else the boards get other codecs, which the setup has already */
+    rp_advance_choice choice;
+    uint32_t before; /* the advance that was in effect */
+} rp_follow;
+
+/* The way from one plan to the next. */
+typedef struct {
+    bool reassigning; /* boards have had stages before */
+    rp_follow follow;
+    rp_arena follow_arena;  /* of a new assignment */
+    bool looked_at;         /* links have been measured at this pause */
+    uint64_t look_step;     /* of a pause for that, where no other one is sooner; 0: not wanted */
+    uint32_t advance_least; /* that an assignment may fall back to */
+} rp_plan_way;
 
 struct rp_controller {
     rp_controller_env env;

@@ -5,12 +5,12 @@
 
 #include "wire/frame.h"
 
-enum { RP_FAULT_NO_BOARD = UINT32_MAX, RP_FAULT_TEXT = 512 };
+enum { RP_FAULT_TEXT = 512 };
 
 typedef struct {
     rp_err err; /* RP_OK: there is none */
     rp_FaultClass fault_class;
-    uint32_t board; /* RP_FAULT_NO_BOARD: of no board in particular */
+    uint32_t board; /* RP_NO_BOARD: of no board in particular */
     int64_t
         silent_ns; /* when it was noticed: since the board was heard, or since the last progress */
     char text[RP_FAULT_TEXT];

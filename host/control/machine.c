@@ -31,6 +31,15 @@ bool rp_machine_is_late(const rp_machine *machine, const rp_ring *ring) {
     return machine->timeout_ns != 0 && ring->now_ns - ring->progress_ns > machine->timeout_ns;
 }
 
+void rp_machine_limit(rp_machine *machine, int64_t limit_ns) {
+    machine->timeout_ns = limit_ns > 0 ? limit_ns : machine->timeout_ns;
+}
+
+bool rp_machine_may_grow(const rp_machine *machine) {
+    return machine->interrupts == 0 && machine->state >= RP_CONTROL_TRAIN &&
+           machine->state <= RP_CONTROL_DRAIN;
+}
+
 static int64_t earlier(int64_t a_ns, int64_t b_ns) {
     return a_ns < b_ns ? a_ns : b_ns;
 }
@@ -111,10 +120,9 @@ void rp_machine_raise(rp_machine *machine, const rp_ring *ring, rp_err err, uint
     machine->fault.err = err;
     machine->fault.board = board;
     machine->fault.silent_ns = silent_ns(ring, board);
-    machine->fault.fault_class =
-        machine->reported != RP_FAULT_UNKNOWN
-            ? machine->reported
-            : rp_fault_classify(err, board != RP_FAULT_NO_BOARD, machine->begun);
+    machine->fault.fault_class = machine->reported != RP_FAULT_UNKNOWN
+                                     ? machine->reported
+                                     : rp_fault_classify(err, board != RP_NO_BOARD, machine->begun);
     (void)snprintf(machine->fault.text, sizeof machine->fault.text, "%s", rp_err_message());
 }
 

@@ -19,10 +19,11 @@ typedef struct {
     bool begun;             /* the boards have been loaded once: training has begun */
     bool renewed;           /* batch statistics are those of this pause */
     uint32_t wrong;         /* a board that computed wrong bits and is to leave the ring, or
-                               RP_FAULT_NO_BOARD */
+                               RP_NO_BOARD */
     uint32_t interrupts;
     rp_err result;
-    char joined[200];         /* names of boards that have just joined the ring, for the log */
+    char joined[200]; /* (RP_ABSENT_NAMES) names of boards that have just joined the ring, for the
+                         log */
     char note[RP_FAULT_TEXT]; /* in plain language why it did not finish */
 } rp_machine;
 
@@ -37,6 +38,10 @@ bool rp_machine_is_failed(const rp_machine *machine);
 bool rp_machine_is_late(const rp_machine *machine, const rp_ring *ring);
 /* When time alone brings something about in this state; INT64_MAX: never. Not before the round. */
 int64_t rp_machine_deadline_ns(const rp_machine *machine, const rp_ring *ring, const rp_keep *keep);
+/* The state waits no longer than this without progress; 0: no longer than its row says. */
+void rp_machine_limit(rp_machine *machine, int64_t limit_ns);
+/* The ring is at work, so boards may join it at its next pause. */
+bool rp_machine_may_grow(const rp_machine *machine);
 /* The first board that has not done what the state waits for; the count: there is none. */
 uint32_t rp_machine_first_undone(const rp_machine *machine, const rp_ring *ring,
                                  const rp_measure *measure);
@@ -50,7 +55,7 @@ bool rp_machine_had_boards(const rp_machine *machine, uint64_t step);
 
 /* ---- faults ---------------------------------------------------------------------------------- */
 
-/* The text is rp_err_message(). `board`: RP_FAULT_NO_BOARD: of none in particular. Does nothing if
+/* The text is rp_err_message(). `board`: RP_NO_BOARD: of none in particular. Does nothing if
  * `err` is OK, there is a fault already, or the run is being closed. */
 void rp_machine_raise(rp_machine *machine, const rp_ring *ring, rp_err err, uint32_t board);
 /* The fault has been dealt with. */

@@ -1,5 +1,23 @@
 #include "control/next.h"
 
+rp_control_state_id rp_next_after_hello(const rp_next_greeted *f) {
+    return f->copies_wanted   ? RP_CONTROL_RESCUE
+           : f->keeps_cut     ? RP_CONTROL_ASSIGN
+           : f->lacks_profile ? RP_CONTROL_PROFILE
+                              : RP_CONTROL_PLAN;
+}
+
+rp_next_way rp_next_after_fault(const rp_next_fault *f) {
+    return f->disk_fails        ? RP_NEXT_WAIT
+           : f->leaves_adoption ? RP_NEXT_LEAVE_ADOPTION
+           : f->warm_waits      ? RP_NEXT_WARM_AGAIN
+           : f->warm_leaves     ? RP_NEXT_WARM_WITHOUT
+           : f->faulty          ? RP_NEXT_MEND
+                                : RP_NEXT_RETURN;
+}
+
+/* ---- at a pause ------------------------------------------------------------------------------ */
+
 static rp_next_answer enter(rp_control_state_id state) {
     return (rp_next_answer){RP_NEXT_ENTER, state};
 }
@@ -8,15 +26,8 @@ static rp_next_answer carry_out(rp_next_step step) {
     return (rp_next_answer){step, RP_CONTROL_STATES};
 }
 
-static rp_next_answer after_hello(const rp_next_facts *f) {
-    return enter(f->copies_wanted   ? RP_CONTROL_RESCUE
-                 : f->keeps_cut     ? RP_CONTROL_ASSIGN
-                 : f->lacks_profile ? RP_CONTROL_PROFILE
-                                    : RP_CONTROL_PLAN);
-}
-
 /* What was trained is verified before anything of it is saved, and saved before anything else. */
-static rp_next_answer save_first(const rp_next_facts *f) {
+static rp_next_answer save_first(const rp_next_pause *f) {
     if (f->verify_due) {
         return enter(RP_CONTROL_VERIFY);
     }
@@ -33,7 +44,7 @@ static rp_next_answer save_first(const rp_next_facts *f) {
 }
 
 /* Everything is saved, and the ring goes on with what it has. */
-static rp_next_answer go_on(const rp_next_facts *f) {
+static rp_next_answer go_on(const rp_next_pause *f) {
     if (f->ends_early) {
         return enter(RP_CONTROL_DRAIN);
     }
@@ -56,12 +67,15 @@ static rp_next_answer go_on(const rp_next_facts *f) {
 
 /* A cut is chosen only where this pause has a checkpoint. What was measured before the boards were
  * loaded is of other boards, or of a fault. */
-static bool may_replan(const rp_next_facts *f) {
+static bool may_replan(const rp_next_pause *f) {
     return !f->replanned && !f->ends_early && !f->is_over && f->kept_here &&
            f->state != RP_CONTROL_LOAD;
 }
 
-static rp_next_answer at_pause(const rp_next_facts *f) {
+rp_next_answer rp_next_at_pause(const rp_next_pause *f) {
+    if (!f->trains) {
+        return enter(f->state == RP_CONTROL_EVALUATE ? RP_CONTROL_CLOSE : RP_CONTROL_EVALUATE);
+    }
     if (f->verify_due || (f->verify_alone && !f->interrupted) || f->adopted || f->unsaved) {
         return save_first(f);
     }
@@ -81,28 +95,4 @@ static rp_next_answer at_pause(const rp_next_facts *f) {
         return carry_out(RP_NEXT_REASSIGN);
     }
     return may_replan(f) ? carry_out(RP_NEXT_REPLAN) : go_on(f);
-}
-
-static rp_next_answer after_fault(const rp_next_facts *f) {
-    return carry_out(f->disk_fails        ? RP_NEXT_WAIT
-                     : f->leaves_adoption ? RP_NEXT_LEAVE_ADOPTION
-                     : f->warm_waits      ? RP_NEXT_WARM_AGAIN
-                     : f->warm_leaves     ? RP_NEXT_WARM_WITHOUT
-                     : f->faulty          ? RP_NEXT_MEND
-                                          : RP_NEXT_RETURN);
-}
-
-rp_next_answer rp_next(const rp_next_facts *f) {
-    switch (f->place) {
-    case RP_NEXT_AFTER_HELLO:
-        return after_hello(f);
-    case RP_NEXT_AFTER_FAULT:
-        return after_fault(f);
-    default:
-        break;
-    }
-    if (!f->trains) {
-        return enter(f->state == RP_CONTROL_EVALUATE ? RP_CONTROL_CLOSE : RP_CONTROL_EVALUATE);
-    }
-    return at_pause(f);
 }

@@ -1,32 +1,128 @@
-/* The state `plan`: links are measured where that decides something, then the cut and the forwards
- * in flight are chosen. With `advance: auto` the host looks again at every pause; when links have
- * changed, the pipes drain, and the boards get new stages (METHODS 1, 9). */
-#include <inttypes.h>
+/* The states `profile` and `plan`: boards measure the layers, and links are measured where that
+ * decides something; then the cut and the forwards in flight are chosen. With `advance: auto` the
+ * host looks again at every pause; when links have changed, the pipes drain, and the boards get new
+ * stages (METHODS 1, 9). */
 #include <stdio.h>
 
+#include "base/printable.h"
 #include "control/controller_own.h"
+#include "setup/assignment.h"
+#include "setup/show.h"
 
-/* Boards that are idle answer at once; behind a profile some answers are late. */
+/* Boards that are idle answer at once; after a profile some answers are late. */
 enum { BRINGUP_TRIPS = 8, PAUSE_TRIPS = 2 };
 /* Microbatches before links are looked at for the first time, in a run of so many times as many. */
 enum { FIRST_LOOK_MICROS = 32, FIRST_LOOK_PART = 8 };
 
-/* ---- the state ------------------------------------------------------------------------------- */
+static const char BUILDING_LAYERS[] = "building the layers' kernels";
+static const char MEASURING[] = "measuring every layer";
 
-/* Else boards are to get their stages: the first time, or because others have left the ring. */
-static bool is_pause(const rp_controller *c) {
-    return rp_train_has_feed(c->train);
+/* ---- profile --------------------------------------------------------------------------------- */
+
+void rp_profile_say(rp_record *record, FILE *progress, const char *text) {
+    if (!record && progress) {
+        rp_print(progress, "%s\n", text);
+        (void)fflush(progress);
+    }
+    rp_record_phase(record, text);
 }
 
-/* A resumed run keeps what its checkpoint says, which may hold microbatches in flight. */
+/* AGAIN when the board's link has no room. */
+static rp_err ask_for_profile(rp_controller *c, uint32_t board) {
+    rp_board_order order;
+    char text[160];
+    rp_err err;
+    RP_TRY(rp_board_order_profile(c->setup, board, rp_warm_order_s(c->warm), &order));
+    RP_TRY(rp_ring_offer(&c->ring, board, &order.frame, order.part, order.part_count));
+    c->ring.board[board].machine.asked = true;
+    if (!rp_measure_is_building(c->measure)) {
+        rp_measure_describe_order(c->measure, board, text, sizeof text);
+        rp_profile_say(rp_folder_record(c->folder), c->env.progress, text);
+    }
+fail:
+    rp_board_order_finish(&order);
+    return err;
+}
+
+/* *all: every board that is wanted has answered. */
+static rp_err profile_boards(rp_controller *c, bool *all) {
+    rp_sink_part part = {.text = rp_measure_is_building(c->measure) ? BUILDING_LAYERS : MEASURING};
+    rp_err err = RP_OK;
+    for (uint32_t k = 0; k < c->ring.count; k++) {
+        if (rp_measure_wants(c->measure, k) && !c->ring.board[k].machine.asked &&
+            rp_measure_may_ask(c->measure, k)) {
+            err = ask_for_profile(c, k);
+            RP_TRY(err == RP_ERR_AGAIN ? RP_OK : err);
+        }
+    }
+    *all = rp_measure_are_boards_done(c->measure, &part);
+    err = RP_OK;
+    rp_warm_say(c->warm);
+    if (!*all) {
+        rp_record_part(rp_folder_record(c->folder), &part);
+    }
+fail:
+    return err;
+}
+
+rp_err rp_profile_enter(rp_controller *c) {
+    rp_err err;
+    rp_machine_limit(&c->machine, rp_warm_begin_ns(c->warm));
+    RP_TRY(rp_measure_begin(c->measure, c->ring.spawner ? c->ring.spawner->cores : 0));
+    /* Boards answer while they measure; one that restarts never will. */
+    rp_ring_watch_boards(&c->ring, true);
+    rp_machine_forget_asked(&c->ring);
+    if (rp_measure_is_building(c->measure)) {
+        rp_record_phase(rp_folder_record(c->folder), BUILDING_LAYERS);
+    } else {
+        rp_measure_end_building(c->measure);
+    }
+fail:
+    return err;
+}
+
+rp_err rp_profile_step(rp_controller *c) {
+    bool all;
+    rp_err err;
+    RP_TRY(profile_boards(c, &all));
+    if (all && rp_measure_is_building(c->measure)) { /* the kernels are there */
+        rp_measure_end_building(c->measure);
+        rp_machine_forget_asked(&c->ring);
+        RP_TRY(profile_boards(c, &all));
+    }
+    if (all) {
+        RP_TRY(rp_measure_step_wires(c->measure, &all));
+    }
+    if (!all) {
+        return RP_OK;
+    }
+    rp_measure_end(c->measure);
+    rp_ring_watch_boards(&c->ring, false); /* `plan` waits for answers to pings itself */
+    if (c->options.purpose == RP_PURPOSE_PROFILE) {
+        const rp_show_order order = {true, c->options.out, c->env.result, c->options.format};
+        RP_TRY(rp_show_result(c->setup, &order));
+        rp_machine_enter(&c->machine, RP_CONTROL_CLOSE);
+    } else {
+        rp_machine_enter(&c->machine, RP_CONTROL_PLAN);
+    }
+fail:
+    return err;
+}
+
+/* ---- plan ------------------------------------------------------------------------------------ */
+
+/* With an open feed this is a pause. Else boards are to get their stages: the first time, or
+ * because others have left the ring. A resumed run keeps what its checkpoint says, which may hold
+ * microbatches in flight. */
 static bool chooses_advance(const rp_controller *c) {
-    return rp_arrangement_wants_advance(c->setup) && (is_pause(c) || c->position.step == 0);
+    return rp_arrangement_wants_advance(c->setup) &&
+           (rp_train_has_feed(c->train) || c->position.step == 0);
 }
 
 rp_err rp_plan_enter(rp_controller *c) {
     rp_err err = RP_OK;
     rp_measure_begin_trips(c->measure);
-    RP_TRY(is_pause(c) ? RP_OK : rp_arrangement_choose(c->setup));
+    RP_TRY(rp_train_has_feed(c->train) ? RP_OK : rp_arrangement_choose(c->setup));
     if (chooses_advance(c) && !c->run->emulate) {
         RP_TRY(rp_measure_ping(c->measure));
     }
@@ -63,7 +159,7 @@ static void leave_pause(rp_controller *c, const rp_advance_choice *choice) {
 }
 
 rp_err rp_plan_step(rp_controller *c) {
-    const uint32_t trips = is_pause(c) ? PAUSE_TRIPS : BRINGUP_TRIPS;
+    const bool is_pause = rp_train_has_feed(c->train);
     rp_advance_choice choice;
     bool done = false;
     rp_err err = RP_OK;
@@ -75,44 +171,17 @@ rp_err rp_plan_step(rp_controller *c) {
         if (!rp_machine_all_done(&c->machine, &c->ring, c->measure)) {
             return RP_OK;
         }
-        RP_TRY(rp_measure_note_trips(c->measure, trips, &done));
+        RP_TRY(rp_measure_note_trips(c->measure, is_pause ? PAUSE_TRIPS : BRINGUP_TRIPS, &done));
         if (!done) {
             return RP_OK;
         }
     }
     RP_TRY(rp_arrangement_choose_advance(c->setup, rp_train_segment_s(c->train), &choice));
-    if (is_pause(c)) {
+    if (is_pause) {
         leave_pause(c, &choice);
     } else {
         leave_bringup(c, &choice);
     }
 fail:
     return err;
-}
-
-/* ---- links that change ----------------------------------------------------------------------- */
-
-/* A few steps for the drain, and a moment for the boards: no change for less. What is in flight may
- * reach over a checkpoint's step (another is made behind it), not over an evaluation's. */
-bool rp_controller_follows_links(const rp_controller *c) {
-    return rp_arrangement_wants_advance(c->setup) && c->position.step > 0 && !c->way.looked_at &&
-           rp_controller_may_drain(c);
-}
-
-/* ---- codecs that change ---------------------------------------------------------------------- */
-
-void rp_controller_follow_losses(rp_controller *c) {
-    const uint64_t step = c->position.step;
-    if (!rp_arrangement_waits_for_codecs(c->setup) || rp_train_drained_at(c->train) != step) {
-        return;
-    }
-    if (c->way.follow.phase == RP_FOLLOW_NONE && step < rp_train_end(c->train)) {
-        c->way.follow = (rp_follow){.phase = RP_FOLLOW_DRAIN, .before = c->run->method.advance};
-        c->way.advance_least = c->run->method.advance;
-    }
-    rp_arrangement_take_next_codecs(c->setup); /* also for a run that is made longer */
-}
-
-bool rp_controller_wants_milder(const rp_controller *c) {
-    return rp_arrangement_waits_for_codecs(c->setup) && rp_controller_may_drain(c);
 }

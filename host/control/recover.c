@@ -5,7 +5,7 @@
  *   board      the same, once the board is back: it has ring.wait seconds to answer, and to get
  *              its ports; then a board of ring.spare takes its place, or the model is cut anew over
  *              those that are left
- *   user       the run stops: what a person wrote can not work, or he interrupted it
+ *   user       the run stops: what a person wrote cannot work, or he interrupted it
  *   security   the run stops; but a board that it has had and that refuses the handshake now is as
  *              good as one that has not come back
  *   fatal      the run stops; it can be resumed
@@ -24,15 +24,43 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "control/absent.h"
 #include "control/controller_own.h"
 #include "control/next.h"
 #include "control/stopping.h"
 #include "ring/identity.h"
+#include "setup/absent.h"
+
+/* ---- stopping -------------------------------------------------------------------------------- */
+
+static void end_run(rp_machine *machine, rp_record *record, uint64_t step, rp_err err) {
+    rp_stopping_log(machine, record, step);
+    machine->result = rp_fault_result(err, machine->begun);
+    rp_machine_enter(machine, RP_CONTROL_CLOSE);
+}
+
+static void stop_run(rp_controller *c) {
+    end_run(&c->machine, rp_folder_record(c->folder), c->position.step, c->machine.fault.err);
+    rp_stopping_note_why(&c->machine, &c->recovery, c->position.step);
+}
+
+/* The fault was to be mended, and that failed. */
+static void stop_for(rp_controller *c, rp_err err) {
+    char why[RP_ERR_MESSAGE_BYTES]; /* the log has messages, too */
+    (void)snprintf(why, sizeof why, "%s", rp_err_message());
+    if (c->machine.fault.err == RP_OK) { /* there was none: boards have joined */
+        c->machine.fault =
+            (rp_controller_fault){.err = err, .fault_class = RP_FAULT_FATAL, .board = RP_NO_BOARD};
+        (void)snprintf(c->machine.fault.text, sizeof c->machine.fault.text, "%.500s", why);
+        stop_run(c);
+        return;
+    }
+    end_run(&c->machine, rp_folder_record(c->folder), c->position.step, err);
+    rp_stopping_note_failed(&c->machine, why);
+}
 
 /* ---- fewer in flight ------------------------------------------------------------------------- */
 
-static rp_err fall_back(rp_controller *c) {
+static rp_err lessen_advance(rp_controller *c) {
     char text[200];
     rp_err err;
     (void)snprintf(text, sizeof text, "not advance %u: %.150s", c->run->method.advance,
@@ -40,43 +68,24 @@ static rp_err fall_back(rp_controller *c) {
     rp_arrangement_lessen_advance(c->setup);
     RP_TRY(rp_arrangement_log_advance(c->setup, text));
     rp_machine_forget_fault(&c->machine);
-    RP_TRY(rp_controller_assign_again(c));
+    RP_TRY(rp_assign_again(c));
 fail:
     return err;
 }
 
-/* ---- stopping -------------------------------------------------------------------------------- */
-
-static void stop_with(rp_controller *c, rp_err err) {
-    rp_machine *machine = &c->machine;
-    rp_stopping_log(machine, rp_folder_record(c->folder), c->position.step);
-    machine->result = rp_fault_result(err, machine->begun);
-    rp_machine_enter(machine, RP_CONTROL_CLOSE);
-}
-
-static void stop_run(rp_controller *c) {
-    stop_with(c, c->machine.fault.err);
-    rp_stopping_note_why(&c->machine, &c->recovery, c->position.step);
-}
-
 /* ---- going back ------------------------------------------------------------------------------ */
 
-static rp_err say_going_back(rp_controller *c, const char *fault) {
+static rp_err begin_way_back(rp_controller *c) {
+    char fault[RP_FAULT_TEXT + 80];
     char text[RP_FAULT_TEXT + 200];
+    rp_err err;
+    rp_stopping_describe(&c->machine, fault, sizeof fault);
+    RP_TRY(rp_restore_begin_way_back(c, c->position.step));
     (void)snprintf(text, sizeof text,
                    "%s; the run goes back from step %" PRIu64 " to step %" PRIu64
                    " and waits up to %" PRIu32 " s for its boards (ring.wait)",
                    fault, c->recovery.step, c->position.step, c->run->safety.wait_s);
-    return rp_record_event(rp_folder_record(c->folder), "fault", c->position.step, text);
-}
-
-static rp_err begin_way_back(rp_controller *c) {
-    const uint64_t from = c->position.step;
-    char fault[RP_FAULT_TEXT + 80];
-    rp_err err;
-    rp_stopping_describe(&c->machine, fault, sizeof fault);
-    RP_TRY(rp_controller_begin_way_back(c, from));
-    RP_TRY(say_going_back(c, fault));
+    RP_TRY(rp_record_event(rp_folder_record(c->folder), "fault", c->position.step, text));
 fail:
     return err;
 }
@@ -95,58 +104,43 @@ fail:
     return err;
 }
 
+/* ---- boards that have not come, or have come back ---------------------------------------------
+ */
+
 /* Boards that have not come, or get no port, are on a way back already; one that computes wrong was
  * at work. */
 static rp_err begin_leaving(rp_controller *c) {
-    if (c->machine.wrong == RP_FAULT_NO_BOARD) {
+    if (c->machine.wrong == RP_NO_BOARD) {
         return RP_OK;
     }
     c->machine.fault.board = c->machine.wrong;
     return begin_way_back(c);
 }
 
-/* ---- boards that have not come, or have come back ---------------------------------------------
- */
-
-static rp_lost_boards lost_boards(const rp_controller *c) {
-    return rp_recovery_lost(&c->recovery, &c->machine, c->run->safety.wait_s * RP_NS_PER_S,
-                            c->ring.now_ns);
-}
-
-static rp_absent_ring absent_ring(rp_controller *c) {
-    return (rp_absent_ring){.run = c->run,
-                            .ring = &c->ring,
-                            .setup = c->setup,
-                            .recovery = &c->recovery,
-                            .record = rp_folder_record(c->folder),
-                            .step = c->position.step,
-                            .lost = lost_boards(c)};
-}
-
-static void forget_wrong(rp_controller *c) {
-    const rp_absent_ring ring = absent_ring(c);
-    if (c->machine.wrong != RP_FAULT_NO_BOARD) {
-        rp_absent_forget_wrong(&ring);
-        c->machine.wrong = RP_FAULT_NO_BOARD;
+/* The board that computed wrong has left the ring. */
+static void forget_wrong(rp_machine *machine, rp_recovery *recovery, rp_arrangement *setup) {
+    if (machine->wrong != RP_NO_BOARD) {
+        rp_absent_forget_wrong(setup, &recovery->spares_tried);
+        machine->wrong = RP_NO_BOARD;
     }
 }
 
 /* Those that are there have had to wait; all have their time from now. */
-static void greet_all(rp_controller *c) {
-    rp_ring_end_greeting(&c->ring);
-    c->recovery.on_the_way = 0; /* it is another ring */
-    rp_machine_forget_fault(&c->machine);
-    rp_machine_enter(&c->machine, RP_CONTROL_RESTART);
+static void greet_all(rp_machine *machine, rp_recovery *recovery, rp_ring *ring) {
+    rp_ring_end_greeting(ring);
+    recovery->on_the_way = 0; /* it is another ring */
+    rp_machine_forget_fault(machine);
+    rp_machine_enter(machine, RP_CONTROL_RESTART);
 }
 
 static rp_err take_spares(rp_controller *c) {
     rp_err err;
     RP_TRY(begin_leaving(c));
-    const rp_absent_ring ring = absent_ring(c);
-    RP_TRY(rp_absent_take_spares(&ring));
-    forget_wrong(c);
-    rp_ring_reset(&c->ring, RP_FAULT_NO_BOARD);
-    greet_all(c);
+    const rp_lost_boards lost = rp_recovery_lost(&c->recovery, &c->machine, c->run, c->ring.now_ns);
+    RP_TRY(rp_absent_take_spares(c->setup, &lost, &c->recovery.spares_tried));
+    forget_wrong(&c->machine, &c->recovery, c->setup);
+    rp_ring_reset(&c->ring, RP_NO_BOARD);
+    greet_all(&c->machine, &c->recovery, &c->ring);
 fail:
     return err;
 }
@@ -154,10 +148,10 @@ fail:
 /* The model is to be cut for as many boards as there are now. */
 static rp_err cut_anew(rp_controller *c) {
     rp_err err;
-    RP_TRY(rp_absent_count_stages(c->setup, c->measure));
+    RP_TRY(rp_absent_count_stages(c->setup));
     rp_record_take_boards(rp_folder_record(c->folder), c->run->boards, c->run->stages);
-    c->machine.fault.board = RP_FAULT_NO_BOARD; /* places have changed */
-    RP_TRY(rp_controller_go_back(c));
+    c->machine.fault.board = RP_NO_BOARD; /* places have changed */
+    RP_TRY(rp_restore_go_back(c));
 fail:
     return err;
 }
@@ -166,13 +160,12 @@ static rp_err leave_lost(rp_controller *c) {
     rp_absent_left_boards left;
     rp_err err;
     RP_TRY(begin_leaving(c));
-    rp_absent_ring ring = absent_ring(c);
-    RP_TRY(rp_absent_leave(&ring, &left));
+    const rp_lost_boards lost = rp_recovery_lost(&c->recovery, &c->machine, c->run, c->ring.now_ns);
+    RP_TRY(rp_absent_leave(c->setup, &lost, &c->recovery.spares_tried, &left));
     RP_TRY(cut_anew(c));
-    ring = absent_ring(c);
-    RP_TRY(rp_absent_say_left(&ring, &left));
-    forget_wrong(c);
-    greet_all(c);
+    RP_TRY(rp_absent_say_left(c->setup, &left));
+    forget_wrong(&c->machine, &c->recovery, c->setup);
+    greet_all(&c->machine, &c->recovery, &c->ring);
 fail:
     return err;
 }
@@ -181,37 +174,20 @@ fail:
 static rp_err take_returned(rp_controller *c) {
     rp_err err;
     RP_TRY(cut_anew(c));
-    const rp_absent_ring ring = absent_ring(c);
-    RP_TRY(rp_absent_say_joined(&ring, c->machine.joined));
+    RP_TRY(rp_absent_say_joined(c->setup, c->machine.joined));
     if (c->env.on_joined) {
         c->env.on_joined(c->env.context);
     }
     c->machine.joined[0] = '\0';
-    greet_all(c);
+    greet_all(&c->machine, &c->recovery, &c->ring);
 fail:
     return err;
 }
 
-/* ---- the remedy -------------------------------------------------------------------------------
- */
-
-/* The fault was to be mended, and that failed. */
-static void stop_for(rp_controller *c, rp_err err) {
-    char why[RP_ERR_MESSAGE_BYTES]; /* the log has messages, too */
-    (void)snprintf(why, sizeof why, "%s", rp_err_message());
-    if (c->machine.fault.err == RP_OK) { /* there was none: boards have joined */
-        c->machine.fault = (rp_controller_fault){
-            .err = err, .fault_class = RP_FAULT_FATAL, .board = RP_FAULT_NO_BOARD};
-        (void)snprintf(c->machine.fault.text, sizeof c->machine.fault.text, "%.500s", why);
-        stop_run(c);
-        return;
-    }
-    stop_with(c, err);
-    rp_stopping_note_failed(&c->machine, why);
-}
+/* ---- the remedy ------------------------------------------------------------------------------ */
 
 static rp_remedy_facts facts_of(const rp_controller *c) {
-    const rp_lost_boards lost = lost_boards(c);
+    const rp_lost_boards lost = rp_recovery_lost(&c->recovery, &c->machine, c->run, c->ring.now_ns);
     const uint32_t absent = rp_lost_count(&lost, &c->ring);
     const uint32_t spares = rp_recovery_spares(&c->recovery, c->run);
     const rp_method *method = &c->run->method;
@@ -230,7 +206,7 @@ static rp_remedy_facts facts_of(const rp_controller *c) {
         .may_shrink = !rp_absent_why_stay(c->setup, rp_absent_left(c->run, absent, spares)),
         .boards = c->ring.count,
         .absent = absent,
-        .is_wrong = c->machine.wrong != RP_FAULT_NO_BOARD,
+        .is_wrong = c->machine.wrong != RP_NO_BOARD,
         .at_least = c->run->safety.at_least,
         .spares = spares,
         .in_a_row = rp_recovery_ways_before(&c->recovery),
@@ -250,7 +226,7 @@ static rp_err mend(rp_controller *c) {
     }
     switch (remedy) {
     case RP_REMEDY_LESS:
-        err = fall_back(c);
+        err = lessen_advance(c);
         break;
     case RP_REMEDY_SPARES:
         err = take_spares(c);
@@ -284,12 +260,13 @@ static rp_err leave_adoption(rp_controller *c) {
     const char *why = c->machine.fault.err == RP_OK ? NULL : c->machine.fault.text;
     rp_err err;
     RP_TRY(rp_identity_check(rp_folder_paths_of(c->folder)->folder, &c->ring.identity));
-    RP_TRY(rp_adopt_end(c, why));
-    rp_ring_reset(&c->ring, why ? c->machine.fault.board : RP_FAULT_NO_BOARD);
+    rp_arrangement_drop_plan(c->setup);
+    RP_TRY(rp_keep_end_adoption(c->keep, why, c->position.step));
+    rp_ring_reset(&c->ring, why ? c->machine.fault.board : RP_NO_BOARD);
     rp_keep_note_unsaved(c->keep, false);
     c->position = (rp_position){0};
-    RP_TRY(rp_controller_find_start(c));
-    RP_TRY(rp_telemetry_rewind(rp_folder_record(c->folder), &c->position));
+    RP_TRY(rp_restore_find_start(c));
+    RP_TRY(rp_train_rewind_record(c->train));
     RP_TRY(rp_machine_begin_term(&c->machine, &c->ring, c->folder, c->env.run_id));
     rp_machine_forget_fault(&c->machine);
     rp_machine_enter(&c->machine, RP_CONTROL_RESTART);
@@ -316,22 +293,29 @@ static bool waits_for_disk(const rp_machine *machine, rp_keep *keep) {
            (rp_keep_disk_rests(keep) || !rp_keep_disk_is_writable(keep));
 }
 
-static rp_err wait_for_disk(rp_controller *c) {
-    return rp_keep_disk_rests(c->keep)
-               ? RP_OK
-               : rp_machine_disk_failed(&c->machine, c->keep, c->position.step);
+static rp_err go_on(rp_controller *c, rp_next_way way) {
+    switch (way) {
+    case RP_NEXT_WAIT:
+        return rp_keep_disk_rests(c->keep)
+                   ? RP_OK
+                   : rp_machine_disk_failed(&c->machine, c->keep, c->position.step);
+    case RP_NEXT_LEAVE_ADOPTION:
+        return leave_adoption(c);
+    case RP_NEXT_WARM_AGAIN:
+        return rp_warming_wait(c);
+    case RP_NEXT_WARM_WITHOUT:
+        return rp_warming_leave(c);
+    case RP_NEXT_RETURN:
+        return take_returned(c);
+    default:
+        RP_ASSERT(way == RP_NEXT_MEND);
+        return mend(c);
+    }
 }
 
-/* Without a fault: boards that were lost have joined the ring. */
 rp_err rp_recover_enter(rp_controller *c) {
-    static rp_err (*const ways[])(rp_controller *) = {
-        [RP_NEXT_WAIT] = wait_for_disk,         [RP_NEXT_LEAVE_ADOPTION] = leave_adoption,
-        [RP_NEXT_WARM_AGAIN] = rp_warming_wait, [RP_NEXT_WARM_WITHOUT] = rp_warming_leave,
-        [RP_NEXT_RETURN] = take_returned,       [RP_NEXT_MEND] = mend,
-    };
-    const rp_warm_fault warming = rp_warming_fault(c);
-    const rp_next_facts facts = {
-        .place = RP_NEXT_AFTER_FAULT,
+    const rp_warm_fault warming = rp_warming_fault(&c->machine);
+    const rp_next_fault facts = {
         .faulty = c->machine.fault.err != RP_OK,
         .disk_fails = c->options.purpose == RP_PURPOSE_TRAIN && c->run->safety.wait_s > 0 &&
                       waits_for_disk(&c->machine, c->keep),
@@ -339,14 +323,9 @@ rp_err rp_recover_enter(rp_controller *c) {
         .warm_waits = rp_warm_may_wait(c->warm, &warming),
         .warm_leaves = rp_warm_may_leave(c->warm, &warming),
     };
-    const rp_err err = ways[rp_next(&facts).step](c);
+    const rp_err err = go_on(c, rp_next_after_fault(&facts));
     if (err != RP_OK) {
         stop_for(c, err);
     }
     return RP_OK;
-}
-
-/* It is left at once, unless it waits for the disk. */
-rp_err rp_recover_step(rp_controller *c) {
-    return rp_recover_enter(c);
 }

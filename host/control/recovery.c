@@ -54,7 +54,7 @@ static double seconds(int64_t ns) {
 
 bool rp_recovery_note_work(rp_recovery *recovery, uint64_t step, int64_t now_ns,
                            char text[static RP_RECOVERY_TEXT]) {
-    recovery->spares_taken = 0;
+    recovery->spares_tried = 0;
     if (!recovery->is_on) {
         return false;
     }
@@ -88,39 +88,14 @@ uint32_t rp_recovery_ways_before(const rp_recovery *recovery) {
 }
 
 uint32_t rp_recovery_spares(const rp_recovery *recovery, const rp_runfile *run) {
-    return rp_spares_untried(run->roster, run->boards, run->spares, recovery->spares_taken);
+    return rp_spares_untried(run->roster, run->boards, run->spares, recovery->spares_tried);
 }
 
-/* ---- boards that the run can not go on with -------------------------------------------------- */
-
 rp_lost_boards rp_recovery_lost(const rp_recovery *recovery, const rp_machine *machine,
-                                int64_t wait_ns, int64_t now_ns) {
+                                const rp_runfile *run, int64_t now_ns) {
+    const int64_t wait_ns = run->safety.wait_s * RP_NS_PER_S;
     const bool lacks_port = rp_remedy_lacks_port(machine->fault.err, machine->failed) &&
                             rp_recovery_had_time_for_port(recovery, wait_ns, now_ns);
     return (rp_lost_boards){.wrong = machine->wrong,
-                            .portless = lacks_port ? machine->fault.board : RP_FAULT_NO_BOARD};
-}
-
-bool rp_lost_is(const rp_lost_boards *lost, const rp_ring *ring, uint32_t board) {
-    RP_ASSERT(board < ring->count);
-    return lost->wrong != RP_FAULT_NO_BOARD ? lost->wrong == board
-                                            : !ring->board[board].hello || lost->portless == board;
-}
-
-uint32_t rp_lost_count(const rp_lost_boards *lost, const rp_ring *ring) {
-    uint32_t count = 0;
-    for (uint32_t k = 0; ring->board && k < ring->count; k++) {
-        count += rp_lost_is(lost, ring, k);
-    }
-    return count;
-}
-
-const char *rp_lost_why(const rp_lost_boards *lost, const rp_ring *ring, uint32_t board) {
-    const rp_silent_why why = ring->board[board].silence.why;
-    return lost->wrong != RP_FAULT_NO_BOARD ? "computes wrong"
-           : lost->portless == board        ? "lacks a port that another process keeps"
-           : why == RP_SILENT_REFUSES       ? "refuses the handshake"
-           : why == RP_SILENT_BROKEN_OFF    ? "breaks off every handshake"
-           : why == RP_SILENT_UNANSWERED    ? "does not answer: it is stopped or too busy"
-                                            : "has not come";
+                            .portless = lacks_port ? machine->fault.board : RP_NO_BOARD};
 }

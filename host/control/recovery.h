@@ -5,6 +5,7 @@
 
 #include "control/machine.h"
 #include "record/summary.h"
+#include "ring/greeting.h"
 
 /* Recoveries that the summary has; more are only in the log. */
 enum { RP_RECOVERIES_TOLD = 64 };
@@ -15,7 +16,7 @@ typedef struct {
     int64_t since_ns;            /* when that was noticed */
     int64_t assign_ns;           /* when the boards could get their stages again; 0: not yet */
     uint64_t step, microbatches; /* where the run was, and what it does again */
-    uint32_t spares_taken;       /* on this way: a board that has not come is not tried again */
+    uint32_t spares_tried;       /* on this way: a board that has not come is not tried again */
     uint32_t on_the_way;         /* faults since it began */
     uint32_t ports_lacked;       /* of them: a board lacked a port, */
     int64_t port_since_ns;       /* first then; */
@@ -54,19 +55,8 @@ uint32_t rp_recovery_ways_before(const rp_recovery *recovery);
 /* Spares that have not been tried on this way. */
 uint32_t rp_recovery_spares(const rp_recovery *recovery, const rp_runfile *run);
 
-/* ---- boards that the run can not go on with -------------------------------------------------- */
-
-/* Boards besides those that have not greeted. RP_FAULT_NO_BOARD: no board. */
-typedef struct {
-    uint32_t wrong;    /* it computes wrong: then it alone is lost */
-    uint32_t portless; /* it lacks a port, and boards have done so for ring.wait */
-} rp_lost_boards;
-
+/* Which boards count as lost at the fault at hand. */
 rp_lost_boards rp_recovery_lost(const rp_recovery *recovery, const rp_machine *machine,
-                                int64_t wait_ns, int64_t now_ns);
-bool rp_lost_is(const rp_lost_boards *lost, const rp_ring *ring, uint32_t board);
-uint32_t rp_lost_count(const rp_lost_boards *lost, const rp_ring *ring);
-/* What is said of a board that is lost: "has not come". */
-const char *rp_lost_why(const rp_lost_boards *lost, const rp_ring *ring, uint32_t board);
+                                const rp_runfile *run, int64_t now_ns);
 
 #endif

@@ -57,7 +57,7 @@ fail:
     return err;
 }
 
-rp_err rp_controller_find_start(rp_controller *c) {
+rp_err rp_restore_find_start(rp_controller *c) {
     rp_err err = RP_OK;
     char *path = NULL;
     if (c->options.resume) {
@@ -108,7 +108,7 @@ static rp_err check_kept(const rp_keep *keep, uint64_t step) {
                          rp_keep_damage(keep)[0] ? rp_keep_damage(keep) : "it has gone");
 }
 
-rp_err rp_controller_find_kept(rp_controller *c) {
+rp_err rp_restore_find_kept(rp_controller *c) {
     char *path = NULL;
     rp_err err;
     rp_arena_finish(&c->way.follow_arena);
@@ -122,29 +122,7 @@ fail:
     return err;
 }
 
-rp_err rp_controller_begin_way_back(rp_controller *c, uint64_t from) {
-    rp_err err;
-    RP_TRY(rp_controller_go_back(c));
-    rp_recovery_begin(&c->recovery, &(rp_recovery_order){.run = c->run,
-                                                         .fault = &c->machine.fault,
-                                                         .from = from,
-                                                         .to = c->position.step,
-                                                         .now_ns = c->ring.now_ns});
-fail:
-    return err;
-}
-
-rp_err rp_controller_go_back_alone(rp_controller *c) {
-    rp_err err;
-    c->machine.fault.board = RP_FAULT_NO_BOARD;
-    RP_TRY(rp_controller_begin_way_back(c, c->recovery.step));
-    rp_machine_forget_fault(&c->machine);
-    rp_ring_end_greeting(&c->ring);
-fail:
-    return err;
-}
-
-rp_err rp_controller_go_back(rp_controller *c) {
+rp_err rp_restore_go_back(rp_controller *c) {
     const rp_position *copies = rp_keep_newest_copies(c->keep);
     rp_err err;
     RP_TRY(rp_identity_check(rp_folder_paths_of(c->folder)->folder, &c->ring.identity));
@@ -154,12 +132,24 @@ rp_err rp_controller_go_back(rp_controller *c) {
         rp_train_resume_best(c->train);
         rp_keep_want_copies(c->keep);
     } else {
-        RP_TRY(rp_controller_find_kept(c));
+        RP_TRY(rp_restore_find_kept(c));
     }
     rp_keep_note_return(c->keep, c->position.step);
     rp_arrangement_begin_at(c->setup, c->position.step);
-    RP_TRY(rp_telemetry_rewind(rp_folder_record(c->folder), &c->position));
+    RP_TRY(rp_train_rewind_record(c->train));
     RP_TRY(rp_machine_begin_term(&c->machine, &c->ring, c->folder, c->env.run_id));
+fail:
+    return err;
+}
+
+rp_err rp_restore_begin_way_back(rp_controller *c, uint64_t from) {
+    rp_err err;
+    RP_TRY(rp_restore_go_back(c));
+    rp_recovery_begin(&c->recovery, &(rp_recovery_order){.run = c->run,
+                                                         .fault = &c->machine.fault,
+                                                         .from = from,
+                                                         .to = c->position.step,
+                                                         .now_ns = c->ring.now_ns});
 fail:
     return err;
 }

@@ -1,10 +1,9 @@
-/* The states `load` and `save`: the room keep does the work, and its outcome leads on. */
-#include "control/controller_own.h"
+/* The states `load`, `save` and `round`: the room keep does the work, and its outcome leads on. In
+ * `round` a lane has written its checkpoint and waits until the run has averaged it with those of
+ * the other lanes; then the boards get it back. */
+#include <inttypes.h>
 
-/* NULL: this run measures no gains. */
-static rp_gain_estimator *find_gains(const rp_runfile *run, rp_train *train) {
-    return run->method.horizon == RP_HORIZON_MEASURED ? rp_train_gains(train) : NULL;
-}
+#include "control/controller_own.h"
 
 /* ---- load ------------------------------------------------------------------------------------ */
 
@@ -12,15 +11,11 @@ rp_err rp_load_enter(rp_controller *c) {
     const rp_keep_load_order order = {.plan = rp_arrangement_plan(c->setup),
                                       .cut = rp_arrangement_plan_cut(c->setup),
                                       .position = &c->position,
-                                      .estimator = find_gains(c->run, c->train),
+                                      .estimator = rp_train_gains(c->train),
                                       .is_first = !c->machine.begun};
     c->machine.timeout_ns = rp_ring_patience_ns(c->run);
     c->position.fill_step = c->position.step;
     return rp_keep_begin_load(c->keep, &order);
-}
-
-void rp_load_abandon(rp_controller *c) {
-    rp_keep_abandon_load(c->keep);
 }
 
 /* The feed opens, and training may begin. */
@@ -31,9 +26,7 @@ static rp_err leave_load(rp_controller *c) {
     rp_keep_abandon_load(c->keep);
     if (c->options.purpose == RP_PURPOSE_TRAIN) {
         RP_TRY(rp_train_open_feed(c->train));
-    }
-    c->machine.begun = c->options.purpose == RP_PURPOSE_TRAIN;
-    if (c->machine.begun) {
+        c->machine.begun = true;
         rp_arrangement_note_begun(c->setup);
     }
     rp_arena_seal(&c->arena); /* what comes from here on lives for a state or an assignment */
@@ -46,7 +39,7 @@ static rp_err leave_load(rp_controller *c) {
     if (rp_recovery_note_work(&c->recovery, step, c->ring.now_ns, text)) {
         RP_TRY(rp_record_event(rp_folder_record(c->folder), "recovered", step, text));
     }
-    RP_TRY(rp_controller_choose_next(c));
+    RP_TRY(rp_due_choose(c));
 fail:
     return err;
 }
@@ -64,28 +57,19 @@ fail:
     return err;
 }
 
-rp_err rp_load_late(const rp_controller *c) {
-    return rp_keep_load_is_late(c->keep);
-}
-
 /* ---- save ------------------------------------------------------------------------------------ */
 
 rp_err rp_save_enter(rp_controller *c) {
-    const bool rests = rp_keep_disk_rests(c->keep);
     rp_keep_outcome outcome;
-    if (!rests) {
-        rp_telemetry_read_totals(rp_folder_record(c->folder), &c->position);
+    if (!rp_keep_disk_rests(c->keep)) {
+        rp_train_read_totals(c->train);
     }
     const rp_keep_save_order order = {.plan = rp_arrangement_plan(c->setup),
                                       .position = &c->position,
-                                      .estimator = find_gains(c->run, c->train),
+                                      .estimator = rp_train_gains(c->train),
                                       .is_result = c->position.step == rp_train_end(c->train)};
     const rp_err err = rp_keep_begin_save(c->keep, &order, &outcome);
     return rp_machine_keep_result(&c->machine, err, outcome);
-}
-
-void rp_save_abandon(rp_controller *c) {
-    rp_keep_abandon_save(c->keep);
 }
 
 static rp_err commit_save(rp_controller *c, const char *not_finite, rp_keep_outcome *outcome) {
@@ -107,7 +91,7 @@ static bool needs_checkpoint(const rp_controller *c) {
     const bool scores = c->run->score.keep_best && rp_train_is_evaluation_due(c->train, &split);
     return scores || c->position.step == rp_train_end(c->train) || c->machine.interrupts > 0 ||
            c->way.follow.phase != RP_FOLLOW_NONE || rp_keep_saves_adopted(c->keep) ||
-           rp_round_is_due(c);
+           rp_due_is_round(c);
 }
 
 rp_err rp_save_step(rp_controller *c) {
@@ -129,28 +113,49 @@ rp_err rp_save_step(rp_controller *c) {
         return rp_save_enter(c);
     }
     rp_keep_note_unsaved(c->keep, false);
-    RP_TRY(rp_controller_choose_next(c));
+    RP_TRY(rp_due_choose(c));
 fail:
     return err;
 }
 
-rp_err rp_save_late(const rp_controller *c) {
-    return rp_keep_save_is_late(c->keep, c->machine.timeout_ns);
+/* ---- round ----------------------------------------------------------------------------------- */
+
+rp_err rp_round_enter(rp_controller *c) {
+    const rp_lane_end *lane = &c->env.lane;
+    const rp_lane_report report = {.step = c->position.step,
+                                   .samples = c->position.samples,
+                                   .loss = rp_train_take_round_loss(c->train)};
+    if (rp_keep_saved_step(c->keep) != c->position.step) {
+        const rp_err err = rp_fail(RP_ERR_FAULT,
+                                   "step %" PRIu64 " has no checkpoint, so this lane has nothing "
+                                   "that could be averaged",
+                                   c->position.step);
+        return rp_machine_final(&c->machine, err);
+    }
+    return lane->kind->reach(lane->self, &report);
 }
 
-rp_err rp_save_on_tensor(rp_controller *c, uint32_t board, const rp_message *message) {
-    rp_keep_outcome outcome;
-    const rp_err err = rp_keep_on_tensor(c->keep, board, message, &outcome);
-    return rp_machine_keep_result(&c->machine, err, outcome);
-}
-
-rp_err rp_save_on_in_flight(rp_controller *c, uint32_t board, const rp_message *message) {
-    rp_keep_outcome outcome;
-    const rp_err err = rp_keep_on_in_flight(c->keep, board, message, &outcome);
-    return rp_machine_keep_result(&c->machine, err, outcome);
-}
-
-rp_err rp_save_on_end(rp_controller *c, uint32_t board, const rp_message *message) {
-    (void)message;
-    return rp_keep_on_end(c->keep, board);
+/* The result of the last round is this lane's, too: its weights file gets it. */
+rp_err rp_round_step(rp_controller *c) {
+    const rp_lane_end *lane = &c->env.lane;
+    char *path;
+    bool answered = false;
+    rp_err err;
+    RP_TRY(lane->kind->answered(lane->self, c->position.step, &answered));
+    if (!answered) {
+        return RP_OK;
+    }
+    rp_arena_finish(&c->way.follow_arena);
+    rp_arena_init(&c->way.follow_arena, "round", 0);
+    RP_TRY(rp_keep_find(c->keep, &c->way.follow_arena, rp_arrangement_given(c->setup), &path,
+                        &c->position));
+    RP_TRY(c->position.step == rp_keep_saved_step(c->keep) && c->position.round > 0
+               ? RP_OK
+               : rp_fail(RP_ERR_FORMAT, "%s: is not what this lane's run has averaged", path));
+    rp_keep_load_from(c->keep, path, RP_KEEP_CHECKPOINT);
+    c->machine.renewed = c->position.step == rp_train_end(c->train);
+    rp_keep_note_unsaved(c->keep, c->machine.renewed);
+    rp_machine_enter(&c->machine, RP_CONTROL_LOAD);
+fail:
+    return err;
 }

@@ -42,6 +42,30 @@ typedef enum {
     RP_DONE_SAVED
 } rp_control_done;
 
+/* What only the state holds, and is released when a fault ends it. */
+typedef enum {
+    RP_HOLDS_NOTHING,
+    RP_HOLDS_LOAD,
+    RP_HOLDS_SEGMENT,
+    RP_HOLDS_RECORDS, /* what boards have recorded of a microbatch that is verified */
+    RP_HOLDS_SAVE,
+    RP_HOLDS_RESCUE
+} rp_control_holds;
+
+/* Which error a time-out is. */
+typedef enum {
+    RP_LATE_BOARD,   /* the first board that is not done */
+    RP_LATE_AGENTS,  /* they have not come up */
+    RP_LATE_HELD,    /* boards do not say what they hold */
+    RP_LATE_HELLO,   /* a board that has not greeted, and why */
+    RP_LATE_PROFILE, /* the first board that has not measured what it was asked for */
+    RP_LATE_LOAD,    /* the board that takes no message */
+    RP_LATE_REPORTS, /* no board reports anything */
+    RP_LATE_SAVE,    /* how many boards have not sent all */
+    RP_LATE_RECORDS, /* what is missing of a microbatch that is verified */
+    RP_LATE_LANES    /* the other lanes */
+} rp_control_late;
+
 typedef struct {
     const char *name;
     const char *waits_for; /* what must come before the state is left */
@@ -52,17 +76,11 @@ typedef struct {
     rp_err (*enter)(rp_controller *c);
     /* Sends what there is room for, and leaves the state when what it waits for is there. */
     rp_err (*step)(rp_controller *c);
-    /* A fault ends the state: releases what only the state holds. May be NULL. */
-    void (*abandon)(rp_controller *c);
+    rp_control_holds holds;
     rp_control_done done;
-    /* The time-out as an error. NULL: names the first board that is not done. */
-    rp_err (*late)(const rp_controller *c);
+    rp_control_late late;
 } rp_control_state;
 
 extern const rp_control_state rp_control_states[RP_CONTROL_STATES];
-
-/* accept.c: what becomes of a message of this kind in a state. NULL: it is refused. */
-typedef rp_err (*rp_control_handler)(rp_controller *c, uint32_t board, const rp_message *message);
-rp_control_handler rp_control_handler_of(rp_kind kind, rp_control_state_id state);
 
 #endif

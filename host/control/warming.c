@@ -1,17 +1,15 @@
 /* `ringpipe boards warm`: what the room `warm` says is carried out. */
 #include "base/printable.h"
 #include "control/controller_own.h"
-#include "ring/identity.h"
 
-rp_warm_fault rp_warming_fault(const rp_controller *c) {
-    const rp_controller_fault *fault = &c->machine.fault;
+rp_warm_fault rp_warming_fault(const rp_machine *machine) {
+    const rp_controller_fault *fault = &machine->fault;
     return (rp_warm_fault){.err = fault->err,
                            .text = fault->text,
-                           .board =
-                               fault->board == RP_FAULT_NO_BOARD ? RP_WARM_NO_BOARD : fault->board,
+                           .board = fault->board,
                            .is_lost = fault->fault_class == RP_FAULT_BOARD,
-                           .while_greeting = c->machine.failed == RP_CONTROL_HELLO,
-                           .interrupted = c->machine.interrupts > 0};
+                           .while_greeting = machine->failed == RP_CONTROL_HELLO,
+                           .interrupted = machine->interrupts > 0};
 }
 
 /* The boards are greeted, and get what they are to build. */
@@ -26,51 +24,40 @@ fail:
 }
 
 /* The board of a place is another one from now on. What it had built before is counted on. */
-static void place_board(rp_controller *c, uint32_t k) {
-    const rp_warm_place place = rp_warm_place_of(c->warm, k);
-    if (c->ring.board[k].name != place.name) {
-        rp_arrangement_place_board(c->setup, k, place.entry);
-        rp_ring_take_entry(&c->ring, k);
-        rp_ring_take_built(&c->ring, k, &place.built);
-    }
-    if (place.instead_of) {
-        rp_print(c->env.progress, "the spare board %s builds what %s has\n", place.name,
-                 place.instead_of);
+static void place_board(rp_ring *ring, rp_arrangement *setup, uint32_t k,
+                        const rp_warm_place *place) {
+    if (ring->board[k].name != place->name) {
+        rp_arrangement_place_board(setup, k, place->entry);
+        rp_ring_take_entry(ring, k);
+        rp_ring_take_built(ring, k, &place->built);
     }
 }
 
-static rp_err begin_round(rp_controller *c) {
-    rp_ring_reset(&c->ring, RP_FAULT_NO_BOARD);
-    for (uint32_t k = 0; k < rp_warm_places(c->warm); k++) {
-        place_board(c, k);
-    }
-    return greet_again(c);
-}
-
-static rp_err carry_out(rp_controller *c, rp_warm_outcome outcome) {
+rp_err rp_warming_go_on(rp_controller *c, rp_warm_outcome outcome) {
     rp_err incomplete;
-    rp_err err = RP_OK;
-    if (outcome == RP_WARM_ROUND) {
-        return begin_round(c);
-    }
-    RP_TRY(rp_warm_finish(c->warm, &incomplete));
-    c->machine.result = incomplete;
-    rp_machine_enter(&c->machine, RP_CONTROL_CLOSE);
-fail:
-    return err;
-}
-
-rp_err rp_warming_go_on(rp_controller *c) {
-    rp_warm_outcome outcome;
     rp_err err;
-    RP_TRY(rp_warm_end_round(c->warm, &outcome));
-    RP_TRY(carry_out(c, outcome));
+    if (outcome == RP_WARM_OVER) {
+        RP_TRY(rp_warm_finish(c->warm, &incomplete));
+        c->machine.result = incomplete;
+        rp_machine_enter(&c->machine, RP_CONTROL_CLOSE);
+        return RP_OK;
+    }
+    rp_ring_reset(&c->ring, RP_NO_BOARD);
+    for (uint32_t k = 0; k < rp_warm_places(c->warm); k++) {
+        const rp_warm_place place = rp_warm_place_of(c->warm, k);
+        place_board(&c->ring, c->setup, k, &place);
+        if (place.instead_of) {
+            rp_print(c->env.progress, "the spare board %s builds what %s has\n", place.name,
+                     place.instead_of);
+        }
+    }
+    RP_TRY(greet_again(c));
 fail:
     return err;
 }
 
 rp_err rp_warming_wait(rp_controller *c) {
-    const rp_warm_fault fault = rp_warming_fault(c);
+    const rp_warm_fault fault = rp_warming_fault(&c->machine);
     rp_warm_wait(c->warm, &fault);
     rp_ring_reset(&c->ring, c->machine.fault.board);
     for (uint32_t k = 0; k < c->ring.count; k++) {
@@ -81,12 +68,12 @@ rp_err rp_warming_wait(rp_controller *c) {
 }
 
 rp_err rp_warming_leave(rp_controller *c) {
-    const rp_warm_fault fault = rp_warming_fault(c);
+    const rp_warm_fault fault = rp_warming_fault(&c->machine);
     rp_warm_outcome outcome;
     rp_err err;
     RP_TRY(rp_warm_leave(c->warm, &fault, &outcome));
     rp_machine_forget_fault(&c->machine);
-    RP_TRY(carry_out(c, outcome));
+    RP_TRY(rp_warming_go_on(c, outcome));
 fail:
     return err;
 }

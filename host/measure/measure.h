@@ -8,7 +8,7 @@
 
 #include "planning/joint.h"
 #include "planning/split_choice.h"
-#include "record/sink.h"
+#include "record/record.h"
 #include "ring/ring.h"
 
 typedef struct rp_measure rp_measure;
@@ -56,6 +56,12 @@ void rp_measure_take_cut(rp_measure *measure, const rp_cut *cut);
 /* What the planner is asked, with any boards and order, within plan.seconds; places the profile. */
 rp_joint_ask rp_measure_joint_ask(rp_measure *measure, bool codecs_open);
 rp_split_ask rp_measure_split_ask(rp_measure *measure);
+
+/* What the boards have reported of the plan in force, for the summary: `stage`, `share`,
+ * `micro_done`, `link` and `wire`, in `arena`. Nothing, when `plan` is NULL or there are no boards.
+ * errors  MEMORY */
+rp_err rp_measure_tell(const rp_measure *measure, const rp_plan *plan, rp_arena *arena,
+                       rp_record_end *out) RP_MUST_CHECK;
 
 /* ---- measuring boards and wires -------------------------------------------------------------- */
 

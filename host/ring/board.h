@@ -12,6 +12,9 @@
 #include "plan/plan.h"
 #include "planning/profile.h"
 
+/* Where a number of a board may be missing. */
+#define RP_NO_BOARD UINT32_MAX
+
 /* Messages that may wait for a board when its link is full. At most this many are due between two
  * of its answers: one HELLO or CONNECT, one START, EVALUATE, SAVE or RECORD, one STOP, the decision
  * on one step (the board does not continue without it), and the gains that may still take effect

@@ -63,3 +63,27 @@ rp_err rp_ring_report_refusals(rp_ring *ring, rp_record *record, uint64_t step) 
     }
     return err;
 }
+
+bool rp_lost_is(const rp_lost_boards *lost, const rp_ring *ring, uint32_t board) {
+    RP_ASSERT(board < ring->count);
+    return lost->wrong != RP_NO_BOARD ? lost->wrong == board
+                                      : !ring->board[board].hello || lost->portless == board;
+}
+
+uint32_t rp_lost_count(const rp_lost_boards *lost, const rp_ring *ring) {
+    uint32_t count = 0;
+    for (uint32_t k = 0; ring->board && k < ring->count; k++) {
+        count += rp_lost_is(lost, ring, k);
+    }
+    return count;
+}
+
+const char *rp_lost_why(const rp_lost_boards *lost, const rp_ring *ring, uint32_t board) {
+    const rp_silent_why why = ring->board[board].silence.why;
+    return lost->wrong != RP_NO_BOARD    ? "computes wrong"
+           : lost->portless == board     ? "lacks a port that another process keeps"
+           : why == RP_SILENT_REFUSES    ? "refuses the handshake"
+           : why == RP_SILENT_BROKEN_OFF ? "breaks off every handshake"
+           : why == RP_SILENT_UNANSWERED ? "does not answer: it is stopped or too busy"
+                                         : "has not come";
+}

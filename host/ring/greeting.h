@@ -21,4 +21,16 @@ void rp_ring_greet_again(rp_ring *ring);
  * has to see to it. `record` NULL: nothing happens. `step`: where the run stands. errors IO */
 rp_err rp_ring_report_refusals(rp_ring *ring, rp_record *record, uint64_t step) RP_MUST_CHECK;
 
+/* Boards that the run can not go on with, besides those that have not greeted. RP_NO_BOARD: no
+ * board. */
+typedef struct {
+    uint32_t wrong;    /* it computes wrong: then it alone is lost */
+    uint32_t portless; /* it lacks a port, and boards have done so for ring.wait */
+} rp_lost_boards;
+
+bool rp_lost_is(const rp_lost_boards *lost, const rp_ring *ring, uint32_t board);
+uint32_t rp_lost_count(const rp_lost_boards *lost, const rp_ring *ring);
+/* What is said of a board that is lost: "has not come". */
+const char *rp_lost_why(const rp_lost_boards *lost, const rp_ring *ring, uint32_t board);
+
 #endif

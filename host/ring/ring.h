@@ -6,6 +6,7 @@
 #ifndef RP_RING_RING_H
 #define RP_RING_RING_H
 
+#include "record/sink.h"
 #include "ring/board.h"
 #include "ring/spawner.h"
 
@@ -124,7 +125,7 @@ rp_err rp_ring_open_control(const rp_ring *ring, bool dials, const char *endpoin
 void rp_ring_end_assignment(rp_ring *ring);
 /* The run goes back: feed links close, queues are dropped, and so is what boards have said of the
  * work that was under way. The board `lost`, and those that have restarted, ended or are silent,
- * also lose their control link: rp_ring_connect() opens it again. lost: UINT32_MAX is none. */
+ * also lose their control link: rp_ring_connect() opens it again. lost: RP_NO_BOARD is none. */
 void rp_ring_reset(rp_ring *ring, uint32_t lost);
 /* Closes all links, and drops every message on its way. Accepts a ring that is not open. */
 void rp_ring_disconnect(rp_ring *ring);
@@ -186,6 +187,11 @@ rp_err rp_ring_take_ready(rp_ring *ring, uint32_t board, const rp_Ready *ready,
 void rp_ring_take_facts(rp_ring *ring, uint32_t board, const rp_Finished *report);
 /* The run goes back to where the board had counted so many microbatches. */
 void rp_ring_rewind_facts(rp_ring *ring, uint32_t board, uint64_t microbatches);
+
+/* A packed record (wire/trace.h) of an op that the board has run by this plan, in this host's time.
+ * errors  PEER */
+rp_err rp_ring_unpack_op(const rp_ring *ring, uint32_t board, const rp_plan *plan,
+                         const uint8_t *bytes, rp_sink_op *out) RP_MUST_CHECK;
 
 /* ---- time (watch.c) -------------------------------------------------------------------------- */
 

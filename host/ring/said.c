@@ -2,6 +2,7 @@
  * outside are bounded before they are stored. */
 #include "ring/lines.h"
 #include "ring/ring_own.h"
+#include "wire/trace.h"
 
 #include <float.h>
 #include <inttypes.h>
@@ -301,4 +302,31 @@ void rp_ring_rewind_facts(rp_ring *ring, uint32_t board, uint64_t microbatches) 
     RP_ASSERT(board < ring->count);
     state->facts.microbatches = microbatches;
     state->facts_before = state->facts;
+}
+
+/* ---- ops ------------------------------------------------------------------------------------- */
+
+/* A board with one stage need not say which. */
+static uint32_t stage_of(const rp_plan_node *node, const rp_plan *plan, uint32_t said) {
+    return node->hold_count == 1 ? plan->hold[node->hold_first].stage : said;
+}
+
+rp_err rp_ring_unpack_op(const rp_ring *ring, uint32_t board, const rp_plan *plan,
+                         const uint8_t *bytes, rp_sink_op *out) {
+    const rp_trace_record record = rp_trace_unpack(bytes);
+    const int64_t offset_ns = ring->board[board].clock_offset_ns;
+    RP_ASSERT(board < plan->node_count);
+    if (record.kind >= RP_OP_KINDS || record.end_ns < record.start_ns ||
+        !rp_board_is_clock_time(record.start_ns) || !rp_board_is_clock_time(record.end_ns)) {
+        return rp_fail(RP_ERR_PEER, "a trace record of stage %u is out of range", board);
+    }
+    *out = (rp_sink_op){.stage = board,
+                        .part = stage_of(&plan->node[board], plan, record.stage),
+                        .kind = (rp_op_kind)record.kind,
+                        .evaluation = record.evaluation,
+                        .step = record.step,
+                        .samples = {record.first, record.count},
+                        .start_ns = record.start_ns + offset_ns,
+                        .end_ns = record.end_ns + offset_ns};
+    return RP_OK;
 }

@@ -43,12 +43,8 @@ const rp_runfile *rp_arrangement_run(const rp_arrangement *a);
 /* Of the assignment; NULL before the first. Notes may be written into it. */
 rp_plan *rp_arrangement_plan(const rp_arrangement *a);
 const rp_plan *rp_arrangement_given(const rp_arrangement *a); /* no other is made; NULL: none is */
-bool rp_arrangement_is_shared(const rp_arrangement *a);       /* .. because boards share stages */
 const rp_cut *rp_arrangement_plan_cut(const rp_arrangement *a);
 const char *rp_arrangement_plan_text(const rp_arrangement *a); /* that every board gets */
-/* Why these boards and this schedule, where the planner chose them; or NULL. */
-const char *rp_arrangement_plan_words(const rp_arrangement *a);
-const char *rp_arrangement_schedule_words(const rp_arrangement *a);
 bool rp_arrangement_has_advance(const rp_arrangement *a); /* one was chosen */
 /* Codecs may be chosen for the stages that there are. */
 bool rp_codecs_may_change(const rp_arrangement *a);

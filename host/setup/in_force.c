@@ -189,24 +189,12 @@ const rp_plan *rp_arrangement_given(const rp_arrangement *a) {
     return a->given;
 }
 
-bool rp_arrangement_is_shared(const rp_arrangement *a) {
-    return a->shares.is_own;
-}
-
 const rp_cut *rp_arrangement_plan_cut(const rp_arrangement *a) {
     return &a->plan_cut;
 }
 
 const char *rp_arrangement_plan_text(const rp_arrangement *a) {
     return a->plan_text;
-}
-
-const char *rp_arrangement_plan_words(const rp_arrangement *a) {
-    return a->plan_words;
-}
-
-const char *rp_arrangement_schedule_words(const rp_arrangement *a) {
-    return a->schedule_words;
 }
 
 bool rp_arrangement_has_advance(const rp_arrangement *a) {

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "train/train_own.h"
 
@@ -114,4 +115,16 @@ void rp_train_resume_best(rp_train *train) {
         train->stop_step = best->end;
     }
     best->end = train->stop_step;
+}
+
+rp_summary_best rp_train_tell_best(const rp_train *train) {
+    const rp_runfile *run = train->run;
+    const char *weights = train->paths->best_weights; /* NULL: an evaluation has no folder */
+    const bool kept = weights && run->score.keep_best && access(weights, F_OK) == 0;
+    return (rp_summary_best){
+        .step = train->best.step,
+        .metric = is_by_accuracy(train) ? "accuracy" : "loss",
+        .split = rp_data_scored(&run->data) == RP_SPLIT_VALIDATION ? "validation" : "test",
+        .value = train->best.value,
+        .path = kept ? "best.safetensors" : NULL};
 }

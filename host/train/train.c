@@ -102,7 +102,7 @@ int rp_train_eventfd(const rp_train *train) {
 }
 
 rp_gain_estimator *rp_train_gains(rp_train *train) {
-    return &train->estimator;
+    return train->run->method.horizon == RP_HORIZON_MEASURED ? &train->estimator : NULL;
 }
 
 double rp_train_take_round_loss(rp_train *train) {
@@ -121,4 +121,50 @@ bool rp_train_stage_trains(const rp_train *train, uint32_t stage, uint32_t param
     RP_ASSERT(stage < train->cut.stage_count);
     return p->role == RP_PARAM_TRAINED && p->layer >= train->cut.first[stage] &&
            p->layer < train->cut.first[stage + 1];
+}
+
+/* ---- the record ------------------------------------------------------------------------------ */
+
+static rp_record_score record_score(const rp_position_score *score) {
+    return (rp_record_score){score->done, score->loss, score->samples, score->correct};
+}
+
+rp_record_totals rp_train_totals(const rp_train *train) {
+    const rp_position *position = train->position;
+    return (rp_record_totals){.step = position->step,
+                              .samples = position->samples,
+                              .epoch_samples = position->epoch_samples,
+                              .epoch_loss = position->epoch_loss,
+                              .seconds = position->seconds,
+                              .segment_s = position->segment_s,
+                              .eval = record_score(&position->test),
+                              .validation = record_score(&position->validation)};
+}
+
+rp_err rp_train_rewind_record(const rp_train *train) {
+    const rp_record_totals to = rp_train_totals(train);
+    return rp_record_rewind(rp_train_record(train), &to);
+}
+
+void rp_train_read_totals(rp_train *train) {
+    rp_position *position = train->position;
+    rp_record_totals totals = rp_train_totals(train);
+    rp_record_read_totals(rp_train_record(train), &totals);
+    position->samples = totals.samples;
+    position->epoch_samples = totals.epoch_samples;
+    position->epoch_loss = totals.epoch_loss;
+    position->seconds = totals.seconds;
+    position->segment_s = totals.segment_s;
+}
+
+rp_err rp_train_record_op(rp_train *train, const rp_sink_op *op) {
+    rp_transfers *transfers = rp_folder_transfers(train->needs.folder);
+    rp_record *record = rp_train_record(train);
+    rp_err err;
+    RP_TRY(rp_record_op(record, op));
+    RP_TRY(transfers ? rp_transfers_take(transfers, train->plan, train->run->model,
+                                         train->run->batch, train->position->fill_step, op, record)
+                     : RP_OK);
+fail:
+    return err;
 }

@@ -74,7 +74,7 @@ bool rp_train_has_feed(const rp_train *train);
 int rp_train_eventfd(const rp_train *train);
 /* Squared norms, losses and ledgers so far, for the summary; `known` where all boards have them. */
 rp_summary_ledger rp_train_tell_ledger(const rp_train *train);
-/* Gains of predictions; they change while the boards report. */
+/* Gains of predictions; they change while the boards report. NULL: this run measures none. */
 rp_gain_estimator *rp_train_gains(rp_train *train);
 /* Tells the boards of a resumed run again which gains are in effect, and which are to come. */
 rp_err rp_train_repeat_gains(rp_train *train) RP_MUST_CHECK;
@@ -96,7 +96,6 @@ rp_err rp_train_step_pass(rp_train *train, bool *over) RP_MUST_CHECK;
 rp_err rp_train_keep_score(rp_train *train, bool *stops) RP_MUST_CHECK;
 /* Reads the best evaluation of before from the folder of checkpoints, for the position. */
 void rp_train_resume_best(rp_train *train);
-const rp_checkpoint_best *rp_train_best(const rp_train *train);
 
 /* ---- reports of the boards ------------------------------------------------------------------- */
 
@@ -123,6 +122,21 @@ rp_err rp_train_on_waiting(rp_train *train, uint32_t board,
                            const rp_message *message) RP_MUST_CHECK;
 /* Mean loss of the steps since the last call, for a round of lanes; NAN: there were none. */
 double rp_train_take_round_loss(rp_train *train);
+
+/* ---- the record ------------------------------------------------------------------------------ */
+
+/* What the position has counted, as the record has it. */
+rp_record_totals rp_train_totals(const rp_train *train);
+/* The record goes back to the position. errors IO */
+rp_err rp_train_rewind_record(const rp_train *train) RP_MUST_CHECK;
+/* Copies what the record has counted into the position, for a checkpoint. */
+void rp_train_read_totals(rp_train *train);
+/* Records an op of the plan, and the parcels whose other end is known. errors MEMORY; of the record
+ */
+rp_err rp_train_record_op(rp_train *train, const rp_sink_op *op) RP_MUST_CHECK;
+const rp_checkpoint_best *rp_train_best(const rp_train *train);
+/* .. for the summary. */
+rp_summary_best rp_train_tell_best(const rp_train *train);
 
 /* ---- progress -------------------------------------------------------------------------------- */
 

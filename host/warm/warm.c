@@ -170,7 +170,7 @@ rp_err rp_warm_finish(const rp_warm *warm, rp_err *incomplete) {
 
 bool rp_warm_may_wait(const rp_warm *warm, const rp_warm_fault *fault) {
     return warm && warm->end_ns != 0 && left_ns(warm) >= LEAST_NS && !fault->interrupted &&
-           fault->err == RP_ERR_FAULT && fault->is_lost && fault->board != RP_WARM_NO_BOARD;
+           fault->err == RP_ERR_FAULT && fault->is_lost && fault->board != RP_NO_BOARD;
 }
 
 void rp_warm_wait(rp_warm *warm, const rp_warm_fault *fault) {
@@ -190,7 +190,7 @@ static bool is_blamed(const rp_warm *warm, const rp_warm_fault *fault, const rp_
         const rp_board_state *board = &warm->needs.ring->board[k];
         if (row == spare_at(warm, k)) {
             const bool is_done = fault->while_greeting ? board->hello : board->ready;
-            return fault->board == RP_WARM_NO_BOARD ? !is_done : fault->board == k;
+            return fault->board == RP_NO_BOARD ? !is_done : fault->board == k;
         }
     }
     return false;

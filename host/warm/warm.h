@@ -68,12 +68,11 @@ rp_err rp_warm_finish(const rp_warm *warm, rp_err *incomplete) RP_MUST_CHECK;
 typedef struct {
     rp_err err; /* RP_OK: there is none */
     const char *text;
-    uint32_t board;      /* RP_WARM_NO_BOARD: of no board in particular */
+    uint32_t board;      /* RP_NO_BOARD: of no board in particular */
     bool is_lost;        /* the board is, as far as its link tells */
     bool while_greeting; /* else while boards build */
     bool interrupted;    /* by a person */
 } rp_warm_fault;
-#define RP_WARM_NO_BOARD UINT32_MAX
 
 /* A board was lost while there is time left: it is waited for, and warming goes on. What a board
  * says itself would come again. Accepts NULL. */

@@ -55,7 +55,7 @@ static void every_kind_is_taken_or_refused(void **state) {
     for (uint32_t kind = 0; kind < 64; kind++) {
         const rp_kind_facts *facts = rp_kind_facts_of((rp_kind)kind);
         for (uint32_t s = 0; s < RP_CONTROL_STATES; s++) {
-            const bool takes = rp_control_handler_of((rp_kind)kind, (rp_control_state_id)s) != NULL;
+            const bool takes = rp_accept_takes((rp_kind)kind, (rp_control_state_id)s);
             assert_int_equal(takes, is_taken((rp_control_state_id)s, (rp_kind)kind));
             assert_true(!takes || facts->name); /* of a kind that there is */
             assert_true(!takes || facts->from != RP_FROM_HOST);
@@ -237,9 +237,6 @@ static void messages_wait_for_room(void **state) {
 static void numbers_of_boards_are_bounded(void **state) {
     (void)state;
     static const int64_t no_times[] = {INT64_MIN, INT64_MIN / 3, INT64_MAX / 3, INT64_MAX};
-    const rp_control_handler hello = rp_control_handler_of(RP_KIND_HELLO, RP_CONTROL_HELLO);
-    const rp_control_handler ready = rp_control_handler_of(RP_KIND_READY, RP_CONTROL_ASSIGN);
-    const rp_control_handler finished = rp_control_handler_of(RP_KIND_FINISHED, RP_CONTROL_TRAIN);
     static const rp_message absurd_ready = {
         .frame = {.which_body = RP_KIND_READY,
                   .body.ready = {.device_bytes = UINT64_MAX,
@@ -263,11 +260,12 @@ static void numbers_of_boards_are_bounded(void **state) {
     rp_board_state *board = &ring.c->ring.board[0];
     board->ready = false;
     board->facts_before.busy_ns = 5;
-    expect_ok(ready(ring.c, 0, &absurd_ready));
-    expect_err(finished(ring.c, 0, &absurd_end), RP_ERR_PEER); /* 0 would mean: none in flight */
+    expect_ok(rp_accept_message(ring.c, 0, &absurd_ready));
+    expect_err(rp_accept_message(ring.c, 0, &absurd_end),
+               RP_ERR_PEER); /* 0 would mean: none in flight */
     absurd_end.frame.body.finished.in_flight_bytes = 0;
     board->train.finished = false;
-    expect_ok(finished(ring.c, 0, &absurd_end));
+    expect_ok(rp_accept_message(ring.c, 0, &absurd_end));
     assert_int_equal(
         board->memory.device_bytes + board->memory.weight_bytes + board->memory.resident_bytes, 0);
     assert_int_equal(board->facts.busy_ns, 5);
@@ -285,12 +283,13 @@ static void numbers_of_boards_are_bounded(void **state) {
         const rp_trace_record op = {.start_ns = no_times[i], .end_ns = no_times[i]};
         uint8_t bytes[RP_TRACE_BYTES];
         rp_trace_pack(&op, bytes);
-        const rp_part trace = rp_part_of_bytes(bytes, sizeof bytes);
-        const rp_run_view view = rp_controller_view(ring.c);
-        expect_err(rp_telemetry_take_ops(&view, 0, &trace), RP_ERR_PEER);
+        const rp_message trace = {.frame = {.which_body = RP_KIND_TRACE},
+                                  .part = {rp_part_of_bytes(bytes, sizeof bytes)},
+                                  .part_count = 1};
+        expect_err(rp_accept_message(ring.c, 0, &trace), RP_ERR_PEER);
         board->hello = false;
         board->device = NULL;
-        expect_err(hello(ring.c, 0, &greeting), RP_ERR_PEER);
+        expect_err(rp_accept_message(ring.c, 0, &greeting), RP_ERR_PEER);
     }
     ring_close(&ring);
 }
@@ -306,7 +305,8 @@ static void the_table_is_complete(void **state) {
         assert_true(s == RP_CONTROL_ENDED || row->next != 0);
         assert_true((row->next & UINT32_C(1) << RP_CONTROL_START) == 0);
         assert_true(row->timeout_ns > 0 || s >= RP_CONTROL_RECOVER);
-        assert_true(row->timeout_ns == 0 || row->done != RP_DONE_NONE || row->late);
+        assert_true(row->timeout_ns == 0 || row->done != RP_DONE_NONE ||
+                    row->late != RP_LATE_BOARD);
         /* behind a fault: see test_recover.c, test_adopt.c; of lanes: cli/test_lanes.py */
         bool reached = s >= RP_CONTROL_RESTART || s == RP_CONTROL_ADOPT || s == RP_CONTROL_ROUND;
         for (size_t i = 0; i < WAITS; i++) {
@@ -331,7 +331,7 @@ static void describe_state(rp_control_state_id s, char *out, size_t bytes) {
         const bool everywhere = kind == RP_KIND_HELLO || kind == RP_KIND_FAULT ||
                                 kind == RP_KIND_COPIED || kind == RP_KIND_TRIAL_DONE ||
                                 kind == RP_KIND_TRIAL_BYTES;
-        if (!everywhere && rp_control_handler_of((rp_kind)kind, s)) {
+        if (!everywhere && rp_accept_takes((rp_kind)kind, s)) {
             const size_t used = strlen(takes);
             (void)snprintf(takes + used, sizeof takes - used, " %s", rp_kind_name((rp_kind)kind));
         }

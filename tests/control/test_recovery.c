@@ -31,7 +31,7 @@ static void prepare(void) {
     run.data.count[RP_SPLIT_TRAIN] = 800;
     ring.board = boards;
     ring.count = BOARDS;
-    machine.wrong = machine.fault.board = RP_FAULT_NO_BOARD;
+    machine.wrong = machine.fault.board = RP_NO_BOARD;
 }
 
 static void begin(uint32_t board, uint64_t from, uint64_t to, int64_t now_ns) {
@@ -65,9 +65,9 @@ static void work_ends_a_recovery(void **state) {
     char text[RP_RECOVERY_TEXT];
     (void)state;
     prepare();
-    recovery.spares_taken = 2;
+    recovery.spares_tried = 2;
     assert_false(rp_recovery_note_work(&recovery, 5, SECONDS(1), text));
-    assert_int_equal(recovery.spares_taken, 0);
+    assert_int_equal(recovery.spares_tried, 0);
     assert_int_equal(recovery.done_count, 0); /* there was none */
     for (uint32_t i = 0; i < RP_RECOVERIES_TOLD + 2; i++) {
         begin(i % BOARDS, 6, 4, SECONDS(100));
@@ -121,7 +121,7 @@ static void spares_that_were_tried_are_not_counted(void **state) {
     run.roster = roster;
     run.spares = 2;
     assert_int_equal(rp_recovery_spares(&recovery, &run), 2);
-    recovery.spares_taken = 1;
+    recovery.spares_tried = 1;
     assert_int_equal(rp_recovery_spares(&recovery, &run), 1);
 }
 
@@ -130,7 +130,8 @@ static void boards_are_lost_for_one_reason(void **state) {
     prepare();
     boards[0].hello = boards[1].hello = true;
     boards[2].silence.why = RP_SILENT_REFUSES;
-    rp_lost_boards lost = rp_recovery_lost(&recovery, &machine, SECONDS(60), SECONDS(1));
+    run.safety.wait_s = 60;
+    rp_lost_boards lost = rp_recovery_lost(&recovery, &machine, &run, SECONDS(1));
     assert_int_equal(rp_lost_count(&lost, &ring), 1);
     assert_true(rp_lost_is(&lost, &ring, 2));
     assert_string_equal(rp_lost_why(&lost, &ring, 2), "refuses the handshake");
@@ -143,17 +144,17 @@ static void boards_are_lost_for_one_reason(void **state) {
             recovery.is_on = true;
             recovery.ports_lacked = 1;
             recovery.port_since_ns = SECONDS(1);
-            lost = rp_recovery_lost(&recovery, &machine, SECONDS(60), SECONDS(62));
+            lost = rp_recovery_lost(&recovery, &machine, &run, SECONDS(62));
             const bool lacks = rp_remedy_lacks_port(machine.fault.err, machine.failed);
             assert_int_equal(rp_lost_is(&lost, &ring, 1), lacks);
             assert_int_equal(rp_lost_count(&lost, &ring), 1 + lacks);
-            lost = rp_recovery_lost(&recovery, &machine, SECONDS(60), SECONDS(61));
+            lost = rp_recovery_lost(&recovery, &machine, &run, SECONDS(61));
             assert_false(rp_lost_is(&lost, &ring, 1));
         }
     }
 
     machine.wrong = 0; /* then no other board counts */
-    lost = rp_recovery_lost(&recovery, &machine, SECONDS(60), SECONDS(62));
+    lost = rp_recovery_lost(&recovery, &machine, &run, SECONDS(62));
     assert_int_equal(rp_lost_count(&lost, &ring), 1);
     assert_true(rp_lost_is(&lost, &ring, 0));
     assert_string_equal(rp_lost_why(&lost, &ring, 0), "computes wrong");

@@ -162,7 +162,7 @@ static void a_lost_board_is_waited_for_while_there_is_time(void **state) {
     assert_int_equal(rp_warm_patience_ns(warm), WITHIN_S * RP_NS_PER_S);
     fault.interrupted = true;
     assert_false(rp_warm_may_wait(warm, &fault));
-    fault = lost(RP_WARM_NO_BOARD);
+    fault = lost(RP_NO_BOARD);
     assert_false(rp_warm_may_wait(warm, &fault));
     fault = lost(1);
     fault.is_lost = false; /* it said so itself, and would again */
@@ -214,7 +214,7 @@ static void a_time_out_costs_those_that_are_not_done(void **state) {
     place_boards();
     board[0].ready = board[2].ready = true;
     const char *late = board[1].name;
-    rp_warm_fault fault = {.err = RP_ERR_TIMEOUT, .text = "no ready", .board = RP_WARM_NO_BOARD};
+    rp_warm_fault fault = {.err = RP_ERR_TIMEOUT, .text = "no ready", .board = RP_NO_BOARD};
     expect_ok(rp_warm_leave(warm, &fault, &outcome));
     place_boards();
     for (uint32_t k = 0; k < PLACES; k++) {

@@ -2,8 +2,8 @@
  * many groups of microbatches an interleaved schedule needs. */
 #include "folder.h"
 
-#include "control/absent.h"
 #include "run_of.h"
+#include "setup/absent.h"
 #include "setup/setup_own.h"
 
 enum { BOARDS = 6, SPARES = 2 };
@@ -11,7 +11,7 @@ enum { BOARDS = 6, SPARES = 2 };
 static rp_board_state boards[BOARDS];
 static rp_roster_entry roster[BOARDS + SPARES];
 static rp_ring ring;
-static rp_recovery recovery; /* large for a stack */
+static uint32_t tried; /* spares */
 static rp_measure *measure;
 static uint32_t wrong;
 static rp_arrangement arrangement;
@@ -32,7 +32,7 @@ static void have_boards(uint32_t count) {
  * `chunks` stages a board. */
 static void prepare(uint32_t count, uint32_t absent, uint32_t chunks, uint32_t micros) {
     memset(&ring, 0, sizeof ring);
-    memset(&recovery, 0, sizeof recovery);
+    tried = 0;
     memset(&arrangement, 0, sizeof arrangement);
     arrangement.run.model = &model;
     arrangement.ring = &ring;
@@ -47,16 +47,17 @@ static void prepare(uint32_t count, uint32_t absent, uint32_t chunks, uint32_t m
     arrangement.run.batch = 4 * micros;
     arrangement.run.micro = 4;
     arrangement.run.cut_auto = arrangement.run.codec_auto = true;
-    wrong = RP_FAULT_NO_BOARD;
+    wrong = RP_NO_BOARD;
     for (uint32_t k = 0; k + absent < count; k++) {
         boards[k].hello = true;
     }
 }
 
 static const char *why_stay(void) {
-    const rp_lost_boards lost = {.wrong = wrong, .portless = RP_FAULT_NO_BOARD};
-    const uint32_t left = rp_absent_left(&arrangement.run, rp_lost_count(&lost, &ring),
-                                         rp_recovery_spares(&recovery, &arrangement.run));
+    const rp_lost_boards lost = {.wrong = wrong, .portless = RP_NO_BOARD};
+    const uint32_t left = rp_absent_left(
+        &arrangement.run, rp_lost_count(&lost, &ring),
+        rp_spares_untried(roster, arrangement.run.boards, arrangement.run.spares, tried));
     return rp_absent_why_stay(&arrangement, left);
 }
 
@@ -234,7 +235,7 @@ static void spares_count_as_boards(void **state) {
     assert_non_null(why_stay()); /* three */
     arrangement.run.spares = 2;
     assert_null(why_stay()); /* four */
-    recovery.spares_taken = 1;
+    tried = 1;
     assert_non_null(why_stay()); /* one of them was tried and has not come either */
     prepare(4, 2, 2, 3);
     arrangement.run.spares = 2;

@@ -1,5 +1,5 @@
 /* The links and files that wake a controller. */
-#include "control/waits.h"
+#include "ring/waits.h"
 
 static void add_link(rp_wait_list *list, rp_link *link) {
     if (link && list->link_count < RP_LINKS_WAIT_MAX) {

@@ -1,6 +1,6 @@
 /* What a controller waits for outside: the links of its ring, and files that become readable. */
-#ifndef RP_CONTROL_WAITS_H
-#define RP_CONTROL_WAITS_H
+#ifndef RP_RING_WAITS_H
+#define RP_RING_WAITS_H
 
 #include "ring/ring.h"
 

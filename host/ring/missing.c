@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "control/missing.h"
+#include "ring/missing.h"
 
 /* Boards that are well have greeted by then; one that dials tries once a second. */
 static const int64_t ASK_NS = RP_NS_PER_S;
@@ -16,12 +16,11 @@ const rp_cause *rp_missing_cause(const rp_missing *m, uint32_t board) {
     const rp_board_state *state = &m->ring->board[board];
     const int64_t waited_ns = m->ring->now_ns - m->ring->greeted_ns;
     const bool was_greeted = state->hello || state->device; /* before others were greeted again */
-    if (!m->env->find_cause || m->run->local || was_greeted || m->is_return ||
+    if (!m->find_cause || m->run->local || was_greeted || m->is_return ||
         waited_ns < (state->address.dials ? DIALS_NS : ASK_NS)) {
         return NULL;
     }
-    const rp_cause *cause =
-        m->env->find_cause(m->env->find_self, &m->run->roster[board], &m->ring->keys);
+    const rp_cause *cause = m->find_cause(m->find_self, &m->run->roster[board], &m->ring->keys);
     return cause && cause->err != RP_OK ? cause : NULL;
 }
 

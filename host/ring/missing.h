@@ -1,13 +1,15 @@
 /* Why boards of a roster do not come. */
-#ifndef RP_CONTROL_MISSING_H
-#define RP_CONTROL_MISSING_H
+#ifndef RP_RING_MISSING_H
+#define RP_RING_MISSING_H
 
-#include "control/env.h"
 #include "ring/ring.h"
+#include "run/cause.h"
 
 /* What these functions look at; the pointers are borrowed. */
 typedef struct {
-    const rp_controller_env *env; /* finds causes */
+    /* Finds the cause of a board, or NULL; itself NULL: causes are not found out. */
+    const rp_cause *(*find_cause)(void *self, const rp_roster_entry *board, const rp_keypair *keys);
+    void *find_self;
     const rp_runfile *run;
     const rp_ring *ring;
     uint32_t spares; /* not tried yet on this way back */

@@ -1,20 +1,12 @@
-/* The state `adopt`: a run is resumed whose controller has died, and its boards may hold a newer
- * state than the newest checkpoint (keep/adopt.h). */
+/* The states `adopt`, `copy` and `rescue`: what the boards hold is of use beyond the newest
+ * checkpoint. A run is resumed whose controller has died (keep/adopt.h), or boards are lost of
+ * which other boards keep copies (keep/copies.h). */
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "control/controller_own.h"
 
-bool rp_adopt_is_due(const rp_controller *c) {
-    return rp_keep_adoption_is_due(c->keep, rp_arrangement_given(c->setup) != NULL);
-}
-
-/* ---- the end --------------------------------------------------------------------------------- */
-
-rp_err rp_adopt_end(rp_controller *c, const char *why) {
-    rp_arrangement_drop_plan(c->setup);
-    return rp_keep_end_adoption(c->keep, why, c->position.step);
-}
+/* ---- adopt ----------------------------------------------------------------------------------- */
 
 /* What they still say of this term is none of the next one's business. Where only they could have
  * helped, the state `recover` looks for another checkpoint. `why` "": there is nothing to gain. */
@@ -24,7 +16,8 @@ static rp_err go_on_without(rp_controller *c, const char *why) {
         return rp_fail(RP_ERR_FAULT, "%s", why[0] ? why : "no board holds anything of it");
     }
     if (why[0]) {
-        RP_TRY(rp_adopt_end(c, why));
+        rp_arrangement_drop_plan(c->setup);
+        RP_TRY(rp_keep_end_adoption(c->keep, why, c->position.step));
     } else {
         rp_keep_forget_adoption(c->keep);
     }
@@ -33,8 +26,6 @@ static rp_err go_on_without(rp_controller *c, const char *why) {
 fail:
     return err;
 }
-
-/* ---- asking ---------------------------------------------------------------------------------- */
 
 /* `ahead: measured`: the run file of the former life has the numbers, which is no other setting. */
 static rp_err take_ahead(rp_arrangement *setup, rp_keep *keep) {
@@ -62,17 +53,6 @@ rp_err rp_adopt_enter(rp_controller *c) {
 fail:
     return err;
 }
-
-rp_err rp_adopt_on_held(rp_controller *c, uint32_t board, const rp_message *message) {
-    return rp_keep_on_held(c->keep, board, message);
-}
-
-/* One has not answered, or is not at rest, and nothing has changed for long. */
-rp_err rp_adopt_late(const rp_controller *c) {
-    return rp_keep_adoption_is_late(c->keep);
-}
-
-/* ---- taking over ----------------------------------------------------------------------------- */
 
 static rp_err take_results(rp_controller *c, uint64_t step) {
     double loss;
@@ -121,6 +101,90 @@ rp_err rp_adopt_step(rp_controller *c) {
     return outcome == RP_ADOPTION_IS_OFF  ? go_on_without(c, why)
            : outcome == RP_ADOPTION_TAKES ? take_over(c)
                                           : RP_OK;
+fail:
+    return err;
+}
+
+/* ---- copy ------------------------------------------------------------------------------------ */
+
+rp_err rp_copy_enter(rp_controller *c) {
+    if (!rp_keep_is_copying(c->keep)) {
+        rp_train_read_totals(c->train);
+    }
+    return rp_keep_begin_copy(c->keep, rp_arrangement_plan(c->setup), &c->position,
+                              rp_train_gains(c->train));
+}
+
+rp_err rp_copy_step(rp_controller *c) {
+    return rp_machine_all_done(&c->machine, &c->ring, c->measure) ? rp_due_choose(c) : RP_OK;
+}
+
+/* ---- rescue ---------------------------------------------------------------------------------- */
+
+/* The disk has what the boards have not. `why`: of a step, and of a board or a tensor. */
+static rp_err fall_back(rp_controller *c, const char *why, const char *what) {
+    char text[240];
+    rp_err err;
+    /* `what` may be the checkpoint's */
+    (void)snprintf(text, sizeof text, why, rp_keep_wanted_position(c->keep)->step, what);
+    rp_keep_abandon_rescue(c->keep);
+    c->machine.fault.board = RP_NO_BOARD;
+    RP_TRY(rp_restore_begin_way_back(c, c->recovery.step));
+    rp_machine_forget_fault(&c->machine);
+    rp_ring_end_greeting(&c->ring);
+    RP_TRY(rp_record_event(rp_folder_record(c->folder), "copies", c->position.step, text));
+    rp_machine_enter(&c->machine, RP_CONTROL_RESTART);
+fail:
+    return err;
+}
+
+rp_err rp_rescue_enter(rp_controller *c) {
+    const char *lost = rp_keep_find_lost(c->keep, rp_arrangement_plan(c->setup));
+    if (lost) {
+        return fall_back(c,
+                         "nobody has a copy of step %" PRIu64
+                         " of what board %.60s held: the run goes back to its newest checkpoint",
+                         lost);
+    }
+    rp_keep_outcome outcome;
+    const rp_err err = rp_keep_begin_rescue(c->keep, rp_arrangement_plan(c->setup),
+                                            rp_keep_wanted_position(c->keep), &outcome);
+    return rp_machine_keep_result(&c->machine, err, outcome);
+}
+
+static rp_err leave_rescue(rp_controller *c, uint64_t step) {
+    char text[120];
+    rp_err err;
+    rp_recovery_note_checkpoint(&c->recovery, &c->ring);
+    RP_TRY(rp_restore_find_kept(c));
+    (void)snprintf(text, sizeof text,
+                   "what the boards held behind step %" PRIu64 " is whole again, from copies",
+                   step);
+    RP_TRY(rp_record_event(rp_folder_record(c->folder), "copies", c->position.step, text));
+    rp_hello_leave(c);
+fail:
+    return err;
+}
+
+rp_err rp_rescue_step(rp_controller *c) {
+    const uint64_t step = rp_keep_wanted_position(c->keep)->step;
+    const char *not_finite;
+    rp_keep_outcome outcome;
+    rp_err err = rp_keep_step_rescue(c->keep, &not_finite, &outcome);
+    if (outcome == RP_KEEP_DAMAGED) {
+        return fall_back(c,
+                         "the copies of step %" PRIu64
+                         " are of no use, for '%.60s' is not finite: the run goes back to its "
+                         "newest checkpoint",
+                         not_finite);
+    }
+    if (outcome == RP_KEEP_AGAIN) {
+        rp_keep_abandon_save(c->keep);
+        rp_ring_note_progress(&c->ring);
+        return rp_rescue_enter(c);
+    }
+    RP_TRY(rp_machine_keep_result(&c->machine, err, outcome));
+    RP_TRY(outcome == RP_KEEP_DONE ? leave_rescue(c, step) : RP_OK);
 fail:
     return err;
 }
