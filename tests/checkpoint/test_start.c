@@ -57,17 +57,11 @@ static int close_folder(void **state) {
 /* A run with `init:` as given; %s stands for the donor's path. */
 static void open_run(const char *format) {
     char line[512];
-    char path[128];
     char set[600];
     const char *const sets[] = {set};
     (void)snprintf(line, sizeof line, format, donor);
     (void)snprintf(set, sizeof set, "train.init=%s", line);
-    read_run(&run, "schedule: gpipe\noptimizer: {kind: sgd, lr: 0.1}\n");
-    rp_runfile_close(&run);
-    (void)snprintf(path, sizeof path, "%s/run.yaml", folder);
-    char *lasts;
-    expect_ok(rp_arena_string(&arena, path, &lasts));
-    expect_ok(rp_runfile_read(&arena, lasts, sets, 1, &run));
+    expect_ok(rp_runfile_read(&arena, write_run(GPIPE), sets, 1, &run));
 }
 
 /* The reader gives exactly these: name in the model and value in the donor. */

@@ -1,13 +1,10 @@
 /* A checkpoint appears whole or not at all, and a reader gives back what was written. */
-#include "folder.h"
+#include "open_run.h"
 
-#include <ftw.h>
 #include <math.h>
 
 #include "checkpoint/checkpoint_own.h"
-#include "run_of.h"
 
-static rp_runfile run;
 static rp_position position;
 static rp_applied applied;
 static rp_plan *plan;
@@ -46,18 +43,6 @@ static int open_run(void **state) {
     (void)snprintf(checkpoints, sizeof checkpoints, "%s/checkpoint", folder);
     (void)snprintf(weights, sizeof weights, "%s/weights.safetensors", folder);
     return 0;
-}
-
-static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *where) {
-    (void)status;
-    (void)type;
-    return where->level > 0 ? remove(path) : 0;
-}
-
-static int close_run(void **state) {
-    rp_runfile_close(&run);
-    (void)nftw(folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
-    return teardown(state);
 }
 
 static rp_checkpoint_writer *open_writer(bool with_weights) {

@@ -5,15 +5,14 @@
 
 #include "folder.h"
 
-#include <ftw.h>
 #include <math.h>
 
 #include "checkpoint/checkpoint_own.h"
 #include "control/controller_own.h"
-#include "setup/setup_own.h"
-#include "transport/inproc.h"
+#include "process.h"
 
 enum { BOARDS = 2, BATCH = 16, TRAIN = 64, TEST = 24, FEED_WINDOW_MAX = 64 };
+static const int64_t SLOW_NS = 80 * RP_NS_PER_MS; /* a round over slow links */
 
 typedef struct {
     rp_link *control, *feed;
@@ -53,12 +52,11 @@ typedef enum { SKEW_NONE, SKEW_LOST, SKEW_TWICE, SKEW_SWAPPED } test_skew;
 typedef struct {
     rp_arena arena;
     rp_clock clock;
-    rp_keypair keys;
     rp_hub *hub;
-    rp_transport *transport;
-    rp_links *links;
+    far_process process; /* of the controller and the boards */
     test_board board[BOARDS];
     rp_controller *c;
+    int64_t round_ns;             /* of ring_reach(), as long as a trip to a board and back */
     bool deaf;                    /* boards do not step their links */
     bool idle;                    /* boards answer, and do no step */
     bool feed_is_cut;             /* nor those that feed them */
@@ -120,7 +118,7 @@ static inline void test_address(void *self, uint32_t board, const char **endpoin
                                 const char **public_text) {
     test_ring *t = self;
     *endpoint = t->board[board].endpoint;
-    *public_text = t->keys.public_text;
+    *public_text = t->process.keys.public_text;
 }
 
 static inline int test_fd(void *self) {
@@ -181,7 +179,7 @@ static inline void board_ready(test_ring *t, uint32_t k) {
                                      .wire = RP_WIRE_MAX};
     board_at(k, 10 + t->board[k].run.term, endpoint, sizeof endpoint);
     rp_link_close(&t->board[k].feed);
-    if (!board_may(rp_link_open(t->links, &options, &t->board[k].feed))) {
+    if (!board_may(rp_link_open(t->process.links, &options, &t->board[k].feed))) {
         return;
     }
     const rp_Frame frame = {
@@ -205,7 +203,7 @@ static inline void board_begin(test_ring *t, uint32_t k) {
                                      .part_bytes_max = 1 << 20};
     rp_link_close(&b->control);
     rp_link_close(&b->feed);
-    expect_ok(rp_link_open(t->links, &options, &b->control));
+    expect_ok(rp_link_open(t->process.links, &options, &b->control));
     b->run = (rp_run_identity){0};
     b->training = b->passing = b->away = false;
 }
@@ -529,11 +527,9 @@ static inline void board_step(test_ring *t, uint32_t k) {
 /* `layers` hidden ones; with statistics of batches in front. */
 static inline void write_model(uint32_t layers) {
     char line[80];
-    static const char head[] = "input: data\nlayers:\n"
-                               "  - {name: fc, kind: dense, out: 8}\n"
-                               "  - {name: bn, kind: batchnorm}\n";
-    (void)unlink(in_folder("model.yaml"));
-    append("model.yaml", head, sizeof head - 1);
+    write_text("model.yaml", "input: data\nlayers:\n"
+                             "  - {name: fc, kind: dense, out: 8}\n"
+                             "  - {name: bn, kind: batchnorm}\n");
     for (uint32_t i = 0; i < layers; i++) {
         const int used =
             snprintf(line, sizeof line, "  - {name: dense_layer_%u, kind: dense, out: 8}\n", i);
@@ -553,24 +549,18 @@ static inline void ring_prepare_deep(test_ring *t, const char *name, uint32_t la
                                "schedule: gpipe\n"
                                "cut: auto\n";
     char text[1024];
-    *t = (test_ring){.clock = rp_clock_stepped(RP_NS_PER_S), .up = true};
+    *t = (test_ring){.clock = rp_clock_stepped(RP_NS_PER_S), .up = true, .round_ns = RP_NS_PER_MS};
     for (uint32_t k = 0; k < BOARDS; k++) {
         t->board[k].wire = (rp_wire_range){RP_WIRE_MIN, RP_WIRE_MAX};
         t->board[k].features = RP_WIRE_FEATURES;
     }
     rp_arena_init(&t->arena, "test ring", 0);
-    (void)unlink(in_folder("run.yaml"));
     write_model(layers);
-    const int used = snprintf(text, sizeof text, "model: %s/model.yaml\n%s", folder, yaml);
-    append("run.yaml", text, (size_t)used);
-    (void)snprintf(t->run_path, sizeof t->run_path, "%s", in_folder("run.yaml"));
+    (void)snprintf(text, sizeof text, "model: %s/model.yaml\n%s", folder, yaml);
+    (void)snprintf(t->run_path, sizeof t->run_path, "%s", write_text("run.yaml", text));
     (void)snprintf(t->out, sizeof t->out, "%s", in_folder(name));
-    expect_ok(rp_keys_make(&t->keys));
     expect_ok(rp_hub_new(&t->arena, 0, &t->hub));
-    const rp_transport_options inproc = {.clock = &t->clock, .hub = t->hub};
-    expect_ok(rp_transport_start(&t->arena, "inproc", &inproc, &t->transport));
-    const rp_links_options links = {.clock = &t->clock, .transport = t->transport};
-    expect_ok(rp_links_open(&t->arena, &links, &t->links));
+    open_process(&t->arena, &t->clock, t->hub, false, &t->process);
     for (uint32_t k = 0; k < BOARDS; k++) {
         board_at(k, 1, t->board[k].endpoint, sizeof t->board[k].endpoint);
         board_begin(t, k);
@@ -593,21 +583,20 @@ static inline void ring_set_roster(test_ring *t, const char *more) {
     char text[400];
     rp_keypair other; /* the hub asks for no keys */
     expect_ok(rp_keys_make(&other));
-    const int used = snprintf(text, sizeof text,
-                              "boards:\n"
-                              "  - {name: one, address: 'tcp://board0:1', key: '%s'}\n"
-                              "  - {name: two, address: 'tcp://board1:1', key: '%s'}\n",
-                              t->keys.public_text, other.public_text);
-    (void)unlink(in_folder("lab.yaml"));
-    append("lab.yaml", text, (size_t)used);
+    (void)snprintf(text, sizeof text,
+                   "boards:\n"
+                   "  - {name: one, address: 'tcp://board0:1', key: '%s'}\n"
+                   "  - {name: two, address: 'tcp://board1:1', key: '%s'}\n",
+                   t->process.keys.public_text, other.public_text);
+    write_text("lab.yaml", text);
     (void)snprintf(assignment, sizeof assignment, "ring={roster: %s/lab.yaml, %s}", folder, more);
     ring_set(t, assignment);
 }
 
 static inline rp_err ring_try_open(test_ring *t) {
     const rp_controller_env env = {.clock = &t->clock,
-                                   .links = t->links,
-                                   .keys = &t->keys,
+                                   .links = t->process.links,
+                                   .keys = &t->process.keys,
                                    .spawner = {.kind = &test_spawner,
                                                .self = t,
                                                .memory_bytes = t->machine_bytes,
@@ -652,7 +641,7 @@ static inline bool ring_reach(test_ring *t, rp_control_state_id state) {
         if (t->c->machine.state == state || rp_controller_has_ended(t->c)) {
             return t->c->machine.state == state;
         }
-        ring_step_boards(t, RP_NS_PER_MS);
+        ring_step_boards(t, t->round_ns);
     }
     return false;
 }
@@ -667,22 +656,13 @@ static inline rp_err ring_end(test_ring *t, uint32_t rounds) {
     return rp_controller_close(&t->c);
 }
 
-static inline int remove_entry(const char *path, const struct stat *status, int type,
-                               struct FTW *where) {
-    (void)status;
-    (void)type;
-    (void)where;
-    return remove(path);
-}
-
 static inline void ring_close(test_ring *t) {
     (void)!rp_controller_close(&t->c);
-    rp_links_close(&t->links);
-    rp_transport_finish(&t->transport);
+    close_process(&t->process);
     rp_hub_finish(&t->hub);
     rp_arena_finish(&t->arena);
     if (t->out[0]) {
-        (void)nftw(t->out, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+        (void)remove_tree(t->out);
     }
 }
 

@@ -82,9 +82,7 @@ static inline void reach_row(size_t i) {
     ring.up = waits[i].state != RP_CONTROL_START;
     if (waits[i].state == RP_CONTROL_DRAIN) {
         assert_true(ring_reach(&ring, RP_CONTROL_SAVE));
-        ring.c->setup->opened.emulate = true; /* the links have become slow */
-        ring.c->setup->opened.link.delay_ms = 40;
-        rp_arrangement_refresh(ring.c->setup);
+        ring.round_ns = SLOW_NS; /* the links have become slow */
     }
     assert_true(ring_reach(&ring, waits[i].state));
 }

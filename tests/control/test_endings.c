@@ -383,9 +383,7 @@ static void fall_back(void) {
         .which_body = RP_KIND_FAULT,
         .body.fault = {.err = RP_ERR_LIMIT, .fault_class = RP_FAULT_USER, .text = "no memory"}};
     open_ring(auto_run);
-    ring.c->setup->opened.emulate = true;
-    ring.c->setup->opened.link.delay_ms = 40;
-    rp_arrangement_refresh(ring.c->setup);
+    ring.round_ns = SLOW_NS;
     ring.mute = RP_KIND_ASSIGN;
     assert_true(ring_reach(&ring, RP_CONTROL_ASSIGN));
     const uint32_t advance = ring.c->run->method.advance;
@@ -416,9 +414,7 @@ static void a_board_that_has_built_nothing_may_take_its_time(void **state) {
 
     open_ring(auto_run); /* with kernels there it is a fault sooner */
     assert_true(ring_reach(&ring, RP_CONTROL_SAVE));
-    ring.c->setup->opened.emulate = true;
-    ring.c->setup->opened.link.delay_ms = 40;
-    rp_arrangement_refresh(ring.c->setup);
+    ring.round_ns = SLOW_NS;
     assert_true(ring_reach(&ring, RP_CONTROL_DRAIN));
     ring.mute = RP_KIND_ASSIGN;
     expect_err(ring_end(&ring, 400), RP_ERR_TIMEOUT);

@@ -14,8 +14,7 @@ static void prepare(const char *name) {
                                 "  - {name: fc, kind: dense, out: 8}\n"
                                 "  - {name: out, kind: dense, out: classes}\n";
     ring_prepare(&ring, name);
-    (void)unlink(in_folder("model.yaml"));
-    append("model.yaml", model, sizeof model - 1);
+    write_text("model.yaml", model);
     ring_set(&ring, "data.train=128");
     ring_set(&ring, "train.microbatch=1");
 }

@@ -396,8 +396,7 @@ static void set_roster_that_dials(void) {
         "  - {name: near, address: 'tcp://near:7', key: '0123456789012345678901234567890123456780'}"
         "\n";
     static char set[600]; /* the ring keeps it */
-    (void)unlink(in_folder("lab.yaml"));
-    append("lab.yaml", roster, sizeof roster - 1);
+    write_text("lab.yaml", roster);
     (void)snprintf(set, sizeof set, "ring={roster: '%s', listen: 'tcp://127.0.0.1:7100'}",
                    in_folder("lab.yaml"));
     ring_set(&ring, set);
@@ -428,11 +427,11 @@ static void a_board_must_know_of_dialling(void **state) {
                                    .send_window = 1,
                                    .part_bytes_max = 1 << 20};
         rp_link_close(&ring.board[0].control);
-        expect_ok(rp_link_open(ring.links, &options, &ring.board[0].control));
+        expect_ok(rp_link_open(ring.process.links, &options, &ring.board[0].control));
         options.connect = NULL;
         options.bind = "tcp://near:7";
         rp_link_close(&ring.board[1].control);
-        expect_ok(rp_link_open(ring.links, &options, &ring.board[1].control));
+        expect_ok(rp_link_open(ring.process.links, &options, &ring.board[1].control));
         ring.board[1].features = RP_WIRE_FEATURES & ~(knows ? 0 : RP_WIRE_FEATURE_DIALS);
         set_roster_that_dials();
         ring_open(&ring);

@@ -8,7 +8,7 @@ static bool is_own_run;
 
 static const rp_cause *find(void *self, const rp_roster_entry *board, const rp_keypair *keys) {
     assert_ptr_equal(self, &ring);
-    assert_string_equal(keys->public_text, ring.keys.public_text);
+    assert_string_equal(keys->public_text, ring.process.keys.public_text);
     looked++;
     cause.run = is_own_run ? ring.c->ring.identity.id : 7;
     return strcmp(board->name, "two") == 0 ? &cause : NULL;

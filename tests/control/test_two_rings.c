@@ -3,7 +3,6 @@
  * other. */
 #include "folder.h"
 
-#include <ftw.h>
 #include <signal.h>
 #include <sys/signalfd.h>
 
@@ -95,12 +94,6 @@ static void an_interrupt_is_of_one(void **state) {
     expect_ok(rp_controller_close(&two.c));
 }
 
-static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *where) {
-    (void)status;
-    (void)type;
-    return where->level > 0 ? remove(path) : 0;
-}
-
 static int open_all(void **state) {
     static const char yaml[] = "model: mlp\n"
                                "data: {set: glyphs}\n"
@@ -130,7 +123,6 @@ static int open_all(void **state) {
 
 static int close_all(void **state) {
     (void)close(*(int *)*state);
-    (void)nftw(folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
     return teardown(state);
 }
 

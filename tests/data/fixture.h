@@ -2,64 +2,14 @@
 #ifndef RP_TESTS_DATA_FIXTURE_H
 #define RP_TESTS_DATA_FIXTURE_H
 
-#include "expect.h"
-
-#include <dirent.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "folder.h"
 
 #include <zlib.h>
 
 #include "data/data.h"
 
-static rp_arena arena;
-static char folder[128];
-
-static inline int setup(void **state) {
-    (void)state;
-    rp_arena_init(&arena, "test", 0);
-    (void)snprintf(folder, sizeof folder, "/tmp/rp-data-XXXXXX");
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static inline void empty_folder(const char *path) {
-    char name[512];
-    DIR *dir = opendir(path);
-    for (struct dirent *entry; dir && (entry = readdir(dir));) {
-        const int length = snprintf(name, sizeof name, "%s/%s", path, entry->d_name);
-        const bool own = strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
-        if (own && length > 0 && (size_t)length < sizeof name && unlink(name) != 0) {
-            empty_folder(name);
-            (void)rmdir(name);
-        }
-    }
-    if (dir) {
-        (void)closedir(dir);
-    }
-}
-
-static inline int teardown(void **state) {
-    (void)state;
-    rp_arena_finish(&arena);
-    empty_folder(folder);
-    return rmdir(folder);
-}
-
-static inline const char *path_in_folder(const char *name) {
-    static char path[256];
-    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
-    return path;
-}
-
-static inline void write_file(const char *name, const void *bytes, size_t count) {
-    FILE *file = fopen(path_in_folder(name), "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(bytes, 1, count, file), count);
-    assert_int_equal(fclose(file), 0);
-}
-
 static inline void write_gz(const char *name, const void *bytes, size_t count) {
-    gzFile file = gzopen(path_in_folder(name), "wb");
+    gzFile file = gzopen(in_folder(name), "wb");
     assert_non_null(file);
     assert_int_equal(gzwrite(file, bytes, (unsigned)count), (int)count);
     assert_int_equal(gzclose(file), Z_OK);

@@ -29,7 +29,7 @@ static inline void write_png(const char *name, const uint8_t *pixels, uint32_t h
                              uint32_t width, int type, int depth, size_t row_bytes,
                              bool interlaced) {
     png_color palette[256];
-    FILE *file = fopen(path_in_folder(name), "wb");
+    FILE *file = fopen(in_folder(name), "wb");
     assert_non_null(file);
     png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, NULL, NULL, NULL);
     png_infop info = png_create_info_struct(png);
@@ -67,7 +67,7 @@ static inline void write_jpeg_as(const char *name, const uint8_t *pixels, uint32
                                  uint32_t width, const jpeg_kind *kind) {
     struct jpeg_compress_struct jpeg;
     struct jpeg_error_mgr errors;
-    FILE *file = fopen(path_in_folder(name), "wb");
+    FILE *file = fopen(in_folder(name), "wb");
     assert_non_null(file);
     jpeg.err = jpeg_std_error(&errors);
     jpeg_create_compress(&jpeg);
@@ -107,7 +107,7 @@ static inline void write_jpeg(const char *name, const uint8_t *pixels, uint32_t 
 }
 
 static inline size_t read_back(const char *name, uint8_t *bytes, size_t room) {
-    FILE *file = fopen(path_in_folder(name), "rb");
+    FILE *file = fopen(in_folder(name), "rb");
     assert_non_null(file);
     const size_t count = fread(bytes, 1, room, file);
     assert_true(count < room);

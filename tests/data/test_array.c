@@ -26,7 +26,7 @@ static void write_npy(const char *name, int version, const char *header, const v
 
 static rp_err open_array(const char *name, rp_array *out) {
     char *path;
-    expect_ok(rp_arena_string(&arena, path_in_folder(name), &path));
+    expect_ok(rp_arena_string(&arena, in_folder(name), &path));
     return rp_array_open(&arena, path, out);
 }
 
@@ -168,7 +168,7 @@ static void bad_npy(void **state) {
     expect_err(rp_array_read(&a, 1, true, x), RP_ERR_FORMAT);
     expect_part("x.npy: value 0 of sample 1 is not finite");
     /* The file becomes shorter while it is open. */
-    assert_int_equal(truncate(path_in_folder("x.npy"), 100), 0);
+    assert_int_equal(truncate(in_folder("x.npy"), 100), 0);
     expect_err(rp_array_read(&a, 0, true, x), RP_ERR_IO);
     rp_array_close(&a);
 }
@@ -179,7 +179,7 @@ static void damaged_npy(void **state) {
     static uint8_t bytes[256];
     const float f4[8] = {1};
     write_npy("x.npy", 1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 4), }", f4, 32);
-    FILE *file = fopen(path_in_folder("x.npy"), "rb");
+    FILE *file = fopen(in_folder("x.npy"), "rb");
     const size_t count = fread(bytes, 1, sizeof bytes, file);
     (void)fclose(file);
     rp_array a;
@@ -240,7 +240,7 @@ static void idx_files(void **state) {
     expect_refused("u.gz", RP_ERR_FORMAT, "cut off or damaged");
     /* A packed file whose end is lost. */
     write_gz("u.gz", bytes, sizeof bytes);
-    assert_int_equal(truncate(path_in_folder("u.gz"), 30), 0);
+    assert_int_equal(truncate(in_folder("u.gz"), 30), 0);
     expect_refused("u.gz", RP_ERR_FORMAT, "");
 }
 

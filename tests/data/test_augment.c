@@ -380,8 +380,8 @@ static void a_set_is_described_as_it_is(void **state) {
             &data, mixed ? "{set: table, path: %, augment: {mixup: 1}}" : "{set: table, path: %}",
             NULL, true));
         assert_int_equal(rp_data_row_width(&data), mixed ? 3 : 1);
-        expect_ok(rp_data_describe(&data, path_in_folder("data.json")));
-        FILE *file = fopen(path_in_folder("data.json"), "r");
+        expect_ok(rp_data_describe(&data, in_folder("data.json")));
+        FILE *file = fopen(in_folder("data.json"), "r");
         assert_non_null(file);
         text[mixed][fread(text[mixed], 1, sizeof text[mixed] - 1, file)] = '\0';
         (void)fclose(file);

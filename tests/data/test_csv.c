@@ -23,7 +23,7 @@ static rp_err read_text(const char *text, size_t bytes, char delimiter) {
     write_file("x.csv", text, bytes);
     seen[0] = '\0';
     rows_left = 1000;
-    return rp_csv_read(path_in_folder("x.csv"), delimiter, note_row, seen);
+    return rp_csv_read(in_folder("x.csv"), delimiter, note_row, seen);
 }
 
 static void expect_rows(const char *text, char delimiter, const char *rows) {
@@ -70,12 +70,12 @@ static void refused(void **state) {
     large[0] = '"';
     memset(large + 1, '\n', sizeof large - 1);
     expect_refused(large, sizeof large, RP_ERR_LIMIT, "is a quote not closed?");
-    expect_err(rp_csv_read(path_in_folder("none.csv"), ',', note_row, seen), RP_ERR_IO);
+    expect_err(rp_csv_read(in_folder("none.csv"), ',', note_row, seen), RP_ERR_IO);
     expect_part("none.csv: cannot be opened");
     write_file("x.csv", "a,b\nc,d\n", 8);
     seen[0] = '\0';
     rows_left = 1;
-    expect_err(rp_csv_read(path_in_folder("x.csv"), ',', note_row, seen), RP_ERR_FORMAT);
+    expect_err(rp_csv_read(in_folder("x.csv"), ',', note_row, seen), RP_ERR_FORMAT);
     expect_part("x.csv:1:1: column 'name': expected something else, found 'a'");
     assert_string_equal(seen, "1:a|b;"); /* and no other row */
 }
@@ -101,7 +101,7 @@ static void long_rows(void **state) {
                                  i % 5000 * 1000 + i / 5000, i % 5000 == 4999 ? '\n' : ',');
     }
     write_file("x.csv", text, used);
-    expect_ok(rp_csv_read(path_in_folder("x.csv"), ',', check_long_row, &rows_seen));
+    expect_ok(rp_csv_read(in_folder("x.csv"), ',', check_long_row, &rows_seen));
     assert_int_equal(rows_seen, 2);
 }
 

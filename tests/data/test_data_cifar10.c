@@ -49,7 +49,7 @@ static void batches_in_the_folder(void **state) {
 
 static void batches_as_the_archive_unpacks(void **state) {
     (void)state;
-    assert_int_equal(mkdir(path_in_folder("cifar-10-batches-bin"), 0700), 0);
+    assert_int_equal(mkdir(in_folder("cifar-10-batches-bin"), 0700), 0);
     write_set("cifar-10-batches-bin/");
     expect_whole();
 }
@@ -60,7 +60,7 @@ static void damaged_files(void **state) {
     rp_data data;
     for (int b = 0; b < 6; b++) {
         write_set("");
-        unlink(path_in_folder(names[b]));
+        unlink(in_folder(names[b]));
         expect_err(open_data(&data, keys, NULL, true), RP_ERR_IO);
         expect_part(names[b]);
     }
@@ -78,8 +78,8 @@ static void damaged_files(void **state) {
     expect_err(open_data(&data, keys, NULL, true), RP_ERR_FORMAT);
     expect_part("test_batch.bin: label 10 of record 1, expected 0 to 9");
     write_set("");
-    unlink(path_in_folder(names[0]));
-    mkdir(path_in_folder(names[0]), 0700);
+    unlink(in_folder(names[0]));
+    mkdir(in_folder(names[0]), 0700);
     expect_err(open_data(&data, keys, NULL, true), RP_ERR_IO);
 }
 

@@ -64,7 +64,7 @@ static void bad_files(void **state) {
     write_part("train.bin", 30, RECORDS * RECORD);
     expect_err(open_data(&data, keys, NULL, true), RP_ERR_IO);
     expect_part("test.bin: can not be opened");
-    mkdir(path_in_folder("cifar-100-binary"), 0700); /* as the archive unpacks */
+    mkdir(in_folder("cifar-100-binary"), 0700); /* as the archive unpacks */
     write_part("cifar-100-binary/test.bin", 30, RECORDS * RECORD);
     expect_ok(open_data(&data, keys, NULL, true));
     assert_null(data.class_name);

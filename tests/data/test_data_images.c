@@ -20,7 +20,7 @@ static void put_picture(const char *name, uint8_t tone) {
 }
 
 static void make_folder(const char *name) {
-    assert_int_equal(mkdir(path_in_folder(name), 0700), 0);
+    assert_int_equal(mkdir(in_folder(name), 0700), 0);
 }
 
 /* Two classes; four pictures to train, two to test. */
@@ -132,11 +132,11 @@ static void bad_sets(void **state) {
     make_folder("test/cow");
     expect_err(open_data(&data, keys, NULL, true), RP_ERR_FORMAT);
     expect_part("test/cow: no class 'cow' in the training part");
-    rmdir(path_in_folder("test/cow"));
+    rmdir(in_folder("test/cow"));
     make_folder("test/cat");
     expect_err(open_data(&data, keys, NULL, true), RP_ERR_FORMAT);
     expect_part("test/cat: has 0 .jpg, .jpeg or .png files");
-    rmdir(path_in_folder("test/cat"));
+    rmdir(in_folder("test/cat"));
     /* A broken picture is found when it is read. */
     write_file("train/cat/10.png", "\x89PNG\r\n\x1a\n", 8);
     expect_ok(open_data(&data, keys, NULL, true));
@@ -187,7 +187,7 @@ static void damaged_pictures(void **state) {
     expect_err(open_data(&data, keys, NULL, true), RP_ERR_FORMAT);
     expect_part("train/cat: every picture of this class is damaged");
     put_picture("train/cat/z.jpeg", 3);
-    assert_int_equal(unlink(path_in_folder("train/cat/10.png")), 0);
+    assert_int_equal(unlink(in_folder("train/cat/10.png")), 0);
     make_folder("train/cat/10.png"); /* bad, and no damage */
     expect_err(open_data(&data, keys, NULL, true), RP_ERR_FORMAT);
     expect_part("which is for damaged ones");

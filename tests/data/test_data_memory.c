@@ -15,7 +15,7 @@ static rp_err use_set(const char *keys) {
     RP_TRY(rp_config_read_text(&own, keys, strlen(keys), "run.yaml", &node));
     RP_TRY(rp_data_open(&own, &data, node, NULL, true, 7));
     RP_TRY(rp_data_check(&data));
-    RP_TRY(rp_data_describe(&data, path_in_folder("data.json")));
+    RP_TRY(rp_data_describe(&data, in_folder("data.json")));
 fail:
     if (data.kind) {
         rp_data_close(&data);
@@ -57,8 +57,8 @@ static void images(void **state) {
     (void)state;
     static uint8_t pixels[6 * 5 * 3];
     fill_picture(pixels, 6, 5, 3);
-    mkdir(path_in_folder("a"), 0700);
-    mkdir(path_in_folder("b"), 0700);
+    mkdir(in_folder("a"), 0700);
+    mkdir(in_folder("b"), 0700);
     write_png("a/x.png", pixels, 6, 5, PNG_COLOR_TYPE_RGB, 8, 15, false);
     write_jpeg("b/y.jpg", pixels, 6, 5);
     torture("images", ", size: 4, workers: 1");

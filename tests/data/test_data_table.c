@@ -8,10 +8,6 @@
 
 static const char keys[] = "{set: table, path: %, shuffle: false}";
 
-static void write_text(const char *name, const char *text) {
-    write_file(name, text, strlen(text));
-}
-
 static void rows_for_mse(void **state) {
     (void)state;
     float x[3 * 2];
@@ -103,14 +99,14 @@ static void bad_sets(void **state) {
     const rp_shape unknown = {0};
     expect_err(open_data(&data, keys, &input, false), RP_ERR_IO);
     expect_part("train.csv: cannot be opened");
-    mkdir(path_in_folder("train.csv"), 0700);
+    mkdir(in_folder("train.csv"), 0700);
     expect_err(open_data(&data, keys, &input, false), RP_ERR_IO);
-    rmdir(path_in_folder("train.csv"));
+    rmdir(in_folder("train.csv"));
     write_text("train.csv", "1,2,3\n");
     write_text("test.csv", "1,2,3,4\n");
     expect_err(open_data(&data, keys, &input, false), RP_ERR_FORMAT);
     expect_part("test.csv:1: expected 3 columns as in the training file, found 4");
-    unlink(path_in_folder("test.csv"));
+    unlink(in_folder("test.csv"));
     expect_err(open_data(&data, keys, &unknown, false), RP_ERR_USAGE);
     expect_err(open_data(&data, keys, NULL, false), RP_ERR_USAGE);
     expect_part("a table needs a model whose `input` is a list of sizes");
@@ -487,12 +483,12 @@ static void description(void **state) {
     expect_ok(
         open_data(&data, "{set: table, path: %, normalise: measured, validation: 1}", NULL, true));
     data.norm.mean[0] = 0.1f;
-    expect_ok(rp_data_describe(&data, path_in_folder("data.json")));
-    FILE *file = fopen(path_in_folder("data.json"), "r");
+    expect_ok(rp_data_describe(&data, in_folder("data.json")));
+    FILE *file = fopen(in_folder("data.json"), "r");
     assert_non_null(file);
     text[fread(text, 1, sizeof text - 1, file)] = '\0';
     (void)fclose(file);
-    assert_int_equal(access(path_in_folder("data.json.tmp"), F_OK), -1);
+    assert_int_equal(access(in_folder("data.json.tmp"), F_OK), -1);
     json_error_t problem;
     json_t *object = json_loads(text, 0, &problem);
     assert_non_null(object);
@@ -517,7 +513,7 @@ static void description(void **state) {
     assert_string_equal(y_0, "c");
     assert_true(samples[0] == 1 && samples[1] == 1 && samples[2] == 0);
     json_decref(object);
-    expect_err(rp_data_describe(&data, path_in_folder("none/data.json")), RP_ERR_IO);
+    expect_err(rp_data_describe(&data, in_folder("none/data.json")), RP_ERR_IO);
     rp_data_close(&data);
 }
 

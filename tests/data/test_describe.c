@@ -4,8 +4,8 @@
 #include "data/describe.h"
 
 static rp_err read_text(const char *text, rp_description *out) {
-    write_file("data.json", text, strlen(text));
-    return rp_data_read_description(&arena, path_in_folder("data.json"), out);
+    write_text("data.json", text);
+    return rp_data_read_description(&arena, in_folder("data.json"), out);
 }
 
 static void expect_names(const char *const *got, const char *const *want, uint32_t count) {
@@ -31,7 +31,7 @@ static void round_trip(const char *keys, const rp_shape *input, bool class_targe
     rp_data data;
     rp_description got;
     expect_ok(open_data(&data, keys, input, class_target));
-    (void)snprintf(path, sizeof path, "%s", path_in_folder("data.json"));
+    (void)snprintf(path, sizeof path, "%s", in_folder("data.json"));
     expect_ok(rp_data_describe(&data, path));
     expect_ok(rp_data_read_description(&arena, path, &got));
     assert_string_equal(got.set, data.kind->name);
@@ -66,14 +66,14 @@ static void sets_come_back_as_they_were(void **state) {
     const char header[] = "id;width;species;height\n1;0.1;a;2\n2;0.7;\"b, c\";3\n";
     const char plain[] = "1,2,0.5\n3,4,0.25\n";
     round_trip("{set: glyphs, train: 20, test: 7, size: 12}", NULL, true);
-    write_file("train.csv", header, strlen(header));
+    write_text("train.csv", header);
     round_trip("{set: table, path: %, delimiter: semicolon, target: species, drop: id, "
                "normalise: measured}",
                &none, true);
     const char texts[] = "n,colour,size,kind\n0.1,red,S,a\nNA,blue,M,b\n0.7,red,NA,a\n";
-    write_file("train.csv", texts, strlen(texts));
+    write_text("train.csv", texts);
     round_trip("{set: table, path: %, missing: [NA], normalise: measured}", &none, true);
-    write_file("train.csv", plain, strlen(plain));
+    write_text("train.csv", plain);
     round_trip("{set: table, path: %}", &two, false);
 }
 
@@ -142,7 +142,7 @@ static void what_is_no_description_is_refused(void **state) {
         expect_err(read_text(bad[i].text, &got), RP_ERR_FORMAT);
         expect_part(bad[i].part);
     }
-    expect_err(rp_data_read_description(&arena, path_in_folder("none.json"), &got), RP_ERR_IO);
+    expect_err(rp_data_read_description(&arena, in_folder("none.json"), &got), RP_ERR_IO);
 }
 
 int main(void) {

@@ -1,11 +1,13 @@
 #include "fixture.h"
 
+#include <dirent.h>
+
 #include "data/fetch.h"
 
 enum { RECORD = 3073, BLOCK = 512 };
 
 static void to_folder(char target[256]) {
-    (void)snprintf(target, 256, "%s", path_in_folder("to"));
+    (void)snprintf(target, 256, "%s", in_folder("to"));
 }
 
 /* A file: address of a folder. */
@@ -53,7 +55,7 @@ static void wrong_bytes(void **state) {
     expect_part("train-images-idx3-ubyte.gz is not the official file: 4 bytes");
     assert_int_equal(rmdir(target), 0);
     /* More than the official file has: it ends there. */
-    assert_int_equal(truncate(path_in_folder("train-images-idx3-ubyte.gz"), 30000000), 0);
+    assert_int_equal(truncate(in_folder("train-images-idx3-ubyte.gz"), 30000000), 0);
     expect_err(rp_data_fetch("fashion-mnist", address_of(folder), target), RP_ERR_IO);
     expect_part("it has more than the 26421880 bytes of the official file");
     assert_int_equal(rmdir(target), 0);
@@ -77,9 +79,9 @@ static void official_files(void **state) {
     expect_ok(open_data(&data, keys, NULL, true));
     rp_data_close(&data);
     /* A second time nothing is fetched. */
-    stat(path_in_folder("to/t10k-labels-idx1-ubyte.gz"), &before);
+    stat(in_folder("to/t10k-labels-idx1-ubyte.gz"), &before);
     expect_ok(rp_data_fetch("mnist", address_of("/nowhere"), target));
-    stat(path_in_folder("to/t10k-labels-idx1-ubyte.gz"), &after);
+    stat(in_folder("to/t10k-labels-idx1-ubyte.gz"), &after);
     assert_int_equal(before.st_ino, after.st_ino);
 }
 
@@ -125,7 +127,7 @@ static void archive_is_unpacked(void **state) {
     rp_data data;
     size_t count = make_archive(tar, 2 * RECORD);
     write_gz("c.tar.gz", tar, count);
-    (void)snprintf(archive, sizeof archive, "%s", path_in_folder("c.tar.gz"));
+    (void)snprintf(archive, sizeof archive, "%s", in_folder("c.tar.gz"));
     expect_ok(rp_data_unpack("cifar10", archive, folder));
     expect_ok(open_data(&data, "{set: cifar10, path: %}", NULL, true));
     assert_int_equal(data.count[RP_SPLIT_TRAIN], 10);
@@ -159,10 +161,10 @@ static void archive_of_cifar100(void **state) {
     used += add_member(tar + used, "cifar-100-binary/coarse_label_names.txt", 5);
     memset(tar + used, 0, 2 * BLOCK);
     write_gz("c.tar.gz", tar, used + 2 * BLOCK);
-    (void)snprintf(archive, sizeof archive, "%s", path_in_folder("c.tar.gz"));
-    mkdir(path_in_folder("out"), 0700);
-    expect_ok(rp_data_unpack("cifar100", archive, path_in_folder("out")));
-    DIR *dir = opendir(path_in_folder("out"));
+    (void)snprintf(archive, sizeof archive, "%s", in_folder("c.tar.gz"));
+    mkdir(in_folder("out"), 0700);
+    expect_ok(rp_data_unpack("cifar100", archive, in_folder("out")));
+    DIR *dir = opendir(in_folder("out"));
     int files = 0;
     for (const struct dirent *entry; dir && (entry = readdir(dir));) {
         files += entry->d_name[0] != '.';
@@ -172,7 +174,7 @@ static void archive_of_cifar100(void **state) {
     expect_ok(open_data(&data, "{set: cifar100, path: %/out}", NULL, true));
     assert_int_equal(data.count[RP_SPLIT_TRAIN], 4);
     rp_data_close(&data);
-    assert_int_not_equal(access(path_in_folder("evil.bin"), F_OK), 0);
+    assert_int_not_equal(access(in_folder("evil.bin"), F_OK), 0);
 }
 
 int main(void) {

@@ -30,13 +30,13 @@ static void missing_files(void **state) {
                                         "t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz"};
     for (int i = 0; i < 4; i++) {
         write_idx_set(2, 2);
-        unlink(path_in_folder(names[i]));
+        unlink(in_folder(names[i]));
         expect_refused(RP_ERR_IO, "can not be opened: No such file or directory; `ringpipe data");
         expect_part(folder);
     }
     write_idx_set(2, 2);
-    unlink(path_in_folder(names[0]));
-    mkdir(path_in_folder(names[0]), 0700);
+    unlink(in_folder(names[0]));
+    mkdir(in_folder(names[0]), 0700);
     expect_refused(RP_ERR_IO, "is not a file");
 }
 
@@ -51,7 +51,7 @@ static void every_cut_is_refused(void **state) {
         expect_refused(RP_ERR_FORMAT, "train-images-idx3-ubyte: ");
     }
     write_idx_set(2, 2);
-    FILE *file = fopen(path_in_folder("t10k-images-idx3-ubyte.gz"), "rb");
+    FILE *file = fopen(in_folder("t10k-images-idx3-ubyte.gz"), "rb");
     size_t packed_count = fread(packed, 1, sizeof packed, file);
     fclose(file);
     for (size_t cut = 0; cut < packed_count; cut += cut < 30 ? 1 : 7) {
@@ -63,10 +63,10 @@ static void every_cut_is_refused(void **state) {
     for (size_t i = 0; i < 4; i++) {
         bytes[count - 4 + i] = (unsigned char)(count >> 8 * i);
     }
-    gzFile gz = gzopen(path_in_folder("t10k-images-idx3-ubyte.gz"), "wb0");
+    gzFile gz = gzopen(in_folder("t10k-images-idx3-ubyte.gz"), "wb0");
     assert_int_equal(gzwrite(gz, bytes, (unsigned)count), (int)count);
     assert_int_equal(gzclose(gz), Z_OK);
-    file = fopen(path_in_folder("t10k-images-idx3-ubyte.gz"), "rb");
+    file = fopen(in_folder("t10k-images-idx3-ubyte.gz"), "rb");
     packed_count = fread(packed, 1, sizeof packed, file);
     fclose(file);
     write_file("t10k-images-idx3-ubyte.gz", packed, packed_count - 8);
@@ -100,10 +100,10 @@ static void headers_are_not_believed(void **state) {
         put_big(bytes + bad[i].at, bad[i].value);
         write_file("train-images-idx3-ubyte", bytes, count);
         expect_refused(RP_ERR_FORMAT, bad[i].part);
-        unlink(path_in_folder("train-images-idx3-ubyte"));
+        unlink(in_folder("train-images-idx3-ubyte"));
         write_gz("train-images-idx3-ubyte.gz", bytes, count);
         expect_refused(RP_ERR_FORMAT, bad[i].part);
-        unlink(path_in_folder("train-images-idx3-ubyte.gz"));
+        unlink(in_folder("train-images-idx3-ubyte.gz"));
     }
     write_idx_set(2, 2);
     count = make_images(bytes, 2);

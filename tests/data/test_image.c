@@ -7,7 +7,7 @@ enum { H = 9, W = 11 };
 
 static void expect_pixels(const char *name, const uint8_t *want) {
     rp_image image;
-    expect_ok(rp_image_read(path_in_folder(name), false, &image));
+    expect_ok(rp_image_read(in_folder(name), false, &image));
     assert_true(image.width == W && image.height == H && image.channels == 3);
     assert_memory_equal(image.pixels, want, H * W * 3);
     rp_image_free(&image);
@@ -58,7 +58,7 @@ static void png_kinds(void **state) {
 
 static void expect_near(const char *name, const uint8_t *want, double distance) {
     rp_image image;
-    expect_ok(rp_image_read(path_in_folder(name), false, &image));
+    expect_ok(rp_image_read(in_folder(name), false, &image));
     assert_true(image.width == W && image.height == H && image.channels == 3);
     for (size_t i = 0; i < (size_t)H * W * 3; i++) {
         expect_close(image.pixels[i], want[i], 0, distance);
@@ -83,7 +83,7 @@ static void jpeg_kinds(void **state) {
     expect_near("progressive.jpg", pixels, 6);
     write_jpeg_as("grey.jpg", pixels, H, W,
                   &(jpeg_kind){.pixels = JCS_GRAYSCALE, .stored = JCS_GRAYSCALE});
-    expect_ok(rp_image_read(path_in_folder("grey.jpg"), false, &image));
+    expect_ok(rp_image_read(in_folder("grey.jpg"), false, &image));
     for (size_t i = 0; i < H * W; i++) {
         expect_close(image.pixels[3 * i + 1], pixels[i], 0, 60);
         assert_int_equal(image.pixels[3 * i], image.pixels[3 * i + 2]);
@@ -125,7 +125,7 @@ static void grey(void **state) {
     static const uint8_t want[] = {76, 150, 29, 255, 2, 124};
     rp_image image;
     write_png("x.png", rgb, 1, 6, PNG_COLOR_TYPE_RGB, 8, 18, false);
-    expect_ok(rp_image_read(path_in_folder("x.png"), true, &image));
+    expect_ok(rp_image_read(in_folder("x.png"), true, &image));
     assert_int_equal(image.channels, 1);
     assert_memory_equal(image.pixels, want, 6);
     rp_image_free(&image);
@@ -133,7 +133,7 @@ static void grey(void **state) {
 
 static void expect_refused(const char *name, rp_err wanted, const char *part) {
     rp_image image;
-    expect_err(rp_image_read(path_in_folder(name), false, &image), wanted);
+    expect_err(rp_image_read(in_folder(name), false, &image), wanted);
     assert_null(image.pixels);
     expect_part(name);
     expect_part(part);
@@ -159,7 +159,7 @@ static void damaged(void **state) {
     expect_refused("text.png", RP_ERR_FORMAT, "is neither a JPEG nor a PNG file");
     write_file("empty.png", "", 0);
     expect_refused("empty.png", RP_ERR_FORMAT, "0 bytes");
-    mkdir(path_in_folder("folder.png"), 0700);
+    mkdir(in_folder("folder.png"), 0700);
     expect_refused("folder.png", RP_ERR_IO, "is not a file");
     expect_refused("absent.png", RP_ERR_IO, "can not be opened");
 }
@@ -207,7 +207,7 @@ static void cut_jpeg(void **state) {
         memset(bytes + 20, 0x55, 3);
         count += 3;
         write_file("extra.jpg", bytes, count);
-        expect_ok(rp_image_read(path_in_folder("extra.jpg"), false, &image));
+        expect_ok(rp_image_read(in_folder("extra.jpg"), false, &image));
         rp_image_free(&image);
     }
 }

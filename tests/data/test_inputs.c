@@ -28,12 +28,8 @@ static rp_err note_sample(void *context, const rp_input_place *place, const floa
 static rp_err read_input(const rp_description *about, const char *name, seen *out) {
     char path[256];
     *out = (seen){.width = rp_shape_count(&about->sample)};
-    (void)snprintf(path, sizeof path, "%s", path_in_folder(name));
+    (void)snprintf(path, sizeof path, "%s", in_folder(name));
     return rp_inputs_read(about, path, note_sample, out);
-}
-
-static void put(const char *name, const char *text) {
-    write_file(name, text, strlen(text));
 }
 
 /* Opens the set; what it is comes by way of data.json. */
@@ -41,7 +37,7 @@ static void open_described(const char *keys, const rp_shape *input, bool class_t
                            rp_data *data, rp_description *about) {
     char path[256];
     expect_ok(open_data(data, keys, input, class_target));
-    (void)snprintf(path, sizeof path, "%s", path_in_folder("data.json"));
+    (void)snprintf(path, sizeof path, "%s", in_folder("data.json"));
     expect_ok(rp_data_describe(data, path));
     expect_ok(rp_data_read_description(&arena, path, about));
 }
@@ -61,8 +57,8 @@ static void rows_by_the_names_of_columns(void **state) {
     rp_data data;
     rp_description about;
     seen got;
-    put("train.csv", "id;w;species;h\n1;0.1;a;2\n2;0.7;b;3\n3;-1e2;a;7\n");
-    put("test.csv", "id;w;species;h\n7;0.25;a;-2\n# a remark\n8;1.75;b;9\n");
+    write_text("train.csv", "id;w;species;h\n1;0.1;a;2\n2;0.7;b;3\n3;-1e2;a;7\n");
+    write_text("test.csv", "id;w;species;h\n7;0.25;a;-2\n# a remark\n8;1.75;b;9\n");
     open_described("{set: table, path: %, delimiter: semicolon, target: species, drop: id, "
                    "normalise: measured}",
                    &none, true, &data, &about);
@@ -70,13 +66,14 @@ static void rows_by_the_names_of_columns(void **state) {
     expect_part_of(&data, RP_SPLIT_TEST, &got);
     assert_int_equal(got.number[0], 2); /* lines of the file */
     assert_int_equal(got.number[1], 4);
-    put("other.csv", "note;h;w\nxyz;-2;0.25\nabc;9;1.75\n"); /* another order, no target */
+    write_text("other.csv", "note;h;w\nxyz;-2;0.25\nabc;9;1.75\n"); /* another order, no target */
     expect_ok(read_input(&about, "other.csv", &got));
     expect_part_of(&data, RP_SPLIT_TEST, &got);
-    put("plain.csv", "0.25;-2\n1.75;9\n"); /* the inputs alone, without a header */
+    write_text("plain.csv", "0.25;-2\n1.75;9\n"); /* the inputs alone, without a header */
     expect_ok(read_input(&about, "plain.csv", &got));
     expect_part_of(&data, RP_SPLIT_TEST, &got);
-    put("whole.csv", "7;0.25;a;-2\n8;1.75;b;9\n"); /* as the training file, without its header */
+    write_text("whole.csv",
+               "7;0.25;a;-2\n8;1.75;b;9\n"); /* as the training file, without its header */
     expect_ok(read_input(&about, "whole.csv", &got));
     expect_part_of(&data, RP_SPLIT_TEST, &got);
     rp_data_close(&data);
@@ -105,10 +102,10 @@ static void bad_rows_are_named(void **state) {
     rp_data data;
     rp_description about;
     seen got;
-    put("train.csv", "w,h,species\n0.1,2,a\n0.7,3,b\n");
+    write_text("train.csv", "w,h,species\n0.1,2,a\n0.7,3,b\n");
     open_described("{set: table, path: %}", &none, true, &data, &about);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        put("in.csv", bad[i].text);
+        write_text("in.csv", bad[i].text);
         expect_err(read_input(&about, "in.csv", &got), RP_ERR_FORMAT);
         expect_part(bad[i].part);
     }
@@ -123,31 +120,31 @@ static void rows_with_texts(void **state) {
     rp_data data;
     rp_description about;
     seen got;
-    put("train.csv", "n,colour,kind\n1,red,a\nNA,blue,b\n3,NA,b\n");
-    put("test.csv", "kind,colour,n\nb,NA,2\na,blue,NA\n");
+    write_text("train.csv", "n,colour,kind\n1,red,a\nNA,blue,b\n3,NA,b\n");
+    write_text("test.csv", "kind,colour,n\nb,NA,2\na,blue,NA\n");
     open_described("{set: table, path: %, target: kind, missing: NA, normalise: measured}", NULL,
                    true, &data, &about);
     expect_ok(read_input(&about, "test.csv", &got));
     expect_part_of(&data, RP_SPLIT_TEST, &got);
-    put("plain.csv", "2,NA\nNA,blue\n"); /* without a header */
+    write_text("plain.csv", "2,NA\nNA,blue\n"); /* without a header */
     expect_ok(read_input(&about, "plain.csv", &got));
     expect_part_of(&data, RP_SPLIT_TEST, &got);
-    put("in.csv", "n,colour\n1,green\n");
+    write_text("in.csv", "n,colour\n1,green\n");
     expect_err(read_input(&about, "in.csv", &got), RP_ERR_FORMAT);
     expect_part("in.csv:2:2: column 'colour': expected one of the 2 texts that the training file "
                 "has, found 'green'");
     rp_data_close(&data);
-    put("train.csv", "S,red,u\nM,blue,v\n");
-    put("test.csv", "M,red,v\nS,red,u\n");
+    write_text("train.csv", "S,red,u\nM,blue,v\n");
+    write_text("test.csv", "M,red,v\nS,red,u\n");
     open_described("{set: table, path: %, header: false}", NULL, true, &data, &about);
     expect_ok(read_input(&about, "test.csv", &got));
     expect_part_of(&data, RP_SPLIT_TEST, &got);
-    put("in.csv", "size,colour\nM,red\nS,red\n");
+    write_text("in.csv", "size,colour\nM,red\nS,red\n");
     expect_ok(read_input(&about, "in.csv", &got));
     expect_part_of(&data, RP_SPLIT_TEST, &got);
     rp_data_close(&data);
-    put("train.csv", "0,1,2\n5,6,a\n7,8,b\n");
-    put("test.csv", "0,1,2\n9,10,b\n");
+    write_text("train.csv", "0,1,2\n5,6,a\n7,8,b\n");
+    write_text("test.csv", "0,1,2\n9,10,b\n");
     open_described("{set: table, path: %, header: true}", NULL, true, &data, &about);
     expect_ok(read_input(&about, "test.csv", &got));
     expect_part_of(&data, RP_SPLIT_TEST, &got);
@@ -157,8 +154,8 @@ static void rows_with_texts(void **state) {
 static void write_pictures(void) {
     uint8_t pixels[9 * 7 * 3];
     fill_picture(pixels, 9, 7, 3);
-    (void)mkdir(path_in_folder("a"), 0700);
-    (void)mkdir(path_in_folder("b"), 0700);
+    (void)mkdir(in_folder("a"), 0700);
+    (void)mkdir(in_folder("b"), 0700);
     write_png("a/one.png", pixels, 9, 7, PNG_COLOR_TYPE_RGB, 8, 7 * 3, false);
     write_jpeg("b/two.jpg", pixels, 9, 7);
 }
@@ -179,10 +176,10 @@ static void pictures_are_resized_and_normalised(void **state) {
         memcpy(got[0].x + got[0].width, got[1].x, got[1].width * sizeof(float));
         got[0].count = 2;
         expect_part_of(&data, RP_SPLIT_TRAIN, &got[0]);
-        put("a.csv", "1,2,3\n");
+        write_text("a.csv", "1,2,3\n");
         expect_err(read_input(&about, "a.csv", &got[0]), RP_ERR_FORMAT);
         expect_part(grey ? "the net takes images of [1, 5, 6]" : "images of [3, 5, 6]");
-        put("cut.png", "\x89PNG\r\n\x1a\n");
+        write_text("cut.png", "\x89PNG\r\n\x1a\n");
         expect_err(read_input(&about, "cut.png", &got[0]), RP_ERR_FORMAT);
         expect_part("cut.png");
         rp_data_close(&data);
@@ -196,7 +193,7 @@ static void a_picture_for_a_net_of_rows_is_refused(void **state) {
     rp_description about;
     seen got;
     write_pictures();
-    put("train.csv", "1,2,0\n3,4,1\n");
+    write_text("train.csv", "1,2,0\n3,4,1\n");
     open_described("{set: table, path: %}", &none, true, &data, &about);
     expect_err(read_input(&about, "a/one.png", &got), RP_ERR_FORMAT);
     expect_part("one.png: is a picture, and the net takes samples of [2]: expected a CSV file");
@@ -286,7 +283,7 @@ static void rows_far_from_zero(void **state) {
     rp_data data;
     rp_description about;
     seen got;
-    put("train.csv", "t,h,y\n1000000000,1,a\n1000000003,2,b\n1000000009,1.5,a\n");
+    write_text("train.csv", "t,h,y\n1000000000,1,a\n1000000003,2,b\n1000000009,1.5,a\n");
     open_described("{set: table, path: %, normalise: measured}", NULL, true, &data, &about);
     expect_ok(read_input(&about, "train.csv", &got));
     expect_part_of(&data, RP_SPLIT_TRAIN, &got);
@@ -312,8 +309,8 @@ static void an_error_ends_the_reading(void **state) {
     (void)state;
     const rp_description about = {.set = "table", .sample = rp_shape_1(1), .delimiter = ','};
     char path[256];
-    put("in.csv", "1\n2\n3\nx\n");
-    (void)snprintf(path, sizeof path, "%s", path_in_folder("in.csv"));
+    write_text("in.csv", "1\n2\n3\nx\n");
+    (void)snprintf(path, sizeof path, "%s", in_folder("in.csv"));
     expect_err(rp_inputs_read(&about, path, refuse_sample, NULL), RP_ERR_INTERRUPTED);
 }
 

@@ -10,11 +10,6 @@
 
 static const char zero_key[] = "0000000000000000000000000000000000000000";
 
-static void write_roster(const char *text) {
-    (void)unlink(in_folder("lab.yaml"));
-    append("lab.yaml", text, strlen(text));
-}
-
 static rp_err put(const char *name, const char *endpoint, const char *key) {
     const rp_roster_entry board = {
         .name = name, .endpoint = endpoint, .dials = !endpoint[0], .public_text = key};
@@ -58,7 +53,7 @@ static void all_else_stays_as_it_was(void **state) {
     char text[4096];
     char wanted[4096];
     (void)snprintf(text, sizeof text, "%s%s", kept, behind);
-    write_roster(text);
+    write_text("lab.yaml", text);
     expect_ok(put("right", "tcp://10.0.0.8:7000", zero_key));
     (void)snprintf(wanted, sizeof wanted,
                    "%s- {name: \"right\", address: \"tcp://10.0.0.8:7000\", key: " RIGHT
@@ -74,7 +69,7 @@ static void a_board_takes_the_place_of_its_name(void **state) {
     char text[4096];
     (void)snprintf(text, sizeof text, "%s- {name: right, address: dials, key: " RIGHT "}\n%s", kept,
                    behind);
-    write_roster(text);
+    write_text("lab.yaml", text);
     expect_ok(put("left", "tcp://10.0.0.9:7000", "%nSc0%nSc0%nSc0%nSc0%nSc0%nSc0%nSc0%nSc0"));
     const char *now = slurp("lab.yaml", NULL);
     assert_non_null(strstr(now,
@@ -87,7 +82,7 @@ static void a_board_takes_the_place_of_its_name(void **state) {
 
 static void a_last_line_without_an_end_gets_one(void **state) {
     (void)state;
-    write_roster("boards:\n  - {name: left, address: dials, key: " LEFT "}");
+    write_text("lab.yaml", "boards:\n  - {name: left, address: dials, key: " LEFT "}");
     expect_ok(put("right", "", zero_key));
     expect_text("boards:\n  - {name: left, address: dials, key: " LEFT "}\n"
                 "  - {name: \"right\", address: \"dials\", key: " RIGHT ", board: \"pocl-cpu\"}\n");
@@ -104,16 +99,16 @@ static void what_is_refused_leaves_the_file(void **state) {
     (void)state;
     static const char brackets[] = "boards: [{name: left, address: dials, key: " LEFT "}]\n";
     static const char one[] = "boards:\n  - {name: left, address: 'tcp://a:7000', key: " LEFT "}\n";
-    write_roster(brackets);
+    write_text("lab.yaml", brackets);
     expect_refused(put("right", "", zero_key), "one board below the other");
     expect_text(brackets);
-    write_roster(one);
+    write_text("lab.yaml", one);
     expect_refused(put("right", "tcp://a:7000", zero_key), "have the same one");
     expect_text(one);
     expect_refused(remove_one("right"), "no board is called 'right'");
     expect_refused(remove_one("left"), "has one board");
     expect_text(one);
-    write_roster("boards: 3\n");
+    write_text("lab.yaml", "boards: 3\n");
     expect_refused(put("right", "", zero_key), "expected a list");
 }
 
@@ -129,7 +124,7 @@ static void a_board_keeps_its_group_and_labels(void **state) {
                              .endpoint = "tcp://10.0.0.8:7000",
                              .public_text = zero_key,
                              .group = "rack-b"};
-    write_roster(grouped);
+    write_text("lab.yaml", grouped);
     expect_ok(rp_roster_put(in_folder("lab.yaml"), &right, NULL));
     (void)snprintf(text, sizeof text,
                    "%sboards:\n  - {name: \"right\", address: \"tcp://10.0.0.8:7000\", key: " RIGHT
@@ -141,7 +136,7 @@ static void a_board_keeps_its_group_and_labels(void **state) {
         "%sboards:\n  - name: right\n    group: rack-a\n    labels: {shelf: 3, x: 'no'}\n"
         "    address: dials\n    key: " LEFT "\n",
         grouped);
-    write_roster(text);
+    write_text("lab.yaml", text);
     expect_ok(put("right", "tcp://10.0.0.8:7000", zero_key));
     (void)snprintf(text, sizeof text,
                    "%sboards:\n  - {name: \"right\", address: \"tcp://10.0.0.8:7000\", key: " RIGHT
@@ -149,11 +144,11 @@ static void a_board_keeps_its_group_and_labels(void **state) {
                    "\"x\": \"no\"}}\n",
                    grouped);
     expect_text(text);
-    write_roster("groups: {rack-b: {address: 'tcp://{name}.lab:7000'}}\n");
+    write_text("lab.yaml", "groups: {rack-b: {address: 'tcp://{name}.lab:7000'}}\n");
     expect_ok(rp_roster_put(in_folder("lab.yaml"), &right, NULL));
     expect_text("groups: {rack-b: {address: 'tcp://{name}.lab:7000'}}\n"
                 "boards:\n  - {name: \"right\", key: " RIGHT ", group: \"rack-b\"}\n");
-    write_roster(text);
+    write_text("lab.yaml", text);
     right.group = "rack-c";
     expect_refused(rp_roster_put(in_folder("lab.yaml"), &right, NULL), "`groups` has no 'rack-c'");
     expect_text(text);
@@ -191,7 +186,7 @@ static void several_go_at_once_or_none(void **state) {
     const char *names[] = {"c", "a", "c"};
     const char *wrong[] = {"a", "d"};
     const char *every[] = {"a", "b", "c"};
-    write_roster(all);
+    write_text("lab.yaml", all);
     expect_refused(rp_roster_remove(in_folder("lab.yaml"), wrong, 2), "no board is called 'd'");
     expect_refused(rp_roster_remove(in_folder("lab.yaml"), every, 3), "has one board at least");
     expect_text(all);

@@ -2,8 +2,6 @@
  * log of a resumed run says has changed. */
 #include "folder.h"
 
-#include <sys/stat.h>
-
 #include "folder/folder.h"
 #include "planning/planfile.h"
 #include "run_of.h"
@@ -14,21 +12,6 @@ static int begin(void **state) {
     const int failed = setup(state);
     (void)snprintf(place, sizeof place, "%s/out", folder);
     return failed;
-}
-
-/* The run's folder is one level deeper than what teardown() removes. */
-static int end(void **state) {
-    DIR *dir = opendir(place);
-    for (struct dirent *entry; dir && (entry = readdir(dir));) {
-        if (entry->d_name[0] != '.') {
-            (void)unlinkat(dirfd(dir), entry->d_name, 0);
-        }
-    }
-    if (dir) {
-        (void)closedir(dir);
-        (void)rmdir(place);
-    }
-    return teardown(state);
 }
 
 static rp_folder *opened(void) {
@@ -115,7 +98,7 @@ static void open_record(rp_folder *of, const rp_runfile *run) {
     assert_null(rp_folder_transfers(of)); /* nobody reads the trace of a temporary folder */
 }
 
-static void write_run(rp_folder *of, const rp_runfile *run, bool resumed) {
+static void write_whole(rp_folder *of, const rp_runfile *run, bool resumed) {
     const rp_about about = {.plan = "made"};
     expect_ok(rp_folder_write(
         of, &(rp_folder_contents){
@@ -138,7 +121,7 @@ static void what_a_resumed_run_changes_is_logged(void **state) {
     read_run(&run, SGD("0.1"));
     expect_ok(choose(first, false));
     open_record(first, &run);
-    write_run(first, &run, false);
+    write_whole(first, &run, false);
     assert_true(is_there("run.yaml") && is_there("model.yaml") && is_there("plan.json") &&
                 is_there("data.json") && is_there("about.json"));
     expect_ok(rp_folder_close_record(first, &(rp_record_end){.status = "interrupted", .note = ""}));
@@ -149,7 +132,7 @@ static void what_a_resumed_run_changes_is_logged(void **state) {
     open_record(again, &other);
     expect_ok(rp_folder_find_change(again, &other, change, sizeof change));
     assert_non_null(strstr(change, "optimizer.lr"));
-    write_run(again, &other, true);
+    write_whole(again, &other, true);
     expect_ok(rp_folder_find_change(again, &other, change, sizeof change));
     assert_string_equal(change, ""); /* run.yaml has it now */
     expect_ok(rp_folder_close_record(again, &(rp_record_end){.status = "interrupted", .note = ""}));
@@ -163,11 +146,11 @@ static void what_a_resumed_run_changes_is_logged(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(one_controller_has_it_at_a_time, begin, end),
-        cmocka_unit_test_setup_teardown(the_end_of_a_process_frees_it, begin, end),
-        cmocka_unit_test_setup_teardown(a_folder_without_a_run_is_not_resumed, begin, end),
-        cmocka_unit_test_setup_teardown(a_process_is_named_as_its_owner, begin, end),
-        cmocka_unit_test_setup_teardown(what_a_resumed_run_changes_is_logged, begin, end),
+        cmocka_unit_test_setup_teardown(one_controller_has_it_at_a_time, begin, teardown),
+        cmocka_unit_test_setup_teardown(the_end_of_a_process_frees_it, begin, teardown),
+        cmocka_unit_test_setup_teardown(a_folder_without_a_run_is_not_resumed, begin, teardown),
+        cmocka_unit_test_setup_teardown(a_process_is_named_as_its_owner, begin, teardown),
+        cmocka_unit_test_setup_teardown(what_a_resumed_run_changes_is_logged, begin, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

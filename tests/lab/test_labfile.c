@@ -5,8 +5,8 @@
 static const char base_text[] = "model: mlp\ntrain: {batch: 64}\nschedule: gpipe\n";
 
 static rp_err read_text(const char *text, rp_labfile *lab) {
-    (void)write_file("sub/run.yaml", base_text);
-    return rp_labfile_read(&arena, write_file("sub/compare.yaml", text), lab);
+    write_text("sub/run.yaml", base_text);
+    return rp_labfile_read(&arena, write_text("sub/compare.yaml", text), lab);
 }
 
 static void a_plain_file(void **state) {
@@ -183,7 +183,7 @@ static void no_base(void **state) {
     (void)state;
     rp_labfile lab;
     const char *path =
-        write_file("compare.yaml", "base: gone.yaml\nseeds: [1]\nmethods: {a: {}}\n");
+        write_text("compare.yaml", "base: gone.yaml\nseeds: [1]\nmethods: {a: {}}\n");
     expect_err(rp_labfile_read(&arena, path, &lab), RP_ERR_IO);
     assert_non_null(strstr(rp_err_message(), "gone.yaml"));
 }

@@ -17,13 +17,13 @@ static const char summary[] =
 static rp_lab_result read_run(const char *summary_text, const char *log, const char *said) {
     rp_lab_result result;
     if (summary_text) {
-        (void)write_file("run/summary.json", summary_text);
+        write_text("run/summary.json", summary_text);
     }
     if (log) {
-        (void)write_file("run/log.jsonl", log);
+        write_text("run/log.jsonl", log);
     }
     if (said) {
-        (void)write_file("run.log", said);
+        write_text("run.log", said);
     }
     expect_ok(rp_lab_result_read(&arena, in_folder("run"), in_folder("run.log"), &result));
     return result;

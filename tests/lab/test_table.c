@@ -14,9 +14,11 @@ static rp_labfile lab;
 static rp_lab_plan plan;
 
 static rp_err open_plan(const char *text) {
-    (void)write_file("run.yaml", "model: mlp\noptimizer: {lr: 1}\nschedule: gpipe\n");
-    expect_ok(rp_labfile_read(&arena, write_file("compare.yaml", text), &lab));
-    return rp_lab_plan_make(&arena, &lab, in_folder("out"), &plan);
+    write_text("run.yaml", "model: mlp\noptimizer: {lr: 1}\nschedule: gpipe\n");
+    char *out; /* which the plan keeps */
+    expect_ok(rp_arena_string(&arena, in_folder("out"), &out));
+    expect_ok(rp_labfile_read(&arena, write_text("compare.yaml", text), &lab));
+    return rp_lab_plan_make(&arena, &lab, out, &plan);
 }
 
 /* As if `ringpipe train` had been there. accuracy NaN: diverged. */
@@ -32,12 +34,12 @@ static void finish_stages(rp_lab_run *run, double accuracy, double speed, const 
                    " \"train\": {\"loss\": 0.5}, \"eval\": {\"loss\": %s, \"accuracy\": %g},"
                    " \"samples_per_s\": %g, \"bubble\": 0.25, \"stage\": [%s]}",
                    loss, isfinite(accuracy) ? accuracy : 0.1, speed, stages);
-    (void)write_file("out/.lock", "");
+    write_text("out/.lock", "");
     expect_ok(rp_lab_plan_write(&plan, run));
     (void)snprintf(name, sizeof name, "out/runs/%s/summary.json", run->name);
-    (void)write_file(name, text);
+    write_text(name, text);
     (void)snprintf(name, sizeof name, "out/runs/%s/log.jsonl", run->name);
-    (void)write_file(name, "{\"step\":0,\"epoch\":0,\"loss\":2}\n");
+    write_text(name, "{\"step\":0,\"epoch\":0,\"loss\":2}\n");
     expect_ok(rp_lab_plan_refresh(&plan, run));
 }
 
@@ -181,7 +183,7 @@ static void time_to_the_goal(void **state) {
                        "{\"event\":\"eval\",\"step\":3,\"loss\":1,\"accuracy\":%g,"
                        "\"time_s\":%g,\"split\":\"test\"}\n",
                        seeds[s].first_s, seeds[s].accuracy, seeds[s].later_s);
-        (void)write_file(name, text);
+        write_text(name, text);
         expect_ok(rp_lab_plan_refresh(&plan, run));
     }
     expect_ok(rp_lab_table_make(&arena, &plan, &table));
@@ -256,7 +258,7 @@ static void unfinished_rows(void **state) {
     rp_lab_table table;
     expect_ok(open_plan(two_methods));
     finish_run(0, 0, 1, 0.5, 1000);
-    (void)write_file("out/runs/mlp/b/seed-1.log", "x run: error: no power\n");
+    write_text("out/runs/mlp/b/seed-1.log", "x run: error: no power\n");
     expect_ok(rp_lab_plan_refresh(&plan, rp_lab_plan_run(&plan, 0, 1, 0, 0)));
     expect_ok(rp_lab_table_make(&arena, &plan, &table));
     assert_string_equal(cell(&table, &table.row[0], "test accuracy %"), "50.00"); /* one: no +- */

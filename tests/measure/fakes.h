@@ -1,17 +1,11 @@
-/* Boards that answer over inproc links, stepped by the test: pings and TRIALs, by a script. */
+/* Boards that answer TRIALs by a script. */
 #ifndef RP_TESTS_MEASURE_FAKES_H
 #define RP_TESTS_MEASURE_FAKES_H
 
 #include "measured.h"
 
-#include "transport/inproc.h"
-
-enum { FAKES_MAX = 4 };
-
 typedef struct {
-    rp_link *control;
-    bool is_deaf;       /* it does not step its link */
-    bool is_mute;       /* it does not answer TRIALs */
+    bool is_mute;       /* it does not answer */
     double rate;        /* bytes a second that its wire carries; 0: no message comes through */
     double latency_s;   /* of one way */
     double both_slower; /* by which factor, when both directions are in use */
@@ -19,49 +13,9 @@ typedef struct {
 } fake_board;
 
 static struct {
-    rp_hub *hub;
-    rp_transport *transport;
-    rp_links *links;
-    rp_keypair keys;
-    fake_board board[FAKES_MAX];
+    fake_board board[FAR_MAX];
     char trail[512]; /* TRIALs in order: board and what it has to do */
 } fakes;
-
-static inline void open_fakes(void) {
-    memset(&fakes, 0, sizeof fakes);
-    expect_ok(rp_keys_make(&fakes.keys));
-    expect_ok(rp_hub_new(&arena, 0, &fakes.hub));
-    const rp_transport_options inproc = {.clock = &test_clock, .hub = fakes.hub};
-    expect_ok(rp_transport_start(&arena, "inproc", &inproc, &fakes.transport));
-    const rp_links_options links = {.clock = &test_clock, .transport = fakes.transport};
-    expect_ok(rp_links_open(&arena, &links, &fakes.links));
-    for (uint32_t k = 0; k < ring.count; k++) {
-        const rp_link_options control = {.name = "control",
-                                         .bind = ring.board[k].address.endpoint,
-                                         .window = 1,
-                                         .send_window = 1,
-                                         .part_bytes_max = 1 << 20};
-        (void)snprintf(ring.board[k].address.public_text, sizeof ring.board[k].address.public_text,
-                       "%s", fakes.keys.public_text);
-        expect_ok(rp_link_open(fakes.links, &control, &fakes.board[k].control));
-        fakes.board[k].rate = 1e6;
-        fakes.board[k].latency_s = 1e-3;
-        fakes.board[k].both_slower = 1;
-    }
-    expect_ok(rp_ring_connect(&ring, fakes.links, false));
-}
-
-static inline int close_fakes(void **state) {
-    for (uint32_t k = 0; k < ring.count; k++) {
-        rp_link_close(&fakes.board[k].control);
-    }
-    rp_ring_disconnect(&ring);
-    rp_measure_close(measure);
-    rp_links_close(&fakes.links);
-    rp_transport_finish(&fakes.transport);
-    rp_hub_finish(&fakes.hub);
-    return close_measure(state);
-}
 
 static inline void note_trial(uint32_t k, const char *what) {
     const size_t used = strlen(fakes.trail);
@@ -69,9 +23,13 @@ static inline void note_trial(uint32_t k, const char *what) {
                    what);
 }
 
-static inline void take_trial(uint32_t k, const rp_Trial *trial) {
+static inline void take_trial(uint32_t k, const rp_Frame *order) {
+    const rp_Trial *trial = &order->body.trial;
     const fake_board *own = &fakes.board[k];
     rp_TrialDone done = {.outcome = RP_TRIAL_MEASURED};
+    if (rp_frame_kind(order) != RP_KIND_TRIAL) {
+        return;
+    }
     note_trial(k, trial->endpoint[0]        ? "dials"
                   : trial->public_key[0]    ? "listens"
                   : trial->row              ? "both"
@@ -94,25 +52,13 @@ static inline void take_trial(uint32_t k, const rp_Trial *trial) {
     rp_measure_take_trial(measure, k, &done);
 }
 
-/* A ms goes by, and all boards and the host look at their links. */
-static inline void step_fakes(void) {
-    test_clock.stepped_ns += RP_NS_PER_MS;
-    rp_ring_begin_round(&ring, rp_clock_now_ns(&test_clock));
+static inline void open_fakes(void) {
+    memset(&fakes, 0, sizeof fakes);
     for (uint32_t k = 0; k < ring.count; k++) {
-        rp_message *message;
-        expect_ok(rp_ring_step(&ring, k));
-        if (fakes.board[k].is_deaf) {
-            continue;
-        }
-        expect_ok(rp_link_step(fakes.board[k].control));
-        while (rp_link_recv(fakes.board[k].control, &message) == RP_OK) {
-            const rp_Frame frame = message->frame;
-            rp_link_release(fakes.board[k].control, &message);
-            if (rp_frame_kind(&frame) == RP_KIND_TRIAL) {
-                take_trial(k, &frame.body.trial);
-            }
-        }
+        fakes.board[k] = (fake_board){.rate = 1e6, .latency_s = 1e-3, .both_slower = 1};
     }
+    far_takes = take_trial;
+    connect_ring();
 }
 
 #endif

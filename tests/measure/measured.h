@@ -2,7 +2,8 @@
 #ifndef RP_TESTS_MEASURE_MEASURED_H
 #define RP_TESTS_MEASURE_MEASURED_H
 
-#include "folder.h"
+#include "far.h"
+#include "open_run.h"
 
 #include <math.h>
 
@@ -10,13 +11,9 @@
 #include "measure/losses.h"
 #include "measure/measure.h"
 #include "planning/planfile.h"
-#include "run_of.h"
 
 enum { LAYERS = 3 };
 
-static rp_clock test_clock;
-static rp_runfile run;
-static rp_ring ring;
 static rp_measure *measure;
 static rp_plan *plan;
 
@@ -26,18 +23,13 @@ static inline void open_measure(const char *set, rp_measure_needs more) {
     more.run = &run;
     more.ring = &ring;
     more.clock = &test_clock;
-    test_clock = rp_clock_stepped(RP_NS_PER_S);
-    read_run(&run, "schedule: gpipe\noptimizer: {kind: sgd, lr: 0.1}\n");
-    rp_runfile_close(&run);
-    expect_ok(rp_runfile_read(&arena, in_folder("run.yaml"), &set, set != NULL, &run));
-    ring = (rp_ring){0};
-    expect_ok(rp_ring_open(&arena, &(rp_ring_needs){.run = &run, .clock = &test_clock}, &ring));
+    read_gpipe(&set, set != NULL);
+    open_host(false);
+    open_ring_of(&run);
     ring.features = RP_WIRE_FEATURES;
-    ring.now_ns = RP_NS_PER_S;
     for (uint32_t k = 0; k < ring.count; k++) {
         rp_board_state *board = &ring.board[k];
-        (void)snprintf(board->address.endpoint, sizeof board->address.endpoint, "tcp://board%u:1",
-                       k);
+        rp_ring_set_address(&ring, k, far[k].endpoint, host.keys.public_text);
         (void)snprintf(board->hardware.kind, sizeof board->hardware.kind, "kind %u", k);
         (void)snprintf(board->device_text, sizeof board->device_text, "test device");
         board->device = board->device_text;
@@ -50,14 +42,12 @@ static inline void open_plain(void) {
 }
 
 static inline int close_measure(void **state) {
+    close_host();
     rp_measure_close(measure);
     rp_measure_close(measure); /* once more does nothing */
     measure = NULL;
     plan = NULL;
-    rp_runfile_close(&run);
-    (void)unlink(in_folder("model.yaml"));
-    (void)unlink(in_folder("run.yaml"));
-    return teardown(state);
+    return close_run(state);
 }
 
 /* The answer to an order, as agents make it: every pass of every layer takes so long, with each

@@ -4,8 +4,8 @@
 /* Board 1 looks at its link after so many ms. */
 static void answer_pings(uint32_t late_ms) {
     for (uint32_t ms = 0; ms < 1000; ms++) {
-        fakes.board[1].is_deaf = ms < late_ms;
-        step_fakes();
+        far[1].is_deaf = ms < late_ms;
+        pass_ms(1);
         if (rp_measure_has_answered(measure, 0) && rp_measure_has_answered(measure, 1)) {
             return;
         }
@@ -35,7 +35,7 @@ static void the_shortest_trips_count(void **state) {
     open_plain();
     open_fakes();
     for (uint32_t i = 0; i < 20; i++) {
-        step_fakes(); /* the links come up */
+        pass_ms(1); /* the links come up */
     }
     assert_true(rp_measure_delay_s(measure) == 0);
     const double near_s = trips_s(50, 0);
@@ -55,7 +55,7 @@ static void emulated_wires_need_no_trips(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_shortest_trips_count, setup, close_fakes),
+        cmocka_unit_test_setup_teardown(the_shortest_trips_count, setup, close_measure),
         cmocka_unit_test_setup_teardown(emulated_wires_need_no_trips, setup, close_measure),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,11 +20,11 @@ static uint32_t measure_wires(void) {
         if (all) {
             rp_measure_end(measure);
             rp_measure_place(measure);
-            step_fakes(); /* the last messages arrive */
-            step_fakes();
+            pass_ms(1); /* the last messages arrive */
+            pass_ms(1);
             return ms;
         }
-        step_fakes();
+        pass_ms(1);
     }
     fail_msg("wires are still measured after a minute: %s", fakes.trail);
     return 0;
@@ -128,7 +128,7 @@ static void impossible_times_are_left_out(void **state) {
         assert_true(all);
         assert_true(rp_measure_profile(measure)->wire[1].is_assumed);
         for (uint32_t round = 0; round < 4; round++) {
-            step_fakes();
+            pass_ms(1);
         }
     }
 }
@@ -138,7 +138,7 @@ static void other_wires_are_not_measured(void **state) {
     (void)state;
     open_boards("ring.link={rate_mbit: 1}", RP_WIRE_FEATURES);
     assert_int_equal(measure_wires(), 0);
-    (void)close_fakes(state);
+    (void)close_measure(state);
     expect_ok(setup(state));
     open_boards(NULL, 0);
     assert_int_equal(measure_wires(), 0);
@@ -149,7 +149,7 @@ static void other_wires_are_not_measured(void **state) {
 static void wires_to_the_host_do_not_stop_a_run(void **state) {
     (void)state;
     open_boards(NULL, HOST);
-    fakes.board[0].is_deaf = true;
+    far[0].is_deaf = true;
     assert_in_range(measure_wires(), 8000, 9000);
     assert_string_equal(fakes.trail, "");
     assert_true(rp_profile_feed_at(rp_measure_profile(measure), 0, false)->is_assumed);
@@ -157,14 +157,14 @@ static void wires_to_the_host_do_not_stop_a_run(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(wires_are_measured_in_turn, setup, close_fakes),
-        cmocka_unit_test_setup_teardown(boards_that_dial_are_the_near_end, setup, close_fakes),
-        cmocka_unit_test_setup_teardown(two_that_dial_are_left_out, setup, close_fakes),
-        cmocka_unit_test_setup_teardown(a_wire_that_fails_is_left_out, setup, close_fakes),
-        cmocka_unit_test_setup_teardown(a_board_without_answer_is_left_out, setup, close_fakes),
-        cmocka_unit_test_setup_teardown(impossible_times_are_left_out, setup, close_fakes),
-        cmocka_unit_test_setup_teardown(other_wires_are_not_measured, setup, close_fakes),
-        cmocka_unit_test_setup_teardown(wires_to_the_host_do_not_stop_a_run, setup, close_fakes),
+        cmocka_unit_test_setup_teardown(wires_are_measured_in_turn, setup, close_measure),
+        cmocka_unit_test_setup_teardown(boards_that_dial_are_the_near_end, setup, close_measure),
+        cmocka_unit_test_setup_teardown(two_that_dial_are_left_out, setup, close_measure),
+        cmocka_unit_test_setup_teardown(a_wire_that_fails_is_left_out, setup, close_measure),
+        cmocka_unit_test_setup_teardown(a_board_without_answer_is_left_out, setup, close_measure),
+        cmocka_unit_test_setup_teardown(impossible_times_are_left_out, setup, close_measure),
+        cmocka_unit_test_setup_teardown(other_wires_are_not_measured, setup, close_measure),
+        cmocka_unit_test_setup_teardown(wires_to_the_host_do_not_stop_a_run, setup, close_measure),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,27 +1,15 @@
 /* What is known of boards: what they say is checked, written, read back, and decides on a cut. */
-#include "folder.h"
+#include "open_run.h"
 
 #include <math.h>
 
 #include "planning/cost.h"
 #include "planning/planfile.h"
 #include "planning/predict.h"
-#include "run_of.h"
-
-static rp_runfile run;
-
-static int close_run(void **state) {
-    rp_runfile_close(&run);
-    static const char *const files[] = {"model.yaml", "run.yaml", "profile.json"};
-    for (size_t i = 0; i < 3; i++) {
-        (void)unlink(in_folder(files[i]));
-    }
-    return teardown(state);
-}
 
 static void open_profile(rp_profile *out) {
     static const char *const names[] = {"left", "right"};
-    read_run(&run, "schedule: gpipe\noptimizer: {kind: sgd, lr: 0.1}\n");
+    read_run(&run, GPIPE);
     expect_ok(rp_profile_open(&arena, &run, 2, out));
     for (uint32_t k = 0; k < 2; k++) {
         out->board[k].name = out->board[k].like = names[k];
@@ -201,7 +189,7 @@ static void slower_boards_have_fewer_layers(void **state) {
         assert_int_equal(cut.first[1], slow == 0 ? 2 : 1);
         rp_runfile_close(&run);
     }
-    read_run(&run, "schedule: gpipe\noptimizer: {kind: sgd, lr: 0.1}\n");
+    read_run(&run, GPIPE);
 }
 
 /* Boards alike that are made slow differ, too. */
@@ -224,7 +212,7 @@ static void a_throttle_decides_on_the_cut(void **state) {
                      0);
         rp_runfile_close(&run);
     }
-    read_run(&run, "schedule: gpipe\noptimizer: {kind: sgd, lr: 0.1}\n");
+    read_run(&run, GPIPE);
 }
 
 static void write_profile(const rp_profile *profile) {
@@ -311,7 +299,7 @@ static void a_profile_of_something_else_is_refused(void **state) {
     refused_after("\"to\": \"right\"", "\"to\": \"wrong\"", "expected `from` and `to`");
     refused_after("\"sizes\": []", "\"sizes\": [{}]", ".bytes: expected a number");
     refused_after("{", "", "profile.json:");
-    read_run(&run, "schedule: gpipe\noptimizer: {kind: sgd, lr: 0.1}\n");
+    read_run(&run, GPIPE);
 }
 
 /* What was measured takes the place of 200 MB/s, with a rate of its own for each size; the latency

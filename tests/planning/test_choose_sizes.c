@@ -1,19 +1,10 @@
 /* Microbatch sizes by stage and direction, from a profile. */
-#include "folder.h"
+#include "open_run.h"
 
 #include "planning/choose_sizes.h"
-#include "run_of.h"
 
 enum { STAGES = 3 };
-static rp_runfile run;
 static const rp_cut cut = {.stage_count = STAGES, .first = (const uint32_t[]){0, 1, 2, 3}};
-
-static int close_run(void **state) {
-    rp_runfile_close(&run);
-    (void)unlink(in_folder("model.yaml"));
-    (void)unlink(in_folder("run.yaml"));
-    return teardown(state);
-}
 
 /* A pass of any layer takes op_s + sample_s n on a board. */
 static void say(rp_profile *profile, uint32_t board, double op_s, double sample_s) {

@@ -1,23 +1,13 @@
 /* What is chosen from a profile: the same numbers give the same choice, and it is the best one. */
-#include "folder.h"
+#include "open_run.h"
 
 #include <math.h>
 
 #include "planning/cost.h"
-#include "run_of.h"
-
-static rp_runfile run;
-
-static int close_run(void **state) {
-    rp_runfile_close(&run);
-    (void)unlink(in_folder("model.yaml"));
-    (void)unlink(in_folder("run.yaml"));
-    return teardown(state);
-}
 
 static void a_slow_link_makes_a_cut_dear(void **state) {
     (void)state;
-    read_run(&run, "schedule: gpipe\noptimizer: {kind: sgd, lr: 0.1}\n");
+    read_run(&run, GPIPE);
     /* 8 floats a sample, 8 samples a microbatch, both ways, at 200 MB/s; at 1 Mbit/s */
     expect_close(rp_cost_boundary_s(&run, NULL, 1), 2.0 * 8 * 4 * 8 / 200e6, 1e-12, 0);
     run.link.rate_mbit = 1;
@@ -30,7 +20,7 @@ static void a_slow_link_makes_a_cut_dear(void **state) {
 static void hops_have_their_own_rates(void **state) {
     (void)state;
     rp_link_layer there = {.from = 0, .to = 1, .set = 1, .profile = {.rate_mbit = 1}};
-    read_run(&run, "schedule: gpipe\noptimizer: {kind: sgd, lr: 0.1}\n");
+    read_run(&run, GPIPE);
     run.emulate = true;
     run.link = (rp_link_profile){.rate_mbit = 10, .delay_ms = 5, .jitter_ms = 1};
     run.hops = (rp_link_hops){.count = 1, .layer = &there};
@@ -74,8 +64,7 @@ static void copies_cost_two_percent(void **state) {
 static void codecs_make_it_cheaper(void **state) {
     (void)state;
     static const rp_codec codec[2][2] = {{RP_CODEC_INT8, RP_CODEC_F16}, {RP_CODEC_F32}};
-    read_run(&run, "schedule: gpipe\noptimizer: {kind: sgd, lr: 0.1}\n"
-                   "links: {codec: {activations: int8, gradients: f16}}\n");
+    read_run(&run, GPIPE "links: {codec: {activations: int8, gradients: f16}}\n");
     run.emulate = true;
     run.link = (rp_link_profile){.rate_mbit = 1};
     expect_close(rp_cost_boundary_s(&run, NULL, 1), (12.0 + 16) * 8 / 125e3, 1e-12, 0);
@@ -191,7 +180,7 @@ static void a_wire_that_was_not_measured(void **state) {
     const rp_curve_point fast[] = {{64, 1e-5, 0.1}, {1 << 20, 0.01, 0.1}};
     const double bytes = 1 << 20;
     rp_profile profile;
-    read_run(&run, "schedule: gpipe\noptimizer: {kind: sgd, lr: 0.1}\n");
+    read_run(&run, GPIPE);
     expect_ok(rp_profile_open(&arena, &run, 3, &profile));
     assert_true(rp_cost_wire_s(&run, &profile, 0, 2, bytes) == bytes / 200e6);
     expect_ok(rp_profile_take_wire(&profile, 0, 1, slow, 2));
@@ -223,7 +212,7 @@ static void the_slowest_stage_is_fastest(void **state) {
     const double last[] = {1, 1, 1, 1, 5, 5};
     const double first[] = {5, 5, 1, 1, 1, 1};
     rp_cut cut;
-    read_run(&run, "schedule: gpipe\noptimizer: {kind: sgd, lr: 0.1}\n");
+    read_run(&run, GPIPE);
     expect_ok(rp_cost_choose_cut(&arena, &run, last, &cut));
     assert_int_equal(cut.stage_count, 2);
     assert_int_equal(cut.first[1], 2);
@@ -268,7 +257,7 @@ static void more_microbatches_keep_boards_busy(void **state) {
     uint32_t micro;
     double busy;
     double better;
-    read_run(&run, "schedule: gpipe\noptimizer: {kind: sgd, lr: 0.1}\n");
+    read_run(&run, GPIPE);
     run.micro = run.batch;
     expect_ok(rp_cost_compare_micro(&run, &micro, &busy, &better));
     assert_int_equal(micro, 8);

@@ -1,10 +1,8 @@
 /* What does not fit into a board's memory computes forwards again, where that helps. */
-#include "folder.h"
+#include "open_run.h"
 
 #include "planning/fit_memory.h"
 #include "planning/planfile.h"
-
-static rp_runfile run;
 
 static const char model[] = "input: data\n"
                             "layers:\n"
@@ -19,20 +17,16 @@ static const char model[] = "input: data\n"
 
 static void read_limited(const char *schedule, const char *more, const char *memory_mb) {
     char text[1024];
-    (void)unlink(in_folder("model.yaml"));
-    (void)unlink(in_folder("run.yaml"));
-    append("model.yaml", model, sizeof model - 1);
-    const int used = snprintf(text, sizeof text,
-                              "model: %s/model.yaml\n"
-                              "data: {set: glyphs, train: 64, test: 24, size: 12}\n"
-                              "ring: {boards: 2, memory_mb: %s}\n"
-                              "train: {epochs: 2, batch: 32, microbatch: 2, seed: 1}\n"
-                              "loss: cross-entropy\nschedule: %s\n"
-                              "optimizer: {kind: sgd, lr: 0.1}\n%s",
-                              folder, memory_mb, schedule, more);
-    append("run.yaml", text, (size_t)used);
-    (void)snprintf(text, sizeof text, "%s/run.yaml", folder);
-    expect_ok(rp_runfile_read(&arena, text, NULL, 0, &run));
+    write_text("model.yaml", model);
+    (void)snprintf(text, sizeof text,
+                   "model: %s/model.yaml\n"
+                   "data: {set: glyphs, train: 64, test: 24, size: 12}\n"
+                   "ring: {boards: 2, memory_mb: %s}\n"
+                   "train: {epochs: 2, batch: 32, microbatch: 2, seed: 1}\n"
+                   "loss: cross-entropy\nschedule: %s\n"
+                   "optimizer: {kind: sgd, lr: 0.1}\n%s",
+                   folder, memory_mb, schedule, more);
+    expect_ok(rp_runfile_read(&arena, write_text("run.yaml", text), NULL, 0, &run));
 }
 
 static rp_profile profile; /* of both boards */
@@ -67,13 +61,6 @@ static void know(rp_device_memory memory, double bus, double flash) {
             board->copy_s[i / 2][i % 2] = (double)RP_MEASURED_COPY_BYTES[i % 2] / bus;
         }
     }
-}
-
-static int clean(void **state) {
-    rp_runfile_close(&run);
-    (void)unlink(in_folder("model.yaml"));
-    (void)unlink(in_folder("run.yaml"));
-    return teardown(state);
 }
 
 /* 16 slots of three tensors of 8 x 12 x 12 floats and 2 samples take 0.44 MB. */
@@ -293,14 +280,15 @@ static void boards_of_a_stage_count_their_own_samples(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_fits_keeps_all, setup, clean),
-        cmocka_unit_test_setup_teardown(what_does_not_is_computed_again, setup, clean),
-        cmocka_unit_test_setup_teardown(what_the_file_says_counts, setup, clean),
-        cmocka_unit_test_setup_teardown(the_cheaper_one_is_chosen, setup, clean),
-        cmocka_unit_test_setup_teardown(memory_of_its_own_goes_to_the_host, setup, clean),
-        cmocka_unit_test_setup_teardown(without_times_it_still_fits, setup, clean),
-        cmocka_unit_test_setup_teardown(boards_of_a_stage_count_their_own_samples, setup, clean),
-        cmocka_unit_test_setup_teardown(what_never_fits_is_refused_with_numbers, setup, clean),
+        cmocka_unit_test_setup_teardown(what_fits_keeps_all, setup, close_run),
+        cmocka_unit_test_setup_teardown(what_does_not_is_computed_again, setup, close_run),
+        cmocka_unit_test_setup_teardown(what_the_file_says_counts, setup, close_run),
+        cmocka_unit_test_setup_teardown(the_cheaper_one_is_chosen, setup, close_run),
+        cmocka_unit_test_setup_teardown(memory_of_its_own_goes_to_the_host, setup, close_run),
+        cmocka_unit_test_setup_teardown(without_times_it_still_fits, setup, close_run),
+        cmocka_unit_test_setup_teardown(boards_of_a_stage_count_their_own_samples, setup,
+                                        close_run),
+        cmocka_unit_test_setup_teardown(what_never_fits_is_refused_with_numbers, setup, close_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,30 +1,17 @@
 /* Stages whose forward and backward are on two boards: the cut, how long a step takes, how far
  * forwards run ahead. */
-#include "folder.h"
+#include "open_run.h"
 
 #include "planning/cost.h"
 #include "planning/halves.h"
 #include "planning/planfile.h"
 #include "planning/predict.h"
-#include "run_of.h"
-
-static rp_runfile run;
-
-static int close_run(void **state) {
-    rp_runfile_close(&run);
-    (void)unlink(in_folder("model.yaml"));
-    (void)unlink(in_folder("run.yaml"));
-    return teardown(state);
-}
 
 /* Layer i of a board takes (i + 1) ms a microbatch forward and twice that backward, `slow[k]` times
  * as long on board k. */
 static void prepare(const double slow[4], const char *set, rp_profile *profile) {
     const char *const sets[] = {"ring.boards=4", "train.epochs=200", set};
-    char path[256];
-    read_run(&run, "schedule: pipefb\noptimizer: {kind: sgd, lr: 0.1}\n");
-    rp_runfile_close(&run);
-    (void)snprintf(path, sizeof path, "%s/run.yaml", folder);
+    const char *path = write_run("schedule: pipefb\noptimizer: {kind: sgd, lr: 0.1}\n");
     expect_ok(rp_runfile_read(&arena, path, sets, set ? 3 : 2, &run));
     expect_ok(rp_profile_open(&arena, &run, 4, profile));
     for (uint32_t k = 0; k < 4; k++) {
@@ -71,7 +58,7 @@ static void slow_halves_have_fewer_layers(void **state) {
         assert_int_equal(cut.first[1], cases[i].first);
         rp_runfile_close(&run);
     }
-    read_run(&run, "schedule: gpipe\noptimizer: {kind: sgd, lr: 0.1}\n");
+    read_run(&run, GPIPE);
 }
 
 /* Each stage keeps as many versions as its own forwards are ahead: of stage 1, layers of 162
@@ -92,7 +79,7 @@ static void memory_of_each_stage(void **state) {
         assert_int_equal(cut.first[1], cases[i].first);
         rp_runfile_close(&run);
     }
-    read_run(&run, "schedule: gpipe\noptimizer: {kind: sgd, lr: 0.1}\n");
+    read_run(&run, GPIPE);
 }
 
 static double predict(const rp_profile *profile, const rp_cut *cut, const uint16_t *ahead) {
@@ -138,7 +125,7 @@ static void the_fewest_steps_ahead(void **state) {
         }
         rp_runfile_close(&run);
     }
-    read_run(&run, "schedule: gpipe\noptimizer: {kind: sgd, lr: 0.1}\n");
+    read_run(&run, GPIPE);
 }
 
 /* What goes between the two boards of a stage. */
@@ -254,7 +241,7 @@ static void memory_of_whole_stages(void **state) {
             rp_runfile_close(&run);
         }
     }
-    read_run(&run, "schedule: gpipe\noptimizer: {kind: sgd, lr: 0.1}\n");
+    read_run(&run, GPIPE);
 }
 
 int main(void) {

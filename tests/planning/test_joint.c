@@ -1,5 +1,5 @@
 /* Boards, order and cut: never worse than the ring as it is, above the bound, within the memory. */
-#include "folder.h"
+#include "open_run.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,14 +11,6 @@
 
 enum { BOARDS = 4, LAYERS = 8 };
 static const char *const names[] = {"north", "east", "south", "west"};
-static rp_runfile run;
-
-static int close_run(void **state) {
-    rp_runfile_close(&run);
-    (void)unlink(in_folder("model.yaml"));
-    (void)unlink(in_folder("run.yaml"));
-    return teardown(state);
-}
 
 static void read_run_of(const uint32_t *width, const char *more) {
     char text[1024];
@@ -30,22 +22,20 @@ static void read_run_of(const uint32_t *width, const char *more) {
                                    "  - {name: fc%u, kind: dense, out: %s}\n", i,
                                    i + 1 < LAYERS ? out : "classes");
     }
-    append("model.yaml", text, length);
-    const int used = snprintf(text, sizeof text,
-                              "model: %s/model.yaml\n"
-                              "data: {set: glyphs, train: 64, test: 24, size: 12}\n"
-                              "ring: {boards: %u}\n"
-                              "train: {epochs: 2, batch: 16, microbatch: 2, seed: 1}\n"
-                              "loss: cross-entropy\n"
-                              "optimizer: {kind: sgd, lr: 0.1}\n"
-                              "%s",
-                              folder, BOARDS, more);
-    append("run.yaml", text, (size_t)used);
-    (void)snprintf(text, sizeof text, "%s/run.yaml", folder);
-    expect_ok(rp_runfile_read(&arena, text, NULL, 0, &run));
+    write_file("model.yaml", text, length);
+    (void)snprintf(text, sizeof text,
+                   "model: %s/model.yaml\n"
+                   "data: {set: glyphs, train: 64, test: 24, size: 12}\n"
+                   "ring: {boards: %u}\n"
+                   "train: {epochs: 2, batch: 16, microbatch: 2, seed: 1}\n"
+                   "loss: cross-entropy\n"
+                   "optimizer: {kind: sgd, lr: 0.1}\n"
+                   "%s",
+                   folder, BOARDS, more);
+    expect_ok(rp_runfile_read(&arena, write_text("run.yaml", text), NULL, 0, &run));
 }
 
-static void read_run(const char *more) {
+static void read_even(const char *more) {
     static const uint32_t even[LAYERS] = {16, 16, 16, 16, 16, 16, 16, 16};
     read_run_of(even, more);
 }
@@ -133,9 +123,7 @@ static void it_is_never_worse(void **state) {
     for (uint32_t kind = 0; kind < 3; kind++) {
         char text[64];
         (void)snprintf(text, sizeof text, "schedule: %s\n", schedules[kind]);
-        (void)unlink(in_folder("model.yaml"));
-        (void)unlink(in_folder("run.yaml"));
-        read_run(text);
+        read_even(text);
         for (uint32_t trial = 0; trial < 12; trial++) {
             rp_profile profile;
             draw_profile(&rng, &profile);
@@ -182,7 +170,7 @@ static void boards_that_only_hold_up_are_left_out(void **state) {
     (void)state;
     rp_profile profile;
     char text[2048];
-    read_run("schedule: gpipe\n");
+    read_even("schedule: gpipe\n");
     even_profile(&profile);
     rp_joint_answer answer = ask_for(&profile, true);
     assert_int_equal(answer.plan[0].count, BOARDS);
@@ -207,7 +195,7 @@ static void it_ends_by_its_limits(void **state) {
     rp_profile profile;
     rp_joint_answer answer;
     rp_joint_ask ask = {.run = &run, .profile = &profile, .boards_open = true, .rounds = 3};
-    read_run("schedule: 1f1b\n");
+    read_even("schedule: 1f1b\n");
     even_profile(&profile);
     rp_profile_slow_down(&profile, 1, 50);
     expect_ok(rp_joint_search(&ask, &answer));
@@ -232,7 +220,7 @@ static void memory_is_a_limit(void **state) {
     rp_profile profile;
     rp_joint_answer answer;
     const rp_joint_ask ask = {.run = &run, .profile = &profile, .boards_open = true};
-    read_run("schedule: gpipe\n");
+    read_even("schedule: gpipe\n");
     even_profile(&profile);
     profile.board[0].memory_bytes = 12 << 10; /* the first layer alone takes more: 144 * 16 * 8 */
     answer = ask_for(&profile, true);
@@ -258,7 +246,7 @@ static void sizes_are_chosen_with_the_cut(void **state) {
     static const double layer[LAYERS] = {1, 4, 1, 2, 1, 3, 1, 1};
     rp_profile profile;
     char text[2048];
-    read_run("schedule: {kind: umpipe, planner: dgap}\n");
+    read_even("schedule: {kind: umpipe, planner: dgap}\n");
     open_profile(&profile);
     for (uint32_t k = 0; k < BOARDS; k++) {
         take_board(&profile, k, layer, 1 + k);
@@ -289,7 +277,7 @@ static void the_microbatch_is_chosen_where_it_may_be(void **state) {
     rp_joint_answer fixed;
     rp_joint_answer open;
     rp_joint_ask ask = {.run = &run, .profile = &profile, .cuts_open = true};
-    read_run("schedule: gpipe\n");
+    read_even("schedule: gpipe\n");
     run.micro = 1; /* a cost of each op, as of one sample more */
     open_profile(&profile);
     for (uint32_t k = 0; k < BOARDS; k++) {
@@ -311,7 +299,7 @@ static void a_smaller_microbatch_has_to_win(void **state) {
     (void)state;
     static const double layer[LAYERS] = {1, 1, 1, 1, 1, 1, 1, 1};
     uint32_t larger = 0;
-    read_run("schedule: gpipe\n");
+    read_even("schedule: gpipe\n");
     for (uint32_t step = 0; step < 24; step++) {
         double step_s[4]; /* with microbatches of 1, 2, 4 and 8 */
         rp_profile profile;
@@ -358,7 +346,7 @@ static void boards_may_share_a_stage(void **state) {
     rp_joint_answer alone;
     rp_joint_answer answer;
     char text[2048];
-    read_run("schedule: gpipe\n");
+    read_even("schedule: gpipe\n");
     open_one_heavy(&profile);
     for (uint32_t open = 0; open < 2; open++) {
         ask.boards_open = open > 0;
@@ -400,7 +388,7 @@ static void sizes_of_shared_stages_are_replayed(void **state) {
     rp_joint_answer given;
     rp_joint_answer answer;
     char text[2048];
-    read_run("schedule: {kind: umpipe, planner: dgap}\nplan: {share: 3}\n");
+    read_even("schedule: {kind: umpipe, planner: dgap}\nplan: {share: 3}\n");
     open_one_heavy(&profile);
     expect_ok(rp_joint_search(&ask, &answer));
     const rp_joint_plan best = answer.plan[0];
@@ -424,7 +412,7 @@ static void sizes_of_shared_stages_are_replayed(void **state) {
     (void)snprintf(text, sizeof text,
                    "schedule: {kind: umpipe, forward: %u, backward: %u}\nplan: {share: 3}\n",
                    best.size[0][0], best.size[0][1]);
-    read_run(text);
+    read_even(text);
     open_one_heavy(&profile);
     expect_ok(rp_joint_search(&ask, &given));
     assert_true(given.is_known && rp_joint_is_shared(&given.plan[0]));
@@ -442,7 +430,7 @@ static void shares_near_the_best_are_looked_at(void **state) {
     rp_joint_answer answer;
     rp_joint_answer closer;
     uint32_t shared = 0;
-    read_run("schedule: gpipe\n");
+    read_even("schedule: gpipe\n");
     open_profile(&profile);
     for (uint32_t k = 0; k < BOARDS; k++) {
         take_board(&profile, k, layer, 1 + 0.7 * k);
@@ -510,8 +498,6 @@ static void wires_that_take_turns_are_one(void **state) {
         rp_joint_ask ask = {.run = &run, .profile = &profile};
         uint32_t width[LAYERS];
         double layer[LAYERS];
-        (void)unlink(in_folder("model.yaml"));
-        (void)unlink(in_folder("run.yaml"));
         for (uint32_t i = 0; i < LAYERS; i++) {
             width[i] = 4u << rp_rng_below(&rng, 6);
             layer[i] = 0.3 + rp_rng_uniform(&rng);
@@ -548,7 +534,7 @@ static void codecs_are_chosen_with_the_cut(void **state) {
     rp_joint_answer answer;
     rp_joint_ask ask = {.run = &run, .profile = &profile};
     char text[2048];
-    read_run("schedule: 1f1b\nlinks: {codec: auto}\n");
+    read_even("schedule: 1f1b\nlinks: {codec: auto}\n");
     open_profile(&profile);
     for (uint32_t k = 0; k < BOARDS; k++) {
         take_board(&profile, k, layer, 1);
@@ -591,9 +577,7 @@ static void codecs_are_chosen_with_the_cut(void **state) {
 static void ask_with_schedules(const char *more, rp_profile *profile, rp_joint_answer *without,
                                rp_joint_answer *out) {
     rp_joint_ask ask = {.run = &run, .profile = profile};
-    (void)unlink(in_folder("model.yaml"));
-    (void)unlink(in_folder("run.yaml"));
-    read_run(more);
+    read_even(more);
     even_profile(profile);
     assert_true(run.schedule_auto && run.schedules.count > 1);
     expect_ok(rp_joint_search(&ask, without));
@@ -684,7 +668,7 @@ static void plans_have_the_advance_of_the_run(void **state) {
     rp_joint_ask ask = {.run = &run, .profile = &profile};
     uint32_t least = RP_ADVANCE_MAX;
     rp_err err = RP_OK;
-    read_run("schedule: {kind: pipedream, advance: 0}\n");
+    read_even("schedule: {kind: pipedream, advance: 0}\n");
     for (uint32_t turn = 0; turn < 2; turn++) {
         even_profile(&profile);
         for (uint32_t i = 0; i < 2 * (BOARDS - 1); i++) {
@@ -693,9 +677,7 @@ static void plans_have_the_advance_of_the_run(void **state) {
         expect_ok(rp_joint_search(&ask, turn == 0 ? &fixed : &answer));
         if (turn == 0) {
             rp_runfile_close(&run);
-            (void)unlink(in_folder("model.yaml"));
-            (void)unlink(in_folder("run.yaml"));
-            read_run("schedule: {kind: pipedream, advance: auto}\n");
+            read_even("schedule: {kind: pipedream, advance: auto}\n");
         }
     }
     assert_false(fixed.plan[0].has_advance);

@@ -1,11 +1,9 @@
 /* A plan that somebody gives: what an earlier run wrote is taken, and what is changed in it by hand
  * is obeyed or refused with the file and the key in the message. */
-#include "folder.h"
+#include "open_run.h"
 
 #include "planning/planfile.h"
-#include "run_of.h"
 
-static rp_runfile run;
 static char path[512];
 
 static int open_run(void **state) {
@@ -15,14 +13,6 @@ static int open_run(void **state) {
     read_run(&run, "schedule: 1f1b\noptimizer: {kind: sgd, lr: 0.1}\n");
     (void)snprintf(path, sizeof path, "%s", in_folder("plan.json"));
     return 0;
-}
-
-static int close_run(void **state) {
-    rp_runfile_close(&run);
-    (void)unlink(in_folder("plan.json"));
-    (void)unlink(in_folder("model.yaml"));
-    (void)unlink(in_folder("run.yaml"));
-    return teardown(state);
 }
 
 /* The plan of a cut in front of `second`, as its text. */

@@ -1,5 +1,5 @@
 /* Which boards have forwards and which have backwards, and whether that pays. */
-#include "folder.h"
+#include "open_run.h"
 
 #include <math.h>
 
@@ -7,15 +7,7 @@
 
 enum { LAYERS = 32, BOARDS_MAX = 6 };
 
-static rp_runfile run;
 static rp_profile profile;
-
-static int clean(void **state) {
-    rp_runfile_close(&run);
-    (void)unlink(in_folder("model.yaml"));
-    (void)unlink(in_folder("run.yaml"));
-    return teardown(state);
-}
 
 /* LAYERS dense layers that are alike, on glyphs. */
 static void read_ring(const char *schedule, uint32_t boards, const char *more) {
@@ -28,20 +20,16 @@ static void read_ring(const char *schedule, uint32_t boards, const char *more) {
                                  i + 1 < LAYERS ? "16" : "classes");
     }
     rp_runfile_close(&run);
-    (void)unlink(in_folder("model.yaml"));
-    (void)unlink(in_folder("run.yaml"));
-    append("model.yaml", model, used);
-    used = (size_t)snprintf(text, sizeof text,
-                            "model: %s/model.yaml\n"
-                            "data: {set: glyphs, train: 1600, test: 24, size: 12}\n"
-                            "ring: {boards: %u}\n"
-                            "train: {epochs: 8, batch: 8, microbatch: 8, seed: 1}\n"
-                            "loss: cross-entropy\nschedule: %s\n"
-                            "optimizer: {kind: sgd, lr: 0.1, momentum: 0.9}\n%s",
-                            folder, boards, schedule, more);
-    append("run.yaml", text, used);
-    (void)snprintf(text, sizeof text, "%s/run.yaml", folder);
-    expect_ok(rp_runfile_read(&arena, text, NULL, 0, &run));
+    write_file("model.yaml", model, used);
+    (void)snprintf(text, sizeof text,
+                   "model: %s/model.yaml\n"
+                   "data: {set: glyphs, train: 1600, test: 24, size: 12}\n"
+                   "ring: {boards: %u}\n"
+                   "train: {epochs: 8, batch: 8, microbatch: 8, seed: 1}\n"
+                   "loss: cross-entropy\nschedule: %s\n"
+                   "optimizer: {kind: sgd, lr: 0.1, momentum: 0.9}\n%s",
+                   folder, boards, schedule, more);
+    expect_ok(rp_runfile_read(&arena, write_text("run.yaml", text), NULL, 0, &run));
 }
 
 /* Of the whole net, in milliseconds: [board][backward]. */
@@ -295,15 +283,15 @@ static void what_is_not_asked(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(uneven_boards, setup, clean),
-        cmocka_unit_test_setup_teardown(equal_boards_gain_nothing, setup, clean),
-        cmocka_unit_test_setup_teardown(a_split_ring_has_better_halves, setup, clean),
-        cmocka_unit_test_setup_teardown(some_stages_are_split, setup, clean),
-        cmocka_unit_test_setup_teardown(a_given_split_stays, setup, clean),
-        cmocka_unit_test_setup_teardown(exchanges_find_the_best, setup, clean),
-        cmocka_unit_test_setup_teardown(a_slow_stash_is_not_taken, setup, clean),
-        cmocka_unit_test_setup_teardown(little_memory_alone, setup, clean),
-        cmocka_unit_test_setup_teardown(what_is_not_asked, setup, clean),
+        cmocka_unit_test_setup_teardown(uneven_boards, setup, close_run),
+        cmocka_unit_test_setup_teardown(equal_boards_gain_nothing, setup, close_run),
+        cmocka_unit_test_setup_teardown(a_split_ring_has_better_halves, setup, close_run),
+        cmocka_unit_test_setup_teardown(some_stages_are_split, setup, close_run),
+        cmocka_unit_test_setup_teardown(a_given_split_stays, setup, close_run),
+        cmocka_unit_test_setup_teardown(exchanges_find_the_best, setup, close_run),
+        cmocka_unit_test_setup_teardown(a_slow_stash_is_not_taken, setup, close_run),
+        cmocka_unit_test_setup_teardown(little_memory_alone, setup, close_run),
+        cmocka_unit_test_setup_teardown(what_is_not_asked, setup, close_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,9 @@
 /* What a run is told about staleness and momentum before it starts. */
-#include "folder.h"
+#include "open_run.h"
 
 #include "planning/staleness.h"
-#include "run_of.h"
 
-static rp_runfile run;
 static char text[200];
-
-static int close_run(void **state) {
-    rp_runfile_close(&run);
-    (void)unlink(in_folder("model.yaml"));
-    (void)unlink(in_folder("run.yaml"));
-    return teardown(state);
-}
 
 static bool hint(const char *schedule, const char *optimizer) {
     char more[256];

@@ -1,11 +1,9 @@
 /* What people read of a plan and a profile. */
-#include "folder.h"
+#include "open_run.h"
 
 #include "planning/planfile.h"
 #include "planning/tables.h"
-#include "run_of.h"
 
-static rp_runfile run;
 static char text[4096];
 
 static int open_run(void **state) {
@@ -14,13 +12,6 @@ static int open_run(void **state) {
     }
     read_run(&run, "schedule: 1f1b\noptimizer: {kind: sgd, lr: 0.1}\n");
     return 0;
-}
-
-static int close_run(void **state) {
-    rp_runfile_close(&run);
-    (void)unlink(in_folder("model.yaml"));
-    (void)unlink(in_folder("run.yaml"));
-    return teardown(state);
 }
 
 static void read_back(FILE *file) {

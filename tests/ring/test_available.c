@@ -5,58 +5,23 @@
 
 #include "ring/available.h"
 
-static const char *const folders[] = {
-    "proc", "proc/self", "sys", "sys/fs", "sys/fs/cgroup", "sys/fs/cgroup/a", "sys/fs/cgroup/a/b"};
-static const char *const files[] = {"proc/meminfo",
-                                    "proc/self/cgroup",
-                                    "sys/fs/cgroup/memory.max",
-                                    "sys/fs/cgroup/a/memory.max",
-                                    "sys/fs/cgroup/a/memory.current",
-                                    "sys/fs/cgroup/a/memory.stat",
-                                    "sys/fs/cgroup/a/b/memory.max"};
-enum { FOLDERS = sizeof folders / sizeof *folders, FILES = sizeof files / sizeof *files };
-
-static void put(const char *name, const char *text) {
-    FILE *file = fopen(in_folder(name), "w");
-    assert_non_null(file);
-    (void)fputs(text, file);
-    (void)fclose(file);
-}
-
-static int setup_tree(void **state) {
-    int code = setup(state);
-    for (uint32_t i = 0; i < FOLDERS; i++) {
-        code |= mkdir(in_folder(folders[i]), 0700);
-    }
-    return code;
-}
-
-static int teardown_tree(void **state) {
-    for (uint32_t i = 0; i < FILES; i++) {
-        (void)unlink(in_folder(files[i]));
-    }
-    for (uint32_t i = FOLDERS; i-- > 0;) {
-        (void)rmdir(in_folder(folders[i]));
-    }
-    return teardown(state);
-}
-
 static void the_least_of_all_limits(void **state) {
     (void)state;
     const uint64_t mib = 1 << 20;
     assert_int_equal(rp_available_memory(folder), 0); /* not known */
-    put("proc/meminfo", "MemTotal: 9000000 kB\nMemFree: 1 kB\nMemAvailable: 1048576 kB\n"
-                        "SwapTotal: 5 kB\nSwapFree: 1024 kB\n");
+    write_text("proc/meminfo", "MemTotal: 9000000 kB\nMemFree: 1 kB\nMemAvailable: 1048576 kB\n"
+                               "SwapTotal: 5 kB\nSwapFree: 1024 kB\n");
     assert_int_equal(rp_available_memory(folder), 1025 * mib);
-    put("proc/self/cgroup", "1:name=systemd:/\n0::/a/b\n");
-    put("sys/fs/cgroup/a/b/memory.max", "max\n");
+    write_text("proc/self/cgroup", "1:name=systemd:/\n0::/a/b\n");
+    write_text("sys/fs/cgroup/a/b/memory.max", "max\n");
     assert_int_equal(rp_available_memory(folder), 1025 * mib);
-    put("sys/fs/cgroup/a/memory.max", "104857600\n"); /* of the group around it: 100 MiB */
+    write_text("sys/fs/cgroup/a/memory.max", "104857600\n"); /* of the group around it: 100 MiB */
     assert_int_equal(rp_available_memory(folder), 100 * mib);
-    put("sys/fs/cgroup/a/memory.current", "83886080\n"); /* 80 are used, 10 of them for a cache */
-    put("sys/fs/cgroup/a/memory.stat", "anon 5\ninactive_file 10485760\n");
+    write_text("sys/fs/cgroup/a/memory.current",
+               "83886080\n"); /* 80 are used, 10 of them for a cache */
+    write_text("sys/fs/cgroup/a/memory.stat", "anon 5\ninactive_file 10485760\n");
     assert_int_equal(rp_available_memory(folder), 30 * mib);
-    put("sys/fs/cgroup/memory.max", "7340032\n");
+    write_text("sys/fs/cgroup/memory.max", "7340032\n");
     assert_int_equal(rp_available_memory(folder), 7 * mib);
 }
 
@@ -67,7 +32,7 @@ static void this_machine_has_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_least_of_all_limits, setup_tree, teardown_tree),
+        cmocka_unit_test_setup_teardown(the_least_of_all_limits, setup, teardown),
         cmocka_unit_test(this_machine_has_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

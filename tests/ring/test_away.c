@@ -145,7 +145,7 @@ static void a_stranger_is_reported_once_a_minute(void **state) {
     open_ring(true);
     open_record();
     expect_ok(rp_ring_connect(&ring, host.links, false));
-    board_begin(3, run.listen);
+    open_control(3, run.listen);
     for (uint32_t s = 0; s < 130; s++) {
         (void)!pass(1, RP_NS_PER_S);
         expect_ok(rp_strangers_look(&ring, record, 5));
@@ -160,13 +160,13 @@ static void twins_are_reported_once_a_minute(void **state) {
     (void)state;
     open_ring(true);
     open_record();
-    rp_links_close(&far[3].links);
-    rp_transport_finish(&far[3].transport);
-    open_process(&far[3], &far[0].keys);
+    close_process(&far[3].own);
+    far[3].own.keys = far[0].own.keys;
+    open_process(&arena, &test_clock, hub, true, &far[3].own);
     expect_ok(rp_ring_connect(&ring, host.links, true));
-    board_begin(0, run.listen);
+    open_control(0, run.listen);
     expect_ok(pass(20, 100 * RP_NS_PER_MS));
-    board_begin(3, run.listen);
+    open_control(3, run.listen);
     for (uint32_t s = 0; s < 130; s++) {
         for (uint32_t i = 0; i < 5; i++) {
             (void)!pass(1, 200 * RP_NS_PER_MS);

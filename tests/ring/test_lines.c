@@ -43,12 +43,13 @@ static void neighbours_learn_where_they_listen(void **state) {
     expect_close(rp_ring_lines_age_s(&ring), 0, 0, 0);
     expect_ok(rp_ring_connect_boards(&ring, plan));
     expect_ok(pass(10, 100 * RP_NS_PER_MS));
-    assert_string_equal(far[0].connect.endpoint, "tcp://board1:41");
-    assert_int_equal(far[0].connect.node, 1);
-    assert_string_equal(far[0].connect.public_key, far[1].keys.public_text);
-    assert_string_equal(far[1].connect.endpoint, "tcp://board2:42");
+    assert_string_equal(far[0].last[RP_KIND_CONNECT].body.connect.endpoint, "tcp://board1:41");
+    assert_int_equal(far[0].last[RP_KIND_CONNECT].body.connect.node, 1);
+    assert_string_equal(far[0].last[RP_KIND_CONNECT].body.connect.public_key,
+                        far[1].own.keys.public_text);
+    assert_string_equal(far[1].last[RP_KIND_CONNECT].body.connect.endpoint, "tcp://board2:42");
     assert_int_equal(far[2].orders[RP_KIND_CONNECT], 1); /* it dials no board, and is told so */
-    assert_string_equal(far[2].connect.endpoint, "");
+    assert_string_equal(far[2].last[RP_KIND_CONNECT].body.connect.endpoint, "");
     assert_true(ring.board[0].feed && !ring.board[1].feed && ring.board[2].feed);
     assert_true(ring.is_watching);
     expect_close(rp_ring_lines_age_s(&ring), 1, 1e-9, 0);

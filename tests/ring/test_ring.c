@@ -72,7 +72,7 @@ static void a_spare_takes_a_place(void **state) {
     expect_order("one four three");
     assert_null(ring.board[1].device);
     assert_null(ring.board[1].control);
-    assert_string_equal(ring.board[1].address.public_text, far[3].keys.public_text);
+    assert_string_equal(ring.board[1].address.public_text, far[3].own.keys.public_text);
 }
 
 /* ---- greeting -------------------------------------------------------------------------------- */
@@ -181,23 +181,23 @@ static void messages_wait_in_order_up_to_the_bound(void **state) {
     (void)state;
     uint32_t sent = 0;
     open_connected();
-    far[0].is_silent = true;
+    far[0].is_deaf = true;
     fill_queue(&sent);
     rp_Frame more = {.which_body = RP_KIND_STOP, .body.stop = {.step = sent + 1}};
     expect_err(rp_ring_offer(&ring, 0, &more, NULL, 0), RP_ERR_AGAIN);
     expect_err(rp_ring_post(&ring, 0, &more, NULL), RP_ERR_FAULT);
-    far[0].is_silent = false;
+    far[0].is_deaf = false;
     expect_ok(pass(100, 10 * RP_NS_PER_MS));
     assert_int_equal(ring.board[0].queue.count, 0);
     assert_int_equal(far[0].orders[RP_KIND_STOP], sent);
-    assert_int_equal(far[0].last_stop, sent);
+    assert_int_equal(far[0].last[RP_KIND_STOP].body.stop.step, sent);
 }
 
 static void a_message_does_not_wait_for_ever(void **state) {
     (void)state;
     uint32_t sent = 0;
     open_connected();
-    far[0].is_silent = true;
+    far[0].is_deaf = true;
     fill_queue(&sent);
     const int64_t since_ns = ring.board[0].queue.since_ns;
     rp_err err = RP_OK;
@@ -213,7 +213,7 @@ static void a_reset_drops_what_waits(void **state) {
     (void)state;
     uint32_t sent = 0;
     open_connected();
-    far[0].is_silent = true;
+    far[0].is_deaf = true;
     fill_queue(&sent);
     rp_ring_reset(&ring, UINT32_MAX);
     assert_int_equal(ring.board[0].queue.count, 0);
@@ -225,12 +225,12 @@ static void a_reset_drops_what_waits(void **state) {
 static void a_silent_board_is_a_fault_while_boards_are_watched(void **state) {
     (void)state;
     open_connected();
-    far[1].is_silent = true;
+    far[1].is_deaf = true;
     expect_ok(pass(15, RP_NS_PER_S)); /* nobody watches */
-    far[1].is_silent = false;
+    far[1].is_deaf = false;
     expect_ok(pass(3, RP_NS_PER_S));
     rp_ring_watch_boards(&ring, true);
-    far[1].is_silent = true;
+    far[1].is_deaf = true;
     expect_ok(pass(10, RP_NS_PER_S));
     expect_err(pass(3, RP_NS_PER_S), RP_ERR_FAULT);
     assert_non_null(strstr(rp_err_message(), "board two has been silent for"));
@@ -245,7 +245,7 @@ static void silence_counts_from_when_the_host_is_awake(void **state) {
     (void)state;
     open_connected();
     rp_ring_watch_boards(&ring, true);
-    far[1].is_silent = true;
+    far[1].is_deaf = true;
     test_clock.stepped_ns += 60 * RP_NS_PER_S;
     expect_ok(pass(1, RP_NS_PER_S));
     assert_int_equal(rp_ring_silence_ns(&ring, 1), 0);
@@ -257,7 +257,7 @@ static void a_restart_is_a_fault_while_boards_are_watched(void **state) {
     (void)state;
     open_connected();
     rp_ring_watch_boards(&ring, true);
-    board_begin(2, NULL);
+    open_control(2, NULL);
     expect_err(pass(100, 100 * RP_NS_PER_MS), RP_ERR_FAULT);
     assert_non_null(strstr(rp_err_message(), "board three has restarted"));
 }
@@ -267,11 +267,11 @@ static void a_board_that_refuses(void **state) {
     (void)state;
     open_ring(false);
     const rp_keypair ours = host.keys;
-    host.keys = far[3].keys; /* whom board 0 trusts */
-    board_begin(0, NULL);
+    host.keys = far[3].own.keys; /* whom board 0 trusts */
+    open_control(0, NULL);
     host.keys = ours;
-    board_begin(1, NULL);
-    board_begin(2, NULL);
+    open_control(1, NULL);
+    open_control(2, NULL);
     expect_ok(rp_ring_connect(&ring, host.links, false));
     expect_err(pass(20, 100 * RP_NS_PER_MS), RP_ERR_REFUSED);
     assert_int_equal(ring.board[0].silence.why, RP_SILENT_REFUSES);

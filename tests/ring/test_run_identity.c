@@ -70,15 +70,13 @@ static void a_damaged_file_is_told(void **state) {
     };
     for (size_t i = 0; i < sizeof broken / sizeof broken[0]; i++) {
         rp_run_identity identity = {0};
-        (void)unlink(in_folder("identity.json"));
-        append("identity.json", broken[i], strlen(broken[i]));
+        write_text("identity.json", broken[i]);
         expect_err(rp_identity_begin_term(folder, 0, &identity), RP_ERR_FORMAT);
         assert_int_equal(identity.id, 0);
     }
     rp_run_identity identity = {0};
     const char *sound = "{\"run\": \"0123456789abcdef\", \"term\": 41}";
-    (void)unlink(in_folder("identity.json"));
-    append("identity.json", sound, strlen(sound));
+    write_text("identity.json", sound);
     expect_ok(rp_identity_begin_term(folder, 0, &identity));
     assert_true(identity.id == UINT64_C(0x0123456789abcdef) && identity.term == 42);
     rp_run_identity none = {0};

@@ -12,13 +12,6 @@ static struct {
     rp_link_hops hops;
 } run;
 
-static void put_file(const char *name, const char *text) {
-    FILE *file = fopen(in_folder(name), "w");
-    assert_non_null(file);
-    (void)fputs(text, file);
-    assert_int_equal(fclose(file), 0);
-}
-
 /* As a run file in the folder says it; three boards. */
 static rp_err read_link(const char *link) {
     rp_node *root;
@@ -27,7 +20,7 @@ static rp_err read_link(const char *link) {
     rp_err err;
     memset(&run, 0, sizeof run);
     expect_ok(rp_arena_printf(&arena, &text, "ring:\n  link: %s\n", link));
-    put_file("run.yaml", text);
+    write_text("run.yaml", text);
     expect_ok(rp_arena_string(&arena, in_folder("run.yaml"), &path));
     RP_TRY(rp_config_read_file(&arena, path, &root));
     RP_TRY(rp_paths_resolve(&arena, root));
@@ -95,8 +88,8 @@ static void what_is_said_lies_over_the_profile(void **state) {
 
 static void traces_are_found_beside_their_file(void **state) {
     (void)state;
-    put_file("a.csv", "0,5\n10,1\n");
-    put_file("mine.yaml", "rate_mbit: 3\nhops: [{from: host, trace: a.csv}]\n");
+    write_text("a.csv", "0,5\n10,1\n");
+    write_text("mine.yaml", "rate_mbit: 3\nhops: [{from: host, trace: a.csv}]\n");
     expect_ok(read_link("{trace: a.csv, hops: [{from: 0, trace: none}, {from: 2, trace: a.csv}]}"));
     assert_non_null(wire(1, 0).trace);
     assert_null(wire(0, 1).trace);
@@ -129,9 +122,9 @@ static void paths_become_absolute(void **state) {
 
 static void what_is_wrong_is_named(void **state) {
     (void)state;
-    put_file("bad.csv", "0,5\n10,-1\n");
-    put_file("odd.yaml", "rate_mbit: 3\nhops: [{from: 0}]\n");
-    put_file("deep.yaml", "profile: lte\n");
+    write_text("bad.csv", "0,5\n10,-1\n");
+    write_text("odd.yaml", "rate_mbit: 3\nhops: [{from: 0}]\n");
+    write_text("deep.yaml", "profile: lte\n");
     static const char *const cases[][2] = {
         {"wifi", "run.yaml:2: ring.link: no profile 'wifi': expected ethernet, lte, wifi-good, "
                  "wifi-walking-away, or a path to a file"},

@@ -1,13 +1,11 @@
 /* What a ring runs with as one value: the run file made of it, and its text. */
-#include "folder.h"
+#include "open_run.h"
 
 #include "base/rng.h"
 #include "run/setup.h"
-#include "run_of.h"
 
 enum { BOARDS = 3, SPARES = 2, ALL = BOARDS + SPARES, ROUNDS = 300 };
 
-static rp_runfile run;
 static rp_roster_entry roster[ALL];
 
 /* Three layers, 16 samples a step; boards of a roster, some with odd names. */
@@ -26,13 +24,6 @@ static int open_run(void **state) {
     run.boards = run.stages = BOARDS;
     run.spares = SPARES;
     return failed;
-}
-
-static int close_run(void **state) {
-    rp_runfile_close(&run);
-    (void)unlink(in_folder("model.yaml"));
-    (void)unlink(in_folder("run.yaml"));
-    return teardown(state);
 }
 
 /* ---- the run file with it -------------------------------------------------------------------- */

@@ -4,20 +4,11 @@
 #include "base/log.h"
 #include "run/tracefile.h"
 
-static const char *put_file(const char *text, size_t bytes) {
-    const char *path = in_folder("line.trace");
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    assert_int_equal(fwrite(text, 1, bytes, file), bytes);
-    assert_int_equal(fclose(file), 0);
-    return path;
-}
-
 /* As text: see rp_link_trace_text(). */
 static void check_file(const char *text, const char *want) {
     const rp_link_trace *trace;
     char *got;
-    expect_ok(rp_tracefile_read(&arena, put_file(text, strlen(text)), &trace));
+    expect_ok(rp_tracefile_read(&arena, write_file("line.trace", text, strlen(text)), &trace));
     expect_ok(rp_link_trace_text(trace, &arena, &got));
     assert_string_equal(got, want);
 }
@@ -60,7 +51,7 @@ static void long_traces_fit(void **state) {
         const int at = i % 40 < 20 ? i : i / 40 * 40 + 20; /* not all slots are the same */
         used += (size_t)snprintf(text + used, (size_t)LINES * EACH - used, "%d\n", at);
     }
-    expect_ok(rp_tracefile_read(&arena, put_file(text, used), &trace));
+    expect_ok(rp_tracefile_read(&arena, write_file("line.trace", text, used), &trace));
     assert_in_range(trace->count, 8000, RP_TRACE_POINTS_MAX);
     expect_close(trace->period_s, LINES * 1e-3, 1e-9, 0);
     expect_close(rp_link_trace_mean_mbit(trace), 12, 1e-9, 0);
@@ -68,7 +59,7 @@ static void long_traces_fit(void **state) {
 
 static void check_wrong(const char *text, size_t bytes, const char *says) {
     const rp_link_trace *trace = NULL;
-    const rp_err err = rp_tracefile_read(&arena, put_file(text, bytes), &trace);
+    const rp_err err = rp_tracefile_read(&arena, write_file("line.trace", text, bytes), &trace);
     if (err != RP_ERR_USAGE || trace || !strstr(rp_err_message(), says)) {
         fail_msg("'%.40s': %d '%s' does not say '%s'", text, (int)err, rp_err_message(), says);
     }
@@ -116,7 +107,7 @@ static void what_is_wrong_has_its_line(void **state) {
 static void huge_files_are_refused(void **state) {
     (void)state;
     const rp_link_trace *trace;
-    const char *path = put_file("1\n", 2);
+    const char *path = write_file("line.trace", "1\n", 2);
     assert_int_equal(truncate(path, (off_t)RP_TRACEFILE_BYTES_MAX + 1), 0);
     expect_err(rp_tracefile_read(&arena, path, &trace), RP_ERR_USAGE);
     assert_non_null(strstr(rp_err_message(), "has 67108865 bytes, expected a trace of at most"));

@@ -6,11 +6,6 @@
 
 #include "runs/state.h"
 
-static void write_text(const char *name, const char *text) {
-    (void)unlink(in_folder(name));
-    append(name, text, strlen(text));
-}
-
 static const char plan[] = "{\"model\": \"mlp\", \"schedule\": \"gpipe\", \"steps\": 40,"
                            "\"nodes\": [{}, {}, {}]}";
 

@@ -2,15 +2,13 @@
 #ifndef RP_TESTS_SETUP_ARRANGED_H
 #define RP_TESTS_SETUP_ARRANGED_H
 
-#include "folder.h"
+#include "far.h"
 
 #include "run_of.h"
 #include "setup/arrangement.h"
 
 enum { BOARDS = 3 };
 
-static rp_clock test_clock;
-static rp_ring ring;
 static rp_folder *run_folder;
 static rp_position position;
 static rp_measure *measure;
@@ -26,29 +24,25 @@ static inline void write_roster(void) {
                                  "\"%05uabcdeabcdeabcdeabcdeabcdeabcdeabcde\"}\n",
                                  k, k, k);
     }
-    (void)unlink(in_folder("roster.yaml"));
-    append("roster.yaml", text, used);
+    write_file("roster.yaml", text, used);
 }
 
 /* Three boards of a roster and a spare, b3; three layers. */
 static inline void open_ring(const char *more, const char *cut) {
-    rp_runfile plain;
     char roster[300];
     const char *sets[3] = {roster, "train.microbatch=auto", cut};
     write_roster();
-    read_run(&plain, more);
-    rp_runfile_close(&plain);
+    const char *path = write_run(more);
     (void)snprintf(roster, sizeof roster, "ring={roster: %s/roster.yaml, spare: [b3]}", folder);
-    test_clock = rp_clock_stepped(RP_NS_PER_S);
-    ring = (rp_ring){0};
+    open_host(false);
     position = (rp_position){0};
     expect_ok(rp_folder_open(&arena, &run_folder));
     const rp_arrangement_needs needs = {
         .ring = &ring, .folder = run_folder, .position = &position, .trains = true};
     expect_ok(rp_arrangement_open(&arena, &needs, &setup_of_run));
     run = rp_arrangement_run(setup_of_run);
-    expect_ok(rp_arrangement_read(setup_of_run, in_folder("run.yaml"), sets, cut ? 3 : 1));
-    expect_ok(rp_ring_open(&arena, &(rp_ring_needs){.run = run, .clock = &test_clock}, &ring));
+    expect_ok(rp_arrangement_read(setup_of_run, path, sets, cut ? 3 : 1));
+    open_ring_of(run);
     const rp_measure_needs asked = {.run = run, .ring = &ring, .clock = &test_clock};
     expect_ok(rp_measure_open(&arena, &asked, &measure));
     rp_arrangement_use_measure(setup_of_run, measure);
@@ -58,9 +52,7 @@ static inline int close_ring(void **state) {
     rp_measure_close(measure);
     rp_arrangement_release(setup_of_run);
     rp_arrangement_close(setup_of_run);
-    (void)unlink(in_folder("model.yaml"));
-    (void)unlink(in_folder("run.yaml"));
-    (void)unlink(in_folder("roster.yaml"));
+    close_host();
     return teardown(state);
 }
 

@@ -179,7 +179,7 @@ static void the_slowest_stage_stays_split(void **state) {
     double values[6];
     (void)state;
     prepare(5, 1, 1, 3);
-    read_run(&arrangement.run, "schedule: gpipe\noptimizer: {kind: sgd, lr: 0.1}\n");
+    read_run(&arrangement.run, GPIPE);
     rp_runfile_close(&arrangement.run);
     (void)snprintf(path, sizeof path, "%s/run.yaml", folder);
     expect_ok(rp_runfile_read(&arena, path, sets, 2, &arrangement.run));
@@ -212,8 +212,6 @@ static void the_slowest_stage_stays_split(void **state) {
     assert_int_equal(arrangement.run.stages, 3);
     rp_measure_close(measure);
     rp_runfile_close(&arrangement.run);
-    (void)unlink(in_folder("model.yaml"));
-    (void)unlink(in_folder("run.yaml"));
 }
 
 /* A last microbatch that is smaller counts as one. */

@@ -10,13 +10,6 @@ static rp_err say(uint32_t board, rp_waiting_for what, uint32_t peer, int64_t fo
     return rp_train_on_waiting(train, board, &message);
 }
 
-static void pass_s(uint32_t seconds) {
-    for (uint32_t i = 0; i < seconds; i++) {
-        test_clock.stepped_ns += RP_NS_PER_S;
-        rp_ring_begin_round(&ring, rp_clock_now_ns(&test_clock));
-    }
-}
-
 /* Seconds until board 1, which says that its device is at one op, is found; `most`: it is not. The
  * others wait for it, or `others`. */
 static uint32_t hang_for(double longest_s, rp_waiting_for others, uint32_t most) {

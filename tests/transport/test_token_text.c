@@ -3,10 +3,8 @@
 #include "folder.h"
 #include "transport/token_text.h"
 
-static void write_file(const char *text, mode_t mode) {
-    (void)unlink(in_folder("token"));
-    append("token", text, strlen(text));
-    assert_int_equal(chmod(in_folder("token"), mode), 0);
+static void write_token(const char *text, mode_t mode) {
+    assert_int_equal(chmod(write_text("token", text), mode), 0);
 }
 
 static rp_err read_back(const char **out) {
@@ -21,7 +19,7 @@ static void a_file_has_the_text(void **state) {
                                        "rpt1abc@10.0.0.2:7900\r\n"};
     const char *out;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
-        write_file(good[i], 0600);
+        write_token(good[i], 0600);
         expect_ok(read_back(&out));
         assert_string_equal(out, "rpt1abc@10.0.0.2:7900");
     }
@@ -42,19 +40,19 @@ static void a_file_that_is_wrong_is_named(void **state) {
     (void)state;
     char large[RP_TOKEN_TEXT_MAX + 2];
     const char *out;
-    write_file("secret\n", 0640);
+    write_token("secret\n", 0640);
     expect_refused(read_back(&out), RP_ERR_REFUSED, "has mode 640");
-    write_file("secret\n", 0604);
+    write_token("secret\n", 0604);
     expect_refused(read_back(&out), RP_ERR_REFUSED, "chmod 600");
-    write_file("", 0600);
+    write_token("", 0600);
     expect_refused(read_back(&out), RP_ERR_USAGE, "has 0 bytes");
     memset(large, 's', sizeof large);
     large[sizeof large - 1] = '\0';
-    write_file(large, 0600);
+    write_token(large, 0600);
     expect_refused(read_back(&out), RP_ERR_USAGE, "has 513 bytes, expected one line of 1 to 512");
-    write_file("secret\nsecret\n", 0600);
+    write_token("secret\nsecret\n", 0600);
     expect_refused(read_back(&out), RP_ERR_USAGE, "expected one line");
-    write_file("\nsecret\n", 0600);
+    write_token("\nsecret\n", 0600);
     expect_refused(read_back(&out), RP_ERR_USAGE, "expected one line");
     (void)unlink(in_folder("token"));
     expect_refused(read_back(&out), RP_ERR_USAGE, "No such file");

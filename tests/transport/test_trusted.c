@@ -1,49 +1,14 @@
-#include <dirent.h>
 #include <unistd.h>
 
-#include "expect.h"
+#include "folder.h"
 #include "transport/keytext.h"
 #include "transport/trusted.h"
 
-static char dir[64];
-
-static void path_of(const char *name, char out[128]) {
-    snprintf(out, 128, "%s/%s", dir, name);
-}
-
-static int set_up(void **state) {
-    (void)state;
-    snprintf(dir, sizeof dir, "/tmp/rp-test-trusted-XXXXXX");
-    return mkdtemp(dir) ? 0 : -1;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    DIR *folder = opendir(dir);
-    for (struct dirent *entry; folder && (entry = readdir(folder));) {
-        char path[512];
-        snprintf(path, sizeof path, "%s/%s", dir, entry->d_name);
-        (void)unlink(path);
-    }
-    (void)closedir(folder);
-    return rmdir(dir);
-}
-
-static void write_file(const char *name, const char *text) {
-    char path[128];
-    path_of(name, path);
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    assert_true(fputs(text, file) >= 0);
-    assert_int_equal(fclose(file), 0);
-}
-
 /* The file is `begin`, then `new WORD` when there is a word. */
 static void expect_text(const char *name, const char *begin, const char *word) {
-    char path[128];
     char wanted[512];
     char text[512] = "";
-    path_of(name, path);
+    const char *path = in_folder(name);
     FILE *file = fopen(path, "r");
     assert_non_null(file);
     (void)!fread(text, 1, sizeof text - 1, file);
@@ -54,46 +19,43 @@ static void expect_text(const char *name, const char *begin, const char *word) {
 
 static void trusted_keys_are_listed(void **state) {
     (void)state;
-    rp_arena arena;
     const rp_trusted *list;
     const char *const *texts;
     uint32_t count;
     rp_keypair a;
     rp_keypair b;
     rp_keypair c;
-    rp_arena_init(&arena, "test", 0);
     expect_ok(rp_keys_make(&a));
     expect_ok(rp_keys_make(&b));
     expect_ok(rp_keys_make(&c));
-    expect_ok(rp_trusted_read(&arena, dir, &list, &count));
+    expect_ok(rp_trusted_read(&arena, folder, &list, &count));
     assert_int_equal(count, 0);
-    write_file("trusted", "# who may connect\n\n");
-    expect_ok(rp_trusted_add(dir, "host", a.public_text));
-    expect_ok(rp_trusted_add(dir, "board-2.lab", b.public_text));
-    expect_ok(rp_trusted_add(dir, "host", c.public_text)); /* replaces */
-    expect_ok(rp_trusted_read(&arena, dir, &list, &count));
+    write_text("trusted", "# who may connect\n\n");
+    expect_ok(rp_trusted_add(folder, "host", a.public_text));
+    expect_ok(rp_trusted_add(folder, "board-2.lab", b.public_text));
+    expect_ok(rp_trusted_add(folder, "host", c.public_text)); /* replaces */
+    expect_ok(rp_trusted_read(&arena, folder, &list, &count));
     assert_int_equal(count, 2);
     expect_ok(rp_trusted_keys(&arena, list, count, &texts));
     assert_string_equal(texts[0], b.public_text);
     assert_string_equal(texts[1], c.public_text);
-    expect_err(rp_trusted_add(dir, "a b", a.public_text), RP_ERR_USAGE);
-    expect_err(rp_trusted_add(dir, "", a.public_text), RP_ERR_USAGE);
-    expect_err(rp_trusted_add(dir, "x", "no key"), RP_ERR_USAGE);
+    expect_err(rp_trusted_add(folder, "a b", a.public_text), RP_ERR_USAGE);
+    expect_err(rp_trusted_add(folder, "", a.public_text), RP_ERR_USAGE);
+    expect_err(rp_trusted_add(folder, "x", "no key"), RP_ERR_USAGE);
     char line[128];
     snprintf(line, sizeof line, "host %.39s\n", a.public_text);
-    write_file("trusted", line);
-    expect_err(rp_trusted_read(&arena, dir, &list, &count), RP_ERR_FORMAT);
-    expect_err(rp_trusted_add(dir, "x", a.public_text), RP_ERR_FORMAT); /* and nothing is changed */
+    write_text("trusted", line);
+    expect_err(rp_trusted_read(&arena, folder, &list, &count), RP_ERR_FORMAT);
+    expect_err(rp_trusted_add(folder, "x", a.public_text),
+               RP_ERR_FORMAT); /* and nothing is changed */
     snprintf(line, sizeof line, "host %s more\n", a.public_text);
-    write_file("trusted", line);
-    expect_err(rp_trusted_read(&arena, dir, &list, &count), RP_ERR_FORMAT);
-    rp_arena_finish(&arena);
+    write_text("trusted", line);
+    expect_err(rp_trusted_read(&arena, folder, &list, &count), RP_ERR_FORMAT);
 }
 
 /* Lines of before have Z85 text; what is added is a word; a secret key gets nowhere. */
 static void both_forms_are_listed(void **state) {
     (void)state;
-    rp_arena arena;
     const rp_trusted *list;
     uint32_t count;
     rp_keypair a;
@@ -101,50 +63,45 @@ static void both_forms_are_listed(void **state) {
     char line[128];
     char word[RP_KEY_WORD];
     char secret[RP_KEY_SECRET_WORD];
-    rp_arena_init(&arena, "test", 0);
     expect_ok(rp_keys_make(&a));
     expect_ok(rp_keys_make(&b));
     (void)snprintf(line, sizeof line, "old %s\n# a line that stays\n", a.public_text);
-    write_file("trusted", line);
+    write_text("trusted", line);
     rp_key_write(b.public_text, word);
     rp_key_write_secret(b.secret_text, secret);
-    expect_ok(rp_trusted_add(dir, "new", word));
-    expect_err(rp_trusted_add(dir, "other", secret), RP_ERR_USAGE);
+    expect_ok(rp_trusted_add(folder, "new", word));
+    expect_err(rp_trusted_add(folder, "other", secret), RP_ERR_USAGE);
     assert_null(strstr(rp_err_message(), secret));
-    expect_ok(rp_trusted_read(&arena, dir, &list, &count));
+    expect_ok(rp_trusted_read(&arena, folder, &list, &count));
     assert_int_equal(count, 2);
     assert_string_equal(list[0].name, "old");
     assert_string_equal(list[0].key, a.public_text);
     assert_string_equal(list[1].name, "new");
     assert_string_equal(list[1].key, b.public_text);
     expect_text("trusted", line, word);
-    rp_arena_finish(&arena);
 }
 
 static void a_name_is_taken_off(void **state) {
     (void)state;
-    rp_arena arena;
     const rp_trusted *list;
     uint32_t count;
     rp_keypair keys;
-    rp_arena_init(&arena, "test", 0);
     expect_ok(rp_keys_make(&keys));
-    expect_err(rp_trusted_remove(dir, "one"), RP_ERR_USAGE); /* no list */
-    write_file("trusted", "# mine\n");
-    expect_ok(rp_trusted_add(dir, "one", keys.public_text));
-    expect_ok(rp_trusted_add(dir, "two", keys.public_text));
-    expect_err(rp_trusted_remove(dir, "three"), RP_ERR_USAGE);
+    expect_err(rp_trusted_remove(folder, "one"), RP_ERR_USAGE); /* no list */
+    write_text("trusted", "# mine\n");
+    expect_ok(rp_trusted_add(folder, "one", keys.public_text));
+    expect_ok(rp_trusted_add(folder, "two", keys.public_text));
+    expect_err(rp_trusted_remove(folder, "three"), RP_ERR_USAGE);
     assert_non_null(strstr(rp_err_message(), "one two"));
-    expect_ok(rp_trusted_remove(dir, "one"));
-    expect_ok(rp_trusted_read(&arena, dir, &list, &count));
+    expect_ok(rp_trusted_remove(folder, "one"));
+    expect_ok(rp_trusted_read(&arena, folder, &list, &count));
     assert_int_equal(count, 1);
     assert_string_equal(list[0].name, "two");
-    expect_ok(rp_trusted_remove(dir, "two"));
+    expect_ok(rp_trusted_remove(folder, "two"));
     expect_text("trusted", "# mine\n", "");
-    rp_arena_finish(&arena);
 }
 
-#define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+#define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void) {
     const struct CMUnitTest tests[] = {

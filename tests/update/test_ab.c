@@ -227,7 +227,7 @@ static void a_bundle_that_does_not_fit_costs_nothing(void **state) {
 
 static int small_disk_teardown(void **state) {
     (void)umount2(dir, MNT_DETACH);
-    return tree_teardown(state);
+    return teardown(state);
 }
 
 /* A bundle that is signed and cut off: the good slot stays, and nothing is on trial. */
@@ -330,7 +330,7 @@ static void revert(void) {
 
 /* Seven is good; eight is on trial where `on_trial`. */
 static void prepare(bool on_trial) {
-    remove_tree("slots");
+    (void)remove_tree(in_folder("slots"));
     expect_ok(install("seven"));
     assert_int_equal(start_well(), 7);
     if (on_trial) {
@@ -377,27 +377,26 @@ static void a_power_cut_leaves_the_old_or_the_new(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(new_software_becomes_good, slots_setup, tree_teardown),
+        cmocka_unit_test_setup_teardown(new_software_becomes_good, slots_setup, teardown),
         cmocka_unit_test_setup_teardown(software_that_does_not_come_up_is_left, slots_setup,
-                                        tree_teardown),
-        cmocka_unit_test_setup_teardown(a_trial_is_ended_by_hand, slots_setup, tree_teardown),
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_trial_is_ended_by_hand, slots_setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_no_newer_or_for_others_is_refused, slots_setup,
-                                        tree_teardown),
-        cmocka_unit_test_setup_teardown(releases_count_by_profile, slots_setup, tree_teardown),
-        cmocka_unit_test_setup_teardown(slots_of_an_older_agent_count, slots_setup, tree_teardown),
-        cmocka_unit_test_setup_teardown(kept_releases_are_bounded, slots_setup, tree_teardown),
-        cmocka_unit_test_setup_teardown(room_is_counted, slots_setup, tree_teardown),
+                                        teardown),
+        cmocka_unit_test_setup_teardown(releases_count_by_profile, slots_setup, teardown),
+        cmocka_unit_test_setup_teardown(slots_of_an_older_agent_count, slots_setup, teardown),
+        cmocka_unit_test_setup_teardown(kept_releases_are_bounded, slots_setup, teardown),
+        cmocka_unit_test_setup_teardown(room_is_counted, slots_setup, teardown),
         cmocka_unit_test_setup_teardown(a_bundle_that_does_not_fit_costs_nothing, slots_setup,
                                         small_disk_teardown),
         cmocka_unit_test_setup_teardown(a_bundle_that_is_cut_off_costs_nothing, slots_setup,
-                                        tree_teardown),
+                                        teardown),
         cmocka_unit_test_setup_teardown(a_link_in_place_of_a_slot_is_not_emptied, slots_setup,
-                                        tree_teardown),
-        cmocka_unit_test_setup_teardown(a_damaged_state_says_where, slots_setup, tree_teardown),
-        cmocka_unit_test_setup_teardown(two_do_not_change_the_slots_at_once, slots_setup,
-                                        tree_teardown),
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_damaged_state_says_where, slots_setup, teardown),
+        cmocka_unit_test_setup_teardown(two_do_not_change_the_slots_at_once, slots_setup, teardown),
         cmocka_unit_test_setup_teardown(a_power_cut_leaves_the_old_or_the_new, slots_setup,
-                                        tree_teardown),
+                                        teardown),
     };
     return cmocka_run_group_tests_name("slots", tests, NULL, NULL);
 }

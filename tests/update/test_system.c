@@ -3,6 +3,7 @@
  */
 #include "tree.h"
 
+#include <dirent.h>
 #include <signal.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -49,7 +50,7 @@ static void make_system(const char *name, int release) {
     static const char *const kinds[] = {"initrd", "root.squashfs", "vmlinuz"};
     char path[512];
     char out[512];
-    remove_tree("tree");
+    (void)remove_tree(in_folder("tree"));
     put_file("tree/system/initrd", "", 0644);
     for (size_t i = 0; i < 3; i++) {
         (void)snprintf(path, sizeof path, "%s/tree/system/%s", folder, kinds[i]);
@@ -58,7 +59,7 @@ static void make_system(const char *name, int release) {
     (void)snprintf(path, sizeof path, "%s/tree", folder);
     (void)snprintf(out, sizeof out, "%s/%s", folder, name);
     expect_ok(rp_bundle_write(out, path, "pocl-cpu", (uint64_t)release, "0.1.0", &pair));
-    remove_tree("tree");
+    (void)remove_tree(in_folder("tree"));
 }
 
 static void put_entry(const char *file, char slot, int release) {
@@ -75,9 +76,9 @@ static void put_entry(const char *file, char slot, int release) {
 /* As a card is that has just been written: a has release 0, b has nothing. */
 static void new_card(void) {
     char path[512];
-    remove_tree("card");
-    remove_tree("run");
-    remove_tree("slots");
+    (void)remove_tree(in_folder("card"));
+    (void)remove_tree(in_folder("run"));
+    (void)remove_tree(in_folder("slots"));
     (void)mkdir(in_folder("slots"), 0755);
     put_file("card/a/initrd", "", 0644);
     (void)snprintf(path, sizeof path, "%s/a/initrd", boot);
@@ -596,7 +597,7 @@ static void wishes_are_fulfilled(void **unused) {
     told = serve(RP_AB_B);
     assert_true(told.due); /* as long as the board has not started again */
     assert_int_equal(start_any(), 8);
-    remove_tree("run"); /* which is in memory */
+    (void)remove_tree(in_folder("run")); /* which is in memory */
     put_wish("validate another-start\n");
     told = serve(RP_AB_A);
     assert_false(told.due);
@@ -643,18 +644,17 @@ static void what_an_agent_may_not_is_not_done(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_system_becomes_good, card_setup, tree_teardown),
+        cmocka_unit_test_setup_teardown(a_system_becomes_good, card_setup, teardown),
         cmocka_unit_test_setup_teardown(a_system_that_does_not_come_up_is_left, card_setup,
-                                        tree_teardown),
-        cmocka_unit_test_setup_teardown(a_trial_is_ended_by_hand, card_setup, tree_teardown),
-        cmocka_unit_test_setup_teardown(what_does_not_fit_is_refused, card_setup, tree_teardown),
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_trial_is_ended_by_hand, card_setup, teardown),
+        cmocka_unit_test_setup_teardown(what_does_not_fit_is_refused, card_setup, teardown),
         cmocka_unit_test_setup_teardown(a_power_cut_leaves_the_old_or_the_new, card_setup,
-                                        tree_teardown),
+                                        teardown),
         cmocka_unit_test_setup_teardown(an_entry_that_is_cut_off_starts_nothing_else, card_setup,
-                                        tree_teardown),
-        cmocka_unit_test_setup_teardown(wishes_are_fulfilled, card_setup, tree_teardown),
-        cmocka_unit_test_setup_teardown(what_an_agent_may_not_is_not_done, card_setup,
-                                        tree_teardown),
+                                        teardown),
+        cmocka_unit_test_setup_teardown(wishes_are_fulfilled, card_setup, teardown),
+        cmocka_unit_test_setup_teardown(what_an_agent_may_not_is_not_done, card_setup, teardown),
     };
     return cmocka_run_group_tests_name("system", tests, NULL, NULL);
 }

@@ -5,25 +5,10 @@
 #include "folder.h"
 
 #include <fcntl.h>
-#include <ftw.h>
-#include <sys/stat.h>
 
 #include "update/ab.h"
 
 static rp_signing_pair pair;
-
-static inline int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *at) {
-    (void)st;
-    (void)kind;
-    (void)at;
-    return remove(path);
-}
-
-static inline void remove_tree(const char *name) {
-    char path[512];
-    (void)snprintf(path, sizeof path, "%s", in_folder(name));
-    (void)nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
-}
 
 /* In memory where that can be: a test of power cuts syncs some thousand times. */
 static inline int tree_setup(void **state) {
@@ -35,26 +20,8 @@ static inline int tree_setup(void **state) {
     return rp_signing_read(folder, &pair) == RP_OK ? 0 : -1;
 }
 
-static inline int tree_teardown(void **state) {
-    (void)state;
-    rp_arena_finish(&arena);
-    return nftw(folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
-}
-
 static inline void put_file(const char *name, const char *text, mode_t mode) {
-    char path[512];
-    (void)snprintf(path, sizeof path, "%s", in_folder(name));
-    for (char *slash = strchr(path + strlen(folder) + 1, '/'); slash;
-         slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        (void)mkdir(path, 0755);
-        *slash = '/';
-    }
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    assert_true(fputs(text, file) >= 0);
-    assert_int_equal(fclose(file), 0);
-    assert_int_equal(chmod(path, mode), 0);
+    assert_int_equal(chmod(write_text(name, text), mode), 0);
 }
 
 /* A bundle NAME of version `version`, whose files say which one they are of. */
