@@ -142,15 +142,6 @@ fail:
     return err;
 }
 
-static const rp_lab_prediction *prediction_of(const rp_lab_result *result, uint32_t stage) {
-    for (uint32_t i = 0; result && i < result->prediction_count; i++) {
-        if (result->prediction[i].stage == stage) {
-            return &result->prediction[i];
-        }
-    }
-    return NULL;
-}
-
 /* Only bins in which something was measured. */
 static rp_err prediction_points(maker *m, const rp_lab_row *row, uint32_t stage, bool stale,
                                 points *out) {
@@ -163,7 +154,7 @@ static rp_err prediction_points(maker *m, const rp_lab_row *row, uint32_t stage,
         uint32_t measured = 0;
         for (uint32_t s = 0; s < row->wanted; s++) {
             const rp_lab_result *result = row->result[s];
-            const rp_lab_prediction *p = prediction_of(result, stage);
+            const rp_lab_prediction *p = rp_lab_result_prediction(result, stage);
             if (p && result->bin_steps == first->bin_steps) {
                 value[n] = stale ? p->stale[i] : p->error[i];
                 measured += isfinite(value[n]) ? 1 : 0;
@@ -445,7 +436,7 @@ static bool has_gap(const maker *m, uint32_t stage) {
     for (uint32_t line = 0; line < m->table->line_count; line++) {
         const rp_lab_row *row = row_at(m, line);
         for (uint32_t s = 0; s < row->wanted; s++) {
-            const rp_lab_prediction *p = prediction_of(row->result[s], stage);
+            const rp_lab_prediction *p = rp_lab_result_prediction(row->result[s], stage);
             if (p && (p->gap_max > 0 || p->stale_mean > 0)) {
                 return true;
             }

@@ -1,12 +1,13 @@
 #include "lab/html.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "lab/cells.h"
 #include "lab/drawing.h"
 #include "lab/html_own.h"
+#include "lab/markdown.h"
 
 enum { REFRESH_S = 30, FILE_BYTES_MAX = 65536 };
 
@@ -68,6 +69,10 @@ static const char style[] =
     "wrap:anywhere}}\n"
     "@media print{nav{display:none}body{background:none}}\n";
 
+/* Above a table, for narrow windows. */
+static const char scrolls[] =
+    "<p class=\"scrolls soft\">The table goes on to the right \xe2\x86\x92</p>\n";
+
 /* ---- head ------------------------------------------------------------------------------------ */
 
 static const char *file_name(const char *path) {
@@ -119,7 +124,7 @@ static const rp_lab_result *any_result(const rp_html_page *p) {
 
 /* YAML ends with a line. */
 static void put_value(const rp_html_page *p, const char *yaml) {
-    char text[RP_LAB_CELL_BYTES];
+    char text[192];
     (void)snprintf(text, sizeof text, "%s", yaml);
     for (size_t end = strlen(text); end > 0 && text[end - 1] <= ' '; end--) {
         text[end - 1] = '\0';
@@ -232,14 +237,38 @@ static void put_toggles(const rp_html_page *p) {
     rp_html_put(p, "</nav>\n");
 }
 
+static void put_details(const rp_html_page *p, rp_lab_sheet_kind kind, uint32_t index,
+                        const char *summary) {
+    const rp_lab_sheet sheet = rp_lab_sheet_of(p->table, kind, index);
+    rp_html_put(p, "<details>");
+    rp_html_tag(p, "summary", "", summary);
+    rp_html_sheet(p, &sheet);
+    rp_html_hints(p, &sheet);
+    rp_html_put(p, "</details>\n");
+}
+
+static void put_points(const rp_html_page *p, uint32_t index) {
+    const rp_lab_sheet sheet = rp_lab_sheet_of(p->table, RP_LAB_POINTS, index);
+    rp_html_put(p, "<details><summary>Points of ");
+    rp_html_text(p, p->table->plan->lab->method[sheet.tuning->method].name);
+    rp_html_put(p, "</summary>");
+    rp_html_sheet(p, &sheet);
+    rp_html_put(p, "</details>\n");
+}
+
 static void put_model(const rp_html_page *p, uint32_t model) {
+    const rp_lab_sheet methods = rp_lab_sheet_of(p->table, RP_LAB_METHODS, model);
     rp_html_put(p, "<section>\n");
     rp_html_tag(p, "h2", "", p->table->plan->lab->folder[model]);
     rp_html_cards(p, model);
-    rp_html_methods(p, model);
-    rp_html_stages(p, model);
+    rp_html_put(p, scrolls);
+    rp_html_sheet(p, &methods);
+    rp_html_put(p, "<details><summary>What the columns say</summary>");
+    rp_html_hints(p, &methods);
+    rp_html_put(p, "</details>\n");
+    put_details(p, RP_LAB_STAGES, model, "Stages: memory, versions, staleness, predictions");
     if (rp_lab_table_wires(p->table, model) > 0) {
-        rp_html_wires(p, model);
+        put_details(p, RP_LAB_WIRES, model, "Wires: bytes, rates, delays, codecs");
     }
     put_figures(p, model, RP_LAB_RESULT_PART, "");
     put_figures(p, model, RP_LAB_LEARNING_PART, "Learning");
@@ -247,7 +276,7 @@ static void put_model(const rp_html_page *p, uint32_t model) {
     put_figures(p, model, RP_LAB_SWEEP_PART, "Sweeps");
     for (uint32_t i = 0; i < p->table->tuning_count; i++) {
         if (p->table->tuning[i].model == model) {
-            rp_html_trials(p, &p->table->tuning[i]);
+            put_points(p, i);
         }
     }
     rp_html_put(p, "</section>\n");
@@ -255,69 +284,12 @@ static void put_model(const rp_html_page *p, uint32_t model) {
 
 /* ---- runs and how ---------------------------------------------------------------------------- */
 
-static void put_run(const rp_html_page *p, const rp_lab_run *run) {
-    const rp_lab_result *result = &run->result;
-    char text[RP_LAB_CELL_BYTES];
-    const rp_stats accuracy = rp_stats_of(&result->accuracy, result->diverged ? 0 : 1);
-    const rp_stats loss = rp_stats_of(&result->eval_loss, result->diverged ? 0 : 1);
-    bool good = result->status == RP_LAB_FINISHED && !result->diverged;
-    (void)fprintf(p->file, "<tr id=\"r%u\">", (uint32_t)(run - p->table->plan->run));
-    rp_html_put(p, "<td class=\"l\"><a href=\"runs/");
-    rp_html_text(p, run->name);
-    rp_html_put(p, "/\">");
-    rp_html_text(p, run->name);
-    rp_html_put(p, "</a></td>");
-    rp_html_tag(p, "td",
-                good                            ? "l"
-                : result->status == RP_LAB_OPEN ? "l soft"
-                                                : "l bad",
-                rp_lab_write_status(result));
-    if (p->table->classes) {
-        rp_lab_write_mean(&accuracy, 100, text);
-        rp_html_tag(p, "td", "", text);
-    }
-    rp_lab_write_mean(&loss, 1, text);
-    rp_html_tag(p, "td", "", text);
-    rp_lab_write_duration(result->seconds, text);
-    rp_html_tag(p, "td", "", text);
-    rp_lab_write_number(result->samples_per_s, text);
-    rp_html_tag(p, "td", "", text);
-    (void)snprintf(text, sizeof text, "%.0f step%s skipped", result->skipped,
-                   result->skipped == 1 ? "" : "s");
-    rp_html_tag(p, "td", "l wrap",
-                result->status != RP_LAB_FINISHED ? result->note
-                : result->skipped > 0             ? text
-                                                  : "");
-    rp_html_put(p, "</tr>\n");
-}
-
 static void put_runs(const rp_html_page *p) {
-    const rp_lab_plan *plan = p->table->plan;
-    rp_html_put(p, "<h2>Runs</h2>\n");
-    (void)fprintf(p->file,
-                  "<details open><summary>%u runs</summary>%s<div class=\"table\"><table>\n"
-                  "<tr><th class=\"l\">run</th><th class=\"l\">status</th>%s"
-                  "<th>test loss</th><th>time</th><th>samples/s</th>"
-                  "<th class=\"l\">note</th></tr>\n",
-                  p->options->counts.wanted, RP_HTML_SCROLLS,
-                  p->table->classes ? "<th>test accuracy %</th>" : "");
-    for (uint32_t i = 0; i < plan->run_count; i++) {
-        if (plan->run[i].wanted) {
-            put_run(p, &plan->run[i]);
-        }
-    }
-    rp_html_put(p, "</table></div></details>\n");
-}
-
-static void put_words(const rp_html_page *p, const char *title, const char *const *word,
-                      uint32_t count) {
-    rp_html_put(p, "<li>");
-    rp_html_text(p, title);
-    for (uint32_t i = 0; i < count; i++) {
-        rp_html_put(p, i ? ", " : " ");
-        rp_html_tag(p, "code", "", word[i]);
-    }
-    rp_html_put(p, count ? "</li>\n" : " nothing</li>\n");
+    const rp_lab_sheet runs = rp_lab_sheet_of(p->table, RP_LAB_RUNS, 0);
+    (void)fprintf(p->file, "<h2>Runs</h2>\n<details open><summary>%u runs</summary>%s",
+                  p->options->counts.wanted, scrolls);
+    rp_html_sheet(p, &runs);
+    rp_html_put(p, "</details>\n");
 }
 
 /* What was asked for, as it stands there now. */
@@ -343,58 +315,51 @@ static void put_file(const rp_html_page *p, const char *path) {
     rp_html_put(p, "</pre></details>\n");
 }
 
-static void put_boards(const rp_html_page *p) {
-    for (uint32_t i = 0; i < p->table->row_count; i++) {
-        const rp_lab_row *row = &p->table->row[i];
-        if (row->stage_count > 0) {
-            rp_html_put(p, "<li>Devices: ");
-            for (uint32_t k = 0; k < row->stage_count; k++) {
-                bool again = k > 0 && strcmp(row->stage[k].board, row->stage[k - 1].board) == 0;
-                rp_html_put(p, k == 0 ? "" : again ? "" : "; ");
-                rp_html_text(p, again ? "" : row->stage[k].board);
-            }
-            (void)fprintf(p->file, " (%u stages)</li>\n", row->stage_count);
-            return;
+/* Items of a list of Markdown, with `code` and **bold** in them. */
+static void put_list(const rp_html_page *p, const char *text) {
+    bool code = false;
+    bool bold = false;
+    for (const char *c = text; *c; c++) {
+        const char one[] = {*c, '\0'};
+        if (c == text || c[-1] == '\n') {
+            rp_html_put(p, "<li>");
+            c++; /* "- " */
+        } else if (*c == '`') {
+            rp_html_put(p, code ? "</code>" : "<code>");
+            code = !code;
+        } else if (c[0] == '*' && c[1] == '*') {
+            rp_html_put(p, bold ? "</b>" : "<b>");
+            bold = !bold;
+            c++;
+        } else if (*c == '\n') {
+            rp_html_put(p, code ? "</code>" : "");
+            rp_html_put(p, bold ? "</b></li>\n" : "</li>\n");
+            code = bold = false;
+        } else {
+            rp_html_text(p, one);
         }
     }
 }
 
-static void put_how(const rp_html_page *p) {
-    const rp_lab_plan *plan = p->table->plan;
-    rp_html_put(p, "<h2>How this was made</h2>\n<ul>\n<li><code>ringpipe lab ");
-    rp_html_text(p, plan->lab->path);
-    rp_html_put(p, " --out ");
-    rp_html_text(p, plan->folder);
-    rp_html_put(p, "</code>, ringpipe " RP_VERSION
-                   ". Every number here was computed from the run folders "
-                   "under <code>runs/</code>; each has its run file beside it.</li>\n");
-    put_boards(p);
-    rp_html_put(p, "<li>Equal seeds mean equal start weights, equal order of the data and equal "
-                   "augmentation, whatever the method.</li>\n");
-    put_words(p, "Equal in all rows:", p->table->equal, p->table->equal_count);
-    put_words(p, "Different between rows:", p->table->differs, p->table->differs_count);
-    if (p->table->cut_differs) {
-        rp_html_put(
-            p, "<li class=\"bad\">The runs of a model were cut at different layers: <code>cut: "
-               "auto</code> measures anew each time. Schedules that end every step with empty "
-               "pipes do not mind; for the others, name a cut.</li>\n");
+static rp_err put_how(const rp_html_page *p) {
+    const rp_labfile *lab = p->table->plan->lab;
+    char *text = NULL;
+    size_t bytes;
+    FILE *list = open_memstream(&text, &bytes);
+    if (list) {
+        rp_lab_markdown_how(p->table, list);
     }
-    rp_html_put(
-        p, "<li>\xc2\xb1 is the deviation of the sample (n \xe2\x88\x92 1); one seed has none. "
-           "Differences are paired: the same model and seed. The interval is Student's t for the "
-           "mean difference; <span class=\"good\">better</span> and <span class=\"bad\">worse"
-           "</span> mean that it does not hold zero. It is not corrected for the number of "
-           "comparisons.</li>\n<li>A run has diverged when its last evaluation or the train loss "
-           "of its last epoch is not finite. A row with such a run has no mean.</li>\n");
-    if (plan->lab->tune) {
-        rp_html_put(p, "<li>The points of sweeps were chosen on ");
-        rp_html_put(p, rp_lab_table_chosen_on(p->table));
-        rp_html_put(p, "; a tuning seed that is also one of the rows' flatters its row a "
-                       "little.</li>\n");
+    if (!list || fclose(list) != 0) {
+        free(text);
+        return rp_fail(RP_ERR_MEMORY, "report.html: out of memory");
     }
+    rp_html_put(p, "<h2>How this was made</h2>\n<ul>\n");
+    put_list(p, text);
     rp_html_put(p, "</ul>\n");
-    put_file(p, plan->lab->path);
-    put_file(p, plan->lab->base);
+    free(text);
+    put_file(p, lab->path);
+    put_file(p, lab->base);
+    return RP_OK;
 }
 
 rp_err rp_lab_html(const rp_lab_table *table, const rp_lab_report_options *options,
@@ -408,7 +373,7 @@ rp_err rp_lab_html(const rp_lab_table *table, const rp_lab_report_options *optio
         put_model(&p, model);
     }
     put_runs(&p);
-    put_how(&p);
+    const rp_err err = put_how(&p);
     rp_html_put(&p, "</main>\n<footer></footer></body></html>\n");
-    return ferror(file) ? rp_fail(RP_ERR_IO, "report.html can not be written") : RP_OK;
+    return err;
 }

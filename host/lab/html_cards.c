@@ -1,7 +1,6 @@
 /* Cards of report.html: who is ahead, fastest, smallest; only where the seeds show it. */
 #include <math.h>
 
-#include "lab/cells.h"
 #include "lab/html_own.h"
 
 typedef double (*measure)(const rp_html_page *p, const rp_lab_row *row);
@@ -104,7 +103,9 @@ static void put_main_card(const rp_html_page *p, uint32_t model) {
         return;
     }
     if (is_ahead(p, row, seed_main)) {
-        rp_lab_write_mean(rp_lab_row_main(p->table, row), p->table->classes ? 100 : 1, text);
+        const rp_stats *main = rp_lab_row_main(p->table, row);
+        rp_lab_write_mean(text, main->mean, main->deviation,
+                          rp_lab_format_for(main->mean, p->table->classes ? 100 : 1, false));
         (void)snprintf(more, sizeof more, "%s%s; ahead of every other row", text,
                        p->table->classes ? " %" : "");
         put_card(p, what, row->label, more);

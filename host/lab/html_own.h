@@ -4,8 +4,8 @@
 
 #include <stdio.h>
 
+#include "lab/columns.h"
 #include "lab/figures.h"
-#include "lab/table.h"
 
 typedef struct {
     FILE *file;
@@ -23,19 +23,13 @@ void rp_html_tag(const rp_html_page *p, const char *tag, const char *classes, co
 
 const rp_lab_row *rp_html_row(const rp_html_page *p, uint32_t model, uint32_t line);
 
-/* Above a table, for narrow windows. */
-#define RP_HTML_SCROLLS                                                                            \
-    "<p class=\"scrolls soft\">The table goes on to the right \xe2\x86\x92</p>\n"
-
 /* html_cards.c: what a model's runs show at a glance. */
 void rp_html_cards(const rp_html_page *p, uint32_t model);
 /* By accuracy, or loss, alone; NULL: no row has finished. */
 const rp_lab_row *rp_html_best(const rp_html_page *p, uint32_t model);
 
-/* html_tables.c: a model's rows, their stages and wires; the points of one tuned method. */
-void rp_html_methods(const rp_html_page *p, uint32_t model);
-void rp_html_stages(const rp_html_page *p, uint32_t model);
-void rp_html_wires(const rp_html_page *p, uint32_t model);
-void rp_html_trials(const rp_html_page *p, const rp_lab_tuning *tuning);
+/* html_tables.c. A table, and a list of what its columns say. */
+void rp_html_sheet(const rp_html_page *p, const rp_lab_sheet *sheet);
+void rp_html_hints(const rp_html_page *p, const rp_lab_sheet *sheet);
 
 #endif

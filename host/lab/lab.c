@@ -123,7 +123,7 @@ static rp_err print_table(lab *l, bool json) {
     if (json) {
         RP_TRY(rp_lab_report_print_json(&table, &options, stdout));
     } else {
-        RP_TRY(rp_lab_report_print(&table, stdout));
+        rp_lab_report_print(&table, stdout);
         (void)printf("\n%u of %u runs finished; everything is in %s: open %s/report.html\n",
                      options.counts.finished, options.counts.wanted, l->folder, l->folder);
     }

@@ -1,14 +1,16 @@
-/* table.md: the same tables as report.html, as text that is aligned. */
+/* table.md: the same tables as report.html, as text that is aligned. An error of the disk is seen
+ * in `file` when all is written. */
 #ifndef RP_LAB_MARKDOWN_H
 #define RP_LAB_MARKDOWN_H
 
 #include <stdio.h>
 
-#include "lab/table.h"
+#include "lab/columns.h"
 
-rp_err rp_lab_markdown(const rp_lab_table *table, const rp_lab_report_options *options,
-                       FILE *file) RP_MUST_CHECK;
-/* The methods' table of one model. */
-rp_err rp_lab_markdown_methods(const rp_lab_table *table, uint32_t model, FILE *file) RP_MUST_CHECK;
+void rp_lab_markdown(const rp_lab_table *table, const rp_lab_report_options *options, FILE *file);
+void rp_lab_markdown_sheet(const rp_lab_sheet *sheet, FILE *file);
+
+/* How the numbers were made: a list, a line each, with `code` and **bold** as its only marks. */
+void rp_lab_markdown_how(const rp_lab_table *table, FILE *file);
 
 #endif

@@ -35,7 +35,8 @@ static rp_err replace_file(const report *r, const char *folder, const char *name
 }
 
 static rp_err write_markdown(const report *r, FILE *file) {
-    return rp_lab_markdown(r->table, r->options, file);
+    rp_lab_markdown(r->table, r->options, file);
+    return RP_OK;
 }
 
 static rp_err write_json(const report *r, FILE *file) {
@@ -82,14 +83,12 @@ fail:
     return err;
 }
 
-rp_err rp_lab_report_print(const rp_lab_table *table, FILE *file) {
-    const rp_labfile *lab = table->plan->lab;
-    rp_err err = RP_OK;
-    for (uint32_t model = 0; err == RP_OK && model < lab->model_count; model++) {
-        (void)fprintf(file, "%s%s\n\n", model ? "\n" : "", lab->folder[model]);
-        err = rp_lab_markdown_methods(table, model, file);
+void rp_lab_report_print(const rp_lab_table *table, FILE *file) {
+    for (uint32_t model = 0; model < table->plan->lab->model_count; model++) {
+        const rp_lab_sheet methods = rp_lab_sheet_of(table, RP_LAB_METHODS, model);
+        (void)fprintf(file, "%s%s\n\n", model ? "\n" : "", table->plan->lab->folder[model]);
+        rp_lab_markdown_sheet(&methods, file);
     }
-    return err;
 }
 
 rp_err rp_lab_report_print_json(const rp_lab_table *table, const rp_lab_report_options *options,

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -19,8 +20,8 @@ static double read_number(const json_t *object, const char *key) {
     return json_is_number(value) ? json_number_value(value) : none;
 }
 
-static rp_err read_text(rp_arena *arena, const json_t *object, const char *key, const char **out) {
-    const char *value = json_string_value(json_object_get(object, key));
+static rp_err take_text(rp_arena *arena, const json_t *text, const char **out) {
+    const char *value = json_string_value(text);
     char *copy;
     rp_err err = rp_arena_string(arena, value ? value : "", &copy);
     *out = err == RP_OK ? copy : "";
@@ -37,68 +38,53 @@ static bool index_of(const json_t *object, const char *key, uint64_t max, uint64
 
 /* ---- summary.json ---------------------------------------------------------------------------- */
 
-enum { PATH_BYTES = 128, DEPTH_MAX = 4, NUMBERS_MAX = 16384 };
+enum { PATH_BYTES = 128, DEPTH_MAX = 4 };
 
-static uint32_t count_numbers(const json_t *value, uint32_t depth) {
-    const char *key;
-    json_t *inner;
-    size_t i;
-    uint32_t count = json_is_number(value);
-    if (depth == DEPTH_MAX) {
-        return count;
+/* Room for one more item. The room is 1, 2, 4, 8 ... items, so it is full at these counts. */
+static rp_err make_room(rp_arena *arena, uint32_t count, size_t size, void *items) {
+    void *more;
+    void *now;
+    if (count & (count - 1)) {
+        return RP_OK;
     }
-    json_object_foreach((json_t *)value, key, inner) {
-        count += count_numbers(inner, depth + 1);
+    rp_err err = rp_arena_alloc(arena, count ? 2 * (size_t)count : 1, size, &more);
+    if (err == RP_OK) {
+        memcpy(&now, items, sizeof now);
+        if (count > 0) {
+            memcpy(more, now, count * size);
+        }
+        memcpy(items, &more, sizeof more);
     }
-    json_array_foreach(value, i, inner) {
-        count += count_numbers(inner, depth + 1);
-    }
-    return count;
+    return err;
 }
 
-static rp_err take_numbers(rp_arena *arena, const json_t *value, const char *path, uint32_t depth,
-                           rp_lab_result *out);
-
-static rp_err take_inner(rp_arena *arena, const json_t *value, const char *above, const char *name,
-                         uint32_t depth, rp_lab_result *out) {
-    char path[PATH_BYTES];
-    (void)snprintf(path, sizeof path, "%s%s%s", above, above[0] ? "." : "", name);
-    return take_numbers(arena, value, path, depth, out);
-}
-
+/* All numbers below `value`, which is at `path`. */
 static rp_err take_numbers(rp_arena *arena, const json_t *value, const char *path, uint32_t depth,
                            rp_lab_result *out) {
+    char inner[PATH_BYTES];
     const char *key;
-    json_t *inner;
+    json_t *item;
     size_t i;
     rp_err err = RP_OK;
     if (json_is_number(value)) {
         char *copy;
         RP_TRY(rp_arena_string(arena, path, &copy));
+        RP_TRY(make_room(arena, out->number_count, sizeof *out->number, &out->number));
         out->number[out->number_count++] = (rp_lab_number){copy, json_number_value(value)};
     }
     if (depth == DEPTH_MAX) {
         return RP_OK;
     }
-    json_object_foreach((json_t *)value, key, inner) {
-        RP_TRY(take_inner(arena, inner, path, key, depth + 1, out));
+    json_object_foreach((json_t *)value, key, item) {
+        (void)snprintf(inner, sizeof inner, "%s%s%s", path, path[0] ? "." : "", key);
+        RP_TRY(take_numbers(arena, item, inner, depth + 1, out));
     }
-    json_array_foreach(value, i, inner) {
-        char index[24];
-        (void)snprintf(index, sizeof index, "%zu", i);
-        RP_TRY(take_inner(arena, inner, path, index, depth + 1, out));
+    json_array_foreach(value, i, item) {
+        (void)snprintf(inner, sizeof inner, "%s.%zu", path, i);
+        RP_TRY(take_numbers(arena, item, inner, depth + 1, out));
     }
 fail:
     return err;
-}
-
-static rp_err read_numbers(rp_arena *arena, const json_t *root, rp_lab_result *out) {
-    const uint32_t count = count_numbers(root, 0);
-    if (count > NUMBERS_MAX) {
-        return RP_OK; /* no summary of ours */
-    }
-    rp_err err = RP_ARENA_NEW(arena, (size_t)count + 1, &out->number);
-    return err == RP_OK ? take_numbers(arena, root, "", 0, out) : err;
 }
 
 double rp_lab_result_number(const rp_lab_result *result, const char *path) {
@@ -112,10 +98,6 @@ double rp_lab_result_number(const rp_lab_result *result, const char *path) {
 
 static rp_err read_stage(rp_arena *arena, const json_t *object, rp_lab_stage *out) {
     const json_t *layers = json_object_get(object, "layers");
-    const char *first = json_string_value(json_array_get(layers, 0));
-    size_t count = json_array_size(layers);
-    const char *last = count ? json_string_value(json_array_get(layers, count - 1)) : NULL;
-    char *copy;
     rp_err err;
     *out = (rp_lab_stage){
         .busy_s = read_number(object, "busy_s"),
@@ -126,11 +108,9 @@ static rp_err read_stage(rp_arena *arena, const json_t *object, rp_lab_stage *ou
         .in_flight_max = read_number(object, "in_flight_max"),
         .gap_max = read_number(object, "gap_max"),
     };
-    RP_TRY(read_text(arena, object, "board", &out->board));
-    RP_TRY(rp_arena_string(arena, first ? first : "", &copy));
-    out->first_layer = copy;
-    RP_TRY(rp_arena_string(arena, last ? last : "", &copy));
-    out->last_layer = copy;
+    RP_TRY(take_text(arena, json_object_get(object, "board"), &out->board));
+    RP_TRY(take_text(arena, json_array_get(layers, 0), &out->first_layer));
+    RP_TRY(take_text(arena, json_array_get(layers, json_array_size(layers) - 1), &out->last_layer));
 fail:
     return err;
 }
@@ -149,7 +129,7 @@ fail:
     return err;
 }
 
-const char *const rp_lab_wire_keys[RP_LAB_WIRE_NUMBERS] = {
+static const char *const wire_keys[RP_LAB_WIRE_NUMBERS] = {
     [RP_LAB_WIRE_BYTES] = "bytes",
     [RP_LAB_WIRE_BUSY] = "utilisation",
     [RP_LAB_WIRE_RATE] = "rate_mbit",
@@ -164,7 +144,7 @@ static rp_err read_end(rp_arena *arena, const json_t *object, const char *key, c
     uint64_t board;
     char *text;
     if (!index_of(object, key, UINT32_MAX, &board)) {
-        return read_text(arena, object, key, out);
+        return take_text(arena, json_object_get(object, key), out);
     }
     const rp_err err = rp_arena_printf(arena, &text, "%u", (uint32_t)board);
     *out = err == RP_OK ? text : "";
@@ -180,55 +160,63 @@ static rp_err read_wires(rp_arena *arena, const json_t *root, rp_lab_result *out
     for (; out->wire_count < count; out->wire_count++) {
         const json_t *object = json_array_get(wires, out->wire_count);
         rp_lab_wire *wire = &out->wire[out->wire_count];
-        RP_TRY(read_text(arena, object, "kind", &wire->kind));
+        RP_TRY(take_text(arena, json_object_get(object, "kind"), &wire->kind));
         RP_TRY(read_end(arena, object, "from", &wire->from));
         RP_TRY(read_end(arena, object, "to", &wire->to));
-        RP_TRY(read_text(arena, object, "codec", &wire->codec));
+        RP_TRY(take_text(arena, json_object_get(object, "codec"), &wire->codec));
         for (uint32_t i = 0; i < RP_LAB_WIRE_NUMBERS; i++) {
-            wire->number[i] = read_number(object, rp_lab_wire_keys[i]);
+            wire->number[i] = read_number(object, wire_keys[i]);
         }
     }
 fail:
     return err;
 }
 
+/* Numbers that have a field of their own; NaN where summary.json has none. */
+static const struct {
+    const char *path;
+    size_t at;
+} fields[] = {
+    {"steps", offsetof(rp_lab_result, steps)},
+    {"epochs", offsetof(rp_lab_result, epochs)},
+    {"seconds", offsetof(rp_lab_result, seconds)},
+    {"samples", offsetof(rp_lab_result, samples)},
+    {"samples_per_s", offsetof(rp_lab_result, samples_per_s)},
+    {"train.loss", offsetof(rp_lab_result, train_loss)},
+    {"eval.loss", offsetof(rp_lab_result, eval_loss)},
+    {"eval.accuracy", offsetof(rp_lab_result, accuracy)},
+    {"eval.samples", offsetof(rp_lab_result, eval_samples)},
+    {"validation.loss", offsetof(rp_lab_result, validation_loss)},
+    {"validation.accuracy", offsetof(rp_lab_result, validation_accuracy)},
+};
+
+static void fill_fields(rp_lab_result *out) {
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        const double value = rp_lab_result_number(out, fields[i].path);
+        memcpy((char *)out + fields[i].at, &value, sizeof value);
+    }
+}
+
 static rp_err take_summary(rp_arena *arena, const json_t *root, rp_lab_result *out) {
     const json_t *eval = json_object_get(root, "eval");
     const json_t *validation = json_object_get(root, "validation");
-    const json_t *ledger = json_object_get(root, "ledger");
     const char *status = json_string_value(json_object_get(root, "status"));
     rp_err err;
     out->status = !status                              ? RP_LAB_FAILED
                   : strcmp(status, "finished") == 0    ? RP_LAB_FINISHED
                   : strcmp(status, "interrupted") == 0 ? RP_LAB_INTERRUPTED
                                                        : RP_LAB_FAILED;
-    RP_TRY(read_text(arena, root, "note", &out->note));
-    RP_TRY(read_text(arena, root, "model", &out->model));
-    RP_TRY(read_text(arena, root, "schedule", &out->schedule));
-    out->steps = read_number(root, "steps");
-    out->epochs = read_number(root, "epochs");
-    out->seconds = read_number(root, "seconds");
-    out->samples = read_number(root, "samples");
-    out->samples_per_s = read_number(root, "samples_per_s");
-    out->train_loss = read_number(json_object_get(root, "train"), "loss");
-    out->classes = json_object_get(eval, "accuracy") != NULL;
-    out->eval_loss = read_number(eval, "loss");
-    out->accuracy = read_number(eval, "accuracy");
-    out->eval_samples = read_number(eval, "samples");
+    RP_TRY(take_text(arena, json_object_get(root, "note"), &out->note));
+    RP_TRY(take_numbers(arena, root, "", 0, out));
+    fill_fields(out);
     out->validated = json_is_object(validation);
-    out->validation_loss = read_number(validation, "loss");
-    out->validation_accuracy = read_number(validation, "accuracy");
-    out->classes = out->classes || json_object_get(validation, "accuracy") != NULL;
-    out->lost = read_number(ledger, "lost");
-    out->repeated = read_number(ledger, "repeated");
-    out->recoveries = (double)json_array_size(json_object_get(root, "recovery"));
+    out->classes = json_object_get(eval, "accuracy") || json_object_get(validation, "accuracy");
     bool finite = isfinite(out->train_loss) && (!eval || isfinite(out->eval_loss)) &&
                   (!validation || isfinite(out->validation_loss)) &&
                   (!eval || !out->classes || isfinite(out->accuracy));
     out->diverged = out->status == RP_LAB_FINISHED && !finite;
     RP_TRY(read_stages(arena, root, out));
     RP_TRY(read_wires(arena, root, out));
-    RP_TRY(read_numbers(arena, root, out));
 fail:
     return err;
 }
@@ -275,34 +263,24 @@ typedef struct {
     bool former;           /* counts steps from 0, as former versions did */
     double loss[RP_LAB_BINS];
     uint32_t loss_count[RP_LAB_BINS];
-    uint32_t eval_room;
     rp_lab_prediction *stage[RP_LAB_STAGES_MAX];
     uint32_t (*stage_count)[RP_LAB_BINS]; /* lines by stage and bin */
 } log_reader;
 
 static rp_err take_eval(log_reader *r, const json_t *line, uint64_t step) {
     rp_lab_result *out = r->out;
-    if (out->eval_count == r->eval_room && r->eval_room < EVALS_MAX) {
-        rp_lab_eval *more;
-        uint32_t room = r->eval_room ? 2 * r->eval_room : 16;
-        rp_err err = RP_ARENA_NEW(r->arena, room, &more);
-        if (err != RP_OK) {
-            return err;
-        }
-        if (out->eval_count > 0) {
-            memcpy(more, out->eval, out->eval_count * sizeof *more);
-        }
-        out->eval = more;
-        r->eval_room = room;
+    if (out->eval_count == EVALS_MAX) {
+        return RP_OK;
     }
-    if (out->eval_count < r->eval_room) {
+    rp_err err = make_room(r->arena, out->eval_count, sizeof *out->eval, &out->eval);
+    if (err == RP_OK) {
         out->eval[out->eval_count++] = (rp_lab_eval){.epoch = none,
                                                      .step = (double)step,
                                                      .time_s = read_number(line, "time_s"),
                                                      .loss = read_number(line, "loss"),
                                                      .accuracy = read_number(line, "accuracy")};
     }
-    return RP_OK;
+    return err;
 }
 
 static rp_err take_prediction(log_reader *r, const json_t *line, uint32_t bin) {
@@ -527,25 +505,8 @@ static rp_err read_said(rp_arena *arena, const char *path, rp_lab_result *out) {
 
 rp_err rp_lab_result_read(rp_arena *arena, const char *folder, const char *log,
                           rp_lab_result *out) {
-    *out = (rp_lab_result){.status = RP_LAB_OPEN,
-                           .note = "",
-                           .model = "",
-                           .schedule = "",
-                           .steps = none,
-                           .epochs = none,
-                           .seconds = none,
-                           .samples = none,
-                           .samples_per_s = none,
-                           .first_step_s = none,
-                           .train_loss = none,
-                           .eval_loss = none,
-                           .accuracy = none,
-                           .eval_samples = none,
-                           .validation_loss = none,
-                           .validation_accuracy = none,
-                           .lost = none,
-                           .repeated = none,
-                           .recoveries = none};
+    *out = (rp_lab_result){.status = RP_LAB_OPEN, .note = "", .first_step_s = none};
+    fill_fields(out);
     rp_err err;
     RP_TRY(read_summary(arena, folder, out));
     if (out->status == RP_LAB_FINISHED) {
@@ -555,6 +516,15 @@ rp_err rp_lab_result_read(rp_arena *arena, const char *folder, const char *log,
     }
 fail:
     return err;
+}
+
+const rp_lab_prediction *rp_lab_result_prediction(const rp_lab_result *result, uint32_t stage) {
+    for (uint32_t i = 0; result && i < result->prediction_count; i++) {
+        if (result->prediction[i].stage == stage) {
+            return &result->prediction[i];
+        }
+    }
+    return NULL;
 }
 
 double rp_lab_result_gain(const rp_lab_result *result) {

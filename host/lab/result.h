@@ -35,7 +35,6 @@ typedef enum {
     RP_LAB_WIRE_RESETS,
     RP_LAB_WIRE_NUMBERS
 } rp_lab_wire_number;
-extern const char *const rp_lab_wire_keys[RP_LAB_WIRE_NUMBERS]; /* in summary.json and table.json */
 
 typedef struct {
     const char *kind, *from, *to; /* "hop", "0", "1"; "feed", "host", "0"; "control" */
@@ -72,13 +71,12 @@ typedef struct {
     bool diverged;    /* finished, but its last evaluation or its last epoch is not finite */
     bool classes;     /* it has an accuracy */
     int64_t ended_s;  /* when summary.json was written, seconds since 1970; 0: not */
-    const char *model, *schedule;
     double steps, epochs, seconds, samples, samples_per_s;
     double first_step_s; /* since the run began: its first step was done */
     double train_loss, eval_loss, accuracy, eval_samples;
     bool validated; /* it has a validation part: this gave at the end */
     double validation_loss, validation_accuracy;
-    double lost, repeated, recoveries, skipped;
+    double skipped;        /* steps */
     rp_lab_number *number; /* all of them, for columns that nothing else here knows */
     uint32_t number_count;
     rp_lab_stage *stage;
@@ -107,6 +105,9 @@ double rp_lab_result_seconds_to(const rp_lab_result *result, double accuracy);
 
 /* The number of summary.json at `path`; NaN: there is none. */
 double rp_lab_result_number(const rp_lab_result *result, const char *path);
+
+/* The prediction of a stage; NULL: there is none, or no result. */
+const rp_lab_prediction *rp_lab_result_prediction(const rp_lab_result *result, uint32_t stage);
 
 /* Stale over predicted distance, over all stages whose weights went on; above 1 the prediction
  * helps. NaN: nothing was predicted. */

@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "base/printable.h"
-#include "lab/cells.h"
+#include "lab/columns.h"
 
 enum { LINE_BYTES = 512, BAR = 12 };
 
@@ -108,7 +108,7 @@ static void add_left(char *line, double seconds) {
     size_t used = strlen(line);
     if (isfinite(seconds) && seconds > 0) {
         rp_lab_write_duration(seconds < 10 ? 10 : seconds, text); /* no tenths of a guess */
-        (void)snprintf(line + used, LINE_BYTES - used, ", %s left", text);
+        (void)snprintf(line + used, LINE_BYTES - used, ", %.40s left", text);
     }
 }
 
@@ -218,7 +218,7 @@ void rp_lab_show_end(rp_lab_show *show, const rp_lab_run *run) {
     clear_lines(show);
     rp_print(stderr, "%u/%u  %s, %s, seed %llu: %s", over_of(show->plan), counts.wanted, run->label,
              lab->folder[run->model], (unsigned long long)lab->seed[run->seed],
-             rp_lab_write_status(result));
+             rp_lab_status_word(result));
     if (result->status == RP_LAB_FINISHED) {
         rp_lab_write_duration(result->seconds, text);
         (void)fprintf(stderr, " in %s", text);
