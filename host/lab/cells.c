@@ -16,23 +16,34 @@ void rp_lab_add_words(char *text, const char *words) {
     (void)snprintf(text + used, RP_LAB_CELL_BYTES - used, "%s", words);
 }
 
-rp_lab_format rp_lab_format_for(double value, double scale, bool sign) {
+rp_lab_format rp_lab_format_for(double value, rp_lab_format format) {
     const double size = fabs(value);
     const bool plain = size < 1000 && (size >= 0.01 || size == 0);
-    return (rp_lab_format){scale, sign, scale == 100 ? 2 : plain ? 4 : RP_LAB_SIGNIFICANT};
+    format.decimals = format.decimals == RP_LAB_ROUNDED           ? (value < 100 ? 1 : 0)
+                      : format.decimals == RP_LAB_SUITED && plain ? 4
+                                                                  : format.decimals;
+    return format;
+}
+
+/* Of what is neither large nor small. */
+static int four_digits(double size) {
+    return size == floor(size) ? 0 : size >= 1000 ? 0 : size >= 100 ? 1 : size >= 1 ? 2 : 4;
 }
 
 void rp_lab_add_number(char *text, double value, rp_lab_format format) {
     char number[40];
-    const double shown = fabs(value * format.scale);
+    const double size = fabs(value * format.scale);
     if (!isfinite(value)) {
         rp_lab_add_words(text, RP_LAB_DASH);
         return;
     }
-    if (format.decimals == RP_LAB_SIGNIFICANT) {
-        (void)snprintf(number, sizeof number, "%.4g", shown);
+    if (format.decimals == RP_LAB_FOUR_DIGITS && (size >= 1e7 || (size < 1e-3 && size != 0))) {
+        (void)snprintf(number, sizeof number, "%.3g", size);
+    } else if (format.decimals == RP_LAB_SUITED) {
+        (void)snprintf(number, sizeof number, "%.4g", size);
     } else {
-        (void)snprintf(number, sizeof number, "%.*f", format.decimals, shown);
+        (void)snprintf(number, sizeof number, "%.*f",
+                       format.decimals < 0 ? four_digits(size) : format.decimals, size);
     }
     bool zero = strspn(number, "0.") == strlen(number); /* no "-0.00" */
     rp_lab_add_words(text, value < 0 && !zero ? MINUS : format.sign ? "+" : "");
@@ -40,26 +51,15 @@ void rp_lab_add_number(char *text, double value, rp_lab_format format) {
 }
 
 void rp_lab_write_mean(char *text, double mean, double deviation, rp_lab_format format) {
-    text[0] = '\0';
+    format = rp_lab_format_for(mean, format);
+    rp_lab_write_words(text, isfinite(mean) && format.before ? format.before : "");
     rp_lab_add_number(text, mean, format);
-    if (isfinite(deviation)) {
+    if (isfinite(deviation) && !format.alone) {
         rp_lab_add_words(text, PLUS_MINUS);
         format.sign = false;
         rp_lab_add_number(text, deviation, format);
     }
-}
-
-void rp_lab_write_number(double value, char *text) {
-    const double size = fabs(value);
-    int decimals = size >= 1000 ? 0 : size >= 100 ? 1 : size >= 1 ? 2 : 4;
-    if (!isfinite(value)) {
-        rp_lab_write_words(text, RP_LAB_DASH);
-    } else if (size >= 1e7 || (size < 1e-3 && value != 0)) {
-        (void)snprintf(text, RP_LAB_CELL_BYTES, "%.3g", value);
-    } else {
-        (void)snprintf(text, RP_LAB_CELL_BYTES, "%.*f", value == floor(value) ? 0 : decimals,
-                       value);
-    }
+    rp_lab_add_words(text, isfinite(mean) && format.after ? format.after : "");
 }
 
 void rp_lab_write_duration(double seconds, char *text) {
@@ -75,13 +75,4 @@ void rp_lab_write_duration(double seconds, char *text) {
     } else {
         (void)snprintf(text, RP_LAB_CELL_BYTES, "%lu:%02lu:%02lu h", s / 3600, s / 60 % 60, s % 60);
     }
-}
-
-void rp_lab_write_mib(double bytes, char *text) {
-    rp_lab_write_mean(text, bytes, (double)NAN, (rp_lab_format){1.0 / (1 << 20), false, 1});
-}
-
-void rp_lab_write_share(double share, char *text) {
-    rp_lab_write_mean(text, share, (double)NAN, (rp_lab_format){100, false, 0});
-    rp_lab_add_words(text, isfinite(share) ? " %" : "");
 }

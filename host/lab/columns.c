@@ -21,53 +21,16 @@ static rp_lab_value value_of_whole(uint64_t whole) {
 }
 
 static rp_lab_value value_of_real(double real) {
-    return (rp_lab_value){.kind = RP_LAB_REAL, .real = real};
+    return (rp_lab_value){.kind = RP_LAB_REAL, .stats = {.mean = real, .deviation = (double)NAN}};
 }
 
-/* ---- how values are shown -------------------------------------------------------------------- */
-
-static double deviation_of(const rp_lab_value *value) {
-    return value->kind == RP_LAB_STATS ? value->stats.deviation : (double)NAN;
-}
-
-void rp_lab_show_mean(const rp_lab_value *value, char *text) {
-    rp_lab_write_mean(text, value->real, deviation_of(value),
-                      rp_lab_format_for(value->real, 1, false));
-}
-
-static void show_percent(const rp_lab_value *value, char *text) {
-    rp_lab_write_mean(text, value->real, deviation_of(value),
-                      rp_lab_format_for(value->real, 100, false));
-}
-
-/* One decimal below a hundred. */
-static void show_rounded(const rp_lab_value *value, char *text) {
-    rp_lab_write_mean(text, value->real, deviation_of(value),
-                      (rp_lab_format){1, false, value->real < 100 ? 1 : 0});
-}
-
-static void show_number(const rp_lab_value *value, char *text) {
-    rp_lab_write_number(value->real, text);
-}
-
-static void show_share(const rp_lab_value *value, char *text) {
-    rp_lab_write_share(value->real, text);
-}
-
-static void show_mib(const rp_lab_value *value, char *text) {
-    rp_lab_write_mib(value->real, text);
-}
-
-static void show_duration(const rp_lab_value *value, char *text) {
-    rp_lab_write_duration(value->real, text);
-}
-
-static void show_times(const rp_lab_value *value, char *text) {
-    rp_lab_write_words(text, RP_LAB_DASH);
-    if (isfinite(value->real)) {
-        (void)snprintf(text, RP_LAB_CELL_BYTES, "\xc3\x97%.2f", value->real);
-    }
-}
+static const rp_lab_format plain = {.scale = 1, .decimals = RP_LAB_SUITED};
+static const rp_lab_format percent = {.scale = 100, .decimals = 2};
+static const rp_lab_format rounded = {.scale = 1, .decimals = RP_LAB_ROUNDED};
+static const rp_lab_format share = {.scale = 100, .after = " %", .alone = true};
+static const rp_lab_format mib = {.scale = 1.0 / (1 << 20), .decimals = 1};
+static const rp_lab_format times = {.scale = 1, .decimals = 2, .before = "\xc3\x97"};
+static const rp_lab_format ratio = {.scale = 1, .decimals = RP_LAB_FOUR_DIGITS, .alone = true};
 
 /* ---- which columns are shown ----------------------------------------------------------------- */
 
@@ -127,19 +90,20 @@ static const char *row_diverged(const rp_lab_line *line) {
 
 static void write_difference(const rp_lab_line *line, char *text) {
     const rp_stats_paired *over = rp_lab_row_over(line->sheet->table, line->row);
-    const double scale = line->sheet->table->classes ? 100 : 1;
+    rp_lab_format format = line->sheet->table->classes ? percent : plain;
+    format.sign = true;
     if (line->row->baseline) {
         rp_lab_write_words(text, "baseline");
     } else {
-        rp_lab_write_mean(text, over->mean, over->deviation,
-                          rp_lab_format_for(over->mean, scale, true));
+        rp_lab_write_mean(text, over->mean, over->deviation, format);
     }
 }
 
 static void write_interval(const rp_lab_line *line, char *text) {
     const rp_stats_paired *over = rp_lab_row_over(line->sheet->table, line->row);
-    const rp_lab_format format =
-        rp_lab_format_for(over->high - over->low, line->sheet->table->classes ? 100 : 1, true);
+    rp_lab_format format =
+        rp_lab_format_for(over->high - over->low, line->sheet->table->classes ? percent : plain);
+    format.sign = true;
     rp_lab_write_words(text, line->row->baseline ? "" : RP_LAB_DASH);
     if (line->row->baseline || over->count < 2) {
         return;
@@ -154,12 +118,12 @@ static void write_interval(const rp_lab_line *line, char *text) {
 
 /* Of the seeds that get there: the others would take longer. */
 static void write_goal(const rp_lab_line *line, char *text) {
-    const rp_stats stats = line->row->seconds_to_goal;
-    const rp_lab_value seconds = {.kind = RP_LAB_STATS, .stats = stats, .real = stats.mean};
-    show_rounded(&seconds, text);
-    if (stats.count < line->row->finished) {
+    const rp_stats *seconds = &line->row->seconds_to_goal;
+    rp_lab_write_mean(text, seconds->mean, seconds->deviation, rounded);
+    if (seconds->count < line->row->finished) {
         char some[40];
-        (void)snprintf(some, sizeof some, " (%u of %u reach it)", stats.count, line->row->finished);
+        (void)snprintf(some, sizeof some, " (%u of %u reach it)", seconds->count,
+                       line->row->finished);
         rp_lab_add_words(text, some);
     }
 }
@@ -198,7 +162,7 @@ static const rp_lab_column methods[] = {
     IN_JSON("diverged", AT(WHOLE, rp_lab_row, diverged)),
     COLUMN("test accuracy %", "accuracy",
            "at the end of training, mean over seeds \xc2\xb1 sample deviation",
-           AT(STATS, rp_lab_row, accuracy), .missing = row_diverged, .show = show_percent,
+           AT(STATS, rp_lab_row, accuracy), .missing = row_diverged, .format = &percent,
            .shown = has_classes, .main = true, .verdict = true),
     IN_JSON("accuracy_difference", AT(PAIRED, rp_lab_row, accuracy_over), .missing = row_diverged,
             .shown = has_classes),
@@ -219,14 +183,14 @@ static const rp_lab_column methods[] = {
            AT(STATS, rp_lab_row, seconds_to_goal), .write = write_goal, .shown = has_goal,
            .always = true),
     COLUMN("samples/s", "samples_per_s", "training and evaluation, without starting up",
-           AT(STATS, rp_lab_row, samples_per_s), .show = show_rounded, .meter = true),
+           AT(STATS, rp_lab_row, samples_per_s), .format = &rounded, .meter = true),
     COLUMN("speed", "speed", "samples/s over the baseline's", AT(REAL, rp_lab_row, speed),
-           .show = show_times, .shown = has_baseline, .always = true, .below = true),
+           .format = &times, .shown = has_baseline, .always = true, .below = true),
     IN_JSON("seconds", .kind = RP_LAB_STATS, .path = "seconds"),
     COLUMN("bubble", "bubble", "share of the boards' time in which they wait", .kind = RP_LAB_STATS,
-           .path = "bubble", .show = show_share),
+           .path = "bubble", .format = &share),
     COLUMN("memory MiB", "device_bytes", "on the devices, largest at any time, sum over stages",
-           AT(REAL, rp_lab_row, device_bytes), .show = show_mib, .meter = true),
+           AT(REAL, rp_lab_row, device_bytes), .format = &mib, .meter = true),
     COLUMN("versions", "weight_versions_max", "of the weights, largest of any stage",
            AT(REAL, rp_lab_row, versions_max)),
     COLUMN("gap", "gap_max",
@@ -235,7 +199,7 @@ static const rp_lab_column methods[] = {
     COLUMN("stale / predicted", "stale_over_predicted",
            "distance from the weights that will be: of those at hand over those predicted; above 1 "
            "the prediction helps",
-           AT(STATS, rp_lab_row, gain), .show = show_number, .shown = has_prediction),
+           AT(STATS, rp_lab_row, gain), .format = &ratio, .shown = has_prediction),
     COLUMN("seeds", NULL, "finished runs", .write = write_seeds),
     {0},
 };
@@ -286,8 +250,8 @@ static rp_lab_value value_stale(const rp_lab_line *line) {
 }
 
 static rp_lab_value value_stage_gain(const rp_lab_line *line) {
-    const double error = value_error(line).real;
-    return value_of_real(error > 0 ? value_stale(line).real / error : (double)NAN);
+    const double error = value_error(line).stats.mean;
+    return value_of_real(error > 0 ? value_stale(line).stats.mean / error : (double)NAN);
 }
 
 static const rp_lab_column stages[] = {
@@ -297,16 +261,16 @@ static const rp_lab_column stages[] = {
     IN_JSON("first_layer", AT(TEXT, rp_lab_stage, first_layer)),
     IN_JSON("last_layer", AT(TEXT, rp_lab_stage, last_layer)),
     COLUMN("memory MiB", "device_bytes_max", "on the device, largest at any time",
-           AT(REAL, rp_lab_stage, device_bytes_max), .show = show_mib),
+           AT(REAL, rp_lab_stage, device_bytes_max), .format = &mib),
     COLUMN("weights MiB", "weight_bytes", "one copy", AT(REAL, rp_lab_stage, weight_bytes),
-           .show = show_mib),
+           .format = &mib),
     COLUMN("versions", "weight_versions_max", "of the weights",
            AT(REAL, rp_lab_stage, weight_versions_max)),
     COLUMN("in flight", "in_flight_max", "microbatches between forward and backward",
            AT(REAL, rp_lab_stage, in_flight_max)),
     COLUMN("gap", "gap_max", "updates between forward and backward",
            AT(REAL, rp_lab_stage, gap_max)),
-    COLUMN("busy", NULL, "share of the run's time", .value = value_busy, .show = show_share),
+    COLUMN("busy", NULL, "share of the run's time", .value = value_busy, .format = &share),
     COLUMN("ahead", NULL, "updates that were predicted ahead, mean", .value = value_ahead,
            .shown = has_prediction),
     COLUMN("predicted", NULL, "mean L2 distance of the predicted weights from those that came",
@@ -337,10 +301,10 @@ static const rp_lab_column wires[] = {
     IN_JSON("from", AT(TEXT, rp_lab_wire, from)),
     IN_JSON("to", AT(TEXT, rp_lab_wire, to)),
     IN_JSON("codec", AT(TEXT, rp_lab_wire, codec)),
-    COLUMN("MiB", "bytes", "Sent, acks included", WIRE_NUMBER(BYTES), .show = show_mib),
+    COLUMN("MiB", "bytes", "Sent, acks included", WIRE_NUMBER(BYTES), .format = &mib),
     COLUMN("busy", "utilisation",
            "Share of the time trained that the bytes take at the measured rate", WIRE_NUMBER(BUSY),
-           .show = show_share),
+           .format = &share),
     COLUMN("Mbit/s", "rate_mbit", "Measured: a wire that was seldom full may be faster",
            WIRE_NUMBER(RATE)),
     COLUMN("ms, half", "delay_p50_ms",
@@ -350,30 +314,6 @@ static const rp_lab_column wires[] = {
     COLUMN("resent", "resent", "Messages that were sent again", WIRE_NUMBER(RESENT)),
     COLUMN("resets", "resets", "Connections that were made anew", WIRE_NUMBER(RESETS)),
     COLUMN("codec", NULL, "Of the tensors on it", AT(TEXT, rp_lab_wire, codec)),
-    {0},
-};
-
-/* ---- predictions, in table.json alone -------------------------------------------------------- */
-
-static rp_lab_value value_seed_index(const rp_lab_line *line) {
-    uint32_t seed = 0;
-    (void)rp_lab_row_prediction(line->row, line->index, &seed);
-    return value_of_whole(seed);
-}
-
-static rp_lab_value value_ratio(const rp_lab_line *line) {
-    const rp_lab_prediction *p = line->item;
-    return value_of_real(p->stale_mean / p->error_mean);
-}
-
-static const rp_lab_column predictions[] = {
-    IN_JSON("seed_index", .value = value_seed_index),
-    IN_JSON("stage", AT(WHOLE, rp_lab_prediction, stage)),
-    IN_JSON("gap_max", AT(REAL, rp_lab_prediction, gap_max)),
-    IN_JSON("ahead", AT(REAL, rp_lab_prediction, ahead_mean)),
-    IN_JSON("error", AT(REAL, rp_lab_prediction, error_mean)),
-    IN_JSON("stale_error", AT(REAL, rp_lab_prediction, stale_mean)),
-    IN_JSON("ratio", .value = value_ratio),
     {0},
 };
 
@@ -403,9 +343,9 @@ static const rp_lab_column points[] = {
     COLUMN("point", "label", NULL, AT(TEXT, rp_lab_trial, label), .left = true),
     IN_JSON("score", SCORE),
     COLUMN("loss", NULL, NULL, SCORE, .shown = scores_loss),
-    COLUMN("validation accuracy %", NULL, NULL, SCORE, .show = show_percent,
+    COLUMN("validation accuracy %", NULL, NULL, SCORE, .format = &percent,
            .shown = scores_validation),
-    COLUMN("test accuracy %", NULL, NULL, SCORE, .show = show_percent, .shown = scores_test),
+    COLUMN("test accuracy %", NULL, NULL, SCORE, .format = &percent, .shown = scores_test),
     IN_JSON("finished", AT(WHOLE, rp_lab_trial, finished)),
     IN_JSON("diverged", AT(WHOLE, rp_lab_trial, diverged)),
     IN_JSON("chosen", AT(TRUTH, rp_lab_trial, chosen)),
@@ -462,6 +402,10 @@ static void write_note(const rp_lab_line *line, char *text) {
     }
 }
 
+static void write_time(const rp_lab_line *line, char *text) {
+    rp_lab_write_duration(run_of(line)->result.seconds, text);
+}
+
 static const char *look_status(const rp_lab_line *line) {
     const rp_lab_result *result = &run_of(line)->result;
     return result->status == RP_LAB_OPEN                            ? "soft"
@@ -487,13 +431,13 @@ static const rp_lab_column runs[] = {
     COLUMN("status", "status", NULL, .value = value_status, .left = true, .look = look_status),
     IN_JSON("note", .value = value_note, .optional = true),
     COLUMN("test accuracy %", "accuracy", NULL, AT(REAL, rp_lab_run, result.accuracy),
-           .missing = run_diverged, .show = show_percent, .shown = has_classes, .always = true),
+           .missing = run_diverged, .format = &percent, .shown = has_classes, .always = true),
     IN_JSON("loss", AT(REAL, rp_lab_run, result.eval_loss)),
     COLUMN("test loss", NULL, NULL, AT(REAL, rp_lab_run, result.eval_loss), .missing = run_diverged,
-           .show = rp_lab_show_mean),
+           .format = &plain),
     IN_JSON("train_loss", AT(REAL, rp_lab_run, result.train_loss)),
     IN_JSON("steps", AT(REAL, rp_lab_run, result.steps)),
-    COLUMN("time", "seconds", NULL, AT(REAL, rp_lab_run, result.seconds), .show = show_duration),
+    COLUMN("time", "seconds", NULL, AT(REAL, rp_lab_run, result.seconds), .write = write_time),
     COLUMN("samples/s", "samples_per_s", NULL, AT(REAL, rp_lab_run, result.samples_per_s)),
     IN_JSON("skipped_steps", AT(REAL, rp_lab_run, result.skipped)),
     COLUMN("note", NULL, NULL, .write = write_note, .left = true, .look = look_note),
@@ -501,6 +445,6 @@ static const rp_lab_column runs[] = {
 };
 
 const rp_lab_column *const rp_lab_columns[RP_LAB_SHEETS] = {
-    [RP_LAB_METHODS] = methods,         [RP_LAB_STAGES] = stages, [RP_LAB_WIRES] = wires,
-    [RP_LAB_PREDICTIONS] = predictions, [RP_LAB_POINTS] = points, [RP_LAB_RUNS] = runs,
+    [RP_LAB_METHODS] = methods, [RP_LAB_STAGES] = stages, [RP_LAB_WIRES] = wires,
+    [RP_LAB_POINTS] = points,   [RP_LAB_RUNS] = runs,
 };

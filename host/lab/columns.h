@@ -7,12 +7,11 @@
 #include "lab/table.h"
 
 typedef enum {
-    RP_LAB_METHODS,     /* a line is a row of the table: its item is rp_lab_row */
-    RP_LAB_STAGES,      /* one stage of a row: rp_lab_stage */
-    RP_LAB_WIRES,       /* rp_lab_wire */
-    RP_LAB_PREDICTIONS, /* of one stage and seed of a row: rp_lab_prediction */
-    RP_LAB_POINTS,      /* one point of a tuned method: rp_lab_trial */
-    RP_LAB_RUNS,        /* rp_lab_run */
+    RP_LAB_METHODS, /* a line is a row of the table: its item is rp_lab_row */
+    RP_LAB_STAGES,  /* one stage of a row: rp_lab_stage */
+    RP_LAB_WIRES,   /* rp_lab_wire */
+    RP_LAB_POINTS,  /* one point of a tuned method: rp_lab_trial */
+    RP_LAB_RUNS,    /* rp_lab_run */
     RP_LAB_SHEETS
 } rp_lab_sheet_kind;
 
@@ -54,10 +53,8 @@ typedef enum {
 typedef struct {
     rp_lab_value_kind kind;
     const char *text;
-    uint64_t whole;
-    bool truth;
-    double real; /* of STATS the mean */
-    rp_stats stats;
+    uint64_t whole; /* of TRUTH 0 or 1 */
+    rp_stats stats; /* of REAL a mean without deviation */
     rp_stats_paired paired;
 } rp_lab_value;
 
@@ -76,8 +73,8 @@ struct rp_lab_column {
     /* The text in place of a value that is null in table.json; NULL: the value counts. */
     const char *(*missing)(const rp_lab_line *line);
 
-    /* How it is shown: the value in another way than its kind's, or the whole cell. */
-    void (*show)(const rp_lab_value *value, char *text);
+    /* How it is shown: a number in another way than its kind's, or the whole cell. */
+    const rp_lab_format *format;
     void (*write)(const rp_lab_line *line, char *text);
 
     bool (*shown)(const rp_lab_sheet *sheet); /* NULL: always */
@@ -100,14 +97,6 @@ extern const rp_lab_column *const rp_lab_columns[RP_LAB_SHEETS];
 /* To walk the columns of a sheet that have a cell in tables. */
 const rp_lab_column *rp_lab_column_first(const rp_lab_sheet *sheet);
 const rp_lab_column *rp_lab_column_next(const rp_lab_sheet *sheet, const rp_lab_column *column);
-
-/* "97.31 ± 0.12", by rp_lab_format_for(). */
-void rp_lab_show_mean(const rp_lab_value *value, char *text);
-
-/* The prediction at `index` among those of all seeds of a row, and its seed; NULL: there are not so
- * many. */
-const rp_lab_prediction *rp_lab_row_prediction(const rp_lab_row *row, uint32_t index,
-                                               uint32_t *seed);
 
 rp_lab_value rp_lab_column_value(const rp_lab_column *column, const rp_lab_line *line);
 void rp_lab_write_cell(const rp_lab_column *column, const rp_lab_line *line, char *text);

@@ -1,5 +1,6 @@
 /* Cards of report.html: who is ahead, fastest, smallest; only where the seeds show it. */
 #include <math.h>
+#include <string.h>
 
 #include "lab/html_own.h"
 
@@ -103,9 +104,14 @@ static void put_main_card(const rp_html_page *p, uint32_t model) {
         return;
     }
     if (is_ahead(p, row, seed_main)) {
-        const rp_stats *main = rp_lab_row_main(p->table, row);
-        rp_lab_write_mean(text, main->mean, main->deviation,
-                          rp_lab_format_for(main->mean, p->table->classes ? 100 : 1, false));
+        const rp_lab_sheet sheet = rp_lab_sheet_of_row(p->table, RP_LAB_METHODS, row);
+        rp_lab_line line = {.sheet = &sheet};
+        const rp_lab_column *column = rp_lab_column_first(&sheet);
+        while (!column->main) {
+            column = rp_lab_column_next(&sheet, column);
+        }
+        (void)rp_lab_sheet_next(&line);
+        rp_lab_write_cell(column, &line, text);
         (void)snprintf(more, sizeof more, "%s%s; ahead of every other row", text,
                        p->table->classes ? " %" : "");
         put_card(p, what, row->label, more);
@@ -117,17 +123,15 @@ static void put_main_card(const rp_html_page *p, uint32_t model) {
 }
 
 void rp_html_cards(const rp_html_page *p, uint32_t model) {
-    char text[RP_LAB_CELL_BYTES];
-    char more[RP_LAB_CELL_BYTES + 64];
+    char more[128];
     rp_html_put(p, "<div class=\"cards\">\n");
     put_main_card(p, model);
     const rp_lab_row *row = best_row(p, model, by_speed);
     if (row && is_ahead(p, row, seed_speed)) {
-        rp_lab_write_number(floor(row->samples_per_s.mean + 0.5), text);
-        (void)snprintf(more, sizeof more, "%s samples/s", text);
+        (void)snprintf(more, sizeof more, "%.0f samples/s", floor(row->samples_per_s.mean + 0.5));
         if (isfinite(row->speed)) {
-            (void)snprintf(more, sizeof more, "%s samples/s, \xc3\x97%.2f the baseline's", text,
-                           row->speed);
+            (void)snprintf(more + strlen(more), sizeof more - strlen(more),
+                           ", \xc3\x97%.2f the baseline's", row->speed);
         }
         put_card(p, "fastest", row->label, more);
     }

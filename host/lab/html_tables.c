@@ -34,10 +34,10 @@ static bool is_best(const rp_html_page *p, const rp_lab_column *column, const rp
 }
 
 static void put_meter(const rp_html_page *p, const rp_lab_column *column, const rp_lab_line *line) {
-    const double own = rp_lab_column_value(column, line).real;
+    const double own = rp_lab_column_value(column, line).stats.mean;
     double most = 0;
     for (rp_lab_line each = {.sheet = line->sheet}; rp_lab_sheet_next(&each);) {
-        const double real = rp_lab_column_value(column, &each).real;
+        const double real = rp_lab_column_value(column, &each).stats.mean;
         most = real > most ? real : most;
     }
     if (own > 0) {

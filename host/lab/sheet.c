@@ -23,23 +23,9 @@ rp_lab_sheet rp_lab_sheet_of_row(const rp_lab_table *table, rp_lab_sheet_kind ki
     return (rp_lab_sheet){.kind = kind, .table = table, .row = row, .row_count = 1};
 }
 
-const rp_lab_prediction *rp_lab_row_prediction(const rp_lab_row *row, uint32_t index,
-                                               uint32_t *seed) {
-    for (*seed = 0; *seed < row->wanted; ++*seed) {
-        const rp_lab_result *result = row->result[*seed];
-        const uint32_t count = result ? result->prediction_count : 0;
-        if (index < count) {
-            return &result->prediction[index];
-        }
-        index -= count;
-    }
-    return NULL;
-}
-
 /* NULL: after the last one. */
 static const void *item_at(const rp_lab_sheet *sheet, const rp_lab_row *row, uint32_t i) {
     const rp_lab_plan *plan = sheet->table->plan;
-    uint32_t seed;
     switch (sheet->kind) {
     case RP_LAB_METHODS:
         return i == 0 ? row : NULL;
@@ -47,8 +33,6 @@ static const void *item_at(const rp_lab_sheet *sheet, const rp_lab_row *row, uin
         return i < row->stage_count ? &row->stage[i] : NULL;
     case RP_LAB_WIRES:
         return i < row->wire_count ? &row->wire[i] : NULL;
-    case RP_LAB_PREDICTIONS:
-        return rp_lab_row_prediction(row, i, &seed);
     case RP_LAB_POINTS:
         return i < sheet->tuning->trial_count ? &sheet->tuning->trial[i] : NULL;
     case RP_LAB_RUNS:
@@ -106,14 +90,13 @@ rp_lab_value rp_lab_column_value(const rp_lab_column *column, const rp_lab_line 
         value.whole = *(const uint32_t *)at;
         break;
     case RP_LAB_TRUTH:
-        value.truth = *(const bool *)at;
+        value.whole = *(const bool *)at;
         break;
     case RP_LAB_REAL:
-        value.real = *(const double *)at;
+        value.stats = (rp_stats){.mean = *(const double *)at, .deviation = (double)NAN};
         break;
     case RP_LAB_STATS:
         value.stats = column->path ? stats_of(line->row, column->path) : *(const rp_stats *)at;
-        value.real = value.stats.mean;
         break;
     case RP_LAB_PAIRED:
         value.paired = *(const rp_stats_paired *)at;
@@ -124,24 +107,16 @@ rp_lab_value rp_lab_column_value(const rp_lab_column *column, const rp_lab_line 
 
 /* ---- cells ----------------------------------------------------------------------------------- */
 
-static void show_value(const rp_lab_value *value, char *text) {
-    switch (value->kind) {
-    case RP_LAB_TEXT:
+static void show_value(const rp_lab_value *value, const rp_lab_format *format, char *text) {
+    static const rp_lab_format real = {.scale = 1, .decimals = RP_LAB_FOUR_DIGITS};
+    static const rp_lab_format mean = {.scale = 1, .decimals = RP_LAB_SUITED};
+    format = format ? format : value->kind == RP_LAB_REAL ? &real : &mean;
+    if (value->kind == RP_LAB_TEXT) {
         rp_lab_write_words(text, value->text);
-        break;
-    case RP_LAB_WHOLE:
+    } else if (value->kind == RP_LAB_WHOLE) {
         (void)snprintf(text, RP_LAB_CELL_BYTES, "%llu", (unsigned long long)value->whole);
-        break;
-    case RP_LAB_REAL:
-        rp_lab_write_number(value->real, text);
-        break;
-    case RP_LAB_STATS:
-        rp_lab_show_mean(value, text);
-        break;
-    case RP_LAB_NOTHING:
-    case RP_LAB_TRUTH:
-    case RP_LAB_PAIRED:
-        rp_lab_write_words(text, RP_LAB_DASH);
+    } else {
+        rp_lab_write_mean(text, value->stats.mean, value->stats.deviation, *format);
     }
 }
 
@@ -180,7 +155,7 @@ void rp_lab_write_cell(const rp_lab_column *column, const rp_lab_line *line, cha
         column->write(line, text);
     } else {
         const rp_lab_value value = rp_lab_column_value(column, line);
-        (value.kind != RP_LAB_NOTHING && column->show ? column->show : show_value)(&value, text);
+        show_value(&value, column->format, text);
     }
 }
 

@@ -41,9 +41,9 @@ static json_t *json_of_value(const rp_lab_value *value, bool *good) {
     case RP_LAB_WHOLE:
         return rp_json_of_whole(value->whole);
     case RP_LAB_TRUTH:
-        return json_boolean(value->truth);
+        return json_boolean(value->whole);
     case RP_LAB_REAL:
-        return rp_json_of_real(value->real);
+        return rp_json_of_real(value->stats.mean);
     case RP_LAB_STATS:
         return json_of_stats(&value->stats, good);
     case RP_LAB_PAIRED:
@@ -78,20 +78,36 @@ static json_t *json_of_sheet(const rp_lab_sheet *sheet, bool *good) {
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-static json_t *json_of_row(const rp_lab_table *table, const rp_lab_row *row, bool *good) {
-    static const struct {
-        rp_lab_sheet_kind kind;
-        const char *key;
-    } parts[] = {
-        {RP_LAB_PREDICTIONS, "prediction"}, {RP_LAB_STAGES, "stage"}, {RP_LAB_WIRES, "wire"}};
-    const rp_lab_sheet own = rp_lab_sheet_of_row(table, RP_LAB_METHODS, row);
-    rp_lab_line line = {.sheet = &own};
-    (void)rp_lab_sheet_next(&line);
-    json_t *object = json_of_line(&line, good);
-    for (size_t i = table->predicted ? 0 : 1; i < sizeof parts / sizeof *parts; i++) {
-        const rp_lab_sheet sheet = rp_lab_sheet_of_row(table, parts[i].kind, row);
-        rp_json_put(object, parts[i].key, json_of_sheet(&sheet, good), good);
+static json_t *json_of_predictions(const rp_lab_row *row, bool *good) {
+    json_t *array = json_array();
+    for (uint32_t s = 0; s < row->wanted; s++) {
+        const rp_lab_result *result = row->result[s];
+        for (uint32_t i = 0; result && i < result->prediction_count; i++) {
+            const rp_lab_prediction *p = &result->prediction[i];
+            json_t *object = json_object();
+            rp_json_put(object, "seed_index", rp_json_of_whole(s), good);
+            rp_json_put(object, "stage", rp_json_of_whole(p->stage), good);
+            rp_json_put(object, "gap_max", rp_json_of_real(p->gap_max), good);
+            rp_json_put(object, "ahead", rp_json_of_real(p->ahead_mean), good);
+            rp_json_put(object, "error", rp_json_of_real(p->error_mean), good);
+            rp_json_put(object, "stale_error", rp_json_of_real(p->stale_mean), good);
+            rp_json_put(object, "ratio", rp_json_of_real(p->stale_mean / p->error_mean), good);
+            append_value(array, object, good);
+        }
     }
+    return array;
+}
+
+static json_t *json_of_row(const rp_lab_line *line, bool *good) {
+    const rp_lab_table *table = line->sheet->table;
+    const rp_lab_sheet stages = rp_lab_sheet_of_row(table, RP_LAB_STAGES, line->row);
+    const rp_lab_sheet wires = rp_lab_sheet_of_row(table, RP_LAB_WIRES, line->row);
+    json_t *object = json_of_line(line, good);
+    if (table->predicted) {
+        rp_json_put(object, "prediction", json_of_predictions(line->row, good), good);
+    }
+    rp_json_put(object, "stage", json_of_sheet(&stages, good), good);
+    rp_json_put(object, "wire", json_of_sheet(&wires, good), good);
     return object;
 }
 
@@ -110,9 +126,9 @@ static json_t *json_of_model(const rp_lab_table *table, uint32_t model, bool *go
     json_t *object = json_object();
     json_t *rows = json_array();
     json_t *tunings = json_array();
-    for (uint32_t i = 0; i < table->line_count; i++) {
-        const rp_lab_row *row = &table->row[model * table->line_count + i];
-        append_value(rows, json_of_row(table, row, good), good);
+    const rp_lab_sheet sheet = rp_lab_sheet_of(table, RP_LAB_METHODS, model);
+    for (rp_lab_line line = {.sheet = &sheet}; rp_lab_sheet_next(&line);) {
+        append_value(rows, json_of_row(&line, good), good);
     }
     for (uint32_t i = 0; i < table->tuning_count; i++) {
         if (table->tuning[i].model == model) {
