@@ -107,8 +107,8 @@ void rp_drawing_group(FILE *file, uint32_t line) {
     (void)fprintf(file, "<g class=\"c%u m%u\">", line % RP_DRAWING_COLOURS, line);
 }
 
-void rp_drawing_tick(FILE *file, const rp_axis *axis, double tick, bool percent) {
-    char text[RP_AXIS_TEXT_BYTES];
+void rp_drawing_tick(const rp_axis *axis, double tick, bool percent,
+                     char text[RP_AXIS_TEXT_BYTES]) {
     rp_axis shown = *axis;
     if (percent) { /* digits of what is shown */
         shown.low *= 100;
@@ -118,5 +118,4 @@ void rp_drawing_tick(FILE *file, const rp_axis *axis, double tick, bool percent)
         }
     }
     rp_axis_text(&shown, percent ? 100 * tick : tick, text);
-    (void)fputs(text, file);
 }

@@ -8,15 +8,7 @@
 
 #include "lab/axis.h"
 
-/* In units of the picture; a plot has its upper left corner at LEFT, TOP. */
-enum {
-    RP_DRAWING_WIDTH = 480,
-    RP_DRAWING_LEFT = 56,
-    RP_DRAWING_RIGHT = 18,
-    RP_DRAWING_TOP = 40,
-    RP_DRAWING_PLOT = 205,
-    RP_DRAWING_COLOURS = 10
-};
+enum { RP_DRAWING_WIDTH = 480, RP_DRAWING_COLOURS = 10 };
 
 /* The variables and classes that the drawings use: for the style of a page. */
 extern const char rp_drawing_style[];
@@ -32,6 +24,6 @@ void rp_drawing_open(FILE *file, const char *title, const char *note, double hei
 void rp_drawing_group(FILE *file, uint32_t line);
 
 /* The label of a tick; a share is shown in percent. */
-void rp_drawing_tick(FILE *file, const rp_axis *axis, double tick, bool percent);
+void rp_drawing_tick(const rp_axis *axis, double tick, bool percent, char text[RP_AXIS_TEXT_BYTES]);
 
 #endif

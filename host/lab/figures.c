@@ -18,15 +18,19 @@ static const rp_lab_row *row_at(const maker *m, uint32_t line) {
     return &m->table->row[m->model * m->table->line_count + line];
 }
 
-static rp_err add_figure(maker *m, rp_lab_part part, rp_lab_drawing drawing, const char *name,
-                         rp_lab_figure **out) {
+/* A figure with room for `room` series, which is kept by keep_figure(). */
+static rp_err add_figure(maker *m, rp_lab_part part, const char *name, const rp_plot *plot,
+                         uint32_t room, rp_lab_figure **out, rp_series **series) {
     char *file;
-    rp_err err =
-        rp_arena_printf(m->arena, &file, "%s-%s.svg", m->table->plan->lab->folder[m->model], name);
+    rp_err err;
     RP_ASSERT(m->out->count < m->room);
+    RP_TRY(
+        rp_arena_printf(m->arena, &file, "%s-%s.svg", m->table->plan->lab->folder[m->model], name));
+    RP_TRY(RP_ARENA_NEW(m->arena, room, series));
     *out = &m->out->figure[m->out->count];
-    **out = (rp_lab_figure){
-        .file = err == RP_OK ? file : "", .model = m->model, .part = part, .drawing = drawing};
+    **out = (rp_lab_figure){.file = file, .model = m->model, .part = part, .plot = *plot};
+    (*out)->plot.series = *series;
+fail:
     return err;
 }
 
@@ -36,81 +40,20 @@ static void keep_figure(maker *m) {
 
 /* ---- curves over seeds ----------------------------------------------------------------------- */
 
+typedef enum {
+    ACCURACY, /* of an evaluation */
+    LOSS,
+    TRAIN_LOSS, /* of a bin of steps */
+    PREDICTED,  /* distance of the predicted weights, of those at hand */
+    STALE,
+    SPEED /* samples/s, and the main number: one point */
+} quantity;
+
 typedef struct {
-    double *x, *y, *low, *high;
-    uint32_t count;
-} points;
-
-static rp_err open_points(maker *m, uint32_t count, points *out) {
-    rp_err err;
-    RP_TRY(RP_ARENA_NEW(m->arena, (size_t)count + 1, &out->x));
-    RP_TRY(RP_ARENA_NEW(m->arena, (size_t)count + 1, &out->y));
-    RP_TRY(RP_ARENA_NEW(m->arena, (size_t)count + 1, &out->low));
-    RP_TRY(RP_ARENA_NEW(m->arena, (size_t)count + 1, &out->high));
-    out->count = 0;
-fail:
-    return err;
-}
-
-/* Mean over seeds with one deviation to each side; a seed that is not finite leaves no mean. */
-static void add_point(points *to, double x, const double *value, uint32_t count) {
-    rp_stats s = rp_stats_of(value, count);
-    bool whole = s.absent == 0;
-    uint32_t i = to->count++;
-    to->x[i] = x;
-    to->y[i] = whole ? s.mean : none;
-    to->low[i] = whole ? s.mean - s.deviation : none;
-    to->high[i] = whole ? s.mean + s.deviation : none;
-}
-
-static rp_curve curve_of(const rp_lab_row *row, const char *name, const points *p) {
-    return (rp_curve){.name = name,
-                      .line = row->line,
-                      .x = p->x,
-                      .y = p->y,
-                      .low = p->low,
-                      .high = p->high,
-                      .count = p->count,
-                      .marked = p->count};
-}
-
-typedef enum { BY_EPOCH, BY_STEP, BY_TIME } abscissa;
-
-/* Time counts from the first step: what comes before is building kernels. */
-static double eval_x(const rp_lab_result *result, const rp_lab_eval *eval, abscissa by) {
-    const double start_s = isfinite(result->first_step_s) ? result->first_step_s : 0;
-    return by == BY_EPOCH ? eval->epoch : by == BY_STEP ? eval->step : eval->time_s - start_s;
-}
-
-/* The evaluations that all finished seeds have. */
-static rp_err eval_points(maker *m, const rp_lab_row *row, bool accuracy, abscissa by,
-                          points *out) {
-    double value[RP_LAB_SEEDS_MAX];
-    double x[RP_LAB_SEEDS_MAX];
-    uint32_t common = POINTS_MAX;
-    rp_err err;
-    for (uint32_t s = 0; s < row->wanted; s++) {
-        uint32_t count = row->result[s] ? row->result[s]->eval_count : common;
-        common = count < common ? count : common;
-    }
-    common = row->finished == 0 ? 0 : common;
-    RP_TRY(open_points(m, common, out));
-    for (uint32_t i = 0; i < common; i++) {
-        uint32_t n = 0;
-        for (uint32_t s = 0; s < row->wanted; s++) {
-            if (row->result[s]) {
-                const rp_lab_eval *eval = &row->result[s]->eval[i];
-                x[n] = eval_x(row->result[s], eval, by);
-                value[n++] = accuracy && isfinite(eval->loss) ? eval->accuracy
-                             : accuracy                       ? none
-                                                              : eval->loss;
-            }
-        }
-        add_point(out, rp_stats_of(x, n).mean, value, n);
-    }
-fail:
-    return err;
-}
+    quantity y;
+    enum { BY_EPOCH, BY_STEP, BY_TIME } x; /* of ACCURACY and LOSS */
+    uint32_t stage;                        /* of PREDICTED and STALE */
+} sample;
 
 static const rp_lab_result *first_result(const rp_lab_row *row) {
     for (uint32_t s = 0; s < row->wanted; s++) {
@@ -121,64 +64,137 @@ static const rp_lab_result *first_result(const rp_lab_row *row) {
     return NULL;
 }
 
-/* Bins of the first seed's width; a seed with other bins is another kind of run, and left out. */
-static rp_err train_points(maker *m, const rp_lab_row *row, points *out) {
+/* Evaluations that all finished seeds have, or bins of the first seed. */
+static uint32_t samples_of(const rp_lab_row *row, const sample *what) {
     const rp_lab_result *first = first_result(row);
-    double value[RP_LAB_SEEDS_MAX];
-    uint32_t bins = first ? first->bin_count : 0;
-    rp_err err;
-    RP_TRY(open_points(m, bins, out));
-    for (uint32_t i = 0; i < bins; i++) {
-        uint32_t n = 0;
+    uint32_t common = POINTS_MAX;
+    switch (what->y) {
+    case ACCURACY:
+    case LOSS:
         for (uint32_t s = 0; s < row->wanted; s++) {
-            const rp_lab_result *result = row->result[s];
-            if (result && result->bin_steps == first->bin_steps && i < result->bin_count) {
-                value[n++] = result->bin_loss[i];
-            }
+            const uint32_t count = row->result[s] ? row->result[s]->eval_count : common;
+            common = count < common ? count : common;
         }
-        add_point(out, (i + 0.5) * first->bin_steps, value, n);
+        return first ? common : 0;
+    case TRAIN_LOSS:
+        return first ? first->bin_count : 0;
+    case PREDICTED:
+    case STALE:
+        return first ? RP_LAB_BINS : 0;
+    case SPEED:
+        break;
     }
-fail:
+    return first && row->diverged == 0;
+}
+
+/* Time counts from the first step: what comes before is building kernels. */
+static double eval_x(const rp_lab_result *result, const rp_lab_eval *eval, const sample *what) {
+    const double start_s = isfinite(result->first_step_s) ? result->first_step_s : 0;
+    return what->x == BY_EPOCH  ? eval->epoch
+           : what->x == BY_STEP ? eval->step
+                                : eval->time_s - start_s;
+}
+
+/* Sample `i` of one seed; false: it has none. Bins are of the first seed's width: a seed with other
+ * bins is another kind of run, and left out. */
+static bool take_sample(const rp_lab_result *result, const rp_lab_result *first, const sample *what,
+                        uint32_t i, double *x, double *y) {
+    const rp_lab_prediction *p = rp_lab_result_prediction(result, what->stage);
+    const rp_lab_eval *eval = result->eval + i;
+    *x = (i + 0.5) * result->bin_steps;
+    switch (what->y) {
+    case ACCURACY:
+    case LOSS:
+        *x = eval_x(result, eval, what);
+        *y = what->y == LOSS ? eval->loss : isfinite(eval->loss) ? eval->accuracy : none;
+        return true;
+    case TRAIN_LOSS:
+        *y = i < result->bin_count ? result->bin_loss[i] : none;
+        return result->bin_steps == first->bin_steps && i < result->bin_count;
+    case PREDICTED:
+    case STALE:
+        *y = !p ? none : what->y == STALE ? p->stale[i] : p->error[i];
+        return p && result->bin_steps == first->bin_steps;
+    case SPEED:
+        break;
+    }
+    *x = result->samples_per_s;
+    *y = result->classes ? result->accuracy : result->eval_loss;
+    return true;
+}
+
+static rp_err open_series(maker *m, uint32_t room, double *part[4], rp_series *out) {
+    double *all;
+    rp_err err = RP_ARENA_NEW(m->arena, 4 * (size_t)room + 1, &all);
+    for (uint32_t i = 0; err == RP_OK && i < 4; i++) {
+        part[i] = all + (size_t)i * room;
+    }
+    out->x = part[0];
+    out->y = part[1];
+    out->low = part[2];
+    out->high = part[3];
     return err;
 }
 
-/* Only bins in which something was measured. */
-static rp_err prediction_points(maker *m, const rp_lab_row *row, uint32_t stage, bool stale,
-                                points *out) {
+/* Means over seeds with one deviation to each side; a seed that is not finite leaves no mean. */
+static rp_err make_curve(maker *m, const rp_lab_row *row, const sample *what, const char *name,
+                         rp_series *out) {
+    const uint32_t count = samples_of(row, what);
     const rp_lab_result *first = first_result(row);
-    double value[RP_LAB_SEEDS_MAX];
-    rp_err err;
-    RP_TRY(open_points(m, RP_LAB_BINS, out));
-    for (uint32_t i = 0; first && i < RP_LAB_BINS; i++) {
+    double x[RP_LAB_SEEDS_MAX];
+    double y[RP_LAB_SEEDS_MAX];
+    double *part[4];
+    *out = (rp_series){.name = name, .line = row->line, .marked = UINT32_MAX};
+    rp_err err = open_series(m, count, part, out);
+    for (uint32_t i = 0; err == RP_OK && i < count; i++) {
         uint32_t n = 0;
-        uint32_t measured = 0;
         for (uint32_t s = 0; s < row->wanted; s++) {
-            const rp_lab_result *result = row->result[s];
-            const rp_lab_prediction *p = rp_lab_result_prediction(result, stage);
-            if (p && result->bin_steps == first->bin_steps) {
-                value[n] = stale ? p->stale[i] : p->error[i];
-                measured += isfinite(value[n]) ? 1 : 0;
-                n++;
-            }
+            n += row->result[s] && take_sample(row->result[s], first, what, i, &x[n], &y[n]);
         }
-        if (measured > 0) {
-            add_point(out, (i + 0.5) * first->bin_steps, value, n);
+        const rp_stats mean = rp_stats_of(y, n);
+        if (mean.count > 0 || (what->y != PREDICTED && what->y != STALE)) {
+            const bool whole = mean.absent == 0;
+            part[0][out->count] = rp_stats_of(x, n).mean;
+            part[1][out->count] = whole ? mean.mean : none;
+            part[2][out->count] = whole ? mean.mean - mean.deviation : none;
+            part[3][out->count] = whole ? mean.mean + mean.deviation : none;
+            out->count++;
         }
+    }
+    return err;
+}
+
+static bool any_finite(const rp_series *series) {
+    for (uint32_t i = 0; i < series->count; i++) {
+        if (isfinite(series->x[i]) && isfinite(series->y[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* One curve a row; kept when there is anything to see. */
+static rp_err add_curves(maker *m, rp_lab_part part, const char *name, const rp_plot *plot,
+                         sample what) {
+    rp_lab_figure *figure;
+    rp_series *series;
+    bool any = false;
+    rp_err err;
+    RP_TRY(add_figure(m, part, name, plot, m->table->line_count, &figure, &series));
+    for (uint32_t line = 0; line < m->table->line_count; line++) {
+        rp_series *curve = &series[figure->plot.count];
+        RP_TRY(make_curve(m, row_at(m, line), &what, row_at(m, line)->label, curve));
+        figure->plot.count += curve->count > 0;
+        any = any || any_finite(curve);
+    }
+    if (any) {
+        keep_figure(m);
     }
 fail:
     return err;
 }
 
 /* ---- learning -------------------------------------------------------------------------------- */
-
-static bool any_finite(const points *p) {
-    for (uint32_t i = 0; i < p->count; i++) {
-        if (isfinite(p->x[i]) && isfinite(p->y[i])) {
-            return true;
-        }
-    }
-    return false;
-}
 
 static bool epochs_known(const maker *m) {
     for (uint32_t line = 0; line < m->table->line_count; line++) {
@@ -195,142 +211,109 @@ static bool epochs_known(const maker *m) {
     return true;
 }
 
-static const char *band_note(const maker *m) {
-    return m->table->plan->lab->seed_count > 1 ? "mean over seeds \xc2\xb1 one sample deviation"
-                                               : "";
-}
-
-typedef rp_err (*point_maker)(maker *m, const rp_lab_row *row, points *out);
-
-/* One curve a row; kept when there is anything to see. */
-static rp_err add_chart(maker *m, rp_lab_part part, const char *name, const rp_chart *model,
-                        point_maker make) {
-    rp_lab_figure *figure;
-    rp_curve *curve;
-    bool any = false;
-    rp_err err;
-    RP_TRY(add_figure(m, part, RP_LAB_CHART, name, &figure));
-    RP_TRY(RP_ARENA_NEW(m->arena, m->table->line_count, &curve));
-    figure->chart = *model;
-    figure->chart.curve = curve;
-    for (uint32_t line = 0; line < m->table->line_count; line++) {
-        const rp_lab_row *row = row_at(m, line);
-        points p;
-        RP_TRY(make(m, row, &p));
-        if (p.count > 0) {
-            curve[figure->chart.count++] = curve_of(row, row->label, &p);
-            any = any || any_finite(&p);
-        }
-    }
-    if (any) {
-        keep_figure(m);
-    }
-fail:
-    return err;
-}
-
-static rp_err accuracy_points(maker *m, const rp_lab_row *row, points *out) {
-    return eval_points(m, row, true, epochs_known(m) ? BY_EPOCH : BY_STEP, out);
-}
-
-static rp_err loss_points(maker *m, const rp_lab_row *row, points *out) {
-    return eval_points(m, row, false, epochs_known(m) ? BY_EPOCH : BY_STEP, out);
-}
-
-static rp_err accuracy_time_points(maker *m, const rp_lab_row *row, points *out) {
-    return eval_points(m, row, true, BY_TIME, out);
-}
-
-static rp_err loss_time_points(maker *m, const rp_lab_row *row, points *out) {
-    return eval_points(m, row, false, BY_TIME, out);
-}
-
 static rp_err add_learning(maker *m) {
-    const char *epochs = epochs_known(m) ? "epochs" : "steps";
-    const char *note = band_note(m);
+    const bool epochs = epochs_known(m);
     const bool classes = m->table->classes;
     const bool validation = m->table->validation;
+    const char *note =
+        m->table->plan->lab->seed_count > 1 ? "mean over seeds \xc2\xb1 one sample deviation" : "";
     char *over_time;
     rp_err err;
     RP_TRY(rp_arena_printf(m->arena, &over_time, "%s %s over time",
                            validation ? "Validation" : "Test", classes ? "accuracy" : "loss"));
-    if (classes) {
-        const rp_chart accuracy = {.title = validation ? "Validation accuracy" : "Test accuracy",
-                                   .note = note,
-                                   .x_label = epochs,
-                                   .y_label = "accuracy, %",
-                                   .percent = true,
-                                   .whole_x = true};
-        RP_TRY(add_chart(m, RP_LAB_LEARNING_PART, "accuracy", &accuracy, accuracy_points));
-    }
-    const rp_chart loss = {.title = validation ? "Validation loss" : "Test loss",
-                           .note = note,
-                           .x_label = epochs,
-                           .y_label = "loss",
-                           .whole_x = true};
-    RP_TRY(add_chart(m, RP_LAB_LEARNING_PART, "test-loss", &loss, loss_points));
-    const rp_chart train = {
+    const rp_plot accuracy = {.title = validation ? "Validation accuracy" : "Test accuracy",
+                              .note = note,
+                              .x_label = epochs ? "epochs" : "steps",
+                              .y_label = "accuracy, %",
+                              .percent = true,
+                              .whole_x = true};
+    const rp_plot loss = {.title = validation ? "Validation loss" : "Test loss",
+                          .note = note,
+                          .x_label = epochs ? "epochs" : "steps",
+                          .y_label = "loss",
+                          .whole_x = true};
+    const rp_plot train = {
         .title = "Train loss", .note = note, .x_label = "steps", .y_label = "loss"};
-    RP_TRY(add_chart(m, RP_LAB_LEARNING_PART, "train-loss", &train, train_points));
-    const rp_chart time = {.title = over_time,
-                           .note = "since the first step, evaluations included",
-                           .x_label = "time, s",
-                           .y_label = classes ? "accuracy, %" : "loss",
-                           .percent = classes};
-    RP_TRY(add_chart(m, RP_LAB_RESULT_PART, "time", &time,
-                     classes ? accuracy_time_points : loss_time_points));
+    const rp_plot time = {.title = over_time,
+                          .note = "since the first step, evaluations included",
+                          .x_label = "time, s",
+                          .y_label = classes ? "accuracy, %" : "loss",
+                          .percent = classes};
+    const sample by_time = {.y = classes ? ACCURACY : LOSS, .x = BY_TIME};
+    if (classes) {
+        RP_TRY(add_curves(m, RP_LAB_LEARNING_PART, "accuracy", &accuracy,
+                          (sample){.y = ACCURACY, .x = epochs ? BY_EPOCH : BY_STEP}));
+    }
+    RP_TRY(add_curves(m, RP_LAB_LEARNING_PART, "test-loss", &loss,
+                      (sample){.y = LOSS, .x = epochs ? BY_EPOCH : BY_STEP}));
+    RP_TRY(add_curves(m, RP_LAB_LEARNING_PART, "train-loss", &train, (sample){.y = TRAIN_LOSS}));
+    RP_TRY(add_curves(m, RP_LAB_RESULT_PART, "time", &time, by_time));
 fail:
     return err;
 }
 
 /* ---- differences ----------------------------------------------------------------------------- */
 
-static rp_err add_forest(maker *m) {
+/* The row's values minus the baseline's, then their mean and its interval. */
+static rp_err make_differences(maker *m, const rp_lab_row *row, const rp_lab_row *base,
+                               rp_series *out) {
+    const rp_lab_table *table = m->table;
+    const rp_stats_paired *over = rp_lab_row_over(table, row);
+    const double *own = table->classes ? row->accuracy_of : row->loss_of;
+    const double *other = table->classes ? base->accuracy_of : base->loss_of;
+    const double scale = table->classes ? 100 : 1;
+    double *x;
+    rp_err err = RP_ARENA_NEW(m->arena, (size_t)row->wanted + 3, &x);
+    for (uint32_t s = 0; err == RP_OK && s < row->wanted; s++) {
+        x[s] = scale * (own[s] - other[s]);
+    }
+    if (err == RP_OK) {
+        double *rest = x + row->wanted;
+        rest[0] = scale * over->mean;
+        rest[1] = scale * over->low;
+        rest[2] = scale * over->high;
+        *out = (rp_series){.name = row->label,
+                           .line = row->line,
+                           .x = x,
+                           .y = rest,
+                           .low = rest + 1,
+                           .high = rest + 2,
+                           .count = row->wanted,
+                           .verdict = rp_lab_row_verdict(table, row)};
+    }
+    return err;
+}
+
+static rp_err add_differences(maker *m) {
     const rp_lab_table *table = m->table;
     const rp_lab_row *base = NULL;
     rp_lab_figure *figure;
-    rp_forest_row *to;
+    rp_series *series;
     char *title;
     rp_err err;
-    double scale = table->classes ? 100 : 1;
     for (uint32_t line = 0; line < table->line_count; line++) {
         base = row_at(m, line)->baseline ? row_at(m, line) : base;
     }
     if (!base) {
         return RP_OK;
     }
-    RP_TRY(add_figure(m, RP_LAB_RESULT_PART, RP_LAB_FOREST, "difference", &figure));
-    RP_TRY(RP_ARENA_NEW(m->arena, table->line_count, &to));
     RP_TRY(rp_arena_printf(m->arena, &title, "%s against %s",
                            table->classes ? "Test accuracy" : "Test loss", base->label));
-    figure->forest =
-        (rp_forest){.title = title,
-                    .note = "dots are seeds, the diamond their mean, the line its 95 % interval",
-                    .x_label = table->classes ? "difference, percentage points; right is better"
-                                              : "difference of the loss; left is better",
-                    .row = to};
+    const rp_plot plot = {
+        .kind = RP_PLOT_DIFFERENCES,
+        .title = title,
+        .note = "dots are seeds, the diamond their mean, the line its 95 % interval",
+        .x_label = table->classes ? "difference, percentage points; right is better"
+                                  : "difference of the loss; left is better"};
+    RP_TRY(add_figure(m, RP_LAB_RESULT_PART, "difference", &plot, table->line_count, &figure,
+                      &series));
     for (uint32_t line = 0; line < table->line_count; line++) {
         const rp_lab_row *row = row_at(m, line);
-        const rp_stats_paired *over = rp_lab_row_over(table, row);
-        double *difference;
-        if (row->baseline || over->count == 0 || row->diverged > 0) {
-            continue;
+        if (!row->baseline && rp_lab_row_over(table, row)->count > 0 && row->diverged == 0) {
+            RP_TRY(make_differences(m, row, base, &series[figure->plot.count++]));
         }
-        RP_TRY(RP_ARENA_NEW(m->arena, row->wanted, &difference));
-        for (uint32_t s = 0; s < row->wanted; s++) {
-            difference[s] = scale * (table->classes ? row->accuracy_of[s] - base->accuracy_of[s]
-                                                    : row->loss_of[s] - base->loss_of[s]);
-        }
-        to[figure->forest.count++] = (rp_forest_row){.name = row->label,
-                                                     .line = line,
-                                                     .difference = difference,
-                                                     .count = row->wanted,
-                                                     .mean = scale * over->mean,
-                                                     .low = scale * over->low,
-                                                     .high = scale * over->high,
-                                                     .verdict = rp_lab_row_verdict(table, row)};
     }
-    if (figure->forest.count > 0) {
+    if (figure->plot.count > 0) {
         keep_figure(m);
     }
 fail:
@@ -339,94 +322,69 @@ fail:
 
 /* ---- cost ------------------------------------------------------------------------------------ */
 
-static rp_err speed_points(maker *m, const rp_lab_row *row, points *out) {
-    const rp_stats *value = rp_lab_row_main(m->table, row);
-    rp_err err = open_points(m, 1, out);
-    if (err != RP_OK || row->diverged > 0 || value->count == 0 || row->samples_per_s.count == 0) {
-        return err;
-    }
-    out->count = 1;
-    out->x[0] = row->samples_per_s.mean;
-    out->y[0] = value->mean;
-    out->low[0] = value->mean - value->deviation;
-    out->high[0] = value->mean + value->deviation;
-    return err;
-}
-
 static rp_err add_speed(maker *m) {
-    bool classes = m->table->classes;
-    const rp_chart chart = {.title = classes ? "Accuracy and speed" : "Loss and speed",
-                            .note = classes ? "up and to the right is better"
-                                            : "down and to the right is better",
-                            .x_label = "speed, samples/s",
-                            .y_label = classes ? "test accuracy, %" : "test loss",
-                            .percent = classes,
-                            .names = true,
-                            .x_from_low = true};
-    return add_chart(m, RP_LAB_RESULT_PART, "speed", &chart, speed_points);
+    const bool classes = m->table->classes;
+    const rp_plot plot = {.title = classes ? "Accuracy and speed" : "Loss and speed",
+                          .note = classes ? "up and to the right is better"
+                                          : "down and to the right is better",
+                          .x_label = "speed, samples/s",
+                          .y_label = classes ? "test accuracy, %" : "test loss",
+                          .percent = classes,
+                          .names = true,
+                          .x_from_low = true};
+    return add_curves(m, RP_LAB_RESULT_PART, "speed", &plot, (sample){.y = SPEED});
 }
 
 static rp_err add_memory(maker *m) {
     const rp_lab_table *table = m->table;
+    const rp_plot plot = {.kind = RP_PLOT_BARS,
+                          .title = "Device memory by stage",
+                          .note = "largest at any time, of any seed",
+                          .x_label = "stage",
+                          .y_label = "device memory, MiB"};
     rp_lab_figure *figure;
-    const char **name;
-    uint32_t *line_of;
-    double *value;
+    rp_series *series;
     rp_err err;
     uint32_t stages = 0;
-    uint32_t series = 0;
+    RP_TRY(
+        add_figure(m, RP_LAB_WEIGHTS_PART, "memory", &plot, table->line_count, &figure, &series));
     for (uint32_t line = 0; line < table->line_count; line++) {
-        uint32_t count = row_at(m, line)->stage_count;
+        const uint32_t count = row_at(m, line)->stage_count;
         stages = count > stages ? count : stages;
     }
-    if (stages == 0) {
-        return RP_OK;
-    }
-    RP_TRY(add_figure(m, RP_LAB_WEIGHTS_PART, RP_LAB_BARS, "memory", &figure));
-    RP_TRY(RP_ARENA_NEW(m->arena, table->line_count, &name));
-    RP_TRY(RP_ARENA_NEW(m->arena, table->line_count, &line_of));
-    RP_TRY(RP_ARENA_NEW(m->arena, (size_t)table->line_count * stages, &value));
     for (uint32_t line = 0; line < table->line_count; line++) {
         const rp_lab_row *row = row_at(m, line);
-        for (uint32_t k = 0; row->stage_count && k < stages; k++) {
-            value[series * stages + k] =
-                k < row->stage_count ? row->stage[k].device_bytes_max / (1 << 20) : none;
+        double *y;
+        RP_TRY(RP_ARENA_NEW(m->arena, (size_t)stages + 1, &y));
+        for (uint32_t k = 0; k < stages; k++) {
+            y[k] = k < row->stage_count ? row->stage[k].device_bytes_max / (1 << 20) : none;
         }
-        name[series] = row->label;
-        line_of[series] = line;
-        series += row->stage_count > 0;
+        series[figure->plot.count] =
+            (rp_series){.name = row->label, .line = line, .y = y, .count = stages};
+        figure->plot.count += row->stage_count > 0;
     }
-    figure->bars = (rp_bars){.title = "Device memory by stage",
-                             .note = "largest at any time, of any seed",
-                             .y_label = "device memory, MiB",
-                             .group_label = "stage",
-                             .name = name,
-                             .line = line_of,
-                             .value = value,
-                             .series_count = series,
-                             .group_count = stages};
-    keep_figure(m);
+    if (stages > 0) {
+        keep_figure(m);
+    }
 fail:
     return err;
 }
 
 /* ---- predictions ----------------------------------------------------------------------------- */
 
-static rp_err add_prediction_pair(maker *m, const rp_lab_row *row, uint32_t stage, rp_chart *chart,
-                                  rp_curve *curve) {
-    static const char *const what[] = {"predicted", "stale"};
+static rp_err add_prediction_pair(maker *m, const rp_lab_row *row, uint32_t stage, rp_plot *plot,
+                                  rp_series *series) {
+    static const char *const words[] = {"predicted", "stale"};
     rp_err err = RP_OK;
     for (uint32_t i = 0; i < 2; i++) {
-        points p;
+        const sample what = {.y = i == 0 ? PREDICTED : STALE, .stage = stage};
+        rp_series *curve = &series[plot->count];
         char *name;
-        RP_TRY(prediction_points(m, row, stage, i == 1, &p));
-        if (p.count > 0) {
-            RP_TRY(rp_arena_printf(m->arena, &name, "%s, %s", row->label, what[i]));
-            curve[chart->count] = curve_of(row, name, &p);
-            curve[chart->count].dashed = i == 1;
-            curve[chart->count].low = i == 1 ? NULL : p.low;
-            chart->count++;
-        }
+        RP_TRY(rp_arena_printf(m->arena, &name, "%s, %s", row->label, words[i]));
+        RP_TRY(make_curve(m, row, &what, name, curve));
+        curve->dashed = i == 1;
+        curve->low = i == 1 ? NULL : curve->low;
+        plot->count += curve->count > 0;
     }
 fail:
     return err;
@@ -449,7 +407,7 @@ static rp_err add_predictions(maker *m) {
     rp_err err = RP_OK;
     for (uint32_t stage = 0; m->table->predicted && stage < RP_LAB_STAGES_MAX; stage++) {
         rp_lab_figure *figure;
-        rp_curve *curve;
+        rp_series *series;
         char *name;
         char *title;
         if (!has_gap(m, stage)) {
@@ -458,19 +416,17 @@ static rp_err add_predictions(maker *m) {
         RP_TRY(rp_arena_printf(m->arena, &name, "prediction-stage-%u", stage));
         RP_TRY(rp_arena_printf(m->arena, &title, "Distance from the weights to come, stage %u",
                                stage));
-        RP_TRY(add_figure(m, RP_LAB_WEIGHTS_PART, RP_LAB_CHART, name, &figure));
-        RP_TRY(RP_ARENA_NEW(m->arena, 2 * (size_t)m->table->line_count, &curve));
-        figure->chart =
-            (rp_chart){.title = title,
-                       .note = "solid: predicted weights; dashed: the stale ones at hand",
-                       .x_label = "steps",
-                       .y_label = "L2 norm",
-                       .log_y = true,
-                       .curve = curve};
+        const rp_plot plot = {.title = title,
+                              .note = "solid: predicted weights; dashed: the stale ones at hand",
+                              .x_label = "steps",
+                              .y_label = "L2 norm",
+                              .log_y = true};
+        RP_TRY(add_figure(m, RP_LAB_WEIGHTS_PART, name, &plot, 2 * m->table->line_count, &figure,
+                          &series));
         for (uint32_t line = 0; line < m->table->line_count; line++) {
-            RP_TRY(add_prediction_pair(m, row_at(m, line), stage, &figure->chart, curve));
+            RP_TRY(add_prediction_pair(m, row_at(m, line), stage, &figure->plot, series));
         }
-        if (figure->chart.count > 0) {
+        if (figure->plot.count > 0) {
             keep_figure(m);
         }
     }
@@ -480,40 +436,31 @@ fail:
 
 /* ---- sweeps ---------------------------------------------------------------------------------- */
 
-static rp_err add_sweep_curve(maker *m, const rp_lab_tuning *tuning, rp_curve *to) {
+static rp_err add_sweep_curve(maker *m, const rp_lab_tuning *tuning, rp_series *out) {
     const rp_lab_method *method = &m->table->plan->lab->method[tuning->method];
-    uint32_t *order;
-    points p;
-    rp_err err;
-    RP_TRY(open_points(m, tuning->trial_count, &p));
-    RP_TRY(RP_ARENA_NEW(m->arena, tuning->trial_count, &order));
-    for (uint32_t i = 0; i < tuning->trial_count; i++) { /* by insertion: they are few */
-        uint32_t at = i;
-        for (; at > 0 && method->number[order[at - 1]] > method->number[i]; at--) {
-            order[at] = order[at - 1];
+    const uint32_t count = tuning->trial_count;
+    double *part[4];
+    *out =
+        (rp_series){.name = method->name, .line = tuning->method, .count = count, .marked = count};
+    rp_err err = open_series(m, count, part, out);
+    for (uint32_t i = 0; err == RP_OK && i < count; i++) {
+        const rp_lab_trial *trial = &tuning->trial[i];
+        uint32_t at = 0; /* its place in the order of the numbers */
+        for (uint32_t j = 0; j < count; j++) {
+            at += method->number[j] < method->number[i] ||
+                  (method->number[j] == method->number[i] && j < i);
         }
-        order[at] = i;
+        part[0][at] = method->number[i];
+        part[1][at] = trial->diverged ? none : trial->score.mean;
+        part[2][at] = part[1][at] - trial->score.deviation;
+        part[3][at] = part[1][at] + trial->score.deviation;
+        out->marked = trial->chosen ? at : out->marked;
     }
-    *to = (rp_curve){.name = method->name, .line = tuning->method, .marked = tuning->trial_count};
-    for (uint32_t i = 0; i < tuning->trial_count; i++) {
-        const rp_lab_trial *trial = &tuning->trial[order[i]];
-        p.x[i] = method->number[order[i]];
-        p.y[i] = trial->diverged ? none : trial->score.mean;
-        p.low[i] = p.y[i] - trial->score.deviation;
-        p.high[i] = p.y[i] + trial->score.deviation;
-        to->marked = trial->chosen ? i : to->marked;
-    }
-    to->x = p.x;
-    to->y = p.y;
-    to->low = p.low;
-    to->high = p.high;
-    to->count = tuning->trial_count;
-fail:
     return err;
 }
 
 /* Values over more than a decade are read on a log axis. */
-static bool wide_range(const rp_curve *curve, uint32_t count) {
+static bool wide_range(const rp_series *curve, uint32_t count) {
     double low = none;
     double high = none;
     for (uint32_t c = 0; c < count; c++) {
@@ -531,37 +478,31 @@ static rp_err add_sweep(maker *m, const char *key) {
     const rp_labfile *lab = m->table->plan->lab;
     const char *dot = strrchr(key, '.');
     rp_lab_figure *figure;
-    rp_curve *curve;
+    rp_series *curve;
     char *name;
     char *title;
-    bool accuracy = false;
-    bool validation = false;
+    const rp_lab_tuning *last = NULL;
     rp_err err;
     RP_TRY(rp_arena_printf(m->arena, &name, "sweep-%s", key));
     RP_TRY(rp_arena_printf(m->arena, &title, "Sweep of %s", key));
-    RP_TRY(add_figure(m, RP_LAB_SWEEP_PART, RP_LAB_CHART, name, &figure));
-    RP_TRY(RP_ARENA_NEW(m->arena, m->table->tuning_count, &curve));
-    uint32_t count = 0;
+    const rp_plot plot = {.title = title,
+                          .note = "mean over the tuning seeds; the ring is what was chosen",
+                          .x_label = dot ? dot + 1 : key,
+                          .x_from_low = true};
+    RP_TRY(add_figure(m, RP_LAB_SWEEP_PART, name, &plot, m->table->tuning_count, &figure, &curve));
     for (uint32_t i = 0; i < m->table->tuning_count; i++) {
         const rp_lab_tuning *tuning = &m->table->tuning[i];
         const rp_lab_method *method = &lab->method[tuning->method];
         if (tuning->model == m->model && method->number && strcmp(method->sweep, key) == 0) {
-            RP_TRY(add_sweep_curve(m, tuning, &curve[count++]));
-            accuracy = tuning->accuracy;
-            validation = tuning->validation;
+            RP_TRY(add_sweep_curve(m, tuning, &curve[figure->plot.count++]));
+            last = tuning;
         }
     }
-    figure->chart = (rp_chart){.title = title,
-                               .note = "mean over the tuning seeds; the ring is what was chosen",
-                               .x_label = dot ? dot + 1 : key,
-                               .y_label = !accuracy    ? "loss"
-                                          : validation ? "validation accuracy, %"
-                                                       : "test accuracy, %",
-                               .log_x = wide_range(curve, count),
-                               .percent = accuracy,
-                               .x_from_low = true,
-                               .curve = curve,
-                               .count = count};
+    figure->plot.log_x = wide_range(curve, figure->plot.count);
+    figure->plot.percent = last && last->accuracy;
+    figure->plot.y_label = !figure->plot.percent ? "loss"
+                           : last->validation    ? "validation accuracy, %"
+                                                 : "test accuracy, %";
     keep_figure(m);
 fail:
     return err;
@@ -594,7 +535,7 @@ rp_err rp_lab_figures_make(rp_arena *arena, const rp_lab_table *table, rp_lab_fi
     m.room = lab->model_count * (8 + lab->method_count + RP_LAB_STAGES_MAX);
     RP_TRY(RP_ARENA_NEW(arena, m.room, &out->figure));
     for (m.model = 0; m.model < lab->model_count; m.model++) {
-        RP_TRY(add_forest(&m));
+        RP_TRY(add_differences(&m));
         RP_TRY(add_speed(&m));
         RP_TRY(add_learning(&m));
         RP_TRY(add_memory(&m));
@@ -603,18 +544,4 @@ rp_err rp_lab_figures_make(rp_arena *arena, const rp_lab_table *table, rp_lab_fi
     }
 fail:
     return err;
-}
-
-void rp_lab_figure_write(FILE *file, const rp_lab_figure *figure, bool standalone) {
-    switch (figure->drawing) {
-    case RP_LAB_CHART:
-        rp_chart_write(file, &figure->chart, standalone);
-        break;
-    case RP_LAB_FOREST:
-        rp_forest_write(file, &figure->forest, standalone);
-        break;
-    case RP_LAB_BARS:
-        rp_bars_write(file, &figure->bars, standalone);
-        break;
-    }
 }

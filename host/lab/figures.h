@@ -3,11 +3,8 @@
 #ifndef RP_LAB_FIGURES_H
 #define RP_LAB_FIGURES_H
 
-#include "lab/bars.h"
-#include "lab/curves.h"
+#include "lab/plot.h"
 #include "lab/table.h"
-
-typedef enum { RP_LAB_CHART, RP_LAB_FOREST, RP_LAB_BARS } rp_lab_drawing;
 
 /* Parts of a model's chapter, in order. */
 typedef enum {
@@ -22,10 +19,7 @@ typedef struct {
     const char *file; /* "mlp-accuracy.svg" */
     uint32_t model;
     rp_lab_part part;
-    rp_lab_drawing drawing;
-    rp_chart chart; /* the one that `drawing` names */
-    rp_forest forest;
-    rp_bars bars;
+    rp_plot plot;
 } rp_lab_figure;
 
 typedef struct {
@@ -36,7 +30,5 @@ typedef struct {
 /* A drawing that would be empty is left out. */
 rp_err rp_lab_figures_make(rp_arena *arena, const rp_lab_table *table,
                            rp_lab_figures *out) RP_MUST_CHECK;
-
-void rp_lab_figure_write(FILE *file, const rp_lab_figure *figure, bool standalone);
 
 #endif

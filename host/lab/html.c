@@ -215,7 +215,7 @@ static void put_figures(const rp_html_page *p, uint32_t model, rp_lab_part part,
             rp_html_tag(p, "h3", "", title);
         }
         rp_html_put(p, any ? "<figure>" : "<div class=\"figures\">\n<figure>");
-        rp_lab_figure_write(p->file, figure, false);
+        rp_plot_write(p->file, &figure->plot, false);
         rp_html_put(p, "</figure>\n");
         any = true;
     }

@@ -48,7 +48,7 @@ static rp_err write_html(const report *r, FILE *file) {
 }
 
 static rp_err write_figure(const report *r, FILE *file) {
-    rp_lab_figure_write(file, r->figure, true);
+    rp_plot_write(file, &r->figure->plot, true);
     return RP_OK;
 }
 
