@@ -1,32 +1,8 @@
 #include "lab/drawing.h"
 
-/* Told apart without red and green, and by lightness; the second half repeats with dashes. */
-const char rp_drawing_style[] =
-    ":root,svg{--ink:#1f2933;--soft:#65707c;--grid:#e3e8ee;--paper:#ffffff;--good:#0a7d4f;"
-    "--bad:#b3261e;--s0:#0b64b4;--s1:#d9541e;--s2:#0b8f6a;--s3:#a1489b;--s4:#c28a00;--s5:#2fa3d6;"
-    "--s6:#6a4fc1;--s7:#8a5a2b;--s8:#5b6b7b;--s9:#d0417e}\n"
-    "@media(prefers-color-scheme:dark){:root,svg{--ink:#e4e9ef;--soft:#97a3b0;--grid:#2b343e;"
-    "--paper:#161b21;--good:#4cc38a;--bad:#ff8a80;--s0:#62aef5;--s1:#ff8f5c;--s2:#3fd0a4;"
-    "--s3:#dd8bd7;--s4:#f0c04a;--s5:#7fd3f7;--s6:#ab98ff;--s7:#d0a071;--s8:#a9b7c6;--s9:#ff86b3}}\n"
-    ".drawing text{font-family:system-ui,-apple-system,'Segoe UI','DejaVu Sans',sans-serif;"
-    "font-size:12px;fill:var(--soft)}\n"
-    ".drawing .title{font-size:15px;font-weight:600;fill:var(--ink)}\n"
-    ".drawing .name{fill:var(--ink)}.drawing .paper{fill:var(--paper)}\n"
-    ".drawing .grid{stroke:var(--grid);stroke-width:1;fill:none}\n"
-    ".drawing .zero{stroke:var(--soft);stroke-width:1.5;fill:none}\n"
-    ".drawing .end{text-anchor:end}.drawing .mid{text-anchor:middle}\n"
-    ".drawing .line{fill:none;stroke:var(--c);stroke-width:2;stroke-linejoin:round}\n"
-    ".drawing .dash{stroke-dasharray:6 4}.drawing .band{fill:var(--c);opacity:.14}\n"
-    ".drawing .dot,.drawing .bar{fill:var(--c)}\n"
-    ".drawing .ring{fill:none;stroke:var(--c);stroke-width:2}\n"
-    ".drawing .cross{fill:none;stroke:var(--c);stroke-width:2.5}\n"
-    ".drawing .faint{fill:var(--c);opacity:.4}\n"
-    ".drawing .good{--c:var(--good)}.drawing .bad{--c:var(--bad)}.drawing .even{--c:var(--soft)}\n"
-    ".c0{--c:var(--s0)}.c1{--c:var(--s1)}.c2{--c:var(--s2)}.c3{--c:var(--s3)}.c4{--c:var(--s4)}\n"
-    ".c5{--c:var(--s5)}.c6{--c:var(--s6)}.c7{--c:var(--s7)}.c8{--c:var(--s8)}.c9{--c:var(--s9)}\n";
-
 /* A file of its own is shown by programs that know no variables, and on white paper: the light
- * colours, by name. */
+ * colours of report.css, by name. They are told apart without red and green, and by lightness; the
+ * second half repeats with dashes. */
 static const char plain_style[] =
     "text{font-family:system-ui,-apple-system,'Segoe UI','DejaVu Sans',sans-serif;"
     "font-size:12px;fill:#65707c}\n"

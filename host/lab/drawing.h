@@ -10,9 +10,6 @@
 
 enum { RP_DRAWING_WIDTH = 480, RP_DRAWING_COLOURS = 10 };
 
-/* The variables and classes that the drawings use: for the style of a page. */
-extern const char rp_drawing_style[];
-
 /* Text between tags or in an attribute. */
 void rp_drawing_text(FILE *file, const char *text);
 

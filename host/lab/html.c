@@ -1,73 +1,14 @@
 #include "lab/html.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "lab/drawing.h"
+#include "lab/how.h"
 #include "lab/html_own.h"
-#include "lab/markdown.h"
 
 enum { REFRESH_S = 30, FILE_BYTES_MAX = 65536 };
-
-static const char style[] =
-    "*{box-sizing:border-box}html{color-scheme:light dark}\n"
-    "body{margin:0;background:var(--page);color:var(--ink);font:15px/1.5 system-ui,-apple-system,"
-    "'Segoe UI','DejaVu Sans',sans-serif}\n"
-    ":root{--page:#f4f6f8;--mark:#eef4fb}\n"
-    "@media(prefers-color-scheme:dark){:root{--page:#0e1216;--mark:#1a2430}}\n"
-    "header,main,footer{max-width:1360px;margin:0 auto;padding:0 24px}\n"
-    "header{padding-top:28px}h1{font-size:26px;margin:0}h2{font-size:20px;margin:36px 0 10px}\n"
-    "h3{font-size:15px;margin:26px 0 8px}p{margin:6px 0}.soft,.hint{color:var(--soft)}\n"
-    ".cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(200px,1fr));gap:12px;"
-    "margin:18px 0}\n"
-    ".card,figure,.table{background:var(--paper);border:1px solid var(--grid);border-radius:10px}\n"
-    ".card{padding:12px 16px}.card b{display:block;font-size:21px;line-height:1.3}\n"
-    ".card span{color:var(--soft);font-size:13px}\n"
-    ".table{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:14px;"
-    "font-variant-numeric:tabular-nums}\n"
-    "td small{display:block;font-size:12px;opacity:.8;white-space:normal;max-width:150px;"
-    "margin-left:auto}td{vertical-align:top}\n"
-    "th,td{padding:7px 10px;text-align:right;white-space:nowrap;border-bottom:1px solid "
-    "var(--grid)}\n"
-    "tr:last-child td{border-bottom:0}th{white-space:normal;font-weight:600;color:var(--soft);"
-    "font-size:12.5px;"
-    "vertical-align:bottom}\n"
-    "th[title]{text-decoration:underline dotted;text-underline-offset:3px;cursor:help}\n"
-    "td.l,th.l{text-align:left}td.wrap{white-space:normal;max-width:520px}\n"
-    "tr.base td{background:var(--mark)}td.best{font-weight:700}\n"
-    ".good{color:var(--good)}.bad{color:var(--bad)}\n"
-    ".key{display:inline-block;width:11px;height:11px;border-radius:3px;background:var(--c);"
-    "margin-right:8px}\n"
-    ".meter{display:block;height:4px;border-radius:2px;background:var(--grid);margin-top:3px}\n"
-    ".meter i{display:block;height:4px;border-radius:2px;background:var(--c)}\n"
-    ".figures{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,400px),1fr));"
-    "gap:14px;margin:12px 0}\n"
-    "figure{margin:0;padding:8px}.drawing{display:block;width:100%;height:auto}\n"
-    "nav{position:sticky;top:0;z-index:2;background:var(--page);border-bottom:1px solid "
-    "var(--grid);padding:9px 0;display:flex;flex-wrap:wrap;gap:4px 18px}\n"
-    "nav label{cursor:pointer;white-space:nowrap}nav input{accent-color:var(--c);margin:0 6px 0 "
-    "0}\n"
-    "details{margin:10px 0}summary{cursor:pointer;font-weight:600}\n"
-    "pre{background:var(--paper);border:1px solid var(--grid);border-radius:10px;padding:12px;"
-    "overflow-x:auto;font-size:13px}code{font-size:13px}\n"
-    "ul{padding-left:20px}li{margin:5px 0}a{color:inherit}footer{padding:24px}\n"
-    /* What does not fit scrolls inside .table: its first column stays, a shadow at the right edge
-     * says that there is more. */
-    ".table{background:linear-gradient(to left,var(--paper) 30%,transparent) right/48px 100% "
-    "no-repeat local,linear-gradient(to left,rgba(0,0,0,.28),transparent) right/16px 100% "
-    "no-repeat scroll,var(--paper)}\n"
-    "th.l:first-child,td.l:first-child{position:sticky;left:0;z-index:1;background:var(--paper);"
-    "box-shadow:1px 0 0 var(--grid)}tr.base td.l:first-child{background:var(--mark)}\n"
-    "tr:target td{background:var(--mark)}.scrolls{display:none}\n"
-    "dl{margin:8px 0;font-size:14px}dt{font-weight:600}dd{margin:0 0 6px 18px;color:var(--soft)}\n"
-    ".about{max-width:820px;font-size:16px}\n"
-    "@media(max-width:700px){header,main,footer{padding:0 14px}header{padding-top:16px}"
-    "h1{font-size:21px}nav{position:static}.scrolls{display:block}"
-    "th.l:first-child,td.l:first-child{min-width:108px;max-width:38vw;white-space:normal;overflow-"
-    "wrap:anywhere}}\n"
-    "@media print{nav{display:none}body{background:none}}\n";
 
 /* Above a table, for narrow windows. */
 static const char scrolls[] =
@@ -173,8 +114,7 @@ static void put_head(const rp_html_page *p) {
     }
     rp_html_tag(p, "title", "", file_name(lab->path));
     rp_html_put(p, "\n<style>\n");
-    rp_html_put(p, rp_drawing_style);
-    rp_html_put(p, style);
+    rp_html_put(p, rp_html_style);
     put_toggles_style(p);
     rp_html_put(p, "</style></head>\n<body><header>\n");
     rp_html_tag(p, "h1", "", file_name(lab->path));
@@ -315,55 +255,47 @@ static void put_file(const rp_html_page *p, const char *path) {
     rp_html_put(p, "</pre></details>\n");
 }
 
-/* Items of a list of Markdown, with `code` and **bold** in them. */
-static void put_list(const rp_html_page *p, const char *text) {
-    bool code = false;
-    bool bold = false;
+/* A list of rp_lab_how(). */
+typedef struct {
+    const rp_html_page *page;
+    bool open, code, bold; /* an item, and what is in it */
+} list;
+
+static void put_in_list(void *to, const char *text) {
+    list *l = to;
     for (const char *c = text; *c; c++) {
         const char one[] = {*c, '\0'};
-        if (c == text || c[-1] == '\n') {
-            rp_html_put(p, "<li>");
+        if (*c == '\n') {
+            rp_html_put(l->page, "</li>\n");
+            l->open = false;
+        } else if (!l->open) {
+            rp_html_put(l->page, "<li>");
+            l->open = true;
             c++; /* "- " */
         } else if (*c == '`') {
-            rp_html_put(p, code ? "</code>" : "<code>");
-            code = !code;
+            rp_html_put(l->page, l->code ? "</code>" : "<code>");
+            l->code = !l->code;
         } else if (c[0] == '*' && c[1] == '*') {
-            rp_html_put(p, bold ? "</b>" : "<b>");
-            bold = !bold;
+            rp_html_put(l->page, l->bold ? "</b>" : "<b>");
+            l->bold = !l->bold;
             c++;
-        } else if (*c == '\n') {
-            rp_html_put(p, code ? "</code>" : "");
-            rp_html_put(p, bold ? "</b></li>\n" : "</li>\n");
-            code = bold = false;
         } else {
-            rp_html_text(p, one);
+            rp_html_text(l->page, one);
         }
     }
 }
 
-static rp_err put_how(const rp_html_page *p) {
-    const rp_labfile *lab = p->table->plan->lab;
-    char *text = NULL;
-    size_t bytes;
-    FILE *list = open_memstream(&text, &bytes);
-    if (list) {
-        rp_lab_markdown_how(p->table, list);
-    }
-    if (!list || fclose(list) != 0) {
-        free(text);
-        return rp_fail(RP_ERR_MEMORY, "report.html: out of memory");
-    }
+static void put_how(const rp_html_page *p) {
+    list l = {.page = p};
     rp_html_put(p, "<h2>How this was made</h2>\n<ul>\n");
-    put_list(p, text);
+    rp_lab_how(p->table, put_in_list, &l);
     rp_html_put(p, "</ul>\n");
-    free(text);
-    put_file(p, lab->path);
-    put_file(p, lab->base);
-    return RP_OK;
+    put_file(p, p->table->plan->lab->path);
+    put_file(p, p->table->plan->lab->base);
 }
 
-rp_err rp_lab_html(const rp_lab_table *table, const rp_lab_report_options *options,
-                   const rp_lab_figures *figures, FILE *file) {
+void rp_lab_html(const rp_lab_table *table, const rp_lab_report_options *options,
+                 const rp_lab_figures *figures, FILE *file) {
     const rp_html_page p = {file, table, options, figures};
     put_head(&p);
     if (table->line_count > 1) {
@@ -373,7 +305,6 @@ rp_err rp_lab_html(const rp_lab_table *table, const rp_lab_report_options *optio
         put_model(&p, model);
     }
     put_runs(&p);
-    const rp_err err = put_how(&p);
+    put_how(&p);
     rp_html_put(&p, "</main>\n<footer></footer></body></html>\n");
-    return err;
 }

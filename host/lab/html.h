@@ -7,7 +7,8 @@
 #include "lab/figures.h"
 #include "lab/table.h"
 
-rp_err rp_lab_html(const rp_lab_table *table, const rp_lab_report_options *options,
-                   const rp_lab_figures *figures, FILE *file) RP_MUST_CHECK;
+/* An error of the disk is seen in `file` when all is written. */
+void rp_lab_html(const rp_lab_table *table, const rp_lab_report_options *options,
+                 const rp_lab_figures *figures, FILE *file);
 
 #endif

@@ -14,6 +14,9 @@ typedef struct {
     const rp_lab_figures *figures;
 } rp_html_page;
 
+/* report.css, which holds what pictures in the page need. */
+extern const char rp_html_style[];
+
 /* html_page.c. Markup, as it is. */
 void rp_html_put(const rp_html_page *p, const char *html);
 /* Text, with what markup would take for its own escaped. */

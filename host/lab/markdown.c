@@ -1,6 +1,6 @@
 #include "lab/markdown.h"
 
-#include <string.h>
+#include "lab/how.h"
 
 enum { COLUMNS_MAX = 32, TEXT_BYTES = 2 * RP_LAB_CELL_BYTES };
 
@@ -78,63 +78,8 @@ void rp_lab_markdown_sheet(const rp_lab_sheet *sheet, FILE *file) {
 
 /* ---- the page -------------------------------------------------------------------------------- */
 
-static void put_words(FILE *file, const char *title, const char *const *word, uint32_t count) {
-    (void)fprintf(file, "- %s:", title);
-    for (uint32_t i = 0; i < count; i++) {
-        (void)fprintf(file, "%s `%s`", i ? "," : "", word[i]);
-    }
-    (void)fprintf(file, "%s\n", count ? "" : " nothing");
-}
-
-/* Of the first row that has run. */
-static void put_boards(const rp_lab_table *table, FILE *file) {
-    const rp_lab_row *row = table->row;
-    const rp_lab_row *end = row + table->row_count;
-    while (row < end && row->stage_count == 0) {
-        row++;
-    }
-    for (uint32_t k = 0; row < end && k < row->stage_count; k++) {
-        const char *board = row->stage[k].board;
-        if (k == 0 || strcmp(board, row->stage[k - 1].board) != 0) {
-            (void)fprintf(file, "%s%s", k == 0 ? "- Devices: " : "; ", board);
-        }
-    }
-    if (row < end) {
-        (void)fprintf(file, " (%u stages)\n", row->stage_count);
-    }
-}
-
-void rp_lab_markdown_how(const rp_lab_table *table, FILE *file) {
-    const rp_lab_plan *plan = table->plan;
-    (void)fprintf(file,
-                  "- `ringpipe lab %s --out %s`, ringpipe %s. Every number here was computed from "
-                  "the run folders under `runs/`; each has its run file beside it.\n",
-                  plan->lab->path, plan->folder, RP_VERSION);
-    put_boards(table, file);
-    (void)fputs("- Equal seeds mean equal start weights, equal order of the data and equal "
-                "augmentation, whatever the method.\n",
-                file);
-    put_words(file, "Equal in all rows", table->equal, table->equal_count);
-    put_words(file, "Different between rows", table->differs, table->differs_count);
-    if (table->cut_differs) {
-        (void)fputs("- **The runs of a model were cut at different layers**: `cut: auto` measures "
-                    "anew each time. Schedules that end every step with empty pipes do not mind; "
-                    "for the others, name a cut.\n",
-                    file);
-    }
-    (void)fputs("- \xc2\xb1 is the deviation of the sample (n \xe2\x88\x92 1); one seed has none. "
-                "Differences are paired: the same model and seed. The interval is Student's t for "
-                "the mean difference; **better** and **worse** mean that it does not hold zero. It "
-                "is not corrected for the number of comparisons.\n"
-                "- A run has diverged when its last evaluation or the train loss of its last epoch "
-                "is not finite. A row with such a run has no mean.\n",
-                file);
-    if (plan->lab->tune) {
-        (void)fprintf(file,
-                      "- The points of sweeps were chosen on %s; a tuning seed that is also one of "
-                      "the rows' flatters its row a little.\n",
-                      rp_lab_table_chosen_on(table));
-    }
+static void put_text(void *file, const char *text) {
+    (void)fputs(text, file);
 }
 
 static void put_sheet(const rp_lab_table *table, rp_lab_sheet_kind kind, uint32_t index,
@@ -173,5 +118,5 @@ void rp_lab_markdown(const rp_lab_table *table, const rp_lab_report_options *opt
     (void)fprintf(file, "\n## Runs\n\n");
     put_sheet(table, RP_LAB_RUNS, 0, file);
     (void)fprintf(file, "\n## How this was made\n\n");
-    rp_lab_markdown_how(table, file);
+    rp_lab_how(table, put_text, file);
 }

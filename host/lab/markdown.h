@@ -10,7 +10,4 @@
 void rp_lab_markdown(const rp_lab_table *table, const rp_lab_report_options *options, FILE *file);
 void rp_lab_markdown_sheet(const rp_lab_sheet *sheet, FILE *file);
 
-/* How the numbers were made: a list, a line each, with `code` and **bold** as its only marks. */
-void rp_lab_markdown_how(const rp_lab_table *table, FILE *file);
-
 #endif

@@ -44,7 +44,8 @@ static rp_err write_json(const report *r, FILE *file) {
 }
 
 static rp_err write_html(const report *r, FILE *file) {
-    return rp_lab_html(r->table, r->options, r->figures, file);
+    rp_lab_html(r->table, r->options, r->figures, file);
+    return RP_OK;
 }
 
 static rp_err write_figure(const report *r, FILE *file) {
