@@ -407,11 +407,6 @@ static void draw_svg(FILE *out, const drawing *d) {
 
 /* ---- entry points ---------------------------------------------------------------------------- */
 
-rp_err rp_draw_schedule(FILE *out, const rp_sched_kind *kind, uint32_t stages, uint32_t micro,
-                        bool svg) {
-    return rp_draw_chunks(out, kind, stages, 1, micro, svg);
-}
-
 static rp_err check_sizes(const drawing *d) {
     if (d->chunks > 1 && !d->kind->interleaves) {
         return rp_fail(RP_ERR_USAGE,
@@ -433,66 +428,44 @@ static rp_err check_sizes(const drawing *d) {
         return rp_fail(RP_ERR_USAGE, "draw: expected 1 to %d microbatches, found %u",
                        RP_DRAW_MICRO_MAX, d->micro);
     }
+    if (d->steady && d->kind->flushed) {
+        return rp_fail(RP_ERR_USAGE, "draw: schedule %s is flushed at every step", d->kind->name);
+    }
     return RP_OK;
 }
 
-static rp_err draw_any(FILE *out, drawing *d, bool svg) {
+static drawing drawing_of(const rp_draw_options *options) {
+    const rp_sched_kind *kind = options->kind;
+    uint32_t lanes = options->stages;
+    if (kind->splits && lanes <= RP_SPLIT_STAGES_MAX) {
+        lanes = rp_sched_split_nodes(lanes, options->whole);
+    } else if (kind->splits && lanes <= UINT32_MAX / 2) {
+        lanes *= 2; /* too many, and said so */
+    }
+    return (drawing){.kind = kind,
+                     .lanes = lanes,
+                     .stages = options->stages,
+                     .whole = options->whole,
+                     .chunks = options->chunks ? options->chunks : 1,
+                     .micro = options->micro,
+                     .steady = options->steady};
+}
+
+rp_err rp_draw_schedule(FILE *out, const rp_draw_options *options) {
+    drawing d = drawing_of(options);
     rp_err err;
     rp_arena arena;
     rp_arena_init(&arena, "draw", 0);
-    RP_TRY(check_sizes(d));
-    RP_TRY(play_schedule(&arena, d, 1, svg ? 2 : 1));
-    if (svg) {
-        draw_svg(out, d);
+    RP_TRY(check_sizes(&d));
+    RP_TRY(play_schedule(&arena, &d, 1, options->svg ? 2 : 1));
+    if (options->svg) {
+        draw_svg(out, &d);
     } else {
-        RP_TRY(draw_text(out, &arena, d));
+        RP_TRY(draw_text(out, &arena, &d));
     }
 fail:
     rp_arena_finish(&arena);
     return err;
-}
-
-static uint32_t lanes_of(const rp_sched_kind *kind, uint32_t nodes) {
-    return kind->splits && nodes <= UINT32_MAX / 2 ? 2 * nodes : nodes;
-}
-
-rp_err rp_draw_some_split(FILE *out, const rp_sched_kind *kind, uint32_t stages, uint32_t whole,
-                          uint32_t micro, bool steady, bool svg) {
-    if (!kind->splits || stages > RP_SPLIT_STAGES_MAX) {
-        return rp_fail(RP_ERR_USAGE, "draw: schedule %s does not split %u stages", kind->name,
-                       stages);
-    }
-    drawing d = {.kind = kind,
-                 .lanes = rp_sched_split_nodes(stages, whole),
-                 .stages = stages,
-                 .whole = whole,
-                 .chunks = 1,
-                 .micro = micro,
-                 .steady = steady};
-    return draw_any(out, &d, svg);
-}
-
-rp_err rp_draw_chunks(FILE *out, const rp_sched_kind *kind, uint32_t nodes, uint32_t chunks,
-                      uint32_t micro, bool svg) {
-    drawing d = {.kind = kind,
-                 .lanes = lanes_of(kind, nodes),
-                 .stages = nodes,
-                 .chunks = chunks,
-                 .micro = micro};
-    return draw_any(out, &d, svg);
-}
-
-rp_err rp_draw_steady(FILE *out, const rp_sched_kind *kind, uint32_t stages, uint32_t micro,
-                      bool svg) {
-    drawing d = {.kind = kind,
-                 .lanes = lanes_of(kind, stages),
-                 .stages = stages,
-                 .chunks = 1,
-                 .micro = micro,
-                 .steady = true};
-    return kind->flushed
-               ? rp_fail(RP_ERR_USAGE, "draw: schedule %s is flushed at every step", kind->name)
-               : draw_any(out, &d, svg);
 }
 
 typedef enum { STASHES, VERSIONS, GAP, COLUMNS } column;
@@ -511,12 +484,11 @@ static rp_err put_row(FILE *out, const rp_sched_kind *kind, uint32_t stages, uin
     rp_err err = RP_OK;
     rp_arena arena;
     rp_arena_init(&arena, "draw", 0);
-    drawing d = {.kind = kind,
-                 .lanes = lanes_of(kind, stages),
-                 .stages = stages,
-                 .chunks = kind->interleaves ? 2 : 1,
-                 .micro = micro,
-                 .steady = !kind->flushed};
+    drawing d = drawing_of(&(rp_draw_options){.kind = kind,
+                                              .stages = stages,
+                                              .chunks = kind->interleaves ? 2 : 1,
+                                              .micro = micro,
+                                              .steady = !kind->flushed});
     RP_TRY(play_schedule(&arena, &d, 1.0 / d.chunks, 2));
     fprintf(out, "| `%s` | %u x %u | %g | %.1f %% |", kind->name, stages, micro, d.facts.makespan,
             positive_bubble(&d));

@@ -41,9 +41,13 @@ static rp_err draw_split(rp_arena *arena, const rp_cli_args *args) {
                       args->words.item[0]);
         goto fail;
     }
-    RP_TRY(rp_draw_some_split(stdout, method.kind, method.split_count, method.whole,
-                              args->draw.micro, !args->draw.whole,
-                              strcmp(args->format, "svg") == 0));
+    const rp_draw_options options = {.kind = method.kind,
+                                     .stages = method.split_count,
+                                     .whole = method.whole,
+                                     .micro = args->draw.micro,
+                                     .steady = !args->draw.whole,
+                                     .svg = strcmp(args->format, "svg") == 0};
+    RP_TRY(rp_draw_schedule(stdout, &options));
 fail:
     return err;
 }
@@ -68,12 +72,14 @@ rp_err rp_verb_draw(rp_arena *arena, const rp_cli_args *args) {
         }
         return rp_fail(RP_ERR_USAGE, "no schedule '%s'; there are: %s", args->words.item[0], known);
     }
-    bool svg = strcmp(args->format, "svg") == 0;
     const uint32_t chunks = args->draw.chunks ? args->draw.chunks : kind->interleaves ? 2 : 1;
-    if (!kind->flushed && !args->draw.whole && chunks == 1) {
-        return rp_draw_steady(stdout, kind, args->draw.stages, args->draw.micro, svg);
-    }
-    return rp_draw_chunks(stdout, kind, args->draw.stages, chunks, args->draw.micro, svg);
+    const rp_draw_options options = {.kind = kind,
+                                     .stages = args->draw.stages,
+                                     .chunks = chunks,
+                                     .micro = args->draw.micro,
+                                     .steady = !kind->flushed && !args->draw.whole && chunks == 1,
+                                     .svg = strcmp(args->format, "svg") == 0};
+    return rp_draw_schedule(stdout, &options);
 }
 
 /* What is there now. */

@@ -16,7 +16,8 @@ static inline bool draws(const rp_sched_kind *kind, uint32_t stages, uint32_t mi
     size_t bytes = 0;
     FILE *file = open_memstream(&text, &bytes);
     assert_non_null(file);
-    const rp_err err = rp_draw_schedule(file, kind, stages, micro, false);
+    const rp_draw_options options = {.kind = kind, .stages = stages, .micro = micro};
+    const rp_err err = rp_draw_schedule(file, &options);
     (void)fclose(file);
     const bool same = err == RP_OK && strcmp(text, want) == 0;
     if (!same) {

@@ -5,7 +5,9 @@ static char *svg_of(const char *name, uint32_t stages, uint32_t micro) {
     size_t bytes = 0;
     FILE *file = open_memstream(&text, &bytes);
     assert_non_null(file);
-    expect_ok(rp_draw_schedule(file, rp_sched_find(name), stages, micro, true));
+    const rp_draw_options options = {
+        .kind = rp_sched_find(name), .stages = stages, .micro = micro, .svg = true};
+    expect_ok(rp_draw_schedule(file, &options));
     (void)fclose(file);
     return text;
 }
@@ -93,7 +95,8 @@ static void columns_stay_aligned_with_two_digits(void **state) {
     size_t bytes = 0;
     FILE *file = open_memstream(&text, &bytes);
     assert_non_null(file);
-    expect_ok(rp_draw_schedule(file, rp_sched_find("zb-h1"), 12, 101, false));
+    const rp_draw_options options = {.kind = rp_sched_find("zb-h1"), .stages = 12, .micro = 101};
+    expect_ok(rp_draw_schedule(file, &options));
     (void)fclose(file);
     const char *line = strchr(text, '\n') + 1;
     const size_t width = strcspn(line, "\n");
@@ -108,7 +111,9 @@ static char *steady_of(const char *name, uint32_t stages, uint32_t micro, bool s
     size_t bytes = 0;
     FILE *file = open_memstream(&text, &bytes);
     assert_non_null(file);
-    expect_ok(rp_draw_steady(file, rp_sched_find(name), stages, micro, svg));
+    const rp_draw_options options = {
+        .kind = rp_sched_find(name), .stages = stages, .micro = micro, .steady = true, .svg = svg};
+    expect_ok(rp_draw_schedule(file, &options));
     (void)fclose(file);
     return text;
 }
@@ -126,7 +131,9 @@ static void the_steady_state_of_schedules_without_a_flush(void **state) {
     free(text);
     for (const rp_sched_kind *const *kind = rp_sched_kinds; *kind; kind++) {
         if ((*kind)->flushed) {
-            expect_err(rp_draw_steady(stdout, *kind, 4, 8, false), RP_ERR_USAGE);
+            const rp_draw_options options = {
+                .kind = *kind, .stages = 4, .micro = 8, .steady = true};
+            expect_err(rp_draw_schedule(stdout, &options), RP_ERR_USAGE);
             continue;
         }
         const bool waits = strcmp((*kind)->name, "avgpipe") == 0;
@@ -151,19 +158,15 @@ static void sizes_out_of_bounds_are_usage_errors(void **state) {
         {0, 4}, {4, 0}, {RP_DRAW_STAGES_MAX + 1, 4}, {4, RP_DRAW_MICRO_MAX + 1}};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         for (int svg = 0; svg < 2; svg++) {
-            expect_err(rp_draw_schedule(stdout, rp_sched_find("gpipe"), bad[i][0], bad[i][1], svg),
-                       RP_ERR_USAGE);
+            const rp_draw_options options = {.kind = rp_sched_find("gpipe"),
+                                             .stages = bad[i][0],
+                                             .micro = bad[i][1],
+                                             .svg = svg};
+            expect_err(rp_draw_schedule(stdout, &options), RP_ERR_USAGE);
         }
     }
     assert_string_equal(rp_err_message(), "draw: expected 1 to 512 microbatches, found 513");
-    char *text = NULL;
-    size_t bytes = 0;
-    FILE *file = open_memstream(&text, &bytes);
-    assert_non_null(file);
-    expect_ok(rp_draw_schedule(file, rp_sched_find("gpipe"), RP_DRAW_STAGES_MAX, RP_DRAW_MICRO_MAX,
-                               true));
-    (void)fclose(file);
-    free(text);
+    free(svg_of("gpipe", RP_DRAW_STAGES_MAX, RP_DRAW_MICRO_MAX));
 }
 
 static void table_of_all_schedules(void **state) {

@@ -2,13 +2,19 @@
 
 extern const rp_sched_kind rp_sched_interleaved_1f1b, rp_sched_1f1b;
 
+static rp_err draw_chunks(FILE *file, const rp_sched_kind *kind, uint32_t nodes, uint32_t chunks,
+                          uint32_t micro) {
+    const rp_draw_options options = {
+        .kind = kind, .stages = nodes, .chunks = chunks, .micro = micro};
+    return rp_draw_schedule(file, &options);
+}
+
 static bool draws_chunks(uint32_t nodes, uint32_t chunks, uint32_t micro, const char *want) {
     char *text = NULL;
     size_t bytes = 0;
     FILE *file = open_memstream(&text, &bytes);
     assert_non_null(file);
-    const rp_err err =
-        rp_draw_chunks(file, &rp_sched_interleaved_1f1b, nodes, chunks, micro, false);
+    const rp_err err = draw_chunks(file, &rp_sched_interleaved_1f1b, nodes, chunks, micro);
     (void)fclose(file);
     const bool same = err == RP_OK && strcmp(text, want) == 0;
     if (!same) {
@@ -240,10 +246,10 @@ static void bubble_is_divided_by_the_chunks(void **state) {
 
 static void only_interleaved_schedules_have_chunks(void **state) {
     (void)state;
-    expect_err(rp_draw_chunks(stdout, &rp_sched_1f1b, 4, 2, 8, false), RP_ERR_USAGE);
+    expect_err(draw_chunks(stdout, &rp_sched_1f1b, 4, 2, 8), RP_ERR_USAGE);
     assert_non_null(strstr(rp_err_message(), "one stage a board"));
-    expect_err(rp_draw_chunks(stdout, &rp_sched_interleaved_1f1b, 40, 2, 8, false), RP_ERR_USAGE);
-    expect_err(rp_draw_chunks(stdout, &rp_sched_interleaved_1f1b, 4, 17, 8, false), RP_ERR_USAGE);
+    expect_err(draw_chunks(stdout, &rp_sched_interleaved_1f1b, 40, 2, 8), RP_ERR_USAGE);
+    expect_err(draw_chunks(stdout, &rp_sched_interleaved_1f1b, 4, 17, 8), RP_ERR_USAGE);
 }
 
 int main(void) {
