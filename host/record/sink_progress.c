@@ -11,7 +11,6 @@
 
 #include "base/log.h"
 #include "base/printable.h"
-#include "record/sink.h"
 
 enum {
     FRAME_BYTES = 8192,
@@ -33,7 +32,7 @@ static const double smoothing_s = 8.0; /* of the speed that the time left is com
  * but OUTAGES_MAX of them in a row. */
 static const double outage_times = 5.0;
 
-struct rp_progress {
+typedef struct {
     FILE *file;
     rp_progress_mode mode;
     const rp_clock *clock;
@@ -43,7 +42,7 @@ struct rp_progress {
     uint64_t step_total;
     uint32_t epochs, stages;
 
-    rp_progress_state state; /* newest; its busy points to the array below */
+    rp_sink_step state; /* newest, its step from 1; its busy points to the array below */
     double busy[STAGES_MAX];
     bool have_state, printed; /* printed: the newest state has been shown */
     int64_t shown_ns;         /* when something was shown last; 0: never */
@@ -60,7 +59,7 @@ struct rp_progress {
     double step_s;    /* seconds a step, smoothed; 0: not known yet */
     uint32_t outages; /* in a row, of which it knows nothing */
     rp_log_hook hook; /* a log line clears what is drawn */
-};
+} progress;
 
 /* Text that knows how many columns it takes and stops at the edge. */
 typedef struct {
@@ -69,7 +68,7 @@ typedef struct {
     uint32_t columns, columns_max;
 } frame;
 
-static int64_t now_ns(const rp_progress *p) {
+static int64_t now_ns(const progress *p) {
     return rp_clock_now_ns(p->clock);
 }
 
@@ -115,14 +114,14 @@ static void add_format(frame *f, const char *format, ...) {
     add_text(f, text);
 }
 
-static void add_color(const rp_progress *p, frame *f, const char *code) {
+static void add_color(const progress *p, frame *f, const char *code) {
     if (p->color) {
         add_raw(f, code);
     }
 }
 
 /* A bar of eighths of a column; spaces fill it up. */
-static void add_blocks(const rp_progress *p, frame *f, double share, uint32_t columns) {
+static void add_blocks(const progress *p, frame *f, double share, uint32_t columns) {
     const double clamped = share > 0 ? (share < 1 ? share : 1) : 0; /* NaN: 0 */
     uint32_t eighths = (uint32_t)(clamped * 8 * columns + 0.5);
     for (uint32_t i = 0; i < columns; i++) {
@@ -156,8 +155,8 @@ static void add_speed(frame *f, double samples_per_s) {
 /* What a narrow line leaves out. */
 enum { NUMBER_SPEED = 1, NUMBER_EPOCH = 2, NUMBER_LOSS = 4, NUMBER_ALL = 7 };
 
-static void add_numbers(const rp_progress *p, frame *f, unsigned shown) {
-    const rp_progress_state *s = &p->state;
+static void add_numbers(const progress *p, frame *f, unsigned shown) {
+    const rp_sink_step *s = &p->state;
     add_format(f, "step %" PRIu64 "/%" PRIu64, s->step, p->step_total);
     if (p->without_losses || !(shown & NUMBER_LOSS)) {
         /* nothing to show */
@@ -178,7 +177,7 @@ static void add_numbers(const rp_progress *p, frame *f, unsigned shown) {
 /* ---- the picture ---- */
 
 /* A bar of what the line has room for beside `other` columns, and the share. */
-static void add_bar(const rp_progress *p, frame *f, double share, uint32_t other) {
+static void add_bar(const progress *p, frame *f, double share, uint32_t other) {
     uint32_t bar = f->columns_max > other ? f->columns_max - other : 0;
     bar = bar > BAR_MAX ? BAR_MAX : bar;
     if (bar >= BAR_MIN) {
@@ -198,7 +197,7 @@ static void add_bar(const rp_progress *p, frame *f, double share, uint32_t other
 
 enum { SHARE_COLUMNS = 7 }; /* " 100%" and blanks */
 
-static void draw_bar(const rp_progress *p, frame *f) {
+static void draw_bar(const progress *p, frame *f) {
     static const unsigned tries[] = {NUMBER_ALL, NUMBER_ALL & ~NUMBER_SPEED, NUMBER_LOSS, 0};
     const double share = p->step_total ? (double)p->state.step / (double)p->step_total : 1.0;
     char epoch[64];
@@ -223,7 +222,7 @@ static void draw_bar(const rp_progress *p, frame *f) {
 /* ---- a part that is no training ---- */
 
 /* A sign of life that turns ten times a second. */
-static void add_sign(const rp_progress *p, frame *f) {
+static void add_sign(const progress *p, frame *f) {
     static const char *const dots[] = {"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"};
     static const char *const lines[] = {"|", "/", "-", "\\"};
     const uint64_t turn = (uint64_t)((now_ns(p) - p->part_ns) / live_every_ns);
@@ -231,7 +230,7 @@ static void add_sign(const rp_progress *p, frame *f) {
 }
 
 /* "3/8 boards  0:12 left", or how long it has taken as long as nobody knows. */
-static void add_part_numbers(const rp_progress *p, frame *f) {
+static void add_part_numbers(const progress *p, frame *f) {
     const double seconds = (double)(now_ns(p) - p->part_ns) * 1e-9;
     const uint64_t since = p->part_done - p->part_first;
     if (p->part_total > 0) {
@@ -244,7 +243,7 @@ static void add_part_numbers(const rp_progress *p, frame *f) {
     }
 }
 
-static void draw_part(const rp_progress *p, frame *f) {
+static void draw_part(const progress *p, frame *f) {
     frame numbers = {.columns_max = COLUMNS_MAX};
     add_part_numbers(p, &numbers);
     add_sign(p, f);
@@ -267,7 +266,7 @@ static const char *shade_of(double busy) {
 }
 
 /* [0 ████▌ 92%]→[1 ███▉  79%]: as much of it as the width allows. */
-static void draw_ring(const rp_progress *p, frame *f) {
+static void draw_ring(const progress *p, frame *f) {
     const uint32_t stages = p->stages;
     const uint32_t fixed = 6 + stages * (stages > 10 ? 11 : 10); /* "ring  ", "[0  100%]→" */
     const uint32_t spare = f->columns_max > fixed ? (f->columns_max - fixed) / stages : 0;
@@ -303,7 +302,7 @@ static void draw_ring(const rp_progress *p, frame *f) {
     }
 }
 
-static uint32_t width_of(const rp_progress *p) {
+static uint32_t width_of(const progress *p) {
     struct winsize size;
     uint32_t columns = 80;
     if (ioctl(fileno(p->file), TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
@@ -314,7 +313,7 @@ static uint32_t width_of(const rp_progress *p) {
 }
 
 /* To the first column of the first line, nothing left on the screen from there. */
-static void add_clear(const rp_progress *p, frame *f) {
+static void add_clear(const progress *p, frame *f) {
     if (p->lines > 0) {
         add_raw(f, "\r");
         for (uint32_t i = 1; i < p->lines; i++) {
@@ -324,12 +323,12 @@ static void add_clear(const rp_progress *p, frame *f) {
     }
 }
 
-static void put_frame(const rp_progress *p, const frame *f) {
+static void put_frame(const progress *p, const frame *f) {
     (void)fwrite(f->text, 1, f->used, p->file);
     (void)fflush(p->file);
 }
 
-static void clear_lines(rp_progress *p) {
+static void clear_lines(progress *p) {
     frame f = {.columns_max = 0};
     if (p->lines > 0) {
         add_clear(p, &f);
@@ -339,7 +338,7 @@ static void clear_lines(rp_progress *p) {
 }
 
 /* Lines end with what clears their rest, so nothing flickers: no line is empty at any time. */
-static void draw_live(rp_progress *p) {
+static void draw_live(progress *p) {
     frame f = {.columns_max = width_of(p)};
     const bool ring = p->phase[0] == '\0' && p->stages > 0 && p->state.busy;
     if (p->lines > (ring ? 2u : 1u)) {
@@ -365,7 +364,7 @@ static void draw_live(rp_progress *p) {
     p->lines = ring ? 2 : 1;
 }
 
-static void print_plain(rp_progress *p) {
+static void print_plain(progress *p) {
     frame f = {.columns_max = COLUMNS_MAX};
     add_format(&f, "epoch %u/%u  ", p->state.epoch + 1, p->epochs);
     add_numbers(p, &f, NUMBER_ALL);
@@ -379,7 +378,7 @@ static void print_plain(rp_progress *p) {
     put_frame(p, &f);
 }
 
-static void show_lines(rp_progress *p) {
+static void show_lines(progress *p) {
     if (p->mode == RP_PROGRESS_LIVE) {
         draw_live(p);
     } else {
@@ -390,7 +389,7 @@ static void show_lines(rp_progress *p) {
 }
 
 static void before_log_line(void *context) {
-    rp_progress *p = context;
+    progress *p = context;
     clear_lines(p);
     p->shown_ns = 0; /* the next update draws again at once */
 }
@@ -408,8 +407,12 @@ static bool is_utf8(void) {
     return false;
 }
 
-rp_err rp_progress_open(rp_arena *arena, const rp_progress_options *options, rp_progress **out) {
-    rp_progress *p;
+rp_err rp_progress_open(rp_arena *arena, const rp_sink_run *run, rp_progress_mode mode,
+                        void **sink) {
+    progress *p = NULL;
+    if (!run->progress) {
+        return RP_OK;
+    }
     rp_err err = RP_ARENA_NEW(arena, 1, &p);
     if (err != RP_OK) {
         return err;
@@ -417,31 +420,42 @@ rp_err rp_progress_open(rp_arena *arena, const rp_progress_options *options, rp_
     const char *terminal = getenv("TERM");
     const char *no_color = getenv("NO_COLOR");
     const bool dumb = !terminal || strcmp(terminal, "dumb") == 0;
-    p->file = options->file;
-    p->mode = options->mode;
-    if (p->mode == RP_PROGRESS_AUTO) {
+    p->file = run->progress;
+    p->mode = mode;
+    if (mode == RP_PROGRESS_AUTO) {
         p->mode = isatty(fileno(p->file)) && !dumb ? RP_PROGRESS_LIVE : RP_PROGRESS_PLAIN;
     }
     p->own_clock = rp_clock_real();
-    p->clock = options->clock ? options->clock : &p->own_clock;
+    p->clock = run->clock ? run->clock : &p->own_clock;
     p->color = !(no_color && no_color[0]);
     p->unicode = is_utf8();
-    p->step_total = options->step_total;
-    p->epochs = options->epochs;
-    p->without_losses = options->without_losses;
-    p->stages = options->stages < STAGES_MAX ? options->stages : STAGES_MAX;
-    p->speed_step = options->step_first;
-    p->state.step = options->step_first;
+    p->step_total = run->step_total;
+    p->epochs = run->epochs;
+    p->without_losses = run->without_losses;
+    p->stages = run->stages < STAGES_MAX ? run->stages : STAGES_MAX;
+    p->speed_step = run->step_first;
+    p->state.step = run->step_first;
     if (p->mode == RP_PROGRESS_LIVE) {
         p->hook = (rp_log_hook){.before_line = before_log_line, .context = p};
         rp_log_add_hook(&p->hook);
     }
-    *out = p;
+    *sink = p;
     return RP_OK;
 }
 
+static rp_err open_sink(rp_arena *arena, const rp_sink_run *run, void **sink) {
+    return rp_progress_open(arena, run, RP_PROGRESS_AUTO, sink);
+}
+
+/* Plain: the newest state, if it was not printed. */
+static void print_rest(progress *p) {
+    if (p->mode == RP_PROGRESS_PLAIN && p->have_state && !p->printed) {
+        show_lines(p);
+    }
+}
+
 /* Exponential mean over the last seconds, however long the steps are. */
-static void measure_speed(rp_progress *p, uint64_t step) {
+static void measure_speed(progress *p, uint64_t step) {
     const int64_t now = now_ns(p);
     if (p->speed_ns == 0 || step < p->speed_step) {
         p->speed_ns = now;
@@ -463,18 +477,16 @@ static void measure_speed(rp_progress *p, uint64_t step) {
     p->outages = 0;
 }
 
-void rp_progress_update(rp_progress *p, const rp_progress_state *state) {
-    if (p->mode == RP_PROGRESS_NONE) {
-        return;
+static rp_err on_step(void *sink, const rp_sink_step *step) {
+    progress *p = sink;
+    if (p->have_state && step->epoch != p->state.epoch) {
+        print_rest(p); /* the last state of the epoch that ended */
     }
-    const bool new_epoch = p->have_state && state->epoch != p->state.epoch;
-    if (p->mode == RP_PROGRESS_PLAIN && new_epoch && !p->printed) {
-        show_lines(p); /* the last state of the epoch that ended */
-    }
-    p->state = *state;
-    if (state->busy) {
+    p->state = *step;
+    p->state.step++;
+    if (step->busy) {
         for (uint32_t k = 0; k < p->stages; k++) {
-            const double busy = state->busy[k];
+            const double busy = step->busy[k];
             p->busy[k] = busy > 0 ? (busy < 1 ? busy : 1) : 0; /* NaN: 0 */
         }
         p->state.busy = p->busy;
@@ -484,30 +496,31 @@ void rp_progress_update(rp_progress *p, const rp_progress_state *state) {
     const bool first = p->shown_ns == 0 || p->phase[0];
     p->phase[0] = '\0';
     p->part = false;
-    measure_speed(p, state->step);
+    measure_speed(p, p->state.step);
     const int64_t every = p->mode == RP_PROGRESS_LIVE ? live_every_ns : plain_every_ns;
     if (first || now_ns(p) - p->shown_ns >= every) {
         show_lines(p);
     }
+    return RP_OK;
 }
 
-void rp_progress_phase(rp_progress *p, const char *text) {
+static rp_err on_phase(void *sink, const char *text) {
+    progress *p = sink;
     p->part = false;
     p->phase[0] = '\0';
     if (p->mode == RP_PROGRESS_PLAIN) {
-        if (p->have_state && !p->printed) {
-            show_lines(p);
-        }
+        print_rest(p);
         rp_print(p->file, "%s\n", text);
         (void)fflush(p->file);
-    } else if (p->mode == RP_PROGRESS_LIVE) {
+    } else {
         (void)snprintf(p->phase, sizeof p->phase, "%s ...", text);
         draw_live(p);
     }
     p->speed_ns = 0; /* the pause is not part of a step */
+    return RP_OK;
 }
 
-static void print_part(rp_progress *p) {
+static void print_part(progress *p) {
     frame f = {.columns_max = COLUMNS_MAX};
     add_format(&f, "%s: ", p->phase);
     add_part_numbers(p, &f);
@@ -515,48 +528,37 @@ static void print_part(rp_progress *p) {
     put_frame(p, &f);
 }
 
-void rp_progress_part(rp_progress *p, const char *text, uint64_t done, uint64_t total,
-                      const char *unit) {
-    if (p->mode == RP_PROGRESS_NONE) {
-        return;
-    }
-    const size_t length = strlen(text);
-    const bool goes_on = p->part && strcmp(p->phase, text) == 0 && strcmp(p->part_unit, unit) == 0;
-    const bool after_phase = strncmp(p->phase, text, length) == 0; /* which has been printed */
+static rp_err on_part(void *sink, const rp_sink_part *part) {
+    progress *p = sink;
+    const char *text = part->text;
+    const bool goes_on =
+        p->part && strcmp(p->phase, text) == 0 && strcmp(p->part_unit, part->unit) == 0;
+    const bool after_phase = strncmp(p->phase, text, strlen(text)) == 0; /* which was printed */
     if (!goes_on) {
-        if (p->mode == RP_PROGRESS_PLAIN && p->have_state && !p->printed) {
-            show_lines(p);
-        }
+        print_rest(p);
         p->part_ns = now_ns(p);
-        p->part_first = done < total ? done : 0;
+        p->part_first = part->done < part->total ? part->done : 0;
         p->shown_ns = p->mode == RP_PROGRESS_PLAIN ? p->part_ns : after_phase ? p->shown_ns : 0;
         (void)snprintf(p->phase, sizeof p->phase, "%s", text);
-        (void)snprintf(p->part_unit, sizeof p->part_unit, "%s", unit);
+        (void)snprintf(p->part_unit, sizeof p->part_unit, "%s", part->unit);
     }
     p->part = true;
-    p->part_total = total;
-    p->part_done = total > 0 && done > total ? total : done;
+    p->part_total = part->total;
+    p->part_done = part->total > 0 && part->done > part->total ? part->total : part->done;
     p->part_first = p->part_first < p->part_done ? p->part_first : p->part_done;
     p->speed_ns = 0; /* the pause is not part of a step */
     const bool live = p->mode == RP_PROGRESS_LIVE;
     if (p->shown_ns == 0 ||
         now_ns(p) - p->shown_ns >= (live ? live_every_ns : plain_part_every_ns)) {
-        if (live) {
-            draw_live(p);
-        } else {
-            print_part(p);
-        }
+        (live ? draw_live : print_part)(p);
         p->shown_ns = now_ns(p);
     }
+    return RP_OK;
 }
 
-void rp_progress_line(rp_progress *p, const char *text) {
-    if (p->mode == RP_PROGRESS_NONE) {
-        return;
-    }
-    if (p->mode == RP_PROGRESS_PLAIN && p->have_state && !p->printed) {
-        show_lines(p);
-    }
+/* A line that stays. */
+static void put_line(progress *p, const char *text) {
+    print_rest(p);
     clear_lines(p);
     p->phase[0] = '\0';
     p->part = false;
@@ -567,59 +569,15 @@ void rp_progress_line(rp_progress *p, const char *text) {
     }
 }
 
-void rp_progress_close(rp_progress **taken) {
-    rp_progress *p = *taken;
-    *taken = NULL;
-    if (!p) {
-        return;
-    }
-    if (p->mode == RP_PROGRESS_PLAIN && p->have_state && !p->printed) {
-        show_lines(p);
-    }
-    clear_lines(p);
-    rp_log_remove_hook(&p->hook);
-}
-
-/* ---- the sink -------------------------------------------------------------------------------- */
-
-static rp_err open_sink(rp_arena *arena, const rp_sink_run *run, void **sink) {
-    rp_progress *progress = NULL;
-    const rp_progress_options options = {
-        .file = run->progress,
-        .mode = RP_PROGRESS_AUTO,
-        .clock = run->clock,
-        .step_first = run->step_first,
-        .step_total = run->step_total,
-        .epochs = run->epochs,
-        .stages = run->stages,
-        .without_losses = run->without_losses,
-    };
-    rp_err err = RP_OK;
-    if (!run->progress) {
-        return RP_OK;
-    }
-    RP_TRY(rp_progress_open(arena, &options, &progress));
-    *sink = progress;
-fail:
-    return err;
-}
-
-static rp_err on_step(void *sink, const rp_sink_step *step) {
-    const rp_progress_state state = {step->step + 1, step->epoch, step->loss, step->samples_per_s,
-                                     step->busy};
-    rp_progress_update(sink, &state);
-    return RP_OK;
-}
-
 static rp_err on_eval(void *sink, const rp_sink_eval *eval) {
-    const rp_progress *progress = sink;
+    const progress *p = sink;
     const bool classes = eval->accuracy >= 0;
     char loss[32] = "not finite";
     char accuracy[32] = "";
     char text[160];
-    if (progress->without_losses) {
+    if (p->without_losses) {
         (void)snprintf(text, sizeof text, "step %" PRIu64 ": evaluated", eval->step);
-        rp_progress_line(sink, text);
+        put_line(sink, text);
         return RP_OK;
     }
     if (isfinite(eval->loss)) {
@@ -630,7 +588,7 @@ static rp_err on_eval(void *sink, const rp_sink_eval *eval) {
     }
     (void)snprintf(text, sizeof text, "step %" PRIu64 ": %s loss %s%s", eval->step, eval->split,
                    loss, accuracy);
-    rp_progress_line(sink, text);
+    put_line(sink, text);
     return RP_OK;
 }
 
@@ -638,36 +596,27 @@ static rp_err on_event(void *sink, const rp_sink_event *event) {
     char line[256];
     if (!event->log_only) {
         (void)snprintf(line, sizeof line, "step %" PRIu64 ": %s", event->step, event->text);
-        rp_progress_line(sink, line);
+        put_line(sink, line);
     }
     return RP_OK;
 }
 
-static rp_err on_phase(void *sink, const char *text) {
-    rp_progress_phase(sink, text);
-    return RP_OK;
-}
-
-static rp_err on_part(void *sink, const rp_sink_part *part) {
-    rp_progress_part(sink, part->text, part->done, part->total, part->unit);
-    return RP_OK;
-}
-
 static rp_err rewind_sink(void *sink, uint64_t step) {
-    rp_progress *progress = sink;
-    progress->state.step = step;
+    progress *p = sink;
+    p->state.step = step;
     return RP_OK;
 }
 
 static void crash_sink(void *sink) {
-    rp_progress *progress = sink;
-    rp_log_remove_hook(&progress->hook);
+    progress *p = sink;
+    rp_log_remove_hook(&p->hook);
 }
 
 static rp_err close_sink(void *sink, const rp_summary *summary) {
-    rp_progress *progress = sink;
     (void)summary;
-    rp_progress_close(&progress);
+    print_rest(sink);
+    clear_lines(sink);
+    crash_sink(sink);
     return RP_OK;
 }
 
