@@ -12,15 +12,14 @@
 
 #include "base/json_values.h"
 #include "base/replace.h"
-#include "record/sink.h"
 
 enum { DIGITS = 10, LINE_BYTES = 8192 };
 
-struct rp_metrics {
+typedef struct {
     const char *path;
     int fd;
     bool regular;
-};
+} log_file;
 
 static rp_err fail_io(const char *path) {
     return rp_fail(RP_ERR_IO, "%s: can not be written: %s", path, strerror(errno));
@@ -28,18 +27,18 @@ static rp_err fail_io(const char *path) {
 
 /* Behind the last line; of one that does not fit on the disk nothing stays, so that later ones may
  * follow. */
-static bool append_whole(const rp_metrics *metrics, const char *line, size_t bytes) {
+static bool append_whole(const log_file *file, const char *line, size_t bytes) {
     struct stat facts;
-    const bool known = metrics->regular && fstat(metrics->fd, &facts) == 0;
+    const bool known = file->regular && fstat(file->fd, &facts) == 0;
     size_t done = 0;
     while (done < bytes) {
-        const ssize_t wrote = write(metrics->fd, line + done, bytes - done);
+        const ssize_t wrote = write(file->fd, line + done, bytes - done);
         if (wrote > 0) {
             done += (size_t)wrote;
         } else if (wrote == 0 || errno != EINTR) {
             const int code = wrote == 0 ? ENOSPC : errno;
             if (known && done > 0) {
-                (void)!ftruncate(metrics->fd, facts.st_size);
+                (void)!ftruncate(file->fd, facts.st_size);
             }
             errno = code;
             return false;
@@ -49,7 +48,7 @@ static bool append_whole(const rp_metrics *metrics, const char *line, size_t byt
 }
 
 /* Takes the reference; NULL means that memory is short or a text is not UTF-8. */
-static rp_err write_line(const rp_metrics *metrics, json_t *object) {
+static rp_err write_line(const log_file *file, json_t *object) {
     char line[LINE_BYTES];
     const size_t bytes =
         object ? json_dumpb(object, line, sizeof line, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS))
@@ -57,10 +56,10 @@ static rp_err write_line(const rp_metrics *metrics, json_t *object) {
     json_decref(object);
     if (bytes == 0 || bytes >= sizeof line) {
         return rp_fail(RP_ERR_FORMAT, "%s: a line can not be made: is its text UTF-8, and short?",
-                       metrics->path);
+                       file->path);
     }
     line[bytes] = '\n';
-    return append_whole(metrics, line, bytes + 1) ? RP_OK : rp_replace_unwritten(metrics->path);
+    return append_whole(file, line, bytes + 1) ? RP_OK : rp_replace_unwritten(file->path);
 }
 
 static bool is_one_of(const char *name, const char *const *names) {
@@ -86,10 +85,9 @@ static void renumber(json_t *line) {
 /* What happened stays, also of steps that are trained again. What every start says is said again.
  */
 static bool is_kept(const json_t *line, uint64_t step_first) {
-    static const char *const happened[] = {"fault",   "recovered", "resumed", "damaged",
-                                           "waiting", "silent",    "spare",   "fewer",
-                                           "joined",  "adopted",   "unsaved", "saved",
-                                           "refused", "twins",     NULL};
+    static const char *const happened[] = {"fault",   "recovered", "resumed", "damaged", "waiting",
+                                           "silent",  "spare",     "fewer",   "joined",  "adopted",
+                                           "unsaved", "saved",     "refused", "twins",   NULL};
     const char *event = json_string_value(json_object_get(line, "event"));
     const json_int_t step = json_integer_value(json_object_get(line, "step"));
     if (event && is_one_of(event, happened)) {
@@ -147,123 +145,89 @@ static rp_err drop_later_records(const char *path, uint64_t step_first) {
     return err;
 }
 
-rp_err rp_metrics_rewind(rp_metrics *metrics, uint64_t step) {
+static rp_err rewind_sink(void *sink, uint64_t step) {
+    log_file *file = sink;
     rp_err err;
-    RP_TRY(drop_later_records(metrics->path, step));
-    const int after = rp_replace_open(metrics->path, O_WRONLY | O_APPEND);
+    RP_TRY(drop_later_records(file->path, step));
+    const int after = rp_replace_open(file->path, O_WRONLY | O_APPEND);
     if (after < 0) {
-        return fail_io(metrics->path);
+        return fail_io(file->path);
     }
-    (void)close(metrics->fd); /* of the file that was replaced */
-    metrics->fd = after;
+    (void)close(file->fd); /* of the file that was replaced */
+    file->fd = after;
 fail:
     return err;
 }
 
-rp_err rp_metrics_open(rp_arena *arena, const char *path, uint64_t step_first, rp_metrics **out) {
+rp_err rp_metrics_open(rp_arena *arena, const char *path, uint64_t step_first, void **sink) {
     rp_err err = RP_OK;
-    rp_metrics *metrics;
+    log_file *file;
     char *copy;
-    RP_TRY(RP_ARENA_NEW(arena, 1, &metrics));
+    RP_TRY(RP_ARENA_NEW(arena, 1, &file));
     RP_TRY(rp_arena_string(arena, path, &copy));
-    metrics->path = copy;
+    file->path = copy;
     RP_TRY(drop_later_records(path, step_first));
-    metrics->fd = rp_replace_open(path, O_WRONLY | O_APPEND);
-    metrics->regular = is_regular(path);
-    if (metrics->fd < 0) {
+    file->fd = rp_replace_open(path, O_WRONLY | O_APPEND);
+    file->regular = is_regular(path);
+    if (file->fd < 0) {
         err = fail_io(path);
         goto fail;
     }
-    *out = metrics;
+    *sink = file;
 fail:
     return err;
 }
 
-rp_err rp_metrics_write_step(rp_metrics *metrics, const rp_metrics_step *step) {
-    return write_line(metrics,
-                      json_pack("{s:I, s:I, s:o, s:o, s:o, s:o}", "step", (json_int_t)step->step,
-                                "epoch", (json_int_t)step->epoch, "loss",
-                                rp_json_of_real(step->loss), "lr", rp_json_of_real(step->lr),
-                                "samples_per_s", rp_json_of_real(step->samples_per_s), "time_s",
-                                rp_json_of_real(step->time_s)));
-}
-
-rp_err rp_metrics_write_eval(rp_metrics *metrics, const char *split, uint64_t step, double loss,
-                             double accuracy, uint64_t samples, double time_s) {
-    json_t *line = json_pack("{s:s, s:I, s:o}", "event", "eval", "step", (json_int_t)step, "loss",
-                             rp_json_of_real(loss));
-    if (line && accuracy >= 0) {
-        (void)json_object_set_new(line, "accuracy", rp_json_of_real(accuracy));
-    }
-    if (line) {
-        (void)json_object_set_new(line, "samples", json_integer((json_int_t)samples));
-        (void)json_object_set_new(line, "time_s", rp_json_of_real(time_s));
-        (void)json_object_set_new(line, "split", json_string(split));
-    }
-    return write_line(metrics, line);
-}
-
-rp_err rp_metrics_write_event(rp_metrics *metrics, const char *name, uint64_t step, double time_s,
-                              const char *text) {
-    return write_line(metrics,
-                      json_pack("{s:s, s:I, s:o, s:s}", "event", name, "step", (json_int_t)step,
-                                "time_s", rp_json_of_real(time_s), "text", text));
-}
-
-rp_err rp_metrics_write_prediction(rp_metrics *metrics, uint64_t step, uint32_t stage, uint64_t gap,
-                                   uint64_t ahead, double error, double stale_error,
-                                   double time_s) {
-    return write_line(metrics,
-                      json_pack("{s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "event", "prediction",
-                                "step", (json_int_t)step, "stage", (json_int_t)stage, "gap",
-                                (json_int_t)gap, "ahead", (json_int_t)ahead, "error",
-                                rp_json_of_real(error), "stale_error", rp_json_of_real(stale_error),
-                                "time_s", rp_json_of_real(time_s)));
-}
-
-rp_err rp_metrics_close(rp_metrics **taken) {
-    rp_metrics *metrics = *taken;
-    *taken = NULL;
-    if (metrics && close(metrics->fd) != 0) {
-        return fail_io(metrics->path);
-    }
-    return RP_OK;
-}
-
-/* ---- the sink -------------------------------------------------------------------------------- */
-
 static rp_err open_sink(rp_arena *arena, const rp_sink_run *run, void **sink) {
-    rp_metrics *metrics = NULL;
     char *path;
     rp_err err = RP_OK;
     if (!run->folder) {
         return RP_OK;
     }
     RP_TRY(rp_arena_printf(arena, &path, "%s/log.jsonl", run->folder));
-    RP_TRY(rp_metrics_open(arena, path, run->step_first, &metrics));
-    *sink = metrics;
+    RP_TRY(rp_metrics_open(arena, path, run->step_first, sink));
 fail:
     return err;
 }
 
+/* Numbers that are not finite are written as null. */
 static rp_err on_step(void *sink, const rp_sink_step *step) {
-    return rp_metrics_write_step(sink,
-                                 &(rp_metrics_step){step->step + 1, step->epoch, step->loss,
-                                                    step->lr, step->samples_per_s, step->time_s});
+    return write_line(sink, json_pack("{s:I, s:I, s:o, s:o, s:o, s:o}", "step",
+                                      (json_int_t)step->step + 1, "epoch", (json_int_t)step->epoch,
+                                      "loss", rp_json_of_real(step->loss), "lr",
+                                      rp_json_of_real(step->lr), "samples_per_s",
+                                      rp_json_of_real(step->samples_per_s), "time_s",
+                                      rp_json_of_real(step->time_s)));
 }
 
 static rp_err on_eval(void *sink, const rp_sink_eval *eval) {
-    return rp_metrics_write_eval(sink, eval->split, eval->step, eval->loss, eval->accuracy,
-                                 eval->samples, eval->time_s);
+    json_t *line = json_pack("{s:s, s:I, s:o}", "event", "eval", "step", (json_int_t)eval->step,
+                             "loss", rp_json_of_real(eval->loss));
+    if (line && eval->accuracy >= 0) {
+        (void)json_object_set_new(line, "accuracy", rp_json_of_real(eval->accuracy));
+    }
+    if (line) {
+        (void)json_object_set_new(line, "samples", json_integer((json_int_t)eval->samples));
+        (void)json_object_set_new(line, "time_s", rp_json_of_real(eval->time_s));
+        (void)json_object_set_new(line, "split", json_string(eval->split));
+    }
+    return write_line(sink, line);
 }
 
 static rp_err on_event(void *sink, const rp_sink_event *event) {
-    return rp_metrics_write_event(sink, event->name, event->step, event->time_s, event->text);
+    return write_line(sink, json_pack("{s:s, s:I, s:o, s:s}", "event", event->name, "step",
+                                      (json_int_t)event->step, "time_s",
+                                      rp_json_of_real(event->time_s), "text", event->text));
 }
 
 static rp_err on_prediction(void *sink, const rp_sink_prediction *line) {
-    return rp_metrics_write_prediction(sink, line->step + 1, line->stage, line->gap, line->ahead,
-                                       line->error, line->stale_error, line->time_s);
+    return write_line(sink,
+                      json_pack("{s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "event", "prediction",
+                                "step", (json_int_t)line->step + 1, "stage",
+                                (json_int_t)line->stage, "gap", (json_int_t)line->gap, "ahead",
+                                (json_int_t)line->ahead, "error", rp_json_of_real(line->error),
+                                "stale_error", rp_json_of_real(line->stale_error), "time_s",
+                                rp_json_of_real(line->time_s)));
 }
 
 static rp_err on_codec(void *sink, const rp_sink_codec *line) {
@@ -274,14 +238,10 @@ static rp_err on_codec(void *sink, const rp_sink_codec *line) {
                                       "time_s", rp_json_of_real(line->time_s)));
 }
 
-static rp_err rewind_sink(void *sink, uint64_t step) {
-    return rp_metrics_rewind(sink, step);
-}
-
 static rp_err close_sink(void *sink, const rp_summary *summary) {
-    rp_metrics *metrics = sink;
+    log_file *file = sink;
     (void)summary;
-    return rp_metrics_close(&metrics);
+    return close(file->fd) == 0 ? RP_OK : fail_io(file->path);
 }
 
 const rp_sink_kind rp_sink_metrics = {.name = "metrics",

@@ -13,54 +13,66 @@ static const char eval_2[] = "{\"event\":\"eval\",\"step\":2,\"loss\":0.5,\"accu
 static const char event_3[] =
     "{\"event\":\"check\\\"point\",\"step\":3,\"time_s\":4.0,\"text\":\"gr\xc3\xbc\xc3\x9f\\n\"}\n";
 
-static void write_some(rp_metrics *metrics) {
-    expect_ok(rp_metrics_write_step(
-        metrics,
-        &(rp_metrics_step){
-            .step = 1, .loss = 2.25, .lr = 0.05, .samples_per_s = 1000.5, .time_s = 0.125}));
-    expect_ok(rp_metrics_write_step(
-        metrics,
-        &(rp_metrics_step){
-            .step = 2, .loss = NAN, .lr = 0.05, .samples_per_s = INFINITY, .time_s = 0.25}));
-    expect_ok(rp_metrics_write_eval(metrics, "validation", 2, 0.5, 0.875, 10000, 3));
-    expect_ok(rp_metrics_write_event(metrics, "check\"point", 3, 4, "gr\xc3\xbc\xc3\x9f\n"));
+extern const rp_sink_kind rp_sink_metrics; /* of the registry */
+
+static rp_err write_event(void *log, const char *name, uint64_t step, double time_s,
+                          const char *text) {
+    return rp_sink_metrics.on_event(
+        log, &(rp_sink_event){.name = name, .step = step, .time_s = time_s, .text = text});
+}
+
+static void write_some(void *log) {
+    const rp_sink_step steps[] = {
+        {.step = 0, .loss = 2.25, .lr = 0.05, .samples_per_s = 1000.5, .time_s = 0.125},
+        {.step = 1, .loss = NAN, .lr = 0.05, .samples_per_s = INFINITY, .time_s = 0.25}};
+    const rp_sink_eval eval = {.split = "validation",
+                               .step = 2,
+                               .loss = 0.5,
+                               .accuracy = 0.875,
+                               .samples = 10000,
+                               .time_s = 3};
+    expect_ok(rp_sink_metrics.on_step(log, &steps[0]));
+    expect_ok(rp_sink_metrics.on_step(log, &steps[1]));
+    expect_ok(rp_sink_metrics.on_eval(log, &eval));
+    expect_ok(write_event(log, "check\"point", 3, 4, "gr\xc3\xbc\xc3\x9f\n"));
 }
 
 static void a_line_each_and_at_once(void **state) {
     (void)state;
-    rp_metrics *metrics = NULL;
+    void *metrics = NULL;
     char want[1024];
     expect_ok(rp_metrics_open(&arena, in_folder("log.jsonl"), 0, &metrics));
     write_some(metrics);
     (void)snprintf(want, sizeof want, "%s%s%s%s", step_1, step_2, eval_2, event_3);
     assert_string_equal(slurp("log.jsonl", NULL), want); /* before close */
-    expect_ok(rp_metrics_write_eval(metrics, "test", 4, 0.5, -1, 10, 3));
+    const rp_sink_eval values = {
+        .split = "test", .step = 4, .loss = 0.5, .accuracy = -1, .samples = 10, .time_s = 3};
+    expect_ok(rp_sink_metrics.on_eval(metrics, &values));
     assert_null(strstr(strstr(slurp("log.jsonl", NULL), "\"step\":4"), "accuracy"));
-    expect_err(rp_metrics_write_event(metrics, "\xff", 2, 4, ""), RP_ERR_FORMAT);
-    expect_ok(rp_metrics_close(&metrics));
-    expect_ok(rp_metrics_close(&metrics));
+    expect_err(write_event(metrics, "\xff", 2, 4, ""), RP_ERR_FORMAT);
+    expect_ok(rp_sink_metrics.close(metrics, NULL));
 }
 
 static void resuming_takes_lines_back(void **state) {
     (void)state;
-    rp_metrics *metrics = NULL;
+    void *metrics = NULL;
     char want[1024];
     expect_ok(rp_metrics_open(&arena, in_folder("log.jsonl"), 0, &metrics));
     write_some(metrics);
-    expect_ok(rp_metrics_close(&metrics));
+    expect_ok(rp_sink_metrics.close(metrics, NULL));
     append("log.jsonl", "{\"step\":4,\"ep", 13); /* torn */
     expect_ok(rp_metrics_open(&arena, in_folder("log.jsonl"), 2, &metrics));
-    expect_ok(rp_metrics_write_event(metrics, "check\"point", 3, 4, "gr\xc3\xbc\xc3\x9f\n"));
-    expect_ok(rp_metrics_close(&metrics));
+    expect_ok(write_event(metrics, "check\"point", 3, 4, "gr\xc3\xbc\xc3\x9f\n"));
+    expect_ok(rp_sink_metrics.close(metrics, NULL));
     (void)snprintf(want, sizeof want, "%s%s%s%s", step_1, step_2, eval_2, event_3);
     assert_string_equal(slurp("log.jsonl", NULL), want);
     assert_int_equal(access(in_folder("log.jsonl.tmp"), F_OK), -1);
     expect_ok(rp_metrics_open(&arena, in_folder("log.jsonl"), 1, &metrics));
-    expect_ok(rp_metrics_close(&metrics));
+    expect_ok(rp_sink_metrics.close(metrics, NULL));
     assert_string_equal(slurp("log.jsonl", NULL), step_1);
     /* Nothing to go on with: begins. */
     expect_ok(rp_metrics_open(&arena, in_folder("new.jsonl"), 5, &metrics));
-    expect_ok(rp_metrics_close(&metrics));
+    expect_ok(rp_sink_metrics.close(metrics, NULL));
 }
 
 static const char fault[] =
@@ -70,18 +82,18 @@ static const char fault[] =
 static void faults_stay(void **state) {
     (void)state;
     static const uint64_t firsts[] = {2, 0};
-    rp_metrics *metrics = NULL;
+    void *metrics = NULL;
     char want[1024];
     for (size_t i = 0; i < 2; i++) {
         (void)remove(in_folder("log.jsonl"));
         expect_ok(rp_metrics_open(&arena, in_folder("log.jsonl"), 0, &metrics));
         write_some(metrics);
-        expect_ok(rp_metrics_write_event(metrics, "hint", 2, 5, "every start says it"));
-        expect_ok(rp_metrics_write_event(metrics, "fault", 7, 9, "it broke"));
-        expect_ok(rp_metrics_close(&metrics));
+        expect_ok(write_event(metrics, "hint", 2, 5, "every start says it"));
+        expect_ok(write_event(metrics, "fault", 7, 9, "it broke"));
+        expect_ok(rp_sink_metrics.close(metrics, NULL));
         expect_ok(rp_metrics_open(&arena, in_folder("log.jsonl"), firsts[i], &metrics));
-        expect_ok(rp_metrics_write_event(metrics, "check\"point", 3, 4, "gr\xc3\xbc\xc3\x9f\n"));
-        expect_ok(rp_metrics_close(&metrics));
+        expect_ok(write_event(metrics, "check\"point", 3, 4, "gr\xc3\xbc\xc3\x9f\n"));
+        expect_ok(rp_sink_metrics.close(metrics, NULL));
         (void)snprintf(want, sizeof want, "%s%s%s%s%s", i ? "" : step_1, i ? "" : step_2,
                        i ? "" : eval_2, fault, event_3);
         assert_string_equal(slurp("log.jsonl", NULL), want);
@@ -102,7 +114,7 @@ static void former_numbers_are_renewed(void **state) {
         {"{\"event\":\"fault\",\"step\":1}\n", "{\"event\":\"fault\",\"step\":2}\n"},
         {"{\"step\":2,\"loss\":1.0}\n", ""},
     };
-    rp_metrics *metrics = NULL;
+    void *metrics = NULL;
     char want[1024] = "";
     (void)remove(in_folder("log.jsonl"));
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
@@ -112,7 +124,7 @@ static void former_numbers_are_renewed(void **state) {
     }
     for (int times = 0; times < 2; times++) { /* the second finds numbers of now */
         expect_ok(rp_metrics_open(&arena, in_folder("log.jsonl"), 2, &metrics));
-        expect_ok(rp_metrics_close(&metrics));
+        expect_ok(rp_sink_metrics.close(metrics, NULL));
         assert_string_equal(slurp("log.jsonl", NULL), want);
     }
 }
@@ -120,36 +132,36 @@ static void former_numbers_are_renewed(void **state) {
 /* While the file is open: lines of later steps go, what was a fault stays, and it is written on. */
 static void going_back_takes_lines_back(void **state) {
     (void)state;
-    rp_metrics *metrics = NULL;
+    void *metrics = NULL;
     char want[1024];
     expect_ok(rp_metrics_open(&arena, in_folder("log.jsonl"), 0, &metrics));
     write_some(metrics);
-    expect_ok(rp_metrics_write_event(metrics, "fault", 2, 4, "gone"));
-    expect_ok(rp_metrics_rewind(metrics, 1));
-    expect_ok(rp_metrics_write_event(metrics, "recovered", 1, 4, "back"));
-    expect_ok(rp_metrics_write_event(metrics, "fewer", 2, 4, "two"));
-    expect_ok(rp_metrics_rewind(metrics, 1));
-    expect_ok(rp_metrics_write_event(metrics, "best", 1, 4, ""));
+    expect_ok(write_event(metrics, "fault", 2, 4, "gone"));
+    expect_ok(rp_sink_metrics.rewind(metrics, 1));
+    expect_ok(write_event(metrics, "recovered", 1, 4, "back"));
+    expect_ok(write_event(metrics, "fewer", 2, 4, "two"));
+    expect_ok(rp_sink_metrics.rewind(metrics, 1));
+    expect_ok(write_event(metrics, "best", 1, 4, ""));
     (void)snprintf(want, sizeof want, "%s%s%s%s%s", step_1,
                    "{\"event\":\"fault\",\"step\":2,\"time_s\":4.0,\"text\":\"gone\"}\n",
                    "{\"event\":\"recovered\",\"step\":1,\"time_s\":4.0,\"text\":\"back\"}\n",
                    "{\"event\":\"fewer\",\"step\":2,\"time_s\":4.0,\"text\":\"two\"}\n",
                    "{\"event\":\"best\",\"step\":1,\"time_s\":4.0,\"text\":\"\"}\n");
     assert_string_equal(slurp("log.jsonl", NULL), want);
-    expect_ok(rp_metrics_close(&metrics));
+    expect_ok(rp_sink_metrics.close(metrics, NULL));
 }
 
 static void bad_targets(void **state) {
     (void)state;
-    rp_metrics *metrics = NULL;
+    void *metrics = NULL;
     expect_err(rp_metrics_open(&arena, in_folder("none/log.jsonl"), 0, &metrics), RP_ERR_IO);
     assert_non_null(strstr(rp_err_message(), "none/log.jsonl"));
     if (access("/dev/full", W_OK) == 0) {
         expect_ok(rp_metrics_open(&arena, "/dev/full", 0, &metrics));
-        expect_err(rp_metrics_write_event(metrics, "a", 0, 0, ""), RP_ERR_IO);
+        expect_err(write_event(metrics, "a", 0, 0, ""), RP_ERR_IO);
         assert_string_equal(rp_err_message(),
                             "/dev/full: can not be written: No space left on device");
-        (void)!rp_metrics_close(&metrics);
+        (void)!rp_sink_metrics.close(metrics, NULL);
     }
 }
 
