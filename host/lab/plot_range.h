@@ -2,7 +2,7 @@
 #ifndef RP_LAB_PLOT_RANGE_H
 #define RP_LAB_PLOT_RANGE_H
 
-#include "lab/plot.h"
+#include "lab/plot_series.h"
 
 /* NaN: nothing is finite. */
 typedef struct {

@@ -1,0 +1,39 @@
+/* What a plot shows: its series and its words. */
+#ifndef RP_LAB_PLOT_SERIES_H
+#define RP_LAB_PLOT_SERIES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum {
+    RP_PLOT_CURVES,
+    RP_PLOT_BARS,       /* y[i] is the bar of group i; NaN: no bar */
+    RP_PLOT_DIFFERENCES /* a row a series: x are values, y[0] their mean in low[0] to high[0] */
+} rp_plot_kind;
+
+/* A y that is not finite interrupts a curve. */
+typedef struct {
+    const char *name;
+    uint32_t line;
+    bool dashed;
+    const double *x, *y;
+    const double *low, *high; /* of CURVES a band round y, NULL: none */
+    uint32_t count;           /* values, groups */
+    uint32_t marked;          /* a point with a ring round it; >= count: none */
+    int verdict;              /* of DIFFERENCES: 1 better, -1 worse */
+} rp_series;
+
+typedef struct {
+    rp_plot_kind kind;
+    const char *title, *note;      /* note: a small line below, or "" */
+    const char *x_label, *y_label; /* of BARS the groups are x_label 0, x_label 1, ... */
+    bool log_x, log_y;
+    bool percent;    /* y is a share, shown in percent */
+    bool names;      /* beside the last point of each curve; else a legend when standalone */
+    bool x_from_low; /* the x axis begins at the least x, not at 0 */
+    bool whole_x;    /* no ticks between whole numbers */
+    const rp_series *series;
+    uint32_t count;
+} rp_plot;
+
+#endif
