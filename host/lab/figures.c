@@ -15,7 +15,7 @@ typedef struct {
 } maker;
 
 static const rp_lab_row *row_at(const maker *m, uint32_t line) {
-    return &m->table->row[m->model * m->table->line_count + line];
+    return rp_lab_table_row(m->table, m->model, line);
 }
 
 /* A figure with room for `room` series, which is kept by keep_figure(). */
@@ -55,18 +55,9 @@ typedef struct {
     uint32_t stage;                        /* of PREDICTED and STALE */
 } sample;
 
-static const rp_lab_result *first_result(const rp_lab_row *row) {
-    for (uint32_t s = 0; s < row->wanted; s++) {
-        if (row->result[s]) {
-            return row->result[s];
-        }
-    }
-    return NULL;
-}
-
 /* Evaluations that all finished seeds have, or bins of the first seed. */
 static uint32_t samples_of(const rp_lab_row *row, const sample *what) {
-    const rp_lab_result *first = first_result(row);
+    const rp_lab_result *first = rp_lab_row_first(row);
     uint32_t common = POINTS_MAX;
     switch (what->y) {
     case ACCURACY:
@@ -140,7 +131,7 @@ static rp_err open_series(maker *m, uint32_t room, double *part[4], rp_series *o
 static rp_err make_curve(maker *m, const rp_lab_row *row, const sample *what, const char *name,
                          rp_series *out) {
     const uint32_t count = samples_of(row, what);
-    const rp_lab_result *first = first_result(row);
+    const rp_lab_result *first = rp_lab_row_first(row);
     double x[RP_LAB_SEEDS_MAX];
     double y[RP_LAB_SEEDS_MAX];
     double *part[4];
@@ -286,14 +277,11 @@ static rp_err make_differences(maker *m, const rp_lab_row *row, const rp_lab_row
 
 static rp_err add_differences(maker *m) {
     const rp_lab_table *table = m->table;
-    const rp_lab_row *base = NULL;
+    const rp_lab_row *base = rp_lab_table_baseline(table, m->model);
     rp_lab_figure *figure;
     rp_series *series;
     char *title;
     rp_err err;
-    for (uint32_t line = 0; line < table->line_count; line++) {
-        base = row_at(m, line)->baseline ? row_at(m, line) : base;
-    }
     if (!base) {
         return RP_OK;
     }

@@ -52,15 +52,11 @@ static const char *equal_value(const rp_html_page *p, const char *key) {
 }
 
 static const rp_lab_result *any_result(const rp_html_page *p) {
-    for (uint32_t i = 0; i < p->table->row_count; i++) {
-        const rp_lab_row *row = &p->table->row[i];
-        for (uint32_t s = 0; s < row->wanted; s++) {
-            if (row->result[s]) {
-                return row->result[s];
-            }
-        }
+    const rp_lab_result *result = NULL;
+    for (uint32_t i = 0; i < p->table->row_count && !result; i++) {
+        result = rp_lab_row_first(&p->table->row[i]);
     }
-    return NULL;
+    return result;
 }
 
 /* YAML ends with a line. */
@@ -165,7 +161,7 @@ static void put_figures(const rp_html_page *p, uint32_t model, rp_lab_part part,
 static void put_toggles(const rp_html_page *p) {
     rp_html_put(p, "<nav><span class=\"soft\">shown in drawings:</span>\n");
     for (uint32_t line = 0; line < p->table->line_count; line++) {
-        const rp_lab_row *row = rp_html_row(p, 0, line);
+        const rp_lab_row *row = rp_lab_table_row(p->table, 0, line);
         const rp_labfile *lab = p->table->plan->lab;
         (void)fprintf(p->file,
                       "<label class=\"c%u\"><input type=\"checkbox\" id=\"t%u\" checked>"

@@ -21,7 +21,7 @@ static double seed_speed(const rp_html_page *p, const rp_lab_row *row, uint32_t 
 static bool is_ahead(const rp_html_page *p, const rp_lab_row *row, seed_measure of) {
     uint32_t others = 0;
     for (uint32_t line = 0; line < p->table->line_count; line++) {
-        const rp_lab_row *other = rp_html_row(p, row->model, line);
+        const rp_lab_row *other = rp_lab_table_row(p->table, row->model, line);
         double own[RP_LAB_SEEDS_MAX];
         double base[RP_LAB_SEEDS_MAX];
         if (other == row || other->finished == 0 || other->diverged > 0) {
@@ -58,7 +58,7 @@ static double by_memory(const rp_html_page *p, const rp_lab_row *row) {
 static const rp_lab_row *best_row(const rp_html_page *p, uint32_t model, measure of) {
     const rp_lab_row *best = NULL;
     for (uint32_t line = 0; line < p->table->line_count; line++) {
-        const rp_lab_row *row = rp_html_row(p, model, line);
+        const rp_lab_row *row = rp_lab_table_row(p->table, model, line);
         if (isfinite(of(p, row)) && (!best || of(p, row) > of(p, best))) {
             best = row;
         }
@@ -70,7 +70,7 @@ static const rp_lab_row *best_row(const rp_html_page *p, uint32_t model, measure
 static bool is_alone(const rp_html_page *p, const rp_lab_row *row, measure of) {
     uint32_t others = 0;
     for (uint32_t line = 0; line < p->table->line_count; line++) {
-        const rp_lab_row *other = rp_html_row(p, row->model, line);
+        const rp_lab_row *other = rp_lab_table_row(p->table, row->model, line);
         if (other != row && isfinite(of(p, other))) {
             others++;
             if (of(p, other) >= of(p, row)) {

@@ -24,8 +24,6 @@ void rp_html_text(const rp_html_page *p, const char *text);
 /* <tag class="classes">text</tag>; no class when `classes` is empty. */
 void rp_html_tag(const rp_html_page *p, const char *tag, const char *classes, const char *text);
 
-const rp_lab_row *rp_html_row(const rp_html_page *p, uint32_t model, uint32_t line);
-
 /* html_cards.c: what a model's runs show at a glance. */
 void rp_html_cards(const rp_html_page *p, uint32_t model);
 /* By accuracy, or loss, alone; NULL: no row has finished. */

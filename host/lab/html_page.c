@@ -17,7 +17,3 @@ void rp_html_tag(const rp_html_page *p, const char *tag, const char *classes, co
     rp_html_text(p, text);
     (void)fprintf(p->file, "</%s>", tag);
 }
-
-const rp_lab_row *rp_html_row(const rp_html_page *p, uint32_t model, uint32_t line) {
-    return &p->table->row[model * p->table->line_count + line];
-}

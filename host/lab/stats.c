@@ -5,15 +5,13 @@
 static const double none = (double)NAN;
 
 rp_stats rp_stats_of(const double *value, uint32_t count) {
-    rp_stats s = {.mean = none, .deviation = none, .min = none, .max = none};
+    rp_stats s = {.mean = none, .deviation = none};
     double sum = 0;
     for (uint32_t i = 0; i < count; i++) {
         if (!isfinite(value[i])) {
             s.absent++;
             continue;
         }
-        s.min = s.count == 0 || value[i] < s.min ? value[i] : s.min;
-        s.max = s.count == 0 || value[i] > s.max ? value[i] : s.max;
         s.count++;
         sum += value[i];
     }

@@ -11,7 +11,6 @@ typedef struct {
     uint32_t absent;
     double mean;
     double deviation; /* of the sample: n - 1 */
-    double min, max;
 } rp_stats;
 
 rp_stats rp_stats_of(const double *value, uint32_t count);

@@ -7,6 +7,28 @@ static const double none = (double)NAN;
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
+const rp_lab_row *rp_lab_table_row(const rp_lab_table *table, uint32_t model, uint32_t line) {
+    return &table->row[model * table->line_count + line];
+}
+
+const rp_lab_row *rp_lab_table_baseline(const rp_lab_table *table, uint32_t model) {
+    const rp_lab_row *base = NULL;
+    for (uint32_t line = 0; line < table->line_count; line++) {
+        const rp_lab_row *row = rp_lab_table_row(table, model, line);
+        base = row->baseline ? row : base;
+    }
+    return base;
+}
+
+const rp_lab_result *rp_lab_row_first(const rp_lab_row *row) {
+    for (uint32_t s = 0; s < row->wanted; s++) {
+        if (row->result[s]) {
+            return row->result[s];
+        }
+    }
+    return NULL;
+}
+
 static double larger(double a, double b) {
     return !(b <= a) && isfinite(b) ? b : a; /* a may be NaN */
 }
@@ -34,26 +56,20 @@ static void add_stages(rp_lab_row *row, const rp_lab_result *result) {
     }
 }
 
-static rp_err fill_stages(rp_arena *arena, rp_lab_row *row, uint32_t seeds) {
-    const rp_lab_result *first = NULL;
-    rp_err err = RP_OK;
+static rp_err fill_stages(rp_arena *arena, rp_lab_row *row) {
+    const rp_lab_result *first = rp_lab_row_first(row);
+    rp_err err;
     row->device_bytes = row->gap_max = row->versions_max = none;
-    for (uint32_t s = 0; s < seeds; s++) {
-        const rp_lab_result *result = row->result[s];
-        if (!result) {
-            continue;
+    row->stage_count = first ? first->stage_count : 0;
+    RP_TRY(RP_ARENA_NEW(arena, (size_t)row->stage_count + 1, &row->stage));
+    for (uint32_t k = 0; k < row->stage_count; k++) {
+        row->stage[k] = first->stage[k];
+        row->stage[k].busy_s = row->stage[k].idle_s = 0;
+    }
+    for (uint32_t s = 0; s < row->wanted; s++) {
+        if (row->result[s]) {
+            add_stages(row, row->result[s]);
         }
-        if (!first) {
-            first = result;
-            row->stage_count = result->stage_count;
-            RP_TRY(RP_ARENA_NEW(arena, (size_t)row->stage_count + 1, &row->stage));
-            for (uint32_t k = 0; k < row->stage_count; k++) {
-                row->stage[k] = first->stage[k];
-                row->stage[k].busy_s = row->stage[k].idle_s = 0;
-            }
-        }
-        row->cut_differs = row->cut_differs || !same_cut(first, result);
-        add_stages(row, result);
     }
     for (uint32_t k = 0; k < row->stage_count; k++) {
         double bytes = row->stage[k].device_bytes_max;
@@ -87,10 +103,7 @@ static double mean_of_wire(const rp_lab_row *row, const rp_lab_wire *wire, uint3
 }
 
 static rp_err fill_wires(rp_arena *arena, rp_lab_row *row) {
-    const rp_lab_result *first = NULL;
-    for (uint32_t s = 0; s < row->wanted && !first; s++) {
-        first = row->result[s];
-    }
+    const rp_lab_result *first = rp_lab_row_first(row);
     rp_err err;
     row->wire_count = first ? first->wire_count : 0;
     RP_TRY(RP_ARENA_NEW(arena, (size_t)row->wire_count + 1, &row->wire));
@@ -148,9 +161,8 @@ static rp_err fill_row(rp_arena *arena, const rp_lab_plan *plan, rp_lab_row *row
         row->failed += got->status == RP_LAB_FAILED;
         row->diverged += got->diverged;
     }
-    row->open = row->wanted - row->finished - row->failed;
     RP_TRY(fill_numbers(arena, row, lab->seed_count, lab->goal));
-    RP_TRY(fill_stages(arena, row, lab->seed_count));
+    RP_TRY(fill_stages(arena, row));
     RP_TRY(fill_wires(arena, row));
 fail:
     return err;
@@ -224,11 +236,7 @@ static void compare_rows(rp_lab_table *table) {
     const rp_labfile *lab = table->plan->lab;
     for (uint32_t i = 0; i < table->row_count; i++) {
         rp_lab_row *row = &table->row[i];
-        const rp_lab_row *base = NULL;
-        for (uint32_t j = 0; j < table->row_count; j++) {
-            const rp_lab_row *other = &table->row[j];
-            base = other->model == row->model && other->baseline ? other : base;
-        }
+        const rp_lab_row *base = rp_lab_table_baseline(table, row->model);
         row->speed = none;
         row->accuracy_over = row->loss_over = rp_stats_pair(NULL, NULL, 0);
         if (base && base != row) {
@@ -434,7 +442,7 @@ fail:
 uint32_t rp_lab_table_wires(const rp_lab_table *table, uint32_t model) {
     uint32_t count = 0;
     for (uint32_t i = 0; i < table->line_count; i++) {
-        count += table->row[model * table->line_count + i].wire_count;
+        count += rp_lab_table_row(table, model, i)->wire_count;
     }
     return count;
 }

@@ -13,8 +13,7 @@ typedef struct {
     const char *label; /* "async, lr=0.02" */
     bool baseline;
 
-    /* runs; the first four add up to `wanted` */
-    uint32_t wanted, finished, failed, open;
+    uint32_t wanted, finished, failed;  /* runs */
     uint32_t diverged;                  /* of the finished ones */
     const rp_lab_result *const *result; /* by seed; NULL: not finished */
 
@@ -30,7 +29,6 @@ typedef struct {
     rp_lab_wire *wire; /* of its first run; numbers are means over those that know them */
     uint32_t wire_count;
     double device_bytes, gap_max, versions_max; /* of all stages: sum, largest, largest */
-    bool cut_differs;                           /* between its seeds */
 } rp_lab_row;
 
 /* One point that tuning tried. */
@@ -70,6 +68,12 @@ typedef struct {
 } rp_lab_table;
 
 rp_err rp_lab_table_make(rp_arena *arena, const rp_lab_plan *plan, rp_lab_table *out) RP_MUST_CHECK;
+
+const rp_lab_row *rp_lab_table_row(const rp_lab_table *table, uint32_t model, uint32_t line);
+/* NULL: there is none. */
+const rp_lab_row *rp_lab_table_baseline(const rp_lab_table *table, uint32_t model);
+/* The row's first finished run; NULL: none has. */
+const rp_lab_result *rp_lab_row_first(const rp_lab_row *row);
 
 /* Of all rows of a model. */
 uint32_t rp_lab_table_wires(const rp_lab_table *table, uint32_t model);

@@ -12,8 +12,6 @@ static void mean_and_deviation(void **state) {
     assert_int_equal(s.absent, 0);
     expect_close(s.mean, 2.5, 1e-15, 0);
     expect_close(s.deviation, 1.2909944487358056, 1e-15, 0); /* n - 1, not n */
-    expect_close(s.min, 1, 0, 0);
-    expect_close(s.max, 4, 0, 0);
 }
 
 /* 1e9 + {0, 1, 2}: sums of squares would have lost the deviation. */
@@ -33,7 +31,7 @@ static void one_and_none(void **state) {
     assert_true(isnan(s.deviation));
     s = rp_stats_of(NULL, 0);
     assert_int_equal(s.count, 0);
-    assert_true(isnan(s.mean) && isnan(s.deviation) && isnan(s.min) && isnan(s.max));
+    assert_true(isnan(s.mean) && isnan(s.deviation));
 }
 
 static void what_is_not_finite_is_absent(void **state) {
