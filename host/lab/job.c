@@ -4,42 +4,13 @@
 #include <fcntl.h>
 #include <math.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <jansson.h>
 
 enum { PATH_BYTES = 512, TAIL_BYTES = 8192 };
-
-/* An orderly end writes a checkpoint; the second word is obeyed at once. */
-static const int64_t orderly_ns = 120 * RP_NS_PER_S;
-static const int64_t at_once_ns = 20 * RP_NS_PER_S;
-
-static char *copy_word(const char *text) {
-    return (char *)(uintptr_t)text; /* execv's type; it changes nothing */
-}
-
-/* In the child between fork and exec: only async-signal-safe calls. */
-static void become_train(char *const *argv, int log_fd, pid_t parent) {
-    sigset_t none;
-    sigemptyset(&none);
-    (void)sigprocmask(SIG_SETMASK, &none, NULL);
-    (void)setpgid(0, 0); /* a terminal's Ctrl-C is the lab's to handle */
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) {
-        _exit(3);
-    }
-    int nothing = open("/dev/null", O_RDWR);
-    if (nothing < 0 || dup2(nothing, 0) < 0 || dup2(nothing, 1) < 0 || dup2(log_fd, 2) < 0) {
-        _exit(3);
-    }
-    execv("/proc/self/exe", argv);
-    _exit(3);
-}
 
 static bool run_begun(const rp_lab_run *run) {
     char path[PATH_BYTES];
@@ -48,32 +19,29 @@ static bool run_begun(const rp_lab_run *run) {
 }
 
 rp_err rp_lab_job_start(rp_lab_job *job, rp_lab_run *run, const char *keys, int64_t now_ns) {
-    int log_fd = open(run->log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    const int log_fd = open(run->log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (log_fd < 0) {
         return rp_fail(RP_ERR_IO, "%s: %s", run->log, strerror(errno));
     }
-    char *const argv[] = {copy_word("ringpipe"),
-                          copy_word("train"),
-                          copy_word(run->file),
-                          copy_word(run_begun(run) ? "--resume" : "--out"),
-                          copy_word(run->folder),
-                          copy_word("--format"),
-                          copy_word("json"), /* a run that diverges is a result, too */
-                          copy_word("--set"),
-                          copy_word("train.stop_after.non_finite=0"),
-                          keys ? copy_word("--keys") : NULL,
-                          copy_word(keys),
-                          NULL};
-    pid_t parent = getpid();
-    pid_t pid = fork();
-    if (pid == 0) {
-        become_train(argv, log_fd, parent);
-    }
+    const char *const word[] = {"ringpipe",
+                                "train",
+                                run->file,
+                                run_begun(run) ? "--resume" : "--out",
+                                run->folder,
+                                "--format",
+                                "json", /* a run that diverges is a result, too */
+                                "--set",
+                                "train.stop_after.non_finite=0",
+                                keys ? "--keys" : NULL,
+                                keys,
+                                NULL};
+    rp_child child = {0};
+    const rp_err err = rp_child_start(&child, NULL, word, (const int[3]){-1, -1, log_fd}, -1);
     (void)close(log_fd);
-    if (pid < 0) {
-        return rp_fail(RP_ERR_IO, "fork: %s", strerror(errno));
+    if (err != RP_OK) {
+        return err;
     }
-    *job = (rp_lab_job){.run = run, .pid = pid, .start_ns = now_ns, .loss = (double)NAN};
+    *job = (rp_lab_job){.run = run, .child = child, .start_ns = now_ns, .loss = (double)NAN};
     run->tried = run->running = true;
     rp_lab_job_read_progress(job);
     job->step_first = job->step;
@@ -81,13 +49,7 @@ rp_err rp_lab_job_start(rp_lab_job *job, rp_lab_run *run, const char *keys, int6
 }
 
 void rp_lab_job_interrupt(rp_lab_job *job, int64_t now_ns) {
-    job->told++;
-    job->told_ns = now_ns;
-    if (job->told <= 2) {
-        (void)kill(job->pid, SIGINT);
-    } else {
-        (void)kill(job->pid, SIGKILL);
-    }
+    rp_child_tell(&job->child, now_ns);
 }
 
 static void note_killed(const rp_lab_run *run, int number) {
@@ -99,22 +61,14 @@ static void note_killed(const rp_lab_run *run, int number) {
     }
 }
 
-bool rp_lab_job_poll(rp_lab_job *job, int64_t now_ns, int *code) {
-    int status;
-    pid_t got = waitpid(job->pid, &status, WNOHANG);
-    if (got == 0) {
-        int64_t patience_ns = job->told == 1 ? orderly_ns : at_once_ns;
-        if (job->told > 0 && now_ns - job->told_ns > patience_ns) {
-            rp_lab_job_interrupt(job, now_ns);
-        }
+bool rp_lab_job_poll(rp_lab_job *job, int64_t now_ns) {
+    int code;
+    if (!rp_child_reap(&job->child, &code)) {
+        rp_child_press(&job->child, now_ns);
         return false;
     }
-    *code = 3;
-    if (got == job->pid && WIFEXITED(status)) {
-        *code = WEXITSTATUS(status);
-    } else if (got == job->pid && WIFSIGNALED(status)) {
-        *code = 128 + WTERMSIG(status);
-        note_killed(job->run, WTERMSIG(status));
+    if (job->child.killed_by) {
+        note_killed(job->run, job->child.killed_by);
     }
     job->run->running = false;
     job->run = NULL;
@@ -159,12 +113,11 @@ void rp_lab_job_read_progress(rp_lab_job *job) {
 }
 
 void rp_lab_job_close(rp_lab_job *job, const rp_clock *clock) {
-    int code;
     if (!job->run) {
         return;
     }
     rp_lab_job_interrupt(job, rp_clock_now_ns(clock));
-    while (!rp_lab_job_poll(job, rp_clock_now_ns(clock), &code)) {
+    while (!rp_lab_job_poll(job, rp_clock_now_ns(clock))) {
         (void)poll(NULL, 0, 20);
     }
 }

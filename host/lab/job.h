@@ -4,17 +4,15 @@
 #define RP_LAB_JOB_H
 
 #include <stdbool.h>
-#include <sys/types.h>
 
+#include "base/child.h"
 #include "base/clock.h"
 #include "lab/plan.h"
 
 typedef struct {
     rp_lab_run *run; /* NULL: free */
-    pid_t pid;
+    rp_child child;
     int64_t start_ns;
-    int64_t told_ns; /* when it was last told to end, 0: never */
-    uint32_t told;
     uint64_t step_first, step; /* made before this process, made by now */
     double loss;               /* of the newest step */
 } rp_lab_job;
@@ -26,9 +24,9 @@ rp_err rp_lab_job_start(rp_lab_job *job, rp_lab_run *run, const char *keys,
 /* Tells it to end: at first in an orderly way, then at once, then without asking. */
 void rp_lab_job_interrupt(rp_lab_job *job, int64_t now_ns);
 
-/* True when it has ended, with its exit code (128 + signal when it was killed; that is also noted
- * in run->log). Presses on when it was told to end a while ago. */
-bool rp_lab_job_poll(rp_lab_job *job, int64_t now_ns, int *code);
+/* True when it has ended; that it was killed is noted in run->log. Presses on when it was told to
+ * end a while ago. */
+bool rp_lab_job_poll(rp_lab_job *job, int64_t now_ns);
 
 /* Step and loss from the end of its log.jsonl. */
 void rp_lab_job_read_progress(rp_lab_job *job);

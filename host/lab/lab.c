@@ -207,8 +207,7 @@ static rp_err take_ended(lab *l) {
     rp_err err = RP_OK;
     for (uint32_t i = 0; i < l->jobs; i++) {
         rp_lab_run *run = l->job[i].run;
-        int code;
-        if (!run || !rp_lab_job_poll(&l->job[i], rp_clock_now_ns(&l->clock), &code)) {
+        if (!run || !rp_lab_job_poll(&l->job[i], rp_clock_now_ns(&l->clock))) {
             continue;
         }
         RP_TRY(rp_lab_plan_refresh(&l->plan, run));

@@ -5,19 +5,12 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum { WORDS_MAX = 160, PATH_ROOM = 32 };
-
-/* An orderly end writes a checkpoint; the second word is obeyed at once. */
-static const int64_t ORDERLY_NS = 120 * RP_NS_PER_S;
-static const int64_t AT_ONCE_NS = 20 * RP_NS_PER_S;
 
 void rp_lane_init(rp_lane_child *lane, uint32_t index, const char *folder) {
     *lane = (rp_lane_child){.index = index, .fd = -1, .loss = (double)NAN};
@@ -28,24 +21,6 @@ void rp_lane_init(rp_lane_child *lane, uint32_t index, const char *folder) {
 
 /* ---- starting -------------------------------------------------------------------------------- */
 
-static char *copy_word(const char *text) {
-    return (char *)(uintptr_t)text; /* execv's type; it changes nothing */
-}
-
-/* In the child between fork and exec: only async-signal-safe calls. */
-static void become_ringpipe(char *const *argv, int in, int out, int log, pid_t parent) {
-    sigset_t none;
-    sigemptyset(&none);
-    (void)sigprocmask(SIG_SETMASK, &none, NULL);
-    (void)setpgid(0, 0); /* a terminal's Ctrl-C is the run's to handle */
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent || dup2(in, 0) < 0 ||
-        dup2(out, 1) < 0 || dup2(log, 2) < 0) {
-        _exit(3);
-    }
-    execv("/proc/self/exe", argv);
-    _exit(3);
-}
-
 static void close_fd(int *fd) {
     if (*fd >= 0) {
         (void)close(*fd);
@@ -54,26 +29,21 @@ static void close_fd(int *fd) {
 }
 
 /* `in`, `out`: the child's; closed here in any case. */
-static rp_err spawn(rp_lane_child *lane, char *const *argv, int in, int out) {
+static rp_err spawn(rp_lane_child *lane, const char *const *word, int in, int out) {
     int log = open(lane->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0666);
-    const pid_t parent = getpid();
-    const pid_t pid = log >= 0 && in >= 0 && out >= 0 ? fork() : -1;
-    if (pid == 0) {
-        become_ringpipe(argv, in, out, log, parent);
+    rp_err err = log >= 0 && in >= 0 && out >= 0
+                     ? rp_child_start(&lane->child, NULL, word, (const int[3]){in, out, log}, -1)
+                     : RP_ERR_IO;
+    if (err != RP_OK) {
+        err = rp_fail(RP_ERR_IO, "%s: lane %u can not be started: %s", lane->log, lane->index,
+                      strerror(errno));
     }
-    const int code = errno;
     if (out != in) {
         close_fd(&out);
     }
     close_fd(&in);
     close_fd(&log);
-    if (pid < 0) {
-        return rp_fail(RP_ERR_IO, "%s: lane %u can not be started: %s", lane->log, lane->index,
-                       strerror(code));
-    }
-    lane->pid = pid;
-    lane->told = 0;
-    return RP_OK;
+    return err;
 }
 
 static rp_err open_line(rp_lane_child *lane, int *child) {
@@ -113,17 +83,6 @@ static void add_words(const rp_lane_child *lane, const rp_lane_order *order, boo
     word[n] = NULL;
 }
 
-static rp_err start_words(rp_lane_child *lane, const char *const *word, int in, int out) {
-    char *argv[WORDS_MAX];
-    uint32_t n = 0;
-    while (word[n] && n + 1 < WORDS_MAX) {
-        argv[n] = copy_word(word[n]);
-        n++;
-    }
-    argv[n] = NULL;
-    return spawn(lane, argv, in, out);
-}
-
 rp_err rp_lane_start(rp_lane_child *lane, const rp_lane_order *order) {
     char path[RP_LANE_PATH_BYTES];
     char own[32];
@@ -138,7 +97,7 @@ rp_err rp_lane_start(rp_lane_child *lane, const rp_lane_order *order) {
     lane->reached = false;
     lane->used = 0;
     lane->start_ns = 0;
-    err = start_words(lane, word, child, child);
+    err = spawn(lane, word, child, child);
     if (err != RP_OK) {
         close_fd(&lane->fd);
     }
@@ -149,7 +108,7 @@ fail:
 rp_err rp_lane_run(rp_lane_child *lane, const char *const *words, const char *out) {
     const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     const int file = open(out, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
-    return start_words(lane, words, null, file);
+    return spawn(lane, words, null, file);
 }
 
 /* ---- talking --------------------------------------------------------------------------------- */
@@ -213,38 +172,16 @@ void rp_lane_let_go(rp_lane_child *lane, uint64_t step) {
 
 /* ---- ending ---------------------------------------------------------------------------------- */
 
-void rp_lane_end_child(rp_lane_child *lane, int64_t now_ns) {
-    if (lane->pid > 0) {
-        lane->told++;
-        lane->told_ns = now_ns;
-        (void)kill(lane->pid, lane->told <= 2 ? SIGINT : SIGKILL);
-    }
-}
-
-void rp_lane_press(rp_lane_child *lane, int64_t now_ns) {
-    const int64_t patience_ns = lane->told == 1 ? ORDERLY_NS : AT_ONCE_NS;
-    if (lane->told > 0 && now_ns - lane->told_ns > patience_ns) {
-        rp_lane_end_child(lane, now_ns);
-    }
-}
-
 bool rp_lane_reap(rp_lane_child *lane) {
-    int status;
-    if (lane->pid <= 0 || waitpid(lane->pid, &status, WNOHANG) != lane->pid) {
+    if (!rp_child_reap(&lane->child, &lane->exit_code)) {
         return false;
     }
-    lane->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    lane->pid = 0;
     lane->reached = false;
     close_fd(&lane->fd);
     return true;
 }
 
 void rp_lane_kill(rp_lane_child *lane) {
-    if (lane->pid > 0) {
-        (void)kill(lane->pid, SIGKILL);
-        (void)waitpid(lane->pid, NULL, 0);
-        lane->pid = 0;
-    }
+    rp_child_kill(&lane->child);
     close_fd(&lane->fd);
 }

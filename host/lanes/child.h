@@ -3,8 +3,7 @@
 #ifndef RP_LANES_CHILD_H
 #define RP_LANES_CHILD_H
 
-#include <sys/types.h>
-
+#include "base/child.h"
 #include "base/clock.h"
 #include "lanes/round.h"
 
@@ -16,12 +15,10 @@ typedef struct {
     char log[RP_LANE_PATH_BYTES];    /* what it says: OUT/lane-0.log */
     rp_lane_condition condition;
 
-    pid_t pid; /* 0: it does not run */
-    int fd;    /* its input and output; -1 */
+    rp_child child;
+    int fd; /* its input and output; -1 */
     char line[512];
     size_t used;
-    uint32_t told;     /* how often it was told to end */
-    int64_t told_ns;   /* and when, last */
     int64_t start_ns;  /* when it is started again; 0: it is not waiting for that */
     uint32_t tries;    /* in a row that ended before a round */
     uint32_t restarts; /* in all */
@@ -63,10 +60,6 @@ typedef enum {
 rp_lane_word rp_lane_listen(rp_lane_child *lane);
 /* Its checkpoint of `step` has been averaged. */
 void rp_lane_let_go(rp_lane_child *lane, uint64_t step);
-/* At first in an orderly way, then at once, then without asking; which comes when nothing else
- * has helped for long. */
-void rp_lane_end_child(rp_lane_child *lane, int64_t now_ns);
-void rp_lane_press(rp_lane_child *lane, int64_t now_ns);
 /* True when it has ended since the last call: exit_code is its code, or 128 + signal. */
 bool rp_lane_reap(rp_lane_child *lane);
 /* Ends what is left at once. */

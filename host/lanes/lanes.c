@@ -235,7 +235,7 @@ rp_err rp_lanes_close(rp_lanes **taken) {
 static uint32_t count_running(const rp_lanes *lanes) {
     uint32_t running = 0;
     for (uint32_t k = 0; k < lanes->keys.count; k++) {
-        running += lanes->lane[k].pid > 0;
+        running += lanes->lane[k].child.pid > 0;
     }
     return running;
 }
@@ -253,7 +253,7 @@ static rp_err stop(rp_lanes *lanes, rp_err result, const char *why) {
     lanes->result = result;
     (void)snprintf(lanes->note, sizeof lanes->note, "%s", why);
     for (uint32_t k = 0; k < lanes->keys.count; k++) {
-        rp_lane_end_child(&lanes->lane[k], lanes->now_ns);
+        rp_child_tell(&lanes->lane[k].child, lanes->now_ns);
     }
     return RP_OK;
 }
@@ -328,7 +328,7 @@ static rp_err look_at(rp_lanes *lanes, rp_lane_child *lane) {
     while ((word = rp_lane_listen(lane)) != RP_LANE_SAYS_NOTHING) {
         RP_TRY(take_word(lanes, lane, word));
     }
-    rp_lane_press(lane, lanes->now_ns);
+    rp_child_press(&lane->child, lanes->now_ns);
     RP_TRY(rp_lane_reap(lane) ? note_ended(lanes, lane) : RP_OK);
     RP_TRY(restart(lanes, lane));
 fail:
@@ -378,7 +378,7 @@ static rp_err finish(rp_lanes *lanes) {
 
 static rp_err end_scoring(rp_lanes *lanes) {
     rp_lane_child *scorer = &lanes->scorer;
-    rp_lane_press(scorer, lanes->now_ns);
+    rp_child_press(&scorer->child, lanes->now_ns);
     if (lanes->has_test && !rp_lane_reap(scorer)) {
         return RP_OK;
     }
@@ -465,7 +465,7 @@ void rp_lanes_interrupt(rp_lanes *lanes) {
         return;
     }
     for (uint32_t k = 0; k < lanes->keys.count; k++) {
-        rp_lane_end_child(&lanes->lane[k], lanes->now_ns);
+        rp_child_tell(&lanes->lane[k].child, lanes->now_ns);
     }
-    rp_lane_end_child(&lanes->scorer, lanes->now_ns);
+    rp_child_tell(&lanes->scorer.child, lanes->now_ns);
 }

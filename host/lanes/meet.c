@@ -61,8 +61,8 @@ static rp_err refuse(rp_lanes *lanes, rp_lane_child *lane) {
     (void)snprintf(why, sizeof why, "%s", rp_err_message());
     lane->reached = false;
     lane->condition = RP_LANE_AWAY;
-    lane->told = 2;
-    rp_lane_end_child(lane, lanes->now_ns);
+    lane->child.told = 2;
+    rp_child_tell(&lane->child, lanes->now_ns);
     return rp_lanes_log_event(lanes, "refused", lane, "its checkpoint can not be averaged: %.200s",
                               why);
 }
@@ -130,7 +130,7 @@ static void let_go(rp_lanes *lanes, const rp_round_decision *decision) {
     for (uint32_t k = 0; k < lanes->keys.count; k++) {
         rp_lane_child *lane = &lanes->lane[k];
         if (lanes->last_steps > 0 && lane->step < lanes->steps) {
-            rp_lane_end_child(lane, lanes->now_ns); /* what it had still to do comes too late */
+            rp_child_tell(&lane->child, lanes->now_ns); /* what it had still to do comes too late */
         } else if (decision->alpha[k] > 0) {
             rp_lane_let_go(lane, lane->step);
         }

@@ -8,11 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/child.h"
 #include "base/log.h"
 #include "base/replace.h"
 #include "ring/available.h"
@@ -80,27 +80,6 @@ static uint32_t threads_of(const rp_spawn_order *order, uint32_t index) {
     return given ? given : share ? share : 1;
 }
 
-/* In the child between fork and exec: only async-signal-safe calls. */
-static void become_agent(const char *program, char *const *argv, int output, int log_fd, int media,
-                         pid_t parent) {
-    sigset_t none;
-    sigemptyset(&none);
-    (void)sigprocmask(SIG_SETMASK, &none, NULL);
-    (void)setpgid(0, 0); /* a terminal's Ctrl-C is the controller's to handle */
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) {
-        _exit(3);
-    }
-    int nothing = open("/dev/null", O_RDONLY);
-    if (nothing < 0 || dup2(nothing, 0) < 0 || dup2(output, 1) < 0 || dup2(log_fd, 2) < 0) {
-        _exit(3);
-    }
-    if (media >= 0 && fcntl(media, F_SETFD, 0) != 0) { /* of the child alone */
-        _exit(3);
-    }
-    execv(program, argv);
-    _exit(3);
-}
-
 static rp_err spawn_agent(rp_local *local, uint32_t index, const rp_spawn_order *order) {
     rp_local_agent *agent = &local->agent[index];
     RP_ASSERT(index < local->count && agent->pid == 0);
@@ -128,28 +107,25 @@ static rp_err spawn_agent(rp_local *local, uint32_t index, const rp_spawn_order 
         (void)close(pipe_fd[1]);
         return rp_fail(RP_ERR_IO, "%s: %s", agent->log_path, strerror(errno));
     }
-    char *const argv[] = {(char *)(uintptr_t) "ringpipe-agent",
-                          (char *)(uintptr_t) "--listen",
-                          (char *)(uintptr_t) "tcp://127.0.0.1:0",
-                          (char *)(uintptr_t) "--board",
-                          (char *)(uintptr_t)order->board,
-                          (char *)(uintptr_t) "--keys",
-                          keys,
-                          (char *)(uintptr_t) "--threads",
-                          threads,
-                          (char *)(uintptr_t) "--name",
-                          name,
-                          (char *)(uintptr_t) "--once",
-                          order->media >= 0 ? (char *)(uintptr_t) "--media" : NULL,
-                          media,
-                          NULL};
-    pid_t parent = getpid();
-    agent->pid = fork();
-    if (agent->pid == 0) {
-        become_agent(local->program, argv, pipe_fd[1], log_fd, order->media, parent);
-    }
-    err = agent->pid < 0 ? rp_fail(RP_ERR_IO, "fork: %s", strerror(errno)) : RP_OK;
-    agent->pid = agent->pid < 0 ? 0 : agent->pid;
+    const char *const word[] = {"ringpipe-agent",
+                                "--listen",
+                                "tcp://127.0.0.1:0",
+                                "--board",
+                                order->board,
+                                "--keys",
+                                keys,
+                                "--threads",
+                                threads,
+                                "--name",
+                                name,
+                                "--once",
+                                order->media >= 0 ? "--media" : NULL,
+                                media,
+                                NULL};
+    const int fd[3] = {-1, pipe_fd[1], log_fd};
+    rp_child child = {0};
+    err = rp_child_start(&child, local->program, word, fd, order->media);
+    agent->pid = child.pid;
     (void)close(log_fd);
     (void)close(pipe_fd[1]);
     agent->output = pipe_fd[0];
