@@ -58,12 +58,26 @@ static void put_below(const rp_html_page *p, const rp_lab_column *column, const 
     }
 }
 
+/* <td>, with classes where it has some. */
+static void open_cell(const rp_html_page *p, const rp_lab_column *column, const rp_lab_line *line) {
+    const char *const classes[] = {column->left ? "l" : "",
+                                   column->look ? column->look(line) : colour_of(column, line),
+                                   is_best(p, column, line) ? "best" : ""};
+    bool any = false;
+    rp_html_put(p, "<td");
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
+        if (classes[i][0]) {
+            (void)fprintf(p->file, "%s%s", any ? " " : " class=\"", classes[i]);
+            any = true;
+        }
+    }
+    rp_html_put(p, any ? "\">" : ">");
+}
+
 static void put_cell(const rp_html_page *p, const rp_lab_column *column, const rp_lab_line *line) {
     char text[RP_LAB_CELL_BYTES];
     char link[RP_LAB_CELL_BYTES] = "";
-    (void)fprintf(p->file, "<td class=\"%s%s%s\">", column->left ? "l " : "",
-                  column->look ? column->look(line) : colour_of(column, line),
-                  is_best(p, column, line) ? " best" : "");
+    open_cell(p, column, line);
     if (column->link) {
         column->link(line, link);
     }

@@ -20,12 +20,13 @@ static const char *const pass_name[RP_MEASURED_PASSES] = {
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static json_t *curve_json(const rp_curve *curve) {
+/* `key` says what is counted: "samples", "bytes". */
+static json_t *curve_json(const rp_curve *curve, const char *key) {
     json_t *points = json_array();
     for (uint32_t i = 0; i < curve->count; i++) {
         const rp_curve_point *p = &curve->point[i];
-        (void)json_array_append_new(points, json_pack("{s:f, s:f, s:f}", "samples", p->samples,
-                                                      "seconds", p->seconds, "spread", p->spread));
+        (void)json_array_append_new(points, json_pack("{s:f, s:f, s:f}", key, p->samples, "seconds",
+                                                      p->seconds, "spread", p->spread));
     }
     return points;
 }
@@ -60,7 +61,8 @@ static json_t *board_json(const rp_runfile *run, const rp_profile *profile,
         json_t *layer = json_pack("{s:s, s:f}", "name", run->model->layer[i].name, "update_s",
                                   board->layer[i].update_s);
         for (uint32_t p = 0; p < RP_MEASURED_PASSES; p++) {
-            (void)json_object_set_new(layer, pass_name[p], curve_json(&board->layer[i].pass[p]));
+            (void)json_object_set_new(layer, pass_name[p],
+                                      curve_json(&board->layer[i].pass[p], "samples"));
         }
         (void)json_array_append_new(layers, layer);
     }
@@ -87,16 +89,6 @@ static bool is_used(const rp_profile *profile, uint32_t from, uint32_t to) {
     return known && (ring || (from == boards) != (to == boards));
 }
 
-static json_t *sizes_json(const rp_curve *busy) {
-    json_t *sizes = json_array();
-    for (uint32_t i = 0; i < busy->count; i++) {
-        const rp_curve_point *p = &busy->point[i];
-        (void)json_array_append_new(sizes, json_pack("{s:f, s:f, s:f}", "bytes", p->samples,
-                                                     "seconds", p->seconds, "spread", p->spread));
-    }
-    return sizes;
-}
-
 static json_t *wires_json(const rp_profile *profile) {
     json_t *wires = json_array();
     const uint32_t ends = profile->board_count + 1;
@@ -108,7 +100,7 @@ static json_t *wires_json(const rp_profile *profile) {
                                  end_name(profile, i / ends), "to", end_name(profile, i % ends),
                                  "latency_s", wire->latency_s, "bytes_per_s", wire->bytes_per_s,
                                  "shared", wire->shared, "assumed", wire->is_assumed, "sizes",
-                                 sizes_json(&wire->busy)));
+                                 curve_json(&wire->busy, "bytes")));
         }
     }
     return wires;
