@@ -99,6 +99,11 @@ static rp_err write_record(rp_tensorboard *board) {
     return RP_OK;
 }
 
+static rp_err write_event(rp_tensorboard *board, const tb_Event *event) {
+    const rp_err err = encode_event(board, event);
+    return err == RP_OK ? write_record(board) : err;
+}
+
 static uint64_t get_little(const unsigned char *from, uint32_t bytes) {
     uint64_t value = 0;
     for (uint32_t i = bytes; i-- > 0;) {
@@ -143,13 +148,6 @@ static rp_err drop_later_records(rp_tensorboard *board, uint64_t step_end) {
     return RP_OK;
 }
 
-rp_err rp_tensorboard_rewind(rp_tensorboard *board, uint64_t step) {
-    if (fflush(board->file) != 0 || fseek(board->file, 0, SEEK_SET) != 0) {
-        return rp_fail(RP_ERR_IO, "%s: can not be written: %s", board->path, strerror(errno));
-    }
-    return drop_later_records(board, step);
-}
-
 static FILE *open_file(const char *path, bool anew) {
     const int fd = rp_replace_open(path, O_RDWR | (anew ? O_TRUNC : 0));
     FILE *file = fd >= 0 ? fdopen(fd, "r+b") : NULL;
@@ -180,8 +178,7 @@ rp_err rp_tensorboard_open(rp_arena *arena, const char *folder, uint64_t step_fi
     }
     RP_TRY(drop_later_records(board, step_first));
     if (board->end == 0) {
-        RP_TRY(encode_event(board, &first));
-        err = write_record(board);
+        err = write_event(board, &first);
         if (err != RP_OK) {
             (void)rp_fail(err, "%s: can not be written: %s", path, strerror(errno));
             goto fail;
@@ -200,15 +197,11 @@ rp_err rp_tensorboard_scalar(rp_tensorboard *board, const char *tag, double valu
                              double wall_s) {
     tb_Event event = {.wall_time = wall_s, .step = step, .which_what = tb_Event_summary_tag};
     tb_Value *point = event.what.summary.value;
-    rp_err err;
     event.what.summary.value_count = 1;
     (void)snprintf(point->tag, sizeof point->tag, "%s", tag);
     point->which_value = tb_Value_simple_value_tag;
     point->value.simple_value = (float)value;
-    RP_TRY(encode_event(board, &event));
-    RP_TRY(write_record(board));
-fail:
-    return err;
+    return write_event(board, &event);
 }
 
 /* Numbers of a packed field. */
@@ -249,7 +242,6 @@ rp_err rp_tensorboard_histogram(rp_tensorboard *board, const char *tag, const rp
     tb_Histogram *histogram = &point->value.histo;
     numbers limits;
     numbers counts;
-    rp_err err = RP_OK;
     if (values->count == 0) {
         return RP_OK;
     }
@@ -264,19 +256,7 @@ rp_err rp_tensorboard_histogram(rp_tensorboard *board, const char *tag, const rp
                                 .sum_squares = values->sum_squares,
                                 .bucket_limit = {{.encode = encode_numbers}, &limits},
                                 .bucket = {{.encode = encode_numbers}, &counts}};
-    RP_TRY(encode_event(board, &event));
-    RP_TRY(write_record(board));
-fail:
-    return err;
-}
-
-rp_err rp_tensorboard_close(rp_tensorboard **taken) {
-    rp_tensorboard *board = *taken;
-    *taken = NULL;
-    if (board && fclose(board->file) != 0) {
-        return rp_fail(RP_ERR_IO, "%s: can not be written: %s", board->path, strerror(errno));
-    }
-    return RP_OK;
+    return write_event(board, &event);
 }
 
 /* ---- the sink -------------------------------------------------------------------------------- */
@@ -407,13 +387,19 @@ fail:
 }
 
 static rp_err rewind_sink(void *sink, uint64_t step) {
-    return rp_tensorboard_rewind(sink, step);
+    rp_tensorboard *board = sink;
+    if (fflush(board->file) != 0 || fseek(board->file, 0, SEEK_SET) != 0) {
+        return rp_fail(RP_ERR_IO, "%s: can not be written: %s", board->path, strerror(errno));
+    }
+    return drop_later_records(board, step);
 }
 
 static rp_err close_sink(void *sink, const rp_summary *summary) {
-    rp_tensorboard *board = sink;
+    const rp_tensorboard *board = sink;
     (void)summary;
-    return rp_tensorboard_close(&board);
+    return fclose(board->file) == 0
+               ? RP_OK
+               : rp_fail(RP_ERR_IO, "%s: can not be written: %s", board->path, strerror(errno));
 }
 
 const rp_sink_kind rp_sink_tensorboard = {.name = "tensorboard",

@@ -27,9 +27,5 @@ rp_err rp_tensorboard_scalar(rp_tensorboard *board, const char *tag, double valu
  * finite value there is none. */
 rp_err rp_tensorboard_histogram(rp_tensorboard *board, const char *tag, const rp_histogram *values,
                                 uint64_t step, double wall_s) RP_MUST_CHECK;
-/* Takes back the records of steps from `step` on. errors  IO */
-rp_err rp_tensorboard_rewind(rp_tensorboard *board, uint64_t step) RP_MUST_CHECK;
-
-rp_err rp_tensorboard_close(rp_tensorboard **board) RP_MUST_CHECK; /* accepts NULL inside */
 
 #endif

@@ -2,11 +2,14 @@
 
 #include <math.h>
 
+#include "record/sink.h"
 #include "record/sink_tensorboard.h"
 
 /* What TensorBoard 2.21's own writer and messages make of the same four records: file version at
  * 1000.5 s, train/loss 2.25 at step 0, train/loss 0.5 at step 300, eval/accuracy 0.875 at step 5e9
  * (times: 1001.25 s + step). */
+extern const rp_sink_kind rp_sink_tensorboard; /* of the registry */
+
 static const char official[] =
     "\x18\x00\x00\x00\x00\x00\x00\x00\xa3\x7f\x4b\x22\x09\x00\x00\x00\x00\x00\x44\x8f\x40\x1a"
     "\x0d\x62\x72\x61\x69\x6e\x2e\x45\x76\x65\x6e\x74\x3a\x32\xab\xa3\x33\x45"
@@ -52,8 +55,7 @@ static void bytes_are_the_official_ones(void **state) {
     expect_ok(rp_tensorboard_scalar(board, "train/loss", 0.5, 300, 1301.25));
     expect_ok(rp_tensorboard_scalar(board, "eval/accuracy", 0.875, 5000000000, 5000001001.25));
     expect_official(OFFICIAL); /* before close */
-    expect_ok(rp_tensorboard_close(&board));
-    expect_ok(rp_tensorboard_close(&board));
+    expect_ok(rp_sink_tensorboard.close(board, NULL));
 }
 
 static void resuming_cuts_later_steps(void **state) {
@@ -62,25 +64,25 @@ static void resuming_cuts_later_steps(void **state) {
     append(file_name, official, OFFICIAL);
     append(file_name, "torn", 4);
     expect_ok(rp_tensorboard_open(&arena, folder, 5000000001, 7, &board));
-    expect_ok(rp_tensorboard_close(&board));
+    expect_ok(rp_sink_tensorboard.close(board, NULL));
     expect_official(OFFICIAL);
     expect_ok(rp_tensorboard_open(&arena, folder, 300, 7, &board));
     expect_official(RECORD_0 + RECORD_1);
     expect_ok(rp_tensorboard_scalar(board, "train/loss", 0.5, 300, 1301.25));
-    expect_ok(rp_tensorboard_close(&board));
+    expect_ok(rp_sink_tensorboard.close(board, NULL));
     expect_official(RECORD_0 + RECORD_1 + RECORD_2);
     expect_ok(rp_tensorboard_open(&arena, folder, 1, 7, &board));
-    expect_ok(rp_tensorboard_close(&board));
+    expect_ok(rp_sink_tensorboard.close(board, NULL));
     expect_official(RECORD_0 + RECORD_1);
     /* Nothing to go on with, or nothing that can be read: begins. */
     assert_int_equal(unlink(in_folder(file_name)), 0);
     expect_ok(rp_tensorboard_open(&arena, folder, 300, 1000.5, &board));
-    expect_ok(rp_tensorboard_close(&board));
+    expect_ok(rp_sink_tensorboard.close(board, NULL));
     expect_official(RECORD_0);
     assert_int_equal(unlink(in_folder(file_name)), 0);
     append(file_name, "something else that is longer than a frame", 42);
     expect_ok(rp_tensorboard_open(&arena, folder, 300, 1000.5, &board));
-    expect_ok(rp_tensorboard_close(&board));
+    expect_ok(rp_sink_tensorboard.close(board, NULL));
     expect_official(RECORD_0);
 }
 
@@ -98,7 +100,7 @@ static void histograms_are_the_official_ones(void **state) {
     const char *text = slurp(file_name, &bytes);
     assert_int_equal(bytes, RECORD_0 + sizeof official_histogram - 1);
     assert_memory_equal(text + RECORD_0, official_histogram, sizeof official_histogram - 1);
-    expect_ok(rp_tensorboard_close(&board));
+    expect_ok(rp_sink_tensorboard.close(board, NULL));
 }
 
 /* The longest record: all buckets, none empty, the longest tag. A resumed run reads it, too. */
@@ -120,15 +122,15 @@ static void a_full_histogram_is_read_again(void **state) {
     (void)slurp(file_name, &bytes);
     assert_in_range(bytes, 16 * RP_HISTOGRAM_BUCKETS, 32768);
     expect_ok(rp_tensorboard_histogram(board, "of nothing finite", &none, 7, 1301.25));
-    expect_ok(rp_tensorboard_close(&board));
+    expect_ok(rp_sink_tensorboard.close(board, NULL));
     (void)slurp(file_name, &again);
     assert_int_equal(again, bytes);
     expect_ok(rp_tensorboard_open(&arena, folder, UINT64_MAX, 7, &board));
-    expect_ok(rp_tensorboard_close(&board));
+    expect_ok(rp_sink_tensorboard.close(board, NULL));
     (void)slurp(file_name, &again);
     assert_int_equal(again, bytes);
     expect_ok(rp_tensorboard_open(&arena, folder, UINT64_MAX - 1, 7, &board));
-    expect_ok(rp_tensorboard_close(&board));
+    expect_ok(rp_sink_tensorboard.close(board, NULL));
     expect_official(RECORD_0);
 }
 
@@ -139,10 +141,10 @@ static void going_back_cuts_later_steps(void **state) {
     expect_ok(rp_tensorboard_scalar(board, "train/loss", 2.25, 0, 1001.25));
     expect_ok(rp_tensorboard_scalar(board, "train/loss", 7, 300, 1301.25));
     expect_ok(rp_tensorboard_scalar(board, "train/loss", 7, 301, 1302.25));
-    expect_ok(rp_tensorboard_rewind(board, 300));
+    expect_ok(rp_sink_tensorboard.rewind(board, 300));
     expect_official(RECORD_0 + RECORD_1);
     expect_ok(rp_tensorboard_scalar(board, "train/loss", 0.5, 300, 1301.25));
-    expect_ok(rp_tensorboard_close(&board));
+    expect_ok(rp_sink_tensorboard.close(board, NULL));
     expect_official(RECORD_0 + RECORD_1 + RECORD_2);
 }
 
@@ -154,7 +156,8 @@ static void odd_values(void **state) {
     tag[sizeof tag - 1] = '\0';
     expect_ok(rp_tensorboard_open(&arena, folder, 0, 1000.5, &board));
     expect_ok(rp_tensorboard_scalar(board, tag, NAN, UINT64_MAX, INFINITY));
-    expect_ok(rp_tensorboard_close(&board));
+    expect_ok(rp_sink_tensorboard.close(board, NULL));
+    board = NULL;
     expect_err(rp_tensorboard_open(&arena, in_folder("none"), 0, 1, &board), RP_ERR_IO);
     expect_err(rp_tensorboard_open(&arena, in_folder("none"), 1, 1, &board), RP_ERR_IO);
     assert_null(board);
