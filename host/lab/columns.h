@@ -100,7 +100,8 @@ const rp_lab_column *rp_lab_column_next(const rp_lab_sheet *sheet, const rp_lab_
 
 rp_lab_value rp_lab_column_value(const rp_lab_column *column, const rp_lab_line *line);
 void rp_lab_write_cell(const rp_lab_column *column, const rp_lab_line *line, char *text);
-bool rp_lab_column_is_main(const rp_lab_column *column, const rp_lab_sheet *sheet);
+/* What the methods of a sheet are compared by; NULL: of another sheet. */
+const rp_lab_column *rp_lab_column_main(const rp_lab_sheet *sheet);
 
 /* "finished", "diverged", "failed", "interrupted", "not run". */
 const char *rp_lab_status_word(const rp_lab_result *result);

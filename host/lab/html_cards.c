@@ -4,35 +4,58 @@
 
 #include "lab/html_own.h"
 
-typedef double (*measure)(const rp_html_page *p, const rp_lab_row *row);
-/* Of one seed, larger is better; NaN: not finished. */
-typedef double (*seed_measure)(const rp_html_page *p, const rp_lab_row *row, uint32_t seed);
+/* Of one seed, larger is better; NaN: it has none. */
+typedef double (*measure)(const rp_html_page *p, const rp_lab_row *row, uint32_t seed);
 
-static double seed_main(const rp_html_page *p, const rp_lab_row *row, uint32_t seed) {
-    return p->table->classes ? row->accuracy_of[seed] : -row->loss_of[seed];
+static double main_number(const rp_html_page *p, const rp_lab_row *row, uint32_t seed) {
+    return row->diverged > 0   ? (double)NAN
+           : p->table->classes ? row->accuracy_of[seed]
+                               : -row->loss_of[seed];
 }
 
-static double seed_speed(const rp_html_page *p, const rp_lab_row *row, uint32_t seed) {
+static double speed(const rp_html_page *p, const rp_lab_row *row, uint32_t seed) {
     (void)p;
     return row->result[seed] ? row->result[seed]->samples_per_s : (double)NAN;
 }
 
-/* Is the row ahead of every other one, by an interval that does not hold zero? */
-static bool is_ahead(const rp_html_page *p, const rp_lab_row *row, seed_measure of) {
+/* Counted for all seeds, not sampled. */
+static double memory(const rp_html_page *p, const rp_lab_row *row, uint32_t seed) {
+    (void)p;
+    (void)seed;
+    return -row->device_bytes;
+}
+
+static double mean_of(const rp_html_page *p, const rp_lab_row *row, measure of) {
+    double value[RP_LAB_SEEDS_MAX];
+    for (uint32_t s = 0; s < row->wanted; s++) {
+        value[s] = of(p, row, s);
+    }
+    return rp_stats_of(value, row->wanted).mean;
+}
+
+/* By an interval that does not hold zero; the least memory is the least. */
+static bool is_better(const rp_html_page *p, const rp_lab_row *row, const rp_lab_row *other,
+                      measure of) {
+    double own[RP_LAB_SEEDS_MAX];
+    double base[RP_LAB_SEEDS_MAX];
+    for (uint32_t s = 0; s < row->wanted; s++) {
+        own[s] = of(p, row, s);
+        base[s] = of(p, other, s);
+    }
+    const rp_stats_paired paired = rp_stats_pair(own, base, row->wanted);
+    return of == memory ? own[0] > base[0] : rp_stats_sign(&paired) > 0;
+}
+
+/* Is the row better than every other one that has something to compare? */
+static bool is_ahead(const rp_html_page *p, const rp_lab_row *row, measure of) {
     uint32_t others = 0;
     for (uint32_t line = 0; line < p->table->line_count; line++) {
         const rp_lab_row *other = rp_lab_table_row(p->table, row->model, line);
-        double own[RP_LAB_SEEDS_MAX];
-        double base[RP_LAB_SEEDS_MAX];
-        if (other == row || other->finished == 0 || other->diverged > 0) {
+        if (other == row || !isfinite(mean_of(p, other, of)) ||
+            (other->diverged > 0 && of != memory)) {
             continue;
         }
-        for (uint32_t s = 0; s < row->wanted; s++) {
-            own[s] = of(p, row, s);
-            base[s] = of(p, other, s);
-        }
-        const rp_stats_paired paired = rp_stats_pair(own, base, row->wanted);
-        if (rp_stats_sign(&paired) <= 0) {
+        if (!is_better(p, row, other, of)) {
             return false;
         }
         others++;
@@ -40,49 +63,20 @@ static bool is_ahead(const rp_html_page *p, const rp_lab_row *row, seed_measure 
     return others > 0;
 }
 
-static double by_main(const rp_html_page *p, const rp_lab_row *row) {
-    double mean = rp_lab_row_main(p->table, row)->mean;
-    return row->diverged > 0 ? (double)NAN : p->table->classes ? mean : -mean;
-}
-
-static double by_speed(const rp_html_page *p, const rp_lab_row *row) {
-    (void)p;
-    return row->samples_per_s.mean;
-}
-
-static double by_memory(const rp_html_page *p, const rp_lab_row *row) {
-    (void)p;
-    return -row->device_bytes;
-}
-
 static const rp_lab_row *best_row(const rp_html_page *p, uint32_t model, measure of) {
     const rp_lab_row *best = NULL;
     for (uint32_t line = 0; line < p->table->line_count; line++) {
         const rp_lab_row *row = rp_lab_table_row(p->table, model, line);
-        if (isfinite(of(p, row)) && (!best || of(p, row) > of(p, best))) {
+        const double mean = mean_of(p, row, of);
+        if (isfinite(mean) && (!best || mean > mean_of(p, best, of))) {
             best = row;
         }
     }
     return best;
 }
 
-/* Bytes are counted, not sampled: the least is the least, unless two have it. */
-static bool is_alone(const rp_html_page *p, const rp_lab_row *row, measure of) {
-    uint32_t others = 0;
-    for (uint32_t line = 0; line < p->table->line_count; line++) {
-        const rp_lab_row *other = rp_lab_table_row(p->table, row->model, line);
-        if (other != row && isfinite(of(p, other))) {
-            others++;
-            if (of(p, other) >= of(p, row)) {
-                return false;
-            }
-        }
-    }
-    return others > 0;
-}
-
 const rp_lab_row *rp_html_best(const rp_html_page *p, uint32_t model) {
-    return best_row(p, model, by_main);
+    return best_row(p, model, main_number);
 }
 
 static void put_card(const rp_html_page *p, const char *what, const char *label,
@@ -103,15 +97,11 @@ static void put_main_card(const rp_html_page *p, uint32_t model) {
     if (!row || p->table->line_count < 2) {
         return;
     }
-    if (is_ahead(p, row, seed_main)) {
+    if (is_ahead(p, row, main_number)) {
         const rp_lab_sheet sheet = rp_lab_sheet_of_row(p->table, RP_LAB_METHODS, row);
         rp_lab_line line = {.sheet = &sheet};
-        const rp_lab_column *column = rp_lab_column_first(&sheet);
-        while (!column->main) {
-            column = rp_lab_column_next(&sheet, column);
-        }
         (void)rp_lab_sheet_next(&line);
-        rp_lab_write_cell(column, &line, text);
+        rp_lab_write_cell(rp_lab_column_main(&sheet), &line, text);
         (void)snprintf(more, sizeof more, "%s%s; ahead of every other row", text,
                        p->table->classes ? " %" : "");
         put_card(p, what, row->label, more);
@@ -126,8 +116,8 @@ void rp_html_cards(const rp_html_page *p, uint32_t model) {
     char more[128];
     rp_html_put(p, "<div class=\"cards\">\n");
     put_main_card(p, model);
-    const rp_lab_row *row = best_row(p, model, by_speed);
-    if (row && is_ahead(p, row, seed_speed)) {
+    const rp_lab_row *row = best_row(p, model, speed);
+    if (row && is_ahead(p, row, speed)) {
         (void)snprintf(more, sizeof more, "%.0f samples/s", floor(row->samples_per_s.mean + 0.5));
         if (isfinite(row->speed)) {
             (void)snprintf(more + strlen(more), sizeof more - strlen(more),
@@ -135,8 +125,8 @@ void rp_html_cards(const rp_html_page *p, uint32_t model) {
         }
         put_card(p, "fastest", row->label, more);
     }
-    row = best_row(p, model, by_memory);
-    if (row && is_alone(p, row, by_memory)) {
+    row = best_row(p, model, memory);
+    if (row && is_ahead(p, row, memory)) {
         (void)snprintf(more, sizeof more, "%.1f MiB on all devices", row->device_bytes / (1 << 20));
         put_card(p, "least memory", row->label, more);
     }

@@ -20,7 +20,7 @@ static void put_head(const rp_html_page *p, const rp_lab_column *column) {
 static const char *colour_of(const rp_lab_column *column, const rp_lab_line *line) {
     const rp_lab_row *row = line->row;
     if (line->sheet->kind != RP_LAB_METHODS ||
-        (row->diverged > 0 ? !rp_lab_column_is_main(column, line->sheet)
+        (row->diverged > 0 ? column != rp_lab_column_main(line->sheet)
                            : !column->verdict || row->baseline)) {
         return "";
     }
@@ -29,7 +29,7 @@ static const char *colour_of(const rp_lab_column *column, const rp_lab_line *lin
 }
 
 static bool is_best(const rp_html_page *p, const rp_lab_column *column, const rp_lab_line *line) {
-    return line->sheet->kind == RP_LAB_METHODS && rp_lab_column_is_main(column, line->sheet) &&
+    return line->sheet->kind == RP_LAB_METHODS && column == rp_lab_column_main(line->sheet) &&
            line->row == rp_html_best(p, line->row->model);
 }
 

@@ -133,17 +133,17 @@ static void write_no_mean(const rp_lab_row *row, char *text) {
     }
 }
 
-bool rp_lab_column_is_main(const rp_lab_column *column, const rp_lab_sheet *sheet) {
+const rp_lab_column *rp_lab_column_main(const rp_lab_sheet *sheet) {
     const rp_lab_column *first = rp_lab_column_first(sheet);
     while (first && !first->main) {
         first = rp_lab_column_next(sheet, first);
     }
-    return column == first;
+    return first;
 }
 
 void rp_lab_write_cell(const rp_lab_column *column, const rp_lab_line *line, char *text) {
     const char *missing = column->missing ? column->missing(line) : NULL;
-    if (column->main && rp_lab_column_is_main(column, line->sheet)) {
+    if (column->main && column == rp_lab_column_main(line->sheet)) {
         write_no_mean(line->row, text);
         if (text[0]) {
             return;
