@@ -85,9 +85,10 @@ static void renumber(json_t *line) {
 /* What happened stays, also of steps that are trained again. What every start says is said again.
  */
 static bool is_kept(const json_t *line, uint64_t step_first) {
-    static const char *const happened[] = {"fault",   "recovered", "resumed", "damaged", "waiting",
-                                           "silent",  "spare",     "fewer",   "joined",  "adopted",
-                                           "unsaved", "saved",     "refused", "twins",   NULL};
+    static const char *const happened[] = {"fault",   "recovered", "resumed", "damaged",
+                                           "waiting", "silent",    "spare",   "fewer",
+                                           "joined",  "adopted",   "unsaved", "saved",
+                                           "refused", "twins",     NULL};
     const char *event = json_string_value(json_object_get(line, "event"));
     const json_int_t step = json_integer_value(json_object_get(line, "step"));
     if (event && is_one_of(event, happened)) {
