@@ -458,10 +458,6 @@ const char *rp_lab_table_chosen_on(const rp_lab_table *table) {
                                                 "else on the test part, which flatters such rows";
 }
 
-const rp_stats *rp_lab_row_main(const rp_lab_table *table, const rp_lab_row *row) {
-    return table->classes ? &row->accuracy : &row->loss;
-}
-
 const rp_stats_paired *rp_lab_row_over(const rp_lab_table *table, const rp_lab_row *row) {
     return table->classes ? &row->accuracy_over : &row->loss_over;
 }

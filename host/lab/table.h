@@ -80,8 +80,7 @@ uint32_t rp_lab_table_wires(const rp_lab_table *table, uint32_t model);
 
 /* What the points of sweeps were chosen on. */
 const char *rp_lab_table_chosen_on(const rp_lab_table *table);
-/* The row's main number and its difference: accuracy, or the loss when there is none. */
-const rp_stats *rp_lab_row_main(const rp_lab_table *table, const rp_lab_row *row);
+/* The difference of the row's main number: accuracy, or the loss when there is none. */
 const rp_stats_paired *rp_lab_row_over(const rp_lab_table *table, const rp_lab_row *row);
 
 /* 1 better than the baseline, -1 worse, 0 no difference that the seeds show. */
