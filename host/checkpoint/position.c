@@ -152,16 +152,50 @@ fail:
     return err;
 }
 
-/* What the ring has by this plan, and the run goes on with. */
-static rp_err setup_text(rp_arena *arena, const rp_runfile *run, const rp_plan *plan,
-                         char **out) {
-    rp_setup setup = rp_setup_of(run);
+/* Boards next to each other share stages, with one hold each. A plan of a person may have others.
+ */
+static bool has_groups(const rp_plan *plan, uint32_t boards) {
+    bool valid = plan->hold_count == boards && plan->node_count == boards;
+    bool shared = false;
+    uint32_t stage = 0;
+    for (uint32_t k = 0; valid && k < boards; k++) {
+        const rp_plan_hold *hold = &plan->hold[plan->node[k].hold_first];
+        valid = hold->stage == stage || (k > 0 && hold->stage == stage + 1);
+        shared = shared || hold->share[1] - hold->share[0] < 1;
+        stage = hold->stage;
+    }
+    return valid && shared && stage + 1 == plan->stage_count;
+}
+
+static rp_err take_groups(rp_arena *arena, const rp_plan *plan, rp_setup *out) {
+    uint32_t *group;
+    double *share;
     rp_err err;
-    setup.stages = plan->stage_count;
-    RP_TRY(rp_plan_cut(arena, plan, run->model, &setup.cut));
-    RP_TRY(take_codecs(arena, run, plan, &setup));
-    RP_TRY(take_sizes(arena, plan, &setup));
-    RP_TRY(rp_setup_text(arena, &setup, run, out));
+    if (!has_groups(plan, out->boards)) {
+        return RP_OK;
+    }
+    RP_TRY(RP_ARENA_NEW(arena, (size_t)plan->stage_count + 1, &group));
+    RP_TRY(RP_ARENA_NEW(arena, plan->node_count, &share));
+    for (uint32_t k = 0; k < plan->node_count; k++) {
+        const rp_plan_hold *hold = &plan->hold[plan->node[k].hold_first];
+        group[hold->stage + 1] = k + 1;
+        share[k] = hold->share[1];
+    }
+    out->group = group;
+    out->share = share;
+fail:
+    return err;
+}
+
+rp_err rp_position_setup(rp_arena *arena, const rp_runfile *run, const rp_plan *plan,
+                         rp_setup *out) {
+    rp_err err;
+    *out = rp_setup_of(run);
+    out->stages = plan->stage_count;
+    RP_TRY(rp_plan_cut(arena, plan, run->model, &out->cut));
+    RP_TRY(take_codecs(arena, run, plan, out));
+    RP_TRY(take_sizes(arena, plan, out));
+    RP_TRY(take_groups(arena, plan, out));
 fail:
     return err;
 }
@@ -306,6 +340,7 @@ rp_err rp_checkpoint_make_meta(rp_arena *arena, const rp_runfile *run, const rp_
     char *step;
     char *applied;
     char *totals;
+    rp_setup by_plan;
     char *setup;
     char *digest;
     char *ledger;
@@ -316,7 +351,8 @@ rp_err rp_checkpoint_make_meta(rp_arena *arena, const rp_runfile *run, const rp_
     RP_TRY(rp_arena_printf(arena, &ledger, "%016" PRIx64 " %" PRIu64, position->ledger.digest,
                            position->ledger.samples));
     RP_TRY(rp_arena_printf(arena, &digest, "%016" PRIx64, rp_plan_digest(plan)));
-    RP_TRY(setup_text(arena, run, plan, &setup));
+    RP_TRY(rp_position_setup(arena, run, plan, &by_plan));
+    RP_TRY(rp_setup_text(arena, &by_plan, run, &setup));
     RP_TRY(rp_arena_printf(arena, &step, "%" PRIu64, position->step));
     RP_TRY(applied_text(arena, &run->method, own_applied, &applied));
     RP_TRY(rp_arena_printf(arena, &totals, "%" PRIu64 " %" PRIu64 " %.17g %.17g %.17g",

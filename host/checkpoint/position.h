@@ -40,6 +40,11 @@ static inline rp_position_score *rp_position_score_of(rp_position *position, rp_
     return split == RP_SPLIT_VALIDATION ? &position->validation : &position->test;
 }
 
+/* What the ring has by this plan, and a run goes on with: cut, codecs, sizes, boards that share
+ * stages; else as rp_setup_of(run). In `arena`. errors MEMORY */
+rp_err rp_position_setup(rp_arena *arena, const rp_runfile *run, const rp_plan *plan,
+                         rp_setup *out) RP_MUST_CHECK;
+
 /* Notes beside the checkpoints the evaluation of `split` done at `step`, and what it gave. */
 rp_err rp_checkpoint_mark_evaluated(const char *folder, rp_split split, uint64_t step,
                                     const rp_position_score *score) RP_MUST_CHECK;

@@ -202,7 +202,7 @@ static rp_remedy_facts facts_of(const rp_controller *c) {
         .waits = c->run->safety.wait_s > 0,
         .has_boards = c->ring.board != NULL,
         .can_lessen = method->advance_auto && method->advance > c->way.advance_least,
-        .places_stay = rp_arrangement_given(c->setup) != NULL,
+        .places_stay = rp_arrangement_is_fixed(c->setup),
         .may_shrink = !rp_absent_why_stay(c->setup, rp_absent_left(c->run, absent, spares)),
         .boards = c->ring.count,
         .absent = absent,

@@ -12,7 +12,7 @@ static bool may_hope_for_boards(rp_controller *c, rp_arena *arena) {
     rp_position place = {0};
     char why[RP_ERR_MESSAGE_BYTES];
     (void)snprintf(why, sizeof why, "%s", rp_err_message());
-    if (!rp_keep_may_adopt(c->keep, rp_arrangement_given(c->setup) != NULL) ||
+    if (!rp_keep_may_adopt(c->keep, rp_arrangement_is_fixed(c->setup)) ||
         rp_checkpoint_find_place(arena, c->run, rp_arrangement_given(c->setup),
                                  rp_folder_paths_of(c->folder)->checkpoints, &place) != RP_OK) {
         rp_err_set_message(why);

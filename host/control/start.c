@@ -87,7 +87,7 @@ rp_err rp_start_step(rp_controller *c) {
         return RP_OK;
     }
     RP_TRY(rp_ring_connect(&c->ring, c->env.links, is_return(c)));
-    const bool adopts = rp_keep_adoption_is_due(c->keep, rp_arrangement_given(c->setup) != NULL);
+    const bool adopts = rp_keep_adoption_is_due(c->keep, rp_arrangement_is_fixed(c->setup));
     if (rp_keep_hopes_for_boards(c->keep) && !adopts) {
         RP_TRY(
             rp_fail(RP_ERR_FORMAT, "%s; no checkpoint before it is used", rp_keep_damage(c->keep)));
@@ -125,7 +125,7 @@ static rp_missing find_missing(const rp_controller *c) {
 static bool spares_may_come_in(const rp_controller *c) {
     const rp_lost_boards lost = rp_recovery_lost(&c->recovery, &c->machine, c->run, c->ring.now_ns);
     const uint32_t absent = rp_lost_count(&lost, &c->ring);
-    return is_return(c) && !rp_arrangement_given(c->setup) && absent > 0 &&
+    return is_return(c) && !rp_arrangement_is_fixed(c->setup) && absent > 0 &&
            rp_ring_count_ended(&c->ring) == absent &&
            absent <= rp_recovery_spares(&c->recovery, c->run);
 }

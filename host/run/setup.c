@@ -34,6 +34,45 @@ rp_setup rp_setup_of(const rp_runfile *run) {
     return setup;
 }
 
+rp_err rp_setup_arrays_new(rp_arena *arena, const rp_runfile *run, rp_setup_arrays **out) {
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, 1, out));
+    RP_TRY(run->roster ? RP_ARENA_NEW(arena, run->boards + run->spares, &(*out)->roster) : RP_OK);
+fail:
+    return err;
+}
+
+rp_setup rp_setup_copy(const rp_setup *setup, rp_setup_arrays *arrays) {
+    const size_t stages = setup->cut.stage_count;
+    const size_t boards = setup->boards + setup->spares;
+    rp_setup copy = *setup;
+    RP_ASSERT(stages <= RP_CUT_STAGES_MAX && setup->codec_stages <= RP_CUT_STAGES_MAX);
+    RP_ASSERT(setup->size_stages <= RP_CUT_STAGES_MAX && setup->boards <= RP_CUT_STAGES_MAX);
+    if (stages > 0) {
+        memmove(arrays->first, setup->cut.first, (stages + 1) * sizeof *arrays->first);
+        copy.cut.first = arrays->first;
+    }
+    if (setup->group) {
+        memmove(arrays->group, setup->group, (stages + 1) * sizeof *arrays->group);
+        memmove(arrays->share, setup->share, setup->boards * sizeof *arrays->share);
+        copy.group = arrays->group;
+        copy.share = arrays->share;
+    }
+    if (setup->codec) {
+        memmove(arrays->codec, setup->codec, (setup->codec_stages - 1) * sizeof *arrays->codec);
+        copy.codec = (const rp_codec(*)[2])arrays->codec;
+    }
+    if (setup->size) {
+        memmove(arrays->size, setup->size, setup->size_stages * sizeof *arrays->size);
+        copy.size = (const uint32_t(*)[2])arrays->size;
+    }
+    if (setup->roster) {
+        memmove(arrays->roster, setup->roster, boards * sizeof *arrays->roster);
+        copy.roster = arrays->roster;
+    }
+    return copy;
+}
+
 static void put_method(const rp_setup *setup, rp_method *method) {
     method->split_count = setup->split_count;
     method->whole = setup->whole;

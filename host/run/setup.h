@@ -2,8 +2,9 @@
  * codecs, sizes of microbatches, the chosen parts of the method. One value holds all of it.
  *
  * A setup is copied by assignment. Its arrays are borrowed: whoever makes a setup keeps them as
- * long as the setup and the run files made of it are used. To ask "what if", copy a setup, point to
- * other arrays or change numbers, and make the run file of it with rp_setup_run(). */
+ * long as the setup and the run files made of it are used, or takes rp_setup_copy(). To ask "what
+ * if", copy a setup, point to other arrays or change numbers, and make the run file of it with
+ * rp_setup_run(). */
 #ifndef RP_RUN_SETUP_H
 #define RP_RUN_SETUP_H
 
@@ -43,6 +44,20 @@ typedef struct {
     uint64_t step_first; /* step at which this life of the run, or this assignment, begins */
     double lines_s;      /* age of emulated lines, in seconds */
 } rp_setup;
+
+/* Room for the arrays of one setup. */
+typedef struct {
+    uint32_t first[RP_CUT_STAGES_MAX + 1], group[RP_CUT_STAGES_MAX + 1];
+    double share[RP_CUT_STAGES_MAX];
+    rp_codec codec[RP_CUT_STAGES_MAX][2];
+    uint32_t size[RP_CUT_STAGES_MAX][2];
+    rp_roster_entry *roster; /* [boards + spares] of the run; NULL without a roster */
+} rp_setup_arrays;
+/* errors MEMORY */
+rp_err rp_setup_arrays_new(rp_arena *arena, const rp_runfile *run,
+                           rp_setup_arrays **out) RP_MUST_CHECK;
+/* A copy that has its arrays there. They may be those of `setup` already. */
+rp_setup rp_setup_copy(const rp_setup *setup, rp_setup_arrays *arrays);
 
 /* What the run file runs with. Its arrays are those of `run`. */
 rp_setup rp_setup_of(const rp_runfile *run);

@@ -3,47 +3,24 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "setup/setup_own.h"
+#include "planning/halves.h"
+#include "setup/choice.h"
 
-bool rp_ahead_is_wanted(const rp_arrangement *a) {
-    return a->run.method.ahead_measured && !a->evaluates;
+bool rp_ahead_is_open(const rp_choice *c) {
+    return c->run.method.ahead_measured && !c->facts->evaluates;
 }
 
-/* "5, 3" */
-enum { LIST_BYTES = RP_SPLIT_STAGES_MAX * 6 };
-static void put_list(const rp_method *method, char out[LIST_BYTES]) {
-    size_t used = 0;
-    for (uint32_t k = 0; k < method->ahead_count; k++) {
-        used += (size_t)snprintf(out + used, LIST_BYTES - used, "%s%u", k ? ", " : "",
-                                 method->ahead[k]);
+static rp_err say_ahead(rp_choice *c, double step_s) {
+    char text[RP_SPLIT_STAGES_MAX * 6 + 160];
+    size_t used = (size_t)snprintf(text, sizeof text, "by what was measured forwards run [");
+    for (uint32_t k = 0; k < c->next.ahead_count; k++) {
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%u", k ? ", " : "",
+                                 c->next.ahead[k]);
     }
-}
-
-/* The run file as it is resolved has the numbers: boards get them, and a run that is resumed. */
-static rp_err keep(rp_arrangement *a, const uint16_t *ahead) {
-    rp_setup *now = &a->now;
-    RP_ASSERT(now->stages <= RP_SPLIT_STAGES_MAX);
-    memcpy(now->ahead, ahead, now->stages * sizeof *ahead);
-    now->ahead_count = now->stages;
-    now->ahead_auto = false;
-    return rp_arrangement_settle(a);
-}
-
-static rp_err say(const rp_arrangement *a, double step_s) {
-    char list[LIST_BYTES] = "";
-    char text[LIST_BYTES + 160];
-    put_list(&a->run.method, list);
-    (void)snprintf(text, sizeof text,
-                   "by what was measured forwards run [%s] steps ahead, the fewest with which a "
-                   "step takes no longer than %.4g ms",
-                   list, 1e3 * step_s);
-    return rp_folder_record(a->folder)
-               ? rp_record_event(rp_folder_record(a->folder), "ahead", a->position->step, text)
-               : RP_OK;
-}
-
-rp_err rp_ahead_take(rp_arrangement *a, const uint16_t *ahead, uint32_t count) {
-    return rp_ahead_is_wanted(a) && count == a->run.stages ? keep(a, ahead) : RP_OK;
+    (void)snprintf(text + used, sizeof text - used,
+                   "] steps ahead, the fewest with which a step takes no longer than %.4g ms",
+                   1e3 * step_s);
+    return rp_choice_say(c, "ahead", text);
 }
 
 static double longest(const double *times, uint32_t count) {
@@ -55,7 +32,7 @@ static double longest(const double *times, uint32_t count) {
 }
 
 /* Where a board with both directions would not have to send it. */
-static rp_err hint_stash(const rp_arrangement *a, const rp_split_times *times) {
+static rp_err hint_stash(rp_choice *c, const rp_split_times *times) {
     const double forward = longest(times->forward, times->stages);
     const double backward = longest(times->backward, times->stages);
     const double work = forward > backward ? forward : backward;
@@ -64,37 +41,35 @@ static rp_err hint_stash(const rp_arrangement *a, const rp_split_times *times) {
     while (k < times->stages && !(times->stash[k] > work)) {
         k++;
     }
-    if (k == times->stages || !rp_folder_record(a->folder)) {
+    if (k == times->stages) {
         return RP_OK;
     }
     (void)snprintf(text, sizeof text,
                    "what a step of stage %u leaves for its backward is %.4g ms on the wire from "
                    "board %.40s to board %.40s, and no board computes longer than %.4g ms: a "
                    "schedule with both directions on one board does not send it, as pipedream",
-                   k, 1e3 * times->stash[k], a->ring->board[k].name,
-                   a->ring->board[rp_runfile_backward_place(&a->run, k)].name, 1e3 * work);
-    return rp_record_event(rp_folder_record(a->folder), "hint", a->position->step, text);
+                   k, 1e3 * times->stash[k], rp_choice_name(c, k),
+                   rp_choice_name(c, rp_runfile_backward_place(&c->run, k)), 1e3 * work);
+    return rp_choice_say(c, "hint", text);
 }
 
-rp_err rp_ahead_choose(rp_arrangement *a) {
-    uint16_t ahead[RP_SPLIT_STAGES_MAX];
+rp_err rp_ahead_choose(rp_choice *c) {
     rp_split_times times;
-    rp_arena arena;
     rp_err err = RP_OK;
-    if (!a->run.method.kind->splits || !rp_measure_has_profile(a->measure) || a->has_begun ||
-        a->given) {
+    if (!c->run.method.kind->splits || !c->facts->profile || c->facts->has_begun ||
+        c->facts->is_given) {
         return RP_OK;
     }
-    rp_arena_init(&arena, "ahead", 0);
-    RP_TRY(rp_halves_times(&arena, &a->run, rp_measure_profile(a->measure), &a->now.cut,
-                           rp_measure_delay_s(a->measure), &times));
-    RP_TRY(hint_stash(a, &times));
-    if (rp_ahead_is_wanted(a)) {
-        rp_sched_split_ahead(&times, RP_AHEAD_MAX, ahead);
-        RP_TRY(keep(a, ahead));
-        RP_TRY(say(a, rp_sched_split_period(&times)));
+    RP_TRY(rp_halves_times(c->arena, &c->run, &c->placed, &c->next.cut, c->facts->delay_s, &times));
+    RP_TRY(hint_stash(c, &times));
+    if (rp_ahead_is_open(c)) {
+        RP_ASSERT(c->next.stages <= RP_SPLIT_STAGES_MAX);
+        rp_sched_split_ahead(&times, RP_AHEAD_MAX, c->next.ahead);
+        c->next.ahead_count = c->next.stages;
+        c->next.ahead_auto = false;
+        rp_choice_refresh(c);
+        RP_TRY(say_ahead(c, rp_sched_split_period(&times)));
     }
 fail:
-    rp_arena_finish(&arena);
     return err;
 }

@@ -43,6 +43,8 @@ const rp_runfile *rp_arrangement_run(const rp_arrangement *a);
 /* Of the assignment; NULL before the first. Notes may be written into it. */
 rp_plan *rp_arrangement_plan(const rp_arrangement *a);
 const rp_plan *rp_arrangement_given(const rp_arrangement *a); /* no other is made; NULL: none is */
+/* The plan is given, or boards share stages: places and boards stay as they are. */
+bool rp_arrangement_is_fixed(const rp_arrangement *a);
 const rp_cut *rp_arrangement_plan_cut(const rp_arrangement *a);
 const char *rp_arrangement_plan_text(const rp_arrangement *a); /* that every board gets */
 bool rp_arrangement_has_advance(const rp_arrangement *a); /* one was chosen */

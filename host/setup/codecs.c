@@ -1,228 +1,52 @@
-/* `links.codec: auto`: the codecs in effect, and those that are next. */
-#include <math.h>
-#include <stdio.h>
+/* `links.codec: auto`: the codecs of a number of stages, chosen once; a checkpoint says those that
+ * it was made with. */
 #include <string.h>
 
-#include "setup/setup_own.h"
+#include "planning/cost.h"
+#include "setup/choice.h"
 
-/* Of a wire's time: then it is full when its bytes take so much of it at the rate that acks have
- * shown. */
-static const double FULL = 0.8;
-
-/* They are chosen once for a number of stages; a checkpoint says those that it was made with. */
-bool rp_codecs_may_change(const rp_arrangement *a) {
-    return a->run.codec_auto && a->codecs.stages != a->run.stages;
+bool rp_codecs_are_open(const rp_choice *c) {
+    return c->run.codec_auto && !c->facts->evaluates && c->run.stages > 1 &&
+           !rp_choice_is_fixed(c) && c->next.codec_stages != c->run.stages;
 }
 
-bool rp_codecs_are_wanted(const rp_arrangement *a) {
-    return a->run.codec_auto && !a->evaluates && a->run.stages > 1 && !a->given &&
-           a->codecs.stages != a->run.stages;
-}
-
-/* As for the cut. */
-static rp_err open_codecs(rp_arrangement *a) {
-    rp_err err = RP_OK;
-    if (!a->codecs.now) {
-        RP_TRY(RP_ARENA_NEW(a->arena, RP_CUT_STAGES_MAX, &a->codecs.now));
-        RP_TRY(RP_ARENA_NEW(a->arena, RP_CUT_STAGES_MAX, &a->codecs.next));
-    }
-fail:
-    return err;
-}
-
-static void show_codecs(rp_arrangement *a, const rp_codec (*codec)[2]) {
-    RP_ASSERT(a->run.stages > 0);
-    a->now.codec = codec;
-    a->now.codec_stages = codec ? a->run.stages : 0;
-    rp_arrangement_refresh(a);
-}
-
-static void take_codecs(rp_arrangement *a, const rp_codec (*from)[2]) {
-    RP_ASSERT(a->codecs.now && a->codecs.next && a->run.stages <= RP_CUT_STAGES_MAX);
-    const size_t bytes = (a->run.stages - 1) * sizeof *from;
-    memmove(a->codecs.now, from, bytes);
-    memmove(a->codecs.next, from, bytes);
-    a->codecs.stages = a->run.stages;
-    a->codecs.differ = false;
-    show_codecs(a, (const rp_codec(*)[2])a->codecs.now);
-}
-
-rp_err rp_codecs_keep(rp_arrangement *a, const rp_joint_answer *answer) {
-    rp_err err = RP_OK;
-    if (rp_codecs_are_wanted(a) && answer->is_known && answer->plan[0].plain_s > 0) {
-        RP_TRY(open_codecs(a));
-        take_codecs(a, answer->plan[0].codec);
-    }
-fail:
-    return err;
-}
-
-static rp_err choose_codecs_of(rp_arrangement *a) {
-    RP_ASSERT(a->run.codec_auto && a->now.cut.stage_count == a->run.stages);
-    double *rate;
-    rp_arena arena;
+rp_err rp_codecs_set(rp_choice *c, const rp_codec (*codec)[2]) {
+    rp_codec(*own)[2];
     rp_err err;
-    rp_arena_init(&arena, "rates", 0);
-    RP_TRY(RP_ARENA_NEW(&arena, (size_t)a->run.boards * a->run.boards, &rate));
-    RP_TRY(open_codecs(a));
-    rp_cost_rates(&a->run,
-                  rp_measure_has_profile(a->measure) ? rp_measure_profile(a->measure) : NULL, rate);
-    show_codecs(a, NULL);
-    RP_TRY(rp_cost_choose_codecs(&a->run, &a->now.cut, rp_measure_layer_seconds(a->measure), rate,
-                                 a->codecs.next));
-    take_codecs(a, (const rp_codec(*)[2])a->codecs.next);
-fail:
-    rp_arena_finish(&arena);
-    return err;
-}
-
-rp_err rp_codecs_choose(rp_arrangement *a) {
-    return rp_codecs_are_wanted(a) ? choose_codecs_of(a) : RP_OK;
-}
-
-rp_err rp_codecs_of_row(rp_arrangement *a, const rp_codec (*codec)[2]) {
-    RP_ASSERT(a->run.codec_auto && !a->given);
-    rp_err err;
-    RP_TRY(open_codecs(a));
-    if (a->codecs.stages == a->run.stages) {
-        show_codecs(a, (const rp_codec(*)[2])a->codecs.now);
-    } else if (codec) {
-        take_codecs(a, codec);
-    } else {
-        RP_TRY(choose_codecs_of(a));
-    }
+    RP_ASSERT(c->next.stages > 0 && c->next.stages <= RP_CUT_STAGES_MAX);
+    RP_TRY(RP_ARENA_NEW(c->arena, c->next.stages, &own));
+    memcpy(own, codec, (c->next.stages - 1) * sizeof *own);
+    c->next.codec = (const rp_codec(*)[2])own;
+    c->next.codec_stages = c->next.stages;
+    rp_choice_refresh(c);
 fail:
     return err;
 }
 
-/* Where a stage loses more than links.max_error, a milder codec is next. */
-static rp_err judge_loss(rp_arrangement *a, const rp_sink_codec *line, bool gradients) {
-    const rp_codec_choice *codecs = &a->codecs;
-    char text[200];
-    if (codecs->stages != a->plan->stage_count || line->l2_error <= a->run.codec_max_error) {
-        return RP_OK;
-    }
-    const uint32_t boundary = line->stage - gradients;
-    const rp_codec milder = rp_cost_milder(codecs->now[boundary][gradients], gradients);
-    rp_codec *next = &codecs->next[boundary][gradients];
-    if (*next == milder) {
-        return RP_OK; /* it waits for empty pipes */
-    }
-    *next = milder;
-    a->codecs.differ = true;
-    (void)snprintf(text, sizeof text,
-                   "%s of stage %u lose %.2g %% in %s, and links.max_error is %.2g %%: %s is next",
-                   line->carries, line->stage, 100 * line->l2_error, line->codec,
-                   100 * a->run.codec_max_error, rp_codec_name(*next));
-    return rp_record_event(rp_folder_record(a->folder), "codecs", line->step, text);
+rp_err rp_codecs_take(rp_choice *c, const rp_joint_answer *answer) {
+    const bool takes = rp_codecs_are_open(c) && answer->is_known && answer->plan[0].plain_s > 0;
+    return takes ? rp_codecs_set(c, answer->plan[0].codec) : RP_OK;
 }
 
-static rp_err note_loss(rp_arrangement *a, uint32_t stage, bool gradients) {
-    RP_ASSERT(a->plan && stage < a->plan->stage_count);
-    const rp_plan *plan = a->plan;
-    rp_codec codec[2][2];
-    rp_err err = RP_OK;
-    rp_plan_codecs_of(plan, stage, codec);
-    const rp_sink_codec line = {.step = a->position->step,
-                                .stage = stage,
-                                .carries = gradients ? "gradients" : "activations",
-                                .codec = rp_codec_name(codec[!gradients][gradients]),
-                                .l2_error = rp_losses_of_stage(a->measure, plan, stage, gradients)};
-    if (!isnan(line.l2_error)) {
-        RP_TRY(rp_record_codec(rp_folder_record(a->folder), &line));
-        RP_TRY(judge_loss(a, &line, gradients));
-    }
-fail:
-    return err;
-}
-
-rp_err rp_arrangement_note_losses(rp_arrangement *a) {
-    rp_err err = RP_OK;
-    for (uint32_t k = 0; k < a->plan->stage_count; k++) {
-        RP_TRY(note_loss(a, k, false));
-        RP_TRY(note_loss(a, k, true));
-    }
-    rp_losses_end_segment(a->measure);
-fail:
-    return err;
-}
-
-rp_err rp_codecs_resume(rp_arrangement *a, const rp_setup *then) {
-    rp_err err = RP_OK;
-    if (a->run.codec_auto && !a->given && then->codec && then->cut.stage_count == a->run.stages &&
-        then->codec_stages == a->run.stages) {
-        RP_TRY(open_codecs(a));
-        take_codecs(a, then->codec);
-        a->codecs.measured = true; /* or would not be its bits */
-    }
-fail:
-    return err;
-}
-
-static rp_err say_codecs(const rp_arrangement *a, const char *why, rp_codec (*of)[2]) {
-    RP_ASSERT(of && rp_folder_record(a->folder));
-    char text[400];
-    size_t used =
-        (size_t)snprintf(text, sizeof text, "%sfrom stage to stage (activations/gradients):", why);
-    for (uint32_t k = 0; k + 1 < a->run.stages && used + 1 < sizeof text; k++) {
-        used += (size_t)snprintf(text + used, sizeof text - used, " %s/%s", rp_codec_name(of[k][0]),
-                                 rp_codec_name(of[k][1]));
-    }
-    return rp_record_event(rp_folder_record(a->folder), "codecs", a->position->step, text);
-}
-
-rp_err rp_arrangement_say_codecs(const rp_arrangement *a) {
-    const bool any = rp_folder_record(a->folder) && a->codecs.stages == a->run.stages;
-    return any ? say_codecs(a, "", a->codecs.now) : RP_OK;
-}
-
-/* As acks have said, else as measured before; 0 of those of
- * which nobody knows. Of all wires, or of those that were full: one that was seldom full may be
- * faster (link/pace.h). */
-void rp_codecs_find_rates(const rp_arrangement *a, bool full_only, double segment_s, double *rate) {
-    RP_ASSERT(a->ring->count <= a->opened.boards + a->opened.spares);
-    if (rp_measure_has_profile(a->measure) && a->ring->count == a->run.boards) {
-        rp_cost_rates(&a->run, rp_measure_profile(a->measure), rate);
-    }
-    for (uint32_t k = 0; k < a->ring->count; k++) {
-        const rp_board_facts *facts = &a->ring->board[k].facts;
-        for (uint32_t i = 0; i < facts->link_count; i++) {
-            const rp_board_link *link = &facts->link[i];
-            const bool fits = !full_only || link->busy_s > FULL * segment_s;
-            const bool stays = link->peer < a->ring->count; /* in the ring */
-            if (link->rate > 0 && fits && stays) {
-                rate[(size_t)k * a->ring->count + link->peer] = link->rate;
-            }
-        }
-    }
-}
-
-rp_err rp_arrangement_follow_wires(rp_arrangement *a, double segment_s) {
-    rp_codec(*next)[2] = a->codecs.next;
+rp_err rp_codecs_find(rp_choice *c) {
+    rp_codec(*found)[2];
+    double *layer_seconds;
     double *rate;
-    rp_arena arena;
-    rp_err err = RP_OK;
-    if (a->codecs.stages != a->run.stages || a->codecs.measured || a->run.emulate) {
-        return RP_OK;
-    }
-    a->codecs.measured = true;
-    rp_arena_init(&arena, "rates", 0);
-    RP_TRY(RP_ARENA_NEW(&arena, (size_t)a->ring->count * a->ring->count, &rate));
-    rp_codecs_find_rates(a, true, segment_s, rate);
-    RP_TRY(rp_cost_choose_codecs(&a->run, &a->now.cut, rp_measure_layer_seconds(a->measure), rate,
-                                 next));
-    a->codecs.differ = memcmp(next, a->codecs.now, (a->run.stages - 1) * sizeof *next) != 0;
-    RP_TRY(a->codecs.differ ? say_codecs(a, "wires were full; next, ", next) : RP_OK);
+    rp_err err;
+    RP_ASSERT(c->run.codec_auto && c->next.cut.stage_count == c->run.stages);
+    RP_TRY(RP_ARENA_NEW(c->arena, c->run.stages, &found));
+    RP_TRY(RP_ARENA_NEW(c->arena, (size_t)c->run.boards * c->run.boards, &rate));
+    rp_cost_rates(&c->run, c->facts->profile ? &c->placed : NULL, rate);
+    c->next.codec = NULL;
+    c->next.codec_stages = 0;
+    rp_choice_refresh(c);
+    RP_TRY(rp_choice_layer_seconds(c, &layer_seconds));
+    RP_TRY(rp_cost_choose_codecs(&c->run, &c->next.cut, layer_seconds, rate, found));
+    RP_TRY(rp_codecs_set(c, (const rp_codec(*)[2])found));
 fail:
-    rp_arena_finish(&arena);
     return err;
 }
 
-bool rp_arrangement_waits_for_codecs(const rp_arrangement *a) {
-    return a->codecs.differ;
-}
-
-void rp_arrangement_take_next_codecs(rp_arrangement *a) {
-    RP_ASSERT(a->codecs.differ);
-    take_codecs(a, (const rp_codec(*)[2])a->codecs.next);
+rp_err rp_codecs_choose(rp_choice *c) {
+    return rp_codecs_are_open(c) ? rp_codecs_find(c) : RP_OK;
 }

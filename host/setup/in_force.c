@@ -64,10 +64,9 @@ static rp_err write_ahead(rp_arrangement *a) {
     return rp_config_set(a->arena, a->run.root, text);
 }
 
-/* What was open when the run file was last written, and is chosen now. */
-static rp_err write_choices(rp_arrangement *a) {
+/* What was open before, and is chosen now. */
+static rp_err write_choices(rp_arrangement *a, const rp_setup *was) {
     const rp_setup *now = &a->now;
-    const rp_setup *was = &a->written;
     rp_err err;
     RP_TRY(was->micro_auto && !now->micro_auto ? write_micro(a) : RP_OK);
     RP_TRY(was->boards_auto && !now->boards_auto ? write_boards(a) : RP_OK);
@@ -75,23 +74,98 @@ static rp_err write_choices(rp_arrangement *a) {
     RP_TRY(now->schedule == was->schedule && now->said_whole != was->said_whole ? write_split(a)
                                                                                 : RP_OK);
     RP_TRY(was->ahead_auto && !now->ahead_auto ? write_ahead(a) : RP_OK);
-    a->written = *now;
 fail:
     return err;
 }
 
-/* ---- the run file as it runs ----------------------------------------------------------------- */
+/* ---- the setup in force ---------------------------------------------------------------------- */
 
-void rp_arrangement_refresh(rp_arrangement *a) {
-    RP_ASSERT(rp_setup_check(&a->now, &a->opened) == NULL);
-    RP_ASSERT(a->now.boards + a->now.spares <= a->opened.boards + a->opened.spares);
+void rp_arrangement_put(rp_arrangement *a, const rp_setup *next) {
+    RP_ASSERT(rp_setup_check(next, &a->opened) == NULL);
+    RP_ASSERT(next->boards + next->spares <= a->opened.boards + a->opened.spares);
+    a->now = rp_setup_copy(next, a->arrays);
     rp_setup_run(&a->opened, &a->now, &a->run);
 }
 
-rp_err rp_arrangement_settle(rp_arrangement *a) {
-    rp_arrangement_refresh(a);
-    RP_ASSERT(a->run.micro == a->now.micro && a->run.stages == a->now.stages);
-    return write_choices(a);
+/* Place of a name among the boards of a setup; its number of boards: it has none of that name. */
+static uint32_t find_place(const rp_setup *setup, const char *name) {
+    uint32_t k = 0;
+    while (k < setup->boards && strcmp(setup->roster[k].name, name) != 0) {
+        k++;
+    }
+    return k;
+}
+
+/* The ring keeps the boards of `next`, in their order. */
+static rp_err arrange_ring(rp_ring *ring, const rp_setup *next) {
+    uint32_t at[RP_CUT_STAGES_MAX];
+    bool same = true;
+    for (uint32_t place = ring->count; next->roster && place-- > 0;) {
+        if (find_place(next, ring->board[place].name) == next->boards) {
+            rp_ring_leave(ring, place);
+        }
+    }
+    for (uint32_t place = 0; next->roster && place < ring->count; place++) {
+        const uint32_t k = find_place(next, ring->board[place].name);
+        at[k] = place;
+        same = same && k == place;
+    }
+    return same ? RP_OK : rp_ring_reorder(ring, at);
+}
+
+static bool have_same_codecs(const rp_setup *a, const rp_setup *b) {
+    return a->codec_stages == b->codec_stages &&
+           (a->codec == b->codec || !a->codec || !b->codec ||
+            memcmp(a->codec, b->codec, (a->codec_stages - 1) * sizeof *a->codec) == 0);
+}
+
+/* Other codecs are in effect: none wait for empty pipes any more. */
+static void drop_waiting(rp_arrangement *a) {
+    a->codecs.differ = false;
+    if (a->run.codec_auto && a->now.codec) {
+        memcpy(a->codecs.next, a->now.codec, (a->now.codec_stages - 1) * sizeof *a->codecs.next);
+    }
+}
+
+static rp_err say_why(rp_arrangement *a, const rp_setup_why *why) {
+    rp_record *record = rp_folder_record(a->folder);
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; record && i < why->count && err == RP_OK; i++) {
+        err = rp_record_event(record, why->event[i].name, a->position->step, why->event[i].text);
+    }
+    RP_TRY(err);
+    RP_TRY(why->boards ? rp_arena_string(a->arena, why->boards, &a->plan_words) : RP_OK);
+    RP_TRY(why->schedule ? rp_arena_string(a->arena, why->schedule, &a->schedule_words) : RP_OK);
+fail:
+    return err;
+}
+
+rp_err rp_arrangement_take(rp_arrangement *a, const rp_setup *next, const rp_setup_why *why) {
+    rp_record *record = rp_folder_record(a->folder);
+    const rp_setup was = a->now; /* without its arrays */
+    const bool other_codecs = !have_same_codecs(&was, next);
+    rp_err err = RP_OK;
+    if (was.boards_auto && !next->boards_auto) {
+        RP_ASSERT(!a->has_begun);
+        RP_TRY(arrange_ring(a->ring, next));
+    }
+    rp_arrangement_put(a, next);
+    RP_TRY(write_choices(a, &was));
+    if (was.micro_auto && !a->now.micro_auto) {
+        rp_measure_set_micro(a->measure, a->now.micro);
+    }
+    if (other_codecs) {
+        drop_waiting(a);
+    }
+    if (record && a->now.schedule != was.schedule) {
+        rp_record_take_schedule(record, a->run.method.kind->name);
+    }
+    if (record && (a->now.boards != was.boards || a->now.stages != was.stages)) {
+        rp_record_take_boards(record, a->run.boards, a->run.stages);
+    }
+    RP_TRY(why ? say_why(a, why) : RP_OK);
+fail:
+    return err;
 }
 
 rp_err rp_arrangement_open(rp_arena *arena, const rp_arrangement_needs *needs,
@@ -121,14 +195,10 @@ rp_err rp_arrangement_read(rp_arrangement *a, const char *path, const char *cons
     rp_err err;
     RP_ASSERT(opened->boards == 0); /* it is read once */
     RP_TRY(rp_runfile_read(a->arena, path, set, set_count, &a->opened));
-    const uint32_t count = opened->boards + opened->spares;
-    a->now = rp_setup_of(opened);
-    if (opened->roster) { /* its order changes */
-        RP_TRY(RP_ARENA_NEW(a->arena, count, &a->now.roster));
-        memcpy(a->now.roster, opened->roster, count * sizeof *opened->roster);
-    }
-    a->written = a->now;
-    rp_arrangement_refresh(a);
+    const rp_setup own = rp_setup_of(opened);
+    RP_TRY(rp_setup_arrays_new(a->arena, opened, &a->arrays));
+    RP_TRY(RP_ARENA_NEW(a->arena, opened->codec_auto ? RP_CUT_STAGES_MAX : 1, &a->codecs.next));
+    rp_arrangement_put(a, &own);
 fail:
     return err;
 }
@@ -141,8 +211,6 @@ void rp_arrangement_use_measure(rp_arrangement *a, rp_measure *measure) {
 void rp_arrangement_release(rp_arrangement *a) {
     if (a) {
         rp_arena_finish(&a->plan_arena);
-        rp_arena_finish(&a->shares.arena[0]);
-        rp_arena_finish(&a->shares.arena[1]);
     }
 }
 
@@ -155,7 +223,7 @@ void rp_arrangement_close(rp_arrangement *a) {
 void rp_arrangement_begin_at(rp_arrangement *a, uint64_t step) {
     RP_ASSERT(step <= a->opened.steps);
     a->now.step_first = step;
-    rp_arrangement_refresh(a);
+    rp_arrangement_put(a, &a->now);
 }
 
 void rp_arrangement_note_begun(rp_arrangement *a) {
@@ -166,13 +234,13 @@ void rp_arrangement_note_begun(rp_arrangement *a) {
 void rp_arrangement_set_lines(rp_arrangement *a, double age_s) {
     RP_ASSERT(age_s >= 0);
     a->now.lines_s = age_s;
-    rp_arrangement_refresh(a);
+    rp_arrangement_put(a, &a->now);
 }
 
 void rp_arrangement_lower_inputs(rp_arrangement *a) {
     RP_ASSERT(a->run.inputs_auto && !a->given);
     a->now.input_codec = RP_CODEC_F32;
-    rp_arrangement_refresh(a);
+    rp_arrangement_put(a, &a->now);
 }
 
 /* ---- what is in force ------------------------------------------------------------------------ */
@@ -187,6 +255,14 @@ rp_plan *rp_arrangement_plan(const rp_arrangement *a) {
 
 const rp_plan *rp_arrangement_given(const rp_arrangement *a) {
     return a->given;
+}
+
+bool rp_arrangement_has_cut(const rp_arrangement *a) {
+    return a->now.cut.stage_count == a->run.stages;
+}
+
+bool rp_arrangement_is_fixed(const rp_arrangement *a) {
+    return a->given || a->now.group;
 }
 
 const rp_cut *rp_arrangement_plan_cut(const rp_arrangement *a) {
@@ -216,25 +292,25 @@ bool rp_arrangement_take_spare(rp_arrangement *a, uint32_t lost) {
 void rp_arrangement_drop_spare(rp_arrangement *a) {
     RP_ASSERT(a->now.spares > 0);
     a->now.spares--;
-    rp_arrangement_refresh(a);
+    rp_arrangement_put(a, &a->now);
 }
 
 void rp_arrangement_leave_board(rp_arrangement *a, uint32_t board) {
     rp_setup *now = &a->now;
     rp_spares_leave(now->roster, &now->boards, &now->spares, board);
-    rp_arrangement_refresh(a);
+    rp_arrangement_put(a, &a->now);
 }
 
 void rp_arrangement_put_aside(rp_arrangement *a, uint32_t board) {
     rp_setup *now = &a->now;
     rp_spares_put_aside(now->roster, &now->boards, &now->spares, board);
-    rp_arrangement_refresh(a);
+    rp_arrangement_put(a, &a->now);
 }
 
 uint32_t rp_arrangement_return_board(rp_arrangement *a, uint32_t spare) {
     rp_setup *now = &a->now;
     const uint32_t at = rp_spares_return(now->roster, &now->boards, &now->spares, spare);
-    rp_arrangement_refresh(a);
+    rp_arrangement_put(a, &a->now);
     return at;
 }
 

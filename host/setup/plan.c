@@ -1,5 +1,7 @@
 /* The plan of an assignment, and what it says of a board: the stages that it holds, its neighbours.
  */
+#include "measure/drift.h"
+#include "measure/losses.h"
 #include "planning/planfile.h"
 #include "setup/setup_own.h"
 
@@ -55,6 +57,19 @@ static rp_err predict_plan(rp_arrangement *a) {
     return err;
 }
 
+/* Without a profile all that is known is what was noted before the run was stopped. */
+static void keep_notes(rp_arrangement *a) {
+    const rp_plan *was = a->former;
+    if (!was || rp_measure_has_profile(a->measure) || was->stage_count != a->plan->stage_count) {
+        return;
+    }
+    a->plan->predicted_step_s = was->predicted_step_s;
+    a->plan->predicted_limits = was->predicted_limits;
+    for (uint32_t k = 0; k < was->stage_count; k++) {
+        a->plan->stage[k].measured = was->stage[k].measured;
+    }
+}
+
 static rp_err make_plan(rp_arrangement *a) {
     RP_ASSERT(!a->given && a->now.cut.stage_count == a->run.stages);
     const rp_profile *known;
@@ -69,10 +84,13 @@ static rp_err make_plan(rp_arrangement *a) {
     const rp_planfile chosen = {.run = &a->run,
                                 .cut = &a->now.cut,
                                 .board = names,
+                                .group = a->now.group,
+                                .share = a->now.share,
                                 .profile = known,
                                 .advance = a->advance_chosen ? &a->advance : NULL};
     RP_TRY(rp_planfile_make(&a->plan_arena, &chosen, &a->plan));
     RP_ASSERT(a->plan->stage_count == a->now.cut.stage_count);
+    keep_notes(a);
     RP_TRY(predict_plan(a));
 fail:
     return err;

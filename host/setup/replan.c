@@ -3,9 +3,8 @@
  * more than the new stages cost. */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "planning/planfile.h"
+#include "measure/drift.h"
 #include "setup/setup_own.h"
 
 /* Of a step, that another cut has to save: what was measured twice is never the same. */
@@ -34,8 +33,7 @@ static drifted find_farthest(const rp_arrangement *a) {
 /* What somebody else has chosen stays, and so does what runs as it was predicted to. */
 static bool has_drifted(const rp_arrangement *a, drifted *out) {
     const double share = a->run.plan.drift;
-    const bool may_choose =
-        (a->run.cut_auto || a->run.sizes.planner) && rp_arrangement_may_change(a);
+    const bool may_choose = (a->run.cut_auto || a->run.sizes.planner) && !a->given;
     if (!(share > 0) || !may_choose || a->ring->count < 2 || !rp_drift_prediction(a->measure) ||
         a->ring->count != a->run.boards) {
         return false;
@@ -44,113 +42,8 @@ static bool has_drifted(const rp_arrangement *a, drifted *out) {
     return fabs(out->factor - 1) > share;
 }
 
-/* What the run may go on with. */
-typedef struct {
-    rp_cut cut;
-    rp_joint_plan shares; /* of the same stages, where boards may share some */
-    uint32_t (*size)[2];  /* [stages]; NULL: the run's */
-    rp_size_choice sizes;
-} plan_choice;
-
-/* The stages in force, with one hold a board. */
-static rp_joint_plan shares_now(const rp_arrangement *a) {
-    const rp_plan *plan = a->plan;
-    rp_joint_plan now = {.count = plan->node_count, .stages = plan->stage_count};
-    memcpy(now.first, a->plan_cut.first, ((size_t)now.stages + 1) * sizeof *now.first);
-    for (uint32_t k = 0; k < plan->node_count && k < RP_JOINT_BOARDS_MAX; k++) {
-        const rp_plan_hold *hold = &plan->hold[plan->node[k].hold_first];
-        now.group[hold->stage + 1] = k + 1;
-        now.share[k] = hold->share[1];
-    }
-    return now;
-}
-
-/* What is in force. */
-static plan_choice choice_now(const rp_arrangement *a) {
-    plan_choice now = {.cut = a->plan_cut};
-    if (a->run.plan.share > 1) {
-        now.shares = shares_now(a);
-    }
-    return now;
-}
-
-/* The best of those in which boards share stages, and of the others. */
-static rp_err choose_shares(rp_arrangement *a, plan_choice *out) {
-    rp_joint_ask ask = rp_shares_ask(a);
-    rp_joint_answer answer;
-    rp_setup open = a->now;
-    rp_runfile run;
-    rp_setup_reopen_sizes(&open, &a->run); /* they are of the plan in force */
-    rp_setup_run(&a->opened, &open, &run);
-    ask.run = &run;
-    const rp_err err = rp_joint_search(&ask, &answer);
-    if (err == RP_OK && answer.is_known) {
-        out->shares = answer.plan[0];
-        out->cut = (rp_cut){.stage_count = out->shares.stages, .first = out->shares.first};
-    }
-    return err;
-}
-
-static rp_err choose(rp_arrangement *a, rp_arena *arena, plan_choice *out) {
-    rp_joint_answer answer;
-    rp_err err = RP_OK;
-    *out = choice_now(a);
-    if (a->run.cut_auto && a->run.plan.share > 1) {
-        RP_TRY(choose_shares(a, out));
-    } else if (a->run.cut_auto) {
-        RP_TRY(rp_arrangement_find_cut(a, arena, &answer, &out->cut));
-    }
-    if (rp_joint_has_sizes(&out->shares)) {
-        out->size = out->shares.size;
-    } else if (a->run.sizes.planner) {
-        RP_TRY(RP_ARENA_NEW(arena, out->cut.stage_count, &out->size));
-        RP_TRY(rp_choose_sizes(&a->run, rp_measure_profile(a->measure), &out->cut, out->size,
-                               &out->sizes));
-    }
-fail:
-    return err;
-}
-
-static rp_err predict_choice(rp_arrangement *a, rp_arena *arena, const plan_choice *choice,
-                             double *step_s) {
-    RP_ASSERT(choice->cut.stage_count > 0 && choice->cut.stage_count <= a->run.model->layer_count);
-    const rp_joint_plan *of = &choice->shares;
-    rp_setup other = a->now;
-    rp_runfile run;
-    const char **names;
-    rp_plan *plan;
-    rp_prediction found;
-    rp_err err;
-    RP_TRY(RP_ARENA_NEW(arena, a->ring->count, &names));
-    for (uint32_t k = 0; k < a->ring->count; k++) {
-        names[k] = a->ring->board[k].name;
-    }
-    if (choice->size) {
-        other.size = (const uint32_t(*)[2])choice->size;
-        other.size_stages = choice->cut.stage_count;
-    }
-    other.stages = choice->cut.stage_count;
-    if (of->plain_s > 0) {
-        other.codec = of->codec;
-        other.codec_stages = of->stages;
-    }
-    rp_setup_run(&a->opened, &other, &run);
-    const rp_planfile chosen = {.run = &run,
-                                .cut = &choice->cut,
-                                .board = names,
-                                .group = rp_joint_is_shared(of) ? of->group : NULL,
-                                .share = of->share,
-                                .profile = rp_measure_profile(a->measure)};
-    RP_TRY(rp_planfile_make(arena, &chosen, &plan));
-    RP_TRY(rp_predict(arena, &run, rp_measure_profile(a->measure), plan,
-                      rp_measure_delay_s(a->measure), &found));
-    *step_s = found.step_s;
-fail:
-    return err;
-}
-
-static rp_err say(const rp_arrangement *a, const drifted *found, const double step_s[2],
-                  bool pays) {
+static rp_err say_drift(const rp_arrangement *a, const drifted *found, const double step_s[2],
+                        bool pays) {
     const char *from = a->ring->board[found->from].name;
     const char *to = a->ring->board[found->to].name;
     char what[160];
@@ -184,28 +77,28 @@ static rp_err take_factors(rp_arrangement *a) {
 rp_err rp_replan_choose(rp_arrangement *a, bool may_drain, uint64_t steps_left, bool *leaves) {
     drifted found;
     double step_s[2];
-    plan_choice best;
+    rp_setup_facts facts;
+    rp_setup_why why;
+    rp_setup next;
     rp_arena arena;
     rp_err err = RP_OK;
     *leaves = false;
     if (!has_drifted(a, &found) || !may_drain) {
         return RP_OK;
     }
+    rp_setup now = a->now;
+    now.cut = a->plan_cut; /* the one in force */
     rp_arena_init(&arena, "drift", 0);
     RP_TRY(take_factors(a));
-    const plan_choice now = choice_now(a);
-    RP_TRY(choose(a, &arena, &best));
-    RP_TRY(predict_choice(a, &arena, &now, &step_s[0]));
-    RP_TRY(predict_choice(a, &arena, &best, &step_s[1]));
+    RP_TRY(rp_arrangement_facts(a, &arena, &facts));
+    RP_TRY(rp_setup_follow(&a->opened, &facts, &now, &arena, &next, &why));
+    RP_TRY(rp_setup_price(&a->opened, &facts, &now, &arena, &step_s[0]));
+    RP_TRY(rp_setup_price(&a->opened, &facts, &next, &arena, &step_s[1]));
     const double saved_s = (step_s[0] - step_s[1]) * (double)steps_left;
     *leaves = step_s[1] < (1 - GAIN) * step_s[0] && saved_s > rp_drift_setup_s(a->measure);
-    RP_TRY(say(a, &found, step_s, *leaves));
+    RP_TRY(say_drift(a, &found, step_s, *leaves));
     if (*leaves) {
-        RP_TRY(a->run.plan.share > 1 ? rp_shares_take(a, &best.shares)
-                                     : rp_arrangement_keep_cut(a, &best.cut));
-        if (best.size && !rp_joint_has_sizes(&best.shares)) {
-            RP_TRY(rp_sizes_keep(a, (const uint32_t(*)[2])best.size, &best.sizes));
-        }
+        RP_TRY(rp_arrangement_take(a, &next, &why));
         rp_measure_take_cut(a->measure, &a->now.cut);
         rp_drift_count_change(a->measure);
     }

@@ -85,7 +85,8 @@ static rp_err show_advice(rp_arrangement *a, FILE *file) {
         (void)fputs(a->plan_words, file);
         return RP_OK;
     }
-    if (!rp_measure_has_profile(a->measure) || a->given || a->ring->count > RP_JOINT_BOARDS_MAX) {
+    if (!rp_measure_has_profile(a->measure) || rp_arrangement_is_fixed(a) ||
+        a->ring->count > RP_JOINT_BOARDS_MAX) {
         return RP_OK;
     }
     rp_joint_ask ask = rp_measure_joint_ask(a->measure, rp_codecs_may_change(a));
@@ -146,9 +147,9 @@ rp_err rp_show_write_folder(rp_arrangement *a, const char *command) {
         board[k] = (rp_about_board){a->ring->board[k].name, a->ring->board[k].device};
     }
     const rp_about about = {.command = command,
-                            .plan = a->shares.is_own ? "shared"
-                                    : a->given       ? "given"
-                                                     : "made",
+                            .plan = a->now.group ? "shared"
+                                    : a->given   ? "given"
+                                                 : "made",
                             .board = board,
                             .board_count = a->ring->count};
     rp_arrangement_note_boards(a);

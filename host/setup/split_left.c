@@ -2,7 +2,7 @@
  * again: as many stages as before as long as there is a board for each, of which fewer are split,
  * and whole ones on all boards where there are fewer still. */
 #include <math.h>
-#include <string.h>
+#include <stdio.h>
 
 #include "planning/halves.h"
 #include "sched/split.h"
@@ -62,29 +62,30 @@ static uint32_t join_halves(const rp_arrangement *a, uint32_t stages, uint32_t w
 }
 
 static void take_boards(rp_arrangement *a, bool by_price) {
-    rp_setup *now = &a->now;
+    rp_setup next = a->now;
     const uint32_t boards = a->run.boards;
     const uint32_t stages = stages_on(a, boards);
     RP_ASSERT(stages > 0);
-    uint32_t whole = now->said_whole;
-    if (stages < now->said_count) {
+    uint32_t whole = next.said_whole;
+    if (stages < next.said_count) {
         whole = UINT32_MAX >> (RP_SPLIT_STAGES_MAX - stages);
     }
     while (rp_sched_split_nodes(stages, whole) > boards) {
         whole = join_halves(a, stages, whole, by_price);
     }
     RP_ASSERT(rp_sched_split_nodes(stages, whole) <= boards);
-    now->split_count = now->stages = stages;
-    now->whole = whole;
-    rp_arrangement_refresh(a);
+    next.split_count = next.stages = stages;
+    next.whole = whole;
+    rp_arrangement_put(a, &next);
 }
 
 void rp_split_count_stages(rp_arrangement *a, bool by_price) {
     if (rp_split_is_listed(a)) {
         take_boards(a, by_price);
     } else {
-        a->now.stages = rp_method_stages(&a->run.method, a->run.boards);
-        rp_arrangement_refresh(a);
+        rp_setup next = a->now;
+        next.stages = rp_method_stages(&a->run.method, a->run.boards);
+        rp_arrangement_put(a, &next);
     }
 }
 

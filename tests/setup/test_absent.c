@@ -15,6 +15,7 @@ static uint32_t tried; /* spares */
 static rp_measure *measure;
 static uint32_t wrong;
 static rp_arrangement arrangement;
+static rp_setup_arrays arrays = {.roster = roster};
 static rp_model model; /* of no layers */
 
 /* What was put into the run by hand is what was read. */
@@ -25,7 +26,7 @@ static void open_setup(void) {
 
 static void have_boards(uint32_t count) {
     arrangement.now.boards = count;
-    rp_arrangement_refresh(&arrangement);
+    rp_arrangement_put(&arrangement, &arrangement.now);
 }
 
 /* Boards of a roster, of which the last `absent` have not come: `micros` microbatches a step,
@@ -34,6 +35,7 @@ static void prepare(uint32_t count, uint32_t absent, uint32_t chunks, uint32_t m
     memset(&ring, 0, sizeof ring);
     tried = 0;
     memset(&arrangement, 0, sizeof arrangement);
+    arrangement.arrays = &arrays;
     arrangement.run.model = &model;
     arrangement.ring = &ring;
     memset(boards, 0, sizeof boards);

@@ -1,0 +1,122 @@
+/* The cut with all that a search for it finds: schedule (`plan.schedules`), microbatch
+ * (`train.microbatch: auto`) and codecs. */
+#include <stdio.h>
+#include <string.h>
+
+#include "planning/cost.h"
+#include "planning/halves.h"
+#include "setup/choice.h"
+
+rp_err rp_micro_take(rp_choice *c, const rp_joint_answer *answer) {
+    const bool known = answer && answer->is_known;
+    const uint32_t before = c->run.micro;
+    char text[240];
+    if (!c->run.micro_auto) {
+        return RP_OK;
+    }
+    RP_ASSERT(!known || (answer->with_micro > 0 && answer->with_micro <= c->run.batch));
+    c->next.micro_auto = false; /* once in a run */
+    c->next.micro = known ? answer->with_micro : before;
+    rp_choice_refresh(c);
+    (void)snprintf(text, sizeof text, "microbatches of %u samples: %s", c->run.micro,
+                   !known                   ? "nothing was measured that says more"
+                   : c->run.micro == before ? "no other size saves 1 % of a step by prediction"
+                                            : "a step is shortest with them by prediction");
+    return rp_choice_say(c, "microbatch", text);
+}
+
+rp_err rp_schedule_take(rp_choice *c, const rp_joint_answer *answer) {
+    const bool known = answer && answer->is_known;
+    char *words;
+    rp_err err = RP_OK;
+    if (!c->run.schedule_auto) {
+        return RP_OK;
+    }
+    c->next.schedule_auto = false; /* once in a run */
+    if (known && answer->plan[0].schedule > 0) {
+        rp_setup_take_schedule(&c->next, c->wish, answer->plan[0].schedule);
+    }
+    rp_choice_refresh(c);
+    if (known) {
+        RP_TRY(rp_arena_string(c->arena, answer->schedule, &words));
+        c->why->schedule = words;
+        RP_TRY(words[0] ? rp_choice_say(c, "schedule", words) : RP_OK);
+    }
+fail:
+    return err;
+}
+
+rp_err rp_cut_take(rp_choice *c, const rp_cut *cut) {
+    uint32_t *first;
+    rp_err err;
+    RP_ASSERT(cut->stage_count > 0 && cut->stage_count <= RP_CUT_STAGES_MAX && cut->first[0] == 0);
+    RP_ASSERT(cut->first[cut->stage_count] == c->run.model->layer_count);
+    RP_TRY(RP_ARENA_NEW(c->arena, (size_t)cut->stage_count + 1, &first));
+    memcpy(first, cut->first, ((size_t)cut->stage_count + 1) * sizeof *first);
+    c->next.cut = (rp_cut){.stage_count = cut->stage_count, .first = first};
+    if (c->next.size_stages != cut->stage_count) {
+        rp_setup_reopen_sizes(&c->next, c->wish); /* they are of another cut */
+    }
+    rp_choice_refresh(c);
+fail:
+    return err;
+}
+
+rp_err rp_cut_find(rp_choice *c, rp_joint_answer *answer, rp_cut *cut) {
+    uint32_t *first;
+    rp_err err;
+    rp_joint_ask ask = rp_choice_ask(c);
+    ask.share_most = 1;
+    RP_TRY(rp_joint_search(&ask, answer));
+    if (!answer->is_known) {
+        return c->run.method.kind->splits
+                   ? rp_halves_cut(c->arena, &c->run, &c->placed, cut, NULL)
+                   : rp_cost_choose_cut_by_board(c->arena, &c->run, &c->placed, cut);
+    }
+    RP_TRY(RP_ARENA_NEW(c->arena, (size_t)c->run.stages + 1, &first));
+    memcpy(first, answer->plan[0].first, ((size_t)c->run.stages + 1) * sizeof *first);
+    *cut = (rp_cut){.stage_count = c->run.stages, .first = first};
+fail:
+    return err;
+}
+
+static bool has_former_cut(const rp_choice *c) {
+    return c->facts->then && c->facts->then->stage_count == c->run.stages;
+}
+
+bool rp_cut_is_open(const rp_choice *c) {
+    return c->run.cut_auto && !has_former_cut(c) && c->run.stages > 1 && !rp_choice_is_fixed(c);
+}
+
+/* The cut of the fastest replay, and what the plan has with which it is that. */
+static rp_err choose_by_profile(rp_choice *c, rp_cut *cut) {
+    rp_joint_answer answer;
+    rp_err err;
+    RP_ASSERT(c->facts->profile);
+    RP_TRY(rp_cut_find(c, &answer, cut));
+    RP_TRY(rp_schedule_take(c, &answer));
+    RP_TRY(rp_micro_take(c, &answer));
+    RP_TRY(rp_codecs_take(c, &answer));
+fail:
+    return err;
+}
+
+rp_err rp_cut_choose(rp_choice *c) {
+    const uint32_t whole[2] = {0, c->run.model->layer_count};
+    rp_cut cut = {.stage_count = 1, .first = whole};
+    rp_err err = RP_OK;
+    if (rp_choice_is_fixed(c)) {
+        cut = c->next.cut;
+    } else if (!c->run.cut_auto) {
+        cut = c->run.cut;
+    } else if (has_former_cut(c)) {
+        cut = *c->facts->then; /* a measurement is never the same twice, a resumed run is */
+    } else if (rp_cut_is_open(c)) {
+        RP_TRY(choose_by_profile(c, &cut));
+    }
+    RP_TRY(rp_micro_take(c, NULL)); /* nothing has chosen it */
+    RP_TRY(rp_schedule_take(c, NULL));
+    RP_TRY(rp_cut_take(c, &cut));
+fail:
+    return err;
+}
