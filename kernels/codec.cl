@@ -155,8 +155,8 @@ kernel void decode_int8(global float *to, ulong first, global const uchar *from,
     to[first + (ulong)sample * count + i] = (float)levels[i] * scale;
 }
 
-/* ---- by tiles: a sample is the tiles' heads and then its elements, `bits` each
- * --------------- A head is a base and a step, bf16, and 0, or 128 + the place of the largest,
+/* ---- int4 by tiles: a sample is the tiles' heads and then its elements, two a byte ------------
+ * A head is a base and a step, bf16, and 0, or 128 + the place of the largest,
  * where the tile was multiplied by a Hadamard matrix. Nothing here is subnormal: what is below
  * 2^-100 is 0 before sums are made of it, and so they are the same on every device. */
 
@@ -173,7 +173,7 @@ static uint bf16_below(float x) {
 }
 
 /* Base and step. Both are no number where the tile is too wide. */
-static uint2 head_of(const float *v, uint count, uint bits) {
+static uint2 head_of(const float *v, uint count) {
     float least = v[0];
     float most = v[0];
     for (uint i = 1; i < count; i++) {
@@ -182,8 +182,7 @@ static uint2 head_of(const float *v, uint count, uint bits) {
     }
     uint base = bf16_below(least);
     float range = most - of_bf16(base);
-    float share = bits == 4 ? 0.0666666701436f : 0.333333343267f; /* 1 / 15, 1 / 3, not below */
-    uint step = (as_uint(range * share) + 0xffffu) >> 16;
+    uint step = (as_uint(range * 0.0666666701436f) + 0xffffu) >> 16; /* 1 / 15, not below */
     if (!(range < INFINITY)) {
         return (uint2)(NOT_A_NUMBER >> 16);
     }
@@ -206,45 +205,41 @@ static void hadamard(float *v) {
     }
 }
 
-static uint level_of(float x, uint2 head, uint bits) {
+static uint level_of(float x, uint2 head) {
     float step = of_bf16(head.y);
-    return step > 0.0f ? (uint)clamp((int)in_levels(x - of_bf16(head.x), step), 0, (1 << bits) - 1)
-                       : 0;
+    return step > 0.0f ? (uint)clamp((int)in_levels(x - of_bf16(head.x), step), 0, 15) : 0;
 }
 
-static void write_tile(const float *v, uint count, uint2 head, uint flag, uint bits,
-                       global uchar *to, global uchar *levels) {
-    uint in_byte = 8 / bits;
+static void write_tile(const float *v, uint count, uint2 head, uint flag, global uchar *to,
+                       global uchar *levels) {
     to[0] = (uchar)head.x;
     to[1] = (uchar)(head.x >> 8);
     to[2] = (uchar)head.y;
     to[3] = (uchar)(head.y >> 8);
     to[4] = (uchar)flag;
-    for (uint i = 0; i < count; i += in_byte) {
-        uint all = 0;
-        for (uint k = 0; k < in_byte && i + k < count; k++) {
-            all |= level_of(v[i + k], head, bits) << (k * bits);
-        }
-        levels[i / in_byte] = (uchar)all;
+    for (uint i = 0; i < count; i += 2) {
+        uint second = i + 1 < count ? level_of(v[i + 1], head) : 0;
+        levels[i / 2] = (uchar)(level_of(v[i], head) | second << 4);
     }
 }
 
 /* Where a tile's head is, and its elements. */
-static ulong head_at(group tile, uint count, uint bits) {
+static ulong head_at(group tile, uint count) {
     uint tiles = (count + TILE - 1) / TILE;
-    uint bytes = TILE_HEAD * tiles + (count * bits + 7) / 8;
+    uint bytes = TILE_HEAD * tiles + (count + 1) / 2;
     return (ulong)tile.sample * bytes + TILE_HEAD * tile.number;
 }
 
-static ulong levels_at(group tile, uint count, uint bits) {
+static ulong levels_at(group tile, uint count) {
     uint tiles = (count + TILE - 1) / TILE;
-    return head_at(tile, count, bits) + TILE_HEAD * (tiles - tile.number) + tile.first * bits / 8;
+    return head_at(tile, count) + TILE_HEAD * (tiles - tile.number) + tile.first / 2;
 }
 
-static void encode_tile(global uchar *to, global const uint *from, ulong first, uint count,
-                        uint samples, uint bits) {
+/* Grid: one item a tile. `count`: elements of a sample. */
+kernel void encode_int4(global uchar *to, global const uint *from, ulong first, uint count,
+                        uint samples) {
     group tile = group_of(TILE, count, samples);
-    global uchar *levels = to + levels_at(tile, count, bits);
+    global uchar *levels = to + levels_at(tile, count);
     float plain[TILE];
     float turned[TILE];
     uint largest = 0;
@@ -252,7 +247,7 @@ static void encode_tile(global uchar *to, global const uint *from, ulong first, 
     if (tile.own == 0) {
         return;
     }
-    to += head_at(tile, count, bits);
+    to += head_at(tile, count);
     from += first + (ulong)tile.sample * count + tile.first;
     for (uint i = 0; i < tile.own; i++) {
         uint magnitude = from[i] & MAGNITUDE;
@@ -260,7 +255,7 @@ static void encode_tile(global uchar *to, global const uint *from, ulong first, 
         place = magnitude > largest ? i : place;
         largest = max(largest, magnitude);
     }
-    uint2 head = largest < INFINITE ? head_of(plain, tile.own, bits) : (uint2)(NOT_A_NUMBER >> 16);
+    uint2 head = largest < INFINITE ? head_of(plain, tile.own) : (uint2)(NOT_A_NUMBER >> 16);
     if (tile.own == TILE && largest < INFINITE) {
         for (uint i = 0; i < TILE; i++) {
             turned[i] = plain[i];
@@ -268,29 +263,28 @@ static void encode_tile(global uchar *to, global const uint *from, ulong first, 
         turned[place] = plain[0];
         turned[0] = plain[place];
         hadamard(turned);
-        uint2 other = head_of(turned, TILE, bits);
+        uint2 other = head_of(turned, TILE);
         if (other.y < head.y) {
-            write_tile(turned, TILE, other, 128 + place, bits, to, levels);
+            write_tile(turned, TILE, other, 128 + place, to, levels);
             return;
         }
     }
-    write_tile(plain, tile.own, head, 0, bits, to, levels);
+    write_tile(plain, tile.own, head, 0, to, levels);
 }
 
-static void decode_tile(global float *to, ulong first, global const uchar *from, uint count,
-                        uint samples, uint bits) {
+kernel void decode_int4(global float *to, ulong first, global const uchar *from, uint count,
+                        uint samples) {
     group tile = group_of(TILE, count, samples);
     if (tile.own == 0) {
         return;
     }
-    global const uchar *levels = from + levels_at(tile, count, bits);
-    global const uchar *head = from + head_at(tile, count, bits);
+    global const uchar *levels = from + levels_at(tile, count);
+    global const uchar *head = from + head_at(tile, count);
     float base = of_bf16(head[0] | (uint)head[1] << 8);
     float step = of_bf16(head[2] | (uint)head[3] << 8);
     float v[TILE];
     for (uint i = 0; i < tile.own; i++) {
-        uint bit = i * bits;
-        uint level = levels[bit / 8] >> (bit % 8) & ((1u << bits) - 1);
+        uint level = levels[i / 2] >> (i % 2 * 4) & 15;
         v[i] = base + (float)level * step; /* the product is exact: 4 digits by 8 at most */
     }
     if (tile.own == TILE && head[4] >= 128) {
@@ -303,64 +297,6 @@ static void decode_tile(global float *to, ulong first, global const uchar *from,
     to += first + (ulong)tile.sample * count + tile.first;
     for (uint i = 0; i < tile.own; i++) {
         to[i] = v[i];
-    }
-}
-
-/* Grid: one item a tile. `count`: elements of a sample. */
-kernel void encode_int4(global uchar *to, global const uint *from, ulong first, uint count,
-                        uint samples) {
-    encode_tile(to, from, first, count, samples, 4);
-}
-
-kernel void decode_int4(global float *to, ulong first, global const uchar *from, uint count,
-                        uint samples) {
-    decode_tile(to, first, from, count, samples, 4);
-}
-
-kernel void encode_int2(global uchar *to, global const uint *from, ulong first, uint count,
-                        uint samples) {
-    encode_tile(to, from, first, count, samples, 2);
-}
-
-kernel void decode_int2(global float *to, ulong first, global const uchar *from, uint count,
-                        uint samples) {
-    decode_tile(to, first, from, count, samples, 2);
-}
-
-/* ---- changes against what both ends remember of a sample ---------------------------------------
- * f16, by the samples' numbers, of which there are `known`; `order` has those of the pass from
- * `begin` on. Grid of both: elements of a sample, samples. */
-
-kernel void change(global float *to, global const float *from, ulong first,
-                   global const ushort *memory, global const uint *order, uint begin, uint known,
-                   uint count, uint samples) {
-    uint i = (uint)get_global_id(0);
-    uint sample = (uint)get_global_id(1);
-    if (i >= count || sample >= samples || order[begin + sample] >= known) {
-        return;
-    }
-    ulong at = (ulong)sample * count + i;
-    ulong own = (ulong)order[begin + sample] * count + i;
-    to[at] = from[first + at] - as_float(from_f16(memory[own]));
-}
-
-/* `add`: the values are changes. Both ends go on with what an f16 keeps of the sum. */
-kernel void remember(global float *values, ulong first, global ushort *memory,
-                     global const uint *order, uint begin, uint known, uint count, uint samples,
-                     uint add) {
-    uint i = (uint)get_global_id(0);
-    uint sample = (uint)get_global_id(1);
-    if (i >= count || sample >= samples || order[begin + sample] >= known) {
-        return;
-    }
-    ulong at = first + (ulong)sample * count + i;
-    ulong own = (ulong)order[begin + sample] * count + i;
-    float value = values[at];
-    value = add ? as_float(from_f16(memory[own])) + value : value;
-    uint kept = to_f16(as_uint(value));
-    memory[own] = (ushort)((kept & 0x7fffu) < 0x7c00u ? kept : 0);
-    if (add) {
-        values[at] = as_float(from_f16(kept));
     }
 }
 

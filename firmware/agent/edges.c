@@ -33,28 +33,6 @@ static rp_port_form form_of(const rp_boundary_tensors *boundary) {
     return form;
 }
 
-/* NULL: parcels of the boundary have one form. */
-static const uint64_t *change_from(const runner_stage *held, const rp_boundary_tensors *boundary) {
-    for (uint32_t i = 0; i < boundary->count; i++) {
-        if (rp_codec_remembers(boundary->codec[i])) {
-            return rp_stage_change_from(held->stage);
-        }
-    }
-    return NULL;
-}
-
-/* `outgoing`: they leave through the upper boundary. */
-static rp_port_forms forms_of(const runner_stage *held, const rp_boundary_tensors *boundary,
-                              bool outgoing) {
-    rp_port_forms forms = {.form = form_of(boundary), .change_from = change_from(held, boundary)};
-    if (forms.change_from) {
-        const rp_boundary_tensors whole =
-            rp_layout_boundary_whole(rp_stage_layout(held->stage), outgoing);
-        forms.whole = form_of(&whole);
-    }
-    return forms;
-}
-
 /* One tensor, however many samples it is of. */
 static bool is_row(rp_kind carries) {
     return carries == RP_KIND_WEIGHT_GRADIENT || carries == RP_KIND_STASH ||
@@ -124,9 +102,9 @@ static rp_err open_port_in(rp_runner *r, uint32_t held, rp_kind carries, const c
     rp_port_in_options options = {.name = name};
     const rp_boundary_tensors boundary = boundary_of(stage, carries, false);
     (void)snprintf(name, name_bytes, "%s of stage %u", what, stage->job->stage);
-    options.forms = forms_of(stage, &boundary, false);
+    options.form = form_of(&boundary);
     if (carries == RP_KIND_LABEL && stage->job->loss->class_target) {
-        options.forms.form.dtype[0] = RP_DTYPE_I32;
+        options.form.dtype[0] = RP_DTYPE_I32;
     }
     for (uint32_t e = 0; e < r->at.edge_count; e++) {
         if (ends_in(&r->at.edge[e], held, port, stage)) {
@@ -134,10 +112,10 @@ static rp_err open_port_in(rp_runner *r, uint32_t held, rp_kind carries, const c
             options.pending_max += r->at.edge[e].window;
         }
     }
-    if (options.source_count == 0 || options.forms.form.tensor_count == 0) {
+    if (options.source_count == 0 || options.form.tensor_count == 0) {
         return RP_OK; /* nothing comes */
     }
-    options.forms.form.is_sum = is_row(carries);
+    options.form.is_sum = is_row(carries);
     if (carries == RP_KIND_WEIGHT_GRADIENT) { /* this board's own is added like the others */
         stage->own_summand.source = options.source_count++;
         options.pending_max++;
@@ -150,25 +128,17 @@ static void free_part(void *owner, void *memory) {
     rp_link_release(owner, &message);
 }
 
-/* How a parcel travels: whole, where nothing is remembered that it could change. */
-static rp_codec codec_of(const runner_edge *edge, bool evaluating, uint64_t step) {
-    const bool whole = rp_codec_remembers(edge->codec) &&
-                       (evaluating || !edge->change_from || step < *edge->change_from);
-    return whole ? rp_codec_whole(edge->codec) : edge->codec;
-}
-
 /* One parcel with its shapes. */
 static rp_err send_over_link(void *context, const rp_parcel *parcel, void (*done)(void *slot),
                              void *slot) {
     const runner_edge *edge = context;
-    const rp_codec codec = codec_of(edge, parcel->evaluating, parcel->step);
-    const rp_boundary_tensors *boundary = codec == edge->codec ? &edge->boundary : &edge->whole;
+    const rp_boundary_tensors *boundary = &edge->boundary;
     const rp_Parcel body = {.step = parcel->step,
                             .first = parcel->samples.first,
                             .count = parcel->samples.count,
                             .stage = edge->stage,
                             .evaluation = parcel->evaluating,
-                            .codec = codec};
+                            .codec = edge->codec};
     rp_Frame frame = rp_frame_of_parcel(edge->carries, &body);
     rp_part part[RP_PARTS_MAX];
     for (uint32_t i = 0; i < boundary->count; i++) {
@@ -183,7 +153,7 @@ static rp_err send_over_link(void *context, const rp_parcel *parcel, void (*done
 static rp_err open_port_out(rp_runner *r, uint32_t held, rp_kind carries, rp_port_out **out) {
     runner_stage *stage = &r->held[held];
     const rp_boundary_tensors boundary = boundary_of(stage, carries, true);
-    rp_port_out_options options = {.forms = forms_of(stage, &boundary, true),
+    rp_port_out_options options = {.form = form_of(&boundary),
                                    .micro = carries == RP_KIND_GRADIENT
                                                 ? rp_job_backward_samples(stage->job)
                                                 : rp_job_forward_samples(stage->job),
@@ -197,9 +167,6 @@ static rp_err open_port_out(rp_runner *r, uint32_t held, rp_kind carries, rp_por
         }
         RP_ASSERT(options.edge_count < RP_PORT_EDGES_MAX);
         edge->boundary = boundary;
-        edge->whole = options.forms.change_from && carries == RP_KIND_ACTIVATION
-                          ? rp_layout_boundary_whole(rp_stage_layout(stage->stage), true)
-                          : boundary;
         if (!at->link) {
             edge->local = (rp_port_local){.port = edge->port, .source = edge->source};
         }
@@ -208,10 +175,10 @@ static rp_err open_port_out(rp_runner *r, uint32_t held, rp_kind carries, rp_por
                                                  at->link ? (void *)edge : (void *)&edge->local};
         options.slot_count = at->window > options.slot_count ? at->window : options.slot_count;
     }
-    options.forms.form.is_sum = carries == RP_KIND_STASH || carries == RP_KIND_WEIGHT;
+    options.form.is_sum = carries == RP_KIND_STASH || carries == RP_KIND_WEIGHT;
     if (carries == RP_KIND_WEIGHT_GRADIENT && stage->summands) {
         stage->own_summand.port = stage->summands;
-        options.forms.form.is_sum = true;
+        options.form.is_sum = true;
         options.slot_count = 1; /* the next step's comes long after */
         RP_ASSERT(options.edge_count < RP_PORT_EDGES_MAX);
         stage->own_edge = options.edge_count++;
@@ -237,10 +204,6 @@ static void find_sources(rp_runner *r) {
         r->edge[e].link = at->link;
         r->edge[e].stage = rp_plan_sending_stage(&r->at.plan->edge[at->edge]);
         r->edge[e].codec = r->at.plan->edge[at->edge].codec;
-        if (rp_codec_remembers(r->edge[e].codec)) {
-            const uint32_t held = at->outgoing ? at->sender : at->taker;
-            r->edge[e].change_from = rp_stage_change_from(r->held[held].stage);
-        }
     }
 }
 
@@ -353,11 +316,10 @@ static rp_err deliver_parcel(rp_runner *r, const runner_source *source) {
         return rp_fail(RP_ERR_PEER, "received %s of stage %u, which this board does not take",
                        rp_kind_name(kind), body->stage);
     }
-    const rp_codec codec = codec_of(edge, body->evaluation, body->step);
-    if (body->codec != codec) {
+    if (body->codec != edge->codec) {
         return rp_fail(RP_ERR_PEER, "received %s of stage %u in codec %s (%u), the plan says %s",
                        rp_kind_name(kind), body->stage, rp_codec_name((rp_codec)body->codec),
-                       body->codec, rp_codec_name(codec));
+                       body->codec, rp_codec_name(edge->codec));
     }
     rp_parcel parcel = {.step = body->step,
                         .samples = {body->first, body->count},

@@ -1,6 +1,6 @@
-/* Microbatches in flight, for checkpoints of schedules that do not flush, or what a stage remembers
- * of samples where a codec does. Such a schedule, or codec, has one stage a node: held[0]. In this
- * order: the stage's own bytes, the weights of a board that only does forwards, what waits. */
+/* Microbatches in flight, for checkpoints of schedules that do not flush. Such a schedule has one
+ * stage a node: held[0]. In this order: the stage's own bytes, the weights of a board that only
+ * does forwards, what waits. */
 #include <string.h>
 
 #include "agent/runner_own.h"
@@ -27,11 +27,9 @@ static bool has_own_weights(const rp_runner *r) {
 }
 
 static bool has_in_flight(const rp_runner *r) {
-    if (rp_stage_facts(r->held[0].stage).remembers || has_own_weights(r)) {
-        return true;
-    }
-    return !is_drained(r) && (r->in_flight > 0 || pending_microbatches(r) > 0 ||
-                              rp_stage_probe_waits(r->held[0].stage));
+    return has_own_weights(r) ||
+           (!is_drained(r) && (r->in_flight > 0 || pending_microbatches(r) > 0 ||
+                               rp_stage_probe_waits(r->held[0].stage)));
 }
 
 static size_t stage_bytes(const rp_runner *r) {

@@ -10,7 +10,7 @@ static uint64_t gradient_bytes(const rp_job *job, uint32_t stage) {
            sizeof(float);
 }
 
-/* One full parcel, in the larger of its forms. */
+/* One full parcel. */
 static uint64_t parcel_bytes(const rp_plan *plan, const rp_plan_edge *edge, const rp_job *job) {
     const uint64_t width = job->loss->class_target ? 1 : job->target_width;
     if (edge->carries == RP_CARRIES_LABEL) {
@@ -19,9 +19,7 @@ static uint64_t parcel_bytes(const rp_plan *plan, const rp_plan_edge *edge, cons
     if (edge->carries == RP_CARRIES_WEIGHT_GRADIENT || edge->carries == RP_CARRIES_WEIGHT) {
         return gradient_bytes(job, edge->stage);
     }
-    const uint64_t changes = rp_plan_sample_bytes(edge, job->model);
-    const uint64_t whole = rp_plan_whole_bytes(edge, job->model);
-    return (whole > changes ? whole : changes) * rp_plan_parcel_samples(plan, edge);
+    return rp_plan_sample_bytes(edge, job->model) * rp_plan_parcel_samples(plan, edge);
 }
 
 static bool arrives(const rp_plan_edge *edge, uint32_t node) {

@@ -36,7 +36,7 @@ static bool contains(rp_range range, uint64_t sample) {
 rp_err rp_port_in_open(rp_arena *arena, const rp_port_in_options *options, rp_port_in **out) {
     rp_err err;
     rp_port_in *port;
-    RP_ASSERT(options->pending_max > 0 && options->forms.form.tensor_count <= RP_PARTS_MAX);
+    RP_ASSERT(options->pending_max > 0 && options->form.tensor_count <= RP_PARTS_MAX);
     RP_ASSERT(options->source_count > 0 && options->source_count <= RP_PORT_SOURCES_MAX);
     RP_TRY(RP_ARENA_NEW(arena, 1, &port));
     RP_TRY(RP_ARENA_NEW(arena, options->pending_max, &port->queue));
@@ -66,7 +66,7 @@ void rp_port_in_close(rp_port_in **port_pointer) {
 }
 
 const rp_port_form *rp_port_in_form(const rp_port_in *port) {
-    return &port->options.forms.form;
+    return &port->options.form;
 }
 
 void rp_port_in_begin(rp_port_in *port) {
@@ -90,8 +90,7 @@ static rp_err fail_parcel(const rp_port_in *port, const rp_parcel *parcel, const
 }
 
 static rp_err check_form(const rp_port_in *port, const rp_parcel *parcel) {
-    const rp_port_form *form =
-        rp_port_form_of(&port->options.forms, parcel->evaluating, parcel->step);
+    const rp_port_form *form = &port->options.form;
     if (parcel->samples.count == 0 || end_of(parcel->samples) > UINT32_MAX) {
         return fail_parcel(port, parcel, "the parcel has no samples");
     }
@@ -202,8 +201,7 @@ static uint32_t find_sample(const rp_port_in *port, const rp_port_want *want, ui
 static void cut_piece(const rp_port_in *port, uint32_t index, uint64_t first, uint64_t end,
                       rp_port_piece *piece) {
     const rp_parcel *parcel = &port->queue[index].parcel;
-    const rp_port_form *form =
-        rp_port_form_of(&port->options.forms, parcel->evaluating, parcel->step);
+    const rp_port_form *form = &port->options.form;
     const uint64_t stop = end_of(parcel->samples) < end ? end_of(parcel->samples) : end;
     piece->parcel = index;
     piece->samples = (rp_range){(uint32_t)first, (uint32_t)(stop - first)};

@@ -26,17 +26,6 @@ typedef struct {
     bool is_sum; /* a parcel has so many bytes whatever its samples: a sum over them. An op takes
                     whole parcels */
 } rp_port_form;
-/* A port whose parcels change their form: before step *change_from of training, and in
- * evaluations, they have the other one. */
-typedef struct {
-    rp_port_form form, whole;
-    const uint64_t *change_from; /* NULL: they all have `form` */
-} rp_port_forms;
-static inline const rp_port_form *rp_port_form_of(const rp_port_forms *forms, bool evaluating,
-                                                  uint64_t step) {
-    const bool whole = forms->change_from && (evaluating || step < *forms->change_from);
-    return whole ? &forms->whole : &forms->form;
-}
 /* Bytes of tensor `i` of a parcel of so many samples. */
 static inline size_t rp_port_bytes(const rp_port_form *form, uint32_t i, uint32_t samples) {
     return form->is_sum ? form->sample_bytes[i] : form->sample_bytes[i] * samples;
@@ -55,7 +44,7 @@ typedef struct {
 
 typedef struct {
     const char *name; /* for messages: "activations of stage 1"; borrowed */
-    rp_port_forms forms;
+    rp_port_form form;
     uint32_t pending_max;  /* parcels, >= 1: the windows of the edges that end here */
     uint32_t source_count; /* edges, 1 to RP_PORT_SOURCES_MAX */
 } rp_port_in_options;

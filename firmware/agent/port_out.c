@@ -24,15 +24,7 @@ struct rp_port_out {
 };
 
 static bool is_used(const rp_port_out *port) {
-    return port->options.edge_count > 0 && port->options.forms.form.tensor_count > 0;
-}
-
-/* Of tensor `i` of a microbatch, in whichever form. */
-static size_t room_of(const rp_port_out_options *options, uint32_t i) {
-    const size_t changes = rp_port_bytes(&options->forms.form, i, options->micro);
-    const size_t whole =
-        options->forms.change_from ? rp_port_bytes(&options->forms.whole, i, options->micro) : 0;
-    return whole > changes ? whole : changes;
+    return port->options.edge_count > 0 && port->options.form.tensor_count > 0;
 }
 
 rp_err rp_port_out_open(rp_arena *arena, const rp_port_out_options *options, rp_port_out **out) {
@@ -43,8 +35,8 @@ rp_err rp_port_out_open(rp_arena *arena, const rp_port_out_options *options, rp_
     RP_ASSERT(options->edge_count <= RP_PORT_EDGES_MAX && options->slot_count > 0);
     RP_TRY(RP_ARENA_NEW(arena, 1, &port));
     port->options = *options;
-    for (uint32_t i = 0; i < options->forms.form.tensor_count; i++) {
-        slot_bytes += room_of(options, i);
+    for (uint32_t i = 0; i < options->form.tensor_count; i++) {
+        slot_bytes += rp_port_bytes(&options->form, i, options->micro);
     }
     RP_TRY(RP_ARENA_NEW(arena, options->slot_count, &port->slot));
     RP_TRY(RP_ARENA_NEW(arena, options->slot_count, &port->spare));
@@ -72,7 +64,7 @@ rp_port_slot *rp_port_out_take(rp_port_out *port, const rp_op *op, bool evaluati
     }
     rp_port_slot *slot = &port->slot[port->next];
     RP_ASSERT(slot->state == FREE &&
-              (op->samples.count <= port->options.micro || port->options.forms.form.is_sum));
+              (op->samples.count <= port->options.micro || port->options.form.is_sum));
     slot->state = TAKEN;
     slot->memory = port->spare[--port->spares];
     slot->step = op->step;
@@ -91,9 +83,9 @@ rp_port_slot *rp_port_out_take(rp_port_out *port, const rp_op *op, bool evaluati
 
 void rp_port_out_parts(const rp_port_out *port, const rp_port_slot *slot, void **part) {
     size_t offset = 0;
-    for (uint32_t i = 0; i < port->options.forms.form.tensor_count; i++) {
+    for (uint32_t i = 0; i < port->options.form.tensor_count; i++) {
         part[i] = slot->memory + offset;
-        offset += room_of(&port->options, i);
+        offset += rp_port_bytes(&port->options.form, i, port->options.micro);
     }
 }
 
@@ -119,7 +111,7 @@ static void slice_acked(void *context) {
 
 /* The samples of a slot that go over an edge; some do. */
 static rp_parcel cut_slice(const rp_port_out *port, rp_port_slot *slot, uint32_t edge) {
-    const rp_port_form *form = rp_port_form_of(&port->options.forms, slot->evaluating, slot->step);
+    const rp_port_form *form = &port->options.form;
     rp_parcel parcel = {.step = slot->step,
                         .samples = slot->slice[edge],
                         .evaluating = slot->evaluating,

@@ -35,7 +35,7 @@ rp_err rp_port_local_send(void *local, const rp_parcel *parcel, void (*done)(voi
                           void *slot) RP_MUST_CHECK;
 
 typedef struct {
-    rp_port_forms forms;
+    rp_port_form form;
     uint32_t micro;      /* samples of a slot at most */
     uint32_t slot_count; /* >= 1 */
     void *shared;        /* memory of all slots, where nothing is ever written; NULL: their own */

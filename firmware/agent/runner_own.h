@@ -43,9 +43,7 @@ typedef struct {
     uint32_t out;                 /* its number at the port where it begins */
     uint32_t stage;               /* of the end that sends */
     rp_codec codec;               /* as the plan says */
-    const uint64_t *change_from;  /* of a codec that remembers: rp_stage_change_from() */
     rp_boundary_tensors boundary; /* outgoing: shapes for the wire */
-    rp_boundary_tensors whole;    /* the same of what is not sent as a change */
     rp_port_local local;
 } runner_edge;
 

@@ -8,19 +8,16 @@ static const struct {
     size_t bits;        /* of an element */
     size_t group, head; /* elements that are encoded together, and the bytes that they share */
     uint32_t kept;      /* of 1000 elements; 0: all */
-    bool remembers;
 } codecs[RP_CODECS] = {
-    [RP_CODEC_F32] = {"f32", RP_F32, 32, 1, 0, 0, false},
-    [RP_CODEC_F16] = {"f16", RP_F16, 16, 1, 0, 0, false},
-    [RP_CODEC_BF16] = {"bf16", RP_BF16, 16, 1, 0, 0, false},
-    [RP_CODEC_INT8] = {"int8", RP_U8, 8, RP_CODEC_BLOCK, sizeof(float), 0, false},
-    [RP_CODEC_INT4] = {"int4", RP_U8, 4, RP_CODEC_TILE, RP_CODEC_TILE_HEAD, 0, false},
-    [RP_CODEC_UINT8] = {"uint8", RP_U8, 8, 1, 0, 0, false},
-    [RP_CODEC_TOPK_100] = {"topk-0.1", RP_U8, 0, RP_CODEC_KEPT_BLOCK, 0, 100, false},
-    [RP_CODEC_TOPK_30] = {"topk-0.03", RP_U8, 0, RP_CODEC_KEPT_BLOCK, 0, 30, false},
-    [RP_CODEC_TOPK_10] = {"topk-0.01", RP_U8, 0, RP_CODEC_KEPT_BLOCK, 0, 10, false},
-    [RP_CODEC_AQSGD4] = {"aqsgd4", RP_U8, 4, RP_CODEC_TILE, RP_CODEC_TILE_HEAD, 0, true},
-    [RP_CODEC_AQSGD2] = {"aqsgd2", RP_U8, 2, RP_CODEC_TILE, RP_CODEC_TILE_HEAD, 0, true},
+    [RP_CODEC_F32] = {"f32", RP_F32, 32, 1, 0, 0},
+    [RP_CODEC_F16] = {"f16", RP_F16, 16, 1, 0, 0},
+    [RP_CODEC_BF16] = {"bf16", RP_BF16, 16, 1, 0, 0},
+    [RP_CODEC_INT8] = {"int8", RP_U8, 8, RP_CODEC_BLOCK, sizeof(float), 0},
+    [RP_CODEC_INT4] = {"int4", RP_U8, 4, RP_CODEC_TILE, RP_CODEC_TILE_HEAD, 0},
+    [RP_CODEC_UINT8] = {"uint8", RP_U8, 8, 1, 0, 0},
+    [RP_CODEC_TOPK_100] = {"topk-0.1", RP_U8, 0, RP_CODEC_KEPT_BLOCK, 0, 100},
+    [RP_CODEC_TOPK_30] = {"topk-0.03", RP_U8, 0, RP_CODEC_KEPT_BLOCK, 0, 30},
+    [RP_CODEC_TOPK_10] = {"topk-0.01", RP_U8, 0, RP_CODEC_KEPT_BLOCK, 0, 10},
 };
 
 const char *rp_codec_name(rp_codec codec) {
@@ -58,12 +55,4 @@ uint32_t rp_codec_kept(rp_codec codec) {
 
 size_t rp_codec_group(rp_codec codec) {
     return codecs[codec].group;
-}
-
-bool rp_codec_remembers(rp_codec codec) {
-    return codecs[codec].remembers;
-}
-
-rp_codec rp_codec_whole(rp_codec codec) {
-    return codecs[codec].remembers ? RP_CODEC_INT8 : codec;
 }

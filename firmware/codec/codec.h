@@ -14,11 +14,8 @@
  *   topk   of gradients only: of each block of RP_CODEC_KEPT_BLOCK elements the share with the
  * largest magnitude, of equal ones the first, as bf16 with their places; the others are 0. What is
  * no number is kept before all. topk-0.1, topk-0.03 and topk-0.01 keep that share, rounded up
- *   aqsgd4, aqsgd2   of activations only: what a sample's tensor has changed since it was sent
- * last, by tiles as in int4, with 16 or 4 levels. Both ends add it to what they remember of the
- * sample (convert.h). Where there is nothing to add to, the sample travels whole: as
- * rp_codec_whole() uint8  inputs only: bytes of pixels as the data set has them. No digit is lost,
- * and the first stage makes of them what the host would have (pixels.h)
+ *   uint8  inputs only: bytes of pixels as the data set has them. No digit is lost, and the first
+ * stage makes of them what the host would have (pixels.h)
  *
  * A sample is encoded by itself, whatever else is in its parcel, and takes the same bytes always:
  * parcels are cut and gathered by samples. */
@@ -38,7 +35,7 @@ enum {
     RP_CODEC_KEPT_BYTES = 3    /* of an element that is kept: its place in the block, and a bf16 */
 };
 
-/* The numbers are on the wire: Parcel.codec. */
+/* The numbers are on the wire: Parcel.codec. 9 and 10 were aqsgd4 and aqsgd2, and stay unused. */
 typedef enum {
     RP_CODEC_F32,
     RP_CODEC_F16,
@@ -49,13 +46,10 @@ typedef enum {
     RP_CODEC_TOPK_100, /* of 1000 */
     RP_CODEC_TOPK_30,
     RP_CODEC_TOPK_10,
-    RP_CODEC_AQSGD4,
-    RP_CODEC_AQSGD2,
     RP_CODECS /* how many */
 } rp_codec;
 
 #define RP_CODEC_NAMES "f32, f16, bf16, int8 or int4"
-#define RP_CODEC_ACTIVATION_NAMES "f32, f16, bf16, int8, int4, aqsgd4 or aqsgd2"
 #define RP_CODEC_GRADIENT_NAMES "f32, f16, bf16, int8, int4, topk-0.1, topk-0.03 or topk-0.01"
 #define RP_CODEC_INPUT_NAMES "auto, f32, f16, bf16, int8, int4 or uint8"
 
@@ -73,11 +67,6 @@ size_t rp_codec_bytes(rp_codec codec, size_t count);
 size_t rp_codec_group(rp_codec codec);
 /* Elements of 1000 that are kept, 0 = all. With any the codec is for gradients only. */
 uint32_t rp_codec_kept(rp_codec codec);
-/* Encodes changes, to what both ends remember; for activations only. */
-bool rp_codec_remembers(rp_codec codec);
-/* How a sample travels that is not sent as a change: int8 where the codec remembers, else as ever.
- */
-rp_codec rp_codec_whole(rp_codec codec);
 /* Of the elements on the wire: U8 where they are a row of bytes with scales. */
 rp_dtype rp_codec_dtype(rp_codec codec);
 

@@ -19,24 +19,13 @@ static rp_err check_sizes(rp_codec codec, const rp_tensor *tensor, const rp_buff
                          rp_codec_name(codec), count, samples, bytes);
 }
 
-/* Changes are encoded like values, with as many levels. */
-static const char *name_of_kernel(rp_codec codec) {
-    switch (codec) {
-    case RP_CODEC_AQSGD4:
-        return rp_codec_name(RP_CODEC_INT4);
-    case RP_CODEC_AQSGD2:
-        return "int2";
-    default:
-        return rp_codec_kept(codec) > 0 ? "topk" : rp_codec_name(codec);
-    }
-}
-
 static rp_err find_kernel(rp_device *device, rp_codec codec, const char *direction,
                           rp_launch *launch) {
     char entry[ENTRY_BYTES];
     rp_kernel *kernel;
     RP_ASSERT(codec != RP_CODEC_F32);
-    (void)snprintf(entry, sizeof entry, "%s_%s", direction, name_of_kernel(codec));
+    (void)snprintf(entry, sizeof entry, "%s_%s", direction,
+                   rp_codec_kept(codec) > 0 ? "topk" : rp_codec_name(codec));
     const rp_err err = rp_kernel_find(device, "codec", entry, NULL, &kernel);
     if (err == RP_OK) {
         *launch = rp_launch_begin(kernel);
@@ -97,60 +86,6 @@ rp_err rp_codec_decode(rp_device *device, rp_codec codec, const rp_tensor *to,
     const bool tiles = !rows && rp_codec_group(codec) > 1;
     RP_TRY(rp_launch_run(&launch, rows ? 2 : 1, items,
                          (size_t[]){tiles ? GROUP_BLOCKS : GROUP_ITEMS, 1}));
-fail:
-    return err;
-}
-
-/* ---- what is remembered ---------------------------------------------------------------------- */
-
-static rp_err run_on_memory(rp_launch *launch, const rp_codec_memory *memory, const rp_tensor *of,
-                            const bool *change) {
-    const uint32_t samples = of->shape.dim[0];
-    const uint32_t count = samples > 0 ? (uint32_t)(rp_shape_count(&of->shape) / samples) : 0;
-    const size_t items[2] = {count, samples};
-    if (!rp_tensor_fits(of, rp_shape_count(&of->shape)) || count == 0 ||
-        ((size_t)memory->first + samples) * sizeof(uint32_t) > rp_buffer_bytes(memory->order)) {
-        return rp_fail(RP_ERR_SHAPE,
-                       "codec: %u samples of %u elements from %u on do not lie in their buffers",
-                       samples, count, memory->first);
-    }
-    rp_arg_buffer(launch, memory->samples);
-    rp_arg_buffer(launch, memory->order);
-    rp_arg_u32(launch, memory->first);
-    rp_arg_u32(launch, (uint32_t)(rp_buffer_bytes(memory->samples) / (count * sizeof(uint16_t))));
-    rp_arg_u32(launch, count);
-    rp_arg_u32(launch, samples);
-    if (change) {
-        rp_arg_u32(launch, *change);
-    }
-    return rp_launch_run(launch, 2, items, (size_t[]){GROUP_ITEMS, 1});
-}
-
-rp_err rp_codec_change(rp_device *device, const rp_codec_memory *memory, rp_buffer *to,
-                       const rp_tensor *from) {
-    rp_kernel *kernel;
-    rp_err err;
-    if (rp_shape_count(&from->shape) * sizeof(float) > rp_buffer_bytes(to)) {
-        return rp_fail(RP_ERR_SHAPE, "codec: no room for the changes of %zu elements",
-                       rp_shape_count(&from->shape));
-    }
-    RP_TRY(rp_kernel_find(device, "codec", "change", NULL, &kernel));
-    rp_launch launch = rp_launch_begin(kernel);
-    rp_arg_buffer(&launch, to);
-    rp_arg_tensor(&launch, from);
-    RP_TRY(run_on_memory(&launch, memory, from, NULL));
-fail:
-    return err;
-}
-
-rp_err rp_codec_remember(rp_device *device, const rp_codec_memory *memory, const rp_tensor *values,
-                         bool change) {
-    rp_kernel *kernel;
-    rp_err err;
-    RP_TRY(rp_kernel_find(device, "codec", "remember", NULL, &kernel));
-    rp_launch launch = rp_launch_begin(kernel);
-    rp_arg_tensor(&launch, values);
-    RP_TRY(run_on_memory(&launch, memory, values, &change));
 fail:
     return err;
 }

@@ -13,22 +13,6 @@ rp_err rp_codec_encode(rp_device *device, rp_codec codec, rp_buffer *to,
 rp_err rp_codec_decode(rp_device *device, rp_codec codec, const rp_tensor *to,
                        const rp_buffer *from) RP_MUST_CHECK;
 
-/* What both ends of a hop remember of samples, an f16 an element in device memory, and which of
- * them a pass has: its sample i is number order[first + i]. */
-typedef struct {
-    rp_buffer *samples;
-    const rp_buffer *order; /* uint32 */
-    uint32_t first;
-} rp_codec_memory;
-
-/* Enqueue. What is sent, `to` = `from` less what is remembered; and, at both ends from what came
- * of it, decoded: `values` is added to what is remembered, and becomes the same (`change`), or
- * takes its place. What is not finite is remembered as 0. errors as above */
-rp_err rp_codec_change(rp_device *device, const rp_codec_memory *memory, rp_buffer *to,
-                       const rp_tensor *from) RP_MUST_CHECK;
-rp_err rp_codec_remember(rp_device *device, const rp_codec_memory *memory, const rp_tensor *values,
-                         bool change) RP_MUST_CHECK;
-
 /* What encoding has lost: partial sums of squares that a kernel adds to, a pair an item. */
 enum { RP_CODEC_LOSS_ITEMS = 64, RP_CODEC_LOSS_FLOATS = 2 * RP_CODEC_LOSS_ITEMS };
 

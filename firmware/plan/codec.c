@@ -40,21 +40,13 @@ static size_t tensor_bytes(const rp_model *model, const char *name, rp_codec cod
                : rp_shape_count(&model->input) * sizeof(float); /* "data" */
 }
 
-static uint64_t sample_bytes(const rp_plan_edge *edge, const rp_model *model, rp_codec codec) {
+uint64_t rp_plan_sample_bytes(const rp_plan_edge *edge, const rp_model *model) {
     const bool input = edge->carries == RP_CARRIES_INPUT;
-    uint64_t bytes = input ? rp_codec_bytes(codec, rp_shape_count(&model->input)) : 0;
+    uint64_t bytes = input ? rp_codec_bytes(edge->codec, rp_shape_count(&model->input)) : 0;
     for (uint32_t t = 0; t < edge->tensor_count; t++) {
-        bytes += tensor_bytes(model, edge->tensor[t], codec);
+        bytes += tensor_bytes(model, edge->tensor[t], edge->codec);
     }
     return bytes;
-}
-
-uint64_t rp_plan_sample_bytes(const rp_plan_edge *edge, const rp_model *model) {
-    return sample_bytes(edge, model, edge->codec);
-}
-
-uint64_t rp_plan_whole_bytes(const rp_plan_edge *edge, const rp_model *model) {
-    return sample_bytes(edge, model, rp_codec_whole(edge->codec));
 }
 
 void rp_plan_note_bytes(rp_plan *plan, const rp_model *model) {
@@ -133,28 +125,7 @@ static bool may_carry(const rp_plan_edge *edge) {
     const bool only_gradient = rp_codec_kept(edge->codec) > 0;
     return edge->codec == RP_CODEC_F32 ||
            (has_bytes(edge) && (!only_input || edge->carries == RP_CARRIES_INPUT) &&
-            (!only_gradient || edge->carries == RP_CARRIES_GRADIENT) &&
-            (!rp_codec_remembers(edge->codec) || edge->carries == RP_CARRIES_ACTIVATION));
-}
-
-/* Both ends must add a sample's changes in the same order and agree at a checkpoint, which only a
- * flush ensures. What a board remembers is for its only stage and for all samples. */
-static rp_err check_remembers(const rp_plan *plan, uint32_t e) {
-    const char *codec = rp_codec_name(plan->edge[e].codec);
-    if (!plan->method.kind->flushed) {
-        return rp_fail(RP_ERR_USAGE,
-                       "%s: edges[%u].codec: %s needs a schedule that flushes, as gpipe and 1f1b "
-                       "do; with %s changes are on their way at a checkpoint",
-                       plan->source, e, codec, plan->method.kind->name);
-    }
-    if (plan->hold_count != plan->stage_count || plan->node_count != plan->stage_count) {
-        return rp_fail(RP_ERR_USAGE,
-                       "%s: edges[%u].codec: %s needs a board for every stage, and a stage for "
-                       "every board; found %u stages, held %u times by %u boards",
-                       plan->source, e, codec, plan->stage_count, plan->hold_count,
-                       plan->node_count);
-    }
-    return RP_OK;
+            (!only_gradient || edge->carries == RP_CARRIES_GRADIENT));
 }
 
 rp_err rp_plan_check_codecs(const rp_plan *plan) {
@@ -165,12 +136,6 @@ rp_err rp_plan_check_codecs(const rp_plan *plan) {
             return rp_fail(
                 RP_ERR_USAGE, "%s: edges[%u].codec: to %s: codec %s of %ss; expected f32",
                 plan->source, e, to, rp_codec_name(edge->codec), rp_carries_name(edge->carries));
-        }
-        if (rp_codec_remembers(edge->codec)) {
-            const rp_err err = check_remembers(plan, e);
-            if (err != RP_OK) {
-                return err;
-            }
         }
         const rp_plan_edge *other = has_bytes(edge) ? find_other(plan, edge) : NULL;
         if (other) {

@@ -347,8 +347,6 @@ static inline uint32_t rp_plan_parcel_samples(const rp_plan *plan, const rp_plan
 }
 /* Bytes of one sample as sent, for inputs, activations and gradients. */
 uint64_t rp_plan_sample_bytes(const rp_plan_edge *edge, const rp_model *model);
-/* The same while its codec has nothing remembered: in the first epoch, and in evaluations. */
-uint64_t rp_plan_whole_bytes(const rp_plan_edge *edge, const rp_model *model);
 /* Sets parcel_bytes of such edges, which the text does not contain. */
 void rp_plan_note_bytes(rp_plan *plan, const rp_model *model);
 /* Codecs at the boundaries of a stage: [upper][of gradients]; f32 if there is no boundary. Inputs

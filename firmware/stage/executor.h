@@ -87,8 +87,7 @@ uint32_t rp_block_position(const rp_layout *layout, rp_block block);
 typedef enum {
     RP_REGION_BLOCK,      /* a trained parameter in `block`; another one wherever it is */
     RP_REGION_EVERYWHERE, /* a parameter in all versions and the centre; write only */
-    RP_REGION_IN_FLIGHT   /* a run of facts.in_flight_bytes; where samples are remembered, what
-                             is remembered: only behind a flush */
+    RP_REGION_IN_FLIGHT   /* a run of facts.in_flight_bytes */
 } rp_region_kind;
 
 typedef struct {
@@ -151,8 +150,6 @@ typedef struct {
     bool training;            /* layers behave as in training */
     bool accumulate;          /* gradients are added, not written */
     uint32_t renewal;         /* rp_layer_call's */
-    bool remembers;           /* activations that are sent are remembered; else they travel whole */
-    bool changes;             /* and are sent as changes to what is remembered already */
     const rp_stage_piece *in; /* none: nothing is moved in or out, for profiles */
     uint32_t in_count;
     void *const *out; /* host memory of the boundary tensors, each sample after sample */
@@ -228,7 +225,6 @@ typedef struct {
     size_t stash_bytes;     /* of a slot, as it travels; a multiple of 4 */
     size_t in_flight_bytes; /* of RP_REGION_IN_FLIGHT, a multiple of 4 */
     uint64_t flash_bytes;   /* that stashes have written there so far */
-    bool remembers;         /* of samples: that is all of the region, which is never empty then */
     int handle;             /* readable when a mark has passed, -1 = none */
     bool warms_up;          /* a dry step builds what a run needs */
     void *zeros;            /* parcels may borrow this memory, large enough for each of

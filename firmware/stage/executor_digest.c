@@ -142,16 +142,10 @@ static void take_part(const rp_pass *pass, uint32_t index, size_t bytes, bool is
     }
 }
 
-/* Of a forward. */
-static rp_boundary_tensors boundary_of(const rp_layout *layout, const rp_pass *pass, bool upper) {
-    return pass->changes ? rp_layout_boundary(layout, upper, false)
-                         : rp_layout_boundary_whole(layout, upper);
-}
-
 static void digest_forward(digest_executor *e, const rp_pass *pass) {
     const rp_layout *layout = e->as.base.layout;
-    const rp_boundary_tensors lower = boundary_of(layout, pass, false);
-    const rp_boundary_tensors upper = boundary_of(layout, pass, true);
+    const rp_boundary_tensors lower = rp_layout_boundary(layout, false, false);
+    const rp_boundary_tensors upper = rp_layout_boundary(layout, true, false);
     const rp_digest_pass at = pass_of(e, pass);
     for (uint32_t i = 0; i < layout->input_count && pass->in_count > 0; i++) {
         const bool data = layout->tensor[i].producer == RP_LAYER_DATA;

@@ -167,7 +167,6 @@ static rp_executor_facts opencl_facts(const rp_executor *executor) {
         .stash_bytes = rp_opencl_stash_bytes(e),
         .in_flight_bytes = rp_opencl_in_flight_bytes(e),
         .flash_bytes = e->spill ? rp_spill_written_bytes(e->spill) : 0,
-        .remembers = e->base.layout->remembered_bytes > 0,
         .handle = rp_device_eventfd(e->device),
         .warms_up = true,
     };

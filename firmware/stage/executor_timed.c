@@ -20,9 +20,7 @@ static timed_executor *executor_of(rp_executor *executor) {
 
 /* Largest parcel that leaves. */
 static size_t parcel_bytes_max(const rp_layout *layout, const rp_job *job) {
-    const size_t change = rp_layout_boundary(layout, true, false).sample_bytes;
-    const size_t whole = rp_layout_boundary_whole(layout, true).sample_bytes;
-    const size_t forward = whole > change ? whole : change;
+    const size_t forward = rp_layout_boundary(layout, true, false).sample_bytes;
     const size_t backward = rp_layout_boundary(layout, false, true).sample_bytes;
     const size_t boundary = (forward > backward ? forward : backward) * rp_job_pass_samples(job);
     const size_t row =

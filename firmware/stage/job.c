@@ -51,8 +51,8 @@ static rp_err read_numbers(rp_node *root, rp_job *job, uint32_t *stages, uint32_
     RP_TRY(rp_node_u64(root, "memory_bytes", 0, UINT64_C(1) << 44, &job->memory_bytes));
     job->guard = true;
     RP_TRY(rp_node_bool(root, "guard", &job->guard));
-    job->shuffle = true;
-    RP_TRY(rp_node_bool(root, "shuffle", &job->shuffle));
+    bool shuffle = true; /* hosts of former versions say it; nothing depends on it any more */
+    RP_TRY(rp_node_bool(root, "shuffle", &shuffle));
     RP_TRY(rp_node_bool(root, "copies", &job->copies));
 fail:
     return err;

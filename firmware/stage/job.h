@@ -8,7 +8,6 @@
  *   epoch_samples: 60000                 steps: 2345   step_first: 0
  *   guard: true         memory_mib: 0       copies: false
  *   memory_bytes: 0     # in the place of memory_mib, where that is not a whole number
- *   shuffle: true       # an epoch's samples come in rp_rng_epoch_order() of the seed
  *   loss: cross-entropy optimizer: {...} lr_schedule: {...} schedule: gpipe
  *   advance: 1          # what the host has chosen where the schedule says `advance: auto`
  *   normalise: {mean: [0.13], std: [0.31]} # of inputs that come as bytes, by channel
@@ -60,7 +59,6 @@ typedef struct {
     rp_throttle throttle;
     rp_pixel_norm pixels;     /* of inputs as uint8 */
     bool guard;               /* skip steps with non-finite gradients */
-    bool shuffle;             /* an epoch's order is drawn from the seed */
     bool copies;              /* pieces of copies travel between boards */
     bool recompute;           /* this stage: see again.h */
     rp_offload offload;       /* where stashes lie, but for those that are in use; never auto */

@@ -72,7 +72,7 @@ static rp_codec codec_of(const rp_layout *layout, uint32_t tensor, bool upper, b
     return data && !input ? RP_CODEC_F32 : layout->codec[upper][grad];
 }
 
-static rp_boundary_tensors boundary_of(const rp_layout *layout, bool upper, bool grad, bool whole) {
+rp_boundary_tensors rp_layout_boundary(const rp_layout *layout, bool upper, bool grad) {
     rp_boundary_tensors out = {0};
     uint32_t count = upper ? layout->output_count : layout->input_count;
     for (uint32_t i = 0; i < count; i++) {
@@ -82,7 +82,6 @@ static rp_boundary_tensors boundary_of(const rp_layout *layout, bool upper, bool
         }
         out.tensor[out.count] = t;
         out.codec[out.count] = codec_of(layout, t, upper, grad);
-        out.codec[out.count] = whole ? rp_codec_whole(out.codec[out.count]) : out.codec[out.count];
         out.sample[out.count] = parcel_shape(layout, t, out.codec[out.count]);
         out.bytes[out.count] = rp_shape_count(&out.sample[out.count]) *
                                rp_dtype_bytes(rp_codec_dtype(out.codec[out.count]));
@@ -91,44 +90,16 @@ static rp_boundary_tensors boundary_of(const rp_layout *layout, bool upper, bool
     return out;
 }
 
-rp_boundary_tensors rp_layout_boundary(const rp_layout *layout, bool upper, bool grad) {
-    return boundary_of(layout, upper, grad, false);
-}
-
-rp_boundary_tensors rp_layout_boundary_whole(const rp_layout *layout, bool upper) {
-    return boundary_of(layout, upper, false, true);
-}
-
-size_t rp_layout_remembered(const rp_layout *layout, const rp_job *job, bool upper,
-                            uint32_t tensor) {
-    const size_t elements = rp_shape_count(&layout->tensor[tensor].sample);
-    return rp_codec_remembers(codec_of(layout, tensor, upper, false))
-               ? elements * sizeof(uint16_t) * job->epoch_samples
-               : 0;
-}
-
 /* Bytes of a sample, of the largest tensor that enters or leaves; `encoded`: of those with a codec.
  */
 static size_t most_at_boundaries(const rp_layout *layout, bool encoded) {
     size_t most = 0;
-    for (uint32_t end = 0; end < 6; end++) {
-        const rp_boundary_tensors all =
-            boundary_of(layout, end % 2 > 0, end / 2 == 1, end / 2 == 2);
+    for (uint32_t end = 0; end < 4; end++) {
+        const rp_boundary_tensors all = rp_layout_boundary(layout, end % 2 > 0, end / 2 > 0);
         for (uint32_t i = 0; i < all.count; i++) {
             const bool counts = !encoded || all.codec[i] != RP_CODEC_F32;
             most = counts && all.bytes[i] > most ? all.bytes[i] : most;
         }
-    }
-    return most;
-}
-
-/* Of a sample in f32, of the largest activation that leaves as a change. */
-static size_t most_changed(const rp_layout *layout) {
-    const rp_boundary_tensors all = rp_layout_boundary(layout, true, false);
-    size_t most = 0;
-    for (uint32_t i = 0; i < all.count; i++) {
-        const size_t own = rp_layout_sample_bytes(&layout->tensor[all.tensor[i]].sample);
-        most = rp_codec_remembers(all.codec[i]) && own > most ? own : most;
     }
     return most;
 }
@@ -192,23 +163,6 @@ static void count_ends(const rp_job *job, rp_layout *layout, uint32_t align) {
     }
 }
 
-/* What is remembered of samples, and what it takes to send changes. */
-static void count_remembered(const rp_job *job, rp_layout *layout, uint32_t align) {
-    for (uint32_t upper = 0; upper < 2; upper++) {
-        const rp_boundary_tensors all = rp_layout_boundary(layout, upper > 0, false);
-        for (uint32_t i = 0; i < all.count; i++) {
-            const size_t bytes = rp_layout_remembered(layout, job, upper > 0, all.tensor[i]);
-            layout->remembered_bytes += bytes ? rp_darena_round(bytes, align) : 0;
-        }
-    }
-    if (layout->remembered_bytes) {
-        layout->order_bytes = job->epoch_samples * sizeof(uint32_t);
-        layout->change_bytes = most_changed(layout) * rp_job_pass_samples(job);
-        layout->scratch_bytes += rp_darena_round(layout->order_bytes, align) +
-                                 rp_darena_round(layout->change_bytes, align);
-    }
-}
-
 static void count_scratch(const rp_job *job, rp_layout *layout, rp_gemm_choice gemm,
                           uint32_t align) {
     const rp_model *model = job->model;
@@ -246,7 +200,6 @@ static void count_scratch(const rp_job *job, rp_layout *layout, rp_gemm_choice g
         layout->scratch_bytes += rp_darena_round(layout->loss_bytes, align) +
                                  rp_darena_round(layout->loss_sums_bytes, align);
     }
-    count_remembered(job, layout, align);
     if (layout->first_layer == 0 && layout->codec[0][0] == RP_CODEC_UINT8) {
         layout->pixel_bytes = job->pixels.groups * RP_PIXEL_LEVELS * sizeof(float);
         layout->scratch_bytes += rp_darena_round(layout->pixel_bytes, align);
@@ -276,7 +229,7 @@ rp_err rp_layout_make(rp_arena *arena, const rp_job *job, rp_gemm_choice gemm, u
                           layout->stashes * layout->leave_bytes +
                           layout->slots * (layout->slot_bytes - layout->leave_bytes) +
                           layout->deferred_slots * layout->deferred_bytes + layout->scratch_bytes +
-                          layout->remembered_bytes + layout->group_bytes;
+                          layout->group_bytes;
     *out = layout;
 fail:
     return err;
@@ -305,9 +258,7 @@ rp_err rp_layout_check(const rp_layout *layout, const rp_job *job, size_t limit_
         "stage %u needs %.1f MiB of device memory and may have %.1f: %u copies of the "
         "weights of %.1f, "
         "gradients %.1f, optimiser %.1f, %u slots of %.1f, of which %.1f are away, computed again "
-        "%.1f, scratch %.1f, "
-        "samples remembered "
-        "(links.codec: aqsgd) %.1f; the largest "
+        "%.1f, scratch %.1f; the largest "
         "activation is %s's, %.2f MiB "
         "a microbatch of %u. Use smaller microbatches, recompute, another schedule, more stages, "
         "or "
@@ -319,7 +270,7 @@ rp_err rp_layout_check(const rp_layout *layout, const rp_job *job, size_t limit_
         layout->slots, (double)layout->slot_bytes * mib,
         (double)((layout->slots - layout->stashes) * layout->leave_bytes) * mib,
         (double)layout->group_bytes * mib, (double)layout->scratch_bytes * mib,
-        (double)layout->remembered_bytes * mib, job->model->layer[layer].name,
+        job->model->layer[layer].name,
         (double)(rp_layout_sample_bytes(&job->model->plan[layer].out) * rp_job_pass_samples(job)) *
             mib,
         rp_job_pass_samples(job));

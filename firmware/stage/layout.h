@@ -113,16 +113,13 @@ typedef struct {
     uint32_t gradients;   /* 1; 0 on a board that does forwards only */
     uint32_t peers; /* copies of the gradients: another board's, where several share a stage */
     size_t total_bytes;
-    rp_codec codec[2][2];    /* as in the job */
-    size_t codec_bytes;      /* the largest encoded parcel, 0 = nothing is encoded */
-    size_t loss_bytes;       /* a sample decoded again, of what leaves encoded; 0 = nothing does */
-    size_t loss_sums_bytes;  /* of what that has lost */
-    size_t change_bytes;     /* what leaves as a change, in f32; 0 = nothing does */
-    size_t order_bytes;      /* the numbers of an epoch's samples; 0 = nothing is remembered */
-    size_t remembered_bytes; /* of all samples of an epoch, at both boundaries, aligned */
-    size_t pixel_bytes;      /* the values of inputs that come as uint8, 0 = they do not */
-    size_t boundary_least;   /* bytes that a sample of a boundary tensor has as it travels, at
-                                least; data of the set travels as it is */
+    rp_codec codec[2][2];   /* as in the job */
+    size_t codec_bytes;     /* the largest encoded parcel, 0 = nothing is encoded */
+    size_t loss_bytes;      /* a sample decoded again, of what leaves encoded; 0 = nothing does */
+    size_t loss_sums_bytes; /* of what that has lost */
+    size_t pixel_bytes;     /* the values of inputs that come as uint8, 0 = they do not */
+    size_t boundary_least;  /* bytes that a sample of a boundary tensor has as it travels, at
+                               least; data of the set travels as it is */
 } rp_layout;
 
 /* Only slots, deferred slots and copies of the weights, which need no model: of the job, method,
@@ -161,11 +158,6 @@ typedef struct {
     size_t sample_bytes;                 /* sum */
 } rp_boundary_tensors;
 rp_boundary_tensors rp_layout_boundary(const rp_layout *layout, bool upper, bool grad);
-/* The same of activations, as they travel where they are not changes: rp_codec_whole(). */
-rp_boundary_tensors rp_layout_boundary_whole(const rp_layout *layout, bool upper);
-/* What is remembered of all samples of a tensor there, 0 = nothing. */
-size_t rp_layout_remembered(const rp_layout *layout, const rp_job *job, bool upper,
-                            uint32_t tensor);
 /* Largest tensor of a parcel that enters or leaves the stage, targets and data included; but for
  * the gradients of a shared stage, which only its boards exchange. */
 size_t rp_layout_part_max(const rp_layout *layout, const rp_job *job);

@@ -106,10 +106,8 @@ static rp_err make_wrong(rp_opencl *e) {
 
 rp_err rp_opencl_forward(rp_opencl *e, const rp_pass *pass) {
     const rp_layout *layout = e->base.layout;
-    const rp_boundary_tensors lower = pass->changes ? rp_layout_boundary(layout, false, false)
-                                                    : rp_layout_boundary_whole(layout, false);
-    const rp_boundary_tensors upper = pass->changes ? rp_layout_boundary(layout, true, false)
-                                                    : rp_layout_boundary_whole(layout, true);
+    const rp_boundary_tensors lower = rp_layout_boundary(layout, false, false);
+    const rp_boundary_tensors upper = rp_layout_boundary(layout, true, false);
     rp_err err;
     select_weights(e, pass->weights);
     bind_tensors(e, pass);

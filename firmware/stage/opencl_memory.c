@@ -191,31 +191,6 @@ fail:
     return err;
 }
 
-/* What is remembered of samples. */
-static rp_err take_remembered(rp_opencl *e) {
-    const rp_layout *layout = e->base.layout;
-    rp_err err = RP_OK;
-    for (uint32_t upper = 0; upper < 2; upper++) {
-        const rp_boundary_tensors all = rp_layout_boundary(layout, upper > 0, false);
-        for (uint32_t i = 0; i < all.count; i++) {
-            const size_t bytes =
-                rp_layout_remembered(layout, e->base.job, upper > 0, all.tensor[i]);
-            RP_TRY(bytes ? rp_darena_take(e->memory, bytes, &e->remembered[upper][i]) : RP_OK);
-        }
-    }
-    if (layout->change_bytes) {
-        RP_TRY(rp_darena_take(e->memory, layout->change_bytes, &e->change));
-    }
-    if (layout->order_bytes) {
-        RP_TRY(rp_darena_take(e->memory, layout->order_bytes, &e->order));
-        for (uint32_t odd = 0; odd < 2; odd++) {
-            RP_TRY(RP_ARENA_NEW(e->arena, e->base.job->epoch_samples, &e->epoch_order[odd]));
-        }
-    }
-fail:
-    return err;
-}
-
 static rp_err take_ends(rp_opencl *e) {
     const rp_job *job = e->base.job;
     const size_t workspace = e->base.layout->workspace_bytes;
@@ -230,7 +205,6 @@ static rp_err take_ends(rp_opencl *e) {
         RP_TRY(rp_darena_take(e->memory, e->base.layout->loss_bytes, &e->decoded));
         RP_TRY(rp_darena_take(e->memory, e->base.layout->loss_sums_bytes, &e->losses));
     }
-    RP_TRY(take_remembered(e));
     if (e->base.layout->pixel_bytes) {
         RP_TRY(take_pixels(e));
     }
@@ -280,11 +254,6 @@ static rp_err zero_all(rp_opencl *e) {
     if (e->losses) {
         RP_TRY(rp_buffer_fill_zero(e->device, e->losses, 0, layout->loss_sums_bytes));
     }
-    for (uint32_t i = 0; i < 2 * RP_CUT_TENSORS_MAX; i++) {
-        rp_buffer *of = e->remembered[i / RP_CUT_TENSORS_MAX][i % RP_CUT_TENSORS_MAX];
-        RP_TRY(of ? rp_buffer_fill_zero(e->device, of, 0, rp_buffer_bytes(of)) : RP_OK);
-    }
-    e->epoch = UINT64_MAX;
     for (uint32_t i = 0; i < layout->param_count; i++) {
         if (layout->trained[i] == RP_NOT_TRAINED) {
             rp_buffer *buffer = e->param[i].value.buffer;

@@ -49,17 +49,12 @@ typedef struct {
     rp_buffer **again;      /* of groups that are computed again, by buffer of the layout */
     rp_buffer **value_pool, **grad_pool;
     rp_buffer *workspace, *target, *results, *spans, *norms, *probe_norms[RP_PROBE_NORMS];
-    rp_buffer *encoded; /* a boundary tensor as it travels: the op's that is being enqueued */
-    rp_buffer *decoded; /* a sample of it, as the other end will see it */
-    rp_buffer *losses;  /* sums of what samples lose: of activations, of gradients */
-    rp_buffer *change;  /* what leaves as a change, and then what the other end has of it */
-    rp_buffer *remembered[2][RP_CUT_TENSORS_MAX]; /* of samples, by boundary and its tensor */
-    rp_buffer *order;                             /* numbers of an epoch's samples */
-    uint32_t *epoch_order[2]; /* the same, of an even and an odd epoch, for the queue to read */
-    uint64_t epoch;           /* whose order it is; UINT64_MAX = nobody's */
-    rp_buffer *pixels;        /* values of inputs that come as uint8 */
-    rp_buffer *shares;        /* of predictions, by trained parameter */
-    rp_tensor *value, *grad;  /* of the op that is being enqueued, by tensor of the layout */
+    rp_buffer *encoded;      /* a boundary tensor as it travels: the op's that is being enqueued */
+    rp_buffer *decoded;      /* a sample of it, as the other end will see it */
+    rp_buffer *losses;       /* sums of what samples lose: of activations, of gradients */
+    rp_buffer *pixels;       /* values of inputs that come as uint8 */
+    rp_buffer *shares;       /* of predictions, by trained parameter */
+    rp_tensor *value, *grad; /* of the op that is being enqueued, by tensor of the layout */
     uint32_t weight_copies, probe_copies;
 } rp_opencl;
 

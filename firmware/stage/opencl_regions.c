@@ -1,7 +1,6 @@
 /* The opencl executor's bytes, to and from the host, between segments: parameters, and what
  * microbatches in flight need as one run of bytes: versions of the weights, predictions, probes,
- * and every slot. Gradients need none: a segment ends behind an update. Where samples are
- * remembered, which asks for a schedule that flushes, the run is what is remembered. */
+ * and every slot. Gradients need none: a segment ends behind an update. */
 #include "stage/opencl_own.h"
 
 /* Block `*index` of the run, NULL behind the last; `*index` then counts from the first slot. */
@@ -66,20 +65,17 @@ static uint32_t blocks_in_flight(const rp_layout *layout) {
 static piece piece_in_flight(const rp_opencl *e, uint32_t index) {
     const rp_layout *layout = e->base.layout;
     const uint32_t blocks = blocks_in_flight(layout);
-    if (!layout->remembered_bytes && index >= blocks) {
+    if (index >= blocks) {
         return piece_of_slot(e, (index - blocks) / layout->part_count,
                              (index - blocks) % layout->part_count);
     }
-    rp_buffer *buffer = layout->remembered_bytes
-                            ? e->remembered[index / RP_CUT_TENSORS_MAX][index % RP_CUT_TENSORS_MAX]
-                            : in_flight_block(e, &index);
+    rp_buffer *buffer = in_flight_block(e, &index);
     return (piece){buffer, buffer ? rp_buffer_bytes(buffer) : 0};
 }
 
 static uint32_t pieces_in_flight(const rp_opencl *e) {
     const rp_layout *layout = e->base.layout;
-    return layout->remembered_bytes ? 2 * RP_CUT_TENSORS_MAX
-                                    : blocks_in_flight(layout) + layout->slots * layout->part_count;
+    return blocks_in_flight(layout) + layout->slots * layout->part_count;
 }
 
 size_t rp_opencl_in_flight_bytes(const rp_opencl *e) {
@@ -97,7 +93,7 @@ static rp_err move_stored(rp_opencl *e, uint32_t index, size_t from, size_t byte
     const uint32_t blocks = blocks_in_flight(layout);
     const uint32_t each = layout->part_count;
     *moved = false;
-    return layout->remembered_bytes || index < blocks
+    return index < blocks
                ? RP_OK
                : rp_opencl_move_stored(e, (index - blocks) / each, (index - blocks) % each, from,
                                        bytes, in, out, moved);

@@ -1,7 +1,6 @@
 /* Running ops: the bookkeeping, and the commands that follow from it. */
 #include "stage/stage.h"
 
-#include "sched/changes.h"
 #include "stage/stage_own.h"
 
 static rp_err issue_average(rp_stage *stage, rp_average_term term, rp_block x, float share) {
@@ -37,8 +36,6 @@ void rp_stage_start(rp_stage *stage, uint64_t step) {
     stage->probe_left = 0;
     rp_stage_forget_statistics(stage, step);
     rp_versions_start(&stage->versions, step);
-    const rp_sched_shape shape = rp_job_sched_shape(stage->job, 0, UINT64_MAX);
-    stage->change_from = rp_sched_change_from(&shape, step);
 }
 
 void rp_stage_end(rp_stage *stage, uint64_t step) {
@@ -186,8 +183,6 @@ rp_err rp_stage_run_forward(rp_stage *stage, const rp_op *op, const rp_stage_pie
                  .soon = soon_of(stage),
                  .training = mode.training,
                  .renewal = mode.renewal,
-                 .remembers = mode.remembers,
-                 .changes = mode.changes,
                  .in = in,
                  .in_count = in_count,
                  .out = out},
@@ -210,9 +205,7 @@ rp_err rp_stage_forward(rp_stage *stage, const rp_op *op, const rp_stage_piece *
     RP_TRY(rp_stage_run_probe(stage, op, &view));
     RP_TRY(rp_stage_keep_statistics(stage, op));
     RP_TRY(rp_stage_record_forward(stage, op, in, in_count, out));
-    const rp_stage_mode mode = {
-        .training = true, .remembers = true, .changes = op->step >= stage->change_from};
-    RP_TRY(rp_stage_run_forward(stage, op, in, in_count, out, mode));
+    RP_TRY(rp_stage_run_forward(stage, op, in, in_count, out, (rp_stage_mode){.training = true}));
 fail:
     return err;
 }

@@ -31,10 +31,6 @@ rp_err rp_stage_drain(rp_stage *stage) RP_MUST_CHECK;
 
 /* Begins at `step` with empty pipes. Prepare does it with the job's first step. */
 void rp_stage_start(rp_stage *stage, uint64_t step);
-/* The first training step whose activations are sent as changes, where their codec remembers
- * samples: behind one whole epoch since the start, in which each was sent whole, and those of
- * evaluations always are. So it follows from the start alone, at both ends. Stays where it is. */
-const uint64_t *rp_stage_change_from(const rp_stage *stage);
 /* Pipes drain in front of `step`, which has had no forward here. */
 void rp_stage_end(rp_stage *stage, uint64_t step);
 

@@ -21,10 +21,6 @@ rp_err rp_stage_poll(rp_stage *stage, const rp_mark *mark, bool *done, int64_t *
     return stage->executor->kind->poll(stage->executor, mark, done, end_ns);
 }
 
-const uint64_t *rp_stage_change_from(const rp_stage *stage) {
-    return &stage->change_from;
-}
-
 void rp_stage_release(rp_stage *stage, rp_mark *mark) {
     stage->executor->kind->release(stage->executor, mark);
 }

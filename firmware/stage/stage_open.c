@@ -33,7 +33,7 @@ static rp_err warm_up_passes(rp_stage *stage, char *zeros) {
     const void *in[RP_CUT_TENSORS_MAX];
     void *out[RP_CUT_TENSORS_MAX];
     const rp_stage_piece whole = {op.samples, in};
-    rp_stage_mode mode = {.training = true, .alone = true, .remembers = true};
+    const rp_stage_mode mode = {.training = true, .alone = true};
     rp_err err = RP_OK;
     for (uint32_t i = 0; i < RP_CUT_TENSORS_MAX; i++) {
         in[i] = zeros;
@@ -44,8 +44,7 @@ static rp_err warm_up_passes(rp_stage *stage, char *zeros) {
             rp_stage_run_forward(stage, &op, &whole, 1, out, (rp_stage_mode){.evaluating = true}));
         RP_TRY(rp_stage_evaluate(stage, &op, most, &whole, 1));
     }
-    for (int twice = 0; twice < 2; twice++) { /* writing and adding gradients; whole, changes */
-        mode.changes = twice > 0;
+    for (int twice = 0; twice < 2; twice++) { /* writing and adding gradients */
         op = (rp_op){.kind = RP_OP_FORWARD, .samples = {0, most}};
         RP_TRY(rp_stage_run_forward(stage, &op, &whole, 1, out, mode));
         if (job->role == RP_ROLE_FORWARD) {

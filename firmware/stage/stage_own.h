@@ -31,7 +31,6 @@ struct rp_stage {
     uint32_t probe_left; /* own updates until the weights that it waits for, 0 = it does not */
     rp_stage_probe probe_about;
     uint32_t accumulated; /* weight gradients in the gradient block */
-    uint64_t change_from; /* rp_stage_change_from() */
     double rate_factor;   /* on every learning rate here: METHODS 11 */
     uint64_t applied[RP_REPLICAS_MAX];
     uint64_t *kept_step; /* by copy of the running statistics: the step before which it was made, or
@@ -78,8 +77,6 @@ typedef struct {
     bool evaluating;  /* an evaluation's: its steps count from 0 again */
     bool alone;       /* a slot for its own samples, whatever else a step has */
     uint32_t renewal; /* rp_layer_call's */
-    bool remembers;   /* as rp_pass */
-    bool changes;
 } rp_stage_mode;
 rp_err rp_stage_run_forward(rp_stage *stage, const rp_op *op, const rp_stage_piece *in,
                             uint32_t in_count, void *const *out, rp_stage_mode mode) RP_MUST_CHECK;

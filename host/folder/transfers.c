@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#include "sched/changes.h"
-
 enum { OPEN_MAX = 8192, PROBES = 16 };
 
 /* One end of a parcel that waits for its other one. */
@@ -22,8 +20,6 @@ struct rp_transfers {
     const rp_plan *plan; /* that the three arrays below are of */
     rp_transfer *scratch;
     uint64_t *sample_bytes; /* by edge; 0: not known */
-    uint64_t *whole_bytes;  /* the same before changes of it are sent */
-    uint64_t change_from;   /* step of training */
     uint64_t ends;          /* so far: the age of the next one */
     open_end end[OPEN_MAX];
 };
@@ -57,12 +53,10 @@ static rp_err take_plan(rp_transfers *t, const rp_plan *plan, const rp_model *mo
     rp_arena_init(&t->plan_arena, "transfers", 0);
     RP_TRY(RP_ARENA_NEW(&t->plan_arena, (size_t)plan->edge_count + 1, &t->scratch));
     RP_TRY(RP_ARENA_NEW(&t->plan_arena, (size_t)plan->edge_count + 1, &t->sample_bytes));
-    RP_TRY(RP_ARENA_NEW(&t->plan_arena, (size_t)plan->edge_count + 1, &t->whole_bytes));
     for (uint32_t e = 0; e < plan->edge_count; e++) {
         const rp_carries carries = plan->edge[e].carries;
         const bool by_sample = carries == RP_CARRIES_ACTIVATION || carries == RP_CARRIES_GRADIENT;
         t->sample_bytes[e] = by_sample ? rp_plan_sample_bytes(&plan->edge[e], model) : 0;
-        t->whole_bytes[e] = by_sample ? rp_plan_whole_bytes(&plan->edge[e], model) : 0;
     }
     t->plan = plan;
 fail:
@@ -121,8 +115,6 @@ static rp_err take_end(rp_transfers *t, const rp_transfer *transfer, const rp_si
     }
     const int64_t start_ns = sent ? own.ns : other->ns;
     const int64_t end_ns = sent ? other->ns : own.ns;
-    const bool is_whole = op->evaluation || transfer->step < t->change_from;
-    const uint64_t *const bytes = is_whole ? t->whole_bytes : t->sample_bytes;
     const rp_sink_transfer whole = {
         .from = edge->from,
         .to = edge->to,
@@ -130,7 +122,7 @@ static rp_err take_end(rp_transfers *t, const rp_transfer *transfer, const rp_si
         .evaluation = op->evaluation,
         .step = transfer->step,
         .samples = transfer->samples,
-        .bytes = bytes[transfer->edge] * transfer->samples.count,
+        .bytes = t->sample_bytes[transfer->edge] * transfer->samples.count,
         /* The clocks of boards agree so far only: none arrives before it has left. */
         .start_ns = start_ns < end_ns ? start_ns : end_ns,
         .end_ns = end_ns,
@@ -139,16 +131,13 @@ static rp_err take_end(rp_transfers *t, const rp_transfer *transfer, const rp_si
 }
 
 rp_err rp_transfers_take(rp_transfers *t, const rp_plan *plan, const rp_model *model,
-                         uint32_t batch, uint64_t fill_step, const rp_sink_op *op,
-                         rp_record *record) {
+                         uint32_t batch, const rp_sink_op *op, rp_record *record) {
     const rp_plan_hold *hold = rp_plan_find_hold(plan, op->stage, op->part);
     rp_err err = RP_OK;
     if (!hold || op->samples.count == 0) {
         return RP_OK;
     }
-    const rp_sched_shape shape = rp_plan_stage_shape(plan, 0, 0);
     RP_TRY(t->plan == plan ? RP_OK : take_plan(t, plan, model));
-    t->change_from = rp_sched_change_from(&shape, fill_step);
     const uint32_t micro = plan->stage[op->part].micro_forward;
     const rp_op own = {.kind = op->kind,
                        .stage = op->part,

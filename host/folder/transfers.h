@@ -21,11 +21,9 @@ void rp_transfers_forget(rp_transfers *transfers);
 /* An op that node `op->stage` has run of stage `op->part`; every transfer that is now known from
  * end to end goes to the record. Those with the host and inside a board are none, an op that does
  * not fit the plan has none, and the oldest end without another is forgotten when there are too
- * many. `model` gives the bytes. `batch`: samples of an evaluation's step. `fill_step`:
- * where boards have begun to remember samples, if a codec does.
+ * many. `model` gives the bytes. `batch`: samples of an evaluation's step.
  * errors  MEMORY; the record's */
 rp_err rp_transfers_take(rp_transfers *transfers, const rp_plan *plan, const rp_model *model,
-                         uint32_t batch, uint64_t fill_step, const rp_sink_op *op,
-                         rp_record *record) RP_MUST_CHECK;
+                         uint32_t batch, const rp_sink_op *op, rp_record *record) RP_MUST_CHECK;
 
 #endif

@@ -246,15 +246,6 @@ fail:
 
 /* ---- is it one state? ------------------------------------------------------------------------ */
 
-/* The codec of an edge adds to what both its ends remember. */
-static bool remembers(const rp_plan *plan) {
-    bool any = false;
-    for (uint32_t e = 0; e < plan->edge_count; e++) {
-        any |= rp_codec_remembers(plan->edge[e].codec);
-    }
-    return any;
-}
-
 static bool has_statistics(const rp_model *model) {
     return rp_model_param_count(model, RP_PARAM_STATE, 0, model->layer_count) > 0;
 }
@@ -284,11 +275,6 @@ static bool check_board(const rp_keep *keep, uint32_t k, uint64_t ledger,
         (void)snprintf(why, bytes,
                        "board %s is in the middle of a segment, and schedule %s does not flush",
                        name, kind->name);
-    } else if (!held->paused && remembers(adopt->plan)) {
-        (void)snprintf(why, bytes,
-                       "board %s is in the middle of a segment, and what it remembers of samples "
-                       "belongs to a pause",
-                       name);
     } else if (!held->clean && has_statistics(keep->needs.run->model)) {
         (void)snprintf(why, bytes,
                        "on board %s step %" PRIu64

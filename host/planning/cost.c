@@ -249,7 +249,7 @@ static rp_codec codec_of(const rp_runfile *run, uint32_t boundary, bool gradient
 }
 
 /* A forward decodes activations from below and encodes those that go up; a backward the gradients
- * the other way. A codec that remembers has decoded what it sends, too. */
+ * the other way. */
 static double codecs_s(const rp_runfile *run, const rp_profile *profile, const rp_cost_stage *at,
                        bool backward, uint32_t samples) {
     double sum = 0;
@@ -261,9 +261,6 @@ static double codecs_s(const rp_runfile *run, const rp_profile *profile, const r
         const rp_codec codec = codec_of(run, upper ? at->stage : at->stage - 1, backward);
         const double floats = samples * boundary_floats(run, upper ? at->end : at->first);
         sum += rp_profile_codec_s(profile, at->place, codec, comes, floats);
-        sum += !comes && rp_codec_remembers(codec)
-                   ? rp_profile_codec_s(profile, at->place, codec, true, floats)
-                   : 0;
     }
     return sum;
 }

@@ -137,9 +137,6 @@ rp_err rp_runfile_assignment(rp_arena *arena, const rp_runfile *run, const rp_cu
     if (run->safety.copy_steps > 0) {
         (void)fprintf(file, "copies: true\n");
     }
-    if (!run->data.shuffle) {
-        (void)fprintf(file, "shuffle: false\n");
-    }
     if (run->emulate) {
         (void)fprintf(file, "link:\n  since_s: %.17g\n%s", run->hops.since_s, link);
     }

@@ -14,22 +14,12 @@ bool rp_codecs_any(const rp_codec (*codec)[2], uint32_t stages) {
 
 static const char *const directions[2] = {"activations", "gradients"};
 
-static rp_err take_name(const rp_node *node, bool gradients, bool both_or_gradients,
-                        rp_codec *out) {
+static rp_err take_name(const rp_node *node, bool gradients, rp_codec *out) {
     const char *text = rp_node_is_scalar(node) ? rp_node_text(node) : "..";
     *out = rp_codec_find(text);
     if (*out == RP_CODECS || *out == RP_CODEC_UINT8) {
         return rp_node_fail(node, "expected %s, found '%s'",
-                            gradients           ? RP_CODEC_GRADIENT_NAMES
-                            : both_or_gradients ? RP_CODEC_NAMES
-                                                : RP_CODEC_ACTIVATION_NAMES,
-                            text);
-    }
-    if (both_or_gradients && rp_codec_remembers(*out)) {
-        return rp_node_fail(node,
-                            "'%s' is for activations: expected {activations: %s, gradients: ..}, "
-                            "with one of " RP_CODEC_GRADIENT_NAMES,
-                            text, text);
+                            gradients ? RP_CODEC_GRADIENT_NAMES : RP_CODEC_NAMES, text);
     }
     return gradients || rp_codec_kept(*out) == 0
                ? RP_OK
@@ -42,7 +32,7 @@ static rp_err take_name(const rp_node *node, bool gradients, bool both_or_gradie
 static rp_err take_input(const rp_node *node, rp_codec *out) {
     const char *text = rp_node_is_scalar(node) ? rp_node_text(node) : "..";
     *out = rp_codec_find(text);
-    const bool fits = *out < RP_CODECS && rp_codec_kept(*out) == 0 && !rp_codec_remembers(*out);
+    const bool fits = *out < RP_CODECS && rp_codec_kept(*out) == 0;
     return fits || strcmp(text, "auto") == 0
                ? RP_OK
                : rp_node_fail(node, "expected " RP_CODEC_INPUT_NAMES ", found '%s'", text);
@@ -53,13 +43,13 @@ static rp_err take_boundary(rp_node *node, rp_codec out[2]) {
     rp_err err = RP_OK;
     out[0] = out[1] = RP_CODEC_F32;
     if (!rp_node_is_map(node)) {
-        RP_TRY(take_name(node, false, true, &out[0]));
+        RP_TRY(take_name(node, false, &out[0]));
         out[1] = out[0];
         return RP_OK;
     }
     for (uint32_t d = 0; d < 2; d++) {
         const rp_node *named = rp_node_find(node, directions[d]);
-        RP_TRY(named ? take_name(named, d == 1, d == 1, &out[d]) : RP_OK);
+        RP_TRY(named ? take_name(named, d == 1, &out[d]) : RP_OK);
     }
     RP_TRY(rp_node_done(node));
 fail:

@@ -109,37 +109,6 @@ static rp_err read_sizes(rp_arena *arena, rp_runfile *run) {
     return err;
 }
 
-/* Who remembers samples has to meet each of them again, and in one place. */
-static rp_err check_remembers(const rp_runfile *run) {
-    rp_codec codec = RP_CODEC_F32;
-    for (uint32_t k = 0; run->codec && k + 1 < run->stages; k++) {
-        codec = rp_codec_remembers(run->codec[k][0]) ? run->codec[k][0] : codec;
-    }
-    if (!rp_codec_remembers(codec)) {
-        return RP_OK;
-    }
-    const rp_node *node = rp_node_find(rp_node_find(run->root, "links"), "codec");
-    if (!run->method.kind->flushed || run->method.chunks > 1) {
-        return rp_node_fail(node,
-                            "%s needs a schedule that flushes, with one stage a board, as gpipe, "
-                            "1f1b, zb-h1 and umpipe; found %s",
-                            rp_codec_name(codec), run->method.kind->name);
-    }
-    if (run->safety.verify > 0) {
-        return rp_node_fail(node,
-                            "%s: a board that computes a microbatch again for ring.verify does "
-                            "not remember its samples; expected another codec, or no ring.verify",
-                            rp_codec_name(codec));
-    }
-    if (run->lanes.count > 1) {
-        return rp_node_fail(node,
-                            "%s: with lanes a ring has a part of the samples, another one in every "
-                            "epoch; expected another codec, or no lanes",
-                            rp_codec_name(codec));
-    }
-    return RP_OK;
-}
-
 static rp_err check_chunks(rp_node *root, const rp_runfile *run) {
     const rp_node *schedule = rp_node_find(root, "schedule");
     const uint32_t micros = (run->batch - 1) / run->micro + 1;
@@ -387,7 +356,6 @@ static rp_err check_schedule(rp_arena *arena, const rp_runfile *run, uint32_t in
     rp_err err;
     rp_runfile_take_schedule(&other, index);
     RP_TRY(rp_method_fit_model(&other.method, other.model, node));
-    RP_TRY(check_remembers(&other));
     RP_TRY(check_age(&other, node));
     RP_TRY(read_recompute(arena, &other));
     RP_TRY(rp_runfile_check_micro(&other));
@@ -461,7 +429,6 @@ rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set
     RP_TRY(read_codecs(arena, out));
     RP_TRY(read_sizes(arena, out));
     RP_TRY(check_chunks(out->root, out));
-    RP_TRY(check_remembers(out));
     RP_TRY(check_age(out, rp_node_find(out->root, "schedule")));
     RP_TRY(rp_runfile_read_checkpoint(out->root, out));
     RP_TRY(rp_runfile_read_record(out->root, out));

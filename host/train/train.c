@@ -163,7 +163,7 @@ rp_err rp_train_record_op(rp_train *train, const rp_sink_op *op) {
     rp_err err;
     RP_TRY(rp_record_op(record, op));
     RP_TRY(transfers ? rp_transfers_take(transfers, train->plan, train->run->model,
-                                         train->run->batch, train->position->fill_step, op, record)
+                                         train->run->batch, op, record)
                      : RP_OK);
 fail:
     return err;

@@ -20,11 +20,10 @@ static void count_release(void *owner, void *memory) {
 }
 
 static void open_port(fixture *f, uint32_t sources) {
-    const rp_port_in_options options = {
-        .name = "activations of stage 1",
-        .forms.form = {.tensor_count = 1, .sample_bytes = {SAMPLE_BYTES}},
-        .pending_max = PENDING,
-        .source_count = sources};
+    const rp_port_in_options options = {.name = "activations of stage 1",
+                                        .form = {.tensor_count = 1, .sample_bytes = {SAMPLE_BYTES}},
+                                        .pending_max = PENDING,
+                                        .source_count = sources};
     *f = (fixture){0};
     rp_arena_init(&f->arena, "test", 0);
     for (uint32_t s = 0; s < SAMPLES; s++) {
@@ -257,7 +256,7 @@ static void an_op_of_too_many_pieces_is_refused(void **state) {
     rp_arena arena;
     rp_port_in *port;
     const rp_port_in_options options = {.name = "gradients of stage 0",
-                                        .forms.form = {.tensor_count = 0},
+                                        .form = {.tensor_count = 0},
                                         .pending_max = RP_PORT_PIECES_MAX + 1,
                                         .source_count = 1};
     rp_arena_init(&arena, "test", 0);
@@ -278,7 +277,7 @@ static void sums_are_taken_whole(void **state) {
     fixture f = {0};
     const rp_port_in_options options = {
         .name = "weight gradients of stage 1",
-        .forms.form = {.tensor_count = 1, .sample_bytes = {SAMPLE_BYTES}, .is_sum = true},
+        .form = {.tensor_count = 1, .sample_bytes = {SAMPLE_BYTES}, .is_sum = true},
         .pending_max = PENDING,
         .source_count = 2};
     const rp_port_want want = {.step = 4, .samples = {0, 16}};

@@ -41,7 +41,7 @@ static void acknowledge_slices(far_end *far) {
 
 static void open_port(fixture *f, uint32_t edges, const rp_range *shares) {
     rp_port_out_options options = {
-        .forms.form = {.tensor_count = 2, .sample_bytes = {sizeof(float), 2 * sizeof(float)}},
+        .form = {.tensor_count = 2, .sample_bytes = {sizeof(float), 2 * sizeof(float)}},
         .micro = MICRO,
         .slot_count = SLOTS,
         .edge_count = edges};
@@ -187,12 +187,12 @@ static void a_local_edge_hands_memory_over(void **state) {
     rp_arena_init(&f.arena, "test", 0);
     const rp_port_in_options in_options = {
         .name = "activations of stage 1",
-        .forms.form = {.tensor_count = 1, .sample_bytes = {sizeof(float)}},
+        .form = {.tensor_count = 1, .sample_bytes = {sizeof(float)}},
         .pending_max = 1,
         .source_count = 1};
     expect_ok(rp_port_in_open(&f.arena, &in_options, &in));
     rp_port_local local = {.port = in};
-    const rp_port_out_options options = {.forms.form = in_options.forms.form,
+    const rp_port_out_options options = {.form = in_options.form,
                                          .micro = MICRO,
                                          .slot_count = SLOTS,
                                          .edge_count = 1,

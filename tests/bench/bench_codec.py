@@ -3,14 +3,12 @@ up and down, the loss and accuracy on 500 test samples, of cnn-small on glyphs o
 
     bench_codec.py BIN [MBIT...]     a folder with ringpipe and ringpipe-agent; 10 and 1
     bench_codec.py BIN accuracy DATA [SEEDS [CODEC...]]
-    bench_codec.py BIN epochs [SEEDS [CODEC...]]
     bench_codec.py BIN seconds
 
 The second form: what each codec costs in accuracy on Fashion-MNIST, whose files are in DATA, with
-paired differences to f32 over SEEDS (5) seeds; of all codecs, or of f32 and these. The third: the
-same over 8 epochs of 1,280 glyphs, for codecs that send changes from the second epoch on. The
-fourth: what each codec wins in seconds of these 8 epochs, on a virtual clock (boards that take what
-a throttle says, wires of 1 and 10 Mbit/s with 50 ms).
+paired differences to f32 over SEEDS (5) seeds; of all codecs, or of f32 and these. The third: what
+each codec wins in seconds of 8 epochs of 1,280 glyphs, on a virtual clock (boards that take what a
+throttle says, wires of 1 and 10 Mbit/s with 50 ms).
 """
 import json
 import math
@@ -57,7 +55,7 @@ model: cnn-small
 data: {set: glyphs, train: 1280, test: 2000}
 ring: {boards: 3}
 links: {codec: %s}
-train: {epochs: 8, batch: 64, microbatch: 16, seed: %d, eval_epochs: 0}
+train: {epochs: 8, batch: 64, microbatch: 16, seed: 1, eval_epochs: 0}
 loss: cross-entropy
 optimizer: {kind: sgd, lr: 0.02, momentum: 0.9}
 schedule: gpipe
@@ -69,8 +67,6 @@ ring:
   link: {rate_mbit: %s, delay_ms: 50}
   throttle: {forward_ms: 4, backward_ms: 8}
 """
-CHANGES = tuple("{activations: %s, gradients: int8}" % codec
-                for codec in ("int8", "int4", "aqsgd4", "aqsgd2"))
 
 
 def train(program, folder, text):
@@ -110,7 +106,7 @@ def print_prices(program, text_of, seeds, codecs):
 
 def virtual_seconds(program, codec, mbit):
     """Of training in 8 epochs, without start-up and evaluation."""
-    text = EPOCHS % (codec, 1) + TIMES % mbit
+    text = EPOCHS % codec + TIMES % mbit
     with tempfile.TemporaryDirectory() as folder:
         run, out = pathlib.Path(folder) / "run.yaml", pathlib.Path(folder) / "out"
         run.write_text(text.replace("ring: {boards: 3}\n", ""))
@@ -122,7 +118,7 @@ def virtual_seconds(program, codec, mbit):
 def print_seconds(program):
     plain = None
     print("| codec | 1 Mbit/s: s | to f32 | 10 Mbit/s: s | to f32 |\n|---|---|---|---|---|")
-    for codec in ("f32", *PRICED, *CHANGES[2:]):
+    for codec in ("f32", *PRICED):
         own = [virtual_seconds(program, codec, mbit) for mbit in (1, 10)]
         plain = plain or own
         cells = " | ".join(f"{s:.0f} | {f / s:.2f}" for s, f in zip(own, plain))
@@ -153,10 +149,6 @@ def main():
         return
     if rates == ["seconds"]:
         print_seconds(program)
-        return
-    if rates[:1] == ["epochs"]:
-        print_prices(program, lambda codec, seed: EPOCHS % (codec, seed),
-                     int(rates[1]) if len(rates) > 1 else 5, rates[2:] or CHANGES)
         return
     print("| Mbit/s | schedule | links | samples/s | B a sample up | down | loss | accuracy |")
     print("|---|---|---|---|---|---|---|---|")

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Run folders of an older version are resumed, and end with the weights that it ended with.
+"""Run folders of an older version are resumed, and end with the weights that it ended with, or are
+refused with a message where they have something that was removed.
 
 old_runs/make.py says how they were made; one method here for each.
 """
@@ -31,6 +32,9 @@ class OldRuns(program.Case):
                                           if entry.name.split("/")[0] == name])
         folder = self.dir / name
         self.assertFalse((folder / "weights.safetensors").exists(), "it had ended")
+        if "refused" in RUNS[name]:
+            self.assertIn(RUNS[name]["refused"], self.refused("resume", name))
+            return
         plans = plans_of(folder)
         self.assertTrue(plans, "no plan.json")
         self.ringpipe("resume", name)

@@ -66,7 +66,7 @@ class Profile(program.Case):
         self.assertEqual(besides["average_s"], [0, 0])
         codecs = {c["codec"]: c for c in besides["codecs"]}
         self.assertEqual(set(codecs), {"f16", "bf16", "int8", "int4", "topk-0.1", "topk-0.03",
-                                       "topk-0.01", "aqsgd4", "aqsgd2"})
+                                       "topk-0.01"})
         for codec in codecs.values():  # 16 times as many values
             for pair in (codec["encode_s"], codec["decode_s"]):
                 self.assertTrue(0 < pair[0] < pair[1], codec)

@@ -47,7 +47,7 @@ static void encode(rig *r, rp_codec codec, const float *x, uint8_t *out) {
     expect_ok(rp_tensor_write(golden_device(), &r->tensor, x));
     expect_ok(rp_codec_encode(golden_device(), codec, r->encoded, &r->tensor));
     expect_ok(rp_buffer_read_now(golden_device(), out, r->encoded, 0, bytes));
-    if (rp_codec_kept(codec) == 0 && !rp_codec_remembers(codec)) { /* hosts send inputs only */
+    if (rp_codec_kept(codec) == 0) { /* hosts send inputs only */
         expect_host(r, codec, x, out);
     }
 }
@@ -321,19 +321,14 @@ static uint32_t tile_size(uint32_t count, uint32_t t) {
     return rest < RP_CODEC_TILE ? rest : RP_CODEC_TILE;
 }
 
-static uint32_t bits_in(rp_codec codec) {
-    return codec == RP_CODEC_AQSGD2 ? 2 : 4;
-}
-
-static tile tile_of(rp_codec codec, const uint8_t *row, uint32_t count, uint32_t t) {
-    const uint32_t bits = bits_in(codec);
+static tile tile_of(const uint8_t *row, uint32_t count, uint32_t t) {
     const uint32_t tiles = (count + RP_CODEC_TILE - 1) / RP_CODEC_TILE;
     const uint8_t *head = row + (size_t)t * RP_CODEC_TILE_HEAD;
     const uint8_t *levels = row + (size_t)tiles * RP_CODEC_TILE_HEAD;
     tile out = {.base = bf16_at(head), .step = bf16_at(head + 2), .flag = head[4]};
     for (uint32_t i = 0; i < tile_size(count, t); i++) {
         const uint32_t at = t * RP_CODEC_TILE + i;
-        out.level[i] = (uint8_t)(levels[at * bits / 8] >> (at * bits % 8) & ((1u << bits) - 1));
+        out.level[i] = (uint8_t)(levels[at / 2] >> (at % 2 * 4) & 15);
     }
     return out;
 }
@@ -355,8 +350,7 @@ static void values_of(const tile *of, uint32_t own, double *out) {
 }
 
 /* What its levels stand for, and the range of the same without the transform, or with it. */
-static void expect_levels(rp_codec codec, const tile *of, const float *x, uint32_t own) {
-    const double steps = bits_in(codec) == 2 ? 3 : 15;
+static void expect_levels(const tile *of, const float *x, uint32_t own) {
     double v[RP_CODEC_TILE];
     double turned[RP_CODEC_TILE];
     uint32_t place = 0;
@@ -385,7 +379,7 @@ static void expect_levels(rp_codec codec, const tile *of, const float *x, uint32
     const double smaller =
         own == RP_CODEC_TILE ? fmin(most[0] - least[0], most[1] - least[1]) : most[0] - least[0];
     const double size = fmax(fabs(least[of->flag > 0]), fabs(most[of->flag > 0]));
-    assert_true(steps * of->step <= smaller * (1 + 0x1p-6) + size * 0x1p-6);
+    assert_true(15 * of->step <= smaller * (1 + 0x1p-6) + size * 0x1p-6);
 }
 
 /* Sample 0 is even, and needs no transform; in others some tiles have an element that stands out.
@@ -400,30 +394,31 @@ static void draw_tiles(rp_rng *rng, uint32_t samples, uint32_t count, float *x) 
     }
 }
 
-static void tiles_are_what_they_say(rp_codec codec) {
+static void int4_is_what_it_says(void **state) {
+    (void)state;
     static const uint32_t counts[] = {1, 2, 63, 64, 65, 127, 128, 191, 300};
     rp_rng rng = rp_rng_named(19, "codec");
     uint32_t turned = 0;
     uint32_t whole = 0;
     for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
         const uint32_t count = counts[c];
-        const size_t bytes = rp_codec_bytes(codec, count);
+        const size_t bytes = rp_codec_bytes(RP_CODEC_INT4, count);
         float x[ALL];
         float back[ALL];
         uint8_t out[BYTES_MAX];
         rig r;
         open_it(&r, SAMPLES, count);
         draw_tiles(&rng, SAMPLES, count, x);
-        encode(&r, codec, x, out);
-        decode(&r, codec, out, back);
+        encode(&r, RP_CODEC_INT4, x, out);
+        decode(&r, RP_CODEC_INT4, out, back);
         for (uint32_t i = 0; i < SAMPLES * ((count + 63) / 64); i++) {
             const uint32_t s = i / ((count + 63) / 64);
             const uint32_t t = i % ((count + 63) / 64);
             const uint32_t own = tile_size(count, t);
             const size_t at = (size_t)s * count + (size_t)t * RP_CODEC_TILE;
-            const tile is = tile_of(codec, out + s * bytes, count, t);
+            const tile is = tile_of(out + s * bytes, count, t);
             double values[RP_CODEC_TILE];
-            expect_levels(codec, &is, x + at, own);
+            expect_levels(&is, x + at, own);
             values_of(&is, own, values);
             for (uint32_t j = 0; j < own; j++) {
                 assert_true(fabs((double)back[at + j] - values[j]) <=
@@ -435,18 +430,6 @@ static void tiles_are_what_they_say(rp_codec codec) {
         close_it(&r);
     }
     assert_true(turned > 0 && turned < whole);
-}
-
-static void int4_is_what_it_says(void **state) {
-    (void)state;
-    tiles_are_what_they_say(RP_CODEC_INT4);
-}
-
-/* Changes are encoded as values are. */
-static void changes_are_what_they_say(void **state) {
-    (void)state;
-    tiles_are_what_they_say(RP_CODEC_AQSGD4);
-    tiles_are_what_they_say(RP_CODEC_AQSGD2);
 }
 
 /* Of 63 small elements and a large one nearly all comes back, wherever it stands; without the
@@ -734,67 +717,6 @@ static void sizes_are_checked(void **state) {
     close_it(&r);
 }
 
-/* ---- what is remembered ---------------------------------------------------------------------- */
-
-/* Samples 3, 0 and 4 of 5, thrice: values, and changes to them; then one that is no number, which
- * is remembered as nothing. */
-static void changes_add_up(void **state) {
-    (void)state;
-    enum { KNOWN = 5, FIRST = 1, TIMES = 3 };
-    static const uint32_t order[] = {1, 3, 0, 4, 2};
-    static float remembered[KNOWN][COUNT];
-    static uint16_t bits[KNOWN][COUNT];
-    rp_rng rng = rp_rng_named(23, "codec");
-    rp_codec_memory memory = {.first = FIRST};
-    rp_buffer *samples;
-    rp_buffer *numbers;
-    rp_buffer *change;
-    rig r;
-    open_it(&r, SAMPLES, COUNT);
-    expect_ok(rp_darena_take(r.memory, sizeof bits, &samples));
-    expect_ok(rp_darena_take(r.memory, sizeof order, &numbers));
-    expect_ok(rp_darena_take(r.memory, ALL * sizeof(float), &change));
-    expect_ok(rp_buffer_write_now(golden_device(), numbers, 0, order, sizeof order));
-    memory.samples = samples;
-    memory.order = numbers;
-    memset(remembered, 0, sizeof remembered);
-    for (uint32_t time = 0; time < TIMES; time++) {
-        float x[ALL];
-        float out[ALL];
-        draw(&rng, SAMPLES, COUNT, x);
-        x[7] = time == TIMES - 1 ? NAN : x[7];
-        x[8] = time == TIMES - 1 ? 1e30f : x[8];
-        expect_ok(rp_tensor_write(golden_device(), &r.tensor, x));
-        expect_ok(rp_codec_change(golden_device(), &memory, change, &r.tensor));
-        expect_ok(rp_codec_remember(golden_device(), &memory, &r.tensor, time > 0));
-        expect_ok(rp_buffer_read_now(golden_device(), out, change, 0, sizeof out));
-        for (uint32_t i = 0; i < ALL; i++) {
-            const float had = remembered[order[FIRST + i / COUNT]][i % COUNT];
-            assert_true(out[i] == x[i] - had || (isnan(out[i]) && isnan(x[i])));
-        }
-        expect_ok(rp_tensor_read(golden_device(), out, &r.tensor));
-        expect_ok(rp_buffer_read_now(golden_device(), bits, samples, 0, sizeof bits));
-        for (uint32_t i = 0; i < ALL; i++) {
-            float *own = &remembered[order[FIRST + i / COUNT]][i % COUNT];
-            const float sum = time > 0 ? *own + x[i] : x[i];
-            const double kept = nearest_f16((double)sum);
-            *own = isfinite(kept) ? (float)kept : 0.0f;
-            assert_true(value_of_f16(bits[order[FIRST + i / COUNT]][i % COUNT]) == (double)*own);
-            if (isnan(sum)) {
-                assert_true(isnan(out[i]));
-            } else {
-                assert_true((double)out[i] == (time > 0 ? kept : (double)x[i]));
-            }
-        }
-    }
-    for (uint32_t i = 0; i < COUNT; i++) { /* the others were not touched */
-        assert_true(bits[1][i] == 0 && bits[2][i] == 0);
-    }
-    memory.first = KNOWN - SAMPLES + 1;
-    assert_int_equal(rp_codec_remember(golden_device(), &memory, &r.tensor, true), RP_ERR_SHAPE);
-    close_it(&r);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_f16_is_itself),
@@ -804,8 +726,6 @@ int main(void) {
         cmocka_unit_test(int8_ties_and_ends),
         cmocka_unit_test(int8_of_what_is_no_number),
         cmocka_unit_test(int4_is_what_it_says),
-        cmocka_unit_test(changes_are_what_they_say),
-        cmocka_unit_test(changes_add_up),
         cmocka_unit_test(int4_keeps_small_beside_large),
         cmocka_unit_test(int4_bytes_stay),
         cmocka_unit_test(int4_of_what_is_no_number),

@@ -3,8 +3,8 @@
 
 #include <jansson.h>
 
-#include "folder/transfers.h"
 #include "folder.h"
+#include "folder/transfers.h"
 
 enum { SLOTS_MAX = 4096 };
 
@@ -68,7 +68,7 @@ static void take_all(rp_transfers *transfers, const played *p, bool turned, rp_r
                                    .start_ns = (int64_t)(1e6 * slot->start),
                                    .end_ns = (int64_t)(1e6 * slot->end)};
             if (slot->node == node) {
-                expect_ok(rp_transfers_take(transfers, p->plan, &none, 8, 0, &op, record));
+                expect_ok(rp_transfers_take(transfers, p->plan, &none, 8, &op, record));
             }
         }
     }
@@ -137,22 +137,22 @@ static void ends_are_forgotten(void **state) {
     expect_ok(make_plan(&own, &c, &plan));
     expect_ok(rp_transfers_open(&own, &transfers));
     rp_record *record = open_record(2);
-    expect_ok(rp_transfers_take(transfers, plan, &none, 8, 0, &sent, record));
+    expect_ok(rp_transfers_take(transfers, plan, &none, 8, &sent, record));
     rp_transfers_forget(transfers);
     rp_transfers_forget(NULL);
-    expect_ok(rp_transfers_take(transfers, plan, &none, 8, 0, &taken, record));
+    expect_ok(rp_transfers_take(transfers, plan, &none, 8, &taken, record));
     rp_transfers_forget(transfers);
     other.part = 0; /* a stage that the board does not hold: its program is too old */
-    expect_ok(rp_transfers_take(transfers, plan, &none, 8, 0, &sent, record));
-    expect_ok(rp_transfers_take(transfers, plan, &none, 8, 0, &other, record));
+    expect_ok(rp_transfers_take(transfers, plan, &none, 8, &sent, record));
+    expect_ok(rp_transfers_take(transfers, plan, &none, 8, &other, record));
     other.part = 99;
-    expect_ok(rp_transfers_take(transfers, plan, &none, 8, 0, &other, record));
+    expect_ok(rp_transfers_take(transfers, plan, &none, 8, &other, record));
     close_record(&record);
     assert_int_equal(count_arrows(), 0);
     record = open_record(2);
     rp_transfers_forget(transfers);
-    expect_ok(rp_transfers_take(transfers, plan, &none, 8, 0, &sent, record));
-    expect_ok(rp_transfers_take(transfers, plan, &none, 8, 0, &taken, record));
+    expect_ok(rp_transfers_take(transfers, plan, &none, 8, &sent, record));
+    expect_ok(rp_transfers_take(transfers, plan, &none, 8, &taken, record));
     close_record(&record);
     assert_int_equal(count_arrows(), 1); /* not back in time, though a clock says so */
     rp_transfers_close(&transfers);

@@ -251,20 +251,6 @@ static void codec_of_gradients(rp_plan *p) {
         }
     }
 }
-static void codec_that_remembers(rp_plan *p) {
-    for (uint32_t e = 0; e < p->edge_count; e++) {
-        if (p->edge[e].carries == RP_CARRIES_ACTIVATION) {
-            p->edge[e].codec = RP_CODEC_AQSGD4;
-        }
-    }
-}
-static void gradients_that_remember(rp_plan *p) {
-    for (uint32_t e = 0; e < p->edge_count; e++) {
-        if (p->edge[e].carries == RP_CARRIES_GRADIENT) {
-            p->edge[e].codec = RP_CODEC_AQSGD2;
-        }
-    }
-}
 static void executor(rp_plan *p) {
     p->node[1].executor = "abacus";
 }
@@ -381,8 +367,6 @@ static void wrong_plans_are_named(void **state) {
          "has f16; expected one codec"},
         {codec_of_labels, "codec: to s2.0: codec int8 of labels; expected f32"},
         {codec_of_gradients, "codec topk-0.1 of activations; expected f32"},
-        {codec_that_remembers, "codec: aqsgd4 needs a board for every stage"},
-        {gradients_that_remember, "codec aqsgd2 of gradients; expected f32"},
         {executor, "nodes[1].executor: 'abacus'; expected opencl, timed or digest"},
         {large_micro, "stages[1].forward: a microbatch of 9 samples, expected 1 to 8"},
         {two_sizes, "stages[1].backward: microbatches of 2 samples forward and 4 backward"},

@@ -118,7 +118,7 @@ static void wrong_plans_are_refused_by_key(void **state) {
         {"\"edges\"", "\"window\": ", "\"window\": -", "edges[0].window: expected", RP_ERR_FORMAT},
         {"\"edges\"", "\"codec\": \"f32\"", "\"codec\": \"f8\"",
          "edges[1].codec: expected one of f32 f16 bf16 int8 int4 uint8 topk-0.1 topk-0.03 "
-         "topk-0.01 aqsgd4 aqsgd2",
+         "topk-0.01",
          RP_ERR_FORMAT},
         {"\"stages\"", "\"fc1\"", "\"fc9\"", "stages[0].layers: layer 0 is 'fc9'", RP_ERR_USAGE},
         {"\"stages\"", "\"forward\": 8", "\"forward\": 4", "stages[0].backward:", RP_ERR_USAGE},

@@ -361,16 +361,6 @@ static void the_assignment_is_read_back(void **state) {
     rp_arena_finish(&arena);
 }
 
-/* Samples are remembered in one place, and met again. */
-static void remembered_samples_need_a_flush(void **state) {
-    (void)state;
-    char text[2112];
-    (void)snprintf(text, sizeof text, "%slinks: {codec: {activations: aqsgd4}}\n", good);
-    refused(text, "schedule={kind: interleaved-1f1b, chunks: 2}", "one stage a board");
-    refused(text, "ring.verify=1/10", "aqsgd4: a board that computes a microbatch again");
-    refused(text, "lanes.count=2", "aqsgd4: with lanes a ring has a part of the samples");
-}
-
 /* The profile comes before `auto` is a number; boards know numbers only. */
 static void one_board_is_profiled_before_auto_is_chosen(void **state) {
     (void)state;
@@ -588,10 +578,7 @@ static void codecs_by_boundary_and_direction(void **state) {
     refused(three, "links.codec={activations: topk-0.1}", "'topk-0.1' is for gradients");
     refused(three, "links.codec={gradients: topk-0.5}", "int4, topk-0.1, topk-0.03 or topk-0.01");
     refused(three, "links.inputs=topk-0.1", "expected auto, f32");
-    refused(three, "links.inputs=aqsgd4", "expected auto, f32");
-    refused(three, "links.codec=aqsgd4",
-            "'aqsgd4' is for activations: expected {activations: aqsgd4");
-    refused(three, "links.codec={gradients: aqsgd2}", "'aqsgd2' is for activations");
+    refused(three, "links.codec={activations: aqsgd2}", "int8 or int4, found 'aqsgd2'");
     refused(three, "links.codec=[f16]", "a list of 1 for 3 stages; expected as many codecs");
     refused(three, "links.codec={activation: f16}", "links.codec.activation: unknown key");
     refused(three, "links={codecs: f16}", "links.codecs: unknown key");
@@ -1232,7 +1219,6 @@ int main(void) {
         cmocka_unit_test(a_cut_needs_whole_groups_of_microbatches),
         cmocka_unit_test(a_smaller_ring_has_as_many_replicas),
         cmocka_unit_test(the_assignment_is_read_back),
-        cmocka_unit_test(remembered_samples_need_a_flush),
         cmocka_unit_test(one_board_is_profiled_before_auto_is_chosen),
         cmocka_unit_test(throttle_has_a_former_name),
         cmocka_unit_test(throttles_by_board),

@@ -31,7 +31,7 @@ CLASSES = 10
 SIZES = (1, 4, 16, 32)  # samples that were measured
 PASSES = {"forward": 1, "backward": 2, "backward_input": 1, "backward_weight": 1.2}
 CODECS = {"f16": 1, "bf16": 0.7, "int8": 1.5, "int4": 4, "topk-0.1": 3, "topk-0.03": 3,
-          "topk-0.01": 3, "aqsgd4": 4, "aqsgd2": 4}
+          "topk-0.01": 3}
 
 
 class Ring:

@@ -40,15 +40,6 @@ static rp_codec of_activations(rp_codec codec) {
     return rp_codec_kept(codec) > 0 ? RP_CODEC_F32 : codec;
 }
 
-static void open_pair_of(pair *p, const char *job) {
-    test_ring_open(&p->ring, RP_GEMM_PANEL, model, job, "[cat]", 2);
-    test_codec = NULL;
-    test_input_codec = RP_CODEC_F32;
-    expect_ok(rp_darena_open(&p->ring.arena, p->ring.device, "test", 0, 0, &p->memory));
-    expect_ok(rp_darena_take(p->memory, sizeof p->gradient, &p->values));
-    expect_ok(rp_darena_take(p->memory, 2 * sizeof p->gradient, &p->encoded));
-}
-
 static void open_pair(pair *p, rp_codec codec, bool inside) {
     char job[512];
     const rp_codec both[1][2] = {{of_activations(codec), codec}};
@@ -57,7 +48,12 @@ static void open_pair(pair *p, rp_codec codec, bool inside) {
     p->outside = inside ? RP_CODEC_F32 : codec;
     (void)snprintf(job, sizeof job, job_format, (unsigned)SAMPLES, (unsigned)SAMPLES,
                    (unsigned)STEPS, "gpipe");
-    open_pair_of(p, job);
+    test_ring_open(&p->ring, RP_GEMM_PANEL, model, job, "[cat]", 2);
+    test_codec = NULL;
+    test_input_codec = RP_CODEC_F32;
+    expect_ok(rp_darena_open(&p->ring.arena, p->ring.device, "test", 0, 0, &p->memory));
+    expect_ok(rp_darena_take(p->memory, sizeof p->gradient, &p->values));
+    expect_ok(rp_darena_take(p->memory, 2 * sizeof p->gradient, &p->encoded));
 }
 
 static void close_pair(pair *p) {
@@ -92,17 +88,9 @@ static void run_op(pair *p, uint32_t stage, rp_op_kind kind, uint64_t step, cons
     expect_ok(rp_stage_drain(at));
 }
 
-/* What leaves the first stage, whole or as changes. */
-static rp_boundary_tensors leaving(pair *p, uint64_t step) {
-    rp_stage *lower = p->ring.board[0].stage;
-    return step < *rp_stage_change_from(lower)
-               ? rp_layout_boundary_whole(rp_stage_layout(lower), true)
-               : rp_layout_boundary(rp_stage_layout(lower), true, false);
-}
-
 static void run_forwards(pair *p, uint64_t step) {
     rp_stage *lower = p->ring.board[0].stage;
-    const rp_boundary_tensors up = leaving(p, step);
+    const rp_boundary_tensors up = rp_layout_boundary(rp_stage_layout(lower), true, false);
     const rp_boundary_tensors in = rp_layout_boundary(rp_stage_layout(lower), false, false);
     const char *const image[PARTS] = {(const char *)p->image, NULL};
     void *const up_to[] = {p->part[0], p->part[1]};
@@ -121,7 +109,7 @@ static void run_forwards(pair *p, uint64_t step) {
 /* How the samples of the gradient come in, and of each part of the boundary. */
 static void run_rest(pair *p, uint64_t step) {
     const rp_layout *layout = rp_stage_layout(p->ring.board[0].stage);
-    const rp_boundary_tensors up = leaving(p, step);
+    const rp_boundary_tensors up = rp_layout_boundary(layout, true, false);
     const rp_boundary_tensors down = rp_layout_boundary(layout, true, true);
     const char *const labels[PARTS] = {(const char *)p->ring.label, NULL};
     const char *const parts[PARTS] = {p->part[0], p->part[1]};
@@ -279,87 +267,6 @@ static void losses_are_measured(void **state) {
     close_pair(&coded);
 }
 
-/* ---- what is remembered ---------------------------------------------------------------------- */
-
-enum { EPOCHS = 4, EPOCH = SAMPLES };
-
-/* Between two stages without a codec, what a test remembers of an epoch of one step: the
- * activations come back as the second stage would have them. */
-typedef struct {
-    rp_buffer *change;
-    rp_codec_memory at;
-    uint32_t order[EPOCH];
-} between;
-
-static void open_between(pair *p, between *m) {
-    rp_buffer *samples;
-    rp_buffer *order;
-    expect_ok(rp_darena_take(p->memory, sizeof p->gradient, &m->change));
-    expect_ok(rp_darena_take(p->memory, sizeof p->gradient / 2, &samples));
-    expect_ok(rp_darena_take(p->memory, sizeof m->order, &order));
-    m->at = (rp_codec_memory){.samples = samples, .order = order};
-}
-
-static void change_between(pair *p, between *m, rp_codec codec, uint32_t epoch) {
-    rp_device *device = p->ring.device;
-    const rp_tensor values = {.buffer = p->values, .shape = rp_shape_2(SAMPLES, MIDDLE)};
-    const rp_tensor change = {.buffer = m->change, .shape = values.shape};
-    rp_buffer *order = (rp_buffer *)(uintptr_t)m->at.order;
-    rp_rng_epoch_order(3, epoch, m->order, EPOCH);
-    expect_ok(rp_buffer_write_now(device, order, 0, m->order, sizeof m->order));
-    expect_ok(rp_tensor_write(device, &values, (const float *)(void *)p->part[TANH]));
-    codec = epoch > 0 ? codec : rp_codec_whole(codec);
-    if (epoch > 0) {
-        expect_ok(rp_codec_change(device, &m->at, m->change, &values));
-    }
-    expect_ok(rp_codec_encode(device, codec, p->encoded, epoch > 0 ? &change : &values));
-    expect_ok(rp_codec_decode(device, codec, &values, p->encoded));
-    expect_ok(rp_codec_remember(device, &m->at, &values, epoch > 0));
-    expect_ok(rp_tensor_read(device, (float *)(void *)p->part[TANH], &values));
-    expect_ok(rp_device_drain(device));
-}
-
-static size_t train_remembering(rp_codec codec, bool inside, float *weights) {
-    static pair p;
-    static between m;
-    const rp_codec both[1][2] = {{codec, RP_CODEC_F32}};
-    char job[512];
-    (void)snprintf(job, sizeof job, job_format, (unsigned)SAMPLES, (unsigned)SAMPLES,
-                   (unsigned)EPOCHS, "gpipe");
-    memcpy(strstr(job, "epoch_samples: 20"), "epoch_samples:  6", 17);
-    test_codec = inside ? both : NULL;
-    p.outside = RP_CODEC_F32;
-    open_pair_of(&p, job);
-    test_codec = NULL;
-    open_between(&p, &m);
-    for (uint32_t epoch = 0; epoch < EPOCHS; epoch++) {
-        run_forwards(&p, epoch);
-        if (!inside) {
-            change_between(&p, &m, codec, epoch);
-        }
-        run_rest(&p, epoch);
-    }
-    const size_t count = test_ring_weights(&p.ring, weights, FLOATS);
-    close_pair(&p);
-    return count;
-}
-
-/* Two stages that remember are two without a codec between which somebody remembers, by bits. */
-static void stages_remember_samples(void **state) {
-    (void)state;
-    static float plain[FLOATS];
-    static float inside[FLOATS];
-    static float outside[FLOATS];
-    const size_t count = train_remembering(RP_CODEC_F32, true, plain);
-    for (int codec = RP_CODEC_AQSGD4; codec <= RP_CODEC_AQSGD2; codec++) {
-        assert_int_equal(train_remembering((rp_codec)codec, true, inside), count);
-        assert_int_equal(train_remembering((rp_codec)codec, false, outside), count);
-        assert_memory_equal(inside, outside, count * sizeof *inside);
-        assert_memory_not_equal(inside, plain, count * sizeof *inside);
-        expect_close_all(inside, plain, count, 0, 0.05);
-    }
-}
-
 /* ---- rings ----------------------------------------------------------------------------------- */
 
 static double train_ring(const char *schedule, const char *cut, uint32_t stages,
@@ -406,38 +313,6 @@ static void rings_train_with_codecs(void **state) {
     }
 }
 
-/* Runners: 8 steps are 4 epochs, of two steps in microbatches of 3 and 1 samples each. What a ring
- * computes twice is the same, and near to what it computes without a codec. */
-static void rings_remember_samples(void **state) {
-    (void)state;
-    static const rp_codec codecs[2][2] = {{RP_CODEC_AQSGD2, RP_CODEC_F32},
-                                          {RP_CODEC_AQSGD4, RP_CODEC_INT8}};
-    static float weights[3][FLOATS];
-    double loss[3];
-    memset(weights, 0, sizeof weights);
-    for (size_t run = 0; run < 3; run++) {
-        char job[512];
-        test_ring ring;
-        (void)snprintf(job, sizeof job, job_format, 10u, 3u, 8u, "1f1b");
-        test_codec = run < 2 ? codecs : NULL;
-        test_ring_open(&ring, RP_GEMM_PANEL, model, job, "[cat, flat]", 3);
-        test_codec = NULL;
-        test_ring_run(&ring);
-        (void)test_ring_weights(&ring, weights[run], FLOATS);
-        loss[run] = ring.loss;
-        for (uint32_t k = 0; k < 3; k++) {
-            const bool remembers = rp_stage_facts(ring.board[k].stage).remembers;
-            assert_int_equal(remembers, run < 2);
-            assert_true(rp_stage_layout(ring.board[k].stage)->total_bytes >
-                        (remembers ? 20u * MIDDLE * 2 : 0));
-        }
-        test_ring_close(&ring);
-    }
-    assert_memory_equal(weights[0], weights[1], sizeof weights[0]);
-    assert_memory_not_equal(weights[0], weights[2], sizeof weights[0]);
-    expect_close(loss[0], loss[2], 0.05, 0);
-}
-
 /* A parcel of another codec than the plan's is the peer's fault. */
 static void another_codec_is_refused(void **state) {
     (void)state;
@@ -475,8 +350,6 @@ int main(void) {
         cmocka_unit_test(bytes_are_normalised_on_the_board),
         cmocka_unit_test(parcels_are_smaller),
         cmocka_unit_test(losses_are_measured),
-        cmocka_unit_test(stages_remember_samples),
-        cmocka_unit_test(rings_remember_samples),
         cmocka_unit_test(rings_train_with_codecs),
         cmocka_unit_test(another_codec_is_refused),
     };

@@ -455,7 +455,6 @@ static rp_err open_all(replay *r) {
     RP_TRY(list_microbatches(r));
     RP_TRY(check_method(r));
     RP_TRY(read_batches(r));
-    RP_TRY(open_codecs(r));
     RP_TRY(RP_ARENA_NEW(&r->arena, r->stages, &r->board));
     for (uint32_t k = 0; k < r->stages; k++) {
         RP_TRY(open_board(r, k));

@@ -84,9 +84,6 @@ typedef struct {
     char **target;
     size_t sample_floats, target_bytes;
     board *board;
-    float *(
-        *remembered)[RP_CUT_TENSORS_MAX]; /* by boundary and tensor: of all samples; NULL: none */
-    uint32_t *order;                      /* of an epoch: numbers of its samples */
 } replay;
 
 /* ---- replay_method.c: METHODS' order, versions, horizons ---- */
@@ -112,7 +109,6 @@ rp_err take_shares(replay *r, const board *b, uint32_t n, const float *weights, 
 
 /* ---- replay_codec.c: links.codec ---- */
 
-rp_err open_codecs(replay *r);
 /* What stage boundary + 1 has of it, or of gradients stage `boundary`, takes its place. */
 rp_err send_parcel(replay *r, uint32_t boundary, bool gradients, uint32_t n,
                    const rp_boundary_tensors *of, parcel at);

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/rng.h"
 #include "replay.h"
 
 enum { BLOCK = 128, TILE = 64 };
@@ -47,13 +46,13 @@ static void through_int8(float *x, size_t count) {
     }
 }
 
-/* ---- int4, int2: tiles with a base and a step ------------------------------------------------ */
+/* ---- int4: tiles with a base and a step ------------------------------------------------ */
 
 typedef struct {
     float base, step;
 } head;
 
-static head head_of(const float *v, size_t count, int bits) {
+static head head_of(const float *v, size_t count) {
     head out = {v[0], 0};
     float most = v[0];
     for (size_t i = 1; i < count; i++) {
@@ -64,7 +63,7 @@ static head head_of(const float *v, size_t count, int bits) {
     const bool is_next_to_nothing = fabs((double)out.base) < NEXT_TO_NOTHING;
     out.base = is_next_to_nothing ? 0 : (float)(floor((double)out.base / unit) * unit);
     const float range = most - out.base;
-    const float step = range * (float)(1.0 / ((1 << bits) - 1));
+    const float step = range * (float)(1.0 / 15);
     const double of_step = unit_of((double)step, 7, -126);
     out.step =
         (double)range < NEXT_TO_NOTHING ? 0 : (float)(ceil((double)step / of_step) * of_step);
@@ -94,47 +93,46 @@ static void swap(float *a, float *b) {
     *b = kept;
 }
 
-static void through_levels(float *v, size_t count, head of, int bits) {
+static void through_levels(float *v, size_t count, head of) {
     for (size_t i = 0; i < count; i++) {
-        const double level = fmin(fmax(steps_in(v[i] - of.base, of.step), 0), (1 << bits) - 1);
+        const double level = fmin(fmax(steps_in(v[i] - of.base, of.step), 0), 15);
         v[i] = of.base + (float)level * of.step;
     }
 }
 
-static void through_tile(float *x, size_t count, int bits) {
+static void through_tile(float *x, size_t count) {
     float turned[TILE];
     size_t place = 0;
     for (size_t i = 0; i < count; i++) {
         x[i] = fabs((double)x[i]) < NEXT_TO_NOTHING ? 0 : x[i];
         place = fabsf(x[i]) > fabsf(x[place]) ? i : place;
     }
-    const head plain = head_of(x, count, bits);
+    const head plain = head_of(x, count);
     if (count == TILE) {
         memcpy(turned, x, sizeof turned);
         swap(&turned[0], &turned[place]);
         transform(turned);
-        const head other = head_of(turned, TILE, bits);
+        const head other = head_of(turned, TILE);
         if (other.step < plain.step) {
-            through_levels(turned, TILE, other, bits);
+            through_levels(turned, TILE, other);
             transform(turned);
             swap(&turned[0], &turned[place]);
             memcpy(x, turned, sizeof turned);
             return;
         }
     }
-    through_levels(x, count, plain, bits);
+    through_levels(x, count, plain);
 }
 
 /* ---- a sample -------------------------------------------------------------------------------- */
 
 static rp_err through(rp_codec codec, float *x, size_t count) {
-    const bool tiles =
-        codec == RP_CODEC_INT4 || codec == RP_CODEC_AQSGD4 || codec == RP_CODEC_AQSGD2;
+    const bool tiles = codec == RP_CODEC_INT4;
     const size_t group = tiles ? TILE : codec == RP_CODEC_INT8 ? BLOCK : 1;
     for (size_t at = 0; at < count && codec != RP_CODEC_F32; at += group) {
         const size_t own = count - at < group ? count - at : group;
         if (tiles) {
-            through_tile(x + at, own, codec == RP_CODEC_AQSGD2 ? 2 : 4);
+            through_tile(x + at, own);
         } else if (codec == RP_CODEC_INT8) {
             through_int8(x + at, own);
         } else if (codec == RP_CODEC_F16 || codec == RP_CODEC_BF16) {
@@ -146,72 +144,17 @@ static rp_err through(rp_codec codec, float *x, size_t count) {
     return RP_OK;
 }
 
-/* The first time a sample travels as int8, later as its change; both ends go on with an f16 of the
- * sum. Epochs are whole here: a run begins with the first. */
-static rp_err through_memory(rp_codec codec, bool first_epoch, float *memory, float *x,
-                             size_t count) {
-    rp_err err;
-    for (size_t i = 0; i < count && !first_epoch; i++) {
-        x[i] -= memory[i];
-    }
-    RP_TRY(through(first_epoch ? RP_CODEC_INT8 : codec, x, count));
-    for (size_t i = 0; i < count; i++) {
-        const float sum = first_epoch ? x[i] : memory[i] + x[i];
-        memory[i] = as_f16(sum);
-        x[i] = first_epoch ? x[i] : memory[i];
-        if (!isfinite(memory[i])) {
-            return rp_fail(RP_ERR_NUMERIC, "what is remembered of a sample is not finite");
-        }
-    }
-fail:
-    return err;
-}
-
-/* The numbers that the samples of an epoch have in the data set. */
-static rp_err choose_epoch(replay *r, uint32_t epoch) {
-    const rp_data *data = &r->run.data;
-    const uint32_t count = data->count[RP_SPLIT_TRAIN];
-    rp_err err = RP_OK;
-    if (!r->order) {
-        RP_TRY(RP_ARENA_NEW(&r->arena, count, &r->order));
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        r->order[i] = i;
-    }
-    if (data->shuffle) {
-        rp_rng_epoch_order(data->seed, epoch, r->order, count);
-    }
-fail:
-    return err;
-}
-
 /* ---- a parcel -------------------------------------------------------------------------------- */
-
-rp_err open_codecs(replay *r) {
-    return RP_ARENA_NEW(&r->arena, r->stages, &r->remembered);
-}
 
 rp_err send_parcel(replay *r, uint32_t boundary, bool gradients, uint32_t n,
                    const rp_boundary_tensors *of, parcel at) {
     const rp_codec codec = r->run.codec ? r->run.codec[boundary][gradients] : RP_CODEC_F32;
-    const bool remembers = codec == RP_CODEC_AQSGD4 || codec == RP_CODEC_AQSGD2;
-    const microbatch *m = &r->micro[n];
-    const uint32_t epoch = (uint32_t)(m->step / r->run.epoch_steps);
-    const uint32_t first =
-        (uint32_t)(m->step % r->run.epoch_steps) * r->run.batch + m->samples.first;
+    const uint32_t samples = r->micro[n].samples.count;
     rp_err err = RP_OK;
-    RP_TRY(remembers ? choose_epoch(r, epoch) : RP_OK);
     for (uint32_t t = 0; t < of->count; t++) {
         const size_t count = rp_shape_count(&of->sample[t]);
-        float **memory = &r->remembered[boundary][t];
-        if (remembers && !*memory) {
-            RP_TRY(RP_ARENA_NEW(&r->arena, count * r->run.data.count[RP_SPLIT_TRAIN], memory));
-        }
-        for (uint32_t s = 0; s < m->samples.count; s++) {
-            float *x = (float *)at[t] + s * count;
-            RP_TRY(remembers ? through_memory(codec, epoch == 0,
-                                              *memory + r->order[first + s] * count, x, count)
-                             : through(codec, x, count));
+        for (uint32_t s = 0; s < samples; s++) {
+            RP_TRY(through(codec, (float *)at[t] + s * count, count));
         }
     }
 fail:

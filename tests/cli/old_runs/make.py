@@ -6,7 +6,8 @@
 Each run is interrupted in the middle, so that its checkpoint has what the method leaves there. The
 same program then resumes a copy of it, twice, and has to end with the same weights both times. The
 folders go into runs.tar.xz next to this file, and what they end with into weights.json:
-{name: {"commit", "stopped": steps done, "weights": sha256 of weights.safetensors}}.
+{name: {"commit", "stopped": steps done, "weights": sha256 of weights.safetensors}}. A run with
+something that later versions do not have stays, and has {"commit", "refused": their message}.
 
 To make them again, build that commit in a worktree (git worktree add --detach OLD COMMIT; cmake;
 ninja) and give OLD/build/bin/ringpipe. The runs that are committed are of 9060dfb. Runs of a later
@@ -84,7 +85,6 @@ RUNS = {
     "advance_auto": ("schedule={kind: async, advance: auto}", "ring.link={delay_ms: 20}"),
     "advance_auto_ea_pipe": ("schedule={kind: ea-pipe, advance: auto}", WHOLE,
                              "ring.link={delay_ms: 9}"),
-    "codec_int8": ("schedule=1f1b", "links={codec: {activations: aqsgd2, gradients: int8}}"),
     "codec_topk": ("schedule=1f1b", "links={codec: {activations: int4, gradients: topk-0.1}}"),
     "codec_auto": ("links={codec: auto, max_error: 0.004}", SLOW_WIRE),
     "cut_auto": ("cut=auto", "schedule=1f1b"),
