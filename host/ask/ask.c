@@ -175,24 +175,24 @@ static rp_err round_of(rp_asker *a, int64_t until_ns) {
 
 /* ---- a question ------------------------------------------------------------------------------ */
 
-static rp_asked what_came(const rp_asker *a) {
+static rp_greet_state what_came(const rp_asker *a) {
     if (a->answered) {
-        return RP_ASKED_ANSWERED;
+        return RP_GREET_THERE;
     }
     if (a->refused) {
-        return RP_ASKED_REFUSED;
+        return RP_GREET_REFUSED;
     }
     if (a->introduced) {
-        return RP_ASKED_OLD;
+        return RP_GREET_OLD;
     }
     if (a->port->bound) {
-        return rp_port_strangers(a->port) > 0 ? RP_ASKED_REFUSED : RP_ASKED_NOT_DIALLED;
+        return rp_port_strangers(a->port) > 0 ? RP_GREET_REFUSED : RP_GREET_NOT_DIALLED;
     }
-    return rp_port_is_connected(a->port) ? RP_ASKED_DUMB : RP_ASKED_SILENT;
+    return rp_port_is_connected(a->port) ? RP_GREET_MUTE : RP_GREET_SILENT;
 }
 
 rp_err rp_asker_try(rp_asker *a, const rp_Ask *ask, int64_t wait_ns, rp_Frame *out,
-                    int64_t *round_trip_ns, rp_asked *came) {
+                    int64_t *round_trip_ns, rp_greet_state *came) {
     const int64_t since_ns = now(a);
     rp_err err = RP_OK;
     a->id = a->id + 1 ? a->id + 1 : 1;
@@ -215,7 +215,7 @@ fail:
     return err;
 }
 
-static rp_err say_why(const rp_asker *a, rp_asked came) {
+static rp_err say_why(const rp_asker *a, rp_greet_state came) {
     rp_cause cause;
     rp_cause_of_silence(a->options.board, a->options.listen, came, &cause);
     return rp_fail(cause.err, "%s: %s", a->options.board->name, cause.text);
@@ -223,10 +223,10 @@ static rp_err say_why(const rp_asker *a, rp_asked came) {
 
 rp_err rp_asker_ask(rp_asker *a, const rp_Ask *ask, int64_t wait_ns, rp_Frame *out,
                     int64_t *round_trip_ns) {
-    rp_asked came;
+    rp_greet_state came;
     rp_err err;
     RP_TRY(rp_asker_try(a, ask, wait_ns, out, round_trip_ns, &came));
-    if (came != RP_ASKED_ANSWERED) {
+    if (came != RP_GREET_THERE) {
         return say_why(a, came);
     }
     if (rp_frame_kind(out) == RP_KIND_ORDERED) {

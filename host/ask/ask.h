@@ -2,7 +2,7 @@
 #ifndef RP_ASK_ASK_H
 #define RP_ASK_ASK_H
 
-#include "ask/cause.h"
+#include "greet/cause.h"
 #include "transport/transport.h"
 
 typedef struct {
@@ -31,6 +31,6 @@ rp_err rp_asker_ask(rp_asker *asker, const rp_Ask *ask, int64_t wait_ns, rp_Fram
 /* The same without a word when nobody answers: for who waits for a board. errors  of a port;
  * INTERRUPTED */
 rp_err rp_asker_try(rp_asker *asker, const rp_Ask *ask, int64_t wait_ns, rp_Frame *out,
-                    int64_t *round_trip_ns, rp_asked *came) RP_MUST_CHECK;
+                    int64_t *round_trip_ns, rp_greet_state *came) RP_MUST_CHECK;
 
 #endif

@@ -6,11 +6,11 @@
 static rp_err ask_condition(rp_asker *asker, int64_t wait_ns, rp_Ordered *out) {
     const rp_Ask ask = {.what = RP_ASK_CONDITION};
     rp_Frame answer;
-    rp_asked came;
+    rp_greet_state came;
     rp_err err;
     *out = (rp_Ordered){0};
     RP_TRY(rp_asker_try(asker, &ask, wait_ns, &answer, NULL, &came));
-    if (came == RP_ASKED_ANSWERED && rp_frame_kind(&answer) == RP_KIND_CONDITION) {
+    if (came == RP_GREET_THERE && rp_frame_kind(&answer) == RP_KIND_CONDITION) {
         out->run = answer.body.condition.run;
         out->state = answer.body.condition.state;
     }
@@ -23,10 +23,10 @@ static rp_err ask_holder(rp_asker *asker, const rp_ask_options *options, int64_t
     const rp_Ask ask = {.what = RP_ASK_HOLDER};
     rp_Ordered holder = {0};
     rp_Frame answer;
-    rp_asked came;
+    rp_greet_state came;
     rp_err err;
     RP_TRY(rp_asker_try(asker, &ask, wait_ns, &answer, NULL, &came));
-    if (came != RP_ASKED_ANSWERED) {
+    if (came != RP_GREET_THERE) {
         rp_cause_of_silence(options->board, options->listen, came, out);
         return RP_OK;
     }
@@ -46,7 +46,11 @@ void rp_ask_find_cause(const rp_ask_options *options, int64_t wait_ns, rp_cause 
     rp_asker *asker = NULL;
     rp_arena arena;
     rp_err err = RP_OK;
-    if (!options->board->dials && rp_cause_of_address(options->board, out)) {
+    if (options->board->dials) {
+        rp_cause_of_silence(options->board, options->listen, RP_GREET_NOT_DIALLED, out);
+        return;
+    }
+    if (rp_cause_of_address(options->board, out)) {
         return;
     }
     rp_arena_init(&arena, "cause", 0);

@@ -13,28 +13,23 @@ static const int64_t WAIT_NS = 2 * RP_NS_PER_S;  /* for an answer */
 static const int64_t AGAIN_NS = 8 * RP_NS_PER_S; /* between two questions to a board */
 
 typedef struct {
-    char name[RP_ROSTER_NAME_MAX + 1];
+    rp_inquiry *inquiry;
+    /* Copies, because a thread may outlive the roster. */
+    char name[RP_ROSTER_NAME_MAX + 1], endpoint[ENDPOINT_BYTES], key[RP_KEY_TEXT];
     rp_cause cause, shown;
     bool runs, known;
     int64_t asked_ns;
 } subject;
 
 struct rp_inquiry {
-    pthread_mutex_t lock; /* of everything below */
+    pthread_mutex_t lock; /* of what changes after a thread has begun */
     rp_clock clock;
+    rp_keypair keys;
     uint32_t holders; /* the owner and threads: the last one to go frees it */
     bool over;
     subject subject[RP_INQUIRIES_MAX];
     uint32_t count;
 };
-
-/* What a thread needs, which may live longer than the roster. */
-typedef struct {
-    rp_inquiry *inquiry;
-    subject *of;
-    rp_keypair keys;
-    char name[RP_ROSTER_NAME_MAX + 1], endpoint[ENDPOINT_BYTES], key[RP_KEY_TEXT];
-} question;
 
 static void leave(rp_inquiry *inquiry) {
     (void)pthread_mutex_lock(&inquiry->lock);
@@ -42,6 +37,7 @@ static void leave(rp_inquiry *inquiry) {
     (void)pthread_mutex_unlock(&inquiry->lock);
     if (last) {
         (void)pthread_mutex_destroy(&inquiry->lock);
+        explicit_bzero(&inquiry->keys, sizeof inquiry->keys);
         rp_block_free(inquiry);
     }
 }
@@ -55,11 +51,12 @@ static bool is_over(void *context) {
 }
 
 static void *run_question(void *context) {
-    question *q = context;
-    rp_inquiry *inquiry = q->inquiry;
-    const rp_roster_entry board = {.name = q->name, .endpoint = q->endpoint, .public_text = q->key};
+    subject *of = context;
+    rp_inquiry *inquiry = of->inquiry;
+    const rp_roster_entry board = {
+        .name = of->name, .endpoint = of->endpoint, .public_text = of->key};
     const rp_ask_options options = {.board = &board,
-                                    .keys = &q->keys,
+                                    .keys = &inquiry->keys,
                                     .clock = &inquiry->clock,
                                     .stopped = is_over,
                                     .context = inquiry};
@@ -67,12 +64,10 @@ static void *run_question(void *context) {
     rp_log_hush_thread(); /* the owner reports the result */
     rp_ask_find_cause(&options, WAIT_NS, &cause);
     (void)pthread_mutex_lock(&inquiry->lock);
-    q->of->cause = cause;
-    q->of->runs = false;
-    q->of->known = true;
+    of->cause = cause;
+    of->runs = false;
+    of->known = true;
     (void)pthread_mutex_unlock(&inquiry->lock);
-    explicit_bzero(&q->keys, sizeof q->keys);
-    rp_block_free(q);
     leave(inquiry);
     return NULL;
 }
@@ -102,7 +97,7 @@ void rp_inquiry_close(rp_inquiry **inquiry) {
 
 /* Call it with the lock held. The thread is detached, because a name server may delay it for longer
  * than the run waits. */
-static bool start_thread(question *q) {
+static bool start_thread(subject *of) {
     pthread_attr_t detached;
     sigset_t all;
     sigset_t before;
@@ -113,33 +108,14 @@ static bool start_thread(question *q) {
     (void)pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    const int problem = pthread_create(&thread, &detached, run_question, q);
+    const int problem = pthread_create(&thread, &detached, run_question, of);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     (void)pthread_attr_destroy(&detached);
     return problem == 0;
 }
 
-static void begin(rp_inquiry *inquiry, subject *of, const rp_roster_entry *entry,
-                  const rp_keypair *keys, int64_t now_ns) {
-    void *memory;
-    of->asked_ns = now_ns;
-    if (rp_block_new(sizeof(question), &memory) != RP_OK) {
-        return;
-    }
-    question *q = memory;
-    *q = (question){.inquiry = inquiry, .of = of, .keys = *keys};
-    (void)snprintf(q->name, sizeof q->name, "%s", entry->name);
-    (void)snprintf(q->endpoint, sizeof q->endpoint, "%s", entry->endpoint);
-    (void)snprintf(q->key, sizeof q->key, "%s", entry->public_text);
-    of->runs = start_thread(q);
-    inquiry->holders += of->runs;
-    if (!of->runs) {
-        explicit_bzero(&q->keys, sizeof q->keys);
-        rp_block_free(q);
-    }
-}
-
-static subject *find_subject(rp_inquiry *inquiry, const rp_roster_entry *entry) {
+static subject *find_subject(rp_inquiry *inquiry, const rp_roster_entry *entry,
+                             const rp_keypair *keys) {
     for (uint32_t i = 0; i < inquiry->count; i++) {
         if (strcmp(inquiry->subject[i].name, entry->name) == 0) {
             return &inquiry->subject[i];
@@ -148,8 +124,14 @@ static subject *find_subject(rp_inquiry *inquiry, const rp_roster_entry *entry) 
     if (inquiry->count == RP_INQUIRIES_MAX) {
         return NULL;
     }
+    if (inquiry->count == 0) {
+        inquiry->keys = *keys;
+    }
     subject *of = &inquiry->subject[inquiry->count++];
+    of->inquiry = inquiry;
     (void)snprintf(of->name, sizeof of->name, "%s", entry->name);
+    (void)snprintf(of->endpoint, sizeof of->endpoint, "%s", entry->endpoint);
+    (void)snprintf(of->key, sizeof of->key, "%s", entry->public_text);
     return of;
 }
 
@@ -157,12 +139,14 @@ const rp_cause *rp_inquiry_look(rp_inquiry *inquiry, const rp_roster_entry *entr
                                 const rp_keypair *keys) {
     const int64_t now_ns = rp_clock_now_ns(&inquiry->clock);
     (void)pthread_mutex_lock(&inquiry->lock);
-    subject *of = find_subject(inquiry, entry);
+    subject *of = find_subject(inquiry, entry, keys);
     if (of && entry->dials) {
-        rp_cause_of_silence(entry, NULL, RP_ASKED_NOT_DIALLED, &of->cause);
+        rp_cause_of_silence(entry, NULL, RP_GREET_NOT_DIALLED, &of->cause);
         of->known = true;
     } else if (of && !of->runs && (of->asked_ns == 0 || now_ns - of->asked_ns >= AGAIN_NS)) {
-        begin(inquiry, of, entry, keys, now_ns);
+        of->asked_ns = now_ns;
+        of->runs = start_thread(of);
+        inquiry->holders += of->runs;
     }
     const bool known = of && of->known;
     if (known) {

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/printable.h"
 #include "cli/boards_ask.h"
+#include "run/roster.h"
 #include "cli/signals.h"
 #include "enrol/door.h"
 #include "enrol/enrol.h"

@@ -8,12 +8,13 @@
 #include "cli/roster_args.h"
 #include "cli/signals.h"
 #include "reach/fleet.h"
+#include "run/runfile.h"
 
 /* Boards with the same `group`, or with none. */
 typedef struct {
     const char *name; /* NULL: those that are in none */
     uint32_t boards;
-    uint32_t of[RP_REACH_STATES]; /* by state, where they were asked */
+    uint32_t of[RP_GREET_STATES]; /* by state, where they were asked */
 } summary;
 
 typedef struct {
@@ -91,7 +92,7 @@ static rp_err sum_up(rp_arena *arena, listing *l) {
 
 static void print_row(const listing *l, const char *name, const summary *row) {
     (void)printf("%-20s %6u", name, row->boards);
-    for (uint32_t s = 0; l->asked && s < RP_REACH_STATES; s++) {
+    for (uint32_t s = 0; l->asked && s < RP_GREET_STATES; s++) {
         (void)printf(" %11u", row->of[s]);
     }
     (void)printf("\n");
@@ -104,8 +105,8 @@ static void print_summary(const listing *l) {
         return;
     }
     (void)printf("%-20s %6s", "group", "boards");
-    for (uint32_t s = 0; l->asked && s < RP_REACH_STATES; s++) {
-        (void)printf(" %11s", rp_reach_state_word((rp_reach_state)s));
+    for (uint32_t s = 0; l->asked && s < RP_GREET_STATES; s++) {
+        (void)printf(" %11s", rp_greet_state_word((rp_greet_state)s));
     }
     (void)printf("\n");
     for (uint32_t i = 0; grouped && i < l->group_count; i++) {
@@ -124,7 +125,7 @@ static void print_board(const listing *l, uint32_t k) {
     (void)printf("%-16s  %s  %s", board->name, fingerprint, address_of(board));
     if (l->asked) {
         const rp_reach_board *found = &l->found.board[k];
-        (void)printf("  %s%s%s", rp_reach_state_word(found->state), found->why[0] ? ": " : "",
+        (void)printf("  %s%s%s", rp_greet_state_word(found->state), found->why[0] ? ": " : "",
                      found->why);
         (void)printf("%s%s", found->software[0] ? ", ringpipe " : "", found->software);
     }
@@ -153,8 +154,8 @@ static void print_text(const listing *l) {
 
 static json_t *states_object(const summary *row) {
     json_t *states = json_object();
-    for (uint32_t s = 0; s < RP_REACH_STATES; s++) {
-        (void)json_object_set_new(states, rp_reach_state_word((rp_reach_state)s),
+    for (uint32_t s = 0; s < RP_GREET_STATES; s++) {
+        (void)json_object_set_new(states, rp_greet_state_word((rp_greet_state)s),
                                   json_integer(row->of[s]));
     }
     return states;
@@ -181,7 +182,7 @@ static json_t *board_object(const listing *l, uint32_t k) {
     (void)json_object_set_new(object, "labels", labels);
     if (l->asked) {
         const rp_reach_board *found = &l->found.board[k];
-        set_text(object, "state", rp_reach_state_word(found->state));
+        set_text(object, "state", rp_greet_state_word(found->state));
         set_text(object, "why", found->why);
         set_text(object, "software", found->software);
         set_text(object, "device", found->device);

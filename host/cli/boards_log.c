@@ -80,13 +80,13 @@ static rp_err follow(reading *r) {
     rp_err err = RP_OK;
     while (!ferror(stdout)) {
         rp_Frame frame;
-        rp_asked came;
+        rp_greet_state came;
         bool all = true;
         const struct timespec nap = {.tv_sec = FOLLOW_NS / RP_NS_PER_S};
         RP_TRY(rp_asker_try(r->asker, &r->ask, RETURN_NS, &frame, NULL, &came));
-        if (came == RP_ASKED_ANSWERED) {
+        if (came == RP_GREET_THERE) {
             RP_TRY(take_lines(r, &frame, &all));
-        } else if (came == RP_ASKED_REFUSED) {
+        } else if (came == RP_GREET_REFUSED) {
             return rp_fail(RP_ERR_REFUSED, "the board does not let this host in any more");
         }
         if (all) {

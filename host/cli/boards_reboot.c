@@ -35,10 +35,10 @@ static rp_err await_return(rp_cli_asking *asking, rp_asker *asker, const char *n
     rp_err err = RP_OK;
     for (;;) {
         rp_Frame frame;
-        rp_asked came;
+        rp_greet_state came;
         RP_TRY(rp_asker_try(asker, &ask, TRY_NS, &frame, NULL, &came));
         const int64_t waited_ns = rp_clock_now_ns(&asking->clock) - since_ns;
-        if (came == RP_ASKED_ANSWERED && frame.body.condition.life != life) {
+        if (came == RP_GREET_THERE && frame.body.condition.life != life) {
             (void)printf("%s is back after %.1f s%s\n", name, (double)waited_ns * 1e-9,
                          is_system_up(&frame.body.condition, waited_ns)
                              ? "; its system did not begin anew, only its agent"

@@ -88,11 +88,11 @@ static rp_err look_at(rp_arena *arena, rp_cli_asking *asking, const rp_roster_en
     const rp_Ask ask = {.what = RP_ASK_CONDITION};
     rp_asker *asker = NULL;
     rp_Frame frame;
-    rp_asked came;
+    rp_greet_state came;
     rp_err err;
     RP_TRY(rp_cli_ask_open(arena, asking, board, &asker));
     RP_TRY(rp_asker_try(asker, &ask, wait_s * RP_NS_PER_S, &frame, NULL, &came));
-    if (came == RP_ASKED_ANSWERED && rp_frame_kind(&frame) == RP_KIND_CONDITION &&
+    if (came == RP_GREET_THERE && rp_frame_kind(&frame) == RP_KIND_CONDITION &&
         frame.body.condition.state != RP_AGENT_HELLO && !asking->args->fleet.force) {
         const uint32_t state = frame.body.condition.state;
         const char *name =

@@ -7,6 +7,7 @@
 #include "base/json_print.h"
 #include "cli/roster_args.h"
 #include "reach/reach.h"
+#include "run/runfile.h"
 
 static const int64_t CAUSE_NS = 2 * RP_NS_PER_S;
 
@@ -20,12 +21,12 @@ static void say_board(const rp_reach_board *board, char *out, size_t bytes) {
         "nobody answers: is the agent running, and the port open?",
         "its list does not have our key, or its key is not the roster's",
         "has not dialled: `ringpipe-agent --host` there; --listen here, and are both ports open?"};
-    if (board->state == RP_REACH_THERE && board->round_trip_ns) {
+    if (board->state == RP_GREET_THERE && board->round_trip_ns) {
         (void)snprintf(out, bytes, "%s, %.1f ms", board->dials ? "has dialled" : "there",
                        (double)board->round_trip_ns * 1e-6);
     } else {
         (void)snprintf(out, bytes, "%s",
-                       board->state == RP_REACH_THERE ? "there" : hints[board->state]);
+                       board->state == RP_GREET_THERE ? "there" : hints[board->state]);
     }
 }
 
@@ -56,7 +57,7 @@ static void print_table(const rp_reach *found) {
 
 static json_t *board_object(const rp_reach_board *board) {
     json_t *object = json_pack("{s:s, s:s, s:b, s:s}", "name", board->name, "state",
-                               rp_reach_state_word(board->state), "dials", (int)board->dials,
+                               rp_greet_state_word(board->state), "dials", (int)board->dials,
                                "address", board->endpoint);
     if (board->software[0]) {
         (void)json_object_set_new(object, "software", json_string(board->software));
@@ -109,19 +110,19 @@ static rp_err say_missing(const rp_reach_options *options, const rp_roster_entry
     const rp_ask_options ask = {.board = entry, .keys = options->keys, .clock = options->clock};
     rp_cause cause;
     char said[128];
-    if (board->dials || board->state == RP_REACH_OLD) {
+    if (board->dials || board->state == RP_GREET_OLD) {
         say_board(board, said, sizeof said);
         return rp_fail(RP_ERR_FAULT, "board %s: %s", board->name, said);
     }
     rp_ask_find_cause(&ask, CAUSE_NS, &cause);
-    return rp_fail(board->state == RP_REACH_REFUSED ? RP_ERR_REFUSED : RP_ERR_FAULT, "board %s: %s",
+    return rp_fail(board->state == RP_GREET_REFUSED ? RP_ERR_REFUSED : RP_ERR_FAULT, "board %s: %s",
                    board->name, cause.text);
 }
 
 /* The first that a run would fail at. */
 static rp_err judge(const rp_reach_options *options, const rp_reach *found) {
     for (uint32_t k = 0; k < found->board_count; k++) {
-        if (found->board[k].state != RP_REACH_THERE) {
+        if (found->board[k].state != RP_GREET_THERE) {
             return say_missing(options, &options->roster[k], &found->board[k]);
         }
     }

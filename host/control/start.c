@@ -164,7 +164,7 @@ rp_err rp_hello_late(const rp_controller *c) {
 
 /* A HELLO ends what is under way on a board, and its answer says that it has ended. */
 rp_err rp_hello_enter(rp_controller *c) {
-    const rp_Frame greeting = rp_ring_greeting(&c->ring);
+    const rp_Frame greeting = rp_greet_hello(c->ring.now_ns, c->ring.origin);
     rp_err err = RP_OK;
     rp_keep_ask_for_holders(c->keep, rp_arrangement_plan(c->setup));
     rp_ring_begin_greeting(&c->ring, is_return(c));

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "enrol/roster_edit.h"
+#include "greet/greet.h"
 
 static const int64_t NAP_NS = 100 * RP_NS_PER_MS;
 static const int64_t LEAVE_NS = 3 * RP_NS_PER_S; /* for the last answer to arrive */
@@ -248,16 +249,11 @@ static rp_err find_pending(const char *name, const rp_pending *list, uint32_t co
 }
 
 static rp_err open_seat(const work *w, seat *s) {
-    const rp_link_options options = {.name = "enrol",
-                                     .bind = w->options->listen,
-                                     .peer_public = s->pending.key,
-                                     .window = 1,
-                                     .send_window = 1,
-                                     .part_bytes_max = RP_LINK_CONTROL_PART_MAX};
     if (s->pending.used_by) {
         memcpy(s->used_by, s->pending.used_by, sizeof s->used_by);
     }
-    return rp_link_open(w->links, &options, &s->link);
+    return rp_greet_open_link(w->links, "enrol", true, w->options->listen, s->pending.key,
+                              &s->link);
 }
 
 rp_err rp_enrol_wait(const rp_enrol_options *options, const char *const *name, uint32_t count) {

@@ -111,7 +111,7 @@ rp_plan *rp_keep_adopted_plan(rp_keep *keep) {
 static rp_err ask(rp_keep *keep, bool stop) {
     rp_adoption_state *adopt = &keep->adopt;
     rp_ring *ring = keep->needs.ring;
-    rp_Frame question = rp_ring_greeting(ring);
+    rp_Frame question = rp_greet_hello(ring->now_ns, ring->origin);
     RP_ASSERT(adopt->plan != NULL && adopt->board_count == ring->count);
     question.body.hello.hold = stop ? 2 : 1;
     for (uint32_t k = 0; k < adopt->board_count; k++) {

@@ -8,13 +8,13 @@
 
 #include "ask/find.h"
 #include "base/input.h"
+#include "greet/greet.h"
 #include "update/bundle.h"
 #include "update/system.h"
 
 /* Number of times that the agent may restart while a bundle is on its way. */
 enum { PROCESSES_MAX = 5 };
 
-static const int64_t NAP_NS = 50 * RP_NS_PER_MS;
 static const int64_t MEET_NS = 3 * RP_NS_PER_S;      /* before the cause is looked for */
 static const int64_t CAUSE_NS = 2 * RP_NS_PER_S;     /* that the board has to say who holds it */
 static const int64_t HELLO_NS = 8 * RP_NS_PER_S;     /* for a board that is there */
@@ -26,12 +26,10 @@ static const int64_t ASK_NS = 2 * RP_NS_PER_S;       /* between two questions */
 typedef struct {
     const rp_push_options *options;
     rp_arena arena;
-    rp_links *links;
-    rp_link *link;
+    rp_greet *greet;
     FILE *file;
     uint64_t bytes, id;
-    bool greeted, busy, knows_push;
-    uint64_t session;     /* of the process that was greeted; 0: none was heard yet */
+    uint32_t restarts;    /* processes that were met, as far as they are dealt with */
     rp_push_action asked; /* the last question */
     bool asks;            /* there was one in this link */
     bool answered;        /* it was */
@@ -41,73 +39,30 @@ typedef struct {
 
 /* ---- rounds ---------------------------------------------------------------------------------- */
 
-static void take_message(work *w, const rp_Frame *frame) {
-    if (rp_frame_kind(frame) == RP_KIND_HELLO) {
-        w->greeted = true;
-        w->busy = frame->body.hello.busy;
-        w->knows_push = (frame->body.hello.features & RP_WIRE_FEATURE_PUSH) != 0;
-    } else if (rp_frame_kind(frame) == RP_KIND_PUSHED) {
-        w->said = frame->body.pushed;
-        w->answered = true;
-    }
-}
-
-static rp_err greet(work *w) {
-    rp_Frame hello = {.which_body = RP_KIND_HELLO,
-                      .body.hello = {.name = "host",
-                                     .software = RP_VERSION,
-                                     .clock_ns = rp_clock_now_ns(w->options->clock),
-                                     .wire_min = RP_WIRE_MIN,
-                                     .wire_max = RP_WIRE_MAX,
-                                     .features = RP_WIRE_FEATURES}};
-    w->greeted = w->busy = w->knows_push = false;
-    return rp_link_send(w->link, &hello, NULL, 0, true, NULL, NULL);
-}
-
 static rp_err ask(work *w, rp_push_action action) {
     rp_Frame frame = {.which_body = RP_KIND_PUSH,
                       .body.push = {.action = (uint32_t)action, .bytes = w->bytes, .id = w->id}};
     w->asked = action;
     w->asks = true;
     w->answered = w->restarted = false;
-    return rp_link_send(w->link, &frame, NULL, 0, true, NULL, NULL);
+    return rp_greet_ask(w->greet, 0, &frame);
 }
 
-/* A restarted agent knows nothing of earlier messages, so it is greeted and asked once more. The
- * bundle then goes on where it was: push_bundle(). */
-static rp_err meet_process(work *w) {
-    rp_link_stats stats;
-    rp_err err = RP_OK;
-    rp_link_stats_of(w->link, &stats);
-    const bool is_another = w->session != 0 && stats.peer_session != w->session;
-    w->session = stats.peer_session;
-    if (!is_another) {
-        return RP_OK;
-    }
-    RP_TRY(greet(w));
-    if (w->asks && !w->answered && w->asked == RP_PUSH_BUNDLE) {
-        w->restarted = true;
-    } else if (w->asks && !w->answered) {
-        RP_TRY(ask(w, w->asked));
-    }
-fail:
-    return err;
-}
-
+/* A restarted agent knows nothing of earlier messages, so it is asked once more. The bundle then
+ * goes on where it was: push_bundle(). */
 static rp_err round_of(work *w) {
-    rp_message *message;
     rp_err err;
-    if (w->options->stopped(w->options->context)) {
-        return rp_fail(RP_ERR_INTERRUPTED, "push: stopped");
+    RP_TRY(rp_greet_round(w->greet));
+    const uint32_t restarts = rp_greet_look(w->greet, 0).restarts;
+    const rp_Frame *answer = rp_greet_take_answer(w->greet, 0);
+    if (answer) {
+        w->said = answer->body.pushed;
+        w->answered = true;
     }
-    RP_TRY(rp_link_step(w->link));
-    while ((err = rp_link_recv(w->link, &message)) == RP_OK) {
-        take_message(w, &message->frame);
-        rp_link_release(w->link, &message);
-    }
-    RP_TRY(err == RP_ERR_AGAIN ? RP_OK : err);
-    RP_TRY(meet_process(w));
-    RP_TRY(rp_link_wait(&w->link, 1, NULL, 0, NAP_NS));
+    const bool is_lost = restarts != w->restarts && w->asks && !w->answered;
+    w->restarts = restarts;
+    w->restarted = w->restarted || (is_lost && w->asked == RP_PUSH_BUNDLE);
+    RP_TRY(is_lost && !w->restarted ? ask(w, w->asked) : RP_OK);
 fail:
     return err;
 }
@@ -118,67 +73,56 @@ static int64_t now(const work *w) {
 
 /* ---- the board is there ---------------------------------------------------------------------- */
 
-static rp_err open_link(work *w) {
-    const rp_roster_entry *board = w->options->board;
-    const rp_link_options options = {.name = "push",
-                                     .bind = board->dials ? w->options->listen : NULL,
-                                     .connect = board->dials ? NULL : board->endpoint,
-                                     .peer_public = board->public_text,
-                                     .window = 1,
-                                     .send_window = 1,
-                                     .part_bytes_max = RP_LINK_CONTROL_PART_MAX};
-    rp_err err;
-    w->session = 0;
-    w->asks = false;
-    RP_TRY(rp_link_open(w->links, &options, &w->link));
-    RP_TRY(greet(w));
-fail:
-    return err;
+static rp_err open_links(work *w) {
+    const rp_push_options *options = w->options;
+    const rp_greet_options greet = {.board = options->board,
+                                    .count = 1,
+                                    .listen = options->listen,
+                                    .keys = options->keys,
+                                    .clock = options->clock,
+                                    .link = "push",
+                                    .who = "push",
+                                    .stopped = options->stopped,
+                                    .context = options->context,
+                                    .features = RP_WIRE_FEATURE_PUSH,
+                                    .answer = RP_KIND_PUSHED};
+    return rp_greet_open(&w->arena, &greet, &w->greet);
 }
 
-/* Until it greets; *there is false when it has not in time. */
+/* Over a new link, until it greets; *there is false when it has not in time. */
 static rp_err await_greeting(work *w, int64_t wait_ns, bool *there) {
     const char *name = w->options->board->name;
-    const int64_t until_ns = now(w) + wait_ns;
     rp_err err;
-    *there = false;
-    RP_TRY(open_link(w));
-    while (!w->greeted && now(w) < until_ns) {
-        RP_TRY(round_of(w));
-        if (rp_link_health_of(w->link).auth_failed) {
-            return rp_fail(RP_ERR_REFUSED,
-                           "%s: the handshake was refused: it does not trust this host's key, or "
-                           "has another one than the roster says",
-                           name);
-        }
-    }
-    *there = w->greeted;
-    if (w->greeted && w->busy) {
+    w->asks = false;
+    w->restarts = 0;
+    RP_TRY(w->greet ? rp_greet_again(w->greet, 0) : open_links(w));
+    RP_TRY(rp_greet_wait(w->greet, wait_ns, there));
+    switch (rp_greet_look(w->greet, 0).state) {
+    case RP_GREET_REFUSED:
+        return rp_fail(RP_ERR_REFUSED,
+                       "%s: the handshake was refused: it does not trust this host's key, or "
+                       "has another one than the roster says",
+                       name);
+    case RP_GREET_BUSY:
         return rp_fail(RP_ERR_FAULT, "%s: has a run: wait for its end", name);
-    }
-    if (w->greeted && !w->knows_push) {
+    case RP_GREET_OLD:
         return rp_fail(RP_ERR_FAULT, "%s: its software takes no pushes: install a newer one there",
                        name);
+    default:
+        break;
     }
 fail:
     return err;
 }
 
-static void find_cause(const work *w, rp_cause *out) {
+static rp_err need_board(work *w, int64_t wait_ns) {
     const rp_push_options *options = w->options;
     const rp_ask_options ask = {.board = options->board,
+                                .listen = options->listen,
                                 .keys = options->keys,
                                 .clock = options->clock,
                                 .stopped = options->stopped,
                                 .context = options->context};
-    if (options->board->dials) {
-        rp_cause_of_silence(options->board, options->listen, RP_ASKED_NOT_DIALLED, out);
-    } else {
-        rp_ask_find_cause(&ask, CAUSE_NS, out);
-    }
-}
-
-static rp_err need_board(work *w, int64_t wait_ns) {
     rp_cause cause;
     bool there;
     rp_err err;
@@ -186,14 +130,13 @@ static rp_err need_board(work *w, int64_t wait_ns) {
     if (there) {
         return RP_OK;
     }
-    find_cause(w, &cause);
+    rp_ask_find_cause(&ask, CAUSE_NS, &cause);
     if (cause.err == RP_OK) { /* it is slow, or another host has just left it */
-        rp_link_close(&w->link);
         RP_TRY(await_greeting(w, HELLO_NS, &there));
     }
     err = there ? RP_OK
                 : rp_fail(cause.err == RP_OK ? RP_ERR_FAULT : cause.err, "%s: %s",
-                          w->options->board->name, cause.text);
+                          options->board->name, cause.text);
 fail:
     return err;
 }
@@ -262,7 +205,7 @@ static rp_err send_piece(work *w, uint64_t at, size_t *sent) {
         return rp_fail(RP_ERR_IO, "%s: can not be read, or has changed", w->options->bundle);
     }
     const rp_part part = {.data = bytes, .bytes = want, .dtype = RP_DTYPE_BYTES};
-    const rp_err err = rp_link_send(w->link, &frame, &part, 1, true, NULL, NULL);
+    const rp_err err = rp_link_send(rp_greet_link(w->greet, 0), &frame, &part, 1, true, NULL, NULL);
     *sent = err == RP_OK ? want : 0;
     return err;
 }
@@ -295,7 +238,7 @@ static rp_err send_bundle(work *w) {
     tell_progress(w, RP_PUSH_SENDS, from, true);
     for (uint64_t at = from; at < w->bytes && !w->answered && !w->restarted;) {
         size_t sent = 0;
-        rp_link_stats_of(w->link, &stats);
+        rp_link_stats_of(rp_greet_link(w->greet, 0), &stats);
         /* A few on their way are enough, and leave the replay buffer small. */
         if (stats.unacked < 4 && at - from <= allowed(w, since_ns)) {
             err = send_piece(w, at, &sent);
@@ -323,8 +266,7 @@ fail:
 static rp_err watch_trial(work *w, uint64_t release) {
     const char *name = w->options->board->name;
     const int64_t until_ns = now(w) + w->options->wait_ns;
-    rp_err err = RP_OK;
-    rp_link_close(&w->link);
+    rp_err err;
     RP_TRY(need_board(w, RETURN_NS));
     for (int64_t asked_ns = INT64_MIN; now(w) < until_ns;) {
         if (asked_ns == INT64_MIN || now(w) - asked_ns >= ASK_NS) {
@@ -388,7 +330,6 @@ static rp_err watch_system(work *w, uint32_t former) {
     rp_err err = RP_OK;
     while (!over && now(w) < until_ns) {
         bool there;
-        rp_link_close(&w->link);
         RP_TRY(await_greeting(w, HELLO_NS, &there));
         if (there) {
             RP_TRY(ask(w, RP_PUSH_STATE));
@@ -439,14 +380,12 @@ fail:
 }
 
 rp_err rp_push_to(const rp_push_options *options, rp_Pushed *said) {
-    const rp_links_options links = {.clock = options->clock, .keys = options->keys};
     work w = {.options = options};
     rp_err err;
     *said = (rp_Pushed){0};
     rp_arena_init(&w.arena, "push", 0);
     const bool is_bundle = options->action == RP_PUSH_BUNDLE;
     RP_TRY(is_bundle ? open_bundle(&w) : RP_OK);
-    RP_TRY(rp_links_open(&w.arena, &links, &w.links));
     RP_TRY(need_board(&w, options->board->dials ? HELLO_NS : MEET_NS));
     if (is_bundle) {
         RP_TRY(push_bundle(&w));
@@ -456,10 +395,7 @@ rp_err rp_push_to(const rp_push_options *options, rp_Pushed *said) {
     }
 fail:
     *said = w.said;
-    rp_link_close(&w.link);
-    if (w.links) {
-        rp_links_close(&w.links);
-    }
+    rp_greet_close(&w.greet);
     if (w.file) {
         (void)fclose(w.file);
     }

@@ -3,26 +3,16 @@
 #ifndef RP_REACH_REACH_H
 #define RP_REACH_REACH_H
 
-#include "run/runfile.h"
+#include "greet/greet.h"
 
 enum { RP_REACH_BOARDS_MAX = 64 };
 #define RP_REACH_NS (8 * RP_NS_PER_S)
-
-typedef enum {
-    RP_REACH_THERE,
-    RP_REACH_BUSY,        /* it has a run, or serves another host */
-    RP_REACH_OLD,         /* its software does not know what is asked here */
-    RP_REACH_SILENT,      /* nobody answers at its address */
-    RP_REACH_REFUSED,     /* it refuses our key, or has another one than the roster says */
-    RP_REACH_NOT_DIALLED, /* it dials, and has not */
-    RP_REACH_STATES
-} rp_reach_state;
 
 typedef struct {
     const char *name;
     const char *endpoint; /* "" when it dials */
     bool dials;
-    rp_reach_state state;
+    rp_greet_state state;
     char software[32], device[128]; /* as it said; "" = nothing */
     int64_t round_trip_ns;          /* 0 = not known */
     const char *why;                /* SILENT, of a fleet: in words, or "" */
@@ -57,9 +47,6 @@ typedef struct {
     uint64_t strangers;  /* handshakes of keys that the roster does not have */
     bool complete;       /* every board is there, and every direction that a run takes works */
 } rp_reach;
-
-/* "there", "busy", .. */
-const char *rp_reach_state_word(rp_reach_state state);
 
 /* errors  those of rp_link_open(), MEMORY */
 rp_err rp_reach_look(rp_arena *arena, const rp_reach_options *options, rp_reach *out) RP_MUST_CHECK;

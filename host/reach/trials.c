@@ -6,25 +6,31 @@
 
 #include "reach/reach_own.h"
 
-static rp_err send_trial(reach_work *work, uint32_t board, const char *endpoint, const char *key) {
-    rp_Frame frame = {.which_body = RP_KIND_TRIAL};
-    rp_Trial *trial = &frame.body.trial;
-    (void)snprintf(trial->endpoint, sizeof trial->endpoint, "%s", endpoint);
-    (void)snprintf(trial->public_key, sizeof trial->public_key, "%s", key);
-    work->end[board].tried = false;
-    const rp_err err = rp_link_send(work->end[board].control, &frame, NULL, 0, true, NULL, NULL);
-    return err == RP_ERR_AGAIN ? RP_OK : err; /* it does not answer then */
-}
+/* A greeting of neighbours, and what is known of them. */
+typedef struct {
+    rp_greet *greet;
+    const rp_reach_options *options;
+} trial;
 
-/* Its answer; false within RP_REACH_NS none. */
-static rp_err await(reach_work *work, uint32_t board, bool *came) {
-    const rp_clock *clock = work->options->clock;
+/* Its answer; NULL within RP_REACH_NS none came. */
+static rp_err ask(const trial *t, uint32_t board, const char *endpoint, const char *key,
+                  const rp_TrialDone **out) {
+    const rp_clock *clock = t->options->clock;
     const int64_t end_ns = rp_clock_now_ns(clock) + RP_REACH_NS;
-    rp_err err = RP_OK;
-    while (!work->end[board].tried && rp_clock_now_ns(clock) < end_ns) {
-        RP_TRY(reach_round(work, REACH_NAP_NS));
+    rp_Frame frame = {.which_body = RP_KIND_TRIAL};
+    rp_Trial *order = &frame.body.trial;
+    const rp_Frame *answer = NULL;
+    (void)snprintf(order->endpoint, sizeof order->endpoint, "%s", endpoint);
+    (void)snprintf(order->public_key, sizeof order->public_key, "%s", key);
+    rp_err err = rp_greet_ask(t->greet, board, &frame);
+    RP_TRY(err == RP_ERR_AGAIN ? RP_OK : err); /* it does not answer then */
+    while (out && !answer && rp_clock_now_ns(clock) < end_ns) {
+        RP_TRY(rp_greet_round(t->greet));
+        answer = rp_greet_take_answer(t->greet, board);
     }
-    *came = work->end[board].tried;
+    if (out) {
+        *out = answer ? &answer->body.trial_done : NULL;
+    }
 fail:
     return err;
 }
@@ -52,36 +58,33 @@ static void take_outcome(rp_reach_pair *pair, const rp_TrialDone *done) {
     }
 }
 
-static rp_err try_way(reach_work *work, rp_reach_pair *pair) {
-    const rp_roster_entry *roster = work->options->roster;
-    const rp_roster_entry *to = &roster[pair->to];
+static rp_err try_way(const trial *t, rp_reach_pair *pair) {
+    const rp_roster_entry *from = &t->options->roster[pair->from];
+    const rp_roster_entry *to = &t->options->roster[pair->to];
     const char *colon = strrchr(to->endpoint, ':');
-    const rp_TrialDone *done = &work->end[pair->to].done;
+    const rp_TrialDone *done;
     char endpoint[160];
-    bool came = false;
     rp_err err;
-    RP_TRY(send_trial(work, pair->to, "", roster[pair->from].public_text));
-    RP_TRY(await(work, pair->to, &came));
-    if (!came || done->outcome != RP_TRIAL_LISTENS || done->port > UINT16_MAX) {
-        say_failed(pair, came && done->text[0] ? done->text : "the other board does not listen");
+    RP_TRY(ask(t, pair->to, "", from->public_text, &done));
+    if (!done || done->outcome != RP_TRIAL_LISTENS || done->port > UINT16_MAX) {
+        say_failed(pair, done && done->text[0] ? done->text : "the other board does not listen");
         return RP_OK;
     }
     (void)snprintf(endpoint, sizeof endpoint, "%.*s:%u", (int)(colon - to->endpoint), to->endpoint,
                    done->port);
-    RP_TRY(send_trial(work, pair->from, endpoint, to->public_text));
-    RP_TRY(await(work, pair->from, &came));
-    if (came) {
-        take_outcome(pair, &work->end[pair->from].done);
+    RP_TRY(ask(t, pair->from, endpoint, to->public_text, &done));
+    if (done) {
+        take_outcome(pair, done);
     } else {
         say_failed(pair, "the board that dials does not say what came of it");
     }
-    RP_TRY(send_trial(work, pair->to, "", ""));
+    RP_TRY(ask(t, pair->to, "", "", NULL));
 fail:
     return err;
 }
 
-rp_err reach_try_pairs(reach_work *work) {
-    rp_reach *found = work->out;
+rp_err reach_try_pairs(rp_greet *greet, const rp_reach_options *options, rp_reach *found) {
+    const trial t = {.greet = greet, .options = options};
     rp_err err = RP_OK;
     for (uint32_t k = 0; k + 1 < found->board_count; k++) {
         for (uint32_t back = 0; back < 2; back++) {
@@ -92,10 +95,10 @@ rp_err reach_try_pairs(reach_work *work) {
             pair->chosen = from->dials != to->dials ? from->dials : back == 0;
             if (to->dials) {
                 pair->way = RP_REACH_IMPOSSIBLE;
-            } else if (from->state != RP_REACH_THERE || to->state != RP_REACH_THERE) {
+            } else if (from->state != RP_GREET_THERE || to->state != RP_GREET_THERE) {
                 pair->way = RP_REACH_UNTRIED;
             } else {
-                RP_TRY(try_way(work, pair));
+                RP_TRY(try_way(&t, pair));
             }
         }
     }

@@ -36,12 +36,13 @@ static rp_err open_link(const rp_ring *ring, const rp_roster_entry *entry, rp_aw
     RP_ASSERT(ring->links && board->name == entry->name);
     rp_link_close(&board->control);
     board->answers = false;
-    return rp_ring_open_control(ring, entry->dials, endpoint, entry->public_text, &board->control);
+    return rp_greet_open_link(ring->links, "control", entry->dials, endpoint, entry->public_text,
+                              &board->control);
 }
 
 /* Without this run's term, so a board that works for another controller continues to do so. */
 static rp_err greet(const rp_ring *ring, rp_away_board *board) {
-    rp_Frame greeting = rp_ring_greeting(ring);
+    rp_Frame greeting = rp_greet_hello(ring->now_ns, ring->origin);
     board->greeted_ns = ring->now_ns;
     return rp_link_send(board->control, &greeting, NULL, 0, true, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 #include <float.h>
 
 #include "checkpoint/position.h"
+#include "greet/cause.h"
 #include "link/watch.h"
 #include "plan/plan.h"
 #include "planning/profile.h"
@@ -49,15 +50,6 @@ typedef struct {
     uint64_t memory_bytes; /* memory of its device; 0: not known */
     rp_device_memory device_memory;
 } rp_board_hardware;
-
-/* Why a board that has not greeted is silent, as far as its link knows. A later value is the more
- * certain one and is kept. */
-typedef enum {
-    RP_SILENT_UNKNOWN,
-    RP_SILENT_UNANSWERED, /* its machine accepts connections, but its agent does not answer */
-    RP_SILENT_BROKEN_OFF, /* handshakes at its address are broken off: perhaps another key */
-    RP_SILENT_REFUSES     /* it refuses the handshake */
-} rp_silent_why;
 
 typedef struct {
     rp_silent_why why;

@@ -157,26 +157,13 @@ rp_err rp_ring_connect(rp_ring *ring, rp_links *links, bool knows_boards) {
     for (uint32_t k = 0; k < ring->count; k++) {
         rp_board_state *board = &ring->board[k];
         if (!board->control) {
-            RP_TRY(rp_ring_open_control(ring, board->address.dials, board->address.endpoint,
-                                        board->address.public_text, &board->control));
+            RP_TRY(rp_greet_open_link(ring->links, "control", board->address.dials,
+                                      board->address.endpoint, board->address.public_text,
+                                      &board->control));
         }
     }
 fail:
     return err;
-}
-
-rp_err rp_ring_open_control(const rp_ring *ring, bool dials, const char *endpoint,
-                            const char *public_text, rp_link **out) {
-    const rp_link_options options = {
-        .name = "control",
-        .bind = dials ? endpoint : NULL,
-        .connect = dials ? NULL : endpoint,
-        .peer_public = public_text,
-        .window = 1,
-        .send_window = 1,
-        .part_bytes_max = RP_LINK_CONTROL_PART_MAX,
-    };
-    return rp_link_open(ring->links, &options, out);
 }
 
 void rp_ring_endpoint_at(const rp_board_state *board, uint32_t port, char *out, size_t bytes) {

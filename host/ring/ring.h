@@ -118,9 +118,6 @@ void rp_ring_close_spawned(rp_ring *ring);
 /* Opens the links, unless `links` is lent, and the control link of each board that has none.
  * `knows_boards`: see the field. errors of rp_link_open() */
 rp_err rp_ring_connect(rp_ring *ring, rp_links *links, bool knows_boards) RP_MUST_CHECK;
-/* Opens a control link; `dials`: `endpoint` is this host's. errors of rp_link_open() */
-rp_err rp_ring_open_control(const rp_ring *ring, bool dials, const char *endpoint,
-                            const char *public_text, rp_link **out) RP_MUST_CHECK;
 /* Boards get other stages: feed links close, and facts of this assignment are added to the sum. */
 void rp_ring_end_assignment(rp_ring *ring);
 /* The run goes back: feed links close, queues are dropped, and so is what boards have said of the
@@ -157,8 +154,6 @@ void rp_ring_say_bye(rp_ring *ring);
 
 /* ---- what boards say (said.c) ---------------------------------------------------------------- */
 
-/* What this host says first to a board. */
-rp_Frame rp_ring_greeting(const rp_ring *ring);
 /* Boards are greeted: what all ends have in common is found again. */
 void rp_ring_begin_greeting(rp_ring *ring, bool knows_boards);
 /* The next greeting has its whole time again. */
@@ -222,9 +217,7 @@ rp_err rp_ring_watch(rp_ring *ring, uint32_t board, bool ping, bool is_feeding) 
 /* Asks the link of a board that has not greeted why it is silent. Returns and stores the worst so
  * far. */
 rp_silent_why rp_ring_look_at_silence(rp_ring *ring, uint32_t board);
-/* The text of a reason that is known.
- * errors  REFUSED: the handshake, which the board refuses or which is broken off every time;
- * FAULT: its machine accepts connections but its agent does not answer */
+/* The text of a reason that is known. errors  as rp_cause_fail_silent() */
 rp_err rp_ring_why_silent(const rp_ring *ring, uint32_t board) RP_MUST_CHECK;
 /* Time since a board was last heard, or since the host was awake; 0: it has no link. */
 int64_t rp_ring_silence_ns(const rp_ring *ring, uint32_t board);

@@ -21,19 +21,6 @@ static uint64_t bounded(uint64_t said, uint64_t most) {
 
 /* ---- greeting -------------------------------------------------------------------------------- */
 
-rp_Frame rp_ring_greeting(const rp_ring *ring) {
-    rp_Frame frame = {.which_body = RP_KIND_HELLO,
-                      .body.hello = {.name = "host",
-                                     .software = RP_VERSION,
-                                     .clock_ns = ring->now_ns,
-                                     .wire_min = RP_WIRE_MIN,
-                                     .wire_max = RP_WIRE_MAX,
-                                     .features = RP_WIRE_FEATURES}};
-    rp_Hello *hello = &frame.body.hello;
-    (void)snprintf(hello->origin, sizeof hello->origin, "%s", ring->origin ? ring->origin : "");
-    return frame;
-}
-
 void rp_ring_begin_greeting(rp_ring *ring, bool knows_boards) {
     RP_ASSERT(ring->board && ring->now_ns >= ring->greeted_ns);
     ring->wire = (rp_wire_range){RP_WIRE_MIN, RP_WIRE_MAX};

@@ -134,15 +134,6 @@ static rp_err watch_feed(const rp_ring *ring, rp_board_state *state, bool is_fee
     return RP_OK;
 }
 
-static rp_err say_refused(const rp_board_state *board) {
-    char fingerprint[RP_KEY_FINGERPRINT];
-    rp_key_fingerprint(board->address.public_text, fingerprint);
-    return rp_fail(RP_ERR_REFUSED,
-                   "board %s at %s refused the handshake: it does not trust our key, or its own is "
-                   "not the one with fingerprint %s",
-                   board->name, board->address.endpoint, fingerprint);
-}
-
 /* At another address it may be another machine with the same key. */
 static rp_err say_restarted(const rp_board_state *state) {
     const rp_link_peers peers = rp_link_peers_of(state->control);
@@ -166,7 +157,7 @@ rp_err rp_ring_watch(rp_ring *ring, uint32_t board, bool ping, bool is_feeding) 
     RP_ASSERT(ring->links);
     if (health.auth_failed) {
         state->silence.why = RP_SILENT_REFUSES;
-        return ring->knows_boards ? RP_OK : say_refused(state);
+        return ring->knows_boards ? RP_OK : rp_ring_why_silent(ring, board);
     }
     if (ring->is_watching && health.peer_restarted) {
         return say_restarted(state);
@@ -192,36 +183,11 @@ rp_err rp_ring_watch(rp_ring *ring, uint32_t board, bool ping, bool is_feeding) 
 
 /* ---- boards that do not come ----------------------------------------------------------------- */
 
-static rp_err say_broken_off(const rp_board_state *board) {
-    char fingerprint[RP_KEY_FINGERPRINT];
-    rp_key_fingerprint(board->address.public_text, fingerprint);
-    return rp_fail(RP_ERR_REFUSED,
-                   "board %s at %s: handshake after handshake is broken off there: somebody with "
-                   "another key than the one with fingerprint %s has its address, or the way "
-                   "damages them all",
-                   board->name, board->address.endpoint, fingerprint);
-}
-
-static rp_err say_unanswered(const rp_board_state *board) {
-    return rp_fail(RP_ERR_FAULT,
-                   "board %s at %s: its machine accepts the connection, but its agent does not "
-                   "answer: the process is stopped or suspended, or has too much to do",
-                   board->name, board->address.endpoint);
-}
-
 rp_err rp_ring_why_silent(const rp_ring *ring, uint32_t board) {
     const rp_board_state *state = &ring->board[board];
-    RP_ASSERT(board < ring->count && state->silence.why != RP_SILENT_UNKNOWN);
-    switch (state->silence.why) {
-    case RP_SILENT_REFUSES:
-        return say_refused(state);
-    case RP_SILENT_BROKEN_OFF:
-        return say_broken_off(state);
-    case RP_SILENT_UNANSWERED:
-    case RP_SILENT_UNKNOWN:
-        break;
-    }
-    return say_unanswered(state);
+    RP_ASSERT(board < ring->count);
+    return rp_cause_fail_silent(state->silence.why, state->name, state->address.endpoint,
+                                state->address.public_text);
 }
 
 rp_silent_why rp_ring_look_at_silence(rp_ring *ring, uint32_t board) {
@@ -230,10 +196,7 @@ rp_silent_why rp_ring_look_at_silence(rp_ring *ring, uint32_t board) {
     if (state->hello || !state->control) {
         return state->silence.why;
     }
-    const rp_link_health health = rp_link_health_of(state->control);
-    const rp_silent_why now = health.broken_off && ring->knows_boards ? RP_SILENT_BROKEN_OFF
-                              : health.unanswered                     ? RP_SILENT_UNANSWERED
-                                                                      : RP_SILENT_UNKNOWN;
+    const rp_silent_why now = rp_cause_of_link(state->control, ring->knows_boards);
     state->silence.why = now > state->silence.why ? now : state->silence.why;
     return state->silence.why;
 }

@@ -135,39 +135,6 @@ static void a_board_says_who_holds_it(void **state) {
     close_asking(&a);
 }
 
-static void a_holder_is_put_into_words(void **state) {
-    (void)state;
-    static const struct {
-        rp_Ordered said;
-        bool hopeless;
-        const char *text;
-    } cases[] = {
-        {{.run = 7, .origin = "desk: runs/first", .address = "10.0.0.2:4011", .silent_ms = 40},
-         true,
-         "is busy: it is held by desk: runs/first (10.0.0.2:4011) with run 0000000000000007; "
-         "wait "},
-        {{.run = 7, .address = "10.0.0.2:4011", .silent_ms = 40},
-         true,
-         "is busy: it is held by a host (10.0.0.2:4011) with run 0000000000000007; wait "},
-        {{.run = 7, .origin = "desk", .address = "10.0.0.2:4011", .silent_ms = 12000},
-         false,
-         "of desk (10.0.0.2:4011), which it has not heard for 12 s"},
-        {{.run = 7},
-         false,
-         "is busy: it keeps run 0000000000000007 of a host"}, /* older software */
-        {{.address = "10.0.0.2:4011", .silent_ms = 40}, false, "which has no run there"},
-        {{.run = 0}, false, "answers, and is free"},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        rp_cause cause;
-        rp_cause_of_holder(&cases[i].said, &cause);
-        assert_int_equal(cause.hopeless, cases[i].hopeless);
-        assert_int_equal(cause.run, cases[i].said.run);
-        assert_int_equal(cause.err == RP_OK, i == 5);
-        assert_non_null(strstr(cause.text, cases[i].text));
-    }
-}
-
 static void its_journal_is_read_line_by_line(void **state) {
     (void)state;
     asking a;
@@ -253,7 +220,7 @@ static void an_old_board_is_told_from_one_that_is_away(void **state) {
     (void)state;
     asking a;
     rp_Frame frame;
-    rp_asked came;
+    rp_greet_state came;
     const rp_Ask ask = {.what = RP_ASK_CONDITION};
     open_asking(&a, false);
     rp_link *old;
@@ -283,7 +250,7 @@ static void an_old_board_is_told_from_one_that_is_away(void **state) {
     a.f.link = host;
     expect_ok(rp_asker_open(&a.arena, &asks, &a.asker)); /* and now nobody is there */
     expect_ok(rp_asker_try(a.asker, &ask, 3 * RP_NS_PER_S, &frame, NULL, &came));
-    assert_int_equal(came, RP_ASKED_SILENT);
+    assert_int_equal(came, RP_GREET_SILENT);
     close_asking(&a);
 }
 
@@ -291,7 +258,6 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_board_says_how_it_is_in_every_state),
         cmocka_unit_test(a_board_says_who_holds_it),
-        cmocka_unit_test(a_holder_is_put_into_words),
         cmocka_unit_test(its_journal_is_read_line_by_line),
         cmocka_unit_test(a_board_reboots_only_when_it_may),
         cmocka_unit_test(a_question_that_it_does_not_know),

@@ -1,11 +1,10 @@
-#include "ask/cause.h"
+#include "greet/cause.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "ask/explain.h"
-#include "link/link.h"
+#include "greet/explain.h"
 
 /* A host is taken as gone when the board has not heard it for this long. */
 enum { HOST_LIVES_MS = 3000 };
@@ -30,7 +29,7 @@ static void say_not_dialled(const char *listen, rp_cause *out) {
 
 static bool say_address(const rp_roster_entry *board, rp_cause *out) {
     char why[RP_EXPLAIN_BYTES];
-    const rp_explained found = rp_ask_explain(board->endpoint, why, sizeof why);
+    const rp_explained found = rp_explain_address(board->endpoint, why, sizeof why);
     out->hopeless = found == RP_EXPLAINED_NO_NAME;
     (void)snprintf(out->text, sizeof out->text, "nothing answers at %s: %s", board->endpoint, why);
     return found != RP_EXPLAINED_CONNECTS;
@@ -41,33 +40,87 @@ bool rp_cause_of_address(const rp_roster_entry *board, rp_cause *out) {
     return say_address(board, out);
 }
 
-void rp_cause_of_silence(const rp_roster_entry *board, const char *listen, rp_asked came,
+void rp_cause_of_silence(const rp_roster_entry *board, const char *listen, rp_greet_state came,
                          rp_cause *out) {
     *out = (rp_cause){.err = RP_ERR_FAULT};
     switch (came) {
-    case RP_ASKED_REFUSED:
+    case RP_GREET_REFUSED:
         say_keys(board, out);
         break;
-    case RP_ASKED_OLD:
+    case RP_GREET_OLD:
         (void)snprintf(out->text, sizeof out->text,
                        "is there, and its software is too old to be asked: install a newer one "
                        "there");
         break;
-    case RP_ASKED_NOT_DIALLED:
+    case RP_GREET_NOT_DIALLED:
         say_not_dialled(listen, out);
         break;
-    case RP_ASKED_DUMB:
+    case RP_GREET_MUTE:
         (void)snprintf(out->text, sizeof out->text,
                        "the connection to %s stands, its key fits, and its agent says nothing: it "
                        "hangs, or the board is overloaded",
                        board->endpoint);
         break;
-    case RP_ASKED_ANSWERED:
-    case RP_ASKED_SILENT:
+    case RP_GREET_THERE:
+    case RP_GREET_BUSY:
+    case RP_GREET_SILENT:
         (void)say_address(board, out);
         break;
     }
 }
+
+const char *rp_cause_of_probe(rp_probe_state state) {
+    switch (state) {
+    case RP_PROBE_OPEN:
+        return "who listens there does not answer";
+    case RP_PROBE_REFUSED:
+        return "nobody listens there";
+    case RP_PROBE_NO_NAME:
+        return "its name has no address";
+    default:
+        return "its machine does not answer";
+    }
+}
+
+/* ---- a board of a run ------------------------------------------------------------------------ */
+
+rp_silent_why rp_cause_of_link(const rp_link *link, bool was_met) {
+    const rp_link_health health = rp_link_health_of(link);
+    return health.auth_failed             ? RP_SILENT_REFUSES
+           : health.broken_off && was_met ? RP_SILENT_BROKEN_OFF
+           : health.unanswered            ? RP_SILENT_UNANSWERED
+                                          : RP_SILENT_UNKNOWN;
+}
+
+rp_err rp_cause_fail_silent(rp_silent_why why, const char *name, const char *endpoint,
+                            const char *public_text) {
+    char fingerprint[RP_KEY_FINGERPRINT];
+    RP_ASSERT(why != RP_SILENT_UNKNOWN);
+    rp_key_fingerprint(public_text, fingerprint);
+    switch (why) {
+    case RP_SILENT_REFUSES:
+        return rp_fail(
+            RP_ERR_REFUSED,
+            "board %s at %s refused the handshake: it does not trust our key, or its own "
+            "is not the one with fingerprint %s",
+            name, endpoint, fingerprint);
+    case RP_SILENT_BROKEN_OFF:
+        return rp_fail(RP_ERR_REFUSED,
+                       "board %s at %s: handshake after handshake is broken off there: somebody "
+                       "with another key than the one with fingerprint %s has its address, or the "
+                       "way damages them all",
+                       name, endpoint, fingerprint);
+    case RP_SILENT_UNANSWERED:
+    case RP_SILENT_UNKNOWN:
+        break;
+    }
+    return rp_fail(RP_ERR_FAULT,
+                   "board %s at %s: its machine accepts the connection, but its agent does not "
+                   "answer: the process is stopped or suspended, or has too much to do",
+                   name, endpoint);
+}
+
+/* ---- a board that is held -------------------------------------------------------------------- */
 
 static bool is_heard(const rp_Ordered *holder) {
     return holder->address[0] && holder->silent_ms < HOST_LIVES_MS;

@@ -1,4 +1,4 @@
-#include "ask/explain.h"
+#include "greet/explain.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -159,7 +159,7 @@ static rp_explained say_unknown(text *t, const char *host, int code) {
     return is_local || code == EAI_AGAIN ? RP_EXPLAINED_AWAY : RP_EXPLAINED_NO_NAME;
 }
 
-rp_explained rp_ask_explain(const char *endpoint, char *out, size_t bytes) {
+rp_explained rp_explain_address(const char *endpoint, char *out, size_t bytes) {
     const struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM};
     struct addrinfo *all = NULL;
     char host[HOST_BYTES];

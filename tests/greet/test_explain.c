@@ -1,4 +1,4 @@
-#include "ask/explain.h"
+#include "greet/explain.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -25,12 +25,12 @@ static void it_says_address_interface_and_what_came(void **state) {
     char endpoint[64];
     char text[RP_EXPLAIN_BYTES];
     int fd = open_socket(false, endpoint);
-    assert_int_equal(rp_ask_explain(endpoint, text, sizeof text), RP_EXPLAINED_AWAY);
+    assert_int_equal(rp_explain_address(endpoint, text, sizeof text), RP_EXPLAINED_AWAY);
     assert_non_null(strstr(text, "127.0.0.1, tried through lo (127.0.0.1): the "
                                  "machine is there, and nothing listens at port "));
     (void)close(fd);
     fd = open_socket(true, endpoint);
-    assert_int_equal(rp_ask_explain(endpoint, text, sizeof text), RP_EXPLAINED_CONNECTS);
+    assert_int_equal(rp_explain_address(endpoint, text, sizeof text), RP_EXPLAINED_CONNECTS);
     assert_non_null(strstr(text, "something listens at port "));
     (void)close(fd);
 }
@@ -38,14 +38,15 @@ static void it_says_address_interface_and_what_came(void **state) {
 static void an_address_that_is_none(void **state) {
     (void)state;
     char text[RP_EXPLAIN_BYTES];
-    assert_int_equal(rp_ask_explain("tcp://left", text, sizeof text), RP_EXPLAINED_NO_NAME);
+    assert_int_equal(rp_explain_address("tcp://left", text, sizeof text), RP_EXPLAINED_NO_NAME);
     assert_string_equal(text, "'tcp://left' is not tcp://HOST:PORT");
-    const rp_explained found = rp_ask_explain("tcp://no-such-name.invalid:1", text, sizeof text);
+    const rp_explained found =
+        rp_explain_address("tcp://no-such-name.invalid:1", text, sizeof text);
     assert_non_null(strstr(text, "the name 'no-such-name.invalid' is not known here"));
     assert_int_equal(found, strstr(text, "emporary") /* without a name server it may come */
                                 ? RP_EXPLAINED_AWAY
                                 : RP_EXPLAINED_NO_NAME);
-    assert_int_equal(rp_ask_explain("tcp://no-such-board.local:1", text, sizeof text),
+    assert_int_equal(rp_explain_address("tcp://no-such-board.local:1", text, sizeof text),
                      RP_EXPLAINED_AWAY); /* it may be off now */
     assert_non_null(strstr(text, "avahi-daemon"));
 }
@@ -55,7 +56,7 @@ static void a_short_room_is_enough(void **state) {
     (void)state;
     char text[24];
     memset(text, 'x', sizeof text);
-    (void)rp_ask_explain("tcp://127.0.0.1:1", text, 16);
+    (void)rp_explain_address("tcp://127.0.0.1:1", text, 16);
     assert_int_equal(strlen(text), 15);
     assert_int_equal(text[16], 'x');
 }

@@ -1,9 +1,7 @@
 /* Which addresses take a connection at all: TCP alone, all at once. A link costs more than that,
  * and most of what is not there is found out here. */
-#ifndef RP_REACH_PROBE_H
-#define RP_REACH_PROBE_H
-
-#include <netinet/in.h>
+#ifndef RP_GREET_PROBE_H
+#define RP_GREET_PROBE_H
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -11,16 +9,15 @@
 typedef enum {
     RP_PROBE_UNTRIED,
     RP_PROBE_OPEN,
-    RP_PROBE_REFUSED, /* the machine says that nobody listens there */
+    RP_PROBE_REFUSED, /* the machine says that nothing listens there */
     RP_PROBE_SILENT,  /* nothing came in time, or no way leads there */
     RP_PROBE_NO_NAME  /* the name has no address, or none in time */
 } rp_probe_state;
 
 typedef struct {
-    const char *endpoint; /* tcp://HOST:PORT */
+    const char *endpoint; /* tcp://HOST:PORT; NULL: it stays untried */
     rp_probe_state state;
-    struct sockaddr_in address; /* once it is known */
-    int fd;
+    char numeric[32]; /* of an OPEN one: the endpoint with a number in place of a name */
 } rp_probe;
 
 /* Files that this process may open for `wanted` things that need `each`, and that many it gets: the

@@ -1,6 +1,6 @@
 /* Why nobody answers at an address, in words for whoever has to go there. */
-#ifndef RP_ASK_EXPLAIN_H
-#define RP_ASK_EXPLAIN_H
+#ifndef RP_GREET_EXPLAIN_H
+#define RP_GREET_EXPLAIN_H
 
 #include <stddef.h>
 
@@ -14,6 +14,6 @@ typedef enum {
 
 /* Looks up the name, asks the kernel which interface leads there, and tries to connect, a second an
  * address. `endpoint`: tcp://HOST:PORT. `out` ends with what can be done. */
-rp_explained rp_ask_explain(const char *endpoint, char *out, size_t bytes);
+rp_explained rp_explain_address(const char *endpoint, char *out, size_t bytes);
 
 #endif
