@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/roster.h"
+#include "agent/hosts.h"
 #include "base/log.h"
 #include "transport/reach.h"
 #include "transport/token.h"
@@ -43,11 +43,11 @@ static rp_err read_token(rp_arena *arena, const char *option, work *w) {
     const char *at = strchr(text, '@');
     const char *address = at ? at + 1 : "";
     address += strncmp(address, "tcp://", 6) == 0 ? 6 : 0;
-    if (!at || !rp_roster_is_host(address)) { /* a token is a secret: it is not shown */
+    if (!at || !rp_hosts_is_address(address)) { /* a token is a secret: it is not shown */
         return rp_fail(RP_ERR_USAGE, "--enrol: expected TOKEN@ADDRESS:PORT (port 1 to 65533), or "
                                      "@FILE with that");
     }
-    if (rp_roster_is_placeholder(address)) {
+    if (rp_hosts_is_placeholder(address)) {
         return rp_fail(RP_ERR_USAGE,
                        "--enrol: '%s' is the manual's example: put the address there at which this "
                        "board finds the host",

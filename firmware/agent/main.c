@@ -9,8 +9,8 @@
 #include "agent/agent.h"
 #include "agent/board.h"
 #include "agent/enrol.h"
+#include "agent/hosts.h"
 #include "agent/notify.h"
-#include "agent/roster.h"
 #include "agent/slot.h"
 #include "agent/starts.h"
 #include "agent/trust.h"
@@ -200,8 +200,8 @@ static rp_err find_hosts(rp_arena *arena, const arguments *args, rp_trust *trust
     RP_TRY(rp_trust_read(trust, arena, &hosts, &options->trusted_count));
     RP_TRY(rp_trusted_keys(arena, hosts, options->trusted_count, &options->trusted));
     if (args->host) {
-        RP_TRY(rp_roster_find_host(arena, args->host, hosts, options->trusted_count, &options->dial,
-                                   &options->host_public));
+        RP_TRY(rp_hosts_find(arena, args->host, hosts, options->trusted_count, &options->dial,
+                             &options->host_public));
     }
 fail:
     return err;

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#include "agent/roster.h"
+#include "agent/hosts.h"
 #include "base/log.h"
 
 #define LOOK_NS RP_NS_PER_S
@@ -37,7 +37,7 @@ rp_err rp_trust_read(rp_trust *trust, rp_arena *arena, const rp_trusted **hosts,
     look(trust, trust->seen); /* before it is read: a change meanwhile is one */
     RP_TRY(rp_trusted_read(arena, trust->keys, hosts, count));
     if (trust->roster) {
-        RP_TRY(rp_roster_hosts(arena, trust->roster, hosts, count));
+        RP_TRY(rp_hosts_read(arena, trust->roster, hosts, count));
     }
 fail:
     return err;

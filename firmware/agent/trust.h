@@ -18,7 +18,7 @@ typedef struct {
     int64_t looked_ns;
 } rp_trust;
 
-/* In `arena`. errors  those of rp_trusted_read() and rp_roster_hosts() */
+/* In `arena`. errors  those of rp_trusted_read() and rp_hosts_read() */
 rp_err rp_trust_read(rp_trust *trust, rp_arena *arena, const rp_trusted **hosts,
                      uint32_t *count) RP_MUST_CHECK;
 /* Looks at the files once a second, and gives the agent what they say when one is another. One

@@ -45,7 +45,7 @@ class Docs(program.Case):
         words = ("--listen", "tcp://127.0.0.1:0", "--keys", "keys", "--board", "no-board")
         err = self.refused(*words, "--roster", "lab.yaml", program=program.AGENT)
         self.assertIn("no-board", err)  # the roster comes first
-        self.expect_keys_named("ringpipe-roster.5", "firmware/agent/roster.c")
+        self.expect_keys_named("ringpipe-roster.5", "firmware/agent/hosts.c")
 
     def test_board_page(self):
         (self.dir / "my-board").mkdir()

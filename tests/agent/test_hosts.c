@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include "agent/roster.h"
+#include "agent/hosts.h"
 
 static char path[] = "/tmp/ringpipe-test-roster-XXXXXX";
 #define KEY "0123456789012345678901234567890123456789"
@@ -17,7 +17,7 @@ static rp_err read_text(const char *text, uint32_t *count, char *last, size_t la
     assert_non_null(file);
     (void)fputs(text, file);
     (void)fclose(file);
-    rp_err err = rp_roster_hosts(&arena, path, &hosts, count);
+    rp_err err = rp_hosts_read(&arena, path, &hosts, count);
     (void)snprintf(last, last_bytes, "%s %s", hosts[*count - 1].name, hosts[*count - 1].key);
     assert_string_equal(hosts[0].key, "first");
     rp_arena_finish(&arena);
@@ -87,7 +87,7 @@ static void a_host_is_found(void **state) {
         const char *endpoint = NULL;
         const char *key = NULL;
         const rp_err err =
-            rp_roster_find_host(&arena, cases[i].text, hosts, cases[i].count, &endpoint, &key);
+            rp_hosts_find(&arena, cases[i].text, hosts, cases[i].count, &endpoint, &key);
         if (cases[i].why) {
             expect_err(err, RP_ERR_USAGE);
             assert_non_null(strstr(rp_err_message(), cases[i].why));

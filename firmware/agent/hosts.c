@@ -1,4 +1,4 @@
-#include "agent/roster.h"
+#include "agent/hosts.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -33,8 +33,7 @@ fail:
     return err;
 }
 
-rp_err rp_roster_hosts(rp_arena *arena, const char *path, const rp_trusted **hosts,
-                       uint32_t *count) {
+rp_err rp_hosts_read(rp_arena *arena, const char *path, const rp_trusted **hosts, uint32_t *count) {
     static const char *const keys[] = {"hosts", "boards", "groups",
                                        NULL}; /* the controller's two */
     rp_node *root;
@@ -63,7 +62,7 @@ fail:
 
 /* ---- the host that is dialled ---------------------------------------------------------------- */
 
-bool rp_roster_is_host(const char *text) {
+bool rp_hosts_is_address(const char *text) {
     const char *colon = strrchr(text, ':');
     char *end = NULL;
     const unsigned long port = colon ? strtoul(colon + 1, &end, 10) : 0;
@@ -72,7 +71,7 @@ bool rp_roster_is_host(const char *text) {
            strcspn(text, " \t/*@") == strlen(text);
 }
 
-bool rp_roster_is_placeholder(const char *address) {
+bool rp_hosts_is_placeholder(const char *address) {
     return strncmp(address, "HOST:", 5) == 0 || strncmp(address, "ADDRESS:", 8) == 0;
 }
 
@@ -94,20 +93,20 @@ static rp_err find_name(const char *name, size_t bytes, const rp_trusted *hosts,
                    (int)(bytes < NAME_SHOWN ? bytes : NAME_SHOWN), name, known);
 }
 
-rp_err rp_roster_find_host(rp_arena *arena, const char *text, const rp_trusted *hosts,
-                           uint32_t count, const char **endpoint, const char **key) {
+rp_err rp_hosts_find(rp_arena *arena, const char *text, const rp_trusted *hosts, uint32_t count,
+                     const char **endpoint, const char **key) {
     const char *at = strchr(text, '@');
     const char *address = at ? at + 1 : text;
     char *copy;
     rp_err err;
     address += strncmp(address, "tcp://", 6) == 0 ? 6 : 0;
-    if (!rp_roster_is_host(address)) {
+    if (!rp_hosts_is_address(address)) {
         return rp_fail(RP_ERR_USAGE,
                        "--host: expected [NAME@]ADDRESS:PORT, ADDRESS a name or an IPv4 address, "
                        "PORT from 1 to 65533, found '%s'",
                        text);
     }
-    if (rp_roster_is_placeholder(address)) {
+    if (rp_hosts_is_placeholder(address)) {
         return rp_fail(RP_ERR_USAGE,
                        "--host: '%s' is the manual's example: expected this host's "
                        "own name or address",
