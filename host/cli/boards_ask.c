@@ -9,19 +9,14 @@
 #include "cli/signals.h"
 #include "run/runfile.h"
 
-static bool is_stopped(void *context) {
-    rp_cli_asking *asking = context;
-    return rp_cli_is_stopped(asking->signals, &asking->stopped);
-}
-
 rp_err rp_cli_asking_open(rp_arena *arena, const rp_cli_args *args, rp_cli_asking *out) {
     const rp_runfile none = {0};
     rp_err err;
-    *out = (rp_cli_asking){.args = args, .clock = rp_clock_real(), .signals = -1};
+    *out = (rp_cli_asking){.args = args, .clock = rp_clock_real()};
     RP_TRY(rp_cli_choose_boards(arena, args, 0, false, &out->boards, &out->count));
     RP_TRY(rp_cli_check_listen(args, out->boards, out->count));
     RP_TRY(rp_runfile_read_keys(&none, args->keys, &out->keys));
-    RP_TRY(rp_cli_open_signals(&out->signals));
+    RP_TRY(rp_cli_watch_signals());
 fail:
     return err;
 }
@@ -36,7 +31,7 @@ rp_err rp_cli_ask_open(rp_arena *arena, rp_cli_asking *asking, const rp_roster_e
                                     .listen = asking->args->listen,
                                     .keys = &asking->keys,
                                     .clock = &asking->clock,
-                                    .stopped = is_stopped,
+                                    .stopped = rp_cli_is_stopped,
                                     .context = asking};
     return rp_asker_open(arena, &options, out);
 }

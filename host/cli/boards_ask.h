@@ -11,8 +11,6 @@ typedef struct {
     rp_clock clock;
     rp_roster_entry *boards; /* that are meant */
     uint32_t count;
-    int signals;
-    bool stopped;
 } rp_cli_asking;
 
 #define RP_CLI_ASK_NS (8 * RP_NS_PER_S) /* for a board that is there */

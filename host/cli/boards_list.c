@@ -7,7 +7,7 @@
 #include "base/json_print.h"
 #include "cli/roster_args.h"
 #include "cli/signals.h"
-#include "reach/fleet.h"
+#include "reach/reach.h"
 #include "run/runfile.h"
 
 /* Boards with the same `group`, or with none. */
@@ -26,8 +26,6 @@ typedef struct {
     summary *group; /* in the order in which the roster names them */
     uint32_t group_count;
     summary all;
-    int signals;
-    bool stopped;
 } listing;
 
 static const char *address_of(const rp_roster_entry *board) {
@@ -35,11 +33,6 @@ static const char *address_of(const rp_roster_entry *board) {
 }
 
 /* ---- asking ---------------------------------------------------------------------------------- */
-
-static bool is_stopped(void *context) {
-    listing *l = context;
-    return rp_cli_is_stopped(l->signals, &l->stopped);
-}
 
 static rp_err ask(rp_arena *arena, listing *l) {
     const rp_clock clock = rp_clock_real();
@@ -49,14 +42,15 @@ static rp_err ask(rp_arena *arena, listing *l) {
     rp_err err;
     RP_TRY(rp_cli_check_listen(l->args, l->board, l->count));
     RP_TRY(rp_runfile_read_keys(&none, l->args->keys, &keys));
-    RP_TRY(rp_cli_open_signals(&l->signals));
+    RP_TRY(rp_cli_watch_signals());
     const rp_reach_options options = {.roster = l->board,
                                       .count = l->count,
                                       .listen = l->args->listen,
                                       .keys = &keys,
-                                      .clock = &clock};
-    RP_TRY(rp_fleet_look(arena, &options, (int64_t)(wait_s ? wait_s : 1) * RP_NS_PER_S, is_stopped,
-                         l, &l->found));
+                                      .clock = &clock,
+                                      .stopped = rp_cli_is_stopped};
+    const int64_t wait_ns = (int64_t)(wait_s ? wait_s : 1) * RP_NS_PER_S;
+    RP_TRY(rp_fleet_look(arena, &options, wait_ns, &l->found));
     l->asked = true;
 fail:
     explicit_bzero(&keys, sizeof keys);
@@ -129,11 +123,10 @@ static void print_board(const listing *l, uint32_t k) {
                      found->why);
         (void)printf("%s%s", found->software[0] ? ", ringpipe " : "", found->software);
     }
-    if (board->group) {
-        (void)printf("  group=%s", board->group);
-    }
-    if (board->profile) {
-        (void)printf("  board=%s", board->profile);
+    for (const rp_roster_key *key = rp_roster_keys; key->name; key++) {
+        if (rp_roster_text(board, key)) {
+            (void)printf("  %s=%s", key->name, rp_roster_text(board, key));
+        }
     }
     for (uint32_t i = 0; i < board->label_count; i++) {
         (void)printf("  %s=%s", board->label[i].key, board->label[i].value);
@@ -177,8 +170,9 @@ static json_t *board_object(const listing *l, uint32_t k) {
     for (uint32_t i = 0; i < board->label_count; i++) {
         set_text(labels, board->label[i].key, board->label[i].value);
     }
-    set_text(object, "group", board->group);
-    set_text(object, "board", board->profile);
+    for (const rp_roster_key *key = rp_roster_keys; key->name; key++) {
+        set_text(object, key->name, rp_roster_text(board, key));
+    }
     (void)json_object_set_new(object, "labels", labels);
     if (l->asked) {
         const rp_reach_board *found = &l->found.board[k];
@@ -214,7 +208,7 @@ static rp_err print_json(const listing *l) {
 }
 
 rp_err rp_verb_boards_list(rp_arena *arena, const rp_cli_args *args) {
-    listing l = {.args = args, .signals = -1};
+    listing l = {.args = args};
     rp_err err;
     RP_TRY(rp_cli_read_boards(arena, args, &l.board, &l.count));
     RP_TRY(args->fleet.ask ? ask(arena, &l) : RP_OK);

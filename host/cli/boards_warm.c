@@ -111,12 +111,12 @@ fail:
 /* A board that dials is met by the controller: where it dials one of them can listen. */
 static rp_err look(rp_arena *arena, const rp_cli_args *args, const char *run_path,
                    uint32_t wait_s) {
-    rp_cli_asking asking = {.args = args, .clock = rp_clock_real(), .signals = -1};
+    rp_cli_asking asking = {.args = args, .clock = rp_clock_real()};
     rp_runfile run = {0};
     rp_err err;
     RP_TRY(rp_runfile_read(arena, run_path, args->set.item, args->set.count, &run));
     RP_TRY(run.local ? RP_OK : rp_runfile_read_keys(&run, args->keys, &asking.keys));
-    RP_TRY(rp_cli_open_signals(&asking.signals));
+    RP_TRY(rp_cli_watch_signals());
     for (uint32_t k = 0; !run.local && k < run.boards + run.spares; k++) {
         RP_TRY(run.roster[k].dials
                    ? RP_OK

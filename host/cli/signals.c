@@ -8,6 +8,8 @@
 
 #include "base/clock.h"
 
+static int watched_fd = -1; /* for rp_cli_is_stopped() */
+
 /* `nohup` starts a program with SIGHUP ignored. A signal that is blocked is queued even so. SIGINT
  * is different: a shell without job control ignores it for what it starts in the background, which
  * `kill -INT` ends all the same. */
@@ -67,9 +69,15 @@ void rp_cli_read_signals(int fd, rp_cli_signals *out) {
     }
 }
 
-bool rp_cli_is_stopped(int fd, bool *stopped) {
+rp_err rp_cli_watch_signals(void) {
+    return rp_cli_open_signals(&watched_fd);
+}
+
+bool rp_cli_is_stopped(void *unused) {
+    static bool stopped;
     rp_cli_signals came;
-    rp_cli_read_signals(fd, &came);
-    *stopped = *stopped || came.interrupts > 0 || came.asked;
-    return *stopped;
+    (void)unused;
+    rp_cli_read_signals(watched_fd, &came);
+    stopped = stopped || came.interrupts > 0 || came.asked;
+    return stopped;
 }

@@ -25,7 +25,9 @@ void rp_cli_let_signals_end(void);
 
 void rp_cli_read_signals(int fd, rp_cli_signals *out);
 
-/* For verbs that end at the first wish, however it is said: *stopped stays true from there on. */
-bool rp_cli_is_stopped(int fd, bool *stopped);
+/* For verbs that end at the first wish, however it is said. errors as rp_cli_open_signals() */
+rp_err rp_cli_watch_signals(void) RP_MUST_CHECK;
+/* True from the first wish on. Signals are the process's: the argument is not read. */
+bool rp_cli_is_stopped(void *unused);
 
 #endif

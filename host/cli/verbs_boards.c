@@ -32,8 +32,6 @@ typedef struct {
     uint32_t addresses;
     const char **name; /* whom to wait for */
     uint32_t count;
-    int signals;
-    bool stopped;
 } enrolling;
 
 /* What boards call this host: its own name, as far as a list of keys takes it. */
@@ -48,11 +46,6 @@ static void host_name(char *out, size_t bytes) {
     if (!out[0]) {
         (void)snprintf(out, bytes, "desk");
     }
-}
-
-static bool is_stopped(void *context) {
-    enrolling *e = context;
-    return rp_cli_is_stopped(e->signals, &e->stopped);
 }
 
 static void tell_enrolled(void *context, const rp_enrol_event *event) {
@@ -187,7 +180,7 @@ static rp_err wait_for_boards(const enrolling *e, const rp_clock *clock) {
         .clock = clock,
         .now_s = rp_wall_s,
         .wait_ns = (int64_t)(args->wait_s ? rp_cli_wait_s(args, WAIT_S) : WAIT_S) * RP_NS_PER_S,
-        .stopped = is_stopped,
+        .stopped = rp_cli_is_stopped,
         .told = tell_enrolled,
         .context = (void *)e,
     };
@@ -207,10 +200,9 @@ rp_err rp_cli_await_board(const rp_cli_args *args, const char *keys_folder, cons
                    .roster = args->roster,
                    .keys = *keys,
                    .name = &name,
-                   .count = 1,
-                   .signals = -1};
+                   .count = 1};
     rp_err err;
-    RP_TRY(rp_cli_open_signals(&e.signals));
+    RP_TRY(rp_cli_watch_signals());
     RP_TRY(wait_for_boards(&e, &clock));
 fail:
     explicit_bzero(&e.keys, sizeof e.keys);
@@ -221,8 +213,7 @@ rp_err rp_verb_boards_enrol(rp_arena *arena, const rp_cli_args *args) {
     enrolling e = {.args = args,
                    .keys_folder = args->keys,
                    .listen = args->listen ? args->listen : RP_ENROL_ADDRESS,
-                   .roster = args->roster,
-                   .signals = -1};
+                   .roster = args->roster};
     rp_clock clock = rp_clock_real();
     rp_err err = RP_OK;
     if (args->enrol.list || args->enrol.withdraw) {
@@ -253,7 +244,7 @@ rp_err rp_verb_boards_enrol(rp_arena *arena, const rp_cli_args *args) {
     RP_TRY(check_names(arena, &e));
     RP_TRY(find_names(arena, &e));
     RP_TRY(find_addresses(arena, &e));
-    RP_TRY(rp_cli_open_signals(&e.signals));
+    RP_TRY(rp_cli_watch_signals());
     for (uint32_t i = 0; i < args->words.count && !args->enrol.open; i++) {
         RP_TRY(make_token(&e, args->words.item[i]));
     }

@@ -19,9 +19,8 @@ enum { QEMU_PORTS = 18 }; /* an agent's, with those of boards that share a stage
 typedef struct {
     const rp_cli_args *args;
     const char *root;
-    int signals;
     const char *doing;
-    bool stopped, shown;
+    bool shown;
 } job;
 
 /* ---- talking --------------------------------------------------------------------------------- */
@@ -45,11 +44,6 @@ static rp_err list_disks(const job *j) {
     (void)printf("%u disk%s to write to\n", free_count, free_count == 1 ? "" : "s");
 fail:
     return err;
-}
-
-static bool is_stopped(void *context) {
-    job *j = context;
-    return rp_cli_is_stopped(j->signals, &j->stopped);
 }
 
 static void show_progress(void *context, uint64_t bytes, uint64_t of) {
@@ -127,7 +121,7 @@ static rp_err write_card(rp_arena *arena, job *j, const char *image, const char 
     RP_TRY(ask(j, image, device, &disk));
     const rp_card_job work = {.image = image,
                               .device = path,
-                              .stopped = is_stopped,
+                              .stopped = rp_cli_is_stopped,
                               .progress = show_progress,
                               .context = j};
     j->doing = "writing";
@@ -226,7 +220,7 @@ fail:
 
 rp_err rp_verb_flash(rp_arena *arena, const rp_cli_args *args) {
     const char *root = getenv("RINGPIPE_FLASH_ROOT");
-    job j = {.args = args, .root = root ? root : "", .signals = -1};
+    job j = {.args = args, .root = root ? root : ""};
     const uint32_t images = args->words.count > 0 ? args->words.count - 1 : 0;
     rp_err err = RP_OK;
     if (strcmp(args->image.runner, "qemu") == 0) {
@@ -241,7 +235,7 @@ rp_err rp_verb_flash(rp_arena *arena, const rp_cli_args *args) {
         return rp_fail(RP_ERR_USAGE, "expected: flash IMAGE... DEVICE; `ringpipe flash` lists the "
                                      "devices");
     }
-    RP_TRY(rp_cli_open_signals(&j.signals));
+    RP_TRY(rp_cli_watch_signals());
     for (uint32_t i = 0; i < images; i++) {
         if (i > 0) {
             RP_TRY(next_card(&j, args->words.item[i], args->words.item[images]));

@@ -19,15 +19,8 @@ enum { WAIT_S = 600 };
 
 typedef struct {
     const rp_cli_args *args;
-    int signals;
-    bool stopped;
     rp_push_lines lines;
 } talking;
-
-static bool is_stopped(void *context) {
-    talking *t = context;
-    return rp_cli_is_stopped(t->signals, &t->stopped);
-}
 
 static void show_progress(void *context, const rp_push_progress *progress) {
     talking *t = context;
@@ -97,7 +90,6 @@ static rp_err talk(rp_arena *arena, const rp_cli_args *args, rp_push_action acti
     const rp_clock clock = rp_clock_real();
     const uint32_t at_once = args->fleet.at_once ? args->fleet.at_once : 1;
     talking t = {.args = args,
-                 .signals = -1,
                  .lines = {.clock = &clock,
                            .quiet = args->quiet,
                            .rewrites = at_once == 1 && isatty(STDERR_FILENO),
@@ -113,7 +105,7 @@ static rp_err talk(rp_arena *arena, const rp_cli_args *args, rp_push_action acti
     RP_TRY(rp_cli_check_listen(args, boards, count));
     RP_TRY(folder ? RP_OK : rp_keys_home(arena, &folder));
     RP_TRY(rp_keys_read(folder, &keys));
-    RP_TRY(rp_cli_open_signals(&t.signals));
+    RP_TRY(rp_cli_watch_signals());
     const uint32_t wait_s = args->wait_s ? rp_cli_wait_s(args, WAIT_S) : WAIT_S;
     const rp_push_several several = {
         .each = {.listen = args->listen,
@@ -123,7 +115,7 @@ static rp_err talk(rp_arena *arena, const rp_cli_args *args, rp_push_action acti
                  .bundle = first ? args->words.item[0] : NULL,
                  .bytes_per_s = args->fleet.mbit * 125e3,
                  .wait_ns = args->fleet.no_wait ? 0 : (int64_t)wait_s * RP_NS_PER_S,
-                 .stopped = is_stopped,
+                 .stopped = rp_cli_is_stopped,
                  .progress = show_progress,
                  .context = &t},
         .boards = boards,

@@ -53,19 +53,19 @@ static bool endpoint_of(const seat *s, uint32_t port, char *out, size_t bytes) {
 static rp_err take_board(const work *w, seat *s, const rp_Enrol *enrol, const char *key,
                          const char *endpoint) {
     const rp_enrol_options *options = w->options;
-    const char *profile = strcmp(enrol->board, "auto") ? enrol->board : NULL;
     rp_pending used = s->pending;
     const rp_roster_entry entry = {.name = s->pending.name,
                                    .endpoint = endpoint,
                                    .dials = enrol->port == 0,
                                    .public_text = key,
+                                   .profile = strcmp(enrol->board, "auto") ? enrol->board : NULL,
                                    .group = options->group};
     rp_err err;
     used.used_by = key;
-    RP_TRY(rp_roster_check_put(options->roster, &entry, profile));
+    RP_TRY(rp_roster_check_put(options->roster, &entry));
     RP_TRY(rp_pending_replace(options->keys_folder, used.name, &used, options->now_s()));
     memcpy(s->used_by, key, sizeof s->used_by);
-    RP_TRY(rp_roster_put(options->roster, &entry, profile));
+    RP_TRY(rp_roster_put(options->roster, &entry));
 fail:
     return err;
 }

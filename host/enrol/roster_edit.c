@@ -109,20 +109,20 @@ fail:
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* Its new group, or that of its former line; NULL: none. */
-static rp_err find_group(const edit *e, const rp_roster_entry *board, const rp_group **out) {
-    const char *name = board->group;
-    rp_err err = RP_OK;
+/* What the new line says under a key: the text of the entry, or that of the former line. */
+static rp_err choose_text(const edit *e, const rp_roster_entry *board, const rp_roster_key *key,
+                          const char **out) {
+    *out = rp_roster_text(board, key);
+    return *out || !e->old || key->is_of_agent ? RP_OK : rp_node_string(e->old, key->name, out);
+}
+
+/* NULL: the board is in none. */
+static rp_err find_group(const edit *e, const char *name, const rp_group **out) {
     *out = NULL;
-    if (!name && e->old) {
-        RP_TRY(rp_node_string(e->old, "group", &name));
-    }
     if (name && !e->root) {
         return rp_fail(RP_ERR_USAGE, "%s: `groups` has no '%s'", e->path, name);
     }
-    RP_TRY(name ? rp_groups_find(&e->groups, e->root, name, out) : RP_OK);
-fail:
-    return err;
+    return name ? rp_groups_find(&e->groups, e->root, name, out) : RP_OK;
 }
 
 /* `, labels: {...}` of its former line, or nothing. */
@@ -147,41 +147,44 @@ fail:
     return err;
 }
 
-/* `, KEY: "VALUE"`, or nothing. */
-static rp_err add_pair(rp_arena *arena, const char *key, const char *value, char **out) {
+/* `, KEY: "VALUE"`, or nothing, after what there is. */
+static rp_err add_pair(rp_arena *arena, const char *key, const char *value, char **text) {
     const char *quoted;
-    rp_err err;
-    if (!value || !value[0]) {
-        return rp_arena_string(arena, "", out);
+    rp_err err = RP_OK;
+    if (value && value[0]) {
+        RP_TRY(rp_quote(arena, value, &quoted));
+        RP_TRY(rp_arena_printf(arena, text, "%s, %s: %s", *text, key, quoted));
     }
-    RP_TRY(rp_quote(arena, value, &quoted));
-    RP_TRY(rp_arena_printf(arena, out, ", %s: %s", key, quoted));
 fail:
     return err;
 }
 
 /* A group that says where its boards are found knows it better than the board's way to here. */
-static rp_err board_line(rp_arena *arena, const edit *e, const rp_roster_entry *board,
-                         const char *profile, char **out) {
+static rp_err board_line(rp_arena *arena, const edit *e, const rp_roster_entry *board, char **out) {
+    const rp_roster_key *first = &rp_roster_keys[RP_ROSTER_GROUP];
     const char *address = board->dials ? "dials" : board->endpoint;
     char word[RP_KEY_WORD];
     const rp_group *group;
-    const char *name;
-    char *at;
-    char *kind;
-    char *in;
+    const char *in;
+    const char *said;
+    char *at = "";
+    char *more = "";
     char *labels = "";
     rp_err err;
     rp_key_write(board->public_text, word);
-    RP_TRY(find_group(e, board, &group));
-    RP_TRY(rp_quote(arena, board->name, &name));
+    RP_TRY(choose_text(e, board, first, &in));
+    RP_TRY(find_group(e, in, &group));
     RP_TRY(add_pair(arena, "address", group && group->address ? NULL : address, &at));
-    RP_TRY(add_pair(arena, "board", profile, &kind));
-    RP_TRY(add_pair(arena, "group", group ? group->name : NULL, &in));
+    for (const rp_roster_key *key = first + 1; key->name; key++) {
+        RP_TRY(choose_text(e, board, key, &said));
+        RP_TRY(add_pair(arena, key->name, said, &more));
+    }
+    RP_TRY(add_pair(arena, first->name, in, &more));
     RP_TRY(keep_labels(arena, e, &labels));
-    RP_TRY(rp_arena_printf(arena, out, "%s%*s- {name: %s%s, key: %s%s%s%s}\n",
-                           e->begins ? "boards:\n" : "", (int)e->indent, "", name, at, word, kind,
-                           in, labels));
+    RP_TRY(rp_quote(arena, board->name, &said));
+    RP_TRY(rp_arena_printf(arena, out, "%s%*s- {name: %s%s, key: %s%s%s}\n",
+                           e->begins ? "boards:\n" : "", (int)e->indent, "", said, at, word, more,
+                           labels));
 fail:
     return err;
 }
@@ -201,7 +204,7 @@ static rp_err check_text(rp_arena *arena, const char *path, const char *text) {
 
 /* The text of the whole roster with the board in it, which is checked. */
 static rp_err text_with_board(rp_arena *arena, const char *path, const rp_roster_entry *board,
-                              const char *profile, char **text) {
+                              char **text) {
     edit e = {.path = path};
     char *line;
     rp_err err;
@@ -212,7 +215,7 @@ static rp_err text_with_board(rp_arena *arena, const char *path, const rp_roster
         RP_TRY(open_edit(arena, &e));
         RP_TRY(e.boards ? find_lines(&e, board->name) : RP_OK);
     }
-    RP_TRY(board_line(arena, &e, board, profile, &line));
+    RP_TRY(board_line(arena, &e, board, &line));
     const bool open_end = e.from > 0 && e.text[e.from - 1] != '\n';
     RP_TRY(rp_arena_printf(arena, text, "%.*s%s%s%.*s", (int)e.from, e.text, open_end ? "\n" : "",
                            line, (int)(e.bytes - e.to), e.text + e.to));
@@ -221,21 +224,21 @@ fail:
     return err;
 }
 
-rp_err rp_roster_check_put(const char *path, const rp_roster_entry *board, const char *profile) {
+rp_err rp_roster_check_put(const char *path, const rp_roster_entry *board) {
     rp_arena arena;
     char *text;
     rp_arena_init(&arena, "roster", 0);
-    const rp_err err = text_with_board(&arena, path, board, profile, &text);
+    const rp_err err = text_with_board(&arena, path, board, &text);
     rp_arena_finish(&arena);
     return err;
 }
 
-rp_err rp_roster_put(const char *path, const rp_roster_entry *board, const char *profile) {
+rp_err rp_roster_put(const char *path, const rp_roster_entry *board) {
     rp_arena arena;
     char *text;
     rp_err err;
     rp_arena_init(&arena, "roster", 0);
-    RP_TRY(text_with_board(&arena, path, board, profile, &text));
+    RP_TRY(text_with_board(&arena, path, board, &text));
     RP_TRY(write_text(path, text));
 fail:
     rp_arena_finish(&arena);

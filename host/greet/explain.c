@@ -38,17 +38,11 @@ static void write_address(const struct sockaddr *address, socklen_t bytes, char 
     }
 }
 
+/* Of IPv4, which alone is looked up here. */
 static bool is_same(const struct sockaddr *a, const struct sockaddr *b) {
-    if (!a || a->sa_family != b->sa_family) {
-        return false;
-    }
-    if (a->sa_family == AF_INET) {
-        return memcmp(&((const struct sockaddr_in *)a)->sin_addr,
-                      &((const struct sockaddr_in *)b)->sin_addr, sizeof(struct in_addr)) == 0;
-    }
-    return a->sa_family == AF_INET6 &&
-           memcmp(&((const struct sockaddr_in6 *)a)->sin6_addr,
-                  &((const struct sockaddr_in6 *)b)->sin6_addr, sizeof(struct in6_addr)) == 0;
+    return a && a->sa_family == AF_INET &&
+           memcmp(&((const struct sockaddr_in *)a)->sin_addr,
+                  &((const struct sockaddr_in *)b)->sin_addr, sizeof(struct in_addr)) == 0;
 }
 
 /* The interface that has this address of ours. */
@@ -100,7 +94,7 @@ static bool has_no_arp_answer(const struct addrinfo *to) {
     char address[HOST_BYTES];
     char line[256];
     bool pending = false;
-    FILE *file = to->ai_family == AF_INET ? fopen("/proc/net/arp", "re") : NULL;
+    FILE *file = fopen("/proc/net/arp", "re");
     write_address(to->ai_addr, to->ai_addrlen, address);
     while (file && !pending && fgets(line, sizeof line, file)) {
         char *rest;

@@ -1,5 +1,4 @@
-#include "reach/fleet.h"
-
+/* Any number of boards is greeted. */
 #include "greet/cause.h"
 #include "greet/probe.h"
 #include "reach/reach_own.h"
@@ -13,8 +12,6 @@ typedef struct {
     rp_arena *arena;
     const rp_reach_options *options;
     int64_t wait_ns;
-    bool (*stopped)(void *context);
-    void *context;
     rp_fleet *out;
     rp_probe *probe; /* one a board; of those that dial nothing is tried */
 } fleet;
@@ -50,8 +47,8 @@ static rp_err greet(fleet *f, const uint32_t *at, uint32_t count) {
                                 .clock = f->options->clock,
                                 .link = "control",
                                 .who = "boards",
-                                .stopped = f->stopped,
-                                .context = f->context,
+                                .stopped = f->options->stopped,
+                                .context = f->options->context,
                                 .features = RP_WIRE_FEATURE_TRIALS,
                                 .mute_ns = BUSY_NS};
     rp_roster_entry *entry;
@@ -112,13 +109,8 @@ fail:
 }
 
 rp_err rp_fleet_look(rp_arena *arena, const rp_reach_options *options, int64_t wait_ns,
-                     bool (*stopped)(void *context), void *context, rp_fleet *out) {
-    fleet f = {.arena = arena,
-               .options = options,
-               .wait_ns = wait_ns,
-               .stopped = stopped,
-               .context = context,
-               .out = out};
+                     rp_fleet *out) {
+    fleet f = {.arena = arena, .options = options, .wait_ns = wait_ns, .out = out};
     rp_err err;
     *out = (rp_fleet){0};
     RP_TRY(RP_ARENA_NEW(arena, options->count, &out->board));

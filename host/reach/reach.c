@@ -62,6 +62,9 @@ rp_err rp_reach_look(rp_arena *arena, const rp_reach_options *options, rp_reach 
                                     .keys = options->keys,
                                     .clock = options->clock,
                                     .link = "control",
+                                    .who = "boards",
+                                    .stopped = options->stopped,
+                                    .context = options->context,
                                     .features = RP_WIRE_FEATURE_TRIALS,
                                     .answer = RP_KIND_TRIAL_DONE};
     rp_greet *greet = NULL;

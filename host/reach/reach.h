@@ -1,5 +1,5 @@
-/* Which boards of a roster are there, and who of them reaches whom. It waits, for a few seconds a
- * board that is not there; no run is disturbed. */
+/* Which boards of a roster are there, and who of them reaches whom. It waits for a few seconds for
+ * boards that are not there; no run is disturbed. */
 #ifndef RP_REACH_REACH_H
 #define RP_REACH_REACH_H
 
@@ -38,6 +38,8 @@ typedef struct {
     const char *listen; /* where boards that dial find this host, NULL: none does */
     const rp_keypair *keys;
     const rp_clock *clock;
+    bool (*stopped)(void *context); /* asked now and then; NULL: never */
+    void *context;
 } rp_reach_options;
 
 typedef struct {
@@ -50,5 +52,25 @@ typedef struct {
 
 /* errors  those of rp_link_open(), MEMORY */
 rp_err rp_reach_look(rp_arena *arena, const rp_reach_options *options, rp_reach *out) RP_MUST_CHECK;
+
+/* ---- a fleet (fleet.c) ----------------------------------------------------------------------- */
+
+/* Which boards of a roster are there, whatever their number: what costs time is waited for
+ * together. No links between boards are tried. */
+enum { RP_FLEET_AT_ONCE = 256 }; /* boards that are greeted together, but for those that dial */
+
+typedef struct {
+    rp_reach_board *board; /* in the order of the roster */
+    uint64_t strangers;
+    uint32_t waits; /* ends of a time that were waited for, one after the other */
+} rp_fleet;
+
+/* Addresses that take no connection within wait_ns are out at once, all of them together; the
+ * others are greeted, RP_FLEET_AT_ONCE together and for wait_ns at most. So it takes at most
+ * wait_ns (1 + the number of such boards / RP_FLEET_AT_ONCE, rounded up); less room for files makes
+ * fewer together.
+ * errors  those of rp_link_open(), MEMORY; INTERRUPTED */
+rp_err rp_fleet_look(rp_arena *arena, const rp_reach_options *options, int64_t wait_ns,
+                     rp_fleet *out) RP_MUST_CHECK;
 
 #endif

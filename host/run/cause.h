@@ -1,5 +1,5 @@
 /* Why a board of a roster does not do what is asked of it, in words for the person at the host. The
- * room `ask` finds it out; others show it. */
+ * rooms `greet` and `ask` find it out; others show it. */
 #ifndef RP_RUN_CAUSE_H
 #define RP_RUN_CAUSE_H
 

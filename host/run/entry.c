@@ -6,6 +6,33 @@
 
 enum { HOST_MAX = 99 /* with tcp:// and a port the longest endpoint that CONNECT carries */ };
 
+const rp_roster_key rp_roster_keys[] = {
+    [RP_ROSTER_GROUP] = {.name = "group", .offset = offsetof(rp_roster_entry, group)},
+    {.name = "board",
+     .offset = offsetof(rp_roster_entry, profile),
+     .is_of_group = true,
+     .is_of_agent = true},
+    {.name = NULL},
+};
+
+const char *rp_roster_text(const rp_roster_entry *board, const rp_roster_key *key) {
+    const char *text;
+    memcpy(&text, (const char *)board + key->offset, sizeof text);
+    return text;
+}
+
+void rp_roster_set_text(rp_roster_entry *board, const rp_roster_key *key, const char *text) {
+    memcpy((char *)board + key->offset, &text, sizeof text);
+}
+
+const rp_roster_key *rp_roster_find_key(const char *name) {
+    const rp_roster_key *key = rp_roster_keys;
+    while (key->name && strcmp(key->name, name) != 0) {
+        key++;
+    }
+    return key->name ? key : NULL;
+}
+
 bool rp_roster_is_word(const char *text) {
     const char *at = text;
     while (isalnum((unsigned char)*at) || (*at && strchr("._-", *at))) {

@@ -3,6 +3,7 @@
 #define RP_RUN_ENTRY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define RP_ROSTER_ADDRESS                                                                          \
@@ -29,6 +30,24 @@ typedef struct {
     uint32_t label_count; /* its own ones, then those of its group that it has not itself */
     uint32_t line;        /* in the file */
 } rp_roster_entry;
+
+/* A key of a board that is one text. Each is read from the roster, and by its name boards are
+ * chosen (where.h), listed, and written when they are enrolled. Name, address, public key and
+ * labels have other forms. */
+typedef struct {
+    const char *name;
+    size_t offset;    /* of its text in rp_roster_entry, NULL: not said */
+    bool is_of_group; /* a group may say it for its boards */
+    bool is_of_agent; /* the agent says it at each enrolment; else the former text is kept */
+} rp_roster_key;
+
+enum { RP_ROSTER_GROUP /* which is found before the others are read */ };
+extern const rp_roster_key rp_roster_keys[]; /* in the order of a list; then one without a name */
+
+const char *rp_roster_text(const rp_roster_entry *board, const rp_roster_key *key);
+void rp_roster_set_text(rp_roster_entry *board, const rp_roster_key *key, const char *text);
+/* The key of this name; NULL: it is none of the table. */
+const rp_roster_key *rp_roster_find_key(const char *name);
 
 /* What names of groups, labels and their values are made of: 1 to 63 of A-Z a-z 0-9 . _ - */
 bool rp_roster_is_word(const char *text);

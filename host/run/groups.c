@@ -10,7 +10,7 @@ static const char here[] = "{name}";
 
 /* Words that a selection knows of every board. */
 static bool is_taken(const char *key) {
-    return strcmp(key, "name") == 0 || strcmp(key, "group") == 0 || strcmp(key, "board") == 0;
+    return strcmp(key, "name") == 0 || rp_roster_find_key(key);
 }
 
 static rp_err read_labels(rp_node *map, rp_roster_label *out, uint32_t *count) {
@@ -78,6 +78,15 @@ static rp_err fill_in(rp_arena *arena, const char *address, const char *name, co
     return err;
 }
 
+/* `otherwise`: where the map does not say it. */
+static rp_err read_text(rp_node *map, const rp_roster_key *key, const char *otherwise,
+                        rp_roster_entry *out) {
+    const char *text = otherwise;
+    const rp_err err = rp_node_string(map, key->name, &text);
+    rp_roster_set_text(out, key, text);
+    return err;
+}
+
 static rp_err read_group(rp_arena *arena, rp_node *map, const char *name, rp_group *out) {
     const char *example;
     rp_err err;
@@ -86,7 +95,9 @@ static rp_err read_group(rp_arena *arena, rp_node *map, const char *name, rp_gro
         return rp_node_fail(map, "expected a name of 1 to 63 of A-Z a-z 0-9 . _ -, and a map with "
                                  "board, address or labels");
     }
-    RP_TRY(rp_node_string(map, "board", &out->profile));
+    for (const rp_roster_key *key = rp_roster_keys; key->name; key++) {
+        RP_TRY(key->is_of_group ? read_text(map, key, NULL, &out->common) : RP_OK);
+    }
     RP_TRY(rp_node_string(map, "address", &out->address));
     RP_TRY(read_labels(rp_node_find(map, "labels"), out->label, &out->label_count));
     RP_TRY(rp_node_done(map));
@@ -144,11 +155,12 @@ rp_err rp_groups_apply(rp_arena *arena, const rp_groups *groups, rp_node *board,
     const rp_group *group = NULL;
     rp_err err;
     *address = NULL;
-    RP_TRY(rp_node_string(board, "group", &out->group));
+    RP_TRY(read_text(board, &rp_roster_keys[RP_ROSTER_GROUP], NULL, out));
     RP_TRY(out->group ? rp_groups_find(groups, rp_node_find(board, "group"), out->group, &group)
                       : RP_OK);
-    out->profile = group ? group->profile : NULL;
-    RP_TRY(rp_node_string(board, "board", &out->profile));
+    for (const rp_roster_key *key = rp_roster_keys + 1; key->name; key++) {
+        RP_TRY(read_text(board, key, group ? rp_roster_text(&group->common, key) : NULL, out));
+    }
     RP_TRY(join_labels(arena, rp_node_find(board, "labels"), group, out));
     RP_TRY(group && group->address ? fill_in(arena, group->address, out->name, address) : RP_OK);
 fail:

@@ -9,7 +9,8 @@ enum { RP_GROUPS_MAX = 256 };
 
 typedef struct {
     const char *name;
-    const char *profile, *address; /* NULL: not said; in the address {name} stands for a board's */
+    const char *address;    /* NULL: not said; {name} stands for a board's */
+    rp_roster_entry common; /* its keys that are is_of_group */
     rp_roster_label label[RP_ROSTER_LABELS_MAX];
     uint32_t label_count;
 } rp_group;
@@ -22,8 +23,8 @@ typedef struct {
 /* errors  USAGE naming file and line; MEMORY */
 rp_err rp_groups_read(rp_arena *arena, rp_node *root, rp_groups *out) RP_MUST_CHECK;
 
-/* `group`, `labels` and `board` of a board whose name is read; *address: what its group gives it,
- * or NULL. errors as rp_groups_read() */
+/* The keys of rp_roster_keys, and `labels`, of a board whose name is read; *address: what its group
+ * gives it, or NULL. errors as rp_groups_read() */
 rp_err rp_groups_apply(rp_arena *arena, const rp_groups *groups, rp_node *board,
                        rp_roster_entry *out, const char **address) RP_MUST_CHECK;
 

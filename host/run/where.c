@@ -113,11 +113,9 @@ static const char *value_of(const rp_roster_entry *board, const char *key) {
     if (strcmp(key, "name") == 0) {
         return board->name;
     }
-    if (strcmp(key, "group") == 0) {
-        return board->group;
-    }
-    if (strcmp(key, "board") == 0) {
-        return board->profile;
+    const rp_roster_key *own = rp_roster_find_key(key);
+    if (own) {
+        return rp_roster_text(board, own);
     }
     for (uint32_t i = 0; i < board->label_count; i++) {
         if (strcmp(board->label[i].key, key) == 0) {
@@ -154,11 +152,11 @@ static void say_nearest(char said[SAID_BYTES], const char *best) {
 /* Nobody has it: is it one of the words that somebody has? */
 static rp_err unknown_key(const rp_where *where, const char *key, const char *roster,
                           const rp_roster_entry *board, uint32_t count) {
-    static const char *const own[] = {"name", "group", "board"};
     rp_nearest nearest = {.word = key};
     char said[SAID_BYTES];
-    for (uint32_t i = 0; i < 3; i++) {
-        rp_nearest_offer(&nearest, own[i]);
+    rp_nearest_offer(&nearest, "name");
+    for (const rp_roster_key *own = rp_roster_keys; own->name; own++) {
+        rp_nearest_offer(&nearest, own->name);
     }
     for (uint32_t k = 0; k < count; k++) {
         for (uint32_t i = 0; i < board[k].label_count; i++) {
@@ -168,8 +166,7 @@ static rp_err unknown_key(const rp_where *where, const char *key, const char *ro
     (void)snprintf(said, sizeof said,
                    "no board of %.100s has %s '%.63s'; each has a name, and what `labels`, `group` "
                    "and `board` say",
-                   roster, strcmp(key, "group") == 0 || strcmp(key, "board") == 0 ? "a" : "a label",
-                   key);
+                   roster, rp_roster_find_key(key) ? "a" : "a label", key);
     say_nearest(said, nearest.best);
     return wrong(where, said);
 }

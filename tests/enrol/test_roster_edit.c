@@ -11,9 +11,12 @@
 static const char zero_key[] = "0000000000000000000000000000000000000000";
 
 static rp_err put(const char *name, const char *endpoint, const char *key) {
-    const rp_roster_entry board = {
-        .name = name, .endpoint = endpoint, .dials = !endpoint[0], .public_text = key};
-    return rp_roster_put(in_folder("lab.yaml"), &board, "pocl-cpu");
+    const rp_roster_entry board = {.name = name,
+                                   .endpoint = endpoint,
+                                   .dials = !endpoint[0],
+                                   .public_text = key,
+                                   .profile = "pocl-cpu"};
+    return rp_roster_put(in_folder("lab.yaml"), &board);
 }
 
 static rp_err remove_one(const char *name) {
@@ -125,7 +128,7 @@ static void a_board_keeps_its_group_and_labels(void **state) {
                              .public_text = zero_key,
                              .group = "rack-b"};
     write_text("lab.yaml", grouped);
-    expect_ok(rp_roster_put(in_folder("lab.yaml"), &right, NULL));
+    expect_ok(rp_roster_put(in_folder("lab.yaml"), &right));
     (void)snprintf(text, sizeof text,
                    "%sboards:\n  - {name: \"right\", address: \"tcp://10.0.0.8:7000\", key: " RIGHT
                    ", group: \"rack-b\"}\n",
@@ -145,12 +148,12 @@ static void a_board_keeps_its_group_and_labels(void **state) {
                    grouped);
     expect_text(text);
     write_text("lab.yaml", "groups: {rack-b: {address: 'tcp://{name}.lab:7000'}}\n");
-    expect_ok(rp_roster_put(in_folder("lab.yaml"), &right, NULL));
+    expect_ok(rp_roster_put(in_folder("lab.yaml"), &right));
     expect_text("groups: {rack-b: {address: 'tcp://{name}.lab:7000'}}\n"
                 "boards:\n  - {name: \"right\", key: " RIGHT ", group: \"rack-b\"}\n");
     write_text("lab.yaml", text);
     right.group = "rack-c";
-    expect_refused(rp_roster_put(in_folder("lab.yaml"), &right, NULL), "`groups` has no 'rack-c'");
+    expect_refused(rp_roster_put(in_folder("lab.yaml"), &right), "`groups` has no 'rack-c'");
     expect_text(text);
 }
 
@@ -158,13 +161,15 @@ static void a_board_keeps_its_group_and_labels(void **state) {
 static void texts_are_quoted(void **state) {
     (void)state;
     static const char hostile[] = "x\", address: \"tcp://evil:1";
-    const rp_roster_entry right = {
-        .name = "right", .endpoint = "tcp://10.0.0.8:7000", .public_text = zero_key};
+    const rp_roster_entry right = {.name = "right",
+                                   .endpoint = "tcp://10.0.0.8:7000",
+                                   .public_text = zero_key,
+                                   .profile = hostile};
     rp_roster_entry *boards;
     uint32_t count;
-    expect_ok(rp_roster_check_put(in_folder("lab.yaml"), &right, hostile));
+    expect_ok(rp_roster_check_put(in_folder("lab.yaml"), &right));
     assert_int_equal(access(in_folder("lab.yaml"), F_OK), -1); /* it only looks */
-    expect_ok(rp_roster_put(in_folder("lab.yaml"), &right, hostile));
+    expect_ok(rp_roster_put(in_folder("lab.yaml"), &right));
     expect_ok(rp_roster_read(&arena, in_folder("lab.yaml"), &boards, &count));
     assert_int_equal(count, 1);
     assert_string_equal(boards[0].profile, hostile);
