@@ -2,16 +2,10 @@
  * that is not in the table is refused, with a text. */
 #include "control/controller_own.h"
 
-#include <inttypes.h>
-#include <string.h>
-
 #include "measure/losses.h"
 #include "ring/identity.h"
 #include "setup/assignment.h"
 #include "wire/trace.h"
-
-/* Far beyond any board: a number from outside is not believed blindly. */
-static const uint64_t BYTES_MAX = UINT64_C(1) << 44;
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
@@ -106,27 +100,6 @@ fail:
 
 /* ---- a segment ------------------------------------------------------------------------------- */
 
-/* What boards send of a segment or a pass, and of a verification: the room train takes it. */
-static rp_err on_report(rp_train *train, uint32_t board, const rp_message *message) {
-    switch (rp_frame_kind(&message->frame)) {
-    case RP_KIND_NORMS:
-        return rp_train_on_norms(train, board, message);
-    case RP_KIND_PREDICTION_ERROR:
-        return rp_train_on_prediction(train, board, message);
-    case RP_KIND_SKIPPED:
-        return rp_train_on_skipped(train, board, message);
-    case RP_KIND_EVALUATE_DONE:
-        return rp_train_on_evaluated(train, board, message);
-    case RP_KIND_WAITING:
-        return rp_train_on_waiting(train, board, message);
-    case RP_KIND_RECORD:
-        return rp_verify_on_record(train, board, message);
-    default:
-        RP_ASSERT(rp_frame_kind(&message->frame) == RP_KIND_RECOMPUTED);
-        return rp_verify_on_recomputed(train, board, message);
-    }
-}
-
 static rp_err on_step_done(rp_controller *c, uint32_t board, const rp_message *message) {
     double loss_sum;
     rp_err err;
@@ -158,31 +131,13 @@ fail:
     return err;
 }
 
-static rp_err on_finished(rp_ring *ring, uint32_t board, const rp_message *message,
-                          const rp_plan *plan, rp_measure *measure) {
+static rp_err on_finished(rp_controller *c, uint32_t board, const rp_message *message) {
+    const rp_plan *plan = rp_arrangement_plan(c->setup);
     const rp_Finished *report = &message->frame.body.finished;
-    rp_board_state *state = &ring->board[board];
-    const size_t want = rp_keep_applied_count(plan, board) * sizeof(uint64_t);
     rp_err err;
-    if (state->train.finished) {
-        return rp_fail(RP_ERR_PEER, "board %s has finished its segment twice", state->name);
-    }
-    if (message->part[0].bytes != want) {
-        return rp_fail(RP_ERR_PEER, "board %s did not report the updates that it has applied",
-                       state->name);
-    }
-    state->train.finished = true;
-    memcpy(state->train.applied, message->part[0].data, want);
-    rp_ring_take_facts(ring, board, report);
-    RP_TRY(rp_losses_take(measure, plan, board, report));
-    if (report->in_flight_bytes > BYTES_MAX) {
-        return rp_fail(RP_ERR_PEER,
-                       "board %s reports %" PRIu64 " bytes of in-flight state, at most %" PRIu64
-                       " are possible",
-                       state->name, report->in_flight_bytes, BYTES_MAX);
-    }
-    state->train.in_flight_bytes = report->in_flight_bytes;
-    state->train.ledger = (rp_run_ledger){report->ledger, report->ledger_samples};
+    RP_TRY(rp_train_on_finished(c->train, board, message, rp_keep_applied_count(plan, board)));
+    rp_ring_take_facts(&c->ring, board, report);
+    RP_TRY(rp_losses_take(c->measure, plan, board, report));
 fail:
     return err;
 }
@@ -237,7 +192,7 @@ rp_err rp_accept_message(rp_controller *c, uint32_t board, const rp_message *mes
     case RP_KIND_TRACE:
         return on_trace(c, board, &message->part[0]);
     case RP_KIND_FINISHED:
-        return on_finished(&c->ring, board, message, plan, c->measure);
+        return on_finished(c, board, message);
     case RP_KIND_COPIED:
         return rp_keep_on_copied(c->keep, plan, board, message);
     case RP_KIND_HELD:
@@ -246,8 +201,21 @@ rp_err rp_accept_message(rp_controller *c, uint32_t board, const rp_message *mes
     case RP_KIND_IN_FLIGHT:
     case RP_KIND_TENSORS_END:
         return on_saved(c->keep, &c->machine, board, message);
+    case RP_KIND_NORMS:
+        return rp_train_on_norms(c->train, board, message);
+    case RP_KIND_PREDICTION_ERROR:
+        return rp_train_on_prediction(c->train, board, message);
+    case RP_KIND_SKIPPED:
+        return rp_train_on_skipped(c->train, board, message);
+    case RP_KIND_EVALUATE_DONE:
+        return rp_train_on_evaluated(c->train, board, message);
+    case RP_KIND_WAITING:
+        return rp_train_on_waiting(c->train, board, message);
+    case RP_KIND_RECORD:
+        return rp_verify_on_record(c->train, board, message);
     default:
-        return on_report(c->train, board, message);
+        RP_ASSERT(kind == RP_KIND_RECOMPUTED);
+        return rp_verify_on_recomputed(c->train, board, message);
     }
 }
 

@@ -1,9 +1,4 @@
 /* The state `close`: the record ends, the boards hear goodbye, and get a moment to end. */
-#include <string.h>
-#include <unistd.h>
-
-#include "base/printable.h"
-#include "base/shell.h"
 #include "control/controller_own.h"
 
 /* For goodbyes to leave: closing drops what is queued. */
@@ -11,23 +6,6 @@ static const int64_t GOODBYE_NS = 50 * RP_NS_PER_MS;
 
 static const char *status_of(rp_err err) {
     return err == RP_OK ? "finished" : err == RP_ERR_INTERRUPTED ? "interrupted" : "failed";
-}
-
-/* A command that works when it is pasted. */
-static void print_hint(FILE *progress, const rp_controller_options *options, const char *folder) {
-    const char *const words[] = {options->program ? options->program : "ringpipe", folder,
-                                 options->keys_folder};
-    const char *quoted[3] = {"", "", ""};
-    rp_arena arena;
-    rp_arena_init(&arena, "hint", 0);
-    for (uint32_t i = 0; i < 3; i++) {
-        if (words[i] && rp_shell_word(&arena, words[i], &quoted[i]) != RP_OK) {
-            quoted[i] = words[i];
-        }
-    }
-    rp_print(progress, "go on with: %s resume %s%s%s\n", quoted[0], quoted[1],
-             words[2] ? " --keys " : "", quoted[2]);
-    rp_arena_finish(&arena);
 }
 
 rp_err rp_close_record(const rp_controller *c, const char *status) {
@@ -54,16 +32,15 @@ fail:;
 }
 
 rp_err rp_close_enter(rp_controller *c) {
-    const rp_folder_paths *paths = rp_folder_paths_of(c->folder);
     if (rp_folder_record(c->folder)) {
-        const bool resumable = paths->folder && rp_err_exit_code(c->machine.result) > 2 &&
-                               access(paths->run_yaml, F_OK) == 0;
+        const bool resumable = rp_err_exit_code(c->machine.result) > 2;
         const rp_err closed = rp_close_record(c, status_of(c->machine.result));
         if (c->machine.result == RP_OK && closed != RP_OK) { /* the run itself has been done */
             c->machine.result = rp_fault_result(closed, true);
         }
         if (resumable && !c->options.executor) { /* what was simulated is no state of boards */
-            print_hint(c->env.progress, &c->options, paths->folder);
+            rp_folder_print_resume(c->folder, c->env.progress, c->options.program,
+                                   c->options.keys_folder);
         }
     }
     rp_ring_watch_boards(&c->ring, false);

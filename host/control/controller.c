@@ -243,38 +243,12 @@ int64_t rp_controller_before_wait(const rp_controller *c, int64_t now_ns) {
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
-/* A plan that somebody gives, or that the run has chosen in a former life. */
-static rp_err read_plan(rp_arrangement *setup, rp_measure *measure,
-                        const rp_controller_options *options) {
-    rp_err err;
-    RP_TRY(rp_arrangement_read_plan(setup, options->executor ? options->executor : "opencl"));
-    if (options->profile) {
-        RP_TRY(rp_measure_read_profile(measure, options->profile));
-    }
-fail:
-    return err;
-}
-
 /* A finished run that is resumed stays as it is. */
 static bool is_nothing_left(const rp_controller *c) {
     rp_split split;
     return c->position.step > 0 && c->position.step == rp_train_end(c->train) &&
            !rp_train_is_evaluation_due(c->train, &split) && !rp_due_is_round(c) &&
            access(rp_folder_paths_of(c->folder)->weights, F_OK) == 0;
-}
-
-/* A run of lanes has a controller for each of them, which has somebody to report to. */
-static rp_err check_lane(const rp_runfile *run, const char *run_path, bool has_end) {
-    const rp_lanes_keys *lanes = &run->lanes;
-    if (lanes->count == 0 || (lanes->own != RP_LANE_NONE && has_end)) {
-        return RP_OK;
-    }
-    return lanes->own == RP_LANE_NONE
-               ? rp_fail(RP_ERR_USAGE, "%s: lanes: only `ringpipe train` and `resume` run lanes",
-                         run_path)
-               : rp_fail(RP_ERR_USAGE,
-                         "%s: is one lane of a run: resume the run, whose folder it lies in",
-                         run_path);
 }
 
 static rp_err choose_folder(rp_folder *folder, const rp_runfile *run,
@@ -338,13 +312,7 @@ static rp_err prepare_run(rp_controller *c) {
     const bool trains = options->purpose == RP_PURPOSE_TRAIN;
     rp_err err;
     RP_TRY(rp_arrangement_read(c->setup, options->run_path, options->set, options->set_count));
-    if (!c->env.links && c->run->boards > RP_RING_BOARDS_MAX) {
-        return rp_fail(
-            RP_ERR_USAGE,
-            "%s: ring: %u boards; over a network at most %d are possible, which ring.where or "
-            "plan.boards chooses (`ringpipe sim` takes up to %d)",
-            options->run_path, c->run->boards, RP_RING_BOARDS_MAX, RP_CUT_STAGES_MAX);
-    }
+    RP_TRY(c->env.links ? RP_OK : rp_ring_check_size(c->run, options->run_path));
     RP_TRY(options->plan ? RP_OK : rp_runfile_check_cut(c->run));
     RP_TRY(open_measure(c));
     if (!c->run->local) { /* they are missing before anything is written */
@@ -365,9 +333,10 @@ static rp_err prepare_run(rp_controller *c) {
         RP_TRY(rp_show_check_out(&(rp_show_order){.profile = profile, .out = options->out}));
     }
     RP_TRY(options->purpose == RP_PURPOSE_WARM ? open_warming(c) : RP_OK);
-    RP_TRY(read_plan(c->setup, c->measure, options));
+    RP_TRY(rp_arrangement_read_plan(c->setup, options->executor ? options->executor : "opencl"));
+    RP_TRY(options->profile ? rp_measure_read_profile(c->measure, options->profile) : RP_OK);
     if (trains) {
-        RP_TRY(check_lane(c->run, options->run_path, c->env.lane.kind != NULL));
+        RP_TRY(rp_lanes_check_own(&c->run->lanes, options->run_path, c->env.lane.kind != NULL));
         RP_TRY(rp_freeze_check(options->run_path, c->run->model));
         RP_TRY(options->executor ? RP_OK : rp_runfile_check_values(c->run));
         if (c->run->init && !options->resume) {

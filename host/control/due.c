@@ -5,8 +5,8 @@
 
 #include "control/controller_own.h"
 #include "control/next.h"
-#include "control/pauses.h"
 #include "setup/absent.h"
+#include "train/pauses.h"
 
 /* ---- pauses ---------------------------------------------------------------------------------- */
 
@@ -145,11 +145,6 @@ static rp_next_pause facts_of(const rp_controller *c) {
     };
 }
 
-/* At a pause after whose step a checkpoint was written. */
-static bool let_boards_join(rp_machine *machine, rp_arrangement *setup, bool kept_here) {
-    return rp_machine_may_grow(machine) && kept_here && rp_absent_join(setup, machine->joined);
-}
-
 static rp_err choose_in_training(rp_controller *c) {
     bool replanned = false;
     bool pays = false;
@@ -179,7 +174,8 @@ static rp_err choose_in_training(rp_controller *c) {
             break;
         case RP_NEXT_JOIN:
             RP_ASSERT(!none_joins);
-            if (let_boards_join(&c->machine, c->setup, facts.kept_here)) {
+            if (facts.kept_here && rp_machine_may_grow(&c->machine) &&
+                rp_absent_join(c->setup, c->machine.joined)) {
                 rp_machine_enter(&c->machine, RP_CONTROL_RECOVER);
                 return RP_OK;
             }

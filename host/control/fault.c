@@ -21,20 +21,11 @@ rp_FaultClass rp_fault_classify(rp_err err, bool board, bool begun) {
 }
 
 const char *rp_fault_class_name(rp_FaultClass fault_class) {
-    switch (fault_class) {
-    case RP_FAULT_TRANSIENT:
-        return "transient";
-    case RP_FAULT_BOARD:
-        return "board";
-    case RP_FAULT_USER:
-        return "user";
-    case RP_FAULT_SECURITY:
-        return "security";
-    case RP_FAULT_FATAL:
-        return "fatal";
-    default:
-        return "unknown";
-    }
+    static const char *const names[] = {
+        [RP_FAULT_UNKNOWN] = "unknown",   [RP_FAULT_TRANSIENT] = "transient",
+        [RP_FAULT_BOARD] = "board",       [RP_FAULT_USER] = "user",
+        [RP_FAULT_SECURITY] = "security", [RP_FAULT_FATAL] = "fatal"};
+    return fault_class < sizeof names / sizeof *names ? names[fault_class] : names[0];
 }
 
 rp_err rp_fault_result(rp_err err, bool begun) {

@@ -147,8 +147,7 @@ rp_err rp_rescue_enter(rp_controller *c) {
                          lost);
     }
     rp_keep_outcome outcome;
-    const rp_err err = rp_keep_begin_rescue(c->keep, rp_arrangement_plan(c->setup),
-                                            rp_keep_wanted_position(c->keep), &outcome);
+    const rp_err err = rp_keep_begin_rescue(c->keep, rp_arrangement_plan(c->setup), &outcome);
     return rp_machine_keep_result(&c->machine, err, outcome);
 }
 

@@ -1,58 +1,20 @@
 /* Where a run begins or goes on: the seed, a weights file, or its newest checkpoint. A run that has
  * lost a board goes back to there by itself. */
-#include <inttypes.h>
-#include <stdio.h>
-
 #include "control/controller_own.h"
 #include "ring/identity.h"
 
-/* The newest checkpoint is damaged, but its header says where the run stood: boards may hold that,
- * or more. False: that can not help. */
-static bool may_hope_for_boards(rp_controller *c, rp_arena *arena) {
-    rp_position place = {0};
-    char why[RP_ERR_MESSAGE_BYTES];
-    (void)snprintf(why, sizeof why, "%s", rp_err_message());
-    if (!rp_keep_may_adopt(c->keep, rp_arrangement_is_fixed(c->setup)) ||
-        rp_checkpoint_find_place(arena, c->run, rp_arrangement_given(c->setup),
-                                 rp_folder_paths_of(c->folder)->checkpoints, &place) != RP_OK) {
-        rp_err_set_message(why);
-        return false;
-    }
-    c->position = place;
-    rp_keep_hope_for_boards(c->keep, true);
-    return true;
-}
-
 /* *path NULL: from the seed, or of what boards hold. */
 static rp_err find_checkpoint(rp_controller *c, rp_arena *arena, char **path) {
-    rp_err err = rp_keep_find(c->keep, arena, rp_arrangement_given(c->setup), path, &c->position);
-    rp_keep_hope_for_boards(c->keep, false);
-    if ((err == RP_ERR_FORMAT || (err == RP_OK && rp_keep_damage(c->keep)[0])) &&
-        may_hope_for_boards(c, arena)) {
-        err = RP_OK;
-        *path = NULL;
-    }
-    RP_TRY(err);
+    const rp_plan *given = rp_arrangement_given(c->setup);
+    rp_err err;
+    RP_TRY(rp_keep_find_start(c->keep, arena, given, rp_arrangement_is_fixed(c->setup), path,
+                              &c->position));
     rp_train_resume_best(c->train);
-    if (*path && rp_arrangement_given(c->setup) &&
-        c->position.setup.advance != rp_arrangement_given(c->setup)->method.advance) {
+    if (*path && given && c->position.setup.advance != given->method.advance) {
         return rp_fail(RP_ERR_USAGE, "%s: method.advance: is %u, the checkpoint was made with %u",
-                       rp_arrangement_given(c->setup)->source,
-                       rp_arrangement_given(c->setup)->method.advance, c->position.setup.advance);
+                       given->source, given->method.advance, c->position.setup.advance);
     }
     RP_TRY(*path || rp_keep_hopes_for_boards(c->keep) ? rp_arrangement_resume(c->setup) : RP_OK);
-fail:
-    return err;
-}
-
-/* Of the run, not of a checkpoint. */
-static rp_err load_first_weights(rp_keep *keep, const rp_init *init, rp_arena *arena) {
-    char *path = NULL;
-    rp_err err = RP_OK;
-    if (init) {
-        RP_TRY(rp_arena_string(arena, init->from, &path));
-    }
-    rp_keep_load_from(keep, path, RP_KEEP_INIT);
 fail:
     return err;
 }
@@ -69,9 +31,8 @@ rp_err rp_restore_find_start(rp_controller *c) {
         }
     }
     rp_keep_load_from(c->keep, path, RP_KEEP_CHECKPOINT);
-    RP_TRY(path || rp_keep_hopes_for_boards(c->keep)
-               ? RP_OK
-               : load_first_weights(c->keep, c->run->init, &c->arena));
+    RP_TRY(path || rp_keep_hopes_for_boards(c->keep) ? RP_OK
+                                                     : rp_keep_load_first(c->keep, &c->arena));
     rp_arrangement_begin_at(c->setup, c->position.step);
 fail:
     return err;
@@ -98,16 +59,6 @@ static void forget_progress(rp_controller *c) {
     c->way.reassigning = rp_arrangement_plan(c->setup) != NULL;
 }
 
-/* What boards have counted up to the checkpoint is known of the newest one only. */
-static rp_err check_kept(const rp_keep *keep, uint64_t step) {
-    return step == rp_keep_saved_step(keep)
-               ? RP_OK
-               : rp_fail(RP_ERR_FORMAT,
-                         "the checkpoint of step %" PRIu64 " can not be gone back to: %s",
-                         rp_keep_saved_step(keep),
-                         rp_keep_damage(keep)[0] ? rp_keep_damage(keep) : "it has gone");
-}
-
 rp_err rp_restore_find_kept(rp_controller *c) {
     char *path = NULL;
     rp_err err;
@@ -115,9 +66,9 @@ rp_err rp_restore_find_kept(rp_controller *c) {
     rp_arena_init(&c->way.follow_arena, "restore", 0);
     c->position = (rp_position){0};
     RP_TRY(find_checkpoint(c, &c->way.follow_arena, &path));
-    RP_TRY(check_kept(c->keep, c->position.step));
+    RP_TRY(rp_keep_check_step(c->keep, c->position.step));
     rp_keep_load_from(c->keep, path, RP_KEEP_CHECKPOINT);
-    RP_TRY(path ? RP_OK : load_first_weights(c->keep, c->run->init, &c->way.follow_arena));
+    RP_TRY(path ? RP_OK : rp_keep_load_first(c->keep, &c->way.follow_arena));
 fail:
     return err;
 }

@@ -27,16 +27,6 @@ rp_err rp_start_find_keys(const rp_controller_env *env, const rp_runfile *run,
     return run->local ? rp_keys_make(out) : rp_runfile_read_keys(run, keys_folder, out);
 }
 
-static rp_spawn_order spawn_order(const rp_controller *c) {
-    return (rp_spawn_order){.count = c->run->boards,
-                            .board = c->run->board,
-                            .threads = c->run->threads,
-                            .board_threads = c->run->board_threads,
-                            .log_folder = rp_folder_paths_of(c->folder)->folder,
-                            .host_public = c->ring.keys.public_text,
-                            .media = c->env.media ? rp_media_fd(c->env.media) : -1};
-}
-
 /* "desk: runs/first" */
 static rp_err write_origin(rp_arena *arena, const char *machine, const char *folder, char **out) {
     *out = NULL;
@@ -46,7 +36,6 @@ static rp_err write_origin(rp_arena *arena, const char *machine, const char *fol
 }
 
 rp_err rp_start_enter(rp_controller *c) {
-    const rp_spawn_order order = spawn_order(c);
     const char *folder = c->options.temporary ? NULL : rp_folder_paths_of(c->folder)->folder;
     rp_keypair keys;
     char *origin;
@@ -67,14 +56,13 @@ rp_err rp_start_enter(rp_controller *c) {
         return rp_fail(RP_ERR_USAGE,
                        "ring: this program can not start boards on this machine; give a roster");
     }
-    RP_TRY(rp_ring_spawn(&c->ring, &c->env.spawner, &order));
+    RP_TRY(rp_ring_spawn(&c->ring, &c->env.spawner, rp_folder_paths_of(c->folder)->folder));
 fail:
     return err;
 }
 
 rp_err rp_restart_enter(rp_controller *c) {
-    const rp_spawn_order order = spawn_order(c);
-    return rp_ring_respawn(&c->ring, &order);
+    return rp_ring_respawn(&c->ring, rp_folder_paths_of(c->folder)->folder);
 }
 
 rp_err rp_start_step(rp_controller *c) {
@@ -142,24 +130,7 @@ rp_err rp_hello_late(const rp_controller *c) {
                        board->name, board->address.endpoint,
                        (double)spare_wait_ns(c->run, waited_ns) * 1e-9);
     }
-    if (board->silence.why == RP_SILENT_REFUSES) {
-        return rp_ring_why_silent(&c->ring, k);
-    }
-    if (board->address.dials && rp_link_health_of(board->control).last_heard_ns == 0) {
-        return rp_ring_never_came(&c->ring, k, waited_ns);
-    }
-    if (rp_missing_cause(&missing, k)) {
-        return rp_missing_fail(&missing, k, waited_ns);
-    }
-    return rp_fail(RP_ERR_TIMEOUT, "board %s at %s: no hello within %" PRId64 " s%s%s", board->name,
-                   board->address.endpoint, waited_ns / RP_NS_PER_S,
-                   missing.is_return ? " (ring.wait)" : "",
-                   board->silence.why == RP_SILENT_BROKEN_OFF
-                       ? ": every handshake there was broken off, as by another key"
-                   : board->silence.why == RP_SILENT_UNANSWERED
-                       ? ": its machine accepts the connection, but its agent does not answer: "
-                         "it is stopped or suspended, or has too much to do"
-                       : "");
+    return rp_missing_fail(&missing, k, waited_ns);
 }
 
 /* A HELLO ends what is under way on a board, and its answer says that it has ended. */

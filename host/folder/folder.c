@@ -9,7 +9,9 @@
 
 #include "base/folders.h"
 #include "base/log.h"
+#include "base/printable.h"
 #include "base/replace.h"
+#include "base/shell.h"
 #include "data/describe.h"
 #include "planning/tables.h"
 #include "run/paths.h"
@@ -176,4 +178,25 @@ rp_err rp_folder_close_record(rp_folder *folder, const rp_record_end *end) {
 
 void rp_folder_close_transfers(rp_folder *folder) {
     rp_transfers_close(&folder->transfers);
+}
+
+/* The command works when it is pasted. */
+void rp_folder_print_resume(const rp_folder *folder, FILE *progress, const char *program,
+                            const char *keys) {
+    const rp_folder_paths *paths = rp_folder_paths_of(folder);
+    const char *const words[] = {program ? program : "ringpipe", paths->folder, keys};
+    const char *quoted[3] = {"", "", ""};
+    rp_arena arena;
+    if (!paths->folder || access(paths->run_yaml, F_OK) != 0) {
+        return;
+    }
+    rp_arena_init(&arena, "hint", 0);
+    for (uint32_t i = 0; i < 3; i++) {
+        if (words[i] && rp_shell_word(&arena, words[i], &quoted[i]) != RP_OK) {
+            quoted[i] = words[i];
+        }
+    }
+    rp_print(progress, "go on with: %s resume %s%s%s\n", quoted[0], quoted[1],
+             keys ? " --keys " : "", quoted[2]);
+    rp_arena_finish(&arena);
 }

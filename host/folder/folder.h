@@ -34,6 +34,11 @@ rp_err rp_folder_choose(rp_folder *folder, const rp_folder_choice *choice) RP_MU
 
 const rp_folder_paths *rp_folder_paths_of(const rp_folder *folder);
 
+/* Shows the command that goes on with the run, if the folder has all that it needs. NULL: the
+ * program's, and no keys. */
+void rp_folder_print_resume(const rp_folder *folder, FILE *progress, const char *program,
+                            const char *keys);
+
 /* The end of an orderly life: nobody is named as its owner any more, and the lock goes. Accepts a
  * folder that was never chosen. */
 void rp_folder_leave(rp_folder *folder);

@@ -56,11 +56,9 @@ const char *rp_keep_find_lost(const rp_keep *keep, const rp_plan *plan);
 
 /* Where the copies stand that are wanted. */
 const rp_position *rp_keep_wanted_position(const rp_keep *keep);
-/* `position`: that, with what else the checkpoint is to say; borrowed until begin returns, `plan`
- * until the rescue is abandoned. No copy is lost. WAITS; AGAIN: the file cannot be
- * opened; OVER. errors MEMORY, IO */
-rp_err rp_keep_begin_rescue(rp_keep *keep, const rp_plan *plan, const rp_position *position,
-                            rp_keep_outcome *out) RP_MUST_CHECK;
+/* Asks for the copies. `plan` is borrowed until the rescue is abandoned. No copy is lost. WAITS;
+ * AGAIN: the file cannot be opened; OVER. errors MEMORY, IO */
+rp_err rp_keep_begin_rescue(rp_keep *keep, const rp_plan *plan, rp_keep_outcome *out) RP_MUST_CHECK;
 /* WAITS; AGAIN: begin it again; DAMAGED: *not_finite names a tensor, borrowed until the rescue is
  * abandoned; DONE, also with errors IO: it is a checkpoint, and the copies are forgotten; OVER.
  * errors as rp_keep_step_save(); of the ring */

@@ -55,6 +55,15 @@ rp_err rp_keep_find(rp_keep *keep, rp_arena *arena, const rp_plan *plan, char **
                               position, keep->damaged);
 }
 
+/* What boards have counted up to the checkpoint is known of the newest one only. */
+rp_err rp_keep_check_step(const rp_keep *keep, uint64_t step) {
+    return step == keep->save.kept_step
+               ? RP_OK
+               : rp_fail(RP_ERR_FORMAT,
+                         "the checkpoint of step %" PRIu64 " can not be gone back to: %s",
+                         keep->save.kept_step, keep->damaged[0] ? keep->damaged : "it has gone");
+}
+
 const char *rp_keep_damage(const rp_keep *keep) {
     return keep->damaged;
 }

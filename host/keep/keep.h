@@ -54,6 +54,9 @@ void rp_keep_note_return(rp_keep *keep, uint64_t step);
  * newest. `plan`: the plan that was given, or NULL. errors of rp_checkpoint_find() */
 rp_err rp_keep_find(rp_keep *keep, rp_arena *arena, const rp_plan *plan, char **path,
                     rp_position *position) RP_MUST_CHECK;
+/* A run can only go back to the checkpoint that was the newest one. errors FORMAT: `step`, of the
+ * checkpoint that is found, is another one */
+rp_err rp_keep_check_step(const rp_keep *keep, uint64_t step) RP_MUST_CHECK;
 const char *rp_keep_damage(const rp_keep *keep); /* ""; or the newest checkpoint is damaged */
 /* Says in the log that the run goes on from the checkpoint of `step`, where the newest one is
  * damaged. errors IO */
@@ -88,6 +91,9 @@ typedef enum {
 
 /* What the next load takes; `path` is borrowed, NULL: the boards' own weights by the seed. */
 void rp_keep_load_from(rp_keep *keep, const char *path, rp_keep_source source);
+/* .. what the run begins with: by the seed, or by train.init. The path is in `arena`. errors MEMORY
+ */
+rp_err rp_keep_load_first(rp_keep *keep, rp_arena *arena) RP_MUST_CHECK;
 
 /* Borrowed until the load is done or abandoned. */
 typedef struct {

@@ -192,6 +192,19 @@ void rp_keep_load_from(rp_keep *keep, const char *path, rp_keep_source source) {
     keep->load.source = source;
 }
 
+/* Of the run, not of a checkpoint. */
+rp_err rp_keep_load_first(rp_keep *keep, rp_arena *arena) {
+    const rp_init *init = keep->needs.run->init;
+    char *path = NULL;
+    rp_err err = RP_OK;
+    if (init) {
+        RP_TRY(rp_arena_string(arena, init->from, &path));
+    }
+    rp_keep_load_from(keep, path, RP_KEEP_INIT);
+fail:
+    return err;
+}
+
 rp_err rp_keep_begin_load(rp_keep *keep, const rp_keep_load_order *order) {
     rp_load *load = &keep->load;
     const rp_runfile *run = keep->needs.run;

@@ -6,11 +6,11 @@
 #include "keep/keep_own.h"
 #include "ring/identity.h"
 
-static rp_err open_files(rp_keep *keep, const rp_copy_set *set, const rp_position *position) {
+static rp_err open_files(rp_keep *keep, const rp_copy_set *set) {
     const bool measured = keep->needs.run->method.horizon == RP_HORIZON_MEASURED;
     const rp_checkpoint_content content = {.run = keep->needs.run,
                                            .plan = keep->save.plan,
-                                           .position = position,
+                                           .position = &set->position,
                                            .applied = &set->applied,
                                            .in_flight_bytes = set->in_flight_bytes,
                                            .estimator = measured ? &set->estimator : NULL,
@@ -18,11 +18,10 @@ static rp_err open_files(rp_keep *keep, const rp_copy_set *set, const rp_positio
     return rp_checkpoint_open_writer(&keep->save.arena, &content, &keep->save.writer);
 }
 
-rp_err rp_keep_begin_rescue(rp_keep *keep, const rp_plan *plan, const rp_position *position,
-                            rp_keep_outcome *out) {
+rp_err rp_keep_begin_rescue(rp_keep *keep, const rp_plan *plan, rp_keep_outcome *out) {
     const rp_copy_set *set = rp_copies_whole(keep);
     RP_ASSERT(keep->copies.wanted && set->step > keep->save.kept_step);
-    RP_ASSERT(position->step == set->step);
+    RP_ASSERT(set->position.step == set->step);
     RP_ASSERT(plan->node_count >= keep->needs.ring->count); /* boards may have left since */
     RP_ASSERT(rp_keep_find_lost(keep, plan) == NULL);
     rp_save_reset(keep, "rescue", plan, set->step);
@@ -31,7 +30,7 @@ rp_err rp_keep_begin_rescue(rp_keep *keep, const rp_plan *plan, const rp_positio
     if (rp_keep_disk_rests(keep)) {
         return RP_OK;
     }
-    const rp_err err = open_files(keep, set, position);
+    const rp_err err = open_files(keep, set);
     if (err == RP_ERR_IO) {
         rp_keep_abandon_save(keep);
         return rp_keep_disk_failed(keep, set->step, out);

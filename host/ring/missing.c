@@ -12,7 +12,7 @@
 static const int64_t ASK_NS = RP_NS_PER_S;
 static const int64_t DIALS_NS = 3 * RP_NS_PER_S;
 
-const rp_cause *rp_missing_cause(const rp_missing *m, uint32_t board) {
+static const rp_cause *find_cause(const rp_missing *m, uint32_t board) {
     const rp_board_state *state = &m->ring->board[board];
     const int64_t waited_ns = m->ring->now_ns - m->ring->greeted_ns;
     const bool was_greeted = state->hello || state->device; /* before others were greeted again */
@@ -35,7 +35,7 @@ bool rp_missing_ends_wait(const rp_missing *m) {
     uint32_t missing = 0;
     for (uint32_t k = 0; k < m->ring->count; k++) {
         missing += !m->ring->board[k].hello;
-        hopeless += is_hopeless(m, rp_missing_cause(m, k));
+        hopeless += is_hopeless(m, find_cause(m, k));
     }
     return hopeless > 0 && !m->warms && (hopeless == missing || m->spares == 0);
 }
@@ -43,7 +43,7 @@ bool rp_missing_ends_wait(const rp_missing *m) {
 /* The first missing board for which waiting does not help. */
 uint32_t rp_missing_first(const rp_missing *m, uint32_t otherwise) {
     uint32_t k = 0;
-    while (k < m->ring->count && !is_hopeless(m, rp_missing_cause(m, k))) {
+    while (k < m->ring->count && !is_hopeless(m, find_cause(m, k))) {
         k++;
     }
     return k < m->ring->count ? k : otherwise;
@@ -53,7 +53,7 @@ void rp_missing_say(const rp_missing *m, rp_ring *ring, int64_t longest_ns) {
     RP_ASSERT(m->ring == ring);
     for (uint32_t k = 0; k < m->ring->count; k++) {
         rp_board_state *board = &ring->board[k];
-        const rp_cause *cause = rp_missing_cause(m, k);
+        const rp_cause *cause = find_cause(m, k);
         if (!cause || board->machine.cause_said) {
             continue;
         }
@@ -65,13 +65,36 @@ void rp_missing_say(const rp_missing *m, rp_ring *ring, int64_t longest_ns) {
     }
 }
 
-rp_err rp_missing_fail(const rp_missing *m, uint32_t board, int64_t waited_ns) {
-    const rp_cause *cause = rp_missing_cause(m, board);
+static rp_err fail_for(const rp_missing *m, const rp_cause *cause, const char *name,
+                       int64_t waited_ns) {
     const rp_err err = cause->err == RP_ERR_REFUSED ? RP_ERR_REFUSED : RP_ERR_TIMEOUT;
     char waited[48] = "";
     if (!is_hopeless(m, cause)) {
         (void)snprintf(waited, sizeof waited, "; no hello within %" PRId64 " s",
                        waited_ns / RP_NS_PER_S);
     }
-    return rp_fail(err, "board %s: %s%s", m->ring->board[board].name, cause->text, waited);
+    return rp_fail(err, "board %s: %s%s", name, cause->text, waited);
+}
+
+rp_err rp_missing_fail(const rp_missing *m, uint32_t k, int64_t waited_ns) {
+    const rp_board_state *board = &m->ring->board[k];
+    const rp_silent_why why = board->silence.why;
+    if (why == RP_SILENT_REFUSES) {
+        return rp_ring_why_silent(m->ring, k);
+    }
+    if (board->address.dials && rp_link_health_of(board->control).last_heard_ns == 0) {
+        return rp_ring_never_came(m->ring, k, waited_ns);
+    }
+    const rp_cause *cause = find_cause(m, k);
+    if (cause) {
+        return fail_for(m, cause, board->name, waited_ns);
+    }
+    return rp_fail(
+        RP_ERR_TIMEOUT, "board %s at %s: no hello within %" PRId64 " s%s%s", board->name,
+        board->address.endpoint, waited_ns / RP_NS_PER_S, m->is_return ? " (ring.wait)" : "",
+        why == RP_SILENT_BROKEN_OFF ? ": every handshake there was broken off, as by another key"
+        : why == RP_SILENT_UNANSWERED
+            ? ": its machine accepts the connection, but its agent does not answer: "
+              "it is stopped or suspended, or has too much to do"
+            : "");
 }

@@ -17,15 +17,13 @@ typedef struct {
     bool warms;      /* boards are warmed: all that come are warmed, so the wait goes on */
 } rp_missing;
 
-/* NULL: not known. */
-const rp_cause *rp_missing_cause(const rp_missing *m, uint32_t board);
 bool rp_missing_ends_wait(const rp_missing *m);
 /* A missing board for which waiting does not help, else `otherwise`. */
 uint32_t rp_missing_first(const rp_missing *m, uint32_t otherwise);
 /* Logs each cause once: `ring`, the same one, remembers that. `longest_ns`: how long the board is
  * waited for. */
 void rp_missing_say(const rp_missing *m, rp_ring *ring, int64_t longest_ns);
-/* The board has a cause. errors  REFUSED, TIMEOUT */
+/* What is known of a board that has not come. errors  REFUSED, TIMEOUT, FAULT */
 rp_err rp_missing_fail(const rp_missing *m, uint32_t board, int64_t waited_ns) RP_MUST_CHECK;
 
 #endif

@@ -19,6 +19,15 @@ void rp_ring_check(const rp_ring *ring) {
     RP_ASSERT(!ring->boards_up || ring->spawner || !ring->run->local);
 }
 
+rp_err rp_ring_check_size(const rp_runfile *run, const char *run_path) {
+    return run->boards <= RP_RING_BOARDS_MAX
+               ? RP_OK
+               : rp_fail(RP_ERR_USAGE,
+                         "%s: ring: %u boards; over a network at most %d are possible, which "
+                         "ring.where or plan.boards chooses (`ringpipe sim` takes up to %d)",
+                         run_path, run->boards, RP_RING_BOARDS_MAX, RP_CUT_STAGES_MAX);
+}
+
 rp_err rp_ring_open(rp_arena *arena, const rp_ring_needs *needs, rp_ring *ring) {
     const rp_runfile *run = needs->run;
     const int64_t now_ns = ring->now_ns;

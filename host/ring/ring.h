@@ -71,6 +71,8 @@ typedef struct {
     const char *origin;    /* NULL: boards are not told */
 } rp_ring_needs;
 
+/* A ring over a network has at most RP_RING_BOARDS_MAX boards. errors USAGE naming the run file */
+rp_err rp_ring_check_size(const rp_runfile *run, const char *run_path) RP_MUST_CHECK;
 /* Makes room for the boards of the run file. *out: zeros, or with the time of the round.
  * errors MEMORY */
 rp_err rp_ring_open(rp_arena *arena, const rp_ring_needs *needs, rp_ring *out) RP_MUST_CHECK;
@@ -96,11 +98,13 @@ void rp_ring_set_address(rp_ring *ring, uint32_t board, const char *endpoint,
 
 /* ---- boards of this machine (spawned.c) ------------------------------------------------------ */
 
-/* Starts all boards. `spawner` is borrowed until rp_ring_close_spawned(). errors of its start() */
+/* Starts all boards, with the keys of the ring. `spawner` is borrowed until
+ * rp_ring_close_spawned(). `log_folder`: for their logs; NULL: they are not kept. errors of its
+ * start() */
 rp_err rp_ring_spawn(rp_ring *ring, const rp_spawner *spawner,
-                     const rp_spawn_order *order) RP_MUST_CHECK;
-/* Starts boards again that have ended or hang (order->hung is filled here). errors of restart() */
-rp_err rp_ring_respawn(rp_ring *ring, const rp_spawn_order *order) RP_MUST_CHECK;
+                     const char *log_folder) RP_MUST_CHECK;
+/* Starts boards again that have ended or hang. errors of restart() */
+rp_err rp_ring_respawn(rp_ring *ring, const char *log_folder) RP_MUST_CHECK;
 /* Continues the start: sets boards_up, and then the boards' addresses. A ring without a spawner is
  * up at once. errors of step() */
 rp_err rp_ring_step_spawned(rp_ring *ring) RP_MUST_CHECK;

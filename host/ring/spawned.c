@@ -1,23 +1,35 @@
 /* Boards that this program starts on this machine, through a spawner. */
 #include "ring/ring_own.h"
 
-rp_err rp_ring_spawn(rp_ring *ring, const rp_spawner *spawner, const rp_spawn_order *order) {
-    RP_ASSERT(!ring->spawner && spawner->kind && order->count == ring->count);
-    ring->spawner = spawner;
-    return spawner->kind->start(spawner->self, order);
+static rp_spawn_order spawn_order(const rp_ring *ring, const char *log_folder) {
+    const rp_runfile *run = ring->run;
+    return (rp_spawn_order){.count = run->boards,
+                            .board = run->board,
+                            .threads = run->threads,
+                            .board_threads = run->board_threads,
+                            .log_folder = log_folder,
+                            .host_public = ring->keys.public_text,
+                            .media = ring->media ? rp_media_fd(ring->media) : -1};
 }
 
-rp_err rp_ring_respawn(rp_ring *ring, const rp_spawn_order *order) {
+rp_err rp_ring_spawn(rp_ring *ring, const rp_spawner *spawner, const char *log_folder) {
+    const rp_spawn_order order = spawn_order(ring, log_folder);
+    RP_ASSERT(!ring->spawner && spawner->kind && order.count == ring->count);
+    ring->spawner = spawner;
+    return spawner->kind->start(spawner->self, &order);
+}
+
+rp_err rp_ring_respawn(rp_ring *ring, const char *log_folder) {
     bool hung[RP_RING_BOARDS_MAX] = {false};
-    rp_spawn_order with_hung = *order;
-    RP_ASSERT(!ring->spawner || order->count == ring->count);
+    rp_spawn_order order = spawn_order(ring, log_folder);
+    RP_ASSERT(!ring->spawner || order.count == ring->count);
     for (uint32_t k = 0; k < ring->count && k < RP_RING_BOARDS_MAX; k++) {
         hung[k] = ring->board[k].silence.hung;
         ring->board[k].silence.hung = false;
     }
-    with_hung.hung = order->count <= RP_RING_BOARDS_MAX ? hung : NULL;
+    order.hung = order.count <= RP_RING_BOARDS_MAX ? hung : NULL;
     ring->boards_up = false;
-    return ring->spawner ? ring->spawner->kind->restart(ring->spawner->self, &with_hung) : RP_OK;
+    return ring->spawner ? ring->spawner->kind->restart(ring->spawner->self, &order) : RP_OK;
 }
 
 rp_err rp_ring_step_spawned(rp_ring *ring) {

@@ -63,6 +63,18 @@ static uint32_t first_of(const rp_lanes_keys *lanes, uint32_t all, uint32_t lane
     return (uint32_t)((uint64_t)all * lane / lanes->count);
 }
 
+rp_err rp_lanes_check_own(const rp_lanes_keys *lanes, const char *run_path, bool has_end) {
+    if (lanes->count == 0 || (lanes->own != RP_LANE_NONE && has_end)) {
+        return RP_OK;
+    }
+    return lanes->own == RP_LANE_NONE
+               ? rp_fail(RP_ERR_USAGE, "%s: lanes: only `ringpipe train` and `resume` run lanes",
+                         run_path)
+               : rp_fail(RP_ERR_USAGE,
+                         "%s: is one lane of a run: resume the run, whose folder it lies in",
+                         run_path);
+}
+
 rp_err rp_lanes_deal(rp_arena *arena, const rp_lanes_keys *lanes, const rp_node *at,
                      rp_roster_entry **roster, uint32_t *boards, uint32_t *spares) {
     const uint32_t lane = lanes->own == RP_LANE_NONE ? 0 : lanes->own;

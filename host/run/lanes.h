@@ -18,6 +18,11 @@ typedef struct {
 /* errors USAGE with file, line and key */
 rp_err rp_lanes_read(rp_node *root, rp_lanes_keys *out) RP_MUST_CHECK;
 
+/* A run of lanes has a controller for each of them, which has somebody to report to: `has_end`.
+ * errors USAGE naming the run file */
+rp_err rp_lanes_check_own(const rp_lanes_keys *lanes, const char *run_path,
+                          bool has_end) RP_MUST_CHECK;
+
 /* Of a roster, the boards and the spares behind them: those of lane `own`, or of the first one.
  * Each lane gets its part in the order of the file. errors USAGE: fewer boards than lanes; MEMORY
  */

@@ -1,8 +1,12 @@
 /* What the boards report while a segment trains: steps, and updates that are left out. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "train/train_own.h"
+
+/* Far beyond any board: a number from outside is not believed blindly. */
+static const uint64_t BYTES_MAX = UINT64_C(1) << 44;
 
 rp_err rp_train_count_step(rp_train *train, double loss_sum) {
     rp_position *position = train->position;
@@ -66,4 +70,30 @@ rp_err rp_train_on_skipped(rp_train *train, uint32_t board, const rp_message *me
                    "a gradient is not finite on stage %u: it leaves out this update",
                    rp_train_first_stage(train, board));
     return rp_record_event(rp_train_record(train), "skipped", step + 1, text);
+}
+
+rp_err rp_train_on_finished(rp_train *train, uint32_t board, const rp_message *message,
+                            uint32_t applied) {
+    const rp_Finished *report = &message->frame.body.finished;
+    rp_board_state *state = &train->ring->board[board];
+    const size_t want = applied * sizeof(uint64_t);
+    RP_ASSERT(want <= sizeof state->train.applied);
+    if (state->train.finished) {
+        return rp_fail(RP_ERR_PEER, "board %s has finished its segment twice", state->name);
+    }
+    if (message->part[0].bytes != want) {
+        return rp_fail(RP_ERR_PEER, "board %s did not report the updates that it has applied",
+                       state->name);
+    }
+    if (report->in_flight_bytes > BYTES_MAX) {
+        return rp_fail(RP_ERR_PEER,
+                       "board %s reports %" PRIu64 " bytes of in-flight state, at most %" PRIu64
+                       " are possible",
+                       state->name, report->in_flight_bytes, BYTES_MAX);
+    }
+    state->train.finished = true;
+    memcpy(state->train.applied, message->part[0].data, want);
+    state->train.in_flight_bytes = report->in_flight_bytes;
+    state->train.ledger = (rp_run_ledger){report->ledger, report->ledger_samples};
+    return RP_OK;
 }

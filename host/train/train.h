@@ -120,6 +120,10 @@ rp_err rp_train_on_prediction(rp_train *train, uint32_t board,
                               const rp_message *message) RP_MUST_CHECK;
 rp_err rp_train_on_waiting(rp_train *train, uint32_t board,
                            const rp_message *message) RP_MUST_CHECK;
+/* A board has paused: what it has applied, its ledger and what is in flight. `applied`: how many
+ * counts of updates it has to report. errors  PEER */
+rp_err rp_train_on_finished(rp_train *train, uint32_t board, const rp_message *message,
+                            uint32_t applied) RP_MUST_CHECK;
 /* Mean loss of the steps since the last call, for a round of lanes; NAN: there were none. */
 double rp_train_take_round_loss(rp_train *train);
 

@@ -93,9 +93,8 @@ static void want_copies(void) {
 }
 
 static void begin_rescue(void) {
-    const rp_position position = *rp_keep_wanted_position(keep);
     rp_keep_outcome outcome;
-    expect_ok(rp_keep_begin_rescue(keep, plan, &position, &outcome));
+    expect_ok(rp_keep_begin_rescue(keep, plan, &outcome));
     assert_int_equal(outcome, RP_KEEP_WAITS);
 }
 

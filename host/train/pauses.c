@@ -1,5 +1,5 @@
 /* The steps at which a run pauses. */
-#include "control/pauses.h"
+#include "train/pauses.h"
 
 #include "base/err.h"
 

@@ -1,6 +1,6 @@
 /* The steps at which a run pauses: arithmetic of steps, and nothing else. */
-#ifndef RP_CONTROL_PAUSES_H
-#define RP_CONTROL_PAUSES_H
+#ifndef RP_TRAIN_PAUSES_H
+#define RP_TRAIN_PAUSES_H
 
 #include <stdbool.h>
 #include <stdint.h>

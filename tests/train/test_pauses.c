@@ -1,7 +1,7 @@
 /* The steps at which a run pauses: a table of facts and answers, and what holds for all of them. */
 #include "expect.h"
 
-#include "control/pauses.h"
+#include "train/pauses.h"
 
 /* A run of 100 steps, with nothing else asked of it. */
 #define RUN .end = 100
