@@ -10,16 +10,25 @@ bool rp_ahead_is_open(const rp_choice *c) {
     return c->run.method.ahead_measured && !c->facts->evaluates;
 }
 
-static rp_err say_ahead(rp_choice *c, double step_s) {
-    char text[RP_SPLIT_STAGES_MAX * 6 + 160];
-    size_t used = (size_t)snprintf(text, sizeof text, "by what was measured forwards run [");
-    for (uint32_t k = 0; k < c->next.ahead_count; k++) {
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%u", k ? ", " : "",
-                                 c->next.ahead[k]);
+/* "[5, 3]" */
+enum { LIST_BYTES = RP_SPLIT_STAGES_MAX * 6 + 3 };
+static void put_list(const rp_setup *setup, char out[LIST_BYTES]) {
+    size_t used = (size_t)snprintf(out, LIST_BYTES, "[");
+    for (uint32_t k = 0; k < setup->ahead_count; k++) {
+        used +=
+            (size_t)snprintf(out + used, LIST_BYTES - used, "%s%u", k ? ", " : "", setup->ahead[k]);
     }
-    (void)snprintf(text + used, sizeof text - used,
-                   "] steps ahead, the fewest with which a step takes no longer than %.4g ms",
-                   1e3 * step_s);
+    (void)snprintf(out + used, LIST_BYTES - used, "]");
+}
+
+static rp_err say_ahead(rp_choice *c, double step_s) {
+    char list[LIST_BYTES];
+    char text[LIST_BYTES + 160];
+    put_list(&c->next, list);
+    (void)snprintf(text, sizeof text,
+                   "by what was measured forwards run %s steps ahead, the fewest with which a "
+                   "step takes no longer than %.4g ms",
+                   list, 1e3 * step_s);
     return rp_choice_say(c, "ahead", text);
 }
 
@@ -72,4 +81,10 @@ rp_err rp_ahead_choose(rp_choice *c) {
     }
 fail:
     return err;
+}
+
+rp_err rp_ahead_settle(const rp_settling *s) {
+    char list[LIST_BYTES];
+    put_list(s->now, list);
+    return s->was->ahead_auto && !s->now->ahead_auto ? rp_settle(s, "schedule.ahead", list) : RP_OK;
 }

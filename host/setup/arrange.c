@@ -192,3 +192,40 @@ rp_err rp_boards_choose(rp_choice *c) {
 fail:
     return err;
 }
+
+/* By name: a run that is resumed has the same boards. */
+static rp_err settle_boards(const rp_settling *s) {
+    const rp_setup *now = s->now;
+    char text[RP_JOINT_BOARDS_MAX * 64];
+    size_t used = (size_t)snprintf(text, sizeof text, "[");
+    for (uint32_t k = 0; k < now->boards && used < sizeof text; k++) {
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", k ? ", " : "",
+                                 now->roster[k].name);
+    }
+    if (used + 2 > sizeof text) {
+        return rp_fail(RP_ERR_LIMIT, "plan.boards: names of boards take more than %zu bytes",
+                       sizeof text);
+    }
+    (void)snprintf(text + used, sizeof text - used, "]");
+    return rp_settle(s, "plan.boards", text);
+}
+
+/* Which stages are split, also instead of a word. */
+static rp_err settle_split(const rp_settling *s) {
+    char text[1024];
+    rp_err err;
+    RP_TRY(rp_method_write(&s->run->method, text, sizeof text));
+    RP_TRY(rp_settle(s, "schedule", text));
+fail:
+    return err;
+}
+
+rp_err rp_boards_settle(const rp_settling *s) {
+    const bool split =
+        s->now->schedule == s->was->schedule && s->now->said_whole != s->was->said_whole;
+    rp_err err;
+    RP_TRY(s->was->boards_auto && !s->now->boards_auto ? settle_boards(s) : RP_OK);
+    RP_TRY(split ? settle_split(s) : RP_OK);
+fail:
+    return err;
+}

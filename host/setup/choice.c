@@ -82,3 +82,8 @@ rp_err rp_choice_layer_seconds(rp_choice *c, double **out) {
 fail:
     return err;
 }
+
+rp_err rp_settle(const rp_settling *s, const char *key, const char *value) {
+    RP_ASSERT(s->out->count < RP_SETUP_SETTLED_MAX);
+    return rp_arena_printf(s->arena, &s->out->set[s->out->count++], "%s=%s", key, value);
+}

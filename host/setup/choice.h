@@ -33,17 +33,31 @@ rp_joint_ask rp_choice_ask(const rp_choice *c);
  * profile. errors MEMORY */
 rp_err rp_choice_layer_seconds(rp_choice *c, double **out) RP_MUST_CHECK;
 
+/* A choice that holds for the whole run, on its way into run.yaml. */
+typedef struct {
+    rp_arena *arena;
+    const rp_runfile *run; /* with `now` */
+    const rp_setup *was, *now;
+    rp_setup_settled *out;
+} rp_settling;
+
+/* run.yaml has this value from here on. errors MEMORY */
+rp_err rp_settle(const rp_settling *s, const char *key, const char *value) RP_MUST_CHECK;
+
 /* ---- choosers: a row of the table in next.c each --------------------------------------------- */
 
 rp_err rp_boards_choose(rp_choice *c) RP_MUST_CHECK; /* arrange.c: plan.boards, plan.share */
-rp_err rp_cut_choose(rp_choice *c) RP_MUST_CHECK;    /* cut.c: cut, microbatch, plan.schedules */
+rp_err rp_boards_settle(const rp_settling *s) RP_MUST_CHECK;
+rp_err rp_cut_choose(rp_choice *c) RP_MUST_CHECK; /* cut.c: cut, microbatch, plan.schedules */
 bool rp_cut_is_open(const rp_choice *c);
+rp_err rp_cut_settle(const rp_settling *s) RP_MUST_CHECK;
 rp_err rp_codecs_choose(rp_choice *c) RP_MUST_CHECK; /* codecs.c: links.codec */
 bool rp_codecs_are_open(const rp_choice *c);
 rp_err rp_sizes_choose(rp_choice *c) RP_MUST_CHECK; /* sizes.c: schedule.planner */
 bool rp_sizes_are_open(const rp_choice *c);
 rp_err rp_ahead_choose(rp_choice *c) RP_MUST_CHECK; /* ahead.c: ahead: measured */
 bool rp_ahead_is_open(const rp_choice *c);
+rp_err rp_ahead_settle(const rp_settling *s) RP_MUST_CHECK;
 
 /* ---- parts of them --------------------------------------------------------------------------- */
 

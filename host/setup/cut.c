@@ -120,3 +120,17 @@ rp_err rp_cut_choose(rp_choice *c) {
 fail:
     return err;
 }
+
+rp_err rp_cut_settle(const rp_settling *s) {
+    const rp_setup *now = s->now;
+    char micro[16];
+    rp_err err;
+    (void)snprintf(micro, sizeof micro, "%u", now->micro);
+    RP_TRY(s->was->micro_auto && !now->micro_auto ? rp_settle(s, "train.microbatch", micro)
+                                                  : RP_OK);
+    RP_TRY(now->schedule != s->was->schedule
+               ? rp_settle(s, "schedule", s->run->schedules.at[now->schedule].text)
+               : RP_OK);
+fail:
+    return err;
+}

@@ -29,4 +29,11 @@ typedef struct {
     const char *schedule;         /* a sentence about the schedule; NULL: not chosen */
 } rp_setup_why;
 
+/* What the resolved run file gets of choices that hold for the whole run. */
+enum { RP_SETUP_SETTLED_MAX = 8 };
+typedef struct {
+    uint32_t count;
+    char *set[RP_SETUP_SETTLED_MAX]; /* "train.microbatch=4" */
+} rp_setup_settled;
+
 #endif

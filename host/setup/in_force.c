@@ -6,79 +6,17 @@
 
 #include "setup/setup_own.h"
 
-/* ---- run.yaml -------------------------------------------------------------------------------- */
-
-static rp_err write_micro(rp_arrangement *a) {
-    char text[64];
-    (void)snprintf(text, sizeof text, "train.microbatch=%u", a->now.micro);
-    return rp_config_set(a->arena, a->run.root, text);
-}
-
-/* By name: a run that is resumed has the same boards. */
-static rp_err write_boards(rp_arrangement *a) {
-    char text[RP_JOINT_BOARDS_MAX * 64];
-    size_t used = (size_t)snprintf(text, sizeof text, "plan.boards=[");
-    for (uint32_t k = 0; k < a->run.boards && used < sizeof text; k++) {
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", k ? ", " : "",
-                                 a->run.roster[k].name);
-    }
-    if (used + 2 > sizeof text) {
-        return rp_fail(RP_ERR_LIMIT, "plan.boards: names of boards take more than %zu bytes",
-                       sizeof text);
-    }
-    (void)snprintf(text + used, sizeof text - used, "]");
-    return rp_config_set(a->arena, a->run.root, text);
-}
-
-static rp_err write_schedule(rp_arrangement *a) {
-    char *text;
-    rp_err err;
-    RP_TRY(
-        rp_arena_printf(a->arena, &text, "schedule=%s", a->run.schedules.at[a->now.schedule].text));
-    RP_TRY(rp_config_set(a->arena, a->run.root, text));
-fail:
-    return err;
-}
-
-/* Which stages are split, in place of a word, too. */
-static rp_err write_split(rp_arrangement *a) {
-    static const char key[] = "schedule=";
-    char set[1024];
-    rp_err err;
-    memcpy(set, key, sizeof key);
-    RP_TRY(rp_method_write(&a->run.method, set + sizeof key - 1, sizeof set - sizeof key));
-    RP_TRY(rp_config_set(a->arena, a->run.root, set));
-fail:
-    return err;
-}
-
-static rp_err write_ahead(rp_arrangement *a) {
-    const rp_setup *now = &a->now;
-    char text[RP_SPLIT_STAGES_MAX * 6 + 24];
-    size_t used = (size_t)snprintf(text, sizeof text, "schedule.ahead=[");
-    for (uint32_t k = 0; k < now->ahead_count; k++) {
-        used +=
-            (size_t)snprintf(text + used, sizeof text - used, "%s%u", k ? ", " : "", now->ahead[k]);
-    }
-    (void)snprintf(text + used, sizeof text - used, "]");
-    return rp_config_set(a->arena, a->run.root, text);
-}
-
-/* What was open before, and is chosen now. */
+/* Boards and resumed runs find there what was chosen for the whole run. */
 static rp_err write_choices(rp_arrangement *a, const rp_setup *was) {
-    const rp_setup *now = &a->now;
+    rp_setup_settled settled;
     rp_err err;
-    RP_TRY(was->micro_auto && !now->micro_auto ? write_micro(a) : RP_OK);
-    RP_TRY(was->boards_auto && !now->boards_auto ? write_boards(a) : RP_OK);
-    RP_TRY(now->schedule != was->schedule ? write_schedule(a) : RP_OK);
-    RP_TRY(now->schedule == was->schedule && now->said_whole != was->said_whole ? write_split(a)
-                                                                                : RP_OK);
-    RP_TRY(was->ahead_auto && !now->ahead_auto ? write_ahead(a) : RP_OK);
+    RP_TRY(rp_setup_settle(&a->run, was, &a->now, a->arena, &settled));
+    for (uint32_t i = 0; i < settled.count; i++) {
+        RP_TRY(rp_config_set(a->arena, a->run.root, settled.set[i]));
+    }
 fail:
     return err;
 }
-
-/* ---- the setup in force ---------------------------------------------------------------------- */
 
 void rp_arrangement_put(rp_arrangement *a, const rp_setup *next) {
     RP_ASSERT(rp_setup_check(next, &a->opened) == NULL);

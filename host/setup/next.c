@@ -9,11 +9,13 @@ static const struct {
     rp_err (*choose)(rp_choice *c);
     bool (*needs_profile)(const rp_choice *c); /* it is open, and chosen by a profile; NULL: a
                                                   profile is used if there is one */
-} choosers[] = {{rp_boards_choose, NULL},
-                {rp_cut_choose, rp_cut_is_open},
-                {rp_codecs_choose, rp_codecs_are_open},
-                {rp_sizes_choose, rp_sizes_are_open},
-                {rp_ahead_choose, rp_ahead_is_open}};
+    rp_err (*settle)(const rp_settling *s);    /* adds what run.yaml gets; NULL: nothing, as the
+                                                  checkpoint has it */
+} choosers[] = {{rp_boards_choose, NULL, rp_boards_settle},
+                {rp_cut_choose, rp_cut_is_open, rp_cut_settle},
+                {rp_codecs_choose, rp_codecs_are_open, NULL},
+                {rp_sizes_choose, rp_sizes_are_open, NULL},
+                {rp_ahead_choose, rp_ahead_is_open, rp_ahead_settle}};
 enum { CHOOSERS = sizeof choosers / sizeof *choosers };
 
 rp_err rp_setup_next(const rp_runfile *wish, const rp_setup_facts *facts, const rp_setup *now,
@@ -29,6 +31,17 @@ rp_err rp_setup_next(const rp_runfile *wish, const rp_setup_facts *facts, const 
     RP_ASSERT(rp_setup_check(next, wish) == NULL && next->cut.stage_count == next->stages);
     RP_ASSERT(!next->micro_auto && !next->schedule_auto);
 fail:
+    return err;
+}
+
+rp_err rp_setup_settle(const rp_runfile *run, const rp_setup *was, const rp_setup *now,
+                       rp_arena *arena, rp_setup_settled *out) {
+    const rp_settling settling = {arena, run, was, now, out};
+    rp_err err = RP_OK;
+    out->count = 0;
+    for (uint32_t i = 0; i < CHOOSERS && err == RP_OK; i++) {
+        err = choosers[i].settle ? choosers[i].settle(&settling) : RP_OK;
+    }
     return err;
 }
 

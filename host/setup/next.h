@@ -12,6 +12,10 @@
  * (rp_setup_equal()) where nothing was open. errors those of the planner; MEMORY */
 rp_err rp_setup_next(const rp_runfile *wish, const rp_setup_facts *facts, const rp_setup *now,
                      rp_arena *arena, rp_setup *next, rp_setup_why *why) RP_MUST_CHECK;
+/* What was open in `was` and holds for the whole run in `now`. `run`: the run file with `now`. The
+ * texts lie in `arena`. errors MEMORY; LIMIT: names of boards are too long */
+rp_err rp_setup_settle(const rp_runfile *run, const rp_setup *was, const rp_setup *now,
+                       rp_arena *arena, rp_setup_settled *out) RP_MUST_CHECK;
 /* Something that is open is chosen by a profile. Names, clock and profile of `facts` do not count.
  */
 bool rp_setup_needs_profile(const rp_runfile *wish, const rp_setup_facts *facts,
