@@ -106,7 +106,7 @@ static rp_err on_step_done(rp_controller *c, uint32_t board, const rp_message *m
     RP_TRY(rp_train_on_step_done(c->train, board, message));
     while (rp_train_take_step(c->train, &loss_sum)) {
         rp_keep_note_step(c->keep, rp_train_usual_step_ns(c->train));
-        (void)rp_drift_note_step(c->measure);
+        rp_drift_note_step(c->measure);
         RP_TRY(rp_train_end_step(c->train, loss_sum));
     }
 fail:

@@ -344,7 +344,7 @@ static rp_err prepare_run(rp_controller *c) {
         }
         RP_TRY(choose_folder(c->folder, c->run, options));
         RP_TRY(rp_arrangement_resume_choices(c->setup));
-        RP_TRY(rp_restore_find_start(c));
+        RP_TRY(rp_resume_find_start(c));
         if (is_nothing_left(c)) {
             RP_TRY(rp_train_check_result(c->train, &c->machine.reported));
             rp_print(c->env.progress, "%s: the run is finished; nothing is left to do\n",

@@ -64,7 +64,7 @@ static rp_err take_results(rp_controller *c, uint64_t step) {
                            "train.checkpoint_steps bounds how many they have to",
                            c->position.step + 1);
         }
-        (void)rp_drift_note_step(c->measure);
+        rp_drift_note_step(c->measure);
         RP_TRY(rp_train_count_step(c->train, loss));
     }
 fail:
@@ -129,7 +129,7 @@ static rp_err fall_back(rp_controller *c, const char *why, const char *what) {
     (void)snprintf(text, sizeof text, why, rp_keep_wanted_position(c->keep)->step, what);
     rp_keep_abandon_rescue(c->keep);
     c->machine.fault.board = RP_NO_BOARD;
-    RP_TRY(rp_restore_begin_way_back(c, c->recovery.step));
+    RP_TRY(rp_resume_begin_way_back(c, c->recovery.step));
     rp_machine_forget_fault(&c->machine);
     rp_ring_end_greeting(&c->ring);
     RP_TRY(rp_record_event(rp_folder_record(c->folder), "copies", c->position.step, text));
@@ -155,7 +155,7 @@ static rp_err leave_rescue(rp_controller *c, uint64_t step) {
     char text[120];
     rp_err err;
     rp_recovery_note_checkpoint(&c->recovery, &c->ring);
-    RP_TRY(rp_restore_find_kept(c));
+    RP_TRY(rp_resume_find_kept(c));
     (void)snprintf(text, sizeof text,
                    "what the boards held behind step %" PRIu64 " is whole again, from copies",
                    step);

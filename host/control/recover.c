@@ -80,7 +80,7 @@ static rp_err begin_way_back(rp_controller *c) {
     char text[RP_FAULT_TEXT + 200];
     rp_err err;
     rp_stopping_describe(&c->machine, fault, sizeof fault);
-    RP_TRY(rp_restore_begin_way_back(c, c->position.step));
+    RP_TRY(rp_resume_begin_way_back(c, c->position.step));
     (void)snprintf(text, sizeof text,
                    "%s; the run goes back from step %" PRIu64 " to step %" PRIu64
                    " and waits up to %" PRIu32 " s for its boards (ring.wait)",
@@ -151,7 +151,7 @@ static rp_err cut_anew(rp_controller *c) {
     RP_TRY(rp_absent_count_stages(c->setup));
     rp_record_take_boards(rp_folder_record(c->folder), c->run->boards, c->run->stages);
     c->machine.fault.board = RP_NO_BOARD; /* places have changed */
-    RP_TRY(rp_restore_go_back(c));
+    RP_TRY(rp_resume_go_back(c));
 fail:
     return err;
 }
@@ -265,7 +265,7 @@ static rp_err leave_adoption(rp_controller *c) {
     rp_ring_reset(&c->ring, why ? c->machine.fault.board : RP_NO_BOARD);
     rp_keep_note_unsaved(c->keep, false);
     c->position = (rp_position){0};
-    RP_TRY(rp_restore_find_start(c));
+    RP_TRY(rp_resume_find_start(c));
     RP_TRY(rp_train_rewind_record(c->train));
     RP_TRY(rp_machine_begin_term(&c->machine, &c->ring, c->folder, c->env.run_id));
     rp_machine_forget_fault(&c->machine);

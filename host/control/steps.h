@@ -90,16 +90,16 @@ void rp_due_follow_losses(rp_controller *c);
 /* Of a lane, at a pause after its checkpoint: it is averaged with those of the other lanes. */
 bool rp_due_is_round(const rp_controller *c);
 
-/* restore.c: what to start from, and what to go back to.
+/* resume.c: what to start from, and what to go back to.
  * errors  those of rp_checkpoint_find() and rp_checkpoint_check_start() */
-rp_err rp_restore_find_start(rp_controller *c) RP_MUST_CHECK;
+rp_err rp_resume_find_start(rp_controller *c) RP_MUST_CHECK;
 /* What is loaded next: the newest checkpoint, or where the run begins. errors as _go_back */
-rp_err rp_restore_find_kept(rp_controller *c) RP_MUST_CHECK;
+rp_err rp_resume_find_kept(rp_controller *c) RP_MUST_CHECK;
 /* Everything is as it was at the newest checkpoint of this run or at newer copies, in a new term;
  * boards that are lost have no link any more. errors  FORMAT, IO; PEER: another controller goes on
  * with the run */
-rp_err rp_restore_go_back(rp_controller *c) RP_MUST_CHECK;
+rp_err rp_resume_go_back(rp_controller *c) RP_MUST_CHECK;
 /* .. and the recovery from the fault at hand begins. `from`: step at which the run was. */
-rp_err rp_restore_begin_way_back(rp_controller *c, uint64_t from) RP_MUST_CHECK;
+rp_err rp_resume_begin_way_back(rp_controller *c, uint64_t from) RP_MUST_CHECK;
 
 #endif

@@ -93,15 +93,15 @@ double rp_drift_setup_s(const rp_measure *m) {
     return m->drift.setup_s;
 }
 
-double rp_drift_note_step(rp_measure *m) {
+void rp_drift_note_step(rp_measure *m) {
     rp_drift *drift = &m->drift;
     const int64_t now_ns = m->needs.ring->now_ns;
-    const double step_s = drift->step_ns > 0 ? (double)(now_ns - drift->step_ns) * 1e-9 : 0;
     RP_ASSERT(drift->step_ns <= now_ns);
-    drift->steps += drift->step_ns > 0;
-    drift->steps_s += step_s;
+    if (drift->step_ns > 0) {
+        drift->steps++;
+        drift->steps_s += (double)(now_ns - drift->step_ns) * 1e-9;
+    }
     drift->step_ns = now_ns;
-    return step_s;
 }
 
 void rp_drift_count_change(rp_measure *m) {

@@ -25,8 +25,8 @@ void rp_drift_begin_segment(rp_measure *measure);
 double rp_drift_setup_s(const rp_measure *measure);
 /* An op of the board `op->stage`, of its stage `op->part`. */
 void rp_drift_note_op(rp_measure *measure, const rp_plan *plan, const rp_sink_op *op);
-/* A step is done. Returns its seconds; 0 for the first one of a segment, which fills the pipes. */
-double rp_drift_note_step(rp_measure *measure);
+/* A step is done. The first one of a segment fills the pipes, so its time does not count. */
+void rp_drift_note_step(rp_measure *measure);
 /* The plan changes because of drift. */
 void rp_drift_count_change(rp_measure *measure);
 /* For the summary; `out->op` is in `arena`. `plan` NULL: none is in force. errors  MEMORY */

@@ -72,12 +72,12 @@ static void steps_and_set_ups_are_timed(void **state) {
     for (uint32_t segment = 0; segment < 2; segment++) {
         ring.now_ns += 9 * RP_NS_PER_S;
         rp_drift_begin_segment(measure);
-        assert_true(rp_drift_note_step(measure) == 0); /* it fills the pipes */
+        rp_drift_note_step(measure); /* it fills the pipes */
         for (uint32_t i = 0; i < 4; i++) {
             expect_ok(rp_drift_tell(measure, plan, &arena, &told));
             assert_true(isnan(told.measured_step_s)); /* too few steps */
             ring.now_ns += RP_NS_PER_S / 4;
-            assert_true(rp_drift_note_step(measure) == 0.25);
+            rp_drift_note_step(measure);
         }
     }
     assert_true(rp_drift_setup_s(measure) == 5);

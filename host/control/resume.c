@@ -19,7 +19,7 @@ fail:
     return err;
 }
 
-rp_err rp_restore_find_start(rp_controller *c) {
+rp_err rp_resume_find_start(rp_controller *c) {
     rp_err err = RP_OK;
     char *path = NULL;
     if (c->options.resume) {
@@ -59,7 +59,7 @@ static void forget_progress(rp_controller *c) {
     c->way.reassigning = rp_arrangement_plan(c->setup) != NULL;
 }
 
-rp_err rp_restore_find_kept(rp_controller *c) {
+rp_err rp_resume_find_kept(rp_controller *c) {
     char *path = NULL;
     rp_err err;
     rp_arena_finish(&c->way.follow_arena);
@@ -73,7 +73,7 @@ fail:
     return err;
 }
 
-rp_err rp_restore_go_back(rp_controller *c) {
+rp_err rp_resume_go_back(rp_controller *c) {
     const rp_position *copies = rp_keep_newest_copies(c->keep);
     rp_err err;
     RP_TRY(rp_identity_check(rp_folder_paths_of(c->folder)->folder, &c->ring.identity));
@@ -83,7 +83,7 @@ rp_err rp_restore_go_back(rp_controller *c) {
         rp_train_resume_best(c->train);
         rp_keep_want_copies(c->keep);
     } else {
-        RP_TRY(rp_restore_find_kept(c));
+        RP_TRY(rp_resume_find_kept(c));
     }
     rp_keep_note_return(c->keep, c->position.step);
     rp_arrangement_begin_at(c->setup, c->position.step);
@@ -93,9 +93,9 @@ fail:
     return err;
 }
 
-rp_err rp_restore_begin_way_back(rp_controller *c, uint64_t from) {
+rp_err rp_resume_begin_way_back(rp_controller *c, uint64_t from) {
     rp_err err;
-    RP_TRY(rp_restore_go_back(c));
+    RP_TRY(rp_resume_go_back(c));
     rp_recovery_begin(&c->recovery, &(rp_recovery_order){.run = c->run,
                                                          .fault = &c->machine.fault,
                                                          .from = from,
