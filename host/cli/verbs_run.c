@@ -378,25 +378,16 @@ fail:
     return err;
 }
 
-/* `plan` and `profile` measure a run that will train, so they refuse the values that `train`
- * refuses, before a board starts. */
-static rp_err measure_run(rp_arena *arena, const rp_cli_args *args, rp_controller_purpose purpose) {
-    const rp_controller_options options = options_of(args, purpose);
-    rp_runfile runfile = {0};
-    rp_err err = rp_runfile_read(arena, options.run_path, options.set, options.set_count, &runfile);
-    if (err == RP_OK) {
-        err = rp_runfile_check_values(&runfile);
-    }
-    rp_runfile_close(&runfile);
-    return err == RP_OK ? run_controller(args, &options) : err;
-}
-
 rp_err rp_verb_plan(rp_arena *arena, const rp_cli_args *args) {
-    return measure_run(arena, args, RP_PURPOSE_PLAN);
+    (void)arena;
+    const rp_controller_options options = options_of(args, RP_PURPOSE_PLAN);
+    return run_controller(args, &options);
 }
 
 rp_err rp_verb_profile(rp_arena *arena, const rp_cli_args *args) {
-    return measure_run(arena, args, RP_PURPOSE_PROFILE);
+    (void)arena;
+    const rp_controller_options options = options_of(args, RP_PURPOSE_PROFILE);
+    return run_controller(args, &options);
 }
 
 rp_err rp_cli_run_warm(const rp_cli_args *args, const char *run_path, uint32_t within_s) {

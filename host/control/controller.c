@@ -331,6 +331,7 @@ static rp_err prepare_run(rp_controller *c) {
     if (options->purpose == RP_PURPOSE_PLAN || options->purpose == RP_PURPOSE_PROFILE) {
         const bool profile = options->purpose == RP_PURPOSE_PROFILE;
         RP_TRY(rp_show_check_out(&(rp_show_order){.profile = profile, .out = options->out}));
+        RP_TRY(rp_runfile_check_values(c->run)); /* they are for a run that will train */
     }
     RP_TRY(options->purpose == RP_PURPOSE_WARM ? open_warming(c) : RP_OK);
     RP_TRY(rp_arrangement_read_plan(c->setup, options->executor ? options->executor : "opencl"));

@@ -227,7 +227,7 @@ static bool are_at_rest(const rp_keep *keep, char why[RP_KEEP_WHY_BYTES]) {
         const rp_adopt_board *at = &keep->adopt.board[k];
         const bool rests = at->now.settled && at->before.settled && at->now.ops == at->before.ops &&
                            at->now.step == at->before.step;
-        if (!rests || keep->adopt.rounds < 2) {
+        if (!rests) {
             (void)snprintf(why, RP_KEEP_WHY_BYTES, "board %s does not come to rest",
                            keep->needs.ring->board[k].name);
             return false;

@@ -173,6 +173,58 @@ static void a_board_without_rest_is_not_awaited_for_ever(void **state) {
     end_adoption();
 }
 
+/* Whether the newest question to the boards is to stop. */
+static bool are_asked_to_stop(void) {
+    pass_ms(2);
+    return far[0].last[RP_KIND_HELLO].body.hello.hold == 2;
+}
+
+/* One answer later than ASK_EVERY_NS, and what follows from it. */
+static void expect_wait(bool stopped, const rp_Held *second, bool asks_to_stop) {
+    char why[RP_KEEP_WHY_BYTES];
+    pass_ms(250);
+    answer(stopped, second);
+    assert_int_equal(step(why), RP_ADOPTION_WAITS);
+    assert_int_equal(are_asked_to_stop(), asks_to_stop);
+}
+
+/* A board may not have read the last words of the controller yet: what does not fit is asked for
+ * again for a while. */
+static void a_board_that_is_behind_has_time(void **state) {
+    (void)state;
+    char why[RP_KEEP_WHY_BYTES];
+    open_adoption();
+    rp_Held second = held_by(1, false);
+    second.step--;
+    for (uint32_t i = 0; i < 4; i++) {
+        expect_wait(false, &second, false);
+    }
+    assert_int_equal(far[1].orders[RP_KIND_HELLO], 5);
+    second = held_by(1, false);
+    second.ops++;
+    assert_int_equal(adopt(second, why), RP_ADOPTION_TAKES);
+    end_adoption();
+}
+
+/* It did something after the answers that looked like rest: all are asked once more from the
+ * beginning. */
+static void a_board_that_moved_before_it_stopped_is_asked_again(void **state) {
+    (void)state;
+    char why[RP_KEEP_WHY_BYTES];
+    open_adoption();
+    rp_Held second = held_by(1, false);
+    second.settled = false; /* an op is under way */
+    expect_wait(false, &second, false);
+    second.settled = true;
+    expect_wait(false, &second, false); /* one answer is no rest */
+    expect_wait(false, &second, true);
+    second.stopped = true;
+    second.ops++;
+    expect_wait(true, &second, false);
+    assert_int_equal(adopt(second, why), RP_ADOPTION_TAKES);
+    end_adoption();
+}
+
 static void all_boards_have_to_hold_something(void **state) {
     (void)state;
     char why[RP_KEEP_WHY_BYTES];
@@ -231,6 +283,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(boards_at_one_step_are_adopted, setup, teardown),
         cmocka_unit_test_setup_teardown(answers_that_do_not_fit_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(a_board_without_rest_is_not_awaited_for_ever, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_board_that_is_behind_has_time, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_board_that_moved_before_it_stopped_is_asked_again, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(all_boards_have_to_hold_something, setup, teardown),
         cmocka_unit_test_setup_teardown(malformed_answers_are_faults_of_the_board, setup, teardown),
