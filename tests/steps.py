@@ -22,6 +22,7 @@ from checks import (
 )
 
 ASAN = SOURCE / "build-asan"
+FUZZ = SOURCE / "build-fuzz"
 # Tests that start agents wait for them now and then: this many keep all cores busy.
 PROCESSES_AT_ONCE = 2 * CORES + 1
 
@@ -272,22 +273,16 @@ FUZZ_SECONDS = 1800  # of all targets together, on every core
 
 def step_fuzz(results):
     """the fuzz targets under the sanitizers, half an hour"""
-    if not compiled(results, ASAN):
+    names = sorted(path.stem for path in SOURCE.glob("tests/fuzz/fuzz_*.c"))
+    if not compiled(results, FUZZ, *names):
         return
-    targets = sorted(
-        path
-        for path in ASAN.glob("tests/fuzz/fuzz_*")
-        if path.is_file() and os.access(path, os.X_OK)
-    )
-    targets += sorted(path for path in ASAN.glob("bin/fuzz_*"))
-    if not targets:
-        results.add("fail", "fuzz/targets", 0, "no fuzz target was built")
-        return
+    ctests(results, "fuzz", FUZZ, "-R", "^fuzz/instrumented$")
+    targets = [FUZZ / "bin" / name for name in names]
     seconds = FUZZ_SECONDS * CORES // len(targets)
     jobs = []
     for target in targets:
         noun = target.name.removeprefix("fuzz_")
-        grown = ASAN / "corpus" / noun  # the corpus that is committed stays as it is
+        grown = FUZZ / "corpus" / noun  # the corpus that is committed stays as it is
         grown.mkdir(parents=True, exist_ok=True)
         jobs.append(
             (
