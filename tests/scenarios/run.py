@@ -221,10 +221,11 @@ def run_one(what, keep):
         Scenario(what, folder).do()
     except (Failed, KeyError, ValueError) as error:
         wrong = f"{type(error).__name__}: {error}"
-    if keep:
-        print(f"kept: {folder}")
-    else:
-        shutil.rmtree(folder, ignore_errors=True)
+    finally:  # also when the run of one goes wrong in a way that ends this program
+        if keep:
+            print(f"kept: {folder}")
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
     return what["name"], time.monotonic() - start, wrong
 
 
