@@ -88,7 +88,7 @@ static uint32_t next_random(uint64_t *seed, uint32_t count) {
 static void random_plans_go_round(void **state) {
     (void)state;
     uint64_t seed = 1;
-    for (uint32_t i = 0; i < 300; i++) {
+    for (uint32_t i = 0; i < trials(300, 60); i++) {
         const uint32_t stages = 1 + next_random(&seed, 5);
         const uint32_t batch = 16 + next_random(&seed, 20);
         spread_stage stage[5];

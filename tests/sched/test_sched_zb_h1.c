@@ -68,7 +68,7 @@ static void bubble(void **state) {
                                       {1, 3, 1}, {1.3, 1.1, 0.7}, {1, 2, 0.1}, {1.5, 1.2, 1.2}};
     for (size_t i = 0; i < sizeof costs / sizeof costs[0]; i++) {
         const double f = costs[i][0], b = costs[i][1], w = costs[i][2];
-        for (uint32_t stages = 1; stages <= 16; stages++) {
+        for (uint32_t stages = 1; stages <= 16; stages += trials(1, 3)) {
             for (uint32_t micro = 1; micro <= 40; micro++) {
                 const double want = micro >= stages
                                         ? micro * (f + b + w) + (stages - 1) * (f + b - w)
