@@ -35,7 +35,7 @@ static rp_err check_sizes(const rp_plan *plan) {
                            "%s: stages[%u].backward: a microbatch of %u samples, expected 1 to %u",
                            plan->source, k, stage->micro_backward, plan->batch);
         }
-        if (stage->micro_backward != stage->micro_forward && !plan->method.kind->sizes) {
+        if (stage->micro_backward != stage->micro_forward && !rp_plan_has_sizes(plan)) {
             return rp_fail(RP_ERR_USAGE,
                            "%s: stages[%u].backward: microbatches of %u samples forward and %u "
                            "backward; schedule %s cuts both alike",
@@ -43,7 +43,7 @@ static rp_err check_sizes(const rp_plan *plan) {
                            plan->method.kind->name);
         }
         if (stage->as_forward &&
-            (!plan->method.kind->sizes || stage->micro_backward != stage->micro_forward)) {
+            (!rp_plan_has_sizes(plan) || stage->micro_backward != stage->micro_forward)) {
             return rp_fail(RP_ERR_USAGE,
                            "%s: stages[%u].as_forward: is for stages of schedule umpipe with one "
                            "size in both directions",
@@ -90,7 +90,7 @@ static rp_err check_groups(const rp_plan *plan, uint32_t k) {
 static rp_err check_recompute(const rp_plan *plan) {
     for (uint32_t k = 0; k < plan->stage_count; k++) {
         const rp_plan_stage *stage = &plan->stage[k];
-        const bool parts = plan->method.kind->sizes && !stage->as_forward;
+        const bool parts = rp_plan_takes_parts(plan, k);
         char whose[RP_METHOD_WHOSE_BYTES];
         const char *why =
             stage->recompute ? rp_method_refuses_again(&plan->method, k, parts) : NULL;
@@ -141,7 +141,7 @@ rp_err rp_plan_check_whole(const char *source, uint32_t k, const rp_plan_stage *
 /* For a schedule with sizes. */
 static rp_err check_whole(const rp_plan *plan, const rp_model *model, const rp_cut *cut) {
     rp_err err = RP_OK;
-    for (uint32_t k = 0; err == RP_OK && k < cut->stage_count && plan->method.kind->sizes; k++) {
+    for (uint32_t k = 0; err == RP_OK && k < cut->stage_count && rp_plan_has_sizes(plan); k++) {
         err = rp_plan_check_whole(plan->source, k, &plan->stage[k], plan->micro,
                                   rp_cut_whole_layer(model, cut, k));
     }
@@ -389,7 +389,7 @@ fail:
 
 /* With sizes, an op may take its samples from many parcels; `facts` are of the plan's replay. */
 static rp_err check_pieces(const rp_plan *plan, const rp_sched_facts *facts) {
-    for (uint32_t e = 0; plan->method.kind->sizes && e < plan->edge_count; e++) {
+    for (uint32_t e = 0; rp_plan_has_sizes(plan) && e < plan->edge_count; e++) {
         const rp_plan_edge *edge = &plan->edge[e];
         uint32_t pieces = 0;
         for (uint32_t other = 0; other < plan->edge_count; other++) {

@@ -118,7 +118,7 @@ static void bound_windows(rp_plan *plan) {
     const uint32_t bound = most + RP_PLAN_WINDOW_SLACK;
     for (uint32_t e = 0; e < plan->edge_count; e++) {
         rp_plan_edge *edge = &plan->edge[e];
-        const bool sizes = plan->method.kind->sizes;
+        const bool sizes = rp_plan_has_sizes(plan);
         const uint32_t slack = RP_PLAN_WINDOW_SLACK + (sizes ? parcels_of_op(plan, edge) : 0);
         const uint32_t flushed = larger(plan->stage_count + slack, path_parcels(plan, edge));
         const bool capped = plan->method.kind->flushed && edge->carries != RP_CARRIES_STASH;

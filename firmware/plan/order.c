@@ -14,9 +14,8 @@ static rp_sched_shape shape_of(const rp_plan *plan, const rp_plan_hold *hold) {
                             .epoch_samples = plan->epoch_samples,
                             .batch = plan->batch,
                             .micro = plan->stage[hold->stage].micro_forward};
-    const rp_plan_stage *stage = &plan->stage[hold->stage];
-    if (plan->method.kind->sizes && !stage->as_forward) {
-        shape.micro_backward = stage->micro_backward;
+    if (rp_plan_takes_parts(plan, hold->stage)) {
+        shape.micro_backward = plan->stage[hold->stage].micro_backward;
     }
     rp_method_order(&plan->method, &shape);
     return shape;

@@ -56,11 +56,19 @@ uint32_t rp_plan_step_samples(const rp_plan *plan, uint64_t step) {
     return rp_sched_step_samples(&shape, step);
 }
 
+bool rp_plan_has_sizes(const rp_plan *plan) {
+    return plan->method.kind->sizes;
+}
+
+bool rp_plan_takes_parts(const rp_plan *plan, uint32_t stage) {
+    return rp_plan_has_sizes(plan) && !plan->stage[stage].as_forward;
+}
+
 rp_err rp_plan_sizes(rp_arena *arena, const rp_plan *plan, const uint32_t (**out)[2]) {
     uint32_t(*size)[2];
     rp_err err;
     *out = NULL;
-    if (!plan->method.kind->sizes) {
+    if (!rp_plan_has_sizes(plan)) {
         return RP_OK;
     }
     RP_TRY(RP_ARENA_NEW(arena, plan->stage_count, &size));
@@ -161,7 +169,7 @@ uint64_t rp_plan_digest(const rp_plan *plan) {
     for (uint32_t k = 0; k < plan->stage_count; k++) {
         const rp_plan_stage *stage = &plan->stage[k];
         digest = mix_u64(mix_u64(digest, stage->micro_forward), stage->layer_count);
-        if (plan->method.kind->sizes) {
+        if (rp_plan_has_sizes(plan)) {
             digest = mix_u64(mix_u64(digest, stage->micro_backward), stage->as_forward);
         }
     }

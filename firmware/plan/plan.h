@@ -254,11 +254,12 @@ static inline bool rp_plan_dials(const rp_plan *plan, uint32_t node, uint32_t ne
 
 /* Whether boards can train the plan. A plan that passes rp_plan_check() may ask for more than
  * boards support. They hold stages in both directions, or in one if the schedule splits stages.
- * Several boards may share the samples of a stage if each of them holds one stage and no layer
- * there has batch statistics. A board has at most RP_PLAN_NEIGHBOURS_MAX neighbours, and a link
- * takes RP_PLAN_LINK_WINDOW_MAX parcels. Of two neighbours one can be dialled. `model` (may be
- * NULL): its layers are checked.
- * errors  USAGE naming the node, what the plan says of it, and what boards support */
+ * Microbatches have plan->micro samples, unless stages have sizes of their own. Several boards may
+ * share the samples of a stage if each of them holds one stage and no layer there has batch
+ * statistics. A board has at most RP_PLAN_NEIGHBOURS_MAX neighbours, and a link takes
+ * RP_PLAN_LINK_WINDOW_MAX parcels. Of two neighbours one can be dialled. `model` (may be NULL): its
+ * layers are checked.
+ * errors  USAGE naming the node or stage, what the plan says of it, and what boards support */
 rp_err rp_plan_check_training(const rp_plan *plan, const rp_model *model) RP_MUST_CHECK;
 
 /* Whether both plans are equal. NaN is not equal to anything. */
@@ -300,6 +301,10 @@ uint32_t rp_plan_step_samples(const rp_plan *plan, uint64_t step);
  * samples. */
 rp_sched_shape rp_plan_stage_shape(const rp_plan *plan, uint32_t stage, uint64_t step_first);
 
+/* Whether each stage has microbatch sizes of its own, by direction; else all have plan->micro. */
+bool rp_plan_has_sizes(const rp_plan *plan);
+/* Whether it has, and a backward of the stage may take other samples than its forward. */
+bool rp_plan_takes_parts(const rp_plan *plan, uint32_t stage);
 /* Microbatch sizes by stage: samples forward and backward; backward 0 if it uses the forward's;
  * NULL for a schedule with one size.
  * errors  MEMORY */

@@ -122,6 +122,19 @@ static rp_err check_share(const rp_plan *plan, const rp_plan_hold *hold, const r
 
 /* ---- checks ---------------------------------------------------------------------------------- */
 
+static rp_err check_sizes(const rp_plan *plan) {
+    for (uint32_t k = 0; k < plan->stage_count && !rp_plan_has_sizes(plan); k++) {
+        if (plan->stage[k].micro_forward != plan->micro) {
+            return rp_fail(RP_ERR_USAGE,
+                           "%s: stages[%u].forward: is %u, microbatch %u; schedule %s has one size "
+                           "for all stages, umpipe has others",
+                           plan->source, k, plan->stage[k].micro_forward, plan->micro,
+                           plan->method.kind->name);
+        }
+    }
+    return RP_OK;
+}
+
 /* Halves of a stage need a schedule that splits stages; rp_plan_check() ensures that. */
 static rp_err check_hold(const rp_plan *plan, const rp_plan_hold *hold, const rp_model *model) {
     const uint32_t number = (uint32_t)(hold - &plan->hold[plan->node[hold->node].hold_first]);
@@ -197,7 +210,8 @@ fail:
 }
 
 rp_err rp_plan_check_training(const rp_plan *plan, const rp_model *model) {
-    rp_err err = RP_OK;
+    rp_err err;
+    RP_TRY(check_sizes(plan));
     for (uint32_t h = 0; h < plan->hold_count; h++) {
         RP_TRY(check_hold(plan, &plan->hold[h], model));
     }

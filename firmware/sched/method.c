@@ -275,10 +275,26 @@ fail:
     return err;
 }
 
-rp_err rp_method_sizes(rp_node *parent, uint32_t stages, uint32_t (*out)[2]) {
+static rp_err read_both_sizes(rp_node *parent, uint32_t stages, uint32_t (*out)[2]) {
     rp_node *map = rp_node_find(parent, "schedule");
     const rp_err err = read_sizes(map, "forward", stages, 0, out);
     return err == RP_OK ? read_sizes(map, "backward", stages, 1, out) : err;
+}
+
+rp_err rp_method_sizes(rp_arena *arena, const rp_method *method, rp_node *parent, uint32_t stages,
+                       uint32_t micro, uint32_t (**out)[2]) {
+    rp_err err;
+    *out = NULL;
+    if (!method->kind->sizes) {
+        return RP_OK;
+    }
+    RP_TRY(RP_ARENA_NEW(arena, stages, out));
+    for (uint32_t k = 0; k < stages; k++) {
+        (*out)[k][0] = (*out)[k][1] = micro;
+    }
+    RP_TRY(read_both_sizes(parent, stages, *out));
+fail:
+    return err;
 }
 
 static rp_err read_ahead_item(const rp_node *node, uint32_t k, rp_method *out) {
@@ -392,8 +408,8 @@ rp_err rp_method_parse(rp_node *parent, uint32_t stages, rp_method *out) {
         RP_TRY(rp_node_u32(map, "probe", out->probe ? 1 : 0, 1000000, &out->probe));
     }
     if (out->kind->sizes) {
-        const char *planner = NULL; /* only marked as known here; rp_method_sizes() reads it */
-        RP_TRY(rp_method_sizes(parent, stages, NULL));
+        const char *planner = NULL; /* only marked as known here; the host reads it */
+        RP_TRY(read_both_sizes(parent, stages, NULL));
         RP_TRY(rp_node_string(map, "planner", &planner));
     }
     RP_TRY(check_combination(rp_node_find(parent, "schedule"), stages, out));
@@ -418,6 +434,30 @@ uint32_t rp_method_boards(const rp_method *method, uint32_t stages) {
                                 : stages / method->chunks;
 }
 
+bool rp_method_is_row(const rp_method *method) {
+    return method->chunks == 1 && !method->kind->splits;
+}
+
+bool rp_method_is_plain(const rp_method *method) {
+    return rp_method_is_row(method) && !method->kind->sizes;
+}
+
+bool rp_method_wire(const rp_method *method, uint32_t boards, uint32_t stages, uint32_t at,
+                    uint32_t out[2]) {
+    uint32_t wire[RP_SPLIT_WIRES_MAX][2];
+    const bool is_round = boards > 2 && stages > boards;
+    RP_ASSERT(boards > 0);
+    if (method->kind->splits) {
+        const bool is_there = at < rp_sched_split_wires(stages, method->whole, wire);
+        out[0] = is_there ? wire[at][0] : 0;
+        out[1] = is_there ? wire[at][1] : 0;
+        return is_there;
+    }
+    out[0] = at;
+    out[1] = (at + 1) % boards;
+    return at + !is_round < boards;
+}
+
 bool rp_method_is_split(const rp_method *method, uint32_t stage) {
     return method->kind->splits && rp_sched_is_split(method->whole, stage);
 }
@@ -425,6 +465,27 @@ bool rp_method_is_split(const rp_method *method, uint32_t stage) {
 uint32_t rp_method_backward_node(const rp_method *method, uint32_t stages, uint32_t stage) {
     return method->kind->splits ? rp_sched_split_backward(stages, method->whole, stage)
                                 : stage % (stages / method->chunks);
+}
+
+rp_err rp_method_fit_boards(const rp_method *method, uint32_t boards, const rp_node *node) {
+    if (!method->kind->splits) {
+        return RP_OK;
+    }
+    if (method->split_count > 0) {
+        const uint32_t expected = rp_method_boards(method, method->split_count);
+        return expected == boards
+                   ? RP_OK
+                   : rp_node_fail(node,
+                                  "split: has %u stages, %u of them on two boards: expected %u "
+                                  "boards, found %u",
+                                  method->split_count, expected - method->split_count, expected,
+                                  boards);
+    }
+    return boards % 2 == 0 ? RP_OK
+                           : rp_node_fail(node,
+                                          "schedule %s: has two boards for each stage: expected an "
+                                          "even number of boards, found %u",
+                                          method->kind->name, boards);
 }
 
 rp_err rp_method_fit_stages(const rp_method *method, uint32_t stages, const rp_node *node) {

@@ -82,10 +82,11 @@ typedef struct {
  * errors  USAGE: unknown words and keys; combinations that make no sense, with the reason */
 rp_err rp_method_parse(rp_node *parent, uint32_t stages, rp_method *out) RP_MUST_CHECK;
 
-/* Parses `forward` and `backward` of a schedule with sizes, by stage and direction; missing entries
- * keep their values. `out` NULL: only checks.
- * errors  USAGE: a number below 1; a list whose length is not `stages` */
-rp_err rp_method_sizes(rp_node *parent, uint32_t stages, uint32_t (*out)[2]) RP_MUST_CHECK;
+/* Samples of a microbatch by stage and direction, [stages]: those of `forward` and `backward` in
+ * the file, and `micro` where it has none. NULL: the schedule has one size for all stages. errors
+ * USAGE: a number below 1; a list whose length is not `stages`. MEMORY */
+rp_err rp_method_sizes(rp_arena *arena, const rp_method *method, rp_node *parent, uint32_t stages,
+                       uint32_t micro, uint32_t (**out)[2]) RP_MUST_CHECK;
 
 /* Sets `advance`, and the values that depend on it unless the file gives them: with more
  * minibatches in flight ea-pipe needs as many more replicas, and each is pulled more weakly
@@ -106,15 +107,26 @@ uint32_t rp_method_replicas(const rp_method *method, uint32_t stages, uint32_t s
 uint32_t rp_method_stages(const rp_method *method, uint32_t boards);
 /* Number of boards for `stages` stages. */
 uint32_t rp_method_boards(const rp_method *method, uint32_t stages);
+/* Whether each board holds one whole stage, so that boards and stages form a row. Plain: and all
+ * stages have one microbatch size in both directions. */
+bool rp_method_is_row(const rp_method *method);
+bool rp_method_is_plain(const rp_method *method);
+/* The pairs of boards that send each other tensors, each once: pair `at`, from 0; false: there are
+ * no more. They are neighbours, and the last board and the first if a board holds several stages;
+ * if stages are split, the pairs of rp_sched_split_wires(). */
+bool rp_method_wire(const rp_method *method, uint32_t boards, uint32_t stages, uint32_t at,
+                    uint32_t out[2]);
 /* Whether the kind splits the stage, and the node that does the stage's backwards. */
 bool rp_method_is_split(const rp_method *method, uint32_t stage);
 uint32_t rp_method_backward_node(const rp_method *method, uint32_t stages, uint32_t stage);
 /* For weights that replicas predict or stash: whether the replica of a forward may be updated
  * before its backward. */
 bool rp_method_replicas_fit(const rp_method *method, uint32_t stages);
-/* For a kind that splits stages: checks that `ahead` and `split` fit `stages`. Messages refer to
- * `node`.
+/* For a kind that splits stages: checks that its stages need exactly `boards`, and that `ahead` and
+ * `split` fit `stages`. Messages refer to `node`.
  * errors  USAGE */
+rp_err rp_method_fit_boards(const rp_method *method, uint32_t boards,
+                            const rp_node *node) RP_MUST_CHECK;
 rp_err rp_method_fit_stages(const rp_method *method, uint32_t stages,
                             const rp_node *node) RP_MUST_CHECK;
 /* Whether an op sees weights that the optimiser has predicted. */

@@ -125,15 +125,8 @@ static rp_err read_sizes(rp_arena *arena, rp_node *root, rp_job *job) {
     const rp_cut *cut = &job->cut;
     uint32_t(*size)[2];
     rp_err err;
-    if (!job->method.kind->sizes) {
-        return RP_OK;
-    }
-    RP_TRY(RP_ARENA_NEW(arena, cut->stage_count, &size));
-    for (uint32_t k = 0; k < cut->stage_count; k++) {
-        size[k][0] = size[k][1] = job->micro;
-    }
-    RP_TRY(rp_method_sizes(root, cut->stage_count, size));
-    for (uint32_t k = 0; k < cut->stage_count; k++) {
+    RP_TRY(rp_method_sizes(arena, &job->method, root, cut->stage_count, job->micro, &size));
+    for (uint32_t k = 0; size && k < cut->stage_count; k++) {
         const bool alike = size[k][0] == job->micro && size[k][1] == job->micro;
         const rp_layer *layer = rp_cut_whole_layer(job->model, cut, k);
         if (size[k][0] > job->batch || size[k][1] > job->batch || (layer && !alike)) {
@@ -296,7 +289,7 @@ double rp_job_staleness(const rp_job *job) {
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
 bool rp_job_has_sizes(const rp_job *job) {
-    return job->size && job->method.kind && job->method.kind->sizes;
+    return job->size != NULL;
 }
 
 uint32_t rp_job_forward_samples(const rp_job *job) {

@@ -30,12 +30,12 @@ static rp_err find_horizons(rp_arena *arena, const rp_job *job, rp_versions *v) 
         xpipe_horizons(job, v);
     } else if (job->method.weights == RP_WEIGHTS_PIPEOPTIM) {
         const bool released = job->method.horizon == RP_HORIZON_RELEASED;
-        const bool splits = job->method.kind->splits;
+        const bool is_bounded = rp_sched_ahead(&shape) > 0;
         RP_TRY(RP_ARENA_NEW(arena, micros, &v->steady));
         for (uint32_t m = 0; m < micros; m++) {
             v->steady[m] =
-                (splits ? rp_sched_split_staleness(&shape)
-                        : rp_sched_steady_staleness(job->method.kind, &shape, m, v->replicas)) +
+                (is_bounded ? rp_sched_split_staleness(&shape)
+                            : rp_sched_steady_staleness(job->method.kind, &shape, m, v->replicas)) +
                 released;
         }
     }
@@ -91,10 +91,15 @@ static uint32_t find_version(const rp_versions *v, uint64_t version) {
     return i;
 }
 
+/* The order bounds how far forwards run ahead of updates, and so says what they see (split.h). */
+static bool is_bounded(const rp_versions *v) {
+    return rp_sched_ahead(&v->list.shape) > 0;
+}
+
 /* What a forward sees is a version by its number: the newest is no sooner seen because it is there.
  */
 static bool by_version(const rp_versions *v) {
-    return v->job->method.kind->splits || v->job->method.weights == RP_WEIGHTS_ENTRY ||
+    return is_bounded(v) || v->job->method.weights == RP_WEIGHTS_ENTRY ||
            v->job->method.weights == RP_WEIGHTS_DOUBLE;
 }
 
@@ -123,7 +128,7 @@ static uint64_t needed_version(const rp_versions *v) {
         if (op.kind != who) {
             continue;
         }
-        return v->job->method.kind->splits ? rp_sched_split_version(&list.shape, op.step)
+        return is_bounded(v) ? rp_sched_split_version(&list.shape, op.step)
                : v->job->method.weights == RP_WEIGHTS_DOUBLE ? doubled_version(&op)
                                                              : entry_version(v, &entry, &op);
     }
@@ -179,7 +184,7 @@ rp_err rp_versions_open(rp_arena *arena, const rp_job *job, uint32_t in_flight_m
     };
     const rp_sched_shape shape = rp_job_sched_shape(job, 0, job->steps);
     out->block_max = job->cut.stage_count * (1 + job->method.advance) + out->replicas + 2;
-    out->block_max += job->method.kind->splits ? rp_sched_split_versions(&shape) : 0;
+    out->block_max += rp_sched_ahead(&shape) > 0 ? rp_sched_split_versions(&shape) : 0;
     RP_TRY(RP_ARENA_NEW(arena, out->block_max, &out->block));
     RP_TRY(RP_ARENA_NEW(arena, in_flight_max + 1, &out->in_flight));
     RP_TRY(find_horizons(arena, job, out));
@@ -233,9 +238,8 @@ static void note_in_flight(rp_versions *v, const rp_op *op, const rp_weight_view
         .samples = range,
         .left = range.count,
         .block = view->block,
-        .updates = by_version(v) && v->job->method.kind->splits
-                       ? v->block[view->block].version - v->list.shape.step_first
-                       : v->updates[view->replica],
+        .updates = is_bounded(v) ? v->block[view->block].version - v->list.shape.step_first
+                                 : v->updates[view->replica],
     };
 }
 
@@ -247,7 +251,7 @@ rp_weight_view rp_versions_forward(rp_versions *v, const rp_op *op) {
     if (v->job->role == RP_ROLE_FORWARD) { /* what has been written there */
         return view;
     }
-    if (v->job->method.kind->splits) {
+    if (is_bounded(v)) {
         const uint64_t version = rp_sched_split_version(&v->list.shape, op->step);
         view.block = find_version(v, version);
         if (rule == RP_WEIGHTS_PIPEOPTIM && version > v->list.shape.step_first) {

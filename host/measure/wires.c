@@ -5,7 +5,6 @@
 
 #include "base/log.h"
 #include "measure/measure_own.h"
-#include "sched/split.h"
 
 /* A board that cannot reach the other says so within RP_TRIAL_NS. */
 static const int64_t ANSWER_NS = 8 * RP_NS_PER_S;
@@ -19,30 +18,19 @@ static bool are_wanted(const rp_measure *m) {
            (ring->features & RP_WIRE_FEATURE_WIRES);
 }
 
-/* Neighbours in a row; stages that go round more than once also need the way from the last board to
- * the first. Where stages are split, those that sched/split.h names. */
-static uint32_t count_wires(const rp_measure *m) {
+/* The boards at the ends of a wire that tensors go over; false: there are no more wires. */
+static bool find_ends(const rp_measure *m, uint32_t at, uint32_t end[2]) {
     const rp_runfile *run = m->needs.run;
-    const uint32_t boards = m->needs.ring->count;
-    const bool round = boards > 2 && run->stages > run->boards;
-    uint32_t wire[RP_SPLIT_WIRES_MAX][2];
-    return !are_wanted(m)             ? 0
-           : run->method.kind->splits ? rp_sched_split_wires(run->stages, run->method.whole, wire)
-                                      : boards - !round;
+    return rp_method_wire(&run->method, m->needs.ring->count, run->stages, at, end);
 }
 
-static void find_ends(const rp_measure *m, uint32_t *left, uint32_t *right) {
-    const rp_runfile *run = m->needs.run;
-    const uint32_t at = m->wires.at;
-    uint32_t wire[RP_SPLIT_WIRES_MAX][2];
-    *left = at;
-    *right = (at + 1) % m->needs.ring->count;
-    if (run->method.kind->splits) {
-        (void)rp_sched_split_wires(run->stages, run->method.whole, wire);
-        *left = wire[at][0];
-        *right = wire[at][1];
+static uint32_t count_wires(const rp_measure *m) {
+    uint32_t end[2];
+    uint32_t count = 0;
+    while (are_wanted(m) && find_ends(m, count, end)) {
+        count++;
     }
-    RP_ASSERT(*left != *right);
+    return count;
 }
 
 void rp_wires_begin(rp_measure *m) {
@@ -82,17 +70,17 @@ static rp_err ask_end(rp_measure *m, uint32_t end, const char *endpoint, const c
 static rp_err begin_wire(rp_measure *m) {
     rp_wires *w = &m->wires;
     const rp_board_state *board = m->needs.ring->board;
-    uint32_t left;
-    uint32_t right;
+    uint32_t end[2];
     RP_ASSERT(w->phase == RP_WIRES_NEXT && w->at < w->count);
-    find_ends(m, &left, &right);
-    if (board[left].address.dials && board[right].address.dials) {
+    const bool is_there = find_ends(m, w->at, end);
+    RP_ASSERT(is_there && end[0] != end[1]);
+    const bool swapped = board[end[1]].address.dials;
+    if (board[end[0]].address.dials && swapped) {
         w->at++;
         return RP_OK;
     }
-    const bool swapped = board[right].address.dials;
-    w->end[0] = swapped ? right : left;
-    w->end[1] = swapped ? left : right;
+    w->end[0] = end[swapped];
+    w->end[1] = end[!swapped];
     w->phase = RP_WIRES_LISTEN;
     return ask_end(m, 1, "", end_of(m, 0)->address.public_text, NULL, 0);
 }

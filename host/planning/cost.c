@@ -65,11 +65,8 @@ static double delay_of(const rp_runfile *run, uint32_t from, uint32_t to) {
     return (rp_link_profile_delay_ms(&line) + line.jitter_ms) * 1e-3;
 }
 
-/* In a row each stage is on the next board, and round to the first again; where stages are split,
- * backwards are on the boards from the last one on. */
 static uint32_t board_of(const rp_runfile *run, uint32_t stage, bool backward) {
-    return backward && run->method.kind->splits ? rp_runfile_backward_place(run, stage)
-                                                : stage % run->boards;
+    return backward ? rp_runfile_backward_place(run, stage) : rp_runfile_forward_place(run, stage);
 }
 
 double rp_cost_link_delay_s(const rp_runfile *run) {

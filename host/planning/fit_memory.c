@@ -204,7 +204,7 @@ enum { AGAIN, OFFLOAD, BOTH, WAYS };
 static rp_err find_ways(fitting *f, const rp_plan_hold *hold, const way *plain, uint64_t room,
                         way out[WAYS]) {
     const rp_plan_stage *stage = &f->plan->stage[hold->stage];
-    const bool parts = f->plan->method.kind->sizes && !stage->as_forward;
+    const bool parts = rp_plan_takes_parts(f->plan, hold->stage);
     const bool may_again =
         f->run->recompute_auto && !rp_method_refuses_again(&f->plan->method, hold->stage, parts);
     const rp_offload offload = offload_of(f, hold->node, hold->stage);

@@ -43,8 +43,7 @@ fail:
 
 static bool can_plan(const rp_runfile *run) {
     return run->boards > 1 && run->boards <= RP_JOINT_BOARDS_MAX && run->cut_auto &&
-           run->method.chunks == 1 && !run->method.kind->splits &&
-           run->model->layer_count >= run->boards;
+           rp_method_is_row(&run->method) && run->model->layer_count >= run->boards;
 }
 
 /* A place means nothing in the run file, and every board was measured. */

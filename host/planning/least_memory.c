@@ -65,7 +65,7 @@ rp_err rp_least_memory_open(rp_arena *arena, const rp_runfile *run, uint32_t sta
     RP_TRY(RP_ARENA_NEW(arena, stages, &out->in_flight));
     RP_TRY(RP_ARENA_NEW(arena, layers, &seen));
     const bool again =
-        run->recompute_auto && !rp_method_refuses_again(&run->method, 0, run->method.kind->sizes);
+        run->recompute_auto && !rp_method_refuses_again(&run->method, 0, run->sizes.in_use);
     for (uint32_t i = 0; i < layers; i++) {
         add_weights(run, i, &out->weights[i]);
         add_kept(run, i, seen, &out->kept[i]);

@@ -238,23 +238,6 @@ static rp_err check_sizes(const rp_plan *plan, const rp_runfile *run) {
     return RP_OK;
 }
 
-/* All others have one size. */
-static rp_err check_micro(const rp_plan *plan, const rp_runfile *run) {
-    if (plan->method.kind->sizes) {
-        return check_sizes(plan, run);
-    }
-    for (uint32_t k = 0; k < plan->stage_count; k++) {
-        if (plan->stage[k].micro_forward != plan->micro) {
-            return rp_fail(RP_ERR_USAGE,
-                           "%s: stages[%u].forward: is %u, microbatch %u; schedule %s has one size "
-                           "for all stages, umpipe has others",
-                           plan->source, k, plan->stage[k].micro_forward, plan->micro,
-                           plan->method.kind->name);
-        }
-    }
-    return RP_OK;
-}
-
 /* A deadlock is a mistake in the file as long as nothing has begun. */
 static rp_err check_order(const rp_plan *plan, const rp_model *model) {
     char text[400];
@@ -334,7 +317,7 @@ rp_err rp_planfile_read(rp_arena *arena, const char *path, const rp_runfile *run
     RP_TRY(check_boards(plan, run, executor));
     take_dials(plan, run);
     RP_TRY(check_order(plan, run->model));
-    RP_TRY(check_micro(plan, run));
+    RP_TRY(check_sizes(plan, run));
     RP_TRY(rp_plan_check_training(plan, run->model));
     RP_TRY(check_codecs(plan, run));
     RP_TRY(check_clip(plan, run));

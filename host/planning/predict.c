@@ -115,15 +115,11 @@ static double latency_s(const predicting *p, const rp_plan_edge *edge, double by
            rp_profile_copy_s(p->profile, edge->to, false, bytes);
 }
 
-/* The hold that sends over an edge; a board with a half of a stage has one. NULL: none whose ops
- * wait for what is on its way. */
+/* The hold that sends over an edge. NULL: none whose ops wait for what is on its way. */
 static const rp_plan_hold *sender_of(const predicting *p, const rp_plan_edge *edge) {
-    const rp_plan *plan = p->plan;
-    const bool passes =
-        edge->carries == RP_CARRIES_ACTIVATION || edge->carries == RP_CARRIES_GRADIENT;
-    return plan->method.kind->splits ? &plan->hold[plan->node[edge->from].hold_first]
-           : passes ? rp_plan_find_hold(plan, edge->from, rp_plan_sending_stage(edge))
-                    : NULL;
+    return edge->carries == RP_CARRIES_WEIGHT_GRADIENT
+               ? NULL
+               : rp_plan_find_hold(p->plan, edge->from, rp_plan_sending_stage(edge));
 }
 
 static rp_err add_edges(predicting *p, double delay_s) {

@@ -398,9 +398,8 @@ void rp_profile_seconds_of(const rp_profile *profile, uint32_t place, double *ou
 void rp_profile_seconds(const rp_profile *profile, const rp_runfile *run, const rp_cut *cut,
                         double *out) {
     for (uint32_t k = 0; k < cut->stage_count; k++) {
-        const uint32_t own = k % run->boards;
-        const bool splits = run->method.kind->splits;
-        const uint32_t place[2] = {own, splits ? rp_runfile_backward_place(run, k) : own};
+        const uint32_t place[2] = {rp_runfile_forward_place(run, k),
+                                   rp_runfile_backward_place(run, k)};
         for (uint32_t i = cut->first[k]; i < cut->first[k + 1]; i++) {
             put_seconds(profile, place, i, out);
         }

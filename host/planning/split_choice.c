@@ -26,6 +26,7 @@ typedef struct {
     rp_arena arena;
     rp_runfile run; /* of pipefb, all boards */
     char schedule[SCHEDULE_BYTES];
+    bool is_split;   /* the run's own schedule is pipefb */
     bool fixed;      /* places mean something: only the ring as it is */
     bool given;      /* the run says which stages are split */
     uint32_t rounds; /* orders that may have been looked at by now */
@@ -52,12 +53,6 @@ fail:
     return err;
 }
 
-static rp_err set_schedule(rp_arena *arena, rp_runfile *run, const char *schedule) {
-    char set[SCHEDULE_BYTES + 16];
-    (void)snprintf(set, sizeof set, "schedule=%s", schedule);
-    return rp_config_set(arena, run->root, set);
-}
-
 /* What names stages, or means all of them: of some others nothing is known. */
 static rp_err leave_out(rp_arena *arena, rp_node *root, const char *key) {
     const rp_node *node = rp_node_find(root, key);
@@ -71,18 +66,16 @@ static rp_err leave_out(rp_arena *arena, rp_node *root, const char *key) {
 /* errors  USAGE: the run's other keys do not go with it */
 static rp_err with_schedule(rp_arena *arena, const rp_runfile *run, const char *schedule,
                             rp_runfile *out) {
+    char set[SCHEDULE_BYTES + 16];
     char *text;
     rp_err err;
     *out = *run;
+    (void)snprintf(set, sizeof set, "schedule=%s", schedule);
     RP_TRY(rp_config_text(arena, run->root, &text));
     RP_TRY(rp_config_read_text(arena, text, strlen(text), "the run file", &out->root));
-    RP_TRY(set_schedule(arena, out, schedule));
+    RP_TRY(rp_config_set(arena, out->root, set));
     RP_TRY(rp_method_parse(out->root, run->boards, &out->method));
     RP_TRY(rp_optim_parse(&out->optim, rp_node_find(out->root, "optimizer")));
-    if (out->method.kind->splits) { /* stages are others */
-        RP_TRY(leave_out(arena, out->root, "offload"));
-        RP_TRY(leave_out(arena, out->root, "recompute"));
-    }
     out->stages = rp_method_stages(&out->method, run->boards);
     const rp_node *node = rp_node_find(out->root, "schedule");
     RP_TRY(rp_method_fit(&out->method, &out->optim, node));
@@ -263,34 +256,13 @@ static bool stash_keeps_up(split *s, const rp_split_times *times, const char *co
     return true;
 }
 
-/* Boards and layouts see it there. */
-static rp_err set_split(rp_arena *arena, const rp_runfile *run) {
-    char set[24 + 7 * RP_SPLIT_STAGES_MAX];
-    size_t used = (size_t)snprintf(set, sizeof set, "schedule.split=[");
-    for (uint32_t k = 0; k < run->stages; k++) {
-        used += (size_t)snprintf(set + used, sizeof set - used, "%s%s", k ? ", " : "",
-                                 rp_method_is_split(&run->method, k) ? "true" : "false");
-    }
-    (void)snprintf(set + used, sizeof set - used, "]");
-    return run->method.whole ? rp_config_set(arena, run->root, set) : RP_OK;
-}
-
 /* With the fewest steps ahead that hold up nothing. */
 static rp_err replay(rp_arena *arena, rp_runfile *run, const rp_profile *profile,
                      const char **names, const rp_cut *cut, double delay_s, double *step_s) {
     const rp_planfile chosen = {.run = run, .cut = cut, .board = names, .profile = profile};
-    char set[16 + RP_SPLIT_STAGES_MAX * 6];
     rp_prediction found;
     rp_plan *plan;
-    size_t used = (size_t)snprintf(set, sizeof set, "schedule.ahead=[");
     rp_err err;
-    for (uint32_t k = 0; k < run->method.ahead_count; k++) {
-        used += (size_t)snprintf(set + used, sizeof set - used, "%s%u", k ? ", " : "",
-                                 run->method.ahead[k]);
-    }
-    (void)snprintf(set + used, sizeof set - used, "]");
-    RP_TRY(rp_config_set(arena, run->root, set));
-    RP_TRY(set_split(arena, run));
     RP_TRY(rp_planfile_make(arena, &chosen, &plan));
     RP_TRY(rp_predict(arena, run, profile, plan, delay_s, &found));
     *step_s = found.step_s;
@@ -324,7 +296,6 @@ static rp_err try_order(split *s, const order *of, bool may_be_kept, double *ste
     rp_err err;
     *step_s = (double)INFINITY;
     RP_TRY(cut_order(&s->arena, s, of, &run, &profile, &names, &cut, NULL));
-    RP_TRY(set_schedule(&s->arena, &run, s->schedule)); /* `ahead` may be of other stages */
     RP_TRY(rp_halves_times(&s->arena, &run, &profile, &cut, s->ask->delay_s, &times));
     rp_sched_split_ahead(&times, RP_AHEAD_MAX, run.method.ahead);
     run.method.ahead_count = of->stages;
@@ -488,7 +459,7 @@ static rp_err search(split *s) {
     s->rounds = rounds;
     if (count_of(&now) == boards && now.stages <= layers && now.stages <= RP_SPLIT_STAGES_MAX) {
         RP_TRY(try_order(s, &now, true, &step_s));
-        s->out->now_s = s->ask->run->method.kind->splits && isfinite(step_s) ? step_s : 0;
+        s->out->now_s = s->is_split && isfinite(step_s) ? step_s : 0;
     }
     if (s->given && !s->fixed) {
         return search_order(s, now.stages, now.whole);
@@ -521,7 +492,7 @@ static bool can_choose(const rp_runfile *run) {
 static rp_err write_schedule(split *s) {
     rp_method method = s->ask->run->method;
     method.ahead_count = method.split_count = method.whole = 0;
-    if (method.kind->splits) {
+    if (s->is_split) {
         return rp_method_write(&method, s->schedule, sizeof s->schedule);
     }
     (void)snprintf(s->schedule, sizeof s->schedule, "{kind: pipefb}");
@@ -531,8 +502,11 @@ static rp_err write_schedule(split *s) {
 static rp_err choose(split *s) {
     rp_split_answer *out = s->out;
     rp_err err;
+    s->is_split = s->ask->run->method.kind->splits;
     RP_TRY(write_schedule(s));
     RP_TRY(with_schedule(&s->arena, s->ask->run, s->schedule, &s->run));
+    RP_TRY(leave_out(&s->arena, s->run.root, "offload")); /* stages are others */
+    RP_TRY(leave_out(&s->arena, s->run.root, "recompute"));
     s->fixed = !places_are_free(s->ask);
     s->given = s->ask->run->method.split_count > 0;
     RP_TRY(measure_boards(s));

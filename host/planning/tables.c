@@ -80,7 +80,7 @@ static void put_stage(FILE *file, const rp_plan *plan, uint32_t k, int width, do
     (void)fprintf(file, "  %11s  %11s  %6llu", bytes_text(m->weight_bytes, text[2], TEXT_BYTES),
                   bytes_text(m->device_bytes, text[3], TEXT_BYTES),
                   (unsigned long long)m->weight_copies);
-    if (plan->method.kind->sizes) {
+    if (rp_plan_has_sizes(plan)) {
         (void)fprintf(file, "  %6u / %u", stage->micro_forward, stage->micro_backward);
     }
     (void)fprintf(file, "\n");
@@ -225,7 +225,7 @@ void rp_plan_table(FILE *file, const rp_plan *plan) {
         (void)fprintf(file, "  %10s  %10s  %6s", "forward", "backward", "share");
     }
     (void)fprintf(file, "  %11s  %11s  %6s%s\n", "weights", "memory", "copies",
-                  plan->method.kind->sizes ? "  samples forward / backward" : "");
+                  rp_plan_has_sizes(plan) ? "  samples forward / backward" : "");
     for (uint32_t k = 0; k < plan->stage_count; k++) {
         put_stage(file, plan, k, width, slowest_s);
     }
@@ -234,13 +234,11 @@ void rp_plan_table(FILE *file, const rp_plan *plan) {
     if (plan->stage_count > 1) {
         put_boundaries(file, plan);
     }
-    const uint32_t machines =
-        plan->method.kind->splits ? plan->node_count : plan->stage_count; /* that compute at once */
     if (slowest_s > 0 && plan->stage_count > 1) {
         (void)fprintf(file,
                       "\nTimes are of one microbatch. The others wait for stage %u: the boards "
                       "compute %.0f %% of\nthe time at most.\n",
-                      slowest, 100 * sum_s / (slowest_s * machines));
+                      slowest, 100 * sum_s / (slowest_s * rp_plan_parts(plan)));
         say_enough(file, plan, slowest_s);
     }
     if (plan->predicted_step_s > 0) {

@@ -167,13 +167,13 @@ bool rp_away_has_answered(const rp_ring *ring, const char *name) {
     return false;
 }
 
-uint32_t rp_away_count_joining(const rp_ring *ring, bool in_pairs) {
+uint32_t rp_away_count_joining(const rp_ring *ring) {
     const rp_runfile *run = ring->run;
     uint32_t count = 0;
     for (uint32_t i = 0; i < run->spares && ring->count + count < ring->away.boards; i++) {
         count += rp_away_has_answered(ring, run->roster[run->boards + i].name);
     }
-    return in_pairs ? count - (ring->count + count) % 2 : count;
+    return count;
 }
 
 void rp_away_join(rp_ring *ring, uint32_t at) {

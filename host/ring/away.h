@@ -18,9 +18,8 @@ void rp_away_look(rp_ring *ring, bool looks, bool ping);
 void rp_away_close(rp_ring *ring);
 /* Whether this entry of the roster has answered, and could join. `name` is the roster's pointer. */
 bool rp_away_has_answered(const rp_ring *ring, const char *name);
-/* Boards that can join now. `in_pairs`: each stage has two boards, so the ring has an even number
- * of them afterwards. */
-uint32_t rp_away_count_joining(const rp_ring *ring, bool in_pairs);
+/* Boards that can join now. */
+uint32_t rp_away_count_joining(const rp_ring *ring);
 /* The board of the roster at place `at` has joined: rp_ring_join(), counted for the summary. */
 void rp_away_join(rp_ring *ring, uint32_t at);
 

@@ -7,7 +7,6 @@
 #include "link/link.h"
 #include "nn/cut.h"
 #include "run/groups.h"
-#include "sched/split.h"
 
 /* Where an error is shown: at the board's own word, or, where its group says it, at the board. */
 static const rp_node *word_of(rp_node *board, const char *key) {
@@ -168,8 +167,8 @@ fail:
     return err;
 }
 
-static rp_err check_neighbours(const rp_node *at, const rp_roster_entry *a,
-                               const rp_roster_entry *b) {
+rp_err rp_roster_check_neighbours(const rp_node *at, const rp_roster_entry *a,
+                                  const rp_roster_entry *b) {
     return !a->dials || !b->dials
                ? RP_OK
                : rp_node_fail(at,
@@ -177,28 +176,6 @@ static rp_err check_neighbours(const rp_node *at, const rp_roster_entry *a,
                               "dialled (address: dials): order the boards so that no two such "
                               "boards are neighbours, or give one of them an address",
                               a->name, b->name);
-}
-
-rp_err rp_roster_check_row(const rp_node *at, const rp_roster_entry *roster, uint32_t boards,
-                           bool closed) {
-    rp_err err = RP_OK;
-    for (uint32_t k = 0; k + !closed < boards; k++) {
-        RP_TRY(check_neighbours(at, &roster[k], &roster[(k + 1) % boards]));
-    }
-fail:
-    return err;
-}
-
-rp_err rp_roster_check_halves(const rp_node *at, const rp_roster_entry *roster, uint32_t stages,
-                              uint32_t whole) {
-    uint32_t wire[RP_SPLIT_WIRES_MAX][2];
-    rp_err err = RP_OK;
-    const uint32_t count = rp_sched_split_wires(stages, whole, wire);
-    for (uint32_t i = 0; i < count; i++) {
-        RP_TRY(check_neighbours(at, &roster[wire[i][0]], &roster[wire[i][1]]));
-    }
-fail:
-    return err;
 }
 
 /* ---- a board's name -------------------------------------------------------------------------- */

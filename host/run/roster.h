@@ -23,16 +23,10 @@ rp_err rp_roster_read_text(rp_arena *arena, const char *text, size_t bytes, cons
  * IO; MEMORY */
 rp_err rp_roster_check_group(const char *path, const char *group) RP_MUST_CHECK;
 
-/* In a row each board has a link to the next, one of which has to dial; closed: the last one to the
- * first, too. `at`: the node that an error names.
- * errors  USAGE: two neighbours that can not be dialled */
-rp_err rp_roster_check_row(const rp_node *at, const rp_roster_entry *roster, uint32_t boards,
-                           bool closed) RP_MUST_CHECK;
-
-/* The same where stages are split, but for those that `whole` names: all boards that something goes
- * between have a link (sched/split.h). errors as rp_roster_check_row() */
-rp_err rp_roster_check_halves(const rp_node *at, const rp_roster_entry *roster, uint32_t stages,
-                              uint32_t whole) RP_MUST_CHECK;
+/* Of two boards that have a link one dials the other. `at`: the node that an error names.
+ * errors  USAGE: neither can be dialled */
+rp_err rp_roster_check_neighbours(const rp_node *at, const rp_roster_entry *a,
+                                  const rp_roster_entry *b) RP_MUST_CHECK;
 
 /* Is `name` that of a board: in the roster, [boards] in any order, or, where that is NULL, a place
  * in a ring of this machine? errors USAGE at `node` */

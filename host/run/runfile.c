@@ -56,26 +56,6 @@ static rp_shape stated_input(rp_node *model) {
 
 /* ---- sections -------------------------------------------------------------------------------- */
 
-static rp_err check_halves(const rp_runfile *run) {
-    const rp_method *method = &run->method;
-    if (method->split_count > 0) {
-        const uint32_t boards = rp_method_boards(method, method->split_count);
-        return boards == run->boards
-                   ? RP_OK
-                   : rp_node_fail(rp_node_find(run->root, "schedule"),
-                                  "split: has %u stages, %u of them on two boards: expected %u "
-                                  "boards, found %u",
-                                  method->split_count, boards - method->split_count, boards,
-                                  run->boards);
-    }
-    return run->boards % 2 == 0
-               ? RP_OK
-               : rp_node_fail(rp_node_find(run->root, "schedule"),
-                              "schedule %s: has two boards for each stage: expected an even number "
-                              "of boards, found %u",
-                              run->method.kind->name, run->boards);
-}
-
 static rp_err read_method(rp_node *root, rp_runfile *run) {
     rp_node *lr;
     rp_err err;
@@ -85,7 +65,7 @@ static rp_err read_method(rp_node *root, rp_runfile *run) {
     RP_TRY(rp_node_section(root, "lr_schedule", rp_lr_kinds[RP_LR_CONSTANT], &lr));
     RP_TRY(rp_lr_parse(&run->lr, lr));
     RP_TRY(rp_method_parse(root, run->boards, &run->method));
-    RP_TRY(run->method.kind->splits ? check_halves(run) : RP_OK);
+    RP_TRY(rp_method_fit_boards(&run->method, run->boards, rp_node_find(root, "schedule")));
     run->stages = rp_method_stages(&run->method, run->boards);
     RP_TRY(rp_method_fit_stages(&run->method, run->stages, rp_node_find(root, "schedule")));
     RP_TRY(rp_method_fit(&run->method, &run->optim, rp_node_find(root, "optimizer")));
@@ -156,16 +136,22 @@ static rp_err read_cut(rp_arena *arena, rp_node *root, rp_runfile *run) {
     return err;
 }
 
+static rp_err check_wires(const rp_runfile *run) {
+    const rp_node *ring = rp_node_find(run->root, "ring");
+    uint32_t end[2];
+    rp_err err = RP_OK;
+    for (uint32_t i = 0;
+         !run->local && rp_method_wire(&run->method, run->boards, run->stages, i, end); i++) {
+        RP_TRY(rp_roster_check_neighbours(ring, &run->roster[end[0]], &run->roster[end[1]]));
+    }
+fail:
+    return err;
+}
+
 rp_err rp_runfile_check_cut(const rp_runfile *run) {
     rp_node *cut = rp_node_find(run->root, "cut");
-    const bool is_closed = run->method.chunks > 1 && run->boards > 1;
-    const rp_node *ring = rp_node_find(run->root, "ring");
-    rp_err err = RP_OK;
-    if (!run->local && run->method.kind->splits) {
-        RP_TRY(rp_roster_check_halves(ring, run->roster, run->stages, run->method.whole));
-    } else if (!run->local) {
-        RP_TRY(rp_roster_check_row(ring, run->roster, run->boards, is_closed));
-    }
+    rp_err err;
+    RP_TRY(check_wires(run));
     RP_TRY(check_chunks(run->root, run));
     if (run->cut_auto && run->model->layer_count < run->stages) {
         return rp_node_fail(cut ? cut : run->root, "%u stages need as many layers, %s has %u",

@@ -138,10 +138,15 @@ rp_err rp_runfile_read_keys(const rp_runfile *run, const char *folder,
  * without a plan, in which boards may share a stage. errors USAGE */
 rp_err rp_runfile_check_cut(const rp_runfile *run) RP_MUST_CHECK;
 
-/* Of a schedule that splits stages: the board with the backward of a stage; that with its forward,
- * the same one where it is not split, is at the stage's own number. */
+/* The board with the forward of a stage: each stage is on the next board, and round to the first
+ * again. The one with its backward is another one where the stage is split. */
+static inline uint32_t rp_runfile_forward_place(const rp_runfile *run, uint32_t stage) {
+    return stage % run->boards;
+}
 static inline uint32_t rp_runfile_backward_place(const rp_runfile *run, uint32_t stage) {
-    return rp_method_backward_node(&run->method, run->stages, stage);
+    return rp_method_is_split(&run->method, stage)
+               ? rp_method_backward_node(&run->method, run->stages, stage)
+               : rp_runfile_forward_place(run, stage);
 }
 
 /* The schedule is schedules.at[index] from here on. */

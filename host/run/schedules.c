@@ -30,14 +30,13 @@ fail:
 }
 
 static rp_err check_kind(const rp_node *node, const rp_method *method) {
-    const rp_sched_kind *kind = method->kind;
-    return !kind->splits && !kind->sizes && method->chunks == 1
+    return rp_method_is_plain(method)
                ? RP_OK
                : rp_node_fail(node,
                               "plan.schedules: is for schedules with one stage a board and one "
                               "size for all microbatches, as gpipe, 1f1b, zb-h1, pipedream, "
                               "ea-pipe; found %s",
-                              kind->name);
+                              method->kind->name);
 }
 
 /* What is wrong inside of it has no line of its own in the file. */

@@ -29,7 +29,9 @@ rp_err rp_sizes_read(rp_arena *arena, rp_node *root, const rp_method *method, ui
     bool said = false;
     rp_err err;
     *out = (rp_sizes){0};
-    if (!method->kind->sizes || !rp_node_is_map(map)) {
+    RP_TRY(rp_method_sizes(arena, method, root, stages, micro, &at));
+    out->in_use = at != NULL;
+    if (!out->in_use || !rp_node_is_map(map)) {
         return RP_OK;
     }
     for (uint32_t d = 0; d < 2; d++) {
@@ -40,11 +42,6 @@ rp_err rp_sizes_read(rp_arena *arena, rp_node *root, const rp_method *method, ui
     if (!said) {
         return read_planner(map, out);
     }
-    RP_TRY(RP_ARENA_NEW(arena, stages, &at));
-    for (uint32_t k = 0; k < stages; k++) {
-        at[k][0] = at[k][1] = micro;
-    }
-    RP_TRY(rp_method_sizes(root, stages, at));
     for (uint32_t i = 0; i < 2 * stages; i++) {
         const uint32_t size = at[i / 2][i % 2];
         if (size > batch) {

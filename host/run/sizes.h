@@ -8,6 +8,7 @@
 #include "sched/method.h"
 
 typedef struct {
+    bool in_use;             /* the schedule has such sizes: those `at`, or one that is chosen */
     const uint32_t (*at)[2]; /* by stage: forward, backward; NULL: nothing is said */
     bool by_stage;           /* of places in the ring: a smaller one has no meaning for them */
     const rp_planner_kind *planner; /* chooses `at` by what was measured; NULL: nobody does */

@@ -101,7 +101,7 @@ rp_err rp_runfile_check_micro(const rp_runfile *run) {
     if (!run->micro_auto) {
         return RP_OK;
     }
-    if (!run->method.kind->flushed || run->method.kind->sizes || run->method.chunks > 1) {
+    if (!run->method.kind->flushed || !rp_method_is_plain(&run->method)) {
         return rp_node_fail(train,
                             "microbatch: auto is for schedules with a flush, one stage a board "
                             "and one size for all, as gpipe, 1f1b, zb-h1; found %s",

@@ -63,11 +63,12 @@ static const char *why_not_divided(const rp_arrangement *a, uint32_t left) {
     if (rp_split_is_listed(a)) {
         return rp_split_may_be_on(a, left) ? NULL : AHEAD;
     }
-    if (method->kind->splits) {
-        return left < 2 || left - left % 2 < run->safety.at_least
-                   ? "each stage has two boards, and too few are left (ring.at_least)"
-               : method->ahead_count > 1 ? AHEAD
-                                         : NULL;
+    const bool in_pairs = rp_method_boards(method, 1) > 1;
+    if (in_pairs && rp_split_boards_of(a, left) < run->safety.at_least) {
+        return "each stage has two boards, and too few are left (ring.at_least)";
+    }
+    if (method->ahead_count > 1) {
+        return AHEAD;
     }
     if (method->chunks > 1 && (left == 0 || micros % left > 0)) {
         return "the boards left do not divide the microbatches of a step (schedule.chunks)";
@@ -149,7 +150,7 @@ static const char *leave_odd(rp_arrangement *a, const rp_lost_boards *lost) {
             last = k;
         }
     }
-    if (!a->run.method.kind->splits || rp_split_is_listed(a) || left % 2 == 0) {
+    if (rp_split_boards_of(a, left) == left) {
         return NULL;
     }
     const char *name = a->run.roster[last].name;
@@ -190,13 +191,12 @@ static bool join_board(rp_arrangement *a, uint32_t spare) {
 bool rp_absent_join(rp_arrangement *a, char names[static RP_ABSENT_NAMES]) {
     const rp_runfile *run = &a->run;
     rp_ring *ring = a->ring;
-    const bool in_pairs = run->method.kind->splits && !rp_split_is_listed(a);
     size_t used = 0;
     names[0] = '\0';
     if (!rp_away_is_wanted(ring)) {
         return false;
     }
-    const uint32_t most = ring->count + rp_away_count_joining(ring, in_pairs);
+    const uint32_t most = rp_split_boards_of(a, ring->count + rp_away_count_joining(ring));
     for (uint32_t i = run->spares; i-- > 0 && ring->count < most;) {
         const char *name = run->roster[run->boards + i].name;
         if (rp_away_has_answered(ring, name) && join_board(a, run->boards + i)) {
@@ -205,7 +205,7 @@ bool rp_absent_join(rp_arrangement *a, char names[static RP_ABSENT_NAMES]) {
             used += more > 0 && used + (size_t)more < RP_ABSENT_NAMES ? (size_t)more : 0;
         }
     }
-    if (in_pairs && ring->count % 2 > 0) { /* one did not fit */
+    if (rp_split_boards_of(a, ring->count) < ring->count) { /* one did not fit */
         rp_arrangement_leave_board(a, ring->count - 1);
         rp_ring_leave(ring, ring->count - 1);
         rp_split_count_stages(a, false);

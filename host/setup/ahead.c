@@ -10,6 +10,11 @@ bool rp_ahead_is_open(const rp_choice *c) {
     return c->run.method.ahead_measured && !c->facts->evaluates;
 }
 
+bool rp_ahead_is_bounded(const rp_choice *c) {
+    const rp_sched_shape first = rp_runfile_sched_shape(&c->run, 0);
+    return rp_sched_ahead(&first) > 0;
+}
+
 /* "[5, 3]" */
 enum { LIST_BYTES = RP_SPLIT_STAGES_MAX * 6 + 3 };
 static void put_list(const rp_setup *setup, char out[LIST_BYTES]) {
@@ -65,7 +70,7 @@ static rp_err hint_stash(rp_choice *c, const rp_split_times *times) {
 rp_err rp_ahead_choose(rp_choice *c) {
     rp_split_times times;
     rp_err err = RP_OK;
-    if (!c->run.method.kind->splits || !c->facts->profile || c->facts->has_begun ||
+    if (!rp_ahead_is_bounded(c) || !c->facts->profile || c->facts->has_begun ||
         c->facts->is_given) {
         return RP_OK;
     }

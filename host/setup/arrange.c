@@ -169,7 +169,7 @@ rp_err rp_boards_choose(rp_choice *c) {
     if (!may_arrange(c)) {
         return RP_OK;
     }
-    if (c->run.method.kind->splits && boards_open) {
+    if (rp_ahead_is_bounded(c) && boards_open) {
         return arrange_halves(c);
     }
     rp_joint_ask ask = rp_choice_ask(c);

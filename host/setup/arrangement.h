@@ -86,6 +86,9 @@ void rp_arrangement_place_board(rp_arrangement *a, uint32_t place, const rp_rost
 /* split_left.c: of a schedule that splits the stages that a list names (is_listed): may it go on
  * with so many boards? */
 bool rp_split_is_listed(const rp_arrangement *a);
+/* Of so many boards those that have a place in the ring: all, but without such a list each stage
+ * that is split takes two, and an odd one has none. */
+uint32_t rp_split_boards_of(const rp_arrangement *a, uint32_t boards);
 bool rp_split_may_be_on(const rp_arrangement *a, uint32_t boards);
 /* Stages of the boards that there are now and, with such a list, which of them are split.
  * `by_price`: those with which what was measured says that a step is shortest; else the first of

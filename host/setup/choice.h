@@ -57,6 +57,9 @@ rp_err rp_sizes_choose(rp_choice *c) RP_MUST_CHECK; /* sizes.c: schedule.planner
 bool rp_sizes_are_open(const rp_choice *c);
 rp_err rp_ahead_choose(rp_choice *c) RP_MUST_CHECK; /* ahead.c: ahead: measured */
 bool rp_ahead_is_open(const rp_choice *c);
+/* Whether the schedule bounds how far forwards run ahead of updates, as one that splits stages
+ * does. */
+bool rp_ahead_is_bounded(const rp_choice *c);
 rp_err rp_ahead_settle(const rp_settling *s) RP_MUST_CHECK;
 
 /* ---- parts of them --------------------------------------------------------------------------- */

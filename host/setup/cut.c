@@ -69,7 +69,7 @@ rp_err rp_cut_find(rp_choice *c, rp_joint_answer *answer, rp_cut *cut) {
     ask.share_most = 1;
     RP_TRY(rp_joint_search(&ask, answer));
     if (!answer->is_known) {
-        return c->run.method.kind->splits
+        return rp_ahead_is_bounded(c)
                    ? rp_halves_cut(c->arena, &c->run, &c->placed, cut, NULL)
                    : rp_cost_choose_cut_by_board(c->arena, &c->run, &c->placed, cut);
     }

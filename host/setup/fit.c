@@ -37,9 +37,8 @@ static rp_err check_codecs(const rp_arrangement *a, const char *name, const rp_H
 
 /* Only a board that records can be compared. */
 static rp_err check_records(const rp_arrangement *a, const char *name, const rp_Hello *board) {
-    const uint64_t needed =
-        RP_WIRE_FEATURE_RECORDS |
-        (a->run.method.kind->sizes ? RP_WIRE_FEATURE_SIZE_RECORDS : UINT64_C(0));
+    const uint64_t needed = RP_WIRE_FEATURE_RECORDS |
+                            (a->run.sizes.in_use ? RP_WIRE_FEATURE_SIZE_RECORDS : UINT64_C(0));
     return a->run.safety.verify == 0 || (board->features & needed) == needed
                ? RP_OK
                : rp_fail(RP_ERR_PEER,

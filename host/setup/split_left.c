@@ -9,7 +9,13 @@
 #include "setup/setup_own.h"
 
 bool rp_split_is_listed(const rp_arrangement *a) {
-    return a->run.method.kind->splits && a->run.method.split_count > 0;
+    return a->run.method.split_count > 0;
+}
+
+uint32_t rp_split_boards_of(const rp_arrangement *a, uint32_t boards) {
+    const rp_method *method = &a->run.method;
+    return rp_split_is_listed(a) ? boards
+                                 : rp_method_boards(method, rp_method_stages(method, boards));
 }
 
 static uint32_t stages_on(const rp_arrangement *a, uint32_t boards) {

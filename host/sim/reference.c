@@ -23,6 +23,7 @@ typedef struct {
     rp_layout *layout;
     rp_arena arena;
     uint32_t stages, full;     /* full: microbatches of a full step */
+    bool is_bounded;           /* the order says how far forwards run ahead: METHODS 12 */
     uint32_t stride;           /* samples of a row of values */
     uint32_t (*round_trip)[2]; /* by stage */
     microbatch *micro;
@@ -186,7 +187,7 @@ fail:
 static view forward_view(const loop *r, uint32_t n, uint32_t k) {
     const uint32_t step = r->micro[n].step;
     view out = {.version = newest_version(updates_at_forward(r, n, k, k), step, replicas_of(r, k))};
-    if (r->job->method.kind->splits) {
+    if (r->is_bounded) {
         return split_view(r, step, k);
     }
     switch (r->job->method.weights) {
@@ -593,8 +594,10 @@ rp_err rp_reference_run(const rp_reference *reference, rp_digest *out) {
               .whole = *reference->job,
               .stride = reference->job->size ? reference->job->batch : reference->job->micro,
               .stages = reference->job->cut.stage_count};
+    const rp_sched_shape shape = rp_job_sched_shape(r.job, 0, r.job->steps);
     rp_err err;
     rp_arena_init(&r.arena, "reference", 0);
+    r.is_bounded = rp_sched_ahead(&shape) > 0;
     r.whole.stage = 0;
     const uint32_t all[] = {0, r.job->model->layer_count};
     r.whole.cut = (rp_cut){.stage_count = 1, .first = all};

@@ -46,13 +46,14 @@ typedef struct {
 } rp_check;
 
 typedef struct {
-    bool is_due, alone; /* see verify.h */
-    uint64_t step;      /* the step to verify, the segment's last */
-    uint32_t micro;  /* its microbatch; with sizes by stage: a sample, of which each stage has the
-                        microbatch recorded that it takes back */
-    uint32_t round;  /* index of the stage of each board that is verified now */
-    rp_arena arena;  /* of the checks of a round */
-    rp_check *check; /* by board; NULL: no round is under way */
+    bool is_due, alone;     /* see verify.h */
+    uint64_t step;          /* the step to verify, the segment's last */
+    bool by_sample;         /* stages have sizes of their own, and so no microbatch in common */
+    uint32_t micro;         /* its microbatch; `by_sample`: a sample, of which each stage has the
+                               microbatch recorded that it takes back */
+    uint32_t round;         /* index of the stage of each board that is verified now */
+    rp_arena arena;         /* of the checks of a round */
+    rp_check *check;        /* by board; NULL: no round is under way */
     rp_summary_verify told; /* so far */
 } rp_verify;
 

@@ -36,9 +36,10 @@ uint64_t rp_verify_choose(rp_train *train, uint64_t end) {
     }
     rp_rng rng = rp_rng_named(run->seed, "verify/microbatch");
     verify->step = step;
+    verify->by_sample = rp_plan_has_sizes(train->plan);
     verify->micro =
-        rp_rng_word_at(&rng, step) % (run->method.kind->sizes ? rp_sched_step_samples(&shape, step)
-                                                              : rp_sched_micro_count(&shape, step));
+        rp_rng_word_at(&rng, step) % (verify->by_sample ? rp_sched_step_samples(&shape, step)
+                                                        : rp_sched_micro_count(&shape, step));
     return step + 1;
 }
 
@@ -58,9 +59,9 @@ rp_summary_verify rp_verify_tell(const rp_train *train) {
 
 /* Stages with sizes of their own record other microbatches, which have one sample in common. */
 static const char *put_micro(const rp_train *train, char *text, size_t bytes) {
-    const bool by_sample = train->run->method.kind->sizes;
     (void)snprintf(text, bytes, "%s %" PRIu32,
-                   by_sample ? "the microbatch of sample" : "microbatch", train->verify.micro);
+                   train->verify.by_sample ? "the microbatch of sample" : "microbatch",
+                   train->verify.micro);
     return text;
 }
 
@@ -69,7 +70,7 @@ static uint64_t bytes_max(const rp_train *train, uint32_t stage) {
     const rp_model *model = train->run->model;
     const uint32_t *first = &train->cut.first[stage];
     const uint64_t spare = 64; /* a tensor or a sample that is a digest is larger than its floats */
-    const uint64_t samples = train->run->method.kind->sizes ? train->run->batch : train->run->micro;
+    const uint64_t samples = train->verify.by_sample ? train->run->batch : train->run->micro;
     uint64_t bytes =
         4096 + samples * (rp_data_row_width(&train->run->data) * sizeof(float) + spare);
     for (uint32_t p = model->param_first[first[0]]; p < model->param_first[first[1]]; p++) {

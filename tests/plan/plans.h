@@ -56,7 +56,7 @@ static inline rp_plan *spread_plan(rp_arena *arena, const char *schedule, const 
                                      .cut = &cut,
                                      .method = &method,
                                      .batch = batch,
-                                     .micro = 1,
+                                     .micro = stage[0].micro,
                                      .epoch_samples = batch + batch / 2,
                                      .steps = 4};
     rp_plan *plan;

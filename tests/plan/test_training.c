@@ -38,6 +38,8 @@ static void shares_are_trained(void **state) {
     expect_ok(rp_plan_measure(plan));
     expect_ok(rp_plan_check(plan, NULL));
     expect_ok(rp_plan_check_training(plan, NULL));
+    plan->stage[1].micro_forward = plan->stage[1].micro_backward = 1;
+    expect_refusal(plan, "stages[1].forward: is 1, microbatch 2", "umpipe has others");
     rp_arena_finish(&arena);
 }
 

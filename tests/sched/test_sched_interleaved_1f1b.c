@@ -1,5 +1,9 @@
 #include "schedule.h"
 
+#include <string.h>
+
+#include "sched/method.h"
+
 extern const rp_sched_kind rp_sched_interleaved_1f1b, rp_sched_1f1b;
 
 static rp_err draw_chunks(FILE *file, const rp_sched_kind *kind, uint32_t nodes, uint32_t chunks,
@@ -252,6 +256,32 @@ static void only_interleaved_schedules_have_chunks(void **state) {
     expect_err(draw_chunks(stdout, &rp_sched_interleaved_1f1b, 4, 17, 8), RP_ERR_USAGE);
 }
 
+static uint32_t count_wires(const rp_method *method, uint32_t boards, uint32_t last[2]) {
+    const uint32_t stages = rp_method_stages(method, boards);
+    uint32_t end[2];
+    uint32_t count = 0;
+    for (; rp_method_wire(method, boards, stages, count, end); count++) {
+        memcpy(last, end, sizeof end);
+    }
+    return count;
+}
+
+/* The last board sends to the first one; of two boards that is the wire that they have anyway. */
+static void chunks_go_round(void **state) {
+    (void)state;
+    const rp_method row = {.kind = &rp_sched_1f1b, .chunks = 1};
+    const rp_method round = {.kind = &rp_sched_interleaved_1f1b, .chunks = 2};
+    uint32_t last[2] = {0, 0};
+    assert_true(rp_method_is_row(&row) && !rp_method_is_row(&round));
+    assert_true(rp_method_is_plain(&row) && !rp_method_is_plain(&round));
+    assert_int_equal(count_wires(&row, 1, last), 0);
+    assert_int_equal(count_wires(&row, 4, last), 3);
+    assert_true(last[0] == 2 && last[1] == 3);
+    assert_int_equal(count_wires(&round, 2, last), 1);
+    assert_int_equal(count_wires(&round, 4, last), 4);
+    assert_true(last[0] == 3 && last[1] == 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(drawing_of_the_paper),
@@ -260,6 +290,7 @@ int main(void) {
         cmocka_unit_test(stages_see_each_sample_once),
         cmocka_unit_test(bubble_is_divided_by_the_chunks),
         cmocka_unit_test(only_interleaved_schedules_have_chunks),
+        cmocka_unit_test(chunks_go_round),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -205,7 +205,9 @@ static void nodes_of_some_split(void **state) {
     static const uint32_t backward[] = {5, 1, 4, 3};
     static const uint32_t wires[][2] = {{0, 1}, {1, 2}, {2, 3}, {3, 4},
                                         {4, 1}, {1, 5}, {0, 5}, {2, 4}};
+    const rp_method method = {.kind = &rp_sched_pipefb, .chunks = 1, .whole = whole};
     uint32_t found[RP_SPLIT_WIRES_MAX][2];
+    uint32_t end[2];
     assert_int_equal(rp_sched_split_nodes(4, whole), 6);
     for (uint32_t n = 0; n < 6; n++) {
         assert_int_equal(rp_sched_split_stage(4, whole, n), stage[n]);
@@ -216,6 +218,11 @@ static void nodes_of_some_split(void **state) {
     }
     assert_int_equal(rp_sched_split_wires(4, whole, found), 8);
     assert_memory_equal(found, wires, sizeof wires);
+    for (uint32_t i = 0; i < 8; i++) {
+        assert_true(rp_method_wire(&method, 6, 4, i, end));
+        assert_memory_equal(end, wires[i], sizeof end);
+    }
+    assert_false(rp_method_wire(&method, 6, 4, 8, end));
     assert_int_equal(rp_sched_split_wires(3, 7, found), 2);
     assert_int_equal(rp_sched_split_wires(3, 0, found), 7);
     assert_int_equal(rp_sched_split_nodes(RP_SPLIT_STAGES_MAX, UINT32_MAX), RP_SPLIT_STAGES_MAX);

@@ -49,6 +49,7 @@ static void prepare(uint32_t count, uint32_t absent, uint32_t chunks, uint32_t m
     arrangement.run.batch = 4 * micros;
     arrangement.run.micro = 4;
     arrangement.run.cut_auto = arrangement.run.codec_auto = true;
+    arrangement.run.safety.at_least = 1;
     wrong = RP_NO_BOARD;
     for (uint32_t k = 0; k + absent < count; k++) {
         boards[k].hello = true;
