@@ -69,19 +69,17 @@ rp_err rp_checkpoint_check_start(const rp_runfile *run) RP_MUST_CHECK;
 enum { RP_CHECKPOINT_DAMAGE = 400 };
 
 /* The newest checkpoint of a run folder that is whole: with its sidecar files, by their checksums;
- * *path NULL: there is none yet. `damaged`: why it is not the newest of all, or "". `plan`: that
- * the run goes on with; NULL: one whose stages all have the run file's microbatch. errors  FORMAT,
+ * *path NULL: there is none yet. `damaged`: why it is not the newest of all, or "". errors  FORMAT,
  * IO: there are some, and none is whole; USAGE when it was made with another seed, batch, model or
  * schedule, or lies behind the run's end */
-rp_err rp_checkpoint_find(rp_arena *arena, const rp_runfile *run, const rp_plan *plan,
-                          const char *folder, char **path, rp_position *position,
-                          char damaged[RP_CHECKPOINT_DAMAGE]) RP_MUST_CHECK;
+rp_err rp_checkpoint_find(rp_arena *arena, const rp_runfile *run, const char *folder, char **path,
+                          rp_position *position, char damaged[RP_CHECKPOINT_DAMAGE]) RP_MUST_CHECK;
 
 /* Where the newest checkpoint stands, by its header, which has a checksum of its own: tensors and
  * sidecar files may be damaged. For boards that hold what it says, or newer. errors as above;
  * FORMAT also where there is none */
-rp_err rp_checkpoint_find_place(rp_arena *arena, const rp_runfile *run, const rp_plan *plan,
-                                const char *folder, rp_position *position) RP_MUST_CHECK;
+rp_err rp_checkpoint_find_place(rp_arena *arena, const rp_runfile *run, const char *folder,
+                                rp_position *position) RP_MUST_CHECK;
 
 typedef struct rp_checkpoint_reader rp_checkpoint_reader;
 

@@ -61,13 +61,13 @@ void rp_checkpoint_remove_old(const char *folder) {
 
 /* What can be read of the file and its sidecar files is what was written: *whole. Otherwise the
  * last error says what is damaged. */
-static rp_err check_whole(rp_arena *arena, const rp_runfile *run, const rp_plan *plan,
-                          const char *path, rp_position *position, bool *whole) {
+static rp_err check_whole(rp_arena *arena, const rp_runfile *run, const char *path,
+                          rp_position *position, bool *whole) {
     rp_st_reader *reader = NULL;
     rp_err err = RP_OK;
     *whole = rp_st_open(arena, path, &reader) == RP_OK && rp_st_check_sums(reader) == RP_OK;
     if (*whole) {
-        RP_TRY(rp_checkpoint_read_position(arena, reader, run, plan, path, position));
+        RP_TRY(rp_checkpoint_read_position(arena, reader, run, path, position));
         rp_setup setup = rp_setup_of(run);
         rp_runfile then;
         if (run->method.advance_auto) { /* as many replicas as it was made with */
@@ -95,9 +95,8 @@ static void read_scores(const char *folder, rp_position *position) {
     rp_checkpoint_read_evaluated(folder, RP_SPLIT_VALIDATION, position);
 }
 
-rp_err rp_checkpoint_find(rp_arena *arena, const rp_runfile *run, const rp_plan *plan,
-                          const char *folder, char **path, rp_position *position,
-                          char damaged[RP_CHECKPOINT_DAMAGE]) {
+rp_err rp_checkpoint_find(rp_arena *arena, const rp_runfile *run, const char *folder, char **path,
+                          rp_position *position, char damaged[RP_CHECKPOINT_DAMAGE]) {
     char newest[KEEP][NAME_BYTES];
     bool whole = false;
     rp_err err = RP_OK;
@@ -107,7 +106,7 @@ rp_err rp_checkpoint_find(rp_arena *arena, const rp_runfile *run, const rp_plan 
     for (int i = 0; !whole && i < KEEP && newest[i][0]; i++) {
         rp_position found = {0};
         RP_TRY(rp_arena_printf(arena, path, "%s/%s", folder, newest[i]));
-        RP_TRY(check_whole(arena, run, plan, *path, &found, &whole));
+        RP_TRY(check_whole(arena, run, *path, &found, &whole));
         if (whole) {
             *position = found;
             read_scores(folder, position);
@@ -122,8 +121,8 @@ fail:
     return err;
 }
 
-rp_err rp_checkpoint_find_place(rp_arena *arena, const rp_runfile *run, const rp_plan *plan,
-                                const char *folder, rp_position *position) {
+rp_err rp_checkpoint_find_place(rp_arena *arena, const rp_runfile *run, const char *folder,
+                                rp_position *position) {
     char newest[KEEP][NAME_BYTES];
     rp_st_reader *reader = NULL;
     rp_position found = {0};
@@ -136,7 +135,7 @@ rp_err rp_checkpoint_find_place(rp_arena *arena, const rp_runfile *run, const rp
     RP_TRY(rp_arena_printf(arena, &path, "%s/%s", folder, newest[0]));
     RP_TRY(rp_st_open(arena, path, &reader));
     RP_TRY(rp_st_check_header(reader));
-    RP_TRY(rp_checkpoint_read_position(arena, reader, run, plan, path, &found));
+    RP_TRY(rp_checkpoint_read_position(arena, reader, run, path, &found));
     *position = found;
     read_scores(folder, position);
 fail:

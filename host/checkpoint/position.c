@@ -89,23 +89,6 @@ rp_err rp_checkpoint_cut_text(rp_arena *arena, const rp_plan *plan, char **out) 
     return err;
 }
 
-/* "batch/microbatch"; where stages differ, "batch/a,b,c". A schedule with sizes may go on with
- * others: they change the order of sums only. */
-static rp_err batch_text(rp_arena *arena, const rp_runfile *run, const rp_plan *plan, char **out) {
-    bool alike = true;
-    rp_err err;
-    for (uint32_t k = 0; plan && k < plan->stage_count && !plan->method.kind->sizes; k++) {
-        alike &= plan->stage[k].micro_forward == run->micro;
-    }
-    RP_TRY(rp_arena_printf(arena, out, "%u/", run->batch));
-    for (uint32_t k = 0; k < (alike ? 1 : plan->stage_count); k++) {
-        const uint32_t micro = alike ? run->micro : plan->stage[k].micro_forward;
-        RP_TRY(rp_arena_printf(arena, out, "%s%s%u", *out, k ? "," : "", micro));
-    }
-fail:
-    return err;
-}
-
 /* ---- the setup ------------------------------------------------------------------------------- */
 
 /* How activations and gradients go on from here through each boundary. What the run says comes
@@ -138,7 +121,7 @@ static rp_err take_sizes(rp_arena *arena, const rp_plan *plan, rp_setup *out) {
     rp_err err = RP_OK;
     out->size = NULL;
     out->size_stages = 0;
-    if (!plan->method.kind->sizes) {
+    if (!rp_plan_has_sizes(plan)) {
         return RP_OK;
     }
     RP_TRY(RP_ARENA_NEW(arena, plan->stage_count, &size));
@@ -313,15 +296,14 @@ static void run_then(const rp_runfile *run, const rp_setup *then, rp_runfile *ou
 /* What has to be the same, or a run would go on as something that is neither; of the method all but
  * which stages are split. */
 enum { IDENTITY = 6 };
-static rp_err identity_of(rp_arena *arena, const rp_runfile *run, const rp_plan *plan,
-                          const char *pair[IDENTITY][2]) {
+static rp_err identity_of(rp_arena *arena, const rp_runfile *run, const char *pair[IDENTITY][2]) {
     char method[RP_METHOD_TEXT_BYTES];
     char *text[4];
     rp_err err;
     rp_method_text(&run->method, method, sizeof method);
     RP_TRY(rp_arena_string(arena, method, &text[0]));
     RP_TRY(rp_arena_printf(arena, &text[1], "%" PRIu64, run->seed));
-    RP_TRY(batch_text(arena, run, plan, &text[2]));
+    RP_TRY(rp_arena_printf(arena, &text[2], "%u/%u", run->batch, run->micro));
     RP_TRY(rp_arena_printf(arena, &text[3], "%u", run->data.count[RP_SPLIT_TRAIN]));
     const char *const own[IDENTITY][2] = {
         {"seed", text[1]},          {"batch", text[2]},
@@ -347,7 +329,7 @@ rp_err rp_checkpoint_make_meta(rp_arena *arena, const rp_runfile *run, const rp_
     char *round;
     rp_err err;
     RP_TRY(rp_arena_printf(arena, &round, "%" PRIu64, position->round));
-    RP_TRY(identity_of(arena, run, plan, pair));
+    RP_TRY(identity_of(arena, run, pair));
     RP_TRY(rp_arena_printf(arena, &ledger, "%016" PRIx64 " %" PRIu64, position->ledger.digest,
                            position->ledger.samples));
     RP_TRY(rp_arena_printf(arena, &digest, "%016" PRIx64, rp_plan_digest(plan)));
@@ -377,10 +359,10 @@ fail:
 }
 
 static rp_err check_same_run(rp_arena *arena, const rp_st_reader *reader, const rp_runfile *run,
-                             const rp_plan *plan, const char *path) {
+                             const char *path) {
     const char *own[IDENTITY][2];
     rp_err err;
-    RP_TRY(identity_of(arena, run, plan, own));
+    RP_TRY(identity_of(arena, run, own));
     for (size_t i = 0; i < IDENTITY; i++) {
         const char *was = rp_st_meta(reader, own[i][0]);
         if (!was && strcmp(own[i][0], "samples") == 0) {
@@ -409,8 +391,7 @@ static rp_err read_ledger(const char *text, const char *path, rp_run_ledger *out
 }
 
 rp_err rp_checkpoint_read_position(rp_arena *arena, const rp_st_reader *reader,
-                                   const rp_runfile *run, const rp_plan *plan, const char *path,
-                                   rp_position *position) {
+                                   const rp_runfile *run, const char *path, rp_position *position) {
     const char *step = rp_st_meta(reader, "step");
     const char *applied = rp_st_meta(reader, "applied");
     const char *totals = rp_st_meta(reader, "totals");
@@ -436,7 +417,7 @@ rp_err rp_checkpoint_read_position(rp_arena *arena, const rp_st_reader *reader,
                        position->step, run->steps);
     }
     run_then(run, &position->setup, &then);
-    RP_TRY(check_same_run(arena, reader, &then, plan, path));
+    RP_TRY(check_same_run(arena, reader, &then, path));
     RP_TRY(rp_checkpoint_read_applied(arena, applied, path, &then.method, position->step,
                                       &position->applied));
     position->setup.advance = then.method.advance;

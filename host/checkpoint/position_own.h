@@ -23,7 +23,7 @@ rp_err rp_checkpoint_cut_text(rp_arena *arena, const rp_plan *plan, char **out) 
 bool rp_checkpoint_number(const char *text, uint64_t *out);
 /* Of a checkpoint that is open. errors  FORMAT; USAGE: it is of another run */
 rp_err rp_checkpoint_read_position(rp_arena *arena, const rp_st_reader *reader,
-                                   const rp_runfile *run, const rp_plan *plan, const char *path,
+                                   const rp_runfile *run, const char *path,
                                    rp_position *position) RP_MUST_CHECK;
 /* Whether the evaluation at the position's step has been done, and what it gave. */
 void rp_checkpoint_read_evaluated(const char *folder, rp_split split, rp_position *position);

@@ -71,8 +71,7 @@ static rp_err assign_anew(rp_controller *c) {
     rp_err err;
     rp_arena_finish(&c->way.follow_arena);
     rp_arena_init(&c->way.follow_arena, "follow", 0);
-    RP_TRY(rp_keep_find(c->keep, &c->way.follow_arena, rp_arrangement_given(c->setup), &path,
-                        &c->position));
+    RP_TRY(rp_keep_find(c->keep, &c->way.follow_arena, &path, &c->position));
     if (c->way.follow.of_advance) {
         rp_arrangement_take_advance(c->setup, &c->way.follow.choice);
     }

@@ -7,8 +7,8 @@
 static rp_err find_checkpoint(rp_controller *c, rp_arena *arena, char **path) {
     const rp_plan *given = rp_arrangement_given(c->setup);
     rp_err err;
-    RP_TRY(rp_keep_find_start(c->keep, arena, given, rp_arrangement_is_fixed(c->setup), path,
-                              &c->position));
+    RP_TRY(
+        rp_keep_find_start(c->keep, arena, rp_arrangement_is_fixed(c->setup), path, &c->position));
     rp_train_resume_best(c->train);
     if (*path && given && c->position.setup.advance != given->method.advance) {
         return rp_fail(RP_ERR_USAGE, "%s: method.advance: is %u, the checkpoint was made with %u",

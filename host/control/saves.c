@@ -147,8 +147,7 @@ rp_err rp_round_step(rp_controller *c) {
     }
     rp_arena_finish(&c->way.follow_arena);
     rp_arena_init(&c->way.follow_arena, "round", 0);
-    RP_TRY(rp_keep_find(c->keep, &c->way.follow_arena, rp_arrangement_given(c->setup), &path,
-                        &c->position));
+    RP_TRY(rp_keep_find(c->keep, &c->way.follow_arena, &path, &c->position));
     RP_TRY(c->position.step == rp_keep_saved_step(c->keep) && c->position.round > 0
                ? RP_OK
                : rp_fail(RP_ERR_FORMAT, "%s: is not what this lane's run has averaged", path));

@@ -34,13 +34,13 @@ bool rp_keep_hopes_for_boards(const rp_keep *keep) {
 
 /* The newest checkpoint is damaged, but its header says where the run stood: boards may hold that,
  * or more. False: that cannot help. */
-static bool may_hope_for_boards(rp_keep *keep, rp_arena *arena, const rp_plan *plan,
-                                bool is_given, rp_position *position) {
+static bool may_hope_for_boards(rp_keep *keep, rp_arena *arena, bool is_given,
+                                rp_position *position) {
     rp_position place = {0};
     char why[RP_ERR_MESSAGE_BYTES];
     (void)snprintf(why, sizeof why, "%s", rp_err_message());
     if (!rp_keep_may_adopt(keep, is_given) ||
-        rp_checkpoint_find_place(arena, keep->needs.run, plan, rp_keep_paths(keep)->checkpoints,
+        rp_checkpoint_find_place(arena, keep->needs.run, rp_keep_paths(keep)->checkpoints,
                                  &place) != RP_OK) {
         rp_err_set_message(why);
         return false;
@@ -49,11 +49,11 @@ static bool may_hope_for_boards(rp_keep *keep, rp_arena *arena, const rp_plan *p
     return true;
 }
 
-rp_err rp_keep_find_start(rp_keep *keep, rp_arena *arena, const rp_plan *plan, bool is_given,
-                          char **path, rp_position *position) {
-    const rp_err err = rp_keep_find(keep, arena, plan, path, position);
+rp_err rp_keep_find_start(rp_keep *keep, rp_arena *arena, bool is_given, char **path,
+                          rp_position *position) {
+    const rp_err err = rp_keep_find(keep, arena, path, position);
     const bool is_damaged = err == RP_ERR_FORMAT || (err == RP_OK && keep->damaged[0]);
-    const bool hopes = is_damaged && may_hope_for_boards(keep, arena, plan, is_given, position);
+    const bool hopes = is_damaged && may_hope_for_boards(keep, arena, is_given, position);
     rp_keep_hope_for_boards(keep, hopes);
     *path = hopes ? NULL : *path;
     return hopes ? RP_OK : err;

@@ -44,8 +44,8 @@ bool rp_keep_hopes_for_boards(const rp_keep *keep);
 /* Where the run goes on: rp_keep_find(); or what boards hold, which may help where the newest
  * checkpoint is damaged: then *path is NULL, and `position` is that of the damaged one. errors of
  * rp_checkpoint_find() */
-rp_err rp_keep_find_start(rp_keep *keep, rp_arena *arena, const rp_plan *plan, bool is_given,
-                          char **path, rp_position *position) RP_MUST_CHECK;
+rp_err rp_keep_find_start(rp_keep *keep, rp_arena *arena, bool is_given, char **path,
+                          rp_position *position) RP_MUST_CHECK;
 /* `step`: of the newest checkpoint. errors MEMORY */
 rp_err rp_keep_begin_adoption(rp_keep *keep, uint64_t step) RP_MUST_CHECK;
 /* The plan by which the boards ran, from plan.json; again when the run file has changed since.

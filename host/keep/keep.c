@@ -47,11 +47,10 @@ void rp_keep_note_return(rp_keep *keep, uint64_t step) {
     keep->save.drawn_step = step;
 }
 
-rp_err rp_keep_find(rp_keep *keep, rp_arena *arena, const rp_plan *plan, char **path,
-                    rp_position *position) {
+rp_err rp_keep_find(rp_keep *keep, rp_arena *arena, char **path, rp_position *position) {
     RP_ASSERT(rp_keep_paths(keep)->checkpoints != NULL);
     RP_ASSERT(keep->load.reader == NULL && keep->save.writer == NULL);
-    return rp_checkpoint_find(arena, keep->needs.run, plan, rp_keep_paths(keep)->checkpoints, path,
+    return rp_checkpoint_find(arena, keep->needs.run, rp_keep_paths(keep)->checkpoints, path,
                               position, keep->damaged);
 }
 

@@ -51,8 +51,8 @@ void rp_keep_note_start(rp_keep *keep, uint64_t step);
 /* The run goes back to `step`: histograms of earlier steps stay. */
 void rp_keep_note_return(rp_keep *keep, uint64_t step);
 /* rp_checkpoint_find() in the run folder; rp_keep_damage() then says why the checkpoint is not the
- * newest. `plan`: the plan that was given, or NULL. errors of rp_checkpoint_find() */
-rp_err rp_keep_find(rp_keep *keep, rp_arena *arena, const rp_plan *plan, char **path,
+ * newest. errors of rp_checkpoint_find() */
+rp_err rp_keep_find(rp_keep *keep, rp_arena *arena, char **path,
                     rp_position *position) RP_MUST_CHECK;
 /* A run can only go back to the checkpoint that was the newest one. errors FORMAT: `step`, of the
  * checkpoint that is found, is another one */

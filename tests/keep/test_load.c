@@ -27,7 +27,7 @@ static void begin_load(void) {
 static char *find(void) {
     char *path = NULL;
     at = (rp_position){0};
-    expect_ok(rp_keep_find(keep, &arena, NULL, &path, &at));
+    expect_ok(rp_keep_find(keep, &arena, &path, &at));
     rp_keep_load_from(keep, path, RP_KEEP_CHECKPOINT);
     return path;
 }
