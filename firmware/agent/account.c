@@ -1,5 +1,6 @@
-/* The ledger of the stages here: which samples' gradients an update has, and that it has those of
- * its step, each once. Of a stage that several boards share it has those of all of them. */
+/* The ledger of the stages here: which samples' gradients an update contains, and that it has each
+ * sample of its step exactly once. For a stage that several boards share it includes those of all
+ * of them. */
 #include <inttypes.h>
 
 #include "agent/runner_own.h"
@@ -10,8 +11,8 @@ void rp_runner_begin_account(rp_runner *r, uint64_t digest) {
     }
 }
 
-static rp_err refuse(const runner_stage *s, uint64_t step, const char *whose, uint32_t found,
-                     uint32_t due) {
+static rp_err fail_account(const runner_stage *s, uint64_t step, const char *whose, uint32_t found,
+                           uint32_t due) {
     return rp_fail(RP_ERR_PEER,
                    "the ledger of stage %u: the update of step %" PRIu64
                    " has gradients of %u samples%s, expected %u, each once",
@@ -38,8 +39,8 @@ static rp_err refuse_forward(const runner_stage *s, const rp_range *whole) {
                    s->job->stage, s->account_step + 1, s->own.count, whole->count);
 }
 
-/* Forwards come step by step. On a board that only does forwards each sample's is counted once; its
- * backward, on another board, adds the gradient. */
+/* Forwards run step by step. A board with only forwards counts each sample once; its backward, on
+ * another board, adds the gradient. */
 rp_err rp_runner_account_forward(const rp_runner *r, runner_stage *s, const rp_op *op) {
     const rp_range whole = {0, rp_runner_step_samples(r, op->step)};
     if (s->own.count > 0 && s->account_step != op->step) {
@@ -63,16 +64,16 @@ rp_err rp_runner_account_update(const rp_runner *r, runner_stage *s, const rp_op
     const rp_contributions due = rp_contributions_of(op->step, whole);
     const rp_contributions own_due =
         part.count == whole.count ? due : rp_contributions_of(op->step, part);
-    /* where there are no weights, boards that share the stage exchange nothing: each speaks for its
-     * own part */
+    /* without weights, boards that share the stage exchange nothing, so each accounts for its
+     * part */
     const bool has_all = s->summands || !rp_job_is_shared(s->job);
     const rp_contributions all = s->all.count > 0 ? s->all : has_all ? s->own : due;
     rp_err err = RP_OK;
     if (!rp_contributions_equal(s->own, own_due)) {
-        err = refuse(s, op->step, part.count < whole.count ? " of this board" : "", s->own.count,
-                     own_due.count);
+        err = fail_account(s, op->step, part.count < whole.count ? " of this board" : "",
+                           s->own.count, own_due.count);
     } else if (!rp_contributions_equal(all, due)) {
-        err = refuse(s, op->step, " of all boards", all.count, due.count);
+        err = fail_account(s, op->step, " of all boards", all.count, due.count);
     }
     rp_run_ledger_add(&s->ledger, op->step, all);
     s->own = s->all = (rp_contributions){0};

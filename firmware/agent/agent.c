@@ -6,7 +6,7 @@
 #include "base/log.h"
 
 static const int64_t HOST_SILENT_NS = 90 * RP_NS_PER_S;
-/* Links want to be stepped at least this often, and the host's silence has to be noticed. */
+/* Links must be stepped at least this often, and the host's silence must be noticed. */
 static const int64_t ROUND_NS = 50 * RP_NS_PER_MS;
 static const int64_t FIRST_WORD_NS = 600 * RP_NS_PER_S;
 
@@ -110,7 +110,7 @@ void rp_agent_close(rp_agent **agent_pointer) {
         rp_agent_end_push(agent);
         rp_copies_drop(&agent->copies);
         rp_link_close(&agent->control);
-        rp_wire_rate_end(&agent->home); /* the link may have read what it is measured with */
+        rp_wire_rate_end(&agent->home); /* the link may have read from its memory */
         rp_links_close(&agent->links);
         *agent_pointer = NULL;
     }
@@ -118,7 +118,7 @@ void rp_agent_close(rp_agent **agent_pointer) {
 
 /* ---- rounds ---------------------------------------------------------------------------------- */
 
-/* The host may live all the same: our clock has jumped, or the way to us was cut. So it is told. */
+/* The host may be alive, if our clock has jumped or the line was cut, so it is told. */
 static void lose_host(rp_agent *agent) {
     const bool keeps = rp_agent_has_complete_run(agent);
     const rp_err err =
@@ -133,7 +133,7 @@ static void lose_host(rp_agent *agent) {
     agent->orphaned_ns = rp_clock_now_ns(agent->clock);
 }
 
-/* A host that is silent has crashed or is cut off. */
+/* A silent host has crashed or is cut off. */
 static void watch_host(rp_agent *agent) {
     const int64_t now_ns = rp_clock_now_ns(agent->clock);
     const int64_t last_heard_ns = rp_link_health_of(agent->control).last_heard_ns;
@@ -147,9 +147,9 @@ static void watch_host(rp_agent *agent) {
         return;
     }
     if (last_heard_ns == 0 && !agent->options.once) {
-        return; /* a board waits for its first host as long as it takes */
+        return; /* a board waits for its first host without a limit */
     }
-    /* a host speaks only when all its local agents are up */
+    /* a host sends nothing before all its local agents are up */
     int64_t heard_ns = last_heard_ns ? last_heard_ns : agent->born_ns + FIRST_WORD_NS;
     if (now_ns - heard_ns < HOST_SILENT_NS) {
         return;
@@ -160,7 +160,7 @@ static void watch_host(rp_agent *agent) {
     agent->over = agent->options.once;
 }
 
-/* What was built is reported. */
+/* Reports the result of a build. */
 static rp_err take_build(rp_agent *agent) {
     bool is_built;
     rp_err err;
@@ -201,7 +201,7 @@ fail:
     return err;
 }
 
-enum { AGENT_LINKS = RP_PLAN_NEIGHBOURS_MAX + 3 }; /* control, feed and trial besides */
+enum { AGENT_LINKS = RP_PLAN_NEIGHBOURS_MAX + 3 }; /* also control, feed and trial */
 
 static uint32_t list_links(const rp_agent *agent, rp_link *link[AGENT_LINKS]) {
     const agent_run *run = agent->run;
@@ -237,7 +237,7 @@ rp_err rp_agent_wait(rp_agent *agent) {
     rp_handle handle[AGENT_LINKS * RP_PORT_HANDLES_MAX + 1];
     const uint32_t links = list_links(agent, link);
     const int64_t deadline_ns = rp_agent_deadline_ns(agent);
-    const bool builds = rp_agent_builds(agent); /* the device is its own */
+    const bool builds = rp_agent_builds(agent); /* the device belongs to the builder then */
     bool device_has_news = false;
     uint32_t count = 0;
     rp_err err;

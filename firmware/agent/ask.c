@@ -1,6 +1,6 @@
-/* Questions of hosts, whatever the board does: how it is, what its journal says; and the order to
- * begin anew. They come beside the control link's stream (link/link.h), so that a run is not
- * disturbed, and are answered at once, by what is known or read from a few small files. */
+/* Questions of hosts, in any state: the board's condition, its log lines; and the order to reboot.
+ * They arrive outside the control link's stream (link/link.h), so that a run is not disturbed, and
+ * are answered at once, from memory or a few small files. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +11,10 @@
 #include "base/log_lines.h"
 #include "device/ready.h"
 
-static const int64_t FRESH_NS = RP_NS_PER_S;        /* what was read is told again so long */
-static const int64_t LEAVE_NS = 300 * RP_NS_PER_MS; /* for the answer, before the end */
+static const int64_t FRESH_NS = RP_NS_PER_S;        /* answers are reused for this long */
+static const int64_t LEAVE_NS = 300 * RP_NS_PER_MS; /* time for the answer before the agent ends */
 
-/* ---- how the board is ------------------------------------------------------------------------ */
+/* ---- condition of the board ------------------------------------------------------------------ */
 
 static void note_run(const rp_agent *agent, rp_Condition *out) {
     const agent_run *run = agent->run;
@@ -24,7 +24,7 @@ static void note_run(const rp_agent *agent, rp_Condition *out) {
     out->run = run->identity.id;
     out->term = run->identity.term;
     if (rp_agent_builds(agent)) {
-        return; /* the rest is the builder's */
+        return; /* the rest belongs to the builder */
     }
     for (uint32_t h = 0; h < run->held_count && run->plan; h++) {
         out->stage[out->stage_count++] = run->held[h].job.stage;
@@ -117,8 +117,8 @@ static void note_readings(const rp_agent *agent, rp_Condition *out) {
     }
 }
 
-/* Reading takes a while on some boards, whose sensors are asked over a slow bus. */
-static void refresh(rp_agent *agent) {
+/* Caches the readings, because some boards read their sensors over a slow bus. */
+static void refresh_condition(rp_agent *agent) {
     const int64_t now_ns = rp_clock_now_ns(agent->clock);
     if (agent->asked.read_ns == 0 || now_ns - agent->asked.read_ns > FRESH_NS) {
         const rp_agent_options *options = &agent->options;
@@ -133,7 +133,7 @@ static void refresh(rp_agent *agent) {
 
 static void tell_condition(rp_agent *agent, const rp_Ask *ask, rp_Frame *out) {
     rp_link_stats stats;
-    refresh(agent);
+    refresh_condition(agent);
     out->which_body = RP_KIND_CONDITION;
     rp_Condition *condition = &out->body.condition;
     *condition = agent->asked.condition;
@@ -150,7 +150,7 @@ static void tell_condition(rp_agent *agent, const rp_Ask *ask, rp_Frame *out) {
     note_readings(agent, condition);
 }
 
-/* ---- what its journal says ------------------------------------------------------------------- */
+/* ---- log lines ------------------------------------------------------------------------------- */
 
 static void tell_lines(const rp_agent *agent, const rp_Ask *ask, rp_Frame *out) {
     const int level = ask->level < RP_LOG_DEBUG ? (int)ask->level : (int)RP_LOG_DEBUG;
@@ -177,7 +177,7 @@ static void tell_lines(const rp_agent *agent, const rp_Ask *ask, rp_Frame *out) 
     lines->next = rp_log_line_from(at, level, &line) ? at : lines->end;
 }
 
-/* ---- the board begins anew ------------------------------------------------------------------- */
+/* ---- reboot ---------------------------------------------------------------------------------- */
 
 static rp_ordered_outcome judge_order(const rp_agent *agent, const rp_Ask *ask, const char **why) {
     if (!agent->options.may_reboot) {
@@ -216,7 +216,7 @@ bool rp_agent_reboots(const rp_agent *agent) {
     return agent->reboot_ns != 0;
 }
 
-/* ---- who has the board ----------------------------------------------------------------------- */
+/* ---- the host that holds the board ----------------------------------------------------------- */
 
 static void tell_holder(const rp_agent *agent, const rp_Ask *ask, rp_Frame *out) {
     const int64_t heard_ns = rp_link_health_of(agent->control).last_heard_ns;

@@ -1,4 +1,4 @@
-/* An assignment: the stage is built, its links are opened, the runner with the last of them. */
+/* An assignment: the stage is built, its links are opened, and with the last link the runner. */
 #include "agent/agent_own.h"
 #include "agent/parcels.h"
 
@@ -9,8 +9,7 @@
 
 /* ---- the job --------------------------------------------------------------------------------- */
 
-/* Two texts of one host: they say the same, or the ops of one would not find the other's samples.
- */
+/* Both texts of the host must agree; otherwise ops of one would not find the other's samples. */
 static rp_err check_agreement(const rp_plan *plan, const rp_job *job) {
     uint32_t layer = 0;
     bool same = plan->stage_count == job->cut.stage_count && plan->batch == job->batch &&
@@ -31,18 +30,19 @@ static rp_err check_agreement(const rp_plan *plan, const rp_job *job) {
                           (unsigned long long)job->epoch_samples);
 }
 
-/* What the plan computes again, and what it offloads. */
+/* The plan's recomputed groups, and its offload setting. */
 static rp_err take_groups(agent_run *run, const rp_plan_stage *stage, rp_job *job) {
     bool *begins;
     rp_err err = RP_OK;
     job->recompute = stage->recompute;
-    job->offload = rp_offload_find(stage->offload); /* as the check says */
+    job->offload = rp_offload_find(stage->offload); /* rp_plan_check() has checked it */
     job->leave_tensors = stage->leave_tensors;
     job->group_begins = NULL;
     if (stage->recompute && stage->group_count > 0) {
         RP_TRY(RP_ARENA_NEW(&run->arena, job->model->layer_count, &begins));
         for (uint32_t g = 0; g < stage->group_count; g++) {
-            begins[rp_model_find(job->model, stage->group[g])] = true; /* as the check says */
+            /* rp_plan_check() has checked it */
+            begins[rp_model_find(job->model, stage->group[g])] = true;
         }
         job->group_begins = begins;
     }
@@ -50,7 +50,7 @@ fail:
     return err;
 }
 
-/* The plan, and the stages that it gives to this node. */
+/* Takes from the plan the stages of this node. */
 static rp_err hold_stages(agent_run *run, uint32_t node, rp_job *job) {
     run->plan = run->reading.plan;
     run->node = node;
@@ -87,7 +87,7 @@ static rp_err read_job(rp_agent *agent, const rp_message *message) {
     RP_TRY(rp_agent_read(&run->arena, agent->options.library, message->part, assigns ? 3 : 2,
                          &run->reading));
     rp_job job = run->reading.job;
-    /* a run may ask for less, not for more */
+    /* a run may lower the limit, not raise it */
     const uint64_t own = (uint64_t)agent->options.memory_mib << 20;
     if (own && (job.memory_bytes == 0 || job.memory_bytes > own)) {
         job.memory_bytes = own;
@@ -115,7 +115,7 @@ uint64_t rp_agent_resident_bytes(void) {
     return space ? strtoull(space, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
-/* A run that is still there is over: the host has another one. */
+/* Ends a previous run, because the host has a new one. */
 static rp_err begin_run(rp_agent *agent, const rp_message *message, const char *name) {
     rp_agent_end_run(agent, "the host has another one");
     agent_run *run = agent->run;
@@ -132,10 +132,10 @@ static rp_err begin_run(rp_agent *agent, const rp_message *message, const char *
     return read_job(agent, message);
 }
 
-/* An orphan keeps its run so long, where the host says nothing of it. */
+/* How long an orphan keeps its run if the host does not say. */
 static const int64_t ORPHAN_NS = 60 * RP_NS_PER_S;
 
-/* From here on this end sends in the version of the ring, which all its boards have. */
+/* From here on this end sends in the ring's version of the wire, which all its boards have. */
 static rp_err take_wire(rp_agent *agent, const rp_Assign *assign) {
     if (assign->wire < RP_WIRE_MIN || assign->wire > RP_WIRE_MAX) {
         return rp_fail(RP_ERR_PEER, "the ring speaks wire version %u, this board %d to %d",
@@ -148,7 +148,7 @@ static rp_err take_wire(rp_agent *agent, const rp_Assign *assign) {
     return RP_OK;
 }
 
-/* A host that was built before plans were sent. */
+/* Refuses a host that was built before plans were sent. */
 static rp_err check_plan_is_there(const rp_agent *agent, const rp_message *message) {
     if (message->part_count == 3) {
         return RP_OK;
@@ -174,9 +174,9 @@ static uint32_t larger(uint32_t a, uint32_t b) {
     return a > b ? a : b;
 }
 
-/* Parcels and offloaded stashes lie in the memory of the processor. Where that is the device's,
- * they have to fit beside the stages into what of it is ours, whatever less a run allows the
- * stages. A device with memory of its own leaves them what of the processor's is ours. */
+/* Parcels and offloaded stashes are stored in the processor's memory. If the device shares it, they
+ * must fit next to the stages into our part of it, even if the run allows the stages less. If the
+ * device has its own memory, they may use our part of the processor's. */
 static rp_err check_parcels(const rp_agent *agent, rp_Ready *ready) {
     const agent_run *run = agent->run;
     const bool apart = agent->device && !rp_device_facts_of(agent->device)->unified;
@@ -211,7 +211,7 @@ rp_err rp_agent_report_ready(rp_agent *agent) {
     for (uint32_t h = 0; h < run->held_count; h++) {
         const rp_layout *layout = rp_stage_layout(run->held[h].stage);
         const rp_executor_facts facts = rp_stage_facts(run->held[h].stage);
-        ready->device_bytes = facts.used_bytes; /* of the device, so of all stages here */
+        ready->device_bytes = facts.used_bytes; /* of the device, so for all stages here */
         ready->weight_bytes += layout->weight_bytes + layout->running_bytes;
         ready->slots += layout->slots;
         ready->weight_copies = larger(ready->weight_copies, facts.weight_copies);
@@ -229,7 +229,7 @@ fail:
     return err;
 }
 
-/* Where a neighbour listens. With the last of them the run is complete and the runner opens. */
+/* Where a neighbour listens. The last one completes the run and opens the runner. */
 rp_err rp_agent_on_connect(rp_agent *agent, const rp_message *message) {
     agent_run *run = agent->run;
     rp_err err;
@@ -237,7 +237,7 @@ rp_err rp_agent_on_connect(rp_agent *agent, const rp_message *message) {
         RP_TRY(rp_agent_dial(agent, &message->frame.body.connect));
     }
     if (!rp_agent_is_connected(run)) {
-        return RP_OK; /* another one is to come */
+        return RP_OK; /* more neighbours will follow */
     }
     RP_TRY(RP_ARENA_NEW(&run->arena, RP_AGENT_PIECE_FLOATS, &run->piece));
     RP_TRY(rp_agent_open_runner(agent));
@@ -246,7 +246,7 @@ fail:
     return err;
 }
 
-/* errors PEER: sizes that no host asks for */
+/* errors  PEER: invalid sizes */
 static rp_err take_order(agent_run *run, const rp_Profile *profile) {
     run->order = (rp_measure_order){.sizes = profile->samples_count, .seconds = profile->seconds};
     for (uint32_t i = 0; i < run->order.sizes; i++) {
@@ -272,7 +272,7 @@ static rp_err take_order(agent_run *run, const rp_Profile *profile) {
                              ? (rp_measured_average)profile->average
                              : RP_MEASURED_NO_AVERAGE;
     run->order.codecs = profile->codec_count;
-    for (uint32_t i = 0; i < run->order.codecs; i++) { /* those of a newer host are left out */
+    for (uint32_t i = 0; i < run->order.codecs; i++) { /* omits codecs of a newer host */
         run->order.codec[i] = profile->codec[i];
         if (i > 0 && profile->codec[i] <= profile->codec[i - 1]) {
             return rp_fail(RP_ERR_PEER, "profile: codecs[%u] is %u, behind %u", i,
@@ -285,7 +285,7 @@ static rp_err take_order(agent_run *run, const rp_Profile *profile) {
                          RP_MEASURED_SECONDS_MAX);
 }
 
-/* Values of the answer. */
+/* Number of values in the answer. */
 static size_t count_values(const agent_run *run) {
     const size_t layers = run->held[0].job.model->layer_count;
     return run->order.besides     ? rp_measured_all(layers, run->order.sizes)

@@ -18,7 +18,7 @@ const char *rp_board_folder(void) {
 /* Where a profile fits: parts of names, NULL = any. */
 typedef struct {
     const char *machine;
-    bool any; /* it says something: a profile that says nothing is taken by its name only */
+    bool any; /* it has a condition; a profile without any is only chosen by name */
 } fit;
 
 static rp_err read_match(rp_node *root, rp_board *out, fit *where) {
@@ -36,7 +36,7 @@ fail:
     return err;
 }
 
-/* Texts of a list with ' ' between them. */
+/* The texts of a list, joined by ' '. */
 static rp_err read_words(rp_arena *arena, rp_node *map, const char *key, const char **out,
                          uint32_t *count) {
     rp_node *list = rp_node_find(map, key);
@@ -87,7 +87,7 @@ fail:
     return err;
 }
 
-/* What an image of ours needs to know; a board without it has a system of its vendor's. */
+/* What our image builder needs; a board without it uses its vendor's system. */
 static rp_err read_image(rp_node *root, rp_board_about *out) {
     rp_node *image = rp_node_find(root, "image");
     rp_err err = RP_OK;
@@ -128,7 +128,7 @@ static rp_err read_facts(rp_arena *arena, rp_node *root, rp_board_about *out) {
     RP_TRY(read_flash(root, out));
     RP_TRY(read_image(root, out));
     RP_TRY(read_words(arena, root, "quirks", &quirks, &out->quirk_count));
-    (void)rp_node_find(root, "features"); /* these three may say anything */
+    (void)rp_node_find(root, "features"); /* these three may have any content */
     (void)rp_node_find(root, "link");
     (void)rp_node_find(root, "notes");
 fail:
@@ -166,7 +166,7 @@ fail:
     return err;
 }
 
-/* The profile's own, and that of another one for CPUs. */
+/* Its own tuning, and that of another profile for CPUs. */
 static rp_err read_tuning(rp_arena *arena, const char *name, rp_node *root, rp_board *out) {
     rp_node *tuning = rp_node_find(root, "tuning");
     const char *cpu = NULL;
@@ -193,7 +193,7 @@ fail:
     return err;
 }
 
-/* Everything is read, so that a misspelt key is found whoever asks for what. */
+/* Reads everything, so that a misspelt key is found whichever part is needed. */
 static rp_err read_root(rp_arena *arena, const char *name, rp_node *root, rp_board *out, fit *where,
                         rp_board_about *facts) {
     static const char *const choices[] = {"first", "fastest", NULL};
@@ -215,7 +215,7 @@ fail:
     return err;
 }
 
-/* `set`: its environment, too. */
+/* `set`: also sets its environment. */
 static rp_err read_profile(rp_arena *arena, const char *name, rp_board *out, fit *where, bool set) {
     rp_board_about facts;
     rp_node *root;
@@ -272,8 +272,8 @@ static bool pattern_fits(const char *pattern, const char *text) {
     return !pattern || strcasestr(text, pattern);
 }
 
-/* What the machine says it is: RINGPIPE_MACHINE, or the device tree's names, which end in 0, or the
- * product's name of a PC's firmware. */
+/* The machine's own name: RINGPIPE_MACHINE, or the device tree's names, each ending in 0, or the
+ * product name in a PC's firmware. */
 static void read_machine(char *text, size_t bytes) {
     static const char *const files[] = {"/proc/device-tree/compatible",
                                         "/sys/class/dmi/id/product_name"};
@@ -296,7 +296,7 @@ static void read_machine(char *text, size_t bytes) {
     text[used] = '\0';
 }
 
-/* By the machine's name: *found stays false when no profile fits. */
+/* By the machine's name: *found stays false if no profile fits. */
 static rp_err find_machine(rp_arena *arena, char *const *names, uint32_t count, rp_board *out,
                            bool *found) {
     char machine[1024];

@@ -1,6 +1,6 @@
-/* Building: what takes seconds or minutes runs on the device room's builder thread, and this board
- * goes on answering meanwhile. A run that ends while it is built is abandoned: the builder is told
- * to stop, and the run is freed once it has. */
+/* Building: what takes seconds or minutes runs on the device room's builder thread while this board
+ * keeps answering. A run that ends while it is built is abandoned: the builder is told to stop, and
+ * the run is freed after that. */
 #include <inttypes.h>
 
 #include "agent/agent_own.h"
@@ -8,10 +8,10 @@
 #include "device/flash.h"
 #include "device/ready.h"
 
-/* What a node's stages may take of its memory is for all of them together. */
+/* The memory limit applies to all of a node's stages together. */
 static rp_err limit_memory(rp_device *device, const rp_job *first, rp_job *job) {
     if (!device) {
-        return RP_OK; /* nothing is held anywhere */
+        return RP_OK; /* this executor allocates no memory */
     }
     const uint64_t used = rp_device_used_bytes(device);
     const uint64_t all =
@@ -26,7 +26,7 @@ static rp_err limit_memory(rp_device *device, const rp_job *first, rp_job *job) 
     return RP_OK;
 }
 
-/* What a given profile says of each pass: a backward's halves take a half of it each. */
+/* Takes each pass from a given profile; each half of a backward gets half of its time. */
 static void take_sizes(const agent_run *run, uint32_t layers, double *values) {
     const double *seconds = run->site.seconds;
     const uint32_t sizes = run->order.sizes;
@@ -42,7 +42,7 @@ static void take_sizes(const agent_run *run, uint32_t layers, double *values) {
     }
 }
 
-/* .. or costs that are not in proportion to their samples. */
+/* Takes costs that are not proportional to their samples. */
 static void take_costs(const agent_run *run, uint32_t layers, double *values) {
     static const rp_op_kind kinds[RP_MEASURED_PASSES] = {
         [RP_MEASURED_FORWARD] = RP_OP_FORWARD,
@@ -64,7 +64,7 @@ static void take_costs(const agent_run *run, uint32_t layers, double *values) {
     }
 }
 
-/* What a given profile says: there is nothing to measure. */
+/* Takes everything from a given profile, so that nothing is measured. */
 static void take_profile(agent_run *run) {
     const uint32_t layers = run->held[0].job.model->layer_count;
     if (run->site.costs && run->order.sizes > 0) {
@@ -80,7 +80,7 @@ static void take_profile(agent_run *run) {
     }
 }
 
-/* A stage for this one record. */
+/* Builds a stage for this one record. */
 static rp_err compute_again(agent_run *run) {
     agent_again *again = &run->again;
     rp_err err;
@@ -91,7 +91,7 @@ fail:
     return err;
 }
 
-/* A board without flash has none to offload to; that is no fault. */
+/* A board without flash cannot offload to it, which is not a fault. */
 static void measure_flash(agent_run *run) {
     if (run->site.device && run->order.layers == 0 &&
         rp_flash_measure(rp_flash_folder(), &run->flash_rate[0], &run->flash_rate[1]) != RP_OK) {
@@ -99,7 +99,7 @@ static void measure_flash(agent_run *run) {
     }
 }
 
-/* On the builder's thread: the run and the device are its own. */
+/* Runs on the builder's thread, which then owns the run and the device. */
 static rp_err build_run(rp_device_builder *builder, void *context) {
     agent_run *run = context;
     rp_err err = RP_OK;
@@ -159,13 +159,13 @@ rp_err rp_agent_finish_build(rp_agent *agent, bool *is_built) {
     if (agent->abandoned) {
         rp_agent_free_run(agent->abandoned);
         agent->abandoned = NULL;
-        return RP_OK; /* nobody waits for it */
+        return RP_OK; /* the result is not needed */
     }
     *is_built = err == RP_OK;
     return err;
 }
 
-/* ---- ahead of a run -------------------------------------------------------------------------- */
+/* ---- warming --------------------------------------------------------------------------------- */
 
 int64_t rp_agent_warm_left_ns(const rp_agent *agent) {
     const int64_t end_ns = agent->run->build_start_ns + agent->run->warm_s * RP_NS_PER_S;
@@ -173,8 +173,8 @@ int64_t rp_agent_warm_left_ns(const rp_agent *agent) {
     return left_ns > 0 ? left_ns : 0;
 }
 
-/* A driver that hangs in a kernel hangs on, and the host hears in which: only the builder's thread
- * waits for it. What is built stays in the cache. */
+/* If a driver hangs in a kernel, only the builder's thread waits for it, and the host is told which
+ * kernel. What is built stays in the cache. */
 void rp_agent_watch_warming(rp_agent *agent) {
     const char *what = "a kernel";
     char begun[96] = "";

@@ -1,4 +1,4 @@
-/* The edges of a node, as the plan has them. */
+/* The edges of a node, from the plan. */
 #include "agent/connect.h"
 
 _Static_assert((int)RP_PLAN_LINK_WINDOW_MAX == (int)RP_LINK_WINDOW_MAX,
@@ -23,7 +23,7 @@ rp_runner_use rp_runner_use_of(const rp_plan *plan, uint32_t node, uint32_t far)
             use.send_window += edge->window;
         }
     }
-    /* an end that only sends (or only receives) still has a window the other way */
+    /* an end that only sends (or only receives) still needs a window in the other direction */
     use.window = use.window > 0 ? use.window : 1;
     use.send_window = use.send_window > 0 ? use.send_window : 1;
     return use;
@@ -52,11 +52,11 @@ static rp_runner_edge *edge_at(rp_runner_options *options, uint32_t edge) {
     while (e < options->edge_count && options->edge[e].edge != edge) {
         e++;
     }
-    RP_ASSERT(e < options->edge_count); /* the plan lists transfers of this node's edges only */
+    RP_ASSERT(e < options->edge_count); /* the plan lists only transfers of this node's edges */
     return &options->edge[e];
 }
 
-/* Which stages here send and take over an edge: those whose ops the plan says it of. */
+/* Finds the stages here that send and take over an edge, by the transfers of their ops. */
 static void find_ends(rp_runner_options *options, const rp_plan *plan, uint32_t node) {
     static const rp_op_kind kinds[] = {RP_OP_FORWARD, RP_OP_BACKWARD, RP_OP_UPDATE};
     enum { KINDS = sizeof kinds / sizeof *kinds };

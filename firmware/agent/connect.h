@@ -1,16 +1,17 @@
-/* From the plan to a runner's edges: what a node's links carry, and how much may wait on them. */
+/* Converts the plan to a runner's edges: contents and windows of a node's links. */
 #ifndef RP_AGENT_CONNECT_H
 #define RP_AGENT_CONNECT_H
 
 #include "agent/runner.h"
 #include "plan/plan.h"
 
-/* What the link to a neighbour, or to RP_PLAN_HOST, has to carry: 0 edges = there is none. */
+/* What the link to a neighbour, or to RP_PLAN_HOST, must carry; 0 edges = there is no link. */
 typedef struct {
     uint32_t edges;
-    bool weights;                 /* both share a stage: gradients or values of all its weights */
-    bool stashes;                 /* what forwards save, for backwards at the other end */
-    uint32_t window, send_window; /* of its link: parcels that come, parcels that go */
+    /* both ends share a stage: gradients or values of all its weights */
+    bool weights;
+    bool stashes;                 /* stashes of forwards, for backwards at the other end */
+    uint32_t window, send_window; /* of its link: incoming parcels, outgoing parcels */
 } rp_runner_use;
 rp_runner_use rp_runner_use_of(const rp_plan *plan, uint32_t node, uint32_t far);
 
@@ -21,8 +22,8 @@ typedef struct {
 } rp_runner_far;
 
 /* Fills in the plan, the node and its edges; options->held are the plan's holds of the node, in its
- * order. `far`: every neighbour that the node has, and the host where it has edges with it. The
- * plan has passed rp_plan_check_training(). errors USAGE, LIMIT */
+ * order. `far`: every neighbour of the node, and the host if they share edges. The plan has passed
+ * rp_plan_check_training(). errors USAGE, LIMIT */
 rp_err rp_runner_connect(rp_runner_options *options, const rp_plan *plan, uint32_t node,
                          const rp_runner_far *far, uint32_t far_count) RP_MUST_CHECK;
 

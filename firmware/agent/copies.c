@@ -1,4 +1,4 @@
-/* A message in a copy: how many bytes its frame and its part have, of 32 bits each, then both. */
+/* Format of a message in a copy: sizes of its frame and its part, 32 bits each, then both. */
 #include "agent/copies.h"
 
 #include <inttypes.h>

@@ -1,11 +1,11 @@
 /* Copies of what the stages hold (copies.h): made between two segments, sent to the neighbour that
- * keeps them while the run goes on, and handed out when a board is lost. */
+ * keeps them while the run continues, and sent to the host when a board is lost. */
 #include "agent/agent_own.h"
 
 #include <inttypes.h>
 
-/* Of a copy on its way to its keeper: as many bytes as their wire moves in ON_WAY_S, where that is
- * known, so that no parcel waits for more. */
+/* Bytes of a copy in flight to its keeper: as many as the wire moves in ON_WAY_S, if its rate is
+ * known, so that no parcel waits longer for them. */
 enum { ON_WAY_LEAST = 8192, ON_WAY_MOST = 16 * RP_COPY_PIECE_MAX, FETCH_UNACKED_MAX = 16 };
 static const double ON_WAY_S = 0.008;
 
@@ -70,8 +70,8 @@ static rp_link *link_to(const agent_run *run, uint32_t node) {
     return i < run->neighbour_count ? run->neighbour[i].link : NULL;
 }
 
-/* A stage without tensors has a copy, too: the keeper says that it has it. AGAIN: nothing more
- * now. */
+/* A stage without tensors also has a copy: the keeper acknowledges it.
+ * errors  AGAIN: nothing more can be sent now */
 static rp_err send_piece(agent_run *run, const rp_copy *own, rp_link *link, uint64_t on_way) {
     const uint64_t room = run->copy_got + on_way - run->copy_sent;
     const uint64_t rest = own->got - run->copy_sent;
@@ -110,7 +110,7 @@ static uint32_t node_at(const agent_run *run, const rp_link *link) {
     return run->neighbour[i].node;
 }
 
-/* The host orders a copy of every board before it lets any of them go on. */
+/* The host orders a copy from every board before it lets any of them continue. */
 static rp_err find_place(rp_agent *agent, const rp_CopyPiece *piece, uint32_t node, rp_copy **out) {
     const agent_run *run = agent->run;
     *out = rp_copies_find(&agent->copies, run->copy_term, piece->step, node);
@@ -135,7 +135,7 @@ static rp_err take_piece(rp_agent *agent, rp_link *link, const rp_message *messa
     RP_TRY(find_place(agent, piece, node_at(agent->run, link), &copy));
     rp_Frame frame = {.which_body = RP_KIND_COPY_GOT,
                       .body.copy_got = {.step = copy->step, .bytes = copy->got + part->bytes}};
-    RP_TRY(rp_link_send(link, &frame, NULL, 0, true, NULL, NULL)); /* AGAIN: nothing is taken */
+    RP_TRY(rp_link_send(link, &frame, NULL, 0, true, NULL, NULL)); /* AGAIN: nothing was taken */
     RP_TRY(rp_copy_add_bytes(copy, piece->first, part->data, part->bytes));
 fail:
     return err;
@@ -154,7 +154,7 @@ rp_err rp_agent_take_copying(void *context, rp_link *link, const rp_message *mes
                        rp_kind_name(kind));
     }
     if (got->step < run->copy_step) {
-        return RP_OK; /* the host has heard sooner than this board that the last copies are whole */
+        return RP_OK; /* the host learned before this board that the last copies are complete */
     }
     if (got->step != run->copy_step || got->bytes > run->copy_sent || got->bytes < run->copy_got) {
         return rp_fail(RP_ERR_PEER,
@@ -199,9 +199,9 @@ fail:
 rp_err rp_agent_tell_copies(rp_agent *agent, uint64_t run_id) {
     rp_err err = RP_OK;
     if (run_id == 0) {
-        return RP_OK; /* who asks in no run changes nothing */
+        return RP_OK; /* a host without a run changes nothing */
     }
-    agent->fetched = NULL; /* what was asked for before is asked for again */
+    agent->fetched = NULL; /* an earlier request is repeated if needed */
     for (uint32_t i = 0; i < RP_COPIES_MAX; i++) {
         rp_copy *copy = &agent->copies.copy[i];
         if (copy->run.id == run_id && copy->is_whole) {

@@ -1,4 +1,4 @@
-/* Step decisions: whether an update waits for one, and the one that came. */
+/* Step decisions: whether an update waits for one, and the last one received. */
 #include "agent/runner_own.h"
 
 bool rp_runner_asks(const rp_runner *r) {

@@ -1,5 +1,5 @@
-/* The edges of this node: their ports are opened, messages of the links go to the ports that they
- * are for, and parcels leave over links. */
+/* The edges of this node: opens their ports, passes received messages to their ports, and sends
+ * parcels over links. */
 #include <stdio.h>
 
 #include "agent/runner_own.h"
@@ -9,7 +9,7 @@ _Static_assert((int)RP_PORT_SOURCES_MAX > (int)RP_PLAN_NEIGHBOURS_MAX, "edges th
 _Static_assert((int)RP_PORT_PIECES_MAX >= (int)RP_PLAN_PIECES_MAX, "parcels of an op");
 _Static_assert((int)RP_PORT_EDGES_MAX > (int)RP_PLAN_NEIGHBOURS_MAX, "edges that begin in a port");
 
-/* ---- what one sample has --------------------------------------------------------------------- */
+/* ---- content of one sample ------------------------------------------------------------------- */
 
 static rp_Dtype dtype_on_wire(rp_codec codec) {
     switch (rp_codec_dtype(codec)) {
@@ -39,7 +39,7 @@ static bool is_row(rp_kind carries) {
            carries == RP_KIND_WEIGHT;
 }
 
-/* As floats: the gradients or the weights of a stage, or a stash. */
+/* A row of floats: the gradients or the weights of a stage, or a stash. */
 static rp_boundary_tensors row_of(size_t bytes) {
     return (rp_boundary_tensors){.count = bytes > 0,
                                  .sample = {rp_shape_1((uint32_t)(bytes / sizeof(float)))},
@@ -62,7 +62,7 @@ static rp_boundary_tensors boundary_of(const runner_stage *held, rp_kind carries
                                      .bytes = {width * sizeof(float)},
                                      .sample_bytes = width * sizeof(float)};
     }
-    case RP_KIND_GRADIENT: /* comes through the upper boundary, leaves through the lower */
+    case RP_KIND_GRADIENT: /* arrives through the upper boundary, leaves through the lower */
         return rp_layout_boundary(layout, !outgoing, true);
     default:
         return rp_layout_boundary(layout, outgoing, false);
@@ -88,7 +88,7 @@ static rp_port_in **port_of(runner_stage *held, rp_kind carries) {
     }
 }
 
-/* An edge of this node that ends in the port for `carries` of stage `held`. */
+/* Whether an edge of this node ends in the port for `carries` of stage `held`. */
 static bool ends_in(const rp_runner_edge *edge, uint32_t held, rp_port_in *const *port,
                     runner_stage *stage) {
     const bool arrives = !edge->outgoing || !edge->link;
@@ -187,7 +187,7 @@ static rp_err open_port_out(rp_runner *r, uint32_t held, rp_kind carries, rp_por
     return rp_port_out_open(r->arena, &options, out);
 }
 
-/* Links that bring anything, each once. */
+/* Finds the links that bring anything, each once. */
 static void find_sources(rp_runner *r) {
     for (uint32_t e = 0; e < r->at.edge_count; e++) {
         const rp_runner_edge *at = &r->at.edge[e];
@@ -303,7 +303,7 @@ static rp_err take_other(rp_runner *r, runner_source *source) {
     return err;
 }
 
-/* AGAIN: the port has no room. */
+/* errors  AGAIN: the port has no room */
 static rp_err deliver_parcel(rp_runner *r, const runner_source *source) {
     const rp_kind kind = rp_frame_kind(&source->head->frame);
     if (!rp_frame_is_data(&source->head->frame)) {

@@ -1,4 +1,4 @@
-/* Where an agent listens, or dials. */
+/* The addresses where an agent listens, or dials. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -12,8 +12,8 @@
 #include "transport/token_text.h"
 
 static const int64_t NAP_NS = 200 * RP_NS_PER_MS;
-static const int64_t REPORT_NS = 5 * RP_NS_PER_S;  /* between two reports about a silent host */
-static const int64_t OFTEN_NS = 600 * RP_NS_PER_S; /* after this long the log has one a minute */
+static const int64_t REPORT_NS = 5 * RP_NS_PER_S;  /* interval of reports about a silent host */
+static const int64_t OFTEN_NS = 600 * RP_NS_PER_S; /* after this long the log gets one a minute */
 static const int64_t SELDOM_NS = 60 * RP_NS_PER_S;
 enum { TRY_MS = 1000, REASON_BYTES = 256 };
 
@@ -26,13 +26,13 @@ typedef struct {
     rp_link *link;
     uint64_t session; /* of the host that was asked; 0: none has been heard */
     int64_t began_ns;
-    int64_t reported_ns;       /* when the last report was made */
-    int64_t logged_ns;         /* when the log got the last one */
-    char reason[REASON_BYTES]; /* why the last try has not worked */
+    int64_t reported_ns;       /* time of the last report */
+    int64_t logged_ns;         /* time of the last log line */
+    char reason[REASON_BYTES]; /* why the last attempt failed */
     bool done;
 } work;
 
-/* ---- before ---------------------------------------------------------------------------------- */
+/* ---- preparing ------------------------------------------------------------------------------- */
 
 static rp_err read_token(rp_arena *arena, const char *option, work *w) {
     const char *text;
@@ -97,7 +97,7 @@ static bool has_name(const rp_trusted *list, uint32_t count, const char *name) {
 
 /* ---- talking --------------------------------------------------------------------------------- */
 
-static rp_err ask(work *w) {
+static rp_err send_enrol(work *w) {
     rp_Frame frame = {.which_body = RP_KIND_ENROL, .body.enrol = {.port = w->enrolment->port}};
     rp_Enrol *enrol = &frame.body.enrol;
     (void)snprintf(enrol->public_key, sizeof enrol->public_key, "%s", w->own.public_text);
@@ -106,13 +106,13 @@ static rp_err ask(work *w) {
     return rp_link_send(w->link, &frame, NULL, 0, true, NULL, NULL);
 }
 
-/* A host that has begun anew knows nothing of what the one before had taken. */
-static rp_err ask_again(work *w) {
+/* A restarted host does not know what its predecessor had received. */
+static rp_err resend_enrol(work *w) {
     rp_link_stats stats;
     rp_err err = RP_OK;
     rp_link_stats_of(w->link, &stats);
     if (w->session != 0 && stats.peer_session != w->session) {
-        err = ask(w);
+        err = send_enrol(w);
     }
     if (err == RP_OK) {
         w->session = stats.peer_session;
@@ -133,13 +133,13 @@ static rp_err open_link(rp_arena *arena, work *w) {
     rp_token_keys(&w->token, &pair);
     RP_TRY(rp_links_open(arena, &links, &w->links));
     RP_TRY(rp_link_open(w->links, &options, &w->link));
-    RP_TRY(ask(w));
+    RP_TRY(send_enrol(w));
 fail:
     explicit_bzero(&pair, sizeof pair);
     return err;
 }
 
-/* Another host may have that name on the list: then this one's fingerprint tells them apart. */
+/* Another host may have that name on the list; then the fingerprint distinguishes this one. */
 static rp_err trust_host(rp_arena *arena, const work *w, const rp_Enrolled *said) {
     const rp_trusted *list;
     uint32_t count;
@@ -192,7 +192,7 @@ static void find_reason(const work *w, char out[REASON_BYTES]) {
     }
 }
 
-/* The log has every change of the reason. */
+/* Logs every change of the reason. */
 static void log_reason(work *w, int64_t now, const char *reason) {
     const int64_t pause_ns = now - w->began_ns < OFTEN_NS ? REPORT_NS : SELDOM_NS;
     if (strcmp(reason, w->reason) == 0 && now - w->logged_ns < pause_ns) {
@@ -203,7 +203,7 @@ static void log_reason(work *w, int64_t now, const char *reason) {
     w->logged_ns = now;
 }
 
-/* To the service manager, which would take silence for a start that hangs. */
+/* Reports to the service manager, which would take silence for a start that hangs. */
 static void report_waiting(const work *w, const char *reason) {
     const rp_agent_enrolment *enrolment = w->enrolment;
     char text[REASON_BYTES + 128];
@@ -237,8 +237,8 @@ static rp_err step_link(rp_arena *arena, work *w) {
         RP_TRY(err);
     }
     RP_TRY(err == RP_ERR_AGAIN ? RP_OK : err);
-    RP_TRY(w->done ? RP_OK : ask_again(w));
-    /* The link itself tries again. */
+    RP_TRY(w->done ? RP_OK : resend_enrol(w));
+    /* The link itself retries. */
     if (rp_link_health_of(w->link).auth_failed && !w->enrolment->patient) {
         return rp_fail(RP_ERR_REFUSED,
                        "--enrol: %s does not take the token: it has ended, or was made by another "
@@ -263,7 +263,7 @@ static rp_err ask_host(rp_arena *arena, work *w) {
         }
         RP_TRY(step_link(arena, w));
     }
-    /* Its answer is acked; the close below waits until that has left. */
+    /* Acks its answer; the close below waits until the ack has been sent. */
     rp_link_before_wait(w->link);
 fail:
     return err;

@@ -1,4 +1,4 @@
-/* What goes wrong on a board ends its run here, and the host hears why. */
+/* An error on a board ends its run and is reported to the host. */
 #include <stdio.h>
 
 #include "agent/agent_own.h"
@@ -45,7 +45,7 @@ void rp_agent_tell_fault(rp_agent *agent, rp_err code) {
 }
 
 void rp_agent_report_fault(rp_agent *agent, rp_err code) {
-    char why[RP_ERR_MESSAGE_BYTES]; /* telling may fail, too */
+    char why[RP_ERR_MESSAGE_BYTES]; /* copied, because reporting may fail as well */
     (void)snprintf(why, sizeof why, "%s", rp_err_message());
     rp_agent_tell_fault(agent, code);
     rp_agent_end_run(agent, why);

@@ -1,14 +1,15 @@
-/* Ops that the device has finished: what they set free, what the host is told of them. */
+/* Finished ops: releases what they used and reports their results to the host. */
 #include "agent/runner_own.h"
 #include "sched/op_limit.h"
 
-static const int64_t LOOKS_NS = 1 * RP_NS_PER_S; /* rounds come more often, or were stopped */
+/* longest time counted per round; more means that the process was stopped */
+static const int64_t LOOKS_NS = 1 * RP_NS_PER_S;
 
 static int64_t start_of(const rp_runner *r, const running_op *op) {
     return op->issued_ns > r->last_done_ns ? op->issued_ns : r->last_done_ns;
 }
 
-/* Earliest end of the oldest op on the board that is emulated; 0 = as it comes. */
+/* Earliest end of the oldest op on the emulated board; 0 = no throttle. */
 static int64_t throttle_end(const rp_runner *r, const running_op *op) {
     const rp_job *job = op->stage->job;
     if (!rp_throttle_is_set(&job->throttle)) {
@@ -22,7 +23,7 @@ static int64_t throttle_end(const rp_runner *r, const running_op *op) {
 int64_t rp_runner_sleep_ns(const rp_runner *r, int64_t most_ns) {
     const running_op *oldest = r->running_count > 0 ? &r->running[r->running_first] : NULL;
     const int64_t throttled_ns = oldest ? throttle_end(r, oldest) : 0;
-    const int64_t known_ns = oldest ? oldest->mark.end_ns : 0; /* by an executor that says so */
+    const int64_t known_ns = oldest ? oldest->mark.end_ns : 0; /* if the executor knows it */
     const int64_t end_ns = throttled_ns > known_ns ? throttled_ns : known_ns;
     const int64_t left_ns = end_ns - rp_clock_now_ns(r->at.clock);
     const bool is_late = r->looked_ns > 0 && r->looked_ns >= end_ns;
@@ -56,7 +57,7 @@ static rp_err finish_op(rp_runner *r, running_op *op, int64_t done_ns) {
     return_pieces(op->labels, &op->target);
     return_pieces(op->rows, &op->row);
     if (!r->evaluating && !op->exchanges) {
-        rp_stage_record_finish(op->stage->stage, &op->op); /* while nobody else has the output */
+        rp_stage_record_finish(op->stage->stage, &op->op); /* before the output is sent */
     }
     if (op->output) {
         rp_port_out_fill(op->output);
@@ -64,7 +65,7 @@ static rp_err finish_op(rp_runner *r, running_op *op, int64_t done_ns) {
     if (op->stash) {
         rp_port_out_fill(op->stash);
     }
-    if (op->exchanges) { /* no op of the schedule */
+    if (op->exchanges) { /* not an op of the schedule */
         op->stage->all = op->sum.count > 0 ? op->sum : op->stage->all;
         return RP_OK;
     }
@@ -76,7 +77,7 @@ static rp_err finish_op(rp_runner *r, running_op *op, int64_t done_ns) {
         }
     }
     if (op->op.kind == RP_OP_UPDATE) {
-        RP_TRY(rp_runner_flush_trace(r)); /* the host shows who is busy */
+        RP_TRY(rp_runner_flush_trace(r)); /* so that the host can show which boards are busy */
     }
     for (uint32_t h = 0; op->norms && h < r->at.held_count; h++) {
         RP_TRY(rp_runner_report_norms(r, &r->held[h], &op->op));
@@ -88,7 +89,7 @@ fail:
     return err;
 }
 
-/* The oldest op is not done. Time in which this process was stopped is not the device's. */
+/* Adds to the run time of the oldest op. Time in which this process was stopped is not counted. */
 static void note_at_work(rp_runner *r, const running_op *op) {
     const int64_t now_ns = rp_clock_now_ns(r->at.clock);
     const int64_t start_ns = start_of(r, op);

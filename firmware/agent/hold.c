@@ -1,16 +1,16 @@
-/* A run whose host has gone and that another one takes over, in a higher term: what the stages here
- * hold stays, and the new host hears what that is. */
+/* A host that has gone is replaced by another one, in a higher term: the stages keep their state,
+ * and the new host is told what that is. */
 #include "agent/agent_own.h"
 
-/* What was never trained is in no way better than what the host has itself; and a board may have
- * been lost while it was being loaded. */
+/* A run that has not trained anything is not worth keeping: the host has the same state, and a
+ * board may have been lost while it was being loaded. */
 bool rp_agent_may_hold(const rp_agent *agent, rp_run_identity run) {
     const bool is_complete = rp_agent_has_complete_run(agent) || agent->state == RP_AGENT_ORPHAN;
     return is_complete && agent->run->has_started && agent->run->identity.id == run.id;
 }
 
-/* An orphan goes on where it stopped, with what has come meanwhile. A host that has died in the
- * middle of saving wants no more. */
+/* An orphan continues where it stopped, with what has arrived meanwhile. A save that the previous
+ * host had requested is dropped. */
 void rp_agent_hold(rp_agent *agent, uint32_t term, bool stop) {
     agent_run *run = agent->run;
     const bool is_over = rp_runner_place_of(run->runner).paused;
@@ -69,7 +69,7 @@ rp_err rp_agent_tell_held(rp_agent *agent, bool stopped) {
     rp_Held *held = &frame.body.held;
     rp_part part[2] = {rp_agent_applied(run, applied)};
     uint64_t(*told)[2] = (uint64_t(*)[2])(void *)run->piece;
-    if (rp_runner_ledger(run->runner, &ledger) == RP_OK) { /* else its stages differ */
+    if (rp_runner_ledger(run->runner, &ledger) == RP_OK) { /* otherwise its stages differ */
         held->ledger = ledger.digest;
     }
     const uint32_t steps = stopped ? rp_runner_told(run->runner, &held->told_first, told) : 0;

@@ -6,21 +6,21 @@
 #include "agent/runner_own.h"
 #include "sched/split.h"
 
-/* Microbatches that the stage before has sent and no op here has taken: none behind a flush, where
- * the two stages may have cut a step in other ways. */
+/* Microbatches that the previous stage has sent and no op here has taken. None after a flush, where
+ * the two stages may have divided a step differently. */
 static uint64_t pending_microbatches(const rp_runner *r) {
     const bool waits = !r->held[0].job->method.kind->flushed && r->held[0].in;
     return waits && r->held[0].job->stage > 0 ? r->forwards_above - r->forwards : 0;
 }
 
-/* The list has ended before the run: who goes on begins with empty pipes. */
+/* Whether the list has ended before the run, so that the next segment begins with empty pipes. */
 static bool is_drained(const rp_runner *r) {
     const uint64_t end = r->sched.shape.step_end;
     return r->sched.step == end && end < r->held[0].job->steps;
 }
 
-/* The next forward sees weights that the order says, which the board with the updates may not have
- * any more; in a run that has not begun, or is over, there is none. */
+/* Whether the weights for the next forward must be stored: the board with the updates may not have
+ * them any more. Not needed in a run that has not begun or is over. */
 static bool has_own_weights(const rp_runner *r) {
     return r->own_weights && r->sched.step > r->fill_step &&
            r->sched.step < r->sched.shape.step_end;
@@ -36,16 +36,16 @@ static size_t stage_bytes(const rp_runner *r) {
     return rp_stage_in_flight_bytes(r->held[0].stage);
 }
 
-/* Ahead of what waits. */
+/* Bytes before the waiting parcels. */
 static size_t own_bytes(const rp_runner *r) {
     return stage_bytes(r) + rp_runner_own_weights_bytes(r);
 }
 
-/* ---- what waits ------------------------------------------------------------------------------ */
+/* ---- waiting parcels ------------------------------------------------------------------------- */
 
-/* Parcels that have come and no op has taken, in the order in which ops will: activations; where
- * stages are split, the weights that the next forward is the first to see, or the stashes of
- * forwards under way. */
+/* Walks over parcels that have arrived and that no op has taken, in the order in which ops will
+ * take them: activations; if stages are split, the weights for the next forward, or the stashes of
+ * forwards in progress. */
 typedef struct {
     rp_sched_state list;
     uint64_t activations, stashes;
@@ -113,7 +113,7 @@ static bool next_waiting(const rp_runner *r, waiting_walk *w, waiting_parcel *ou
     return false;
 }
 
-/* In whole floats: encoded samples may have any number of bytes. */
+/* Rounded up to whole floats, because encoded samples may have any number of bytes. */
 static size_t waiting_bytes(const rp_runner *r) {
     waiting_walk walk = start_waiting(r);
     waiting_parcel parcel;
@@ -134,7 +134,7 @@ uint64_t rp_runner_fill_step(const rp_runner *r) {
 
 /* ---- waiting microbatches -------------------------------------------------------------------- */
 
-/* Where [first, first + count) of all bytes meets `bytes` of them at `begin`: copies that part. */
+/* Copies the overlap of [first, first + count) with `bytes` bytes at `begin`. */
 static void copy_part(size_t first, size_t count, size_t begin, const void *from, size_t bytes,
                       char *out) {
     const size_t end = begin + bytes < first + count ? begin + bytes : first + count;
@@ -144,7 +144,7 @@ static void copy_part(size_t first, size_t count, size_t begin, const void *from
     }
 }
 
-/* [first, first + count) of what waits, as it lies in the pieces. */
+/* Reads [first, first + count) of the waiting parcels from their pieces. */
 static rp_err read_waiting(rp_runner *r, size_t first, size_t count, char *out) {
     waiting_walk walk = start_waiting(r);
     waiting_parcel parcel;
@@ -178,7 +178,7 @@ static rp_err read_waiting(rp_runner *r, size_t first, size_t count, char *out) 
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* What of [first, first + count) lies in [0, end). */
+/* The part of [first, first + count) within [0, end). */
 static size_t part_before(size_t first, size_t count, size_t end) {
     const size_t here = first < end ? end - first : 0;
     return count < here ? count : here;
@@ -241,7 +241,7 @@ fail:
     return err;
 }
 
-/* What waits, as parcels in memory of their own; it is written later. */
+/* Creates the waiting parcels in memory of their own, which is written later. */
 static rp_err restore_waiting(rp_runner *r) {
     waiting_walk walk = start_waiting(r);
     waiting_parcel waiting;

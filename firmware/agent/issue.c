@@ -1,4 +1,4 @@
-/* Giving ops to the device: the next op of the schedule, as soon as all that it needs is there. */
+/* Submits the next op of the schedule to the device, as soon as its inputs are present. */
 #include "agent/runner_own.h"
 
 static runner_stage *stage_of(rp_runner *r, const rp_op *op) {
@@ -12,7 +12,7 @@ static runner_stage *stage_of(rp_runner *r, const rp_op *op) {
 
 /* ---- ops in the device's queue --------------------------------------------------------------- */
 
-/* The ports that the plan lets the next op take from. */
+/* Finds the ports from which the next op receives by the plan. */
 static void find_ports(const rp_runner *r, running_op *op) {
     op->from = op->labels = op->rows = NULL;
     for (uint32_t t = 0; t < r->transfer_count; t++) {
@@ -25,7 +25,7 @@ static void find_ports(const rp_runner *r, running_op *op) {
         }
     }
     if (r->evaluating && r->eval_training) {
-        op->labels = NULL; /* nothing is scored */
+        op->labels = NULL; /* no loss is computed */
     }
 }
 
@@ -42,7 +42,7 @@ static running_op *next_running_op(rp_runner *r) {
     return op;
 }
 
-/* A part of the next op: the rest of it is still to come. */
+/* Commits a part of the next op; the rest follows. */
 static rp_err commit_part(rp_runner *r, running_op *op) {
     op->issued_ns = rp_clock_now_ns(r->at.clock);
     rp_err err = rp_stage_mark(op->stage->stage, &op->mark);
@@ -61,7 +61,7 @@ static rp_err commit_op(rp_runner *r, running_op *op) {
 
 /* ---- what an op reads and writes ------------------------------------------------------------- */
 
-/* No port: the op needs nothing here. */
+/* No port: the op needs nothing from it. */
 static rp_err gather_pieces(rp_runner *r, rp_port_in *port, rp_port_pieces *pieces, bool *ready) {
     const rp_port_want want = {r->evaluating, r->next.step, r->next.samples};
     bool covered = true;
@@ -87,7 +87,7 @@ static rp_err gather_row(rp_runner *r, running_op *op, bool *ready) {
     return err;
 }
 
-/* What a forward or a backward waits for. */
+/* Gathers what a forward or a backward waits for. */
 static rp_err gather_inputs(rp_runner *r, running_op *op, bool *ready) {
     rp_err err;
     RP_TRY(gather_pieces(r, op->from, &op->input, ready));
@@ -113,7 +113,7 @@ static void take_inputs(running_op *op) {
     take_pieces(op->rows, &op->row);
 }
 
-/* slice[e]: the samples that the plan sends over edge e of the port that the op writes to. */
+/* slice[e]: the samples that the plan sends over edge e of the op's send port. */
 static void find_slices(const rp_runner *r, rp_kind carries, rp_range slice[RP_PORT_EDGES_MAX]) {
     for (uint32_t t = 0; t < r->transfer_count; t++) {
         const runner_edge *edge = rp_runner_edge_of(r, &r->transfer[t]);
@@ -132,7 +132,7 @@ static void take_output(rp_runner *r, running_op *op, rp_port_out *port, void **
     }
 }
 
-/* An op's samples, as the stage takes them. */
+/* Converts gathered pieces to the stage's form. */
 static uint32_t point_at(const rp_port_pieces *pieces, rp_stage_piece from[RP_PORT_PIECES_MAX]) {
     for (uint32_t i = 0; i < pieces->count; i++) {
         from[i] = (rp_stage_piece){pieces->piece[i].samples, pieces->piece[i].part};
@@ -140,7 +140,7 @@ static uint32_t point_at(const rp_port_pieces *pieces, rp_stage_piece from[RP_PO
     return pieces->count;
 }
 
-/* What a forward has saved, on its way to the board with the backward. */
+/* Sends a forward's stash to the board with the backward. */
 static rp_err send_stash(rp_runner *r, running_op *op) {
     rp_port_out *port = op->stage->stash;
     rp_range slice[RP_PORT_EDGES_MAX] = {{0}};
@@ -151,8 +151,7 @@ static rp_err send_stash(rp_runner *r, running_op *op) {
     return rp_stage_read_stash(op->stage->stage, &op->op, to[0]);
 }
 
-/* The weights of an update, for the forwards of the step that sees them; the newest for an
- * evaluation. */
+/* Sends the weights of an update to the forwards that see them; the newest for an evaluation. */
 static rp_err send_weights(rp_runner *r, running_op *op) {
     rp_port_out *port = op->stage->weight;
     rp_range slice[RP_PORT_EDGES_MAX] = {{0}};
@@ -266,7 +265,7 @@ fail:
 }
 
 static rp_err try_backward(rp_runner *r) {
-    /* reports of a probe must never find the control link full, and its memory is there once */
+    /* probe reports must never find the control link full, and its memory exists once */
     if (!rp_runner_may_report(r) || probe_is_read(r)) {
         return RP_OK;
     }
@@ -290,7 +289,7 @@ fail:
 
 /* ---- update ---------------------------------------------------------------------------------- */
 
-/* Results and norms of the step, of every stage here. */
+/* Reads results and norms of the step, for every stage here. */
 static rp_err read_step(rp_runner *r, running_op *op, bool norms) {
     rp_err err = RP_OK;
     for (uint32_t h = 0; h < r->at.held_count; h++) {
@@ -324,8 +323,8 @@ fail:
     return err;
 }
 
-/* The first half of a shared stage's sum: what this board has goes to the others, and, where they
- * have something too, to its own port. */
+/* First part of a shared stage's sum: sends this board's gradient to the other boards and, if they
+ * also send, to its own port. */
 static rp_err send_gradient(rp_runner *r, running_op *op, bool receives) {
     const runner_stage *s = op->stage;
     const uint32_t samples = rp_runner_step_samples(r, op->op.step);
@@ -346,8 +345,8 @@ fail:
     return err;
 }
 
-/* The second: what all boards have sent is added up, in the order of their samples, which is the
- * same on every board. */
+/* Second part: adds up the gradients of all boards in the order of their samples, which is the same
+ * on every board. */
 static rp_err sum_gradients(rp_runner *r, running_op *op) {
     const void *gradient[RP_PORT_PIECES_MAX];
     bool ready = true;
@@ -369,8 +368,8 @@ fail:
     return err;
 }
 
-/* Ahead of the update of a stage that several boards share. A board without samples in a short step
- * has no gradient of it. *over: the gradient is that of all boards. */
+/* Before the update of a stage that several boards share. A board without samples in a short step
+ * sends no gradient. *over: the gradient is that of all boards. */
 static rp_err exchange_gradients(rp_runner *r, running_op *op, bool *over) {
     bool sends = false;
     bool receives = false;
@@ -387,8 +386,8 @@ static rp_err exchange_gradients(rp_runner *r, running_op *op, bool *over) {
     return sum_gradients(r, op);
 }
 
-/* An update. The first one of a step reads what the step gave, of all stages here; with a step
- * decision to wait for, the norms go out then, and the updates run as decided. */
+/* Tries to run an update. The first update of a step reads the results of all stages here. If the
+ * step needs a decision, the norms are then sent, and the updates follow the decision. */
 static rp_err try_update(rp_runner *r) {
     const bool ask = rp_runner_asks(r);
     rp_err err = RP_OK;
@@ -419,7 +418,7 @@ static rp_err try_update(rp_runner *r) {
         RP_TRY(send_weights(r, op));
     }
     RP_TRY(commit_op(r, op));
-    r->updating = !r->evaluating && !r->at_update; /* another stage's is to come */
+    r->updating = !r->evaluating && !r->at_update; /* true if another stage's update follows */
     r->sent_gradient = r->summed = false;
 fail:
     return err;

@@ -1,5 +1,5 @@
-/* What the operator of a board reads: a line where something begins or ends, none for a step. Only
- * where the options ask for it: of many agents in one process it would be noise. */
+/* Log lines for the operator of a board, at the beginning and end of things, none for a step. Only
+ * if the options ask for them, because for many agents in one process they would be noise. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 enum { RUN_TEXT = 48, STAGES_TEXT = 240 };
 
-/* As identity.json of the host's run folder has it. */
+/* As identity.json in the host's run folder has it. */
 static void name_run(rp_run_identity identity, char out[RUN_TEXT]) {
     (void)snprintf(out, RUN_TEXT, "run %016" PRIx64 ", term %" PRIu32, identity.id, identity.term);
 }
@@ -79,7 +79,7 @@ void rp_agent_note_end(const rp_agent *agent, bool builds, const char *why) {
         return;
     }
     name_run(run->identity, name);
-    if (builds) { /* the rest is the builder's */
+    if (builds) { /* the rest belongs to the builder */
         rp_log_info("%s ends while it is built: %s", name, why);
         return;
     }

@@ -1,10 +1,10 @@
-/* An agent that ends soon: for other software, for a reboot, or because its device hangs, which
- * only a new process gets back. It greets no host any more, for that host would wait for answers of
- * a process that has gone. */
+/* An agent that ends soon: for other software, for a reboot, or because its device hangs and only a
+ * new process can recover it. It greets no host any more, because that host would wait for answers
+ * of a process that is gone. */
 #include "agent/agent_own.h"
 
 bool rp_agent_device_hangs(const rp_agent *agent) {
-    const bool runs = agent->state == RP_AGENT_RUNNING; /* else the ops are not polled */
+    const bool runs = agent->state == RP_AGENT_RUNNING; /* ops are only polled while running */
     return agent->hung || (runs && rp_runner_hangs(agent->run->runner));
 }
 

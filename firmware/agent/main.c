@@ -25,17 +25,18 @@
 typedef struct {
     const char *listen, *host, *board, *keys, *name, *roster, *warm, *sample, *slots, *install,
         *last_words, *reboot;
-    char *enrol; /* a copy after take_token(): the argument itself is overwritten */
+    char *enrol; /* a copy after take_token(), because the argument is overwritten */
     uint32_t threads, wrong_every, settle_s;
     uint32_t media; /* a descriptor, or 0 */
     bool once, revert, quiet, verbose, help, version;
-    char **argv; /* a copy, for starting again */
+    char **argv; /* a copy, for restarting */
 } arguments;
 
 static volatile sig_atomic_t stopped;
 
-/* What a service manager waits from a word on: while it is enrolled, with a word every few seconds;
- * while a driver compiles, which takes minutes on the slowest boards. */
+/* How long a service manager should wait after each message: during enrolment, which reports every
+ * few seconds; during the self-test, because a driver compiles for minutes on the slowest
+ * boards. */
 enum { ENROL_WAIT_S = 60, SELFTEST_WAIT_S = 900 };
 
 static void on_signal(int signal_number) {
@@ -48,7 +49,7 @@ static void on_signal(int signal_number) {
     { name, 0, RP_OPTION_##kind, value, AT(member), about, most, NULL, false, 0 }
 #define TEXT(name, value, member, about) VALUE(TEXT, name, value, member, 0, about)
 #define FLAG(name, member, about) VALUE(FLAG, name, NULL, member, 0, about)
-enum { WHERE = 1, LOUDNESS }; /* groups: their options exclude each other */
+enum { WHERE = 1, LOUDNESS }; /* groups whose options exclude each other */
 
 static const rp_option options_table[] = {
     {"listen", 0, RP_OPTION_TEXT, "tcp://HOST:PORT", AT(listen),
@@ -106,7 +107,7 @@ static void print_help(void) {
                  "refused, 84\nended so that the board is rebooted.\n");
 }
 
-/* The token is a secret, and every account of this machine can list arguments. */
+/* The token is a secret, and every user of this machine can list arguments. */
 static rp_err take_token(rp_arena *arena, arguments *args) {
     char *copy;
     rp_err err = RP_OK;
@@ -140,7 +141,7 @@ fail:
     return err;
 }
 
-/* The first lines of the journal: what this board is, and whom it serves. */
+/* The first lines of the log: what this board is, and which hosts it serves. */
 static void note_board(const rp_device *device, const rp_board *board,
                        const rp_agent_options *options) {
     const rp_device_facts *facts = rp_device_facts_of(device);
@@ -169,7 +170,7 @@ static rp_err serve_host(rp_agent *agent, bool dials, rp_trust *trust, rp_agent_
         RP_TRY(rp_agent_wait(agent));
         rp_trust_follow(trust, agent, rp_clock_now_ns(clock));
         rp_agent_slot_follow(slot, agent, rp_clock_now_ns(clock));
-        if (!rp_agent_device_hangs(agent)) { /* else the manager starts a process that has it */
+        if (!rp_agent_device_hangs(agent)) { /* otherwise the manager restarts the process for it */
             rp_notify_alive(notify, rp_clock_now_ns(clock));
         }
     }
@@ -192,7 +193,7 @@ fail:
     return err;
 }
 
-/* Whom the board serves, and whom it dials. */
+/* Finds the hosts that the board serves or dials. */
 static rp_err find_hosts(rp_arena *arena, const arguments *args, rp_trust *trust,
                          rp_agent_options *options) {
     const rp_trusted *hosts;
@@ -207,7 +208,7 @@ fail:
     return err;
 }
 
-/* A board may wait for days until somebody enrols it: that is no start that hangs. */
+/* A board may wait for days to be enrolled, which is not a start that hangs. */
 static void on_waiting(void *context, const char *status) {
     rp_notify_starting(context, status, ENROL_WAIT_S);
 }
@@ -217,7 +218,7 @@ static bool is_stopped(void *context) {
     return stopped;
 }
 
-/* "tcp://HOST:PORT": the port; 0 where there is none. */
+/* The port of "tcp://HOST:PORT"; 0 if there is none. */
 static uint32_t port_of(const char *endpoint) {
     const char *colon = endpoint ? strrchr(endpoint, ':') : NULL;
     return colon ? (uint32_t)strtoul(colon + 1, NULL, 10) : 0;
@@ -243,7 +244,7 @@ static rp_err enrol_board(rp_arena *arena, const arguments *args, const char *ke
 
 /* ---- slots ----------------------------------------------------------------------------------- */
 
-/* For which boards a bundle has to be; NULL: any, where no profile fits this one. */
+/* The profile that a bundle must be for; NULL: any, if no profile fits this board. */
 static const char *profile_of(const rp_board *board) {
     return board->is_profile ? board->name : NULL;
 }
@@ -291,12 +292,12 @@ static uint64_t processor_bytes(void) {
     return pages > 0 ? (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
-/* Of a memory of so many bytes, what is ours. */
+/* Our part of `bytes` of memory. */
 static uint32_t share_mib(const rp_board *board, uint64_t bytes) {
     return (uint32_t)((double)bytes * board->memory_fraction / (1 << 20));
 }
 
-/* A board without room for them works all the same. */
+/* A board without space for them works without. */
 static void keep_last_words(const char *path) {
     const int code = path ? rp_log_keep(path) : 0;
     if (code != 0) {
@@ -304,7 +305,7 @@ static void keep_last_words(const char *path) {
     }
 }
 
-/* What is told to hosts (agent/ask.c). */
+/* Fills in the answers for hosts (agent/ask.c). */
 static void describe_self(const arguments *args, const rp_board *board, const char *keys,
                           rp_agent_options *options) {
     options->name = args->name ? args->name : board->name;
@@ -315,7 +316,7 @@ static void describe_self(const arguments *args, const rp_board *board, const ch
     (void)!getrandom(&options->life, sizeof options->life, 0);
 }
 
-/* Closing waits for the device, and one that hangs never ends what it was given. */
+/* Closing waits for the device, which never finishes if it hangs. */
 static void close_board(rp_agent **agent, rp_media **media, rp_device **device, rp_err err) {
     if (*agent && rp_agent_device_hangs(*agent)) {
         _exit(rp_err_exit_code(err));
@@ -325,7 +326,7 @@ static void close_board(rp_agent **agent, rp_media **media, rp_device **device, 
     rp_device_close(device);
 }
 
-/* *reboots: it has ended so that the board begins anew. */
+/* *reboots: it has ended in order to reboot the board. */
 static rp_err run_agent(rp_arena *arena, const arguments *args, bool *reboots) {
     rp_board board;
     rp_device *device = NULL;
@@ -358,7 +359,7 @@ static rp_err run_agent(rp_arena *arena, const arguments *args, bool *reboots) {
     keep_last_words(args->last_words);
     slot.settle_ns = (int64_t)args->settle_s * RP_NS_PER_S;
     RP_TRY(rp_notify_open(&notify));
-    RP_TRY(rp_board_find(arena, args->board, args->threads, &board)); /* the roster names it */
+    RP_TRY(rp_board_find(arena, args->board, args->threads, &board)); /* named by the roster */
     RP_TRY(args->enrol ? enrol_board(arena, args, keys, &board, &notify, &clock) : RP_OK);
     RP_TRY(rp_keys_read(keys, &options.keys));
     rp_trust trust = {.keys = keys, .roster = args->roster};
@@ -374,7 +375,7 @@ static rp_err run_agent(rp_arena *arena, const arguments *args, bool *reboots) {
     options.processor_mib = share_mib(&board, processor_bytes());
     describe_self(args, &board, keys, &options);
     options.site.wrong_every = &args->wrong_every;
-    rp_log_setup_plain(""); /* the journal begins */
+    rp_log_setup_plain(""); /* the log begins */
     rp_log_setup(rp_log_level_now(), options.name);
     note_board(device, &board, &options);
     if (args->media > 0) {
@@ -395,7 +396,7 @@ fail:
     return again ? rp_agent_slot_again(args->argv) : err;
 }
 
-/* A process that starts again needs the arguments as they were. */
+/* A process that restarts needs its original arguments. */
 static char **copy_arguments(rp_arena *arena, int argc, char **argv) {
     char **copy;
     rp_err err;

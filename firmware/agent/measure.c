@@ -8,9 +8,10 @@
 #include "base/median.h"
 
 enum { ROUNDS = 5, ROUNDS_MAX = 11, REPEATS_MAX = 64 };
-static const double WORTH_S = 0.0005; /* a repeat is so many passes that it takes so long */
+static const double WORTH_S = 0.0005; /* a repeat has as many passes as take this long */
 static const double SPREAD_MOST = 0.2;
-static const double SHARED_PART = 0.5; /* of the time: alike for all layers; the rest by work */
+/* part of the time shared equally by all layers; the rest is shared by work */
+static const double SHARED_PART = 0.5;
 static const double BESIDES_PART = 0.1;
 
 static const rp_op_kind op_of[RP_MEASURED_PASSES] = {
@@ -20,12 +21,12 @@ static const rp_op_kind op_of[RP_MEASURED_PASSES] = {
     [RP_MEASURED_BACKWARD_WEIGHT] = RP_OP_BACKWARD_WEIGHT,
 };
 
-/* One layer at work. */
+/* The measurement of one layer. */
 typedef struct {
     rp_stage *stage;
     const rp_measure_order *order;
-    uint32_t sizes; /* of the order, that this layer has memory and time for */
-    double time_s;  /* that it may take, and has taken: */
+    uint32_t sizes; /* sizes of the order for which this layer has memory and time */
+    double time_s;  /* limit of its time; then the time used */
     double spent_s;
     uint32_t passes[RP_MEASURED_SIZES_MAX][RP_MEASURED_PASSES]; /* in a repeat */
     uint32_t count[RP_MEASURED_SIZES_MAX][RP_MEASURED_PASSES];
@@ -41,8 +42,8 @@ static rp_err time_pass(layer_work *w, uint32_t size, uint32_t pass, uint32_t pa
     return err;
 }
 
-/* Once each: kernels are loaded, and it shows how many passes a repeat has to have. A size whose
- * passes would take more time than is left is left out, with all larger ones. */
+/* Runs each size once: this loads kernels and determines the passes of a repeat. A size whose
+ * passes would take more than the remaining time is omitted, with all larger ones. */
 static rp_err try_sizes(layer_work *w) {
     rp_err err = RP_OK;
     double last_s = 0;
@@ -55,7 +56,7 @@ static rp_err try_sizes(layer_work *w) {
         for (uint32_t p = 0; p < RP_MEASURED_PASSES && i < w->sizes; p++) {
             double once_s;
             RP_TRY(time_pass(w, i, p, 1, &once_s));
-            RP_TRY(time_pass(w, i, p, 1, &once_s)); /* without what the first has to load */
+            RP_TRY(time_pass(w, i, p, 1, &once_s)); /* again, without loading kernels */
             const double passes = WORTH_S / (once_s + 1e-9);
             w->passes[i][p] = passes > REPEATS_MAX ? REPEATS_MAX
                               : passes > 1         ? (uint32_t)passes
@@ -130,10 +131,10 @@ static void put_values(layer_work *w, uint32_t layers, uint32_t layer, double *v
     }
 }
 
-/* The layer alone, whose microbatch is the largest size that there is memory for. Its schedule
- * splits backwards: its stage can do whole ones, too. */
-static rp_err prepare(rp_arena *arena, const rp_executor_kind *kind, const rp_site *site,
-                      const rp_job *job, uint32_t index, layer_work *w) {
+/* Prepares a stage of the layer alone, with the largest microbatch for which there is memory. Its
+ * schedule splits backwards; its stage can also run whole ones. */
+static rp_err prepare_layer(rp_arena *arena, const rp_executor_kind *kind, const rp_site *site,
+                            const rp_job *job, uint32_t index, layer_work *w) {
     uint32_t first[4];
     rp_err err = RP_ERR_MEMORY;
     for (; w->sizes > 0; w->sizes--) {
@@ -162,7 +163,7 @@ static rp_err measure_layer(const rp_executor_kind *kind, const rp_site *site, c
     rp_err err;
     double warm_s;
     rp_arena_init(&arena, "measure", 0);
-    RP_TRY(prepare(&arena, kind, site, job, index, w));
+    RP_TRY(prepare_layer(&arena, kind, site, job, index, w));
     RP_TRY(try_sizes(w));
     RP_TRY(run_rounds(w));
     put_values(w, layers, index, values);
@@ -245,7 +246,7 @@ void rp_measure_kind(const rp_device *device, char *out, size_t bytes) {
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-/* Of the time: a part that all layers have alike, and one by their work. */
+/* Divides the time: one part equally among all layers, one by their work. */
 static double time_of(const rp_job *job, uint32_t layer, double all_s) {
     const rp_model *model = job->model;
     const double whole = rp_model_flops_forward(model, 0, model->layer_count);

@@ -10,7 +10,8 @@
 
 enum { ROUNDS = 5, ROUNDS_MAX = 11, REPEATS_MAX = 64, STATES = RP_OPTIM_STATES_MAX };
 enum { WAIT_MS = 100, PAUSE_MS = 3, SAMPLES = 16, OF_MANY = 16 };
-static const double WORTH_S = 0.0005; /* a repeat is so many times the same that it takes so long */
+/* a repeat executes the same work often enough to take this long */
+static const double WORTH_S = 0.0005;
 static const double SPREAD_MOST = 0.2;
 
 typedef struct {
@@ -21,13 +22,13 @@ typedef struct {
     rp_buffer *encoded;
 } memory;
 
-/* One thing that is measured. */
+/* One measurement. */
 typedef struct {
     uint32_t which, size;
     rp_codec codec;
     bool decodes;
     rp_err (*enqueue)(const memory *m, uint32_t floats, rp_codec codec, bool decodes);
-    uint32_t repeats; /* of a round */
+    uint32_t repeats; /* executions in a round */
     uint32_t count;
     double round_s[ROUNDS_MAX];
 } work;
@@ -37,10 +38,10 @@ typedef struct {
     uint32_t count;
     rp_clock clock;
     int64_t start_ns;
-    double seconds; /* that all may take */
+    double seconds; /* time limit of all measurements */
 } works;
 
-/* ---- what is enqueued ------------------------------------------------------------------------ */
+/* ---- enqueued work --------------------------------------------------------------------------- */
 
 static rp_err enqueue_prediction(const memory *m, uint32_t floats, rp_codec codec, bool decodes) {
     rp_optim_call call = {.device = m->device,
@@ -49,7 +50,7 @@ static rp_err enqueue_prediction(const memory *m, uint32_t floats, rp_codec code
                           .g = m->values[1],
                           .count = floats,
                           .lr = 1e-3f,
-                          .t = 2, /* of the first there is no direction */
+                          .t = 2, /* at t = 1 there is no direction yet */
                           .grad_scale = 1};
     (void)codec;
     (void)decodes;
@@ -100,7 +101,7 @@ fail:
     return err;
 }
 
-/* Once to load what it needs, and once to see how often a round has to do it. */
+/* Runs it once to load kernels, and once to determine the executions of a round. */
 static rp_err try_once(const works *w, const memory *m, work *item) {
     double once_s;
     rp_err err;
@@ -148,7 +149,7 @@ fail:
 
 /* ---- on a device ----------------------------------------------------------------------------- */
 
-static void add(works *w, work item) {
+static void add_work(works *w, work item) {
     for (uint32_t size = 0; size < 2; size++) {
         item.size = size;
         w->item[w->count] = item;
@@ -160,19 +161,19 @@ static bool is_encoded(uint32_t codec) {
     return codec > RP_CODEC_F32 && codec < RP_CODECS && codec != RP_CODEC_UINT8;
 }
 
-static void list(works *w, const rp_measure_order *order) {
+static void list_works(works *w, const rp_measure_order *order) {
     if (order->predicts) {
-        add(w, (work){.which = RP_BESIDES_PREDICTION, .enqueue = enqueue_prediction});
+        add_work(w, (work){.which = RP_BESIDES_PREDICTION, .enqueue = enqueue_prediction});
     }
     if (order->average != RP_MEASURED_NO_AVERAGE) {
-        add(w, (work){.which = RP_BESIDES_AVERAGE, .enqueue = enqueue_average});
+        add_work(w, (work){.which = RP_BESIDES_AVERAGE, .enqueue = enqueue_average});
     }
     for (uint32_t i = 0; i < order->codecs; i++) {
         for (uint32_t decodes = 0; decodes < 2 && is_encoded(order->codec[i]); decodes++) {
-            add(w, (work){.which = (uint32_t)rp_besides_codec(order->codec[i], decodes, 0),
-                          .codec = (rp_codec)order->codec[i],
-                          .decodes = decodes > 0,
-                          .enqueue = enqueue_codec});
+            add_work(w, (work){.which = (uint32_t)rp_besides_codec(order->codec[i], decodes, 0),
+                               .codec = (rp_codec)order->codec[i],
+                               .decodes = decodes > 0,
+                               .enqueue = enqueue_codec});
         }
     }
 }
@@ -193,7 +194,7 @@ fail:
     return err;
 }
 
-/* The run's optimiser, as it is where its method predicts: then it keeps what that needs. */
+/* Uses the run's optimiser, with the states it keeps if the method predicts. */
 static rp_err measure_on_device(works *w, rp_device *device, const rp_job *job,
                                 rp_measured_average average, double *out) {
     memory m = {.device = device, .optim = job->optim, .average = average};
@@ -217,8 +218,8 @@ fail:
 
 /* ---- handling -------------------------------------------------------------------------------- */
 
-/* As the agent's loop does it: the op is issued with a mark, and the device's event wakes who waits
- * for it. */
+/* As the agent's loop does it: the op is issued with a mark, and the device's event wakes the
+ * waiting thread. */
 static rp_err time_alone(rp_stage *stage, uint32_t samples, int event, double *out) {
     const rp_clock clock = rp_clock_real();
     const int64_t start_ns = rp_clock_now_ns(&clock);
@@ -240,7 +241,7 @@ fail:
     return err;
 }
 
-/* Of those with weights, if there are any: others may have no kernel of their own. */
+/* The cheapest layer with weights, if any, because other layers may have no own kernel. */
 static uint32_t cheapest_layer(const rp_model *model) {
     uint32_t least = 0;
     bool has_weights = false;
@@ -255,14 +256,14 @@ static uint32_t cheapest_layer(const rp_model *model) {
     return least;
 }
 
-/* What one op alone takes more than one of many in a row: as in a ring, where boards sleep until
- * something comes, each behind a pause. */
+/* How much longer one op takes alone than one of many in a row, as in a ring, where boards sleep
+ * until something arrives; with a pause before each. */
 static rp_err take_handling(rp_stage *stage, uint32_t samples, int event, double *out) {
     double alone_s[ROUNDS_MAX];
     double of_many_s[ROUNDS_MAX];
     double often[2][2];
     rp_err err;
-    RP_TRY(time_alone(stage, samples, event, &alone_s[0])); /* kernels are loaded */
+    RP_TRY(time_alone(stage, samples, event, &alone_s[0])); /* loads kernels */
     for (uint32_t i = 0; i < ROUNDS_MAX; i++) {
         (void)poll(NULL, 0, PAUSE_MS);
         RP_TRY(time_alone(stage, samples, event, &alone_s[i]));
@@ -305,7 +306,7 @@ rp_err rp_measure_besides(const rp_executor_kind *kind, const rp_site *site, con
     RP_TRY(RP_ARENA_NEW(&arena, 1, &w));
     *w = (works){.clock = rp_clock_real(), .seconds = seconds};
     w->start_ns = rp_clock_now_ns(&w->clock);
-    list(w, order);
+    list_works(w, order);
     RP_TRY(w->count > 0 ? measure_on_device(w, site->device, job, order->average, out) : RP_OK);
     RP_TRY(measure_handling(kind, site, job, order, &out[2 * RP_BESIDES_HANDLING]));
 fail:

@@ -1,11 +1,11 @@
-/* What the host says: which message is taken in which state, and by whom. */
+/* Messages of the host: which message is handled in which state, and by which function. */
 #include <stdio.h>
 #include <string.h>
 
 #include "agent/agent_own.h"
 #include "base/log.h"
 
-/* A host of other versions of the wire hears which ones this board speaks, and gives up. */
+/* Tells a host with other versions of the wire which ones this board speaks; the host gives up. */
 static void agree_on_wire(rp_agent *agent, const rp_Hello *host) {
     rp_wire_range both = {RP_WIRE_MIN, RP_WIRE_MAX};
     if (!rp_wire_narrow(&both, host->wire_min, host->wire_max)) {
@@ -18,7 +18,7 @@ static void agree_on_wire(rp_agent *agent, const rp_Hello *host) {
     rp_link_set_wire(agent->control, both.max);
 }
 
-/* A host without a feature that a ring needs. */
+/* Refuses a host without a feature that a ring needs. */
 static rp_err check_features(const rp_Hello *host) {
     if (!(host->features & RP_WIRE_FEATURE_PLAN)) {
         return rp_fail(RP_ERR_PEER,
@@ -36,7 +36,7 @@ static rp_err check_features(const rp_Hello *host) {
     return RP_OK;
 }
 
-/* Who asks in no run ends nothing, and changes nothing that a run has agreed on. */
+/* A host without a run ends nothing, and changes nothing that a run has agreed on. */
 static void take_greeting(rp_agent *agent, const rp_Hello *host, bool of_no_run) {
     if (of_no_run && agent->state != RP_AGENT_HELLO) {
         return;
@@ -48,7 +48,7 @@ static void take_greeting(rp_agent *agent, const rp_Hello *host, bool of_no_run)
     agree_on_wire(agent, host);
 }
 
-/* One that asks for what is held ends nothing, whatever the board does. */
+/* A HELLO that asks what is held ends nothing, in any state. */
 static bool take_asking(rp_agent *agent, const rp_Frame *frame) {
     const bool holds = rp_agent_may_hold(agent, (rp_run_identity){frame->run_id, frame->term});
     if (holds) {
@@ -70,7 +70,7 @@ static rp_err on_hello(rp_agent *agent, const rp_message *message) {
         take_greeting(agent, host, message->frame.run_id == 0);
     }
     if (rp_agent_leaves(agent)) {
-        return RP_OK; /* the host greets the next process */
+        return RP_OK; /* the host will greet the next process */
     }
     if (!asks) {
         err = rp_agent_tell_copies(agent, message->frame.run_id);
@@ -96,7 +96,7 @@ static rp_err on_hello(rp_agent *agent, const rp_message *message) {
     (void)snprintf(hello->device, sizeof hello->device, "%s",
                    facts ? facts->name : agent->executor->name);
     (void)snprintf(hello->kind, sizeof hello->kind, "%s", agent->kind);
-    err = rp_agent_answer(agent, &frame, NULL, 0); /* what this board is, in any case */
+    err = rp_agent_answer(agent, &frame, NULL, 0); /* reports what this board is, in any case */
     if (holds && err == RP_OK) {
         return rp_agent_tell_held(agent, host->hold > 1);
     }
@@ -119,8 +119,8 @@ static rp_err on_end(rp_agent *agent, const rp_message *message) {
     return RP_OK;
 }
 
-/* The host times them to their acks. */
-static rp_err drop(rp_agent *agent, const rp_message *message) {
+/* Ignores the message; the host times such messages to their acks. */
+static rp_err ignore_message(rp_agent *agent, const rp_message *message) {
     (void)agent;
     (void)message;
     return RP_OK;
@@ -140,11 +140,11 @@ rp_agent_state rp_agent_state_of(const rp_agent *agent) {
     return agent->state;
 }
 
-/* Which message is taken in which states, and by whom. A message that stands in no row, or comes in
- * another state, is the host's fault and ends the run. */
+/* The states in which each message is accepted, and its handler. A message without a row, or in
+ * another state, is a fault of the host and ends the run. */
 typedef struct {
     rp_kind kind;
-    uint32_t states; /* bits by rp_agent_state */
+    uint32_t states; /* one bit for each rp_agent_state */
     rp_err (*handle)(rp_agent *agent, const rp_message *message);
 } message_rule;
 
@@ -159,14 +159,14 @@ enum {
     ORPHAN = 1 << RP_AGENT_ORPHAN,
     WARMING = 1 << RP_AGENT_WARMING,
     ANY = HELLO | BUILDING | ASSIGNED | READY | RUNNING | PAUSED | SAVING | ORPHAN | WARMING,
-    BETWEEN = READY | PAUSED /* two segments */
+    BETWEEN = READY | PAUSED /* between two segments */
 };
 
 static const message_rule rules[] = {
     {RP_KIND_HELLO, ANY, on_hello},
     {RP_KIND_ASSIGN, ANY, rp_agent_on_assign},
     {RP_KIND_TRIAL, HELLO, rp_agent_on_trial},
-    {RP_KIND_TRIAL_BYTES, HELLO, drop},
+    {RP_KIND_TRIAL_BYTES, HELLO, ignore_message},
     {RP_KIND_PUSH, ANY, rp_agent_on_push},
     {RP_KIND_PUSH_PIECE, ANY, rp_agent_on_push_piece},
     {RP_KIND_PROFILE, ANY, rp_agent_on_profile},
@@ -201,8 +201,8 @@ bool rp_agent_takes(rp_agent_state state, rp_kind kind) {
     return rule_of(state, kind) != NULL;
 }
 
-/* The host has not heard yet that the run has ended here, or has stopped. Of an orphan's own term
- * only the words that end it are heard. */
+/* Whether the message is of a run that has ended or stopped here, which the host does not know yet.
+ * An orphan handles only messages of its own term that end it. */
 static bool is_of_lost_run(const rp_agent *agent, const rp_Frame *frame) {
     const bool is_orphan = agent->state == RP_AGENT_ORPHAN;
     const rp_run_identity *lost = is_orphan ? &agent->run->identity : &agent->ended;
@@ -212,8 +212,7 @@ static bool is_of_lost_run(const rp_agent *agent, const rp_Frame *frame) {
            kind != RP_KIND_FAULT;
 }
 
-/* A controller that another one has replaced: it is told the newest term, and what runs here goes
- * on. */
+/* A controller that was replaced is told the newest term; the present run continues. */
 static rp_err refuse_term(rp_agent *agent, rp_run_identity run) {
     const uint32_t newest = rp_terms_newest(&agent->terms, run.id);
     rp_Frame frame = {.which_body = RP_KIND_FAULT,
@@ -227,7 +226,7 @@ static rp_err refuse_term(rp_agent *agent, rp_run_identity run) {
                        : "another start of this run has been here with the same term, %u: the run "
                          "folder has lost its newest files; resume the run once more",
                    newest, run.term);
-    if (agent->refused.id != run.id || agent->refused.term != run.term) { /* once for each */
+    if (agent->refused.id != run.id || agent->refused.term != run.term) { /* logged once for each */
         rp_log_warn("a controller is refused: %s", fault->text);
         agent->refused = run;
     }
@@ -242,8 +241,8 @@ static rp_err on_message(rp_agent *agent, const rp_message *message) {
     const message_rule *rule = rule_of(agent->state, kind);
     const bool is_lost = is_of_lost_run(agent, &message->frame);
     if (is_lost && agent->state == RP_AGENT_ORPHAN && kind == RP_KIND_HELLO) {
-        /* its own controller has greeted it long ago: this is another one, whose folder has lost
-         * the newest term */
+        /* its own controller has already greeted this board, so this is another one, whose run
+         * folder lost the newest term */
         return refuse_term(agent, agent->run->identity);
     }
     if (rule && !(is_lost && agent->state == RP_AGENT_ORPHAN)) {
@@ -261,14 +260,14 @@ static bool waits_for_builder(const rp_agent *agent, const rp_message *message) 
     return (kind == RP_KIND_ASSIGN || kind == RP_KIND_PROFILE) && rp_agent_builds(agent);
 }
 
-/* What the host says later ends what it has asked for. */
+/* A later message of the host replaces its waiting request. */
 static void drop_held(rp_agent *agent) {
     if (agent->held) {
         rp_link_release(agent->control, &agent->held);
     }
 }
 
-/* The assignment that waited for the builder, or what has come since. */
+/* The assignment that waited for the builder, or the next message. */
 static rp_err next_message(rp_agent *agent, rp_message **out) {
     if (agent->held && !rp_agent_builds(agent)) {
         *out = agent->held;
@@ -291,7 +290,8 @@ rp_err rp_agent_take_messages(rp_agent *agent) {
             drop_held(agent);
         }
         if (!is_older && waits_for_builder(agent, message)) {
-            rp_agent_end_run(agent, "the host has another one"); /* that is built for nobody */
+            /* the result of the present build is not needed */
+            rp_agent_end_run(agent, "the host has another one");
             agent->held = message;
             continue;
         }

@@ -1,5 +1,4 @@
-/* The links to the neighbours while a run is on: messages move, silence ends the run, use is
- * reported. */
+/* Links to neighbours during a run: messages move, silence ends the run, use is reported. */
 #include <inttypes.h>
 
 #include "agent/agent_own.h"
@@ -14,8 +13,8 @@ void rp_agent_begin_watching(rp_agent *agent) {
     }
 }
 
-/* The host may reach this board and its neighbour, and they not each other: said here, or nobody
- * knows. A hop is named by who dials. */
+/* Only this board can report the loss of a hop: the host may still reach both neighbours. A hop is
+ * named by its dialling end. */
 static rp_err watch_neighbour(rp_agent *agent, agent_neighbour *at) {
     const agent_run *run = agent->run;
     const char *own = rp_plan_node_name(run->plan, run->node);

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 
-/* A decimal number, whole. */
+/* Parses a decimal number and nothing else. */
 static bool read_number(const char *text, uint64_t *out) {
     char *end;
     errno = 0;
@@ -44,7 +44,7 @@ rp_err rp_notify_open(rp_notify *notify) {
         return RP_OK;
     }
     const size_t bytes = strlen(path);
-    /* '@': a name that is in no file system. */
+    /* '@': an abstract name, outside the file system. */
     if ((path[0] != '/' && path[0] != '@') || bytes >= sizeof to.sun_path) {
         return rp_fail(RP_ERR_USAGE, "NOTIFY_SOCKET: expected a path or @NAME, found '%s'", path);
     }
@@ -70,8 +70,8 @@ void rp_notify_close(rp_notify *notify) {
     *notify = (rp_notify){0};
 }
 
-/* What does not get through is said again: a sign of life, or the end of the process. */
-static void tell(const rp_notify *notify, const char *text) {
+/* A lost message is repeated by the next one: a watchdog message, or the end of the process. */
+static void send_status(const rp_notify *notify, const char *text) {
     if (notify->fd > 0) {
         (void)!send(notify->fd, text, strlen(text), MSG_NOSIGNAL);
     }
@@ -80,22 +80,22 @@ static void tell(const rp_notify *notify, const char *text) {
 void rp_notify_ready(rp_notify *notify, const char *status) {
     char text[512];
     (void)snprintf(text, sizeof text, "READY=1\nSTATUS=%s\n", status);
-    tell(notify, text);
+    send_status(notify, text);
 }
 
 void rp_notify_starting(rp_notify *notify, const char *status, uint32_t wait_s) {
     char text[512];
     (void)snprintf(text, sizeof text, "EXTEND_TIMEOUT_USEC=%u000000\nSTATUS=%s\n", wait_s, status);
-    tell(notify, text);
+    send_status(notify, text);
 }
 
 void rp_notify_alive(rp_notify *notify, int64_t now_ns) {
     if (notify->every_ns > 0 && now_ns - notify->told_ns >= notify->every_ns) {
         notify->told_ns = now_ns;
-        tell(notify, "WATCHDOG=1\n");
+        send_status(notify, "WATCHDOG=1\n");
     }
 }
 
 void rp_notify_stopping(rp_notify *notify) {
-    tell(notify, "STOPPING=1\n");
+    send_status(notify, "STOPPING=1\n");
 }

@@ -1,5 +1,4 @@
-/* The list of ops: where a runner stands in it, which op is next, in training and in an
- * evaluation. */
+/* The list of ops: a runner's position in it, and its next op, in training and in an evaluation. */
 #include "agent/runner_own.h"
 
 running_op *rp_runner_running(rp_runner *r, uint32_t index) {
@@ -43,7 +42,7 @@ uint32_t rp_runner_step_samples(const rp_runner *r, uint64_t step) {
 
 /* ---- the next op ----------------------------------------------------------------------------- */
 
-/* A board that only updates sends its newest weights to the one with the forwards, and is done. */
+/* A board that only updates sends its newest weights to the board with the forwards. */
 static bool next_of_backward(rp_runner *r, rp_op *op) {
     *op = (rp_op){.kind = RP_OP_UPDATE,
                   .role = RP_ROLE_BACKWARD,
@@ -52,9 +51,9 @@ static bool next_of_backward(rp_runner *r, rp_op *op) {
     return op->step == 0;
 }
 
-/* Forwards step by step; behind the last microbatch of a step an UPDATE collects its results.
- * Several stages take turns in groups of one microbatch a node, as in training: the group is on its
- * way round the ring meanwhile. */
+/* Forwards step by step; after the last microbatch of a step an UPDATE collects its results.
+ * Several stages alternate in groups of one microbatch a node, as in training, while the previous
+ * group passes the ring. */
 static bool next_eval(rp_runner *r, rp_op *op) {
     const rp_sched_shape shape = eval_shape(r);
     if (r->held[0].job->role == RP_ROLE_BACKWARD) {
@@ -81,8 +80,8 @@ static bool next_eval(rp_runner *r, rp_op *op) {
     return true;
 }
 
-/* An op of a split stage's other half. Forwards of the step of an update have all been counted
- * (rp_runner_account_forward), so the ledger has them where the update is passed over. */
+/* Skips an op of a split stage's other half. All forwards of an update's step have been counted
+ * (rp_runner_account_forward), so the ledger has them when the update is skipped. */
 static void pass_other_half(rp_runner *r, const rp_op *op) {
     runner_stage *s = &r->held[0];
     rp_runner_count_in_flight(r, op);

@@ -1,6 +1,6 @@
-/* The weights of a board that only does forwards. They are those that the order of ops lets its
- * next forward see, and the board with the updates has newer ones (METHODS 12.1). So they are kept
- * while an evaluation uses the newest, and a checkpoint has them among what is in flight. */
+/* The weights of a board with only forwards. By the order of ops its next forward sees them, while
+ * the board with the updates has newer ones (METHODS 12.1). So they are kept while an evaluation
+ * uses the newest, and the in-flight state of a checkpoint contains them. */
 #include "agent/runner_own.h"
 
 size_t rp_runner_own_weights_bytes(const rp_runner *r) {
@@ -13,7 +13,7 @@ rp_err rp_runner_open_own_weights(rp_runner *r) {
     return bytes > 0 ? RP_ARENA_NEW(r->arena, bytes / sizeof(float), &r->own_weights) : RP_OK;
 }
 
-/* In the device's queue, ahead of the weights that take their place. */
+/* In the device's queue, before the weights that replace them. */
 rp_err rp_runner_keep_weights(rp_runner *r) {
     RP_ASSERT(!r->keeps_weights && r->own_weights);
     r->keeps_weights = true;

@@ -23,7 +23,8 @@ static uint64_t parcel_bytes(const rp_plan *plan, const rp_plan_edge *edge, cons
 }
 
 static bool arrives(const rp_plan_edge *edge, uint32_t node) {
-    return edge->to == node && edge->from != node; /* what stays waits in the slots of its sender */
+    /* parcels that stay on the node wait in the slots of their sender */
+    return edge->to == node && edge->from != node;
 }
 
 typedef struct {
@@ -33,7 +34,7 @@ typedef struct {
     const uint32_t *index; /* its edges */
 } edges_of_node;
 
-/* Of all that come over its link, the one with the largest parcels, the first of such. */
+/* Whether it is the first edge with the largest parcels among those that arrive over its link. */
 static bool is_largest_of_link(const edges_of_node *of, uint32_t at) {
     const rp_plan_edge *own = &of->plan->edge[of->index[at]];
     const uint64_t bytes = parcel_bytes(of->plan, own, of->job);

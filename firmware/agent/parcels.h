@@ -1,5 +1,5 @@
-/* What a board's parcels take of its processor's memory at most: those that have come or may come,
- * and those that wait to be sent or to be acknowledged. By the plan's windows, before a link is
+/* The most processor memory that a board's parcels need: those that have arrived or may arrive, and
+ * those that wait to be sent or acknowledged. Computed from the plan's windows before a link is
  * opened. */
 #ifndef RP_AGENT_PARCELS_H
 #define RP_AGENT_PARCELS_H
@@ -9,25 +9,25 @@
 
 typedef struct {
     uint64_t bytes;      /* of all edges of the node */
-    uint64_t edge_bytes; /* of the edge that takes most */
-    uint32_t edge;       /* .. of the plan */
+    uint64_t edge_bytes; /* of the edge that needs most */
+    uint32_t edge;       /* index of that edge in the plan */
     uint32_t edge_parcels;
 } rp_parcel_memory;
 
-/* Of each edge as many full parcels as its window has, and of each link the parcels for which
- * credit is on its way back. Stashes do not count: what they have only the stage's layout knows.
- * `job`: of any stage of the node. Pure. */
+/* Counts as many full parcels for each edge as its window has, and for each link the parcels for
+ * which credit is on its way back. Omits stashes, whose size only the stage's layout knows. `job`:
+ * of any stage of the node. Pure. */
 rp_parcel_memory rp_parcel_memory_of(const rp_plan *plan, uint32_t node, const rp_job *job);
 
-/* The memory where parcels lie. */
+/* The memory where parcels are stored. */
 typedef struct {
-    bool apart;           /* the device has memory of its own, and its stages lie there */
-    uint64_t stage_bytes; /* of the stages; apart: of their stashes that are offloaded */
-    uint64_t limit_bytes; /* for all of it */
+    bool apart;           /* the device has its own memory, where its stages are stored */
+    uint64_t stage_bytes; /* of the stages; if apart: of their offloaded stashes */
+    uint64_t limit_bytes; /* limit for everything */
 } rp_parcel_room;
 
-/* Whether they fit beside what the stages take. errors  LIMIT: with both, and the edge that takes
- * most */
+/* Checks that they fit next to the stages.
+ * errors  LIMIT: naming both sizes, and the edge that needs most */
 rp_err rp_parcel_memory_check(const rp_plan *plan, uint32_t node, const rp_parcel_memory *parcels,
                               const rp_parcel_room *room) RP_MUST_CHECK;
 

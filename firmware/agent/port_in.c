@@ -11,10 +11,10 @@ typedef struct {
 
 struct rp_port_in {
     rp_port_in_options options;
-    pending *queue; /* [pending_max], in no order */
+    pending *queue; /* [pending_max], unordered */
     uint32_t used;
     bool any_wanted;   /* in this segment */
-    rp_port_want last; /* what was taken last in this segment */
+    rp_port_want last; /* last range taken in this segment */
 };
 
 /* ---- ranges ---------------------------------------------------------------------------------- */
@@ -81,7 +81,7 @@ uint32_t rp_port_in_pending(const rp_port_in *port) {
     return count;
 }
 
-/* ---- parcels that come ----------------------------------------------------------------------- */
+/* ---- received parcels ------------------------------------------------------------------------ */
 
 static rp_err fail_parcel(const rp_port_in *port, const rp_parcel *parcel, const char *why) {
     return rp_fail(RP_ERR_PEER, "%s: step %llu samples [%u, +%u): %s", port->options.name,
@@ -154,7 +154,7 @@ bool rp_port_in_has_room(const rp_port_in *port) {
 
 /* ---- ops that ask for samples ---------------------------------------------------------------- */
 
-/* Nothing that waits here may have been forgotten by the ops, or never be asked for. */
+/* Checks that no waiting parcel was skipped by the ops or can never be asked for. */
 static rp_err check_waiting(const rp_port_in *port, const rp_port_want *want) {
     for (uint32_t i = 0; i < port->options.pending_max; i++) {
         const pending *entry = &port->queue[i];
@@ -173,7 +173,7 @@ static rp_err check_waiting(const rp_port_in *port, const rp_port_want *want) {
     return RP_OK;
 }
 
-/* A source sends its steps in order: one that has sent a later step sends no more of this one. */
+/* A source sends its steps in order: after a later step it sends no more of this one. */
 static bool is_passed_over(const rp_port_in *port, const rp_port_want *want) {
     bool later[RP_PORT_SOURCES_MAX] = {false};
     uint32_t sources = 0;

@@ -5,12 +5,12 @@ enum { ALIGN = 64 };
 struct rp_port_slot {
     enum { FREE, TAKEN, FILLED, SENT } state;
     rp_port_out *port;
-    char *memory; /* NULL while it is free */
+    char *memory; /* NULL while the slot is free */
     uint64_t step;
     rp_range samples;
-    rp_range slice[RP_PORT_EDGES_MAX]; /* of each edge */
+    rp_range slice[RP_PORT_EDGES_MAX]; /* for each edge */
     bool evaluating;
-    uint32_t next_edge; /* that has not got its slice */
+    uint32_t next_edge; /* first edge that has not got its slice */
     uint32_t unacked;   /* slices */
 };
 
@@ -19,7 +19,7 @@ struct rp_port_out {
     rp_port_slot *slot;
     uint32_t next; /* slot of the next op */
     uint32_t send; /* slot that is sent next */
-    char **spare;  /* memory of free slots, what became free last at the end */
+    char **spare;  /* memory of free slots, last freed at the end */
     uint32_t spares;
 };
 
@@ -94,7 +94,7 @@ void rp_port_out_fill(rp_port_slot *slot) {
     slot->state = FILLED;
 }
 
-/* Not before the last slice is sent: `unacked` may be 0 between two of them. */
+/* Not before the last slice is sent, because `unacked` may be 0 between two of them. */
 static void free_when_over(rp_port_slot *slot) {
     if (slot->state == SENT && slot->unacked == 0) {
         slot->state = FREE;
@@ -109,7 +109,7 @@ static void slice_acked(void *context) {
     free_when_over(slot);
 }
 
-/* The samples of a slot that go over an edge; some do. */
+/* The samples of a slot that go over an edge; there are some. */
 static rp_parcel cut_slice(const rp_port_out *port, rp_port_slot *slot, uint32_t edge) {
     const rp_port_form *form = &port->options.form;
     rp_parcel parcel = {.step = slot->step,

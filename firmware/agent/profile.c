@@ -17,7 +17,7 @@ rp_job rp_profile_job(const rp_job *job, uint32_t index, uint32_t first[4]) {
     if (index + 1 < layers) {
         first[++stages] = layers;
     }
-    alone.size = NULL; /* of the run's stages */
+    alone.size = NULL; /* sizes are of the run's stages */
     alone.cut = (rp_cut){.stage_count = stages, .first = first};
     return alone;
 }
@@ -76,8 +76,8 @@ static rp_err build_layer(const rp_executor_kind *kind, const rp_site *site, con
     return err;
 }
 
-/* One round over the layers that are left. When all of a round were passed over, the first of the
- * next one is waited for. */
+/* One round over the remaining layers. If a whole round was postponed, the next one waits for its
+ * first layer. */
 static rp_err build_round(rp_device_builder *builder, const rp_executor_kind *kind,
                           const rp_site *site, const rp_job *job, bool *built, uint32_t *done) {
     const uint32_t layers = job->model->layer_count;

@@ -1,4 +1,4 @@
-/* What a host hears while a board builds, so that somebody who waits sees what for. */
+/* Reports to the host while a board builds, so that its user sees what the run waits for. */
 #include "agent/agent_own.h"
 #include "device/ready.h"
 

@@ -1,6 +1,7 @@
 /* Software that a host sends to a board without a run.
  *
- * What has come lies in SLOTS/incoming-ID, so that a push that was cut off goes on where it was. */
+ * Received data are stored in SLOTS/incoming-ID, so that an interrupted push continues where it
+ * was. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +18,7 @@
 enum { PATH_BYTES = RP_AB_PATH_BYTES + 64 };
 
 static const uint64_t BYTES_MAX = RP_BUNDLE_BYTES_MAX + RP_BUNDLE_MANIFEST_MAX + 4096;
-static const int64_t LEAVE_NS = 3 * RP_NS_PER_S; /* for the answer, before another start */
+static const int64_t LEAVE_NS = 3 * RP_NS_PER_S; /* time for the answer before the restart */
 static const char incoming[] = "incoming-";
 
 static void name_incoming(const rp_agent *agent, char out[PATH_BYTES]) {
@@ -29,7 +30,7 @@ static void name_incoming(const rp_agent *agent, char out[PATH_BYTES]) {
 
 static void note_system(rp_agent *agent, rp_Pushed *said) {
     const bool writes = rp_agent_system_writes(agent);
-    agent->system.read_ns = 0; /* behind that: what came of it is told before the writing ends */
+    agent->system.read_ns = 0; /* read again, because writing continues after the answer */
     const rp_system *system = rp_agent_system(agent);
     if (rp_agent_note_system(agent, said->system, &said->system_slot)) {
         said->system_count = 2;
@@ -38,7 +39,7 @@ static void note_system(rp_agent *agent, rp_Pushed *said) {
     }
 }
 
-static rp_err answer(rp_agent *agent, rp_push_outcome outcome, const char *text) {
+static rp_err send_pushed(rp_agent *agent, rp_push_outcome outcome, const char *text) {
     const rp_agent_software *software = agent->options.software;
     rp_Frame frame = {.which_body = RP_KIND_PUSHED,
                       .body.pushed = {.outcome = (uint32_t)outcome, .bytes = agent->push.got}};
@@ -55,22 +56,22 @@ static rp_err answer(rp_agent *agent, rp_push_outcome outcome, const char *text)
     note_system(agent, said);
     (void)snprintf(said->text, sizeof said->text, "%s", text);
     const rp_err err = rp_link_send(agent->control, &frame, NULL, 0, true, NULL, NULL);
-    return err == RP_ERR_AGAIN ? RP_OK : err; /* who pushes has a time limit */
+    return err == RP_ERR_AGAIN ? RP_OK : err; /* the host has a timeout */
 }
 
-static rp_err refuse(rp_agent *agent, const char *why) {
+static rp_err refuse_push(rp_agent *agent, const char *why) {
     rp_agent_end_push(agent);
-    return answer(agent, RP_PUSHED_REFUSED, why);
+    return send_pushed(agent, RP_PUSHED_REFUSED, why);
 }
 
-/* What has come so far is of no use, and may fill the disk. */
+/* Deletes what has arrived, which is useless and may fill the disk. */
 static rp_err refuse_all(rp_agent *agent, const char *why) {
     char path[PATH_BYTES];
     char text[RP_ERR_MESSAGE_BYTES];
     (void)snprintf(text, sizeof text, "%s", why);
     name_incoming(agent, path);
     (void)unlink(path);
-    return refuse(agent, text);
+    return refuse_push(agent, text);
 }
 
 static void start_again(rp_agent *agent) {
@@ -87,7 +88,7 @@ void rp_agent_end_push(rp_agent *agent) {
     agent->push.file = NULL;
 }
 
-/* Of bundles that are not wanted any more. */
+/* Deletes bundles that are no longer wanted. */
 static void drop_others(const char *slots, uint64_t id) {
     char path[2 * PATH_BYTES];
     char own[64];
@@ -105,8 +106,8 @@ static void drop_others(const char *slots, uint64_t id) {
     }
 }
 
-/* All of it is there. */
-static rp_err install(rp_agent *agent) {
+/* Installs a complete bundle. */
+static rp_err install_bundle(rp_agent *agent) {
     const rp_agent_software *software = agent->options.software;
     char path[PATH_BYTES];
     bool is_system;
@@ -115,7 +116,7 @@ static rp_err install(rp_agent *agent) {
     rp_agent_end_push(agent);
     rp_err err = rp_agent_hand_over_system(agent, path, &is_system);
     if (err == RP_OK && is_system) {
-        return answer(agent, RP_PUSHED_WRITES, "");
+        return send_pushed(agent, RP_PUSHED_WRITES, "");
     }
     err = err == RP_OK ? rp_ab_install(software->slots, path, software->key, software->board, &ab)
                        : err;
@@ -126,27 +127,27 @@ static rp_err install(rp_agent *agent) {
     (void)unlink(path);
     rp_log_info("push: release %" PRIu64 " is on trial", ab.trial_version);
     start_again(agent);
-    return answer(agent, RP_PUSHED_INSTALLED, "");
+    return send_pushed(agent, RP_PUSHED_INSTALLED, "");
 }
 
-/* Room for the rest of the bundle and for its files. Only a board with slots for a whole system
- * takes bundles that are not unpacked; there install() looks at the files. */
+/* Checks the space for the rest of the bundle and for its files. Only a board with system slots
+ * accepts bundles that are not unpacked; there install() checks the files. */
 static rp_err check_space(rp_agent *agent) {
     const agent_push *push = &agent->push;
     const uint64_t unpacked = rp_agent_system(agent) ? 0 : push->bytes;
     return rp_ab_check_space(agent->options.software->slots, push->bytes - push->got, unpacked);
 }
 
-static rp_err begin(rp_agent *agent, const rp_Push *push) {
+static rp_err begin_bundle(rp_agent *agent, const rp_Push *push) {
     const char *slots = agent->options.software->slots;
     char path[PATH_BYTES];
     if (push->bytes == 0 || push->bytes > BYTES_MAX) {
-        return refuse(agent, "a bundle of so many bytes is not taken");
+        return refuse_push(agent, "a bundle of so many bytes is not taken");
     }
     rp_agent_end_push(agent);
     agent->push = (agent_push){.id = push->id, .bytes = push->bytes};
     if (rp_folders_make(slots, 0755) != RP_OK) {
-        return refuse(agent, rp_err_message());
+        return refuse_push(agent, rp_err_message());
     }
     drop_others(slots, push->id);
     name_incoming(agent, path);
@@ -156,26 +157,27 @@ static rp_err begin(rp_agent *agent, const rp_Push *push) {
     if (!agent->push.file || fseek(agent->push.file, 0, SEEK_END) != 0) {
         char why[PATH_BYTES + 128];
         (void)snprintf(why, sizeof why, "%s: %s", path, strerror(errno));
-        return refuse(agent, why);
+        return refuse_push(agent, why);
     }
     agent->push.got = (uint64_t)got <= push->bytes ? (uint64_t)got : 0;
     if (agent->push.got == 0 &&
         (ftruncate(fd, 0) != 0 || fseek(agent->push.file, 0, SEEK_SET) != 0)) {
-        return refuse(agent, "the file for it can not be emptied");
+        return refuse_push(agent, "the file for it can not be emptied");
     }
     if (push->bytes > agent->push.got && check_space(agent) != RP_OK) {
         return refuse_all(agent, rp_err_message());
     }
     rp_log_info("push: a bundle of %" PRIu64 " bytes comes, %" PRIu64 " are here", push->bytes,
                 agent->push.got);
-    return agent->push.got < push->bytes ? answer(agent, RP_PUSHED_GOES_ON, "") : install(agent);
+    return agent->push.got < push->bytes ? send_pushed(agent, RP_PUSHED_GOES_ON, "")
+                                         : install_bundle(agent);
 }
 
 rp_err rp_agent_on_push_piece(rp_agent *agent, const rp_message *message) {
     const rp_part piece = message->part[0];
     agent_push *push = &agent->push;
     if (!push->file || message->frame.body.push_piece.first != push->got) {
-        return RP_OK; /* of a push that has ended here, or a piece that came before */
+        return RP_OK; /* of a push that has ended here, or a piece that arrived before */
     }
     if (piece.bytes > push->bytes - push->got) {
         return refuse_all(agent, "more bytes came than were announced");
@@ -186,62 +188,64 @@ rp_err rp_agent_on_push_piece(rp_agent *agent, const rp_message *message) {
         return refuse_all(agent, why);
     }
     push->got += piece.bytes;
-    return push->got == push->bytes ? install(agent) : RP_OK;
+    return push->got == push->bytes ? install_bundle(agent) : RP_OK;
 }
 
 /* ---- what is asked for ----------------------------------------------------------------------- */
 
-static rp_err validate(rp_agent *agent) {
+static rp_err validate_software(rp_agent *agent) {
     const rp_agent_software *software = agent->options.software;
     const rp_system *system = rp_agent_system(agent);
     rp_err err = rp_ab_validate(software->slots, software->own);
     if (err == RP_OK && system && system->slot[system->own].state == RP_SYSTEM_TRIAL) {
         err = rp_agent_wish_system(agent, "validate");
     }
-    return err == RP_OK ? answer(agent, RP_PUSHED_STATE, "") : refuse(agent, rp_err_message());
+    return err == RP_OK ? send_pushed(agent, RP_PUSHED_STATE, "")
+                        : refuse_push(agent, rp_err_message());
 }
 
 static rp_err revert_system(rp_agent *agent) {
     if (rp_agent_wish_system(agent, "revert") != RP_OK) {
-        return refuse(agent, rp_err_message());
+        return refuse_push(agent, rp_err_message());
     }
-    agent->system.good = true; /* nobody says of itself that it is, behind that */
-    return answer(agent, RP_PUSHED_STATE, "");
+    agent->system.good = true; /* no further wish is needed */
+    return send_pushed(agent, RP_PUSHED_STATE, "");
 }
 
-static rp_err revert(rp_agent *agent) {
+static rp_err revert_software(rp_agent *agent) {
     if (rp_ab_revert(agent->options.software->slots) != RP_OK) {
-        return refuse(agent, rp_err_message());
+        return refuse_push(agent, rp_err_message());
     }
     start_again(agent);
-    return answer(agent, RP_PUSHED_STATE, "");
+    return send_pushed(agent, RP_PUSHED_STATE, "");
 }
 
 rp_err rp_agent_on_push(rp_agent *agent, const rp_message *message) {
     const rp_Push *push = &message->frame.body.push;
     const rp_agent_software *software = agent->options.software;
     if (!software) {
-        return refuse(agent, "the agent runs without --slots: its software is the system's");
+        return refuse_push(agent, "the agent runs without --slots: its software is the system's");
     }
     if (push->action == RP_PUSH_STATE) {
-        return answer(agent, RP_PUSHED_STATE, "");
+        return send_pushed(agent, RP_PUSHED_STATE, "");
     }
     if (agent->state != RP_AGENT_HELLO) {
-        return refuse(agent, "the board has a run");
+        return refuse_push(agent, "the board has a run");
     }
     switch (push->action) {
     case RP_PUSH_BUNDLE:
-        return software->key ? begin(agent, push)
-                             : refuse(agent, "the board has no update.key: nothing that it could "
-                                             "check a bundle with");
+        return software->key
+                   ? begin_bundle(agent, push)
+                   : refuse_push(agent, "the board has no update.key: nothing that it could "
+                                        "check a bundle with");
     case RP_PUSH_VALIDATE:
-        return validate(agent);
+        return validate_software(agent);
     case RP_PUSH_REVERT:
-        return revert(agent);
+        return revert_software(agent);
     case RP_PUSH_REVERT_SYSTEM:
         return revert_system(agent);
     default:
-        return refuse(agent, "this board does not know what is asked for");
+        return refuse_push(agent, "this board does not know what is asked for");
     }
 }
 

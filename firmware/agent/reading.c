@@ -14,7 +14,7 @@ typedef struct book book;
 
 struct book {
     book *next;
-    rp_arena arena; /* holds everything, this too */
+    rp_arena arena; /* holds everything, including this struct */
     text text[TEXTS];
     rp_agent_reading reading;
     uint32_t borrowers;
@@ -47,8 +47,9 @@ fail:
 
 /* ---- own lines ------------------------------------------------------------------------------- */
 
-/* A job's text begins with a board's own line, `stage`, and ends with its own lines, `peers` and
- * `throttle`: rp_runfile_assignment() writes it so. False: this one does not. */
+/* Splits a job's text, which begins with a board's own line, `stage`, and ends with its own lines,
+ * `peers` and `throttle`, as rp_runfile_assignment() writes it. Returns false for any other
+ * form. */
 static bool split_job(text job, text *common, text *stage, text *peers) {
     static const char key[] = "\npeers:\n";
     const char *line = memchr(job.at, '\n', job.bytes);
@@ -80,7 +81,7 @@ static void free_book(book *b) {
     rp_arena_finish(&arena);
 }
 
-/* All that nobody has borrowed, but for the first. */
+/* Frees all books that are not lent, except the first. */
 static void free_unused(rp_agent_library *library) {
     for (book **at = library->first ? &library->first->next : &library->first; *at;) {
         book *b = *at;
@@ -137,7 +138,7 @@ static bool is_of(const book *b, const text *texts) {
     return true;
 }
 
-/* Moves the one with these texts to the front. */
+/* Moves the book with these texts to the front. */
 static bool find_book(rp_agent_library *library, const text *texts) {
     for (book **at = &library->first; *at; at = &(*at)->next) {
         book *b = *at;

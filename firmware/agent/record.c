@@ -1,5 +1,5 @@
-/* Records of a microbatch: what a stage here was given goes to the host, and what the stage of
- * another board was given is computed again. */
+/* Records of a microbatch: sends the inputs of a stage here to the host, and recomputes records of
+ * other boards' stages. */
 #include "agent/agent_own.h"
 
 #include <string.h>
@@ -64,9 +64,9 @@ fail:
     return err;
 }
 
-/* ---- computed again -------------------------------------------------------------------------- */
+/* ---- recomputing ----------------------------------------------------------------------------- */
 
-/* The first piece: the memory for all of them, if a record of the stage can be so large. */
+/* On the first piece: allocates memory for the record, if one can be that large. */
 static rp_err begin_again(agent_run *run, const rp_Record *piece) {
     agent_again *again = &run->again;
     size_t most;

@@ -1,4 +1,4 @@
-/* What the host hears of a segment: results of steps, norms, errors of predictions, the trace. */
+/* Reports of a segment to the host: results of steps, norms, prediction errors, the trace. */
 #include <math.h>
 #include <string.h>
 
@@ -39,7 +39,7 @@ rp_err rp_runner_report_results(rp_runner *r, const runner_stage *stage, const r
     double loss = 0;
     uint32_t correct = 0;
     if (samples == 0) {
-        return RP_OK; /* other boards have them all */
+        return RP_OK; /* in a short step all samples may belong to other boards */
     }
     for (uint32_t i = own.first; i < own.first + own.count; i++) {
         loss += (double)r->results[2 * (size_t)i];
@@ -111,8 +111,8 @@ rp_err rp_runner_report_probe(rp_runner *r, const running_op *op) {
 
 /* ---- trace ----------------------------------------------------------------------------------- */
 
-/* Trace records are a picture, not the run: when the control link is full they wait, and are
- * dropped rather than stop the ring. */
+/* The trace is not part of the result: if the control link is full, records wait, and are dropped
+ * rather than stop the ring. */
 rp_err rp_runner_flush_trace(rp_runner *r) {
     if (r->trace_count == 0 || !rp_runner_may_report(r)) {
         return RP_OK;

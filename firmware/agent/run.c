@@ -1,4 +1,4 @@
-/* One run of an agent: what it answers, how it ends, who frees it. */
+/* One run of an agent: its answers, its end, and its memory. */
 #include "agent/agent_own.h"
 
 bool rp_agent_builds(const rp_agent *agent) {
@@ -62,5 +62,5 @@ void rp_agent_end_run(rp_agent *agent, const char *why) {
     agent->state = RP_AGENT_HELLO;
     rp_link_set_run(agent->control, (rp_run_identity){0});
     rp_err err = rp_link_emulate(agent->control, &none);
-    RP_ASSERT(err == RP_OK); /* only a line needs memory */
+    RP_ASSERT(err == RP_OK); /* cannot fail: only a line needs memory */
 }

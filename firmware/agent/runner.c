@@ -5,7 +5,7 @@
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* Memory for what every stage here reports. */
+/* Allocates memory for the reports of every stage here. */
 static rp_err open_held(rp_runner *r) {
     rp_err err;
     uint32_t norms_max = 0;
@@ -30,7 +30,7 @@ rp_err rp_runner_open(rp_arena *arena, const rp_runner_options *options, rp_runn
     RP_ASSERT(options->held_count > 0 && options->held_count <= RP_RUNNER_STAGES_MAX);
     RP_TRY(RP_ARENA_NEW(arena, 1, &r));
     r->at = *options;
-    if (options->plan) { /* none: it trains nothing */
+    if (options->plan) { /* NULL for a profile, which trains nothing */
         r->plan = *options->plan;
         r->at.plan = &r->plan;
     }
@@ -98,7 +98,7 @@ static void begin_segment(rp_runner *r, bool evaluating) {
     rp_runner_begin_edges(r);
 }
 
-/* Steps from `end` on are not for these pipes. */
+/* Ends the lists before step `end`. */
 static rp_err end_lists(rp_runner *r, uint64_t end) {
     const rp_sched_state *list = &r->sched;
     if (list->f_step + (list->f > 0) > end) {
@@ -117,7 +117,7 @@ rp_err rp_runner_train(rp_runner *r, uint64_t step, uint64_t pause, bool drain) 
         return rp_fail(RP_ERR_PEER, "steps [%llu, %llu) can not start now",
                        (unsigned long long)step, (unsigned long long)pause);
     }
-    if (r->in_flight_got != r->in_flight_due) { /* the rest would be trained as zeros */
+    if (r->in_flight_got != r->in_flight_due) { /* missing bytes would be trained as zeros */
         return rp_fail(RP_ERR_PEER,
                        "the in-flight state is incomplete: %zu of %zu bytes were received",
                        r->in_flight_got, r->in_flight_due);
@@ -147,7 +147,7 @@ rp_err rp_runner_stop(rp_runner *r, uint64_t step) {
     if (!r->active || r->evaluating || step >= r->pause) {
         return RP_OK;
     }
-    /* nothing of `step` has been fed, so at most an op was asked for that can not start */
+    /* nothing of `step` has been fed, so at most one op was requested, which cannot start */
     const rp_sched_state *at = r->have_next ? &r->before : &r->sched;
     if (step < at->step || (step == at->step && !r->at_update)) {
         return rp_fail(RP_ERR_PEER, "can not stop before step %llu, which is being trained",
@@ -169,7 +169,7 @@ rp_err rp_runner_step(rp_runner *r, bool *active) {
         return RP_OK;
     }
     RP_TRY(rp_runner_collect(r));
-    /* a neighbour waits for what has ended, nobody for what is issued next */
+    /* before issuing, because a neighbour waits for finished ops */
     RP_TRY(rp_runner_send(r));
     for (uint32_t issued = 0; issued < RP_RUNNER_DEPTH; issued++) {
         uint32_t before = r->running_count;

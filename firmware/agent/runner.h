@@ -1,12 +1,13 @@
 /* The runner executes one segment of a job on the stages of one node: it asks the schedule for the
- * next op, waits until the op's inputs have come, gives it to its stage, and sends what comes out.
+ * next op, waits until the op's inputs have arrived, submits it to its stage, and sends the
+ * results.
  *
- * Never blocks: rp_runner_step() does what can be done now. At most RP_RUNNER_DEPTH ops are in the
- * executor's queue. What an op takes and sends is what rp_plan_transfers() says of it; each edge of
- * the plan ends at a port of a stage (port_in.h, port_out.h).
+ * It never blocks: rp_runner_step() does what can be done now. At most RP_RUNNER_DEPTH ops are in
+ * the executor's queue. rp_plan_transfers() says what an op receives and sends; each edge of the
+ * plan ends at a port of a stage (port_in.h, port_out.h).
  *
- * Parcels: INPUT and LABEL from the host (one LABEL parcel a step, ahead of its inputs), ACTIVATION
- * from the stage before, GRADIENT from the stage behind, WEIGHT_GRADIENT from boards that share the
+ * Parcels: INPUT and LABEL from the host (one LABEL parcel a step, before its inputs), ACTIVATION
+ * from the previous stage, GRADIENT from the next stage, WEIGHT_GRADIENT from boards that share the
  * stage, before its update. */
 #ifndef RP_AGENT_RUNNER_H
 #define RP_AGENT_RUNNER_H
@@ -18,7 +19,8 @@
 #include "stage/record.h"
 
 enum {
-    RP_RUNNER_TOLD_MAX = 4096, /* steps whose results are kept: a new host may not know them */
+    /* steps whose results are kept, because a new host may not know them */
+    RP_RUNNER_TOLD_MAX = 4096,
     RP_RUNNER_DEPTH = 2,
     RP_TRACE_MAX = 512,
     RP_RUNNER_STAGES_MAX = RP_CHUNKS_MAX,
@@ -32,60 +34,63 @@ typedef struct {
     uint32_t edge;   /* of the plan */
     rp_kind carries; /* a data kind */
     bool outgoing;
-    rp_link *link;   /* NULL: both ends are stages of this node; such an edge is an outgoing one */
-    uint32_t sender; /* index of the stage here whose ops send over it, ... */
-    uint32_t taker;  /* ... and of the one whose ops take what comes */
+    rp_link *link;   /* NULL: both ends are stages of this node; such an edge counts as outgoing */
+    uint32_t sender; /* index of the stage here whose ops send over it */
+    uint32_t taker;  /* index of the stage here whose ops take from it */
     uint32_t window; /* parcels: outgoing, in slots here; incoming, that may wait here */
 } rp_runner_edge;
 
 typedef struct {
-    const rp_job *job; /* of this stage; the node's jobs differ in their stage only */
+    const rp_job *job; /* of any stage here; the node's jobs differ only in their stage */
     rp_stage *stage;
 } rp_runner_held;
 
 typedef struct {
     const rp_clock *clock;
-    rp_link *control; /* results, norms, trace */
-    /* What a neighbour says over its link that is no parcel. NULL: nothing. */
+    rp_link *control; /* for results, norms, trace */
+    /* Handles a neighbour's message that is not a parcel. NULL: there are none. */
     rp_err (*take_other)(void *context, rp_link *link, const rp_message *message);
     void *context;
     uint32_t held_count;
     rp_runner_held held[RP_RUNNER_STAGES_MAX]; /* in the order of their stages */
-    const rp_plan *plan;                       /* what an op takes and sends is read from it */
-    uint32_t node;                             /* of the plan: this one */
-    uint32_t edge_count;                       /* rp_runner_connect() fills in from `plan` on */
+    const rp_plan *plan;                       /* determines what an op receives and sends */
+    uint32_t node;                             /* of the plan: this node */
+    /* rp_runner_connect() fills in everything from `plan` on */
+    uint32_t edge_count;
     rp_runner_edge edge[RP_RUNNER_EDGES_MAX];
 } rp_runner_options;
 
 /* `options` is copied; what it points to is borrowed until close. errors MEMORY */
 rp_err rp_runner_open(rp_arena *arena, const rp_runner_options *options,
                       rp_runner **out) RP_MUST_CHECK;
-/* Waits for the device and lets go of messages; the links may be closed after it. */
+/* Waits for the device and releases messages; the links may be closed after it. */
 void rp_runner_close(rp_runner **runner);
 
-/* Goes on from step `step` and pauses behind the update of the step before `pause`. A schedule that
- * does not flush pauses with microbatches in flight: parcels of theirs that have come stay
- * in the pending queues, and a later segment goes on with them. `drain`: but for this last segment,
- * behind which the pipes are empty. errors PEER when it is not there, or more is in flight */
+/* Continues at step `step` and pauses after the last update before `pause`. A schedule that does
+ * not flush pauses with microbatches in flight: their parcels that have arrived stay in the pending
+ * queues for a later segment. `drain`: this is the last segment, after which the pipes are empty.
+ * errors  PEER when the runner is not at `step`, or more is in flight */
 rp_err rp_runner_train(rp_runner *runner, uint64_t step, uint64_t pause, bool drain) RP_MUST_CHECK;
-/* The ledger that the segment goes on from: of all steps before it. Ahead of its first round. */
+/* Sets the ledger from which the segment continues: of all steps before it. Call it before the
+ * segment's first round. */
 void rp_runner_begin_account(rp_runner *runner, uint64_t digest);
 /* The ledger now; `samples`: of this segment. errors PEER: the stages here have different ones */
 rp_err rp_runner_ledger(const rp_runner *runner, rp_run_ledger *out) RP_MUST_CHECK;
 /* Between two segments. `training`: forwards in training mode, without a loss, so that batch
  * statistics become those of the evaluated model. */
 rp_err rp_runner_evaluate(rp_runner *runner, uint64_t samples, bool training) RP_MUST_CHECK;
-/* Pause earlier, at `step`. errors PEER when it is in work already */
+/* Pauses earlier, at `step`. errors PEER when that step has already begun */
 rp_err rp_runner_stop(rp_runner *runner, uint64_t step) RP_MUST_CHECK;
-/* The host's answer to NORMS. errors PEER when it does not belong to the waiting step */
+/* Applies the host's answer to NORMS. errors PEER when it does not belong to the waiting step */
 rp_err rp_runner_decide_step(rp_runner *runner, uint64_t step, float grad_scale,
                              bool skip) RP_MUST_CHECK;
 
-/* *active: a segment is under way. errors end the segment: PEER, DEVICE, ... */
+/* *active: a segment is running. Errors end the segment: PEER, DEVICE, ... */
 rp_err rp_runner_step(rp_runner *runner, bool *active) RP_MUST_CHECK;
 
-/* Between two segments: microbatches in flight as bytes, the stage's and parcels that wait here; 0
- * when there are none. Read from byte 0 on. `fill_step`: where the pipes were filled. */
+/* Between two segments: size of the in-flight state, which is the stage's part and the parcels that
+ * wait here; 0 if there is none. Read it from byte 0 on. `fill_step`: the step at which the pipes
+ * were filled. */
 size_t rp_runner_in_flight_bytes(const rp_runner *runner);
 uint64_t rp_runner_fill_step(const rp_runner *runner);
 rp_err rp_runner_in_flight_read(rp_runner *runner, size_t first, size_t count,
@@ -96,47 +101,45 @@ rp_err rp_runner_resume(rp_runner *runner, uint64_t fill_step, size_t bytes) RP_
 rp_err rp_runner_in_flight_write(rp_runner *runner, size_t first, size_t count,
                                  const void *bytes) RP_MUST_CHECK;
 
-/* Where its stages stand, for a host that takes over. */
+/* Progress of its stages, for a host that takes over. */
 typedef struct {
-    uint64_t step; /* all updates before it have been asked for */
-    uint64_t ops;  /* done since open */
-    bool settled;  /* none is at work, and everything sent has been acknowledged */
+    uint64_t step; /* all earlier updates have been issued */
+    uint64_t ops;  /* completed since open */
+    bool settled;  /* no op is running, and everything sent has been acknowledged */
     bool paused;   /* between two segments */
-    bool clean;    /* nothing has been trained behind the last update */
+    bool clean;    /* nothing has been trained since the last update */
     bool waits;    /* for a decision on `step` */
-    /* The last one that came: */
-    uint64_t decided_end; /* behind its step; 0: none came */
+    /* The last decision received: */
+    uint64_t decided_end; /* step after it; 0: none was received */
     float scale;
     bool skip;
 } rp_runner_place;
 rp_runner_place rp_runner_place_of(const rp_runner *runner);
-/* Results of the last steps, RP_RUNNER_TOLD_MAX at most: bits of the sum of the losses, samples.
- * Returns how many; *first: the step that they begin with. */
+/* Results of the last steps, at most RP_RUNNER_TOLD_MAX: bits of the sum of the losses, samples.
+ * Returns the count; *first: the first of these steps. */
 uint32_t rp_runner_told(const rp_runner *runner, uint64_t *first, uint64_t (*out)[2]);
 
-/* How long the caller may sleep at most: no event says that a throttled op ends. */
+/* Longest time that the caller may sleep, because no event signals the end of a throttled op. */
 int64_t rp_runner_sleep_ns(const rp_runner *runner, int64_t most_ns);
 
-/* What the next op waits for; of a runner without a segment, or that has just begun an op, nothing.
- */
+/* What the next op waits for; nothing without a segment or right after an op began. */
 typedef struct {
     rp_waiting_for what;
     uint32_t peer; /* node of the plan */
-    rp_op op;      /* zeros behind the last one */
+    rp_op op;      /* zeros after the last op */
     int64_t since_ns;
-    int64_t longest_ns; /* op since open, as rp_op_longest_ns() counts; 0: none has ended */
+    int64_t longest_ns; /* longest op since open, by rp_op_longest_ns(); 0: none has ended */
 } rp_runner_wait;
 rp_runner_wait rp_runner_wait_of(rp_runner *runner);
-/* The device has been at an op for longer than sched/op_limit.h gives it, as far as rounds have
- * seen. */
+/* Whether an op has exceeded the limit of sched/op_limit.h on the device, as of the last round. */
 bool rp_runner_hangs(const rp_runner *runner);
 
 typedef struct {
     int64_t busy_ns;
     uint64_t ops, trace_dropped;
-    uint64_t microbatches; /* gradients taken: each sample once a step */
+    uint64_t microbatches; /* gradients computed: each sample once a step */
     uint32_t in_flight_max;
-    uint64_t skipped; /* updates left out by the stage's own step decision */
+    uint64_t skipped; /* updates omitted by the stage's own step decision */
 } rp_runner_facts;
 rp_runner_facts rp_runner_facts_of(const rp_runner *runner); /* since open */
 

@@ -5,11 +5,11 @@
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-/* Before a segment nobody needs them, and they may have been silent. */
+/* Starts watching neighbours, which may be silent outside a segment. */
 static void begin_running(rp_agent *agent) {
     agent_run *run = agent->run;
     agent->state = RP_AGENT_RUNNING;
-    rp_arena_seal(&run->arena); /* what was in flight has been restored */
+    rp_arena_seal(&run->arena); /* the in-flight state has been restored */
     rp_agent_begin_watching(agent);
     rp_agent_begin_lines(run);
     for (uint32_t i = 0; i < run->neighbour_count; i++) {
@@ -24,7 +24,7 @@ rp_err rp_agent_on_start(rp_agent *agent, const rp_message *message) {
     begin_running(agent);
     rp_agent_note_start(agent, start->step_first);
     for (uint32_t h = 0; start->verify && start->pause > 0 && h < run->held_count; h++) {
-        const bool both = run->held[h].job.role == RP_ROLE_BOTH; /* else nobody asks for it */
+        const bool both = run->held[h].job.role == RP_ROLE_BOTH; /* other roles are not asked */
         RP_TRY(
             both ? rp_stage_record_begin(run->held[h].stage, start->pause - 1, start->verify_micro)
                  : RP_OK);
@@ -41,7 +41,7 @@ rp_err rp_agent_on_evaluate(rp_agent *agent, const rp_message *message) {
     return rp_runner_evaluate(agent->run->runner, evaluate->samples, evaluate->renew_statistics);
 }
 
-/* One that comes when its segment is over says nothing new. */
+/* A STOP that arrives after its segment is ignored. */
 rp_err rp_agent_on_stop(rp_agent *agent, const rp_message *message) {
     return rp_runner_stop(agent->run->runner, message->frame.body.stop.step);
 }
@@ -52,7 +52,7 @@ rp_err rp_agent_on_step_decision(rp_agent *agent, const rp_message *message) {
                                  decision->skip);
 }
 
-/* What the codecs of the stages here have lost in the segment. */
+/* Reports the codec losses of the stages here in the segment. */
 static rp_err report_losses(const agent_run *run, rp_Finished *report) {
     rp_err err = RP_OK;
     for (uint32_t h = 0; h < run->held_count; h++) {

@@ -12,7 +12,7 @@ enum { PATH_BYTES = 512, TEXT_BYTES = 2048, ENTRIES_MAX = 64, CHANNELS_MAX = 16 
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* A file of the kernel's, as far as `bytes` go; without the newline at its end. */
+/* Reads up to `bytes` of a kernel file, without its final newline. */
 static bool read_text(const char *path, char *out, size_t bytes) {
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     const ssize_t got = fd >= 0 ? read(fd, out, bytes - 1) : -1;
@@ -30,7 +30,7 @@ static bool read_text(const char *path, char *out, size_t bytes) {
     return true;
 }
 
-/* folder/name, whole, in this base. */
+/* Parses the whole content of folder/name as a number in this base. */
 static bool read_number(const char *folder, const char *name, int base, double *out) {
     char path[PATH_BYTES];
     char text[64];
@@ -52,7 +52,7 @@ static bool has_text(const char *folder, const char *name, const char *wanted) {
            strcmp(text, wanted) == 0;
 }
 
-/* Calls `visit` for the entries of root/path that begin with `prefix`, a bounded number of them. */
+/* Calls `visit` for entries of root/path that begin with `prefix`, up to a limit. */
 static void each_of(const char *root, const char *path, const char *prefix, rp_sensors *out,
                     void (*visit)(const char *folder, const char *name, rp_sensors *out)) {
     char folder[PATH_BYTES];
@@ -75,21 +75,21 @@ static void each_of(const char *root, const char *path, const char *prefix, rp_s
     }
 }
 
-static void note(rp_sensors *out, rp_reading what, double value) {
+static void note_reading(rp_sensors *out, rp_reading what, double value) {
     out->known[what] = true;
     out->value[what] = value;
 }
 
 static void note_largest(rp_sensors *out, rp_reading what, double value) {
     if (!out->known[what] || value > out->value[what]) {
-        note(out, what, value);
+        note_reading(out, what, value);
     }
 }
 
-/* What is known to say so, with or without a reason. */
+/* Marks throttling as known, with or without a reason. */
 static void note_throttled(rp_sensors *out, rp_reading what, uint32_t reasons) {
     const uint32_t before = out->known[what] ? (uint32_t)out->value[what] : 0;
-    note(out, what, before | reasons);
+    note_reading(out, what, before | reasons);
 }
 
 /* ---- heat ------------------------------------------------------------------------------------ */
@@ -108,7 +108,7 @@ static void look_for_critical(const char *zone, rp_sensors *out) {
         }
         (void)snprintf(name, sizeof name, "trip_point_%d_temp", i);
         if (read_number(zone, name, 10, &milli) && is_temperature(milli)) {
-            note(out, RP_READING_CRITICAL, milli * 1e-3);
+            note_reading(out, RP_READING_CRITICAL, milli * 1e-3);
         }
     }
 }
@@ -122,7 +122,7 @@ static void visit_zone(const char *zone, const char *name, rp_sensors *out) {
     const bool hottest =
         !out->known[RP_READING_TEMPERATURE] || milli * 1e-3 > out->value[RP_READING_TEMPERATURE];
     if (hottest) {
-        note(out, RP_READING_TEMPERATURE, milli * 1e-3);
+        note_reading(out, RP_READING_TEMPERATURE, milli * 1e-3);
         out->known[RP_READING_CRITICAL] = false;
         look_for_critical(zone, out);
     }
@@ -142,7 +142,7 @@ static void visit_monitor_heat(const char *folder, const char *name, rp_sensors 
 
 /* ---- throttling ------------------------------------------------------------------------------ */
 
-/* A cooling device that slows something down, as a fan does not. */
+/* A cooling device that slows the board down, unlike a fan. */
 static void visit_cooling(const char *folder, const char *name, rp_sensors *out) {
     char path[PATH_BYTES];
     char type[64];
@@ -158,8 +158,8 @@ static void visit_cooling(const char *folder, const char *name, rp_sensors *out)
                    level > 0 ? RP_THROTTLED_CLOCK | RP_THROTTLED_HEAT : 0);
 }
 
-/* Bits of the firmware: 0 voltage, 1 clock, 2 throttled, 3 the soft limit of heat; and from 16 on
- * the same since it began. */
+/* Bits of the firmware: 0 voltage, 1 clock, 2 throttled, 3 soft temperature limit; the same from 16
+ * on for since boot. */
 static uint32_t firmware_reasons(uint32_t bits) {
     return (bits & 1 ? (uint32_t)RP_THROTTLED_VOLTAGE : 0) |
            (bits & 2 ? (uint32_t)RP_THROTTLED_CLOCK : 0) |
@@ -268,12 +268,12 @@ static void read_memory(const char *root, rp_sensors *out) {
         const char *digits = at ? at + strlen(lines[i].word) : NULL;
         const double kib = digits ? strtod(digits, &end) : 0;
         if (end && end != digits && kib > 0 && kib < 1e15) {
-            note(out, lines[i].what, kib * 1024);
+            note_reading(out, lines[i].what, kib * 1024);
         }
     }
 }
 
-/* The first number of a file of numbers. */
+/* The first number in a file. */
 static void read_first(const char *root, const char *name, rp_reading what, rp_sensors *out) {
     char path[PATH_BYTES];
     char text[128];
@@ -282,7 +282,7 @@ static void read_first(const char *root, const char *name, rp_reading what, rp_s
     if (read_text(path, text, sizeof text)) {
         const double value = strtod(text, &end);
         if (end != text && value >= 0 && value < 1e12) {
-            note(out, what, value);
+            note_reading(out, what, value);
         }
     }
 }
@@ -290,8 +290,8 @@ static void read_first(const char *root, const char *name, rp_reading what, rp_s
 static void read_disk(const char *folder, rp_sensors *out) {
     struct statvfs disk;
     if (folder && statvfs(folder, &disk) == 0) {
-        note(out, RP_READING_DISK, (double)disk.f_blocks * (double)disk.f_frsize);
-        note(out, RP_READING_DISK_FREE, (double)disk.f_bavail * (double)disk.f_frsize);
+        note_reading(out, RP_READING_DISK, (double)disk.f_blocks * (double)disk.f_frsize);
+        note_reading(out, RP_READING_DISK_FREE, (double)disk.f_bavail * (double)disk.f_frsize);
     }
 }
 

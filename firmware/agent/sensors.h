@@ -1,11 +1,10 @@
-/* What a board's system says of itself: files of the kernel below `root`, which is "" but for
- * tests.
+/* The board's own sensors: files of the kernel below `root`, which is "" except in tests.
  *
  * Temperature: the hottest of /sys/class/thermal, else of /sys/class/hwmon. Throttling: the word of
- * a Raspberry Pi's firmware (get_throttled), the alarm of its supply (rpi_volt), cooling devices of
- * the kernel that are at work, the counters of x86 cores and of a Jetson's over-current events.
- * Power: the largest channel of /sys/class/hwmon that is power, or of an INA3221 voltage times
- * current. What a board does not have is not known; nothing is a fault. */
+ * a Raspberry Pi's firmware (get_throttled), the alarm of its supply (rpi_volt), active cooling
+ * devices of the kernel, the counters of x86 cores and of a Jetson's over-current events. Power:
+ * the largest power channel of /sys/class/hwmon, or voltage times current of an INA3221. A missing
+ * sensor leaves its value unknown; nothing is a fault. */
 #ifndef RP_AGENT_SENSORS_H
 #define RP_AGENT_SENSORS_H
 
@@ -17,7 +16,7 @@ typedef struct {
     char system[64], kernel[64]; /* "": not known */
 } rp_sensors;
 
-/* Reads a few dozen small files. `folder`: whose disk is meant; NULL: none is. */
+/* Reads a few dozen small files. `folder`: whose disk is reported; NULL: none. */
 void rp_sensors_read(const char *root, const char *folder, rp_sensors *out);
 
 #endif

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "update/system.h"
 
-/* Of the name in the environment; RP_AB_NONE: of none. */
+/* The slot named in the environment; RP_AB_NONE if none is. */
 static rp_ab_slot own_slot(void) {
     const char *name = getenv(RP_AGENT_SLOT_ENV);
     for (rp_ab_slot slot = RP_AB_A; name && slot <= RP_AB_B; slot++) {
@@ -32,7 +32,7 @@ static rp_err start_slot(const char *dir, rp_ab_slot slot, char **argv) {
     return err;
 }
 
-/* The system that runs is newer than what the slots have: it has its own agent. */
+/* Whether the running system is newer than the slots' software: it then brings its own agent. */
 static bool has_older(const char *dir, const char *system_path) {
     rp_system system;
     rp_ab slots;
@@ -59,7 +59,7 @@ rp_err rp_agent_slot_enter(rp_agent_slot *slot, const char *dir, const char *sys
         return RP_OK;
     }
     if (rp_ab_start(dir, &due) != RP_OK || due == RP_AB_NONE) {
-        return RP_OK; /* what went wrong is in the log */
+        return RP_OK; /* the error is in the log */
     }
     const rp_err err = start_slot(dir, due, argv);
     const bool is_trial = rp_ab_read(dir, &slots) == RP_OK && slots.trial == due;
@@ -80,7 +80,7 @@ void rp_agent_slot_follow(rp_agent_slot *slot, rp_agent *agent, int64_t now_ns) 
     if (slot->settled) {
         return;
     }
-    /* Once: what can not be written now is tried by the next start. */
+    /* Only once: if it cannot be written now, the next start tries again. */
     slot->settled = true;
     if (rp_ab_validate(slot->dir, slot->slot) != RP_OK) {
         rp_log_warn("slots: that this software is good could not be written down");

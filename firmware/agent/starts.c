@@ -14,20 +14,20 @@
 #include "base/log.h"
 
 enum { SAID_BYTES = 400 };
-/* A slow board reads the program from a card; less than the unit's WatchdogSec. */
+/* Slow boards read the program from a card; less than the unit's WatchdogSec. */
 static const int64_t WITHIN_NS = 20 * RP_NS_PER_S;
 
 extern char **environ;
 
 typedef struct {
     char path[RP_AB_PATH_BYTES];
-    int out; /* what it says; -1: none */
+    int out; /* its output; -1: closed */
     pid_t pid;
-    char said[SAID_BYTES]; /* the end of it */
+    char said[SAID_BYTES]; /* the end of its output */
     size_t used;
 } trial_start;
 
-static int spawn(trial_start *start) {
+static int spawn_agent(trial_start *start) {
     char version[] = "--version";
     char *const argv[] = {start->path, version, NULL};
     posix_spawn_file_actions_t actions;
@@ -51,8 +51,8 @@ static int spawn(trial_start *start) {
     return 0;
 }
 
-/* The last bytes stay. */
-static void keep(trial_start *start, const char *bytes, size_t count) {
+/* Keeps the last bytes. */
+static void keep_output(trial_start *start, const char *bytes, size_t count) {
     const size_t room = sizeof start->said - 1;
     if (count > room) {
         bytes += count - room;
@@ -68,8 +68,8 @@ static void keep(trial_start *start, const char *bytes, size_t count) {
     start->said[start->used] = '\0';
 }
 
-/* False: it has not ended in time. */
-static bool hear(trial_start *start, const rp_clock *clock) {
+/* Reads its output. Returns false if it did not end in time. */
+static bool read_output(trial_start *start, const rp_clock *clock) {
     const int64_t until_ns = rp_clock_now_ns(clock) + WITHIN_NS;
     char bytes[256];
     for (;;) {
@@ -84,14 +84,14 @@ static bool hear(trial_start *start, const rp_clock *clock) {
             return true;
         }
         if (got > 0) {
-            keep(start, bytes, (size_t)got);
+            keep_output(start, bytes, (size_t)got);
         } else if (ready > 0 && errno != EINTR) {
             return true;
         }
     }
 }
 
-/* One line of it: the last, without its end. */
+/* The last line of the output, without its newline. */
 static const char *last_line(char *text) {
     for (size_t n = strlen(text); n > 0 && text[n - 1] == '\n';) {
         text[--n] = '\0';
@@ -100,8 +100,8 @@ static const char *last_line(char *text) {
     return line ? line + 1 : text;
 }
 
-/* In plain words what is wrong with it; NULL: it is good. */
-static const char *judge(trial_start *start, bool in_time) {
+/* The problem in plain words; NULL: it starts. */
+static const char *judge_start(trial_start *start, bool in_time) {
     int status = 0;
     if (!in_time) {
         (void)kill(start->pid, SIGKILL);
@@ -125,9 +125,9 @@ rp_err rp_agent_check_start(const char *slots, const rp_ab *ab, const rp_clock *
                  rp_ab_slot_name(ab->trial)) >= (int)sizeof start.path) {
         return rp_fail(RP_ERR_IO, "%s: a path that is too long", slots);
     }
-    const int code = spawn(&start);
+    const int code = spawn_agent(&start);
     if (code == 0) {
-        why = judge(&start, hear(&start, clock));
+        why = judge_start(&start, read_output(&start, clock));
         (void)close(start.out);
     } else {
         why = strerror(code);
@@ -135,7 +135,7 @@ rp_err rp_agent_check_start(const char *slots, const rp_ab *ab, const rp_clock *
     if (!why) {
         return RP_OK;
     }
-    if (rp_ab_revert(slots) != RP_OK) { /* its starts will be used up, then */
+    if (rp_ab_revert(slots) != RP_OK) { /* otherwise its starts are used up */
         rp_log_warn("slots: %s", rp_err_message());
     }
     return rp_fail(RP_ERR_REFUSED,

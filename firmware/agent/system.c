@@ -1,5 +1,5 @@
-/* The slots of the whole system. The agent has no right to write them, nor to look at the boot
- * partition: `ringpipe-system` tells it what there is, and finds what it wishes in SLOTS. */
+/* The system slots. The agent has no right to write them, nor to read the boot partition:
+ * `ringpipe-system` reports their state, and finds the agent's wishes in SLOTS. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,8 +12,8 @@
 
 enum { PATH_BYTES = RP_AB_PATH_BYTES + 64 };
 
-static const int64_t FRESH_NS = RP_NS_PER_S;     /* what was read is told again so long */
-static const int64_t AGAIN_NS = 5 * RP_NS_PER_S; /* between two wishes */
+static const int64_t FRESH_NS = RP_NS_PER_S;     /* what was read is reused for this long */
+static const int64_t AGAIN_NS = 5 * RP_NS_PER_S; /* interval between two wishes */
 
 static void name_file(const rp_agent *agent, const char *name, char out[PATH_BYTES]) {
     (void)snprintf(out, PATH_BYTES, "%.1000s/%s", agent->options.software->slots, name);
@@ -57,8 +57,8 @@ bool rp_agent_note_system(rp_agent *agent, rp_SystemSlot slot[2], uint32_t *own)
 
 /* ---- a bundle -------------------------------------------------------------------------------- */
 
-/* Who writes it looks once more; here the one who has sent it gets an answer at once. */
-static rp_err judge(rp_agent *agent, const rp_bundle *bundle, bool is_system) {
+/* The writer checks again; this check gives the sender an answer at once. */
+static rp_err check_bundle(rp_agent *agent, const rp_bundle *bundle, bool is_system) {
     const rp_system *system = rp_agent_system(agent);
     const char *board = agent->options.software->board;
     if (!system) {
@@ -93,7 +93,7 @@ static rp_err look_at(rp_agent *agent, const char *path, FILE *file, bool *is_sy
     rp_arena_init(&arena, "bundle", 0);
     RP_TRY(rp_bundle_read(&arena, file, path, agent->options.software->key, &bundle));
     *is_system = rp_bundle_is_system(&bundle);
-    RP_TRY(judge(agent, &bundle, *is_system));
+    RP_TRY(check_bundle(agent, &bundle, *is_system));
 fail:
     rp_arena_finish(&arena);
     return err;
@@ -134,7 +134,7 @@ rp_err rp_agent_wish_system(rp_agent *agent, const char *wish) {
     return rp_replace_end(file, path, file && fprintf(file, "%s %s\n", wish, system->boot) > 0);
 }
 
-/* Again and again, as long as it is on trial: who is asked may be away for a moment. */
+/* Repeats the wish during the trial, because `ringpipe-system` may be absent for a moment. */
 void rp_agent_has_settled(rp_agent *agent) {
     const int64_t now_ns = rp_clock_now_ns(agent->clock);
     if (agent->system.good ||

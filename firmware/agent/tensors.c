@@ -1,4 +1,4 @@
-/* What a stage holds, as tensors and bytes: from a file of the host, and back to one. */
+/* The state of a stage as tensors and bytes: from a file of the host, and back to one. */
 #include "agent/agent_own.h"
 
 #include <stdio.h>
@@ -6,7 +6,7 @@
 
 enum { PIECE_FLOATS = RP_AGENT_PIECE_FLOATS };
 
-/* No part: there was nothing in flight. */
+/* Without a part nothing was in flight. */
 rp_err rp_agent_on_in_flight(rp_agent *agent, const rp_message *message) {
     const rp_InFlight *piece = &message->frame.body.in_flight;
     rp_err err = RP_OK;
@@ -22,7 +22,7 @@ fail:
     return err;
 }
 
-/* The stage here that has a tensor; the first when none does, which then says so. */
+/* The stage here that has a tensor, else the first, which then reports the error. */
 static rp_stage *stage_with(agent_run *run, const char *name) {
     for (uint32_t h = 1; h < run->held_count; h++) {
         rp_stage *stage = run->held[h].stage;
@@ -48,7 +48,7 @@ rp_err rp_agent_on_tensor(rp_agent *agent, const rp_message *message) {
                                  message->part[0].bytes / sizeof(float), message->part[0].data);
 }
 
-/* Behind the tensors: how many updates each replica's optimiser has done, stage after stage. */
+/* After the tensors: the number of updates of each replica's optimiser, stage after stage. */
 rp_err rp_agent_on_tensors_end(rp_agent *agent, const rp_message *message) {
     const agent_run *run = agent->run;
     const uint32_t replicas = rp_stage_replicas(run->held[0].stage);
@@ -70,7 +70,7 @@ rp_err rp_agent_on_prediction_gain(rp_agent *agent, const rp_message *message) {
                              message->part[0].bytes / sizeof(double));
 }
 
-/* To the host, or into the copy that is being made. */
+/* Sends to the host, or appends to the copy in progress. */
 static rp_err put_piece(rp_agent *agent, rp_Frame *frame, const rp_part *part) {
     rp_copy *copy = agent->run->copy;
     return copy ? rp_copy_add(copy, frame, part) : rp_agent_answer(agent, frame, part, 1);
@@ -94,7 +94,7 @@ fail:
     return err;
 }
 
-/* On to the next tensor that this board saves, of the next stage here that has one. */
+/* Advances to the next tensor that this board saves, in any stage here. */
 static void find_saved(agent_run *run) {
     while (run->save_held < run->held_count) {
         const rp_stage *stage = run->held[run->save_held].stage;
@@ -149,7 +149,7 @@ rp_err rp_agent_on_save(rp_agent *agent, const rp_message *message) {
     return RP_OK;
 }
 
-/* A copy's own end is told with the other copies (rp_agent_step_copies). */
+/* The end of a copy is reported with the other copies (rp_agent_step_copies). */
 static rp_err end_save(rp_agent *agent) {
     rp_Frame frame = {.which_body = RP_KIND_TENSORS_END};
     agent->state = RP_AGENT_PAUSED;
@@ -168,7 +168,7 @@ rp_err rp_agent_continue_save(rp_agent *agent) {
     rp_link_stats stats;
     rp_err err = RP_OK;
     rp_link_stats_of(agent->control, &stats);
-    const uint64_t unacked = run->copy ? 0 : stats.unacked; /* memory has room */
+    const uint64_t unacked = run->copy ? 0 : stats.unacked; /* a copy in memory needs no acks */
     for (uint64_t i = unacked; i < RP_AGENT_UNACKED_MAX && !over; i++) {
         RP_TRY(run->save_held < run->held_count ? send_tensor(agent)
                                                 : send_in_flight(agent, bytes));

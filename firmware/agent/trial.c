@@ -1,5 +1,5 @@
-/* A link to another board that is tried while there is no run: whether the two reach each other,
- * and from which side. One at a time, and no longer than a few seconds. */
+/* Tries a link to another board while there is no run: whether the two reach each other, and from
+ * which side. One at a time, for a few seconds at most. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,10 +10,11 @@ static const int64_t TRIAL_LISTEN_NS = 15 * RP_NS_PER_S;
 
 static rp_err send_answer(rp_agent *agent, rp_Frame *frame) {
     const rp_err err = rp_link_send(agent->control, frame, NULL, 0, true, NULL, NULL);
-    return err == RP_ERR_AGAIN ? RP_OK : err; /* who asks has a time limit */
+    return err == RP_ERR_AGAIN ? RP_OK : err; /* the host has a timeout */
 }
 
-static rp_err answer(rp_agent *agent, rp_trial_outcome outcome, uint32_t port, const char *text) {
+static rp_err send_trial_done(rp_agent *agent, rp_trial_outcome outcome, uint32_t port,
+                              const char *text) {
     rp_Frame frame = {.which_body = RP_KIND_TRIAL_DONE,
                       .body.trial_done = {.outcome = (uint32_t)outcome, .port = port}};
     char *to = frame.body.trial_done.text;
@@ -22,7 +23,7 @@ static rp_err answer(rp_agent *agent, rp_trial_outcome outcome, uint32_t port, c
 }
 
 void rp_agent_end_trial(rp_agent *agent) {
-    rp_link_close(&agent->trial); /* it may still read what is measured with */
+    rp_link_close(&agent->trial); /* the link may still read the measurement's memory */
     rp_wire_rate_end(&agent->rate);
     agent->trial_reached = false;
 }
@@ -37,16 +38,17 @@ static rp_err listen_for(rp_agent *agent, const char *key) {
                                      .send_window = 1,
                                      .part_bytes_max = RP_WIRE_BYTES_MAX};
     if (agent->options.dial) {
-        return answer(agent, RP_TRIAL_FAILED, 0, "this board listens nowhere: it dials");
+        return send_trial_done(agent, RP_TRIAL_FAILED, 0, "this board listens nowhere: it dials");
     }
     if (rp_link_open(agent->links, &options, &agent->trial) != RP_OK) {
-        return answer(agent, RP_TRIAL_FAILED, 0, rp_err_message());
+        return send_trial_done(agent, RP_TRIAL_FAILED, 0, rp_err_message());
     }
     const char *colon = strrchr(rp_link_endpoint(agent->trial), ':');
-    return answer(agent, RP_TRIAL_LISTENS, colon ? (uint32_t)strtoul(colon + 1, NULL, 10) : 0, "");
+    return send_trial_done(agent, RP_TRIAL_LISTENS,
+                           colon ? (uint32_t)strtoul(colon + 1, NULL, 10) : 0, "");
 }
 
-static rp_err dial(rp_agent *agent, const rp_Trial *trial) {
+static rp_err dial_board(rp_agent *agent, const rp_Trial *trial) {
     const rp_link_options options = {.name = "trial",
                                      .connect = trial->endpoint,
                                      .peer_public = trial->public_key,
@@ -55,29 +57,30 @@ static rp_err dial(rp_agent *agent, const rp_Trial *trial) {
                                      .part_bytes_max = RP_WIRE_BYTES_MAX};
     return rp_link_open(agent->links, &options, &agent->trial) == RP_OK
                ? RP_OK
-               : answer(agent, RP_TRIAL_FAILED, 0, rp_err_message());
+               : send_trial_done(agent, RP_TRIAL_FAILED, 0, rp_err_message());
 }
 
-static rp_err measure(rp_agent *agent) {
+static rp_err measure_link(rp_agent *agent) {
     const rp_Trial *asked = &agent->trial_asked;
     if (!agent->trial || !rp_link_health_of(agent->trial).last_heard_ns) {
-        return answer(agent, RP_TRIAL_FAILED, 0, "there is no link that could be measured");
+        return send_trial_done(agent, RP_TRIAL_FAILED, 0,
+                               "there is no link that could be measured");
     }
     return rp_wire_rate_begin(&agent->rate, agent->clock, asked->bytes, asked->bytes_count,
                               asked->row) == RP_OK
                ? RP_OK
-               : answer(agent, RP_TRIAL_FAILED, 0, rp_err_message());
+               : send_trial_done(agent, RP_TRIAL_FAILED, 0, rp_err_message());
 }
 
-/* The control link, whose messages may be on their way for longer than a trial lasts. */
+/* Measures the control link, whose messages may be in flight for longer than a trial lasts. */
 static rp_err measure_home(rp_agent *agent, const rp_Trial *trial) {
     if (rp_wire_rate_is_on(&agent->home)) {
-        return answer(agent, RP_TRIAL_FAILED, 0, "the control link is being measured");
+        return send_trial_done(agent, RP_TRIAL_FAILED, 0, "the control link is being measured");
     }
     return rp_wire_rate_begin(&agent->home, agent->clock, trial->bytes, trial->bytes_count,
                               trial->row) == RP_OK
                ? RP_OK
-               : answer(agent, RP_TRIAL_FAILED, 0, rp_err_message());
+               : send_trial_done(agent, RP_TRIAL_FAILED, 0, rp_err_message());
 }
 
 rp_err rp_agent_on_trial(rp_agent *agent, const rp_message *message) {
@@ -90,14 +93,14 @@ rp_err rp_agent_on_trial(rp_agent *agent, const rp_message *message) {
     agent->trial_since_ns = rp_clock_now_ns(agent->clock);
     agent->trial_asked = *trial;
     if (measures && !has_key) {
-        return measure(agent);
+        return measure_link(agent);
     }
     rp_agent_end_trial(agent);
     agent->trial_dials = trial->endpoint[0] != '\0';
     if (!has_key) {
         return RP_OK;
     }
-    return agent->trial_dials ? dial(agent, trial) : listen_for(agent, trial->public_key);
+    return agent->trial_dials ? dial_board(agent, trial) : listen_for(agent, trial->public_key);
 }
 
 static void drop_bytes(rp_link *link) {
@@ -119,10 +122,10 @@ static rp_err step_dial(rp_agent *agent) {
     }
     agent->trial_reached = outcome == RP_TRIAL_REACHED && agent->trial_asked.bytes_count > 0;
     if (agent->trial_reached) {
-        return measure(agent);
+        return measure_link(agent);
     }
     rp_agent_end_trial(agent);
-    return answer(agent, outcome, 0, "");
+    return send_trial_done(agent, outcome, 0, "");
 }
 
 static rp_err answer_rate(rp_agent *agent, rp_wire_rate *rate, uint32_t sizes) {
@@ -151,12 +154,12 @@ static rp_err step_rate(rp_agent *agent) {
     bool over;
     if (rp_wire_rate_step(&agent->rate, agent->trial, &over) != RP_OK) {
         rp_agent_end_trial(agent);
-        return answer(agent, RP_TRIAL_FAILED, 0, rp_err_message());
+        return send_trial_done(agent, RP_TRIAL_FAILED, 0, rp_err_message());
     }
     return over ? answer_rate(agent, &agent->rate, agent->trial_asked.bytes_count) : RP_OK;
 }
 
-/* Nobody waits for longer than this board lets another connect. */
+/* Ends a trial after the time for which this board lets another connect. */
 rp_err rp_agent_step_trial(rp_agent *agent) {
     rp_err err;
     RP_TRY(step_home(agent));

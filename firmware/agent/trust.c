@@ -8,7 +8,7 @@
 
 #define LOOK_NS RP_NS_PER_S
 
-static rp_trust_file look_at(const char *path) {
+static rp_trust_file read_identity(const char *path) {
     struct stat facts;
     if (stat(path, &facts) != 0) {
         return (rp_trust_file){0};
@@ -19,14 +19,14 @@ static rp_trust_file look_at(const char *path) {
                                facts.st_mtim.tv_sec * RP_NS_PER_S + facts.st_mtim.tv_nsec};
 }
 
-static void look(const rp_trust *trust, rp_trust_file out[2]) {
+static void read_identities(const rp_trust *trust, rp_trust_file out[2]) {
     char path[4096];
     (void)snprintf(path, sizeof path, "%s/trusted", trust->keys);
-    out[0] = look_at(path);
-    out[1] = trust->roster ? look_at(trust->roster) : (rp_trust_file){0};
+    out[0] = read_identity(path);
+    out[1] = trust->roster ? read_identity(trust->roster) : (rp_trust_file){0};
 }
 
-/* One that is gone is no change: a host removes the keys of its local agents once they are read. */
+/* A missing file is no change: a host removes its local agents' keys once they are read. */
 static bool is_other(const rp_trust_file *now, const rp_trust_file *before) {
     return now->number != 0 && (now->number != before->number || now->bytes != before->bytes ||
                                 now->changed_ns != before->changed_ns);
@@ -34,7 +34,8 @@ static bool is_other(const rp_trust_file *now, const rp_trust_file *before) {
 
 rp_err rp_trust_read(rp_trust *trust, rp_arena *arena, const rp_trusted **hosts, uint32_t *count) {
     rp_err err;
-    look(trust, trust->seen); /* before it is read: a change meanwhile is one */
+    read_identities(
+        trust, trust->seen); /* stat() before reading, so that a change in between is noticed */
     RP_TRY(rp_trusted_read(arena, trust->keys, hosts, count));
     if (trust->roster) {
         RP_TRY(rp_hosts_read(arena, trust->roster, hosts, count));
@@ -68,7 +69,7 @@ void rp_trust_follow(rp_trust *trust, rp_agent *agent, int64_t now_ns) {
         return;
     }
     trust->looked_ns = now_ns;
-    look(trust, now);
+    read_identities(trust, now);
     if (is_other(&now[0], &trust->seen[0]) || is_other(&now[1], &trust->seen[1])) {
         read_again(trust, agent);
     }

@@ -1,11 +1,11 @@
-/* Whom a board serves: the list beside its keys and the hosts of a roster, read again when one of
- * the files is another one. */
+/* The hosts that a board serves: the list next to its keys and the hosts of a roster, reread when a
+ * file has changed. */
 #ifndef RP_AGENT_TRUST_H
 #define RP_AGENT_TRUST_H
 
 #include "agent/agent.h"
 
-/* Of a file as it was read; zeros: there was none. */
+/* Identity of a file as it was read; zeros: it did not exist. */
 typedef struct {
     uint64_t number, bytes;
     int64_t changed_ns;
@@ -21,9 +21,9 @@ typedef struct {
 /* In `arena`. errors  those of rp_trusted_read() and rp_hosts_read() */
 rp_err rp_trust_read(rp_trust *trust, rp_arena *arena, const rp_trusted **hosts,
                      uint32_t *count) RP_MUST_CHECK;
-/* Looks at the files once a second, and gives the agent what they say when one is another. One
- * that is gone changes nothing; one that can not be read is logged, and the hosts stay who they
- * were. A connection that is there stays. */
+/* Checks the files once a second, and passes their contents to the agent when one has changed. A
+ * missing file changes nothing; an unreadable one is logged and the hosts are kept. Existing
+ * connections stay. */
 void rp_trust_follow(rp_trust *trust, rp_agent *agent, int64_t now_ns);
 
 #endif

@@ -1,8 +1,7 @@
-/* What a host hears of a board that waits, so that a ring which makes no progress says who waits
- * for whom. */
+/* Reports waiting, so that a ring without progress shows which board waits for which. */
 #include "agent/agent_own.h"
 
-static const int64_t TELL_AFTER_NS = 1 * RP_NS_PER_S; /* and again after as long */
+static const int64_t TELL_AFTER_NS = 1 * RP_NS_PER_S; /* and again after the same time */
 
 static uint32_t list_silent(const agent_run *run, rp_Waiting *out) {
     uint32_t silent = 0;
@@ -38,7 +37,7 @@ _Static_assert(RP_PLAN_NEIGHBOURS_MAX <=
                    sizeof(((rp_Waiting *)0)->silent) / sizeof(((rp_Waiting *)0)->silent[0]),
                "a place for each neighbour");
 
-/* Nothing is told that the control link has no room for. */
+/* Sends nothing while the control link is full. */
 rp_err rp_agent_tell_waiting(rp_agent *agent) {
     agent_run *run = agent->run;
     const int64_t now_ns = rp_clock_now_ns(agent->clock);

@@ -1,4 +1,4 @@
-/* What a runner waits for: looked at only when somebody asks, from what its next op needs. */
+/* What a runner waits for, derived on request from what its next op needs. */
 #include "agent/runner_own.h"
 #include "sched/op_limit.h"
 
@@ -14,7 +14,7 @@ static bool has_come(const rp_runner *r, const rp_transfer *transfer, const runn
     return err != RP_OK || ready;
 }
 
-/* The first transfer of the next op that has not come. */
+/* The first transfer of the next op that has not arrived. */
 static bool find_missing(const rp_runner *r, rp_runner_wait *out) {
     for (uint32_t t = 0; t < r->transfer_count; t++) {
         const rp_transfer *transfer = &r->transfer[t];
@@ -41,7 +41,7 @@ static const rp_port_out *port_of_next(const rp_runner *r) {
                                           : s->backward;
 }
 
-/* No slot is free for the output of the next op: the first other node that it goes to. */
+/* If no slot is free for the output of the next op: the first other node that it is sent to. */
 static bool find_full(const rp_runner *r, rp_runner_wait *out) {
     const rp_port_out *port = port_of_next(r);
     if (!port || rp_port_out_has_room(port)) {
@@ -59,7 +59,7 @@ static bool find_full(const rp_runner *r, rp_runner_wait *out) {
     return false;
 }
 
-/* An edge on which something is on its way. */
+/* An edge with un-acked parcels. */
 static void find_unacked(const rp_runner *r, rp_runner_wait *out) {
     for (uint32_t e = 0; e < r->at.edge_count; e++) {
         const rp_plan_edge *edge = &r->at.plan->edge[r->edge[e].edge];
@@ -106,7 +106,7 @@ rp_runner_wait rp_runner_wait_of(rp_runner *r) {
     } else if (!rp_runner_may_report(r)) {
         out.what = RP_WAITING_REPORTS;
     } else if (!find_full(r, &out)) {
-        out.what = RP_WAITING_DECISION; /* gains of its prediction */
+        out.what = RP_WAITING_DECISION; /* gains for its prediction */
     }
     return out;
 }

@@ -14,7 +14,7 @@
 
 enum { SAY_EVERY_MS = 1000 };
 
-/* What runs have most: kernels depend little on sizes, and not on the number of classes. */
+/* The usual settings: kernels depend little on sizes, and not on the number of classes. */
 static const char JOB[] = "stage: 0\nstages: %u\ncut: [%s]\nsample: [%s]\nclasses: 10\nseed: 1\n"
                           "batch: 64\nmicrobatch: 16\nepoch_samples: 64\nsteps: 1\n"
                           "loss: cross-entropy\noptimizer: {kind: sgd, lr: 0.1, momentum: 0.9}\n"
@@ -24,7 +24,7 @@ typedef struct {
     rp_arena *arena;
     rp_device *device;
     rp_job job;   /* one stage */
-    rp_job apart; /* each layer is one: a relu is not part of the layer before */
+    rp_job apart; /* each layer is a stage, so that a relu is not merged with the layer before */
     rp_stage *stage;
 } warm;
 
@@ -67,7 +67,7 @@ static rp_err read_jobs(warm *w, const char *name, const char *sample) {
     rp_err err;
     RP_TRY(find_model(w->arena, name, &path));
     RP_TRY(read_job(w->arena, path, sample, 1, "", &w->job));
-    w->job.codec[0][0] = RP_CODEC_UINT8; /* pixels do; inputs as f32 need no kernel */
+    w->job.codec[0][0] = RP_CODEC_UINT8; /* for pixels; inputs as f32 need no kernel */
     model = w->job.model;
     const size_t room = (size_t)model->layer_count * (RP_LAYER_NAME_MAX + 2) + 1;
     RP_TRY(RP_ARENA_NEW(w->arena, room, &cut));
@@ -80,7 +80,7 @@ fail:
     return err;
 }
 
-/* On the builder's thread: each layer alone, as a profile or a cut anywhere has it, then all. */
+/* On the builder's thread: each layer alone, as for a profile or a cut next to it, then all. */
 static rp_err build_stage(rp_device_builder *builder, void *context) {
     warm *w = context;
     const rp_site site = {.device = w->device};

@@ -1,4 +1,4 @@
-/* The links of this node, as the plan's edges ask for them. */
+/* The links of this node that the plan's edges need. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,8 +26,8 @@ void rp_agent_tell_ports(const agent_run *run, rp_Ready *ready) {
 
 /* ---- links ----------------------------------------------------------------------------------- */
 
-/* Largest part of a data parcel of these stages to or from another end: with boards that share a
- * stage it may be all gradients or weights of that stage, or a stash. */
+/* Largest part of a data parcel between these stages and another end: for boards that share a stage
+ * it may be all gradients or weights of that stage, or a stash. */
 static size_t part_max(const agent_run *run, const rp_runner_use *use) {
     size_t bytes = 0;
     for (uint32_t h = 0; h < run->held_count; h++) {
@@ -46,8 +46,8 @@ static size_t part_max(const agent_run *run, const rp_runner_use *use) {
 
 _Static_assert(RP_LINK_HOST == RP_PLAN_HOST, "one name for the host");
 
-/* What this board sends to another end goes over this line. Its time goes on where the run goes on;
- * at a run's beginning it begins with the first segment. */
+/* Line profile of what this board sends to another end. If the run continues, so does the line's
+ * time; at a run's beginning it starts with the first segment. */
 static rp_link_profile line_to(const rp_agent *agent, uint32_t far) {
     const agent_run *run = agent->run;
     rp_link_profile line = rp_link_profile_of(&run->line, &run->hops, run->node, far);
@@ -110,7 +110,7 @@ static rp_err dial_feed(rp_agent *agent, const char *key) {
     return rp_link_open(run->links, &options, &run->feed);
 }
 
-/* Its lines are a function of the run's seed and this node. */
+/* The seed of its lines depends on the run's seed and this node. */
 static uint64_t seed_of_lines(const agent_run *run) {
     return job_of(run)->seed * RP_PLAN_NODES_MAX + run->node;
 }
@@ -143,7 +143,7 @@ static void list_neighbours(agent_run *run) {
 }
 
 /* `boards`: the keys of the neighbours that dial this board, in their order. The first gets the
- * port behind the control link's, the host the next one, the others those that follow. */
+ * port above the control link's, the host the next one, the others the following ones. */
 static rp_err bind_hops(rp_agent *agent, rp_node *peers) {
     agent_run *run = agent->run;
     rp_node *keys = rp_node_find(peers, "boards");
@@ -173,7 +173,7 @@ fail:
     return err;
 }
 
-/* Sockets for who may connect here: neighbours, and the host at both ends of the model. */
+/* Opens sockets for neighbours that dial, and for the host at the first and last stages. */
 rp_err rp_agent_open_links(rp_agent *agent) {
     agent_run *run = agent->run;
     rp_node *root = run->reading.own;

@@ -79,15 +79,13 @@ static size_t header_bytes(void) {
     return (sizeof(rp_arena_block) + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-/* Each block is twice as large as the one before, up to BLOCK_BYTES, so that a small arena stays
- * small. */
+/* Each block is twice as large as the last, up to BLOCK_BYTES, so a small arena stays small. */
 static size_t next_block(const rp_arena *arena) {
     const size_t bytes = arena->blocks ? 2 * arena->blocks->bytes : FIRST_BLOCK_BYTES;
     return bytes < BLOCK_BYTES ? bytes : BLOCK_BYTES;
 }
 
-/* calloc() gets zeroed pages from the system, which provides large blocks page by page as they are
- * used. */
+/* calloc() gets zeroed pages, which the system provides page by page as they are used. */
 static rp_arena_block *add_block(rp_arena *arena, size_t bytes) {
     size_t total;
     if (!rp_add_size(bytes, header_bytes() + ALIGN, &total)) {

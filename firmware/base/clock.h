@@ -6,8 +6,7 @@
 
 typedef struct rp_clock {
     int64_t (*now)(const struct rp_clock *clock); /* NULL: the real clock */
-    /* Time of a stepped clock. Atomic because a builder's thread reads it while the loop steps
-     * it. */
+    /* Time of a stepped clock. Atomic, because a builder's thread reads what the loop steps. */
     _Atomic int64_t stepped_ns;
 } rp_clock;
 

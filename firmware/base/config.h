@@ -58,15 +58,13 @@ bool rp_node_same(const rp_node *a, const rp_node *b);
 
 /* Writes up to `most` differences of `now` from `before` as "train.lr: 2 (was 1); ...", or "" if
  * there are none. A default that was noted in `now` counts as given; if `before` did not mention
- * that key, it is no difference. The text is cut off at `bytes`.
- * errors  MEMORY */
+ * that key, it is no difference. The text is cut off at `bytes`. errors MEMORY */
 rp_err rp_config_changes(const rp_node *before, const rp_node *now, uint32_t most, char *text,
                          size_t bytes) RP_MUST_CHECK;
 
 /* The path in a scalar, resolved against the folder of the file that contains it; for `--set`
  * against the current folder. Former versions always used the current folder: if the path exists
- * only there, that path is returned and a log line says so.
- * errors  MEMORY */
+ * only there, that path is returned and a log line says so. errors MEMORY */
 rp_err rp_node_path(rp_arena *arena, const rp_node *node, const char **out) RP_MUST_CHECK;
 /* The node at a path of keys such as "data.path", or NULL. Marks no key as known. */
 rp_node *rp_node_at(rp_node *root, const char *keys);
@@ -78,8 +76,7 @@ void rp_node_set_text(rp_node *node, const char *text);
 rp_node *rp_node_find(rp_node *map, const char *key);
 
 /* The child under `key`, or under the key's former name, which is reported in the log. *out is NULL
- * if there is neither.
- * errors  USAGE when both are given */
+ * if there is neither. errors USAGE when both are given */
 rp_err rp_node_find_renamed(rp_node *map, const char *key, const char *former,
                             rp_node **out) RP_MUST_CHECK;
 
@@ -110,13 +107,11 @@ rp_err rp_node_word(rp_node *map, const char *key, const char *const *words,
  * rp_config_write_whole(). All other functions still see the key as absent. */
 void rp_config_note_defaults(rp_arena *arena, rp_node *root);
 /* Notes a default that no typed read notes: `text` parsed as YAML. Does nothing when the key is
- * present or the tree does not note defaults.
- * errors  as rp_config_read_text() */
+ * present or the tree does not note defaults. errors as rp_config_read_text() */
 rp_err rp_node_default(rp_node *map, const char *key, const char *text) RP_MUST_CHECK;
 /* A map of options, which may be absent. If `kind` is not NULL, a single word may stand for `{kind:
  * word}`, and `kind` is also noted as the kind of an absent map. If the tree notes defaults, *out
- * is always a map to read from; otherwise it is what rp_node_find() returns.
- * errors  MEMORY */
+ * is always a map to read from; otherwise it is what rp_node_find() returns. errors MEMORY */
 rp_err rp_node_section(rp_node *parent, const char *key, const char *kind,
                        rp_node **out) RP_MUST_CHECK;
 
@@ -132,16 +127,14 @@ rp_err rp_node_fail(const rp_node *node, const char *format, ...) RP_PRINTF(2, 3
 
 /* Writes the tree as YAML that reads back to the same tree. */
 rp_err rp_config_write(const rp_node *node, FILE *file) RP_MUST_CHECK;
-/* Like rp_config_write(), with every noted default after the given keys, in the order of the
- * reads. */
+/* Like rp_config_write(), with noted defaults after the given keys, in read order. */
 rp_err rp_config_write_whole(const rp_node *node, FILE *file) RP_MUST_CHECK;
 /* Writes the tree with rp_config_write() to a file, which is replaced as a whole or not at all.
  * errors  IO */
 rp_err rp_config_replace(const rp_node *node, const char *path) RP_MUST_CHECK;
 /* Like rp_config_write(), into a text in the arena. */
 rp_err rp_config_text(rp_arena *arena, const rp_node *node, char **out) RP_MUST_CHECK;
-/* Writes `key:` and the node as a block below it.
- * errors  MEMORY */
+/* Writes `key:` and the node as a block below it. errors MEMORY */
 rp_err rp_config_put(rp_arena *arena, FILE *file, const char *key,
                      const rp_node *node) RP_MUST_CHECK;
 

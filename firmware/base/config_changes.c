@@ -59,7 +59,7 @@ static const rp_node *child_of(const rp_node *map, const char *key, bool *given)
     return child || !map->defaults ? child : rp_node_child(map->defaults, key);
 }
 
-static void compare(changes *c, const char *path, const rp_node *before, const rp_node *now);
+static void compare_nodes(changes *c, const char *path, const rp_node *before, const rp_node *now);
 
 static void compare_key(changes *c, const char *path, const rp_node *before, const rp_node *now,
                         const char *key) {
@@ -69,8 +69,8 @@ static void compare_key(changes *c, const char *path, const rp_node *before, con
     const rp_node *new = child_of(now, key, &has);
     (void)snprintf(whole, sizeof whole, "%s%s%s", path, path[0] ? "." : "", key);
     if (old && new) {
-        compare(c, whole, old, new);
-    } else if (old || has) { /* a default in place of a missing value is no change */
+        compare_nodes(c, whole, old, new);
+    } else if (old || has) { /* a default instead of a missing value is no change */
         put_change(c, whole, old, new);
     }
 }
@@ -95,7 +95,7 @@ static void compare_maps(changes *c, const char *path, const rp_node *before, co
     }
 }
 
-static void compare(changes *c, const char *path, const rp_node *before, const rp_node *now) {
+static void compare_nodes(changes *c, const char *path, const rp_node *before, const rp_node *now) {
     now = as_map(now);
     if (before->type == RP_NODE_SCALAR && now->type == RP_NODE_MAP) {
         const rp_node *kind = rp_node_child(now, "kind");
@@ -119,7 +119,7 @@ rp_err rp_config_changes(const rp_node *before, const rp_node *now, uint32_t mos
     if (!c.text) {
         return rp_fail(RP_ERR_MEMORY, "no memory for a comparison");
     }
-    compare(&c, "", before, now);
+    compare_nodes(&c, "", before, now);
     if (c.count > most) {
         (void)fprintf(c.text, "; and %u more", c.count - most);
     }

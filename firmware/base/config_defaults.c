@@ -1,5 +1,4 @@
-/* The tree itself, and noted defaults: the values of absent keys, stored apart from the given
- * ones. */
+/* The tree itself, and noted defaults: values of absent keys, stored separately. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

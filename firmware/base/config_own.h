@@ -31,24 +31,21 @@ struct rp_node {
     rp_node *whole;    /* the map that a scalar stands for, with `kind` */
 };
 
-/* Creates an empty map with the file position of `like`.
- * errors  MEMORY */
+/* Creates an empty map with the file position of `like`. errors MEMORY */
 rp_err rp_node_new_map(rp_arena *arena, const rp_node *like, rp_node **out) RP_MUST_CHECK;
 /* errors MEMORY */
 rp_err rp_node_append(rp_arena *arena, rp_node *parent, rp_node *child) RP_MUST_CHECK;
 
 /* The arena for noted defaults, or NULL if the tree does not note them. */
 rp_arena *rp_node_notes(const rp_node *node);
-/* Creates an unquoted word or number with the file position of `like`.
- * errors  MEMORY */
+/* Creates an unquoted word or number with the file position of `like`. errors MEMORY */
 rp_err rp_node_new_scalar(rp_arena *arena, const rp_node *like, const char *text,
                           rp_node **out) RP_MUST_CHECK;
 /* Adds `value` as the noted default of an absent key; an earlier one is kept. `key` is borrowed.
  * errors  MEMORY */
 rp_err rp_node_add_default(rp_arena *arena, rp_node *map, const char *key,
                            rp_node *value) RP_MUST_CHECK;
-/* Like rp_node_add_default(), for a word or number, if the tree notes defaults.
- * errors  MEMORY */
+/* Like rp_node_add_default(), for a word or number, if the tree notes defaults. errors MEMORY */
 rp_err rp_node_note(rp_node *map, const char *key, const char *text) RP_MUST_CHECK;
 rp_err rp_node_note_f64(rp_node *map, const char *key, double value) RP_MUST_CHECK;
 rp_err rp_node_note_f32(rp_node *map, const char *key, float value) RP_MUST_CHECK;

@@ -14,8 +14,7 @@ enum { RP_FOLDERS_PATH_BYTES = 4096 };
 rp_err rp_folders_make(const char *path, unsigned mode) RP_MUST_CHECK;
 
 /* Creates one folder from which the program will later remove files. An existing folder is
- * accepted; a symbolic link is not followed.
- * errors  USAGE: a link or a file has this name; IO */
+ * accepted; a symbolic link is not followed. errors USAGE: a link or a file has this name; IO */
 rp_err rp_folders_make_own(const char *path, unsigned mode) RP_MUST_CHECK;
 
 /* Like opendir(), but fails with ELOOP if `path` is a symbolic link. */

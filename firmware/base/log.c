@@ -125,8 +125,7 @@ static void room_of(const char *file, char *room, size_t room_bytes) {
     room[length] = '\0';
 }
 
-/* Whether standard error goes to systemd's journal; JOURNAL_STREAM identifies the journal's
- * file. */
+/* Whether standard error goes to systemd's journal, which JOURNAL_STREAM identifies. */
 static int journal_reads(void) {
     const char *given = getenv("JOURNAL_STREAM");
     char own[64];

@@ -162,7 +162,7 @@ static void take_records(const record *old, uint32_t count, const record *own, u
     }
 }
 
-static void put(int level, int64_t time_ms, const char *text, uint32_t clock_bytes) {
+static void put_line(int level, int64_t time_ms, const char *text, uint32_t clock_bytes) {
     record *line = &ring[next_number % RP_LOG_LINES];
     *line = (record){
         .number = next_number++, .time_ms = time_ms, .level = level, .clock_bytes = clock_bytes};
@@ -177,8 +177,7 @@ int rp_log_keep(const char *path) {
     bool ended = true;
     uint32_t own_count = 0;
     const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    /* Reserves the whole file at once, so that a full disk cannot prevent the last lines from being
-     * written. */
+    /* Reserves the whole file now, so that a full disk cannot lose the last lines. */
     const int code =
         fd < 0 ? errno : posix_fallocate(fd, 0, (off_t)RP_LOG_KEPT_LINES * RP_LOG_KEPT_BYTES);
     if (code != 0) {
@@ -195,7 +194,8 @@ int rp_log_keep(const char *path) {
     const uint32_t count = read_records(fd, old, &ended);
     take_records(old, count, own, own_count);
     if (!ended) {
-        put(LEVEL_ERROR, wall_ms(),
+        put_line(
+            LEVEL_ERROR, wall_ms(),
             "the process before ended without a word: it was killed, has crashed, or the power "
             "was cut",
             0);
@@ -207,7 +207,7 @@ int rp_log_keep(const char *path) {
 void rp_log_keep_end(void) {
     (void)pthread_mutex_lock(&lock);
     if (kept_fd >= 0) {
-        put(LEVEL_INFO, wall_ms(), "the process ends", 0);
+        put_line(LEVEL_INFO, wall_ms(), "the process ends", 0);
         write_record(&ring[(next_number - 1) % RP_LOG_LINES], END_LETTER);
         (void)fdatasync(kept_fd);
         (void)close(kept_fd);
@@ -220,7 +220,7 @@ void rp_log_keep_end(void) {
 
 void rp_log_lines_put(int level, int64_t time_ms, const char *text, uint32_t clock_bytes) {
     (void)pthread_mutex_lock(&lock);
-    put(level, time_ms, text, clock_bytes);
+    put_line(level, time_ms, text, clock_bytes);
     (void)pthread_mutex_unlock(&lock);
 }
 

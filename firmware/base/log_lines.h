@@ -25,11 +25,9 @@ typedef struct {
 bool rp_log_line_from(uint64_t number, int level, rp_log_line *out);
 /* Number of the first of the newest `count` lines with at least the severity of `level`. */
 uint64_t rp_log_lines_begin(uint32_t count, int level);
-/* Number of the newest error, or 0. An earlier process that did not end in order counts as an
- * error. */
+/* number after the newest line; 1 if there are no lines */
 uint64_t rp_log_lines_end(void);
-/* Number of the newest error, or 0. A process that ended without saying so is an error of the
- * next. */
+/* Number of the newest error, or 0. An earlier process that did not end in order counts. */
 uint64_t rp_log_newest_error(void);
 
 /* Keeps lines in this file from now on; the lines it already contains become the oldest ones in the

@@ -135,8 +135,7 @@ static bool has_value(const rp_option *option) {
     return option->kind != RP_OPTION_FLAG && option->kind != RP_OPTION_END;
 }
 
-/* *next is the argument after this one, or NULL. It is set to NULL when it was used as the
- * value. */
+/* *next is the argument after this one, or NULL; set to NULL when used as the value. */
 static rp_err take_named(parsing *p, const rp_option *option, char *value, char **next) {
     if (!has_value(option) && value) {
         return rp_fail(RP_ERR_USAGE, "%s%s--%s takes no value, found '%s'", p->verb, p->colon,

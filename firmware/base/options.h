@@ -65,8 +65,7 @@ rp_err rp_options_parse(const rp_option *table, const char *verb, int argc, char
 /* Prints one entry per row, with the descriptions in their own column. */
 void rp_options_print(FILE *file, const rp_option *table);
 
-/* Prints `text` wrapped at 80 columns, indented to `column`, which is also the current column of
- * the file. */
+/* Prints `text` wrapped at 80 columns, indented to `column`, the file's current column. */
 void rp_options_wrap(FILE *file, const char *text, int column);
 
 #endif

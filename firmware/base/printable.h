@@ -22,8 +22,7 @@ size_t rp_printable_piece(const char *text, char out[RP_PRINTABLE_PIECE]);
  * \u00HH, as in JSON; a byte that is not UTF-8 becomes \xHH. Line feeds and tabs are kept if
  * `lines` is set. `out` is cut at `room` bytes, never within a character. */
 void rp_printable(const char *text, bool lines, char *out, size_t room);
-/* printf() whose result is made safe and keeps its line breaks. Prints nothing if `file` is
- * NULL. */
+/* printf() made safe, with line breaks kept. Prints nothing if `file` is NULL. */
 void rp_print(FILE *file, const char *format, ...) RP_PRINTF(2, 3);
 
 #endif

@@ -11,8 +11,7 @@
 
 #include "base/err.h"
 
-/* A handler instead of SIG_IGN, because exec() resets handlers to the default but keeps ignored
- * signals. */
+/* A handler, not SIG_IGN, because exec() resets handlers but keeps ignored signals. */
 static void on_failed_write(int signal_number) {
     (void)signal_number;
 }

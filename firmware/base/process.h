@@ -21,8 +21,7 @@ int rp_process_end(int code);
 int rp_process_output_error(void);
 
 /* Handles lost output before the end of the program: logs the message, or ends the program by
- * SIGPIPE.
- * errors  IO */
+ * SIGPIPE. errors IO */
 rp_err rp_process_lost_output(int error) RP_MUST_CHECK;
 
 #endif

@@ -18,8 +18,7 @@ static bool needs_escape(uint32_t code) {
     return code == 0x2028 || code == 0x2029 || code == 0xfeff || code >= 0xfffe;
 }
 
-/* Writes the character at `at` as it appears between quotes. Returns how many bytes of `at` it
- * consumed. */
+/* Writes the character at `at` as it appears in quotes. Returns the bytes consumed. */
 static size_t escape_character(const char *at, char out[ESCAPED_BYTES]) {
     const unsigned char *byte = (const unsigned char *)at;
     const size_t bytes = rp_printable_bytes(at);

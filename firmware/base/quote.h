@@ -17,8 +17,7 @@ void rp_quote_put(FILE *file, const char *text);
 /* Like rp_quote_put(), into `out` of `room` bytes, at least 3. A text that does not fit is cut,
  * never within a character or an escape. Returns out. */
 const char *rp_quote_fit(const char *text, char *out, size_t room);
-/* Like rp_quote_put(), into the arena.
- * errors  MEMORY */
+/* Like rp_quote_put(), into the arena. errors MEMORY */
 rp_err rp_quote(rp_arena *arena, const char *text, const char **out) RP_MUST_CHECK;
 
 #endif

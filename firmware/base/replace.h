@@ -14,12 +14,10 @@ enum { RP_REPLACE_PATH_BYTES = 4096 };
 /* Opens `path`.tmp, emptied, for writing. Returns NULL with errno set on failure. */
 FILE *rp_replace_begin(const char *path);
 /* Closes `file`, which may be NULL, and renames it to `path` if `good` (all of it was written).
- * Otherwise removes it.
- * errors  IO with errno's text */
+ * Otherwise removes it. errors IO with errno's text */
 rp_err rp_replace_end(FILE *file, const char *path, bool good) RP_MUST_CHECK;
 
-/* Returns IO with errno's text as the message but does not log it, for callers that report it only
- * once. */
+/* Returns IO with errno's text as the message, not logged, for callers that report it once. */
 rp_err rp_replace_unwritten(const char *path) RP_MUST_CHECK;
 
 /* Syncs the folder that contains `path`, so that a rename in it survives a power failure.

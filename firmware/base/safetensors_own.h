@@ -7,7 +7,7 @@
 enum { RP_ST_LENGTH_BYTES = 8, RP_ST_STRETCHES_MAX = 8, RP_ST_SUM_DIGITS = 16 };
 
 #define RP_ST_META_KEY "__metadata__"
-/* Metadata keys of files with checksums. The first is the sum of the header with zeros in place of
+/* Metadata keys of files with checksums. The first is the sum of the header with zeros instead of
  * this value; the second lists the sums of the tensors in header order. XXH3-64, as hexadecimal
  * digits. */
 #define RP_ST_SUM_KEY "xxh3"
@@ -56,8 +56,7 @@ double rp_st_value(rp_st_type type, const uint8_t *bytes, uint64_t i);
 /* safetensors_sums.c: placeholder values of both keys, before the tensors are written. `sums` has
  * room for RP_ST_SUM_DIGITS digits a tensor and the terminating 0. */
 void rp_st_blank_sums(uint32_t count, char sum[RP_ST_SUM_DIGITS + 1], char *sums);
-/* Reads back the written tensors and puts the checksums into the header in memory.
- * errors  IO */
+/* Reads back the written tensors and puts the checksums into the header in memory. errors IO */
 rp_err rp_st_add_sums(rp_st_writer *writer) RP_MUST_CHECK;
 
 #endif

@@ -1,5 +1,4 @@
-/* Checksums of a safetensors file: one per tensor, and one of the header, which contains the
- * others. */
+/* Checksums of a safetensors file: one per tensor, and one of the header with these. */
 #include "base/safetensors_own.h"
 
 #include <errno.h>
@@ -56,7 +55,7 @@ rp_err rp_st_add_sums(rp_st_writer *writer) {
 
 /* ---- checking -------------------------------------------------------------------------------- */
 
-/* Checks the header with zeros in place of its own sum, as when the sum was computed. */
+/* Checks the header with zeros instead of its own sum, as when the sum was computed. */
 static rp_err check_header(const rp_st_reader *reader, const char *sum) {
     const char *header = (const char *)reader->bytes + RP_ST_LENGTH_BYTES;
     const size_t bytes = (size_t)(reader->data - reader->bytes) - RP_ST_LENGTH_BYTES;

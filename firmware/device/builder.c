@@ -14,13 +14,13 @@ struct rp_device_builder {
     rp_device *device;
     int done_fd;
     pthread_t thread;
-    bool started; /* the owner's: true from start to join */
+    bool started; /* written by the owner: true from start to join */
     rp_device_build build;
     void *context;
     atomic_bool cancelled;
     atomic_bool done;
     atomic_uint parts, parts_done;
-    rp_err err; /* this and the message: the thread's until it has ended */
+    rp_err err; /* this and the message belong to the thread until it has ended */
     char message[RP_ERR_MESSAGE_BYTES];
 };
 

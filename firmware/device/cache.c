@@ -16,7 +16,7 @@
 
 enum { PATH_BYTES = 1024, BINARY_BYTES_MAX = 64 << 20, LOCK_POLL_MS = 10 };
 
-/* In front of the binary. */
+/* Header of the file, before the binary. */
 typedef struct {
     char magic[4];
     uint32_t format;
@@ -91,7 +91,7 @@ bool rp_cache_read(rp_arena *arena, const char *dir, const rp_cache_key *key, vo
     return good;
 }
 
-/* mkdir -p */
+/* Like mkdir -p. */
 static void make_folders(const char *dir) {
     char path[PATH_BYTES];
     int length = snprintf(path, sizeof path, "%s/", dir);
@@ -162,8 +162,8 @@ bool rp_cache_lock(const char *dir, const rp_cache_key *key, int64_t wait_ns,
     return true;
 }
 
-/* The file goes first: who waits for it gets the lock of a file without a name, who comes later
- * makes a new one, and both find the entry that was built. */
+/* The file is removed before the lock is released: a waiting process then gets the lock of a file
+ * without a name, a later one makes a new file, and both find the entry that was built. */
 void rp_cache_unlock(const char *dir, const rp_cache_key *key, int lock_fd) {
     char path[PATH_BYTES];
     if (lock_fd < 0) {

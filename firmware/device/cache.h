@@ -1,8 +1,8 @@
-/* Kernel binaries on disk: <dir>/<key in hex>.bin, written beside and renamed.
+/* Kernel binaries on disk: <dir>/<key in hex>.bin, written to a temporary file and renamed.
  *
- * A file that is short, foreign, of another format or damaged is a miss, never an error; nor is a
- * folder that can not be written. Agents that begin together on one machine want the same kernels:
- * <key in hex>.lock is held by the one that builds. It saves time and nothing depends on it. */
+ * A file that is short, foreign, damaged or of another format is a miss, never an error; so is a
+ * folder that cannot be written. Agents that start together on one machine want the same kernels:
+ * the one that builds holds <key in hex>.lock. The lock only saves time; nothing depends on it. */
 #ifndef RP_DEVICE_CACHE_H
 #define RP_DEVICE_CACHE_H
 
@@ -19,20 +19,20 @@ typedef struct {
     uint8_t bytes[RP_CACHE_KEY_BYTES];
 } rp_cache_key;
 
-/* SHA-256 of the format number and the texts, each with its length; ends at NULL. */
+/* SHA-256 of the format number and the texts, each with its length; NULL ends the list. */
 rp_cache_key rp_cache_key_of(const char *const *texts);
-/* The binary in `arena`, or false. */
+/* Reads the binary into `arena`; false on a miss. */
 bool rp_cache_read(rp_arena *arena, const char *dir, const rp_cache_key *key, void **out,
                    size_t *bytes);
 void rp_cache_write(const char *dir, const rp_cache_key *key, const void *binary, size_t bytes);
 
 /* Takes the lock of an entry, waiting for another process at most `wait_ns` and until *cancelled
- * (may be NULL = never); a process that dies lets go of its own. lock_fd is -1 when nothing can be
- * locked there: build then, and do not wait. false: waited in vain. After true look again, the
- * other may have written the entry. */
+ * (NULL = never cancelled); the lock of a process that dies is released. lock_fd is -1 if nothing
+ * can be locked there: then build without waiting. Returns false after waiting in vain. After true
+ * look up the entry again, because the other process may have written it. */
 bool rp_cache_lock(const char *dir, const rp_cache_key *key, int64_t wait_ns,
                    const atomic_bool *cancelled, int *lock_fd);
-/* Removes the lock's file too; -1 is no lock. */
+/* Also removes the lock's file; -1 means no lock. */
 void rp_cache_unlock(const char *dir, const rp_cache_key *key, int lock_fd);
 
 #endif

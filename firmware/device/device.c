@@ -19,7 +19,7 @@
 enum {
     PLATFORMS_MAX = 16,
     DEVICES_MAX = 32,
-    CACHE_WAIT_S = 60,   /* as long as the slowest program takes on a slow board */
+    CACHE_WAIT_S = 60,   /* time of the slowest program on a slow board */
     FILE_BYTES = 4 << 20 /* several times what PoCL's compiler writes */
 };
 
@@ -33,7 +33,7 @@ static void read_text(cl_device_id id, cl_device_info what, char out[128]) {
 
 static cl_ulong read_number(cl_device_id id, cl_device_info what) {
     cl_ulong value =
-        0; /* 4-byte answers fill the low half: little-endian hosts only, as all ours */
+        0; /* 4-byte answers fill the low half, on little-endian hosts, which all of ours are */
     (void)clGetDeviceInfo(id, what, sizeof value, &value, NULL);
     return value;
 }
@@ -67,13 +67,13 @@ static void read_facts(rp_device *device) {
     }
 }
 
-/* Devices in the driver loader's order: those that match, and the names of the others. */
+/* Matching devices in the driver loader's order, and the names of the others. */
 typedef struct {
     cl_platform_id platform[DEVICES_MAX];
     cl_device_id id[DEVICES_MAX];
     uint32_t count;
     char others[512];
-    cl_int code; /* of asking for platforms */
+    cl_int code; /* result of the query for platforms */
 } matching;
 
 static void look_at_platform(cl_platform_id platform, const rp_device_options *options,
@@ -115,7 +115,7 @@ static bool is_pocl(const rp_device *device) {
     return strcmp(device->facts.platform, "Portable Computing Language") == 0;
 }
 
-/* Without a folder for its cache PoCL has no device, or one that builds no kernel. */
+/* Without a folder for its cache PoCL offers no device, or one that builds no kernel. */
 static rp_err check_cache(bool needed) {
     const char *obstacle = needed ? rp_cache_home_obstacle() : NULL;
     return obstacle ? rp_fail(RP_ERR_DEVICE,
@@ -152,7 +152,7 @@ static rp_err choose_device(rp_device *device, const rp_device_options *options)
     return check_cache(is_pocl(device));
 }
 
-/* PoCL 3.1 reads it once, when its first platform is asked for. */
+/* PoCL 3.1 reads it once, when its first platform is queried. */
 static void limit_threads(const rp_device_options *options) {
     char text[16];
     if (options->threads > 0) {
@@ -161,8 +161,8 @@ static void limit_threads(const rp_device_options *options) {
     }
 }
 
-/* PoCL's compiler ends its program where it cannot write, and names no file and no limit. Said
- * once, however many devices are opened. */
+/* PoCL's compiler ends the program if it cannot write, and names no file and no limit. Warns once,
+ * however many devices are opened. */
 static void check_file_limit(const rp_device *device) {
     static atomic_flag said = ATOMIC_FLAG_INIT;
     struct rlimit limit;
@@ -192,14 +192,14 @@ static rp_err find_cache_dir(rp_arena *arena, const rp_device_options *options, 
     return rp_arena_printf(arena, out, "%s/ringpipe", home);
 }
 
-/* PoCL keeps every program and kernel that it compiles, unless it is told not to. To write a
- * program's binary it would compile all of the program's kernels once more, for any group size. */
+/* PoCL caches every program and kernel that it compiles, unless told not to. To write a program's
+ * binary it would compile all of the program's kernels again, for any group size. */
 static bool driver_caches(const rp_device *device, const rp_device_options *options) {
     const char *cache = getenv("POCL_KERNEL_CACHE");
     return !options->cache_dir && is_pocl(device) && !(cache && strcmp(cache, "0") == 0);
 }
 
-/* With a binary it also need not ask clang for what a program includes, at every start. */
+/* With a binary it also need not run clang for the includes of a program at every start. */
 static bool wants_binaries(void) {
     const char *wish = getenv("RINGPIPE_BINARIES");
     return wish && strcmp(wish, "1") == 0;
@@ -213,7 +213,7 @@ static rp_err open_queue(rp_device *device) {
     if (code != CL_SUCCESS) {
         return rp_cl(code, "context on %s", device->facts.name);
     }
-    /* Some board drivers refuse a profiling queue; nothing here needs one. */
+    /* Some board drivers refuse a profiling queue, which is not required here. */
     device->queue =
         clCreateCommandQueue(device->context, device->id, CL_QUEUE_PROFILING_ENABLE, &code);
     device->facts.profiling = code == CL_SUCCESS;
@@ -238,7 +238,7 @@ static rp_err apply_clblast(const rp_device *device) {
     return RP_OK;
 }
 
-/* The packed block of the panel kernel lies in local memory; a small one gets a smaller block. */
+/* The packed block of the panel kernel must fit local memory, so it may have to shrink. */
 static void fit_panel(rp_device *device) {
     rp_tuning_panel *panel = &device->tuning.panel;
     const uint64_t local = device->facts.local_bytes;

@@ -1,4 +1,4 @@
-/* What a device is; only for the files of this room, which add their parts to it. */
+/* Internals of a device; only for the files of this room. */
 #ifndef RP_DEVICE_DEVICE_OWN_H
 #define RP_DEVICE_DEVICE_OWN_H
 
@@ -22,7 +22,7 @@ enum {
 struct rp_buffer {
     cl_mem memory;
     size_t bytes;
-    char *host; /* where it lies, of what was opened mapped; else NULL */
+    char *host; /* its address if it was opened mapped; else NULL */
 };
 
 struct rp_fence_state {
@@ -48,13 +48,13 @@ struct rp_kernel {
     rp_device *device;
 };
 
-/* A kernel with one group size: what a driver may compile at its first launch. */
+/* A kernel with one group size, which a driver may compile at its first launch. */
 typedef struct {
     const struct rp_kernel *kernel; /* NULL = free slot */
     uint32_t local[3];
-    bool large; /* a grid of more than 65535 groups a side, for which PoCL has other code */
+    bool large; /* a grid of more than 65535 groups per side, for which PoCL has other code */
     bool ready;
-    uint32_t job; /* that counted it last */
+    uint32_t job; /* last job that counted it */
 } rp_variant;
 
 struct rp_device {
@@ -66,56 +66,59 @@ struct rp_device {
     rp_tuning tuning;
     rp_tuning_origin tuning_origin;
     rp_gemm_choice gemm;
-    bool gemm_broken; /* RP_TEST_BREAK_GEMM: the self-test must ring */
+    bool gemm_broken; /* RP_TEST_BREAK_GEMM: the self-test must fail */
     char platform_version[128];
-    char *cache_dir;       /* "" = no cache */
-    bool driver_caches;    /* the driver keeps what it compiles: the cache only says that it has */
-    bool keeps_binaries;   /* of programs, in our cache */
-    int64_t cache_wait_ns; /* for a program that another process builds; 0 after one in vain */
-    const atomic_bool *build_cancelled; /* of the job that builds; NULL = nobody can cancel */
-    int event_fd;                       /* the caller's */
+    char *cache_dir; /* "" = no cache */
+    /* the driver caches what it compiles; our cache then only records that */
+    bool driver_caches;
+    bool keeps_binaries;   /* our cache stores binaries of programs */
+    int64_t cache_wait_ns; /* for a program that another process builds; 0 after one timeout */
+    const atomic_bool *build_cancelled; /* of the current job; NULL = not cancellable */
+    int event_fd;                       /* owned by the caller */
     size_t used_bytes;
     size_t used_bytes_max;
-    size_t used_bytes_limit; /* 0: none */
+    size_t used_bytes_limit; /* 0: no limit */
     uint32_t fence_next;
-    uint32_t cache_hits;   /* programs that came from the disk */
+    uint32_t cache_hits;   /* programs that were read from the disk */
     uint32_t cache_misses; /* programs that were compiled */
     uint32_t program_count;
     rp_program programs[RP_PROGRAMS_MAX];
     struct rp_kernel kernels[RP_KERNELS_MAX];
-    bool rehearses;   /* what is enqueued is listed, nothing is done */
-    bool makes_ready; /* first launches are waited for and counted */
-    bool passes_over; /* what another process builds fails with AGAIN */
-    uint32_t job;     /* of rp_device_count_anew() */
+    bool rehearses;   /* rehearsal: commands are listed and not executed */
+    bool makes_ready; /* first launches are awaited and counted */
+    bool passes_over; /* what another process is building fails with AGAIN */
+    uint32_t job;     /* number from rp_device_count_anew() */
     atomic_uint kernel_count, ready_count, built_count; /* of the job; ready.h */
     atomic_llong build_ns, read_ns;
     pthread_mutex_t building_lock;
-    char building[96]; /* what was begun last; under the lock */
+    char building[96]; /* last build begun; under the lock */
     rp_variant variants[RP_VARIANTS_MAX];
     rp_fence_state fences[RP_FENCES_MAX];
 };
 
-/* ready.c: launches by `now`, or only lists the kernel in a rehearsal. The first launch of a kernel
- * is waited for where the device makes kernels ready. errors: of the launch */
+/* ready.c: launches by calling `now`; in a rehearsal only lists the kernel. If the device makes
+ * kernels ready, it waits for the first launch of a kernel. errors of the launch */
 typedef rp_err (*rp_launch_now)(void *launch);
 rp_err rp_ready_launch(const struct rp_kernel *kernel, const size_t groups[3],
                        const size_t local[3], rp_launch_now now, void *launch) RP_MUST_CHECK;
-/* Where the driver caches: whether it has what the key stands for, and that it has it now. */
+/* If the driver caches: whether it has the entry for the key; recording that it has it. */
 bool rp_ready_is_known(const rp_device *device, const rp_cache_key *key);
 void rp_ready_note(const rp_device *device, const rp_cache_key *key);
-/* How long another process that builds the same is waited for. */
+/* How long to wait for another process that builds the same. */
 int64_t rp_ready_patience_ns(const rp_device *device);
-void rp_ready_add_time(rp_device *device, bool built, int64_t ns); /* of a program or a launch */
-/* While the device makes kernels ready: this is begun now, rp_device_building(). */
+void rp_ready_add_time(rp_device *device, bool built, int64_t ns); /* for a program or a launch */
+/* While the device makes kernels ready: records the build that begins now, for
+ * rp_device_building(). */
 void rp_ready_begin(rp_device *device, const char *format, ...) RP_PRINTF(2, 3);
-void rp_ready_forget(rp_device *device); /* what was begun: another job of a builder's begins */
+/* clears that record when another job of a builder begins */
+void rp_ready_forget(rp_device *device);
 
-/* What rp_device_close() lets go of. Programs and kernels: */
+/* Released by rp_device_close(): programs and kernels. */
 void rp_programs_release(rp_device *device);
-/* Waits (bounded) until no callback is on its way, then releases the events. */
+/* Waits (bounded) until no callback is running, then releases the events. */
 void rp_fences_release(rp_device *device);
 
-/* memory.c: a chunk in memory of the host, NULL: wherever the driver wants it. */
+/* memory.c: a chunk at `host` in host memory; NULL: wherever the driver puts it. */
 rp_err rp_darena_open_in(rp_arena *arena, rp_device *device, const char *name, size_t chunk_bytes,
                          char *host, rp_darena **out) RP_MUST_CHECK;
 

@@ -1,5 +1,5 @@
-/* Of several devices the one whose products are the fastest: on small boards that is often the CPU,
- * and neither the type of a device nor the clock it names says so. */
+/* Chooses the device with the fastest products: on small boards that is often the CPU, and neither
+ * the type nor the stated clock of a device shows it. */
 #include <string.h>
 
 #include "base/clock.h"
@@ -38,7 +38,7 @@ rp_err rp_device_measure_gemm(rp_arena *arena, rp_device *device, double seconds
     }
     const size_t bytes = rp_gemm_workspace_bytes(rp_device_gemm(device), &mat[0], &mat[1], &mat[2]);
     RP_TRY(rp_darena_take(memory, bytes ? bytes : 1, &workspace));
-    RP_TRY(run_turn(device, mat, workspace)); /* the first one builds kernels */
+    RP_TRY(run_turn(device, mat, workspace)); /* the first run builds kernels */
     const int64_t began_ns = rp_clock_now_ns(&clock);
     for (int64_t now_ns = began_ns; (double)(now_ns - began_ns) < seconds * RP_NS_PER_S;) {
         const int64_t turn_ns = now_ns;
@@ -52,7 +52,7 @@ fail:
     return err;
 }
 
-/* Its speed, or 0: it does not open, or computes wrongly. */
+/* Its speed, or 0 if it does not open or computes wrongly. */
 static double try_device(const rp_device_options *options) {
     rp_device *device = NULL;
     rp_arena arena;

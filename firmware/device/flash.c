@@ -23,7 +23,7 @@ struct rp_flash {
 
 const char *rp_flash_folder(void) {
     const char *said = getenv("RINGPIPE_FLASH");
-    return said && *said ? said : "/var/tmp"; /* which no start of the system empties: a disk */
+    return said && *said ? said : "/var/tmp"; /* not emptied at boot, so it is on a disk */
 }
 
 size_t rp_flash_round(size_t bytes) {
@@ -42,7 +42,7 @@ rp_err rp_flash_take(rp_arena *arena, size_t bytes, char **out) {
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* A file without a name; where the file system has none such, one that loses it at once. */
+/* Creates an unnamed file, or, if the file system has no such files, unlinks it at once. */
 static int make_file(rp_arena *arena, const char *folder, int flags) {
     char *path;
     int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC | flags, 0600);
@@ -96,7 +96,7 @@ static rp_err take_room(const rp_flash *flash) {
                          room == UINT64_MAX ? 0 : (double)room / (1 << 20), strerror(problem));
 }
 
-/* Some file systems take the flag and refuse the first write. */
+/* Some file systems accept the flag and refuse the first write. */
 static rp_err try_direct(rp_arena *arena, rp_flash *flash) {
     char *piece;
     rp_err err;
@@ -152,15 +152,15 @@ uint64_t rp_flash_written_bytes(const rp_flash *flash) {
 
 /* ---- reading and writing --------------------------------------------------------------------- */
 
-static void check(const rp_flash *flash, uint32_t entry, size_t at, const void *memory,
-                  size_t bytes) {
+static void check_bounds(const rp_flash *flash, uint32_t entry, size_t at, const void *memory,
+                         size_t bytes) {
     RP_ASSERT(entry < flash->entries && at % RP_FLASH_BLOCK == 0 &&
               (uintptr_t)memory % RP_FLASH_BLOCK == 0 &&
               at + rp_flash_round(bytes) <= flash->entry_bytes);
 }
 
-static rp_err refuse(const rp_flash *flash, const char *what, uint32_t entry, size_t done,
-                     size_t bytes, int problem) {
+static rp_err fail_open(const rp_flash *flash, const char *what, uint32_t entry, size_t done,
+                        size_t bytes, int problem) {
     return rp_fail(RP_ERR_DEVICE, "flash: %s stash %u in %s: %zu of %zu bytes, %s", what, entry,
                    flash->folder, done, bytes,
                    problem ? strerror(problem) : "and no error, but no more came or went");
@@ -169,7 +169,7 @@ static rp_err refuse(const rp_flash *flash, const char *what, uint32_t entry, si
 rp_err rp_flash_write(rp_flash *flash, uint32_t entry, size_t at, const void *from, size_t bytes) {
     const size_t all = rp_flash_round(bytes);
     const off_t place = (off_t)(entry * flash->entry_bytes + at);
-    check(flash, entry, at, from, bytes);
+    check_bounds(flash, entry, at, from, bytes);
     for (size_t done = 0; done < all;) {
         const ssize_t count =
             pwrite(flash->fd, (const char *)from + done, all - done, place + (off_t)done);
@@ -177,8 +177,8 @@ rp_err rp_flash_write(rp_flash *flash, uint32_t entry, size_t at, const void *fr
             continue;
         }
         if (count <= 0 || count % RP_FLASH_BLOCK != 0) {
-            return refuse(flash, "writing", entry, done + (size_t)(count > 0 ? count : 0), all,
-                          count < 0 ? errno : 0);
+            return fail_open(flash, "writing", entry, done + (size_t)(count > 0 ? count : 0), all,
+                             count < 0 ? errno : 0);
         }
         done += (size_t)count;
         flash->written_bytes += (uint64_t)count;
@@ -189,15 +189,15 @@ rp_err rp_flash_write(rp_flash *flash, uint32_t entry, size_t at, const void *fr
 rp_err rp_flash_read(rp_flash *flash, uint32_t entry, size_t at, void *to, size_t bytes) {
     const size_t all = rp_flash_round(bytes);
     const off_t place = (off_t)(entry * flash->entry_bytes + at);
-    check(flash, entry, at, to, bytes);
+    check_bounds(flash, entry, at, to, bytes);
     for (size_t done = 0; done < all;) {
         const ssize_t count = pread(flash->fd, (char *)to + done, all - done, place + (off_t)done);
         if (count < 0 && errno == EINTR) {
             continue;
         }
         if (count <= 0 || count % RP_FLASH_BLOCK != 0) {
-            return refuse(flash, "reading", entry, done + (size_t)(count > 0 ? count : 0), all,
-                          count < 0 ? errno : 0);
+            return fail_open(flash, "reading", entry, done + (size_t)(count > 0 ? count : 0), all,
+                             count < 0 ? errno : 0);
         }
         done += (size_t)count;
     }
@@ -230,7 +230,7 @@ rp_err rp_flash_measure(const char *folder, double *write_rate, double *read_rat
     rp_arena_init(&arena, "flash", 0);
     RP_TRY(rp_flash_take(&arena, PIECE, &piece));
     RP_TRY(rp_flash_open(&arena, folder, MEASURED, PIECE, &flash));
-    for (size_t i = 0; i < PIECE; i++) { /* some disks are fast with zeros */
+    for (size_t i = 0; i < PIECE; i++) { /* some disks are faster with zeros */
         piece[i] = (char)(i * 7 + i / 251);
     }
     for (uint32_t way = 0; way < 2; way++) {

@@ -1,7 +1,7 @@
-/* Matrix products, the only heavy arithmetic: C = A * B (+ C), with operands that need not lie in
- * memory as matrices. Two implementations serve every call: CLBlast (default) and panels (packed
- * panels and wide vectors, for CPU devices). Which one a board uses is a fact of the board
- * (tuning.json, found by `ringpipe tune`), never a name in code.
+/* Matrix products, the only heavy arithmetic: C = A * B (+ C), with operands that need not be
+ * stored as matrices. Two implementations serve every call: CLBlast (default) and panels (packed
+ * panels and wide vectors, for CPU devices). A board's tuning.json chooses one (found by `ringpipe
+ * tune`), never a name in code.
  *
  * source  Chellapilla et al. 2006 (convolution as a product, im2col); Goto & van de Geijn 2008
  *         (packed panels) */
@@ -36,8 +36,8 @@ typedef enum { RP_MAT_STRIDED, RP_MAT_PATCHES } rp_mat_kind;
 typedef struct {
     rp_mat_kind kind;
     const rp_buffer *buffer;
-    uint32_t rows, cols; /* as described, before `transposed` */
-    uint64_t offset;     /* elements; for PATCHES of the first image */
+    uint32_t rows, cols; /* before `transposed` is applied */
+    uint64_t offset;     /* elements; for PATCHES that of the first image */
     uint64_t row_stride, outer_stride, inner_stride;
     uint32_t inner;
     bool transposed;
@@ -55,20 +55,20 @@ typedef enum { RP_BIAS_NONE, RP_BIAS_ROW, RP_BIAS_COL } rp_bias_axis;
 
 typedef struct {
     bool accumulate;        /* C += A*B instead of C = A*B */
-    rp_bias_axis bias_axis; /* bias[i] per row or bias[j] per column of C is added */
+    rp_bias_axis bias_axis; /* adds bias[i] to row i or bias[j] to column j of C */
     const rp_buffer *bias;
     uint64_t bias_offset; /* elements */
     bool relu;            /* max(., 0) after the bias; not with accumulate */
 } rp_epilogue;
 
 /* C [M,N] = A [M,K] * B [K,N]. C must be STRIDED and not transposed. Deterministic: the sum over K
- * is taken in a fixed order that depends on the shapes only.
- * borrows everything until a later fence; workspace at least rp_gemm_workspace_bytes()
+ * has a fixed order that depends only on the shapes. Borrows everything until a later fence; the
+ * workspace has at least rp_gemm_workspace_bytes().
  * errors  SHAPE when the inner dimensions differ; DEVICE from the driver */
 rp_err rp_gemm_run(rp_device *device, const rp_mat *c, const rp_mat *a, const rp_mat *b,
                    const rp_epilogue *epilogue, rp_buffer *workspace) RP_MUST_CHECK;
 
-/* Pure: an upper bound for this call, no device needed; buffers may be NULL in the mats. */
+/* An upper bound for this call. Pure: needs no device; buffers in the mats may be NULL. */
 size_t rp_gemm_workspace_bytes(rp_gemm_choice choice, const rp_mat *c, const rp_mat *a,
                                const rp_mat *b);
 

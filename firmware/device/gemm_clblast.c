@@ -5,21 +5,22 @@
 /* CLBlast pads its temporaries to work-group tiles; no tuned tile is larger. */
 enum { TILE_MAX = 256 };
 
-/* An operand as CLBlast wants it. */
+/* An operand in the form that CLBlast needs. */
 typedef struct {
     rp_view view;
     rp_spread spread;
-    bool gathered; /* into the workspace at `at`, row-major */
+    bool gathered; /* copied to the workspace at `at`, row-major */
     uint64_t at;
     CLBlastTranspose transpose;
     size_t stride;
 } operand;
 
 typedef struct {
-    uint64_t temporary; /* elements for CLBlast itself; lies first, it takes no offset */
+    /* elements for CLBlast's temporary, at the start because it takes no offset */
+    uint64_t temporary;
     operand a, b;
     rp_view c;
-    bool scattered; /* the product goes to `t`, then to C */
+    bool scattered; /* the product is written to `t`, then copied to C */
     uint64_t t;
     uint64_t total;
 } plan;
@@ -109,7 +110,7 @@ static uint32_t lines_of(const operand *x) {
     return x->transpose == CLBlastTransposeNo ? x->view.rows : x->view.cols;
 }
 
-/* CLBlast's kernels count elements from the beginning of a buffer in 32 bits. */
+/* CLBlast's kernels count elements from the start of a buffer in 32 bits. */
 static rp_err check_reach(const char *name, uint64_t base, uint32_t lines, size_t stride) {
     if (base + (uint64_t)lines * stride > INT32_MAX) {
         return rp_fail(RP_ERR_LIMIT,

@@ -1,4 +1,4 @@
-/* What the two implementations of rp_gemm_run() share. Included only in this room. */
+/* Code shared by the two implementations of rp_gemm_run(). Private to the room. */
 #ifndef RP_DEVICE_GEMM_OWN_H
 #define RP_DEVICE_GEMM_OWN_H
 
@@ -14,7 +14,8 @@ typedef struct {
     int32_t s1, s0;
 } rp_steps;
 
-enum { RP_STEPS_WHOLE = 0x7fffffff }; /* a divisor that never divides: the digit above is unused */
+/* a divisor larger than any index: the next higher digit is unused */
+enum { RP_STEPS_WHOLE = 0x7fffffff };
 
 /* Element (i, j) = buffer[base + row(i) + col(j)]. */
 typedef struct {
@@ -24,7 +25,7 @@ typedef struct {
     rp_steps row, col;
 } rp_view;
 
-/* The padded image of an operand of patches: a copy in which every patch lies inside. */
+/* The padded copy of an operand of patches, in which every patch is inside the image. */
 typedef struct {
     bool needed;
     uint64_t at; /* element of the workspace */
@@ -32,28 +33,28 @@ typedef struct {
     int32_t y_min, x_min;
 } rp_spread;
 
-/* Hands out parts of the workspace; used for measuring too. */
+/* Allocates parts of the workspace; also used for measuring its size. */
 typedef struct {
     uint64_t used; /* elements */
 } rp_parts;
 
 uint64_t rp_parts_take(rp_parts *parts, uint64_t elements);
 
-/* Checks the mat by itself: extents, bounds of the buffer (when there is one). */
+/* Checks extents, and the bounds of the buffer if there is one. */
 rp_err rp_mat_check(const rp_mat *mat, const char *name) RP_MUST_CHECK;
 uint32_t rp_mat_rows(const rp_mat *mat); /* after `transposed` */
 uint32_t rp_mat_cols(const rp_mat *mat);
 
-/* Pure. When spread->needed the view is of the copy, whose place comes from `parts`. */
+/* Pure. If spread->needed the view is of the copy, whose offset comes from `parts`. */
 void rp_view_plan(const rp_mat *mat, rp_parts *parts, rp_view *view, rp_spread *spread);
-/* Enqueues the copy if needed and points the view's buffer at its data. */
+/* Enqueues the copy if needed, and sets the view's buffer to its data. */
 rp_err rp_view_prepare(rp_device *device, const rp_mat *mat, const rp_spread *spread,
                        rp_buffer *workspace, rp_view *view) RP_MUST_CHECK;
 
-/* The largest power of two up to `max` such that in every aligned run of that length neighbours
- * lie s0 elements apart. */
+/* The largest power of two up to `max` such that in every aligned run of that length neighbours are
+ * s0 elements apart. */
 uint32_t rp_steps_run(const rp_steps *steps, uint32_t max);
-bool rp_steps_plain(const rp_steps *steps); /* index * s0 */
+bool rp_steps_plain(const rp_steps *steps); /* offset is index * s0 */
 void rp_arg_steps(rp_launch *launch, const rp_steps *steps);
 
 /* `finish` of kernels/gemm_move.cl: adds parts, bias, relu. parts 0: c itself is the product. */

@@ -6,20 +6,19 @@ enum {
     PANEL = 32,           /* columns of a packed panel */
     PANELS_MAX = 4,       /* of a work-group */
     TILE_ROWS_MAX = 24,   /* a common multiple of the tile heights */
-    GROUPS_WANTED = 8,    /* work-groups that keep a few threads busy to the end */
-    PART_DEPTH_MIN = 512, /* a sum is cut only into parts at least this deep */
-    PART_ELEMENTS_MAX =
-        1 << 20,   /* of C, when the sum is cut: the parts are written and read again */
-    PACK_TILES = 4 /* of a work-group of pack_rows */
+    GROUPS_WANTED = 8,    /* work-groups that keep several threads busy to the end */
+    PART_DEPTH_MIN = 512, /* a sum is only divided into parts of at least this depth */
+    /* elements of C up to which the sum is divided, because parts are written and read again */
+    PART_ELEMENTS_MAX = 1 << 20,
+    PACK_TILES = 4 /* per work-group of pack_rows */
 };
 
 typedef struct {
     rp_view a, b, c;
     rp_spread a_spread, b_spread;
-    uint64_t packed; /* elements of the workspace */
+    uint64_t packed; /* offset in the workspace, in elements */
     uint64_t t;
-    uint32_t
-        parts; /* the sum over the depth is cut into at most so many; 1: C is written at once */
+    uint32_t parts; /* most parts of the sum over the depth; 1: C is written directly */
     uint64_t total;
 } plan;
 
@@ -31,8 +30,8 @@ static uint32_t smaller(uint32_t a, uint32_t b) {
     return a < b ? a : b;
 }
 
-/* Few columns and a long sum (gradients of weights): cut the sum. Depends on the shape alone, so
- * neither the thread count nor tuning of the blocks changes how much memory is needed. */
+/* Divides the sum if there are few columns and a long sum (gradients of weights). Depends on the
+ * shape alone, so that neither the thread count nor tuned block sizes change the memory needed. */
 static uint32_t count_parts(uint32_t m, uint32_t n, uint32_t k) {
     const uint32_t blocks = divide_up(n, PANELS_MAX * PANEL);
     if (blocks >= GROUPS_WANTED || (uint64_t)m * n > PART_ELEMENTS_MAX) {
@@ -61,9 +60,9 @@ static plan plan_call(const rp_mat *c, const rp_mat *a, const rp_mat *b) {
     return made;
 }
 
-/* The call as it is done: C = A * B, or its transpose when the sum is cut and B is the smaller one.
- * A is packed in memory, B on the way, so the smaller one should be A; the parts of a cut sum are
- * put in place by `finish`, which can turn them at no cost. */
+/* The product as executed: C = A * B, or its transpose if the sum is divided and B is the smaller
+ * operand. A is packed in memory and B on the fly, so A should be the smaller one; `finish` adds
+ * the parts of a divided sum and can transpose at no cost. */
 typedef struct {
     rp_mat c, a, b;
     rp_epilogue epilogue;
@@ -97,7 +96,7 @@ static uint32_t describe_run(const rp_steps *steps) {
     return run > 1 ? (uint32_t)steps->s0 * 32 + run : 0;
 }
 
-/* Neighbours that lie side by side. */
+/* Number of neighbours that are contiguous. */
 static uint32_t count_run(const rp_steps *steps) {
     return steps->s0 == 1 ? rp_steps_run(steps, 16) : 1;
 }
@@ -129,7 +128,7 @@ fail:
     return err;
 }
 
-/* How the product is cut into work-groups. */
+/* How the product is divided into work-groups. */
 typedef struct {
     uint32_t panels, row_each, depth_each;
     uint32_t groups[3];
@@ -142,13 +141,13 @@ static cut cut_call(const plan *p, const rp_tuning_panel *panel) {
     cut made;
     made.depth_each = divide_up(divide_up(k, p->parts), panel->depth) * panel->depth;
     made.groups[2] = divide_up(k, made.depth_each);
-    /* Two panels at least: a tile of A that comes from memory should be used twice. */
+    /* At least two panels, so that a tile of A loaded from memory is used twice. */
     made.panels = smaller(panel->columns / PANEL, divide_up(n, PANEL));
     while (made.panels > 2 && divide_up(n, made.panels * PANEL) * made.groups[2] < GROUPS_WANTED) {
         made.panels--;
     }
     made.groups[0] = divide_up(n, made.panels * PANEL);
-    /* Every block of rows packs B for itself: as much work as four tiles. */
+    /* Every block of rows packs B separately, which costs as much as four tiles. */
     const uint32_t tiles = divide_up(m, panel->rows);
     const uint32_t blocks =
         smaller(divide_up(tiles, 4), divide_up(GROUPS_WANTED, made.groups[0] * made.groups[2]));

@@ -101,7 +101,7 @@ rp_err rp_mat_check(const rp_mat *mat, const char *name) {
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-/* Fewer digits where a digit continues the one below or never counts up. */
+/* Removes digits that continue the one below or never count up. */
 static rp_steps simplify_steps(rp_steps steps, uint32_t count) {
     for (int pass = 0; pass < 2; pass++) {
         if ((int64_t)steps.d1 * steps.s0 == steps.s1 && steps.d1 != RP_STEPS_WHOLE) {
@@ -228,7 +228,7 @@ rp_err rp_view_prepare(rp_device *device, const rp_mat *mat, const rp_spread *sp
     }
     const rp_patches *x = &mat->patches;
     const uint32_t rows = spread->planes * spread->hp;
-    /* A CPU likes long rows of work, a GPU one row an item. */
+    /* CPUs prefer long rows of work, GPUs one row per item. */
     const uint32_t rows_each = device->gemm == RP_GEMM_PANEL ? 64 : 1;
     const size_t local = device->gemm == RP_GEMM_PANEL ? 1 : 64;
     rp_kernel *kernel;

@@ -1,5 +1,5 @@
-/* A chunk in memory of the host, which both sides use where it lies. The host's memory is said to
- * OpenCL, so a pointer that a driver gives for it can be checked. */
+/* A chunk in host memory that device and host use in place. OpenCL is given the host memory's
+ * address, so the pointer that a driver returns for it can be checked. */
 #include <string.h>
 
 #include "base/log.h"
@@ -17,7 +17,7 @@ static bool is_all(const char *bytes, char byte) {
     return same;
 }
 
-/* What the device writes the host sees, and the other way round. */
+/* Tests that the host sees what the device writes, and vice versa. */
 static rp_err try_at(rp_device *device, const rp_buffer *chunk, size_t at, char by_device,
                      char by_host, bool *same) {
     char seen[TRIED];
@@ -31,7 +31,7 @@ static rp_err try_at(rp_device *device, const rp_buffer *chunk, size_t at, char 
                            chunk->bytes, 0, NULL, NULL, &code);
     RP_TRY(rp_cl(code, "mapping memory"));
     *same = mapped == chunk->host && is_all(mapped + at, by_device);
-    if (*same) { /* elsewhere nothing is touched */
+    if (*same) { /* otherwise leave the memory alone */
         memset(mapped + at, by_host, TRIED);
     }
     RP_TRY(rp_cl(clEnqueueUnmapMemObject(device->queue, chunk->memory, mapped, 0, NULL, NULL),
@@ -44,7 +44,7 @@ fail:
     return err;
 }
 
-/* Twice, for drivers that go wrong with what was unmapped; at both ends. */
+/* Twice, for drivers that fail after an unmap; at both ends. */
 static rp_err try_mapping(rp_device *device, const rp_buffer *chunk, bool *works) {
     rp_err err;
     *works = true;

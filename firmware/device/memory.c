@@ -14,7 +14,7 @@ struct rp_darena {
     const char *name;
     size_t limit_bytes;
     size_t used_bytes;
-    rp_buffer chunk; /* .bytes 0: every take is a buffer of its own */
+    rp_buffer chunk; /* .bytes 0: every take creates its own buffer */
     bool sealed;
     taken *list;
 };

@@ -41,7 +41,7 @@ fail:
     return err;
 }
 
-/* Of the first item: all its chains, as the kernel adds them up. */
+/* Checks the first item: the sum of its chains, as the kernel computes it. */
 static rp_err check_result(const probe *p, const shape *s, uint32_t rounds) {
     float got;
     double want = 0;
@@ -58,7 +58,7 @@ fail:
     return err;
 }
 
-/* Longer runs until one takes a fifth of the time, then the best of five. */
+/* Doubles the run until it takes a fifth of the time, then takes the best of five. */
 static rp_err measure_shape(const probe *p, const shape *s, double seconds, double *gflops) {
     rp_kernel *kernel;
     char defines[64];
@@ -92,7 +92,8 @@ rp_err rp_device_measure_peak(rp_device *device, double seconds, double *gflops)
     rp_darena *memory = NULL;
     rp_arena arena;
     rp_err err;
-    p.group = facts->cpu ? 1 : group_max < GROUP ? group_max : GROUP; /* a CPU's items are wide */
+    /* a CPU's items are wide vectors */
+    p.group = facts->cpu ? 1 : group_max < GROUP ? group_max : GROUP;
     p.items = p.group * ITEMS_A_UNIT * (facts->compute_units ? facts->compute_units : 1);
     rp_arena_init(&arena, "peak", 0);
     *gflops = 0;

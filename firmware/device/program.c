@@ -17,7 +17,7 @@ enum { INCLUDE_DEPTH_MAX = 8, INCLUDES_MAX = 16, OPTIONS_BYTES = 512 };
 typedef struct {
     char *out; /* NULL: only count */
     size_t bytes;
-    const rp_kernel_source *seen[INCLUDES_MAX]; /* each header goes in once */
+    const rp_kernel_source *seen[INCLUDES_MAX]; /* each header is included once */
     uint32_t seen_count;
 } text;
 
@@ -37,7 +37,7 @@ static void append_text(text *to, const char *from, size_t bytes) {
     to->bytes += bytes;
 }
 
-/* The name between the quotes of a line `#include "..."`, or NULL. */
+/* The name in a line `#include "..."`, or NULL. */
 static const char *included_name(const char *line, size_t bytes, size_t *name_bytes) {
     static const char start[] = "#include \"";
     const size_t start_bytes = sizeof start - 1;
@@ -204,11 +204,11 @@ static rp_err lock_entry(rp_device *device, const rp_cache_key *key, const char 
         return RP_ERR_AGAIN;
     }
     rp_log_warn("kernels/%s.cl: another process did not build it in time, building it here", name);
-    device->cache_wait_ns = 0; /* whatever holds it up may hold the other locks as well */
+    device->cache_wait_ns = 0; /* what blocks this lock may block the others as well */
     return RP_OK;
 }
 
-/* Not in the cache: waits for another process that builds it, else builds and saves it. */
+/* The entry is missing: waits for another process that builds it, else builds and saves it. */
 static rp_err build_locked(rp_device *device, rp_arena *scratch, const rp_cache_key *key,
                            const char *name, const char *source, const char *options,
                            cl_program *out) {
@@ -230,7 +230,7 @@ fail:
     return err;
 }
 
-/* The driver keeps what it compiles: one process asks for it first, the others find it. */
+/* The driver caches what it compiles: one process compiles, the others find the result. */
 static rp_err build_by_driver(rp_device *device, const rp_cache_key *key, const char *name,
                               const char *source, const char *options, cl_program *out) {
     int lock_fd = -1;
@@ -308,7 +308,7 @@ static rp_err find_program(rp_device *device, const char *name, const char *defi
     if (device->program_count == RP_PROGRAMS_MAX) {
         return rp_fail(RP_ERR_LIMIT, "device: more than %d programs", RP_PROGRAMS_MAX);
     }
-    /* The board's defines come last: the last -D of a name wins. */
+    /* The board's defines come last, because the last -D of a name wins. */
     int length =
         snprintf(options, sizeof options, "-cl-std=CL1.2 %s %s", defines, board ? board : "");
     if (length < 0 || (size_t)length >= sizeof options) {

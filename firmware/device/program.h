@@ -1,9 +1,9 @@
 /* Kernels by name, and launching them.
  *
- * The sources of kernels/ are embedded as text. A program is built once per (name, defines), from
- * the on-disk binary cache when the key fits: SHA-256 of source, options, device name, driver,
- * device and platform version, format number. A bad or foreign entry is a miss, never an error.
- * Where the driver keeps what it compiles, the entry only says so (ready.h). */
+ * The sources of kernels/ are embedded as text. A program is built once per (name, defines), or
+ * read from the on-disk cache of binaries. Its key is the SHA-256 of source, options, device name,
+ * driver, device and platform version, format number. A damaged or foreign entry is a miss, never
+ * an error. If the driver has its own cache, the entry only records that (ready.h). */
 #ifndef RP_DEVICE_PROGRAM_H
 #define RP_DEVICE_PROGRAM_H
 
@@ -12,8 +12,8 @@
 typedef struct rp_kernel rp_kernel;
 
 /* `program` is the file name without .cl; `defines` like "-DWG=64 -DRELU=1" or NULL. The board's
- * tuning.json may override defines of a program. A lookup of a kernel that was found before is
- * a hash probe and allocates nothing, so call it where the kernel is launched. */
+ * tuning.json may override defines of a program. Looking up a kernel again is a hash probe and
+ * allocates nothing, so call it at the launch. */
 rp_err rp_kernel_find(rp_device *device, const char *program, const char *entry,
                       const char *defines, rp_kernel **out) RP_MUST_CHECK;
 
@@ -30,7 +30,7 @@ typedef struct {
 
 rp_launch rp_launch_begin(rp_kernel *kernel);
 void rp_arg_buffer(rp_launch *launch, const rp_buffer *buffer); /* NULL = a null pointer */
-/* Two arguments: the buffer and, as ulong, the element of it that is the tensor's first. NULL = a
+/* Two arguments: the buffer and, as ulong, the index of the tensor's first element in it. NULL = a
  * null pointer and 0. */
 void rp_arg_tensor(rp_launch *launch, const rp_tensor *tensor);
 void rp_arg_u32(rp_launch *launch, uint32_t value);

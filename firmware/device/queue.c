@@ -9,7 +9,7 @@
 
 /* ---- fences -------------------------------------------------------------------------------- */
 
-/* Runs in a thread of the driver: no OpenCL call, no log, no lock. */
+/* Runs in a thread of the driver, so it must not call OpenCL, log or lock. */
 static void CL_CALLBACK on_passed(cl_event event, cl_int status, void *data) {
     (void)event;
     rp_fence_state *state = data;
@@ -18,7 +18,7 @@ static void CL_CALLBACK on_passed(cl_event event, cl_int status, void *data) {
     const uint64_t one = 1;
     atomic_store(&state->done_ns, rp_clock_now_ns(&clock));
     atomic_store(&state->status, status < 0 ? status : 0);
-    /* A full counter is readable already. */
+    /* If the counter is full, it is readable already. */
     (void)!write(event_fd, &one, sizeof one);
     atomic_store(&state->calling, 0);
 }
@@ -89,7 +89,7 @@ void rp_fence_release(rp_fence *fence) {
 }
 
 void rp_fences_release(rp_device *device) {
-    /* clFinish has returned; a callback may still be running for a moment. */
+    /* clFinish has returned; a callback may still run for a moment. */
     for (int tries = 0; tries < 1000; tries++) {
         bool left = false;
         for (uint32_t i = 0; i < RP_FENCES_MAX; i++) {

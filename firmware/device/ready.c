@@ -49,14 +49,15 @@ void rp_device_count_anew(rp_device *device) {
 
 rp_build_count rp_device_build_count(const rp_device *device) {
     rp_build_count count = {.ready = atomic_load(&device->ready_count)};
-    count.kernels = atomic_load(&device->kernel_count); /* later: never fewer than are ready */
+    /* loaded after `ready`, so that it is never less */
+    count.kernels = atomic_load(&device->kernel_count);
     count.built = atomic_load(&device->built_count);
     count.build_ns = (int64_t)atomic_load(&device->build_ns);
     count.read_ns = (int64_t)atomic_load(&device->read_ns);
     return count;
 }
 
-/* Two threads have to do with it: the builder's, and the one that tells. */
+/* Used by two threads: the builder's, and the reporting one. */
 void rp_ready_begin(rp_device *device, const char *format, ...) {
     va_list args;
     if (!device->makes_ready || device->rehearses) {
@@ -101,7 +102,7 @@ static bool is_variant(const rp_variant *v, const rp_kernel *kernel, const size_
            v->local[2] == local[2] && v->large == large;
 }
 
-/* NULL when the table is full: such a kernel is launched and not counted. */
+/* NULL if the table is full: such a kernel is launched but not counted. */
 static rp_variant *find_variant(rp_device *device, const rp_kernel *kernel, const size_t groups[3],
                                 const size_t local[3]) {
     const bool large = groups[0] > UINT16_MAX || groups[1] > UINT16_MAX || groups[2] > UINT16_MAX;
@@ -147,7 +148,7 @@ static rp_cache_key key_of_variant(const rp_variant *v) {
     return rp_cache_key_of((const char *[]){program, v->kernel->key, size, NULL});
 }
 
-/* Where the driver keeps what it compiles, one process does and others wait. *built: here. */
+/* If the driver caches, one process compiles and others wait. *built: compiled here. */
 static rp_err launch_locked(rp_device *device, const rp_variant *v, rp_launch_now now, void *launch,
                             bool *built) {
     const rp_cache_key key = key_of_variant(v);
@@ -161,7 +162,7 @@ static rp_err launch_locked(rp_device *device, const rp_variant *v, rp_launch_no
         if (device->passes_over) {
             return RP_ERR_AGAIN;
         }
-        device->cache_wait_ns = 0; /* whatever holds it up may hold the other locks as well */
+        device->cache_wait_ns = 0; /* what blocks this lock may block the others as well */
     }
     *built = !rp_ready_is_known(device, &key);
     const rp_err err = launch_and_wait(device, now, launch);

@@ -5,8 +5,8 @@
 #include "device/device_own.h"
 #include "device/gemm.h"
 
-/* Products that have gone wrong elsewhere: tails of tiles, transposes, one row, long sums, the
- * direct and the padded path of CLBlast, borders of images. */
+/* Cases that have failed elsewhere: tails of tiles, transposes, one row, long sums, the direct and
+ * the padded path of CLBlast, borders of images. */
 typedef struct {
     uint32_t m, n, k;
     bool a_transposed, b_transposed, accumulate;
@@ -99,7 +99,7 @@ static float element_of(const rp_mat *mat, const float *data, uint32_t i, uint32
                 (uint32_t)(z / x->div)];
 }
 
-/* Random numbers on the host and the device. */
+/* Fills the same random numbers on the host and the device. */
 static rp_err fill_random(bench *b, size_t count, float **host, rp_buffer **out) {
     rp_err err;
     RP_TRY(RP_ARENA_NEW(&b->host, count, host));
@@ -134,7 +134,7 @@ static void add_row(const float *restrict row, const float *restrict b, uint32_t
     }
 }
 
-/* A value of a sum of k products of numbers in [-1, 1]: the error of any order of float32 sums. */
+/* Whether a sum of k products in [-1, 1] is within the error of float32 sums in any order. */
 static bool close_enough(double got, double want, uint32_t k) {
     return isfinite(got) && fabs(got - want) <= 2e-6 * (1 + sqrt((double)k)) + 1e-5 * fabs(want);
 }
@@ -228,7 +228,7 @@ rp_err rp_device_selftest(rp_device *device) {
     bench b = {.device = device, .rng = rp_rng_named(1, "selftest")};
     rp_err err;
     rp_arena_init(&b.host, "selftest", 0);
-    device->makes_ready = true; /* agents that begin together compile each product once */
+    device->makes_ready = true; /* agents that start together compile each product once */
     RP_TRY(rp_darena_open(&b.host, device, "selftest", 0, 0, &b.memory));
     for (size_t i = 0; i < sizeof plain_cases / sizeof *plain_cases; i++) {
         RP_TRY(run_plain(&b, &plain_cases[i]));

@@ -10,9 +10,9 @@ enum { LEAVING = RP_SPILL_LEAVING, ARRIVING = RP_SPILL_ARRIVING, WAYS = RP_SPILL
 struct rp_spill {
     rp_device *device;
     cl_command_queue queue[WAYS];
-    cl_mem memory; /* of the host: what drivers copy from and to fastest */
+    cl_mem memory; /* host memory that drivers copy from and to fastest */
     char *entry;
-    rp_spill_flash *flash; /* in the place of both; else NULL */
+    rp_spill_flash *flash; /* replaces both; else NULL */
     uint32_t entries;
     size_t entry_bytes;
 };

@@ -1,12 +1,12 @@
-/* Entries on flash. A buffer that was opened mapped is read and written where it lies, whole. For
- * others the owner's thread enqueues copies, by pieces, between the device and memory that direct
- * I/O can take, of which there is little. A thread a way reads and writes in the order in which it
- * is asked to. What waits for a piece of the file waits for an event that the thread sets, and the
- * thread waits for events of copies or of maps.
+/* Entries on flash. A buffer that was opened mapped is read and written in place, as a whole. For
+ * other buffers the owner's thread enqueues copies, in pieces, between the device and a small
+ * amount of memory for direct I/O. One thread for each direction reads or writes in the order of
+ * requests. A command that needs a piece of the file waits for an event that the thread sets, and
+ * the thread waits for events of copies or maps.
  *
- * PoCL 3.1 gives wrong pointers where one thread maps a buffer and another has just unmapped it: so
- * the threads enqueue nothing, the owner's thread maps and unmaps in one go, and a pointer that is
- * not where the buffer lies is never used. */
+ * PoCL 3.1 returns wrong pointers if one thread maps a buffer that another has just unmapped.
+ * Therefore the threads enqueue nothing, the owner's thread maps and unmaps in one sequence, and a
+ * pointer that does not match the buffer's address is never used. */
 #include "device/flash.h"
 
 #include <errno.h>
@@ -35,13 +35,13 @@ typedef struct {
 typedef struct {
     rp_spill_flash *of;
     cl_command_queue queue;
-    char *staged[STAGED];  /* taken in turn */
-    cl_event busy[STAGED]; /* until it has passed; NULL: it is free */
+    char *staged[STAGED];  /* used in turn */
+    cl_event busy[STAGED]; /* until it has passed; NULL: the piece is free */
     uint32_t turn;
     pthread_t thread;
     bool started;
-    job job[RP_SPILL_JOBS_MAX]; /* with the lock, from here on */
-    uint32_t first, count;      /* the first one is at work */
+    job job[RP_SPILL_JOBS_MAX]; /* protected by the lock, like all below */
+    uint32_t first, count;      /* the first one is being processed */
 } one_way;
 
 struct rp_spill_flash {
@@ -49,12 +49,12 @@ struct rp_spill_flash {
     rp_device *device;
     size_t entry_bytes, piece_bytes;
     one_way way[RP_SPILL_WAYS];
-    cl_event *written; /* by entry: the last job that wrote it; NULL: none did */
+    cl_event *written; /* by entry: the last job that wrote it; NULL: none */
     uint32_t entries;
-    char *piece; /* of checkpoints */
+    char *piece; /* for checkpoints */
     pthread_mutex_t lock;
-    pthread_cond_t changed; /* jobs have come or gone, or it ends */
-    bool ends, copies;      /* copies: a map was wrong once */
+    pthread_cond_t changed; /* a job was added or removed, or the thread must end */
+    bool ends, copies;      /* copies: use copies because a map was wrong once */
     rp_err failed;
     char why[RP_ERR_MESSAGE_BYTES];
     uint64_t written_bytes;
@@ -82,8 +82,8 @@ static void let_go(const job *it) {
     (void)clReleaseEvent(it->done);
 }
 
-/* The first failure is kept; from then on nothing is read nor written, and nothing waits for it. */
-static void finish(rp_spill_flash *flash, one_way *way, const job *now, rp_err err) {
+/* Keeps the first failure; after it nothing is read or written, but all events are still set. */
+static void finish_job(rp_spill_flash *flash, one_way *way, const job *now, rp_err err) {
     (void)pthread_mutex_lock(&flash->lock);
     if (err != RP_OK && flash->failed == RP_OK) {
         flash->failed = err;
@@ -102,7 +102,7 @@ static void finish(rp_spill_flash *flash, one_way *way, const job *now, rp_err e
     (void)pthread_mutex_unlock(&flash->lock);
 }
 
-static void *work(void *argument) {
+static void *run_jobs(void *argument) {
     one_way *way = argument;
     rp_spill_flash *flash = way->of;
     for (;;) {
@@ -117,18 +117,18 @@ static void *work(void *argument) {
         if (!has) {
             return NULL;
         }
-        finish(flash, way, &now, failed == RP_OK ? carry_out(flash, way, &now) : RP_OK);
+        finish_job(flash, way, &now, failed == RP_OK ? carry_out(flash, way, &now) : RP_OK);
     }
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static rp_err start(one_way *way) {
+static rp_err start_thread(one_way *way) {
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    const int problem = pthread_create(&way->thread, NULL, work, way);
+    const int problem = pthread_create(&way->thread, NULL, run_jobs, way);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     way->started = problem == 0;
     return problem == 0
@@ -153,7 +153,7 @@ static rp_err open_way(rp_arena *arena, rp_spill_flash *flash, cl_command_queue 
     for (uint32_t i = 0; i < STAGED; i++) {
         RP_TRY(rp_flash_take(arena, flash->piece_bytes, &way->staged[i]));
     }
-    RP_TRY(start(way));
+    RP_TRY(start_thread(way));
 fail:
     return err;
 }
@@ -187,7 +187,7 @@ fail:
     return err;
 }
 
-static void forget(cl_event *event) {
+static void forget_event(cl_event *event) {
     if (*event) {
         (void)clReleaseEvent(*event);
     }
@@ -210,10 +210,10 @@ void rp_spill_flash_close(rp_spill_flash **pointer) {
         }
     }
     for (uint32_t i = 0; i < RP_SPILL_WAYS * STAGED; i++) {
-        forget(&flash->way[i / STAGED].busy[i % STAGED]);
+        forget_event(&flash->way[i / STAGED].busy[i % STAGED]);
     }
     for (uint32_t i = 0; flash->written && i < flash->entries; i++) {
-        forget(&flash->written[i]);
+        forget_event(&flash->written[i]);
     }
     rp_flash_close(&flash->file);
     (void)pthread_cond_destroy(&flash->changed);
@@ -222,9 +222,9 @@ void rp_spill_flash_close(rp_spill_flash **pointer) {
 
 /* ---- the owner's thread ---------------------------------------------------------------------- */
 
-static void keep(cl_event *to, cl_event event) {
+static void keep_event(cl_event *to, cl_event event) {
     (void)clRetainEvent(event);
-    forget(to);
+    forget_event(to);
     *to = event;
 }
 
@@ -234,7 +234,7 @@ static void add_wait(cl_event *list, cl_uint *count, cl_event event) {
     }
 }
 
-/* All of `wait` and one more; [RP_SPILL_WAITS_MAX + 1]. */
+/* Lists all of `wait` and one more event; [RP_SPILL_WAITS_MAX + 1]. */
 static cl_uint list_waits(cl_event *list, const cl_event *wait, cl_uint waits, cl_event own) {
     cl_uint count = 0;
     for (uint32_t i = 0; i < waits; i++) {
@@ -244,7 +244,7 @@ static cl_uint list_waits(cl_event *list, const cl_event *wait, cl_uint waits, c
     return count;
 }
 
-/* To the thread, which has the references from here on. */
+/* Passes a job to the thread, which owns the references from then on. */
 static void hand_over(rp_spill_flash *flash, one_way *way, const job *own) {
     for (uint32_t i = 0; i < own->waits; i++) {
         (void)clRetainEvent(own->wait[i]);
@@ -257,8 +257,8 @@ static void hand_over(rp_spill_flash *flash, one_way *way, const job *own) {
 }
 
 /* From the device, then to the file. The memory is busy until that is done. */
-static rp_err leave(rp_spill_flash *flash, const rp_buffer *buffer, job *own, uint32_t turn,
-                    const cl_event *wait, cl_uint waits, cl_event *copied) {
+static rp_err enqueue_leave(rp_spill_flash *flash, const rp_buffer *buffer, job *own, uint32_t turn,
+                            const cl_event *wait, cl_uint waits, cl_event *copied) {
     one_way *way = &flash->way[RP_SPILL_LEAVING];
     cl_event list[RP_SPILL_WAITS_MAX + 1];
     const cl_uint count = list_waits(list, wait, waits, way->busy[turn]);
@@ -268,16 +268,16 @@ static rp_err leave(rp_spill_flash *flash, const rp_buffer *buffer, job *own, ui
               "a stash that leaves, %zu bytes", own->bytes);
     if (err == RP_OK) {
         add_wait(own->wait, &own->waits, *copied);
-        keep(&way->busy[turn], own->done);
-        keep(&flash->written[own->entry], own->done);
+        keep_event(&way->busy[turn], own->done);
+        keep_event(&flash->written[own->entry], own->done);
         hand_over(flash, way, own);
     }
     return err;
 }
 
 /* From the file, then to the device. The thread begins as soon as the memory is free. */
-static rp_err arrive(rp_spill_flash *flash, const rp_buffer *buffer, job *own, uint32_t turn,
-                     const cl_event *wait, cl_uint waits, cl_event *copied) {
+static rp_err enqueue_arrive(rp_spill_flash *flash, const rp_buffer *buffer, job *own,
+                             uint32_t turn, const cl_event *wait, cl_uint waits, cl_event *copied) {
     one_way *way = &flash->way[RP_SPILL_ARRIVING];
     cl_event list[RP_SPILL_WAITS_MAX + 1];
     const cl_uint count = list_waits(list, wait, waits, own->done);
@@ -288,7 +288,7 @@ static rp_err arrive(rp_spill_flash *flash, const rp_buffer *buffer, job *own, u
         add_wait(own->wait, &own->waits, way->busy[turn]);
         add_wait(own->wait, &own->waits, flash->written[own->entry]);
         hand_over(flash, way, own);
-        keep(&way->busy[turn], *copied);
+        keep_event(&way->busy[turn], *copied);
     }
     return err;
 }
@@ -309,14 +309,14 @@ static rp_err put_piece(rp_spill_flash *flash, uint32_t way_at, const rp_buffer 
         return rp_cl(code, "an event for flash");
     }
     const rp_err err = way_at == RP_SPILL_LEAVING
-                           ? leave(flash, buffer, &own, turn, wait, waits, copied)
-                           : arrive(flash, buffer, &own, turn, wait, waits, copied);
+                           ? enqueue_leave(flash, buffer, &own, turn, wait, waits, copied)
+                           : enqueue_arrive(flash, buffer, &own, turn, wait, waits, copied);
     (void)clReleaseEvent(own.done);
     return err;
 }
 
-/* The buffer is mapped until the thread is done with it. *mapped: false, and nothing was done: the
- * driver says it lies elsewhere. */
+/* Maps the buffer until the thread is done with it. *mapped is false, and nothing was done, if the
+ * driver returns another address. */
 static rp_err map_whole(rp_spill_flash *flash, uint32_t way_at, const rp_buffer *buffer, job *own,
                         const cl_event *wait, cl_uint waits, bool *mapped, cl_event *free) {
     one_way *way = &flash->way[way_at];
@@ -338,7 +338,7 @@ static rp_err map_whole(rp_spill_flash *flash, uint32_t way_at, const rp_buffer 
     if (*mapped) {
         add_wait(own->wait, &own->waits, here);
         if (leaves) {
-            keep(&flash->written[own->entry], own->done);
+            keep_event(&flash->written[own->entry], own->done);
         } else {
             add_wait(own->wait, &own->waits, flash->written[own->entry]);
         }
@@ -373,7 +373,7 @@ static rp_err put_pieces(rp_spill_flash *flash, uint32_t way_at, const rp_buffer
                          uint32_t entry, const cl_event *wait, cl_uint waits, cl_event *done) {
     rp_err err = RP_OK;
     for (size_t at = 0; at < flash->entry_bytes; at += flash->piece_bytes) {
-        forget(done);
+        forget_event(done);
         RP_TRY(put_piece(flash, way_at, buffer, entry, at, wait, at == 0 ? waits : 0, done));
     }
 fail:
@@ -397,13 +397,13 @@ rp_err rp_spill_flash_put(rp_spill_flash *flash, uint32_t way_at, const rp_buffe
         RP_TRY(put_mapped(flash, way_at, buffer, entry, wait, waits, done));
     }
     if (!buffer->host || flash->copies) {
-        forget(done);
+        forget_event(done);
         RP_TRY(put_pieces(flash, way_at, buffer, entry, wait, waits, done));
     }
     RP_TRY(rp_cl(clFlush(way->queue), "flush"));
     return RP_OK;
 fail:
-    forget(done);
+    forget_event(done);
     return err;
 }
 
@@ -412,7 +412,7 @@ rp_err rp_spill_flash_check(rp_spill_flash *flash) {
     const rp_err failed = flash->failed;
     (void)pthread_mutex_unlock(&flash->lock);
     if (failed != RP_OK) {
-        rp_err_set_message(flash->why); /* nobody changes it any more */
+        rp_err_set_message(flash->why); /* the message does not change after the first failure */
     }
     return failed;
 }

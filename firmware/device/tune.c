@@ -34,11 +34,11 @@ typedef struct {
     rp_buffer *a, *b, *c, *workspace;
     int64_t end_ns;
     void (*progress)(const char *text);
-    double gflops[SHAPES]; /* of the last measurement */
+    double gflops[SHAPES]; /* from the last measurement */
 } tuner;
 
 typedef struct {
-    bool good; /* measured, and the self-test passed */
+    bool good; /* measured, and passed the self-test */
     rp_tuning tuning;
     double score; /* geometric mean of GFLOP/s */
     double gflops[SHAPES];
@@ -83,7 +83,6 @@ fail:
     return err;
 }
 
-/* The geometric mean. */
 static double score_of(const double *gflops) {
     double logs = 0;
     for (int i = 0; i < SHAPES; i++) {
@@ -92,7 +91,7 @@ static double score_of(const double *gflops) {
     return exp(logs / SHAPES);
 }
 
-/* The shortest of a few runs, so that a busy neighbour does not decide. */
+/* Takes the shortest of several runs, to exclude other load. */
 static rp_err measure_products(tuner *t, double *score) {
     rp_err err = RP_OK;
     for (int i = 0; i < SHAPES; i++) {
@@ -100,7 +99,7 @@ static rp_err measure_products(tuner *t, double *score) {
         rp_mat b = rp_mat_plain(t->b, 0, shapes[i].k, shapes[i].n);
         rp_mat c = rp_mat_plain(t->c, 0, shapes[i].m, shapes[i].n);
         int64_t shortest_ns = INT64_MAX;
-        for (int round = 0; round <= ROUNDS; round++) { /* the first one builds kernels */
+        for (int round = 0; round <= ROUNDS; round++) { /* the first round builds kernels */
             int64_t start_ns = now_ns();
             RP_TRY(rp_gemm_run(t->device, &c, &a, &b, NULL, t->workspace));
             RP_TRY(rp_device_drain(t->device));
@@ -116,7 +115,7 @@ fail:
     return err;
 }
 
-/* Puts the CLBlast parameters of a tuning in force. */
+/* Sets CLBlast's parameters from a tuning. */
 static rp_err apply_tuning(const tuner *t, const rp_tuning *tuning) {
     for (uint32_t i = 0; i < tuning->clblast_count; i++) {
         const rp_tuning_clblast *set = &tuning->clblast[i];
@@ -131,8 +130,8 @@ static rp_err apply_tuning(const tuner *t, const rp_tuning *tuning) {
     return RP_OK;
 }
 
-/* Measures a candidate; it wins when it is faster and the self-test passes. A candidate that does
- * not build or computes wrongly only loses. */
+/* Measures a candidate; it wins if it is faster and passes the self-test. A candidate that does not
+ * build or computes wrongly only loses. */
 static void try_candidate(tuner *t, const rp_tuning *candidate, const char *name, best *winner) {
     double score = 0;
     char text[256];
@@ -183,7 +182,7 @@ static void measure_panel(tuner *t, const rp_tuning *base, panel_candidate *x) {
     }
 }
 
-/* The fastest one that computes rightly. */
+/* Chooses the fastest candidate that computes correctly. */
 static void choose_panel(tuner *t, const rp_tuning *base, panel_candidate *list, size_t count,
                          best *winner) {
     for (size_t tries = 0; tries < count && !winner->good; tries++) {
@@ -217,12 +216,11 @@ static void tune_panel(tuner *t, const rp_tuning *base, const best *clblast, bes
     };
     const size_t count = sizeof list / sizeof *list;
     size_t seen = 0;
-    /* Several passes: a neighbour only makes a candidate slower, so its best time is the true one.
-     */
+    /* Several passes, because other load only slows a candidate, so its best time is right. */
     for (size_t i = 0; i < PANEL_PASSES * count && !time_is_up(t); i++) {
         measure_panel(t, base, &list[i % count]);
         seen = i < count ? i + 1 : seen;
-        /* One item a group: hopeless on a GPU, and no block size changes that. */
+        /* One item per group is far too slow on a GPU, whatever the block size. */
         if (clblast->good && score_of(list[0].gflops) < clblast->score / 8) {
             break;
         }
@@ -292,7 +290,7 @@ static void set_xgemm(rp_tuning *tuning, const xgemm *x) {
     tuning->clblast_count = tuning->clblast_count > 1 ? tuning->clblast_count : 1;
 }
 
-/* From which size (m * n * k, its cube root) on CLBlast copies into padded matrices. */
+/* Sets the size (the cube root of m * n * k) from which CLBlast copies into padded matrices. */
 static void set_switch(rp_tuning *tuning, size_t size) {
     tuning->clblast[1] = (rp_tuning_clblast){
         .kernel = "GemmRoutine", .count = 1, .name = {"XGEMM_MIN_INDIRECT_SIZE"}, .value = {size}};
@@ -416,9 +414,9 @@ fail:
     return err;
 }
 
-/* ---- what is there --------------------------------------------------------------------------- */
+/* ---- the tuning in force --------------------------------------------------------------------- */
 
-/* One more measurement of it: the best of each shape counts. */
+/* Measures it again: the best of each shape counts. */
 static void measure_again(tuner *t, best *x) {
     double score;
     t->device->tuning = x->tuning;
@@ -432,7 +430,7 @@ static void measure_again(tuner *t, best *x) {
     x->score = score_of(x->gflops);
 }
 
-/* Before anything else: CLBlast's own parameters can not be had back. */
+/* First of all, because CLBlast's own parameters cannot be restored. */
 static void measure_before(tuner *t, best *before) {
     before->good = rp_device_selftest(t->device) == RP_OK;
     for (int turn = 0; turn < TURNS && before->good; turn++) {
@@ -463,8 +461,8 @@ static bool has_own_parameters(const rp_tuning *tuning) {
     return tuning->gemm == RP_GEMM_CLBLAST && tuning->clblast_count == 0;
 }
 
-/* In turns, so that a busy neighbour meets both. */
-static void compare(tuner *t, best *before, best *winner) {
+/* Alternately, so that other load affects both. */
+static void compare_tunings(tuner *t, best *before, best *winner) {
     char text[128];
     for (int turn = 0; turn < TURNS; turn++) {
         if (before->good && !has_own_parameters(&before->tuning)) {
@@ -479,10 +477,11 @@ static void compare(tuner *t, best *before, best *winner) {
     }
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- search ---------------------------------------------------------------------------------- */
 
 /* The panel kernel has few candidates, Xgemm many, the switch-over six. */
-static void search(tuner *t, const rp_tuning *base, double minutes, best *clblast, best *panel) {
+static void search_tunings(tuner *t, const rp_tuning *base, double minutes, best *clblast,
+                           best *panel) {
     const int64_t start_ns = now_ns();
     const int64_t all_ns = (int64_t)(minutes * 60e9);
     t->end_ns = start_ns + all_ns / 3;
@@ -495,8 +494,8 @@ static void search(tuner *t, const rp_tuning *base, double minutes, best *clblas
     }
 }
 
-static rp_err describe(rp_arena *arena, const tuner *t, const best *found, const best *winner,
-                       rp_tune_result *out) {
+static rp_err write_result(rp_arena *arena, const tuner *t, const best *found, const best *winner,
+                           rp_tune_result *out) {
     json_t *map = describe_results(t, winner, &found[0], &found[1]);
     char *dumped = json_dumps(map, JSON_INDENT(2));
     char *text = NULL;
@@ -513,8 +512,8 @@ static rp_err describe(rp_arena *arena, const tuner *t, const best *found, const
 rp_err rp_tune_run(rp_arena *arena, rp_device *device, double minutes,
                    void (*progress)(const char *text), rp_tune_result *out) {
     tuner t = {.device = device, .progress = progress};
-    rp_tuning base = device->tuning; /* the board's programs stay */
-    best *found = NULL;              /* clblast, panel, what was in force */
+    rp_tuning base = device->tuning; /* keeps the board's programs */
+    best *found = NULL;              /* clblast, panel, or the tuning in force */
     rp_err err;
     rp_arena_init(&t.host, "tune", 0);
     RP_TRY(RP_ARENA_NEW(&t.host, 3, &found));
@@ -528,20 +527,20 @@ rp_err rp_tune_run(rp_arena *arena, rp_device *device, double minutes,
     base.clblast_count = 0;
     panel->tuning = clblast->tuning = base;
     try_candidate(&t, &base, "its own parameters", clblast);
-    search(&t, &base, minutes, clblast, panel);
+    search_tunings(&t, &base, minutes, clblast, panel);
     if (!panel->good && !clblast->good) {
         RP_TRY(rp_fail(RP_ERR_NUMERIC, "no matrix product on %s passes the self-test",
                        device->facts.name));
     }
     const bool panels = panel->good && (!clblast->good || panel->score > clblast->score);
     best *winner = panels ? panel : clblast;
-    compare(&t, before, winner);
+    compare_tunings(&t, before, winner);
     *out = (rp_tune_result){.before = before->good ? before->score : 0,
                             .found = winner->score,
                             .gemm = winner->tuning.gemm};
     out->better = !is_same(&before->tuning, &winner->tuning) &&
                   rp_tune_is_better(out->before, out->found);
-    RP_TRY(describe(arena, &t, found, winner, out));
+    RP_TRY(write_result(arena, &t, found, winner, out));
     device->tuning = winner->tuning;
     device->gemm = winner->tuning.gemm;
     RP_TRY(apply_tuning(&t, &device->tuning));

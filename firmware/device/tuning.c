@@ -145,7 +145,7 @@ fail:
     return err;
 }
 
-/* A name of other than text is none. */
+/* A name that is not text is ignored. */
 static rp_err read_names(rp_arena *arena, json_t *root, rp_tuning *out) {
     static const char *const keys[] = {"device", "driver"};
     const char **to[] = {&out->device, &out->driver};

@@ -1,18 +1,20 @@
-/* What a board's tuning.json says: which GEMM, its parameters, and defines of programs.
+/* The content of a board's tuning.json: the GEMM implementation, its parameters, and defines of
+ * programs.
  *
  *   {"gemm": "panel",
  *    "panel": {"rows": 8, "depth": 256, "columns": 128},
  *    "clblast": {"Xgemm": {"MWG": 64, ...}},
  *    "programs": {"pool": "-DWG=32"},
  *    "device": "name", "driver": "version", ...}
- * Written by `ringpipe tune` (tune.h), read when the device is opened. One that names a device or a
- * driver is for that one only; one that names none is for whatever the board's profile fits. Other
- * strangers at the top level are notes of the tuner (measured figures) and ignored; inside they are
- * errors.
  *
- * What was tuned on this machine lies in a folder, a file a device and driver, and comes before the
- * board's: $RINGPIPE_TUNING, or the user's (~/.config/ringpipe/tuning, $XDG_CONFIG_HOME), then the
- * machine's (/etc/ringpipe/tuning). */
+ * `ringpipe tune` writes it (tune.h); it is read when the device is opened. A file that names a
+ * device or a driver applies only to that; one that names none applies to every device that fits
+ * the board's profile. Other unknown keys at the top level are notes of the tuner (measured
+ * figures) and ignored; below it they are errors.
+ *
+ * Tunings made on this machine are in a folder, one file per device and driver, and take precedence
+ * over the board's: $RINGPIPE_TUNING, or the user's (~/.config/ringpipe/tuning, $XDG_CONFIG_HOME),
+ * then the machine's (/etc/ringpipe/tuning). */
 #ifndef RP_DEVICE_TUNING_H
 #define RP_DEVICE_TUNING_H
 
@@ -50,33 +52,33 @@ typedef struct {
     rp_tuning_clblast clblast[RP_TUNING_KERNELS_MAX];
     uint32_t program_count;
     rp_tuning_program programs[RP_TUNING_PROGRAMS_MAX];
-    const char *device, *driver; /* that it is for; NULL: any */
+    const char *device, *driver; /* for which it applies; NULL: any */
 } rp_tuning;
 
-/* What a tuning is for. */
+/* The device and driver of a tuning. */
 typedef struct {
     const char *platform, *device, *driver;
 } rp_tuning_key;
 
-/* Which file is in force, and which one is not because it is for another device. */
+/* The file in force, and the one that is ignored because it is for another device. */
 typedef struct {
-    const char *applied; /* NULL: none, CLBlast's own parameters */
-    const char *ignored; /* NULL: none */
+    const char *applied; /* NULL: CLBlast's own parameters */
+    const char *ignored; /* NULL: no file */
     const char *ignored_device, *ignored_driver;
 } rp_tuning_origin;
 
 /* CLBlast with its own parameters. */
 rp_tuning rp_tuning_default(void);
-/* Texts live in `arena`. errors  IO; FORMAT naming file and key */
+/* Texts are stored in `arena`. errors IO; FORMAT naming file and key */
 rp_err rp_tuning_read(rp_arena *arena, const char *path, rp_tuning *out) RP_MUST_CHECK;
-/* Looks where the head of this file says; `board_path` (may be NULL) is the board's own. Texts live
- * in `arena`. errors  as rp_tuning_read(), of a file that is there */
+/* Searches the folders named at the head of this file, then `board_path` (may be NULL), the board's
+ * file. Texts are stored in `arena`. errors as rp_tuning_read(), for an existing file */
 rp_err rp_tuning_choose(rp_arena *arena, const rp_tuning_key *key, const char *board_path,
                         rp_tuning *out, rp_tuning_origin *origin) RP_MUST_CHECK;
-/* The folder to which `tune` writes, the user's or the machine's. errors  USAGE: there is no home;
- * MEMORY */
+/* The folder to which `tune` writes, the user's or the machine's.
+ * errors  USAGE: the user has no home; MEMORY */
 rp_err rp_tuning_folder(rp_arena *arena, bool machine, const char **out) RP_MUST_CHECK;
-/* The file of this device in a folder. */
+/* The path of this device's file in a folder. */
 rp_err rp_tuning_path(rp_arena *arena, const char *folder, const rp_tuning_key *key,
                       char **out) RP_MUST_CHECK;
 

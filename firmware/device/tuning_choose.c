@@ -1,4 +1,4 @@
-/* Which tuning.json is in force on a device. */
+/* Chooses the tuning.json for a device. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -39,7 +39,7 @@ fail:
     return err;
 }
 
-/* Letters that every file system takes, then a number that tells apart what they have in common. */
+/* Characters that every file system accepts, then a number that keeps names distinct. */
 rp_err rp_tuning_path(rp_arena *arena, const char *folder, const rp_tuning_key *key, char **out) {
     const char *const parts[] = {key->platform, key->device, key->driver};
     char name[160];
@@ -69,7 +69,7 @@ static bool is_for(const rp_tuning *tuning, const rp_tuning_key *key) {
            (!tuning->driver || strcmp(tuning->driver, key->driver) == 0);
 }
 
-/* Takes the file when it is there and for this device. */
+/* Uses the file if it exists and is for this device. */
 static rp_err try_file(rp_arena *arena, const rp_tuning_key *key, const char *path, rp_tuning *out,
                        rp_tuning_origin *origin) {
     rp_tuning found;

@@ -9,8 +9,7 @@
 
 enum { RP_HEAD_SUM_BYTES = 8, RP_HEAD_BYTES_MAX = RP_FRAME_BYTES_MAX + RP_HEAD_SUM_BYTES };
 
-/* *out is one owned reference.
- * errors  those of rp_frame_write(), MEMORY */
+/* *out is one owned reference. errors those of rp_frame_write(), MEMORY */
 rp_err rp_head_write(const rp_Frame *frame, rp_buffer **out) RP_MUST_CHECK;
 
 /* errors  FORMAT: a wrong checksum (not logged, because lines damage frames), and those of

@@ -1,5 +1,4 @@
-/* Connects a sender, a receiver and a session to a port of a transport: opening, closing, settings,
- * facts. */
+/* Connects a sender, a receiver and a session to a port: opening, closing, settings, facts. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -42,8 +42,7 @@ typedef struct {
     rp_rng *sessions;
 } rp_links_options;
 
-/* Allocates in `arena`.
- * errors  FORMAT (keys), IO, MEMORY */
+/* Allocates in `arena`. errors FORMAT (keys), IO, MEMORY */
 rp_err rp_links_open(rp_arena *arena, const rp_links_options *options,
                      rp_links **out) RP_MUST_CHECK;
 void rp_links_close(rp_links **links); /* closes remaining links; never hangs */
@@ -64,8 +63,7 @@ typedef struct {
     size_t part_bytes_max;   /* larger frames are refused before they are allocated */
     rp_link_profile emulate; /* zeros = none; applies to what this end sends */
     rp_link_profile far;     /* what the other end emulates; zeros = the same as this end */
-    /* stamped on every frame. Frames of other runs are dropped, except HELLO; zeros = accept any
-     * run */
+    /* stamped on frames; others' frames are dropped, except HELLO; zeros = accept any run */
     rp_run_identity run;
     uint32_t wire; /* version of the wire used for sending; 0 = RP_WIRE_MAX */
 } rp_link_options;
@@ -73,14 +71,12 @@ typedef struct {
 typedef struct rp_link rp_link;
 
 /* Has its own memory, freed by rp_link_close(), so that links may come and go. If the address is in
- * use, it retries for half a second.
- * errors  USAGE, FORMAT (key), IO (address), MEMORY */
+ * use, it retries for half a second. errors USAGE, FORMAT (key), IO (address), MEMORY */
 rp_err rp_link_open(rp_links *links, const rp_link_options *options, rp_link **out) RP_MUST_CHECK;
 /* Gives up un-acked messages and calls done() for each; messages that were not released become
  * invalid. Waits up to 10 s while the transport still reads their memory. */
 void rp_link_close(rp_link **link);
-/* Binding end: allows one more client key.
- * errors  FORMAT, LIMIT */
+/* Binding end: allows one more client key. errors FORMAT, LIMIT */
 rp_err rp_link_allow(rp_link *link, const char *public_text) RP_MUST_CHECK;
 /* Binding end: allows exactly these client keys from now on.
  * errors  FORMAT, LIMIT: the list is then unchanged */
@@ -90,8 +86,7 @@ void rp_link_set_run(rp_link *link, rp_run_identity run);
 void rp_link_set_wire(rp_link *link, uint32_t version); /* after it is agreed */
 /* Emulates another line from now on; zeros: none. Packets waiting for the old line keep their
  * times. Its random stream is "link/NAME/NUMBER" of the seed, restarted (NUMBER: index among its
- * links, from 0).
- * errors  MEMORY */
+ * links, from 0). errors MEMORY */
 rp_err rp_link_emulate(rp_link *link, const rp_link_profile *profile) RP_MUST_CHECK;
 /* Restarts the time of an emulated line, to which its outages refer. */
 void rp_link_begin_line(rp_link *link);
@@ -101,8 +96,7 @@ const char *rp_link_endpoint(const rp_link *link);
 /* Sends frame 0 and parts. The parts' memory is borrowed until a later rp_link_step/recv/close of
  * this thread calls done(context): the peer has then acked and the transport no longer reads it.
  * `done` may be NULL if part_count is 0 or `copy` is set, which copies the parts. Data kinds need
- * credit.
- * errors  AGAIN (nothing was taken), LIMIT, FORMAT */
+ * credit. errors AGAIN (nothing was taken), LIMIT, FORMAT */
 rp_err rp_link_send(rp_link *link, rp_Frame *frame, const rp_part *parts, uint32_t part_count,
                     bool copy, void (*done)(void *context), void *context) RP_MUST_CHECK;
 bool rp_link_can_send(const rp_link *link); /* a data parcel would not get AGAIN */
@@ -113,8 +107,7 @@ rp_err rp_link_recv(rp_link *link, rp_message **out) RP_MUST_CHECK;
 /* Returns the memory; for data kinds this grants the peer new credit. */
 void rp_link_release(rp_link *link, rp_message **message);
 
-/* Sends due acks, probes, replays and pings. Call it in every round of the loop and at least every
- * 100 ms. */
+/* Sends due acks, probes, replays, pings. Call it every round and at least every 100 ms. */
 rp_err rp_link_step(rp_link *link) RP_MUST_CHECK;
 
 typedef struct {

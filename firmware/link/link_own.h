@@ -79,11 +79,9 @@ static inline int64_t rp_link_now_ns(const rp_link *link) {
     return rp_clock_now_ns(link->links->clock);
 }
 
-/* link_send.c: fills in the link's fields of every frame: the latest ack and credit, the sessions,
- * the run. */
+/* link_send.c: fills in the link's fields of a frame: ack, credit, sessions, run. */
 void rp_link_stamp(const rp_link *link, rp_Frame *frame);
-/* Sends a frame of the link's own kinds.
- * errors  AGAIN; PEER: there is no known peer to send to */
+/* Sends a frame of the link's own kinds. errors AGAIN; PEER: there is no known peer to send to */
 rp_err rp_link_post_bare(rp_link *link, rp_Frame *frame);
 /* An ack that cannot be sent now stays due; an "again" then waits for the peer's probe. */
 void rp_link_send_ack(rp_link *link, bool again, uint64_t generation);
@@ -91,8 +89,7 @@ void rp_link_send_due_ack(rp_link *link);
 void rp_link_send_due_probe(rp_link *link);
 void rp_link_transmit(rp_link *link); /* sends messages while the port accepts them */
 
-/* link_questions.c: answers a valid ASK from connection `from`. Returns false if there is no
- * answer. */
+/* link_questions.c: answers a valid ASK from connection `from`; false: no answer. */
 bool rp_link_take_question(rp_link *link, const rp_Frame *frame, uint64_t from);
 
 /* link_receive.c: processes incoming packets, a bounded number. */

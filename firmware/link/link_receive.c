@@ -165,8 +165,7 @@ static void note_address(rp_link *link, const rp_packet *packet) {
     link->port->kind->address(link->port, packet, link->served);
 }
 
-/* Handles a frame from the known peer. Returns whether it brought something: a message, an ack,
- * credit. */
+/* Handles a frame from the peer. Returns whether it brought a message, an ack or credit. */
 static bool take_frame(rp_link *link, const rp_Frame *frame, rp_packet *packet) {
     const int64_t now = rp_link_now_ns(link);
     if (link->bound && link->peer != packet->peer) {

@@ -5,8 +5,7 @@
 
 #define STEP_NS (1 * RP_NS_PER_S)
 #define RECENT_NS (300 * RP_NS_PER_S)
-/* A transport does not report when it releases memory, so poll at this interval while waiting for
- * it. */
+/* A transport does not report when it releases memory, so poll while waiting for it. */
 #define LENT_POLL_NS (2 * RP_NS_PER_MS)
 
 /* Measures the longest recent time (about RECENT_NS) for which this end did not process the link.

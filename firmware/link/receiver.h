@@ -23,15 +23,13 @@ typedef struct {
     uint32_t control_max; /* most other messages */
 } rp_receiver_options;
 
-/* Allocates in `arena`.
- * errors  MEMORY */
+/* Allocates in `arena`. errors MEMORY */
 rp_err rp_receiver_new(rp_arena *arena, const rp_receiver_options *options,
                        rp_receiver **out) RP_MUST_CHECK;
 /* Drops the remaining messages; taken messages become invalid. NULL is accepted. */
 void rp_receiver_drop_all(rp_receiver *receiver);
 
-/* Adopts another peer: numbers restart at 1. Messages of the old peer stay and still occupy the
- * window. */
+/* Adopts another peer: numbers restart at 1. Old messages stay and occupy the window. */
 void rp_receiver_meet(rp_receiver *receiver);
 
 typedef enum {
@@ -71,8 +69,7 @@ uint64_t rp_receiver_credit(const rp_receiver *receiver);
 /* A frame with both numbers was sent. */
 void rp_receiver_acked(rp_receiver *receiver);
 bool rp_receiver_owes_ack(const rp_receiver *receiver);
-/* Call it at the end of each round. Returns true if an ack was due for a whole round and no message
- * carried it. */
+/* At the end of each round: true if an ack was due all the round and no message carried it. */
 bool rp_receiver_end_round(rp_receiver *receiver) RP_MUST_CHECK;
 
 /* Whether messages came since the owner's last wait; begin_wait() resets it. */

@@ -79,8 +79,7 @@ static message *message_at(const rp_sender *s, uint64_t position) {
     return s->ring[position % s->capacity];
 }
 
-/* Takes the most recently used free message, so that no more memory is touched than is in use at a
- * time. */
+/* Takes the most recently used free message, to touch as little memory as possible. */
 static message *get_message(rp_sender *s) {
     message *m = s->free;
     if (m) {

@@ -27,8 +27,7 @@ typedef struct {
     bool calls;           /* speaks first: probes before a peer is known */
 } rp_sender_options;
 
-/* Allocates in `arena`.
- * errors  MEMORY */
+/* Allocates in `arena`. errors MEMORY */
 rp_err rp_sender_new(rp_arena *arena, const rp_sender_options *options, int64_t now,
                      rp_sender **out) RP_MUST_CHECK;
 
@@ -71,8 +70,7 @@ void rp_sender_meet(rp_sender *sender);
 /* A new connection: packets on the old one may be lost, and its other end may be another peer. An
  * end with `calls` sends probes until it hears from a peer. */
 void rp_sender_reconnected(rp_sender *sender);
-/* Handles an ack of all numbers up to `ack`. Returns false and changes nothing if it acks what was
- * never sent. */
+/* Handles an ack of all numbers up to `ack`; false, and no change, if it was never sent. */
 bool rp_sender_on_ack(rp_sender *sender, uint64_t ack, int64_t now) RP_MUST_CHECK;
 /* The peer accepts this many data messages of the stream in total; a smaller value than before is
  * ignored. Returns true if it grew. */

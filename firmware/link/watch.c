@@ -90,7 +90,8 @@ void rp_link_watch_begin(rp_link_watch *watch, const rp_link *link, int64_t now_
     note_answer(watch, &health, now_ns);
 }
 
-static void ask(rp_link_watch *watch, rp_link *link, const rp_link_health *health, int64_t now_ns) {
+static void send_ping(rp_link_watch *watch, rp_link *link, const rp_link_health *health,
+                      int64_t now_ns) {
     const facts now = read_facts(link, health);
     const int64_t since_ns = now_ns - watch->asked_ns;
     const int64_t counts_ns = since_ns < LOOKS_NS ? since_ns : LOOKS_NS;
@@ -107,7 +108,7 @@ rp_watch_state rp_link_look(rp_link_watch *watch, rp_link *link, int64_t now_ns)
     if (health.last_answer_ns != watch->answer_ns) {
         note_answer(watch, &health, now_ns);
     } else if (now_ns - watch->asked_ns >= ASK_NS) {
-        ask(watch, link, &health, now_ns);
+        send_ping(watch, link, &health, now_ns);
     }
     const int64_t meet_ns = watch->meet_ns > RP_LINK_MEET_NS ? watch->meet_ns : RP_LINK_MEET_NS;
     const int64_t lost_ns = health.last_answer_ns ? RP_LINK_LOST_NS : meet_ns;

@@ -78,7 +78,7 @@ static bool is_over(const rp_wire_rate *rate) {
     return rate->round == RP_WIRE_ROUNDS || (rate->round > 0 && spent_ns > ENOUGH_NS);
 }
 
-static rp_err send(rp_wire_rate *rate, rp_link *link) {
+static rp_err send_next(rp_wire_rate *rate, rp_link *link) {
     rp_Frame frame = {.which_body = RP_KIND_TRIAL_BYTES};
     const rp_part part = rp_part_of_bytes(rate->bytes, rate->size[rate->at]);
     rate->sent_ns = rp_clock_now_ns(rate->clock);
@@ -90,7 +90,7 @@ static rp_err send(rp_wire_rate *rate, rp_link *link) {
 static rp_err step_row(rp_wire_rate *rate, rp_link *link, bool *over) {
     rp_err err = RP_OK;
     while (err == RP_OK && rate->round < RP_WIRE_ROUNDS && rate->on_way < ROW) {
-        err = send(rate, link);
+        err = send_next(rate, link);
         rate->round += err == RP_OK;
     }
     *over = rate->repeats[rate->at] > 0;
@@ -107,7 +107,7 @@ static rp_err step_turn(rp_wire_rate *rate, rp_link *link, bool *over) {
         rate->round++;
     }
     *over = is_over(rate);
-    return *over ? RP_OK : send(rate, link);
+    return *over ? RP_OK : send_next(rate, link);
 }
 
 rp_err rp_wire_rate_step(rp_wire_rate *rate, rp_link *link, bool *over) {

@@ -2,8 +2,8 @@
  * from sending to its ack. The sizes alternate, so that a temporary slowdown affects all of them. A
  * size that would take longer than a second is omitted, with all larger ones. In row mode only the
  * largest size is sent, with several messages in flight: then an ack that is late because it
- * travels behind the other end's messages delays nothing, and the rate of both directions at once
- * is measured.
+ * is queued after the peer's messages delays nothing, and the rate of both directions at once is
+ * measured.
  *
  * Zero-initialised: no measurement. Allocates its own memory. */
 #ifndef RP_LINK_WIRE_RATE_H
@@ -33,8 +33,7 @@ rp_err rp_wire_rate_begin(rp_wire_rate *rate, const rp_clock *clock, const uint3
 bool rp_wire_rate_is_on(const rp_wire_rate *rate);
 /* Sends the next message when the last one is acked; call it in every round. *over: all are acked.
  * `rate` must not move until rp_wire_rate_end(), which must follow the link's close or the last
- * ack.
- * errors  of rp_link_send() except AGAIN */
+ * ack. errors of rp_link_send() except AGAIN */
 rp_err rp_wire_rate_step(rp_wire_rate *rate, rp_link *link, bool *over) RP_MUST_CHECK;
 /* The medians; 0 for a size that was omitted. */
 void rp_wire_rate_result(rp_wire_rate *rate, double *seconds, double *spread);

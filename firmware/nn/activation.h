@@ -13,10 +13,10 @@
 #include "nn/layer.h"
 
 typedef struct {
-    /* The derivative is computed from y, and then forward may be in place; otherwise from x. */
+    /* The derivative is computed from y, so forward may work in place; otherwise from x. */
     bool from_y;
     double flops_forward, flops_backward; /* per element */
-    float slope;                          /* default of the kind's one key, when it has `keys` */
+    float slope;                          /* default of the kind's only key, if it has `keys` */
 } rp_activation;
 
 /* forward and backward launch the entries `<kind>_forward` and `<kind>_backward`. */

@@ -1,6 +1,6 @@
-/* The three ways of a convolution: as matrix products (layer_conv2d.c); directly for groups of a
- * few channels (conv_direct.c) and, on CPUs, for few channels in one group (conv_flat.c). Private
- * to the room. */
+/* The three implementations of a convolution: as matrix products (layer_conv2d.c); directly for
+ * groups of few channels (conv_direct.c) and, on CPUs, for few channels in one group (conv_flat.c).
+ * Private to the room. */
 #ifndef RP_NN_CONV_H
 #define RP_NN_CONV_H
 
@@ -27,19 +27,19 @@ bool rp_conv_is_direct(const rp_conv *conv);
 rp_err rp_conv_direct_forward(const rp_layer_call *call, const rp_conv *conv) RP_MUST_CHECK;
 rp_err rp_conv_direct_input(const rp_layer_call *call, const rp_conv *conv,
                             rp_rows dy) RP_MUST_CHECK;
-/* Sums over chunks of images in the workspace from float `part_first` on. */
+/* Floats for sums over chunks of images, in the workspace from float `part_first` on. */
 size_t rp_conv_direct_part_floats(const rp_conv *conv);
 rp_err rp_conv_direct_weight(const rp_layer_call *call, const rp_conv *conv, rp_rows dy,
                              uint64_t part_first) RP_MUST_CHECK;
 
-/* Whether kernels/conv_flat.cl is faster: results as large as the image, few channels, and a
- * device whose products are those of a CPU. */
+/* Whether kernels/conv_flat.cl is faster: output as large as the image, few channels, and a device
+ * whose products are those of a CPU. */
 bool rp_conv_is_flat(const rp_conv *conv, rp_gemm_choice choice);
-/* Of the workspace, from float `work_first` on. */
+/* Floats needed in the workspace, from float `work_first` on. */
 size_t rp_conv_flat_floats(const rp_conv *conv);
 rp_err rp_conv_flat_forward(const rp_layer_call *call, const rp_conv *conv,
                             uint64_t work_first) RP_MUST_CHECK;
-/* dx and dw as far as the call wants them; without the bias. */
+/* dx and dw, if the call wants them; without the bias. */
 rp_err rp_conv_flat_backward(const rp_layer_call *call, const rp_conv *conv, rp_rows dy,
                              uint64_t work_first) RP_MUST_CHECK;
 

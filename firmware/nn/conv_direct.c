@@ -3,16 +3,16 @@
 #include <stdio.h>
 
 enum {
-    DIRECT_CHANNELS_MAX = 4, /* of a group */
+    DIRECT_CHANNELS_MAX = 4, /* channels of a group */
     DIRECT_KERNEL_MAX = 5,   /* 25 sums in wide registers */
-    TILE_FLOATS = 4096,      /* of a plane in local memory: half of a core's first cache */
+    TILE_FLOATS = 4096,      /* of a plane in local memory: half of a core's L1 cache */
     GROUP_ROWS = 16
 };
 
-/* How a correlation walks over rows of w_out results; see kernels/conv.cl. */
+/* How a correlation iterates over rows of w_out results; see kernels/conv.cl. */
 typedef struct {
     uint32_t step, lanes, tile_w, strip;
-    size_t bytes; /* of local memory; 0 when not even one row of results fits */
+    size_t bytes; /* of local memory; 0 if not even one row of results fits */
 } tiles;
 
 static tiles tiles_of(const rp_conv_spec *spec, uint32_t step, uint32_t h_out, uint32_t w_out) {

@@ -3,23 +3,23 @@
 #include <stdio.h>
 
 enum {
-    /* kernels/conv_flat.cl */
+    /* as in kernels/conv_flat.cl */
     OUTS = 8,
     SPAN = 32,
-    WIDE_OUTS = 16, /* channels of dy at once, for the gradient of the weights */
-    /* ours */
+    WIDE_OUTS = 16, /* channels of dy processed together, for the gradient of the weights */
+    /* limits chosen here */
     CHANNELS_MAX = 32,
     KERNEL_MAX = 5,
     LINE_FLOATS = 512,      /* of a channel's results in local memory */
-    PADDED_FLOATS = 1 << 20 /* copies of images at once: what a third cache keeps */
+    PADDED_FLOATS = 1 << 20 /* copies of images at a time: what an L3 cache holds */
 };
 
-/* Where things are in the workspace, in floats from `first` on. */
+/* Layout of the workspace, in floats from `first` on. */
 typedef struct {
     uint64_t taps, x, dy, turned, part, end;
     uint64_t plane;
     uint32_t wide;
-    uint32_t images; /* at once, whole chunks */
+    uint32_t images; /* processed together, whole chunks */
     uint32_t chunk;  /* images of one first-level sum of the gradient of the weights */
 } plan;
 
@@ -51,7 +51,7 @@ static plan plan_of(const rp_conv *v, uint64_t first) {
     return made;
 }
 
-/* Rows of the strips that a plane is done in: of one height, as few as fit. */
+/* Rows of the strips into which a plane is divided: of equal height, as few as fit. */
 static uint32_t strip_rows(uint32_t h, uint32_t wide) {
     return rp_layer_divide_up(h, rp_layer_divide_up(h, (LINE_FLOATS - SPAN) / wide));
 }
@@ -117,7 +117,7 @@ static rp_err pack_taps(const rp_layer_call *call, const rp_conv *v, const plan 
                          (size_t[]){1, 1});
 }
 
-/* What a correlation writes and how. */
+/* Output of a correlation. */
 typedef struct {
     rp_rows out;
     rp_buffer *bias;
@@ -168,7 +168,7 @@ static rp_err turn_planes(const rp_layer_call *call, const rp_conv *v, const pla
                          (size_t[]){1, 1});
 }
 
-/* The sums of `images` images from `first` on; x is padded and dy turned. */
+/* The sums of `images` images from `first` on; x is padded and dy transposed. */
 static rp_err sum_weight(const rp_layer_call *call, const rp_conv *v, const plan *at,
                          uint32_t first, uint32_t images) {
     const uint32_t planes = v->spec->kernel > 3 ? 1 : 2;

@@ -4,7 +4,7 @@
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-/* The layer at which a stage begins, behind the one before; says in `why` what is wrong with it. */
+/* Why a stage that follows `before` cannot begin at the layer; NULL if it can. */
 static const char *why_no_boundary(const rp_model *model, uint32_t before, uint32_t layer) {
     if (layer == model->layer_count) {
         return "is no layer of the model";
@@ -43,11 +43,11 @@ fail:
     return err;
 }
 
-/* Counts what crosses each boundary in one walk: a ring of a thousand stages is checked often. */
+/* Counts what crosses each boundary in one walk, because large rings are checked often. */
 static rp_err check_boundaries(const rp_model *model, const rp_cut *cut) {
     int32_t more[RP_MODEL_LAYERS_MAX + 2] = {
-        0}; /* tensors that cross before a layer: + or - here */
-    uint32_t last[RP_MODEL_LAYERS_MAX + 1] = {0}; /* reader; the model's input is number 0 */
+        0}; /* change of the number of crossing tensors before each layer */
+    uint32_t last[RP_MODEL_LAYERS_MAX + 1] = {0}; /* reader; the model's input has number 0 */
     int32_t crossing = 0;
     uint32_t b = 1;
     for (uint32_t i = 0; i < model->layer_count; i++) {
@@ -64,7 +64,7 @@ static rp_err check_boundaries(const rp_model *model, const rp_cut *cut) {
         crossing += more[i];
         if (i == cut->first[b]) {
             rp_boundary boundary;
-            if (crossing > RP_CUT_TENSORS_MAX) { /* which says so */
+            if (crossing > RP_CUT_TENSORS_MAX) { /* fails with a message */
                 return rp_cut_boundary_at(model, i, &boundary);
             }
             b++;
@@ -96,13 +96,13 @@ rp_err rp_cut_check(const rp_model *model, const rp_cut *cut) {
     return check_boundaries(model, cut);
 }
 
-/* ---- what crosses --------------------------------------------------------------------------- */
+/* ---- crossing tensors ----------------------------------------------------------------------- */
 
 static bool is_before(uint32_t a, uint32_t b) {
     return a != b && (a == RP_LAYER_DATA || (b != RP_LAYER_DATA && a < b));
 }
 
-/* Once each, in order. */
+/* Adds each tensor once, in order. */
 static rp_err add_tensor(const rp_model *model, uint32_t producer, uint32_t first,
                          rp_boundary *out) {
     uint32_t at = 0;
@@ -157,7 +157,7 @@ rp_err rp_cut_boundary(const rp_model *model, const rp_cut *cut, uint32_t b, rp_
 
 typedef struct {
     const double *boundary; /* may be NULL */
-    double *sum;            /* [count + 1] of the layers before */
+    double *sum;            /* [count + 1] sum of the layers before */
     uint32_t count;
 } cost_table;
 
@@ -169,8 +169,8 @@ static double cost_stage(const cost_table *t, uint32_t first, uint32_t end) {
     return t->sum[end] - t->sum[first] + cost_boundary(t, first) + cost_boundary(t, end);
 }
 
-/* best[first] = least largest cost of the layers [first, count) in `stages` stages, from the same
- * for one stage less; next[first] = where the second of them begins. */
+/* best[first] = smallest possible largest cost of the layers [first, count) in `stages` stages,
+ * from `less`, the same for one stage less; next[first] = start of the second of these stages. */
 static void add_stage(const cost_table *t, uint32_t stages, const double *less, double *best,
                       uint32_t *next) {
     for (uint32_t first = 0; first <= t->count; first++) {

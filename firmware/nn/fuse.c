@@ -15,7 +15,7 @@ static rp_err run_nothing(const rp_layer_call *call) {
     return RP_OK;
 }
 
-/* Not in the registry: no model file names it. */
+/* Not in the registry, because no model file names it. */
 static const rp_layer_kind done_before = {
     .name = "relu",
     .source = "done by the layer before",

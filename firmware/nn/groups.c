@@ -22,7 +22,7 @@ void rp_groups_plan(const rp_shape *in, const rp_groups *groups, const rp_shape 
     };
 }
 
-/* The samples of one first-level sum over the batch, as for a bias. */
+/* Samples in one first-level sum over the batch, as for a bias. */
 static uint32_t chunk_images(const rp_groups *groups, uint32_t n) {
     return rp_layer_chunk_images(n, groups->pixels == 1 ? LANES : groups->pixels);
 }

@@ -1,6 +1,6 @@
-/* What layernorm and groupnorm have in common: each sample is normalised by itself, over groups of
- * its channels. Private to the room. There are no batch statistics, so neither microbatch nor cut
- * changes what a sample becomes, and evaluation is the same as training. */
+/* Code shared by layernorm and groupnorm: each sample is normalised on its own, over groups of its
+ * channels. Private to the room. There are no batch statistics, so neither microbatch nor cut
+ * changes a sample's result, and evaluation equals training. */
 #ifndef RP_NN_GROUPS_H
 #define RP_NN_GROUPS_H
 
@@ -11,7 +11,7 @@ typedef struct {
     uint32_t groups, wide, pixels;
 } rp_groups;
 
-/* weight and bias have the shape `affine`, one element a channel. */
+/* weight and bias have the shape `affine`, one element per channel. */
 void rp_groups_plan(const rp_shape *in, const rp_groups *groups, const rp_shape *affine,
                     rp_layer_plan *out);
 size_t rp_groups_workspace_bytes(const rp_groups *groups, uint32_t n);

@@ -31,7 +31,7 @@ rp_err rp_layer_make_plan(const rp_layer *layer, const rp_shape *in, rp_layer_pl
 
 /* ---- calls ---------------------------------------------------------------------------------- */
 
-/* The first `count` elements can be computed with. */
+/* Whether the first `count` elements can be used in computations. */
 static bool is_usable(const rp_tensor *tensor, uint64_t count) {
     return tensor->dtype == RP_F32 && rp_tensor_fits(tensor, count);
 }

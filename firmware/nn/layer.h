@@ -1,7 +1,7 @@
 /* A layer: one table of functions and one word in firmware/nn/CMakeLists.txt.
  *
- * A layer owns no memory, never waits, and enqueues its work on the device's one queue. The stage
- * hands in every tensor; see rp_layer_call. Letters: N samples, C channels in, K channels out, H W
+ * A layer owns no memory, never waits, and enqueues its work on the device's only queue. The stage
+ * passes every tensor; see rp_layer_call. Letters: N samples, C channels in, K channels out, H W
  * image, R S kernel, P Q output image. */
 #ifndef RP_NN_LAYER_H
 #define RP_NN_LAYER_H
@@ -28,7 +28,7 @@ typedef struct {
     const rp_layer_kind *kind;
     const char *name;
     uint32_t line; /* in the model file */
-    /* `train: false`: its parameters stay as they are, and it computes as in evaluation. */
+    /* `train: false`: its parameters do not change, and it computes as in evaluation. */
     bool frozen;
     uint32_t input_count;
     uint32_t input[RP_LAYER_INPUTS_MAX]; /* indices of earlier layers, or RP_LAYER_DATA */
@@ -37,8 +37,8 @@ typedef struct {
 
 typedef enum {
     RP_PARAM_TRAINED, /* has a gradient and optimiser state; exported */
-    RP_PARAM_STATE,   /* running statistics: exported, never stepped, never stashed */
-    RP_PARAM_FROZEN,  /* of a frozen layer, statistics too: exported, nothing ever changes it */
+    RP_PARAM_STATE,   /* running statistics: exported, not updated by the optimiser, not stashed */
+    RP_PARAM_FROZEN,  /* of a frozen layer, including statistics: exported, never changed */
     RP_PARAM_SCRATCH  /* zero at every step boundary: neither exported nor checkpointed */
 } rp_param_role;
 
@@ -52,12 +52,12 @@ typedef struct {
     float init_bound; /* UNIFORM in [-bound, bound), PyTorch's default rules */
 } rp_param;
 
-/* What a layer is for given sample shapes. Pure. */
+/* The properties of a layer for given sample shapes. Pure. */
 typedef struct {
-    rp_shape out; /* one sample, without N */
+    rp_shape out; /* of one sample, without N */
     uint32_t param_count;
     rp_param param[RP_LAYER_PARAMS_MAX];
-    /* Bytes kept from forward to backward beside x and y, for n samples: fixed + n * sample. */
+    /* Bytes kept from forward to backward, in addition to x and y: fixed + n * sample. */
     uint32_t saved_count;
     struct {
         size_t fixed_bytes, sample_bytes;
@@ -66,20 +66,21 @@ typedef struct {
     bool needs_y; /* backward reads y */
     /* Forward may write y over x[0], and backward dx over dy: elementwise, and not needs_x. */
     bool in_place;
-    bool same; /* y is x: nothing is computed, and they share storage whoever reads it */
-    /* Backward needs all samples of the forward in one call (its sums run over all of them);
-     * without it any part of them may have a backward of its own. */
+    bool same; /* y is x: nothing is computed, and they share memory regardless of their readers */
+    /* Backward needs all samples of the forward in one call, because its sums run over all of them;
+     * otherwise any part of them may have a separate backward. */
     bool whole;
-    /* Values of a sample that share a mean and a variance, over all samples of a microbatch where
-     * it is `whole`; 0: nothing is normalised by statistics of the sample or the microbatch. */
+    /* Number of values of a sample that share a mean and a variance, over all samples of a
+     * microbatch if `whole`; 0: there is no normalisation by statistics of the sample or the
+     * microbatch. */
     uint32_t sharing;
-    double flops_forward, flops_backward; /* one sample */
+    double flops_forward, flops_backward; /* for one sample */
 } rp_layer_plan;
 
-/* Everything one call gets. Tensors that a call does not use are NULL. All shapes have N in front;
- * `n` may be smaller than the microbatch the memory was planned for. x, y, dy and dx are views:
- * they may begin anywhere in their buffers, at any alignment of an element; nothing outside of
- * their n samples is touched. Parameters begin at element 0 of theirs. */
+/* Arguments of one call. Tensors that a call does not use are NULL. All shapes begin with N; `n`
+ * may be smaller than the microbatch for which memory was planned. x, y, dy and dx are views that
+ * may begin anywhere in their buffers, at any element; nothing outside of their n samples is
+ * accessed. Parameters begin at element 0 of their buffers. */
 typedef struct {
     rp_device *device;
     const rp_layer *layer;
@@ -87,30 +88,31 @@ typedef struct {
     uint32_t n;
     rp_shape in[RP_LAYER_INPUTS_MAX]; /* sample shapes of the inputs */
     bool training;                    /* batch statistics, dropout */
-    /* Running statistics are computed anew, as the plain mean of forwards: 1 in the
-     * first of them, 2 in the next; 0: they are updated with the layer's momentum. */
+    /* Recomputation of running statistics as the plain mean of forwards: 1 in the first forward, 2
+     * in the next, and so on; 0: they are updated with the layer's momentum. */
     uint32_t renewal;
-    bool want_dx, want_dw; /* backward: zero-bubble schedules ask for them one by one */
-    /* dw is added to dparam when set, written when not. dx of input i is added when dx_add[i]
-     * (the tensor has another reader), written when not. */
+    bool want_dx, want_dw; /* backward: zero-bubble schedules request them separately */
+    /* If set, dw is added to dparam, otherwise it is stored. dx of input i is added if dx_add[i]
+     * (the tensor has another reader), otherwise stored. */
     bool accumulate;
     bool dx_add[RP_LAYER_INPUTS_MAX];
 
     const rp_tensor *x[RP_LAYER_INPUTS_MAX];
     rp_tensor *y;
     const rp_tensor *dy;
-    rp_tensor *dx[RP_LAYER_INPUTS_MAX]; /* NULL: nobody wants it */
+    rp_tensor *dx[RP_LAYER_INPUTS_MAX]; /* NULL: not needed */
     rp_tensor *param[RP_LAYER_PARAMS_MAX];
     rp_tensor *dparam[RP_LAYER_PARAMS_MAX]; /* NULL for STATE and SCRATCH */
-    /* Behind the fixed bytes lie the samples of the forward, of which this call's begin with sample
-     * `saved_first`. NULL in a forward that no backward follows. */
+    /* After the fixed bytes follow the samples of the forward; those of this call begin at sample
+     * `saved_first`. NULL in a forward without a backward. */
     rp_buffer *saved[RP_LAYER_SAVED_MAX];
     uint32_t saved_first;
     rp_buffer *workspace; /* at least kind->workspace_bytes() */
 
-    uint64_t seed;         /* of the run; a random layer names its own stream: "dropout/<layer>" */
-    uint64_t sample_first; /* number of the first sample in the run, counts over steps: the mask of
-                              a sample does not depend on cut, microbatch or recompute */
+    uint64_t seed; /* of the run; a random layer uses its own stream: "dropout/<layer>" */
+    /* number of the first sample in the run, counted over steps, so that the mask of a sample does
+     * not depend on cut, microbatch or recompute */
+    uint64_t sample_first;
 } rp_layer_call;
 
 struct rp_layer_kind {
@@ -119,8 +121,8 @@ struct rp_layer_kind {
     const char *source;
     size_t spec_bytes;
     uint32_t inputs_min, inputs_max;
-    /* Reads the kind's own keys of `keys` (name, kind, from are read already) into layer->spec.
-     * `classes`: what `out: classes` stands for. */
+    /* Parses the kind's own keys of `keys` (name, kind, from have been read) into layer->spec.
+     * `classes`: the meaning of `out: classes`. */
     rp_err (*parse)(rp_layer *layer, rp_node *keys, uint32_t classes);
     /* in[i] = sample shape of input i. A frozen layer needs nothing for gradients of parameters.
      * Callers use rp_layer_make_plan(). errors SHAPE, with the layer's name and the numbers */
@@ -133,9 +135,9 @@ struct rp_layer_kind {
     /* Once per optimiser step, before the update (deferred batch statistics); NULL = nothing. */
     rp_err (*commit)(const rp_layer_call *call);
     /* Makes the layer apply max(., 0) to its output; plan() must be called again (it may now need
-     * y). NULL when the kind can not. */
+     * y). NULL if the kind cannot. */
     void (*fuse_relu)(rp_layer *layer);
-    /* What differs between kinds that share their functions, e.g. rp_activation; NULL = nothing. */
+    /* Constants of a kind that shares functions with others, e.g. rp_activation, or NULL. */
     const void *facts;
 };
 
@@ -146,10 +148,10 @@ const rp_layer_kind *rp_layer_find(const char *name); /* NULL when unknown */
 /* kind->plan, with the roles of a frozen layer's parameters. errors SHAPE */
 rp_err rp_layer_make_plan(const rp_layer *layer, const rp_shape *in,
                           rp_layer_plan *out) RP_MUST_CHECK;
-/* Has it a parameter that is trained? */
+/* Whether it has a trained parameter. */
 bool rp_layer_trains(const rp_layer_plan *plan);
 
-/* One call of the layer, checked: every tensor is f32 and lies in its buffer.
+/* Runs one call of the layer after checking that every tensor is f32 and within its buffer.
  * errors  SHAPE naming layer and tensor; DEVICE */
 rp_err rp_layer_forward(const rp_layer_call *call) RP_MUST_CHECK;
 rp_err rp_layer_backward(const rp_layer_call *call) RP_MUST_CHECK;

@@ -1,4 +1,4 @@
-/* y = x0 + x1 + ..., from left to right: the joint of a residual connection. */
+/* y = x0 + x1 + ..., from left to right: the sum of a residual connection. */
 #include "nn/layer_common.h"
 
 static rp_err parse_add(rp_layer *layer, rp_node *keys, uint32_t classes) {

@@ -1,16 +1,16 @@
 /* Batch normalisation of [C] or [C, ...] samples, statistics over the microbatch and all pixels.
  *
- * Training normalises with the biased variance and moves the running statistics once a forward, the
- * variance unbiased. A single element, where PyTorch raises, is normalised to 0 and does not move
- * running_var; statistics that are not finite move nothing. `deferred` is torchgpipe's
- * DeferredBatchNorm: the microbatches' statistics are merged and moved in once a step, the variance
- * biased. When the STATE tensors are NULL (a forward that is repeated) nothing moves. A renewal
- * (SWA's: reset, then the cumulative mean over forwards) is a momentum of 1, 1/2, 1/3, ...; no
- * method renews `deferred` ones. Frozen, it is a scale and a shift by the running statistics, as
- * torchvision's FrozenBatchNorm2d.
+ * Training normalises with the biased variance and updates the running statistics once per forward,
+ * with the unbiased variance. A single element, where PyTorch raises an error, is normalised to 0
+ * and does not update running_var; statistics that are not finite update nothing. `deferred` is
+ * torchgpipe's DeferredBatchNorm: the microbatches' statistics are merged and applied once per
+ * step, with the biased variance. If the STATE tensors are NULL (a repeated forward), nothing is
+ * updated. A renewal (SWA's: reset, then the cumulative mean over forwards) is a momentum of 1,
+ * 1/2, 1/3, ...; no method renews `deferred` ones. Frozen, it is a scale and a shift by the running
+ * statistics, like torchvision's FrozenBatchNorm2d.
  *
- * trap  torchgpipe adds up x and x^2; mean and sum of squared deviations say the same and do not
- *       cancel, so these lie in the SCRATCH parameters. */
+ * Trap: torchgpipe adds up x and x^2; mean and sum of squared deviations are equivalent and do not
+ * cancel, so the SCRATCH parameters store these. */
 #include "device/program.h"
 #include "nn/layer_common.h"
 
@@ -22,9 +22,9 @@ enum {
     STEP_MEAN,
     STEP_SQUARE,
     STEP_COUNT,
-    CHUNK_ELEMENTS = 4096, /* stay in a core's first cache between two passes */
+    CHUNK_ELEMENTS = 4096, /* elements that stay in a core's L1 cache between two passes */
     COLUMN_ROWS = 32,
-    LANES = 16,      /* floats a work-item handles at once */
+    LANES = 16,      /* floats processed together by a work-item */
     GROUP_ITEMS = 1, /* WG of kernels/batchnorm.cl */
     CHANNEL_GROUP = 16
 };
@@ -37,7 +37,7 @@ typedef struct {
     bool deferred;
 } batchnorm_spec;
 
-/* How n samples are cut into chunks; see kernels/batchnorm.cl. */
+/* How n samples are divided into chunks; see kernels/batchnorm.cl. */
 typedef struct {
     uint32_t n, channels, pixels, images, piece, chunks, lanes;
 } grid;
@@ -127,7 +127,7 @@ static size_t workspace_bytes(const rp_layer *layer, const rp_layer_plan *plan_o
     return (5 + 3 * (size_t)g.chunks) * g.channels * sizeof(float);
 }
 
-/* Begins a launch whose grid is one work-item a channel. */
+/* Begins a launch whose grid is one work-item per channel. */
 static rp_err begin_launch(const rp_layer_call *call, const char *entry, rp_launch *launch) {
     rp_kernel *kernel;
     rp_err err = rp_kernel_find(call->device, "batchnorm", entry, GROUP_DEFINE, &kernel);
@@ -264,7 +264,7 @@ fail:
     return err;
 }
 
-/* dx (+)= dy weight / sqrt(running_var + eps): reads no x. */
+/* dx (+)= dy weight / sqrt(running_var + eps); does not read x. */
 static rp_err backward_frozen(const rp_layer_call *call, const grid *g) {
     rp_launch launch;
     rp_err err;

@@ -8,7 +8,7 @@
 enum {
     LANES = 16, /* elements of one work-item: kernels/vec16.clh */
     GROUP_ITEMS = 64,
-    CHUNK_ELEMENTS = 8192 /* at least, of one first-level sum */
+    CHUNK_ELEMENTS = 8192 /* least elements of one first-level sum */
 };
 
 rp_err rp_layer_read_out(rp_node *keys, uint32_t classes, uint32_t *out) {
@@ -149,7 +149,7 @@ rp_err rp_layer_sum_parts(const rp_layer_call *call, rp_buffer *out, uint64_t pa
     return rp_layer_run_wide(&launch, count);
 }
 
-/* A chunk of a bias sum runs along the images of one channel (of all of them for single pixels). */
+/* A chunk of a bias sum spans images of one channel (of all channels for single pixels). */
 size_t rp_layer_bias_floats(uint32_t n, uint32_t channels, uint32_t pixels) {
     return (size_t)channels * rp_layer_chunk_count(n, pixels == 1 ? LANES : pixels);
 }

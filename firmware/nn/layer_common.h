@@ -1,4 +1,4 @@
-/* What several layers need; private to the room. Launches go to the device of the call. */
+/* Code shared by several layers; private to the room. Launches use the device of the call. */
 #ifndef RP_NN_LAYER_COMMON_H
 #define RP_NN_LAYER_COMMON_H
 
@@ -7,10 +7,10 @@
 
 enum { RP_LAYER_OUT_MAX = 1 << 20, RP_LAYER_SHAPE_TEXT = 80 };
 
-/* The obligatory key `out`: a number, or `classes`. */
+/* Reads the required key `out`: a number, or `classes`. */
 rp_err rp_layer_read_out(rp_node *keys, uint32_t classes, uint32_t *out) RP_MUST_CHECK;
 
-/* For inputs that must be images [C, H, W]: SHAPE otherwise. */
+/* Fails with SHAPE unless the input is an image [C, H, W]. */
 rp_err rp_layer_need_image(const rp_layer *layer, const rp_shape *in) RP_MUST_CHECK;
 
 /* (size + 2 pad - dilation (kernel - 1) - 1) / stride + 1, rounded down; 0 when nothing fits. */
@@ -21,7 +21,7 @@ static inline uint32_t rp_layer_divide_up(uint32_t a, uint32_t b) {
     return (a + b - 1) / b;
 }
 
-/* "[3, 32, 32]" into text of at least RP_LAYER_SHAPE_TEXT bytes. */
+/* Writes the shape as "[3, 32, 32]" to a text of at least RP_LAYER_SHAPE_TEXT bytes. */
 const char *rp_layer_shape_text(const rp_shape *shape, char *text);
 
 rp_err rp_layer_begin(const rp_layer_call *call, const char *program, const char *entry,
@@ -46,23 +46,23 @@ static inline rp_rows rp_layer_rows(const rp_tensor *tensor, uint64_t stride) {
 /* to (+)= from, kernels/copy.cl. */
 rp_err rp_layer_copy_rows(const rp_layer_call *call, rp_rows to, rp_rows from, uint32_t columns,
                           uint32_t rows, bool add) RP_MUST_CHECK;
-/* n samples; nothing when it is the same memory. */
+/* Copies n samples; does nothing if it is the same memory. */
 rp_err rp_layer_copy(const rp_layer_call *call, const rp_tensor *to, const rp_tensor *from,
                      const rp_shape *sample, bool add) RP_MUST_CHECK;
-/* out[out_first ...] = dy where y > 0, else 0: backward through a ReLU that was fused. */
+/* out[out_first ...] = dy where y > 0, else 0: the backward of a fused ReLU. */
 rp_err rp_layer_mask_positive(const rp_layer_call *call, rp_buffer *out,
                               uint64_t out_first) RP_MUST_CHECK;
 
-/* Sums over the batch are taken in two levels: over chunks of images, then over the chunks. The
- * size of a chunk depends on the shapes only, and so does the order of the sum. */
+/* Sums over the batch have two levels: over chunks of images, then over the chunks. The size of a
+ * chunk depends only on the shapes, and so does the order of the sum. */
 uint32_t rp_layer_chunk_images(uint32_t n, size_t image_elements);
 uint32_t rp_layer_chunk_count(uint32_t n, size_t image_elements);
 /* out[i] (+= when call->accumulate) sum of workspace[part_first + chunk * count + i]. */
 rp_err rp_layer_sum_parts(const rp_layer_call *call, rp_buffer *out, uint64_t part_first,
                           uint32_t count, uint32_t chunks) RP_MUST_CHECK;
 
-/* out[c] (+)= sum of dy [n, channels, pixels]; needs bias_floats() of the workspace from
- * part_first on. dy.stride is not used. */
+/* out[c] (+)= sum of dy [n, channels, pixels]; uses bias_floats() of the workspace from part_first
+ * on. dy.stride is not used. */
 size_t rp_layer_bias_floats(uint32_t n, uint32_t channels, uint32_t pixels);
 rp_err rp_layer_bias_gradient(const rp_layer_call *call, rp_buffer *out, uint64_t part_first,
                               rp_rows dy, uint32_t channels, uint32_t pixels) RP_MUST_CHECK;

@@ -1,4 +1,4 @@
-/* The inputs one behind the other along their first dimension (the channels of an image). */
+/* Concatenates the inputs along their first dimension (the channels of an image). */
 #include "nn/layer_common.h"
 
 static rp_err parse_concat(rp_layer *layer, rp_node *keys, uint32_t classes) {

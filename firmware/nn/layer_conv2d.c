@@ -1,33 +1,34 @@
 /* y = conv(x, W) + b, cross-correlation (the kernel is not flipped); W [K, C / groups, R, R].
  *
- * Each group is three matrix products whose operands are views of the images: y = W patches(x),
- * dW = dy patches(x)', and dx = W'' patches(dy) for stride 1. With a larger stride most of those
- * patches would be zeros, so there dx = gather(W' dy): columns first, then each pixel adds up the
- * columns that it was copied into. With a fused ReLU dy counts where y > 0.
+ * Each group is three matrix products whose operands are views of the images: y = W patches(x), dW
+ * = dy patches(x)', and dx = W'' patches(dy) for stride 1. With a larger stride most of those
+ * patches would be zeros, so there dx = gather(W' dy): first the columns, then each pixel sums the
+ * columns to which it contributed. With a fused ReLU dy counts where y > 0.
  *
- * Where few channels make those products thin, conv_direct.c and conv_flat.c do without them.
+ * If few channels make those products thin, conv_direct.c and conv_flat.c avoid them.
  *
- * workspace  what the GEMMs need, dy masked, then columns of dx or chunks of a sum. The batch is
- *            walked in chunks of as many images as fit WORK_BYTES: their number depends on the
- *            shapes only, and so does the order of every sum.
- * trap       a NaN in x next to a border: padding is 0, not a clamped pixel times 0 */
+ * Workspace: what the GEMMs need, masked dy, then columns of dx or chunks of a sum. The batch is
+ * processed in chunks of as many images as fit WORK_BYTES: their number depends only on the shapes,
+ * and so does the order of every sum.
+ *
+ * Trap: a NaN in x next to a border, because padding is 0 and not a clamped pixel times 0. */
 #include "nn/conv.h"
 
 #include <math.h>
 
 enum {
     WINDOW_MAX = 255,
-    WORK_BYTES = 64 << 20 /* what one product should need at most */
+    WORK_BYTES = 64 << 20 /* limit for the operands of one product */
 };
 
 typedef struct {
     rp_mat c, a, b;
 } product;
 
-/* Which product; COLUMNS is the first half of the gradient of x for stride > 1. */
+/* The products; COLUMNS is the first half of the gradient of x for stride > 1. */
 typedef enum { FORWARD, WEIGHT, INPUT, COLUMNS, PRODUCTS } which;
 
-/* The buffers of a product; all NULL when only sizes are asked for. */
+/* The buffers of a product; all NULL when only sizes are computed. */
 typedef struct {
     rp_buffer *w, *dw;
     rp_rows y, x, dy, dx, columns;
@@ -101,7 +102,7 @@ static void fuse_relu(rp_layer *layer) {
 
 /* ---- the products --------------------------------------------------------------------------- */
 
-/* Where images and groups stand: `images` of them from `first` on, one group. */
+/* Position of a product: `images` images from `first` on, one group. */
 typedef struct {
     uint32_t group, first, images;
 } part;
@@ -141,7 +142,7 @@ static rp_mat patches_of_x(const rp_conv *v, const part *at, rp_rows x) {
                                 .div = 1}};
 }
 
-/* For stride 1: rows (k, r, s) of the pixels of dy that a pixel of x went into. */
+/* For stride 1: rows (k, r, s) of the pixels of dy to which a pixel of x contributed. */
 static rp_mat patches_of_dy(const rp_conv *v, const part *at, rp_rows dy) {
     if (is_pointwise(v)) {
         return channels_of(dy, at, v->k, v->kg, v->p * v->q);
@@ -207,13 +208,13 @@ static product product_of(const rp_conv *v, which kind, const part *at, const op
 
 /* ---- sizes ---------------------------------------------------------------------------------- */
 
-/* How a convolution is done: GEMMs here, the others in conv_direct.c and conv_flat.c. */
+/* The implementation of a convolution: GEMMs here, the others in conv_direct.c and conv_flat.c. */
 typedef enum { GEMMS, DIRECT, FLAT } way;
 
-/* How the workspace is used; all in floats. */
+/* Layout of the workspace; all in floats. */
 typedef struct {
     way way;
-    uint32_t images[PRODUCTS]; /* at once */
+    uint32_t images[PRODUCTS]; /* processed together */
     size_t mask_first, tail_first, end;
 } layout;
 
@@ -304,7 +305,7 @@ static rp_err run_conv(const rp_layer_call *call, const rp_conv *v, which kind, 
     return err;
 }
 
-/* All groups, all images, `images` at once. */
+/* All groups, and all images, `images` at a time. */
 static rp_err run_all(const rp_layer_call *call, const rp_conv *v, which kind, uint32_t images,
                       const operands *o) {
     for (uint32_t group = 0; group < v->spec->groups; group++) {

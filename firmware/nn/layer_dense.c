@@ -1,7 +1,7 @@
 /* y = x W' + b over the flattened sample; W [out, in].
  *
  * dW = dy' x, db = sum of dy over the batch, dx = dy W. With a fused ReLU dy counts where y > 0.
- * workspace  what the GEMMs need, then dy masked, then the chunks of db */
+ * Workspace: what the GEMMs need, then masked dy, then the chunks of db. */
 #include "nn/layer_common.h"
 
 #include <math.h>
@@ -58,7 +58,7 @@ static rp_mat rows_of(rp_rows of, uint32_t n, uint32_t wide) {
     return rp_mat_plain(of.buffer, of.first, n, wide);
 }
 
-/* Buffers may be NULL when only sizes are asked for. */
+/* Buffers may be NULL when only sizes are computed. */
 static product forward_product(const rp_layer_plan *plan_of, uint32_t n, rp_rows y, rp_rows x,
                                const rp_buffer *w) {
     const uint32_t out = plan_of->param[WEIGHT].shape.dim[0];
@@ -82,7 +82,7 @@ static product input_product(const rp_layer_plan *plan_of, uint32_t n, rp_rows d
     return (product){rows_of(dx, n, in), rows_of(dy, n, out), rp_mat_plain(w, 0, out, in)};
 }
 
-/* Floats at the beginning of the workspace that belong to the GEMMs. */
+/* Floats at the start of the workspace that belong to the GEMMs. */
 static size_t gemm_floats(const rp_layer_plan *plan_of, uint32_t n, rp_gemm_choice choice) {
     const rp_rows none = {NULL, 0, 0};
     const product products[] = {forward_product(plan_of, n, none, none, NULL),

@@ -1,8 +1,8 @@
 /* Dropout: an element is kept with probability 1 - p and then scaled by 1 / (1 - p).
  *
- * The mask is not stored. Element e of sample s (counted through the run) is dropped when word
- * s * elements + e of the stream "dropout/<layer>" is below p, so forward, recompute and backward
- * agree, and neither the cut nor the microbatch size changes it. */
+ * The mask is not stored. Element e of sample s (counted over the run) is dropped if word s *
+ * elements + e of the stream "dropout/<layer>" is below p. Forward, recomputation and backward
+ * therefore agree, and neither the cut nor the microbatch size changes the mask. */
 #include <stdio.h>
 
 #include "nn/layer_common.h"
@@ -32,7 +32,7 @@ static rp_err plan_dropout(const rp_layer *layer, const rp_shape *in, rp_layer_p
     return RP_OK;
 }
 
-/* Stream of the layer, and p, in the kernel's terms. Evaluation keeps everything. */
+/* Passes the layer's stream and p to the kernel. Evaluation keeps everything. */
 static rp_err mask_elements(const rp_layer_call *call, const rp_tensor *to, const rp_tensor *from,
                             bool add) {
     const dropout_spec *spec = call->layer->spec;

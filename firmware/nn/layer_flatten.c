@@ -1,4 +1,4 @@
-/* The same elements as one row; nothing is done when y lies where x lies. */
+/* Reshapes a sample to one row; does nothing if y and x share memory. */
 #include "nn/layer_common.h"
 
 static rp_err parse_flatten(rp_layer *layer, rp_node *keys, uint32_t classes) {

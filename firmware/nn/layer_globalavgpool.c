@@ -23,7 +23,7 @@ static rp_err plan_globalavgpool(const rp_layer *layer, const rp_shape *in, rp_l
     return err;
 }
 
-/* Launches `entry` over the planes; `add` < 0 leaves that argument away. */
+/* Launches `entry` over the planes; `add` < 0 omits that argument. */
 static rp_err run_planes(const rp_layer_call *call, const char *entry, const rp_tensor *to,
                          const rp_tensor *from, int add) {
     rp_launch launch;

@@ -1,5 +1,5 @@
 /* Normalisation over each of `groups` groups of a sample's channels [C] or [C, ...], with a weight
- * and a bias a channel. `groups: 1` takes all channels, `groups: C` each by itself. */
+ * and a bias per channel. `groups: 1` takes all channels together, `groups: C` each separately. */
 #include "nn/groups.h"
 
 typedef struct {

@@ -1,5 +1,5 @@
 /* Normalisation over a whole sample, with a weight and a bias for each of its elements: torch's
- * LayerNorm whose normalized_shape is the sample's. */
+ * LayerNorm whose normalized_shape is the sample's shape. */
 #include "nn/groups.h"
 
 typedef struct {

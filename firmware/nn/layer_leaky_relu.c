@@ -1,5 +1,5 @@
-/* y = x > 0 ? x : slope x. The slope is not negative: the sign of y must tell that of x, because
- * backward reads y. */
+/* y = x > 0 ? x : slope x. The slope is not negative, because backward reads y, whose sign must
+ * equal that of x. */
 #include "nn/activation.h"
 
 const rp_layer_kind rp_layer_leaky_relu = {

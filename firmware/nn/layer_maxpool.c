@@ -1,6 +1,7 @@
-/* y = the largest of each window; backward gives dy to the place it came from.
+/* y = the maximum of each window; backward adds dy at the position of the maximum.
  *
- * saved[0] = place of the maximum within its window, r * kernel + s, one or two bytes a window. */
+ * saved[0] = position of the maximum within its window, r * kernel + s, one or two bytes per
+ * window. */
 #include "nn/pool.h"
 
 static rp_err plan_maxpool(const rp_layer *layer, const rp_shape *in, rp_layer_plan *out) {
@@ -12,7 +13,7 @@ static rp_err plan_maxpool(const rp_layer *layer, const rp_shape *in, rp_layer_p
     return err;
 }
 
-/* The places of the call's windows. */
+/* Adds the positions of the call's windows. */
 static void add_places(const rp_layer_call *call, rp_launch *launch) {
     rp_arg_buffer(launch, call->saved[0]);
     rp_arg_u64(launch, (uint64_t)call->saved_first * rp_shape_count(&call->plan->out));

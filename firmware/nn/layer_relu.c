@@ -1,4 +1,4 @@
-/* y = max(x, 0), a NaN stays; the gradient at 0 is 0. */
+/* y = max(x, 0); NaN is kept; the gradient at 0 is 0. */
 #include "nn/activation.h"
 
 const rp_layer_kind rp_layer_relu = {

@@ -1,4 +1,4 @@
-/* y = min(max(x, 0), 6), a NaN stays; the gradient at 0 and at 6 is 0. */
+/* y = min(max(x, 0), 6); NaN is kept; the gradient at 0 and at 6 is 0. */
 #include "nn/activation.h"
 
 const rp_layer_kind rp_layer_relu6 = {

@@ -1,4 +1,4 @@
-/* The launch that all losses share; private to the room. */
+/* The launch shared by all losses; private to the room. */
 #ifndef RP_NN_LOSS_OWN_H
 #define RP_NN_LOSS_OWN_H
 

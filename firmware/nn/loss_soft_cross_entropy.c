@@ -1,4 +1,4 @@
-/* Cross-entropy against rows of probabilities, as mixup makes them. */
+/* Cross-entropy against rows of probabilities, as made by mixup. */
 #include "nn/loss_own.h"
 
 static rp_err run_soft_cross_entropy(const rp_loss_call *call) {

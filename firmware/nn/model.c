@@ -177,7 +177,7 @@ static rp_err plan_layer(const rp_model *model, uint32_t index, const rp_node *k
                           plan->param[i].suffix, rp_layer_shape_text(&plan->param[i].shape, text));
         }
     }
-    if (err == RP_ERR_SHAPE) { /* the layer knew the numbers, the tree knows the line */
+    if (err == RP_ERR_SHAPE) { /* the layer has reported the numbers; the tree adds the line */
         char text[400];
         snprintf(text, sizeof text, "%s", rp_err_message());
         return rp_node_fail(keys, "%s", text) == RP_OK ? RP_OK : RP_ERR_SHAPE;
@@ -228,7 +228,7 @@ fail:
     return err;
 }
 
-/* A gradient goes up to the trained layer that was read first, and no farther. */
+/* Gradients propagate back only to the first trained layer. */
 static rp_err find_gradients(rp_arena *arena, rp_model *model) {
     rp_err err = RP_ARENA_NEW(arena, model->layer_count, &model->wants_grad);
     for (uint32_t i = 0; err == RP_OK && i < model->layer_count; i++) {
@@ -357,7 +357,8 @@ double rp_model_flops_backward(const rp_model *model, uint32_t first, uint32_t e
 
 static void fill_uniform(const char *stream, uint64_t seed, float bound, size_t count, float *out) {
     rp_rng rng = rp_rng_named(seed, stream);
-    for (size_t i = 0; i < count; i += 4) { /* by blocks: word by word costs four times as much */
+    /* by blocks, because single words cost four times as much */
+    for (size_t i = 0; i < count; i += 4) {
         uint32_t word[4];
         rp_rng_block(&rng, i / 4, word);
         for (size_t j = 0; j < 4 && i + j < count; j++) {

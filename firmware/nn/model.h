@@ -1,5 +1,5 @@
-/* A model file as a list of layers with shapes, parameters and costs. Touches no device: the
- * planner, the memory plan and the shape tests use it too. */
+/* A model file as a list of layers with shapes, parameters and costs. It uses no device, so the
+ * planner, the memory plan and the shape tests can use it. */
 #ifndef RP_NN_MODEL_H
 #define RP_NN_MODEL_H
 
@@ -17,56 +17,58 @@ typedef struct {
 } rp_model_param;
 
 typedef struct {
-    rp_shape input;   /* one sample */
-    uint32_t classes; /* what `out: classes` stands for, 0 = not known */
+    rp_shape input;   /* of one sample */
+    uint32_t classes; /* meaning of `out: classes`, 0 = not known */
     uint32_t layer_count;
     rp_layer *layer;
     rp_layer_plan *plan;
     rp_shape (*in)[RP_LAYER_INPUTS_MAX]; /* sample shapes of each layer's inputs */
     uint32_t param_count;
     rp_model_param *param; /* layer by layer, in the order of the plans */
-    bool *wants_grad; /* by layer: of its output, as it or a layer that it reads from is trained */
-    uint32_t
-        *param_first; /* [layer_count + 1]: of layer i are [param_first[i], param_first[i + 1]) */
+    /* by layer: its output needs a gradient, because it or a layer that it reads from is trained */
+    bool *wants_grad;
+    /* [layer_count + 1]: those of layer i are [param_first[i], param_first[i + 1]) */
+    uint32_t *param_first;
 } rp_model;
 
-/* Reads a model file's tree, strictly. The model lives in `arena` and borrows from the tree.
+/* Parses a model file's tree, strictly. The model is allocated in `arena` and borrows from the
+ * tree.
  *
- * data_shape  one sample of the data set, or NULL when the data is to follow the model (then the
- *             file must state `input`); a stated input must have as many elements as the data
- * classes     of the data set, 0 = none
- * errors      USAGE with file and line; SHAPE naming the layer, its line and the numbers. A layer
- *             that no later layer reads is an error, but for the last, whose output is the model's.
- */
+ *   data_shape  one sample of the data set, or NULL if the data follow the model (then the file
+ *               must state `input`); a stated input must have as many elements as the data
+ *   classes     of the data set, 0 = none
+ *
+ * errors  USAGE with file and line; SHAPE naming the layer, its line and the numbers. A layer that
+ *         no later layer reads is an error, except the last one, whose output is the model's. */
 rp_err rp_model_parse(rp_arena *arena, rp_node *root, const rp_shape *data_shape, uint32_t classes,
                       rp_model **out) RP_MUST_CHECK;
 
-/* Index of a layer, or layer_count when there is none. */
+/* Index of a layer, or layer_count if there is none. */
 uint32_t rp_model_find(const rp_model *model, const char *name);
-/* The same, and quick where the layer is the next one behind `before` (lists in order). */
+/* Like rp_model_find(), but fast if the layer is the next one after `before` (ordered lists). */
 uint32_t rp_model_find_behind(const rp_model *model, uint32_t before, const char *name);
 
 /* One sample of the output of `layer`, or of the model's input for RP_LAYER_DATA. */
 const rp_shape *rp_model_shape(const rp_model *model, uint32_t layer);
 const rp_shape *rp_model_out(const rp_model *model);
 
-/* How many inputs of the layers [first, end) read the output of `producer` (or RP_LAYER_DATA). */
+/* Number of inputs of the layers [first, end) that read the output of `producer` (or
+ * RP_LAYER_DATA). */
 uint32_t rp_model_readers(const rp_model *model, uint32_t producer, uint32_t first, uint32_t end);
 
-/* Elements of all parameters of one role in the layers [first, end). */
+/* Number of elements of all parameters of one role in the layers [first, end). */
 size_t rp_model_param_count(const rp_model *model, rp_param_role role, uint32_t first,
                             uint32_t end);
 
-/* Of one sample through the layers [first, end). */
+/* For one sample through the layers [first, end). */
 double rp_model_flops_forward(const rp_model *model, uint32_t first, uint32_t end);
 double rp_model_flops_backward(const rp_model *model, uint32_t first, uint32_t end);
 
-/* Writes the start values of a parameter, model->param[param].count floats, from the stream
- * "init/<layer>/<suffix>": they do not depend on the cut.
+/* Writes the initial values of a parameter, model->param[param].count floats, from the stream
+ * "init/<layer>/<suffix>", so that they do not depend on the cut.
  *
- * source  PyTorch's default rules: Linear and Conv2d draw weight and bias from U(-b, b),
- *         b = 1 / sqrt(fan in) (kaiming_uniform_ with a = sqrt(5)); BatchNorm starts with 1 and 0
- */
+ * source  PyTorch's default rules: Linear and Conv2d draw weight and bias from U(-b, b), b = 1 /
+ *         sqrt(fan in) (kaiming_uniform_ with a = sqrt(5)); BatchNorm starts with 1 and 0 */
 void rp_model_init_param(const rp_model *model, uint32_t param, uint64_t seed, float *out);
 
 #endif

@@ -1,5 +1,5 @@
-/* What maxpool and avgpool have in common; private to the room. Windows are counted as PyTorch does
- * in floor mode; padding is at most half the kernel, so that every window holds a pixel. */
+/* Code shared by maxpool and avgpool; private to the room. Windows are counted as in PyTorch's
+ * floor mode; padding is at most half the kernel, so that every window contains a pixel. */
 #ifndef RP_NN_POOL_H
 #define RP_NN_POOL_H
 
@@ -10,11 +10,11 @@ typedef struct {
 } rp_pool_spec;
 
 rp_err rp_pool_parse(rp_layer *layer, rp_node *keys, uint32_t classes) RP_MUST_CHECK;
-/* Sets out and the costs. */
+/* Sets `out` and the costs. */
 rp_err rp_pool_plan(const rp_layer *layer, const rp_shape *in, rp_layer_plan *out) RP_MUST_CHECK;
 /* A kernel of kernels/pool.cl built for this window; `index` is the type that holds an arg-max. */
 rp_err rp_pool_begin(const rp_layer_call *call, const char *entry, rp_launch *launch) RP_MUST_CHECK;
-/* Adds the arguments rows, h, w, p, q, pad, and `add` unless it is negative; one item a row. */
+/* Adds the arguments rows, h, w, p, q, pad, and `add` unless it is negative; one item per row. */
 rp_err rp_pool_run(const rp_layer_call *call, rp_launch *launch, uint32_t row_height,
                    int add) RP_MUST_CHECK;
 /* Bytes of an index into the window. */

@@ -4,8 +4,7 @@
 
 enum { BUFFERS_MAX = 3, NUMBERS_MAX = 2 };
 
-/* Runs one kernel over the blocks: buffers first (NULL ends them), then their length, then
- * numbers. */
+/* Runs one kernel over the blocks: buffers (NULL ends them), their length, then numbers. */
 static rp_err run_over_blocks(rp_device *device, const char *entry,
                               const rp_buffer *const buffers[BUFFERS_MAX], uint32_t count,
                               const float *numbers, uint32_t number_count) {

@@ -121,8 +121,7 @@ size_t rp_grad_sumsq_bytes(size_t g_bytes, uint32_t tensor_count);
 /* out[i] = sum of squares of g[first[i] .. first[i] + count[i]), in an order that depends only on
  * count[i] and so not on the cut; NaN or Inf anywhere gives a non-finite out[i]. `spans` holds 2 *
  * tensor_count uint32: first, count; they do not overlap. Writes all of `out`: tensor_count floats,
- * then scratch data.
- * errors  LIMIT when `out` has fewer than rp_grad_sumsq_bytes() bytes */
+ * then scratch data. errors LIMIT when `out` has fewer than rp_grad_sumsq_bytes() bytes */
 rp_err rp_grad_sumsq(rp_device *device, const rp_buffer *g, const rp_buffer *spans,
                      uint32_t tensor_count, rp_buffer *out) RP_MUST_CHECK;
 

@@ -409,7 +409,7 @@ static rp_err check_pieces(const rp_plan *plan, const rp_sched_facts *facts) {
     return RP_OK;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- the whole plan -------------------------------------------------------------------------- */
 
 rp_err rp_plan_check(const rp_plan *plan, const rp_model *model) {
     rp_arena arena;

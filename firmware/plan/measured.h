@@ -29,8 +29,7 @@ typedef enum {
     RP_MEASURED_PASSES
 } rp_measured_pass;
 
-/* How replicas are averaged: not at all; elastic, after or around a local step; with a
- * reference. */
+/* How replicas are averaged: not; elastic, after or around a local step; with a reference. */
 typedef enum {
     RP_MEASURED_NO_AVERAGE,
     RP_MEASURED_ELASTIC,

@@ -231,8 +231,7 @@ uint32_t rp_plan_transfers(const rp_plan *plan, uint32_t node, const rp_op *op,
 
 /* ---- feeds ----------------------------------------------------------------------------------- */
 
-/* The node of feed number `feed`, or node_count; feeds are numbered like the edges that carry
- * inputs. */
+/* The node of feed `feed`, or node_count; feeds are numbered like edges with inputs. */
 static uint32_t node_of_feed(const rp_plan *plan, uint32_t feed) {
     uint32_t edges;
     const uint32_t *edge = rp_plan_node_edges(plan, RP_PLAN_HOST, &edges);

@@ -2,15 +2,15 @@
  * is divided on each stage; what is sent between nodes. Controller, agent, `draw`, replay,
  * simulator and checkpoints all read this object; `plan.json` is its text.
  *
- *   node     a board. It holds stages: usually one, several with interleaved schedules.
- *   hold a stage on a node: a role, and a share [a, b) of every step's samples. The shares of a
- *            stage cover all samples once for the forward and once for the backward. If several
- *            nodes update a stage, their gradients are summed in the order of their samples.
- *   edge     what one node sends to another for one stage there: n nodes below and m above a
- *            boundary make up to n times m edges, each for the samples that both shares contain.
- *   op       of a node's list: (stage, role, kind, step, samples), as the schedule issues it.
- *   transfer an op received or sent over an edge: rp_plan_transfers() lists those of an op. No
- *            other code decides which nodes communicate.
+ *   node      a board. It holds stages: usually one, several with interleaved schedules.
+ *   hold      a stage on a node: a role, and a share [a, b) of each step's samples. The shares of
+ *             a stage cover all samples once for the forward and once for the backward. If several
+ *             nodes update a stage, their gradients are summed in the order of their samples.
+ *   edge      what one node sends to another for one stage there: n nodes below and m above a
+ *             boundary make up to n times m edges, each for the samples that both shares contain.
+ *   op        of a node's list: (stage, role, kind, step, samples), as the schedule issues it.
+ *   transfer  an op received or sent over an edge: rp_plan_transfers() lists those of an op. No
+ *             other code decides which nodes communicate.
  *
  * A plan is built by rp_plan_make(), or by hand (nodes, holds and stages, then rp_plan_connect()
  * and rp_plan_measure()), or read from its text. Everything is allocated in the arena; the model's
@@ -36,7 +36,7 @@ enum {
     RP_PLAN_PATH_BYTES =
         4 << 20, /* most bytes of a window: rate x delay, such as 160 Mbit/s and 200 ms */
     RP_PLAN_PATH_PARCELS = 256, /* most parcels of such a window */
-    RP_PLAN_PATH_SHARE = 64,    /* and its largest part of a node's memory, if that is known */
+    RP_PLAN_PATH_SHARE = 64,    /* and at most 1/64 of a node's memory, if that is known */
     /* nodes of a row up to which windows are found by one replay for each node */
     RP_PLAN_LAZY_NODES_MAX = 12,
     RP_PLAN_LINK_WINDOW_MAX = 4096, /* parcels of all edges from one node to another */
@@ -74,8 +74,7 @@ typedef struct {
     uint32_t hold_first, hold_count;
 } rp_plan_node;
 
-/* Measured values of a stage on its board; zeros and NULL = not known. Seconds are for one full
- * microbatch. */
+/* Measured values of a stage; zeros and NULL = not known. Seconds: per full microbatch. */
 typedef struct {
     const char *board;
     uint64_t slots, weight_copies, device_bytes, weight_bytes, resident_bytes;
@@ -100,10 +99,9 @@ typedef struct {
     /* what made that choice for lack of memory; NULL: nothing did (not in the text) */
     const char *memory_why;
     const char *offload; /* "none", "host", "flash" */
-    /* tensors of a stash that are not offloaded: those that wait longest are; 0: all are
-     * offloaded */
+    /* tensors of a stash that are offloaded, those that wait longest; 0: all */
     uint32_t leave_tensors;
-    uint64_t stay_bytes; /* bytes of those tensors; 0: none, or not known (not in the text) */
+    uint64_t stay_bytes; /* bytes of the tensors that stay; 0: not known (not in the text) */
     /* most bytes that a step writes there; 0: not known (not in the text) */
     uint64_t offload_bytes;
     rp_plan_measured measured;
@@ -198,15 +196,14 @@ rp_err rp_plan_connect(rp_arena *arena, const rp_model *model, const rp_cut *cut
  * replay each, a window is the most that a node has in flight, plus 4.
  *
  * Inputs in flight may fill RP_PLAN_PATH_BYTES, or are 2 if the bytes of a parcel are not known;
- * the host sends as far ahead as it needs (train/feed_pace.h).
- * errors  those of rp_plan_replay() */
+ * the host sends as far ahead as it needs (train/feed_pace.h). errors those of rp_plan_replay() */
 rp_err rp_plan_measure(rp_plan *plan) RP_MUST_CHECK;
 
 /* Sets the codec of the edges of every boundary, as in rp_plan_options, unless all of them stay on
  * one node, and updates the bytes of a parcel (`model` NULL: not known). Call it before
  * rp_plan_measure(). */
 void rp_plan_set_codecs(rp_plan *plan, const rp_model *model, const rp_codec (*codec)[2]);
-/* The same for inputs. */
+/* Sets the codec of inputs in the same way. */
 void rp_plan_set_input_codec(rp_plan *plan, const rp_model *model, rp_codec codec);
 
 /* Sets plan->steps to `steps`. A longer run may have more in flight than a short one, so slots grow
@@ -240,8 +237,7 @@ bool rp_plan_saves(const rp_plan *plan, uint32_t node); /* whether it is that fi
  * stage. Of two neighbours the one with the lower number dials, or the one that cannot be
  * dialled. */
 uint32_t rp_plan_far_end(const rp_plan_edge *edge, uint32_t node); /* `node` itself: no link */
-/* The neighbours in ascending order, and their number; rp_plan_check_training() ensures that they
- * fit. */
+/* The neighbours, ascending, and their number; rp_plan_check_training() ensures the room. */
 uint32_t rp_plan_neighbours(const rp_plan *plan, uint32_t node,
                             uint32_t out[RP_PLAN_NEIGHBOURS_MAX]);
 /* The neighbour that keeps a copy of a node's state: the next node in the ring that the node sends
@@ -267,23 +263,19 @@ bool rp_plan_same(const rp_plan *a, const rp_plan *b);
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-/* Writes JSON, ending with a newline.
- * errors  IO, MEMORY */
+/* Writes JSON, ending with a newline. errors IO, MEMORY */
 rp_err rp_plan_write(const rp_plan *plan, FILE *file) RP_MUST_CHECK;
-/* The same as a text in the arena.
- * errors  MEMORY */
+/* Writes the same JSON as a text in the arena. errors MEMORY */
 rp_err rp_plan_text(rp_arena *arena, const rp_plan *plan, char **out) RP_MUST_CHECK;
 
 /* Reads the output of rp_plan_write(), strictly: an unknown key is an error. `name` is used in
  * messages: "plan.json: nodes[1].holds[0].role: expected both, forward, backward or average". The
- * result is well formed; rp_plan_check() decides whether it is consistent.
- * errors  FORMAT, MEMORY */
+ * result is well formed; rp_plan_check() decides whether it is consistent. errors FORMAT, MEMORY */
 rp_err rp_plan_parse(rp_arena *arena, const char *text, size_t bytes, const char *name,
                      rp_plan **out) RP_MUST_CHECK;
 rp_err rp_plan_read(rp_arena *arena, const char *path, rp_plan **out) RP_MUST_CHECK;
 
-/* The cut of the model, in `arena`.
- * errors  USAGE: the layers are not the model's */
+/* The cut of the model, in `arena`. errors USAGE: the layers are not the model's */
 rp_err rp_plan_cut(rp_arena *arena, const rp_plan *plan, const rp_model *model,
                    rp_cut *out) RP_MUST_CHECK;
 
@@ -297,8 +289,7 @@ const rp_plan_hold *rp_plan_find_hold(const rp_plan *plan, uint32_t node, uint32
 const uint32_t *rp_plan_node_edges(const rp_plan *plan, uint32_t node, uint32_t *count);
 uint32_t rp_plan_step_samples(const rp_plan *plan, uint64_t step);
 
-/* The shape that the schedule sees for a stage, from `step_first` on, as for one node with all
- * samples. */
+/* The shape that the schedule sees, from `step_first` on, as for one node with all samples. */
 rp_sched_shape rp_plan_stage_shape(const rp_plan *plan, uint32_t stage, uint64_t step_first);
 
 /* Whether each stage has microbatch sizes of its own, by direction; else all have plan->micro. */
@@ -306,12 +297,10 @@ bool rp_plan_has_sizes(const rp_plan *plan);
 /* Whether it has, and a backward of the stage may take other samples than its forward. */
 bool rp_plan_takes_parts(const rp_plan *plan, uint32_t stage);
 /* Microbatch sizes by stage: samples forward and backward; backward 0 if it uses the forward's;
- * NULL for a schedule with one size.
- * errors  MEMORY */
+ * NULL for a schedule with one size. errors MEMORY */
 rp_err rp_plan_sizes(rp_arena *arena, const rp_plan *plan, const uint32_t (**out)[2]) RP_MUST_CHECK;
 
-/* A position in the list of one node's ops, from plan->step_first to plan->steps. It may be
- * copied. */
+/* A position in the list of one node's ops, to plan->steps. It may be copied. */
 typedef struct {
     const rp_plan *plan;
     uint32_t node;
@@ -361,8 +350,7 @@ bool rp_plan_has_codec(const rp_plan *plan); /* whether any codec is not f32 */
 rp_codec rp_plan_input_codec(const rp_plan *plan);
 
 /* Replays the plan as a net; nodes from `node_count` on are the host's feeds. `windows`: senders
- * wait for room. Costs are indexed by hold.
- * errors  FAULT: deadlock, or work left; MEMORY */
+ * wait for room. Costs are indexed by hold. errors FAULT: deadlock, or work left; MEMORY */
 rp_err rp_plan_replay(rp_arena *arena, const rp_plan *plan, const rp_sched_costs *costs,
                       bool windows, const rp_sched_visitor *visit, uint32_t lazy,
                       rp_sched_facts *out) RP_MUST_CHECK;

@@ -25,18 +25,15 @@ typedef struct {
 rp_err rp_plan_needed_edges(const rp_plan *plan, const rp_plan_edge_visitor *visitor) RP_MUST_CHECK;
 
 /* Checks that only inputs, activations and gradients have a codec, the same on all edges of a
- * boundary.
- * errors  USAGE */
+ * boundary. errors USAGE */
 rp_err rp_plan_check_codecs(const rp_plan *plan) RP_MUST_CHECK;
 
 /* Checks stage number k, which has a layer with batch statistics (nn/cut.h), in a schedule with
- * sizes: its only size must be `micro`.
- * errors  USAGE */
+ * sizes: its only size must be `micro`. errors USAGE */
 rp_err rp_plan_check_whole(const char *source, uint32_t k, const rp_plan_stage *stage,
                            uint32_t micro, const rp_layer *layer) RP_MUST_CHECK;
 
-/* Fills node_edge_first and node_edge.
- * errors  MEMORY */
+/* Fills node_edge_first and node_edge. errors MEMORY */
 rp_err rp_plan_index_edges(rp_arena *arena, rp_plan *plan) RP_MUST_CHECK;
 
 /* A shortened run in which everything that can happen happens: pipes fill, full steps until nothing

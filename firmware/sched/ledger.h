@@ -28,8 +28,7 @@ typedef struct {
 /* errors  MEMORY, here and below */
 rp_err rp_ledger_append(rp_piece_pool *pool, rp_ledger *to, const rp_piece *content) RP_MUST_CHECK;
 
-/* Whether the ledger has all these samples. If so, *time is raised to the time of the last of
- * them. */
+/* Whether the ledger has all these samples; *time is then at least that of the last one. */
 bool rp_ledger_covers(const rp_ledger *from, uint64_t step, rp_range samples, double *time);
 
 /* Number of pieces that have some of these samples. */

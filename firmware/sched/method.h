@@ -6,8 +6,8 @@
  *   vertical_sync: true                  pipedream: the same as weights: entry
  *   horizon: paper released exact measured       for weights: pipeoptim
  *   decay: true                          for weights: pipeoptim; also predicts adamw's decay
- *   probe: 10 interval in steps at which predicted weights are compared
- *                                        with the weights that came
+ *   probe: 10                            interval in steps of comparisons between predicted and
+ *                                        actual weights
  *   replicas, alpha, period, order, lean         ea-pipe
  *   replicas, alpha                              avgpipe
  *   evaluate: centre mean latest                 ea-pipe, avgpipe: the model that is evaluated
@@ -16,13 +16,14 @@
  *   advance: {max_staleness: 8}          the same, as far as rp_method_age() allows
  *   drain: true                          empty the pipes at the end of every epoch
  *   chunks: 2                            interleaved-1f1b: stages per board
- *   ahead: auto, 4, [4, 2], measured pipefb: steps that forwards run ahead of updates, for all
+ *   ahead: auto, 4, [4, 2], measured     pipefb: steps that forwards run before updates, for all
  *                                        stages or by stage; auto: the number of boards that hold
  *                                        stages from this one on, 2 (D - k) if all are split;
  *                                        measured: the host finds the fewest with which no board
  *                                        waits
  *   publish: 1                           pipefb: updates from one publication to the next
- *   split: [true, false] pipefb: by stage, whether it is on two boards; default: all
+ *   split: [true, false]                 pipefb: by stage, whether it is on two boards;
+ *                                        default: all
  *   forward: [8, 4], backward: [4, 2]    umpipe: samples of a microbatch, by stage; 4: for all */
 #ifndef RP_SCHED_METHOD_H
 #define RP_SCHED_METHOD_H
@@ -138,8 +139,7 @@ const char *rp_method_refuses_again(const rp_method *method, uint32_t stage, boo
 enum { RP_METHOD_WHOSE_BYTES = 96 };
 const char *rp_method_whose(const rp_method *method, uint32_t stage,
                             char out[RP_METHOD_WHOSE_BYTES]);
-/* Fills in advance, steps_open, drain, chunks, ahead, publish and whole of a shape whose stage is
- * set. */
+/* Fills in advance, steps_open, drain, chunks, ahead, publish, whole; the stage is set. */
 void rp_method_order(const rp_method *method, rp_sched_shape *shape);
 
 /* Largest staleness on the shape's stage in the steady state, counting updates of one replica; 0
@@ -147,8 +147,7 @@ void rp_method_order(const rp_method *method, rp_sched_shape *shape);
 uint32_t rp_method_staleness(const rp_method *method, const rp_sched_shape *shape);
 
 /* Writes the method as one line of JSON, a map that rp_method_parse() reads back to the same method
- * (except `advance: auto`, which has become a number).
- * errors  LIMIT when it does not fit `bytes` */
+ * (except `advance: auto`, which has become a number). errors LIMIT when it does not fit `bytes` */
 rp_err rp_method_write(const rp_method *method, char *out, size_t bytes) RP_MUST_CHECK;
 
 enum { RP_METHOD_TEXT_BYTES = 1024 };
@@ -157,16 +156,14 @@ void rp_method_text(const rp_method *method, char *out, size_t bytes);
 /* Whether a run with one such text may continue as a run with the other. Different stages may be
  * split, because the weights of a checkpoint do not depend on that. */
 bool rp_method_text_goes_on(const char *a, const char *b);
-/* For `ahead: measured`: takes the numbers in such a text. Returns false if it has none, or none
- * that fit. */
+/* For `ahead: measured`: takes the numbers in such a text; false: none that fit. */
 bool rp_method_take_ahead(rp_method *method, const char *line);
 
 /* Number of sets of trained parameters in a checkpoint in addition to the evaluated model: the
  * replicas, then their centre unless that is evaluated, or the second weights of 2BW. Their names
  * begin with the prefix. */
 uint32_t rp_method_set_count(const rp_method *method);
-/* Number of sets, from the first on, that have their own optimiser; 0: only the evaluated model has
- * one. */
+/* Number of sets, from the first on, with their own optimiser; 0: only the evaluated model's. */
 uint32_t rp_method_optimisers(const rp_method *method);
 void rp_method_set_prefix(const rp_method *method, uint32_t set, char *out, size_t bytes);
 

@@ -236,7 +236,7 @@ static rp_err fetch_op(rp_replay *r, uint32_t node) {
     return send_all(r, n, true);
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- running all nodes ----------------------------------------------------------------------- */
 
 /* Refreshes the node and those at the other ends of its edges, the only ones that an op affects. */
 static void refresh_around(rp_replay *r, uint32_t node) {

@@ -59,16 +59,15 @@ struct rp_sched_net {
  * Costs are per full microbatch and scaled by count / size, except those of an update and a delay.
  * Those of a backward, and of what it sends, refer to the backward's own microbatch size.
  *
- *   send[h] what hold h sends to another node; overlaps compute; one parcel at a time between
- *                 two nodes
+ *   send[h]       what hold h sends to another node; overlaps compute; one parcel at a time
+ *                 between two nodes
  *   send_back[h]  the same for its gradients; NULL: as send
- *   delay[h] additional time until arrival, during which the link already takes the next parcel
- *   edge[e] if not NULL, replaces send and send_back, also for the host: a full microbatch over
- *                 edge e, or what an update sends over it, which is not scaled
- *   medium[e] if not NULL, edges with the same number above 0 take turns, one parcel at a time,
- *                 in the order in which parcels are ready, then by edge index; with 0 an edge
- *                 shares
- *                 only with edges between the same two nodes */
+ *   delay[h]      additional time until arrival; the link already takes the next parcel
+ *   edge[e]       if not NULL, replaces send and send_back, also for the host: a full microbatch
+ *                 over edge e, or what an update sends over it, which is not scaled
+ *   medium[e]     if not NULL, edges with the same number above 0 take turns, one parcel at a
+ *                 time, in the order in which parcels are ready, then by edge index; with 0 an
+ *                 edge shares only with edges between the same two nodes */
 typedef struct {
     const double *forward, *backward_input, *backward_weight, *update, *send, *send_back, *delay;
     const double *edge;
@@ -96,11 +95,11 @@ typedef struct {
     uint32_t stash_max;     /* both together: what was saved by forward and is still needed */
     uint32_t staleness_max; /* own updates between forward and backward of a microbatch */
     uint32_t versions_max;  /* weight versions alive when forward's are kept for backward */
-    /* Of a hold with the backward only: of forwards elsewhere, from their end on. */
+    /* For a hold with only the backward: busy and end of its forwards on other nodes. */
     double busy, end;
 } rp_sched_stage_facts;
 
-/* Of a node, over all that it holds. */
+/* Results for a node, over all stages that it holds. */
 typedef struct {
     uint32_t in_flight_max, stash_max;
     double busy, end;
@@ -121,8 +120,7 @@ typedef struct {
     rp_sched_edge_facts *edge;
 } rp_sched_facts;
 
-/* Called for every op and every transfer, ordered by start (transfers: by the start of the sending
- * op). */
+/* Called for every op and transfer, ordered by start (transfers: of the sending op). */
 typedef struct {
     void (*op)(void *context, const rp_sched_slot *slot);
     void (*transfer)(void *context, const rp_sched_transfer_slot *slot);
@@ -135,9 +133,8 @@ typedef struct {
  * An op starts when the node's previous op has ended, everything it receives has arrived, and the
  * edges that it sends over have room. A stash from whose middle samples were taken counts as two.
  *
- * lazy RP_NO_NODE, or a node that runs an op only when no other node can. waiting_max of the edges
- * to it is then a bound for all speeds of boards and links, because no other node can get further
- * ahead of it
+ * lazy    RP_NO_NODE, or a node that runs an op only when no other node can. waiting_max of the
+ *         edges to it is then a bound for all speeds of boards and links
  *
  * source  METHODS 10: compute and serial, duplex links; gives (M+D-1)(tF+tB) for GPipe
  * errors  FAULT on deadlock, naming each node's waiting op and the node it waits for, and when

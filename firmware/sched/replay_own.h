@@ -62,14 +62,11 @@ typedef struct {
 /* ---- replay_turns.c ---------------------------------------------------------------------------
  */
 
-/* Sends the parcel as soon as its link is free.
- * errors  MEMORY */
+/* Sends the parcel as soon as its link is free. errors MEMORY */
 rp_err rp_replay_depart(rp_replay *r, const rp_replay_turn *turn) RP_MUST_CHECK;
-/* Queues the parcel after all that are ready sooner.
- * errors  MEMORY */
+/* Queues the parcel after all that are ready sooner. errors MEMORY */
 rp_err rp_replay_queue(rp_replay *r, const rp_replay_turn *turn) RP_MUST_CHECK;
-/* Sends the first waiting parcel, which must exist. *node: its destination.
- * errors  MEMORY */
+/* Sends the first waiting parcel, which must exist. *node: its destination. errors MEMORY */
 rp_err rp_replay_take_turn(rp_replay *r, uint32_t *node) RP_MUST_CHECK;
 
 /* ---- replay_wait.c --------------------------------------------------------------------------- */

@@ -106,9 +106,9 @@ rp_range rp_sched_share(const double share[2], uint32_t step_samples);
 /* Number of microbatches in the shape's share of a step. */
 uint32_t rp_sched_micro_count(const rp_sched_shape *shape, uint64_t step);
 rp_range rp_sched_micro_range(const rp_sched_shape *shape, uint64_t step, uint32_t micro);
-/* The same for backwards. If backwards have their own size, they are counted from the last sample,
- * so that the one with the remainder, microbatch 0, has the first samples and runs last (METHODS
- * 14). */
+/* Number of backward microbatches. If backwards have their own size, they are counted from the last
+ * sample, so that the one with the remainder, microbatch 0, has the first samples and runs last
+ * (METHODS 14). */
 uint32_t rp_sched_backward_count(const rp_sched_shape *shape, uint64_t step);
 rp_range rp_sched_backward_range(const rp_sched_shape *shape, uint64_t step, uint32_t micro);
 
@@ -209,8 +209,7 @@ uint32_t rp_sched_staleness_at(const rp_sched_kind *kind, const rp_sched_shape *
 
 /* Own updates that are complete when a step's last backward begins on stage 0, counted from its
  * first forward and from its first backward on this stage; in the steady state, with every op one
- * unit long (SpecTrain's s).
- * errors  MEMORY */
+ * unit long (SpecTrain's s). errors MEMORY */
 rp_err rp_sched_round_trip(const rp_sched_kind *kind, const rp_sched_shape *shape,
                            uint32_t *from_forward, uint32_t *from_backward) RP_MUST_CHECK;
 

@@ -9,7 +9,7 @@ void rp_sched_split_default(rp_sched_shape *shape) {
     }
 }
 
-/* ---- who does what --------------------------------------------------------------------------- */
+/* ---- nodes and roles ------------------------------------------------------------------------- */
 
 uint32_t rp_sched_split_count(uint32_t whole, uint32_t first, uint32_t end) {
     uint32_t count = 0;

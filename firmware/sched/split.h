@@ -6,7 +6,7 @@
 
 #include "sched/sched.h"
 
-/* ---- who does what --------------------------------------------------------------------------- */
+/* ---- nodes and roles ------------------------------------------------------------------------- */
 
 /* Nodes of D stages: node k does the forwards of stage k, and everything else of it if bit k of
  * `whole` is set. The next nodes do the backwards and updates of the split stages, starting with
@@ -43,8 +43,7 @@ void rp_sched_split_default(rp_sched_shape *shape);
  * ahead that have been published; in a run that began at step_first, at least the version of then.
  * `publish` > 1: an update is published when its number is a multiple. */
 uint64_t rp_sched_split_version(const rp_sched_shape *shape, uint64_t step);
-/* Whether the step's forward is the first one to see a version made in this run; it waits for that
- * version. */
+/* Whether the step's forward is the first to see a version of this run, and waits for it. */
 bool rp_sched_split_takes(const rp_sched_shape *shape, uint64_t step);
 /* The step whose forwards wait for the weights of the update of `step`; UINT64_MAX: none. */
 uint64_t rp_sched_split_taker(const rp_sched_shape *shape, uint64_t step);
@@ -54,8 +53,7 @@ uint64_t rp_sched_split_taker(const rp_sched_shape *shape, uint64_t step);
 uint32_t rp_sched_split_staleness(const rp_sched_shape *shape);
 uint32_t rp_sched_split_versions(const rp_sched_shape *shape);
 
-/* Times of one step, in any one unit, indexed by stage or by the boundary above a stage. NULL:
- * 0. */
+/* Times of one step, in any unit, by stage or by the boundary above a stage. NULL: 0. */
 typedef struct {
     uint32_t stages;
     const double *forward, *backward; /* backward: with the update */
@@ -65,8 +63,7 @@ typedef struct {
     uint32_t whole; /* bit k: stage k is not split, so its stash and weight times are ignored */
 } rp_split_times;
 
-/* The longest of these times: a lower bound of the time of a step, which a suitable order
- * reaches. */
+/* The longest of these times: the shortest possible time of a step. */
 double rp_sched_split_period(const rp_split_times *times);
 
 /* The smallest `ahead` of every stage at which a step takes no longer than rp_sched_split_period():

@@ -83,7 +83,7 @@ static uint64_t steady_step(const rp_sched_shape *shape, uint32_t replicas) {
     return 4 * (rp_sched_in_flight_max(&first) + ahead + replicas + shape->steps_open);
 }
 
-/* The same run with full steps only, without epochs, and with its end far away. */
+/* A similar run with full steps only, without epochs, and with its end far away. */
 static rp_sched_shape endless_shape(const rp_sched_shape *shape, uint64_t steps) {
     rp_sched_shape out = *shape;
     out.step_first = 0;

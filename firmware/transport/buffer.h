@@ -29,15 +29,14 @@ rp_err rp_buffer_new(size_t bytes, rp_buffer **out, void **memory) RP_MUST_CHECK
  * the caller owns. */
 void rp_buffer_borrow(rp_buffer *buffer, const void *data, size_t bytes);
 bool rp_buffer_is_borrowed(const rp_buffer *buffer);
-/* Whether anything besides the owner may still read it. */
+/* Whether anything except the owner may still read it. */
 bool rp_buffer_is_lent(const rp_buffer *buffer);
 
 rp_buffer *rp_buffer_keep(rp_buffer *buffer); /* adds a reference */
 void rp_buffer_drop(rp_buffer **buffer);      /* drops a reference; NULL is accepted */
 
 /* Returns a reference that may outlive the owner's memory: to the same buffer, or to a copy of a
- * borrowed one.
- * errors  MEMORY */
+ * borrowed one. errors MEMORY */
 rp_err rp_buffer_keep_owned(rp_buffer *buffer, rp_buffer **out) RP_MUST_CHECK;
 
 #endif

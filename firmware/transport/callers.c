@@ -7,7 +7,7 @@
 #define HANDSHAKE_NS (RP_NS_PER_S / RP_CALLER_A_SECOND)
 #define TELL_NS (10 * RP_NS_PER_S)
 
-static rp_caller *find(rp_callers *callers, const uint8_t key[RP_KEY_BYTES]) {
+static rp_caller *find_caller(rp_callers *callers, const uint8_t key[RP_KEY_BYTES]) {
     for (uint32_t i = 0; i < callers->count && i < RP_CALLERS_MAX; i++) {
         if (memcmp(callers->caller[i].key, key, RP_KEY_BYTES) == 0) {
             return &callers->caller[i];
@@ -17,7 +17,7 @@ static rp_caller *find(rp_callers *callers, const uint8_t key[RP_KEY_BYTES]) {
 }
 
 static rp_caller *find_or_add(rp_callers *callers, const uint8_t key[RP_KEY_BYTES]) {
-    rp_caller *caller = find(callers, key);
+    rp_caller *caller = find_caller(callers, key);
     if (!caller) {
         caller = &callers->caller[callers->count++ % RP_CALLERS_MAX];
         *caller = (rp_caller){0};
@@ -55,7 +55,7 @@ bool rp_callers_admit(rp_callers *callers, const uint8_t key[RP_KEY_BYTES], int6
 }
 
 bool rp_callers_is_news(rp_callers *callers, const uint8_t key[RP_KEY_BYTES], int64_t now_ns) {
-    rp_caller *caller = find(callers, key);
+    rp_caller *caller = find_caller(callers, key);
     if (!caller || (caller->told_ns != 0 && now_ns - caller->told_ns < TELL_NS)) {
         return false;
     }

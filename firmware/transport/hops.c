@@ -30,8 +30,7 @@ static bool matches(uint32_t end, uint32_t of_layer) {
     return of_layer == RP_LINK_ANY || of_layer == end;
 }
 
-/* The key of a wire's medium, from its shared name, or from its two ends in either order; never
- * 0. */
+/* The key of a wire's medium: from its shared name or its two ends in either order; not 0. */
 static uint64_t medium_of(const rp_link_profile *profile, uint32_t a, uint32_t b) {
     uint64_t key = UINT64_C(0xcbf29ce484222325); /* FNV-1a, by G. Fowler, L. C. Noll, K.-P. Vo */
     if (!profile->shared[0]) {
@@ -118,8 +117,7 @@ fail:
     return err;
 }
 
-/* Restricts a profile to the wires between two ends: its values for all wires, and its matching
- * layers. */
+/* Restricts a profile to the wires between two ends: its base and its matching layers. */
 static rp_err add_profile(const rp_link_ends *ends, uint32_t from, uint32_t to,
                           const rp_link_profile *all, const rp_link_hops *part,
                           rp_link_hops *hops) {

@@ -32,8 +32,7 @@ typedef struct {
     const char *const *name; /* [boards]; NULL: boards are named only by position */
     rp_link_reader reader;
     /* Looks up a named profile: its values for all wires, and its layers. NULL: there are no named
-     * profiles.
-     * errors  any */
+     * profiles. errors any */
     rp_err (*profile)(void *context, rp_arena *arena, const rp_node *name, rp_link_profile *all,
                       rp_link_hops *hops);
 } rp_link_ends;
@@ -45,8 +44,7 @@ typedef struct {
  * errors  USAGE with file and line, LIMIT, MEMORY, those of the reader */
 rp_err rp_link_hops_parse(rp_node *link, const rp_link_ends *ends, rp_link_profile *all,
                           rp_link_hops *hops) RP_MUST_CHECK;
-/* Writes lines that begin with `indent`; rp_link_reader_plain() reads them back equal, except for
- * since_s. */
+/* Writes lines beginning with `indent`; rp_link_reader_plain() restores all but since_s. */
 rp_err rp_link_hops_text(rp_arena *arena, const rp_link_profile *all, const rp_link_hops *hops,
                          const char *indent, char **out) RP_MUST_CHECK;
 

@@ -10,8 +10,7 @@
 #include "transport/transport.h"
 
 /* `remembered`: number of recently delivered packets kept for rp_hub_replay(), 0 = none. Allocates
- * in `arena`.
- * errors  MEMORY */
+ * in `arena`. errors MEMORY */
 rp_err rp_hub_new(rp_arena *arena, uint32_t remembered, rp_hub **out) RP_MUST_CHECK;
 void rp_hub_finish(rp_hub **hub); /* close all its ports first; NULL is accepted */
 
@@ -28,13 +27,11 @@ uint32_t rp_hub_remembered(const rp_hub *hub);
 rp_err rp_hub_replay(rp_hub *hub, uint32_t index) RP_MUST_CHECK;
 
 /* From now on the hub also keeps the first packets of connections, the newest `count` of them,
- * apart from the others: rp_hub_replay() counts them first.
- * errors  MEMORY */
+ * apart from the others: rp_hub_replay() counts them first. errors MEMORY */
 rp_err rp_hub_remember_beginnings(rp_hub *hub, rp_arena *arena, uint32_t count) RP_MUST_CHECK;
 
 /* Inserts a packet into a connection of the port that is bound to `endpoint`, towards it or from
- * it. The hub takes its own references.
- * errors  as rp_hub_replay() */
+ * it. The hub takes its own references. errors as rp_hub_replay() */
 rp_err rp_hub_inject(rp_hub *hub, const char *endpoint, bool to_bound,
                      const rp_packet *packet) RP_MUST_CHECK;
 

@@ -14,8 +14,7 @@ typedef struct {
     char secret_text[RP_KEY_TEXT];
 } rp_keypair;
 
-/* The user's key folder: ~/.config/ringpipe/keys.
- * errors  USAGE: the environment has no HOME */
+/* The user's key folder: ~/.config/ringpipe/keys. errors USAGE: the environment has no HOME */
 rp_err rp_keys_home(rp_arena *arena, const char **dir) RP_MUST_CHECK;
 /* Creates DIR/public.key and DIR/secret.key (mode 0600 from the beginning; never overwritten).
  * Creates missing folders, accessible only to their owner. If a process was killed after it wrote

@@ -27,8 +27,7 @@ void rp_key_write_secret(const char *z85, char out[RP_KEY_SECRET_WORD]);
  * comparison by eye. */
 void rp_key_fingerprint(const char *z85, char out[RP_KEY_FINGERPRINT]);
 
-/* Decodes Z85 text.
- * errors  FORMAT: not 40 Z85 characters */
+/* Decodes Z85 text. errors FORMAT: not 40 Z85 characters */
 rp_err rp_key_decode(const char *text, uint8_t out[RP_KEY_BYTES]) RP_MUST_CHECK;
 
 #endif

@@ -26,8 +26,7 @@ struct rp_loop {
     rp_clock *stepped; /* virtual: the same clock, which wait() moves */
     /* Returns success when a handle is ready, at `deadline_ns` of the clock, or after a signal, and
      * does not say which: the caller steps everything that may have work. Handles are borrowed
-     * during the call.
-     * errors  IO, LIMIT (handles) */
+     * during the call. errors IO, LIMIT (handles) */
     rp_err (*wait)(rp_loop *loop, int64_t deadline_ns, const rp_handle *handles, uint32_t count);
 };
 

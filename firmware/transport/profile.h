@@ -59,8 +59,7 @@ double rp_link_profile_delay_ms(const rp_link_profile *profile);
 typedef struct {
     rp_arena *arena;
     void *context;
-    /* Reads the trace that the scalar `node` names.
-     * errors  any */
+    /* Reads the trace that the scalar `node` names. errors any */
     rp_err (*trace)(void *context, rp_arena *arena, const rp_node *node, const rp_link_trace **out);
 } rp_link_reader;
 

@@ -43,8 +43,7 @@ double rp_link_trace_mean_delay_ms(const rp_link_trace *trace);
 double rp_link_trace_longest_s(const rp_link_trace *trace, double most_mbit);
 
 /* One line: "60 rd 0,10,20 1.5,8,25" (period; which of rate, delay, loss it has; points). Reads
- * back equal.
- * errors  MEMORY; parse: FORMAT */
+ * back equal. errors MEMORY; parse: FORMAT */
 rp_err rp_link_trace_text(const rp_link_trace *trace, rp_arena *arena, char **out) RP_MUST_CHECK;
 rp_err rp_link_trace_parse(rp_arena *arena, const char *text,
                            const rp_link_trace **out) RP_MUST_CHECK;

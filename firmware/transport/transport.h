@@ -54,8 +54,7 @@ typedef enum {
     RP_PORT_ABSENT
 } rp_port_event_kind;
 
-/* A binding end need not report connections: a new `peer` number in a packet shows that it
- * connected. */
+/* A binding end need not report connections: a new `peer` number in a packet shows one. */
 typedef struct {
     rp_port_event_kind kind;
     uint64_t peer;   /* as in a packet */
@@ -103,8 +102,7 @@ typedef struct {
 typedef struct rp_transport_kind {
     const char *name;
 
-    /* Creates a transport in `arena`.
-     * errors  FORMAT (keys), IO, MEMORY */
+    /* Creates a transport in `arena`. errors FORMAT (keys), IO, MEMORY */
     rp_err (*start)(rp_arena *arena, const rp_transport_options *options, rp_transport **out);
     /* All its ports must be closed first. */
     void (*finish)(rp_transport *transport);
@@ -192,8 +190,7 @@ void rp_transport_finish(rp_transport **transport); /* NULL is accepted */
 rp_err rp_port_open(rp_transport *transport, const rp_port_options *options,
                     rp_port **out) RP_MUST_CHECK;
 void rp_port_close(rp_port **port);
-/* Binding end: allows one more client key.
- * errors  FORMAT, LIMIT */
+/* Binding end: allows one more client key. errors FORMAT, LIMIT */
 rp_err rp_port_allow(rp_port *port, const char *public_text) RP_MUST_CHECK;
 /* Binding end: allows exactly these client keys from now on; existing connections stay.
  * errors  FORMAT, LIMIT: the list is then unchanged */

@@ -517,7 +517,7 @@ static const char *why_refused(const inproc_port *bound, const inproc_port *conn
                : "it has another key than we were told";
 }
 
-/* Of the ports that share the address, the one that accepts our key, or else the first. */
+/* The port that accepts our key, among those that share the address, or else the first. */
 static inproc_port *find_listener(const inproc_port *port, const char **why) {
     inproc_port *first = find_bound(hub_of(port), port->port.endpoint);
     inproc_port *at = first;

@@ -18,15 +18,12 @@ enum {
     ROUTE_BYTES = 5          /* routing id that ZeroMQ chose: 0, then a number */
 };
 
-/* MET_BROKEN_OFF counts only after this long: a bad line breaks all handshakes for a shorter time.
- */
+/* MET_BROKEN_OFF counts only after this long: a bad line breaks handshakes for less. */
 #define MET_BROKEN_OFF_NS (3 * RP_NS_PER_S)
 #define RECONNECT_NS (2 * RP_NS_PER_S)
-/* First pause after a protocol error, from which ZeroMQ does not reconnect; doubles with each one
- * in a row. */
+/* First pause after a protocol error, where ZeroMQ does not reconnect; doubles in a row. */
 #define RESET_NS (100 * RP_NS_PER_MS)
-/* A ROUTER is writable as soon as any of its connections is, not only the one we wait for, so
- * poll. */
+/* A ROUTER is writable if any of its connections is, not only the one we need, so poll. */
 #define FULL_POLL_NS (1 * RP_NS_PER_MS)
 
 /* ---- transport ------------------------------------------------------------------------------- */
@@ -385,8 +382,7 @@ static void note_met(zmq_transport *transport, const uint8_t key[RP_KEY_BYTES]) 
     met->broken_off = 0;
 }
 
-/* If no handshake succeeds for a while, another machine may have the address, which must be
- * reported. */
+/* If no handshake succeeds for a while, another machine may have the address: report it. */
 static bool is_broken_off(zmq_met *met, int64_t now) {
     met->since_ns = met->broken_off == 0 ? now : met->since_ns;
     met->broken_off += met->broken_off < MET_BROKEN_OFF ? 1 : 0;

@@ -15,8 +15,7 @@ enum { LINE_BYTES = 512 };
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Parses a line in place: `name key`, a comment or nothing. *name is NULL if the line has no
- * key. */
+/* Parses a line in place: `name key`, a comment or nothing. *name is NULL without a key. */
 static rp_err split_line(const char *path, uint32_t number, char *line, char **name,
                          char key[RP_KEY_TEXT]) {
     *name = NULL;
@@ -137,8 +136,7 @@ static rp_err sync_folder(const char *dir) {
     return RP_OK;
 }
 
-/* Writes the file without the line of `name`, then adds a line of `name` and `word`, unless `word`
- * is NULL. */
+/* Writes the file without the line of `name`, then `name` and `word`, if not NULL. */
 static rp_err write_list(const char *dir, const char *path, const char *new_path, const char *name,
                          const char *word) {
     rp_err err = RP_OK;

@@ -13,12 +13,10 @@ typedef struct {
     const char *key; /* Z85 */
 } rp_trusted;
 
-/* The list in file order; empty if the file does not exist.
- * errors  FORMAT with its line; LIMIT */
+/* The list in file order; empty if the file does not exist. errors FORMAT with its line; LIMIT */
 rp_err rp_trusted_read(rp_arena *arena, const char *dir, const rp_trusted **list,
                        uint32_t *count) RP_MUST_CHECK;
-/* The keys of a list, Z85, borrowed from it.
- * errors  MEMORY */
+/* The keys of a list, Z85, borrowed from it. errors MEMORY */
 rp_err rp_trusted_keys(rp_arena *arena, const rp_trusted *list, uint32_t count,
                        const char *const **keys) RP_MUST_CHECK;
 

@@ -128,7 +128,7 @@ static void log_too_many(zmq_port *port, const field *address, const uint8_t *ke
 }
 
 /* Admits a listed key unless it fills this end with connections. */
-static bool admit(zmq_port *port, const field *address, const uint8_t *key) {
+static bool admit_key(zmq_port *port, const field *address, const uint8_t *key) {
     const int64_t now = rp_clock_now_ns(port->port.transport->clock);
     const bool admitted = rp_callers_admit(&port->end->callers, key, now, count_connections, port);
     if (!admitted) {
@@ -169,7 +169,7 @@ void zap_serve(zmq_transport *transport) {
         char user[RP_KEY_TEXT] = "";
         answer what = NOT_ON_LIST;
         if (of) {
-            what = admit(of, &fields[ADDRESS], fields[KEY].bytes) ? LET_IN : TRY_LATER;
+            what = admit_key(of, &fields[ADDRESS], fields[KEY].bytes) ? LET_IN : TRY_LATER;
             (void)zmq_z85_encode(user, fields[KEY].bytes, RP_KEY_BYTES);
         } else if (port) {
             const field *address = &fields[ADDRESS];

@@ -38,7 +38,7 @@ void zmq_absent_begin(zmq_port *port, int64_t now) {
 
 /* Returns true if refused at once. If the probe succeeds, probing stops until a connection to that
  * peer has ended; otherwise the peer would get endless connections. */
-static bool ask(zmq_absent *absent, int64_t now) {
+static bool probe_address(zmq_absent *absent, int64_t now) {
     absent->fd = socket(absent->address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     absent->due_ns = now + ASK_NS;
     if (absent->fd < 0) {
@@ -80,5 +80,5 @@ bool zmq_absent_look(zmq_port *port, int64_t now) {
     if (absent->due_ns == 0 || now < absent->due_ns) {
         return false;
     }
-    return absent->asking ? read_answer(absent, now) : ask(absent, now);
+    return absent->asking ? read_answer(absent, now) : probe_address(absent, now);
 }

@@ -36,7 +36,7 @@ static rp_err make_queues(const zmq_transport *transport, const zmq_end *end) {
     return err;
 }
 
-static rp_err share(zmq_port *port, zmq_end *end) {
+static rp_err share_end(zmq_port *port, zmq_end *end) {
     const zmq_port *other = port->next;
     while (other->end != end) {
         other = other->next;
@@ -59,7 +59,7 @@ rp_err zmq_end_join(zmq_port *port, const rp_port_options *options, bool *is_new
     void *memory;
     *is_new = !there;
     if (there) {
-        return share(port, there);
+        return share_end(port, there);
     }
     const rp_err err = rp_block_new(sizeof(zmq_end), &memory);
     if (err == RP_OK) {
@@ -105,7 +105,7 @@ zmq_port *zmq_end_find(const zmq_transport *transport, const zmq_end *end,
     return NULL;
 }
 
-static bool put(zmq_port *port, const rp_packet *packet) {
+static bool queue_packet(zmq_port *port, const rp_packet *packet) {
     if (port->came_count == port->port.queue) {
         return false;
     }
@@ -114,7 +114,7 @@ static bool put(zmq_port *port, const rp_packet *packet) {
 }
 
 bool zmq_end_may_read(zmq_end *end) {
-    if (end->held_for && put(end->held_for, &end->held)) {
+    if (end->held_for && queue_packet(end->held_for, &end->held)) {
         end->held_for = NULL;
     }
     return !end->held_for;
@@ -144,7 +144,7 @@ bool zmq_end_sort(zmq_port *port, const char *text, rp_packet *packet) {
     }
     if (!of) {
         rp_packet_drop(packet); /* its port is closed */
-    } else if (!put(of, packet)) {
+    } else if (!queue_packet(of, packet)) {
         port->end->held = *packet;
         port->end->held_for = of;
     }

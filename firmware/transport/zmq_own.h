@@ -36,8 +36,7 @@ typedef struct {
     uint32_t met_count; /* servers ever met; the oldest are overwritten */
 } zmq_transport;
 
-/* A ZeroMQ socket: of one port, or shared by all ports that bind one address, each with its own
- * key. */
+/* A ZeroMQ socket: of one port, or of all ports that bind one address with a key each. */
 typedef struct {
     void *socket; /* ROUTER if bound, else DEALER */
     int fd;
@@ -96,8 +95,7 @@ rp_err zap_open(zmq_transport *transport) RP_MUST_CHECK;
 void zap_serve(zmq_transport *transport);
 
 /* zmq_end.c: gives the port an end: its own, or the one of the ports that bind the same address.
- * *is_new: it has no socket yet.
- * errors  MEMORY; USAGE: the others have another frame_bytes_max */
+ * *is_new: it has no socket yet. errors MEMORY; USAGE: the others have another frame_bytes_max */
 rp_err zmq_end_join(zmq_port *port, const rp_port_options *options, bool *is_new) RP_MUST_CHECK;
 /* Drops packets that arrived for the port; the last port closes the socket. */
 void zmq_end_leave(zmq_port *port);
@@ -109,8 +107,7 @@ bool zmq_end_take(zmq_port *port, rp_packet *out);
 /* Sorts a packet read by a port of a shared end; `text` (Z85) is its key. Returns true if it is for
  * this port, else it is queued at the port that it belongs to. */
 bool zmq_end_sort(zmq_port *port, const char *text, rp_packet *packet);
-/* Whether packets may be read from the socket, which is not so while one is held for a port without
- * room. */
+/* Whether to read packets from the socket: not while one is held for a port without room. */
 bool zmq_end_may_read(zmq_end *end);
 
 /* zmq_traffic.c: notes the TCP socket of a new connection, and the bytes it has carried. */
@@ -131,8 +128,7 @@ void zmq_absent_end(zmq_port *port);
 /* Probes when due. Returns true if nothing listens. */
 bool zmq_absent_look(zmq_port *port, int64_t now);
 
-/* zmq_socket.c: creates the socket with its options and keys, and the monitor; binds or
- * connects. */
+/* zmq_socket.c: creates the socket with options, keys and monitor; binds or connects. */
 rp_err zmq_socket_open(zmq_port *port, const rp_port_options *options) RP_MUST_CHECK;
 void zmq_socket_close(zmq_port *port);
 /* The descriptor that ZeroMQ makes readable when a socket has something to do. Any call on that

@@ -25,7 +25,7 @@ const char *rp_ab_slot_name(rp_ab_slot slot) {
     return slot_words[slot];
 }
 
-static rp_err join(const char *dir, const char *name, char out[RP_AB_PATH_BYTES]) {
+static rp_err join_path(const char *dir, const char *name, char out[RP_AB_PATH_BYTES]) {
     const int n = snprintf(out, RP_AB_PATH_BYTES, "%s/%s", dir, name);
     return n > 0 && n < RP_AB_PATH_BYTES
                ? RP_OK
@@ -62,7 +62,7 @@ rp_err rp_ab_read(const char *dir, rp_ab *out) {
     rp_err err;
     *out = (rp_ab){0};
     rp_arena_init(&arena, "slots", 0);
-    RP_TRY(join(dir, "state", path));
+    RP_TRY(join_path(dir, "state", path));
     RP_TRY(rp_config_read_file_if_any(&arena, path, &root));
     RP_TRY(root ? read_state(root, out) : RP_OK);
 fail:
@@ -70,10 +70,10 @@ fail:
     return err;
 }
 
-/* The one place where something is decided. */
+/* The only function that changes the state file, and with it which slot starts. */
 static rp_err write_state(const char *dir, const rp_ab *slots) {
     char path[RP_AB_PATH_BYTES];
-    rp_err err = join(dir, "state", path);
+    rp_err err = join_path(dir, "state", path);
     if (err != RP_OK) {
         return err;
     }
@@ -89,12 +89,12 @@ static rp_err write_state(const char *dir, const rp_ab *slots) {
     return rp_replace_end(file, path, file && !ferror(file));
 }
 
-static rp_err lock(const char *dir, int *out) {
+static rp_err lock_folder(const char *dir, int *out) {
     char path[RP_AB_PATH_BYTES];
     rp_err err;
     *out = -1;
     RP_TRY(rp_folders_make(dir, 0755));
-    RP_TRY(join(dir, "lock", path));
+    RP_TRY(join_path(dir, "lock", path));
     *out = rp_replace_open(path, O_RDWR);
     if (*out < 0) {
         return rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
@@ -106,7 +106,7 @@ fail:
     return err;
 }
 
-static void unlock(int fd) {
+static void unlock_folder(int fd) {
     if (fd >= 0) {
         (void)close(fd);
     }
@@ -114,7 +114,7 @@ static void unlock(int fd) {
 
 /* ---- installing ------------------------------------------------------------------------------ */
 
-/* Removes what is in a folder, and nothing that a link in it points to. */
+/* Empties a folder; removes a link in it but not what the link points to. */
 static rp_err empty_folder(const char *path, uint32_t depth) {
     rp_err err = RP_OK;
     DIR *dir = rp_folders_open(path);
@@ -165,14 +165,14 @@ rp_err rp_ab_check_space(const char *dir, uint64_t incoming, uint64_t unpacked) 
     rp_ab slots;
     rp_err err;
     RP_TRY(rp_ab_read(dir, &slots));
-    RP_TRY(join(dir, rp_ab_slot_name(free_slot(&slots)), folder));
+    RP_TRY(join_path(dir, rp_ab_slot_name(free_slot(&slots)), folder));
     RP_TRY(rp_space_used(folder, &freed));
     RP_TRY(rp_space_check("the bundle", dir, incoming + unpacked, freed, RP_SPACE_MARGIN));
 fail:
     return err;
 }
 
-/* What can be known before anything is changed. */
+/* Checks everything that can be checked before a change. */
 static rp_err check_bundle(const rp_bundle *bundle, const char *path, uint64_t newest,
                            const char *board) {
     if (board && strcmp(bundle->board, board) != 0) {
@@ -188,21 +188,21 @@ static rp_err check_bundle(const rp_bundle *bundle, const char *path, uint64_t n
     return RP_OK;
 }
 
-static rp_err install(const char *dir, const char *path, FILE *file, const rp_bundle *bundle,
-                      rp_ab *slots, rp_releases *releases) {
+static rp_err install_bundle(const char *dir, const char *path, FILE *file, const rp_bundle *bundle,
+                             rp_ab *slots, rp_releases *releases) {
     const rp_ab_slot to = free_slot(slots);
     char folder[RP_AB_PATH_BYTES];
     char why[RP_ERR_MESSAGE_BYTES];
     rp_err err;
-    /* From here on there is no way back to what was in this slot, and none to start it. */
+    /* From here on the former content of this slot can no longer be started or restored. */
     slots->trial = RP_AB_NONE;
     slots->trial_version = slots->former = 0;
     slots->starts = 0;
     RP_TRY(write_state(dir, slots));
-    RP_TRY(join(dir, rp_ab_slot_name(to), folder));
+    RP_TRY(join_path(dir, rp_ab_slot_name(to), folder));
     RP_TRY(make_empty(folder));
     err = rp_bundle_unpack(bundle, file, path, folder);
-    if (err != RP_OK) { /* half a bundle is of no use, and may have filled the disk */
+    if (err != RP_OK) { /* half a bundle is useless and may have filled the disk */
         (void)snprintf(why, sizeof why, "%s", rp_err_message());
         (void)!make_empty(folder);
         rp_err_set_message(why);
@@ -228,7 +228,7 @@ rp_err rp_ab_install(const char *dir, const char *path, const uint8_t key[RP_SIG
     int held = -1;
     rp_err err;
     rp_arena_init(&arena, "install", 0);
-    RP_TRY(lock(dir, &held));
+    RP_TRY(lock_folder(dir, &held));
     RP_TRY(rp_ab_read(dir, out));
     RP_TRY(rp_releases_read(dir, &releases));
     file = rp_input_fopen(path, &why);
@@ -240,24 +240,24 @@ rp_err rp_ab_install(const char *dir, const char *path, const uint8_t key[RP_SIG
                         rp_releases_newest(&releases, out->good, out->version, bundle.board),
                         board));
     RP_TRY(rp_ab_check_space(dir, 0, rp_bundle_bytes(&bundle)));
-    RP_TRY(install(dir, path, file, &bundle, out, &releases));
+    RP_TRY(install_bundle(dir, path, file, &bundle, out, &releases));
 fail:
     if (file) {
         (void)fclose(file);
     }
-    unlock(held);
+    unlock_folder(held);
     rp_arena_finish(&arena);
     return err;
 }
 
-/* ---- starting, and what comes of it ---------------------------------------------------------- */
+/* ---- starting, validating, reverting --------------------------------------------------------- */
 
 rp_err rp_ab_start(const char *dir, rp_ab_slot *slot) {
     rp_ab slots;
     int held = -1;
     rp_err err;
     *slot = RP_AB_NONE;
-    RP_TRY(lock(dir, &held));
+    RP_TRY(lock_folder(dir, &held));
     RP_TRY(rp_ab_read(dir, &slots));
     *slot = slots.good;
     if (slots.trial == RP_AB_NONE) {
@@ -277,7 +277,7 @@ rp_err rp_ab_start(const char *dir, rp_ab_slot *slot) {
     }
     RP_TRY(write_state(dir, &slots));
 fail:
-    unlock(held);
+    unlock_folder(held);
     return err;
 }
 
@@ -286,7 +286,7 @@ rp_err rp_ab_validate(const char *dir, rp_ab_slot slot) {
     rp_releases releases;
     int held = -1;
     rp_err err;
-    RP_TRY(lock(dir, &held));
+    RP_TRY(lock_folder(dir, &held));
     RP_TRY(rp_ab_read(dir, &slots));
     RP_TRY(rp_releases_read(dir, &releases));
     if (slot != RP_AB_NONE && slots.trial == slot) {
@@ -304,7 +304,7 @@ rp_err rp_ab_validate(const char *dir, rp_ab_slot slot) {
                     rp_ab_slot_name(slots.good));
     }
 fail:
-    unlock(held);
+    unlock_folder(held);
     return err;
 }
 
@@ -312,7 +312,7 @@ rp_err rp_ab_revert(const char *dir) {
     rp_ab slots;
     int held = -1;
     rp_err err;
-    RP_TRY(lock(dir, &held));
+    RP_TRY(lock_folder(dir, &held));
     RP_TRY(rp_ab_read(dir, &slots));
     if (slots.trial != RP_AB_NONE) {
         slots.failed = slots.trial_version;
@@ -326,13 +326,13 @@ rp_err rp_ab_revert(const char *dir) {
         slots.former = 0;
     } else if (slots.good != RP_AB_NONE) {
         slots.failed = slots.version;
-        slots.good = RP_AB_NONE; /* the system's own */
+        slots.good = RP_AB_NONE; /* the system's own software */
         slots.version = 0;
     } else {
         RP_TRY(rp_fail(RP_ERR_USAGE, "%s: there is nothing to go back from", dir));
     }
     RP_TRY(write_state(dir, &slots));
 fail:
-    unlock(held);
+    unlock_folder(held);
     return err;
 }

@@ -34,7 +34,7 @@ bool rp_bundle_is_path(const char *path) {
     if (bytes == 0 || bytes > RP_BUNDLE_PATH_MAX || strspn(path, path_letters) != bytes) {
         return false;
     }
-    for (const char *part = path;;) { /* none is empty, . or .. */
+    for (const char *part = path;;) { /* no part may be empty, . or .. */
         const size_t length = strcspn(part, "/");
         if (length == 0 || (part[0] == '.' && (length == 1 || (length == 2 && part[1] == '.')))) {
             return false;
@@ -62,7 +62,7 @@ fail:
     return err;
 }
 
-/* Of `path` a former one may be the folder, or the same. */
+/* Whether an earlier path equals `path` or is one of its folders. */
 static bool is_in_the_way(const rp_bundle *bundle, const char *path) {
     for (uint32_t i = 0; i < bundle->count; i++) {
         const char *other = bundle->file[i].path;
@@ -139,7 +139,7 @@ fail:
     return err;
 }
 
-/* ---- in front of the files ------------------------------------------------------------------- */
+/* ---- header ---------------------------------------------------------------------------------- */
 
 static rp_err fail_short(FILE *file, const char *name) {
     return ferror(file) ? rp_fail(RP_ERR_IO, "%s: can not be read: %s", name, strerror(errno))

@@ -1,4 +1,4 @@
-/* A bundle: the files that one kind of board gets, signed as one.
+/* A bundle: the files for one kind of board, signed together.
  *
  *   "RPBUNDLE1\n"   10 bytes
  *   signature       64 bytes, Ed25519 over "ringpipe bundle 1\n" and the manifest
@@ -9,10 +9,10 @@
  *                     software: 0.1.0        # for people
  *                     files:
  *                       - {path: bin/ringpipe-agent, bytes: 397312, mode: 755, sha256: 64 digits}
- *   the files       one behind the other, in the manifest's order
+ *   the files       concatenated, in the manifest's order
  *
- * Nothing of the manifest is used before the signature is checked, and no byte of a file is kept
- * that does not have the manifest's sum. */
+ * Nothing of the manifest is used before the signature is checked, and no file is kept whose bytes
+ * do not have the manifest's sum. */
 #ifndef RP_UPDATE_BUNDLE_H
 #define RP_UPDATE_BUNDLE_H
 
@@ -31,7 +31,7 @@ enum {
 #define RP_BUNDLE_BYTES_MAX (UINT64_C(1) << 30) /* of all files together: a whole system fits */
 
 typedef struct {
-    const char *path; /* in the slot: of A-Z a-z 0-9 . _ + - and /, and never outside of it */
+    const char *path; /* within the slot: characters A-Z a-z 0-9 . _ + - and /, never leaving it */
     uint64_t bytes;
     uint32_t mode; /* 0644 or 0755 */
     uint8_t sha256[RP_BUNDLE_SUM];
@@ -44,30 +44,29 @@ typedef struct {
     uint32_t count;
 } rp_bundle;
 
-/* Reads and checks everything in front of the files; the stream then stands at their first byte.
- * `name`: of the file, for messages.
- * errors  REFUSED: another key has signed it, or it was changed; FORMAT: it is no bundle, is cut
- * off, or its manifest is wrong; IO; MEMORY */
+/* Reads and checks everything before the files; the stream is then at their first byte. `name`: of
+ * the file, for messages.
+ * errors  REFUSED: another key has signed it, or it was changed; FORMAT: it is not a bundle, is cut
+ *         off, or its manifest is invalid; IO; MEMORY */
 rp_err rp_bundle_read(rp_arena *arena, FILE *file, const char *name,
                       const uint8_t key[RP_SIGNING_BYTES], rp_bundle *out) RP_MUST_CHECK;
 
-/* The files behind rp_bundle_read() into a folder that is there and empty; when it returns OK they
- * and the folders are on the disk.
- * errors  REFUSED: a sum is another; FORMAT: it is cut off, or goes on behind the last file; IO */
+/* After rp_bundle_read(): unpacks the files into an existing, empty folder. When it returns OK they
+ * and the folders are synced to the disk.
+ * errors  REFUSED: a sum differs; FORMAT: it is cut off, or continues after the last file; IO */
 rp_err rp_bundle_unpack(const rp_bundle *bundle, FILE *file, const char *name,
                         const char *folder) RP_MUST_CHECK;
 
-/* Makes a bundle of all plain files below `folder`, in the order of their names. Files that
- * somebody may execute get mode 755, others 644.
- * errors  USAGE: a name that a bundle does not take, no file, a link or device among them; LIMIT;
- * IO */
+/* Makes a bundle of all plain files below `folder`, in the order of their names. Files that any
+ * user may execute get mode 755, others 644.
+ * errors  USAGE: an invalid name, no file, a link or device among them; LIMIT; IO */
 rp_err rp_bundle_write(const char *path, const char *folder, const char *board, uint64_t version,
                        const char *software, const rp_signing_pair *pair) RP_MUST_CHECK;
 
-/* Of a file's path in a slot. */
+/* Whether it is a valid path of a file in a slot. */
 bool rp_bundle_is_path(const char *path);
 
-/* Is it a profile's name: 1 to 63 of A-Z a-z 0-9 . _ - */
+/* Whether it is a valid profile name: 1 to 63 of A-Z a-z 0-9 . _ - */
 bool rp_bundle_is_board(const char *board);
 
 /* Bytes of all files together. */

@@ -39,7 +39,7 @@ static rp_err add_file(gathering *g, const char *below, const struct stat *st) {
     return err;
 }
 
-static rp_err gather(gathering *g, const char *below, uint32_t depth);
+static rp_err gather_files(gathering *g, const char *below, uint32_t depth);
 
 static rp_err gather_entry(gathering *g, const char *below, uint32_t depth) {
     char path[PATH_BYTES];
@@ -49,14 +49,14 @@ static rp_err gather_entry(gathering *g, const char *below, uint32_t depth) {
         return rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
     }
     if (S_ISDIR(st.st_mode)) {
-        return gather(g, below, depth + 1);
+        return gather_files(g, below, depth + 1);
     }
     return S_ISREG(st.st_mode)
                ? add_file(g, below, &st)
                : rp_fail(RP_ERR_USAGE, "%s: a bundle takes files and folders only", path);
 }
 
-static rp_err gather(gathering *g, const char *below, uint32_t depth) {
+static rp_err gather_files(gathering *g, const char *below, uint32_t depth) {
     char path[PATH_BYTES];
     char inside[PATH_BYTES];
     rp_err err = RP_OK;
@@ -87,7 +87,7 @@ static int by_path(const void *a, const void *b) {
     return strcmp(one->path, other->path);
 }
 
-/* The file's bytes to `to`, unless that is NULL, and their sum. */
+/* Copies the file's bytes to `to`, unless that is NULL, and computes their sum. */
 static rp_err read_file(const gathering *g, const rp_bundle_file *of, FILE *to,
                         uint8_t sum[RP_BUNDLE_SUM]) {
     crypto_hash_sha256_state state;
@@ -112,7 +112,7 @@ static rp_err read_file(const gathering *g, const rp_bundle_file *of, FILE *to,
     return good ? RP_OK : rp_fail(RP_ERR_IO, "%s: has changed or can not be read", path);
 }
 
-/* Adds a line to the text; *used grows beyond its room when it has none. */
+/* Appends a line; *used may exceed the size of the text, which shows that it did not fit. */
 RP_PRINTF(3, 4)
 static void add_line(char *text, size_t *used, const char *format, ...) {
     const size_t room = *used < RP_BUNDLE_MANIFEST_MAX ? RP_BUNDLE_MANIFEST_MAX - *used : 0;
@@ -188,7 +188,7 @@ fail:
     return err;
 }
 
-/* A bundle may take the place of a bundle. */
+/* Only an existing bundle may be overwritten. */
 static rp_err check_place(const char *path) {
     char magic[RP_BUNDLE_MAGIC_BYTES];
     FILE *file = fopen(path, "re");
@@ -223,7 +223,7 @@ rp_err rp_bundle_write(const char *path, const char *folder, const char *board, 
     }
     RP_TRY(check_place(path));
     RP_TRY(RP_ARENA_NEW(&arena, RP_BUNDLE_FILES_MAX, &g.bundle.file));
-    RP_TRY(gather(&g, "", 0));
+    RP_TRY(gather_files(&g, "", 0));
     if (g.bundle.count == 0) {
         RP_TRY(rp_fail(RP_ERR_USAGE, "%s: there is no file in it", folder));
     }

@@ -11,7 +11,7 @@ enum { PATH_BYTES = 1024, SLOTS = 3 };
 
 static const char *const slot_names[SLOTS] = {"", "a", "b"};
 
-static rp_err join(const char *dir, char out[PATH_BYTES]) {
+static rp_err join_path(const char *dir, char out[PATH_BYTES]) {
     const int n = snprintf(out, PATH_BYTES, "%s/releases", dir);
     return n > 0 && n < PATH_BYTES ? RP_OK
                                    : rp_fail(RP_ERR_USAGE, "%.100s...: path is too long", dir);
@@ -63,7 +63,7 @@ rp_err rp_releases_read(const char *dir, rp_releases *out) {
     rp_err err;
     *out = (rp_releases){0};
     rp_arena_init(&arena, "releases", 0);
-    RP_TRY(join(dir, path));
+    RP_TRY(join_path(dir, path));
     RP_TRY(rp_config_read_file_if_any(&arena, path, &root));
     RP_TRY(root ? read_all(root, out) : RP_OK);
 fail:
@@ -79,7 +79,7 @@ static void write_release(FILE *file, const rp_release *of) {
 
 rp_err rp_releases_write(const char *dir, const rp_releases *releases) {
     char path[PATH_BYTES];
-    rp_err err = join(dir, path);
+    rp_err err = join_path(dir, path);
     if (err != RP_OK) {
         return err;
     }
@@ -98,7 +98,7 @@ rp_err rp_releases_write(const char *dir, const rp_releases *releases) {
     return rp_replace_end(file, path, file && !ferror(file));
 }
 
-/* ---- what it says ---------------------------------------------------------------------------- */
+/* ---- contents -------------------------------------------------------------------------------- */
 
 void rp_releases_note(rp_releases *releases, uint32_t slot, const char *board, uint64_t version) {
     rp_release *of = &releases->slot[slot];
@@ -106,7 +106,7 @@ void rp_releases_note(rp_releases *releases, uint32_t slot, const char *board, u
     of->version = version;
 }
 
-/* "": unknown, since an older agent has written the slot. */
+/* "" if unknown, because an older agent has written the slot. */
 static const char *board_of(const rp_releases *releases, uint32_t slot, uint64_t version) {
     const rp_release *of = &releases->slot[slot];
     return slot > 0 && of->version == version ? of->board : "";

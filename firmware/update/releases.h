@@ -1,10 +1,10 @@
-/* Which profile the releases of a board were made for. Numbers of different profiles have nothing
- * to do with each other, and a board's profile can change: a driver is installed, --board is given.
+/* The profiles that a board's releases were made for. Version numbers of different profiles are
+ * unrelated, and a board's profile can change when a driver is installed or --board is given.
  *
  *   DIR/releases   a: {board: generic-arm64, version: 7}   # the bundle in slot a
  *                  b: {board: rk3588, version: 2}
- *                  kept: [{board: generic-arm64, version: 7}]   # last good release of profiles
- *                                                               # that the good slot has left
+ *                  kept: [{board: generic-arm64, version: 7}]   # last good release of former
+ *                                                               # profiles of the good slot
  *
  * `state` (ab.h) decides which slot starts. Older agents write it without this file, so a slot's
  * entry counts only while its version is the one in `state`. */
@@ -26,19 +26,19 @@ typedef struct {
     uint32_t kept_count;
 } rp_releases;
 
-/* Empty when the file is missing. errors  FORMAT, USAGE with its line; IO */
+/* Empty if the file is missing. errors FORMAT, USAGE with its line; IO */
 rp_err rp_releases_read(const char *dir, rp_releases *out) RP_MUST_CHECK;
 rp_err rp_releases_write(const char *dir, const rp_releases *releases) RP_MUST_CHECK;
 
 void rp_releases_note(rp_releases *releases, uint32_t slot, const char *board, uint64_t version);
 
-/* The release that a bundle for `board` has to exceed, 0: any; slot `good` has release `version`.
- * `good` is 0 when no slot is good. */
+/* The release that a bundle for `board` must exceed, 0: any; slot `good` has release `version`.
+ * `good` is 0 if no slot is good. */
 uint64_t rp_releases_newest(const rp_releases *releases, uint32_t good, uint64_t version,
                             const char *board);
 
-/* Slot `to` with release `to_version` becomes the good one instead of slot `from`: when their
- * profiles differ, the release of `from` is kept. True: `releases` has changed. */
+/* Slot `to` with release `to_version` replaces slot `from` as the good one: if their profiles
+ * differ, the release of `from` is kept. Returns true if `releases` has changed. */
 bool rp_releases_leave(rp_releases *releases, uint32_t from, uint64_t from_version, uint32_t to,
                        uint64_t to_version);
 

@@ -19,13 +19,13 @@ enum { PATH_BYTES = 4096, LINE_BYTES = 128 };
 static const char public_prefix[] = "rpu";
 static const char secret_prefix[] = "rpusecret";
 
-static rp_err join(const char *dir, const char *name, char out[PATH_BYTES]) {
+static rp_err join_path(const char *dir, const char *name, char out[PATH_BYTES]) {
     const int n = snprintf(out, PATH_BYTES, "%s/%s", dir, name);
     return n > 0 && n < PATH_BYTES ? RP_OK
                                    : rp_fail(RP_ERR_USAGE, "%.100s...: path is too long", dir);
 }
 
-/* The file beside it gets its mode and its bytes before it gets its name, which nobody had. */
+/* Writes mode and bytes to a temporary file, then links it to `path`, which must not exist. */
 static rp_err write_word(const char *path, const char *prefix, const uint8_t *bytes, mode_t mode) {
     char line[LINE_BYTES];
     char beside[PATH_BYTES + sizeof ".new"];
@@ -85,13 +85,13 @@ rp_err rp_signing_new(const char *dir) {
     char public_path[PATH_BYTES];
     char secret_path[PATH_BYTES];
     rp_err err;
-    RP_TRY(join(dir, "update.key", public_path));
-    RP_TRY(join(dir, "update-secret.key", secret_path));
+    RP_TRY(join_path(dir, "update.key", public_path));
+    RP_TRY(join_path(dir, "update-secret.key", secret_path));
     RP_TRY(rp_folders_make(dir, 0700));
     RP_ASSERT(sodium_init() >= 0);
     (void)crypto_sign_keypair(pair.public, pair.secret);
     RP_TRY(
-        write_word(secret_path, secret_prefix, pair.secret, 0600)); /* its first half: the seed */
+        write_word(secret_path, secret_prefix, pair.secret, 0600)); /* the first half: the seed */
     RP_TRY(write_word(public_path, public_prefix, pair.public, 0644));
 fail:
     explicit_bzero(&pair, sizeof pair);
@@ -100,7 +100,7 @@ fail:
 
 rp_err rp_signing_read_public(const char *dir, uint8_t out[RP_SIGNING_BYTES]) {
     char path[PATH_BYTES];
-    const rp_err err = join(dir, "update.key", path);
+    const rp_err err = join_path(dir, "update.key", path);
     return err == RP_OK ? read_word(path, public_prefix, false, out) : err;
 }
 
@@ -110,7 +110,7 @@ rp_err rp_signing_read(const char *dir, rp_signing_pair *out) {
     char path[PATH_BYTES];
     rp_err err;
     _Static_assert((int)RP_SIGNING_BYTES == (int)crypto_sign_SEEDBYTES, "a seed is a word");
-    RP_TRY(join(dir, "update-secret.key", path));
+    RP_TRY(join_path(dir, "update-secret.key", path));
     RP_TRY(read_word(path, secret_prefix, true, seed));
     RP_TRY(rp_signing_read_public(dir, public));
     (void)crypto_sign_seed_keypair(out->public, out->secret, seed);

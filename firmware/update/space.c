@@ -10,9 +10,9 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-enum { DEPTH_MAX = 32, BLOCK = 512 /* of st_blocks */ };
+enum { DEPTH_MAX = 32, BLOCK = 512 /* unit of st_blocks */ };
 
-/* Takes over `fd`. errors: as errno's number, 0 = none */
+/* Takes ownership of `fd`. Returns an errno, 0 = none. */
 static int add_folder(int fd, uint32_t depth, uint64_t *bytes) {
     DIR *dir = depth > DEPTH_MAX ? NULL : fdopendir(fd);
     int code = 0;
@@ -25,7 +25,7 @@ static int add_folder(int fd, uint32_t depth, uint64_t *bytes) {
         struct stat st;
         const bool is_self = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
         if (is_self || fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0) {
-            continue; /* what has just been removed occupies nothing */
+            continue; /* a file that was just removed occupies nothing */
         }
         *bytes += (uint64_t)st.st_blocks * BLOCK;
         if (S_ISDIR(st.st_mode)) {

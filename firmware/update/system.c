@@ -15,7 +15,7 @@
 #include "update/bundle_own.h"
 #include "update/system_own.h"
 
-enum { PIECE = 1 << 16, BOOT_MARGIN = 1 << 20 /* the loader's own: entries, counters */ };
+enum { PIECE = 1 << 16, BOOT_MARGIN = 1 << 20 /* for the loader's own files: entries, counters */ };
 
 static const char root_file[] = "system/root.squashfs";
 static const char *const files[] = {"system/initrd", root_file, "system/vmlinuz"};
@@ -40,9 +40,9 @@ bool rp_bundle_is_system(const rp_bundle *bundle) {
     return false;
 }
 
-/* ---- what there is --------------------------------------------------------------------------- */
+/* ---- state ----------------------------------------------------------------------------------- */
 
-static rp_system_slot judge(const rp_entry *entry, bool runs) {
+static rp_system_slot slot_of_entry(const rp_entry *entry, bool runs) {
     if (!entry) {
         return (rp_system_slot){.state = RP_SYSTEM_EMPTY};
     }
@@ -57,7 +57,7 @@ static rp_system_slot judge(const rp_entry *entry, bool runs) {
 static void judge_all(const rp_system_places *places, const rp_entries *entries, rp_system *out) {
     *out = (rp_system){.own = places->own};
     for (rp_ab_slot slot = RP_AB_A; slot <= RP_AB_B; slot++) {
-        out->slot[slot] = judge(rp_entries_of(entries, slot), slot == places->own);
+        out->slot[slot] = slot_of_entry(rp_entries_of(entries, slot), slot == places->own);
     }
 }
 
@@ -68,9 +68,9 @@ rp_err rp_system_look(const rp_system_places *places, rp_system *out) {
     return err;
 }
 
-/* ---- another system -------------------------------------------------------------------------- */
+/* ---- installing ------------------------------------------------------------------------------ */
 
-/* What can be known before anything is changed. */
+/* Checks everything that can be checked before a change. */
 static rp_err check_bundle(const rp_bundle *bundle, const char *name, const rp_system *system,
                            const char *board) {
     const rp_system_slot *own = &system->slot[system->own];
@@ -101,12 +101,12 @@ static rp_err check_bundle(const rp_bundle *bundle, const char *name, const rp_s
                          name, bundle->version, own->release);
 }
 
-/* What has been written, as the disk has it. */
+/* Compares what has been written with what the disk returns. */
 static rp_err check_back(const char *path, int fd, const rp_bundle_file *of) {
     crypto_hash_sha256_state state;
     uint8_t sum[RP_BUNDLE_SUM];
     uint8_t piece[PIECE];
-    (void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED); /* else the memory answers */
+    (void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED); /* otherwise the page cache would answer */
     if (lseek(fd, 0, SEEK_SET) != 0) {
         return rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
     }
@@ -126,7 +126,7 @@ static rp_err check_back(const char *path, int fd, const rp_bundle_file *of) {
                : rp_fail(RP_ERR_IO, "%s: has other bytes than were written to it", path);
 }
 
-/* One file of the bundle, where it belongs; `made`: a file, in place of a device. */
+/* Writes one file of the bundle to its destination; `made`: a file rather than a device. */
 static rp_err write_one(const char *path, bool made, const rp_bundle_file *of, FILE *bundle,
                         const char *name) {
     const int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW;
@@ -155,13 +155,13 @@ fail:
     if (fd >= 0) {
         (void)close(fd);
     }
-    if (err != RP_OK && made) { /* half a file is of no use, and may have filled the disk */
+    if (err != RP_OK && made) { /* half a file is useless and may have filled the disk */
         (void)unlink(path);
     }
     return err;
 }
 
-/* The files in the order in which the bundle has them. */
+/* Writes the files in the bundle's order. */
 static rp_err write_files(const rp_system_places *places, rp_ab_slot to, const rp_bundle *bundle,
                           FILE *file, const char *name) {
     char folder[RP_AB_PATH_BYTES];
@@ -186,7 +186,7 @@ fail:
     return err;
 }
 
-/* Room on the boot partition for what does not go to the system's own. */
+/* Checks the space on the boot partition for files that do not go to the system's own partition. */
 static rp_err check_space(const rp_system_places *places, rp_ab_slot to, const rp_bundle *bundle,
                           const char *name) {
     char folder[RP_AB_PATH_BYTES];
@@ -217,7 +217,7 @@ rp_err rp_system_install(const rp_system_places *places, FILE *file, const char 
     RP_TRY(rp_bundle_read(&arena, file, name, key, &bundle));
     RP_TRY(check_bundle(&bundle, name, &system, board));
     RP_TRY(check_space(places, to, &bundle, name));
-    /* From here on the loader has nothing but what runs. */
+    /* From here on the loader only has the running system. */
     RP_TRY(rp_entries_remove(places->boot, &entries, to, RP_ENTRY_NONE));
     RP_TRY(write_files(places, to, &bundle, file, name));
     RP_TRY(rp_entry_write(places->boot, to, RP_AB_STARTS, bundle.version,
@@ -229,11 +229,12 @@ fail:
     return err;
 }
 
-/* ---- what comes of it ------------------------------------------------------------------------ */
+/* ---- validating, reverting ------------------------------------------------------------------- */
 
-/* The entry of what runs gets another count of starts: the new one is there before the old is gone.
- */
-static rp_err recount(const rp_system_places *places, const rp_entries *entries, int32_t left) {
+/* Replaces the running system's entry by one with another count of starts; the new entry exists
+ * before the old one is removed. */
+static rp_err change_count(const rp_system_places *places, const rp_entries *entries,
+                           int32_t left) {
     const rp_entry *own = rp_entries_of(entries, places->own);
     rp_err err;
     if (!own) {
@@ -252,7 +253,7 @@ rp_err rp_system_validate(const rp_system_places *places) {
     static rp_entries entries;
     rp_err err;
     RP_TRY(rp_entries_read(places->boot, &entries));
-    RP_TRY(recount(places, &entries, RP_ENTRY_UNCOUNTED));
+    RP_TRY(change_count(places, &entries, RP_ENTRY_UNCOUNTED));
     rp_log_info("system: slot %s is good", rp_ab_slot_name(places->own));
 fail:
     return err;
@@ -271,7 +272,7 @@ rp_err rp_system_revert(const rp_system_places *places) {
                        "back to",
                        rp_ab_slot_name(other));
     }
-    RP_TRY(recount(places, &entries, 0));
+    RP_TRY(change_count(places, &entries, 0));
     rp_log_info("system: slot %s is left for %s", rp_ab_slot_name(places->own),
                 rp_ab_slot_name(other));
 fail:

@@ -1,4 +1,4 @@
-/* Entries of systemd-boot, one a file, whose names count their starts. */
+/* Entries of systemd-boot, one per file, whose names count their starts. */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -19,7 +19,7 @@ enum { PREFIX = sizeof prefix - 1, COUNT_MAX = 99 };
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* "3" of "+3-1": a number of at most two digits, and what is behind it; NULL: there is none. */
+/* Parses "3" of "+3-1": a number of at most two digits. Returns what follows, or NULL. */
 static const char *read_count(const char *at, int32_t *out) {
     int32_t value = 0;
     uint32_t digits = 0;
@@ -30,8 +30,7 @@ static const char *read_count(const char *at, int32_t *out) {
     return digits > 0 && value <= COUNT_MAX ? at : NULL;
 }
 
-/* ringpipe-a.conf, ringpipe-b+3.conf, ringpipe-b+2-1.conf; a firmware may change the letters' case.
- */
+/* ringpipe-a.conf, ringpipe-b+3.conf, ringpipe-b+2-1.conf; firmware may change the case. */
 static bool read_name(const char *name, rp_entry *out) {
     const char *at = name + PREFIX;
     int32_t done;
@@ -56,7 +55,7 @@ static rp_err name_file(const char *boot, const char *name, char out[RP_AB_PATH_
                : rp_fail(RP_ERR_USAGE, "%.100s...: path is too long", boot);
 }
 
-/* ---- what they say --------------------------------------------------------------------------- */
+/* ---- contents -------------------------------------------------------------------------------- */
 
 static bool read_release(const char *value, uint64_t *out) {
     char *end;
@@ -65,7 +64,7 @@ static bool read_release(const char *value, uint64_t *out) {
     return isdigit((unsigned char)value[0]) && *end == '\0' && errno == 0 && *out <= INT64_MAX;
 }
 
-/* Takes the slot out of the options; false: they name none, or another. */
+/* Removes the slot from the options. Returns false if they name no slot, or another one. */
 static bool take_slot(rp_entry *entry) {
     char *at = strstr(entry->options, slot_option);
     const size_t length = sizeof slot_option - 1;
@@ -77,7 +76,7 @@ static bool take_slot(rp_entry *entry) {
     return true;
 }
 
-/* Of `text`, which is changed. The last line, `linux`, decides whether all of it is there. */
+/* Parses `text`, which is modified. The last line, `linux`, proves that the text is complete. */
 static void read_text(char *text, rp_entry *entry) {
     char kernel[32];
     bool has_release = false;
@@ -92,7 +91,7 @@ static void read_text(char *text, rp_entry *entry) {
         if (strcmp(line, "version") == 0) {
             has_release = read_release(value, &entry->release);
         } else if (strcmp(line, "options") == 0 && strlen(value) + 1 < RP_ENTRY_TEXT) {
-            /* A blank in front: the slot may be the first of them. */
+            /* With a leading blank, because the slot may be the first option. */
             (void)snprintf(entry->options, sizeof entry->options, " %s", value);
             has_slot = take_slot(entry);
         } else if (strcmp(line, "linux") == 0) {

@@ -1,11 +1,12 @@
-/* ringpipe-system: what needs all rights about the slots of a whole system, on a card of ours. The
- * services of packaging/image call it; nobody else has to.
+/* ringpipe-system: the privileged operations on system slots, on a card of ours. Only the services
+ * of packaging/image call it.
  *
  *   publish   tells the agent which system runs
- *   serve     .. and does what the agent wishes: takes a bundle, says that what runs is good
- *   trial     ends with 0 when what runs is on trial, with 1 when it is not
+ *   serve     also fulfils the agent's wishes: installs a bundle, marks the running system as
+ *             good
+ *   trial     exits with 0 if the running system is on trial, with 1 if not
  *
- * RINGPIPE_SYSTEM_ROOT: below which all of its files lie, for tests. */
+ * RINGPIPE_SYSTEM_ROOT: prefix of all its files, for tests. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +29,7 @@ static void name_file(char out[RP_AB_PATH_BYTES], const char *path) {
     (void)snprintf(out, RP_AB_PATH_BYTES, "%.500s%.500s", root ? root : "", path);
 }
 
-/* The first line of a file; false: there is none. */
+/* Reads the first line of a file; false if there is none. */
 static bool read_line(const char *path, char out[LINE_BYTES]) {
     char whole[RP_AB_PATH_BYTES];
     name_file(whole, path);
@@ -41,7 +42,7 @@ static bool read_line(const char *path, char out[LINE_BYTES]) {
     return read && out[0];
 }
 
-/* What the first file system's `init` has left in /run/ringpipe; false: this card has no slots. */
+/* Reads what the initrd's `init` left in /run/ringpipe; false: this card has no slots. */
 static bool find_places(texts *t, rp_system_service *out) {
     *out = (rp_system_service){.state = t->state, .wishes = t->wishes, .keys = t->keys};
     name_file(t->boot, "/boot");
@@ -77,7 +78,8 @@ int main(int argc, char **argv) {
     rp_system_service service;
     const char *action = argc == 2 ? argv[1] : "";
     rp_log_setup_plain("ringpipe-system");
-    (void)umask(022); /* its service has a stricter one, and the agent is to read the state */
+    /* the service's umask is stricter, and the agent must be able to read the state */
+    (void)umask(022);
     const bool publishes = strcmp(action, "publish") == 0;
     if (!publishes && strcmp(action, "serve") != 0 && strcmp(action, "trial") != 0) {
         (void)fprintf(stderr, "usage: ringpipe-system publish|serve|trial\n");

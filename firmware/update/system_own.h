@@ -9,10 +9,10 @@ enum { RP_ENTRY_NAME = 64, RP_ENTRY_TEXT = 2048, RP_ENTRIES_MAX = 16, RP_ENTRY_U
 typedef struct {
     char name[RP_ENTRY_NAME];
     rp_ab_slot slot;
-    int32_t left; /* starts; RP_ENTRY_UNCOUNTED: it is good */
+    int32_t left; /* starts left; RP_ENTRY_UNCOUNTED: it is good */
     bool whole;
-    uint64_t release;            /* of one that is whole */
-    char options[RP_ENTRY_TEXT]; /* .. what the kernel gets, but for the slot */
+    uint64_t release;            /* of a complete entry */
+    char options[RP_ENTRY_TEXT]; /* kernel options except the slot */
 } rp_entry;
 
 typedef struct {
@@ -20,15 +20,17 @@ typedef struct {
     uint32_t count;
 } rp_entries;
 
-/* Those of ours; others are passed over. errors  IO; LIMIT: too many */
+/* Reads our entries and skips others. errors IO; LIMIT: too many */
 rp_err rp_entries_read(const char *boot, rp_entries *out) RP_MUST_CHECK;
-/* The one that speaks for a slot: whole, the good one before others, or the one with most starts;
+/* The decisive entry of a slot: complete, a good one before others, or the one with most starts;
  * NULL: there is none. */
 const rp_entry *rp_entries_of(const rp_entries *entries, rp_ab_slot slot);
-/* A new file under its own name, on the disk when this returns OK. `left` as above. errors IO */
+/* Creates a file under its own name, synced to the disk when this returns OK. `left` as above.
+ * errors  IO */
 rp_err rp_entry_write(const char *boot, rp_ab_slot slot, int32_t left, uint64_t release,
                       const char *options) RP_MUST_CHECK;
-/* All of a slot's but those with `left` starts (or good); RP_ENTRY_NONE: all. errors IO */
+/* Removes all entries of a slot except those with `left` starts (or good); RP_ENTRY_NONE: all.
+ * errors  IO */
 enum { RP_ENTRY_NONE = -2 };
 rp_err rp_entries_remove(const char *boot, const rp_entries *entries, rp_ab_slot slot,
                          int32_t left) RP_MUST_CHECK;

@@ -1,5 +1,5 @@
-/* Between an agent, which has no rights, and the program that has them: what is told to the one,
- * and what it wishes. All that the agent writes is looked at as bytes from outside. */
+/* Communication between an unprivileged agent and the privileged service: the state for the one,
+ * the wishes of the other. Everything that the agent writes is treated as untrusted bytes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -19,9 +19,9 @@ enum { WISH_BYTES = 128 };
 static const char *const state_words[] = {"empty", "good", "trial", "failed", NULL};
 static const char *const slot_words[] = {"none", "a", "b", NULL};
 
-/* ---- what is told ---------------------------------------------------------------------------- */
+/* ---- state ----------------------------------------------------------------------------------- */
 
-/* No letter of an error may end the text in which it stands. */
+/* Escapes the text of an error, so that it cannot end the surrounding YAML string. */
 static void put_text(FILE *file, const char *text) {
     for (; *text; text++) {
         (void)fputc(*text < ' ' || *text == '\'' ? ' ' : *text, file);
@@ -85,23 +85,23 @@ fail:
     return err;
 }
 
-/* One at a time tells: an agent that starts lets `publish` do it while `serve` is at work. */
-static int lock(const rp_system_service *service) {
+/* Only one process writes at a time: a starting agent triggers `publish` while `serve` may run. */
+static int lock_state(const rp_system_service *service) {
     char path[RP_AB_PATH_BYTES];
     (void)snprintf(path, sizeof path, "%.900s/lock", service->state);
     const int fd = rp_replace_open(path, O_RDWR);
     return fd >= 0 && flock(fd, LOCK_EX) == 0 ? fd : -1;
 }
 
-/* `due` and `error`: what came of a wish or a bundle; NULL: as they were told before. */
-static rp_err tell(const rp_system_service *service, const bool *due, const char *error) {
+/* `due` and `error`: result of a wish or a bundle; NULL: keep the previous values. */
+static rp_err publish_state(const rp_system_service *service, const bool *due, const char *error) {
     char path[RP_AB_PATH_BYTES];
     rp_system before = {0};
     rp_system now;
     int held = -1;
     rp_err err;
     RP_TRY(rp_folders_make(service->state, 0755));
-    held = lock(service);
+    held = lock_state(service);
     (void)snprintf(path, sizeof path, "%.900s/state", service->state);
     const bool told = access(path, F_OK) == 0 && rp_system_read(path, &before) == RP_OK &&
                       strcmp(before.boot, service->boot) == 0;
@@ -118,12 +118,12 @@ fail:
 }
 
 rp_err rp_system_publish(const rp_system_service *service) {
-    return tell(service, NULL, NULL);
+    return publish_state(service, NULL, NULL);
 }
 
-/* ---- what is wished -------------------------------------------------------------------------- */
+/* ---- wishes ---------------------------------------------------------------------------------- */
 
-/* A plain file in the folder, for reading; -1: there is none, or something else has its name. */
+/* Opens a plain file in the folder for reading. Returns -1 if it is missing or not a plain file. */
 static int open_plain(int folder, const char *name) {
     struct stat st;
     const int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -134,14 +134,14 @@ static int open_plain(int folder, const char *name) {
     return fd;
 }
 
-static rp_err drop(int folder, const char *name) {
+static rp_err remove_file(int folder, const char *name) {
     return unlinkat(folder, name, 0) == 0 || errno == ENOENT
                ? RP_OK
                : rp_fail(RP_ERR_IO, "%s: can not be removed: %s", name, strerror(errno));
 }
 
-/* What a wish says; *due: another start of the board is to come. */
-static rp_err fulfil(const rp_system_service *service, char *wish, bool *due) {
+/* Executes a wish; *due: the board's next start uses the other slot. */
+static rp_err fulfil_wish(const rp_system_service *service, char *wish, bool *due) {
     char *boot = strchr(wish, ' ');
     if (!boot || strcmp(boot + 1, service->boot) != 0) {
         rp_log_warn("system: a wish of another start of this board is dropped");
@@ -167,14 +167,14 @@ static rp_err serve_wish(const rp_system_service *service, int folder, bool *due
     char wish[WISH_BYTES] = "";
     const int fd = open_plain(folder, RP_SYSTEM_WISH);
     if (fd < 0) {
-        return drop(folder, RP_SYSTEM_WISH);
+        return remove_file(folder, RP_SYSTEM_WISH);
     }
     const ssize_t bytes = read(fd, wish, sizeof wish - 1);
     (void)close(fd);
     wish[bytes > 0 ? bytes : 0] = '\0';
     wish[strcspn(wish, "\n")] = '\0';
-    (void)!fulfil(service, wish, due); /* what went wrong is in the log */
-    return drop(folder, RP_SYSTEM_WISH);
+    (void)!fulfil_wish(service, wish, due); /* the error is in the log */
+    return remove_file(folder, RP_SYSTEM_WISH);
 }
 
 static rp_err take_bundle(const rp_system_service *service, FILE *file) {
@@ -186,7 +186,8 @@ fail:
     return err;
 }
 
-/* It stays until it is told what came of it: an agent says as long that a system is written. */
+/* The bundle is removed only after its result is written: until then the agent reports that a
+ * system is being written. */
 static void serve_bundle(const rp_system_service *service, int folder, bool *due,
                          char error[RP_SYSTEM_TEXT]) {
     const int fd = open_plain(folder, RP_SYSTEM_BUNDLE);
@@ -217,8 +218,8 @@ rp_err rp_system_serve(const rp_system_service *service) {
     }
     const rp_err wished = serve_wish(service, folder, &due);
     serve_bundle(service, folder, &due, error);
-    const rp_err told = tell(service, &due, error);
-    const rp_err dropped = drop(folder, RP_SYSTEM_BUNDLE);
+    const rp_err told = publish_state(service, &due, error);
+    const rp_err dropped = remove_file(folder, RP_SYSTEM_BUNDLE);
     (void)close(folder);
     err = told != RP_OK ? told : wished != RP_OK ? wished : dropped;
 fail:

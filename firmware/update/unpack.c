@@ -1,4 +1,4 @@
-/* The files of a bundle, onto the disk. */
+/* Unpacks the files of a bundle. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sodium.h>
@@ -11,7 +11,7 @@
 
 enum { PIECE = 1 << 16, PATH_BYTES = 4096 };
 
-/* The folders of `path` below `folder`, each synced with the one above it. */
+/* Creates the folders of `path` below `folder`, and syncs each one's parent. */
 static rp_err make_folders(const char *folder, const char *path) {
     char made[PATH_BYTES];
     rp_err err = RP_OK;

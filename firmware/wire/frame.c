@@ -190,8 +190,7 @@ static rp_err check_version(const rp_Frame *frame) {
                    rp_kind_name(kind), frame->version, RP_WIRE_MIN, RP_WIRE_MAX);
 }
 
-/* Version 1 began like this version but then had another layout, so that such a frame may not even
- * decode. */
+/* Version 1 began like this but had another layout later, so a frame may not even decode. */
 static rp_err check_first_version(const uint8_t *bytes, size_t count) {
     static const uint8_t first[] = {0x08, 0x01};
     return count >= sizeof first && memcmp(bytes, first, sizeof first) == 0

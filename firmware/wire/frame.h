@@ -133,7 +133,7 @@ typedef enum {
     RP_READING_DEVICE_CLOCK,    /* Hz, GPU */
     RP_READING_MEMORY,          /* bytes of memory */
     RP_READING_MEMORY_FREE,
-    RP_READING_DISK, /* free bytes where the agent stores its files */
+    RP_READING_DISK, /* bytes of the disk with the agent's files */
     RP_READING_DISK_FREE,
     RP_READING_LOAD,     /* load average of the last minute */
     RP_READING_UP,       /* s since power-on */
@@ -189,8 +189,7 @@ const char *rp_kind_name(rp_kind kind); /* "step_done"; "unknown" for an unknown
 static inline rp_kind rp_frame_kind(const rp_Frame *frame) {
     return (rp_kind)frame->which_body;
 }
-/* How the link treats a frame: data frames count against the window; the link's own frames are not
- * numbered. */
+/* Classes: data counts against the window; the link's own frames are not numbered. */
 bool rp_frame_is_data(const rp_Frame *frame);
 bool rp_frame_is_numbered(const rp_Frame *frame);
 
@@ -213,8 +212,7 @@ rp_part rp_part_of_text(const char *text);
 rp_part rp_part_of_array(rp_Dtype dtype, const void *data, size_t count); /* one dimension */
 rp_part rp_part_of_tensor(rp_Dtype dtype, const void *data, const rp_shape *shape);
 
-/* Size of `count` elements, including the scales of I8 blocks; 0 if `count` does not fit the
- * dtype. */
+/* Size of `count` elements with the scales of I8 blocks; 0 if `count` does not fit. */
 uint64_t rp_part_bytes(rp_Dtype dtype, uint64_t count, uint32_t block);
 
 /* ---- versions and runs ----------------------------------------------------------------------- */
@@ -253,8 +251,7 @@ rp_err rp_frame_write(const rp_Frame *frame, uint8_t *out, size_t *bytes) RP_MUS
 rp_err rp_frame_decode(const uint8_t *bytes, size_t count, size_t part_bytes_max,
                        rp_Frame *out) RP_MUST_CHECK;
 
-/* Compares the received parts with the frame: number, sizes, hash.
- * errors  FORMAT */
+/* Compares the received parts with the frame: number, sizes, hash. errors FORMAT */
 rp_err rp_frame_check_parts(const rp_Frame *frame, const rp_part *parts,
                             uint32_t part_count) RP_MUST_CHECK;
 

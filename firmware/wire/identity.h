@@ -23,8 +23,7 @@ typedef struct {
 
 /* The newest known term of this run; 0 if the run is not known. */
 uint32_t rp_terms_newest(const rp_terms *terms, uint64_t id);
-/* Remembers a term and returns true unless a newer one is known. Always admits a message of no
- * run. */
+/* Remembers a term; false if a newer one is known. Always admits a message of no run. */
 bool rp_terms_admit(rp_terms *terms, rp_run_identity run);
 
 #endif
