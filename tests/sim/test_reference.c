@@ -194,8 +194,7 @@ static void every_method_is_its_definition(void **state) {
     static const uint32_t micros[] = {12, 5, 4, 1};
     uint32_t turn = 0;
     for (uint32_t i = 0; i < SCHEDULES; i++) {
-        for (uint32_t stages = least_stages(schedules[i]); stages <= 6;
-             stages += trials(1, 2)) {
+        for (uint32_t stages = least_stages(schedules[i]); stages <= 6; stages += trials(1, 2)) {
             for (uint32_t m = 0; m < sizeof micros / sizeof *micros; m++) {
                 test_case c = {.model = chain,
                                .cuts = chain_cuts,
@@ -273,8 +272,7 @@ static void rates_as_of_another_order(void **state) {
 static void frozen_layers(void **state) {
     (void)state;
     for (uint32_t i = 0; i < SCHEDULES; i++) {
-        for (uint32_t stages = least_stages(schedules[i]); stages <= 5;
-             stages += trials(1, 2)) {
+        for (uint32_t stages = least_stages(schedules[i]); stages <= 5; stages += trials(1, 2)) {
             test_case c = {.model = frozen,
                            .cuts = frozen_cuts,
                            .schedule = schedules[i],
@@ -290,8 +288,7 @@ static void frozen_layers(void **state) {
 static void skips_and_statistics(void **state) {
     (void)state;
     for (uint32_t i = 0; i < SCHEDULES; i++) {
-        for (uint32_t stages = least_stages(schedules[i]); stages <= 5;
-             stages += trials(1, 2)) {
+        for (uint32_t stages = least_stages(schedules[i]); stages <= 5; stages += trials(1, 2)) {
             test_case c = {.model = branched,
                            .cuts = branched_cuts,
                            .schedule = schedules[i],
