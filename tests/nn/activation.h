@@ -60,4 +60,45 @@ static inline void activation_limits(const char *keys, const float want[4]) {
     rig_close(&rig);
 }
 
+/* ---- the tests of a file --------------------------------------------------------------------- */
+
+/* The layer as in a model, its golden cases, and f of the four huge inputs. */
+static struct {
+    const char *keys, *golden;
+    const float *limits;
+} tested;
+
+static void equals_pytorch(void **state) {
+    (void)state;
+    golden_each(tested.golden, golden_run);
+}
+
+static void central_differences(void **state) {
+    (void)state;
+    activation_differences(tested.keys);
+}
+
+static void nan_passes(void **state) {
+    (void)state;
+    activation_passes_nan(tested.keys);
+}
+
+static void limits(void **state) {
+    (void)state;
+    activation_limits(tested.keys, tested.limits);
+}
+
+static inline int test_activation(const char *keys, const char *golden, const float want[4]) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equals_pytorch),
+        cmocka_unit_test(central_differences),
+        cmocka_unit_test(nan_passes),
+        cmocka_unit_test(limits),
+    };
+    tested.keys = keys;
+    tested.golden = golden;
+    tested.limits = want;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
 #endif

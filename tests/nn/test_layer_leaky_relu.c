@@ -1,27 +1,5 @@
 #include "activation.h"
 
-static const char keys[] = "{kind: leaky_relu, slope: 0.25}";
-
-static void equals_pytorch(void **state) {
-    (void)state;
-    golden_each("leaky_relu", golden_run);
-}
-
-static void central_differences(void **state) {
-    (void)state;
-    activation_differences(keys);
-}
-
-static void nan_passes(void **state) {
-    (void)state;
-    activation_passes_nan(keys);
-}
-
-static void limits(void **state) {
-    (void)state;
-    activation_limits(keys, (const float[]){-25.0f, 100.0f, -INFINITY, INFINITY});
-}
-
 static void negative_slope_is_refused(void **state) {
     (void)state;
     const char text[] = "{kind: leaky_relu, slope: -0.1}";
@@ -39,12 +17,8 @@ static void negative_slope_is_refused(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equals_pytorch),
-        cmocka_unit_test(central_differences),
-        cmocka_unit_test(nan_passes),
-        cmocka_unit_test(limits),
-        cmocka_unit_test(negative_slope_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    const struct CMUnitTest tests[] = {cmocka_unit_test(negative_slope_is_refused)};
+    return test_activation("{kind: leaky_relu, slope: 0.25}", "leaky_relu",
+                           (const float[]){-25.0f, 100.0f, -INFINITY, INFINITY}) +
+           cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,6 +21,25 @@ static inline rp_err optim_case_parse(rp_arena *arena, const char *text, rp_opti
     return err == RP_OK ? rp_optim_parse(optim, node) : err;
 }
 
+/* Numbers of states, of a stage that predicts and of one that does not. */
+typedef struct {
+    const char *text;
+    uint32_t predicting, otherwise;
+} optim_states;
+
+static inline void optim_case_states(const optim_states *cases, size_t count) {
+    rp_arena arena;
+    rp_arena_init(&arena, "states", 0);
+    for (size_t i = 0; i < count; i++) {
+        rp_optim optim;
+        expect_ok(optim_case_parse(&arena, cases[i].text, &optim));
+        assert_int_equal(optim.kind->state_count(&optim), cases[i].predicting);
+        optim.predicts = false;
+        assert_int_equal(optim.kind->state_count(&optim), cases[i].otherwise);
+    }
+    rp_arena_finish(&arena);
+}
+
 static inline void optim_case_write(rp_buffer *to, const float *from, size_t count) {
     expect_ok(rp_buffer_write_now(golden_device(), to, 0, from, count * sizeof(float)));
 }

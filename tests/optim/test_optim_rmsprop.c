@@ -7,22 +7,10 @@ static void equals_pytorch(void **state) {
 
 static void states(void **state) {
     (void)state;
-    const struct {
-        const char *text;
-        uint32_t predicting, otherwise;
-    } cases[] = {{"{kind: rmsprop, lr: 1}", 2, 1},
-                 {"{kind: rmsprop, lr: 1, momentum: 0.9}", 2, 2},
-                 {"{kind: rmsprop, lr: 1, centered: true}", 3, 3}};
-    rp_arena arena;
-    rp_arena_init(&arena, "states", 0);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        rp_optim optim;
-        expect_ok(optim_case_parse(&arena, cases[i].text, &optim));
-        assert_int_equal(optim.kind->state_count(&optim), cases[i].predicting);
-        optim.predicts = false;
-        assert_int_equal(optim.kind->state_count(&optim), cases[i].otherwise);
-    }
-    rp_arena_finish(&arena);
+    static const optim_states cases[] = {{"{kind: rmsprop, lr: 1}", 2, 1},
+                                         {"{kind: rmsprop, lr: 1, momentum: 0.9}", 2, 2},
+                                         {"{kind: rmsprop, lr: 1, centered: true}", 3, 3}};
+    optim_case_states(cases, sizeof cases / sizeof *cases);
 }
 
 static void without_prediction(void **state) {
