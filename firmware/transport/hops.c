@@ -30,15 +30,11 @@ static bool matches(uint32_t end, uint32_t of_layer) {
     return of_layer == RP_LINK_ANY || of_layer == end;
 }
 
-/* The key of a wire's medium: from its shared name or its two ends in either order; not 0. */
-static uint64_t medium_of(const rp_link_profile *profile, uint32_t a, uint32_t b) {
+/* The key of a shared medium, by its name; never 0. */
+static uint64_t medium_of(const char *name) {
     uint64_t key = UINT64_C(0xcbf29ce484222325); /* FNV-1a, by G. Fowler, L. C. Noll, K.-P. Vo */
-    if (!profile->shared[0]) {
-        const uint32_t low = a < b ? a : b;
-        return ((uint64_t)(low + 1) << 32 | (a < b ? b : a)) & ~(UINT64_C(1) << 63);
-    }
-    for (const char *at = profile->shared; *at; at++) {
-        key = (key ^ (uint8_t)*at) * UINT64_C(0x100000001b3);
+    for (; *name; name++) {
+        key = (key ^ (uint8_t)*name) * UINT64_C(0x100000001b3);
     }
     return key | UINT64_C(1) << 63;
 }
@@ -53,7 +49,7 @@ rp_link_profile rp_link_profile_of(const rp_link_profile *all, const rp_link_hop
         }
     }
     profile.since_s = hops->since_s;
-    profile.medium = profile.shared[0] || profile.half_duplex ? medium_of(&profile, from, to) : 0;
+    profile.medium = profile.shared[0] ? medium_of(profile.shared) : 0;
     return profile;
 }
 

@@ -6,7 +6,7 @@
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-typedef enum { NUMBER, PERIOD, OUTAGE, FLAG, TRACE, NAME } kind_of_key;
+typedef enum { NUMBER, OUTAGE, FLAG, TRACE, NAME } kind_of_key;
 
 typedef struct {
     const char *name;
@@ -21,14 +21,7 @@ static const profile_key keys[] = {
     {"delay_ms", NUMBER, offsetof(rp_link_profile, delay_ms), 60000},
     {"jitter_ms", NUMBER, offsetof(rp_link_profile, jitter_ms), 60000},
     {"loss", NUMBER, offsetof(rp_link_profile, loss), 0.9},
-    {"duplicate", NUMBER, offsetof(rp_link_profile, duplicate), 0.9},
-    {"reorder", NUMBER, offsetof(rp_link_profile, reorder), 0.9},
-    {"corrupt", NUMBER, offsetof(rp_link_profile, corrupt), 0.9},
     {"outage", OUTAGE, offsetof(rp_link_profile, outage), 0},
-    {"clog", PERIOD, offsetof(rp_link_profile, clog), 0},
-    {"partition", PERIOD, offsetof(rp_link_profile, partition), 0},
-    {"partition_one_way", FLAG, offsetof(rp_link_profile, partition_one_way), 0},
-    {"half_duplex", FLAG, offsetof(rp_link_profile, half_duplex), 0},
     {"control", FLAG, offsetof(rp_link_profile, control), 0},
     {"shared", NAME, offsetof(rp_link_profile, shared), 0},
     {"trace", TRACE, offsetof(rp_link_profile, trace), 0},
@@ -49,8 +42,6 @@ static bool differs(const rp_link_profile *profile, const profile_key *key) {
     switch (key->kind) {
     case NUMBER:
         return *(const double *)value > 0;
-    case PERIOD:
-        return ((const rp_link_period *)value)->every_s > 0;
     case OUTAGE:
         return profile->outage.every_s > 0 || profile->outages > 0;
     case FLAG:
@@ -64,7 +55,8 @@ static bool differs(const rp_link_profile *profile, const profile_key *key) {
 }
 
 bool rp_link_profile_has_line(const rp_link_profile *profile) {
-    bool has = profile->cut || profile->hold || profile->mtu_bytes > 0;
+    bool has = profile->cut || profile->hold || profile->mtu_bytes > 0 || profile->duplicate > 0 ||
+               profile->reorder > 0 || profile->corrupt > 0;
     for (uint32_t i = 0; i < KEYS; i++) {
         has = has || (keys[i].kind != FLAG && keys[i].kind != NAME && differs(profile, &keys[i]));
     }
@@ -77,7 +69,6 @@ double rp_link_profile_held_s(const rp_link_profile *profile) {
         const double own_s = profile->away[i].for_s + profile->outage.for_s;
         longest_s = own_s > longest_s ? own_s : longest_s;
     }
-    longest_s += profile->clog.for_s + profile->partition.for_s;
     /* the time at a quarter of its mean rate, or less */
     if (profile->trace && profile->trace->has_rate) {
         const double little = rp_link_trace_mean_mbit(profile->trace) / 4;
@@ -111,9 +102,6 @@ void rp_link_profile_lay_over(rp_link_profile *profile, const rp_link_profile *o
         case OUTAGE:
             profile->outages = over->outages;
             memcpy(profile->away, over->away, sizeof profile->away);
-            *(rp_link_period *)to = *(const rp_link_period *)from;
-            break;
-        case PERIOD:
             *(rp_link_period *)to = *(const rp_link_period *)from;
             break;
         case FLAG:
@@ -150,19 +138,6 @@ static bool read_span(const char *text, const char *word, double *at_s, double *
 
 static bool read_period(const char *text, rp_link_period *out) {
     return read_span(text, "every ", &out->every_s, &out->for_s) && out->for_s < out->every_s;
-}
-
-static rp_err parse_period(rp_node *node, const char *key, rp_link_period *out) {
-    const char *text = NULL;
-    rp_err err = rp_node_string(node, key, &text);
-    *out = (rp_link_period){0};
-    if (err == RP_OK && text && strcmp(text, "none") != 0 && !read_period(text, out)) {
-        return rp_node_fail(rp_node_find(node, key),
-                            "expected \"every 60s for 5s\", the second shorter than the first, "
-                            "found '%s'",
-                            text);
-    }
-    return err;
 }
 
 /* Adds one span of an outage, recurring or single. */
@@ -250,8 +225,6 @@ static rp_err parse_key(rp_node *node, const profile_key *key, const rp_link_rea
     switch (key->kind) {
     case NUMBER:
         return rp_node_f64(node, key->name, 0, key->most, value);
-    case PERIOD:
-        return parse_period(node, key->name, value);
     case OUTAGE:
         return parse_outage(rp_node_find(node, key->name), profile);
     case FLAG:
@@ -317,16 +290,10 @@ fail:
 static rp_err add_key(const rp_link_profile *profile, const profile_key *key, rp_arena *arena,
                       const char *indent, char **text) {
     const void *value = value_in(profile, key);
-    const rp_link_period *period = value;
     switch (key->kind) {
     case NUMBER:
         return rp_arena_printf(arena, text, "%s%s%s: %.17g\n", *text, indent, key->name,
                                *(const double *)value);
-    case PERIOD:
-        return period->every_s > 0
-                   ? rp_arena_printf(arena, text, "%s%s%s: \"every %.17gs for %.17gs\"\n", *text,
-                                     indent, key->name, period->every_s, period->for_s)
-                   : rp_arena_printf(arena, text, "%s%s%s: none\n", *text, indent, key->name);
     case OUTAGE:
         return add_outages(profile, arena, indent, text);
     case FLAG:

@@ -21,21 +21,17 @@ typedef struct {
 typedef struct {
     double rate_mbit; /* 0 = unlimited */
     double delay_ms, jitter_ms;
-    double loss; /* probability per packet, like the next three */
-    double duplicate;
-    double reorder;        /* held back, so that later packets overtake it */
-    double corrupt;        /* one bit is flipped */
+    double loss;           /* probability per packet */
     rp_link_period outage; /* the line stops; packets on it wait */
     uint32_t outages;      /* single outages, sorted and not overlapping */
     rp_link_outage away[RP_LINK_OUTAGES_MAX];
-    rp_link_period clog;               /* packets wait, and arrive together when it ends */
-    rp_link_period partition;          /* packets are lost */
-    bool partition_one_way;            /* only what the connecting end sends is lost */
-    bool half_duplex;                  /* the two directions share the rate */
     char shared[RP_LINK_SHARED_BYTES]; /* wires with the same name share the rate; "": not shared */
     uint64_t medium; /* key of its medium for rp_media_find(); 0: not shared; not in run files */
     /* overrides rate_mbit, delay_ms and loss with its own values; borrowed; NULL: no trace */
     const rp_link_trace *trace;
+    /* probabilities per packet: sent twice; held back, so that later ones overtake it; one bit is
+     * flipped. Not in run files */
+    double duplicate, reorder, corrupt;
     bool cut;           /* everything is lost until another profile is set; not in run files */
     bool hold;          /* everything waits until another profile is set; not in run files */
     bool control;       /* also applies between host and boards, not only between boards */
@@ -66,10 +62,9 @@ typedef struct {
 /* A reader whose `trace` is the text of a trace, as rp_link_profile_text() writes it. */
 rp_link_reader rp_link_reader_plain(rp_arena *arena);
 
-/* Keys: rate_mbit, delay_ms, jitter_ms, loss, duplicate, reorder, corrupt, outage ("every 60s for
- * 5s", "at 10s for 3s", or a list of such), clog, partition, partition_one_way, half_duplex,
- * control, trace (or `none`), shared (or `none`). Absent keys keep their values. *set receives a
- * bit for each key that is present; may be NULL.
+/* Keys: rate_mbit, delay_ms, jitter_ms, loss, outage ("every 60s for 5s", "at 10s for 3s", or a
+ * list of such), control, trace (or `none`), shared (or `none`). Absent keys keep their values.
+ * *set receives a bit for each key that is present; may be NULL.
  * errors  USAGE with the line of the file; those of the reader */
 rp_err rp_link_profile_parse(rp_link_profile *profile, rp_node *node, const rp_link_reader *reader,
                              uint32_t *set) RP_MUST_CHECK;

@@ -91,11 +91,6 @@ static bool is_too_large(const line *l, const rp_packet *packet) {
     return l->profile.mtu_bytes > 0 && rp_packet_bytes(packet) > l->profile.mtu_bytes;
 }
 
-static bool is_partitioned(const line *l, int64_t now) {
-    const bool ours = !l->profile.partition_one_way || !l->port.bound;
-    return l->profile.cut || (ours && is_within(l, &l->profile.partition, now));
-}
-
 /* What the trace says at a time, or NULL. */
 static const rp_trace_point *traced_at(const line *l, int64_t at) {
     return l->profile.trace ? rp_link_trace_at(l->profile.trace, at - l->began_ns) : NULL;
@@ -126,10 +121,6 @@ static int64_t occupy_medium(line *l, size_t bytes, int64_t now) {
     return l->left_ns - begins;
 }
 
-static bool shares_rate(const line *l) {
-    return l->profile.half_duplex || l->profile.shared[0];
-}
-
 static double loss_at(const line *l, int64_t at) {
     const rp_trace_point *traced = traced_at(l, at);
     return traced && l->profile.trace->has_loss ? traced->loss : l->profile.loss;
@@ -147,8 +138,7 @@ static int64_t draw_due(line *l) {
     }
     int64_t due = l->left_ns;
     due += late_ms > 0 ? (int64_t)(late_ms * (double)RP_NS_PER_MS) : 0;
-    due = after_outages(l, due);
-    return after_period(l, &l->profile.clog, due);
+    return after_outages(l, due);
 }
 
 /* ---- packets --------------------------------------------------------------------------------- */
@@ -215,7 +205,7 @@ static void flush_due(line *l) {
 static void send_over_line(line *l, const rp_packet *packet, int64_t now) {
     const int64_t busy = occupy_medium(l, rp_packet_bytes(packet), now);
     l->busy_s += (double)busy / (double)RP_NS_PER_S;
-    if (draw_event(l, loss_at(l, now)) || is_partitioned(l, now) || is_too_large(l, packet)) {
+    if (draw_event(l, loss_at(l, now)) || l->profile.cut || is_too_large(l, packet)) {
         return;
     }
     int64_t due = draw_due(l);
@@ -259,7 +249,7 @@ static rp_err post_emulate(rp_port *base, const rp_packet *packet) {
 static rp_err take_emulate(rp_port *base, rp_packet *out) {
     line *l = (line *)base;
     rp_err err = l->port.inner->kind->take(l->port.inner, out);
-    if (err == RP_OK && shares_rate(l) && l->medium == &l->own) {
+    if (err == RP_OK && l->profile.shared[0] && l->medium == &l->own) {
         (void)occupy_medium(l, rp_packet_bytes(out), now_ns(l));
     }
     return err;

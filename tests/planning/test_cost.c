@@ -26,7 +26,7 @@ static void hops_have_their_own_rates(void **state) {
     run.hops = (rp_link_hops){.count = 1, .layer = &there};
     expect_close(rp_cost_boundary_s(&run, NULL, 1), 8.0 * 4 * 8 * (1 / 125e3 + 1 / 1250e3), 1e-12,
                  0);
-    run.link.half_duplex = true; /* each way has a half */
+    run.link = (rp_link_profile){.rate_mbit = 10, .delay_ms = 5, .jitter_ms = 1, .shared = "air"};
     expect_close(rp_cost_boundary_s(&run, NULL, 1), 16.0 * 4 * 8 * (1 / 125e3 + 1 / 1250e3), 1e-12,
                  0);
     expect_close(rp_cost_link_delay_s(&run), 6e-3, 1e-12, 0);

@@ -948,7 +948,7 @@ static void what_a_default_decided_reads_back(void **state) {
         "ring.pace={forward_ms: 2}",
         "ring.throttle={forward_ms: 2, boards: {0: {gflops: 3}}}",
         "ring.threads=[1, 2]",
-        "ring.link={outage: every 60s for 5s, half_duplex: true}",
+        "ring.link={outage: every 60s for 5s, shared: air}",
         "ring.link={}",
         "ring.link={rate_mbit: 10, outage: [at 1s for 2s], hops: [{between: [0, host], loss: "
         "0.1}]}",

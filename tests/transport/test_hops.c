@@ -87,7 +87,7 @@ static void wires_that_share_have_one_medium(void **state) {
     expect_ok(read_link("link:\n"
                         "  shared: air\n"
                         "  hops:\n"
-                        "    - {between: [0, 1], shared: none, half_duplex: true}\n"
+                        "    - {between: [0, 1], shared: pair}\n"
                         "    - {from: 2, to: 0, shared: none}\n"
                         "    - {from: host, shared: other_1}\n",
                         &ends, &all, &hops));

@@ -226,41 +226,31 @@ static void outages_hold_back(void **state) {
     contract_close(&w.s);
 }
 
-/* The rate does not hold what comes when a clog ends; behind an outage it does. */
-static void clogs_end_in_a_burst(void **state) {
-    (void)state;
-    for (int outage = 0; outage < 2; outage++) {
-        wire w;
-        arrival got[CONTRACT_QUEUE];
-        rp_link_profile profile = {.rate_mbit = 8};
-        *(outage ? &profile.outage : &profile.clog) = (rp_link_period){1, 0.5};
-        wire_open(&w, &profile, 1);
-        const int64_t began = now_of(&w);
-        set_time(&w, began + RP_NS_PER_S);
-        for (uint32_t i = 0; i < 5; i++) {
-            expect_ok(post_to(&w, i, 996)); /* 1 ms each */
-        }
-        assert_int_equal(collect_packets(&w, began + 2 * RP_NS_PER_S, got, CONTRACT_QUEUE), 5);
-        for (uint32_t i = 0; i < 5; i++) {
-            assert_int_equal(got[i].number, i);
-            assert_int_equal(got[i].at_ns - began,
-                             1500 * RP_NS_PER_MS + (outage ? (i + 1) * RP_NS_PER_MS : 0));
-        }
-        contract_close(&w.s);
-    }
-}
-
-static void partitions_lose_everything(void **state) {
+/* The rate holds what waits for the end of an outage. */
+static void outages_end_at_the_rate(void **state) {
     (void)state;
     wire w;
-    rp_link_profile profile = {.partition = {0.5, 0.2}};
+    arrival got[CONTRACT_QUEUE];
+    const rp_link_profile profile = {.rate_mbit = 8, .outage = {1, 0.5}};
     wire_open(&w, &profile, 1);
-    const uint32_t count = send_stream(&w, 1500, first, 2 * STREAM);
-    assert_in_range(count, 1095, 1105);
-    for (uint32_t i = 0; i < count; i++) {
-        assert_false(first[i].number > 500 && is_within(first[i].number * RP_NS_PER_MS));
+    const int64_t began = now_of(&w);
+    set_time(&w, began + RP_NS_PER_S);
+    for (uint32_t i = 0; i < 5; i++) {
+        expect_ok(post_to(&w, i, 996)); /* 1 ms each */
     }
-    profile = (rp_link_profile){.cut = true};
+    assert_int_equal(collect_packets(&w, began + 2 * RP_NS_PER_S, got, CONTRACT_QUEUE), 5);
+    for (uint32_t i = 0; i < 5; i++) {
+        assert_int_equal(got[i].number, i);
+        assert_int_equal(got[i].at_ns - began, (1501 + i) * RP_NS_PER_MS);
+    }
+    contract_close(&w.s);
+}
+
+static void a_cut_loses_everything(void **state) {
+    (void)state;
+    wire w;
+    const rp_link_profile profile = {.cut = true};
+    wire_open(&w, &perfect, 1);
     rp_emulate_set(w.line, &profile, rp_rng_named(1, "line"));
     assert_int_equal(send_stream(&w, 100, first, 2 * STREAM), 0);
     rp_emulate_set(w.line, &perfect, rp_rng_named(1, "line"));
@@ -268,30 +258,13 @@ static void partitions_lose_everything(void **state) {
     contract_close(&w.s);
 }
 
-/* The other way: only what the connecting end sends is lost. */
-static void partitions_may_be_one_way(void **state) {
-    (void)state;
-    wire w;
-    rp_packet packet;
-    const rp_link_profile profile = {.partition = {0.5, 0.4}, .partition_one_way = true};
-    wire_open(&w, &profile, 1);
-    expect_ok(rp_emulate_wrap(&w.s.port[0], &profile, rp_rng_named(1, "back"), NULL));
-    set_time(&w, now_of(&w) + 600 * RP_NS_PER_MS);
-    expect_ok(post_to(&w, 1, 1));
-    expect_err(contract_take(&w.s, 0, &packet), RP_ERR_AGAIN);
-    expect_ok(contract_post(&w.s, 0, w.peer, contract_packet(2, 1, 0)));
-    expect_ok(contract_take(&w.s, 1, &packet));
-    rp_packet_drop(&packet);
-    contract_close(&w.s);
-}
-
 /* Both ends send 4 x 10 ms at once: over one medium the last arrives after 80 ms, else after 40. */
-static void half_duplex_shares_the_rate(void **state) {
+static void two_ways_share_the_rate(void **state) {
     (void)state;
     for (int shared = 0; shared < 2; shared++) {
         wire w;
         rp_media *media;
-        const rp_link_profile profile = {.rate_mbit = 8, .half_duplex = true, .medium = 5};
+        const rp_link_profile profile = {.rate_mbit = 8, .shared = "air", .medium = 5};
         w.peer = contract_join(&w.s);
         expect_ok(rp_media_new(&w.s.arena, &w.s.clock, &media));
         for (int i = 0; i < 2; i++) {
@@ -402,9 +375,7 @@ static void chance_is_the_seed(void **state) {
                                      .duplicate = 0.1,
                                      .reorder = 0.1,
                                      .corrupt = 0.1,
-                                     .outage = {0.5, 0.1},
-                                     .clog = {0.7, 0.1},
-                                     .partition = {1.1, 0.1}};
+                                     .outage = {0.5, 0.1}};
     uint32_t count[3];
     for (uint64_t i = 0; i < 3; i++) {
         wire w;
@@ -477,10 +448,9 @@ int main(void) {
         cmocka_unit_test(reordering_loses_nothing),
         cmocka_unit_test(corruption_flips_one_bit),
         cmocka_unit_test(outages_hold_back),
-        cmocka_unit_test(clogs_end_in_a_burst),
-        cmocka_unit_test(partitions_lose_everything),
-        cmocka_unit_test(partitions_may_be_one_way),
-        cmocka_unit_test(half_duplex_shares_the_rate),
+        cmocka_unit_test(outages_end_at_the_rate),
+        cmocka_unit_test(a_cut_loses_everything),
+        cmocka_unit_test(two_ways_share_the_rate),
         cmocka_unit_test(outages_come_at_their_times),
         cmocka_unit_test(a_line_follows_its_trace),
         cmocka_unit_test(chance_is_the_seed),
