@@ -124,7 +124,7 @@ static void it_is_never_worse(void **state) {
         char text[64];
         (void)snprintf(text, sizeof text, "schedule: %s\n", schedules[kind]);
         read_even(text);
-        for (uint32_t trial = 0; trial < trials(12, 4); trial++) {
+        for (uint32_t trial = 0; trial < 12; trial++) {
             rp_profile profile;
             draw_profile(&rng, &profile);
             const rp_joint_answer closed = ask_for(&profile, false);
