@@ -153,8 +153,9 @@ static rp_packet keep_packet(const rp_packet *packet) {
 
 /* Flips one bit in a copy of its frame. */
 static void corrupt_packet(line *l, rp_packet *packet) {
-    uint64_t at = ((uint64_t)rp_rng_u32(&l->rng) << 32 | rp_rng_u32(&l->rng)) %
-                  (8 * (uint64_t)rp_packet_bytes(packet));
+    const uint64_t high = rp_rng_u32(&l->rng);
+    const uint64_t drawn = high << 32 | rp_rng_u32(&l->rng);
+    uint64_t at = drawn % (8 * (uint64_t)rp_packet_bytes(packet));
     uint32_t i = 0;
     for (; at >= 8 * (uint64_t)packet->frame[i]->bytes; i++) {
         at -= 8 * (uint64_t)packet->frame[i]->bytes;

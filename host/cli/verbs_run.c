@@ -365,7 +365,6 @@ rp_err rp_verb_resume(rp_arena *arena, const rp_cli_args *args) {
     rp_err err;
     RP_TRY(rp_lanes_are_asked_for(args->words.item[0], args->set.item, args->set.count, &lanes));
     if (lanes) {
-        rp_arena_finish(arena);
         return name_damaged(run_lanes(args, true), args, args->words.item[0]);
     }
     options.resume = args->words.item[0];

@@ -168,8 +168,10 @@ static void disturb_canvas(canvas *to, rp_rng *rng) {
         const float y = uniform_between(rng, 0.0f, side);
         const float angle = uniform_between(rng, 0.0f, 2.0f * pi);
         const float length = uniform_between(rng, 0.1f, 0.3f) * side;
-        draw_line(to, x, y, x + length * cosf(angle), y + length * sinf(angle),
-                  uniform_between(rng, 0.2f, 0.6f), uniform_between(rng, 0.4f, 0.9f));
+        /* Draws are statements of their own, because compilers differ in the order of arguments. */
+        const float grey = uniform_between(rng, 0.4f, 0.9f);
+        const float radius = uniform_between(rng, 0.2f, 0.6f);
+        draw_line(to, x, y, x + length * cosf(angle), y + length * sinf(angle), radius, grey);
     }
     if (rp_rng_below(rng, 2) == 0) {
         return;
