@@ -261,22 +261,21 @@ static xgemm draw_xgemm(rp_rng *rng) {
     static const uint32_t dims[] = {8, 16, 32};
     static const uint32_t depths[] = {16, 32};
     static const uint32_t widths[] = {1, 2, 4, 8};
-    return (xgemm){.gemmk = 0,
-                   .kreg = 1,
-                   .kwg = pick_number(rng, depths, 2),
-                   .kwi = 2,
-                   .mdima = pick_number(rng, dims, 3),
-                   .mdimc = pick_number(rng, dims, 3),
-                   .mwg = pick_number(rng, tiles, 4),
-                   .ndimb = pick_number(rng, dims, 3),
-                   .ndimc = pick_number(rng, dims, 3),
-                   .nwg = pick_number(rng, tiles, 4),
-                   .sa = rp_rng_below(rng, 2),
-                   .sb = rp_rng_below(rng, 2),
-                   .strm = rp_rng_below(rng, 2),
-                   .strn = rp_rng_below(rng, 2),
-                   .vwm = pick_number(rng, widths, 4),
-                   .vwn = pick_number(rng, widths, 4)};
+    xgemm x = {.gemmk = 0, .kreg = 1, .kwi = 2};
+    x.kwg = pick_number(rng, depths, 2);
+    x.mdima = pick_number(rng, dims, 3);
+    x.mdimc = pick_number(rng, dims, 3);
+    x.mwg = pick_number(rng, tiles, 4);
+    x.ndimb = pick_number(rng, dims, 3);
+    x.ndimc = pick_number(rng, dims, 3);
+    x.nwg = pick_number(rng, tiles, 4);
+    x.sa = rp_rng_below(rng, 2);
+    x.sb = rp_rng_below(rng, 2);
+    x.strm = rp_rng_below(rng, 2);
+    x.strn = rp_rng_below(rng, 2);
+    x.vwm = pick_number(rng, widths, 4);
+    x.vwn = pick_number(rng, widths, 4);
+    return x;
 }
 
 static void set_xgemm(rp_tuning *tuning, const xgemm *x) {

@@ -164,7 +164,8 @@ rp_err rp_measure_tell(const rp_measure *m, const rp_plan *plan, rp_arena *arena
                        rp_record_end *end) {
     const rp_ring *ring = m->needs.ring;
     rp_err err = RP_OK;
-    if (ring->board && ring->count > 0 && plan) {
+    /* Boards that have joined since have no part in the plan yet. */
+    if (ring->board && plan && plan->node_count == ring->count) {
         RP_TRY(tell_stages(m, plan, arena, end));
         RP_TRY(tell_links(ring, plan, arena, end));
         RP_TRY(tell_wires(m, plan, arena, end));

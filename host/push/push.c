@@ -94,9 +94,9 @@ static rp_err await_greeting(work *w, int64_t wait_ns, bool *there) {
     const char *name = w->options->board->name;
     rp_err err;
     w->asks = false;
-    w->restarts = 0;
     RP_TRY(w->greet ? rp_greet_again(w->greet, 0) : open_links(w));
     RP_TRY(rp_greet_wait(w->greet, wait_ns, there));
+    w->restarts = rp_greet_look(w->greet, 0).restarts; /* it has been asked nothing yet */
     switch (rp_greet_look(w->greet, 0).state) {
     case RP_GREET_REFUSED:
         return rp_fail(RP_ERR_REFUSED,

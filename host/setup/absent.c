@@ -193,7 +193,7 @@ bool rp_absent_join(rp_arrangement *a, char names[static RP_ABSENT_NAMES]) {
     rp_ring *ring = a->ring;
     size_t used = 0;
     names[0] = '\0';
-    if (!rp_away_is_wanted(ring)) {
+    if (rp_arrangement_is_fixed(a) || !rp_away_is_wanted(ring)) {
         return false;
     }
     const uint32_t most = rp_split_boards_of(a, ring->count + rp_away_count_joining(ring));

@@ -57,8 +57,7 @@ static bool have_same_codecs(const rp_setup *a, const rp_setup *b) {
             memcmp(a->codec, b->codec, (a->codec_stages - 1) * sizeof *a->codec) == 0);
 }
 
-/* Other codecs are in effect: none wait for empty pipes any more. */
-static void drop_waiting(rp_arrangement *a) {
+void rp_arrangement_go_back(rp_arrangement *a) {
     a->codecs.differ = false;
     if (a->run.codec_auto && a->now.codec) {
         memcpy(a->codecs.next, a->now.codec, (a->now.codec_stages - 1) * sizeof *a->codecs.next);
@@ -93,7 +92,7 @@ rp_err rp_arrangement_take(rp_arrangement *a, const rp_setup *next, const rp_set
         rp_measure_set_micro(a->measure, a->now.micro);
     }
     if (other_codecs) {
-        drop_waiting(a);
+        rp_arrangement_go_back(a);
     }
     if (record && a->now.schedule != was.schedule) {
         rp_record_take_schedule(record, a->run.method.kind->name);

@@ -21,10 +21,6 @@ static bool are_chosen(const rp_arrangement *a, uint32_t stages) {
     return a->run.codec_auto && !rp_arrangement_is_fixed(a) && a->now.codec_stages == stages;
 }
 
-void rp_arrangement_go_back(rp_arrangement *a) {
-    a->codecs.differ = false;
-}
-
 /* Where a stage loses more than links.max_error, a milder codec is next. */
 static rp_err judge_loss(rp_arrangement *a, const rp_sink_codec *line, bool gradients) {
     rp_codecs_waiting *codecs = &a->codecs;

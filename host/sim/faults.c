@@ -140,10 +140,12 @@ static double draw_amount(rp_rng *rng, rp_sim_fault_kind kind) {
         return 0;
     }
     if (most < 1) {
-        return most * (rp_rng_below(rng, 2) ? 0.02 : 0.5) * between(rng, 0.1, 1);
+        const double share = rp_rng_below(rng, 2) ? 0.02 : 0.5; /* drawn first */
+        return most * share * between(rng, 0.1, 1);
     }
     static const double shares[] = {0.001, 0.01, 0.1, 1};
-    const double amount = most * shares[rp_rng_below(rng, 4)] * between(rng, 0.2, 1);
+    const double share = shares[rp_rng_below(rng, 4)];
+    const double amount = most * share * between(rng, 0.2, 1);
     return amount < 1 ? 1 : amount;
 }
 
@@ -242,11 +244,13 @@ static void add_fault(rp_sim_faults *to, const rp_sim_fault *fault) {
  * joins the ring again. */
 static rp_sim_fault draw_return(rp_rng *rng, const rp_sim_field *field) {
     const uint32_t node = rp_rng_below(rng, field->nodes);
+    const double at = between(rng, 0, 1);
+    const double lasts = between(rng, 0.2, 1.2);
     return (rp_sim_fault){.kind = RP_SIM_FAULT_CRASH,
                           .from = node,
                           .to = node,
-                          .at_ns = (int64_t)((double)field->early_ns * between(rng, 0, 1)),
-                          .for_ns = (int64_t)((double)field->back_ns * between(rng, 0.2, 1.2)),
+                          .at_ns = (int64_t)((double)field->early_ns * at),
+                          .for_ns = (int64_t)((double)field->back_ns * lasts),
                           .in = RP_CONTROL_STATES};
 }
 

@@ -1,5 +1,6 @@
 /* What a ring runs with, through the header of the room: no controller and no links. */
 #include "arranged.h"
+#include "measure/losses.h"
 
 static void expect_boards(uint32_t boards, const char *order) {
     char text[64];
@@ -126,6 +127,59 @@ static void codecs_of_other_stages_are_left(void **state) {
     assert_true(rp_codecs_may_change(setup_of_run));
 }
 
+static void open_record(void) {
+    static char out[512]; /* borrowed by the folder */
+    (void)snprintf(out, sizeof out, "%s", in_folder("out"));
+    const rp_folder_choice choice = {
+        .out = out, .model = "m", .schedule = "gpipe", .temporary = true};
+    expect_ok(rp_folder_choose(run_folder, &choice));
+    const rp_record_run record = {.model = "m",
+                                  .schedule = "gpipe",
+                                  .shape = rp_runfile_sched_shape(run, 0),
+                                  .folder = rp_folder_paths_of(run_folder)->folder,
+                                  .clock = &test_clock};
+    expect_ok(rp_folder_open_record(run_folder, &record, &(rp_record_totals){0}));
+}
+
+/* The activations of the first stage have lost half of their energy. */
+static void lose_much(void) {
+    const rp_Finished end = {.loss_count = 1, .loss = {{.stage = 0, .lost = 1, .all = 2}}};
+    expect_ok(rp_losses_take(measure, rp_arrangement_plan(setup_of_run), 0, &end));
+    expect_ok(rp_arrangement_note_losses(setup_of_run));
+}
+
+/* A board is lost before the pipes are empty: the same loss asks for the milder codec again. */
+static void a_way_back_drops_codecs_that_wait(void **state) {
+    static const rp_codec codec[2][2] = {{RP_CODEC_INT8, RP_CODEC_INT8},
+                                         {RP_CODEC_INT8, RP_CODEC_INT8}};
+    static const uint32_t first[] = {0, 1, 2, 3};
+    (void)state;
+    open_ring("schedule: gpipe\noptimizer: {kind: sgd, lr: 0.1}\nlinks: {codec: auto}\n",
+              "cut=[fc2, fc3]");
+    position.setup = rp_setup_of(run);
+    position.setup.cut = (rp_cut){.stage_count = 3, .first = first};
+    position.setup.codec = codec;
+    position.setup.codec_stages = 3;
+    expect_ok(rp_arrangement_resume(setup_of_run));
+    expect_ok(rp_arrangement_make_plan(setup_of_run));
+    expect_ok(rp_losses_open(measure, rp_arrangement_plan(setup_of_run)));
+    open_record();
+    lose_much();
+    assert_true(rp_arrangement_waits_for_codecs(setup_of_run));
+    rp_arrangement_go_back(setup_of_run);
+    assert_false(rp_arrangement_waits_for_codecs(setup_of_run));
+    lose_much();
+    assert_true(rp_arrangement_waits_for_codecs(setup_of_run));
+    rp_arrangement_take_next_codecs(setup_of_run);
+    assert_int_equal(run->codec[0][0], RP_CODEC_F16);
+    assert_int_equal(run->codec[0][1], RP_CODEC_INT8);
+    expect_ok(
+        rp_folder_close_record(run_folder, &(rp_record_end){.status = "finished", .note = ""}));
+    rp_folder_leave(run_folder);
+    position.setup.codec_stages = position.setup.cut.stage_count = 0;
+    position.setup.codec = NULL;
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(boards_leave_and_come, setup, close_ring),
@@ -134,6 +188,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_run_goes_on_with_what_its_checkpoint_has, setup,
                                         close_ring),
         cmocka_unit_test_setup_teardown(codecs_of_other_stages_are_left, setup, close_ring),
+        cmocka_unit_test_setup_teardown(a_way_back_drops_codecs_that_wait, setup, close_ring),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
