@@ -1,7 +1,7 @@
 /* What the summary is told of boards and wires. */
 #include "fakes.h"
 
-/* A board that joined after the plan was made has no row: a run that ends then has no rows at all. */
+/* A board that joined after the plan was made has no row: a run that ends then has no rows. */
 static void rows_are_of_the_boards_of_the_plan(void **state) {
     (void)state;
     rp_record_end end = {0};
