@@ -93,18 +93,6 @@ class Methods(test_repeat.Repeat):
         self.assertEqual(len(set(got.values())), 1, "other splits are other runs")
         self.assertNotIn(whole, got.values(), "nothing was in flight")
 
-    def test_remembered_samples(self):
-        """What both ends of a hop remember is in the checkpoint, though the schedule flushes."""
-        self.resumed_method("remembered")
-        newest = max((self.dir / "whole" / "checkpoint").glob("*.safetensors"))
-        self.assertTrue(newest.with_suffix(".flight").exists(), "what was remembered is gone")
-        trace = json.loads((self.dir / "whole" / "trace.json").read_text())
-        trace = trace["traceEvents"] if isinstance(trace, dict) else trace
-        size = {event["step"] < 4: event["args"]["bytes"] / event["args"]["count"]
-                for event in trace if event.get("cat") == "transfer" and event["ph"] == "b"
-                and event["name"] == "activation 1 to 2"}
-        self.assertGreater(size[True], 2.5 * size[False], "an epoch of 4 steps, and then changes")
-
     def predictions(self, out):
         lines = map(json.loads, (self.dir / out / "log.jsonl").read_text().splitlines())
         keys = ("stage", "step", "gap", "ahead", "error", "stale_error")
