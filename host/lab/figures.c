@@ -91,7 +91,7 @@ static double eval_x(const rp_lab_result *result, const rp_lab_eval *eval, const
 static bool take_sample(const rp_lab_result *result, const rp_lab_result *first, const sample *what,
                         uint32_t i, double *x, double *y) {
     const rp_lab_prediction *p = rp_lab_result_prediction(result, what->stage);
-    const rp_lab_eval *eval = result->eval + i;
+    const rp_lab_eval *eval = result->eval ? result->eval + i : NULL;
     *x = (i + 0.5) * result->bin_steps;
     switch (what->y) {
     case ACCURACY:

@@ -54,6 +54,7 @@ static inline void open_keep(const char *set) {
 }
 
 static inline void close_keep(void) {
+    rp_ring_disconnect(&ring); /* links borrow tensors that are loaded */
     rp_keep_close(keep);
     close_far_run();
 }

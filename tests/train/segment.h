@@ -118,6 +118,7 @@ static inline void open_train(void) {
 }
 
 static inline void close_train(void) {
+    rp_ring_disconnect(&ring); /* links borrow batches of the feed */
     rp_train_close(train);
     rp_train_close(train); /* once more does nothing */
     train = NULL;
