@@ -47,8 +47,14 @@ int64_t rp_sim_fault_borne_ns(int64_t wait_ns) {
     return borne_ns > BRIEF_NS ? borne_ns : BRIEF_NS;
 }
 
+/* A frame that is delayed just before the fault ends arrives by the delay later. */
+static int64_t effect_ns(const rp_sim_fault *fault) {
+    const bool is_late = fault->kind == RP_SIM_FAULT_DELAY;
+    return fault->for_ns + (is_late ? (int64_t)(fault->amount * RP_NS_PER_MS) : 0);
+}
+
 static bool is_brief(const rp_sim_fault *fault, int64_t wait_ns) {
-    return fault->for_ns <= rp_sim_fault_borne_ns(wait_ns);
+    return effect_ns(fault) <= rp_sim_fault_borne_ns(wait_ns);
 }
 
 /* A board that has it is missed, or its timeouts come early; or the disk is tried again. */
