@@ -124,6 +124,13 @@ static void add_to_line(rp_link_profile *line, const rp_sim_fault *fault) {
     }
 }
 
+/* Compares what add_to_line() may change. */
+static bool has_same_faults(const rp_link_profile *a, const rp_link_profile *b) {
+    return a->delay_ms == b->delay_ms && a->jitter_ms == b->jitter_ms && a->loss == b->loss &&
+           a->duplicate == b->duplicate && a->reorder == b->reorder && a->corrupt == b->corrupt &&
+           a->hold == b->hold && a->cut == b->cut && a->mtu_bytes == b->mtu_bytes;
+}
+
 /* Ports come and go while faults last, so each node's lines are looked at after each of its steps.
  */
 void rp_sim_lines_set(rp_cluster *cluster, const rp_sim_network *network) {
@@ -143,7 +150,7 @@ void rp_sim_lines_set(rp_cluster *cluster, const rp_sim_network *network) {
                 add_to_line(&line, fault);
             }
         }
-        if (memcmp(&line, rp_emulate_profile(port), sizeof line) != 0) {
+        if (!has_same_faults(&line, rp_emulate_profile(port))) {
             char stream[48];
             (void)snprintf(stream, sizeof stream, "sim/line/%" PRIu64, trouble->streams++);
             rp_emulate_set(port, &line, rp_rng_named(cluster->options.seed, stream));

@@ -21,7 +21,8 @@ typedef struct {
     uint32_t questions;
     uint64_t got;      /* bytes of a bundle that it keeps */
     uint64_t dies_at;  /* the first life ends when it has so many bytes */
-    bool dies_greeted; /* .. when it has greeted: before it is asked */
+    bool dies_greeted; /* the first life ends after its greeting, before it is asked */
+    bool dies_unheard; /* the first life ends after it has got a greeting, before it answers */
 } board_end;
 
 static board_end board;
@@ -57,6 +58,9 @@ static bool take(const rp_message *message) {
     switch (rp_frame_kind(frame)) {
     case RP_KIND_HELLO:
         board.greetings++;
+        if (board.lives == 1 && board.dies_unheard) {
+            return true;
+        }
         answer((rp_Frame){.which_body = RP_KIND_HELLO,
                           .body.hello = {.wire_min = RP_WIRE_MIN,
                                          .wire_max = RP_WIRE_MAX,
@@ -149,6 +153,20 @@ static void the_process_that_is_there_is_asked(void **state) {
     close_board();
 }
 
+/* A process that was replaced while it was greeted has been asked nothing, so that the next one is
+ * asked once. */
+static void a_process_that_only_greeted_is_not_asked_again(void **state) {
+    rp_Pushed said;
+    (void)state;
+    open_board();
+    board.dies_unheard = true;
+    expect_ok(push(RP_PUSH_STATE, NULL, &said));
+    assert_int_equal(said.release, 7);
+    assert_int_equal(board.lives, 2);
+    assert_int_equal(board.questions, 1);
+    close_board();
+}
+
 /* The next process is told of the bundle again, and gets what is missing. */
 static void a_bundle_goes_on_with_the_next_process(void **state) {
     static const uint8_t bytes[BUNDLE_BYTES] = {1};
@@ -171,6 +189,7 @@ static void a_bundle_goes_on_with_the_next_process(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_process_that_is_there_is_asked),
+        cmocka_unit_test(a_process_that_only_greeted_is_not_asked_again),
         cmocka_unit_test(a_bundle_goes_on_with_the_next_process),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

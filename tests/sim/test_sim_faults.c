@@ -103,6 +103,18 @@ static void an_outage_is_borne_as_long_as_boards_are_waited_for(void **state) {
     assert_true(is_borne(0.4, 1) && !is_borne(3.1, 1)); /* not again */
 }
 
+/* A frame of the last moment of a delay comes later by the delay. */
+static void a_delay_lasts_as_long_as_its_frames(void **state) {
+    (void)state;
+    const int64_t wait_ns = 5 * RP_NS_PER_S; /* 3.75 s are borne */
+    rp_sim_fault late = {.kind = RP_SIM_FAULT_DELAY, .for_ns = 3 * RP_NS_PER_S, .amount = 700};
+    assert_false(rp_sim_fault_may_stop(&late, wait_ns));
+    late.amount = 800;
+    assert_true(rp_sim_fault_may_stop(&late, wait_ns));
+    late.kind = RP_SIM_FAULT_LOSS; /* its amount is a share */
+    assert_false(rp_sim_fault_may_stop(&late, wait_ns));
+}
+
 /* Where boards may be lost, no more of them are in a run that must get on. */
 static void boards_are_lost_where_enough_are_left(void **state) {
     (void)state;
@@ -228,6 +240,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(draws_within_bounds),
         cmocka_unit_test(an_outage_is_borne_as_long_as_boards_are_waited_for),
+        cmocka_unit_test(a_delay_lasts_as_long_as_its_frames),
         cmocka_unit_test(boards_are_lost_where_enough_are_left),
         cmocka_unit_test(a_board_comes_back),
         cmocka_unit_test(the_same_seed_draws_the_same),
