@@ -2,7 +2,7 @@
 #ifndef RP_ASK_INQUIRY_H
 #define RP_ASK_INQUIRY_H
 
-#include "ask/find.h"
+#include "ask/find_cause.h"
 
 enum { RP_INQUIRIES_MAX = 64 };
 

@@ -50,7 +50,7 @@ static rp_err ask(rp_arena *arena, listing *l) {
                                       .clock = &clock,
                                       .stopped = rp_cli_is_stopped};
     const int64_t wait_ns = (int64_t)(wait_s ? wait_s : 1) * RP_NS_PER_S;
-    RP_TRY(rp_fleet_look(arena, &options, wait_ns, &l->found));
+    RP_TRY(rp_fleet_greet(arena, &options, wait_ns, &l->found));
     l->asked = true;
 fail:
     explicit_bzero(&keys, sizeof keys);

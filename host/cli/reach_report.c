@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ask/find.h"
+#include "ask/find_cause.h"
 #include "base/json_print.h"
 #include "cli/roster_args.h"
 #include "reach/reach.h"
@@ -30,7 +30,7 @@ static void say_board(const rp_reach_board *board, char *out, size_t bytes) {
     }
 }
 
-static void print_table(const rp_reach *found) {
+static void print_table(const rp_reach_result *found) {
     for (uint32_t k = 0; k < found->board_count; k++) {
         const rp_reach_board *board = &found->board[k];
         char said[128];
@@ -70,7 +70,7 @@ static json_t *board_object(const rp_reach_board *board) {
     return object;
 }
 
-static rp_err print_json(const rp_reach *found) {
+static rp_err print_json(const rp_reach_result *found) {
     json_t *boards = json_array();
     json_t *links = json_array();
     for (uint32_t k = 0; k < found->board_count; k++) {
@@ -92,7 +92,7 @@ static rp_err print_json(const rp_reach *found) {
 }
 
 /* Both directions of a pair stand side by side. */
-static rp_err say_pair(const rp_reach *found, uint32_t index) {
+static rp_err say_pair(const rp_reach_result *found, uint32_t index) {
     const rp_reach_pair *pair = &found->pair[index];
     const char *from = found->board[pair->from].name;
     const char *to = found->board[pair->to].name;
@@ -120,7 +120,7 @@ static rp_err say_missing(const rp_reach_options *options, const rp_roster_entry
 }
 
 /* The first that a run would fail at. */
-static rp_err judge(const rp_reach_options *options, const rp_reach *found) {
+static rp_err judge(const rp_reach_options *options, const rp_reach_result *found) {
     for (uint32_t k = 0; k < found->board_count; k++) {
         if (found->board[k].state != RP_GREET_THERE) {
             return say_missing(options, &options->roster[k], &found->board[k]);
@@ -139,7 +139,7 @@ rp_err rp_cli_report_reach(rp_arena *arena, const rp_cli_args *args) {
     const rp_clock clock = rp_clock_real();
     rp_runfile run = {0};
     rp_keypair keys = {0};
-    rp_reach found;
+    rp_reach_result found;
     rp_err err;
     if (!args->roster) {
         RP_TRY(rp_fail(RP_ERR_USAGE, "doctor: --listen and --where are for --roster FILE"));
@@ -158,7 +158,7 @@ rp_err rp_cli_report_reach(rp_arena *arena, const rp_cli_args *args) {
                                       .listen = args->listen,
                                       .keys = &keys,
                                       .clock = &clock};
-    RP_TRY(rp_reach_look(arena, &options, &found));
+    RP_TRY(rp_reach_check_ring(arena, &options, &found));
     if (rp_cli_is_json(args)) {
         RP_TRY(print_json(&found));
     } else {

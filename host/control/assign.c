@@ -1,7 +1,7 @@
 /* The state `assign`: boards get their stages and build them; then they connect to each other. */
 #include "control/controller_own.h"
 #include "ring/building.h"
-#include "ring/lines.h"
+#include "ring/connect.h"
 #include "setup/assignment.h"
 #include "setup/show.h"
 

@@ -17,8 +17,8 @@ rp_err rp_close_record(const rp_controller *c, const char *status) {
                          .verify = rp_verify_tell(c->train),
                          .recovery = c->recovery.done,
                          .recovery_count = c->recovery.done_count,
-                         .boards_left = c->ring.away.left,
-                         .boards_joined = c->ring.away.joined};
+                         .boards_left = c->ring.rejoin.left,
+                         .boards_joined = c->ring.rejoin.joined};
     rp_arena arena;
     rp_err err;
     end.ledger.known = end.ledger.known && c->machine.begun;
@@ -66,7 +66,7 @@ rp_err rp_close_step(rp_controller *c) {
         if (!has_said_goodbye(&c->ring) && c->ring.now_ns - c->machine.since_ns < GOODBYE_NS) {
             return RP_OK;
         }
-        rp_away_close(&c->ring);
+        rp_rejoin_close(&c->ring);
         rp_ring_disconnect(&c->ring);
         rp_train_close_feeds(c->train);
     }
@@ -79,7 +79,7 @@ rp_err rp_close_step(rp_controller *c) {
 
 /* Parcels may still borrow batches: the links go first. */
 void rp_close_rooms(rp_controller *c) {
-    rp_away_close(&c->ring);
+    rp_rejoin_close(&c->ring);
     rp_ring_disconnect(&c->ring);
     rp_train_close(c->train);
     rp_arena_finish(&c->way.follow_arena);

@@ -48,7 +48,7 @@ static void step_boards(rp_controller *c) {
             rp_machine_raise(&c->machine, &c->ring, rp_accept_messages(c, k), k);
         }
     }
-    rp_away_look(ring, rp_machine_may_grow(&c->machine), ping);
+    rp_rejoin_step(ring, rp_machine_may_grow(&c->machine), ping);
     for (uint32_t k = 0; k < ring->count && c->machine.state < RP_CONTROL_CLOSE; k++) {
         rp_machine_raise(&c->machine, &c->ring, rp_ring_watch(ring, k, ping, is_feeding), k);
     }
@@ -247,7 +247,7 @@ int64_t rp_controller_before_wait(const rp_controller *c, int64_t now_ns) {
 static bool is_nothing_left(const rp_controller *c) {
     rp_split split;
     return c->position.step > 0 && c->position.step == rp_train_end(c->train) &&
-           !rp_train_is_evaluation_due(c->train, &split) && !rp_due_is_round(c) &&
+           !rp_train_is_evaluation_due(c->train, &split) && !rp_pause_is_round(c) &&
            access(rp_folder_paths_of(c->folder)->weights, F_OK) == 0;
 }
 

@@ -50,7 +50,7 @@ typedef struct {
     void *find_self;
     /* Told of every state that is entered, by name: for an event log, a trace. May be NULL. */
     void (*on_state)(void *context, const char *state);
-    /* Told what is done about a fault (remedy.h) that ended a state. May be NULL. */
+    /* Told what is done about a fault (fault_remedy.h) that ended a state. May be NULL. */
     void (*on_remedy)(void *context, const char *failed, const char *remedy);
     /* Told when boards that were away have joined the ring again. May be NULL. */
     void (*on_joined)(void *context);

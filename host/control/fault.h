@@ -1,5 +1,5 @@
-/* A fault is an event with a class. What is done about it is decided by remedy.c, in the state
- * `recover`. */
+/* A fault is an event with a class. What is done about it is decided by fault_remedy.c, in the
+ * state `recover`. */
 #ifndef RP_CONTROL_FAULT_H
 #define RP_CONTROL_FAULT_H
 

@@ -22,8 +22,8 @@ typedef struct {
                                RP_NO_BOARD */
     uint32_t interrupts;
     rp_err result;
-    char joined[200]; /* (RP_ABSENT_NAMES) names of boards that have just joined the ring, for the
-                         log */
+    char joined[200]; /* (RP_MEMBERSHIP_NAMES_BYTES) names of boards that have just joined the ring,
+                         for the log */
     char note[RP_FAULT_TEXT]; /* in plain language why it did not finish */
 } rp_machine;
 

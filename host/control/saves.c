@@ -39,7 +39,7 @@ static rp_err leave_load(rp_controller *c) {
     if (rp_recovery_note_work(&c->recovery, step, c->ring.now_ns, text)) {
         RP_TRY(rp_record_event(rp_folder_record(c->folder), "recovered", step, text));
     }
-    RP_TRY(rp_due_choose(c));
+    RP_TRY(rp_pause_choose_next(c));
 fail:
     return err;
 }
@@ -91,7 +91,7 @@ static bool needs_checkpoint(const rp_controller *c) {
     const bool scores = c->run->score.keep_best && rp_train_is_evaluation_due(c->train, &split);
     return scores || c->position.step == rp_train_end(c->train) || c->machine.interrupts > 0 ||
            c->way.follow.phase != RP_FOLLOW_NONE || rp_keep_saves_adopted(c->keep) ||
-           rp_due_is_round(c);
+           rp_pause_is_round(c);
 }
 
 rp_err rp_save_step(rp_controller *c) {
@@ -113,7 +113,7 @@ rp_err rp_save_step(rp_controller *c) {
         return rp_save_enter(c);
     }
     rp_keep_note_unsaved(c->keep, false);
-    RP_TRY(rp_due_choose(c));
+    RP_TRY(rp_pause_choose_next(c));
 fail:
     return err;
 }

@@ -10,7 +10,7 @@ rp_err rp_segment_train_enter(rp_controller *c) {
     c->machine.renewed = c->way.looked_at = false;
     RP_TRY(rp_keep_choose_copy_pace(c->keep, step, rp_train_usual_step_ns(c->train)));
     rp_keep_note_unsaved(c->keep, true);
-    RP_TRY(rp_train_begin(c->train, rp_due_next_pause(c, rp_keep_next_copies(c->keep, step))));
+    RP_TRY(rp_train_begin(c->train, rp_pause_next_step(c, rp_keep_next_copies(c->keep, step))));
     rp_drift_begin_segment(c->measure);
 fail:
     return err;
@@ -51,10 +51,10 @@ rp_err rp_segment_train_step(rp_controller *c) {
     RP_TRY(rp_arrangement_follow_wires(c->setup, rp_train_segment_s(c->train)));
     RP_TRY(rp_train_end_segment(c->train));
     RP_TRY(rp_arrangement_note_losses(c->setup));
-    rp_due_follow_losses(c);
+    rp_pause_follow_losses(c);
     RP_TRY(record_facts(rp_folder_record(c->folder), c->measure, rp_arrangement_plan(c->setup),
                         c->position.step));
-    RP_TRY(rp_due_choose(c));
+    RP_TRY(rp_pause_choose_next(c));
 fail:
     return err;
 }
@@ -99,7 +99,7 @@ rp_err rp_segment_evaluate_step(rp_controller *c) {
     if (trains && c->machine.interrupts == 0 && rp_train_is_evaluation_due(c->train, &split)) {
         return rp_segment_evaluate_enter(c);
     }
-    RP_TRY(rp_due_choose(c));
+    RP_TRY(rp_pause_choose_next(c));
 fail:
     return err;
 }
@@ -115,7 +115,7 @@ rp_err rp_segment_statistics_step(rp_controller *c) {
     RP_TRY(rp_train_step_pass(c->train, &over));
     if (over) {
         c->machine.renewed = true;
-        RP_TRY(rp_due_choose(c));
+        RP_TRY(rp_pause_choose_next(c));
     }
 fail:
     return err;
@@ -131,7 +131,7 @@ rp_err rp_segment_verify_step(rp_controller *c) {
     bool over;
     rp_err err;
     RP_TRY(rp_verify_step(c->train, &over, &c->machine.wrong, &c->machine.reported));
-    RP_TRY(over ? rp_due_choose(c) : RP_OK);
+    RP_TRY(over ? rp_pause_choose_next(c) : RP_OK);
 fail:
     return err;
 }

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "control/controller_own.h"
-#include "control/next.h"
+#include "control/next_state.h"
 #include "ring/greeting.h"
 #include "ring/missing.h"
 #include "setup/assignment.h"

@@ -55,14 +55,15 @@ rp_err rp_segment_statistics_enter(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_segment_statistics_step(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_segment_verify_enter(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_segment_verify_step(rp_controller *c) RP_MUST_CHECK;
-/* held.c: adopt, copy, rescue */
+/* board_copies.c: adopt, copy, rescue */
 rp_err rp_adopt_enter(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_adopt_step(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_copy_enter(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_copy_step(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_rescue_enter(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_rescue_step(rp_controller *c) RP_MUST_CHECK;
-/* recover.c. It is stepped by entering it again: it is left at once, unless it waits for the disk.
+/* recover_state.c. It is stepped by entering it again: it is left at once, unless it waits for the
+ * disk.
  */
 rp_err rp_recover_enter(rp_controller *c) RP_MUST_CHECK;
 /* close.c */
@@ -80,17 +81,17 @@ rp_err rp_accept_messages(rp_controller *c, uint32_t board) RP_MUST_CHECK;
 rp_err rp_accept_message(rp_controller *c, uint32_t board, const rp_message *message) RP_MUST_CHECK;
 bool rp_accept_takes(rp_kind kind, rp_control_state_id state);
 
-/* due.c: at a pause. Leaves for what is due. errors INTERRUPTED */
-rp_err rp_due_choose(rp_controller *c) RP_MUST_CHECK;
+/* pause.c: at a pause. Leaves for what is due. errors INTERRUPTED */
+rp_err rp_pause_choose_next(rp_controller *c) RP_MUST_CHECK;
 /* End of the segment that begins here. `copies`: the step at which they are due. */
-uint64_t rp_due_next_pause(const rp_controller *c, uint64_t copies);
+uint64_t rp_pause_next_step(const rp_controller *c, uint64_t copies);
 /* At the end of a segment: where too much was lost, and the pipes are empty, other codecs are in
  * effect, and the boards get their stages again after the checkpoint. */
-void rp_due_follow_losses(rp_controller *c);
+void rp_pause_follow_losses(rp_controller *c);
 /* Of a lane, at a pause after its checkpoint: it is averaged with those of the other lanes. */
-bool rp_due_is_round(const rp_controller *c);
+bool rp_pause_is_round(const rp_controller *c);
 
-/* resume.c: what to start from, and what to go back to.
+/* resume_point.c: what to start from, and what to go back to.
  * errors  those of rp_checkpoint_find() and rp_checkpoint_check_start() */
 rp_err rp_resume_find_start(rp_controller *c) RP_MUST_CHECK;
 /* What is loaded next: the newest checkpoint, or where the run begins. errors as _go_back */

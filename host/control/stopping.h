@@ -2,8 +2,8 @@
 #ifndef RP_CONTROL_STOPPING_H
 #define RP_CONTROL_STOPPING_H
 
-#include "control/recovery.h"
-#include "control/remedy.h"
+#include "control/fault_remedy.h"
+#include "control/recovery_progress.h"
 
 /* "transient, in state train: TEXT" */
 void rp_stopping_describe(const rp_machine *machine, char *text, size_t bytes);
@@ -13,7 +13,7 @@ void rp_stopping_log(const rp_machine *machine, rp_record *record, uint64_t step
 /* Each sets or extends machine->note. `step`: where the run stands after its last way back. */
 void rp_stopping_note_why(rp_machine *machine, const rp_recovery *recovery, uint64_t step);
 /* Boards have not come, and other boards would go on if the run file allowed it. `why_stay`: see
- * rp_absent_why_stay(). */
+ * rp_membership_why_fixed(). */
 void rp_stopping_note_not_fewer(rp_machine *machine, const rp_remedy_facts *facts,
                                 const char *why_stay);
 void rp_stopping_note_not_back(rp_machine *machine, const rp_remedy_facts *facts);

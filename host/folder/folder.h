@@ -3,7 +3,7 @@
 #ifndef RP_FOLDER_FOLDER_H
 #define RP_FOLDER_FOLDER_H
 
-#include "folder/about.h"
+#include "folder/about_file.h"
 #include "folder/transfers.h"
 #include "plan/plan.h"
 #include "record/record.h"

@@ -13,8 +13,8 @@ struct rp_folder {
     rp_transfers *transfers;
 };
 
-/* resumed.c: in the log of a run that goes on: from which step, and with which other settings than
- * its run.yaml has, which is not written yet. errors IO */
+/* resume_notes.c: in the log of a run that goes on: from which step, and with which other settings
+ * than its run.yaml has, which is not written yet. errors IO */
 rp_err rp_resumed_note(const rp_folder *folder, const rp_runfile *run, uint64_t step) RP_MUST_CHECK;
 /* data.json of before, or NULL; the comparison with the new one takes it. errors IO */
 void *rp_resumed_read_data(const rp_folder *folder);

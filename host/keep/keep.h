@@ -1,6 +1,6 @@
 /* What of a run is saved, and how it comes back: a checkpoint is loaded into the boards, their
  * state is saved, and failed writes of the run folder are tried again. `copies.h`: copies that
- * boards keep of each other; `adopt.h`: what boards hold that have lost their controller.
+ * boards keep of each other; `adoption.h`: what boards hold that have lost their controller.
  *
  * The controller decides when something begins, and steps it. Nothing here blocks, and nothing
  * here leaves a state of the controller: an outcome says what has become of it. */

@@ -128,14 +128,15 @@ static inline rp_record *rp_keep_record(const rp_keep *keep) {
 static inline const rp_folder_paths *rp_keep_paths(const rp_keep *keep) {
     return rp_folder_paths_of(keep->needs.folder);
 }
-/* applied.c: the counts of a stage on one of its boards, in the ring's state; room for *count. */
+/* update_counts.c: the counts of a stage on one of its boards, in the ring's state; room for
+ * *count. */
 uint64_t *rp_applied_of(rp_ring *ring, const rp_plan *plan, const rp_plan_hold *hold,
                         uint32_t *count);
 /* Updates done and bytes in flight, by stage and part, as the boards have reported them at this
  * pause; they lie in `arena`. errors MEMORY */
 rp_err rp_applied_gather(rp_ring *ring, const rp_plan *plan, rp_arena *arena, rp_applied *applied,
                          uint64_t **in_flight_bytes) RP_MUST_CHECK;
-/* disk.c: a checkpoint was written. errors IO */
+/* full_disk.c: a checkpoint was written. errors IO */
 rp_err rp_disk_note_worked(rp_keep *keep) RP_MUST_CHECK;
 /* save.c: nothing is asked of any board yet; `arena`: name of the save's arena. */
 void rp_save_reset(rp_keep *keep, const char *arena, const rp_plan *plan, uint64_t step);

@@ -68,7 +68,7 @@ struct rp_lanes {
     char note[RP_LANES_NOTE];
 };
 
-/* place.c: the run folder. errors USAGE, IO */
+/* lanes_folder.c: the run folder. errors USAGE, IO */
 rp_err rp_lanes_take_folder(rp_lanes *lanes) RP_MUST_CHECK;
 void rp_lanes_leave_folder(rp_lanes *lanes);
 
@@ -83,12 +83,12 @@ void rp_lanes_name_checkpoint(const rp_lane_child *lane, uint64_t step,
 /* The round is in the journal: its files take their places. errors IO */
 rp_err rp_lanes_place_files(rp_lanes *lanes) RP_MUST_CHECK;
 
-/* meet.c: closes a round when it is time. errors IO */
+/* run_round.c: closes a round when it is time. errors IO */
 rp_err rp_lanes_meet(rp_lanes *lanes) RP_MUST_CHECK;
 /* When that has to be looked at again. */
 int64_t rp_lanes_meet_ns(const rp_lanes *lanes);
 
-/* tell.c */
+/* lanes_log.c */
 double rp_lanes_seconds(const rp_lanes *lanes);
 uint64_t rp_lanes_samples(const rp_lanes *lanes);
 uint64_t rp_lanes_at(const rp_lanes *lanes);  /* step of the lane that is furthest */
@@ -99,7 +99,7 @@ rp_err rp_lanes_log_event(rp_lanes *lanes, const char *event, const rp_lane_chil
                           const char *format, ...) RP_PRINTF(4, 5);
 rp_err rp_lanes_log_round(rp_lanes *lanes, const double *alpha, const uint32_t *lag) RP_MUST_CHECK;
 
-/* finish.c: the summary, from those of the lanes. errors IO, FORMAT */
+/* lanes_summary.c: the summary, from those of the lanes. errors IO, FORMAT */
 rp_err rp_lanes_summarise(rp_lanes *lanes, const char *status) RP_MUST_CHECK;
 
 #endif

@@ -81,19 +81,19 @@ struct rp_measure {
     uint32_t holds;         /* of the plan in force, when drift or losses are open */
 };
 
-/* alike.c: boards of one machine would disturb each other. */
+/* equal_boards.c: boards of one machine would disturb each other. */
 bool rp_measure_share_machine(const rp_ring *ring, uint32_t a, uint32_t b);
 /* The board that is measured for this one: itself, or one of its machine that is alike. */
 uint32_t rp_measure_board_for(const rp_measure *m, uint32_t board);
 /* orders.c: of the codecs that boundaries may have, those that boards measure. Returns how many. */
 uint32_t rp_measure_list_codecs(const rp_measure *m, uint32_t out[RP_MEASURED_CODECS]);
-/* kept.c: looks for the profile of a former run. errors  MEMORY */
+/* profile_cache.c: looks for the profile of a former run. errors  MEMORY */
 rp_err rp_kept_look_up(rp_measure *m, uint32_t board) RP_MUST_CHECK;
 /* Keeps what the board has measured; what cannot be kept is measured again by the next run. */
 void rp_kept_write(const rp_measure *m, uint32_t board);
 /* All boards that are to be measured have one, which only needs a probe. */
 bool rp_kept_is_complete(const rp_measure *m);
-/* probe.c: the board has a profile of a former run, which has to be probed. */
+/* profile_probe.c: the board has a profile of a former run, which has to be probed. */
 bool rp_probe_is_due(const rp_measure *m, uint32_t board);
 rp_err rp_probe_order(const rp_measure *m, uint32_t board, rp_Profile *out) RP_MUST_CHECK;
 /* errors  PEER: it is not an answer to a probe */

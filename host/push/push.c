@@ -6,7 +6,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include "ask/find.h"
+#include "ask/find_cause.h"
 #include "base/input.h"
 #include "greet/greet.h"
 #include "update/bundle.h"

@@ -108,8 +108,8 @@ fail:
     return err;
 }
 
-rp_err rp_fleet_look(rp_arena *arena, const rp_reach_options *options, int64_t wait_ns,
-                     rp_fleet *out) {
+rp_err rp_fleet_greet(rp_arena *arena, const rp_reach_options *options, int64_t wait_ns,
+                      rp_fleet *out) {
     fleet f = {.arena = arena, .options = options, .wait_ns = wait_ns, .out = out};
     rp_err err;
     *out = (rp_fleet){0};

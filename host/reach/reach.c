@@ -24,7 +24,7 @@ void reach_note(const rp_greet *greet, uint32_t board, rp_reach_board *out) {
 }
 
 /* Until all have answered or been refused; a board that dials tries once a second. */
-static rp_err greet_all(rp_greet *greet, const rp_reach_options *options, rp_reach *out) {
+static rp_err greet_all(rp_greet *greet, const rp_reach_options *options, rp_reach_result *out) {
     const int64_t wait_ns = RP_REACH_NS;
     bool all;
     rp_err err;
@@ -44,7 +44,7 @@ fail:
     return err;
 }
 
-static bool is_complete(const rp_reach *found) {
+static bool is_complete(const rp_reach_result *found) {
     bool complete = true;
     for (uint32_t k = 0; k < found->board_count; k++) {
         complete = complete && found->board[k].state == RP_GREET_THERE;
@@ -55,7 +55,7 @@ static bool is_complete(const rp_reach *found) {
     return complete;
 }
 
-rp_err rp_reach_look(rp_arena *arena, const rp_reach_options *options, rp_reach *out) {
+rp_err rp_reach_check_ring(rp_arena *arena, const rp_reach_options *options, rp_reach_result *out) {
     const rp_greet_options links = {.board = options->roster,
                                     .count = options->count,
                                     .listen = options->listen,
@@ -69,7 +69,7 @@ rp_err rp_reach_look(rp_arena *arena, const rp_reach_options *options, rp_reach 
                                     .answer = RP_KIND_TRIAL_DONE};
     rp_greet *greet = NULL;
     rp_err err;
-    *out = (rp_reach){.board_count = options->count};
+    *out = (rp_reach_result){.board_count = options->count};
     RP_TRY(RP_ARENA_NEW(arena, options->count, &out->board));
     RP_TRY(RP_ARENA_NEW(arena, 2 * (size_t)options->count, &out->pair));
     for (uint32_t k = 0; k < options->count; k++) {

@@ -48,10 +48,11 @@ typedef struct {
     rp_reach_pair *pair; /* of neighbours in a row: 0 -> 1, 1 -> 0, 1 -> 2, .. */
     uint64_t strangers;  /* handshakes of keys that the roster does not have */
     bool complete;       /* every board is there, and every direction that a run takes works */
-} rp_reach;
+} rp_reach_result;
 
 /* errors  those of rp_link_open(), MEMORY */
-rp_err rp_reach_look(rp_arena *arena, const rp_reach_options *options, rp_reach *out) RP_MUST_CHECK;
+rp_err rp_reach_check_ring(rp_arena *arena, const rp_reach_options *options,
+                           rp_reach_result *out) RP_MUST_CHECK;
 
 /* ---- a fleet (fleet.c) ----------------------------------------------------------------------- */
 
@@ -70,7 +71,7 @@ typedef struct {
  * wait_ns (1 + the number of such boards / RP_FLEET_AT_ONCE, rounded up); less room for files makes
  * fewer together.
  * errors  those of rp_link_open(), MEMORY; INTERRUPTED */
-rp_err rp_fleet_look(rp_arena *arena, const rp_reach_options *options, int64_t wait_ns,
-                     rp_fleet *out) RP_MUST_CHECK;
+rp_err rp_fleet_greet(rp_arena *arena, const rp_reach_options *options, int64_t wait_ns,
+                      rp_fleet *out) RP_MUST_CHECK;
 
 #endif

@@ -11,6 +11,6 @@ void reach_note(const rp_greet *greet, uint32_t board, rp_reach_board *out);
 
 /* trials.c: neighbours that are there try links to each other. errors of a link */
 rp_err reach_try_pairs(rp_greet *greet, const rp_reach_options *options,
-                       rp_reach *out) RP_MUST_CHECK;
+                       rp_reach_result *out) RP_MUST_CHECK;
 
 #endif

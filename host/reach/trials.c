@@ -83,7 +83,7 @@ fail:
     return err;
 }
 
-rp_err reach_try_pairs(rp_greet *greet, const rp_reach_options *options, rp_reach *found) {
+rp_err reach_try_pairs(rp_greet *greet, const rp_reach_options *options, rp_reach_result *found) {
     const trial t = {.greet = greet, .options = options};
     rp_err err = RP_OK;
     for (uint32_t k = 0; k + 1 < found->board_count; k++) {

@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "base/replace.h"
 #include "ring/available.h"
-#include "ring/leftover.h"
+#include "ring/key_folder.h"
 
 enum { LOG_TAIL_LINES = 8 };
 
@@ -44,7 +44,7 @@ static rp_err check_program(const rp_local *local) {
 static rp_err make_folder(rp_local *local) {
     const char *base = getenv("TMPDIR");
     base = base && base[0] ? base : "/tmp";
-    rp_leftover_remove(base);
+    rp_key_folder_remove_stale(base);
     (void)snprintf(local->folder, sizeof local->folder, "%s/ringpipe-XXXXXX", base);
     if (!mkdtemp(local->folder)) {
         rp_err err = rp_fail(RP_ERR_IO, "%s: %s; TMPDIR names the folder for temporary files",
@@ -52,7 +52,7 @@ static rp_err make_folder(rp_local *local) {
         local->folder[0] = '\0';
         return err;
     }
-    local->folder_lock = rp_leftover_mark(local->folder);
+    local->folder_lock = rp_key_folder_lock(local->folder);
     return RP_OK;
 }
 
@@ -374,7 +374,7 @@ static void finish_agents(void *self) {
         finish_agent(local, i);
     }
     if (local->folder[0]) {
-        rp_leftover_unmark(local->folder, local->folder_lock);
+        rp_key_folder_unlock(local->folder, local->folder_lock);
         (void)remove(local->folder);
         local->folder[0] = '\0';
     }

@@ -13,8 +13,8 @@ _Static_assert(RP_RING_BOARDS_MAX + 2 <= RP_LINKS_WAIT_MAX, "every board and two
 
 void rp_ring_check(const rp_ring *ring) {
     RP_ASSERT(ring->run && ring->board);
-    RP_ASSERT(ring->count > 0 && ring->count <= ring->away.boards);
-    RP_ASSERT(ring->away.joined <= ring->away.left);
+    RP_ASSERT(ring->count > 0 && ring->count <= ring->rejoin.boards);
+    RP_ASSERT(ring->rejoin.joined <= ring->rejoin.left);
     RP_ASSERT(!ring->owns_links || ring->links);
     RP_ASSERT(!ring->boards_up || ring->spawner || !ring->run->local);
 }
@@ -42,7 +42,7 @@ rp_err rp_ring_open(rp_arena *arena, const rp_ring_needs *needs, rp_ring *ring) 
                       .progress_ns = now_ns,
                       .pending_bytes = (run->model->param_count + 1) * sizeof(double)};
     RP_TRY(RP_ARENA_NEW(arena, run->boards, &ring->board));
-    ring->count = ring->away.boards = run->boards;
+    ring->count = ring->rejoin.boards = run->boards;
     for (uint32_t k = 0; k < ring->count; k++) {
         rp_board_state *board = &ring->board[k];
         char *name;
@@ -129,7 +129,7 @@ fail:
 
 void rp_ring_join(rp_ring *ring, uint32_t board) {
     rp_board_state *state = &ring->board[board];
-    RP_ASSERT(board <= ring->count && ring->count < ring->away.boards);
+    RP_ASSERT(board <= ring->count && ring->count < ring->rejoin.boards);
     memmove(state + 1, state, (ring->count - board) * sizeof *state);
     ring->count++;
     *state = (rp_board_state){0};

@@ -10,8 +10,8 @@
 #include "ring/board.h"
 #include "ring/spawner.h"
 
-/* Boards that have left the ring (away.h). */
-enum { RP_AWAY_MAX = 8 }; /* boards that are greeted concurrently */
+/* Boards that have left the ring (rejoin.h). */
+enum { RP_REJOIN_MAX = 8 }; /* boards that are greeted concurrently */
 
 typedef struct {
     const char *name;   /* the roster's pointer; NULL: this place is unused */
@@ -19,14 +19,14 @@ typedef struct {
     int64_t greeted_ns; /* time of the last greeting; 0: never */
     bool answers;       /* the board could join */
     bool was_refused;   /* a warning says that its software does not fit */
-} rp_away_board;
+} rp_rejoin_board;
 
 typedef struct {
     uint32_t boards;       /* size of the ring at first */
     uint32_t left, joined; /* boards that have left, and joined again, in this life of the run */
     int64_t not_before_ns; /* earliest time at which the ring grows */
-    rp_away_board board[RP_AWAY_MAX];
-} rp_away;
+    rp_rejoin_board board[RP_REJOIN_MAX];
+} rp_rejoin;
 
 typedef struct {
     rp_arena *arena;
@@ -54,7 +54,7 @@ typedef struct {
     bool knows_boards; /* the run has had them: a board that refuses the handshake counts as away */
     bool boards_up;    /* boards of this machine listen, or none was started here */
     const rp_spawner *spawner; /* of boards of this machine, borrowed; NULL: none was started */
-    rp_away away;
+    rp_rejoin rejoin;
     struct {
         char key[RP_KEY_TEXT];
         int64_t said_ns; /* 0: never */
@@ -156,7 +156,8 @@ rp_err rp_ring_offer_piece(rp_ring *ring, uint32_t board, rp_Frame *frame,
 /* Goodbye to boards that have greeted; messages that wait for them are dropped. */
 void rp_ring_say_bye(rp_ring *ring);
 
-/* ---- what boards say (said.c) ---------------------------------------------------------------- */
+/* ---- what boards say (board_reports.c)
+ * ---------------------------------------------------------------- */
 
 /* Boards are greeted: what all ends have in common is found again. */
 void rp_ring_begin_greeting(rp_ring *ring, bool knows_boards);

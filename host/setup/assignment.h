@@ -28,7 +28,8 @@ rp_err rp_board_order_assign(const rp_arrangement *a, uint32_t board, uint32_t w
                              rp_board_order *out) RP_MUST_CHECK;
 void rp_board_order_finish(rp_board_order *order);
 
-/* ---- boards (fit.c) -------------------------------------------------------------------------- */
+/* ---- boards (board_checks.c)
+ * -------------------------------------------------------------------------- */
 
 /* Whether the software of a board knows what the run asks for. Where it does not know inputs as
  * bytes and the person left that open, all boards get f32. errors PEER: what has to be updated */

@@ -1,5 +1,5 @@
-/* A choice at work (next.h): what the files that choose share. They see no board, no link and no
- * file; each changes `next` and says why. */
+/* A choice at work (next_setup.h): what the files that choose share. They see no board, no link and
+ * no file; each changes `next` and says why. */
 #ifndef RP_SETUP_CHOICE_H
 #define RP_SETUP_CHOICE_H
 
@@ -44,9 +44,10 @@ typedef struct {
 /* run.yaml has this value from here on. errors MEMORY */
 rp_err rp_settle(const rp_settling *s, const char *key, const char *value) RP_MUST_CHECK;
 
-/* ---- choosers: a row of the table in next.c each --------------------------------------------- */
+/* ---- choosers: a row of the table in next_setup.c each
+ * --------------------------------------------- */
 
-rp_err rp_boards_choose(rp_choice *c) RP_MUST_CHECK; /* arrange.c: plan.boards, plan.share */
+rp_err rp_boards_choose(rp_choice *c) RP_MUST_CHECK; /* boards.c: plan.boards, plan.share */
 rp_err rp_boards_settle(const rp_settling *s) RP_MUST_CHECK;
 rp_err rp_cut_choose(rp_choice *c) RP_MUST_CHECK; /* cut.c: cut, microbatch, plan.schedules */
 bool rp_cut_is_open(const rp_choice *c);

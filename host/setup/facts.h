@@ -1,4 +1,4 @@
-/* What the choice of the next setup (next.h) is made from, and what it says. */
+/* What the choice of the next setup (next_setup.h) is made from, and what it says. */
 #ifndef RP_SETUP_FACTS_H
 #define RP_SETUP_FACTS_H
 

@@ -1,5 +1,5 @@
 /* Orders to boards, with their texts. */
-#include "ring/lines.h"
+#include "ring/connect.h"
 #include "setup/assignment.h"
 #include "setup/setup_own.h"
 

@@ -4,7 +4,7 @@
 
 #include "measure/measure.h"
 #include "setup/arrangement.h"
-#include "setup/next.h"
+#include "setup/next_setup.h"
 
 /* links.codec: auto, at pauses: codecs that wait for empty pipes. */
 typedef struct {
@@ -46,7 +46,8 @@ struct rp_arrangement {
     char *model_text; /* every board gets it; NULL: it is not written yet */
 };
 
-/* ---- in_force.c: the only writer of `now` ---------------------------------------------------- */
+/* ---- current_setup.c: the only writer of `now`
+ * ---------------------------------------------------- */
 
 /* The setup is in force, and the run file as it runs follows. Its arrays are copied; it may be
  * `now` itself. */
@@ -57,9 +58,10 @@ void rp_arrangement_put(rp_arrangement *a, const rp_setup *next);
 rp_err rp_arrangement_take(rp_arrangement *a, const rp_setup *next,
                            const rp_setup_why *why) RP_MUST_CHECK;
 
-/* ---- choose.c: questions of next.h about this run ------------------------------------------- */
+/* ---- apply_choice.c: questions of next_setup.h about this run
+ * ------------------------------------------- */
 
-/* What next.h is to know; its names lie in `arena`. errors MEMORY */
+/* What next_setup.h is to know; its names lie in `arena`. errors MEMORY */
 rp_err rp_arrangement_facts(const rp_arrangement *a, rp_arena *arena,
                             rp_setup_facts *out) RP_MUST_CHECK;
 /* The layers' seconds are those of the boards that have them by `now`. */
@@ -71,8 +73,8 @@ void rp_arrangement_measure_cut(rp_arrangement *a);
  * `bare`. errors MEMORY */
 rp_err rp_arrangement_know_boards(rp_arrangement *a, rp_arena *arena, rp_profile *bare,
                                   const rp_profile **out) RP_MUST_CHECK;
-/* milder.c: bytes a second from board to board, [boards^2], as far as they are known; of all wires,
- * or of those that were full in a segment of so many seconds. */
+/* codec_changes.c: bytes a second from board to board, [boards^2], as far as they are known; of all
+ * wires, or of those that were full in a segment of so many seconds. */
 void rp_arrangement_find_rates(const rp_arrangement *a, bool full_only, double segment_s,
                                double *rate);
 

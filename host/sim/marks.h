@@ -2,7 +2,7 @@
 #ifndef RP_SIM_MARKS_H
 #define RP_SIM_MARKS_H
 
-#include "control/remedy.h"
+#include "control/fault_remedy.h"
 #include "sim/faults.h"
 
 typedef struct {

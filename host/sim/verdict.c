@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "base/safetensors.h"
 #include "codec/encode.h"
-#include "control/remedy.h"
+#include "control/fault_remedy.h"
 #include "planning/cost.h"
 #include "sched/contributions.h"
 

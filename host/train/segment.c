@@ -88,7 +88,7 @@ static rp_err begin_segment(rp_train *train, uint64_t end, bool drain) {
     train->feeding = plan_feed(train, end);
     order.body.start.verify = !drain && train->verify.is_due;
     order.body.start.verify_micro = train->verify.micro;
-    rp_account_begin(train, &order.body.start);
+    rp_ledger_check_begin(train, &order.body.start);
     train->watched = 0;
     return rp_segment_begin(train, &order);
 }
@@ -125,7 +125,7 @@ rp_err rp_train_end_segment(rp_train *train) {
     RP_ASSERT(train->segment_start_ns != 0);
     RP_ASSERT(rp_segment_has_paused(train));
     rp_segment_note_time(train, true);
-    return rp_account_check(train);
+    return rp_ledger_check_boards(train);
 }
 
 /* A segment that was cut off has taken its time, too. */

@@ -13,18 +13,18 @@ typedef struct {
     rp_feed_limit limit;
 } rp_feed_plan;
 
-/* waiting.c: how long steps take, and whether a late one was reported. */
+/* wait_chain.c: how long steps take, and whether a late one was reported. */
 typedef struct {
     int64_t step_ns;  /* time of the last step, or of the segment's begin */
     int64_t usual_ns; /* time that a step takes; 0: not known yet */
     int64_t say_ns;   /* the next report is due after so long without a step; 0: none was made */
 } rp_progress_watch;
 
-/* account.c: how far the ledger was compared. */
+/* ledger_check.c: how far the ledger was compared. */
 typedef struct {
     uint64_t step;           /* it was compared up to here */
     uint64_t lost, repeated; /* samples, by the board whose ledger was wrong */
-} rp_account;
+} rp_ledger_check;
 
 /* verify.c: one stage's record, and what became of it. */
 typedef enum {
@@ -116,7 +116,7 @@ struct rp_train {
     rp_finite_watch finite;
     rp_progress_watch progress[2]; /* of training, of an evaluation */
     uint32_t watched;              /* index of the one that is under way */
-    rp_account account;
+    rp_ledger_check ledger_check;
     rp_verify verify;
     rp_round_sums round;
     rp_gain_estimator estimator; /* horizon: measured */
@@ -139,9 +139,9 @@ void rp_finite_note_loss(rp_train *train, double loss_sum);
  * skipped */
 rp_err rp_finite_check_step(const rp_train *train, rp_FaultClass *fault_class) RP_MUST_CHECK;
 /* Fills in the order for a segment that begins here. */
-void rp_account_begin(rp_train *train, rp_Start *order);
+void rp_ledger_check_begin(rp_train *train, rp_Start *order);
 /* All boards have paused at the position's step. errors PEER: one has not the plan's samples */
-rp_err rp_account_check(rp_train *train) RP_MUST_CHECK;
+rp_err rp_ledger_check_boards(rp_train *train) RP_MUST_CHECK;
 /* A segment or a pass begins; a step of it is done. errors IO */
 void rp_waiting_begin(rp_train *train);
 rp_err rp_waiting_note_step(rp_train *train) RP_MUST_CHECK;

@@ -3,7 +3,7 @@
  * must, goes on only with enough boards, and without a new checkpoint it ends in the end. */
 #include "fuzz.h"
 
-#include "control/remedy.h"
+#include "control/fault_remedy.h"
 #include "run/spares.h"
 
 enum {

@@ -6,7 +6,7 @@
 #include "far_run.h"
 
 #include "checkpoint/checkpoint_own.h"
-#include "keep/adopt.h"
+#include "keep/adoption.h"
 #include "keep/copies.h"
 #include "ring/identity.h"
 

@@ -4,8 +4,8 @@
 
 #include "far.h"
 
-#include "ring/away.h"
 #include "ring/kept_out.h"
+#include "ring/rejoin.h"
 
 enum { BOARDS = 3, SPARES = 1, ENTRIES = BOARDS + SPARES, WAIT_S = 20 };
 
@@ -61,7 +61,7 @@ static inline void open_connected(void) {
 }
 
 static inline int close_ring(void **state) {
-    rp_away_close(&ring);
+    rp_rejoin_close(&ring);
     rp_ring_disconnect(&ring);
     close_host(); /* disconnecting once more does nothing */
     return teardown(state);

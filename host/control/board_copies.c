@@ -1,0 +1,189 @@
+/* The states `adopt`, `copy` and `rescue`: what the boards hold is of use beyond the newest
+ * checkpoint. A run is resumed whose controller has died (keep/adoption.h), or boards are lost of
+ * which other boards keep copies (keep/copies.h). */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "control/controller_own.h"
+
+/* ---- adopt ----------------------------------------------------------------------------------- */
+
+/* What they still say of this term is none of the next one's business. Where only they could have
+ * helped, the state `recover` looks for another checkpoint. `why` "": there is nothing to gain. */
+static rp_err go_on_without(rp_controller *c, const char *why) {
+    rp_err err;
+    if (rp_keep_hopes_for_boards(c->keep)) {
+        return rp_fail(RP_ERR_FAULT, "%s", why[0] ? why : "no board holds anything of it");
+    }
+    if (why[0]) {
+        rp_arrangement_drop_plan(c->setup);
+        RP_TRY(rp_keep_end_adoption(c->keep, why, c->position.step));
+    } else {
+        rp_keep_forget_adoption(c->keep);
+    }
+    RP_TRY(rp_machine_begin_term(&c->machine, &c->ring, c->folder, c->env.run_id));
+    rp_machine_enter(&c->machine, RP_CONTROL_HELLO);
+fail:
+    return err;
+}
+
+/* `ahead: measured`: the run file of the former life has the numbers, which is no other setting. */
+static rp_err take_ahead(rp_arrangement *setup, rp_keep *keep) {
+    if (!rp_ahead_is_wanted(setup) || rp_keep_read_adopted_plan(keep) != RP_OK) {
+        return RP_OK;
+    }
+    const rp_method *method = &rp_keep_adopted_plan(keep)->method;
+    return rp_ahead_take(setup, method->ahead, method->ahead_count);
+}
+
+rp_err rp_adopt_enter(rp_controller *c) {
+    char why[RP_KEEP_WHY_BYTES];
+    rp_err err;
+    RP_TRY(rp_keep_begin_adoption(c->keep, c->position.step));
+    RP_TRY(take_ahead(c->setup, c->keep));
+    RP_TRY(rp_folder_find_change(c->folder, c->run, why, sizeof why));
+    if (why[0]) { /* a checkpoint of here would say that it was made with these */
+        return go_on_without(c, why);
+    }
+    if (rp_keep_read_adopted_plan(c->keep) != RP_OK) {
+        (void)snprintf(why, sizeof why, "%.239s", rp_err_message());
+        return go_on_without(c, why);
+    }
+    RP_TRY(rp_keep_ask_boards(c->keep));
+fail:
+    return err;
+}
+
+static rp_err take_results(rp_controller *c, uint64_t step) {
+    double loss;
+    rp_err err = RP_OK;
+    while (c->position.step < step) {
+        if (!rp_keep_adopted_loss(c->keep, c->position.step, &loss)) {
+            return rp_fail(RP_ERR_FAULT,
+                           "the boards no longer know what step %" PRIu64 " gave; "
+                           "train.checkpoint_steps bounds how many they have to",
+                           c->position.step + 1);
+        }
+        rp_drift_note_step(c->measure);
+        RP_TRY(rp_train_count_step(c->train, loss));
+    }
+fail:
+    return err;
+}
+
+/* All have stopped. From here on a fault is dealt with in `recover`. */
+static rp_err take_over(rp_controller *c) {
+    rp_plan *plan = rp_keep_adopted_plan(c->keep);
+    rp_adopted adopted;
+    rp_err err;
+    /* `advance: auto` chose it, and no checkpoint has it yet; what is in flight depends on it */
+    rp_arrangement_adopt_advance(c->setup, plan->method.advance);
+    RP_TRY(rp_arrangement_take_plan(c->setup, plan));
+    RP_TRY(rp_train_open_plan(c->train, plan));
+    RP_TRY(rp_keep_take_adopted(c->keep, &c->position.ledger, &adopted));
+    RP_TRY(take_results(c, adopted.step));
+    c->position.ledger.digest = adopted.ledger.digest;
+    c->position.ledger.samples += adopted.ledger.samples;
+    c->position.fill_step = adopted.fill_step;
+    rp_keep_save_adopted(c->keep);
+    rp_ring_watch_boards(&c->ring, true);
+    rp_machine_enter(&c->machine, RP_CONTROL_SAVE);
+fail:
+    return err;
+}
+
+rp_err rp_adopt_step(rp_controller *c) {
+    const rp_adopt_facts facts = {.ledger = &c->position.ledger, .end = rp_train_end(c->train)};
+    char why[RP_KEEP_WHY_BYTES];
+    rp_adoption outcome;
+    rp_err err;
+    RP_TRY(rp_keep_step_adoption(c->keep, &facts, why, &outcome));
+    return outcome == RP_ADOPTION_IS_OFF  ? go_on_without(c, why)
+           : outcome == RP_ADOPTION_TAKES ? take_over(c)
+                                          : RP_OK;
+fail:
+    return err;
+}
+
+/* ---- copy ------------------------------------------------------------------------------------ */
+
+rp_err rp_copy_enter(rp_controller *c) {
+    if (!rp_keep_is_copying(c->keep)) {
+        rp_train_read_totals(c->train);
+    }
+    return rp_keep_begin_copy(c->keep, rp_arrangement_plan(c->setup), &c->position,
+                              rp_train_gains(c->train));
+}
+
+rp_err rp_copy_step(rp_controller *c) {
+    return rp_machine_all_done(&c->machine, &c->ring, c->measure) ? rp_pause_choose_next(c) : RP_OK;
+}
+
+/* ---- rescue ---------------------------------------------------------------------------------- */
+
+/* The disk has what the boards have not. `why`: of a step, and of a board or a tensor. */
+static rp_err fall_back(rp_controller *c, const char *why, const char *what) {
+    char text[240];
+    rp_err err;
+    /* `what` may be the checkpoint's */
+    (void)snprintf(text, sizeof text, why, rp_keep_wanted_position(c->keep)->step, what);
+    rp_keep_abandon_rescue(c->keep);
+    c->machine.fault.board = RP_NO_BOARD;
+    RP_TRY(rp_resume_begin_way_back(c, c->recovery.step));
+    rp_machine_forget_fault(&c->machine);
+    rp_ring_end_greeting(&c->ring);
+    RP_TRY(rp_record_event(rp_folder_record(c->folder), "copies", c->position.step, text));
+    rp_machine_enter(&c->machine, RP_CONTROL_RESTART);
+fail:
+    return err;
+}
+
+rp_err rp_rescue_enter(rp_controller *c) {
+    const char *lost = rp_keep_find_lost(c->keep, rp_arrangement_plan(c->setup));
+    if (lost) {
+        return fall_back(c,
+                         "nobody has a copy of step %" PRIu64
+                         " of what board %.60s held: the run goes back to its newest checkpoint",
+                         lost);
+    }
+    rp_keep_outcome outcome;
+    const rp_err err = rp_keep_begin_rescue(c->keep, rp_arrangement_plan(c->setup), &outcome);
+    return rp_machine_keep_result(&c->machine, err, outcome);
+}
+
+static rp_err leave_rescue(rp_controller *c, uint64_t step) {
+    char text[120];
+    rp_err err;
+    rp_recovery_note_checkpoint(&c->recovery, &c->ring);
+    RP_TRY(rp_resume_find_kept(c));
+    (void)snprintf(text, sizeof text,
+                   "what the boards held behind step %" PRIu64 " is whole again, from copies",
+                   step);
+    RP_TRY(rp_record_event(rp_folder_record(c->folder), "copies", c->position.step, text));
+    rp_hello_leave(c);
+fail:
+    return err;
+}
+
+rp_err rp_rescue_step(rp_controller *c) {
+    const uint64_t step = rp_keep_wanted_position(c->keep)->step;
+    const char *not_finite;
+    rp_keep_outcome outcome;
+    rp_err err = rp_keep_step_rescue(c->keep, &not_finite, &outcome);
+    if (outcome == RP_KEEP_DAMAGED) {
+        return fall_back(c,
+                         "the copies of step %" PRIu64
+                         " are of no use, for '%.60s' is not finite: the run goes back to its "
+                         "newest checkpoint",
+                         not_finite);
+    }
+    if (outcome == RP_KEEP_AGAIN) {
+        rp_keep_abandon_save(c->keep);
+        rp_ring_note_progress(&c->ring);
+        return rp_rescue_enter(c);
+    }
+    RP_TRY(rp_machine_keep_result(&c->machine, err, outcome));
+    RP_TRY(outcome == RP_KEEP_DONE ? leave_rescue(c, step) : RP_OK);
+fail:
+    return err;
+}

@@ -1,0 +1,229 @@
+/* Boards that have had their time to come and have not, and those that have come back. */
+#include "setup/membership.h"
+
+#include <stdio.h>
+
+#include "record/record.h"
+#include "ring/rejoin.h"
+#include "run/spares.h"
+#include "setup/setup_own.h"
+
+/* So that another board can be lost on the same way back. */
+void rp_membership_forget_wrong(rp_arrangement *a, uint32_t *tried) {
+    RP_ASSERT(*tried > 0);
+    rp_arrangement_drop_spare(a);
+    (*tried)--;
+}
+
+static rp_err log_event(const rp_arrangement *a, const char *event, const char *text) {
+    return rp_record_event(rp_folder_record(a->folder), event, a->position->step, text);
+}
+
+/* ---- spares ---------------------------------------------------------------------------------- */
+
+static bool has_spare(const rp_runfile *run, uint32_t tried) {
+    return rp_spares_untried(run->roster, run->boards, run->spares, tried) > 0;
+}
+
+rp_err rp_membership_take_spares(rp_arrangement *a, const rp_lost_boards *lost, uint32_t *tried) {
+    rp_ring *ring = a->ring;
+    char text[240];
+    rp_err err = RP_OK;
+    for (uint32_t k = 0; k < ring->count && has_spare(&a->run, *tried); k++) {
+        const char *name = ring->board[k].name;
+        const char *why = rp_lost_why(lost, ring, k);
+        if (!rp_lost_is(lost, ring, k)) {
+            continue;
+        }
+        RP_ASSERT(rp_arrangement_take_spare(a, k));
+        (*tried)++;
+        rp_ring_take_entry(ring, k);
+        rp_ring_expect_hello(ring, k, false); /* it is to have its time */
+        (void)snprintf(text, sizeof text, "board %s %s: the spare board %s takes its place", name,
+                       why, ring->board[k].name);
+        RP_TRY(log_event(a, "spare", text));
+    }
+fail:
+    return err;
+}
+
+/* ---- fewer boards ---------------------------------------------------------------------------- */
+
+uint32_t rp_membership_count_left(const rp_runfile *run, uint32_t absent, uint32_t spares) {
+    return run->boards - (absent > spares ? absent - spares : 0);
+}
+
+/* NULL: the schedule can be divided among the boards that are left. An interleaved one takes
+ * microbatches in groups of one a board, and one that splits all stages has two boards for each. */
+static const char *why_not_divided(const rp_arrangement *a, uint32_t left) {
+    static const char AHEAD[] = "schedule.ahead has a number for each stage";
+    const rp_runfile *run = &a->run;
+    const rp_method *method = &run->method;
+    const uint32_t micros = (run->batch - 1) / run->micro + 1;
+    if (rp_split_is_listed(a)) {
+        return rp_split_may_be_on(a, left) ? NULL : AHEAD;
+    }
+    const bool in_pairs = rp_method_boards(method, 1) > 1;
+    if (in_pairs && rp_split_boards_of(a, left) < run->safety.at_least) {
+        return "each stage has two boards, and too few are left (ring.at_least)";
+    }
+    if (method->ahead_count > 1) {
+        return AHEAD;
+    }
+    if (method->chunks > 1 && (left == 0 || micros % left > 0)) {
+        return "the boards left do not divide the microbatches of a step (schedule.chunks)";
+    }
+    return left == 0 || rp_method_replicas_fit(method, left * method->chunks)
+               ? NULL
+               : "schedule.weights needs more stages, or fewer schedule.replicas";
+}
+
+/* What a person has said of places in the ring has no meaning in a smaller one. */
+const char *rp_membership_why_fixed(const rp_arrangement *a, uint32_t left) {
+    const rp_runfile *run = &a->run;
+    return run->local            ? "its agents are on this machine"
+           : !run->cut_auto      ? "the cut is given"
+           : run->hops.count > 0 ? "ring.link has hops"
+           : run->sizes.by_stage ? "schedule.forward or backward has a number for each stage"
+           : !run->codec_auto && !rp_codecs_are_alike(run->codec, run->stages)
+               ? "links.codec is not the same for all links"
+               : why_not_divided(a, left);
+}
+
+rp_err rp_membership_log_left(const rp_arrangement *a, const rp_membership_left *left) {
+    const uint32_t count = a->ring->count;
+    const char *odd = left->odd;
+    char text[500];
+    char split[120] = "";
+    if (rp_split_is_listed(a)) {
+        rp_split_put_stages(a, split, sizeof split);
+    }
+    (void)snprintf(text, sizeof text,
+                   "%s %.160s %s: the model is cut anew over the %u board%s left%s%.60s%s%s",
+                   left->count == 1 ? "board" : "boards", left->names,
+                   left->count == 1 ? left->why : "have not come", count, count == 1 ? "" : "s",
+                   odd ? "; board " : "", odd ? odd : "",
+                   odd ? " is a spare now, for each stage has two boards" : "", split);
+    return log_event(a, "fewer", text);
+}
+
+/* The stages of the boards that there are now; of those that can reach each other where which of
+ * them are split depends on what was measured. */
+rp_err rp_membership_count_stages(rp_arrangement *a) {
+    const rp_runfile *run = &a->run;
+    if (rp_measure_has_profile(a->measure) && rp_split_is_listed(a)) {
+        rp_measure_place(a->measure);
+        rp_split_count_stages(a, true);
+        if (rp_runfile_check_cut(run) == RP_OK) {
+            return RP_OK;
+        }
+    }
+    rp_split_count_stages(a, false);
+    return rp_runfile_check_cut(run);
+}
+
+/* From the last one, so that the places of the others hold until they are looked at. */
+static void leave_lost(rp_arrangement *a, const rp_lost_boards *lost, rp_membership_left *left) {
+    rp_ring *ring = a->ring;
+    size_t used = 0;
+    for (uint32_t k = ring->count; k-- > 0;) {
+        if (!rp_lost_is(lost, ring, k)) {
+            continue;
+        }
+        const int more = snprintf(left->names + used, sizeof left->names - used, "%s%s",
+                                  left->count++ ? ", " : "", ring->board[k].name);
+        left->why = rp_lost_why(lost, ring, k);
+        used += more > 0 && used + (size_t)more < sizeof left->names ? (size_t)more : 0;
+        rp_arrangement_leave_board(a, k);
+        rp_ring_leave(ring, k);
+    }
+}
+
+/* Where each stage has two boards, one may be too many: the last one that is there is a spare then.
+ * NULL: none is. */
+static const char *leave_odd(rp_arrangement *a, const rp_lost_boards *lost) {
+    uint32_t left = 0;
+    uint32_t last = 0;
+    for (uint32_t k = 0; k < a->ring->count; k++) {
+        if (!rp_lost_is(lost, a->ring, k)) {
+            left++;
+            last = k;
+        }
+    }
+    if (rp_split_boards_of(a, left) == left) {
+        return NULL;
+    }
+    const char *name = a->run.roster[last].name;
+    rp_arrangement_put_aside(a, last);
+    rp_ring_leave(a->ring, last);
+    return name;
+}
+
+rp_err rp_membership_remove_lost(rp_arrangement *a, const rp_lost_boards *lost, uint32_t *tried,
+                                 rp_membership_left *left) {
+    rp_err err;
+    *left = (rp_membership_left){.why = ""};
+    RP_TRY(rp_membership_take_spares(a, lost, tried));
+    left->odd = leave_odd(a, lost);
+    leave_lost(a, lost, left);
+    *tried += left->count; /* they have had their time */
+    rp_rejoin_note_left(a->ring, left->count);
+fail:
+    return err;
+}
+
+/* ---- more boards again ----------------------------------------------------------------------- */
+
+/* False: the board does not fit, for example because its neighbours could not reach it. */
+static bool join_board(rp_arrangement *a, uint32_t spare) {
+    const uint32_t at = rp_arrangement_return_board(a, spare);
+    rp_split_count_stages(a, false);
+    if (rp_runfile_check_cut(&a->run) != RP_OK) {
+        rp_arrangement_leave_board(a, at);
+        rp_split_count_stages(a, false);
+        return false;
+    }
+    rp_rejoin_take(a->ring, at);
+    return true;
+}
+
+/* Boards that do not fit become the last spares, so the spares are visited from the end. */
+bool rp_membership_join(rp_arrangement *a, char names[static RP_MEMBERSHIP_NAMES_BYTES]) {
+    const rp_runfile *run = &a->run;
+    rp_ring *ring = a->ring;
+    size_t used = 0;
+    names[0] = '\0';
+    if (rp_arrangement_is_fixed(a) || !rp_rejoin_is_wanted(ring)) {
+        return false;
+    }
+    const uint32_t most = rp_split_boards_of(a, ring->count + rp_rejoin_count_ready(ring));
+    for (uint32_t i = run->spares; i-- > 0 && ring->count < most;) {
+        const char *name = run->roster[run->boards + i].name;
+        if (rp_rejoin_has_answered(ring, name) && join_board(a, run->boards + i)) {
+            const int more = snprintf(names + used, RP_MEMBERSHIP_NAMES_BYTES - used, "%s%s",
+                                      used ? ", " : "", name);
+            used += more > 0 && used + (size_t)more < RP_MEMBERSHIP_NAMES_BYTES ? (size_t)more : 0;
+        }
+    }
+    if (rp_split_boards_of(a, ring->count) < ring->count) { /* one did not fit */
+        rp_arrangement_leave_board(a, ring->count - 1);
+        rp_ring_leave(ring, ring->count - 1);
+        rp_split_count_stages(a, false);
+    }
+    if (used > 0) {
+        rp_rejoin_close(ring);
+    }
+    return used > 0;
+}
+
+rp_err rp_membership_log_joined(const rp_arrangement *a, const char *names) {
+    char text[440];
+    char split[120] = "";
+    if (rp_split_is_listed(a)) {
+        rp_split_put_stages(a, split, sizeof split);
+    }
+    (void)snprintf(text, sizeof text,
+                   "%.200s can be reached again: the model is cut anew over %u boards%s", names,
+                   a->ring->count, split);
+    return log_event(a, "joined", text);
+}
