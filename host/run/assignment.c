@@ -1,6 +1,6 @@
-/* What a board is told: its stage of a run, as YAML. Lines up to `peers` are of the run and the
- * same for all its boards but for the stage; lines after it are the board's own, and an older agent
- * refuses those that it does not know (a feature bit in wire/frame.h says who does). */
+/* The assignment of a stage to a board, as YAML. Lines up to `peers` are equal for all boards of a
+ * run but for the stage; lines after it are the board's own. An older agent refuses lines that it
+ * does not know; a feature bit in wire/frame.h tells whether it knows them. */
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ static void put_shape(FILE *file, const rp_shape *shape) {
     }
 }
 
-/* A part that a person wrote. */
+/* Copies a section of the run file. */
 static rp_err put_part(rp_arena *arena, FILE *file, rp_node *root, const char *key) {
     const rp_node *node = rp_node_find(root, key);
     return node ? rp_config_put(arena, file, key, node) : RP_OK;
@@ -24,11 +24,12 @@ static rp_err put_part(rp_arena *arena, FILE *file, rp_node *root, const char *k
 static rp_err put_schedule(rp_arena *arena, FILE *file, const rp_runfile *run, uint32_t stages) {
     rp_node *root = run->schedule_root ? run->schedule_root : run->root;
     rp_err err = RP_OK;
-    if (stages != run->stages) { /* a profile: layers only, on one stage */
+    if (stages != run->stages) { /* a profile times layers only, on one stage */
         (void)fprintf(file, "schedule: gpipe\n");
         return RP_OK;
     }
-    /* A smaller ring has other stages split than the file says, and as many replicas as before. */
+    /* The method may differ from the file: a smaller ring splits other stages, but keeps the number
+     * of replicas. */
     if (run->method.kind->splits || run->method.kind->average != RP_AVERAGE_NONE) {
         char method[RP_METHOD_TEXT_BYTES];
         RP_TRY(rp_method_write(&run->method, method, sizeof method));
@@ -61,15 +62,15 @@ static void put_loss(FILE *file, const rp_runfile *run) {
     }
 }
 
-/* As floats, which is what the board computes with. */
+/* Rounds to floats, which the board computes with. */
 static void put_floats(FILE *file, const double *value, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
         (void)fprintf(file, "%s%.9g", i ? ", " : "", (double)(float)value[i]);
     }
 }
 
-/* What the first stage makes of inputs that are bytes. Values that stay have mean 0, deviation 1.
- */
+/* The normalisation that the first stage applies to inputs of bytes: mean 0 and deviation 1 if the
+ * data set has none. */
 static void put_normalise(FILE *file, const rp_norm *norm) {
     static const double zeros[RP_PIXEL_GROUPS_MAX];
     double ones[RP_PIXEL_GROUPS_MAX];
@@ -94,7 +95,7 @@ static void put_peers(FILE *file, const rp_runfile_peers *peers) {
     (void)fprintf(file, "]\n");
 }
 
-/* In the unit that boards have always read, where it is whole. */
+/* In MiB if it is a whole number of them, because older boards read only that. */
 static void put_memory(FILE *file, uint64_t bytes) {
     const uint64_t mib = 1 << 20;
     (void)fprintf(file, bytes % mib == 0 ? "memory_mib: %llu\n" : "memory_bytes: %llu\n",

@@ -23,10 +23,11 @@ static rp_err take_name(const rp_node *node, bool gradients, rp_codec *out) {
     }
     return gradients || rp_codec_kept(*out) == 0
                ? RP_OK
-               : rp_node_fail(node,
-                              "'%s' is for gradients, and the others are for both: expected "
-                              "{gradients: %s}, or " RP_CODEC_NAMES,
-                              text, text);
+               : rp_node_fail(
+                     node,
+                     "'%s' is a codec for gradients only: expected {gradients: %s}, or one "
+                     "for both directions: " RP_CODEC_NAMES,
+                     text, text);
 }
 
 static rp_err take_input(const rp_node *node, rp_codec *out) {
@@ -38,7 +39,7 @@ static rp_err take_input(const rp_node *node, rp_codec *out) {
                : rp_node_fail(node, "expected " RP_CODEC_INPUT_NAMES ", found '%s'", text);
 }
 
-/* One for both directions, or a map. */
+/* One codec for both directions, or a map by direction. */
 static rp_err take_boundary(rp_node *node, rp_codec out[2]) {
     rp_err err = RP_OK;
     out[0] = out[1] = RP_CODEC_F32;
@@ -63,9 +64,9 @@ static rp_err take_boundaries(rp_arena *arena, rp_node *node, uint32_t stages,
     const bool each = rp_node_is_list(node);
     if (each && rp_node_count(node) != stages - 1) {
         return rp_node_fail(node,
-                            "a list of %u for %u stages; expected as many codecs as there are "
-                            "boundaries between two stages, %u, or one word, or {activations: .., "
-                            "gradients: ..}",
+                            "the list has %u codecs for %u stages; expected one codec for each of "
+                            "the %u boundaries between stages, or a single codec, or {activations: "
+                            "CODEC, gradients: CODEC}",
                             rp_node_count(node), stages, stages - 1);
     }
     RP_TRY(RP_ARENA_NEW(arena, stages, &codec));
@@ -77,12 +78,12 @@ fail:
     return err;
 }
 
-/* The error that auto accepts. */
-static rp_err take_limit(rp_node *links, rp_codecs *out) {
+static rp_err take_max_error(rp_node *links, rp_codecs *out) {
     const rp_node *limit = rp_node_find(links, "max_error");
     out->max_error = 0.05;
     if (limit && !out->is_auto) {
-        return rp_node_fail(limit, "is for codec: auto, which backs off where more is lost");
+        return rp_node_fail(limit, "has an effect only with `codec: auto`; remove it, or set codec "
+                                   "to auto");
     }
     return out->is_auto ? rp_node_f64(links, "max_error", 1e-6, 1, &out->max_error) : RP_OK;
 }
@@ -104,7 +105,7 @@ rp_err rp_codecs_read(rp_arena *arena, rp_node *root, uint32_t stages, rp_codecs
     rp_node *node = rp_node_find(links, "codec");
     out->is_auto = node && rp_node_is_scalar(node) && strcmp(rp_node_text(node), "auto") == 0;
     RP_TRY(rp_node_default(links, "codec", "f32"));
-    RP_TRY(take_limit(links, out));
+    RP_TRY(take_max_error(links, out));
     RP_TRY(rp_node_done(links));
     RP_TRY(node && !out->is_auto ? take_boundaries(arena, node, stages, &out->at) : RP_OK);
 fail:
@@ -127,8 +128,8 @@ rp_err rp_codecs_choose_inputs(rp_node *root, const rp_data *data, rp_codec *inp
     rp_node *links = rp_node_find(root, "links");
     *why = !*why && many ? "its samples have more than 16 channels" : *why;
     if (*inputs == RP_CODEC_UINT8 && !bytes) {
-        return rp_node_fail(rp_node_find(links, "inputs"), "uint8: %s; expected auto, or f32",
-                            *why);
+        return rp_node_fail(rp_node_find(links, "inputs"),
+                            "uint8 does not fit the data set: %s; expected auto or f32", *why);
     }
     if (*inputs == RP_CODECS) {
         *inputs = bytes ? RP_CODEC_UINT8 : RP_CODEC_F32;

@@ -1,13 +1,14 @@
 /* `links: {codec: ...}`: how activations and gradients travel through each boundary of the cut.
  *
- *   links: {inputs: int8, codec: f16}                      and what the host sends; absent: auto,
- *                                                          uint8 where the data set has bytes
- *   links: {codec: int8}                                   all of them
- *   links: {codec: {activations: int8, gradients: f16}}    by direction; one that is absent is f32;
- *                                                          topk-.. for gradients only
+ *   links: {inputs: int8, codec: f16}                      `inputs`: samples from the host; default
+ *                                                          auto: uint8 if the data set has bytes
+ *   links: {codec: int8}                                   all boundaries, both directions
+ *   links: {codec: {activations: int8, gradients: f16}}    by direction; default f32; topk-.. for
+ *                                                          gradients only
  *   links: {codec: [f32, {gradients: bf16}, int8]}         by boundary, in the order of the stages
- *   links: {codec: auto, max_error: 0.05}                  chosen by the controller: the mildest
- *          that stops a wire from holding the boards back; milder ones where more is lost
+ *   links: {codec: auto, max_error: 0.05}                  the controller chooses: the mildest
+ *          codec with which the wire does not delay the boards; a milder one if the relative error
+ *          is above max_error
  */
 #ifndef RP_RUN_CODECS_H
 #define RP_RUN_CODECS_H
@@ -17,24 +18,25 @@
 #include "data/data.h"
 
 typedef struct {
-    const rp_codec (*at)[2]; /* by boundary [stages - 1], of activations and of gradients; NULL: the
-                                file says nothing, or auto */
+    const rp_codec (*at)[2]; /* [stages - 1] boundaries: codecs of activations and of gradients;
+                                NULL: the key is missing or auto */
     rp_codec inputs;         /* RP_CODECS for auto */
     bool is_auto;
-    double max_error; /* auto: relative L2 error of a boundary and direction that is accepted */
+    double max_error; /* for auto: largest relative L2 error accepted on a boundary and direction */
 } rp_codecs;
 
-/* In `arena`. errors USAGE with file, line and key; MEMORY */
+/* Reads `links`; arrays of *out live in `arena`. errors USAGE with file, line and key; MEMORY */
 rp_err rp_codecs_read(rp_arena *arena, rp_node *root, uint32_t stages,
                       rp_codecs *out) RP_MUST_CHECK;
-/* What `inputs` means for this data set: auto is uint8 where it has bytes, else f32. *why: not
- * bytes, or NULL. errors USAGE: uint8 is asked for, and it has none */
+/* Resolves `*inputs` for this data set: auto becomes uint8 if its samples are bytes, else f32.
+ * *why: why the samples can't be sent as bytes, or NULL. errors USAGE: uint8 is required, but the
+ * samples are not bytes */
 rp_err rp_codecs_choose_inputs(rp_node *root, const rp_data *data, rp_codec *inputs,
                                const char **why) RP_MUST_CHECK;
 
-/* Any but f32? Of NULL: no. */
+/* Is there a codec other than f32? false for NULL. */
 bool rp_codecs_any(const rp_codec (*codec)[2], uint32_t stages);
-/* The same at every boundary? Of NULL: yes. */
+/* Do all boundaries have equal codecs? true for NULL. */
 bool rp_codecs_are_alike(const rp_codec (*codec)[2], uint32_t stages);
 
 #endif

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HOST_MAX = 99 /* with tcp:// and a port the longest endpoint that CONNECT carries */ };
+enum { HOST_MAX = 99 /* with tcp:// and a port: the longest endpoint that fits CONNECT */ };
 
 const rp_roster_key rp_roster_keys[] = {
     [RP_ROSTER_GROUP] = {.name = "group", .offset = offsetof(rp_roster_entry, group)},
@@ -41,7 +41,6 @@ bool rp_roster_is_word(const char *text) {
     return at > text && !*at && at - text <= RP_ROSTER_NAME_MAX;
 }
 
-/* Neighbours are told the host's part. */
 bool rp_roster_is_address(const char *text) {
     const char *host = strncmp(text, "tcp://", 6) == 0 ? text + 6 : NULL;
     const char *colon = host ? strrchr(host, ':') : NULL;

@@ -1,6 +1,6 @@
 #include "run/freeze.h"
 
-/* Of a layer that the model's parser may refuse: "" where it has none. */
+/* A layer's name; "" if the layer is invalid, which the model's parser reports later. */
 static const char *name_of(const void *layers, uint32_t index) {
     rp_node *layer = rp_node_item(layers, index);
     const rp_node *name = rp_node_is_map(layer) ? rp_node_find(layer, "name") : NULL;
@@ -22,7 +22,7 @@ static rp_err freeze_fitting(rp_arena *arena, const rp_node *pattern, const rp_n
         found = true;
     }
     return found ? RP_OK
-                 : rp_node_fail(pattern, "'%.200s' fits no layer of the model; it has: %s",
+                 : rp_node_fail(pattern, "'%.200s' matches no layer of the model; it has: %s",
                                 rp_node_text(pattern),
                                 rp_names_list(name_of, layers, rp_node_count(layers), names));
 }
@@ -31,7 +31,7 @@ rp_err rp_freeze_layers(rp_arena *arena, const rp_node *patterns, rp_node *model
     const rp_node *layers = rp_node_find(model, "layers");
     rp_err err = rp_patterns_check(patterns);
     if (!layers || !rp_node_is_list(layers)) {
-        return err; /* the model's parser says what is wrong */
+        return err; /* the model's parser reports the error */
     }
     for (uint32_t i = 0; err == RP_OK && i < rp_patterns_count(patterns); i++) {
         err = freeze_fitting(arena, rp_patterns_at(patterns, i), layers);
@@ -43,9 +43,10 @@ rp_err rp_freeze_check(const char *path, const rp_model *model) {
     const uint32_t layers = model->layer_count;
     const bool nothing = rp_model_param_count(model, RP_PARAM_TRAINED, 0, layers) == 0 &&
                          rp_model_param_count(model, RP_PARAM_FROZEN, 0, layers) > 0;
-    return nothing ? rp_fail(RP_ERR_USAGE,
-                             "%s: every layer with parameters is frozen (train.freeze, or train: "
-                             "false in the model file): nothing is left to be trained",
-                             path)
-                   : RP_OK;
+    return nothing
+               ? rp_fail(RP_ERR_USAGE,
+                         "%s: every layer with parameters is frozen, so there is nothing to "
+                         "train; unfreeze one (train.freeze, or train: false in the model file)",
+                         path)
+               : RP_OK;
 }

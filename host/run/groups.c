@@ -4,12 +4,12 @@
 
 #include "base/nearest.h"
 
-static const char here[] = "{name}";
+static const char placeholder[] = "{name}";
 
 /* ---- labels ---------------------------------------------------------------------------------- */
 
-/* Words that a selection knows of every board. */
-static bool is_taken(const char *key) {
+/* Keys that --where accepts for every board; a label can't have such a name. */
+static bool is_reserved(const char *key) {
     return strcmp(key, "name") == 0 || rp_roster_find_key(key);
 }
 
@@ -25,19 +25,19 @@ static rp_err read_labels(rp_node *map, rp_roster_label *out, uint32_t *count) {
     for (uint32_t i = 0; i < rp_node_count(map); i++) {
         const rp_node *item = rp_node_item(map, i);
         const char *key = rp_node_key(map, i);
-        if (!rp_roster_is_word(key) || is_taken(key)) {
-            return rp_node_fail(item, "expected a label of 1 to 63 of A-Z a-z 0-9 . _ -, and not "
-                                      "name, group or board, which each board has");
+        if (!rp_roster_is_word(key) || is_reserved(key)) {
+            return rp_node_fail(item, "invalid name of a label: expected 1 to 63 of A-Z a-z 0-9 . "
+                                      "_ -, and not name, group or board, which are reserved");
         }
         if (!rp_node_is_scalar(item) || !rp_roster_is_word(rp_node_text(item))) {
-            return rp_node_fail(item, "expected a value of 1 to 63 of A-Z a-z 0-9 . _ -");
+            return rp_node_fail(item, "invalid value: expected 1 to 63 of A-Z a-z 0-9 . _ -");
         }
         out[(*count)++] = (rp_roster_label){key, rp_node_text(item)};
     }
     return RP_OK;
 }
 
-/* The group's go behind a board's own, which win. */
+/* A board's own labels come first; they override labels of its group. */
 static rp_err join_labels(rp_arena *arena, rp_node *own, const rp_group *group,
                           rp_roster_entry *out) {
     rp_roster_label *label;
@@ -64,21 +64,21 @@ fail:
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 
-/* With a board's name in the place that is kept for it. */
-static rp_err fill_in(rp_arena *arena, const char *address, const char *name, const char **out) {
-    const char *place = strstr(address, here);
+/* Replaces {name} by a board's name. */
+static rp_err fill_name(rp_arena *arena, const char *address, const char *name, const char **out) {
+    const char *place = strstr(address, placeholder);
     char *text;
     *out = address;
     if (!place) {
         return RP_OK;
     }
     const rp_err err = rp_arena_printf(arena, &text, "%.*s%s%s", (int)(place - address), address,
-                                       name, place + sizeof here - 1);
+                                       name, place + sizeof placeholder - 1);
     *out = err == RP_OK ? text : address;
     return err;
 }
 
-/* `otherwise`: where the map does not say it. */
+/* `otherwise`: the text if the map lacks the key. */
 static rp_err read_text(rp_node *map, const rp_roster_key *key, const char *otherwise,
                         rp_roster_entry *out) {
     const char *text = otherwise;
@@ -92,8 +92,8 @@ static rp_err read_group(rp_arena *arena, rp_node *map, const char *name, rp_gro
     rp_err err;
     *out = (rp_group){.name = name};
     if (!rp_node_is_map(map) || !rp_roster_is_word(name)) {
-        return rp_node_fail(map, "expected a name of 1 to 63 of A-Z a-z 0-9 . _ -, and a map with "
-                                 "board, address or labels");
+        return rp_node_fail(map, "invalid group: expected a name of 1 to 63 of A-Z a-z 0-9 . _ - "
+                                 "and a map with board, address or labels");
     }
     for (const rp_roster_key *key = rp_roster_keys; key->name; key++) {
         RP_TRY(key->is_of_group ? read_text(map, key, NULL, &out->common) : RP_OK);
@@ -101,11 +101,11 @@ static rp_err read_group(rp_arena *arena, rp_node *map, const char *name, rp_gro
     RP_TRY(rp_node_string(map, "address", &out->address));
     RP_TRY(read_labels(rp_node_find(map, "labels"), out->label, &out->label_count));
     RP_TRY(rp_node_done(map));
-    RP_TRY(out->address ? fill_in(arena, out->address, "x", &example) : RP_OK);
+    RP_TRY(out->address ? fill_name(arena, out->address, "x", &example) : RP_OK);
     if (out->address && strcmp(out->address, "dials") != 0 && !rp_roster_is_address(example)) {
         return rp_node_fail(rp_node_find(map, "address"),
-                            "expected " RP_ROSTER_ADDRESS ", with {name} for a board's name, or "
-                            "dials, found '%s'",
+                            "expected " RP_ROSTER_ADDRESS " ({name} in it becomes the board's "
+                            "name), or dials, found '%s'",
                             out->address);
     }
 fail:
@@ -145,7 +145,7 @@ rp_err rp_groups_find(const rp_groups *groups, const rp_node *at, const char *na
         }
         rp_nearest_offer(&nearest, groups->group[i].name);
     }
-    return rp_node_fail(at, "`groups` has no '%s'%s%s%s", name,
+    return rp_node_fail(at, "unknown group '%s': it is not in `groups`%s%s%s", name,
                         nearest.best ? "; did you mean '" : "", nearest.best ? nearest.best : "",
                         nearest.best ? "'?" : "");
 }
@@ -162,7 +162,7 @@ rp_err rp_groups_apply(rp_arena *arena, const rp_groups *groups, rp_node *board,
         RP_TRY(read_text(board, key, group ? rp_roster_text(&group->common, key) : NULL, out));
     }
     RP_TRY(join_labels(arena, rp_node_find(board, "labels"), group, out));
-    RP_TRY(group && group->address ? fill_in(arena, group->address, out->name, address) : RP_OK);
+    RP_TRY(group && group->address ? fill_name(arena, group->address, out->name, address) : RP_OK);
 fail:
     return err;
 }

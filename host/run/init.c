@@ -66,9 +66,9 @@ bool rp_init_takes(const rp_init *init, const char *name) {
            !rp_patterns_fit(init->except, name);
 }
 
-/* Does `rule`, which may have a `*`, fit the name, or the layer in front of the name's end? Then
- * [*star, *rest) is what the star stands for, and the rest of the name begins at *rest. */
-static bool fits(const char *rule, const char *name, size_t *star, size_t *rest) {
+/* Does `rule`, which may have a `*`, match the whole name, or a prefix of it that ends before a '.'
+ * (a layer's name)? Then the match ends at *rest, and the star stands for the text from *star. */
+static bool match_rule(const char *rule, const char *name, size_t *star, size_t *rest) {
     const size_t all = strlen(name);
     const size_t head = strcspn(rule, "*");
     const size_t tail = rule[head] ? strlen(rule + head + 1) : 0;
@@ -79,7 +79,7 @@ static bool fits(const char *rule, const char *name, size_t *star, size_t *rest)
     if (!rule[head]) {
         return !name[head] || name[head] == '.';
     }
-    /* the longest that the star can stand for, at the name's end or in front of a '.' */
+    /* the longest match wins */
     for (size_t end = all; end >= head + tail; end--) {
         if ((end == all || name[end] == '.') &&
             strncmp(name + end - tail, rule + head + 1, tail) == 0) {
@@ -91,9 +91,9 @@ static bool fits(const char *rule, const char *name, size_t *star, size_t *rest)
     return false;
 }
 
-/* `to` with its star filled in, and the rest of the name. */
-static void replace(const char *rule, const char *to, const char *name, size_t star, size_t rest,
-                    char out[RP_INIT_NAME_BYTES]) {
+/* `to` with its star filled in, then the rest of the name. */
+static void apply_rule(const char *rule, const char *to, const char *name, size_t star, size_t rest,
+                       char out[RP_INIT_NAME_BYTES]) {
     const size_t head = strcspn(to, "*");
     const size_t tail = rule[star] ? strlen(rule + star + 1) : 0;
     (void)snprintf(out, RP_INIT_NAME_BYTES, "%.*s%.*s%s%s", (int)head, to,
@@ -108,9 +108,9 @@ void rp_init_rename(const rp_init *init, const char *name, char out[RP_INIT_NAME
     *rule = RP_INIT_NO_RULE;
     for (uint32_t i = 0; init->rename && i < rp_node_count(init->rename); i++) {
         const char *from = rp_node_key(init->rename, i);
-        if (fits(from, name, &star, &rest)) {
+        if (match_rule(from, name, &star, &rest)) {
             *rule = i;
-            replace(from, rp_node_text(rp_node_item(init->rename, i)), name, star, rest, out);
+            apply_rule(from, rp_node_text(rp_node_item(init->rename, i)), name, star, rest, out);
             return;
         }
     }

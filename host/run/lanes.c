@@ -4,7 +4,8 @@
 
 enum { EVERY = 50, EVERY_MAX = 1 << 30, LAG_MAX = 1000 };
 
-/* Together the lanes draw nine tenths of the way: the authors' choice of beta = p * alpha. */
+/* The authors' choice (EASGD) of beta = p * alpha: all lanes together move the centre by 0.9 of its
+ * distance to their mean. */
 static const double BETA = 0.9;
 
 static bool is_auto(rp_node *map, const char *key) {
@@ -24,8 +25,8 @@ static rp_err read_alpha(rp_node *lanes, rp_lanes_keys *out) {
     }
     if (out->alpha * out->count > 1) {
         return rp_node_fail(rp_node_find(lanes, "alpha"),
-                            "%g for each of %u lanes is more than 1 together: the centre would "
-                            "move past them; expected at most %g",
+                            "%g for each of %u lanes adds up to more than 1, so the centre would "
+                            "move past their mean; expected at most %g",
                             out->alpha, out->count, 1.0 / out->count);
     }
 fail:
@@ -58,8 +59,8 @@ fail:
     return err;
 }
 
-/* The first of `all` that belongs to a lane. */
-static uint32_t first_of(const rp_lanes_keys *lanes, uint32_t all, uint32_t lane) {
+/* Index of a lane's first board (or spare) among `all`. */
+static uint32_t first_of_lane(const rp_lanes_keys *lanes, uint32_t all, uint32_t lane) {
     return (uint32_t)((uint64_t)all * lane / lanes->count);
 }
 
@@ -68,25 +69,28 @@ rp_err rp_lanes_check_own(const rp_lanes_keys *lanes, const char *run_path, bool
         return RP_OK;
     }
     return lanes->own == RP_LANE_NONE
-               ? rp_fail(RP_ERR_USAGE, "%s: lanes: only `ringpipe train` and `resume` run lanes",
+               ? rp_fail(RP_ERR_USAGE,
+                         "%s: lanes: only `ringpipe train` and `resume` support lanes; remove the "
+                         "key for this verb",
                          run_path)
                : rp_fail(RP_ERR_USAGE,
-                         "%s: is one lane of a run: resume the run, whose folder it lies in",
+                         "%s: this is one lane of a run; resume the whole run, whose folder "
+                         "contains this one",
                          run_path);
 }
 
 rp_err rp_lanes_deal(rp_arena *arena, const rp_lanes_keys *lanes, const rp_node *at,
                      rp_roster_entry **roster, uint32_t *boards, uint32_t *spares) {
     const uint32_t lane = lanes->own == RP_LANE_NONE ? 0 : lanes->own;
-    const uint32_t first = first_of(lanes, *boards, lane);
-    const uint32_t first_spare = first_of(lanes, *spares, lane);
-    const uint32_t own = first_of(lanes, *boards, lane + 1) - first;
-    const uint32_t own_spares = first_of(lanes, *spares, lane + 1) - first_spare;
+    const uint32_t first = first_of_lane(lanes, *boards, lane);
+    const uint32_t first_spare = first_of_lane(lanes, *spares, lane);
+    const uint32_t own = first_of_lane(lanes, *boards, lane + 1) - first;
+    const uint32_t own_spares = first_of_lane(lanes, *spares, lane + 1) - first_spare;
     rp_roster_entry *dealt;
     rp_err err;
     if (*boards < lanes->count) {
-        return rp_node_fail(at, "%u lanes need a board each, the roster has %u", lanes->count,
-                            *boards);
+        return rp_node_fail(at, "%u lanes need at least one board each, but the roster has %u",
+                            lanes->count, *boards);
     }
     RP_TRY(RP_ARENA_NEW(arena, own + own_spares, &dealt));
     memcpy(dealt, *roster + first, own * sizeof *dealt);

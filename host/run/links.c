@@ -10,9 +10,9 @@
 #include "run/paths.h"
 #include "run/tracefile.h"
 
-enum { NAMES_MAX = 256, PROFILES_MAX = 64 };
+enum { PROFILES_MAX = 64 };
 
-/* The boards are sent all of it in one message, beside other texts. */
+/* Limit of the text of all links, which is a part of one message to a board. */
 #define TEXT_BYTES_MAX ((size_t)800 << 10)
 
 static const char ending[] = ".yaml";
@@ -28,7 +28,7 @@ rp_err rp_links_names(rp_arena *arena, const char *const **out, uint32_t *count)
     return rp_listing_read(arena, rp_links_folder(), ending, out, count);
 }
 
-static rp_err no_profile(rp_arena *arena, const rp_node *node, const char *name) {
+static rp_err fail_unknown(rp_arena *arena, const rp_node *node, const char *name) {
     const char *const *names;
     uint32_t count;
     char *known;
@@ -38,7 +38,8 @@ static rp_err no_profile(rp_arena *arena, const rp_node *node, const char *name)
     for (uint32_t i = 0; i < count; i++) {
         RP_TRY(rp_arena_printf(arena, &known, "%s%s%s", known, i ? ", " : "", names[i]));
     }
-    return rp_node_fail(node, "no profile '%s': expected %s, or a path to a file", name, known);
+    return rp_node_fail(node, "unknown link profile '%s': expected %s, or a path to a file", name,
+                        known);
 fail:
     return err;
 }
@@ -61,9 +62,8 @@ fail:
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* What is being read: paths of a run file are from the current folder already. */
 typedef struct {
-    bool in_profile;
+    bool in_profile;   /* paths are relative to the profile; those of a run file are resolved */
     uint32_t profiles; /* read so far */
 } place;
 
@@ -85,7 +85,7 @@ static rp_err read_profile_file(rp_arena *arena, const char *path, rp_link_profi
     rp_node *root;
     rp_err err;
     RP_TRY(rp_config_read_file(arena, path, &root));
-    (void)rp_node_find(root, "about"); /* for people */
+    (void)rp_node_find(root, "about"); /* known keys without an effect on the link */
     (void)rp_node_find(root, "source");
     RP_TRY(rp_link_hops_parse(root, &ends, all, hops));
 fail:
@@ -99,14 +99,14 @@ static rp_err read_profile(void *context, rp_arena *arena, const rp_node *node,
     char *path;
     rp_err err;
     if (at->profiles++ == PROFILES_MAX) {
-        return rp_node_fail(node, "expected at most %d uses of a profile", PROFILES_MAX);
+        return rp_node_fail(node, "expected at most %d profiles in one run file", PROFILES_MAX);
     }
     if (rp_paths_is_path(name)) {
         return read_profile_file(arena, name, all, hops);
     }
     RP_TRY(path_of_name(arena, name, &path));
     if (access(path, F_OK) != 0) {
-        return no_profile(arena, node, name);
+        return fail_unknown(arena, node, name);
     }
     RP_TRY(read_profile_file(arena, path, all, hops));
 fail:
@@ -123,8 +123,8 @@ static rp_err check_size(const rp_node *link, const rp_link_profile *all,
     rp_err err = rp_link_hops_text(&arena, all, hops, "  ", &text);
     if (err == RP_OK && strlen(text) > TEXT_BYTES_MAX) {
         err = rp_node_fail(link,
-                           "its text has %zu bytes with all traces, the boards take at most %zu: "
-                           "expected fewer or shorter traces",
+                           "the links with all traces take %zu bytes, and a board accepts at most "
+                           "%zu: expected fewer or shorter traces",
                            strlen(text), TEXT_BYTES_MAX);
     }
     rp_arena_finish(&arena);

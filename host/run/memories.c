@@ -11,9 +11,10 @@ static rp_err read_list(rp_arena *arena, const rp_node *list, const rp_roster_en
     rp_err err;
     if (roster || rp_node_count(list) != boards) {
         return rp_node_fail(list,
-                            roster ? "a list is of the boards of this machine; for those of a "
-                                     "roster, expected a map by name"
-                                   : "expected one number, or one for each of the %u boards",
+                            roster ? "a list is for local boards; for boards of a roster expected "
+                                     "one number, or a map by name"
+                                   : "expected one number, or a list with one for each of the %u "
+                                     "boards",
                             boards);
     }
     RP_TRY(RP_ARENA_NEW(arena, boards, &own));

@@ -8,8 +8,8 @@
 
 enum { SHOWN_BYTES = 400 };
 
-/* Keys whose value is a path: `train.init` where it is neither a map nor `none`, `data.test` where
- * it is no count. */
+/* Keys whose value is a path; `train.init` unless it is a map or `none`, `data.test` unless it is a
+ * count. */
 static const char *const keys[] = {"data.path",       "data.test",   "train.init",
                                    "train.init.from", "ring.roster", "keys"};
 
@@ -24,10 +24,9 @@ bool rp_paths_is_path(const char *text) {
     return strchr(text, '/') || (length > 5 && strcmp(text + length - 5, ".yaml") == 0);
 }
 
-/* Done with each node that is a path. */
 typedef struct {
     rp_arena *arena;
-    rp_err (*node)(rp_arena *arena, rp_node *node);
+    rp_err (*node)(rp_arena *arena, rp_node *node); /* is called for each node that is a path */
 } visit;
 
 static rp_err visit_profile(const visit *v, rp_node *node) {
@@ -36,7 +35,6 @@ static rp_err visit_profile(const visit *v, rp_node *node) {
                : RP_OK;
 }
 
-/* `trace` and `profile` of all wires, or of some. */
 static rp_err visit_link(const visit *v, rp_node *link) {
     rp_node *trace = rp_node_at(link, "trace");
     rp_err err;
@@ -95,7 +93,7 @@ rp_err rp_paths_absolute(rp_arena *arena, const char *path, char **out) {
     }
     return getcwd(here, sizeof here)
                ? rp_arena_printf(arena, out, "%s/%s", here, path)
-               : rp_fail(RP_ERR_IO, "the current folder: %s", strerror(errno));
+               : rp_fail(RP_ERR_IO, "can't find the current folder: %s", strerror(errno));
 }
 
 static rp_err check_node(rp_arena *arena, rp_node *node) {
@@ -104,7 +102,8 @@ static rp_err check_node(rp_arena *arena, rp_node *node) {
     rp_err err = rp_paths_absolute(arena, rp_node_text(node), &path);
     if (err == RP_OK && !rp_utf8_is_valid(path)) {
         return rp_node_fail(node,
-                            "the path is not UTF-8, which run.yaml of a run folder has to be: %s",
+                            "the path is not UTF-8, so it can't be written to run.yaml of the run "
+                            "folder: %s",
                             rp_utf8_show(path, SHOWN_BYTES, shown, sizeof shown));
     }
     return err;

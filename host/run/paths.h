@@ -1,20 +1,21 @@
-/* Paths in a run file: they are meant from its folder. */
+/* Paths in a run file. They are relative to its folder. */
 #ifndef RP_RUN_PATHS_H
 #define RP_RUN_PATHS_H
 
 #include "base/config.h"
 
-/* Of a profile of links: a path, and not a name. */
+/* Is the name of a link profile a path to a file? */
 bool rp_paths_is_path(const char *text);
-/* Every path but the model's becomes one from the current folder. errors MEMORY */
+/* Makes every path but the model's relative to the current folder. errors MEMORY */
 rp_err rp_paths_resolve(rp_arena *arena, rp_node *root) RP_MUST_CHECK;
-/* From the root, of one from the current folder. errors IO, MEMORY */
+/* Absolute form of a path that is relative to the current folder. errors IO, MEMORY */
 rp_err rp_paths_absolute(rp_arena *arena, const char *path, char **out) RP_MUST_CHECK;
-/* Every path has to be UTF-8 when it is absolute, because the run folder's run.yaml has it so.
+/* Checks that every path, made absolute, is UTF-8, which run.yaml of the run folder requires.
  * errors  USAGE with file, line and key; IO, MEMORY */
 rp_err rp_paths_check(rp_arena *arena, rp_node *root) RP_MUST_CHECK;
-/* And then an absolute one, in the arena: for a run file that is written elsewhere. `arena` is that
- * of the tree, or lives as long; the second time nothing is taken from it. errors IO, MEMORY */
+/* Makes every resolved path absolute, for a run file that is written to another folder. New texts
+ * are in `arena`, which lives at least as long as the tree; a second call allocates nothing.
+ * errors IO, MEMORY */
 rp_err rp_paths_make_absolute(rp_arena *arena, rp_node *root) RP_MUST_CHECK;
 
 #endif

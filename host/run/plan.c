@@ -2,7 +2,7 @@
 
 #include "run/runfile_own.h"
 
-/* plan.boards: all of them, those that the planner takes, or these. */
+/* plan.boards: all, auto (the planner chooses), or a list. */
 static rp_err read_boards(rp_node *plan, rp_runfile *run) {
     rp_node *boards = plan ? rp_node_find(plan, "boards") : NULL;
     const bool is_word = boards && rp_node_is_scalar(boards);
@@ -18,28 +18,28 @@ static rp_err read_boards(rp_node *plan, rp_runfile *run) {
         return rp_node_fail(boards, "expected all, auto, or a list of boards in their order");
     }
     if (run->local || run->lanes.count > 0) {
-        return rp_node_fail(boards, "auto needs a roster and no lanes: a board that is left out "
-                                    "becomes a spare");
+        return rp_node_fail(boards, "auto needs `ring.roster` and no `lanes`, because a board that "
+                                    "is left out becomes a spare");
     }
     run->boards_auto = true;
     return RP_OK;
 }
 
-/* Gradients of a stage are summed before its update, in one order. */
+/* Boards that share a stage sum their gradients before its update, always in one order. */
 rp_err rp_runfile_check_share(const rp_runfile *run) {
     const rp_node *plan = rp_node_find(run->root, "plan");
     const char *why = run->plan.share <= 1 ? NULL
-                      : !run->cut_auto     ? "and `cut` says what is where; expected cut: auto"
+                      : !run->cut_auto     ? "only with `cut: auto`"
                       : !run->method.kind->flushed
-                          ? "before an update, so the schedule has to flush"
-                      : run->method.chunks > 1 ? "and each holds one stage; expected no chunks"
+                          ? "only with a schedule that flushes, because they sum their gradients "
+                            "before an update"
+                      : run->method.chunks > 1 ? "only in a schedule without chunks"
                       : run->sizes.by_stage
-                          ? "and the number of stages is chosen later; expected one number each as "
-                            "schedule.forward and backward, or schedule.planner"
-                      : run->lanes.count > 0 ? "and a lane has few boards"
+                          ? "only with one number each for schedule.forward and backward, or "
+                            "schedule.planner, because the number of stages is chosen later"
+                      : run->lanes.count > 0 ? "only in a run without `lanes`"
                                              : NULL;
-    return why ? rp_node_fail(plan, "share: boards of a stage sum their gradients, %s", why)
-               : RP_OK;
+    return why ? rp_node_fail(plan, "share: boards can share a stage %s", why) : RP_OK;
 }
 
 rp_err rp_runfile_read_plan(rp_node *root, rp_runfile *run) {
@@ -54,7 +54,7 @@ rp_err rp_runfile_read_plan(rp_node *root, rp_runfile *run) {
     RP_TRY(rp_node_u32(plan, "share", 1, RP_PLAN_SHARE_MAX, &run->plan.share));
     RP_TRY(rp_node_default(plan, "share", "1"));
     RP_TRY(read_boards(plan, run));
-    (void)rp_node_find(plan, "schedules"); /* read_schedules() */
+    (void)rp_node_find(plan, "schedules"); /* is read by read_schedules() */
     RP_TRY(rp_node_default(plan, "schedules", "none"));
     if (run->folder) { /* Older programs wrote `trial` into every run folder; it has no effect. */
         (void)rp_node_find(plan, "trial");

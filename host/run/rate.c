@@ -14,7 +14,7 @@ static double rate_at(const rate *of, uint64_t step) {
     return rp_lr_at(&of->schedule, of->lr, step, of->steps, of->epoch_steps);
 }
 
-/* A batch of other size, with the samples that there are now. */
+/* If the batch differs, epoch_steps is recomputed from the present number of samples. */
 static rp_err read_rate(rp_node *root, const rp_runfile *now, rate *out) {
     rp_node *train = rp_node_find(root, "train");
     const uint64_t samples = (now->epoch_steps - 1) * now->batch + 1;
@@ -58,7 +58,7 @@ void rp_runfile_rate_change(rp_node *before, const rp_runfile *now, uint64_t ste
         snprintf(text, RP_RATE_BYTES, "lr goes from %.3g to %.3g", rate_at(&was, step - 1), next);
     if (ends && is.steps != was.steps) {
         (void)snprintf(text + used, RP_RATE_BYTES - (size_t)used,
-                       ": the %s is now one of %" PRIu64 " steps, and was one of %" PRIu64,
+                       ": the %s schedule now spans %" PRIu64 " steps, before %" PRIu64,
                        rp_lr_kinds[is.schedule.kind], is.steps, was.steps);
     }
 }

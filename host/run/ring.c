@@ -7,7 +7,7 @@
 
 enum { WAIT_S = 30, SPARE_WAIT_S = 2, ORPHAN_S = 60, COPY_STEPS_FIRST = 8, THREADS_MAX = 1024 };
 
-/* Where boards that dial find this host. */
+/* `listen`: the address at which boards that dial reach this host. */
 static rp_err read_listen(rp_node *ring, rp_runfile *run) {
     const rp_err err = rp_node_string(ring, "listen", &run->listen);
     if (err != RP_OK || (run->listen && rp_roster_is_address(run->listen))) {
@@ -20,8 +20,9 @@ static rp_err read_listen(rp_node *ring, rp_runfile *run) {
     for (uint32_t i = 0; !run->local && i < run->boards; i++) {
         if (run->roster[i].dials) {
             return rp_node_fail(ring,
-                                "listen: is missing, and board '%s' of the roster dials this "
-                                "host: expected where, as in tcp://0.0.0.0:7100",
+                                "listen: is missing, but board '%s' of the roster dials this "
+                                "host: expected the address to listen at, as in "
+                                "tcp://0.0.0.0:7100",
                                 run->roster[i].name);
         }
     }
@@ -43,7 +44,7 @@ fail:
     return err;
 }
 
-/* "1/200" */
+/* "1/200": one of 200 microbatches is computed again by another board. */
 static rp_err read_verify(rp_node *ring, rp_runfile *run) {
     rp_node *node = rp_node_find(ring, "verify");
     const char *text = NULL;
@@ -56,19 +57,19 @@ static rp_err read_verify(rp_node *ring, rp_runfile *run) {
     RP_TRY(rp_node_string(ring, "verify", &text));
     if (sscanf(text, "1/%9llu%n", &every, &used) != 1 || text[used] != '\0' || every == 0) {
         return rp_node_fail(node,
-                            "expected one of how many microbatches is to be computed again, "
-                            "as in 1/200, found '%s'",
+                            "expected the share of microbatches to verify as 1/NUMBER, as in "
+                            "1/200, found '%s'",
                             text);
     }
     if (run->boards < 2) {
-        return rp_node_fail(node, "needs a second board, which computes again what the first has");
+        return rp_node_fail(node, "needs at least two boards, because one board verifies another");
     }
     run->safety.verify = (uint32_t)every;
 fail:
     return err;
 }
 
-/* auto: the first copies say what they cost, and how often they are made from then on. */
+/* auto: the first copies measure the cost, from which the controller derives the interval. */
 static rp_err read_copies(rp_node *ring, rp_runfile *run) {
     const rp_node *node = rp_node_find(ring, "copy_steps");
     run->safety.copy_auto =
@@ -79,24 +80,27 @@ static rp_err read_copies(rp_node *ring, rp_runfile *run) {
                : rp_node_u32(ring, "copy_steps", 0, RP_COPY_STEPS_MAX, &run->safety.copy_steps);
 }
 
-/* From here on the ring is that of one lane. */
+/* Reduces the ring to the boards of one lane. */
 static rp_err deal_boards(rp_arena *arena, const rp_node *ring, rp_runfile *run) {
     rp_err err = RP_OK;
     if (run->listen) {
-        return rp_node_fail(ring, "listen: a lane has a controller of its own, and boards can dial "
-                                  "one only: expected a roster without boards that dial");
+        return rp_node_fail(ring, "listen: a run with lanes has several controllers, and a board "
+                                  "can dial only one: expected a roster without boards that dial");
     }
     if (run->roster) {
         RP_TRY(rp_lanes_deal(arena, &run->lanes, ring, &run->roster, &run->boards, &run->spares));
     }
     if (run->safety.at_least > run->boards || (run->safety.copy_steps > 0 && run->boards == 1)) {
-        return rp_node_fail(ring, "at_least, copy_steps: a lane has %u boards", run->boards);
+        return rp_node_fail(ring,
+                            "at_least, copy_steps: a lane has only %u boards; expected at_least up "
+                            "to that, and copy_steps only with two boards or more",
+                            run->boards);
     }
 fail:
     return err;
 }
 
-/* A number for all boards of this machine, or a list with one for each. */
+/* A number for all local boards, or a list with one for each. */
 static rp_err read_threads(rp_arena *arena, rp_node *ring, rp_runfile *run) {
     const rp_node *node = rp_node_find(ring, "threads");
     uint32_t *each;
@@ -106,10 +110,10 @@ static rp_err read_threads(rp_arena *arena, rp_node *ring, rp_runfile *run) {
     }
     if (run->roster || rp_node_count(node) != run->boards) {
         return rp_node_fail(node,
-                            run->roster ? "a list is of the boards of this machine; a "
-                                          "roster's have their own --threads"
-                                        : "expected one number, or one for each of the %u "
-                                          "boards",
+                            run->roster ? "a list is for local boards; a board of a roster gets "
+                                          "its number from ringpipe-agent --threads"
+                                        : "expected one number, or a list with one for each of "
+                                          "the %u boards",
                             run->boards);
     }
     RP_TRY(RP_ARENA_NEW(arena, run->boards, &each));
@@ -165,11 +169,12 @@ rp_err rp_runfile_read_ring(rp_arena *arena, rp_node *root, rp_runfile *run) {
     RP_TRY(rp_node_string(ring, "roster", &roster));
     RP_TRY(rp_where_read(arena, ring, &where));
     if (where.at && !roster) {
-        return rp_node_fail(where.at, "chooses boards of a roster, and there is none");
+        return rp_node_fail(where.at, "chooses boards of a roster, but `roster` is missing");
     }
     if (roster) {
         if (rp_node_find(ring, "boards")) {
-            return rp_node_fail(ring, "`boards` and `roster` exclude each other");
+            return rp_node_fail(ring, "`boards` and `roster` exclude each other: remove one; the "
+                                      "number of boards of a roster follows from it");
         }
         run->local = false;
         RP_TRY(rp_roster_read(arena, roster, &run->roster, &run->boards));
@@ -180,7 +185,8 @@ rp_err rp_runfile_read_ring(rp_arena *arena, rp_node *root, rp_runfile *run) {
     RP_TRY(rp_throttles_read(arena, ring, run->roster, run->boards, &run->throttle));
     if (run->safety.copy_steps > 0 && run->boards == 1) {
         return rp_node_fail(ring,
-                            "copy_steps: a ring of one board has no neighbour to keep a copy");
+                            "copy_steps: needs at least two boards, because a neighbour keeps the "
+                            "copy");
     }
     RP_TRY(rp_node_u32(ring, "at_least", 1, run->boards, &run->safety.at_least));
     RP_TRY(rp_spares_read(ring, run->roster, &run->boards, &run->spares));

@@ -8,46 +8,48 @@
 #include "nn/cut.h"
 #include "run/groups.h"
 
-/* Where an error is shown: at the board's own word, or, where its group says it, at the board. */
-static const rp_node *word_of(rp_node *board, const char *key) {
+/* The node that an error names: the board's own key, or the board if its group sets the key. */
+static const rp_node *find_culprit(rp_node *board, const char *key) {
     const rp_node *own = rp_node_find(board, key);
     return own ? own : board;
 }
 
-/* Names are those of the plan's nodes, where `host` is the host. */
-static rp_err check_among(rp_node *board, const rp_roster_entry *entry, uint32_t index) {
+/* Checks a board's name, and that name, key and address differ from those of boards before it.
+ * `host` is reserved: plans use it for the host. */
+static rp_err check_unique(rp_node *board, const rp_roster_entry *entry, uint32_t index) {
     const rp_node *at = rp_node_find(board, "name");
     const rp_roster_entry *own = &entry[index];
     const size_t bytes = strlen(own->name);
     if (bytes == 0 || bytes > RP_ROSTER_NAME_MAX || strcmp(own->name, "host") == 0) {
-        return rp_node_fail(at, "expected 1 to %d bytes, and not `host`, found '%s'",
+        return rp_node_fail(at,
+                            "expected 1 to %d bytes, and not `host`, which is reserved, found "
+                            "'%s'",
                             RP_ROSTER_NAME_MAX, own->name);
     }
     for (uint32_t i = 0; i < index; i++) {
         const rp_roster_entry *other = &entry[i];
         if (strcmp(other->name, own->name) == 0) {
             return rp_node_fail(at,
-                                "boards %u and %u of the list are both called '%s'; the other one "
+                                "boards %u and %u of the list have the same name '%s'; the first "
                                 "is in line %u",
                                 i + 1, index + 1, own->name, other->line);
         }
         if (strcmp(other->public_text, own->public_text) == 0) {
             return rp_node_fail(rp_node_find(board, "key"),
-                                "boards '%s' and '%s' have the same one, and each board needs keys "
-                                "of its own; '%s' is in line %u",
+                                "boards '%s' and '%s' have the same public key, but each board "
+                                "needs its own; '%s' is in line %u",
                                 other->name, own->name, other->name, other->line);
         }
         if (!other->dials && strcmp(other->endpoint, own->endpoint) == 0) {
-            return rp_node_fail(word_of(board, "address"),
-                                "boards '%s' and '%s' have the same one, %s; the other one is in "
-                                "line %u",
-                                other->name, own->name, other->endpoint, other->line);
+            return rp_node_fail(find_culprit(board, "address"),
+                                "boards '%s' and '%s' have the same address %s; '%s' is in line %u",
+                                other->name, own->name, other->endpoint, other->name, other->line);
         }
     }
     return RP_OK;
 }
 
-/* `common`: what its group says, or NULL. */
+/* `common`: address of the board's group, filled in, or NULL. */
 static rp_err read_address(rp_node *board, const char *common, rp_roster_entry *out) {
     rp_err err = RP_OK;
     out->endpoint = common;
@@ -58,9 +60,9 @@ static rp_err read_address(rp_node *board, const char *common, rp_roster_entry *
     }
     out->dials = strcmp(out->endpoint, "dials") == 0;
     if (!out->dials) {
-        return rp_node_fail(word_of(board, "address"),
+        return rp_node_fail(find_culprit(board, "address"),
                             "expected " RP_ROSTER_ADDRESS ", or dials, found '%s'%s", out->endpoint,
-                            rp_node_find(board, "address") ? "" : ", which is of its group");
+                            rp_node_find(board, "address") ? "" : " (set by its group)");
     }
     out->endpoint = "";
 fail:
@@ -104,7 +106,7 @@ fail:
 
 static rp_err read_text(rp_arena *arena, const char *text, size_t bytes, const char *name,
                         bool begun, rp_roster_entry **out, uint32_t *count) {
-    static const char *const keys[] = {"boards", "groups", "hosts", NULL}; /* the agents' hosts */
+    static const char *const keys[] = {"boards", "groups", "hosts", NULL}; /* agents read `hosts` */
     rp_groups groups;
     rp_node *root;
     rp_err err;
@@ -123,7 +125,7 @@ static rp_err read_text(rp_arena *arena, const char *text, size_t bytes, const c
     for (uint32_t i = 0; i < *count; i++) {
         RP_TRY(read_board(arena, &groups, rp_node_item(boards, i), &(*out)[i]));
         (*out)[i].place = i;
-        RP_TRY(check_among(rp_node_item(boards, i), *out, i));
+        RP_TRY(check_unique(rp_node_item(boards, i), *out, i));
     }
 fail:
     return err;
@@ -172,15 +174,15 @@ rp_err rp_roster_check_neighbours(const rp_node *at, const rp_roster_entry *a,
     return !a->dials || !b->dials
                ? RP_OK
                : rp_node_fail(at,
-                              "roster: boards '%s' and '%s' are neighbours and neither can be "
-                              "dialled (address: dials): order the boards so that no two such "
+                              "roster: boards '%s' and '%s' are neighbours, but neither can be "
+                              "dialled (address: dials): reorder the boards so that no two such "
                               "boards are neighbours, or give one of them an address",
                               a->name, b->name);
 }
 
 /* ---- a board's name -------------------------------------------------------------------------- */
 
-/* Of a board of this machine: its place as a plain number. */
+/* Is it a local board's place in the ring, as a number without leading zeros? */
 static bool is_place(const char *name, uint32_t boards) {
     const size_t digits = strspn(name, "0123456789");
     const bool plain = digits > 0 && !name[digits] && (name[0] != '0' || digits == 1);
@@ -195,7 +197,7 @@ rp_err rp_roster_check_name(const rp_node *node, const char *name, const rp_rost
         }
     }
     if (roster) {
-        return rp_node_fail(node, "the roster has no board of this name");
+        return rp_node_fail(node, "unknown board: it is not in the roster");
     }
     return is_place(name, boards)
                ? RP_OK

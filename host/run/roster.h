@@ -1,35 +1,34 @@
-/* The boards of a roster file: who they are, where they listen, by which key they are known, and
- * what people say about them: groups and labels. */
+/* The boards of a roster file: names, addresses, public keys, groups and labels. */
 #ifndef RP_RUN_ROSTER_H
 #define RP_RUN_ROSTER_H
 
 #include "base/config.h"
 #include "run/entry.h"
 
-/* Reads `boards` of the file: *count entries in its order, which live as long as the arena.
+/* Reads the list `boards` of the file: *count >= 1 entries in its order, in the arena.
  * errors  USAGE naming file and line; IO; MEMORY */
 rp_err rp_roster_read(rp_arena *arena, const char *path, rp_roster_entry **out,
                       uint32_t *count) RP_MUST_CHECK;
 
-/* The same of a file whose boards may all be still to come: *count is 0 then. */
+/* As rp_roster_read(), but the file may have no `boards` yet; *count is 0 then. */
 rp_err rp_roster_read_begun(rp_arena *arena, const char *path, rp_roster_entry **out,
                             uint32_t *count) RP_MUST_CHECK;
 
-/* The same of a text; `name` stands in messages. */
+/* As rp_roster_read(), from a text; `name` is used in messages. */
 rp_err rp_roster_read_text(rp_arena *arena, const char *text, size_t bytes, const char *name,
                            rp_roster_entry **out, uint32_t *count) RP_MUST_CHECK;
 
-/* Does the file, which may have no boards yet, have a group of this name? errors USAGE: it has not;
+/* Checks that the file, which may have no boards yet, has this group. errors USAGE: unknown group;
  * IO; MEMORY */
 rp_err rp_roster_check_group(const char *path, const char *group) RP_MUST_CHECK;
 
-/* Of two boards that have a link one dials the other. `at`: the node that an error names.
+/* Checks that at least one of two neighbours can be dialled. `at`: the node that an error names.
  * errors  USAGE: neither can be dialled */
 rp_err rp_roster_check_neighbours(const rp_node *at, const rp_roster_entry *a,
                                   const rp_roster_entry *b) RP_MUST_CHECK;
 
-/* Is `name` that of a board: in the roster, [boards] in any order, or, where that is NULL, a place
- * in a ring of this machine? errors USAGE at `node` */
+/* Checks that `name` is the name of a board in roster[boards], or, if roster is NULL, a place in a
+ * local ring of `boards`. errors USAGE at `node` */
 rp_err rp_roster_check_name(const rp_node *node, const char *name, const rp_roster_entry *roster,
                             uint32_t boards) RP_MUST_CHECK;
 

@@ -11,8 +11,8 @@
 
 /* ---- model ----------------------------------------------------------------------------------- */
 
-/* `own`: the folder of a run, which has the model as it was, unless --set names another; or NULL.
- */
+/* `own`: a run folder, or NULL. It contains the model file of the run, which is used unless --set
+ * names a model. */
 static rp_err model_path(rp_arena *arena, rp_node *root, const char *name, const char *own,
                          const char **out) {
     char *path;
@@ -30,14 +30,16 @@ static rp_err model_path(rp_arena *arena, rp_node *root, const char *name, const
     }
     if (access(*out, R_OK) != 0) {
         return rp_node_fail(rp_node_find(root, "model"),
-                            "no model '%s': neither a name under %s nor a path to a model file",
+                            "unknown model '%s': expected the name of a model in %s (see `ringpipe "
+                            "list models`), or a path to a model file",
                             name, rp_zoo_folder());
     }
 fail:
     return err;
 }
 
-/* `input: [3, 32, 32]` of a model file; dims 0 when it follows the data. */
+/* `input: [3, 32, 32]` of a model file; dims 0 if it follows the data or is invalid, which the
+ * model's parser reports. */
 static rp_shape stated_input(rp_node *model) {
     rp_shape shape = {0};
     rp_node *list = rp_node_find(model, "input");
@@ -50,8 +52,7 @@ static rp_shape stated_input(rp_node *model) {
         long value = rp_node_is_scalar(item) ? strtol(rp_node_text(item), NULL, 10) : 0;
         shape.dim[i] = value > 0 && value < 1L << 24 ? (uint32_t)value : 0;
     }
-    return rp_shape_check(&shape) ? shape
-                                  : (rp_shape){0}; /* the model's parser says what is wrong */
+    return rp_shape_check(&shape) ? shape : (rp_shape){0};
 }
 
 /* ---- sections -------------------------------------------------------------------------------- */
@@ -82,8 +83,8 @@ static rp_err read_sizes(rp_arena *arena, rp_runfile *run) {
     }
     if (err == RP_OK && run->safety.verify > 0 && !any) {
         return rp_node_fail(rp_node_find(run->root, "ring"),
-                            "verify: computes a microbatch again, forward and backward on one "
-                            "board; with schedule %s and all stages split no board does both",
+                            "verify: needs a stage with forward and backward on one board, but "
+                            "schedule %s splits all stages",
                             run->method.kind->name);
     }
     return err;
@@ -94,29 +95,27 @@ static rp_err check_chunks(rp_node *root, const rp_runfile *run) {
     const uint32_t micros = (run->batch - 1) / run->micro + 1;
     if (run->method.chunks > 1 && run->stages > RP_CUT_STAGES_MAX) {
         return rp_node_fail(schedule,
-                            "%u boards of %u stages are %u stages, at most %d are "
-                            "possible",
+                            "%u boards with %u stages each make %u stages; expected at most %d",
                             run->boards, run->method.chunks, run->stages, RP_CUT_STAGES_MAX);
     }
     if (run->method.chunks > 1 && micros % run->boards > 0) {
         return rp_node_fail(schedule,
-                            "%s sends microbatches through in groups of one a board: expected a "
-                            "multiple of %u a step, and train.batch %u by train.microbatch %u "
-                            "gives %u",
+                            "%s needs a multiple of %u microbatches (the number of boards) in each "
+                            "step, but train.batch %u and train.microbatch %u give %u",
                             run->method.kind->name, run->boards, run->batch, run->micro, micros);
     }
     return RP_OK;
 }
 
-/* Without any `advance` there is some staleness already. */
-static rp_err check_age(const rp_runfile *run, const rp_node *node) {
+/* Checks `advance: {max_staleness}`: a schedule has some staleness without any advance. */
+static rp_err check_staleness(const rp_runfile *run, const rp_node *node) {
     const rp_sched_shape shape = rp_runfile_sched_shape(run, 0);
     const uint32_t least = run->method.age_given ? rp_method_age(&run->method, &shape, 0) : 0;
     return !run->method.age_given || least <= run->method.age_max
                ? RP_OK
                : rp_node_fail(node,
-                              "advance: max_staleness: is %u, and %s on %u stages has %u without "
-                              "any advance; expected %u or more",
+                              "advance: max_staleness: is %u, but %s on %u stages has %u even "
+                              "without advance; expected %u or more",
                               run->method.age_max, run->method.kind->name, run->stages, least,
                               least);
 }
@@ -129,9 +128,12 @@ static rp_err read_cut(rp_arena *arena, rp_node *root, rp_runfile *run) {
     }
     rp_err err = rp_cut_parse(arena, run->model, cut, &run->cut);
     if (err == RP_OK && run->cut.stage_count != run->stages) {
-        return rp_node_fail(
-            cut, "%u names make %u stages, the ring has %u boards with %u stages in all",
-            run->cut.stage_count - 1, run->cut.stage_count, run->boards, run->stages);
+        return rp_node_fail(cut,
+                            "%u names of layers make %u stages, but the ring of %u boards has %u; "
+                            "expected one name "
+                            "for each stage after the first",
+                            run->cut.stage_count - 1, run->cut.stage_count, run->boards,
+                            run->stages);
     }
     return err;
 }
@@ -154,7 +156,8 @@ rp_err rp_runfile_check_cut(const rp_runfile *run) {
     RP_TRY(check_wires(run));
     RP_TRY(check_chunks(run->root, run));
     if (run->cut_auto && run->model->layer_count < run->stages) {
-        return rp_node_fail(cut ? cut : run->root, "%u stages need as many layers, %s has %u",
+        return rp_node_fail(cut ? cut : run->root,
+                            "%u stages need at least one layer each, but model %s has %u",
                             run->stages, run->model_name, run->model->layer_count);
     }
 fail:
@@ -174,7 +177,7 @@ static rp_err read_model_and_data(rp_arena *arena, rp_node *root, rp_runfile *ru
     rp_shape input = stated_input(run->model_root);
     RP_TRY(rp_data_open(arena, &run->data, data, &input, run->loss->class_target, run->seed));
     run->data_open = true;
-    if (run->data.soft) { /* mixed classes */
+    if (run->data.soft) { /* mixup: targets are probabilities of classes */
         run->loss = rp_loss_find("soft-cross-entropy");
     }
     RP_TRY(
@@ -182,14 +185,16 @@ static rp_err read_model_and_data(rp_arena *arena, rp_node *root, rp_runfile *ru
     size_t outputs = rp_shape_count(rp_model_out(run->model));
     size_t wanted = run->loss->class_target ? run->data.classes : rp_data_row_width(&run->data);
     if (run->loss->class_target ? outputs < wanted : outputs != wanted) {
-        return rp_node_fail(root, "%s has %zu outputs, the data set %zu %s", run->model_name,
-                            outputs, wanted, run->loss->accuracy ? "classes" : "columns");
+        return rp_node_fail(root, "model %s has %zu outputs, but the data set has %zu %s",
+                            run->model_name, outputs, wanted,
+                            run->loss->accuracy ? "classes" : "columns");
     }
 fail:
     return err;
 }
 
-/* A lane is averaged at a pause, between two steps; the result is the centre, scored at the end. */
+/* Lanes are averaged at a pause between two steps. The result is the centre, which is scored at the
+ * end of the run. */
 static rp_err check_lanes(const rp_runfile *run) {
     const rp_node *lanes = rp_node_find(run->root, "lanes");
     if (run->lanes.count == 0) {
@@ -197,19 +202,20 @@ static rp_err check_lanes(const rp_runfile *run) {
     }
     if (!run->method.kind->flushed) {
         return rp_node_fail(lanes,
-                            "schedule %s leaves microbatches in flight between steps, and these "
-                            "would not fit weights that were averaged: expected a schedule that "
-                            "flushes, like gpipe or 1f1b",
+                            "schedule %s leaves microbatches in flight between steps, which would "
+                            "not match the averaged weights: expected a schedule that flushes, "
+                            "like gpipe or 1f1b",
                             run->method.kind->name);
     }
     return run->score.keep_best || run->score.without_gain > 0
                ? rp_node_fail(lanes,
                               "checkpoint.best and train.stop_after.without_gain need scores "
-                              "of the result on its way, and lanes are scored at the end")
+                              "during the run, but a run with lanes is scored only at its end; "
+                              "remove them")
                : RP_OK;
 }
 
-/* All lanes do equally many steps; the run itself keeps all samples. */
+/* Computes epoch_steps, which is equal for all lanes. A lane's data are reduced to its share. */
 static rp_err take_share(rp_runfile *run) {
     const rp_lanes_keys *lanes = &run->lanes;
     const bool is_lane = lanes->own != RP_LANE_NONE;
@@ -224,7 +230,7 @@ fail:
     return err;
 }
 
-/* Both bounds: whichever ends first; 0 is none. */
+/* Applies both bounds, `epochs` and `steps`; 0 is no bound. */
 static void bound_steps(rp_runfile *run) {
     const uint64_t by_epochs = run->epochs * run->epoch_steps;
     if (run->steps == 0 || (run->epochs > 0 && by_epochs < run->steps)) {
@@ -232,7 +238,7 @@ static void bound_steps(rp_runfile *run) {
     }
 }
 
-/* Of a run.yaml: its folder, when that is one of a run. NULL: it is not. */
+/* *out: the folder of a file run.yaml if it is a run folder, else NULL. */
 static rp_err folder_of_run(rp_arena *arena, const char *path, const char **out) {
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
@@ -253,7 +259,7 @@ fail:
     return err;
 }
 
-/* A folder is that of a run: its run.yaml. */
+/* Sets run->path and run->folder; a path to a folder means its run.yaml. */
 static rp_err find_file(rp_arena *arena, const char *path, rp_runfile *run) {
     struct stat facts;
     char *text;
@@ -265,8 +271,8 @@ static rp_err find_file(rp_arena *arena, const char *path, rp_runfile *run) {
         run->path = text;
         if (access(text, F_OK) != 0) {
             return rp_fail(RP_ERR_USAGE,
-                           "%s: is not the folder of a run: there is no run.yaml; a run that was "
-                           "ended before it began is begun by the command that made its folder",
+                           "%s: this is not a run folder, because it has no run.yaml; if the run "
+                           "ended before its first step, repeat the command that made the folder",
                            path);
         }
         return RP_OK;
@@ -295,9 +301,9 @@ static rp_err read_offload(rp_arena *arena, rp_runfile *run) {
         const bool leaves = stage[k] == RP_OFFLOAD_HOST || stage[k] == RP_OFFLOAD_FLASH;
         if (leaves && rp_method_is_split(&run->method, k)) {
             return rp_node_fail(rp_node_find(run->root, "offload"),
-                                "is not for stage %u, which schedule %s splits: its stashes leave "
-                                "for another board anyway; expected none, or stages that are not "
-                                "split",
+                                "stage %u can't be offloaded, because schedule %s splits it and "
+                                "sends its stashes to another board; expected none, or stages that "
+                                "are not split",
                                 k, run->method.kind->name);
         }
     }
@@ -305,7 +311,8 @@ fail:
     return err;
 }
 
-/* Which stage a layer is in says the cut, which may be chosen later: any one will do here. */
+/* Checks `offload` and `recompute` with an arbitrary cut, because the real one may be chosen later.
+ */
 static rp_err read_recompute(rp_arena *arena, rp_runfile *run) {
     uint32_t *first;
     bool *stage;
@@ -326,7 +333,7 @@ static rp_err read_recompute(rp_arena *arena, rp_runfile *run) {
         const bool splits = rp_method_is_split(&run->method, k);
         if (stage[k] && why) {
             return rp_node_fail(rp_node_find(run->root, "recompute"),
-                                "is not for %s: %s; expected none%s",
+                                "does not apply to %s: %s; expected none%s",
                                 rp_method_whose(&run->method, k, whose), why,
                                 splits ? ", or stages that are not split" : "");
         }
@@ -335,14 +342,14 @@ fail:
     return err;
 }
 
-/* As if it were the run's own: what the run file says has to fit each. */
+/* Checks the run file with this schedule instead of the run's own. */
 static rp_err check_schedule(rp_arena *arena, const rp_runfile *run, uint32_t index,
                              const rp_node *node) {
     rp_runfile other = *run;
     rp_err err;
     rp_runfile_take_schedule(&other, index);
     RP_TRY(rp_method_fit_model(&other.method, other.model, node));
-    RP_TRY(check_age(&other, node));
+    RP_TRY(check_staleness(&other, node));
     RP_TRY(read_recompute(arena, &other));
     RP_TRY(rp_runfile_check_micro(&other));
     RP_TRY(rp_runfile_check_share(&other));
@@ -360,8 +367,8 @@ static rp_err read_schedules(rp_arena *arena, rp_runfile *run) {
         return RP_OK;
     }
     if (!run->cut_auto || run->lanes.count > 0) {
-        return rp_node_fail(plan, "schedules: the planner takes one with the cut, for one ring; "
-                                  "expected cut: auto, and no lanes");
+        return rp_node_fail(plan, "schedules: the planner chooses the schedule together with the "
+                                  "cut, for one ring; expected cut: auto, and no lanes");
     }
     for (uint32_t i = 1; i < run->schedules.count; i++) {
         RP_TRY(check_schedule(arena, run, i, node[i]));
@@ -371,8 +378,8 @@ fail:
     return err;
 }
 
-/* The keys at the top are known before any is read: a mistyped `ring` is told as that, and not as
- * the error of a schedule that one board does not suffice for. */
+/* Checks the top-level keys before any section is read, so that a mistyped `ring` is reported as an
+ * unknown key, and not as a schedule that does not fit one board. */
 static rp_err check_sections(rp_node *root) {
     static const char *const keys[] = {"model",     "data",        "ring",       "train",  "loss",
                                        "optimizer", "lr_schedule", "schedule",   "cut",    "links",
@@ -415,7 +422,7 @@ rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set
     RP_TRY(read_codecs(arena, out));
     RP_TRY(read_sizes(arena, out));
     RP_TRY(check_chunks(out->root, out));
-    RP_TRY(check_age(out, rp_node_find(out->root, "schedule")));
+    RP_TRY(check_staleness(out, rp_node_find(out->root, "schedule")));
     RP_TRY(rp_runfile_read_checkpoint(out->root, out));
     RP_TRY(rp_runfile_read_record(out->root, out));
     RP_TRY(rp_node_default(out->root, "cut", "auto"));

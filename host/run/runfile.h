@@ -1,5 +1,5 @@
-/* A run file, read, checked and resolved: everything `ringpipe train` needs before it starts
- * anything. Every error names file, line and key. */
+/* A run file, read, checked and resolved: everything that `ringpipe train` needs before it starts
+ * a run. Every error names file, line and key. */
 #ifndef RP_RUN_RUNFILE_H
 #define RP_RUN_RUNFILE_H
 
@@ -21,46 +21,47 @@ enum { RP_COPY_STEPS_MAX = 1 << 30, RP_PLAN_SHARE_MAX = 8 };
 
 typedef enum { RP_BEST_ACCURACY, RP_BEST_LOSS } rp_best_by;
 
-/* What the run does about boards that are lost, or compute wrong. */
+/* Handling of boards that are lost or compute wrong results. */
 typedef struct {
-    uint32_t at_least;   /* boards of a roster that a run may go on with */
-    uint32_t wait_s;     /* for a board that is lost; 0: the run stops at once */
-    double spare_wait_s; /* .. for one whose agent has ended, where a spare is left */
-    uint32_t orphan_s;   /* that boards keep what they hold when this host is lost */
-    uint32_t copy_steps; /* boards keep a copy of a neighbour's state so often; 0 = never */
-    bool copy_auto;      /* .. the first ones; from then on as often as they may cost */
-    uint32_t verify;     /* one of so many microbatches is computed again; 0: none */
+    uint32_t at_least;   /* smallest number of boards that may continue the run */
+    uint32_t wait_s;     /* timeout for a lost board to return; 0: the run stops at once */
+    double spare_wait_s; /* the same if its agent has ended and a spare is left */
+    uint32_t orphan_s;   /* time for which boards keep their state after the host is lost */
+    uint32_t copy_steps; /* steps between copies of a board's state to a neighbour; 0: no copies */
+    bool copy_auto;  /* copy_steps is only the first interval; later ones follow from the cost */
+    uint32_t verify; /* one microbatch of this number is computed again; 0: no verification */
 } rp_runfile_safety;
 
-/* When the model is scored, and what follows from that. */
+/* When the model is scored, and the use of its scores. */
 typedef struct {
-    uint32_t eval_epochs;      /* evaluate every so many epochs; 0: at the end only */
-    uint64_t eval_steps;       /* and every so many steps; 0: not for that */
-    uint32_t recalibrate;      /* batches that renew the batch statistics of a centre */
-    rp_best_by best_by;        /* what makes one model better than another */
-    bool keep_best;            /* best.safetensors */
-    uint32_t without_gain;     /* stop after so many evaluations without a better one; 0: never */
-    uint32_t non_finite_steps; /* stop when the loss of so many in a row is not finite; 0: never */
+    uint32_t eval_epochs;  /* epochs between evaluations; 0: only at the end of the run */
+    uint64_t eval_steps;   /* steps between additional evaluations; 0: none */
+    uint32_t recalibrate;  /* batches that renew the batch statistics of a centre */
+    rp_best_by best_by;    /* score by which models are compared */
+    bool keep_best;        /* write best.safetensors */
+    uint32_t without_gain; /* stop after this many evaluations without improvement; 0: never */
+    uint32_t
+        non_finite_steps; /* stop after this many consecutive NaN or infinite losses; 0: never */
 } rp_runfile_score;
 
-/* What is recorded besides losses. */
+/* Optional records of a run. */
 typedef struct {
-    uint32_t trace_mib;       /* of trace.json at most; 0: there is none */
+    uint32_t trace_mib;       /* largest size of trace.json in MiB; 0: no trace */
     bool histograms;          /* of the weights, with every checkpoint */
-    uint64_t histogram_steps; /* and a checkpoint every so many steps; 0: none for that */
+    uint64_t histogram_steps; /* steps between checkpoints made for histograms; 0: none */
 } rp_runfile_record;
 
 /* Keys of `plan`. */
 typedef struct {
-    double drift;   /* share that ops may differ from what was predicted; 0: none */
-    uint32_t share; /* boards that may share a stage, at most; 1: none do */
-    double seconds; /* that a search for a plan may take; 0: until it ends */
+    double drift;   /* tolerated relative deviation from the predicted times; 0: no check */
+    uint32_t share; /* largest number of boards that share a stage; 1: no sharing */
+    double seconds; /* time limit of a search for a plan; 0: no limit */
 } rp_runfile_plan;
 
 typedef struct {
     rp_node *root;
     const char *path;   /* of the file */
-    const char *folder; /* of the run whose file it is, when a folder was named, or NULL */
+    const char *folder; /* run folder that contains the file, or NULL */
     const char *model_name;
     rp_node *model_root;
     rp_model *model;
@@ -68,44 +69,44 @@ typedef struct {
     bool data_open;
 
     uint32_t boards;
-    uint32_t stages;         /* of all boards: each holds method.chunks of them */
-    bool local;              /* agents are started here */
-    rp_roster_entry *roster; /* when not local, one a board, and the spares behind them */
+    uint32_t stages;         /* on all boards; each board holds method.chunks of them */
+    bool local;              /* this host starts the agents */
+    rp_roster_entry *roster; /* [boards + spares], spares last; NULL if local */
     uint32_t spares;
-    const char *listen;            /* where boards dial this host, tcp://HOST:PORT, or NULL */
+    const char *listen;            /* tcp://HOST:PORT at which boards dial this host, or NULL */
     const char *keys;              /* folder of this host's keys for a roster, or NULL */
     const char *board;             /* profile of local agents */
-    uint32_t threads;              /* of a local agent; 0: cores shared out fairly */
-    const uint32_t *board_threads; /* [boards]: of each; NULL: all have `threads` */
+    uint32_t threads;              /* of a local agent; 0: the cores are divided evenly */
+    const uint32_t *board_threads; /* [boards]: threads of each; NULL: all have `threads` */
     rp_runfile_safety safety;
-    rp_memories memory; /* that boards may use of their devices' */
-    bool emulate;
-    rp_link_profile link; /* of every wire, and what is different on some: */
-    rp_link_hops hops;
+    rp_memories memory;   /* limits on device memory */
+    bool emulate;         /* apply `link` and `hops` */
+    rp_link_profile link; /* of every wire */
+    rp_link_hops hops;    /* exceptions from `link` for some wires */
     rp_throttles throttle;
     rp_codec input_codec;
-    bool inputs_auto;           /* it was chosen here, */
-    const char *inputs_why;     /* .. and this is why it is not uint8; NULL: it could be */
-    const rp_codec (*codec)[2]; /* by boundary, [stages - 1]; NULL: nothing is said, so f32 */
-    bool codec_auto;            /* the controller chooses them */
-    double codec_max_error;     /* .. and backs off where they lose more: relative L2 error */
+    bool inputs_auto;           /* input_codec was chosen from the data set */
+    const char *inputs_why;     /* why samples can't travel as uint8; NULL: they can */
+    const rp_codec (*codec)[2]; /* [stages - 1] boundaries; NULL: not set, so f32 */
+    bool codec_auto;            /* the controller chooses the codecs */
+    double codec_max_error;     /* largest relative L2 error that the controller accepts */
 
     rp_lanes_keys lanes;
     uint32_t epochs;
-    uint64_t steps; /* of the whole run, both bounds applied */
+    uint64_t steps; /* of the whole run: the smaller of both bounds */
     uint64_t epoch_steps;
     uint32_t batch, micro;
-    bool micro_auto; /* the planner may choose another one */
+    bool micro_auto; /* the planner may change `micro` */
     uint64_t seed;
     const rp_init *init;   /* a file of weights to start from, or NULL */
     const rp_node *freeze; /* patterns of layers that are not trained, or NULL */
     bool guard;
     rp_runfile_score score;
     rp_runfile_record record;
-    uint64_t step_first;       /* set when a checkpoint is gone on from */
-    uint64_t checkpoint_steps; /* besides every epoch's end; 0: only there */
+    uint64_t step_first;       /* step of the checkpoint that the run resumes from, or 0 */
+    uint64_t checkpoint_steps; /* steps between checkpoints; 0: only at the end of each epoch */
     rp_runfile_plan plan;
-    bool boards_auto; /* a plan may leave out boards, and change their order */
+    bool boards_auto; /* a plan may leave out boards and change their order */
 
     const rp_loss_kind *loss;
     float label_smoothing;
@@ -113,33 +114,33 @@ typedef struct {
     rp_sizes sizes; /* of microbatches, by stage and direction */
     rp_optim optim;
     rp_lr_schedule lr;
-    rp_schedules schedules;  /* plan.schedules: the run's own, and others */
+    rp_schedules schedules;  /* the run's own, then those of plan.schedules */
     uint32_t schedule_index; /* the one in effect; 0: the run's own */
-    bool schedule_auto;      /* the planner may take one of the others */
-    rp_node *schedule_root;  /* of the one in effect, where it is not `root` */
+    bool schedule_auto;      /* the planner may change schedule_index */
+    rp_node *schedule_root;  /* map with the schedule in effect; NULL: `root` */
     bool cut_auto;
-    rp_cut cut; /* when not auto */
-    bool
-        recompute_auto; /* `recompute: auto`: where memory is short; else as rp_again_read() says */
+    rp_cut cut;          /* if not cut_auto */
+    bool recompute_auto; /* `recompute: auto`: only where memory is short */
 } rp_runfile;
 
-/* `path`: a run file, or the folder of a run, which has all but the data. Paths in the file are
- * meant from its folder. `set` are the --set assignments. Opens the data set. Everything lives in
- * `arena`; close it with rp_runfile_close(). errors  USAGE, SHAPE, IO, FORMAT: exit code 2 */
+/* Reads and checks a run. `path`: a run file, or a run folder, which contains everything but the
+ * data. Paths in the file are relative to its folder. `set`: the --set assignments. Opens the data
+ * set. *out borrows from `arena`; close it with rp_runfile_close(). errors  USAGE, SHAPE, IO,
+ * FORMAT: exit code 2 */
 rp_err rp_runfile_read(rp_arena *arena, const char *path, const char *const *set,
                        uint32_t set_count, rp_runfile *out) RP_MUST_CHECK;
 void rp_runfile_close(rp_runfile *run);
 
-/* This host's keys, for a roster: of `folder`, else of the run file's `keys`, else of the account.
+/* Reads this host's keys from `folder`, else from the run file's `keys`, else from the home folder.
  * errors  those of rp_keys_read() */
 rp_err rp_runfile_read_keys(const rp_runfile *run, const char *folder,
                             rp_keypair *out) RP_MUST_CHECK;
-/* `cut: auto` finds a cut: every board has a layer; of two neighbours one can be dialled. For runs
- * without a plan, in which boards may share a stage. errors USAGE */
+/* Checks of a run without a plan: there are enough layers for a cut, and of two neighbours one can
+ * be dialled. errors USAGE */
 rp_err rp_runfile_check_cut(const rp_runfile *run) RP_MUST_CHECK;
 
-/* The board with the forward of a stage: each stage is on the next board, and round to the first
- * again. The one with its backward is another one where the stage is split. */
+/* Index of the board with the forward of a stage: stages are dealt round the ring. A split stage
+ * has its backward on a different board. */
 static inline uint32_t rp_runfile_forward_place(const rp_runfile *run, uint32_t stage) {
     return stage % run->boards;
 }
@@ -149,28 +150,28 @@ static inline uint32_t rp_runfile_backward_place(const rp_runfile *run, uint32_t
                : rp_runfile_forward_place(run, stage);
 }
 
-/* The schedule is schedules.at[index] from here on. */
+/* Puts schedules.at[index] into effect. */
 void rp_runfile_take_schedule(rp_runfile *run, uint32_t index);
 
-/* The run from `step_first` on, as stage 0's schedule sees it. */
+/* The sizes of the run from `step_first` on, for the schedule of stage 0. */
 rp_sched_shape rp_runfile_sched_shape(const rp_runfile *run, uint64_t step_first);
 
-/* How slow the board at a place of the ring is made. */
+/* The throttle of the board with index `board`. */
 const rp_throttle *rp_runfile_throttle_of(const rp_runfile *run, uint32_t board);
 
-/* Bytes that the board at a place of the ring may use of its device's memory; 0: all of them. */
+/* Bytes of device memory that the board with index `board` may use; 0: no limit. */
 uint64_t rp_runfile_memory_of(const rp_runfile *run, uint32_t board);
 
-/* A board's own: who may connect to it, by their keys. */
+/* Public keys of the peers that may connect to a board. */
 typedef struct {
     const char *host;
-    const char *const *board; /* neighbours that dial it, in their order */
+    const char *const *board; /* of neighbours that dial it, in their order */
     uint32_t board_count;
-    uint32_t place; /* its own in the ring */
+    uint32_t place; /* the board's own index in the ring */
 } rp_runfile_peers;
 
-/* The assignment of one stage as YAML text: see stage/job.h. `peers`: NULL for a job that no board
- * gets. */
+/* The assignment of one stage as YAML text, in `arena`: see stage/job.h. `peers`: NULL for a job
+ * that is not sent to a board. errors MEMORY, LIMIT */
 rp_err rp_runfile_assignment(rp_arena *arena, const rp_runfile *run, const rp_cut *cut,
                              uint32_t stage, const rp_runfile_peers *peers,
                              char **out) RP_MUST_CHECK;

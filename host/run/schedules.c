@@ -6,7 +6,7 @@
 
 enum { METHOD_TEXT = 256 };
 
-/* A map with the node as `schedule`. */
+/* Makes a map with the node as its `schedule`. */
 static rp_err put_under(rp_arena *arena, const rp_node *node, rp_schedule *out) {
     char *written;
     char *text;
@@ -33,15 +33,15 @@ static rp_err check_kind(const rp_node *node, const rp_method *method) {
     return rp_method_is_plain(method)
                ? RP_OK
                : rp_node_fail(node,
-                              "plan.schedules: is for schedules with one stage a board and one "
-                              "size for all microbatches, as gpipe, 1f1b, zb-h1, pipedream, "
+                              "plan.schedules: expected schedules with one stage on each board and "
+                              "one size for all microbatches, like gpipe, 1f1b, zb-h1, pipedream, "
                               "ea-pipe; found %s",
                               method->kind->name);
 }
 
-/* What is wrong inside of it has no line of its own in the file. */
-static rp_err read_one(rp_arena *arena, const rp_node *node, uint32_t boards, const rp_optim *optim,
-                       rp_schedule *out) {
+/* Errors inside of the schedule name the node, because its copy has no lines of the file. */
+static rp_err read_schedule(rp_arena *arena, const rp_node *node, uint32_t boards,
+                            const rp_optim *optim, rp_schedule *out) {
     rp_err err;
     RP_TRY(put_under(arena, node, out));
     err = rp_method_parse(out->root, boards, &out->method);
@@ -75,12 +75,12 @@ rp_err rp_schedules_read(rp_arena *arena, rp_node *root, rp_node *plan, uint32_t
     }
     RP_TRY(RP_ARENA_NEW(arena, (size_t)rp_node_count(list) + 1, &out->at));
     node[0] = rp_node_find(root, "schedule");
-    RP_TRY(read_one(arena, node[0], boards, optim, &out->at[0]));
+    RP_TRY(read_schedule(arena, node[0], boards, optim, &out->at[0]));
     out->count = 1;
     for (uint32_t i = 0; i < rp_node_count(list); i++) {
         rp_schedule *next = &out->at[out->count];
         node[out->count] = rp_node_item(list, i);
-        RP_TRY(read_one(arena, node[out->count], boards, optim, next));
+        RP_TRY(read_schedule(arena, node[out->count], boards, optim, next));
         out->count += rp_schedules_find(out, &next->method, boards) == out->count;
     }
 fail:

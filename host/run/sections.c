@@ -1,6 +1,5 @@
 #include "run/runfile_own.h"
 
-/* Its keys, or NULL; where `like` is what a map looks like. */
 rp_err rp_section_map(rp_node *root, const char *key, const char *like, rp_node **out) {
     rp_err err = rp_node_section(root, key, NULL, out);
     return err == RP_OK && *out && !rp_node_is_map(*out)

@@ -139,7 +139,7 @@ void rp_setup_reopen_sizes(rp_setup *setup, const rp_runfile *run) {
 
 /* ---- comparing ------------------------------------------------------------------------------- */
 
-/* Two arrays of which both or none may be missing. */
+/* Compares two arrays; NULL equals only NULL. */
 static bool same_bytes(const void *a, const void *b, size_t bytes) {
     return a && b ? memcmp(a, b, bytes) == 0 : a == b;
 }
@@ -194,7 +194,7 @@ static bool is_cut(const rp_cut *cut, uint32_t layers) {
                      (cut->first[0] == 0 && cut->first[cut->stage_count] == layers));
 }
 
-/* Groups of boards that follow each other, each with a board. */
+/* Are the groups consecutive, not empty, and cover all boards? */
 static bool are_groups(const rp_setup *setup) {
     const uint32_t count = setup->cut.stage_count;
     bool valid = (setup->group != NULL) == (setup->share != NULL);
@@ -236,8 +236,9 @@ static bool is_ahead(const rp_setup *setup) {
 
 const char *rp_setup_check(const rp_setup *setup, const rp_runfile *run) {
     const uint32_t schedules = run->schedules.count > 0 ? run->schedules.count : 1;
-    return setup->boards == 0                              ? "has no board"
-           : (setup->roster != NULL) == run->local         ? "has boards of another kind"
+    return setup->boards == 0 ? "has no board"
+           : (setup->roster != NULL) == run->local
+               ? "has local boards instead of a roster, or the reverse"
            : setup->stages == 0                            ? "has no stage"
            : !is_cut(&setup->cut, run->model->layer_count) ? "has an invalid cut"
            : !are_groups(setup)                            ? "has invalid groups of boards"

@@ -1,4 +1,4 @@
-/* A setup as one line of words, "key=value", as checkpoints have it. */
+/* A setup as one line of words "key=value", for checkpoints. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@ static const char NAME_LETTERS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqr
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* Letters that separate words or parts of them become %XX. */
+/* Writes a name; bytes outside of NAME_LETTERS become %XX. */
 static void put_name(FILE *file, const char *name) {
     for (const char *at = name; *at; at++) {
         if (strchr(NAME_LETTERS, *at)) {
@@ -86,7 +86,7 @@ static void put_setup(FILE *file, const rp_setup *setup, const rp_model *model) 
     put_method(file, setup);
 }
 
-/* At most, with every letter of a name escaped. */
+/* Upper bound of the text's length, with every letter of a name escaped. */
 static size_t text_bytes(const rp_setup *setup) {
     const size_t stages = (size_t)setup->cut.stage_count + setup->codec_stages + setup->size_stages;
     return 1024 + stages * (3 * RP_LAYER_NAME_MAX + 64) +
@@ -111,7 +111,7 @@ fail:
 
 /* ---- reading parts --------------------------------------------------------------------------- */
 
-/* A number up to `most` and, after it, `end`. */
+/* Reads a number up to `most` that is followed by `end`. */
 static bool take_number(const char **at, char end, uint64_t most, uint64_t *out) {
     const char *first = *at;
     char *stop;
@@ -121,7 +121,7 @@ static bool take_number(const char **at, char end, uint64_t most, uint64_t *out)
     return first[0] >= '0' && first[0] <= '9' && errno == 0 && *stop == end && *out <= most;
 }
 
-/* "a,b,c" of `count` numbers. */
+/* Reads `count` numbers, "a,b,c". */
 static bool take_numbers(const char *text, uint32_t count, uint64_t most, uint32_t *out) {
     const char *at = text;
     bool valid = count > 0;
@@ -167,7 +167,7 @@ fail:
     return err;
 }
 
-/* One name, up to `end`; *at is after it. */
+/* Reads one name up to `end`, and moves *at past it. */
 static bool take_codec(const char **at, char end, bool gradients, rp_codec *out) {
     char name[16];
     const size_t length = strcspn(*at, "/,");
@@ -178,7 +178,7 @@ static bool take_codec(const char **at, char end, bool gradients, rp_codec *out)
     name[length] = '\0';
     *at += length + (end != '\0');
     *out = rp_codec_find(name);
-    return *out < RP_CODECS && *out != RP_CODEC_UINT8 /* which is for inputs */ &&
+    return *out < RP_CODECS && *out != RP_CODEC_UINT8 /* only for inputs */ &&
            (gradients || rp_codec_kept(*out) == 0);
 }
 
@@ -210,7 +210,7 @@ typedef struct {
     rp_arena *arena;
     const rp_runfile *run;
     rp_setup *out;
-    uint32_t *group; /* [`groups`] as the text has them: they belong to a cut */
+    uint32_t *group; /* [`groups`] numbers of the text; join_groups() checks them with the cut */
     double *share;
     uint32_t groups, shares;
 } reading;
@@ -233,7 +233,7 @@ static bool take_name(const char **at, char *out, size_t bytes) {
     return valid && used > 0;
 }
 
-/* The ring has boards of these names, in this order; the rest of the roster follows. */
+/* Puts the named boards first, in this order; the rest of the roster becomes spares. */
 static rp_err read_roster(reading *r, const char *text, bool *valid) {
     const uint32_t all = r->run->boards + r->run->spares;
     const uint32_t count = count_parts(text);
@@ -334,7 +334,7 @@ fail:
     return err;
 }
 
-/* More than the run's batch is of another run. */
+/* A microbatch above the run's batch is ignored: train.batch was changed since. */
 static rp_err read_micro(reading *r, const char *text, bool *valid) {
     uint32_t micro = 0;
     *valid = take_numbers(text, 1, UINT32_MAX, &micro) && micro > 0;
@@ -348,7 +348,6 @@ static rp_err read_inputs(reading *r, const char *text, bool *valid) {
     return RP_OK;
 }
 
-/* Its split and steps ahead follow in the text. */
 static rp_err read_schedule(reading *r, const char *text, bool *valid) {
     uint32_t index = 0;
     *valid = take_numbers(text, 1, RP_SCHEDULES_MAX - 1, &index);
@@ -428,20 +427,22 @@ static const struct {
              {"auto", read_auto, true},         {"trial", ignore_trial, false}};
 enum { WORDS = sizeof words / sizeof *words };
 
-static rp_err refuse(const char *path, const char *word) {
-    return rp_fail(RP_ERR_FORMAT,
-                   "%s: `setup` has '%.60s', expected each of its words once, in their order, as "
-                   "this version of ringpipe writes them",
-                   path, word);
+static rp_err fail_word(const char *path, const char *word) {
+    return rp_fail(
+        RP_ERR_FORMAT,
+        "%s: `setup` is invalid at '%.60s': the checkpoint is damaged, or was written by an "
+        "incompatible version of ringpipe",
+        path, word);
 }
 
-/* Words come in the order of the table. *next: the first that may follow. */
+/* Reads one word. Words come in the order of the table; *next: index of the first that may follow.
+ */
 static rp_err read_word(reading *r, char *word, const char *path, uint32_t *next) {
     char *value = strchr(word, '=');
     bool valid = true;
     rp_err err;
     if (!value) {
-        return refuse(path, word);
+        return fail_word(path, word);
     }
     *value = '\0';
     while (*next < WORDS && strcmp(words[*next].key, word) != 0 && !words[*next].is_needed) {
@@ -450,16 +451,16 @@ static rp_err read_word(reading *r, char *word, const char *path, uint32_t *next
     const bool known = *next < WORDS && strcmp(words[*next].key, word) == 0;
     *value = '=';
     if (!known) {
-        return refuse(path, word);
+        return fail_word(path, word);
     }
     RP_TRY(words[*next].read(r, value + 1, &valid));
     (*next)++;
-    return valid ? RP_OK : refuse(path, word);
+    return valid ? RP_OK : fail_word(path, word);
 fail:
     return err;
 }
 
-/* Groups count only together with the cut, the shares and the boards that they are of. */
+/* Takes the groups only if they fit the cut, the shares and the boards of the text. */
 static void join_groups(reading *r) {
     rp_setup *out = r->out;
     const bool fits = r->group && r->share && out->cut.stage_count > 0 &&
@@ -487,7 +488,7 @@ rp_err rp_setup_read(rp_arena *arena, const char *text, const rp_runfile *run, c
     }
     for (; next < WORDS; next++) {
         if (words[next].is_needed) {
-            return refuse(path, text);
+            return fail_word(path, text);
         }
     }
     join_groups(&r);

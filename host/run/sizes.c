@@ -11,12 +11,12 @@ static rp_err read_planner(rp_node *map, rp_sizes *out) {
     out->planner = rp_planner_find(strcmp(name, "auto") == 0 ? "tidgap" : name);
     if (!out->planner) {
         return rp_node_fail(rp_node_find(map, "planner"),
-                            "no planner '%s': expected auto, dgap or tidgap", name);
+                            "unknown planner '%s': expected auto, dgap or tidgap", name);
     }
     if (out->at) {
         return rp_node_fail(rp_node_find(map, "planner"),
-                            "chooses the sizes that `forward` and `backward` name: drop one of "
-                            "the two");
+                            "`planner` chooses the sizes, so `forward` and `backward` can't be set "
+                            "also: remove one of the two");
     }
     return RP_OK;
 }
@@ -46,8 +46,8 @@ rp_err rp_sizes_read(rp_arena *arena, rp_node *root, const rp_method *method, ui
         const uint32_t size = at[i / 2][i % 2];
         if (size > batch) {
             return rp_node_fail(rp_node_find(map, keys[i % 2]),
-                                "stage %u has microbatches of %u samples, and a step has %u "
-                                "(train.batch)",
+                                "stage %u has microbatches of %u samples; expected at most those "
+                                "of a step, %u (train.batch)",
                                 i / 2, size, batch);
         }
     }
@@ -65,9 +65,9 @@ rp_err rp_sizes_fit_cut(const rp_sizes *sizes, rp_node *root, const rp_model *mo
         if (layer && (size[0] != micro || size[1] != micro)) {
             return rp_node_fail(rp_node_find(root, "schedule"),
                                 "stage %u has microbatches of %u samples forward and %u backward, "
-                                "and its layer '%s' normalises over a microbatch: with another "
-                                "size it is another model; expected train.microbatch, %u, in both "
-                                "directions (groupnorm and layernorm are free)",
+                                "but its layer '%s' normalises over a microbatch, so another size "
+                                "would change the model; expected train.microbatch, %u, in both "
+                                "directions (or groupnorm or layernorm, which have no such limit)",
                                 k, size[0], size[1], layer->name, micro);
         }
     }

@@ -10,7 +10,7 @@ static rp_err find_board(const rp_node *item, const rp_roster_entry *roster, uin
             return RP_OK;
         }
     }
-    return rp_node_fail(item, "the roster has no board '%s' that is not a spare already",
+    return rp_node_fail(item, "board '%s' is not in the roster, or is listed twice",
                         rp_node_text(item));
 }
 
@@ -30,8 +30,8 @@ static rp_err take_name(const rp_node *item, rp_roster_entry *roster, uint32_t *
     RP_TRY(find_board(item, roster, *boards, &board));
     if (roster[board].dials) {
         return rp_node_fail(item,
-                            "board '%s' dials; a spare needs an address that its "
-                            "neighbours can reach",
+                            "board '%s' dials the host (address: dials); a spare needs an address "
+                            "that its neighbours can reach",
                             roster[board].name);
     }
     move_to_end(roster, board, *boards + *spares);
@@ -48,8 +48,9 @@ rp_err rp_spares_read(rp_node *ring, rp_roster_entry *roster, uint32_t *boards, 
         return RP_OK;
     }
     if (!roster) {
-        return rp_node_fail(names, "needs a roster that has the spare boards; agents of "
-                                   "this machine are started again");
+        return rp_node_fail(names,
+                            "needs `ring.roster`, which lists the spare boards; local agents "
+                            "are restarted instead");
     }
     if (!rp_node_is_list(names)) {
         return rp_node_fail(names, "expected a list of names, like [east, west]");
@@ -58,7 +59,8 @@ rp_err rp_spares_read(rp_node *ring, rp_roster_entry *roster, uint32_t *boards, 
         RP_TRY(take_name(rp_node_item(names, i), roster, boards, spares));
     }
     if (*boards == 0) {
-        return rp_node_fail(names, "names every board of the roster; the ring has none");
+        return rp_node_fail(names, "names every board of the roster; at least one must remain in "
+                                   "the ring");
     }
 fail:
     return err;
@@ -69,12 +71,12 @@ rp_err rp_spares_arrange(const rp_node *names, rp_roster_entry *roster, uint32_t
     const uint32_t all = *boards;
     rp_err err = RP_OK;
     if (!roster) {
-        return rp_node_fail(names, "needs a roster that has these boards");
+        return rp_node_fail(names, "a list needs `ring.roster`, which has these boards");
     }
     if (!rp_node_is_list(names) || rp_node_count(names) == 0) {
         return rp_node_fail(names, "expected all, auto, or a list of boards in their order");
     }
-    for (uint32_t i = 0; i < rp_node_count(names); i++) { /* each to the end of the ring's */
+    for (uint32_t i = 0; i < rp_node_count(names); i++) { /* unnamed boards end up first */
         uint32_t board = 0;
         const rp_node *item = rp_node_item(names, i);
         if (!rp_node_is_scalar(item)) {
@@ -83,7 +85,7 @@ rp_err rp_spares_arrange(const rp_node *names, rp_roster_entry *roster, uint32_t
         RP_TRY(find_board(item, roster, all - i, &board));
         move_to_end(roster, board, all);
     }
-    while (*boards > rp_node_count(names)) { /* those that nobody named are in front */
+    while (*boards > rp_node_count(names)) {
         rp_spares_leave(roster, boards, spares, 0);
     }
 fail:
@@ -103,7 +105,7 @@ bool rp_spares_take(rp_roster_entry *roster, uint32_t boards, uint32_t spares, u
     const uint32_t count = boards + spares;
     uint32_t spare = boards;
     while (spare < count && roster[spare].dials) {
-        spare++; /* it was lost itself, and its new neighbours may not be able to reach it */
+        spare++; /* a lost board that dials: new neighbours may not be able to reach it */
     }
     if (spare == count) {
         return false;

@@ -9,7 +9,7 @@ static rp_err read_board(rp_node *map, const char *name, const rp_throttle *all,
     if (!rp_node_is_map(own)) {
         return rp_node_fail(own, "expected a map, e.g. {forward_ms: 30, backward_ms: 60}");
     }
-    *out = (rp_board_throttle){name, *all}; /* keys that it has not are those of all */
+    *out = (rp_board_throttle){name, *all}; /* `all` has the defaults of missing keys */
     RP_TRY(rp_throttle_read(own, &out->throttle));
     RP_TRY(rp_node_done(own));
 fail:

@@ -1,4 +1,4 @@
-/* `ring.throttle`: boards that are slower than they are, emulated; all alike, or some otherwise. */
+/* `ring.throttle`: emulation of slower boards, for all of them or by board. */
 #ifndef RP_RUN_THROTTLES_H
 #define RP_RUN_THROTTLES_H
 
@@ -6,23 +6,23 @@
 #include "stage/throttle.h"
 
 typedef struct {
-    const char *board; /* its name in the roster, or its place in a ring of this machine */
+    const char *board; /* its name in the roster, or its place in a local ring */
     rp_throttle throttle;
 } rp_board_throttle;
 
-/* Zeros: no board is throttled. */
+/* All zeros: no board is throttled. */
 typedef struct {
-    rp_throttle all; /* of boards that are not in the list */
+    rp_throttle all; /* for boards that are not in `own` */
     uint32_t count;
     const rp_board_throttle *own; /* in an arena */
 } rp_throttles;
 
-/* `throttle:` of `ring`. `roster`: [boards] in any order, or NULL: boards have places only.
- * errors USAGE with file, line and key; MEMORY */
+/* Reads `throttle` of the map `ring`. `roster`: [boards] in any order; NULL: boards are named by
+ * their places. errors USAGE with file, line and key; MEMORY */
 rp_err rp_throttles_read(rp_arena *arena, rp_node *ring, const rp_roster_entry *roster,
                          uint32_t boards, rp_throttles *out) RP_MUST_CHECK;
 
-/* Of the board `name`. */
+/* The throttle of the board `name`. */
 const rp_throttle *rp_throttles_of(const rp_throttles *throttles, const char *name);
 bool rp_throttles_any(const rp_throttles *throttles);
 

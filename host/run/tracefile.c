@@ -22,7 +22,7 @@ typedef struct {
     uint64_t line;
     rp_link_trace *trace;
     rp_trace_point *point; /* of the trace; [RP_TRACE_POINTS_MAX] */
-    uint64_t *at_line;     /* where each stands */
+    uint64_t *at_line;     /* line of each point */
     uint32_t column[COLUMNS], columns;
 } reader;
 
@@ -37,7 +37,7 @@ static rp_err fail_text(const reader *r, const char *expected) {
                    expected, r->text);
 }
 
-/* The next line that counts; *there false: the file has ended. */
+/* Reads the next line that is neither empty nor a comment; *there false: end of file. */
 static rp_err next_line(reader *r, bool *there) {
     while (fgets(r->text, sizeof r->text, r->file)) {
         const size_t length = strcspn(r->text, "\n");
@@ -61,7 +61,7 @@ static rp_err next_line(reader *r, bool *there) {
     return ferror(r->file) ? rp_fail(RP_ERR_IO, "%s: %s", r->path, strerror(errno)) : RP_OK;
 }
 
-/* A number, blanks around it, and then `,` or the end. */
+/* Reads a number with optional blanks, then `,` or the end of the line. */
 static bool take_number(const char **at, double *out) {
     char *end;
     *out = strtod(*at, &end);
@@ -73,7 +73,7 @@ static bool take_number(const char **at, double *out) {
         return false;
     }
     *at = end + (*end == ',');
-    return *end == '\0' || **at != '\0'; /* no comma at the end */
+    return *end == '\0' || **at != '\0'; /* a comma at the end is invalid */
 }
 
 /* ---- CSV ------------------------------------------------------------------------------------- */
@@ -151,7 +151,7 @@ static rp_err read_point(reader *r) {
     return RP_OK;
 }
 
-/* Times are meant from the first one. */
+/* Makes times relative to the first one, and sets the period. */
 static void shift_times(reader *r) {
     rp_link_trace *trace = r->trace;
     const uint32_t count = trace->count;
@@ -178,7 +178,7 @@ static rp_err read_csv(reader *r) {
         RP_TRY(next_line(r, &there));
     }
     if (r->trace->count == 0) {
-        return fail_at(r, r->line, "expected a line of numbers behind the names");
+        return fail_at(r, r->line, "expected a line of numbers after the names of columns");
     }
     r->trace->has_rate = has_column(r, 1);
     r->trace->has_delay = has_column(r, 2);
@@ -205,7 +205,7 @@ static rp_err take_millisecond(reader *r, uint64_t last, uint64_t *out) {
                                                          : RP_OK;
 }
 
-/* How long it is: the last time in it. */
+/* *last: the last time, which is the length of the trace. */
 static rp_err measure_mahimahi(reader *r, uint64_t *last) {
     bool there = true;
     rp_err err = RP_OK;
@@ -215,13 +215,13 @@ static rp_err measure_mahimahi(reader *r, uint64_t *last) {
         RP_TRY(next_line(r, &there));
     }
     if (*last == 0) {
-        return fail_at(r, r->line, "expected a last time above 0, at which the trace begins again");
+        return fail_at(r, r->line, "expected a last time above 0, after which the trace repeats");
     }
 fail:
     return err;
 }
 
-/* Behind a slot of the same rate it is the same point. */
+/* Adds a point if the rate differs from that of the slot before. */
 static void add_slot(reader *r, double at_s, double rate_mbit) {
     rp_link_trace *trace = r->trace;
     const double before = trace->count ? r->point[trace->count - 1].rate_mbit : -1;
@@ -231,8 +231,8 @@ static void add_slot(reader *r, double at_s, double rate_mbit) {
     }
 }
 
-/* A packet at the end of a slot belongs to the next one; the last slot ends with the trace, and has
- * those of that moment. */
+/* A packet at the end of a slot belongs to the next slot; one at the end of the trace belongs to
+ * the last slot. */
 static rp_err read_mahimahi(reader *r) {
     uint64_t last;
     uint64_t at = 0;
@@ -290,10 +290,11 @@ static rp_err read_trace(reader *r) {
     RP_TRY(RP_ARENA_NEW(r->arena, RP_TRACE_POINTS_MAX, &r->point));
     RP_TRY(next_line(r, &there));
     if (!there) {
-        return rp_fail(RP_ERR_USAGE,
-                       "%s: is empty, expected a trace: times and rates (CSV), or the milliseconds "
-                       "in which a packet may leave (Mahimahi)",
-                       r->path);
+        return rp_fail(
+            RP_ERR_USAGE,
+            "%s: the trace is empty; expected times and rates (CSV), or the milliseconds "
+            "in which a packet may leave (Mahimahi)",
+            r->path);
     }
     const char *first = r->text + strspn(r->text, " \t");
     RP_TRY(first[strspn(first, "0123456789 \t")] ? read_csv(r) : read_mahimahi(r));

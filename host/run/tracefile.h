@@ -1,15 +1,13 @@
-/* A trace of a line from a file: what a link's rate, delay and loss were from time to time. Two
- * kinds are read, told apart by their text:
+/* Trace files: rate, delay and loss of a link over time. The format follows from the text:
  *
- *   CSV       "time_s,rate_mbit,delay_ms,loss", one line a change. A first line of names says which
- *             columns there are, in any order; without one they are these, as many as there are.
- *             The first time is 0, or the others are meant from it; the last line holds as long as
- *             the one before it.
- *   Mahimahi  one whole number a line: the millisecond in which a packet of 1,500 bytes may leave;
- *             at the last one the trace begins again (mahimahi.mit.edu, mm-link(1)). They are
- *             counted in slots of 20 ms, or longer ones where there would be too many.
+ *   CSV       "time_s,rate_mbit,delay_ms,loss", one line for each change. An optional first line
+ *             names the columns, in any order; without it they are these, from the left. Times are
+ *             relative to the first one; the last line holds as long as the line before it.
+ *   Mahimahi  one whole number a line: the millisecond in which a packet of 1,500 bytes may leave.
+ *             The trace repeats after the last one (mahimahi.mit.edu, mm-link(1)). Packets are
+ *             counted in slots of 20 ms, or longer slots if there would be too many.
  *
- * Empty lines, and those that begin with `#`, count for nothing. */
+ * Empty lines and lines that begin with `#` are ignored. */
 #ifndef RP_RUN_TRACEFILE_H
 #define RP_RUN_TRACEFILE_H
 

@@ -13,7 +13,6 @@ fail:
     return err;
 }
 
-/* Of the part that is scored on the way: by default by accuracy where there are classes. */
 rp_err rp_runfile_read_checkpoint(rp_node *root, rp_runfile *run) {
     enum { NONE = RP_BEST_LOSS + 1 };
     const rp_best_by usual = run->loss->class_target ? RP_BEST_ACCURACY : RP_BEST_LOSS;
@@ -34,7 +33,7 @@ fail:
     return err;
 }
 
-/* Of the weights: `checkpoints`, or a number of steps. */
+/* `histograms` of the weights: none, `checkpoints`, or a number of steps. */
 static rp_err read_histograms(rp_node *record, rp_runfile *run) {
     rp_node *node = rp_node_find(record, "histograms");
     const char *text = node && rp_node_is_scalar(node) ? rp_node_text(node) : "";
@@ -67,7 +66,6 @@ fail:
     return err;
 }
 
-/* Both need scores. */
 rp_err rp_runfile_check_scores(const rp_runfile *run) {
     const bool scored = (run->score.eval_epochs > 0 || run->score.eval_steps > 0) &&
                         run->data.count[rp_data_scored(&run->data)] > 0;
@@ -78,7 +76,7 @@ rp_err rp_runfile_check_scores(const rp_runfile *run) {
                                          "validation or test part");
 }
 
-/* auto: a size near the root of the batch, until there is a profile. */
+/* auto: about half the square root of the batch, a power of 2, until there is a profile. */
 static rp_err read_micro(rp_node *train, rp_runfile *run) {
     const rp_node *own = rp_node_find(train, "microbatch");
     run->micro = run->batch;
@@ -93,7 +91,7 @@ static rp_err read_micro(rp_node *train, rp_runfile *run) {
     return RP_OK;
 }
 
-/* Where another size of a microbatch is the same training. */
+/* Checks that a change of the microbatch's size does not change the training. */
 rp_err rp_runfile_check_micro(const rp_runfile *run) {
     const uint32_t whole[] = {0, run->model->layer_count};
     const rp_cut cut = {.stage_count = 1, .first = whole};
@@ -103,14 +101,15 @@ rp_err rp_runfile_check_micro(const rp_runfile *run) {
     }
     if (!run->method.kind->flushed || !rp_method_is_plain(&run->method)) {
         return rp_node_fail(train,
-                            "microbatch: auto is for schedules with a flush, one stage a board "
-                            "and one size for all, as gpipe, 1f1b, zb-h1; found %s",
+                            "microbatch: auto needs a schedule with a flush, one stage on each "
+                            "board and one size for all microbatches, like gpipe, 1f1b, zb-h1; "
+                            "found %s",
                             run->method.kind->name);
     }
     const rp_layer *layer = rp_cut_whole_layer(run->model, &cut, 0);
     return layer ? rp_node_fail(train,
-                                "microbatch: layer '%s' normalises over a microbatch: with "
-                                "another size it is another model; expected a number",
+                                "microbatch: layer '%s' normalises over a microbatch, so its size "
+                                "is a property of the model; expected a number instead of auto",
                                 layer->name)
                  : RP_OK;
 }

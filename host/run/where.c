@@ -7,7 +7,7 @@
 
 enum { SAID_BYTES = 512 };
 
-static rp_err wrong(const rp_where *where, const char *said) {
+static rp_err fail_where(const rp_where *where, const char *said) {
     return where->at ? rp_node_fail(where->at, "%s", said)
                      : rp_fail(RP_ERR_USAGE, "--where: %s", said);
 }
@@ -19,15 +19,16 @@ static rp_err add_term(rp_arena *arena, rp_where *where, const char *key, uint32
     char said[SAID_BYTES];
     for (uint32_t i = 0; i < where->count; i++) {
         if (strcmp(where->term[i].key, key) == 0) {
-            (void)snprintf(said, sizeof said, "'%s' is there twice: expected %s=ONE,OTHER", key,
-                           key);
-            return wrong(where, said);
+            (void)snprintf(said, sizeof said,
+                           "key '%s' is given twice: expected its values together, as in %s=A,B",
+                           key, key);
+            return fail_where(where, said);
         }
     }
     if (where->count == RP_WHERE_TERMS_MAX || values == 0 || values > RP_WHERE_VALUES_MAX) {
         (void)snprintf(said, sizeof said, "expected at most %d keys with 1 to %d values each",
                        RP_WHERE_TERMS_MAX, RP_WHERE_VALUES_MAX);
-        return wrong(where, said);
+        return fail_where(where, said);
     }
     rp_where_term *term = &where->term[where->count];
     *term = (rp_where_term){.key = key};
@@ -37,7 +38,7 @@ static rp_err add_term(rp_arena *arena, rp_where *where, const char *key, uint32
     return err;
 }
 
-/* "board=rk3588,jetson-nano" */
+/* Reads one text, like "board=rk3588,jetson-nano". */
 static rp_err parse_term(rp_arena *arena, const char *text, rp_where *out) {
     rp_where_term *term;
     char *copy;
@@ -48,7 +49,7 @@ static rp_err parse_term(rp_arena *arena, const char *text, rp_where *out) {
     if (!equals || equals == copy || !equals[1]) {
         char said[SAID_BYTES];
         (void)snprintf(said, sizeof said, "expected KEY=VALUE[,VALUE...], found '%.200s'", text);
-        return wrong(out, said);
+        return fail_where(out, said);
     }
     *equals = '\0';
     for (const char *at = equals + 1; *at; at++) {
@@ -108,7 +109,7 @@ fail:
 
 /* ---- choosing -------------------------------------------------------------------------------- */
 
-/* What a board has under a key, or NULL. */
+/* A board's value of a key, or NULL. */
 static const char *value_of(const rp_roster_entry *board, const char *key) {
     if (strcmp(key, "name") == 0) {
         return board->name;
@@ -134,7 +135,7 @@ static bool has_value(const rp_where_term *term, const rp_roster_entry *board) {
     return value && i < term->count;
 }
 
-static bool fits(const rp_where *where, const rp_roster_entry *board) {
+static bool matches(const rp_where *where, const rp_roster_entry *board) {
     uint32_t i = 0;
     while (i < where->count && has_value(&where->term[i], board)) {
         i++;
@@ -142,16 +143,16 @@ static bool fits(const rp_where *where, const rp_roster_entry *board) {
     return i == where->count;
 }
 
-static void say_nearest(char said[SAID_BYTES], const char *best) {
+static void append_nearest(char said[SAID_BYTES], const char *best) {
     const size_t used = strlen(said);
     if (best) {
         (void)snprintf(said + used, SAID_BYTES - used, "; did you mean '%s'?", best);
     }
 }
 
-/* Nobody has it: is it one of the words that somebody has? */
-static rp_err unknown_key(const rp_where *where, const char *key, const char *roster,
-                          const rp_roster_entry *board, uint32_t count) {
+/* No board has the key: the error suggests the nearest known one. */
+static rp_err fail_unknown_key(const rp_where *where, const char *key, const char *roster,
+                               const rp_roster_entry *board, uint32_t count) {
     rp_nearest nearest = {.word = key};
     char said[SAID_BYTES];
     rp_nearest_offer(&nearest, "name");
@@ -164,15 +165,14 @@ static rp_err unknown_key(const rp_where *where, const char *key, const char *ro
         }
     }
     (void)snprintf(said, sizeof said,
-                   "no board of %.100s has %s '%.63s'; each has a name, and what `labels`, `group` "
-                   "and `board` say",
+                   "no board of %.100s has %s '%.63s'; expected name, group, board, or a label",
                    roster, rp_roster_find_key(key) ? "a" : "a label", key);
-    say_nearest(said, nearest.best);
-    return wrong(where, said);
+    append_nearest(said, nearest.best);
+    return fail_where(where, said);
 }
 
-static rp_err unknown_value(const rp_where *where, const char *key, const char *value,
-                            const char *roster, const rp_roster_entry *board, uint32_t count) {
+static rp_err fail_unknown_value(const rp_where *where, const char *key, const char *value,
+                                 const char *roster, const rp_roster_entry *board, uint32_t count) {
     rp_nearest nearest = {.word = value};
     char said[SAID_BYTES];
     for (uint32_t k = 0; k < count; k++) {
@@ -182,8 +182,8 @@ static rp_err unknown_value(const rp_where *where, const char *key, const char *
         }
     }
     (void)snprintf(said, sizeof said, "no board of %.100s has %.63s=%.63s", roster, key, value);
-    say_nearest(said, nearest.best);
-    return wrong(where, said);
+    append_nearest(said, nearest.best);
+    return fail_where(where, said);
 }
 
 static rp_err check_term(const rp_where *where, const rp_where_term *term, const char *roster,
@@ -193,7 +193,7 @@ static rp_err check_term(const rp_where *where, const rp_where_term *term, const
         is_known = value_of(&board[k], term->key) != NULL;
     }
     if (!is_known) {
-        return unknown_key(where, term->key, roster, board, count);
+        return fail_unknown_key(where, term->key, roster, board, count);
     }
     for (uint32_t i = 0; i < term->count; i++) {
         const rp_where_term one = {.key = term->key, .value = &term->value[i], .count = 1};
@@ -202,21 +202,21 @@ static rp_err check_term(const rp_where *where, const rp_where_term *term, const
             k++;
         }
         if (k == count) {
-            return unknown_value(where, term->key, term->value[i], roster, board, count);
+            return fail_unknown_value(where, term->key, term->value[i], roster, board, count);
         }
     }
     return RP_OK;
 }
 
-static rp_err nobody(const rp_where *where, const char *roster) {
+static rp_err fail_no_match(const rp_where *where, const char *roster) {
     char said[SAID_BYTES];
-    int used = snprintf(said, sizeof said, "no board of %.100s fits:", roster);
+    int used = snprintf(said, sizeof said, "no board of %.100s matches:", roster);
     for (uint32_t i = 0; i < where->count && used > 0 && used < SAID_BYTES; i++) {
         const rp_where_term *term = &where->term[i];
         used += snprintf(said + used, sizeof said - (size_t)used, "%s %.63s=%.63s%s",
                          i ? " and" : "", term->key, term->value[0], term->count > 1 ? ",.." : "");
     }
-    return wrong(where, said);
+    return fail_where(where, said);
 }
 
 rp_err rp_where_choose(const rp_where *where, const char *roster, rp_roster_entry *board,
@@ -227,14 +227,14 @@ rp_err rp_where_choose(const rp_where *where, const char *roster, rp_roster_entr
         RP_TRY(check_term(where, &where->term[i], roster, board, *count));
     }
     for (uint32_t k = 0; k < *count; k++) {
-        if (fits(where, &board[k])) {
+        if (matches(where, &board[k])) {
             board[kept] = board[k];
             board[kept].place = kept;
             kept++;
         }
     }
     if (kept == 0) {
-        return nobody(where, roster);
+        return fail_no_match(where, roster);
     }
     *count = kept;
 fail:

@@ -26,15 +26,15 @@ rp_err rp_zoo_path(rp_arena *arena, const char *name, const char **out) {
     return err;
 }
 
-static rp_zoo_data usual_data(const char *path) {
+static rp_zoo_data assume_data(const char *path) {
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
     return strncmp(name, "torchvision-", 12) == 0 ? (rp_zoo_data){rp_shape_3(3, 224, 224), 1000}
                                                   : (rp_zoo_data){rp_shape_3(3, 32, 32), 10};
 }
 
-/* Does a layer have `out: classes`? The tree is read for this alone: looking marks keys as known.
- */
+/* Does a layer have `out: classes`? Reads the file separately, because looking at a key of the tree
+ * marks it as known. */
 static rp_err find_classes(rp_arena *arena, const char *path, bool *found) {
     rp_node *root;
     rp_err err;
@@ -51,7 +51,7 @@ fail:
 
 rp_err rp_zoo_open(rp_arena *arena, const char *path, const rp_zoo_data *data, bool *assumed,
                    rp_model **out) {
-    const rp_zoo_data usual = usual_data(path);
+    const rp_zoo_data usual = assume_data(path);
     rp_zoo_data chosen = *data;
     bool classes;
     rp_node *root;

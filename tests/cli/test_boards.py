@@ -57,13 +57,15 @@ class Boards(Chosen):
 
     def test_what_is_refused(self):
         for value, why in (("some", "expected all, auto, or a list"),
-                           ("[one, four]", "no board 'four'"), ("[one, one]", "no board 'one'"),
+                           ("[one, four]", "board 'four' is not in the roster"),
+                           ("[one, one]", "board 'one' is not in the roster, or is listed twice"),
                            ("[]", "expected all, auto, or a list"),
                            ("{one: 1}", "expected all, auto, or a list")):
             err = self.refused("train", self.run_yaml, *self.SETS, "--set", f"plan.boards={value}")
             self.assertIn(why, err)
         local = ("--set", "plan.boards=auto")
-        self.assertIn("needs a roster", self.refused("train", self.run_file(program.RUN), *local))
+        err = self.refused("train", self.run_file(program.RUN), *local)
+        self.assertIn("needs `ring.roster`", err)
 
 
 class Halves(Chosen):

@@ -171,15 +171,15 @@ class Fleet(enrolment.Case):
         self.assertIn("not both", self.refused("push", bundle, *ring, "a", "--where", "rack=a"))
         self.assertIn("which boards?", self.refused("revert", *ring))
         err = self.refused(*self.words("c", "--group", "rack-c"))
-        self.assertIn("`groups` has no 'rack-c'; did you mean 'rack-a'?", err)
+        self.assertIn("unknown group 'rack-c': it is not in `groups`; did you mean 'rack-a'?", err)
         err = self.refused("train", self.run_file(), "--set", "ring={where: {rack: a}}")
         self.assertIn("chooses boards of a roster", err)
         self.write_roster([self.entry("a", "10.0.0.1:7000", "rack-a"),
                            self.entry("b", "10.0.0.2:7000", "rack-b"),
                            self.entry("a", "10.0.0.3:7000", "rack-b")])
         err = self.refused("boards", "list", *ring)
-        self.assertIn("lab.yaml:8: boards[2].name: boards 1 and 3 of the list are both called 'a'; "
-                      "the other one is in line 6", err)
+        self.assertIn("lab.yaml:8: boards[2].name: boards 1 and 3 of the list have the "
+                      "same name 'a'; the first is in line 6", err)
 
 
 if __name__ == "__main__":

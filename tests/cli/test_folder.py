@@ -409,7 +409,7 @@ class Folder(program.Case):
         for name in ("run.yaml", "log.jsonl", "weights.safetensors", "summary.json"):
             (self.dir / "a" / name).unlink()
         shutil.rmtree(self.dir / "a" / "checkpoint")
-        self.assertIn("the command that made its folder", self.refused("resume", "a"))
+        self.assertIn("the command that made the folder", self.refused("resume", "a"))
         self.ringpipe("train", self.run_yaml, "--out", "a")
         self.assertEqual(self.weights("a"), self.weights("whole"))
         order = [(self.dir / "a" / name).stat().st_mtime_ns

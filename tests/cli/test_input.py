@@ -51,7 +51,7 @@ class RunFile(program.Case):
         freeze = RUN.replace("train: {", 'train: {freeze: "*", ')
         for words in ((), ("--dry-run",)):
             err = self.refused("train", self.run_file(freeze), "--out", "out", *words)
-            self.assertIn("nothing is left to be trained", err)
+            self.assertIn("there is nothing to train", err)
             self.assertIn("run.yaml", err)
             self.assertFalse((self.dir / "out").exists())
         self.wrong(RUN.replace("train: {", "train: {freeze: layer9, "), "layer9", "fc1", line=4)

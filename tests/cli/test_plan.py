@@ -206,15 +206,15 @@ class Plan(program.Case):
     def test_halves_that_can_not_be(self):
         for sets, message in (
             (("ring.boards=3",), "expected an even number of boards, found 3"),
-            (("ring.boards=4", "cut=auto", "ring.verify=1/8"), "no board does both"),
+            (("ring.boards=4", "cut=auto", "ring.verify=1/8"), "schedule pipefb splits all stages"),
             (("ring.boards=4", "cut=auto", "offload=host"),
-             "stage 0, which schedule pipefb splits: its stashes leave for another board anyway"),
+             "stage 0 can't be offloaded, because schedule pipefb splits it"),
             (("ring.boards=4", "cut=auto", "recompute=all"),
              "stage 0 of schedule pipefb, which is split: its backwards are on another board"),
             (("ring.boards=3", "cut=auto", "schedule.split=[false, true]", "recompute=all"),
              "stage 1 of schedule pipefb, which is split"),
             (("ring.boards=3", "cut=auto", "schedule.split=[false, true]", "offload=[1]"),
-             "stage 1, which schedule pipefb splits"),
+             "stage 1 can't be offloaded, because schedule pipefb splits it"),
             (("ring.boards=4", "cut=auto", "schedule.ahead=[1, 2]"), "numbers that do not grow"),
             (("ring.boards=4", "cut=auto", "schedule.ahead=soon"), "ahead"),
             (("ring.boards=4", "cut=auto", "schedule.split=[true, false]"),
@@ -227,9 +227,9 @@ class Plan(program.Case):
                 self.assertIn(message, self.refused("train", "run.yaml", "--out", "no", *words))
 
     def test_sizes_of_no_planner(self):
-        for schedule, message in (("{kind: umpipe, planner: best}", "no planner 'best'"),
+        for schedule, message in (("{kind: umpipe, planner: best}", "unknown planner 'best'"),
                                   ("{kind: umpipe, planner: greedy}", "auto, dgap or tidgap"),
-                                  ("{kind: umpipe, planner: auto, forward: 4}", "drop one of"),
+                                  ("{kind: umpipe, planner: auto, forward: 4}", "remove one of"),
                                   ("{kind: gpipe, planner: auto}", "planner")):
             err = self.refused("train", self.run_file(RUN % schedule))
             self.assertIn(message, err)
@@ -250,7 +250,7 @@ class Plan(program.Case):
             ((*train, "--set", "schedule={kind: umpipe, forward: [4]}"),
              "schedule.forward: has 1 sizes for 3 stages"),
             ((*train, "--set", "schedule={kind: umpipe, forward: [4, 4, 33]}"),
-             "stage 2 has microbatches of 33 samples, and a step has 32"),
+             "stage 2 has microbatches of 33 samples; expected at most those of a step, 32"),
             ((*train, "--set", "schedule={kind: umpipe, forward: [4, 4, 0]}"),
              "schedule.forward[2]: expected a whole number from 1"),
         ):

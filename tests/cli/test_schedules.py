@@ -90,13 +90,14 @@ class Schedules(program.Case):
                 (("plan.schedules=[gpip]",), "no schedule 'gpip'"),
                 (("plan.schedules=[{kind: pipedream, advances: 1}]",), "advances"),
                 (("plan.schedules=[umpipe]",), "one size for all microbatches"),
-                (("plan.schedules=[interleaved-1f1b]",), "one stage a board"),
+                (("plan.schedules=[interleaved-1f1b]",), "one stage on each board"),
                 (("schedule=umpipe",), "one size for all microbatches"),
                 (("cut=[fc2, fc3]",), "expected cut: auto, and no lanes"),
-                (("plan.share=2",), "share: boards of a stage sum their gradients, before"),
-                (("train.microbatch=auto",), "microbatch: auto is for schedules with a flush"),
+                (("plan.share=2",), "share: boards can share a stage only with"),
+                (("train.microbatch=auto",), "microbatch: auto needs a schedule with a flush"),
                 (("optimizer.clip_norm=1",), "with schedule pipedream no step waits"),
-                (("recompute=all", "plan.schedules=[pipeoptim]"), "is not for schedule pipeoptim"),
+                (("recompute=all", "plan.schedules=[pipeoptim]"),
+                 "does not apply to schedule pipeoptim"),
         ):
             sets = [word for one in words for word in ("--set", one)]
             with self.subTest(words):

@@ -52,7 +52,7 @@ class Right(program.Case):
             self.assertIn(f"as in 1/200, found '{value}'", err)
         err = self.refused("train", run, "--out", "out", "--set", "ring.verify=1/9",
                            "--set", "ring.boards=1")
-        self.assertIn("needs a second board", err)
+        self.assertIn("needs at least two boards", err)
 
 
 class Wrong(test_keys.Case):

@@ -106,7 +106,7 @@ static void what_is_refused_leaves_the_file(void **state) {
     expect_refused(put("right", "", zero_key), "one board below the other");
     expect_text(brackets);
     write_text("lab.yaml", one);
-    expect_refused(put("right", "tcp://a:7000", zero_key), "have the same one");
+    expect_refused(put("right", "tcp://a:7000", zero_key), "have the same");
     expect_text(one);
     expect_refused(remove_one("right"), "no board is called 'right'");
     expect_refused(remove_one("left"), "has one board");
@@ -153,7 +153,7 @@ static void a_board_keeps_its_group_and_labels(void **state) {
                 "boards:\n  - {name: \"right\", key: " RIGHT ", group: \"rack-b\"}\n");
     write_text("lab.yaml", text);
     right.group = "rack-c";
-    expect_refused(rp_roster_put(in_folder("lab.yaml"), &right), "`groups` has no 'rack-c'");
+    expect_refused(rp_roster_put(in_folder("lab.yaml"), &right), "unknown group 'rack-c'");
     expect_text(text);
 }
 

@@ -167,7 +167,7 @@ static void a_key_that_is_not_the_boards_own_is_refused(void **state) {
     expect_answer(host.public_text, "this host's own key");
     (void)snprintf(text, sizeof text, has, own.public_text);
     append("lab.yaml", text, strlen(text));
-    expect_answer(own.public_text, "boards 'x' and 'left' have the same one");
+    expect_answer(own.public_text, "boards 'x' and 'left' have the same");
     expect_answer("no key", "invalid public key");
     assert_false(is_used());
 }

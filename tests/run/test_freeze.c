@@ -81,9 +81,9 @@ static void mistakes(void **state) {
     static const struct {
         const char *patterns, *message;
     } cases[] = {
-        {"layer3.*", "run.yaml:1: freeze: 'layer3.*' fits no layer of the model; it has: conv1, "
+        {"layer3.*", "run.yaml:1: freeze: 'layer3.*' matches no layer of the model; it has: conv1, "
                      "layer1.bn, layer2.bn, fc (4 in all)"},
-        {"[conv1, conv]", "'conv' fits no layer"},
+        {"[conv1, conv]", "'conv' matches no layer"},
         {"{conv1: true}", "expected a pattern"},
         {"[[conv1]]", "expected a pattern"},
         {"[]", "expected a pattern"},

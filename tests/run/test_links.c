@@ -126,9 +126,10 @@ static void what_is_wrong_is_named(void **state) {
     write_text("odd.yaml", "rate_mbit: 3\nhops: [{from: 0}]\n");
     write_text("deep.yaml", "profile: lte\n");
     static const char *const cases[][2] = {
-        {"wifi", "run.yaml:2: ring.link: no profile 'wifi': expected ethernet, lte, wifi-good, "
-                 "wifi-walking-away, or a path to a file"},
-        {"{profile: wifi}", "run.yaml:2: ring.link.profile: no profile 'wifi'"},
+        {"wifi",
+         "run.yaml:2: ring.link: unknown link profile 'wifi': expected ethernet, lte, wifi-good, "
+         "wifi-walking-away, or a path to a file"},
+        {"{profile: wifi}", "run.yaml:2: ring.link.profile: unknown link profile 'wifi'"},
         {"{hops: [{from: 1, profile: [a]}]}", "expected the name of a profile, or a path"},
         {"[5]", "expected a map like"},
         {"{trace: bad.csv}", "bad.csv:2: the rate is not from 0"},

@@ -58,7 +58,7 @@ static void an_automatic_cut_needs_layers(void **state) {
     rp_runfile_close(&run);
     expect_ok(read_text(&arena, good, "ring.boards=40", &run));
     expect_err(rp_runfile_check_cut(&run), RP_ERR_USAGE);
-    assert_non_null(strstr(rp_err_message(), "40 stages need as many layers"));
+    assert_non_null(strstr(rp_err_message(), "40 stages need at least one layer each"));
     rp_runfile_close(&run);
     rp_arena_finish(&arena);
 }
@@ -118,19 +118,20 @@ static void sizes_of_microbatches(void **state) {
     expect_ok(read_text(&arena, verified, "schedule={kind: umpipe, forward: 7}", &run));
     assert_int_equal(run.safety.verify, 4);
     rp_runfile_close(&run);
-    refused(verified, "schedule=pipefb", "verify: computes a microbatch again");
+    refused(verified, "schedule=pipefb",
+            "verify: needs a stage with forward and backward on one board");
     refused(good, "schedule={kind: umpipe, forward: [3]}",
             "schedule.forward: has 1 sizes for 2 stages");
     refused(good, "schedule={kind: umpipe, backward: [1, 2, 3]}", "has 3 sizes for 2 stages");
     refused(good, "schedule={kind: umpipe, forward: [4, 17]}",
-            "stage 1 has microbatches of 17 samples, and a step has 16");
+            "stage 1 has microbatches of 17 samples; expected at most those of a step, 16");
     refused(good, "schedule={kind: umpipe, backward: 0}", "backward");
     refused(good, "schedule={kind: umpipe, backward: [2, x]}", "expected a whole number");
     refused(good, "schedule={kind: gpipe, forward: 4}", "forward: unknown key");
     refused(good, "schedule={kind: pipefb, ahead: [4, 2]}", "ahead: has 2 numbers for 1 stages");
     refused(normed, "schedule={kind: umpipe, forward: [4, 8]}",
-            "stage 1 has microbatches of 8 samples forward and 4 backward, and its layer 'bn3' "
-            "normalises over a microbatch: with another size it is another model; expected "
+            "stage 1 has microbatches of 8 samples forward and 4 backward, but its layer 'bn3' "
+            "normalises over a microbatch, so another size would change the model; expected "
             "train.microbatch, 4, in both directions");
     rp_arena_finish(&arena);
 }
@@ -169,7 +170,7 @@ static void a_cut_needs_whole_groups_of_microbatches(void **state) {
     run.boards = 3;
     run.stages = 6;
     expect_err(rp_runfile_check_cut(&run), RP_ERR_USAGE);
-    assert_non_null(strstr(rp_err_message(), "expected a multiple of 3 a step"));
+    assert_non_null(strstr(rp_err_message(), "needs a multiple of 3 microbatches"));
     run.boards = 1;
     run.stages = 2;
     expect_ok(rp_runfile_check_cut(&run));
@@ -483,10 +484,10 @@ static void wrong_offload_and_recompute(void **state) {
     }
     refused_changed("clip_norm: 2}\nlr_schedule: cosine\nschedule: 1f1b\n",
                     "clip_norm: 0}\nschedule: pipeoptim\nrecompute: all\n",
-                    "recompute: is not for schedule pipeoptim: its forwards see predicted");
+                    "recompute: does not apply to schedule pipeoptim: its forwards see predicted");
     refused_changed("clip_norm: 2}\nlr_schedule: cosine\nschedule: 1f1b\n",
                     "clip_norm: 0}\nschedule: pipefb\noffload: host\n",
-                    "offload: is not for stage 0, which schedule pipefb splits");
+                    "offload: stage 0 can't be offloaded, because schedule pipefb");
 }
 
 static void wrong_throttles_and_threads(void **state) {
@@ -503,13 +504,15 @@ static void wrong_throttles_and_threads(void **state) {
         {"throttle: {boards: {1: {update: 2}}}", ":3: ring.throttle.boards.1.update: unknown key"},
         {"throttle: {boards: {1: {update_ms: x}}}",
          ":3: ring.throttle.boards.1.update_ms: expected a number from 0"},
-        {"memory_mb: [1]", ":3: ring.memory_mb: expected one number, or one for each of the 2"},
+        {"memory_mb: [1]",
+         ":3: ring.memory_mb: expected one number, or a list with one for each of the 2"},
         {"memory_mb: [1, -1]", ":3: ring.memory_mb[1]: expected a number from 0"},
         {"memory_mb: {2: 1}", ":3: ring.memory_mb.2: expected a board's place"},
         {"memory_mb: {1: nan}", ":3: ring.memory_mb.1: expected a number from 0"},
         {"memory_mb: nan", ":3: ring.memory_mb: expected a number from 0"},
         {"memory_mb: 1, memory_mib: 1", ":3: ring.memory_mb: `memory_mb` and `memory_mib`"},
-        {"threads: [1]", ":3: ring.threads: expected one number, or one for each of the 2 boards"},
+        {"threads: [1]",
+         ":3: ring.threads: expected one number, or a list with one for each of the 2 boards"},
         {"threads: [1, 2000]", ":3: ring.threads[1]: expected a whole number from 0 to 1024"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -568,18 +571,20 @@ static void codecs_by_boundary_and_direction(void **state) {
     assert_true(run.codec_max_error == 0.01);
     rp_runfile_close(&run);
     rp_arena_finish(&arena);
-    refused(three, "links={codec: int8, max_error: 0.1}", "is for codec: auto");
+    refused(three, "links={codec: int8, max_error: 0.1}", "has an effect only with `codec: auto`");
     refused(three, "links={codec: auto, max_error: 0}", "links.max_error");
     refused(three, "links.codec=[f16, auto]", "expected f32, f16, bf16, int8 or int4, found");
     refused(three, "links.inputs=[f16]", "expected auto, f32, f16, bf16, int8, int4 or uint8");
     refused(three, "links.codec=uint8", "expected f32, f16, bf16, int8 or int4, found 'uint8'");
     refused(three, "links.codec=int7", "expected f32, f16, bf16, int8 or int4, found 'int7'");
-    refused(three, "links.codec=topk-0.1", "expected {gradients: topk-0.1}, or f32, f16");
-    refused(three, "links.codec={activations: topk-0.1}", "'topk-0.1' is for gradients");
+    refused(three, "links.codec=topk-0.1",
+            "expected {gradients: topk-0.1}, or one for both directions: f32, f16");
+    refused(three, "links.codec={activations: topk-0.1}",
+            "'topk-0.1' is a codec for gradients only");
     refused(three, "links.codec={gradients: topk-0.5}", "int4, topk-0.1, topk-0.03 or topk-0.01");
     refused(three, "links.inputs=topk-0.1", "expected auto, f32");
     refused(three, "links.codec={activations: aqsgd2}", "int8 or int4, found 'aqsgd2'");
-    refused(three, "links.codec=[f16]", "a list of 1 for 3 stages; expected as many codecs");
+    refused(three, "links.codec=[f16]", "the list has 1 codecs for 3 stages; expected one codec");
     refused(three, "links.codec={activation: f16}", "links.codec.activation: unknown key");
     refused(three, "links={codecs: f16}", "links.codecs: unknown key");
     refused(three, "links=f16", "expected a map like {codec: int8}");
@@ -607,7 +612,7 @@ static void copies_are_made_when_it_says(void **state) {
         rp_arena_finish(&arena);
     }
     refused(good, "ring.copy_steps=often", "ring.copy_steps");
-    refused(good, "ring={boards: 1, copy_steps: auto}", "no neighbour to keep a copy");
+    refused(good, "ring={boards: 1, copy_steps: auto}", "because a neighbour keeps the copy");
 }
 
 /* Inputs are bytes where the set has them and nothing computes values between them. */
@@ -650,7 +655,8 @@ static void inputs_are_bytes_where_they_can_be(void **state) {
         rp_arena_finish(&arena);
     }
     refused_changed("10}\n", "10, augment: {mixup: 1}}\nlinks: {inputs: uint8}\n",
-                    "links.inputs: uint8: data.augment computes values between bytes");
+                    "links.inputs: uint8 does not fit the data set: data.augment computes values "
+                    "between bytes");
 }
 
 static void bad_files_are_refused(void **state) {
@@ -668,7 +674,7 @@ static void bad_files_are_refused(void **state) {
                     "schedule: {kind: pipedream-2bw, advance: {max_stale: 3}}\n", "max_stale");
     refused_changed("clip_norm: 2}\nlr_schedule: cosine\nschedule: 1f1b\n",
                     "eps: 0.1}\nschedule: {kind: async, advance: {max_staleness: 0}}\n",
-                    "max_staleness: is 0, and async on 2 stages has 1 without any advance; "
+                    "max_staleness: is 0, but async on 2 stages has 1 even without advance; "
                     "expected 1 or more");
     refused_changed(
         "schedule: 1f1b\n", "schedule: {kind: async, advance: autos}\n",
@@ -743,11 +749,12 @@ static void rosters_are_checked(void **state) {
         {"right", "tcp://10.0.0.8:7000", NULL},
         {name + 1, "tcp://board-7.local:7000", NULL},
         {"right", hosts[0], NULL},
-        {"left", "tcp://10.0.0.8:7000", "boards 1 and 2 of the list are both called 'left'"},
+        {"left", "tcp://10.0.0.8:7000", "boards 1 and 2 of the list have the same name 'left'"},
         {"host", "tcp://10.0.0.8:7000", "name: expected 1 to 63 bytes, and not `host`"},
         {"", "tcp://10.0.0.8:7000", "name: expected 1 to 63 bytes"},
         {name, "tcp://10.0.0.8:7000", "name: expected 1 to 63 bytes"},
-        {"right", "tcp://10.0.0.7:7000", "address: boards 'left' and 'right' have the same one"},
+        {"right", "tcp://10.0.0.7:7000",
+         "address: boards 'left' and 'right' have the same address"},
         {"right", hosts[1], "HOST a name or an IPv4 address of at most 99 bytes"},
         {"right", "tcp://[::1]:7000", "HOST a name or an IPv4 address"},
         {"right", "tcp://fe80::1:7000", "HOST a name or an IPv4 address"},
@@ -1016,10 +1023,10 @@ static void spares_wait_behind_the_others(void **state) {
     (void)state;
     static const char *const wrong[][2] = {
         {"b", "spare: expected a list of names"},
-        {"[e]", "the roster has no board 'e' that is not a spare already"},
-        {"[b, b]", "the roster has no board 'b' that is not a spare already"},
+        {"[e]", "board 'e' is not in the roster, or is listed twice"},
+        {"[b, b]", "board 'b' is not in the roster, or is listed twice"},
         {"[[b]]", "expected names of boards"},
-        {"[d]", "board 'd' dials; a spare needs an address"},
+        {"[d]", "board 'd' dials the host (address: dials); a spare needs an address"},
     };
     char roster[] = "/tmp/ringpipe-test-spare-XXXXXX";
     rp_arena arena;
@@ -1062,7 +1069,7 @@ static void spares_wait_behind_the_others(void **state) {
     rp_runfile_close(&run);
     rp_arena_finish(&arena);
     (void)remove(roster);
-    refused(good, "ring.spare=[a]", "spare: needs a roster that has the spare boards");
+    refused(good, "ring.spare=[a]", "spare: needs `ring.roster`, which lists the spare boards");
 }
 
 /* ---- boards that dial ------------------------------------------------------------------------ */
@@ -1079,7 +1086,8 @@ static void check_dials(const char *roster, const char *first, const char *secon
                   "boards:\n- {name: a, address: '%s', key: '%s9'}\n"
                   "- {name: b, address: '%s', key: '%s%d'}\n"
                   "- {name: c, address: 'tcp://10.0.0.9:7000', key: '%s7'}\n",
-                  first, key, second, key, message && strstr(message, "keys") ? 9 : 8, key);
+                  first, key, second, key, message && strstr(message, "needs its own") ? 9 : 8,
+                  key);
     assert_int_equal(fclose(file), 0);
     const char *at = strstr(good, "ring: {boards: 2, link: {delay_ms: 1, rate_mbit: 50}}");
     (void)snprintf(whole, sizeof whole, "%.*sring: {roster: %s%s}%s", (int)(at - good), good,
@@ -1113,7 +1121,7 @@ static void boards_that_dial_are_checked(void **state) {
     (void)close(file);
     check_dials(roster, "dials", there, listen, NULL);
     check_dials(roster, there, "dials", listen, NULL);
-    check_dials(roster, there, "dials", "", "listen: is missing, and board 'b'");
+    check_dials(roster, there, "dials", "", "listen: is missing, but board 'b'");
     check_dials(roster, there, "dials", ", listen: here", "listen: expected tcp://HOST:PORT");
     check_dials(roster, there, "dials", ", listen: 'tcp://[::]:7100'",
                 "listen: expected tcp://HOST:PORT, HOST a name or an IPv4 address");
@@ -1121,7 +1129,7 @@ static void boards_that_dial_are_checked(void **state) {
                 "address: expected tcp://HOST:PORT, HOST a name or an IPv4 address of at most "
                 "99 bytes, PORT from 1 to 65533, or dials");
     check_dials(roster, "dials", "dials", listen, "boards 'a' and 'b' are neighbours");
-    check_dials(roster, "dials", "dials", listen, "each board needs keys of its own");
+    check_dials(roster, "dials", "dials", listen, "each board needs its own");
     (void)remove(roster);
 }
 

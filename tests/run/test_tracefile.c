@@ -68,8 +68,8 @@ static void check_wrong(const char *text, size_t bytes, const char *says) {
 static void what_is_wrong_has_its_line(void **state) {
     (void)state;
     static const char *const cases[][2] = {
-        {"", "is empty, expected a trace"},
-        {"# nothing\n", "is empty, expected a trace"},
+        {"", "the trace is empty; expected times"},
+        {"# nothing\n", "the trace is empty; expected times"},
         {"0,10\n5,-3\n", ":2: the rate is not from 0"},
         {"0,10\n5,nan\n", ":2: expected 2 numbers"},
         {"0,10\n\n5\n", ":3: expected 2 numbers with commas between them, found '5'"},
@@ -87,7 +87,7 @@ static void what_is_wrong_has_its_line(void **state) {
         {"time_s,rate\n0,1\n", ":1: expected names of columns: time_s and some of rate_mbit"},
         {"time_s,rate_mbit,rate_mbit\n", ":1: expected names of columns"},
         {"rate_mbit\n5\n", ":1: expected names of columns"},
-        {"time_s,rate_mbit\n", ":1: expected a line of numbers behind the names"},
+        {"time_s,rate_mbit\n", ":1: expected a line of numbers after the names"},
         {"5\n4\n", ":2: expected times that do not go back, found '4'"},
         {"5\n4.5\n", ":2: expected a whole number of milliseconds, found '4.5'"},
         {"5\n-7\n", ":2: expected a whole number of milliseconds"},

@@ -92,26 +92,27 @@ static void wrong_rosters_are_refused(void **state) {
     static const struct {
         const char *lines, *said;
     } wrong[] = {
-        {"  - {name: a1, group: rack-c, key: KEY}\n", "`groups` has no 'rack-c'; did you mean"},
+        {"  - {name: a1, group: rack-c, key: KEY}\n",
+         "unknown group 'rack-c': it is not in `groups`; did you mean"},
         {"  - {name: b1, group: rack-b, key: KEY}\n", "the key 'address' is needed here"},
         {"  - {name: a1, group: rack-a, key: KEY, labels: {name: x}}\n",
          "not name, group or board"},
         {"  - {name: a1, group: rack-a, key: KEY, labels: [x]}\n", "a map of at most 16 labels"},
-        {"  - {name: a1, group: rack-a, key: KEY, labels: {x: a=b}}\n", "expected a value"},
+        {"  - {name: a1, group: rack-a, key: KEY, labels: {x: a=b}}\n", "invalid value: expected"},
         {"  - {name: a1, group: rack-a, key: KEY}\n  - {name: b, address: dials, key: KEY}\n"
          "  - {name: a1, address: dials, key: KEY}\n",
-         "lab.yaml:10: boards[2].name: boards 1 and 3 of the list are both called 'a1'; the other "
-         "one is in line 8"},
+         "lab.yaml:10: boards[2].name: boards 1 and 3 of the list have the same name 'a1'; the "
+         "first is in line 8"},
         {"  - {name: a1, group: rack-a, key: KEY}\n"
          "  - {name: x, address: 'tcp://a1.lab:7000', key: KEY}\n",
-         "have the same one, tcp://a1.lab:7000; the other one is in line 8"},
+         "have the same address tcp://a1.lab:7000; 'a1' is in line 8"},
         {"  - {name: a1, group: rack-a, key: " SAME "}\n"
          "  - {name: x, address: 'tcp://10.0.0.9:7000', key: " SAME "}\n",
-         "lab.yaml:9: boards[1].key: boards 'a1' and 'x' have the same one, and each board needs "
-         "keys of its own; 'a1' is in line 8"},
+         "lab.yaml:9: boards[1].key: boards 'a1' and 'x' have the same public key, but each board "
+         "needs its own; 'a1' is in line 8"},
         {"  - {name: x, address: dials, key: " SAME "}\n  - {name: a1, group: rack-a, key: KEY}\n"
          "  - {name: y, address: dials, key: " SAME "}\n",
-         "lab.yaml:10: boards[2].key: boards 'x' and 'y' have the same one"},
+         "lab.yaml:10: boards[2].key: boards 'x' and 'y' have the same public key"},
     };
     rp_roster_entry *boards;
     uint32_t count;
@@ -167,8 +168,8 @@ static void boards_are_chosen(void **state) {
         {{"rak=a"}, 1, "did you mean 'rack'?"},
         {{"rack=a,q"}, 1, "no board of lab.yaml has rack=q"},
         {{"board=rk3566"}, 1, "no board of lab.yaml has board=rk3566; did you mean 'rk3588'?"},
-        {{"rack=z", "board=odd"}, 2, "no board of lab.yaml fits: rack=z and board=odd"},
-        {{"rack=z", "rack=a"}, 2, "'rack' is there twice"},
+        {{"rack=z", "board=odd"}, 2, "no board of lab.yaml matches: rack=z and board=odd"},
+        {{"rack=z", "rack=a"}, 2, "'rack' is given twice"},
     };
     char names[200];
     (void)state;
