@@ -8,7 +8,7 @@
 
 /* The plan's first step (without a flush: as many as it has stages, twice), every op one column
  * where microbatches are alike. The plan has been checked.
- * errors  IO when `out` can not be written; FAULT, MEMORY */
+ * errors  IO when `out` cannot be written; FAULT, MEMORY */
 rp_err rp_draw_plan(FILE *out, const rp_plan *plan) RP_MUST_CHECK;
 
 #endif

@@ -42,7 +42,7 @@ static void print_table(const rp_reach_result *found) {
     }
     for (uint32_t p = 0; p < found->pair_count; p++) {
         const rp_reach_pair *pair = &found->pair[p];
-        static const char *const words[] = {"works", "fails: ", "-  it can not be dialled",
+        static const char *const words[] = {"works", "fails: ", "-  it cannot be dialled",
                                             "-  not tried"};
         (void)printf("%-16s -> %-21s %s%s%s\n", found->board[pair->from].name,
                      found->board[pair->to].name, words[pair->way],

@@ -125,7 +125,7 @@ rp_err rp_verb_doctor(rp_arena *arena, const rp_cli_args *args) {
     RP_TRY(rp_probe_run(arena, SECONDS_MAX, examine, args, &text));
     found = json_loads(text, 0, NULL);
     if (!found) {
-        RP_TRY(rp_fail(RP_ERR_DEVICE, "doctor: what the probe has found can not be read"));
+        RP_TRY(rp_fail(RP_ERR_DEVICE, "doctor: what the probe has found cannot be read"));
     }
     (void)statvfs(".", &disk);
     (void)json_object_set_new(

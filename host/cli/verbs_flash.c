@@ -34,7 +34,7 @@ static rp_err list_disks(const job *j) {
     for (uint32_t i = 0; i < count; i++) {
         if (disk[i].can_leave) {
             const char *state = disk[i].in_use[0]   ? disk[i].in_use
-                                : disk[i].read_only ? "can not be written"
+                                : disk[i].read_only ? "cannot be written"
                                                     : "free";
             (void)printf("/dev/%-10s %8.1f GB  %-24s %s\n", disk[i].name,
                          (double)disk[i].bytes * 1e-9, disk[i].model, state);
@@ -211,7 +211,7 @@ static rp_err start_qemu(rp_arena *arena, const job *j, const char *image) {
                                  "-nographic",
                                  NULL};
     (void)execvp(words[0], (char *const *)(uintptr_t)words);
-    return rp_fail(RP_ERR_IO, "%s can not be started", words[0]);
+    return rp_fail(RP_ERR_IO, "%s cannot be started", words[0]);
 fail:
     return err;
 }

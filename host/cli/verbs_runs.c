@@ -236,7 +236,7 @@ static rp_err ask_to_stop(const char *folder, const rp_owner *owner) {
     if (kill((pid_t)owner->pid, SIGUSR1) == 0 || errno == ESRCH) {
         return RP_OK;
     }
-    return rp_fail(RP_ERR_USAGE, "%s: process %" PRId64 " can not be asked to stop: %s", folder,
+    return rp_fail(RP_ERR_USAGE, "%s: process %" PRId64 " cannot be asked to stop: %s", folder,
                    owner->pid, strerror(errno));
 }
 

@@ -335,7 +335,7 @@ fail:
 rp_err rp_array_open(rp_arena *arena, const char *path, rp_array *out) {
     *out = (rp_array){.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
     if (out->fd < 0) {
-        return rp_fail(RP_ERR_IO, "%s: can not be opened: %s", path, strerror(errno));
+        return rp_fail(RP_ERR_IO, "%s: cannot be opened: %s", path, strerror(errno));
     }
     out->path = path;
     rp_err err = read_header(arena, out->fd, out);

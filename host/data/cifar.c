@@ -69,7 +69,7 @@ rp_err rp_cifar_open(rp_arena *arena, const char *folder, const char *sub, const
     int fd;
     rp_err err = open_file(arena, folder, sub, name, &path, &fd);
     if (err == RP_OK && fd < 0) {
-        return rp_fail(RP_ERR_IO, "%s/%s: can not be opened: %s; `ringpipe data fetch` gets it",
+        return rp_fail(RP_ERR_IO, "%s/%s: cannot be opened: %s; `ringpipe data fetch` gets it",
                        folder, name, strerror(errno));
     }
     if (err == RP_OK) {

@@ -19,7 +19,7 @@ typedef struct {
     struct csv_parser parser;
     rp_err (*on_row)(void *context, const rp_csv_row *row);
     void *context;
-    rp_err err; /* of a callback: the parser can not be told to stop */
+    rp_err err; /* of a callback: the parser cannot be told to stop */
     uint32_t line;
     uint32_t row_line; /* on which the row began */
     bool row_ended;    /* on this line */
@@ -185,7 +185,7 @@ static rp_err read_lines(reader *r) {
         }
     }
     if (ferror(r->file)) {
-        return rp_fail(RP_ERR_IO, "%s: can not be read: %s", r->path, strerror(errno));
+        return rp_fail(RP_ERR_IO, "%s: cannot be read: %s", r->path, strerror(errno));
     }
     if (csv_fini(&r->parser, take_field, take_row, r) != 0) {
         return fail_here(r, "the quote of this field is not closed");

@@ -119,7 +119,7 @@ rp_err rp_data_describe(const rp_data *data, const char *path) {
     json_decref(object);
     good = good && putc('\n', file) != EOF;
     if (!named) {
-        return rp_fail(RP_ERR_FORMAT, "the data set can not be described: is every name UTF-8?");
+        return rp_fail(RP_ERR_FORMAT, "the data set cannot be described: is every name UTF-8?");
     }
     return rp_replace_end(file, path, good);
 }

@@ -90,7 +90,7 @@ static rp_err try_once(CURL *curl, const rp_download *download, bool *again) {
     long status = 0;
     sink to = {.download = download, .file = fopen(download->target, "wbe")};
     if (!to.file) {
-        return rp_fail(RP_ERR_IO, "%s: can not be written: %s", download->target, strerror(errno));
+        return rp_fail(RP_ERR_IO, "%s: cannot be written: %s", download->target, strerror(errno));
     }
     CURLcode code = set_options(curl, &to, message);
     code = code == CURLE_OK ? curl_easy_perform(curl) : code;
@@ -100,7 +100,7 @@ static rp_err try_once(CURL *curl, const rp_download *download, bool *again) {
     }
     *again = is_passing(code, status);
     if (to.problem) {
-        return rp_fail(RP_ERR_IO, "%s: can not be written: %s", download->target,
+        return rp_fail(RP_ERR_IO, "%s: cannot be written: %s", download->target,
                        strerror(to.problem));
     }
     if (to.too_long) {
@@ -116,10 +116,10 @@ rp_err rp_download_file(const rp_download *download) {
     bool again = true;
     rp_err err = RP_OK;
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != 0) {
-        return rp_fail(RP_ERR_MEMORY, "libcurl can not start");
+        return rp_fail(RP_ERR_MEMORY, "libcurl cannot start");
     }
     CURL *curl = curl_easy_init();
-    err = curl ? RP_OK : rp_fail(RP_ERR_MEMORY, "libcurl can not start");
+    err = curl ? RP_OK : rp_fail(RP_ERR_MEMORY, "libcurl cannot start");
     for (int i = 0; curl && i < TRIES && again; i++) {
         again = false;
         err = try_once(curl, download, &again);

@@ -86,7 +86,7 @@ static rp_err join_path(char *path, const char *dir, const char *name, const cha
                : rp_fail(RP_ERR_USAGE, "%s: the name is too long", dir);
 }
 
-/* Size and SHA-256 of a file as text; false when it can not be read. */
+/* Size and SHA-256 of a file as text; false when it cannot be read. */
 static bool digest_file(const char *path, uint64_t *bytes,
                         char hex[crypto_hash_sha256_BYTES * 2 + 1]) {
     static const char digits[] = "0123456789abcdef";
@@ -166,7 +166,7 @@ static rp_err fetch_file(const remote_set *set, const remote_file *file, const c
     rp_log_info("fetching %s (%.1f MB)", file->name, (double)file->bytes / 1e6);
     RP_TRY(download_file(set, file, from, dir, temporary));
     if (!digest_file(temporary, &bytes, hex)) {
-        err = rp_fail(RP_ERR_IO, "%s: can not be read: %s", temporary, strerror(errno));
+        err = rp_fail(RP_ERR_IO, "%s: cannot be read: %s", temporary, strerror(errno));
     } else if (bytes != file->bytes || strcmp(hex, file->sha256) != 0) {
         err =
             rp_fail(RP_ERR_FORMAT,
@@ -174,7 +174,7 @@ static rp_err fetch_file(const remote_set *set, const remote_file *file, const c
                     "%" PRIu64 " and %.16s...",
                     from ? "" : set->address, file->name, bytes, hex, file->bytes, file->sha256);
     } else if (rename(temporary, path) != 0) {
-        err = rp_fail(RP_ERR_IO, "%s: can not be written: %s", path, strerror(errno));
+        err = rp_fail(RP_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
     }
 fail:
     if (err != RP_OK) {
@@ -244,10 +244,10 @@ rp_err rp_data_fetch(const char *set, const char *from, const char *dir) {
         return found;
     }
     if (sodium_init() < 0) {
-        return rp_fail(RP_ERR_IO, "libsodium can not start");
+        return rp_fail(RP_ERR_IO, "libsodium cannot start");
     }
     if (mkdir(dir, 0777) != 0 && errno != EEXIST) {
-        return rp_fail(RP_ERR_IO, "%s: can not be made: %s", dir, strerror(errno));
+        return rp_fail(RP_ERR_IO, "%s: cannot be made: %s", dir, strerror(errno));
     }
     if (remote->prefix && is_unpacked(remote, dir)) {
         rp_log_info("%s has the files of %s already", dir, set);

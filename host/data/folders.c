@@ -34,7 +34,7 @@ static bool is_folder(const char *parent, const struct dirent *entry) {
 
 static rp_err open_folder(const char *path, DIR **out) {
     *out = opendir(path);
-    return *out ? RP_OK : rp_fail(RP_ERR_IO, "%s: can not be read: %s", path, strerror(errno));
+    return *out ? RP_OK : rp_fail(RP_ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
 }
 
 /* Counts an entry that is no sample. */

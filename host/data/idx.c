@@ -61,7 +61,7 @@ static rp_err open_file(rp_arena *arena, const char *folder, const char *name, i
     }
     if (fd < 0) {
         return rp_fail(RP_ERR_IO,
-                       "%s (or without .gz): can not be opened: %s; `ringpipe data fetch` gets it",
+                       "%s (or without .gz): cannot be opened: %s; `ringpipe data fetch` gets it",
                        path, strerror(errno));
     }
     idx->path = path;

@@ -15,7 +15,7 @@ static rp_err read_file(const char *path, uint8_t **bytes, size_t *count) {
     rp_err err = RP_OK;
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) {
-        return rp_fail(RP_ERR_IO, "%s: can not be opened: %s", path, strerror(errno));
+        return rp_fail(RP_ERR_IO, "%s: cannot be opened: %s", path, strerror(errno));
     }
     if (fstat(fd, &facts) != 0 || !S_ISREG(facts.st_mode)) {
         err = rp_fail(RP_ERR_IO, "%s: is not a file", path);

@@ -276,7 +276,7 @@ static rp_err look_at(const reading *r, input_kind *out) {
     const int problem = errno;
     (void)fclose(file);
     if (failed) {
-        return rp_fail(RP_ERR_IO, "%s: can not be read: %s", r->place.path, strerror(problem));
+        return rp_fail(RP_ERR_IO, "%s: cannot be read: %s", r->place.path, strerror(problem));
     }
     if (count == 0) {
         return rp_fail(RP_ERR_FORMAT, "%s: is empty", r->place.path);

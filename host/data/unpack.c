@@ -36,7 +36,7 @@ static rp_err copy_bytes(const unpacking *u, const char *name, FILE *file) {
             return fail_damaged(u, name);
         }
         if (fwrite(piece, 1, (size_t)got, file) != (size_t)got) {
-            return rp_fail(RP_ERR_IO, "%s/%s: can not be written: %s", u->dir, name,
+            return rp_fail(RP_ERR_IO, "%s/%s: cannot be written: %s", u->dir, name,
                            strerror(errno));
         }
     }
@@ -59,14 +59,14 @@ static rp_err copy_file(const unpacking *u, const char *name) {
     RP_TRY(join_path(temporary, u->dir, name, ".tmp"));
     file = fopen(temporary, "wbe");
     if (!file) {
-        return rp_fail(RP_ERR_IO, "%s: can not be written: %s", path, strerror(errno));
+        return rp_fail(RP_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
     }
     err = copy_bytes(u, name, file);
     if (err == RP_OK && (fflush(file) != 0 || fsync(fileno(file)) != 0)) {
-        err = rp_fail(RP_ERR_IO, "%s: can not be written: %s", path, strerror(errno));
+        err = rp_fail(RP_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
     }
     if ((fclose(file) != 0 || (err == RP_OK && rename(temporary, path) != 0)) && err == RP_OK) {
-        err = rp_fail(RP_ERR_IO, "%s: can not be written: %s", path, strerror(errno));
+        err = rp_fail(RP_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
     }
     if (err != RP_OK) {
         (void)unlink(temporary);
@@ -133,7 +133,7 @@ rp_err rp_unpack(const char *archive, const char *prefix, const rp_unpack_file *
     (void)archive_read_support_filter_gzip(u.from);
     (void)archive_read_support_format_tar(u.from);
     if (access(archive, R_OK) != 0) {
-        err = rp_fail(RP_ERR_IO, "%s: can not be opened: %s", archive, strerror(errno));
+        err = rp_fail(RP_ERR_IO, "%s: cannot be opened: %s", archive, strerror(errno));
     } else if (archive_read_open_filename(u.from, archive, PIECE_BYTES) != ARCHIVE_OK) {
         err = fail_damaged(&u, "");
     } else {

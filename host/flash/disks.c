@@ -97,7 +97,7 @@ static void say_swap(const char *line, const char *name, const char *dev, char *
     }
 }
 
-/* A table that can not be read does not say that nothing is in use. `may_lack`: a kernel may have
+/* A table that cannot be read does not say that nothing is in use. `may_lack`: a kernel may have
  * been built without it. */
 static rp_err look_in(const char *root, const char *table, bool may_lack, say_use *say,
                       const char *name, const char *dev, char *out, size_t bytes) {
@@ -231,7 +231,7 @@ static rp_err check_disk(const rp_disk *disk, const char *device, uint64_t image
                        device);
     }
     if (disk->read_only) {
-        return rp_fail(RP_ERR_USAGE, "%s can not be written: is the card's lock on?", device);
+        return rp_fail(RP_ERR_USAGE, "%s cannot be written: is the card's lock on?", device);
     }
     if (disk->bytes < image_bytes) {
         return rp_fail(RP_ERR_USAGE, "%s is too small: %" PRIu64 " MiB, the image has %" PRIu64,

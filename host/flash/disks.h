@@ -19,7 +19,7 @@ typedef struct {
 } rp_disk;
 
 /* In alphabetical order; without those that have no size. `root`: in front of /sys and /proc, ""
- * for this machine's. errors  IO: what the kernel says of mounts can not be read; LIMIT: too
+ * for this machine's. errors  IO: what the kernel says of mounts cannot be read; LIMIT: too
  * many */
 rp_err rp_disks_read(const char *root, rp_disk *out, uint32_t *count) RP_MUST_CHECK;
 

@@ -60,5 +60,5 @@ rp_err rp_tool_run(char *const *argv, int *code) {
         }
     }
     *code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-    return *code == 127 ? rp_fail(RP_ERR_IO, "%s can not be started", argv[0]) : RP_OK;
+    return *code == 127 ? rp_fail(RP_ERR_IO, "%s cannot be started", argv[0]) : RP_OK;
 }

@@ -14,7 +14,7 @@ rp_err rp_tools_need(const rp_tool *tool, size_t count) RP_MUST_CHECK;
 
 /* Runs it to its end; it has this program's standard input, output and error. `argv` ends with
  * NULL; argv[0] is a path or a name to be found. *code: its exit code, 128 + N when signal N has
- * ended it. errors  IO: it can not be started */
+ * ended it. errors  IO: it cannot be started */
 rp_err rp_tool_run(char *const *argv, int *code) RP_MUST_CHECK;
 
 #endif

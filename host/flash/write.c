@@ -60,7 +60,7 @@ static rp_err read_block(int fd, const char *path, uint8_t *out, size_t bytes, u
             continue;
         }
         if (n <= 0) {
-            return rp_fail(RP_ERR_IO, "%s can not be read at byte %" PRIu64 ": %s", path, at + done,
+            return rp_fail(RP_ERR_IO, "%s cannot be read at byte %" PRIu64 ": %s", path, at + done,
                            n < 0 ? strerror(errno) : "it ends there");
         }
         done += (size_t)n;
@@ -75,7 +75,7 @@ static rp_err write_block(const work *w, const uint8_t *block, size_t bytes, uin
             continue;
         }
         if (n <= 0) {
-            return rp_fail(RP_ERR_FAULT, "%s can not be written at byte %" PRIu64 ": %s",
+            return rp_fail(RP_ERR_FAULT, "%s cannot be written at byte %" PRIu64 ": %s",
                            w->job->device, at + done, n < 0 ? strerror(errno) : "it ends there");
         }
         done += (size_t)n;

@@ -19,7 +19,7 @@ typedef struct {
  * INTERRUPTED */
 rp_err rp_card_write(const rp_card_job *job) RP_MUST_CHECK;
 /* Reads the disk itself, not what the kernel remembers of it.
- * errors  IO: it can not be read; FAULT with the first byte that differs; INTERRUPTED */
+ * errors  IO: it cannot be read; FAULT with the first byte that differs; INTERRUPTED */
 rp_err rp_card_verify(const rp_card_job *job) RP_MUST_CHECK;
 
 #endif

@@ -73,7 +73,7 @@ static rp_err unpack(rp_arena *arena, const char *package, const char *folder) {
     RP_TRY(
         run_words(arena, (const char *[]){"dpkg-deb", "--extract", package, folder, NULL}, &code));
     if (code != 0) {
-        return rp_fail(RP_ERR_IO, "%s can not be unpacked to %s", package, folder);
+        return rp_fail(RP_ERR_IO, "%s cannot be unpacked to %s", package, folder);
     }
 fail:
     return err;
@@ -84,7 +84,7 @@ static rp_err copy_file(rp_arena *arena, const char *from, const char *folder) {
     rp_err err;
     RP_TRY(run_words(arena, (const char *[]){"cp", "-L", "--", from, folder, NULL}, &code));
     if (code != 0) {
-        return rp_fail(RP_ERR_IO, "%s can not be copied to %s", from, folder);
+        return rp_fail(RP_ERR_IO, "%s cannot be copied to %s", from, folder);
     }
 fail:
     return err;

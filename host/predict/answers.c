@@ -126,7 +126,7 @@ static rp_err add_csv(rp_answers *w, const rp_input_place *place, const float *y
 static rp_err dump(const json_t *value, FILE *file) {
     const size_t flags = JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(DIGITS);
     if (!value) {
-        return rp_fail(RP_ERR_FORMAT, "the predictions can not be JSON: is every name UTF-8?");
+        return rp_fail(RP_ERR_FORMAT, "the predictions cannot be JSON: is every name UTF-8?");
     }
     return json_dumpf(value, file, flags) == 0 ? RP_OK : not_written(file);
 }

@@ -32,7 +32,7 @@ typedef struct {
 rp_err rp_answers_open(rp_arena *arena, const rp_answers_options *options,
                        rp_answers **out) RP_MUST_CHECK;
 /* y: the net's outputs for the sample. errors NUMERIC: one is not finite; IO; FORMAT: a name that
- * JSON can not have */
+ * JSON cannot have */
 rp_err rp_answers_add(rp_answers *answers, const rp_input_place *place,
                       const float *y) RP_MUST_CHECK;
 uint64_t rp_answers_count(const rp_answers *answers);

@@ -192,7 +192,7 @@ static rp_err open_bundle(work *w) {
     w->id = XXH3_64bits_digest(state);
     (void)XXH3_freeState(state);
     return ferror(w->file)
-               ? rp_fail(RP_ERR_IO, "%s: can not be read: %s", w->options->bundle, strerror(errno))
+               ? rp_fail(RP_ERR_IO, "%s: cannot be read: %s", w->options->bundle, strerror(errno))
                : RP_OK;
 }
 
@@ -202,7 +202,7 @@ static rp_err send_piece(work *w, uint64_t at, size_t *sent) {
     rp_Frame frame = {.which_body = RP_KIND_PUSH_PIECE, .body.push_piece = {.first = at}};
     const size_t want = w->bytes - at < sizeof bytes ? (size_t)(w->bytes - at) : sizeof bytes;
     if (fseek(w->file, (long)at, SEEK_SET) != 0 || fread(bytes, 1, want, w->file) != want) {
-        return rp_fail(RP_ERR_IO, "%s: can not be read, or has changed", w->options->bundle);
+        return rp_fail(RP_ERR_IO, "%s: cannot be read, or has changed", w->options->bundle);
     }
     const rp_part part = {.data = bytes, .bytes = want, .dtype = RP_DTYPE_BYTES};
     const rp_err err = rp_link_send(rp_greet_link(w->greet, 0), &frame, &part, 1, true, NULL, NULL);

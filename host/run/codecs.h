@@ -29,7 +29,7 @@ typedef struct {
 rp_err rp_codecs_read(rp_arena *arena, rp_node *root, uint32_t stages,
                       rp_codecs *out) RP_MUST_CHECK;
 /* Resolves `*inputs` for this data set: auto becomes uint8 if its samples are bytes, else f32.
- * *why: why the samples can't be sent as bytes, or NULL. errors USAGE: uint8 is required, but the
+ * *why: why the samples cannot be sent as bytes, or NULL. errors USAGE: uint8 is required, but the
  * samples are not bytes */
 rp_err rp_codecs_choose_inputs(rp_node *root, const rp_data *data, rp_codec *inputs,
                                const char **why) RP_MUST_CHECK;

@@ -21,7 +21,7 @@ typedef struct {
 typedef struct {
     const char *name;
     const char *endpoint;    /* tcp://HOST:PORT; "" if it dials */
-    bool dials;              /* the board dials this host, and can't be dialled itself */
+    bool dials;              /* the board dials this host, and cannot be dialled itself */
     const char *public_text; /* public key in Z85, in whatever form the roster has it */
     uint32_t place;      /* position in the file; a spare inherits that of the board it replaces */
     const char *profile; /* `board`, its own or its group's; NULL: not set */

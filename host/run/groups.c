@@ -8,7 +8,7 @@ static const char placeholder[] = "{name}";
 
 /* ---- labels ---------------------------------------------------------------------------------- */
 
-/* Keys that --where accepts for every board; a label can't have such a name. */
+/* Keys that --where accepts for every board; a label cannot have such a name. */
 static bool is_reserved(const char *key) {
     return strcmp(key, "name") == 0 || rp_roster_find_key(key);
 }

@@ -18,7 +18,7 @@ typedef struct {
 /* errors USAGE with file, line and key */
 rp_err rp_lanes_read(rp_node *root, rp_lanes_keys *out) RP_MUST_CHECK;
 
-/* Refuses a verb that can't run lanes. `has_end`: this controller runs one lane and has a
+/* Refuses a verb that cannot run lanes. `has_end`: this controller runs one lane and has a
  * connection to the process that averages them. errors USAGE naming the run file */
 rp_err rp_lanes_check_own(const rp_lanes_keys *lanes, const char *run_path,
                           bool has_end) RP_MUST_CHECK;

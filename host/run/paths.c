@@ -93,7 +93,7 @@ rp_err rp_paths_absolute(rp_arena *arena, const char *path, char **out) {
     }
     return getcwd(here, sizeof here)
                ? rp_arena_printf(arena, out, "%s/%s", here, path)
-               : rp_fail(RP_ERR_IO, "can't find the current folder: %s", strerror(errno));
+               : rp_fail(RP_ERR_IO, "cannot find the current folder: %s", strerror(errno));
 }
 
 static rp_err check_node(rp_arena *arena, rp_node *node) {
@@ -102,7 +102,7 @@ static rp_err check_node(rp_arena *arena, rp_node *node) {
     rp_err err = rp_paths_absolute(arena, rp_node_text(node), &path);
     if (err == RP_OK && !rp_utf8_is_valid(path)) {
         return rp_node_fail(node,
-                            "the path is not UTF-8, so it can't be written to run.yaml of the run "
+                            "the path is not UTF-8, so it cannot be written to run.yaml of the run "
                             "folder: %s",
                             rp_utf8_show(path, SHOWN_BYTES, shown, sizeof shown));
     }

@@ -21,7 +21,7 @@ static void add_epoch(const rp_runfile *run, const double share[2], uint32_t lan
     rp_data data = run->data;
     if (run->lanes.count > 0 && run->lanes.own == RP_LANE_NONE &&
         rp_data_take_share(&data, lane, run->lanes.count, run->batch) != RP_OK) {
-        return; /* can't happen: reading the run file would have failed */
+        return; /* cannot happen: reading the run file would have failed */
     }
     const uint32_t samples = data.count[RP_SPLIT_TRAIN];
     if (samples >= run->batch) {

@@ -301,7 +301,7 @@ static rp_err read_offload(rp_arena *arena, rp_runfile *run) {
         const bool leaves = stage[k] == RP_OFFLOAD_HOST || stage[k] == RP_OFFLOAD_FLASH;
         if (leaves && rp_method_is_split(&run->method, k)) {
             return rp_node_fail(rp_node_find(run->root, "offload"),
-                                "stage %u can't be offloaded, because schedule %s splits it and "
+                                "stage %u cannot be offloaded, because schedule %s splits it and "
                                 "sends its stashes to another board; expected none, or stages that "
                                 "are not split",
                                 k, run->method.kind->name);

@@ -86,7 +86,7 @@ typedef struct {
     rp_throttles throttle;
     rp_codec input_codec;
     bool inputs_auto;           /* input_codec was chosen from the data set */
-    const char *inputs_why;     /* why samples can't travel as uint8; NULL: they can */
+    const char *inputs_why;     /* why samples cannot travel as uint8; NULL: they can */
     const rp_codec (*codec)[2]; /* [stages - 1] boundaries; NULL: not set, so f32 */
     bool codec_auto;            /* the controller chooses the codecs */
     double codec_max_error;     /* largest relative L2 error that the controller accepts */

@@ -10,7 +10,7 @@ typedef enum {
     RP_OWNER_ALIVE,    /* at work on this machine */
     RP_OWNER_DEAD,     /* was killed, or the machine was switched off; or the folder is a copy of
                           that in which the process works */
-    RP_OWNER_ELSEWHERE /* of another machine or container: it can not be seen from here */
+    RP_OWNER_ELSEWHERE /* of another machine or container: it cannot be seen from here */
 } rp_owner_life;
 
 typedef struct {

@@ -129,7 +129,7 @@ class Flash(program.Case):
         self.assertIn("sdb1 holds dm-0 up", self.left_alone("/dev/sdb"))
         self.assertIn("/dev/sda is a disk of this machine", self.left_alone("/dev/sda"))
         self.put("sys/block/mmcblk0/ro", "1\n")
-        self.assertIn("can not be written", self.left_alone("/dev/mmcblk0"))
+        self.assertIn("cannot be written", self.left_alone("/dev/mmcblk0"))
 
     def test_too_small(self):
         self.image.write_bytes(image(12 * MIB))

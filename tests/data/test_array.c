@@ -157,7 +157,7 @@ static void bad_npy(void **state) {
     expect_refused("x.npy", RP_ERR_FORMAT, "a header of 4294967295 bytes");
     write_file("x.npy", "", 0);
     expect_refused("x.npy", RP_ERR_FORMAT, "is no .npy file");
-    expect_refused("none.npy", RP_ERR_IO, "can not be opened");
+    expect_refused("none.npy", RP_ERR_IO, "cannot be opened");
     const float infinite[] = {0, 1, INFINITY, NAN};
     rp_array a;
     double x[2];

@@ -220,7 +220,7 @@ static void bad_keys(void **state) {
         {"{set: glyphs, test: 1, train: 1, std: [0]}", "std[0]: expected a number from 1e-30"},
         {"{set: glyphs, test: 1, train: 1, mean: [.nan]}", "mean[0]: expected a number"},
         {"{set: mnist}", "the key 'path' is needed here"},
-        {"{set: cifar10, path: %}", "data_batch_1.bin: can not be opened"},
+        {"{set: cifar10, path: %}", "data_batch_1.bin: cannot be opened"},
     };
     rp_data data;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

@@ -52,7 +52,7 @@ static void bad_files(void **state) {
     static const char keys[] = "{set: cifar100, path: %}";
     rp_data data;
     expect_err(open_data(&data, keys, NULL, true), RP_ERR_IO);
-    expect_part("train.bin: can not be opened: No such file or directory; `ringpipe data fetch`");
+    expect_part("train.bin: cannot be opened: No such file or directory; `ringpipe data fetch`");
     write_part("train.bin", 30, RECORDS * RECORD - 1);
     expect_err(open_data(&data, keys, NULL, true), RP_ERR_FORMAT);
     expect_part("train.bin: 9221 bytes are not a whole number of records of 3074");
@@ -63,7 +63,7 @@ static void bad_files(void **state) {
     expect_part("train.bin: label 105 of record 2, expected 0 to 99");
     write_part("train.bin", 30, RECORDS * RECORD);
     expect_err(open_data(&data, keys, NULL, true), RP_ERR_IO);
-    expect_part("test.bin: can not be opened");
+    expect_part("test.bin: cannot be opened");
     mkdir(in_folder("cifar-100-binary"), 0700); /* as the archive unpacks */
     write_part("cifar-100-binary/test.bin", 30, RECORDS * RECORD);
     expect_ok(open_data(&data, keys, NULL, true));

@@ -225,9 +225,9 @@ static void bad_sets(void **state) {
     const float f4[12] = {0};
     const int32_t y[] = {0, -1};
     const rp_shape five = rp_shape_1(5);
-    expect_refused(keys, NULL, true, RP_ERR_IO, "x_train.npy: can not be opened");
+    expect_refused(keys, NULL, true, RP_ERR_IO, "x_train.npy: cannot be opened");
     put_npy("x_train.npy", "<f4", "(2, 3)", f4, 24);
-    expect_refused(keys, NULL, true, RP_ERR_IO, "y_train.npy: can not be opened");
+    expect_refused(keys, NULL, true, RP_ERR_IO, "y_train.npy: cannot be opened");
     put_npy("y_train.npy", "<f4", "(2,)", f4, 8);
     expect_refused(keys, NULL, true, RP_ERR_FORMAT, "y_train.npy: expected one whole number");
     put_npy("y_train.npy", "<i4", "(2, 2)", f4, 16);
@@ -242,9 +242,9 @@ static void bad_sets(void **state) {
     expect_refused("{set: npy, path: %, channels: last}", NULL, true, RP_ERR_FORMAT,
                    "`channels: last` needs samples of [height, width, channels]");
     expect_refused("{set: npy, path: %, test_x: t.npy}", NULL, true, RP_ERR_IO,
-                   "t.npy: can not be");
+                   "t.npy: cannot be");
     put_npy("y_test.npy", "<i4", "(2,)", f4, 8);
-    expect_refused(keys, NULL, true, RP_ERR_IO, "x_test.npy: can not be opened");
+    expect_refused(keys, NULL, true, RP_ERR_IO, "x_test.npy: cannot be opened");
     put_npy("x_test.npy", "<f4", "(2, 4)", f4, 32);
     expect_refused(keys, NULL, true, RP_ERR_FORMAT,
                    "x_test.npy: samples of [4], expected [3] as in");

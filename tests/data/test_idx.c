@@ -31,7 +31,7 @@ static void missing_files(void **state) {
     for (int i = 0; i < 4; i++) {
         write_idx_set(2, 2);
         unlink(in_folder(names[i]));
-        expect_refused(RP_ERR_IO, "can not be opened: No such file or directory; `ringpipe data");
+        expect_refused(RP_ERR_IO, "cannot be opened: No such file or directory; `ringpipe data");
         expect_part(folder);
     }
     write_idx_set(2, 2);

@@ -161,7 +161,7 @@ static void damaged(void **state) {
     expect_refused("empty.png", RP_ERR_FORMAT, "0 bytes");
     mkdir(in_folder("folder.png"), 0700);
     expect_refused("folder.png", RP_ERR_IO, "is not a file");
-    expect_refused("absent.png", RP_ERR_IO, "can not be opened");
+    expect_refused("absent.png", RP_ERR_IO, "cannot be opened");
 }
 
 /* libpng only warns when the sum of the unpacked pixels is wrong and the chunk's own is right. */

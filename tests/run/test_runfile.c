@@ -487,7 +487,7 @@ static void wrong_offload_and_recompute(void **state) {
                     "recompute: does not apply to schedule pipeoptim: its forwards see predicted");
     refused_changed("clip_norm: 2}\nlr_schedule: cosine\nschedule: 1f1b\n",
                     "clip_norm: 0}\nschedule: pipefb\noffload: host\n",
-                    "offload: stage 0 can't be offloaded, because schedule pipefb");
+                    "offload: stage 0 cannot be offloaded, because schedule pipefb");
 }
 
 static void wrong_throttles_and_threads(void **state) {
