@@ -18,12 +18,12 @@ enum {
     IDX_DIMS_MAX = RP_DIMS_MAX + 1,
     PIECE_BYTES = 16384,
     CLASS_MAX = 65535,
-    PACKED_MOST = 1032 /* times smaller: deflate can do no more */
+    PACKED_MOST = 1032 /* largest compression ratio of deflate */
 };
 
 /* ---- .npy ------------------------------------------------------------------------------------ */
 
-/* A Python dict of three keys, character by character. */
+/* Parser of the header: a Python dict of three keys. */
 typedef struct {
     const char *at, *end;
     const char *path;
@@ -99,7 +99,8 @@ static rp_err take_type(parser *p, rp_array *out) {
             return RP_OK;
         }
     }
-    return rp_fail(RP_ERR_FORMAT, "%s: numbers of type '%s', expected f4, f8, u1 to u8 or i1 to i8",
+    return rp_fail(RP_ERR_FORMAT,
+                   "%s: unsupported type of numbers '%s'; expected f4, f8, u1 to u8 or i1 to i8",
                    p->path, text);
 }
 
@@ -126,7 +127,10 @@ static rp_err take_shape(parser *p, rp_array *out) {
         }
     }
     if (dims == 0) {
-        return rp_fail(RP_ERR_FORMAT, "%s: a single number, expected samples", p->path);
+        return rp_fail(RP_ERR_FORMAT,
+                       "%s: the array is a single number; expected one dimension or more, the "
+                       "first of which counts samples",
+                       p->path);
     }
     out->count = (uint32_t)dim[0];
     out->sample.dims = dims - 1;
@@ -152,7 +156,9 @@ static rp_err take_entry(parser *p, rp_array *out, uint32_t *seen) {
     *seen |= 1u << k;
     if (k == 1 && take_word(p, "True")) {
         return rp_fail(RP_ERR_FORMAT,
-                       "%s: is in Fortran order; save it with numpy.ascontiguousarray()", p->path);
+                       "%s: the array is in Fortran order, which is not supported; save it with "
+                       "numpy.ascontiguousarray()",
+                       p->path);
     }
     return k == 0                  ? take_type(p, out)
            : k == 2                ? take_shape(p, out)
@@ -176,7 +182,7 @@ rp_err rp_array_parse_npy(const char *text, size_t bytes, const char *path, rp_a
     }
     skip_blanks(&p);
     if (seen != 7 || p.at != p.end) {
-        return fail_header(&p, "descr, fortran_order and shape, and nothing behind them");
+        return fail_header(&p, "exactly the keys descr, fortran_order and shape");
     }
 fail:
     return err;
@@ -187,15 +193,17 @@ static rp_err read_npy(int fd, const char *path, rp_array *out) {
     char text[HEADER_BYTES_MAX];
     const ssize_t got = pread(fd, first, sizeof first, 0);
     if (got < 10 || memcmp(first, "\x93NUMPY", 6) != 0 || first[6] < 1 || first[6] > 3) {
-        return rp_fail(RP_ERR_FORMAT, "%s: is no .npy file of version 1, 2 or 3", path);
+        return rp_fail(RP_ERR_FORMAT, "%s: this is not a .npy file of version 1, 2 or 3", path);
     }
     const bool wide = first[6] > 1;
     const uint64_t at = wide ? 12 : 10;
     const uint64_t bytes = (uint64_t)first[8] | (uint64_t)first[9] << 8 |
                            (wide ? (uint64_t)first[10] << 16 | (uint64_t)first[11] << 24 : 0);
     if (bytes > sizeof text || pread(fd, text, bytes, (off_t)at) != (ssize_t)bytes) {
-        return rp_fail(RP_ERR_FORMAT, "%s: a header of %llu bytes: cut off or damaged", path,
-                       (unsigned long long)bytes);
+        return rp_fail(RP_ERR_FORMAT,
+                       "%s: invalid header of %llu bytes: the file is truncated or "
+                       "damaged",
+                       path, (unsigned long long)bytes);
     }
     out->at = at + bytes;
     return rp_array_parse_npy(text, (size_t)bytes, path, out);
@@ -207,7 +215,7 @@ static uint32_t big_u32(const uint8_t *b) {
     return (uint32_t)b[3] | (uint32_t)b[2] << 8 | (uint32_t)b[1] << 16 | (uint32_t)b[0] << 24;
 }
 
-/* Bytes of the header, at most 4 + 4 * 7, or the error. */
+/* Parses a header of at most 4 + 4 * 7 bytes. */
 static rp_err parse_idx(const uint8_t *head, size_t bytes, const char *path, rp_array *out) {
     static const struct {
         uint8_t code;
@@ -221,7 +229,7 @@ static rp_err parse_idx(const uint8_t *head, size_t bytes, const char *path, rp_
     }
     if (bytes < 4 || head[0] || head[1] || i == sizeof types / sizeof *types || head[3] < 1 ||
         head[3] > IDX_DIMS_MAX || bytes < 4 + 4 * (size_t)head[3]) {
-        return rp_fail(RP_ERR_FORMAT, "%s: is no idx file of 1 to %d dimensions", path,
+        return rp_fail(RP_ERR_FORMAT, "%s: this is not an idx file of 1 to %d dimensions", path,
                        IDX_DIMS_MAX);
     }
     out->number = types[i].number;
@@ -238,7 +246,7 @@ static rp_err parse_idx(const uint8_t *head, size_t bytes, const char *path, rp_
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* Bytes of all numbers; 0: more than a set may have. */
+/* Total bytes of the numbers; 0: invalid count or shape. */
 static uint64_t bytes_of(const rp_array *a) {
     if (a->count == 0 || a->count > COUNT_MAX || !rp_shape_check(&a->sample)) {
         return 0;
@@ -250,18 +258,20 @@ static rp_err check_size(const rp_array *a, uint64_t file_bytes) {
     const uint64_t bytes = bytes_of(a);
     if (bytes == 0) {
         return rp_fail(RP_ERR_FORMAT,
-                       "%s: %u samples, expected 1 to %d of at least one number and less than 2^31",
+                       "%s: invalid size: %u samples; expected 1 to %d samples, each of at least "
+                       "one number and less than 2^31",
                        a->path, a->count, COUNT_MAX);
     }
     if (file_bytes != a->at + bytes) {
         return rp_fail(
-            RP_ERR_FORMAT, "%s: its header says %llu bytes, but it has %llu: cut off or damaged",
+            RP_ERR_FORMAT,
+            "%s: the header requires %llu bytes, but the file has %llu: it is truncated or damaged",
             a->path, (unsigned long long)(a->at + bytes), (unsigned long long)file_bytes);
     }
     return RP_OK;
 }
 
-/* The size of what is packed is known at its end only: gzip keeps it modulo 2^32. */
+/* `says`: the unpacked size modulo 2^32, which gzip stores at the end of the file. */
 static rp_err unpack_idx(rp_arena *arena, gzFile file, uint64_t packed, uint32_t says,
                          rp_array *out) {
     uint8_t head[4 + 4 * IDX_DIMS_MAX];
@@ -271,7 +281,9 @@ static rp_err unpack_idx(rp_arena *arena, gzFile file, uint64_t packed, uint32_t
     RP_TRY(parse_idx(head, got > 0 ? (size_t)got : 0, out->path, out));
     const uint64_t bytes = bytes_of(out);
     if (bytes == 0 || bytes / PACKED_MOST > packed || (uint32_t)(out->at + bytes) != says) {
-        return rp_fail(RP_ERR_FORMAT, "%s: its header and its size differ: cut off or damaged",
+        return rp_fail(RP_ERR_FORMAT,
+                       "%s: the header does not match the unpacked size: the file is truncated or "
+                       "damaged",
                        out->path);
     }
     RP_TRY(RP_ARENA_NEW(arena, bytes, &numbers));
@@ -282,7 +294,7 @@ static rp_err unpack_idx(rp_arena *arena, gzFile file, uint64_t packed, uint32_t
         const uint64_t rest = bytes - done;
         const int part = gzread(file, numbers + done, rest < 1 << 20 ? (unsigned)rest : 1u << 20);
         if (part <= 0) {
-            return rp_fail(RP_ERR_FORMAT, "%s: is cut off or damaged: %s", out->path,
+            return rp_fail(RP_ERR_FORMAT, "%s: is truncated or damaged: %s", out->path,
                            part < 0 ? rp_gzip_problem(file) : "it ends too early");
         }
         done += (uint64_t)part;
@@ -317,7 +329,7 @@ static rp_err read_header(rp_arena *arena, int fd, rp_array *out) {
     const size_t length = strlen(out->path);
     rp_err err;
     if (fstat(fd, &facts) != 0 || !S_ISREG(facts.st_mode)) {
-        return rp_fail(RP_ERR_IO, "%s: is not a file", out->path);
+        return rp_fail(RP_ERR_IO, "%s: is not a regular file", out->path);
     }
     const ssize_t got = pread(fd, head, sizeof head, 0);
     if (length > 4 && strcmp(out->path + length - 4, ".npy") == 0) {
@@ -358,7 +370,7 @@ void rp_array_close(rp_array *array) {
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Bytes [first, first + count) of the numbers, to `to`. */
+/* Copies bytes [first, first + count) of the numbers to `to`. */
 static rp_err fetch_bytes(const rp_array *a, uint64_t first, uint8_t *to, size_t count) {
     if (a->unpacked) {
         memcpy(to, a->unpacked + first, count);
@@ -367,7 +379,7 @@ static rp_err fetch_bytes(const rp_array *a, uint64_t first, uint8_t *to, size_t
     return rp_input_read(a->fd, a->path, a->at + first, to, count);
 }
 
-/* Bits of a number, by its place values. */
+/* Bits of a number, whose byte order may be either. */
 static uint64_t bits_of(const rp_array *a, const uint8_t *at) {
     uint64_t bits = 0;
     for (uint32_t i = 0; i < a->bytes; i++) {
@@ -410,7 +422,7 @@ bool rp_array_has_bytes(const rp_array *a) {
     return a->number == RP_NUMBER_UNSIGNED && a->bytes == 1;
 }
 
-/* Fills `value` with doubles, or `row` with floats where `value` is NULL. */
+/* Fills `value` with doubles, or `row` with floats if `value` is NULL. */
 static rp_err read_numbers(const rp_array *a, uint32_t index, double unit, double *value,
                            float *row) {
     uint8_t piece[PIECE_BYTES];
@@ -460,6 +472,6 @@ rp_err rp_array_read_class(const rp_array *a, uint32_t index, int32_t *label) {
     *label = (int32_t) class;
     return class >= 0 && class <= CLASS_MAX
                ? RP_OK
-               : rp_fail(RP_ERR_FORMAT, "%s: class %lld of sample %u, expected 0 to %d", a->path,
-                         (long long)class, index, CLASS_MAX);
+               : rp_fail(RP_ERR_FORMAT, "%s: invalid class %lld of sample %u; expected 0 to %d",
+                         a->path, (long long)class, index, CLASS_MAX);
 }

@@ -1,6 +1,6 @@
 /* Arrays of numbers in files: .npy of NumPy, and idx, plain or gzipped. The first dimension counts
- * samples. Nothing is kept of a plain file: a sample is read when it is asked for. A gzipped one is
- * unpacked in memory. Private to the room.
+ * samples. A sample of a plain file is read from the file on demand; a gzipped file is unpacked in
+ * memory. Private to the room.
  *
  * source  numpy/lib/format.py, versions 1.0 to 3.0, C order; types f4 f8 u1 u2 u4 u8 i1 i2 i4
  * i8, either byte order. idx: http://yann.lecun.com/exdb/mnist, types 08 09 0b 0c 0d 0e, big-endian
@@ -16,37 +16,38 @@ typedef enum { RP_NUMBER_FLOAT, RP_NUMBER_UNSIGNED, RP_NUMBER_SIGNED } rp_number
 typedef struct {
     const char *path; /* borrowed */
     rp_number number;
-    uint32_t bytes; /* of a number: 1, 2, 4 or 8 */
+    uint32_t bytes; /* in a number: 1, 2, 4 or 8 */
     bool big_endian;
     uint32_t count;
-    rp_shape sample; /* dims 0: one number a sample */
+    rp_shape sample; /* dims 0: a sample is one number */
     int fd;          /* of a plain file; -1: `unpacked` holds the numbers */
-    uint64_t at;     /* of the first number in the file */
+    uint64_t at;     /* offset of the first number in the file */
     const uint8_t *unpacked;
 } rp_array;
 
-/* Header and size of the file are compared before memory is taken. `path` ends in .npy, or it is
- * idx. errors  IO; FORMAT naming the file and what is wrong; LIMIT */
+/* Opens an array: .npy if `path` ends so, else idx. Compares header and size of the file before
+ * memory is taken. errors  IO; FORMAT naming the file and the problem; LIMIT */
 rp_err rp_array_open(rp_arena *arena, const char *path, rp_array *out) RP_MUST_CHECK;
 void rp_array_close(rp_array *array); /* accepts a zeroed one */
 
-/* "f4", as NumPy calls the type of its numbers. Returns text. */
+/* Writes NumPy's name for the type of the numbers, like "f4". Returns `text`. */
 enum { RP_ARRAY_TYPE_BYTES = 4 };
 const char *rp_array_type(const rp_array *array, char *text);
-/* Unsigned bytes, which are pixels. */
+/* Are the numbers unsigned bytes, which count as pixels? */
 bool rp_array_has_bytes(const rp_array *array);
-/* The numbers of sample `index`; with `pixels` unsigned bytes are divided by 255. Any thread.
+/* Reads the numbers of sample `index`; `pixels`: unsigned bytes are divided by 255. Thread-safe.
  * errors  IO; FORMAT: a number that is not finite as a float */
 rp_err rp_array_read(const rp_array *array, uint32_t index, bool pixels,
                      double *value) RP_MUST_CHECK;
-/* Reads a target: numbers rounded to floats, bytes as they are. */
+/* Reads sample `index` as a row of targets: numbers are rounded to floats, bytes are not divided.
+ */
 rp_err rp_array_read_row(const rp_array *array, uint32_t index, float *row) RP_MUST_CHECK;
-/* The class of sample `index`: of an array of whole numbers, one a sample.
+/* Reads the class of sample `index` from an array of one whole number for each sample.
  * errors  IO; FORMAT: not from 0 to 65535 */
 rp_err rp_array_read_class(const rp_array *array, uint32_t index, int32_t *label) RP_MUST_CHECK;
 
-/* A header of .npy behind its ten or twelve first bytes: {'descr': '<f4', 'fortran_order': False,
- * 'shape': (60000, 28, 28), }. errors FORMAT */
+/* Parses the text of a header of .npy, without its first ten or twelve bytes: {'descr': '<f4',
+ * 'fortran_order': False, 'shape': (60000, 28, 28), }. errors FORMAT */
 rp_err rp_array_parse_npy(const char *text, size_t bytes, const char *path,
                           rp_array *out) RP_MUST_CHECK;
 

@@ -16,7 +16,7 @@ typedef struct {
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* The path of one file. *here: it is there, or the run file names it and it has to be. */
+/* Finds the path of one file. *here: it exists, or the run file names it, so it has to exist. */
 static rp_err find_file(rp_arena *arena, rp_node *keys, const char *folder, const char *key,
                         const char *usual, bool packed, char **path, bool *here) {
     const char *name = NULL;
@@ -40,8 +40,8 @@ static rp_err open_pair(rp_arena *arena, const char *x_path, const char *y_path,
     RP_TRY(rp_array_open(arena, x_path, &o->x[split]));
     RP_TRY(rp_array_open(arena, y_path, &o->y[split]));
     if (o->x[split].count != o->y[split].count) {
-        return rp_fail(RP_ERR_FORMAT, "%s: %u samples, but %u targets in %s", x_path,
-                       o->x[split].count, o->y[split].count, y_path);
+        return rp_fail(RP_ERR_FORMAT, "%s: has %u samples, but %s has %u targets", x_path,
+                       o->x[split].count, y_path, o->y[split].count);
     }
 fail:
     return err;
@@ -74,8 +74,8 @@ fail:
 
 /* ---- shapes ---------------------------------------------------------------------------------- */
 
-/* The model's input is stated: samples have this shape, or are rows of as many numbers, or the
- * model takes rows. */
+/* Checks samples against the input of the model file: equal shapes, or equal counts if either is a
+ * row. */
 static rp_err check_shape(const rp_shape *input, const own *o, const rp_shape *sample) {
     const rp_array *a = &o->x[RP_SPLIT_TRAIN];
     const rp_shape *s = &a->sample;
@@ -86,15 +86,15 @@ static rp_err check_shape(const rp_shape *input, const own *o, const rp_shape *s
     }
     const rp_shape turned = s->dims == 3 ? rp_layout_channels_first(s) : *s;
     const char *advice = o->channels_last && rp_layout_fits(input, s)
-                             ? "; without `channels: last` they fit"
+                             ? "; they fit without `channels: last`"
                          : !o->channels_last && rp_layout_fits(input, &turned)
-                             ? "; `channels: last` takes them as height, width, channels"
+                             ? "; they fit with `channels: last`, as height, width, channels"
                              : "";
-    return rp_fail(RP_ERR_FORMAT, "%s: samples of %s, expected %s (the model's input)%s", a->path,
-                   rp_layout_text(s, text[0]), rp_layout_text(input, text[1]), advice);
+    return rp_fail(RP_ERR_FORMAT, "%s: samples have shape %s, expected %s (the model's input)%s",
+                   a->path, rp_layout_text(s, text[0]), rp_layout_text(input, text[1]), advice);
 }
 
-/* [] is [1], [height, width] an image of one channel. */
+/* Sets the sample's shape: [] becomes [1], [height, width] an image of one channel. */
 static rp_err choose_sample(rp_arena *arena, const rp_shape *input, const own *o, rp_data *data) {
     const rp_array *a = &o->x[RP_SPLIT_TRAIN];
     const rp_shape *s = &a->sample;
@@ -116,8 +116,8 @@ static rp_err choose_sample(rp_arena *arena, const rp_shape *input, const own *o
     } else if (s->dims == 3 && !o->channels_last && s->dim[2] <= CHANNELS_USUAL &&
                s->dim[0] > CHANNELS_USUAL) {
         RP_TRY(rp_notes_add(arena, &data->notes,
-                            "%s: samples of %s are taken as %u channels of %u x %u; where the last "
-                            "number counts channels, say `channels: last`",
+                            "%s: samples of shape %s are taken as %u channels of %u x %u; if the "
+                            "last number counts channels, set `channels: last`",
                             a->path, rp_layout_text(s, text), s->dim[0], s->dim[1], s->dim[2]));
     }
     data->channels = data->sample.dims == 3 ? data->sample.dim[0] : 0;
@@ -128,7 +128,7 @@ fail:
 
 static const char *scaling_of(const rp_array *x) {
     return rp_array_has_bytes(x) ? "bytes, which are divided by 255"
-                                 : "numbers, which are taken as they are";
+                                 : "numbers, which are not scaled";
 }
 
 static rp_err check_test(const own *o) {
@@ -141,15 +141,15 @@ static rp_err check_test(const own *o) {
     }
     if (rp_array_has_bytes(train) != rp_array_has_bytes(test)) {
         return rp_fail(RP_ERR_FORMAT,
-                       "%s has %s (%s), and %s has %s (%s): expected the same of both", train->path,
-                       scaling_of(train), rp_array_type(train, type[0]), test->path,
+                       "%s has %s (%s), but %s has %s (%s): expected the same type in both",
+                       train->path, scaling_of(train), rp_array_type(train, type[0]), test->path,
                        scaling_of(test), rp_array_type(test, type[1]));
     }
     for (int i = 0; i < 2; i++, train = o->y) {
         test = &train[RP_SPLIT_TEST];
         if (!rp_shape_equal(&train->sample, &test->sample)) {
-            return rp_fail(RP_ERR_FORMAT, "%s: samples of %s, expected %s as in %s", test->path,
-                           rp_layout_text(&test->sample, text[0]),
+            return rp_fail(RP_ERR_FORMAT, "%s: samples have shape %s, expected %s as in %s",
+                           test->path, rp_layout_text(&test->sample, text[0]),
                            rp_layout_text(&train->sample, text[1]), train->path);
         }
     }
@@ -160,7 +160,7 @@ static rp_err check_test(const own *o) {
 
 static rp_err check_targets(const rp_array *y) {
     return y->number == RP_NUMBER_FLOAT || rp_shape_count(&y->sample) != 1
-               ? rp_fail(RP_ERR_FORMAT, "%s: expected one whole number a sample, its class",
+               ? rp_fail(RP_ERR_FORMAT, "%s: expected one whole number for each sample, its class",
                          y->path)
                : RP_OK;
 }
@@ -177,7 +177,7 @@ fail:
     return err;
 }
 
-/* A class that only the test part has would get an output that is never trained. */
+/* Refuses a class that only the test part has, because its output would never be trained. */
 static rp_err check_classes(const own *o, const rp_data *data) {
     const rp_array *y = &o->y[RP_SPLIT_TEST];
     int32_t label;
@@ -187,8 +187,9 @@ static rp_err check_classes(const own *o, const rp_data *data) {
         RP_TRY(rp_array_read_class(y, i, &label));
         if ((uint32_t)label >= data->classes) {
             return rp_fail(RP_ERR_FORMAT,
-                           "%s: class %d of sample %u, expected one up to %u as in %s", y->path,
-                           label, i, data->classes - 1,
+                           "%s: class %d of sample %u does not occur in training; expected at most "
+                           "%u as in %s",
+                           y->path, label, i, data->classes - 1,
                            data->class_name ? "`classes`" : o->y[RP_SPLIT_TRAIN].path);
         }
     }
@@ -202,8 +203,9 @@ static rp_err find_classes(rp_arena *arena, rp_node *keys, const own *o, rp_data
     RP_TRY(rp_labels_read(arena, keys, "classes", &labels));
     RP_TRY(count_classes(&o->y[RP_SPLIT_TRAIN], data));
     if (labels.given && labels.count < data->classes) {
-        return rp_node_fail(rp_node_find(keys, "classes"), "%u names, but there are %u classes",
-                            labels.count, data->classes);
+        return rp_node_fail(rp_node_find(keys, "classes"),
+                            "the list has %u names, but the data have %u classes", labels.count,
+                            data->classes);
     }
     if (labels.given) {
         data->classes = labels.count;
@@ -232,7 +234,7 @@ rp_err rp_arrays_open(rp_arena *arena, rp_data *data, rp_node *keys, const rp_sh
     RP_TRY(open_files(arena, keys, names, data, o));
     RP_TRY(choose_sample(arena, input, o, data));
     RP_TRY(check_test(o));
-    data->bytes = rp_array_has_bytes(&o->x[RP_SPLIT_TRAIN]); /* check_test(): of both parts */
+    data->bytes = rp_array_has_bytes(&o->x[RP_SPLIT_TRAIN]); /* equal in both: check_test() */
     data->target_width = 1;
     if (class_target) {
         RP_TRY(find_classes(arena, keys, o, data));

@@ -1,22 +1,22 @@
-/* A data set of four arrays in files: what `npy` and `idx` share. Private to the room. */
+/* A data set of four arrays in files, for the kinds `npy` and `idx`. Private to the room. */
 #ifndef RP_DATA_ARRAYS_H
 #define RP_DATA_ARRAYS_H
 
 #include "data/data.h"
 
-/* The files' usual names: of the samples and of the targets of the training and the test part. */
+/* Default names of the files: samples (x) and targets (y) of both parts. */
 typedef struct {
     const char *train_x, *train_y, *test_x, *test_y;
-    bool packed; /* each may end in .gz as well */
+    bool packed; /* NAME.gz is tried also */
 } rp_arrays_names;
 
-/* Reads `path`, the names where they are other ones, `channels` and `classes`; opens the files. A
- * set without both usual files of the test part has none.
+/* Reads `path`, keys with other names of files, `channels` and `classes`; opens the files. The test
+ * part is empty if both of its default files are missing.
  * errors  IO, FORMAT naming the file; USAGE; LIMIT */
 rp_err rp_arrays_open(rp_arena *arena, rp_data *data, rp_node *keys, const rp_shape *input,
                       bool class_target, const rp_arrays_names *names) RP_MUST_CHECK;
 
-/* The `read_real`, `read_label` and `close` of these kinds. */
+/* `read_real`, `read_label` and `close` of these kinds. */
 rp_err rp_arrays_read(const rp_data *data, rp_split split, uint32_t index, double *value,
                       float *row, int32_t *label) RP_MUST_CHECK;
 rp_err rp_arrays_read_label(const rp_data *data, uint32_t index, int32_t *label) RP_MUST_CHECK;

@@ -34,13 +34,13 @@ static rp_err read_colour(rp_node *augment, uint32_t channels, rp_colour *out) {
     RP_TRY(rp_node_f32(colour, "hue", 0, 0.5, &out->hue));
     RP_TRY(rp_node_done(colour));
     if (channels != 1 && channels != 3) {
-        return rp_node_fail(colour, "is for images of 1 or 3 channels, these have %u", channels);
+        return rp_node_fail(colour, "needs images of 1 or 3 channels, but these have %u", channels);
     }
 fail:
     return err;
 }
 
-/* `[low, high]`, both above 0. */
+/* Reads `[low, high]`, both above 0. */
 static rp_err read_range(rp_node *map, const char *key, double most, float out[2]) {
     const rp_node *list = rp_node_find(map, key);
     if (!list) {
@@ -112,13 +112,14 @@ rp_err rp_augment_read(rp_node *data, const char *set, uint32_t channels, rp_aug
         RP_TRY(rp_node_done(augment));
     }
     if (channels == 0 && changes_images(out)) {
-        return rp_node_fail(augment, "is for images; data set '%s' has none", set);
+        return rp_node_fail(augment, "needs images, but samples of data set '%s' are not images",
+                            set);
     }
 fail:
     return err;
 }
 
-/* ---- doing ----------------------------------------------------------------------------------- */
+/* ---- applying -------------------------------------------------------------------------------- */
 
 static rp_rng stream_of(const char *what, uint64_t seed, uint32_t epoch, uint32_t index) {
     char name[48];
@@ -126,13 +127,13 @@ static rp_rng stream_of(const char *what, uint64_t seed, uint32_t epoch, uint32_
     return rp_rng_named(seed, name);
 }
 
-/* Moves the picture by (dy, dx); zeros come in. */
+/* Moves the picture by (dy, dx), and fills with zeros. */
 static void shift_plane(float *plane, uint32_t height, uint32_t width, int dy, int dx) {
     const size_t left = (size_t)(dx > 0 ? dx : 0);
     const size_t right = (size_t)(dx < 0 ? -dx : 0);
     const size_t kept = left + right < width ? width - left - right : 0;
     for (uint32_t i = 0; i < height; i++) {
-        /* From the side that nobody reads any more. */
+        /* The order of rows makes sure that no row is overwritten before it has been moved. */
         const int64_t y = dy > 0 ? (int64_t)height - 1 - i : (int64_t)i;
         const int64_t from = y - dy;
         float *row = plane + y * width;
@@ -160,7 +161,7 @@ static void mirror_plane(float *plane, uint32_t height, uint32_t width) {
 static void crop_and_flip(const rp_augment *augment, rp_rng rng, const rp_shape *sample, float *x) {
     const uint32_t height = sample->dim[1];
     const uint32_t width = sample->dim[2];
-    const uint32_t pad = augment->crop ? augment->crop : PAD; /* drawn in any case */
+    const uint32_t pad = augment->crop ? augment->crop : PAD; /* without crop: draws for `flip` */
     const int dy = (int)pad - (int)rp_rng_below(&rng, 2 * pad + 1);
     const int dx = (int)pad - (int)rp_rng_below(&rng, 2 * pad + 1);
     const bool flip = rp_rng_below(&rng, 2) == 1;

@@ -1,12 +1,12 @@
-/* What training does to an image before the net sees it: `data.augment`.
+/* Random changes of training samples: `data.augment`.
  *
  *   augment: none | crop | flip | crop-flip
  *   augment: {crop: 4, flip: true, rotation: 15, erasing: 0.25, mixup: 0.2,
  *             colour: {brightness: 0.4, contrast: 0.4, saturation: 0.4, hue: 0.1}}
  *
- * Each draws from a stream of its own, "augment" (crop and flip), "rotation", "colour", "erasing",
- * "mixup", behind it "/<epoch>/<index>" of the run's seed: what becomes of a sample depends on
- * neither the batch nor the order nor the thread that makes it. */
+ * Each draws from its own stream of the run's seed, NAME/<epoch>/<index>, where NAME is "augment"
+ * (crop and flip), "rotation", "colour", "erasing" or "mixup". So the result does not depend on the
+ * batch, the order, or the thread. */
 #ifndef RP_DATA_AUGMENT_H
 #define RP_DATA_AUGMENT_H
 
@@ -16,36 +16,36 @@
 #include "data/erase.h"
 
 typedef struct {
-    uint32_t crop; /* pixels of zeros around the image, of which a part of its size is taken */
+    uint32_t crop; /* width of a border of zeros, before a part of the original size is cut out */
     bool flip;
-    float rotation; /* degrees to either side */
+    float rotation; /* largest angle to either side, in degrees */
     rp_colour colour;
     rp_erase erase;
     float mixup; /* alpha; 0: none */
 } rp_augment;
 
-/* Of `data:`. channels: of the images, 0 where the set has none. errors USAGE with file, line, key
- */
+/* Reads `augment` of the map `data`. channels: of the images; 0: samples are not images. `set`: its
+ * name, for messages. errors USAGE with file, line, key */
 rp_err rp_augment_read(rp_node *data, const char *set, uint32_t channels,
                        rp_augment *out) RP_MUST_CHECK;
 
-/* Are values that are bytes still bytes? Crop and flip move them only. */
+/* Do bytes stay bytes? true for crop and flip, which only move values. */
 bool rp_augment_keeps_bytes(const rp_augment *augment);
 
 /* Does rp_augment_image() do anything? */
 bool rp_augment_changes_image(const rp_augment *augment);
 
-/* Floats that rp_augment_image() needs besides. */
+/* Number of floats in `scratch` of rp_augment_image(). */
 size_t rp_augment_scratch(const rp_augment *augment, const rp_shape *sample);
 
-/* Crop, flip, rotation, colour: of raw pixels. sample: [channels, height, width]. */
+/* Applies crop, flip, rotation, colour to raw pixels. sample: [channels, height, width]. */
 void rp_augment_image(const rp_augment *augment, uint64_t seed, uint32_t epoch, uint32_t index,
                       const rp_shape *sample, float *x, float *scratch);
-/* Erasing: of a normalised image. */
+/* Applies erasing to a normalised image. */
 void rp_augment_normalised(const rp_augment *augment, uint64_t seed, uint32_t epoch, uint32_t index,
                            const rp_shape *sample, float *x);
 
-/* The partner of a sample, one of `count`, and the sample's own share; with mixup only. */
+/* For mixup: draws the partner of a sample, below `count`, and the sample's own share. */
 void rp_augment_partner(const rp_augment *augment, uint64_t seed, uint32_t epoch, uint32_t index,
                         uint32_t count, uint32_t *partner, double *share);
 

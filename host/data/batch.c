@@ -1,10 +1,10 @@
-/* Batches: samples are read, augmented and normalised. */
+/* Making batches: samples are read, augmented and normalised. */
 #include <string.h>
 
 #include "data/data.h"
 #include "data/mixup.h"
 
-/* Row of a class: all in one place. */
+/* One-hot row of a class. */
 static void fill_row(const rp_data *data, int32_t label, float *row) {
     memset(row, 0, data->classes * sizeof *row);
     if (label >= 0 && (uint32_t)label < data->classes) {
@@ -12,24 +12,23 @@ static void fill_row(const rp_data *data, int32_t label, float *row) {
     }
 }
 
-/* What a sample is read, made and mixed with. */
 typedef struct {
     rp_split split;
     uint32_t epoch;
     bool training;
-    double *value;  /* of a kind whose values are no bytes */
-    float *scratch; /* of the augmentation */
-    float *other;   /* a sample, for mixup */
-    float *other_row;
+    double *value;    /* buffers: a sample of a kind with `read_real`, */
+    float *scratch;   /* of the augmentation, */
+    float *other;     /* and the partner for mixup */
+    float *other_row; /* with its target */
 } making;
 
-/* Values that are no bytes are normalised as doubles, so before they are rounded. An augmentation
- * works on floats that are not normalised yet. */
+/* Are values normalised as doubles before they are rounded to floats? Not if an augmentation comes
+ * first, which works on floats. */
 static bool rounds_last(const rp_data *data, const making *m) {
     return !data->bytes && !data->raw && !(m->training && rp_augment_changes_image(&data->augment));
 }
 
-/* *normalised: that is done, too. */
+/* *normalised: the values read are normalised already. */
 static rp_err read_sample(const rp_data *data, const making *m, rp_split from, uint32_t stored,
                           float *x, int32_t *label, float *row, bool *normalised) {
     static const rp_norm none = {0};
@@ -46,7 +45,7 @@ static rp_err read_sample(const rp_data *data, const making *m, rp_split from, u
     return err;
 }
 
-/* Sample `index` of the split, without mixup. */
+/* Makes sample `index` of the split, without mixup. */
 static rp_err make_sample(const rp_data *data, const making *m, uint32_t index, float *x,
                           int32_t *label, float *row) {
     const rp_split from = m->split == RP_SPLIT_TEST ? RP_SPLIT_TEST : RP_SPLIT_TRAIN;
@@ -101,7 +100,7 @@ static rp_err make_batch(const rp_data *data, const making *m, const uint32_t *i
     for (uint32_t i = 0; i < n && err == RP_OK; i++, x += count) {
         float *row = rows ? rows + (size_t)i * rp_data_row_width(data) : NULL;
         if (index[i] >= rp_data_drawn(data, m->split)) {
-            return rp_fail(RP_ERR_USAGE, "%s: %s sample %u does not exist, there are %u",
+            return rp_fail(RP_ERR_USAGE, "data set %s: there is no %s sample %u, only %u samples",
                            data->kind->name, rp_split_name(m->split), index[i],
                            rp_data_drawn(data, m->split));
         }
@@ -118,7 +117,7 @@ rp_err rp_data_batch(const rp_data *data, rp_split split, uint32_t epoch, const 
     const bool mixes = training && data->augment.mixup > 0;
     const size_t turned = training ? rp_augment_scratch(&data->augment, &data->sample) : 0;
     making m = {.split = split, .epoch = epoch, .training = training};
-    rp_arena scratch; /* threads make batches at once: each has its own */
+    rp_arena scratch; /* not shared, because threads make batches concurrently */
     rp_err err = RP_OK;
     rp_arena_init(&scratch, "batch", 0);
     if (data->kind->read_real) {

@@ -20,7 +20,7 @@ static rp_err check_values(const part *p, uint32_t index, const float *x) {
     return RP_OK;
 }
 
-/* As a run would read it, with its target. */
+/* Reads a sample with its target, as a run would. */
 static rp_err check_sample(void *context, uint32_t index) {
     const part *p = context;
     const size_t row_width = rp_data_has_labels(p->data) ? 0 : rp_data_row_width(p->data);

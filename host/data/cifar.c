@@ -16,8 +16,8 @@ static rp_err check_labels(const rp_cifar_file *file, const char *path, const ui
         const uint8_t *record = file->records + (size_t)i * file->record_bytes;
         for (uint32_t k = 0; most[k]; k++) {
             if (record[k] >= most[k]) {
-                return rp_fail(RP_ERR_FORMAT, "%s: label %u of record %u, expected 0 to %u", path,
-                               record[k], i, most[k] - 1);
+                return rp_fail(RP_ERR_FORMAT, "%s: invalid label %u of record %u; expected 0 to %u",
+                               path, record[k], i, most[k] - 1);
             }
         }
     }
@@ -33,12 +33,13 @@ static rp_err read_records(rp_arena *arena, int fd, const char *path, const uint
         out->record_bytes++;
     }
     if (fstat(fd, &facts) != 0 || !S_ISREG(facts.st_mode)) {
-        return rp_fail(RP_ERR_IO, "%s: is not a file", path);
+        return rp_fail(RP_ERR_IO, "%s: is not a regular file", path);
     }
     if (facts.st_size == 0 || facts.st_size % out->record_bytes != 0 ||
         facts.st_size / out->record_bytes > RECORDS_MAX) {
         return rp_fail(RP_ERR_FORMAT,
-                       "%s: %lld bytes are not a whole number of records of %u: cut off or damaged",
+                       "%s: %lld bytes are not a multiple of the record's %u bytes: the file is "
+                       "truncated or damaged",
                        path, (long long)facts.st_size, out->record_bytes);
     }
     out->count = (uint32_t)(facts.st_size / out->record_bytes);
@@ -49,7 +50,7 @@ fail:
     return err;
 }
 
-/* A descriptor of the file, or -1 with errno. */
+/* *fd: descriptor of the file, or -1 with errno set. */
 static rp_err open_file(rp_arena *arena, const char *folder, const char *sub, const char *name,
                         char **path, int *fd) {
     rp_err err;

@@ -14,13 +14,13 @@ typedef struct {
     uint32_t count, record_bytes;
 } rp_cifar_file;
 
-/* FOLDER/NAME, or FOLDER/SUB/NAME as the official archive unpacks. The file's size is compared
- * before memory is taken; label i of every record is below most[i], where most ends with a 0.
- * errors  IO, FORMAT with the file's name */
+/* Opens FOLDER/NAME, or FOLDER/SUB/NAME, where the official archive unpacks it. Checks the file's
+ * size before memory is taken, and that label i of every record is below most[i]; `most` ends with
+ * a 0. errors  IO, FORMAT with the file's name */
 rp_err rp_cifar_open(rp_arena *arena, const char *folder, const char *sub, const char *name,
                      const uint32_t *most, rp_cifar_file *out) RP_MUST_CHECK;
 
-/* The lines of a file of names; *out NULL: there is no such file, or not `count` lines. */
+/* Reads the lines of a file of names; *out NULL: the file is missing, or has not `count` lines. */
 rp_err rp_cifar_names(rp_arena *arena, const char *folder, const char *sub, const char *name,
                       uint32_t count, const char *const **out) RP_MUST_CHECK;
 

@@ -18,7 +18,7 @@ rp_err rp_classes_note(rp_arena *arena, const uint32_t *samples, uint32_t classe
     char text[SHOWN_BYTES] = "";
     size_t used = 0;
     uint32_t empty = 0;
-    uint32_t last = 0; /* class with samples */
+    uint32_t last = 0; /* last class that has samples */
     rp_err err = RP_OK;
     for (uint32_t k = 0; k < classes; k++) {
         if (samples[k] > 0) {
@@ -31,8 +31,8 @@ rp_err rp_classes_note(rp_arena *arena, const uint32_t *samples, uint32_t classe
         RP_TRY(rp_notes_add(arena, notes, "%u of %u classes have no training sample: %s%s%s", empty,
                             classes, text, empty > SHOWN_MAX ? ", ..." : "",
                             name ? ""
-                                 : "; `classes` in `data` names classes, if these numbers are "
-                                   "not meant"));
+                                 : "; if the numbers are not classes, list the names of classes "
+                                   "in `classes` of `data`"));
     }
     if (classes - empty == 1) {
         used = 0;

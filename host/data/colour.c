@@ -38,7 +38,7 @@ void rp_colour_saturation(float *x, uint32_t channels, size_t plane, float facto
     }
 }
 
-/* Where the colour stands on the circle, from 0 to 1; `most` is the largest of the three. */
+/* Hue of a colour, from 0 to 1; `most` is the largest of the three values. */
 static float hue_of(const float rgb[3], float most, float range) {
     float sixth;
     if (most == rgb[0]) {
@@ -60,7 +60,7 @@ static void turn_pixel(float rgb[3], float turn) {
     }
     float hue = hue_of(rgb, most, range) + turn;
     hue -= floorf(hue);
-    for (int c = 0; c < 3; c++) { /* red stands at 0, green at 1/3, blue at 2/3 */
+    for (int c = 0; c < 3; c++) { /* red has hue 0, green 1/3, blue 2/3 */
         const float away = fabsf(hue - (float)c / 3.0f);
         const float sixths = 6.0f * fminf(away, 1.0f - away);
         rgb[c] = clamp(most - range * clamp(sixths - 1.0f));

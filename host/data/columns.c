@@ -40,8 +40,11 @@ rp_err rp_columns_read_keys(rp_node *node, rp_column_keys *out) {
                             .columns = rp_node_find(node, "columns")};
     out->header = header == 0 ? RP_HEADER_AUTO : header == 1 ? RP_HEADER_NO : RP_HEADER_YES;
     if (out->columns && (out->drop || !out->target)) {
-        return rp_node_fail(out->columns, out->drop ? "excludes `drop`: other columns are left out"
-                                                    : "needs `target`: other columns are left out");
+        return rp_node_fail(
+            out->columns, out->drop ? "excludes `drop`, because all columns that `columns` and "
+                                      "`target` do not name are dropped anyway"
+                                    : "needs `target`, because all columns that are not named are "
+                                      "dropped");
     }
 fail:
     return err;
@@ -112,7 +115,7 @@ uint32_t rp_column_names_count(const rp_column_names *names, const char *name, u
     return count;
 }
 
-/* "; did you mean 'label'?", or what a single column looks like, or nothing. */
+/* Hint for an unknown name: the nearest name, or the delimiter if there is only one column. */
 static const char *write_hint(const rp_csv_row *header, const char *name, char hint[HINT_BYTES]) {
     rp_nearest nearest = {.word = name};
     char shown[2 * SHOWN_BYTES];
@@ -121,7 +124,7 @@ static const char *write_hint(const rp_csv_row *header, const char *name, char h
         rp_nearest_offer(&nearest, header->field[i]);
     }
     if (header->count == 1) {
-        (void)snprintf(hint, HINT_BYTES, "; it has one column, '%s': is `delimiter` right?",
+        (void)snprintf(hint, HINT_BYTES, "; the file has one column, '%s': check `delimiter`",
                        rp_utf8_show(header->field[0], SHOWN_BYTES, shown, sizeof shown));
     } else if (nearest.best) {
         (void)snprintf(hint, HINT_BYTES, "; did you mean '%s'?",
@@ -130,12 +133,12 @@ static const char *write_hint(const rp_csv_row *header, const char *name, char h
     return hint;
 }
 
-static rp_err refuse_twice(const rp_csv_row *header, const char *name) {
-    return name[0] ? rp_fail(RP_ERR_FORMAT, "%s:%u: the header has two columns '%s'", header->path,
-                             header->line, name)
+static rp_err fail_repeated(const rp_csv_row *header, const char *name) {
+    return name[0] ? rp_fail(RP_ERR_FORMAT, "%s:%u: the header has two columns named '%s'",
+                             header->path, header->line, name)
                    : rp_fail(RP_ERR_FORMAT,
-                             "%s:%u: the header has two columns without a name; `drop: [\"\"]` "
-                             "leaves both out",
+                             "%s:%u: the header has two columns without a name; name them, or drop "
+                             "both with `drop: [\"\"]`",
                              header->path, header->line);
 }
 
@@ -147,16 +150,16 @@ rp_err rp_column_names_find(const rp_column_names *names, const char *name, uint
         return rp_fail(RP_ERR_FORMAT, "%s:%u: expected a column '%s' as in the training file%s",
                        header->path, header->line, name, write_hint(header, name, hint));
     }
-    return count == 1 ? RP_OK : refuse_twice(header, name);
+    return count == 1 ? RP_OK : fail_repeated(header, name);
 }
 
 /* ---- a training file ------------------------------------------------------------------------- */
 
-/* A training file on its way to the roles of its columns. */
+/* State of choosing the roles of a training file's columns. */
 typedef struct {
     rp_columns *columns;
     const rp_csv_row *first;
-    rp_column_names names; /* with a header only */
+    rp_column_names names; /* only with a header */
 } choosing;
 
 static rp_err open_columns(rp_arena *arena, const rp_csv_row *first, bool header, rp_columns *out) {
@@ -172,7 +175,7 @@ fail:
     return err;
 }
 
-/* The column of a name, or of a number where there are no names. Returns how many there are. */
+/* *at: the column with this name or, without a header, number. Returns the number of matches. */
 static uint32_t find_column(const choosing *c, const char *name, uint32_t *at) {
     if (c->columns->header) {
         return rp_column_names_count(&c->names, name, at);
@@ -183,7 +186,7 @@ static uint32_t find_column(const choosing *c, const char *name, uint32_t *at) {
     return number >= 1 && number <= c->columns->count;
 }
 
-static rp_err refuse_name(const choosing *c, const rp_node *item) {
+static rp_err fail_unknown(const choosing *c, const rp_node *item) {
     const char *name = rp_node_text(item);
     char hint[HINT_BYTES];
     if (c->columns->header) {
@@ -193,15 +196,16 @@ static rp_err refuse_name(const choosing *c, const rp_node *item) {
     hint[0] = '\0';
     for (uint32_t i = 0; i < c->first->count && !hint[0]; i++) {
         if (strcmp(c->first->field[i], name) == 0) {
-            (void)snprintf(hint, HINT_BYTES, "; `header: true` takes the first row for names");
+            (void)snprintf(hint, HINT_BYTES, "; if the first row has names, set `header: true`");
         }
     }
     return rp_node_fail(
-        item, "%s has no header, so columns are numbers from 1: there is no column '%s'%s",
+        item, "%s has no header, so columns are numbered from 1: unknown column '%s'%s",
         c->first->path, name, c->first->count == 1 ? write_hint(c->first, name, hint) : hint);
 }
 
-/* Columns of the role `from` get the role `to`; of those that are left out, each of the name. */
+/* Gives the named column, which has the role `from`, the role `to`. Several columns of one name may
+ * be dropped. */
 static rp_err give_role(const choosing *c, const rp_node *item, rp_column_role from,
                         rp_column_role to) {
     uint32_t at;
@@ -211,7 +215,7 @@ static rp_err give_role(const choosing *c, const rp_node *item, rp_column_role f
     const char *name = rp_node_text(item);
     const uint32_t count = find_column(c, name, &at);
     if (count == 0) {
-        return refuse_name(c, item);
+        return fail_unknown(c, item);
     }
     if (c->columns->column[at].role != from) {
         return rp_node_fail(item, "column '%s' is named twice", name);
@@ -250,9 +254,9 @@ static void count_columns(rp_columns *columns) {
     columns->y_count = next[RP_COLUMN_Y];
 }
 
-/* Those after the inputs. */
+/* Makes the columns after the inputs targets. */
 static void take_last(rp_columns *columns, uint32_t x_wanted) {
-    uint32_t left = 0; /* columns that are not left out */
+    uint32_t left = 0; /* columns that are not dropped */
     for (uint32_t i = 0; i < columns->count; i++) {
         left += columns->column[i].role == RP_COLUMN_X;
     }
@@ -264,7 +268,7 @@ static void take_last(rp_columns *columns, uint32_t x_wanted) {
     }
 }
 
-/* Inputs are those that `columns` names. */
+/* `columns`: only the named columns are inputs. */
 static rp_err keep_named(const choosing *c, const rp_node *named) {
     for (uint32_t i = 0; i < c->columns->count; i++) {
         rp_column *column = &c->columns->column[i];
@@ -273,7 +277,7 @@ static rp_err keep_named(const choosing *c, const rp_node *named) {
     return give_roles(c, named, RP_COLUMN_DROPPED, RP_COLUMN_X);
 }
 
-/* Each name once, and as text that data.json can have. */
+/* Checks that names are unique, and UTF-8 for data.json. */
 static rp_err check_names(const choosing *c) {
     const rp_csv_row *header = c->first;
     uint32_t first;
@@ -285,7 +289,7 @@ static rp_err check_names(const choosing *c) {
             return rp_csv_fail(header, i, NULL, "a name in UTF-8");
         }
         if (rp_column_names_count(&c->names, header->field[i], &first) > 1) {
-            return refuse_twice(header, header->field[i]);
+            return fail_repeated(header, header->field[i]);
         }
     }
     return RP_OK;
@@ -309,7 +313,7 @@ fail:
     return err;
 }
 
-/* ---- another file ---------------------------------------------------------------------------- */
+/* ---- a test file ----------------------------------------------------------------------------- */
 
 static rp_err match_names(rp_arena *arena, const rp_columns *train, const rp_csv_row *first,
                           rp_columns *out) {
@@ -317,7 +321,7 @@ static rp_err match_names(rp_arena *arena, const rp_columns *train, const rp_csv
     rp_err err;
     RP_TRY(rp_column_names_sort(arena, first, &names));
     for (uint32_t i = 0; i < out->count; i++) {
-        out->column[i].role = RP_COLUMN_DROPPED; /* unless the training file has it */
+        out->column[i].role = RP_COLUMN_DROPPED; /* columns that the training file lacks */
     }
     for (uint32_t i = 0; i < train->count; i++) {
         uint32_t at;

@@ -19,17 +19,17 @@ typedef struct {
     struct csv_parser parser;
     rp_err (*on_row)(void *context, const rp_csv_row *row);
     void *context;
-    rp_err err; /* of a callback: the parser cannot be told to stop */
+    rp_err err; /* of a callback, which cannot stop the parser */
     uint32_t line;
-    uint32_t row_line; /* on which the row began */
+    uint32_t row_line; /* first line of the row */
     bool row_ended;    /* on this line */
     uint32_t rows;
 
-    /* The row so far: texts one behind the other, and where each begins. */
+    /* The present row. */
     rp_arena arena;
-    char *text;
+    char *text; /* texts of the fields, each zero-terminated */
     size_t used, room;
-    size_t *start;
+    size_t *start; /* offset of each field in `text` */
     const char **field;
     uint32_t count, field_room;
 } reader;
@@ -47,7 +47,8 @@ static rp_err fail_here(const reader *r, const char *problem) {
     return rp_fail(RP_ERR_FORMAT, "%s:%u:%u: %s", r->path, r->row_line, r->count + 1, problem);
 }
 
-/* Room for one more field of `bytes`. What is left behind in the arena is at most as much again. */
+/* Makes room for one more field of `bytes`. Sizes double, so the arena keeps at most twice the
+ * final size. */
 static rp_err make_room(reader *r, size_t bytes) {
     rp_err err = RP_OK;
     if (r->used + bytes + 1 > r->room) {
@@ -79,8 +80,8 @@ static void take_field(void *bytes, size_t count, void *context) {
         return;
     }
     if (r->count == RP_CSV_FIELDS_MAX) {
-        r->err = rp_fail(RP_ERR_LIMIT, "%s:%u: more than %d fields in a row", r->path, r->row_line,
-                         RP_CSV_FIELDS_MAX);
+        r->err = rp_fail(RP_ERR_LIMIT, "%s:%u: the row has more than %d fields", r->path,
+                         r->row_line, RP_CSV_FIELDS_MAX);
     } else if (count > 0 && memchr(bytes, '\0', count)) {
         r->err = fail_here(r, "expected text, found a zero byte");
     } else {
@@ -101,7 +102,8 @@ static void take_row(int end, void *context) {
     (void)end;
     r->row_ended = true;
     if (r->err == RP_OK && r->rows == RP_CSV_ROWS_MAX) {
-        r->err = rp_fail(RP_ERR_LIMIT, "%s: more than %d rows", r->path, RP_CSV_ROWS_MAX);
+        r->err =
+            rp_fail(RP_ERR_LIMIT, "%s: the file has more than %d rows", r->path, RP_CSV_ROWS_MAX);
     }
     if (r->err == RP_OK) {
         for (uint32_t i = 0; i < r->count; i++) {
@@ -118,26 +120,28 @@ static int is_blank(unsigned char c) {
     return c == ' ';
 }
 
-/* `piece` of a line; the parser holds a field that is not complete. */
+/* Parses a part of a line. *pending: bytes of a field that is not complete. */
 static rp_err parse_piece(reader *r, const char *piece, size_t bytes, size_t *pending) {
     const uint32_t fields = r->count;
     const uint32_t rows = r->rows;
     if (csv_parse(&r->parser, piece, bytes, take_field, take_row, r) != bytes && r->err == RP_OK) {
         return csv_error(&r->parser) == CSV_EPARSE
-                   ? fail_here(r, "expected a quote only around a whole field, and doubled inside "
-                                  "one that is quoted")
+                   ? fail_here(r, "misplaced quote: expected quotes only around a whole field, and "
+                                  "doubled inside of a quoted field")
                    : rp_fail(RP_ERR_MEMORY, "%s: %s", r->path, csv_strerror(csv_error(&r->parser)));
     }
     *pending = r->count != fields || r->rows != rows ? 0 : *pending + bytes;
     if (r->err == RP_OK && *pending > RP_CSV_FIELD_BYTES_MAX) {
-        return rp_fail(RP_ERR_LIMIT,
-                       "%s:%u:%u: a field is longer than %d bytes: is a quote not closed?", r->path,
-                       r->row_line, r->count + 1, RP_CSV_FIELD_BYTES_MAX);
+        return rp_fail(
+            RP_ERR_LIMIT,
+            "%s:%u:%u: the field is longer than %d bytes; a closing quote may be missing", r->path,
+            r->row_line, r->count + 1, RP_CSV_FIELD_BYTES_MAX);
     }
     return r->err;
 }
 
-/* Bytes up to the end of the line, or as many as fit; 0 at the end of the file. */
+/* Reads up to the end of the line, or as many bytes as fit. Returns their number; 0: end of file.
+ */
 static size_t read_piece(FILE *file, char *piece) {
     size_t used = 0;
     int c = 0;
@@ -147,8 +151,8 @@ static size_t read_piece(FILE *file, char *piece) {
     return used;
 }
 
-/* A line that says nothing: blank, or a comment. */
-static bool is_silent(const char *piece, size_t bytes) {
+/* Is the line blank or a comment? */
+static bool is_ignored(const char *piece, size_t bytes) {
     size_t i = 0;
     while (i < bytes && strchr(" \t\r\n", piece[i]) && piece[i] != '\0') {
         i++;
@@ -166,11 +170,11 @@ static rp_err read_lines(reader *r) {
     r->line = 1;
     while ((bytes = read_piece(r->file, piece)) > 0) {
         const bool marked = r->line == 1 && line_begins && bytes >= 3 &&
-                            memcmp(piece, "\xef\xbb\xbf", 3) == 0; /* of UTF-8, as Excel writes */
+                            memcmp(piece, "\xef\xbb\xbf", 3) == 0; /* byte order mark of Excel */
         const char *from = marked ? piece + 3 : piece;
         bytes -= marked ? 3 : 0;
         if (line_begins) {
-            skips = !in_quotes && is_silent(from, bytes);
+            skips = !in_quotes && is_ignored(from, bytes);
             r->row_ended = false;
             r->row_line = in_quotes ? r->row_line : r->line;
         }
@@ -188,7 +192,7 @@ static rp_err read_lines(reader *r) {
         return rp_fail(RP_ERR_IO, "%s: cannot be read: %s", r->path, strerror(errno));
     }
     if (csv_fini(&r->parser, take_field, take_row, r) != 0) {
-        return fail_here(r, "the quote of this field is not closed");
+        return fail_here(r, "the closing quote of this field is missing");
     }
     return r->err;
 }
@@ -197,7 +201,7 @@ const char *rp_csv_delimiter_name(char delimiter) {
     return delimiter == ';' ? "semicolon" : delimiter == '\t' ? "tab" : "comma";
 }
 
-/* Counts in the first line that is not silent, and in those that its quotes go on to. */
+/* Counts delimiters in the first row, which may continue over lines inside of quotes. */
 static void count_delimiters(FILE *file, uint32_t *comma, uint32_t *semicolon, uint32_t *tab) {
     char piece[PIECE_BYTES];
     size_t bytes;
@@ -205,7 +209,7 @@ static void count_delimiters(FILE *file, uint32_t *comma, uint32_t *semicolon, u
     bool silent = true;
     bool quoted = false;
     while ((silent || !line_begins || quoted) && (bytes = read_piece(file, piece)) > 0) {
-        silent = line_begins ? silent && is_silent(piece, bytes) : silent;
+        silent = line_begins ? silent && is_ignored(piece, bytes) : silent;
         line_begins = piece[bytes - 1] == '\n';
         for (size_t i = 0; i < bytes && !silent; i++) {
             quoted = quoted != (piece[i] == '"');
@@ -226,7 +230,7 @@ rp_err rp_csv_guess_delimiter(const char *path, char *out) {
         return rp_fail(RP_ERR_IO, "%s: cannot be opened: %s", path, why);
     }
     count_delimiters(file, &comma, &semicolon, &tab);
-    (void)fclose(file); /* rp_csv_read() tells what could not be read */
+    (void)fclose(file); /* rp_csv_read() reports errors */
     *out = comma > 0 || (semicolon > 0) == (tab > 0) ? ',' : semicolon > 0 ? ';' : '\t';
     return RP_OK;
 }

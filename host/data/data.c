@@ -11,7 +11,7 @@
 #include "data/validation.h"
 
 enum { KINDS_MAX = 32, WORKERS_MAX = 64, LOOKED_AT = 1 << 20, EXACT_MAX = 1 << 24 };
-#define STATED_MAX 1e30 /* of `mean` and `std`; as a float 1 / it is not 0 */
+#define STATED_MAX 1e30 /* limit of `mean` and `std`: 1 / STATED_MAX is not 0 as a float */
 
 const char *rp_split_name(rp_split split) {
     static const char *const names[RP_SPLITS] = {"train", "test", "validation"};
@@ -43,7 +43,7 @@ fail:
     return err;
 }
 
-/* `mean: [..]` or `std: [..]`: one number a group. */
+/* Reads `mean: [..]` or `std: [..]`, one number for each group. */
 static rp_err read_groups(const rp_data *data, rp_node *node, const char *key, double min,
                           double *out) {
     rp_node *list = rp_node_find(node, key);
@@ -63,7 +63,7 @@ static rp_err read_groups(const rp_data *data, rp_node *node, const char *key, d
     return RP_OK;
 }
 
-/* Training sample `stored`, as the kind counts, neither normalised nor rounded. */
+/* Reads the training sample with index `stored`, without normalisation or rounding. */
 static rp_err read_values(const rp_data *data, uint32_t stored, double *value) {
     const size_t count = rp_shape_count(&data->sample);
     float *x;
@@ -97,15 +97,15 @@ fail:
     return err;
 }
 
-/* After one damaged sample: names all of them. */
-static rp_err name_bad(rp_data *data) {
+/* Logs all damaged samples after one was found. */
+static rp_err report_bad(rp_data *data) {
     rp_scan_result result = {0};
     const rp_err err =
         rp_scan(data->count[RP_SPLIT_TRAIN], data->workers, look_at_values, data, &result);
     return err == RP_OK ? rp_scan_end(&result) : err;
 }
 
-/* What is 0 or 1 for a text stays. */
+/* Excludes inputs of 0 or 1 for a text from normalisation. */
 static void keep_texts(const rp_fields *fields, rp_norm *norm) {
     uint32_t g = 0;
     for (uint32_t i = 0; fields && i < fields->count; i++) {
@@ -118,7 +118,7 @@ static void keep_texts(const rp_fields *fields, rp_norm *norm) {
     }
 }
 
-/* Over the training part, without the samples that are held out. */
+/* Measures mean and deviation over the training part, without samples that are held out. */
 static rp_err measure_norm(rp_data *data) {
     const size_t count = rp_shape_count(&data->sample);
     const uint32_t *part = data->part[RP_SPLIT_TRAIN];
@@ -149,20 +149,21 @@ static rp_err read_norm(rp_data *data, rp_node *node) {
         RP_TRY(rp_node_word(node, "normalise", words, &word));
     }
     if (stated && word > 0) {
-        return rp_node_fail(rp_node_find(node, "normalise"), "excludes `mean` and `std`");
+        return rp_node_fail(rp_node_find(node, "normalise"),
+                            "excludes `mean` and `std`: remove it, or them");
     }
     RP_TRY(read_groups(data, node, "mean", -STATED_MAX, data->norm.mean));
     RP_TRY(read_groups(data, node, "std", 1 / STATED_MAX, data->norm.deviation));
     data->norm.known = (data->norm.known || stated) && word != 1;
     if (word == 2) {
         err = measure_norm(data);
-        err = err == RP_ERR_FORMAT ? name_bad(data) : err;
+        err = err == RP_ERR_FORMAT ? report_bad(data) : err;
     }
 fail:
     return err;
 }
 
-/* Mixed classes are no classes any more: their targets become rows of shares. */
+/* With mixup a target is no single class but a row of shares. */
 static rp_err read_augment(rp_data *data, rp_node *node) {
     rp_err err = rp_augment_read(node, data->kind->name, data->channels, &data->augment);
     data->soft = data->augment.mixup > 0 && data->classes > 0;
@@ -181,7 +182,7 @@ static rp_err hold_out(rp_arena *arena, rp_data *data, rp_node *node) {
     return err;
 }
 
-/* Counts the classes of the training part, without what is held out. */
+/* Adds notes on classes without samples in the training part, without samples held out. */
 static rp_err note_classes(rp_arena *arena, rp_data *data) {
     const uint32_t *part = data->part[RP_SPLIT_TRAIN];
     rp_arena scratch;
@@ -203,7 +204,7 @@ fail:
     return err;
 }
 
-/* The name of the column that value `index` of a sample is from; NULL: it has none. */
+/* Name of the column of value `index` of a sample; NULL: it has no name. */
 static const char *name_of_input(const rp_data *data, size_t index) {
     for (uint32_t i = 0; data->fields && i < data->fields->count; i++) {
         const uint32_t width = rp_field_width(&data->fields->field[i]);
@@ -218,14 +219,15 @@ static const char *name_of_input(const rp_data *data, size_t index) {
 static rp_err add_rounding(rp_arena *arena, rp_data *data, size_t index, double value) {
     const char *name = name_of_input(data, index);
     return rp_notes_add(arena, &data->notes,
-                        "input %zu%s%s%s has a value of %.15g, which is rounded to %.15g: "
-                        "`normalise: measured` takes the mean off before that",
+                        "input %zu%s%s%s has a value of %.15g, which is rounded to %.15g; "
+                        "`normalise: measured` avoids this, because it subtracts the mean first",
                         index + 1, name ? " '" : "", name ? name : "", name ? "'" : "", value,
                         (double)(float)value);
 }
 
-/* Whole numbers up to 2^24 are exact as floats. Looks at the first samples only: large values
- * fill a column, not a row, and a file of arrays is not read whole here. */
+/* Adds a note if a value loses digits as a float (whole numbers up to 2^24 are exact). Looks only
+ * at the first samples, because large values usually fill a whole column, and reading a whole file
+ * would take too long. */
 static rp_err note_rounding(rp_arena *arena, rp_data *data) {
     const size_t width = rp_shape_count(&data->sample);
     const uint32_t *part = data->part[RP_SPLIT_TRAIN];
@@ -268,7 +270,8 @@ rp_err rp_data_open(rp_arena *arena, rp_data *data, rp_node *node, const rp_shap
     RP_TRY(rp_node_done(node));
     if (data->classes > 0 && !class_target) {
         err = rp_node_fail(rp_node_find(node, "set"),
-                           "'%s' has classes: it needs `loss: cross-entropy`", data->kind->name);
+                           "data set '%s' has classes, so it needs `loss: cross-entropy`",
+                           data->kind->name);
     }
 fail:
     if (err != RP_OK) {
@@ -285,7 +288,7 @@ void rp_data_close(rp_data *data) {
 }
 
 bool rp_data_has_bytes(const rp_data *data, const char **why) {
-    *why = !data->bytes                              ? "the data set's values are no bytes"
+    *why = !data->bytes                              ? "the data set's values are not bytes"
            : !rp_augment_keeps_bytes(&data->augment) ? "data.augment computes values between bytes"
                                                      : NULL;
     return !*why;
@@ -314,7 +317,7 @@ rp_err rp_data_take_share(rp_data *data, uint32_t share, uint32_t shares, uint32
     return RP_OK;
 }
 
-/* Moves the share to the front: no sample is overwritten before it has been moved. */
+/* Moves the share to the front of the order, in place. */
 static void keep_share(const rp_data *data, uint32_t *order) {
     for (uint32_t i = 0; i < data->count[RP_SPLIT_TRAIN]; i++) {
         order[i] = order[(size_t)i * data->shares + data->share];

@@ -1,4 +1,4 @@
-/* Data sets: find by name, open, and give batches in a named random order. */
+/* Data sets: find by name, open, and make batches in a reproducible random order. */
 #ifndef RP_DATA_DATA_H
 #define RP_DATA_DATA_H
 
@@ -10,125 +10,123 @@
 #include "data/norm.h"
 #include "data/notes.h"
 
-/* VALIDATION: samples of the training part that `validation:` holds out. A kind knows TRAIN, all of
- * them, and TEST. */
+/* Parts of a data set. VALIDATION: samples that `validation:` holds out of the training part. A
+ * kind knows only TRAIN, which includes them, and TEST. */
 typedef enum { RP_SPLIT_TRAIN, RP_SPLIT_TEST, RP_SPLIT_VALIDATION, RP_SPLITS } rp_split;
 const char *rp_split_name(rp_split split); /* "train", "test", "validation" */
 
 typedef struct rp_data_kind rp_data_kind;
 
-/* An open data set. Pixels stay as stored (u8) in memory; normalisation and augmentation happen
- * when a batch is made. */
+/* An open data set. Pixels are kept as stored (u8); normalisation and augmentation are applied when
+ * a batch is made. */
 typedef struct {
     const rp_data_kind *kind;
-    rp_shape sample;               /* one sample */
-    uint32_t classes;              /* 0 for regression */
-    uint32_t target_width;         /* f32 target columns; 1 for labels */
-    const char *const *class_name; /* [classes]; NULL: they have no names */
-    const rp_fields *fields;       /* of a table: its inputs; otherwise NULL */
-    const char *const *y_name;     /* of a table's [target_width] targets; NULL: no names */
-    uint32_t columns;              /* of a table's files; 0: no table */
-    char delimiter;                /* between columns */
-    uint32_t count[RP_SPLITS];
-    const uint32_t *part[RP_SPLITS]; /* [count]: which sample of the kind's; NULL: sample i is i */
-    uint32_t share, shares; /* of each epoch's order, the training part is sample `share` of every
-                               `shares`; 0: all of it */
+    rp_shape sample;                 /* one sample */
+    uint32_t classes;                /* 0 for regression */
+    uint32_t target_width;           /* f32 target columns; 1 for labels */
+    const char *const *class_name;   /* [classes]; NULL: classes have no names */
+    const rp_fields *fields;         /* inputs of a table; NULL: not a table */
+    const char *const *y_name;       /* [target_width] targets of a table; NULL: no names */
+    uint32_t columns;                /* in the files of a table; 0: not a table */
+    char delimiter;                  /* of a table */
+    uint32_t count[RP_SPLITS];       /* samples */
+    const uint32_t *part[RP_SPLITS]; /* [count]: stored index of each sample; NULL: identity */
+    uint32_t share, shares; /* the training part is sample `share` of every `shares` samples in each
+                               epoch's order; shares 0: all samples */
     uint32_t shared;        /* training samples of all shares */
-    uint32_t left_out;      /* of them, those that no share has in an epoch */
-    const char *test_path;  /* of a set without a test part: where it would be; otherwise NULL */
-    void *own;              /* of the kind */
+    uint32_t left_out;      /* samples of these that no share has in an epoch */
+    const char *test_path;  /* expected path of a missing test part; NULL: there is one */
+    void *own;              /* state of the kind */
     bool shuffle;
     rp_augment augment;
-    bool soft;          /* mixup: the target of a class is a row of shares, one a class */
-    uint32_t channels;  /* of images: sample is [channels, height, width]; 0: no images */
-    bool channels_last; /* of arrays: the files have [height, width, channels] */
+    bool soft;          /* mixup: the target is a row of [classes] shares */
+    uint32_t channels;  /* sample is [channels, height, width]; 0: samples are not images */
+    bool channels_last; /* arrays in the files are [height, width, channels] */
     rp_notes notes;
     bool bytes; /* every value that the kind reads is k / 255 */
-    bool raw;   /* batches are not normalised: their receiver does that */
+    bool raw;   /* batches are not normalised, because their receiver does it */
     rp_norm norm;
-    uint32_t workers; /* threads that make batches ahead; 0 is 1 */
+    uint32_t workers; /* threads that prepare batches; 0 means 1 */
     uint64_t seed;
 } rp_data;
 
 struct rp_data_kind {
     const char *name;
     const char *source;
-    /* Reads its own keys of `data:` (path ...), sets sample, classes, counts and norm. `input`: the
-     * model's input when it is fixed (dims > 0), for tables. */
+    /* Reads the kind's own keys of `data:`, sets sample, classes, counts and norm. `input`: the
+     * model's input if the model file states it, else dims 0. */
     rp_err (*open)(rp_arena *arena, rp_data *data, rp_node *keys, const rp_shape *input,
                    bool class_target);
-    /* A sample before normalisation, and its target: class, or row; NULL: not wanted. A kind has
-     * one of the two: `read` gives pixel / 255, `read_real` any numbers, which are rounded to
-     * floats when they are normalised. */
+    /* Reads a sample before normalisation, and its target as class or row; NULL: not wanted. A kind
+     * has one of the two: `read` gives pixel / 255, `read_real` any numbers, which are rounded to
+     * floats after normalisation. */
     rp_err (*read)(const rp_data *data, rp_split split, uint32_t index, float *x, float *row,
                    int32_t *label);
     rp_err (*read_real)(const rp_data *data, rp_split split, uint32_t index, double *value,
                         float *row, int32_t *label);
-    /* The class of a stored training sample, without reading the sample; NULL: each class has
-     * samples. */
+    /* Reads only the class of a stored training sample; NULL: every class is known to have samples.
+     */
     rp_err (*read_label)(const rp_data *data, uint32_t index, int32_t *label);
     void (*close)(rp_data *data);
 };
 
 extern const rp_data_kind *const rp_data_kinds[];
 
-/* For kinds: the file or folder that `path` names. errors USAGE with file, line and key: there is
- * none */
+/* For kinds: reads `path` and checks that it exists. errors USAGE with file, line and key */
 rp_err rp_data_find_path(rp_node *keys, const char **out) RP_MUST_CHECK;
 
-/* `data:` of a run file: {set, path, shuffle, augment, mean, std, normalise,
- * validation} + the kind's own
- * keys. `seed`, the run's, orders, augments and chooses the validation part. */
+/* Opens the set that `data:` of a run file describes: {set, path, shuffle, augment, mean, std,
+ * normalise, validation} and the kind's own keys. `input`: as in rp_data_kind. `seed`: of the run;
+ * it determines order, augmentation and the validation part. errors USAGE, IO, FORMAT, LIMIT */
 rp_err rp_data_open(rp_arena *arena, rp_data *data, rp_node *node, const rp_shape *input,
                     bool class_target, uint64_t seed) RP_MUST_CHECK;
 void rp_data_close(rp_data *data);
 
-/* Floats in a row of targets. */
+/* Number of floats in a row of targets. */
 static inline uint32_t rp_data_row_width(const rp_data *data) {
     return data->soft ? data->classes : data->target_width;
 }
 
-/* Are the targets labels, else rows? */
+/* Are the targets labels? Otherwise they are rows. */
 static inline bool rp_data_has_labels(const rp_data *data) {
     return data->classes > 0 && !data->soft;
 }
 
-/* Are the values of a batch k / 255 before they are normalised? Otherwise *why says what they are.
- */
+/* Are the values of a batch k / 255 before they are normalised? If not, *why is the reason. */
 bool rp_data_has_bytes(const rp_data *data, const char **why);
 
-/* The part that scores a training run on its way: VALIDATION where there is one, else TEST, which
- * may be empty. */
+/* The part that is scored during training: VALIDATION if it exists, else TEST, which may be empty.
+ */
 rp_split rp_data_scored(const rp_data *data);
 
-/* From now on the training part is one of `shares`, which together have every sample once in every
- * epoch, in equally many steps of `batch` samples. Some shares have one sample more than others. If
- * that sample would need a step of its own, it is left out, and other samples are in other epochs.
- * errors  USAGE: there are fewer samples than shares */
+/* Reduces the training part to one of `shares`. Together the shares have every sample once in every
+ * epoch, in equal numbers of steps of `batch` samples. Some shares have one sample more. If it
+ * would need a step of its own it is left out; each epoch leaves out different samples. errors
+ * USAGE: fewer samples than shares */
 rp_err rp_data_take_share(rp_data *data, uint32_t share, uint32_t shares,
                           uint32_t batch) RP_MUST_CHECK;
 
-/* Samples that an order is drawn from: of all shares. */
+/* Number of samples that an epoch's order is drawn from: those of all shares. */
 static inline uint32_t rp_data_drawn(const rp_data *data, rp_split split) {
     return split == RP_SPLIT_TRAIN && data->shares > 0 ? data->shared : data->count[split];
 }
 
-/* Order of an epoch: stream "order/<epoch>" of the seed, or 0..count-1. `order` has room for
- * rp_data_drawn(), and then count[split] of them. */
+/* Writes the order of an epoch, from stream "order/<epoch>" of the seed, or 0..count-1 without
+ * `shuffle`. order: [rp_data_drawn()], of which the first count[split] are valid afterwards. */
 void rp_data_order(const rp_data *data, rp_split split, uint32_t epoch, uint32_t *order);
 
-/* Samples index[0..n) as floats, normalised; augmented when training from stream
- * "augment/<epoch>/<index>", with the index as the kind counts, so the augmented picture of a
- * sample depends neither on the batch nor on the order. x: n * sample floats; labels (classes) or
- * rows (f32) may be NULL when not of this kind. With mixup a sample is mixed with its partner, and
- * classes have rows; a label is then the sample's own class. */
+/* Makes samples index[0..n) as normalised floats. With `training` they are augmented from streams
+ * "augment/<epoch>/<index>" (augment.h) with the stored index, so the result does not depend on
+ * batch or order. x: [n * sample]; labels [n] or rows [n * row width], NULL if the targets are not
+ * of this form. With mixup a sample is mixed with its partner and classes have rows; a label is
+ * then the sample's own class. */
 rp_err rp_data_batch(const rp_data *data, rp_split split, uint32_t epoch, const uint32_t *index,
                      uint32_t n, bool training, float *x, int32_t *labels,
                      float *rows) RP_MUST_CHECK;
 
-/* Batches in order first, first + 1, ... of an epoch. THREAD: the next ones are prepared by
- * data->workers threads while the ring works. DIRECT: a batch is made when it is taken, without a
- * thread, so that a simulated run depends on nothing but its arguments. */
+/* A feeder gives batches in the order of steps. THREAD: data->workers threads prepare batches in
+ * advance. DIRECT: a batch is made when it is taken, without threads, so that a simulated run
+ * depends only on its arguments. */
 typedef struct rp_feeder rp_feeder;
 typedef enum { RP_FEEDER_THREAD, RP_FEEDER_DIRECT } rp_feeder_mode;
 typedef struct {
@@ -138,17 +136,18 @@ typedef struct {
     const int32_t *labels;
     const float *rows;
 } rp_batch;
-/* Keeps at least `depth` batches ready while not more than `depth` are out. steps [step_first,
- * step_end) of `batch` samples, epochs follow on each other, the last batch of an epoch may be
- * short. */
+/* Opens a feeder for steps [step_first, step_end) of `batch` samples. The last batch of an epoch
+ * may be short. At least `depth` batches are prepared while at most `depth` are borrowed. errors
+ * USAGE: the part is empty; MEMORY; IO */
 rp_err rp_feeder_open(rp_arena *arena, const rp_data *data, rp_feeder_mode mode, rp_split split,
                       bool training, uint32_t batch, uint64_t step_first, uint64_t step_end,
                       uint32_t depth, rp_feeder **out) RP_MUST_CHECK;
-/* Borrowed until returned; AGAIN when not ready yet or when all were taken. Several may be out at
- * once; they may be returned in any order. errors DATA: a sample is damaged; others of its read */
+/* Takes the next batch, which is borrowed until it is returned. Several may be borrowed; they may
+ * be returned in any order. errors  AGAIN: not ready yet, or all were taken; DATA: a sample is
+ * damaged; errors of reading a sample */
 rp_err rp_feeder_take(rp_feeder *feeder, const rp_batch **out) RP_MUST_CHECK;
 void rp_feeder_return(rp_feeder *feeder, const rp_batch *batch);
-/* Readable when a batch became ready; DIRECT: -1, one is always ready. */
+/* Descriptor that is readable while a batch is ready; DIRECT: -1, because a batch always is. */
 int rp_feeder_eventfd(const rp_feeder *feeder);
 void rp_feeder_close(rp_feeder **feeder);
 

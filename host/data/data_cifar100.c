@@ -2,11 +2,11 @@
 #include "data/data.h"
 #include "data/pixels.h"
 
-enum { FINE = 100, COARSE = 20, LABELS = 2 /* of a record: coarse, then fine */ };
+enum { FINE = 100, COARSE = 20, LABELS = 2 /* in a record: coarse, then fine */ };
 
 typedef struct {
     rp_cifar_file part[2];
-    uint32_t label; /* which of a record's */
+    uint32_t label; /* index of the label in a record */
 } own;
 
 static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_shape *input,

@@ -12,12 +12,12 @@ enum {
     SIDE_MIN = 12,
     SIDE_MAX = 128,
     COUNT_MAX = 1000 * 1000,
-    NOISE_BLOCK = 64 /* the picture's noise begins here in its stream, behind the numbers before */
+    NOISE_BLOCK = 64 /* block of the random stream where noise begins, after all numbers before */
 };
 
 static const float pi = 3.14159265f;
 
-/* Strokes: points joined by lines, except into a point that lifts the pen. */
+/* Points joined by lines, except into a point with `lift`. */
 typedef struct {
     float x[POINTS_MAX], y[POINTS_MAX];
     bool lift[POINTS_MAX];
@@ -45,7 +45,7 @@ static void add_point(strokes *s, float x, float y, bool lift) {
     s->lift[s->count++] = lift;
 }
 
-/* Corners from a table of x, y; 9 lifts the pen before the next corner. */
+/* Adds corners from a table of x, y; 9 lifts the pen before the next corner. */
 static void add_corners(strokes *s, const float *corners, uint32_t numbers) {
     bool lift = true;
     for (uint32_t i = 0; i + 1 < numbers; i += 2) {
@@ -76,7 +76,7 @@ static void add_wave(strokes *s) {
     }
 }
 
-static void shape_of(uint32_t class, strokes *s) {
+static void add_shape(uint32_t class, strokes *s) {
     static const float triangle[] = {0, -1, 0.95f, 0.75f, -0.95f, 0.75f, 0, -1};
     static const float square[] = {-0.8f, -0.8f, 0.8f, -0.8f, 0.8f,
                                    0.8f,  -0.8f, 0.8f, -0.8f, -0.8f};
@@ -133,10 +133,10 @@ static void draw_line(canvas *to, float ax, float ay, float bx, float by, float 
     }
 }
 
-/* The class's strokes, trembling, turned, scaled, sheared and moved. */
+/* Draws the class's strokes with jitter, rotation, scale, shear and shift. */
 static void draw_glyph(canvas *to, uint32_t class, rp_rng *rng) {
     strokes s;
-    shape_of(class, &s);
+    add_shape(class, &s);
     const float middle = (float)(to->side - 1) / 2.0f;
     const float unit = (float)to->side / 28.0f;
     const float angle = uniform_between(rng, -0.45f, 0.45f);
@@ -159,7 +159,7 @@ static void draw_glyph(canvas *to, uint32_t class, rp_rng *rng) {
     }
 }
 
-/* Up to two scratches that belong to no class, and sometimes a patch that hides a part. */
+/* Draws up to two scratches that belong to no class, and sometimes a patch that hides a part. */
 static void disturb_canvas(canvas *to, rp_rng *rng) {
     const float side = (float)to->side;
     const uint32_t scratches = rp_rng_below(rng, 3);
@@ -168,7 +168,7 @@ static void disturb_canvas(canvas *to, rp_rng *rng) {
         const float y = uniform_between(rng, 0.0f, side);
         const float angle = uniform_between(rng, 0.0f, 2.0f * pi);
         const float length = uniform_between(rng, 0.1f, 0.3f) * side;
-        /* Draws are statements of their own, because compilers differ in the order of arguments. */
+        /* Separate statements, because compilers evaluate arguments in different orders. */
         const float grey = uniform_between(rng, 0.4f, 0.9f);
         const float radius = uniform_between(rng, 0.2f, 0.6f);
         draw_line(to, x, y, x + length * cosf(angle), y + length * sinf(angle), radius, grey);
@@ -189,13 +189,13 @@ static void disturb_canvas(canvas *to, rp_rng *rng) {
     }
 }
 
-/* Paper, ink and noise to bytes. The noise of a pixel is the sum of a word's four bytes: close
- * enough to normal and much cheaper. */
+/* Converts paper, ink and noise to bytes. The noise of a pixel is the sum of a word's four bytes,
+ * which is close to a normal distribution and much cheaper. */
 static void develop_pixels(const canvas *from, rp_rng *rng, uint8_t *pixels) {
     const float paper = uniform_between(rng, 0.0f, 0.25f);
     const float ink = uniform_between(rng, 0.5f, 1.0f) - paper;
     const float noise =
-        uniform_between(rng, 0.02f, 0.14f) / 148.0f; /* the sum's deviation is 148 */
+        uniform_between(rng, 0.02f, 0.14f) / 148.0f; /* standard deviation of the sum: 148 */
     const uint32_t count = from->side * from->side;
     RP_ASSERT(rng->next < 4 * NOISE_BLOCK);
     uint32_t word[4] = {0};
@@ -229,14 +229,14 @@ static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_s
                        bool class_target) {
     static const char *const names[CLASSES] = {"triangle",  "square", "cross", "star",   "arrow",
                                                "hourglass", "house",  "ring",  "spiral", "wave"};
-    const double mean = 0.2044; /* measured */
+    const double mean = 0.2044; /* both measured */
     const double deviation = 0.2012;
     (void)input;
     (void)class_target;
     rp_err err = RP_OK;
     own *o;
     float *ink;
-    uint64_t seed = 1; /* not the run's: runs with other seeds see the same pictures */
+    uint64_t seed = 1; /* not the run's, so that all runs see the same pictures */
     RP_TRY(RP_ARENA_NEW(arena, 1, &o));
     o->side = 28;
     data->count[RP_SPLIT_TRAIN] = 12000;

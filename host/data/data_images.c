@@ -12,12 +12,12 @@
 
 enum { SIDE_MAX = 4096, WORKERS_MAX = 4, PATH_BYTES = 4096, SKIPS_MAX = 1000000 };
 
-/* Nothing of a picture is kept but its path. */
+/* Only paths of pictures are kept. */
 typedef struct {
     rp_folders part[2];
 } own;
 
-/* `size: 64` or `size: [48, 64]`; otherwise the model's input. */
+/* Reads `size: 64` or `size: [48, 64]`; default: the model's input. */
 static rp_err read_size(rp_node *keys, const rp_shape *input, rp_shape *sample) {
     rp_node *size = rp_node_find(keys, "size");
     rp_err err = RP_OK;
@@ -39,7 +39,7 @@ fail:
     return err;
 }
 
-/* `grey: true`; otherwise as many channels as the model takes, three by default. */
+/* Reads `grey`; default: the channels of the model's input, or three. */
 static rp_err read_colours(rp_node *keys, const rp_shape *input, rp_data *data) {
     bool grey = input && input->dims == 3 && input->dim[0] == 1;
     rp_err err = rp_node_bool(keys, "grey", &grey);
@@ -59,13 +59,13 @@ static rp_err note_passed(rp_arena *arena, const char *path, const rp_folders *f
     return folders->passed == 0
                ? RP_OK
                : rp_notes_add(arena, &data->notes,
-                              "%s: %u entries are passed over, because they are no .jpg, .jpeg or "
-                              ".png file in a folder of a class: %s%s",
+                              "%s: %u entries are ignored, because they are not .jpg, .jpeg or "
+                              ".png files in a folder of a class: %s%s",
                               path, folders->passed, folders->passed_first,
                               folders->passed > 1 ? ", ..." : "");
 }
 
-/* PATH/train/CLASS and PATH/test/CLASS; or PATH/CLASS, which is all for training. */
+/* Lists PATH/train/CLASS and PATH/test/CLASS; or PATH/CLASS, all of it for training. */
 static rp_err list_parts(rp_arena *arena, const char *path, rp_labels *labels, rp_data *data,
                          own *o) {
     char *train;
@@ -115,7 +115,7 @@ fail:
     return err;
 }
 
-/* Each damaged picture by its name; *first is that of the first. */
+/* Logs the path of each damaged picture; *first: the first path. */
 static rp_err log_damaged(rp_arena *arena, const looking *l, const char **first) {
     char path[PATH_BYTES];
     char *copy;
@@ -126,14 +126,14 @@ static rp_err log_damaged(rp_arena *arena, const looking *l, const char **first)
             RP_TRY(rp_folders_path(l->folders, i, path, sizeof path, &class));
             RP_TRY(rp_arena_string(arena, path, &copy));
             *first = *first ? *first : copy;
-            rp_log_warn("%s: is damaged, and passed over", path);
+            rp_log_warn("%s: is damaged and skipped (data.skip_damaged)", path);
         }
     }
 fail:
     return err;
 }
 
-/* What is bad for another reason than damage, or more often than allowed, is an error. */
+/* Fails if more pictures than allowed are damaged, or one cannot be read for a different reason. */
 static rp_err check_damaged(const char *path, const rp_scan_result *result, uint32_t allowed) {
     bool unread = false;
     for (uint32_t i = 0; i < result->count && i < RP_SCAN_NAMED_MAX; i++) {
@@ -144,12 +144,12 @@ static rp_err check_damaged(const char *path, const rp_scan_result *result, uint
     }
     rp_scan_log(result);
     return rp_fail(RP_ERR_FORMAT,
-                   "%s: %u of %llu pictures cannot be read, and data.skip_damaged is %u%s", path,
-                   result->count, (unsigned long long)result->samples, allowed,
-                   unread ? ", which is for damaged ones" : "");
+                   "%s: %u of %llu pictures cannot be read, but data.skip_damaged allows %u%s",
+                   path, result->count, (unsigned long long)result->samples, allowed,
+                   unread ? " damaged ones only" : "");
 }
 
-/* Up to `allowed` damaged pictures are no part of the set, as if they were not there. */
+/* Removes up to `allowed` damaged pictures from the set. */
 static rp_err skip_damaged(rp_arena *arena, const char *path, uint32_t allowed, rp_data *data,
                            own *o) {
     rp_scan_result result = {0};
@@ -170,7 +170,7 @@ static rp_err skip_damaged(rp_arena *arena, const char *path, uint32_t allowed, 
     }
     if (result.count > 0) {
         RP_TRY(rp_notes_add(arena, &data->notes,
-                            "%u damaged pictures are passed over (data.skip_damaged: %u): %s%s",
+                            "%u damaged pictures are skipped (data.skip_damaged: %u): %s%s",
                             result.count, allowed, first, result.count > 1 ? " and others" : ""));
     }
 fail:

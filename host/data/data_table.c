@@ -5,8 +5,7 @@
 
 #include "data/table_file.h"
 
-/* A folder with train.csv and perhaps test.csv, or a file and perhaps the file that `test:` names.
- */
+/* Finds train.csv and an optional test.csv in a folder, or a file and the optional file `test:`. */
 static rp_err find_files(rp_arena *arena, rp_node *keys, rp_data *data, const char **train,
                          const char **test) {
     struct stat facts;
@@ -42,7 +41,7 @@ static rp_err read_delimiter(rp_table *t, rp_node *keys, const char *train) {
     RP_TRY(rp_csv_guess_delimiter(train, &t->delimiter));
     if (t->delimiter != ',') {
         RP_TRY(rp_notes_add(t->arena, &t->data->notes,
-                            "%s: fields are separated by `delimiter: %s`", train,
+                            "%s: fields are separated as by `delimiter: %s`", train,
                             rp_csv_delimiter_name(t->delimiter)));
     }
 fail:
@@ -90,7 +89,8 @@ static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_s
     RP_TRY(read_keys(t, keys));
     if (!stated && !class_target && !t->keys.target) {
         return rp_node_fail(rp_node_find(keys, "set"),
-                            "a table needs a model whose `input` is a list of sizes, or `target`");
+                            "a table needs `target`, or a model whose `input` is a list of sizes, "
+                            "to tell inputs from targets");
     }
     RP_TRY(find_files(arena, keys, data, &train, &test));
     RP_TRY(read_delimiter(t, keys, train));

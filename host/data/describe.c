@@ -9,20 +9,20 @@
 
 #include "base/replace.h"
 
-enum { DIGITS = 17 /* a double comes back to the bit */, PATH_BYTES = 4096 };
+enum { DIGITS = 17 /* enough to read back the same double */, PATH_BYTES = 4096 };
 
-static void put(json_t *object, const char *key, json_t *value, bool *good) {
+static void put_value(json_t *object, const char *key, json_t *value, bool *good) {
     *good = json_object_set_new(object, key, value) == 0 && *good;
 }
 
-static void append(json_t *list, json_t *value, bool *good) {
+static void append_value(json_t *list, json_t *value, bool *good) {
     *good = json_array_append_new(list, value) == 0 && *good;
 }
 
-/* Takes the reference to a value that has something to say, or has not. */
-static void put_or_drop(json_t *object, const char *key, json_t *value, bool says, bool *good) {
-    if (says) {
-        put(object, key, value, good);
+/* Sets the key if `wanted`, else drops the reference to the value. */
+static void put_or_drop(json_t *object, const char *key, json_t *value, bool wanted, bool *good) {
+    if (wanted) {
+        put_value(object, key, value, good);
     } else {
         json_decref(value);
     }
@@ -32,7 +32,7 @@ static void put_names(json_t *object, const char *key, const char *const *name, 
                       bool *good) {
     json_t *list = json_array();
     for (uint32_t i = 0; name && i < count; i++) {
-        append(list, json_string(name[i]), good);
+        append_value(list, json_string(name[i]), good);
     }
     put_or_drop(object, key, list, name != NULL, good);
 }
@@ -41,12 +41,12 @@ static void put_reals(json_t *object, const char *key, const double *value, uint
                       bool *good) {
     json_t *list = json_array();
     for (uint32_t i = 0; i < count; i++) {
-        append(list, json_real(value[i]), good);
+        append_value(list, json_real(value[i]), good);
     }
-    put(object, key, list, good);
+    put_value(object, key, list, good);
 }
 
-/* Where a sample's values come from: columns are counted from 1, as in a run file. */
+/* Writes the column of each value of a sample; columns are counted from 1, as in a run file. */
 static void put_fields(json_t *object, const rp_data *data, bool *good) {
     const rp_fields *fields = data->fields;
     json_t *names = json_array();
@@ -63,63 +63,64 @@ static void put_fields(json_t *object, const rp_data *data, bool *good) {
         has_texts = has_texts || field->texts.count > 0;
         for (uint32_t k = 0; k < width; k++) {
             const char *text = field->texts.count > 0 ? field->texts.name[k] : NULL;
-            append(names, json_string(name), good);
-            append(columns, json_integer(field->column + 1), good);
-            append(texts, text ? json_string(text) : json_null(), good);
-            append(fill, json_real(field->mean), good);
+            append_value(names, json_string(name), good);
+            append_value(columns, json_integer(field->column + 1), good);
+            append_value(texts, text ? json_string(text) : json_null(), good);
+            append_value(fill, json_real(field->mean), good);
         }
     }
     put_or_drop(object, "x_names", names, named, good);
-    put(object, "x_columns", columns, good);
+    put_value(object, "x_columns", columns, good);
     put_or_drop(object, "x_texts", texts, has_texts, good);
     put_names(object, "missing", fields->missing.name, fields->missing.count, good);
     put_or_drop(object, "x_fill", fill, fields->missing.count > 0, good);
 }
 
-static json_t *describe(const rp_data *data, bool *good) {
+static json_t *make_description(const rp_data *data, bool *good) {
     json_t *object = json_object();
     json_t *sample = json_array();
     json_t *samples = json_object();
     for (uint32_t i = 0; i < data->sample.dims; i++) {
-        append(sample, json_integer(data->sample.dim[i]), good);
+        append_value(sample, json_integer(data->sample.dim[i]), good);
     }
     for (rp_split split = RP_SPLIT_TRAIN; split < RP_SPLITS; split++) {
-        put(samples, rp_split_name(split), json_integer(data->count[split]), good);
+        put_value(samples, rp_split_name(split), json_integer(data->count[split]), good);
     }
-    put(object, "version", json_integer(1), good);
-    put(object, "set", json_string(data->kind->name), good);
-    put(object, "sample", sample, good);
-    put(object, "channels", json_integer(data->channels), good);
-    put(object, "bytes", json_boolean(data->bytes), good);
+    put_value(object, "version", json_integer(1), good);
+    put_value(object, "set", json_string(data->kind->name), good);
+    put_value(object, "sample", sample, good);
+    put_value(object, "channels", json_integer(data->channels), good);
+    put_value(object, "bytes", json_boolean(data->bytes), good);
     if (data->channels_last) {
-        put(object, "channels_last", json_true(), good);
+        put_value(object, "channels_last", json_true(), good);
     }
-    put(object, "target_width", json_integer(data->target_width), good);
-    put(object, "classes", json_integer(data->classes), good);
+    put_value(object, "target_width", json_integer(data->target_width), good);
+    put_value(object, "classes", json_integer(data->classes), good);
     put_names(object, "class_names", data->class_name, data->classes, good);
     put_names(object, "y_names", data->y_name, data->target_width, good);
     if (data->fields) {
-        put(object, "delimiter", json_string(rp_csv_delimiter_name(data->delimiter)), good);
-        put(object, "columns", json_integer(data->columns), good);
+        put_value(object, "delimiter", json_string(rp_csv_delimiter_name(data->delimiter)), good);
+        put_value(object, "columns", json_integer(data->columns), good);
         put_fields(object, data, good);
     }
     if (data->norm.known) {
         put_reals(object, "mean", data->norm.mean, data->norm.groups, good);
         put_reals(object, "std", data->norm.deviation, data->norm.groups, good);
     }
-    put(object, "samples", samples, good);
+    put_value(object, "samples", samples, good);
     return object;
 }
 
 rp_err rp_data_describe(const rp_data *data, const char *path) {
     bool named = true;
-    json_t *object = describe(data, &named);
+    json_t *object = make_description(data, &named);
     FILE *file = named ? rp_replace_begin(path) : NULL;
     bool good = file && json_dumpf(object, file, JSON_INDENT(1) | JSON_REAL_PRECISION(DIGITS)) == 0;
     json_decref(object);
     good = good && putc('\n', file) != EOF;
     if (!named) {
-        return rp_fail(RP_ERR_FORMAT, "the data set cannot be described: is every name UTF-8?");
+        return rp_fail(RP_ERR_FORMAT,
+                       "%s: the data set cannot be described; expected names in UTF-8", path);
     }
     return rp_replace_end(file, path, good);
 }

@@ -1,4 +1,4 @@
-/* data.json, read back: every length is checked before memory is taken. */
+/* Reads data.json; every length is checked before memory is taken. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -11,11 +11,11 @@
 
 enum { COLUMNS_MAX = 1 << 20, WIDTH_MAX = 65536 };
 
-static rp_err refuse(const char *path, const char *key, const char *expected) {
+static rp_err fail_key(const char *path, const char *key, const char *expected) {
     return rp_fail(RP_ERR_FORMAT, "%s: `%s`: expected %s", path, key, expected);
 }
 
-/* A whole number; absent: *out stays. */
+/* Reads a whole number; if the key is missing *out is unchanged. */
 static rp_err read_whole(const json_t *root, const char *path, const char *key, uint32_t most,
                          uint32_t *out) {
     const json_t *value = json_object_get(root, key);
@@ -35,20 +35,21 @@ static rp_err read_sample(const json_t *root, const char *path, rp_shape *out) {
     const json_t *list = json_object_get(root, "sample");
     const size_t dims = json_array_size(list);
     if (dims < 1 || dims > RP_DIMS_MAX - 1) {
-        return refuse(path, "sample", "a list of sizes");
+        return fail_key(path, "sample", "a list of sizes");
     }
     *out = (rp_shape){.dims = (uint32_t)dims};
     for (uint32_t i = 0; i < dims; i++) {
         const json_int_t size = json_integer_value(json_array_get(list, i));
         if (size < 1 || size > UINT32_MAX) {
-            return refuse(path, "sample", "a list of sizes");
+            return fail_key(path, "sample", "a list of sizes");
         }
         out->dim[i] = (uint32_t)size;
     }
-    return rp_shape_check(out) ? RP_OK : refuse(path, "sample", "a size that is possible");
+    return rp_shape_check(out) ? RP_OK
+                               : fail_key(path, "sample", "sizes above 0 that fit into memory");
 }
 
-/* `count` texts; absent: *out is NULL. */
+/* Reads `count` texts; *out NULL: the key is missing. */
 static rp_err read_names(rp_arena *arena, const json_t *root, const char *path, const char *key,
                          uint32_t count, const char *const **out) {
     const json_t *list = json_object_get(root, key);
@@ -66,7 +67,7 @@ static rp_err read_names(rp_arena *arena, const json_t *root, const char *path, 
         const char *text = json_string_value(json_array_get(list, i));
         char *copy;
         if (!text) {
-            return rp_fail(RP_ERR_FORMAT, "%s: `%s`: entry %u is no text", path, key, i);
+            return rp_fail(RP_ERR_FORMAT, "%s: `%s`: entry %u is not a text", path, key, i);
         }
         RP_TRY(rp_arena_string(arena, text, &copy));
         name[i] = copy;
@@ -86,13 +87,14 @@ static rp_err read_reals(const json_t *root, const char *path, const char *key, 
         const json_t *value = json_array_get(list, i);
         out[i] = json_number_value(value);
         if (!json_is_number(value) || !isfinite((float)out[i])) {
-            return rp_fail(RP_ERR_FORMAT, "%s: `%s`: entry %zu is no finite number", path, key, i);
+            return rp_fail(RP_ERR_FORMAT, "%s: `%s`: entry %zu is not a finite number", path, key,
+                           i);
         }
     }
     return RP_OK;
 }
 
-/* As many groups as `mean` has, which divide a sample. */
+/* Reads `mean` and `std`; the number of groups, the length of `mean`, divides a sample. */
 static rp_err read_norm(rp_arena *arena, const json_t *root, const char *path,
                         rp_description *out) {
     const json_t *mean = json_object_get(root, "mean");
@@ -102,14 +104,14 @@ static rp_err read_norm(rp_arena *arena, const json_t *root, const char *path,
         return RP_OK;
     }
     if (groups == 0 || rp_shape_count(&out->sample) % groups != 0) {
-        return refuse(path, "mean", "one number for each channel or column of a sample");
+        return fail_key(path, "mean", "one number for each channel or column of a sample");
     }
     RP_TRY(rp_norm_set(arena, &out->norm, (uint32_t)groups, NULL, NULL));
     RP_TRY(read_reals(root, path, "mean", out->norm.mean, groups));
     RP_TRY(read_reals(root, path, "std", out->norm.deviation, groups));
     for (size_t i = 0; i < groups; i++) {
         if (!(out->norm.deviation[i] > 0)) {
-            return refuse(path, "std", "numbers above 0");
+            return fail_key(path, "std", "numbers above 0");
         }
     }
     out->norm.known = true;
@@ -128,10 +130,10 @@ static rp_err read_delimiter(const json_t *root, const char *path, char *out) {
             return RP_OK;
         }
     }
-    return value ? refuse(path, "delimiter", "comma, semicolon or tab") : RP_OK;
+    return value ? fail_key(path, "delimiter", "comma, semicolon or tab") : RP_OK;
 }
 
-/* The lists with an entry for each value of a sample; NULL: the file has none. */
+/* Lists with an entry for each value of a sample; NULL: missing. */
 typedef struct {
     const char *path;
     const json_t *columns, *texts;
@@ -139,7 +141,7 @@ typedef struct {
     double *fill;
 } values;
 
-/* The field that begins with value `at`; texts of a column follow each other. */
+/* Reads the field that begins with value *at; the values of one column's texts are consecutive. */
 static rp_err read_field(rp_arena *arena, const values *v, size_t count, size_t *at,
                          rp_field *field) {
     const json_int_t column = json_integer_value(json_array_get(v->columns, *at));
@@ -155,7 +157,7 @@ static rp_err read_field(rp_arena *arena, const values *v, size_t count, size_t 
         ++*at;
         const uint32_t last = field->texts.count - 1;
         if (text && (last != *at - first - 1 || strcmp(field->texts.name[last], text) != 0)) {
-            return refuse(v->path, "x_texts", "the texts of a column sorted, and each once");
+            return fail_key(v->path, "x_texts", "the texts of a column sorted, and each once");
         }
     } while (field->texts.count > 0 && *at < count &&
              json_integer_value(json_array_get(v->columns, *at)) == column &&
@@ -169,10 +171,10 @@ static rp_err check_columns(const values *v, size_t count, uint32_t columns) {
         const json_int_t at = json_integer_value(json_array_get(v->columns, i));
         const json_t *text = json_array_get(v->texts, i);
         if (at < 1 || at > (json_int_t)columns) {
-            return refuse(v->path, "x_columns", "numbers of columns, from 1");
+            return fail_key(v->path, "x_columns", "numbers of columns, from 1");
         }
         if (v->texts && !json_is_null(text) && !json_is_string(text)) {
-            return refuse(v->path, "x_texts", "texts, or null for a number");
+            return fail_key(v->path, "x_texts", "texts, or null for a number");
         }
     }
     return RP_OK;
@@ -183,7 +185,7 @@ static rp_err read_missing(rp_arena *arena, const json_t *root, const char *path
     const size_t count = json_array_size(list);
     const char *const *name;
     if (count > RP_LABELS_MAX || (list && !json_is_array(list))) {
-        return refuse(path, "missing", "a list of texts");
+        return fail_key(path, "missing", "a list of texts");
     }
     rp_err err = read_names(arena, root, path, "missing", (uint32_t)count, &name);
     for (size_t i = 0; i < count && err == RP_OK; i++) {
@@ -192,7 +194,7 @@ static rp_err read_missing(rp_arena *arena, const json_t *root, const char *path
     return err;
 }
 
-/* Older versions wrote no `x_columns`: there are no fields then. */
+/* Reads the fields of a table. Older versions wrote no `x_columns`; count is 0 then. */
 static rp_err read_fields(rp_arena *arena, const json_t *root, const char *path,
                           rp_description *out) {
     const size_t count = rp_shape_count(&out->sample);
@@ -208,8 +210,8 @@ static rp_err read_fields(rp_arena *arena, const json_t *root, const char *path,
         return RP_OK;
     }
     if (json_array_size(v.columns) != count || (v.texts && json_array_size(v.texts) != count)) {
-        return refuse(path, v.texts ? "x_columns, x_texts" : "x_columns",
-                      "one entry for each value of a sample");
+        return fail_key(path, v.texts ? "x_columns, x_texts" : "x_columns",
+                        "one entry for each value of a sample");
     }
     RP_TRY(check_columns(&v, count, out->columns));
     if (json_object_get(root, "x_fill")) {
@@ -224,7 +226,7 @@ fail:
     return err;
 }
 
-/* Former versions did not write `channels`. */
+/* Derives `images`. Older versions did not write `channels`. */
 static rp_err read_images(const json_t *root, const char *path, rp_description *out) {
     const bool table = strcmp(out->set, "table") == 0;
     uint32_t channels = out->sample.dims == 3 && !table ? out->sample.dim[0] : 0;
@@ -238,15 +240,15 @@ static rp_err read_layout(const json_t *root, const char *path, rp_description *
     const json_t *bytes = json_object_get(root, "bytes");
     const json_t *last = json_object_get(root, "channels_last");
     if ((bytes && !json_is_boolean(bytes)) || (last && !json_is_boolean(last))) {
-        return refuse(path, bytes && !json_is_boolean(bytes) ? "bytes" : "channels_last",
-                      "true or false");
+        return fail_key(path, bytes && !json_is_boolean(bytes) ? "bytes" : "channels_last",
+                        "true or false");
     }
     out->values = !bytes                ? RP_VALUES_UNKNOWN
                   : json_is_true(bytes) ? RP_VALUES_BYTES
                                         : RP_VALUES_REAL;
     out->channels_last = json_is_true(last);
     if (out->channels_last && out->sample.dims != 3) {
-        return refuse(path, "channels_last", "samples of three dimensions");
+        return fail_key(path, "channels_last", "samples of three dimensions");
     }
     return RP_OK;
 }
@@ -257,7 +259,7 @@ static rp_err read_object(rp_arena *arena, const json_t *root, const char *path,
     char *copy;
     rp_err err;
     if (!set) {
-        return refuse(path, "set", "the name of a data set");
+        return fail_key(path, "set", "the name of a data set");
     }
     RP_TRY(rp_arena_string(arena, set, &copy));
     out->set = copy;

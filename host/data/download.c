@@ -13,7 +13,7 @@ typedef struct {
     FILE *file;
     uint64_t written;
     bool too_long;
-    int problem; /* errno of a write that failed; 0: none */
+    int problem; /* errno of a failed write; 0: no error */
 } sink;
 
 static size_t write_part(char *bytes, size_t size, size_t count, void *context) {
@@ -21,7 +21,7 @@ static size_t write_part(char *bytes, size_t size, size_t count, void *context) 
     const size_t part = size * count;
     if (part > to->download->bytes - to->written) {
         to->too_long = true;
-        return 0; /* libcurl then ends */
+        return 0; /* ends the transfer */
     }
     if (fwrite(bytes, 1, part, to->file) != part) {
         to->problem = errno;
@@ -41,8 +41,8 @@ static int show_progress(void *context, curl_off_t all, curl_off_t got, curl_off
     return 0;
 }
 
-/* Names instead of bits since 7.85. An older library at run time refuses the option, and would
- * then follow a redirection to any protocol. */
+/* Since 7.85 libcurl takes names instead of bits. An older library at run time refuses the option;
+ * ignoring that would allow redirects to any protocol. */
 static CURLcode set_protocols(CURL *curl, bool any) {
     CURLcode code;
 #if LIBCURL_VERSION_NUM >= 0x075500
@@ -57,7 +57,7 @@ static CURLcode set_protocols(CURL *curl, bool any) {
 #endif
 }
 
-/* Setting the URL can fail, because it is copied; all further options take pointers and numbers. */
+/* Only setting the URL can fail, because libcurl copies it. */
 static CURLcode set_options(CURL *curl, sink *to, char *message) {
     const CURLcode code = curl_easy_setopt(curl, CURLOPT_URL, to->download->url);
     (void)curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, message);
@@ -77,14 +77,14 @@ static CURLcode set_options(CURL *curl, sink *to, char *message) {
     return code != CURLE_OK ? code : set_protocols(curl, to->download->any_protocol);
 }
 
-/* Whether the next try may end otherwise. */
-static bool is_passing(CURLcode code, long status) {
+/* Is it an error that a further attempt may not have? */
+static bool is_transient(CURLcode code, long status) {
     return code == CURLE_OPERATION_TIMEDOUT || code == CURLE_COULDNT_CONNECT ||
            code == CURLE_RECV_ERROR || code == CURLE_PARTIAL_FILE || code == CURLE_GOT_NOTHING ||
            (code == CURLE_HTTP_RETURNED_ERROR && status >= 500);
 }
 
-/* *again: it failed, and another try makes sense. */
+/* *again: it failed with a transient error. */
 static rp_err try_once(CURL *curl, const rp_download *download, bool *again) {
     char message[CURL_ERROR_SIZE] = "";
     long status = 0;
@@ -98,13 +98,13 @@ static rp_err try_once(CURL *curl, const rp_download *download, bool *again) {
     if (fclose(to.file) != 0 && to.problem == 0) {
         to.problem = errno;
     }
-    *again = is_passing(code, status);
+    *again = is_transient(code, status);
     if (to.problem) {
         return rp_fail(RP_ERR_IO, "%s: cannot be written: %s", download->target,
                        strerror(to.problem));
     }
     if (to.too_long) {
-        return rp_fail(RP_ERR_IO, "it has more than the %llu bytes of the official file",
+        return rp_fail(RP_ERR_IO, "it is longer than the official file of %llu bytes",
                        (unsigned long long)download->bytes);
     }
     return code == CURLE_OK
@@ -116,10 +116,10 @@ rp_err rp_download_file(const rp_download *download) {
     bool again = true;
     rp_err err = RP_OK;
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != 0) {
-        return rp_fail(RP_ERR_MEMORY, "libcurl cannot start");
+        return rp_fail(RP_ERR_MEMORY, "libcurl cannot be initialised");
     }
     CURL *curl = curl_easy_init();
-    err = curl ? RP_OK : rp_fail(RP_ERR_MEMORY, "libcurl cannot start");
+    err = curl ? RP_OK : rp_fail(RP_ERR_MEMORY, "libcurl cannot be initialised");
     for (int i = 0; curl && i < TRIES && again; i++) {
         again = false;
         err = try_once(curl, download, &again);

@@ -5,7 +5,7 @@
 
 enum { TRIES = 10 };
 
-static double between(rp_rng *rng, double low, double high) {
+static double draw_between(rp_rng *rng, double low, double high) {
     return low + (double)rp_rng_uniform(rng) * (high - low);
 }
 
@@ -15,10 +15,10 @@ bool rp_erase_draw(const rp_erase *erase, rp_rng *rng, uint32_t height, uint32_t
         return false;
     }
     for (int i = 0; i < TRIES; i++) {
-        const double area =
-            (double)height * width * between(rng, (double)erase->scale[0], (double)erase->scale[1]);
+        const double area = (double)height * width *
+                            draw_between(rng, (double)erase->scale[0], (double)erase->scale[1]);
         const double ratio =
-            exp(between(rng, log((double)erase->ratio[0]), log((double)erase->ratio[1])));
+            exp(draw_between(rng, log((double)erase->ratio[0]), log((double)erase->ratio[1])));
         const double high = nearbyint(sqrt(area * ratio));
         const double wide = nearbyint(sqrt(area / ratio));
         if (high < height && wide < width) {

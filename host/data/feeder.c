@@ -12,9 +12,9 @@
 typedef enum { FREE, FILLING, READY, OUT } slot_state;
 
 typedef struct {
-    rp_batch batch; /* first, so that a borrowed batch leads back to its slot */
+    rp_batch batch; /* first member, so that a borrowed batch can be cast to its slot */
     slot_state state;
-    rp_err err; /* of filling it */
+    rp_err err; /* error of filling the slot */
     char message[256];
     float *x;
     int32_t *labels;
@@ -25,7 +25,7 @@ typedef struct {
 typedef struct {
     rp_feeder *of;
     pthread_t thread;
-    uint32_t *order; /* of order_epoch; its own */
+    uint32_t *order; /* of order_epoch; not shared */
     uint32_t order_epoch;
     bool order_known;
 } worker;
@@ -37,20 +37,20 @@ struct rp_feeder {
     bool training;
     uint32_t batch, epoch_steps;
     uint64_t step_end;
-    uint64_t step_take; /* of the next take */
+    uint64_t step_take; /* next step to be taken */
     slot *slots;
     uint32_t slot_count;
     int ready_fd;
     worker *workers; /* DIRECT: one, without a thread */
     uint32_t worker_count, running;
-    pthread_mutex_t lock; /* of everything below and of the slots' states */
+    pthread_mutex_t lock; /* protects the members below and the states of slots */
     pthread_cond_t changed;
-    uint64_t step_fill;   /* that is to be filled next */
-    uint64_t step_posted; /* every one before it is ready, or has been */
+    uint64_t step_fill;   /* next step to be filled */
+    uint64_t step_posted; /* all steps before it have been announced on ready_fd */
     bool closing;
 };
 
-/* The samples of `step`, written to a slot that only this worker touches now. */
+/* Writes the samples of `step` to a slot that belongs to this worker now. */
 static rp_err fill_slot(worker *w, slot *s, uint64_t step) {
     const rp_feeder *f = w->of;
     const uint32_t count = f->data->count[f->split];
@@ -84,7 +84,7 @@ static slot *find_slot(rp_feeder *f, slot_state state, uint64_t step) {
     return NULL;
 }
 
-/* Ready slots are told of in the order of their steps, whichever worker was first. */
+/* Announces ready slots in the order of steps, whichever worker finished first. */
 static void post_ready(rp_feeder *f) {
     while (f->step_posted < f->step_end && find_slot(f, READY, f->step_posted)) {
         f->step_posted++;
@@ -92,12 +92,12 @@ static void post_ready(rp_feeder *f) {
     }
 }
 
-/* A slot and the step for it are taken together: no later step can hold the last slot. */
+/* Takes a slot and its step together, so that a later step cannot occupy the last slot. */
 static void *run_worker(void *argument) {
     worker *w = argument;
     rp_feeder *f = w->of;
     rp_err err = RP_OK;
-    rp_log_hush_thread(); /* rp_feeder_take() says what went wrong */
+    rp_log_hush_thread(); /* rp_feeder_take() reports errors */
     (void)pthread_mutex_lock(&f->lock);
     while (err == RP_OK) {
         slot *s = NULL;
@@ -119,17 +119,17 @@ static void *run_worker(void *argument) {
         s->state = READY;
         post_ready(f);
     }
-    (void)pthread_cond_broadcast(&f->changed); /* the last step is taken: the others may end */
+    (void)pthread_cond_broadcast(&f->changed); /* no step is left, so all workers may end */
     (void)pthread_mutex_unlock(&f->lock);
     return NULL;
 }
 
-/* The threads take no signals: they are for the one that runs the ring. */
+/* The threads block all signals, which the main thread handles. */
 static rp_err start_threads(rp_feeder *f) {
     sigset_t all;
     sigset_t before;
     int problem = 0;
-    /* A semaphore: its count is that of the ready batches. */
+    /* A semaphore that counts ready batches. */
     f->ready_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
     if (f->ready_fd < 0) {
         return rp_fail(RP_ERR_IO, "eventfd: %s", strerror(errno));

@@ -25,9 +25,9 @@ typedef struct {
 
 typedef struct {
     const char *set;
-    const char *address; /* in front of the name */
+    const char *address; /* prefix of the names */
     remote_file files[4];
-    /* When the one file is an archive: the folder in it, what is taken out, and how large. */
+    /* If the only file is an archive: the folder in it, the files to unpack, and their sizes. */
     const char *prefix;
     rp_unpack_file unpacked[RP_UNPACK_FILES_MAX];
     uint64_t bytes[RP_UNPACK_FILES_MAX];
@@ -83,10 +83,10 @@ static rp_err join_path(char *path, const char *dir, const char *name, const cha
     int length = snprintf(path, PATH_BYTES, "%s/%s%s", dir, name, end);
     return length > 0 && length < PATH_BYTES
                ? RP_OK
-               : rp_fail(RP_ERR_USAGE, "%s: the name is too long", dir);
+               : rp_fail(RP_ERR_USAGE, "%s: the path is too long", dir);
 }
 
-/* Size and SHA-256 of a file as text; false when it cannot be read. */
+/* Size and SHA-256 of a file, as text; false: it cannot be read. */
 static bool digest_file(const char *path, uint64_t *bytes,
                         char hex[crypto_hash_sha256_BYTES * 2 + 1]) {
     static const char digits[] = "0123456789abcdef";
@@ -115,7 +115,7 @@ static bool digest_file(const char *path, uint64_t *bytes,
     return good;
 }
 
-/* What a person can do instead. */
+/* Adds to `problem` what the user can do by hand. */
 static rp_err fail_fetch(const remote_set *set, const char *dir, const char *problem) {
     char names[256];
     size_t used = 0;
@@ -123,8 +123,8 @@ static rp_err fail_fetch(const remote_set *set, const char *dir, const char *pro
     for (uint32_t i = 0; i < 4 && set->files[i].name && used < sizeof names; i++) {
         used += (size_t)snprintf(names + used, sizeof names - used, " %s", set->files[i].name);
     }
-    return rp_fail(RP_ERR_IO, "%s; by hand: get%s from %s and %s in %s", problem, names,
-                   set->address, set->prefix ? "unpack it" : "put them", dir);
+    return rp_fail(RP_ERR_IO, "%s; to do it by hand, download%s from %s and %s into %s", problem,
+                   names, set->address, set->prefix ? "unpack it" : "put them", dir);
 }
 
 static rp_err download_file(const remote_set *set, const remote_file *file, const char *from,
@@ -160,7 +160,7 @@ static rp_err fetch_file(const remote_set *set, const remote_file *file, const c
     RP_TRY(join_path(path, dir, file->name, ""));
     RP_TRY(join_path(temporary, dir, file->name, ".tmp"));
     if (digest_file(path, &bytes, hex) && strcmp(hex, file->sha256) == 0) {
-        rp_log_info("%s is there already", path);
+        rp_log_info("%s exists already", path);
         return RP_OK;
     }
     rp_log_info("fetching %s (%.1f MB)", file->name, (double)file->bytes / 1e6);
@@ -183,7 +183,7 @@ fail:
     return err;
 }
 
-/* What the archive holds is there already. */
+/* Do the files of the archive exist already? */
 static bool is_unpacked(const remote_set *set, const char *dir) {
     for (uint32_t i = 0; i < RP_UNPACK_FILES_MAX && set->unpacked[i].name; i++) {
         char path[PATH_BYTES];
@@ -212,7 +212,8 @@ static rp_err find_set(const char *name, const remote_set **out) {
         }
         (void)snprintf(known + used, sizeof known - used, " %s", sets[i].set);
     }
-    return rp_fail(RP_ERR_USAGE, "data set '%s' has no files to fetch; these have:%s", name, known);
+    return rp_fail(RP_ERR_USAGE, "data set '%s' has no files to fetch; expected one of:%s", name,
+                   known);
 }
 
 const char *rp_data_fetch_file(const char *set, uint32_t index) {
@@ -244,10 +245,10 @@ rp_err rp_data_fetch(const char *set, const char *from, const char *dir) {
         return found;
     }
     if (sodium_init() < 0) {
-        return rp_fail(RP_ERR_IO, "libsodium cannot start");
+        return rp_fail(RP_ERR_IO, "libsodium cannot be initialised");
     }
     if (mkdir(dir, 0777) != 0 && errno != EEXIST) {
-        return rp_fail(RP_ERR_IO, "%s: cannot be made: %s", dir, strerror(errno));
+        return rp_fail(RP_ERR_IO, "%s: the folder cannot be made: %s", dir, strerror(errno));
     }
     if (remote->prefix && is_unpacked(remote, dir)) {
         rp_log_info("%s has the files of %s already", dir, set);

@@ -28,15 +28,16 @@ bool rp_fields_is_missing(const rp_fields *fields, const char *text) {
     return rp_labels_find(&fields->missing, text) < fields->missing.count;
 }
 
-/* What programs write for a number that is missing, and what C takes for a number. */
+/* Would C read the text as a number? This includes inf and nan, which programs write for a missing
+ * number. */
 static bool is_like_a_number(const char *text) {
     char *end;
     (void)strtod(text, &end);
     return *end == '\0';
 }
 
-/* A text that many programs write for a missing value asks whether it is meant so. */
-static rp_err refuse(const rp_csv_row *row, const rp_field *field, const char *expected) {
+/* Adds a hint if the text is one that many programs write for a missing value. */
+static rp_err fail_field(const rp_csv_row *row, const rp_field *field, const char *expected) {
     static const char *const usual[] = {"",     "na", "n/a", "#n/a", "nan", "null",
                                         "none", "?",  "-",   ".",    NULL};
     const char *text = row->field[field->column];
@@ -46,9 +47,9 @@ static rp_err refuse(const rp_csv_row *row, const rp_field *field, const char *e
         i++;
     }
     (void)snprintf(more, sizeof more, "%s%s%s", expected,
-                   usual[i] ? ", or `missing` in the run file for a value that is missing" : "",
+                   usual[i] ? " (if it marks a missing value, list it in data.missing)" : "",
                    text[0] == '\0' && row->line == 1
-                       ? ", or `header: true` if this row has the names of the columns"
+                       ? " (if this row has the names of columns, set `header: true`)"
                        : "");
     return rp_csv_fail(row, field->column, field->name, more);
 }
@@ -58,7 +59,7 @@ static rp_err refuse(const rp_csv_row *row, const rp_field *field, const char *e
 static rp_err learn_text(rp_arena *arena, rp_field *field, const rp_csv_row *row) {
     const char *text = row->field[field->column];
     if (text[0] == '\0' || is_like_a_number(text)) {
-        return refuse(row, field, "a text, as in the rows before");
+        return fail_field(row, field, "a text, as in the rows before");
     }
     if (rp_labels_find(&field->texts, text) < field->texts.count) {
         return RP_OK;
@@ -68,7 +69,7 @@ static rp_err learn_text(rp_arena *arena, rp_field *field, const rp_csv_row *row
     }
     if (field->texts.count == RP_FIELD_TEXTS_MAX) {
         return rp_csv_fail(row, field->column, field->name,
-                           "at most 1000 different texts in a column (`drop` leaves it out)");
+                           "at most 1000 different texts in a column (`drop` removes it)");
     }
     return rp_labels_add(arena, &field->texts, text);
 }
@@ -112,14 +113,14 @@ rp_err rp_fields_finish(const rp_fields *fields, const char *path) {
         width += rp_field_width(field);
         if (!field->known) {
             return rp_fail(RP_ERR_FORMAT,
-                           "%s: column %u%s%s%s: each value is missing: `drop` leaves it out", path,
-                           field->column + 1, field->name ? " '" : "",
+                           "%s: column %u%s%s%s has no value in any row; remove it with `drop`",
+                           path, field->column + 1, field->name ? " '" : "",
                            field->name ? field->name : "", field->name ? "'" : "");
         }
     }
     return width <= RP_FIELD_VALUES_MAX
                ? RP_OK
-               : rp_fail(RP_ERR_LIMIT, "%s: more than %d values in a sample", path,
+               : rp_fail(RP_ERR_LIMIT, "%s: a sample has more than %d values", path,
                          RP_FIELD_VALUES_MAX);
 }
 
@@ -152,18 +153,17 @@ bool rp_fields_fit(const rp_fields *fields, const rp_csv_row *row) {
     return true;
 }
 
-static rp_err refuse_text(const rp_csv_row *row, const rp_field *field) {
+static rp_err fail_text(const rp_csv_row *row, const rp_field *field) {
     const char *text = row->field[field->column];
     char expected[EXPECTED_BYTES];
     rp_nearest nearest = {.word = text};
     for (uint32_t i = 0; i < field->texts.count; i++) {
         rp_nearest_offer(&nearest, field->texts.name[i]);
     }
-    (void)snprintf(expected, sizeof expected,
-                   "one of the %u texts that the training file has%s%s%s", field->texts.count,
-                   nearest.best ? " (as '" : "", nearest.best ? nearest.best : "",
-                   nearest.best ? "')" : "");
-    return refuse(row, field, expected);
+    (void)snprintf(expected, sizeof expected, "one of the %u texts of the training file%s%s%s",
+                   field->texts.count, nearest.best ? " (as '" : "",
+                   nearest.best ? nearest.best : "", nearest.best ? "')" : "");
+    return fail_field(row, field, expected);
 }
 
 static rp_err read_field(const rp_fields *fields, const rp_field *field, const rp_csv_row *row,
@@ -176,11 +176,11 @@ static rp_err read_field(const rp_fields *fields, const rp_field *field, const r
     if (field->texts.count > 0) {
         const uint32_t place = rp_labels_find(&field->texts, text);
         *number = place;
-        return place < field->texts.count ? RP_OK : refuse_text(row, field);
+        return place < field->texts.count ? RP_OK : fail_text(row, field);
     }
     return rp_columns_is_number(text, number) && isfinite((float)*number)
                ? RP_OK
-               : refuse(row, field, "a finite number");
+               : fail_field(row, field, "a finite number");
 }
 
 rp_err rp_fields_read(const rp_fields *fields, const rp_csv_row *row, double *number) {

@@ -37,7 +37,7 @@ static rp_err open_folder(const char *path, DIR **out) {
     return *out ? RP_OK : rp_fail(RP_ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
 }
 
-/* Counts an entry that is no sample. */
+/* Counts an entry that is not a sample. */
 static void pass_over(rp_folders *out, const char *folder, const char *name) {
     char path[PATH_BYTES];
     char shown[RP_FOLDERS_SHOWN_BYTES];
@@ -53,7 +53,7 @@ static void pass_over(rp_folders *out, const char *folder, const char *name) {
 
 /* ---- the files of a class -------------------------------------------------------------------- */
 
-/* Sorts offsets by the names that they lead to. */
+/* Compares offsets by the names at them. */
 static int compare_files(const void *a, const void *b, void *names) {
     return strcmp((const char *)names + *(const uint64_t *)a,
                   (const char *)names + *(const uint64_t *)b);
@@ -90,7 +90,7 @@ static rp_err take_files(rp_arena *arena, DIR *dir, rp_folders *out, rp_class_fo
     while (folder->count < count && (entry = readdir(dir))) {
         const size_t length = is_picture(entry->d_name) ? strlen(entry->d_name) + 1 : 0;
         if (length > bytes - used) {
-            break; /* the folder has changed; what is there by now is the set */
+            break; /* more files than counted: the folder has changed, and the rest is ignored */
         }
         if (length > 0) {
             memcpy(folder->names + used, entry->d_name, length);
@@ -99,7 +99,7 @@ static rp_err take_files(rp_arena *arena, DIR *dir, rp_folders *out, rp_class_fo
         }
     }
     if (folder->count != count) {
-        return rp_fail(RP_ERR_IO, "%s: changed while it was read", folder->path);
+        return rp_fail(RP_ERR_IO, "%s: the folder changed while it was read; retry", folder->path);
     }
     qsort_r(folder->offset, folder->count, sizeof *folder->offset, compare_files, folder->names);
 fail:
@@ -141,7 +141,10 @@ static rp_err list_names(rp_arena *arena, const char *path, rp_folders *out, rp_
         (void)closedir(dir);
     }
     if (err == RP_OK && names->count == 0) {
-        err = rp_fail(RP_ERR_FORMAT, "%s: expected a folder for each class, found none", path);
+        err = rp_fail(RP_ERR_FORMAT,
+                      "%s: expected one folder for each class, but there are no "
+                      "folders",
+                      path);
     }
     return err;
 }
@@ -165,12 +168,13 @@ rp_err rp_folders_list(rp_arena *arena, const char *path, bool known, rp_labels 
                                     .label = rp_labels_find(labels, names.name[i]),
                                     .first = out->count};
         if (folder->label == labels->count) {
-            return rp_fail(RP_ERR_FORMAT, "%s: no class '%s' in the training part", folder_path,
-                           names.name[i]);
+            return rp_fail(RP_ERR_FORMAT, "%s: unknown class '%s': %s", folder_path, names.name[i],
+                           labels->given ? "it is not in data.classes"
+                                         : "the training part lacks it");
         }
         RP_TRY(list_files(arena, out, folder));
         if (folder->count > FILES_MAX - out->count) {
-            return rp_fail(RP_ERR_LIMIT, "%s: more than %d files", path, FILES_MAX);
+            return rp_fail(RP_ERR_LIMIT, "%s: has more than %d files", path, FILES_MAX);
         }
         out->count += folder->count;
     }
@@ -204,7 +208,7 @@ rp_err rp_folders_path(const rp_folders *folders, uint32_t index, char *path, si
                        uint32_t *label) {
     uint32_t low = 0;
     uint32_t high = folders->folder_count;
-    while (high - low > 1) { /* the last folder that does not begin behind it */
+    while (high - low > 1) { /* finds the last folder with `first` up to the index */
         const uint32_t middle = low + (high - low) / 2;
         if (folders->folder[middle].first <= index) {
             low = middle;

@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* zlib puts a name of its own before it: "<fd:4>: ". */
+/* Removes zlib's prefix "<fd:4>: ". */
 const char *rp_gzip_problem(gzFile file) {
     int code;
     const char *text = gzerror(file, &code);

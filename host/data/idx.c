@@ -22,7 +22,7 @@ typedef struct {
 typedef struct {
     const char *path;
     gzFile file;
-    uint32_t bytes; /* uncompressed, modulo 2^32 (gzip keeps no more) */
+    uint32_t bytes; /* uncompressed size modulo 2^32, as gzip stores it */
 } idx_file;
 
 static uint32_t little_u32(const uint8_t *b) {
@@ -33,13 +33,13 @@ static uint32_t big_u32(const uint8_t *b) {
     return (uint32_t)b[3] | (uint32_t)b[2] << 8 | (uint32_t)b[1] << 16 | (uint32_t)b[0] << 24;
 }
 
-/* The size without unpacking: of the file, or what gzip wrote at its end. */
+/* Finds the size without unpacking: that of the file, or the one at the end of a gzip file. */
 static rp_err find_size(idx_file *idx, int fd) {
     struct stat facts;
     uint8_t magic[2] = {0};
     uint8_t tail[4] = {0};
     if (fstat(fd, &facts) != 0 || !S_ISREG(facts.st_mode)) {
-        return rp_fail(RP_ERR_IO, "%s: is not a file", idx->path);
+        return rp_fail(RP_ERR_IO, "%s: is not a regular file", idx->path);
     }
     if (facts.st_size < 8 || pread(fd, magic, 2, 0) != 2 ||
         pread(fd, tail, 4, facts.st_size - 4) != 4) {
@@ -83,7 +83,7 @@ static rp_err read_bytes(const idx_file *idx, uint8_t *to, size_t count) {
             return rp_fail(RP_ERR_FORMAT, "%s: %s", idx->path, rp_gzip_problem(idx->file));
         }
         if (got == 0) {
-            return rp_fail(RP_ERR_FORMAT, "%s: is cut off: %zu bytes are missing", idx->path,
+            return rp_fail(RP_ERR_FORMAT, "%s: is truncated: %zu bytes are missing", idx->path,
                            count);
         }
         to += got;
@@ -92,7 +92,7 @@ static rp_err read_bytes(const idx_file *idx, uint8_t *to, size_t count) {
     return RP_OK;
 }
 
-/* Header of `fields` numbers: magic, count, and the sides of a picture. */
+/* Reads a header of `fields` numbers: magic, count, and the sides of a picture. */
 static rp_err read_header(const idx_file *idx, uint32_t magic, uint32_t fields, uint32_t *count) {
     uint8_t bytes[16];
     uint32_t number[4];
@@ -104,19 +104,24 @@ static rp_err read_header(const idx_file *idx, uint32_t magic, uint32_t fields, 
         number[i] = big_u32(bytes + 4 * i);
     }
     if (number[0] != magic) {
-        return rp_fail(RP_ERR_FORMAT, "%s: magic 0x%08" PRIx32 ", expected 0x%08" PRIx32, idx->path,
-                       number[0], magic);
+        return rp_fail(RP_ERR_FORMAT,
+                       "%s: not the expected idx file: magic 0x%08" PRIx32
+                       ", expected 0x%08" PRIx32,
+                       idx->path, number[0], magic);
     }
     if (fields == 4 && (number[2] != SIDE || number[3] != SIDE)) {
-        return rp_fail(RP_ERR_FORMAT, "%s: pictures of %" PRIu32 " x %" PRIu32 ", expected 28 x 28",
+        return rp_fail(RP_ERR_FORMAT,
+                       "%s: has pictures of %" PRIu32 " x %" PRIu32
+                       " pixels, expected 28 x 28 (for "
+                       "other sizes use `set: idx`)",
                        idx->path, number[2], number[3]);
     }
     const uint64_t sample_bytes = fields == 4 ? SIDE * SIDE : 1;
     const uint64_t wanted = 4 * fields + number[1] * sample_bytes;
     if (number[1] == 0 || number[1] > COUNT_MAX || (uint32_t)wanted != idx->bytes) {
         return rp_fail(RP_ERR_FORMAT,
-                       "%s: says %" PRIu32 " samples (%" PRIu64 " bytes) but has %" PRIu32
-                       " bytes: cut off or damaged",
+                       "%s: the header requires %" PRIu32 " samples (%" PRIu64
+                       " bytes), but the file has %" PRIu32 " bytes: it is truncated or damaged",
                        idx->path, number[1], wanted, idx->bytes);
     }
     *count = number[1];
@@ -135,8 +140,9 @@ static rp_err read_file(rp_arena *arena, const char *folder, const char *name, b
     RP_TRY(rp_gzip_check_end(idx.file, idx.path));
     for (uint32_t i = 0; !images && i < *count; i++) {
         if ((*out)[i] >= CLASSES) {
-            err = rp_fail(RP_ERR_FORMAT, "%s: label %u of sample %" PRIu32 ", expected 0 to 9",
-                          idx.path, (*out)[i], i);
+            err = rp_fail(RP_ERR_FORMAT,
+                          "%s: invalid label %u of sample %" PRIu32 "; expected 0 to 9", idx.path,
+                          (*out)[i], i);
             goto fail;
         }
     }
@@ -164,8 +170,9 @@ rp_err rp_idx_open(rp_arena *arena, rp_data *data, rp_node *keys) {
                          &o->images[split]));
         RP_TRY(read_file(arena, folder, names[split][1], false, &labels, &o->labels[split]));
         if (labels != data->count[split]) {
-            return rp_fail(RP_ERR_FORMAT, "%s: %" PRIu32 " pictures but %" PRIu32 " labels in %s",
-                           folder, data->count[split], labels, names[split][1]);
+            return rp_fail(RP_ERR_FORMAT,
+                           "%s: %s has %" PRIu32 " pictures, but %s has %" PRIu32 " labels", folder,
+                           names[split][0], data->count[split], names[split][1], labels);
         }
     }
     data->sample = rp_shape_3(1, SIDE, SIDE);

@@ -7,11 +7,12 @@
 
 #include "data/data.h"
 
-/* Opens the four official files (x or x.gz) in the folder `path:` names; fills sample, classes,
- * counts and own. Magic, counts and sizes are checked before memory is taken for the pixels. */
+/* Opens the four official files (NAME or NAME.gz) in the folder `path:`; fills sample, classes,
+ * counts and own. Magic, counts and sizes are checked before memory is taken. errors USAGE, IO,
+ * FORMAT */
 rp_err rp_idx_open(rp_arena *arena, rp_data *data, rp_node *keys) RP_MUST_CHECK;
 
-/* The `read` of these kinds. */
+/* `read` of these kinds. */
 rp_err rp_idx_read(const rp_data *data, rp_split split, uint32_t index, float *x, float *row,
                    int32_t *label) RP_MUST_CHECK;
 

@@ -18,9 +18,9 @@ static rp_err read_file(const char *path, uint8_t **bytes, size_t *count) {
         return rp_fail(RP_ERR_IO, "%s: cannot be opened: %s", path, strerror(errno));
     }
     if (fstat(fd, &facts) != 0 || !S_ISREG(facts.st_mode)) {
-        err = rp_fail(RP_ERR_IO, "%s: is not a file", path);
+        err = rp_fail(RP_ERR_IO, "%s: is not a regular file", path);
     } else if (facts.st_size < 1 || facts.st_size > RP_IMAGE_FILE_BYTES_MAX) {
-        err = rp_fail(RP_ERR_FORMAT, "%s: %lld bytes, expected 1 to %d", path,
+        err = rp_fail(RP_ERR_FORMAT, "%s: has %lld bytes, expected 1 to %d", path,
                       (long long)facts.st_size, RP_IMAGE_FILE_BYTES_MAX);
     } else {
         err = rp_block_new((size_t)facts.st_size, &block);

@@ -7,15 +7,15 @@
 
 #include <jerror.h>
 
-enum { SCANS_MAX = 500 }; /* a progressive file of a few bytes can hold many more */
+enum { SCANS_MAX = 500 }; /* a small progressive file could contain many more, as an attack */
 
-/* What libjpeg's callbacks see. */
+/* State of libjpeg's callbacks. */
 typedef struct {
-    struct jpeg_error_mgr callbacks; /* first: cinfo->err leads here */
+    struct jpeg_error_mgr callbacks; /* first member, because cinfo->err is cast to this struct */
     struct jpeg_progress_mgr progress;
     jmp_buf leave;
     char message[JMSG_LENGTH_MAX];
-    int code; /* of the message, of jerror.h */
+    int code; /* of the message (jerror.h) */
 } failure;
 
 static _Noreturn void leave(j_common_ptr cinfo) {
@@ -25,8 +25,8 @@ static _Noreturn void leave(j_common_ptr cinfo) {
     longjmp(f->leave, 1);
 }
 
-/* Any warning means wrong pixels, but for bytes between two parts of the file: real pictures have
- * them, and every decoder passes them over. Each warning comes here, not only the first. */
+/* Every warning is treated as an error, because it means wrong pixels. Exception: extra bytes
+ * between parts of the file, which real pictures have and every decoder ignores. */
 static void heed_warning(j_common_ptr cinfo, int level) {
     if (level < 0 && cinfo->err->msg_code != JWRN_EXTRANEOUS_DATA) {
         leave(cinfo);
@@ -39,7 +39,7 @@ static void limit_scans(j_common_ptr cinfo) {
     }
 }
 
-/* Is the file one of a valid kind that libjpeg does not read, and not damaged? */
+/* Is the file valid, but of a kind that libjpeg does not support? */
 static bool is_unsupported(int code) {
     return code == JERR_SOF_UNSUPPORTED || code == JERR_BAD_PRECISION ||
            code == JERR_ARITH_NOTIMPL || code == JERR_CONVERSION_NOTIMPL ||
@@ -48,35 +48,35 @@ static bool is_unsupported(int code) {
 }
 
 /* a * b / 255, rounded */
-static uint8_t scale(uint32_t a, uint32_t b) {
+static uint8_t multiply(uint32_t a, uint32_t b) {
     const uint32_t product = a * b + 128;
     return (uint8_t)((product + (product >> 8)) >> 8);
 }
 
-/* Four inks as red, green and blue: 255 less the ink, darkened by black. Programs that write
- * Adobe's marker store 255 less each ink.
- * source  Pillow: convert("RGB") of a CMYK picture */
+/* Converts CMYK to red, green and blue: 255 - ink, darkened by black. With Adobe's marker each ink
+ * is stored as 255 - ink. source  Pillow: convert("RGB") of a CMYK picture */
 static void mix_inks(const uint8_t *inks, bool inverted, uint32_t width, uint8_t *to) {
     for (uint32_t x = 0; x < width; x++, inks += 4, to += 3) {
         for (int c = 0; c < 3; c++) {
-            to[c] = inverted ? scale(inks[c], inks[3]) : scale(255u - inks[c], 255u - inks[3]);
+            to[c] =
+                inverted ? multiply(inks[c], inks[3]) : multiply(255u - inks[c], 255u - inks[3]);
         }
     }
 }
 
-/* Everything that may leave by longjmp: no variable here is read after that. */
+/* Contains every call that may longjmp. No local variable is read after a longjmp. */
 static rp_err decode(struct jpeg_decompress_struct *jpeg, failure *f, const char *path,
                      const uint8_t *bytes, size_t count, rp_image *out) {
     if (setjmp(f->leave) != 0) {
         return rp_fail(RP_ERR_FORMAT, "%s: %s: %s", path,
-                       is_unsupported(f->code) ? "is a kind of JPEG that is not supported"
-                                               : "is damaged",
+                       is_unsupported(f->code) ? "this kind of JPEG is not supported"
+                                               : "the picture is damaged",
                        f->message);
     }
     jpeg_create_decompress(jpeg);
     jpeg->progress = &f->progress;
     jpeg_mem_src(jpeg, bytes, (unsigned long)count);
-    (void)jpeg_read_header(jpeg, TRUE); /* returns only with a picture's header */
+    (void)jpeg_read_header(jpeg, TRUE); /* returns only if there is a picture */
     rp_err err = rp_image_new(path, jpeg->image_width, jpeg->image_height, out);
     if (err != RP_OK) {
         return err;

@@ -1,4 +1,4 @@
-/* Memory of a picture: bounded before it is taken. */
+/* Memory of a picture; its size is checked before memory is taken. */
 #include "base/arena.h"
 #include "data/image.h"
 
@@ -6,7 +6,7 @@ rp_err rp_image_new(const char *path, uint64_t width, uint64_t height, rp_image 
     void *pixels;
     if (width == 0 || height == 0 || width > RP_IMAGE_SIDE_MAX || height > RP_IMAGE_SIDE_MAX ||
         width * height > RP_IMAGE_PIXELS_MAX) {
-        return rp_fail(RP_ERR_FORMAT, "%s: %llu x %llu pixels, expected 1 to %d in all", path,
+        return rp_fail(RP_ERR_FORMAT, "%s: has %llu x %llu pixels, expected 1 to %d in total", path,
                        (unsigned long long)width, (unsigned long long)height, RP_IMAGE_PIXELS_MAX);
     }
     rp_err err = rp_block_new((size_t)(width * height) * 3, &pixels);

@@ -8,7 +8,7 @@
 
 enum { CHUNK_BYTES_MAX = 1 << 26 };
 
-/* What libpng's callbacks see. */
+/* State of libpng's callbacks. */
 typedef struct {
     const uint8_t *bytes;
     size_t count, at;
@@ -30,8 +30,8 @@ static _Noreturn void leave(png_structp png, png_const_charp message) {
     png_longjmp(png, 1);
 }
 
-/* Warnings about pixel data mean wrong pixels, except that there are bytes too many. Warnings about
- * text, colour profiles and the like do not matter. */
+/* Does a warning mean wrong pixels? Those about pixel data do, except for extra bytes; those about
+ * text, colour profiles etc. do not. */
 static bool means_damage(const char *warning) {
     return strncmp(warning, "IDAT:", 5) == 0 && !strstr(warning, "Extra compressed data") &&
            !strstr(warning, "Too much image data");
@@ -43,7 +43,7 @@ static void heed_warning(png_structp png, png_const_charp message) {
     }
 }
 
-/* Whatever the file has becomes 8 bits of red, green and blue. */
+/* Converts all formats to 8 bits of red, green and blue. */
 static void set_transforms(png_structp png) {
     png_set_expand(png);
     png_set_scale_16(png);
@@ -51,11 +51,11 @@ static void set_transforms(png_structp png) {
     png_set_strip_alpha(png);
 }
 
-/* Everything that may leave by longjmp: no variable here is read after that. */
+/* Contains every call that may longjmp. No local variable is read after a longjmp. */
 static rp_err decode(png_structp png, png_infop info, const char *path, const source *from,
                      rp_image *out) {
     if (setjmp(png_jmpbuf(png)) != 0) {
-        return rp_fail(RP_ERR_FORMAT, "%s: is damaged: %s", path, from->message);
+        return rp_fail(RP_ERR_FORMAT, "%s: the picture is damaged: %s", path, from->message);
     }
     png_read_info(png, info);
     const uint32_t width = png_get_image_width(png, info);
@@ -68,7 +68,7 @@ static rp_err decode(png_structp png, png_infop info, const char *path, const so
     const int passes = png_set_interlace_handling(png);
     png_read_update_info(png, info);
     if (png_get_rowbytes(png, info) != (size_t)width * 3) {
-        return rp_fail(RP_ERR_FORMAT, "%s: is no RGB picture for libpng", path);
+        return rp_fail(RP_ERR_FORMAT, "%s: libpng cannot convert the picture to RGB", path);
     }
     for (int pass = 0; pass < passes; pass++) {
         for (uint32_t y = 0; y < height; y++) {

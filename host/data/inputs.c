@@ -12,7 +12,7 @@
 #include "data/pixels.h"
 #include "data/resize.h"
 
-/* One file on its way. */
+/* State of reading one file. */
 typedef struct {
     const rp_description *about;
     const char *path; /* to open */
@@ -22,10 +22,10 @@ typedef struct {
     rp_arena arena;
     float *x;
     double *value; /* of rows and arrays: x before it is normalised and rounded */
-    /* of a CSV file */
+    /* for a CSV file: */
     bool began;
     uint32_t columns;
-    rp_fields fields; /* as the training file's, in the columns of this one */
+    rp_fields fields; /* of the training file, with the columns of this file */
     double *number;   /* [fields.count] */
 } reading;
 
@@ -34,7 +34,7 @@ static rp_err give_sample(reading *r, uint32_t number) {
     return r->on_sample(r->context, &r->place, r->x);
 }
 
-/* As a set does (norm.h). */
+/* Normalises and rounds as a set does (norm.h). */
 static void round_values(reading *r, bool bytes) {
     static const rp_norm none = {0};
     const size_t count = rp_shape_count(&r->about->sample);
@@ -81,7 +81,8 @@ static bool has_names(const reading *r, const rp_column_names *names) {
     return i == r->fields.count;
 }
 
-/* Are the columns the inputs alone, or those of the training file? Then they have their places. */
+/* Assigns columns by position: the file has either only the inputs, or the columns of the training
+ * file. false: neither. */
 static bool take_places(reading *r, const rp_csv_row *first) {
     const uint32_t count = r->fields.count;
     for (uint32_t i = 0; i < count && first->count == count; i++) {
@@ -91,8 +92,8 @@ static bool take_places(reading *r, const rp_csv_row *first) {
            (r->about->fields.count > 0 && first->count == r->about->columns);
 }
 
-/* The names of the inputs, whatever they look like; or a row that is no sample and has no number.
- */
+/* Is the row a header? Yes if it has the names of all inputs, or cannot be a sample and has no
+ * number. */
 static bool is_header(reading *r, const rp_csv_row *row, const rp_column_names *names) {
     const rp_column_keys keys = {.header = RP_HEADER_AUTO};
     const bool sample = take_places(r, row) && rp_fields_fit(&r->fields, row);
@@ -118,13 +119,13 @@ static rp_err find_places(reading *r, const rp_csv_row *first) {
     if (about->fields.count > 0 && about->columns != r->fields.count) {
         (void)snprintf(more, sizeof more, ", or %u as in the training file", about->columns);
     }
-    return rp_fail(RP_ERR_FORMAT, "%s:%u: expected %u columns, the net's input %s%s, found %u",
+    return rp_fail(RP_ERR_FORMAT, "%s:%u: expected %u columns (the net's input %s)%s, found %u",
                    r->place.path, first->line, r->fields.count,
                    rp_layout_text(&about->sample, shape), more, first->count);
 }
 
-/* *counts: the row has values, too. */
-static rp_err take_first(reading *r, const rp_csv_row *row, bool *counts) {
+/* *counts: the row is a sample, not a header. */
+static rp_err take_first_row(reading *r, const rp_csv_row *row, bool *counts) {
     rp_column_names names;
     rp_err err;
     RP_TRY(rp_column_names_sort(&r->arena, row, &names));
@@ -143,7 +144,7 @@ static rp_err take_row(void *context, const rp_csv_row *from) {
     rp_err err = RP_OK;
     row.path = r->place.path;
     if (!r->began) {
-        RP_TRY(take_first(r, &row, &counts));
+        RP_TRY(take_first_row(r, &row, &counts));
     }
     if (!counts) {
         return RP_OK;
@@ -161,7 +162,7 @@ fail:
     return err;
 }
 
-/* In a set that is no table each value is a number with its own column. */
+/* If the set is not a table, each value is a number with its own column. */
 static rp_err open_fields(reading *r) {
     const rp_fields *known = &r->about->fields;
     const uint32_t count =
@@ -185,7 +186,7 @@ static rp_err read_rows(reading *r) {
     RP_TRY(open_fields(r));
     RP_TRY(rp_csv_read(r->path, delimiter, take_row, r));
     if (!r->began) {
-        return rp_fail(RP_ERR_FORMAT, "%s: has no rows", r->place.path);
+        return rp_fail(RP_ERR_FORMAT, "%s: has no rows; expected a sample in each", r->place.path);
     }
 fail:
     return err;
@@ -193,7 +194,7 @@ fail:
 
 /* ---- an array -------------------------------------------------------------------------------- */
 
-/* *turned: its samples have their channels last, as the training arrays. */
+/* *turned: samples have their channels last, like the training arrays. */
 static rp_err check_shape(const reading *r, const rp_array *array, bool *turned) {
     const rp_shape *sample = &r->about->sample;
     const rp_shape *s = &array->sample;
@@ -206,18 +207,18 @@ static rp_err check_shape(const reading *r, const rp_array *array, bool *turned)
     const bool flat = s->dims == 1 && s->dim[0] == rp_shape_count(sample);
     return (flat && !r->about->channels_last) || rp_layout_fits(&wanted, s)
                ? RP_OK
-               : rp_fail(RP_ERR_FORMAT, "%s: expected samples of %s, found %s", r->place.path,
+               : rp_fail(RP_ERR_FORMAT, "%s: expected samples of shape %s, found %s", r->place.path,
                          rp_layout_text(&wanted, shape[0]), rp_layout_text(s, shape[1]));
 }
 
-/* What was trained on pixels takes numbers as well, where they are as small. */
+/* A net that was trained on bytes also accepts numbers from 0 to 1. */
 static rp_err check_values(const reading *r, uint32_t index) {
     const size_t count = rp_shape_count(&r->about->sample);
     for (size_t i = 0; i < count && r->about->values == RP_VALUES_BYTES; i++) {
         if (!(r->value[i] >= 0 && r->value[i] <= 1)) {
             return rp_fail(RP_ERR_FORMAT,
-                           "%s: value %zu of sample %u is %g; the net was trained on bytes divided "
-                           "by 255, expected bytes (u1) or numbers from 0 to 1",
+                           "%s: value %zu of sample %u is %g, but the net was trained on bytes "
+                           "divided by 255: expected bytes (u1) or numbers from 0 to 1",
                            r->place.path, i, index, r->value[i]);
         }
     }
@@ -236,8 +237,8 @@ static rp_err read_array(reading *r) {
     const bool pixels = !table && rp_array_has_bytes(&array);
     if (pixels && about->values == RP_VALUES_REAL) {
         err = rp_fail(RP_ERR_FORMAT,
-                      "%s: has bytes (u1), which are divided by 255, and the net was trained on "
-                      "numbers that are taken as they are: expected another type, as f4",
+                      "%s: has bytes (u1), which are divided by 255, but the net was trained on "
+                      "numbers that are not scaled: expected a different type, like f4",
                       r->place.path);
         goto fail;
     }
@@ -253,7 +254,7 @@ fail:
     return err;
 }
 
-/* ---- which it is ----------------------------------------------------------------------------- */
+/* ---- kinds of files -------------------------------------------------------------------------- */
 
 static bool ends_in(const char *path, const char *end) {
     const size_t length = strlen(path);
@@ -263,8 +264,8 @@ static bool ends_in(const char *path, const char *end) {
 
 typedef enum { PICTURE, ROWS, ARRAY } input_kind;
 
-/* By the first bytes; arrays also by their names. */
-static rp_err look_at(const reading *r, input_kind *out) {
+/* Finds the kind of a file by its first bytes, and arrays also by name. */
+static rp_err detect_kind(const reading *r, input_kind *out) {
     unsigned char head[8] = {0};
     const char *why;
     FILE *file = rp_input_fopen(r->path, &why);
@@ -279,7 +280,7 @@ static rp_err look_at(const reading *r, input_kind *out) {
         return rp_fail(RP_ERR_IO, "%s: cannot be read: %s", r->place.path, strerror(problem));
     }
     if (count == 0) {
-        return rp_fail(RP_ERR_FORMAT, "%s: is empty", r->place.path);
+        return rp_fail(RP_ERR_FORMAT, "%s: the file is empty", r->place.path);
     }
     const bool png = memcmp(head, "\x89PNG\r\n\x1a\n", 8) == 0;
     const bool jpeg = memcmp(head, "\xff\xd8\xff", 3) == 0;
@@ -298,14 +299,14 @@ static rp_err read_kind(reading *r, input_kind kind) {
         return r->about->images
                    ? read_picture(r)
                    : rp_fail(RP_ERR_FORMAT,
-                             "%s: is a picture, and the net takes samples of %s: expected a CSV "
-                             "file or an array",
+                             "%s: is a picture, but the net takes samples of shape %s: expected a "
+                             "CSV file or an array",
                              r->place.path, wanted);
     case ROWS:
         return r->about->images
                    ? rp_fail(RP_ERR_FORMAT,
-                             "%s: is neither a JPEG nor a PNG file nor an array (.npy or idx), and "
-                             "the net takes images of %s",
+                             "%s: is neither a JPEG nor a PNG file nor an array (.npy or idx), but "
+                             "the net takes images of shape %s",
                              r->place.path, wanted)
                    : read_rows(r);
     default:
@@ -325,7 +326,7 @@ rp_err rp_inputs_read(const rp_description *about, const char *path,
     input_kind kind = ROWS;
     rp_err err;
     rp_arena_init(&r.arena, "input", 0);
-    RP_TRY(look_at(&r, &kind));
+    RP_TRY(detect_kind(&r, &kind));
     RP_TRY(RP_ARENA_NEW(&r.arena, rp_shape_count(&about->sample), &r.x));
     RP_TRY(RP_ARENA_NEW(&r.arena, rp_shape_count(&about->sample), &r.value));
     RP_TRY(read_kind(&r, kind));

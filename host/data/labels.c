@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-/* The first place whose name is not less. */
-static uint32_t place_of(const rp_labels *labels, const char *name) {
+/* Index of the first name that is not less. */
+static uint32_t find_place(const rp_labels *labels, const char *name) {
     uint32_t low = 0;
     uint32_t high = labels->count;
     while (low < high) {
@@ -19,7 +19,7 @@ static uint32_t place_of(const rp_labels *labels, const char *name) {
 
 uint32_t rp_labels_find(const rp_labels *labels, const char *name) {
     if (!labels->given) {
-        const uint32_t at = place_of(labels, name);
+        const uint32_t at = find_place(labels, name);
         const bool found = at < labels->count && strcmp(labels->name[at], name) == 0;
         return found ? at : labels->count;
     }
@@ -32,7 +32,7 @@ uint32_t rp_labels_find(const rp_labels *labels, const char *name) {
 }
 
 rp_err rp_labels_add(rp_arena *arena, rp_labels *labels, const char *name) {
-    const uint32_t at = place_of(labels, name);
+    const uint32_t at = find_place(labels, name);
     rp_err err = RP_OK;
     char *copy;
     if (at < labels->count && strcmp(labels->name[at], name) == 0) {
@@ -77,7 +77,7 @@ rp_err rp_labels_read(rp_arena *arena, rp_node *node, const char *key, rp_labels
             return rp_node_fail(item, "expected a name");
         }
         if (rp_labels_find(out, rp_node_text(item)) < out->count) {
-            return rp_node_fail(item, "'%s' is there twice", rp_node_text(item));
+            return rp_node_fail(item, "'%s' is listed twice", rp_node_text(item));
         }
         out->name[out->count++] = rp_node_text(item);
     }

@@ -58,7 +58,7 @@ void rp_norm_add(const rp_norm *norm, rp_norm_sums *sums, const double *value, s
     const double before = (double)sums->samples * (double)width;
     const double all = before + (double)width;
     for (uint32_t g = 0; g < norm->groups; g++, value += width) {
-        double mean = 0; /* above the first value: exactly 0 where all are the same */
+        double mean = 0; /* minus the first value, so exactly 0 if all values are equal */
         double square = 0;
         for (size_t i = 0; i < width; i++) {
             mean += value[i] - value[0];

@@ -7,7 +7,7 @@
 
 rp_err rp_notes_add(rp_arena *arena, rp_notes *notes, const char *format, ...) {
     char text[RP_NOTE_BYTES];
-    char shown[RP_NOTE_BYTES]; /* paths need not be UTF-8, and what shows notes has to be */
+    char shown[RP_NOTE_BYTES]; /* as UTF-8, which a path in a note may not be */
     char *copy;
     va_list arguments;
     if (notes->count == RP_NOTES_MAX) {

@@ -1,4 +1,4 @@
-/* Bytes to floats, as torchvision's ToTensor: value / 255. Private to the room. */
+/* Converts bytes to floats, value / 255, like torchvision's ToTensor. Private to the room. */
 #ifndef RP_DATA_PIXELS_H
 #define RP_DATA_PIXELS_H
 
@@ -13,7 +13,7 @@ static inline void rp_pixels_read(float *x, const uint8_t *pixels, size_t count)
     }
 }
 
-/* [height][width][channels] bytes to floats of `sample`, [channels, height, width]. */
+/* Converts [height][width][channels] bytes to floats of `sample`, [channels, height, width]. */
 static inline void rp_pixels_spread(const uint8_t *pixels, const rp_shape *sample, float *x) {
     const size_t channels = sample->dim[0];
     const size_t plane = (size_t)sample->dim[1] * sample->dim[2];

@@ -7,9 +7,9 @@
 
 enum { BITS = 22 };
 
-/* For each output place: which inputs, and their weights. */
+/* Inputs of each output position, and their weights. */
 typedef struct {
-    uint32_t places, room; /* weights of a place: at most `room` */
+    uint32_t places, room; /* at most `room` weights for each of `places` outputs */
     uint32_t *first, *count;
     int32_t *weight; /* [places][room] */
 } filter;
@@ -48,13 +48,13 @@ fail:
     return err;
 }
 
-/* Weights are not negative and sum up to 1 << BITS but for rounding, so 32 bits hold a sum. */
+/* Weights are not negative and add up to 1 << BITS (except for rounding), so a sum fits 32 bits. */
 static uint8_t to_byte(int32_t sum) {
     const int32_t value = sum >> BITS;
     return (uint8_t)(value > 255 ? 255 : value);
 }
 
-/* Along a row of pixels. */
+/* Resizes one row of pixels. */
 static void resize_row(const filter *f, const uint8_t *from, size_t channels, uint8_t *to) {
     for (uint32_t i = 0; i < f->places; i++, to += channels) {
         const int32_t *weight = f->weight + (size_t)i * f->room;
@@ -69,7 +69,7 @@ static void resize_row(const filter *f, const uint8_t *from, size_t channels, ui
     }
 }
 
-/* Rows of `bytes`; `sum` has room for one. */
+/* Resizes columns, a row of `bytes` at a time; sum: [bytes]. */
 static void resize_columns(const filter *f, const uint8_t *from, size_t bytes, int32_t *sum,
                            uint8_t *to) {
     for (uint32_t i = 0; i < f->places; i++, to += bytes) {
@@ -91,8 +91,8 @@ static void resize_columns(const filter *f, const uint8_t *from, size_t bytes, i
 
 rp_err rp_resize(const rp_image *image, uint32_t height, uint32_t width, uint8_t *out) {
     const size_t channels = image->channels;
-    const size_t bytes = width * channels; /* of a row that comes out */
-    const uint8_t *wide = image->pixels;   /* of the new width */
+    const size_t bytes = width * channels; /* in an output row */
+    const uint8_t *wide = image->pixels;   /* picture with the new width */
     uint8_t *columns = out;
     int32_t *sum;
     filter f;

@@ -8,7 +8,7 @@ static float pixel_at(const float *plane, uint32_t height, uint32_t width, doubl
     return inside ? plane[(size_t)y * width + (size_t)x] : 0.0f;
 }
 
-/* Between the four pixels around (y, x); those outside are 0. */
+/* Interpolates between the four pixels around (y, x); pixels outside are 0. */
 static float sample_at(const float *plane, uint32_t height, uint32_t width, double y, double x) {
     const double top = floor(y);
     const double left = floor(x);
@@ -32,7 +32,7 @@ void rp_rotate_image(float *x, uint32_t channels, uint32_t height, uint32_t widt
     for (uint32_t c = 0; c < channels; c++, x += plane) {
         memcpy(scratch, x, plane * sizeof *x);
         for (uint32_t i = 0; i < height; i++) {
-            for (uint32_t j = 0; j < width; j++) { /* where this pixel comes from */
+            for (uint32_t j = 0; j < width; j++) { /* source position of this pixel */
                 const double dy = i - middle_y;
                 const double dx = j - middle_x;
                 x[(size_t)i * width + j] =

@@ -14,13 +14,13 @@ typedef struct {
     uint32_t samples;
     rp_err (*look)(void *context, uint32_t index);
     void *context;
-    pthread_mutex_t lock; /* of everything below */
+    pthread_mutex_t lock; /* protects the members below */
     uint32_t next;
     rp_err err; /* of the scan itself */
     rp_scan_result *result;
 } scan;
 
-/* Keeps the bad samples of the lowest places, in order, whichever thread was first. */
+/* Keeps the bad samples with the lowest places, in order, whichever thread finished first. */
 static void add_bad(rp_scan_result *result, uint64_t place, rp_err err) {
     const uint32_t named =
         result->count < RP_SCAN_NAMED_MAX ? result->count : (uint32_t)RP_SCAN_NAMED_MAX;
@@ -41,7 +41,7 @@ static void add_bad(rp_scan_result *result, uint64_t place, rp_err err) {
 
 static void *look_at_samples(void *argument) {
     scan *s = argument;
-    rp_log_hush_thread(); /* the caller says what is bad */
+    rp_log_hush_thread(); /* the caller reports bad samples */
     (void)pthread_mutex_lock(&s->lock);
     while (s->next < s->samples && s->err == RP_OK) {
         const uint32_t index = s->next++;
@@ -58,7 +58,7 @@ static void *look_at_samples(void *argument) {
     return NULL;
 }
 
-/* The threads take no signals: they are for the one that runs the program. */
+/* The threads block all signals, which the main thread handles. */
 rp_err rp_scan(uint32_t samples, uint32_t threads, rp_err (*look)(void *context, uint32_t index),
                void *context, rp_scan_result *result) {
     scan s = {.samples = samples, .look = look, .context = context, .result = result};

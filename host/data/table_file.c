@@ -12,11 +12,11 @@ typedef struct {
     rp_table *of;
     rp_split split;
     rp_columns columns;
-    rp_fields fields; /* as the table's, in the columns of this file */
+    rp_fields fields; /* the table's, with the columns of this file */
     uint32_t rows;
-    bool began;   /* its first row has been seen */
-    bool counted; /* that row is 0, 1, 2 ... or 1, 2, 3 ... */
-    bool guessed; /* that row is a header because it looks like one */
+    bool began;   /* the first row has been read */
+    bool counted; /* the first row is 0, 1, 2 ... or 1, 2, 3 ... */
+    bool guessed; /* the first row was taken for a header because it looks like one */
     double *x;
     float *y;
     int32_t *labels;
@@ -34,7 +34,7 @@ static rp_err read_class(const table_file *file, const rp_csv_row *row, uint32_t
                    ? RP_OK
                    : rp_csv_fail(row, at, name,
                                  t->labels.given ? "one of the names in `classes`"
-                                                 : "a class that the training file has");
+                                                 : "a class of the training file");
     }
     if (text[0] == '\0' || strlen(text) > 5 || text[strspn(text, "0123456789")] != '\0') {
         return rp_csv_fail(row, at, name, "a class from 0 to 65535");
@@ -42,15 +42,14 @@ static rp_err read_class(const table_file *file, const rp_csv_row *row, uint32_t
     const long label = strtol(text, NULL, 10);
     *out = (int32_t)label;
     if (file->split == RP_SPLIT_TEST && label >= (long)t->data->classes) {
-        (void)snprintf(expected, sizeof expected,
-                       "a class that the training file has, which are up to %u",
+        (void)snprintf(expected, sizeof expected, "a class of the training file, from 0 to %u",
                        t->data->classes - 1);
         return rp_csv_fail(row, at, name, expected);
     }
     return label <= LABEL_MAX ? RP_OK : rp_csv_fail(row, at, name, "a class from 0 to 65535");
 }
 
-/* ---- first pass: what there is --------------------------------------------------------------- */
+/* ---- first pass: measure --------------------------------------------------------------------- */
 
 static rp_err check_columns(const table_file *file, const rp_csv_row *row) {
     const rp_table *t = file->of;
@@ -60,8 +59,8 @@ static rp_err check_columns(const table_file *file, const rp_csv_row *row) {
     char shown[2 * SHOWN_BYTES];
     if (c->count == 1) {
         return rp_fail(RP_ERR_FORMAT,
-                       "%s:%u: expected inputs and a target, found one column, '%s': is "
-                       "`delimiter` right?",
+                       "%s:%u: expected inputs and a target, found only one column, '%s': check "
+                       "`delimiter`",
                        row->path, row->line,
                        rp_utf8_show(row->field[0], SHOWN_BYTES, shown, sizeof shown));
     }
@@ -72,11 +71,12 @@ static rp_err check_columns(const table_file *file, const rp_csv_row *row) {
                        t->class_target ? "one class" : "at least one y column", c->count);
     }
     if (c->x_count == 0) {
-        return rp_fail(RP_ERR_FORMAT, "%s:%u: of %u columns none is left as an input", row->path,
+        return rp_fail(RP_ERR_FORMAT,
+                       "%s:%u: no input is left: all %u columns are targets or dropped", row->path,
                        row->line, c->count);
     }
     if (c->y_count > TARGETS_MAX) {
-        return rp_fail(RP_ERR_LIMIT, "%s:%u: %u y columns, expected at most %d", row->path,
+        return rp_fail(RP_ERR_LIMIT, "%s:%u: has %u y columns, expected at most %d", row->path,
                        row->line, c->y_count, TARGETS_MAX);
     }
     return RP_OK;
@@ -89,15 +89,15 @@ static rp_err note_columns(const table_file *file, const rp_csv_row *row) {
         const rp_column *column = &file->columns.column[i];
         if (column->role == RP_COLUMN_X && column->name && column->name[0] == '\0') {
             err = rp_notes_add(t->arena, &t->data->notes,
-                               "%s: column %u has no name and is an input; `drop: [\"\"]` leaves "
-                               "it out",
+                               "%s: column %u has no name and is an input; `drop: [\"\"]` removes "
+                               "it",
                                row->path, i + 1);
         }
     }
     return err;
 }
 
-/* Inputs of this file: those of the training file, wherever they are. */
+/* Finds the training file's inputs in the columns of this file. */
 static rp_err open_fields(table_file *file) {
     rp_table *t = file->of;
     const rp_columns *c = &file->columns;
@@ -118,7 +118,7 @@ fail:
     return err;
 }
 
-/* A row of texts may be a sample: one with a missing value is, and so is one of a test file that
+/* Is the first row a header? A row of texts can be a sample: if it has a missing value, or if it
  * fits a training file without a header. */
 static bool is_header(const table_file *file, const rp_csv_row *row) {
     const rp_table *t = file->of;
@@ -132,8 +132,8 @@ static bool is_header(const table_file *file, const rp_csv_row *row) {
     return rp_columns_is_header(&t->keys, row) && !(t->keys.header == RP_HEADER_AUTO && sample);
 }
 
-/* Which columns there are. *counts: the row has values, too. */
-static rp_err take_first(table_file *file, const rp_csv_row *row, bool *counts) {
+/* Finds the columns. *counts: the row is a sample, not a header. */
+static rp_err take_first_row(table_file *file, const rp_csv_row *row, bool *counts) {
     rp_table *t = file->of;
     const bool header = is_header(file, row);
     rp_err err;
@@ -152,7 +152,7 @@ fail:
     return err;
 }
 
-/* The first class of the training file says whether classes are names. */
+/* The first class of the training file decides whether classes are names or numbers. */
 static rp_err learn_class(table_file *file, const rp_csv_row *row) {
     rp_table *t = file->of;
     double number;
@@ -181,7 +181,7 @@ static rp_err learn_class(table_file *file, const rp_csv_row *row) {
     return rp_labels_add(t->arena, &t->labels, text);
 }
 
-/* In a file of texts alone nothing tells a header from a sample. */
+/* Adds a note if the first row was taken for a header in a file that has only texts. */
 static rp_err note_guessed(table_file *file, const rp_csv_row *row) {
     rp_table *t = file->of;
     double number;
@@ -191,13 +191,13 @@ static rp_err note_guessed(table_file *file, const rp_csv_row *row) {
         }
     }
     return rp_notes_add(t->arena, &t->data->notes,
-                        "%s: the first row is taken for the names of columns; `header: false` "
-                        "takes it for a sample",
+                        "%s: the first row is taken as names of columns; if it is a sample, set "
+                        "`header: false`",
                         row->path);
 }
 
-/* Whether the first row was taken for what it is: numbers in turn, in a file of other rows, may be
- * names that a program gave. */
+/* Adds a note if the first row may have been misread: consecutive numbers may be names of columns
+ * that a program wrote. */
 static rp_err note_first(table_file *file, const rp_csv_row *row) {
     rp_table *t = file->of;
     if (file->rows == 0 && file->guessed) {
@@ -207,8 +207,8 @@ static rp_err note_first(table_file *file, const rp_csv_row *row) {
         return RP_OK;
     }
     return rp_notes_add(t->arena, &t->data->notes,
-                        "%s: the first row counts the columns and is taken for a sample; "
-                        "`header: true` takes it for their names",
+                        "%s: the first row, which counts the columns, is taken as a sample; if it "
+                        "has their names, set `header: true`",
                         row->path);
 }
 
@@ -218,7 +218,7 @@ static rp_err measure_row(void *context, const rp_csv_row *row) {
     rp_err err = RP_OK;
     if (!file->began) {
         file->began = true;
-        RP_TRY(take_first(file, row, &counts));
+        RP_TRY(take_first_row(file, row, &counts));
     }
     if (!counts) {
         return RP_OK;
@@ -239,7 +239,7 @@ fail:
     return err;
 }
 
-/* ---- what the training file says of the set -------------------------------------------------- */
+/* ---- the set, from the training file --------------------------------------------------------- */
 
 static rp_err note_texts(rp_table *t, const rp_field *field, const char *path) {
     char text[RP_NOTE_BYTES / 2];
@@ -250,10 +250,10 @@ static rp_err note_texts(rp_table *t, const rp_field *field, const char *path) {
         used += more > 0 ? (size_t)more : 0;
     }
     return rp_notes_add(t->arena, &t->data->notes,
-                        "%s: column %u%s%s%s has texts, each an input of 0 or 1 (%u: %s%s)", path,
-                        field->column + 1, field->name ? " '" : "", field->name ? field->name : "",
-                        field->name ? "'" : "", field->texts.count, text,
-                        used < sizeof text ? "" : "...");
+                        "%s: column %u%s%s%s has texts; each becomes an input of 0 or 1 (%u: %s%s)",
+                        path, field->column + 1, field->name ? " '" : "",
+                        field->name ? field->name : "", field->name ? "'" : "", field->texts.count,
+                        text, used < sizeof text ? "" : "...");
 }
 
 static rp_err note_fields(rp_table *t, uint32_t rows, const char *path) {
@@ -266,8 +266,8 @@ static rp_err note_fields(rp_table *t, uint32_t rows, const char *path) {
     }
     if (missing > 0) {
         RP_TRY(rp_notes_add(t->arena, &t->data->notes,
-                            "%s: %llu values of %u rows are missing: a number becomes the mean of "
-                            "its column, a text none of the texts",
+                            "%s: %llu values in %u rows are missing: a number becomes the mean of "
+                            "its column, a text becomes 0 for all texts",
                             path, (unsigned long long)missing, rows));
     }
 fail:
@@ -283,10 +283,10 @@ static rp_err take_training(rp_table *t, const table_file *file, const char *pat
     const uint32_t width = rp_fields_width(&t->fields);
     if (t->x_wanted > 0 && width != t->x_wanted) {
         return rp_fail(RP_ERR_FORMAT,
-                       "%s: expected %u x columns (the model's input), found %u columns that make "
+                       "%s: expected %u input values (the model's input), found %u columns with "
                        "%u values%s",
                        path, t->x_wanted, t->fields.count, width,
-                       t->keys.target ? "" : "; `target` names the column that is no input");
+                       t->keys.target ? "" : "; name the column of targets with `target`");
     }
     data->target_width = file->columns.y_count;
     data->classes = t->named ? t->labels.count : 0;
@@ -353,7 +353,7 @@ rp_err rp_table_read_file(rp_table *t, rp_split split, const char *path) {
     rp_err err;
     RP_TRY(rp_csv_read(path, t->delimiter, measure_row, &file));
     if (file.rows == 0) {
-        return rp_fail(RP_ERR_FORMAT, "%s: has no rows", path);
+        return rp_fail(RP_ERR_FORMAT, "%s: has no rows; expected a sample in each", path);
     }
     RP_TRY(split == RP_SPLIT_TRAIN ? take_training(t, &file, path) : RP_OK);
     data->count[split] = file.rows;

@@ -22,7 +22,7 @@ typedef struct {
 
 static rp_err fail_damaged(const unpacking *u, const char *name) {
     const char *reason = archive_error_string(u->from);
-    return rp_fail(RP_ERR_FORMAT, "%s: is cut off or damaged%s%s%s%s", u->path,
+    return rp_fail(RP_ERR_FORMAT, "%s: is truncated or damaged%s%s%s%s", u->path,
                    name[0] ? " in " : "", name, reason ? ": " : "", reason ? reason : "");
 }
 
@@ -47,7 +47,7 @@ static rp_err join_path(char *path, const char *dir, const char *name, const cha
     const int length = snprintf(path, PATH_BYTES, "%s/%s%s", dir, name, end);
     return length > 0 && length < PATH_BYTES
                ? RP_OK
-               : rp_fail(RP_ERR_USAGE, "%s: the name is too long", dir);
+               : rp_fail(RP_ERR_USAGE, "%s: the path is too long", dir);
 }
 
 static rp_err copy_file(const unpacking *u, const char *name) {
@@ -75,7 +75,7 @@ fail:
     return err;
 }
 
-/* The wanted file that an entry is, or NULL. */
+/* The wanted file that the entry contains, or NULL. */
 static const rp_unpack_file *find_wanted(const unpacking *u, struct archive_entry *entry) {
     const char *name = archive_entry_pathname(entry);
     const size_t length = strlen(u->prefix);
@@ -106,8 +106,8 @@ static rp_err read_entries(unpacking *u) {
         const rp_unpack_file *file = find_wanted(u, entry);
         const int64_t bytes = archive_entry_size(entry);
         if (file && (bytes <= 0 || bytes > FILE_BYTES_MAX || bytes % file->record_bytes != 0)) {
-            return rp_fail(RP_ERR_FORMAT, "%s: %s has %lld bytes, not records of %u", u->path,
-                           file->name, (long long)bytes, file->record_bytes);
+            return rp_fail(RP_ERR_FORMAT, "%s: %s has %lld bytes, expected a multiple of %u",
+                           u->path, file->name, (long long)bytes, file->record_bytes);
         }
         if (file) {
             RP_TRY(copy_file(u, file->name));
@@ -115,8 +115,9 @@ static rp_err read_entries(unpacking *u) {
         }
     }
     if (u->found < wanted) {
-        err = rp_fail(RP_ERR_FORMAT, "%s: has %u of the %u files: cut off or damaged", u->path,
-                      u->found, wanted);
+        err = rp_fail(RP_ERR_FORMAT,
+                      "%s: has only %u of the %u expected files: it is truncated or damaged",
+                      u->path, u->found, wanted);
     }
 fail:
     return err;

@@ -1,4 +1,4 @@
-/* Files out of a .tar.gz, by libarchive. Private to the room. */
+/* Unpacks files of a .tar.gz with libarchive. Private to the room. */
 #ifndef RP_DATA_UNPACK_H
 #define RP_DATA_UNPACK_H
 
@@ -9,13 +9,13 @@
 enum { RP_UNPACK_FILES_MAX = 8 };
 
 typedef struct {
-    const char *name;      /* of the file, without a folder */
-    uint32_t record_bytes; /* its size is a multiple of this, and not 0 */
+    const char *name;      /* without a folder */
+    uint32_t record_bytes; /* the file's size is a multiple of this, above 0 */
 } rp_unpack_file;
 
-/* Takes PREFIX/NAME of the archive to DIR/NAME, each whole or not at all; names end at the first
- * NULL. Nothing else of the archive is written, and no name of it is used as a path.
- * errors  IO; FORMAT: cut off or damaged, a file is missing or has another size */
+/* Unpacks PREFIX/NAME of the archive to DIR/NAME for each file; `files` ends with a NULL name. Each
+ * file appears complete or not at all. Names in the archive are only compared, never used as paths.
+ * errors  IO; FORMAT: truncated or damaged, or a file is missing or has a wrong size */
 rp_err rp_unpack(const char *archive, const char *prefix, const rp_unpack_file *files,
                  const char *dir) RP_MUST_CHECK;
 

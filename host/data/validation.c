@@ -4,7 +4,7 @@
 
 #include "base/rng.h"
 
-/* How many of the `all` training samples the key asks for. */
+/* *out: number of the `all` training samples to hold out. */
 static rp_err read_count(rp_node *node, uint32_t all, uint32_t *out) {
     double wanted = 0;
     rp_err err = rp_node_f64(node, "validation", 0, 1e9, &wanted);
@@ -19,14 +19,15 @@ static rp_err read_count(rp_node *node, uint32_t all, uint32_t *out) {
     }
     if (wanted > 0 && (count < 1 || count >= all)) {
         return rp_node_fail(rp_node_find(node, "validation"),
-                            "%g of %u training samples: expected at least one in each part", wanted,
-                            all);
+                            "%g of %u training samples leaves a part empty: expected at least one "
+                            "sample in each part",
+                            wanted, all);
     }
     *out = (uint32_t)count;
     return RP_OK;
 }
 
-/* Both parts in the order of the stored samples. */
+/* Fills both parts in the order of stored samples. */
 static void fill_parts(const uint32_t *shuffled, bool *held, uint32_t all, uint32_t count,
                        uint32_t *train, uint32_t *validation) {
     for (uint32_t i = 0; i < count; i++) {

@@ -164,7 +164,7 @@ class Table(program.Case):
         slow = ("--set", "train.epochs=1", "--set",
                 "lr_schedule={kind: cosine, warmup_steps: 100}")
         out, _ = self.ringpipe("train", self.run_file(text), "--dry-run", *slow)
-        notes = ("fields are separated by `delimiter: semicolon`", "and never reaches 0.5")
+        notes = ("fields are separated as by `delimiter: semicolon`", "and never reaches 0.5")
         self.assertRegex(out, f"note: .*flowers.csv: {notes[0]}")
         self.assertIn(notes[1], out)
         out, _ = self.ringpipe("train", self.run_file(text), "--dry-run", "--format", "json")
@@ -262,7 +262,7 @@ class Arrays(program.Case):
         path = self.dir / "x_test.npy"
         path.write_bytes(path.read_bytes()[:-1])
         err = self.refused("train", self.run_file(text), "--dry-run")
-        self.assertIn("x_test.npy: its header says 416 bytes, but it has 415", err)
+        self.assertIn("x_test.npy: the header requires 416 bytes, but the file has 415", err)
 
 
 PICTURES = """\
@@ -322,7 +322,7 @@ class Images(program.Case):
             whole = path.read_bytes()
             path.write_bytes(whole[:40] + b"\0" + whole[41:])
             err = self.refused("train", self.run_file(PICTURES), "--dry-run")
-            self.assertIn(f"shapes/{part}/blue/3.png: is damaged", err)
+            self.assertIn(f"shapes/{part}/blue/3.png: the picture is damaged", err)
             self.assertEqual(err.count("is damaged"), 1)  # a thread found it: said once
             path.write_bytes(whole)
 
@@ -334,7 +334,7 @@ class Images(program.Case):
             path.write_bytes(path.read_bytes()[:-30])
         out, err = self.ringpipe("train", self.run_file(PICTURES), "--out", "out", code=2)
         for name in names:
-            self.assertIn(f"shapes/{name}: is damaged", err)
+            self.assertIn(f"shapes/{name}: the picture is damaged", err)
         self.assertIn("3 of the 56 samples cannot be used", err)
         self.assertNotIn("resume", err)
         self.assertNotIn("finished", out)
@@ -346,14 +346,14 @@ class Images(program.Case):
         few = self.refused(
             "train", self.run_file(PICTURES), "--dry-run", "--set", "data.skip_damaged=2"
         )
-        self.assertIn("3 of 56 pictures cannot be read, and data.skip_damaged is 2", few)
+        self.assertIn("3 of 56 pictures cannot be read, but data.skip_damaged allows 2", few)
         out, err = self.ringpipe(
             "train", self.run_file(PICTURES), "--dry-run", "--set", "data.skip_damaged=3"
         )
         self.assertIn("7 test samples, all of them read", out)
-        self.assertIn("note: 3 damaged pictures are passed over (data.skip_damaged: 3)", out)
+        self.assertIn("note: 3 damaged pictures are skipped (data.skip_damaged: 3)", out)
         for name in names:
-            self.assertIn(f"shapes/{name}: is damaged, and passed over", err)
+            self.assertIn(f"shapes/{name}: is damaged and skipped", err)
 
 
 class Documents(program.Case):
@@ -431,7 +431,7 @@ class Fetch(program.Case):
         self.assertEqual(self.asked, ["/sets/cifar-100-binary.tar.gz"])  # and not again
         self.assertIn("cifar-100-binary.tar.gz cannot be fetched", err)
         self.assertIn("404", err)
-        self.assertIn("by hand: get cifar-100-binary.tar.gz from https://", err)
+        self.assertIn("by hand, download cifar-100-binary.tar.gz from https://", err)
 
     def test_a_server_that_is_busy_is_asked_again(self):
         def answer(n, path):
@@ -443,7 +443,7 @@ class Fetch(program.Case):
 
     def test_too_long(self):
         err = self.fetch(self.serve(lambda n, path: (200, {}, bytes(11 * 1000 * 1000))))
-        self.assertIn("more than the 9912422 bytes of the official file", err)
+        self.assertIn("longer than the official file of 9912422 bytes", err)
         self.assertEqual(len(self.asked), 1)
 
     def test_no_way_to_files(self):

@@ -98,8 +98,8 @@ static void classes(void **state) {
     assert_int_equal(label, 65535);
     for (uint32_t i = 2; i < 4; i++) {
         expect_err(rp_array_read_class(&a, i, &label), RP_ERR_FORMAT);
-        expect_part(i == 2 ? "y.npy: class 65536 of sample 2, expected 0 to 65535"
-                           : "y.npy: class -1 of sample 3");
+        expect_part(i == 2 ? "y.npy: invalid class 65536 of sample 2; expected 0 to 65535"
+                           : "y.npy: invalid class -1 of sample 3");
     }
     rp_array_close(&a);
     write_npy("y.npy", 1, "{'descr': '<u8', 'fortran_order': False, 'shape': (4,), }", i8, 32);
@@ -122,27 +122,30 @@ static void bad_npy(void **state) {
         const char *header, *part;
     } bad[] = {
         {"{'descr': '<f4', 'fortran_order': True, 'shape': (2, 2), }", "is in Fortran order"},
-        {"{'descr': '<c8', 'fortran_order': False, 'shape': (2, 2), }", "type '<c8', expected f4"},
-        {"{'descr': '|O', 'fortran_order': False, 'shape': (2, 2), }", "numbers of type '|O'"},
-        {"{'descr': '=f4', 'fortran_order': False, 'shape': (2, 2), }", "numbers of type '=f4'"},
+        {"{'descr': '<c8', 'fortran_order': False, 'shape': (2, 2), }",
+         "type of numbers '<c8'; expected f4"},
+        {"{'descr': '|O', 'fortran_order': False, 'shape': (2, 2), }",
+         "unsupported type of numbers '|O'"},
+        {"{'descr': '=f4', 'fortran_order': False, 'shape': (2, 2), }",
+         "unsupported type of numbers '=f4'"},
         {"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,), }", "a type of numbers"},
         {"{'descr': '<f4', 'fortran_order': 0, 'shape': (2, 2), }", "True or False"},
         {"{'descr': '<f4', 'shape': (2, 2), }", "descr, fortran_order and shape"},
         {"{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (4,)}", "once"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), 'x': 1}", "once"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), } more", "nothing behind"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), } more", "exactly the keys"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': ()}", "a single number"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (2 2)}", "',' or ')'"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (-1, 4)}", "up to 7 dimensions"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,4)}", "7 dimensions"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (0, 4)}", "0 samples, expected 1"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (0, 4)}", "0 samples; expected 1"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (4, 0)}", "expected 1 to"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999, 1)}",
          "up to 7 dimensions"},
         {"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000, 1000000000)}",
-         "cut off or damaged"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)}", "cut off or damaged"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (3,)}", "cut off or damaged"},
+         "truncated or damaged"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)}", "truncated or damaged"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (3,)}", "truncated or damaged"},
         {"{'descr': '<f4", "a type of numbers"},
         {"", "expected '{'"},
     };
@@ -154,9 +157,9 @@ static void bad_npy(void **state) {
     write_npy("x.npy", 4, "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2)}", f4, 16);
     expect_refused("x.npy", RP_ERR_FORMAT, "version 1, 2 or 3");
     write_file("x.npy", "\x93NUMPY\x02\x00\xff\xff\xff\xff{", 13);
-    expect_refused("x.npy", RP_ERR_FORMAT, "a header of 4294967295 bytes");
+    expect_refused("x.npy", RP_ERR_FORMAT, "invalid header of 4294967295 bytes");
     write_file("x.npy", "", 0);
-    expect_refused("x.npy", RP_ERR_FORMAT, "is no .npy file");
+    expect_refused("x.npy", RP_ERR_FORMAT, "this is not a .npy file");
     expect_refused("none.npy", RP_ERR_IO, "cannot be opened");
     const float infinite[] = {0, 1, INFINITY, NAN};
     rp_array a;
@@ -228,16 +231,16 @@ static void idx_files(void **state) {
     uint8_t more[sizeof bytes + 1] = {0};
     memcpy(more, bytes, sizeof bytes);
     write_file("u", more, sizeof more);
-    expect_refused("u", RP_ERR_FORMAT, "cut off or damaged");
+    expect_refused("u", RP_ERR_FORMAT, "truncated or damaged");
     write_gz("u.gz", more, sizeof more);
-    expect_refused("u.gz", RP_ERR_FORMAT, "cut off or damaged");
+    expect_refused("u.gz", RP_ERR_FORMAT, "truncated or damaged");
     more[2] = 10;
     write_file("u", more, sizeof more);
-    expect_refused("u", RP_ERR_FORMAT, "is no idx file");
+    expect_refused("u", RP_ERR_FORMAT, "this is not an idx file");
     memcpy(more, bytes, sizeof bytes);
     more[4] = 0x3b; /* 990 million samples of a few bytes, packed: no memory is taken */
     write_gz("u.gz", more, sizeof bytes);
-    expect_refused("u.gz", RP_ERR_FORMAT, "cut off or damaged");
+    expect_refused("u.gz", RP_ERR_FORMAT, "truncated or damaged");
     /* A packed file whose end is lost. */
     write_gz("u.gz", bytes, sizeof bytes);
     assert_int_equal(truncate(in_folder("u.gz"), 30), 0);

@@ -445,7 +445,7 @@ static void mistakes(void **state) {
     write_file("test.csv", "1,2,3\n", 6);
     expect_err(open_data(&data, "{set: table, path: %, augment: {rotation: 5}}", &input, false),
                RP_ERR_USAGE);
-    expect_part("augment: is for images; data set 'table' has none");
+    expect_part("augment: needs images, but samples of data set 'table' are not images");
 }
 
 int main(void) {

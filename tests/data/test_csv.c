@@ -61,15 +61,18 @@ static void expect_refused(const char *text, size_t bytes, rp_err wanted, const 
 static void refused(void **state) {
     (void)state;
     static char large[RP_CSV_FIELD_BYTES_MAX + 20000];
-    expect_refused("a,b\nc,d\"e\n", 10, RP_ERR_FORMAT, "x.csv:2:2: expected a quote only around");
-    expect_refused("a,\"b\"c\n", 7, RP_ERR_FORMAT, "x.csv:1:2: expected a quote only around");
-    expect_refused("a,b\nc,\"d\ne\n", 11, RP_ERR_FORMAT, "x.csv:2:2: the quote of this field is");
+    expect_refused("a,b\nc,d\"e\n", 10, RP_ERR_FORMAT,
+                   "x.csv:2:2: misplaced quote: expected quotes only around");
+    expect_refused("a,\"b\"c\n", 7, RP_ERR_FORMAT,
+                   "x.csv:1:2: misplaced quote: expected quotes only around");
+    expect_refused("a,b\nc,\"d\ne\n", 11, RP_ERR_FORMAT,
+                   "x.csv:2:2: the closing quote of this field is");
     expect_refused("a,b\0,c\n", 7, RP_ERR_FORMAT, "x.csv:1:2: expected text, found a zero byte");
     memset(large, 'x', sizeof large);
-    expect_refused(large, sizeof large, RP_ERR_LIMIT, "x.csv:1:1: a field is longer than 65535");
+    expect_refused(large, sizeof large, RP_ERR_LIMIT, "x.csv:1:1: the field is longer than 65535");
     large[0] = '"';
     memset(large + 1, '\n', sizeof large - 1);
-    expect_refused(large, sizeof large, RP_ERR_LIMIT, "is a quote not closed?");
+    expect_refused(large, sizeof large, RP_ERR_LIMIT, "a closing quote may be missing");
     expect_err(rp_csv_read(in_folder("none.csv"), ',', note_row, seen), RP_ERR_IO);
     expect_part("none.csv: cannot be opened");
     write_file("x.csv", "a,b\nc,d\n", 8);

@@ -229,7 +229,7 @@ static void bad_keys(void **state) {
         assert_null(data.kind);
     }
     expect_err(open_data(&data, "{set: glyphs, train: 1, test: 1}", NULL, false), RP_ERR_USAGE);
-    expect_part("set: 'glyphs' has classes: it needs `loss: cross-entropy`");
+    expect_part("set: data set 'glyphs' has classes, so it needs `loss: cross-entropy`");
 }
 
 int main(void) {

@@ -70,13 +70,13 @@ static void damaged_files(void **state) {
         write_file(names[3], bytes, cuts[i]);
         expect_err(open_data(&data, keys, NULL, true), RP_ERR_FORMAT);
         expect_part("data_batch_4.bin: ");
-        expect_part("bytes are not a whole number of records");
+        expect_part("bytes are not a multiple of the record");
     }
     write_set("");
     bytes[RECORD] = 10;
     write_file(names[5], bytes, sizeof bytes);
     expect_err(open_data(&data, keys, NULL, true), RP_ERR_FORMAT);
-    expect_part("test_batch.bin: label 10 of record 1, expected 0 to 9");
+    expect_part("test_batch.bin: invalid label 10 of record 1; expected 0 to 9");
     write_set("");
     unlink(in_folder(names[0]));
     mkdir(in_folder(names[0]), 0700);

@@ -55,12 +55,12 @@ static void bad_files(void **state) {
     expect_part("train.bin: cannot be opened: No such file or directory; `ringpipe data fetch`");
     write_part("train.bin", 30, RECORDS * RECORD - 1);
     expect_err(open_data(&data, keys, NULL, true), RP_ERR_FORMAT);
-    expect_part("train.bin: 9221 bytes are not a whole number of records of 3074");
+    expect_part("train.bin: 9221 bytes are not a multiple of the record's 3074");
     write_part("train.bin", 30, 0);
     expect_err(open_data(&data, keys, NULL, true), RP_ERR_FORMAT);
     write_part("train.bin", 85, RECORDS * RECORD);
     expect_err(open_data(&data, keys, NULL, true), RP_ERR_FORMAT);
-    expect_part("train.bin: label 105 of record 2, expected 0 to 99");
+    expect_part("train.bin: invalid label 105 of record 2; expected 0 to 99");
     write_part("train.bin", 30, RECORDS * RECORD);
     expect_err(open_data(&data, keys, NULL, true), RP_ERR_IO);
     expect_part("test.bin: cannot be opened");

@@ -117,7 +117,7 @@ static void bad_sets(void **state) {
     const uint32_t zero = 0;
     static const char keys[] = "{set: images, path: %, size: 2}";
     expect_err(open_data(&data, keys, NULL, true), RP_ERR_FORMAT);
-    expect_part("expected a folder for each class, found none");
+    expect_part("expected one folder for each class, but there are no folders");
     make_set();
     expect_err(open_data(&data, "{set: images, path: %}", NULL, true), RP_ERR_USAGE);
     expect_part("the key 'size' is needed");
@@ -126,12 +126,12 @@ static void bad_sets(void **state) {
     expect_part("expected one side, or [height, width]");
     expect_err(open_data(&data, "{set: images, path: %, size: 2, classes: [cat]}", NULL, true),
                RP_ERR_FORMAT);
-    expect_part("train/dog: no class 'dog'");
+    expect_part("train/dog: unknown class 'dog': it is not in data.classes");
     expect_err(open_data(&data, "{set: images, path: /nowhere, size: 2}", NULL, true),
                RP_ERR_USAGE);
     make_folder("test/cow");
     expect_err(open_data(&data, keys, NULL, true), RP_ERR_FORMAT);
-    expect_part("test/cow: no class 'cow' in the training part");
+    expect_part("test/cow: unknown class 'cow': the training part lacks it");
     rmdir(in_folder("test/cow"));
     make_folder("test/cat");
     expect_err(open_data(&data, keys, NULL, true), RP_ERR_FORMAT);
@@ -142,7 +142,7 @@ static void bad_sets(void **state) {
     expect_ok(open_data(&data, keys, NULL, true));
     expect_err(rp_data_batch(&data, RP_SPLIT_TRAIN, 0, &zero, 1, false, x, NULL, NULL),
                RP_ERR_FORMAT);
-    expect_part("train/cat/10.png: is damaged");
+    expect_part("train/cat/10.png: the picture is damaged");
     rp_data_close(&data);
 }
 
@@ -169,7 +169,7 @@ static void damaged_pictures(void **state) {
     expect_ok(open_data(&data, keys, NULL, true));
     assert_int_equal(data.count[RP_SPLIT_TRAIN], 3);
     assert_int_equal(data.count[RP_SPLIT_TEST], 1);
-    assert_non_null(strstr(data.notes.text[1], "2 damaged pictures are passed over"));
+    assert_non_null(strstr(data.notes.text[1], "2 damaged pictures are skipped"));
     assert_non_null(strstr(data.notes.text[1], "train/cat/10.png and others"));
     /* cat/z.jpeg, dog/a.PNG, dog/b.png */
     expect_ok(rp_data_batch(&data, RP_SPLIT_TRAIN, 0, &index[1], 1, false, x, &label, NULL));
@@ -180,7 +180,7 @@ static void damaged_pictures(void **state) {
     rp_data_close(&data);
     write_file("train/dog/b.png", "x", 1);
     expect_err(open_data(&data, keys, NULL, true), RP_ERR_FORMAT);
-    expect_part("3 of 6 pictures cannot be read, and data.skip_damaged is 2");
+    expect_part("3 of 6 pictures cannot be read, but data.skip_damaged allows 2");
     put_picture("train/dog/b.png", 1);
     put_picture("test/dog/u.png", 7);
     write_file("train/cat/z.jpeg", "x", 1);
@@ -190,7 +190,7 @@ static void damaged_pictures(void **state) {
     assert_int_equal(unlink(in_folder("train/cat/10.png")), 0);
     make_folder("train/cat/10.png"); /* bad, and no damage */
     expect_err(open_data(&data, keys, NULL, true), RP_ERR_FORMAT);
-    expect_part("which is for damaged ones");
+    expect_part("damaged ones only");
 }
 
 /* What lies in the folders and is no sample is counted; names of classes are text. */
@@ -204,7 +204,7 @@ static void what_is_passed_over(void **state) {
     put_picture("train/dog/more/x.png", 8);
     expect_ok(open_data(&data, "{set: images, path: %, size: 8}", NULL, true));
     assert_int_equal(data.notes.count, 1);
-    assert_non_null(strstr(data.notes.text[0], "/train: 4 entries are passed over"));
+    assert_non_null(strstr(data.notes.text[0], "/train: 4 entries are ignored"));
     assert_non_null(strstr(data.notes.text[0], "/train/cat/b.webp, ..."));
     rp_data_close(&data);
     expect_ok(

@@ -90,16 +90,17 @@ static void shapes_of_samples_and_of_the_model(void **state) {
         {"(2, 4, 2, 3)",
          "",
          {3, {3, 4, 2}},
-         "samples of [4, 2, 3], expected [3, 4, 2] (the model's input); `channels: last` takes"},
+         "samples have shape [4, 2, 3], expected [3, 4, 2] (the model's input); they fit with "
+         "`channels: last`"},
         {"(2, 4, 2, 3)", ", channels: last", {3, {3, 4, 2}}, NULL},
         {"(2, 2, 4, 3)",
          ", channels: last",
          {3, {3, 4, 2}},
-         "samples of [2, 4, 3], expected [3, 4, 2] (the model's input)"},
-        {"(2, 3, 4, 2)", ", channels: last", {3, {3, 4, 2}}, "without `channels: last` they fit"},
-        {"(2, 3, 2, 4)", "", {3, {3, 4, 2}}, "samples of [3, 2, 4], expected [3, 4, 2]"},
-        {"(2, 4, 6)", "", {3, {1, 6, 4}}, "samples of [4, 6], expected [1, 6, 4]"},
-        {"(2, 12, 2)", "", {3, {3, 4, 2}}, "samples of [12, 2], expected [3, 4, 2]"},
+         "samples have shape [2, 4, 3], expected [3, 4, 2] (the model's input)"},
+        {"(2, 3, 4, 2)", ", channels: last", {3, {3, 4, 2}}, "they fit without `channels: last`"},
+        {"(2, 3, 2, 4)", "", {3, {3, 4, 2}}, "samples have shape [3, 2, 4], expected [3, 4, 2]"},
+        {"(2, 4, 6)", "", {3, {1, 6, 4}}, "samples have shape [4, 6], expected [1, 6, 4]"},
+        {"(2, 12, 2)", "", {3, {3, 4, 2}}, "samples have shape [12, 2], expected [3, 4, 2]"},
     };
     rp_data data;
     char text[128];
@@ -118,7 +119,7 @@ static void shapes_of_samples_and_of_the_model(void **state) {
     /* Nothing says what the model takes. */
     put_npy("x_train.npy", "<f4", "(2, 8, 1, 3)", x, sizeof x);
     expect_ok(open_data(&data, keys, NULL, true));
-    assert_true(has_note(&data, "samples of [8, 1, 3] are taken as 8 channels of 1 x 3"));
+    assert_true(has_note(&data, "samples of shape [8, 1, 3] are taken as 8 channels of 1 x 3"));
     rp_data_close(&data);
     expect_ok(open_data(&data, "{set: npy, path: %, channels: last}", NULL, true));
     assert_int_equal(data.notes.count, 0);
@@ -143,9 +144,9 @@ static void types_of_the_parts(void **state) {
         put_npy(bytes ? "x_train.npy" : "x_test.npy", "|u1", "(2, 2)", u1, sizeof u1);
         put_npy(bytes ? "x_test.npy" : "x_train.npy", "<f4", "(2, 2)", f4, sizeof f4);
         expect_err(open_data(&data, keys, NULL, true), RP_ERR_FORMAT);
-        expect_part(bytes ? "x_train.npy has bytes, which are divided by 255 (u1), and"
-                          : "x_train.npy has numbers, which are taken as they are (f4), and");
-        expect_part(bytes ? "x_test.npy has numbers, which are taken as they are (f4)"
+        expect_part(bytes ? "x_train.npy has bytes, which are divided by 255 (u1), but"
+                          : "x_train.npy has numbers, which are not scaled (f4), but");
+        expect_part(bytes ? "x_test.npy has numbers, which are not scaled (f4)"
                           : "x_test.npy has bytes, which are divided by 255 (u1)");
     }
     put_npy("x_train.npy", "<f4", "(2, 2)", f4, sizeof f4);
@@ -233,31 +234,31 @@ static void bad_sets(void **state) {
     put_npy("y_train.npy", "<i4", "(2, 2)", f4, 16);
     expect_refused(keys, NULL, true, RP_ERR_FORMAT, "y_train.npy: expected one whole number");
     put_npy("y_train.npy", "<i4", "(3,)", f4, 12);
-    expect_refused(keys, NULL, true, RP_ERR_FORMAT, "x_train.npy: 2 samples, but 3 targets in");
+    expect_refused(keys, NULL, true, RP_ERR_FORMAT, "x_train.npy: has 2 samples, but ");
     put_npy("y_train.npy", "<i4", "(2,)", y, 8);
-    expect_refused(keys, NULL, true, RP_ERR_FORMAT, "y_train.npy: class -1 of sample 1");
+    expect_refused(keys, NULL, true, RP_ERR_FORMAT, "y_train.npy: invalid class -1 of sample 1");
     put_npy("y_train.npy", "<i4", "(2,)", f4, 8);
     expect_refused(keys, &five, true, RP_ERR_FORMAT,
-                   "x_train.npy: samples of [3], expected [5] (the model's input)");
+                   "x_train.npy: samples have shape [3], expected [5] (the model's input)");
     expect_refused("{set: npy, path: %, channels: last}", NULL, true, RP_ERR_FORMAT,
                    "`channels: last` needs samples of [height, width, channels]");
-    expect_refused("{set: npy, path: %, test_x: t.npy}", NULL, true, RP_ERR_IO,
-                   "t.npy: cannot be");
+    expect_refused("{set: npy, path: %, test_x: t.npy}", NULL, true, RP_ERR_IO, "t.npy: cannot be");
     put_npy("y_test.npy", "<i4", "(2,)", f4, 8);
     expect_refused(keys, NULL, true, RP_ERR_IO, "x_test.npy: cannot be opened");
     put_npy("x_test.npy", "<f4", "(2, 4)", f4, 32);
     expect_refused(keys, NULL, true, RP_ERR_FORMAT,
-                   "x_test.npy: samples of [4], expected [3] as in");
+                   "x_test.npy: samples have shape [4], expected [3] as in");
     put_npy("x_test.npy", "<f4", "(2, 3)", f4, 24);
     put_npy("y_train.npy", "<i4", "(2,)", (const int32_t[]){0, 4}, 8);
     put_npy("y_test.npy", "<i4", "(2,)", (const int32_t[]){0, 5}, 8);
-    expect_refused(keys, NULL, true, RP_ERR_FORMAT,
-                   "y_test.npy: class 5 of sample 1, expected one up to 4 as in");
+    expect_refused(
+        keys, NULL, true, RP_ERR_FORMAT,
+        "y_test.npy: class 5 of sample 1 does not occur in training; expected at most 4 as in");
     put_npy("y_test.npy", "<i4", "(2,)", (const int32_t[]){0, 1}, 8);
     expect_refused("{set: npy, path: %, classes: [a, b]}", NULL, true, RP_ERR_USAGE,
-                   "classes: 2 names, but there are 5 classes");
+                   "classes: the list has 2 names, but the data have 5 classes");
     expect_refused("{set: npy, path: %, augment: flip}", NULL, true, RP_ERR_USAGE,
-                   "augment: is for images");
+                   "augment: needs images");
 }
 
 int main(void) {

@@ -67,13 +67,13 @@ static void bad_rows(void **state) {
         {"1,2,3\n\n4,x,6\n", false, "train.csv:3:2: expected a finite number, found 'x'"},
         {"1,2,\n", false, "train.csv:1:3: expected a finite number, found ''"},
         {"1,nan,3\n", false,
-         "train.csv:1:2: expected a finite number, or `missing` in the run file"},
+         "train.csv:1:2: expected a finite number (if it marks a missing value"},
         {"1,inf,3\n", false, "found 'inf'"},
         {"1,0x10,3\n", false, "found '0x10'"},
         {"1,1e99,3\n", false, "found '1e99'"},
         {"1,1,3\n1,1 2,3\n", false, "found '1 2'"},
         {"1,1,3\n1,1-2,3\n", false, "found '1-2'"},
-        {"1;2\t3\n", false, "found one column, '1;2"},
+        {"1;2\t3\n", false, "found only one column, '1;2"},
         {"1,2,1.0\n", true, "train.csv:1:3: expected a class from 0 to 65535, found '1.0'"},
         {"1,2,-1\n", true, "expected a class from 0 to 65535, found '-1'"},
         {"1,2,65536\n", true, "expected a class from 0 to 65535, found '65536'"},
@@ -109,10 +109,10 @@ static void bad_sets(void **state) {
     unlink(in_folder("test.csv"));
     expect_err(open_data(&data, keys, &unknown, false), RP_ERR_USAGE);
     expect_err(open_data(&data, keys, NULL, false), RP_ERR_USAGE);
-    expect_part("a table needs a model whose `input` is a list of sizes");
+    expect_part("a table needs `target`, or a model whose `input` is a list of sizes");
     expect_err(open_data(&data, "{set: table, path: %, augment: flip}", &input, false),
                RP_ERR_USAGE);
-    expect_part("augment: is for images; data set 'table' has none");
+    expect_part("augment: needs images, but samples of data set 'table' are not images");
     expect_err(open_data(&data, "{set: table, path: %, mean: [1]}", &input, false), RP_ERR_USAGE);
     expect_ok(open_data(&data, keys, &input, false));
     rp_data_close(&data);
@@ -200,14 +200,14 @@ static const struct {
     {"", "a,b,c\n1,x,u\n1,7,u\n", RP_ERR_FORMAT,
      "train.csv:3:2: column 'b': expected a text, as in the rows before, found '7'"},
     {"", "a,b,c\n1,x,u\n1,,u\n", RP_ERR_FORMAT,
-     "expected a text, as in the rows before, or `missing` in the run file"},
+     "expected a text, as in the rows before (if it marks a missing value,"},
     {"", "a,b,c\n1,x,u\n1,y,u\n", RP_ERR_FORMAT,
-     "expected 2 x columns (the model's input), found 2 columns that make 3 values"},
+     "expected 2 input values (the model's input), found 2 columns with 3 values"},
     {", missing: NA", "a,b,c\n1,2,NA\n", RP_ERR_FORMAT, "a class, which may not be missing"},
     {", missing: NA", "a,b,c\n1,NA,u\n", RP_ERR_FORMAT,
-     "train.csv: column 2 'b': each value is missing: `drop` leaves it out"},
+     "train.csv: column 2 'b' has no value in any row; remove it with `drop`"},
     {", missing: {a: b}", "a,b,c\n1,2,u\n", RP_ERR_USAGE, "missing: expected a list"},
-    {"", "a,b,a\n1,2,u\n", RP_ERR_FORMAT, "train.csv:1: the header has two columns 'a'"},
+    {"", "a,b,a\n1,2,u\n", RP_ERR_FORMAT, "train.csv:1: the header has two columns named 'a'"},
     {"", "a,b,c\n", RP_ERR_FORMAT, "train.csv: has no rows"},
     {"", "a,b,c\n1,2,u\n3,4,5\n", RP_ERR_FORMAT,
      "train.csv:3:3: column 'c': expected the name of a class, as in the rows before, found "
@@ -217,17 +217,17 @@ static const struct {
     {", header: true", "1,2,3\n1,2,3,4\n", RP_ERR_FORMAT, "train.csv:2:4: expected 3 fields"},
     {", header: false", "1,b,c\nd,b,c\n", RP_ERR_FORMAT, "train.csv:2:1: expected a finite number"},
     {", target: d", "a,b,c\n1,2,u\n", RP_ERR_USAGE, "target: "},
-    {", target: 4", "1,2,3\n", RP_ERR_USAGE, "has no header, so columns are numbers from 1"},
+    {", target: 4", "1,2,3\n", RP_ERR_USAGE, "has no header, so columns are numbered from 1"},
     {", target: [a, a]", "a,b,c\n1,2,u\n", RP_ERR_USAGE, "column 'a' is named twice"},
     {", drop: a", "a,b,c\n1,2,u\n", RP_ERR_FORMAT, "expected 2 x columns"},
     {", classes: [u, v]", "a,b,c\n1,2,w\n", RP_ERR_FORMAT,
      "column 'c': expected one of the names in `classes`, found 'w'"},
-    {", classes: [u, u]", "a,b,c\n1,2,u\n", RP_ERR_USAGE, "'u' is there twice"},
+    {", classes: [u, u]", "a,b,c\n1,2,u\n", RP_ERR_USAGE, "'u' is listed twice"},
     {", delimiter: colon", "a,b,c\n1,2,u\n", RP_ERR_USAGE, "one of: auto comma semicolon tab"},
     {", delimiter: comma", "a;b;c\n1;2;u\n", RP_ERR_FORMAT,
-     "found one column, 'a;b;c': is `delimiter` right?"},
+     "found only one column, 'a;b;c': check `delimiter`"},
     {", delimiter: tab, target: label", "a;b;label\n1;2;u\n", RP_ERR_USAGE,
-     "it has one column, 'a;b;label': is `delimiter` right?"},
+     "the file has one column, 'a;b;label': check `delimiter`"},
     {", target: labels", "a,b,label\n1,2,u\n", RP_ERR_USAGE,
      "has no column 'labels'; did you mean 'label'?"},
     {", target: label, columns: [a, c]", "a,b,label\n1,2,u\n", RP_ERR_USAGE, "columns[1]: "},
@@ -241,11 +241,13 @@ static const struct {
      "train.csv:2:3: column 'c': expected the name of a class in UTF-8, found 'h\\xe4lt'"},
     {"", "a,b,c\n1,\xe4,u\n", RP_ERR_FORMAT,
      "train.csv:2:2: column 'b': expected UTF-8, found '\\xe4'"},
-    {"", "a,,\n1,2,u\n", RP_ERR_FORMAT, "two columns without a name; `drop: [\"\"]` leaves both"},
-    {"", ",0,1\n1,2,3\n", RP_ERR_FORMAT, "or `header: true` if this row has the names"},
-    {"", "1,2,3\n,2,3\n", RP_ERR_FORMAT, "for a value that is missing, found ''"},
+    {"", "a,,\n1,2,u\n", RP_ERR_FORMAT,
+     "two columns without a name; name them, or drop both with `drop"},
+    {"", ",0,1\n1,2,3\n", RP_ERR_FORMAT,
+     "(if this row has the names of columns, set `header: true`)"},
+    {"", "1,2,3\n,2,3\n", RP_ERR_FORMAT, "list it in data.missing), found ''"},
     {", target: y", "id,2019,y\n1,2,u\n", RP_ERR_USAGE,
-     "there is no column 'y'; `header: true` takes the first row for names"},
+     "unknown column 'y'; if the first row has names, set `header: true`"},
     {", mean: [1]", "1,2,0\n", RP_ERR_USAGE, "expected a list of 2 numbers, one for each column"},
 };
 
@@ -263,8 +265,7 @@ static void bad_columns(void **state) {
     write_text("train.csv", "a,b,c\n1,2,u\n");
     write_text("test.csv", "a,b,c\n1,2,other\n");
     expect_err(open_data(&data, keys, &input, true), RP_ERR_FORMAT);
-    expect_part(
-        "test.csv:2:3: column 'c': expected a class that the training file has, found 'oth");
+    expect_part("test.csv:2:3: column 'c': expected a class of the training file, found 'oth");
     write_text("test.csv", "a,d,c\n1,2,u\n");
     expect_err(open_data(&data, keys, &input, true), RP_ERR_FORMAT);
     expect_part("test.csv:1: expected a column 'b' as in the training file");
@@ -292,33 +293,31 @@ static void notes(void **state) {
         const char *rest, *text, *part; /* NULL: nothing is said */
     } cases[] = {
         {"", "a,b,c\n1,2,u\n3,4,v\n", NULL},
-        {"", "a;b;c\n1;2;u\n3;4;v\n", "fields are separated by `delimiter: semicolon`"},
+        {"", "a;b;c\n1;2;u\n3;4;v\n", "fields are separated as by `delimiter: semicolon`"},
         {"", "# x;y\n\n\"a,\n\"\tb\tc\n1\t2\tu\n3\t4\tv\n", "`delimiter: tab`"},
         {", delimiter: semicolon", "a;b;c\n1;2;u\n3;4;v\n", NULL},
-        {", target: 3", "0,1,2\n1,2,1\n3,4,0\n", "the first row counts the columns"},
-        {", target: 3", "1,2,3\n1,2,1\n3,4,0\n2,2,2\n", "the first row counts the columns"},
+        {", target: 3", "0,1,2\n1,2,1\n3,4,0\n", "the first row, which counts the columns"},
+        {", target: 3", "1,2,3\n1,2,1\n3,4,0\n2,2,2\n", "the first row, which counts the columns"},
         {", header: true, target: \"2\"", "0,1,2\n1,2,1\n3,4,0\n", NULL},
         {", header: false, target: 3", "0,1,2\n1,2,1\n3,4,0\n", NULL},
         {"", ",b,c\n1,2,u\n3,4,v\n", "column 1 has no name and is an input; `drop: [\"\"]`"},
         {", drop: [\"\"]", ",b,,c\n1,2,2,u\n3,4,5,v\n", NULL},
         {"", "a,b,c\n1,2,0\n3,4,60000\n",
-         "59999 of 60001 classes have no training sample: 1, 2, 3, "
-         "4, 5, ...; `classes` in `data` names classes"},
+         "59999 of 60001 classes have no training sample: 1, 2, 3, 4, 5, ...; if the numbers are "
+         "not classes, list the names"},
         {"", "a,b,c\n1,2,0\n3,4,0\n", "all training samples have one class, 0"},
         {", classes: [u, v, w]", "a,b,c\n1,2,u\n3,4,w\n",
          "1 of 3 classes have no training sample: v"},
         {"", "a,b,c\nred,2,u\nblue,4,v\n",
-         "column 1 'a' has texts, each an input of 0 or 1 (2: blue, "
-         "red)"},
-        {", missing: [NA, \"\"]", "a,b,c\n1,2,u\nNA,4,v\n3,,v\n", "2 values of 3 rows are missing"},
-        {"", "kind,colour,y\na,red,u\nb,blue,v\n",
-         "the first row is taken for the names of columns"},
+         "column 1 'a' has texts; each becomes an input of 0 or 1 (2: blue, red)"},
+        {", missing: [NA, \"\"]", "a,b,c\n1,2,u\nNA,4,v\n3,,v\n", "2 values in 3 rows are missing"},
+        {"", "kind,colour,y\na,red,u\nb,blue,v\n", "the first row is taken as names of columns"},
         {"", "a,b,y\n1,1000000007,0\n1,1000000003,1\n",
-         "input 2 'b' has a value of 1000000007, which is rounded to "
-         "1000000000: `normalise: measured`"},
+         "input 2 'b' has a value of 1000000007, which is rounded to 1000000000; `normalise: "
+         "measured`"},
         {"", "1000000007,0\n1000000003,1\n",
-         "input 1 has a value of 1000000007, which is rounded to "
-         "1000000000: `normalise: measured`"},
+         "input 1 has a value of 1000000007, which is rounded to 1000000000; `normalise: "
+         "measured`"},
         {", normalise: measured", "1000000007,0\n1000000003,1\n", NULL},
     };
     char text[256];
@@ -378,13 +377,13 @@ static void texts_and_missing_values(void **state) {
     expect_err(open_data(&data, "{set: table, path: %, target: kind, drop: id, missing: [NA, '?']}",
                          NULL, true),
                RP_ERR_FORMAT);
-    expect_part("test.csv:2:2: column 'colour': expected one of the 3 texts that the training file "
-                "has (as 'green'), found 'gren'");
+    expect_part("test.csv:2:2: column 'colour': expected one of the 3 texts of the training file "
+                "(as 'green'), found 'gren'");
     write_text("test.csv", "kind,colour,n,n\nu,green,1,2\n");
     expect_err(open_data(&data, "{set: table, path: %, target: kind, drop: id, missing: [NA, '?']}",
                          NULL, true),
                RP_ERR_FORMAT);
-    expect_part("test.csv:1: the header has two columns 'n'");
+    expect_part("test.csv:1: the header has two columns named 'n'");
     write_text("test.csv", "kind,color,n\nu,green,1\n");
     expect_err(open_data(&data, "{set: table, path: %, target: kind, drop: id, missing: [NA, '?']}",
                          NULL, true),
@@ -417,9 +416,7 @@ static void a_class_of_the_test_file_alone(void **state) {
     write_text("train.csv", "1,0\n2,1\n");
     write_text("test.csv", "1,0\n2,2\n");
     expect_err(open_data(&data, keys, NULL, true), RP_ERR_FORMAT);
-    expect_part(
-        "test.csv:2:2: expected a class that the training file has, which are up to 1, found "
-        "'2'");
+    expect_part("test.csv:2:2: expected a class of the training file, from 0 to 1, found '2'");
 }
 
 /* Mean and deviation are those of the training part, without what is held out and the test part. */

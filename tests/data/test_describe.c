@@ -103,7 +103,7 @@ static void what_is_no_description_is_refused(void **state) {
         {"{\"set\": \"table\", \"sample\": [2], \"classes\": 99999999}", "`classes`"},
         {"{\"set\": \"table\", \"sample\": [2], \"classes\": 2, \"class_names\": [\"a\"]}",
          "`class_names`: expected a list of 2 names"},
-        {"{\"set\": \"table\", \"sample\": [2], \"x_names\": [\"a\", 1]}", "entry 1 is no text"},
+        {"{\"set\": \"table\", \"sample\": [2], \"x_names\": [\"a\", 1]}", "entry 1 is not a text"},
         {"{\"set\": \"table\", \"sample\": [2], \"mean\": [1, 2, 3], \"std\": [1, 2, 3]}",
          "`mean`"},
         {"{\"set\": \"table\", \"sample\": [2], \"mean\": [1, 2], \"std\": [1]}",
@@ -111,7 +111,7 @@ static void what_is_no_description_is_refused(void **state) {
         {"{\"set\": \"table\", \"sample\": [2], \"mean\": [1, 2], \"std\": [1, 0]}",
          "`std`: expected numbers above 0"},
         {"{\"set\": \"table\", \"sample\": [2], \"mean\": [1, 1e99], \"std\": [1, 1]}",
-         "`mean`: entry 1 is no finite number"},
+         "`mean`: entry 1 is not a finite number"},
         {"{\"set\": \"table\", \"sample\": [2], \"delimiter\": \"x\"}", "`delimiter`"},
         {"{\"set\": \"table\", \"sample\": [2], \"columns\": 3, \"x_columns\": [1]}",
          "`x_columns`"},
@@ -133,7 +133,7 @@ static void what_is_no_description_is_refused(void **state) {
          "`missing`: expected a list"},
         {"{\"set\": \"table\", \"sample\": [2], \"columns\": 3, \"x_columns\": [1, 2], "
          "\"x_fill\": [1, 1e99]}",
-         "`x_fill`: entry 1 is no finite number"},
+         "`x_fill`: entry 1 is not a finite number"},
         {"{\"set\": \"npy\", \"sample\": [2], \"bytes\": 1}", "`bytes`: expected true or false"},
         {"{\"set\": \"npy\", \"sample\": [2], \"channels_last\": true}", "`channels_last`"},
     };

@@ -37,7 +37,7 @@ static void missing_files(void **state) {
     write_idx_set(2, 2);
     unlink(in_folder(names[0]));
     mkdir(in_folder(names[0]), 0700);
-    expect_refused(RP_ERR_IO, "is not a file");
+    expect_refused(RP_ERR_IO, "is not a regular file");
 }
 
 static void every_cut_is_refused(void **state) {
@@ -87,11 +87,11 @@ static void headers_are_not_believed(void **state) {
         const char *part;
     } bad[] = {
         {0, 0x801, "magic 0x00000801, expected 0x00000803"},
-        {4, 0, "says 0 samples"},
-        {4, 1, "says 1 samples"},
-        {4, 3, "cut off or damaged"},
-        {4, 0xffffffff, "says 4294967295 samples"},
-        {8, 29, "pictures of 29 x 28, expected 28 x 28"},
+        {4, 0, "the header requires 0 samples"},
+        {4, 1, "the header requires 1 samples"},
+        {4, 3, "truncated or damaged"},
+        {4, 0xffffffff, "the header requires 4294967295 samples"},
+        {8, 29, "pictures of 29 x 28 pixels, expected 28 x 28"},
         {12, 0, "pictures of 28 x 0"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -108,14 +108,14 @@ static void headers_are_not_believed(void **state) {
     write_idx_set(2, 2);
     count = make_images(bytes, 2);
     write_file("train-images-idx3-ubyte", bytes, count + 1);
-    expect_refused(RP_ERR_FORMAT, "cut off or damaged");
+    expect_refused(RP_ERR_FORMAT, "truncated or damaged");
     write_idx_set(2, 2);
     count = make_labels(bytes, 2);
     bytes[9] = 10;
     write_file("train-labels-idx1-ubyte", bytes, count);
-    expect_refused(RP_ERR_FORMAT, "label 10 of sample 1, expected 0 to 9");
+    expect_refused(RP_ERR_FORMAT, "invalid label 10 of sample 1; expected 0 to 9");
     write_file("train-labels-idx1-ubyte", bytes, make_labels(bytes, 3));
-    expect_refused(RP_ERR_FORMAT, "2 pictures but 3 labels");
+    expect_refused(RP_ERR_FORMAT, "has 2 pictures, but");
     memset(bytes, 'x', 100);
     write_file("train-labels-idx1-ubyte", bytes, 100);
     expect_refused(RP_ERR_FORMAT, "magic 0x78787878");

@@ -160,7 +160,7 @@ static void damaged(void **state) {
     write_file("empty.png", "", 0);
     expect_refused("empty.png", RP_ERR_FORMAT, "0 bytes");
     mkdir(in_folder("folder.png"), 0700);
-    expect_refused("folder.png", RP_ERR_IO, "is not a file");
+    expect_refused("folder.png", RP_ERR_IO, "is not a regular file");
     expect_refused("absent.png", RP_ERR_IO, "cannot be opened");
 }
 
@@ -225,7 +225,7 @@ static void unsupported_jpeg(void **state) {
         }
     }
     write_file("deep.jpg", bytes, count);
-    expect_refused("deep.jpg", RP_ERR_FORMAT, "is a kind of JPEG that is not supported");
+    expect_refused("deep.jpg", RP_ERR_FORMAT, "this kind of JPEG is not supported");
 }
 
 /* A header that asks for more than a picture may have takes no memory. */

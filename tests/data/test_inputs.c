@@ -87,15 +87,16 @@ static void bad_rows_are_named(void **state) {
         {"w,h\n1,2\n3\n", "in.csv:3:1: expected 2 fields in a row, found 1"},
         {"w,h\n1,2,3\n", "in.csv:2:3: expected 2 fields in a row, found 3"},
         {"w,h\n1,x\n", "in.csv:2:2: column 'h': expected a finite number, found 'x'"},
-        {"1,nan\n", "in.csv:1:2: column 'h': expected a finite number, or `missing`"},
+        {"1,nan\n",
+         "in.csv:1:2: column 'h': expected a finite number (if it marks a missing value"},
         {"w,width\n1,2\n", "in.csv:1: expected a column 'h' as in the training file"},
         {"1,2,3,4\n",
-         "in.csv:1: expected 2 columns, the net's input [2], or 3 as in the training file, found"},
+         "in.csv:1: expected 2 columns (the net's input [2]), or 3 as in the training file, found"},
         {"w;h\n1;2\n",
-         "expected a column 'w' as in the training file; it has one column, 'w;h': is"},
-        {"w,h,w\n1,2,3\n", "in.csv:1: the header has two columns 'w'"},
+         "expected a column 'w' as in the training file; the file has one column, 'w;h': check"},
+        {"w,h,w\n1,2,3\n", "in.csv:1: the header has two columns named 'w'"},
         {"w,H\n1,2\n", "expected a column 'h' as in the training file"},
-        {"", "in.csv: is empty"},
+        {"", "in.csv: the file is empty"},
         {"# nothing\n", "in.csv: has no rows"},
     };
     const rp_shape none = {0};
@@ -131,8 +132,8 @@ static void rows_with_texts(void **state) {
     expect_part_of(&data, RP_SPLIT_TEST, &got);
     write_text("in.csv", "n,colour\n1,green\n");
     expect_err(read_input(&about, "in.csv", &got), RP_ERR_FORMAT);
-    expect_part("in.csv:2:2: column 'colour': expected one of the 2 texts that the training file "
-                "has, found 'green'");
+    expect_part("in.csv:2:2: column 'colour': expected one of the 2 texts of the training file, "
+                "found 'green'");
     rp_data_close(&data);
     write_text("train.csv", "S,red,u\nM,blue,v\n");
     write_text("test.csv", "M,red,v\nS,red,u\n");
@@ -178,7 +179,7 @@ static void pictures_are_resized_and_normalised(void **state) {
         expect_part_of(&data, RP_SPLIT_TRAIN, &got[0]);
         write_text("a.csv", "1,2,3\n");
         expect_err(read_input(&about, "a.csv", &got[0]), RP_ERR_FORMAT);
-        expect_part(grey ? "the net takes images of [1, 5, 6]" : "images of [3, 5, 6]");
+        expect_part(grey ? "the net takes images of shape [1, 5, 6]" : "images of shape [3, 5, 6]");
         write_text("cut.png", "\x89PNG\r\n\x1a\n");
         expect_err(read_input(&about, "cut.png", &got[0]), RP_ERR_FORMAT);
         expect_part("cut.png");
@@ -196,7 +197,8 @@ static void a_picture_for_a_net_of_rows_is_refused(void **state) {
     write_text("train.csv", "1,2,0\n3,4,1\n");
     open_described("{set: table, path: %}", &none, true, &data, &about);
     expect_err(read_input(&about, "a/one.png", &got), RP_ERR_FORMAT);
-    expect_part("one.png: is a picture, and the net takes samples of [2]: expected a CSV file");
+    expect_part(
+        "one.png: is a picture, but the net takes samples of shape [2]: expected a CSV file");
     rp_data_close(&data);
 }
 
@@ -220,7 +222,7 @@ static void arrays_of_the_same_shape(void **state) {
     expect_part_of(&data, RP_SPLIT_TRAIN, &got);
     put_npy("turned.npy", "|u1", "(3, 5, 4)", x, sizeof x);
     expect_err(read_input(&about, "turned.npy", &got), RP_ERR_FORMAT);
-    expect_part("turned.npy: expected samples of [1, 4, 5], found [5, 4]");
+    expect_part("turned.npy: expected samples of shape [1, 4, 5], found [5, 4]");
     rp_data_close(&data);
 }
 
@@ -239,7 +241,7 @@ static void arrays_with_channels_last(void **state) {
     expect_part_of(&data, RP_SPLIT_TRAIN, &got);
     put_npy("first.npy", "|u1", "(2, 3, 4, 5)", x, sizeof x);
     expect_err(read_input(&about, "first.npy", &got), RP_ERR_FORMAT);
-    expect_part("first.npy: expected samples of [4, 5, 3], found [3, 4, 5]");
+    expect_part("first.npy: expected samples of shape [4, 5, 3], found [3, 4, 5]");
     put_npy("flat.npy", "|u1", "(2, 60)", x, sizeof x); /* in which order? */
     expect_err(read_input(&about, "flat.npy", &got), RP_ERR_FORMAT);
     rp_data_close(&data);
@@ -266,14 +268,15 @@ static void arrays_of_another_type(void **state) {
     expect_ok(read_input(&about, "unit.npy", &got));
     expect_part_of(&data, RP_SPLIT_TRAIN, &got);
     expect_err(read_input(&about, "f4.npy", &got), RP_ERR_FORMAT);
-    expect_part("f4.npy: value 1 of sample 0 is 51; the net was trained on bytes divided by 255");
+    expect_part(
+        "f4.npy: value 1 of sample 0 is 51, but the net was trained on bytes divided by 255");
     rp_data_close(&data);
     open_described("{set: npy, path: %, train_x: f4.npy, normalise: measured}", NULL, true, &data,
                    &about);
     expect_ok(read_input(&about, "f8.npy", &got));
     expect_part_of(&data, RP_SPLIT_TRAIN, &got);
     expect_err(read_input(&about, "bytes.npy", &got), RP_ERR_FORMAT);
-    expect_part("bytes.npy: has bytes (u1), which are divided by 255, and the net was trained on");
+    expect_part("bytes.npy: has bytes (u1), which are divided by 255, but the net was trained on");
     rp_data_close(&data);
 }
 
