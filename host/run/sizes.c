@@ -15,8 +15,8 @@ static rp_err read_planner(rp_node *map, rp_sizes *out) {
     }
     if (out->at) {
         return rp_node_fail(rp_node_find(map, "planner"),
-                            "`planner` chooses the sizes, so `forward` and `backward` cannot be set "
-                            "also: remove one of the two");
+                            "`planner` chooses the sizes, so `forward` and `backward` cannot be "
+                            "set also: remove one of the two");
     }
     return RP_OK;
 }
