@@ -9,13 +9,13 @@
 
 enum { REMEMBERED_PACKETS = 256, REMEMBERED_BEGINNINGS = 128 };
 
-/* Virtual time that a round of the controller takes: it looks at the links of all boards. */
+/* Virtual time of one round of the controller: a constant, and a part for each board's link. */
 static const int64_t ROUND_NS = 20000;
 static const int64_t ROUND_OF_BOARD_NS = 2000;
 
 /* ---- the host -------------------------------------------------------------------------------- */
 
-/* While the disk is full no file grows. */
+/* A full disk is simulated by a file size limit of 0, at which no file can grow. */
 static int64_t step_controller(rp_cluster *cluster) {
     const int64_t now_ns = rp_clock_now_ns(&cluster->host_clock.clock);
     struct rlimit before;
@@ -55,7 +55,7 @@ static int64_t step_host(void *context, int64_t now_ns) {
     return rp_sim_clock_to_world_ns(&cluster->host_clock, deadline_ns);
 }
 
-/* Also of one that is left within the same round. */
+/* Unlike step_host(), also sees states that are left within the same round. */
 static void note_state(void *context, const char *state) {
     rp_cluster *cluster = context;
     cluster->host_returns &= strcmp(state, "train") != 0;
@@ -81,7 +81,7 @@ static void note_joined(void *context) {
     rp_eventlog_add(&cluster->log, rp_world_now_ns(cluster->world), "host", "boards join again");
 }
 
-/* A start without a run to resume is another run. 0 would be random. */
+/* A life that does not resume is a new run, with a new id. An id of 0 would mean a random one. */
 static uint64_t fresh_run_id(const rp_cluster *cluster) {
     return cluster->options.seed + 1 + ((uint64_t)cluster->host_lives << 40);
 }
@@ -128,8 +128,8 @@ fail:
     return err;
 }
 
-/* A controller that crashed is left as it is: nothing is written, nothing is said. Its links are
- * the world's, and go. Its memory goes with the process. */
+/* A crashed controller writes and sends nothing more. Its links belong to the world and are closed;
+ * its memory is not released before the process ends. */
 static void leave_host(rp_cluster *cluster, rp_err *result) {
     if (cluster->host_crashed) {
         rp_controller_crash(&cluster->controller);
@@ -187,13 +187,13 @@ rp_cluster_end rp_cluster_run_life(rp_cluster *cluster, bool resume, rp_err *res
     return *result == RP_OK && !cluster->host_crashed ? RP_CLUSTER_FINISHED : RP_CLUSTER_STOPPED;
 }
 
-/* With the key that the roster has, where nobody looks for it else. */
+/* Restarts the board with the key and at the address of its roster entry. */
 static void repair_board(rp_sim_board *board) {
     const rp_roster_entry *entry = &board->cluster->options.roster[board->index];
     rp_sim_board_crash(board, 0);
     (void)snprintf(board->listen, sizeof board->listen, "%s", entry->endpoint);
     const rp_err err = rp_sim_board_make_known(board);
-    RP_ASSERT(err == RP_OK); /* as it was when the cluster was opened */
+    RP_ASSERT(err == RP_OK); /* succeeded when the cluster was opened */
 }
 
 void rp_cluster_repair(rp_cluster *cluster) {

@@ -1,4 +1,4 @@
-/* The boards of a cluster: agents that are booted, crash, and begin anew. */
+/* The boards of a cluster: agents that boot, crash and restart. */
 #include "sim/cluster_own.h"
 
 #include <inttypes.h>
@@ -7,10 +7,10 @@
 
 enum { FIRST_PORT = 20000, PORTS_A_LIFE = 100 };
 
-/* Virtual time that a round of an agent takes: what a board's CPU needs for a few messages. */
+/* Virtual time of one round of an agent: a board's CPU time for a few messages. */
 static const int64_t ROUND_NS = 20000;
 
-/* Short of memory, where that is its fault: which allocation fails is drawn again each time. */
+/* With a memory fault, one allocation of this round may fail; which one is drawn each time. */
 static rp_err step_agent(rp_sim_board *board, bool *over) {
     if (board->allocations > 0) {
         rp_rng *rng = &board->cluster->trouble.rng;
@@ -37,7 +37,7 @@ static int64_t step_board(void *context, int64_t now_ns) {
         if (rp_sim_board_boot(board) != RP_OK) {
             rp_eventlog_add(&cluster->log, now_ns, board->name, "can not begin: %s",
                             rp_err_message());
-            board->restart_ns = now_ns + RP_NS_PER_S; /* as by a service manager */
+            board->restart_ns = now_ns + RP_NS_PER_S; /* like a service manager */
             return board->restart_ns;
         }
     }
@@ -57,7 +57,8 @@ static int64_t step_board(void *context, int64_t now_ns) {
     return rp_sim_clock_to_world_ns(&board->clock, rp_agent_deadline_ns(board->agent));
 }
 
-/* Those of a roster are first where it has them. */
+/* The roster's address for the first life of a board in it, or a new port; "" if the board dials.
+ */
 static void choose_address(rp_sim_board *board) {
     const rp_roster_entry *roster = board->cluster->options.roster;
     if (roster && roster[board->index].dials) {
@@ -143,7 +144,7 @@ rp_err rp_sim_board_boot(rp_sim_board *board) {
     RP_TRY(board->empties ? rp_sim_board_make_known(board) : RP_OK);
     rp_arena_init(&board->arena, "board", 0);
     rp_sim_clock_start(&board->clock, cluster);
-    /* a board without a clock that was set: its time begins with it */
+    /* a restarted board has no battery: its clock starts at 0 */
     board->clock.ahead_ns = board->lives > 1 ? -now_ns : 0;
     RP_TRY(rp_sim_network_open(cluster, board->node, &board->arena, &board->clock.clock,
                                &board->keys, cluster->options.seed + board->lives,
@@ -200,7 +201,7 @@ void rp_sim_board_close(rp_sim_board *board) {
 
 /* ---- twins ----------------------------------------------------------------------------------- */
 
-enum { LIVES_OF_TWINS = 1000 }; /* they are no lives of the board */
+enum { LIVES_OF_TWINS = 1000 }; /* numbered apart from the lives of boards */
 
 void rp_sim_twin_begin(rp_sim_board *board) {
     rp_cluster *cluster = board->cluster;
@@ -224,7 +225,7 @@ void rp_sim_twin_begin(rp_sim_board *board) {
     memcpy(twin->listen, board->listen, sizeof twin->listen);
     (void)snprintf(twin->name, sizeof twin->name, "%.50s-twin", board->name);
     const rp_err err = rp_sim_board_boot(twin);
-    RP_ASSERT(err == RP_OK); /* as the board itself, in the same process */
+    RP_ASSERT(err == RP_OK); /* the board itself has booted in the same process */
     rp_world_put_node(cluster->world, node, step_board, twin, ROUND_NS);
     if (board->listen[0]) {
         rp_hub_end_connections(cluster->hub, board->listen);
@@ -247,8 +248,8 @@ static rp_err start_boards(void *self, const rp_spawn_order *order) {
                          cluster->options.boards, order->count);
 }
 
-/* Those that crash come back by themselves. */
-static rp_err restart_nobody(void *self, const rp_spawn_order *order) {
+/* Crashed boards restart without the controller. */
+static rp_err restart_no_board(void *self, const rp_spawn_order *order) {
     (void)self;
     (void)order;
     return RP_OK;
@@ -272,19 +273,19 @@ static int no_descriptor(void *self) {
     return -1;
 }
 
-static rp_err reap_nobody(void *self, uint32_t *board) {
+static rp_err reap_no_board(void *self, uint32_t *board) {
     *board = ((const rp_cluster *)self)->options.boards;
     return RP_OK;
 }
 
-/* Boards outlive the controller: the next one greets them again. */
-static bool end_nobody(void *self, int64_t now_ns) {
+/* Boards outlive the controller; the next one greets them again. */
+static bool end_no_board(void *self, int64_t now_ns) {
     (void)self;
     (void)now_ns;
     return true;
 }
 
-static void close_nobody(void *self) {
+static void close_nothing(void *self) {
     (void)self;
 }
 
@@ -292,13 +293,13 @@ rp_spawner rp_sim_spawner(rp_cluster *cluster) {
     static const rp_spawner_kind kind = {
         .name = "simulated",
         .start = start_boards,
-        .restart = restart_nobody,
+        .restart = restart_no_board,
         .step = step_boards,
         .address = tell_address,
         .fd = no_descriptor,
-        .reap = reap_nobody,
-        .end = end_nobody,
-        .close = close_nobody,
+        .reap = reap_no_board,
+        .end = end_no_board,
+        .close = close_nothing,
     };
     return (rp_spawner){.kind = &kind, .self = cluster};
 }

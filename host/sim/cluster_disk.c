@@ -1,6 +1,5 @@
-/* What a disk does to files that it was given: to the newest checkpoint, once the controller has
- * ended, so that the run goes on from the one before; or to all of them, when it had said that they
- * were written and they were not. */
+/* Disk faults. Some damage a file of the newest checkpoint once the controller has ended, so that
+ * the run goes on from the one before. A lying fsync loses everything written since it began. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -13,8 +12,8 @@
 
 enum { BLOCK_BYTES = 512, NAME_BYTES = RP_SIM_NAME_BYTES, FILES_MAX = 8, PATH_BYTES = 512 };
 
-/* Of a file of a checkpoint: step-<number>.<what>. Numbers have the same length, so that names sort
- * as they do. */
+/* Bytes of "step-<number>" in the name of a checkpoint file, step-<number>.<what>. All numbers have
+ * the same length, so names sort like numbers. */
 enum { STEM = 15 };
 
 typedef struct {
@@ -22,7 +21,7 @@ typedef struct {
     uint32_t count;
 } newest_files;
 
-/* All of the largest number. */
+/* Finds the files with the largest step number. */
 static void find_newest(const char *folder, newest_files *out) {
     DIR *all = opendir(folder);
     out->count = 0;
@@ -43,8 +42,8 @@ static void find_newest(const char *folder, newest_files *out) {
     }
 }
 
-/* A block is found where another one should be. */
-static bool misplace(int file, off_t bytes, rp_rng *rng) {
+/* Overwrites a block with another block of the file. */
+static bool misplace_block(int file, off_t bytes, rp_rng *rng) {
     char block[BLOCK_BYTES];
     const uint32_t blocks = (uint32_t)(bytes / BLOCK_BYTES);
     const uint32_t from = blocks > 1 ? rp_rng_below(rng, blocks) : 0;
@@ -62,7 +61,7 @@ static bool flip_bit(int file, off_t bytes, rp_rng *rng) {
     return is_read && pwrite(file, &byte, 1, at) == 1;
 }
 
-static bool damage(int file, const rp_sim_fault *fault, rp_rng *rng) {
+static bool damage_file(int file, const rp_sim_fault *fault, rp_rng *rng) {
     struct stat about;
     if (fstat(file, &about) != 0 || about.st_size == 0) {
         return false;
@@ -71,20 +70,20 @@ static bool damage(int file, const rp_sim_fault *fault, rp_rng *rng) {
     case RP_SIM_FAULT_TORN:
         return ftruncate(file, (off_t)((double)about.st_size * (1 - fault->amount))) == 0;
     case RP_SIM_FAULT_MISPLACED:
-        return misplace(file, about.st_size, rng);
+        return misplace_block(file, about.st_size, rng);
     default: /* RP_SIM_FAULT_ROTTEN */
         return flip_bit(file, about.st_size, rng);
     }
 }
 
-/* Directory order is the file system's: the choice must not depend on it. */
+/* The first or the last file by name, because directory order differs between file systems. */
 static const char *choose_file(const newest_files *files, rp_rng *rng) {
     uint32_t first = 0;
     for (uint32_t i = 1; i < files->count; i++) {
         first = strcmp(files->name[i], files->name[first]) < 0 ? i : first;
     }
     uint32_t at = first;
-    if (rp_rng_below(rng, 2) == 1) { /* the last one in the order of their names */
+    if (rp_rng_below(rng, 2) == 1) {
         for (uint32_t i = 0; i < files->count; i++) {
             at = strcmp(files->name[i], files->name[at]) > 0 ? i : at;
         }
@@ -123,7 +122,7 @@ void rp_sim_disk_damage(rp_cluster *cluster, const rp_sim_fault *fault) {
     const char *name = choose_file(&files, &cluster->trouble.rng);
     write_path(cluster, name, path);
     const int file = open(path, O_RDWR | O_CLOEXEC);
-    const bool is_done = file >= 0 && damage(file, fault, &cluster->trouble.rng);
+    const bool is_done = file >= 0 && damage_file(file, fault, &cluster->trouble.rng);
     if (file >= 0) {
         struct stat about;
         if (fstat(file, &about) == 0) {
@@ -135,9 +134,9 @@ void rp_sim_disk_damage(rp_cluster *cluster, const rp_sim_fault *fault) {
                     is_done ? "damages" : "leaves", name);
 }
 
-/* ---- nothing whole is left ------------------------------------------------------------------- */
+/* ---- no intact checkpoint -------------------------------------------------------------------- */
 
-/* One of its files is as the disk has left it. */
+/* Whether one of the checkpoint's files is still a damaged one. */
 static bool is_damaged(const rp_cluster *cluster, const char *checkpoint) {
     bool found = false;
     for (uint32_t i = 0; i < cluster->damages; i++) {
@@ -236,7 +235,7 @@ static void write_kept(const rp_cluster *cluster, char path[PATH_BYTES]) {
     (void)snprintf(path, PATH_BYTES, "%s.kept", cluster->options.folder);
 }
 
-/* Copies of damaged files are damaged. */
+/* Records the copies of damaged files as damaged. */
 static void note_kept_damages(rp_cluster *cluster, const char *kept) {
     const uint32_t before = cluster->damages;
     for (uint32_t i = 0; i < before; i++) {
@@ -252,7 +251,7 @@ static void note_kept_damages(rp_cluster *cluster, const char *kept) {
     }
 }
 
-/* What an earlier lie has kept is older. */
+/* Keeps an existing copy, because an earlier fault has made it and it is older. */
 void rp_sim_disk_keep(rp_cluster *cluster) {
     char kept[PATH_BYTES];
     write_kept(cluster, kept);

@@ -1,4 +1,4 @@
-/* What faults do to a cluster. A fault begins and ends as an event of the world. */
+/* Effects of faults on a cluster. A node of the world begins and ends them. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,10 +6,10 @@
 #include "ring/ring.h"
 #include "sim/cluster_own.h"
 
-/* A fault whose target is away comes later: what has no effect is no fault. */
+/* Interval at which a fault is retried while its target is away and it would have no effect. */
 static const int64_t RETRY_NS = 5 * RP_NS_PER_MS;
 
-/* Several jumps add up; from 1970 to 2033 is as far as a clock without a battery goes. */
+/* Limit for the sum of clock jumps: a clock without a battery jumps from 1970 to 2033 at most. */
 static const int64_t CLOCK_AHEAD_MAX_NS = 2000 * INT64_C(1000000) * RP_NS_PER_S;
 
 static uint32_t count_lost(const rp_cluster *cluster) {
@@ -20,10 +20,11 @@ static uint32_t count_lost(const rp_cluster *cluster) {
     return count;
 }
 
-/* "Is enough of the ring left?" A run that has not trained yet goes on with spares only. */
+/* Whether enough boards are left, so that the run must go on. Before the first training segment a
+ * lost board may end it, because the model is not cut again for fewer boards yet. */
 static bool is_enough_left(const rp_cluster *cluster) {
     const uint32_t lost = count_lost(cluster);
-    uint32_t wrong = 0; /* of two, who is right can not be said */
+    uint32_t wrong = 0; /* boards that compute wrong; two of them cannot be told from right ones */
     for (uint32_t k = 0; k < cluster->options.boards; k++) {
         wrong += cluster->board[k].wrong_every > 0;
     }
@@ -33,7 +34,7 @@ static bool is_enough_left(const rp_cluster *cluster) {
     return lost == 0 || (cluster->host_trains && lost <= cluster->options.may_lose);
 }
 
-/* A device, a memory or a disk that is not good enough for a first step is no reason to try again.
+/* A device, memory or disk that fails before the first step ends the run: a retry would not help.
  */
 static bool may_stop(const rp_cluster *cluster, const rp_sim_fault *fault) {
     const bool is_weak = fault->kind == RP_SIM_FAULT_DEVICE || fault->kind == RP_SIM_FAULT_MEMORY ||
@@ -42,14 +43,14 @@ static bool may_stop(const rp_cluster *cluster, const rp_sim_fault *fault) {
            (is_weak && !cluster->host_trains);
 }
 
-/* Nobody looks for a board of a roster at another address, or knows it by another key. */
+/* A roster's board that listens at another address is lost: the controller does not look there. */
 static bool loses_board(const rp_cluster *cluster, const rp_sim_fault *fault) {
     return rp_sim_fault_loses_board(fault, cluster->options.wait_ns) ||
            (fault->kind == RP_SIM_FAULT_MOVE && cluster->options.roster &&
             !cluster->options.roster[fault->from].dials);
 }
 
-static int64_t later(int64_t a_ns, int64_t b_ns) {
+static int64_t max_ns(int64_t a_ns, int64_t b_ns) {
     return a_ns > b_ns ? a_ns : b_ns;
 }
 
@@ -76,7 +77,7 @@ static void slow_board(rp_sim_board *board, double factor) {
     }
 }
 
-/* Late replays are of an earlier life of the controller, and come some time into this one. */
+/* A late `stale` fault waits for a later life of the controller, to replay frames of an earlier. */
 static bool is_later_life(const rp_cluster *cluster, const rp_sim_fault *fault) {
     const int64_t since_ns = rp_world_now_ns(cluster->world) - cluster->host_since_ns;
     return cluster->host_lives > 1 && cluster->controller && since_ns >= fault->at_ns / 4;
@@ -122,7 +123,7 @@ static bool is_there(const rp_cluster *cluster, const rp_sim_fault *fault) {
     case RP_SIM_FAULT_LIED:
         return cluster->controller != NULL && !cluster->host_crashed;
     case RP_SIM_FAULT_STALL:
-    case RP_SIM_FAULT_SAVE_CRASH: /* looked at when the state changes: rp_sim_faults_look() */
+    case RP_SIM_FAULT_SAVE_CRASH: /* rp_sim_faults_look() checks at each change */
         return !cluster->host_crashed && is_in_state(cluster, RP_CONTROL_SAVE);
     default:
         return true;
@@ -137,7 +138,7 @@ static void replay_frames(rp_cluster *cluster, double amount) {
     }
 }
 
-/* One that is away already stays away for as long as it was. */
+/* A board that is away already keeps its restart time. */
 static void crash_board(rp_sim_board *board, uint32_t index) {
     const rp_cluster *cluster = board->cluster;
     const rp_sim_fault *fault = &cluster->options.faults->fault[index];
@@ -168,7 +169,7 @@ static void begin_at_node(rp_cluster *cluster, uint32_t index) {
         rp_sim_twin_begin(board);
         break;
     case RP_SIM_FAULT_WRONG:
-        board->lost = true; /* as soon as it is found */
+        board->lost = true; /* as soon as it is detected */
         board->wrong_every = (uint32_t)fault->amount;
         break;
     case RP_SIM_FAULT_DEVICE:
@@ -187,7 +188,7 @@ static void begin_at_node(rp_cluster *cluster, uint32_t index) {
         break;
     case RP_SIM_FAULT_SUSPEND:
         board->lost |= loses_board(cluster, fault);
-        board->still_ns = later(board->still_ns, end_ns(cluster, index));
+        board->still_ns = max_ns(board->still_ns, end_ns(cluster, index));
         break;
     case RP_SIM_FAULT_DRIFT:
         rp_sim_clock_set_fast(&board->clock, fault->amount / 100);
@@ -219,7 +220,7 @@ static void begin_at_host(rp_cluster *cluster, uint32_t index) {
         break;
     case RP_SIM_FAULT_STALL:
     case RP_SIM_FAULT_HOST_STILL:
-        cluster->host_still_ns = later(cluster->host_still_ns, end_ns(cluster, index));
+        cluster->host_still_ns = max_ns(cluster->host_still_ns, end_ns(cluster, index));
         break;
     case RP_SIM_FAULT_TORN:
     case RP_SIM_FAULT_MISPLACED:
@@ -248,11 +249,11 @@ static void begin_fault(rp_cluster *cluster, uint32_t index) {
     }
     cluster->trouble.may_stop |= may_stop(cluster, fault) || !is_enough_left(cluster);
     cluster->trouble.calm_ns =
-        later(cluster->trouble.calm_ns,
-              loses_board(cluster, fault) ? cluster->trouble.at_ns[index] : end_ns(cluster, index));
+        max_ns(cluster->trouble.calm_ns, loses_board(cluster, fault) ? cluster->trouble.at_ns[index]
+                                                                     : end_ns(cluster, index));
 }
 
-/* Of the host: the controller goes with it. */
+/* Cuts the host's power, which also ends the controller. */
 static void lose_power(rp_cluster *cluster) {
     if (cluster->controller) {
         cluster->disk_returns = cluster->host_crashed = true;
@@ -293,7 +294,7 @@ static void log_fault(rp_cluster *cluster, int64_t now_ns, const char *what, uin
     rp_eventlog_add(&cluster->log, now_ns, "fault", "%s: %s", what, text);
 }
 
-/* Whether it begins now. */
+/* Whether the fault begins now. */
 static bool is_due(const rp_cluster *cluster, uint32_t index, int64_t now_ns) {
     const rp_sim_trouble *trouble = &cluster->trouble;
     if (trouble->begun[index] || trouble->at_ns[index] > now_ns) {
@@ -310,7 +311,7 @@ static int64_t next_look_ns(const rp_cluster *cluster, uint32_t index, int64_t n
     return trouble->active[index] ? end_ns(cluster, index) : RP_WORLD_NEVER;
 }
 
-/* The next event after now. */
+/* Begins and ends faults; returns the time of the next event. */
 static int64_t step_faults(void *context, int64_t now_ns) {
     rp_cluster *cluster = context;
     rp_sim_trouble *trouble = &cluster->trouble;
@@ -337,8 +338,8 @@ void rp_sim_faults_look(rp_cluster *cluster) {
     }
 }
 
-/* A controller that begins waits for its boards. Where it goes on from a checkpoint, which has to
- * be whole, or has had a fault on its way, it does so for as long as for boards that were lost. */
+/* How long boards may be away when a controller starts: as long as ring.wait allows if it resumes
+ * an undamaged checkpoint; otherwise at most its start timeout. */
 static int64_t borne_at_start_ns(const rp_cluster *cluster) {
     const int64_t first_ns = rp_sim_fault_borne_ns(RP_RING_HELLO_NS);
     const int64_t wait_ns = cluster->options.wait_ns;
@@ -363,7 +364,7 @@ void rp_sim_faults_new_life(rp_cluster *cluster) {
     }
 }
 
-/* Each way back was because of another fault. */
+/* Justified if each recovery had a fault of its own. */
 void rp_sim_faults_note_give_up(rp_cluster *cluster) {
     rp_sim_trouble *trouble = &cluster->trouble;
     trouble->may_stop |= trouble->effective - trouble->before > RP_REMEDY_IN_A_ROW_MAX;

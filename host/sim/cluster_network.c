@@ -1,11 +1,11 @@
-/* What a node of a cluster sees of the world: its clock, and lines that faults change. */
+/* A node's view of the world: its clock, and lines that faults change. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "sim/cluster_own.h"
 
-/* Every line without faults. */
+/* A line without faults. */
 static const rp_link_profile calm_line = {.delay_ms = 0.3, .jitter_ms = 0.1};
 
 /* ---- networks -------------------------------------------------------------------------------- */
@@ -35,7 +35,7 @@ void rp_sim_network_close(rp_sim_network *network) {
     rp_transport_finish(&network->inproc);
 }
 
-/* Its ports lie behind the one where it listens. */
+/* Whether the endpoint is on the board's host; its data ports differ from the one in `listen`. */
 static bool has_port(const rp_sim_board *board, const char *endpoint) {
     const char *own = strrchr(board->listen, ':');
     const char *colon = strrchr(endpoint, ':');
@@ -44,7 +44,7 @@ static bool has_port(const rp_sim_board *board, const char *endpoint) {
            strncmp(endpoint, board->listen, host) == 0;
 }
 
-/* A port that waits for one board knows its key. */
+/* A bound port is matched by the one key that it accepts, a dialling port by its endpoint. */
 uint32_t rp_sim_far_end(const rp_cluster *cluster, const rp_port *port) {
     for (uint32_t k = 0; k < cluster->options.boards; k++) {
         const rp_sim_board *board = &cluster->board[k];
@@ -124,15 +124,14 @@ static void add_to_line(rp_link_profile *line, const rp_sim_fault *fault) {
     }
 }
 
-/* Compares what add_to_line() may change. */
+/* Compares the fields that add_to_line() changes. */
 static bool has_same_faults(const rp_link_profile *a, const rp_link_profile *b) {
     return a->delay_ms == b->delay_ms && a->jitter_ms == b->jitter_ms && a->loss == b->loss &&
            a->duplicate == b->duplicate && a->reorder == b->reorder && a->corrupt == b->corrupt &&
            a->hold == b->hold && a->cut == b->cut && a->mtu_bytes == b->mtu_bytes;
 }
 
-/* Ports come and go while faults last, so each node's lines are looked at after each of its steps.
- */
+/* Called after each step of a node, because ports come and go while faults last. */
 void rp_sim_lines_set(rp_cluster *cluster, const rp_sim_network *network) {
     const rp_sim_faults *faults = cluster->options.faults;
     rp_sim_trouble *trouble = &cluster->trouble;

@@ -38,8 +38,8 @@ rp_sim_target rp_sim_fault_target(rp_sim_fault_kind kind) {
     return kinds[kind].target;
 }
 
-/* Without a wait a board that is missed for so long ends the run; and what is over before a second
- * try of anybody is borne by each. */
+/* UNWAITED_NS: without ring.wait, a board that is missed for longer ends the run. BRIEF_NS: every
+ * run survives a shorter fault, because no peer has tried a second time yet. */
 static const int64_t UNWAITED_NS = 5 * RP_NS_PER_S, BRIEF_NS = RP_NS_PER_S / 2;
 
 int64_t rp_sim_fault_borne_ns(int64_t wait_ns) {
@@ -47,7 +47,7 @@ int64_t rp_sim_fault_borne_ns(int64_t wait_ns) {
     return borne_ns > BRIEF_NS ? borne_ns : BRIEF_NS;
 }
 
-/* A frame that is delayed just before the fault ends arrives by the delay later. */
+/* A frame sent just before a delay fault ends is still late by the delay. */
 static int64_t effect_ns(const rp_sim_fault *fault) {
     const bool is_late = fault->kind == RP_SIM_FAULT_DELAY;
     return fault->for_ns + (is_late ? (int64_t)(fault->amount * RP_NS_PER_MS) : 0);
@@ -57,7 +57,7 @@ static bool is_brief(const rp_sim_fault *fault, int64_t wait_ns) {
     return effect_ns(fault) <= rp_sim_fault_borne_ns(wait_ns);
 }
 
-/* A board that has it is missed, or its timeouts come early; or the disk is tried again. */
+/* Whether a board with the fault is missed, its timeouts expire early, or a write is retried. */
 static bool loses_time(rp_sim_fault_kind kind) {
     return kind == RP_SIM_FAULT_CRASH || kind == RP_SIM_FAULT_MOVE || kind == RP_SIM_FAULT_CLOCK ||
            kind == RP_SIM_FAULT_RESET || kind == RP_SIM_FAULT_GONE || kind == RP_SIM_FAULT_EMPTY ||
@@ -65,7 +65,7 @@ static bool loses_time(rp_sim_fault_kind kind) {
            kind == RP_SIM_FAULT_TWIN || kind == RP_SIM_FAULT_DISK_FULL;
 }
 
-/* A board with another key is none of the roster's. */
+/* A board with another key does not belong to the roster, so it is lost as well. */
 static bool is_lost_for_good(rp_sim_fault_kind kind) {
     return kind == RP_SIM_FAULT_GONE || kind == RP_SIM_FAULT_WRONG || kind == RP_SIM_FAULT_EMPTY;
 }
@@ -81,38 +81,38 @@ bool rp_sim_fault_may_stop(const rp_sim_fault *fault, int64_t wait_ns) {
     const bool is_missed = wait_ns == 0 && (loses_time(fault->kind) || !is_brief(fault, wait_ns));
     return kinds[fault->kind].stops || is_missed ||
            (fault->kind != RP_SIM_FAULT_HANG && !rp_sim_fault_loses_board(fault, wait_ns) &&
-            !is_brief(fault, wait_ns)); /* a board that hangs is missed and starts again */
+            !is_brief(fault, wait_ns)); /* a board that hangs is missed and restarts */
 }
 
-/* A board that is away for longer than a run waits for it. */
+/* Absence of a board that is longer than any run waits. */
 static const int64_t GONE_NS = 90 * RP_NS_PER_S;
-/* An outage that is noticed, and no reason to give a board up. */
+/* Outages between these are noticed, but the board is not given up. */
 static const int64_t NOTICED_NS = 5 * RP_NS_PER_S, BORNE_NS = 25 * RP_NS_PER_S;
-/* A device that hangs is given up after 30 s, or after 300 s where it has ended no op before. */
+/* An agent gives up a hanging device after 30 s, or after 300 s if no op has finished yet. */
 static const int64_t HUNG_NS = 320 * RP_NS_PER_S;
 
 /* ---- drawing --------------------------------------------------------------------------------- */
 
-static double between(rp_rng *rng, double low, double high) {
+static double draw_between(rp_rng *rng, double low, double high) {
     return low + (high - low) * (double)rp_rng_uniform(rng);
 }
 
-/* How many of a run's faults may end it: none, so that the run must get on; one, which nothing else
- * hides; or as many as come. */
+/* How many of a run's faults may end it: none, so that the run must make progress; one, so that no
+ * second one hides it; or any number. */
 typedef enum { NONE_STOPS, ONE_STOPS, ANY_STOPS, MODES } draw_mode;
 
 typedef struct {
     bool in[RP_SIM_FAULT_KINDS];
-    bool any_stops;    /* of those that are in, some may still be drawn that end a run */
-    uint32_t may_lose; /* boards, without that the run ends */
+    bool any_stops;    /* faults that may end the run may still be drawn */
+    uint32_t may_lose; /* boards that may still be lost without ending the run */
 } draw_subset;
 
-/* Where every board is needed. */
+/* Whether the kind may end a run that needs every board. */
 static bool ends_run(uint32_t kind) {
     return kinds[kind].stops || is_lost_for_good((rp_sim_fault_kind)kind);
 }
 
-/* Each kind is in with one chance in two; of those that end no run at least one is. */
+/* Each kind is in with probability 1/2; at least one kind that ends no run is in. */
 static draw_subset choose_subset(rp_rng *rng, draw_mode mode, bool is_verified) {
     draw_subset out = {.any_stops = mode != NONE_STOPS};
     bool calm = false;
@@ -139,23 +139,23 @@ static rp_sim_fault_kind draw_kind(rp_rng *rng, const draw_subset *subset) {
     }
 }
 
-/* Amounts by orders of magnitude: a rate of 0.001 finds other mistakes than one of 0.5. */
+/* Amounts spread over orders of magnitude: a rate of 0.001 finds other bugs than one of 0.5. */
 static double draw_amount(rp_rng *rng, rp_sim_fault_kind kind) {
     const double most = kinds[kind].most;
     if (most <= 0) {
         return 0;
     }
     if (most < 1) {
-        const double share = rp_rng_below(rng, 2) ? 0.02 : 0.5; /* drawn first */
-        return most * share * between(rng, 0.1, 1);
+        const double share = rp_rng_below(rng, 2) ? 0.02 : 0.5; /* before draw_between() draws */
+        return most * share * draw_between(rng, 0.1, 1);
     }
     static const double shares[] = {0.001, 0.01, 0.1, 1};
     const double share = shares[rp_rng_below(rng, 4)];
-    const double amount = most * share * between(rng, 0.2, 1);
+    const double amount = most * share * draw_between(rng, 0.2, 1);
     return amount < 1 ? 1 : amount;
 }
 
-/* `loses`: it may be one that costs a board. */
+/* `loses`: the fault may cost a board. */
 static int64_t draw_length_ns(rp_rng *rng, rp_sim_fault_kind kind, int64_t phase_ns, bool loses) {
     const bool ends = kind == RP_SIM_FAULT_CRASH || kind == RP_SIM_FAULT_MOVE;
     const bool holds = kind == RP_SIM_FAULT_SUSPEND || kind == RP_SIM_FAULT_HOST_STILL ||
@@ -166,14 +166,14 @@ static int64_t draw_length_ns(rp_rng *rng, rp_sim_fault_kind kind, int64_t phase
         return GONE_NS;
     }
     if (is_long && kind == RP_SIM_FAULT_HANG) {
-        return (int64_t)between(rng, (double)BORNE_NS, (double)HUNG_NS);
+        return (int64_t)draw_between(rng, (double)BORNE_NS, (double)HUNG_NS);
     }
-    return (int64_t)(is_long && holds ? between(rng, (double)NOTICED_NS, (double)BORNE_NS)
-                                      : (double)phase_ns * between(rng, 0.01, 0.5));
+    return (int64_t)(is_long && holds ? draw_between(rng, (double)NOTICED_NS, (double)BORNE_NS)
+                                      : (double)phase_ns * draw_between(rng, 0.01, 0.5));
 }
 
-/* One in four comes in a state of the controller: of those that each run comes to again and again,
- * or (`any`) of those of a recovery, too. */
+/* One fault in four begins in a given state of the controller: one that every run enters often, or
+ * with `any` also one of a recovery. */
 static rp_control_state_id draw_state(rp_rng *rng, bool any) {
     static const rp_control_state_id states[] = {
         RP_CONTROL_TRAIN,  RP_CONTROL_SAVE,   RP_CONTROL_EVALUATE, RP_CONTROL_HELLO,
@@ -182,7 +182,8 @@ static rp_control_state_id draw_state(rp_rng *rng, bool any) {
     return rp_rng_below(rng, 4) == 0 ? states[which] : RP_CONTROL_STATES;
 }
 
-/* `away_ns`: one that takes the node away for so long counts as one that loses it. */
+/* Whether the node has a fault already; with `of_lost`, one that loses it. A crash of at least
+ * away_ns counts as a loss. */
 static bool has_fault(const rp_sim_faults *faults, uint32_t node, bool of_lost, int64_t away_ns) {
     for (uint32_t f = 0; f < faults->count; f++) {
         const rp_sim_fault *fault = &faults->fault[f];
@@ -196,9 +197,9 @@ static bool has_fault(const rp_sim_faults *faults, uint32_t node, bool of_lost, 
     return false;
 }
 
-/* What a board has that has gone is no fault: as far as it goes none gets one, and an early one no
- * board that is away until long behind its time. And one board at most computes wrong: two boards
- * can not outvote two. */
+/* Avoids lost boards, on which a fault has no effect; `gone` avoids boards with any fault, and an
+ * early fault those that are away for the whole phase. Gives up after TRIES draws. All `wrong`
+ * faults hit the same board, because two boards cannot outvote two. */
 static uint32_t draw_node(rp_rng *rng, rp_sim_fault_kind kind, const rp_sim_field *field,
                           const rp_sim_faults *before, bool early) {
     enum { TRIES = 8 };
@@ -228,7 +229,7 @@ static rp_sim_fault draw_fault(rp_rng *rng, rp_sim_fault_kind kind, const rp_sim
         fault.from = fault.to = draw_node(rng, kind, field, before, early);
     }
     fault.at_ns =
-        (int64_t)((double)(early ? field->early_ns : field->phase_ns) * between(rng, 0, 1));
+        (int64_t)((double)(early ? field->early_ns : field->phase_ns) * draw_between(rng, 0, 1));
     loses = loses && !has_fault(before, fault.from, false, INT64_MAX);
     fault.for_ns = draw_length_ns(rng, kind, field->phase_ns, loses);
     fault.amount = draw_amount(rng, kind);
@@ -246,12 +247,12 @@ static void add_fault(rp_sim_faults *to, const rp_sim_fault *fault) {
     to->fault[at] = *fault;
 }
 
-/* Missed at once, where its neighbours see it, or after a while: where it is back behind that, it
- * joins the ring again. */
+/* A crash about as long as the ring waits for the board. If the ring has gone on without the board
+ * when it is back, it has to join again. */
 static rp_sim_fault draw_return(rp_rng *rng, const rp_sim_field *field) {
     const uint32_t node = rp_rng_below(rng, field->nodes);
-    const double at = between(rng, 0, 1);
-    const double lasts = between(rng, 0.2, 1.2);
+    const double at = draw_between(rng, 0, 1);
+    const double lasts = draw_between(rng, 0.2, 1.2);
     return (rp_sim_fault){.kind = RP_SIM_FAULT_CRASH,
                           .from = node,
                           .to = node,
@@ -272,7 +273,7 @@ void rp_sim_faults_draw(rp_rng *rng, const rp_sim_field *field, rp_sim_faults *o
     if (comes_back) {
         const rp_sim_fault back = draw_return(rng, field);
         add_fault(out, &back);
-        subset.may_lose = 0; /* and nothing else may end the run or change the ring meanwhile */
+        subset.may_lose = 0; /* no second fault may end the run or change the ring meanwhile */
     }
     const uint32_t more = rp_rng_below(rng, 4) == 0 ? 3 * least : least;
     const uint32_t count = least + rp_rng_below(rng, more + 1);
@@ -293,7 +294,7 @@ void rp_sim_faults_draw(rp_rng *rng, const rp_sim_field *field, rp_sim_faults *o
 static rp_err read_end(rp_node *node, const char *key, uint32_t nodes, uint32_t *out) {
     rp_node *value = rp_node_find(node, key);
     if (!value || !rp_node_is_scalar(value)) {
-        return rp_node_fail(node, "%s: expected a board's number or host", key);
+        return rp_node_fail(node, "%s: expected the number of a board, or host", key);
     }
     if (strcmp(rp_node_text(value), "host") == 0) {
         *out = RP_SIM_HOST;

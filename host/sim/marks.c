@@ -2,17 +2,17 @@
 
 #include <string.h>
 
-static void add(uint32_t *to, const uint32_t *more, size_t count) {
+static void add_counts(uint32_t *to, const uint32_t *more, size_t count) {
     for (size_t i = 0; i < count; i++) {
         to[i] += more[i];
     }
 }
 
 void rp_sim_marks_add(rp_sim_marks *to, const rp_sim_marks *more) {
-    add(to->kind, more->kind, RP_SIM_FAULT_KINDS);
-    add(to->remedy, more->remedy, RP_REMEDIES);
-    add(to->failed, more->failed, RP_CONTROL_RECOVER);
-    add(to->passed, more->passed, RP_CONTROL_RECOVER);
+    add_counts(to->kind, more->kind, RP_SIM_FAULT_KINDS);
+    add_counts(to->remedy, more->remedy, RP_REMEDIES);
+    add_counts(to->failed, more->failed, RP_CONTROL_RECOVER);
+    add_counts(to->passed, more->passed, RP_CONTROL_RECOVER);
     to->rejoined += more->rejoined;
 }
 

@@ -1,4 +1,4 @@
-/* Coverage marks: how often a run came to what its tests want to see again and again. */
+/* Coverage marks: how often runs had each fault, remedy and state, so that tests can check it. */
 #ifndef RP_SIM_MARKS_H
 #define RP_SIM_MARKS_H
 
@@ -6,16 +6,16 @@
 #include "sim/faults.h"
 
 typedef struct {
-    uint32_t kind[RP_SIM_FAULT_KINDS];   /* faults that have begun, with an effect */
-    uint32_t remedy[RP_REMEDIES];        /* decided on in the controller's state recover */
+    uint32_t kind[RP_SIM_FAULT_KINDS];   /* faults that have begun */
+    uint32_t remedy[RP_REMEDIES];        /* chosen in the controller's state recover */
     uint32_t failed[RP_CONTROL_RECOVER]; /* states that a fault ended */
-    uint32_t passed[RP_CONTROL_RECOVER]; /* states that were entered between a fault, or the start
-                                            of a controller that resumes, and work */
-    uint32_t rejoined;                   /* times that boards that were away have joined again */
+    uint32_t passed[RP_CONTROL_RECOVER]; /* states entered after a fault, or after a resume, until
+                                            the next training */
+    uint32_t rejoined;                   /* times that lost boards joined the ring again */
 } rp_sim_marks;
 
 void rp_sim_marks_add(rp_sim_marks *to, const rp_sim_marks *more);
-/* By names, as the controller tells them. */
+/* Count by the names that the controller reports. */
 void rp_sim_marks_note(rp_sim_marks *marks, const char *failed, const char *remedy);
 void rp_sim_marks_pass(rp_sim_marks *marks, const char *state);
 

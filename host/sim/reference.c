@@ -5,13 +5,13 @@
 
 /* Microbatch n, counted through the whole run. */
 typedef struct {
-    uint32_t step, micro;   /* micro: within its step */
-    bool last;              /* of its step */
-    uint32_t first_of_fill; /* the microbatch that found the pipes empty before this one came */
+    uint32_t step, micro;   /* micro: its number within the step */
+    bool last;              /* the last one of its step */
+    uint32_t first_of_fill; /* newest microbatch, up to this one, that found the pipes empty */
     rp_range samples;
 } microbatch;
 
-/* The weights of an op on one stage: those behind `version` updates, moved `ahead` updates. */
+/* Weights of an op on one stage: after `version` updates, then predicted `ahead` more updates. */
 typedef struct {
     uint32_t version, ahead;
 } view;
@@ -19,21 +19,21 @@ typedef struct {
 typedef struct {
     const rp_reference *of;
     const rp_job *job;
-    rp_job whole; /* all layers as one stage: for tensors and parameters only */
+    rp_job whole; /* all layers as one stage; only its tensors and parameters are used */
     rp_layout *layout;
     rp_arena arena;
-    uint32_t stages, full;     /* full: microbatches of a full step */
-    bool is_bounded;           /* the order says how far forwards run ahead: METHODS 12 */
-    uint32_t stride;           /* samples of a row of values */
+    uint32_t stages, full;     /* full: microbatches in a full step */
+    bool is_bounded;           /* the schedule limits how far forwards run ahead: METHODS 12 */
+    uint32_t stride;           /* samples in a row of `value` and `grad` */
     uint32_t (*round_trip)[2]; /* by stage */
     microbatch *micro;
     uint32_t micro_count;
     uint32_t *stage_of; /* by trained parameter */
-    /* [s + 1]: what the update of step s made of its replica; [0]: the start of all replicas. By
-     * trained parameter; the states of the optimiser in turn. */
+    /* [s + 1]: the replica of step s after its update; [0]: the start of all replicas. Then by
+     * trained parameter; `state` has all states of the optimiser for each. */
     rp_digest **weight, **state;
     rp_digest *centre, *gradient, *spare_gradient, *running, *spare_running;
-    rp_digest *seen[2]; /* by direction: weights of the op, put together from all stages */
+    rp_digest *seen[2]; /* by direction: the weights that an op uses, of all stages */
     rp_digest *value, *grad, *statistics;
 } loop;
 
@@ -60,7 +60,7 @@ static rp_err list_microbatches(loop *r) {
 
 /* ---- METHODS: which weights ------------------------------------------------------------------ */
 
-/* METHODS 1: forwards ahead of the first backward; 8: `advance` more per hop. */
+/* METHODS 1: forwards before the first backward; METHODS 8: `advance` more for each hop. */
 static uint32_t warm_up_of(const loop *r, uint32_t k) {
     return (r->stages - 1 - k) * (1 + r->job->method.advance);
 }
@@ -71,8 +71,8 @@ static uint32_t replicas_of(const loop *r, uint32_t k) {
     return method->lean && r->stages - k < method->replicas ? r->stages - k : method->replicas;
 }
 
-/* Steps that may be begun and not updated: two versions (2BW), or a replica each (METHODS 9: x_r is
- * unchanged between F_n and B_n). */
+/* Steps that may be begun before the first of them is updated: two with two versions (2BW), one for
+ * each replica when averaging (METHODS 9: x_r is unchanged between F_n and B_n). */
 static uint32_t steps_open_of(const loop *r, uint32_t k) {
     const rp_method *method = &r->job->method;
     if (strcmp(method->kind->name, "pipedream-2bw") == 0 || method->weights == RP_WEIGHTS_DOUBLE) {
@@ -82,8 +82,8 @@ static uint32_t steps_open_of(const loop *r, uint32_t k) {
     return averages && method->weights == RP_WEIGHTS_CURRENT ? replicas_of(r, k) : UINT32_MAX;
 }
 
-/* Updates of stage k that are over when microbatch n goes forward there: those of all steps before
- * the microbatch whose backward is next. */
+/* Updates that stage k has made when microbatch n goes forward: all steps before the step of the
+ * microbatch whose backward is next. */
 static uint32_t updates_at_forward(const loop *r, uint32_t n, uint32_t k, uint32_t open_of) {
     const uint32_t filled = r->micro[n].first_of_fill;
     const uint32_t step = r->micro[n].step;
@@ -100,7 +100,7 @@ static uint32_t updates_at_forward(const loop *r, uint32_t n, uint32_t k, uint32
  * a multiple of `publish`. */
 static view split_view(const loop *r, uint32_t step, uint32_t k) {
     const rp_method *method = &r->job->method;
-    uint32_t boards = 0; /* that hold the stages from this one on: METHODS 12.2 */
+    uint32_t boards = 0; /* boards of stages k and later: METHODS 12.2 */
     for (uint32_t j = k; j < r->stages; j++) {
         boards += rp_method_is_split(method, j) ? 2 : 1;
     }
@@ -115,7 +115,7 @@ static view split_view(const loop *r, uint32_t step, uint32_t k) {
     return out;
 }
 
-/* The newest version of a step's replica behind so many updates. */
+/* Newest version that belongs to the replica of `step`, after `updates` updates. */
 static uint32_t newest_version(uint32_t updates, uint32_t step, uint32_t replicas) {
     while (updates > 0 && (updates - 1) % replicas != step % replicas) {
         updates--;
@@ -123,7 +123,7 @@ static uint32_t newest_version(uint32_t updates, uint32_t step, uint32_t replica
     return updates;
 }
 
-/* METHODS 5.1, 5.4, 5.3: own updates between F and B, in the steady state or in fact. */
+/* METHODS 5.1, 5.4, 5.3: the replica's updates between F and B, expected or actual by `horizon`. */
 static uint32_t pipeoptim_ahead(const loop *r, uint32_t n, uint32_t k) {
     const rp_horizon horizon = r->job->method.horizon;
     const uint32_t micro = r->micro[n].micro;
@@ -137,8 +137,8 @@ static uint32_t pipeoptim_ahead(const loop *r, uint32_t n, uint32_t k) {
     return staleness / replicas_of(r, k) + (horizon == RP_HORIZON_RELEASED);
 }
 
-/* METHODS 11: (1 + staleness)^-p, staleness the mean over a full step's microbatches. Microbatch m
- * goes forward `warm_up` microbatches ahead of its backward. */
+/* METHODS 11: (1 + staleness)^-p; staleness is the mean over the microbatches of a full step.
+ * Microbatch m goes forward `warm_up` microbatches before its backward. */
 static double rate_factor(const loop *r, uint32_t k) {
     const uint32_t warm_up = r->job->method.kind->flushed ? 0 : warm_up_of(r, k);
     const uint32_t open = steps_open_of(r, k);
@@ -162,9 +162,9 @@ static uint32_t xpipe_ahead(const loop *r, uint32_t k, bool backward) {
     return s > 0 ? (uint32_t)nearbyint(s) : 0;
 }
 
-/* METHODS 4: updates of the stage that are over when the step's last gradient reaches stage 0, by
- * an event simulation with ops of one length. With microbatches that divide the batch: floor(k / 2)
- * by way of the backward, and D - 1 - k more ahead of the forward, both rounded up to steps. */
+/* METHODS 4: updates of the stage until the step's last gradient reaches stage 0, from an event
+ * simulation with ops of equal length. If the microbatch divides the batch, it is floor(k / 2) from
+ * the backward and D - 1 - k more from the forward, both rounded up to steps. */
 static uint32_t spectrain_ahead(const loop *r, uint32_t k, bool backward) {
     return backward ? r->round_trip[k][1] : r->round_trip[k][0];
 }
@@ -191,7 +191,7 @@ static view forward_view(const loop *r, uint32_t n, uint32_t k) {
         return split_view(r, step, k);
     }
     switch (r->job->method.weights) {
-    case RP_WEIGHTS_ENTRY: /* METHODS 2: what was the latest on stage 0 */
+    case RP_WEIGHTS_ENTRY: /* METHODS 2: the newest version on stage 0 */
         out.version = updates_at_forward(r, n, 0, k);
         break;
     case RP_WEIGHTS_DOUBLE: /* METHODS 2: W^(max(b - 1, 0)) on every stage */
@@ -212,7 +212,7 @@ static view forward_view(const loop *r, uint32_t n, uint32_t k) {
     return out;
 }
 
-/* METHODS 13, column W_bwd. All steps before have had their update. */
+/* METHODS 13, column W_bwd. All earlier steps have been updated. */
 static view backward_view(const loop *r, uint32_t n, uint32_t k) {
     const uint32_t step = r->micro[n].step;
     view out = {.version = newest_version(step, step, replicas_of(r, k))};
@@ -244,7 +244,7 @@ static const rp_model_param *param_of(const loop *r, uint32_t trained) {
     return &r->job->model->param[p];
 }
 
-/* Of version v of a stage with so many replicas: (v - 1) mod R is its replica. */
+/* Optimiser operands for `version` v of a parameter; v belongs to replica (v - 1) mod R. */
 static rp_digest_optimise optimise_of(const loop *r, uint32_t trained, uint32_t version,
                                       uint32_t replicas, uint32_t updates) {
     const rp_sched_shape shape = rp_job_sched_shape(r->job, 0, UINT64_MAX);
@@ -266,8 +266,8 @@ static rp_digest_optimise optimise_of(const loop *r, uint32_t trained, uint32_t 
     return out;
 }
 
-/* METHODS 11: min(1, most / norm) of the step's gradient on stage k; the executor's numbers are
- * sums of squares. */
+/* METHODS 11: min(1, most / norm) of the step's gradient on stage k. Like the executor, takes the
+ * number of a digest for its sum of squares. */
 static float clip_scale(const loop *r, uint32_t k) {
     const double most = r->job->optim.clip_norm_stage;
     double squares = 0;
@@ -277,8 +277,8 @@ static float clip_scale(const loop *r, uint32_t k) {
     return most > 0 ? (float)fmin(1.0, most / (sqrt(squares) + 1e-6)) : 1.0f;
 }
 
-/* Puts together what every stage sees in one direction. XPipe: a step's first microbatch predicts
- * for the others. */
+/* Collects the weights that every stage uses in one direction. With XPipe the first microbatch of a
+ * step predicts for the whole step. */
 static void select_views(loop *r, uint32_t n, bool backward) {
     const bool cached = r->job->method.weights == RP_WEIGHTS_XPIPE;
     for (uint32_t t = 0; t < r->layout->trained_count; t++) {
@@ -294,29 +294,29 @@ static void select_views(loop *r, uint32_t n, bool backward) {
 }
 
 static void average_replicas(loop *r, uint32_t t, uint32_t own, uint32_t replicas, rp_digest *x,
-                             rp_digest *scratch, bool behind) {
+                             rp_digest *scratch, bool after) {
     const rp_method *method = &r->job->method;
     const bool reference = method->kind->average == RP_AVERAGE_REFERENCE;
     const uint32_t clock = method->before ? own : own + 1;
     if (method->kind->average == RP_AVERAGE_NONE || clock % method->period != 0) {
         return;
     }
-    if (!behind && reference) {
+    if (!after && reference) {
         *scratch = *x;
     }
-    if (behind || (method->before && !reference)) {
-        const rp_average_term term = !behind          ? RP_TERM_PULL
+    if (after || (method->before && !reference)) {
+        const rp_average_term term = !after           ? RP_TERM_PULL
                                      : reference      ? RP_TERM_REFERENCE
                                      : method->before ? RP_TERM_PUSH
                                                       : RP_TERM_ELASTIC;
-        /* the term has no share but the reference's */
+        /* only RP_TERM_REFERENCE uses the share, 1 / replicas */
         rp_digest_average(term, param_of(r, t), x, &r->centre[t], scratch, (float)method->alpha,
                           1.0f / (float)replicas);
     }
 }
 
-/* The optimiser's step of replica n mod R, and the average if (n / R + 1) mod tau == 0 (METHODS 9;
- * 8), or with `before` if n / R mod tau == 0 (METHODS 7, algorithm 1). */
+/* Optimiser step of replica n mod R; averages if (n / R + 1) mod tau == 0 (METHODS 8, 9), or with
+ * `before` if n / R mod tau == 0 (METHODS 7, algorithm 1). */
 static void update_model(loop *r, uint32_t step) {
     const uint32_t states = r->layout->state_count;
     for (uint32_t t = 0; t < r->layout->trained_count; t++) {
@@ -335,7 +335,7 @@ static void update_model(loop *r, uint32_t step) {
 
 /* ---- passes ---------------------------------------------------------------------------------- */
 
-/* With sizes, rows have all samples of a step; else those of a microbatch. */
+/* First sample of microbatch n in a row: rows hold a step with sizes, else only a microbatch. */
 static uint32_t place_of(const loop *r, uint32_t n) {
     return r->job->size ? r->micro[n].samples.first : 0;
 }
@@ -364,7 +364,7 @@ static rp_digest_pass pass_of(const loop *r, uint32_t n, bool backward) {
     };
 }
 
-/* Data of the microbatch; the targets' digests where the loss will be. */
+/* Fills in the microbatch's data, and its targets where run_backward() puts the loss. */
 static void fill_rows(loop *r, uint32_t n, rp_digest *targets) {
     const microbatch *m = &r->micro[n];
     rp_digest *row = &r->value[(size_t)r->layout->data_tensor * r->stride + place_of(r, n)];
@@ -376,8 +376,7 @@ static void fill_rows(loop *r, uint32_t n, rp_digest *targets) {
     }
 }
 
-/* Forward; `spare`: without leaving anything in the running statistics, to have its values again.
- */
+/* Forward. `spare`: only recomputes the values and leaves the running statistics as they are. */
 static void run_forward(loop *r, uint32_t n, bool spare) {
     const uint32_t rows = r->layout->tensor_count;
     rp_digest_pass pass = pass_of(r, n, false);
@@ -393,7 +392,7 @@ static void run_forward(loop *r, uint32_t n, bool spare) {
     rp_digest_run_forward(&pass);
 }
 
-/* Behind the forward of the same microbatch. */
+/* Must follow the forward of the same microbatch. */
 static void run_backward(loop *r, uint32_t n, bool accumulate) {
     const rp_sched_shape shape = rp_job_sched_shape(r->job, 0, UINT64_MAX);
     const uint32_t last = r->layout->tensor_count - 1;
@@ -416,7 +415,7 @@ static uint32_t end_of_step(const loop *r, uint32_t first) {
     return end + 1;
 }
 
-/* GPipe's backwards go from the last microbatch to the first; only a strict sum can tell. */
+/* GPipe runs backwards from the last microbatch to the first; only a strict sum shows the order. */
 static void run_reversed(loop *r, uint32_t first, uint32_t end) {
     for (uint32_t n = first; n < end; n++) {
         run_forward(r, n, false);
@@ -429,8 +428,8 @@ static void run_reversed(loop *r, uint32_t first, uint32_t end) {
 
 /* ---- METHODS 14: sizes by stage and direction ------------------------------------------------ */
 
-/* Stage k's weight gradients, summed over its backwards: from the last sample to the first, in its
- * own size. What a layer took and gave back is there for all samples of the step. */
+/* Sums stage k's weight gradients over its backwards, from the last sample to the first, in the
+ * stage's own size. Values and gradients of all samples of the step are in the rows already. */
 static void sum_stage(loop *r, uint32_t k, uint32_t first, uint32_t end) {
     const uint32_t own = r->job->size[k][1];
     const rp_range last = r->micro[end - 1].samples;
@@ -445,7 +444,7 @@ static void sum_stage(loop *r, uint32_t k, uint32_t first, uint32_t end) {
         pass.number += left;
         pass.value += left;
         pass.grad += left;
-        pass.statistics = statistics_of(r, n - 1); /* read where a size is the forward's */
+        pass.statistics = statistics_of(r, n - 1); /* used when the size is the forward's */
         pass.gradient = r->spare_gradient;
         pass.accumulate = left + count < all;
         rp_digest_run_backward(&pass, false, true);
@@ -455,8 +454,8 @@ static void sum_stage(loop *r, uint32_t k, uint32_t first, uint32_t end) {
     }
 }
 
-/* Forward and the gradients of values in microbatches of the run, which batch statistics have; then
- * the sums, stage by stage. */
+/* Runs forwards and value gradients in the run's microbatches, over which batch statistics are
+ * taken; then sums weight gradients by stage. */
 static void run_sizes(loop *r, uint32_t first, uint32_t end) {
     for (uint32_t n = first; n < end; n++) {
         run_forward(r, n, false);
@@ -538,7 +537,7 @@ fail:
     return err;
 }
 
-/* Stages of parameters, and where all of them start. */
+/* Finds the stage of each parameter and sets its start value. */
 static rp_err start_weights(loop *r) {
     const rp_model *model = r->job->model;
     rp_err err = RP_ARENA_NEW(&r->arena, r->layout->trained_count + 1, &r->stage_of);
@@ -557,7 +556,7 @@ static rp_err start_weights(loop *r) {
     return err;
 }
 
-/* METHODS 9: mean += (x_r - mean) / (r + 1) over the replicas as their last steps left them. */
+/* METHODS 9: mean += (x_r - mean) / (r + 1) over the replicas after their last steps. */
 static rp_digest mean_of(const loop *r, uint32_t t) {
     const uint32_t replicas = replicas_of(r, r->stage_of[t]);
     const uint32_t steps = (uint32_t)r->job->steps;

@@ -14,17 +14,17 @@
 
 enum { JOBS_MAX = 64, POLL_MS = 100 };
 
-/* One result as a worker writes it into its pipe: smaller than PIPE_BUF, so it comes whole. */
+/* One result as a worker writes it to its pipe. Smaller than PIPE_BUF, so writes are atomic. */
 typedef struct {
     uint64_t seed;
     rp_sim_result result;
 } record;
 
 typedef struct {
-    pid_t pid;     /* 0: has ended */
+    pid_t pid;     /* 0: ended */
     int output;    /* read end of its pipe */
-    uint64_t next; /* seed that it works on */
-    int64_t since_ns, busy_ns; /* when it began that, and its processor time then */
+    uint64_t next; /* seed that it runs */
+    int64_t since_ns, busy_ns; /* wall clock and processor time when it began this seed */
 } worker;
 
 typedef struct {
@@ -41,10 +41,10 @@ static void on_signal(int number) {
     stopped = 1;
 }
 
-/* In the child: seeds `first`, `first` + jobs, ... */
-static _Noreturn void work(const pool *p, uint64_t first, int output) {
+/* The child process: runs seeds `first`, `first` + jobs, ... */
+static _Noreturn void run_worker(const pool *p, uint64_t first, int output) {
     const rp_seeds_options *o = p->options;
-    (void)signal(SIGINT, SIG_IGN); /* the parent decides */
+    (void)signal(SIGINT, SIG_IGN); /* the parent handles it */
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (uint64_t seed = first; seed <= o->last; seed += p->jobs) {
         record r = {.seed = seed};
@@ -67,7 +67,7 @@ static int64_t now_ns(void) {
     return rp_clock_now_ns(&clock);
 }
 
-/* The processor time of a child, 0 when it can not be told. */
+/* Processor time of a child; 0 if unknown. */
 static int64_t busy_ns(pid_t pid) {
     clockid_t clock;
     struct timespec t = {0};
@@ -89,7 +89,7 @@ static rp_err start_worker(pool *p, worker *w, uint64_t first) {
     if (pipe(ends) != 0) {
         return rp_fail(RP_ERR_IO, "pipe: %s", strerror(errno));
     }
-    (void)fflush(NULL); /* or the child would write it again */
+    (void)fflush(NULL); /* else the child would write the buffers again */
     const pid_t pid = fork();
     if (pid < 0) {
         (void)close(ends[0]);
@@ -98,7 +98,7 @@ static rp_err start_worker(pool *p, worker *w, uint64_t first) {
     }
     if (pid == 0) {
         (void)close(ends[0]);
-        work(p, first, ends[1]);
+        run_worker(p, first, ends[1]);
     }
     (void)close(ends[1]);
     *w = (worker){.pid = pid, .output = ends[0], .next = first, .since_ns = now_ns()};
@@ -136,7 +136,7 @@ static void end_worker(worker *w, bool kill_it) {
     w->pid = 0;
 }
 
-/* Its seed has crashed, or takes too long: that is the seed's result; the next ones go on. */
+/* Counts a seed that crashed or takes too long, and starts a new worker with the next seed. */
 static rp_err replace_worker(pool *p, worker *w, rp_sim_outcome outcome) {
     const uint64_t seed = w->next;
     const rp_sim_result result = {.outcome = outcome};

@@ -14,12 +14,12 @@
 #include "base/process.h"
 #include "sim/verdict.h"
 
-/* Real seconds for one seed: a hundred times what one takes. */
-static const double BUSY_LIMIT_S = 60, LIMIT_S = 1200; /* of a seed */
+/* Limits of processor time and wall time for one seed: a hundred times what one takes. */
+static const double BUSY_LIMIT_S = 60, LIMIT_S = 1200;
 
-/* Of a child process. Links come and go: small rings keep their memory, so that it is not asked for
- * again and again; in large ones large blocks are fresh pages that count where they are touched,
- * for most of a link's places are never used. */
+/* Tunes malloc of a child process. Links open and close often: small rings keep freed memory, so
+ * that it is not requested from the system again. In large rings large blocks are fresh pages,
+ * which take memory only where they are used, because most places of a link never are. */
 static void tune_memory(uint32_t boards) {
     enum { SMALL_RING = 16 };
     const bool small = boards <= SMALL_RING;
@@ -32,7 +32,7 @@ static rp_err run_seed(void *context, uint64_t seed, rp_sim_result *out) {
     const rp_sim_case *what = context;
     tune_memory(what->cluster.boards);
     if (!what->terminal && !what->cluster.result) {
-        rp_log_setup(RP_LOG_NOTHING, ""); /* faults are what these runs are for */
+        rp_log_setup(RP_LOG_NOTHING, ""); /* faults are expected here */
     }
     const rp_err err = rp_sim_judge(what, seed, out);
     out->output_error = rp_process_output_error();
@@ -99,7 +99,7 @@ static json_t *json_of(const rp_sim_tally *t) {
     return root;
 }
 
-/* A word of a shell's command line. */
+/* Prints a word quoted for a shell. */
 static void print_word(const char *word) {
     (void)fputs(" '", stdout);
     for (; *word; word++) {
@@ -119,7 +119,7 @@ static void print_option(const char *option, const char *value) {
     }
 }
 
-/* The command that runs one seed again, with all that these runs were given. */
+/* Prints the command that runs one seed again with the same options. */
 static void print_command(const rp_sim_options *options, uint64_t seed) {
     (void)printf("ringpipe sim");
     print_word(options->run_path);
@@ -175,7 +175,7 @@ static rp_err check_options(const rp_sim_options *options) {
     return RP_OK;
 }
 
-/* Without either, nothing would take any time. */
+/* The timed executor needs a profile or a throttle; without them no op would take any time. */
 static rp_err check_costs(const rp_sim_options *options, const rp_runfile *run) {
     const bool has_throttle = rp_throttles_any(&run->throttle);
     if (strcmp(options->executor, "timed") == 0 && !options->profile && !has_throttle) {
@@ -186,7 +186,7 @@ static rp_err check_costs(const rp_sim_options *options, const rp_runfile *run) 
     return RP_OK;
 }
 
-/* What a run can do without: its spares, and boards that the model is cut anew without. */
+/* Boards that the run can lose: its spares, and boards without which the model is cut again. */
 static uint32_t count_spare_boards(const rp_runfile *run) {
     const bool may_shrink = !run->local && run->cut_auto && run->hops.count == 0 &&
                             rp_codecs_are_alike(run->codec, run->stages);

@@ -18,25 +18,24 @@
 
 enum { LIVES_MAX = 60, LEAST_FAULTS = 6, NEIGHBOUR_WEIGHT = 3 };
 
-/* Virtual time of the digest executor, so that faults find ops under way. */
+/* Virtual time of an op of the digest executor; not 0, so that faults can hit running ops. */
 static const double FORWARD_S = 1e-4;
 static const double BACKWARD_S = 2e-4;
-/* Events fall into this time; a calm run of 50 steps takes about as long. */
+/* Drawn faults begin in this time; a run of 50 steps without faults takes about as long. */
 static const int64_t PHASE_NS = RP_NS_PER_S / 2;
-/* The first ones fall into this time, in which no run of some dozen steps has ended. */
+/* The first LEAST_FAULTS begin in this time, before a run of some dozen steps can end. */
 static const int64_t EARLY_NS = 150 * RP_NS_PER_MS;
-/* Virtual time for everything: boards that are gone are given up after 10 to 30 s. Runs with drawn
- * faults are short; any other one may be a long one over slow links. */
+/* Limits of virtual time for a whole run. Runs with drawn faults are short: lost boards are given
+ * up after 10 to 30 s. Other runs may be long and use slow links. */
 static const int64_t DRAWN_LIMIT_NS = 3600 * RP_NS_PER_S;
 static const int64_t LIMIT_NS = 30 * (int64_t)86400 * RP_NS_PER_S;
-/* A board that ends without a word is missed. */
+/* A board that ends without a message is missed within this time. */
 static const int64_t MISSED_NS = 11 * RP_NS_PER_S;
-/* A run that begins waits so long for its boards. */
+/* A starting controller waits this long for its boards. */
 static const int64_t START_NS = 30 * RP_NS_PER_S;
-/* Behind the faults a run gets on. A life that ends later than this after the last fault shows
- * that a time limit is missing. */
-static const int64_t STANDS_STILL_NS = 1 * RP_NS_PER_S; /* and what a silent hop has: START_NS, or
-                                                           ring.wait where that is longer */
+/* A life that lasts longer than its waits and this time after the last fault has stalled, because a
+ * timeout is missing. A wait is START_NS, or ring.wait if that is longer. */
+static const int64_t STANDS_STILL_NS = 1 * RP_NS_PER_S;
 
 /* ---- the subject ----------------------------------------------------------------------------- */
 
@@ -103,13 +102,13 @@ static rp_err choose_cut(const rp_sim_subject *s, rp_arena *arena, rp_cut *out) 
     return RP_OK;
 }
 
-/* Without a flush the weights depend on the cut, which depends on what was measured and on which
- * boards are left. */
+/* Without a flush the weights depend on the cut, and cut: auto depends on measurements and on the
+ * boards that are left. */
 static bool has_reference(const rp_sim_subject *s) {
     return s->plan || !s->run.cut_auto || s->run.method.kind->flushed;
 }
 
-/* A pass that renews batch statistics comes after the definition's end. */
+/* Whether a pass after training renews batch statistics, which the method's definition lacks. */
 static bool renews_statistics(const rp_runfile *run) {
     bool has_statistics = false;
     for (uint32_t p = 0; p < run->model->param_count; p++) {
@@ -172,7 +171,7 @@ static rp_err fill_costs(rp_sim_subject *s, const char *path, const json_t *root
     const json_t *layers = json_object_get(root, "layers");
     const double micro = json_number_value(json_object_get(root, "microbatch"));
     const char *digest =
-        json_string_value(json_object_get(root, "model_digest")); /* or an old one */
+        json_string_value(json_object_get(root, "model_digest")); /* NULL: an old file */
     char own[RP_PROFILE_DIGEST];
     const rp_err err = rp_profile_digest(&s->run, own);
     if (err != RP_OK || (digest && strcmp(digest, own) != 0)) {
@@ -203,7 +202,7 @@ static rp_err fill_costs(rp_sim_subject *s, const char *path, const json_t *root
     return RP_OK;
 }
 
-/* A board that it does not have is like its first. */
+/* Boards that the profile lacks get the costs of its first board. */
 static rp_err read_boards(rp_sim_subject *s, const char *path) {
     const uint32_t boards = s->run.boards + s->run.spares;
     const char **name;
@@ -220,14 +219,14 @@ fail:
     return err;
 }
 
-/* What `ringpipe profile` has written. */
+/* Reads profile.json of `ringpipe profile`. */
 static rp_err read_profile(rp_sim_subject *s, const char *path) {
     json_t *root = NULL;
     rp_err err;
     RP_TRY(make_costs(s));
     RP_TRY(rp_json_read(path, &root));
     RP_TRY(fill_costs(s, path, root));
-    if (json_object_get(root, "boards")) { /* else an old one, or of layers alone */
+    if (json_object_get(root, "boards")) { /* older files have layers alone */
         RP_TRY(read_boards(s, path));
     }
 fail:
@@ -243,7 +242,7 @@ rp_err rp_sim_subject_open(const char *run_path, const char *const *set, uint32_
     rp_arena_init(&out->arena, "subject", 0);
     RP_TRY(rp_runfile_read(&out->arena, run_path, set, set_count, &out->run));
     if (out->run.lanes.count > 0) {
-        return rp_fail(RP_ERR_USAGE, "%s: lanes: a simulation is of one ring: take the key out",
+        return rp_fail(RP_ERR_USAGE, "%s: lanes: a simulation has one ring: remove the key",
                        run_path);
     }
     RP_TRY(plan ? rp_planfile_read(&out->arena, plan, &out->run, executor, &out->plan)
@@ -295,7 +294,7 @@ fail:
     return err;
 }
 
-/* What the boards said of every sample, as the summary has it. */
+/* Whether summary.json's ledger has every sample of the plan once. */
 static bool is_ledger_whole(const rp_sim_subject *s, const char *folder) {
     const rp_sched_shape shape = rp_runfile_sched_shape(&s->run, 0);
     rp_run_ledger due = {0};
@@ -325,23 +324,23 @@ static bool can_resume(const char *folder) {
     return access(path, R_OK) == 0;
 }
 
-/* A life that goes on for long in the calm behind the faults. */
+/* Whether a life goes on for too long after the last fault. */
 static bool has_stalled(const rp_sim_case *what, const rp_cluster *cluster, int64_t since_ns) {
     const int64_t over_ns = rp_cluster_calm_ns(cluster);
     const int64_t calm_ns = since_ns > over_ns ? since_ns : over_ns;
-    const int64_t waits = 1 + what->cluster.may_lose; /* one for each board that has gone */
+    const int64_t waits = 1 + what->cluster.may_lose; /* one for each board that may be lost */
     const int64_t wait_ns = what->cluster.wait_ns > START_NS ? what->cluster.wait_ns : START_NS;
     const int64_t most_ns = STANDS_STILL_NS + RP_REMEDY_PAUSE_MAX_NS + (1 + waits) * wait_ns;
     return what->draws_faults && rp_cluster_now_ns(cluster) - calm_ns > most_ns;
 }
 
-/* Links deliver each message once, in order, whatever the network does, and a board that is lost is
- * a fault of the ring: nothing but a mistake breaks the protocol. */
+/* Links deliver each message once and in order whatever the network does, and a lost board is a
+ * fault of the ring. So only a bug can cause these errors. */
 static bool is_mistake(rp_err result) {
     return result == RP_ERR_PEER || result == RP_ERR_FORMAT || result == RP_ERR_SHAPE;
 }
 
-/* A run that could not even be begun, and no fault was there any more. */
+/* Whether the run failed with a usage error long after the last fault: a retry cannot help. */
 static bool is_final(const rp_cluster *cluster, int64_t since_ns, rp_err result) {
     return rp_err_exit_code(result) == 2 && since_ns > 2 * PHASE_NS &&
            since_ns > rp_cluster_calm_ns(cluster);
@@ -349,12 +348,12 @@ static bool is_final(const rp_cluster *cluster, int64_t since_ns, rp_err result)
 
 static rp_sim_outcome run_lives(const rp_sim_case *what, rp_cluster *cluster, const char *folder,
                                 rp_err *stop) {
-    rp_sim_outcome outcome = RP_SIM_HUNG; /* it stops again and again */
+    rp_sim_outcome outcome = RP_SIM_HUNG; /* stays so when all lives stop */
     for (uint32_t life = 0; life < LIVES_MAX; life++) {
         const bool resume = life == 0 ? what->cluster.resume : can_resume(folder);
         rp_err result;
         if (life > 0 && !resume) {
-            rp_sim_folder_remove(folder); /* it holds nothing of a run yet */
+            rp_sim_folder_remove(folder); /* has no run file yet */
         }
         const int64_t since_ns = rp_cluster_now_ns(cluster);
         const rp_cluster_end end = rp_cluster_run_life(cluster, resume, &result);
@@ -379,7 +378,7 @@ static rp_sim_outcome run_lives(const rp_sim_case *what, rp_cluster *cluster, co
             break;
         }
         if (what->once) {
-            *stop = result == RP_OK ? RP_ERR_FAULT : result; /* OK: it has crashed */
+            *stop = result == RP_OK ? RP_ERR_FAULT : result; /* OK: it crashed */
             outcome = RP_SIM_STOPPED_RESUMABLE;
             break;
         }
@@ -406,8 +405,8 @@ static rp_sim_outcome run_lives(const rp_sim_case *what, rp_cluster *cluster, co
 
 /* ---- faults ---------------------------------------------------------------------------------- */
 
-/* Everything that carries frames: neighbours, and the host with every board. Most frames go between
- * neighbours, so their lines stand there several times. */
+/* All pairs that exchange frames: neighbours, and the host with every board. Neighbours are listed
+ * several times, because they carry most frames. */
 static uint32_t list_edges(uint32_t boards, uint32_t (*edges)[2]) {
     uint32_t count = 0;
     for (uint32_t k = 0; k < boards; k++) {
@@ -429,8 +428,8 @@ static bool is_verified(const rp_runfile *run) {
     return run->safety.verify == 1 && run->micro >= run->batch && run->method.kind->flushed;
 }
 
-/* A board is missed after 10 s, and waited for. Where that is short, a run may still be at work
- * when the board is back. */
+/* Absence after which the ring has gone on without a board: it is missed after MISSED_NS, then
+ * waited for. 0 with a longer wait, in which the run may end first. */
 static int64_t back_ns(int64_t wait_ns) {
     return wait_ns > 0 && wait_ns <= 2 * RP_NS_PER_S ? MISSED_NS + 2 * wait_ns : 0;
 }
@@ -477,7 +476,7 @@ static rp_err make_folder(const rp_sim_case *what, char *parent, size_t bytes, c
     if (!mkdtemp(parent)) {
         (void)snprintf(parent, bytes, "/tmp/ringpipe-sim-XXXXXX");
         if (!mkdtemp(parent)) {
-            return rp_fail(RP_ERR_IO, "no folder for a simulated run under /tmp");
+            return rp_fail(RP_ERR_IO, "cannot make a folder for the simulated run under /tmp");
         }
     }
     (void)snprintf(folder, folder_bytes, "%s/run", parent);

@@ -1,5 +1,5 @@
-/* What one seed came to: lives of the controller follow each other until the run is finished, then
- * the weights are compared with the reference's digests. */
+/* Runs one seed: resumes the run until it is finished, then compares the weights with the digests
+ * of the reference. */
 #ifndef RP_SIM_VERDICT_H
 #define RP_SIM_VERDICT_H
 
@@ -8,18 +8,18 @@
 #include "sim/reference.h"
 #include "sim/seeds.h"
 
-/* Made once for all seeds, which it does not depend on. */
+/* What all seeds share. */
 typedef struct {
     rp_arena arena;
     rp_runfile run;
-    rp_plan *plan;   /* that was given, or NULL */
-    rp_digest *want; /* by parameter of the model; NULL: only the ledger is compared (timed; a cut
-                        that is chosen, without a flush) */
+    rp_plan *plan;   /* of --plan, or NULL */
+    rp_digest *want; /* reference, by parameter; NULL: only the ledger is compared (timed executor;
+                        cut: auto without a flush) */
     double *layer_seconds;
-    rp_profile profile; /* that was given; without boards: none, or one of layers alone */
+    rp_profile profile; /* of --profile; board_count 0: not given, or without boards */
 } rp_sim_subject;
 
-/* errors  those of the run file; USAGE: a method that has no reference */
+/* errors  those of the run file; USAGE: the method has no reference */
 rp_err rp_sim_subject_open(const char *run_path, const char *const *set, uint32_t set_count,
                            const char *executor, const char *plan, const char *profile,
                            rp_sim_subject *out) RP_MUST_CHECK;
@@ -27,17 +27,17 @@ void rp_sim_subject_close(rp_sim_subject *subject);
 
 typedef struct {
     const rp_sim_subject *subject;
-    rp_cluster_options cluster;  /* faults, seed and folder are this seed's */
-    const rp_sim_faults *faults; /* the same for each seed; NULL: drawn, or none */
+    rp_cluster_options cluster;  /* rp_sim_judge() sets seed, faults and folder */
+    const rp_sim_faults *faults; /* for every seed; NULL: drawn, or none */
     bool draws_faults;
-    bool once; /* the run is over when its controller stops, with: */
-    rp_err stop;
+    bool once;        /* end the run when its controller stops */
+    rp_err stop;      /* `once`: result of that controller */
     int output_error; /* as in rp_sim_result */
-    FILE *terminal;   /* gets the option set and the event log's hash; NULL: quiet */
+    FILE *terminal;   /* gets the seed and its faults; NULL: not printed */
 } rp_sim_case;
 
 /* Runs one seed in a folder of its own, which is removed unless `cluster.folder` names it.
- * errors  IO, MEMORY; whatever becomes of the run itself is in *out */
+ * errors  IO, MEMORY; the run's own outcome is in *out */
 rp_err rp_sim_judge(const rp_sim_case *what, uint64_t seed, rp_sim_result *out) RP_MUST_CHECK;
 
 #endif

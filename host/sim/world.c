@@ -1,10 +1,10 @@
 #include "sim/world.h"
 
 typedef struct {
-    rp_world_step step; /* NULL: not there */
+    rp_world_step step; /* NULL: no such node now */
     void *context;
     int64_t cost_ns, free_ns, deadline_ns;
-    uint32_t tie;  /* among equal deadlines the smallest is first */
+    uint32_t tie;  /* the smallest of equal deadlines is first */
     uint32_t heap; /* position in the heap */
 } node;
 
@@ -136,7 +136,7 @@ bool rp_world_step_next(rp_world *w, int64_t until_ns) {
     const int64_t now_ns = n->deadline_ns;
     w->clock.stepped_ns = now_ns;
     n->free_ns = now_ns + n->cost_ns;
-    n->deadline_ns = RP_WORLD_NEVER; /* what wakes it while it steps counts */
+    n->deadline_ns = RP_WORLD_NEVER; /* so that a wake-up during the step is kept */
     move_node(w, index);
     const int64_t next_ns = n->step(n->context, now_ns);
     w->steps++;

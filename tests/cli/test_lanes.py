@@ -177,7 +177,7 @@ class Lanes(program.Case):
             more = ("--set", "train.eval_epochs=1") if "best" in change else ()
             err = self.refused("train", run, "--out", "wrong", "--set", change, *more)
             self.assertIn(message, err, change)
-        self.assertIn("of one ring", self.refused("sim", run))
+        self.assertIn("a simulation has one ring", self.refused("sim", run))
 
 
 # By day, one run of lanes; tests/lanes has what becomes of lanes that are late.
