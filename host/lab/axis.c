@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
-/* 1, 2 or 5 times a power of ten, the smallest that is not below. */
+/* The smallest of 1, 2 or 5 times a power of ten that is at least `least`. */
 static double round_step(double least) {
     double power = pow(10, floor(log10(least)));
     double digit = least / power;
@@ -38,7 +38,8 @@ rp_axis rp_axis_make(double low, double high, bool log, uint32_t wanted) {
     if (!isfinite(low) || !isfinite(high) || !(high >= low) || (log && low <= 0)) {
         axis.low = log ? 0.1 : 0;
         axis.high = 1;
-    } else if (high - low <= 1e-12 * fmax(fabs(high), fabs(low))) { /* one value: room around it */
+    } else if (high - low <=
+               1e-12 * fmax(fabs(high), fabs(low))) { /* add room around a single value */
         double room = low == 0 ? 1 : 0.1 * fabs(low);
         axis.low = log ? low / 2 : low - room;
         axis.high = log ? high * 2 : high + room;
@@ -49,7 +50,7 @@ rp_axis rp_axis_make(double low, double high, bool log, uint32_t wanted) {
     if (axis.tick_count >= 2) {
         return axis;
     }
-    axis.tick_count = 0; /* so short a log axis is all but linear */
+    axis.tick_count = 0; /* a short log axis is almost linear */
     double step = round_step((axis.high - axis.low) / wanted);
     double first = ceil(axis.low / step - 1e-9);
     for (uint32_t i = 0; i < RP_AXIS_TICKS_MAX; i++) {

@@ -25,7 +25,7 @@ rp_lab_format rp_lab_format_for(double value, rp_lab_format format) {
     return format;
 }
 
-/* Of what is neither large nor small. */
+/* Decimals for four digits of a size from 1e-3 to 1e7. */
 static int four_digits(double size) {
     return size == floor(size) ? 0 : size >= 1000 ? 0 : size >= 100 ? 1 : size >= 1 ? 2 : 4;
 }

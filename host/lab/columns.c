@@ -116,7 +116,7 @@ static void write_interval(const rp_lab_line *line, char *text) {
     rp_lab_add_words(text, value_verdict(line).text);
 }
 
-/* Of the seeds that get there: the others would take longer. */
+/* Mean over the seeds that reach the goal, and their number if some do not. */
 static void write_goal(const rp_lab_line *line, char *text) {
     const rp_stats *seconds = &line->row->seconds_to_goal;
     rp_lab_write_mean(text, seconds->mean, seconds->deviation, rounded);
@@ -140,7 +140,7 @@ static void write_seeds(const rp_lab_line *line, char *text) {
     }
 }
 
-/* To the row's first run in the list of runs. */
+/* Links to the row's first run in the list of runs. */
 static void link_row(const rp_lab_line *line, char *text) {
     const rp_lab_plan *plan = line->sheet->table->plan;
     const rp_lab_row *row = line->row;
@@ -197,8 +197,9 @@ static const rp_lab_column methods[] = {
            "updates between a microbatch's forward and its backward, largest of any stage",
            AT(REAL, rp_lab_row, gap_max)),
     COLUMN("stale / predicted", "stale_over_predicted",
-           "distance from the weights that will be: of those at hand over those predicted; above 1 "
-           "the prediction helps",
+           "distance to the later weights: of the stale weights over that of the predicted ones; "
+           "above "
+           "1 the prediction helps",
            AT(STATS, rp_lab_row, gain), .format = &ratio, .shown = has_prediction),
     COLUMN("seeds", NULL, "finished runs", .write = write_seeds),
     {0},
@@ -271,12 +272,12 @@ static const rp_lab_column stages[] = {
     COLUMN("gap", "gap_max", "updates between forward and backward",
            AT(REAL, rp_lab_stage, gap_max)),
     COLUMN("busy", NULL, "share of the run's time", .value = value_busy, .format = &share),
-    COLUMN("ahead", NULL, "updates that were predicted ahead, mean", .value = value_ahead,
+    COLUMN("ahead", NULL, "updates that were predicted, mean", .value = value_ahead,
            .shown = has_prediction),
-    COLUMN("predicted", NULL, "mean L2 distance of the predicted weights from those that came",
+    COLUMN("predicted", NULL, "mean L2 distance between predicted and later weights",
            .value = value_error, .shown = has_prediction),
-    COLUMN("stale", NULL, "mean L2 distance of the weights at hand from those that came",
-           .value = value_stale, .shown = has_prediction),
+    COLUMN("stale", NULL, "mean L2 distance between stale and later weights", .value = value_stale,
+           .shown = has_prediction),
     COLUMN("stale / predicted", NULL, "above 1 the prediction helps", .value = value_stage_gain,
            .shown = has_prediction),
     {0},
@@ -303,17 +304,16 @@ static const rp_lab_column wires[] = {
     IN_JSON("codec", AT(TEXT, rp_lab_wire, codec)),
     COLUMN("MiB", "bytes", "Sent, acks included", WIRE_NUMBER(BYTES), .format = &mib),
     COLUMN("busy", "utilisation",
-           "Share of the time trained that the bytes take at the measured rate", WIRE_NUMBER(BUSY),
+           "Share of the training time that the bytes take at the measured rate", WIRE_NUMBER(BUSY),
            .format = &share),
-    COLUMN("Mbit/s", "rate_mbit", "Measured: a wire that was seldom full may be faster",
+    COLUMN("Mbit/s", "rate_mbit", "Measured; a wire that was seldom full may be faster",
            WIRE_NUMBER(RATE)),
-    COLUMN("ms, half", "delay_p50_ms",
-           "From a message to its ack: half of them took at most so long", WIRE_NUMBER(DELAY)),
-    COLUMN("ms, 95 %", "delay_p95_ms", "From a message to its ack: 95 % took at most so long",
+    COLUMN("ms, half", "delay_p50_ms", "From a message to its ack, median", WIRE_NUMBER(DELAY)),
+    COLUMN("ms, 95 %", "delay_p95_ms", "From a message to its ack, 95th percentile",
            WIRE_NUMBER(DELAY_MOST)),
     COLUMN("resent", "resent", "Messages that were sent again", WIRE_NUMBER(RESENT)),
-    COLUMN("resets", "resets", "Connections that were made anew", WIRE_NUMBER(RESETS)),
-    COLUMN("codec", NULL, "Of the tensors on it", AT(TEXT, rp_lab_wire, codec)),
+    COLUMN("resets", "resets", "Connections that were opened again", WIRE_NUMBER(RESETS)),
+    COLUMN("codec", NULL, "Codec of the tensors on the wire", AT(TEXT, rp_lab_wire, codec)),
     {0},
 };
 
@@ -330,8 +330,8 @@ static const char *look_trial(const rp_lab_line *line) {
 
 static void write_trial_note(const rp_lab_line *line, char *text) {
     const rp_lab_trial *trial = line->item;
-    rp_lab_write_words(text, trial->at_edge  ? "chosen, at the end of the range: a wider one may "
-                                               "hold better"
+    rp_lab_write_words(text, trial->at_edge  ? "chosen, at the end of the range: a wider range may "
+                                               "be better"
                              : trial->chosen ? "chosen"
                              : trial->finished < trial->wanted ? "not finished"
                                                                : "");

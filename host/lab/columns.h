@@ -1,5 +1,5 @@
-/* The tables of a comparison: what a line of each is about, and its columns. table.md, the
- * terminal, report.html and table.json walk the same columns. */
+/* The tables of a comparison: their lines and columns. table.md, the terminal, report.html and
+ * table.json use the same columns. */
 #ifndef RP_LAB_COLUMNS_H
 #define RP_LAB_COLUMNS_H
 
@@ -18,14 +18,14 @@ typedef enum {
 typedef struct {
     rp_lab_sheet_kind kind;
     const rp_lab_table *table;
-    const rp_lab_row *row; /* first of `row_count`; NULL: lines do not belong to rows */
+    const rp_lab_row *row; /* first of `row_count`; NULL: lines have no rows */
     uint32_t row_count;
-    const rp_lab_tuning *tuning; /* of RP_LAB_POINTS */
+    const rp_lab_tuning *tuning; /* POINTS only */
 } rp_lab_sheet;
 
-/* `index`: the model of METHODS, STAGES and WIRES, the tuning of POINTS, 0 of RUNS. */
+/* `index`: model (METHODS, STAGES, WIRES), tuning (POINTS) or 0 (RUNS). */
 rp_lab_sheet rp_lab_sheet_of(const rp_lab_table *table, rp_lab_sheet_kind kind, uint32_t index);
-/* Lines of one row alone. */
+/* A sheet with the lines of one row only. */
 rp_lab_sheet rp_lab_sheet_of_row(const rp_lab_table *table, rp_lab_sheet_kind kind,
                                  const rp_lab_row *row);
 
@@ -33,11 +33,11 @@ typedef struct {
     const rp_lab_sheet *sheet;
     const rp_lab_row *row;
     const void *item;
-    uint32_t index;          /* of the item in its row, its tuning or the plan */
-    uint32_t next_row, next; /* where rp_lab_sheet_next() goes on */
+    uint32_t index;          /* of the item in its row, tuning or plan */
+    uint32_t next_row, next; /* position of rp_lab_sheet_next() */
 } rp_lab_line;
 
-/* The next line; the first one after {.sheet = sheet}. False: there is no more. */
+/* Goes to the next line; starts with {.sheet = sheet}. False: no more lines. */
 bool rp_lab_sheet_next(rp_lab_line *line);
 
 typedef enum {
@@ -47,60 +47,61 @@ typedef enum {
     RP_LAB_TRUTH,
     RP_LAB_REAL,
     RP_LAB_STATS,
-    RP_LAB_PAIRED /* table.json alone */
+    RP_LAB_PAIRED /* only in table.json */
 } rp_lab_value_kind;
 
 typedef struct {
     rp_lab_value_kind kind;
     const char *text;
-    uint64_t whole; /* of TRUTH 0 or 1 */
-    rp_stats stats; /* of REAL a mean without deviation */
+    uint64_t whole; /* TRUTH: 0 or 1 */
+    rp_stats stats; /* REAL: a mean without deviation */
     rp_stats_paired paired;
 } rp_lab_value;
 
 typedef struct rp_lab_column rp_lab_column;
 struct rp_lab_column {
-    const char *title; /* NULL: in table.json alone */
-    const char *key;   /* in table.json; NULL: in tables alone */
-    const char *hint;  /* one line that explains the title, or NULL */
+    const char *title; /* NULL: only in table.json */
+    const char *key;   /* in table.json; NULL: only in tables */
+    const char *hint;  /* one line that explains the title; or NULL */
 
-    /* The value: at an offset in the item, mean and deviation of a number of summary.json over the
-     * row's finished runs, or computed. */
+    /* Source of the value: `value` if set; else `path` in summary.json, as mean and deviation over
+     * the row's finished runs; else the field at offset `at` of the item. */
     rp_lab_value_kind kind;
     size_t at;
     const char *path;
     rp_lab_value (*value)(const rp_lab_line *line);
-    /* The text in place of a value that is null in table.json; NULL: the value counts. */
+    /* Text for a cell without a value, which is null in table.json; it returns NULL for a value. */
     const char *(*missing)(const rp_lab_line *line);
 
-    /* How it is shown: a number in another way than its kind's, or the whole cell. */
+    /* Replaces the number format of the kind, or writes the whole cell. */
     const rp_lab_format *format;
     void (*write)(const rp_lab_line *line, char *text);
 
     bool (*shown)(const rp_lab_sheet *sheet); /* NULL: always */
-    bool always;                              /* in table.json even where it is not shown */
-    bool optional;                            /* left out of table.json where it is null */
+    bool always;                              /* in table.json even if not shown */
+    bool optional;                            /* left out of table.json if null */
 
     bool left;    /* words, not numbers */
-    bool main;    /* what methods are compared by: the first such column that is shown */
-    bool verdict; /* the cell says better or worse */
-    bool meter;   /* on a page with a small bar */
-    bool below;   /* on a page a second line of the cell before */
-    bool mark;    /* on a page with the colour of the method */
-    const char *(*look)(const rp_lab_line *line);      /* on a page: "good", "bad", "" ... */
-    void (*link)(const rp_lab_line *line, char *text); /* on a page: an address, or "" */
+    bool main;    /* methods are compared by the first such column that is shown */
+    bool verdict; /* coloured as better or worse */
+    /* in report.html only: */
+    bool meter;                                        /* has a small bar */
+    bool below;                                        /* is a second line in the cell before */
+    bool mark;                                         /* has the colour of the method */
+    const char *(*look)(const rp_lab_line *line);      /* CSS class: "good", "bad", "" ... */
+    void (*link)(const rp_lab_line *line, char *text); /* address, or "" */
 };
 
-/* By kind of sheet; each ends with neither title nor key. */
+/* By kind of sheet; each list ends with a column without title and key. */
 extern const rp_lab_column *const rp_lab_columns[RP_LAB_SHEETS];
 
-/* To walk the columns of a sheet that have a cell in tables. */
+/* Iterate over the columns of a sheet that tables show. */
 const rp_lab_column *rp_lab_column_first(const rp_lab_sheet *sheet);
 const rp_lab_column *rp_lab_column_next(const rp_lab_sheet *sheet, const rp_lab_column *column);
 
 rp_lab_value rp_lab_column_value(const rp_lab_column *column, const rp_lab_line *line);
 void rp_lab_write_cell(const rp_lab_column *column, const rp_lab_line *line, char *text);
-/* What the methods of a sheet are compared by; NULL: of another sheet. */
+/* The column by which methods are compared; NULL: the sheet is not METHODS. */
 const rp_lab_column *rp_lab_column_main(const rp_lab_sheet *sheet);
 
 /* "finished", "diverged", "failed", "interrupted", "not run". */

@@ -1,8 +1,8 @@
 #include "lab/drawing.h"
 
-/* A file of its own is shown by programs that know no variables, and on white paper: the light
- * colours of report.css, by name. They are told apart without red and green, and by lightness; the
- * second half repeats with dashes. */
+/* Style of a standalone file: the light colours of report.css without CSS variables, which some
+ * programs lack. Colours differ in lightness and without red and green; after RP_DRAWING_COLOURS
+ * lines they repeat with dashes. */
 static const char plain_style[] =
     "text{font-family:system-ui,-apple-system,'Segoe UI','DejaVu Sans',sans-serif;"
     "font-size:12px;fill:#65707c}\n"
@@ -48,7 +48,7 @@ void rp_drawing_text(FILE *file, const char *text) {
         case '"':
             (void)fputs("&quot;", file);
             break;
-        default: /* XML has no control characters */
+        default: /* XML allows no control characters */
             (void)fputc((unsigned char)*text < ' ' ? ' ' : *text, file);
         }
     }
@@ -86,7 +86,7 @@ void rp_drawing_group(FILE *file, uint32_t line) {
 void rp_drawing_tick(const rp_axis *axis, double tick, bool percent,
                      char text[RP_AXIS_TEXT_BYTES]) {
     rp_axis shown = *axis;
-    if (percent) { /* digits of what is shown */
+    if (percent) { /* so that the digits fit */
         shown.low *= 100;
         shown.high *= 100;
         for (uint32_t i = 0; i < shown.tick_count; i++) {

@@ -18,7 +18,7 @@ static const rp_lab_row *row_at(const maker *m, uint32_t line) {
     return rp_lab_table_row(m->table, m->model, line);
 }
 
-/* A figure with room for `room` series, which is kept by keep_figure(). */
+/* Prepares a figure with room for `room` series; keep_figure() adds it to the list. */
 static rp_err add_figure(maker *m, rp_lab_part part, const char *name, const rp_plot *plot,
                          uint32_t room, rp_lab_figure **out, rp_series **series) {
     char *file;
@@ -44,18 +44,18 @@ typedef enum {
     ACCURACY, /* of an evaluation */
     LOSS,
     TRAIN_LOSS, /* of a bin of steps */
-    PREDICTED,  /* distance of the predicted weights, of those at hand */
-    STALE,
-    SPEED /* samples/s, and the main number: one point */
+    PREDICTED,  /* distance of the predicted weights from the later ones */
+    STALE,      /* distance of the stale weights from the later ones */
+    SPEED       /* one point: samples/s and the main number */
 } quantity;
 
 typedef struct {
     quantity y;
-    enum { BY_EPOCH, BY_STEP, BY_TIME } x; /* of ACCURACY and LOSS */
-    uint32_t stage;                        /* of PREDICTED and STALE */
+    enum { BY_EPOCH, BY_STEP, BY_TIME } x; /* for ACCURACY and LOSS */
+    uint32_t stage;                        /* for PREDICTED and STALE */
 } sample;
 
-/* Evaluations that all finished seeds have, or bins of the first seed. */
+/* Number of evaluations that all finished seeds have, or of bins of the first seed. */
 static uint32_t samples_of(const rp_lab_row *row, const sample *what) {
     const rp_lab_result *first = rp_lab_row_first(row);
     uint32_t common = POINTS_MAX;
@@ -78,7 +78,7 @@ static uint32_t samples_of(const rp_lab_row *row, const sample *what) {
     return first && row->diverged == 0;
 }
 
-/* Time counts from the first step: what comes before is building kernels. */
+/* Time counts from the first step, because kernels are built before it. */
 static double eval_x(const rp_lab_result *result, const rp_lab_eval *eval, const sample *what) {
     const double start_s = isfinite(result->first_step_s) ? result->first_step_s : 0;
     return what->x == BY_EPOCH  ? eval->epoch
@@ -86,8 +86,8 @@ static double eval_x(const rp_lab_result *result, const rp_lab_eval *eval, const
                                 : eval->time_s - start_s;
 }
 
-/* Sample `i` of one seed; false: it has none. Bins are of the first seed's width: a seed with other
- * bins is another kind of run, and left out. */
+/* Sample `i` of one seed; false: none. A seed whose bins are not as wide as the first seed's is
+ * left out. */
 static bool take_sample(const rp_lab_result *result, const rp_lab_result *first, const sample *what,
                         uint32_t i, double *x, double *y) {
     const rp_lab_prediction *p = rp_lab_result_prediction(result, what->stage);
@@ -127,7 +127,7 @@ static rp_err open_series(maker *m, uint32_t room, double *part[4], rp_series *o
     return err;
 }
 
-/* Means over seeds with one deviation to each side; a seed that is not finite leaves no mean. */
+/* Mean over seeds, with one deviation to each side; NaN if a seed is not finite. */
 static rp_err make_curve(maker *m, const rp_lab_row *row, const sample *what, const char *name,
                          rp_series *out) {
     const uint32_t count = samples_of(row, what);
@@ -164,7 +164,7 @@ static bool any_finite(const rp_series *series) {
     return false;
 }
 
-/* One curve a row; kept when there is anything to see. */
+/* Adds a figure with one curve for each row, unless all are empty. */
 static rp_err add_curves(maker *m, rp_lab_part part, const char *name, const rp_plot *plot,
                          sample what) {
     rp_lab_figure *figure;
@@ -245,7 +245,7 @@ fail:
 
 /* ---- differences ----------------------------------------------------------------------------- */
 
-/* The row's values minus the baseline's, then their mean and its interval. */
+/* The row's values minus the baseline's, with their mean and its interval. */
 static rp_err make_differences(maker *m, const rp_lab_row *row, const rp_lab_row *base,
                                rp_series *out) {
     const rp_lab_table *table = m->table;
@@ -287,12 +287,12 @@ static rp_err add_differences(maker *m) {
     }
     RP_TRY(rp_arena_printf(m->arena, &title, "%s against %s",
                            table->classes ? "Test accuracy" : "Test loss", base->label));
-    const rp_plot plot = {
-        .kind = RP_PLOT_DIFFERENCES,
-        .title = title,
-        .note = "dots are seeds, the diamond their mean, the line its 95 % interval",
-        .x_label = table->classes ? "difference, percentage points; right is better"
-                                  : "difference of the loss; left is better"};
+    const rp_plot plot = {.kind = RP_PLOT_DIFFERENCES,
+                          .title = title,
+                          .note = "dots: seeds; diamond: their mean; line: its 95 % interval",
+                          .x_label = table->classes
+                                         ? "difference, percentage points; right is better"
+                                         : "difference of the loss; left is better"};
     RP_TRY(add_figure(m, RP_LAB_RESULT_PART, "difference", &plot, table->line_count, &figure,
                       &series));
     for (uint32_t line = 0; line < table->line_count; line++) {
@@ -402,10 +402,10 @@ static rp_err add_predictions(maker *m) {
             continue;
         }
         RP_TRY(rp_arena_printf(m->arena, &name, "prediction-stage-%u", stage));
-        RP_TRY(rp_arena_printf(m->arena, &title, "Distance from the weights to come, stage %u",
-                               stage));
+        RP_TRY(
+            rp_arena_printf(m->arena, &title, "Distance from the later weights, stage %u", stage));
         const rp_plot plot = {.title = title,
-                              .note = "solid: predicted weights; dashed: the stale ones at hand",
+                              .note = "solid: predicted weights; dashed: stale weights",
                               .x_label = "steps",
                               .y_label = "L2 norm",
                               .log_y = true};
@@ -433,7 +433,7 @@ static rp_err add_sweep_curve(maker *m, const rp_lab_tuning *tuning, rp_series *
     rp_err err = open_series(m, count, part, out);
     for (uint32_t i = 0; err == RP_OK && i < count; i++) {
         const rp_lab_trial *trial = &tuning->trial[i];
-        uint32_t at = 0; /* its place in the order of the numbers */
+        uint32_t at = 0; /* rank of the number */
         for (uint32_t j = 0; j < count; j++) {
             at += method->number[j] < method->number[i] ||
                   (method->number[j] == method->number[i] && j < i);
@@ -447,7 +447,7 @@ static rp_err add_sweep_curve(maker *m, const rp_lab_tuning *tuning, rp_series *
     return err;
 }
 
-/* Values over more than a decade are read on a log axis. */
+/* Whether values span more than a decade, which takes a log axis. */
 static bool wide_range(const rp_series *curve, uint32_t count) {
     double low = none;
     double high = none;
@@ -461,7 +461,7 @@ static bool wide_range(const rp_series *curve, uint32_t count) {
     return low > 0 && high >= 9 * low;
 }
 
-/* One drawing for each key that was swept alone, over numbers. */
+/* One drawing for each key that is the only swept key of a method and has numbers. */
 static rp_err add_sweep(maker *m, const char *key) {
     const rp_labfile *lab = m->table->plan->lab;
     const char *dot = strrchr(key, '.');
@@ -474,7 +474,7 @@ static rp_err add_sweep(maker *m, const char *key) {
     RP_TRY(rp_arena_printf(m->arena, &name, "sweep-%s", key));
     RP_TRY(rp_arena_printf(m->arena, &title, "Sweep of %s", key));
     const rp_plot plot = {.title = title,
-                          .note = "mean over the tuning seeds; the ring is what was chosen",
+                          .note = "mean over the tuning seeds; a ring marks the chosen value",
                           .x_label = dot ? dot + 1 : key,
                           .x_from_low = true};
     RP_TRY(add_figure(m, RP_LAB_SWEEP_PART, name, &plot, m->table->tuning_count, &figure, &curve));

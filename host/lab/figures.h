@@ -1,4 +1,4 @@
-/* Which drawings a comparison has, made from its table; report.html holds them, and each is a file
+/* The drawings of a comparison, made from its table. report.html contains them, and each is a file
  * of curves/. */
 #ifndef RP_LAB_FIGURES_H
 #define RP_LAB_FIGURES_H
@@ -27,7 +27,7 @@ typedef struct {
     uint32_t count;
 } rp_lab_figures;
 
-/* A drawing that would be empty is left out. */
+/* Makes all drawings that have values. */
 rp_err rp_lab_figures_make(rp_arena *arena, const rp_lab_table *table,
                            rp_lab_figures *out) RP_MUST_CHECK;
 

@@ -8,21 +8,21 @@ typedef struct {
     void *to;
 } writer;
 
-static void put(const writer *w, const char *text) {
+static void put_text(const writer *w, const char *text) {
     w->put(w->to, text);
 }
 
 static void put_words(const writer *w, const char *title, const char *const *word, uint32_t count) {
-    put(w, title);
+    put_text(w, title);
     for (uint32_t i = 0; i < count; i++) {
-        put(w, i ? ", `" : " `");
-        put(w, word[i]);
-        put(w, "`");
+        put_text(w, i ? ", `" : " `");
+        put_text(w, word[i]);
+        put_text(w, "`");
     }
-    put(w, count ? "\n" : " nothing\n");
+    put_text(w, count ? "\n" : " nothing\n");
 }
 
-/* Of the first row that has run. */
+/* Devices of the first row that has run. */
 static void put_boards(const writer *w, const rp_lab_table *table) {
     const rp_lab_row *row = table->row;
     const rp_lab_row *end = row + table->row_count;
@@ -33,13 +33,13 @@ static void put_boards(const writer *w, const rp_lab_table *table) {
     for (uint32_t k = 0; row < end && k < row->stage_count; k++) {
         const char *board = row->stage[k].board;
         if (k == 0 || strcmp(board, row->stage[k - 1].board) != 0) {
-            put(w, k == 0 ? "- Devices: " : "; ");
-            put(w, board);
+            put_text(w, k == 0 ? "- Devices: " : "; ");
+            put_text(w, board);
         }
     }
     if (row < end) {
         (void)snprintf(text, sizeof text, " (%u stages)\n", row->stage_count);
-        put(w, text);
+        put_text(w, text);
     }
 }
 
@@ -47,31 +47,35 @@ void rp_lab_how(const rp_lab_table *table, void (*put_piece)(void *to, const cha
                 void *to) {
     const writer out = {put_piece, to};
     const writer *w = &out;
-    put(w, "- `ringpipe lab ");
-    put(w, table->plan->lab->path);
-    put(w, " --out ");
-    put(w, table->plan->folder);
-    put(w, "`, ringpipe " RP_VERSION ". Every number here was computed from the run folders under "
-           "`runs/`; each has its run file beside it.\n");
+    put_text(w, "- `ringpipe lab ");
+    put_text(w, table->plan->lab->path);
+    put_text(w, " --out ");
+    put_text(w, table->plan->folder);
+    put_text(w, "`, ringpipe " RP_VERSION
+                ". Every number here was computed from the run folders under "
+                "`runs/`; each run file is next to its folder.\n");
     put_boards(w, table);
-    put(w, "- Equal seeds mean equal start weights, equal order of the data and equal "
-           "augmentation, whatever the method.\n");
+    put_text(w, "- Equal seeds mean equal start weights, equal order of the data and equal "
+                "augmentation, whatever the method.\n");
     put_words(w, "- Equal in all rows:", table->equal, table->equal_count);
     put_words(w, "- Different between rows:", table->differs, table->differs_count);
     if (table->cut_differs) {
-        put(w, "- **The runs of a model were cut at different layers**: `cut: auto` measures anew "
-               "each time. Schedules that end every step with empty pipes do not mind; for the "
-               "others, name a cut.\n");
+        put_text(w,
+                 "- **The runs of a model were cut at different layers**: `cut: auto` measures "
+                 "each time. This changes no result of schedules that flush after every step; for "
+                 "other schedules, name a cut.\n");
     }
-    put(w, "- \xc2\xb1 is the deviation of the sample (n \xe2\x88\x92 1); one seed has none. "
-           "Differences are paired: the same model and seed. The interval is Student's t for the "
-           "mean difference; **better** and **worse** mean that it does not hold zero. It is not "
-           "corrected for the number of comparisons.\n"
-           "- A run has diverged when its last evaluation or the train loss of its last epoch is "
-           "not finite. A row with such a run has no mean.\n");
+    put_text(
+        w,
+        "- \xc2\xb1 is the deviation of the sample (n \xe2\x88\x92 1); one seed has none. "
+        "Differences are paired by model and seed. The interval is Student's t for the "
+        "mean difference; **better** and **worse** mean that it does not contain zero. It is not "
+        "corrected for the number of comparisons.\n"
+        "- A run has diverged when its last evaluation or the train loss of its last epoch is "
+        "not finite. A row with such a run has no mean.\n");
     if (table->plan->lab->tune) {
-        put(w, "- The points of sweeps were chosen on ");
-        put(w, rp_lab_table_chosen_on(table));
-        put(w, "; a tuning seed that is also one of the rows' flatters its row a little.\n");
+        put_text(w, "- The points of sweeps were chosen on ");
+        put_text(w, rp_lab_table_chosen_on(table));
+        put_text(w, "; a tuning seed that is also a row's seed biases the row a little.\n");
     }
 }

@@ -10,7 +10,7 @@
 
 enum { REFRESH_S = 30, FILE_BYTES_MAX = 65536 };
 
-/* Above a table, for narrow windows. */
+/* Shown above a table in narrow windows. */
 static const char scrolls[] =
     "<p class=\"scrolls soft\">The table goes on to the right \xe2\x86\x92</p>\n";
 
@@ -34,7 +34,7 @@ static void put_when(const rp_html_page *p) {
     rp_html_put(p, ends[0] > 0 ? " UTC" : "");
 }
 
-/* A line of a drawing is hidden by its box, without a script. */
+/* Style by which an unchecked box hides a line of all drawings, without a script. */
 static void put_toggles_style(const rp_html_page *p) {
     for (uint32_t i = 0; i < p->table->line_count; i++) {
         (void)fprintf(p->file, "body:has(#t%u:not(:checked)) .drawing .m%u{display:none}\n", i, i);
@@ -59,7 +59,7 @@ static const rp_lab_result *any_result(const rp_html_page *p) {
     return result;
 }
 
-/* YAML ends with a line. */
+/* Writes a YAML value without its final newline. */
 static void put_value(const rp_html_page *p, const char *yaml) {
     char text[192];
     (void)snprintf(text, sizeof text, "%s", yaml);
@@ -69,7 +69,7 @@ static void put_value(const rp_html_page *p, const char *yaml) {
     rp_html_text(p, text);
 }
 
-/* On what: the data and what else is the same in all rows. */
+/* Writes the data set and further settings that are equal in all rows. */
 static void put_data(const rp_html_page *p) {
     static const char *const keys[][2] = {
         {"train.epochs", "epochs"},         {"train.steps", "steps"},  {"train.batch", "batch"},
@@ -199,7 +199,7 @@ static void put_model(const rp_html_page *p, uint32_t model) {
     rp_html_cards(p, model);
     rp_html_put(p, scrolls);
     rp_html_sheet(p, &methods);
-    rp_html_put(p, "<details><summary>What the columns say</summary>");
+    rp_html_put(p, "<details><summary>What the columns mean</summary>");
     rp_html_hints(p, &methods);
     rp_html_put(p, "</details>\n");
     put_details(p, RP_LAB_STAGES, model, "Stages: memory, versions, staleness, predictions");
@@ -228,7 +228,7 @@ static void put_runs(const rp_html_page *p) {
     rp_html_put(p, "</details>\n");
 }
 
-/* What was asked for, as it stands there now. */
+/* Writes the current text of a file, folded. */
 static void put_file(const rp_html_page *p, const char *path) {
     char text[4096];
     FILE *from = fopen(path, "re");
@@ -251,10 +251,10 @@ static void put_file(const rp_html_page *p, const char *path) {
     rp_html_put(p, "</pre></details>\n");
 }
 
-/* A list of rp_lab_how(). */
+/* State for a list of rp_lab_how() as HTML. */
 typedef struct {
     const rp_html_page *page;
-    bool open, code, bold; /* an item, and what is in it */
+    bool open, code, bold; /* inside an item, code, bold text */
 } list;
 
 static void put_in_list(void *to, const char *text) {

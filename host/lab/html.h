@@ -1,4 +1,4 @@
-/* report.html: one page that needs nothing else, no script, no font, no network. */
+/* report.html: one page without scripts, external fonts or network. */
 #ifndef RP_LAB_HTML_H
 #define RP_LAB_HTML_H
 
@@ -7,7 +7,7 @@
 #include "lab/figures.h"
 #include "lab/table.h"
 
-/* An error of the disk is seen in `file` when all is written. */
+/* Check `file` for write errors afterwards. */
 void rp_lab_html(const rp_lab_table *table, const rp_lab_report_options *options,
                  const rp_lab_figures *figures, FILE *file);
 

@@ -1,10 +1,10 @@
-/* Cards of report.html: who is ahead, fastest, smallest; only where the seeds show it. */
+/* Cards of report.html: the best, fastest and smallest method, if the seeds show a difference. */
 #include <math.h>
 #include <string.h>
 
 #include "lab/html_own.h"
 
-/* Of one seed, larger is better; NaN: it has none. */
+/* A value of one seed, larger is better; NaN: none. */
 typedef double (*measure)(const rp_html_page *p, const rp_lab_row *row, uint32_t seed);
 
 static double main_number(const rp_html_page *p, const rp_lab_row *row, uint32_t seed) {
@@ -13,13 +13,13 @@ static double main_number(const rp_html_page *p, const rp_lab_row *row, uint32_t
                                : -row->loss_of[seed];
 }
 
-static double speed(const rp_html_page *p, const rp_lab_row *row, uint32_t seed) {
+static double speed_of(const rp_html_page *p, const rp_lab_row *row, uint32_t seed) {
     (void)p;
     return row->result[seed] ? row->result[seed]->samples_per_s : (double)NAN;
 }
 
-/* Counted for all seeds, not sampled. */
-static double memory(const rp_html_page *p, const rp_lab_row *row, uint32_t seed) {
+/* One value for all seeds. */
+static double memory_of(const rp_html_page *p, const rp_lab_row *row, uint32_t seed) {
     (void)p;
     (void)seed;
     return -row->device_bytes;
@@ -33,7 +33,7 @@ static double mean_of(const rp_html_page *p, const rp_lab_row *row, measure of) 
     return rp_stats_of(value, row->wanted).mean;
 }
 
-/* By an interval that does not hold zero; the least memory is the least. */
+/* Whether the interval of the difference is above zero; memory is compared without an interval. */
 static bool is_better(const rp_html_page *p, const rp_lab_row *row, const rp_lab_row *other,
                       measure of) {
     double own[RP_LAB_SEEDS_MAX];
@@ -43,16 +43,16 @@ static bool is_better(const rp_html_page *p, const rp_lab_row *row, const rp_lab
         base[s] = of(p, other, s);
     }
     const rp_stats_paired paired = rp_stats_pair(own, base, row->wanted);
-    return of == memory ? own[0] > base[0] : rp_stats_sign(&paired) > 0;
+    return of == memory_of ? own[0] > base[0] : rp_stats_sign(&paired) > 0;
 }
 
-/* Is the row better than every other one that has something to compare? */
+/* Whether the row is better than every comparable row, and there is one. */
 static bool is_ahead(const rp_html_page *p, const rp_lab_row *row, measure of) {
     uint32_t others = 0;
     for (uint32_t line = 0; line < p->table->line_count; line++) {
         const rp_lab_row *other = rp_lab_table_row(p->table, row->model, line);
         if (other == row || !isfinite(mean_of(p, other, of)) ||
-            (other->diverged > 0 && of != memory)) {
+            (other->diverged > 0 && of != memory_of)) {
             continue;
         }
         if (!is_better(p, row, other, of)) {
@@ -88,7 +88,7 @@ static void put_card(const rp_html_page *p, const char *what, const char *label,
     rp_html_put(p, "</div>\n");
 }
 
-/* A winner only where the seeds show one. */
+/* Names the best row, and whether the seeds show that it is better. */
 static void put_main_card(const rp_html_page *p, uint32_t model) {
     char text[RP_LAB_CELL_BYTES];
     char more[RP_LAB_CELL_BYTES + 64];
@@ -102,7 +102,7 @@ static void put_main_card(const rp_html_page *p, uint32_t model) {
         rp_lab_line line = {.sheet = &sheet};
         (void)rp_lab_sheet_next(&line);
         rp_lab_write_cell(rp_lab_column_main(&sheet), &line, text);
-        (void)snprintf(more, sizeof more, "%s%s; ahead of every other row", text,
+        (void)snprintf(more, sizeof more, "%s%s; better than every other row", text,
                        p->table->classes ? " %" : "");
         put_card(p, what, row->label, more);
     } else {
@@ -116,8 +116,8 @@ void rp_html_cards(const rp_html_page *p, uint32_t model) {
     char more[128];
     rp_html_put(p, "<div class=\"cards\">\n");
     put_main_card(p, model);
-    const rp_lab_row *row = best_row(p, model, speed);
-    if (row && is_ahead(p, row, speed)) {
+    const rp_lab_row *row = best_row(p, model, speed_of);
+    if (row && is_ahead(p, row, speed_of)) {
         (void)snprintf(more, sizeof more, "%.0f samples/s", floor(row->samples_per_s.mean + 0.5));
         if (isfinite(row->speed)) {
             (void)snprintf(more + strlen(more), sizeof more - strlen(more),
@@ -125,8 +125,8 @@ void rp_html_cards(const rp_html_page *p, uint32_t model) {
         }
         put_card(p, "fastest", row->label, more);
     }
-    row = best_row(p, model, memory);
-    if (row && is_ahead(p, row, memory)) {
+    row = best_row(p, model, memory_of);
+    if (row && is_ahead(p, row, memory_of)) {
         (void)snprintf(more, sizeof more, "%.1f MiB on all devices", row->device_bytes / (1 << 20));
         put_card(p, "least memory", row->label, more);
     }

@@ -1,4 +1,4 @@
-/* How text gets into report.html. */
+/* Writes markup and text into report.html. */
 #include "lab/drawing.h"
 #include "lab/html_own.h"
 
@@ -10,7 +10,6 @@ void rp_html_text(const rp_html_page *p, const char *text) {
     rp_drawing_text(p->file, text);
 }
 
-/* <tag class="...">text</tag> */
 void rp_html_tag(const rp_html_page *p, const char *tag, const char *classes, const char *text) {
     (void)fprintf(p->file, "<%s%s%s%s>", tag, classes[0] ? " class=\"" : "", classes,
                   classes[0] ? "\"" : "");

@@ -1,4 +1,4 @@
-/* Tables of report.html, by the columns of columns.h. */
+/* Tables of report.html. */
 #include <string.h>
 
 #include "lab/drawing.h"
@@ -16,7 +16,7 @@ static void put_head(const rp_html_page *p, const rp_lab_column *column) {
     rp_html_put(p, "</th>");
 }
 
-/* What says better or worse is coloured so; of a diverged row only the main number. */
+/* CSS class of a verdict: better or worse. A diverged row has it only at its main number. */
 static const char *colour_of(const rp_lab_column *column, const rp_lab_line *line) {
     const rp_lab_row *row = line->row;
     if (line->sheet->kind != RP_LAB_METHODS ||
@@ -58,7 +58,7 @@ static void put_below(const rp_html_page *p, const rp_lab_column *column, const 
     }
 }
 
-/* <td>, with classes where it has some. */
+/* Begins <td> with its classes. */
 static void open_cell(const rp_html_page *p, const rp_lab_column *column, const rp_lab_line *line) {
     const char *const classes[] = {column->left ? "l" : "",
                                    column->look ? column->look(line) : colour_of(column, line),
@@ -133,7 +133,7 @@ void rp_html_sheet(const rp_html_page *p, const rp_lab_sheet *sheet) {
     rp_html_put(p, "</table></div>\n");
 }
 
-/* The same words as on hover, for fingers and for paper. */
+/* Lists the hints of the columns, for touch screens and print. */
 void rp_html_hints(const rp_html_page *p, const rp_lab_sheet *sheet) {
     rp_html_put(p, "<dl>\n");
     for (const rp_lab_column *c = rp_lab_column_first(sheet); c; c = rp_lab_column_next(sheet, c)) {

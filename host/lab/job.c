@@ -29,7 +29,7 @@ rp_err rp_lab_job_start(rp_lab_job *job, rp_lab_run *run, const char *keys, int6
                                 run_begun(run) ? "--resume" : "--out",
                                 run->folder,
                                 "--format",
-                                "json", /* a run that diverges is a result, too */
+                                "json", /* a diverged run is a result */
                                 "--set",
                                 "train.stop_after.non_finite=0",
                                 keys ? "--keys" : NULL,
@@ -75,7 +75,7 @@ bool rp_lab_job_poll(rp_lab_job *job, int64_t now_ns) {
     return true;
 }
 
-/* The newest step of the last lines of the file. */
+/* Takes step and loss from one line. */
 static void take_line(rp_lab_job *job, const char *line, size_t bytes) {
     json_t *object = json_loadb(line, bytes, 0, NULL);
     const json_t *step = json_object_get(object, "step");
@@ -105,9 +105,9 @@ void rp_lab_job_read_progress(rp_lab_job *job) {
     for (size_t at = 0; at < bytes;) {
         const char *end = memchr(text + at, '\n', bytes - at);
         if (!end) {
-            return; /* being written */
+            return; /* the line is not complete yet */
         }
-        take_line(job, text + at, (size_t)(end - (text + at))); /* a torn first one is no JSON */
+        take_line(job, text + at, (size_t)(end - (text + at))); /* ignores a partial first line */
         at = (size_t)(end - text) + 1;
     }
 }

@@ -1,5 +1,4 @@
-/* `ringpipe train` as a child process: it leads a process group of its own, and never outlives
- * this process. */
+/* `ringpipe train` as a child process in its own process group; it never outlives this process. */
 #ifndef RP_LAB_JOB_H
 #define RP_LAB_JOB_H
 
@@ -10,28 +9,28 @@
 #include "lab/plan.h"
 
 typedef struct {
-    rp_lab_run *run; /* NULL: free */
+    rp_lab_run *run; /* NULL: no process */
     rp_child child;
     int64_t start_ns;
-    uint64_t step_first, step; /* made before this process, made by now */
-    double loss;               /* of the newest step */
+    uint64_t step_first, step; /* steps made before this process, and by now */
+    double loss;               /* of the latest step */
 } rp_lab_job;
 
-/* Starts the run, or goes on with it, when its folder holds one; what it says goes to run->log. */
+/* Starts the run, or resumes it if its folder exists; its standard error goes to run->log. */
 rp_err rp_lab_job_start(rp_lab_job *job, rp_lab_run *run, const char *keys,
                         int64_t now_ns) RP_MUST_CHECK;
 
-/* Tells it to end: at first in an orderly way, then at once, then without asking. */
+/* Asks the process to end; with each further call more forcefully, at last with SIGKILL. */
 void rp_lab_job_interrupt(rp_lab_job *job, int64_t now_ns);
 
-/* True when it has ended; that it was killed is noted in run->log. Presses on when it was told to
- * end a while ago. */
+/* True when the process has ended; run->log notes a signal that killed it. Interrupts it again when
+ * it does not end in time. */
 bool rp_lab_job_poll(rp_lab_job *job, int64_t now_ns);
 
-/* Step and loss from the end of its log.jsonl. */
+/* Reads step and loss from the end of log.jsonl. */
 void rp_lab_job_read_progress(rp_lab_job *job);
 
-/* Ends it and waits; accepts a free one. */
+/* Ends the process and waits for it; accepts a job without one. */
 void rp_lab_job_close(rp_lab_job *job, const rp_clock *clock);
 
 #endif

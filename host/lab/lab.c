@@ -51,7 +51,7 @@ static rp_err name_folder(lab *l, const rp_lab_options *options) {
                            dot > name ? (int)(dot - name) : (int)strlen(name), name);
 }
 
-/* A folder without a comparison's lock has nothing that a comparison may write over. */
+/* Refuses a folder that no comparison has made but that has files a comparison would overwrite. */
 static rp_err check_foreign(lab *l) {
     static const char *const names[] = {"report.html", "table.md", "table.json", "curves"};
     char *path;
@@ -60,7 +60,7 @@ static rp_err check_foreign(lab *l) {
         RP_TRY(rp_arena_printf(&l->arena, &path, "%s/%s", l->folder, names[i]));
         if (access(path, F_OK) == 0) {
             return rp_fail(RP_ERR_USAGE,
-                           "--out %s: %s is there already, and the comparison would write over it: "
+                           "--out %s: %s exists, and the comparison would overwrite it: "
                            "choose a new folder",
                            l->folder, names[i]);
         }
@@ -69,7 +69,7 @@ fail:
     return err;
 }
 
-/* Two of us in one folder would write each other's files. */
+/* Two processes in one folder would overwrite each other's files. */
 static rp_err lock_folder(lab *l) {
     char *path;
     rp_err err;
@@ -132,7 +132,7 @@ fail:
     return err;
 }
 
-/* --dry-run: what would be done. */
+/* --dry-run: prints the runs that would be made. */
 static rp_err print_plan(const lab *l, bool json) {
     rp_lab_counts counts = rp_lab_plan_count(&l->plan);
     if (json) {
@@ -191,7 +191,7 @@ static void read_signals(lab *l) {
     struct signalfd_siginfo info;
     while (read(l->signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
         if (info.ssi_signo == SIGCHLD) {
-            continue; /* its end is asked for anyway */
+            continue; /* take_ended() polls all jobs */
         }
         l->interrupts++;
         for (uint32_t i = 0; i < l->jobs; i++) {
@@ -202,7 +202,7 @@ static void read_signals(lab *l) {
     }
 }
 
-/* How a run ended is read from its files, so that a later report says the same. */
+/* Reads results from the runs' files, so that a later report has the same. */
 static rp_err take_ended(lab *l) {
     rp_err err = RP_OK;
     for (uint32_t i = 0; i < l->jobs; i++) {
@@ -213,7 +213,8 @@ static rp_err take_ended(lab *l) {
         RP_TRY(rp_lab_plan_refresh(&l->plan, run));
         rp_lab_show_end(&l->show, run);
         err = write_report(l, l->interrupts == 0);
-        RP_TRY(err == RP_ERR_IO ? RP_OK : err); /* a full disk: the next one has all of it */
+        RP_TRY(err == RP_ERR_IO ? RP_OK
+                                : err); /* the disk may be full; the next report is complete */
     }
 fail:
     return err;
@@ -241,7 +242,7 @@ fail:
     return err;
 }
 
-/* Bad input after the start: a disk is full, say. */
+/* After the start, a usage error is a fault, for instance of a full disk. */
 static rp_err as_fault(rp_err err) {
     return rp_err_exit_code(err) == 2 ? RP_ERR_FAULT : err;
 }

@@ -1,5 +1,4 @@
-/* `ringpipe lab`: methods x models x seeds from one file, made by child processes, kept, resumed,
- * reported. */
+/* `ringpipe lab`: runs methods x models x seeds from one file in child processes, and reports. */
 #ifndef RP_LAB_LAB_H
 #define RP_LAB_LAB_H
 
@@ -12,18 +11,17 @@ enum { RP_LAB_JOBS_MAX = 64 };
 
 typedef struct {
     const char *path; /* COMPARE.yaml */
-    const char *out;  /* the comparison's folder; NULL: runs/ and the file's name */
-    const char *keys; /* folder of this host's keys for a roster; NULL: as the base file says */
+    const char *out;  /* the comparison's folder; NULL: runs/NAME, by the file's name */
+    const char *keys; /* folder of this host's keys for a roster; NULL: from the base file */
     uint32_t jobs;    /* runs at once, 1 to RP_LAB_JOBS_MAX */
-    bool json;        /* one object on standard output in place of the table */
-    bool quiet;       /* nothing but errors and the result */
-    bool dry_run;     /* list the runs, start nothing */
+    bool json;        /* print a JSON object instead of the table */
+    bool quiet;       /* print only errors and the result */
+    bool dry_run;     /* list the runs and start none */
     int signal_fd;    /* signalfd of SIGINT, SIGTERM, SIGCHLD, which are blocked; borrowed */
 } rp_lab_options;
 
-/* Keeps finished runs of the folder, resumes those that were begun, makes the rest, and then writes
- * the report. errors  as their exit codes say: FAULT when runs failed (the others were made),
- * INTERRUPTED */
+/* Keeps finished runs in the folder, resumes unfinished ones, makes the rest and writes the report.
+ * errors  USAGE, IO; FAULT: some runs failed, all remaining ones were made; INTERRUPTED */
 rp_err rp_lab(const rp_lab_options *options) RP_MUST_CHECK;
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LABEL_BYTES = 160, VALUE_SHOWN = 40, KEYS_MAX = 64 /* of a method */ };
+enum { LABEL_BYTES = 160, VALUE_SHOWN = 40, KEYS_MAX = 64 /* keys of a method */ };
 
 static bool name_char(char c) {
     return isalnum((unsigned char)c) || (c && strchr("._+-", c));
@@ -20,7 +20,7 @@ static bool fit_for_files(const char *text) {
     return text[0] != '\0' && text[0] != '.';
 }
 
-/* ---- what the comparison is over ------------------------------------------------------------- */
+/* ---- models and seeds ------------------------------------------------------------------------ */
 
 static rp_err need_list(rp_node *map, const char *key, uint32_t max, rp_node **out) {
     rp_err err;
@@ -33,7 +33,7 @@ fail:
     return err;
 }
 
-/* host/models/own.yaml: own */
+/* Folder of a model: "own" for host/models/own.yaml. */
 static rp_err model_folder(rp_arena *arena, const rp_node *at, const char *model, char **out) {
     const char *slash = strrchr(model, '/');
     const char *name = slash ? slash + 1 : model;
@@ -135,7 +135,7 @@ fail:
 
 /* ---- methods --------------------------------------------------------------------------------- */
 
-/* "optimizer" stands above "optimizer.lr". */
+/* Whether `key` is `other` or one of the maps that contain it: "optimizer" for "optimizer.lr". */
 static bool key_above(const char *key, const char *other) {
     size_t length = strlen(key);
     return strncmp(key, other, length) == 0 && (other[length] == '.' || other[length] == '\0');
@@ -175,7 +175,7 @@ static const char *last_word(const char *key) {
     return dot ? dot + 1 : key;
 }
 
-/* The last word of a swept key, or all of it when another one ends alike. */
+/* Last word of a swept key, or the whole key if two swept keys have the same last word. */
 static const char *short_key(const rp_node *map, uint32_t index) {
     const char *key = rp_node_key(map, index);
     for (uint32_t i = 0; i < rp_node_count(map); i++) {
@@ -193,7 +193,7 @@ static void add_setting(char *text, const char *comma, const char *key, const ch
     (void)snprintf(text + used, LABEL_BYTES - used, "%s%s%s%s", used ? comma : "", key, is, value);
 }
 
-/* One key of a point: its assignment, and its part of the names when it is swept. */
+/* Makes KEY=VALUE of one key of a point, and adds a swept key to the point's label and tag. */
 static rp_err set_key(rp_arena *arena, const rp_node *map, uint32_t index, uint32_t choice,
                       char *label, char *tag, const char **out) {
     const char *key = rp_node_key(map, index);
@@ -205,7 +205,7 @@ static rp_err set_key(rp_arena *arena, const rp_node *map, uint32_t index, uint3
     value = rp_node_is_list(value) ? rp_node_item(value, choice) : value;
     RP_TRY(rp_config_text(arena, value, &text));
     const size_t length = strlen(text);
-    if (length > 0 && text[length - 1] == '\n') { /* YAML's end; messages repeat the assignment */
+    if (length > 0 && text[length - 1] == '\n') { /* the assignment is shown in messages */
         text[length - 1] = '\0';
     }
     RP_TRY(rp_arena_printf(arena, &assignment, "%s=%s", key, text));
@@ -234,7 +234,7 @@ static rp_err read_point(rp_arena *arena, const rp_node *map, uint32_t index, rp
     char *text;
     rp_err err;
     const uint32_t keys = rp_node_count(map);
-    for (uint32_t i = keys; i-- > 0;) { /* the last key turns fastest */
+    for (uint32_t i = keys; i-- > 0;) { /* the last key varies fastest */
         choice[i] = index % choices_of(rp_node_item(map, i));
         index /= choices_of(rp_node_item(map, i));
     }
@@ -256,8 +256,8 @@ fail:
     return err;
 }
 
-/* When one key alone is swept, and over numbers: a best value at the end of the range can be told.
- */
+/* If only one key is swept and all its values are numbers, keeps the numbers: they show whether the
+ * best value is at the end of the range. */
 static rp_err read_numbers(rp_arena *arena, const rp_node *map, rp_lab_method *method) {
     const rp_node *list = NULL;
     uint32_t swept = 0;
@@ -374,7 +374,7 @@ fail:
     return err;
 }
 
-/* `tune.set`: shorter runs to choose from, say. A seed's runs then either tune or are shown. */
+/* Reads tune.set, for instance shorter runs. Then no seed may both tune and be in the report. */
 static rp_err read_tune_set(rp_arena *arena, rp_node *tune, rp_labfile *lab) {
     rp_lab_method *over;
     rp_err err;

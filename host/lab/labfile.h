@@ -1,18 +1,18 @@
-/* The file of a comparison: a base run file, and what is laid over it.
+/* The file of a comparison: a base run file and the settings that are put over it.
  *
  *   base: run.yaml                # relative to this file
  *   description: What is compared, and why.
  *   models: [cnn-small]           # default: the base's
  *   seeds: [1, 2, 3]
  *   baseline: gpipe               # optional: paired differences against it
- *   goal: 0.8                     # optional: seconds until an evaluation was so accurate
+ *   goal: 0.8                     # optional: report seconds until this accuracy
  *   methods:
  *     gpipe: {schedule: gpipe}
  *     async: {schedule: async, optimizer.lr: [0.01, 0.02]}
  *   tune: {metric: accuracy, seeds: [101], set: {train.epochs: 1}}
  *
- * Under a key of a method a list is a sweep over its items, and nothing else is; a value that is
- * itself a list is written inside one: `cut: [[conv2, fc1]]`. */
+ * A list under a key of a method is a sweep over its items. A value that is itself a list is
+ * written inside another list: `cut: [[conv2, fc1]]`. */
 #ifndef RP_LAB_LABFILE_H
 #define RP_LAB_LABFILE_H
 
@@ -30,8 +30,8 @@ enum {
 /* One choice of values of a method. */
 typedef struct {
     const char *label;      /* "lr=0.02", "" when the method has no sweep */
-    const char *tag;        /* the same, fit for a file's name */
-    const char *const *set; /* as of --set, in the file's order */
+    const char *tag;        /* the label as part of a file name */
+    const char *const *set; /* KEY=VALUE as for --set, in the file's order */
     uint32_t set_count;
 } rp_lab_point;
 
@@ -40,39 +40,39 @@ typedef struct {
     const rp_node *node; /* its map, for messages */
     const rp_lab_point *point;
     uint32_t point_count;
-    const char *sweep;    /* the one key that is swept, NULL: none or several */
-    const double *number; /* by point, when all values of that key are numbers */
+    const char *sweep;    /* the only swept key; NULL: none or several */
+    const double *number; /* by point; NULL unless all values of that key are numbers */
 } rp_lab_method;
 
 typedef enum { RP_LAB_AUTO, RP_LAB_ACCURACY, RP_LAB_LOSS } rp_lab_metric;
 
 typedef struct {
     const char *path;
-    const char *description;   /* for people, "" */
+    const char *description;   /* "": none */
     const char *base;          /* resolved against the file's folder */
-    const char *const *model;  /* as they are written */
-    const char *const *folder; /* by model: its name, fit for a file's */
+    const char *const *model;  /* as written in the file */
+    const char *const *folder; /* by model: its name as a folder name */
     uint32_t model_count;
-    const uint64_t *seed; /* first those of `seeds`, then those only tuning uses */
+    const uint64_t *seed; /* first all of `seeds`, then seeds that only tuning uses */
     uint32_t seed_count;  /* of `seeds` */
-    uint32_t seed_all;    /* with those of tuning */
+    uint32_t seed_all;    /* seeds that only tuning uses included */
     const rp_lab_method *method;
     uint32_t method_count;
     uint32_t baseline; /* method_count: none */
     double goal;       /* an accuracy; 0: none */
     bool tune;
     rp_lab_metric metric;
-    const bool *tunes; /* by seed */
-    /* Laid over the runs that tune, when tuning has seeds of its own. */
-    const rp_lab_method *tune_set; /* one point; NULL: nothing */
+    const bool *tunes;             /* by seed: used for tuning */
+    const rp_lab_method *tune_set; /* tune.set: one point, put over runs that tune; NULL: none */
 } rp_labfile;
 
-/* Everything lives in `arena`. The base is read for its model only; see plan.h for the rest.
+/* Reads and checks the file; *out points into `arena`. Of the base only the model is read; plan.h
+ * checks the rest.
  * errors  USAGE with file and line */
 rp_err rp_labfile_read(rp_arena *arena, const char *path, rp_labfile *out) RP_MUST_CHECK;
 
-/* The line to blame when the settings of a method are refused with `message`: of the key that the
- * message names, or of the method. */
+/* Node whose line an error names when the settings of a method are refused with `message`: the key
+ * in the message, or the method. */
 const rp_node *rp_labfile_blame(const rp_lab_method *method, const char *message);
 
 #endif

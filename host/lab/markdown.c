@@ -6,7 +6,7 @@ enum { COLUMNS_MAX = 32, TEXT_BYTES = 2 * RP_LAB_CELL_BYTES };
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-/* Bars would end the cell. `line` NULL: the head. */
+/* Text of a cell with `|` escaped. `line` NULL: the title. */
 static void write_cell(const rp_lab_column *column, const rp_lab_line *line, char *safe) {
     char text[RP_LAB_CELL_BYTES];
     if (line) {
@@ -23,7 +23,7 @@ static void write_cell(const rp_lab_column *column, const rp_lab_line *line, cha
     *safe = '\0';
 }
 
-/* Characters of UTF-8. */
+/* Number of characters in UTF-8. */
 static uint32_t width_of(const char *text) {
     uint32_t width = 0;
     for (; *text; text++) {
@@ -32,7 +32,7 @@ static uint32_t width_of(const char *text) {
     return width;
 }
 
-static void widen(const rp_lab_sheet *sheet, const rp_lab_line *line, uint32_t *width) {
+static void widen_columns(const rp_lab_sheet *sheet, const rp_lab_line *line, uint32_t *width) {
     char text[TEXT_BYTES];
     for (const rp_lab_column *c = rp_lab_column_first(sheet); c; c = rp_lab_column_next(sheet, c)) {
         write_cell(c, line, text);
@@ -41,7 +41,7 @@ static void widen(const rp_lab_sheet *sheet, const rp_lab_line *line, uint32_t *
     }
 }
 
-/* Words to the left, numbers to the right. */
+/* Writes a line: words left-aligned, numbers right-aligned. */
 static void put_line(const rp_lab_sheet *sheet, const rp_lab_line *line, const uint32_t *width,
                      FILE *file) {
     char text[TEXT_BYTES];
@@ -57,9 +57,9 @@ static void put_line(const rp_lab_sheet *sheet, const rp_lab_line *line, const u
 void rp_lab_markdown_sheet(const rp_lab_sheet *sheet, FILE *file) {
     uint32_t width[COLUMNS_MAX] = {0};
     const uint32_t *wide = width;
-    widen(sheet, NULL, width);
+    widen_columns(sheet, NULL, width);
     for (rp_lab_line line = {.sheet = sheet}; rp_lab_sheet_next(&line);) {
-        widen(sheet, &line, width);
+        widen_columns(sheet, &line, width);
     }
     put_line(sheet, NULL, width, file);
     for (const rp_lab_column *c = rp_lab_column_first(sheet); c; c = rp_lab_column_next(sheet, c)) {

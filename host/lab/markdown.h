@@ -1,5 +1,4 @@
-/* table.md: the same tables as report.html, as text that is aligned. An error of the disk is seen
- * in `file` when all is written. */
+/* table.md: the tables of report.html as aligned text. Check `file` for write errors afterwards. */
 #ifndef RP_LAB_MARKDOWN_H
 #define RP_LAB_MARKDOWN_H
 

@@ -11,7 +11,7 @@
 #include "run/paths.h"
 #include "run/runfile.h"
 
-enum { PATH_BYTES = 480 }; /* less than what host/run takes for a run folder */
+enum { PATH_BYTES = 480 }; /* below the limit of host/run for a run folder */
 
 /* ---- run files ------------------------------------------------------------------------------- */
 
@@ -19,13 +19,13 @@ static bool method_tuned(const rp_labfile *lab, uint32_t method) {
     return lab->tune && lab->method[method].point_count > 1;
 }
 
-/* What is laid over the method in a run that is made to choose; NULL: nothing. */
+/* tune.set for a run that tunes; NULL: none. */
 static const rp_lab_point *tuning_point(const rp_labfile *lab, const rp_lab_run *run) {
     const bool tunes = method_tuned(lab, run->method) && lab->tunes[run->seed];
     return tunes && lab->tune_set ? lab->tune_set->point : NULL;
 }
 
-/* A model file is meant from the folder of the base, as all paths there. */
+/* A path of a model file is relative to the base file, like all paths there. */
 static rp_err find_model(rp_arena *arena, const rp_labfile *lab, const char *name, char **out) {
     const char *slash = strrchr(lab->base, '/');
     const bool is_path = name[0] != '/' && (strchr(name, '/') || strstr(name, ".yaml"));
@@ -37,7 +37,7 @@ static rp_err find_model(rp_arena *arena, const rp_labfile *lab, const char *nam
     return err;
 }
 
-/* The --set assignments of a run: the method's, those of tuning, then model and seed. */
+/* The --set assignments of a run: the method's, tune.set's, then model and seed. */
 static rp_err sets_of(rp_arena *arena, const rp_lab_plan *plan, const rp_lab_run *run,
                       const char ***out, uint32_t *count) {
     const rp_labfile *lab = plan->lab;
@@ -65,7 +65,7 @@ fail:
     return err;
 }
 
-/* An error in what a method or tuning sets, seen from the lab file. */
+/* Rewords a usage error of a run's settings to name the line in the lab file. */
 static rp_err blame_setting(const rp_lab_plan *plan, const rp_lab_run *run, rp_err err) {
     const rp_labfile *lab = plan->lab;
     const rp_lab_method *method = &lab->method[run->method];
@@ -84,7 +84,7 @@ static rp_err blame_setting(const rp_lab_plan *plan, const rp_lab_run *run, rp_e
     return rp_node_fail(node, "the run '%s' would not start: %s%s", run->name, message, hint);
 }
 
-/* The run files lie in the comparison's folder, and mean what its base meant. */
+/* Run files are in the comparison's folder, so the base's relative paths become absolute. */
 static rp_err make_paths_absolute(rp_arena *arena, rp_node *root) {
     rp_node *model = rp_node_at(root, "model");
     const char *text = model && rp_node_is_scalar(model) ? rp_node_text(model) : "";
@@ -120,7 +120,7 @@ fail:
     return err;
 }
 
-/* A run that was begun must have been begun with these settings. */
+/* Checks that an existing run folder was made with the same settings. */
 static rp_err same_file(const rp_lab_plan *plan, const rp_lab_run *run) {
     rp_arena arena;
     rp_arena_init(&arena, "run file", 0);
@@ -132,7 +132,7 @@ static rp_err same_file(const rp_lab_plan *plan, const rp_lab_run *run) {
         goto fail; /* not begun */
     }
     RP_TRY(rp_config_read_file(&arena, run->file, &there));
-    RP_TRY(make_paths_absolute(&arena, there)); /* those of older programs are not */
+    RP_TRY(make_paths_absolute(&arena, there)); /* older versions wrote relative ones */
     if (!rp_node_same(wanted, there)) {
         err = rp_fail(RP_ERR_USAGE,
                       "%s: this run was made with other settings; choose another --out, or remove "
@@ -213,7 +213,7 @@ fail:
     return err;
 }
 
-/* A seed changes no run file's meaning, so one of them speaks for all that do as it does. */
+/* A seed changes neither validity nor steps, so one run is checked for all seeds of a point. */
 rp_err rp_lab_plan_check(rp_lab_plan *plan) {
     const rp_labfile *lab = plan->lab;
     for (uint32_t i = 0; i < plan->run_count; i++) {
@@ -324,8 +324,8 @@ double rp_lab_metric_of(const rp_lab_plan *plan, const rp_lab_result *result) {
                                                    : result->train_loss;
 }
 
-/* Mean over the tuning seeds, larger is better; NaN when one of them is no number. False when a
- * run is still to be made. */
+/* *out: mean metric over the tuning seeds, negated for a loss, so larger is better; NaN when a run
+ * diverged. False: a run is still to be made. */
 static bool score_of(const rp_lab_plan *plan, uint32_t model, uint32_t method, uint32_t point,
                      double *out) {
     const rp_labfile *lab = plan->lab;
@@ -347,7 +347,7 @@ static bool score_of(const rp_lab_plan *plan, uint32_t model, uint32_t method, u
     return true;
 }
 
-/* The first of the best ones. */
+/* The best point; the first one of equals. */
 static uint32_t choose_point(const rp_lab_plan *plan, uint32_t model, uint32_t method) {
     uint32_t best = RP_LAB_NONE_IS_GOOD;
     double best_score = 0;
@@ -406,7 +406,7 @@ rp_err rp_lab_plan_refresh(rp_lab_plan *plan, rp_lab_run *run) {
     return err;
 }
 
-/* What tuning waits for goes first: the rest depends on it. */
+/* Runs that tuning needs come first, because the rest depends on it. */
 rp_lab_run *rp_lab_plan_next(rp_lab_plan *plan) {
     const rp_labfile *lab = plan->lab;
     for (int all = 0; all < 2; all++) {

@@ -8,7 +8,7 @@
 
 enum {
     LEFT = 56,
-    NAMES_LEFT = 150, /* of DIFFERENCES */
+    NAMES_LEFT = 150, /* for DIFFERENCES */
     RIGHT = RP_DRAWING_WIDTH - 18,
     TOP = 40,
     HEIGHT = 205,
@@ -30,12 +30,12 @@ typedef struct {
     double left, bottom;
 } frame;
 
-static double px(const frame *f, double value) {
+static double pixel_x(const frame *f, double value) {
     return f->left + rp_axis_position(&f->x, value) * (RIGHT - f->left);
 }
 
-/* Far outside is as good as outside, and keeps the numbers short. */
-static double py(const frame *f, double value) {
+/* Limits positions far outside, to keep the numbers short. */
+static double pixel_y(const frame *f, double value) {
     const double y = f->bottom - rp_axis_position(&f->y, value) * HEIGHT;
     return y < -4000 ? -4000 : y > 4000 ? 4000 : y;
 }
@@ -51,7 +51,7 @@ static void put_text(const frame *f, const char *classes, double x, double y, co
 static void put_y_axis(const frame *f) {
     char text[RP_AXIS_TEXT_BYTES];
     for (uint32_t i = 0; i < f->y.tick_count; i++) {
-        const double at = py(f, f->y.tick[i]);
+        const double at = pixel_y(f, f->y.tick[i]);
         (void)fprintf(f->file, "<path class=\"grid\" d=\"M%.0f %.1fH%d\"/>", f->left, at, RIGHT);
         rp_drawing_tick(&f->y, f->y.tick[i], f->plot->percent, text);
         put_text(f, "end", f->left - 8, at + 4, text);
@@ -64,7 +64,7 @@ static void put_x_axis(const frame *f) {
     char text[RP_AXIS_TEXT_BYTES + 1];
     for (uint32_t i = 0; i < f->x.tick_count; i++) {
         const double tick = f->x.tick[i];
-        const double at = px(f, tick);
+        const double at = pixel_x(f, tick);
         text[0] = '+';
         rp_drawing_tick(&f->x, tick, false, text + 1);
         (void)fprintf(f->file, "<path class=\"%s\" d=\"M%.1f %dV%.0f\"/>",
@@ -81,16 +81,16 @@ static bool is_dashed(const rp_series *curve) {
 }
 
 static bool point_shown(const frame *f, const rp_series *curve, uint32_t i) {
-    return isfinite(px(f, curve->x[i])) && isfinite(py(f, curve->y[i]));
+    return isfinite(pixel_x(f, curve->x[i])) && isfinite(pixel_y(f, curve->y[i]));
 }
 
 static bool point_banded(const frame *f, const rp_series *curve, uint32_t i) {
     return point_shown(f, curve, i) && isfinite(curve->low[i]) && isfinite(curve->high[i]);
 }
 
-/* Below the axis of a log plot is at its bottom. */
+/* A band that reaches below zero in a log plot ends at the bottom. */
 static double band_y(const frame *f, double value) {
-    return f->plot->log_y && value <= 0 ? f->bottom : py(f, value);
+    return f->plot->log_y && value <= 0 ? f->bottom : pixel_y(f, value);
 }
 
 static void put_band(const frame *f, const rp_series *curve) {
@@ -102,11 +102,12 @@ static void put_band(const frame *f, const rp_series *curve) {
         if (end - first > 1) {
             (void)fputs("<path class=\"band\" d=\"", f->file);
             for (uint32_t i = first; i < end; i++) {
-                (void)fprintf(f->file, "%s%.1f %.1f", i == first ? "M" : "L", px(f, curve->x[i]),
-                              band_y(f, curve->high[i]));
+                (void)fprintf(f->file, "%s%.1f %.1f", i == first ? "M" : "L",
+                              pixel_x(f, curve->x[i]), band_y(f, curve->high[i]));
             }
             for (uint32_t i = end; i-- > first;) {
-                (void)fprintf(f->file, "L%.1f %.1f", px(f, curve->x[i]), band_y(f, curve->low[i]));
+                (void)fprintf(f->file, "L%.1f %.1f", pixel_x(f, curve->x[i]),
+                              band_y(f, curve->low[i]));
             }
             (void)fputs("Z\"/>", f->file);
         }
@@ -120,8 +121,8 @@ static void put_line(const frame *f, const rp_series *curve) {
     (void)fprintf(f->file, "<path class=\"line%s\" d=\"", is_dashed(curve) ? " dash" : "");
     for (uint32_t i = 0; i < curve->count; i++) {
         if (point_shown(f, curve, i)) {
-            (void)fprintf(f->file, "%s%.1f %.1f", pen ? "L" : "M", px(f, curve->x[i]),
-                          py(f, curve->y[i]));
+            (void)fprintf(f->file, "%s%.1f %.1f", pen ? "L" : "M", pixel_x(f, curve->x[i]),
+                          pixel_y(f, curve->y[i]));
             points++;
         }
         pen = point_shown(f, curve, i);
@@ -145,7 +146,7 @@ static void put_dot_title(const frame *f, const rp_series *curve, uint32_t i) {
     (void)fputs("</title>", f->file);
 }
 
-/* Points where there are few; bars where a band of one point would not be seen. */
+/* Marks single points: dots if there are few, and a bar instead of a band with one point. */
 static void put_dots(const frame *f, const rp_series *curve) {
     uint32_t last = curve->count;
     double x = 0;
@@ -155,8 +156,8 @@ static void put_dots(const frame *f, const rp_series *curve) {
             continue;
         }
         last = i;
-        x = px(f, curve->x[i]);
-        y = py(f, curve->y[i]);
+        x = pixel_x(f, curve->x[i]);
+        y = pixel_y(f, curve->y[i]);
         if (curve->count == 1 && curve->low && point_banded(f, curve, i)) {
             (void)fprintf(f->file, "<path class=\"line\" d=\"M%.1f %.1fV%.1f\"/>", x,
                           band_y(f, curve->low[i]), band_y(f, curve->high[i]));
@@ -172,7 +173,7 @@ static void put_dots(const frame *f, const rp_series *curve) {
                           y);
         }
     }
-    if (last + 1 < curve->count) { /* it ends before its time */
+    if (last + 1 < curve->count) { /* the curve ends early */
         (void)fprintf(f->file, "<path class=\"cross\" d=\"M%.1f %.1fl10 10m0 -10l-10 10\"><title>",
                       x - 5, y - 5);
         rp_drawing_text(f->file, curve->name);
@@ -180,21 +181,21 @@ static void put_dots(const frame *f, const rp_series *curve) {
     }
 }
 
-/* The lowest place at or below `y` where a name from x to x + wide lies on no other. */
+/* First y, going down from `y`, where a name from x to x + wide overlaps no other name. */
 static double free_place(const double (*taken)[3], uint32_t count, double x, double wide,
                          double y) {
     for (uint32_t i = 0; i < count; i++) {
         bool clear = x + wide < taken[i][0] || x > taken[i][0] + taken[i][1];
         if (!clear && fabs(y - taken[i][2]) < NAME_HEIGHT) {
-            /* a little more: (t + h) - t may be less than h, and then this would never end */
+            /* 0.5 more, because (t + h) - t may be less than h, which would loop for ever */
             y = taken[i][2] + NAME_HEIGHT + 0.5;
-            i = UINT32_MAX; /* from the first again: it only ever goes down */
+            i = UINT32_MAX; /* start over with the first name; y only grows, so this ends */
         }
     }
     return y;
 }
 
-/* Beside the last point of each curve. */
+/* Writes names next to the last points of curves. */
 static void put_names(const frame *f) {
     double taken[NAMES_MAX][3]; /* x, width, y */
     char classes[40];
@@ -206,10 +207,10 @@ static void put_names(const frame *f) {
             continue;
         }
         const double wide = 7.0 * (double)strlen(curve->name);
-        const double x = px(f, curve->x[last]);
+        const double x = pixel_x(f, curve->x[last]);
         const bool left = x + 10 + wide > RIGHT;
         const double from = left ? x - 10 - wide : x + 10;
-        const double y = free_place(taken, count, from, wide, py(f, curve->y[last]) + 4);
+        const double y = free_place(taken, count, from, wide, pixel_y(f, curve->y[last]) + 4);
         taken[count][0] = from;
         taken[count][1] = wide;
         taken[count++][2] = y;
@@ -219,11 +220,11 @@ static void put_names(const frame *f) {
 }
 
 static void put_curves(const frame *f) {
-    /* nested, so that what lies outside is cut without an id that pages would have to share */
+    /* a nested <svg> clips the curves without an id, which would have to be unique in a page */
     (void)fprintf(f->file,
                   "<svg x=\"0\" y=\"%d\" width=\"%d\" height=\"%d\" viewBox=\"0 %d %d %d\">\n",
                   TOP - 6, RP_DRAWING_WIDTH, HEIGHT + 12, TOP - 6, RP_DRAWING_WIDTH, HEIGHT + 12);
-    for (uint32_t pass = 0; pass < 2; pass++) { /* bands lie below all lines */
+    for (uint32_t pass = 0; pass < 2; pass++) { /* bands first, below all lines */
         for (uint32_t c = 0; c < f->plot->count; c++) {
             const rp_series *curve = &f->plot->series[c];
             rp_drawing_group(f->file, curve->line);
@@ -258,7 +259,7 @@ static void put_bars(const frame *f) {
                 continue;
             }
             const double x = f->left + group * (g + 0.5) + wide * (s - plot->count / 2.0);
-            const double top = py(f, series->y[g]);
+            const double top = pixel_y(f, series->y[g]);
             (void)fprintf(f->file,
                           "<rect class=\"bar\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
                           "height=\"%.1f\" rx=\"1.5\"><title>",
@@ -276,11 +277,11 @@ static void put_bars(const frame *f) {
 
 /* ---- differences ----------------------------------------------------------------------------- */
 
-/* What has room at the left; the rest is three dots. UTF-8. */
+/* Shortens a UTF-8 name to NAME_CHARS, with an ellipsis. */
 static void fit_name(const char *name, char *out, size_t bytes) {
     uint32_t chars = 0;
     size_t used = 0;
-    size_t cut = 0; /* after all but the last character that has room */
+    size_t cut = 0; /* bytes of the first NAME_CHARS - 1 characters */
     for (; name[used]; used++) {
         if (((unsigned char)name[used] & 0xc0) != 0x80 && chars++ == NAME_CHARS - 1) {
             cut = used;
@@ -290,15 +291,15 @@ static void fit_name(const char *name, char *out, size_t bytes) {
                    chars > NAME_CHARS ? "\xe2\x80\xa6" : "");
 }
 
-/* An end that lies outside is an arrow. */
+/* Draws an interval; an end outside of the plot is an arrow. */
 static void put_interval(const frame *f, double low, double high, double y) {
-    const double from = fmax(px(f, low), f->left);
-    const double to = fmin(px(f, high), RIGHT);
+    const double from = fmax(pixel_x(f, low), f->left);
+    const double to = fmin(pixel_x(f, high), RIGHT);
     (void)fprintf(f->file,
                   "<path class=\"line\" d=\"M%.1f %.1fH%.1fM%.1f %.1f%sM%.1f %.1f%s\"><title>95 %% "
                   "interval %+.3g to %+.3g</title></path>",
-                  from, y, to, from, y - 5, px(f, low) < f->left ? "l-5 5l5 5" : "v10", to, y - 5,
-                  px(f, high) > RIGHT ? "l5 5l-5 5" : "v10", low, high);
+                  from, y, to, from, y - 5, pixel_x(f, low) < f->left ? "l-5 5l5 5" : "v10", to,
+                  y - 5, pixel_x(f, high) > RIGHT ? "l5 5l-5 5" : "v10", low, high);
 }
 
 static void put_differences(const frame *f) {
@@ -320,14 +321,14 @@ static void put_differences(const frame *f) {
                 (void)fprintf(f->file,
                               "<circle class=\"faint\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\"><title>"
                               "%+.4g</title></circle>",
-                              px(f, row->x[i]), y, row->x[i]);
+                              pixel_x(f, row->x[i]), y, row->x[i]);
             }
         }
         if (isfinite(row->y[0])) {
             (void)fprintf(f->file,
                           "<path class=\"dot\" d=\"M%.1f %.1fl6 6l-6 6l-6 -6z\"><title>mean "
                           "%+.4g</title></path>",
-                          px(f, row->y[0]), y - 6, row->y[0]);
+                          pixel_x(f, row->y[0]), y - 6, row->y[0]);
         }
         (void)fputs("</g>\n", f->file);
     }
@@ -335,7 +336,7 @@ static void put_differences(const frame *f) {
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-/* Rows that it takes; draws when `draw`. */
+/* Number of rows of the legend; draws it if `draw`. */
 static uint32_t put_legend(const frame *f, bool draw, double y) {
     double x = LEFT;
     uint32_t rows = 1;

@@ -1,5 +1,5 @@
-/* Curves with bands, bars by group, and differences with their intervals, as SVG. No script, no
- * fonts. A method has one colour, that of its `line`, in every plot. */
+/* Curves with bands, bars by group, and differences with intervals, as SVG without scripts and
+ * fonts. A method has the colour of its `line` in every plot. */
 #ifndef RP_LAB_PLOT_H
 #define RP_LAB_PLOT_H
 
@@ -7,7 +7,7 @@
 
 #include "lab/plot_series.h"
 
-/* `standalone`: a file of its own, with style and legend; otherwise part of a page. */
+/* `standalone`: a separate file with style and legend; otherwise part of a page. */
 void rp_plot_write(FILE *file, const rp_plot *plot, bool standalone);
 
 #endif

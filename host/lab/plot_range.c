@@ -20,7 +20,7 @@ static double first_of(const rp_series *curve) {
     return none;
 }
 
-/* A value that half of the curve lies below; exact enough, and without a copy. */
+/* Approximate median of the curve, by bisection, so that no sorted copy is needed. */
 static double middle_of(const rp_series *curve) {
     rp_plot_range all = {none, none};
     for (uint32_t i = 0; i < curve->count; i++) {
@@ -43,15 +43,15 @@ static double middle_of(const rp_series *curve) {
     return all.high;
 }
 
-/* Above it a curve is cut: one and a half times its beginning or four times its middle. */
+/* Value above which a curve is cut: 1.5 times its start or 4 times its median, the larger one. */
 static double ceiling_of(const rp_series *curve) {
     double start = 1.5 * first_of(curve);
     double middle = 4 * middle_of(curve);
     return middle > start ? middle : start;
 }
 
-/* One curve that shoots up must not press the others flat: those with a ceiling of more than ten
- * times the least one do not count. */
+/* Upper limit of the plot. Ignores curves whose ceiling is more than ten times the least one, so
+ * that a diverging curve does not flatten the rest. */
 static double limit_of(const rp_plot *plot) {
     double least = none;
     double limit = none;
@@ -90,7 +90,7 @@ static rp_plot_range bars_range(const rp_plot *plot) {
     return r;
 }
 
-/* Wide enough for the values; an interval of two of them may leave it. */
+/* Wide enough for all values; the wide interval of two values may extend beyond. */
 static rp_plot_range differences_range(const rp_plot *plot) {
     double reach = 0;
     for (uint32_t r = 0; r < plot->count; r++) {
@@ -122,7 +122,7 @@ rp_plot_range rp_plot_range_y(const rp_plot *plot, bool *cut) {
         r.low = r.low >= 0 && r.low < 0.35 * r.high ? 0 : r.low - room;
         r.high += room;
     }
-    if (plot->percent) { /* from 0 to 100 %, room around a single value, too */
+    if (plot->percent) { /* within 0 to 100 %, with room around a single value */
         const double more = r.high - r.low < 1e-9 ? 0.05 : 0;
         r.low -= more;
         r.high += more;
@@ -146,7 +146,7 @@ rp_plot_range rp_plot_range_x(const rp_plot *plot) {
             widen_range(&r, plot->log_x && x <= 0 ? none : x);
         }
     }
-    if (plot->x_from_low && !plot->log_x) { /* points are not put on the edge */
+    if (plot->x_from_low && !plot->log_x) { /* keep points off the edge */
         double room = 0.08 * (r.high - r.low);
         r.low -= r.low - room < 0 && r.low >= 0 ? r.low : room;
         r.high += room;

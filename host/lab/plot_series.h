@@ -1,4 +1,4 @@
-/* What a plot shows: its series and its words. */
+/* Input of a plot: series and texts. */
 #ifndef RP_LAB_PLOT_SERIES_H
 #define RP_LAB_PLOT_SERIES_H
 
@@ -8,7 +8,7 @@
 typedef enum {
     RP_PLOT_CURVES,
     RP_PLOT_BARS,       /* y[i] is the bar of group i; NaN: no bar */
-    RP_PLOT_DIFFERENCES /* a row a series: x are values, y[0] their mean in low[0] to high[0] */
+    RP_PLOT_DIFFERENCES /* a row per series: values x, mean y[0], interval low[0] to high[0] */
 } rp_plot_kind;
 
 /* A y that is not finite interrupts a curve. */
@@ -17,21 +17,21 @@ typedef struct {
     uint32_t line;
     bool dashed;
     const double *x, *y;
-    const double *low, *high; /* of CURVES a band round y, NULL: none */
-    uint32_t count;           /* values, groups */
-    uint32_t marked;          /* a point with a ring round it; >= count: none */
-    int verdict;              /* of DIFFERENCES: 1 better, -1 worse */
+    const double *low, *high; /* CURVES: a band around y; NULL: none */
+    uint32_t count;           /* of values or groups */
+    uint32_t marked;          /* point with a ring; >= count: none */
+    int verdict;              /* DIFFERENCES: 1 better, -1 worse */
 } rp_series;
 
 typedef struct {
     rp_plot_kind kind;
-    const char *title, *note;      /* note: a small line below, or "" */
-    const char *x_label, *y_label; /* of BARS the groups are x_label 0, x_label 1, ... */
+    const char *title, *note;      /* note: small text below; "": none */
+    const char *x_label, *y_label; /* BARS: groups are x_label 0, x_label 1, ... */
     bool log_x, log_y;
-    bool percent;    /* y is a share, shown in percent */
-    bool names;      /* beside the last point of each curve; else a legend when standalone */
+    bool percent;    /* y is a share; show percent */
+    bool names;      /* next to the last point of each curve; else a legend when standalone */
     bool x_from_low; /* the x axis begins at the least x, not at 0 */
-    bool whole_x;    /* no ticks between whole numbers */
+    bool whole_x;    /* ticks at whole numbers only */
     const rp_series *series;
     uint32_t count;
 } rp_plot;

@@ -16,7 +16,7 @@ typedef struct {
     const rp_lab_table *table;
     const rp_lab_report_options *options;
     const rp_lab_figures *figures;
-    const rp_lab_figure *figure; /* the one to write */
+    const rp_lab_figure *figure; /* to be written */
 } report;
 
 typedef rp_err (*writer)(const report *r, FILE *file);

@@ -28,7 +28,7 @@ static rp_err take_text(rp_arena *arena, const json_t *text, const char **out) {
     return err;
 }
 
-/* Whole, and fit to count with. */
+/* Reads a whole number from 0 to max; false: it is missing or invalid. */
 static bool index_of(const json_t *object, const char *key, uint64_t max, uint64_t *out) {
     const json_t *value = json_object_get(object, key);
     json_int_t whole = json_integer_value(value);
@@ -40,7 +40,7 @@ static bool index_of(const json_t *object, const char *key, uint64_t max, uint64
 
 enum { PATH_BYTES = 128, DEPTH_MAX = 4 };
 
-/* Room for one more item. The room is 1, 2, 4, 8 ... items, so it is full at these counts. */
+/* Makes room for one more item. The capacity is a power of two, so it is full at these counts. */
 static rp_err make_room(rp_arena *arena, uint32_t count, size_t size, void *items) {
     void *more;
     void *now;
@@ -58,7 +58,7 @@ static rp_err make_room(rp_arena *arena, uint32_t count, size_t size, void *item
     return err;
 }
 
-/* All numbers below `value`, which is at `path`. */
+/* Collects all numbers in `value`, whose path is `path`. */
 static rp_err take_numbers(rp_arena *arena, const json_t *value, const char *path, uint32_t depth,
                            rp_lab_result *out) {
     char inner[PATH_BYTES];
@@ -172,7 +172,7 @@ fail:
     return err;
 }
 
-/* Numbers that have a field of their own; NaN where summary.json has none. */
+/* Numbers of summary.json that have a field in rp_lab_result. */
 static const struct {
     const char *path;
     size_t at;
@@ -234,7 +234,7 @@ static rp_err read_summary(rp_arena *arena, const char *folder, rp_lab_result *o
         char *note;
         json_decref(root);
         out->status = RP_LAB_FAILED;
-        err = rp_arena_printf(arena, &note, "summary.json can not be read: %s", problem.text);
+        err = rp_arena_printf(arena, &note, "summary.json cannot be read: %s", problem.text);
         out->note = err == RP_OK ? note : "";
         return err;
     }
@@ -258,9 +258,9 @@ double rp_lab_result_seconds_to(const rp_lab_result *result, double accuracy) {
 typedef struct {
     rp_arena *arena;
     rp_lab_result *out;
-    uint64_t steps, width; /* of a bin */
-    uint64_t epoch_steps;  /* 0: not known yet */
-    bool former;           /* counts steps from 0, as former versions did */
+    uint64_t steps, width; /* width: steps of a bin */
+    uint64_t epoch_steps;  /* 0: unknown yet */
+    bool former;           /* the log counts steps from 0, as older versions did */
     double loss[RP_LAB_BINS];
     uint32_t loss_count[RP_LAB_BINS];
     rp_lab_prediction *stage[RP_LAB_STAGES_MAX];
@@ -303,7 +303,7 @@ static rp_err take_prediction(log_reader *r, const json_t *line, uint32_t bin) {
     double stale = read_number(line, "stale_error");
     p->gap_max = gap > p->gap_max || !isfinite(p->gap_max) ? gap : p->gap_max;
     p->lines++;
-    p->ahead_mean += read_number(line, "ahead"); /* sums until the end */
+    p->ahead_mean += read_number(line, "ahead"); /* a sum until the end of the file */
     p->error_mean += error;
     p->stale_mean += stale;
     p->error[bin] += error;
@@ -312,7 +312,7 @@ static rp_err take_prediction(log_reader *r, const json_t *line, uint32_t bin) {
     return RP_OK;
 }
 
-/* One line: a step, or an event. */
+/* Reads one line: a step or an event. */
 static rp_err take_line(log_reader *r, const json_t *line) {
     const char *event = json_string_value(json_object_get(line, "event"));
     uint64_t step;
@@ -333,7 +333,7 @@ static rp_err take_line(log_reader *r, const json_t *line) {
         if (r->epoch_steps == 0 && index_of(line, "epoch", UINT32_MAX, &epoch) && epoch > 0) {
             r->epoch_steps = (step - 1) / epoch;
         }
-        r->loss[bin] += loss; /* NaN stays: this bin has no mean */
+        r->loss[bin] += loss; /* a NaN makes the mean of this bin NaN */
         r->loss_count[bin]++;
         return RP_OK;
     }
@@ -361,7 +361,7 @@ static rp_err finish_bins(log_reader *r) {
         out->bin_count = r->loss_count[i] ? i + 1 : out->bin_count;
     }
     if (r->epoch_steps == 0 && out->epochs == 1) {
-        r->epoch_steps = r->steps; /* one epoch and nothing else */
+        r->epoch_steps = r->steps; /* the run has only one epoch */
     }
     for (uint32_t i = 0; i < out->eval_count && r->epoch_steps; i++) {
         out->eval[i].epoch = out->eval[i].step / (double)r->epoch_steps;
@@ -396,7 +396,7 @@ fail:
     return err;
 }
 
-/* What is behind the last line is no line. */
+/* Whether only white space follows; skips it. */
 static bool at_end(FILE *file) {
     int c;
     do {
@@ -405,7 +405,7 @@ static bool at_end(FILE *file) {
     return c == EOF || ungetc(c, file) == EOF;
 }
 
-/* Bins are a run's own: as many steps each as make RP_LAB_BINS of them. */
+/* The width of bins depends on the run: its steps make at most RP_LAB_BINS bins. */
 static rp_err read_lines(rp_arena *arena, FILE *file, rp_lab_result *out) {
     log_reader *r;
     rp_err err;
@@ -446,7 +446,7 @@ static rp_err read_log(rp_arena *arena, const char *folder, rp_lab_result *out) 
     }
     if (!file) {
         out->status = RP_LAB_FAILED;
-        out->note = "log.jsonl can not be read";
+        out->note = "log.jsonl cannot be read";
         return RP_OK;
     }
     err = read_lines(arena, file, out);
@@ -454,27 +454,27 @@ static rp_err read_log(rp_arena *arena, const char *folder, rp_lab_result *out) 
     return err;
 }
 
-/* ---- what it said ---------------------------------------------------------------------------- */
+/* ---- standard error -------------------------------------------------------------------------- */
 
-/* The text of an error in a line of a run's log: `ringpipe: text`, and of runs made by former
- * versions `12:00:00.000 room error: text`. NULL: the line is none. */
+/* Text of an error message: `ringpipe: text`, or from older versions `12:00:00.000 room error:
+ * text`. NULL: the line is no error. */
 static const char *error_in(const char *line) {
     static const char name[] = "ringpipe: ";
-    static const char *const others[] = {"warning: ", "note: "};
+    static const char *const levels[] = {"warning: ", "note: "};
     const char *former = strstr(line, " error: ");
     if (strncmp(line, name, strlen(name)) != 0) {
         return former ? former + strlen(" error: ") : NULL;
     }
     line += strlen(name);
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        if (strncmp(line, others[i], strlen(others[i])) == 0) {
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
+        if (strncmp(line, levels[i], strlen(levels[i])) == 0) {
             return NULL;
         }
     }
     return line;
 }
 
-/* The last error that the run's program has said. */
+/* Notes the last error message of the run. */
 static rp_err read_said(rp_arena *arena, const char *path, rp_lab_result *out) {
     FILE *file = fopen(path, "re");
     char line[LINE_BYTES];
@@ -532,7 +532,7 @@ double rp_lab_result_gain(const rp_lab_result *result) {
     double stale = 0;
     for (uint32_t i = 0; i < result->prediction_count; i++) {
         const rp_lab_prediction *p = &result->prediction[i];
-        if (!(p->stale_mean <= 0)) { /* NaN counts */
+        if (!(p->stale_mean <= 0)) { /* NaN is included */
             error += p->error_mean;
             stale += p->stale_mean;
         }

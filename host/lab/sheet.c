@@ -23,7 +23,7 @@ rp_lab_sheet rp_lab_sheet_of_row(const rp_lab_table *table, rp_lab_sheet_kind ki
     return (rp_lab_sheet){.kind = kind, .table = table, .row = row, .row_count = 1};
 }
 
-/* NULL: after the last one. */
+/* Item `i` of a row or sheet; NULL: after the last one. */
 static const void *item_at(const rp_lab_sheet *sheet, const rp_lab_row *row, uint32_t i) {
     const rp_lab_plan *plan = sheet->table->plan;
     switch (sheet->kind) {
@@ -59,7 +59,7 @@ bool rp_lab_sheet_next(rp_lab_line *line) {
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-/* Mean and deviation over the row's finished runs. */
+/* Mean and deviation of a number of summary.json over the row's finished runs. */
 static rp_stats stats_of(const rp_lab_row *row, const char *path) {
     double value[RP_LAB_SEEDS_MAX];
     uint32_t count = 0;
@@ -120,7 +120,7 @@ static void show_value(const rp_lab_value *value, const rp_lab_format *format, c
     }
 }
 
-/* What stands in place of a row's main number; "": the number. */
+/* Text for a row whose main number is missing; "": it has one. */
 static void write_no_mean(const rp_lab_row *row, char *text) {
     text[0] = '\0';
     if (row->diverged > 0 && row->wanted > 1) {

@@ -29,7 +29,8 @@ static void add_rate(rate *to, double seconds, double steps) {
     }
 }
 
-/* Seconds a step of a run, from those that are most like it. */
+/* Estimated seconds per step of a run, from the most similar runs: same method and model, same
+ * model, or any; NaN when nothing is known. */
 static double step_s(const rp_lab_plan *plan, const rp_lab_run *like, const rp_lab_job *job,
                      uint32_t jobs, int64_t now_ns) {
     rate same = {0};
@@ -58,8 +59,7 @@ static double step_s(const rp_lab_plan *plan, const rp_lab_run *like, const rp_l
     return best->steps > 0 ? best->seconds / best->steps : (double)NAN;
 }
 
-/* Seconds that the wanted runs which are not finished will take, by what finished ones took a step:
- * of the same method and model, else of the same model, else of any; NaN when nothing is known. */
+/* Estimated seconds until all wanted runs are finished; NaN when nothing is known. */
 static double time_left(const rp_lab_plan *plan, const rp_lab_job *job, uint32_t jobs,
                         int64_t now_ns) {
     double seconds = 0;
@@ -107,7 +107,7 @@ static void add_left(char *line, double seconds) {
     char text[RP_LAB_CELL_BYTES];
     size_t used = strlen(line);
     if (isfinite(seconds) && seconds > 0) {
-        rp_lab_write_duration(seconds < 10 ? 10 : seconds, text); /* no tenths of a guess */
+        rp_lab_write_duration(seconds < 10 ? 10 : seconds, text); /* an estimate has no tenths */
         (void)snprintf(line + used, LINE_BYTES - used, ", %.40s left", text);
     }
 }
@@ -154,7 +154,7 @@ static void make_line(const rp_lab_show *show, const rp_lab_job *job, uint32_t j
     }
 }
 
-/* As much as fits; the last column would make some terminals wrap. */
+/* Cuts the line one column before the edge, at which some terminals wrap. */
 static void cut_line(char *line) {
     struct winsize size;
     size_t columns = 80;
@@ -162,7 +162,7 @@ static void cut_line(char *line) {
         columns = size.ws_col;
     }
     if (strlen(line) >= columns) {
-        line[columns - 1] = '\0'; /* a character cut in two is not shown */
+        line[columns - 1] = '\0'; /* a partial character is not shown */
     }
 }
 
@@ -190,8 +190,8 @@ void rp_lab_show_begin(rp_lab_show *show, const rp_lab_job *job) {
     }
 }
 
-/* Of the test part; of the validation part where a point is chosen on it, or where that is all
- * there is. */
+/* Writes the score on the test part; on the validation part if tuning uses it or there is no test
+ * score. */
 static void write_score(const rp_lab_result *result, bool tunes) {
     const bool tested = isfinite(result->eval_loss) && !(tunes && result->validated);
     const char *part = tested ? "test" : "validation";

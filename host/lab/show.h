@@ -1,5 +1,5 @@
-/* What a person sees while the runs are made: on a terminal one line that is drawn again, elsewhere
- * a line when a run begins, one when it ends, and one every half minute. On standard error. */
+/* Progress on standard error: a terminal has one line that is redrawn; otherwise a line is printed
+ * when a run begins, when it ends, and every half minute. */
 #ifndef RP_LAB_SHOW_H
 #define RP_LAB_SHOW_H
 
@@ -9,14 +9,14 @@
 typedef struct {
     const rp_lab_plan *plan;
     const rp_clock *clock;
-    bool quiet; /* nobody looks */
-    bool live;  /* a terminal */
-    bool drawn; /* the line stands there */
+    bool quiet; /* print nothing */
+    bool live;  /* standard error is a terminal */
+    bool drawn; /* the line is on the screen */
     int64_t drawn_ns;
-    rp_log_hook hook; /* a log line clears it */
+    rp_log_hook hook; /* clears the line before a log line */
 } rp_lab_show;
 
-/* The show stays where it is until it is closed. */
+/* *show must not move until it is closed. */
 void rp_lab_show_open(rp_lab_show *show, const rp_lab_plan *plan, const rp_clock *clock,
                       bool quiet);
 void rp_lab_show_begin(rp_lab_show *show, const rp_lab_job *job);

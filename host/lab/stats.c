@@ -19,7 +19,7 @@ rp_stats rp_stats_of(const double *value, uint32_t count) {
         return s;
     }
     s.mean = sum / s.count;
-    double squares = 0; /* second pass: no difference of large numbers */
+    double squares = 0; /* two passes avoid a difference of large numbers */
     for (uint32_t i = 0; i < count; i++) {
         double off = value[i] - s.mean;
         squares += isfinite(value[i]) ? off * off : 0;
@@ -42,7 +42,7 @@ double rp_stats_t975(uint32_t degrees) {
     if (degrees <= TABLE) {
         return table[degrees - 1];
     }
-    const double z = 1.959963985; /* the normal distribution's */
+    const double z = 1.959963985; /* of the normal distribution */
     const double n = degrees;
     return z + (z * z * z + z) / (4 * n) + (5 * pow(z, 5) + 16 * z * z * z + 3 * z) / (96 * n * n);
 }

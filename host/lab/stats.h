@@ -1,25 +1,25 @@
-/* The statistics of a comparison: pure functions of a few numbers. A value that is not finite is no
- * value: it is counted as absent and enters no mean. */
+/* Statistics of a comparison. Pure functions. A value that is not finite is counted as absent and
+ * left out of means. */
 #ifndef RP_LAB_STATS_H
 #define RP_LAB_STATS_H
 
 #include <stdint.h>
 
-/* What there is none of is NaN: the mean of nothing, the deviation of one. */
+/* NaN: the mean of no value, the deviation of one. */
 typedef struct {
     uint32_t count; /* finite values */
     uint32_t absent;
     double mean;
-    double deviation; /* of the sample: n - 1 */
+    double deviation; /* sample deviation, n - 1 */
 } rp_stats;
 
 rp_stats rp_stats_of(const double *value, uint32_t count);
 
-/* Of value[i] - base[i] over those i where both are finite. */
+/* Differences value[i] - base[i] for all i with two finite values. */
 typedef struct {
     uint32_t count;
     double mean, deviation;
-    double low, high; /* 95 % interval of the mean; NaN when count < 2 */
+    double low, high; /* 95 % interval of the mean; NaN if count < 2 */
 } rp_stats_paired;
 
 /* source  paired t interval, mean +- t(0.975, n - 1) * deviation / sqrt(n) */
@@ -29,7 +29,7 @@ rp_stats_paired rp_stats_pair(const double *value, const double *base, uint32_t 
  * source  table to 30 degrees; above, Cornish-Fisher's expansion (Abramowitz and Stegun 26.7.5) */
 double rp_stats_t975(uint32_t degrees);
 
-/* -1: the interval lies below zero, 1: above, 0: it holds zero or there is none. */
+/* -1: the interval is below zero, 1: above, 0: it contains zero or is missing. */
 int rp_stats_sign(const rp_stats_paired *paired);
 
 #endif

@@ -41,7 +41,7 @@ static bool same_cut(const rp_lab_result *a, const rp_lab_result *b) {
     return same;
 }
 
-/* The largest of all seeds: what has to be there for it to run. */
+/* Keeps the largest memory of all seeds, which a board must have. */
 static void add_stages(rp_lab_row *row, const rp_lab_result *result) {
     for (uint32_t k = 0; k < row->stage_count && k < result->stage_count; k++) {
         rp_lab_stage *to = &row->stage[k];
@@ -86,7 +86,7 @@ static bool same_wire(const rp_lab_wire *a, const rp_lab_wire *b) {
            strcmp(a->to, b->to) == 0;
 }
 
-/* NaN: no run knows it. */
+/* Mean of a wire's number over the row's runs; NaN: no run has it. */
 static double mean_of_wire(const rp_lab_row *row, const rp_lab_wire *wire, uint32_t number) {
     double sum = 0;
     uint32_t count = 0;
@@ -117,7 +117,7 @@ fail:
     return err;
 }
 
-/* A diverged run has a speed and a size, but no loss and no accuracy. */
+/* A diverged run has speed and memory, but no loss and accuracy. */
 static rp_err fill_numbers(rp_arena *arena, rp_lab_row *row, uint32_t seeds, double goal) {
     double *value[6];
     rp_err err;
@@ -205,7 +205,7 @@ fail:
     return err;
 }
 
-/* The first finished run of the same model on as many boards. */
+/* The first finished run of the model with the same number of stages. */
 static const rp_lab_result *first_alike(const rp_lab_table *table, uint32_t model,
                                         const rp_lab_result *result) {
     for (uint32_t i = 0; i < table->row_count; i++) {
@@ -321,14 +321,14 @@ fail:
     return err;
 }
 
-/* ---- what was equal -------------------------------------------------------------------------- */
+/* ---- equal keys ------------------------------------------------------------------------------ */
 
 enum { LEAVES_MAX = 512, KEY_BYTES = 128 };
 
 typedef struct {
     const char *key; /* "optimizer.lr" */
     const char *text;
-    uint32_t files; /* how many had it */
+    uint32_t files; /* number of files with the key */
     bool differs;
 } leaf;
 
@@ -374,7 +374,7 @@ fail:
     return err;
 }
 
-/* Of the run files of the rows' finished runs: one a row will do, seeds change nothing else. */
+/* Compares one run file of each row with a finished run; seeds change no other key. */
 static rp_err find_equal(rp_arena *arena, rp_lab_table *table) {
     const rp_lab_plan *plan = table->plan;
     leaves *all;
@@ -452,10 +452,10 @@ const char *rp_lab_table_chosen_on(const rp_lab_table *table) {
     for (uint32_t i = 0; i < table->tuning_count; i++) {
         validated += table->tuning[i].validation;
     }
-    return validated == 0                     ? "the test part, which flatters their rows"
+    return validated == 0                     ? "the test part, which biases their rows"
            : validated == table->tuning_count ? "the validation part"
                                               : "the validation part where the runs have one, "
-                                                "else on the test part, which flatters such rows";
+                                                "else on the test part, which biases such rows";
 }
 
 const rp_stats_paired *rp_lab_row_over(const rp_lab_table *table, const rp_lab_row *row) {

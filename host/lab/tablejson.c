@@ -189,7 +189,7 @@ rp_err rp_lab_json(const rp_lab_table *table, const rp_lab_report_options *optio
     json_t *object = make_object(table, options, &good);
     if (!good) {
         json_decref(object);
-        return rp_fail(RP_ERR_FORMAT, "table.json can not be made: is every name UTF-8?");
+        return rp_fail(RP_ERR_FORMAT, "cannot make table.json: is every name UTF-8?");
     }
     bool written = json_dumpf(object, file, flags | JSON_REAL_PRECISION(DIGITS)) == 0 &&
                    putc('\n', file) != EOF;

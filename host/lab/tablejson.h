@@ -6,7 +6,7 @@
 
 #include "lab/table.h"
 
-/* `flags` are jansson's. */
+/* `flags`: of json_dumpf(). */
 rp_err rp_lab_json(const rp_lab_table *table, const rp_lab_report_options *options, FILE *file,
                    size_t flags) RP_MUST_CHECK;
 

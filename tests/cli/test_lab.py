@@ -211,7 +211,7 @@ tune: {metric: loss, seeds: [9], set: {train.steps: 3}}
             best = min(points, key=lambda point: point["score"]["mean"])
             self.assertEqual([p["chosen"] for p in points], [p is best for p in points])
             self.assertEqual(model["row"][0]["label"], "a, " + best["label"])
-        self.assertIn("sweeps were chosen on the test part, which flatters",
+        self.assertIn("sweeps were chosen on the test part, which biases",
                       (self.dir / "out/table.md").read_text())
 
     def test_sweep_on_the_validation_part(self):
