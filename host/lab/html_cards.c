@@ -88,7 +88,7 @@ static void put_card(const rp_html_page *p, const char *what, const char *label,
     rp_html_put(p, "</div>\n");
 }
 
-/* Names the best row, and whether the seeds show that it is better. */
+/* Names a winner only if the seeds show that it is better than every other row. */
 static void put_main_card(const rp_html_page *p, uint32_t model) {
     char text[RP_LAB_CELL_BYTES];
     char more[RP_LAB_CELL_BYTES + 64];
@@ -108,7 +108,7 @@ static void put_main_card(const rp_html_page *p, uint32_t model) {
     } else {
         put_card(p, what, "no clear winner",
                  row->wanted < 2 ? "one seed has no interval"
-                                 : "not every 95 % interval of the differences leaves zero out");
+                                 : "some 95 % intervals of differences contain zero");
     }
 }
 

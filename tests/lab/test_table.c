@@ -125,7 +125,7 @@ static const char *page_of(const rp_lab_table *table) {
     return text;
 }
 
-/* A winner is named only where the interval to every other row leaves zero out. */
+/* A winner is named only where the interval to every other row excludes zero. */
 static void winners_are_shown_by_the_seeds(void **state) {
     (void)state;
     rp_lab_table table;
@@ -137,14 +137,15 @@ static void winners_are_shown_by_the_seeds(void **state) {
     }
     expect_ok(rp_lab_table_make(&arena, &plan, &table));
     const char *page = page_of(&table);
-    assert_non_null(strstr(page, "<b>b</b><span>93.01 \xc2\xb1 1.01 %; ahead of every other row"));
+    assert_non_null(
+        strstr(page, "<b>b</b><span>93.01 \xc2\xb1 1.01 %; better than every other row"));
     assert_null(strstr(page, "fastest")); /* by some seeds only */
     assert_null(strstr(page, "no clear winner"));
     finish_run(2, 0, 1, 0.92, 1000); /* 99, 92, 99 %: the mean is higher, the interval holds 0 */
     expect_ok(rp_lab_table_make(&arena, &plan, &table));
     page = page_of(&table);
     assert_non_null(strstr(page, "no clear winner"));
-    assert_null(strstr(page, "ahead of every other row"));
+    assert_null(strstr(page, "better than every other row"));
 }
 
 static void a_page_says_what_it_is_about(void **state) {
