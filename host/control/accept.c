@@ -1,5 +1,5 @@
-/* Messages of the boards: which kind is taken in which state, and which room takes it. Every kind
- * that is not in the table is refused, with a text. */
+/* Messages of the boards: which kind is accepted in which state, and which room handles it. A kind
+ * that is not in the table is refused with an error. */
 #include "control/controller_own.h"
 
 #include "measure/losses.h"
@@ -18,7 +18,7 @@
 static const struct {
     rp_kind kind;
     uint32_t taken;
-    uint32_t ignored; /* what a board says to the host that it has lost; or it times the acks */
+    uint32_t ignored; /* sent to a controller that has died, or only there to time acks */
 } accepted[] = {
     {RP_KIND_HELLO, ANYWHERE, 0},
     {RP_KIND_FAULT, ANYWHERE, 0},
@@ -44,8 +44,8 @@ static const struct {
     {RP_KIND_HELD, IN(ADOPT), 0},
 };
 
-/* 0: refused. */
-static enum { REFUSED, IGNORED, TAKEN } fate_of(rp_kind kind, rp_control_state_id state) {
+/* REFUSED is 0. */
+static enum { REFUSED, IGNORED, TAKEN } find_fate(rp_kind kind, rp_control_state_id state) {
     const uint32_t bit = UINT32_C(1) << state;
     for (size_t i = 0; i < sizeof accepted / sizeof *accepted; i++) {
         if (accepted[i].kind == kind) {
@@ -56,7 +56,7 @@ static enum { REFUSED, IGNORED, TAKEN } fate_of(rp_kind kind, rp_control_state_i
 }
 
 bool rp_accept_takes(rp_kind kind, rp_control_state_id state) {
-    return fate_of(kind, state) != REFUSED;
+    return find_fate(kind, state) != REFUSED;
 }
 
 /* ---- bring-up -------------------------------------------------------------------------------- */
@@ -70,7 +70,7 @@ static rp_err on_hello(rp_controller *c, uint32_t board, const rp_message *messa
         return rp_keep_on_adopted_hello(c->keep, board, message);
     }
     if (state->hello) {
-        return RP_OK; /* it answers an earlier greeting, too */
+        return RP_OK; /* also answers an earlier greeting */
     }
     RP_TRY(rp_ring_check_software(&c->ring, board, hello));
     RP_TRY(rp_arrangement_check_software(c->setup, board, hello));
@@ -155,7 +155,7 @@ static rp_err on_saved(rp_keep *keep, rp_machine *machine, uint32_t board,
     return rp_machine_keep_result(machine, err, outcome);
 }
 
-/* The board knows the class best; the text and the error say the rest. */
+/* The board knows class, error and text of the fault best. */
 static rp_err on_fault(const char *name, const rp_Fault *fault, rp_FaultClass *reported) {
     const bool known = fault->err > 0 && fault->err < RP_ERR_COUNT;
     *reported = fault->fault_class;
@@ -180,11 +180,11 @@ rp_err rp_accept_message(rp_controller *c, uint32_t board, const rp_message *mes
         return on_profile(c, board, message);
     case RP_KIND_TRIAL_DONE:
         rp_measure_take_trial(c->measure, board, &message->frame.body.trial_done);
-        if (c->machine.state == RP_CONTROL_PROFILE) { /* else nothing waits for it any more */
+        if (c->machine.state == RP_CONTROL_PROFILE) { /* in other states nothing waits for it */
             rp_ring_note_progress(&c->ring);
         }
         return RP_OK;
-    case RP_KIND_READY: /* a board that is warmed waits for no other one */
+    case RP_KIND_READY: /* with `boards warm` no board waits for others */
         return rp_ring_take_ready(&c->ring, board, &message->frame.body.ready,
                                   c->options.purpose != RP_PURPOSE_WARM ? plan : NULL);
     case RP_KIND_STEP_DONE:
@@ -219,8 +219,8 @@ rp_err rp_accept_message(rp_controller *c, uint32_t board, const rp_message *mes
     }
 }
 
-/* The newer term is kept, so that a start after this one is newer still: where a disk has lost the
- * folder's newest files, no other controller is there. */
+/* Stores the newer term, so that the next start uses a still newer one: the folder may have lost
+ * its newest files in a disk failure, and then no other controller exists. */
 static rp_err yield_to_newer(const rp_ring *ring, const rp_folder *folder, uint32_t board,
                              uint32_t term) {
     const rp_run_identity newer = {ring->identity.id, term};
@@ -245,9 +245,9 @@ static rp_err take_message(rp_controller *c, uint32_t board, const rp_message *m
     }
     const bool says_who = kind == RP_KIND_HELLO && state == RP_CONTROL_ADOPT;
     if (message->frame.run_id != 0 && !rp_frame_is_of_run(&message->frame, own) && !says_who) {
-        return RP_OK; /* of an assignment that is over: there another board has failed first */
+        return RP_OK; /* of an earlier assignment, which ended because another board failed */
     }
-    switch (fate_of(kind, state)) {
+    switch (find_fate(kind, state)) {
     case TAKEN:
         return rp_accept_message(c, board, message);
     case IGNORED:

@@ -1,11 +1,11 @@
-/* The state `assign`: boards get their stages and build them; then they connect to each other. */
+/* The state `assign`: boards receive and build their stages, then connect to each other. */
 #include "control/controller_own.h"
 #include "ring/building.h"
 #include "ring/connect.h"
 #include "setup/assignment.h"
 #include "setup/show.h"
 
-/* Boards that build at a time: the texts of all others are not held in their links meanwhile. */
+/* Maximum number of boards that build concurrently; only their orders are queued in links. */
 enum { BUILDING_MAX = RP_RING_BOARDS_MAX };
 
 static const char BUILDING[] = "building kernels and planning memory on every board";
@@ -32,7 +32,7 @@ rp_err rp_assign_enter(rp_controller *c) {
         rp_record_phase(rp_folder_record(c->folder), BUILDING);
     }
     rp_machine_limit(&c->machine, rp_warm_begin_ns(c->warm));
-    /* Boards answer while they build; one that restarts never will. */
+    /* Boards answer pings while they build, so a restarted board is noticed. */
     rp_ring_watch_boards(&c->ring, true);
     rp_machine_forget_asked(&c->ring);
     for (uint32_t k = 0; k < c->ring.count; k++) {
@@ -65,7 +65,7 @@ fail:
     return err;
 }
 
-/* AGAIN when the board's link has no room. `within_s`: that the board has; 0: no limit. */
+/* Returns AGAIN when the board's link has no room. `within_s`: deadline for the board; 0: none. */
 static rp_err offer_assignment(rp_ring *ring, uint32_t board, rp_arrangement *setup,
                                uint32_t within_s) {
     rp_board_order order;
@@ -106,7 +106,7 @@ rp_err rp_assign_step(rp_controller *c) {
         return RP_OK;
     }
     RP_TRY(rp_keep_check_memory(c->keep, rp_arrangement_plan(c->setup)));
-    if (c->options.purpose == RP_PURPOSE_WARM) { /* the boards have no links to each other */
+    if (c->options.purpose == RP_PURPOSE_WARM) { /* the boards are not connected to each other */
         RP_TRY(rp_warm_end_round(c->warm, &outcome));
         return rp_warming_go_on(c, outcome);
     }

@@ -1,6 +1,6 @@
-/* The states `adopt`, `copy` and `rescue`: what the boards hold is of use beyond the newest
- * checkpoint. A run is resumed whose controller has died (keep/adoption.h), or boards are lost of
- * which other boards keep copies (keep/copies.h). */
+/* The states `adopt`, `copy` and `rescue` use run state that exists only in the memory of boards: a
+ * resumed run adopts what boards still hold of a dead controller's run (keep/adoption.h), and
+ * copies replace the state of lost boards (keep/copies.h). */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -8,9 +8,10 @@
 
 /* ---- adopt ----------------------------------------------------------------------------------- */
 
-/* What they still say of this term is none of the next one's business. Where only they could have
- * helped, the state `recover` looks for another checkpoint. `why` "": there is nothing to gain. */
-static rp_err go_on_without(rp_controller *c, const char *why) {
+/* Ends the adoption. The new term makes late answers of the boards irrelevant. If the newest
+ * checkpoint is damaged, only the boards could have helped, and this is a fault. `why` "": the
+ * boards hold nothing newer. */
+static rp_err skip_adoption(rp_controller *c, const char *why) {
     rp_err err;
     if (rp_keep_hopes_for_boards(c->keep)) {
         return rp_fail(RP_ERR_FAULT, "%s", why[0] ? why : "no board holds anything of it");
@@ -27,8 +28,9 @@ fail:
     return err;
 }
 
-/* `ahead: measured`: the run file of the former life has the numbers, which is no other setting. */
-static rp_err take_ahead(rp_arrangement *setup, rp_keep *keep) {
+/* `ahead: measured`: run.yaml of the earlier life has the chosen numbers, so they do not count as a
+ * changed setting. */
+static rp_err adopt_ahead(rp_arrangement *setup, rp_keep *keep) {
     if (!rp_ahead_is_wanted(setup) || rp_keep_read_adopted_plan(keep) != RP_OK) {
         return RP_OK;
     }
@@ -40,21 +42,21 @@ rp_err rp_adopt_enter(rp_controller *c) {
     char why[RP_KEEP_WHY_BYTES];
     rp_err err;
     RP_TRY(rp_keep_begin_adoption(c->keep, c->position.step));
-    RP_TRY(take_ahead(c->setup, c->keep));
+    RP_TRY(adopt_ahead(c->setup, c->keep));
     RP_TRY(rp_folder_find_change(c->folder, c->run, why, sizeof why));
-    if (why[0]) { /* a checkpoint of here would say that it was made with these */
-        return go_on_without(c, why);
+    if (why[0]) { /* the new checkpoint would claim to be made with the changed settings */
+        return skip_adoption(c, why);
     }
     if (rp_keep_read_adopted_plan(c->keep) != RP_OK) {
         (void)snprintf(why, sizeof why, "%.239s", rp_err_message());
-        return go_on_without(c, why);
+        return skip_adoption(c, why);
     }
     RP_TRY(rp_keep_ask_boards(c->keep));
 fail:
     return err;
 }
 
-static rp_err take_results(rp_controller *c, uint64_t step) {
+static rp_err count_adopted_steps(rp_controller *c, uint64_t step) {
     double loss;
     rp_err err = RP_OK;
     while (c->position.step < step) {
@@ -71,17 +73,17 @@ fail:
     return err;
 }
 
-/* All have stopped. From here on a fault is dealt with in `recover`. */
-static rp_err take_over(rp_controller *c) {
+/* All boards have stopped. From here on, faults go to `recover`. */
+static rp_err adopt_boards(rp_controller *c) {
     rp_plan *plan = rp_keep_adopted_plan(c->keep);
     rp_adopted adopted;
     rp_err err;
-    /* `advance: auto` chose it, and no checkpoint has it yet; what is in flight depends on it */
+    /* `advance: auto` chose it, and no checkpoint has it yet; the in-flight state depends on it */
     rp_arrangement_adopt_advance(c->setup, plan->method.advance);
     RP_TRY(rp_arrangement_take_plan(c->setup, plan));
     RP_TRY(rp_train_open_plan(c->train, plan));
     RP_TRY(rp_keep_take_adopted(c->keep, &c->position.ledger, &adopted));
-    RP_TRY(take_results(c, adopted.step));
+    RP_TRY(count_adopted_steps(c, adopted.step));
     c->position.ledger.digest = adopted.ledger.digest;
     c->position.ledger.samples += adopted.ledger.samples;
     c->position.fill_step = adopted.fill_step;
@@ -98,8 +100,8 @@ rp_err rp_adopt_step(rp_controller *c) {
     rp_adoption outcome;
     rp_err err;
     RP_TRY(rp_keep_step_adoption(c->keep, &facts, why, &outcome));
-    return outcome == RP_ADOPTION_IS_OFF  ? go_on_without(c, why)
-           : outcome == RP_ADOPTION_TAKES ? take_over(c)
+    return outcome == RP_ADOPTION_IS_OFF  ? skip_adoption(c, why)
+           : outcome == RP_ADOPTION_TAKES ? adopt_boards(c)
                                           : RP_OK;
 fail:
     return err;
@@ -121,11 +123,12 @@ rp_err rp_copy_step(rp_controller *c) {
 
 /* ---- rescue ---------------------------------------------------------------------------------- */
 
-/* The disk has what the boards have not. `why`: of a step, and of a board or a tensor. */
+/* Goes back to the checkpoint on disk. `why`: a format with the step, then `what`: a board or a
+ * tensor. */
 static rp_err fall_back(rp_controller *c, const char *why, const char *what) {
     char text[240];
     rp_err err;
-    /* `what` may be the checkpoint's */
+    /* before it is released: `what` may point into the checkpoint */
     (void)snprintf(text, sizeof text, why, rp_keep_wanted_position(c->keep)->step, what);
     rp_keep_abandon_rescue(c->keep);
     c->machine.fault.board = RP_NO_BOARD;

@@ -1,7 +1,8 @@
-/* The state `close`: the record ends, the boards hear goodbye, and get a moment to end. */
+/* The state `close`: writes the summary, says goodbye to the boards and gives them a moment to
+ * end. */
 #include "control/controller_own.h"
 
-/* For goodbyes to leave: closing drops what is queued. */
+/* Time for goodbyes to be sent, because closing a link drops what is queued. */
 static const int64_t GOODBYE_NS = 50 * RP_NS_PER_MS;
 
 static const char *status_of(rp_err err) {
@@ -35,10 +36,10 @@ rp_err rp_close_enter(rp_controller *c) {
     if (rp_folder_record(c->folder)) {
         const bool resumable = rp_err_exit_code(c->machine.result) > 2;
         const rp_err closed = rp_close_record(c, status_of(c->machine.result));
-        if (c->machine.result == RP_OK && closed != RP_OK) { /* the run itself has been done */
+        if (c->machine.result == RP_OK && closed != RP_OK) { /* the run itself succeeded */
             c->machine.result = rp_fault_result(closed, true);
         }
-        if (resumable && !c->options.executor) { /* what was simulated is no state of boards */
+        if (resumable && !c->options.executor) { /* a simulated executor leaves nothing to resume */
             rp_folder_print_resume(c->folder, c->env.progress, c->options.program,
                                    c->options.keys_folder);
         }
@@ -77,7 +78,7 @@ rp_err rp_close_step(rp_controller *c) {
     return RP_OK;
 }
 
-/* Parcels may still borrow batches: the links go first. */
+/* Links are closed first, because their parcels may borrow batches of `train`. */
 void rp_close_rooms(rp_controller *c) {
     rp_rejoin_close(&c->ring);
     rp_ring_disconnect(&c->ring);

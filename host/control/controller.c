@@ -71,7 +71,7 @@ static rp_err name_late_board(const rp_board_state *board, const char *what, int
                    board->address.endpoint, what, within_ns / RP_NS_PER_S);
 }
 
-static rp_err why_late(const rp_controller *c) {
+static rp_err fail_late(const rp_controller *c) {
     const rp_control_state *state = &rp_control_states[c->machine.state];
     const int64_t within_ns = c->machine.timeout_ns;
     const int64_t within_s = within_ns / RP_NS_PER_S;
@@ -121,10 +121,10 @@ static rp_err check_waiting(rp_controller *c) {
     rp_log_warn("controller: in state %s at step %" PRIu64 " for %.1f s, waits for %s%s%s",
                 why.state, why.step, (double)(c->ring.now_ns - why.since_ns) * 1e-9, why.what,
                 why.board ? " from board " : "", why.board ? why.board : "");
-    return why_late(c);
+    return fail_late(c);
 }
 
-static void abandon(rp_control_holds what, rp_keep *keep, rp_train *train) {
+static void release_held(rp_control_holds what, rp_keep *keep, rp_train *train) {
     switch (what) {
     case RP_HOLDS_LOAD:
         rp_keep_abandon_load(keep);
@@ -138,7 +138,8 @@ static void abandon(rp_control_holds what, rp_keep *keep, rp_train *train) {
     case RP_HOLDS_SAVE:
         rp_keep_abandon_save(keep);
         return;
-    case RP_HOLDS_RESCUE: /* a second fault on the way: the checkpoint is on the disk */
+    case RP_HOLDS_RESCUE: /* a second fault during the recovery; the checkpoint on disk is complete
+                           */
         rp_keep_abandon_rescue(keep);
         return;
     default:
@@ -149,7 +150,7 @@ static void abandon(rp_control_holds what, rp_keep *keep, rp_train *train) {
 static rp_err enter_next(rp_controller *c) {
     if (c->machine.fault.err != RP_OK && c->machine.next == RP_CONTROL_RECOVER) {
         c->machine.failed = c->machine.state;
-        abandon(rp_control_states[c->machine.state].holds, c->keep, c->train);
+        release_held(rp_control_states[c->machine.state].holds, c->keep, c->train);
     }
     rp_log_debug("controller: %s -> %s", rp_control_states[c->machine.state].name,
                  rp_control_states[c->machine.next].name);
@@ -160,7 +161,7 @@ static rp_err enter_next(rp_controller *c) {
     return rp_control_states[c->machine.state].enter(c);
 }
 
-/* Until the state waits for something. */
+/* Steps through states until one has to wait. */
 static void step_state(rp_controller *c) {
     for (;;) {
         rp_err err = RP_OK;
@@ -183,7 +184,7 @@ static void step_state(rp_controller *c) {
     }
 }
 
-/* A segment or a pass is under way. */
+/* A segment or a pass is in progress. */
 static bool is_feeding(const rp_machine *machine, const rp_ring *ring) {
     const rp_control_done done = rp_control_states[machine->state].done;
     return done == RP_DONE_FINISHED && machine->entered && machine->next == machine->state &&
@@ -201,7 +202,7 @@ static void check_progress(rp_controller *c) {
     const bool is_first = c->machine.fault.err == RP_OK;
     const rp_err hangs = rp_train_find_hang(c->train, &board);
     rp_machine_raise(&c->machine, &c->ring, hangs, board);
-    if (hangs != RP_OK && is_first) { /* it was heard, and did nothing */
+    if (hangs != RP_OK && is_first) { /* the board was heard, but made no progress */
         c->machine.fault.silent_ns = c->ring.now_ns - c->ring.progress_ns;
     }
 }
@@ -243,8 +244,8 @@ int64_t rp_controller_before_wait(const rp_controller *c, int64_t now_ns) {
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
-/* A finished run that is resumed stays as it is. */
-static bool is_nothing_left(const rp_controller *c) {
+/* The resumed run is complete: nothing is trained, scored or written. */
+static bool is_complete(const rp_controller *c) {
     rp_split split;
     return c->position.step > 0 && c->position.step == rp_train_end(c->train) &&
            !rp_train_is_evaluation_due(c->train, &split) && !rp_pause_is_round(c) &&
@@ -287,7 +288,7 @@ static rp_err open_record(rp_controller *c) {
     const rp_runfile *run = c->run;
     const rp_record_totals start = rp_train_totals(c->train);
     rp_sched_shape shape = rp_runfile_sched_shape(run, 0);
-    shape.stages = run->boards; /* the record's stage is what a board holds */
+    shape.stages = run->boards; /* the record counts a board's whole part as one stage */
     shape.chunks = 1;
     const bool trains = c->options.purpose == RP_PURPOSE_TRAIN;
     const rp_record_run record = {.model = run->model_name,
@@ -315,7 +316,7 @@ static rp_err prepare_run(rp_controller *c) {
     RP_TRY(c->env.links ? RP_OK : rp_ring_check_size(c->run, options->run_path));
     RP_TRY(options->plan ? RP_OK : rp_runfile_check_cut(c->run));
     RP_TRY(open_measure(c));
-    if (!c->run->local) { /* they are missing before anything is written */
+    if (!c->run->local) { /* missing keys are reported before anything is written */
         rp_keypair keys;
         err = rp_start_find_keys(&c->env, c->run, options->keys_folder, &keys);
         explicit_bzero(&keys, sizeof keys);
@@ -331,7 +332,7 @@ static rp_err prepare_run(rp_controller *c) {
     if (options->purpose == RP_PURPOSE_PLAN || options->purpose == RP_PURPOSE_PROFILE) {
         const bool profile = options->purpose == RP_PURPOSE_PROFILE;
         RP_TRY(rp_show_check_out(&(rp_show_order){.profile = profile, .out = options->out}));
-        RP_TRY(rp_runfile_check_values(c->run)); /* they are for a run that will train */
+        RP_TRY(rp_runfile_check_values(c->run)); /* as for a run that trains */
     }
     RP_TRY(options->purpose == RP_PURPOSE_WARM ? open_warming(c) : RP_OK);
     RP_TRY(rp_arrangement_read_plan(c->setup, options->executor ? options->executor : "opencl"));
@@ -346,7 +347,7 @@ static rp_err prepare_run(rp_controller *c) {
         RP_TRY(choose_folder(c->folder, c->run, options));
         RP_TRY(rp_arrangement_resume_choices(c->setup));
         RP_TRY(rp_resume_find_start(c));
-        if (is_nothing_left(c)) {
+        if (is_complete(c)) {
             RP_TRY(rp_train_check_result(c->train, &c->machine.reported));
             rp_print(c->env.progress, "%s: the run is finished; nothing is left to do\n",
                      rp_folder_paths_of(c->folder)->folder);
@@ -410,7 +411,7 @@ rp_err rp_controller_open(const rp_controller_env *env, const rp_controller_opti
     c->machine.state = c->machine.next = RP_CONTROL_START;
     c->machine.wrong = RP_NO_BOARD;
     err = open_rooms(c);
-    if (err != RP_OK) { /* nothing is open yet outside this arena */
+    if (err != RP_OK) { /* nothing outside this arena is open yet */
         arena = c->arena;
         rp_arena_finish(&arena);
         return err;
@@ -435,7 +436,7 @@ rp_err rp_controller_close(rp_controller **taken) {
     const rp_err result =
         c->machine.state == RP_CONTROL_ENDED ? c->machine.result : RP_ERR_INTERRUPTED;
     if (c->machine.entered) {
-        abandon(rp_control_states[c->machine.state].holds, c->keep, c->train);
+        release_held(rp_control_states[c->machine.state].holds, c->keep, c->train);
     }
     if (rp_folder_record(c->folder)) {
         (void)!rp_close_record(c, "interrupted");
@@ -443,7 +444,7 @@ rp_err rp_controller_close(rp_controller **taken) {
     rp_close_rooms(c);
     rp_folder_leave(c->folder);
     rp_arrangement_close(c->setup);
-    rp_arena arena = c->arena; /* which the controller lies in */
+    rp_arena arena = c->arena; /* a copy, because the arena contains the controller */
     rp_arena_finish(&arena);
     return result;
 }

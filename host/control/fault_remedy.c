@@ -1,10 +1,10 @@
 #include "control/fault_remedy.h"
 
 enum {
-    /* Faults on one way back, for each board: all may be lost at a time, be missed one after the
-     * other, and be lost once more. */
+    /* Faults in one recovery, as a multiple of the boards: all boards may be lost at once, then be
+     * noticed missing one by one, and be lost again. */
     ON_THE_WAY_MAX = 4,
-    AT_ONCE = 3 /* faults that the run goes back from without a pause */
+    AT_ONCE = 3 /* recoveries without a pause */
 };
 
 static const int64_t PORT_PAUSE_MAX_NS = 60 * RP_NS_PER_S;
@@ -22,8 +22,8 @@ static bool lacks_memory_for_stage(const rp_remedy_facts *f) {
     return f->failed == RP_CONTROL_ASSIGN && f->err == RP_ERR_LIMIT;
 }
 
-/* One that it is to compute again. */
-static bool lacks_memory_for_another(const rp_remedy_facts *f) {
+/* A board that is to verify a stage lacks the memory for it. */
+static bool lacks_memory_to_verify(const rp_remedy_facts *f) {
     return f->failed == RP_CONTROL_VERIFY && f->err == RP_ERR_LIMIT;
 }
 
@@ -31,14 +31,14 @@ bool rp_remedy_lacks_port(rp_err err, rp_control_state_id failed) {
     return failed == RP_CONTROL_ASSIGN && err == RP_ERR_IO;
 }
 
-/* Another process keeps it. */
+/* Another process has used the port for all of ring.wait. */
 static bool is_out_of_time_for_port(const rp_remedy_facts *f) {
     return rp_remedy_lacks_port(f->err, f->failed) && f->had_time;
 }
 
-/* Boards have had their time to come and have not, or one is not wanted, or gets no port. One that
- * refuses the handshake, or has another key, is as good as away; but from the first start on it is
- * a mistake in the roster. */
+/* A board counts as absent: it has not come in time, computes wrong, or gets no port. A board that
+ * refuses the handshake or has another key counts as absent, too, but at the first start that is a
+ * mistake in the roster. */
 static bool is_absence(const rp_remedy_facts *f) {
     const bool refuses = f->err == RP_ERR_REFUSED && f->had_boards;
     const bool has_not_come =
@@ -51,9 +51,9 @@ static bool have_spares(const rp_remedy_facts *f) {
     return is_absence(f) && f->absent <= f->spares;
 }
 
-/* What spares there are take places; the other places go. When the run has never had these boards
- * the roster is wrong, which a person has to know. */
-static bool may_leave(const rp_remedy_facts *f) {
+/* The ring may shrink: spares take as many places as possible, and the other places are removed. If
+ * the run never had these boards, the roster is wrong, and the user has to know. */
+static bool can_shrink(const rp_remedy_facts *f) {
     const uint32_t left = f->boards - f->absent + f->spares;
     return is_absence(f) && f->had_boards && f->may_shrink && left > 0 && left >= f->at_least;
 }
@@ -71,9 +71,9 @@ int64_t rp_remedy_port_pause_ns(int64_t wait_ns, uint32_t before) {
     return pause_ns < PORT_PAUSE_MAX_NS ? pause_ns : PORT_PAUSE_MAX_NS;
 }
 
-/* What comes of a mistake comes again; and memory, devices and numbers that have not been good
- * enough for a first step are not good enough for a second try. */
-static bool comes_again(const rp_remedy_facts *f) {
+/* A retry would meet the same error. Mistakes recur; memory, devices and numerics that failed
+ * before the first step will fail again. */
+static bool would_recur(const rp_remedy_facts *f) {
     switch (f->err) {
     case RP_ERR_PEER:
     case RP_ERR_FORMAT:
@@ -84,10 +84,10 @@ static bool comes_again(const rp_remedy_facts *f) {
     case RP_ERR_NUMERIC:
         return !f->begun;
     case RP_ERR_LIMIT:
-        return !f->begun || lacks_memory_for_stage(f) || lacks_memory_for_another(f);
+        return !f->begun || lacks_memory_for_stage(f) || lacks_memory_to_verify(f);
     case RP_ERR_IO:
         return is_out_of_time_for_port(f);
-    case RP_ERR_TIMEOUT: /* a board has had its time to come */
+    case RP_ERR_TIMEOUT: /* a board has not come in time */
         return f->failed == RP_CONTROL_START || f->failed == RP_CONTROL_RESTART ||
                f->failed == RP_CONTROL_HELLO;
     default:
@@ -98,7 +98,7 @@ static bool comes_again(const rp_remedy_facts *f) {
 static bool can_go_back(const rp_remedy_facts *f) {
     return f->trains && f->waits && !f->interrupted && f->has_boards &&
            (f->fault_class == RP_FAULT_TRANSIENT || f->fault_class == RP_FAULT_BOARD) &&
-           !comes_again(f) && !f->is_wrong;
+           !would_recur(f) && !f->is_wrong;
 }
 
 static bool has_gone_back_too_often(const rp_remedy_facts *f) {
@@ -112,7 +112,7 @@ rp_remedy rp_remedy_choose(const rp_remedy_facts *f) {
     if (have_spares(f)) {
         return RP_REMEDY_SPARES;
     }
-    if (may_leave(f)) {
+    if (can_shrink(f)) {
         return RP_REMEDY_FEWER;
     }
     return !can_go_back(f)              ? RP_REMEDY_STOP

@@ -1,11 +1,11 @@
-/* What every state does with the machine: it is entered and left, waits, fails. */
+/* What all states share: entering, leaving, waiting, failing. */
 #include "control/machine.h"
 
 #include <stdio.h>
 
 #include "ring/identity.h"
 
-/* Where nothing tells when there is something to do: boards that start or end. */
+/* Polling interval of states in which no event announces that local boards start or end. */
 static const int64_t LOOK_EVERY_NS = 10 * RP_NS_PER_MS;
 
 void rp_machine_enter(rp_machine *machine, rp_control_state_id next) {
@@ -99,7 +99,7 @@ void rp_machine_forget_asked(rp_ring *ring) {
     }
 }
 
-/* They made the checkpoint that it goes on from. */
+/* A checkpoint of a step > 0 was made by all boards. */
 bool rp_machine_had_boards(const rp_machine *machine, uint64_t step) {
     return machine->begun || step > 0;
 }
@@ -113,7 +113,8 @@ static int64_t silent_ns(const rp_ring *ring, uint32_t board) {
 }
 
 void rp_machine_raise(rp_machine *machine, const rp_ring *ring, rp_err err, uint32_t board) {
-    const bool over = machine->state >= RP_CONTROL_CLOSE; /* nothing is left that could fail */
+    const bool over =
+        machine->state >= RP_CONTROL_CLOSE; /* while closing nothing can fail any more */
     if (err == RP_OK || machine->fault.err != RP_OK || over) {
         return;
     }

@@ -18,55 +18,56 @@ rp_next_way rp_next_after_fault(const rp_next_fault *f) {
 
 /* ---- at a pause ------------------------------------------------------------------------------ */
 
-static rp_next_answer enter(rp_control_state_id state) {
+static rp_next_answer answer_enter(rp_control_state_id state) {
     return (rp_next_answer){RP_NEXT_ENTER, state};
 }
 
-static rp_next_answer carry_out(rp_next_step step) {
+static rp_next_answer answer_step(rp_next_step step) {
     return (rp_next_answer){step, RP_CONTROL_STATES};
 }
 
-/* What was trained is verified before anything of it is saved, and saved before anything else. */
-static rp_next_answer save_first(const rp_next_pause *f) {
+/* New steps are verified before they are saved, and saved before anything else. */
+static rp_next_answer choose_save(const rp_next_pause *f) {
     if (f->verify_due) {
-        return enter(RP_CONTROL_VERIFY);
+        return answer_enter(RP_CONTROL_VERIFY);
     }
     if (f->verify_alone && !f->interrupted) {
-        return enter(RP_CONTROL_TRAIN);
+        return answer_enter(RP_CONTROL_TRAIN);
     }
-    if (f->adopted) { /* on from the checkpoint that there is now */
-        return enter(RP_CONTROL_RECOVER);
+    if (f->adopted) { /* RECOVER continues from the checkpoint just made */
+        return answer_enter(RP_CONTROL_RECOVER);
     }
     if (f->copies_suffice) {
-        return enter(f->state == RP_CONTROL_COPY ? RP_CONTROL_TRAIN : RP_CONTROL_COPY);
+        return answer_enter(f->state == RP_CONTROL_COPY ? RP_CONTROL_TRAIN : RP_CONTROL_COPY);
     }
-    return enter(f->statistics_due ? RP_CONTROL_STATISTICS : RP_CONTROL_SAVE);
+    return answer_enter(f->statistics_due ? RP_CONTROL_STATISTICS : RP_CONTROL_SAVE);
 }
 
-/* Everything is saved, and the ring goes on with what it has. */
-static rp_next_answer go_on(const rp_next_pause *f) {
+/* All steps are saved, and the setup stays as it is. */
+static rp_next_answer choose_work(const rp_next_pause *f) {
     if (f->ends_early) {
-        return enter(RP_CONTROL_DRAIN);
+        return answer_enter(RP_CONTROL_DRAIN);
     }
-    if (f->is_over && f->weights_missing) { /* resumed at its end without a weights file */
-        return enter(RP_CONTROL_SAVE);
+    if (f->is_over &&
+        f->weights_missing) { /* the run was resumed at its last step, without a weights file */
+        return answer_enter(RP_CONTROL_SAVE);
     }
     if (f->evaluation_due) {
-        return enter(RP_CONTROL_EVALUATE);
+        return answer_enter(RP_CONTROL_EVALUATE);
     }
     if (f->is_over) {
-        return carry_out(RP_NEXT_FINISH);
+        return answer_step(RP_NEXT_FINISH);
     }
     if (!f->none_joins) {
-        return carry_out(RP_NEXT_JOIN);
+        return answer_step(RP_NEXT_JOIN);
     }
-    return enter(f->codecs_wanted ? RP_CONTROL_DRAIN
-                 : f->links_due   ? RP_CONTROL_PLAN
-                                  : RP_CONTROL_TRAIN);
+    return answer_enter(f->codecs_wanted ? RP_CONTROL_DRAIN
+                        : f->links_due   ? RP_CONTROL_PLAN
+                                         : RP_CONTROL_TRAIN);
 }
 
-/* A cut is chosen only where this pause has a checkpoint. What was measured before the boards were
- * loaded is of other boards, or of a fault. */
+/* A cut is chosen only at a pause with a checkpoint. After LOAD the measurements are from before:
+ * of other boards, or of a fault. */
 static bool may_replan(const rp_next_pause *f) {
     return !f->replanned && !f->ends_early && !f->is_over && f->kept_here &&
            f->state != RP_CONTROL_LOAD;
@@ -74,25 +75,26 @@ static bool may_replan(const rp_next_pause *f) {
 
 rp_next_answer rp_next_at_pause(const rp_next_pause *f) {
     if (!f->trains) {
-        return enter(f->state == RP_CONTROL_EVALUATE ? RP_CONTROL_CLOSE : RP_CONTROL_EVALUATE);
+        return answer_enter(f->state == RP_CONTROL_EVALUATE ? RP_CONTROL_CLOSE
+                                                            : RP_CONTROL_EVALUATE);
     }
     if (f->verify_due || (f->verify_alone && !f->interrupted) || f->adopted || f->unsaved) {
-        return save_first(f);
+        return choose_save(f);
     }
     if (f->new_method_saved) {
-        return carry_out(RP_NEXT_SAY_METHOD);
+        return answer_step(RP_NEXT_SAY_METHOD);
     }
     if (f->interrupted) {
-        return carry_out(RP_NEXT_INTERRUPT);
+        return answer_step(RP_NEXT_INTERRUPT);
     }
     if (f->round_due) {
-        return enter(RP_CONTROL_ROUND);
+        return answer_enter(RP_CONTROL_ROUND);
     }
     if (f->replan_pays) {
-        return f->is_drained ? carry_out(RP_NEXT_REASSIGN) : enter(RP_CONTROL_DRAIN);
+        return f->is_drained ? answer_step(RP_NEXT_REASSIGN) : answer_enter(RP_CONTROL_DRAIN);
     }
     if (f->method_drains) {
-        return carry_out(RP_NEXT_REASSIGN);
+        return answer_step(RP_NEXT_REASSIGN);
     }
-    return may_replan(f) ? carry_out(RP_NEXT_REPLAN) : go_on(f);
+    return may_replan(f) ? answer_step(RP_NEXT_REPLAN) : choose_work(f);
 }

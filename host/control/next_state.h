@@ -1,5 +1,5 @@
-/* What comes next after HELLO, at a pause of the run, and after a fault: pure functions of what is
- * known. start.c, pause.c and recover_state.c collect the facts and carry the answers out. */
+/* Which state follows HELLO, a pause of the run, or a fault: pure functions of known facts.
+ * start.c, pause.c and recover_state.c collect the facts and carry out the answers. */
 #ifndef RP_CONTROL_NEXT_STATE_H
 #define RP_CONTROL_NEXT_STATE_H
 
@@ -8,9 +8,9 @@
 /* ---- after HELLO ----------------------------------------------------------------------------- */
 
 typedef struct {
-    bool copies_wanted; /* the run has gone back to copies, which boards have */
-    bool keeps_cut;     /* boards have had stages before, and the cut fits their number */
-    bool lacks_profile; /* something that is to be chosen needs a profile, and none is there */
+    bool copies_wanted; /* the run goes back to copies, which boards hold */
+    bool keeps_cut;     /* the boards had stages before, and the cut fits their number */
+    bool lacks_profile; /* an open choice needs a profile, and no profile is known */
 } rp_next_greeted;
 
 rp_control_state_id rp_next_after_hello(const rp_next_greeted *facts);
@@ -18,49 +18,49 @@ rp_control_state_id rp_next_after_hello(const rp_next_greeted *facts);
 /* ---- at a pause ------------------------------------------------------------------------------ */
 
 typedef enum {
-    RP_NEXT_ENTER,      /* the state of the answer */
-    RP_NEXT_SAY_METHOD, /* the new method is in effect and saved: say so, then ask again */
-    RP_NEXT_INTERRUPT,  /* the run ends here because a person has interrupted it */
-    RP_NEXT_REASSIGN,   /* the pipes are empty: the boards get the stages of the new method */
-    RP_NEXT_REPLAN,     /* choose another cut where that pays, then ask again */
-    RP_NEXT_JOIN,       /* let boards join that have come back; ask again if none does */
-    RP_NEXT_FINISH      /* the run is over */
+    RP_NEXT_ENTER,      /* enter `state` */
+    RP_NEXT_SAY_METHOD, /* the new method is in effect and saved: log it, then ask again */
+    RP_NEXT_INTERRUPT,  /* the user interrupted the run: it ends here */
+    RP_NEXT_REASSIGN,   /* the pipes are empty: assign stages by the new method */
+    RP_NEXT_REPLAN,     /* choose another cut if that pays, then ask again */
+    RP_NEXT_JOIN,       /* let boards rejoin; if none does, ask again */
+    RP_NEXT_FINISH      /* the run has finished */
 } rp_next_step;
 
-/* An answer that says "ask again" is about facts that cost something: they are fetched only when
- * they matter. */
+/* Some facts are expensive. An answer that says "ask again" requests one of them; the caller
+ * obtains it and asks again with the added fact. */
 typedef struct {
-    rp_control_state_id state; /* that ends */
-    bool trains;               /* else the run is one evaluation, and no other fact counts */
+    rp_control_state_id state; /* the current state, which ends */
+    bool trains;               /* false: the run is a single evaluation, and no other fact counts */
     bool interrupted;
-    /* the step at hand */
-    bool verify_due;      /* a microbatch of it is to be computed again */
-    bool verify_alone;    /* the segment ended only so that it can be computed again */
-    bool adopted;         /* a checkpoint was made of what boards held that had lost their host */
-    bool unsaved;         /* trained since the last checkpoint */
-    bool copies_suffice;  /* copies are all that is due */
+    /* the current step */
+    bool verify_due;      /* a microbatch of it is to be recomputed by other boards */
+    bool verify_alone;    /* the segment ended only for that verification */
+    bool adopted;         /* a checkpoint was made from state that boards held without a host */
+    bool unsaved;         /* steps were trained since the last checkpoint */
+    bool copies_suffice;  /* copies are due and nothing else */
     bool statistics_due;  /* batch statistics are to be renewed before the checkpoint */
-    bool round_due;       /* of a lane: its checkpoint is averaged with those of the others */
+    bool round_due;       /* a lane's checkpoint is to be averaged with those of the other lanes */
     bool kept_here;       /* the newest checkpoint is of this step */
     bool is_over;         /* the last step is trained */
-    bool weights_missing; /* the last step is trained, and there is no weights file */
+    bool weights_missing; /* the last step is trained, but the weights file is missing */
     bool evaluation_due;
-    bool ends_early; /* the run ends for lack of gain at a later step, once the pipes drain */
+    bool ends_early; /* the run stops for lack of gain at a later step, when the pipes are empty */
     bool is_drained; /* nothing is in flight */
-    /* what the ring is to run with */
+    /* the next setup */
     bool new_method_saved; /* the checkpoint after a change of the method is written */
-    bool method_drains;    /* a change is decided, and the pipes were drained for it */
+    bool method_drains;    /* a change was decided, and the pipes were drained for it */
     bool replanned;        /* RP_NEXT_REPLAN was carried out at this pause */
-    bool replan_pays;      /* another cut was chosen then */
+    bool replan_pays;      /* and another cut was chosen */
     bool none_joins;       /* RP_NEXT_JOIN was carried out at this pause, and no board joined */
-    bool codecs_wanted;    /* other codecs are chosen, and are not in effect yet: the old ones lost
-                              too much, or wires were full */
+    bool codecs_wanted;    /* other codecs are chosen but not in effect: the current ones lost too
+                              much, or a wire was full */
     bool links_due;        /* links are to be measured */
 } rp_next_pause;
 
 typedef struct {
     rp_next_step step;
-    rp_control_state_id state; /* of RP_NEXT_ENTER */
+    rp_control_state_id state; /* with RP_NEXT_ENTER */
 } rp_next_answer;
 
 rp_next_answer rp_next_at_pause(const rp_next_pause *facts);
@@ -68,20 +68,20 @@ rp_next_answer rp_next_at_pause(const rp_next_pause *facts);
 /* ---- after a fault --------------------------------------------------------------------------- */
 
 typedef enum {
-    RP_NEXT_WAIT,           /* for the disk */
-    RP_NEXT_LEAVE_ADOPTION, /* on from a checkpoint, with a new term */
-    RP_NEXT_WARM_AGAIN,     /* warming waits for the lost board */
-    RP_NEXT_WARM_WITHOUT,   /* warming goes on without the spares that failed */
-    RP_NEXT_RETURN,         /* no fault: boards have joined the ring */
-    RP_NEXT_MEND            /* fault_remedy.h decides how */
+    RP_NEXT_WAIT,           /* wait for the disk */
+    RP_NEXT_LEAVE_ADOPTION, /* continue from a checkpoint in a new term */
+    RP_NEXT_WARM_AGAIN,     /* `boards warm` waits for the lost board */
+    RP_NEXT_WARM_WITHOUT,   /* `boards warm` goes on without the failed spares */
+    RP_NEXT_RETURN,         /* no fault: boards are rejoining the ring */
+    RP_NEXT_MEND            /* choose and carry out a remedy (fault_remedy.h) */
 } rp_next_way;
 
 typedef struct {
-    bool faulty;          /* there is a fault; else boards have joined */
-    bool disk_fails;      /* the way on writes into the run folder, which rejects writes */
-    bool leaves_adoption; /* boards were being adopted, and the run goes on without that */
-    bool warm_waits;      /* warming has time left for the lost board */
-    bool warm_leaves;     /* warming may go on without spares */
+    bool faulty;          /* there is a fault; else boards are rejoining */
+    bool disk_fails;      /* the recovery writes to the run folder, which rejects writes */
+    bool leaves_adoption; /* an adoption was under way, and the run goes on without it */
+    bool warm_waits;      /* `boards warm` has time left for the lost board */
+    bool warm_leaves;     /* `boards warm` may go on without spares */
 } rp_next_fault;
 
 rp_next_way rp_next_after_fault(const rp_next_fault *facts);

@@ -1,4 +1,4 @@
-/* What a controller is to do: the verb of `ringpipe`, its files and its options. */
+/* What a controller is to do: verb, files and options of `ringpipe`. */
 #ifndef RP_CONTROL_OPTIONS_H
 #define RP_CONTROL_OPTIONS_H
 
@@ -8,12 +8,12 @@
 typedef enum {
     RP_PURPOSE_TRAIN,
     RP_PURPOSE_EVALUATE,
-    RP_PURPOSE_PLAN,    /* up to the assignment, then plan.json */
-    RP_PURPOSE_PROFILE, /* up to the profile, then profile.json */
-    RP_PURPOSE_WARM     /* up to the assignment, whose kernels stay in the boards' caches */
+    RP_PURPOSE_PLAN,    /* runs up to the assignment, then writes plan.json */
+    RP_PURPOSE_PROFILE, /* runs up to the profile, then writes profile.json */
+    RP_PURPOSE_WARM     /* runs up to the assignment; its kernels stay in the boards' caches */
 } rp_controller_purpose;
 
-/* Borrowed as long as the controller lives. */
+/* All pointers are borrowed until the controller is closed. */
 typedef struct {
     rp_controller_purpose purpose;
     const char *run_path;
@@ -21,19 +21,19 @@ typedef struct {
     uint32_t set_count;
     const char *out;         /* TRAIN: run folder; NULL: runs/<time>-<model>-<schedule>.
                                 PLAN, PROFILE: file; NULL: env.result */
-    const char *resume;      /* TRAIN: run folder to go on in, or NULL */
-    const char *plan;        /* TRAIN: plan.json to run by; NULL: one is made */
+    const char *resume;      /* TRAIN: run folder to resume; NULL: a new run */
+    const char *plan;        /* TRAIN: plan.json to use; NULL: one is made */
     const char *profile;     /* TRAIN, PLAN: profile.json; NULL: boards are measured */
-    const char *profiles;    /* folder of profiles of boards, for other runs; NULL: none is kept */
-    const char *executor;    /* that the boards have; NULL: opencl */
-    bool temporary;          /* the folder is gone after the run: nobody is told of it */
+    const char *profiles;    /* folder of cached board profiles; NULL: nothing is cached */
+    const char *executor;    /* executor of the boards; NULL: opencl */
+    bool temporary;          /* the folder is deleted after the run and never shown to the user */
     const char *weights;     /* EVALUATE: weights file */
     rp_split split;          /* EVALUATE */
-    uint32_t within_s;       /* WARM: that the boards have for it, 1 at least */
-    const char *keys_folder; /* for a roster; NULL: as the run file says */
-    const char *program;     /* for commands that are shown; NULL: ringpipe */
-    const char *command;     /* that started this, for about.json; NULL: not known */
-    rp_format format;        /* of the result */
+    uint32_t within_s;       /* WARM: seconds that the boards have for it, at least 1 */
+    const char *keys_folder; /* for a roster; NULL: the run file names it */
+    const char *program;     /* program name in commands that are shown; NULL: ringpipe */
+    const char *command;     /* command line that started the run, for about.json; NULL: unknown */
+    rp_format format;        /* format of the result */
 } rp_controller_options;
 
 #endif

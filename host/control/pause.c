@@ -1,5 +1,5 @@
-/* At a pause: the facts by which next_state.h says what comes next, and that is carried out. A run
- * is a list of segments: an epoch or a checkpoint's steps, an evaluation, a save. */
+/* Collects the facts for next_state.h at a pause and carries out its answer. A run is a list of
+ * segments: the steps of an epoch or up to a checkpoint, an evaluation, a save. */
 #include <inttypes.h>
 #include <unistd.h>
 
@@ -31,8 +31,9 @@ uint64_t rp_pause_next_step(const rp_controller *c, uint64_t copies) {
     return rp_pauses_next(&pauses, copies);
 }
 
-/* The pipes are empty before the next evaluation if they drain from here. What is in flight may
- * reach over a checkpoint's step (another is made after it), not over an evaluation's. */
+/* If the pipes drain from here, they are empty before the next evaluation. In-flight
+ * microbatches may pass the step of a checkpoint, because another one is made later, but not of
+ * an evaluation. */
 static bool may_drain(const rp_train *train, const rp_pauses *pauses) {
     return rp_train_drained_at(train) < rp_pauses_next_score(pauses);
 }
@@ -48,8 +49,8 @@ bool rp_pause_is_round(const rp_controller *c) {
 
 /* ---- another method -------------------------------------------------------------------------- */
 
-/* The pipes are to drain, because the setup has another cut or other codecs. */
-static void follow_setup(rp_plan_way *way, const rp_runfile *run) {
+/* The setup has another cut or other codecs, so the pipes are to drain. */
+static void begin_drain(rp_plan_way *way, const rp_runfile *run) {
     way->follow = (rp_follow){.phase = RP_FOLLOW_DRAIN, .before = run->method.advance};
     way->advance_least = run->method.advance;
 }
@@ -60,13 +61,14 @@ void rp_pause_follow_losses(rp_controller *c) {
         return;
     }
     if (c->way.follow.phase == RP_FOLLOW_NONE && step < rp_train_end(c->train)) {
-        follow_setup(&c->way, c->run);
+        begin_drain(&c->way, c->run);
     }
-    rp_arrangement_take_next_codecs(c->setup); /* also for a run that is made longer */
+    rp_arrangement_take_next_codecs(
+        c->setup); /* also at the last step, for a run that is extended later */
 }
 
-/* The boards get the stages that the method now asks for, filled from the checkpoint of here. */
-static rp_err assign_anew(rp_controller *c) {
+/* Assigns stages by the new method; they are loaded from the checkpoint of this step. */
+static rp_err reassign_stages(rp_controller *c) {
     char *path;
     rp_err err;
     rp_arena_finish(&c->way.follow_arena);
@@ -90,13 +92,13 @@ static rp_err say_method(rp_follow *follow, const rp_arrangement *setup) {
 }
 
 /* *pays: another cut is chosen, and the boards are to get it. */
-static rp_err replan(rp_controller *c, bool *pays) {
+static rp_err choose_cut(rp_controller *c, bool *pays) {
     const rp_pauses pauses = pauses_of(c);
     const uint64_t steps_left = rp_train_end(c->train) - c->position.step;
     rp_err err;
     RP_TRY(rp_replan_choose(c->setup, may_drain(c->train, &pauses), steps_left, pays));
     if (*pays) {
-        follow_setup(&c->way, c->run);
+        begin_drain(&c->way, c->run);
     }
 fail:
     return err;
@@ -104,7 +106,7 @@ fail:
 
 /* ---- the choice ------------------------------------------------------------------------------ */
 
-/* A centre has never been trained itself, so its batch statistics are renewed before it is saved or
+/* The centre is never trained itself, so its batch statistics are renewed before it is saved or
  * evaluated. */
 static bool wants_statistics(const rp_runfile *run) {
     const rp_model *model = run->model;
@@ -140,7 +142,7 @@ static rp_next_pause facts_of(const rp_controller *c) {
         .method_drains = c->way.follow.phase == RP_FOLLOW_DRAIN,
         .codecs_wanted = rp_arrangement_waits_for_codecs(c->setup) && drains,
         .links_due = rp_arrangement_wants_advance(c->setup) && step > 0 && !c->way.looked_at &&
-                     drains, /* a few steps for the drain, and a moment for the boards */
+                     drains, /* measuring drains the pipes for a few steps */
     };
 }
 
@@ -149,7 +151,7 @@ static rp_err choose_in_training(rp_controller *c) {
     bool pays = false;
     bool none_joins = false;
     rp_err err = RP_OK;
-    for (;;) { /* each answer that is asked again comes once */
+    for (;;) { /* each answer that means "ask again" comes once */
         rp_next_pause facts = facts_of(c);
         facts.replanned = replanned;
         facts.replan_pays = pays;
@@ -165,10 +167,10 @@ static rp_err choose_in_training(rp_controller *c) {
         case RP_NEXT_INTERRUPT:
             return rp_fail(RP_ERR_INTERRUPTED, "interrupted after step %" PRIu64, c->position.step);
         case RP_NEXT_REASSIGN:
-            return assign_anew(c);
+            return reassign_stages(c);
         case RP_NEXT_REPLAN:
             RP_ASSERT(!replanned);
-            RP_TRY(replan(c, &pays));
+            RP_TRY(choose_cut(c, &pays));
             replanned = true;
             break;
         case RP_NEXT_JOIN:

@@ -1,7 +1,7 @@
-/* The states `profile` and `plan`: boards measure the layers, and links are measured where that
- * decides something; then the cut and the forwards in flight are chosen. With `advance: auto` the
- * host looks again at every pause; when links have changed, the pipes drain, and the boards get new
- * stages (METHODS 1, 9). */
+/* The states `profile` and `plan`: boards measure layers, and links are measured if a choice
+ * depends on them; then cut and advance are chosen. With `advance: auto` the host measures again at
+ * every pause. When links have changed, the pipes drain and the boards get new stages (METHODS 1,
+ * 9). */
 #include <stdio.h>
 
 #include "base/printable.h"
@@ -9,9 +9,10 @@
 #include "setup/assignment.h"
 #include "setup/show.h"
 
-/* Boards that are idle answer at once; after a profile some answers are late. */
+/* Idle boards answer at once; just after a profile some answers are late. */
 enum { BRINGUP_TRIPS = 8, PAUSE_TRIPS = 2 };
-/* Microbatches before links are looked at for the first time, in a run of so many times as many. */
+/* Links are first measured after FIRST_LOOK_MICROS microbatches, in runs at least FIRST_LOOK_PART
+ * times as long. */
 enum { FIRST_LOOK_MICROS = 32, FIRST_LOOK_PART = 8 };
 
 static const char BUILDING_LAYERS[] = "building the layers' kernels";
@@ -27,7 +28,7 @@ void rp_profile_say(rp_record *record, FILE *progress, const char *text) {
     rp_record_phase(record, text);
 }
 
-/* AGAIN when the board's link has no room. */
+/* Returns AGAIN when the board's link has no room. */
 static rp_err ask_for_profile(rp_controller *c, uint32_t board) {
     rp_board_order order;
     char text[160];
@@ -44,7 +45,7 @@ fail:
     return err;
 }
 
-/* *all: every board that is wanted has answered. */
+/* *all: every board that has to measure has answered. */
 static rp_err profile_boards(rp_controller *c, bool *all) {
     rp_sink_part part = {.text = rp_measure_is_building(c->measure) ? BUILDING_LAYERS : MEASURING};
     rp_err err = RP_OK;
@@ -69,7 +70,7 @@ rp_err rp_profile_enter(rp_controller *c) {
     rp_err err;
     rp_machine_limit(&c->machine, rp_warm_begin_ns(c->warm));
     RP_TRY(rp_measure_begin(c->measure, c->ring.spawner ? c->ring.spawner->cores : 0));
-    /* Boards answer while they measure; one that restarts never will. */
+    /* Boards answer pings while they measure, so a restarted board is noticed. */
     rp_ring_watch_boards(&c->ring, true);
     rp_machine_forget_asked(&c->ring);
     if (rp_measure_is_building(c->measure)) {
@@ -85,7 +86,7 @@ rp_err rp_profile_step(rp_controller *c) {
     bool all;
     rp_err err;
     RP_TRY(profile_boards(c, &all));
-    if (all && rp_measure_is_building(c->measure)) { /* the kernels are there */
+    if (all && rp_measure_is_building(c->measure)) { /* kernels are built: now boards measure */
         rp_measure_end_building(c->measure);
         rp_machine_forget_asked(&c->ring);
         RP_TRY(profile_boards(c, &all));
@@ -97,7 +98,7 @@ rp_err rp_profile_step(rp_controller *c) {
         return RP_OK;
     }
     rp_measure_end(c->measure);
-    rp_ring_watch_boards(&c->ring, false); /* `plan` waits for answers to pings itself */
+    rp_ring_watch_boards(&c->ring, false); /* `plan` itself waits for answers to pings */
     if (c->options.purpose == RP_PURPOSE_PROFILE) {
         const rp_show_order order = {true, c->options.out, c->env.result, c->options.format};
         RP_TRY(rp_show_result(c->setup, &order));
@@ -111,9 +112,9 @@ fail:
 
 /* ---- plan ------------------------------------------------------------------------------------ */
 
-/* With an open feed this is a pause. Else boards are to get their stages: the first time, or
- * because others have left the ring. A resumed run keeps what its checkpoint says, which may hold
- * microbatches in flight. */
+/* An open feed means a pause. Otherwise boards are to get stages: the first time, or after other
+ * boards have left. A resumed run keeps the advance of its checkpoint, which may contain in-flight
+ * microbatches. */
 static bool chooses_advance(const rp_controller *c) {
     return rp_arrangement_wants_advance(c->setup) &&
            (rp_train_has_feed(c->train) || c->position.step == 0);
@@ -130,23 +131,23 @@ fail:
     return err;
 }
 
-/* How fast real wires are shows when they carry something: the first look is early in the run. */
-static uint64_t first_look(const rp_runfile *run) {
+/* The step of the first measurement: early, because real wires show their speed only under load. */
+static uint64_t choose_first_look(const rp_runfile *run) {
     const uint64_t micros = (run->batch - 1) / run->micro + 1;
     const uint64_t step = (FIRST_LOOK_MICROS + micros - 1) / micros;
     return !run->emulate && run->steps >= FIRST_LOOK_PART * step ? step : 0;
 }
 
-static void leave_bringup(rp_controller *c, const rp_advance_choice *choice) {
+static void finish_bringup(rp_controller *c, const rp_advance_choice *choice) {
     if (choice) {
         rp_arrangement_take_advance(c->setup, choice);
-        c->way.look_step = first_look(c->run);
+        c->way.look_step = choose_first_look(c->run);
     }
     c->way.advance_least = choice ? 0 : c->run->method.advance;
     rp_machine_enter(&c->machine, RP_CONTROL_ASSIGN);
 }
 
-static void leave_pause(rp_controller *c, const rp_advance_choice *choice) {
+static void finish_pause(rp_controller *c, const rp_advance_choice *choice) {
     const uint32_t before = c->run->method.advance;
     c->way.looked_at = true;
     if (!rp_advance_pays(choice, before)) {
@@ -164,7 +165,7 @@ rp_err rp_plan_step(rp_controller *c) {
     bool done = false;
     rp_err err = RP_OK;
     if (!chooses_advance(c)) {
-        leave_bringup(c, NULL);
+        finish_bringup(c, NULL);
         return RP_OK;
     }
     if (!c->run->emulate) {
@@ -178,9 +179,9 @@ rp_err rp_plan_step(rp_controller *c) {
     }
     RP_TRY(rp_arrangement_choose_advance(c->setup, rp_train_segment_s(c->train), &choice));
     if (is_pause) {
-        leave_pause(c, &choice);
+        finish_pause(c, &choice);
     } else {
-        leave_bringup(c, &choice);
+        finish_bringup(c, &choice);
     }
 fail:
     return err;

@@ -1,25 +1,22 @@
 /* clang-format off */
-/* The state `recover`: what a fault means for the run is decided in fault_remedy.c, and done here.
+/* The state `recover`: carries out what fault_remedy.c decides about a fault.
  *
- *   transient  the run goes back to its newest checkpoint and on from there: recover -> restart
- *   board      the same, once the board is back: it has ring.wait seconds to answer, and to get
- *              its ports; then a board of ring.spare takes its place, or the model is cut anew over
- *              those that are left
- *   user       the run stops: what a person wrote cannot work, or he interrupted it
- *   security   the run stops; but a board that it has had and that refuses the handshake now is as
- *              good as one that has not come back
+ *   transient  the run goes back to its newest checkpoint: recover -> restart
+ *   board      the same, once the board is back: it has ring.wait seconds to answer and to get its
+ *              ports; then a spare takes its place, or the model is cut for the remaining boards
+ *   user       the run stops: the input is invalid, or the user interrupted it
+ *   security   the run stops; but a board that was in the ring and now refuses the handshake counts
+ *              as absent
  *   fatal      the run stops; it can be resumed
  *
- * A fault that a new try would only meet again stops the run, too: a mistake in the protocol, too
- * little memory from the beginning, a board that did not come back in time, or many ways back in a
- * row without a new checkpoint, with longer and longer pauses. And a board that has no memory
- * for as many forwards in flight as `advance: auto` asks for gets a stage with fewer: recover ->
- * hello.
+ * The run also stops at a fault that a retry would meet again: a protocol error, too little memory
+ * from the start, a board that did not come back in time, or too many recoveries without a new
+ * checkpoint (the pauses between them grow). If a board lacks memory for the advance of `advance:
+ * auto`, the advance is reduced: recover -> hello.
  *
- * Where boards are warmed, one that is lost is waited for until the deadline; where spares are, any
- * other fault ends the part of one of them.
+ * `boards warm` waits for a lost board until its deadline; a fault of a spare removes that spare.
  *
- * And without a fault: boards that were lost have joined the ring again: recover -> restart. */
+ * Without a fault: lost boards have come back, and rejoin the ring: recover -> restart. */
 /* clang-format on */
 #include <inttypes.h>
 #include <stdio.h>
@@ -43,11 +40,11 @@ static void stop_run(rp_controller *c) {
     rp_stopping_note_why(&c->machine, &c->recovery, c->position.step);
 }
 
-/* The fault was to be mended, and that failed. */
-static void stop_for(rp_controller *c, rp_err err) {
-    char why[RP_ERR_MESSAGE_BYTES]; /* the log has messages, too */
+/* Carrying out the remedy failed with `err`. */
+static void stop_after_failed_remedy(rp_controller *c, rp_err err) {
+    char why[RP_ERR_MESSAGE_BYTES]; /* a copy, because logging may overwrite the message */
     (void)snprintf(why, sizeof why, "%s", rp_err_message());
-    if (c->machine.fault.err == RP_OK) { /* there was none: boards have joined */
+    if (c->machine.fault.err == RP_OK) { /* no fault: boards were rejoining */
         c->machine.fault =
             (rp_controller_fault){.err = err, .fault_class = RP_FAULT_FATAL, .board = RP_NO_BOARD};
         (void)snprintf(c->machine.fault.text, sizeof c->machine.fault.text, "%.500s", why);
@@ -65,7 +62,7 @@ static rp_err lessen_advance(rp_controller *c) {
     rp_err err;
     (void)snprintf(text, sizeof text, "not advance %u: %.150s", c->run->method.advance,
                    c->machine.fault.text);
-    rp_arrangement_lessen_advance(c->setup);
+    rp_arrangement_reduce_advance(c->setup);
     RP_TRY(rp_arrangement_log_advance(c->setup, text));
     rp_machine_forget_fault(&c->machine);
     RP_TRY(rp_assign_again(c));
@@ -98,18 +95,17 @@ static rp_err go_back(rp_controller *c) {
                                   c->ring.now_ns);
     }
     rp_machine_forget_fault(&c->machine);
-    rp_ring_end_greeting(&c->ring); /* this board has its time from now */
+    rp_ring_end_greeting(&c->ring); /* the greeting time starts now */
     rp_machine_enter(&c->machine, RP_CONTROL_RESTART);
 fail:
     return err;
 }
 
-/* ---- boards that have not come, or have come back ---------------------------------------------
- */
+/* ---- boards that have not come, or have come back -------------------------------------------- */
 
-/* Boards that have not come, or get no port, are on a way back already; one that computes wrong was
- * at work. */
-static rp_err begin_leaving(rp_controller *c) {
+/* For absent boards and missing ports a recovery has already begun; for a board that computes wrong
+ * it begins here. */
+static rp_err begin_removal(rp_controller *c) {
     if (c->machine.wrong == RP_NO_BOARD) {
         return RP_OK;
     }
@@ -125,17 +121,17 @@ static void forget_wrong(rp_machine *machine, rp_recovery *recovery, rp_arrangem
     }
 }
 
-/* Those that are there have had to wait; all have their time from now. */
+/* The greeting time starts now for all boards, also for those that answered and had to wait. */
 static void greet_all(rp_machine *machine, rp_recovery *recovery, rp_ring *ring) {
     rp_ring_end_greeting(ring);
-    recovery->on_the_way = 0; /* it is another ring */
+    recovery->on_the_way = 0; /* the ring has changed */
     rp_machine_forget_fault(machine);
     rp_machine_enter(machine, RP_CONTROL_RESTART);
 }
 
 static rp_err take_spares(rp_controller *c) {
     rp_err err;
-    RP_TRY(begin_leaving(c));
+    RP_TRY(begin_removal(c));
     const rp_lost_boards lost = rp_recovery_lost(&c->recovery, &c->machine, c->run, c->ring.now_ns);
     RP_TRY(rp_membership_take_spares(c->setup, &lost, &c->recovery.spares_tried));
     forget_wrong(&c->machine, &c->recovery, c->setup);
@@ -145,24 +141,24 @@ fail:
     return err;
 }
 
-/* The model is to be cut for as many boards as there are now. */
-static rp_err cut_anew(rp_controller *c) {
+/* Cuts the model for the boards that the ring has now. */
+static rp_err cut_again(rp_controller *c) {
     rp_err err;
     RP_TRY(rp_membership_count_stages(c->setup));
     rp_record_take_boards(rp_folder_record(c->folder), c->run->boards, c->run->stages);
-    c->machine.fault.board = RP_NO_BOARD; /* places have changed */
+    c->machine.fault.board = RP_NO_BOARD; /* its number may now mean another board */
     RP_TRY(rp_resume_go_back(c));
 fail:
     return err;
 }
 
-static rp_err leave_lost(rp_controller *c) {
+static rp_err remove_lost(rp_controller *c) {
     rp_membership_left left;
     rp_err err;
-    RP_TRY(begin_leaving(c));
+    RP_TRY(begin_removal(c));
     const rp_lost_boards lost = rp_recovery_lost(&c->recovery, &c->machine, c->run, c->ring.now_ns);
     RP_TRY(rp_membership_remove_lost(c->setup, &lost, &c->recovery.spares_tried, &left));
-    RP_TRY(cut_anew(c));
+    RP_TRY(cut_again(c));
     RP_TRY(rp_membership_log_left(c->setup, &left));
     forget_wrong(&c->machine, &c->recovery, c->setup);
     greet_all(&c->machine, &c->recovery, &c->ring);
@@ -170,10 +166,10 @@ fail:
     return err;
 }
 
-/* The newest checkpoint is of here, so no step is done again. */
-static rp_err take_returned(rp_controller *c) {
+/* The newest checkpoint is of this step, so no step is repeated. */
+static rp_err rejoin_boards(rp_controller *c) {
     rp_err err;
-    RP_TRY(cut_anew(c));
+    RP_TRY(cut_again(c));
     RP_TRY(rp_membership_log_joined(c->setup, c->machine.joined));
     if (c->env.on_joined) {
         c->env.on_joined(c->env.context);
@@ -217,7 +213,7 @@ static rp_remedy_facts facts_of(const rp_controller *c) {
     };
 }
 
-static rp_err mend(rp_controller *c) {
+static rp_err apply_remedy(rp_controller *c) {
     const rp_remedy_facts facts = facts_of(c);
     const rp_remedy remedy = rp_remedy_choose(&facts);
     rp_err err = RP_OK;
@@ -233,7 +229,7 @@ static rp_err mend(rp_controller *c) {
         err = take_spares(c);
         break;
     case RP_REMEDY_FEWER:
-        err = leave_lost(c);
+        err = remove_lost(c);
         break;
     case RP_REMEDY_BACK:
         err = go_back(c);
@@ -255,8 +251,7 @@ static rp_err mend(rp_controller *c) {
 
 /* ---- a ring that was adopted ----------------------------------------------------------------- */
 
-/* On from the checkpoint that was made of what the boards hold, or, when that failed, from the one
- * before. */
+/* Continues from the checkpoint made by the adoption, or from the one before if that failed. */
 static rp_err leave_adoption(rp_controller *c) {
     const char *why = c->machine.fault.err == RP_OK ? NULL : c->machine.fault.text;
     rp_err err;
@@ -275,7 +270,7 @@ fail:
     return err;
 }
 
-/* What is wrong with the host or its files is so without an adoption, too. */
+/* A fault of the host or its files would also occur without the adoption. */
 static bool leaves_adoption(const rp_machine *machine, const rp_keep *keep) {
     const rp_FaultClass fault_class = machine->fault.fault_class;
     const bool may_be_left = machine->interrupts == 0 && fault_class != RP_FAULT_SECURITY &&
@@ -285,7 +280,7 @@ static bool leaves_adoption(const rp_machine *machine, const rp_keep *keep) {
 
 /* ---- the state ------------------------------------------------------------------------------- */
 
-/* Every way back writes into the run folder. */
+/* Every recovery writes to the run folder. */
 static bool waits_for_disk(const rp_machine *machine, rp_keep *keep) {
     const bool goes_on = machine->fault.err == RP_OK ||
                          machine->fault.fault_class == RP_FAULT_TRANSIENT ||
@@ -294,7 +289,7 @@ static bool waits_for_disk(const rp_machine *machine, rp_keep *keep) {
            (rp_keep_disk_rests(keep) || !rp_keep_disk_is_writable(keep));
 }
 
-static rp_err go_on(rp_controller *c, rp_next_way way) {
+static rp_err carry_out(rp_controller *c, rp_next_way way) {
     switch (way) {
     case RP_NEXT_WAIT:
         return rp_keep_disk_rests(c->keep)
@@ -307,10 +302,10 @@ static rp_err go_on(rp_controller *c, rp_next_way way) {
     case RP_NEXT_WARM_WITHOUT:
         return rp_warming_leave(c);
     case RP_NEXT_RETURN:
-        return take_returned(c);
+        return rejoin_boards(c);
     default:
         RP_ASSERT(way == RP_NEXT_MEND);
-        return mend(c);
+        return apply_remedy(c);
     }
 }
 
@@ -324,9 +319,9 @@ rp_err rp_recover_enter(rp_controller *c) {
         .warm_waits = rp_warm_may_wait(c->warm, &warming),
         .warm_leaves = rp_warm_may_leave(c->warm, &warming),
     };
-    const rp_err err = go_on(c, rp_next_after_fault(&facts));
+    const rp_err err = carry_out(c, rp_next_after_fault(&facts));
     if (err != RP_OK) {
-        stop_for(c, err);
+        stop_after_failed_remedy(c, err);
     }
     return RP_OK;
 }

@@ -1,4 +1,4 @@
-/* What is noted of a recovery, and which boards are lost on it. */
+/* Keeps the facts of a recovery, and tells which boards count as lost. */
 #include "control/recovery_progress.h"
 
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 #include "control/fault_remedy.h"
 #include "run/spares.h"
 
-/* Microbatches of the steps that are done again: those that had been started may be one more. */
+/* Counts the microbatches that are done again. If a step was partly done, there may be one more. */
 static uint64_t count_again(const rp_runfile *run, uint64_t to, uint64_t from) {
     const rp_sched_shape shape = rp_runfile_sched_shape(run, 0);
     uint64_t count = 0;
@@ -17,7 +17,6 @@ static uint64_t count_again(const rp_runfile *run, uint64_t to, uint64_t from) {
     return count;
 }
 
-/* A fault on the way back belongs to the same recovery. */
 void rp_recovery_begin(rp_recovery *recovery, const rp_recovery_order *order) {
     if (!recovery->is_on) {
         recovery->row_since_ns = recovery->in_a_row > 0 ? recovery->row_since_ns : order->now_ns;

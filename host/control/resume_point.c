@@ -1,9 +1,9 @@
-/* Where a run begins or goes on: the seed, a weights file, or its newest checkpoint. A run that has
- * lost a board goes back to there by itself. */
+/* Finds where a run starts or continues: the seed, a weights file, or its newest checkpoint. After
+ * a lost board the run returns there. */
 #include "control/controller_own.h"
 #include "ring/identity.h"
 
-/* *path NULL: from the seed, or of what boards hold. */
+/* *path NULL: start from the seed, or from what boards hold. */
 static rp_err find_checkpoint(rp_controller *c, rp_arena *arena, char **path) {
     const rp_plan *given = rp_arrangement_given(c->setup);
     rp_err err;
@@ -26,7 +26,7 @@ rp_err rp_resume_find_start(rp_controller *c) {
         RP_TRY(find_checkpoint(c, &c->arena, &path));
         rp_keep_note_start(c->keep, c->position.step);
         if (!path && c->run->init &&
-            !rp_keep_hopes_for_boards(c->keep)) { /* else it was done before there was a folder */
+            !rp_keep_hopes_for_boards(c->keep)) { /* else checked before the folder existed */
             RP_TRY(rp_checkpoint_check_start(c->run));
         }
     }
@@ -42,7 +42,7 @@ fail:
 
 static void forget_progress(rp_controller *c) {
     rp_ring_reset(&c->ring, c->machine.fault.board);
-    rp_train_go_back(c->train); /* links go first: parcels may borrow batches */
+    rp_train_go_back(c->train); /* after the links, because parcels may borrow batches */
     for (uint32_t k = 0; k < c->ring.count; k++) {
         rp_board_state *board = &c->ring.board[k];
         board->measure.profiled = rp_measure_has_profile(c->measure);
@@ -78,7 +78,7 @@ rp_err rp_resume_go_back(rp_controller *c) {
     rp_err err;
     RP_TRY(rp_identity_check(rp_folder_paths_of(c->folder)->folder, &c->ring.identity));
     forget_progress(c);
-    if (copies) { /* a checkpoint is made of them as soon as the boards can be asked for them */
+    if (copies) { /* they become a checkpoint as soon as the boards can be asked for them */
         c->position = *copies;
         rp_train_resume_best(c->train);
         rp_keep_want_copies(c->keep);

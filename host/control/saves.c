@@ -1,6 +1,6 @@
-/* The states `load`, `save` and `round`: the room keep does the work, and its outcome leads on. In
- * `round` a lane has written its checkpoint and waits until the run has averaged it with those of
- * the other lanes; then the boards get it back. */
+/* The states `load`, `save` and `round`; the room `keep` does the work. In `round` a lane has
+ * written its checkpoint and waits until its run has averaged it with those of the other lanes;
+ * then the boards load the result. */
 #include <inttypes.h>
 
 #include "control/controller_own.h"
@@ -18,7 +18,7 @@ rp_err rp_load_enter(rp_controller *c) {
     return rp_keep_begin_load(c->keep, &order);
 }
 
-/* The feed opens, and training may begin. */
+/* Opens the feed: training may begin. */
 static rp_err leave_load(rp_controller *c) {
     const uint64_t step = c->position.step;
     char text[RP_RECOVERY_TEXT];
@@ -29,9 +29,9 @@ static rp_err leave_load(rp_controller *c) {
         c->machine.begun = true;
         rp_arrangement_note_begun(c->setup);
     }
-    rp_arena_seal(&c->arena); /* what comes from here on lives for a state or an assignment */
+    rp_arena_seal(&c->arena); /* later allocations belong to a state or an assignment */
     if (c->way.follow.phase ==
-        RP_FOLLOW_ASSIGN) { /* so that a resumed run is the run as it is now */
+        RP_FOLLOW_ASSIGN) { /* so that a resumed run continues with the new method */
         c->way.follow.phase = RP_FOLLOW_SAVE;
         rp_keep_note_unsaved(c->keep, true);
         c->machine.renewed = true;
@@ -85,7 +85,7 @@ fail:
     return err;
 }
 
-/* Training goes on from a pause without a checkpoint, but these do not. */
+/* Training can go on without a checkpoint after a failed save, but these cases cannot. */
 static bool needs_checkpoint(const rp_controller *c) {
     rp_split split;
     const bool scores = c->run->score.keep_best && rp_train_is_evaluation_due(c->train, &split);
@@ -135,7 +135,7 @@ rp_err rp_round_enter(rp_controller *c) {
     return lane->kind->reach(lane->self, &report);
 }
 
-/* The result of the last round is this lane's, too: its weights file gets it. */
+/* After the last round the averaged result also becomes this lane's weights file. */
 rp_err rp_round_step(rp_controller *c) {
     const rp_lane_end *lane = &c->env.lane;
     char *path;

@@ -1,5 +1,5 @@
 /* The states that feed the ring: train, drain, evaluate, statistics, verify. The room `train` does
- * the work; here is what follows from it. */
+ * the work; these functions act on its results. */
 #include "control/controller_own.h"
 
 /* ---- training -------------------------------------------------------------------------------- */
@@ -23,7 +23,7 @@ rp_err rp_segment_drain_enter(rp_controller *c) {
     return rp_train_begin_drain(c->train);
 }
 
-/* What the boards have reported so far. */
+/* Records what the boards have reported so far. */
 static rp_err record_facts(rp_record *record, const rp_measure *measure, const rp_plan *plan,
                            uint64_t step) {
     rp_record_end told = {0};
@@ -75,12 +75,12 @@ static rp_err keep_score(rp_train *train, rp_keep *keep, const rp_runfile *run) 
     bool stops;
     const rp_err err = rp_train_keep_score(train, &stops);
     if (stops && run->method.kind->flushed) {
-        rp_keep_note_unsaved(keep, true); /* once more: as the run's result */
+        rp_keep_note_unsaved(keep, true); /* saved again, as the result of the run */
     }
     return err;
 }
 
-/* The test part comes after the validation part, in the same state. */
+/* The test split follows the validation split in the same state. */
 rp_err rp_segment_evaluate_step(rp_controller *c) {
     const bool trains = c->options.purpose == RP_PURPOSE_TRAIN;
     rp_split split;

@@ -1,5 +1,5 @@
-/* The states `start`, `restart` and `hello`: boards come up, and are greeted until all have
- * answered or their time is over. */
+/* The states `start`, `restart` and `hello`: boards start and are greeted until all have answered
+ * or their time is over. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -9,8 +9,7 @@
 #include "ring/missing.h"
 #include "setup/assignment.h"
 
-/* Boards are to come that the run has had: on a way back, but also where it has paused by itself,
- * or before it is resumed. */
+/* The run had these boards before: in a recovery, after a pause, or before it was resumed. */
 static bool is_return(const rp_controller *c) {
     return c->recovery.is_on ||
            (c->run->safety.wait_s > 0 && rp_machine_had_boards(&c->machine, c->position.step));
@@ -109,7 +108,7 @@ static rp_missing find_missing(const rp_controller *c) {
                         .warms = c->options.purpose == RP_PURPOSE_WARM};
 }
 
-/* Boards whose agents have ended have lost what they held: they can come back as spares. */
+/* A local agent that ended has lost its state; as a new agent it can serve as a spare. */
 static bool spares_may_come_in(const rp_controller *c) {
     const rp_lost_boards lost = rp_recovery_lost(&c->recovery, &c->machine, c->run, c->ring.now_ns);
     const uint32_t absent = rp_lost_count(&lost, &c->ring);
@@ -133,7 +132,7 @@ rp_err rp_hello_late(const rp_controller *c) {
     return rp_missing_fail(&missing, k, waited_ns);
 }
 
-/* A HELLO ends what is under way on a board, and its answer says that it has ended. */
+/* A HELLO ends the board's current work; its answer confirms that. */
 rp_err rp_hello_enter(rp_controller *c) {
     const rp_Frame greeting = rp_greet_hello(c->ring.now_ns, c->ring.origin);
     rp_err err = RP_OK;
@@ -151,8 +150,8 @@ rp_err rp_hello_enter(rp_controller *c) {
     return err;
 }
 
-/* Not all boards have answered yet. */
-static rp_err go_on_waiting(rp_controller *c) {
+/* Some boards have not answered yet. */
+static rp_err keep_waiting(rp_controller *c) {
     const int64_t longest_ns = longest_greeting_ns(c);
     const rp_missing missing = find_missing(c);
     rp_missing_say(&missing, &c->ring, longest_ns);
@@ -175,10 +174,10 @@ rp_err rp_hello_step(rp_controller *c) {
     rp_err err;
     RP_TRY(rp_ring_report_refusals(&c->ring, rp_folder_record(c->folder), c->position.step));
     if (!rp_machine_all_done(&c->machine, &c->ring, c->measure)) {
-        return go_on_waiting(c);
+        return keep_waiting(c);
     }
     for (uint32_t k = 0; k < c->ring.count; k++) {
-        if (!rp_warm_rests(c->warm, k)) { /* else it was not asked */
+        if (!rp_warm_rests(c->warm, k)) { /* resting boards were not greeted */
             rp_link_set_wire(c->ring.board[k].control, c->ring.wire.max);
         }
     }
@@ -191,7 +190,7 @@ fail:
     return err;
 }
 
-/* With copies that are wanted the boards are still watched: RESCUE waits for what they send. */
+/* If copies are wanted, boards stay watched, because RESCUE waits for what they send. */
 void rp_hello_leave(rp_controller *c) {
     const rp_next_greeted facts = {
         .copies_wanted = rp_keep_wants_copies(c->keep),
@@ -199,7 +198,7 @@ void rp_hello_leave(rp_controller *c) {
         .lacks_profile =
             rp_arrangement_needs_profile(c->setup) && !rp_measure_has_profile(c->measure),
     };
-    if (!facts.copies_wanted) { /* `plan` waits for pings itself */
+    if (!facts.copies_wanted) { /* `plan` itself waits for answers to pings */
         rp_ring_watch_boards(&c->ring, false);
     }
     rp_machine_enter(&c->machine, rp_next_after_hello(&facts));

@@ -1,14 +1,14 @@
-/* The table of the controller's states: one row says everything that holds for a state. */
+/* The table of the controller's states. */
 #include "control/steps.h"
 
 #define AFTER(id) (UINT32_C(1) << RP_CONTROL_##id)
 
 static const int64_t START_NS = 300 * RP_NS_PER_S;
 static const int64_t ADOPT_NS = 10 * RP_NS_PER_S;
-/* A ring in which nothing at all is reported for so long has stopped. */
+/* Declare the ring stalled after this long without a report. */
 static const int64_t STALL_NS = 900 * RP_NS_PER_S;
 static const int64_t SAVE_NS = 600 * RP_NS_PER_S;
-/* The other lanes may build kernels, or be on a way back. */
+/* The other lanes may build kernels or be in recovery. */
 static const int64_t ROUND_NS = 3600 * RP_NS_PER_S;
 
 static rp_err do_nothing(rp_controller *c) {

@@ -1,5 +1,6 @@
-/* What the states of the controller do when they are entered and stepped, and what they share. Only
- * functions that carry out what follows from facts take the controller. */
+/* The enter and step functions of the controller's states, and what the states share. Only
+ * functions that act on decisions take an rp_controller; pure functions take the facts they
+ * need. */
 #ifndef RP_CONTROL_STEPS_H
 #define RP_CONTROL_STEPS_H
 
@@ -10,14 +11,15 @@
 /* start.c */
 rp_err rp_start_enter(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_restart_enter(rp_controller *c) RP_MUST_CHECK;
-rp_err rp_start_step(rp_controller *c) RP_MUST_CHECK; /* of both */
+rp_err rp_start_step(rp_controller *c) RP_MUST_CHECK; /* START and RESTART */
 rp_err rp_hello_enter(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_hello_step(rp_controller *c) RP_MUST_CHECK;
-/* Names a board that has not answered, and why. errors TIMEOUT, REFUSED, FAULT */
+/* Names a board that has not answered, and the cause. errors TIMEOUT, REFUSED, FAULT */
 rp_err rp_hello_late(const rp_controller *c) RP_MUST_CHECK;
-/* Every board has greeted, and nothing has to be fetched from them. */
+/* All boards have greeted: enters the next state. Boards stay watched if copies are to be
+ * fetched. */
 void rp_hello_leave(rp_controller *c);
-/* Keys of this host: given, made for local boards, or read for a roster. */
+/* Finds the keys of this host: from env, new ones for local boards, or from files for a roster. */
 rp_err rp_start_find_keys(const rp_controller_env *env, const rp_runfile *run,
                           const char *keys_folder, rp_keypair *out) RP_MUST_CHECK;
 /* plan.c */
@@ -25,15 +27,17 @@ rp_err rp_profile_enter(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_profile_step(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_plan_enter(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_plan_step(rp_controller *c) RP_MUST_CHECK;
-/* What boards measure now. PLAN and PROFILE have no record: `progress` shows it. */
+/* Shows what boards measure now: in the record, or on `progress` where PLAN and PROFILE have
+ * none. */
 void rp_profile_say(rp_record *record, FILE *progress, const char *text);
 /* assign.c */
 rp_err rp_assign_enter(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_assign_step(rp_controller *c) RP_MUST_CHECK;
-/* What the boards held is over: they are greeted and get their stages again. */
+/* Starts a new term; all boards are greeted and get new stages. */
 rp_err rp_assign_again(rp_controller *c) RP_MUST_CHECK;
-/* warming.c: carries out what the room `warm` says of all boards that are ready, of a fault that is
- * waited for, and of one that costs spares their part */
+/* warming.c: carries out what the room `warm` decides. _go_on: after a round in which all boards
+ * became ready. _wait: after a fault, waits for the lost board. _leave: goes on without the failed
+ * spares. */
 rp_err rp_warming_go_on(rp_controller *c, rp_warm_outcome outcome) RP_MUST_CHECK;
 rp_err rp_warming_wait(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_warming_leave(rp_controller *c) RP_MUST_CHECK;
@@ -48,7 +52,7 @@ rp_err rp_round_step(rp_controller *c) RP_MUST_CHECK;
 /* segment.c: train, drain, evaluate, statistics, verify */
 rp_err rp_segment_train_enter(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_segment_drain_enter(rp_controller *c) RP_MUST_CHECK;
-rp_err rp_segment_train_step(rp_controller *c) RP_MUST_CHECK; /* of both */
+rp_err rp_segment_train_step(rp_controller *c) RP_MUST_CHECK; /* TRAIN and DRAIN */
 rp_err rp_segment_evaluate_enter(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_segment_evaluate_step(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_segment_statistics_enter(rp_controller *c) RP_MUST_CHECK;
@@ -62,45 +66,48 @@ rp_err rp_copy_enter(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_copy_step(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_rescue_enter(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_rescue_step(rp_controller *c) RP_MUST_CHECK;
-/* recover_state.c. It is stepped by entering it again: it is left at once, unless it waits for the
- * disk.
- */
+/* recover_state.c. The enter function is also the step function; RECOVER is left at once unless it
+ * waits for the disk. */
 rp_err rp_recover_enter(rp_controller *c) RP_MUST_CHECK;
 /* close.c */
 rp_err rp_close_enter(rp_controller *c) RP_MUST_CHECK;
 rp_err rp_close_step(rp_controller *c) RP_MUST_CHECK;
-/* The record ends with its summary. errors IO */
+/* Writes the summary and closes the record. errors IO */
 rp_err rp_close_record(const rp_controller *c, const char *status) RP_MUST_CHECK;
-/* Links, feeds and boards go at once, in the order in which they borrow from each other. */
+/* Closes links, feeds and boards in the order in which they borrow from each other. */
 void rp_close_rooms(rp_controller *c);
 
-/* accept.c: takes the messages that a board has sent, until one fails. errors PEER: one is not
+/* accept.c: handles the received messages of a board until one fails. errors PEER: a message is not
  * expected in this state; those of the rooms */
 rp_err rp_accept_messages(rp_controller *c, uint32_t board) RP_MUST_CHECK;
-/* .. a message that is accepted; whether this kind is, in a state. */
+/* rp_accept_message() hands one accepted message to its room. rp_accept_takes(): whether messages
+ * of this kind are accepted in a state, possibly to be ignored. */
 rp_err rp_accept_message(rp_controller *c, uint32_t board, const rp_message *message) RP_MUST_CHECK;
 bool rp_accept_takes(rp_kind kind, rp_control_state_id state);
 
-/* pause.c: at a pause. Leaves for what is due. errors INTERRUPTED */
+/* pause.c: chooses and enters the state that follows at a pause. errors INTERRUPTED */
 rp_err rp_pause_choose_next(rp_controller *c) RP_MUST_CHECK;
-/* End of the segment that begins here. `copies`: the step at which they are due. */
+/* Returns the step at which the segment that begins now ends. `copies`: the step at which copies
+ * are due. */
 uint64_t rp_pause_next_step(const rp_controller *c, uint64_t copies);
-/* At the end of a segment: where too much was lost, and the pipes are empty, other codecs are in
- * effect, and the boards get their stages again after the checkpoint. */
+/* At the end of a segment with empty pipes: puts other codecs into effect where the old ones lost
+ * too much. The boards get new stages after the checkpoint. */
 void rp_pause_follow_losses(rp_controller *c);
-/* Of a lane, at a pause after its checkpoint: it is averaged with those of the other lanes. */
+/* This pause is a round: a lane's checkpoint is now to be averaged with those of the other
+ * lanes. */
 bool rp_pause_is_round(const rp_controller *c);
 
-/* resume_point.c: what to start from, and what to go back to.
- * errors  those of rp_checkpoint_find() and rp_checkpoint_check_start() */
+/* resume_point.c: finds what the run starts from. errors those of rp_checkpoint_find() and
+ * rp_checkpoint_check_start() */
 rp_err rp_resume_find_start(rp_controller *c) RP_MUST_CHECK;
-/* What is loaded next: the newest checkpoint, or where the run begins. errors as _go_back */
+/* Chooses what is loaded next: the newest checkpoint, or else the run's start. errors as
+ * _go_back */
 rp_err rp_resume_find_kept(rp_controller *c) RP_MUST_CHECK;
-/* Everything is as it was at the newest checkpoint of this run or at newer copies, in a new term;
- * boards that are lost have no link any more. errors  FORMAT, IO; PEER: another controller goes on
- * with the run */
+/* Resets everything to the newest checkpoint of this run, or to newer copies, in a new term. Links
+ * of lost boards are closed. errors FORMAT, IO; PEER: another controller has taken over the run */
 rp_err rp_resume_go_back(rp_controller *c) RP_MUST_CHECK;
-/* .. and the recovery from the fault at hand begins. `from`: step at which the run was. */
+/* rp_resume_go_back(), and begins the recovery from the current fault. `from`: step of the run when
+ * the fault occurred. */
 rp_err rp_resume_begin_way_back(rp_controller *c, uint64_t from) RP_MUST_CHECK;
 
 #endif

@@ -1,4 +1,4 @@
-/* The words for a fault that stops a run. */
+/* Texts about a fault that stops a run. */
 #include "control/stopping.h"
 
 #include <inttypes.h>
@@ -14,11 +14,11 @@ void rp_stopping_describe(const rp_machine *machine, char *text, size_t bytes) {
                    rp_control_states[machine->failed].name, fault->text);
 }
 
-/* A reader of the log who wants to know later why the run stopped finds it there. */
+/* The log then also tells why the run stopped. */
 void rp_stopping_log(const rp_machine *machine, rp_record *record, uint64_t step) {
     char text[RP_FAULT_TEXT + 80];
     if (!record || machine->fault.err == RP_ERR_INTERRUPTED) {
-        return; /* nothing is wrong */
+        return; /* no fault */
     }
     rp_stopping_describe(machine, text, sizeof text);
     if (rp_record_note(record, "fault", step, text) != RP_OK) {
@@ -26,7 +26,7 @@ void rp_stopping_log(const rp_machine *machine, rp_record *record, uint64_t step
     }
 }
 
-/* If a board has not come back, the note also says how it was lost. */
+/* If a recovery was in progress, the note also has the fault that began it. */
 void rp_stopping_note_why(rp_machine *machine, const rp_recovery *recovery, uint64_t step) {
     if (!recovery->is_on || machine->fault.err == RP_ERR_INTERRUPTED) {
         (void)snprintf(machine->note, sizeof machine->note, "%s", machine->fault.text);
@@ -64,6 +64,6 @@ void rp_stopping_note_not_back(rp_machine *machine, const rp_remedy_facts *facts
 }
 
 void rp_stopping_note_failed(rp_machine *machine, const char *why) {
-    (void)snprintf(machine->note, sizeof machine->note, "%.220s; this came of it: %.200s", why,
-                   machine->fault.text);
+    (void)snprintf(machine->note, sizeof machine->note, "%.220s (while recovering from: %.200s)",
+                   why, machine->fault.text);
 }

@@ -1,4 +1,4 @@
-/* `ringpipe boards warm`: what the room `warm` says is carried out. */
+/* `ringpipe boards warm`: carries out the decisions of the room `warm`. */
 #include "base/printable.h"
 #include "control/controller_own.h"
 
@@ -12,7 +12,7 @@ rp_warm_fault rp_warming_fault(const rp_machine *machine) {
                            .interrupted = machine->interrupts > 0};
 }
 
-/* The boards are greeted, and get what they are to build. */
+/* Starts a new term: boards are greeted, then get their next orders. */
 static rp_err greet_again(rp_controller *c) {
     rp_err err;
     RP_TRY(rp_ring_begin_term(&c->ring, rp_folder_paths_of(c->folder)->folder, c->env.run_id));
@@ -23,7 +23,7 @@ fail:
     return err;
 }
 
-/* The board of a place is another one from now on. What it had built before is counted on. */
+/* Another board takes place k; what it has built before still counts. */
 static void place_board(rp_ring *ring, rp_arrangement *setup, uint32_t k,
                         const rp_warm_place *place) {
     if (ring->board[k].name != place->name) {

@@ -10,8 +10,8 @@
 
 enum { CHANGES_MAX = 12, CHANGES_BYTES = 600 };
 
-/* Their file is as it was when the run began, also of former versions: nothing of it is an error.
- */
+/* Their file is as it was when the run began, also of former versions: nothing of it is an
+ * error. */
 static void put_changes(const rp_folder *folder, const rp_runfile *run, char *text, size_t bytes) {
     rp_arena arena;
     rp_node *before;

@@ -20,8 +20,8 @@ void rp_cause_of_holder(const rp_Ordered *holder, rp_cause *out);
 /* Whether a run or a host has the board. */
 bool rp_cause_is_held(const rp_Ordered *holder);
 
-/* Why a board of a run is silent, as far as its link knows. A later value is the more certain one.
- */
+/* Why a board of a run is silent, as far as its link knows. A later value is the more certain
+ * one. */
 typedef enum {
     RP_SILENT_UNKNOWN,
     RP_SILENT_UNANSWERED, /* its machine accepts connections, but its agent does not answer */

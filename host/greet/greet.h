@@ -78,8 +78,8 @@ rp_link *rp_greet_link(const rp_greet *greet, uint32_t board);
 
 /* Forgets the last answer, and asks. errors of rp_link_send() */
 rp_err rp_greet_ask(rp_greet *greet, uint32_t board, rp_Frame *question) RP_MUST_CHECK;
-/* The answer since the last question, once; NULL: none has come. It is valid until the next round.
- */
+/* The answer since the last question, once; NULL: none has come. It is valid until the next
+ * round. */
 const rp_Frame *rp_greet_take_answer(rp_greet *greet, uint32_t board);
 
 #endif

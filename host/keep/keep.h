@@ -91,8 +91,8 @@ typedef enum {
 
 /* What the next load takes; `path` is borrowed, NULL: the boards' own weights by the seed. */
 void rp_keep_load_from(rp_keep *keep, const char *path, rp_keep_source source);
-/* .. what the run begins with: by the seed, or by train.init. The path is in `arena`. errors MEMORY
- */
+/* .. what the run begins with: by the seed, or by train.init. The path is in `arena`. errors
+ * MEMORY */
 rp_err rp_keep_load_first(rp_keep *keep, rp_arena *arena) RP_MUST_CHECK;
 
 /* Borrowed until the load is done or abandoned. */

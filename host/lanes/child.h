@@ -48,8 +48,8 @@ typedef struct {
 void rp_lane_init(rp_lane_child *lane, uint32_t index, const char *folder);
 /* errors IO */
 rp_err rp_lane_start(rp_lane_child *lane, const rp_lane_order *order) RP_MUST_CHECK;
-/* Takes what it has said; false: there is no more of it now. *step: it has come to a pause there.
- */
+/* Takes what it has said; false: there is no more of it now. *step: it has come to a pause
+ * there. */
 typedef enum {
     RP_LANE_SAYS_NOTHING,
     RP_LANE_SAYS_ROUND,

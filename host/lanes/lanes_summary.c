@@ -10,8 +10,8 @@
 #include "base/replace.h"
 #include "lanes/lanes_own.h"
 
-/* Entries of a list in a lane's summary, with the lane's number, since boards count from 0 there.
- */
+/* Entries of a list in a lane's summary, with the lane's number, since boards count from 0
+ * there. */
 static void take_list(const json_t *from, const char *key, uint32_t lane, json_t *to) {
     size_t i;
     json_t *entry;

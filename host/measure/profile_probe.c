@@ -59,8 +59,8 @@ fail:
     return err;
 }
 
-/* Measured by kept, summed over the layers that were probed; NaN: the answer is not one to a probe.
- */
+/* Measured by kept, summed over the layers that were probed; NaN: the answer is not one to a
+ * probe. */
 static double compare_with_kept(const rp_measure *m, uint32_t board, const double *values,
                                 size_t count) {
     const size_t layers = m->profile.layer_count;

@@ -1,6 +1,5 @@
 /* What the summary is told of boards and wires: as the boards have reported it, of the plan in
- * force.
- */
+ * force. */
 #include <math.h>
 
 #include "measure/losses.h"
@@ -129,8 +128,8 @@ static rp_summary_wire wire_row(const char *kind, uint32_t from, uint32_t to,
                              .l2_error = (double)NAN};
 }
 
-/* Every wire: between boards as above, then between the host and each board, from the host first.
- */
+/* Every wire: between boards as above, then between the host and each board, from the host
+ * first. */
 static rp_err tell_wires(const rp_measure *m, const rp_plan *plan, rp_arena *arena,
                          rp_record_end *end) {
     const rp_ring *ring = m->needs.ring;

@@ -1,5 +1,5 @@
-/* Neighbours try links to each other, one direction after the other: one listens, the other dials.
- */
+/* Neighbours try links to each other, one direction after the other: one listens, the other
+ * dials. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -17,10 +17,10 @@
 #define RP_NO_BOARD UINT32_MAX
 
 /* Messages that may wait for a board when its link is full. At most this many are due between two
- * of its answers: one HELLO or CONNECT, one START, EVALUATE, SAVE or RECORD, one STOP, the decision
- * on one step (the board does not continue without it), and the gains that may still take effect
- * (RP_GAIN_HISTORY). Longer streams (tensors, texts) are not queued: their state offers them again.
- */
+ * of its answers: one HELLO or CONNECT, one START, EVALUATE, SAVE or RECORD, one STOP, the
+ * decision on one step (the board does not continue without it), and the gains that may still take
+ * effect (RP_GAIN_HISTORY). Longer streams (tensors, texts) are not queued: their state offers
+ * them again. */
 enum { RP_RING_PENDING_MAX = 12 };
 
 typedef struct {

@@ -3,8 +3,8 @@
 #ifndef RP_RING_KEY_FOLDER_H
 #define RP_RING_KEY_FOLDER_H
 
-/* Marks a new folder as in use until the descriptor is closed. -1: it is not, and stays for ever.
- */
+/* Marks a new folder as in use until the descriptor is closed. -1: it is not, and stays for
+ * ever. */
 int rp_key_folder_lock(const char *folder);
 /* Accepts -1. */
 void rp_key_folder_unlock(const char *folder, int fd);

@@ -141,8 +141,8 @@ void rp_ring_endpoint_at(const rp_board_state *board, uint32_t port, char *out, 
 rp_err rp_ring_post(rp_ring *ring, uint32_t board, const rp_Frame *frame,
                     const rp_part *part) RP_MUST_CHECK;
 rp_err rp_ring_post_all(rp_ring *ring, const rp_Frame *frame) RP_MUST_CHECK;
-/* Whether a text fits into a message to a board. `what`: "the plan". errors USAGE naming both sizes
- */
+/* Whether a text fits into a message to a board. `what`: "the plan". errors USAGE naming both
+ * sizes */
 rp_err rp_ring_check_text(const char *what, const char *text) RP_MUST_CHECK;
 /* Now or not at all: AGAIN when the link has no room, or other messages wait. Parts are copied. */
 rp_err rp_ring_offer(rp_ring *ring, uint32_t board, rp_Frame *frame, const rp_part *parts,
@@ -156,8 +156,7 @@ rp_err rp_ring_offer_piece(rp_ring *ring, uint32_t board, rp_Frame *frame,
 /* Goodbye to boards that have greeted; messages that wait for them are dropped. */
 void rp_ring_say_bye(rp_ring *ring);
 
-/* ---- what boards say (board_reports.c)
- * ---------------------------------------------------------------- */
+/* ---- what boards say (board_reports.c) ------------------------------------------------------- */
 
 /* Boards are greeted: what all ends have in common is found again. */
 void rp_ring_begin_greeting(rp_ring *ring, bool knows_boards);
@@ -179,8 +178,7 @@ void rp_ring_take_built(rp_ring *ring, uint32_t board, const rp_board_building *
 /* What the board has built is done; the next thing to build is counted from 0. */
 void rp_ring_end_building(rp_ring *ring, uint32_t board);
 /* A board is ready for its stages of the plan. `plan` NULL: it gets no links to other boards.
- * errors  PEER: it was not asked or was ready before; it listens for another number of neighbours
- */
+ * errors PEER: it was not asked or was ready before; it listens for another number of neighbours */
 rp_err rp_ring_take_ready(rp_ring *ring, uint32_t board, const rp_Ready *ready,
                           const rp_plan *plan) RP_MUST_CHECK;
 /* facts = facts_before, and what the board reports of this assignment. */

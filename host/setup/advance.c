@@ -1,5 +1,4 @@
-/* `advance: auto`: how many forwards run ahead, by links as they are now, and what is said of it.
- */
+/* `advance: auto`: chooses how many forwards run ahead, by the current links, and logs it. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -17,7 +16,7 @@ rp_err rp_arrangement_log_advance(const rp_arrangement *a, const char *text) {
                : RP_OK;
 }
 
-/* The price of what was chosen, and what the limit holds back. */
+/* Logs what the advance costs in accuracy, or what its limit costs in speed. */
 static rp_err hint_advance(const rp_arrangement *a) {
     const rp_method *method = &a->run.method;
     const rp_sched_shape shape = rp_runfile_sched_shape(&a->run, 0);

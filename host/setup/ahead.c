@@ -1,5 +1,5 @@
-/* A schedule that splits stages: how far forwards run ahead of updates, where `ahead: measured`
- * asks for the fewest with which no board waits; what is said where a stash holds the ring up. */
+/* Schedules with split stages: `ahead: measured` chooses the fewest steps ahead with which no board
+ * waits. Also logs a hint if sending stashes slows the ring down. */
 #include <stdio.h>
 #include <string.h>
 
@@ -45,7 +45,7 @@ static double longest(const double *times, uint32_t count) {
     return most;
 }
 
-/* Where a board with both directions would not have to send it. */
+/* Hints at a schedule with both directions on one board, which would not send the stash. */
 static rp_err hint_stash(rp_choice *c, const rp_split_times *times) {
     const double forward = longest(times->forward, times->stages);
     const double backward = longest(times->backward, times->stages);

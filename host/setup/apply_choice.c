@@ -1,5 +1,4 @@
-/* What is chosen before boards get their stages: next_setup.h is asked about this run, and its
- * answer is in force. */
+/* Chooses the setup by next_setup.h before boards get stages, and puts it into force. */
 #include "setup/setup_own.h"
 
 static rp_setup_facts known_facts(const rp_arrangement *a) {
@@ -46,7 +45,7 @@ rp_err rp_arrangement_choose(rp_arrangement *a) {
     rp_arena arena;
     rp_err err;
     rp_arena_init(&arena, "choice", 0);
-    a->advance_max = RP_ADVANCE_MAX; /* of what the method's limit allows */
+    a->advance_max = RP_ADVANCE_MAX; /* the method limits it further */
     RP_TRY(rp_arrangement_facts(a, &arena, &facts));
     RP_TRY(rp_setup_next(&a->opened, &facts, &a->now, &arena, &next, &why));
     RP_TRY(rp_arrangement_take(a, &next, &why));

@@ -1,24 +1,23 @@
-/* Whether a board fits what the run asks for. */
+/* Checks whether a board supports what the run asks for. */
 #include <string.h>
 
 #include "base/log.h"
 #include "setup/assignment.h"
 #include "setup/setup_own.h"
 
-/* A board that cannot normalise bytes gets f32, unless the run file asks for bytes. */
+/* If a board cannot normalise bytes, all boards get f32, unless the run file asks for bytes. */
 static void choose_inputs(rp_arrangement *a, const char *name, const rp_Hello *board) {
     const uint64_t needed = RP_WIRE_FEATURE_CODECS | RP_WIRE_FEATURE_UINT8;
     if (a->run.inputs_auto && !a->given && a->run.input_codec == RP_CODEC_UINT8 &&
         (board->features & needed) != needed) {
         rp_arrangement_lower_inputs(a);
-        rp_log_warn(
-            "board %s (ringpipe %s) knows no inputs as uint8: all boards get f32, four times "
-            "the bytes",
-            name, board->software);
+        rp_log_warn("board %s (ringpipe %s) does not support inputs as uint8: all boards get f32, "
+                    "four times the bytes",
+                    name, board->software);
     }
 }
 
-/* An end that has no codecs would take what is encoded for other bytes. */
+/* A board without codecs would misread encoded bytes. */
 static rp_err check_codecs(const rp_arrangement *a, const char *name, const rp_Hello *board) {
     const bool encodes = a->given ? rp_plan_has_codec(a->given)
                                   : a->run.codec_auto || a->run.input_codec != RP_CODEC_F32 ||
@@ -30,24 +29,24 @@ static rp_err check_codecs(const rp_arrangement *a, const char *name, const rp_H
     return (board->features & needed) == needed
                ? RP_OK
                : rp_fail(RP_ERR_PEER,
-                         "board %s (ringpipe %s) knows no codec%s, and links asks for one: "
+                         "board %s (ringpipe %s) does not support codec%s, which links asks for: "
                          "update ringpipe on the board",
-                         name, board->software, bytes ? " uint8" : "");
+                         name, board->software, bytes ? " uint8" : "s");
 }
 
-/* Only a board that records can be compared. */
+/* ring.verify needs boards that record microbatches. */
 static rp_err check_records(const rp_arrangement *a, const char *name, const rp_Hello *board) {
     const uint64_t needed = RP_WIRE_FEATURE_RECORDS |
                             (a->run.sizes.in_use ? RP_WIRE_FEATURE_SIZE_RECORDS : UINT64_C(0));
     return a->run.safety.verify == 0 || (board->features & needed) == needed
                ? RP_OK
                : rp_fail(RP_ERR_PEER,
-                         "board %s (ringpipe %s) computes no microbatch again, and ring.verify "
-                         "asks for it: update ringpipe on the board",
+                         "board %s (ringpipe %s) cannot recompute microbatches, which ring.verify "
+                         "needs: update ringpipe on the board",
                          name, board->software);
 }
 
-/* Another device rounds in another way, and would be taken for one that is wrong. */
+/* A different device rounds differently and would be mistaken for a faulty one. */
 rp_err rp_arrangement_check_device(const rp_arrangement *a, uint32_t place) {
     const rp_board_state *board = &a->ring->board[place];
     RP_ASSERT(place < a->ring->count && board->device);
@@ -63,13 +62,13 @@ rp_err rp_arrangement_check_device(const rp_arrangement *a, uint32_t place) {
     return RP_OK;
 }
 
-/* Boards keep copies for their neighbours, so each one has to know them. */
+/* ring.copy_steps needs copies on every board, because neighbours keep them for each other. */
 static rp_err check_copies(const rp_arrangement *a, const char *name, const rp_Hello *board) {
     return a->run.safety.copy_steps == 0 || (board->features & RP_WIRE_FEATURE_COPIES)
                ? RP_OK
                : rp_fail(RP_ERR_PEER,
-                         "board %s (ringpipe %s) knows no copies, and ring.copy_steps asks for "
-                         "them: update ringpipe on the board",
+                         "board %s (ringpipe %s) does not support copies, which ring.copy_steps "
+                         "needs: update ringpipe on the board",
                          name, board->software);
 }
 

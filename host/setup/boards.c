@@ -1,6 +1,6 @@
-/* `plan.boards: auto`: once the boards of a run that begins are measured, the ring has those with
- * which a step is shortest, in the order that the planner says; the others become spares. With
- * `plan.share` boards may share a stage. */
+/* `plan.boards: auto`: once a new run has measured its boards, the planner chooses the boards and
+ * order with the shortest step; the other boards become spares. With `plan.share` boards may share
+ * a stage. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,11 +8,11 @@
 #include "run/spares.h"
 #include "setup/choice.h"
 
-/* Of a step, that other boards have to save: what was measured twice is never the same. */
+/* Minimum predicted gain, as a fraction of a step. Smaller gains are measurement noise. */
 static const double GAIN = 0.05;
 
-/* Not in a run that has begun, nor with a cut that stays. Boards that dial have the neighbours that
- * the roster gives them. */
+/* Boards may be chosen: the run is new and the cut is open. The neighbours of boards that dial are
+ * fixed by the roster. */
 static bool may_arrange(const rp_choice *c) {
     const rp_setup_facts *facts = c->facts;
     bool all = (c->run.boards_auto || c->run.plan.share > 1) && c->run.cut_auto &&
@@ -24,7 +24,7 @@ static bool may_arrange(const rp_choice *c) {
     return all;
 }
 
-/* With the schedule that the run had: another one is chosen for any ring. */
+/* Step time with the run's current schedule, because another schedule would help any ring. */
 static double cut_s(const rp_joint_plan *plan) {
     return plan->own_s > 0 ? plan->own_s : plan->step_s;
 }
@@ -49,14 +49,15 @@ static rp_err say_boards(rp_choice *c, const rp_joint_plan *best, const rp_joint
     return rp_choice_say(c, "boards", text);
 }
 
-/* For `ringpipe plan`: the ring that it shows is the new one. One of the two is NULL. */
+/* Keeps the planner's text for `ringpipe plan`, which shows the new ring. Either `answer` or
+ * `split` is NULL. */
 static rp_err keep_words(rp_choice *c, const rp_joint_answer *answer,
                          const rp_split_answer *split) {
     char text[4096] = "";
     char *words;
     FILE *file = fmemopen(text, sizeof text, "w");
     if (!file) {
-        return rp_fail(RP_ERR_MEMORY, "no memory for what is said of the plan");
+        return rp_fail(RP_ERR_MEMORY, "no memory for the description of the plan");
     }
     if (split) {
         rp_split_say(file, split, c->facts->name);
@@ -69,8 +70,7 @@ static rp_err keep_words(rp_choice *c, const rp_joint_answer *answer,
     return err;
 }
 
-/* The ring has these places of the ring as it is, in this order; other boards leave from the last
- * one on. */
+/* Keeps these places of the ring, in this order; the other boards become spares. */
 static rp_err take_boards(rp_choice *c, const uint32_t *place, uint32_t count) {
     rp_setup *next = &c->next;
     const rp_roster_entry *was = next->roster;
@@ -100,9 +100,9 @@ fail:
     return err;
 }
 
-/* The ring has its boards for the whole run. */
-static rp_err settle(rp_choice *c) {
-    c->next.boards_auto = false; /* once in a run */
+/* Boards are now fixed for the whole run. */
+static rp_err fix_boards(rp_choice *c) {
+    c->next.boards_auto = false; /* chosen once in a run */
     rp_choice_refresh(c);
     return rp_choice_is_fixed(c) ? RP_OK : rp_runfile_check_cut(&c->run);
 }
@@ -117,7 +117,7 @@ static void take_split(rp_choice *c, const rp_split_answer *answer) {
     }
 }
 
-/* Which boards have forwards and which have backwards, where stages are split. */
+/* Chooses which boards do forwards and which backwards, where stages are split. */
 static rp_err arrange_halves(rp_choice *c) {
     const rp_joint_ask own = rp_choice_ask(c);
     const rp_split_ask ask = {.run = own.run,
@@ -141,12 +141,13 @@ static rp_err arrange_halves(rp_choice *c) {
         RP_TRY(take_boards(c, answer.place, answer.count));
         RP_TRY(say_boards(c, &best, &now));
     }
-    RP_TRY(settle(c));
+    RP_TRY(fix_boards(c));
 fail:
     return err;
 }
 
-/* Of boards that were chosen just now the cuts and groups are looked at more closely. */
+/* Takes the best plan with shared stages; if boards were just chosen, searches cuts and groups for
+ * them again. */
 static rp_err share_stages(rp_choice *c, bool boards_open, rp_joint_plan *best) {
     rp_joint_answer closer;
     rp_err err = RP_OK;
@@ -188,12 +189,12 @@ rp_err rp_boards_choose(rp_choice *c) {
         }
         RP_TRY(say_boards(c, best, &answer.now));
     }
-    RP_TRY(settle(c));
+    RP_TRY(fix_boards(c));
 fail:
     return err;
 }
 
-/* By name: a run that is resumed has the same boards. */
+/* By name, so that a resumed run has the same boards. */
 static rp_err settle_boards(const rp_settling *s) {
     const rp_setup *now = s->now;
     char text[RP_JOINT_BOARDS_MAX * 64];
@@ -210,7 +211,7 @@ static rp_err settle_boards(const rp_settling *s) {
     return rp_settle(s, "plan.boards", text);
 }
 
-/* Which stages are split, also instead of a word. */
+/* Writes which stages are split, which also replaces a word such as auto. */
 static rp_err settle_split(const rp_settling *s) {
     char text[1024];
     rp_err err;

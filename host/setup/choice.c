@@ -1,4 +1,4 @@
-/* A choice at work: the next setup so far, the run file and the profile that go with it. */
+/* A choice in progress: the next setup so far, with its run file and profile. */
 #include "setup/choice.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* `links.codec: auto` at pauses: by what codecs lose, and by wires that are full, other codecs wait
- * until the pipes are empty. */
+/* `links.codec: auto` at pauses: selects other codecs where they lose too much or wires are full.
+ * They are used once the pipes are empty. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,20 +8,19 @@
 #include "planning/cost.h"
 #include "setup/setup_own.h"
 
-/* Of a wire's time: then it is full when its bytes take so much of it at the rate that acks have
- * shown. */
+/* A wire is full if its bytes, at the rate shown by acks, take this fraction of the time. */
 static const double FULL = 0.8;
 
 bool rp_codecs_may_change(const rp_arrangement *a) {
     return a->run.codec_auto && a->now.codec_stages != a->run.stages;
 }
 
-/* They were chosen for a row of so many boards. */
+/* The codecs were chosen by this room for this number of stages. */
 static bool are_chosen(const rp_arrangement *a, uint32_t stages) {
     return a->run.codec_auto && !rp_arrangement_is_fixed(a) && a->now.codec_stages == stages;
 }
 
-/* Where a stage loses more than links.max_error, a milder codec is next. */
+/* A codec that lost more than links.max_error is replaced by the next milder one. */
 static rp_err judge_loss(rp_arrangement *a, const rp_sink_codec *line, bool gradients) {
     rp_codecs_waiting *codecs = &a->codecs;
     char text[200];
@@ -32,7 +31,7 @@ static rp_err judge_loss(rp_arrangement *a, const rp_sink_codec *line, bool grad
     const rp_codec milder = rp_cost_milder(a->now.codec[boundary][gradients], gradients);
     rp_codec *next = &codecs->next[boundary][gradients];
     if (*next == milder) {
-        return RP_OK; /* it waits for empty pipes */
+        return RP_OK; /* already selected */
     }
     *next = milder;
     codecs->differ = true;
@@ -90,9 +89,8 @@ rp_err rp_arrangement_say_codecs(const rp_arrangement *a) {
     return any ? say_codecs(a, "", a->now.codec) : RP_OK;
 }
 
-/* As acks have said, else as measured before; 0 of those of
- * which nobody knows. Of all wires, or of those that were full: one that was seldom full may be
- * faster (link/pace.h). */
+/* Rates as shown by acks, else as measured before; 0: unknown. A wire that was seldom full may be
+ * faster than acks show (link/pace.h). */
 void rp_arrangement_find_rates(const rp_arrangement *a, bool full_only, double segment_s,
                                double *rate) {
     RP_ASSERT(a->ring->count <= a->opened.boards + a->opened.spares);

@@ -1,5 +1,5 @@
-/* `links.codec: auto`: the codecs of a number of stages, chosen once; a checkpoint says those that
- * it was made with. */
+/* `links.codec: auto`: chooses the codecs for a number of stages, once. A checkpoint stores those
+ * that it was made with. */
 #include <string.h>
 
 #include "planning/cost.h"

@@ -1,12 +1,10 @@
-/* The setup in force: what the ring runs with, and the run file as it runs, which follows it. What
- * was chosen for the whole run is also in the resolved run file, where boards and resumed runs find
- * it. */
+/* The setup in force and the run file that follows from it. Choices for the whole run are also
+ * written to the resolved run file, for boards and resumed runs. */
 #include <stdio.h>
 #include <string.h>
 
 #include "setup/setup_own.h"
 
-/* Boards and resumed runs find there what was chosen for the whole run. */
 static rp_err write_choices(rp_arrangement *a, const rp_setup *was) {
     rp_setup_settled settled;
     rp_err err;
@@ -25,7 +23,7 @@ void rp_arrangement_put(rp_arrangement *a, const rp_setup *next) {
     rp_setup_run(&a->opened, &a->now, &a->run);
 }
 
-/* Place of a name among the boards of a setup; its number of boards: it has none of that name. */
+/* Place of a board in a setup, by name; setup->boards if it has none of that name. */
 static uint32_t find_place(const rp_setup *setup, const char *name) {
     uint32_t k = 0;
     while (k < setup->boards && strcmp(setup->roster[k].name, name) != 0) {
@@ -34,7 +32,7 @@ static uint32_t find_place(const rp_setup *setup, const char *name) {
     return k;
 }
 
-/* The ring keeps the boards of `next`, in their order. */
+/* Removes boards that are not in `next` from the ring, and orders the others as in `next`. */
 static rp_err arrange_ring(rp_ring *ring, const rp_setup *next) {
     uint32_t at[RP_CUT_STAGES_MAX];
     bool same = true;
@@ -130,7 +128,7 @@ rp_err rp_arrangement_read(rp_arrangement *a, const char *path, const char *cons
                            uint32_t set_count) {
     const rp_runfile *opened = &a->opened;
     rp_err err;
-    RP_ASSERT(opened->boards == 0); /* it is read once */
+    RP_ASSERT(opened->boards == 0); /* read only once */
     RP_TRY(rp_runfile_read(a->arena, path, set, set_count, &a->opened));
     const rp_setup own = rp_setup_of(opened);
     RP_TRY(rp_setup_arrays_new(a->arena, opened, &a->arrays));
@@ -232,13 +230,13 @@ void rp_arrangement_drop_spare(rp_arrangement *a) {
     rp_arrangement_put(a, &a->now);
 }
 
-void rp_arrangement_leave_board(rp_arrangement *a, uint32_t board) {
+void rp_arrangement_remove_board(rp_arrangement *a, uint32_t board) {
     rp_setup *now = &a->now;
     rp_spares_leave(now->roster, &now->boards, &now->spares, board);
     rp_arrangement_put(a, &a->now);
 }
 
-void rp_arrangement_put_aside(rp_arrangement *a, uint32_t board) {
+void rp_arrangement_demote_board(rp_arrangement *a, uint32_t board) {
     rp_setup *now = &a->now;
     rp_spares_put_aside(now->roster, &now->boards, &now->spares, board);
     rp_arrangement_put(a, &a->now);

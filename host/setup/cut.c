@@ -1,4 +1,4 @@
-/* The cut with all that a search for it finds: schedule (`plan.schedules`), microbatch
+/* Chooses the cut, with all that the same search finds: schedule (`plan.schedules`), microbatch
  * (`train.microbatch: auto`) and codecs. */
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +15,7 @@ rp_err rp_micro_take(rp_choice *c, const rp_joint_answer *answer) {
         return RP_OK;
     }
     RP_ASSERT(!known || (answer->with_micro > 0 && answer->with_micro <= c->run.batch));
-    c->next.micro_auto = false; /* once in a run */
+    c->next.micro_auto = false; /* chosen once in a run */
     c->next.micro = known ? answer->with_micro : before;
     rp_choice_refresh(c);
     (void)snprintf(text, sizeof text, "microbatches of %u samples: %s", c->run.micro,
@@ -32,7 +32,7 @@ rp_err rp_schedule_take(rp_choice *c, const rp_joint_answer *answer) {
     if (!c->run.schedule_auto) {
         return RP_OK;
     }
-    c->next.schedule_auto = false; /* once in a run */
+    c->next.schedule_auto = false; /* chosen once in a run */
     if (known && answer->plan[0].schedule > 0) {
         rp_setup_take_schedule(&c->next, c->wish, answer->plan[0].schedule);
     }
@@ -55,7 +55,7 @@ rp_err rp_cut_take(rp_choice *c, const rp_cut *cut) {
     memcpy(first, cut->first, ((size_t)cut->stage_count + 1) * sizeof *first);
     c->next.cut = (rp_cut){.stage_count = cut->stage_count, .first = first};
     if (c->next.size_stages != cut->stage_count) {
-        rp_setup_reopen_sizes(&c->next, c->wish); /* they are of another cut */
+        rp_setup_reopen_sizes(&c->next, c->wish); /* they belong to another cut */
     }
     rp_choice_refresh(c);
 fail:
@@ -88,7 +88,7 @@ bool rp_cut_is_open(const rp_choice *c) {
     return c->run.cut_auto && !has_former_cut(c) && c->run.stages > 1 && !rp_choice_is_fixed(c);
 }
 
-/* The cut of the fastest replay, and what the plan has with which it is that. */
+/* Takes the cut with the fastest replay, and schedule, microbatch and codecs of that plan. */
 static rp_err choose_by_profile(rp_choice *c, rp_cut *cut) {
     rp_joint_answer answer;
     rp_err err;
@@ -110,11 +110,11 @@ rp_err rp_cut_choose(rp_choice *c) {
     } else if (!c->run.cut_auto) {
         cut = c->run.cut;
     } else if (has_former_cut(c)) {
-        cut = *c->facts->then; /* a measurement is never the same twice, a resumed run is */
+        cut = *c->facts->then; /* new measurements would differ, and a resumed run must not */
     } else if (rp_cut_is_open(c)) {
         RP_TRY(choose_by_profile(c, &cut));
     }
-    RP_TRY(rp_micro_take(c, NULL)); /* nothing has chosen it */
+    RP_TRY(rp_micro_take(c, NULL)); /* still open: keep the default */
     RP_TRY(rp_schedule_take(c, NULL));
     RP_TRY(rp_cut_take(c, &cut));
 fail:

@@ -1,4 +1,4 @@
-/* What the choice of the next setup (next_setup.h) is made from, and what it says. */
+/* The facts from which the next setup is chosen (next_setup.h), and the reasons for the choice. */
 #ifndef RP_SETUP_FACTS_H
 #define RP_SETUP_FACTS_H
 
@@ -8,28 +8,28 @@
 
 /* All pointers are borrowed. */
 typedef struct {
-    const char *const *name;   /* [boards] in the order of the ring */
-    const rp_profile *profile; /* its places do not matter; NULL: nothing is measured */
-    double delay_s;            /* of a wire whose latency is unknown */
-    const rp_clock *clock; /* bounds searches by plan.seconds; NULL is allowed without a bound */
-    const rp_cut *then;    /* cut of the checkpoint at hand; stage_count 0: there is none */
-    bool is_given;         /* a person gives the plan; the setup has its cut */
-    bool evaluates;        /* the run is one evaluation */
-    bool has_begun;        /* boards have been loaded: they and their order stay */
+    const char *const *name;   /* [boards], in ring order */
+    const rp_profile *profile; /* places are ignored; NULL: nothing measured */
+    double delay_s;            /* latency of a wire, where unknown */
+    const rp_clock *clock;     /* limits searches to plan.seconds; may be NULL without a limit */
+    const rp_cut *then;        /* cut of the checkpoint; stage_count 0: none */
+    bool is_given;             /* the user gave the plan; the setup has its cut */
+    bool evaluates;            /* the run is a single evaluation */
+    bool has_begun;            /* boards have been loaded: boards and order are fixed */
 } rp_setup_facts;
 
-/* Why the next setup differs, for people. The texts are in the arena of the call. */
+/* Why the next setup differs, for the user. The texts are in the caller's arena. */
 enum { RP_SETUP_EVENTS_MAX = 12 };
 typedef struct {
     uint32_t count;
     struct {
         const char *name, *text;
-    } event[RP_SETUP_EVENTS_MAX]; /* in the order in which things were chosen */
-    const char *boards;           /* a few lines about boards and order; NULL: not chosen */
-    const char *schedule;         /* a sentence about the schedule; NULL: not chosen */
+    } event[RP_SETUP_EVENTS_MAX]; /* in the order of the choices */
+    const char *boards;           /* some lines on boards and order; NULL: not chosen */
+    const char *schedule;         /* a sentence on the schedule; NULL: not chosen */
 } rp_setup_why;
 
-/* What the resolved run file gets of choices that hold for the whole run. */
+/* Keys that the resolved run file gets, for choices that hold for the whole run. */
 enum { RP_SETUP_SETTLED_MAX = 8 };
 typedef struct {
     uint32_t count;

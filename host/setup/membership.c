@@ -1,4 +1,3 @@
-/* Boards that have had their time to come and have not, and those that have come back. */
 #include "setup/membership.h"
 
 #include <stdio.h>
@@ -8,7 +7,7 @@
 #include "run/spares.h"
 #include "setup/setup_own.h"
 
-/* So that another board can be lost on the same way back. */
+/* The spare no longer counts as tried, so another lost board may be handled in this recovery. */
 void rp_membership_forget_wrong(rp_arrangement *a, uint32_t *tried) {
     RP_ASSERT(*tried > 0);
     rp_arrangement_drop_spare(a);
@@ -38,7 +37,7 @@ rp_err rp_membership_take_spares(rp_arrangement *a, const rp_lost_boards *lost, 
         RP_ASSERT(rp_arrangement_take_spare(a, k));
         (*tried)++;
         rp_ring_take_entry(ring, k);
-        rp_ring_expect_hello(ring, k, false); /* it is to have its time */
+        rp_ring_expect_hello(ring, k, false); /* the spare gets its full greeting time */
         (void)snprintf(text, sizeof text, "board %s %s: the spare board %s takes its place", name,
                        why, ring->board[k].name);
         RP_TRY(log_event(a, "spare", text));
@@ -53,8 +52,8 @@ uint32_t rp_membership_count_left(const rp_runfile *run, uint32_t absent, uint32
     return run->boards - (absent > spares ? absent - spares : 0);
 }
 
-/* NULL: the schedule can be divided among the boards that are left. An interleaved one takes
- * microbatches in groups of one a board, and one that splits all stages has two boards for each. */
+/* NULL: the schedule fits `left` boards. An interleaved schedule needs microbatches in multiples of
+ * the boards, and one that splits all stages needs two boards for each stage. */
 static const char *why_not_divided(const rp_arrangement *a, uint32_t left) {
     static const char AHEAD[] = "schedule.ahead has a number for each stage";
     const rp_runfile *run = &a->run;
@@ -78,7 +77,7 @@ static const char *why_not_divided(const rp_arrangement *a, uint32_t left) {
                : "schedule.weights needs more stages, or fewer schedule.replicas";
 }
 
-/* What a person has said of places in the ring has no meaning in a smaller one. */
+/* Keys that refer to places in the ring have no meaning in a smaller ring. */
 const char *rp_membership_why_fixed(const rp_arrangement *a, uint32_t left) {
     const rp_runfile *run = &a->run;
     return run->local            ? "its agents are on this machine"
@@ -107,8 +106,7 @@ rp_err rp_membership_log_left(const rp_arrangement *a, const rp_membership_left 
     return log_event(a, "fewer", text);
 }
 
-/* The stages of the boards that there are now; of those that can reach each other where which of
- * them are split depends on what was measured. */
+/* Sets the stages for the current boards. Which of them are split may depend on measurements. */
 rp_err rp_membership_count_stages(rp_arrangement *a) {
     const rp_runfile *run = &a->run;
     if (rp_measure_has_profile(a->measure) && rp_split_is_listed(a)) {
@@ -122,8 +120,8 @@ rp_err rp_membership_count_stages(rp_arrangement *a) {
     return rp_runfile_check_cut(run);
 }
 
-/* From the last one, so that the places of the others hold until they are looked at. */
-static void leave_lost(rp_arrangement *a, const rp_lost_boards *lost, rp_membership_left *left) {
+/* Backwards, so that the places of boards not yet visited stay valid. */
+static void remove_lost(rp_arrangement *a, const rp_lost_boards *lost, rp_membership_left *left) {
     rp_ring *ring = a->ring;
     size_t used = 0;
     for (uint32_t k = ring->count; k-- > 0;) {
@@ -134,14 +132,14 @@ static void leave_lost(rp_arrangement *a, const rp_lost_boards *lost, rp_members
                                   left->count++ ? ", " : "", ring->board[k].name);
         left->why = rp_lost_why(lost, ring, k);
         used += more > 0 && used + (size_t)more < sizeof left->names ? (size_t)more : 0;
-        rp_arrangement_leave_board(a, k);
+        rp_arrangement_remove_board(a, k);
         rp_ring_leave(ring, k);
     }
 }
 
-/* Where each stage has two boards, one may be too many: the last one that is there is a spare then.
- * NULL: none is. */
-static const char *leave_odd(rp_arrangement *a, const rp_lost_boards *lost) {
+/* If each stage takes two boards, one board may be too many: the last one that answers becomes a
+ * spare. Returns its name or NULL. */
+static const char *remove_odd(rp_arrangement *a, const rp_lost_boards *lost) {
     uint32_t left = 0;
     uint32_t last = 0;
     for (uint32_t k = 0; k < a->ring->count; k++) {
@@ -154,7 +152,7 @@ static const char *leave_odd(rp_arrangement *a, const rp_lost_boards *lost) {
         return NULL;
     }
     const char *name = a->run.roster[last].name;
-    rp_arrangement_put_aside(a, last);
+    rp_arrangement_demote_board(a, last);
     rp_ring_leave(a->ring, last);
     return name;
 }
@@ -164,9 +162,9 @@ rp_err rp_membership_remove_lost(rp_arrangement *a, const rp_lost_boards *lost, 
     rp_err err;
     *left = (rp_membership_left){.why = ""};
     RP_TRY(rp_membership_take_spares(a, lost, tried));
-    left->odd = leave_odd(a, lost);
-    leave_lost(a, lost, left);
-    *tried += left->count; /* they have had their time */
+    left->odd = remove_odd(a, lost);
+    remove_lost(a, lost, left);
+    *tried += left->count; /* they had their greeting time */
     rp_rejoin_note_left(a->ring, left->count);
 fail:
     return err;
@@ -179,7 +177,7 @@ static bool join_board(rp_arrangement *a, uint32_t spare) {
     const uint32_t at = rp_arrangement_return_board(a, spare);
     rp_split_count_stages(a, false);
     if (rp_runfile_check_cut(&a->run) != RP_OK) {
-        rp_arrangement_leave_board(a, at);
+        rp_arrangement_remove_board(a, at);
         rp_split_count_stages(a, false);
         return false;
     }
@@ -187,7 +185,7 @@ static bool join_board(rp_arrangement *a, uint32_t spare) {
     return true;
 }
 
-/* Boards that do not fit become the last spares, so the spares are visited from the end. */
+/* From the last spare, because boards that do not fit become the last spares. */
 bool rp_membership_join(rp_arrangement *a, char names[static RP_MEMBERSHIP_NAMES_BYTES]) {
     const rp_runfile *run = &a->run;
     rp_ring *ring = a->ring;
@@ -206,7 +204,7 @@ bool rp_membership_join(rp_arrangement *a, char names[static RP_MEMBERSHIP_NAMES
         }
     }
     if (rp_split_boards_of(a, ring->count) < ring->count) { /* one did not fit */
-        rp_arrangement_leave_board(a, ring->count - 1);
+        rp_arrangement_remove_board(a, ring->count - 1);
         rp_ring_leave(ring, ring->count - 1);
         rp_split_count_stages(a, false);
     }

@@ -1,45 +1,47 @@
-/* Boards that have had their time to come and have not: spares take their places, or the ring goes
- * on without them, with a new cut over fewer boards. And boards that have come back join it. Each
- * event goes to the record of the run.
+/* Changes the boards of a ring when some did not come in time: spares take their places, or they
+ * are removed and the model is cut for fewer boards. Also lets boards rejoin. Each change is logged
+ * as an event.
  *
- * `tried`: spares that have taken a place on this way back, or have left; it is counted up here. */
+ * `tried`: number of spares that took a place, or left, during this recovery; updated here. */
 #ifndef RP_SETUP_MEMBERSHIP_H
 #define RP_SETUP_MEMBERSHIP_H
 
 #include "ring/greeting.h"
 #include "setup/arrangement.h"
 
-/* Spares that have not been tried take the places of lost boards, as many as there are.
- * errors  IO */
+/* Untried spares take the places of lost boards, as many as there are. errors IO */
 rp_err rp_membership_take_spares(rp_arrangement *a, const rp_lost_boards *lost,
                                  uint32_t *tried) RP_MUST_CHECK;
-/* Boards that are left if so many are absent, and so many spares may come for them. */
+/* Number of boards that remain if `absent` boards are lost and `spares` spares replace some of
+ * them. */
 uint32_t rp_membership_count_left(const rp_runfile *run, uint32_t absent, uint32_t spares);
-/* NULL: this run file lets boards leave, so that `left` of them go on; else what in it does not. */
+/* Returns why the ring cannot go on with `left` boards: a key of the run file forbids it. NULL: it
+ * can. */
 const char *rp_membership_why_fixed(const rp_arrangement *a, uint32_t left);
 
-/* Who has left, for the log. */
+/* Boards that have left, for the log. */
 typedef struct {
     char names[200];
     uint32_t count;
-    const char *why; /* of the first of them */
-    const char *odd; /* a board that is a spare now, as each stage has two boards; NULL: none is */
+    const char *why; /* reason of the first one */
+    const char
+        *odd; /* a board that became a spare because each stage takes two boards; NULL: none */
 } rp_membership_left;
 
-/* Lost boards leave the ring, after spares have come for as many as possible. errors IO */
+/* Spares take as many places as possible; the other lost boards are removed. errors IO */
 rp_err rp_membership_remove_lost(rp_arrangement *a, const rp_lost_boards *lost, uint32_t *tried,
                                  rp_membership_left *left) RP_MUST_CHECK;
-/* errors  IO */
+/* errors IO */
 rp_err rp_membership_log_left(const rp_arrangement *a,
                               const rp_membership_left *left) RP_MUST_CHECK;
-/* The run has as many stages as its boards can hold now. errors USAGE: the cut */
+/* Sets the number of stages for the current boards. errors USAGE: the cut does not fit */
 rp_err rp_membership_count_stages(rp_arrangement *a) RP_MUST_CHECK;
-/* The board that computed wrong is the last of the spares now, and is tried no more. */
+/* Removes the board that computed wrong from the spares, where it is the last. */
 void rp_membership_forget_wrong(rp_arrangement *a, uint32_t *tried);
 
 enum { RP_MEMBERSHIP_NAMES_BYTES = 200 };
-/* At a pause: boards that were away and answer are in the ring from now on, which has no stages for
- * them yet. `names`: of them. False: there are none, or it is too early. */
+/* At a pause: boards that have left and answer again are added to the ring; they get stages later.
+ * `names`: their names. False: no board was added, or it is too early. */
 bool rp_membership_join(rp_arrangement *a,
                         char names[static RP_MEMBERSHIP_NAMES_BYTES]) RP_MUST_CHECK;
 /* errors  IO */

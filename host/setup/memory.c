@@ -1,6 +1,6 @@
-/* What a run needs of its boards' memory, against what boards and machine have: before a board
- * takes any of it. Afterwards boards hold some of it already, so only the first plan is looked at.
- * With `advance: auto` the boards decide, which then have fewer microbatches in flight. */
+/* Compares the memory that a run needs with that of boards and machine, before a board allocates
+ * any. Later plans are not checked, because boards then hold memory already. With `advance: auto`
+ * the boards decide: they may reduce the microbatches in flight. */
 #include <stdio.h>
 
 #include "planning/fit_memory.h"
@@ -16,14 +16,14 @@ static bool is_due(const rp_arrangement *a) {
     return !a->has_begun && !a->profiles && !a->run.method.advance_auto;
 }
 
-/* Bytes of the board's device, as it says; 0: not known. The planner keeps to limits of the run
- * file. */
+/* Memory of the board's device in bytes, as reported; 0: unknown. The planner handles the run
+ * file's limits. */
 static uint64_t limit_of(const rp_arrangement *a, uint32_t board) {
     return a->ring->board[board].hardware.memory_bytes;
 }
 
-/* Boards that are started here have their stages in this machine's memory, all of them together;
- * the lanes of a run share it. 0: not known, or devices have memory of their own. */
+/* Local boards share this machine's memory, also with the other lanes of a run. 0: unknown, or
+ * devices have their own memory. */
 static uint64_t limit_of_machine(const rp_arrangement *a) {
     const uint32_t lanes = a->run.lanes.count > 0 ? a->run.lanes.count : 1;
     for (uint32_t k = 0; k < a->ring->count; k++) {
@@ -34,7 +34,7 @@ static uint64_t limit_of_machine(const rp_arrangement *a) {
     return a->ring->spawner ? a->ring->spawner->memory_bytes / lanes : 0;
 }
 
-/* Whatever the cut will be: before layers are measured, each of which takes memory, too. */
+/* Checks for any cut, before layers are measured, which also takes memory. */
 rp_err rp_arrangement_check_least_memory(const rp_arrangement *a) {
     const uint64_t machine = limit_of_machine(a);
     rp_least_memory least;

@@ -1,16 +1,16 @@
-/* The table of what is chosen, in its order, and the questions that others ask. */
+/* The table of automatic choices in their order, and functions that use it. */
 #include "setup/next_setup.h"
 
 #include "planning/planfile.h"
 #include "setup/choice.h"
 
-/* An automatic choice is a row. Each looks by itself whether it is open. */
+/* A row is one automatic choice; each function checks by itself whether the choice is open. */
 static const struct {
     rp_err (*choose)(rp_choice *c);
-    bool (*needs_profile)(const rp_choice *c); /* it is open, and chosen by a profile; NULL: a
-                                                  profile is used if there is one */
-    rp_err (*settle)(const rp_settling *s);    /* adds what run.yaml gets; NULL: nothing, as the
-                                                  checkpoint has it */
+    bool (*needs_profile)(const rp_choice *c); /* the choice is open and needs a profile; NULL: a
+                                                  profile is optional */
+    rp_err (*settle)(const rp_settling *s);    /* writes the choice to run.yaml; NULL: only the
+                                                  checkpoint stores it */
 } choosers[] = {{rp_boards_choose, NULL, rp_boards_settle},
                 {rp_cut_choose, rp_cut_is_open, rp_cut_settle},
                 {rp_codecs_choose, rp_codecs_are_open, NULL},
@@ -56,12 +56,11 @@ bool rp_setup_needs_profile(const rp_runfile *wish, const rp_setup_facts *facts,
     return needs;
 }
 
-/* The best plan of the same boards in their order, with stages that they share where that is
- * faster. */
+/* Takes the best plan for the same boards in their order, with shared stages if that is faster. */
 static rp_err choose_shares(rp_choice *c) {
     rp_joint_answer answer;
     rp_err err;
-    rp_setup_reopen_sizes(&c->next, c->wish); /* they are of the plan in force */
+    rp_setup_reopen_sizes(&c->next, c->wish); /* they belong to the plan in force */
     rp_choice_refresh(c);
     rp_joint_ask ask = rp_choice_ask(c);
     ask.codecs_open = c->run.codec_auto;

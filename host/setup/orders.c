@@ -1,4 +1,4 @@
-/* Orders to boards, with their texts. */
+/* Makes the orders to boards, with their texts. */
 #include "ring/connect.h"
 #include "setup/assignment.h"
 #include "setup/setup_own.h"
@@ -12,7 +12,7 @@ fail:
     return err;
 }
 
-/* The keys of the neighbours that dial a board. Returns how many. */
+/* Lists the keys of the neighbours that dial a board. Returns how many. */
 static uint32_t list_keys(const rp_arrangement *a, uint32_t board,
                           const char *out[RP_PLAN_NEIGHBOURS_MAX]) {
     uint32_t dials[RP_PLAN_NEIGHBOURS_MAX];
@@ -23,7 +23,7 @@ static uint32_t list_keys(const rp_arrangement *a, uint32_t board,
     return count;
 }
 
-/* `stage`: of the cut, for the job's text. */
+/* `stage`: stage of the cut that the job's text describes. */
 static rp_err write_texts(const rp_arrangement *a, const rp_cut *cut, uint32_t stage,
                           const rp_runfile_peers *peers, rp_board_order *out) {
     char *job;

@@ -1,5 +1,4 @@
-/* The plan of an assignment, and what it says of a board: the stages that it holds, its neighbours.
- */
+/* Makes the plan of an assignment and answers questions about it. */
 #include "measure/drift.h"
 #include "measure/losses.h"
 #include "planning/planfile.h"
@@ -57,7 +56,7 @@ static rp_err predict_plan(rp_arrangement *a) {
     return err;
 }
 
-/* Without a profile all that is known is what was noted before the run was stopped. */
+/* Without a profile the plan keeps the times noted before the run was stopped. */
 static void keep_notes(rp_arrangement *a) {
     const rp_plan *was = a->former;
     if (!was || rp_measure_has_profile(a->measure) || was->stage_count != a->plan->stage_count) {
@@ -96,8 +95,8 @@ fail:
     return err;
 }
 
-/* What is asked for often. */
-static rp_err read_off(rp_arrangement *a) {
+/* Derives what is needed often. */
+static rp_err derive_cut(rp_arrangement *a) {
     const rp_plan *plan = a->plan;
     rp_err err;
     RP_TRY(rp_losses_open(a->measure, plan));
@@ -113,7 +112,7 @@ rp_err rp_arrangement_take_plan(rp_arrangement *a, rp_plan *plan) {
     rp_arena_init(&a->plan_arena, "plan", 0);
     a->plan = plan;
     rp_drift_begin_plan(a->measure);
-    const rp_err err = read_off(a);
+    const rp_err err = derive_cut(a);
     a->plan = err == RP_OK ? plan : NULL;
     return err;
 }
@@ -125,15 +124,15 @@ rp_err rp_arrangement_make_plan(rp_arrangement *a) {
     rp_arena_finish(&a->plan_arena);
     rp_arena_init(&a->plan_arena, "plan", 0);
     RP_TRY(!a->given                            ? make_plan(a)
-           : rp_measure_has_profile(a->measure) ? predict_plan(a) /* the planner has made it */
+           : rp_measure_has_profile(a->measure) ? predict_plan(a) /* a planner made it */
                                                 : RP_OK);
     rp_arrangement_note_boards(a);
-    RP_TRY(read_off(a));
+    RP_TRY(derive_cut(a));
     RP_TRY(rp_plan_text(&a->plan_arena, a->plan, &a->plan_text));
     RP_TRY(rp_ring_check_text("the plan", a->plan_text));
 fail:
     if (err != RP_OK) {
-        a->plan = NULL; /* half of a plan is none */
+        a->plan = NULL; /* an incomplete plan is not kept */
     }
     return err;
 }

@@ -1,4 +1,4 @@
-/* Remarks to the person who begins a run. */
+/* Remarks for the user who starts a run. */
 #include "run/remarks.h"
 
 #include <stdio.h>
@@ -13,7 +13,8 @@ static rp_err say_event(const rp_arrangement *a, const char *name, const char *t
     return rp_record_event(rp_folder_record(a->folder), name, a->position->step, text);
 }
 
-/* Without train.microbatch a step is one microbatch, which fills the ring with few schedules. */
+/* Without train.microbatch a step is one microbatch, which fills the ring only in a few
+ * schedules. */
 static rp_err hint_microbatch(const rp_arrangement *a) {
     const rp_sched_kind *kind = a->run.method.kind;
     uint32_t micro;
@@ -41,7 +42,7 @@ static rp_err hint_staleness(const rp_arrangement *a) {
     return rp_staleness_hint(&a->run, text, sizeof text) ? say_event(a, "hint", text) : RP_OK;
 }
 
-/* Lanes have the same data: what is to be said of them is said once. */
+/* Lanes have the same data, so only the run of lanes logs notes about it. */
 static rp_err note_data(const rp_arrangement *a) {
     const rp_notes *notes = &a->run.data.notes;
     rp_err err = RP_OK;
@@ -61,7 +62,7 @@ static bool is_said(const rp_notes *notes, uint32_t index) {
     return false;
 }
 
-/* Notes of the run, and of boards that have a part of its samples. */
+/* Logs notes of the run, and of boards that handle a part of the samples. */
 static rp_err note_run(const rp_arrangement *a) {
     rp_notes notes = {0};
     rp_arena arena;

@@ -1,19 +1,19 @@
-/* With `plan.drift` the cut, and with `schedule.planner` the sizes of microbatches, are chosen anew
- * at a pause, when boards or wires take other times than the plan was chosen by, and others save
- * more than the new stages cost. */
+/* Chooses the cut (plan.drift) or the sizes of microbatches (schedule.planner) again at a pause,
+ * when boards or wires take other times than predicted and the new plan saves more than new stages
+ * cost. */
 #include <math.h>
 #include <stdio.h>
 
 #include "measure/drift.h"
 #include "setup/setup_own.h"
 
-/* Of a step, that another cut has to save: what was measured twice is never the same. */
+/* Minimum predicted gain, as a fraction of a step. Smaller gains are measurement noise. */
 static const double GAIN = 0.05;
 
-/* What is farthest from its prediction: a board, or the wire from one to another. */
+/* The board or wire with the largest deviation from its prediction. */
 typedef struct {
-    uint32_t from, to; /* the same: the board */
-    double factor;     /* measured by predicted */
+    uint32_t from, to; /* equal: a board */
+    double factor;     /* measured divided by predicted */
 } drifted;
 
 static drifted find_farthest(const rp_arrangement *a) {
@@ -30,7 +30,7 @@ static drifted find_farthest(const rp_arrangement *a) {
     return most;
 }
 
-/* What somebody else has chosen stays, and so does what runs as it was predicted to. */
+/* True if something has drifted and this room may choose: not with a given plan. */
 static bool has_drifted(const rp_arrangement *a, drifted *out) {
     const double share = a->run.plan.drift;
     const bool may_choose = (a->run.cut_auto || a->run.sizes.planner) && !a->given;
@@ -65,7 +65,7 @@ static rp_err say_drift(const rp_arrangement *a, const drifted *found, const dou
     return rp_record_event(rp_folder_record(a->folder), "plan", a->position->step, text);
 }
 
-/* From here on what was measured counts as predicted: it is judged by what comes next. */
+/* Makes the measured times the new prediction, so that later ones are compared with them. */
 static rp_err take_factors(rp_arrangement *a) {
     RP_ASSERT(rp_measure_has_profile(a->measure) && a->ring->count == a->run.boards);
     const rp_prediction *predicted;
@@ -87,7 +87,7 @@ rp_err rp_replan_choose(rp_arrangement *a, bool may_drain, uint64_t steps_left, 
         return RP_OK;
     }
     rp_setup now = a->now;
-    now.cut = a->plan_cut; /* the one in force */
+    now.cut = a->plan_cut; /* the cut in force */
     rp_arena_init(&arena, "drift", 0);
     RP_TRY(take_factors(a));
     RP_TRY(rp_arrangement_facts(a, &arena, &facts));

@@ -1,5 +1,5 @@
-/* What a run begins with: a plan that is given; of a run that goes on the choices that its run.yaml
- * and its checkpoint have. */
+/* Takes choices that were made before: from the user's plan, or from run.yaml, plan.json and the
+ * checkpoint of a resumed run. */
 #include <stdio.h>
 #include <string.h>
 
@@ -34,7 +34,7 @@ static void resume_schedule(const rp_arrangement *a, rp_node *before, rp_setup *
     }
 }
 
-/* What was chosen for the whole run is in its run.yaml; what can not be read is said later. */
+/* run.yaml has the choices for the whole run. If it cannot be read, the error is reported later. */
 rp_err rp_arrangement_resume_choices(rp_arrangement *a) {
     rp_setup next = a->now;
     rp_arena arena;
@@ -98,7 +98,7 @@ rp_err rp_arrangement_resume(rp_arrangement *a) {
 
 /* ---- a plan ---------------------------------------------------------------------------------- */
 
-/* Stages that boards share, with codecs and sizes as far as the planner has chosen them. */
+/* Takes the shared stages, and codecs and sizes if the planner has chosen them. */
 static void take_shares(const rp_setup *by_plan, const rp_runfile *run, rp_setup *next) {
     next->group = by_plan->group;
     next->share = by_plan->share;
@@ -112,16 +112,16 @@ static void take_shares(const rp_setup *by_plan, const rp_runfile *run, rp_setup
     }
 }
 
-/* The plan's stages, microbatch and method; .. then what the method leaves open. */
+/* Takes the plan's stages, microbatch and method. */
 static rp_err take_plan(rp_arrangement *a, rp_arena *arena, rp_plan *plan, bool is_own) {
     const rp_schedules *all = &a->opened.schedules;
     rp_setup next = a->now;
     rp_setup by_plan;
     rp_err err;
     RP_TRY(rp_position_setup(arena, &a->run, plan, &by_plan));
-    next.stages = by_plan.stages; /* boards may share one */
+    next.stages = by_plan.stages; /* boards may share a stage */
     next.cut = by_plan.cut;
-    next.micro = plan->micro; /* where the run file says: auto */
+    next.micro = plan->micro; /* effective if the run file says auto */
     a->former = is_own && by_plan.group ? plan : NULL;
     a->given = a->former ? NULL : plan;
     if (a->former) {
@@ -135,7 +135,7 @@ fail:
     return err;
 }
 
-/* The run has chosen a plan of shared stages in a former life: plan.json has it. */
+/* Finds plan.json of the resumed run, if it has shared stages that the run chose itself. */
 static rp_err find_own_plan(const rp_arrangement *a, rp_arena *arena, char **path) {
     *path = NULL;
     return a->resume && a->run.cut_auto && rp_about_plan_is(a->resume, "shared")
@@ -151,7 +151,8 @@ rp_err rp_arrangement_read_plan(rp_arrangement *a, const char *executor) {
     rp_err err = RP_OK;
     rp_arena_init(&arena, "plan", 0);
     if (!path) {
-        RP_TRY(find_own_plan(a, a->arena, &own)); /* the plan names it in messages */
+        RP_TRY(find_own_plan(a, a->arena,
+                             &own)); /* not in `arena`, because the plan names it in messages */
         path = own;
     }
     if (path) {

@@ -1,5 +1,5 @@
-/* A plan that a search has found, as the next setup: cut, the stages that several boards share
- * (`plan.share`), codecs and sizes. */
+/* Makes the next setup from a plan found by a search: cut, shared stages (`plan.share`), codecs and
+ * sizes. */
 #include <string.h>
 
 #include "planning/cost.h"
@@ -22,8 +22,8 @@ fail:
     return err;
 }
 
-/* Between stages, of which there may be one more or less than before. A row of boards keeps what it
- * has. */
+/* Takes codecs for the boundaries of the plan, whose number may have changed. With one stage per
+ * board as before, codecs stay. */
 static rp_err take_codecs(rp_choice *c, const rp_joint_plan *plan, bool was_row) {
     const bool has_codecs = plan->plain_s > 0;
     rp_codec(*strong)[2];

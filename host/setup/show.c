@@ -1,5 +1,5 @@
-/* What `ringpipe plan` and `profile` answer, and what a run folder is told before the first step.
- */
+/* Writes the results of `ringpipe plan` and `profile`, and a run folder's files before the first
+ * step. */
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ static rp_err write_plan(rp_arrangement *a, FILE *file) {
     return rp_plan_write(a->plan, file);
 }
 
-/* A plan may take the place of a plan, and a profile that of a profile. */
+/* Only a plan may replace a plan, and a profile a profile. */
 static bool is_own_output(const char *path, bool profile) {
     json_t *root = json_load_file(path, 0, NULL);
     const bool own = json_object_get(root, "model_digest") &&
@@ -30,17 +30,17 @@ rp_err rp_show_check_out(const rp_show_order *order) {
     struct stat facts;
     if (!path || stat(path, &facts) != 0 || (!S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode)) ||
         facts.st_size == 0) {
-        return RP_OK; /* not there, empty, or a pipe */
+        return RP_OK; /* missing, empty, or a pipe */
     }
     return is_own_output(path, order->profile)
                ? RP_OK
                : rp_fail(RP_ERR_USAGE,
-                         "--out %s: is there already and is not a %s, so it is not written over: "
-                         "choose a new name",
+                         "--out %s: already exists and is not a %s, so it is not overwritten: "
+                         "choose another name",
                          path, order->profile ? "profile" : "plan");
 }
 
-/* To `path`; NULL: to `result`, where one is wanted. */
+/* Writes to `path`; NULL: to `result`, if any. */
 static rp_err write_json(rp_arrangement *a, const char *path, FILE *result, bool profile) {
     FILE *file = path ? fopen(path, "w") : result;
     if (!file) {
@@ -54,8 +54,8 @@ static rp_err write_json(rp_arrangement *a, const char *path, FILE *result, bool
     return err;
 }
 
-/* What it would give to have forwards and backwards on boards of their own; beside pipedream's best
- * plan, which `best_s` is where that is the schedule. */
+/* Shows what a schedule with forwards and backwards on separate boards would give, next to
+ * pipedream's best plan, which takes `best_s` if that is the run's schedule. */
 static rp_err show_split(rp_arrangement *a, FILE *file, double best_s, const char *const *name) {
     static const char *const kinds[] = {"pipedream", "1f1b", "pipefb"};
     const char *own = a->run.method.kind->name;
@@ -76,7 +76,7 @@ fail:
     return err;
 }
 
-/* Where the layers were measured, what other boards would give. */
+/* Shows what other boards would give, if the layers were measured. */
 static rp_err show_advice(rp_arrangement *a, FILE *file) {
     const char *name[RP_JOINT_BOARDS_MAX];
     rp_joint_answer answer;
@@ -92,7 +92,7 @@ static rp_err show_advice(rp_arrangement *a, FILE *file) {
     rp_joint_ask ask = rp_measure_joint_ask(a->measure, rp_codecs_may_change(a));
     rp_setup open = rp_setup_of(&a->run);
     rp_runfile run;
-    rp_setup_reopen_sizes(&open, &a->run); /* they are of the ring as it is */
+    rp_setup_reopen_sizes(&open, &a->run); /* they belong to the current ring */
     rp_setup_run(&a->run, &open, &run);
     ask.run = &run;
     for (uint32_t k = 0; k < a->ring->count; k++) {

@@ -1,5 +1,5 @@
-/* How large microbatches are where schedule.planner chooses that: once in a run, for a number of
- * stages; again where the plan follows the boards. */
+/* schedule.planner: chooses the sizes of microbatches once for a number of stages, and again when
+ * the plan changes. */
 #include <stdio.h>
 #include <string.h>
 
@@ -58,7 +58,7 @@ rp_err rp_sizes_take(rp_choice *c, const rp_joint_plan *plan) {
     if (!c->run.sizes.planner) {
         return RP_OK;
     }
-    rp_setup_reopen_sizes(&c->next, c->wish); /* those at hand are of another plan */
+    rp_setup_reopen_sizes(&c->next, c->wish); /* the current ones belong to another plan */
     rp_choice_refresh(c);
     if (!rp_joint_has_sizes(plan)) {
         return RP_OK;

@@ -1,6 +1,6 @@
-/* A ring whose `schedule.split` says which stages are split, and that has become smaller, or larger
- * again: as many stages as before as long as there is a board for each, of which fewer are split,
- * and whole ones on all boards where there are fewer still. */
+/* A ring with a list of split stages (schedule.split) that becomes smaller or larger. The number of
+ * stages stays while there is a board for each; then fewer of them are split. With fewer boards
+ * than stages, no stage is split and their number shrinks. */
 #include <math.h>
 #include <stdio.h>
 
@@ -23,14 +23,15 @@ static uint32_t stages_on(const rp_arrangement *a, uint32_t boards) {
     return boards < said ? boards : said;
 }
 
-/* A number a stage was said, or measured, for so many stages. */
+/* A list of steps ahead belongs to one number of stages. */
 bool rp_split_may_be_on(const rp_arrangement *a, uint32_t boards) {
     return boards > 0 &&
            (a->run.method.ahead_count <= 1 || a->run.method.ahead_count == stages_on(a, boards));
 }
 
-/* What all others wait for, with these stages whole; nobody knows, or it does not fit: infinite. */
-static double price(const rp_arrangement *a, uint32_t stages, uint32_t whole) {
+/* Predicted time of the slowest part of a step, if the stages in `whole` are not split; infinite if
+ * unknown or impossible. */
+static double predict_longest_s(const rp_arrangement *a, uint32_t stages, uint32_t whole) {
     rp_setup other = a->now;
     rp_runfile run;
     double longest_s = (double)INFINITY;
@@ -50,15 +51,16 @@ static double price(const rp_arrangement *a, uint32_t stages, uint32_t whole) {
     return longest_s;
 }
 
-/* One more stage is whole: with which it is fastest; of equals the last one. */
+/* Makes one more stage whole: the one with the fastest result; among equals the last one. */
 static uint32_t join_halves(const rp_arrangement *a, uint32_t stages, uint32_t whole,
                             bool by_price) {
     double least_s = (double)INFINITY;
     uint32_t best = 0;
     for (uint32_t k = 0; k < stages; k++) {
         const uint32_t other = whole | UINT32_C(1) << k;
-        const double own_s =
-            rp_sched_is_split(whole, k) && by_price ? price(a, stages, other) : (double)INFINITY;
+        const double own_s = rp_sched_is_split(whole, k) && by_price
+                                 ? predict_longest_s(a, stages, other)
+                                 : (double)INFINITY;
         if (rp_sched_is_split(whole, k) && own_s <= least_s) {
             least_s = own_s;
             best = other;

@@ -316,8 +316,8 @@ static void list_transfers(rp_feed *feed, cursor *at) {
     at->listed = true;
 }
 
-/* What belongs to the op at hand. AGAIN when a link has no room: what has gone is not sent twice.
- */
+/* What belongs to the op at hand. AGAIN when a link has no room: what has gone is not sent
+ * twice. */
 static rp_err send_op(rp_feed *feed, cursor *at) {
     rp_err err = RP_OK;
     RP_ASSERT(at->listed && at->slot);

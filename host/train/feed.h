@@ -31,8 +31,8 @@ void rp_feed_skip(rp_feed *feed, rp_feed_limit sent);
 /* After the feed links are quiet: everything sent must have been acked or the links be closed. */
 void rp_feed_close(rp_feed **feed);
 
-/* Sends what can be sent up to the limit. No parcel may stay in a link when an evaluation follows.
- */
+/* Sends what can be sent up to the limit. No parcel may stay in a link when an evaluation
+ * follows. */
 rp_err rp_feed_step(rp_feed *feed, rp_feed_limit limit) RP_MUST_CHECK;
 /* No part of this step or a later one has been sent. */
 uint64_t rp_feed_untouched(const rp_feed *feed);

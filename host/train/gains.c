@@ -45,8 +45,8 @@ fail:
     return err;
 }
 
-/* A stage's report changes the gain of its own predictions, from a step on that no board reached.
- */
+/* A stage's report changes the gain of its own predictions, from a step on that no board
+ * reached. */
 static rp_err update_gains(rp_train *train, uint32_t board, const rp_PredictionError *report,
                            const double *sums, size_t count) {
     const uint64_t step = report->step;

@@ -1,5 +1,5 @@
-/* Norms of gradients: a step that is clipped or guarded waits until those of all boards are summed.
- */
+/* Norms of gradients: a step that is clipped or guarded waits until those of all boards are
+ * summed. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>

@@ -69,8 +69,8 @@ uint64_t rp_train_stop_step(const rp_train *train);
 uint64_t rp_train_drained_at(const rp_train *train);
 /* The feed of training is open: the boards have been loaded. */
 bool rp_train_has_feed(const rp_train *train);
-/* Readable when a batch of the segment or the pass can be sent; -1: there is nothing to wait for.
- */
+/* Readable when a batch of the segment or the pass can be sent; -1: there is nothing to wait
+ * for. */
 int rp_train_eventfd(const rp_train *train);
 /* Squared norms, losses and ledgers so far, for the summary; `known` where all boards have them. */
 rp_summary_ledger rp_train_tell_ledger(const rp_train *train);
@@ -135,8 +135,8 @@ rp_record_totals rp_train_totals(const rp_train *train);
 rp_err rp_train_rewind_record(const rp_train *train) RP_MUST_CHECK;
 /* Copies what the record has counted into the position, for a checkpoint. */
 void rp_train_read_totals(rp_train *train);
-/* Records an op of the plan, and the parcels whose other end is known. errors MEMORY; of the record
- */
+/* Records an op of the plan, and the parcels whose other end is known. errors MEMORY; of the
+ * record */
 rp_err rp_train_record_op(rp_train *train, const rp_sink_op *op) RP_MUST_CHECK;
 const rp_checkpoint_best *rp_train_best(const rp_train *train);
 /* .. for the summary. */

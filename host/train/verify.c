@@ -183,8 +183,8 @@ static rp_err give_verdict(rp_train *train, uint32_t board, uint32_t *wrong,
                    names[first_is_wrong ? 1 : 0], names[2]);
 }
 
-/* Sends the first record whose bits differ to a second judge, when no board is busy with a check.
- */
+/* Sends the first record whose bits differ to a second judge, when no board is busy with a
+ * check. */
 static rp_err ask_second(rp_train *train) {
     uint32_t k = 0;
     char text[320];
@@ -207,7 +207,7 @@ static rp_err ask_second(rp_train *train) {
     return rp_record_event(rp_train_record(train), "verify", train->verify.step, text);
 }
 
-/* ---- steps -------------------------------------------------------------------------------- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 static rp_err send_record(rp_train *train, rp_check *check) {
     rp_err err = RP_OK;

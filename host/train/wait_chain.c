@@ -1,6 +1,6 @@
 /* A ring that makes no progress: who waits for whom, as the boards say (WAITING), and which hops
- * are silent. Said in the log and to who watches, once a step takes several times as long as usual.
- */
+ * are silent. Said in the log and to who watches, once a step takes several times as long as
+ * usual. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -24,12 +24,11 @@ typedef struct {
 /* Everything lives in `arena`. errors MEMORY */
 rp_err rp_warm_open(rp_arena *arena, const rp_warm_needs *needs, rp_warm **out) RP_MUST_CHECK;
 
-/* ---- time: each of these accepts NULL, where the ring is not warmed ---------------------------
- */
+/* ---- time: each of these accepts NULL, where the ring is not warmed -------------------------- */
 
 /* Boards build from now on; the first call begins the time that they have. Returns how long they
- * may take, with a moment for those whose software does not know the deadline; 0: not limited here.
- */
+ * may take, with a moment for those whose software does not know the deadline; 0: not limited
+ * here. */
 int64_t rp_warm_begin_ns(rp_warm *warm);
 /* What is left for an order, in seconds, at least 1; 0: the order is not for warming. */
 uint32_t rp_warm_order_s(const rp_warm *warm);

@@ -69,7 +69,7 @@ class Folders(program.Case):
                 "train", "mine.yaml", "--out", ".", *words))
         for verb in ("plan", "profile"):
             error = self.refused(verb, "mine.yaml", "--out", "mine.yaml")
-            self.assertIn(f"is there already and is not a {verb}", error)
+            self.assertIn(f"already exists and is not a {verb}", error)
         (self.dir / "report.html").write_text("mine")
         (self.dir / "compare.yaml").write_text("base: mine.yaml\nseeds: [1]\nbaseline: plain\n"
                                                "methods: {plain: {}}\n")

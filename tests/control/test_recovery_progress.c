@@ -181,7 +181,7 @@ static void the_note_says_how_a_board_was_lost(void **state) {
     rp_stopping_note_why(&machine, &recovery, 4);
     assert_string_equal(machine.note, "it has not come");
     rp_stopping_note_failed(&machine, "the disk is full");
-    assert_string_equal(machine.note, "the disk is full; this came of it: it has not come");
+    assert_string_equal(machine.note, "the disk is full (while recovering from: it has not come)");
     const rp_remedy_facts facts = {.in_a_row = 3, .on_the_way = 5};
     rp_stopping_note_not_back(&machine, &facts);
     assert_non_null(strstr(machine.note, "at least 8 faults since its newest checkpoint"));

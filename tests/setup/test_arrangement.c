@@ -17,13 +17,13 @@ static void boards_leave_and_come(void **state) {
     (void)state;
     open_ring("schedule: gpipe\noptimizer: {kind: sgd, lr: 0.1}\n", NULL);
     expect_boards(3, "b0 b1 b2 b3");
-    rp_arrangement_leave_board(setup_of_run, 1);
+    rp_arrangement_remove_board(setup_of_run, 1);
     expect_boards(2, "b0 b2 b3 b1");
     assert_int_equal(rp_arrangement_return_board(setup_of_run, 3), 1); /* to its place */
     expect_boards(3, "b0 b1 b2 b3");
     assert_true(rp_arrangement_take_spare(setup_of_run, 0)); /* b0 is the last spare */
     expect_boards(3, "b3 b1 b2 b0");
-    rp_arrangement_put_aside(setup_of_run, 2); /* the first spare */
+    rp_arrangement_demote_board(setup_of_run, 2); /* the first spare */
     expect_boards(2, "b3 b1 b2 b0");
     rp_arrangement_drop_spare(setup_of_run);
     assert_int_equal(run->spares, 1);
@@ -48,7 +48,7 @@ static void what_varies_is_in_the_run_file(void **state) {
     assert_int_equal(run->method.advance, 2);
     assert_int_equal(run->method.replicas, wanted.replicas);
     assert_true(run->method.alpha == wanted.alpha);
-    rp_arrangement_lessen_advance(setup_of_run);
+    rp_arrangement_reduce_advance(setup_of_run);
     assert_int_equal(run->method.advance, 1);
     assert_int_equal(run->step_first, 3); /* each change keeps the others */
 }
@@ -80,7 +80,7 @@ static void a_plan_is_made_of_what_was_chosen(void **state) {
     rp_arrangement_drop_plan(setup_of_run);
     assert_null(rp_arrangement_plan(setup_of_run));
 
-    rp_arrangement_leave_board(setup_of_run, 0); /* the cut is of three stages */
+    rp_arrangement_remove_board(setup_of_run, 0); /* the cut is of three stages */
     rp_split_count_stages(setup_of_run, false);
     assert_int_equal(run->stages, 2);
     assert_false(rp_arrangement_has_cut(setup_of_run));

@@ -56,7 +56,7 @@ static void old_software_does_not_fit_what_is_asked(void **state) {
         uint64_t lacks;
         const char *says;
     } cases[] = {
-        {"links: {codec: f16}\n", RP_WIRE_FEATURE_CODECS, "knows no codec"},
+        {"links: {codec: f16}\n", RP_WIRE_FEATURE_CODECS, "does not support codec"},
         {"links: {codec: f16}\n", 0, NULL},
         {"", RP_WIRE_FEATURE_COPIES | RP_WIRE_FEATURE_RECORDS, NULL},
     };
