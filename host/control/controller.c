@@ -96,7 +96,7 @@ static rp_err fail_late(const rp_controller *c) {
         return rp_verify_late(c->train, within_ns);
     case RP_LATE_LANES:
         return rp_fail(RP_ERR_TIMEOUT,
-                       "the other lanes have not ended the round of step %" PRIu64
+                       "other lanes have not ended the round of step %" PRIu64
                        " within %" PRId64 " s",
                        c->position.step, within_s);
     default: {

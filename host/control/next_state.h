@@ -40,7 +40,7 @@ typedef struct {
     bool unsaved;         /* steps were trained since the last checkpoint */
     bool copies_suffice;  /* copies are due and nothing else */
     bool statistics_due;  /* batch statistics are to be renewed before the checkpoint */
-    bool round_due;       /* a lane's checkpoint is to be averaged with those of the other lanes */
+    bool round_due;       /* a lane's checkpoint is to be averaged with those of all lanes */
     bool kept_here;       /* the newest checkpoint is of this step */
     bool is_over;         /* the last step is trained */
     bool weights_missing; /* the last step is trained, but the weights file is missing */

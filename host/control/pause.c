@@ -32,7 +32,7 @@ uint64_t rp_pause_next_step(const rp_controller *c, uint64_t copies) {
 }
 
 /* If the pipes drain from here, they are empty before the next evaluation. In-flight
- * microbatches may pass the step of a checkpoint, because another one is made later, but not of
+ * microbatches may pass the step of a checkpoint, because a later one is made, but not of
  * an evaluation. */
 static bool may_drain(const rp_train *train, const rp_pauses *pauses) {
     return rp_train_drained_at(train) < rp_pauses_next_score(pauses);

@@ -1,6 +1,6 @@
 /* The states `load`, `save` and `round`; the room `keep` does the work. In `round` a lane has
- * written its checkpoint and waits until its run has averaged it with those of the other lanes;
- * then the boards load the result. */
+ * written its checkpoint and waits until its run has averaged it with those of all lanes; then
+ * the boards load the result. */
 #include <inttypes.h>
 
 #include "control/controller_own.h"

@@ -53,7 +53,7 @@ rp_err rp_start_enter(rp_controller *c) {
     }
     if (!c->env.spawner.kind) {
         return rp_fail(RP_ERR_USAGE,
-                       "ring: this program can not start boards on this machine; give a roster");
+                       "ring: this program cannot start boards on this machine; give a roster");
     }
     RP_TRY(rp_ring_spawn(&c->ring, &c->env.spawner, rp_folder_paths_of(c->folder)->folder));
 fail:

@@ -18,7 +18,7 @@ typedef enum {
     RP_CONTROL_EVALUATE,   /* scores a split */
     RP_CONTROL_STATISTICS, /* renews batch statistics */
     RP_CONTROL_SAVE,       /* boards send their tensors for a checkpoint */
-    RP_CONTROL_ROUND,      /* a lane's checkpoint is averaged with those of the other lanes */
+    RP_CONTROL_ROUND,      /* a lane's checkpoint is averaged with those of all lanes */
     RP_CONTROL_VERIFY,     /* other boards recompute a microbatch */
     RP_CONTROL_DRAIN,      /* trains a segment that ends with empty pipes */
     RP_CONTROL_COPY,       /* boards copy their state, for themselves and for a neighbour */
@@ -58,12 +58,12 @@ typedef enum {
     RP_LATE_AGENTS,  /* the agents did not start */
     RP_LATE_HELD,    /* boards did not report what they hold */
     RP_LATE_HELLO,   /* names a board that has not greeted, and the cause */
-    RP_LATE_PROFILE, /* names the first board whose measurement is missing */
-    RP_LATE_LOAD,    /* names the board whose link takes no message */
+    RP_LATE_PROFILE, /* names the first board without its measurement */
+    RP_LATE_LOAD,    /* names the board with a full link */
     RP_LATE_REPORTS, /* no board reports anything */
     RP_LATE_SAVE,    /* counts the boards that have not sent everything */
     RP_LATE_RECORDS, /* names what is missing for the verification */
-    RP_LATE_LANES    /* the other lanes did not finish the round */
+    RP_LATE_LANES    /* some lanes did not finish the round */
 } rp_control_late;
 
 typedef struct {

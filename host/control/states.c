@@ -61,7 +61,7 @@ const rp_control_state rp_control_states[RP_CONTROL_STATES] = {
             AFTER(ROUND) | AFTER(CLOSE),
         NULL,
         rp_save_enter, rp_save_step, RP_HOLDS_SAVE, RP_DONE_SAVED, RP_LATE_SAVE},
-    [RP_CONTROL_ROUND] = {"round", "the other lanes", ROUND_NS, AFTER(LOAD),
+    [RP_CONTROL_ROUND] = {"round", "other lanes", ROUND_NS, AFTER(LOAD),
         "interrupted while the lanes are averaged",
         rp_round_enter, rp_round_step, RP_HOLDS_NOTHING, RP_DONE_NONE, RP_LATE_LANES},
     [RP_CONTROL_VERIFY] = {"verify", "records, and what other boards make of them",

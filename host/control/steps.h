@@ -93,7 +93,7 @@ uint64_t rp_pause_next_step(const rp_controller *c, uint64_t copies);
 /* At the end of a segment with empty pipes: puts other codecs into effect where the old ones lost
  * too much. The boards get new stages after the checkpoint. */
 void rp_pause_follow_losses(rp_controller *c);
-/* This pause is a round: a lane's checkpoint is now to be averaged with those of the other
+/* This pause is a round: a lane's checkpoint is now to be averaged with those of all
  * lanes. */
 bool rp_pause_is_round(const rp_controller *c);
 

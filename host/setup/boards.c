@@ -1,5 +1,5 @@
 /* `plan.boards: auto`: once a new run has measured its boards, the planner chooses the boards and
- * order with the shortest step; the other boards become spares. With `plan.share` boards may share
+ * order with the shortest step; all other boards become spares. With `plan.share` boards may share
  * a stage. */
 #include <stdio.h>
 #include <string.h>
@@ -70,7 +70,7 @@ static rp_err keep_words(rp_choice *c, const rp_joint_answer *answer,
     return err;
 }
 
-/* Keeps these places of the ring, in this order; the other boards become spares. */
+/* Keeps these places of the ring, in this order; all other boards become spares. */
 static rp_err take_boards(rp_choice *c, const uint32_t *place, uint32_t count) {
     rp_setup *next = &c->next;
     const rp_roster_entry *was = next->roster;

@@ -56,7 +56,7 @@ rp_err rp_sizes_choose(rp_choice *c) RP_MUST_CHECK; /* sizes.c: schedule.planner
 bool rp_sizes_are_open(const rp_choice *c);
 rp_err rp_ahead_choose(rp_choice *c) RP_MUST_CHECK; /* ahead.c: ahead: measured */
 bool rp_ahead_is_open(const rp_choice *c);
-/* The schedule limits how far forwards run ahead of updates, as with split stages. */
+/* The schedule limits the lead of forwards over updates, as with split stages. */
 bool rp_ahead_is_bounded(const rp_choice *c);
 rp_err rp_ahead_settle(const rp_settling *s) RP_MUST_CHECK;
 

@@ -28,7 +28,7 @@ typedef struct {
         *odd; /* a board that became a spare because each stage takes two boards; NULL: none */
 } rp_membership_left;
 
-/* Spares take as many places as possible; the other lost boards are removed. errors IO */
+/* Spares take as many places as possible; all remaining lost boards are removed. errors IO */
 rp_err rp_membership_remove_lost(rp_arrangement *a, const rp_lost_boards *lost, uint32_t *tried,
                                  rp_membership_left *left) RP_MUST_CHECK;
 /* errors IO */

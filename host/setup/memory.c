@@ -22,7 +22,7 @@ static uint64_t limit_of(const rp_arrangement *a, uint32_t board) {
     return a->ring->board[board].hardware.memory_bytes;
 }
 
-/* Local boards share this machine's memory, also with the other lanes of a run. 0: unknown, or
+/* Local boards share this machine's memory, also with other lanes of a run. 0: unknown, or
  * devices have their own memory. */
 static uint64_t limit_of_machine(const rp_arrangement *a) {
     const uint32_t lanes = a->run.lanes.count > 0 ? a->run.lanes.count : 1;

@@ -15,7 +15,7 @@ typedef struct {
 /* Checks that order->out may be overwritten. errors USAGE: it is a file of another kind */
 rp_err rp_show_check_out(const rp_show_order *order) RP_MUST_CHECK;
 rp_err rp_show_result(rp_arrangement *a, const rp_show_order *order) RP_MUST_CHECK;
-/* Writes run.yaml with every --set, plan.json and the other files of the run folder. `command`:
+/* Writes run.yaml with every --set, plan.json and all other files of the run folder. `command`:
  * command line that started the run; NULL: unknown. */
 rp_err rp_show_write_folder(rp_arrangement *a, const char *command) RP_MUST_CHECK;
 
