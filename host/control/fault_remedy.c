@@ -51,8 +51,8 @@ static bool have_spares(const rp_remedy_facts *f) {
     return is_absence(f) && f->absent <= f->spares;
 }
 
-/* The ring may shrink: spares take as many places as possible, and all remaining places are removed. If
- * the run never had these boards, the roster is wrong, and the user has to know. */
+/* The ring may shrink: spares take as many places as possible, and all remaining places are
+ * removed. If the run never had these boards, the roster is wrong, and the user has to know. */
 static bool can_shrink(const rp_remedy_facts *f) {
     const uint32_t left = f->boards - f->absent + f->spares;
     return is_absence(f) && f->had_boards && f->may_shrink && left > 0 && left >= f->at_least;

@@ -7,7 +7,7 @@
 
 enum { PATH_BYTES = 1024, LINE_BYTES = 512 };
 
-/* The number in the line that begins with `key`; the first line where `key` is "". */
+/* Reads the number in the first line that begins with `key` ("": the first line). */
 static bool read_number(const char *path, const char *key, uint64_t *out) {
     char line[LINE_BYTES];
     bool found = false;
@@ -22,7 +22,7 @@ static bool read_number(const char *path, const char *key, uint64_t *out) {
     return found;
 }
 
-/* KiB of /proc/meminfo, in bytes. */
+/* Available memory and swap of /proc/meminfo, in bytes. */
 static uint64_t machine_bytes(const char *root) {
     char path[PATH_BYTES];
     uint64_t available;
@@ -35,8 +35,8 @@ static uint64_t machine_bytes(const char *root) {
     return (available + swap) << 10;
 }
 
-/* What a control group leaves: its limit without the memory in use, but for caches that can be
- * dropped; UINT64_MAX: no limit. */
+/* Memory left in a control group: its limit minus the memory in use, not counting caches that can
+ * be dropped; UINT64_MAX: no limit. */
 static uint64_t group_bytes(const char *root, const char *group) {
     char path[PATH_BYTES];
     uint64_t limit;
@@ -54,7 +54,7 @@ static uint64_t group_bytes(const char *root, const char *group) {
     return limit > used ? limit - used : 0;
 }
 
-/* The path of this process's group; false: no control groups of version 2. */
+/* Finds the path of this process's group; false: no control groups of version 2. */
 static bool find_group(const char *root, char out[LINE_BYTES]) {
     char path[PATH_BYTES];
     bool found = false;
@@ -77,7 +77,7 @@ uint64_t rp_available_memory(const char *root) {
     uint64_t least = machine_bytes(root);
     char group[LINE_BYTES];
     bool more = least > 0 && find_group(root, group);
-    while (more) { /* the group, and those around it */
+    while (more) { /* the group and its parents */
         const uint64_t own = group_bytes(root, group);
         char *slash = strrchr(group, '/');
         least = own < least ? own : least;

@@ -1,7 +1,6 @@
-/* A board of the ring: its links, what it has said, and what the rooms of the host keep about it.
- * The ring alone writes here, except the groups `machine`, `measure`, `train` and `keep`, which
- * belong to the rooms of these names. rp_ring_reset() and rp_ring_take_entry() clear flags in all
- * groups. */
+/* A board of the ring: its links, its reports, and what the rooms of the host store about it. Only
+ * the ring writes here, except the groups `machine`, `measure`, `train` and `keep`, which belong to
+ * the rooms of these names. rp_ring_reset() and rp_ring_take_entry() clear flags in all groups. */
 #ifndef RP_RING_BOARD_H
 #define RP_RING_BOARD_H
 
@@ -13,21 +12,21 @@
 #include "plan/plan.h"
 #include "planning/profile.h"
 
-/* Where a number of a board may be missing. */
+/* Stands for no board. */
 #define RP_NO_BOARD UINT32_MAX
 
-/* Messages that may wait for a board when its link is full. At most this many are due between two
- * of its answers: one HELLO or CONNECT, one START, EVALUATE, SAVE or RECORD, one STOP, the
+/* Capacity of a board's queue, used when its link is full. Between two of its answers at most this
+ * many messages are due: one HELLO or CONNECT, one START, EVALUATE, SAVE or RECORD, one STOP, the
  * decision on one step (the board does not continue without it), and the gains that may still take
- * effect (RP_GAIN_HISTORY). Longer streams (tensors, texts) are not queued: their state offers
- * them again. */
+ * effect (RP_GAIN_HISTORY). Longer streams (tensors, texts) are not queued: their state offers them
+ * again. */
 enum { RP_RING_PENDING_MAX = 12 };
 
 typedef struct {
     rp_Frame frame;
     rp_part part;
     uint32_t part_count; /* 0 or 1 */
-    uint8_t *bytes;      /* copy of the part's data, owned; NULL: none was needed yet */
+    uint8_t *bytes;      /* copy of the part's data, owned; NULL: not allocated yet */
     size_t room;         /* allocated bytes, at most ring->pending_bytes */
 } rp_pending_message;
 
@@ -38,16 +37,16 @@ typedef struct {
 } rp_board_queue;
 
 typedef struct {
-    char endpoint[128]; /* where the board listens; where it dials: ring->run->listen */
+    char endpoint[128]; /* where the board listens; ring->run->listen if it dials */
     char public_text[RP_KEY_TEXT];
     bool dials; /* the board dials this host, where its links are bound */
 } rp_board_address;
 
-/* The board's HELLO. */
+/* Hardware, from the board's HELLO. */
 typedef struct {
-    char kind[sizeof(((rp_Hello *)0)->kind)]; /* of device, driver and tuning; "": not known */
+    char kind[sizeof(((rp_Hello *)0)->kind)]; /* kind of device, driver and tuning; "": unknown */
     rp_gemm_choice gemm;
-    uint64_t memory_bytes; /* memory of its device; 0: not known */
+    uint64_t memory_bytes; /* memory of its device; 0: unknown */
     rp_device_memory device_memory;
 } rp_board_hardware;
 
@@ -60,12 +59,12 @@ typedef struct {
 
 /* Boards and keys that dial this host and are kept out (kept_out.h). */
 typedef struct {
-    uint32_t twins;        /* rp_link_health.twins at the last look */
+    uint32_t twins;        /* rp_link_health.twins at the last check */
     int64_t twins_said_ns; /* time of the last report; 0: never */
-    uint64_t strangers;    /* rp_stranger.count at the last look */
+    uint64_t strangers;    /* rp_stranger.count at the last check */
 } rp_board_kept_out;
 
-/* What building has cost a board, as its last BUILDING says. */
+/* Costs of building, from the board's last BUILDING. */
 typedef struct {
     uint32_t kernels, ready, built;
     int64_t build_ns, read_ns;
@@ -73,23 +72,23 @@ typedef struct {
 } rp_board_building;
 
 typedef struct {
-    bool has_built;           /* it has been ready for some assignment of this run */
-    int64_t prepare_ns;       /* of its last READY */
-    rp_board_building now;    /* the profile or the stages that it builds now */
-    rp_board_building before; /* the sum of all earlier ones */
+    bool has_built;           /* it was ready for some assignment of this run */
+    int64_t prepare_ns;       /* from its last READY */
+    rp_board_building now;    /* of the profile or the stages that it builds now */
+    rp_board_building before; /* sum of all earlier ones */
 } rp_board_build;
 
-/* The board's READY: memory in bytes, and versions of the weights. */
+/* The board's READY: memory in bytes, and numbers of weight versions. */
 typedef struct {
     uint64_t device_bytes, weight_bytes, slots, resident_bytes;
-    uint64_t copy_bytes;        /* of its copy for a neighbour, without microbatches in flight */
-    uint64_t parcel_bytes;      /* that its links may hold */
+    uint64_t copy_bytes;        /* its copy for a neighbour, without in-flight microbatches */
+    uint64_t parcel_bytes;      /* parcels that its links may hold */
     uint64_t stash_bytes;       /* offloaded stashes, in the same memory as copies */
-    uint64_t limit_bytes;       /* that it may take of that memory; 0: not known */
-    bool own_memory;            /* the device has its own memory, apart from those three */
-    uint32_t weight_copies;     /* versions of the weights in its memory */
-    uint32_t weight_copies_max; /* the largest number of any assignment */
-    uint32_t probe_copies;      /* versions during a probe */
+    uint64_t limit_bytes;       /* limit of that memory for this board; 0: unknown */
+    bool own_memory;            /* the device has its own memory, apart from the three above */
+    uint32_t weight_copies;     /* weight versions in its memory */
+    uint32_t weight_copies_max; /* largest number in any assignment */
+    uint32_t probe_copies;      /* weight versions during a probe */
 } rp_board_usage;
 
 typedef struct {
@@ -100,11 +99,11 @@ typedef struct {
 /* What boards report at the end of a segment. */
 typedef struct {
     uint32_t peer;  /* board at the other end */
-    uint64_t bytes; /* sent */
+    uint64_t bytes; /* bytes sent */
     double busy_s;
-    double rate;             /* recent rate in bytes a second; 0: not known */
-    double delay_s[2];       /* to the ack: median, and 95 % of the messages */
-    uint64_t resent, resets; /* all of these by the sender */
+    double rate;             /* recent rate, bytes per second; 0: unknown */
+    double delay_s[2];       /* time to the ack: median and 95th percentile */
+    uint64_t resent, resets; /* counted by the sender */
 } rp_board_link;
 typedef struct {
     int64_t busy_ns;
@@ -113,15 +112,15 @@ typedef struct {
     uint64_t device_bytes_max, flash_bytes;
     uint32_t link_count;
     rp_board_link link[RP_PLAN_NEIGHBOURS_MAX];
-    rp_board_link feed[2], control[2]; /* to the host, and back */
+    rp_board_link feed[2], control[2]; /* to the host, and from it */
 } rp_board_facts;
 
 /* ---- groups of other rooms ------------------------------------------------------------------- */
 
-/* host/control: the state at hand. */
+/* host/control, for the current state. */
 typedef struct {
-    bool asked;      /* it has got what the state asks of it */
-    bool cause_said; /* why it does not come is in the log */
+    bool asked;      /* it got the request of this state */
+    bool cause_said; /* the log has why it does not come */
 } rp_board_machine;
 
 /* host/measure */
@@ -129,36 +128,37 @@ typedef struct {
     bool profiled;
 } rp_board_measure;
 
-/* host/train: the segment under way, or the last one. */
+/* host/train: the current segment, or the last one. */
 typedef struct {
     bool finished;
     rp_Waiting waiting; /* its last WAITING of this segment */
     int64_t waiting_ns; /* time of that message */
     bool feed_silence_said;
     rp_run_ledger ledger;
-    uint64_t applied[RP_REPLICAS_MAX]; /* updates done: by replica, or by stage of the board */
-    uint64_t in_flight_bytes;          /* microbatches in flight at the last pause */
-    uint64_t skipped_step; /* the last step that it left out; of board 0, or the host for all */
-    uint32_t skipped_row;  /* steps in a row up to that one */
+    uint64_t applied[RP_REPLICAS_MAX]; /* number of updates, by replica, or by stage of the board */
+    uint64_t in_flight_bytes;          /* size of in-flight microbatches at the last pause */
+    uint64_t
+        skipped_step; /* the last skipped step; in board 0's entry if the host decides for all */
+    uint32_t skipped_row; /* number of steps skipped in a row up to that one */
 } rp_board_train;
 
 /* host/keep */
 typedef struct {
     bool saved, copied;
-    uint32_t sends; /* node whose state comes from it: its own, or one that it has a copy of */
-    uint64_t microbatches_kept;      /* of facts.microbatches: those in the newest checkpoint */
+    uint32_t sends; /* node whose state it sends: its own, or one that it has a copy of */
+    uint64_t microbatches_kept;      /* value of facts.microbatches in the newest checkpoint */
     uint64_t microbatches_copied[2]; /* and in the copies, by rp_control_copies.set */
 } rp_board_keep;
 
 typedef struct {
     const char *name;
-    const char *device; /* its device_text; NULL: not greeted yet, or lost since */
+    const char *device; /* its device_text; NULL: not greeted, or lost since */
     char device_text[sizeof(((rp_Hello *)0)->device)];
     rp_board_address address;
     rp_link *control, *feed;
-    rp_link_watch feed_watch; /* while feeds are watched */
-    bool feed_is_silent;      /* at the last look */
-    bool hello, ready;        /* it has answered the greeting; its assignment */
+    rp_link_watch feed_watch; /* of its feed link, while feeds are watched */
+    bool feed_is_silent;      /* at the last check */
+    bool hello, ready;        /* answered the current greeting; is ready for the assignment */
     int64_t clock_offset_ns;  /* host time = board time + offset */
     rp_board_queue queue;
     rp_board_silence silence;
@@ -167,15 +167,15 @@ typedef struct {
     rp_board_build build;
     rp_board_usage memory;
     rp_board_ports ports;
-    rp_board_facts facts;        /* the sum of all assignments */
-    rp_board_facts facts_before; /* of those before this one */
+    rp_board_facts facts;        /* sum over all assignments */
+    rp_board_facts facts_before; /* sum over earlier assignments */
     rp_board_machine machine;
     rp_board_measure measure;
     rp_board_train train;
     rp_board_keep keep;
 } rp_board_state;
 
-/* Times that a board may report: finite, and not negative. */
+/* Checks times reported by a board: finite and not negative. */
 static inline bool rp_board_are_times(const double *seconds, size_t count) {
     for (size_t i = 0; i < count; i++) {
         if (!(seconds[i] >= 0 && seconds[i] <= DBL_MAX)) {
@@ -185,8 +185,8 @@ static inline bool rp_board_are_times(const double *seconds, size_t count) {
     return true;
 }
 
-/* What a board's clock may show: within 73 years of its zero, so that its difference to the host's
- * clock fits, and also a time that is moved by that difference. */
+/* Checks a time on a board's clock: within 73 years of its zero, so that differences to the host's
+ * clock, and times shifted by them, do not overflow. */
 static inline bool rp_board_is_clock_time(int64_t ns) {
     return ns >= -(INT64_C(1) << 61) && ns <= INT64_C(1) << 61;
 }

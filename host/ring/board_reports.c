@@ -1,5 +1,5 @@
-/* What boards say of themselves: HELLO, BUILDING, READY, and the facts of FINISHED. Numbers from
- * outside are bounded before they are stored. */
+/* Takes what boards report: HELLO, BUILDING, READY, and the facts of FINISHED. Numbers from outside
+ * are bound_value before they are stored. */
 #include "ring/connect.h"
 #include "ring/ring_own.h"
 #include "wire/trace.h"
@@ -9,13 +9,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Far beyond any board. */
+/* Larger than any board can have. */
 static const uint64_t BYTES_MAX = UINT64_C(1) << 44;
 static const uint32_t KERNELS_MAX = 1 << 20;
-static const uint64_t COUNT_MAX = UINT64_C(1) << 52; /* in a segment: sums of them fit, too */
+static const uint64_t COUNT_MAX = UINT64_C(1)
+                                  << 52; /* in a segment, so that sums do not overflow */
 
-/* A number that no board can have counts as 0: not said. */
-static uint64_t bounded(uint64_t said, uint64_t most) {
+/* A number that no board can have counts as 0, which means unknown. */
+static uint64_t bound_value(uint64_t said, uint64_t most) {
     return said <= most ? said : 0;
 }
 
@@ -71,7 +72,7 @@ rp_err rp_ring_check_software(rp_ring *ring, uint32_t place, const rp_Hello *boa
     }
     if (!(board->features & RP_WIRE_FEATURE_NEIGHBOURS)) {
         return rp_fail(RP_ERR_PEER,
-                       "board %s (ringpipe %s) connects to the next board only, this host "
+                       "board %s (ringpipe %s) can connect to the next board only, but this host "
                        "(ringpipe %s) gives it a link to each neighbour of the plan: update "
                        "ringpipe on the board",
                        name, board->software, RP_VERSION);
@@ -79,7 +80,7 @@ rp_err rp_ring_check_software(rp_ring *ring, uint32_t place, const rp_Hello *boa
     const rp_board_state *dialling = find_dialling(ring);
     if (dialling && !(board->features & RP_WIRE_FEATURE_DIALS)) {
         return rp_fail(RP_ERR_PEER,
-                       "board %s (ringpipe %s) does not know of boards that dial, as %s does: "
+                       "board %s (ringpipe %s) does not support boards that dial, such as %s: "
                        "update ringpipe on the board",
                        name, board->software, dialling->name);
     }
@@ -90,7 +91,8 @@ rp_err rp_ring_take_hello(rp_ring *ring, uint32_t board, const rp_Hello *hello, 
     rp_board_state *state = &ring->board[board];
     RP_ASSERT(board < ring->count && !state->hello);
     if (!rp_board_is_clock_time(hello->clock_ns)) {
-        return rp_fail(RP_ERR_PEER, "board %s: its clock is at %" PRId64 " ns, which no clock is",
+        return rp_fail(RP_ERR_PEER,
+                       "board %s: its clock is at %" PRId64 " ns, which is out of range",
                        state->name, hello->clock_ns);
     }
     ring->features &= hello->features;
@@ -100,7 +102,7 @@ rp_err rp_ring_take_hello(rp_ring *ring, uint32_t board, const rp_Hello *hello, 
     state->silence.is_reported = false;
     *is_new = !state->device;
     if (!*is_new) {
-        return RP_OK; /* greeted again: it is what it was */
+        return RP_OK; /* greeted again: unchanged */
     }
     (void)snprintf(state->device_text, sizeof state->device_text, "%s", hello->device);
     state->device = state->device_text;
@@ -121,8 +123,8 @@ void rp_ring_take_building(rp_ring *ring, uint32_t board, const rp_Building *sai
     now->kernels = said->kernels < KERNELS_MAX ? said->kernels : KERNELS_MAX;
     now->ready = said->ready < now->kernels ? said->ready : now->kernels;
     now->built = said->built < now->ready ? said->built : now->ready;
-    now->build_ns = (int64_t)bounded((uint64_t)said->build_ns, (uint64_t)RP_RING_BUILD_NS);
-    now->read_ns = (int64_t)bounded((uint64_t)said->read_ns, (uint64_t)RP_RING_BUILD_NS);
+    now->build_ns = (int64_t)bound_value((uint64_t)said->build_ns, (uint64_t)RP_RING_BUILD_NS);
+    now->read_ns = (int64_t)bound_value((uint64_t)said->read_ns, (uint64_t)RP_RING_BUILD_NS);
     now->layers = ring->run->model->layer_count;
     now->layers_timed = said->layers_timed < now->layers ? said->layers_timed : now->layers;
     now->layers = said->layers ? now->layers : 0;
@@ -155,29 +157,28 @@ void rp_ring_expect_ready(rp_ring *ring, uint32_t board, bool is_expected) {
 static void take_memory(rp_board_usage *memory, const rp_Ready *ready) {
     const uint32_t before = memory->weight_copies_max;
     const uint32_t now = ready->weight_copies;
-    *memory = (rp_board_usage){.device_bytes = bounded(ready->device_bytes, BYTES_MAX),
-                               .weight_bytes = bounded(ready->weight_bytes, BYTES_MAX),
+    *memory = (rp_board_usage){.device_bytes = bound_value(ready->device_bytes, BYTES_MAX),
+                               .weight_bytes = bound_value(ready->weight_bytes, BYTES_MAX),
                                .slots = ready->slots,
-                               .resident_bytes = bounded(ready->resident_bytes, BYTES_MAX),
-                               .copy_bytes = bounded(ready->copy_bytes, BYTES_MAX),
-                               .parcel_bytes = bounded(ready->parcel_bytes, BYTES_MAX),
-                               .stash_bytes = bounded(ready->stash_bytes, BYTES_MAX),
-                               .limit_bytes = bounded(ready->limit_bytes, BYTES_MAX),
+                               .resident_bytes = bound_value(ready->resident_bytes, BYTES_MAX),
+                               .copy_bytes = bound_value(ready->copy_bytes, BYTES_MAX),
+                               .parcel_bytes = bound_value(ready->parcel_bytes, BYTES_MAX),
+                               .stash_bytes = bound_value(ready->stash_bytes, BYTES_MAX),
+                               .limit_bytes = bound_value(ready->limit_bytes, BYTES_MAX),
                                .own_memory = ready->own_memory,
                                .weight_copies = now,
                                .weight_copies_max = now > before ? now : before,
                                .probe_copies = ready->probe_copies};
 }
 
-/* The answer is to an order that the board got, and its ports are those of the plan. */
+/* Checks that READY answers an order to this board, and that its ports fit the plan. */
 static rp_err check_ready(const rp_board_state *state, const rp_Ready *ready, const rp_plan *plan,
                           uint32_t hops) {
     if (!state->machine.asked || state->ready) {
-        return rp_fail(RP_ERR_PEER, "board %s is ready for a stage that it does not have",
-                       state->name);
+        return rp_fail(RP_ERR_PEER, "board %s sent READY without being asked", state->name);
     }
     if (plan && ready->hop_port_count != hops) {
-        return rp_fail(RP_ERR_PEER, "board %s waits for %u other boards, the plan says %u",
+        return rp_fail(RP_ERR_PEER, "board %s listens for %u neighbours, but the plan has %u",
                        state->name, (uint32_t)ready->hop_port_count, hops);
     }
     return RP_OK;
@@ -208,15 +209,15 @@ static uint32_t larger_of(uint32_t a, uint32_t b) {
     return a > b ? a : b;
 }
 
-/* The rate is that of the last segment. The delays are those of the last assignment that knows
- * them. */
+/* The rate is that of the last segment; the delays are those of the last assignment that has
+ * any. */
 static void add_use(rp_board_link *link, const rp_LinkUse *use) {
     const double times[] = {use->rate, use->delay_s, use->delay_95_s};
     link->peer = use->peer;
-    link->bytes += bounded(use->bytes, COUNT_MAX);
+    link->bytes += bound_value(use->bytes, COUNT_MAX);
     link->busy_s += rp_board_are_times(&use->busy_s, 1) ? use->busy_s : 0;
-    link->resent += bounded(use->resent, COUNT_MAX);
-    link->resets += bounded(use->resets, COUNT_MAX);
+    link->resent += bound_value(use->resent, COUNT_MAX);
+    link->resets += bound_value(use->resets, COUNT_MAX);
     if (rp_board_are_times(times, 3) && use->rate > 0) {
         link->rate = use->rate;
     }
@@ -226,8 +227,8 @@ static void add_use(rp_board_link *link, const rp_LinkUse *use) {
     }
 }
 
-/* Adds to the use of the same link in an earlier assignment. A plan never has more links than there
- * is room for. */
+/* Adds to the use of the same link in an earlier assignment. There is room for all links of a
+ * plan. */
 static void take_link(rp_board_facts *facts, const rp_LinkUse *use) {
     uint32_t i = 0;
     while (i < facts->link_count && facts->link[i].peer != use->peer) {
@@ -241,7 +242,7 @@ static void take_link(rp_board_facts *facts, const rp_LinkUse *use) {
     add_use(link, use);
 }
 
-/* A control link outlives assignments, and so do its counts. */
+/* A control link, and its counts, outlive assignments. */
 static void take_host_links(rp_board_state *board, const rp_Finished *report) {
     rp_board_facts *facts = &board->facts;
     memset(facts->control, 0, sizeof facts->control);
@@ -267,12 +268,12 @@ void rp_ring_take_facts(rp_ring *ring, uint32_t place, const rp_Finished *report
     rp_board_facts *facts = &board->facts;
     RP_ASSERT(place < ring->count);
     *facts = *before;
-    facts->busy_ns += (int64_t)bounded((uint64_t)report->busy_ns, COUNT_MAX);
-    facts->microbatches += bounded(report->microbatches, COUNT_MAX);
-    facts->flash_bytes += bounded(report->flash_bytes, BYTES_MAX);
+    facts->busy_ns += (int64_t)bound_value((uint64_t)report->busy_ns, COUNT_MAX);
+    facts->microbatches += bound_value(report->microbatches, COUNT_MAX);
+    facts->flash_bytes += bound_value(report->flash_bytes, BYTES_MAX);
     facts->in_flight_max = larger_of(before->in_flight_max, report->in_flight_max);
     facts->staleness_max = larger_of(before->staleness_max, report->staleness_max);
-    const uint64_t device_bytes = bounded(report->device_bytes_max, BYTES_MAX);
+    const uint64_t device_bytes = bound_value(report->device_bytes_max, BYTES_MAX);
     if (device_bytes > before->device_bytes_max) {
         facts->device_bytes_max = device_bytes;
     }
@@ -293,7 +294,7 @@ void rp_ring_rewind_facts(rp_ring *ring, uint32_t board, uint64_t microbatches) 
 
 /* ---- ops ------------------------------------------------------------------------------------- */
 
-/* A board with one stage need not say which. */
+/* A board with a single stage need not name it. */
 static uint32_t stage_of(const rp_plan_node *node, const rp_plan *plan, uint32_t said) {
     return node->hold_count == 1 ? plan->hold[node->hold_first].stage : said;
 }

@@ -1,4 +1,3 @@
-/* Boards that build an assignment, taken together. */
 #include "ring/building.h"
 
 #include <stdio.h>
@@ -28,7 +27,7 @@ void rp_ring_tell_building(const rp_ring *ring, const char *text, rp_sink_part *
     RP_ASSERT(out->done <= out->total);
 }
 
-/* Boards that share a cache share the work, so the sum over all boards is what counts. */
+/* Sums over all boards, because boards that share a cache share the work. */
 void rp_ring_describe_ready(const rp_ring *ring, char *out, size_t bytes) {
     uint64_t device = 0;
     int64_t slowest_ns = 0;

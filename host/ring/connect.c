@@ -1,4 +1,4 @@
-/* The links of an assignment: neighbours learn where they listen, and the host opens its feeds. */
+/* Opens the links of an assignment: CONNECT for neighbours, feeds of the host. */
 #include "ring/connect.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@ double rp_ring_lines_age_s(const rp_ring *ring) {
     return ring->lines_ns > 0 ? (double)(ring->now_ns - ring->lines_ns) * 1e-9 : 0;
 }
 
-static rp_link_profile line_to(const rp_ring *ring, uint32_t board) {
+static rp_link_profile find_line(const rp_ring *ring, uint32_t board) {
     const rp_runfile *run = ring->run;
     rp_link_profile line = rp_link_profile_of(&run->link, &run->hops, RP_LINK_HOST, board);
     line.since_s = rp_ring_lines_age_s(ring);
@@ -41,11 +41,11 @@ static uint32_t port_for(const rp_ring *ring, const rp_plan *plan, uint32_t boar
     while (at < count && dialled[at] != from) {
         at++;
     }
-    RP_ASSERT(at < count); /* it dials, so it is dialled by */
+    RP_ASSERT(at < count); /* each neighbour that dials it is in the list */
     return ring->board[board].ports.hop[at];
 }
 
-/* To a board: where those listen that it dials. One message at least: it says that this is all. */
+/* Sends a board the addresses that it dials. Always at least one message, which marks the end. */
 static rp_err connect_board(rp_ring *ring, const rp_plan *plan, uint32_t board) {
     uint32_t node[RP_PLAN_NEIGHBOURS_MAX];
     const uint32_t neighbours = rp_plan_neighbours(plan, board, node);
@@ -72,14 +72,14 @@ fail:
 
 /* ---- feeds ----------------------------------------------------------------------------------- */
 
-/* The feed of a board that dials is bound to the port after that of the control links. */
+/* For a board that dials, its feed is bound to the port after that of the control links. */
 static void write_feed_endpoint(const rp_ring *ring, char *out, size_t bytes) {
     const char *colon = strrchr(ring->run->listen, ':');
     (void)snprintf(out, bytes, "%.*s:%lu", (int)(colon - ring->run->listen), ring->run->listen,
                    strtoul(colon + 1, NULL, 10) + 1);
 }
 
-/* Parcels from the host that the plan lets a board have. */
+/* Window of a board for parcels from the host, by the plan. */
 static uint32_t feed_window(const rp_plan *plan, uint32_t board) {
     uint32_t count;
     uint32_t window = RP_PLAN_LINK_SLACK;
@@ -106,7 +106,7 @@ static rp_err open_feed(rp_ring *ring, const rp_plan *plan, uint32_t board) {
         .window = 1,
         .send_window = feed_window(plan, board),
         .part_bytes_max = feed_bytes(run, plan),
-        .emulate = line_to(ring, board),
+        .emulate = find_line(ring, board),
         .far = rp_link_profile_of(&run->link, &run->hops, board, RP_LINK_HOST),
         .peer_public = state->address.public_text,
         .run = ring->identity,
@@ -131,15 +131,15 @@ rp_err rp_ring_connect_boards(rp_ring *ring, const rp_plan *plan) {
     const uint32_t *feed = rp_plan_node_edges(plan, RP_PLAN_HOST, &fed);
     rp_err err = RP_OK;
     RP_ASSERT(ring->links && plan->node_count == ring->count);
-    ring->lines_ns = ring->lines_ns > 0 ? ring->lines_ns : ring->now_ns; /* once in a run */
+    ring->lines_ns = ring->lines_ns > 0 ? ring->lines_ns : ring->now_ns; /* set once in a run */
     for (uint32_t k = 0; k < ring->count && ring->run->emulate; k++) {
-        const rp_link_profile line = line_to(ring, k);
+        const rp_link_profile line = find_line(ring, k);
         RP_TRY(line.control ? rp_link_emulate(ring->board[k].control, &line) : RP_OK);
     }
     for (uint32_t k = 0; k < ring->count; k++) {
         RP_TRY(connect_board(ring, plan, k));
     }
-    for (uint32_t i = 0; i < fed; i++) { /* one link for the inputs and labels of a board */
+    for (uint32_t i = 0; i < fed; i++) { /* one link for inputs and labels of a board */
         const uint32_t to = plan->edge[feed[i]].to;
         RP_TRY(ring->board[to].feed ? RP_OK : open_feed(ring, plan, to));
     }

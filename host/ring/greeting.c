@@ -1,4 +1,3 @@
-/* A greeting of all boards: how long it may take, and which boards have not answered. */
 #include "ring/greeting.h"
 
 #include <stdio.h>
@@ -10,7 +9,7 @@ int64_t rp_ring_greeting_left_ns(const rp_ring *ring, int64_t longest_ns, int64_
     const int64_t answered_ns = since_ns + rp_ring_greet_ns(longest_ns) / 2;
     const int64_t left_ns = (again && answered_ns > over_ns ? answered_ns : over_ns) - from_ns;
     RP_ASSERT(within_ns <= longest_ns);
-    return left_ns > 0 ? left_ns : 1; /* 0 would be no limit */
+    return left_ns > 0 ? left_ns : 1; /* 0 would mean no limit */
 }
 
 uint32_t rp_ring_count_ended(const rp_ring *ring) {

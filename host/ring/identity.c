@@ -32,7 +32,7 @@ static bool parse_id(const char *text, uint64_t *id) {
     return *id != 0;
 }
 
-/* Leaves `identity` as it is when there is no file. */
+/* Leaves `identity` unchanged when there is no file. */
 static rp_err read_identity(const char *path, rp_run_identity *identity) {
     json_error_t problem;
     if (access(path, F_OK) != 0 && errno == ENOENT) {
@@ -49,8 +49,8 @@ static rp_err read_identity(const char *path, rp_run_identity *identity) {
     json_decref(root);
     return good ? RP_OK
                 : rp_fail(RP_ERR_FORMAT,
-                          "%s: is not the identity of a run; without this file the run goes on "
-                          "as a new one",
+                          "%s: is not a valid identity of a run; remove this file to continue the "
+                          "run with a new identity",
                           path);
 }
 
@@ -75,8 +75,8 @@ rp_err rp_identity_check(const char *folder, const rp_run_identity *own) {
     RP_TRY(read_identity(path, &there));
     if (there.id != own->id || there.term != own->term) {
         err = rp_fail(RP_ERR_PEER,
-                      "%s: another controller goes on with this run (term %" PRIu32
-                      ", this is %" PRIu32 "); this one saves nothing more",
+                      "%s: another controller has taken over this run (term %" PRIu32
+                      ", this is %" PRIu32 "); nothing more is saved here",
                       path, there.term, own->term);
     }
 fail:
@@ -109,7 +109,7 @@ rp_err rp_identity_begin_term(const char *folder, uint64_t fresh, rp_run_identit
     identity->term++;
     if (folder) {
         err = write_identity(path, identity);
-        identity->term -= err != RP_OK; /* the folder has the one before */
+        identity->term -= err != RP_OK; /* the folder still has the previous one */
     }
 fail:
     return err;

@@ -49,8 +49,8 @@ static int remove_entry(const char *path, const struct stat *facts, int kind, st
     return 0;
 }
 
-/* Of this account, made as ours are, and nobody holds its lock. */
-static bool is_leftover(const char *path, int *lock) {
+/* The folder belongs to this account, has the form of ours, and no process has locked it. */
+static bool is_stale(const char *path, int *lock) {
     struct stat facts;
     if (lstat(path, &facts) != 0 || !S_ISDIR(facts.st_mode) || facts.st_uid != geteuid()) {
         return false;
@@ -69,7 +69,7 @@ void rp_key_folder_remove_stale(const char *base) {
         if (!ours || snprintf(path, sizeof path, "%s/%s", base, entry->d_name) >= PATH_BYTES) {
             continue;
         }
-        if (is_leftover(path, &lock)) {
+        if (is_stale(path, &lock)) {
             (void)nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
             (void)close(lock);
             rp_log_debug("controller: %s of a run that was killed is removed", path);

@@ -20,11 +20,11 @@
 
 enum { LOG_TAIL_LINES = 8 };
 
-/* Agents that do not end by themselves are told to, then killed. */
+/* Time after which agents that have not ended are terminated, and later killed. */
 static const int64_t TELL_NS = 300 * RP_NS_PER_MS;
 static const int64_t KILL_NS = RP_NS_PER_S;
 
-/* ringpipe-agent lies beside the program that this is. */
+/* ringpipe-agent is in the folder of this program. */
 static void name_program(char *out, size_t bytes) {
     static const char name[] = "ringpipe-agent";
     const ssize_t length = readlink("/proc/self/exe", out, bytes - 1);
@@ -37,8 +37,8 @@ static void name_program(char *out, size_t bytes) {
 static rp_err check_program(const rp_local *local) {
     return access(local->program, X_OK) == 0
                ? RP_OK
-               : rp_fail(RP_ERR_USAGE, "%s: %s (it belongs beside ringpipe)", local->program,
-                         strerror(errno));
+               : rp_fail(RP_ERR_USAGE, "%s: %s (expected in the folder of ringpipe)",
+                         local->program, strerror(errno));
 }
 
 static rp_err make_folder(rp_local *local) {
@@ -65,7 +65,7 @@ static void remove_keys(const rp_local *local, uint32_t index) {
     }
 }
 
-/* That this process may use. */
+/* Number of cores that this process may use. */
 static uint32_t count_cores(void) {
     cpu_set_t usable;
     const bool known = sched_getaffinity(0, sizeof usable, &usable) == 0;
@@ -73,7 +73,7 @@ static uint32_t count_cores(void) {
     return cores > 0 ? (uint32_t)cores : 1;
 }
 
-/* The cores shared out, at least one each. */
+/* The cores divided among the boards, at least one each. */
 static uint32_t threads_of(const rp_spawn_order *order, uint32_t index) {
     const uint32_t share = count_cores() / order->count;
     const uint32_t given = order->board_threads ? order->board_threads[index] : order->threads;
@@ -129,7 +129,7 @@ static rp_err spawn_agent(rp_local *local, uint32_t index, const rp_spawn_order 
     (void)close(log_fd);
     (void)close(pipe_fd[1]);
     agent->output = pipe_fd[0];
-    (void)fcntl(agent->output, F_SETFL, O_NONBLOCK); /* this end only: the agent's may block */
+    (void)fcntl(agent->output, F_SETFL, O_NONBLOCK); /* only this end: the agent's end may block */
 fail:
     return err;
 }
@@ -210,7 +210,7 @@ static rp_err read_line(rp_local_agent *agent, uint32_t index) {
     return RP_OK;
 }
 
-/* What its pipe has; the end of the pipe means that the agent has gone. */
+/* Reads an agent's pipe; the end of the pipe means that the agent has ended. */
 static rp_err read_output(rp_local *local, uint32_t index) {
     rp_local_agent *agent = &local->agent[index];
     const size_t room = sizeof agent->line - 1 - agent->line_used;
@@ -220,7 +220,7 @@ static rp_err read_output(rp_local *local, uint32_t index) {
     }
     if (got <= 0) {
         int status = 0;
-        (void)waitpid(agent->pid, &status, 0); /* its pipe has closed: it is ending */
+        (void)waitpid(agent->pid, &status, 0); /* its pipe is closed, so it is ending */
         return agent_ended(local, index, status);
     }
     agent->line_used += (size_t)got;
@@ -245,7 +245,7 @@ static rp_err step_local(void *self, bool *up) {
         if (!local->agent[i].listens) {
             err = read_output(local, i);
             if (local->agent[i].listens) {
-                remove_keys(local, i); /* it has read them */
+                remove_keys(local, i); /* the agent has read them */
             }
         }
     }
@@ -297,7 +297,7 @@ static bool has_gone(rp_local_agent *agent) {
     return agent->pid == 0;
 }
 
-/* An agent that has gone has new keys and another port. */
+/* A restarted agent has new keys and another port. */
 static rp_err restart_agents(void *self, const rp_spawn_order *order) {
     rp_local *local = self;
     rp_err err = RP_OK;
@@ -317,7 +317,7 @@ static rp_err restart_agents(void *self, const rp_spawn_order *order) {
         }
         agent->listens = false;
         agent->line_used = 0;
-        remove_keys(local, i); /* it may have ended before it read them */
+        remove_keys(local, i); /* it may have ended before reading them */
         RP_TRY(spawn_agent(local, i, order));
     }
 fail:

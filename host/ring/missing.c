@@ -1,6 +1,6 @@
-/* Boards of a roster that have not greeted yet. Threads next to the links find out why; the reason
- * is reported early, and ends the wait when waiting does not help. A run that has already had its
- * boards keeps waiting. */
+/* Boards of a roster that have not greeted. Threads outside the links find out why. The cause is
+ * logged early, and ends the wait if waiting does not help. A run that had its boards before keeps
+ * waiting. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,14 +8,16 @@
 #include "base/log.h"
 #include "ring/missing.h"
 
-/* Boards that are well have greeted by then; one that dials tries once a second. */
+/* Delay before a cause is looked up. Healthy boards greet sooner; one that dials tries once a
+ * second. */
 static const int64_t ASK_NS = RP_NS_PER_S;
 static const int64_t DIALS_NS = 3 * RP_NS_PER_S;
 
 static const rp_cause *find_cause(const rp_missing *m, uint32_t board) {
     const rp_board_state *state = &m->ring->board[board];
     const int64_t waited_ns = m->ring->now_ns - m->ring->greeted_ns;
-    const bool was_greeted = state->hello || state->device; /* before others were greeted again */
+    const bool was_greeted =
+        state->hello || state->device; /* before other boards were greeted again */
     if (!m->find_cause || m->run->local || was_greeted || m->is_return ||
         waited_ns < (state->address.dials ? DIALS_NS : ASK_NS)) {
         return NULL;
@@ -24,12 +26,13 @@ static const rp_cause *find_cause(const rp_missing *m, uint32_t board) {
     return cause && cause->err != RP_OK ? cause : NULL;
 }
 
-/* The board may still hold this very run, whose former controller has gone. */
+/* Waiting does not help. A board that still holds this very run of a dead controller is an
+ * exception. */
 static bool is_hopeless(const rp_missing *m, const rp_cause *cause) {
     return cause && cause->hopeless && cause->run != m->ring->identity.id;
 }
 
-/* A spare can take one place as long as no other board is just late. */
+/* While another board is only late, a missing one may still be replaced by a spare. */
 bool rp_missing_ends_wait(const rp_missing *m) {
     uint32_t hopeless = 0;
     uint32_t missing = 0;
@@ -40,7 +43,6 @@ bool rp_missing_ends_wait(const rp_missing *m) {
     return hopeless > 0 && !m->warms && (hopeless == missing || m->spares == 0);
 }
 
-/* The first missing board for which waiting does not help. */
 uint32_t rp_missing_first(const rp_missing *m, uint32_t otherwise) {
     uint32_t k = 0;
     while (k < m->ring->count && !is_hopeless(m, find_cause(m, k))) {
@@ -58,7 +60,7 @@ void rp_missing_say(const rp_missing *m, rp_ring *ring, int64_t longest_ns) {
             continue;
         }
         board->machine.cause_said = true;
-        if (!is_hopeless(m, cause)) { /* else the error says it */
+        if (!is_hopeless(m, cause)) { /* otherwise the error contains it */
             rp_log_warn("board %s: %s; waiting for it, %" PRId64 " s at most", board->name,
                         cause->text, longest_ns / RP_NS_PER_S);
         }
@@ -89,12 +91,13 @@ rp_err rp_missing_fail(const rp_missing *m, uint32_t k, int64_t waited_ns) {
     if (cause) {
         return fail_for(m, cause, board->name, waited_ns);
     }
-    return rp_fail(
-        RP_ERR_TIMEOUT, "board %s at %s: no hello within %" PRId64 " s%s%s", board->name,
-        board->address.endpoint, waited_ns / RP_NS_PER_S, m->is_return ? " (ring.wait)" : "",
-        why == RP_SILENT_BROKEN_OFF ? ": every handshake there was broken off, as by another key"
-        : why == RP_SILENT_UNANSWERED
-            ? ": its machine accepts the connection, but its agent does not answer: "
-              "it is stopped or suspended, or has too much to do"
-            : "");
+    return rp_fail(RP_ERR_TIMEOUT, "board %s at %s: no hello within %" PRId64 " s%s%s", board->name,
+                   board->address.endpoint, waited_ns / RP_NS_PER_S,
+                   m->is_return ? " (ring.wait)" : "",
+                   why == RP_SILENT_BROKEN_OFF
+                       ? ": every handshake there was broken off, as a wrong key causes"
+                   : why == RP_SILENT_UNANSWERED
+                       ? ": its machine accepts the connection, but its agent does not answer: "
+                         "it is stopped or suspended, or has too much to do"
+                       : "");
 }

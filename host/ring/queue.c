@@ -1,4 +1,4 @@
-/* Messages to a board: sent at once, or kept in its queue until its link has room. */
+/* Messages to a board: sent at once, or queued until its link has room. */
 #include "ring/ring_own.h"
 
 #include <string.h>
@@ -31,8 +31,8 @@ rp_err rp_ring_offer(rp_ring *ring, uint32_t board, rp_Frame *frame, const rp_pa
                                               : send_now(ring, board, frame, parts, part_count);
 }
 
-/* Unacknowledged pieces for each board: enough to keep its link busy, and few enough that its
- * heartbeat is never far behind. */
+/* Unacknowledged pieces of a stream for each board: enough to keep its link busy, few enough that
+ * its heartbeat is not delayed for long. */
 enum { PIECES_UNACKED_MAX = 32 };
 
 rp_err rp_ring_offer_piece(rp_ring *ring, uint32_t board, rp_Frame *frame, const rp_part *part) {
@@ -72,7 +72,8 @@ rp_err rp_ring_post(rp_ring *ring, uint32_t board, const rp_Frame *frame, const 
     }
     const uint32_t at = (state->queue.first + state->queue.count) % RP_RING_PENDING_MAX;
     rp_pending_message *message = &state->queue.message[at];
-    if (part && part->bytes > message->room) { /* seldom: most messages find room in the link */
+    if (part &&
+        part->bytes > message->room) { /* rare, because most messages find room in the link */
         rp_block_free(message->bytes);
         *message = (rp_pending_message){0};
         const rp_err none = rp_block_new(part->bytes, (void **)&message->bytes);

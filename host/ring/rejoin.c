@@ -4,9 +4,9 @@
 
 #include "base/log.h"
 
-/* A board that does not answer is greeted again over a new link after this time. */
+/* A board that does not answer is greeted over a new link after this time. */
 static const int64_t GREET_NS = 5 * RP_NS_PER_S;
-/* A board that has answered, and is not heard for this long, is away again. */
+/* A board that has answered, and is not heard for this long, counts as gone. */
 static const int64_t GONE_NS = 3 * RP_NS_PER_S;
 static const int64_t HOLD_MAX_NS = 3600 * RP_NS_PER_S;
 
@@ -40,14 +40,15 @@ static rp_err open_link(const rp_ring *ring, const rp_roster_entry *entry, rp_re
                               &board->control);
 }
 
-/* Without this run's term, so a board that works for another controller continues to do so. */
+/* Sends HELLO without this run's term, so that a board that works for another controller continues
+ * to do so. */
 static rp_err greet(const rp_ring *ring, rp_rejoin_board *board) {
     rp_Frame greeting = rp_greet_hello(ring->now_ns, ring->origin);
     board->greeted_ns = ring->now_ns;
     return rp_link_send(board->control, &greeting, NULL, 0, true, NULL, NULL);
 }
 
-/* A board that joins has to speak the ring's wire version, and to have its features. */
+/* A board can only join with the ring's wire version and features. */
 static bool fits_ring(const rp_ring *ring, const rp_Hello *hello) {
     return (hello->features & ring->features) == ring->features &&
            hello->wire_min <= ring->wire.max && hello->wire_max >= ring->wire.max;
@@ -63,8 +64,8 @@ static void take_answer(const rp_ring *ring, rp_rejoin_board *board, const rp_Fr
     const bool fits = fits_ring(ring, hello);
     if (!fits && !board->was_refused) {
         board->was_refused = true;
-        rp_log_warn("board %s answers again with ringpipe %s, which this ring can not take: it "
-                    "does not join; update ringpipe on the board",
+        rp_log_warn("board %s answers again with ringpipe %s, which does not fit this ring, so "
+                    "it does not rejoin; update ringpipe on the board",
                     board->name, hello->software);
     }
     board->answers = fits && !is_elsewhere;
@@ -129,11 +130,11 @@ void rp_rejoin_step(rp_ring *ring, bool looks, bool ping) {
         rp_rejoin_close(ring);
         return;
     }
-    RP_ASSERT(ring->run->boards == ring->count); /* the spares come after them in the roster */
+    RP_ASSERT(ring->run->boards == ring->count); /* spares follow them in the roster */
     for (uint32_t i = 0; i < count_tried(ring); i++) {
         const rp_roster_entry *entry = &ring->run->roster[ring->run->boards + i];
         rp_rejoin_board *board = &ring->rejoin.board[i];
-        if (board->name != entry->name) { /* the places of spares have changed */
+        if (board->name != entry->name) { /* the order of the spares has changed */
             rp_link_close(&board->control);
             *board = (rp_rejoin_board){.name = entry->name};
         }

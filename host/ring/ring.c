@@ -1,4 +1,4 @@
-/* The boards of a ring: who is in it, at which place, and over which links. */
+/* The boards of a ring: which ones, at which place, over which links. */
 #include "ring/ring_own.h"
 
 #include <stdio.h>
@@ -23,8 +23,8 @@ rp_err rp_ring_check_size(const rp_runfile *run, const char *run_path) {
     return run->boards <= RP_RING_BOARDS_MAX
                ? RP_OK
                : rp_fail(RP_ERR_USAGE,
-                         "%s: ring: %u boards; over a network at most %d are possible, which "
-                         "ring.where or plan.boards chooses (`ringpipe sim` takes up to %d)",
+                         "%s: ring: %u boards; over a network at most %d are possible; "
+                         "choose them by ring.where or plan.boards (`ringpipe sim` takes up to %d)",
                          run_path, run->boards, RP_RING_BOARDS_MAX, RP_CUT_STAGES_MAX);
 }
 
@@ -58,7 +58,7 @@ fail:
 }
 
 void rp_ring_take_keys(rp_ring *ring, const rp_keypair *keys) {
-    RP_ASSERT(!ring->links); /* which have the keys */
+    RP_ASSERT(!ring->links); /* they use the keys */
     ring->keys = *keys;
 }
 
@@ -88,8 +88,8 @@ void rp_ring_take_entry(rp_ring *ring, uint32_t board) {
                         entry->public_text);
 }
 
-/* Boards that have moved: `device` points into its board. */
-static void take_own_texts(rp_ring *ring, uint32_t first) {
+/* Repairs `device` of boards that have moved, which points into the board itself. */
+static void repair_texts(rp_ring *ring, uint32_t first) {
     for (uint32_t k = first; k < ring->count; k++) {
         rp_board_state *moved = &ring->board[k];
         moved->device = moved->device ? moved->device_text : NULL;
@@ -105,7 +105,7 @@ void rp_ring_leave(rp_ring *ring, uint32_t board) {
     ring->count--;
     memmove(state, state + 1, (ring->count - board) * sizeof *state);
     ring->board[ring->count] = (rp_board_state){0};
-    take_own_texts(ring, board);
+    repair_texts(ring, board);
     rp_ring_check(ring);
 }
 
@@ -117,11 +117,11 @@ rp_err rp_ring_reorder(rp_ring *ring, const uint32_t *at) {
     RP_TRY(RP_ARENA_NEW(&arena, ring->count, &before));
     memcpy(before, ring->board, ring->count * sizeof *before);
     for (uint32_t k = 0; k < ring->count; k++) {
-        RP_ASSERT(at[k] < ring->count && before[at[k]].name); /* each comes once */
+        RP_ASSERT(at[k] < ring->count && before[at[k]].name); /* each place occurs once */
         ring->board[k] = before[at[k]];
         before[at[k]].name = NULL;
     }
-    take_own_texts(ring, 0);
+    repair_texts(ring, 0);
 fail:
     rp_arena_finish(&arena);
     return err;
@@ -133,7 +133,7 @@ void rp_ring_join(rp_ring *ring, uint32_t board) {
     memmove(state + 1, state, (ring->count - board) * sizeof *state);
     ring->count++;
     *state = (rp_board_state){0};
-    take_own_texts(ring, board + 1);
+    repair_texts(ring, board + 1);
     rp_ring_take_entry(ring, board);
     rp_ring_check(ring);
 }
@@ -160,7 +160,8 @@ rp_err rp_ring_connect(rp_ring *ring, rp_links *links, bool knows_boards) {
         const rp_links_options own = {.clock = ring->clock,
                                       .keys = &ring->keys,
                                       .media = ring->media,
-                                      .seed = ~ring->run->seed}; /* not a board's */
+                                      .seed =
+                                          ~ring->run->seed}; /* differs from those of all boards */
         RP_TRY(rp_links_open(ring->arena, &own, &ring->links));
     }
     for (uint32_t k = 0; k < ring->count; k++) {
@@ -190,7 +191,7 @@ void rp_ring_end_assignment(rp_ring *ring) {
     }
 }
 
-/* What was under way is over on this board. */
+/* Forgets the board's current work. */
 static void reset_board(const rp_ring *ring, rp_board_state *board, bool is_lost) {
     rp_link_close(&board->feed);
     rp_queue_drop(board);
@@ -199,7 +200,7 @@ static void reset_board(const rp_ring *ring, rp_board_state *board, bool is_lost
     if (is_lost || rp_watch_is_lost(ring, board)) {
         rp_link_close(&board->control);
         board->device = NULL;
-        board->build.has_built = false; /* its kernels may have gone, too */
+        board->build.has_built = false; /* its kernel cache may be gone, too */
     }
     board->hello = board->ready = false;
     board->machine.asked = board->train.finished = board->keep.saved = false;

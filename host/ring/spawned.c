@@ -1,4 +1,4 @@
-/* Boards that this program starts on this machine, through a spawner. */
+/* Local boards, started through a spawner. */
 #include "ring/ring_own.h"
 
 static rp_spawn_order spawn_order(const rp_ring *ring, const char *log_folder) {

@@ -1,5 +1,4 @@
-/* Boards that are started on this machine: real child processes (local.h), or agents in this
- * process (a simulation). */
+/* Starts local boards: as child processes (local.h), or as agents in this process (simulation). */
 #ifndef RP_RING_SPAWNER_H
 #define RP_RING_SPAWNER_H
 
@@ -8,21 +7,22 @@
 
 #include "base/err.h"
 
-/* Boards of a ring over a network: each costs sockets, the time of threads and memory on this host.
- * Where links are lent (a simulation) the limit is RP_CUT_STAGES_MAX. */
+/* Maximum number of boards of a ring over a network: each costs sockets, thread time and memory on
+ * this host. With lent links (simulation) the limit is RP_CUT_STAGES_MAX. */
 enum { RP_RING_BOARDS_MAX = 64 };
 
-/* What boards are started with. Borrowed until start() returns. */
+/* How boards are started. Borrowed until start() returns. */
 typedef struct {
     uint32_t count;
-    const char *board;             /* profile of the boards: `boards/<name>` */
-    uint32_t threads;              /* of each board; 0: the cores are shared out */
-    const uint32_t *board_threads; /* [count] threads of each board, 0 as above; NULL: all alike */
-    const char *log_folder;        /* for agent-<k>.log; NULL: logs are deleted at the end */
-    const char *host_public;       /* key whose orders the boards take */
-    int media;                     /* descriptor of this process that they inherit; -1: nothing */
-    const bool *hung; /* [count] restart() only: the board is alive but does not answer, so it is
-                         ended first; NULL: no board hangs */
+    const char *board; /* profile of the boards: `boards/<name>` */
+    uint32_t threads;  /* threads of each board; 0: the cores are divided among the boards */
+    const uint32_t
+        *board_threads;      /* [count] threads of each board, 0 as above; NULL: all as `threads` */
+    const char *log_folder;  /* for agent-<k>.log; NULL: logs are deleted at the end */
+    const char *host_public; /* public key of the host that the boards accept */
+    int media;               /* descriptor that the boards inherit; -1: none */
+    const bool *hung; /* [count], restart() only: the board hangs and is ended first; NULL: no board
+                         hangs */
 } rp_spawn_order;
 
 /* Starts boards on this machine and notices when they end. No function blocks except close(). */
@@ -43,8 +43,8 @@ typedef struct {
     /* After a child has ended: *board is that board, or the count when no board has ended.
      * errors  of the board's exit code, in plain language */
     rp_err (*reap)(void *self, uint32_t *board);
-    /* Boards that were told BYE end by themselves. As time passes since the first call they are
-     * told to end, and then killed. True when all have ended. */
+    /* Boards that received BYE end by themselves. Later calls terminate and then kill them, as time
+     * passes since the first call. True when all have ended. */
     bool (*end)(void *self, int64_t now_ns);
     /* Ends all boards at once; also valid before start(). */
     void (*close)(void *self);
@@ -53,9 +53,9 @@ typedef struct {
 typedef struct {
     const rp_spawner_kind *kind;
     void *self;
-    uint64_t program_bytes; /* size of a board's program, for plan.json; 0: not known */
-    uint64_t memory_bytes;  /* memory that all boards together may take; 0: not known */
-    uint32_t cores;         /* that the boards share, with one kernel cache; 0: neither is shared */
+    uint64_t program_bytes; /* size of a board's program, for plan.json; 0: unknown */
+    uint64_t memory_bytes;  /* memory available to all boards together; 0: unknown */
+    uint32_t cores;         /* cores and kernel cache that the boards share; 0: not shared */
 } rp_spawner;
 
 #endif

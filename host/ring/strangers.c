@@ -6,7 +6,7 @@
 /* Time between two reports of the same key. */
 static const int64_t SAY_NS = 60 * RP_NS_PER_S;
 
-/* Names of boards that dial and have not greeted: the stranger may be one of them. */
+/* Lists boards that dial and have not greeted; the unknown key may belong to one of them. */
 static void list_awaited(const rp_ring *ring, char *out, size_t bytes) {
     size_t used = 0;
     out[0] = '\0';

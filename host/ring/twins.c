@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-/* Time between two reports of the same board, also if it restarts again and again. */
+/* Time between two reports of the same board, even if it restarts repeatedly. */
 static const int64_t SAY_NS = 60 * RP_NS_PER_S;
 
 static rp_err say_twins(const rp_board_state *board, rp_record *record, uint64_t step) {

@@ -1,4 +1,3 @@
-/* The links and files that wake a controller. */
 #include "ring/waits.h"
 
 static void add_link(rp_wait_list *list, rp_link *link) {

@@ -1,4 +1,4 @@
-/* Time: rounds, heartbeats, boards that are silent and why. */
+/* Rounds, heartbeats, and silent boards with their reasons. */
 #include "ring/ring_own.h"
 
 #include <inttypes.h>
@@ -6,9 +6,9 @@
 #include <string.h>
 
 static const int64_t PING_NS = RP_NS_PER_S;
-/* Rounds come at least as often as pings are due. */
+/* A longer gap between rounds means that the host was asleep: rounds are due with every ping. */
 static const int64_t ASLEEP_NS = 3 * RP_NS_PER_S;
-/* Boards that have missed some pings when another one is lost are greeted over a new link. */
+/* When one board is lost, boards that have missed some pings are also greeted over a new link. */
 static const int64_t LOST_NS = 3 * RP_NS_PER_S;
 
 int64_t rp_ring_greet_ns(int64_t longest_ns) {
@@ -43,7 +43,7 @@ void rp_ring_begin_round(rp_ring *ring, int64_t now_ns) {
     ring->now_ns = now_ns;
 }
 
-/* For a board that has been heard. */
+/* Silence of a board that has been heard. */
 static int64_t silence_ns(const rp_ring *ring, int64_t heard_ns) {
     return ring->now_ns - (heard_ns > ring->awake_ns ? heard_ns : ring->awake_ns);
 }
@@ -65,8 +65,8 @@ bool rp_watch_is_lost(const rp_ring *ring, const rp_board_state *board) {
     const rp_link_health health = rp_link_health_of(board->control);
     const bool is_awaited =
         board->address.dials && health.last_heard_ns == 0; /* it may dial at any time */
-    const int64_t silent_ns =
-        health.last_heard_ns ? silence_ns(ring, health.last_heard_ns) : ring->now_ns; /* always */
+    const int64_t silent_ns = health.last_heard_ns ? silence_ns(ring, health.last_heard_ns)
+                                                   : ring->now_ns; /* never heard */
     return health.peer_restarted || health.absent || (!is_awaited && silent_ns > LOST_NS);
 }
 
@@ -100,8 +100,8 @@ bool rp_ring_ping_is_due(const rp_ring *ring) {
     return ring->now_ns - ring->last_ping_ns >= PING_NS;
 }
 
-/* Labels and inputs go over a link of their own: the way to its port may be closed while the
- * control link is heard. */
+/* Labels and inputs have their own link: its port may be blocked although the control link
+ * works. */
 static rp_err watch_feed(const rp_ring *ring, rp_board_state *state, bool is_feeding) {
     if (!state->feed) {
         return RP_OK;
@@ -125,7 +125,7 @@ static rp_err watch_feed(const rp_ring *ring, rp_board_state *state, bool is_fee
     case RP_WATCH_STUCK:
         return rp_fail(RP_ERR_FAULT,
                        "board %s: a message over its feed link at %s was sent %d times and never "
-                       "came whole: the way damages large messages, or lets none pass",
+                       "arrived intact: the path damages or drops large messages",
                        state->name, rp_link_endpoint(state->feed), RP_LINK_REPLAYS_MAX);
     case RP_WATCH_SILENT:
     case RP_WATCH_WELL:

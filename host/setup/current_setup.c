@@ -32,7 +32,8 @@ static uint32_t find_place(const rp_setup *setup, const char *name) {
     return k;
 }
 
-/* Removes boards that are not in `next` from the ring, and orders the remaining ones as in `next`. */
+/* Removes boards that are not in `next` from the ring, and orders the remaining ones as in `next`.
+ */
 static rp_err arrange_ring(rp_ring *ring, const rp_setup *next) {
     uint32_t at[RP_CUT_STAGES_MAX];
     bool same = true;

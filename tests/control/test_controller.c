@@ -312,7 +312,7 @@ static void who_has_begun_later_saves(void **state) {
     rp_run_identity later = {0};
     expect_ok(rp_identity_begin_term(ring.out, 0, &later));
     expect_err(ring_end(&ring, 100), RP_ERR_PEER);
-    assert_non_null(strstr(ring.fault.text, "another controller goes on with this run"));
+    assert_non_null(strstr(ring.fault.text, "another controller has taken over this run"));
     assert_int_equal(access(in_folder("out/checkpoint/step-0000000004.safetensors"), F_OK), -1);
     ring_close(&ring);
 }

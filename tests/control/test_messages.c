@@ -110,7 +110,7 @@ static void a_message_that_comes_twice_is_refused(void **state) {
         rp_kind kind;
         const char *text;
     } cases[] = {
-        {RP_CONTROL_ASSIGN, RP_KIND_READY, "is ready for a stage that it does not have"},
+        {RP_CONTROL_ASSIGN, RP_KIND_READY, "sent READY without being asked"},
         {RP_CONTROL_TRAIN, RP_KIND_FINISHED, "has finished its segment twice"},
         {RP_CONTROL_SAVE, RP_KIND_TENSORS_END, "ended its tensors twice"},
     };
@@ -437,7 +437,8 @@ static void a_board_must_know_of_dialling(void **state) {
         ring_open(&ring);
         assert_true(ring_reach(&ring, knows ? RP_CONTROL_ASSIGN : RP_CONTROL_CLOSE));
         if (!knows) {
-            assert_non_null(strstr(ring.fault.text, "does not know of boards that dial, as far"));
+            assert_non_null(
+                strstr(ring.fault.text, "does not support boards that dial, such as far"));
         }
         ring_close(&ring);
     }
@@ -455,7 +456,8 @@ static void a_board_must_know_of_codecs(void **state) {
         ring_open(&ring);
         assert_true(ring_reach(&ring, asked ? RP_CONTROL_CLOSE : RP_CONTROL_ASSIGN));
         if (asked) {
-            assert_non_null(strstr(ring.fault.text, "does not support codecs, which links asks for"));
+            assert_non_null(
+                strstr(ring.fault.text, "does not support codecs, which links asks for"));
         }
         ring_close(&ring);
     }

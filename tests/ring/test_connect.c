@@ -65,7 +65,7 @@ static void a_board_listens_for_as_many_as_the_plan_says(void **state) {
     const rp_Ready ready = {.hop_port_count = 2};
     rp_ring_expect_ready(&ring, 1, true);
     expect_err(rp_ring_take_ready(&ring, 1, &ready, plan), RP_ERR_PEER);
-    assert_non_null(strstr(rp_err_message(), "waits for 2 other boards, the plan says 1"));
+    assert_non_null(strstr(rp_err_message(), "listens for 2 neighbours, but the plan has 1"));
     assert_false(ring.board[1].ready);
     expect_ok(rp_ring_take_ready(&ring, 1, &ready, NULL)); /* it gets no links */
 }
