@@ -1,4 +1,4 @@
-/* The best evaluation of a run: its weights are kept, and a run without gain for long ends. */
+/* Keeps the weights of the best evaluation, and ends a run after many evaluations without gain. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ static double value_of(const rp_train *train, const rp_position_score *score) {
     return is_by_accuracy(train) ? (double)score->correct / (double)score->samples : score->loss;
 }
 
-/* NaN is no gain, and anything is one over nothing. */
+/* NaN never counts as an improvement; any value beats "no result yet". */
 static bool is_gain(const rp_train *train, double value) {
     const rp_checkpoint_best *best = &train->best;
     const bool better = is_by_accuracy(train) ? value > best->value : value < best->value;
@@ -40,7 +40,7 @@ static void describe_best(const rp_train *train, char *text, size_t bytes) {
                    is_by_accuracy(train) ? " %" : "", train->best.step);
 }
 
-/* Counts the evaluation of here. */
+/* Counts the evaluation at the position. */
 static rp_checkpoint_best count_score(const rp_train *train, double value) {
     rp_checkpoint_best best = train->best;
     best.last = train->position->step;
@@ -50,7 +50,8 @@ static rp_checkpoint_best count_score(const rp_train *train, double value) {
     }
     best.step = train->position->step;
     best.value = value;
-    /* A gain while the pipes are drained is kept, but the run has ended: a resume finds it so. */
+    /* A gain while the pipes drain is kept, but does not continue the run; a resume finds it the
+     * same. */
     best.since = train->stop_step > 0 ? best.since : 0;
     return best;
 }
@@ -84,12 +85,12 @@ rp_err rp_best_note(rp_train *train, rp_split split, const rp_position_score *sc
     const double value = value_of(train, score);
     if (!tracks || split != rp_data_scored(&train->run->data) ||
         train->position->step <= train->best.last) {
-        return RP_OK; /* or counted before the run was resumed */
+        return RP_OK; /* already counted before the run was resumed */
     }
     rp_checkpoint_best best = count_score(train, value);
     const bool keeps = best.step == train->position->step && train->run->score.keep_best;
     const bool ends = ends_run(train, &best);
-    if (ends) { /* a schedule that does not flush drains its pipes first */
+    if (ends) { /* a schedule without flushes drains its pipes first */
         best.end =
             train->run->method.kind->flushed ? train->position->step : rp_train_drained_at(train);
     }

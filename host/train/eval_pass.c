@@ -1,4 +1,4 @@
-/* Passes without training: a split is scored, or batch statistics are renewed. */
+/* Passes without training: score a split, or renew batch statistics. */
 #include "train/train_own.h"
 
 static rp_err begin_pass(rp_train *train, rp_split split, uint64_t samples, bool scores) {
@@ -30,15 +30,16 @@ rp_err rp_train_begin_evaluation(rp_train *train, rp_split split, bool trains) {
     return err;
 }
 
-/* Training reads no batch statistics; a checkpoint is to follow, and an interrupt waits for both:
- * that is short. */
+/* Training does not read batch statistics. A checkpoint follows; an interrupt waits for both, which
+ * take little time. */
 rp_err rp_train_begin_statistics(rp_train *train) {
     const uint64_t most = (uint64_t)train->run->score.recalibrate * train->run->batch;
     const uint64_t all = train->run->data.count[RP_SPLIT_TRAIN];
     return begin_pass(train, RP_SPLIT_TRAIN, most < all ? most : all, false);
 }
 
-/* A crash costs an evaluation, not an epoch: the checkpoint of this step has been written. */
+/* After a crash only this evaluation is repeated, because the checkpoint of this step is
+ * written. */
 static rp_err note_score(rp_train *train) {
     const rp_eval_pass *pass = &train->pass;
     rp_position_score *score = rp_position_score_of(train->position, pass->split);
@@ -102,7 +103,7 @@ rp_err rp_train_keep_score(rp_train *train, bool *stops) {
     *stops = false;
     err = rp_checkpoint_mark_evaluated(train->paths->checkpoints, split, train->position->step,
                                        score);
-    RP_TRY(err == RP_ERR_IO ? RP_OK : err); /* a resumed run evaluates once more */
+    RP_TRY(err == RP_ERR_IO ? RP_OK : err); /* a resumed run only evaluates again */
     RP_TRY(rp_best_note(train, split, score, stops));
 fail:
     return err;
@@ -126,7 +127,7 @@ fail:
     return err;
 }
 
-/* With a validation part the test part is read once, at the end. */
+/* With a validation split the test split is scored only once, at the end. */
 bool rp_train_is_evaluation_due(const rp_train *train, rp_split *split) {
     const rp_runfile *run = train->run;
     const rp_position *position = train->position;

@@ -3,27 +3,27 @@
 #include "codec/encode.h"
 #include "train/feed_pace.h"
 
-/* Batches kept at once, so that no cursor is further in front of another one. More are kept where
- * inputs are small: as many as the window of the inputs takes. */
+/* Minimum number of batches kept at once, which limits how far cursors can be apart. Small inputs
+ * need more, to fill the inputs' window. */
 enum { BATCHES_LEAST = 4 };
 
-/* A batch on its way; its memory is the feeder's until every parcel of it has been acked. */
+/* A batch being sent; its memory belongs to the feeder until all its parcels are acked. */
 typedef struct {
     const rp_batch *batch;
-    uint8_t *encoded; /* its inputs, where they have a codec; or NULL */
-    uint64_t number;  /* of this feed's batches */
+    uint8_t *encoded; /* encoded inputs; NULL: no codec */
+    uint64_t number;  /* counts the batches of this feed */
     uint32_t unacked;
-    uint32_t cursors; /* that have not sent all of their part */
-} on_way;
+    uint32_t cursors; /* cursors that have not sent all of their part */
+} sent_batch;
 
-/* Position of one feed of the plan. It stops at a link without room, while other feeds go on. */
+/* Position of one feed of the plan. It stops at a full link, while other feeds go on. */
 typedef struct {
     uint32_t feed;
-    uint64_t number; /* of the batch at hand, .. */
-    on_way *slot;    /* .. NULL until it is there */
+    uint64_t number;  /* number of the current batch */
+    sent_batch *slot; /* NULL until that batch is available */
     uint32_t micro;
-    rp_op op;              /* at hand, */
-    bool listed;           /* .. with its transfers: */
+    rp_op op;              /* current op */
+    bool listed;           /* `transfer` has the op's transfers */
     rp_transfer *transfer; /* labels of a step, and an input */
     uint32_t transfers, next;
 } cursor;
@@ -32,13 +32,13 @@ struct rp_feed {
     rp_ring *ring;
     const rp_plan *plan;
     rp_feeder *feeder;
-    rp_codec codec; /* of inputs */
-    rp_data data;   /* the run's; with uint8 the first stage normalises */
+    rp_codec codec; /* codec of inputs */
+    rp_data data;   /* the run's data; with uint8 the first stage normalises */
     rp_feed_purpose purpose;
-    on_way *slot;
+    sent_batch *slot;
     uint32_t slots;
     rp_feed_pace **pace; /* by board; NULL: it gets no inputs */
-    uint64_t taken;      /* batches */
+    uint64_t taken;      /* number of batches taken */
     cursor *cursor;
     uint32_t cursors;
     rp_feed_limit skip;
@@ -59,7 +59,7 @@ fail:
     return err;
 }
 
-/* Batches to keep at once for a feed of so many steps. */
+/* Number of batches to keep at once for a feed of `steps` steps. */
 static uint32_t batches_ahead(const rp_plan *plan, uint64_t steps) {
     const uint32_t micros = (plan->batch - 1) / plan->stage[0].micro_forward + 1;
     uint32_t most = 0;
@@ -78,7 +78,7 @@ static size_t input_bytes(const rp_feed *feed) {
     return rp_codec_bytes(feed->codec, rp_shape_count(&feed->ring->run->data.sample));
 }
 
-/* Inputs have one codec, whichever board they are for. */
+/* Inputs have the same codec for all boards. */
 static rp_err open_slots(rp_arena *arena, rp_feed *feed) {
     rp_err err;
     feed->codec = rp_plan_input_codec(feed->plan);
@@ -91,7 +91,7 @@ fail:
     return err;
 }
 
-/* A label of a step waits until its last forward or backward has been. */
+/* Labels of a step stay in the window until its last forward or backward. */
 static rp_err open_paces(rp_arena *arena, rp_feed *feed) {
     const rp_plan *plan = feed->plan;
     rp_err err;
@@ -156,7 +156,7 @@ uint64_t rp_feed_untouched(const rp_feed *feed) {
     return feed->untouched;
 }
 
-/* For the next batch; feed->slots: all are taken. */
+/* Index of a free slot; feed->slots: none. */
 static uint32_t free_slot(const rp_feed *feed) {
     uint32_t i = 0;
     while (i < feed->slots && feed->slot[i].batch) {
@@ -183,28 +183,28 @@ bool rp_feed_quiet(const rp_feed *feed) {
 }
 
 static void count_ack(void *context) {
-    on_way *slot = context;
+    sent_batch *slot = context;
     RP_ASSERT(slot->batch && slot->unacked > 0);
     slot->unacked--;
 }
 
 static void return_acked(rp_feed *feed) {
     for (uint32_t i = 0; i < feed->slots; i++) {
-        on_way *slot = &feed->slot[i];
+        sent_batch *slot = &feed->slot[i];
         if (slot->batch && slot->cursors == 0 && slot->unacked == 0) {
             rp_feeder_return(feed->feeder, slot->batch);
-            *slot = (on_way){.encoded = slot->encoded};
+            *slot = (sent_batch){.encoded = slot->encoded};
         }
     }
 }
 
-/* The next batch into a free slot, when there are both. */
+/* Takes the next batch if there are both a batch and a free slot. */
 static rp_err take_batch(rp_feed *feed) {
     const uint32_t i = free_slot(feed);
     if (i == feed->slots) {
         return RP_OK;
     }
-    on_way *slot = &feed->slot[i];
+    sent_batch *slot = &feed->slot[i];
     RP_ASSERT(slot->unacked == 0 && slot->cursors == 0);
     const rp_err err = rp_feeder_take(feed->feeder, &slot->batch);
     if (err == RP_OK) {
@@ -218,21 +218,21 @@ static rp_err take_batch(rp_feed *feed) {
     return err == RP_ERR_AGAIN ? RP_OK : err;
 }
 
-/* The cursor's batch, once it is there. */
+/* Finds the cursor's batch, if available. */
 static rp_err find_batch(rp_feed *feed, cursor *at) {
     rp_err err = RP_OK;
     if (at->number == feed->taken) {
         RP_TRY(take_batch(feed));
     }
     for (uint32_t i = 0; i < feed->slots; i++) {
-        on_way *slot = &feed->slot[i];
+        sent_batch *slot = &feed->slot[i];
         at->slot = slot->batch && slot->number == at->number ? slot : at->slot;
     }
 fail:
     return err;
 }
 
-static void leave_batch(cursor *at) {
+static void finish_batch(cursor *at) {
     RP_ASSERT(at->slot && at->slot->cursors > 0 && !at->listed);
     at->slot->cursors--;
     at->slot = NULL;
@@ -240,7 +240,7 @@ static void leave_batch(cursor *at) {
     at->micro = 0;
 }
 
-static rp_err send_part(rp_feed *feed, on_way *slot, rp_kind kind, const rp_transfer *t,
+static rp_err send_part(rp_feed *feed, sent_batch *slot, rp_kind kind, const rp_transfer *t,
                         const rp_part *part) {
     const uint32_t board = feed->plan->edge[t->edge].to;
     rp_feed_pace *pace = feed->pace[board];
@@ -263,7 +263,7 @@ static rp_err send_part(rp_feed *feed, on_way *slot, rp_kind kind, const rp_tran
     return err;
 }
 
-static rp_err send_label(rp_feed *feed, on_way *slot, const rp_transfer *t) {
+static rp_err send_label(rp_feed *feed, sent_batch *slot, const rp_transfer *t) {
     const rp_runfile *run = feed->ring->run;
     const rp_batch *batch = slot->batch;
     bool classes = run->loss->class_target;
@@ -276,7 +276,7 @@ static rp_err send_label(rp_feed *feed, on_way *slot, const rp_transfer *t) {
     return send_part(feed, slot, RP_KIND_LABEL, t, &part);
 }
 
-static rp_part encoded_part(const rp_feed *feed, const on_way *slot, const rp_transfer *t) {
+static rp_part encoded_part(const rp_feed *feed, const sent_batch *slot, const rp_transfer *t) {
     const size_t bytes = input_bytes(feed);
     const rp_shape row = rp_shape_2(t->samples.count, (uint32_t)bytes);
     const rp_shape shape = rp_shape_batch(t->samples.count, &feed->ring->run->data.sample);
@@ -291,7 +291,7 @@ static rp_part encoded_part(const rp_feed *feed, const on_way *slot, const rp_tr
     }
 }
 
-static rp_err send_input(rp_feed *feed, on_way *slot, const rp_transfer *t) {
+static rp_err send_input(rp_feed *feed, sent_batch *slot, const rp_transfer *t) {
     const rp_runfile *run = feed->ring->run;
     const float *x = slot->batch->x + t->samples.first * rp_shape_count(&run->data.sample);
     const rp_shape shape = rp_shape_batch(t->samples.count, &run->data.sample);
@@ -300,8 +300,8 @@ static rp_err send_input(rp_feed *feed, on_way *slot, const rp_transfer *t) {
     return send_part(feed, slot, RP_KIND_INPUT, t, &part);
 }
 
-/* A pause or a skip in the middle of a step is one of a board that has all of its samples: of a
- * part of them there are no more microbatches than of all, so a whole step is within its limit. */
+/* A pause or skip within a step only occurs with boards that have all samples. A board with a part
+ * of the samples has at most as many microbatches, so its whole step is within the limit. */
 static bool within_limit(const rp_op *op, rp_feed_limit limit) {
     return op->step < limit.step || (op->step == limit.step && op->micro < limit.micros);
 }
@@ -316,8 +316,8 @@ static void list_transfers(rp_feed *feed, cursor *at) {
     at->listed = true;
 }
 
-/* What belongs to the op at hand. AGAIN when a link has no room: what has gone is not sent
- * twice. */
+/* Sends the transfers of the current op. AGAIN: a link is full; transfers already sent are not
+ * repeated. */
 static rp_err send_op(rp_feed *feed, cursor *at) {
     rp_err err = RP_OK;
     RP_ASSERT(at->listed && at->slot);
@@ -335,7 +335,7 @@ fail:
     return err;
 }
 
-/* As far as its batches, the limit and its links let it. */
+/* Sends until the batches, the limit or a link stop it. */
 static rp_err move_cursor(rp_feed *feed, cursor *at, rp_feed_limit limit) {
     rp_err err = RP_OK;
     for (;;) {
@@ -345,7 +345,7 @@ static rp_err move_cursor(rp_feed *feed, cursor *at, rp_feed_limit limit) {
         }
         const rp_batch *batch = at->slot->batch;
         if (!rp_plan_feed_op(feed->plan, at->feed, batch->step, batch->count, at->micro, &at->op)) {
-            leave_batch(at);
+            finish_batch(at);
             continue;
         }
         if (!within_limit(&at->op, limit)) {

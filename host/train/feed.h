@@ -1,7 +1,7 @@
-/* Sends batches of a data set to the boards to which the plan's edges lead: inputs in microbatches
- * of the first stage, labels for a whole step, before its inputs. It never blocks. The credit of a
- * link limits what its board is sent. Where several boards hold the first stage, each one is fed
- * its share while another one has no room; the difference is a few batches at most. */
+/* Sends batches of a data set to boards along the plan's edges: inputs to the first stage, one
+ * microbatch at a time, and the labels of a whole step before its inputs. It never blocks; a link's
+ * credit limits what its board is sent. If several boards hold the first stage, each is fed its
+ * share independently, at most a few batches apart. */
 #ifndef RP_TRAIN_FEED_H
 #define RP_TRAIN_FEED_H
 
@@ -15,30 +15,30 @@ typedef enum {
     RP_FEED_STATISTICS  /* training data without labels, between two segments */
 } rp_feed_purpose;
 
-/* Inputs of the steps before `step`, and of that step its first `micros` microbatches. */
+/* The inputs of all steps before `step`, and the first `micros` microbatches of `step`. */
 typedef struct {
     uint64_t step;
     uint32_t micros;
 } rp_feed_limit;
 
-/* Steps [first, end) of the run, or of one pass over a split. `arena` for its whole life; the plan
- * is borrowed as long. */
+/* Opens a feed for steps [first, end) of the run, or of one pass over a split. `arena` and the plan
+ * must outlive it. */
 rp_err rp_feed_open(rp_arena *arena, rp_ring *ring, const rp_plan *plan, rp_feeder_mode mode,
                     rp_split split, rp_feed_purpose purpose, uint64_t step_first, uint64_t step_end,
                     rp_feed **out) RP_MUST_CHECK;
-/* Inputs before this limit are with the boards already; their labels are sent all the same. */
+/* Inputs up to this limit are with the boards already; their labels are still sent. */
 void rp_feed_skip(rp_feed *feed, rp_feed_limit sent);
-/* After the feed links are quiet: everything sent must have been acked or the links be closed. */
+/* Call it only when everything sent was acked, or the feed links are closed. */
 void rp_feed_close(rp_feed **feed);
 
-/* Sends what can be sent up to the limit. No parcel may stay in a link when an evaluation
- * follows. */
+/* Sends what the links take, up to the limit. Before an evaluation no parcel may remain in a
+ * link. */
 rp_err rp_feed_step(rp_feed *feed, rp_feed_limit limit) RP_MUST_CHECK;
-/* No part of this step or a later one has been sent. */
+/* The first step of which no part has been sent. */
 uint64_t rp_feed_untouched(const rp_feed *feed);
-/* Nothing is on its way. */
+/* Everything sent has been acked. */
 bool rp_feed_quiet(const rp_feed *feed);
-/* Readable when a batch that can be taken is ready; -1 while none can: it stays readable then. */
+/* Readable when a batch is ready that the feed can use; -1 while it can use none. */
 int rp_feed_eventfd(const rp_feed *feed);
 
 #endif

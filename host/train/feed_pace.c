@@ -2,8 +2,8 @@
 
 #include "base/err.h"
 
-/* Parcels until what was shortest is forgotten; that were too far ahead until one less is sent:
- * they were sent before anything changed. */
+/* FORGET: parcels after which the shortest trip is forgotten. PATIENCE: parcels that waited too
+ * long before the limit shrinks, because they were sent before anything changed. */
 enum { FORGET = 1024, PATIENCE = 4 };
 
 void rp_feed_pace_start(rp_feed_pace *pace, uint32_t most, uint32_t besides) {
@@ -24,13 +24,13 @@ void rp_feed_pace_sent(rp_feed_pace *pace, int64_t now) {
     pace->sent_ns[pace->sent++ % RP_FEED_PACE_MOST] = now;
 }
 
-static void forget(rp_feed_pace *pace) {
+static void forget_shortest(rp_feed_pace *pace) {
     pace->since = 0;
     pace->shortest_ns = 0;
     pace->ahead = pace->ahead / 2 > pace->least ? pace->ahead / 2 : pace->least;
 }
 
-/* Its way took `trip`, and then it waited. */
+/* A parcel travelled for `trip` and then waited for `waited`. */
 static void adapt(rp_feed_pace *pace, int64_t trip, int64_t waited) {
     const int64_t shortest = pace->shortest_ns > 0 ? pace->shortest_ns : trip;
     const bool hungry = waited < trip / 4 && trip < shortest + shortest / 2;
@@ -42,7 +42,7 @@ static void adapt(rp_feed_pace *pace, int64_t trip, int64_t waited) {
         pace->too_far = 0;
     }
     if (++pace->since == FORGET) {
-        forget(pace);
+        forget_shortest(pace);
     }
 }
 

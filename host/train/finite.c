@@ -1,5 +1,5 @@
-/* Losses and tensors that are not finite: reported with advice. If the result of a run is not
- * finite, the run does not end as finished. */
+/* Losses and tensors that are not finite are reported with advice. A run whose result is not finite
+ * does not end as finished. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #include "train/train_own.h"
 
-/* What is in force already is not advised. */
+/* Suggests only settings that are not in effect. */
 static const char *advise(const rp_train *train, char *text, size_t bytes) {
     const bool clips = train->run->optim.clip_norm > 0 || train->run->optim.clip_norm_stage > 0;
     (void)snprintf(text, bytes, "try a smaller optimizer.lr%s%s%s",
@@ -22,15 +22,15 @@ void rp_finite_note_loss(rp_train *train, double loss_sum) {
     train->finite.any = train->finite.any || isfinite(loss_sum);
 }
 
-/* No new try mends it. */
-static rp_err final(rp_err err, rp_FaultClass *fault_class) {
+/* Marks an error as fatal: a retry would not help. */
+static rp_err make_fatal(rp_err err, rp_FaultClass *fault_class) {
     *fault_class = RP_FAULT_FATAL;
     return err;
 }
 
 /* ---- while it trains ------------------------------------------------------------------------- */
 
-/* Nothing better comes of a model that has diverged. */
+/* A model that has diverged does not recover. */
 static rp_err check_loss(const rp_train *train) {
     const uint32_t most = train->run->score.non_finite_steps;
     char advice[RP_FINITE_ADVICE];
@@ -44,7 +44,7 @@ static rp_err check_loss(const rp_train *train) {
                    advise(train, advice, sizeof advice));
 }
 
-/* When all updates are left out, the run trains nothing, whatever its loss. */
+/* If all updates are skipped, nothing is trained, whatever the loss. */
 static rp_err check_skipped(const rp_train *train) {
     const uint32_t most = train->run->score.non_finite_steps;
     char advice[RP_FINITE_ADVICE];
@@ -67,10 +67,10 @@ rp_err rp_finite_check_step(const rp_train *train, rp_FaultClass *fault_class) {
     RP_TRY(check_skipped(train));
     return RP_OK;
 fail:
-    return final(err, fault_class);
+    return make_fatal(err, fault_class);
 }
 
-/* There is no checkpoint of this step. New stages could not be filled from it, either. */
+/* Reports that this step has no checkpoint. If new stages need one, this is an error. */
 static rp_err tell_unsaved(const rp_train *train, uint64_t kept_step, bool is_needed,
                            rp_FaultClass *fault_class) {
     char advice[RP_FINITE_ADVICE];
@@ -83,7 +83,7 @@ static rp_err tell_unsaved(const rp_train *train, uint64_t kept_step, bool is_ne
                    "'%s' is not finite, so no checkpoint is saved: --resume goes on from %s; %s",
                    train->finite.tensor, from, advise(train, advice, sizeof advice));
     if (is_needed) {
-        return final(rp_fail(RP_ERR_FAULT, "%s", text), fault_class);
+        return make_fatal(rp_fail(RP_ERR_FAULT, "%s", text), fault_class);
     }
     return rp_record_event(rp_train_record(train), "unsaved", train->position->step, text);
 }
@@ -97,7 +97,7 @@ rp_err rp_train_note_saved(rp_train *train, const char *tensor, uint64_t kept_st
 
 /* ---- at the end ------------------------------------------------------------------------------ */
 
-/* Score of the current model; NULL: it has not been scored. */
+/* Score of the current model; NULL: none. */
 static const rp_position_score *find_score(const rp_train *train, const char **split) {
     const rp_position *position = train->position;
     *split = position->test.done ? "test" : "validation";
@@ -106,7 +106,7 @@ static const rp_position_score *find_score(const rp_train *train, const char **s
                                        : NULL;
 }
 
-/* The last step alone may have had a bad sample, which the guard left out; a score says more. */
+/* The last loss alone may come from a bad sample, which the guard skipped; a score says more. */
 rp_err rp_train_check_result(const rp_train *train, rp_FaultClass *fault_class) {
     const char *split;
     const rp_position_score *score = find_score(train, &split);
@@ -123,14 +123,14 @@ rp_err rp_train_check_result(const rp_train *train, rp_FaultClass *fault_class) 
     if (train->run->score.non_finite_steps == 0 || !what[0]) {
         return RP_OK;
     }
-    return final(rp_fail(RP_ERR_FAULT, "the result is of no use: %s; %s", what,
-                         advise(train, advice, sizeof advice)),
-                 fault_class);
+    return make_fatal(rp_fail(RP_ERR_FAULT, "the result is of no use: %s; %s", what,
+                              advise(train, advice, sizeof advice)),
+                      fault_class);
 }
 
 rp_err rp_train_check_score(const rp_position_score *score, rp_FaultClass *fault_class) {
     RP_ASSERT(score->done);
     return isfinite(score->loss)
                ? RP_OK
-               : final(rp_fail(RP_ERR_NUMERIC, "the loss is not finite"), fault_class);
+               : make_fatal(rp_fail(RP_ERR_NUMERIC, "the loss is not finite"), fault_class);
 }

@@ -1,13 +1,13 @@
-/* Gains of predictions, horizon: measured: the boards report how far their predictions were off,
- * and each stage gets the gains of its own. */
+/* Prediction gains (horizon: measured): boards report the errors of their predictions, and each
+ * stage gets its own gains. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 
 #include "train/train_own.h"
 
-/* The model's index of a stage's trained parameter `i`, in model order; the model's number of
- * parameters where the stage has fewer. */
+/* Index in the model of a stage's trained parameter `i`, in model order; the model's number of
+ * parameters if the stage has fewer. */
 static uint32_t trained_param(const rp_train *train, uint32_t stage, size_t i) {
     uint32_t p = 0;
     while (p < train->run->model->param_count &&
@@ -45,8 +45,8 @@ fail:
     return err;
 }
 
-/* A stage's report changes the gain of its own predictions, from a step on that no board
- * reached. */
+/* A stage's report changes the gains of its own predictions, from a step that no board has reached
+ * yet. */
 static rp_err update_gains(rp_train *train, uint32_t board, const rp_PredictionError *report,
                            const double *sums, size_t count) {
     const uint64_t step = report->step;
@@ -86,14 +86,15 @@ fail:
     return err;
 }
 
-/* The schedule alone determines how many updates lie between a forward and its backward, not the
- * links. A board that counts another number does not run this schedule. */
+/* Only the schedule determines how many updates lie between a forward and its backward. A board
+ * with another count does not run this schedule. */
 static rp_err check_staleness(const rp_train *train, uint32_t board,
                               const rp_PredictionError *report) {
     const rp_method *method = &train->plan->method;
     const rp_sched_shape shape = rp_plan_stage_shape(
         train->plan, rp_train_first_stage(train, board), train->position->fill_step);
-    const uint64_t step = report->forward_step; /* the report's own may be a later update's */
+    const uint64_t step =
+        report->forward_step; /* the report's own step may be that of a later update */
     const uint32_t due = rp_sched_staleness_at(
         method->kind, &shape, step, rp_method_replicas(method, shape.stages, shape.stage));
     if (report->staleness != due) {
@@ -105,7 +106,7 @@ static rp_err check_staleness(const rp_train *train, uint32_t board,
     return RP_OK;
 }
 
-/* Sums of squares by parameter: of the error, of the stale error, of the prediction. */
+/* Sums of squares by parameter: of the error, the stale error and the prediction. */
 rp_err rp_train_on_prediction(rp_train *train, uint32_t board, const rp_message *message) {
     const rp_PredictionError *report = &message->frame.body.prediction_error;
     const size_t bytes = message->part[0].bytes;

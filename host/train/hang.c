@@ -1,5 +1,5 @@
-/* A board that answers and does nothing more: its device has been at one op for too long, or it
- * does not say what it waits for. As long as another board can go on, it may only be slow. */
+/* Detects a board that answers but makes no progress: its device has been at one op for too long,
+ * or it does not say what it waits for. While another board can work, the ring may only be slow. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -8,20 +8,20 @@
 
 typedef enum { BOARD_WAITS, BOARD_WORKS, BOARD_HANGS } board_verdict;
 
-/* Time since any board has reported something, without that in which this host was stopped. */
+/* Time since any board reported something, not counting the time in which this host was stopped. */
 static int64_t quiet_ns(const rp_train *train) {
     const int64_t awake_ns = train->ring->awake_ns;
     return train->ring->now_ns -
            (train->ring->progress_ns > awake_ns ? train->ring->progress_ns : awake_ns);
 }
 
-/* What it has said lately; boards that wait say so every second. */
+/* What the board waits for by its last message, if recent; waiting boards report every second. */
 static rp_waiting_for waits_for(const rp_train *train, const rp_board_state *board) {
     const bool is_fresh = train->ring->now_ns - board->train.waiting_ns <= RP_RING_SILENT_NS;
     return is_fresh ? (rp_waiting_for)board->train.waiting.what : RP_WAITING_NOTHING;
 }
 
-static board_verdict judge(const rp_train *train, const rp_board_state *board) {
+static board_verdict judge_board(const rp_train *train, const rp_board_state *board) {
     const rp_waiting_for what = waits_for(train, board);
     const int64_t limit_ns = rp_op_limit_ns(board->train.waiting.longest_ns);
     if (board->train.finished || (what != RP_WAITING_DEVICE && what != RP_WAITING_NOTHING)) {
@@ -57,14 +57,14 @@ rp_err rp_train_find_hang(rp_train *train, uint32_t *board) {
         return RP_OK;
     }
     for (uint32_t k = 0; k < train->ring->count; k++) {
-        const board_verdict verdict = judge(train, &train->ring->board[k]);
+        const board_verdict verdict = judge_board(train, &train->ring->board[k]);
         if (verdict == BOARD_WORKS) {
             return RP_OK;
         }
         hung = verdict == BOARD_HANGS && hung == train->ring->count ? k : hung;
     }
     if (hung == train->ring->count) {
-        return RP_OK; /* it may be the host */
+        return RP_OK; /* the host may be the cause */
     }
     RP_ASSERT(!train->ring->board[hung].train.finished);
     *board = hung;

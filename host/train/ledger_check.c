@@ -1,6 +1,6 @@
-/* The ledger of a run: which samples contributed to which step, as every board counted it, against
- * the plan. Compared whenever all boards pause; a checkpoint has it, so that a run that goes back
- * or is resumed goes on from there. */
+/* Compares the ledger of every board, which samples contributed to which step, with the plan
+ * whenever all boards pause. A checkpoint contains the ledger, so a run that goes back or is
+ * resumed continues it. */
 #include <inttypes.h>
 
 #include "train/train_own.h"
@@ -15,7 +15,7 @@ void rp_ledger_check_begin(rp_train *train, rp_Start *order) {
     order->ledger = train->position->ledger.digest;
 }
 
-/* Notes how many samples fewer or more than the plan a board has. */
+/* Notes how many samples a board lacks or counted twice. */
 static rp_err refuse(rp_train *train, const rp_board_state *board, uint64_t due) {
     const uint64_t found = board->train.ledger.samples;
     train->ledger_check.lost = due > found ? due - found : 0;

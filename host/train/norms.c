@@ -1,4 +1,4 @@
-/* Norms of gradients: a step that is clipped or guarded waits until those of all boards are
+/* Gradient norms: a step that is clipped or guarded waits until the norms of all boards are
  * summed. */
 #include <inttypes.h>
 #include <math.h>
@@ -7,7 +7,7 @@
 #include "train/train_own.h"
 
 /* The global gradient norm is summed in the order of the model's parameters, so the decision does
- * not depend on the cut; a non-finite gradient anywhere skips the step everywhere. */
+ * not depend on the cut. A gradient that is not finite makes all boards skip the step. */
 static rp_err decide_step(rp_train *train) {
     double total = 0;
     rp_err err = RP_OK;
@@ -42,13 +42,14 @@ static rp_err check_norms(const rp_train *train, const rp_plan_hold *hold, uint6
                        step);
     }
     if (train->norms.got > 0 && train->norms.step != step) {
-        return rp_fail(RP_ERR_PEER, "board %s is at step %" PRIu64 ", the others at %" PRIu64, name,
+        return rp_fail(RP_ERR_PEER,
+                       "board %s sent norms of step %" PRIu64 ", expected step %" PRIu64, name,
                        step, train->norms.step);
     }
     return RP_OK;
 }
 
-/* The first board of a stage that has sent its norms; NULL: none yet. */
+/* The first hold of a stage whose norms have arrived; NULL: none. */
 static const rp_plan_hold *find_reported(const rp_train *train, uint32_t stage) {
     for (uint32_t h = 0; h < train->plan->hold_count; h++) {
         if (train->plan->hold[h].stage == stage && train->norms.of[h]) {
@@ -58,13 +59,13 @@ static const rp_plan_hold *find_reported(const rp_train *train, uint32_t stage) 
     return NULL;
 }
 
-/* Boards that share a stage have the same gradient, bit for bit; each computes its norm itself, and
- * other devices may round it in another way. */
+/* Boards that share a stage have equal gradients, bit for bit. Each computes the norm itself, and
+ * different devices may round it differently. */
 static bool is_near(double a, double b) {
     return (!isfinite(a) && !isfinite(b)) || fabs(a - b) <= 1e-3 * fmax(a, b);
 }
 
-/* Stores norms in sumsq. Where boards share a stage, those of its first hold decide. */
+/* Stores norms in sumsq. If boards share a stage, those of its first hold count. */
 static rp_err take_norms(rp_train *train, const rp_plan_hold *hold, const double *got,
                          size_t count) {
     const rp_model *model = train->run->model;

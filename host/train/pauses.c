@@ -1,4 +1,3 @@
-/* The steps at which a run pauses. */
 #include "train/pauses.h"
 
 #include "base/err.h"
@@ -7,14 +6,14 @@ static uint64_t smaller(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-/* Half as far with every way back that no checkpoint has followed, so that a ring which often meets
- * faults makes progress. The place of a pause changes no number. */
+/* Halves the distance for every recovery since the last checkpoint, so that a ring with frequent
+ * faults makes progress. Where a run pauses does not change its results. */
 static uint64_t move_closer(const rp_pauses *pauses, uint64_t end) {
     const uint64_t steps = pauses->returns < 64 ? (end - pauses->step) >> pauses->returns : 0;
     return pauses->step + (steps > 0 ? steps : 1);
 }
 
-/* The first multiple of any of `every` after the run's step, or its end. */
+/* The first multiple of any of `every` after the run's step, at most the run's end. */
 static uint64_t find_next(const rp_pauses *pauses, const uint64_t *every, uint32_t count) {
     uint64_t end = pauses->end;
     for (uint32_t i = 0; i < count; i++) {

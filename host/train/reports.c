@@ -1,11 +1,11 @@
-/* What the boards report while a segment trains: steps, and updates that are left out. */
+/* Takes reports during training: completed steps and skipped updates. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "train/train_own.h"
 
-/* Far beyond any board: a number from outside is not believed blindly. */
+/* Larger than any board has; numbers from outside are bounded. */
 static const uint64_t BYTES_MAX = UINT64_C(1) << 44;
 
 rp_err rp_train_count_step(rp_train *train, double loss_sum) {
@@ -60,7 +60,7 @@ void rp_reports_count_skipped(rp_train *train, uint32_t board, uint64_t step) {
     at->train.skipped_step = step;
 }
 
-/* Without a flush every stage judges its own gradients. */
+/* Without a flush each stage decides by its own gradients. */
 rp_err rp_train_on_skipped(rp_train *train, uint32_t board, const rp_message *message) {
     const uint64_t step = message->frame.body.skipped.step;
     char text[160];

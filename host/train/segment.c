@@ -1,7 +1,7 @@
 /* Segments of training: from one pause to the next, or until the pipes are empty. */
 #include "train/train_own.h"
 
-/* Also of a pass. */
+/* Also begins passes. */
 rp_err rp_segment_begin(rp_train *train, const rp_Frame *order) {
     RP_ASSERT(train->plan && train->plan->node_count == train->ring->count);
     for (uint32_t k = 0; k < train->ring->count; k++) {
@@ -30,7 +30,7 @@ bool rp_segment_has_paused(const rp_train *train) {
 
 /* ---- what goes in ---------------------------------------------------------------------------- */
 
-/* What stage 0 asks for until it pauses at `pause`: where its list is then, and the last input. */
+/* The inputs that stage 0 requests until it pauses at `pause`, and its op list at that point. */
 static rp_feed_plan plan_feed(const rp_train *train, uint64_t pause) {
     rp_feed_plan plan = train->fed;
     rp_op op;
@@ -63,14 +63,14 @@ fail:
 
 /* ---- a segment ------------------------------------------------------------------------------- */
 
-/* The boards pause before the first step of which nothing was sent. */
+/* Makes the boards pause before the first step of which nothing was sent. */
 static rp_err stop_early(rp_train *train) {
     const uint64_t stop = rp_feed_untouched(train->feed);
     if (stop >= train->segment_end) {
         return RP_OK;
     }
     train->segment_end = stop;
-    train->verify.is_due = train->verify.alone = false; /* its step is not trained */
+    train->verify.is_due = train->verify.alone = false; /* that step is not trained */
     train->feeding = plan_feed(train, stop);
     const rp_Frame order = {.which_body = RP_KIND_STOP, .body.stop = {.step = stop}};
     return rp_ring_post_all(train->ring, &order);
@@ -82,7 +82,7 @@ static rp_err begin_segment(rp_train *train, uint64_t end, bool drain) {
         .body.start = {.step_first = train->position->step, .pause = end, .drain = drain}};
     RP_ASSERT(train->feed && train->segment_start_ns == 0);
     RP_ASSERT(train->position->step <= end && end <= train->run->steps);
-    train->stopping = drain; /* which is short: an interrupt waits */
+    train->stopping = drain; /* a drain is short, so an interrupt waits for it */
     train->segment_end = end;
     train->fed.list.shape.step_end = drain ? end : train->run->steps;
     train->feeding = plan_feed(train, end);
@@ -128,7 +128,7 @@ rp_err rp_train_end_segment(rp_train *train) {
     return rp_ledger_check_boards(train);
 }
 
-/* A segment that was cut off has taken its time, too. */
+/* An interrupted segment also counts its time. */
 void rp_train_abandon(rp_train *train) {
     if (train->segment_start_ns != 0) {
         rp_segment_note_time(train, false);

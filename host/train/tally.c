@@ -3,7 +3,7 @@
 #include "link/link.h"
 #include "train/tally.h"
 
-/* A board stops when this many of its messages have not arrived, and then other boards wait for its
+/* A board stops when this many of its messages are not acked; then other boards wait for its
  * gradients. */
 enum { STEPS_AHEAD = RP_LINK_CONTROL_MAX };
 
@@ -29,7 +29,7 @@ fail:
     return err;
 }
 
-/* Which of the boards; `count`: none of them. */
+/* Index of the board in the list; `count`: not found. */
 static uint32_t find_board(const rp_plan_hold *const *hold, uint32_t count, uint32_t board) {
     uint32_t i = 0;
     while (i < count && hold[i]->node != board) {
@@ -69,7 +69,7 @@ bool rp_tally_take_step(rp_tally *tally, uint64_t step, double *loss_sum) {
     for (uint32_t i = 0; i < tally->count; i++) {
         const bool has_part = rp_sched_share(tally->hold[i]->share, samples).count > 0;
         if (has_part && !part[i].is_here) {
-            return false; /* a board without samples of the step reports nothing */
+            return false; /* boards without samples of the step report nothing */
         }
         sum += part[i].loss;
     }

@@ -1,5 +1,5 @@
-/* Sums what the boards that share the last stage report. Each board has a part of the samples of a
- * step, and its reports may come some steps earlier than those of another board. */
+/* Sums the losses of the boards that share the last stage. Each reports its part of a step's
+ * samples, possibly some steps earlier than other boards. */
 #ifndef RP_TRAIN_TALLY_H
 #define RP_TRAIN_TALLY_H
 
@@ -13,22 +13,22 @@ typedef struct {
 
 typedef struct {
     const rp_plan *plan;
-    const rp_plan_hold **hold;   /* [count], of the last stage: boards with its backward */
-    const rp_plan_hold **scorer; /* [scorers], of the last stage: boards with its forward */
+    const rp_plan_hold **hold;   /* [count], boards with the last stage's backward */
+    const rp_plan_hold **scorer; /* [scorers], boards with the last stage's forward */
     uint32_t count, scorers;
-    uint32_t room;       /* steps */
-    rp_tally_part *part; /* [room][count], by step modulo room */
+    uint32_t room;       /* capacity in steps */
+    rp_tally_part *part; /* [room][count], ring buffer by step */
     double *pass_loss;   /* [scorers] */
 } rp_tally;
 
 /* errors MEMORY */
 rp_err rp_tally_open(rp_arena *arena, const rp_plan *plan, rp_tally *out) RP_MUST_CHECK;
-/* A board's part of a step; `due`: the step that is complete next.
- * errors PEER: another board, another step, or other samples than the plan says */
+/* Takes a board's part of a step; `due`: the first incomplete step.
+ * errors PEER: unexpected board, step or number of samples */
 rp_err rp_tally_add_step(rp_tally *tally, uint32_t board, uint64_t due,
                          const rp_StepDone *done) RP_MUST_CHECK;
-/* True: all parts of the step were there, and are taken out; their losses are summed in the order
- * of the plan's holds. */
+/* True if all parts of the step are there; removes them. Losses are summed in the order of the
+ * plan's holds, whatever the order of arrival. */
 bool rp_tally_take_step(rp_tally *tally, uint64_t step, double *loss_sum) RP_MUST_CHECK;
 /* Losses of a pass without training, by board. */
 void rp_tally_begin_pass(rp_tally *tally);

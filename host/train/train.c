@@ -1,4 +1,4 @@
-/* The room: opened and closed, the plan that the boards run by, a way back. */
+/* The room: opening and closing, the boards' plan, recoveries. */
 #include <math.h>
 
 #include "train/train_own.h"

@@ -1,7 +1,7 @@
-/* After a step of which a microbatch was recorded: what every stage was given goes from its board
- * to another one, which computes it again. Equal boards give equal bits, so one of the two is wrong
- * where digests differ; which one says a third board or, in a ring of two, the first one's second
- * try. Nothing of the step has been saved yet. */
+/* Verifies a recorded microbatch: each stage's record goes from its board to another one, which
+ * recomputes it. Equal devices give equal bits, so if digests differ one of the two boards is
+ * wrong. A third board decides which one or, in a ring of two, a second try of the first. Nothing
+ * of the step has been saved yet. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 /* ---- what is verified ------------------------------------------------------------------------ */
 
-/* One step of `every`, by the seed. */
+/* Draws one step out of `every`, by the seed. */
 static uint64_t draw_step(const rp_train *train, uint64_t every, uint64_t turn) {
     rp_rng rng = rp_rng_named(train->run->seed, "verify/step");
     return turn * every + rp_rng_word_at(&rng, turn) % every;
@@ -24,7 +24,7 @@ uint64_t rp_verify_choose(rp_train *train, uint64_t end) {
     const uint32_t micros = (run->batch - 1) / run->micro + 1;
     const uint64_t every = run->safety.verify > micros ? run->safety.verify / micros : 1;
     const uint64_t turn = train->position->step / every;
-    const uint64_t whole = rp_train_drained_at(train); /* no forward of it has begun */
+    const uint64_t whole = rp_train_drained_at(train); /* no forward of that step has begun */
     uint64_t step = draw_step(train, every, turn);
     RP_ASSERT(train->position->step < end);
     step = step >= train->position->step ? step : draw_step(train, every, turn + 1);
@@ -57,7 +57,7 @@ rp_summary_verify rp_verify_tell(const rp_train *train) {
 
 /* ---- rounds ---------------------------------------------------------------------------------- */
 
-/* Stages with sizes of their own record other microbatches, which have one sample in common. */
+/* Stages with different sizes record microbatches that contain one common sample. */
 static const char *put_micro(const rp_train *train, char *text, size_t bytes) {
     (void)snprintf(text, bytes, "%s %" PRIu32,
                    train->verify.by_sample ? "the microbatch of sample" : "microbatch",
@@ -65,11 +65,12 @@ static const char *put_micro(const rp_train *train, char *text, size_t bytes) {
     return text;
 }
 
-/* What the records of a stage may have, generously: no board makes this host take more memory. */
+/* Generous upper bound for the records of a stage, which limits the memory that a board can claim
+ * here. */
 static uint64_t bytes_max(const rp_train *train, uint32_t stage) {
     const rp_model *model = train->run->model;
     const uint32_t *first = &train->cut.first[stage];
-    const uint64_t spare = 64; /* a tensor or a sample that is a digest is larger than its floats */
+    const uint64_t spare = 64; /* a tensor or sample that is a digest is larger than its floats */
     const uint64_t samples = train->verify.by_sample ? train->run->batch : train->run->micro;
     uint64_t bytes =
         4096 + samples * (rp_data_row_width(&train->run->data) * sizeof(float) + spare);
@@ -83,8 +84,8 @@ static uint64_t bytes_max(const rp_train *train, uint32_t stage) {
     return bytes;
 }
 
-/* Asks each board for the record of the stage that it holds at index `round`. Half a stage can not
- * be computed again. */
+/* Requests from each board the record of its stage at index `round`. A split stage cannot be
+ * recomputed. */
 static rp_err begin_round(rp_train *train, bool *any) {
     rp_verify *verify = &train->verify;
     rp_err err;
@@ -143,13 +144,13 @@ static bool are_same(const rp_record_digests *a, const rp_record_digests *b) {
 }
 
 /* Names the first result that differs; later ones may follow from it. */
-static const char *difference(const rp_record_digests *a, const rp_record_digests *b) {
+static const char *find_difference(const rp_record_digests *a, const rp_record_digests *b) {
     return a->forward != b->forward     ? "the forward"
            : a->backward != b->backward ? "the backward"
                                         : "the gradient of the weights";
 }
 
-/* Behind the second judge's answer. errors FAULT, always */
+/* Decides after the second judge's answer. errors FAULT, always */
 static rp_err give_verdict(rp_train *train, uint32_t board, uint32_t *wrong,
                            rp_FaultClass *fault_class) {
     const rp_check *check = &train->verify.check[board];
@@ -157,7 +158,7 @@ static rp_err give_verdict(rp_train *train, uint32_t board, uint32_t *wrong,
     const rp_record_digests *of = check->digests;
     const uint32_t other = (board + 1) % train->ring->count;
     const bool judge_is_third = check->judge != board;
-    const char *what = difference(&of[0], &of[1]);
+    const char *what = find_difference(&of[0], &of[1]);
     char micro[48];
     (void)put_micro(train, micro, sizeof micro);
     const char *names[] = {train->ring->board[board].name, train->ring->board[other].name,
@@ -167,7 +168,7 @@ static rp_err give_verdict(rp_train *train, uint32_t board, uint32_t *wrong,
     if (!first_is_wrong && !other_is_wrong) {
         *fault_class = RP_FAULT_FATAL;
         return rp_fail(RP_ERR_FAULT,
-                       "boards %s and %s computed other bits in %s of %s of step %" PRIu64
+                       "boards %s and %s computed different bits in %s of %s of step %" PRIu64
                        " on stage %u, and %s does not decide it: are their devices and drivers "
                        "the same (ring.verify)",
                        names[0], names[1], what, micro, train->verify.step, check->stage,
@@ -178,13 +179,12 @@ static rp_err give_verdict(rp_train *train, uint32_t board, uint32_t *wrong,
     train->verify.told.wrong++;
     return rp_fail(RP_ERR_FAULT,
                    "board %s computed %s of %s of step %" PRIu64
-                   " on stage %u wrong: %s and %s agree on other bits (ring.verify)",
+                   " on stage %u wrong: %s and %s agree on different bits (ring.verify)",
                    names[first_is_wrong ? 0 : 1], what, micro, train->verify.step, check->stage,
                    names[first_is_wrong ? 1 : 0], names[2]);
 }
 
-/* Sends the first record whose bits differ to a second judge, when no board is busy with a
- * check. */
+/* Sends the first record that differs to a second judge, once no check is in progress. */
 static rp_err ask_second(rp_train *train) {
     uint32_t k = 0;
     char text[320];
@@ -284,7 +284,7 @@ rp_err rp_verify_late(const rp_train *train, int64_t waited_ns) {
                            waited_ns / RP_NS_PER_S);
         }
     }
-    return rp_fail(RP_ERR_TIMEOUT, "a board takes no record for %" PRId64 " s",
+    return rp_fail(RP_ERR_TIMEOUT, "a board accepts no record for %" PRId64 " s",
                    waited_ns / RP_NS_PER_S);
 }
 
@@ -294,9 +294,10 @@ static rp_err take_piece(rp_train *train, uint32_t board, const rp_Record *piece
                          const rp_part *part) {
     rp_check *check = &train->verify.check[board];
     rp_err err = RP_OK;
-    if (!check->bytes) { /* one buffer a record, however often it begins */
+    if (!check->bytes) { /* one buffer per record, even if it is sent again */
         if (piece->total > bytes_max(train, check->stage)) {
-            return rp_fail(RP_ERR_PEER, "board %s: a record of stage %u has no %" PRIu64 " bytes",
+            return rp_fail(RP_ERR_PEER,
+                           "board %s: a record of stage %u cannot have %" PRIu64 " bytes",
                            train->ring->board[board].name, check->stage, piece->total);
         }
         RP_TRY(RP_ARENA_NEW(&train->verify.arena, (size_t)piece->total, &check->bytes));
@@ -320,7 +321,7 @@ rp_err rp_verify_on_record(rp_train *train, uint32_t board, const rp_message *me
     rp_check *check = &train->verify.check[board];
     rp_err err = RP_OK;
     if (check->phase != RP_CHECK_ASKED || piece->stage != check->stage) {
-        return rp_fail(RP_ERR_PEER, "board %s sent a record that nobody asked for",
+        return rp_fail(RP_ERR_PEER, "board %s sent a record without being asked",
                        train->ring->board[board].name);
     }
     rp_ring_note_progress(train->ring);

@@ -1,6 +1,5 @@
-/* A ring that makes no progress: who waits for whom, as the boards say (WAITING), and which hops
- * are silent. Said in the log and to who watches, once a step takes several times as long as
- * usual. */
+/* Slow steps: finds which board waits for which, from the boards' WAITING messages, and which hops
+ * are silent. Once a step takes several times as long as usual, this is logged and shown. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,12 +9,12 @@
 enum {
     TIMES = 8,
     CHAIN_MAX = 4 /* boards that are named */,
-    LOOK_MAX = 64 /* that are looked at */,
+    LOOK_MAX = 64 /* boards that are considered */,
     TEXT_BYTES = 480
 };
 
 static const int64_t LEAST_NS = 5 * RP_NS_PER_S;
-static const int64_t FIRST_NS = 30 * RP_NS_PER_S; /* while the usual time is not known */
+static const int64_t FIRST_NS = 30 * RP_NS_PER_S; /* while the usual duration is unknown */
 
 /* ---- silent hops ----------------------------------------------------------------------------- */
 
@@ -52,7 +51,7 @@ static rp_err check_waiting(const rp_train *train, uint32_t board, const rp_Wait
             sound && said->silent[i].peer < train->ring->count && said->silent[i].silent_ns >= 0;
     }
     return sound ? RP_OK
-                 : rp_fail(RP_ERR_PEER, "board %s says that it waits for something unknown",
+                 : rp_fail(RP_ERR_PEER, "board %s sent an invalid WAITING message",
                            train->ring->board[board].name);
 }
 
@@ -63,7 +62,7 @@ rp_err rp_train_on_waiting(rp_train *train, uint32_t board, const rp_message *me
     rp_err err;
     RP_TRY(check_waiting(train, board, said));
     if (!rp_train_record(train)) {
-        return RP_OK; /* in no segment */
+        return RP_OK; /* not in a segment */
     }
     state->train.waiting = *said;
     state->train.waiting_ns = train->ring->now_ns;
@@ -79,8 +78,8 @@ fail:
     return err;
 }
 
-/* The way to a board's feed is watched by this end. */
-static rp_err look_at_feed(rp_train *train, rp_board_state *state) {
+/* This end watches the path to a board's feed. */
+static rp_err check_feed(rp_train *train, rp_board_state *state) {
     char text[200];
     if (state->feed_is_silent == state->train.feed_silence_said) {
         return RP_OK;
@@ -100,9 +99,9 @@ static bool waits_for_board(const rp_Waiting *said) {
            said->what == RP_WAITING_ACKS;
 }
 
-/* Boards from `first` on, each of which waits for the next; the last waits for something else, or
- * for one that is in the list. */
-static uint32_t follow(const rp_train *train, uint32_t first, uint32_t chain[LOOK_MAX]) {
+/* Lists boards from `first`, each of which waits for the next. The last one waits for something
+ * else, or for a board in the list. */
+static uint32_t follow_chain(const rp_train *train, uint32_t first, uint32_t chain[LOOK_MAX]) {
     uint32_t count = 0;
     uint32_t at = first;
     for (;;) {
@@ -123,11 +122,11 @@ static uint32_t find_longest(const rp_train *train, uint32_t chain[LOOK_MAX]) {
     uint32_t best = 0;
     uint32_t most = 0;
     for (uint32_t k = 0; k < train->ring->count && k < LOOK_MAX; k++) {
-        const uint32_t count = follow(train, k, chain);
+        const uint32_t count = follow_chain(train, k, chain);
         best = count > most ? k : best;
         most = count > most ? count : most;
     }
-    return follow(train, best, chain);
+    return follow_chain(train, best, chain);
 }
 
 static void add(char *text, const char *more) {
@@ -184,7 +183,7 @@ static void add_wait(const rp_train *train, uint32_t board, char *text) {
 static void describe_ring(const rp_train *train, char *text) {
     uint32_t chain[LOOK_MAX];
     const uint32_t count = find_longest(train, chain);
-    const uint32_t from = count > CHAIN_MAX ? count - CHAIN_MAX : 0; /* the last is the cause */
+    const uint32_t from = count > CHAIN_MAX ? count - CHAIN_MAX : 0; /* the cause is the last one */
     for (uint32_t i = from; i < count; i++) {
         add(text, i > from ? ", " : "");
         add_wait(train, chain[i], text);
@@ -208,7 +207,7 @@ static rp_progress_watch *watch_of(rp_train *train) {
     return &train->progress[train->watched];
 }
 
-/* Without the time in which this host itself was stopped. */
+/* Does not count the time in which this host itself was stopped. */
 static int64_t since_step_ns(const rp_train *train, const rp_progress_watch *watch) {
     const int64_t awake_ns = train->ring->awake_ns;
     return train->ring->now_ns - (watch->step_ns > awake_ns ? watch->step_ns : awake_ns);
@@ -269,7 +268,7 @@ rp_err rp_train_check_progress(rp_train *train) {
         return RP_OK;
     }
     for (uint32_t k = 0; k < train->ring->count; k++) {
-        RP_TRY(look_at_feed(train, &train->ring->board[k]));
+        RP_TRY(check_feed(train, &train->ring->board[k]));
     }
     const int64_t for_ns = since_step_ns(train, watch);
     if (for_ns < patience_ns(watch)) {

@@ -89,7 +89,7 @@ class Wrong(test_keys.Case):
         self.open("one", "two", "three")
         _, err = self.ringpipe("train", self.run_yaml, "--out", "out")
         self.assertRegex(err, r"board two computed the forward of microbatch \d of step 0 on stage "
-                         r"\d wrong: (one and three|three and one) agree on other bits")
+                         r"\d wrong: (one and three|three and one) agree on different bits")
         self.assertIn("board two computes wrong: the model is cut anew over the 2 boards left", err)
         self.expect_without(self.dir / "out", "one", "three")
 

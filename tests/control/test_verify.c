@@ -94,7 +94,8 @@ static void two_boards_may_not_decide(void **state) {
     open_ring();
     ring.board[1].recorded = ring.board[1].recomputed = 7;
     expect_err(ring_end(&ring, 400), RP_ERR_FAULT);
-    assert_non_null(strstr(ring.fault.text, "boards 0 and 1 computed other bits in the forward"));
+    assert_non_null(
+        strstr(ring.fault.text, "boards 0 and 1 computed different bits in the forward"));
     assert_non_null(strstr(ring.fault.text, "a second try does not decide it"));
     assert_int_equal(ring.fault.fault_class, RP_FAULT_FATAL);
     ring_close(&ring);
@@ -107,10 +108,11 @@ static void other_messages_are_refused(void **state) {
         rp_Record record;
         const char *text;
     } cases[] = {
-        {{.stage = 1, .total = 64}, "board 0 sent a record that nobody asked for"},
+        {{.stage = 1, .total = 64}, "board 0 sent a record without being asked"},
         {{.first = 64, .total = 128}, "board 0: the pieces of its record do not fit"},
         {{.total = 63}, "board 0: the pieces of its record do not fit"},
-        {{.total = UINT64_C(1) << 40}, "board 0: a record of stage 0 has no 1099511627776 bytes"},
+        {{.total = UINT64_C(1) << 40},
+         "board 0: a record of stage 0 cannot have 1099511627776 bytes"},
     };
     const rp_part part = rp_part_of_bytes(bytes, sizeof bytes);
     (void)state;

@@ -157,8 +157,7 @@ static void what_can_not_be_is_refused(void **state) {
         open_ring();
         say(1, &wrong[i]);
         expect_err(ring_end(&ring, 100), RP_ERR_PEER);
-        assert_non_null(
-            strstr(ring.fault.text, "board 1 says that it waits for something unknown"));
+        assert_non_null(strstr(ring.fault.text, "board 1 sent an invalid WAITING message"));
         ring_close(&ring);
     }
 }

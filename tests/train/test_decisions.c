@@ -76,7 +76,7 @@ static void wrong_norms_are_refused(void **state) {
     expect_err(say_norms(0, 0, 0, norms, 2), RP_ERR_PEER);
     assert_non_null(strstr(rp_err_message(), "board 0 sent its norms of step 0 twice"));
     expect_err(say_norms(1, 1, 1, norms, 2), RP_ERR_PEER);
-    assert_non_null(strstr(rp_err_message(), "board 1 is at step 1, the others at 0"));
+    assert_non_null(strstr(rp_err_message(), "board 1 sent norms of step 1, expected step 0"));
     assert_int_equal(far[0].orders[RP_KIND_STEP_DECISION], 0);
     close_train();
 }
