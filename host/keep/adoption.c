@@ -1,5 +1,5 @@
-/* Boards that have lost their controller are asked what they hold, and what they hold becomes the
- * state of the run if all of it belongs to one step. */
+/* Asks boards that lost their controller what they hold. Their state becomes the state of the run
+ * if all of it belongs to one step. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,10 +11,10 @@
 
 static const int64_t ASK_EVERY_NS = 200 * RP_NS_PER_MS;
 static const int64_t REST_MAX_NS = 60 * RP_NS_PER_S;
-/* What looks like rest may be a board that has not read the last words of the controller yet. */
+/* A board that seems to rest may not have read the former controller's last messages yet. */
 static const int64_t PATIENCE_NS = 2 * RP_NS_PER_S;
 
-/* Boards of this machine have ended with their controller. */
+/* Not for local boards, which ended with their controller. */
 bool rp_keep_may_adopt(const rp_keep *keep, bool is_given) {
     return keep->needs.resumes && !keep->needs.run->local && !is_given && !keep->adopt.tried &&
            access(rp_keep_paths(keep)->plan_json, F_OK) == 0;
@@ -32,8 +32,8 @@ bool rp_keep_hopes_for_boards(const rp_keep *keep) {
     return keep->adopt.hopes;
 }
 
-/* The newest checkpoint is damaged, but its header says where the run stood: boards may hold that,
- * or more. False: that cannot help. */
+/* The newest checkpoint is damaged, but its header has the position: boards may hold that state or
+ * a newer one. False: they cannot help. */
 static bool may_hope_for_boards(rp_keep *keep, rp_arena *arena, bool is_given,
                                 rp_position *position) {
     rp_position place = {0};
@@ -135,7 +135,7 @@ rp_plan *rp_keep_adopted_plan(rp_keep *keep) {
     return keep->adopt.plan;
 }
 
-static rp_err ask(rp_keep *keep, bool stop) {
+static rp_err ask_all(rp_keep *keep, bool stop) {
     rp_adoption_state *adopt = &keep->adopt;
     rp_ring *ring = keep->needs.ring;
     rp_Frame question = rp_greet_hello(ring->now_ns, ring->origin);
@@ -154,24 +154,24 @@ static rp_err ask(rp_keep *keep, bool stop) {
 
 rp_err rp_keep_ask_boards(rp_keep *keep) {
     RP_ASSERT(keep->adopt.phase == RP_ADOPT_ASK && keep->adopt.rounds == 0);
-    return ask(keep, false);
+    return ask_all(keep, false);
 }
 
 static rp_err ask_again(rp_keep *keep) {
-    return keep->needs.ring->now_ns - keep->adopt.asked_ns > ASK_EVERY_NS ? ask(keep, false)
+    return keep->needs.ring->now_ns - keep->adopt.asked_ns > ASK_EVERY_NS ? ask_all(keep, false)
                                                                           : RP_OK;
 }
 
 rp_err rp_keep_on_adopted_hello(rp_keep *keep, uint32_t board, const rp_message *message) {
     RP_ASSERT(board < keep->adopt.board_count);
     rp_adopt_board *at = &keep->adopt.board[board];
-    at->holds = message->frame.body.hello.busy; /* what it holds comes next */
+    at->holds = message->frame.body.hello.busy; /* what it holds follows in HELD */
     at->has_answered = !at->holds;
     return RP_OK;
 }
 
-static rp_err refuse(const rp_keep *keep, uint32_t board) {
-    return rp_fail(RP_ERR_PEER, "board %s: what it says that it holds has another form",
+static rp_err refuse_layout(const rp_keep *keep, uint32_t board) {
+    return rp_fail(RP_ERR_PEER, "board %s: HELD message has an unexpected layout",
                    keep->needs.ring->board[board].name);
 }
 
@@ -182,7 +182,7 @@ rp_err rp_keep_on_held(rp_keep *keep, uint32_t board, const rp_message *message)
     const rp_part *told = message->part_count > 1 ? &message->part[1] : NULL;
     rp_err err = RP_OK;
     if (applied->bytes > sizeof at->applied || (told && told->bytes % sizeof *at->told)) {
-        return refuse(keep, board);
+        return refuse_layout(keep, board);
     }
     at->now = message->frame.body.held;
     at->applied_count = (uint32_t)(applied->bytes / sizeof *at->applied);
@@ -221,7 +221,7 @@ static uint32_t count_holders(const rp_keep *keep) {
     return count;
 }
 
-/* Twice the same answer from all of them: nothing was on its way between two of them either. */
+/* All boards gave the same answer twice, so nothing was on its way between two boards. */
 static bool are_at_rest(const rp_keep *keep, char why[RP_KEEP_WHY_BYTES]) {
     for (uint32_t k = 0; k < keep->adopt.board_count; k++) {
         const rp_adopt_board *at = &keep->adopt.board[k];
@@ -238,7 +238,7 @@ static bool are_at_rest(const rp_keep *keep, char why[RP_KEEP_WHY_BYTES]) {
 
 /* ---- a decision that has not reached all ----------------------------------------------------- */
 
-/* A board that the controller's decision on a step has reached, while another waits for it. */
+/* Finds a board that received the controller's decision on this step. */
 static const rp_Held *find_decided(const rp_adoption_state *adopt, uint64_t step) {
     for (uint32_t k = 0; k < adopt->board_count; k++) {
         const rp_Held *held = &adopt->board[k].now;
@@ -249,8 +249,8 @@ static const rp_Held *find_decided(const rp_adoption_state *adopt, uint64_t step
     return NULL;
 }
 
-/* The controller was killed while it told the boards: those that it did not reach hear now what it
- * has decided. *any: there were some; they go on. */
+/* The controller died while it sent a decision: repeats it to the boards that did not receive it.
+ * *any: there were such boards; they continue. */
 static rp_err pass_on_decision(rp_keep *keep, bool *any) {
     const rp_adoption_state *adopt = &keep->adopt;
     rp_err err = RP_OK;
@@ -319,7 +319,7 @@ static rp_run_ledger ledger_at(const rp_keep *keep, const rp_run_ledger *from, u
     return due;
 }
 
-/* `why` is empty where there is nothing to gain. */
+/* `why` is empty if the boards' state is not newer. */
 static bool is_worth_it(const rp_keep *keep, const rp_adopt_facts *facts,
                         char why[RP_KEEP_WHY_BYTES]) {
     const rp_adoption_state *adopt = &keep->adopt;
@@ -349,7 +349,7 @@ static bool is_worth_it(const rp_keep *keep, const rp_adopt_facts *facts,
     return true;
 }
 
-/* One has not answered, or is not at rest, and nothing has changed for long. */
+/* A board has not answered or is not at rest, and nothing has changed for long. */
 rp_err rp_keep_adoption_is_late(const rp_keep *keep) {
     char why[RP_KEEP_WHY_BYTES] = "";
     if (have_answered(keep, why)) {
@@ -358,14 +358,14 @@ rp_err rp_keep_adoption_is_late(const rp_keep *keep) {
     return rp_fail(RP_ERR_TIMEOUT, "%s", why);
 }
 
-/* They have all answered, and hold something. */
+/* All boards have answered, and some are still working. */
 static rp_err step_at_work(rp_keep *keep, char why[RP_KEEP_WHY_BYTES], rp_adoption *out) {
     if (keep->needs.ring->now_ns - keep->adopt.since_ns > REST_MAX_NS) {
         *out = RP_ADOPTION_IS_OFF;
         return RP_OK;
     }
     why[0] = '\0';
-    return keep->adopt.phase == RP_ADOPT_STOP ? ask(keep, false) /* so it was not at rest */
+    return keep->adopt.phase == RP_ADOPT_STOP ? ask_all(keep, false) /* not at rest after all */
                                               : ask_again(keep);
 }
 
@@ -377,7 +377,7 @@ static rp_err step_at_rest(rp_keep *keep, const rp_adopt_facts *facts, char why[
     rp_err err;
     RP_TRY(is_asking ? pass_on_decision(keep, &goes_on) : RP_OK);
     if (goes_on) {
-        return ask(keep, false);
+        return ask_all(keep, false);
     }
     if (!is_worth_it(keep, facts, why)) {
         const bool is_sure = !why[0] || ring->now_ns - ring->progress_ns > PATIENCE_NS;
@@ -385,7 +385,7 @@ static rp_err step_at_rest(rp_keep *keep, const rp_adopt_facts *facts, char why[
         return is_sure ? RP_OK : ask_again(keep);
     }
     if (is_asking) {
-        return ask(keep, true);
+        return ask_all(keep, true);
     }
     *out = RP_ADOPTION_TAKES;
 fail:
@@ -410,7 +410,7 @@ rp_err rp_keep_step_adoption(rp_keep *keep, const rp_adopt_facts *facts,
         return RP_OK;
     }
     if (count_holders(keep) == 0) {
-        return RP_OK; /* the run was ended as it should be, or too long ago */
+        return RP_OK; /* the run ended normally, or too long ago */
     }
     if (count_holders(keep) < ring->count) {
         (void)snprintf(why, RP_KEEP_WHY_BYTES, "not every board holds its part of it any more");
@@ -432,7 +432,8 @@ bool rp_keep_adopted_loss(const rp_keep *keep, uint64_t step, double *sum) {
         const rp_plan_hold *hold = &plan->hold[h];
         const rp_adopt_board *at = &keep->adopt.board[hold->node];
         double loss;
-        if (hold->stage != last || hold->role == RP_ROLE_FORWARD) { /* it does not train them */
+        if (hold->stage != last ||
+            hold->role == RP_ROLE_FORWARD) { /* this board does not train them */
             continue;
         }
         if (step < at->now.told_first || step - at->now.told_first >= at->told_count) {
@@ -448,7 +449,7 @@ static rp_err take_board(rp_keep *keep, uint32_t k) {
     const rp_adopt_board *at = &keep->adopt.board[k];
     rp_board_state *state = &keep->needs.ring->board[k];
     if (at->applied_count != rp_keep_applied_count(keep->adopt.plan, k)) {
-        return refuse(keep, k);
+        return refuse_layout(keep, k);
     }
     memcpy(state->train.applied, at->applied, at->applied_count * sizeof *at->applied);
     state->train.in_flight_bytes = at->now.in_flight_bytes;

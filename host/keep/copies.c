@@ -1,10 +1,11 @@
-/* Copies that boards keep of each other (ring.copy_steps): which there are, and who has them. */
+/* Copies that boards keep for each other (ring.copy_steps): which ones exist, and on which
+ * boards. */
 #include <inttypes.h>
 
 #include "keep/copies.h"
 #include "keep/keep_own.h"
 
-/* Who has said it. */
+/* Which board reported the copy: the node itself, or its keeper. */
 enum { OWN = 1, KEPT = 2 };
 
 /* ---- what there is --------------------------------------------------------------------------- */
@@ -45,7 +46,8 @@ uint64_t rp_keep_copied_microbatches(const rp_keep *keep, uint32_t board) {
 
 /* ---- can it be? ------------------------------------------------------------------------------ */
 
-/* Two of its own and two of every neighbour's whose copy it keeps. */
+/* Memory for copies on a board: two of its own, and two of every neighbour for which it is the
+ * keeper. */
 static uint64_t memory_of(const rp_ring *ring, const rp_plan *plan, uint32_t board) {
     uint64_t bytes = 0;
     for (uint32_t k = 0; k < ring->count; k++) {
@@ -69,7 +71,7 @@ rp_err rp_keep_check_plan(const rp_keep *keep, const rp_plan *plan) {
     return RP_OK;
 }
 
-/* Do copies fit next to what else the same memory holds? */
+/* Checks that copies fit into a board's memory, next to everything else there. */
 static rp_err check_memory_of(const rp_keep *keep, const rp_plan *plan, uint32_t k) {
     const rp_board_state *board = &keep->needs.ring->board[k];
     const uint64_t asked = board->memory.own_memory ? 0 : rp_runfile_memory_of(keep->needs.run, k);
@@ -103,7 +105,7 @@ rp_err rp_keep_check_memory(const rp_keep *keep, const rp_plan *plan) {
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
-/* Bytes of the copy of any board: what is in flight has an addition for each message of it. */
+/* Upper bound for the copy of any board; in-flight state has an overhead for each message. */
 static uint64_t find_bytes_max(const rp_ring *ring) {
     enum { MESSAGE = 4096 };
     uint64_t most = 0;
@@ -117,7 +119,7 @@ static uint64_t find_bytes_max(const rp_ring *ring) {
     return most;
 }
 
-/* Where the run stands, as a checkpoint of here would say it. */
+/* Stores the run's position as a checkpoint would. */
 static rp_err note_position(rp_ring *ring, rp_copy_set *set, const rp_plan *plan,
                             const rp_position *position, const rp_gain_estimator *estimator) {
     rp_err err;
@@ -138,7 +140,7 @@ fail:
     return err;
 }
 
-/* As long as the last ones are on their way there are no new ones: boards keep two. */
+/* While the last copies are incomplete no new ones are made, because boards keep only two. */
 rp_err rp_keep_begin_copy(rp_keep *keep, const rp_plan *plan, const rp_position *position,
                           const rp_gain_estimator *estimator) {
     rp_ring *ring = keep->needs.ring;
@@ -166,7 +168,7 @@ rp_err rp_keep_begin_copy(rp_keep *keep, const rp_plan *plan, const rp_position 
     }
     set->step = position->step;
     set->term = ring->identity.term;
-    set->missing = 2 * ring->count; /* at itself, and at the keeper */
+    set->missing = 2 * ring->count; /* on the node itself, and on its keeper */
     RP_TRY(rp_ring_post_all(ring, &order));
 fail:
     return err;
@@ -191,7 +193,7 @@ static rp_err note_copied(rp_keep *keep, const rp_plan *plan, uint32_t board,
     set->said[said->node] |= bit;
     ring->board[board].keep.copied |= is_own;
     rp_ring_note_progress(ring);
-    if (--set->missing == 0) { /* those before it are of no use any more */
+    if (--set->missing == 0) { /* older ones are no longer needed */
         rp_copies_drop_set(rp_copies_whole(keep));
         keep->copies.newest = !keep->copies.newest;
         rp_copy_pace_note_whole(keep);
@@ -200,7 +202,7 @@ static rp_err note_copied(rp_keep *keep, const rp_plan *plan, uint32_t board,
     return RP_OK;
 }
 
-/* A board that is greeted says which copies it has. */
+/* While boards are greeted each reports which copies it has. */
 static void note_holder(rp_keep *keep, const rp_plan *plan, uint32_t board, const rp_Copied *said) {
     const rp_copy_set *set = rp_copies_whole(keep);
     if (said->term == set->term && said->step == set->step && said->node < plan->node_count &&

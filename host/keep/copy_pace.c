@@ -1,6 +1,6 @@
-/* How often boards copy what they hold (ring.copy_steps). auto: so often that it costs at most 2 %
- * of the time, by what the last copies have cost: the pause, and all the time until the neighbours
- * had them, as if a wire could not have carried anything else. */
+/* How often boards copy their state (ring.copy_steps). auto: as often as costs at most 2 % of the
+ * time. The cost of copies is the pause plus the time until the neighbours have them, as if the
+ * wires could not carry anything else meanwhile. */
 #include <math.h>
 #include <stdio.h>
 
@@ -38,7 +38,7 @@ void rp_copy_pace_note_whole(rp_keep *keep) {
     keep->copies.pace.whole_ns = keep->needs.ring->now_ns;
 }
 
-/* The first step after a pause takes longer by it. */
+/* The pause makes the first step after it longer. */
 void rp_keep_note_step(rp_keep *keep, int64_t usual_ns) {
     rp_copy_pace *pace = &keep->copies.pace;
     const int64_t now_ns = keep->needs.ring->now_ns;
@@ -60,8 +60,8 @@ void rp_copy_pace_forget(rp_keep *keep) {
 
 /* ---- how often ------------------------------------------------------------------------------- */
 
-/* The smaller one of the last two: the other one may have met something else that took time. Copies
- * that are still on their way cost at least what they have taken until now. */
+/* The smaller cost of the last two copies, because other delays may have added to one. Copies in
+ * progress cost at least the time since they were ordered. */
 static double find_cost_s(const rp_keep *keep) {
     const rp_copy_pace *pace = &keep->copies.pace;
     const bool on_way = pace->ordered_ns > 0 && pace->whole_ns == 0;

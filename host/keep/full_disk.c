@@ -1,5 +1,5 @@
-/* A disk of the run folder that is full for a while. Nothing is lost but time: what could not be
- * written is tried again, and a run stops only where that fails for long. */
+/* A full disk in the run folder costs only time: failed writes are retried, and the run stops only
+ * if they fail for long. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -8,7 +8,7 @@
 
 enum { TRIES = 10, TEXT_BYTES = 512 };
 
-/* Between two tries. */
+/* Time between two retries. */
 static const int64_t REST_NS = RP_NS_PER_S;
 
 bool rp_keep_disk_rests(const rp_keep *keep) {
@@ -58,7 +58,8 @@ rp_err rp_disk_note_worked(rp_keep *keep) {
     return rp_record_event(rp_keep_record(keep), "saved", keep->save.step, text);
 }
 
-/* identity.json is written with what it has. That another controller has it is found elsewhere. */
+/* Rewrites identity.json unchanged. A newer term in it is not an error here; it is detected
+ * elsewhere. */
 bool rp_keep_disk_is_writable(const rp_keep *keep) {
     const rp_run_identity *identity = &keep->needs.ring->identity;
     return rp_identity_check(rp_keep_paths(keep)->folder, identity) != RP_OK ||

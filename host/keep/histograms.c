@@ -1,4 +1,5 @@
-/* Histograms of the weights: counted as a save brings them, so they cost a run nothing else. */
+/* Histograms of the weights, counted while a save receives them, so they cost the run nothing
+ * else. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +21,7 @@ fail:
     return err;
 }
 
-/* What the optimiser and replicas hold has other names. */
+/* Tensors of the optimiser and of replicas have other names. */
 void rp_histograms_add(rp_keep *keep, const char *name, const void *floats, size_t count) {
     const rp_model *model = keep->needs.run->model;
     for (uint32_t i = 0; keep->save.histogram && i < model->param_count; i++) {
@@ -31,7 +32,7 @@ void rp_histograms_add(rp_keep *keep, const char *name, const void *floats, size
     }
 }
 
-/* One line for all of them. */
+/* Reports all of them in one line. */
 static rp_err note_not_finite(rp_keep *keep) {
     const rp_model *model = keep->needs.run->model;
     const rp_histogram *histogram = keep->save.histogram;

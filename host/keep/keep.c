@@ -1,4 +1,4 @@
-/* The room as a whole: what it borrows, and what is saved. */
+/* Opening and closing the room, and which checkpoint is the newest. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -43,7 +43,8 @@ void rp_keep_note_start(rp_keep *keep, uint64_t step) {
 
 void rp_keep_note_return(rp_keep *keep, uint64_t step) {
     RP_ASSERT(keep->save.writer == NULL);
-    RP_ASSERT(step >= keep->save.kept_step); /* copies are newer, nothing older is gone back to */
+    RP_ASSERT(step >= keep->save.kept_step); /* copies are newer than the checkpoint, and the run
+                                                never goes back further than that */
     keep->save.drawn_step = step;
 }
 
@@ -54,13 +55,14 @@ rp_err rp_keep_find(rp_keep *keep, rp_arena *arena, char **path, rp_position *po
                               position, keep->damaged);
 }
 
-/* What boards have counted up to the checkpoint is known of the newest one only. */
+/* Only for the newest checkpoint it is known what boards had counted. */
 rp_err rp_keep_check_step(const rp_keep *keep, uint64_t step) {
     return step == keep->save.kept_step
                ? RP_OK
                : rp_fail(RP_ERR_FORMAT,
-                         "the checkpoint of step %" PRIu64 " can not be gone back to: %s",
-                         keep->save.kept_step, keep->damaged[0] ? keep->damaged : "it has gone");
+                         "the run cannot return to the checkpoint of step %" PRIu64 ": %s",
+                         keep->save.kept_step,
+                         keep->damaged[0] ? keep->damaged : "the file is missing");
 }
 
 const char *rp_keep_damage(const rp_keep *keep) {

@@ -1,4 +1,4 @@
-/* What a file holds goes to the boards in pieces, as many as their links take. */
+/* A load: sends a file's content to the boards in pieces, as many as their links take. */
 #include <stdio.h>
 #include <string.h>
 
@@ -43,13 +43,13 @@ static uint32_t find_stage(const rp_cut *cut, uint32_t layer) {
     return stage;
 }
 
-/* A board that only does forwards has no optimiser, and one version of the weights. */
+/* A board that only does forwards has no optimiser, and only one version of the weights. */
 static bool takes_tensor(const rp_load *load, const rp_plan_hold *hold) {
     return hold->stage == find_stage(load->order.cut, load->tensor.layer) &&
            (hold->role != RP_ROLE_FORWARD || load->tensor.is_evaluated);
 }
 
-/* The tensor, to every board that holds its stage. */
+/* Sends the tensor to every board that holds its stage. */
 static rp_err offer_to_holders(rp_keep *keep) {
     rp_load *load = &keep->load;
     const rp_plan *plan = load->order.plan;
@@ -85,12 +85,12 @@ fail:
 
 /* ---- updates done ---------------------------------------------------------------------------- */
 
-static void take_most(uint64_t *most, uint64_t value) {
+static void raise_to(uint64_t *most, uint64_t value) {
     *most = value > *most ? value : *most;
 }
 
-/* On the same cut each stage gets its own; on another one all get the most of any: they differ only
- * where a stage has skipped a step of its own, or has nothing to train. */
+/* With the same cut each stage gets its own count. With another cut all stages get the largest one:
+ * counts differ only if a stage skipped a step of its own, or has nothing to train. */
 static void take_applied(rp_keep *keep) {
     const rp_keep_load_order *order = &keep->load.order;
     const rp_position *from = order->position;
@@ -101,7 +101,7 @@ static void take_applied(rp_keep *keep) {
         uint64_t *own = rp_applied_of(keep->needs.ring, order->plan, hold, &count);
         for (uint32_t s = 0; s < from->applied.stages; s++) {
             for (uint32_t r = 0; (!same || s == hold->stage) && r < count; r++) {
-                take_most(&own[r], from->applied.of[s][r]);
+                raise_to(&own[r], from->applied.of[s][r]);
             }
         }
     }
@@ -156,7 +156,8 @@ fail:
     return err;
 }
 
-/* To every board, also when it is nothing: the board says whether that can be. */
+/* Every board gets a message, even without in-flight state; the board checks whether that is
+ * valid. */
 static rp_err offer_in_flight(rp_keep *keep) {
     rp_load *load = &keep->load;
     rp_err err = RP_OK;
@@ -192,7 +193,7 @@ void rp_keep_load_from(rp_keep *keep, const char *path, rp_keep_source source) {
     keep->load.source = source;
 }
 
-/* Of the run, not of a checkpoint. */
+/* The start of the run, not a checkpoint. */
 rp_err rp_keep_load_first(rp_keep *keep, rp_arena *arena) {
     const rp_init *init = keep->needs.run->init;
     char *path = NULL;
@@ -249,7 +250,7 @@ rp_err rp_keep_step_load(rp_keep *keep, uint64_t *fill_step, rp_keep_outcome *ou
     while (err == RP_OK && load->phase != RP_LOAD_DONE) {
         const rp_load_phase before = load->phase;
         err = phases[before](keep);
-        RP_ASSERT(err != RP_OK || load->phase > before); /* to the end, in this order */
+        RP_ASSERT(err != RP_OK || load->phase > before); /* phases only advance */
         if (err == RP_OK && before == RP_LOAD_GAINS && load->order.estimator) {
             *out = RP_KEEP_OFFERED;
             return RP_OK;

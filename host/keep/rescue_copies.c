@@ -1,5 +1,5 @@
-/* When boards were lost, what they held comes from the boards that have copies, and becomes a
- * checkpoint like any other. */
+/* A rescue: the state of lost boards is fetched from boards with copies, and becomes a
+ * checkpoint. */
 #include <string.h>
 
 #include "keep/copies.h"
@@ -38,7 +38,7 @@ rp_err rp_keep_begin_rescue(rp_keep *keep, const rp_plan *plan, rp_keep_outcome 
     return err;
 }
 
-/* The next of the copies that the board has, one at a time. */
+/* Asks a board for the next copy that it has, one at a time. */
 static rp_err ask_board(rp_keep *keep, uint32_t board) {
     const rp_copy_set *set = rp_copies_whole(keep);
     const rp_plan *plan = keep->save.plan;
@@ -61,7 +61,7 @@ static rp_err ask_board(rp_keep *keep, uint32_t board) {
     return rp_ring_post(keep->needs.ring, board, &order, NULL);
 }
 
-/* It is a checkpoint like any other now. */
+/* From here on it is an ordinary checkpoint. */
 static rp_err end_rescue(rp_keep *keep, const char **not_finite, rp_keep_outcome *out) {
     const uint64_t step = rp_copies_whole(keep)->step;
     rp_err err;
@@ -74,7 +74,7 @@ static rp_err end_rescue(rp_keep *keep, const char **not_finite, rp_keep_outcome
     }
     RP_TRY(rp_save_commit(keep, out));
     if (*out == RP_KEEP_AGAIN) {
-        *out = RP_KEEP_WAITS; /* the next step looks whether the disk rests */
+        *out = RP_KEEP_WAITS; /* the next step checks whether the disk rests */
         return RP_OK;
     }
     rp_keep_abandon_rescue(keep);
@@ -90,7 +90,7 @@ rp_err rp_keep_step_rescue(rp_keep *keep, const char **not_finite, rp_keep_outco
     RP_ASSERT(keep->copies.wanted);
     *not_finite = NULL;
     *out = RP_KEEP_WAITS;
-    if (!keep->save.writer) { /* then the copies that have come are of no use */
+    if (!keep->save.writer) { /* then the received copies are dropped */
         RP_ASSERT(keep->disk.tries > 0);
         *out =
             keep->save.boards_left > 0 || rp_keep_disk_rests(keep) ? RP_KEEP_WAITS : RP_KEEP_AGAIN;

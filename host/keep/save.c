@@ -1,4 +1,4 @@
-/* Every board sends its tensors; the files appear when the last byte is there. */
+/* A save: every board sends its tensors; the files become visible when the last byte is written. */
 #include <inttypes.h>
 
 #include "keep/keep_own.h"
@@ -53,11 +53,11 @@ void rp_save_reset(rp_keep *keep, const char *arena, const rp_plan *plan, uint64
     save->histogram = NULL;
     save->boards_left = 0;
     for (uint32_t k = 0; k < keep->needs.ring->count; k++) {
-        keep->needs.ring->board[k].keep.saved = true; /* it is asked for nothing yet */
+        keep->needs.ring->board[k].keep.saved = true; /* not asked for anything yet */
     }
 }
 
-/* Without files no board is asked for anything. */
+/* Without open files no board is asked. */
 rp_err rp_keep_begin_save(rp_keep *keep, const rp_keep_save_order *order, rp_keep_outcome *out) {
     rp_err err = RP_OK;
     RP_ASSERT(order->plan->node_count == keep->needs.ring->count);
@@ -142,7 +142,7 @@ rp_err rp_keep_save_is_late(const rp_keep *keep, int64_t waited_ns) {
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-/* The rest of what boards send is of no use then. */
+/* After an error of the disk, the rest of what boards send is dropped. */
 static rp_err take_written(rp_keep *keep, rp_err err, rp_keep_outcome *out) {
     if (err != RP_ERR_IO) {
         return err;
@@ -169,8 +169,8 @@ rp_err rp_keep_on_tensor(rp_keep *keep, uint32_t board, const rp_message *messag
     *out = RP_KEEP_WAITS;
     RP_TRY(check_open(keep, board));
     if (part->dtype != RP_DTYPE_F32) {
-        return rp_fail(RP_ERR_PEER, "board %u sent tensor '%s' of dtype %d, which no model has",
-                       board, piece->name, (int)part->dtype);
+        return rp_fail(RP_ERR_PEER, "board %u sent tensor '%s' with the invalid dtype %d", board,
+                       piece->name, (int)part->dtype);
     }
     if (keep->save.writer) {
         err = rp_checkpoint_write_tensor(keep->save.writer, board, piece->name, piece->first,

@@ -1,4 +1,4 @@
-/* Updates that the boards' stages have done, as the boards report them. */
+/* Numbers of updates that the boards' stages have done, as reported by the boards. */
 #include <string.h>
 
 #include "keep/keep_own.h"
