@@ -1,4 +1,4 @@
-/* What boards measure of themselves: which are asked, and what they answer. */
+/* Measurements that boards make of themselves: which boards are asked, and their answers. */
 #include <stdio.h>
 #include <string.h>
 
@@ -71,11 +71,11 @@ uint32_t rp_measure_find_missing(const rp_measure *m) {
     return k;
 }
 
-/* Boards of one machine share a kernel cache: as many of them as there are cores build what the
- * layers need. Then one of them measures, while the machine does nothing else. */
+/* Boards of one machine share a kernel cache, so as many boards as there are cores first build the
+ * layers' kernels. Afterwards one board at a time measures, while the machine does nothing else. */
 static uint32_t count_builders(const rp_measure *m, uint32_t cores) {
     const uint32_t builders = cores < m->needs.ring->count ? cores : m->needs.ring->count;
-    return builders > 1 && !rp_kept_is_complete(m) ? builders : 0;
+    return builders > 1 && !rp_profile_cache_is_complete(m) ? builders : 0;
 }
 
 rp_err rp_measure_begin(rp_measure *m, uint32_t cores) {
@@ -86,7 +86,7 @@ rp_err rp_measure_begin(rp_measure *m, uint32_t cores) {
     rp_err err;
     RP_ASSERT(!m->has_profile);
     RP_ASSERT(ring->count > 0 && ring->count <= m->board_count);
-    rp_arena_finish(&m->arena); /* boards may have been lost while they were measured */
+    rp_arena_finish(&m->arena); /* after a fault, a measurement may begin again */
     rp_arena_init(&m->arena, "profile", 0);
     RP_TRY(rp_profile_open(&m->arena, run, known, &m->profile));
     RP_TRY(rp_profile_open(&m->arena, run, known, &m->kept));
@@ -97,7 +97,7 @@ rp_err rp_measure_begin(rp_measure *m, uint32_t cores) {
         own->device = state->device;
         own->memory_bytes = state->hardware.memory_bytes;
         own->device_memory = state->hardware.device_memory;
-        RP_TRY(rp_kept_look_up(m, k));
+        RP_TRY(rp_profile_cache_read(m, k));
     }
     rp_wires_begin(m);
     m->builders = count_builders(m, cores);
@@ -110,8 +110,9 @@ void rp_measure_describe_order(const rp_measure *m, uint32_t board, char *out, s
     const uint32_t all = count_measured(m, ring->count);
     RP_ASSERT(rp_measure_wants(m, board));
     (void)snprintf(out, bytes, "profiling: %s board %s, %u of %u%s",
-                   rp_probe_is_due(m, board) ? "probing" : "measuring", ring->board[board].name,
-                   count_measured(m, board + 1), all, all == ring->count ? "" : " that differ");
+                   rp_profile_probe_is_due(m, board) ? "probing" : "measuring",
+                   ring->board[board].name, count_measured(m, board + 1), all,
+                   all == ring->count ? "" : " that differ");
 }
 
 /* ---- answers --------------------------------------------------------------------------------- */
@@ -119,7 +120,7 @@ void rp_measure_describe_order(const rp_measure *m, uint32_t board, char *out, s
 static rp_err take_values(rp_measure *m, uint32_t board, const double *values, size_t count) {
     const rp_err err = rp_profile_take(&m->arena, &m->profile, board, values, count);
     if (err == RP_OK) {
-        rp_kept_write(m, board);
+        rp_profile_cache_write(m, board);
     }
     return err == RP_ERR_PEER ? rp_fail(RP_ERR_PEER, "board %s: the profile does not fit: %s",
                                         m->needs.ring->board[board].name, rp_err_message())
@@ -130,11 +131,11 @@ rp_err rp_measure_take(rp_measure *m, uint32_t board, const rp_ProfileDone *done
                        const rp_part *part, rp_measure_answer *out) {
     const size_t count = part->bytes / sizeof(double);
     rp_arena arena;
-    double *values; /* aligned */
+    double *values; /* aligned copy */
     rp_err err;
     RP_ASSERT(board < m->needs.ring->count && board < m->profile.board_count);
     *out = (rp_measure_answer){0};
-    if (m->builders > 0) { /* it has measured nothing */
+    if (m->builders > 0) { /* a board that builds measures nothing */
         m->needs.ring->board[board].measure.profiled = true;
         return RP_OK;
     }
@@ -142,8 +143,8 @@ rp_err rp_measure_take(rp_measure *m, uint32_t board, const rp_ProfileDone *done
     rp_arena_init(&arena, "measured", 0);
     RP_TRY(RP_ARENA_NEW(&arena, count + 1, &values));
     memcpy(values, part->data, count * sizeof *values);
-    RP_TRY(rp_probe_is_due(m, board) ? rp_probe_take(m, board, values, count, out)
-                                     : take_values(m, board, values, count));
+    RP_TRY(rp_profile_probe_is_due(m, board) ? rp_profile_probe_take(m, board, values, count, out)
+                                             : take_values(m, board, values, count));
     RP_ASSERT(out->again != m->profile.board[board].known);
     m->needs.ring->board[board].measure.profiled = !out->again;
 fail:

@@ -1,4 +1,5 @@
-/* Predicted against measured: how long ops, steps and parcels of the plan in force take. */
+/* Compares the measured times of ops, steps and parcels with the prediction for the plan in
+ * force. */
 #include <math.h>
 
 #include "base/log.h"
@@ -114,7 +115,7 @@ static double measured_step_s(const rp_drift *drift) {
     return drift->steps >= STEPS_LEAST ? drift->steps_s / (double)drift->steps : (double)NAN;
 }
 
-/* The mean over all boards that have the stage, weighted by the ops that each has done. */
+/* The mean over all boards with the stage, weighted by the ops of each. */
 static rp_summary_op tell_op(const rp_measure *m, const rp_plan *plan, uint32_t stage,
                              uint32_t kind) {
     const rp_drift *drift = &m->drift;
@@ -176,7 +177,7 @@ double rp_drift_board_factor(const rp_measure *m, const rp_plan *plan, uint32_t 
 
 /* ---- wires ----------------------------------------------------------------------------------- */
 
-/* A wire is left alone if what it costs a step more, or less, is below this share of the step. */
+/* A wire is ignored if its deviation changes a step by less than this share. */
 static const double MATTERS = 0.05;
 
 static const rp_plan_edge *largest_edge(const rp_plan *plan, uint32_t from, uint32_t to) {
@@ -193,7 +194,7 @@ static const rp_plan_edge *largest_edge(const rp_plan *plan, uint32_t from, uint
     return found;
 }
 
-/* Share of the samples that both ends have: boards may share their stages. */
+/* Share of a step's samples that travels over the edge; boards may share their stages. */
 static double part_of_step(const rp_plan *plan, const rp_plan_edge *edge) {
     const rp_plan_hold *from = rp_plan_find_hold(plan, edge->from, rp_plan_sending_stage(edge));
     const rp_plan_hold *to = rp_plan_find_hold(plan, edge->to, edge->stage);
@@ -216,8 +217,8 @@ static double rate_of(const rp_measure *m, uint32_t from, uint32_t to) {
     return rate;
 }
 
-/* Seconds that a parcel kept the wire busy. What acks have shown is less than its rate, where
- * parcels travelled alone: then the time to the ack is in it. Emulated lines say what they did. */
+/* Seconds that a parcel kept the wire busy. If parcels travelled alone, the rate shown by acks is
+ * too low, because it includes the time to the ack. Emulated lines report exact times. */
 static double seen_s(const rp_measure *m, const rp_plan_edge *edge, double rate,
                      double predicted_s) {
     const double whole_s = (double)edge->parcel_bytes / rate;
@@ -236,7 +237,8 @@ double rp_drift_wire_factor(const rp_measure *m, const rp_plan *plan, uint32_t f
     const rp_plan_edge *edge = largest_edge(plan, from, to);
     const double rate = rate_of(m, from, to);
     const rp_link_profile line = rp_link_profile_of(&run->link, &run->hops, from, to);
-    if (!edge || !(rate > 0) || (run->emulate && line.medium)) { /* what takes turns also waits */
+    if (!edge || !(rate > 0) ||
+        (run->emulate && line.medium)) { /* parcels that take turns also wait */
         return 1;
     }
     const double predicted_s =

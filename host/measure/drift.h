@@ -1,6 +1,6 @@
-/* Predicted against measured: how long ops, steps and parcels of the plan in force take.
+/* Compares the measured times of ops, steps and parcels with the prediction for the plan in force.
  *
- * Functions that take a plan are given the one of the last rp_drift_begin_plan(). */
+ * Functions with a plan take the one of the last rp_drift_begin_plan(). */
 #ifndef RP_MEASURE_DRIFT_H
 #define RP_MEASURE_DRIFT_H
 
@@ -9,38 +9,38 @@
 
 typedef struct rp_measure rp_measure; /* measure.h */
 
-/* The boards get another plan: nothing is known of it yet, and nothing was lost (losses.h). */
+/* The boards get another plan: nothing is predicted or measured yet, nor were losses (losses.h). */
 void rp_drift_begin_plan(rp_measure *measure);
-/* Predicts the plan by the profile, and forgets what was measured. *out: the prediction, borrowed
- * until the next one; NULL: the profile or the plan allows none. errors  MEMORY */
+/* Predicts the plan by the profile, and forgets measured times. *out: the prediction, borrowed
+ * until the next one; NULL: the profile or the plan does not allow one. errors MEMORY */
 rp_err rp_drift_open(rp_measure *measure, const rp_plan *plan,
                      const rp_prediction **out) RP_MUST_CHECK;
-/* NULL: not known. */
+/* NULL: no prediction. */
 const rp_prediction *rp_drift_prediction(const rp_measure *measure);
 
-/* Boards get their stages: the time until the next segment is that of the set-up. */
+/* Boards get their stages: the set-up lasts from now until the next segment. */
 void rp_drift_note_assign(rp_measure *measure);
 void rp_drift_begin_segment(rp_measure *measure);
-/* Seconds that it took last to set the boards up; 0: not yet. */
+/* Duration of the last set-up in seconds; 0: none yet. */
 double rp_drift_setup_s(const rp_measure *measure);
-/* An op of the board `op->stage`, of its stage `op->part`. */
+/* Counts an op of board `op->stage`, on its stage `op->part`. */
 void rp_drift_note_op(rp_measure *measure, const rp_plan *plan, const rp_sink_op *op);
 /* A step is done. The first one of a segment fills the pipes, so its time does not count. */
 void rp_drift_note_step(rp_measure *measure);
 /* The plan changes because of drift. */
 void rp_drift_count_change(rp_measure *measure);
-/* For the summary; `out->op` is in `arena`. `plan` NULL: none is in force. errors  MEMORY */
+/* Facts for the summary; `out->op` is in `arena`. `plan` NULL: none is in force. errors MEMORY */
 rp_err rp_drift_tell(const rp_measure *measure, const rp_plan *plan, rp_arena *arena,
                      rp_summary_prediction *out) RP_MUST_CHECK;
 
-/* The functions below need a prediction. Measured by predicted, over the passes of all stages of a
- * board; 1: fewer than eight ops are known. */
+/* The functions below need a prediction. Returns measured time divided by predicted time, over all
+ * passes of a board; 1 with fewer than eight ops. */
 double rp_drift_board_factor(const rp_measure *measure, const rp_plan *plan, uint32_t board);
-/* Measured by predicted, over the parcels of the last segment from board to board. 1 also means
- * that the wire hardly counts in a step, or takes turns on an emulated medium. */
+/* The same for the parcels of the last segment from board to board. Also 1 if the wire hardly
+ * counts in a step, or takes turns on an emulated medium. */
 double rp_drift_wire_factor(const rp_measure *measure, const rp_plan *plan, uint32_t from,
                             uint32_t to);
-/* From here on what was measured counts as predicted; places the profile. Otherwise as
+/* Makes the measured times the new prediction; also places the profile. Otherwise as
  * rp_drift_open(). */
 rp_err rp_drift_take_factors(rp_measure *measure, const rp_plan *plan,
                              const rp_prediction **out) RP_MUST_CHECK;

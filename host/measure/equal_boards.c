@@ -1,4 +1,4 @@
-/* Boards that are alike: one of them is measured for all. */
+/* Equal boards: one of them is measured for all. */
 #include <string.h>
 
 #include "measure/measure_own.h"
@@ -9,7 +9,7 @@ static size_t count_host_bytes(const char *endpoint) {
     return colon ? (size_t)(colon - endpoint) : strlen(endpoint);
 }
 
-/* They are started here, or at one address. */
+/* Both are local boards, or have the same address. */
 bool rp_measure_share_machine(const rp_ring *ring, uint32_t a, uint32_t b) {
     const rp_board_state *left = &ring->board[a];
     const rp_board_state *right = &ring->board[b];
@@ -21,9 +21,9 @@ bool rp_measure_share_machine(const rp_ring *ring, uint32_t a, uint32_t b) {
     return ring->spawner != NULL || at_one_address;
 }
 
-/* One is measured for both: on one machine, on the same device with as many threads. Two boards of
- * a kind with a cooler and a power supply each are not alike. */
-static bool are_alike(const rp_measure *m, uint32_t a, uint32_t b) {
+/* Equal boards are on one machine, with the same device and number of threads. Separate boards of
+ * one kind may differ in cooling and power supply. */
+static bool are_equal(const rp_measure *m, uint32_t a, uint32_t b) {
     const rp_ring *ring = m->needs.ring;
     const rp_board_state *left = &ring->board[a];
     const rp_board_state *right = &ring->board[b];
@@ -37,7 +37,7 @@ static bool are_alike(const rp_measure *m, uint32_t a, uint32_t b) {
 uint32_t rp_measure_board_for(const rp_measure *m, uint32_t board) {
     uint32_t other = 0;
     RP_ASSERT(board < m->needs.ring->count);
-    while (other < board && !are_alike(m, other, board)) {
+    while (other < board && !are_equal(m, other, board)) {
         other++;
     }
     return other;

@@ -1,16 +1,16 @@
-/* The wires between the host and its boards are measured, over their control links, which nothing
- * else uses then: one after the other, each both ways. What cannot be measured stays unknown. */
+/* Measures the wires between the host and its boards over their otherwise idle control links: one
+ * after the other, each in both directions. What cannot be measured stays unknown. */
 #include "base/log.h"
 #include "measure/measure_own.h"
 
-static const int64_t LONGEST_NS = 8 * RP_NS_PER_S; /* of one way */
+static const int64_t LONGEST_NS = 8 * RP_NS_PER_S; /* per direction */
 static const uint32_t SIZES[] = {64, 16 << 10, 256 << 10};
 enum { SIZE_COUNT = sizeof SIZES / sizeof *SIZES };
 
 void rp_feed_wires_begin(rp_measure *m) {
     rp_feed_wires *w = &m->feed_wires;
     const rp_ring *ring = m->needs.ring;
-    const bool lent = w->rate.on_way > 0; /* a link still has what was measured with before */
+    const bool lent = w->rate.on_way > 0; /* a link still has messages of an earlier measurement */
     if (!lent) {
         rp_wire_rate_end(&w->rate);
     }
@@ -21,8 +21,8 @@ void rp_feed_wires_begin(rp_measure *m) {
     w->phase = RP_FEED_WIRES_NEXT;
 }
 
-/* `why` NULL: it is measured. */
-static void leave_board(rp_measure *m, const char *why) {
+/* `why` NULL: the measurement succeeded. */
+static void finish_board(rp_measure *m, const char *why) {
     rp_feed_wires *w = &m->feed_wires;
     RP_ASSERT(w->phase != RP_FEED_WIRES_NEXT && w->at < w->count);
     if (why) {
@@ -33,7 +33,7 @@ static void leave_board(rp_measure *m, const char *why) {
     w->at++;
 }
 
-/* False: these are not times of a wire. */
+/* False: the times cannot be those of a wire. */
 static bool take_curve(rp_measure *m, bool back, const double *seconds, const double *spread) {
     const uint32_t host = m->profile.board_count;
     const uint32_t board = m->feed_wires.at;
@@ -70,7 +70,7 @@ static rp_err ask_back(rp_measure *m) {
     return rp_ring_post(m->needs.ring, w->at, &frame, NULL);
 }
 
-/* *on: the way is over. */
+/* *on: this direction is done. */
 static rp_err step_forth(rp_measure *m, bool *on) {
     rp_feed_wires *w = &m->feed_wires;
     double seconds[RP_WIRE_SIZES_MAX];
@@ -85,10 +85,10 @@ static rp_err step_forth(rp_measure *m, bool *on) {
         if (take_curve(m, false, seconds, spread)) {
             return ask_back(m);
         }
-        leave_board(m, "no size has come through");
+        finish_board(m, "no size has come through");
     } else if (m->needs.ring->now_ns - w->since_ns > LONGEST_NS) {
-        leave_board(m, "its messages are not acked");
-        w->count = 0; /* they are still on their way */
+        finish_board(m, "its messages are not acked");
+        w->count = 0; /* messages are still on their way */
         *on = true;
     }
 fail:
@@ -101,14 +101,14 @@ static bool step_back(rp_measure *m) {
     if (!m->board[w->at].tried) {
         const bool late = m->needs.ring->now_ns - w->since_ns > LONGEST_NS;
         if (late) {
-            leave_board(m, "the board does not answer");
+            finish_board(m, "the board does not answer");
         }
         return late;
     }
     const bool measured = done->outcome == RP_TRIAL_MEASURED && done->seconds_count == SIZE_COUNT &&
                           done->spread_count == SIZE_COUNT &&
                           take_curve(m, true, done->seconds, done->spread);
-    leave_board(m, measured ? NULL : done->text[0] ? done->text : "the board has no answer");
+    finish_board(m, measured ? NULL : done->text[0] ? done->text : "the board has no answer");
     return true;
 }
 

@@ -1,4 +1,4 @@
-/* What codecs lose, by hold of the plan in force. */
+/* Losses of codecs, by hold of the plan in force. */
 #include <math.h>
 #include <string.h>
 
@@ -42,7 +42,7 @@ rp_err rp_losses_take(rp_measure *m, const rp_plan *plan, uint32_t board,
                            m->needs.ring->board[board].name, loss->stage);
         }
         if (isfinite(loss->lost) && loss->lost >= 0 && isfinite(loss->all) &&
-            loss->all >= 0) { /* else the net's own numbers are not finite any more */
+            loss->all >= 0) { /* else the net's own values are no longer finite */
             rp_hold_losses *to = losses_of(m, plan, hold);
             add_loss(&to->segment[loss->gradients], (rp_codec_loss){loss->lost, loss->all});
             add_loss(&to->total[loss->gradients], (rp_codec_loss){loss->lost, loss->all});

@@ -1,4 +1,4 @@
-/* Opening, facts, and the profile. */
+/* Opening and closing, known facts, and the profile. */
 #include "measure/measure_own.h"
 
 /* ---- opening and closing --------------------------------------------------------------------- */

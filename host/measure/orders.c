@@ -1,13 +1,13 @@
-/* What a board has to measure. */
+/* Orders to boards: what they have to measure. */
 #include <string.h>
 
 #include "measure/measure_own.h"
 #include "planning/cost.h"
 
-/* Seconds that a board may take; a large model on a slow board has fewer repeats, then. */
+/* Seconds that a board may take; a large model on a slow board then gets fewer repeats. */
 enum { MEASURE_S = 60 };
 
-/* PROFILE measures all; a run its own or, with `auto`, those that may be chosen. */
+/* PROFILE measures all codecs; a run measures its own or, with `auto`, those that may be chosen. */
 uint32_t rp_measure_list_codecs(const rp_measure *m, uint32_t out[RP_MEASURED_CODECS]) {
     const rp_runfile *run = m->needs.run;
     uint32_t count = 0;
@@ -33,8 +33,8 @@ static uint32_t average_of(const rp_method *method) {
                                           : RP_MEASURED_ELASTIC;
 }
 
-/* plan.schedules may choose any of its methods: what one of them needs is measured. Only the first
- * average is, because boards measure one. */
+/* plan.schedules may choose any of its methods, so everything that one of them needs is measured.
+ * Only the first average is, because boards measure just one. */
 static void order_weights(const rp_runfile *run, rp_Profile *out) {
     out->predicts = rp_method_predicts(&run->method);
     out->average = average_of(&run->method);
@@ -47,7 +47,7 @@ static void order_weights(const rp_runfile *run, rp_Profile *out) {
     }
 }
 
-/* Boards of before answer for the run's microbatch only. */
+/* Older boards only measure the run's microbatch. */
 rp_err rp_measure_order(const rp_measure *m, uint32_t board, rp_Profile *out) {
     const rp_profile *profile = &m->profile;
     const uint64_t features = m->needs.ring->features;
@@ -55,8 +55,8 @@ rp_err rp_measure_order(const rp_measure *m, uint32_t board, rp_Profile *out) {
     if (!(features & RP_WIRE_FEATURE_SIZES)) {
         return RP_OK;
     }
-    if (rp_probe_is_due(m, board)) {
-        return rp_probe_order(m, board, out);
+    if (rp_profile_probe_is_due(m, board)) {
+        return rp_profile_probe_order(m, board, out);
     }
     out->samples_count = (pb_size_t)profile->size_count;
     memcpy(out->samples, profile->sizes, profile->size_count * sizeof *profile->sizes);

@@ -1,4 +1,4 @@
-/* Profiles of boards that are kept for other runs. */
+/* The cache of board profiles, shared by runs. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,8 +24,8 @@ static uint64_t add_method(uint64_t key, const rp_method *method) {
     return add_bytes(key, &method->weights, sizeof method->weights);
 }
 
-/* The name says the model; its hash covers the board's device with its driver and tuning, the
- * version, the sizes, and what ops cost besides. */
+/* The name is that of the model; its hash covers the board's device with driver and tuning, the
+ * version, the sizes, and all else that affects the duration of ops. */
 static void write_path(const rp_measure *m, uint32_t board, char *out) {
     static const char version[] = RP_VERSION;
     const rp_runfile *run = m->needs.run;
@@ -53,7 +53,7 @@ static bool may_keep(const rp_measure *m, uint32_t board) {
 }
 
 /* A file that cannot be read counts as missing, and is replaced later. */
-rp_err rp_kept_look_up(rp_measure *m, uint32_t board) {
+rp_err rp_profile_cache_read(rp_measure *m, uint32_t board) {
     char path[PATH_BYTES];
     rp_profile found;
     RP_ASSERT(board < m->kept.board_count && board < m->board_count);
@@ -66,7 +66,7 @@ rp_err rp_kept_look_up(rp_measure *m, uint32_t board) {
         return RP_OK;
     }
     if (rp_profile_read(&m->arena, path, m->needs.run, &found) != RP_OK) {
-        rp_log_warn("controller: a profile of former runs is not used: %s", rp_err_message());
+        rp_log_warn("controller: a cached profile is not used: %s", rp_err_message());
         return RP_OK;
     }
     rp_profile_board *kept = &m->kept.board[board];
@@ -76,7 +76,7 @@ rp_err rp_kept_look_up(rp_measure *m, uint32_t board) {
     return RP_OK;
 }
 
-void rp_kept_write(const rp_measure *m, uint32_t board) {
+void rp_profile_cache_write(const rp_measure *m, uint32_t board) {
     char path[PATH_BYTES];
     rp_profile own = m->profile;
     RP_ASSERT(board < m->profile.board_count && m->profile.board[board].known);
@@ -85,18 +85,18 @@ void rp_kept_write(const rp_measure *m, uint32_t board) {
     }
     own.board = &m->profile.board[board];
     own.board_count = 1;
-    own.wire = NULL; /* of this ring */
+    own.wire = NULL; /* wires belong to this ring */
     write_path(m, board, path);
     FILE *file = rp_replace_begin(path);
     const rp_err written = file ? rp_profile_write(file, m->needs.run, &own) : RP_ERR_IO;
     const rp_err ended = rp_replace_end(file, path, written == RP_OK);
     if (written != RP_OK || ended != RP_OK) {
-        rp_log_warn("controller: the profile of board %s is not kept for other runs",
+        rp_log_warn("controller: the profile of board %s cannot be cached for other runs",
                     m->needs.ring->board[board].name);
     }
 }
 
-bool rp_kept_is_complete(const rp_measure *m) {
+bool rp_profile_cache_is_complete(const rp_measure *m) {
     for (uint32_t k = 0; k < m->needs.ring->count; k++) {
         if (rp_measure_board_for(m, k) == k && !m->kept.board[k].known) {
             return false;

@@ -1,15 +1,15 @@
-/* Probes: whether what a former run has measured of a board still holds. */
+/* Probes: check whether a cached profile still holds. */
 #include <math.h>
 #include <stdio.h>
 
 #include "measure/measure_own.h"
 
 enum { PROBE_S = 2, PROBE_LAYERS = 4 };
-/* What was measured in a former run holds as long as its costliest layers take the same within
- * this share: repeats of one run differ by less than 20 %, and machines are never quite alike. */
+/* A cached profile holds if its costliest layers take the same time within this share. Repeats in
+ * one run differ by less than 20 %, and no two machines are exactly equal. */
 static const double HOLDS = 0.3;
 
-bool rp_probe_is_due(const rp_measure *m, uint32_t board) {
+bool rp_profile_probe_is_due(const rp_measure *m, uint32_t board) {
     RP_ASSERT(board < m->kept.board_count && board < m->board_count);
     return m->kept.board[board].known && !m->board[board].probed;
 }
@@ -20,7 +20,7 @@ static double kept_s(const rp_measure *m, uint32_t board, uint32_t layer) {
            rp_curve_at(&own->pass[RP_MEASURED_BACKWARD], m->profile.micro);
 }
 
-/* The costliest layer that is not taken yet. False: all are. */
+/* Takes the costliest layer not taken yet. False: all are taken. */
 static bool take_costliest(const rp_measure *m, uint32_t board, bool *taken) {
     uint32_t found = UINT32_MAX;
     for (uint32_t i = 0; i < m->profile.layer_count; i++) {
@@ -34,18 +34,18 @@ static bool take_costliest(const rp_measure *m, uint32_t board, bool *taken) {
     return found != UINT32_MAX;
 }
 
-rp_err rp_probe_order(const rp_measure *m, uint32_t board, rp_Profile *out) {
+rp_err rp_profile_probe_order(const rp_measure *m, uint32_t board, rp_Profile *out) {
     bool *taken;
     uint32_t left = PROBE_LAYERS;
     rp_arena arena;
     rp_err err;
-    RP_ASSERT(rp_probe_is_due(m, board) && out->layer_count == 0);
+    RP_ASSERT(rp_profile_probe_is_due(m, board) && out->layer_count == 0);
     rp_arena_init(&arena, "probe", 0);
     RP_TRY(RP_ARENA_NEW(&arena, m->profile.layer_count, &taken));
     while (left > 0 && take_costliest(m, board, taken)) {
         left--;
     }
-    for (uint32_t i = 0; i < m->profile.layer_count; i++) { /* rising */
+    for (uint32_t i = 0; i < m->profile.layer_count; i++) { /* in ascending order */
         if (taken[i]) {
             out->layer[out->layer_count++] = i;
         }
@@ -59,7 +59,7 @@ fail:
     return err;
 }
 
-/* Measured by kept, summed over the layers that were probed; NaN: the answer is not one to a
+/* Measured time divided by cached time, over the probed layers; NaN: the answer is not one to a
  * probe. */
 static double compare_with_kept(const rp_measure *m, uint32_t board, const double *values,
                                 size_t count) {
@@ -90,11 +90,11 @@ static void take_kept(rp_measure *m, uint32_t board) {
     RP_ASSERT(own->known);
 }
 
-rp_err rp_probe_take(rp_measure *m, uint32_t board, const double *values, size_t count,
-                     rp_measure_answer *out) {
+rp_err rp_profile_probe_take(rp_measure *m, uint32_t board, const double *values, size_t count,
+                             rp_measure_answer *out) {
     const double ratio = compare_with_kept(m, board, values, count);
     const char *name = m->needs.ring->board[board].name;
-    RP_ASSERT(rp_probe_is_due(m, board));
+    RP_ASSERT(rp_profile_probe_is_due(m, board));
     if (!isfinite(ratio) || ratio < 0) {
         return rp_fail(RP_ERR_PEER,
                        "board %s: its answer to a probe of %u layers has %zu values, "

@@ -30,7 +30,7 @@ bool rp_measure_has_answered(const rp_measure *m, uint32_t board) {
     return read_stats(m, board).round_trips > m->board[board].round_trips;
 }
 
-/* The shortest of the trips to each board: one that is busy when a ping comes answers late. */
+/* Keeps the shortest trip to each board, because a busy board answers late. */
 rp_err rp_measure_note_trips(rp_measure *m, uint32_t wanted, bool *done) {
     RP_ASSERT(m->trips < wanted);
     for (uint32_t k = 0; k < m->needs.ring->count; k++) {

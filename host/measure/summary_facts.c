@@ -1,4 +1,4 @@
-/* What the summary is told of boards and wires: as the boards have reported it, of the plan in
+/* Facts for the summary about boards and wires, as the boards reported them for the plan in
  * force. */
 #include <math.h>
 
@@ -55,7 +55,7 @@ static rp_err tell_stages(const rp_measure *m, const rp_plan *plan, rp_arena *ar
             .gap_max = board->facts.staleness_max,
         };
         micro_done[k] = board->facts.microbatches / node->hold_count;
-        for (uint32_t i = 0; i < 2; i++) { /* the same for all that it holds */
+        for (uint32_t i = 0; i < 2; i++) { /* equal for all that it holds */
             share[k][i] = hold->share[i];
         }
     }
@@ -67,9 +67,10 @@ fail:
     return err;
 }
 
-/* Of inputs, activations and gradients from one end to another: each name once. NULL: of none. */
-static rp_err codecs_between(const rp_plan *plan, uint32_t from, uint32_t to, rp_arena *arena,
-                             const char **out) {
+/* Names of the codecs of inputs, activations and gradients from one end to another, each once.
+ * NULL: none. */
+static rp_err list_codecs_between(const rp_plan *plan, uint32_t from, uint32_t to, rp_arena *arena,
+                                  const char **out) {
     bool has[RP_CODECS] = {false};
     char *text = NULL;
     rp_err err = RP_OK;
@@ -91,7 +92,7 @@ fail:
     return err;
 }
 
-/* What each board has sent to its neighbours, to those behind it first. */
+/* Traffic of each board to its neighbours, first to the following ones. */
 static rp_err tell_links(const rp_ring *ring, const rp_plan *plan, rp_arena *arena,
                          rp_record_end *end) {
     size_t count = 0;
@@ -107,7 +108,7 @@ static rp_err tell_links(const rp_ring *ring, const rp_plan *plan, rp_arena *are
             rp_summary_link *to = &end->link[end->link_count++];
             *to = (rp_summary_link){
                 .from = k, .to = at->peer, .bytes = at->bytes, .busy_s = at->busy_s};
-            RP_TRY(codecs_between(plan, k, at->peer, arena, &to->codec));
+            RP_TRY(list_codecs_between(plan, k, at->peer, arena, &to->codec));
         }
     }
 fail:
@@ -128,8 +129,7 @@ static rp_summary_wire wire_row(const char *kind, uint32_t from, uint32_t to,
                              .l2_error = (double)NAN};
 }
 
-/* Every wire: between boards as above, then between the host and each board, from the host
- * first. */
+/* All wires: between boards as above, then between the host and each board, from the host first. */
 static rp_err tell_wires(const rp_measure *m, const rp_plan *plan, rp_arena *arena,
                          rp_record_end *end) {
     const rp_ring *ring = m->needs.ring;
@@ -141,7 +141,7 @@ static rp_err tell_wires(const rp_measure *m, const rp_plan *plan, rp_arena *are
             rp_summary_wire *to = &end->wire[end->wire_count++];
             *to = wire_row("hop", k, facts->link[i].peer, &facts->link[i]);
             to->l2_error = rp_losses_of_wire(m, plan, k, to->to);
-            RP_TRY(codecs_between(plan, k, to->to, arena, &to->codec));
+            RP_TRY(list_codecs_between(plan, k, to->to, arena, &to->codec));
         }
     }
     for (uint32_t k = 0; k < ring->count; k++) {
@@ -149,7 +149,7 @@ static rp_err tell_wires(const rp_measure *m, const rp_plan *plan, rp_arena *are
         if (facts->feed[1].bytes > 0) {
             rp_summary_wire *to = &end->wire[end->wire_count++];
             *to = wire_row("feed", RP_PLAN_HOST, k, &facts->feed[1]);
-            RP_TRY(codecs_between(plan, RP_PLAN_HOST, k, arena, &to->codec));
+            RP_TRY(list_codecs_between(plan, RP_PLAN_HOST, k, arena, &to->codec));
             end->wire[end->wire_count++] = wire_row("feed", k, RP_PLAN_HOST, &facts->feed[0]);
         }
         end->wire[end->wire_count++] = wire_row("control", RP_PLAN_HOST, k, &facts->control[1]);
@@ -163,7 +163,7 @@ rp_err rp_measure_tell(const rp_measure *m, const rp_plan *plan, rp_arena *arena
                        rp_record_end *end) {
     const rp_ring *ring = m->needs.ring;
     rp_err err = RP_OK;
-    /* Boards that have joined since have no part in the plan yet. */
+    /* Boards that joined later have no part in the plan yet. */
     if (ring->board && plan && plan->node_count == ring->count) {
         RP_TRY(tell_stages(m, plan, arena, end));
         RP_TRY(tell_links(ring, plan, arena, end));

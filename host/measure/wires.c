@@ -1,24 +1,24 @@
-/* The wires between neighbours are measured, before there is a plan: one after the other, each from
- * either end, then from both at once, over a link that is there for nothing else (TRIAL). What
- * cannot be measured stays as it was taken to be; no run fails of it. */
+/* Measures the wires between neighbours, before there is a plan: one after the other, from either
+ * end and then from both at once, over a link made only for this (TRIAL). A wire that cannot be
+ * measured keeps its default; no run fails because of it. */
 #include <stdio.h>
 
 #include "base/log.h"
 #include "measure/measure_own.h"
 
-/* A board that cannot reach the other says so within RP_TRIAL_NS. */
+/* Longer than RP_TRIAL_NS, within which a board reports that it cannot reach the other one. */
 static const int64_t ANSWER_NS = 8 * RP_NS_PER_S;
 static const uint32_t SIZES[] = {64, 16 << 10, 256 << 10, 2 << 20};
 enum { SIZE_COUNT = sizeof SIZES / sizeof *SIZES };
 
-/* Emulated wires are known; a simulation has no others. */
+/* Emulated wires are known, and a simulation has no other wires. */
 static bool are_wanted(const rp_measure *m) {
     const rp_ring *ring = m->needs.ring;
     return ring->count > 1 && rp_measure_has_unknown_wires(m) &&
            (ring->features & RP_WIRE_FEATURE_WIRES);
 }
 
-/* The boards at the ends of a wire that tensors go over; false: there are no more wires. */
+/* Finds the boards at the ends of a wire with tensor traffic; false: no more wires. */
 static bool find_ends(const rp_measure *m, uint32_t at, uint32_t end[2]) {
     const rp_runfile *run = m->needs.run;
     return rp_method_wire(&run->method, m->needs.ring->count, run->stages, at, end);
@@ -66,7 +66,7 @@ static rp_err ask_end(rp_measure *m, uint32_t end, const char *endpoint, const c
     return rp_ring_post(m->needs.ring, board, &frame, NULL);
 }
 
-/* The end that dials is end 0: boards that dial everybody cannot be dialled. */
+/* End 0 is the one that dials, because boards that dial cannot be dialled themselves. */
 static rp_err begin_wire(rp_measure *m) {
     rp_wires *w = &m->wires;
     const rp_board_state *board = m->needs.ring->board;
@@ -123,8 +123,8 @@ static bool has_measured(const rp_TrialDone *done) {
            done->spread_count == done->seconds_count;
 }
 
-/* Seconds of the largest size that came through, without those of the smallest; 0: none did. */
-static double largest_s(const rp_TrialDone *done, uint32_t *bytes) {
+/* Seconds of the largest size that arrived, minus those of the smallest; 0: none arrived. */
+static double find_largest_s(const rp_TrialDone *done, uint32_t *bytes) {
     double seconds = 0;
     for (uint32_t i = 1; i < done->seconds_count && i < SIZE_COUNT; i++) {
         if (done->seconds[i] > 0) {
@@ -135,7 +135,7 @@ static double largest_s(const rp_TrialDone *done, uint32_t *bytes) {
     return seconds;
 }
 
-/* False: the end has measured nothing, or what is impossible. */
+/* False: the end has measured nothing, or impossible values. */
 static bool take_curve(rp_measure *m, uint32_t from) {
     rp_wires *w = &m->wires;
     const rp_TrialDone *done = answer_of(m, from);
@@ -149,11 +149,11 @@ static bool take_curve(rp_measure *m, uint32_t from) {
             point[count++] = (rp_curve_point){SIZES[i], done->seconds[i], done->spread[i]};
         }
     }
-    w->alone_s[from] = largest_s(done, &w->largest[from]);
+    w->alone_s[from] = find_largest_s(done, &w->largest[from]);
     return rp_profile_take_wire(&m->profile, w->end[from], w->end[!from], point, count) == RP_OK;
 }
 
-/* Bytes of the largest size that has come through in both directions. */
+/* The largest size in bytes that arrived in both directions. */
 static uint32_t smaller_of_both(const rp_wires *w) {
     return w->largest[0] < w->largest[1] ? w->largest[0] : w->largest[1];
 }
@@ -169,8 +169,8 @@ fail:
     return err;
 }
 
-/* A wire is shared if its directions take turns: then each takes twice as long for as many bytes
- * while both are in use. */
+/* A wire is shared if its directions take turns: with both in use, the same bytes take twice as
+ * long. */
 static void take_both(rp_measure *m) {
     static const double SHARED = 1.6;
     const rp_wires *w = &m->wires;

@@ -135,7 +135,7 @@ class Profile(program.Case):
         self.assertNotEqual(kept[0].read_text(encoding="utf-8"), slower)
         kept[0].write_text("{", encoding="utf-8")  # cut off
         err = self.plan()
-        self.assertIn("a profile of former runs is not used", err)
+        self.assertIn("a cached profile is not used", err)
         self.assertIn("profiling: measuring board 0", err)
         json.loads(kept[0].read_text(encoding="utf-8"))
         self.assertIn("profiling: measuring board 0", self.plan(RINGPIPE_PROFILES=""))
