@@ -13,7 +13,7 @@
 
 enum { LOOK_S = 60, SEND_S = 600, INSTALL_S = 3600, CLEAN_S = 60, ANSWER_BYTES = 4096 };
 
-/* For any shell of POSIX; it only reads. */
+/* Works in any POSIX shell; only reads. */
 static const char look_command[] =
     "echo os=$(uname -s); echo machine=$(uname -m); "
     "echo arch=$(dpkg --print-architecture 2>/dev/null); echo name=$(uname -n); "
@@ -38,7 +38,7 @@ static rp_err install_command(rp_arena *arena, const rp_adopt *adopt, bool is_ro
                            is_root ? "" : "sudo ", adopt->scratch, adopt->scratch);
 }
 
-/* What first-boot leaves is nobody's any more but its user's: who may remove it. */
+/* Files left by first-boot belong to the user, so no root is needed to remove them. */
 static rp_err clean_command(rp_arena *arena, const rp_adopt *adopt, char **out) {
     return rp_arena_printf(arena, out, "rm -rf %s", adopt->scratch);
 }
@@ -111,7 +111,7 @@ fail:
     return err;
 }
 
-/* A line `key=value` of its own, of printable ASCII; "" where there is none. */
+/* Reads a line `key=value`; only printable ASCII is kept. "": no such line. */
 static void read_word(const char *answer, const char *key, char out[64]) {
     const size_t length = strlen(key);
     out[0] = '\0';
@@ -134,7 +134,7 @@ static rp_err say_ssh(const char *to, int code, const char *what) {
                        : rp_fail(RP_ERR_FAULT, "%s: %s ended with %d (above)", to, what, code);
 }
 
-/* Debian's name of the machine, for a system that has no dpkg to say it. */
+/* Debian's architecture name, for a system without dpkg. */
 static void note_bare(rp_adopt_system *system) {
     const bool x86 = strcmp(system->machine, "x86_64") == 0;
     system->bare = !system->arch[0] && (x86 || strcmp(system->machine, "aarch64") == 0);
@@ -173,23 +173,22 @@ rp_err rp_adopt_look(const char *to, rp_adopt_system *out) {
     note_bare(out);
     return out->os[0] ? RP_OK
                       : rp_fail(RP_ERR_USAGE,
-                                "%s: gives no answer to `uname -s`: has it a shell of POSIX?", to);
+                                "%s: does not answer `uname -s`: does it have a POSIX shell?", to);
 }
 
-/* The package's files come as they are; what they need nobody here can bring: a driver is made for
- * its system's libraries. */
+/* Without dpkg the package's files are copied as they are. Libraries cannot be brought along,
+ * because a driver is made for its system's libraries. */
 static rp_err check_bare(const char *to, const rp_adopt_system *system) {
     const bool has_driver = system->driver[0] != '\0';
     if (!system->missing[0] && has_driver) {
         return RP_OK;
     }
-    return rp_fail(
-        RP_ERR_USAGE,
-        "%s: %s has no dpkg, so the agent's files are brought as they are, and need what "
-        "is not there: %s%s%s; install that with its own tools, and adopt it again",
-        to, system->system[0] ? system->system : "its system", system->missing,
-        system->missing[0] && !has_driver ? " and " : "",
-        has_driver ? "" : "an OpenCL driver (a file in /etc/OpenCL/vendors)");
+    return rp_fail(RP_ERR_USAGE,
+                   "%s: %s has no dpkg, so the agent's files are copied as they are, but these "
+                   "are missing: %s%s%s; install them with its own tools, and adopt it again",
+                   to, system->system[0] ? system->system : "its system", system->missing,
+                   system->missing[0] && !has_driver ? " and " : "",
+                   has_driver ? "" : "an OpenCL driver (a file in /etc/OpenCL/vendors)");
 }
 
 rp_err rp_adopt_check(const char *to, const rp_adopt_system *system) {
@@ -199,8 +198,8 @@ rp_err rp_adopt_check(const char *to, const rp_adopt_system *system) {
     if (strcmp(system->arch, "amd64") != 0 && strcmp(system->arch, "arm64") != 0) {
         return rp_fail(RP_ERR_USAGE,
                        "%s: %s on %s has %s packages, expected amd64 or arm64 of Debian, Ubuntu or "
-                       "what is made of them, or x86_64 or aarch64 without dpkg; elsewhere the "
-                       "agent is built there: `./bootstrap build`",
+                       "their derivatives, or x86_64 or aarch64 without dpkg; on other systems the "
+                       "agent has to be built there: `./bootstrap build`",
                        to, system->system[0] ? system->system : "its system", system->machine,
                        system->arch[0] ? system->arch : "no Debian");
     }
@@ -234,9 +233,9 @@ fail:
     return err;
 }
 
-/* OVERLAY's folder `ringpipe` as one file. */
-static rp_err pack(rp_arena *arena, const rp_adopt *adopt, const rp_adopt_system *system,
-                   const rp_image_node *node, const char *own, char **tar) {
+/* Packs OVERLAY's folder `ringpipe` into one file. */
+static rp_err pack_overlay(rp_arena *arena, const rp_adopt *adopt, const rp_adopt_system *system,
+                           const rp_image_node *node, const char *own, char **tar) {
     char *overlay;
     rp_err err;
     RP_TRY(rp_arena_printf(arena, &overlay, "%s/overlay", own));
@@ -272,7 +271,7 @@ static rp_err send_and_install(rp_arena *arena, const rp_adopt *adopt,
             .to = adopt->to, .command = command, .terminal = true, .wait_s = INSTALL_S};
         err = run_step(&install, "first-boot");
     }
-    /* There is a secret in it, whatever came of it. */
+    /* The folder contains a secret, so it is removed in any case. */
     const rp_remote last = {.to = adopt->to, .command = clean, .wait_s = CLEAN_S};
     const rp_err cleaned = rp_remote_run(&last, &code);
     if (err == RP_OK && (cleaned != RP_OK || code != 0)) {
@@ -298,7 +297,7 @@ rp_err rp_adopt_install(const rp_adopt *adopt, const rp_adopt_system *system,
     if (!made) {
         RP_TRY(rp_fail(RP_ERR_IO, "%s: %s", own, strerror(errno)));
     }
-    RP_TRY(pack(&arena, adopt, system, node, own, &tar));
+    RP_TRY(pack_overlay(&arena, adopt, system, node, own, &tar));
     RP_TRY(send_and_install(&arena, adopt, system, tar));
 fail:
     if (made) {

@@ -45,14 +45,15 @@ fail:
     return err;
 }
 
-/* In the child. */
+/* In the child process. */
 static void become_ssh(const rp_remote *remote, const int pipe_fd[2]) {
     const char *word[RP_REMOTE_WORDS];
     char copy[RP_REMOTE_WORDS][2048];
     char *argv[RP_REMOTE_WORDS] = {NULL};
     sigset_t none;
     (void)sigemptyset(&none);
-    (void)sigprocmask(SIG_SETMASK, &none, NULL); /* Ctrl-C ends it, whoever waits for us */
+    (void)sigprocmask(SIG_SETMASK, &none,
+                      NULL); /* Ctrl-C ends it, even if the parent blocks signals */
     rp_remote_words(remote, word);
     for (uint32_t i = 0; word[i]; i++) {
         argv[i] = copy[i];
@@ -78,8 +79,7 @@ static int64_t now_ms(void) {
     return rp_clock_now_ns(&clock) / RP_NS_PER_MS;
 }
 
-/* Its output to the end, or until it is time. What is more than there is room for is read and
- * dropped. */
+/* Reads its output to the end or until the deadline; output beyond the buffer is dropped. */
 static void collect(const rp_remote *remote, int fd, int64_t until_ms) {
     size_t used = 0;
     char more[512];
@@ -103,7 +103,7 @@ static void collect(const rp_remote *remote, int fd, int64_t until_ms) {
     remote->out[used] = '\0';
 }
 
-/* False: it was still at work then, and is ended. */
+/* False: it was still running at the deadline, and is killed. */
 static bool await_end(pid_t child, int64_t until_ms, int *status) {
     const struct timespec nap = {.tv_nsec = NAP_MS * 1000000L};
     for (;;) {
@@ -132,7 +132,7 @@ rp_err rp_remote_run(const rp_remote *remote, int *code) {
     const int64_t until_ms = now_ms() + remote->wait_s * INT64_C(1000);
     int fds[2] = {-1, -1};
     int status = 0;
-    (void)fflush(NULL); /* nothing is printed twice */
+    (void)fflush(NULL); /* so that nothing is printed twice */
     if (remote->out && pipe2(fds, O_CLOEXEC) != 0) {
         return rp_fail(RP_ERR_IO, "pipe: %s", strerror(errno));
     }

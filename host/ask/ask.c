@@ -6,10 +6,11 @@
 
 #include "link/head.h"
 
-static const int64_t AGAIN_NS = 300 * RP_NS_PER_MS; /* a question is sent again */
-static const int64_t PING_NS = 1 * RP_NS_PER_S;     /* without an answer: is anybody there? */
+static const int64_t AGAIN_NS = 300 * RP_NS_PER_MS; /* interval between repeated questions */
+static const int64_t PING_NS =
+    1 * RP_NS_PER_S; /* time without an answer after which the board is pinged */
 static const int64_t NAP_NS = 50 * RP_NS_PER_MS;
-enum { QUEUE = 16, PACKETS_MAX = 64 /* a round */ };
+enum { QUEUE = 16, PACKETS_MAX = 64 /* limit for one round */ };
 
 struct rp_asker {
     rp_ask_options options;
@@ -17,13 +18,13 @@ struct rp_asker {
     rp_port *port;
     rp_loop own_loop, *loop;
     uint64_t session, id;
-    uint64_t route;  /* of a board that has dialled; 0: none yet */
-    bool refused;    /* by keys */
-    bool introduced; /* it has said who it is, as every software does */
-    bool answered;   /* the question at hand */
+    uint64_t route;  /* route to a board that has dialled; 0: none yet */
+    bool refused;    /* the keys were refused */
+    bool introduced; /* it has identified itself, as every version does */
+    bool answered;   /* the current question */
     rp_Frame answer;
-    int64_t sent_ns, pinged_ns; /* last; 0: not yet */
-    uint32_t sent;              /* times */
+    int64_t sent_ns, pinged_ns; /* time of the last one; 0: never */
+    uint32_t sent;              /* number of times */
 };
 
 static int64_t now(const rp_asker *a) {
@@ -32,8 +33,8 @@ static int64_t now(const rp_asker *a) {
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* Not 0. */
-static rp_err draw(uint64_t *out) {
+/* Draws a random number that is not 0. */
+static rp_err draw_number(uint64_t *out) {
     do {
         if (getrandom(out, sizeof *out, 0) != (ssize_t)sizeof *out && errno != EINTR) {
             return rp_fail(RP_ERR_IO, "getrandom: %s", strerror(errno));
@@ -58,8 +59,8 @@ rp_err rp_asker_open(rp_arena *arena, const rp_ask_options *options, rp_asker **
     a->options = *options;
     a->own_loop = rp_loop_poll(options->clock);
     a->loop = options->loop ? options->loop : &a->own_loop;
-    RP_TRY(draw(&a->session));
-    RP_TRY(draw(&a->id));
+    RP_TRY(draw_number(&a->session));
+    RP_TRY(draw_number(&a->id));
     if (!options->transport) {
         RP_TRY(rp_transport_start(arena, "zmq", &transport, &a->own_transport));
     }
@@ -99,8 +100,8 @@ static bool is_there(const rp_asker *a) {
     return a->port->bound ? a->route != 0 : rp_port_is_connected(a->port);
 }
 
-/* A board answers a PING that names no session of its own with who it is. */
-static void say(rp_asker *a, const rp_Ask *ask, int64_t since_ns) {
+/* Sends the question, and a PING: a board identifies itself after a PING of an unknown session. */
+static void send_question(rp_asker *a, const rp_Ask *ask, int64_t since_ns) {
     const int64_t at = now(a);
     if (!is_there(a)) {
         return;
@@ -140,7 +141,7 @@ static void take_packet(rp_asker *a, const rp_packet *packet) {
     if (packet->count != 1 || rp_head_read(packet->frame[0], 0, &frame) != RP_OK) {
         return;
     }
-    /* A board that dials speaks first, of a session that is none of ours. */
+    /* A board that dials sends the first message, with a session that is not ours. */
     a->introduced = a->introduced || a->port->bound || frame.peer == a->session;
     if (frame.peer == a->session && answered_id(&frame) == a->id) {
         a->answer = frame;
@@ -156,7 +157,8 @@ static rp_err round_of(rp_asker *a, int64_t until_ns) {
     while (kind->step(a->port, &event)) {
         a->refused =
             event.kind == RP_PORT_REFUSED || (a->refused && event.kind != RP_PORT_CONNECTED);
-        a->sent_ns = event.kind == RP_PORT_CONNECTED ? 0 : a->sent_ns; /* what was sent is lost */
+        a->sent_ns =
+            event.kind == RP_PORT_CONNECTED ? 0 : a->sent_ns; /* what was sent before is lost */
     }
     for (uint32_t i = 0; i < PACKETS_MAX && kind->take(a->port, &packet) == RP_OK; i++) {
         take_packet(a, &packet);
@@ -203,7 +205,7 @@ rp_err rp_asker_try(rp_asker *a, const rp_Ask *ask, int64_t wait_ns, rp_Frame *o
         if (a->options.stopped && a->options.stopped(a->options.context)) {
             return rp_fail(RP_ERR_INTERRUPTED, "stopped");
         }
-        say(a, ask, since_ns);
+        send_question(a, ask, since_ns);
         RP_TRY(round_of(a, since_ns + wait_ns));
     }
     *came = what_came(a);

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-/* Software that knows no HOLDER says in CONDITION whether it has a run. */
+/* Older software without ASK HOLDER reports in CONDITION whether it has a run. */
 static rp_err ask_condition(rp_asker *asker, int64_t wait_ns, rp_Ordered *out) {
     const rp_Ask ask = {.what = RP_ASK_CONDITION};
     rp_Frame answer;

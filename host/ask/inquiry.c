@@ -9,7 +9,7 @@
 
 enum { ENDPOINT_BYTES = 128 };
 
-static const int64_t WAIT_NS = 2 * RP_NS_PER_S;  /* for an answer */
+static const int64_t WAIT_NS = 2 * RP_NS_PER_S;  /* timeout of a question */
 static const int64_t AGAIN_NS = 8 * RP_NS_PER_S; /* between two questions to a board */
 
 typedef struct {
@@ -22,10 +22,10 @@ typedef struct {
 } subject;
 
 struct rp_inquiry {
-    pthread_mutex_t lock; /* of what changes after a thread has begun */
+    pthread_mutex_t lock; /* protects what changes after a thread has started */
     rp_clock clock;
     rp_keypair keys;
-    uint32_t holders; /* the owner and threads: the last one to go frees it */
+    uint32_t holders; /* number of users, the owner and threads: the last one frees it */
     bool over;
     subject subject[RP_INQUIRIES_MAX];
     uint32_t count;
@@ -95,7 +95,7 @@ void rp_inquiry_close(rp_inquiry **inquiry) {
     *inquiry = NULL;
 }
 
-/* Call it with the lock held. The thread is detached, because a name server may delay it for longer
+/* Call it with the lock held. The thread is detached, because a name server may delay it longer
  * than the run waits. */
 static bool start_thread(subject *of) {
     pthread_attr_t detached;

@@ -1,4 +1,4 @@
-/* Causes for a loop that must not block: each board is asked by a thread of its own. */
+/* Looks up causes for an event loop that must not block: each board is asked by its own thread. */
 #ifndef RP_ASK_INQUIRY_H
 #define RP_ASK_INQUIRY_H
 
@@ -10,12 +10,12 @@ typedef struct rp_inquiry rp_inquiry;
 
 /* errors  MEMORY */
 rp_err rp_inquiry_open(rp_inquiry **out) RP_MUST_CHECK;
-/* Threads that still wait, for a name server say, end by themselves later. NULL is accepted. */
+/* Threads that still wait, for example for a name server, end later by themselves. Accepts NULL. */
 void rp_inquiry_close(rp_inquiry **inquiry);
 
-/* Why the board does not answer: what is known, or NULL. Begins to ask about a board that was not
- * asked about for some seconds. Everything is copied. The result lives until the next call for this
- * board. A board that dials is not asked: the port where it dials is the run's. */
+/* Returns why the board does not answer, as far as known, or NULL. Starts an inquiry if the board
+ * was not asked for some seconds. All arguments are copied. The result is valid until the next call
+ * for this board. A board that dials is not asked, because its port belongs to the run. */
 const rp_cause *rp_inquiry_look(rp_inquiry *inquiry, const rp_roster_entry *entry,
                                 const rp_keypair *keys);
 

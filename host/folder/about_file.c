@@ -15,7 +15,7 @@ static bool write_path(const char *folder, const char *end, char path[PATH_BYTES
     return snprintf(path, PATH_BYTES, "%s/about.json%s", folder, end) < PATH_BYTES;
 }
 
-/* NULL: there is none, or it is not one. */
+/* NULL: no valid file. */
 static json_t *load_about(const char *folder) {
     char path[PATH_BYTES];
     json_t *root = write_path(folder, "", path) ? json_load_file(path, 0, NULL) : NULL;
@@ -34,7 +34,7 @@ bool rp_about_plan_is(const char *folder, const char *word) {
     return same;
 }
 
-/* NULL: no memory. */
+/* NULL: out of memory. */
 static json_t *make_start(const rp_about *about) {
     char host[256] = "";
     char here[4096] = "";
@@ -59,7 +59,7 @@ static json_t *make_boards(const rp_about *about) {
     return boards;
 }
 
-/* The starts so far and this one. */
+/* Returns the earlier starts and this one. */
 static json_t *add_start(json_t *before, const rp_about *about) {
     json_t *starts = json_is_array(before) ? json_incref(before) : json_array();
     while (json_array_size(starts) >= RP_ABOUT_STARTS_MAX) {

@@ -33,7 +33,7 @@ const rp_folder_paths *rp_folder_paths_of(const rp_folder *folder) {
     return &folder->paths;
 }
 
-/* One controller in a folder at a time: until it is closed, or its process ends. */
+/* Locks the folder for this controller, until it is closed or its process ends. */
 static rp_err lock(rp_folder *folder) {
     const char *path = folder->paths.folder;
     folder->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -43,8 +43,8 @@ static rp_err lock(rp_folder *folder) {
     if (flock(folder->fd, LOCK_EX | LOCK_NB) == 0) {
         return RP_OK;
     }
-    if (errno != EWOULDBLOCK) { /* of a file system without locks: terms tell two of them apart */
-        rp_log_debug("controller: %s can not be locked: %s", path, strerror(errno));
+    if (errno != EWOULDBLOCK) { /* a file system without locks: terms tell two controllers apart */
+        rp_log_debug("controller: %s cannot be locked: %s", path, strerror(errno));
         return RP_OK;
     }
     return rp_fail(RP_ERR_USAGE,
@@ -104,7 +104,7 @@ fail:
 rp_err rp_folder_choose(rp_folder *folder, const rp_folder_choice *choice) {
     const rp_folder_paths *paths = &folder->paths;
     rp_err err;
-    RP_ASSERT(!paths->folder && folder->fd < 0); /* once */
+    RP_ASSERT(!paths->folder && folder->fd < 0); /* only once */
     RP_TRY(name_folder(folder, choice));
     if (choice->resume && access(paths->run_yaml, F_OK) != 0) {
         return rp_fail(RP_ERR_USAGE, "%s: no run to resume: there is no run.yaml", paths->folder);
@@ -114,7 +114,7 @@ rp_err rp_folder_choose(rp_folder *folder, const rp_folder_choice *choice) {
     RP_TRY(choice->resume ? RP_OK : rp_run_place_check(folder->arena, paths->folder));
     RP_TRY(access(paths->checkpoints, F_OK) == 0 ? rp_folders_make_own(paths->checkpoints, 0777)
                                                  : RP_OK);
-    if (!choice->temporary) { /* simulated runs have no process of their own */
+    if (!choice->temporary) { /* a simulation has no process of its own */
         RP_TRY(rp_owner_write(paths->folder));
         folder->is_owned = true;
     }
@@ -180,7 +180,7 @@ void rp_folder_close_transfers(rp_folder *folder) {
     rp_transfers_close(&folder->transfers);
 }
 
-/* The command works when it is pasted. */
+/* Quotes the words, so that the command works when pasted. */
 void rp_folder_print_resume(const rp_folder *folder, FILE *progress, const char *program,
                             const char *keys) {
     const rp_folder_paths *paths = rp_folder_paths_of(folder);

@@ -1,4 +1,4 @@
-/* A run that goes on: what its log says of that, and of settings that are others now. */
+/* A resumed run: logs where it continues and which settings have changed. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -10,8 +10,7 @@
 
 enum { CHANGES_MAX = 12, CHANGES_BYTES = 600 };
 
-/* Their file is as it was when the run began, also of former versions: nothing of it is an
- * error. */
+/* run.yaml is as the run began, maybe of an older version, so nothing in it is an error. */
 static void put_changes(const rp_folder *folder, const rp_runfile *run, char *text, size_t bytes) {
     rp_arena arena;
     rp_node *before;
@@ -25,7 +24,7 @@ static void put_changes(const rp_folder *folder, const rp_runfile *run, char *te
     rp_arena_finish(&arena);
 }
 
-/* One of them, which what was trained before does not know: the boards, how long, how often. */
+/* The changed key affects earlier training; boards, length and intervals do not. */
 static bool is_of_training(const char *change) {
     static const char *const others[] = {
         "ring.", "checkpoint.", "train.steps:", "train.epochs:", "train.eval_", NULL};
@@ -53,7 +52,7 @@ fail:
     return err;
 }
 
-/* A longer cosine is another curve. */
+/* A longer schedule such as cosine changes the learning rate, which is logged. */
 static rp_err note_rate(const rp_folder *folder, const rp_runfile *run, uint64_t step) {
     char text[RP_RATE_BYTES];
     rp_arena arena;

@@ -4,9 +4,9 @@
 
 enum { OPEN_MAX = 8192, PROBES = 16 };
 
-/* One end of a parcel that waits for its other one. */
+/* One end of a parcel that waits for its other end. */
 typedef struct {
-    bool used, sent; /* sent: by op's end; else taken, by op's start */
+    bool used, sent; /* at the end of an op that sent it; else at the start of one that used it */
     bool evaluation;
     uint32_t edge;
     uint64_t step;
@@ -17,10 +17,10 @@ typedef struct {
 
 struct rp_transfers {
     rp_arena plan_arena;
-    const rp_plan *plan; /* that the three arrays below are of */
+    const rp_plan *plan; /* plan to which the next arrays belong */
     rp_transfer *scratch;
-    uint64_t *sample_bytes; /* by edge; 0: not known */
-    uint64_t ends;          /* so far: the age of the next one */
+    uint64_t *sample_bytes; /* by edge; 0: unknown */
+    uint64_t ends;          /* counter: age of the next end */
     open_end end[OPEN_MAX];
 };
 
@@ -76,7 +76,7 @@ static bool is_other_end(const open_end *end, const open_end *of) {
            end->samples.first == of->samples.first && end->samples.count == of->samples.count;
 }
 
-/* The other end, which is then no longer open; or NULL, and this one is kept. */
+/* Returns the matching end, which is then closed; or NULL, and stores this one. */
 static const open_end *match_end(rp_transfers *t, const open_end *own) {
     const uint64_t at = hash_of(own->edge, own->step, own->samples.first);
     open_end *place = NULL;
@@ -123,7 +123,7 @@ static rp_err take_end(rp_transfers *t, const rp_transfer *transfer, const rp_si
         .step = transfer->step,
         .samples = transfer->samples,
         .bytes = t->sample_bytes[transfer->edge] * transfer->samples.count,
-        /* The clocks of boards agree so far only: none arrives before it has left. */
+        /* board clocks agree only roughly: no parcel may arrive before it was sent */
         .start_ns = start_ns < end_ns ? start_ns : end_ns,
         .end_ns = end_ns,
     };

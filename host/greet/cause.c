@@ -6,7 +6,7 @@
 
 #include "greet/explain.h"
 
-/* A host is taken as gone when the board has not heard it for this long. */
+/* A host counts as gone if the board has not heard it for this long. */
 enum { HOST_LIVES_MS = 3000 };
 
 static void say_keys(const rp_roster_entry *board, rp_cause *out) {
@@ -49,16 +49,16 @@ void rp_cause_of_silence(const rp_roster_entry *board, const char *listen, rp_gr
         break;
     case RP_GREET_OLD:
         (void)snprintf(out->text, sizeof out->text,
-                       "is there, and its software is too old to be asked: install a newer one "
-                       "there");
+                       "is there, but its software is too old for questions: install a newer "
+                       "one there");
         break;
     case RP_GREET_NOT_DIALLED:
         say_not_dialled(listen, out);
         break;
     case RP_GREET_MUTE:
         (void)snprintf(out->text, sizeof out->text,
-                       "the connection to %s stands, its key fits, and its agent says nothing: it "
-                       "hangs, or the board is overloaded",
+                       "accepts the connection at %s with the right key, but its agent sends "
+                       "nothing: it hangs, or the board is overloaded",
                        board->endpoint);
         break;
     case RP_GREET_THERE:
@@ -72,9 +72,9 @@ void rp_cause_of_silence(const rp_roster_entry *board, const char *listen, rp_gr
 const char *rp_cause_of_probe(rp_probe_state state) {
     switch (state) {
     case RP_PROBE_OPEN:
-        return "who listens there does not answer";
+        return "something listens there but does not answer";
     case RP_PROBE_REFUSED:
-        return "nobody listens there";
+        return "nothing listens there";
     case RP_PROBE_NO_NAME:
         return "its name has no address";
     default:
@@ -106,9 +106,9 @@ rp_err rp_cause_fail_silent(rp_silent_why why, const char *name, const char *end
             name, endpoint, fingerprint);
     case RP_SILENT_BROKEN_OFF:
         return rp_fail(RP_ERR_REFUSED,
-                       "board %s at %s: handshake after handshake is broken off there: somebody "
-                       "with another key than the one with fingerprint %s has its address, or the "
-                       "way damages them all",
+                       "board %s at %s: every handshake is broken off: another machine, whose key "
+                       "does not have the fingerprint %s, has its address, or the path damages "
+                       "the handshakes",
                        name, endpoint, fingerprint);
     case RP_SILENT_UNANSWERED:
     case RP_SILENT_UNKNOWN:

@@ -38,14 +38,14 @@ static void write_address(const struct sockaddr *address, socklen_t bytes, char 
     }
 }
 
-/* Of IPv4, which alone is looked up here. */
+/* Compares IPv4 addresses; no others are looked up here. */
 static bool is_same(const struct sockaddr *a, const struct sockaddr *b) {
     return a && a->sa_family == AF_INET &&
            memcmp(&((const struct sockaddr_in *)a)->sin_addr,
                   &((const struct sockaddr_in *)b)->sin_addr, sizeof(struct in_addr)) == 0;
 }
 
-/* The interface that has this address of ours. */
+/* Names the interface that has this address of ours. */
 static void name_interface(const struct sockaddr *own, char out[HOST_BYTES]) {
     struct ifaddrs *all = NULL;
     (void)snprintf(out, HOST_BYTES, "an interface");
@@ -61,7 +61,7 @@ static void name_interface(const struct sockaddr *own, char out[HOST_BYTES]) {
     freeifaddrs(all);
 }
 
-/* Which way a packet there would take: a UDP socket that is connected sends nothing. */
+/* Writes the interface that a packet would take; connecting a UDP socket sends nothing. */
 static bool say_route(text *t, const char *host, const struct addrinfo *to) {
     struct sockaddr_storage own;
     socklen_t bytes = sizeof own;
@@ -88,8 +88,8 @@ static bool say_route(text *t, const char *host, const struct addrinfo *to) {
     return true;
 }
 
-/* The kernel's ARP requests for this address have had no answer so far. It reports EHOSTUNREACH
- * only after three seconds of them, and we do not wait that long. */
+/* The kernel's ARP requests for this address have not been answered so far. The kernel reports
+ * EHOSTUNREACH only after three seconds, longer than we wait. */
 static bool has_no_arp_answer(const struct addrinfo *to) {
     char address[HOST_BYTES];
     char line[256];
@@ -114,8 +114,8 @@ static rp_explained say_try(text *t, const struct addrinfo *to, const char *port
     switch (code == ETIMEDOUT && has_no_arp_answer(to) ? EHOSTUNREACH : code) {
     case 0:
         add(t,
-            "something listens at port %s, and no handshake ends: the agent is stopped or "
-            "overloaded, or it is no agent",
+            "something listens at port %s, but no handshake completes: the agent is stopped or "
+            "overloaded, or it is another program",
             port);
         return RP_EXPLAINED_CONNECTS;
     case ECONNREFUSED:
@@ -126,12 +126,12 @@ static rp_explained say_try(text *t, const struct addrinfo *to, const char *port
         break;
     case ETIMEDOUT:
         add(t,
-            "no answer: is the board on and in this network, and does no firewall drop what comes "
-            "to port %s?",
+            "no answer: is the board on and in this network? Does a firewall drop packets to port "
+            "%s?",
             port);
         break;
     case EHOSTUNREACH:
-        add(t, "no machine there has that address: is the board on, and has it another address by "
+        add(t, "no machine there has that address: is the board on? Does it have another address "
                "now? `avahi-browse -rt _ringpipe._tcp` lists those that are near");
         break;
     default:

@@ -1,4 +1,4 @@
-/* Why nobody answers at an address, in words for whoever has to go there. */
+/* Explains to the user why nothing answers at an address. */
 #ifndef RP_GREET_EXPLAIN_H
 #define RP_GREET_EXPLAIN_H
 
@@ -7,13 +7,13 @@
 enum { RP_EXPLAIN_BYTES = 768 };
 
 typedef enum {
-    RP_EXPLAINED_CONNECTS, /* something takes connections there */
+    RP_EXPLAINED_CONNECTS, /* something accepts connections there */
     RP_EXPLAINED_NO_NAME,  /* the name is unknown, or the text is not an address */
-    RP_EXPLAINED_AWAY      /* all else: the board may still answer */
+    RP_EXPLAINED_AWAY      /* any other reason: the board may still answer */
 } rp_explained;
 
-/* Looks up the name, asks the kernel which interface leads there, and tries to connect, a second an
- * address. `endpoint`: tcp://HOST:PORT. `out` ends with what can be done. */
+/* Looks up the name, asks the kernel which interface leads there, and tries to connect, up to a
+ * second per address. `endpoint`: tcp://HOST:PORT. `out` ends with advice. */
 rp_explained rp_explain_address(const char *endpoint, char *out, size_t bytes);
 
 #endif

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-/* Boards of one transport: its library bounds the number of sockets. Those that dial share one
+/* Boards per transport, whose library limits the number of sockets. Boards that dial share one
  * socket, so they form the first group, whatever their number. */
 enum { GROUP = 64 };
 
@@ -11,19 +11,19 @@ static const int64_t NAP_NS = 50 * RP_NS_PER_MS;
 typedef struct {
     rp_link *link;
     uint32_t group;
-    uint64_t session; /* of the process that was greeted; 0: none was heard yet */
+    uint64_t session; /* session of the process that was greeted; 0: none was heard yet */
     uint32_t restarts;
-    int64_t connected_ns; /* since when; 0: it is not */
+    int64_t connected_ns; /* time of the connection; 0: not connected */
     bool said_hello, answered;
     rp_Hello hello;
-    rp_Frame *answer; /* NULL: there was never one */
+    rp_Frame *answer; /* NULL: never allocated */
 } seat;
 
 struct rp_greet {
     rp_greet_options options;
     rp_arena *arena;
     seat *seat;
-    rp_links **links; /* one a group; NULL: the group has no board */
+    rp_links **links; /* one per group; NULL: the group has no board */
     uint32_t groups, used;
 };
 
@@ -147,7 +147,7 @@ fail:
     return err;
 }
 
-/* A restarted agent has not heard the greeting. */
+/* A restarted agent has not received the greeting. */
 static rp_err meet_process(const rp_greet *g, seat *s) {
     rp_link_stats stats;
     rp_link_stats_of(s->link, &stats);
@@ -179,7 +179,7 @@ static rp_err go_round_group(const rp_greet *g, uint32_t group) {
     for (uint32_t k = 0; k < g->options.count; k++) {
         if (g->seat[k].group == group) {
             RP_TRY(step_seat(g, &g->seat[k]));
-            if (count < RP_LINKS_WAIT_MAX) { /* those that dial share one socket */
+            if (count < RP_LINKS_WAIT_MAX) { /* boards that dial share one socket */
                 link[count++] = g->seat[k].link;
             }
         }

@@ -1,21 +1,22 @@
-/* Boards are greeted over links of their own, in no run: which of them are there? Then they can be
- * asked over the same links. One thread. */
+/* Greets boards over separate links, outside any run, to find out which are there; then they can be
+ * asked over the same links. Uses one thread. */
 #ifndef RP_GREET_GREET_H
 #define RP_GREET_GREET_H
 
 #include "link/link.h"
 #include "run/entry.h"
 
-/* What a host knows of a board that it has greeted, or asked (ask/ask.h). */
+/* What a host knows about a board that it has greeted or asked (ask/ask.h). */
 typedef enum {
-    RP_GREET_THERE,       /* it has answered */
+    RP_GREET_THERE,       /* it answered */
     RP_GREET_BUSY,        /* it has a run */
-    RP_GREET_OLD,         /* it has answered, and its software lacks what is needed */
+    RP_GREET_OLD,         /* it answered, but its software lacks required features */
     RP_GREET_SILENT,      /* nothing answers at its address */
-    RP_GREET_REFUSED,     /* it refuses our key, or has another key than the roster says */
-    RP_GREET_NOT_DIALLED, /* it dials, and has not */
-    RP_GREET_MUTE, /* the keys fit, and it says nothing: it serves another host, or it hangs */
-    RP_GREET_STATES = RP_GREET_MUTE /* those that have a word; MUTE has that of BUSY */
+    RP_GREET_REFUSED,     /* it refuses our key, or its key is not the one in the roster */
+    RP_GREET_NOT_DIALLED, /* it dials, and has not done so */
+    RP_GREET_MUTE, /* the keys are right but it sends nothing: it serves another host, or it hangs
+                    */
+    RP_GREET_STATES = RP_GREET_MUTE /* states with a word of their own; MUTE uses that of BUSY */
 } rp_greet_state;
 
 /* "there", "busy", .. */
@@ -23,10 +24,10 @@ const char *rp_greet_state_word(rp_greet_state state);
 
 /* ---- one link -------------------------------------------------------------------------------- */
 
-/* What a host says first to a board. `origin`: this machine and run folder; NULL: it has no run. */
+/* The first message of a host to a board. `origin`: this machine and run folder; NULL: no run. */
 rp_Frame rp_greet_hello(int64_t now_ns, const char *origin);
-/* Opens a control link. `dials`: the board dials `endpoint`, which is this host's. `name`: in logs.
- * errors of rp_link_open() */
+/* Opens a control link. `dials`: the board dials `endpoint`, an address of this host. `name`: for
+ * logs. errors of rp_link_open() */
 rp_err rp_greet_open_link(rp_links *links, const char *name, bool dials, const char *endpoint,
                           const char *public_text, rp_link **out) RP_MUST_CHECK;
 
@@ -35,51 +36,50 @@ rp_err rp_greet_open_link(rp_links *links, const char *name, bool dials, const c
 typedef struct {
     const rp_roster_entry *board; /* [count], borrowed */
     uint32_t count;
-    const char *listen; /* where boards that dial find this host; NULL: none does */
+    const char *listen; /* where boards that dial find this host; NULL: nowhere */
     const rp_keypair *keys;
     const rp_clock *clock;
-    rp_transport *transport; /* as those of rp_links_options */
+    rp_transport *transport; /* as in rp_links_options */
     rp_loop *loop;
-    const char *link;               /* name of the links, in logs */
-    const char *who;                /* stands in the message of INTERRUPTED */
-    bool (*stopped)(void *context); /* asked in each round; NULL: never */
+    const char *link;               /* name of the links in logs */
+    const char *who;                /* named in the message of INTERRUPTED */
+    bool (*stopped)(void *context); /* polled in each round; NULL: never */
     void *context;
-    uint64_t features; /* a board without one of these is OLD */
-    rp_kind answer;    /* the kind of message that answers rp_greet_ask() */
-    int64_t mute_ns;   /* a board that is connected and silent for this long is MUTE; 0: it may
-                          answer until the wait is over */
+    uint64_t features; /* a board that lacks one of these is OLD */
+    rp_kind answer;    /* kind of message that answers rp_greet_ask() */
+    int64_t mute_ns;   /* a connected board that is silent for this long is MUTE; 0: it may answer
+                          until the end of the wait */
 } rp_greet_options;
 
 typedef struct rp_greet rp_greet;
 
-/* Opens a link to each board and sends a HELLO; a process that restarts is greeted again. The
- * memory lies in `arena`. errors of rp_links_open(), rp_link_open() */
+/* Opens a link to each board and sends HELLO; a restarted process is greeted again. Memory is in
+ * `arena`. errors of rp_links_open(), rp_link_open() */
 rp_err rp_greet_open(rp_arena *arena, const rp_greet_options *options,
                      rp_greet **out) RP_MUST_CHECK;
-void rp_greet_close(rp_greet **greet); /* NULL is accepted */
-/* A new link to the board, and a new greeting. errors of rp_link_open() */
+void rp_greet_close(rp_greet **greet); /* accepts NULL */
+/* Opens a new link to the board and greets it again. errors of rp_link_open() */
 rp_err rp_greet_again(rp_greet *greet, uint32_t board) RP_MUST_CHECK;
 
-/* One round of all links, which sleeps for a moment at most. errors INTERRUPTED; of a link */
+/* Runs one round of all links, sleeping for a moment at most. errors INTERRUPTED; of a link */
 rp_err rp_greet_round(rp_greet *greet) RP_MUST_CHECK;
-/* Rounds until each board has answered, or has refused the keys, or is mute; *all is false when
- * wait_ns is over first. errors of rp_greet_round() */
+/* Runs rounds until each board has answered, refused the keys, or is mute; *all is false if wait_ns
+ * ends first. errors of rp_greet_round() */
 rp_err rp_greet_wait(rp_greet *greet, int64_t wait_ns, bool *all) RP_MUST_CHECK;
 
 typedef struct {
     rp_greet_state state;
-    const rp_Hello *hello; /* NULL: none has come */
-    int64_t round_trip_ns; /* of the last ping; 0: not known */
-    uint32_t restarts;     /* processes that were greeted after the first one, over this link */
-    uint64_t strangers;    /* handshakes with keys that the roster does not have */
+    const rp_Hello *hello; /* NULL: not received */
+    int64_t round_trip_ns; /* of the last ping; 0: unknown */
+    uint32_t restarts;     /* number of restarted processes that were greeted over this link */
+    uint64_t strangers;    /* handshakes with keys that are not in the roster */
 } rp_greet_found;
 rp_greet_found rp_greet_look(const rp_greet *greet, uint32_t board);
 rp_link *rp_greet_link(const rp_greet *greet, uint32_t board);
 
-/* Forgets the last answer, and asks. errors of rp_link_send() */
+/* Drops the last answer and sends a question. errors of rp_link_send() */
 rp_err rp_greet_ask(rp_greet *greet, uint32_t board, rp_Frame *question) RP_MUST_CHECK;
-/* The answer since the last question, once; NULL: none has come. It is valid until the next
- * round. */
+/* Returns the answer to the last question, once; NULL: none yet. Valid until the next round. */
 const rp_Frame *rp_greet_take_answer(rp_greet *greet, uint32_t board);
 
 #endif

@@ -18,11 +18,11 @@ enum { OWN_FILES = 128, FILES_MAX = 65536 };
 
 static const int64_t LOOK_NS = 20 * RP_NS_PER_MS;
 
-/* An address that is tried. */
+/* An address to try. */
 typedef struct {
     rp_probe *probe;
     char host[RP_REACH_HOST_BYTES];
-    struct gaicb question; /* of a name; without a host: it is a number */
+    struct gaicb question; /* lookup of a name; without a host: the address is numeric */
     struct sockaddr_in address;
     int fd;
 } attempt;
@@ -35,7 +35,7 @@ uint32_t rp_probe_room(uint32_t wanted, uint32_t each) {
     }
     if (limit.rlim_cur < need && limit.rlim_cur < limit.rlim_max) {
         limit.rlim_cur = need < limit.rlim_max ? need : limit.rlim_max;
-        (void)setrlimit(RLIMIT_NOFILE, &limit); /* what holds is read next */
+        (void)setrlimit(RLIMIT_NOFILE, &limit); /* the limit in effect is read next */
         (void)getrlimit(RLIMIT_NOFILE, &limit);
     }
     const rlim_t files = limit.rlim_cur < FILES_MAX ? limit.rlim_cur : FILES_MAX;
@@ -47,7 +47,7 @@ uint32_t rp_probe_room(uint32_t wanted, uint32_t each) {
 
 static const struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM};
 
-/* A number is known at once; false: it is a name. */
+/* A numeric address is known at once; false: it is a name. */
 static bool take_number(attempt *a) {
     char port[RP_REACH_PORT_BYTES] = "";
     (void)rp_reach_split(a->probe->endpoint, a->host, port);
@@ -56,7 +56,7 @@ static bool take_number(attempt *a) {
     return inet_pton(AF_INET, a->host, &a->address.sin_addr) == 1;
 }
 
-/* Until none is asked any more; false: in time some are. */
+/* Waits until no lookup is pending; false: some are still pending at the end of the wait. */
 static bool await_names(const rp_clock *clock, struct gaicb **asked, uint32_t count,
                         int64_t until_ns) {
     const struct timespec look = {.tv_nsec = LOOK_NS};
@@ -94,8 +94,8 @@ static void take_name(attempt *a, bool all) {
     }
 }
 
-/* All at once, in threads of the C library: one that nobody knows holds up no other. False: some
- * threads still write there, for as long as a resolver takes. */
+/* Looks up all names at once, in threads of the C library, so that an unknown name delays no other.
+ * False: some threads still write to `attempts`, for as long as their resolver takes. */
 static bool find_addresses(const rp_clock *clock, attempt *attempts, struct gaicb **asked,
                            uint32_t count, int64_t until_ns) {
     uint32_t names = 0;
@@ -149,7 +149,7 @@ static void look(attempt *a) {
     end(a, getsockopt(a->fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0 ? errno : error);
 }
 
-/* So many together. */
+/* As many as fit the limit of open files. */
 static void connect_some(const rp_clock *clock, attempt *some, struct pollfd *polled,
                          uint32_t count, int64_t wait_ns, uint32_t *waits) {
     const int64_t until_ns = rp_clock_now_ns(clock) + wait_ns;

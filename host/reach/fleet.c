@@ -1,11 +1,11 @@
-/* Any number of boards is greeted. */
+/* Greets any number of boards. */
 #include "greet/cause.h"
 #include "greet/probe.h"
 #include "reach/reach_own.h"
 
-enum { LINK_FILES = 6 /* that a link takes, at most */ };
+enum { LINK_FILES = 6 /* files that a link takes at most */ };
 
-/* A board that has taken our key and says nothing for this long serves another host. */
+/* A board that is connected but silent for this long serves another host. */
 static const int64_t BUSY_NS = 2 * RP_NS_PER_S;
 
 typedef struct {
@@ -13,7 +13,7 @@ typedef struct {
     const rp_reach_options *options;
     int64_t wait_ns;
     rp_fleet *out;
-    rp_probe *probe; /* one a board; of those that dial nothing is tried */
+    rp_probe *probe; /* one per board; boards that dial are not tried */
 } fleet;
 
 /* ---- addresses ------------------------------------------------------------------------------- */
@@ -39,7 +39,7 @@ fail:
 
 /* ---- greeting -------------------------------------------------------------------------------- */
 
-/* The boards of `at` together. */
+/* Greets the boards listed in `at` concurrently. */
 static rp_err greet(fleet *f, const uint32_t *at, uint32_t count) {
     rp_greet_options options = {.count = count,
                                 .listen = f->options->listen,
@@ -58,7 +58,8 @@ static rp_err greet(fleet *f, const uint32_t *at, uint32_t count) {
     RP_TRY(RP_ARENA_NEW(f->arena, count, &entry));
     for (uint32_t i = 0; i < count; i++) {
         entry[i] = f->options->roster[at[i]];
-        if (!entry[i].dials) { /* a name that is looked up in a link's thread holds up the others */
+        if (!entry[i]
+                 .dials) { /* looking up a name in a link's thread would delay all other links */
             entry[i].endpoint = f->probe[at[i]].numeric;
         }
     }
@@ -77,7 +78,7 @@ fail:
     return err;
 }
 
-/* Those that dial share one socket of one transport, so all of them come with the first others. */
+/* Boards that dial share one socket of one transport, so all of them are in the first group. */
 static rp_err greet_all(fleet *f) {
     const uint32_t count = f->options->count;
     uint32_t *at;

@@ -1,4 +1,4 @@
-/* The boards of a ring: greeted together, and then links between neighbours are tried. */
+/* Greets the boards of a ring together; then links between neighbours are tried. */
 #include "reach/reach_own.h"
 
 #include <string.h>
@@ -23,7 +23,7 @@ void reach_note(const rp_greet *greet, uint32_t board, rp_reach_board *out) {
     }
 }
 
-/* Until all have answered or been refused; a board that dials tries once a second. */
+/* Waits until all boards have answered or refused; a board that dials tries once a second. */
 static rp_err greet_all(rp_greet *greet, const rp_reach_options *options, rp_reach_result *out) {
     const int64_t wait_ns = RP_REACH_NS;
     bool all;

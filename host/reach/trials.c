@@ -6,15 +6,15 @@
 
 #include "reach/reach_own.h"
 
-/* A greeting of neighbours, and what is known of them. */
+/* Arguments of all trials. */
 typedef struct {
     rp_greet *greet;
     const rp_reach_options *options;
 } trial;
 
-/* Its answer; NULL within RP_REACH_NS none came. */
-static rp_err ask(const trial *t, uint32_t board, const char *endpoint, const char *key,
-                  const rp_TrialDone **out) {
+/* *out: its answer; NULL: none within RP_REACH_NS. */
+static rp_err ask_board(const trial *t, uint32_t board, const char *endpoint, const char *key,
+                        const rp_TrialDone **out) {
     const rp_clock *clock = t->options->clock;
     const int64_t end_ns = rp_clock_now_ns(clock) + RP_REACH_NS;
     rp_Frame frame = {.which_body = RP_KIND_TRIAL};
@@ -23,7 +23,7 @@ static rp_err ask(const trial *t, uint32_t board, const char *endpoint, const ch
     (void)snprintf(order->endpoint, sizeof order->endpoint, "%s", endpoint);
     (void)snprintf(order->public_key, sizeof order->public_key, "%s", key);
     rp_err err = rp_greet_ask(t->greet, board, &frame);
-    RP_TRY(err == RP_ERR_AGAIN ? RP_OK : err); /* it does not answer then */
+    RP_TRY(err == RP_ERR_AGAIN ? RP_OK : err); /* the board will then not answer */
     while (out && !answer && rp_clock_now_ns(clock) < end_ns) {
         RP_TRY(rp_greet_round(t->greet));
         answer = rp_greet_take_answer(t->greet, board);
@@ -35,7 +35,7 @@ fail:
     return err;
 }
 
-static void say_failed(rp_reach_pair *pair, const char *why) {
+static void set_failed(rp_reach_pair *pair, const char *why) {
     pair->way = RP_REACH_FAILS;
     (void)snprintf(pair->why, sizeof pair->why, "%s", why);
 }
@@ -46,7 +46,7 @@ static void take_outcome(rp_reach_pair *pair, const rp_TrialDone *done) {
         pair->way = RP_REACH_WORKS;
         return;
     case RP_TRIAL_REFUSED:
-        say_failed(pair, "the handshake was refused: the keys do not fit");
+        set_failed(pair, "the handshake was refused: the keys do not fit");
         return;
     case RP_TRIAL_SILENT:
         pair->way = RP_REACH_FAILS;
@@ -54,7 +54,7 @@ static void take_outcome(rp_reach_pair *pair, const rp_TrialDone *done) {
                        RP_TRIAL_NS / RP_NS_PER_S);
         return;
     default:
-        say_failed(pair, done->text[0] ? done->text : "it could not be tried");
+        set_failed(pair, done->text[0] ? done->text : "it could not be tried");
     }
 }
 
@@ -65,20 +65,20 @@ static rp_err try_way(const trial *t, rp_reach_pair *pair) {
     const rp_TrialDone *done;
     char endpoint[160];
     rp_err err;
-    RP_TRY(ask(t, pair->to, "", from->public_text, &done));
+    RP_TRY(ask_board(t, pair->to, "", from->public_text, &done));
     if (!done || done->outcome != RP_TRIAL_LISTENS || done->port > UINT16_MAX) {
-        say_failed(pair, done && done->text[0] ? done->text : "the other board does not listen");
+        set_failed(pair, done && done->text[0] ? done->text : "the other board does not listen");
         return RP_OK;
     }
     (void)snprintf(endpoint, sizeof endpoint, "%.*s:%u", (int)(colon - to->endpoint), to->endpoint,
                    done->port);
-    RP_TRY(ask(t, pair->from, endpoint, to->public_text, &done));
+    RP_TRY(ask_board(t, pair->from, endpoint, to->public_text, &done));
     if (done) {
         take_outcome(pair, done);
     } else {
-        say_failed(pair, "the board that dials does not say what came of it");
+        set_failed(pair, "the board that dials does not report the result");
     }
-    RP_TRY(ask(t, pair->to, "", "", NULL));
+    RP_TRY(ask_board(t, pair->to, "", "", NULL));
 fail:
     return err;
 }

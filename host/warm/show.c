@@ -1,4 +1,4 @@
-/* What a person sees while the ring is warmed, and the result. */
+/* Progress while the ring is warmed, and the result. */
 #include <inttypes.h>
 #include <jansson.h>
 
@@ -8,7 +8,7 @@
 
 static const int64_t SAY_EVERY_NS = 5 * RP_NS_PER_S;
 
-/* Kernels that are ready, of both phases; they grow as long as something happens. */
+/* Ready kernels of both phases; this grows as long as there is progress. */
 static uint64_t count_ready(const rp_ring *ring) {
     uint64_t ready = 0;
     for (uint32_t k = 0; k < ring->count; k++) {
@@ -38,7 +38,7 @@ void rp_warm_say(rp_warm *warm) {
 
 /* ---- the result ------------------------------------------------------------------------------ */
 
-/* Names of the ring's boards whose places a spare has built for, or has not. */
+/* Names the ring's boards for whose places a spare has built (`built`), or has not. */
 static void show_places(const rp_warm *warm, const rp_warm_row *spare, const char *text,
                         bool built) {
     const char *before = text;

@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 
-/* A board ends its part up to a second before the host does; less is not worth another try. */
+/* A board stops up to a second before the host does; less than this is not worth a retry. */
 static const int64_t LEAST_NS = 2 * RP_NS_PER_S;
 
 rp_err rp_warm_open(rp_arena *arena, const rp_warm_needs *needs, rp_warm **out) {
@@ -39,7 +39,7 @@ uint32_t rp_warm_order_s(const rp_warm *warm) {
     return !warm ? 0 : left_s > 0 ? (uint32_t)left_s : 1;
 }
 
-/* A spare that is away takes no time from the rest. */
+/* The ring does not wait for a spare that is away. */
 int64_t rp_warm_patience_ns(const rp_warm *warm) {
     if (!warm || !warm->waits || warm->row) {
         return 0;
@@ -56,11 +56,11 @@ static uint32_t count_rounds(const rp_warm *warm) {
     return (warm->spares + warm->places - 1) / warm->places * warm->places;
 }
 
-/* The spare of this place in this round; NULL: the ring's own board. */
+/* The spare at this place in this round; NULL: the ring's own board. */
 static rp_warm_row *spare_at(const rp_warm *warm, uint32_t place) {
     RP_ASSERT(warm->row && place < warm->places);
     const uint32_t shift = warm->round % warm->places;
-    const uint32_t first = warm->round - shift; /* of as many spares as there are places */
+    const uint32_t first = warm->round - shift; /* first of a group of as many spares as places */
     const uint32_t i = first + (place + warm->places - shift) % warm->places;
     rp_warm_row *row = i < warm->spares ? &warm->row[warm->places + i] : NULL;
     return row && !row->missing ? row : NULL;
@@ -184,7 +184,8 @@ bool rp_warm_may_leave(const rp_warm *warm, const rp_warm_fault *fault) {
            fault->err != RP_ERR_INTERRUPTED;
 }
 
-/* Whose fault it is: of one spare, of those that are not done, or not of a spare at all. */
+/* Whether a spare caused the fault: the one named by it, or all that are not done if none is
+ * named. */
 static bool is_blamed(const rp_warm *warm, const rp_warm_fault *fault, const rp_warm_row *row) {
     for (uint32_t k = 0; k < warm->places; k++) {
         const rp_board_state *board = &warm->needs.ring->board[k];
@@ -196,8 +197,7 @@ static bool is_blamed(const rp_warm *warm, const rp_warm_fault *fault, const rp_
     return false;
 }
 
-/* A fault that no spare is blamed for ends the part of all spares that have a place left to build
- * for. */
+/* A fault that no spare caused ends the part of all spares with places left to build for. */
 rp_err rp_warm_leave(rp_warm *warm, const rp_warm_fault *fault, rp_warm_outcome *out) {
     bool *blamed;
     bool any = false;

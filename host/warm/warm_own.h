@@ -1,4 +1,4 @@
-/* Inside of the room `warm`. */
+/* The struct of this room, for its own files. */
 #ifndef RP_WARM_WARM_OWN_H
 #define RP_WARM_WARM_OWN_H
 
@@ -7,8 +7,8 @@
 typedef struct {
     const char *name;
     rp_board_building built;
-    uint8_t *took;       /* of a spare: by place, whether it has built what is needed there */
-    const char *missing; /* of a spare: why it has not built all of that; NULL */
+    uint8_t *took;       /* for spares, by place: it has built what is needed there */
+    const char *missing; /* for spares: why it has not built everything; NULL: it has */
 } rp_warm_row;
 
 struct rp_warm {
@@ -17,10 +17,10 @@ struct rp_warm {
     int64_t end_ns, said_ns; /* 0: not yet */
     uint64_t said_ready;
     rp_warm_row *row;        /* the ring's boards by place, then the spares; NULL: not yet */
-    rp_roster_entry *roster; /* the same, as it was; NULL: of this machine */
-    uint32_t places, spares; /* how many */
-    uint32_t round;          /* of spares in places */
-    bool waits;              /* a board was lost, and is waited for until end_ns */
+    rp_roster_entry *roster; /* the original roster, in the same order; NULL: local boards */
+    uint32_t places, spares; /* their numbers */
+    uint32_t round;          /* number of the round */
+    bool waits;              /* a board was lost, and may come back until end_ns */
 };
 
 /* show.c. errors FORMAT, IO */

@@ -159,7 +159,7 @@ class Adopt(enrolment.Case):
                 ({}, "not there: an OpenCL driver (a file in /etc/OpenCL/vendors); install that")):
             with self.subTest(missing):
                 _, err = self.adopt("--node", "left", env={**bare, **env}, code=2)
-                self.assertIn("has no dpkg, so the agent's files are brought as they are", err)
+                self.assertIn("has no dpkg, so the agent's files are copied as they are", err)
                 self.assertIn(missing, err)
         vendors.mkdir(parents=True)
         (vendors / "mali.icd").write_text("libmali.so\n")

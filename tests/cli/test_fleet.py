@@ -93,8 +93,8 @@ class Fleet(enrolment.Case):
                          [("there", 2), ("rack-a", HANG), ("rack-b", REFUSE + MUTE)])
         why = {board["name"]: board.get("why") for board in found["boards"]}
         self.assertEqual(why["n0000"], "its machine does not answer")
-        self.assertEqual(why[f"n{HANG:04}"], "nobody listens there")
-        self.assertEqual(why["n0997"], "who listens there does not answer")
+        self.assertEqual(why[f"n{HANG:04}"], "nothing listens there")
+        self.assertEqual(why["n0997"], "something listens there but does not answer")
         left = found["boards"][0]
         self.assertEqual((left["state"], left["board"], left["labels"]),
                          ("there", "pocl-cpu", {"site": "here"}))
@@ -141,7 +141,7 @@ class Fleet(enrolment.Case):
         found = json.loads(self.list("--ask", "--wait", "2", "--format", "json"))
         self.assertEqual([(board["state"], board["why"]) for board in found["boards"]],
                          [("silent", "its name has no address"),
-                          ("silent", "nobody listens there")])
+                          ("silent", "nothing listens there")])
 
     def test_forget(self):
         self.write_roster([self.entry(f"n{i}", f"10.0.0.{i}:7000", "rack-b" if i % 3 else "rack-a")

@@ -43,7 +43,7 @@ static void a_silent_board_of_a_run_is_put_into_words(void **state) {
         const char *text;
     } cases[] = {
         {RP_SILENT_REFUSES, RP_ERR_REFUSED, "board left at tcp://l:1 refused the handshake: "},
-        {RP_SILENT_BROKEN_OFF, RP_ERR_REFUSED, "left at tcp://l:1: handshake after handshake"},
+        {RP_SILENT_BROKEN_OFF, RP_ERR_REFUSED, "left at tcp://l:1: every handshake is broken off"},
         {RP_SILENT_UNANSWERED, RP_ERR_FAULT, "left at tcp://l:1: its machine accepts the "},
     };
     rp_keypair keys;
@@ -63,7 +63,7 @@ static void a_board_that_is_not_met_is_put_into_words(void **state) {
         const char *text;
     } cases[] = {
         {RP_GREET_REFUSED, true, "the handshake was refused: the board does not trust "},
-        {RP_GREET_OLD, false, "is there, and its software is too old to be asked"},
+        {RP_GREET_OLD, false, "is there, but its software is too old for questions"},
         {RP_GREET_NOT_DIALLED, false, "has not dialled tcp://h:1: does "},
         {RP_GREET_MUTE, false, "the connection to tcp://127.0.0.1:1 stands, its key fits"},
         {RP_GREET_SILENT, false, "nothing answers at tcp://127.0.0.1:1: 127.0.0.1, tried through"},
