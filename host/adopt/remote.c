@@ -157,7 +157,7 @@ rp_err rp_remote_run(const rp_remote *remote, int *code) {
     }
     *code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     return *code == 127 ? rp_fail(RP_ERR_IO,
-                                  "ssh can not be started, or does not know the command: on Debian "
+                                  "ssh cannot be started, or does not know the command: on Debian "
                                   "`apt-get install openssh-client` brings it")
                         : RP_OK;
 }

@@ -84,7 +84,7 @@ static rp_err check_memory_of(const rp_keep *keep, const rp_plan *plan, uint32_t
     return most == 0 || stages + board->memory.parcel_bytes + copies <= most
                ? RP_OK
                : rp_fail(RP_ERR_LIMIT,
-                         "board %s: its %s take %" PRIu64 " KiB, what comes and goes over "
+                         "board %s: its %s take %" PRIu64 " KiB, traffic over "
                          "its links %" PRIu64 " KiB and copies (ring.copy_steps) %" PRIu64
                          " KiB, %s allows %" PRIu64 " KiB%s",
                          board->name, board->memory.own_memory ? "offloaded stashes" : "stages",

@@ -62,9 +62,9 @@ const rp_position *rp_keep_wanted_position(const rp_keep *keep);
 /* Asks boards for the copies, none of which is lost. `plan` is borrowed until the rescue is
  * abandoned. WAITS; AGAIN: the file cannot be opened; OVER. errors MEMORY, IO */
 rp_err rp_keep_begin_rescue(rp_keep *keep, const rp_plan *plan, rp_keep_outcome *out) RP_MUST_CHECK;
-/* WAITS; AGAIN: begin again; DAMAGED: *not_finite names a tensor, borrowed until the rescue is
- * abandoned; DONE, also with errors IO: a checkpoint is written, and the copies are forgotten;
- * OVER. errors as rp_keep_step_save(); of the ring */
+/* WAITS; AGAIN: call rp_keep_begin_rescue(); DAMAGED: *not_finite names a tensor, borrowed until
+ * the rescue is abandoned; DONE, also with errors IO: a checkpoint is written, and the copies are
+ * forgotten; OVER. errors as rp_keep_step_save(); of the ring */
 rp_err rp_keep_step_rescue(rp_keep *keep, const char **not_finite,
                            rp_keep_outcome *out) RP_MUST_CHECK;
 /* Ends a rescue, finished or not. Also forgets the copies, because a checkpoint is on disk. */

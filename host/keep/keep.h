@@ -28,7 +28,7 @@ typedef enum {
     RP_KEEP_OFFERED, /* the boards have their tensors, and gains were read: send them the gains,
                         then step it again */
     RP_KEEP_WHOLE,   /* everything requested from the boards has arrived: commit it */
-    RP_KEEP_AGAIN,   /* the disk has failed: begin again once rp_keep_disk_rests() is false */
+    RP_KEEP_AGAIN,   /* the disk has failed: restart once rp_keep_disk_rests() is false */
     RP_KEEP_DONE,
     RP_KEEP_DAMAGED, /* the boards' state is lost or not finite: no checkpoint is made */
     RP_KEEP_OVER     /* with error IO: the disk has failed for too long, so the run stops */
@@ -55,7 +55,7 @@ void rp_keep_note_return(rp_keep *keep, uint64_t step);
 rp_err rp_keep_find(rp_keep *keep, rp_arena *arena, char **path,
                     rp_position *position) RP_MUST_CHECK;
 /* A run can only go back to its newest checkpoint. errors FORMAT: the checkpoint that was found, of
- * `step`, is another one */
+ * `step`, is a different one */
 rp_err rp_keep_check_step(const rp_keep *keep, uint64_t step) RP_MUST_CHECK;
 const char *rp_keep_damage(const rp_keep *keep); /* why the newest checkpoint is damaged, or "" */
 /* Logs that the run continues from the checkpoint of `step` because the newest one is damaged.

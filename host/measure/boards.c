@@ -86,7 +86,7 @@ rp_err rp_measure_begin(rp_measure *m, uint32_t cores) {
     rp_err err;
     RP_ASSERT(!m->has_profile);
     RP_ASSERT(ring->count > 0 && ring->count <= m->board_count);
-    rp_arena_finish(&m->arena); /* after a fault, a measurement may begin again */
+    rp_arena_finish(&m->arena); /* after a fault, a measurement may be repeated */
     rp_arena_init(&m->arena, "profile", 0);
     RP_TRY(rp_profile_open(&m->arena, run, known, &m->profile));
     RP_TRY(rp_profile_open(&m->arena, run, known, &m->kept));

@@ -36,8 +36,8 @@ rp_err rp_drift_tell(const rp_measure *measure, const rp_plan *plan, rp_arena *a
 /* The functions below need a prediction. Returns measured time divided by predicted time, over all
  * passes of a board; 1 with fewer than eight ops. */
 double rp_drift_board_factor(const rp_measure *measure, const rp_plan *plan, uint32_t board);
-/* The same for the parcels of the last segment from board to board. Also 1 if the wire hardly
- * counts in a step, or takes turns on an emulated medium. */
+/* Measured by predicted time of the last segment's parcels from board to board. Also 1 if the wire
+ * hardly counts in a step, or takes turns on an emulated medium. */
 double rp_drift_wire_factor(const rp_measure *measure, const rp_plan *plan, uint32_t from,
                             uint32_t to);
 /* Makes the measured times the new prediction; also places the profile. Otherwise as

@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "measure/measure_own.h"
 
-/* Longer than RP_TRIAL_NS, within which a board reports that it cannot reach the other one. */
+/* Longer than RP_TRIAL_NS, within which a board reports that it cannot reach its peer. */
 static const int64_t ANSWER_NS = 8 * RP_NS_PER_S;
 static const uint32_t SIZES[] = {64, 16 << 10, 256 << 10, 2 << 20};
 enum { SIZE_COUNT = sizeof SIZES / sizeof *SIZES };

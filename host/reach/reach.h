@@ -21,7 +21,7 @@ typedef struct {
 typedef enum {
     RP_REACH_WORKS,
     RP_REACH_FAILS,      /* see `why` */
-    RP_REACH_IMPOSSIBLE, /* the other board cannot be dialled */
+    RP_REACH_IMPOSSIBLE, /* the far board cannot be dialled */
     RP_REACH_UNTRIED     /* one of them is not there, or not idle */
 } rp_reach_outcome;
 

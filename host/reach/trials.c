@@ -67,7 +67,7 @@ static rp_err try_way(const trial *t, rp_reach_pair *pair) {
     rp_err err;
     RP_TRY(ask_board(t, pair->to, "", from->public_text, &done));
     if (!done || done->outcome != RP_TRIAL_LISTENS || done->port > UINT16_MAX) {
-        set_failed(pair, done && done->text[0] ? done->text : "the other board does not listen");
+        set_failed(pair, done && done->text[0] ? done->text : "the far board does not listen");
         return RP_OK;
     }
     (void)snprintf(endpoint, sizeof endpoint, "%.*s:%u", (int)(colon - to->endpoint), to->endpoint,

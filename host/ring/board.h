@@ -98,7 +98,7 @@ typedef struct {
 
 /* What boards report at the end of a segment. */
 typedef struct {
-    uint32_t peer;  /* board at the other end */
+    uint32_t peer;  /* board at the far end */
     uint64_t bytes; /* bytes sent */
     double busy_s;
     double rate;             /* recent rate, bytes per second; 0: unknown */

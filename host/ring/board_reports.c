@@ -60,7 +60,7 @@ rp_err rp_ring_check_software(rp_ring *ring, uint32_t place, const rp_Hello *boa
                                        : "the older of its boards");
         return rp_fail(RP_ERR_PEER,
                        "board %s (ringpipe %s) speaks wire versions %u to %u, this host (ringpipe "
-                       "%s) and the other boards %u to %u: update ringpipe on %s",
+                       "%s) and its other boards %u to %u: update ringpipe on %s",
                        name, board->software, board->wire_min, board->wire_max, RP_VERSION,
                        ring->wire.min, ring->wire.max, older);
     }

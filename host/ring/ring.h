@@ -52,7 +52,7 @@ typedef struct {
     bool is_watching;   /* a board that restarts, ends or is silent is a fault */
     bool knows_boards;  /* the run had these boards before: one that refuses the handshake counts as
                            absent */
-    bool boards_up;     /* local boards listen, or there are none */
+    bool boards_up;     /* local boards listen; true without any */
     const rp_spawner *spawner; /* starter of local boards, borrowed; NULL: none were started */
     rp_rejoin rejoin;
     struct {

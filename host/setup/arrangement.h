@@ -111,7 +111,7 @@ bool rp_arrangement_has_cut(const rp_arrangement *a);
 rp_err rp_arrangement_choose(rp_arrangement *a) RP_MUST_CHECK;
 /* ahead: measured, in a schedule with split stages: steps ahead are to be chosen. */
 bool rp_ahead_is_wanted(const rp_arrangement *a);
-/* Takes the steps ahead of a given plan or of the checkpoint; other values would make it another
+/* Takes `schedule.ahead` of a given plan or of the checkpoint; other values would make it another
  * run. Does nothing if `count` is not the run's number of stages. errors MEMORY */
 rp_err rp_ahead_take(rp_arrangement *a, const uint16_t *ahead, uint32_t count) RP_MUST_CHECK;
 /* advance: auto. _wants_advance: it is to be chosen. _choose_advance: chooses by the current wires,

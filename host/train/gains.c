@@ -86,7 +86,7 @@ fail:
     return err;
 }
 
-/* Only the schedule determines how many updates lie between a forward and its backward. A board
+/* Only the schedule determines the number of updates between a forward and its backward. A board
  * with another count does not run this schedule. */
 static rp_err check_staleness(const rp_train *train, uint32_t board,
                               const rp_PredictionError *report) {

@@ -53,9 +53,9 @@ rp_err rp_train_step(rp_train *train, bool stop, bool *paused,
 /* Records the segment's duration, and compares the boards' ledgers with the plan.
  * errors PEER: a ledger differs from the plan */
 rp_err rp_train_end_segment(rp_train *train) RP_MUST_CHECK;
-/* Ends an interrupted segment; does nothing if there is none. */
+/* Ends an interrupted segment; does nothing without one. */
 void rp_train_abandon(rp_train *train);
-/* When the segment or pass began; 0: there is none. */
+/* When the segment or pass began; 0: not now. */
 int64_t rp_train_segment_start_ns(const rp_train *train);
 /* Seconds since then. */
 double rp_train_segment_s(const rp_train *train);

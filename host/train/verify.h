@@ -1,5 +1,5 @@
 /* Verification: after a step of which the boards have recorded a microbatch, each stage's record
- * goes from its board to another one, which recomputes it. */
+ * goes from its board to a second one, which recomputes it. */
 #ifndef RP_TRAIN_VERIFY_H
 #define RP_TRAIN_VERIFY_H
 

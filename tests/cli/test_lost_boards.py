@@ -94,7 +94,8 @@ class Three(Roster):
         self.agent("new", "--name", "two", listen=self.boards["two"][1])
         _, err = self.finish(process)
         self.assertRegex(err, "board two at .*: every handshake is broken off: another machine, "
-                              "whose key does not have the fingerprint .* it counts as a board that is away")
+                              "whose key does not have the fingerprint .* "
+                              "it counts as a board that is away")
         self.assertIn("the model is cut anew over the 2 boards left", err)
         log = (self.dir / "killed" / "log.jsonl").read_text().splitlines()
         refused = [line for line in map(json.loads, log) if line.get("event") == "refused"]

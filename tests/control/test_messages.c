@@ -172,7 +172,7 @@ static void versions_of_the_wire_must_meet(void **state) {
     assert_int_equal(ring.failed, RP_CONTROL_HELLO);
     (void)snprintf(both, sizeof both,
                    "board 1 (ringpipe 7.0) speaks wire versions %d to %d, this host (ringpipe %s) "
-                   "and the other boards %d to %d: update ringpipe on the host",
+                   "and its other boards %d to %d: update ringpipe on the host",
                    RP_WIRE_MAX + 1, RP_WIRE_MAX + 5, RP_VERSION, RP_WIRE_MIN, RP_WIRE_MAX);
     assert_non_null(strstr(ring.fault.text, both));
     ring_close(&ring);
