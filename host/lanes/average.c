@@ -8,7 +8,7 @@
 
 enum { PIECE = 16384, META_MAX = 96 };
 
-/* A member's files. */
+/* The files of a member. */
 typedef struct {
     rp_st_reader *from;
     rp_st_writer *to;
@@ -17,9 +17,9 @@ typedef struct {
 
 typedef struct {
     rp_arena arena;
-    rp_st_reader *center; /* NULL: none yet */
+    rp_st_reader *center; /* NULL: no centre yet */
     rp_st_writer *next;
-    rp_st_entry *entry; /* of the centre, or of what it will have */
+    rp_st_entry *entry; /* entries of the centre, or of the first one */
     uint32_t entries;
     member member[RP_AVERAGE_MEMBERS_MAX];
     uint32_t count;
@@ -40,7 +40,7 @@ fail:
     return err;
 }
 
-/* Their order is that of the first member's file. */
+/* In the order of the first member's file. */
 static rp_err list_entries(work *w) {
     const rp_st_reader *from = w->center ? w->center : w->member[0].from;
     rp_err err;
@@ -54,7 +54,7 @@ fail:
     return err;
 }
 
-/* The same metadata but for the checksums, which the writer makes, and the round. */
+/* The same metadata except the checksums, which the writer computes, and the round. */
 static rp_err make_meta(const rp_st_reader *from, const char *round, const char **meta) {
     const char *key;
     const char *value;
@@ -74,7 +74,7 @@ static rp_err make_meta(const rp_st_reader *from, const char *round, const char 
     return RP_OK;
 }
 
-/* What its lane has written is read; the file for it is made later. */
+/* Opens the lane's checkpoint; the averaged file is created later. */
 static rp_err open_member(work *w, const rp_average_member *of, member *to) {
     to->alpha = of->alpha;
     return open_whole(w, of->from, &to->from);
@@ -123,8 +123,8 @@ fail:
 
 /* ---- a tensor -------------------------------------------------------------------------------- */
 
-/* Values [0, count) of w->x and, where there is a centre, of w->z. */
-static void draw_together(work *w, size_t count, bool begins) {
+/* Averages values [0, count) of w->x and, if there is a centre, of w->z. */
+static void average_values(work *w, size_t count, bool begins) {
     for (size_t j = 0; j < count; j++) {
         double mean = 0;
         for (uint32_t i = 0; i < w->count; i++) {
@@ -173,7 +173,7 @@ static rp_err average_tensor(work *w, uint32_t index, uint32_t *bad) {
         if (z) {
             memcpy(w->z, z + first, bytes);
         }
-        draw_together(w, count, !z);
+        average_values(w, count, !z);
         for (uint32_t i = 0; i < w->count; i++) {
             RP_TRY(rp_st_write(w->member[i].to, index_of(w->member[i].from, entry->name),
                                first * sizeof(float), w->x[i], bytes));
@@ -184,7 +184,7 @@ fail:
     return err;
 }
 
-/* What is each lane's own. */
+/* Copies the tensors that are each lane's own. */
 static rp_err copy_rest(const member *m) {
     rp_err err = RP_OK;
     for (uint32_t i = 0; i < rp_st_count(m->from); i++) {

@@ -28,14 +28,14 @@ static void close_fd(int *fd) {
     }
 }
 
-/* `in`, `out`: the child's; closed here in any case. */
+/* `in` and `out`: descriptors for the child; closed here in any case. */
 static rp_err spawn(rp_lane_child *lane, const char *const *word, int in, int out) {
     int log = open(lane->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0666);
     rp_err err = log >= 0 && in >= 0 && out >= 0
                      ? rp_child_start(&lane->child, NULL, word, (const int[3]){in, out, log}, -1)
                      : RP_ERR_IO;
     if (err != RP_OK) {
-        err = rp_fail(RP_ERR_IO, "%s: lane %u can not be started: %s", lane->log, lane->index,
+        err = rp_fail(RP_ERR_IO, "%s: lane %u cannot be started: %s", lane->log, lane->index,
                       strerror(errno));
     }
     if (out != in) {
@@ -146,7 +146,8 @@ rp_lane_word rp_lane_listen(rp_lane_child *lane) {
             memmove(lane->line, end + 1, lane->used);
             continue;
         }
-        lane->used = lane->used == sizeof lane->line ? 0 : lane->used; /* no line of ours */
+        lane->used =
+            lane->used == sizeof lane->line ? 0 : lane->used; /* too long for one of our lines */
         const ssize_t got = read(lane->fd, lane->line + lane->used, sizeof lane->line - lane->used);
         if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
             return word;
@@ -160,8 +161,8 @@ rp_lane_word rp_lane_listen(rp_lane_child *lane) {
     return word;
 }
 
-/* One that has just ended does not hear it, and is told when it comes again. */
-void rp_lane_let_go(rp_lane_child *lane, uint64_t step) {
+/* A lane that has just ended does not receive this; it is told when it reaches the round again. */
+void rp_lane_release(rp_lane_child *lane, uint64_t step) {
     lane->reached = false;
     char text[48];
     const int length = snprintf(text, sizeof text, "{\"go\":%" PRIu64 "}\n", step);

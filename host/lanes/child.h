@@ -1,5 +1,5 @@
-/* A lane of a run: `ringpipe train` or `resume` as a child process, that leads a process group of
- * its own and does not outlive this one. */
+/* A lane of a run: `ringpipe train` or `resume` as a child process, with its own process group. It
+ * does not outlive this process. */
 #ifndef RP_LANES_CHILD_H
 #define RP_LANES_CHILD_H
 
@@ -12,61 +12,62 @@ enum { RP_LANE_PATH_BYTES = 4096, RP_LANE_TRIES_MAX = 6 };
 typedef struct {
     uint32_t index;
     char folder[RP_LANE_PATH_BYTES]; /* OUT/lane-0 */
-    char log[RP_LANE_PATH_BYTES];    /* what it says: OUT/lane-0.log */
+    char log[RP_LANE_PATH_BYTES];    /* output of the child: OUT/lane-0.log */
     rp_lane_condition condition;
 
     rp_child child;
-    int fd; /* its input and output; -1 */
+    int fd; /* its input and output; -1: none */
     char line[512];
     size_t used;
-    int64_t start_ns;  /* when it is started again; 0: it is not waiting for that */
-    uint32_t tries;    /* in a row that ended before a round */
-    uint32_t restarts; /* in all */
+    int64_t start_ns;  /* when it is restarted; 0: no restart is due */
+    uint32_t tries;    /* consecutive starts without a round */
+    uint32_t restarts; /* in total */
     int exit_code;     /* of its last end */
 
-    /* as it has said */
+    /* as reported by the lane */
     uint64_t step, samples;
     double loss;
-    bool reached; /* it is at a pause, since: */
+    bool reached; /* it waits at a pause, since: */
     int64_t reached_ns;
-    /* as the run has decided */
-    uint64_t joined;                      /* the last round that it took part in; 0: none yet */
-    uint64_t averaged;                    /* its step in that */
-    uint32_t rounds, late;                /* that it took part in; of them, with a lag */
-    int64_t delay_ns[RP_ROUND_TIMES_MAX]; /* of its last arrivals */
+    /* as decided by the run */
+    uint64_t joined;       /* the last round in which it took part; 0: none */
+    uint64_t averaged;     /* its step in that round */
+    uint32_t rounds, late; /* rounds in which it took part; of these with a lag */
+    int64_t
+        delay_ns[RP_ROUND_TIMES_MAX]; /* ring buffer of delays after the first lane of a round */
     uint32_t delays;
 } rp_lane_child;
 
-/* What all lanes are started with. Borrowed. */
+/* How lanes are started; borrowed. */
 typedef struct {
-    const char *run_yaml;   /* for a lane that has none yet */
-    const char *const *set; /* for one that has */
+    const char *run_yaml;   /* for a lane that has no run.yaml yet */
+    const char *const *set; /* for a lane that has one */
     uint32_t set_count;
-    const char *keys; /* NULL: none were given */
+    const char *keys; /* NULL: none given */
 } rp_lane_order;
 
 void rp_lane_init(rp_lane_child *lane, uint32_t index, const char *folder);
 /* errors IO */
 rp_err rp_lane_start(rp_lane_child *lane, const rp_lane_order *order) RP_MUST_CHECK;
-/* Takes what it has said; false: there is no more of it now. *step: it has come to a pause
- * there. */
+/* Takes the lane's next report. RP_LANE_SAYS_NOTHING: there is none. RP_LANE_SAYS_ROUND: the lane
+ * waits at a pause. */
 typedef enum {
     RP_LANE_SAYS_NOTHING,
     RP_LANE_SAYS_ROUND,
     RP_LANE_SAYS_AWAY,
     RP_LANE_SAYS_BACK,
-    RP_LANE_SAYS_DATA /* it ends, because a sample is damaged */
+    RP_LANE_SAYS_DATA /* it ends because a sample is damaged */
 } rp_lane_word;
 rp_lane_word rp_lane_listen(rp_lane_child *lane);
-/* Its checkpoint of `step` has been averaged. */
-void rp_lane_let_go(rp_lane_child *lane, uint64_t step);
-/* True when it has ended since the last call: exit_code is its code, or 128 + signal. */
+/* Tells the lane that its checkpoint of `step` has been averaged. */
+void rp_lane_release(rp_lane_child *lane, uint64_t step);
+/* True if it has ended since the last call: exit_code is its code, or 128 + signal. */
 bool rp_lane_reap(rp_lane_child *lane);
-/* Ends what is left at once. */
+/* Kills it at once, if it still runs. */
 void rp_lane_kill(rp_lane_child *lane);
 
-/* Runs `ringpipe` with these words (NULL at the end) in place of a lane's: what it says on standard
- * output goes to `out`. errors IO */
+/* Runs `ringpipe` with these words (NULL at the end) instead of a lane; its standard output goes to
+ * the file `out`. errors IO */
 rp_err rp_lane_run(rp_lane_child *lane, const char *const *words, const char *out) RP_MUST_CHECK;
 
 #endif

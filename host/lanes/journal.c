@@ -1,5 +1,5 @@
-/* lanes.json: the last round. It is written before the round's files take their places, and behind
- * them all: so a run that is killed in between puts them there when it goes on. */
+/* lanes.json, the journal of the last round. It is written before the round's files are moved into
+ * place_file, and after all of them exist. If a run is killed in between, the resume moves them. */
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -97,13 +97,13 @@ rp_err rp_lanes_read_journal(rp_lanes *lanes) {
     json_decref(root);
     return good
                ? rp_lanes_place_files(lanes)
-               : rp_fail(RP_ERR_FORMAT, "%s: is not what a run of %u lanes has written%s%s",
+               : rp_fail(RP_ERR_FORMAT, "%s: is not the journal of a run with %u lanes%s%s",
                          lanes->journal, lanes->keys.count, root ? "" : ": ", root ? "" : why.text);
 }
 
 /* ---- the files of a round -------------------------------------------------------------------- */
 
-/* Of which round a file is that was made for one; 0: of none. */
+/* The round for which a file was made; 0: none. */
 static uint64_t round_of(const char *path) {
     rp_arena arena;
     rp_st_reader *reader = NULL;
@@ -118,8 +118,8 @@ static uint64_t round_of(const char *path) {
     return round;
 }
 
-/* One of a round that was never closed goes. */
-static rp_err place(const rp_lanes *lanes, const char *made, const char *to) {
+/* Moves a file into place_file; removes it if its round was never closed. */
+static rp_err place_file(const rp_lanes *lanes, const char *made, const char *to) {
     if (access(made, F_OK) != 0) {
         return RP_OK;
     }
@@ -139,9 +139,9 @@ rp_err rp_lanes_place_files(rp_lanes *lanes) {
         const rp_lane_child *lane = &lanes->lane[k];
         rp_lanes_name_made(lane, made);
         rp_lanes_name_checkpoint(lane, lane->averaged, to);
-        RP_TRY(place(lanes, made, to));
+        RP_TRY(place_file(lanes, made, to));
     }
-    err = place(lanes, lanes->next_center, lanes->center);
+    err = place_file(lanes, lanes->next_center, lanes->center);
 fail:
     return err;
 }

@@ -10,7 +10,8 @@
 
 #include "base/json_values.h"
 
-/* Shorter than a pipe takes at once, and than it holds when the run reads now and then. */
+/* Lines are shorter than a pipe writes atomically, and fit into it if the run reads now and
+ * then. */
 static rp_err write_line(const rp_lane_pipe *pipe, json_t *object) {
     char text[256];
     const size_t used = object ? json_dumpb(object, text, sizeof text - 1, JSON_COMPACT) : 0;

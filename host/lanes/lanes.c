@@ -18,13 +18,13 @@
 #include "run/runfile.h"
 
 enum { SETS_MAX = 64 };
-static const int64_t AGAIN_NS = 500 * RP_NS_PER_MS; /* doubled with every try */
+static const int64_t AGAIN_NS = 500 * RP_NS_PER_MS; /* doubled with every attempt */
 static const int64_t LOOK_NS = RP_NS_PER_S;
 
 /* ---- the run file ---------------------------------------------------------------------------- */
 
-/* Of a run, or of a lane of it; both are read with the same keys. What is wrong with the file is
- * said where all of it is read. */
+/* `path`: of a run or of a lane; both have the same keys. Errors in the file are reported later,
+ * when all of it is read. */
 static rp_err is_run_of_lanes(rp_arena *arena, const char *path, const char *const *set,
                               uint32_t set_count, bool *yes) {
     struct stat facts;
@@ -77,7 +77,7 @@ fail:
     return err;
 }
 
-/* As each lane will read it: of a roster the lanes have different boards. */
+/* Reads the file as each lane will, because with a roster the lanes have different boards. */
 static rp_err check_lanes(rp_lanes *lanes) {
     const char *set[SETS_MAX + 1];
     char own[32];
@@ -106,7 +106,7 @@ static rp_err check_lanes(rp_lanes *lanes) {
     return err;
 }
 
-/* Before the run file of before is replaced. */
+/* Call it before the old run file is replaced. */
 static rp_err note_run(rp_lanes *lanes, const rp_runfile *run) {
     char rate[RP_RATE_BYTES];
     rp_node *before;
@@ -169,7 +169,7 @@ static rp_err begin(rp_lanes *lanes) {
         }
         return RP_OK;
     }
-    (void)unlink(lanes->summary); /* of an earlier start */
+    (void)unlink(lanes->summary); /* from an earlier start */
     if (lanes->last_steps == lanes->steps) {
         lanes->phase = RP_LANES_LAST;
         return RP_OK;
@@ -225,7 +225,7 @@ rp_err rp_lanes_close(rp_lanes **taken) {
     }
     rp_lane_kill(&lanes->scorer);
     rp_lanes_leave_folder(lanes);
-    rp_arena arena = lanes->arena; /* which it lies in */
+    rp_arena arena = lanes->arena; /* a copy, because the arena contains `lanes` */
     rp_arena_finish(&arena);
     return result;
 }
@@ -258,7 +258,7 @@ static rp_err stop(rp_lanes *lanes, rp_err result, const char *why) {
     return RP_OK;
 }
 
-/* It goes on from its newest checkpoint, in a while; the others do not wait for it. */
+/* The lane will resume from its newest checkpoint after a pause; other lanes do not wait for it. */
 static rp_err note_ended(rp_lanes *lanes, rp_lane_child *lane) {
     if (lanes->phase != RP_LANES_WORK) {
         return RP_OK;
@@ -298,7 +298,7 @@ static void note_round(rp_lanes *lanes, rp_lane_child *lane) {
     lane->reached_ns = lanes->now_ns;
 }
 
-/* The other lanes would come to the same sample; trying again changes nothing. */
+/* Other lanes would meet the same sample, so a retry is useless. */
 static rp_err stop_at_data(rp_lanes *lanes, const rp_lane_child *lane) {
     char why[sizeof lanes->note];
     (void)snprintf(why, sizeof why, "a lane cannot use its data; see %.300s", lane->log);
@@ -322,7 +322,7 @@ static rp_err take_word(rp_lanes *lanes, rp_lane_child *lane, rp_lane_word word)
     }
 }
 
-static rp_err look_at(rp_lanes *lanes, rp_lane_child *lane) {
+static rp_err step_lane(rp_lanes *lanes, rp_lane_child *lane) {
     rp_lane_word word;
     rp_err err = RP_OK;
     while ((word = rp_lane_listen(lane)) != RP_LANE_SAYS_NOTHING) {
@@ -337,7 +337,7 @@ fail:
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-static rp_err score(rp_lanes *lanes) {
+static rp_err begin_scoring(rp_lanes *lanes) {
     const char *const words[] = {"ringpipe",
                                  "eval",
                                  lanes->folder,
@@ -369,7 +369,7 @@ static rp_err finish(rp_lanes *lanes) {
     if (lanes->result != RP_OK && lanes->options.progress &&
         rp_shell_word(&lanes->arena, lanes->folder, &word) == RP_OK) {
         rp_print(lanes->options.progress, "%s\n", lanes->note);
-        if (lanes->result != RP_ERR_DATA) { /* it would end there again */
+        if (lanes->result != RP_ERR_DATA) { /* a resume would end there again */
             rp_print(lanes->options.progress, "go on with: %s resume %s\n", program, word);
         }
     }
@@ -389,7 +389,8 @@ static rp_err end_scoring(rp_lanes *lanes) {
                        scorer->log);
     }
     if (!lanes->has_test && lanes->finite && !isfinite(lanes->loss) && lanes->result == RP_OK) {
-        lanes->result = RP_ERR_FAULT; /* a test part would have said how good the centre is */
+        lanes->result =
+            RP_ERR_FAULT; /* without a test split only the loss tells how good the centre is */
         (void)snprintf(lanes->note, sizeof lanes->note,
                        "the result is of no use: the loss of the last round is not finite");
     }
@@ -401,7 +402,7 @@ static rp_err step_phase(rp_lanes *lanes) {
     case RP_LANES_WORK:
         return rp_lanes_meet(lanes);
     case RP_LANES_LAST:
-        return count_running(lanes) == 0 ? score(lanes) : RP_OK;
+        return count_running(lanes) == 0 ? begin_scoring(lanes) : RP_OK;
     case RP_LANES_EVALUATE:
         return end_scoring(lanes);
     case RP_LANES_STOP:
@@ -414,7 +415,7 @@ static rp_err step_phase(rp_lanes *lanes) {
 static rp_err step_all(rp_lanes *lanes) {
     rp_err err = RP_OK;
     for (uint32_t k = 0; k < lanes->keys.count; k++) {
-        RP_TRY(look_at(lanes, &lanes->lane[k]));
+        RP_TRY(step_lane(lanes, &lanes->lane[k]));
     }
     err = step_phase(lanes);
 fail:
@@ -424,7 +425,7 @@ fail:
 int64_t rp_lanes_step(rp_lanes *lanes, int64_t now_ns) {
     lanes->now_ns = now_ns;
     const rp_err err = lanes->phase == RP_LANES_ENDED ? RP_OK : step_all(lanes);
-    if (err != RP_OK && lanes->phase < RP_LANES_STOP) { /* of its own files */
+    if (err != RP_OK && lanes->phase < RP_LANES_STOP) { /* an error with its own files */
         (void)!stop(lanes, err, rp_err_message());
     } else if (err != RP_OK) {
         lanes->result = err;
@@ -460,7 +461,7 @@ void rp_lanes_interrupt(rp_lanes *lanes) {
     }
     if (lanes->interrupts == 1 && lanes->phase == RP_LANES_WORK) {
         char why[80];
-        (void)snprintf(why, sizeof why, "interrupted behind round %" PRIu64, lanes->round);
+        (void)snprintf(why, sizeof why, "interrupted after round %" PRIu64, lanes->round);
         (void)!stop(lanes, RP_ERR_INTERRUPTED, why);
         return;
     }

@@ -1,4 +1,4 @@
-/* What a run of lanes says while it runs: log.jsonl, and lines for a person. */
+/* The log of a run of lanes (log.jsonl), and its progress for the user. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
@@ -13,7 +13,7 @@
 #include "base/printable.h"
 #include "lanes/lanes_own.h"
 
-static const int64_t SHOW_EVERY_NS = 10 * RP_NS_PER_S; /* where nobody sees it at once */
+static const int64_t SHOW_EVERY_NS = 10 * RP_NS_PER_S; /* if progress goes to no terminal */
 
 double rp_lanes_seconds(const rp_lanes *lanes) {
     return lanes->seconds + (double)(lanes->now_ns - lanes->start_ns) * 1e-9;
@@ -54,7 +54,7 @@ const char *rp_lanes_loss_text(double loss, char text[RP_LANES_LOSS]) {
     return text;
 }
 
-/* A full disk costs lines, whole ones, and is said once. */
+/* On a full disk whole lines are lost, which is reported once. */
 static rp_err put_line(rp_lanes *lanes, json_t *object) {
     struct stat before = {0};
     const bool known = fstat(fileno(lanes->log), &before) == 0;

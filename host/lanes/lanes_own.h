@@ -1,4 +1,4 @@
-/* Inside of a run of lanes; only for the files of this room. */
+/* The struct of a run of lanes, for the files of this room. */
 #ifndef RP_LANES_LANES_OWN_H
 #define RP_LANES_LANES_OWN_H
 
@@ -11,9 +11,9 @@
 
 typedef enum {
     RP_LANES_WORK,
-    RP_LANES_LAST,     /* the last round is done: the lanes come to their ends */
-    RP_LANES_EVALUATE, /* a child scores the centre */
-    RP_LANES_STOP,     /* interrupted, or nothing is left that could go on */
+    RP_LANES_LAST,     /* the last round is done: the lanes are ending */
+    RP_LANES_EVALUATE, /* a child process scores the centre */
+    RP_LANES_STOP,     /* interrupted, or no lane is left */
     RP_LANES_ENDED
 } rp_lanes_phase;
 
@@ -24,40 +24,40 @@ struct rp_lanes {
     rp_lanes_options options;
     rp_arena arena;
     const char *folder;
-    int folder_fd; /* holds its lock */
+    int folder_fd; /* descriptor with its lock */
     bool owns_folder;
     char *run_yaml, *journal, *center, *next_center, *weights, *scores, *summary, *log_path;
     FILE *log;
 
-    /* of the run file */
+    /* from the run file */
     rp_lanes_keys keys;
     const char *model, *schedule;
     uint64_t steps, epoch_steps;
     uint32_t epochs, stages;
     bool has_test;
-    rp_notes notes; /* of the run file and its data, said when the run begins */
+    rp_notes notes; /* of the run file and its data, logged at the start */
     bool finite;    /* a result that is not finite is a failure: train.stop_after.non_finite */
 
-    /* as lanes.json has it */
-    uint64_t round; /* that was closed last; 0: none */
+    /* as stored in lanes.json */
+    uint64_t round; /* last closed round; 0: none */
     char digest[RP_AVERAGE_DIGEST];
-    double seconds;      /* of earlier starts */
-    uint64_t last_steps; /* the run ended with a round at so many steps; 0: it has not */
+    double seconds;      /* duration of earlier starts */
+    uint64_t last_steps; /* number of steps of the last round of the whole run; 0: not reached */
 
     rp_lane_child lane[RP_LANES_MAX];
     rp_lane_child scorer;
     rp_lanes_phase phase;
     int64_t now_ns, start_ns;
-    int64_t closed_ns;         /* the last round, or 0: none since the start */
-    int64_t waiting_ns;        /* since when a lane waits; 0: none does */
-    bool is_closing;           /* the round's files are made; lanes.json does not say so yet */
-    rp_round_decision closing; /* of that round */
+    int64_t closed_ns;         /* when the last round was closed; 0: none since the start */
+    int64_t waiting_ns;        /* since when some lane waits; 0: none does */
+    bool is_closing;           /* the round's files are made, but not in lanes.json yet */
+    rp_round_decision closing; /* decision on that round */
     int64_t full_ns;           /* since when the folder rejects writes; 0: it does not */
-    int64_t retry_ns;          /* earliest time of the next try */
-    bool log_failed;           /* and that was said */
+    int64_t retry_ns;          /* earliest time of the next retry */
+    bool log_failed;           /* writing the log failed, and that was reported */
     int64_t round_ns[RP_ROUND_TIMES_MAX];
     uint32_t rounds; /* since the start */
-    double loss;     /* of the last round */
+    double loss;     /* mean loss of the last round */
     struct {
         int64_t at_ns;
         uint64_t samples;
@@ -68,38 +68,38 @@ struct rp_lanes {
     char note[RP_LANES_NOTE];
 };
 
-/* lanes_folder.c: the run folder. errors USAGE, IO */
+/* lanes_folder.c: takes the run folder. errors USAGE, IO */
 rp_err rp_lanes_take_folder(rp_lanes *lanes) RP_MUST_CHECK;
 void rp_lanes_leave_folder(rp_lanes *lanes);
 
-/* journal.c: lanes.json. */
+/* journal.c: writes and reads lanes.json. */
 rp_err rp_lanes_write_journal(const rp_lanes *lanes) RP_MUST_CHECK;
-/* What is there, and the files of the last round to their places. errors FORMAT, IO */
+/* Reads the journal, if any, and moves the files of its round into place. errors FORMAT, IO */
 rp_err rp_lanes_read_journal(rp_lanes *lanes) RP_MUST_CHECK;
-/* Files that a round has made beside the ones that it is to replace. */
+/* Name of the file that a round makes next to the one that it will replace. */
 void rp_lanes_name_made(const rp_lane_child *lane, char out[RP_LANE_PATH_BYTES]);
 void rp_lanes_name_checkpoint(const rp_lane_child *lane, uint64_t step,
                               char out[RP_LANE_PATH_BYTES]);
-/* The round is in the journal: its files take their places. errors IO */
+/* Call it once the round is in the journal: moves its files into place. errors IO */
 rp_err rp_lanes_place_files(rp_lanes *lanes) RP_MUST_CHECK;
 
 /* run_round.c: closes a round when it is time. errors IO */
 rp_err rp_lanes_meet(rp_lanes *lanes) RP_MUST_CHECK;
-/* When that has to be looked at again. */
+/* Time of the next check for that. */
 int64_t rp_lanes_meet_ns(const rp_lanes *lanes);
 
 /* lanes_log.c */
 double rp_lanes_seconds(const rp_lanes *lanes);
 uint64_t rp_lanes_samples(const rp_lanes *lanes);
-uint64_t rp_lanes_at(const rp_lanes *lanes);  /* step of the lane that is furthest */
-double rp_lanes_speed(const rp_lanes *lanes); /* samples/s over the last rounds; NAN: not known */
+uint64_t rp_lanes_at(const rp_lanes *lanes);  /* step of the most advanced lane */
+double rp_lanes_speed(const rp_lanes *lanes); /* samples/s over the last rounds; NAN: unknown */
 /* "0.1234", or "not finite" */
 const char *rp_lanes_loss_text(double loss, char text[RP_LANES_LOSS]);
 rp_err rp_lanes_log_event(rp_lanes *lanes, const char *event, const rp_lane_child *lane,
                           const char *format, ...) RP_PRINTF(4, 5);
 rp_err rp_lanes_log_round(rp_lanes *lanes, const double *alpha, const uint32_t *lag) RP_MUST_CHECK;
 
-/* lanes_summary.c: the summary, from those of the lanes. errors IO, FORMAT */
+/* lanes_summary.c: makes the summary from those of the lanes. errors IO, FORMAT */
 rp_err rp_lanes_summarise(rp_lanes *lanes, const char *status) RP_MUST_CHECK;
 
 #endif

@@ -1,4 +1,4 @@
-/* summary.json of a run of lanes: sums over theirs, and what the centre scores. */
+/* summary.json of a run of lanes: sums over the lanes' summaries, and the score of the centre. */
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -10,8 +10,8 @@
 #include "base/replace.h"
 #include "lanes/lanes_own.h"
 
-/* Entries of a list in a lane's summary, with the lane's number, since boards count from 0
- * there. */
+/* Copies the entries of a list of a lane's summary, with the lane's number added, because boards
+ * count from 0 in each lane. */
 static void take_list(const json_t *from, const char *key, uint32_t lane, json_t *to) {
     size_t i;
     json_t *entry;
@@ -47,7 +47,7 @@ static void put_lanes(const rp_lanes *lanes, json_t *out) {
     json_t *ledger = json_pack("{s:i, s:i, s:i}", "microbatches", 0, "lost", 0, "repeated", 0);
     json_t *moves = json_pack("{s:i, s:i}", "boards_left", 0, "boards_joined", 0);
     double bubble = 0;
-    uint32_t told = 0; /* lanes that know theirs */
+    uint32_t told = 0; /* number of lanes that know theirs */
     for (uint32_t k = 0; k < lanes->keys.count; k++) {
         char path[RP_LANE_PATH_BYTES + 16];
         (void)snprintf(path, sizeof path, "%s/summary.json", lanes->lane[k].folder);

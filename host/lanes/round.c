@@ -5,7 +5,7 @@
 
 #include "base/err.h"
 
-/* Whether the others wait for it. */
+/* The run waits for this lane. */
 static bool is_waited_for(const rp_round_facts *facts, const rp_round_lane *lane) {
     return lane->condition == RP_LANE_AT_WORK && lane->missed >= lane->may_lag &&
            facts->waited_ns < facts->bound_ns;

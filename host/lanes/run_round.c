@@ -1,24 +1,24 @@
-/* A round: the lanes that wait are averaged with the centre, and go on. */
+/* A round: the waiting lanes are averaged with the centre, and continue. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 #include "lanes/lanes_own.h"
 
-/* Lanes at work are waited for so long at least: building kernels takes minutes, and nothing is
- * known of the time of a round before the first. */
+/* Minimum wait for working lanes before the first round, because building kernels takes minutes and
+ * the duration of a round is unknown. */
 static const int64_t FIRST_NS = 900 * RP_NS_PER_S;
 static const int64_t LEAST_NS = 30 * RP_NS_PER_S;
 enum { TIMES_A_ROUND = 3 };
-/* lag: auto. A board of a roster that is lost is noticed after seconds only. */
+/* lag: auto. The loss of a roster board is only noticed after some seconds. */
 static const int64_t LEAST_AUTO_NS = 3 * RP_NS_PER_S;
 
-static uint32_t kept(uint32_t count) {
+static uint32_t bound_count(uint32_t count) {
     return count < RP_ROUND_TIMES_MAX ? count : RP_ROUND_TIMES_MAX;
 }
 
 static int64_t bound_ns(const rp_lanes *lanes) {
-    const int64_t usual_ns = rp_round_p95(lanes->round_ns, kept(lanes->rounds));
+    const int64_t usual_ns = rp_round_p95(lanes->round_ns, bound_count(lanes->rounds));
     const bool is_auto = lanes->keys.lag_auto;
     const int64_t bound = (is_auto ? 1 : TIMES_A_ROUND) * usual_ns;
     const int64_t least = is_auto ? LEAST_AUTO_NS : LEAST_NS;
@@ -35,7 +35,7 @@ int64_t rp_lanes_meet_ns(const rp_lanes *lanes) {
 }
 
 static rp_round_facts facts_of(const rp_lanes *lanes) {
-    const uint32_t rounds = kept(lanes->rounds);
+    const uint32_t rounds = bound_count(lanes->rounds);
     rp_round_facts facts = {.count = lanes->keys.count,
                             .alpha = lanes->keys.alpha,
                             .waited_ns = lanes->now_ns - lanes->waiting_ns,
@@ -43,20 +43,21 @@ static rp_round_facts facts_of(const rp_lanes *lanes) {
     for (uint32_t k = 0; k < facts.count; k++) {
         const rp_lane_child *lane = &lanes->lane[k];
         const uint64_t missed = lanes->round - lane->joined;
-        facts.lane[k] = (rp_round_lane){
-            .condition = lane->reached ? RP_LANE_WAITS : lane->condition,
-            .missed = missed < UINT32_MAX / 2 ? (uint32_t)missed : UINT32_MAX / 2,
-            .may_lag = lanes->keys.lag_auto ? rp_round_lag(lane->delay_ns, kept(lane->delays),
-                                                           lanes->round_ns, rounds)
-                                            : lanes->keys.lag};
+        facts.lane[k] =
+            (rp_round_lane){.condition = lane->reached ? RP_LANE_WAITS : lane->condition,
+                            .missed = missed < UINT32_MAX / 2 ? (uint32_t)missed : UINT32_MAX / 2,
+                            .may_lag = lanes->keys.lag_auto
+                                           ? rp_round_lag(lane->delay_ns, bound_count(lane->delays),
+                                                          lanes->round_ns, rounds)
+                                           : lanes->keys.lag};
     }
     return facts;
 }
 
 /* ---- averaging ------------------------------------------------------------------------------- */
 
-/* A lane whose checkpoint can not be used is ended: it goes on from an older one. */
-static rp_err refuse(rp_lanes *lanes, rp_lane_child *lane) {
+/* Ends a lane whose checkpoint cannot be used; it will resume from an older one. */
+static rp_err refuse_checkpoint(rp_lanes *lanes, rp_lane_child *lane) {
     char why[RP_ERR_MESSAGE_BYTES];
     (void)snprintf(why, sizeof why, "%s", rp_err_message());
     lane->reached = false;
@@ -85,7 +86,7 @@ static rp_err average(rp_lanes *lanes, const rp_round_decision *decision, bool *
     }
     const rp_err err = rp_average_make(&all, lanes->digest, &bad);
     *done = err == RP_OK;
-    return err != RP_OK && bad < all.count ? refuse(lanes, &lanes->lane[of[bad]]) : err;
+    return err != RP_OK && bad < all.count ? refuse_checkpoint(lanes, &lanes->lane[of[bad]]) : err;
 }
 
 /* ---- closing --------------------------------------------------------------------------------- */
@@ -117,7 +118,7 @@ static void note_members(rp_lanes *lanes, const rp_round_decision *decision) {
     lanes->loss = loss;
 }
 
-/* Those that were at work and did not come are not waited for again until they do. */
+/* Working lanes that did not come in time count as away until they reach a round. */
 static void note_absent(rp_lanes *lanes, const rp_round_facts *facts) {
     for (uint32_t k = 0; k < lanes->keys.count; k++) {
         if (facts->lane[k].condition == RP_LANE_AT_WORK && facts->waited_ns >= facts->bound_ns) {
@@ -126,24 +127,25 @@ static void note_absent(rp_lanes *lanes, const rp_round_facts *facts) {
     }
 }
 
-static void let_go(rp_lanes *lanes, const rp_round_decision *decision) {
+static void release_members(rp_lanes *lanes, const rp_round_decision *decision) {
     for (uint32_t k = 0; k < lanes->keys.count; k++) {
         rp_lane_child *lane = &lanes->lane[k];
         if (lanes->last_steps > 0 && lane->step < lanes->steps) {
-            rp_child_tell(&lane->child, lanes->now_ns); /* what it had still to do comes too late */
+            rp_child_tell(&lane->child,
+                          lanes->now_ns); /* its remaining steps would come too late */
         } else if (decision->alpha[k] > 0) {
-            rp_lane_let_go(lane, lane->step);
+            rp_lane_release(lane, lane->step);
         }
     }
 }
 
-/* Safe to do again after any part of it has failed. */
+/* Can be repeated after any part of it has failed. */
 static rp_err end_round(rp_lanes *lanes) {
     rp_err err;
     RP_TRY(rp_lanes_write_journal(lanes));
     RP_TRY(rp_lanes_place_files(lanes));
     RP_TRY(rp_lanes_log_round(lanes, lanes->closing.alpha, lanes->closing.lag));
-    let_go(lanes, &lanes->closing);
+    release_members(lanes, &lanes->closing);
     lanes->phase = lanes->last_steps > 0 ? RP_LANES_LAST : lanes->phase;
     lanes->is_closing = false;
 fail:
@@ -156,7 +158,7 @@ static rp_err close_round(rp_lanes *lanes, const rp_round_facts *facts,
     rp_err err;
     RP_TRY(average(lanes, decision, &done));
     if (!done) {
-        return RP_OK; /* the others meet again without the lane that was refused */
+        return RP_OK; /* the remaining lanes try again without the refused one */
     }
     lanes->round++;
     note_members(lanes, decision);
@@ -174,8 +176,8 @@ fail:
 static const int64_t FULL_NS = 30 * RP_NS_PER_S;
 static const int64_t REST_NS = RP_NS_PER_S;
 
-/* What could not be written is tried again, for a time. */
-static rp_err put_off(rp_lanes *lanes, rp_err err) {
+/* Retries failed writes for a limited time. */
+static rp_err handle_full_disk(rp_lanes *lanes, rp_err err) {
     if (err != RP_ERR_IO) {
         lanes->full_ns = 0;
         return err;
@@ -198,7 +200,7 @@ rp_err rp_lanes_meet(rp_lanes *lanes) {
         return RP_OK;
     }
     if (lanes->is_closing) {
-        return put_off(lanes, end_round(lanes));
+        return handle_full_disk(lanes, end_round(lanes));
     }
     lanes->waiting_ns = 0;
     for (uint32_t k = 0; k < lanes->keys.count; k++) {
@@ -212,5 +214,5 @@ rp_err rp_lanes_meet(rp_lanes *lanes) {
     }
     const rp_round_facts facts = facts_of(lanes);
     rp_round_decide(&facts, &decision);
-    return decision.closes ? put_off(lanes, close_round(lanes, &facts, &decision)) : RP_OK;
+    return decision.closes ? handle_full_disk(lanes, close_round(lanes, &facts, &decision)) : RP_OK;
 }
