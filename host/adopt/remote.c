@@ -80,7 +80,7 @@ static int64_t now_ms(void) {
 }
 
 /* Reads its output to the end or until the deadline; output beyond the buffer is dropped. */
-static void collect(const rp_remote *remote, int fd, int64_t until_ms) {
+static void read_output(const rp_remote *remote, int fd, int64_t until_ms) {
     size_t used = 0;
     char more[512];
     for (;;) {
@@ -144,7 +144,7 @@ rp_err rp_remote_run(const rp_remote *remote, int *code) {
         (void)close(fds[1]);
         remote->out[0] = '\0';
         if (child > 0) {
-            collect(remote, fds[0], until_ms);
+            read_output(remote, fds[0], until_ms);
         }
         (void)close(fds[0]);
     }

@@ -85,7 +85,7 @@ void rp_asker_close(rp_asker **asker) {
 
 /* ---- rounds ---------------------------------------------------------------------------------- */
 
-static void post(rp_asker *a, rp_Frame *frame) {
+static void post_frame(rp_asker *a, rp_Frame *frame) {
     rp_packet packet = {.count = 1, .peer = a->route};
     frame->session = a->session;
     if (rp_frame_seal(frame, NULL, 0) == RP_OK && rp_head_write(frame, &packet.frame[0]) == RP_OK) {
@@ -109,13 +109,13 @@ static void send_question(rp_asker *a, const rp_Ask *ask, int64_t since_ns) {
     if (a->sent == 0 || at - a->sent_ns >= AGAIN_NS) {
         rp_Frame frame = {.which_body = RP_KIND_ASK, .body.ask = *ask};
         frame.body.ask.id = a->id;
-        post(a, &frame);
+        post_frame(a, &frame);
         a->sent_ns = at;
         a->sent++;
     }
     if (!a->introduced && at - since_ns >= PING_NS && at - a->pinged_ns >= PING_NS) {
         rp_Frame frame = {.which_body = RP_KIND_PING, .body.ping = {.time_ns = at}};
-        post(a, &frame);
+        post_frame(a, &frame);
         a->pinged_ns = at;
     }
 }

@@ -31,7 +31,7 @@ struct rp_inquiry {
     uint32_t count;
 };
 
-static void leave(rp_inquiry *inquiry) {
+static void release_inquiry(rp_inquiry *inquiry) {
     (void)pthread_mutex_lock(&inquiry->lock);
     const bool last = --inquiry->holders == 0;
     (void)pthread_mutex_unlock(&inquiry->lock);
@@ -68,7 +68,7 @@ static void *run_question(void *context) {
     of->runs = false;
     of->known = true;
     (void)pthread_mutex_unlock(&inquiry->lock);
-    leave(inquiry);
+    release_inquiry(inquiry);
     return NULL;
 }
 
@@ -90,7 +90,7 @@ void rp_inquiry_close(rp_inquiry **inquiry) {
         (void)pthread_mutex_lock(&(*inquiry)->lock);
         (*inquiry)->over = true;
         (void)pthread_mutex_unlock(&(*inquiry)->lock);
-        leave(*inquiry);
+        release_inquiry(*inquiry);
     }
     *inquiry = NULL;
 }

@@ -34,7 +34,7 @@ const rp_folder_paths *rp_folder_paths_of(const rp_folder *folder) {
 }
 
 /* Locks the folder for this controller, until it is closed or its process ends. */
-static rp_err lock(rp_folder *folder) {
+static rp_err lock_folder(rp_folder *folder) {
     const char *path = folder->paths.folder;
     folder->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder->fd < 0) {
@@ -110,7 +110,7 @@ rp_err rp_folder_choose(rp_folder *folder, const rp_folder_choice *choice) {
         return rp_fail(RP_ERR_USAGE, "%s: no run to resume: there is no run.yaml", paths->folder);
     }
     RP_TRY(rp_folders_make(paths->folder, 0777));
-    RP_TRY(lock(folder));
+    RP_TRY(lock_folder(folder));
     RP_TRY(choice->resume ? RP_OK : rp_run_place_check(folder->arena, paths->folder));
     RP_TRY(access(paths->checkpoints, F_OK) == 0 ? rp_folders_make_own(paths->checkpoints, 0777)
                                                  : RP_OK);

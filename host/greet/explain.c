@@ -23,8 +23,8 @@ typedef struct {
     size_t bytes, used;
 } text;
 
-static void add(text *t, const char *format, ...) RP_PRINTF(2, 3);
-static void add(text *t, const char *format, ...) {
+static void append(text *t, const char *format, ...) RP_PRINTF(2, 3);
+static void append(text *t, const char *format, ...) {
     va_list args;
     va_start(args, format);
     const int n = vsnprintf(t->out + t->used, t->bytes - t->used, format, args);
@@ -75,16 +75,16 @@ static bool say_route(text *t, const char *host, const struct addrinfo *to) {
     }
     write_address(to->ai_addr, to->ai_addrlen, address);
     if (strcmp(host, address) != 0) {
-        add(t, "%s is ", host);
+        append(t, "%s is ", host);
     }
     if (!leads) {
-        add(t, "%s: no interface of this host leads there: is the network up?", address);
+        append(t, "%s: no interface of this host leads there: is the network up?", address);
         return false;
     }
-    add(t, "%s, tried through ", address);
+    append(t, "%s, tried through ", address);
     name_interface((const struct sockaddr *)&own, interface);
     write_address((const struct sockaddr *)&own, bytes, address);
-    add(t, "%s (%s): ", interface, address);
+    append(t, "%s (%s): ", interface, address);
     return true;
 }
 
@@ -113,29 +113,31 @@ static rp_explained say_try(text *t, const struct addrinfo *to, const char *port
     const int code = rp_reach_connect(to, TRY_MS);
     switch (code == ETIMEDOUT && has_no_arp_answer(to) ? EHOSTUNREACH : code) {
     case 0:
-        add(t,
-            "something listens at port %s, but no handshake completes: the agent is stopped or "
-            "overloaded, or it is another program",
-            port);
+        append(t,
+               "something listens at port %s, but no handshake completes: the agent is stopped or "
+               "overloaded, or it is another program",
+               port);
         return RP_EXPLAINED_CONNECTS;
     case ECONNREFUSED:
-        add(t,
-            "the machine is there, and nothing listens at port %s: does the agent run? "
-            "`systemctl status ringpipe-agent` there",
-            port);
+        append(t,
+               "the machine is there, and nothing listens at port %s: does the agent run? "
+               "`systemctl status ringpipe-agent` there",
+               port);
         break;
     case ETIMEDOUT:
-        add(t,
+        append(
+            t,
             "no answer: is the board on and in this network? Does a firewall drop packets to port "
             "%s?",
             port);
         break;
     case EHOSTUNREACH:
-        add(t, "no machine there has that address: is the board on? Does it have another address "
+        append(t,
+               "no machine there has that address: is the board on? Does it have another address "
                "now? `avahi-browse -rt _ringpipe._tcp` lists those that are near");
         break;
     default:
-        add(t, "%s", strerror(code));
+        append(t, "%s", strerror(code));
     }
     return RP_EXPLAINED_AWAY;
 }
@@ -144,12 +146,13 @@ static rp_explained say_try(text *t, const struct addrinfo *to, const char *port
 static rp_explained say_unknown(text *t, const char *host, int code) {
     const size_t length = strlen(host);
     const bool is_local = length > 6 && strcmp(host + length - 6, ".local") == 0;
-    add(t, "the name '%s' is not known here (%s)%s", host, gai_strerror(code),
-        is_local ? ": names with .local are found by mDNS, within one network only: do "
-                   "avahi-daemon, or systemd-resolved with MulticastDNS, run here and there, and "
-                   "libnss-mdns here? An address in the roster needs no name"
-                 : ": is it right, and does this network's DNS know it? An address in the roster "
-                   "needs no name");
+    append(t, "the name '%s' is not known here (%s)%s", host, gai_strerror(code),
+           is_local
+               ? ": names with .local are found by mDNS, within one network only: do "
+                 "avahi-daemon, or systemd-resolved with MulticastDNS, run here and there, and "
+                 "libnss-mdns here? An address in the roster needs no name"
+               : ": is it right, and does this network's DNS know it? An address in the roster "
+                 "needs no name");
     return is_local || code == EAI_AGAIN ? RP_EXPLAINED_AWAY : RP_EXPLAINED_NO_NAME;
 }
 
@@ -161,7 +164,7 @@ rp_explained rp_explain_address(const char *endpoint, char *out, size_t bytes) {
     text t = {.out = out, .bytes = bytes};
     out[0] = '\0';
     if (!rp_reach_split(endpoint, host, port)) {
-        add(&t, "'%s' is not tcp://HOST:PORT", endpoint);
+        append(&t, "'%s' is not tcp://HOST:PORT", endpoint);
         return RP_EXPLAINED_NO_NAME;
     }
     const int code = getaddrinfo(host, port, &hints, &all);
@@ -171,7 +174,7 @@ rp_explained rp_explain_address(const char *endpoint, char *out, size_t bytes) {
     uint32_t count = 0;
     rp_explained found = RP_EXPLAINED_AWAY;
     for (const struct addrinfo *at = all; at && count < ADDRESSES_MAX; at = at->ai_next, count++) {
-        add(&t, "%s", count ? "; " : "");
+        append(&t, "%s", count ? "; " : "");
         if (say_route(&t, host, at) && say_try(&t, at, port) == RP_EXPLAINED_CONNECTS) {
             found = RP_EXPLAINED_CONNECTS;
         }

@@ -118,7 +118,7 @@ static bool find_addresses(const rp_clock *clock, attempt *attempts, struct gaic
 
 /* ---- connections ----------------------------------------------------------------------------- */
 
-static void end(attempt *a, int error) {
+static void end_attempt(attempt *a, int error) {
     if (a->fd >= 0) {
         (void)close(a->fd);
     }
@@ -128,25 +128,25 @@ static void end(attempt *a, int error) {
                                               : RP_PROBE_SILENT;
 }
 
-static void begin(attempt *a) {
+static void begin_attempt(attempt *a) {
     a->fd = -1;
     if (a->probe->state != RP_PROBE_UNTRIED) {
         return;
     }
     a->fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (a->fd < 0) {
-        end(a, errno);
+        end_attempt(a, errno);
     } else if (connect(a->fd, (const struct sockaddr *)&a->address, sizeof a->address) == 0) {
-        end(a, 0);
+        end_attempt(a, 0);
     } else if (errno != EINPROGRESS) {
-        end(a, errno);
+        end_attempt(a, errno);
     }
 }
 
-static void look(attempt *a) {
+static void check_attempt(attempt *a) {
     int error = 0;
     socklen_t size = sizeof error;
-    end(a, getsockopt(a->fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0 ? errno : error);
+    end_attempt(a, getsockopt(a->fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0 ? errno : error);
 }
 
 /* As many as fit the limit of open files. */
@@ -155,7 +155,7 @@ static void connect_some(const rp_clock *clock, attempt *some, struct pollfd *po
     const int64_t until_ns = rp_clock_now_ns(clock) + wait_ns;
     uint32_t left;
     for (uint32_t i = 0; i < count; i++) {
-        begin(&some[i]);
+        begin_attempt(&some[i]);
     }
     for (;;) {
         left = 0;
@@ -170,14 +170,14 @@ static void connect_some(const rp_clock *clock, attempt *some, struct pollfd *po
         const int ready = poll(polled, count, (int)((rest_ns + RP_NS_PER_MS - 1) / RP_NS_PER_MS));
         for (uint32_t i = 0; ready > 0 && i < count; i++) {
             if (polled[i].revents) {
-                look(&some[i]);
+                check_attempt(&some[i]);
             }
         }
     }
     *waits += left > 0;
     for (uint32_t i = 0; i < count; i++) {
         if (some[i].fd >= 0) {
-            end(&some[i], ETIMEDOUT);
+            end_attempt(&some[i], ETIMEDOUT);
         }
     }
 }

@@ -54,7 +54,7 @@ fail:
     return err;
 }
 
-/* The same metadata except the checksums, which the writer computes, and the round. */
+/* Copies the metadata except the checksums, which the writer computes, and the round. */
 static rp_err make_meta(const rp_st_reader *from, const char *round, const char **meta) {
     const char *key;
     const char *value;
@@ -208,7 +208,7 @@ static rp_err check_alphas(const rp_average *average) {
     }
     return good && sum <= 1 + 1e-9
                ? RP_OK
-               : rp_fail(RP_ERR_USAGE, "%u members with alphas of %g together can not be averaged",
+               : rp_fail(RP_ERR_USAGE, "%u members with alphas of %g together cannot be averaged",
                          average->count, sum);
 }
 

@@ -49,7 +49,7 @@ typedef struct {
 void rp_lane_init(rp_lane_child *lane, uint32_t index, const char *folder);
 /* errors IO */
 rp_err rp_lane_start(rp_lane_child *lane, const rp_lane_order *order) RP_MUST_CHECK;
-/* Takes the lane's next report. RP_LANE_SAYS_NOTHING: there is none. RP_LANE_SAYS_ROUND: the lane
+/* Takes the lane's next report. RP_LANE_SAYS_NOTHING: no report. RP_LANE_SAYS_ROUND: the lane
  * waits at a pause. */
 typedef enum {
     RP_LANE_SAYS_NOTHING,

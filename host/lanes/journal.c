@@ -1,5 +1,5 @@
 /* lanes.json, the journal of the last round. It is written before the round's files are moved into
- * place_file, and after all of them exist. If a run is killed in between, the resume moves them. */
+ * place, and after all of them exist. If a run is killed in between, the resume moves them. */
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -118,7 +118,7 @@ static uint64_t round_of(const char *path) {
     return round;
 }
 
-/* Moves a file into place_file; removes it if its round was never closed. */
+/* Moves a file into place; removes it if its round was never closed. */
 static rp_err place_file(const rp_lanes *lanes, const char *made, const char *to) {
     if (access(made, F_OK) != 0) {
         return RP_OK;

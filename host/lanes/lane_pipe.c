@@ -17,12 +17,12 @@ static rp_err write_line(const rp_lane_pipe *pipe, json_t *object) {
     const size_t used = object ? json_dumpb(object, text, sizeof text - 1, JSON_COMPACT) : 0;
     json_decref(object);
     if (used == 0 || used >= sizeof text) {
-        return rp_fail(RP_ERR_MEMORY, "a lane's report can not be made");
+        return rp_fail(RP_ERR_MEMORY, "no memory for a lane's report");
     }
     text[used] = '\n';
     return write(pipe->out, text, used + 1) == (ssize_t)used + 1
                ? RP_OK
-               : rp_fail(RP_ERR_IO, "a lane's report can not be sent: %s", strerror(errno));
+               : rp_fail(RP_ERR_IO, "a lane's report cannot be sent: %s", strerror(errno));
 }
 
 static rp_err reach(void *self, const rp_lane_report *report) {
@@ -58,7 +58,7 @@ static rp_err read_lines(rp_lane_pipe *pipe) {
             memmove(pipe->line, end + 1, pipe->used);
         }
         if (pipe->used == sizeof pipe->line) {
-            return rp_fail(RP_ERR_FORMAT, "the run sent its lane a line that is none of ours");
+            return rp_fail(RP_ERR_FORMAT, "the run sent its lane an invalid line");
         }
     }
 }

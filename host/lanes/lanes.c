@@ -158,7 +158,7 @@ static bool is_finished(const rp_lanes *lanes) {
            access(lanes->weights, F_OK) == 0;
 }
 
-static rp_err begin(rp_lanes *lanes) {
+static rp_err begin_run(rp_lanes *lanes) {
     rp_err err = RP_OK;
     lanes->start_ns = lanes->now_ns = rp_clock_now_ns(lanes->clock);
     if (is_finished(lanes)) {
@@ -205,7 +205,7 @@ rp_err rp_lanes_open(const rp_clock *clock, const rp_lanes_options *options, rp_
     RP_TRY(
         rp_runfile_read(&lanes->arena, options->run_path, options->set, options->set_count, &run));
     RP_TRY(take_run(lanes, &run));
-    RP_TRY(begin(lanes));
+    RP_TRY(begin_run(lanes));
 fail:
     rp_runfile_close(&run);
     if (err != RP_OK) {
@@ -248,7 +248,7 @@ static uint32_t count_left(const rp_lanes *lanes) {
     return left;
 }
 
-static rp_err stop(rp_lanes *lanes, rp_err result, const char *why) {
+static rp_err stop_run(rp_lanes *lanes, rp_err result, const char *why) {
     lanes->phase = RP_LANES_STOP;
     lanes->result = result;
     (void)snprintf(lanes->note, sizeof lanes->note, "%s", why);
@@ -269,7 +269,7 @@ static rp_err note_ended(rp_lanes *lanes, rp_lane_child *lane) {
             lanes, "lost", lane, "has ended %u times without a round, is given up; see %s",
             lane->tries, lane->log);
         return err == RP_OK && count_left(lanes) == 0
-                   ? stop(lanes, RP_ERR_FAULT, "every lane was given up")
+                   ? stop_run(lanes, RP_ERR_FAULT, "every lane was given up")
                    : err;
     }
     lane->condition = RP_LANE_AWAY;
@@ -279,7 +279,7 @@ static rp_err note_ended(rp_lanes *lanes, rp_lane_child *lane) {
                               lane->exit_code, lane->log);
 }
 
-static rp_err restart(rp_lanes *lanes, rp_lane_child *lane) {
+static rp_err restart_lane(rp_lanes *lanes, rp_lane_child *lane) {
     if (lane->start_ns == 0 || lanes->now_ns < lane->start_ns || lanes->phase != RP_LANES_WORK) {
         return RP_OK;
     }
@@ -302,7 +302,7 @@ static void note_round(rp_lanes *lanes, rp_lane_child *lane) {
 static rp_err stop_at_data(rp_lanes *lanes, const rp_lane_child *lane) {
     char why[sizeof lanes->note];
     (void)snprintf(why, sizeof why, "a lane cannot use its data; see %.300s", lane->log);
-    return stop(lanes, rp_fail(RP_ERR_DATA, "%s", why), why);
+    return stop_run(lanes, rp_fail(RP_ERR_DATA, "%s", why), why);
 }
 
 static rp_err take_word(rp_lanes *lanes, rp_lane_child *lane, rp_lane_word word) {
@@ -330,7 +330,7 @@ static rp_err step_lane(rp_lanes *lanes, rp_lane_child *lane) {
     }
     rp_child_press(&lane->child, lanes->now_ns);
     RP_TRY(rp_lane_reap(lane) ? note_ended(lanes, lane) : RP_OK);
-    RP_TRY(restart(lanes, lane));
+    RP_TRY(restart_lane(lanes, lane));
 fail:
     return err;
 }
@@ -361,7 +361,7 @@ static const char *status_of(rp_err err) {
     return err == RP_OK ? "finished" : err == RP_ERR_INTERRUPTED ? "interrupted" : "failed";
 }
 
-static rp_err finish(rp_lanes *lanes) {
+static rp_err finish_run(rp_lanes *lanes) {
     const rp_err err = rp_lanes_summarise(lanes, status_of(lanes->result));
     const char *program = lanes->options.program ? lanes->options.program : "ringpipe";
     const char *word = lanes->folder;
@@ -394,7 +394,7 @@ static rp_err end_scoring(rp_lanes *lanes) {
         (void)snprintf(lanes->note, sizeof lanes->note,
                        "the result is of no use: the loss of the last round is not finite");
     }
-    return finish(lanes);
+    return finish_run(lanes);
 }
 
 static rp_err step_phase(rp_lanes *lanes) {
@@ -406,7 +406,7 @@ static rp_err step_phase(rp_lanes *lanes) {
     case RP_LANES_EVALUATE:
         return end_scoring(lanes);
     case RP_LANES_STOP:
-        return count_running(lanes) == 0 ? finish(lanes) : RP_OK;
+        return count_running(lanes) == 0 ? finish_run(lanes) : RP_OK;
     default:
         return RP_OK;
     }
@@ -426,7 +426,7 @@ int64_t rp_lanes_step(rp_lanes *lanes, int64_t now_ns) {
     lanes->now_ns = now_ns;
     const rp_err err = lanes->phase == RP_LANES_ENDED ? RP_OK : step_all(lanes);
     if (err != RP_OK && lanes->phase < RP_LANES_STOP) { /* an error with its own files */
-        (void)!stop(lanes, err, rp_err_message());
+        (void)!stop_run(lanes, err, rp_err_message());
     } else if (err != RP_OK) {
         lanes->result = err;
         lanes->phase = RP_LANES_ENDED;
@@ -462,7 +462,7 @@ void rp_lanes_interrupt(rp_lanes *lanes) {
     if (lanes->interrupts == 1 && lanes->phase == RP_LANES_WORK) {
         char why[80];
         (void)snprintf(why, sizeof why, "interrupted after round %" PRIu64, lanes->round);
-        (void)!stop(lanes, RP_ERR_INTERRUPTED, why);
+        (void)!stop_run(lanes, RP_ERR_INTERRUPTED, why);
         return;
     }
     for (uint32_t k = 0; k < lanes->keys.count; k++) {

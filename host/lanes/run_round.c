@@ -68,7 +68,7 @@ static rp_err refuse_checkpoint(rp_lanes *lanes, rp_lane_child *lane) {
                               why);
 }
 
-static rp_err average(rp_lanes *lanes, const rp_round_decision *decision, bool *done) {
+static rp_err average_members(rp_lanes *lanes, const rp_round_decision *decision, bool *done) {
     char from[RP_LANES_MAX][RP_LANE_PATH_BYTES];
     char to[RP_LANES_MAX][RP_LANE_PATH_BYTES];
     uint32_t of[RP_LANES_MAX];
@@ -156,7 +156,7 @@ static rp_err close_round(rp_lanes *lanes, const rp_round_facts *facts,
                           const rp_round_decision *decision) {
     bool done;
     rp_err err;
-    RP_TRY(average(lanes, decision, &done));
+    RP_TRY(average_members(lanes, decision, &done));
     if (!done) {
         return RP_OK; /* the remaining lanes try again without the refused one */
     }

@@ -40,7 +40,7 @@ fail:
 /* ---- greeting -------------------------------------------------------------------------------- */
 
 /* Greets the boards listed in `at` concurrently. */
-static rp_err greet(fleet *f, const uint32_t *at, uint32_t count) {
+static rp_err greet_group(fleet *f, const uint32_t *at, uint32_t count) {
     rp_greet_options options = {.count = count,
                                 .listen = f->options->listen,
                                 .keys = f->options->keys,
@@ -102,7 +102,7 @@ static rp_err greet_all(fleet *f) {
     for (uint32_t from = 0; from < all;) {
         const uint32_t most = from == 0 ? dials + room : room;
         const uint32_t some = all - from < most ? all - from : most;
-        RP_TRY(greet(f, at + from, some));
+        RP_TRY(greet_group(f, at + from, some));
         from += some;
     }
 fail:

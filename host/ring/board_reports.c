@@ -1,5 +1,5 @@
 /* Takes what boards report: HELLO, BUILDING, READY, and the facts of FINISHED. Numbers from outside
- * are bound_value before they are stored. */
+ * are bounded before they are stored. */
 #include "ring/connect.h"
 #include "ring/ring_own.h"
 #include "wire/trace.h"

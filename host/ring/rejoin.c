@@ -42,7 +42,7 @@ static rp_err open_link(const rp_ring *ring, const rp_roster_entry *entry, rp_re
 
 /* Sends HELLO without this run's term, so that a board that works for another controller continues
  * to do so. */
-static rp_err greet(const rp_ring *ring, rp_rejoin_board *board) {
+static rp_err greet_board(const rp_ring *ring, rp_rejoin_board *board) {
     rp_Frame greeting = rp_greet_hello(ring->now_ns, ring->origin);
     board->greeted_ns = ring->now_ns;
     return rp_link_send(board->control, &greeting, NULL, 0, true, NULL, NULL);
@@ -71,7 +71,7 @@ static void take_answer(const rp_ring *ring, rp_rejoin_board *board, const rp_Fr
     board->answers = fits && !is_elsewhere;
 }
 
-static rp_err hear(const rp_ring *ring, rp_rejoin_board *board) {
+static rp_err take_messages(const rp_ring *ring, rp_rejoin_board *board) {
     rp_message *message;
     rp_err err;
     RP_TRY(rp_link_step(board->control));
@@ -109,9 +109,9 @@ static rp_err look_at(const rp_ring *ring, const rp_roster_entry *entry, rp_rejo
         return RP_OK;
     }
     if (is_new || (!board->answers && ring->now_ns - board->greeted_ns > GREET_NS)) {
-        RP_TRY(greet(ring, board));
+        RP_TRY(greet_board(ring, board));
     }
-    RP_TRY(hear(ring, board));
+    RP_TRY(take_messages(ring, board));
     if (ping) {
         err = rp_link_ping(board->control);
     }

@@ -37,7 +37,7 @@ static rp_err say_ahead(rp_choice *c, double step_s) {
     return rp_choice_say(c, "ahead", text);
 }
 
-static double longest(const double *times, uint32_t count) {
+static double find_longest(const double *times, uint32_t count) {
     double most = 0;
     for (uint32_t k = 0; k < count; k++) {
         most = times[k] > most ? times[k] : most;
@@ -47,8 +47,8 @@ static double longest(const double *times, uint32_t count) {
 
 /* Hints at a schedule with both directions on one board, which would not send the stash. */
 static rp_err hint_stash(rp_choice *c, const rp_split_times *times) {
-    const double forward = longest(times->forward, times->stages);
-    const double backward = longest(times->backward, times->stages);
+    const double forward = find_longest(times->forward, times->stages);
+    const double backward = find_longest(times->backward, times->stages);
     const double work = forward > backward ? forward : backward;
     uint32_t k = 0;
     char text[320];

@@ -31,7 +31,7 @@ static void forget_shortest(rp_feed_pace *pace) {
 }
 
 /* A parcel travelled for `trip` and then waited for `waited`. */
-static void adapt(rp_feed_pace *pace, int64_t trip, int64_t waited) {
+static void adapt_limit(rp_feed_pace *pace, int64_t trip, int64_t waited) {
     const int64_t shortest = pace->shortest_ns > 0 ? pace->shortest_ns : trip;
     const bool hungry = waited < trip / 4 && trip < shortest + shortest / 2;
     const bool too_far = waited > trip || trip > 2 * shortest;
@@ -59,6 +59,6 @@ void rp_feed_pace_heard(rp_feed_pace *pace, uint64_t unacked, uint64_t unrelease
     for (; pace->released < free && pace->released < pace->acked; pace->released++) {
         const uint64_t at = pace->released % RP_FEED_PACE_MOST;
         const int64_t trip = pace->trip_ns[at];
-        adapt(pace, trip, now - pace->sent_ns[at] - trip);
+        adapt_limit(pace, trip, now - pace->sent_ns[at] - trip);
     }
 }

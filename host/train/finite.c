@@ -8,7 +8,7 @@
 #include "train/train_own.h"
 
 /* Suggests only settings that are not in effect. */
-static const char *advise(const rp_train *train, char *text, size_t bytes) {
+static const char *write_advice(const rp_train *train, char *text, size_t bytes) {
     const bool clips = train->run->optim.clip_norm > 0 || train->run->optim.clip_norm_stage > 0;
     (void)snprintf(text, bytes, "try a smaller optimizer.lr%s%s%s",
                    clips ? "" : ", optimizer.clip_norm",
@@ -41,7 +41,7 @@ static rp_err check_loss(const rp_train *train) {
                    "the loss has not been finite since step %" PRIu64
                    ", for %u steps (train.stop_after.non_finite); %s",
                    train->position->step - train->finite.row + 1, train->finite.row,
-                   advise(train, advice, sizeof advice));
+                   write_advice(train, advice, sizeof advice));
 }
 
 /* If all updates are skipped, nothing is trained, whatever the loss. */
@@ -55,7 +55,7 @@ static rp_err check_skipped(const rp_train *train) {
                            "the gradient has not been finite since step %" PRIu64
                            ", and %u updates were left out (train.stop_after.non_finite); %s",
                            board->train.skipped_step + 2 - board->train.skipped_row,
-                           board->train.skipped_row, advise(train, advice, sizeof advice));
+                           board->train.skipped_row, write_advice(train, advice, sizeof advice));
         }
     }
     return RP_OK;
@@ -81,7 +81,7 @@ static rp_err tell_unsaved(const rp_train *train, uint64_t kept_step, bool is_ne
     }
     (void)snprintf(text, sizeof text,
                    "'%s' is not finite, so no checkpoint is saved: --resume goes on from %s; %s",
-                   train->finite.tensor, from, advise(train, advice, sizeof advice));
+                   train->finite.tensor, from, write_advice(train, advice, sizeof advice));
     if (is_needed) {
         return make_fatal(rp_fail(RP_ERR_FAULT, "%s", text), fault_class);
     }
@@ -124,7 +124,7 @@ rp_err rp_train_check_result(const rp_train *train, rp_FaultClass *fault_class) 
         return RP_OK;
     }
     return make_fatal(rp_fail(RP_ERR_FAULT, "the result is of no use: %s; %s", what,
-                              advise(train, advice, sizeof advice)),
+                              write_advice(train, advice, sizeof advice)),
                       fault_class);
 }
 

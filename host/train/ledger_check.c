@@ -16,7 +16,7 @@ void rp_ledger_check_begin(rp_train *train, rp_Start *order) {
 }
 
 /* Notes how many samples a board lacks or counted twice. */
-static rp_err refuse(rp_train *train, const rp_board_state *board, uint64_t due) {
+static rp_err refuse_ledger(rp_train *train, const rp_board_state *board, uint64_t due) {
     const uint64_t found = board->train.ledger.samples;
     train->ledger_check.lost = due > found ? due - found : 0;
     train->ledger_check.repeated = found > due ? found - due : 0;
@@ -39,7 +39,7 @@ rp_err rp_ledger_check_boards(rp_train *train) {
         const rp_board_state *board = &train->ring->board[k];
         if (board->train.ledger.digest != due.digest ||
             board->train.ledger.samples != due.samples) {
-            return refuse(train, board, due.samples);
+            return refuse_ledger(train, board, due.samples);
         }
     }
     train->position->ledger.digest = due.digest;
