@@ -204,7 +204,7 @@ rp_err rp_adopt_check(const char *to, const rp_adopt_system *system) {
                        system->arch[0] ? system->arch : "no Debian");
     }
     if (strcmp(system->systemd, "yes") != 0) {
-        return rp_fail(RP_ERR_USAGE, "%s: systemd does not run there, which starts the agent", to);
+        return rp_fail(RP_ERR_USAGE, "%s: systemd, which starts the agent, does not run there", to);
     }
     if (strcmp(system->user, "0") != 0 && !system->sudo[0]) {
         return rp_fail(RP_ERR_USAGE,
@@ -275,8 +275,8 @@ static rp_err send_and_install(rp_arena *arena, const rp_adopt *adopt,
     const rp_remote last = {.to = adopt->to, .command = clean, .wait_s = CLEAN_S};
     const rp_err cleaned = rp_remote_run(&last, &code);
     if (err == RP_OK && (cleaned != RP_OK || code != 0)) {
-        err = rp_fail(RP_ERR_IO, "%s: %s is left there, and has a token: remove it", adopt->to,
-                      adopt->scratch);
+        err = rp_fail(RP_ERR_IO, "%s: %s still exists there and contains a token: remove it",
+                      adopt->to, adopt->scratch);
     }
 fail:
     return err;

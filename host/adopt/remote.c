@@ -152,7 +152,7 @@ rp_err rp_remote_run(const rp_remote *remote, int *code) {
         return rp_fail(RP_ERR_IO, "fork: %s", strerror(errno));
     }
     if (!await_end(child, until_ms, &status)) {
-        return rp_fail(RP_ERR_TIMEOUT, "ssh to %s is not done after %d s", remote->to,
+        return rp_fail(RP_ERR_TIMEOUT, "ssh to %s did not finish within %d s", remote->to,
                        remote->wait_s);
     }
     *code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);

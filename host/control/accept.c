@@ -227,9 +227,9 @@ static rp_err yield_to_newer(const rp_ring *ring, const rp_folder *folder, uint3
     rp_err err;
     RP_TRY(rp_identity_keep(rp_folder_paths_of(folder)->folder, &newer));
     err = rp_fail(RP_ERR_PEER,
-                  "board %s serves a newer start of this run (term %u, this is %u): another "
-                  "controller goes on with it, or this run folder has lost its newest files; if "
-                  "there is no other one, resume the run once more",
+                  "board %s serves a newer start of this run (its term is %u, ours %u): another "
+                  "controller has taken over the run, or this run folder has lost its newest "
+                  "files; if no other controller runs, resume the run again",
                   ring->board[board].name, term, ring->identity.term);
 fail:
     return err;

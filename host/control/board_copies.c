@@ -62,8 +62,8 @@ static rp_err count_adopted_steps(rp_controller *c, uint64_t step) {
     while (c->position.step < step) {
         if (!rp_keep_adopted_loss(c->keep, c->position.step, &loss)) {
             return rp_fail(RP_ERR_FAULT,
-                           "the boards no longer know what step %" PRIu64 " gave; "
-                           "train.checkpoint_steps bounds how many they have to",
+                           "the boards no longer have the result of step %" PRIu64 "; "
+                           "a smaller train.checkpoint_steps makes them keep fewer results",
                            c->position.step + 1);
         }
         rp_drift_note_step(c->measure);

@@ -150,7 +150,8 @@ rp_err rp_round_step(rp_controller *c) {
     RP_TRY(rp_keep_find(c->keep, &c->way.follow_arena, &path, &c->position));
     RP_TRY(c->position.step == rp_keep_saved_step(c->keep) && c->position.round > 0
                ? RP_OK
-               : rp_fail(RP_ERR_FORMAT, "%s: is not what this lane's run has averaged", path));
+               : rp_fail(RP_ERR_FORMAT,
+                         "%s: is not the checkpoint that this lane's run has averaged", path));
     rp_keep_load_from(c->keep, path, RP_KEEP_CHECKPOINT);
     c->machine.renewed = c->position.step == rp_train_end(c->train);
     rp_keep_note_unsaved(c->keep, c->machine.renewed);

@@ -47,7 +47,7 @@ rp_err rp_warming_go_on(rp_controller *c, rp_warm_outcome outcome) {
         const rp_warm_place place = rp_warm_place_of(c->warm, k);
         place_board(&c->ring, c->setup, k, &place);
         if (place.instead_of) {
-            rp_print(c->env.progress, "the spare board %s builds what %s has\n", place.name,
+            rp_print(c->env.progress, "the spare board %s builds the stages of %s\n", place.name,
                      place.instead_of);
         }
     }

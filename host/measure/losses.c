@@ -38,7 +38,7 @@ rp_err rp_losses_take(rp_measure *m, const rp_plan *plan, uint32_t board,
             loss->stage < plan->stage_count ? rp_plan_find_hold(plan, board, loss->stage) : NULL;
         if (!hold) {
             return rp_fail(RP_ERR_PEER,
-                           "board %s reports what stage %u has lost, which it does not hold",
+                           "board %s reports codec losses of stage %u, which it does not hold",
                            m->needs.ring->board[board].name, loss->stage);
         }
         if (isfinite(loss->lost) && loss->lost >= 0 && isfinite(loss->all) &&

@@ -53,7 +53,7 @@ static rp_err check_skipped(const rp_train *train) {
         if (board->train.skipped_row >= most) {
             return rp_fail(RP_ERR_FAULT,
                            "the gradient has not been finite since step %" PRIu64
-                           ", and %u updates were left out (train.stop_after.non_finite); %s",
+                           ", and %u updates were skipped (train.stop_after.non_finite); %s",
                            board->train.skipped_step + 2 - board->train.skipped_row,
                            board->train.skipped_row, write_advice(train, advice, sizeof advice));
         }

@@ -34,7 +34,7 @@ static board_verdict judge_board(const rp_train *train, const rp_board_state *bo
 
 static rp_err fail_for(const rp_train *train, const rp_board_state *board) {
     const rp_Waiting *said = &board->train.waiting;
-    char longest[64] = "it has ended none before";
+    char longest[64] = "no earlier op has ended";
     if (waits_for(train, board) == RP_WAITING_NOTHING) {
         return rp_fail(RP_ERR_FAULT,
                        "board %s answers, but for %" PRId64
@@ -42,11 +42,11 @@ static rp_err fail_for(const rp_train *train, const rp_board_state *board) {
                        board->name, quiet_ns(train) / RP_NS_PER_S);
     }
     if (said->longest_ns > 0) {
-        (void)snprintf(longest, sizeof longest, "its longest before took %.3g s",
+        (void)snprintf(longest, sizeof longest, "the longest earlier op took %.3g s",
                        (double)said->longest_ns * 1e-9);
     }
     return rp_fail(RP_ERR_FAULT,
-                   "board %s: its device hangs: it has been at one op for %" PRId64
+                   "board %s: its device hangs: one op has been running for %" PRId64
                    " s (step %" PRIu64 ", stage %" PRIu32 "; %s)",
                    board->name, said->for_ns / RP_NS_PER_S, said->step + 1, said->stage, longest);
 }

@@ -151,7 +151,7 @@ class Warm(enrolment.Case):
                               r"no hello within 30 s$")
         self.assertRegex(out, r"(?m)^extra: [1-9]\d* kernels built in .*, as a spare for "
                               rf"{places}$")
-        self.assertIn("the spare board extra builds what right has", err)
+        self.assertIn("the spare board extra builds the stages of right", err)
         self.assertIn("the ring is warm, the spare board away is not: board away: nothing", err)
         for k, name in enumerate(row["name"] for row in result["boards"]):
             ring = [row["name"] for row in result["boards"]]

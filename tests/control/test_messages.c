@@ -154,7 +154,7 @@ static void an_older_term_is_dropped(void **state) {
     ring.board[0].run.term++;
     send_kind(&ring.board[0], RP_KIND_READY);
     expect_err(ring_end(&ring, 100), RP_ERR_PEER);
-    assert_non_null(strstr(ring.fault.text, "another controller goes on with it"));
+    assert_non_null(strstr(ring.fault.text, "controller has taken over the run"));
     ring_close(&ring);
 }
 

@@ -158,8 +158,8 @@ static void a_run_that_diverges_ends(void **state) {
         expect_ok(skips ? rp_train_on_skipped(train, 1, &next) : do_step((double)NAN));
         expect_err(rp_train_step(train, false, &paused, &fault_class), RP_ERR_FAULT);
         assert_int_equal(fault_class, RP_FAULT_FATAL);
-        assert_non_null(strstr(rp_err_message(), skips ? "and 2 updates were left out"
-                                                       : "since step 1, for 2 steps"));
+        assert_non_null(strstr(rp_err_message(),
+                               skips ? "and 2 updates were skipped" : "since step 1, for 2 steps"));
         close_train();
     }
 }
