@@ -198,8 +198,7 @@ static void a_board_that_hangs_is_lost(void **state) {
     } cases[] = {
         {RP_WAITING_DEVICE, RP_WAITING_INPUT, 0.01, 30, 32,
          "board 0: its device hangs: one op has been running for 30 s (step 1, stage 0; the "
-         "longest "
-         "earlier op took 0.01 s)"},
+         "longest earlier op took 0.01 s)"},
         {RP_WAITING_DEVICE, RP_WAITING_INPUT, 0.5, 100, 102, "for 100 s"},
         {RP_WAITING_DEVICE, RP_WAITING_FEED, 0, 300, 302, "no earlier op has ended"},
         {RP_WAITING_DEVICE, RP_WAITING_DECISION, 0.01, 30, 32, "for 30 s"},
