@@ -30,11 +30,10 @@ typedef struct {
     bool reached; /* it waits at a pause, since: */
     int64_t reached_ns;
     /* as decided by the run */
-    uint64_t joined;       /* the last round in which it took part; 0: none */
-    uint64_t averaged;     /* its step in that round */
-    uint32_t rounds, late; /* rounds in which it took part; of these with a lag */
-    int64_t
-        delay_ns[RP_ROUND_TIMES_MAX]; /* ring buffer of delays after the first lane of a round */
+    uint64_t joined;                      /* the last round in which it took part; 0: none */
+    uint64_t averaged;                    /* its step in that round */
+    uint32_t rounds, late;                /* rounds in which it took part; of these with a lag */
+    int64_t delay_ns[RP_ROUND_TIMES_MAX]; /* ring buffer: delays after a round's first lane */
     uint32_t delays;
 } rp_lane_child;
 

@@ -137,9 +137,8 @@ typedef struct {
     rp_run_ledger ledger;
     uint64_t applied[RP_REPLICAS_MAX]; /* number of updates, by replica, or by stage of the board */
     uint64_t in_flight_bytes;          /* size of in-flight microbatches at the last pause */
-    uint64_t
-        skipped_step; /* the last skipped step; in board 0's entry if the host decides for all */
-    uint32_t skipped_row; /* number of steps skipped in a row up to that one */
+    uint64_t skipped_step; /* last skipped step; board 0's if the host decides for all */
+    uint32_t skipped_row;  /* number of steps skipped in a row up to that one */
 } rp_board_train;
 
 /* host/keep */

@@ -16,11 +16,10 @@ typedef struct {
     uint32_t count;
     const char *board; /* profile of the boards: `boards/<name>` */
     uint32_t threads;  /* threads of each board; 0: the cores are divided among the boards */
-    const uint32_t
-        *board_threads;      /* [count] threads of each board, 0 as above; NULL: all as `threads` */
-    const char *log_folder;  /* for agent-<k>.log; NULL: logs are deleted at the end */
-    const char *host_public; /* public key of the host that the boards accept */
-    int media;               /* descriptor that the boards inherit; -1: none */
+    const uint32_t *board_threads; /* [count], 0 as above; NULL: all as `threads` */
+    const char *log_folder;        /* for agent-<k>.log; NULL: logs are deleted at the end */
+    const char *host_public;       /* public key of the host that the boards accept */
+    int media;                     /* descriptor that the boards inherit; -1: none */
     const bool *hung; /* [count], restart() only: the board hangs and is ended first; NULL: no board
                          hangs */
 } rp_spawn_order;

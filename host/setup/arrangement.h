@@ -43,8 +43,7 @@ void rp_arrangement_close(rp_arrangement *a); /* accepts NULL */
 const rp_runfile *rp_arrangement_run(const rp_arrangement *a);
 /* Plan of the current assignment; NULL before the first. The caller may add notes to it. */
 rp_plan *rp_arrangement_plan(const rp_arrangement *a);
-const rp_plan *rp_arrangement_given(
-    const rp_arrangement *a); /* the user's plan, which is never replaced; NULL: none */
+const rp_plan *rp_arrangement_given(const rp_arrangement *a); /* the user's plan; NULL: none */
 /* The plan is given or has shared stages, so boards and their places are not chosen. */
 bool rp_arrangement_is_fixed(const rp_arrangement *a);
 const rp_cut *rp_arrangement_plan_cut(const rp_arrangement *a);

@@ -24,8 +24,7 @@ typedef struct {
     char names[200];
     uint32_t count;
     const char *why; /* reason of the first one */
-    const char
-        *odd; /* a board that became a spare because each stage takes two boards; NULL: none */
+    const char *odd; /* a spare now, because each stage takes two boards; NULL: none */
 } rp_membership_left;
 
 /* Spares take as many places as possible; all remaining lost boards are removed. errors IO */
