@@ -244,7 +244,7 @@ static void an_old_board_is_told_from_one_that_is_away(void **state) {
                                  .loop = &a.r.loop};
     expect_ok(rp_asker_open(&a.arena, &asks, &a.asker));
     assert_int_equal(rp_asker_ask(a.asker, &ask, 5 * RP_NS_PER_S, &frame, NULL), RP_ERR_FAULT);
-    assert_non_null(strstr(rp_err_message(), "left: is there, and its software is too old"));
+    assert_non_null(strstr(rp_err_message(), "left: is there, but its software is too old"));
     rp_asker_close(&a.asker);
     rp_link_close(&old);
     a.f.link = host;

@@ -156,7 +156,7 @@ class Adopt(enrolment.Case):
         for env, missing in (
                 ({"LIBRARIES": "libzmq.so.5 libsodium.so.23"},
                  "libclblast.so.1 libOpenCL.so.1 and an OpenCL driver"),
-                ({}, "not there: an OpenCL driver (a file in /etc/OpenCL/vendors); install that")):
+                ({}, "are missing: an OpenCL driver (a file in /etc/OpenCL/vendors); install them")):
             with self.subTest(missing):
                 _, err = self.adopt("--node", "left", env={**bare, **env}, code=2)
                 self.assertIn("has no dpkg, so the agent's files are copied as they are", err)
@@ -165,7 +165,7 @@ class Adopt(enrolment.Case):
         (vendors / "mali.icd").write_text("libmali.so\n")
         _, err = self.adopt("--node", "left", env={**bare, "LIBRARIES": "libzmq.so.5 libOpenCL.so.1"
                                                            " libsodium.so.23"}, code=2)
-        self.assertIn("is not there: libclblast.so.1; install", err)
+        self.assertIn("are missing: libclblast.so.1; install", err)
         self.assertFalse((self.dir / "host/tokens").exists())
         # One that does not start there: nothing is changed, and nothing with a token is left.
         self.make_package("#!/bin/sh\necho 'GLIBC_2.34 not found' >&2\nexit 1\n")

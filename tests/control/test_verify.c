@@ -193,7 +193,7 @@ static void sizes_have_a_sample_in_common(void **state) {
     ring.board[1].features &= ~RP_WIRE_FEATURE_SIZE_RECORDS;
     ring_open(&ring);
     expect_err(ring_end(&ring, 400), RP_ERR_PEER);
-    assert_non_null(strstr(ring.fault.text, "computes no microbatch again"));
+    assert_non_null(strstr(ring.fault.text, "cannot recompute microbatches"));
     ring_close(&ring);
 }
 

@@ -65,7 +65,7 @@ static void a_board_that_is_not_met_is_put_into_words(void **state) {
         {RP_GREET_REFUSED, true, "the handshake was refused: the board does not trust "},
         {RP_GREET_OLD, false, "is there, but its software is too old for questions"},
         {RP_GREET_NOT_DIALLED, false, "has not dialled tcp://h:1: does "},
-        {RP_GREET_MUTE, false, "the connection to tcp://127.0.0.1:1 stands, its key fits"},
+        {RP_GREET_MUTE, false, "accepts the connection at tcp://127.0.0.1:1 with the right key"},
         {RP_GREET_SILENT, false, "nothing answers at tcp://127.0.0.1:1: 127.0.0.1, tried through"},
     };
     rp_keypair keys;
