@@ -156,7 +156,7 @@ class Adopt(enrolment.Case):
         for env, missing in (
                 ({"LIBRARIES": "libzmq.so.5 libsodium.so.23"},
                  "libclblast.so.1 libOpenCL.so.1 and an OpenCL driver"),
-                ({}, "are missing: an OpenCL driver (a file in /etc/OpenCL/vendors); install them")):
+                ({}, "missing: an OpenCL driver (a file in /etc/OpenCL/vendors); install them")):
             with self.subTest(missing):
                 _, err = self.adopt("--node", "left", env={**bare, **env}, code=2)
                 self.assertIn("has no dpkg, so the agent's files are copied as they are", err)
