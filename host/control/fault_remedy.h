@@ -39,21 +39,21 @@ typedef struct {
     rp_control_state_id failed; /* the state that the fault ended */
     /* the run */
     bool trains;
-    bool begun;        /* the boards have been loaded once */
-    bool had_boards;   /* all boards have been in the ring, in this or an earlier life of the run */
-    bool interrupted;  /* by the user */
-    bool waits;        /* ring.wait > 0: the run waits for lost boards */
-    bool has_boards;   /* the ring has been opened */
-    bool can_lessen;   /* a smaller advance is allowed */
-    bool places_stay;  /* the user gave a plan, which names the boards */
-    bool may_shrink;   /* a ring of roster boards, and no key of the run file forbids fewer */
-    uint32_t boards;   /* boards in the ring now */
-    uint32_t absent;   /* boards of them that have not greeted, or 1 if is_wrong or had_time */
-    bool is_wrong;     /* a board computes wrong, and would do so again */
-    bool had_time;     /* a board has lacked a port for as long as ring.wait in this recovery */
-    uint32_t at_least; /* smallest number of boards that the run may go on with */
-    uint32_t spares;   /* spares not yet tried in this recovery */
-    uint32_t in_a_row; /* earlier recoveries since the last checkpoint was written */
+    bool begun;       /* the boards have been loaded once */
+    bool had_boards;  /* all boards have been in the ring, in this or an earlier life of the run */
+    bool interrupted; /* by the user */
+    bool waits;       /* ring.wait > 0: the run waits for lost boards */
+    bool has_boards;  /* the ring has been opened */
+    bool can_lessen;  /* a smaller advance is allowed */
+    bool places_stay; /* the user gave a plan, which names the boards */
+    bool may_shrink;  /* a ring of roster boards, and no key of the run file forbids fewer */
+    uint32_t boards;  /* boards in the ring now */
+    uint32_t absent; /* lost boards: not greeted or without a port; if is_wrong, that board alone */
+    bool is_wrong;   /* a board computes wrong, and would do so again */
+    bool had_time;   /* a board has lacked a port for as long as ring.wait in this recovery */
+    uint32_t at_least;   /* smallest number of boards that the run may go on with */
+    uint32_t spares;     /* spares not yet tried in this recovery */
+    uint32_t in_a_row;   /* earlier recoveries since the last checkpoint was written */
     uint32_t on_the_way; /* earlier faults in this recovery */
 } rp_remedy_facts;
 

@@ -33,7 +33,7 @@ typedef struct {
 } rp_adopted;
 
 /* The boards of the resumed run may hold its state, as far as known before the start. `is_given`:
- * the user gave a plan. True at most once in a run. */
+ * the user gave a plan. False once an adoption was tried. */
 bool rp_keep_may_adopt(const rp_keep *keep, bool is_given);
 bool rp_keep_adoption_is_due(const rp_keep *keep, bool is_given);
 
