@@ -82,7 +82,7 @@ void rp_arrangement_adopt_advance(rp_arrangement *a, uint32_t advance) {
     }
 }
 
-void rp_arrangement_lessen_advance(rp_arrangement *a) {
+void rp_arrangement_reduce_advance(rp_arrangement *a) {
     RP_ASSERT(a->run.method.advance > 0);
     a->advance_max = a->advance.advance = a->run.method.advance - 1;
     rp_arrangement_take_advance(a, &a->advance);
