@@ -3,9 +3,9 @@
 #include <math.h>
 #include <string.h>
 
-enum { LANES = RP_ARRAYS_LANES, MANY = 64 };
+enum { LANES = RP_ARRAYS_LANES, MANY = 64 }; /* MANY: samples from which on lanes are faster */
 
-/* The loader takes the version for the processor that it is on; the arithmetic is the same. */
+/* The loader picks the version for its processor; the arithmetic is the same. */
 #if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__clang__) &&                        \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define VECTORS __attribute__((target_clones("avx2", "default")))
@@ -13,12 +13,12 @@ enum { LANES = RP_ARRAYS_LANES, MANY = 64 };
 #define VECTORS
 #endif
 
-/* A number of each genome; both gcc and clang make what the processor has of it. */
+/* One number of each genome. gcc and clang map it to the processor's vectors. */
 typedef double lanes __attribute__((vector_size(LANES * sizeof(double))));
 typedef int64_t masks __attribute__((vector_size(LANES * sizeof(double))));
 
-/* Lane by lane, `to` becomes the larger one. A macro, for how vectors are passed to a function is
- * not the same on all processors of a kind. */
+/* Raises `to` to `by` in each lane. It is a macro because vectors are not passed to functions in
+ * the same way on all processors of a kind. */
 #define RAISE(to, by)                                                                              \
     do {                                                                                           \
         const masks up = (by) > (to);                                                              \
@@ -94,9 +94,8 @@ static inline double later(double a, double b) {
 typedef struct {
     const rp_meeting *in[LANES], *out[LANES];
     const rp_genome_arrays_cost *cost[LANES];
-    bool alike_in, alike_out;       /* all lanes have the same .in and .cost; the same .out */
-    double own[LANES], most[LANES]; /* largest of the start and what was waited for: at the pace of
-                                       the stage, and of the slower of stage and wire */
+    bool alike_in, alike_out;       /* all lanes have the same `in` and `cost`; the same `out` */
+    double own[LANES], most[LANES]; /* latest start: the maximum in E_i, and in C_i */
     const double *arrival;
     double *peak, *sent;
 } work;
@@ -150,7 +149,7 @@ static void wait_lane(work *k, uint32_t q) {
     k->own[q] = own;
 }
 
-/* ---- sending: what arrives at the next stage, before its last point -------------------------- */
+/* ---- sending: arrivals at the next stage, before its last point ------------------------------ */
 
 VECTORS static void send_alike(work *k) {
     const lanes *restrict peak = (const lanes *)k->peak;
@@ -177,7 +176,7 @@ static void send_lane(const work *k, uint32_t q) {
     }
 }
 
-/* The last microbatch, the rest of the step; returns its end. */
+/* Adds the step's last microbatch; returns its end. */
 static double finish_lane(const work *k, uint32_t q) {
     const rp_genome_arrays_cost *c = k->cost[q];
     const double before = k->own[q] + c->last * c->pass;
@@ -188,7 +187,7 @@ static double finish_lane(const work *k, uint32_t q) {
     return end;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- a step ---------------------------------------------------------------------------------- */
 
 static void fill_work(const rp_genome_arrays *a, rp_way way, uint32_t position,
                       const rp_genome *const *genome, work *k) {
@@ -219,8 +218,8 @@ static void fill_work(const rp_genome_arrays *a, rp_way way, uint32_t position,
     k->peak = a->peak;
 }
 
-static void do_stage(rp_genome_arrays *a, rp_way way, uint32_t position,
-                     const rp_genome *const *genome) {
+static void walk_stage(rp_genome_arrays *a, rp_way way, uint32_t position,
+                       const rp_genome *const *genome) {
     const uint32_t stage = way == RP_WAY_FORWARD ? position : a->tables->stages - 1 - position;
     work k;
     fill_work(a, way, position, genome, &k);
@@ -250,8 +249,8 @@ static double last_end(const rp_genome_arrays *a, uint32_t q) {
     return makespan;
 }
 
-/* With few microbatches and genomes that have little in common, one by one is faster. */
-static bool is_for_lanes(const rp_genome_arrays *a, const rp_genome *const *lane) {
+/* Few microbatches of genomes with few equal sizes are faster one by one. */
+static bool is_faster_in_lanes(const rp_genome_arrays *a, const rp_genome *const *lane) {
     const uint32_t stages = a->tables->stages;
     uint32_t differ = 0;
     if (a->tables->samples >= MANY) {
@@ -270,7 +269,7 @@ static void walk_lanes(rp_genome_arrays *a, const rp_genome *const *lane) {
     for (int way = 0; way < RP_WAYS; way++) {
         memset(a->arrival[0], 0, LANES * sizeof *a->arrival[0]);
         for (uint32_t position = 0; position < a->tables->stages; position++) {
-            do_stage(a, (rp_way)way, position, lane);
+            walk_stage(a, (rp_way)way, position, lane);
         }
     }
 }
@@ -280,10 +279,10 @@ void rp_genome_arrays_makespans(rp_genome_arrays *a, const rp_genome *genome, ui
     const rp_tables *t = a->tables;
     for (uint32_t first = 0; first < count; first += LANES) {
         const rp_genome *lane[LANES];
-        for (uint32_t q = 0; q < LANES; q++) { /* lanes that are left over repeat the last one */
+        for (uint32_t q = 0; q < LANES; q++) { /* unused lanes repeat the last genome */
             lane[q] = &genome[first + q < count ? first + q : count - 1];
         }
-        const bool together = is_for_lanes(a, lane);
+        const bool together = is_faster_in_lanes(a, lane);
         if (together) {
             walk_lanes(a, lane);
         }

@@ -8,7 +8,7 @@
 
 enum { POPULATION = 100, TOURNAMENT = 3, KEPT = 2, GENERATIONS = 500, PATIENCE = 150 };
 
-/* Words of a stream, a block at a time: a search draws some thousand a generation. */
+/* Random words of a stream, drawn in blocks: a search draws some thousand words a generation. */
 typedef struct {
     rp_rng stream;
     uint64_t block;
@@ -23,13 +23,13 @@ typedef struct {
     uint32_t count;       /* of the population */
     rp_genome *genome[2]; /* [count]: this generation, the next one */
     double *value;        /* [count] */
-    uint32_t *place;      /* [count]: in what is known */
-    rp_genome *fresh;     /* [count]: to evaluate */
+    uint32_t *place;      /* [count]: in `known` */
+    rp_genome *fresh;     /* [count]: genomes to evaluate */
     double *fresh_value;  /* [count] */
-    rp_genome simple[3];  /* the first of every round */
+    rp_genome simple[3];  /* first genomes of every round */
 } evolution;
 
-static uint32_t draw(dice *d) {
+static uint32_t draw_word(dice *d) {
     if (d->left == 0) {
         rp_rng_block(&d->stream, d->block++, d->word);
         d->left = 4;
@@ -37,18 +37,18 @@ static uint32_t draw(dice *d) {
     return d->word[--d->left];
 }
 
-/* In [0, n); of n below a hundred none is likelier than another by more than 1e-7. */
+/* Random number in [0, n). For n below 100, probabilities differ by at most 1e-7. */
 static uint32_t draw_below(dice *d, uint32_t n) {
-    return (uint32_t)((uint64_t)draw(d) * n >> 32);
+    return (uint32_t)((uint64_t)draw_word(d) * n >> 32);
 }
 
 static bool draw_chance(dice *d, double p) {
-    return draw(d) < (uint32_t)(p * 0xffffffffu);
+    return draw_word(d) < (uint32_t)(p * 0xffffffffu);
 }
 
 /* ---- evaluation ------------------------------------------------------------------------------ */
 
-static void evaluate(evolution *e) {
+static void evaluate_generation(evolution *e) {
     const rp_genome *genome = e->genome[0];
     uint32_t fresh = 0;
     rp_known_make_room(&e->known, e->count);
@@ -56,7 +56,7 @@ static void evaluate(evolution *e) {
         bool is_new;
         e->place[i] = rp_known_place(&e->known, &genome[i], &is_new);
         if (is_new) {
-            e->known.value[e->place[i]] = fresh; /* until it is known */
+            e->known.value[e->place[i]] = fresh; /* index in `fresh` until it is evaluated */
             e->fresh[fresh++] = genome[i];
         }
     }
@@ -80,7 +80,7 @@ static bool is_better(const evolution *e, uint32_t a, uint32_t b) {
     return a < b && !(e->value[b] < e->value[a] * (1 - RP_SEARCH_ALIKE));
 }
 
-/* The best one, but for `other`. */
+/* The best genome except `other`. */
 static uint32_t find_best(const evolution *e, uint32_t other) {
     uint32_t best = other == 0;
     for (uint32_t i = best + 1; i < e->count; i++) {
@@ -126,13 +126,13 @@ static uint32_t hold_tournament(evolution *e) {
     return best;
 }
 
-static void cross(evolution *e, uint8_t *child, const uint8_t *other) {
+static void cross_chromosome(evolution *e, uint8_t *child, const uint8_t *other) {
     const uint32_t stages = e->search->tables.stages;
     if (!draw_chance(&e->dice, 0.8)) {
         return;
     }
     for (uint32_t first = 0; first < stages; first += 32) {
-        const uint32_t bits = draw(&e->dice);
+        const uint32_t bits = draw_word(&e->dice);
         for (uint32_t k = first; k < stages && k < first + 32; k++) {
             child[k] = bits >> (k - first) & 1 ? other[k] : child[k];
         }
@@ -150,11 +150,11 @@ static uint8_t change_gene(evolution *e, uint8_t gene) {
     return (uint8_t)(gene - 1);
 }
 
-static void mutate(evolution *e, uint8_t *child) {
+static void mutate_chromosome(evolution *e, uint8_t *child) {
     const uint32_t stages = e->search->tables.stages;
-    const uint32_t below = 65536 / stages; /* two genes a word */
+    const uint32_t below = 65536 / stages; /* two genes for each random word */
     for (uint32_t k = 0; k < stages; k += 2) {
-        const uint32_t word = draw(&e->dice);
+        const uint32_t word = draw_word(&e->dice);
         if (stages == 1 || (word & 0xffff) < below) {
             child[k] = change_gene(e, child[k]);
         }
@@ -164,7 +164,7 @@ static void mutate(evolution *e, uint8_t *child) {
     }
 }
 
-static void breed(evolution *e, uint32_t best) {
+static void breed_generation(evolution *e, uint32_t best) {
     rp_genome *next = e->genome[1];
     next[0] = e->genome[0][best];
     next[1] = e->genome[0][find_best(e, best)];
@@ -172,8 +172,8 @@ static void breed(evolution *e, uint32_t best) {
         const rp_genome *other = &e->genome[0][hold_tournament(e)];
         next[i] = e->genome[0][hold_tournament(e)];
         for (int way = 0; way < RP_WAYS; way++) {
-            cross(e, next[i].gene[way], other->gene[way]);
-            mutate(e, next[i].gene[way]);
+            cross_chromosome(e, next[i].gene[way], other->gene[way]);
+            mutate_chromosome(e, next[i].gene[way]);
         }
         rp_problem_hold(e->search->tables.problem, &next[i]);
     }
@@ -181,7 +181,8 @@ static void breed(evolution *e, uint32_t best) {
     e->genome[0] = next;
 }
 
-static void tell(const evolution *e, uint32_t round, uint32_t generation, double best) {
+static void report_generation(const evolution *e, uint32_t round, uint32_t generation,
+                              double best) {
     const rp_planner_ask *ask = e->search->ask;
     double sum = 0;
     uint32_t fits = 0;
@@ -204,9 +205,9 @@ static void run_round(evolution *e, uint32_t round) {
     e->dice = (dice){.stream = rp_rng_named(e->search->ask->seed, name)};
     fill_first(e);
     for (uint32_t generation = 0; generation < GENERATIONS; generation++) {
-        evaluate(e);
+        evaluate_generation(e);
         const uint32_t best = find_best(e, e->count);
-        tell(e, round, generation, e->value[best]);
+        report_generation(e, round, generation, e->value[best]);
         if (e->value[best] < least * (1 - RP_SEARCH_ALIKE)) {
             least = e->value[best];
             gained = generation;
@@ -214,7 +215,7 @@ static void run_round(evolution *e, uint32_t round) {
         if (generation - gained >= PATIENCE) {
             return;
         }
-        breed(e, best);
+        breed_generation(e, best);
     }
 }
 

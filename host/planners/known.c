@@ -12,7 +12,7 @@ fail:
     return err;
 }
 
-/* Genes behind the last stage are 0 in every genome. */
+/* Genes after the last stage are 0 in every genome. */
 static uint32_t hash_of(const rp_known *known, const rp_genome *genome) {
     uint64_t hash = 0;
     for (int way = 0; way < RP_WAYS; way++) {

@@ -1,14 +1,14 @@
-/* What genomes were found to take, so that none is evaluated twice. */
+/* A hash table of evaluated genomes, so that none is evaluated twice. */
 #ifndef RP_PLANNERS_KNOWN_H
 #define RP_PLANNERS_KNOWN_H
 
 #include "planners/problem.h"
 
-enum { RP_KNOWN_MAX = 1 << 15 }; /* at half of them all are forgotten */
+enum { RP_KNOWN_MAX = 1 << 15 }; /* entries; when half of them are used, all are dropped */
 
 typedef struct {
     uint32_t stages, count;
-    uint32_t *round;   /* [RP_KNOWN_MAX]: the entry counts if it is of this round */
+    uint32_t *round;   /* [RP_KNOWN_MAX]: an entry is valid if this equals `now` */
     rp_genome *genome; /* [RP_KNOWN_MAX] */
     double *value;
     uint32_t now;
@@ -17,10 +17,10 @@ typedef struct {
 /* errors MEMORY */
 rp_err rp_known_open(rp_arena *arena, uint32_t stages, rp_known *out) RP_MUST_CHECK;
 
-/* Where the genome is kept; *is_new: it was not, and its value is still to come. Places hold until
- * rp_known_make_room() is called. */
+/* Finds or adds a genome, and returns its place. *is_new: it was added, and the caller must set its
+ * value. Places are valid until rp_known_make_room() is called. */
 uint32_t rp_known_place(rp_known *known, const rp_genome *genome, bool *is_new);
-/* For so many more; may forget all. */
+/* Makes room for `count` more genomes; may drop all entries. */
 void rp_known_make_room(rp_known *known, uint32_t count);
 
 #endif

@@ -1,4 +1,4 @@
-/* Two chromosomes, one genome at a time. */
+/* The genetic search with the recurrence, one genome at a time. */
 #include "planners/genetic.h"
 
 static void evaluate_one_by_one(void *context, const rp_genome *genome, uint32_t count,

@@ -77,7 +77,7 @@ double rp_recurrence_stage(const rp_tables *t, rp_way way, uint32_t stage, uint8
     const rp_chunk_s pass = t->pass[way][stage * t->size_count + size];
     const rp_chunk_s send = t->send[way][stage * t->size_count + size];
     const double latency = t->problem->latency[way][stage];
-    double end = start; /* of the microbatch before */
+    double end = start; /* of the previous microbatch */
     double sent = 0;    /* when the wire is free */
     for (uint32_t i = 0; i < last; i++) {
         end = later(end, arrival[source[i]]) + pass.full;

@@ -1,4 +1,4 @@
-/* What all planners share: the question in tables, and the best genome until now. */
+/* Common to all planners: the problem in tables, and the best genome so far. */
 #ifndef RP_PLANNERS_SEARCH_H
 #define RP_PLANNERS_SEARCH_H
 
@@ -10,29 +10,29 @@ struct rp_search {
     const rp_planner_ask *ask;
     rp_tables tables;
     rp_recurrence_room room;
-    rp_planner_answer *answer; /* .step_s: infinite until something fits */
+    rp_planner_answer *answer; /* step_s is infinite until a genome fits */
 };
 
-/* Steps that differ by less of their time count as alike: then ways to compute a time that round
- * differently lead to the same choices. */
+/* Steps that differ by a smaller fraction count as equal, so that evaluations with different
+ * rounding lead to the same choices. */
 #define RP_SEARCH_ALIKE 1e-10
 
-/* Seconds of a step; counted, and kept where it is the best. */
+/* Evaluates a genome, counts that, and keeps it if it is the best. Returns seconds of a step. */
 double rp_search_try(rp_search *search, const rp_genome *genome);
-/* The same of one that is known. Of those that are alike the first is kept. */
+/* Keeps an evaluated genome if it is the best; of equal ones the first stays. */
 void rp_search_keep(rp_search *search, const rp_genome *genome, double step_s);
 
-/* ---- plans without chance: simple.c ---------------------------------------------------------- */
+/* ---- deterministic plans: simple.c ----------------------------------------------------------- */
 
 /* The best even size. */
 rp_genome rp_simple_even(rp_search *search);
-/* From stage 0 on, the size with which the stage's forwards are over soonest given the one before;
- * then the backwards from the last stage down.
+/* Chooses sizes from stage 0 on, each so that the stage's forwards end soonest given the stages
+ * before; then for backwards from the last stage down.
  * source  METHODS 10.2, "local greedy"; with a cost a + c b it takes all samples at once */
 rp_genome rp_simple_greedy(rp_search *search);
-/* The same with every size of each stage kept, by its best predecessor.
- * source  METHODS 10.2, "global-greedy DP": not exact, for of a predecessor only one is kept
- * errors  MEMORY */
+/* As rp_simple_greedy(), but keeps every size of each stage with its best predecessor.
+ * errors  MEMORY
+ * source  METHODS 10.2, "global-greedy DP": not exact, because only one predecessor is kept */
 rp_err rp_simple_dp(rp_search *search, rp_genome *out) RP_MUST_CHECK;
 
 #endif

@@ -1,5 +1,5 @@
-/* Plans without chance. Every one of them keeps to the memory: a size is taken only where the
- * stage, and those beside it with their smallest sizes, still fit. */
+/* Deterministic plans. All of them keep to the memory: a size is taken only if the stage and its
+ * neighbours, with their smallest sizes, still fit. */
 #include <math.h>
 
 #include "planners/search.h"
@@ -18,13 +18,14 @@ rp_genome rp_simple_even(rp_search *s) {
     return best;
 }
 
-/* ---- one stage after the other --------------------------------------------------------------- */
+/* ---- greedy ---------------------------------------------------------------------------------- */
 
 static uint32_t stage_at(const rp_search *s, rp_way way, uint32_t position) {
     return way == RP_WAY_FORWARD ? position : s->tables.stages - 1 - position;
 }
 
-/* `genome` has the sizes of the stages before this position, and the smallest ones behind it. */
+/* The size fits, given the sizes of earlier stages in `genome`; later stages have the smallest
+ * sizes. */
 static bool is_allowed(const rp_search *s, rp_genome *genome, rp_way way, uint32_t stage,
                        uint8_t size) {
     const rp_problem *p = s->tables.problem;
@@ -38,8 +39,8 @@ static bool is_allowed(const rp_search *s, rp_genome *genome, rp_way way, uint32
     return allowed;
 }
 
-static void greedy_way(rp_search *s, rp_way way, const double *start, double *end,
-                       rp_genome *genome) {
+static void choose_greedily(rp_search *s, rp_way way, const double *start, double *end,
+                            rp_genome *genome) {
     const rp_tables *t = &s->tables;
     double *in = s->room.arrival[0];
     double *out = s->room.arrival[1];
@@ -70,24 +71,24 @@ rp_genome rp_simple_greedy(rp_search *s) {
     double over[RP_PLANNERS_STAGES_MAX];
     double end[RP_PLANNERS_STAGES_MAX];
     rp_genome out = rp_problem_even(s->tables.problem, 0);
-    greedy_way(s, RP_WAY_FORWARD, zero, over, &out);
-    greedy_way(s, RP_WAY_BACKWARD, over, end, &out);
+    choose_greedily(s, RP_WAY_FORWARD, zero, over, &out);
+    choose_greedily(s, RP_WAY_BACKWARD, over, end, &out);
     (void)rp_search_try(s, &out);
     return out;
 }
 
-/* ---- with every size kept -------------------------------------------------------------------- */
+/* ---- dynamic programming --------------------------------------------------------------------- */
 
-/* The best way to a stage with one size: the sizes until there, and what arrives behind it. */
+/* The best sizes up to a stage with one size, and the arrivals at the next stage. */
 typedef struct {
     rp_genome genome;
-    double over; /* end of the stage; infinite: there is no way */
+    double over; /* end of the stage; infinite: nothing fits */
     double end[RP_PLANNERS_STAGES_MAX];
     double *sent; /* [samples] */
 } state;
 
-static void extend(rp_search *s, rp_way way, uint32_t position, const state *before, uint8_t size,
-                   const double *start, double *room, state *best) {
+static void extend_state(rp_search *s, rp_way way, uint32_t position, const state *before,
+                         uint8_t size, const double *start, double *room, state *best) {
     const uint32_t stage = stage_at(s, way, position);
     const uint8_t whole = (uint8_t)(s->tables.size_count - 1);
     const uint8_t from =
@@ -110,9 +111,9 @@ static void extend(rp_search *s, rp_way way, uint32_t position, const state *bef
     }
 }
 
-/* `table`: [2][size_count]. Returns the best of the last stage. */
-static const state *dp_way(rp_search *s, rp_way way, const rp_genome *genome, const double *start,
-                           state *table) {
+/* `table`: [2][size_count]. Returns the best entry of the last stage. */
+static const state *search_by_dp(rp_search *s, rp_way way, const rp_genome *genome,
+                                 const double *start, state *table) {
     const uint32_t sizes = s->tables.size_count;
     state first = {.genome = *genome, .sent = s->room.arrival[0]};
     const state *best = NULL;
@@ -124,7 +125,7 @@ static const state *dp_way(rp_search *s, rp_way way, const rp_genome *genome, co
             state *now = &table[position % 2 * sizes + size];
             now->over = (double)INFINITY;
             for (uint32_t i = 0; i < before_count; i++) {
-                extend(s, way, position, &before[i], size, start, s->room.arrival[1], now);
+                extend_state(s, way, position, &before[i], size, start, s->room.arrival[1], now);
             }
             if (position + 1 == s->tables.stages && (!best || now->over < best->over)) {
                 best = now;
@@ -144,12 +145,12 @@ rp_err rp_simple_dp(rp_search *s, rp_genome *out) {
     for (uint32_t i = 0; i < 2 * s->tables.size_count; i++) {
         RP_TRY(RP_ARENA_NEW(&s->arena, s->tables.samples, &table[i].sent));
     }
-    const state *best = dp_way(s, RP_WAY_FORWARD, out, zero, table);
+    const state *best = search_by_dp(s, RP_WAY_FORWARD, out, zero, table);
     *out = best->genome;
     for (uint32_t k = 0; k < s->tables.stages; k++) {
         over[k] = best->end[k];
     }
-    *out = dp_way(s, RP_WAY_BACKWARD, out, over, table)->genome;
+    *out = search_by_dp(s, RP_WAY_BACKWARD, out, over, table)->genome;
     (void)rp_search_try(s, out);
 fail:
     return err;
