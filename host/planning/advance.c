@@ -2,11 +2,11 @@
 
 #include <math.h>
 
-static const double GOOD_ENOUGH = 0.98; /* of the best */
-static const double GAIN = 0.05; /* more than 1 - GOOD_ENOUGH, so a ring does not go to and fro */
+static const double GOOD_ENOUGH = 0.98; /* fraction of the best `busy` that suffices */
+static const double GAIN = 0.05; /* more than 1 - GOOD_ENOUGH, so the advance does not alternate */
 
-/* Times that the fullest ring is filled in a replay, and steps in it at least: filling and draining
- * are a small part. */
+/* The replay fills the ring this many times, and has at least as many steps, so that filling and
+ * draining hardly count. */
 enum { ROUNDS = 24 };
 
 rp_err rp_advance_busy(const rp_method *method, const rp_sched_shape *shape,
@@ -20,9 +20,9 @@ rp_err rp_advance_busy(const rp_method *method, const rp_sched_shape *shape,
     tried.step_first = 0;
     const uint32_t advance = method->advance > RP_ADVANCE_AUTO ? method->advance : RP_ADVANCE_AUTO;
     const uint64_t full = 1 + (uint64_t)(shape->stages - 1) * (1 + advance);
-    const uint64_t micros = (shape->batch - 1) / shape->micro + 1; /* of a step */
+    const uint64_t micros = (shape->batch - 1) / shape->micro + 1; /* in a step */
     tried.step_end = ROUNDS * (micros < full ? (full + micros - 1) / micros : 1);
-    tried.epoch_samples = tried.step_end * tried.batch; /* no short step, and no drain inside */
+    tried.epoch_samples = tried.step_end * tried.batch; /* no short step, no drain inside */
     rp_err err = rp_sched_replay(&arena, method->kind, &tried, costs, NULL, NULL, &facts);
     *busy = err == RP_OK ? 1 - facts.bubble : 0;
     rp_arena_finish(&arena);
@@ -33,7 +33,7 @@ static double larger(double a, double b) {
     return a > b ? a : b;
 }
 
-/* The slowest board, link or feed sets the pace, however many are in flight. */
+/* The slowest board, link or feed bounds `busy` for any advance. */
 static void find_bounds(const rp_sched_shape *shape, const rp_sched_costs *costs, double feed,
                         rp_advance_choice *out) {
     double slowest = feed;

@@ -3,7 +3,7 @@
 #include "planning/cost.h"
 #include "planning/least_memory.h"
 
-static void put_stage(const rp_runfile *run, const rp_profile *profile, const rp_cut *cut,
+static void set_costs(const rp_runfile *run, const rp_profile *profile, const rp_cut *cut,
                       uint32_t k, rp_problem *out) {
     const uint32_t place = k % run->boards;
     const uint32_t first = cut->first[k];
@@ -29,7 +29,7 @@ static void put_stage(const rp_runfile *run, const rp_profile *profile, const rp
     out->update[k] = rp_cost_op_s(run, profile, place, first, end, RP_OP_UPDATE, out->samples);
 }
 
-/* The largest gradient that a backward works on: there is one buffer at least that has it. */
+/* Bytes of the largest gradient in a backward, for which there is at least one buffer. */
 static size_t gradient_bytes(const rp_model *model, uint32_t first, uint32_t end) {
     size_t most = 0;
     for (uint32_t i = first; i < end; i++) {
@@ -39,8 +39,8 @@ static size_t gradient_bytes(const rp_model *model, uint32_t first, uint32_t end
     return most;
 }
 
-/* Bounds from below: no sizes are refused that might fit. */
-static void put_memory(const rp_runfile *run, const rp_profile *profile,
+/* Sets lower bounds, so that no sizes are refused that might fit. */
+static void set_memory(const rp_runfile *run, const rp_profile *profile,
                        const rp_least_memory *least, const rp_cut *cut, rp_problem *out) {
     for (uint32_t k = 0; k < cut->stage_count; k++) {
         const uint32_t first = cut->first[k];
@@ -53,8 +53,8 @@ static void put_memory(const rp_runfile *run, const rp_profile *profile,
     }
 }
 
-/* Only sizes of which a step has RP_PARCELS_MAX at most; and train.microbatch is among them. */
-static void list_sizes(const rp_runfile *run, rp_problem *out) {
+/* Keeps the sizes that divide a step into at most RP_PARCELS_MAX parcels, and train.microbatch. */
+static void limit_sizes(const rp_runfile *run, rp_problem *out) {
     uint32_t kept[RP_PLANNERS_SIZES_MAX];
     uint32_t count = 0;
     bool has_micro = false;
@@ -96,13 +96,13 @@ rp_err rp_choose_sizes(const rp_runfile *run, const rp_profile *profile, const r
     rp_err err;
     rp_arena_init(&arena, "sizes", 0);
     RP_TRY(rp_problem_open(&arena, cut->stage_count, run->batch, &problem));
-    list_sizes(run, &problem);
+    limit_sizes(run, &problem);
     hold_stages(run, cut, &problem);
     for (uint32_t k = 0; k < cut->stage_count; k++) {
-        put_stage(run, profile, cut, k, &problem);
+        set_costs(run, profile, cut, k, &problem);
     }
     RP_TRY(rp_least_memory_open(&arena, run, cut->stage_count, &least));
-    put_memory(run, profile, &least, cut, &problem);
+    set_memory(run, profile, &least, cut, &problem);
     const rp_planner_ask ask = {.problem = &problem, .seed = run->seed, .rounds = 1};
     RP_TRY(rp_planner_search(run->sizes.planner, &ask, &answer));
     *out = (rp_size_choice){.step_s = answer.step_s,

@@ -5,14 +5,14 @@
 
 #include <math.h>
 
-/* What an encrypted link carries on one core: `build/bin/bench_link` gave 195 to 262 MB/s. */
+/* Rate of an encrypted link on one core: `build/bin/bench_link` gave 195 to 262 MB/s. */
 static const double CURVE_BYTES_PER_S = 200e6;
 
 static double larger(double a, double b) {
     return a > b ? a : b;
 }
 
-/* Wires of the ring that take turns on this medium: no board sends on two at a time. */
+/* Wires of the ring on this medium, at least 1. No board sends on two at a time. */
 static uint32_t count_sharing(const rp_runfile *run, uint64_t medium) {
     uint32_t count = 0;
     for (uint32_t k = 0; medium && k + 1 < run->boards; k++) {
@@ -48,16 +48,15 @@ uint64_t rp_cost_common_medium(const rp_runfile *run) {
     return found;
 }
 
-/* Bytes a second of a wire among so many that take turns. */
-static double part_of_rate(const rp_link_profile *line, uint32_t sharing) {
+/* Bytes per second of a wire that shares its medium's rate with `sharing` - 1 others. */
+static double shared_rate(const rp_link_profile *line, uint32_t sharing) {
     const double emulated = rp_link_profile_rate_mbit(line) * 1e6 / 8 / sharing;
     return emulated > 0 && emulated < CURVE_BYTES_PER_S ? emulated : CURVE_BYTES_PER_S;
 }
 
-/* Those that share a medium have equal parts of its rate. */
 static double rate_of(const rp_runfile *run, uint32_t from, uint32_t to) {
     const rp_link_profile line = rp_link_profile_of(&run->link, &run->hops, from, to);
-    return part_of_rate(&line, count_sharing(run, line.medium));
+    return shared_rate(&line, count_sharing(run, line.medium));
 }
 
 static double delay_of(const rp_runfile *run, uint32_t from, uint32_t to) {
@@ -80,8 +79,8 @@ double rp_cost_link_delay_s(const rp_runfile *run) {
     return longest;
 }
 
-/* Of a microbatch, through a boundary in front of `layer`; infinite where too much crosses. Data of
- * the set has no codec. */
+/* Bytes of a microbatch at the boundary before `layer`; infinite: too many tensors cross. Samples
+ * of the data set are not encoded. */
 static double boundary_bytes(const rp_runfile *run, uint32_t layer, rp_codec codec) {
     rp_boundary boundary;
     size_t bytes = 0;
@@ -100,7 +99,7 @@ double rp_cost_boundary_bytes(const rp_runfile *run, uint32_t layer) {
     return boundary_bytes(run, layer, run->codec ? run->codec[0][0] : RP_CODEC_F32);
 }
 
-/* Of one direction of boundary `k`. */
+/* Bytes per second of the wire of boundary `k` in one direction. */
 static double wire_rate(const rp_runfile *run, uint32_t k, bool gradients, const double *measured) {
     const uint32_t from = board_of(run, k + gradients, gradients);
     const uint32_t to = board_of(run, k + !gradients, gradients);
@@ -119,8 +118,8 @@ static const rp_profile_wire *slower_of(const rp_profile_wire *a, const rp_profi
     return b->is_assumed || !b_is_slower ? a : b;
 }
 
-/* Of boards that are no neighbours in the roster: as slow as the slowest that was measured at
- * either of them, for a board has one card. NULL: none was. */
+/* The slowest measured wire of either board, for boards that are not neighbours in the roster,
+ * because a board has one network card. NULL: no wire was measured. */
 static const rp_profile_wire *wire_like(const rp_profile *profile, uint32_t from, uint32_t to) {
     const rp_profile_wire *slowest = NULL;
     for (uint32_t k = 0; k < profile->board_count; k++) {
@@ -130,7 +129,7 @@ static const rp_profile_wire *wire_like(const rp_profile *profile, uint32_t from
     return slowest;
 }
 
-/* NULL: nobody has measured it or one like it, or it is emulated, and then known. */
+/* NULL: neither this wire nor one like it was measured, or links are emulated. */
 static const rp_profile_wire *measured_wire(const rp_runfile *run, const rp_profile *profile,
                                             uint32_t from, uint32_t to) {
     const bool known = profile && !run->emulate && from < profile->board_count &&
@@ -155,7 +154,7 @@ double rp_cost_wire_s(const rp_runfile *run, const rp_profile *profile, uint32_t
 double rp_cost_turn_s(const rp_runfile *run, const rp_profile *profile, uint32_t from, uint32_t to,
                       double bytes) {
     const rp_link_profile line = rp_link_profile_of(&run->link, &run->hops, from, to);
-    return parcel_s(run, profile, from, to, bytes, part_of_rate(&line, 1));
+    return parcel_s(run, profile, from, to, bytes, shared_rate(&line, 1));
 }
 
 double rp_cost_delay_s(const rp_runfile *run, const rp_profile *profile, uint32_t from, uint32_t to,
@@ -175,7 +174,6 @@ double rp_cost_feed_s(const rp_runfile *run, const rp_profile *profile, uint32_t
                : 0;
 }
 
-/* At the rate for as many bytes. */
 double rp_cost_parcel_s(const rp_runfile *run, const rp_profile *profile, uint32_t layer,
                         uint32_t k, bool gradients, uint32_t samples) {
     const rp_codec codec = run->codec ? run->codec[k][gradients] : RP_CODEC_F32;
@@ -207,7 +205,7 @@ void rp_cost_rates(const rp_runfile *run, const rp_profile *profile, double *rat
 
 /* ---- boards that differ ---------------------------------------------------------------------- */
 
-/* The least time of a stage's op, where its board is made slow. */
+/* Least seconds of an op that ring.throttle sets for the board at a place; 0: none. */
 static double throttle_s(const rp_runfile *run, uint32_t place, uint32_t first, uint32_t end,
                          rp_op_kind kind, uint32_t samples) {
     const rp_throttled_op op = {.kind = kind,
@@ -225,8 +223,8 @@ double rp_cost_op_s(const rp_runfile *run, const rp_profile *profile, uint32_t p
            larger(own, throttle_s(run, place, first, end, kind, samples));
 }
 
-/* Elements of a sample through the boundary in front of `layer`; data of the set has no codec, and
- * no gradient. 0 where too much crosses. */
+/* Elements of a sample at the boundary before `layer`, without samples of the data set, which have
+ * no codec and no gradient; 0: too many tensors cross. */
 static double boundary_floats(const rp_runfile *run, uint32_t layer) {
     rp_boundary boundary;
     double count = 0;
@@ -245,8 +243,8 @@ static rp_codec codec_of(const rp_runfile *run, uint32_t boundary, bool gradient
     return run->codec ? run->codec[boundary][gradients] : RP_CODEC_F32;
 }
 
-/* A forward decodes activations from below and encodes those that go up; a backward the gradients
- * the other way. */
+/* A forward decodes the lower boundary's activations and encodes the upper one's; a backward
+ * decodes the upper boundary's gradients and encodes the lower one's. */
 static double codecs_s(const rp_runfile *run, const rp_profile *profile, const rp_cost_stage *at,
                        bool backward, uint32_t samples) {
     double sum = 0;
@@ -262,8 +260,8 @@ static double codecs_s(const rp_runfile *run, const rp_profile *profile, const r
     return sum;
 }
 
-/* Of an op with predicted weights: in the backward, too, where the rule moves both; xpipe's first
- * microbatch of a step predicts for the others. The last stage has nothing to predict. */
+/* Seconds to predict the weights of an op. Some rules predict them also for the backward. xpipe
+ * predicts once a step, for its first microbatch. The last stage needs no prediction. */
 static double prediction_s(const rp_runfile *run, const rp_profile *profile,
                            const rp_cost_stage *at, bool backward, double floats) {
     const rp_weights_rule rule = run->method.weights;
@@ -296,11 +294,11 @@ double rp_cost_whole_op_s(const rp_runfile *run, const rp_profile *profile, cons
 typedef struct {
     const rp_runfile *run;
     const rp_sums *sums;
-    const double *boundary; /* in front of each layer; 0 of the first */
+    const double *boundary; /* [layers]: seconds of the boundary before each */
 } board_costs;
 
-/* Where a board is held back, fewer layers are still better: they may be what it waits for when it
- * is not. */
+/* Weight of measured times in the cost of throttled boards: of cuts that the throttle makes equal,
+ * the one with fewer layers on the board is better if the throttle ends. */
 static const double BELOW = 1e-3;
 
 static double stage_s(const void *context, uint32_t stage, uint32_t first, uint32_t end) {
@@ -323,7 +321,7 @@ static rp_err choose_even_cut(rp_arena *arena, const rp_runfile *run, const rp_p
                               const double *layer_seconds, rp_cut *out) {
     const uint32_t layers = run->model->layer_count;
     double *cost;
-    double *boundary; /* infinite where more tensors cross than a parcel has parts */
+    double *boundary; /* [layers]: seconds at the boundary before the layer */
     rp_err err;
     RP_TRY(RP_ARENA_NEW(arena, layers, &cost));
     RP_TRY(RP_ARENA_NEW(arena, layers, &boundary));
@@ -364,8 +362,7 @@ rp_err rp_cost_choose_cut(rp_arena *arena, const rp_runfile *run, const double *
     return choose_even_cut(arena, run, NULL, layer_seconds, out);
 }
 
-/* Of a full microbatch. */
-static double stage_throttle_s(const rp_runfile *run, const rp_cut *cut, uint32_t stage,
+static double throttle_micro_s(const rp_runfile *run, const rp_cut *cut, uint32_t stage,
                                rp_op_kind kind) {
     return throttle_s(run, board_of(run, stage, kind != RP_OP_FORWARD), cut->first[stage],
                       cut->first[stage + 1], kind, run->micro);
@@ -381,8 +378,8 @@ static void add_stage_costs(const rp_runfile *run, const rp_cut *cut, const doub
             forward[k] += layer_seconds[2 * (size_t)i];
             backward[k] += layer_seconds[2 * (size_t)i + 1];
         }
-        forward[k] = larger(forward[k], stage_throttle_s(run, cut, k, RP_OP_FORWARD));
-        backward[k] = larger(backward[k], stage_throttle_s(run, cut, k, RP_OP_BACKWARD));
+        forward[k] = larger(forward[k], throttle_micro_s(run, cut, k, RP_OP_FORWARD));
+        backward[k] = larger(backward[k], throttle_micro_s(run, cut, k, RP_OP_BACKWARD));
         send[k] = last ? 0 : boundary_s(run, end, k, false, measured);
         send_back[k] = k == 0 ? 0 : boundary_s(run, cut->first[k], k - 1, true, measured);
     }
@@ -396,15 +393,15 @@ static double feed_s(const rp_runfile *run) {
 
 /* ---- links.codec: auto ----------------------------------------------------------------------- */
 
-/* From mild to strong: of activations, which an f16 has more digits of, and of gradients, which
- * may be smaller than it can say. */
+/* Codecs of activations and of gradients, from mild to strong. f16 has more digits, bf16 also has
+ * the small values of gradients. */
 static const rp_codec ladder[][2] = {{RP_CODEC_F32, RP_CODEC_F32},
                                      {RP_CODEC_F16, RP_CODEC_BF16},
                                      {RP_CODEC_INT8, RP_CODEC_INT8},
                                      {RP_CODEC_INT4, RP_CODEC_INT4}};
 enum { RUNGS = sizeof ladder / sizeof *ladder };
-/* The relative L2 error that each has at least, of values as nets have them: one that would be
- * given up at the first pause is not begun with. */
+/* Least relative L2 error of each rung on values of usual networks. A codec that the first pause
+ * would replace is not chosen. */
 static const double usual_error[RUNGS] = {0, 0.002, 0.003, 0.06};
 
 bool rp_cost_may_choose(rp_codec codec) {
@@ -444,11 +441,11 @@ rp_codec rp_cost_milder(rp_codec codec, bool gradients) {
     return ladder[rung > 0 ? rung - 1 : 0][gradients];
 }
 
-/* A boundary and a direction: what they go over, alone on a wire or in turns with others. */
+/* A boundary in one direction, with its wire. */
 typedef struct {
-    uint64_t medium; /* 0: a wire of its own */
+    uint64_t medium; /* 0: it shares none */
     uint32_t from, to;
-    double rate; /* bytes a second while nobody else has a turn */
+    double rate; /* bytes per second when it has its medium alone */
     uint32_t rung;
 } slot;
 
@@ -460,18 +457,19 @@ static slot slot_of(const rp_runfile *run, uint32_t index, const double *measure
     const rp_link_profile line = rp_link_profile_of(&run->link, &run->hops, out.from, out.to);
     const double seen = measured ? measured[out.from * run->boards + out.to] : 0;
     out.medium = seen > 0 ? 0 : line.medium;
-    out.rate = seen > 0 ? seen : part_of_rate(&line, 1);
+    out.rate = seen > 0 ? seen : shared_rate(&line, 1);
     return out;
 }
 
-static bool are_on_one(const slot *a, const slot *b) {
+static bool share_wire(const slot *a, const slot *b) {
     return a->medium > 0 || b->medium > 0 ? a->medium == b->medium
                                           : a->from == b->from && a->to == b->to;
 }
 
-/* Of a microbatch: on the slowest board, or the way of its inputs. */
-static rp_err slowest_s(const rp_runfile *run, const rp_cut *cut, const double *layer_seconds,
-                        double *out) {
+/* Seconds of a microbatch on the slowest board, or of its inputs on their wire if that is longer.
+ */
+static rp_err find_slowest_s(const rp_runfile *run, const rp_cut *cut, const double *layer_seconds,
+                             double *out) {
     double *pass[4];
     double *board;
     rp_arena arena;
@@ -507,24 +505,24 @@ static double slot_s(const slots *all, uint32_t i, uint32_t rung) {
            all->at[i].rate;
 }
 
-/* Of a microbatch: so long what the slot goes over is in use. */
+/* Seconds of a microbatch for which the wire or medium of slot `own` is occupied. */
 static double busy_s(const slots *all, uint32_t own) {
     double sum = 0;
     for (uint32_t i = 0; i < all->count; i++) {
-        sum += are_on_one(&all->at[own], &all->at[i]) ? slot_s(all, i, all->at[i].rung) : 0;
+        sum += share_wire(&all->at[own], &all->at[i]) ? slot_s(all, i, all->at[i].rung) : 0;
     }
     return sum;
 }
 
-/* The one of those with `own` that saves most by the next stronger codec; `count`: none may have
- * one. */
-static uint32_t find_saving(const slots *all, uint32_t own) {
+/* The slot on the wire or medium of `own` that saves most with the next stronger codec; `count`:
+ * all have the strongest. */
+static uint32_t find_best_saving(const slots *all, uint32_t own) {
     const uint32_t last = strongest_rung(all->run);
     uint32_t found = all->count;
     double most = -1;
     for (uint32_t i = 0; i < all->count; i++) {
         const uint32_t rung = all->at[i].rung;
-        if (rung < last && are_on_one(&all->at[own], &all->at[i])) {
+        if (rung < last && share_wire(&all->at[own], &all->at[i])) {
             const double saved = slot_s(all, i, rung) - slot_s(all, i, rung + 1);
             found = saved > most ? i : found;
             most = saved > most ? saved : most;
@@ -541,14 +539,14 @@ rp_err rp_cost_choose_codecs(const rp_runfile *run, const rp_cut *cut, const dou
     rp_err err;
     rp_arena_init(&arena, "codecs", 0);
     RP_TRY(RP_ARENA_NEW(&arena, all.count + 1, &all.at));
-    RP_TRY(slowest_s(run, cut, layer_seconds, &room_s));
+    RP_TRY(find_slowest_s(run, cut, layer_seconds, &room_s));
     for (uint32_t i = 0; i < all.count; i++) {
         all.at[i] = slot_of(run, i, measured);
     }
     for (uint32_t i = 0; i < all.count; i++) {
         uint32_t next = 0;
         while (next < all.count && busy_s(&all, i) > room_s) {
-            next = find_saving(&all, i);
+            next = find_best_saving(&all, i);
             if (next < all.count) {
                 all.at[next].rung++;
             }
@@ -562,9 +560,9 @@ fail:
     return err;
 }
 
-/* ---- ring.copy_steps: auto --------------------------------------------------------------------
- */
+/* ---- ring.copy_steps: auto ------------------------------------------------------------------- */
 
+/* Most time of copies, as a fraction of the steps between them. */
 static const double COPIES_MAY_COST = 0.02;
 
 uint32_t rp_cost_choose_copy_steps(double step_s, double copy_s) {
@@ -574,8 +572,8 @@ uint32_t rp_cost_choose_copy_steps(double step_s, double copy_s) {
 
 /* ---- advance: auto --------------------------------------------------------------------------- */
 
-/* Of what a stage sends to its neighbours. */
-static double longest_from(const rp_runfile *run, uint32_t stage) {
+/* The longest latency from a stage to its neighbours. */
+static double longest_delay_from(const rp_runfile *run, uint32_t stage) {
     const uint32_t own = board_of(run, stage, false);
     const double on =
         stage + 1 < run->stages ? delay_of(run, own, board_of(run, stage + 1, false)) : 0;
@@ -596,7 +594,7 @@ rp_err rp_cost_choose_advance(const rp_runfile *run, const rp_cut *cut, const do
     }
     add_stage_costs(run, cut, layer_seconds, measured, costs[0], costs[1], costs[2], costs[3]);
     for (uint32_t k = 0; k < run->stages; k++) {
-        costs[4][k] = run->emulate ? longest_from(run, k) : link_delay_s;
+        costs[4][k] = run->emulate ? longest_delay_from(run, k) : link_delay_s;
     }
     const rp_sched_shape shape = rp_runfile_sched_shape(run, 0);
     const rp_sched_costs seconds = {.forward = costs[0],

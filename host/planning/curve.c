@@ -3,10 +3,10 @@
 #include <math.h>
 #include <string.h>
 
-/* A run of values that have become one. */
+/* Adjacent values that were replaced by their mean. */
 typedef struct {
     double mean, weight;
-    uint32_t end; /* behind its last value */
+    uint32_t end; /* index after its last value */
 } pool;
 
 static double weight_of(const double *weight, uint32_t i) {
@@ -18,8 +18,10 @@ rp_err rp_isotonic(double *value, const double *weight, uint32_t count) {
     uint32_t used = 0;
     for (uint32_t i = 0; i < count; i++) {
         if (!isfinite(value[i]) || !isfinite(weight_of(weight, i)) || !(weight_of(weight, i) > 0)) {
-            return rp_fail(RP_ERR_USAGE, "value %u of %u is %g, with weight %g", i, count, value[i],
-                           weight_of(weight, i));
+            return rp_fail(
+                RP_ERR_USAGE,
+                "value %u of %u is %g with weight %g, expected finite ones and a weight above 0", i,
+                count, value[i], weight_of(weight, i));
         }
     }
     if (count > RP_CURVE_POINTS_MAX) {
@@ -62,8 +64,10 @@ static rp_err check_points(const rp_curve *curve) {
         const bool is_time = p->seconds >= 0 && isfinite(p->seconds);
         const bool spreads = p->spread >= 0 && isfinite(p->spread);
         if (!counts || !is_time || !spreads) {
-            return rp_fail(RP_ERR_USAGE, "%g samples take %g s with a spread of %g", p->samples,
-                           p->seconds, p->spread);
+            return rp_fail(RP_ERR_USAGE,
+                           "%g samples take %g s with spread %g, expected samples above 0, and a "
+                           "finite time and spread of 0 or more",
+                           p->samples, p->seconds, p->spread);
         }
         if (i > 0 && !(curve->point[i - 1].samples < p->samples)) {
             return rp_fail(RP_ERR_USAGE, "%g samples have two times", p->samples);
@@ -99,7 +103,7 @@ fail:
 
 double rp_curve_at(const rp_curve *curve, double samples) {
     const rp_curve_point *p = curve->point;
-    uint32_t i = 1; /* the end of the line that `samples` lies on */
+    uint32_t i = 1; /* index of the point that ends the line at `samples` */
     if (curve->count == 0 || !(samples > 0)) {
         return 0;
     }

@@ -6,30 +6,30 @@
 #include "planning/offload.h"
 #include "stage/layout.h"
 
-enum { ALIGN_BYTES = 128, GROUPS_MAX = 8 };
+enum { ALIGN_BYTES = 128, GROUPS_MAX = 8 }; /* usual alignment of devices; groups to try */
 
 typedef struct {
-    rp_arena *arena; /* the plan's */
+    rp_arena *arena; /* for the plan */
     rp_arena scratch;
     const rp_runfile *run;
     const rp_cut *cut;
-    const rp_profile *profile; /* or NULL */
+    const rp_profile *profile; /* may be NULL */
     rp_plan *plan;
-    rp_job job;          /* of stage 0, with all else that boards get */
-    rp_offload *offload; /* by stage, as the run file says */
-    bool changed;        /* some stage is another one than before */
+    rp_job job;          /* of stage 0; only stage, share, codecs and role differ between holds */
+    rp_offload *offload; /* by stage, from the run file */
+    bool changed;        /* some stage has changed */
 } fitting;
 
-/* One way to have less of a stage on its device. */
+/* One way to reduce a stage's bytes on its device. */
 typedef struct {
     bool again;
-    uint32_t groups; /* of `again` */
+    uint32_t groups; /* of recompute */
     rp_offload offload;
-    uint32_t leave;       /* tensors of a stash that do; 0: all */
-    uint64_t bytes;       /* on the device */
-    uint64_t stash_bytes; /* of a microbatch that leave, .. */
-    uint64_t stay_bytes;  /* .. and stay where others leave */
-    double cost_s;        /* of a microbatch; INFINITY: nobody knows */
+    uint32_t leave;       /* tensors of a stash that are offloaded; 0: all, if any */
+    uint64_t bytes;       /* needed on the device */
+    uint64_t stash_bytes; /* of a microbatch that are offloaded */
+    uint64_t stay_bytes;  /* of a microbatch that stay, if others are offloaded */
+    double cost_s;        /* additional seconds of a microbatch; INFINITY: unknown */
 } way;
 
 static rp_err read_job(fitting *f) {
@@ -58,8 +58,8 @@ static rp_err lay_out(rp_arena *arena, const fitting *f, const rp_plan_hold *hol
     return rp_layout_make(arena, &job, RP_GEMM_PANEL, ALIGN_BYTES, out);
 }
 
-/* `begins`: where the groups of `way` begin. Sets its bytes. `room`: where stashes leave, only as
- * many tensors of each do as are needed to fit into that; 0: those that the way says. */
+/* Sets the bytes of a way by its layout. `begins`: the layers at which its groups begin. `room`:
+ * offload only as many tensors of a stash as are needed to fit into that; 0: as the way says. */
 static rp_err count_way(const fitting *f, const rp_plan_hold *hold, const bool *begins,
                         uint64_t room, way *out) {
     rp_layout *layout;
@@ -80,8 +80,8 @@ fail:
     return err;
 }
 
-/* Groups of about as many bytes of activations each. */
-static void share_out(const fitting *f, uint32_t stage, uint32_t groups, bool *begins) {
+/* Divides a stage into groups with about equal bytes of activations. */
+static void divide_stage(const fitting *f, uint32_t stage, uint32_t groups, bool *begins) {
     const rp_model *model = f->job.model;
     const uint32_t first = f->cut->first[stage];
     const uint32_t end = f->cut->first[stage + 1];
@@ -115,7 +115,7 @@ fail:
     return err;
 }
 
-/* Of a stage that another of its boards has made to fit. */
+/* Reads the groups of a stage that another of its boards has already changed. */
 static void note_groups(const fitting *f, const rp_plan_stage *stage, bool *begins) {
     memset(begins, 0, f->job.model->layer_count * sizeof *begins);
     for (uint32_t g = 0; g < stage->group_count; g++) {
@@ -125,7 +125,7 @@ static void note_groups(const fitting *f, const rp_plan_stage *stage, bool *begi
 
 /* ---- ways ------------------------------------------------------------------------------------ */
 
-/* Where stashes of the stage may go; NONE: nowhere, or nobody knows what board it is. */
+/* Where the stage may offload its stashes; NONE: nowhere, or the board is unknown. */
 static rp_offload offload_of(const fitting *f, uint32_t node, uint32_t stage) {
     if (f->offload[stage] != RP_OFFLOAD_AUTO || rp_method_is_split(&f->plan->method, stage) ||
         !f->profile) {
@@ -162,12 +162,12 @@ static rp_offload_cost offload_cost(const fitting *f, uint32_t node, uint32_t st
                              .read_rate = flash ? board->flash_rate[1] : rate_of(bytes, copy_s[1]),
                              .both_ways = !flash,
                              .copy_s = flash ? copy_s[0] + copy_s[1]
-                                             : 0, /* by the processor that computes */
+                                             : 0, /* copied by the processor that computes */
                              .forward_s = pass_s(f, node, stage, RP_MEASURED_FORWARD),
                              .backward_s = pass_s(f, node, stage, RP_MEASURED_BACKWARD)};
 }
 
-static void price(const fitting *f, uint32_t node, uint32_t stage, way *of) {
+static void set_cost(const fitting *f, uint32_t node, uint32_t stage, way *of) {
     const bool known = f->profile && rp_profile_board_at(f->profile, node)->known;
     of->cost_s = known ? 0 : (double)INFINITY;
     if (known && of->again) {
@@ -179,20 +179,20 @@ static void price(const fitting *f, uint32_t node, uint32_t stage, way *of) {
     }
 }
 
-/* The groups with which it needs least; `room` as above. */
-static rp_err count_again(fitting *f, const rp_plan_hold *hold, bool *begins, uint64_t room,
-                          way *out) {
+/* Finds the number of groups that needs least. `room`: as in count_way(). */
+static rp_err count_recompute(fitting *f, const rp_plan_hold *hold, bool *begins, uint64_t room,
+                              way *out) {
     way best = *out;
     rp_err err = RP_OK;
     best.bytes = UINT64_MAX;
     for (uint32_t groups = 1; groups <= GROUPS_MAX; groups++) {
         out->groups = groups;
-        share_out(f, hold->stage, groups, begins);
+        divide_stage(f, hold->stage, groups, begins);
         RP_TRY(count_way(f, hold, begins, 0, out));
         best = out->bytes < best.bytes ? *out : best;
     }
     *out = best;
-    share_out(f, hold->stage, best.groups, begins);
+    divide_stage(f, hold->stage, best.groups, begins);
     RP_TRY(count_way(f, hold, begins, room, out));
 fail:
     return err;
@@ -200,7 +200,7 @@ fail:
 
 enum { AGAIN, OFFLOAD, BOTH, WAYS };
 
-/* Those that there are, with their bytes and costs; bytes of the others are UINT64_MAX. */
+/* Counts all ways, with bytes and costs. `bytes` is UINT64_MAX for a way that is not allowed. */
 static rp_err find_ways(fitting *f, const rp_plan_hold *hold, const way *plain, uint64_t room,
                         way out[WAYS]) {
     const rp_plan_stage *stage = &f->plan->stage[hold->stage];
@@ -208,7 +208,8 @@ static rp_err find_ways(fitting *f, const rp_plan_hold *hold, const way *plain, 
     const bool may_again =
         f->run->recompute_auto && !rp_method_refuses_again(&f->plan->method, hold->stage, parts);
     const rp_offload offload = offload_of(f, hold->node, hold->stage);
-    /* what leaves for another of the stage's boards is not enough here: all has to */
+    /* if another board of the stage already offloads tensors, these do not suffice here: offload
+     * all */
     const uint64_t some = plain->offload == RP_OFFLOAD_NONE ? room : 0;
     bool *begins;
     rp_err err;
@@ -224,18 +225,18 @@ static rp_err find_ways(fitting *f, const rp_plan_hold *hold, const way *plain, 
             continue;
         }
         if (again && !plain->again) {
-            RP_TRY(count_again(f, hold, begins, some, &out[w]));
+            RP_TRY(count_recompute(f, hold, begins, some, &out[w]));
         } else {
             note_groups(f, stage, begins);
             RP_TRY(count_way(f, hold, begins, some, &out[w]));
         }
-        price(f, hold->node, hold->stage, &out[w]);
+        set_cost(f, hold->node, hold->stage, &out[w]);
     }
 fail:
     return err;
 }
 
-/* The cheapest with which at most `room` is needed, of equals the first; else the smallest. */
+/* The cheapest way within `room`, of equal ones the first; if none fits, the smallest. */
 static uint32_t choose_way(const way option[WAYS], uint64_t room) {
     uint32_t best = 0;
     for (uint32_t w = 1; w < WAYS; w++) {
@@ -252,20 +253,20 @@ static uint32_t choose_way(const way option[WAYS], uint64_t room) {
 
 static const char *cost_text(const way *of, uint64_t room, char *out, size_t bytes) {
     if (of->bytes == UINT64_MAX) {
-        (void)snprintf(out, bytes, "may not be");
+        (void)snprintf(out, bytes, "is not allowed");
     } else if (of->bytes > room) {
-        (void)snprintf(out, bytes, "would not be enough");
+        (void)snprintf(out, bytes, "would not suffice");
     } else if (isfinite(of->cost_s)) {
         (void)snprintf(out, bytes, "would cost %.3g ms", 1e3 * of->cost_s);
     } else {
-        (void)snprintf(out, bytes, "has no times");
+        (void)snprintf(out, bytes, "has no measured times");
     }
     return out;
 }
 
-/* "12.1 MiB in the place of 40.2, for 3.1 ms a microbatch; offload to flash would cost 20 ms" */
-static rp_err say_why(fitting *f, const rp_plan_hold *hold, uint64_t before, const way option[WAYS],
-                      uint32_t chosen, uint64_t room) {
+/* "12.1 MiB instead of 40.2, for 3.1 ms a microbatch; offload to flash would cost 20 ms" */
+static rp_err write_reason(fitting *f, const rp_plan_hold *hold, uint64_t before,
+                           const way option[WAYS], uint32_t chosen, uint64_t room) {
     const way *own = &option[chosen];
     const uint32_t other = chosen == AGAIN ? OFFLOAD : AGAIN;
     const bool has_offload = option[OFFLOAD].bytes < UINT64_MAX;
@@ -286,14 +287,14 @@ static rp_err say_why(fitting *f, const rp_plan_hold *hold, uint64_t before, con
                               : "");
     }
     const rp_err err =
-        rp_arena_printf(f->arena, &why, "%.1f MiB in the place of %.1f%s%s",
+        rp_arena_printf(f->arena, &why, "%.1f MiB instead of %.1f%s%s",
                         (double)own->bytes / (1 << 20), (double)before / (1 << 20), cost, than);
     f->plan->stage[hold->stage].memory_why = err == RP_OK ? why : NULL;
     return err;
 }
 
-/* Less of the stage on its device, if there is a way; `room`: it had better fit into that. */
-static rp_err shrink(fitting *f, const rp_plan_hold *hold, way *own, uint64_t room) {
+/* Changes a stage to the best way for `room`, if that needs less. */
+static rp_err shrink_stage(fitting *f, const rp_plan_hold *hold, way *own, uint64_t room) {
     const way plain = *own;
     way option[WAYS];
     bool *begins;
@@ -306,21 +307,21 @@ static rp_err shrink(fitting *f, const rp_plan_hold *hold, way *own, uint64_t ro
     }
     *own = option[chosen];
     if (own->again && !plain.again) {
-        share_out(f, hold->stage, own->groups, begins);
+        divide_stage(f, hold->stage, own->groups, begins);
         RP_TRY(take_groups(f, hold->stage, begins));
     }
     f->plan->stage[hold->stage].offload = rp_offload_name(own->offload);
     f->plan->stage[hold->stage].leave_tensors = own->leave;
     f->changed = true;
-    RP_TRY(say_why(f, hold, plain.bytes, option, chosen, room));
+    RP_TRY(write_reason(f, hold, plain.bytes, option, chosen, room));
 fail:
     return err;
 }
 
 /* ---- boards ---------------------------------------------------------------------------------- */
 
-static rp_err refuse(const fitting *f, uint32_t node, uint64_t plain, uint64_t least,
-                     const char *why_not) {
+static rp_err refuse_board(const fitting *f, uint32_t node, uint64_t plain, uint64_t least,
+                           const char *why_not) {
     const double mb = 1e-6;
     char again[200] = "";
     if (why_not) {
@@ -340,7 +341,7 @@ static rp_err refuse(const fitting *f, uint32_t node, uint64_t plain, uint64_t l
                    (double)f->plan->node[node].memory_bytes * mb);
 }
 
-/* As the plan has the stage so far. */
+/* Counts a stage as the plan has it now. */
 static rp_err count_hold(fitting *f, const rp_plan_hold *hold, way *out) {
     const rp_plan_stage *stage = &f->plan->stage[hold->stage];
     bool *begins;
@@ -355,8 +356,8 @@ fail:
     return err;
 }
 
-/* The stage with most bytes that nothing was tried for; `count`: there is none. */
-static uint32_t largest(const way *own, const bool *tried, uint32_t count) {
+/* The largest stage that was not tried yet; `count`: all were tried. */
+static uint32_t find_largest(const way *own, const bool *tried, uint32_t count) {
     uint32_t most = count;
     for (uint32_t h = 0; h < count; h++) {
         most = !tried[h] && (most == count || own[h].bytes > own[most].bytes) ? h : most;
@@ -379,25 +380,26 @@ static rp_err fit_node(fitting *f, uint32_t node) {
     }
     const uint64_t plain = sum;
     while (sum > at->memory_bytes) {
-        const uint32_t most = largest(own, tried, at->hold_count);
+        const uint32_t most = find_largest(own, tried, at->hold_count);
         if (most == at->hold_count) {
             return !f->run->recompute_auto && plain == sum
-                       ? RP_OK /* nothing was to be chosen: the board says what it needs */
-                       : refuse(f, node, plain, sum,
-                                rp_method_refuses_again(&f->plan->method, hold->stage, false));
+                       ? RP_OK /* the board itself will refuse */
+                       : refuse_board(
+                             f, node, plain, sum,
+                             rp_method_refuses_again(&f->plan->method, hold->stage, false));
         }
         const uint64_t others = sum - own[most].bytes;
         const uint64_t room = at->memory_bytes > others ? at->memory_bytes - others : 0;
         tried[most] = true;
-        RP_TRY(shrink(f, &hold[most], &own[most], room));
+        RP_TRY(shrink_stage(f, &hold[most], &own[most], room));
         sum = others + own[most].bytes;
     }
 fail:
     return err;
 }
 
-/* What one board of a stage needs changes the stage of all that share it: until nothing does. Each
- * stage changes twice at most. */
+/* A change of a stage affects all boards that share it, so this repeats until nothing changes. Each
+ * stage changes at most twice. */
 static rp_err fit_nodes(fitting *f) {
     rp_err err = RP_OK;
     do {
@@ -410,7 +412,7 @@ fail:
     return err;
 }
 
-static rp_err take_said(fitting *f) {
+static rp_err take_recompute(fitting *f) {
     const rp_plan *plan = f->plan;
     bool *stage;
     bool *begins;
@@ -426,7 +428,7 @@ fail:
     return err;
 }
 
-/* *leaves: some stage's stashes do. */
+/* *leaves: some stage offloads. */
 static rp_err take_offload(fitting *f, bool *leaves) {
     rp_err err;
     RP_TRY(RP_ARENA_NEW(&f->scratch, f->plan->stage_count, &f->offload));
@@ -441,7 +443,7 @@ fail:
     return err;
 }
 
-/* What a step writes, and a stash leaves on the device, of the hold where that is most. */
+/* Sets a stage's offload_bytes and stay_bytes, the largest of its holds. */
 static rp_err note_bytes(fitting *f, uint32_t h) {
     const rp_plan_hold *hold = &f->plan->hold[h];
     rp_plan_stage *stage = &f->plan->stage[hold->stage];
@@ -489,13 +491,12 @@ rp_err rp_fit_memory(rp_arena *arena, const rp_runfile *run, const rp_cut *cut,
     rp_arena_init(&f.scratch, "memory", 0);
     RP_TRY(take_offload(&f, &leaves));
     if (!run->recompute_auto) {
-        RP_TRY(take_said(&f));
+        RP_TRY(take_recompute(&f));
     }
     for (uint32_t k = 0; k < plan->node_count; k++) {
         limited |= plan->node[k].memory_bytes > 0;
     }
-    /* With `advance: auto` memory decides how many are in flight: boards say what they have room
-     * for. */
+    /* With `advance: auto` boards report how many forwards they have memory for. */
     limited = limited && !run->method.advance_auto;
     if (limited || leaves) {
         RP_TRY(read_job(&f));

@@ -1,5 +1,5 @@
-/* What stages need of their boards' memory, as the boards will count it, and which of them compute
- * forwards again, or have their stashes elsewhere, so that it fits. */
+/* Memory of stages, as their boards will count it; and which stages recompute forwards or offload
+ * stashes so that they fit. */
 #ifndef RP_PLANNING_FIT_MEMORY_H
 #define RP_PLANNING_FIT_MEMORY_H
 
@@ -8,26 +8,27 @@
 #include "run/runfile.h"
 
 /* Sets plan->stage[].offload, .leave_tensors, .recompute, .group, .offload_bytes, .stay_bytes and
- * .memory_why. Where the run
- * file says what to do, that; where it says auto, of a board with a limit
- * (plan->node[].memory_bytes) that its stages exceed, stage for stage, those first that need most,
- * until they fit: the cheaper one of computing forwards again (in one to eight groups, whichever
- * need least) and offload, to the host's memory where the device has its own and to flash where it
- * has not, or both. Of an offloaded stash as few tensors leave as have to, those that wait longest
- * for their backward. Where the profile has no times for it, or there is none, forwards are
- * computed again if that is enough. Not with `advance: auto`, where memory decides how many
- * forwards are in flight. Bytes are those of the boards' own layouts, with their usual alignment.
- * `profile` may be NULL. errors  USAGE: it does not fit with that either, with the board and the
- * numbers; `recompute` says what the schedule can not do; MEMORY */
+ * .memory_why. Bytes are those of the boards' own layouts, with the usual alignment.
+ * - If the run file says what a stage does, that is taken.
+ * - If it says auto, and a board's stages exceed its limit (plan->node[].memory_bytes), stages
+ *   change until they fit, the largest first. Each gets the cheapest way that suffices, else the
+ *   smallest: recompute, in the one to eight groups that need least memory; offload, to the host's
+ *   memory if the device has its own, else to flash; both. As few tensors of a stash are offloaded
+ * as necessary, those first that wait longest for their backward. Without times in the profile,
+ * recompute is preferred if it suffices.
+ * - Not with `advance: auto`, where memory limits the forwards in flight.
+ * `profile` may be NULL.
+ * errors  USAGE: it still does not fit; the message names board and numbers, or why the schedule
+ *         allows no recompute; MEMORY */
 rp_err rp_fit_memory(rp_arena *arena, const rp_runfile *run, const rp_cut *cut,
                      const rp_profile *profile, rp_plan *plan) RP_MUST_CHECK;
 
-/* Of a plan that is given: sets .offload_bytes and .stay_bytes of the stages that it offloads.
- * `cut`: its own. errors MEMORY */
+/* For a plan that the user gave, whose cut is `cut`: sets .offload_bytes and .stay_bytes of the
+ * stages that it offloads. errors MEMORY */
 rp_err rp_fit_memory_note(const rp_runfile *run, const rp_cut *cut, rp_plan *plan) RP_MUST_CHECK;
 
-/* Bytes that each node's stages take on its device, with what the plan says of them; limits do not
- * count. `out`: [nodes]. errors  MEMORY; those of the layout */
+/* Bytes that each node's stages need on its device as planned, whatever its limit. `out`: [nodes].
+ * errors  MEMORY; those of the layout */
 rp_err rp_fit_memory_needs(const rp_runfile *run, const rp_cut *cut, rp_plan *plan,
                            uint64_t *out) RP_MUST_CHECK;
 

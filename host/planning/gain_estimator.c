@@ -4,10 +4,10 @@
 #include <math.h>
 #include <string.h>
 
-static const double SMOOTHING = 0.8; /* share of the past in a smoothed sum */
+static const double SMOOTHING = 0.8; /* weight of earlier probes in a smoothed product */
 static const double REST = 8;        /* probes in fall-back */
-static const double RETRY = 0.5;     /* gain behind it */
-static const double STEP_MAX = 9e15; /* whole numbers up to there are doubles */
+static const double RETRY = 0.5;     /* gain after fall-back */
+static const double STEP_MAX = 9e15; /* doubles represent all integers up to this */
 
 rp_err rp_gain_estimator_open(rp_arena *arena, uint32_t params, rp_gain_estimator *out) {
     rp_err err;
@@ -34,7 +34,7 @@ void rp_gain_estimator_reset(rp_gain_estimator *estimator) {
     }
 }
 
-/* The gain that the forward of `step` was predicted with. */
+/* The gain with which the forward of `step` was predicted. */
 static double gain_at(const rp_gain_estimator *estimator, uint64_t step, uint32_t param) {
     double gain = 1;
     for (uint32_t h = 0; h < estimator->history_count; h++) {
@@ -61,7 +61,7 @@ static void learn_gain(rp_gain_estimator *estimator, uint32_t param, double used
         keep * estimator->aa[param] + (1 - keep) * probe->predicted / (used * used);
     estimator->ab[param] = keep * estimator->ab[param] + (1 - keep) * product / used;
     const double best = estimator->ab[param] / estimator->aa[param];
-    const bool good = best > 0 && isfinite(estimator->ab[param]); /* not NaN, nor of endless sums */
+    const bool good = best > 0 && isfinite(estimator->ab[param]); /* not NaN, and no overflow */
     estimator->next[param] = !good ? 0 : best > 1 ? 1 : best;
     if (!good) {
         estimator->rest[param] = REST;
@@ -69,8 +69,8 @@ static void learn_gain(rp_gain_estimator *estimator, uint32_t param, double used
     }
 }
 
-/* The entry of a step; the first stage that reports makes it. Later ones are of a run that probed
- * less often before it was resumed. */
+/* The entry of a step; the first stage that reports creates it. Entries for later steps are from
+ * before a resume, when the run probed less often. */
 static rp_gain_entry *entry_at(rp_gain_estimator *estimator, uint64_t effect) {
     for (uint32_t h = 0; h < estimator->history_count; h++) {
         if (estimator->history[h].step == effect) {
@@ -141,8 +141,8 @@ static bool all_counts(const double *values, size_t count, double most) {
     return true;
 }
 
-/* What rp_gain_estimator_pack() can have written. */
-static bool makes_sense(const rp_gain_estimator *estimator, const double *in) {
+/* rp_gain_estimator_pack() can have written these numbers. */
+static bool is_valid_state(const rp_gain_estimator *estimator, const double *in) {
     const size_t params = estimator->params;
     const double *step = in + 1;
     const double *sums = step + RP_GAIN_HISTORY; /* aa, ab, rest, next, gain by entry */
@@ -161,7 +161,7 @@ static bool makes_sense(const rp_gain_estimator *estimator, const double *in) {
 }
 
 rp_err rp_gain_estimator_unpack(rp_gain_estimator *estimator, const char *name, const double *in) {
-    if (!makes_sense(estimator, in)) {
+    if (!is_valid_state(estimator, in)) {
         return rp_fail(RP_ERR_FORMAT, "%s: does not hold a valid state of the prediction gains",
                        name);
     }

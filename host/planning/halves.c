@@ -47,7 +47,7 @@ static double micros_of(const rp_runfile *run) {
     return ceil((double)run->batch / run->micro);
 }
 
-/* Of a stage and the boundary above it, in seconds of a step; the stash apart. */
+/* Seconds of a step on a stage and the boundary after it, without the stash. */
 typedef struct {
     double forward, backward, activation, gradient, weight;
 } step_times;
@@ -88,12 +88,12 @@ static double stash_s(const rp_runfile *run, const rp_profile *profile, uint32_t
     return far == stage ? 0 : micros_of(run) * rp_cost_wire_s(run, profile, stage, far, bytes);
 }
 
-/* The longest way between two boards of the ring. */
+/* The longest latency between two boards of the ring. */
 static double longest_delay_s(const rp_runfile *run, const rp_profile *profile, double delay_s) {
     uint32_t wire[RP_SPLIT_WIRES_MAX][2];
     const uint32_t count = rp_sched_split_wires(run->stages, run->method.whole, wire);
     double longest = 0;
-    for (uint32_t i = 0; i < 2 * count; i++) { /* either way */
+    for (uint32_t i = 0; i < 2 * count; i++) { /* both directions */
         const uint32_t from = wire[i / 2][i % 2];
         const uint32_t to = wire[i / 2][1 - i % 2];
         longest = larger(longest, rp_cost_delay_s(run, profile, from, to, delay_s));
@@ -144,11 +144,11 @@ fail:
 typedef struct {
     const rp_runfile *run;
     const rp_profile *profile;
-    const double *kept; /* [layers + 1]: bytes of the inputs of the layers in front of each */
+    const double *kept; /* [layers + 1]: bytes of the inputs of all layers before the index */
     const rp_offload *offload; /* by stage */
 } cut_costs;
 
-/* Stashes that a whole stage has on its board, at least. */
+/* Least number of stashes that a whole stage keeps on its board, of `all` in flight. */
 static double least_stashes(const cut_costs *c, uint32_t stage, double all) {
     const bool again =
         c->run->recompute_auto && !rp_method_refuses_again(&c->run->method, stage, false);
@@ -156,11 +156,11 @@ static double least_stashes(const cut_costs *c, uint32_t stage, double all) {
     return again ? 0 : leaves ? RP_OFFLOAD_STASHES : all;
 }
 
-/* The board with the backward has a version of the weights for each minibatch that forwards are
- * ahead, gradients and the optimiser's states; the one with the forward a copy of them. One board
- * for both has what the forwards under way have left, too, unless that may be elsewhere or computed
- * again; halves have it of one microbatch. */
-static bool fits(const cut_costs *c, uint32_t stage, uint32_t first, uint32_t end) {
+/* The board with the backward keeps a version of the weights for each minibatch of `ahead`,
+ * gradients and optimiser state; the board with the forward keeps one copy of the weights. Each
+ * also keeps the stash of one microbatch. A whole stage keeps the stashes of all forwards in
+ * flight, except those that it may offload or recompute. */
+static bool fits_memory(const cut_costs *c, uint32_t stage, uint32_t first, uint32_t end) {
     const rp_runfile *run = c->run;
     const uint32_t far = rp_runfile_backward_place(run, stage);
     rp_sched_shape shape = rp_runfile_sched_shape(run, 0);
@@ -180,7 +180,8 @@ static bool fits(const cut_costs *c, uint32_t stage, uint32_t first, uint32_t en
            (far_has <= 0 || copies * weights + stash <= far_has);
 }
 
-/* What all others wait for; of equals the one with less to do besides. */
+/* Seconds of the longest part of a stage in a step. Of equal ones the stage with less work is
+ * better. */
 static double stage_s(const void *context, uint32_t stage, uint32_t first, uint32_t end) {
     static const double BELOW = 1e-3;
     const cut_costs *c = context;
@@ -191,8 +192,8 @@ static double stage_s(const void *context, uint32_t stage, uint32_t first, uint3
                                 : own.forward + own.backward;
     const double most =
         larger(larger(computes, larger(stash, own.weight)), larger(own.activation, own.gradient));
-    return fits(c, stage, first, end) ? most + BELOW * (own.forward + own.backward)
-                                      : (double)INFINITY;
+    return fits_memory(c, stage, first, end) ? most + BELOW * (own.forward + own.backward)
+                                             : (double)INFINITY;
 }
 
 rp_err rp_halves_cut(rp_arena *arena, const rp_runfile *run, const rp_profile *profile, rp_cut *out,

@@ -7,7 +7,7 @@
 
 enum { ROUNDS = 600, MICROS = 3 };
 
-static rp_err sum_up(rp_arena *arena, rp_joint *j) {
+static rp_err sum_costs(rp_arena *arena, rp_joint *j) {
     const rp_runfile *run = j->ask->run;
     rp_setup setup = rp_setup_of(run);
     rp_runfile encoded;
@@ -46,7 +46,7 @@ static bool can_plan(const rp_runfile *run) {
            rp_method_is_row(&run->method) && run->model->layer_count >= run->boards;
 }
 
-/* A place means nothing in the run file, and every board was measured. */
+/* No key of the run file names places, and every board was measured. */
 static bool boards_may_change(const rp_joint *j) {
     const rp_runfile *run = j->ask->run;
     bool all = j->ask->boards_open && run->hops.count == 0 && !run->sizes.by_stage &&
@@ -69,9 +69,9 @@ static rp_err refuse_memory(const rp_joint *j) {
     const double mib = 1 << 20;
     return rp_fail(RP_ERR_USAGE,
                    "plan: no cut over these %u boards fits into their memory: weights, gradients "
-                   "and the optimiser's states of all layers take %.4g MiB, and what %u "
-                   "microbatches of %u samples leave on the first stage more; the boards have "
-                   "%.4g MiB, the largest %.4g MiB (ring.memory_mb). Expected a smaller model or "
+                   "and optimiser states of all layers take %.4g MiB, and the first stage also "
+                   "keeps the stashes of %u microbatches of %u samples; the boards have %.4g MiB, "
+                   "the largest %.4g MiB (ring.memory_mb). Expected a smaller model or "
                    "train.microbatch, or more memory",
                    boards, j->memory.weights[j->layers] / mib, j->memory.in_flight[boards - 1],
                    j->ask->run->micro, all / mib, most / mib);
@@ -90,7 +90,7 @@ fail:
     return err;
 }
 
-static rp_err search(rp_arena *arena, rp_joint *j) {
+static rp_err search_plans(rp_arena *arena, rp_joint *j) {
     rp_joint_answer *out = j->out;
     rp_joint_plan now = {.count = j->ask->run->boards, .stages = j->ask->run->boards};
     bool dp_fits = false;
@@ -98,7 +98,7 @@ static rp_err search(rp_arena *arena, rp_joint *j) {
     for (uint32_t k = 0; k < now.count; k++) {
         now.place[k] = k;
     }
-    RP_TRY(sum_up(arena, j));
+    RP_TRY(sum_costs(arena, j));
     RP_TRY(rp_joint_cut_as_it_is(arena, j, &now, &dp_fits));
     RP_TRY(j->ask->cuts_open ? rp_joint_search_near(j, now.count) : RP_OK);
     const bool open = boards_may_change(j);
@@ -108,7 +108,7 @@ static rp_err search(rp_arena *arena, rp_joint *j) {
     RP_TRY(replay_kept(j, true, now.count));
     RP_TRY(j->ask->cuts_open ? rp_joint_search_near_shares(j) : RP_OK);
     rp_joint_prefer_matched(out, now.count);
-    if (out->count == 0) { /* the replay knows why, but where no cut at all fits */
+    if (out->count == 0) { /* if some cut fits, the replay says why */
         err = dp_fits ? RP_OK : refuse_memory(j);
         goto fail;
     }
@@ -136,26 +136,26 @@ static rp_err search_once(const rp_joint_ask *ask, int64_t start_ns, rp_joint_an
                     .rounds = ask->rounds > 0 ? ask->rounds : ROUNDS,
                     .start_ns = start_ns,
                     .out = out};
-    RP_TRY(search(&arena, j));
+    RP_TRY(search_plans(&arena, j));
 fail:
     rp_arena_finish(&arena);
     return err;
 }
 
-/* What needs too much memory with another microbatch is no answer. */
+/* Repeats the search with a faster microbatch. One that needs too much memory is no answer. */
 static rp_err search_micros(const rp_joint_ask *ask, int64_t start_ns, rp_joint_answer *out) {
     rp_setup setup = rp_setup_of(ask->run);
     rp_runfile run;
-    rp_joint_ask again = *ask;
+    rp_joint_ask next_ask = *ask;
     rp_joint_answer next;
     rp_err err = RP_OK;
-    again.run = &run;
+    next_ask.run = &run;
     for (uint32_t i = 0; i < MICROS && out->is_known && out->is_complete &&
                          out->micro_step_s < (1 - RP_JOINT_WORTH) * out->plan[0].step_s;
          i++) {
         setup.micro = out->micro;
         rp_setup_run(ask->run, &setup, &run);
-        err = search_once(&again, start_ns, &next);
+        err = search_once(&next_ask, start_ns, &next);
         if (err == RP_ERR_USAGE) {
             return RP_OK;
         }
@@ -169,8 +169,9 @@ static rp_err search_micros(const rp_joint_ask *ask, int64_t start_ns, rp_joint_
     return err;
 }
 
-/* A stage for each board, whatever the run has now: its codecs are of other stages then. */
-static void run_of_row(const rp_joint_ask *ask, rp_runfile *out) {
+/* The run with a stage for each board, whatever the number of stages now. Its codecs are for the
+ * present stages, so open ones are dropped. */
+static void make_row_run(const rp_joint_ask *ask, rp_runfile *out) {
     rp_setup setup = rp_setup_of(ask->run);
     setup.stages = rp_method_stages(&ask->run->method, setup.boards);
     if (ask->codecs_open) {
@@ -186,14 +187,14 @@ rp_err rp_joint_search(const rp_joint_ask *said, rp_joint_answer *out) {
     const rp_joint_ask *ask = &own;
     const int64_t start_ns = ask->clock ? rp_clock_now_ns(ask->clock) : 0;
     rp_err err;
-    run_of_row(said, &run);
+    make_row_run(said, &run);
     own.run = &run;
     *out = (rp_joint_answer){.is_complete = true};
     if (!can_plan(ask->run)) {
         return RP_OK;
     }
     if (ask->limit_ns > 0 && !ask->clock) {
-        return rp_fail(RP_ERR_USAGE, "plan: a limit of time needs a clock");
+        return rp_fail(RP_ERR_USAGE, "plan: a time limit needs a clock");
     }
     RP_TRY(search_once(ask, start_ns, out));
     RP_TRY(ask->micro_open ? search_micros(ask, start_ns, out) : RP_OK);

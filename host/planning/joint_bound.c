@@ -4,7 +4,8 @@
 
 #include "planning/cost.h"
 
-/* Of a layer as it was measured: what holds a board back besides is not shared out by layers. */
+/* Measured seconds of a layer, with the slowdown but without the throttle, which does not divide by
+ * layers. */
 static double layer_s(const rp_joint *j, uint32_t place, uint32_t layer) {
     return rp_profile_slower(j->ask->profile, place) *
            (rp_sums_pass_s(&j->sums, place, layer, layer + 1, false) +
@@ -19,7 +20,8 @@ static double fastest_s(const rp_joint *j, uint32_t layer) {
     return least;
 }
 
-/* All layers on all boards at once, each with the speed of the layer that it is best at. */
+/* Seconds of a microbatch if all layers are computed on all boards at once, each board with the
+ * speed of its best layer. */
 static double work_bound_s(const rp_joint *j) {
     double work = 0;
     double speed = 0;
@@ -37,7 +39,8 @@ static double work_bound_s(const rp_joint *j) {
     return speed > 0 ? work / speed : 0;
 }
 
-/* One board alone, or several with the cheapest wire in use for a microbatch, one way. */
+/* The bound is one board alone, or all boards with one transfer over the cheapest wire and boundary
+ * for each microbatch. */
 double rp_joint_bound_s(const rp_joint *j) {
     const rp_joint_ask *ask = j->ask;
     const uint32_t boards = ask->run->boards;

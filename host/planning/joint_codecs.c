@@ -4,10 +4,11 @@
 
 #include "planning/cost.h"
 
-/* Of a step, that a milder codec may cost, and that a stronger one has to save. */
+/* Fraction of a step that a milder codec may cost, and that a stronger one must save. */
 static const double NO_TIME = 0.002;
 
-/* As they are chosen for a ring whose cut is known; where boards share stages, the strongest. */
+/* Starts with the codecs that rp_cost_choose_codecs() chooses for the plan's cut, or with the
+ * strongest if boards share stages. */
 static rp_err begin_codecs(const rp_joint *j, rp_joint_plan *plan) {
     const rp_cut cut = {.stage_count = plan->stages, .first = plan->first};
     rp_runfile run;
@@ -34,7 +35,8 @@ fail:
     return err;
 }
 
-/* Kept where a step takes at most so long. */
+/* Tries a codec in slot i (boundary i / 2, direction i % 2), and keeps it if a step takes at most
+ * `most_s`. */
 static rp_err try_codec(const rp_joint *j, rp_joint_plan *plan, uint32_t i, rp_codec codec,
                         double most_s, bool *kept) {
     rp_codec *own = &plan->codec[i / 2][i % 2];
@@ -58,7 +60,7 @@ fail:
     return err;
 }
 
-/* Stronger ones where that saves time, as long as it does; then milder ones where it costs none. */
+/* Takes stronger codecs while that saves time, then milder ones that cost none. */
 static rp_err refine_codecs(rp_joint *j, rp_joint_plan *plan) {
     const rp_runfile *run = j->ask->run;
     const uint32_t slots = 2 * (plan->stages - 1);
@@ -89,13 +91,13 @@ static rp_err choose_codecs(rp_joint *j, rp_joint_plan *plan) {
     static const rp_codec none[RP_JOINT_BOARDS_MAX][2]; /* f32 */
     rp_prediction found = {0};
     rp_err err;
-    plan->plain_s = 1; /* its own are taken */
+    plan->plain_s = 1; /* so that rp_joint_predict() uses plan->codec */
     memcpy(plan->codec, none, sizeof none);
     RP_TRY(rp_joint_predict(j, plan, j->ask->run->micro, &found));
     const rp_prediction plain = found;
     RP_TRY(begin_codecs(j, plan));
     RP_TRY(rp_joint_predict(j, plan, j->ask->run->micro, &found));
-    if (!(found.step_s < plain.step_s)) { /* to encode takes longer than it saves */
+    if (!(found.step_s < plain.step_s)) { /* encoding costs more than it saves */
         memcpy(plan->codec, none, sizeof none);
         found = plain;
     }
@@ -118,7 +120,7 @@ rp_err rp_joint_search_codecs(rp_joint *j) {
         own[count] = out->plan[count];
         RP_TRY(own[count].stages > 1 ? choose_codecs(j, &own[count]) : RP_OK);
     }
-    rp_joint_list_anew(out, own, count);
+    rp_joint_relist(out, own, count);
 fail:
     return err;
 }

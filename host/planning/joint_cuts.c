@@ -5,7 +5,7 @@
 
 #include "planning/cost.h"
 
-enum { NEAR = 24 };
+enum { NEAR = 24 }; /* most cuts to try near the fastest */
 
 static void take_cut(rp_joint_plan *plan, rp_joint_origin origin, const rp_cut *cut) {
     plan->origin = origin;

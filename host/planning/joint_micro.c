@@ -2,7 +2,7 @@
 
 #include "planning/joint_own.h"
 
-static bool may_have_other_micro(const rp_joint *j) {
+static bool may_change_micro(const rp_joint *j) {
     const uint32_t schedule = j->out->plan[0].schedule;
     const uint32_t whole[] = {0, j->layers};
     const rp_cut cut = {.stage_count = 1, .first = whole};
@@ -12,11 +12,11 @@ static bool may_have_other_micro(const rp_joint *j) {
            !rp_cut_whole_layer(run->model, &cut, 0);
 }
 
-/* For a profile that does not say what handling an op costs: without it the smallest microbatch
- * always wins. As it was fitted to real rings (RESULTS.md). */
+/* Seconds of handling an op, if the profile does not say; from real rings (RESULTS.md). Without it
+ * the smallest microbatch always wins. */
 static const double HANDLING_S = 1e-3;
 
-static double handled_s(const rp_joint *j, uint32_t micro) {
+static double assumed_handling_s(const rp_joint *j, uint32_t micro) {
     const rp_profile *profile = j->ask->profile;
     bool measured = true;
     for (uint32_t i = 0; i < profile->board_count; i++) {
@@ -25,16 +25,17 @@ static double handled_s(const rp_joint *j, uint32_t micro) {
     return measured ? 0 : 2 * HANDLING_S * ((j->ask->run->batch - 1) / micro + 1);
 }
 
-/* Twice as many ops have to win so much: about as much as the replay of small microbatches is off
- * by in real rings (RESULTS.md), each of whose ops costs a little more than any profile knows. */
+/* Factor that twice as many ops must gain: about the error of replays with small microbatches in
+ * real rings (RESULTS.md), where each op costs a little more than any profile knows. */
 static const double DOUBLING = 1.03;
 
-/* What sizes are compared by. */
+/* The value by which microbatches are compared. */
 static double weighed_s(const rp_joint *j, uint32_t micro, double step_s) {
-    return (step_s + handled_s(j, micro)) * pow(DOUBLING, -log2(micro));
+    return (step_s + assumed_handling_s(j, micro)) * pow(DOUBLING, -log2(micro));
 }
 
-/* Halves and doubles of the run's, which is never changed here: somebody has said it. */
+/* Tries powers of two from an eighth to eight times the run's microbatch. train.microbatch itself
+ * is not changed here, because the user set it. */
 rp_err rp_joint_find_micro(rp_joint *j) {
     rp_joint_answer *out = j->out;
     const uint32_t own = j->ask->run->micro;
@@ -43,8 +44,7 @@ rp_err rp_joint_find_micro(rp_joint *j) {
     rp_err err = RP_OK;
     out->micro = own;
     out->micro_step_s = own_s;
-    for (uint32_t power = 0; power < 12 && may_have_other_micro(j) && !rp_joint_is_over(j);
-         power++) {
+    for (uint32_t power = 0; power < 12 && may_change_micro(j) && !rp_joint_is_over(j); power++) {
         const uint32_t micro = 1u << power;
         rp_prediction found = {0};
         if (micro == own || micro > j->ask->run->batch || 8 * micro < own || micro > 8 * own) {

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { ALL_BOARDS = 5 };
+enum { ALL_BOARDS = 5 }; /* most boards for which all orders are tried */
 
 static rp_err try_ring(rp_joint *j, rp_joint_plan *plan) {
     const rp_err err = rp_joint_cut_ring(j, 1, plan);
@@ -14,8 +14,9 @@ static rp_err try_ring(rp_joint *j, rp_joint_plan *plan) {
     return err;
 }
 
-/* Every order of every set that begins as `plan` does. */
-static rp_err try_all(rp_joint *j, rp_joint_plan *plan, uint32_t used) {
+/* Tries every ring that begins with the boards of `plan`. Bit k of `used`: the board at place k is
+ * in it. */
+static rp_err try_all_orders(rp_joint *j, rp_joint_plan *plan, uint32_t used) {
     rp_err err = RP_OK;
     for (uint32_t k = 0; k < j->ask->run->boards; k++) {
         if (used & 1u << k || rp_joint_is_over(j)) {
@@ -23,14 +24,14 @@ static rp_err try_all(rp_joint *j, rp_joint_plan *plan, uint32_t used) {
         }
         plan->place[plan->count++] = k;
         RP_TRY(try_ring(j, plan));
-        RP_TRY(try_all(j, plan, used | 1u << k));
+        RP_TRY(try_all_orders(j, plan, used | 1u << k));
         plan->count--;
     }
 fail:
     return err;
 }
 
-static rp_joint_plan without(const rp_joint_plan *plan, uint32_t at) {
+static rp_joint_plan leave_out_board(const rp_joint_plan *plan, uint32_t at) {
     rp_joint_plan fewer = *plan;
     fewer.stages = 0; /* not cut yet */
     fewer.count--;
@@ -38,7 +39,7 @@ static rp_joint_plan without(const rp_joint_plan *plan, uint32_t at) {
     return fewer;
 }
 
-static rp_joint_plan with(const rp_joint_plan *plan, uint32_t at, uint32_t place) {
+static rp_joint_plan insert_board(const rp_joint_plan *plan, uint32_t at, uint32_t place) {
     rp_joint_plan more = *plan;
     memmove(&more.place[at + 1], &more.place[at], (plan->count - at) * sizeof *more.place);
     more.place[at] = place;
@@ -55,7 +56,7 @@ static rp_err try_better(rp_joint *j, rp_joint_plan *other, rp_joint_plan *best)
 static rp_err try_fewer(rp_joint *j, const rp_joint_plan *from, rp_joint_plan *best) {
     rp_err err = RP_OK;
     for (uint32_t i = 0; from->count > 1 && i < from->count && !rp_joint_is_over(j); i++) {
-        rp_joint_plan other = without(from, i);
+        rp_joint_plan other = leave_out_board(from, i);
         RP_TRY(try_better(j, &other, best));
     }
 fail:
@@ -67,7 +68,7 @@ static rp_err try_more(rp_joint *j, const rp_joint_plan *from, rp_joint_plan *be
     for (uint32_t place = 0; place < j->ask->run->boards; place++) {
         const bool is_out = !rp_joint_has(from, place);
         for (uint32_t i = 0; is_out && i <= from->count && !rp_joint_is_over(j); i++) {
-            rp_joint_plan other = with(from, i, place);
+            rp_joint_plan other = insert_board(from, i, place);
             RP_TRY(try_better(j, &other, best));
         }
     }
@@ -75,7 +76,7 @@ fail:
     return err;
 }
 
-static rp_err try_exchanged(rp_joint *j, const rp_joint_plan *from, rp_joint_plan *best) {
+static rp_err try_exchanges(rp_joint *j, const rp_joint_plan *from, rp_joint_plan *best) {
     rp_err err = RP_OK;
     for (uint32_t i = 0; i < from->count; i++) {
         for (uint32_t k = i + 1; k < from->count && !rp_joint_is_over(j); k++) {
@@ -89,8 +90,9 @@ fail:
     return err;
 }
 
-/* Fewer boards first: there are few of them, and they cost least. */
-static rp_err climb(rp_joint *j, rp_joint_plan *best) {
+/* Changes the ring by one board or pair while that gains. Leaving out comes first, because it has
+ * few candidates, and they are cheap. */
+static rp_err improve_ring(rp_joint *j, rp_joint_plan *best) {
     rp_joint_plan from;
     rp_err err;
     do {
@@ -100,14 +102,14 @@ static rp_err climb(rp_joint *j, rp_joint_plan *best) {
             RP_TRY(try_more(j, &from, best));
         }
         if (!(best->step_s < from.step_s)) {
-            RP_TRY(try_exchanged(j, &from, best));
+            RP_TRY(try_exchanges(j, &from, best));
         }
     } while (best->step_s < from.step_s && !rp_joint_is_over(j));
 fail:
     return err;
 }
 
-/* The fastest first; boards that are alike in the order of their places. */
+/* Sorts the boards by speed, the fastest first; equal ones keep their order. */
 static void sort_by_speed(const rp_joint *j, rp_joint_plan *plan) {
     for (uint32_t i = 1; i < plan->count; i++) {
         const uint32_t own = plan->place[i];
@@ -120,7 +122,8 @@ static void sort_by_speed(const rp_joint *j, rp_joint_plan *plan) {
     }
 }
 
-/* The ring without its slowest boards, half as many each time: in its order, and by speed. */
+/* Tries the ring without its slowest boards, a quarter fewer each time, in its order and by speed.
+ */
 static rp_err try_fastest(rp_joint *j, const rp_joint_plan *now, rp_joint_plan *best) {
     rp_joint_plan fast = *now;
     rp_err err = RP_OK;
@@ -146,11 +149,11 @@ rp_err rp_joint_search_rings(rp_joint *j, const rp_joint_plan *now) {
     rp_joint_plan best = *now;
     rp_err err;
     if (now->count <= ALL_BOARDS) {
-        return try_all(j, &none, 0);
+        return try_all_orders(j, &none, 0);
     }
     RP_TRY(try_ring(j, &best));
     RP_TRY(try_fastest(j, now, &best));
-    RP_TRY(climb(j, &best));
+    RP_TRY(improve_ring(j, &best));
 fail:
     return err;
 }

@@ -16,7 +16,7 @@ void rp_joint_list(rp_joint_answer *out, const rp_joint_plan *plan) {
     out->plan[at] = *plan;
 }
 
-void rp_joint_list_anew(rp_joint_answer *out, const rp_joint_plan *changed, uint32_t count) {
+void rp_joint_relist(rp_joint_answer *out, const rp_joint_plan *changed, uint32_t count) {
     out->count -= count;
     memmove(out->plan, out->plan + count, out->count * sizeof *out->plan);
     for (uint32_t i = 0; i < count; i++) {

@@ -24,10 +24,11 @@ fail:
     return err;
 }
 
-/* Where it is not the schedule that cuts were searched with: also replicas and versions of weights
- * count, as the boards will lay them out. */
-static rp_err check_room(rp_arena *arena, const rp_joint *j, const rp_joint_plan *plan,
-                         const rp_runfile *run, rp_plan *made) {
+/* USAGE if a plan with another schedule or an advance exceeds a board's memory. Cuts were searched
+ * with the run's own schedule, which may need fewer replicas and weight versions. The bytes are
+ * those of the boards' layouts. */
+static rp_err check_memory(rp_arena *arena, const rp_joint *j, const rp_joint_plan *plan,
+                           const rp_runfile *run, rp_plan *made) {
     const rp_cut cut = {.stage_count = plan->stages, .first = plan->first};
     uint64_t *needs;
     bool limited = false;
@@ -74,7 +75,7 @@ rp_err rp_joint_predict(const rp_joint *j, const rp_joint_plan *plan, uint32_t m
                                 .share = plan->share,
                                 .profile = &profile};
     RP_TRY(rp_planfile_make(&arena, &chosen, &made));
-    RP_TRY(check_room(&arena, j, plan, &run, made));
+    RP_TRY(check_memory(&arena, j, plan, &run, made));
     RP_TRY(rp_predict(&arena, &run, &profile, made, j->ask->delay_s, found));
 fail:
     rp_arena_finish(&arena);

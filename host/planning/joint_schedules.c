@@ -7,18 +7,19 @@
 #include "planning/cost.h"
 #include "run/setup.h"
 
-/* Of a step, that a schedule has to save with which other gradients are trained: those of older
- * weights, or of replicas. */
+/* Fraction of a step that a schedule must save if it changes the gradients: by stale weights or
+ * replicas. */
 static const double OTHERWISE = 0.05;
 
-/* The best plans of the answer with one schedule. `least_s` infinite: none of them can be. */
+/* The best plans of the answer, all with one schedule. `least_s` infinite: none of them is
+ * possible. */
 typedef struct {
     uint32_t schedule, count, best;
     rp_joint_plan plan[RP_JOINT_SIZED];
     double least_s;
 } family;
 
-static void run_with(const rp_joint *j, const rp_joint_plan *plan, rp_runfile *out) {
+static void make_run(const rp_joint *j, const rp_joint_plan *plan, rp_runfile *out) {
     rp_setup setup = rp_setup_of(j->ask->run);
     if (plan->schedule > 0) {
         rp_setup_take_schedule(&setup, j->ask->run, plan->schedule);
@@ -39,7 +40,7 @@ static double longest_delay_s(const rp_joint *j, const rp_runfile *run, const rp
     return longest;
 }
 
-/* `advance: auto`, as the run chooses it for a cut, wires as they were measured. */
+/* Sets the plan's advance as a run with `advance: auto` chooses it, for wires as measured. */
 static rp_err choose_advance(const rp_joint *j, rp_joint_plan *plan) {
     const rp_cut cut = {.stage_count = plan->stages, .first = plan->first};
     rp_advance_choice choice;
@@ -69,7 +70,8 @@ fail:
     return err;
 }
 
-/* step_s infinite: it can not be. Where memory is short the run has less in flight. */
+/* Predicts a plan with a schedule. step_s is infinite if it is impossible. Where memory is short,
+ * the advance is smaller. */
 static rp_err try_plan(const rp_joint *j, rp_joint_plan *plan, uint32_t schedule) {
     rp_prediction found = {0};
     rp_err err;
@@ -93,7 +95,7 @@ static rp_err try_family(const rp_joint *j, uint32_t schedule, const family *fro
     out->least_s = (double)INFINITY;
     for (uint32_t i = 0; i < out->count && (i == 0 || !rp_joint_is_over(j)); i++) {
         RP_TRY(try_plan(j, &out->plan[i], schedule));
-        if (!(out->plan[i].step_s < (double)INFINITY)) { /* it does not fit: as it was */
+        if (!(out->plan[i].step_s < (double)INFINITY)) { /* keep the plan as it was */
             out->plan[i] = from->plan[i];
         } else if (out->plan[i].step_s < out->least_s) {
             out->least_s = out->plan[i].step_s;
@@ -104,7 +106,7 @@ fail:
     return err;
 }
 
-/* Both sum the gradients of a whole step, all of the weights that it began with. */
+/* Both sum the gradients of a whole step, all computed with the weights at its begin. */
 static bool trains_alike(const rp_method *a, const rp_method *b) {
     return a->kind->flushed && b->kind->flushed && a->kind->average == RP_AVERAGE_NONE &&
            b->kind->average == RP_AVERAGE_NONE;
@@ -118,17 +120,17 @@ static bool pays(const rp_joint *j, const family *own, const family *other) {
     return other->least_s < (1 - gain) * own->least_s;
 }
 
-/* ---- what is said ---------------------------------------------------------------------------- */
+/* ---- the reason, in words -------------------------------------------------------------------- */
 
-static size_t put_semantics(const rp_joint *j, const rp_joint_plan *plan, char *text,
-                            size_t bytes) {
+static size_t write_semantics(const rp_joint *j, const rp_joint_plan *plan, char *text,
+                              size_t bytes) {
     rp_runfile run;
-    run_with(j, plan, &run);
+    make_run(j, plan, &run);
     const rp_sched_shape shape = rp_runfile_sched_shape(&run, 0);
     const uint32_t staleness = rp_method_staleness(&run.method, &shape);
     size_t used = 0;
     if (trains_alike(&j->ask->run->schedules.at[0].method, &run.method)) {
-        return (size_t)snprintf(text, bytes, "; the gradients are the same but for rounding");
+        return (size_t)snprintf(text, bytes, "; the gradients are the same except for rounding");
     }
     if (staleness > 0) {
         used = (size_t)snprintf(text, bytes,
@@ -136,7 +138,7 @@ static size_t put_semantics(const rp_joint *j, const rp_joint_plan *plan, char *
                                 "may cost accuracy",
                                 staleness, staleness == 1 ? "" : "s");
     } else if (run.method.replicas <= 1) {
-        used = (size_t)snprintf(text, bytes, "; gradients are of the newest weights");
+        used = (size_t)snprintf(text, bytes, "; gradients are computed with the newest weights");
     }
     if (run.method.replicas > 1 && used < bytes) {
         used += (size_t)snprintf(text + used, bytes - used,
@@ -150,23 +152,26 @@ static const char *name_of(const rp_joint *j, uint32_t schedule) {
     return j->ask->run->schedules.at[schedule].method.kind->name;
 }
 
-static void say(const rp_joint *j, const family *own, const family *best, const double *least_s) {
+static void write_reason(const rp_joint *j, const family *own, const family *best,
+                         const double *least_s) {
     const rp_schedules *all = &j->ask->run->schedules;
     char *text = j->out->schedule;
     const size_t bytes = sizeof j->out->schedule;
     size_t used;
     if (best->schedule == 0) {
-        used = (size_t)snprintf(text, bytes,
-                                "schedule %s stays, %.4g s a step: no other saves %.0f %%, or "
-                                "%.0f %% where it changes the training",
-                                name_of(j, 0), own->least_s, 100 * RP_JOINT_WORTH, 100 * OTHERWISE);
+        used = (size_t)snprintf(
+            text, bytes,
+            "schedule %s stays, %.4g s a step: no other schedule saves %.0f %%, or "
+            "%.0f %% if it changes the training",
+            name_of(j, 0), own->least_s, 100 * RP_JOINT_WORTH, 100 * OTHERWISE);
     } else {
         used = (size_t)snprintf(text, bytes,
-                                "schedule %s in place of %s saves %.0f %% of %.4g s a step",
+                                "schedule %s instead of %s saves %.0f %% of %.4g s a step",
                                 name_of(j, best->schedule), name_of(j, 0),
                                 100 * (1 - best->least_s / own->least_s), own->least_s);
-        used +=
-            used < bytes ? put_semantics(j, &best->plan[best->best], text + used, bytes - used) : 0;
+        used += used < bytes
+                    ? write_semantics(j, &best->plan[best->best], text + used, bytes - used)
+                    : 0;
     }
     for (uint32_t s = 1; s < all->count && used + 80 < bytes; s++) {
         if (s != best->schedule && isfinite(least_s[s])) {
@@ -174,16 +179,17 @@ static void say(const rp_joint *j, const family *own, const family *best, const 
                                      least_s[s]);
         } else if (s != best->schedule) {
             used += (size_t)snprintf(text + used, bytes - used, "; %s %s", name_of(j, s),
-                                     isnan(least_s[s]) ? "was not tried, for plan.seconds were over"
-                                                       : "does not fit");
+                                     isnan(least_s[s])
+                                         ? "was not tried, because plan.seconds had passed"
+                                         : "does not fit");
         }
     }
 }
 
 /* ---- the search ------------------------------------------------------------------------------ */
 
-/* The run's own, with the advance that it would have; also for the cuts that plans are compared
- * with. */
+/* Predicts the best plans with the run's own schedule. With `advance: auto` also `now` and `alike`,
+ * with which plans are compared. */
 static rp_err try_own(rp_joint *j, family *own) {
     rp_joint_answer *out = j->out;
     rp_err err = RP_OK;
@@ -204,7 +210,7 @@ fail:
 
 rp_err rp_joint_search_schedules(rp_joint *j) {
     const uint32_t count = j->ask->schedules_open ? j->ask->run->schedules.count : 0;
-    double least_s[RP_SCHEDULES_MAX]; /* NaN: not tried */
+    double least_s[RP_SCHEDULES_MAX]; /* by schedule; NaN: not tried */
     family own;
     family best;
     family other;
@@ -226,9 +232,9 @@ rp_err rp_joint_search_schedules(rp_joint *j) {
         least_s[s] = other.least_s;
         best = pays(j, &own, &other) && other.least_s < best.least_s ? other : best;
     }
-    rp_joint_list_anew(j->out, best.plan, best.count);
+    rp_joint_relist(j->out, best.plan, best.count);
     if (count > 0) {
-        say(j, &own, &best, least_s);
+        write_reason(j, &own, &best, least_s);
     }
 fail:
     return err;

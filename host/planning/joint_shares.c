@@ -1,10 +1,10 @@
-/* Stages that boards next to each other share, for a ring whose boards and order are known. */
+/* Plans in which neighbouring boards share a stage, for rings with known boards and order. */
 #include "planning/joint_own.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { NEAR = 24 };
+enum { NEAR = 24 }; /* most plans to try near the fastest */
 
 rp_err rp_joint_share_rings(rp_joint *j, const rp_joint_plan *now) {
     rp_err err = RP_OK;
@@ -28,7 +28,7 @@ static bool is_same(const rp_joint_plan *a, const rp_joint_plan *b) {
            memcmp(a->group, b->group, ((size_t)a->stages + 1) * sizeof *a->group) == 0;
 }
 
-static const rp_joint_plan *fastest(const rp_joint_answer *out) {
+static const rp_joint_plan *find_fastest_shared(const rp_joint_answer *out) {
     uint32_t at = 0;
     while (at < out->count && !rp_joint_is_shared(&out->plan[at])) {
         at++;
@@ -36,7 +36,7 @@ static const rp_joint_plan *fastest(const rp_joint_answer *out) {
     return at < out->count ? &out->plan[at] : NULL;
 }
 
-/* Each stage has a layer and a board, and no more boards than may share it. */
+/* Each stage has a layer and a board, and at most share_most boards. */
 static bool is_possible(const rp_joint *j, const rp_joint_plan *plan) {
     bool good = true;
     for (uint32_t k = 0; good && k < plan->stages; k++) {
@@ -47,8 +47,8 @@ static bool is_possible(const rp_joint *j, const rp_joint_plan *plan) {
     return good;
 }
 
-static rp_err try_one(rp_joint *j, rp_joint_plan *other, const rp_joint_plan *from,
-                      uint32_t *left) {
+static rp_err try_plan(rp_joint *j, rp_joint_plan *other, const rp_joint_plan *from,
+                       uint32_t *left) {
     bool is_new = !is_same(other, from) && is_possible(j, other);
     rp_err err = RP_OK;
     for (uint32_t i = 0; is_new && i < j->out->count; i++) {
@@ -64,21 +64,21 @@ fail:
     return err;
 }
 
-/* A layer, or a board, on the other side of a boundary. */
+/* Tries plans with one layer or one board moved over one boundary. */
 static rp_err try_near(rp_joint *j, const rp_joint_plan *from, uint32_t *left) {
     rp_err err = RP_OK;
     for (uint32_t i = 4; i<4 * from->stages && * left> 0 && !rp_joint_is_over(j); i++) {
         rp_joint_plan other = *from;
         uint32_t *own = i % 4 < 2 ? &other.first[i / 4] : &other.group[i / 4];
         *own = i % 2 ? *own + 1 : *own - 1;
-        RP_TRY(try_one(j, &other, from, left));
+        RP_TRY(try_plan(j, &other, from, left));
     }
 fail:
     return err;
 }
 
 rp_err rp_joint_search_near_shares(rp_joint *j) {
-    const rp_joint_plan *best = fastest(j->out);
+    const rp_joint_plan *best = find_fastest_shared(j->out);
     uint32_t left = NEAR;
     double before_s = (double)INFINITY;
     rp_err err = RP_OK;
@@ -86,7 +86,7 @@ rp_err rp_joint_search_near_shares(rp_joint *j) {
         const rp_joint_plan from = *best;
         before_s = from.step_s;
         RP_TRY(try_near(j, &from, &left));
-        best = fastest(j->out);
+        best = find_fastest_shared(j->out);
     }
 fail:
     return err;

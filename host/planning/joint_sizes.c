@@ -6,8 +6,8 @@
 
 /* ---- boards that share stages ---------------------------------------------------------------- */
 
-/* The same on all stages, but where a layer normalises over a microbatch. */
-static void put_even(const rp_joint *j, uint32_t forward, uint32_t backward, rp_joint_plan *plan) {
+/* Sets the same sizes on all stages, except on those whose layers normalise over a microbatch. */
+static void set_sizes(const rp_joint *j, uint32_t forward, uint32_t backward, rp_joint_plan *plan) {
     const rp_runfile *run = j->ask->run;
     const rp_cut cut = {.stage_count = plan->stages, .first = plan->first};
     for (uint32_t k = 0; k < plan->stages; k++) {
@@ -21,9 +21,9 @@ static bool is_size(const rp_runfile *run, uint32_t size) {
     return size > 0 && size <= run->batch && (run->batch - 1) / size < RP_PARCELS_MAX;
 }
 
-/* Half of a size, or twice as much, forward, backward or both: what saves most. `size`: of `plan`,
- * forward and backward; *found: it is another one now. */
-static rp_err step_even(const rp_joint *j, uint32_t size[2], rp_joint_plan *plan, bool *found) {
+/* Halves or doubles the forward's size, the backward's or both, whichever saves most. `size`: the
+ * sizes of `plan`, forward and backward. *found: it has changed. */
+static rp_err improve_sizes(const rp_joint *j, uint32_t size[2], rp_joint_plan *plan, bool *found) {
     const rp_joint_plan from = *plan;
     const uint32_t old[2] = {size[0], size[1]};
     double most_s = (1 - RP_JOINT_WORTH) * from.step_s;
@@ -40,7 +40,7 @@ static rp_err step_even(const rp_joint *j, uint32_t size[2], rp_joint_plan *plan
             continue;
         }
         rp_joint_plan tried = from;
-        put_even(j, other[0], other[1], &tried);
+        set_sizes(j, other[0], other[1], &tried);
         RP_TRY(rp_joint_replay(j, &tried));
         if (tried.step_s < most_s) {
             most_s = tried.step_s;
@@ -53,23 +53,24 @@ fail:
     return err;
 }
 
-/* The planners' recurrence is of one board a stage; these few sizes are replayed. */
-static rp_err choose_even_sizes(const rp_joint *j, rp_joint_plan *plan) {
+/* The planners' recurrence has one board for each stage, so a few equal sizes are replayed instead.
+ */
+static rp_err choose_equal_sizes(const rp_joint *j, rp_joint_plan *plan) {
     uint32_t size[2] = {j->ask->run->micro, j->ask->run->micro};
     bool found = true;
     rp_err err = RP_OK;
     plan->even_s = plan->step_s;
-    put_even(j, size[0], size[1], plan);
+    set_sizes(j, size[0], size[1], plan);
     while (found) {
-        RP_TRY(step_even(j, size, plan, &found));
+        RP_TRY(improve_sizes(j, size, plan, &found));
     }
 fail:
     return err;
 }
 
-/* ---- a board a stage ------------------------------------------------------------------------- */
+/* ---- one board for each stage ---------------------------------------------------------------- */
 
-/* What the planner has no sizes for keeps train.microbatch. */
+/* If the planner finds no sizes, the plan keeps train.microbatch. */
 static rp_err choose_own_sizes(const rp_joint *j, rp_joint_plan *plan) {
     const rp_cut cut = {.stage_count = plan->count, .first = plan->first};
     const double even_s = plan->step_s;
@@ -107,10 +108,10 @@ rp_err rp_joint_search_sizes(rp_joint *j) {
     for (; count < RP_JOINT_SIZED && count < out->count && (count == 0 || !rp_joint_is_over(j));
          count++) {
         sized[count] = out->plan[count];
-        RP_TRY(rp_joint_is_shared(&sized[count]) ? choose_even_sizes(j, &sized[count])
+        RP_TRY(rp_joint_is_shared(&sized[count]) ? choose_equal_sizes(j, &sized[count])
                                                  : choose_own_sizes(j, &sized[count]));
     }
-    rp_joint_list_anew(out, sized, count);
+    rp_joint_relist(out, sized, count);
 fail:
     return err;
 }

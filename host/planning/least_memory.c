@@ -14,7 +14,8 @@ static void add_weights(const rp_runfile *run, uint32_t layer, double *sum) {
     sum[1] = sum[0] + (double)sizeof(float) * (copies * (double)trained + (double)others);
 }
 
-/* Each tensor once, at its first reader. Inputs of the set may be bytes, so they do not count. */
+/* Each tensor counts once, at its first reader. Samples of the data set may be bytes, so they do
+ * not count. */
 static void add_kept(const rp_runfile *run, uint32_t layer, bool *seen, double *sum) {
     const rp_layer *own = &run->model->layer[layer];
     const uint32_t producer = own->input[0];
@@ -25,8 +26,7 @@ static void add_kept(const rp_runfile *run, uint32_t layer, bool *seen, double *
     }
 }
 
-/* Some stage's stashes may lie elsewhere, but for as many as an offloaded stage has on its device.
- */
+/* *out: some stage may offload its stashes, except RP_OFFLOAD_STASHES of them. */
 static rp_err may_offload(rp_arena *arena, const rp_runfile *run, bool *out) {
     rp_offload *said;
     rp_err err;
@@ -40,16 +40,17 @@ fail:
     return err;
 }
 
-/* In a row whose first stage has so many behind it, once its pipes are full. */
-static uint32_t in_flight(const rp_runfile *run, uint32_t behind) {
+/* Microbatches in flight on the first stage of a row of `later` + 1 stages, once its pipe is full.
+ */
+static uint32_t in_flight(const rp_runfile *run, uint32_t later) {
     rp_sched_shape shape = rp_runfile_sched_shape(run, 0);
     const uint32_t micros = (run->batch - 1) / run->micro + 1;
     if (shape.chunks > 1) {
-        return 1; /* a lower bound: a part of a row of chunks has no order of its own */
+        return 1; /* a lower bound: a part of a row of chunks has no order */
     }
-    shape.stages = behind + 1;
+    shape.stages = later + 1;
     shape.stage = 0;
-    shape.step_end = 2 + ((uint64_t)behind + 1) * (1 + shape.advance) / micros;
+    shape.step_end = 2 + ((uint64_t)later + 1) * (1 + shape.advance) / micros;
     shape.epoch_samples = shape.step_end * run->batch;
     return rp_sched_in_flight(run->method.kind, &shape);
 }
@@ -57,33 +58,33 @@ static uint32_t in_flight(const rp_runfile *run, uint32_t behind) {
 rp_err rp_least_memory_open(rp_arena *arena, const rp_runfile *run, uint32_t stages,
                             rp_least_memory *out) {
     const uint32_t layers = run->model->layer_count;
-    bool leaves = false;
+    bool offloads = false;
     bool *seen;
     rp_err err;
     RP_TRY(RP_ARENA_NEW(arena, (size_t)layers + 1, &out->weights));
     RP_TRY(RP_ARENA_NEW(arena, (size_t)layers + 1, &out->kept));
     RP_TRY(RP_ARENA_NEW(arena, stages, &out->in_flight));
     RP_TRY(RP_ARENA_NEW(arena, layers, &seen));
-    const bool again =
+    const bool recomputes =
         run->recompute_auto && !rp_method_refuses_again(&run->method, 0, run->sizes.in_use);
     for (uint32_t i = 0; i < layers; i++) {
         add_weights(run, i, &out->weights[i]);
         add_kept(run, i, seen, &out->kept[i]);
-        out->kept[i + 1] = again ? 0 : out->kept[i + 1]; /* they may be computed again */
+        out->kept[i + 1] = recomputes ? 0 : out->kept[i + 1]; /* recompute may drop them */
     }
-    RP_TRY(may_offload(arena, run, &leaves));
-    for (uint32_t behind = 0; behind < stages; behind++) {
-        const uint32_t own = in_flight(run, behind);
-        out->in_flight[behind] = leaves && own > RP_OFFLOAD_STASHES ? RP_OFFLOAD_STASHES : own;
+    RP_TRY(may_offload(arena, run, &offloads));
+    for (uint32_t later = 0; later < stages; later++) {
+        const uint32_t own = in_flight(run, later);
+        out->in_flight[later] = offloads && own > RP_OFFLOAD_STASHES ? RP_OFFLOAD_STASHES : own;
     }
 fail:
     return err;
 }
 
 double rp_least_memory_of(const rp_least_memory *memory, uint32_t first, uint32_t end,
-                          uint32_t behind) {
+                          uint32_t later) {
     return memory->weights[end] - memory->weights[first] +
-           memory->in_flight[behind] * (memory->kept[end] - memory->kept[first]);
+           memory->in_flight[later] * (memory->kept[end] - memory->kept[first]);
 }
 
 uint64_t rp_least_memory_limit(const rp_runfile *run, const rp_profile *profile, uint32_t place) {

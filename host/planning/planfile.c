@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Who can be dialled is the roster's to say, whatever a plan says that was made before. */
+/* The roster says which boards dial, even if an older plan says otherwise. */
 static void take_dials(rp_plan *plan, const rp_runfile *run) {
     for (uint32_t k = 0; k < plan->node_count; k++) {
         plan->node[k].dials = !run->local && run->roster[k].dials;
@@ -62,7 +62,7 @@ fail:
     return err;
 }
 
-/* Of those that update the stage. */
+/* The first node that updates the stage. */
 static uint32_t first_holder(const rp_plan *plan, uint32_t stage) {
     uint32_t h = 0;
     while (plan->hold[h].stage != stage || plan->hold[h].role == RP_ROLE_FORWARD) {
@@ -71,7 +71,7 @@ static uint32_t first_holder(const rp_plan *plan, uint32_t stage) {
     return plan->hold[h].node;
 }
 
-static void grow_to(uint64_t *most, uint64_t value) {
+static void keep_largest(uint64_t *most, uint64_t value) {
     *most = value > *most ? value : *most;
 }
 
@@ -92,11 +92,11 @@ void rp_planfile_note_board(rp_plan *plan, uint32_t node, const rp_planfile_boar
         if (first || board->device_bytes > to->device_bytes) {
             to->board = board->name;
         }
-        grow_to(&to->slots, board->slots);
-        grow_to(&to->weight_copies, board->weight_copies);
-        grow_to(&to->device_bytes, board->device_bytes);
-        grow_to(&to->weight_bytes, board->weight_bytes);
-        grow_to(&to->resident_bytes, board->resident_bytes);
+        keep_largest(&to->slots, board->slots);
+        keep_largest(&to->weight_copies, board->weight_copies);
+        keep_largest(&to->device_bytes, board->device_bytes);
+        keep_largest(&to->weight_bytes, board->weight_bytes);
+        keep_largest(&to->resident_bytes, board->resident_bytes);
     }
 }
 
@@ -113,7 +113,7 @@ void rp_planfile_note_seconds(rp_plan *plan, const double *layer_seconds) {
     }
 }
 
-/* ---- a plan that is given -------------------------------------------------------------------- */
+/* ---- a plan that the user gives -------------------------------------------------------------- */
 
 static rp_err check_number(const rp_plan *plan, const char *key, uint64_t is, uint64_t expected,
                            const char *whose) {
@@ -172,8 +172,8 @@ static uint32_t port_of(const char *endpoint) {
     return colon ? (uint32_t)strtoul(colon + 1, NULL, 10) : 0;
 }
 
-/* The last port that a board listens on: its own, two for data, and one more for every further
- * board that dials it. */
+/* The last port that a board listens on: its own, two for data, and one more for each board after
+ * the first that dials it. */
 static uint32_t last_port(const rp_plan *plan, const rp_runfile *run, uint32_t board) {
     uint32_t node[RP_PLAN_NEIGHBOURS_MAX];
     const uint32_t count = rp_plan_neighbours(plan, board, node);
@@ -184,7 +184,7 @@ static uint32_t last_port(const rp_plan *plan, const rp_runfile *run, uint32_t b
     return port_of(run->roster[board].endpoint) + (dialled > 1 ? dialled + 1 : 2);
 }
 
-/* Do two boards of a roster listen on the same machine? */
+/* Two boards of a roster listen on the same machine. */
 static bool are_on_one_host(const rp_runfile *run, uint32_t a, uint32_t b) {
     const char *one = run->roster[a].endpoint;
     const char *other = run->roster[b].endpoint;
@@ -192,11 +192,11 @@ static bool are_on_one_host(const rp_runfile *run, uint32_t a, uint32_t b) {
     return strncmp(one, other, bytes) == 0 && strrchr(other, ':') == other + bytes;
 }
 
-/* Where boards share a stage they listen on more ports than the three of a row. */
+/* Boards that share a stage listen on more ports than the three of a row, which must be free. */
 static rp_err check_ports(const rp_plan *plan, const rp_runfile *run) {
     for (uint32_t k = 0; !run->local && k < plan->node_count; k++) {
         if (run->roster[k].dials) {
-            continue; /* it listens nowhere */
+            continue; /* it does not listen */
         }
         const uint32_t first = port_of(run->roster[k].endpoint);
         const uint32_t last = last_port(plan, run, k);
@@ -204,7 +204,7 @@ static rp_err check_ports(const rp_plan *plan, const rp_runfile *run) {
             return rp_fail(
                 RP_ERR_USAGE,
                 "%s: nodes[%u]: board %s at %s listens on ports up to %u with this plan, "
-                "and the last one there is is %u",
+                "but the last port is %u",
                 plan->source, k, run->roster[k].name, run->roster[k].endpoint, last, UINT16_MAX);
         }
         for (uint32_t other = 0; other < plan->node_count; other++) {
@@ -222,7 +222,7 @@ static rp_err check_ports(const rp_plan *plan, const rp_runfile *run) {
     return RP_OK;
 }
 
-/* Where the schedule has sizes by stage, what the run file says of them is the plan's. */
+/* Sizes by stage in the run file must be those of the plan. */
 static rp_err check_sizes(const rp_plan *plan, const rp_runfile *run) {
     for (uint32_t k = 0; run->sizes.at && k < plan->stage_count; k++) {
         const rp_plan_stage *stage = &plan->stage[k];
@@ -230,15 +230,15 @@ static rp_err check_sizes(const rp_plan *plan, const rp_runfile *run) {
         if (!own || stage->micro_forward != own[0] || stage->micro_backward != own[1]) {
             return rp_fail(RP_ERR_USAGE,
                            "%s: stages[%u]: microbatches of %u samples forward and %u backward, "
-                           "the run file's schedule.forward and backward say others; drop them "
-                           "there, or the plan",
+                           "the run file's schedule.forward and backward say other sizes; drop "
+                           "them, or drop --plan",
                            plan->source, k, stage->micro_forward, stage->micro_backward);
         }
     }
     return RP_OK;
 }
 
-/* A deadlock is a mistake in the file as long as nothing has begun. */
+/* A deadlock is an error of the file, because nothing has started yet. */
 static rp_err check_order(const rp_plan *plan, const rp_model *model) {
     char text[400];
     const rp_err err = rp_plan_check(plan, model);
@@ -249,8 +249,8 @@ static rp_err check_order(const rp_plan *plan, const rp_model *model) {
     return rp_fail(RP_ERR_USAGE, "%s: edges, windows: %s", plan->source, text);
 }
 
-/* Each board of a stage computes the stage's norm itself, and other devices may round it in another
- * way: their weights would part. */
+/* Each board of a shared stage would compute the stage's norm itself. Different devices may round
+ * it differently, and then their weights would diverge. */
 static rp_err check_clip(const rp_plan *plan, const rp_runfile *run) {
     for (uint32_t h = 0; run->optim.clip_norm_stage > 0 && h < plan->hold_count; h++) {
         const rp_plan_hold *hold = &plan->hold[h];
@@ -265,7 +265,7 @@ static rp_err check_clip(const rp_plan *plan, const rp_runfile *run) {
     return RP_OK;
 }
 
-/* They are the plan's own where the run file says nothing. */
+/* Codecs in the run file must be those of the plan. */
 static rp_err check_codecs(const rp_plan *plan, const rp_runfile *run) {
     const bool said_all = run->codec && !run->codec_auto && plan->stage_count <= run->stages;
     for (uint32_t e = 0; e < plan->edge_count; e++) {
@@ -296,7 +296,7 @@ rp_err rp_planfile_read(rp_arena *arena, const char *path, const rp_runfile *run
     rp_err err;
     RP_TRY(rp_plan_read(arena, path, &plan));
     const uint32_t taken = rp_schedules_find(&run->schedules, &plan->method, plan->stage_count);
-    if (run->schedule_auto && taken < run->schedules.count) { /* it is one of several */
+    if (run->schedule_auto && taken < run->schedules.count) { /* one of plan.schedules */
         rp_setup_take_schedule(&setup, run, taken);
         rp_setup_run(run, &setup, &own);
         run = &own;
@@ -311,7 +311,7 @@ rp_err rp_planfile_read(rp_arena *arena, const char *path, const rp_runfile *run
     }
     RP_TRY(check_number(plan, "epoch_samples", plan->epoch_samples, run->data.count[RP_SPLIT_TRAIN],
                         "the data set has"));
-    RP_TRY(check_number(plan, "nodes", plan->node_count, run->boards, "the boards are"));
+    RP_TRY(check_number(plan, "nodes", plan->node_count, run->boards, "the run has"));
     RP_TRY(check_number(plan, "step_first", plan->step_first, 0, "expected"));
     RP_TRY(check_method(plan, run));
     RP_TRY(check_boards(plan, run, executor));

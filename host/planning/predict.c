@@ -11,16 +11,16 @@ typedef struct {
     const rp_profile *profile;
     const rp_plan *plan;
     rp_cut cut;
-    double *cost[5]; /* by hold, as rp_sched_costs names them */
+    double *cost[5]; /* [holds], in the order of the enum below */
     double *edge;
-    uint32_t *medium; /* by edge, as rp_sched_costs */
+    uint32_t *medium; /* [edges]: as rp_sched_costs */
 } predicting;
 
 enum { FORWARD, INPUT, WEIGHT, UPDATE, DELAY };
 
-/* Something goes between the hold's stage and the one behind it, or in front of it, on another
- * board: activations that it sends or takes, or gradients where it does backwards alone. */
-static bool crosses(const rp_plan *plan, const rp_plan_hold *hold, bool upper) {
+/* The hold exchanges tensors with another board at its upper or lower boundary: activations, or
+ * gradients if it has backwards only. */
+static bool has_boundary(const rp_plan *plan, const rp_plan_hold *hold, bool upper) {
     const bool gradients = hold->role == RP_ROLE_BACKWARD;
     const rp_carries carries = gradients ? RP_CARRIES_GRADIENT : RP_CARRIES_ACTIVATION;
     const bool sends = upper != gradients;
@@ -40,8 +40,8 @@ static rp_cost_stage stage_of(const predicting *p, const rp_plan_hold *hold) {
                            .stages = p->cut.stage_count,
                            .first = p->cut.first[hold->stage],
                            .end = p->cut.first[hold->stage + 1],
-                           .lower = crosses(p->plan, hold, false),
-                           .upper = crosses(p->plan, hold, true)};
+                           .lower = has_boundary(p->plan, hold, false),
+                           .upper = has_boundary(p->plan, hold, true)};
 }
 
 static double op_s(const predicting *p, const rp_plan_hold *hold, rp_op_kind kind) {
@@ -55,7 +55,8 @@ static double op_s(const predicting *p, const rp_plan_hold *hold, rp_op_kind kin
                   : 0);
 }
 
-/* What the edge takes turns on, its other direction or more; 0: nothing. */
+/* Key of the medium on which the edge takes turns, with its other direction or more edges; 0: none.
+ */
 static uint64_t medium_of(const predicting *p, const rp_plan_edge *edge) {
     const rp_runfile *run = p->run;
     if (run->emulate) {
@@ -68,7 +69,7 @@ static uint64_t medium_of(const predicting *p, const rp_plan_edge *edge) {
     return shared ? (uint64_t)(low + 1) << 32 | (edge->from + edge->to - low) : 0;
 }
 
-/* Numbers of media: that of the first edge on each, from 1 on. */
+/* Numbers each medium by 1 + its first edge. */
 static rp_err number_media(rp_arena *arena, predicting *p) {
     uint64_t *key;
     rp_err err;
@@ -87,8 +88,8 @@ fail:
     return err;
 }
 
-/* Of a full microbatch, or of an update: gradients of boards that share a stage, weights of a split
- * one. */
+/* Bytes of a full microbatch. For gradients of a shared stage and weights of a split one, bytes of
+ * an update. */
 static rp_err edge_bytes(const predicting *p, const rp_plan_edge *edge, double *out) {
     double stash = (double)edge->parcel_bytes;
     double weights = 0;
@@ -107,7 +108,7 @@ static rp_err edge_bytes(const predicting *p, const rp_plan_edge *edge, double *
     return err;
 }
 
-/* What a hold sends is on its way so long besides. */
+/* Seconds from the end of a transfer to its use: latency and copies. */
 static double latency_s(const predicting *p, const rp_plan_edge *edge, double bytes,
                         double delay_s) {
     return rp_cost_delay_s(p->run, p->profile, edge->from, edge->to, delay_s) +
@@ -115,7 +116,7 @@ static double latency_s(const predicting *p, const rp_plan_edge *edge, double by
            rp_profile_copy_s(p->profile, edge->to, false, bytes);
 }
 
-/* The hold that sends over an edge. NULL: none whose ops wait for what is on its way. */
+/* The hold that sends over an edge. NULL: no op waits for the delay of this edge. */
 static const rp_plan_hold *sender_of(const predicting *p, const rp_plan_edge *edge) {
     return edge->carries == RP_CARRIES_WEIGHT_GRADIENT
                ? NULL
@@ -137,7 +138,7 @@ static rp_err add_edges(predicting *p, double delay_s) {
         }
         p->edge[e] = rp_cost_turn_s(p->run, p->profile, edge->from, edge->to, bytes);
         const rp_plan_hold *hold = sender_of(p, edge);
-        if (hold) { /* the longest way of what it sends */
+        if (hold) { /* the longest delay of its edges */
             double *delay = &p->cost[DELAY][hold - p->plan->hold];
             const double own_s = latency_s(p, edge, bytes, delay_s);
             *delay = own_s > *delay ? own_s : *delay;
@@ -147,17 +148,18 @@ fail:
     return err;
 }
 
-/* Steps until the fullest ring is filled, and as many again that are looked at. */
+/* Steps that fill the ring; rp_predict() measures twice as many after them. */
 static uint64_t steps_to_fill(const rp_plan *plan) {
     const uint64_t advance = plan->method.advance;
     const rp_sched_shape first = rp_plan_stage_shape(plan, 0, 0);
-    const uint64_t ahead = rp_sched_ahead(&first); /* 0 but where stages are split */
+    const uint64_t ahead = rp_sched_ahead(&first); /* 0 unless stages are split */
     const uint64_t full = 1 + (uint64_t)(plan->stage_count - 1) * (1 + advance);
     const uint64_t micros = (plan->batch - 1) / plan->micro + 1;
     return 2 + ahead + (full + micros - 1) / micros;
 }
 
-static rp_err replay(rp_arena *arena, const predicting *p, uint64_t steps, rp_sched_facts *out) {
+static rp_err replay_steps(rp_arena *arena, const predicting *p, uint64_t steps,
+                           rp_sched_facts *out) {
     const rp_sched_costs costs = {.forward = p->cost[FORWARD],
                                   .backward_input = p->cost[INPUT],
                                   .backward_weight = p->cost[WEIGHT],
@@ -168,13 +170,13 @@ static rp_err replay(rp_arena *arena, const predicting *p, uint64_t steps, rp_sc
     rp_plan some = *p->plan;
     some.step_first = 0;
     some.steps = steps;
-    some.epoch_samples = steps * some.batch; /* no short step, and no drain inside */
+    some.epoch_samples = steps * some.batch; /* no short step, no drain before the end */
     return rp_plan_replay(arena, &some, &costs, true, NULL, RP_NO_NODE, out);
 }
 
-/* Of the edge, or of all on its medium. */
-static double wire_busy(const predicting *p, const rp_sched_facts *few, const rp_sched_facts *many,
-                        uint32_t edge) {
+/* Seconds between two replays in which the edge, or its medium, was occupied. */
+static double find_wire_busy(const predicting *p, const rp_sched_facts *few,
+                             const rp_sched_facts *many, uint32_t edge) {
     double sum = 0;
     for (uint32_t e = 0; e < p->plan->edge_count; e++) {
         const bool with = p->medium[edge] > 0 && p->medium[e] == p->medium[edge];
@@ -194,7 +196,7 @@ static void find_busiest(const predicting *p, const rp_sched_facts *few, const r
     }
     for (uint32_t e = 0; e < p->plan->edge_count; e++) {
         const rp_plan_edge *edge = &p->plan->edge[e];
-        const double own = wire_busy(p, few, many, e) / (double)steps;
+        const double own = find_wire_busy(p, few, many, e) / (double)steps;
         if (own > out->wire_s) {
             out->takes_turns = p->medium[e] > 0;
             out->wire_s = own;
@@ -204,21 +206,21 @@ static void find_busiest(const predicting *p, const rp_sched_facts *few, const r
     }
 }
 
-/* Without names of a user's in more than a part of the line. */
-static void say_limits(const rp_plan *plan, rp_prediction *out) {
+/* Names are cut, so that the numbers always fit. */
+static void write_limits(const rp_plan *plan, rp_prediction *out) {
     const double work = 100 * out->work_s / out->step_s;
     const double wire = 100 * out->wire_s / out->step_s;
     if (out->wire_s > out->work_s) {
         const bool host = out->from == RP_PLAN_HOST;
         (void)snprintf(out->limits, sizeof out->limits,
-                       "%s from %s%.40s to board %.40s is in use %.0f %% of it",
-                       out->takes_turns ? "what carries the wire" : "the wire",
+                       "%s from %s%.40s to board %.40s is in use %.0f %% of a step",
+                       out->takes_turns ? "the medium of the wire" : "the wire",
                        host ? "the host" : "board ", host ? "" : plan->node[out->from].name,
                        plan->node[out->to].name, wire);
     } else {
-        (void)snprintf(out->limits, sizeof out->limits, "board %.60s computes %.0f %% of it%s",
+        (void)snprintf(out->limits, sizeof out->limits, "board %.60s computes %.0f %% of a step%s",
                        plan->node[out->board].name, work,
-                       work < 70 ? ", and waits for others else" : "");
+                       work < 70 ? " and waits for the rest" : "");
     }
 }
 
@@ -241,7 +243,7 @@ static rp_err take_costs(rp_arena *arena, predicting *p, double delay_s, rp_pred
             }
         }
         const double handling_s = rp_profile_handling_s(p->profile, hold->node);
-        /* of what it does not do nobody asks */
+        /* costs of ops that the hold does not have are not used */
         p->cost[FORWARD][h] = op[RP_OP_FORWARD] + handling_s;
         p->cost[INPUT][h] = op[splits ? RP_OP_BACKWARD_INPUT : RP_OP_BACKWARD] + handling_s;
         p->cost[WEIGHT][h] = op[RP_OP_BACKWARD_WEIGHT] + (splits ? handling_s : 0);
@@ -255,7 +257,7 @@ fail:
 
 rp_err rp_predict(rp_arena *arena, const rp_runfile *run, const rp_profile *profile,
                   const rp_plan *plan, double delay_s, rp_prediction *out) {
-    const bool flushed = plan->method.kind->flushed; /* each step begins with empty pipes */
+    const bool flushed = plan->method.kind->flushed; /* each step starts with an empty pipe */
     const uint64_t fill = flushed ? 1 : steps_to_fill(plan);
     const uint64_t all = flushed ? 2 : 3 * fill;
     predicting p = {.run = run, .profile = profile, .plan = plan};
@@ -265,11 +267,11 @@ rp_err rp_predict(rp_arena *arena, const rp_runfile *run, const rp_profile *prof
     *out = (rp_prediction){.holds = plan->hold_count};
     RP_TRY(rp_plan_cut(arena, plan, run->model, &p.cut));
     RP_TRY(take_costs(arena, &p, delay_s, out));
-    RP_TRY(replay(arena, &p, fill, &few));
-    RP_TRY(replay(arena, &p, all, &many));
+    RP_TRY(replay_steps(arena, &p, fill, &few));
+    RP_TRY(replay_steps(arena, &p, all, &many));
     out->step_s = (many.makespan - few.makespan) / (double)(all - fill);
     find_busiest(&p, &few, &many, all - fill, out);
-    say_limits(plan, out);
+    write_limits(plan, out);
 fail:
     return err;
 }

@@ -6,10 +6,9 @@
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
-/* The run's microbatch, and powers of two of it both ways, up to the batch: five at most, of which
- * the farthest are the first to go. */
+/* The run's microbatch, 4 and 16 times smaller and larger, within 1 and the batch. */
 static void choose_sizes(const rp_runfile *run, rp_profile *out) {
-    static const int32_t steps[] = {-4, -2, 0, 2, 4}; /* powers of two */
+    static const int32_t steps[] = {-4, -2, 0, 2, 4}; /* exponents of two */
     out->micro = run->micro;
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         const uint64_t samples =
@@ -23,7 +22,7 @@ static void choose_sizes(const rp_runfile *run, rp_profile *out) {
     }
 }
 
-/* ---- what it is of --------------------------------------------------------------------------- */
+/* ---- the model ------------------------------------------------------------------------------- */
 
 /* FNV-1a, by G. Fowler, L. C. Noll, K.-P. Vo */
 static uint64_t add_bytes(uint64_t key, const void *bytes, size_t count) {
@@ -42,7 +41,7 @@ rp_err rp_profile_digest(const rp_runfile *run, char out[RP_PROFILE_DIGEST]) {
     rp_arena_init(&arena, "digest", 0);
     RP_TRY(rp_config_text(&arena, run->model_root, &text));
     key = add_bytes(key, text, strlen(text));
-    for (uint32_t i = 0; i < model->layer_count; i++) { /* what a layer is depends on its inputs */
+    for (uint32_t i = 0; i < model->layer_count; i++) {
         const rp_shape *shape = &model->plan[i].out;
         key = add_bytes(key, shape->dim, shape->dims * sizeof *shape->dim);
     }
@@ -86,13 +85,13 @@ fail:
     return err;
 }
 
-/* ---- what boards say ------------------------------------------------------------------------- */
+/* ---- values from boards ---------------------------------------------------------------------- */
 
 static bool is_time(double value) {
     return isfinite(value) && value >= 0;
 }
 
-/* Of one pass of a layer: sizes that were measured. errors PEER */
+/* The curve of one pass of a layer, from the sizes that were measured. errors PEER */
 static rp_err take_pass(const rp_profile *profile, uint32_t layer, uint32_t pass,
                         const double *values, rp_curve *out) {
     rp_curve_point point[RP_MEASURED_SIZES_MAX];
@@ -100,15 +99,17 @@ static rp_err take_pass(const rp_profile *profile, uint32_t layer, uint32_t pass
     for (uint32_t i = 0; i < profile->size_count; i++) {
         const double *at = &values[rp_measured_at(profile->layer_count, i, layer, pass)];
         if (!is_time(at[0]) || !isfinite(at[1])) {
-            return rp_fail(RP_ERR_PEER, "layer %u, %u samples: %g s with a spread of %g", layer,
-                           profile->sizes[i], at[0], at[1]);
+            return rp_fail(
+                RP_ERR_PEER,
+                "layer %u, %u samples: %g s with spread %g, expected finite and not negative",
+                layer, profile->sizes[i], at[0], at[1]);
         }
         if (at[1] >= 0) {
             point[count++] = (rp_curve_point){profile->sizes[i], at[0], at[1]};
         }
     }
     return count > 0 ? rp_curve_fit(point, count, out)
-                     : rp_fail(RP_ERR_PEER, "layer %u was measured at no size", layer);
+                     : rp_fail(RP_ERR_PEER, "layer %u: no size was measured", layer);
 }
 
 static rp_err take_sizes(const rp_profile *profile, rp_profile_board *board, const double *values) {
@@ -121,29 +122,35 @@ static rp_err take_sizes(const rp_profile *profile, rp_profile_board *board, con
         }
         layer->update_s = values[rp_measured_update_at(layers, profile->size_count, i)];
         if (!is_time(layer->update_s)) {
-            return rp_fail(RP_ERR_PEER, "layer %u: an update of %g s", i, layer->update_s);
+            return rp_fail(RP_ERR_PEER,
+                           "layer %u: an update takes %g s, expected finite and not negative", i,
+                           layer->update_s);
         }
     }
     for (uint32_t i = 0; i < RP_MEASURED_COPIES; i++) {
         const double seconds = values[rp_measured_copy_at(layers, profile->size_count, i)];
         board->copy_s[i / 2][i % 2] = seconds;
         if (!is_time(seconds)) {
-            return rp_fail(RP_ERR_PEER, "a copy to or from the device of %g s", seconds);
+            return rp_fail(
+                RP_ERR_PEER,
+                "a copy to or from the device takes %g s, expected finite and not negative",
+                seconds);
         }
     }
 fail:
     return err;
 }
 
-static rp_err take_besides(const rp_profile *profile, rp_profile_board *board,
-                           const double *values) {
+static rp_err take_additional(const rp_profile *profile, rp_profile_board *board,
+                              const double *values) {
     for (size_t i = 0; i < RP_BESIDES; i++) {
         const double *at =
             &values[rp_measured_besides_at(profile->layer_count, profile->size_count, i)];
         if (!is_time(at[0]) || !is_time(at[1])) {
             return rp_fail(RP_ERR_PEER,
-                           "what ops cost besides, number %zu: %g s with a spread of %g", i, at[0],
-                           at[1]);
+                           "additional cost of ops number %zu: %g s with spread %g, expected "
+                           "finite and not negative",
+                           i, at[0], at[1]);
         }
         board->besides_s[i] = at[0];
         board->handling_spread = i == RP_BESIDES_HANDLING ? at[1] : board->handling_spread;
@@ -152,7 +159,8 @@ static rp_err take_besides(const rp_profile *profile, rp_profile_board *board,
     return RP_OK;
 }
 
-/* One size; halves of a backward are each a half of it. */
+/* Values for the run's microbatch only. The input and the weight half of a backward each count as
+ * half of it. */
 static rp_err take_one_size(const rp_profile *profile, rp_profile_board *board,
                             const double *values) {
     rp_err err = RP_OK;
@@ -162,7 +170,8 @@ static rp_err take_one_size(const rp_profile *profile, rp_profile_board *board,
         const double seconds = values[2 * (i / RP_MEASURED_PASSES) + (pass > 0)];
         const rp_curve_point point = {profile->micro, part * seconds, 1};
         if (!is_time(seconds)) {
-            return rp_fail(RP_ERR_PEER, "layer %u: %g s", i / RP_MEASURED_PASSES, seconds);
+            return rp_fail(RP_ERR_PEER, "layer %u: %g s, expected finite and not negative",
+                           i / RP_MEASURED_PASSES, seconds);
         }
         RP_TRY(rp_curve_fit(&point, 1, &board->layer[i / RP_MEASURED_PASSES].pass[pass]));
     }
@@ -179,11 +188,12 @@ rp_err rp_profile_take(rp_arena *arena, rp_profile *profile, uint32_t board, con
     const bool besides = count == rp_measured_all(layers, profile->size_count);
     if (besides || count == rp_measured_count(layers, profile->size_count)) {
         RP_TRY(take_sizes(profile, &own, values));
-        RP_TRY(besides ? take_besides(profile, &own, values) : RP_OK);
+        RP_TRY(besides ? take_additional(profile, &own, values) : RP_OK);
     } else if (count == 2 * layers) {
         RP_TRY(take_one_size(profile, &own, values));
     } else {
-        return rp_fail(RP_ERR_PEER, "%zu times for %zu layers", count, layers);
+        return rp_fail(RP_ERR_PEER, "%zu times for %zu layers, an unexpected number", count,
+                       layers);
     }
     own.like = own.name;
     own.known = true;
@@ -226,7 +236,7 @@ rp_err rp_profile_take_wire(rp_profile *profile, uint32_t from, uint32_t to,
     rp_curve trip;
     rp_err err;
     if (count < 2) {
-        return rp_fail(RP_ERR_USAGE, "a wire is known from two sizes on, not from %u", count);
+        return rp_fail(RP_ERR_USAGE, "a wire needs times for two sizes or more, found %u", count);
     }
     RP_TRY(rp_curve_fit(point, count, &trip));
     const double least_s = trip.point[0].seconds;
@@ -277,7 +287,7 @@ double rp_profile_wire_s(const rp_profile_wire *wire, double bytes) {
                                    : 0;
 }
 
-/* ---- where boards are ------------------------------------------------------------------------ */
+/* ---- boards by place ------------------------------------------------------------------------- */
 
 void rp_profile_place(rp_profile *profile, const char *const *name, uint32_t count) {
     for (uint32_t k = 0; k < count && k < profile->board_count; k++) {
@@ -296,8 +306,9 @@ const rp_profile_board *rp_profile_board_at(const rp_profile *profile, uint32_t 
     return &profile->board[profile->place[place]];
 }
 
-/* On the line through two points that does not fall; 0: there are none. */
-static double on_line(const double seconds[2], double few, double many, double size) {
+/* The value at `size` on the line through two points; the line is flat if it would fall. At least
+ * 0. */
+static double interpolate(const double seconds[2], double few, double many, double size) {
     const double slope = seconds[1] > seconds[0] ? (seconds[1] - seconds[0]) / (many - few) : 0;
     const double found = seconds[0] + slope * (size - few);
     return found > 0 ? found : 0;
@@ -305,13 +316,14 @@ static double on_line(const double seconds[2], double few, double many, double s
 
 double rp_profile_copy_s(const rp_profile *profile, uint32_t place, bool from_device,
                          double bytes) {
-    return on_line(rp_profile_board_at(profile, place)->copy_s[from_device],
-                   (double)RP_MEASURED_COPY_BYTES[0], (double)RP_MEASURED_COPY_BYTES[1], bytes);
+    return interpolate(rp_profile_board_at(profile, place)->copy_s[from_device],
+                       (double)RP_MEASURED_COPY_BYTES[0], (double)RP_MEASURED_COPY_BYTES[1], bytes);
 }
 
 static double besides_s(const rp_profile *profile, uint32_t place, size_t which, double floats) {
     const double *seconds = &rp_profile_board_at(profile, place)->besides_s[which];
-    return floats > 0 ? on_line(seconds, RP_BESIDES_FLOATS[0], RP_BESIDES_FLOATS[1], floats) : 0;
+    return floats > 0 ? interpolate(seconds, RP_BESIDES_FLOATS[0], RP_BESIDES_FLOATS[1], floats)
+                      : 0;
 }
 
 double rp_profile_handling_s(const rp_profile *profile, uint32_t place) {
@@ -343,7 +355,7 @@ double rp_profile_slower(const rp_profile *profile, uint32_t place) {
     return slower > 0 ? slower : 1;
 }
 
-/* ---- what ops cost --------------------------------------------------------------------------- */
+/* ---- costs of ops ---------------------------------------------------------------------------- */
 
 double rp_profile_pass_s(const rp_profile *profile, uint32_t place, uint32_t first, uint32_t end,
                          rp_measured_pass pass, double samples) {
@@ -378,7 +390,7 @@ double rp_profile_op_s(const rp_profile *profile, uint32_t place, uint32_t first
                : rp_profile_pass_s(profile, place, first, end, pass_of[kind], samples);
 }
 
-static void put_seconds(const rp_profile *profile, const uint32_t place[2], uint32_t layer,
+static void set_seconds(const rp_profile *profile, const uint32_t place[2], uint32_t layer,
                         double *out) {
     static const rp_measured_pass passes[] = {RP_MEASURED_FORWARD, RP_MEASURED_BACKWARD};
     for (uint32_t i = 0; i < 2; i++) {
@@ -391,7 +403,7 @@ static void put_seconds(const rp_profile *profile, const uint32_t place[2], uint
 void rp_profile_seconds_of(const rp_profile *profile, uint32_t place, double *out) {
     const uint32_t both[2] = {place, place};
     for (uint32_t i = 0; i < profile->layer_count; i++) {
-        put_seconds(profile, both, i, out);
+        set_seconds(profile, both, i, out);
     }
 }
 
@@ -401,7 +413,7 @@ void rp_profile_seconds(const rp_profile *profile, const rp_runfile *run, const 
         const uint32_t place[2] = {rp_runfile_forward_place(run, k),
                                    rp_runfile_backward_place(run, k)};
         for (uint32_t i = cut->first[k]; i < cut->first[k + 1]; i++) {
-            put_seconds(profile, place, i, out);
+            set_seconds(profile, place, i, out);
         }
     }
 }

@@ -1,4 +1,4 @@
-/* A profile as JSON for programs and as tables for people, and JSON read back. */
+/* profile.json: writing and reading it. */
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
@@ -20,7 +20,7 @@ static const char *const pass_name[RP_MEASURED_PASSES] = {
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* `key` says what is counted: "samples", "bytes". */
+/* `key`: the name of a point's size, "samples" or "bytes". */
 static json_t *curve_json(const rp_curve *curve, const char *key) {
     json_t *points = json_array();
     for (uint32_t i = 0; i < curve->count; i++) {
@@ -35,7 +35,7 @@ static json_t *pair_json(const double *seconds) {
     return json_pack("[f, f]", seconds[0], seconds[1]);
 }
 
-/* NULL: nothing was measured. */
+/* The additional costs of ops. */
 static json_t *besides_json(const rp_profile_board *board) {
     json_t *codecs = json_array();
     for (uint32_t codec = 0; codec < RP_CODECS; codec++) {
@@ -79,7 +79,7 @@ static const char *end_name(const rp_profile *profile, uint32_t end) {
     return end < profile->board_count ? profile->board[end].name : "host";
 }
 
-/* Of neighbours round the ring, and of the host and the boards, both ways. */
+/* A wire of neighbours in the ring, or between the host and a board. */
 static bool is_used(const rp_profile *profile, uint32_t from, uint32_t to) {
     const uint32_t boards = profile->board_count;
     const bool known = (from == boards || profile->board[from].known) &&
@@ -106,7 +106,7 @@ static json_t *wires_json(const rp_profile *profile) {
     return wires;
 }
 
-/* What version 1 had, which other programs read: the first board at the run's microbatch. */
+/* `layers` of version 1, for older readers: the first board at the run's microbatch. */
 static json_t *first_json(const rp_runfile *run, const rp_profile *profile) {
     json_t *layers = json_array();
     for (uint32_t i = 0; i < profile->layer_count; i++) {
@@ -226,7 +226,7 @@ static rp_err read_pair(const reading *r, const char *board, const json_t *from,
     return RP_OK;
 }
 
-/* Codecs that this version does not know are passed over. */
+/* Unknown codecs are ignored. */
 static rp_err read_besides(const reading *r, const json_t *from, rp_profile_board *out) {
     const json_t *codecs = json_object_get(from, "codecs");
     const json_t *handling = json_object_get(from, "handling_s");
@@ -303,7 +303,7 @@ static rp_err read_number(const reading *r, const char *where, const json_t *fro
     *out = json_number_value(number);
     return json_is_number(number) && isfinite(*out) && *out >= 0
                ? RP_OK
-               : refuse(r, "%s.%s: expected a number from 0 on", where, key);
+               : refuse(r, "%s.%s: expected a finite number of 0 or more", where, key);
 }
 
 static rp_err read_sizes(const reading *r, const char *where, const json_t *sizes, rp_curve *out) {
@@ -311,7 +311,8 @@ static rp_err read_sizes(const reading *r, const char *where, const json_t *size
     const size_t count = json_array_size(sizes);
     rp_err err = RP_OK;
     if (count > RP_CURVE_POINTS_MAX) {
-        return refuse(r, "%s.sizes: %zu, at most %d", where, count, RP_CURVE_POINTS_MAX);
+        return refuse(r, "%s.sizes: %zu points, expected at most %d", where, count,
+                      RP_CURVE_POINTS_MAX);
     }
     for (size_t i = 0; i < count; i++) {
         const json_t *at = json_array_get(sizes, i);
@@ -326,7 +327,7 @@ fail:
     return err;
 }
 
-/* The board of a name; the number of boards: the host; beyond: nobody. */
+/* Index of a board, or of the host, by name; UINT32_MAX: unknown. */
 static uint32_t find_end(const reading *r, const json_t *name, size_t boards) {
     const char *text = json_string_value(name);
     uint32_t i = 0;
@@ -358,7 +359,7 @@ fail:
     return err;
 }
 
-/* Emulated ones are as the run file says, whatever they were when this was measured. */
+/* Not if links are emulated, because then the run file says their times. */
 static rp_err read_wires(const reading *r, const json_t *wires, size_t boards) {
     rp_err err = RP_OK;
     for (size_t i = 0; i < json_array_size(wires) && !r->run->emulate; i++) {
@@ -424,10 +425,11 @@ rp_err rp_profile_check_boards(const char *path, const rp_runfile *run, const rp
             i++;
         }
         if (i == profile->board_count) {
-            return rp_fail(RP_ERR_USAGE,
-                           "%s: boards: has no board '%s' of this run, it is of another ring: "
-                           "measure again with `ringpipe profile`",
-                           path, name);
+            return rp_fail(
+                RP_ERR_USAGE,
+                "%s: boards: has no board '%s' of this run, because it is of another ring: "
+                "measure again with `ringpipe profile`",
+                path, name);
         }
     }
     return RP_OK;

@@ -10,27 +10,27 @@
 #include "sched/split.h"
 
 enum { ROUNDS = 600, SCHEDULE_BYTES = 400 };
-static const double WORTH = 0.05; /* of a step: less is no reason */
-static const double DIFFER = 1.5; /* ratios of backward to forward: less is alike */
+static const double WORTH = 0.05; /* fraction of a step that a split must save */
+static const double DIFFER = 1.5; /* least quotient of ratio_of() that counts as a difference */
 
-/* An order of boards: forwards of the stages, and all else of those that are not split; then
- * backwards, of the last stage that is split to the first (sched/split.h). */
+/* An order of boards: first the forwards of all stages, which are whole stages if not split; then
+ * the backwards of split stages, from the last to the first (sched/split.h). */
 typedef struct {
     uint32_t stages, whole;
     uint32_t place[2 * RP_SPLIT_STAGES_MAX];
-    double cost_s; /* what all others wait for, of a step; infinite: it can not be */
+    double cost_s; /* seconds of the longest part of a step; infinite: impossible */
 } order;
 
 typedef struct {
     const rp_split_ask *ask;
     rp_arena arena;
-    rp_runfile run; /* of pipefb, all boards */
+    rp_runfile run; /* with pipefb and all boards */
     char schedule[SCHEDULE_BYTES];
-    bool is_split;   /* the run's own schedule is pipefb */
-    bool fixed;      /* places mean something: only the ring as it is */
-    bool given;      /* the run says which stages are split */
-    uint32_t rounds; /* orders that may have been looked at by now */
-    double *both[2]; /* [boards]: of the whole net, forward and backward */
+    bool is_split;   /* the run's schedule is pipefb */
+    bool fixed;      /* the run file names places: only the present order */
+    bool given;      /* the run file says which stages are split */
+    uint32_t rounds; /* most orders to examine by now */
+    double *both[2]; /* [boards]: seconds of the whole model, forward and backward */
     int64_t start_ns;
     rp_split_answer *out;
 } split;
@@ -44,7 +44,7 @@ static rp_err take_codecs(rp_arena *arena, const rp_runfile *run, rp_runfile *ou
     if (!run->codec || run->codec_auto || run->stages < 2) {
         return RP_OK;
     }
-    RP_TRY(RP_ARENA_NEW(arena, run->boards, &codec)); /* alike at all boundaries */
+    RP_TRY(RP_ARENA_NEW(arena, run->boards, &codec)); /* the codecs are equal at all boundaries */
     for (uint32_t k = 0; k < run->boards; k++) {
         memcpy(codec[k], run->codec[0], sizeof codec[k]);
     }
@@ -53,7 +53,8 @@ fail:
     return err;
 }
 
-/* What names stages, or means all of them: of some others nothing is known. */
+/* Sets a key with stages to none, unless it is auto, because its stages are not those of this
+ * order. */
 static rp_err leave_out(rp_arena *arena, rp_node *root, const char *key) {
     const rp_node *node = rp_node_find(root, key);
     const bool is_auto =
@@ -63,7 +64,7 @@ static rp_err leave_out(rp_arena *arena, rp_node *root, const char *key) {
     return is_auto ? RP_OK : rp_config_set(arena, root, set);
 }
 
-/* errors  USAGE: the run's other keys do not go with it */
+/* The run with another schedule. errors USAGE: other keys do not fit the schedule */
 static rp_err with_schedule(rp_arena *arena, const rp_runfile *run, const char *schedule,
                             rp_runfile *out) {
     char set[SCHEDULE_BYTES + 16];
@@ -100,7 +101,7 @@ static uint32_t count_of(const order *of) {
     return rp_sched_split_nodes(of->stages, of->whole);
 }
 
-/* The ring of an order, and its cut. */
+/* Makes the ring of an order, and its best cut. */
 static rp_err cut_order(rp_arena *arena, const split *s, const order *of, rp_runfile *run,
                         rp_profile *profile, const char ***names, rp_cut *cut, double *longest_s) {
     rp_err err;
@@ -114,7 +115,7 @@ fail:
     return err;
 }
 
-static rp_err price(split *s, order *of) {
+static rp_err price_order(split *s, order *of) {
     rp_runfile run;
     rp_profile profile;
     const char **names;
@@ -125,13 +126,13 @@ static rp_err price(split *s, order *of) {
     of->cost_s = err == RP_OK ? of->cost_s : (double)INFINITY;
     rp_arena_finish(&arena);
     s->out->tried++;
-    return err == RP_ERR_USAGE ? RP_OK : err; /* it does not fit */
+    return err == RP_ERR_USAGE ? RP_OK : err; /* it does not fit into the memory */
 }
 
 /* ---- which boards ---------------------------------------------------------------------------- */
 
-/* The one that is left with most of: backward beside forward, or speed backward. */
-static uint32_t pick(const split *s, const bool *used, bool by_ratio) {
+/* The unused board with the largest ratio of backward to forward, or with the fastest backward. */
+static uint32_t pick_board(const split *s, const bool *used, bool by_ratio) {
     uint32_t best = s->run.boards;
     double most = 0;
     for (uint32_t k = 0; k < s->run.boards; k++) {
@@ -146,24 +147,23 @@ static uint32_t pick(const split *s, const bool *used, bool by_ratio) {
     return best;
 }
 
-static rp_err begin(split *s, uint32_t stages, uint32_t whole, order *out) {
+static rp_err make_first_order(split *s, uint32_t stages, uint32_t whole, order *out) {
     bool used[RP_JOINT_BOARDS_MAX] = {false};
     *out = (order){.stages = stages, .whole = whole};
-    for (uint32_t k = 0; k < 2 * stages;
-         k++) { /* forwards alone, then backwards of stage 0 first */
+    for (uint32_t k = 0; k < 2 * stages; k++) {
         const bool forward = k < stages;
         const uint32_t stage = forward ? k : k - stages;
         if (!forward || rp_sched_is_split(whole, stage)) {
             const uint32_t at = forward ? k : rp_sched_split_backward(stages, whole, stage);
-            out->place[at] = pick(s, used, forward);
+            out->place[at] = pick_board(s, used, forward);
             used[out->place[at]] = true;
         }
     }
-    return price(s, out);
+    return price_order(s, out);
 }
 
-/* Board at `i` of the order and the one at place `to`, which is of the order or is not. */
-static order exchanged(const order *of, uint32_t i, uint32_t to) {
+/* Exchanges the board at `i` with the one at place `to`, which may be outside the order. */
+static order exchange_boards(const order *of, uint32_t i, uint32_t to) {
     order out = *of;
     for (uint32_t k = 0; k < count_of(of); k++) {
         out.place[k] = of->place[k] == to ? of->place[i] : of->place[k];
@@ -172,8 +172,8 @@ static order exchanged(const order *of, uint32_t i, uint32_t to) {
     return out;
 }
 
-/* Another stage is split in place of stage `from`, and gets its backward board. */
-static order moved(const order *of, uint32_t from, uint32_t to) {
+/* Splits stage `to` instead of stage `from`, with the same backward board. */
+static order move_split(const order *of, uint32_t from, uint32_t to) {
     order out = *of;
     out.whole ^= UINT32_C(1) << from | UINT32_C(1) << to;
     for (uint32_t k = 0; k < of->stages; k++) {
@@ -186,8 +186,8 @@ static order moved(const order *of, uint32_t from, uint32_t to) {
     return out;
 }
 
-static rp_err take_better(split *s, order *other, order *best, bool *any) {
-    const rp_err err = price(s, other);
+static rp_err keep_better(split *s, order *other, order *best, bool *any) {
+    const rp_err err = price_order(s, other);
     if (err == RP_OK && other->cost_s < best->cost_s) {
         *best = *other;
         *any = true;
@@ -195,14 +195,14 @@ static rp_err take_better(split *s, order *other, order *best, bool *any) {
     return err;
 }
 
-/* Where some stages are split: others of them. */
-static rp_err move_splits(split *s, order *best, bool *any) {
+/* Tries to split other stages, if some are whole and the run file does not say which. */
+static rp_err try_splits(split *s, order *best, bool *any) {
     rp_err err = RP_OK;
     for (uint32_t from = 0; from < best->stages && !s->given; from++) {
         for (uint32_t to = 0; to < best->stages && !is_over(s); to++) {
             if (rp_sched_is_split(best->whole, from) && !rp_sched_is_split(best->whole, to)) {
-                order other = moved(best, from, to);
-                RP_TRY(take_better(s, &other, best, any));
+                order other = move_split(best, from, to);
+                RP_TRY(keep_better(s, &other, best, any));
             }
         }
     }
@@ -210,17 +210,17 @@ fail:
     return err;
 }
 
-/* As long as an exchange of two boards gains. */
-static rp_err improve(split *s, order *best) {
+/* Exchanges boards and moves splits while that gains. */
+static rp_err improve_order(split *s, order *best) {
     bool any = true;
     rp_err err = RP_OK;
     while (any && !is_over(s)) {
         any = false;
-        RP_TRY(move_splits(s, best, &any));
+        RP_TRY(try_splits(s, best, &any));
         for (uint32_t i = 0; i < count_of(best); i++) {
             for (uint32_t to = 0; to < s->run.boards && !is_over(s); to++) {
-                order other = exchanged(best, i, to);
-                RP_TRY(to == best->place[i] ? RP_OK : take_better(s, &other, best, &any));
+                order other = exchange_boards(best, i, to);
+                RP_TRY(to == best->place[i] ? RP_OK : keep_better(s, &other, best, &any));
             }
         }
     }
@@ -230,7 +230,7 @@ fail:
 
 /* ---- replays --------------------------------------------------------------------------------- */
 
-static double longest(const double *times, uint32_t count) {
+static double find_longest(const double *times, uint32_t count) {
     double most = 0;
     for (uint32_t k = 0; k < count; k++) {
         most = fmax(most, times[k]);
@@ -238,27 +238,27 @@ static double longest(const double *times, uint32_t count) {
     return most;
 }
 
-/* False: some stash takes longer on its wire than any board computes; said in `why`. */
+/* False: a stash occupies its wire longer than any board computes; `why` says so. */
 static bool stash_keeps_up(split *s, const rp_split_times *times, const char *const *names) {
-    const double work =
-        fmax(longest(times->forward, times->stages), longest(times->backward, times->stages));
+    const double work = fmax(find_longest(times->forward, times->stages),
+                             find_longest(times->backward, times->stages));
     for (uint32_t k = 0; k < times->stages; k++) {
         if (times->stash[k] > work) {
-            (void)snprintf(s->out->why, sizeof s->out->why,
-                           "what stage %u leaves for its backward would take %.4g ms a step on the "
-                           "wire from %.60s to %.60s, and no board computes longer than %.4g ms",
-                           k, 1e3 * times->stash[k], names[k],
-                           names[rp_sched_split_backward(times->stages, times->whole, k)],
-                           1e3 * work);
+            (void)snprintf(
+                s->out->why, sizeof s->out->why,
+                "the stash of stage %u would occupy the wire from %.60s to %.60s for %.4g "
+                "ms a step, and no board computes longer than %.4g ms",
+                k, names[k], names[rp_sched_split_backward(times->stages, times->whole, k)],
+                1e3 * times->stash[k], 1e3 * work);
             return false;
         }
     }
     return true;
 }
 
-/* With the fewest steps ahead that hold up nothing. */
-static rp_err replay(rp_arena *arena, rp_runfile *run, const rp_profile *profile,
-                     const char **names, const rp_cut *cut, double delay_s, double *step_s) {
+/* Predicts a step of the run, whose `ahead` is set. */
+static rp_err predict_step(rp_arena *arena, rp_runfile *run, const rp_profile *profile,
+                           const char **names, const rp_cut *cut, double delay_s, double *step_s) {
     const rp_planfile chosen = {.run = run, .cut = cut, .board = names, .profile = profile};
     rp_prediction found;
     rp_plan *plan;
@@ -270,8 +270,8 @@ fail:
     return err;
 }
 
-static void keep(split *s, const order *of, const rp_cut *cut, const uint16_t *ahead,
-                 double step_s) {
+static void keep_best(split *s, const order *of, const rp_cut *cut, const uint16_t *ahead,
+                      double step_s) {
     rp_split_answer *out = s->out;
     if (out->is_allowed && step_s >= out->step_s) {
         return;
@@ -286,7 +286,8 @@ static void keep(split *s, const order *of, const rp_cut *cut, const uint16_t *a
     memcpy(out->ahead, ahead, of->stages * sizeof *ahead);
 }
 
-/* `*step_s`: infinite where it can not be. */
+/* Replays an order with the smallest `ahead` that blocks nothing. `*step_s`: infinite if it is
+ * impossible. */
 static rp_err try_order(split *s, const order *of, bool may_be_kept, double *step_s) {
     rp_runfile run;
     rp_profile profile;
@@ -299,9 +300,9 @@ static rp_err try_order(split *s, const order *of, bool may_be_kept, double *ste
     RP_TRY(rp_halves_times(&s->arena, &run, &profile, &cut, s->ask->delay_s, &times));
     rp_sched_split_ahead(&times, RP_AHEAD_MAX, run.method.ahead);
     run.method.ahead_count = of->stages;
-    RP_TRY(replay(&s->arena, &run, &profile, names, &cut, s->ask->delay_s, step_s));
+    RP_TRY(predict_step(&s->arena, &run, &profile, names, &cut, s->ask->delay_s, step_s));
     if (may_be_kept && stash_keeps_up(s, &times, names)) {
-        keep(s, of, &cut, run.method.ahead, *step_s);
+        keep_best(s, of, &cut, run.method.ahead, *step_s);
     }
 fail:
     if (err == RP_ERR_USAGE && !s->out->is_allowed) {
@@ -342,10 +343,11 @@ static rp_err find_without(split *s, bool with_limits, double *step_s) {
     RP_TRY(rp_joint_search(&ask, &answer));
     *step_s = answer.is_known && answer.count > 0 ? answer.plan[0].step_s : (double)INFINITY;
 fail:
-    return err == RP_ERR_USAGE ? RP_OK : err; /* nothing without a split fits */
+    return err == RP_ERR_USAGE ? RP_OK : err; /* no plan without a split fits into the memory */
 }
 
-/* The forward board whose backward is slowest, against the backward board where it is fastest. */
+/* The forward board with the largest ratio of backward to forward, and the backward board with the
+ * smallest. */
 static void find_apart(const split *s, uint32_t *slow, uint32_t *fast) {
     const rp_split_answer *out = s->out;
     bool any = false;
@@ -364,7 +366,7 @@ static const char *name_of(const split *s, uint32_t place) {
     return rp_profile_board_at(s->ask->profile, place)->name;
 }
 
-static rp_err say_why(split *s) {
+static rp_err write_reason(split *s) {
     rp_split_answer *out = s->out;
     uint32_t slow = 0;
     uint32_t fast = 0;
@@ -382,19 +384,19 @@ static rp_err say_why(split *s) {
     RP_TRY(find_without(s, false, &unlimited_s));
     if (unlimited_s < (1 - WORTH) * out->without_s) {
         (void)snprintf(out->why, sizeof out->why,
-                       "a board with forwards only needs little memory: of the plans without a "
-                       "split that were looked at the best takes %.4g s where memory is enough",
+                       "a board with forwards only needs little memory: without memory limits the "
+                       "best plan found that splits no stage takes %.4g s",
                        unlimited_s);
     } else {
-        (void)snprintf(out->why, sizeof out->why, "stages of these layers come out more even");
+        (void)snprintf(out->why, sizeof out->why, "split stages divide these layers more evenly");
     }
 fail:
     return err;
 }
 
-/* ---- all ------------------------------------------------------------------------------------- */
+/* ---- the search ------------------------------------------------------------------------------ */
 
-static rp_err measure_boards(split *s) {
+static rp_err sum_boards(split *s) {
     const rp_runfile *run = &s->run;
     rp_err err = RP_OK;
     for (uint32_t back = 0; back < 2; back++) {
@@ -408,7 +410,7 @@ fail:
     return err;
 }
 
-static order as_it_is(const split *s) {
+static order present_order(const split *s) {
     const rp_method *method = &s->ask->run->method;
     order out = {.stages = s->run.boards / 2};
     if (s->given) {
@@ -427,15 +429,15 @@ static rp_err search_order(split *s, uint32_t stages, uint32_t whole) {
     if (stages > s->run.model->layer_count || stages > RP_SPLIT_STAGES_MAX || is_over(s)) {
         return RP_OK;
     }
-    RP_TRY(begin(s, stages, whole, &best));
-    RP_TRY(improve(s, &best));
+    RP_TRY(make_first_order(s, stages, whole, &best));
+    RP_TRY(improve_order(s, &best));
     RP_TRY(isfinite(best.cost_s) ? try_order(s, &best, true, &step_s) : RP_OK);
 fail:
     return err;
 }
 
-/* Every board has something to do, and some stages have two: the last ones are whole to begin with.
- */
+/* Tries every number of stages at which all boards have work and some have a whole stage; at first
+ * the last stages are whole. */
 static rp_err search_some(split *s) {
     const uint32_t boards = s->run.boards;
     const uint32_t most = boards - 1 < RP_SPLIT_STAGES_MAX ? boards - 1 : RP_SPLIT_STAGES_MAX;
@@ -449,11 +451,11 @@ fail:
     return err;
 }
 
-static rp_err search(split *s) {
+static rp_err search_splits(split *s) {
     const uint32_t boards = s->run.boards;
     const uint32_t layers = s->run.model->layer_count;
     const uint32_t rounds = s->ask->rounds > 0 ? s->ask->rounds : ROUNDS;
-    const order now = as_it_is(s);
+    const order now = present_order(s);
     double step_s;
     rp_err err = RP_OK;
     s->rounds = rounds;
@@ -473,7 +475,7 @@ fail:
     return err;
 }
 
-/* A place means nothing in the run file, and every board was measured. */
+/* No key of the run file names places, and every board was measured. */
 static bool places_are_free(const rp_split_ask *ask) {
     bool all = ask->run->hops.count == 0;
     for (uint32_t k = 0; all && k < ask->run->boards; k++) {
@@ -488,7 +490,7 @@ static bool can_choose(const rp_runfile *run) {
            (!run->codec || run->codec_auto || rp_codecs_are_alike(run->codec, run->stages));
 }
 
-/* As the run file has it, but for the steps ahead. */
+/* The schedule of the run file, without `ahead` and the stages that are split. */
 static rp_err write_schedule(split *s) {
     rp_method method = s->ask->run->method;
     method.ahead_count = method.split_count = method.whole = 0;
@@ -499,18 +501,18 @@ static rp_err write_schedule(split *s) {
     return RP_OK;
 }
 
-static rp_err choose(split *s) {
+static rp_err choose_split(split *s) {
     rp_split_answer *out = s->out;
     rp_err err;
     s->is_split = s->ask->run->method.kind->splits;
     RP_TRY(write_schedule(s));
     RP_TRY(with_schedule(&s->arena, s->ask->run, s->schedule, &s->run));
-    RP_TRY(leave_out(&s->arena, s->run.root, "offload")); /* stages are others */
+    RP_TRY(leave_out(&s->arena, s->run.root, "offload")); /* they name the run's stages */
     RP_TRY(leave_out(&s->arena, s->run.root, "recompute"));
     s->fixed = !places_are_free(s->ask);
     s->given = s->ask->run->method.split_count > 0;
-    RP_TRY(measure_boards(s));
-    RP_TRY(search(s));
+    RP_TRY(sum_boards(s));
+    RP_TRY(search_splits(s));
     out->is_known = true;
     if (!out->is_allowed) {
         return RP_OK;
@@ -518,7 +520,7 @@ static rp_err choose(split *s) {
     out->without_s = s->ask->without_s;
     RP_TRY(out->without_s > 0 ? RP_OK : find_without(s, true, &out->without_s));
     out->pays = out->step_s < (1 - WORTH) * out->without_s;
-    RP_TRY(say_why(s));
+    RP_TRY(write_reason(s));
 fail:
     if (err == RP_ERR_USAGE) {
         (void)snprintf(out->why, sizeof out->why, "%s", rp_err_message());
@@ -534,17 +536,17 @@ rp_err rp_split_choose(const rp_split_ask *ask, rp_split_answer *out) {
         return RP_OK;
     }
     if (ask->limit_ns > 0 && !ask->clock) {
-        return rp_fail(RP_ERR_USAGE, "plan: a limit of time needs a clock");
+        return rp_fail(RP_ERR_USAGE, "plan: a time limit needs a clock");
     }
     rp_arena_init(&s.arena, "split", 0);
-    err = choose(&s);
+    err = choose_split(&s);
     rp_arena_finish(&s.arena);
     return err;
 }
 
-/* ---- for people ------------------------------------------------------------------------------ */
+/* ---- text for people ------------------------------------------------------------------------- */
 
-static void put_halves(FILE *file, const rp_split_answer *answer, const char *const *name) {
+static void print_halves(FILE *file, const rp_split_answer *answer, const char *const *name) {
     for (uint32_t k = 0; k < answer->stages; k++) {
         const uint32_t far = rp_sched_split_backward(answer->stages, answer->whole, k);
         (void)fprintf(file, "%s%s", k ? ", " : "", name[answer->place[k]]);
@@ -559,15 +561,15 @@ void rp_split_say(FILE *file, const rp_split_answer *answer, const char *const *
         return;
     }
     if (!answer->is_allowed) {
-        (void)fprintf(file,
-                      "A split of forwards and backwards over boards (pipefb) can not be: %s.\n",
-                      answer->why);
+        (void)fprintf(
+            file, "A split of forwards and backwards over boards (pipefb) is not possible: %s.\n",
+            answer->why);
         return;
     }
     (void)fprintf(file, "A split of forwards and backwards over boards (pipefb) %s: ",
                   answer->pays ? "pays" : "does not pay");
     if (isfinite(answer->without_s)) {
-        (void)fprintf(file, "%.4g s a step in place of %.4g by pipedream's best plan, x%.2f",
+        (void)fprintf(file, "%.4g s a step instead of %.4g by pipedream's best plan, x%.2f",
                       answer->step_s, answer->without_s, answer->without_s / answer->step_s);
     } else {
         (void)fprintf(file, "%.4g s a step, and no plan of pipedream fits into the memory",
@@ -577,9 +579,9 @@ void rp_split_say(FILE *file, const rp_split_answer *answer, const char *const *
     if (answer->pays || (answer->now_s > 0 && answer->step_s < (1 - WORTH) * answer->now_s)) {
         (void)fprintf(file, "Forward + backward of the stages, in order%s: ",
                       answer->whole ? ", one board where a stage is not split" : "");
-        put_halves(file, answer, name);
+        print_halves(file, answer, name);
         if (answer->now_s > 0) {
-            (void)fprintf(file, "; as the boards stand %.4g s", answer->now_s);
+            (void)fprintf(file, "; in their present order %.4g s", answer->now_s);
         }
         (void)fprintf(file, ". Its gradients are older: man ringpipe-run, pipefb.\n");
     }

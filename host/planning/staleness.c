@@ -3,10 +3,10 @@
 #include <math.h>
 #include <stdio.h>
 
-static const double MOMENTUM = 0.5; /* from here on it counts */
+static const double MOMENTUM = 0.5; /* least momentum that matters */
 enum { STALENESS = 3 };
 
-/* Keys of the optimiser that take the momentum out of it. */
+/* Keys of the optimiser that switch momentum off. */
 static const char *remedy_of(const rp_optim *optim) {
     return optim->beta1 > 0 ? "betas: [0, 0.99]" : "momentum: 0";
 }
@@ -19,11 +19,12 @@ bool rp_staleness_hint(const rp_runfile *run, char *text, size_t bytes) {
     if (staleness < STALENESS || !(momentum >= MOMENTUM)) {
         return false;
     }
-    (void)snprintf(text, bytes,
-                   "gradients are up to %u updates old, and %s %g lets each act for %.3g more: "
-                   "this costs accuracy; try optimizer {%s%s} and another lr",
-                   staleness, optim->beta1 > 0 ? "beta1" : "momentum", momentum,
-                   momentum < 1 ? momentum / (1 - momentum) : INFINITY, remedy_of(optim),
-                   optim->staleness_power > 0 ? "" : ", staleness_power: 1");
+    (void)snprintf(
+        text, bytes,
+        "gradients are up to %u updates old, and %s %g lets each act for %.3g more updates: "
+        "this costs accuracy; try optimizer {%s%s} and another lr",
+        staleness, optim->beta1 > 0 ? "beta1" : "momentum", momentum,
+        momentum < 1 ? momentum / (1 - momentum) : INFINITY, remedy_of(optim),
+        optim->staleness_power > 0 ? "" : ", staleness_power: 1");
     return true;
 }

@@ -39,7 +39,7 @@ static const char *layers_text(const rp_plan_stage *stage, char *out, size_t byt
 
 /* "left, right": all nodes that hold the stage; "left forward, right backward". Returns how long
  * that is; `file` may be NULL. */
-static int put_holders(FILE *file, const rp_plan *plan, uint32_t stage) {
+static int print_holders(FILE *file, const rp_plan *plan, uint32_t stage) {
     int length = 0;
     for (uint32_t k = 0; k < plan->node_count; k++) {
         const rp_plan_hold *hold = rp_plan_find_hold(plan, k, stage);
@@ -57,7 +57,8 @@ static int put_holders(FILE *file, const rp_plan *plan, uint32_t stage) {
     return length;
 }
 
-/* Of a microbatch on the board of a stage that it takes longest; halves work at the same time. */
+/* Seconds of a microbatch on the slowest board of a stage. The halves of a split stage work at the
+ * same time. */
 static double seconds_of(const rp_plan *plan, const rp_plan_stage *stage) {
     const rp_plan_measured *m = &stage->measured;
     const uint32_t k = (uint32_t)(stage - plan->stage);
@@ -65,12 +66,12 @@ static double seconds_of(const rp_plan *plan, const rp_plan_stage *stage) {
     return rp_method_is_split(&plan->method, k) ? longer_s : m->forward_s + m->backward_s;
 }
 
-static void put_stage(FILE *file, const rp_plan *plan, uint32_t k, int width, double slowest_s) {
+static void print_stage(FILE *file, const rp_plan *plan, uint32_t k, int width, double slowest_s) {
     const rp_plan_stage *stage = &plan->stage[k];
     const rp_plan_measured *m = &stage->measured;
     char text[4][TEXT_BYTES];
     (void)fprintf(file, "%5u  ", k);
-    const int used = put_holders(file, plan, k);
+    const int used = print_holders(file, plan, k);
     (void)fprintf(file, "%*s  %-32s", width - used, "", layers_text(stage, text[0], TEXT_BYTES));
     if (slowest_s > 0) {
         (void)fprintf(file, "  %10s  %10s  %4.0f %%", time_text(m->forward_s, text[0], TEXT_BYTES),
@@ -86,7 +87,8 @@ static void put_stage(FILE *file, const rp_plan *plan, uint32_t k, int width, do
     (void)fprintf(file, "\n");
 }
 
-/* Boards that are enough for no stage to be longer than the slowest one is: neighbours together. */
+/* The number of boards that suffice so that no stage is longer than the slowest one now, if
+ * neighbouring stages are joined. */
 static uint32_t count_enough(const rp_plan *plan, double slowest_s) {
     uint32_t boards = 1;
     double sum_s = 0;
@@ -98,7 +100,7 @@ static uint32_t count_enough(const rp_plan *plan, double slowest_s) {
     return boards;
 }
 
-static void say_enough(FILE *file, const rp_plan *plan, double slowest_s) {
+static void print_enough(FILE *file, const rp_plan *plan, double slowest_s) {
     const uint32_t enough = count_enough(plan, slowest_s);
     if (enough < plan->stage_count && plan->stage_count == plan->node_count) {
         (void)fprintf(file,
@@ -108,7 +110,7 @@ static void say_enough(FILE *file, const rp_plan *plan, double slowest_s) {
     }
 }
 
-/* "196.0 KiB int8", of a microbatch; "-" where nothing goes. */
+/* "196.0 KiB int8", for a microbatch; "-": nothing is sent. */
 static const char *parcel_text(const rp_plan *plan, rp_carries carries, uint32_t to_stage,
                                char *out, size_t bytes) {
     (void)snprintf(out, bytes, "-");
@@ -122,8 +124,8 @@ static const char *parcel_text(const rp_plan *plan, rp_carries carries, uint32_t
     return out;
 }
 
-/* What a microbatch has between the stages, behind the codecs. */
-static void put_boundaries(FILE *file, const rp_plan *plan) {
+/* Prints the encoded bytes of a microbatch at each boundary. */
+static void print_boundaries(FILE *file, const rp_plan *plan) {
     char text[2][TEXT_BYTES];
     (void)fprintf(file, "\nstages       activations         gradients\n");
     (void)fprintf(file, "  inputs  %15s\n",
@@ -144,15 +146,15 @@ static const char *backward_board(const rp_plan *plan, uint32_t stage) {
     return rp_plan_node_name(plan, plan->hold[h].node);
 }
 
-/* What either board of a split stage needs. */
-static void put_halves(FILE *file, const rp_plan *plan) {
+/* Prints what both boards of each split stage need. */
+static void print_halves(FILE *file, const rp_plan *plan) {
     char text[2][TEXT_BYTES];
     for (uint32_t h = 0; h < plan->hold_count; h++) {
         const rp_plan_hold *hold = &plan->hold[h];
         const rp_plan_measured *m = &plan->stage[hold->stage].measured;
         if (hold->role == RP_ROLE_FORWARD && m->forward_bytes > 0) {
             (void)fprintf(file,
-                          "Stage %u: its forwards take %s on board %s, with one copy of the "
+                          "Stage %u: its forwards need %s on board %s, with one copy of the "
                           "weights, its backwards and\nupdates %s on board %s, with %llu %s.\n",
                           hold->stage, bytes_text(m->forward_bytes, text[0], TEXT_BYTES),
                           rp_plan_node_name(plan, hold->node),
@@ -163,8 +165,8 @@ static void put_halves(FILE *file, const rp_plan *plan) {
     }
 }
 
-/* Flash wears by what is written, so that is said. */
-static void put_offload(FILE *file, uint32_t k, const rp_plan_stage *stage) {
+/* Prints how a stage offloads; for flash also the bytes written, because they wear it. */
+static void print_offload(FILE *file, uint32_t k, const rp_plan_stage *stage) {
     const char *why = stage->memory_why && !stage->recompute ? stage->memory_why : NULL;
     const bool flash = strcmp(stage->offload, "flash") == 0;
     char text[TEXT_BYTES];
@@ -186,8 +188,8 @@ static void put_offload(FILE *file, uint32_t k, const rp_plan_stage *stage) {
     (void)fprintf(file, ".\n");
 }
 
-/* Which stages compute forwards again or offload, and why. */
-static void put_memory(FILE *file, const rp_plan *plan) {
+/* Prints which stages recompute or offload, and why. */
+static void print_memory(FILE *file, const rp_plan *plan) {
     for (uint32_t k = 0; k < plan->stage_count; k++) {
         const rp_plan_stage *stage = &plan->stage[k];
         if (stage->recompute) {
@@ -197,7 +199,7 @@ static void put_memory(FILE *file, const rp_plan *plan) {
                 stage->memory_why ? ": " : "", stage->memory_why ? stage->memory_why : "");
         }
         if (strcmp(stage->offload, "none") != 0) {
-            put_offload(file, k, stage);
+            print_offload(file, k, stage);
         }
     }
 }
@@ -208,7 +210,7 @@ void rp_plan_table(FILE *file, const rp_plan *plan) {
     uint32_t slowest = 0;
     int width = 10; /* of the boards' names */
     for (uint32_t k = 0; k < plan->stage_count; k++) {
-        const int names = put_holders(NULL, plan, k);
+        const int names = print_holders(NULL, plan, k);
         width = names > width ? names : width;
         const rp_plan_stage *stage = &plan->stage[k];
         const rp_plan_measured *m = &stage->measured;
@@ -227,19 +229,19 @@ void rp_plan_table(FILE *file, const rp_plan *plan) {
     (void)fprintf(file, "  %11s  %11s  %6s%s\n", "weights", "memory", "copies",
                   rp_plan_has_sizes(plan) ? "  samples forward / backward" : "");
     for (uint32_t k = 0; k < plan->stage_count; k++) {
-        put_stage(file, plan, k, width, slowest_s);
+        print_stage(file, plan, k, width, slowest_s);
     }
-    put_memory(file, plan);
-    put_halves(file, plan);
+    print_memory(file, plan);
+    print_halves(file, plan);
     if (plan->stage_count > 1) {
-        put_boundaries(file, plan);
+        print_boundaries(file, plan);
     }
     if (slowest_s > 0 && plan->stage_count > 1) {
         (void)fprintf(file,
-                      "\nTimes are of one microbatch. The others wait for stage %u: the boards "
-                      "compute %.0f %% of\nthe time at most.\n",
+                      "\nTimes are of one microbatch. All stages wait for stage %u: the boards "
+                      "compute at most %.0f %%\nof the time.\n",
                       slowest, 100 * sum_s / (slowest_s * rp_plan_parts(plan)));
-        say_enough(file, plan, slowest_s);
+        print_enough(file, plan, slowest_s);
     }
     if (plan->predicted_step_s > 0) {
         (void)fprintf(file, "A step takes %.4g s by prediction; %s.\n", plan->predicted_step_s,
@@ -251,9 +253,9 @@ void rp_plan_table(FILE *file, const rp_plan *plan) {
 
 enum { COLUMNS = RP_MEASURED_PASSES + 1 };
 
-/* Seconds by pass, then of the update. */
-static void put_layer(FILE *file, const char *name, const char *kind, const double *seconds,
-                      double all_s) {
+/* `seconds`: of each pass, then of the update. */
+static void print_layer(FILE *file, const char *name, const char *kind, const double *seconds,
+                        double all_s) {
     char text[TEXT_BYTES];
     const double own = seconds[RP_MEASURED_FORWARD] + seconds[RP_MEASURED_BACKWARD];
     (void)fprintf(file, "%-24s  %-14s", name, kind);
@@ -263,16 +265,15 @@ static void put_layer(FILE *file, const char *name, const char *kind, const doub
     (void)fprintf(file, "  %5.1f %%\n", all_s > 0 ? 100 * own / all_s : 0);
 }
 
-/* The boards that were not measured, but this one for them. */
-static void put_board(FILE *file, const rp_profile *profile, uint32_t board) {
+/* Prints a measured board, and the boards that use its times. */
+static void print_board(FILE *file, const rp_profile *profile, uint32_t board) {
     const rp_profile_board *own = &profile->board[board];
     bool any = false;
     (void)fprintf(file, "\nboard %s%s%s", own->name, own->device ? ": " : "",
                   own->device ? own->device : "");
     for (uint32_t k = 0; k < profile->board_count; k++) {
         if (k != board && profile->board[k].layer == own->layer) {
-            (void)fprintf(file, "%s %s", any ? "," : "; the same is taken for",
-                          profile->board[k].name);
+            (void)fprintf(file, "%s %s", any ? "," : "; also used for", profile->board[k].name);
             any = true;
         }
     }
@@ -283,8 +284,8 @@ static double update_of(const rp_profile_board *board, uint32_t layer) {
     return board->layer[layer].update_s;
 }
 
-static void put_layers(FILE *file, const rp_runfile *run, const rp_profile *profile,
-                       const rp_profile_board *board) {
+static void print_layers(FILE *file, const rp_runfile *run, const rp_profile *profile,
+                         const rp_profile_board *board) {
     const rp_model *model = run->model;
     double sum[COLUMNS] = {0};
     double own[COLUMNS];
@@ -297,12 +298,12 @@ static void put_layers(FILE *file, const rp_runfile *run, const rp_profile *prof
             own[RP_MEASURED_PASSES] = update_of(board, i);
             sum[RP_MEASURED_PASSES] += turn == 0 ? update_of(board, i) : 0;
             if (turn > 0) {
-                put_layer(file, model->layer[i].name, model->layer[i].kind->name, own,
-                          sum[RP_MEASURED_FORWARD] + sum[RP_MEASURED_BACKWARD]);
+                print_layer(file, model->layer[i].name, model->layer[i].kind->name, own,
+                            sum[RP_MEASURED_FORWARD] + sum[RP_MEASURED_BACKWARD]);
             }
         }
     }
-    put_layer(file, "all", "", sum, sum[RP_MEASURED_FORWARD] + sum[RP_MEASURED_BACKWARD]);
+    print_layer(file, "all", "", sum, sum[RP_MEASURED_FORWARD] + sum[RP_MEASURED_BACKWARD]);
 }
 
 static double spread_most(const rp_profile_board *board, uint32_t layers, uint32_t point) {
@@ -318,7 +319,7 @@ static double spread_most(const rp_profile_board *board, uint32_t layers, uint32
 }
 
 /* The whole model at the sizes that its first layer was measured at. */
-static void put_sizes(FILE *file, const rp_profile *profile, const rp_profile_board *board) {
+static void print_sizes(FILE *file, const rp_profile *profile, const rp_profile_board *board) {
     const rp_curve *first = &board->layer[0].pass[RP_MEASURED_FORWARD];
     char text[2][TEXT_BYTES];
     (void)fprintf(file, "\n%10s  %10s  %10s  %12s\n", "samples", "forward", "backward",
@@ -343,24 +344,24 @@ static void put_sizes(FILE *file, const rp_profile *profile, const rp_profile_bo
     }
 }
 
-static void put_per_million(FILE *file, const char *what, const double seconds[2]) {
+static void print_per_million(FILE *file, const char *what, const double seconds[2]) {
     char text[TEXT_BYTES];
     const double of = RP_BESIDES_FLOATS[1] * 1e-6;
     (void)fprintf(file, "; %s %s", what, time_text(seconds[1] / of, text, TEXT_BYTES));
 }
 
-/* What ops cost besides their layers. */
-static void put_besides(FILE *file, const rp_profile_board *board) {
+/* Prints the additional costs of ops. */
+static void print_additional(FILE *file, const rp_profile_board *board) {
     const double *besides = board->besides_s;
     char text[2][TEXT_BYTES];
     (void)fprintf(file, "Handling of an op: %s",
                   time_text(besides[RP_BESIDES_HANDLING], text[0], TEXT_BYTES));
     if (besides[RP_BESIDES_PREDICTION + 1] > 0) {
-        put_per_million(file,
-                        "a prediction of a million weights:", &besides[RP_BESIDES_PREDICTION]);
+        print_per_million(file,
+                          "a prediction of a million weights:", &besides[RP_BESIDES_PREDICTION]);
     }
     if (besides[RP_BESIDES_AVERAGE + 1] > 0) {
-        put_per_million(file, "an average of a million weights:", &besides[RP_BESIDES_AVERAGE]);
+        print_per_million(file, "an average of a million weights:", &besides[RP_BESIDES_AVERAGE]);
     }
     (void)fprintf(file, ".\n");
     bool any = false;
@@ -380,7 +381,7 @@ static void put_besides(FILE *file, const rp_profile_board *board) {
 }
 
 /* "12.50 MB/s, 3.1 at 16 KiB, 9.8 at 256 KiB, both ways at once" */
-static void put_rate(FILE *file, const rp_profile_wire *wire) {
+static void print_rate(FILE *file, const rp_profile_wire *wire) {
     const rp_curve *busy = &wire->busy;
     if (!(wire->bytes_per_s > 0)) {
         (void)fprintf(file, "not measured\n");
@@ -400,7 +401,7 @@ static void put_rate(FILE *file, const rp_profile_wire *wire) {
                                     : "");
 }
 
-static void put_wire(FILE *file, const rp_profile *profile, uint32_t from, uint32_t to) {
+static void print_wire(FILE *file, const rp_profile *profile, uint32_t from, uint32_t to) {
     const uint32_t host = profile->board_count;
     const rp_profile_wire *wire = &profile->wire[(size_t)from * (host + 1) + to];
     char name[TEXT_BYTES];
@@ -409,20 +410,20 @@ static void put_wire(FILE *file, const rp_profile *profile, uint32_t from, uint3
                    from == host ? "host" : profile->board[from].name,
                    to == host ? "host" : profile->board[to].name);
     (void)fprintf(file, "%-24s  %10s  ", name, time_text(wire->latency_s, text, TEXT_BYTES));
-    put_rate(file, wire);
+    print_rate(file, wire);
 }
 
-/* Of neighbours, and of the host and each board. */
-static void put_wires(FILE *file, const rp_profile *profile, uint32_t boards) {
+/* Prints the wires between neighbours, and between the host and each board. */
+static void print_wires(FILE *file, const rp_profile *profile, uint32_t boards) {
     const uint32_t host = profile->board_count;
     (void)fprintf(file, "\n%-24s  %10s  %s\n", "wire", "latency", "rate");
     for (uint32_t k = 0; k + 1 < boards; k++) {
-        put_wire(file, profile, k, k + 1);
-        put_wire(file, profile, k + 1, k);
+        print_wire(file, profile, k, k + 1);
+        print_wire(file, profile, k + 1, k);
     }
     for (uint32_t k = 0; k < boards; k++) {
-        put_wire(file, profile, host, k);
-        put_wire(file, profile, k, host);
+        print_wire(file, profile, host, k);
+        print_wire(file, profile, k, host);
     }
 }
 
@@ -435,16 +436,16 @@ void rp_profile_show(FILE *file, const rp_runfile *run, const rp_profile *profil
         if (!board->known || strcmp(board->like, board->name) != 0) {
             continue;
         }
-        put_board(file, profile, k);
+        print_board(file, profile, k);
         (void)fprintf(file, "%-24s  %-14s  %10s  %10s  %10s  %10s  %10s  %7s\n", "layer", "kind",
                       "forward", "backward", "its input", "its weight", "update", "share");
-        put_layers(file, run, profile, board);
-        put_sizes(file, profile, board);
+        print_layers(file, run, profile, board);
+        print_sizes(file, profile, board);
         if (board->has_besides) {
-            put_besides(file, board);
+            print_additional(file, board);
         }
     }
     if (boards > 1) {
-        put_wires(file, profile, boards);
+        print_wires(file, profile, boards);
     }
 }

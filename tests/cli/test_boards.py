@@ -124,7 +124,7 @@ class Halves(Chosen):
     def test_a_plan_says_whether_a_split_pays(self):
         words = ("plan", self.run_yaml, *self.SETS, "--set")
         out, _ = self.ringpipe(*words, self.BACKWARDS, "--set", "schedule=pipedream")
-        self.assertRegex(out, r"\(pipefb\) pays: [0-9.e-]+ s a step in place of [0-9.e-]+ by "
+        self.assertRegex(out, r"\(pipefb\) pays: [0-9.e-]+ s a step instead of [0-9.e-]+ by "
                               r"pipedream's best plan, x[12]\.\d\d, because backwards take board "
                               r"(three|four) ")
         out, _ = self.ringpipe(*words, self.EVEN, "--set", "schedule=1f1b")

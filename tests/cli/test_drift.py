@@ -60,7 +60,7 @@ class Drift(program.Case):
         self.assertEqual(found["cuts"], 0)
         self.assertEqual(plan["predicted"]["limits"], found["limits"])
         self.assertAlmostEqual(plan["predicted"]["step_s"], found["step_s"])
-        self.assertRegex(found["limits"], r"^board [01] computes [0-9]+ % of it")
+        self.assertRegex(found["limits"], r"^board [01] computes [0-9]+ % of a step")
         self.assertGreaterEqual(found["measured_step_s"], 0.98 * found["step_s"])
         ops = {(o["stage"], o["kind"]): o for o in found["op"]}
         slowest = ops[0, "backward"]

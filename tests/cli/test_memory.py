@@ -145,7 +145,7 @@ class Memory(program.Case):
                                r"flash: [^A]+\. A step writes at most [\d.]+ MiB\.")
         said, _ = self.ringpipe("plan", "run.yaml", *only)
         self.assertRegex(said, r"Stage \d computes its forwards again for its backwards, "
-                               r"in \d groups?: [\d.]+ MiB in the place of [\d.]+")
+                               r"in \d groups?: [\d.]+ MiB instead of [\d.]+")
 
     def test_half_the_memory_by_flash(self):
         """The same where forwards may not be computed again: this machine's device shares the

@@ -246,7 +246,7 @@ class Plan(program.Case):
         for words, message in (
             ((*train, "--plan", path), "nodes[2].name: is 'desk', board 2 is called '2'"),
             ((*train, "--plan", path, "--set", "ring.boards=2", "--set", "cut=auto"),
-             "nodes: is 3, the boards are 2"),
+             "nodes: is 3, the run has 2"),
             ((*train, "--set", "schedule={kind: umpipe, forward: [4]}"),
              "schedule.forward: has 1 sizes for 3 stages"),
             ((*train, "--set", "schedule={kind: umpipe, forward: [4, 4, 33]}"),

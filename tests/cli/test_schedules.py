@@ -43,7 +43,7 @@ class Schedules(program.Case):
         self.ringpipe("train", run, "--out", "whole")
         self.expect_taken("whole")
         said, = self.events("whole", "schedule")
-        self.assertRegex(said, r"^schedule pipedream in place of gpipe saves [1-4][0-9] % of "
+        self.assertRegex(said, r"^schedule pipedream instead of gpipe saves [1-4][0-9] % of "
                                r"0\.[0-9]+ s a step; a gradient of the first stage is up to 1 "
                                r"update old, which may cost accuracy; 1f1b takes 0\.[0-9]+ s$")
         # The same as if somebody had named it, with the same cut.
@@ -72,7 +72,7 @@ class Schedules(program.Case):
     def test_a_plan_says_it(self):
         run = self.run_file(RUN)
         out, _ = self.ringpipe("plan", run, "--out", "plan.json")
-        self.assertRegex(out, r"By prediction, schedule pipedream in place of gpipe saves ")
+        self.assertRegex(out, r"By prediction, schedule pipedream instead of gpipe saves ")
         self.assertEqual(json.loads((self.dir / "plan.json").read_text())["method"]["kind"],
                          "pipedream")
         self.ringpipe("train", run, "--plan", "plan.json", "--out", "given", "--set",

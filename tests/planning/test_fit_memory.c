@@ -82,7 +82,7 @@ static void what_does_not_is_computed_again(void **state) {
     expect_ok(make(&plan));
     assert_true(plan->stage[0].recompute);
     assert_false(plan->stage[1].recompute); /* its board has no limit */
-    assert_non_null(strstr(plan->stage[0].memory_why, "in the place of"));
+    assert_non_null(strstr(plan->stage[0].memory_why, "MiB instead of"));
     assert_int_equal(plan->node[0].memory_bytes, 300000);
     expect_ok(rp_plan_check(plan, run.model));
     expect_ok(rp_plan_text(&arena, plan, &text));
@@ -146,7 +146,7 @@ static void the_cheaper_one_is_chosen(void **state) {
     assert_string_equal(plan->stage[0].offload, "flash");
     assert_string_equal(plan->stage[1].offload, "none");
     assert_false(plan->stage[0].recompute);
-    expect_why(plan, "MiB in the place of 0.");
+    expect_why(plan, "MiB instead of 0.");
     expect_why(plan, ", for 0 ms a microbatch; computing forwards again would cost 6 ms; the "
                      "host's memory is the device's, so nothing is saved there");
     /* 16 microbatches a step, of three tensors of 8 x 12 x 12 floats and 2 samples, and the input:

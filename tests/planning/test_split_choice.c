@@ -136,7 +136,7 @@ static void a_split_ring_has_better_halves(void **state) {
     choose(&answer);
     assert_true(answer.is_allowed && answer.pays && answer.now_s > 5 * answer.step_s);
     assert_true(has_forward(&answer, 2) && has_forward(&answer, 3));
-    expect_said(&answer, "; as the boards stand ");
+    expect_said(&answer, "; in their present order ");
     for (uint32_t k = 0; k < 2; k++) {
         assert_true(answer.ahead[k] > 0);
     }
@@ -184,7 +184,7 @@ static void a_given_split_stays(void **state) {
     assert_int_equal(answer.whole, 1);
     assert_int_equal(answer.count, 3);
     assert_int_equal(answer.place[1], 2);
-    expect_said(&answer, "; as the boards stand ");
+    expect_said(&answer, "; in their present order ");
 }
 
 /* The one that exchanges find is as good as the best of all orders. */
@@ -236,7 +236,7 @@ static void a_slow_stash_is_not_taken(void **state) {
     know(ms, 2);
     choose(&answer);
     assert_true(answer.is_known && !answer.is_allowed && !answer.pays);
-    expect_said(&answer, "(pipefb) can not be: what stage 0 leaves for its backward would take ");
+    expect_said(&answer, "(pipefb) is not possible: the stash of stage 0 would occupy the wire ");
 }
 
 /* Two boards have room for a copy of the weights, and none for versions of them. */

@@ -53,7 +53,7 @@ static void a_line_a_stage(void **state) {
     expect_word("3.0 MiB");
     expect_word("100 %");
     expect_word(" 50 %"); /* 1.5 ms beside 3 ms */
-    expect_word("wait for stage 0: the boards compute 75 %");
+    expect_word("wait for stage 0: the boards compute at most 75 %");
     expect_word("inputs    1.1 KiB uint8");
     expect_word("0 - 1       0.2 KiB f32       0.2 KiB f32");
 }
@@ -148,7 +148,7 @@ static void a_line_a_layer(void **state) {
     for (uint32_t i = 0; i < run.model->layer_count; i++) {
         expect_word(run.model->layer[i].name);
     }
-    expect_word("board left: a CPU; the same is taken for right");
+    expect_word("board left: a CPU; also used for right");
     expect_word("100.0 us");
     expect_word("2.00 ms");
     expect_word("1.50 s");
