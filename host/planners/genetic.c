@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/rng.h"
-#include "planners/known.h"
+#include "planners/genome_cache.h"
 
 enum { POPULATION = 100, TOURNAMENT = 3, KEPT = 2, GENERATIONS = 500, PATIENCE = 150 };
 
@@ -18,12 +18,12 @@ typedef struct {
 typedef struct {
     rp_search *search;
     const rp_genetic *by;
-    rp_known known;
+    rp_genome_cache cache;
     dice dice;
     uint32_t count;       /* of the population */
     rp_genome *genome[2]; /* [count]: this generation, the next one */
     double *value;        /* [count] */
-    uint32_t *place;      /* [count]: in `known` */
+    uint32_t *place;      /* [count]: in `cache` */
     rp_genome *fresh;     /* [count]: genomes to evaluate */
     double *fresh_value;  /* [count] */
     rp_genome simple[3];  /* first genomes of every round */
@@ -51,12 +51,12 @@ static bool draw_chance(dice *d, double p) {
 static void evaluate_generation(evolution *e) {
     const rp_genome *genome = e->genome[0];
     uint32_t fresh = 0;
-    rp_known_make_room(&e->known, e->count);
+    rp_genome_cache_make_room(&e->cache, e->count);
     for (uint32_t i = 0; i < e->count; i++) {
         bool is_new;
-        e->place[i] = rp_known_place(&e->known, &genome[i], &is_new);
+        e->place[i] = rp_genome_cache_place(&e->cache, &genome[i], &is_new);
         if (is_new) {
-            e->known.value[e->place[i]] = fresh; /* index in `fresh` until it is evaluated */
+            e->cache.value[e->place[i]] = fresh; /* index in `fresh` until it is evaluated */
             e->fresh[fresh++] = genome[i];
         }
     }
@@ -64,12 +64,12 @@ static void evaluate_generation(evolution *e) {
     e->search->answer->evaluations += fresh;
     for (uint32_t i = 0; i < fresh; i++) {
         bool is_new;
-        const uint32_t place = rp_known_place(&e->known, &e->fresh[i], &is_new);
-        e->known.value[place] = e->fresh_value[i];
+        const uint32_t place = rp_genome_cache_place(&e->cache, &e->fresh[i], &is_new);
+        e->cache.value[place] = e->fresh_value[i];
         rp_search_keep(e->search, &e->fresh[i], e->fresh_value[i]);
     }
     for (uint32_t i = 0; i < e->count; i++) {
-        e->value[i] = e->known.value[e->place[i]];
+        e->value[i] = e->cache.value[e->place[i]];
     }
 }
 
@@ -223,7 +223,7 @@ static rp_err open_evolution(rp_search *s, const rp_genetic *by, evolution *out)
     const uint32_t count = s->ask->population ? s->ask->population : POPULATION;
     rp_err err;
     *out = (evolution){.search = s, .by = by, .count = count};
-    RP_TRY(rp_known_open(&s->arena, s->tables.stages, &out->known));
+    RP_TRY(rp_genome_cache_open(&s->arena, s->tables.stages, &out->cache));
     RP_TRY(RP_ARENA_NEW(&s->arena, count, &out->genome[0]));
     RP_TRY(RP_ARENA_NEW(&s->arena, count, &out->genome[1]));
     RP_TRY(RP_ARENA_NEW(&s->arena, count, &out->value));
