@@ -99,10 +99,10 @@ static rp_err take_pass(const rp_profile *profile, uint32_t layer, uint32_t pass
     for (uint32_t i = 0; i < profile->size_count; i++) {
         const double *at = &values[rp_measured_at(profile->layer_count, i, layer, pass)];
         if (!is_time(at[0]) || !isfinite(at[1])) {
-            return rp_fail(
-                RP_ERR_PEER,
-                "layer %u, %u samples: %g s with spread %g, expected finite and not negative",
-                layer, profile->sizes[i], at[0], at[1]);
+            return rp_fail(RP_ERR_PEER,
+                           "layer %u, %u samples: %g s with spread %g, expected a finite time of 0 "
+                           "or more and a finite spread",
+                           layer, profile->sizes[i], at[0], at[1]);
         }
         if (at[1] >= 0) {
             point[count++] = (rp_curve_point){profile->sizes[i], at[0], at[1]};

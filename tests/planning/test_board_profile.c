@@ -295,9 +295,9 @@ static void a_profile_of_something_else_is_refused(void **state) {
     refused_after("\"samples\":", "\"sample\":", "[0]: expected {samples, seconds, spread}");
     refused_after("\"seconds\": 0", "\"seconds\": -0", "take -");
     refused_after("\"boards\": [", "\"board_list\": [", "boards: expected 1 to");
-    refused_after("\"latency_s\":", "\"latency\":", "].latency_s: expected a number");
+    refused_after("\"latency_s\":", "\"latency\":", "].latency_s: expected a finite number");
     refused_after("\"to\": \"right\"", "\"to\": \"wrong\"", "expected `from` and `to`");
-    refused_after("\"sizes\": []", "\"sizes\": [{}]", ".bytes: expected a number");
+    refused_after("\"sizes\": []", "\"sizes\": [{}]", ".bytes: expected a finite number");
     refused_after("{", "", "profile.json:");
     read_run(&run, GPIPE);
 }

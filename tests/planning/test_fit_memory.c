@@ -201,7 +201,7 @@ static void without_times_it_still_fits(void **state) {
     expect_ok(make_by(&profile, &plan));
     assert_false(plan->stage[0].recompute);
     assert_string_equal(plan->stage[0].offload, "flash");
-    expect_why(plan, "computing forwards again may not be");
+    expect_why(plan, "computing forwards again is not allowed");
     rp_runfile_close(&run);
     read_limited("gpipe", "offload: none\nrecompute: none\n", "[0.3, 0]");
     expect_ok(make_by(&profile, &plan)); /* the board will refuse it */
