@@ -186,7 +186,7 @@ class Plan(program.Case):
         told, _ = self.ringpipe("plan", "run.yaml", *sets, "--set", "ring.boards=3", "--set",
                                 f"schedule={some}")
         self.assertIn("2 stages on 3 boards", told)
-        self.assertRegex(told, r"(?s)Stage 1: its forwards take .* board 1, .* board 2, with 1")
+        self.assertRegex(told, r"(?s)Stage 1: its forwards need .* board 1, .* board 2, with 1")
         self.assertNotIn("Stage 0: its forwards", told)
         self.ringpipe("eval", "some")
         for less in (("offload=[0]",), ("recompute=[0]",), ("offload={0: flash}", "recompute=[0]")):
