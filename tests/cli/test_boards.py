@@ -53,7 +53,7 @@ class Boards(Chosen):
         out, _ = self.ringpipe("plan", self.run_yaml, *self.SETS, "--set", SLOW,
                                "--set", "plan.boards=auto")
         self.assertRegex(out, r"[12] of 3 boards are faster")
-        self.assertRegex(out, r"Left out: board two \(.* s for a microbatch\)")
+        self.assertRegex(out, r"Left out: .*board two \([0-9.]+ s for a microbatch\)")
 
     def test_what_is_refused(self):
         for value, why in (("some", "expected all, auto, or a list"),
