@@ -304,7 +304,7 @@ def methods_table(lists):
     return lines
 
 
-# ---- README -------------------------------------------------------------------------------------
+# ---- BOARDS -------------------------------------------------------------------------------------
 
 
 def boards_table(lists):
@@ -321,7 +321,7 @@ def boards_table(lists):
 
 
 FILES = {
-    "README.md": {"boards": boards_table},
+    "packaging/BOARDS.md": {"boards": boards_table},
     "host/cli/man/ringpipe.1": {
         "synopsis": man_synopsis,
         "options": man_options,

@@ -36,7 +36,8 @@ class Install(program.Case):
                      "zsh/site-functions/_ringpipe", "fish/vendor_completions.d/ringpipe.fish",
                      "fish/vendor_completions.d/ringpipe-agent.fish", "ringpipe/models/mlp.yaml",
                      "ringpipe/boards/pocl-cpu/board.yaml", "ringpipe/boards/pocl-cpu/tuning.json",
-                     "doc/ringpipe/demo.yaml", "doc/ringpipe/README.md", "doc/ringpipe/LICENSE"):
+                     "doc/ringpipe/demo.yaml", "doc/ringpipe/README.md", "doc/ringpipe/BOARDS.md",
+                     "doc/ringpipe/LICENSE"):
             self.assertTrue((share / path).is_file(), path)
         for folder in ("models", "links"):
             for file in (program.SOURCE / "host" / folder).iterdir():
