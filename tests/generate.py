@@ -100,7 +100,10 @@ def man_glossary(lists):
     for row in text.split("\n\n")[2].split("\n")[2:]:
         cells = row.replace("`", "").strip("|").split("|")
         word, meaning, source = (cell.strip() for cell in cells)
-        lines += [f".It {word}", meaning + (f" [{source}]" if source else "")]
+        meaning = meaning.removesuffix(".") + (f" [{source}]." if source else ".")
+        lines += [f".It {word}"]
+        for sentence in re.split(r"(?<=[.?]) ", meaning):
+            lines += textwrap.wrap(sentence, 80, break_on_hyphens=False)
     return lines
 
 
