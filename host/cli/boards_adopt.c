@@ -1,4 +1,4 @@
-/* boards adopt: a system that runs gets the agent, a token and its line of the roster. */
+/* boards adopt: installs the agent and a token on a running system, and adds it to the roster. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,11 +8,11 @@
 #include "base/clock.h"
 #include "base/printable.h"
 #include "cli/boards_ask.h"
-#include "run/roster.h"
 #include "cli/signals.h"
 #include "enrol/door.h"
 #include "enrol/enrol.h"
 #include "enrol/issue.h"
+#include "run/roster.h"
 
 typedef struct {
     const rp_cli_args *args;
@@ -20,12 +20,12 @@ typedef struct {
     rp_keypair keys;
     rp_adopt adopt;
     rp_adopt_system system;
-    const char *name;       /* of the roster */
-    const char *door;       /* ADDRESS:PORT, where the board finds this host */
+    const char *name;       /* in the roster */
+    const char *door;       /* ADDRESS:PORT at which the board reaches this host */
     const char *update_key; /* a file, or NULL */
 } adopting;
 
-/* ---- what was asked for ---------------------------------------------------------------------- */
+/* ---- arguments ------------------------------------------------------------------------------- */
 
 static rp_err check_words(const rp_cli_args *args) {
     if (!rp_adopt_is_address(args->words.item[0])) {
@@ -51,15 +51,17 @@ fail:
     return err;
 }
 
-/* Where the board finds this host: as it was told, else as the board sees it. */
+/* The address of this host for the board: --host, else the one from which the ssh connection came.
+ */
 static rp_err find_door(rp_arena *arena, adopting *a) {
     const bool told = a->args->enrol.host != NULL;
     const char *host = told ? a->args->enrol.host : a->system.from;
     if (!host[0]) {
-        return rp_fail(RP_ERR_USAGE, "%s does not say where it sees this host: --host ADDRESS does",
+        return rp_fail(RP_ERR_USAGE,
+                       "%s does not report the address of this host; give it with --host ADDRESS",
                        a->adopt.to);
     }
-    return rp_enrol_door(arena, told ? "--host" : "this host, as the board sees it", host,
+    return rp_enrol_door(arena, told ? "--host" : "this host's address as the board sees it", host,
                          a->listen, &a->door);
 }
 
@@ -71,9 +73,9 @@ static rp_err find_name(rp_arena *arena, adopting *a) {
     a->name = args->enrol.node ? args->enrol.node : a->system.name;
     if (!rp_image_is_name(a->name)) {
         return rp_fail(RP_ERR_USAGE,
-                       "%s '%s': expected 1 to %d letters, digits and -, as a host's name has; "
-                       "--node gives it one",
-                       args->enrol.node ? "--node" : "its name is", a->name, RP_IMAGE_NAME_MAX);
+                       "%s '%s': expected 1 to %d letters, digits and -, as in a host name; set "
+                       "the name with --node",
+                       args->enrol.node ? "--node" : "its host name", a->name, RP_IMAGE_NAME_MAX);
     }
     if (access(args->roster, F_OK) == 0) {
         RP_TRY(rp_roster_read_begun(arena, args->roster, &boards, &count));
@@ -82,8 +84,8 @@ static rp_err find_name(rp_arena *arena, adopting *a) {
     for (uint32_t k = 0; k < count && !args->yes; k++) {
         if (strcmp(boards[k].name, a->name) == 0) {
             return rp_fail(RP_ERR_USAGE,
-                           "%s has a board '%s' already: --yes lets this one take its place, "
-                           "--node gives it another name",
+                           "%s has a board '%s' already: replace it with --yes, or choose a "
+                           "different name with --node",
                            args->roster, a->name);
         }
     }
@@ -91,7 +93,8 @@ fail:
     return err;
 }
 
-/* A profile says which packages its driver has; without one a board that has none gets PoCL. */
+/* The profile names the packages of its driver. Without a profile, PoCL is installed on a system
+ * that has no driver. */
 static rp_err find_drivers(rp_arena *arena, adopting *a) {
     rp_board_about about;
     rp_err err;
@@ -105,9 +108,9 @@ fail:
     return err;
 }
 
-/* ---- doing it -------------------------------------------------------------------------------- */
+/* ---- installation ---------------------------------------------------------------------------- */
 
-static rp_err look(rp_arena *arena, adopting *a) {
+static rp_err inspect_system(rp_arena *arena, adopting *a) {
     const rp_cli_args *args = a->args;
     rp_err err;
     RP_TRY(rp_adopt_look(a->adopt.to, &a->system));
@@ -120,7 +123,7 @@ static rp_err look(rp_arena *arena, adopting *a) {
     RP_TRY(rp_adopt_check(a->adopt.to, &a->system));
     if (strcmp(a->system.service, "active") == 0 && !args->yes) {
         return rp_fail(RP_ERR_USAGE,
-                       "%s: an agent runs there already: --yes gives it another configuration",
+                       "%s: an agent runs there already; --yes replaces its configuration",
                        a->adopt.to);
     }
     RP_TRY(find_name(arena, a));
@@ -144,20 +147,21 @@ static rp_err install(rp_arena *arena, adopting *a) {
     rp_err err;
     RP_TRY(rp_arena_printf(arena, &token, "token@%s", a->door));
     node.token = token;
-    RP_TRY(rp_image_check_node(&node)); /* before a token is made */
+    RP_TRY(rp_image_check_node(&node)); /* with a placeholder, before a token is made */
     rp_enrol_draw(a->keys.public_text, &drawn);
     RP_TRY(rp_arena_printf(arena, &token, "%s@%s", drawn.word, a->door));
     node.token = token;
     RP_TRY(rp_adopt_install(&a->adopt, &a->system, &node));
-    /* Only now is it of use, so that a failed installation leaves no token. */
+    /* The token becomes valid last, so that a failed installation leaves no token. */
     RP_TRY(rp_enrol_open(a->keys_folder, &drawn, a->name, now_s + hours * 3600, rp_wall_s()));
 fail:
     explicit_bzero(&drawn, sizeof drawn);
     return err;
 }
 
-/* Ctrl-C ends the ssh that is at work; what has a token is removed all the same. */
-static rp_err install_whole(rp_arena *arena, adopting *a) {
+/* Ctrl-C ends the running ssh process, but not this program, which still removes files with the
+ * token. */
+static rp_err install_with_signals(rp_arena *arena, adopting *a) {
     rp_cli_signals came;
     int signals;
     rp_err err;
@@ -183,8 +187,8 @@ rp_err rp_verb_boards_adopt(rp_arena *arena, const rp_cli_args *args) {
         return rp_adopt_show(&a.adopt, stdout);
     }
     RP_TRY(read_keys(arena, &a));
-    RP_TRY(look(arena, &a));
-    RP_TRY(install_whole(arena, &a));
+    RP_TRY(inspect_system(arena, &a));
+    RP_TRY(install_with_signals(arena, &a));
     RP_TRY(args->enrol.token ? RP_OK
                              : rp_cli_await_board(args, a.keys_folder, &a.keys, a.listen, a.name));
 fail:

@@ -10,11 +10,11 @@
 #include "reach/reach.h"
 #include "run/runfile.h"
 
-/* Boards with the same `group`, or with none. */
+/* Counts of the boards of a group. */
 typedef struct {
-    const char *name; /* NULL: those that are in none */
+    const char *name; /* NULL: boards without a group */
     uint32_t boards;
-    uint32_t of[RP_GREET_STATES]; /* by state, where they were asked */
+    uint32_t of[RP_GREET_STATES]; /* boards by state, with --ask */
 } summary;
 
 typedef struct {
@@ -34,7 +34,7 @@ static const char *address_of(const rp_roster_entry *board) {
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-static rp_err ask(rp_arena *arena, listing *l) {
+static rp_err ask_boards(rp_arena *arena, listing *l) {
     const rp_clock clock = rp_clock_real();
     const uint32_t wait_s = rp_cli_wait_s(l->args, (uint32_t)(RP_REACH_NS / RP_NS_PER_S));
     rp_runfile none = {0};
@@ -59,7 +59,7 @@ fail:
 
 /* ---- summary --------------------------------------------------------------------------------- */
 
-static summary *group_of(listing *l, const char *name) {
+static summary *find_group(listing *l, const char *name) {
     for (uint32_t i = 0; i < l->group_count; i++) {
         const char *its = l->group[i].name;
         if (its == name || (its && name && strcmp(its, name) == 0)) {
@@ -70,10 +70,10 @@ static summary *group_of(listing *l, const char *name) {
     return &l->group[l->group_count++];
 }
 
-static rp_err sum_up(rp_arena *arena, listing *l) {
+static rp_err count_groups(rp_arena *arena, listing *l) {
     const rp_err err = RP_ARENA_NEW(arena, l->count, &l->group);
     for (uint32_t k = 0; err == RP_OK && k < l->count; k++) {
-        summary *group = group_of(l, l->board[k].group);
+        summary *group = find_group(l, l->board[k].group);
         group->boards++;
         l->all.boards++;
         if (l->asked) {
@@ -92,7 +92,7 @@ static void print_row(const listing *l, const char *name, const summary *row) {
     (void)printf("\n");
 }
 
-/* Of a roster without groups there is nothing to say but what --ask has found. */
+/* Prints counts by group, unless there are neither groups nor answers. */
 static void print_summary(const listing *l) {
     const bool grouped = l->group_count > 1 || l->group[0].name;
     if (!grouped && !l->asked) {
@@ -140,7 +140,7 @@ static void print_text(const listing *l) {
         print_board(l, k);
     }
     (void)printf("%u board%s%s\n", l->count, l->count == 1 ? "" : "s",
-                 l->asked ? "" : "; --ask says which of them are there");
+                 l->asked ? "" : "; --ask shows which of them answer");
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
@@ -211,8 +211,8 @@ rp_err rp_verb_boards_list(rp_arena *arena, const rp_cli_args *args) {
     listing l = {.args = args};
     rp_err err;
     RP_TRY(rp_cli_read_boards(arena, args, &l.board, &l.count));
-    RP_TRY(args->fleet.ask ? ask(arena, &l) : RP_OK);
-    RP_TRY(sum_up(arena, &l));
+    RP_TRY(args->fleet.ask ? ask_boards(arena, &l) : RP_OK);
+    RP_TRY(count_groups(arena, &l));
     if (rp_cli_is_json(args)) {
         RP_TRY(print_json(&l));
     } else {

@@ -1,4 +1,4 @@
-/* boards log: the last lines of a board's journal, also of the agent's life before this one. */
+/* boards log: the last lines of a board's journal, including the previous run of the agent. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,13 +12,13 @@
 
 enum { LINES = 30, LINES_MAX = 128 };
 #define FOLLOW_NS (1 * RP_NS_PER_S)
-#define RETURN_NS (5 * RP_NS_PER_S) /* for a board that is gone: it is asked again */
+#define RETURN_NS (5 * RP_NS_PER_S) /* time between attempts to reach a lost board */
 
 typedef struct {
     const rp_cli_args *args;
     rp_asker *asker;
     rp_Ask ask;
-    uint64_t life; /* of the agent that was heard last; 0: none yet */
+    uint64_t life; /* of the agent that answered last; 0: no answer yet */
 } reading;
 
 static rp_err print_line(const reading *r, const rp_Lines *lines, uint32_t k) {
@@ -34,15 +34,15 @@ static rp_err print_line(const reading *r, const rp_Lines *lines, uint32_t k) {
     return rp_json_print(one, JSON_COMPACT, stdout);
 }
 
-/* One answer. *all: there is no line behind it yet. */
+/* Prints the lines of one answer. *all: the journal has no further lines yet. */
 static rp_err take_lines(reading *r, const rp_Frame *frame, bool *all) {
     const rp_Lines *lines = &frame->body.lines;
     rp_err err = RP_OK;
     if (rp_frame_kind(frame) != RP_KIND_LINES) {
-        return rp_fail(RP_ERR_PEER, "the board answers with %s, expected lines",
+        return rp_fail(RP_ERR_PEER, "the board answered with the message %s, expected lines",
                        rp_kind_name(rp_frame_kind(frame)));
     }
-    /* Without a file for its last words an agent that began anew counts from 1 again. */
+    /* A restarted agent without a file for its last words numbers lines from 1. */
     if (r->life != 0 && lines->life != r->life && lines->end < r->ask.first) {
         r->life = lines->life;
         r->ask.first = 1;
@@ -74,8 +74,7 @@ fail:
     return err;
 }
 
-/* Until the user ends it, or the reader of its output has gone. A board that is gone is waited for.
- */
+/* Prints new lines until the user stops it or standard output is closed. Waits for a lost board. */
 static rp_err follow(reading *r) {
     rp_err err = RP_OK;
     while (!ferror(stdout)) {
@@ -87,7 +86,7 @@ static rp_err follow(reading *r) {
         if (came == RP_GREET_THERE) {
             RP_TRY(take_lines(r, &frame, &all));
         } else if (came == RP_GREET_REFUSED) {
-            return rp_fail(RP_ERR_REFUSED, "the board does not let this host in any more");
+            return rp_fail(RP_ERR_REFUSED, "the board has started to refuse this host's key");
         }
         if (all) {
             (void)nanosleep(&nap, NULL);
@@ -106,7 +105,8 @@ rp_err rp_verb_boards_log(rp_arena *arena, const rp_cli_args *args) {
     rp_err err;
     RP_TRY(rp_cli_asking_open(arena, args, &asking));
     if (asking.count != 1) {
-        RP_TRY(rp_fail(RP_ERR_USAGE, "boards log: expected one board, found %u", asking.count));
+        RP_TRY(rp_fail(RP_ERR_USAGE, "boards log: expected exactly one board, found %u",
+                       asking.count));
     }
     RP_TRY(rp_cli_ask_open(arena, &asking, asking.boards, &r.asker));
     RP_TRY(print_lines(&r));

@@ -1,4 +1,4 @@
-/* boards reboot: a board begins anew, and is back. */
+/* boards reboot: reboots boards and waits for their return. */
 #include <stdio.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ static rp_err ask_life(rp_asker *asker, uint64_t *life) {
     return err;
 }
 
-/* Since before it was asked: the agent is another one, the system is not. */
+/* Has the system been up since before the request? Then only the agent was restarted. */
 static bool is_system_up(const rp_Condition *said, int64_t waited_ns) {
     for (uint32_t i = 0; i < said->reading_count; i++) {
         if (said->reading[i].what == RP_READING_UP) {
@@ -26,7 +26,7 @@ static bool is_system_up(const rp_Condition *said, int64_t waited_ns) {
     return false;
 }
 
-/* Another process of the agent's answers. */
+/* Waits until a new process of the agent answers. */
 static rp_err await_return(rp_cli_asking *asking, rp_asker *asker, const char *name,
                            uint64_t life) {
     const rp_Ask ask = {.what = RP_ASK_CONDITION};
@@ -41,13 +41,13 @@ static rp_err await_return(rp_cli_asking *asking, rp_asker *asker, const char *n
         if (came == RP_GREET_THERE && frame.body.condition.life != life) {
             (void)printf("%s is back after %.1f s%s\n", name, (double)waited_ns * 1e-9,
                          is_system_up(&frame.body.condition, waited_ns)
-                             ? "; its system did not begin anew, only its agent"
+                             ? "; only its agent was restarted, not its system"
                              : "");
             (void)fflush(stdout);
             return RP_OK;
         }
         if (waited_ns > wait_s * RP_NS_PER_S) {
-            return rp_fail(RP_ERR_FAULT, "%s: is not back after %u s: what does its console say?",
+            return rp_fail(RP_ERR_FAULT, "%s: has not returned within %u s; look at its console",
                            name, wait_s);
         }
     }
@@ -55,7 +55,7 @@ fail:
     return err;
 }
 
-static rp_err reboot(rp_arena *arena, rp_cli_asking *asking, const rp_roster_entry *board) {
+static rp_err reboot_board(rp_arena *arena, rp_cli_asking *asking, const rp_roster_entry *board) {
     const rp_cli_args *args = asking->args;
     const rp_Ask ask = {.what = RP_ASK_REBOOT, .force = args->fleet.force};
     rp_asker *asker = NULL;
@@ -74,13 +74,13 @@ fail:
     return err;
 }
 
-/* One after the other; the first that does not come back ends it. */
+/* Reboots boards in turn, and stops at the first that does not return. */
 rp_err rp_verb_boards_reboot(rp_arena *arena, const rp_cli_args *args) {
     rp_cli_asking asking;
     rp_err err;
     RP_TRY(rp_cli_asking_open(arena, args, &asking));
     for (uint32_t i = 0; i < asking.count; i++) {
-        RP_TRY(reboot(arena, &asking, &asking.boards[i]));
+        RP_TRY(reboot_board(arena, &asking, &asking.boards[i]));
     }
 fail:
     rp_cli_asking_close(&asking);

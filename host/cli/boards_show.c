@@ -1,4 +1,4 @@
-/* boards show: how a board is, whatever it does. What a board does not have is "-", or null. */
+/* boards show: the condition of a board in any state. Missing values are "-", or null in JSON. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -12,13 +12,13 @@
 #include "cli/boards_ask.h"
 #include "cli/system_slots.h"
 
-enum { TEXT_BYTES = 256, WORDS_BEFORE = 5 /* lines in front of a fault, with it */ };
+enum { TEXT_BYTES = 256, WORDS_BEFORE = 5 /* lines up to and including a fault */ };
 
 typedef struct {
     rp_Condition said;
-    rp_Ordered holder;     /* the host and run that have the board; zeros: none, or old software */
-    int64_t round_trip_ns; /* 0: not known */
-    uint32_t word_count;   /* lines before its last fault, and that */
+    rp_Ordered holder;     /* host and run that use the board; zeros: none, or old software */
+    int64_t round_trip_ns; /* 0: unknown */
+    uint32_t word_count;   /* lines up to and including the last fault */
     struct {
         uint64_t number, time_ms;
         char text[sizeof((rp_Lines *)0)->text[0]];
@@ -32,7 +32,7 @@ static rp_err ask_words(rp_asker *asker, showing *s) {
     rp_Frame frame;
     rp_err err;
     RP_TRY(rp_asker_ask(asker, &ask, RP_CLI_ASK_NS, &frame, NULL));
-    const uint64_t fault = frame.body.lines.fault; /* behind it */
+    const uint64_t fault = frame.body.lines.fault; /* number of the line after the last fault */
     ask.first = fault > WORDS_BEFORE ? fault - WORDS_BEFORE : 1;
     for (uint32_t i = 0; fault > 0 && ask.first < fault && i < WORDS_BEFORE; i++) {
         RP_TRY(rp_asker_ask(asker, &ask, RP_CLI_ASK_NS, &frame, NULL));
@@ -55,7 +55,7 @@ fail:
     return err;
 }
 
-/* Software that does not know the question answers with another outcome. */
+/* Older software, which does not know the question, answers with a different outcome. */
 static rp_err ask_holder(rp_asker *asker, rp_Ordered *out) {
     const rp_Ask ask = {.what = RP_ASK_HOLDER};
     rp_Frame frame;
@@ -68,7 +68,8 @@ fail:
     return err;
 }
 
-/* The first question opens the connection; the second one's way back and forth is the line's. */
+/* Asks twice, because the first question also opens the connection; the second measures the round
+ * trip. */
 static rp_err ask_board(rp_asker *asker, showing *s) {
     const rp_Ask ask = {.what = RP_ASK_CONDITION};
     rp_Frame frame;
@@ -77,7 +78,7 @@ static rp_err ask_board(rp_asker *asker, showing *s) {
     RP_TRY(rp_asker_ask(asker, &ask, RP_CLI_ASK_NS, &frame, NULL));
     RP_TRY(rp_asker_ask(asker, &ask, RP_CLI_ASK_NS, &frame, &s->round_trip_ns));
     if (rp_frame_kind(&frame) != RP_KIND_CONDITION) {
-        return rp_fail(RP_ERR_PEER, "the board answers with %s, expected condition",
+        return rp_fail(RP_ERR_PEER, "the board answered with the message %s, expected condition",
                        rp_kind_name(rp_frame_kind(&frame)));
     }
     s->said = frame.body.condition;
@@ -87,9 +88,9 @@ fail:
     return err;
 }
 
-/* ---- what was said --------------------------------------------------------------------------- */
+/* ---- readings -------------------------------------------------------------------------------- */
 
-/* False: it does not have it, or says nonsense. */
+/* false: the board lacks this reading, or it is not finite. */
 static bool find_reading(const rp_Condition *said, rp_reading what, double *out) {
     for (uint32_t i = 0; i < said->reading_count; i++) {
         if (said->reading[i].what == (uint32_t)what && isfinite(said->reading[i].value)) {
@@ -105,7 +106,7 @@ static const char *state_word(const rp_Condition *said) {
                                          : "unknown";
 }
 
-/* "-", or the number by its scale. */
+/* Writes the reading times `scale`, or "-". */
 static void say_reading(const rp_Condition *said, rp_reading what, double scale, int digits,
                         char *out, size_t bytes) {
     double value;
@@ -152,7 +153,7 @@ static void say_time(const rp_Condition *said, rp_reading what, char *out, size_
                    (unsigned)(s / 60 % 60), (unsigned)(s % 60));
 }
 
-static const char *or_none(const char *text) {
+static const char *text_or_dash(const char *text) {
     return text[0] ? text : "-";
 }
 
@@ -167,10 +168,10 @@ static void print_state(const rp_Condition *said) {
     if (find_reading(said, RP_READING_KERNELS, &kernels) &&
         find_reading(said, RP_READING_KERNELS_READY, &done)) {
         (void)snprintf(ready, sizeof ready, ", %.0f of %.0f kernels are ready%s%s", done, kernels,
-                       said->building[0] ? ", begun last: " : "", said->building);
+                       said->building[0] ? ", building " : "", said->building);
     }
     if (find_reading(said, RP_READING_WARM_LEFT, &left_s)) {
-        (void)snprintf(left, sizeof left, "; %.0f s are left for that", left_s);
+        (void)snprintf(left, sizeof left, "; timeout in %.0f s", left_s);
     }
     (void)printf("  state        %s%s%s\n  stage        ", state_word(said), ready, left);
     for (uint32_t i = 0; i < said->stage_count; i++) {
@@ -203,10 +204,10 @@ static void print_sensors(const rp_Condition *said) {
     char c[TEXT_BYTES];
     say_reading(said, RP_READING_TEMPERATURE, 1, 1, a, sizeof a);
     say_reading(said, RP_READING_CRITICAL, 1, 1, b, sizeof b);
-    (void)printf("  temperature  %s C; it switches off at %s C\n", a, b);
+    (void)printf("  temperature  %s C; critical at %s C\n", a, b);
     say_throttled(said, RP_READING_THROTTLED, a, sizeof a);
     say_throttled(said, RP_READING_WAS_THROTTLED, b, sizeof b);
-    (void)printf("  throttled    now: %s; since it was switched on: %s\n", a, b);
+    (void)printf("  throttled    now: %s; since power-on: %s\n", a, b);
     say_reading(said, RP_READING_POWER, 1, 1, a, sizeof a);
     (void)printf("  power        %s W\n", a);
     say_reading(said, RP_READING_CLOCK, 1e-9, 2, a, sizeof a);
@@ -221,14 +222,13 @@ static void print_links(const showing *s) {
     if (s->round_trip_ns > 0) {
         (void)snprintf(trip, sizeof trip, "%.2f", (double)s->round_trip_ns * 1e-6);
     }
-    (void)printf("  link         %s ms there and back; %" PRIu64 " connections to its host were "
-                 "made anew\n",
-                 trip, said->hosts);
+    (void)printf("  link         round trip %s ms; %" PRIu64 " reconnections to its host\n", trip,
+                 said->hosts);
     for (uint32_t i = 0; i < said->hop_count; i++) {
         const rp_HopState *hop = &said->hop[i];
         (void)printf("  hop          to board %u of the plan: %s, %.2f ms to the ack, %" PRIu64
-                     " resets, %" PRIu64 " messages sent again\n",
-                     hop->peer + 1, hop->there ? "there" : "silent", 1e3 * (double)hop->delay_s,
+                     " resets, %" PRIu64 " messages resent\n",
+                     hop->peer + 1, hop->there ? "answers" : "silent", 1e3 * (double)hop->delay_s,
                      hop->resets, hop->resent);
     }
 }
@@ -250,7 +250,8 @@ static void say_slots(const rp_Condition *said, char *out, size_t bytes) {
                        said->trial_release, said->starts);
     }
     if (said->failed > 0) {
-        (void)snprintf(failed, sizeof failed, "; release %" PRIu64 " was left", said->failed);
+        (void)snprintf(failed, sizeof failed, "; release %" PRIu64 " failed its trial",
+                       said->failed);
     }
     (void)snprintf(out, bytes, "%s runs; %s is good%s%s", names[said->slot < 3 ? said->slot : 0],
                    good, trial, failed);
@@ -261,10 +262,10 @@ static void print_system(const rp_Condition *said) {
     char b[TEXT_BYTES];
     char c[TEXT_BYTES];
     (void)printf("  versions     ringpipe %s, wire %u to %u; driver %s of %s\n",
-                 or_none(said->software), said->wire_min, said->wire_max, or_none(said->driver),
-                 or_none(said->device));
-    (void)printf("  system       %s, kernel %s; profile %s\n", or_none(said->system),
-                 or_none(said->kernel), or_none(said->board));
+                 text_or_dash(said->software), said->wire_min, said->wire_max,
+                 text_or_dash(said->driver), text_or_dash(said->device));
+    (void)printf("  system       %s, kernel %s; profile %s\n", text_or_dash(said->system),
+                 text_or_dash(said->kernel), text_or_dash(said->board));
     say_slots(said, a, sizeof a);
     (void)printf("  slots        %s\n", a);
     if (rp_cli_say_system(said->system_slots, said->system_slots_count, said->system_slot, a,
@@ -274,15 +275,15 @@ static void print_system(const rp_Condition *said) {
     say_reading(said, RP_READING_MEMORY_FREE, 1.0 / (1 << 20), 1, a, sizeof a);
     say_reading(said, RP_READING_MEMORY, 1.0 / (1 << 20), 1, b, sizeof b);
     say_reading(said, RP_READING_RESIDENT, 1.0 / (1 << 20), 1, c, sizeof c);
-    (void)printf("  memory       %s of %s MiB free; the agent has %s MiB\n", a, b, c);
+    (void)printf("  memory       %s of %s MiB free; the agent uses %s MiB\n", a, b, c);
     say_reading(said, RP_READING_DISK_FREE, 1.0 / (1 << 20), 1, a, sizeof a);
     say_reading(said, RP_READING_DISK, 1.0 / (1 << 20), 1, b, sizeof b);
     (void)printf("  disk         %s of %s MiB free\n", a, b);
     say_time(said, RP_READING_UP, a, sizeof a);
     say_time(said, RP_READING_AGENT_UP, b, sizeof b);
     say_reading(said, RP_READING_LOAD, 1, 1, c, sizeof c);
-    (void)printf("  up           %s; the agent: %s; load %s; a host may %sreboot it\n", a, b, c,
-                 said->may_reboot ? "" : "not ");
+    (void)printf("  up           %s; the agent: %s; load %s; reboots by a host are %s\n", a, b, c,
+                 said->may_reboot ? "allowed" : "not allowed");
 }
 
 static void print_text(const char *name, const showing *s) {
@@ -293,7 +294,7 @@ static void print_text(const char *name, const showing *s) {
     print_links(s);
     print_system(&s->said);
     (void)printf("  last words   %s\n",
-                 s->word_count ? "before its last fault, and that:" : "none: no fault is known");
+                 s->word_count ? "up to its last fault:" : "none, because no fault is known");
     for (uint32_t i = 0; i < s->word_count; i++) {
         rp_cli_print_line("    ", s->word[i].time_ms, s->word[i].text);
     }
@@ -455,7 +456,7 @@ fail:
     return err;
 }
 
-/* A board that does not answer is told of, and the others come all the same. */
+/* Continues after a board that does not answer; the worst error is the result. */
 rp_err rp_verb_boards_show(rp_arena *arena, const rp_cli_args *args) {
     rp_cli_asking asking;
     rp_err worst = RP_OK;

@@ -72,7 +72,7 @@ fail:
 static rp_err withdraw_tokens(const rp_cli_args *args, const char *folder) {
     const rp_err err = rp_pending_withdraw(folder, args->words.item, args->words.count);
     for (uint32_t i = 0; i < args->words.count && err == RP_OK && !args->quiet; i++) {
-        rp_print(stderr, "the token %s is withdrawn: no board can enrol by it\n",
+        rp_print(stderr, "the token %s is withdrawn: no board can enrol with it\n",
                  args->words.item[i]);
     }
     return err;
@@ -82,8 +82,8 @@ rp_err rp_cli_boards_tokens(rp_arena *arena, const rp_cli_args *args, const char
     const bool names = args->words.count > 0;
     if (args->enrol.token || args->enrol.open || args->enrol.list == args->enrol.withdraw ||
         names != args->enrol.withdraw) {
-        return rp_fail(RP_ERR_USAGE, "expected: boards enrol --list | boards enrol --withdraw "
-                                     "NAME|ID...; --keys DIR where the keys are elsewhere");
+        return rp_fail(RP_ERR_USAGE, "expected: boards enrol --list [--keys DIR] | boards enrol "
+                                     "--withdraw NAME|ID... [--keys DIR]");
     }
     return args->enrol.list ? list_tokens(arena, args, keys_folder)
                             : withdraw_tokens(args, keys_folder);

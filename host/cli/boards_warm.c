@@ -1,5 +1,5 @@
-/* boards warm: a controller brings a ring up to its kernels. A board that has a run, of anybody, is
- * left alone: so boards are asked first, beside whatever they do. */
+/* boards warm: a controller starts a ring only until its kernels are built. Boards with a run are
+ * not disturbed, so their state is asked first. */
 
 #include <inttypes.h>
 #include <limits.h>
@@ -14,11 +14,11 @@
 #include "run/runfile.h"
 #include "run/where.h"
 
-enum { WITHIN_S = 1800, LOOK_S = 8 /* for a board that is there */ };
+enum { WITHIN_S = 1800, LOOK_S = 8 /* timeout for an answer */ };
 
 /* ---- the ring -------------------------------------------------------------------------------- */
 
-/* `text` and 'value' of YAML behind it. */
+/* Appends 'value', quoted for YAML, to *text. */
 static rp_err add_quoted(rp_arena *arena, char **text, const char *value) {
     rp_err err = RP_OK;
     RP_TRY(rp_arena_printf(arena, text, "%s'", *text));
@@ -35,13 +35,15 @@ fail:
 
 static rp_err add_set(rp_cli_args *args, const char *text) {
     if (args->set.count == RP_OPTION_ITEMS_MAX) {
-        return rp_fail(RP_ERR_USAGE, "more than %d --set", RP_OPTION_ITEMS_MAX);
+        return rp_fail(RP_ERR_USAGE,
+                       "expected at most %d --set, with those for --roster and --where",
+                       RP_OPTION_ITEMS_MAX);
     }
     args->set.item[args->set.count++] = text;
     return RP_OK;
 }
 
-/* A run file for boards of this machine gets another ring, one with a roster another roster. */
+/* Replaces the ring of a run file for local boards, or the roster of any further run file. */
 static rp_err take_roster(rp_arena *arena, const char *run_path, rp_cli_args *args) {
     char path[PATH_MAX];
     const bool found = realpath(args->roster, path) != NULL;
@@ -82,9 +84,10 @@ fail:
 
 /* ---- its boards ------------------------------------------------------------------------------ */
 
-/* Who does not answer is for the controller, which knows what to say of it. */
-static rp_err look_at(rp_arena *arena, rp_cli_asking *asking, const rp_roster_entry *board,
-                      bool is_spare, uint32_t wait_s) {
+/* Refuses a board with a run. Boards that do not answer are left to the controller, which finds the
+ * cause. */
+static rp_err check_board(rp_arena *arena, rp_cli_asking *asking, const rp_roster_entry *board,
+                          bool is_spare, uint32_t wait_s) {
     const rp_Ask ask = {.what = RP_ASK_CONDITION};
     rp_asker *asker = NULL;
     rp_Frame frame;
@@ -98,19 +101,20 @@ static rp_err look_at(rp_arena *arena, rp_cli_asking *asking, const rp_roster_en
         const char *name =
             state < RP_AGENT_STATES ? rp_agent_state_name((rp_agent_state)state) : "unknown";
         err = rp_fail(RP_ERR_FAULT,
-                      "%s: is at work (state %s), which warming would end: --force does it all the "
-                      "same%s",
+                      "%s: has a run (state %s), which warming would end; do it anyway with "
+                      "--force%s",
                       board->name, name,
-                      is_spare ? ", --set ring.spare=[] warms the ring without its spares" : "");
+                      is_spare ? ", or skip the spares with --set ring.spare=[]" : "");
     }
 fail:
     rp_asker_close(&asker);
     return err;
 }
 
-/* A board that dials is met by the controller: where it dials one of them can listen. */
-static rp_err look(rp_arena *arena, const rp_cli_args *args, const char *run_path,
-                   uint32_t wait_s) {
+/* Checks all boards but those that dial, because only the controller can listen at their address.
+ */
+static rp_err check_boards(rp_arena *arena, const rp_cli_args *args, const char *run_path,
+                           uint32_t wait_s) {
     rp_cli_asking asking = {.args = args, .clock = rp_clock_real()};
     rp_runfile run = {0};
     rp_err err;
@@ -120,7 +124,7 @@ static rp_err look(rp_arena *arena, const rp_cli_args *args, const char *run_pat
     for (uint32_t k = 0; !run.local && k < run.boards + run.spares; k++) {
         RP_TRY(run.roster[k].dials
                    ? RP_OK
-                   : look_at(arena, &asking, &run.roster[k], k >= run.boards, wait_s));
+                   : check_board(arena, &asking, &run.roster[k], k >= run.boards, wait_s));
     }
 fail:
     rp_cli_asking_close(&asking);
@@ -137,9 +141,9 @@ rp_err rp_cli_warm(rp_arena *arena, const rp_cli_args *args, const char *run_pat
     rp_err err = RP_OK;
     RP_TRY(args->roster ? take_roster(arena, run_path, &own) : RP_OK);
     RP_TRY(args->where.count ? take_where(arena, &own) : RP_OK);
-    RP_TRY(look(arena, &own, run_path, wait_s));
+    RP_TRY(check_boards(arena, &own, run_path, wait_s));
     if (!args->quiet) {
-        rp_print(stderr, "warming the boards of %s: they have %u s\n", run_path, within_s);
+        rp_print(stderr, "warming the boards of %s within %u s\n", run_path, within_s);
     }
     RP_TRY(rp_cli_run_warm(&own, run_path, within_s));
 fail:

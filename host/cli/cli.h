@@ -1,4 +1,4 @@
-/* The command line: verbs, their options, and nothing worth a unit test. */
+/* The command line: verbs and their options. */
 #ifndef RP_CLI_CLI_H
 #define RP_CLI_CLI_H
 
@@ -12,13 +12,13 @@
 
 #define RP_CLI_WAIT_UNSAID UINT32_MAX
 
-/* What train, resume, plan, profile and warm start with. */
+/* Values of train, resume, plan, profile and warm. */
 typedef struct {
     const char *resume, *plan, *profile;
-    bool lane; /* standard input and output are the line to the run of lanes */
+    bool lane; /* standard input and output are the connection to the process that averages lanes */
 } rp_cli_run;
 
-/* What eval, predict and inspect ask about a model. */
+/* Values of eval, predict and inspect. */
 typedef struct {
     const char *weights, *split, *input;
     bool confusion;
@@ -45,18 +45,18 @@ typedef struct {
 /* Values of boards enrol, and those that adopt and image share with it. */
 typedef struct {
     const char *group, *run;
-    const char *node, *host,
-        *dial;           /* the board's name, this host's address, whom the board dials */
-    uint32_t hours;      /* 0: the default */
-    bool token, open;    /* make tokens and do not wait; make none and wait */
-    bool list, withdraw; /* nothing else is done */
+    const char *node, *host;
+    const char *dial; /* address that the board dials */
+    uint32_t hours;   /* 0: the default */
+    bool token, open; /* make tokens without waiting; wait without making tokens */
+    bool list, withdraw;
 } rp_cli_enrol;
 
 /* Values of image, flash and bundle. */
 typedef struct {
     const char *ssh_key, *wifi, *packages, *cache, *runner;
-    char *enrol;        /* an argument, which is overwritten once it is read */
-    const char *listen; /* where the board listens */
+    char *enrol;        /* a token; it is overwritten in argv after it was read */
+    const char *listen; /* address at which the board listens */
     bool overlay, new_key;
     uint32_t release;
 } rp_cli_image;
@@ -68,11 +68,11 @@ typedef struct {
     bool no_wait, force, ask;
 } rp_cli_fleet;
 
-/* The values of a line. A member keeps its default where the verb has no such option. */
+/* The values of a command line. A member keeps its default if the verb has no such option. */
 typedef struct {
-    rp_option_words words; /* RUN.yaml, SCHEDULE, ... */
-    const char *program;   /* as it was called */
-    char command[1024];    /* the whole line, cut where it is longer */
+    rp_option_words words; /* positional arguments: RUN.yaml, SCHEDULE, ... */
+    const char *program;   /* argv[0] */
+    char command[1024];    /* the whole command line, truncated if it is longer */
     bool help, quiet, verbose;
 
     /* of several verbs */
@@ -95,7 +95,7 @@ typedef struct {
     bool as_line;          /* of keys show: --roster */
 } rp_cli_args;
 
-/* What --wait says, or the default of the verb. */
+/* The value of --wait, or the default of the verb. */
 static inline uint32_t rp_cli_wait_s(const rp_cli_args *args, uint32_t usual) {
     return args->wait_s == RP_CLI_WAIT_UNSAID ? usual : args->wait_s;
 }
@@ -104,15 +104,15 @@ static inline bool rp_cli_is_json(const rp_cli_args *args) {
     return strcmp(args->format, "json") == 0;
 }
 
-/* What a verb does; `arena` ends with the command. */
+/* Runs a verb; `arena` lives until the command ends. */
 typedef rp_err rp_cli_action(rp_arena *arena, const rp_cli_args *args);
 
 typedef struct {
     const char *name;  /* "train"; "boards list" for a verb of a verb */
-    const char *words; /* for the usage line: "RUN.yaml" */
+    const char *words; /* positional arguments for the usage line: "RUN.yaml" */
     uint32_t words_min, words_max;
-    /* Names of rows of options.c, all verbs take quiet, verbose and help too: "NAME!" is required,
-     * "A|B" exclude each other, "NAME:VARIANT" is one of several rows of a name. */
+    /* Names of rows of rp_cli_options; every verb also has quiet, verbose and help. "NAME!" is
+     * required, "A|B" exclude each other, "NAME:VARIANT" chooses one of several rows of a name. */
     const char *options;
     const char *summary; /* one line, without a full stop */
     const char *details; /* before the options in --help, or NULL */
@@ -121,24 +121,25 @@ typedef struct {
 
 /* Ends with a name of NULL. */
 extern const rp_cli_verb rp_cli_verbs[];
-/* Every option of every verb, once; ends with a name of NULL. */
+/* All options of all verbs; ends with a name of NULL. */
 extern const rp_option rp_cli_options[];
 
 /* The options of a verb, as rp_options_parse() takes them. */
 void rp_cli_options_of(const rp_cli_verb *verb, rp_option out[RP_OPTIONS_MAX]);
 
-/* Reads a verb's line (after the verb) into *out, which has the defaults otherwise; its words come
- * from `arena`. */
+/* Reads the command line after the verb into *out, which has defaults for missing options.
+ * Positional arguments are in `arena`. errors USAGE, MEMORY */
 rp_err rp_cli_parse(rp_arena *arena, const rp_cli_verb *verb, int argc, char *const *argv,
                     rp_cli_args *out);
 
-/* Of boards warm: a controller for it. */
+/* Runs a controller that only warms the boards of a run. */
 rp_err rp_cli_run_warm(const rp_cli_args *args, const char *run_path, uint32_t within_s);
 rp_err rp_cli_report_reach(rp_arena *arena, const rp_cli_args *args); /* doctor --roster */
 
-/* Is the word a model: a file that ends with .yaml or .yml, or a name of the zoo and no file? */
+/* Does the word name a model: a file that ends with .yaml or .yml, or a model of the zoo and not a
+ * file? */
 bool rp_cli_is_model(const char *word);
-/* errors  USAGE and SHAPE as of a run with this model */
+/* inspect of a model. errors  USAGE and SHAPE as for a run with this model */
 rp_err rp_cli_inspect_model(rp_arena *arena, const rp_cli_args *args) RP_MUST_CHECK;
 
 rp_cli_action rp_verb_train, rp_verb_resume, rp_verb_eval, rp_verb_predict, rp_verb_plan,

@@ -5,18 +5,19 @@
 #include "sched/split.h"
 #include "stage/layout.h"
 
-/* A lane is a node: with one chunk, a stage, or the forward or the backward of one. */
+/* A lane of the picture is a node. With one chunk it holds a stage, or one half of a split stage.
+ */
 typedef struct {
     const rp_sched_kind *kind;
     uint32_t lanes, chunks, micro;
-    uint32_t stages, whole; /* where stages are split: so many, but for these */
+    uint32_t stages, whole; /* of a kind that splits: number of stages, and bits of whole ones */
     rp_sched_slot *slot;
     uint32_t slot_count, slot_count_max;
     rp_sched_facts facts;
     uint32_t *copies; /* of the weights, by lane */
-    uint32_t batch;   /* microbatches a step */
-    bool steady;      /* a window of a long run; times are from its beginning */
-    uint32_t lead;    /* microbatches before and behind the window */
+    uint32_t batch;   /* microbatches in a step */
+    bool steady;      /* a window of a long run; times count from its beginning */
+    uint32_t lead;    /* microbatches before and after the window */
 } drawing;
 
 static uint32_t stages_of(const drawing *d) {
@@ -29,7 +30,8 @@ static void collect_slot(void *context, const rp_sched_slot *slot) {
     d->slot[d->slot_count++] = *slot;
 }
 
-/* The schedule with its defaults; one microbatch a step unless the method accumulates. */
+/* Makes a job for the schedule with its defaults; a step has one microbatch unless the method
+ * accumulates. */
 static rp_err make_job(rp_arena *arena, drawing *d, rp_job *out) {
     rp_node *root;
     char *text;
@@ -38,7 +40,7 @@ static rp_err make_job(rp_arena *arena, drawing *d, rp_job *out) {
     if (d->kind->accumulates) {
         d->batch = d->lanes < d->micro ? d->lanes : d->micro;
     }
-    if (d->steady) { /* until what filling the pipes has left behind is over */
+    if (d->steady) { /* long enough for the effects of filling the pipes to end */
         d->lead = d->batch * (4 * d->lanes * d->chunks / d->batch + 1);
     }
     *out = (rp_job){.cut = {.stage_count = stages_of(d)},
@@ -57,13 +59,13 @@ fail:
     return err;
 }
 
-/* Counts through the run, whether its microbatches are of one step or steps of their own. */
+/* Index of the op's microbatch in the whole run. */
 static uint32_t micro_number(const drawing *d, const rp_op *op) {
     return (uint32_t)op->step * d->batch + op->micro;
 }
 
-/* When the first stage begins microbatch `number`. */
-static double start_of(const drawing *d, uint32_t number) {
+/* Start of the forward of microbatch `number` on the first stage. */
+static double find_start(const drawing *d, uint32_t number) {
     for (uint32_t i = 0; i < d->slot_count; i++) {
         const rp_sched_slot *slot = &d->slot[i];
         if (slot->stage == 0 && slot->op.kind == RP_OP_FORWARD &&
@@ -74,11 +76,11 @@ static double start_of(const drawing *d, uint32_t number) {
     return 0;
 }
 
-/* Keeps what lies between the starts of two microbatches on the first stage; the bubble is that of
- * this time. */
+/* Keeps only ops between the starts of two microbatches on the first stage, and computes the bubble
+ * of this window. */
 static void cut_window(drawing *d) {
-    const double from = start_of(d, d->lead);
-    const double span = start_of(d, d->lead + d->micro) - from;
+    const double from = find_start(d, d->lead);
+    const double span = find_start(d, d->lead + d->micro) - from;
     double busy = 0;
     uint32_t count = 0;
     for (uint32_t i = 0; i < d->slot_count; i++) {
@@ -96,7 +98,8 @@ static void cut_window(drawing *d) {
     d->facts.bubble = span > 0 ? 1 - busy / (span * d->lanes) : 0;
 }
 
-/* F, B and W of a stage take `unit` each; an undivided backward `backward` times as long. */
+/* Replays the schedule: F, B and W of a stage take `unit` each, an undivided backward `backward` *
+ * `unit`. */
 static rp_err play_schedule(rp_arena *arena, drawing *d, double unit, double backward) {
     rp_err err = RP_OK;
     double *cost;
@@ -135,7 +138,7 @@ fail:
     return err;
 }
 
-/* Own updates between forward and backward, on the lane's stages. */
+/* Largest staleness of the lane's stages. */
 static uint32_t staleness_of(const drawing *d, uint32_t lane) {
     uint32_t staleness = 0;
     for (uint32_t k = lane; k < d->lanes * d->chunks; k += d->lanes) { /* holds */
@@ -149,7 +152,7 @@ static const char *lane_word(const drawing *d) {
     return d->chunks > 1 ? "node" : "stage";
 }
 
-/* "stage 3"; "stage 3 F", "stage 3 B" where they are apart, "stage 3 FB" between such */
+/* Name of a lane: "stage 3"; with a kind that splits: "stage 3 F", "stage 3 B", or "stage 3 FB". */
 static void lane_text(const drawing *d, uint32_t k, char *out, size_t bytes) {
     const int digits = snprintf(NULL, 0, "%u", d->lanes * d->chunks);
     if (d->kind->splits) {
@@ -163,7 +166,7 @@ static void lane_text(const drawing *d, uint32_t k, char *out, size_t bytes) {
     }
 }
 
-/* Which of its lane's chunks an op is of: "a", "b"; "" where there is one. */
+/* Letter of the op's chunk: "a", "b", ..; "" if there is only one chunk. */
 static const char *chunk_letter(const drawing *d, const rp_sched_slot *slot) {
     static const char *const letters[RP_CHUNKS_MAX] = {"a", "b", "c", "d", "e", "f", "g", "h"};
     return d->chunks > 1 ? letters[slot->stage / d->lanes] : "";
@@ -189,7 +192,7 @@ static const char *steady_text(const drawing *d) {
     return d->steady ? " of the steady state" : "";
 }
 
-/* In percent; a sum that misses 0 by rounding is 0. */
+/* In percent; rounding errors around 0 become 0. */
 static double positive_bubble(const drawing *d) {
     return d->facts.bubble > 1e-9 ? 100 * d->facts.bubble : 0;
 }
@@ -206,7 +209,7 @@ static rp_err draw_text(FILE *out, rp_arena *arena, const drawing *d) {
     RP_TRY(RP_ARENA_NEW(arena, (size_t)d->lanes * columns, &cell));
     for (uint32_t i = 0; i < d->slot_count; i++) {
         const rp_sched_slot *slot = &d->slot[i];
-        if (slot->end > slot->start && slot->start > -0.5) { /* an update takes no column */
+        if (slot->end > slot->start && slot->start > -0.5) { /* updates have no column */
             cell[slot->node * columns + (uint32_t)(slot->start + 0.5)] = slot;
         }
     }
@@ -240,7 +243,7 @@ fail:
 
 enum { LEFT = 92, TOP = 84, LANE = 30, LANE_PITCH = 38, FACTS = 230, LEGEND = 74 };
 
-/* System fonts only; the cells' colours are told apart without red and green, and by lightness. */
+/* Only system fonts. Colours of cells differ in lightness, and not only in red and green. */
 static const char style[] =
     "<style>\n"
     "text{font-family:system-ui,-apple-system,'Segoe UI','DejaVu Sans',sans-serif;font-size:13px;"
@@ -278,12 +281,12 @@ static char op_colour(rp_op_kind kind) {
 }
 
 static void put_cell(FILE *out, const drawing *d, const rp_sched_slot *slot, double unit) {
-    const double start = slot->start > 0 ? slot->start : 0; /* of the part that is in the window */
+    const double start = slot->start > 0 ? slot->start : 0; /* clipped to the window */
     const double end = slot->end < d->facts.makespan ? slot->end : d->facts.makespan;
     const double x = LEFT + start * unit;
     const uint32_t y = TOP + slot->node * LANE_PITCH;
     const char kind = op_colour(slot->op.kind);
-    if (slot->op.kind == RP_OP_UPDATE) { /* takes no time: a bar where it happens */
+    if (slot->op.kind == RP_OP_UPDATE) { /* takes no time: a bar */
         fprintf(out, "<rect class=\"U\" x=\"%.1f\" y=\"%u\" width=\"4\" height=\"%u\" rx=\"1.5\">",
                 x - 2, y - 3, LANE + 6);
         fprintf(out, "<title>stage %u: update %llu at %g</title></rect>\n", slot->stage,
@@ -293,8 +296,8 @@ static void put_cell(FILE *out, const drawing *d, const rp_sched_slot *slot, dou
     const double wide = (end - start) * unit;
     const uint32_t label = micro_number(d, &slot->op);
     const double digits = label_digits(d);
-    const double fits = (unit - 4) / (digits * 0.62); /* a digit is about 0.62 of its size wide, */
-    const double size = fits < 13 ? fits : 13;        /* and 0.72 high */
+    const double fits = (unit - 4) / (digits * 0.62); /* width of a digit: about 0.62 em */
+    const double size = fits < 13 ? fits : 13;
     fprintf(out, "<g class=\"cell\"><title>stage %u: %s%u, %g to %g</title>", slot->stage,
             rp_op_letter(slot->op.kind), label, slot->start, slot->end);
     const double shade = slot->stage / d->lanes * (0.5 / d->chunks); /* later chunks are paler */
@@ -410,9 +413,9 @@ static void draw_svg(FILE *out, const drawing *d) {
 static rp_err check_sizes(const drawing *d) {
     if (d->chunks > 1 && !d->kind->interleaves) {
         return rp_fail(RP_ERR_USAGE,
-                       "draw: schedule %s has one stage a board, found --chunks %u; "
-                       "interleaved-1f1b has several",
-                       d->kind->name, d->chunks);
+                       "draw: --chunks %u: schedule %s has one stage on each board; expected "
+                       "interleaved-1f1b, or no --chunks",
+                       d->chunks, d->kind->name);
     }
     if (d->chunks < 1 || d->chunks > RP_CHUNKS_MAX || d->lanes > RP_DRAW_STAGES_MAX / d->chunks) {
         return rp_fail(RP_ERR_USAGE,
@@ -429,7 +432,9 @@ static rp_err check_sizes(const drawing *d) {
                        RP_DRAW_MICRO_MAX, d->micro);
     }
     if (d->steady && d->kind->flushed) {
-        return rp_fail(RP_ERR_USAGE, "draw: schedule %s is flushed at every step", d->kind->name);
+        return rp_fail(RP_ERR_USAGE,
+                       "draw: schedule %s flushes at every step, so it has no steady state",
+                       d->kind->name);
     }
     return RP_OK;
 }
@@ -440,7 +445,7 @@ static drawing drawing_of(const rp_draw_options *options) {
     if (kind->splits && lanes <= RP_SPLIT_STAGES_MAX) {
         lanes = rp_sched_split_nodes(lanes, options->whole);
     } else if (kind->splits && lanes <= UINT32_MAX / 2) {
-        lanes *= 2; /* too many, and said so */
+        lanes *= 2; /* invalid: check_sizes() reports too many stages */
     }
     return (drawing){.kind = kind,
                      .lanes = lanes,
@@ -513,9 +518,9 @@ rp_err rp_draw_table(FILE *out) {
         }
     }
     fprintf(out, "\nTime in units of one forward = one input gradient = one weight gradient of a "
-                 "microbatch on a board; updates and sends take none.\n"
-                 "Of a step where the schedule flushes; else of as many microbatches in the steady "
-                 "state, without the filling and\nthe draining that a run has once.\n");
+                 "microbatch on a board; updates and sends take no time.\n"
+                 "Of one step if the schedule flushes; else of as many microbatches in the steady "
+                 "state, without filling and draining.\n");
 fail:
     return err;
 }

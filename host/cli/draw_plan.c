@@ -12,7 +12,7 @@ static void collect_slot(void *context, const rp_sched_slot *slot) {
     }
 }
 
-/* All of an op's kind and microbatch; which of its node's stages it is of as a letter. */
+/* Label of an op: kind, microbatch, and a letter for the stage if its node has several. */
 static void label_slot(const rp_plan *plan, const rp_sched_slot *slot, char *out, size_t bytes) {
     const rp_plan_node *node = &plan->node[slot->node];
     const bool flushed = plan->method.kind->flushed;
@@ -46,7 +46,8 @@ static void put_holds(FILE *out, const rp_plan *plan, uint32_t k) {
     fprintf(out, "\n");
 }
 
-/* An op stands at its start, or behind the op before it: short ones push the others on. */
+/* Puts each op at its start, or directly after the op before it, because an op shorter than a
+ * column still takes a column. */
 static void put_lane(FILE *out, const rp_plan *plan, const slots *all, uint32_t k, uint32_t columns,
                      int width) {
     uint32_t column = 0;
@@ -112,7 +113,7 @@ rp_err rp_draw_plan(FILE *out, const rp_plan *plan) {
     fprintf(out, "%s, %u nodes, %u stages, %u edges: %g columns, bubble %.1f %%%s\n",
             plan->method.kind->name, plan->node_count, plan->stage_count, plan->edge_count,
             facts.makespan, 100 * facts.bubble,
-            plan->method.kind->flushed ? "" : ", filling and draining included");
+            plan->method.kind->flushed ? "" : ", including filling and draining");
     for (uint32_t k = 0; k < plan->node_count; k++) {
         put_lane(out, plan, &all, k, (uint32_t)(facts.makespan + 0.5), width);
     }

@@ -25,13 +25,13 @@ static rp_err print_result(const rp_cli_args *args, const rp_runfile *run,
 
 static rp_err check_part(const rp_cli_args *args, const rp_runfile *run, rp_split split) {
     if (args->model.confusion && run->data.classes == 0) {
-        return rp_fail(RP_ERR_USAGE, "%s: --confusion is for classes, and the data have none",
+        return rp_fail(RP_ERR_USAGE, "%s: --confusion needs classes, but the data have none",
                        run->path);
     }
     const bool validates = run->data.count[RP_SPLIT_VALIDATION] > 0;
     return run->data.count[split] > 0
                ? RP_OK
-               : rp_fail(RP_ERR_USAGE, "%s: the data have no %s part; try --split %s", run->path,
+               : rp_fail(RP_ERR_USAGE, "%s: the data have no %s part; use --split %s", run->path,
                          args->model.split, validates ? "validation" : "train");
 }
 

@@ -12,12 +12,12 @@
 
 enum { SHAPE_BYTES = 80 };
 
-/* What one layer, or all of them, costs for a sample. */
+/* Cost of one layer, or of all layers, for one sample. */
 typedef struct {
     uint64_t parameters; /* trained and frozen ones */
     uint64_t state;      /* running statistics */
     double flops_forward, flops_backward;
-    uint64_t activation_bytes; /* the output, and what the backward also keeps */
+    uint64_t activation_bytes; /* the output, and further values kept for the backward */
 } cost;
 
 bool rp_cli_is_model(const char *word) {
@@ -97,9 +97,10 @@ static void print_text(const rp_model *model, bool assumed) {
                  "", "", sum.parameters, sum.flops_forward, sum.flops_backward,
                  sum.activation_bytes);
     (void)printf("for each sample of %s", shape_text(&model->input, text));
-    (void)printf(assumed ? " and %u classes, which are assumed: the file leaves them to the data "
-                           "(--input, --classes)\n"
-                         : "\n",
+    (void)printf(assumed
+                     ? " and %u classes, which are assumed, because the file leaves them to the "
+                       "data (set them with --input, --classes)\n"
+                     : "\n",
                  model->classes);
 }
 

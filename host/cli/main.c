@@ -1,4 +1,4 @@
-/* ringpipe: finds the verb, runs it, turns its error into an exit code. */
+/* ringpipe: finds the verb, runs it, and converts its error to an exit code. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,8 @@
 #include "cli/cli.h"
 #include "cli/safe_output.h"
 
-/* The verb's own name, where it is one of `group` ("boards "; "" for verbs of the program). */
+/* The verb's name without its group if it belongs to `group` ("boards ", or "" for top-level
+ * verbs), else NULL. */
 static const char *name_in(const rp_cli_verb *verb, const char *group) {
     const size_t length = strlen(group);
     const bool inside = strncmp(verb->name, group, length) == 0;
@@ -41,7 +42,7 @@ static void print_usage(FILE *file, const char *group) {
         }
     }
     (void)fprintf(file,
-                  "\nringpipe %sVERB --help lists the options of a verb; man ringpipe tells more.\n"
+                  "\nringpipe %sVERB --help lists the options of a verb; see also man ringpipe.\n"
                   "Exit codes: 0 finished, 2 bad usage or input, 3 the ring failed (resumable),\n"
                   "4 device or driver fault, 5 refused by security, 130 interrupted (resumable).\n",
                   group);
@@ -65,7 +66,7 @@ static void print_help(const rp_cli_verb *verb) {
     rp_options_print(stdout, table);
 }
 
-/* A word `-` is the standard input, which some read more than once. */
+/* The word `-` is standard input, which is kept because some verbs read it more than once. */
 static rp_err run_verb(rp_arena *arena, const rp_cli_verb *verb, const rp_cli_args *args) {
     rp_err err = RP_OK;
     if (args->help) {
@@ -76,7 +77,7 @@ static rp_err run_verb(rp_arena *arena, const rp_cli_verb *verb, const rp_cli_ar
         rp_log_choose(args->quiet ? RP_LOG_ERROR : RP_LOG_DEBUG);
     }
     if (args->verbose) {
-        (void)setenv("RP_LOG", "debug", 1); /* for local agents, and the runs of a comparison */
+        (void)setenv("RP_LOG", "debug", 1); /* for child processes: local agents, runs of lab */
     }
     for (uint32_t i = 0; i < args->words.count && err == RP_OK; i++) {
         err = rp_input_is_standard(args->words.item[i]) ? rp_input_keep() : RP_OK;
@@ -84,8 +85,8 @@ static rp_err run_verb(rp_arena *arena, const rp_cli_verb *verb, const rp_cli_ar
     return err == RP_OK ? verb->run(arena, args) : err;
 }
 
-/* One line where it is clear enough what was meant, all verbs where nothing was. */
-static int no_verb(const char *group, const char *name) {
+/* Reports an unknown or missing verb; suggests the nearest verb, or lists all of them. */
+static int fail_verb(const char *group, const char *name) {
     rp_nearest nearest = {.word = name};
     if (!name[0]) {
         print_usage(stderr, group);
@@ -96,11 +97,11 @@ static int no_verb(const char *group, const char *name) {
             rp_nearest_offer(&nearest, name_in(verb, group));
         }
     }
-    rp_print(stderr, "ringpipe: no verb '%s%s'", group, name);
+    rp_print(stderr, "ringpipe: unknown verb '%s%s'", group, name);
     if (nearest.best) {
         rp_print(stderr, "; did you mean '%s%s'?\n", group, nearest.best);
     } else {
-        (void)fprintf(stderr, "; there are:");
+        (void)fprintf(stderr, "; expected one of:");
         for (const rp_cli_verb *verb = rp_cli_verbs; verb->name; verb++) {
             if (name_in(verb, group)) {
                 (void)fprintf(stderr, " %s", name_in(verb, group));
@@ -108,11 +109,11 @@ static int no_verb(const char *group, const char *name) {
         }
         (void)fprintf(stderr, "\n");
     }
-    (void)fprintf(stderr, "`ringpipe %s--help` says what each is for.\n", group);
+    (void)fprintf(stderr, "`ringpipe %s--help` lists all verbs with a description.\n", group);
     return 2;
 }
 
-/* The line as it was typed, for about.json. */
+/* Keeps the command line, quoted for a shell, for about.json. */
 static void keep_command(rp_arena *arena, int argc, char **argv, rp_cli_args *args) {
     size_t used = 0;
     for (int i = 0; i < argc && used < sizeof args->command - 1; i++) {
@@ -135,7 +136,7 @@ static int run_line(int argc, char **argv) {
     const char *name = argc > 1 ? argv[1] : "";
     const rp_cli_verb *verb = find_verb("", name);
     char group[16] = "";
-    int used = 2; /* words of the line */
+    int used = 2; /* words of argv up to the verb */
     if (strcmp(name, "--version") == 0) {
         (void)printf("ringpipe %s\n", RP_VERSION);
         return 0;
@@ -151,7 +152,7 @@ static int run_line(int argc, char **argv) {
         return 0;
     }
     if (!verb) {
-        return no_verb(group, name);
+        return fail_verb(group, name);
     }
     rp_share_announce("RINGPIPE_MODELS", "models");
     rp_share_announce("RINGPIPE_LINKS", "links");

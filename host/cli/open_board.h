@@ -1,4 +1,4 @@
-/* This machine's device, as the options name its board. */
+/* Opens this machine's device by the options --board and --threads. */
 #ifndef RP_CLI_OPEN_BOARD_H
 #define RP_CLI_OPEN_BOARD_H
 

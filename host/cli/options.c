@@ -1,5 +1,5 @@
-/* The table of options and the table of verbs: a line is parsed by them, and --help, the manual and
- * the completions are written from them. */
+/* The table of options and the table of verbs. Command lines are parsed by them; --help, parts of
+ * the manual and the completions are generated from them. */
 #include <string.h>
 
 #include "cli/cli.h"
@@ -43,47 +43,50 @@ const rp_option rp_cli_options[] = {
     NUMBER("wait", "SECONDS", wait_s, 1000000, "How long to wait (default: see the manual)"),
 
     TEXT("resume", "DIR", run.resume, "Continue in a run folder, from its newest checkpoint"),
-    TEXT("plan", "PLAN.json", run.plan, "Run by this plan (default: one is made)"),
-    TEXT("profile", "PROFILE.json", run.profile, "What layers cost on each board"),
-    FLAG("lane", 0, run.lane, "For the lanes of a run, which starts them itself"),
+    TEXT("plan", "PLAN.json", run.plan, "Use this plan (default: a new one is made)"),
+    TEXT("profile", "PROFILE.json", run.profile,
+         "Times of layers on each board (default: measure)"),
+    FLAG("lane", 0, run.lane, "Internal: a run with lanes starts its lanes with this option"),
 
     TEXT("weights", "FILE.safetensors", model.weights, "Weights of the whole model"),
     CHOICE("split", "test|validation|train", model.split, "Which samples (default: test)", NULL),
-    FLAG("confusion", 0, model.confusion, "Each class and the table of answers, by this machine"),
+    FLAG("confusion", 0, model.confusion, "Print scores by class and the confusion table"),
     NUMBER("top", "N", model.top, 65536, "Number of likeliest classes to print (default: 1)"),
     TEXT("input", "SHAPE", model.input, "Shape of a sample of a model file, as in 3,32,32"),
     NUMBER("classes", "N", model.classes, 65536, "Number of classes, for a model file"),
 
-    CHOICE("executor", "digest|timed", sim.executor, "What computes (default: digest)", NULL),
+    CHOICE("executor", "digest|timed", sim.executor, "Executor of the boards (default: digest)",
+           NULL),
     VALUE(RANGE, "seed", 0, "N", sim.seeds, 0, "Seed of faults and order (default: 1)", NULL),
     VALUE(RANGE, "seeds", 0, "A..B", sim.seeds, 0, "Many runs, one for each seed", NULL),
-    TEXT("faults", "none|all|FILE", sim.faults, "all: drawn from the seed (default: none)"),
+    TEXT("faults", "none|all|FILE", sim.faults,
+         "Faults to simulate; all: drawn from the seed (default: none)"),
     FLAG("trace", 0, sim.trace, "Print every event of the run"),
-    FLAG("once", 0, sim.once, "Do not resume a run that stops: exit as its controller does"),
+    FLAG("once", 0, sim.once, "Do not resume a run that stops; exit like its controller"),
 
     NUMBER("stages", "D", draw.stages, 1024, "Stages of the pipeline (default: 4)"),
     NUMBER("micro", "M", draw.micro, 65536, "Microbatches of a step (default: 8)"),
     NUMBER("chunks", "N", draw.chunks, 1024, "Stages of a board, if interleaved (default: 2)"),
-    FLAG("whole", 0, draw.whole, "Without a flush: the run from its beginning to its end"),
+    FLAG("whole", 0, draw.whole, "Draw the whole run of a schedule without a flush"),
 
     VALUE(REAL, "minutes", 0, "N", minutes, 1440, "Time to spend (default: 5)", NULL),
-    FLAG("system", 0, system, "For all users: in /etc/ringpipe/tuning"),
+    FLAG("system", 0, system, "Write for all users, to /etc/ringpipe/tuning"),
     {"system", 0, RP_OPTION_FLAG, NULL, AT(system),
      "The whole system instead of one board's image or its software", 0, "whole", false, 0},
 
     FLAG("follow", 'f', log.follow, "Continue with new lines"),
-    FLAG("all", 0, log.all, "Every step; otherwise some 40 of them"),
-    NUMBER("lines", "N", log.lines, 128, "Number of its last lines (default: 30)"),
+    FLAG("all", 0, log.all, "Print every step (default: about 40 of them)"),
+    NUMBER("lines", "N", log.lines, 128, "Number of last lines (default: 30)"),
 
     TEXT("group", "NAME", enrol.group, "Group of the roster that these boards join"),
-    NUMBER("hours", "N", enrol.hours, 8760, "How long a token lasts (default: 24)"),
+    NUMBER("hours", "N", enrol.hours, 8760, "Lifetime of a token (default: 24)"),
     FLAG("token", 0, enrol.token, "Make the tokens and do not wait for the boards"),
-    FLAG("open", 0, enrol.open, "Make no tokens: wait for boards that have one already"),
-    FLAG("list", 0, enrol.list, "List the tokens only"),
-    FLAG("withdraw", 0, enrol.withdraw, "Withdraw the tokens of these names or ids only"),
+    FLAG("open", 0, enrol.open, "Make no tokens; wait for boards that have one already"),
+    FLAG("list", 0, enrol.list, "Only list the tokens"),
+    FLAG("withdraw", 0, enrol.withdraw, "Only withdraw the tokens with these names or ids"),
     TEXT("run", "RUN.yaml", enrol.run, "Then warm the boards for this run"),
     TEXT("node", "NAME", enrol.node, "The board's name; image: several names, separated by commas"),
-    TEXT("host", "ADDRESS[:PORT]", enrol.host, "Where the board finds this host (port: 7900)"),
+    TEXT("host", "ADDRESS[:PORT]", enrol.host, "Where the board reaches this host (port: 7900)"),
     TEXT("dial", "ADDRESS:PORT", enrol.dial,
          "The board dials this host; for one that has no reachable address"),
 
@@ -92,14 +95,14 @@ const rp_option rp_cli_options[] = {
     TEXT("wifi", "FILE.yaml", image.wifi, "ssid, passphrase and country of a wireless network"),
     FLAG("overlay", 0, image.overlay, "A folder for a vendor's system instead of an image"),
     TEXT("packages", "DIR", image.packages, "The agent's package (default: build-package)"),
-    TEXT("cache", "DIR", image.cache, "Where systems are kept (default: ~/.cache/ringpipe/images)"),
+    TEXT("cache", "DIR", image.cache, "Cache of systems (default: ~/.cache/ringpipe/images)"),
     TEXT("enrol", "TOKEN|@FILE", image.enrol, "Take this token (default: a new one is made)"),
     VALUE(TEXT, "listen", 0, "tcp://HOST:PORT", image.listen, 0,
           "Where the board listens (default: tcp://0.0.0.0:7000)", "board"),
     CHOICE("runner", "bmaptool|dd|qemu", image.runner,
-           "What writes the image, or starts it (default: dd)", NULL),
+           "Program that writes the image or starts it (default: dd)", NULL),
     NUMBER("release", "N", image.release, UINT32_MAX,
-           "Number of the bundle; boards take larger ones"),
+           "Number of the bundle; boards accept only a larger one than theirs"),
     FLAG("new-key", 0, image.new_key, "Make the pair of keys that signs bundles"),
 
     NUMBER("mbit", "N", fleet.mbit, 1000000, "Rate limit in Mbit/s (default: none)"),
@@ -107,7 +110,7 @@ const rp_option rp_cli_options[] = {
            "Boards at the same time (default: 1)"),
     FLAG("no-wait", 0, fleet.no_wait,
          "Do not wait for the board's return, or for the end of its trial"),
-    FLAG("force", 0, fleet.force, "Also while the board has a run"),
+    FLAG("force", 0, fleet.force, "Do it even if the board has a run"),
     FLAG("ask", 0, fleet.ask, "Print which boards answer; --wait: timeout for each"),
     NUMBER("within", "SECONDS", fleet.within_s, 86400, "Time for warming (default: 1800)"),
 
@@ -115,10 +118,10 @@ const rp_option rp_cli_options[] = {
     {"roster", 0, RP_OPTION_FLAG, NULL, AT(as_line), "Print a line for a roster", 0, "line", false,
      0},
     TEXT("to", "DIR", to, "Folder to put the files in"),
-    TEXT("from", "ADDRESS", from, "A mirror: https, http or file (default: the official place)"),
+    TEXT("from", "ADDRESS", from, "Address of a mirror: https, http or file"),
 
     FLAG("quiet", 'q', quiet, "Print errors and the result, nothing else"),
-    FLAG("verbose", 'v', verbose, "Print everything that is known, with time and place"),
+    FLAG("verbose", 'v', verbose, "Print debug messages, with time and source"),
     {"help", 'h', RP_OPTION_END, NULL, AT(help), "Print this list", 0, NULL, false, 0},
     {NULL, 0, RP_OPTION_FLAG, NULL, 0, NULL, 0, NULL, false, 0},
 };
@@ -129,15 +132,15 @@ const rp_cli_verb rp_cli_verbs[] = {
     {"train", "RUN.yaml", 1, 1, "set out|resume format dry-run keys plan profile lane",
      "Train a model over a ring of boards", NULL, rp_verb_train},
     {"resume", "DIR", 1, 1, "set format keys lane", "Continue a run from its folder",
-     "DIR is the folder of a run that was interrupted, or is to train further; only the data are "
-     "elsewhere.",
+     "DIR is the folder of a run that was interrupted or shall train further. It contains "
+     "everything but the data.",
      rp_verb_resume},
     {"eval", "RUN.yaml|DIR", 1, 1, "set format weights confusion split keys",
      "Evaluate a weights file, or a run from its folder", NULL, rp_verb_eval},
     {"predict", "DIR FILE...", 2, UINT32_MAX, "format:csv top weights board threads",
-     "Ask a run's net about files",
-     "DIR is the folder of a run, and all that is needed of it. A FILE is a picture, a CSV file or "
-     "an array; - is standard input. It runs on this machine's device.",
+     "Predict classes or values for files with a trained net",
+     "DIR is a run folder, which contains everything that is needed. FILE is a picture, a CSV file "
+     "or an array; - is standard input. The net runs on this machine's device.",
      rp_verb_predict},
     {"plan", "RUN.yaml", 1, 1, "set out:json format keys plan profile",
      "Profile the ring and choose the cut", NULL, rp_verb_plan},
@@ -146,19 +149,20 @@ const rp_cli_verb rp_cli_verbs[] = {
     {"sim", "RUN.yaml", 1, 1,
      "set out|resume format jobs executor plan profile seed|seeds faults trace once",
      "Simulate a run on a virtual clock, with faults",
-     "With --seeds, every seed is a run with faults of its own; exit 0 only when none hangs and "
+     "With --seeds, every seed is one run with its own faults; exit code 0 only if no run hangs "
+     "and "
      "all end with the weights that the method defines.",
      rp_verb_sim},
     {"lab", "COMPARE.yaml", 1, 1, "out format dry-run keys jobs",
      "Compare methods over seeds and models, with a report",
-     "Finished runs of the folder are kept, interrupted ones continue: repeat the same command.",
+     "Repeat the same command to continue: finished runs are kept, interrupted ones resume.",
      rp_verb_lab},
-    {"ps", "[DIR...]", 0, UINT32_MAX, "format", "List active runs, or those in folders",
+    {"ps", "[DIR...]", 0, UINT32_MAX, "format", "List active runs, or the runs in folders",
      "Without a DIR it lists the active runs of this account on this machine. DIR is the folder of "
      "a "
      "run, active or not, or a folder that contains such folders.",
      rp_verb_ps},
-    {"log", "DIR", 1, 1, "follow all", "Print what has happened in a run, and follow it",
+    {"log", "DIR", 1, 1, "follow all", "Print the events of a run, and follow them",
      "DIR is the folder of a run, active or not.", rp_verb_log},
     {"stop", "DIR...", 1, UINT32_MAX, "wait", "Stop a run as Ctrl-C does, and wait for its end",
      "The run ends after a checkpoint, exit 130, and `ringpipe resume DIR` continues it. Exit 0 "
@@ -166,28 +170,31 @@ const rp_cli_verb rp_cli_verbs[] = {
      rp_verb_stop},
     {"draw", "SCHEDULE", 1, 1, "format:svg stages micro chunks whole",
      "Draw a schedule, measured by replay",
-     "SCHEDULE is a name as in a run file, e.g. 1f1b, or a plan.json; `table` compares them all.",
+     "SCHEDULE is a name as in a run file, e.g. 1f1b, or a plan.json; `table` compares all "
+     "schedules.",
      rp_verb_draw},
     {"tune", "", 0, 0, "out:json board minutes yes system threads",
      "Find the fastest kernel parameters of this device",
-     "It replaces nothing by something slower, and nothing without a yes.", rp_verb_tune},
+     "An existing file is replaced only by faster parameters, and only after confirmation.",
+     rp_verb_tune},
     {"doctor", "", 0, 0, "format keys board threads roster where listen",
      "Check driver, device, arithmetic and disk, or a ring's boards",
-     "With --roster it asks every board for its identity and lets neighbours try their links both "
-     "ways; boards with a run are left alone. Exit 3 when a run could not take the boards as "
-     "they are, 5 when keys do not fit.",
+     "With --roster it checks the identity of every board and lets neighbours try their links in "
+     "both directions; boards with a run are skipped. Exit code 3: a run could not use the boards "
+     "as they are; 5: keys do not match.",
      rp_verb_doctor},
     {"boards", "enrol|list|show|...", 0, 0, "", "Add, remove, inspect and reboot boards", NULL,
      NULL},
     {"boards enrol", "NAME...", 0, UINT32_MAX,
      "roster group host listen keys hours token|open list|withdraw wait run within yes format",
-     "Let boards into a roster by tokens",
-     "It makes a token for each board, prints the command for it, waits, and adds each board that "
-     "comes to the roster.",
+     "Add boards to a roster with tokens",
+     "It makes a token for each board, prints the command to run on the board, waits, and adds "
+     "each "
+     "board that enrols to the roster.",
      rp_verb_boards_enrol},
     {"boards adopt", "USER@ADDRESS", 1, 1,
      "roster! group node host board dial packages listen keys hours token wait yes dry-run format",
-     "Make a running system a board, over ssh", NULL, rp_verb_boards_adopt},
+     "Turn a running system into a board, over ssh", NULL, rp_verb_boards_adopt},
     {"boards list", "", 0, 0, "roster! where ask wait listen keys format",
      "List the boards of a roster, and which of them answer", NULL, rp_verb_boards_list},
     {"boards show", "[BOARD...]", 0, UINT32_MAX, ASKING " format", "Print the condition of boards",
@@ -199,69 +206,68 @@ const rp_cli_verb rp_cli_verbs[] = {
     {"boards warm", "RUN.yaml", 1, 1, "roster where set plan within wait force keys format",
      "Build the kernels of a run on its boards before it starts", NULL, rp_verb_boards_warm},
     {"boards forget", "[NAME...]", 0, UINT32_MAX, "roster! where yes",
-     "Take boards out of a roster", NULL, rp_verb_boards_forget},
+     "Remove boards from a roster", NULL, rp_verb_boards_forget},
     {"image", "", 0, 0,
      "board node host out:img overlay|system:whole ssh-key wifi listen:board|dial enrol hours "
      "packages cache release keys yes",
-     "Make a card for a board, or what a vendor's system needs",
-     "It has a token that lets the board into a roster, where `ringpipe boards enrol` waits. "
-     "Several names with ',' between make an image each, in the folder --out. --system makes a "
-     "folder for `ringpipe bundle`: the system of such boards, for one that runs already.",
+     "Make a card image for a board, or files for a vendor's system",
+     "The image contains a token that admits the board to a roster while `ringpipe boards enrol` "
+     "waits. Several names, separated by commas, make one image each, in the folder --out. "
+     "--system makes a folder for `ringpipe bundle`: a new system for boards that run already.",
      rp_verb_image},
     {"flash", "[IMAGE... DEVICE]", 0, UINT32_MAX, "runner listen:board yes",
      "Write an image to a card, and read it back",
-     "Without words it lists the disks that may be written: those that can be taken out, and of "
-     "which nothing is in use. Each of several images is written to a card of its own.",
+     "Without arguments it lists the disks that may be written: removable ones that are not in "
+     "use. With several images it asks for a card for each.",
      rp_verb_flash},
     {"bundle", "[FOLDER]", 0, 1, "board release keys out:rpb new-key", "Sign software for boards",
-     "FOLDER contains what a board gets, with bin/ringpipe-agent in it, or a whole system that "
-     "`ringpipe image` has made. Boards keep the public half of the keys, update.key, next to "
-     "their own.",
+     "FOLDER contains the software for boards, with bin/ringpipe-agent, or a whole system made by "
+     "`ringpipe image --system`. Boards verify bundles with the public key update.key, next to "
+     "their own keys.",
      rp_verb_bundle},
     {"push", "BUNDLE [BOARD...]", 1, UINT32_MAX, ASKING " mbit at-once no-wait|wait format",
-     "Bring signed software to boards",
-     "To all boards of the roster, or those that are named or match --where, in turn or --at-once "
-     "N concurrently: each takes the bundle, starts it, and has to say that it is good before the "
-     "next one gets it. A board with a run is left alone.",
+     "Install signed software on boards",
+     "Without BOARD or --where it takes all boards of the roster, in turn or --at-once N "
+     "concurrently. Each board receives the bundle, starts it, and has to report that it works "
+     "before the next board gets it. Boards with a run are skipped.",
      rp_verb_push},
     {"slots", "[BOARD...]", 0, UINT32_MAX, ASKING " format", "Print which software boards have",
      NULL, rp_verb_slots},
     {"validate", "[BOARD...]", 0, UINT32_MAX, ASKING " format",
-     "Accept the software that is on trial there", NULL, rp_verb_validate},
+     "Accept the software that is on trial on boards", NULL, rp_verb_validate},
     {"revert", "[BOARD...]", 0, UINT32_MAX, ASKING " system:whole format",
-     "Go back to the previous software", NULL, rp_verb_revert},
-    {"keys", "new|show|list|...", 0, 0, "", "CURVE keys and the hosts and boards that are trusted",
-     NULL, NULL},
+     "Return boards to their previous software", NULL, rp_verb_revert},
+    {"keys", "new|show|list|...", 0, 0, "", "Make keys, and manage trusted hosts and boards", NULL,
+     NULL},
     {"keys new", "", 0, 0, "dir format", "Make this account's pair of keys", NULL,
      rp_verb_keys_new},
     {"keys show", "[NAME [ADDRESS]]", 0, 2, "dir roster:line format",
      "Print the public key, or a line for a roster",
-     "With --roster it prints the line that a roster needs of a board (with its ADDRESS) or of a "
-     "host.",
+     "With --roster it prints the line for a roster: of a board (with its ADDRESS) or of a host.",
      rp_verb_keys_show},
-    {"keys list", "", 0, 0, "dir format", "List the own key and all that are trusted", NULL,
+    {"keys list", "", 0, 0, "dir format", "List this account's key and all trusted keys", NULL,
      rp_verb_keys_list},
-    {"keys trust", "NAME KEY", 2, 2, "dir", "Let a key connect, or replace the key of a name", NULL,
+    {"keys trust", "NAME KEY", 2, 2, "dir", "Trust a key, or replace the key of a name", NULL,
      rp_verb_keys_trust},
-    {"keys untrust", "NAME", 1, 1, "dir", "Remove a name from those that may connect", NULL,
+    {"keys untrust", "NAME", 1, 1, "dir", "Remove a name from the trusted keys", NULL,
      rp_verb_keys_untrust},
     {"data", "fetch", 0, 0, "", "Fetch data sets", NULL, NULL},
     {"data fetch", "SET", 1, 1, "to! from format",
-     "Fetch a data set's official files, checksums verified", NULL, rp_verb_data_fetch},
+     "Fetch a data set's official files and verify their checksums", NULL, rp_verb_data_fetch},
     {"inspect", "FILE.safetensors|MODEL.yaml", 1, 1, "format input classes",
      "List the tensors of a file, or the layers of a model",
-     "Tensors have their ranges. Layers have shapes, parameters, operations and memory for one "
-     "sample; the model may be a name of the zoo (ringpipe list models). What the model leaves to "
-     "its data is given by --input and --classes, else assumed.",
+     "Tensors are listed with their ranges; layers with shapes, parameters, operations and memory "
+     "for one sample. The model may be a name of the zoo (ringpipe list models). --input and "
+     "--classes set what the model file leaves to the data; else common values are assumed.",
      rp_verb_inspect},
     {"list", "[LIST]", 0, 1, "format", "List layers, schedules and all other names",
-     "LIST is one of the lists' names; without it all names are listed.", rp_verb_list},
+     "LIST is the name of one list; without it the names in all lists are printed.", rp_verb_list},
     {NULL, NULL, 0, 0, NULL, NULL, NULL, NULL},
 };
 
 /* ---- a verb's options ------------------------------------------------------------------------ */
 
-/* The row of "NAME" or "NAME:VARIANT". */
+/* Finds the row of "NAME" or "NAME:VARIANT". */
 static const rp_option *find_row(const char *text, size_t length) {
     const size_t name = strcspn(text, ":") < length ? strcspn(text, ":") : length;
     const size_t variant = length > name ? length - name - 1 : 0;

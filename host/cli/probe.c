@@ -10,12 +10,12 @@
 
 #include "base/clock.h"
 
-/* On the pipe: what is being done, each text with a 0 behind it; then an empty text, the result. */
+/* Format on the pipe: names of steps, each zero-terminated; then an empty text and the result. */
 struct rp_probe {
     FILE *pipe;
 };
 
-enum { EXIT_NS = RP_NS_PER_S }; /* for a child that has closed its pipe */
+enum { EXIT_NS = RP_NS_PER_S }; /* timeout for the exit of a child that has closed its pipe */
 
 void rp_probe_say(const rp_probe *probe, const char *what) {
     (void)fputs(what, probe->pipe);
@@ -23,8 +23,8 @@ void rp_probe_say(const rp_probe *probe, const char *what) {
     (void)fflush(probe->pipe);
 }
 
-static _Noreturn void be_child(int fd, rp_err (*work)(const rp_probe *, const void *, FILE *),
-                               const void *context) {
+static _Noreturn void run_child(int fd, rp_err (*work)(const rp_probe *, const void *, FILE *),
+                                const void *context) {
     const rp_probe probe = {.pipe = fdopen(fd, "w")};
     char *text = NULL;
     size_t bytes = 0;
@@ -38,10 +38,10 @@ static _Noreturn void be_child(int fd, rp_err (*work)(const rp_probe *, const vo
         (void)fputs(text, probe.pipe);
     }
     (void)fflush(probe.pipe);
-    _exit(rp_err_exit_code(err)); /* no driver's own way of ending is gone through */
+    _exit(rp_err_exit_code(err)); /* without exit handlers of drivers, which may crash */
 }
 
-/* Until the other end is closed. false: time is up. */
+/* Reads until the child closes the pipe. false: timeout. */
 static bool read_pipe(int fd, int64_t end_ns, char *text, size_t *used) {
     const rp_clock clock = rp_clock_real();
     for (;;) {
@@ -64,14 +64,14 @@ static bool read_pipe(int fd, int64_t end_ns, char *text, size_t *used) {
     }
 }
 
-/* Its status; a child that does not end is ended. */
+/* Returns the child's status; kills a child that does not end. */
 static int wait_for(pid_t child, int64_t end_ns) {
     const rp_clock clock = rp_clock_real();
     int status = 0;
     while (waitpid(child, &status, WNOHANG) == 0) {
         if (rp_clock_now_ns(&clock) >= end_ns) {
             (void)kill(child, SIGKILL);
-            (void)waitpid(child, &status, 0); /* a killed one ends */
+            (void)waitpid(child, &status, 0);
             break;
         }
         (void)poll(NULL, 0, 5);
@@ -87,17 +87,17 @@ static rp_err err_of_code(int code) {
     return err;
 }
 
-/* A driver may end its process itself, with a code that be_child() does not have. */
+/* A driver may end the process itself, with a code that run_child() never uses. */
 static rp_err judge_code(int code, const char *doing) {
     const rp_err err = err_of_code(code);
     return err < RP_ERR_COUNT
                ? err
                : rp_fail(RP_ERR_DEVICE,
-                         "the OpenCL driver has ended its process with exit code %d while %s", code,
+                         "the OpenCL driver ended its process with exit code %d while %s", code,
                          doing);
 }
 
-/* The last text that was said, and the result behind the empty one; NULL: there is none. */
+/* *doing: the last step. Returns the result, or NULL if there is no result. */
 static const char *split_pipe(char *text, size_t used, const char **doing) {
     *doing = "starting";
     for (size_t at = 0; at < used; at += strlen(text + at) + 1) {
@@ -109,24 +109,23 @@ static const char *split_pipe(char *text, size_t used, const char **doing) {
     return NULL;
 }
 
-static rp_err judge(int status, bool in_time, double seconds, const char *doing,
-                    const char *result) {
+static rp_err judge_status(int status, bool in_time, double seconds, const char *doing,
+                           const char *result) {
     if (!in_time) {
         return rp_fail(RP_ERR_DEVICE, "no answer from the OpenCL driver within %.0f s while %s",
                        seconds, doing);
     }
     if (WIFSIGNALED(status)) {
         return rp_fail(RP_ERR_DEVICE,
-                       "the OpenCL driver has ended its process by signal %d (%s) while %s; "
-                       "OCL_ICD_VENDORS=FILE.icd takes one driver of /etc/OpenCL/vendors",
+                       "the OpenCL driver crashed with signal %d (%s) while %s; to use one driver "
+                       "of /etc/OpenCL/vendors only, set OCL_ICD_VENDORS=FILE.icd",
                        WTERMSIG(status), strsignal(WTERMSIG(status)), doing);
     }
     if (WEXITSTATUS(status) != 0) {
         return judge_code(WEXITSTATUS(status), doing);
     }
-    return result
-               ? RP_OK
-               : rp_fail(RP_ERR_DEVICE, "the OpenCL driver has ended its process while %s", doing);
+    return result ? RP_OK
+                  : rp_fail(RP_ERR_DEVICE, "the OpenCL driver ended its process while %s", doing);
 }
 
 rp_err rp_probe_run(rp_arena *arena, double seconds,
@@ -139,14 +138,14 @@ rp_err rp_probe_run(rp_arena *arena, double seconds,
     size_t used = 0;
     rp_err err;
     RP_TRY(RP_ARENA_NEW(arena, (size_t)RP_PROBE_BYTES_MAX + 2, &text));
-    (void)fflush(NULL); /* nothing is printed twice */
+    (void)fflush(NULL); /* else the child would print buffered text again */
     if (pipe(fd) != 0) {
         return rp_fail(RP_ERR_IO, "pipe: %s", strerror(errno));
     }
     const pid_t child = fork();
     if (child == 0) {
         (void)close(fd[0]);
-        be_child(fd[1], work, context);
+        run_child(fd[1], work, context);
     }
     (void)close(fd[1]);
     const bool in_time = child > 0 && read_pipe(fd[0], end_ns, text, &used);
@@ -157,7 +156,7 @@ rp_err rp_probe_run(rp_arena *arena, double seconds,
     const int status = wait_for(child, in_time ? rp_clock_now_ns(&clock) + EXIT_NS : 0);
     const char *doing;
     const char *result = split_pipe(text, used, &doing);
-    RP_TRY(judge(status, in_time, seconds, doing, result));
+    RP_TRY(judge_status(status, in_time, seconds, doing, result));
     *out = text + (result - text);
 fail:
     return err;

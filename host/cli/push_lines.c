@@ -5,7 +5,7 @@
 
 #include "base/printable.h"
 
-/* Between two lines that count bytes where they cannot be rewritten. */
+/* Time between two lines with counts of bytes if they cannot be rewritten. */
 static const int64_t EACH_NS = 10 * RP_NS_PER_S;
 
 void rp_push_lines_end(rp_push_lines *lines) {
@@ -41,16 +41,16 @@ void rp_push_lines_show(rp_push_lines *lines, const rp_push_progress *progress) 
     rp_push_lines_end(lines);
     switch (progress->phase) {
     case RP_PUSH_CHECKS:
-        rp_print(stderr, "%s: has all %.1f MB and checks them\n", board,
+        rp_print(stderr, "%s: received all %.1f MB; verifying\n", board,
                  (double)progress->of / 1e6);
         break;
     case RP_PUSH_TRIES:
         rp_print(stderr, "%s: release %" PRIu64 " is on trial%s\n", board, progress->release,
-                 lines->waits ? "; waiting until it is good" : "");
+                 lines->waits ? "; waiting for the end of the trial" : "");
         break;
     case RP_PUSH_INSTALLS:
         rp_print(stderr, "%s: writes the whole system and reboots%s\n", board,
-                 lines->waits ? "; waiting until it is good" : "");
+                 lines->waits ? "; waiting for the end of the trial" : "");
         break;
     case RP_PUSH_SENDS:
         break;

@@ -1,4 +1,4 @@
-/* doctor --roster: what was found of a ring's boards, as a table or as JSON. */
+/* doctor --roster: reports boards and links of a ring as a table or as JSON. */
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,13 +16,13 @@ static const char *const way_words[] = {"works", "fails", "impossible", "untried
 static void say_board(const rp_reach_board *board, char *out, size_t bytes) {
     static const char *const hints[] = {
         "",
-        "has a run, or serves another host",
-        "its ringpipe is too old to try links: update it",
-        "nobody answers: is the agent running, and the port open?",
-        "its list does not have our key, or its key is not the roster's",
-        "has not dialled: `ringpipe-agent --host` there; --listen here, and are both ports open?"};
+        "has a run, or serves a different host",
+        "its ringpipe is too old to try links; update it",
+        "no answer; check that the agent runs and the port is open",
+        "it does not trust this host's key, or its key differs from the roster's",
+        "has not dialled; check `ringpipe-agent --host` there, --listen here, and both ports"};
     if (board->state == RP_GREET_THERE && board->round_trip_ns) {
-        (void)snprintf(out, bytes, "%s, %.1f ms", board->dials ? "has dialled" : "there",
+        (void)snprintf(out, bytes, "%s, %.1f ms", board->dials ? "has dialled" : "answers",
                        (double)board->round_trip_ns * 1e-6);
     } else {
         (void)snprintf(out, bytes, "%s",
@@ -42,15 +42,15 @@ static void print_table(const rp_reach_result *found) {
     }
     for (uint32_t p = 0; p < found->pair_count; p++) {
         const rp_reach_pair *pair = &found->pair[p];
-        static const char *const words[] = {"works", "fails: ", "-  it cannot be dialled",
+        static const char *const words[] = {"works", "fails: ", "-  cannot be dialled",
                                             "-  not tried"};
         (void)printf("%-16s -> %-21s %s%s%s\n", found->board[pair->from].name,
                      found->board[pair->to].name, words[pair->way],
                      pair->way == RP_REACH_FAILS ? pair->why : "",
-                     pair->chosen ? "   (a run takes this direction)" : "");
+                     pair->chosen ? "   (a run uses this direction)" : "");
     }
     if (found->strangers > 0) {
-        (void)printf("handshakes of keys that the roster does not have: %llu\n",
+        (void)printf("handshakes with keys that are not in the roster: %llu\n",
                      (unsigned long long)found->strangers);
     }
 }
@@ -91,22 +91,22 @@ static rp_err print_json(const rp_reach_result *found) {
     return rp_json_print(root, JSON_REAL_PRECISION(6), stdout);
 }
 
-/* Both directions of a pair stand side by side. */
-static rp_err say_pair(const rp_reach_result *found, uint32_t index) {
+/* The error of a link. Both directions of a pair are adjacent in found->pair. */
+static rp_err fail_pair(const rp_reach_result *found, uint32_t index) {
     const rp_reach_pair *pair = &found->pair[index];
     const char *from = found->board[pair->from].name;
     const char *to = found->board[pair->to].name;
     char hint[160] = "";
     if (found->pair[index ^ 1].way == RP_REACH_WORKS) {
-        (void)snprintf(hint, sizeof hint, "; %s reaches %s: let it come first in the roster", to,
-                       from);
+        (void)snprintf(hint, sizeof hint, "; but %s reaches %s, so list %s first in the roster", to,
+                       from, to);
     }
-    return rp_fail(RP_ERR_FAULT, "%s does not reach %s: %s%s", from, to,
+    return rp_fail(RP_ERR_FAULT, "%s cannot reach %s: %s%s", from, to,
                    pair->way == RP_REACH_FAILS ? pair->why : "neither can be dialled", hint);
 }
 
-static rp_err say_missing(const rp_reach_options *options, const rp_roster_entry *entry,
-                          const rp_reach_board *board) {
+static rp_err fail_missing(const rp_reach_options *options, const rp_roster_entry *entry,
+                           const rp_reach_board *board) {
     const rp_ask_options ask = {.board = entry, .keys = options->keys, .clock = options->clock};
     rp_cause cause;
     char said[128];
@@ -119,17 +119,17 @@ static rp_err say_missing(const rp_reach_options *options, const rp_roster_entry
                    board->name, cause.text);
 }
 
-/* The first that a run would fail at. */
-static rp_err judge(const rp_reach_options *options, const rp_reach_result *found) {
+/* The first error at which a run would fail. */
+static rp_err find_error(const rp_reach_options *options, const rp_reach_result *found) {
     for (uint32_t k = 0; k < found->board_count; k++) {
         if (found->board[k].state != RP_GREET_THERE) {
-            return say_missing(options, &options->roster[k], &found->board[k]);
+            return fail_missing(options, &options->roster[k], &found->board[k]);
         }
     }
     for (uint32_t p = 0; p < found->pair_count; p++) {
         const rp_reach_pair *pair = &found->pair[p];
         if (pair->chosen && pair->way != RP_REACH_WORKS) {
-            return say_pair(found, p);
+            return fail_pair(found, p);
         }
     }
     return RP_OK;
@@ -142,13 +142,13 @@ rp_err rp_cli_report_reach(rp_arena *arena, const rp_cli_args *args) {
     rp_reach_result found;
     rp_err err;
     if (!args->roster) {
-        RP_TRY(rp_fail(RP_ERR_USAGE, "doctor: --listen and --where are for --roster FILE"));
+        RP_TRY(rp_fail(RP_ERR_USAGE, "doctor: --listen and --where need --roster FILE"));
     }
     RP_TRY(rp_cli_read_boards(arena, args, &run.roster, &run.boards));
     if (run.boards > RP_REACH_BOARDS_MAX) {
         RP_TRY(rp_fail(RP_ERR_USAGE,
-                       "%s: %u boards; over a network at most %d are possible: --where says which "
-                       "ones; `ringpipe boards list --ask` looks at any number",
+                       "%s: has %u boards, expected at most %d; choose some with --where, or use "
+                       "`ringpipe boards list --ask`, which has no limit",
                        args->roster, run.boards, RP_REACH_BOARDS_MAX));
     }
     RP_TRY(rp_cli_check_listen(args, run.roster, run.boards));
@@ -164,7 +164,7 @@ rp_err rp_cli_report_reach(rp_arena *arena, const rp_cli_args *args) {
     } else {
         print_table(&found);
     }
-    RP_TRY(judge(&options, &found));
+    RP_TRY(find_error(&options, &found));
 fail:
     explicit_bzero(&keys, sizeof keys);
     return err;

@@ -18,7 +18,7 @@ fail:
     return err;
 }
 
-/* `name` of `count` boards; a board that is taken has a name of NULL then. */
+/* Takes the board `name` from `boards`, and sets its name there to NULL. */
 static rp_err take_named(const rp_cli_args *args, const char *name, rp_roster_entry *boards,
                          uint32_t count, rp_roster_entry *out) {
     for (uint32_t k = 0; k < count; k++) {
@@ -28,8 +28,8 @@ static rp_err take_named(const rp_cli_args *args, const char *name, rp_roster_en
             return RP_OK;
         }
     }
-    return rp_fail(RP_ERR_USAGE, "%s: no board is called '%s', or it is named twice", args->roster,
-                   name);
+    return rp_fail(RP_ERR_USAGE, "%s: board '%s' is not in the roster, or is named twice",
+                   args->roster, name);
 }
 
 rp_err rp_cli_choose_boards(rp_arena *arena, const rp_cli_args *args, uint32_t first, bool all,
@@ -39,7 +39,7 @@ rp_err rp_cli_choose_boards(rp_arena *arena, const rp_cli_args *args, uint32_t f
     rp_err err;
     if ((named > 0 && args->where.count > 0) || (!all && named == 0 && args->where.count == 0)) {
         return rp_fail(RP_ERR_USAGE,
-                       "expected BOARD... or --where KEY=VALUE, not both: which boards?");
+                       "which boards? expected either BOARD... or --where KEY=VALUE, not both");
     }
     RP_TRY(rp_cli_read_boards(arena, args, &boards, count));
     *out = boards;
@@ -62,8 +62,8 @@ rp_err rp_cli_check_name(const char *name) {
     return *name && !*at && at - name <= NAME_MAX_BYTES && strcmp(name, "host") != 0
                ? RP_OK
                : rp_fail(RP_ERR_USAGE,
-                         "name '%s': expected 1 to %d of A-Z a-z 0-9 . _ -, and not `host`", name,
-                         NAME_MAX_BYTES);
+                         "invalid name '%s': expected 1 to %d of A-Z a-z 0-9 . _ -, and not `host`",
+                         name, NAME_MAX_BYTES);
 }
 
 rp_err rp_cli_check_listen(const rp_cli_args *args, const rp_roster_entry *boards, uint32_t count) {
@@ -74,8 +74,8 @@ rp_err rp_cli_check_listen(const rp_cli_args *args, const rp_roster_entry *board
     for (uint32_t k = 0; k < count && !args->listen; k++) {
         if (boards[k].dials) {
             return rp_fail(RP_ERR_USAGE,
-                           "%s: board %s dials this host: --listen says where, as in "
-                           "tcp://0.0.0.0:7100",
+                           "%s: board %s dials this host: expected the address to listen at with "
+                           "--listen, as in tcp://0.0.0.0:7100",
                            args->roster, boards[k].name);
         }
     }

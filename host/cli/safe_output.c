@@ -11,7 +11,7 @@
 
 enum { PIECE_BYTES = 1024, HELD_MAX = 3, SAFE_BYTES = 6 * (PIECE_BYTES + HELD_MAX) + 1 };
 
-/* The bytes of a character that the last write has cut; nothing else is kept. */
+/* Incomplete UTF-8 character at the end of the last write. */
 static char held[HELD_MAX + 1];
 static size_t held_count;
 
@@ -27,7 +27,7 @@ static bool write_all(const char *bytes, size_t count) {
     return true;
 }
 
-/* A text with zero bytes is several texts. */
+/* Escapes and writes a text, which may contain zero bytes. */
 static bool write_safe(const char *text, size_t count) {
     char safe[SAFE_BYTES];
     for (size_t at = 0; at <= count;) {
@@ -41,7 +41,7 @@ static bool write_safe(const char *text, size_t count) {
     return true;
 }
 
-/* How many bytes at the end begin a character whose rest has not come yet. */
+/* Number of bytes at the end that begin an incomplete UTF-8 character. */
 static size_t count_cut(const char *text, size_t count) {
     for (size_t back = 1; back <= HELD_MAX && back <= count; back++) {
         const unsigned char byte = (unsigned char)text[count - back];

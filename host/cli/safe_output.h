@@ -3,8 +3,8 @@
 #ifndef RP_CLI_SAFE_OUTPUT_H
 #define RP_CLI_SAFE_OUTPUT_H
 
-/* From this call on, control characters and invalid UTF-8 in all output to stdout are escaped
- * (base/printable.h). Without memory for that, stdout stays as it is. */
+/* From this call on, control characters and invalid UTF-8 in output to stdout are escaped
+ * (base/printable.h). If memory is short, stdout is not changed. */
 void rp_cli_open_safe_output(void);
 
 #endif

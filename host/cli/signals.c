@@ -10,9 +10,9 @@
 
 static int watched_fd = -1; /* for rp_cli_is_stopped() */
 
-/* `nohup` starts a program with SIGHUP ignored. A signal that is blocked is queued even so. SIGINT
- * is different: a shell without job control ignores it for what it starts in the background, which
- * `kill -INT` ends all the same. */
+/* Was the signal ignored at the start, as SIGHUP is by `nohup`? It would be queued if it were
+ * blocked. This is not used for SIGINT: a shell without job control ignores it for background
+ * processes, but `kill -INT` shall still end them. */
 static bool is_ignored(int signal_number) {
     struct sigaction now;
     return sigaction(signal_number, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
@@ -44,10 +44,9 @@ void rp_cli_let_signals_end(void) {
     (void)sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
-/* `timeout` signals its program and then its group, so that the program has both; a person who
- * presses Ctrl-C again, or a script that loses its patience, takes longer. Signals are the
- * process's, and so is the time of the last. */
-static bool is_another(void) {
+/* Is it a new request? `timeout` signals both its program and the process group, so that one
+ * request arrives as two signals within a short time. */
+static bool is_new_request(void) {
     static const int64_t apart_ns = RP_NS_PER_S / 5;
     static int64_t last_ns;
     const rp_clock clock = rp_clock_real();
@@ -64,7 +63,7 @@ void rp_cli_read_signals(int fd, rp_cli_signals *out) {
         out->child_ended |= info.ssi_signo == SIGCHLD;
         out->asked |= info.ssi_signo == SIGUSR1;
         if (info.ssi_signo != SIGCHLD && info.ssi_signo != SIGUSR1) {
-            out->interrupts += is_another();
+            out->interrupts += is_new_request();
         }
     }
 }

@@ -18,10 +18,10 @@ static void say_slot(const rp_SystemSlot *at, char *out, size_t bytes) {
                        at->starts);
         return;
     case RP_SYSTEM_FAILED:
-        (void)snprintf(out, bytes, "has release %" PRIu64 ", which was left", at->release);
+        (void)snprintf(out, bytes, "has release %" PRIu64 ", which failed its trial", at->release);
         return;
     default:
-        (void)snprintf(out, bytes, "has none");
+        (void)snprintf(out, bytes, "is empty");
     }
 }
 

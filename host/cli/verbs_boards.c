@@ -1,4 +1,4 @@
-/* The verb about boards that join a roster, leave it, or are in it. */
+/* boards enrol and boards forget. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,13 +28,13 @@ typedef struct {
     const rp_cli_args *args;
     const char *keys_folder, *listen, *roster;
     rp_keypair keys;
-    const char *address[RP_ENROL_ADDRESSES_MAX]; /* ADDRESS:PORT where boards find this host */
+    const char *address[RP_ENROL_ADDRESSES_MAX]; /* ADDRESS:PORT at which boards reach this host */
     uint32_t addresses;
-    const char **name; /* whom to wait for */
+    const char **name; /* [count] boards to wait for */
     uint32_t count;
 } enrolling;
 
-/* What boards call this host: its own name, as far as a list of keys takes it. */
+/* This host's name for the boards' lists of keys. */
 static void host_name(char *out, size_t bytes) {
     if (gethostname(out, bytes) != 0) {
         out[0] = '\0';
@@ -61,7 +61,7 @@ static void tell_enrolled(void *context, const rp_enrol_event *event) {
     } else {
         (void)printf("%s is enrolled: fingerprint %s, %s%s\n", event->name, fingerprint,
                      event->endpoint[0] ? event->endpoint : "dials",
-                     event->again ? " (once more)" : "");
+                     event->again ? " (enrolled again)" : "");
     }
     (void)fflush(stdout);
 }
@@ -78,8 +78,7 @@ static rp_err check_names(rp_arena *arena, const enrolling *e) {
         RP_TRY(rp_cli_check_name(name));
         for (uint32_t k = 0; k < count && !e->args->yes && !e->args->enrol.open; k++) {
             if (strcmp(boards[k].name, name) == 0) {
-                return rp_fail(RP_ERR_USAGE,
-                               "%s has a board '%s' already: --yes lets another one take its place",
+                return rp_fail(RP_ERR_USAGE, "%s has a board '%s' already; replace it with --yes",
                                e->roster, name);
             }
         }
@@ -88,7 +87,7 @@ fail:
     return err;
 }
 
-/* Where boards find this host: as --host says, or at every address of --listen. */
+/* Addresses of this host for boards: --host, or every address of --listen. */
 static rp_err find_addresses(rp_arena *arena, enrolling *e) {
     const char *host = e->args->enrol.host;
     if (!host) {
@@ -110,7 +109,7 @@ static void print_json_command(const enrolling *e, const char *name, const rp_en
     (void)!rp_json_print(one, JSON_COMPACT, stdout);
 }
 
-/* The command for the board, as it works when it is pasted there. */
+/* Prints the command to run on the board. */
 static void print_command(const enrolling *e, const char *name, const rp_enrol_token *token) {
     if (rp_cli_is_json(e->args)) {
         print_json_command(e, name, token);
@@ -120,8 +119,8 @@ static void print_command(const enrolling *e, const char *name, const rp_enrol_t
                  token->word, e->address[0]);
     for (uint32_t i = 1; i < e->addresses; i++) {
         (void)printf("%s%s%s",
-                     i == 1 ? "  or, where the board reaches this host at another address"
-                              " only, with "
+                     i == 1 ? "  or, if the board reaches this host only at a different address,"
+                              " with "
                             : ", ",
                      e->address[i], i + 1 == e->addresses ? " at the end\n" : "");
     }
@@ -141,7 +140,7 @@ static rp_err make_token(const enrolling *e, const char *name) {
     return err;
 }
 
-/* --open without names: all whose tokens are open. */
+/* --open without names: waits for all boards with an open token. */
 static rp_err find_names(rp_arena *arena, enrolling *e) {
     rp_pending *list;
     uint32_t count;
@@ -159,8 +158,8 @@ static rp_err find_names(rp_arena *arena, enrolling *e) {
         }
     }
     if (e->count == 0) {
-        return rp_fail(RP_ERR_USAGE, "no token is open: `ringpipe boards enrol NAME...` or "
-                                     "`ringpipe image` makes one");
+        return rp_fail(RP_ERR_USAGE, "no token is open; make one with `ringpipe boards enrol "
+                                     "NAME...` or `ringpipe image`");
     }
 fail:
     return err;
@@ -185,7 +184,7 @@ static rp_err wait_for_boards(const enrolling *e, const rp_clock *clock) {
         .context = (void *)e,
     };
     if (!args->quiet) {
-        rp_print(stderr, "waiting at %s for %u board%s; Ctrl-C ends that, the tokens stay\n",
+        rp_print(stderr, "waiting at %s for %u board%s; Ctrl-C stops, tokens stay valid\n",
                  e->listen, e->count, e->count == 1 ? "" : "s");
     }
     return rp_enrol_wait(&options, e->name, e->count);
@@ -223,7 +222,8 @@ rp_err rp_verb_boards_enrol(rp_arena *arena, const rp_cli_args *args) {
     if ((args->words.count == 0 && !args->enrol.open) || args->words.count > RP_ENROL_BOARDS_MAX ||
         !args->roster) {
         return rp_fail(RP_ERR_USAGE,
-                       "expected: boards enrol --roster FILE NAME..., %d at most; or --open",
+                       "expected: boards enrol --roster FILE NAME... (at most %d names), or boards "
+                       "enrol --roster FILE --open",
                        RP_ENROL_BOARDS_MAX);
     }
     if (!rp_roster_is_address(e.listen)) {
@@ -236,7 +236,7 @@ rp_err rp_verb_boards_enrol(rp_arena *arena, const rp_cli_args *args) {
     if (args->enrol.run && (access(args->enrol.run, R_OK) != 0 || args->enrol.token)) {
         return rp_fail(RP_ERR_USAGE, "--run %s: %s", args->enrol.run,
                        args->enrol.token
-                           ? "is done once the boards have come, and --token does not wait"
+                           ? "warms boards after they have enrolled, but --token does not wait"
                            : "cannot be read");
     }
     char bound[RP_LISTEN_HOST_MAX + 32];
@@ -249,7 +249,7 @@ rp_err rp_verb_boards_enrol(rp_arena *arena, const rp_cli_args *args) {
         RP_TRY(make_token(&e, args->words.item[i]));
     }
     RP_TRY(args->enrol.token ? RP_OK : wait_for_boards(&e, &clock));
-    /* Behind its enrolment a board builds the kernels of its self-test, and listens then. */
+    /* After its enrolment a board builds the kernels of its self-test before it listens. */
     RP_TRY(args->enrol.run ? rp_cli_warm(arena, args, args->enrol.run, rp_cli_wait_s(args, WAIT_S))
                            : RP_OK);
 fail:
@@ -259,7 +259,7 @@ fail:
 
 /* ---- forget ---------------------------------------------------------------------------------- */
 
-/* By their names, or by --where: of many boards, so that they are said once before. */
+/* Boards by name, or by --where, which needs a confirmation because it may match many. */
 static rp_err find_forgotten(rp_arena *arena, const rp_cli_args *args, const char ***name,
                              uint32_t *count) {
     rp_roster_entry *boards;
@@ -275,9 +275,9 @@ static rp_err find_forgotten(rp_arena *arena, const rp_cli_args *args, const cha
         (*name)[i] = boards[i].name;
     }
     if (!args->yes) {
-        return rp_fail(RP_ERR_USAGE, "%u board%s would leave %s, %s%s: --yes lets them", *count,
-                       *count == 1 ? "" : "s", args->roster, (*name)[0],
-                       *count == 1 ? "" : " the first");
+        return rp_fail(
+            RP_ERR_USAGE, "%u board%s would be removed from %s (%s%s); confirm with --yes", *count,
+            *count == 1 ? "" : "s", args->roster, (*name)[0], *count == 1 ? "" : ", ...");
     }
 fail:
     return err;
@@ -288,12 +288,13 @@ rp_err rp_verb_boards_forget(rp_arena *arena, const rp_cli_args *args) {
     uint32_t count;
     rp_err err;
     if ((args->words.count > 0) == (args->where.count > 0)) {
-        return rp_fail(RP_ERR_USAGE, "expected NAME... or --where KEY=VALUE: which boards?");
+        return rp_fail(RP_ERR_USAGE,
+                       "which boards? expected either NAME... or --where KEY=VALUE, not both");
     }
     RP_TRY(find_forgotten(arena, args, &name, &count));
     RP_TRY(rp_roster_remove(args->roster, name, count));
     for (uint32_t i = 0; i < count && !args->quiet; i++) {
-        rp_print(stderr, "%s is not in %s any more\n", name[i], args->roster);
+        rp_print(stderr, "%s is removed from %s\n", name[i], args->roster);
     }
 fail:
     return err;

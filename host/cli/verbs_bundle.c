@@ -1,4 +1,4 @@
-/* The verb that signs software for boards. */
+/* bundle: signs software for boards. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,35 +15,36 @@ static rp_err make_pair(const rp_cli_args *args, const char *keys) {
     const rp_err err = rp_signing_new(keys);
     if (err == RP_OK && !args->quiet) {
         (void)fprintf(stderr,
-                      "%s/update.key belongs beside the keys of every board; update-secret.key to "
-                      "nobody else\n",
+                      "copy %s/update.key to the keys folder of every board; keep "
+                      "update-secret.key secret\n",
                       keys);
     }
     return err;
 }
 
-static bool has(const char *folder, const char *name, int mode) {
+static bool has_file(const char *folder, const char *name, int mode) {
     char path[PATH_BYTES];
     const int n = snprintf(path, sizeof path, "%s/%s", folder, name);
     return n < (int)sizeof path && access(path, mode) == 0;
 }
 
-/* A bundle without the agent would cost every board that takes it its trial. */
+/* A bundle without the agent would fail on every board. */
 static rp_err check_folder(const char *folder) {
-    const bool is_system = has(folder, "system", F_OK);
-    if (is_system && has(folder, "system/root.squashfs", R_OK) &&
-        has(folder, "system/vmlinuz", R_OK) && has(folder, "system/initrd", R_OK)) {
+    const bool is_system = has_file(folder, "system", F_OK);
+    if (is_system && has_file(folder, "system/root.squashfs", R_OK) &&
+        has_file(folder, "system/vmlinuz", R_OK) && has_file(folder, "system/initrd", R_OK)) {
         return RP_OK;
     }
     if (is_system) {
-        return rp_fail(RP_ERR_USAGE, "%s: expected root.squashfs, vmlinuz and initrd in system/",
-                       folder);
+        return rp_fail(
+            RP_ERR_USAGE,
+            "%s: incomplete system: expected root.squashfs, vmlinuz and initrd in system/", folder);
     }
-    return has(folder, "bin/ringpipe-agent", X_OK)
+    return has_file(folder, "bin/ringpipe-agent", X_OK)
                ? RP_OK
                : rp_fail(RP_ERR_USAGE,
-                         "%s: expected bin/ringpipe-agent in it, which can be executed, or a whole "
-                         "system of `ringpipe image --system`",
+                         "%s: expected an executable bin/ringpipe-agent in this folder, or a whole "
+                         "system made by `ringpipe image --system`",
                          folder);
 }
 
@@ -55,7 +56,8 @@ static rp_err make_bundle(rp_arena *arena, const rp_cli_args *args, const char *
     char *path;
     rp_err err;
     if (strcmp(args->board, "auto") == 0 || args->image.release == 0) {
-        return rp_fail(RP_ERR_USAGE, "expected: bundle FOLDER --board NAME --release N, N from 1");
+        return rp_fail(RP_ERR_USAGE,
+                       "expected: bundle FOLDER --board NAME --release N, with N from 1");
     }
     RP_TRY(check_folder(folder));
     RP_TRY(rp_signing_read(keys, &pair));

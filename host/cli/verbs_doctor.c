@@ -1,5 +1,5 @@
-/* The verb that looks at this machine's device. A driver may abort or hang: the work is done in a
- * child, which hands over what it has found as JSON. */
+/* doctor: checks this machine's device. The work runs in a child process, because a driver may
+ * abort or hang; the child passes its findings as JSON. */
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static json_t *tuning_object(const rp_device *device) {
     return object;
 }
 
-/* Names of a driver need not be UTF-8; jansson takes nothing else. */
+/* Names of a driver may not be UTF-8, which jansson requires. */
 static json_t *name_of(const char *text) {
     json_t *string = json_string(text);
     return string ? string : json_string("?");
@@ -66,7 +66,7 @@ static rp_err examine(const rp_probe *probe, const void *context, FILE *result) 
     json_t *facts = facts_object(&board, device, gflops, peak);
     const bool written = facts && json_dumpf(facts, result, JSON_REAL_PRECISION(6)) == 0;
     json_decref(facts);
-    err = written ? RP_OK : rp_fail(RP_ERR_MEMORY, "doctor: no memory for what was found");
+    err = written ? RP_OK : rp_fail(RP_ERR_MEMORY, "doctor: no memory for the findings");
     rp_probe_say(probe, "closing the device");
 fail:
     rp_device_close(&device);
@@ -95,13 +95,13 @@ static void print_tuning(const json_t *tuning) {
                      text_of(ignored, "driver"));
     }
     if (!applied) {
-        (void)printf("             `ringpipe tune` measures what suits this device\n");
+        (void)printf("             `ringpipe tune` finds parameters for this device\n");
     }
 }
 
 static void print_text(const json_t *found) {
     (void)printf("board        %s\nplatform     %s\ndevice       %s\ndriver       %s\n"
-                 "memory       %.0f MiB, at most %.0f in one piece\ncompute units %.0f\n",
+                 "memory       %.0f MiB, at most %.0f in one allocation\ncompute units %.0f\n",
                  text_of(found, "board"), text_of(found, "platform"), text_of(found, "device"),
                  text_of(found, "driver"), number_of(found, "memory_mib"),
                  number_of(found, "alloc_max_mib"), number_of(found, "compute_units"));
@@ -110,7 +110,7 @@ static void print_text(const json_t *found) {
                  text_of(found, "gemm"), number_of(found, "gemm_gflops"),
                  100 * number_of(found, "gemm_share"), number_of(found, "peak_gflops"));
     print_tuning(json_object_get(found, "tuning"));
-    (void)printf("self-test    passed: products equal a CPU's\ndisk         %.1f GiB free\n",
+    (void)printf("self-test    passed: products equal those of a CPU\ndisk         %.1f GiB free\n",
                  number_of(found, "disk_gib"));
 }
 
@@ -125,7 +125,7 @@ rp_err rp_verb_doctor(rp_arena *arena, const rp_cli_args *args) {
     RP_TRY(rp_probe_run(arena, SECONDS_MAX, examine, args, &text));
     found = json_loads(text, 0, NULL);
     if (!found) {
-        RP_TRY(rp_fail(RP_ERR_DEVICE, "doctor: what the probe has found cannot be read"));
+        RP_TRY(rp_fail(RP_ERR_DEVICE, "doctor: the findings of the probe cannot be read"));
     }
     (void)statvfs(".", &disk);
     (void)json_object_set_new(

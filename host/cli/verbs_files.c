@@ -1,4 +1,4 @@
-/* Verbs about files: data sets, drawings. */
+/* draw and data fetch. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,8 @@ fail:
     return err;
 }
 
-/* "{kind: pipefb, split: [true, false]}": as under `schedule`; the list says how many stages. */
+/* "{kind: pipefb, split: [true, false]}", as under `schedule`; the list gives the number of stages.
+ */
 static rp_err draw_split(rp_arena *arena, const rp_cli_args *args) {
     rp_node *root;
     rp_method method;
@@ -35,9 +36,8 @@ static rp_err draw_split(rp_arena *arena, const rp_cli_args *args) {
     RP_TRY(rp_method_parse(root, args->draw.stages, &method));
     if (method.split_count == 0 || method.ahead_count > 0 || method.publish > 1) {
         err = rp_fail(RP_ERR_USAGE,
-                      "draw: %s: expected the name of a schedule, or a map of a kind "
-                      "that splits stages and `split`, as in "
-                      "{kind: pipefb, split: [true, false]}",
+                      "draw: %s: expected the name of a schedule, or a map with `split` for a kind "
+                      "that splits stages, as in {kind: pipefb, split: [true, false]}",
                       args->words.item[0]);
         goto fail;
     }
@@ -70,7 +70,8 @@ rp_err rp_verb_draw(rp_arena *arena, const rp_cli_args *args) {
             size_t used = strlen(known);
             (void)snprintf(known + used, sizeof known - used, " %s", rp_sched_kinds[i]->name);
         }
-        return rp_fail(RP_ERR_USAGE, "no schedule '%s'; there are: %s", args->words.item[0], known);
+        return rp_fail(RP_ERR_USAGE, "unknown schedule '%s'; expected one of:%s",
+                       args->words.item[0], known);
     }
     const uint32_t chunks = args->draw.chunks ? args->draw.chunks : kind->interleaves ? 2 : 1;
     const rp_draw_options options = {.kind = kind,
@@ -82,7 +83,7 @@ rp_err rp_verb_draw(rp_arena *arena, const rp_cli_args *args) {
     return rp_draw_schedule(stdout, &options);
 }
 
-/* What is there now. */
+/* Prints names and sizes of the fetched files. */
 static rp_err print_fetched(const rp_cli_args *args) {
     const bool json = rp_cli_is_json(args);
     const char *name;

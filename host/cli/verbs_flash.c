@@ -1,4 +1,4 @@
-/* The verb that writes an image to a card, or starts it under qemu. */
+/* flash: writes an image to a card, or starts it under qemu. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "flash/write.h"
 #include "run/roster.h"
 
-enum { QEMU_PORTS = 18 }; /* an agent's, with those of boards that share a stage */
+enum { QEMU_PORTS = 18 }; /* ports of an agent, including those for boards that share a stage */
 
 typedef struct {
     const rp_cli_args *args;
@@ -23,7 +23,7 @@ typedef struct {
     bool shown;
 } job;
 
-/* ---- talking --------------------------------------------------------------------------------- */
+/* ---- output and questions -------------------------------------------------------------------- */
 
 static rp_err list_disks(const job *j) {
     static rp_disk disk[RP_DISKS_MAX];
@@ -41,7 +41,7 @@ static rp_err list_disks(const job *j) {
             free_count += !disk[i].in_use[0] && !disk[i].read_only;
         }
     }
-    (void)printf("%u disk%s to write to\n", free_count, free_count == 1 ? "" : "s");
+    (void)printf("%u disk%s can be written\n", free_count, free_count == 1 ? "" : "s");
 fail:
     return err;
 }
@@ -63,26 +63,24 @@ static void end_progress(job *j) {
     }
 }
 
-/* Nothing is written without a yes. */
-static rp_err ask(const job *j, const char *image, const char *device, const rp_disk *disk) {
+/* Asks before a card is overwritten, unless --yes is given. */
+static rp_err confirm(const job *j, const char *image, const char *device, const rp_disk *disk) {
     char answer[16];
     if (j->args->yes) {
         return RP_OK;
     }
     if (!isatty(STDIN_FILENO) && !j->root[0]) {
         return rp_fail(RP_ERR_USAGE,
-                       "%s would be overwritten: --yes says so where nobody can be "
-                       "asked",
-                       device);
+                       "%s would be overwritten; without a terminal, confirm with --yes", device);
     }
     (void)fprintf(stderr,
-                  "%s (%s, %.1f GB) will have %s and nothing of what it has now. Write? "
+                  "%s (%s, %.1f GB) will be overwritten with %s; everything on it is lost. Write? "
                   "[y/N] ",
                   device, disk->model[0] ? disk->model : "no name", (double)disk->bytes * 1e-9,
                   image);
     (void)fflush(stderr);
     if (!fgets(answer, sizeof answer, stdin) || (answer[0] != 'y' && answer[0] != 'Y')) {
-        return rp_fail(RP_ERR_USAGE, "nothing is written");
+        return rp_fail(RP_ERR_USAGE, "nothing was written");
     }
     return RP_OK;
 }
@@ -101,7 +99,8 @@ static rp_err run_bmaptool(rp_arena *arena, const char *image, const char *path)
     RP_TRY(rp_arena_string(arena, path, &word[4]));
     RP_TRY(rp_tool_run(word, &code));
     if (code != 0) {
-        return rp_fail(RP_ERR_FAULT, "bmaptool ended with %d; the card has a part of the image",
+        return rp_fail(RP_ERR_FAULT,
+                       "bmaptool failed with exit code %d; the card has only a part of the image",
                        code);
     }
 fail:
@@ -118,7 +117,7 @@ static rp_err write_card(rp_arena *arena, job *j, const char *image, const char 
     RP_TRY(rp_disk_image_check(image, &about));
     RP_TRY(own ? RP_OK : rp_tools_need(bmaptool, 1));
     RP_TRY(rp_disk_choose(j->root, device, about.bytes, &disk, path));
-    RP_TRY(ask(j, image, device, &disk));
+    RP_TRY(confirm(j, image, device, &disk));
     const rp_card_job work = {.image = image,
                               .device = path,
                               .stopped = rp_cli_is_stopped,
@@ -137,21 +136,23 @@ fail:
     return err;
 }
 
-static rp_err next_card(const job *j, const char *image, const char *device) {
+static rp_err ask_for_card(const job *j, const char *image, const char *device) {
     char answer[16];
     if (!isatty(STDIN_FILENO) && !j->root[0]) {
-        return rp_fail(RP_ERR_USAGE, "several images need somebody who changes the cards");
+        return rp_fail(RP_ERR_USAGE, "several images need a terminal, because cards have to be "
+                                     "changed; flash them one by one");
     }
-    rp_print(stderr, "the card for %s into %s, then Enter ", image, device);
+    rp_print(stderr, "insert the card for %s into %s, then press Enter ", image, device);
     (void)fflush(stderr);
     return fgets(answer, sizeof answer, stdin) ? RP_OK
-                                               : rp_fail(RP_ERR_USAGE, "nothing more is written");
+                                               : rp_fail(RP_ERR_USAGE, "stopped; no further card "
+                                                                       "was written");
 }
 
 /* ---- qemu ------------------------------------------------------------------------------------ */
 
-/* Where the guest's agent is found from outside: its ports are this machine's, too. */
-static rp_err forwards(rp_arena *arena, const char *endpoint, char **out) {
+/* Options of qemu that forward the agent's ports from this machine to the guest. */
+static rp_err list_forwards(rp_arena *arena, const char *endpoint, char **out) {
     const char *at = endpoint + strlen("tcp://");
     const char *colon = strrchr(at, ':');
     const uint32_t port = (uint32_t)strtoul(colon + 1, NULL, 10);
@@ -176,7 +177,10 @@ static rp_err start_qemu(rp_arena *arena, const job *j, const char *image) {
     rp_err err;
     RP_TRY(rp_disk_image_check(image, &about));
     if (!about.arch) {
-        return rp_fail(RP_ERR_USAGE, "%s does not say for which machine it is", image);
+        return rp_fail(RP_ERR_USAGE,
+                       "%s: the image does not name its machine; expected one made by "
+                       "`ringpipe image` for amd64 or arm64",
+                       image);
     }
     if (!rp_roster_is_address(endpoint)) {
         return rp_fail(RP_ERR_USAGE, "--listen: expected " RP_ROSTER_ADDRESS ", found '%s'",
@@ -186,10 +190,10 @@ static rp_err start_qemu(rp_arena *arena, const job *j, const char *image) {
     const char *bios = arm ? "/usr/share/qemu-efi-aarch64/QEMU_EFI.fd" : "/usr/share/ovmf/OVMF.fd";
     RP_TRY(rp_tools_need(tools[arm], 1));
     if (access(bios, R_OK) != 0) {
-        return rp_fail(RP_ERR_USAGE, "missing: %s; on Debian `apt-get install %s` brings it", bios,
-                       arm ? "qemu-efi-aarch64" : "ovmf");
+        return rp_fail(RP_ERR_USAGE, "missing: %s; on Debian install it with `apt-get install %s`",
+                       bios, arm ? "qemu-efi-aarch64" : "ovmf");
     }
-    RP_TRY(forwards(arena, endpoint, &net));
+    RP_TRY(list_forwards(arena, endpoint, &net));
     RP_TRY(rp_arena_printf(arena, &drive, "file=%s,format=raw,if=virtio", image));
     const char *const words[] = {arm ? "qemu-system-aarch64" : "qemu-system-x86_64",
                                  "-M",
@@ -232,13 +236,13 @@ rp_err rp_verb_flash(rp_arena *arena, const rp_cli_args *args) {
         return list_disks(&j);
     }
     if (images == 0) {
-        return rp_fail(RP_ERR_USAGE, "expected: flash IMAGE... DEVICE; `ringpipe flash` lists the "
-                                     "devices");
+        return rp_fail(RP_ERR_USAGE, "expected: flash IMAGE... DEVICE; `ringpipe flash` without "
+                                     "arguments lists the devices");
     }
     RP_TRY(rp_cli_watch_signals());
     for (uint32_t i = 0; i < images; i++) {
         if (i > 0) {
-            RP_TRY(next_card(&j, args->words.item[i], args->words.item[images]));
+            RP_TRY(ask_for_card(&j, args->words.item[i], args->words.item[images]));
         }
         RP_TRY(write_card(arena, &j, args->words.item[i], args->words.item[images]));
     }

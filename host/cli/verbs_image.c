@@ -1,4 +1,4 @@
-/* The verb that makes what a board starts from. */
+/* image: makes card images for boards, and files for vendors' systems. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,13 +26,13 @@ typedef struct {
     rp_keypair keys;
     rp_board_about about;
     rp_image_system system;
-    const char *door;       /* ADDRESS:PORT, where tokens are taken */
+    const char *door;       /* ADDRESS:PORT at which boards enrol */
     const char *update_key; /* a file, or NULL */
     const char *name[NODES_MAX];
     uint32_t count;
 } job;
 
-/* ---- what was asked for ---------------------------------------------------------------------- */
+/* ---- arguments ------------------------------------------------------------------------------- */
 
 static rp_err read_names(rp_arena *arena, job *j) {
     const char *at = j->args->enrol.node;
@@ -41,12 +41,12 @@ static rp_err read_names(rp_arena *arena, job *j) {
     while (at) {
         const size_t length = strcspn(at, ",");
         if (j->count == NODES_MAX) {
-            return rp_fail(RP_ERR_USAGE, "--node: more than %d names", NODES_MAX);
+            return rp_fail(RP_ERR_USAGE, "--node: expected at most %d names", NODES_MAX);
         }
         RP_TRY(rp_arena_text(arena, at, length, &name));
         for (uint32_t i = 0; i < j->count; i++) {
             if (strcmp(j->name[i], name) == 0) {
-                return rp_fail(RP_ERR_USAGE, "--node: '%s' twice", name);
+                return rp_fail(RP_ERR_USAGE, "--node: '%s' is listed twice", name);
             }
         }
         j->name[j->count++] = name;
@@ -61,20 +61,22 @@ static rp_err read_board(rp_arena *arena, job *j) {
     rp_board board;
     rp_err err;
     if (strcmp(name, "auto") == 0) {
-        return rp_fail(RP_ERR_USAGE, "--board NAME is needed; `ringpipe list boards` has them");
+        return rp_fail(RP_ERR_USAGE,
+                       "--board NAME is missing; `ringpipe list boards` lists the names");
     }
-    RP_TRY(rp_board_find(arena, name, 0, &board)); /* names those that there are */
+    RP_TRY(rp_board_find(arena, name, 0, &board)); /* its error lists known boards */
     RP_TRY(rp_board_read_about(arena, name, &j->about));
     const bool has_arch =
         strcmp(j->about.arch, "amd64") == 0 || strcmp(j->about.arch, "arm64") == 0;
     if (!has_arch || (j->args->image.overlay && strcmp(j->about.method, "none") == 0)) {
-        return rp_fail(RP_ERR_USAGE, "board '%s' has no system that packages can be put on: %s",
-                       name, j->about.how[0] ? j->about.how : "its profile names no arch");
+        return rp_fail(RP_ERR_USAGE,
+                       "board '%s' has no system on which packages can be installed: %s", name,
+                       j->about.how[0] ? j->about.how : "its profile has no `arch`");
     }
     if (!j->args->image.overlay && !j->about.kernel[0]) {
         return rp_fail(RP_ERR_USAGE,
-                       "board '%s' starts by its vendor's system (%s): `--overlay` makes what that "
-                       "needs",
+                       "board '%s' starts with its vendor's system (%s); make files for it with "
+                       "--overlay",
                        name, j->about.how);
     }
 fail:
@@ -85,12 +87,13 @@ static rp_err read_door(rp_arena *arena, job *j) {
     const char *host = j->args->enrol.host;
     if (!host || !host[0]) {
         return rp_fail(RP_ERR_USAGE,
-                       "--host ADDRESS[:PORT] is needed: where boards find this host");
+                       "--host ADDRESS[:PORT] is missing: the address at which boards reach this "
+                       "host");
     }
     return rp_enrol_door(arena, "--host", host, RP_ENROL_ADDRESS, &j->door);
 }
 
-/* This host's keys, which are made where there are none. */
+/* Reads this host's keys, and makes them if they are missing. */
 static rp_err need_keys(rp_arena *arena, job *j) {
     char *path;
     rp_err err = RP_OK;
@@ -99,7 +102,7 @@ static rp_err need_keys(rp_arena *arena, job *j) {
     RP_TRY(rp_arena_printf(arena, &path, "%s/public.key", j->keys_folder));
     if (access(path, F_OK) != 0) {
         RP_TRY(rp_keys_new(j->keys_folder));
-        rp_print(stderr, "this host's keys are made: %s\n", j->keys_folder);
+        rp_print(stderr, "made keys of this host: %s\n", j->keys_folder);
     }
     RP_TRY(rp_keys_read(j->keys_folder, &j->keys));
     RP_TRY(rp_arena_printf(arena, &path, "%s/update.key", j->keys_folder));
@@ -127,8 +130,9 @@ static rp_err read_job(rp_arena *arena, job *j) {
     if (args->system && (args->enrol.node || args->enrol.host || args->image.overlay ||
                          args->image.ssh_key || args->image.wifi || args->image.enrol ||
                          args->enrol.dial || args->image.listen || args->image.release)) {
-        return rp_fail(RP_ERR_USAGE, "--system makes nothing that is one board's own: expected "
-                                     "image --system --board BOARD -o FOLDER");
+        return rp_fail(RP_ERR_USAGE, "--system is not for a single board, so it excludes options "
+                                     "like --node and --host: expected image --system --board "
+                                     "BOARD -o FOLDER");
     }
     if (args->system ? !args->out : !args->enrol.node || !args->out) {
         return rp_fail(RP_ERR_USAGE, "expected: image --board BOARD --node NAME --host ADDRESS -o "
@@ -136,7 +140,7 @@ static rp_err read_job(rp_arena *arena, job *j) {
     }
     RP_TRY(read_names(arena, j));
     if (args->image.enrol && j->count > 1) {
-        return rp_fail(RP_ERR_USAGE, "--enrol: a token is for one board, and --node has %u names",
+        return rp_fail(RP_ERR_USAGE, "--enrol: a token is for one board, but --node has %u names",
                        j->count);
     }
     RP_TRY(args->enrol.dial ? rp_enrol_check_dial("--dial", args->enrol.dial) : RP_OK);
@@ -160,7 +164,7 @@ fail:
 
 /* ---- one board ------------------------------------------------------------------------------- */
 
-static void describe(const job *j, const char *name, const char *token, rp_image_node *out) {
+static void describe_node(const job *j, const char *name, const char *token, rp_image_node *out) {
     const rp_cli_args *args = j->args;
     *out = (rp_image_node){.name = name,
                            .board = args->board,
@@ -172,20 +176,20 @@ static void describe(const job *j, const char *name, const char *token, rp_image
                            .update_key = j->update_key};
 }
 
-/* Before a token is made and minutes are spent. */
+/* Checks everything before a token is made and minutes are spent. */
 static rp_err check_all(const job *j) {
     char stand_in[512];
     rp_image_node node;
     rp_err err = RP_OK;
     (void)snprintf(stand_in, sizeof stand_in, "token@%s", j->door);
     for (uint32_t i = 0; i < j->count && err == RP_OK; i++) {
-        describe(j, j->name[i], stand_in, &node);
+        describe_node(j, j->name[i], stand_in, &node);
         err = rp_image_check_node(&node);
     }
     return err;
 }
 
-/* The token that was given, which is on a list already, or a new one, which is on none. */
+/* The token of --enrol, which is on a list already, or a new one, which is not. */
 static rp_err find_token(rp_arena *arena, const job *j, rp_enrol_token *out) {
     const char *word;
     rp_err err;
@@ -201,8 +205,7 @@ fail:
     return err;
 }
 
-/* From here on the board that has the image is let in: an image that could not be made leaves no
- * token. */
+/* Makes the token valid. This is done last, so that a failed image leaves no token. */
 static rp_err open_token(const job *j, const char *name, const rp_enrol_token *token) {
     const int64_t hours = j->args->enrol.hours ? j->args->enrol.hours : RP_ENROL_HOURS;
     const int64_t now_s = rp_wall_s();
@@ -222,16 +225,16 @@ static rp_err make_one(rp_arena *arena, const job *j, const char *name) {
     RP_TRY(rp_arena_printf(arena, &out, "%s%s%s%s", args->out, several ? "/" : "",
                            several ? name : "", several && !args->image.overlay ? ".img" : ""));
     if (!args->image.overlay && access(out, F_OK) == 0 && !args->yes) {
-        return rp_fail(RP_ERR_USAGE, "%s is there already: --yes replaces it", out);
+        return rp_fail(RP_ERR_USAGE, "%s exists already; replace it with --yes", out);
     }
     RP_TRY(find_token(arena, j, &token));
     RP_TRY(rp_arena_printf(arena, &text, "%s@%s", token.word, j->door));
-    describe(j, name, text, &node);
+    describe_node(j, name, text, &node);
     RP_TRY(args->image.overlay
                ? rp_image_overlay(&node, j->system.arch, j->system.packages, j->about.packages, out)
                : rp_image_make(&j->system, &node, out));
     RP_TRY(open_token(j, name, &token));
-    (void)printf("%s: for %s, a %s\n", out, name, args->board);
+    (void)printf("%s: for %s (%s)\n", out, name, args->board);
 fail:
     explicit_bzero(&token, sizeof token);
     return err;
@@ -241,13 +244,13 @@ static rp_err make_system(const job *j) {
     const rp_cli_args *args = j->args;
     rp_err err;
     if (access(args->out, F_OK) == 0) {
-        return rp_fail(RP_ERR_USAGE, "%s is there already", args->out);
+        return rp_fail(RP_ERR_USAGE, "%s exists already; expected a new folder", args->out);
     }
     RP_TRY(rp_image_check_system(&j->system, args->out, 1));
     RP_TRY(rp_image_make_system(&j->system, args->out));
-    (void)printf("%s: a system for boards of the profile %s\n", args->out, args->board);
+    (void)printf("%s: a system for boards with the profile %s\n", args->out, args->board);
     if (!args->quiet) {
-        rp_print(stderr, "`ringpipe bundle %s --board %s --release N` signs it\n", args->out,
+        rp_print(stderr, "sign it with `ringpipe bundle %s --board %s --release N`\n", args->out,
                  args->board);
     }
 fail:
@@ -273,10 +276,11 @@ rp_err rp_verb_image(rp_arena *arena, const rp_cli_args *args) {
         RP_TRY(make_one(arena, &j, j.name[i]));
     }
     if (!args->quiet) {
-        rp_print(stderr, "%s; `ringpipe boards enrol --open --roster FILE` lets %s in\n",
-                 args->image.overlay ? "README.txt there says where it goes"
-                                     : "`ringpipe flash` writes it to a card",
-                 j.count == 1 ? "it" : "them");
+        rp_print(stderr,
+                 "next: %s; then add %s with `ringpipe boards enrol --open --roster FILE`\n",
+                 args->image.overlay ? "follow README.txt in the folder"
+                                     : "write it to a card with `ringpipe flash`",
+                 j.count == 1 ? "the board" : "the boards");
     }
 fail:
     explicit_bzero(&j.keys, sizeof j.keys);

@@ -1,4 +1,4 @@
-/* The verb that looks into a file of tensors, or into a model file. */
+/* inspect: lists a file of tensors, or a model file. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
@@ -12,7 +12,7 @@
 
 typedef struct {
     uint64_t values, bytes, nan, infinite;
-    uint32_t unread; /* tensors of floats whose values are not read, as F8_E4M3 */
+    uint32_t unread; /* tensors of floats in an unsupported type, like F8_E4M3 */
 } totals;
 
 static void add_total(totals *total, const rp_st_entry *entry, const rp_tensor_range *range) {
@@ -23,7 +23,7 @@ static void add_total(totals *total, const rp_st_entry *entry, const rp_tensor_r
     total->unread += !rp_st_has_values(entry->type) && entry->type != RP_ST_BOOL;
 }
 
-/* ---- for people ------------------------------------------------------------------------------ */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 static void print_odd(uint64_t nan, uint64_t infinite) {
     if (nan + infinite > 0) {
@@ -73,7 +73,7 @@ static void print_text(const rp_st_reader *reader) {
     (void)printf("%s\n", total.nan + total.infinite + total.unread ? "" : ", all finite");
 }
 
-/* ---- for programs ---------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static json_t *entry_object(const rp_st_entry *entry, const rp_tensor_range *range) {
     json_t *shape = json_array();

@@ -1,4 +1,4 @@
-/* The verb about keys: this account's own, and whom it trusts. */
+/* keys: this account's keys and the trusted ones. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,8 +21,7 @@ static json_t *key_object(const char *z85) {
     return json_pack("{s:s, s:s}", "key", word, "fingerprint", fingerprint);
 }
 
-/* The key alone on standard output, so that it can be taken from there; what is for people beside
- * it. */
+/* Prints only the key on standard output, for scripts; the fingerprint goes to standard error. */
 static rp_err print_key(const rp_cli_args *args, const char *z85) {
     char word[RP_KEY_WORD];
     char fingerprint[RP_KEY_FINGERPRINT];
@@ -57,8 +56,8 @@ static rp_err print_roster_line(const rp_cli_args *args, const char *z85) {
     rp_err err;
     RP_TRY(rp_cli_check_name(name));
     if (address && strcmp(address, "dials") != 0 && !rp_roster_is_address(address)) {
-        return rp_fail(RP_ERR_USAGE, "address '%s': expected " RP_ROSTER_ADDRESS ", or dials",
-                       address);
+        return rp_fail(RP_ERR_USAGE,
+                       "invalid address '%s': expected " RP_ROSTER_ADDRESS ", or dials", address);
     }
     rp_key_write(z85, word);
     (void)printf("  - {name: ");
@@ -116,7 +115,7 @@ static rp_err list_keys(rp_arena *arena, const rp_cli_args *args, const char *fo
     if (has_own) {
         print_line("(own)", pair.public_text);
     } else {
-        (void)printf("%-16s  none yet: `keys new` makes them\n", "(own)");
+        (void)printf("%-16s  missing; make keys with `keys new`\n", "(own)");
     }
     for (uint32_t i = 0; i < count; i++) {
         print_line(list[i].name, list[i].key);
@@ -126,7 +125,7 @@ fail:
     return err;
 }
 
-static rp_err trust(const rp_cli_args *args, const char *folder) {
+static rp_err trust_key(const rp_cli_args *args, const char *folder) {
     const char *name = args->words.item[0];
     const char *key = args->words.item[1];
     char z85[RP_KEY_TEXT];
@@ -156,7 +155,7 @@ rp_err rp_verb_keys_new(rp_arena *arena, const rp_cli_args *args) {
 rp_err rp_verb_keys_show(rp_arena *arena, const rp_cli_args *args) {
     const char *folder;
     if (args->as_line != (args->words.count > 0)) {
-        return rp_fail(RP_ERR_USAGE, "expected: keys show --roster NAME [ADDRESS]");
+        return rp_fail(RP_ERR_USAGE, "expected: keys show, or keys show --roster NAME [ADDRESS]");
     }
     const rp_err err = find_folder(arena, args, &folder);
     return err == RP_OK ? show_own(args, folder) : err;
@@ -171,7 +170,7 @@ rp_err rp_verb_keys_list(rp_arena *arena, const rp_cli_args *args) {
 rp_err rp_verb_keys_trust(rp_arena *arena, const rp_cli_args *args) {
     const char *folder;
     const rp_err err = find_folder(arena, args, &folder);
-    return err == RP_OK ? trust(args, folder) : err;
+    return err == RP_OK ? trust_key(args, folder) : err;
 }
 
 rp_err rp_verb_keys_untrust(rp_arena *arena, const rp_cli_args *args) {

@@ -1,4 +1,4 @@
-/* The verb that compares. */
+/* lab: compares methods. */
 #include <string.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
-/* The registries, in words: for a person, and for tests/generate.py, which writes the lists of the
- * manual and of the completion from them. */
+/* list: all registered names with descriptions, for the user and for tests/generate.py, which makes
+ * lists of the manual and of the completions from them. */
 #include <stdio.h>
 #include <string.h>
 
@@ -21,15 +21,15 @@
 #include "stage/executor.h"
 #include "transport/transport.h"
 
-/* {"name": name, "about": about, "keys": keys}; what is NULL is left out. */
+/* {"name": name, "about": about, "keys": keys}, without members that are NULL. */
 static json_t *list_entry(const char *name, const char *about, const char *keys) {
     return name ? json_pack("{s:s, s:s*, s:s*}", "name", name, "about", about, "keys", keys) : NULL;
 }
 
-/* ---- an entry each; NULL behind the last ------------------------------------------------------
+/* ---- one function for each list: entry i, or NULL after the last ------------------------------
  */
 
-/* "letter" and "value" only where the option has one; options of one "group" exclude each other. */
+/* "letter" and "value" are optional; options of one "group" exclude each other. */
 static json_t *option_object(const rp_option *option) {
     const char letter[] = {option->letter, '\0'};
     return json_pack("{s:s, s:s, s:s*, s:s*, s:b, s:i}", "name", option->name, "about",
@@ -136,7 +136,7 @@ static json_t *link_at(uint32_t i) {
     return object;
 }
 
-/* A model of the zoo: "about" has what it is counted for, as inspect would assume it. */
+/* A model of the zoo; "about" has the input and classes for which it is counted, as in inspect. */
 static json_t *model_object(rp_arena *arena, const char *name) {
     const rp_zoo_data data = {0};
     rp_model *model;
@@ -171,7 +171,7 @@ static json_t *model_at(uint32_t i) {
     return object;
 }
 
-/* What README's table has of a profile; "about" is its model, or what is wrong with it. */
+/* A board profile with the facts for README's table; "about" is its model, or an error. */
 static json_t *board_object(rp_arena *arena, const char *name) {
     rp_board_about facts;
     if (rp_board_read_about(arena, name, &facts) != RP_OK) {
@@ -211,7 +211,7 @@ static const struct {
              {"boards", board_at},         {"models", model_at}};
 enum { LISTS = sizeof lists / sizeof *lists };
 
-/* ---- all of them ------------------------------------------------------------------------------
+/* ---- the verb ---------------------------------------------------------------------------------
  */
 
 static json_t *make_list(uint32_t list) {
@@ -250,13 +250,13 @@ static void print_names(const char *list, const json_t *array) {
     (void)printf("\n");
 }
 
-static rp_err no_list(const char *name) {
+static rp_err fail_list(const char *name) {
     char known[256] = "";
     for (uint32_t i = 0; i < LISTS; i++) {
         const size_t used = strlen(known);
         (void)snprintf(known + used, sizeof known - used, " %s", lists[i].name);
     }
-    return rp_fail(RP_ERR_USAGE, "no list '%s'; there are:%s", name, known);
+    return rp_fail(RP_ERR_USAGE, "unknown list '%s'; expected one of:%s", name, known);
 }
 
 rp_err rp_verb_list(rp_arena *arena, const rp_cli_args *args) {
@@ -282,5 +282,5 @@ rp_err rp_verb_list(rp_arena *arena, const rp_cli_args *args) {
         return rp_json_print(all, 0, stdout);
     }
     json_decref(all);
-    return found ? RP_OK : no_list(wanted);
+    return found ? RP_OK : fail_list(wanted);
 }

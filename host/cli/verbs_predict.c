@@ -1,4 +1,4 @@
-/* The verb that asks a trained net, on this machine's device. */
+/* predict: runs a trained net on files, on this machine's device. */
 #include <string.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-/* The verbs about software on boards: push, slots, validate, revert. */
+/* Software on boards: push, slots, validate, revert. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,9 +27,9 @@ static void show_progress(void *context, const rp_push_progress *progress) {
     rp_push_lines_show(&t->lines, progress);
 }
 
-/* ---- what a board says ----------------------------------------------------------------------- */
+/* ---- state of a board ------------------------------------------------------------------------ */
 
-static void describe(const rp_Pushed *said, char *out, size_t bytes) {
+static void describe_slots(const rp_Pushed *said, char *out, size_t bytes) {
     char good[48] = "the system's own software";
     char trial[96] = "";
     char failed[64] = "";
@@ -41,7 +41,8 @@ static void describe(const rp_Pushed *said, char *out, size_t bytes) {
                        said->trial_release, said->starts, said->is_trial ? ", and runs" : "");
     }
     if (said->failed > 0) {
-        (void)snprintf(failed, sizeof failed, "; release %" PRIu64 " was left", said->failed);
+        (void)snprintf(failed, sizeof failed, "; release %" PRIu64 " failed its trial",
+                       said->failed);
     }
     (void)snprintf(out, bytes, "%s is good%s%s", good, trial, failed);
 }
@@ -61,12 +62,12 @@ static void print_board(const rp_cli_args *args, const char *name, const rp_Push
             rp_cli_system_json(said->system, said->system_count, said->system_slot));
         (void)!rp_json_print(one, JSON_COMPACT, stdout);
     } else if (err == RP_OK) {
-        describe(said, text, sizeof text);
+        describe_slots(said, text, sizeof text);
         (void)printf("%-16s  %s\n", name, text);
         if (rp_cli_say_system(said->system, said->system_count, said->system_slot, system,
                               sizeof system)) {
             (void)printf("%-16s  the whole system: %s%s\n", "", system,
-                         said->system_writes ? "; another one is written" : "");
+                         said->system_writes ? "; a new system is being written" : "");
         }
     }
     (void)fflush(stdout);
@@ -85,8 +86,8 @@ static void end_board(void *context, const rp_roster_entry *board, const rp_Push
     print_board(t->args, board->name, said, err);
 }
 
-static rp_err talk(rp_arena *arena, const rp_cli_args *args, rp_push_action action) {
-    const uint32_t first = action == RP_PUSH_BUNDLE; /* a word that is no board */
+static rp_err run_action(rp_arena *arena, const rp_cli_args *args, rp_push_action action) {
+    const uint32_t first = action == RP_PUSH_BUNDLE; /* words before the boards: the bundle */
     const rp_clock clock = rp_clock_real();
     const uint32_t at_once = args->fleet.at_once ? args->fleet.at_once : 1;
     talking t = {.args = args,
@@ -131,17 +132,17 @@ fail:
 }
 
 rp_err rp_verb_push(rp_arena *arena, const rp_cli_args *args) {
-    return talk(arena, args, RP_PUSH_BUNDLE);
+    return run_action(arena, args, RP_PUSH_BUNDLE);
 }
 
 rp_err rp_verb_slots(rp_arena *arena, const rp_cli_args *args) {
-    return talk(arena, args, RP_PUSH_STATE);
+    return run_action(arena, args, RP_PUSH_STATE);
 }
 
 rp_err rp_verb_validate(rp_arena *arena, const rp_cli_args *args) {
-    return talk(arena, args, RP_PUSH_VALIDATE);
+    return run_action(arena, args, RP_PUSH_VALIDATE);
 }
 
 rp_err rp_verb_revert(rp_arena *arena, const rp_cli_args *args) {
-    return talk(arena, args, args->system ? RP_PUSH_REVERT_SYSTEM : RP_PUSH_REVERT);
+    return run_action(arena, args, args->system ? RP_PUSH_REVERT_SYSTEM : RP_PUSH_REVERT);
 }

@@ -1,4 +1,4 @@
-/* Verbs that read a run file: each is a controller that is stepped until it has ended. */
+/* Verbs that read a run file. Each runs a controller step by step until it has ended. */
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -40,7 +40,7 @@ static rp_split split_of(const rp_cli_args *args) {
                                                           : RP_SPLIT_TEST;
 }
 
-/* Beside the kernels, in this account's cache; NULL: none is kept. */
+/* Folder for profiles, next to the kernels in the account's cache; NULL: profiles are not kept. */
 static const char *profiles_folder(void) {
     static char path[RP_FOLDERS_PATH_BYTES];
     const char *own = getenv("RINGPIPE_PROFILES");
@@ -88,7 +88,7 @@ static void tell_signals(rp_controller *c, int signal_fd) {
     }
 }
 
-/* Step, wait; until it has ended. */
+/* Steps the controller and waits for events until it has ended. */
 static rp_err drive_controller(rp_controller *c, const rp_clock *clock, int signal_fd) {
     rp_err err = RP_OK;
     for (;;) {
@@ -106,7 +106,7 @@ fail:
     return err;
 }
 
-/* Standard input and output are the line to the run that this lane is a part of. */
+/* Uses standard input and output as the connection to the process that averages the lanes. */
 static rp_err become_lane(rp_lane_pipe *pipe, rp_controller_env *env) {
     env->lane = rp_lane_end_of(pipe);
     env->on_state = rp_lane_note_state;
@@ -126,7 +126,7 @@ static const char *machine_name(char out[HOST_NAME_BYTES]) {
 }
 
 static rp_err run_controller(const rp_cli_args *args, const rp_controller_options *options) {
-    static rp_local local; /* of the program's only controller; large for a stack */
+    static rp_local local; /* static, because it is too large for a stack */
     const rp_clock clock = rp_clock_real();
     rp_media *media = NULL;
     rp_arena arena;
@@ -186,7 +186,7 @@ static rp_err drive_lanes(rp_lanes *lanes, const rp_clock *clock, int signal_fd)
         fd[count] = signal_fd;
         RP_TRY(rp_link_wait(NULL, 0, fd, count + 1, deadline_ns - rp_clock_now_ns(clock)));
         rp_cli_read_signals(signal_fd, &signals);
-        const uint32_t first = signals.asked && !asked; /* it counts once */
+        const uint32_t first = signals.asked && !asked; /* SIGUSR1 counts once */
         asked = asked || signals.asked;
         for (uint32_t i = first + signals.interrupts; i > 0; i--) {
             rp_lanes_interrupt(lanes);
@@ -214,8 +214,8 @@ static rp_err run_lanes(const rp_cli_args *args, bool resume) {
     if (args->run.plan || args->run.profile || args->run.resume) {
         return rp_fail(
             RP_ERR_USAGE,
-            "lanes: --plan and --profile are for one ring, and a run of lanes goes on by "
-            "`ringpipe resume DIR`");
+            "lanes: --plan and --profile describe a single ring, so they exclude `lanes`; to "
+            "continue a run with lanes use `ringpipe resume DIR`");
     }
     RP_TRY(rp_cli_open_signals(&signal_fd));
     RP_TRY(rp_lanes_open(&clock, &options, &lanes));
@@ -233,7 +233,6 @@ fail:
 
 /* ---- --dry-run ------------------------------------------------------------------------------- */
 
-/* What would be done. */
 static void print_checked(const rp_runfile *run) {
     const rp_data *data = &run->data;
     const size_t parameters =
@@ -246,7 +245,7 @@ static void print_checked(const rp_runfile *run) {
                  data->count[RP_SPLIT_TRAIN], data->count[RP_SPLIT_VALIDATION],
                  data->count[RP_SPLIT_TEST]);
     if (data->test_path) {
-        (void)printf("no test part: %s is not there, so the run ends without a test result\n",
+        (void)printf("no test part: %s does not exist, so the run ends without a test result\n",
                      data->test_path);
     }
     for (uint32_t i = 0; i < data->notes.count; i++) {
@@ -260,7 +259,7 @@ static rp_err print_checked_json(const rp_runfile *run) {
     for (uint32_t i = 0; i < data->notes.count; i++) {
         if (json_array_append_new(notes, json_string(data->notes.text[i])) != 0) {
             json_decref(notes);
-            notes = NULL; /* json_pack() then makes no object */
+            notes = NULL; /* json_pack() fails then */
         }
     }
     json_t *object = json_pack(
@@ -303,7 +302,7 @@ static rp_err check_run(const rp_controller_options *options) {
                             : rp_runfile_check_cut(&runfile);
     }
     if (err == RP_OK && options->plan) {
-        runfile.stages = plan->stage_count; /* boards may share one */
+        runfile.stages = plan->stage_count; /* boards may share a stage */
     }
     if (err == RP_OK) {
         err = rp_data_check(&runfile.data);
@@ -323,16 +322,16 @@ static rp_err check_run(const rp_controller_options *options) {
 
 /* ---- the verbs ------------------------------------------------------------------------------- */
 
-/* When a run ended at a damaged sample, names every damaged sample, so that the user can repair all
- * at once. A lane leaves that to its parent. Returns `err`. */
-static rp_err name_damaged(rp_err err, const rp_cli_args *args, const char *run_path) {
+/* After a run ended at a damaged sample: lists every damaged sample, so that the user can repair
+ * all of them at once. In a lane the parent does it. Returns `err`. */
+static rp_err list_damaged(rp_err err, const rp_cli_args *args, const char *run_path) {
     rp_arena arena;
     rp_runfile run = {0};
     if (err != RP_ERR_DATA || args->run.lane) {
         return err;
     }
     rp_cli_let_signals_end();
-    rp_log_info("reading the whole data set, to name all samples that cannot be used");
+    rp_log_info("reading the whole data set to list all damaged samples");
     rp_arena_init(&arena, "run", 0);
     if (rp_runfile_read(&arena, run_path, args->set.item, args->set.count, &run) == RP_OK) {
         (void)!rp_data_check(&run.data);
@@ -353,11 +352,11 @@ rp_err rp_verb_train(rp_arena *arena, const rp_cli_args *args) {
         rp_lanes_are_asked_for(args->words.item[0], args->set.item, args->set.count, &lanes);
     return err != RP_OK
                ? err
-               : name_damaged(lanes ? run_lanes(args, false) : run_controller(args, &options), args,
+               : list_damaged(lanes ? run_lanes(args, false) : run_controller(args, &options), args,
                               options.resume ? options.resume : args->words.item[0]);
 }
 
-/* The plan is the run's own where somebody gave it one; otherwise one is made again. */
+/* Uses the run's own plan if the user gave one; otherwise a new plan is made. */
 rp_err rp_verb_resume(rp_arena *arena, const rp_cli_args *args) {
     rp_controller_options options = options_of(args, RP_PURPOSE_TRAIN);
     char *plan = NULL;
@@ -365,14 +364,14 @@ rp_err rp_verb_resume(rp_arena *arena, const rp_cli_args *args) {
     rp_err err;
     RP_TRY(rp_lanes_are_asked_for(args->words.item[0], args->set.item, args->set.count, &lanes));
     if (lanes) {
-        return name_damaged(run_lanes(args, true), args, args->words.item[0]);
+        return list_damaged(run_lanes(args, true), args, args->words.item[0]);
     }
     options.resume = args->words.item[0];
     if (rp_about_plan_is(options.resume, "given")) {
         RP_TRY(rp_arena_printf(arena, &plan, "%s/plan.json", options.resume));
         options.plan = plan;
     }
-    RP_TRY(name_damaged(run_controller(args, &options), args, options.resume));
+    RP_TRY(list_damaged(run_controller(args, &options), args, options.resume));
 fail:
     return err;
 }
@@ -402,8 +401,8 @@ static rp_err find_weights(rp_arena *arena, const char *folder, const char **out
     RP_TRY(rp_arena_printf(arena, &weights, "%s/weights.safetensors", folder));
     if (access(weights, F_OK) != 0 && errno == ENOENT) {
         return rp_fail(RP_ERR_USAGE,
-                       "%s: not there: no run has ended in this folder; `ringpipe resume %s` goes "
-                       "on with one",
+                       "%s: missing, because no run has finished in this folder; continue one with "
+                       "`ringpipe resume %s`",
                        weights, folder);
     }
     *out = weights;
@@ -411,15 +410,15 @@ fail:
     return err;
 }
 
-/* A folder has all that is needed, its weights also: no ring is started for it. */
+/* A run folder contains its weights, and is evaluated without a ring. */
 rp_err rp_verb_eval(rp_arena *arena, const rp_cli_args *args) {
     rp_controller_options options = options_of(args, RP_PURPOSE_EVALUATE);
     struct stat facts;
     const bool is_folder = stat(args->words.item[0], &facts) == 0 && S_ISDIR(facts.st_mode);
     rp_err err = RP_OK;
     if (!options.weights && !is_folder) {
-        return rp_fail(RP_ERR_USAGE, "eval needs --weights FILE.safetensors, or the folder of a "
-                                     "run instead of a run file");
+        return rp_fail(RP_ERR_USAGE, "eval needs --weights FILE.safetensors with a run file; or "
+                                     "give a run folder instead");
     }
     RP_TRY(options.weights ? RP_OK : find_weights(arena, args->words.item[0], &options.weights));
     RP_TRY(is_folder || args->model.confusion

@@ -1,4 +1,4 @@
-/* Verbs that look at runs from outside, by their folders: ps, log, stop. */
+/* Verbs that inspect and stop runs by their folders: ps, log, stop. */
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -26,7 +26,7 @@ static void rest_ms(long ms) {
 
 /* ---- ps -------------------------------------------------------------------------------------- */
 
-/* Below the current folder as a person would write it. */
+/* Path of a folder, relative if it is below the current folder. */
 static const char *short_name(const char *folder) {
     char here[PATH_BYTES];
     const size_t length = getcwd(here, sizeof here) ? strlen(here) : 0;
@@ -91,7 +91,7 @@ static rp_err print_table(rp_arena *arena, const rp_runs *runs) {
         (void)printf("%-*s  %-11s  %13s  %9s  %8s  %6s  %s\n", width, "FOLDER", "STATE", "STEP",
                      "SAMPLES/S", "LEFT", "BOARDS", "MODEL, SCHEDULE");
     } else {
-        (void)printf("no run of this account is at work on this machine\n");
+        (void)printf("this account has no active run on this machine\n");
     }
     for (uint32_t i = 0; i < runs->count; i++) {
         rp_run_state state;
@@ -149,36 +149,36 @@ fail:
 
 typedef struct {
     rp_follow lines;
-    double gap_s;    /* of the run, between two steps that are shown */
-    double shown_s;  /* of the last line that was */
-    rp_story behind; /* a step that was not shown, behind those that were */
+    double gap_s;     /* time of the run between two steps that are shown */
+    double shown_s;   /* time of the last line that was shown */
+    rp_story skipped; /* last step that was not shown; RP_STORY_NOTHING: none */
 } story_teller;
 
-static void show(story_teller *teller, const rp_story *story) {
+static void show_story(story_teller *teller, const rp_story *story) {
     (void)printf("%s\n", story->text);
     teller->shown_s = story->time_s;
-    teller->behind.kind = RP_STORY_NOTHING;
+    teller->skipped.kind = RP_STORY_NOTHING;
 }
 
-/* What there is now: of the steps one in a while, and those that an event belongs to. */
+/* Shows new lines: all events, a step every gap_s, and the steps to which events belong. */
 static void tell_lines(story_teller *teller) {
     rp_story story;
     while (rp_follow_next(&teller->lines, &story)) {
         const bool later = !(fabs(story.time_s - teller->shown_s) < teller->gap_s);
         if (story.kind == RP_STORY_STEP && !later) {
-            teller->behind = story;
+            teller->skipped = story;
             continue;
         }
-        if (story.kind == RP_STORY_EVENT && teller->behind.kind == RP_STORY_STEP &&
-            teller->behind.step == story.step) {
-            show(teller, &teller->behind);
+        if (story.kind == RP_STORY_EVENT && teller->skipped.kind == RP_STORY_STEP &&
+            teller->skipped.step == story.step) {
+            show_story(teller, &teller->skipped);
         }
-        show(teller, &story);
+        show_story(teller, &story);
     }
     (void)fflush(stdout);
 }
 
-/* Until the controller that was at work has ended. */
+/* Shows new lines until the controller has ended. */
 static void follow_log(story_teller *teller, const rp_owner *owner) {
     while (owner->life == RP_OWNER_ALIVE && rp_owner_is_alive(owner) && !ferror(stdout)) {
         tell_lines(teller);
@@ -187,7 +187,7 @@ static void follow_log(story_teller *teller, const rp_owner *owner) {
     tell_lines(teller);
 }
 
-/* Seconds of the run at the end of its log. */
+/* *seconds: time of the run at the end of its log. */
 static rp_err read_length(rp_arena *arena, const char *path, double *seconds) {
     char *text;
     uint64_t end;
@@ -221,8 +221,8 @@ rp_err rp_verb_log(rp_arena *arena, const rp_cli_args *args) {
         teller.gap_s = args->log.all ? 0 : FOLLOW_S;
         follow_log(&teller, &state.owner);
     }
-    if (teller.behind.kind == RP_STORY_STEP) {
-        show(&teller, &teller.behind);
+    if (teller.skipped.kind == RP_STORY_STEP) {
+        show_story(&teller, &teller.skipped);
     }
     RP_TRY(print_state(arena, folder));
 fail:
@@ -248,8 +248,8 @@ static rp_err wait_for_end(const char *folder, const rp_owner *owner, uint32_t w
         (void)clock_gettime(CLOCK_MONOTONIC, &now);
         if (now.tv_sec > end_s) {
             return rp_fail(RP_ERR_TIMEOUT,
-                           "%s: still at work %u s after it was asked to stop (process %" PRId64
-                           "); `kill -INT %" PRId64 "` twice ends it without a checkpoint",
+                           "%s: still active %u s after the request to stop (process %" PRId64
+                           "); to end it without a checkpoint, run `kill -INT %" PRId64 "` twice",
                            folder, wait_s, owner->pid, owner->pid);
         }
         rest_ms(LOOK_MS / 4);
@@ -257,7 +257,7 @@ static rp_err wait_for_end(const char *folder, const rp_owner *owner, uint32_t w
     return RP_OK;
 }
 
-/* Those at work, as they are now. */
+/* Reads the owners of all folders, before any is stopped. */
 static rp_err read_owners(rp_arena *arena, const rp_cli_args *args, rp_owner *owner) {
     rp_err err = RP_OK;
     for (uint32_t i = 0; i < args->words.count; i++) {
@@ -265,7 +265,7 @@ static rp_err read_owners(rp_arena *arena, const rp_cli_args *args, rp_owner *ow
         RP_TRY(rp_run_state_read(arena, args->words.item[i], &state));
         owner[i] = state.owner;
         if (state.condition == RP_RUN_ELSEWHERE) {
-            return rp_fail(RP_ERR_USAGE, "%s: its controller works on %s: stop it there",
+            return rp_fail(RP_ERR_USAGE, "%s: its controller runs on the machine %s; stop it there",
                            args->words.item[i], state.owner.host);
         }
     }
@@ -278,7 +278,7 @@ rp_err rp_verb_stop(rp_arena *arena, const rp_cli_args *args) {
     rp_err err;
     RP_TRY(RP_ARENA_NEW(arena, args->words.count, &owner));
     RP_TRY(read_owners(arena, args, owner));
-    for (uint32_t i = 0; i < args->words.count; i++) { /* they end side by side */
+    for (uint32_t i = 0; i < args->words.count; i++) { /* all end concurrently */
         RP_TRY(owner[i].life == RP_OWNER_ALIVE ? ask_to_stop(args->words.item[i], &owner[i])
                                                : RP_OK);
     }

@@ -1,5 +1,5 @@
-/* The verb that finds a device's parameters. What is there is replaced by something better only,
- * and by somebody's leave. */
+/* tune: finds kernel parameters of a device. An existing file is replaced only by faster
+ * parameters, after confirmation. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,11 +18,11 @@ static void print_nothing(const char *text) {
     (void)text;
 }
 
-/* mkdir -p of what a file lies in. */
+/* Makes the folder of a file, like mkdir -p. */
 static rp_err make_folder_of(const char *path) {
     char part[512];
     if (strlen(path) >= sizeof part) {
-        return rp_fail(RP_ERR_USAGE, "%s: path too long", path);
+        return rp_fail(RP_ERR_USAGE, "%s: the path is too long", path);
     }
     for (size_t i = 1; path[i]; i++) {
         if (path[i] == '/') {
@@ -53,11 +53,11 @@ fail:
     return err;
 }
 
-/* Before minutes are spent. */
+/* Checks the target before minutes are spent. */
 static rp_err check_target(const rp_cli_args *args, const char *path) {
     if (access(path, F_OK) == 0 && !args->yes && !isatty(STDIN_FILENO)) {
         return rp_fail(RP_ERR_USAGE,
-                       "%s is there already: give --yes to replace it by something faster, or "
+                       "%s exists already: give --yes to replace it with faster parameters, or "
                        "--out FILE",
                        path);
     }
@@ -81,11 +81,11 @@ static rp_err finish(rp_arena *arena, const rp_cli_args *args, const rp_device *
                  before ? before : "CLBlast's own parameters", result->found,
                  rp_gemm_choice_name(result->gemm));
     if (!result->better) {
-        (void)printf("nothing is written: what is in force is as fast or faster\n");
+        (void)printf("nothing was written: the present parameters are as fast or faster\n");
         return RP_OK;
     }
     if (!may_replace(args, path)) {
-        (void)printf("nothing is written\n");
+        (void)printf("nothing was written\n");
         return RP_OK;
     }
     const rp_err err = rp_tune_write(arena, result, path);
@@ -102,7 +102,7 @@ rp_err rp_verb_tune(rp_arena *arena, const rp_cli_args *args) {
     const char *path;
     rp_err err;
     if (!(args->minutes > 0)) {
-        RP_TRY(rp_fail(RP_ERR_USAGE, "--minutes: in a time of 0 nothing is measured"));
+        RP_TRY(rp_fail(RP_ERR_USAGE, "--minutes: expected a time above 0"));
     }
     RP_TRY(rp_cli_open_board(arena, args, &board, &device));
     RP_TRY(find_target(arena, args, device, &path));

@@ -202,7 +202,7 @@ class Adopt(enrolment.Case):
                 ({"ARCH": "armhf"}, "armhf packages, expected amd64 or arm64", 2),
                 ({"ARCH": "", "MACHINE": "riscv64"}, "no Debian packages", 2),
                 ({"OS": "Darwin"}, "its system is Darwin, expected Linux", 2),
-                ({"SERVICE": "active"}, "an agent runs there already: --yes", 2)):
+                ({"SERVICE": "active"}, "an agent runs there already; --yes", 2)):
             with self.subTest(said):
                 _, err = self.adopt("--node", "left", env=env, code=code)
                 self.assertIn(said, err)

@@ -74,7 +74,7 @@ class Validation(program.Case):
         self.ringpipe("train", self.run_file(self.TEXT), "--out", "out")
         words = ("--resume", "out", "--set", "train.epochs=4", "--set", "data.validation=20")
         err = self.refused("train", self.run_file(self.TEXT), *words)
-        self.assertIn("was made with samples 224, the run file says 236", err)
+        self.assertIn("was made with samples 224, but the run file has 236", err)
 
     def test_resumed_between_the_evaluations(self):
         """The end's validation is done and its test is not: only that is made up."""
@@ -143,7 +143,7 @@ class Table(program.Case):
         text = TABLE.replace("flowers.csv, delimiter: semicolon", "flowers")
         out, _ = self.ringpipe("train", self.run_file(text), "--dry-run")
         self.assertIn("4 training, 2 validation, 0 test samples, all of them read", out)
-        self.assertRegex(out, r"no test part: .*flowers/test\.csv is not there")
+        self.assertRegex(out, r"no test part: .*flowers/test\.csv does not exist")
         (folder / "test.csv").write_text(rows.replace("4.9", "wide"))
         err = self.refused("train", self.run_file(text), "--dry-run")
         self.assertIn("test.csv:3:1: column 'sepal'", err)
@@ -157,7 +157,7 @@ class Table(program.Case):
 
     def test_a_file_without_another_one_to_test(self):
         out, _ = self.ringpipe("train", self.run_file(TABLE), "--dry-run")
-        self.assertIn("no test part: data.test is not there", out)
+        self.assertIn("no test part: data.test does not exist", out)
 
     def test_what_may_not_be_meant_is_said(self):
         text = TABLE.replace(" delimiter: semicolon,", "").replace(", validation: 2", "")

@@ -186,7 +186,7 @@ class Dial(Case):
         out, _ = self.ringpipe("doctor", "--roster", "lab.yaml", "--keys", "host", "--listen",
                                f"tcp://127.0.0.1:{self.port}")
         self.assertRegex(out, r"b +dials +has dialled, [\d.]+ ms; key fits, ringpipe [\d.]+")
-        self.assertRegex(out, r"b +-> c +works   \(a run takes this direction\)")
+        self.assertRegex(out, r"b +-> c +works   \(a run uses this direction\)")
 
     def test_doctor_finds_faults(self):
         """A board that is not there, one with another key, one that has not dialled, a busy one."""
@@ -210,7 +210,7 @@ class Dial(Case):
         self.assertEqual(states, {"a": "there", "d": "silent", "b": "not-dialled"})
         self.assertIn("board d: nothing answers", err)
         words = ("doctor", "--roster", "lab.yaml", "--keys", "host")
-        self.assertIn("--listen says where", self.refused(*words))
+        self.assertIn("the address to listen at with --listen", self.refused(*words))
         self.assertIn("tcp://HOST:PORT", self.refused(*words, "--listen", "here"))
         self.assertIn("--roster", self.refused("doctor", "--listen", "tcp://127.0.0.1:7"))
 
@@ -307,8 +307,8 @@ class Nat(Case):
         self.assertEqual([board["state"] for board in found["boards"]], ["there", "there"])
         self.assertEqual([(link["from"], link["way"], link.get("why")) for link in found["links"]],
                          [("a", "fails", "nothing came within 5 s"), ("b", "works", None)])
-        self.assertIn("a does not reach b", err)
-        self.assertIn("b reaches a: let it come first", err)
+        self.assertIn("a cannot reach b", err)
+        self.assertIn("b reaches a, so list b first", err)
         self.run_on(b, a)
         out, _ = self.ringpipe(*words, program="ip")
         self.assertTrue(json.loads(out)["complete"])

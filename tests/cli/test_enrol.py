@@ -50,11 +50,11 @@ class Enrol(enrolment.Case):
         waiting = self.start(*self.words("--open", "left", "--wait", "20"))
         other = self.board("b", token)
         _, err = self.finish(other, code=5)
-        self.assertIn("another board has used this token", err)
+        self.assertIn("a different board has used this token", err)
         board = self.board("a", token)
         self.line(board, "enrolled as left")
         out, _ = self.finish(waiting)
-        self.assertIn("(once more)", out)
+        self.assertIn("(enrolled again)", out)
         self.end(board)
 
     def test_a_token_that_the_host_does_not_have(self):
@@ -101,13 +101,13 @@ class Enrol(enrolment.Case):
         ends = int(time.time()) + 3
         tokens.write_text(re.sub(r"ends: \d+", f"ends: {ends}", tokens.read_text()))
         _, err = self.ringpipe(*self.words("--open", "left"), code=3)
-        self.assertIn("has ended, and nobody has used it", err)
-        self.assertIn("no token of 'left' is open", self.refused(*self.words("--open", "left")))
+        self.assertIn("has ended without being used", err)
+        self.assertIn("'left' has no open token", self.refused(*self.words("--open", "left")))
 
     def test_who_does_not_come(self):
         out, err = self.enrol("left", "--wait", "1", code=3)
         self.assertIn("--enrol rpt1", out)
-        self.assertIn("these have not come: left", err)
+        self.assertIn("these boards have not enrolled within 1 s: left", err)
 
     def test_tokens_are_listed_and_withdrawn(self):
         left, _ = self.tokens("left", "right")
@@ -121,7 +121,7 @@ class Enrol(enrolment.Case):
                          [("left", "open", None), ("right", "open", None)])
         self.assertLess(abs(found[0]["ends"] - time.time() - 24 * 3600), 600)
         err = self.refused(*words, "--withdraw", "left", "middle")
-        self.assertIn("no token is called 'middle'; there are: left right", err)
+        self.assertIn("unknown token 'middle'; the list has: left right", err)
         self.ringpipe(*words, "--withdraw", "left", found[1]["id"])
         out, _ = self.ringpipe(*words, "--list", "--format", "json")
         self.assertEqual(json.loads(out)["tokens"], [])

@@ -73,7 +73,7 @@ class Flash(program.Case):
         self.assertIn("/dev/mmcblk0", out)
         for name in ("sda", "loop0", "sdz"):
             self.assertNotIn(name, out)
-        self.assertIn("2 disks to write to", out)
+        self.assertIn("2 disks can be written", out)
 
     def test_written_and_read_back(self):
         for runner in ((), ("--runner", "dd")):
@@ -90,7 +90,7 @@ class Flash(program.Case):
         tools.mkdir()
         for tail, said in (("", ""),
                            ('truncate -s 1M "$4"; truncate -s 8M "$4"', "at byte 1048576"),
-                           ("exit 5", "bmaptool ended with 5")):
+                           ("exit 5", "bmaptool failed with exit code 5")):
             with self.subTest(tail):
                 script = tools / "bmaptool"
                 script.write_text('#!/bin/sh\n[ "$1 $2" = "copy --nobmap" ] || exit 9\n'
@@ -108,18 +108,19 @@ class Flash(program.Case):
 
     def test_left_alone(self):
         self.assertIn("/dev/sda is in use: sda2 is mounted at /", self.left_alone("/dev/sda"))
-        self.assertIn("/dev/sdb1 is a part of /dev/sdb", self.left_alone("/dev/sdb1"))
-        self.assertIn("is no disk", self.left_alone("/dev/loop0"))
+        self.assertIn("/dev/sdb1 is a partition; expected the whole disk, /dev/sdb",
+                      self.left_alone("/dev/sdb1"))
+        self.assertIn("is not a disk", self.left_alone("/dev/loop0"))
         self.assertIn("No such file", self.left_alone("/dev/sdq"))
         self.put("proc/self/mountinfo", "22 1 8:17 / /media/card rw - vfat /dev/sdb1 rw\n")
         self.assertIn("sdb1 is mounted at /media/card", self.left_alone("/dev/sdb"))
-        self.assertIn("this machine swaps to sda3", self.left_alone("/dev/sda"))
+        self.assertIn("sda3 is swap space of this machine", self.left_alone("/dev/sda"))
         # By its name where the file system has a number of its own, as btrfs has.
         self.put("proc/self/mountinfo", "22 1 0:30 / /data rw - btrfs /dev/mmcblk0p1 rw\n")
         self.assertIn("mmcblk0p1 is mounted at /data",
                       self.left_alone("/dev/mmcblk0"))
         (self.root / "proc/self/mountinfo").unlink()
-        self.assertIn("nobody knows which disks are in use", self.left_alone("/dev/mmcblk0"))
+        self.assertIn("disks in use cannot be detected", self.left_alone("/dev/mmcblk0"))
         (self.root / "proc/self/mountinfo").mkdir()
         self.assertIn("mountinfo: Is a directory", self.left_alone("/dev/mmcblk0"))
         (self.root / "proc/self/mountinfo").rmdir()
@@ -127,20 +128,20 @@ class Flash(program.Case):
         self.put("proc/swaps", "")
         self.put("sys/block/sdb/sdb1/holders/dm-0/x", "")
         self.assertIn("sdb1 holds dm-0 up", self.left_alone("/dev/sdb"))
-        self.assertIn("/dev/sda is a disk of this machine", self.left_alone("/dev/sda"))
+        self.assertIn("/dev/sda is an internal disk", self.left_alone("/dev/sda"))
         self.put("sys/block/mmcblk0/ro", "1\n")
         self.assertIn("cannot be written", self.left_alone("/dev/mmcblk0"))
 
     def test_too_small(self):
         self.image.write_bytes(image(12 * MIB))
         err = self.left_alone("/dev/sdb")
-        self.assertIn("/dev/sdb is too small: 8 MiB, the image has 12", err)
+        self.assertIn("/dev/sdb is too small: it has 8 MiB, the image 12", err)
 
     def test_no_image(self):
-        for data, said in ((b"hello", "of whole sectors"),
-                           (bytes(MIB), "without a partition table"),
-                           (b"\xfd7zXZ" + bytes(MIB - 5), "is it packed"),
-                           (image()[:-1], "of whole sectors")):
+        for data, said in ((b"hello", "in whole sectors"),
+                           (bytes(MIB), "it has no partition table"),
+                           (b"\xfd7zXZ" + bytes(MIB - 5), "it seems to be compressed"),
+                           (image()[:-1], "in whole sectors")):
             self.image.write_bytes(data)
             self.assertIn(said, self.left_alone("/dev/sdb"))
         self.assertIn("absent.img: No such file", self.refuse("absent.img", "/dev/sdb", "--yes"))
@@ -151,7 +152,7 @@ class Flash(program.Case):
         self.assertIn("--runner: expected bmaptool|dd|qemu, found 'fwup'",
                       self.refuse(self.image, "/dev/sdb", "--runner", "fwup"))
         self.assertIn("without a device", self.refuse(self.image, "/dev/sdb", "--runner", "qemu"))
-        self.assertIn("does not say for which machine", self.refuse(self.image, "--runner", "qemu"))
+        self.assertIn("does not name its machine", self.refuse(self.image, "--runner", "qemu"))
 
     def test_qemu(self):
         """Nothing is written: the image starts as a guest, whose ports are this machine's."""
@@ -179,13 +180,13 @@ class Flash(program.Case):
         before = (self.root / "dev/sdb").read_bytes()
         for answer in (b"n\n", b"\n"):
             _, err = self.flash(self.image, "/dev/sdb", code=2, stdin_bytes=answer)
-            self.assertIn("/dev/sdb (Card Reader, 0.0 GB) will have", err)
-            self.assertIn("nothing is written", err)
+            self.assertIn("/dev/sdb (Card Reader, 0.0 GB) will be overwritten with", err)
+            self.assertIn("nothing was written", err)
         self.assertEqual((self.root / "dev/sdb").read_bytes(), before)
         self.flash(self.image, "/dev/sdb", stdin_bytes=b"y\n")
         self.assertNotEqual((self.root / "dev/sdb").read_bytes(), before)
         # Of this machine itself nobody is asked who is not there.
-        self.assertRegex(self.refused("flash", self.image, "/dev/null"), "is no disk")
+        self.assertRegex(self.refused("flash", self.image, "/dev/null"), "is not a disk")
 
     def test_several_cards(self):
         other = self.dir / "right.img"

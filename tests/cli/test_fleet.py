@@ -148,7 +148,8 @@ class Fleet(enrolment.Case):
                            for i in range(1, 10)])
         before = (self.dir / "lab.yaml").read_text()
         words = ("boards", "forget", "--roster", "lab.yaml", "--where", "group=rack-b")
-        self.assertIn("6 boards would leave lab.yaml, n1 the first: --yes", self.refused(*words))
+        self.assertIn("6 boards would be removed from lab.yaml (n1, ...); confirm with --yes",
+                      self.refused(*words))
         self.assertEqual((self.dir / "lab.yaml").read_text(), before)
         _, err = self.ringpipe(*words, "--yes")
         self.assertEqual(err.count("is not in lab.yaml any more"), 6)
@@ -167,7 +168,7 @@ class Fleet(enrolment.Case):
             err = self.refused(*words, "--where", "rak=a")
             self.assertIn("--where: no board of lab.yaml has a label 'rak'", err)
             err = self.refused(*words, "--where", "rack=a", "--where", "board=jetson-nano")
-            self.assertIn("no board of lab.yaml fits: rack=a and board=jetson-nano", err)
+            self.assertIn("no board of lab.yaml matches: rack=a and board=jetson-nano", err)
         self.assertIn("not both", self.refused("push", bundle, *ring, "a", "--where", "rack=a"))
         self.assertIn("which boards?", self.refused("revert", *ring))
         err = self.refused(*self.words("c", "--group", "rack-c"))

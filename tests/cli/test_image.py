@@ -123,7 +123,7 @@ class Image(Base):
     def test_keys_are_made_where_there_are_none(self):
         shutil.rmtree(self.dir / "host")
         _, err = self.image()
-        self.assertIn("this host's keys are made", err)
+        self.assertIn("made keys of this host", err)
         secret = self.dir / "host/secret.key"
         self.assertEqual(stat.S_IMODE(secret.stat().st_mode), 0o600)
 
@@ -165,7 +165,7 @@ class Image(Base):
         self.assertIn('access-points: {"workshop": {password: "correct horse"}}',
                       (pi / "network-config").read_text())
         # It does not take the place of anything.
-        self.assertIn("pi is there already", self.refused(
+        self.assertIn("pi exists already", self.refused(
             *self.words("--overlay", board="raspberry-pi-5", out="pi"), **self.options()))
 
     def test_wifi_names_beyond_ascii(self):
@@ -207,11 +207,11 @@ class Image(Base):
     def test_bad_words(self):
         for words, said in (
             ((), "expected: image --board"),
-            (("--node", "left", "-o", "x.img"), "--board NAME is needed"),
+            (("--node", "left", "-o", "x.img"), "--board NAME is missing"),
             (("--node", "left", "-o", "x.img", "--board", "pdp-11"), "no board 'pdp-11'"),
-            (("--node", "left", "-o", "x.img", "--board", "rk3588"), "`--overlay` makes"),
+            (("--node", "left", "-o", "x.img", "--board", "rk3588"), "with --overlay"),
             (("--node", "left", "-o", "x", "--overlay", "--board", "android-termux"),
-             "has no system that packages can be put on"),
+             "has no system on which packages can be installed"),
             (("--node", "left", "-o", "x.img", "--board", "generic-x86-64"), "--host ADDRESS"),
         ):
             self.assertIn(said, self.refused("image", *words, **self.options()))
@@ -222,9 +222,9 @@ class Image(Base):
             (("--dial", "x:1\" --slots /"), "--dial: expected [NAME@]ADDRESS:PORT"),
             (("--dial", "desk@ADDRESS:7100"), "--dial: 'ADDRESS:7100' is the manual's example"),
             (("--node", "a b"), "--node 'a b': expected 1 to 63 letters"),
-            (("--node", "a,b,a"), "--node: 'a' twice"),
+            (("--node", "a,b,a"), "--node: 'a' is listed twice"),
             (("--node", "a,b", "--enrol", "x"), "a token is for one board"),
-            (("--packages", "nowhere"), "--packages nowhere: no ringpipe-agent_*_arm64.deb there"),
+            (("--packages", "nowhere"), "nowhere: ringpipe-agent_*_arm64.deb is missing"),
         ):
             self.assertIn(said, self.refuse(*words))
         err = self.refused(*self.words("--enrol", "rpt1qqq"), **self.options())
@@ -232,11 +232,11 @@ class Image(Base):
 
     def test_bad_files(self):
         (self.dir / "key").write_text("-----BEGIN OPENSSH PRIVATE KEY-----\nabc\n")
-        self.assertIn("key:1: that is a secret key", self.refuse("--ssh-key", "key"))
+        self.assertIn("key:1: this is a secret key", self.refuse("--ssh-key", "key"))
         (self.dir / "key").write_text(SSH + "hello\n")
         self.assertIn("key:2: expected a public key", self.refuse("--ssh-key", "key"))
         (self.dir / "key").write_text("\n")
-        self.assertIn("no key in it", self.refuse("--ssh-key", "key"))
+        self.assertIn("expected at least one public key", self.refuse("--ssh-key", "key"))
         self.assertIn("absent.pub", self.refuse("--ssh-key", "absent.pub"))
         for text, said in (("ssid: x\npassphrase: short\n",
                             "wifi.yaml:2: passphrase: expected 8 to 63"),
@@ -261,15 +261,15 @@ class Image(Base):
 
     def test_no_space(self):
         self.needs(1, 4000000000)
-        self.assertRegex(self.refuse(), r"cache: no space for the system .*: \d+ MiB are free, it "
-                                        r"takes 4000000000")
+        self.assertRegex(self.refuse(), r"cache: not enough space for the system .*: \d+ MiB are "
+                         "free, 4000000000 MiB are needed")
         self.needs(4000000000, 1)
-        self.assertIn("no space for the image", self.refuse())
+        self.assertIn("not enough space for the image", self.refuse())
 
     def test_it_replaces_nothing(self):
         (self.dir / "left.img").write_text("mine")
         err = self.refused(*self.words(), **self.options())
-        self.assertIn("left.img is there already: --yes replaces it", err)
+        self.assertIn("left.img exists already; replace it with --yes", err)
         self.assertEqual((self.dir / "left.img").read_text(), "mine")
 
     def test_what_fails_leaves_no_token(self):
@@ -277,7 +277,7 @@ class Image(Base):
         self.image("--overlay", out="left")
         before = (self.dir / "host/tokens").read_text()
         err = self.refused(*self.words("--overlay", out="left"), **self.options())
-        self.assertIn("left is there already", err)
+        self.assertIn("left exists already", err)
         self.image(env={"FAIL": "3"}, code=3)
         self.image(env={"FAIL": "3"}, code=3, node="right", out="right.img")
         self.assertEqual((self.dir / "host/tokens").read_text(), before)
@@ -418,8 +418,8 @@ class Disk(Base):
             self.ringpipe("bundle", "tree", "--board", "generic-x86-64", "--release", 2, "--keys",
                           "host", "-o", out)
         self.assertTrue(filecmp.cmp(self.dir / "one", self.dir / "two", shallow=False))
-        self.assertIn("tree is there already", self.refused(*words, **self.options()))
-        self.assertIn("makes nothing that is one board's own",
+        self.assertIn("tree exists already", self.refused(*words, **self.options()))
+        self.assertIn("is not for a single board",
                       self.refused(*words, "--node", "left", **self.options()))
         (tree / "initrd").unlink()
         self.assertIn("expected root.squashfs, vmlinuz and initrd", self.refused(

@@ -95,7 +95,7 @@ class Keys(Case):
         self.ringpipe("keys", "untrust", *words, "laptop")
         out, _ = self.ringpipe("keys", "list", *words, "--format", "json")
         self.assertEqual(json.loads(out)["trusted"], [])
-        self.assertIn("none yet", self.ringpipe("keys", "list", "--dir", "absent")[0])
+        self.assertIn("missing; make keys", self.ringpipe("keys", "list", "--dir", "absent")[0])
 
     def test_roster_lines(self):
         """Lines as they are printed, in a file as it is described."""

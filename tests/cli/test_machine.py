@@ -52,7 +52,7 @@ class Folders(program.Case):
         """A finished run is not overwritten."""
         self.ringpipe("train", self.run_file(), "--out", "out", "--set", "train.steps=1")
         error = self.refused("train", self.run_file(), "--out", "out")
-        self.assertIn("`ringpipe resume out` goes on", error)
+        self.assertIn("continue it with `ringpipe resume out`", error)
 
     def test_out_over_files_of_others(self):
         """Whatever is written to --out replaces only what the same verb has made."""
@@ -63,9 +63,9 @@ class Folders(program.Case):
         before = weights.read_bytes()
         run.rename(self.dir / "mine.yaml")
         error = self.refused("train", "mine.yaml", "--out", ".")
-        self.assertIn("weights.safetensors is there already", error)
+        self.assertIn("weights.safetensors exists already", error)
         for words in (("--dry-run",), ("--set", "lanes={count: 2}")):
-            self.assertIn("weights.safetensors is there already", self.refused(
+            self.assertIn("weights.safetensors exists already", self.refused(
                 "train", "mine.yaml", "--out", ".", *words))
         for verb in ("plan", "profile"):
             error = self.refused(verb, "mine.yaml", "--out", "mine.yaml")

@@ -236,7 +236,7 @@ class Predict(program.Case):
         self.assertEqual(len(out.splitlines()), 1)  # what came before it
         self.refused("predict", "run", "bad.csv", "--format", "json")
         self.assertIn("nowhere.csv", self.refused("predict", "run", "data/test.csv", "nowhere.csv"))
-        self.assertIn("has no data.json", self.refused("predict", "data", "data/test.csv"))
+        self.assertIn("data.json is missing", self.refused("predict", "data", "data/test.csv"))
         self.assertIn("DIR FILE", self.refused("predict", "run"))
         self.assertIn("text|csv|json", self.refused("predict", "run", "x", "--format", "xml"))
         weights = self.dir / "run" / "weights.safetensors"
@@ -245,7 +245,7 @@ class Predict(program.Case):
         self.assertIn("weights.safetensors", self.refused("predict", "run", "data/test.csv"))
         weights.unlink()
         error = self.refused("predict", "run", "data/test.csv")
-        self.assertIn("--weights FILE takes those of a checkpoint", error)
+        self.assertIn("use the weights of a checkpoint with --weights FILE", error)
         newest = max((self.dir / "run" / "checkpoint").glob("*.safetensors"))
         weights.write_bytes(good)
         self.assertEqual(self.ask("data/test.csv", "--weights", newest)["predictions"],
@@ -305,16 +305,16 @@ class Predict(program.Case):
     def test_a_table_needs_classes_and_samples(self):
         (self.dir / "data" / "test.csv").unlink()
         self.train("--set", "train.epochs=1")
-        self.assertIn("no test part; try --split train",
+        self.assertIn("no test part; use --split train",
                       self.refused("eval", "run", "--confusion"))
         (self.dir / "run" / "weights.safetensors").unlink()
-        self.assertIn("`ringpipe resume run` goes on",
+        self.assertIn("continue it with `ringpipe resume run`",
                       self.refused("eval", "run", "--confusion", "--split", "train"))
         (self.dir / "data" / "train.csv").write_text("1,2,3\n2,3,4\n")
         (self.dir / "net.yaml").write_text("input: [2]\nlayers: [{name: f, kind: dense, out: 1}]\n")
         text = RUN.replace("cross-entropy", "mse").replace(", target: kind, drop: id", "")
         error = self.refused("eval", self.run_file(text), "--weights", "none", "--confusion")
-        self.assertIn("--confusion is for classes", error)
+        self.assertIn("--confusion needs classes", error)
 
     @unittest.skipUnless(PYTHON, "no Python here has torch (python3-torch)")
     def test_it_says_what_torch_says(self):

@@ -96,7 +96,7 @@ class Push(Software):
         board = self.start(service, program="/bin/sh")
         self.line(board, "listening")
         _, err = self.talk("push", self.bundle(8, BAD), code=3)
-        self.assertIn("release 8 did not come up: it is back at the system's own", err)
+        self.assertIn("release 8 failed its trial; the board has returned to the system's own", err)
         self.assertEqual(self.slots()["failed"], 8)
         board.send_signal(signal.SIGTERM)
         self.finish(board, code=None)
@@ -170,7 +170,8 @@ class Push(Software):
         _, err = self.talk("push", bundle, code=3)
         self.assertIn("left: nothing answers at tcp://", err)
         self.assertIn("nothing listens at port", err)
-        self.assertIn("no board is called 'right'", self.talk("push", bundle, "right", code=2)[1])
+        _, err = self.talk("push", bundle, "right", code=2)
+        self.assertIn("board 'right' is not in the roster", err)
         self.assertIn("--roster FILE", self.refused("push", bundle))
         board = self.start("--listen", self.address, "--keys", "left", "--threads", "1",
                            program=program.AGENT)
@@ -213,8 +214,8 @@ class Several(Software):
         self.assertNotIn("\r", out)
         good = min(out.index(f"{name:16}  release 7 is good") for name in self.NAMES)
         for name in self.NAMES:
-            for said in ("0.0 of 0.0 MB", "has all 0.0 MB and checks them",
-                         "release 7 is on trial; waiting until it is good"):
+            for said in ("0.0 of 0.0 MB", "received all 0.0 MB; verifying",
+                         "release 7 is on trial; waiting for the end of the trial"):
                 self.assertLess(out.index(f"{name}: {said}"), good, out)
         for board in boards:
             board.send_signal(signal.SIGTERM)

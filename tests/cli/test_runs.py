@@ -73,7 +73,7 @@ class Runs(program.Case):
         run, = self.listed("copy")
         self.assertEqual((run["state"], run["pid"]), ("killed", None))
         out, _ = self.ringpipe("stop", "copy")
-        self.assertIn("`ringpipe resume copy` goes on", out)
+        self.assertIn("continue it with `ringpipe resume copy`", out)
         status = Path(f"/proc/{process.pid}/status").read_text(encoding="ascii")
         pending = int(re.search(r"ShdPnd:\s*(\w+)", status).group(1), 16)
         self.assertFalse(pending & 1 << signal.SIGUSR1 - 1)  # the original was asked for nothing
@@ -91,7 +91,7 @@ class Runs(program.Case):
         self.assertEqual((run["state"], run["pid"], run["left_s"]), ("killed", None, None))
         self.assertFalse([r for r in self.listed() if r["folder"] == str(self.dir / "out")])
         out, _ = self.ringpipe("stop", "out")
-        self.assertIn("`ringpipe resume out` goes on", out)
+        self.assertIn("continue it with `ringpipe resume out`", out)
         log, _ = self.ringpipe("log", "out")
         self.assertTrue(log.endswith(out), log)
 
@@ -108,17 +108,17 @@ class Runs(program.Case):
 
     def test_wrong_input(self):
         (self.dir / "empty").mkdir()
-        self.assertIn("no run in this folder", self.refused("ps", "empty"))
+        self.assertIn("the folder contains no run", self.refused("ps", "empty"))
         self.assertIn("nowhere", self.refused("ps", "nowhere"))
-        self.assertIn("expected the folder", self.refused("ps", self.run_file()))
+        self.assertIn("expected a run folder", self.refused("ps", self.run_file()))
         for verb in ("log", "stop"):
             self.assertIn("is not the folder of a run", self.refused(verb, "empty"))
-            self.assertIn("no such folder", self.refused(verb, "nowhere"))
+            self.assertIn("the folder does not exist", self.refused(verb, "nowhere"))
             self.assertIn("expected DIR", self.refused(verb))
         self.assertIn("expected a number", self.refused("stop", "empty", "--wait", "long"))
         (self.dir / "empty" / "controller.json").write_text(
             '{"pid": 1, "start": 1, "host": "far", "boot": "b"}')
-        self.assertIn("its controller works on far", self.refused("stop", "empty"))
+        self.assertIn("its controller runs on the machine far", self.refused("stop", "empty"))
 
 
 if __name__ == "__main__":

@@ -97,8 +97,8 @@ class Show(Board):
         self.assertEqual(said["last_words"], [])
         out, _ = self.talk("show", "left")
         self.assertIn("holder       -\n", out)
-        self.assertIn("temperature  61.2 C; it switches off at 85.0 C", out)
-        self.assertIn("throttled    now: none; since it was switched on: voltage, heat", out)
+        self.assertIn("temperature  61.2 C; critical at 85.0 C", out)
+        self.assertIn("throttled    now: none; since power-on: voltage, heat", out)
         self.assertIn("power        - W", out)
         self.assertIn("clock        1.50 of 2.40 GHz; GPU: - GHz", out)
         self.assertIn("up           1 d 02:03:04", out)
@@ -143,8 +143,8 @@ class Show(Board):
         roster = (self.dir / "lab.yaml")
         roster.write_text(roster.read_text().replace(self.address, "dials"))
         listen = ("--listen", f"tcp://127.0.0.1:{port}")
-        self.assertIn("--listen says where", self.refused("boards", "show", "left", "--roster",
-                                                          "lab.yaml", "--keys", "host"))
+        err = self.refused("boards", "show", "left", "--roster", "lab.yaml", "--keys", "host")
+        self.assertIn("the address to listen at with --listen", err)
         _, err = self.talk("show", "left", *listen, code=3)
         self.assertIn("left: has not dialled", err)
         board = self.start("--keys", "a", "--threads", "1", "--host", f"127.0.0.1:{port}",
@@ -166,7 +166,7 @@ class Show(Board):
         _, err = self.ringpipe("boards", "show", "left", "--roster", "lab.yaml", "--keys", "other",
                                code=5)
         self.assertIn("left: the handshake was refused", err)
-        for words, said in ((("show", "right"), "no board is called 'right'"),
+        for words, said in ((("show", "right"), "board 'right' is not in the roster"),
                             (("log", "left", "left"), "unexpected 'left'"),
                             (("show",), "which boards?"),
                             (("log", "left", "--lines", "129"), "from 0 to 128"),
@@ -211,7 +211,7 @@ class Words(Board):
         words = self.show()["last_words"]
         self.assertIn("without a word", words[-1]["text"])
         self.assertIn("says hello", " ".join(word["text"] for word in words))
-        self.assertIn("last words   before its last fault, and that:\n    2",
+        self.assertIn("last words   up to its last fault:\n    2",
                       self.talk("show", "left")[0])
         self.stop(board)
         board = self.serve()  # ended in order
@@ -262,7 +262,7 @@ class Reboot(Board):
         board = self.serve_by_service()
         self.assertTrue(self.show()["may_reboot"])
         out, err = self.talk("reboot", "left")
-        self.assertRegex(out, r"left is back after \d+\.\d s; its system did not begin anew")
+        self.assertRegex(out, r"left is back after \d+\.\d s; only its agent was restarted")
         self.assertIn("left reboots", err)
         self.line(board, "ended 84")
         out, _ = self.talk("log", "left")

@@ -169,7 +169,8 @@ class Systems(test_push.Software):
         board = self.switch_on()
         self.there()
         _, err = self.talk("push", self.system(8, "breaks"), "left", code=3, seconds=300)
-        self.assertIn("the system of release 8 did not come up: it is back at the one before", err)
+        self.assertIn("the system of release 8 failed its trial; the board has returned to the "
+                      "previous system", err)
         self.assertEqual(board.began, [("a", 0)] + 3 * [("b", 8)] + [("a", 0)])
         self.assertEqual(self.systems()["b"], {"state": "failed", "release": 8, "starts": 0})
         out, _ = self.talk("push", self.system(9), "left", seconds=300)

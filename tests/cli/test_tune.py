@@ -49,7 +49,7 @@ class Tune(program.Case):
                              (facts["device"], facts["driver"]))
             self.assertEqual(facts["tuning"]["applied"], str(written[0]))
         else:
-            self.assertIn("nothing is written", out)
+            self.assertIn("nothing was written", out)
         self.assertEqual(before, {p: p.read_bytes() for p in BOARDS.rglob("*") if p.is_file()})
 
     def test_of_another_device(self):
