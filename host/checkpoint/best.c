@@ -1,4 +1,4 @@
-/* The best model so far: its weights as a file, and the note of how good it was and when. */
+/* The best model so far: its weights as a file, and a note of its score and step. */
 #include "checkpoint/checkpoint_own.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
-/* The checkpoints of a folder: the newest one that is whole, and those that are no longer needed.
- */
+/* Finds the newest complete checkpoint of a folder, and removes old ones. */
 #include "checkpoint/checkpoint_own.h"
 
 #include <dirent.h>
@@ -25,7 +24,8 @@ static bool is_of_checkpoint(const char *name) {
     return ends_in(name, ".safetensors") || ends_in(name, ".flight") || ends_in(name, ".steer");
 }
 
-/* The KEEP newest checkpoints of a folder by name, which is by step; "" where there is none. */
+/* Lists the KEEP newest checkpoints of a folder by name, and so by step; "": no further checkpoint.
+ */
 static void find_newest(DIR *dir, char newest[KEEP][NAME_BYTES]) {
     const struct dirent *entry;
     memset(newest, 0, KEEP * NAME_BYTES);
@@ -50,7 +50,7 @@ void rp_checkpoint_remove_old(const char *folder) {
         return;
     }
     find_newest(dir, newest);
-    const size_t step = strcspn(newest[KEEP - 1], "."); /* its sidecar files stay, too */
+    const size_t step = strcspn(newest[KEEP - 1], "."); /* keeps its sidecar files also */
     while ((entry = readdir(dir))) {
         if (is_of_checkpoint(entry->d_name) && strncmp(entry->d_name, newest[KEEP - 1], step) < 0) {
             (void)unlinkat(dirfd(dir), entry->d_name, 0);
@@ -59,8 +59,8 @@ void rp_checkpoint_remove_old(const char *folder) {
     (void)closedir(dir);
 }
 
-/* What can be read of the file and its sidecar files is what was written: *whole. Otherwise the
- * last error says what is damaged. */
+/* *whole: the file and its sidecar files are complete and match their checksums; false: the last
+ * error names the damage. */
 static rp_err check_whole(rp_arena *arena, const rp_runfile *run, const char *path,
                           rp_position *position, bool *whole) {
     rp_st_reader *reader = NULL;
@@ -70,7 +70,7 @@ static rp_err check_whole(rp_arena *arena, const rp_runfile *run, const char *pa
         RP_TRY(rp_checkpoint_read_position(arena, reader, run, path, position));
         rp_setup setup = rp_setup_of(run);
         rp_runfile then;
-        if (run->method.advance_auto) { /* as many replicas as it was made with */
+        if (run->method.advance_auto) { /* the checkpoint determines the number of replicas */
             rp_setup_take_advance(&setup, position->setup.advance);
         }
         rp_setup_run(run, &setup, &then);
@@ -115,7 +115,7 @@ rp_err rp_checkpoint_find(rp_arena *arena, const rp_runfile *run, const char *fo
         }
     }
     if (newest[0][0] && !whole) {
-        err = rp_fail(RP_ERR_FORMAT, "%s; no checkpoint before it is whole", damaged);
+        err = rp_fail(RP_ERR_FORMAT, "%s; all earlier checkpoints are damaged also", damaged);
     }
 fail:
     return err;
@@ -130,7 +130,7 @@ rp_err rp_checkpoint_find_place(rp_arena *arena, const rp_runfile *run, const ch
     rp_err err;
     list_newest(folder, newest);
     if (!newest[0][0]) {
-        return rp_fail(RP_ERR_FORMAT, "%s: there is no checkpoint", folder);
+        return rp_fail(RP_ERR_FORMAT, "%s: the folder has no checkpoint", folder);
     }
     RP_TRY(rp_arena_printf(arena, &path, "%s/%s", folder, newest[0]));
     RP_TRY(rp_st_open(arena, path, &reader));

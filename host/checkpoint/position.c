@@ -1,4 +1,4 @@
-/* Where a run stands: what a checkpoint says of itself, and the note of the last evaluation. */
+/* Position of a run: metadata of a checkpoint, and notes of the last evaluations. */
 #include "checkpoint/position_own.h"
 
 #include <dirent.h>
@@ -14,9 +14,9 @@
 
 enum { PATH_BYTES = 512 };
 
-/* "a,b;c,d": updates done by replica, stage by stage. */
-static rp_err applied_text(rp_arena *arena, const rp_method *method, const rp_applied *applied,
-                           char **out) {
+/* Writes updates done by replica, stage by stage: "a,b;c,d". */
+static rp_err write_applied(rp_arena *arena, const rp_method *method, const rp_applied *applied,
+                            char **out) {
     enum { NUMBER = 21 };
     const size_t bytes = (size_t)applied->stages * RP_REPLICAS_MAX * NUMBER + 1;
     rp_err err = RP_ARENA_NEW(arena, bytes, out);
@@ -42,7 +42,7 @@ bool rp_checkpoint_number(const char *text, uint64_t *out) {
     return text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0;
 }
 
-/* A number up to `most` and, behind it, `end`. */
+/* Reads a number up to `most` that is followed by `end`. */
 static bool take_number(const char **at, char end, uint64_t most, uint64_t *out) {
     const char *first = *at;
     char *stop;
@@ -73,8 +73,8 @@ rp_err rp_checkpoint_read_applied(rp_arena *arena, const char *text, const char 
     }
     if (!good) {
         err = rp_fail(RP_ERR_FORMAT,
-                      "%s: `applied` is '%.40s', expected the updates of each replica of each "
-                      "stage, up to %" PRIu64,
+                      "%s: `applied` is '%.40s', expected the number of updates of each replica of "
+                      "each stage, up to %" PRIu64,
                       path, text, step);
     }
 fail:
@@ -91,8 +91,8 @@ rp_err rp_checkpoint_cut_text(rp_arena *arena, const rp_plan *plan, char **out) 
 
 /* ---- the setup ------------------------------------------------------------------------------- */
 
-/* How activations and gradients go on from here through each boundary. What the run says comes
- * before the plan: it may be another's that is about to be made. */
+/* Codecs of each boundary. Those of the run file precede those of the plan, which may be replaced
+ * by a new plan soon. */
 static rp_err take_codecs(rp_arena *arena, const rp_runfile *run, const rp_plan *plan,
                           rp_setup *out) {
     const bool is_own = run->codec_auto && run->codec && run->stages == plan->stage_count;
@@ -115,7 +115,7 @@ fail:
     return err;
 }
 
-/* Where the schedule has sizes. A backward that takes what its forward took has that size. */
+/* Sizes of microbatches, if the schedule has them. A backward of whole forwards has their size. */
 static rp_err take_sizes(rp_arena *arena, const rp_plan *plan, rp_setup *out) {
     uint32_t(*size)[2];
     rp_err err = RP_OK;
@@ -135,8 +135,7 @@ fail:
     return err;
 }
 
-/* Boards next to each other share stages, with one hold each. A plan of a person may have others.
- */
+/* Do only adjacent boards share stages, with one hold each? A plan made by the user may differ. */
 static bool has_groups(const rp_plan *plan, uint32_t boards) {
     bool valid = plan->hold_count == boards && plan->node_count == boards;
     bool shared = false;
@@ -183,7 +182,7 @@ fail:
     return err;
 }
 
-/* ---- .. of checkpoints that older programs wrote, which have parts of it by themselves ------- */
+/* ---- setup in checkpoints of older versions, which store its parts separately ---------------- */
 
 static rp_err read_old_codecs(rp_arena *arena, const char *text, const char *path, rp_setup *out) {
     const uint32_t stages = out->cut.stage_count;
@@ -194,9 +193,10 @@ static rp_err read_old_codecs(rp_arena *arena, const char *text, const char *pat
     }
     RP_TRY(RP_ARENA_NEW(arena, stages - 1, &codec));
     if (!rp_setup_read_codecs(text, stages, codec)) {
-        return rp_fail(RP_ERR_FORMAT,
-                       "%s: `codec` is '%.40s', expected two codecs a boundary, as in f16/int8",
-                       path, text);
+        return rp_fail(
+            RP_ERR_FORMAT,
+            "%s: `codec` is '%.40s', expected two codecs for each boundary, as in f16/int8", path,
+            text);
     }
     out->codec = (const rp_codec(*)[2])codec;
     out->codec_stages = stages;
@@ -215,7 +215,7 @@ static rp_err read_old_sizes(rp_arena *arena, const char *text, const char *path
     RP_TRY(RP_ARENA_NEW(arena, stages, &size));
     if (!rp_setup_read_sizes(text, stages, batch, size)) {
         return rp_fail(RP_ERR_FORMAT,
-                       "%s: `sizes` is '%.40s', expected samples forward/backward of each of %u "
+                       "%s: `sizes` is '%.40s', expected samples forward/backward for each of %u "
                        "stages, up to %u",
                        path, text, stages, batch);
     }
@@ -235,14 +235,13 @@ static rp_err read_old_advance(const char *text, const char *path, rp_setup *out
     return RP_OK;
 }
 
-/* The method's text has them. */
+/* Reads `ahead` from the text of the method. */
 static rp_err read_old_ahead(const char *text, const char *path, const rp_runfile *run,
                              rp_setup *out) {
     rp_method method = run->method;
     if (!text || !rp_method_take_ahead(&method, text)) {
-        return rp_fail(RP_ERR_FORMAT,
-                       "%s: `method` is '%.200s', expected how far forwards run ahead", path,
-                       text ? text : "");
+        return rp_fail(RP_ERR_FORMAT, "%s: `method` is '%.200s', expected it to contain `ahead`",
+                       path, text ? text : "");
     }
     out->ahead_count = method.ahead_count;
     memcpy(out->ahead, method.ahead, sizeof out->ahead);
@@ -277,7 +276,7 @@ static rp_err read_setup(rp_arena *arena, const rp_st_reader *reader, const rp_r
                 : read_old_setup(arena, reader, run, path, out);
 }
 
-/* `advance: auto` and `ahead: measured`: the run as it was when the checkpoint was made. */
+/* With `advance: auto` or `ahead: measured`: the run with the values of the checkpoint. */
 static void run_then(const rp_runfile *run, const rp_setup *then, rp_runfile *out) {
     rp_setup setup = rp_setup_of(run);
     if (run->method.advance_auto) {
@@ -293,8 +292,8 @@ static void run_then(const rp_runfile *run, const rp_setup *then, rp_runfile *ou
 
 /* ---- metadata -------------------------------------------------------------------------------- */
 
-/* What has to be the same, or a run would go on as something that is neither; of the method all but
- * which stages are split. */
+/* Properties that must be equal in checkpoint and run file. Of the method, only the choice of split
+ * stages may differ. */
 enum { IDENTITY = 6 };
 static rp_err identity_of(rp_arena *arena, const rp_runfile *run, const char *pair[IDENTITY][2]) {
     char method[RP_METHOD_TEXT_BYTES];
@@ -308,7 +307,7 @@ static rp_err identity_of(rp_arena *arena, const rp_runfile *run, const char *pa
     const char *const own[IDENTITY][2] = {
         {"seed", text[1]},          {"batch", text[2]},
         {"model", run->model_name}, {"schedule", run->method.kind->name},
-        {"method", text[0]},        {"samples", text[3]}}; /* of an epoch */
+        {"method", text[0]},        {"samples", text[3]}}; /* samples of an epoch */
     memcpy(pair, own, sizeof own);
 fail:
     return err;
@@ -336,7 +335,7 @@ rp_err rp_checkpoint_make_meta(rp_arena *arena, const rp_runfile *run, const rp_
     RP_TRY(rp_position_setup(arena, run, plan, &by_plan));
     RP_TRY(rp_setup_text(arena, &by_plan, run, &setup));
     RP_TRY(rp_arena_printf(arena, &step, "%" PRIu64, position->step));
-    RP_TRY(applied_text(arena, &run->method, own_applied, &applied));
+    RP_TRY(write_applied(arena, &run->method, own_applied, &applied));
     RP_TRY(rp_arena_printf(arena, &totals, "%" PRIu64 " %" PRIu64 " %.17g %.17g %.17g",
                            position->samples, position->epoch_samples, position->epoch_loss,
                            position->seconds, position->segment_s));
@@ -366,21 +365,24 @@ static rp_err check_same_run(rp_arena *arena, const rp_st_reader *reader, const 
     for (size_t i = 0; i < IDENTITY; i++) {
         const char *was = rp_st_meta(reader, own[i][0]);
         if (!was && strcmp(own[i][0], "samples") == 0) {
-            continue; /* older programs did not write it */
+            continue; /* older versions did not write it */
         }
         const bool same =
             was && (strcmp(own[i][0], "method") == 0 ? rp_method_text_goes_on(was, own[i][1])
                                                      : strcmp(was, own[i][1]) == 0);
         if (!same) {
-            return rp_fail(RP_ERR_USAGE, "%s: was made with %s %s, the run file says %s", path,
-                           own[i][0], was ? was : "unknown", own[i][1]);
+            return rp_fail(
+                RP_ERR_USAGE,
+                "%s: was made with %s %s, but the run file has %s; resume with the former "
+                "value, or start a new run",
+                path, own[i][0], was ? was : "unknown", own[i][1]);
         }
     }
 fail:
     return err;
 }
 
-/* Older programs did not write it. */
+/* text NULL: an older version did not write it. */
 static rp_err read_ledger(const char *text, const char *path, rp_run_ledger *out) {
     *out = (rp_run_ledger){0};
     if (text && sscanf(text, "%16" SCNx64 " %" SCNu64, &out->digest, &out->samples) != 2) {
@@ -401,20 +403,23 @@ rp_err rp_checkpoint_read_position(rp_arena *arena, const rp_st_reader *reader,
         sscanf(totals, "%" SCNu64 " %" SCNu64 " %lf %lf %lf", &position->samples,
                &position->epoch_samples, &position->epoch_loss, &position->seconds,
                &position->segment_s) != 5) {
-        return rp_fail(RP_ERR_FORMAT, "%s: not a checkpoint: no `step`, `applied`, `totals`", path);
+        return rp_fail(RP_ERR_FORMAT,
+                       "%s: not a checkpoint: `step`, `applied` or `totals` is missing or invalid",
+                       path);
     }
     const char *digest = rp_st_meta(reader, "plan");
     const char *round = rp_st_meta(reader, "round");
     RP_TRY(read_ledger(rp_st_meta(reader, "ledger"), path, &position->ledger));
     RP_TRY(read_setup(arena, reader, run, path, &position->setup));
     position->plan = digest ? strtoull(digest, NULL, 16) : 0;
-    if (round && !rp_checkpoint_number(round, &position->round)) { /* older programs have none */
+    if (round && !rp_checkpoint_number(round, &position->round)) { /* not in older checkpoints */
         return rp_fail(RP_ERR_FORMAT, "%s: `round` is '%.40s', expected a number", path, round);
     }
     if (position->step > run->steps) {
         return rp_fail(RP_ERR_USAGE,
-                       "%s: is at step %" PRIu64 ", but the run ends at step %" PRIu64, path,
-                       position->step, run->steps);
+                       "%s: is at step %" PRIu64 ", but the run ends at step %" PRIu64
+                       " (train.epochs, train.steps)",
+                       path, position->step, run->steps);
     }
     run_then(run, &position->setup, &then);
     RP_TRY(check_same_run(arena, reader, &then, path));
@@ -445,7 +450,6 @@ rp_err rp_checkpoint_mark_evaluated(const char *folder, rp_split split, uint64_t
     return rp_replace_end(file, path, good);
 }
 
-/* Whether the evaluation at the position's step has been done, and what it gave. */
 void rp_checkpoint_read_evaluated(const char *folder, rp_split split, rp_position *position) {
     char path[PATH_BYTES];
     char line[128] = "";

@@ -1,4 +1,4 @@
-/* The sidecar files of a checkpoint: microbatches in flight, prediction gains. */
+/* Sidecar files of a checkpoint: microbatches in flight, prediction gains. */
 #include "checkpoint/checkpoint_own.h"
 
 #include <inttypes.h>
@@ -9,8 +9,8 @@
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* A sidecar file is `step-N.KEY`, or `step-N.1.KEY` up to `step-N.9.KEY` where a save of the same
- * step came before. The checkpoint's metadata says under KEY how the name of its own ends. */
+/* A sidecar file is `step-N.KEY`, or `step-N.1.KEY` to `step-N.9.KEY` after an earlier save of the
+ * same step. KEY of the checkpoint's metadata has the end of the name. */
 typedef struct {
     const char *key, *what;
 } sidecar_kind;
@@ -31,7 +31,7 @@ static rp_err sidecar_path(rp_arena *arena, const char *checkpoint, const char *
     return rp_arena_printf(arena, out, "%.*s%s", (int)stem, checkpoint, end);
 }
 
-/* The first name that no file has. */
+/* Finds the first unused name. */
 static rp_err choose_name(rp_arena *arena, const char *checkpoint, const sidecar_kind *kind,
                           const char **end, char **path) {
     char text[END_BYTES];
@@ -46,8 +46,8 @@ static rp_err choose_name(rp_arena *arena, const char *checkpoint, const sidecar
             return RP_OK;
         }
     }
-    err = rp_fail(RP_ERR_IO, "%s: %d files with %s of this step are here; remove them", *path, ENDS,
-                  kind->what);
+    err = rp_fail(RP_ERR_IO, "%s: there are %d files with %s of this step already; remove them",
+                  *path, ENDS, kind->what);
 fail:
     return err;
 }
@@ -78,8 +78,8 @@ static bool is_end(const sidecar_kind *kind, const char *text) {
     return found;
 }
 
-/* The file that belongs to the checkpoint; *out NULL: it has none. Older programs did not name it:
- * then it is the one that is there. errors FORMAT: it is named, and is not there */
+/* Finds the sidecar file of the checkpoint; *out NULL: it has none. A checkpoint of an older
+ * version does not name it, but uses the existing file. errors FORMAT: the named file is missing */
 static rp_err find_sidecar(rp_arena *arena, const rp_st_reader *reader, const char *checkpoint,
                            const sidecar_kind *kind, char **out) {
     const char *named = rp_st_meta(reader, kind->key);
@@ -90,7 +90,7 @@ static rp_err find_sidecar(rp_arena *arena, const rp_st_reader *reader, const ch
         return RP_OK;
     }
     if (named && !is_end(kind, named)) {
-        return rp_fail(RP_ERR_FORMAT, "%s: `%s` is '%.40s', expected how a file's name ends",
+        return rp_fail(RP_ERR_FORMAT, "%s: `%s` is '%.40s', expected the end of a file name",
                        checkpoint, kind->key, named);
     }
     write_end(kind, 0, end);
@@ -100,8 +100,8 @@ static rp_err find_sidecar(rp_arena *arena, const rp_st_reader *reader, const ch
     }
     if (named) {
         return rp_fail(RP_ERR_FORMAT,
-                       "%s: is missing, and with it %s of that checkpoint; put it back, or remove "
-                       "%s to go on from the checkpoint before it",
+                       "%s: the file is missing, which has %s of its checkpoint; restore it, or "
+                       "remove %s to resume from the checkpoint before it",
                        *out, kind->what, checkpoint);
     }
     *out = NULL;
@@ -126,7 +126,7 @@ fail:
     return err;
 }
 
-/* Opens the checkpoint's own; *out NULL: it has none. *path lives in `arena`. */
+/* Opens the sidecar file of the checkpoint; *out NULL: it has none. *path is in `arena`. */
 static rp_err open_sidecar(rp_arena *arena, const char *checkpoint, const sidecar_kind *kind,
                            char **path, rp_st_reader **out) {
     rp_st_reader *reader = NULL;
@@ -173,10 +173,10 @@ rp_err rp_checkpoint_read_gains(rp_arena *arena, const rp_st_reader *reader, con
     double *values;
     rp_err err;
     if (!entry || entry->type != RP_ST_F64 || entry->bytes != bytes) {
-        return rp_fail(RP_ERR_FORMAT, "%s: does not hold the prediction gains of this model", path);
+        return rp_fail(RP_ERR_FORMAT, "%s: expected prediction gains of this model", path);
     }
     RP_TRY(RP_ARENA_NEW(arena, rp_gain_estimator_size(estimator), &values));
-    memcpy(values, rp_st_data(reader, entry), bytes); /* which need not be aligned */
+    memcpy(values, rp_st_data(reader, entry), bytes); /* because they may not be aligned */
     RP_TRY(rp_gain_estimator_unpack(estimator, path, values));
 fail:
     return err;
@@ -190,7 +190,7 @@ rp_err rp_checkpoint_load_gains(const char *path, rp_gain_estimator *estimator) 
     rp_arena_init(&arena, "gain", 0);
     RP_TRY(open_sidecar(&arena, path, &gains_kind, &sidecar, &reader));
     if (!reader) {
-        err = rp_fail(RP_ERR_FORMAT, "%s: has no prediction gains beside it", path);
+        err = rp_fail(RP_ERR_FORMAT, "%s: the checkpoint has no file with prediction gains", path);
         goto fail;
     }
     RP_TRY(rp_checkpoint_read_gains(&arena, reader, sidecar, estimator));
@@ -202,8 +202,8 @@ fail:
 
 /* ---- in flight ------------------------------------------------------------------------------- */
 
-/* What parcels that wait at their boards are of: the cut, by stage how activations come to it and
- * gradients, where any boundary has a codec, and which stages are split, where some are not. */
+/* Text of everything on which the in-flight state depends: the cut; if any boundary has a codec,
+ * the codecs by stage; if stages are split, which ones. */
 static rp_err made_for_text(rp_arena *arena, const rp_plan *plan, char **out) {
     rp_err err;
     RP_TRY(rp_checkpoint_cut_text(arena, plan, out));
@@ -221,7 +221,7 @@ fail:
     return err;
 }
 
-/* One entry of bytes a part: `stage.K`; where D stages are split, that of a forward is `stage.D+K`.
+/* One entry of bytes for each part: `stage.K`; if D stages are split, a forward's is `stage.D+K`.
  */
 rp_err rp_checkpoint_create_in_flight(rp_arena *arena, const rp_checkpoint_content *content,
                                       const char *checkpoint, const char **name_end,
@@ -266,7 +266,7 @@ rp_err rp_checkpoint_read_in_flight(rp_arena *arena, const rp_st_reader *reader,
     rp_err err;
     *out = (rp_in_flight){0};
     if (!made_for || !fill) {
-        return rp_fail(RP_ERR_FORMAT, "%s: lacks the metadata `cut` and `fill`", path);
+        return rp_fail(RP_ERR_FORMAT, "%s: the metadata `cut` and `fill` are missing", path);
     }
     if (strcmp(made_for, cut) != 0) {
         return RP_OK;
@@ -296,11 +296,12 @@ fail:
     return err;
 }
 
-/* Lists of ops that end elsewhere are the same up to what the nearer end keeps from being sent. */
+/* Is the set of microbatches in flight at `step` equal for both ends of the run? Yes, unless the
+ * nearer end prevents some from being sent. */
 static bool same_in_flight(const rp_plan *plan, uint64_t step, uint64_t end) {
     const rp_sched_shape shape = rp_plan_stage_shape(plan, 0, 0);
-    const uint64_t behind = step + rp_sched_in_flight(plan->method.kind, &shape);
-    return end == 0 || end == plan->steps || (behind <= end && behind <= plan->steps);
+    const uint64_t after = step + rp_sched_in_flight(plan->method.kind, &shape);
+    return end == 0 || end == plan->steps || (after <= end && after <= plan->steps);
 }
 
 rp_err rp_checkpoint_open_in_flight(rp_arena *arena, const rp_plan *plan, const char *path,

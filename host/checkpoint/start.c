@@ -1,4 +1,4 @@
-/* Start weights by `train.init`: which tensor of the file is which of the model's. */
+/* Start weights by `train.init`: maps tensors of the file to tensors of the model. */
 #include "checkpoint/checkpoint_own.h"
 
 #include <stdarg.h>
@@ -19,8 +19,8 @@ static const char *name_in_model(const void *model, uint32_t index) {
     return ((const rp_model *)model)->param[index].name;
 }
 
-static rp_err refuse(const rp_node *node, const rp_st_reader *file, const char *path,
-                     const char *format, ...) {
+static rp_err fail_in_file(const rp_node *node, const rp_st_reader *file, const char *path,
+                           const char *format, ...) {
     char text[LINE_BYTES];
     char names[RP_NAMES_BYTES];
     va_list args;
@@ -31,8 +31,8 @@ static rp_err refuse(const rp_node *node, const rp_st_reader *file, const char *
                         rp_names_list(name_in_file, file, rp_st_count(file), names));
 }
 
-static rp_err refuse_name(const rp_node *node, const rp_model *model, const char *format,
-                          const char *name) {
+static rp_err fail_in_model(const rp_node *node, const rp_model *model, const char *format,
+                            const char *name) {
     char text[LINE_BYTES];
     char names[RP_NAMES_BYTES];
     (void)snprintf(text, sizeof text, format, name);
@@ -50,14 +50,14 @@ static rp_err check_patterns(const rp_node *patterns, const rp_model *model) {
             p++;
         }
         if (p == model->param_count) {
-            return refuse_name(pattern, model, "'%.200s' fits no tensor of the model",
-                               rp_node_text(pattern));
+            return fail_in_model(pattern, model, "'%.200s' matches no tensor of the model",
+                                 rp_node_text(pattern));
         }
     }
     return RP_OK;
 }
 
-/* The entry of the list that is called so, or its count. */
+/* Index of the entry with this name, or the list's count. */
 static uint32_t find_entry(const rp_checkpoint_list *list, const char *name) {
     uint32_t i = 0;
     while (i < list->count && strcmp(list->entry[i].name, name) != 0) {
@@ -70,15 +70,15 @@ static rp_err give_source(const rp_init *init, const rp_st_entry *from, rp_check
                           const char **source, uint32_t index) {
     if (source[index]) {
         return rp_node_fail(init->rename ? init->rename : init->node,
-                            "'%.200s' and '%.200s' of %.200s would both be '%.200s'", source[index],
-                            from->name, init->from, list->entry[index].name);
+                            "'%.200s' and '%.200s' of %.200s would both become '%.200s'",
+                            source[index], from->name, init->from, list->entry[index].name);
     }
     source[index] = from->name;
     return RP_OK;
 }
 
-/* For each entry of the list which tensor of the file it is; NULL: none. Every rule of `rename`
- * gives at least one tensor of the model a name. */
+/* source: for each entry of the list the name of its tensor in the file; NULL: not in the file.
+ * Checks that every rule of `rename` applies to at least one tensor. */
 static rp_err find_sources(rp_arena *arena, const rp_init *init, const rp_model *model,
                            const rp_st_reader *file, rp_checkpoint_list *list,
                            const char **source) {
@@ -105,19 +105,20 @@ static rp_err find_sources(rp_arena *arena, const rp_init *init, const rp_model 
     for (uint32_t i = 0; i < rules; i++) {
         const rp_node *to = rp_node_item(init->rename, i);
         if (!fitted[i]) {
-            return refuse(to, file, init->from, "'%.200s' is no tensor or layer of the file",
-                          rp_node_key(init->rename, i));
+            return fail_in_file(to, file, init->from,
+                                "'%.200s' is not a tensor or layer of the file",
+                                rp_node_key(init->rename, i));
         }
         if (!used[i]) {
-            return refuse_name(to, model, "'%.200s' is no tensor or layer of the model",
-                               rp_node_text(to));
+            return fail_in_model(to, model, "'%.200s' is not a tensor or layer of the model",
+                                 rp_node_text(to));
         }
     }
 fail:
     return err;
 }
 
-/* Those that are taken stay in the list, and the file has them. */
+/* Keeps only entries that are taken, and checks that the file has them. */
 static rp_err choose_entries(const rp_init *init, const rp_st_reader *file,
                              rp_checkpoint_list *list, const char **source) {
     uint32_t kept = 0;
@@ -126,10 +127,11 @@ static rp_err choose_entries(const rp_init *init, const rp_st_reader *file,
             continue;
         }
         if (!source[i]) {
-            return refuse(init->node, file, init->from,
-                          "the file has no '%.200s' (`only`, `except` and `rename` take a part of "
-                          "a file)",
-                          list->entry[i].name);
+            return fail_in_file(
+                init->node, file, init->from,
+                "the file has no '%.200s' (to take only a part of a file, use `only`, "
+                "`except` and `rename`)",
+                list->entry[i].name);
         }
         list->entry[kept] = list->entry[i];
         list->param[kept] = list->param[i];
@@ -137,13 +139,13 @@ static rp_err choose_entries(const rp_init *init, const rp_st_reader *file,
     }
     list->count = kept;
     if (kept == 0) {
-        return rp_node_fail(init->node, "no tensor of the model is left to be taken from %.200s",
-                            init->from);
+        return rp_node_fail(
+            init->node, "`only` and `except` leave no tensor to be taken from %.200s", init->from);
     }
     return RP_OK;
 }
 
-/* The tensors of the model that `run->init` takes from the file, and what they are called there. */
+/* Lists the tensors that `run->init` takes from the file, and their names there. */
 static rp_err make_start(rp_arena *arena, const rp_runfile *run, const rp_st_reader *file,
                          rp_checkpoint_list *list, const char *const **source) {
     const rp_init *init = run->init;
@@ -160,7 +162,7 @@ fail:
     return err;
 }
 
-/* Says it where the file has other types than the net, which computes in F32. */
+/* Logs if tensors of the file are cast to F32, in which the net computes. */
 static void note_casts(const char *path, const rp_st_reader *file, const char *const *source,
                        uint32_t count) {
     uint32_t casts = 0;
@@ -172,7 +174,7 @@ static void note_casts(const char *path, const rp_st_reader *file, const char *c
         casts += is_cast;
     }
     if (first) {
-        rp_log_info("%s: %u of %u start weights are cast to F32, as '%s' from %s%s", path, casts,
+        rp_log_info("%s: %u of %u start weights are cast to F32, e.g. '%s' from %s%s", path, casts,
                     count, first->name, rp_st_type_name(first->type),
                     first->type == RP_ST_F64 ? ", which rounds" : "");
     }

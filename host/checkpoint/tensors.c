@@ -1,4 +1,4 @@
-/* Which tensors a file of this run holds, and reading them one by one. */
+/* Lists the tensors of a file of this run, and reads them one by one. */
 #include "checkpoint/checkpoint_own.h"
 
 #include <stdio.h>
@@ -24,7 +24,7 @@ static rp_err add_tensor(rp_arena *arena, const rp_model *model, uint32_t index,
     return err;
 }
 
-/* What one set holds: its values unless it is the evaluated model's, and the optimiser's states. */
+/* Adds the tensors of one set: values (unless it is the evaluated model's) and optimiser states. */
 static rp_err add_set(rp_arena *arena, const rp_runfile *run, const char *prefix, bool values,
                       bool states, rp_checkpoint_list *list) {
     const rp_model *model = run->model;
@@ -44,7 +44,6 @@ fail:
     return err;
 }
 
-/* The evaluated model in model order; with `states` also what the method and the optimiser hold. */
 rp_err rp_checkpoint_make_list(rp_arena *arena, const rp_runfile *run, bool states,
                                rp_checkpoint_list *list) {
     const rp_model *model = run->model;
@@ -95,11 +94,11 @@ fail:
     return err;
 }
 
-/* Where a checkpoint of so many replicas has the tensor `name`. A replica that it does not have yet
- * begins at the centre and has no past: then *out is the centre's name, or "" for an optimiser's
- * state, which is zeros as it stands. */
-static void source_of(const rp_method *method, uint32_t replicas, const char *name, char *out,
-                      size_t bytes) {
+/* Name of the tensor `name` in a checkpoint with `replicas` replicas. A replica that the checkpoint
+ * lacks starts at the centre, so `out` is the centre's name; or "" for its optimiser states, which
+ * start as zeros. */
+static void find_source(const rp_method *method, uint32_t replicas, const char *name, char *out,
+                        size_t bytes) {
     unsigned replica;
     int prefix = 0;
     const bool is_of_replica =
@@ -146,7 +145,7 @@ rp_err rp_checkpoint_next(rp_checkpoint_reader *reader, rp_checkpoint_tensor *ou
         if (source) {
             (void)snprintf(name, sizeof name, "%s", source);
         } else {
-            source_of(reader->method, reader->replicas, entry->name, name, sizeof name);
+            find_source(reader->method, reader->replicas, entry->name, name, sizeof name);
         }
     }
     *more = name[0] != '\0';

@@ -1,4 +1,4 @@
-/* A save: pieces come in any order between the boards, the files appear when the last is there. */
+/* A save: boards send pieces in any order; the files appear after the last piece. */
 #include "checkpoint/checkpoint_own.h"
 
 #include <inttypes.h>
@@ -8,12 +8,12 @@
 
 struct rp_checkpoint_writer {
     rp_checkpoint_list list;
-    uint32_t weight_count; /* the first so many are weights */
+    uint32_t weight_count; /* number of weights, which come first in the list */
     rp_st_writer *checkpoint, *weights, *in_flight, *gains;
     rp_checkpoint_sidecars sidecars;
     const char *folder;
     const char *path;       /* of the checkpoint */
-    const char *not_finite; /* the first tensor with such a value; NULL: none yet */
+    const char *not_finite; /* first tensor with a value that is not finite; NULL: none yet */
 };
 
 static rp_err create_files(rp_arena *arena, const rp_checkpoint_content *content,
@@ -75,11 +75,10 @@ rp_err rp_checkpoint_write_tensor(rp_checkpoint_writer *writer, uint32_t stage, 
     const uint32_t index = find_entry(&writer->list, name);
     rp_err err;
     if (index == writer->list.count) {
-        return rp_fail(RP_ERR_PEER, "board %u sent tensor '%s', which the model does not have",
-                       stage, name);
+        return rp_fail(RP_ERR_PEER, "board %u sent the unknown tensor '%s'", stage, name);
     }
     if (first > writer->list.entry[index].bytes / sizeof(float)) {
-        return rp_fail(RP_ERR_PEER, "board %u sent elements behind the end of '%s'", stage, name);
+        return rp_fail(RP_ERR_PEER, "board %u sent elements after the end of '%s'", stage, name);
     }
     uint64_t at;
     if (!writer->not_finite && !rp_st_are_finite(data, bytes / sizeof(float), &at)) {
@@ -111,11 +110,11 @@ const char *rp_checkpoint_not_finite(const rp_checkpoint_writer *writer) {
 rp_err rp_checkpoint_commit(rp_checkpoint_writer **taken) {
     rp_checkpoint_writer *writer = *taken;
     rp_err err = RP_OK;
-    if (writer->weights) { /* before the checkpoint that says that the run is over */
+    if (writer->weights) { /* before the checkpoint, because the last checkpoint ends the run */
         RP_TRY(rp_st_commit(&writer->weights));
     }
     if (writer->not_finite) {
-        goto fail; /* no run can go on from it: the checkpoints that are there stay */
+        goto fail; /* no run could resume from it, so earlier checkpoints are kept */
     }
     if (writer->in_flight) {
         RP_TRY(rp_st_commit(&writer->in_flight));
@@ -123,7 +122,7 @@ rp_err rp_checkpoint_commit(rp_checkpoint_writer **taken) {
     if (writer->gains) {
         RP_TRY(rp_st_commit(&writer->gains));
     }
-    RP_TRY(rp_st_commit(&writer->checkpoint)); /* which names the two: from here on it counts */
+    RP_TRY(rp_st_commit(&writer->checkpoint)); /* names both sidecar files, so it comes last */
     rp_checkpoint_remove_other_sidecars(writer->path, &writer->sidecars);
     rp_checkpoint_remove_old(writer->folder);
 fail:

@@ -10,7 +10,7 @@
 
 typedef struct {
     rp_arena *arena;
-    const char *port; /* with its colon */
+    const char *port; /* with the colon */
     const char **out;
     uint32_t count;
 } gathering;
@@ -33,7 +33,7 @@ static bool write_numeric(const struct sockaddr *address, char out[NI_MAXHOST]) 
     return getnameinfo(address, bytes, out, NI_MAXHOST, NULL, 0, NI_NUMERICHOST) == 0;
 }
 
-/* The address that packets to other networks come from: a UDP socket that is connected sends
+/* Finds the source address of packets to further networks, by connecting a UDP socket, which sends
  * nothing. 192.0.2.1 is reserved (RFC 5737). */
 static bool find_main_address(char out[NI_MAXHOST]) {
     const struct sockaddr_in far = {
@@ -55,7 +55,7 @@ static bool is_usable(const struct ifaddrs *at) {
            !(at->ifa_flags & IFF_LOOPBACK);
 }
 
-/* `interface` NULL: of all interfaces. */
+/* `interface` NULL: all interfaces. */
 static rp_err add_interfaces(gathering *g, const char *interface) {
     struct ifaddrs *all = NULL;
     char first[NI_MAXHOST] = "";

@@ -1,4 +1,4 @@
-/* At which addresses boards find this host. */
+/* Addresses at which boards reach this host. */
 #ifndef RP_ENROL_ADDRESSES_H
 #define RP_ENROL_ADDRESSES_H
 
@@ -6,10 +6,9 @@
 
 enum { RP_ENROL_ADDRESSES_MAX = 16 };
 
-/* ADDRESS:PORT of `listen`, "tcp://HOST:PORT". When HOST means all addresses, or those of an
- * interface, each IPv4 address is given except the loopback's. The address by which this
- * host reaches other networks comes first. When nothing is left it is the loopback's. *count is at
- * least 1. errors  MEMORY */
+/* Lists ADDRESS:PORT for `listen`, "tcp://HOST:PORT". If HOST means all addresses or an interface,
+ * these are all IPv4 addresses except the loopback's (which is used only if there are no more); the
+ * source address for further networks comes first. *count is at least 1. errors  MEMORY */
 rp_err rp_enrol_addresses(rp_arena *arena, const char *listen,
                           const char *out[RP_ENROL_ADDRESSES_MAX], uint32_t *count) RP_MUST_CHECK;
 

@@ -7,7 +7,7 @@
 
 enum { ENDPOINT_BYTES = 256 };
 
-/* The word that manuals show, with or without a port. */
+/* Is it the placeholder of the manual, with or without a port? */
 static bool is_placeholder(const char *host) {
     const size_t bytes = strcspn(host, ":");
     return (bytes == 4 && strncmp(host, "HOST", bytes) == 0) ||

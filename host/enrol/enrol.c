@@ -1,4 +1,4 @@
-/* One link for each token, all at one address. */
+/* Opens one link for each token, all at one address. */
 #include "enrol/enrol.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "greet/greet.h"
 
 static const int64_t NAP_NS = 100 * RP_NS_PER_MS;
-static const int64_t LEAVE_NS = 3 * RP_NS_PER_S; /* for the last answer to arrive */
+static const int64_t LEAVE_NS = 3 * RP_NS_PER_S; /* timeout for the ack of the last answer */
 
 typedef struct {
     rp_pending pending;
@@ -25,20 +25,21 @@ typedef struct {
     uint32_t count;
 } work;
 
-/* ---- a board comes --------------------------------------------------------------------------- */
+/* ---- a board connects ------------------------------------------------------------------------ */
 
-static rp_err refuse(seat *s, const char *why) {
+static rp_err refuse_board(seat *s, const char *why) {
     rp_Frame frame = {.which_body = RP_KIND_FAULT,
                       .body.fault = {.err = RP_ERR_REFUSED, .fault_class = RP_FAULT_SECURITY}};
     (void)snprintf(frame.body.fault.text, sizeof frame.body.fault.text, "%s", why);
     rp_log_warn("enrol: %s: %s", s->pending.name, why);
     const rp_err err = rp_link_send(s->link, &frame, NULL, 0, true, NULL, NULL);
-    return err == RP_ERR_AGAIN ? RP_OK : err; /* it has not heard the ones before: it asks again */
+    return err == RP_ERR_AGAIN ? RP_OK
+                               : err; /* queue full of unread answers: the board asks again */
 }
 
-/* "tcp://10.0.0.7:7000" of where the board came from and the port that it says. False: it is not
- * known from where. */
-static bool endpoint_of(const seat *s, uint32_t port, char *out, size_t bytes) {
+/* Writes "tcp://10.0.0.7:7000" from the board's source address and its reported port. false: the
+ * address is unknown. */
+static bool make_endpoint(const seat *s, uint32_t port, char *out, size_t bytes) {
     const char *from = rp_link_peers_of(s->link).served;
     const char *colon = strrchr(from, ':');
     if (!colon) {
@@ -48,8 +49,9 @@ static bool endpoint_of(const seat *s, uint32_t port, char *out, size_t bytes) {
     return rp_roster_is_address(out);
 }
 
-/* A roster that refuses the board leaves the token as it was. Then the token gets the board's key
- * before the roster does, so that no other key comes in between. */
+/* Checks the roster first, so that a refused board does not use up its token. Then writes the
+ * board's key to the list of tokens before the roster, so that no different key can use the token.
+ */
 static rp_err take_board(const work *w, seat *s, const rp_Enrol *enrol, const char *key,
                          const char *endpoint) {
     const rp_enrol_options *options = w->options;
@@ -70,7 +72,7 @@ fail:
     return err;
 }
 
-static rp_err answer(const work *w, seat *s) {
+static rp_err send_answer(const work *w, seat *s) {
     rp_Frame frame = {.which_body = RP_KIND_ENROLLED};
     rp_Enrolled *said = &frame.body.enrolled;
     (void)snprintf(said->host, sizeof said->host, "%s", w->options->host);
@@ -79,8 +81,8 @@ static rp_err answer(const work *w, seat *s) {
     return err == RP_ERR_AGAIN ? RP_OK : err;
 }
 
-/* Why this board is not let in; NULL: it is. `key`: Z85, `endpoint` of `bytes`: what the roster
- * gets. */
+/* *why: reason to refuse the board; NULL: accepted. `key` (Z85) and `endpoint` are the values for
+ * the roster. */
 static rp_err check_board(const work *w, const seat *s, const rp_Enrol *enrol,
                           char key[RP_KEY_TEXT], char *endpoint, size_t bytes, const char **why) {
     uint8_t decoded[RP_KEY_BYTES];
@@ -88,16 +90,15 @@ static rp_err check_board(const work *w, const seat *s, const rp_Enrol *enrol,
     const rp_err err = rp_pending_is_listed(w->options->keys_folder, &s->pending, &listed);
     *why = NULL;
     if (!listed) {
-        *why = "the token was withdrawn: `ringpipe boards enrol` makes a new one";
+        *why = "the token was withdrawn; make a new one with `ringpipe boards enrol`";
     } else if (rp_key_parse(enrol->public_key, key) || rp_key_decode(key, decoded) != RP_OK) {
         *why = "the board sent an invalid public key";
     } else if (strcmp(key, w->options->keys->public_text) == 0) {
-        *why = "the board has this host's own key: each needs a folder of keys of its own (--keys)";
+        *why = "the board has this host's own key; give it its own folder of keys (--keys)";
     } else if (s->used_by[0] && strcmp(key, s->used_by) != 0) {
-        *why = "another board has used this token: make a new one with `ringpipe boards enrol`";
-    } else if (enrol->port > 0 && !endpoint_of(s, enrol->port, endpoint, bytes)) {
-        *why = "the board listens at a port from 1 to 65533, and says another, or it is not known "
-               "where it comes from";
+        *why = "a different board has used this token; make a new one with `ringpipe boards enrol`";
+    } else if (enrol->port > 0 && !make_endpoint(s, enrol->port, endpoint, bytes)) {
+        *why = "the board's address is unknown, or its port is not from 1 to 65533";
     }
     return err;
 }
@@ -110,14 +111,14 @@ static rp_err on_enrol(const work *w, seat *s, const rp_Enrol *enrol) {
     const bool again = s->used_by[0] != '\0';
     RP_TRY(check_board(w, s, enrol, key, endpoint, sizeof endpoint, &why));
     if (why) {
-        return refuse(s, why);
+        return refuse_board(s, why);
     }
     err = take_board(w, s, enrol, key, endpoint);
-    if (err == RP_ERR_USAGE) { /* the roster does not take it; the others may come all the same */
-        return refuse(s, rp_err_message());
+    if (err == RP_ERR_USAGE) { /* refused by the roster: wait for further boards */
+        return refuse_board(s, rp_err_message());
     }
     RP_TRY(err);
-    RP_TRY(answer(w, s));
+    RP_TRY(send_answer(w, s));
     s->enrolled = true;
     w->options->told(w->options->context, &(rp_enrol_event){.name = s->pending.name,
                                                             .key = s->used_by,
@@ -168,20 +169,20 @@ static bool are_all_acked(const work *w) {
     return true;
 }
 
-/* A token that has ended lets nobody in. */
+/* Closes the links of tokens that have ended. */
 static void end_tokens(work *w) {
     const int64_t now_s = w->options->now_s();
     for (uint32_t i = 0; i < w->count; i++) {
         seat *s = &w->seat[i];
         if (s->link && now_s >= s->pending.ends_s) {
             rp_log_warn("enrol: the token of %s has ended%s", s->pending.name,
-                        s->enrolled ? "" : ", and nobody has used it");
+                        s->enrolled ? "" : " without being used");
             rp_link_close(&s->link);
         }
     }
 }
 
-static rp_err round_of(work *w) {
+static rp_err run_round(work *w) {
     rp_link *link[RP_ENROL_BOARDS_MAX];
     uint32_t count = 0;
     rp_err err;
@@ -193,7 +194,8 @@ static rp_err round_of(work *w) {
         }
     }
     if (count == 0) {
-        return rp_fail(RP_ERR_TIMEOUT, "enrol: no token is left that a board could come with");
+        return rp_fail(RP_ERR_TIMEOUT,
+                       "enrol: all tokens have ended; make new ones with `ringpipe boards enrol`");
     }
     RP_TRY(rp_link_wait(link, count, NULL, 0, NAP_NS));
 fail:
@@ -208,10 +210,11 @@ static rp_err fail_missing(const work *w) {
             (void)snprintf(who + used, sizeof who - used, " %s", w->seat[i].pending.name);
         }
     }
-    return rp_fail(RP_ERR_TIMEOUT,
-                   "enrol: %.0f s are over and these have not come:%s; their tokens stay open: the "
-                   "same command with --open goes on waiting",
-                   (double)w->options->wait_ns / (double)RP_NS_PER_S, who);
+    return rp_fail(
+        RP_ERR_TIMEOUT,
+        "enrol: these boards have not enrolled within %.0f s:%s; their tokens stay open: "
+        "continue to wait with the same command and --open",
+        (double)w->options->wait_ns / (double)RP_NS_PER_S, who);
 }
 
 static rp_err wait_for_all(work *w) {
@@ -225,11 +228,11 @@ static rp_err wait_for_all(work *w) {
         if (rp_clock_now_ns(options->clock) >= until_ns) {
             return fail_missing(w);
         }
-        RP_TRY(round_of(w));
+        RP_TRY(run_round(w));
     }
     const int64_t leave_ns = rp_clock_now_ns(options->clock) + LEAVE_NS;
     while (!are_all_acked(w) && rp_clock_now_ns(options->clock) < leave_ns) {
-        RP_TRY(round_of(w));
+        RP_TRY(run_round(w));
     }
 fail:
     return err;
@@ -245,7 +248,9 @@ static rp_err find_pending(const char *name, const rp_pending *list, uint32_t co
             return RP_OK;
         }
     }
-    return rp_fail(RP_ERR_USAGE, "enrol: no token of '%s' is open", name);
+    return rp_fail(RP_ERR_USAGE,
+                   "enrol: '%s' has no open token; make one with `ringpipe boards enrol %s`", name,
+                   name);
 }
 
 static rp_err open_seat(const work *w, seat *s) {

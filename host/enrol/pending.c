@@ -128,7 +128,10 @@ rp_err rp_pending_replace(const char *dir, const char *name, const rp_pending *o
         }
     }
     if (one && left == RP_PENDING_MAX) {
-        RP_TRY(rp_fail(RP_ERR_LIMIT, "%s: %d tokens are open already", path, RP_PENDING_MAX));
+        RP_TRY(rp_fail(RP_ERR_LIMIT,
+                       "%s: %d tokens are open already, which is the limit; withdraw some with "
+                       "`ringpipe boards enrol --withdraw`",
+                       path, RP_PENDING_MAX));
     }
     err = write_all(path, list, left, one);
 fail:
@@ -171,8 +174,8 @@ static rp_err fail_unknown(const char *path, const char *word, const rp_pending 
         const size_t used = strlen(known);
         (void)snprintf(known + used, sizeof known - used, " %s", list[i].name);
     }
-    return rp_fail(RP_ERR_USAGE, "%s: no token is called '%s'; there are:%s", path, word,
-                   count ? known : " none");
+    return rp_fail(RP_ERR_USAGE, "%s: unknown token '%s'; the list has:%s", path, word,
+                   count ? known : " no tokens");
 }
 
 rp_err rp_pending_withdraw(const char *dir, const char *const *word, uint32_t count) {

@@ -10,16 +10,16 @@
 #include "run/groups.h"
 #include "transport/keytext.h"
 
-/* A roster as text, and where what is changed lies in it. */
+/* A roster as text, and the range of bytes that is changed. */
 typedef struct {
     const char *path;
     const char *text;
     size_t bytes;
-    size_t from, to;       /* the lines of the board; equal: it has none, and they belong here */
-    size_t indent;         /* of the dash in front of a board */
-    const rp_node *boards; /* the list; NULL: there is none, */
-    bool begins;           /* .. and it begins with what is put there */
-    rp_node *old;          /* the board that has these lines now, or NULL */
+    size_t from, to;       /* the lines of the board; equal: position for a new line */
+    size_t indent;         /* of the dash before a board */
+    const rp_node *boards; /* the list; NULL: missing */
+    bool begins;           /* the new line has to begin the list */
+    rp_node *old;          /* the board that is replaced, or NULL */
     rp_groups groups;
     const rp_node *root;
 } edit;
@@ -39,8 +39,8 @@ static size_t indent_at(const edit *e, size_t at) {
     return strspn(e->text + at, " ");
 }
 
-/* The first line from `at` on that is no part of a board whose dash is indented so far. Empty lines
- * and comments in front of such a line are no part of the board either. */
+/* Start of the first line from `at` on that is not a part of the board at this indent.
+ * Empty lines and comments before that line are not parts of the board either. */
 static size_t end_of_board(const edit *e, size_t at, size_t indent) {
     size_t end = at;
     for (bool first = true; at < e->bytes; first = false) {
@@ -57,7 +57,7 @@ static size_t end_of_board(const edit *e, size_t at, size_t indent) {
     return end;
 }
 
-/* Of the board called `name`, or behind the last one. */
+/* Finds the lines of the board `name`, or the position after the last board. */
 static rp_err find_lines(edit *e, const char *name) {
     const rp_node *boards = e->boards;
     const uint32_t count = rp_node_count(boards);
@@ -74,8 +74,8 @@ static rp_err find_lines(edit *e, const char *name) {
     e->from = line_start(e, rp_node_line(item));
     e->indent = indent_at(e, e->from);
     if (e->text[e->from + e->indent] != '-') {
-        return rp_node_fail(item, "expected a board that begins a line with `- ` to change this "
-                                  "file: write the list so, one board below the other");
+        return rp_node_fail(item, "to change this file, each board has to begin a line with `- `; "
+                                  "write the list with one board in each line");
     }
     e->to = end_of_board(e, e->from, e->indent);
     e->from = found ? e->from : e->to;
@@ -83,7 +83,7 @@ static rp_err find_lines(edit *e, const char *name) {
     return RP_OK;
 }
 
-/* No board is there yet: the list begins behind what there is. */
+/* Begins a list at the end of the file. */
 static void begin_list(edit *e) {
     e->begins = true;
     e->from = e->to = e->bytes;
@@ -109,23 +109,24 @@ fail:
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* What the new line says under a key: the text of the entry, or that of the former line. */
+/* The value of a key in the new line: that of the entry, else that of the former line. */
 static rp_err choose_text(const edit *e, const rp_roster_entry *board, const rp_roster_key *key,
                           const char **out) {
     *out = rp_roster_text(board, key);
     return *out || !e->old || key->is_of_agent ? RP_OK : rp_node_string(e->old, key->name, out);
 }
 
-/* NULL: the board is in none. */
+/* *out NULL: the board is in no group. */
 static rp_err find_group(const edit *e, const char *name, const rp_group **out) {
     *out = NULL;
     if (name && !e->root) {
-        return rp_fail(RP_ERR_USAGE, "%s: `groups` has no '%s'", e->path, name);
+        return rp_fail(RP_ERR_USAGE, "%s: unknown group '%s': the file has no `groups`", e->path,
+                       name);
     }
     return name ? rp_groups_find(&e->groups, e->root, name, out) : RP_OK;
 }
 
-/* `, labels: {...}` of its former line, or nothing. */
+/* *out: `, labels: {...}` of the former line, or "". */
 static rp_err keep_labels(rp_arena *arena, const edit *e, char **out) {
     const rp_node *labels = e->old ? rp_node_find(e->old, "labels") : NULL;
     const char *key;
@@ -147,7 +148,7 @@ fail:
     return err;
 }
 
-/* `, KEY: "VALUE"`, or nothing, after what there is. */
+/* Appends `, KEY: "VALUE"`, or nothing if there is no value. */
 static rp_err add_pair(rp_arena *arena, const char *key, const char *value, char **text) {
     const char *quoted;
     rp_err err = RP_OK;
@@ -159,7 +160,7 @@ fail:
     return err;
 }
 
-/* A group that says where its boards are found knows it better than the board's way to here. */
+/* Makes the board's line. An address of its group overrides the source address of the board. */
 static rp_err board_line(rp_arena *arena, const edit *e, const rp_roster_entry *board, char **out) {
     const rp_roster_key *first = &rp_roster_keys[RP_ROSTER_GROUP];
     const char *address = board->dials ? "dials" : board->endpoint;
@@ -195,14 +196,14 @@ static rp_err write_text(const char *path, const char *text) {
     return rp_replace_end(file, path, good);
 }
 
-/* The whole is read as a roster before it is written. */
+/* Checks the whole text as a roster before it is written. */
 static rp_err check_text(rp_arena *arena, const char *path, const char *text) {
     rp_roster_entry *boards;
     uint32_t count;
     return rp_roster_read_text(arena, text, strlen(text), path, &boards, &count);
 }
 
-/* The text of the whole roster with the board in it, which is checked. */
+/* Makes and checks the text of the whole roster with the board. */
 static rp_err text_with_board(rp_arena *arena, const char *path, const rp_roster_entry *board,
                               char **text) {
     edit e = {.path = path};
@@ -245,16 +246,16 @@ fail:
     return err;
 }
 
-/* ---- out of it ------------------------------------------------------------------------------- */
+/* ---- removing -------------------------------------------------------------------------------- */
 
-/* Marks the bytes that go. */
-static rp_err leave_out(edit *e, const char *name, uint8_t *goes, uint32_t *gone) {
+/* Marks the bytes of the board's lines. */
+static rp_err mark_removed(edit *e, const char *name, uint8_t *goes, uint32_t *gone) {
     const rp_err err = find_lines(e, name);
     if (err == RP_OK && e->from == e->to) {
-        return rp_fail(RP_ERR_USAGE, "%s: no board is called '%s'", e->path, name);
+        return rp_fail(RP_ERR_USAGE, "%s: unknown board '%s'", e->path, name);
     }
     if (err == RP_OK) {
-        *gone += !goes[e->from]; /* a name may be said twice */
+        *gone += !goes[e->from]; /* a name may be given twice */
         memset(goes + e->from, 1, e->to - e->from);
     }
     return err;
@@ -276,13 +277,14 @@ rp_err rp_roster_remove(const char *path, const char *const *name, uint32_t coun
     RP_TRY(RP_ARENA_NEW(&arena, e.bytes + 1, &goes));
     RP_TRY(RP_ARENA_NEW(&arena, e.bytes + 1, &text));
     for (uint32_t i = 0; i < count; i++) {
-        RP_TRY(leave_out(&e, name[i], goes, &gone));
+        RP_TRY(mark_removed(&e, name[i], goes, &gone));
     }
     if (gone == all) {
-        RP_TRY(rp_fail(RP_ERR_USAGE,
-                       "%s: nobody would be left in it after '%s', and a roster has one board at "
-                       "least: remove the file",
-                       path, name[count - 1]));
+        RP_TRY(
+            rp_fail(RP_ERR_USAGE,
+                    "%s: no board would be left after '%s', but a roster has at least one; remove "
+                    "the file instead",
+                    path, name[count - 1]));
     }
     for (size_t at = 0; at < e.bytes; at++) {
         text[used] = e.text[at];

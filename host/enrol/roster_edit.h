@@ -1,21 +1,21 @@
-/* Changes boards' lines in a roster file, as a person would do it: all other lines, comments and
- * the order stay as they were written. */
+/* Changes lines of boards in a roster file as a text. All other lines, comments and the order stay
+ * unchanged. */
 #ifndef RP_ENROL_ROSTER_EDIT_H
 #define RP_ENROL_ROSTER_EDIT_H
 
 #include "run/roster.h"
 
-/* Puts the board at the end of the list, or in the place of the one that has its name, whose labels
- * it keeps, and whose texts where it has none itself (rp_roster_keys); in a group with an address
- * it gets none. A file, or the list in it, that is not there is made. The new text is read once as
- * a roster before it takes the old one's place. errors  USAGE: the file is no roster, or its boards
- * do not begin a line each; what the roster would be refused for (an address or a key twice); IO;
- * MEMORY */
-rp_err rp_roster_put(const char *path, const rp_roster_entry *board) RP_MUST_CHECK;
-/* Whether rp_roster_put() would take it; writes nothing. errors as above */
-rp_err rp_roster_check_put(const char *path, const rp_roster_entry *board) RP_MUST_CHECK;
-/* All of them, or none. errors  USAGE: nobody is called so, or nobody would be left; and as above
+/* Adds the board at the end of the list, or replaces the line of the board with its name. A
+ * replaced board keeps its labels, and its values of rp_roster_keys that the new entry lacks. The
+ * line has no address if the board's group has one. A missing file or list is made. The new text is
+ * checked as a roster before it is written. errors  USAGE: the file is not a roster, its boards do
+ * not begin a line each, or the new roster would be invalid (repeated address or key); IO; MEMORY
  */
+rp_err rp_roster_put(const char *path, const rp_roster_entry *board) RP_MUST_CHECK;
+/* Checks rp_roster_put() without writing. errors as rp_roster_put() */
+rp_err rp_roster_check_put(const char *path, const rp_roster_entry *board) RP_MUST_CHECK;
+/* Removes all named boards, or none. errors  USAGE: an unknown name, or no board would be left; as
+ * rp_roster_put() */
 rp_err rp_roster_remove(const char *path, const char *const *name, uint32_t count) RP_MUST_CHECK;
 
 #endif

@@ -11,11 +11,15 @@
 #include "base/process.h"
 #include "predict/score.h"
 
-enum { DIGITS = 9 /* a float comes back to the bit */, NAME_BYTES = 16, PIECE_BYTES = 1 << 16 };
+enum {
+    DIGITS = 9 /* enough to read back the same float */,
+    NAME_BYTES = 16,
+    PIECE_BYTES = 1 << 16
+};
 
 struct rp_answers {
     rp_answers_options options;
-    FILE *spool;     /* of JSON, until it is whole */
+    FILE *spool;     /* temporary file for JSON, until it is complete */
     double *p;       /* [outputs] */
     uint32_t *index; /* [top] */
     uint64_t count;
@@ -23,7 +27,7 @@ struct rp_answers {
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
-/* `number` has NAME_BYTES, for a class without a name. */
+/* Name of a class; number[NAME_BYTES]: buffer for a class without a name. */
 static const char *class_name(const rp_description *about, uint32_t index, char *number) {
     if (about->class_name && index < about->classes) {
         return about->class_name[index];
@@ -32,7 +36,7 @@ static const char *class_name(const rp_description *about, uint32_t index, char 
     return number;
 }
 
-static rp_err not_written(const FILE *file) {
+static rp_err fail_write(const FILE *file) {
     return file == stdout ? rp_process_lost_output(errno)
                           : rp_fail(RP_ERR_IO,
                                     "a temporary file of the predictions cannot "
@@ -40,7 +44,7 @@ static rp_err not_written(const FILE *file) {
                                     strerror(errno));
 }
 
-static rp_err not_finite(const rp_input_place *place) {
+static rp_err fail_not_finite(const rp_input_place *place) {
     return rp_fail(RP_ERR_NUMERIC, "%s: sample %u: an output of the net is not finite", place->path,
                    place->number);
 }
@@ -66,7 +70,7 @@ static rp_err add_text(rp_answers *w, const rp_input_place *place, const float *
         const char *name = about->y_name ? about->y_name[i] : "";
         (void)fprintf(file, "%s%s%s %.6g", i ? "," : ":", name[0] ? " " : "", name, (double)y[i]);
     }
-    return fputc('\n', file) == EOF || ferror(file) ? not_written(file) : RP_OK;
+    return fputc('\n', file) == EOF || ferror(file) ? fail_write(file) : RP_OK;
 }
 
 /* ---- CSV ------------------------------------------------------------------------------------- */
@@ -98,7 +102,7 @@ static rp_err begin_csv(const rp_answers *w) {
             (void)fprintf(file, "y%u", i + 1);
         }
     }
-    return fputc('\n', file) == EOF || ferror(file) ? not_written(file) : RP_OK;
+    return fputc('\n', file) == EOF || ferror(file) ? fail_write(file) : RP_OK;
 }
 
 static rp_err add_csv(rp_answers *w, const rp_input_place *place, const float *y) {
@@ -118,24 +122,26 @@ static rp_err add_csv(rp_answers *w, const rp_input_place *place, const float *y
     for (uint32_t i = 0; about->classes == 0 && i < w->options.outputs; i++) {
         (void)fprintf(file, ",%.*g", DIGITS, (double)y[i]);
     }
-    return fputc('\n', file) == EOF || ferror(file) ? not_written(file) : RP_OK;
+    return fputc('\n', file) == EOF || ferror(file) ? fail_write(file) : RP_OK;
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-static rp_err dump(const json_t *value, FILE *file) {
+static rp_err dump_value(const json_t *value, FILE *file) {
     const size_t flags = JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(DIGITS);
     if (!value) {
-        return rp_fail(RP_ERR_FORMAT, "the predictions cannot be JSON: is every name UTF-8?");
+        return rp_fail(RP_ERR_FORMAT,
+                       "the predictions cannot be written as JSON; expected names of "
+                       "classes and targets in UTF-8");
     }
-    return json_dumpf(value, file, flags) == 0 ? RP_OK : not_written(file);
+    return json_dumpf(value, file, flags) == 0 ? RP_OK : fail_write(file);
 }
 
-/* The text may be a path. */
+/* Writes `key` with a text, which may be a path. */
 static rp_err dump_text(const char *key, const char *text, FILE *file) {
     json_t *value = rp_json_path(text);
     (void)fprintf(file, ", \"%s\": ", key);
-    const rp_err err = dump(value, file);
+    const rp_err err = dump_value(value, file);
     json_decref(value);
     return err;
 }
@@ -147,7 +153,7 @@ static rp_err begin_json(rp_answers *w) {
     rp_err err = RP_OK;
     w->spool = tmpfile();
     if (!w->spool) {
-        err = not_written(NULL);
+        err = fail_write(NULL);
         goto fail;
     }
     (void)fputs("{\"version\": 1", w->spool);
@@ -158,7 +164,7 @@ static rp_err begin_json(rp_answers *w) {
     }
     if (json_array_size(names) > 0) {
         (void)fputs(", \"names\": ", w->spool);
-        RP_TRY(dump(good ? names : NULL, w->spool));
+        RP_TRY(dump_value(good ? names : NULL, w->spool));
     }
     (void)fputs(", \"predictions\": [", w->spool);
 fail:
@@ -202,7 +208,7 @@ static json_t *answer_object(const rp_answers *w, const rp_input_place *place, c
 static rp_err add_json(rp_answers *w, const rp_input_place *place, const float *y) {
     json_t *object = answer_object(w, place, y);
     (void)fputs(w->count > 0 ? ",\n " : "\n ", w->spool);
-    const rp_err err = dump(object, w->spool);
+    const rp_err err = dump_value(object, w->spool);
     json_decref(object);
     return err;
 }
@@ -213,14 +219,14 @@ static rp_err finish_json(rp_answers *w) {
     size_t got;
     (void)fprintf(w->spool, "],\n \"samples\": %" PRIu64 "}\n", w->count);
     if (fflush(w->spool) != 0 || ferror(w->spool) || fseek(w->spool, 0, SEEK_SET) != 0) {
-        return not_written(w->spool);
+        return fail_write(w->spool);
     }
     while ((got = fread(piece, 1, room, w->spool)) > 0) {
         if (fwrite(piece, 1, got, w->options.file) != got) {
-            return not_written(w->options.file);
+            return fail_write(w->options.file);
         }
     }
-    return ferror(w->spool) ? not_written(w->spool) : RP_OK;
+    return ferror(w->spool) ? fail_write(w->spool) : RP_OK;
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */
@@ -245,7 +251,7 @@ fail:
 
 rp_err rp_answers_add(rp_answers *w, const rp_input_place *place, const float *y) {
     if (!rp_score_softmax(y, w->options.outputs, w->p)) {
-        return not_finite(place);
+        return fail_not_finite(place);
     }
     rp_score_top(y, w->options.outputs, w->options.top, w->index);
     const rp_err err = w->options.format == RP_PREDICT_JSON  ? add_json(w, place, y)
@@ -261,7 +267,7 @@ uint64_t rp_answers_count(const rp_answers *w) {
 
 rp_err rp_answers_finish(rp_answers *w) {
     const rp_err err = w->options.format == RP_PREDICT_JSON ? finish_json(w) : RP_OK;
-    return err == RP_OK && fflush(w->options.file) != 0 ? not_written(w->options.file) : err;
+    return err == RP_OK && fflush(w->options.file) != 0 ? fail_write(w->options.file) : err;
 }
 
 void rp_answers_close(rp_answers **answers) {

@@ -1,13 +1,16 @@
-/* Answers, one a sample, as lines for a person, rows of CSV, or one JSON object.
+/* Answers, one for each sample, as text, CSV, or one JSON object.
  *
- *   text  cat.jpg: cat 97.31 %, dog 1.92 %       rows.csv:12: setosa 99.87 %      x.npy[3]: 7 81.40
- * % CSV   input,sample,class,probability[,class_2,probability_2 ...] JSON  {"version": 1, "device":
- * ..., "weights": ..., "predictions": [{"input": "cat.jpg", "class": "cat", "index": 3,
- * "probability": 0.97, "top": [{"class", "index", "probability"}, ...]}, ...], "samples": 2};
- * `line` of a CSV row, `element` of an array
+ *   text  cat.jpg: cat 97.31 %, dog 1.92 %
+ *         rows.csv:12: setosa 99.87 %
+ *         x.npy[3]: 7 81.40 %
+ *   CSV   input,sample,class,probability[,class_2,probability_2 ...]
+ *   JSON  {"version": 1, "device": ..., "weights": ...,
+ *          "predictions": [{"input": "cat.jpg", "class": "cat", "index": 3, "probability": 0.97,
+ *                           "top": [{"class", "index", "probability"}, ...]}, ...],
+ *          "samples": 2}; a prediction also has `line` for a CSV row, `element` for an array
  *
- * Without classes the outputs follow as they are, under the names of the targets where they have
- * some: in JSON a list `values`, with `names` in front of the predictions. */
+ * Without classes an answer has the values of the outputs, with the names of targets if they have
+ * names. In JSON they are a list `values`, and `names` precedes the predictions. */
 #ifndef RP_PREDICT_ANSWERS_H
 #define RP_PREDICT_ANSWERS_H
 
@@ -24,19 +27,19 @@ typedef struct {
     rp_predict_format format;
     const rp_description *about;
     uint32_t outputs;
-    uint32_t top; /* classes of an answer, 1 to outputs */
+    uint32_t top; /* number of classes in an answer, 1 to outputs */
     const char *weights, *device;
 } rp_answers_options;
 
-/* Lives in `arena`; the options' texts are borrowed. errors IO, MEMORY */
+/* Opens answers in `arena`; the options' texts are borrowed. errors IO, MEMORY */
 rp_err rp_answers_open(rp_arena *arena, const rp_answers_options *options,
                        rp_answers **out) RP_MUST_CHECK;
-/* y: the net's outputs for the sample. errors NUMERIC: one is not finite; IO; FORMAT: a name that
- * JSON cannot have */
+/* Adds an answer. y: [outputs] of the net for the sample. errors NUMERIC: an output is not finite;
+ * IO; FORMAT: a name that is not UTF-8, in JSON */
 rp_err rp_answers_add(rp_answers *answers, const rp_input_place *place,
                       const float *y) RP_MUST_CHECK;
 uint64_t rp_answers_count(const rp_answers *answers);
-/* What is not written yet: JSON appears as a whole. */
+/* Writes the rest; JSON is written only here, as a whole. */
 rp_err rp_answers_finish(rp_answers *answers) RP_MUST_CHECK;
 void rp_answers_close(rp_answers **answers); /* accepts NULL inside */
 

@@ -10,10 +10,10 @@
 #include "predict/score.h"
 
 enum {
-    TABLE_MAX = 20,  /* classes of a table for people */
-    ERRORS_MAX = 20, /* in place of a larger one */
+    TABLE_MAX = 20,  /* most classes for which text has the table */
+    ERRORS_MAX = 20, /* number of errors listed instead of a larger table */
     NAME_COLUMNS = 24,
-    HEAD_COLUMNS = 8, /* of a name above a column */
+    HEAD_COLUMNS = 8, /* width of a name above a column */
     NUMBER_BYTES = 16,
     DIGITS = 10 /* as in summary.json */
 };
@@ -26,13 +26,15 @@ rp_err rp_confusion_open(rp_arena *arena, uint32_t classes, uint32_t outputs, rp
         return RP_OK;
     }
     if (cells > RP_CONFUSION_CELLS_MAX) {
-        return rp_fail(RP_ERR_LIMIT, "a table of %u classes and %u outputs is too large", classes,
-                       outputs);
+        return rp_fail(RP_ERR_LIMIT,
+                       "a confusion table of %u classes and %u outputs is too large; expected at "
+                       "most %d cells",
+                       classes, outputs, RP_CONFUSION_CELLS_MAX);
     }
     return RP_ARENA_NEW(arena, (size_t)cells, &out->count);
 }
 
-/* log sum exp(y - most), and the mean of most - y for smoothing: kernels/loss.cl. */
+/* Cross-entropy with label smoothing, as in kernels/loss.cl. */
 static double cross_entropy(const float *y, uint32_t count, uint32_t label, double smoothing) {
     double most = (double)y[0];
     double sum = 0;
@@ -47,7 +49,7 @@ static double cross_entropy(const float *y, uint32_t count, uint32_t label, doub
     return log(sum) + (1 - smoothing) * (most - (double)y[label]) + smoothing * below;
 }
 
-static rp_err refuse_output(const rp_confusion *c) {
+static rp_err fail_not_finite(const rp_confusion *c) {
     return rp_fail(RP_ERR_NUMERIC, "sample %" PRIu64 ": an output of the net is not finite",
                    c->samples);
 }
@@ -59,7 +61,7 @@ rp_err rp_confusion_add_values(rp_confusion *c, const float *y, const float *tar
         squares += error * error;
     }
     if (!isfinite(squares)) {
-        return refuse_output(c);
+        return fail_not_finite(c);
     }
     c->loss_sum += squares / c->outputs;
     c->samples++;
@@ -70,8 +72,8 @@ rp_err rp_confusion_add(rp_confusion *c, const float *y, int32_t label, float sm
     uint32_t index[RP_CONFUSION_TOP];
     const uint32_t top = c->outputs < RP_CONFUSION_TOP ? c->outputs : RP_CONFUSION_TOP;
     if (label < 0 || (uint32_t)label >= c->classes) {
-        return rp_fail(RP_ERR_FORMAT, "sample %" PRIu64 ": class %d, expected 0 to %u", c->samples,
-                       label, c->classes - 1);
+        return rp_fail(RP_ERR_FORMAT, "sample %" PRIu64 ": invalid class %d; expected 0 to %u",
+                       c->samples, label, c->classes - 1);
     }
     if (!rp_score_softmax(y, c->outputs, NULL)) {
         return rp_fail(RP_ERR_NUMERIC, "sample %" PRIu64 ": an output of the net is not finite",
@@ -105,7 +107,7 @@ uint64_t rp_confusion_answered(const rp_confusion *c, uint32_t class) {
     return sum;
 }
 
-/* ---- for people ------------------------------------------------------------------------------ */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 static uint32_t cell(const rp_confusion *c, uint32_t row, uint32_t column) {
     return c->count[(size_t)row * c->outputs + column];
@@ -120,7 +122,7 @@ static const char *name_of(const rp_confusion *c, const rp_confusion_about *abou
     return number;
 }
 
-/* Characters of UTF-8 text. */
+/* Number of characters of UTF-8 text. */
 static uint32_t columns_of(const char *text) {
     uint32_t columns = 0;
     for (; *text; text++) {
@@ -129,7 +131,7 @@ static uint32_t columns_of(const char *text) {
     return columns;
 }
 
-/* Cut or padded to so many columns; `right`: the padding is in front. */
+/* Writes a text cut or padded to `columns`; `right`: aligned to the right. */
 static void put_name(FILE *file, const char *text, uint32_t columns, bool right) {
     const uint32_t own = columns_of(text);
     const int padding = own < columns ? (int)(columns - own) : 0;
@@ -182,7 +184,7 @@ static void print_classes(const rp_confusion *c, const rp_confusion_about *about
 static void print_table(const rp_confusion *c, const rp_confusion_about *about, FILE *file) {
     const uint32_t columns = name_columns(c, about);
     char number[NUMBER_BYTES];
-    (void)fprintf(file, "\na row for each class, a column for each answer\n");
+    (void)fprintf(file, "\nconfusion table: a row for each class, a column for each answer\n");
     put_name(file, "", columns, false);
     for (uint32_t k = 0; k < c->outputs; k++) {
         (void)fprintf(file, " ");
@@ -198,7 +200,7 @@ static void print_table(const rp_confusion *c, const rp_confusion_about *about, 
     }
 }
 
-/* The largest cells beside the diagonal, the largest first. */
+/* Finds the largest cells outside of the diagonal, in descending order. */
 static uint32_t find_errors(const rp_confusion *c, size_t error[ERRORS_MAX]) {
     uint32_t kept = 0;
     for (size_t i = 0; i < (size_t)c->classes * c->outputs; i++) {
@@ -223,7 +225,7 @@ static void print_errors(const rp_confusion *c, const rp_confusion_about *about,
     size_t error[ERRORS_MAX];
     const uint32_t count = find_errors(c, error);
     char number[2][NUMBER_BYTES];
-    (void)fprintf(file, "\nthe most frequent errors; --format json has the whole table\n");
+    (void)fprintf(file, "\nmost frequent errors; --format json prints the whole table\n");
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t row = (uint32_t)(error[i] / c->outputs);
         const uint32_t column = (uint32_t)(error[i] % c->outputs);
@@ -232,7 +234,7 @@ static void print_errors(const rp_confusion *c, const rp_confusion_about *about,
     }
 }
 
-/* Four decimals of classes, where losses are about 1. */
+/* With classes the loss has four decimals, because it is of the order of 1. */
 static void print_score(const rp_confusion *c, const rp_confusion_about *about, FILE *file) {
     const double samples = (double)c->samples;
     if (c->classes == 0) {
@@ -266,7 +268,7 @@ void rp_confusion_print(const rp_confusion *c, const rp_confusion_about *about, 
     }
 }
 
-/* ---- for programs ---------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static json_t *share_of(uint64_t part, uint64_t whole) {
     return whole > 0 ? json_real((double)part / (double)whole) : json_null();
@@ -296,7 +298,7 @@ static json_t *eval_object(const rp_confusion *c, const rp_confusion_about *abou
     return eval;
 }
 
-/* Into the object; false: not all of it. */
+/* Adds the table to the object; false: incomplete. */
 static bool add_table(const rp_confusion *c, const rp_confusion_about *about, json_t *root) {
     json_t *classes = json_array();
     json_t *table = json_array();
@@ -320,7 +322,7 @@ rp_err rp_confusion_print_json(const rp_confusion *c, const rp_confusion_about *
                              "device", about->device, "eval", eval_object(c, about));
     if (root && has_table(c, about) && !add_table(c, about, root)) {
         json_decref(root);
-        root = NULL; /* rp_json_print() then says what is wrong */
+        root = NULL; /* rp_json_print() reports the error */
     }
     return rp_json_print(root, JSON_REAL_PRECISION(DIGITS), file);
 }

@@ -7,7 +7,8 @@
 
 enum { DEPTH = 2, WAIT_MS = 1000 };
 
-/* The sample's own class; of mixed classes from its row, which has all in one place here. */
+/* Class of a sample. With mixup in the run file the target is a row, which is one-hot in
+ * evaluation. */
 static int32_t label_of(const rp_data *data, const rp_batch *batch, uint32_t index) {
     if (batch->labels) {
         return batch->labels[index];
@@ -62,7 +63,7 @@ rp_err rp_evaluate_part(rp_network *network, const rp_data *data, rp_split split
     for (uint64_t step = 0; step < steps;) {
         const rp_batch *batch;
         struct pollfd ready = {.fd = rp_feeder_eventfd(feeder), .events = POLLIN};
-        (void)poll(&ready, 1, WAIT_MS); /* however long a sample takes: it is asked for again */
+        (void)poll(&ready, 1, WAIT_MS); /* the loop repeats if a sample takes longer */
         err = rp_feeder_take(feeder, &batch);
         if (err == RP_ERR_AGAIN) {
             continue;

@@ -1,4 +1,4 @@
-/* A part of a data set through a net on this machine's device. */
+/* Evaluates a part of a data set with a net on this machine's device. */
 #ifndef RP_PREDICT_EVALUATE_H
 #define RP_PREDICT_EVALUATE_H
 
@@ -6,9 +6,9 @@
 #include "predict/confusion.h"
 #include "predict/network.h"
 
-/* Every sample of the part, which is not empty; `network` has been started. `progress`: a terminal
- * to say on how far it is, or NULL. errors those of the set's read, rp_network_run(),
- * rp_confusion_add() or, where the data have no classes, rp_confusion_add_values() */
+/* Evaluates every sample of the part, which is not empty. `network` has been started. `progress`: a
+ * terminal for the progress, or NULL. errors those of reading the set, rp_network_run(),
+ * rp_confusion_add() or, without classes, rp_confusion_add_values() */
 rp_err rp_evaluate_part(rp_network *network, const rp_data *data, rp_split split, float smoothing,
                         FILE *progress, rp_confusion *out) RP_MUST_CHECK;
 

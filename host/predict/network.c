@@ -8,7 +8,7 @@
 
 enum {
     MICRO_MAX = 32,
-    TENSOR_FLOATS = 1 << 24, /* of a layer's output on the device, unless one sample has more */
+    TENSOR_FLOATS = 1 << 24, /* limit for a layer's output, unless a single sample needs more */
     NAME_BYTES = 40,
     JOB_BYTES = 1024
 };
@@ -34,8 +34,8 @@ static bool has_layer(rp_node *layers, const char *name) {
     return false;
 }
 
-/* Freezes every layer, and puts one behind them that takes their output: the second stage. */
-static rp_err change_model(rp_arena *arena, rp_node *model, char behind[NAME_BYTES]) {
+/* Freezes every layer, and appends a layer, named `last`, that becomes the second stage. */
+static rp_err change_model(rp_arena *arena, rp_node *model, char last[NAME_BYTES]) {
     rp_node *layers = rp_node_find(model, "layers");
     uint32_t number = 0;
     rp_err err = RP_OK;
@@ -45,15 +45,15 @@ static rp_err change_model(rp_arena *arena, rp_node *model, char behind[NAME_BYT
     }
     for (uint32_t i = 0; i < rp_node_count(layers); i++) {
         rp_node *layer = rp_node_item(layers, i);
-        if (rp_node_is_map(layer)) { /* the model's parser says what is wrong with another one */
+        if (rp_node_is_map(layer)) { /* otherwise the model's parser reports an error */
             RP_TRY(rp_config_set(arena, layer, "train=false"));
         }
     }
     do {
-        (void)snprintf(behind, NAME_BYTES, "behind.%u", number++);
-    } while (has_layer(layers, behind));
-    RP_TRY(rp_arena_printf(arena, &text, "{name: %s, kind: relu}", behind));
-    RP_TRY(rp_config_add(arena, layers, text, "the layer behind the net"));
+        (void)snprintf(last, NAME_BYTES, "last.%u", number++);
+    } while (has_layer(layers, last));
+    RP_TRY(rp_arena_printf(arena, &text, "{name: %s, kind: relu}", last));
+    RP_TRY(rp_config_add(arena, layers, text, "the layer after the net"));
 fail:
     return err;
 }
@@ -68,7 +68,7 @@ static uint32_t choose_micro(const rp_model *model) {
     return fit < 1 ? 1 : fit > MICRO_MAX ? MICRO_MAX : (uint32_t)fit;
 }
 
-static rp_err make_job(rp_network *network, const rp_network_options *options, const char *behind) {
+static rp_err make_job(rp_network *network, const rp_network_options *options, const char *last) {
     const rp_shape *sample = options->sample;
     char text[JOB_BYTES];
     rp_node *root;
@@ -77,7 +77,7 @@ static rp_err make_job(rp_network *network, const rp_network_options *options, c
         "stage: 0\nstages: 2\ncut: [%s]\nclasses: %u\nseed: 0\nbatch: %d\nmicrobatch: %d\n"
         "epoch_samples: %d\nsteps: 1\nloss: cross-entropy\noptimizer: {kind: sgd, lr: 0}\n"
         "lr_schedule: constant\nschedule: gpipe\nguard: false\nsample: [",
-        behind, options->classes, MICRO_MAX, MICRO_MAX, MICRO_MAX);
+        last, options->classes, MICRO_MAX, MICRO_MAX, MICRO_MAX);
     for (uint32_t i = 0; i < sample->dims && used < sizeof text; i++) {
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%u", i ? ", " : "",
                                  sample->dim[i]);
@@ -116,13 +116,13 @@ fail:
 }
 
 rp_err rp_network_read(rp_arena *arena, const rp_network_options *options, rp_network **out) {
-    char behind[NAME_BYTES];
+    char last[NAME_BYTES];
     rp_network *network = NULL;
     rp_err err;
     RP_TRY(RP_ARENA_NEW(arena, 1, &network));
     network->arena = arena;
-    RP_TRY(change_model(arena, options->model, behind));
-    RP_TRY(make_job(network, options, behind));
+    RP_TRY(change_model(arena, options->model, last));
+    RP_TRY(make_job(network, options, last));
     RP_TRY(rp_st_open(arena, options->weights, &network->weights));
     RP_TRY(check_weights(network));
     *out = network;
@@ -148,7 +148,7 @@ rp_err rp_network_start(rp_network *network, rp_device *device) {
         RP_TRY(find_values(network, name, &shape, &values));
         RP_TRY(rp_stage_tensor_write(network->stage, name, 0, rp_shape_count(&shape), values));
     }
-    RP_TRY(rp_stage_drain(network->stage)); /* the file is not read any more */
+    RP_TRY(rp_stage_drain(network->stage)); /* ends all reads of the file */
     rp_st_close(&network->weights);
 fail:
     return err;

@@ -14,8 +14,8 @@ struct rp_predictor {
     rp_answers *answers;
     rp_clock clock;
     int64_t shown_ns;
-    uint32_t file; /* in work */
-    /* a microbatch that is being filled */
+    uint32_t file; /* index of the present file */
+    /* the microbatch that is being filled: */
     uint32_t count;
     float *x, *y;
     rp_input_place *place;
@@ -27,7 +27,7 @@ static rp_err find_file(rp_arena *arena, const char *folder, const char *name, c
                         char **out) {
     rp_err err = rp_arena_printf(arena, out, "%s/%s", folder, name);
     if (err == RP_OK && access(*out, F_OK) != 0) {
-        return rp_fail(RP_ERR_USAGE, "%s: has no %s: %s", folder, name, lacks);
+        return rp_fail(RP_ERR_USAGE, "%s: %s is missing: %s", folder, name, lacks);
     }
     return err;
 }
@@ -36,15 +36,15 @@ static rp_err check_outputs(const rp_predictor *p, const char *model) {
     const uint32_t outputs = rp_network_outputs(p->network);
     const uint32_t wanted = p->about.classes > 0 ? p->about.classes : p->about.target_width;
     if (p->about.classes > 0 ? outputs < wanted : outputs != wanted) {
-        return rp_fail(RP_ERR_SHAPE, "%s: has %u outputs, data.json beside it says %u %s", model,
-                       outputs, wanted, p->about.classes > 0 ? "classes" : "targets");
+        return rp_fail(RP_ERR_SHAPE, "%s: has %u outputs, but data.json next to it has %u %s",
+                       model, outputs, wanted, p->about.classes > 0 ? "classes" : "targets");
     }
     return RP_OK;
 }
 
 static rp_err read_folder(rp_arena *arena, rp_predictor *p) {
-    static const char older[] = "it is not the folder of a run, or the run was made by a version "
-                                "that did not write it";
+    static const char older[] = "this is not a run folder, or an older version made it, which did "
+                                "not write this file";
     rp_network_options net = {0};
     char *data;
     char *model;
@@ -54,7 +54,8 @@ static rp_err read_folder(rp_arena *arena, rp_predictor *p) {
     RP_TRY(find_file(arena, p->options.folder, "model.yaml", older, &model));
     if (!p->options.weights) {
         RP_TRY(find_file(arena, p->options.folder, "weights.safetensors",
-                         "the run has not ended; --weights FILE takes those of a checkpoint",
+                         "the run has not finished; use the weights of a checkpoint with "
+                         "--weights FILE",
                          &weights));
     }
     p->weights = weights ? weights : p->options.weights;
@@ -73,7 +74,7 @@ static rp_err check_inputs(const rp_predict_options *options) {
     for (uint32_t i = 0; i < options->input_count; i++) {
         const char *path = options->input[i];
         if (strcmp(path, "-") != 0 && access(path, R_OK) != 0) {
-            return rp_fail(RP_ERR_IO, "%s: is not there, or may not be read", path);
+            return rp_fail(RP_ERR_IO, "%s: the file is missing or cannot be read", path);
         }
     }
     return RP_OK;
@@ -101,7 +102,7 @@ fail:
 
 /* ---- samples --------------------------------------------------------------------------------- */
 
-/* One line that is written over. */
+/* Shows the progress in one line that is rewritten. */
 static void show_progress(rp_predictor *p, bool last) {
     const int64_t now_ns = rp_clock_now_ns(&p->clock);
     if (!p->options.progress || (!last && now_ns - p->shown_ns < RP_NS_PER_S / 5) ||
@@ -158,7 +159,7 @@ rp_err rp_predict_run(rp_predictor *p, rp_device *device) {
     for (p->file = 0; p->file < p->options.input_count; p->file++) {
         err = rp_inputs_read(&p->about, p->options.input[p->file], take_sample, p);
         if (err != RP_OK) {
-            (void)!flush_samples(p); /* what came before the bad one */
+            (void)!flush_samples(p); /* samples before the bad one */
             goto fail;
         }
     }

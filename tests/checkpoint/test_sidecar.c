@@ -59,7 +59,7 @@ static void in_flight_files(void **state) {
         {"stage.1", "a,b", "5x", NULL, RP_ST_U8, 16, "expected a step up to 7"},
         {"stage.1", "a,b", "", NULL, RP_ST_U8, 16, "expected a step up to 7"},
         {"stage.1", "a,b", "99999999999999999999", NULL, RP_ST_U8, 16, "expected a step up to 7"},
-        {"stage.1", "a,b", NULL, NULL, RP_ST_U8, 16, "lacks the metadata `cut` and `fill`"},
+        {"stage.1", "a,b", NULL, NULL, RP_ST_U8, 16, "the metadata `cut` and `fill` are missing"},
         {"stage.2", "a,b", "5", NULL, RP_ST_U8, 16, "stage.1: is missing"},
         {"stage.1", "a,b", "5", NULL, RP_ST_F32, 16,
          "stage.1: is missing, or not an array of bytes in whole floats"},

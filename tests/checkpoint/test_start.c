@@ -143,16 +143,15 @@ static void what_fits_nothing_is_named(void **state) {
     REFUSED("%s", RP_ERR_USAGE, "train.init", "the file has no 'fc2.weight'",
             "donor.safetensors has", "body.mid.weight", "(6 in all)");
     REFUSED("{from: %s, only: conv*}", RP_ERR_USAGE, "train.init.only",
-            "'conv*' fits no tensor of the model", "fc2.weight", "(6 in all)");
+            "'conv*' matches no tensor of the model", "fc2.weight", "(6 in all)");
     REFUSED("{from: %s, except: fc9.*}", RP_ERR_USAGE, "train.init.except", "'fc9.*'");
-    REFUSED("{from: %s, only: fc1.*, except: fc1.*}", RP_ERR_USAGE,
-            "no tensor of the model is left");
+    REFUSED("{from: %s, only: fc1.*, except: fc1.*}", RP_ERR_USAGE, "leave no tensor to be taken");
     REFUSED("{from: %s, only: fc2.*, rename: {mid: fc2}}", RP_ERR_USAGE, "train.init.rename",
-            "'mid' is no tensor or layer of the file", "body.mid.weight");
+            "'mid' is not a tensor or layer of the file", "body.mid.weight");
     REFUSED("{from: %s, only: fc1.*, rename: {body.mid: fc4}}", RP_ERR_USAGE, "train.init.rename",
-            "'fc4' is no tensor or layer of the model", "fc3.bias");
+            "'fc4' is not a tensor or layer of the model", "fc3.bias");
     REFUSED("{from: %s, only: fc1.*, rename: {body.mid: fc1}}", RP_ERR_USAGE, "train.init.rename",
-            "would both be 'fc1.weight'");
+            "would both become 'fc1.weight'");
     /* fc3 has other shapes in the file: 4 classes */
     REFUSED("{from: %s, only: fc3.*}", RP_ERR_FORMAT, "tensor 'fc3.weight'", "[4, 8]", "[10, 8]");
     REFUSED("{from: %s.not}", RP_ERR_IO, "donor.safetensors.not");

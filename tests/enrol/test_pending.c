@@ -75,7 +75,7 @@ static void tokens_are_withdrawn_by_name_or_id(void **state) {
     assert_false(listed);
     const char *wrong[] = {"left", "middle"};
     expect_err(rp_pending_withdraw(folder, wrong, 2), RP_ERR_USAGE);
-    assert_non_null(strstr(rp_err_message(), "no token is called 'middle'; there are: left right"));
+    assert_non_null(strstr(rp_err_message(), "unknown token 'middle'; the list has: left right"));
     assert_int_equal(count_tokens(), 2); /* all of them, or none */
     rp_pending_id(&right, id);
     const char *by_id = id;

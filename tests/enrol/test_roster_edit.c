@@ -103,13 +103,13 @@ static void what_is_refused_leaves_the_file(void **state) {
     static const char brackets[] = "boards: [{name: left, address: dials, key: " LEFT "}]\n";
     static const char one[] = "boards:\n  - {name: left, address: 'tcp://a:7000', key: " LEFT "}\n";
     write_text("lab.yaml", brackets);
-    expect_refused(put("right", "", zero_key), "one board below the other");
+    expect_refused(put("right", "", zero_key), "one board in each line");
     expect_text(brackets);
     write_text("lab.yaml", one);
     expect_refused(put("right", "tcp://a:7000", zero_key), "have the same");
     expect_text(one);
-    expect_refused(remove_one("right"), "no board is called 'right'");
-    expect_refused(remove_one("left"), "has one board");
+    expect_refused(remove_one("right"), "unknown board 'right'");
+    expect_refused(remove_one("left"), "has at least one");
     expect_text(one);
     write_text("lab.yaml", "boards: 3\n");
     expect_refused(put("right", "", zero_key), "expected a list");
@@ -192,8 +192,8 @@ static void several_go_at_once_or_none(void **state) {
     const char *wrong[] = {"a", "d"};
     const char *every[] = {"a", "b", "c"};
     write_text("lab.yaml", all);
-    expect_refused(rp_roster_remove(in_folder("lab.yaml"), wrong, 2), "no board is called 'd'");
-    expect_refused(rp_roster_remove(in_folder("lab.yaml"), every, 3), "has one board at least");
+    expect_refused(rp_roster_remove(in_folder("lab.yaml"), wrong, 2), "unknown board 'd'");
+    expect_refused(rp_roster_remove(in_folder("lab.yaml"), every, 3), "has at least one");
     expect_text(all);
     expect_ok(rp_roster_remove(in_folder("lab.yaml"), names, 3));
     expect_text(left);

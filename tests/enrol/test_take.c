@@ -147,14 +147,14 @@ static void a_roster_that_refuses_leaves_the_token(void **state) {
     expect_ok(rp_keys_make(&first));
     expect_ok(rp_keys_make(&second));
     append("lab.yaml", refuses, strlen(refuses));
-    expect_answer(first.public_text, "one board below the other");
+    expect_answer(first.public_text, "one board in each line");
     assert_false(is_used());
     assert_string_equal(slurp("lab.yaml", NULL), refuses);
     (void)unlink(in_folder("lab.yaml"));
     expect_answer(second.public_text, "enrolled");
     assert_true(is_used());
     assert_non_null(strstr(slurp("lab.yaml", NULL), "board: \"rk3588\""));
-    expect_answer(first.public_text, "another board has used this token");
+    expect_answer(first.public_text, "a different board has used this token");
     expect_answer(second.public_text, "enrolled"); /* its answer may have been lost */
 }
 

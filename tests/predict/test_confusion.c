@@ -117,7 +117,7 @@ static void text_for_people(void **state) {
         "d\xc3\xb6g                             2        1   50.00 %         2    50.00 %\n"
         "a very long name of a cl        0        0         -         0          -\n"
         "\n"
-        "a row for each class, a column for each answer\n"
+        "confusion table: a row for each class, a column for each answer\n"
         "                              cat      d\xc3\xb6g a very l        3\n"
         "cat                             2        1        0        0\n"
         "d\xc3\xb6g                             0        1        0        1\n"

@@ -44,12 +44,12 @@ static rp_err read_network(const char *model, rp_shape sample, uint32_t classes,
     return rp_network_read(&arena, &options, out);
 }
 
-static const char dense[] = "input: data\nlayers:\n"
-                            "  - {name: behind.0, kind: dense, out: 2}\n" /* a name that we use */;
+static const char dense[] =
+    "input: data\nlayers:\n"
+    "  - {name: last.0, kind: dense, out: 2}\n" /* the name of the layer that is added */;
 static const float w[] = {1, 2, -3, 0.5f, 0, 4};
 static const float b[] = {10, -1};
-static const tensor dense_weights[] = {{"behind.0.weight", 2, {2, 3}, w},
-                                       {"behind.0.bias", 1, {2}, b}};
+static const tensor dense_weights[] = {{"last.0.weight", 2, {2, 3}, w}, {"last.0.bias", 1, {2}, b}};
 
 /* Small whole numbers: exact, whatever the size of the microbatch. */
 static void a_dense_layer(void **state) {
@@ -138,11 +138,11 @@ static void what_does_not_fit_is_named(void **state) {
     (void)state;
     const float bad[] = {1, NAN};
     const tensor lists[][2] = {
-        {{"behind.0.weight", 2, {3, 2}, w}, {"behind.0.bias", 1, {2}, b}},
-        {{"behind.0.weight", 2, {2, 3}, w}, {"other", 1, {2}, b}},
-        {{"behind.0.weight", 2, {2, 3}, w}, {"behind.0.bias", 1, {2}, bad}},
+        {{"last.0.weight", 2, {3, 2}, w}, {"last.0.bias", 1, {2}, b}},
+        {{"last.0.weight", 2, {2, 3}, w}, {"other", 1, {2}, b}},
+        {{"last.0.weight", 2, {2, 3}, w}, {"last.0.bias", 1, {2}, bad}},
     };
-    const char *const parts[] = {"behind.0.weight", "behind.0.bias", "behind.0.bias"};
+    const char *const parts[] = {"last.0.weight", "last.0.bias", "last.0.bias"};
     for (int i = 0; i < 3; i++) {
         write_weights(lists[i], 2);
         expect_refused(dense, parts[i]);
