@@ -10,7 +10,7 @@
 
 enum { SECTOR = 512, ENTRY = 128, ENTRIES = 128, HEAD = 34 * SECTOR };
 
-/* Types of root partitions, as they lie on the disk.
+/* Types of root partitions, in the byte order of the disk.
  * source  the Discoverable Partitions Specification */
 static const struct {
     const char *arch;
@@ -47,19 +47,19 @@ rp_err rp_disk_image_check(const char *path, rp_disk_image *out) {
     const bool known = fstat(fileno(file), &st) == 0;
     (void)fclose(file);
     if (!known) {
-        return rp_fail(RP_ERR_USAGE, "%s: its size is unknown", path);
+        return rp_fail(RP_ERR_USAGE, "%s: the size of the file cannot be found", path);
     }
     *out = (rp_disk_image){.bytes = (uint64_t)st.st_size};
     if (got < sizeof head || st.st_size % SECTOR != 0) {
         return rp_fail(RP_ERR_USAGE,
-                       "%s is no image of a disk: expected a file of whole sectors of %d bytes",
+                       "%s: this is not a disk image: expected a size in whole sectors of %d bytes",
                        path, SECTOR);
     }
     if (head[510] != 0x55 || head[511] != 0xaa) {
-        return rp_fail(RP_ERR_USAGE,
-                       "%s is no image of a disk: it begins without a partition table%s", path,
+        return rp_fail(RP_ERR_USAGE, "%s: this is not a disk image: it has no partition table%s",
+                       path,
                        head[0] == 0xfd || head[0] == 0x1f || head[0] == 0x28
-                           ? "; is it packed (xz, gzip, zstd)?"
+                           ? "; it seems to be compressed (xz, gzip, zstd): decompress it first"
                            : "");
     }
     if (memcmp(head + SECTOR, "EFI PART", 8) == 0) {

@@ -1,4 +1,4 @@
-/* Is a file the image of a disk? */
+/* Checks disk images. */
 #ifndef RP_FLASH_DISK_IMAGE_H
 #define RP_FLASH_DISK_IMAGE_H
 
@@ -8,10 +8,10 @@
 
 typedef struct {
     uint64_t bytes;
-    const char *arch; /* amd64, arm64, by the type of its root partition; NULL: it does not say */
+    const char *arch; /* amd64, arm64, by the type of the root partition; NULL: unknown */
 } rp_disk_image;
 
-/* errors  USAGE: it is none, with what is missing; IO */
+/* errors  USAGE: not a disk image, with the reason; IO */
 rp_err rp_disk_image_check(const char *path, rp_disk_image *out) RP_MUST_CHECK;
 
 #endif

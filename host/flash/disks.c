@@ -13,7 +13,7 @@
 
 /* ---- small files of /sys --------------------------------------------------------------------- */
 
-/* The first line of a file; "" when there is none. */
+/* Reads the first line of a file; "" if it is missing. */
 static void read_line(char *out, size_t bytes, const char *root, const char *format, const char *a,
                       const char *b) {
     char path[RP_DISK_PATH];
@@ -33,7 +33,7 @@ static void read_line(char *out, size_t bytes, const char *root, const char *for
     }
 }
 
-/* The names in a folder; none when there is no such folder. */
+/* Lists the names in a folder; *count 0 if it is missing. */
 static rp_err list_names(const char *root, const char *below, char (*out)[RP_DISK_NAME],
                          uint32_t max, uint32_t *count) {
     char path[RP_DISK_PATH];
@@ -63,13 +63,12 @@ static rp_err list_names(const char *root, const char *below, char (*out)[RP_DIS
 
 /* ---- in use ---------------------------------------------------------------------------------- */
 
-/* What one line of mountinfo or swaps says that `name` (sdb1) with the number `dev` (8:17) is in
- * use for. */
 static bool is_source(const char *source, const char *name) {
     return strncmp(source, "/dev/", 5) == 0 && strcmp(source + 5, name) == 0;
 }
 
-/* One line of a table of the kernel: what it says that a disk or partition is in use for. */
+/* Writes to `out` the use of the disk or partition `name` (sdb1) with the number `dev` (8:17), if
+ * the line of mountinfo or swaps mentions it. */
 typedef void say_use(const char *line, const char *name, const char *dev, char *out, size_t bytes);
 
 static void say_mount(const char *line, const char *name, const char *dev, char *out,
@@ -93,14 +92,14 @@ static void say_swap(const char *line, const char *name, const char *dev, char *
     char source[256];
     (void)dev;
     if (sscanf(line, "%255s", source) == 1 && is_source(source, name)) {
-        (void)snprintf(out, bytes, "this machine swaps to %s", name);
+        (void)snprintf(out, bytes, "%s is swap space of this machine", name);
     }
 }
 
-/* A table that cannot be read does not say that nothing is in use. `may_lack`: a kernel may have
- * been built without it. */
-static rp_err look_in(const char *root, const char *table, bool may_lack, say_use *say,
-                      const char *name, const char *dev, char *out, size_t bytes) {
+/* Searches a table of the kernel. An unreadable table is an error, because a disk might be in use.
+ * `may_lack`: the kernel may have been built without the table. */
+static rp_err search_table(const char *root, const char *table, bool may_lack, say_use *say,
+                           const char *name, const char *dev, char *out, size_t bytes) {
     char path[RP_DISK_PATH];
     char line[8192];
     (void)snprintf(path, sizeof path, "%s%s", root, table);
@@ -116,14 +115,14 @@ static rp_err look_in(const char *root, const char *table, bool may_lack, say_us
     if (file) {
         (void)fclose(file);
     }
-    return failed ? rp_fail(RP_ERR_IO, "%s: %s; without it nobody knows which disks are in use",
-                            path, strerror(why))
+    return failed ? rp_fail(RP_ERR_IO, "%s: %s; without it disks in use cannot be detected", path,
+                            strerror(why))
                   : RP_OK;
 }
 
-/* `folder`: of a disk or a partition, below /sys. */
-static rp_err look_at(const char *root, const char *folder, const char *name, char *out,
-                      size_t bytes) {
+/* Finds the use of a disk or partition; `folder`: its folder below /sys. */
+static rp_err find_use(const char *root, const char *folder, const char *name, char *out,
+                       size_t bytes) {
     char holders[192];
     char held[16][RP_DISK_NAME];
     char dev[32];
@@ -132,11 +131,11 @@ static rp_err look_at(const char *root, const char *folder, const char *name, ch
     (void)snprintf(holders, sizeof holders, "%s/holders", folder);
     RP_TRY(list_names(root, holders, held, 16, &count));
     if (count > 0) {
-        (void)snprintf(out, bytes, "%s holds %s up", name, held[0]);
+        (void)snprintf(out, bytes, "%s is used by %s", name, held[0]);
     }
     read_line(dev, sizeof dev, root, "%s/%s", folder, "dev");
-    RP_TRY(look_in(root, "/proc/self/mountinfo", false, say_mount, name, dev, out, bytes));
-    RP_TRY(look_in(root, "/proc/swaps", true, say_swap, name, dev, out, bytes));
+    RP_TRY(search_table(root, "/proc/self/mountinfo", false, say_mount, name, dev, out, bytes));
+    RP_TRY(search_table(root, "/proc/swaps", true, say_swap, name, dev, out, bytes));
 fail:
     return err;
 }
@@ -150,7 +149,7 @@ static bool is_virtual(const char *name) {
             return true;
         }
     }
-    /* Parts of an eMMC that hold its own firmware. */
+    /* Partitions of an eMMC with its own firmware. */
     return strncmp(name, "mmcblk", 6) == 0 && (strstr(name, "boot") || strstr(name, "rpmb"));
 }
 
@@ -181,12 +180,12 @@ static rp_err read_disk(const char *root, const char *name, rp_disk *out) {
         read_line(out->model, sizeof out->model, root, "/sys/block/%s/%s", name, "device/name");
     }
     (void)snprintf(folder, sizeof folder, "/sys/block/%s", name);
-    RP_TRY(look_at(root, folder, name, out->in_use, sizeof out->in_use));
+    RP_TRY(find_use(root, folder, name, out->in_use, sizeof out->in_use));
     RP_TRY(list_names(root, folder, part, 64, &count));
     for (uint32_t i = 0; i < count && !out->in_use[0]; i++) {
         if (strncmp(part[i], name, strlen(name)) == 0) {
             (void)snprintf(folder, sizeof folder, "/sys/block/%.63s/%.63s", name, part[i]);
-            RP_TRY(look_at(root, folder, part[i], out->in_use, sizeof out->in_use));
+            RP_TRY(find_use(root, folder, part[i], out->in_use, sizeof out->in_use));
         }
     }
 fail:
@@ -209,7 +208,7 @@ fail:
     return err;
 }
 
-/* sdb1, mmcblk0p2: the partition of a disk that is not the one asked for. */
+/* The disk of a partition like sdb1 or mmcblk0p2; NULL: not a partition. */
 static const rp_disk *disk_of_partition(const rp_disk *disk, uint32_t count, const char *name) {
     for (uint32_t i = 0; i < count; i++) {
         const size_t length = strlen(disk[i].name);
@@ -226,16 +225,17 @@ static rp_err check_disk(const rp_disk *disk, const char *device, uint64_t image
     }
     if (!disk->can_leave) {
         return rp_fail(RP_ERR_USAGE,
-                       "%s is a disk of this machine: only those that can be taken out are written "
-                       "(cards, USB)",
+                       "%s is an internal disk; only removable disks (cards, USB) are written",
                        device);
     }
     if (disk->read_only) {
-        return rp_fail(RP_ERR_USAGE, "%s cannot be written: is the card's lock on?", device);
+        return rp_fail(RP_ERR_USAGE, "%s is write-protected; check the lock switch of the card",
+                       device);
     }
     if (disk->bytes < image_bytes) {
-        return rp_fail(RP_ERR_USAGE, "%s is too small: %" PRIu64 " MiB, the image has %" PRIu64,
-                       device, disk->bytes >> 20, image_bytes >> 20);
+        return rp_fail(RP_ERR_USAGE,
+                       "%s is too small: it has %" PRIu64 " MiB, the image %" PRIu64 " MiB", device,
+                       disk->bytes >> 20, image_bytes >> 20);
     }
     return RP_OK;
 }
@@ -261,9 +261,10 @@ rp_err rp_disk_choose(const char *root, const char *device, uint64_t image_bytes
         }
     }
     const rp_disk *whole = disk_of_partition(disk, count, name);
-    return whole ? rp_fail(RP_ERR_USAGE, "%s is a part of /dev/%s: give the whole disk", device,
-                           whole->name)
-                 : rp_fail(RP_ERR_USAGE, "%s is no disk; `ringpipe flash` lists them", device);
+    return whole ? rp_fail(RP_ERR_USAGE, "%s is a partition; expected the whole disk, /dev/%s",
+                           device, whole->name)
+                 : rp_fail(RP_ERR_USAGE, "%s is not a disk; `ringpipe flash` lists the disks",
+                           device);
 fail:
     return err;
 }

@@ -38,14 +38,16 @@ rp_err rp_tools_need(const rp_tool *tool, size_t count) {
             }
         }
     }
-    return names[0] ? rp_fail(RP_ERR_USAGE, "missing: %s; on Debian `apt-get install%s` brings it",
+    return names[0] ? rp_fail(RP_ERR_USAGE,
+                              "missing programs: %s; on Debian install them with `apt-get "
+                              "install%s`",
                               names, packages)
                     : RP_OK;
 }
 
 rp_err rp_tool_run(char *const *argv, int *code) {
     int status = 0;
-    (void)fflush(NULL); /* nothing is printed twice */
+    (void)fflush(NULL); /* else the child would print buffered text again */
     const pid_t child = fork();
     if (child == 0) {
         (void)execvp(argv[0], argv);

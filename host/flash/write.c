@@ -11,7 +11,7 @@
 
 #include "base/arena.h"
 
-enum { BLOCK = 4 << 20, SYNC = 4 /* blocks between two waits for the disk */ };
+enum { BLOCK = 4 << 20, SYNC = 4 /* blocks between two calls of fsync() */ };
 
 typedef struct {
     const rp_card_job *job;
@@ -37,7 +37,7 @@ static rp_err open_both(rp_arena *arena, const rp_card_job *job, int flags, work
     if (w->device < 0) {
         return rp_fail(errno == EBUSY || errno == EACCES ? RP_ERR_USAGE : RP_ERR_IO, "%s: %s%s",
                        job->device, strerror(errno),
-                       errno == EACCES ? "; the superuser may, or who is in the group `disk`" : "");
+                       errno == EACCES ? "; use sudo, or become a member of the group `disk`" : "");
     }
 fail:
     return err;
@@ -52,7 +52,7 @@ static void close_both(const work *w) {
     }
 }
 
-/* All `bytes`, or an error. */
+/* Reads exactly `bytes`. */
 static rp_err read_block(int fd, const char *path, uint8_t *out, size_t bytes, uint64_t at) {
     for (size_t done = 0; done < bytes;) {
         const ssize_t n = pread(fd, out + done, bytes - done, (off_t)(at + done));
@@ -83,9 +83,10 @@ static rp_err write_block(const work *w, const uint8_t *block, size_t bytes, uin
     return RP_OK;
 }
 
-static rp_err tell(const work *w, uint64_t done) {
+static rp_err report_progress(const work *w, uint64_t done) {
     if (w->job->stopped && w->job->stopped(w->job->context)) {
-        return rp_fail(RP_ERR_INTERRUPTED, "stopped; %s has a part of the image", w->job->device);
+        return rp_fail(RP_ERR_INTERRUPTED, "stopped; %s has only a part of the image",
+                       w->job->device);
     }
     if (w->job->progress) {
         w->job->progress(w->job->context, done, w->bytes);
@@ -109,30 +110,30 @@ static rp_err write_all(const work *w) {
         RP_TRY(write_block(w, w->block[0], bytes, at));
         at += bytes;
         if (++blocks % SYNC == 0 || at == w->bytes) {
-            RP_TRY(sync_device(w)); /* or the kernel would take all of it at once, and wait then */
+            RP_TRY(sync_device(w)); /* otherwise the kernel would buffer all, and wait at the end */
         }
-        RP_TRY(tell(w, at));
+        RP_TRY(report_progress(w, at));
     }
 fail:
     return err;
 }
 
-/* Of two blocks that are not the same; they begin at byte `at` of the card. */
-static rp_err say_difference(const work *w, uint64_t at) {
+/* Error for two blocks that differ; they begin at byte `at` of the card. */
+static rp_err fail_difference(const work *w, uint64_t at) {
     size_t i = 0;
     while (w->block[0][i] == w->block[1][i]) {
         i++;
     }
     return rp_fail(RP_ERR_FAULT,
                    "%s differs from %s at byte %" PRIu64
-                   ": the card is broken, or smaller than it says",
+                   ": the card is broken, or smaller than it reports; use a different card",
                    w->job->device, w->job->image, at + i);
 }
 
-/* What is on the card, not what the kernel still knows of it. */
+/* Compares the card, without the kernel's cache, with the image. */
 static rp_err compare_all(const work *w) {
     rp_err err = RP_OK;
-    (void)ioctl(w->device, BLKFLSBUF, 0); /* of a disk; of a file the next line does it */
+    (void)ioctl(w->device, BLKFLSBUF, 0); /* drops the cache of a disk; the next line, of a file */
     (void)posix_fadvise(w->device, 0, 0, POSIX_FADV_DONTNEED);
     for (uint64_t at = 0; at < w->bytes;) {
         const uint64_t left = w->bytes - at;
@@ -140,10 +141,10 @@ static rp_err compare_all(const work *w) {
         RP_TRY(read_block(w->image, w->job->image, w->block[0], bytes, at));
         RP_TRY(read_block(w->device, w->job->device, w->block[1], bytes, at));
         if (memcmp(w->block[0], w->block[1], bytes) != 0) {
-            return say_difference(w, at);
+            return fail_difference(w, at);
         }
         at += bytes;
-        RP_TRY(tell(w, at));
+        RP_TRY(report_progress(w, at));
     }
 fail:
     return err;

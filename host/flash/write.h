@@ -1,4 +1,4 @@
-/* Bytes of a file onto a disk, and back. */
+/* Writes a file to a disk, and verifies it. */
 #ifndef RP_FLASH_WRITE_H
 #define RP_FLASH_WRITE_H
 
@@ -14,11 +14,10 @@ typedef struct {
     void *context;
 } rp_card_job;
 
-/* Returns when the disk says that it has all of it.
- * errors  USAGE: the kernel does not let it be opened alone; IO; FAULT: the disk takes it not;
- * INTERRUPTED */
+/* Writes the image, and returns after the disk has confirmed all of it.
+ * errors  USAGE: the disk is in use or access is denied; IO; FAULT: the disk fails; INTERRUPTED */
 rp_err rp_card_write(const rp_card_job *job) RP_MUST_CHECK;
-/* Reads the disk itself, not what the kernel remembers of it.
+/* Reads the disk without the kernel's cache, and compares it with the image.
  * errors  IO: it cannot be read; FAULT with the first byte that differs; INTERRUPTED */
 rp_err rp_card_verify(const rp_card_job *job) RP_MUST_CHECK;
 

@@ -47,8 +47,8 @@ rp_err rp_image_find_agent(rp_arena *arena, const char *packages, const char *ar
     }
     if (!best) {
         RP_TRY(rp_fail(RP_ERR_USAGE,
-                       "--packages %s: no ringpipe-agent_*_%s.deb there; `./bootstrap package %s` "
-                       "makes it in build-package/",
+                       "--packages %s: ringpipe-agent_*_%s.deb is missing; make it in "
+                       "build-package/ with `./bootstrap package %s`",
                        packages, arch, arch));
     }
     RP_TRY(rp_arena_printf(arena, &best, "%s/%s", packages, best));
@@ -70,11 +70,12 @@ static rp_err check_room(const char *path, uint64_t mib, const char *what) {
     const uint64_t left = (uint64_t)st.f_bavail * st.f_frsize >> 20;
     return left >= mib ? RP_OK
                        : rp_fail(RP_ERR_USAGE,
-                                 "%s: no space for %s: %" PRIu64 " MiB are free, it takes %" PRIu64,
+                                 "%s: not enough space for %s: %" PRIu64 " MiB are free, %" PRIu64
+                                 " MiB are needed",
                                  path, what, left, mib);
 }
 
-/* `needs.yaml` beside the scripts: how much they write. */
+/* Reads `needs.yaml`, next to the scripts: the space that they need. */
 static rp_err read_needs(rp_arena *arena, uint32_t *image_mib, uint32_t *system_mib) {
     rp_node *root;
     char *path;
@@ -122,7 +123,7 @@ rp_err rp_image_check_system(const rp_image_system *system, const char *out, uin
     RP_TRY(rp_folders_make(system->cache, 0755));
     RP_TRY(read_needs(&arena, &image_mib, &system_mib));
     RP_TRY(check_room(slash ? folder : ".", (uint64_t)image_mib * count, "the image"));
-    RP_TRY(check_room(system->cache, system_mib, "the system that images are made of"));
+    RP_TRY(check_room(system->cache, system_mib, "the system from which images are made"));
 fail:
     rp_arena_finish(&arena);
     return err;
@@ -130,7 +131,7 @@ fail:
 
 /* ---- the scripts ----------------------------------------------------------------------------- */
 
-/* `node`: NULL for the system alone. */
+/* node NULL: makes only the system. */
 static rp_err run_make(rp_arena *arena, const rp_image_system *system, const char *node,
                        const char *out) {
     char *word[11] = {NULL};
@@ -148,15 +149,17 @@ static rp_err run_make(rp_arena *arena, const rp_image_system *system, const cha
     RP_TRY(rp_arena_printf(arena, &word[8], "out=%s", out));
     RP_TRY(rp_arena_printf(arena, &word[9], "release=%u", system->release));
     for (char *at = word[4]; *at; at++) {
-        *at = *at == ' ' ? ',' : *at; /* as mmdebstrap takes them */
+        *at = *at == ' ' ? ',' : *at; /* the form for mmdebstrap */
     }
     RP_TRY(rp_tool_run(word, &code));
     if (code == 130 || code == 143) {
-        return rp_fail(RP_ERR_INTERRUPTED, "stopped; what is whole in %s is kept", system->cache);
+        return rp_fail(RP_ERR_INTERRUPTED, "stopped; complete systems in %s are kept",
+                       system->cache);
     }
     if (code != 0) {
-        return rp_fail(code == 2 ? RP_ERR_USAGE : RP_ERR_FAULT, "%s: no image (%s ended with %d)",
-                       out, word[0], code);
+        return rp_fail(code == 2 ? RP_ERR_USAGE : RP_ERR_FAULT,
+                       "%s: the image was not made: %s failed with exit code %d", out, word[0],
+                       code);
     }
 fail:
     return err;

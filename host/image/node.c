@@ -24,7 +24,7 @@ bool rp_image_is_name(const char *name) {
            strcmp(name, "host") != 0;
 }
 
-/* Stands in double quotes of a shell, and is a word of systemd's. */
+/* Checks a text that is used inside of double quotes of a shell, and as a word of systemd. */
 static rp_err check_word(const char *what, const char *text) {
     for (const char *at = text; at && *at; at++) {
         if (!isalnum((unsigned char)*at) && !strchr("._:@/-[]", *at)) {
@@ -34,7 +34,7 @@ static rp_err check_word(const char *what, const char *text) {
     return RP_OK;
 }
 
-/* Public keys, one a line, as ssh-keygen writes them. */
+/* Checks a file of public keys, one in each line, as ssh-keygen writes them. */
 static rp_err check_ssh(const char *path, const char *text) {
     uint32_t line = 0;
     uint32_t keys = 0;
@@ -44,19 +44,21 @@ static rp_err check_ssh(const char *path, const char *text) {
         line++;
         if (strncmp(at, "-----BEGIN", 10) == 0) {
             return rp_fail(RP_ERR_USAGE,
-                           "%s:%u: that is a secret key; the public one beside it ends in .pub",
+                           "%s:%u: this is a secret key; expected the public one, whose file name "
+                           "ends in .pub",
                            path, line);
         }
         for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
             is_key = is_key || strncmp(at, kinds[i], strlen(kinds[i])) == 0;
         }
         if (!is_key && *at != '\n' && *at != '#') {
-            return rp_fail(RP_ERR_USAGE, "%s:%u: expected a public key of ssh's (ssh-ed25519 ...)",
+            return rp_fail(RP_ERR_USAGE, "%s:%u: expected a public key of ssh (ssh-ed25519 ...)",
                            path, line);
         }
         keys += is_key;
     }
-    return keys > 0 ? RP_OK : rp_fail(RP_ERR_USAGE, "%s: no key in it", path);
+    return keys > 0 ? RP_OK
+                    : rp_fail(RP_ERR_USAGE, "%s: expected at least one public key of ssh", path);
 }
 
 static rp_err read_ssh(rp_arena *arena, const char *path, const char **text) {
@@ -78,16 +80,16 @@ rp_err rp_image_write_file(const char *folder, const char *name, const char *tex
     return rp_replace_end(file, path, good);
 }
 
-static void describe(const rp_image_node *node, char *out, size_t bytes) {
+static void write_conf(const rp_image_node *node, char *out, size_t bytes) {
     (void)snprintf(out, bytes,
-                   "# What this board is; first-boot reads it once.\n"
+                   "# Identity of this board; first-boot reads it once.\n"
                    "node=\"%s\"\n"
                    "agent=\"%s %s --name %s --board %s --enrol %s\"\n",
                    node->name, node->dial ? "--host" : "--listen",
                    node->dial ? node->dial : node->listen, node->name, node->board, node->token);
 }
 
-/* With a folder it writes, without one it only looks. */
+/* Checks the files, and writes them if `folder` is not NULL. */
 static rp_err put_node(const rp_image_node *node, const char *folder) {
     char text[TEXT_BYTES];
     const char *more = NULL;
@@ -97,13 +99,13 @@ static rp_err put_node(const rp_image_node *node, const char *folder) {
     rp_arena_init(&arena, "image", 0);
     if (!rp_image_is_name(node->name)) {
         RP_TRY(rp_fail(RP_ERR_USAGE,
-                       "--node '%s': expected 1 to %d letters, digits and -, as a host's name has",
+                       "--node '%s': expected 1 to %d letters, digits and -, as in a host name",
                        node->name, RP_IMAGE_NAME_MAX));
     }
     RP_TRY(check_word("--listen", node->listen));
     RP_TRY(check_word("--dial", node->dial));
     RP_TRY(check_word("--host", strchr(node->token, '@')));
-    describe(node, text, sizeof text);
+    write_conf(node, text, sizeof text);
     RP_TRY(folder ? rp_image_write_file(folder, "node.conf", text) : RP_OK);
     if (node->ssh_key) {
         RP_TRY(read_ssh(&arena, node->ssh_key, &more));

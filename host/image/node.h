@@ -1,4 +1,4 @@
-/* What is one board's own on its card. */
+/* Files of a single board on its card. */
 #ifndef RP_IMAGE_NODE_H
 #define RP_IMAGE_NODE_H
 
@@ -8,22 +8,22 @@ enum { RP_IMAGE_NAME_MAX = 63 };
 
 typedef struct {
     const char *name, *board;
-    const char *token;          /* with its host's address, as --enrol takes it */
+    const char *token;          /* TOKEN@ADDRESS:PORT, for --enrol */
     const char *listen;         /* tcp://HOST:PORT; NULL: it dials */
-    const char *dial;           /* [NAME@]ADDRESS:PORT, when it does not listen */
+    const char *dial;           /* [NAME@]ADDRESS:PORT of the host, if it dials */
     const char *ssh_key, *wifi; /* files, or NULL */
     const char *update_key;     /* a file, or NULL */
 } rp_image_node;
 
-/* A host's name (RFC 1123): letters, digits and -, at most 63; it is the roster's, too. */
+/* Is it a valid host name (RFC 1123), which is also the name in the roster: letters, digits and -,
+ * at most 63? */
 bool rp_image_is_name(const char *name);
-/* Reads the files and looks at the texts; writes nothing.
- * errors  USAGE with file and line */
+/* Checks the texts and files; writes nothing. errors  USAGE with file and line */
 rp_err rp_image_check_node(const rp_image_node *node) RP_MUST_CHECK;
-/* node.conf and the files that first-boot takes, into a folder that is there.
- * errors  as above; IO */
+/* Writes node.conf and the files for first-boot to an existing folder. errors  as
+ * rp_image_check_node(); IO */
 rp_err rp_image_write_node(const rp_image_node *node, const char *folder) RP_MUST_CHECK;
-/* One file, 0600, whole. errors IO */
+/* Writes one file with mode 0600, as a whole. errors IO */
 rp_err rp_image_write_file(const char *folder, const char *name, const char *text) RP_MUST_CHECK;
 
 #endif

@@ -16,7 +16,7 @@ enum { PATH_BYTES = 4096 };
 
 static const char user_data[] =
     "#cloud-config\n"
-    "# Written by `ringpipe image --overlay`: at its first start this board becomes %s.\n"
+    "# Made by `ringpipe image --overlay`: at its first start this board becomes %s.\n"
     "hostname: \"%s\"\n"
     "runcmd:\n"
     "  - [sh, -c, 'for at in /boot/firmware /boot /boot/efi /media/* /mnt; do if [ -f\n"
@@ -26,12 +26,13 @@ static const char user_data[] =
 static const char read_me[] =
     "For the board %s.\n"
     "\n"
-    "A system with cloud-init (Raspberry Pi OS from trixie on, Ubuntu, Armbian): copy all of this "
-    "folder onto\n"
-    "the card's boot partition, and start the board.\n"
-    "Any other (JetPack, older ones): bring the folder `ringpipe` to the board, and there, once:\n"
+    "Systems with cloud-init (Raspberry Pi OS from trixie on, Ubuntu, Armbian): copy everything in "
+    "this folder\n"
+    "to the boot partition of the card, and start the board.\n"
+    "All further systems (JetPack, older ones): copy the folder `ringpipe` to the board, and run "
+    "once there:\n"
     "  sudo sh ringpipe/first-boot ringpipe\n"
-    "It has a secret, node.conf, until first-boot has taken it.\n";
+    "Keep node.conf secret: it contains a token until first-boot has removed it.\n";
 
 static rp_err write_seed(rp_arena *arena, const rp_image_node *node, const char *folder) {
     char *text;
@@ -65,8 +66,8 @@ fail:
     return err;
 }
 
-/* What the package has, without what runs at its installation. */
-static rp_err unpack(rp_arena *arena, const char *package, const char *folder) {
+/* Unpacks the files of a package without running its installation scripts. */
+static rp_err unpack_package(rp_arena *arena, const char *package, const char *folder) {
     int code;
     rp_err err;
     RP_TRY(rp_folders_make(folder, 0700));
@@ -90,14 +91,15 @@ fail:
     return err;
 }
 
-/* For apt, with the driver's packages; without a word of drivers, as files. */
+/* Adds the agent as a package for apt with the list of driver packages or, if `drivers` is NULL, as
+ * files. */
 static rp_err put_agent(rp_arena *arena, const char *agent, const char *drivers, const char *own) {
     char *inner;
     char *line;
     rp_err err;
     RP_TRY(rp_arena_printf(arena, &inner, "%s/%s", own, drivers ? "packages" : "tree"));
     if (!drivers) {
-        return unpack(arena, agent, inner);
+        return unpack_package(arena, agent, inner);
     }
     RP_TRY(rp_folders_make(inner, 0700));
     RP_TRY(copy_file(arena, agent, inner));
@@ -118,7 +120,7 @@ rp_err rp_image_overlay(const rp_image_node *node, const char *arch, const char 
     RP_TRY(rp_image_find_agent(&arena, packages, arch, &agent));
     if (access(folder, F_OK) == 0) {
         RP_TRY(
-            rp_fail(RP_ERR_USAGE, "%s is there already: remove it, or take another --out", folder));
+            rp_fail(RP_ERR_USAGE, "%s exists already; remove it, or choose a new --out", folder));
     }
     if (snprintf(own, sizeof own, "%s/ringpipe", folder) >= (int)sizeof own) {
         RP_TRY(rp_fail(RP_ERR_USAGE, "%s: the path is too long", folder));

@@ -18,7 +18,7 @@ static bool is_plain(const char *text) {
     return true;
 }
 
-/* Printable UTF-8; a name has no language, only bytes, and 32 of them at most. */
+/* Is it printable UTF-8 of 1 to 32 bytes? */
 static bool is_name(const char *text) {
     const size_t bytes = strlen(text);
     size_t at = 0;
@@ -45,7 +45,7 @@ rp_err rp_image_read_wifi(rp_arena *arena, const char *path, rp_image_wifi *out)
     }
     const size_t length = out->passphrase ? strlen(out->passphrase) : PASSPHRASE_MIN;
     if (length < PASSPHRASE_MIN || length > PASSPHRASE_MAX ||
-        (out->passphrase && !is_plain(out->passphrase))) { /* a secret: it is not shown */
+        (out->passphrase && !is_plain(out->passphrase))) { /* the secret is not shown */
         return rp_node_fail(rp_node_find(root, "passphrase"),
                             "expected %d to %d characters without quotes and \\", PASSPHRASE_MIN,
                             PASSPHRASE_MAX);
@@ -59,7 +59,7 @@ fail:
     return err;
 }
 
-/* As wpa_supplicant takes it: in quotes, or as hexadecimal digits, which hold any name. */
+/* Writes a name for wpa_supplicant: in quotes, or as hexadecimal digits if it has special bytes. */
 static void write_ssid(const char *ssid, char out[2 * SSID_MAX + 3]) {
     char *to = out;
     if (is_plain(ssid)) {

@@ -12,16 +12,17 @@
 #include "update/bundle.h"
 #include "update/system.h"
 
-/* Number of times that the agent may restart while a bundle is on its way. */
+/* Limit of processes of the agent during the transfer of a bundle. */
 enum { PROCESSES_MAX = 5 };
 
-static const int64_t MEET_NS = 3 * RP_NS_PER_S;      /* before the cause is looked for */
-static const int64_t CAUSE_NS = 2 * RP_NS_PER_S;     /* that the board has to say who holds it */
-static const int64_t HELLO_NS = 8 * RP_NS_PER_S;     /* for a board that is there */
-static const int64_t ANSWER_NS = 30 * RP_NS_PER_S;   /* for an answer */
-static const int64_t INSTALL_NS = 180 * RP_NS_PER_S; /* for a bundle to be checked and written */
-static const int64_t RETURN_NS = 120 * RP_NS_PER_S;  /* for a board that starts again */
-static const int64_t ASK_NS = 2 * RP_NS_PER_S;       /* between two questions */
+/* Timeouts */
+static const int64_t MEET_NS = 3 * RP_NS_PER_S;  /* first greeting, before a search for the cause */
+static const int64_t CAUSE_NS = 2 * RP_NS_PER_S; /* answer of the board about its holder */
+static const int64_t HELLO_NS = 8 * RP_NS_PER_S; /* greeting of a board that is reachable */
+static const int64_t ANSWER_NS = 30 * RP_NS_PER_S;   /* an answer */
+static const int64_t INSTALL_NS = 180 * RP_NS_PER_S; /* verifying and writing a bundle */
+static const int64_t RETURN_NS = 120 * RP_NS_PER_S;  /* restart of a board */
+static const int64_t ASK_NS = 2 * RP_NS_PER_S;       /* interval of questions */
 
 typedef struct {
     const rp_push_options *options;
@@ -29,17 +30,17 @@ typedef struct {
     rp_greet *greet;
     FILE *file;
     uint64_t bytes, id;
-    uint32_t restarts;    /* processes that were met, as far as they are dealt with */
+    uint32_t restarts;    /* restarts of the agent that have been handled */
     rp_push_action asked; /* the last question */
-    bool asks;            /* there was one in this link */
-    bool answered;        /* it was */
-    bool restarted;       /* a bundle was on its way to a process that has gone */
+    bool asks;            /* a question was sent on this link */
+    bool answered;        /* the last question was answered */
+    bool restarted;       /* the agent restarted during the transfer of a bundle */
     rp_Pushed said;
 } work;
 
 /* ---- rounds ---------------------------------------------------------------------------------- */
 
-static rp_err ask(work *w, rp_push_action action) {
+static rp_err send_question(work *w, rp_push_action action) {
     rp_Frame frame = {.which_body = RP_KIND_PUSH,
                       .body.push = {.action = (uint32_t)action, .bytes = w->bytes, .id = w->id}};
     w->asked = action;
@@ -48,9 +49,9 @@ static rp_err ask(work *w, rp_push_action action) {
     return rp_greet_ask(w->greet, 0, &frame);
 }
 
-/* A restarted agent knows nothing of earlier messages, so it is asked once more. The bundle then
- * goes on where it was: push_bundle(). */
-static rp_err round_of(work *w) {
+/* Processes messages. A restarted agent has lost earlier messages, so the question is sent again; a
+ * bundle is continued by hand_over_bundle(). */
+static rp_err run_round(work *w) {
     rp_err err;
     RP_TRY(rp_greet_round(w->greet));
     const uint32_t restarts = rp_greet_look(w->greet, 0).restarts;
@@ -62,16 +63,16 @@ static rp_err round_of(work *w) {
     const bool is_lost = restarts != w->restarts && w->asks && !w->answered;
     w->restarts = restarts;
     w->restarted = w->restarted || (is_lost && w->asked == RP_PUSH_BUNDLE);
-    RP_TRY(is_lost && !w->restarted ? ask(w, w->asked) : RP_OK);
+    RP_TRY(is_lost && !w->restarted ? send_question(w, w->asked) : RP_OK);
 fail:
     return err;
 }
 
-static int64_t now(const work *w) {
+static int64_t now_ns(const work *w) {
     return rp_clock_now_ns(w->options->clock);
 }
 
-/* ---- the board is there ---------------------------------------------------------------------- */
+/* ---- greeting -------------------------------------------------------------------------------- */
 
 static rp_err open_links(work *w) {
     const rp_push_options *options = w->options;
@@ -89,25 +90,26 @@ static rp_err open_links(work *w) {
     return rp_greet_open(&w->arena, &greet, &w->greet);
 }
 
-/* Over a new link, until it greets; *there is false when it has not in time. */
+/* Waits for a greeting over a new link; *there false: timeout. */
 static rp_err await_greeting(work *w, int64_t wait_ns, bool *there) {
     const char *name = w->options->board->name;
     rp_err err;
     w->asks = false;
     RP_TRY(w->greet ? rp_greet_again(w->greet, 0) : open_links(w));
     RP_TRY(rp_greet_wait(w->greet, wait_ns, there));
-    w->restarts = rp_greet_look(w->greet, 0).restarts; /* it has been asked nothing yet */
+    w->restarts = rp_greet_look(w->greet, 0).restarts; /* no question has been sent yet */
     switch (rp_greet_look(w->greet, 0).state) {
     case RP_GREET_REFUSED:
-        return rp_fail(RP_ERR_REFUSED,
-                       "%s: the handshake was refused: it does not trust this host's key, or "
-                       "has another one than the roster says",
-                       name);
+        return rp_fail(
+            RP_ERR_REFUSED,
+            "%s: the handshake was refused: the board does not trust this host's key, or "
+            "its own key differs from the roster's",
+            name);
     case RP_GREET_BUSY:
-        return rp_fail(RP_ERR_FAULT, "%s: has a run: wait for its end", name);
+        return rp_fail(RP_ERR_FAULT, "%s: has a run; wait for its end", name);
     case RP_GREET_OLD:
-        return rp_fail(RP_ERR_FAULT, "%s: its software takes no pushes: install a newer one there",
-                       name);
+        return rp_fail(RP_ERR_FAULT,
+                       "%s: its software is too old for `push`; install a newer one by hand", name);
     default:
         break;
     }
@@ -131,7 +133,7 @@ static rp_err need_board(work *w, int64_t wait_ns) {
         return RP_OK;
     }
     rp_ask_find_cause(&ask, CAUSE_NS, &cause);
-    if (cause.err == RP_OK) { /* it is slow, or another host has just left it */
+    if (cause.err == RP_OK) { /* the board is slow, or has just become free */
         RP_TRY(await_greeting(w, HELLO_NS, &there));
     }
     err = there ? RP_OK
@@ -143,18 +145,18 @@ fail:
 
 /* ---- questions ------------------------------------------------------------------------------- */
 
-/* OK, also when none comes in time. */
+/* Waits for an answer; returns OK after a timeout also. */
 static rp_err listen_for(work *w, int64_t wait_ns) {
-    const int64_t until_ns = now(w) + wait_ns;
+    const int64_t until_ns = now_ns(w) + wait_ns;
     rp_err err = RP_OK;
-    while (!w->answered && !w->restarted && now(w) < until_ns) {
-        RP_TRY(round_of(w));
+    while (!w->answered && !w->restarted && now_ns(w) < until_ns) {
+        RP_TRY(run_round(w));
     }
 fail:
     return err;
 }
 
-/* AGAIN: another process is there, which knows nothing of the bundle. */
+/* Waits for an answer. AGAIN: the agent has restarted, and knows nothing of the bundle. */
 static rp_err await_answer(work *w, int64_t wait_ns) {
     const char *name = w->options->board->name;
     rp_err err;
@@ -163,10 +165,10 @@ static rp_err await_answer(work *w, int64_t wait_ns) {
         return RP_ERR_AGAIN;
     }
     if (!w->answered) {
-        return rp_fail(RP_ERR_FAULT, "%s: does not answer any more", name);
+        return rp_fail(RP_ERR_FAULT, "%s: has stopped answering", name);
     }
     if (w->said.outcome == RP_PUSHED_REFUSED) {
-        return rp_fail(RP_ERR_REFUSED, "%s says: %s", name, w->said.text);
+        return rp_fail(RP_ERR_REFUSED, "%s refuses: %s", name, w->said.text);
     }
 fail:
     return err;
@@ -196,13 +198,14 @@ static rp_err open_bundle(work *w) {
                : RP_OK;
 }
 
-/* OK, AGAIN: the way is full. */
+/* Sends a piece of the bundle. AGAIN: the link is full. */
 static rp_err send_piece(work *w, uint64_t at, size_t *sent) {
     uint8_t bytes[RP_PUSH_PIECE_MAX];
     rp_Frame frame = {.which_body = RP_KIND_PUSH_PIECE, .body.push_piece = {.first = at}};
     const size_t want = w->bytes - at < sizeof bytes ? (size_t)(w->bytes - at) : sizeof bytes;
     if (fseek(w->file, (long)at, SEEK_SET) != 0 || fread(bytes, 1, want, w->file) != want) {
-        return rp_fail(RP_ERR_IO, "%s: cannot be read, or has changed", w->options->bundle);
+        return rp_fail(RP_ERR_IO, "%s: cannot be read, or has changed during the transfer",
+                       w->options->bundle);
     }
     const rp_part part = {.data = bytes, .bytes = want, .dtype = RP_DTYPE_BYTES};
     const rp_err err = rp_link_send(rp_greet_link(w->greet, 0), &frame, &part, 1, true, NULL, NULL);
@@ -220,9 +223,9 @@ static void tell_progress(const work *w, rp_push_phase phase, uint64_t bytes, bo
     w->options->progress(w->options->context, &progress);
 }
 
-/* What may have been sent by now. */
-static uint64_t allowed(const work *w, int64_t since_ns) {
-    const double seconds = (double)(now(w) - since_ns) / (double)RP_NS_PER_S;
+/* Bytes that the rate limit allows since the start. */
+static uint64_t allowed_bytes(const work *w, int64_t since_ns) {
+    const double seconds = (double)(now_ns(w) - since_ns) / (double)RP_NS_PER_S;
     return w->options->bytes_per_s > 0 ? (uint64_t)(w->options->bytes_per_s * seconds)
                                        : UINT64_MAX / 2;
 }
@@ -230,7 +233,7 @@ static uint64_t allowed(const work *w, int64_t since_ns) {
 static rp_err send_bundle(work *w) {
     const rp_push_options *options = w->options;
     const uint64_t from = w->said.bytes <= w->bytes ? w->said.bytes : 0;
-    const int64_t since_ns = now(w);
+    const int64_t since_ns = now_ns(w);
     int64_t moved_ns = since_ns;
     rp_link_stats stats;
     rp_err err = RP_OK;
@@ -239,20 +242,20 @@ static rp_err send_bundle(work *w) {
     for (uint64_t at = from; at < w->bytes && !w->answered && !w->restarted;) {
         size_t sent = 0;
         rp_link_stats_of(rp_greet_link(w->greet, 0), &stats);
-        /* A few on their way are enough, and leave the replay buffer small. */
-        if (stats.unacked < 4 && at - from <= allowed(w, since_ns)) {
+        /* A few pieces in flight are enough, and keep the replay buffer small. */
+        if (stats.unacked < 4 && at - from <= allowed_bytes(w, since_ns)) {
             err = send_piece(w, at, &sent);
             RP_TRY(err == RP_ERR_AGAIN ? RP_OK : err);
         }
-        moved_ns = sent > 0 ? now(w) : moved_ns;
+        moved_ns = sent > 0 ? now_ns(w) : moved_ns;
         at += sent;
         if (sent > 0) {
             tell_progress(w, RP_PUSH_SENDS, at, false);
         }
-        if (stats.unacked > 0 && now(w) - moved_ns > ANSWER_NS) {
-            return rp_fail(RP_ERR_FAULT, "%s: takes nothing any more", options->board->name);
+        if (stats.unacked > 0 && now_ns(w) - moved_ns > ANSWER_NS) {
+            return rp_fail(RP_ERR_FAULT, "%s: has stopped accepting data", options->board->name);
         }
-        RP_TRY(round_of(w));
+        RP_TRY(run_round(w));
     }
     if (!w->answered && !w->restarted) {
         tell_progress(w, RP_PUSH_CHECKS, w->bytes, true);
@@ -262,29 +265,33 @@ fail:
     return err;
 }
 
-/* It starts the new software, meets this host, and says after a while that it is good. */
+/* Waits until the board, after a restart with the new software, reports the end of the trial. */
 static rp_err watch_trial(work *w, uint64_t release) {
     const char *name = w->options->board->name;
-    const int64_t until_ns = now(w) + w->options->wait_ns;
+    const int64_t until_ns = now_ns(w) + w->options->wait_ns;
     rp_err err;
     RP_TRY(need_board(w, RETURN_NS));
-    for (int64_t asked_ns = INT64_MIN; now(w) < until_ns;) {
-        if (asked_ns == INT64_MIN || now(w) - asked_ns >= ASK_NS) {
-            RP_TRY(ask(w, RP_PUSH_STATE));
+    for (int64_t asked_ns = INT64_MIN; now_ns(w) < until_ns;) {
+        if (asked_ns == INT64_MIN || now_ns(w) - asked_ns >= ASK_NS) {
+            RP_TRY(send_question(w, RP_PUSH_STATE));
             RP_TRY(await_answer(w, ANSWER_NS));
-            asked_ns = now(w);
+            asked_ns = now_ns(w);
         }
         if (w->said.release == release) {
             return RP_OK;
         }
         if (w->said.failed == release && w->said.trial_release != release) {
             return rp_fail(RP_ERR_FAULT,
-                           "%s: release %" PRIu64 " did not come up: it is back at %s", name,
-                           release, w->said.release ? "the one before" : "the system's own");
+                           "%s: release %" PRIu64 " failed its trial; the board has returned to %s",
+                           name, release,
+                           w->said.release ? "the previous release" : "the system's own software");
         }
-        RP_TRY(round_of(w));
+        RP_TRY(run_round(w));
     }
-    err = rp_fail(RP_ERR_FAULT, "%s: release %" PRIu64 " is still on trial", name, release);
+    err = rp_fail(RP_ERR_FAULT,
+                  "%s: release %" PRIu64 " is still on trial after %" PRId64
+                  " s; check it later with `ringpipe slots`",
+                  name, release, w->options->wait_ns / RP_NS_PER_S);
 fail:
     return err;
 }
@@ -296,7 +303,8 @@ static const rp_SystemSlot *system_slot(const work *w, uint32_t slot) {
     return slot >= 1 && slot <= w->said.system_count ? &w->said.system[slot - 1] : &none;
 }
 
-/* What a board says about its systems, which had `former` before: *over, with what came of it. */
+/* Judges a board's report about its systems; `former`: the slot that ran before. *over: the trial
+ * has ended, with the result as error code. */
 static rp_err judge_system(const work *w, uint32_t former, bool *over) {
     const char *name = w->options->board->name;
     const rp_SystemSlot *own = system_slot(w, w->said.system_slot);
@@ -307,13 +315,13 @@ static rp_err judge_system(const work *w, uint32_t former, bool *over) {
     }
     if (w->said.system_slot == former && !w->said.system_writes) {
         if (w->said.system_text[0]) {
-            return rp_fail(RP_ERR_FAULT, "%s: the system was not taken: %s", name,
+            return rp_fail(RP_ERR_FAULT, "%s: the system was not installed: %s", name,
                            w->said.system_text);
         }
         if (other->state == RP_SYSTEM_FAILED) {
             return rp_fail(RP_ERR_FAULT,
                            "%s: the system of release %" PRIu64
-                           " did not come up: it is back at the one before",
+                           " failed its trial; the board has returned to the previous system",
                            name, other->release);
         }
     }
@@ -321,44 +329,46 @@ static rp_err judge_system(const work *w, uint32_t former, bool *over) {
     return RP_OK;
 }
 
-/* It writes the system, reboots, several times where the system does not come up, and says after a
- * while that it is good. Nobody answers meanwhile: each question has a link of its own. */
+/* Waits while the board writes the system, reboots (several times if the system fails), and reports
+ * the end of the trial. It does not answer meanwhile, so each question opens a new link. */
 static rp_err watch_system(work *w, uint32_t former) {
     const char *name = w->options->board->name;
-    const int64_t until_ns = now(w) + w->options->wait_ns;
+    const int64_t until_ns = now_ns(w) + w->options->wait_ns;
     bool over = false;
     rp_err err = RP_OK;
-    while (!over && now(w) < until_ns) {
+    while (!over && now_ns(w) < until_ns) {
         bool there;
         RP_TRY(await_greeting(w, HELLO_NS, &there));
         if (there) {
-            RP_TRY(ask(w, RP_PUSH_STATE));
+            RP_TRY(send_question(w, RP_PUSH_STATE));
             RP_TRY(listen_for(w, HELLO_NS));
             RP_TRY(w->answered ? judge_system(w, former, &over) : RP_OK);
         }
-        for (const int64_t asked_ns = now(w); !over && now(w) - asked_ns < ASK_NS;) {
-            RP_TRY(round_of(w));
+        for (const int64_t asked_ns = now_ns(w); !over && now_ns(w) - asked_ns < ASK_NS;) {
+            RP_TRY(run_round(w));
         }
     }
     if (!over) {
         err = rp_fail(RP_ERR_FAULT,
-                      "%s: has not said within %" PRId64 " s what came of the system; `ringpipe "
-                      "slots` asks again",
+                      "%s: has not reported the result of the new system within %" PRId64
+                      " s; check it later with `ringpipe slots`",
                       name, w->options->wait_ns / RP_NS_PER_S);
     }
 fail:
     return err;
 }
 
-/* All of it is there. */
+/* Transfers the bundle; after a restart of the agent it continues. */
 static rp_err hand_over_bundle(work *w) {
     rp_err err = RP_ERR_AGAIN;
     for (uint32_t i = 0; i < PROCESSES_MAX && err == RP_ERR_AGAIN; i++) {
-        RP_TRY(ask(w, RP_PUSH_BUNDLE));
+        RP_TRY(send_question(w, RP_PUSH_BUNDLE));
         err = await_answer(w, INSTALL_NS);
         err = err == RP_OK && w->said.outcome == RP_PUSHED_GOES_ON ? send_bundle(w) : err;
     }
-    err = err == RP_ERR_AGAIN ? rp_fail(RP_ERR_FAULT, "%s: its agent restarts again and again",
+    err = err == RP_ERR_AGAIN ? rp_fail(RP_ERR_FAULT,
+                                        "%s: its agent restarts repeatedly; see "
+                                        "`ringpipe boards log`",
                                         w->options->board->name)
                               : err;
 fail:
@@ -390,7 +400,7 @@ rp_err rp_push_to(const rp_push_options *options, rp_Pushed *said) {
     if (is_bundle) {
         RP_TRY(push_bundle(&w));
     } else {
-        RP_TRY(ask(&w, options->action));
+        RP_TRY(send_question(&w, options->action));
         RP_TRY(await_answer(&w, ANSWER_NS));
     }
 fail:

@@ -6,10 +6,10 @@
 
 typedef struct {
     const rp_push_several *asked;
-    pthread_mutex_t lock;     /* of everything below, and while a function of the caller runs */
-    pthread_mutex_t listener; /* held for a board that dials */
-    uint32_t next;            /* board that has not begun */
-    bool over;                /* no further board begins */
+    pthread_mutex_t lock; /* protects the members below, and serialises the caller's functions */
+    pthread_mutex_t listener; /* held while a board that dials is served */
+    uint32_t next;            /* next board to start */
+    bool over;                /* no further board is started */
     rp_err worst;             /* the first error */
 } pool;
 
@@ -69,7 +69,7 @@ static void *run_worker(void *context) {
     return NULL;
 }
 
-/* Signals stay with the thread that asks for them. */
+/* Threads block all signals, which stay with the main thread. */
 static rp_err run_workers(pool *p, uint32_t count) {
     pthread_t thread[RP_PUSH_AT_ONCE_MAX];
     sigset_t all;
@@ -86,7 +86,9 @@ static rp_err run_workers(pool *p, uint32_t count) {
     for (uint32_t i = 0; i < started; i++) {
         (void)pthread_join(thread[i], NULL);
     }
-    return started > 0 ? RP_OK : rp_fail(RP_ERR_MEMORY, "push: no thread: %s", strerror(problem));
+    return started > 0
+               ? RP_OK
+               : rp_fail(RP_ERR_MEMORY, "push: no thread can be started: %s", strerror(problem));
 }
 
 rp_err rp_push_to_several(const rp_push_several *several) {

@@ -25,7 +25,7 @@ static bool open_file(rp_follow *follow) {
     return follow->file != NULL;
 }
 
-/* Another file has its name, or it has become shorter. */
+/* Has the file been replaced or truncated? */
 static bool is_replaced(const rp_follow *follow) {
     struct stat now;
     struct stat own;
@@ -34,7 +34,7 @@ static bool is_replaced(const rp_follow *follow) {
             own.st_size < ftello(follow->file));
 }
 
-/* False: there is no whole line; what there is of one is read again. */
+/* false: there is no complete line yet; a partial line is read again later. */
 static bool read_line(rp_follow *follow, char line[LINE_BYTES], size_t *length) {
     for (;;) {
         const off_t at = ftello(follow->file);

@@ -1,5 +1,4 @@
-/* log.jsonl line by line, while it is written: also when the run goes back and lines are taken out.
- */
+/* Reads log.jsonl line by line while it is written, even if a recovery removes lines. */
 #ifndef RP_RUNS_FOLLOW_H
 #define RP_RUNS_FOLLOW_H
 
@@ -9,13 +8,13 @@
 
 typedef struct {
     const char *path; /* borrowed */
-    FILE *file;       /* NULL: not there yet */
-    double last_s;    /* time of the last line that was given */
-    bool again;       /* in a new file: up to last_s all of it was given */
-    bool torn;        /* behind a line that is too long to be one of ours */
+    FILE *file;       /* NULL: does not exist yet */
+    double last_s;    /* time of the last line that was returned */
+    bool again;       /* the file was replaced: lines up to last_s were returned before */
+    bool torn;        /* inside of a line that is too long to be valid */
 } rp_follow;
 
-/* The next line that says something. False: there is none now. */
+/* Reads the next line that is not RP_STORY_NOTHING. false: no new line yet. */
 bool rp_follow_next(rp_follow *follow, rp_story *out);
 void rp_follow_close(rp_follow *follow);
 

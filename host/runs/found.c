@@ -17,7 +17,7 @@ static int by_name(const void *left, const void *right) {
     return strcmp(*(const char *const *)left, *(const char *const *)right);
 }
 
-static rp_err add(rp_arena *arena, const char *folder, rp_runs *runs) {
+static rp_err add_folder(rp_arena *arena, const char *folder, rp_runs *runs) {
     char *copy;
     rp_err err;
     for (uint32_t i = 0; i < runs->count; i++) {
@@ -36,13 +36,13 @@ fail:
     return err;
 }
 
-/* ---- at work --------------------------------------------------------------------------------- */
+/* ---- active runs ----------------------------------------------------------------------------- */
 
 static bool is_number(const char *text) {
     return text[0] && strspn(text, "0123456789") == strlen(text);
 }
 
-/* A controller keeps its run folder open: it holds the lock on it. */
+/* Adds folders that a process keeps open; a controller keeps its run folder open for the lock. */
 static rp_err add_open_folders(rp_arena *arena, const char *process, rp_runs *runs) {
     char path[PATH_BYTES];
     char folder[PATH_BYTES];
@@ -60,7 +60,7 @@ static rp_err add_open_folders(rp_arena *arena, const char *process, rp_runs *ru
         folder[bytes > 0 ? bytes : 0] = '\0';
         rp_owner_read(folder, &owner);
         if (owner.life == RP_OWNER_ALIVE && owner.pid == strtoll(process, NULL, 10)) {
-            err = add(arena, folder, runs);
+            err = add_folder(arena, folder, runs);
         }
     }
     if (dir) {
@@ -100,7 +100,7 @@ static rp_err walk(search *s, const char *path, uint32_t depth) {
     rp_err err = RP_OK;
     if (rp_run_is_folder(path)) {
         s->found++;
-        return add(s->arena, path, s->runs);
+        return add_folder(s->arena, path, s->runs);
     }
     DIR *dir = depth < DEPTH_MAX ? opendir(path) : NULL;
     for (struct dirent *entry; dir && err == RP_OK && (entry = readdir(dir));) {
@@ -125,12 +125,13 @@ rp_err rp_runs_below(rp_arena *arena, const char *path, rp_runs *runs) {
     struct stat facts;
     search s = {.arena = arena, .runs = runs};
     rp_err err;
-    char *plain; /* runs/ is runs */
+    char *plain; /* without a '/' at the end */
     if (stat(path, &facts) != 0) {
         return rp_fail(RP_ERR_USAGE, "%s: %s", path, strerror(errno));
     }
     if (!S_ISDIR(facts.st_mode)) {
-        return rp_fail(RP_ERR_USAGE, "%s: expected the folder of a run, or of several", path);
+        return rp_fail(RP_ERR_USAGE, "%s: expected a run folder, or a folder with run folders",
+                       path);
     }
     RP_TRY(rp_arena_string(arena, path, &plain));
     for (size_t length = strlen(plain); length > 1 && plain[length - 1] == '/';) {
@@ -138,7 +139,7 @@ rp_err rp_runs_below(rp_arena *arena, const char *path, rp_runs *runs) {
     }
     RP_TRY(walk(&s, plain, 0));
     if (s.found == 0) {
-        err = rp_fail(RP_ERR_USAGE, "%s: there is no run in this folder", path);
+        err = rp_fail(RP_ERR_USAGE, "%s: the folder contains no run", path);
     }
 fail:
     return err;

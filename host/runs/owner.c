@@ -18,7 +18,7 @@ static bool write_path(const char *folder, char path[PATH_BYTES]) {
     return snprintf(path, PATH_BYTES, "%s/controller.json", folder) < PATH_BYTES;
 }
 
-/* A short text of the kernel, without the end of its line. "" when there is none. */
+/* Reads a one-line file of the kernel; "" if it is missing. */
 static void read_word(const char *path, char word[WORD_BYTES]) {
     FILE *file = fopen(path, "re");
     word[0] = '\0';
@@ -35,15 +35,15 @@ static void read_boot(char word[WORD_BYTES]) {
     read_word("/proc/sys/kernel/random/boot_id", word);
 }
 
-/* Process numbers mean something within one of these. */
+/* The namespace in which process numbers are valid. */
 static void read_namespace(char word[WORD_BYTES]) {
     const ssize_t bytes = readlink("/proc/self/ns/pid", word, WORD_BYTES - 1);
     word[bytes > 0 ? bytes : 0] = '\0';
 }
 
-/* When a process began, in ticks since boot; 0: there is none, or it has ended and waits to be
- * reaped. proc(5): field 22 of stat, its name is in parentheses and may hold anything. */
-static uint64_t start_of(int64_t pid) {
+/* Start of a process in ticks since boot; 0: it does not exist or is a zombie. proc(5): field 22 of
+ * stat; the name, in parentheses, may contain anything. */
+static uint64_t read_start(int64_t pid) {
     char path[PATH_BYTES];
     char text[STAT_BYTES];
     (void)snprintf(path, sizeof path, "/proc/%" PRId64 "/stat", pid);
@@ -63,7 +63,7 @@ static uint64_t start_of(int64_t pid) {
     return at ? strtoull(at, NULL, 10) : 0;
 }
 
-/* Device and inode, which a copy has others of. "": it is not there. */
+/* Identity of a folder by device and inode, which differ for a copy; "": it does not exist. */
 static void name_folder(const char *folder, char word[WORD_BYTES]) {
     struct stat facts;
     word[0] = '\0';
@@ -80,15 +80,15 @@ rp_err rp_owner_write(const char *folder) {
     char space[WORD_BYTES];
     char own[WORD_BYTES];
     if (!write_path(folder, path)) {
-        return rp_fail(RP_ERR_USAGE, "%s: path too long", folder);
+        return rp_fail(RP_ERR_USAGE, "%s: the path is too long", folder);
     }
     name_folder(folder, own);
     (void)gethostname(host, sizeof host - 1);
     read_boot(boot);
     read_namespace(space);
     json_t *root = json_pack("{s:i, s:I, s:I, s:s, s:s, s:s, s:s}", "version", 1, "pid",
-                             (json_int_t)getpid(), "start", (json_int_t)start_of(getpid()), "host",
-                             host, "boot", boot, "namespace", space, "folder", own);
+                             (json_int_t)getpid(), "start", (json_int_t)read_start(getpid()),
+                             "host", host, "boot", boot, "namespace", space, "folder", own);
     FILE *file = root ? rp_replace_begin(path) : NULL;
     const bool good = file && json_dumpf(root, file, 0) == 0 && fputc('\n', file) != EOF;
     json_decref(root);
@@ -102,7 +102,7 @@ void rp_owner_remove(const char *folder) {
     }
 }
 
-/* NULL: there is none, or it is not one. */
+/* NULL: the file is missing or invalid. */
 static json_t *load(const char *folder, int64_t *made_ns) {
     char path[PATH_BYTES];
     struct stat facts;
@@ -133,7 +133,7 @@ static rp_owner_life life_of(const json_t *root, const rp_owner *owner, const ch
     (void)gethostname(host, sizeof host - 1);
     read_boot(boot);
     read_namespace(space);
-    if (!is_same(root, "boot", boot)) { /* this machine has been switched off since, or another */
+    if (!is_same(root, "boot", boot)) { /* a reboot since then, or a different machine */
         return strcmp(owner->host, host) == 0 ? RP_OWNER_DEAD : RP_OWNER_ELSEWHERE;
     }
     if (!is_same(root, "namespace", space)) {
@@ -141,7 +141,7 @@ static rp_owner_life life_of(const json_t *root, const rp_owner *owner, const ch
     }
     name_folder(folder, own);
     if (json_object_get(root, "folder") && !is_same(root, "folder", own)) {
-        return RP_OWNER_DEAD; /* a copy: the process works in the original */
+        return RP_OWNER_DEAD; /* a copy; the process uses the original */
     }
     return rp_owner_is_alive(owner) ? RP_OWNER_ALIVE : RP_OWNER_DEAD;
 }
@@ -162,5 +162,5 @@ void rp_owner_read(const char *folder, rp_owner *out) {
 }
 
 bool rp_owner_is_alive(const rp_owner *owner) {
-    return owner->start > 0 && start_of(owner->pid) == owner->start;
+    return owner->start > 0 && read_start(owner->pid) == owner->start;
 }

@@ -13,7 +13,7 @@
 
 enum { NAME_BYTES = 256, SAME_NAME_MAX = 1000 };
 
-/* What runs write into their folder, those of lanes too. */
+/* Files that runs write, including runs with lanes. */
 static const char *const names[] = {"model.yaml",          "data.json",
                                     "plan.json",           "about.json",
                                     "log.jsonl",           "trace.json",
@@ -63,7 +63,7 @@ static bool is_written_by_runs(const char *name) {
     return false;
 }
 
-/* The first by name that a run would write over; "": none. */
+/* Finds the first file by name that a run would overwrite; "": no such file. */
 static void find_foreign(const char *folder, char found[NAME_BYTES]) {
     DIR *dir = opendir(folder);
     found[0] = '\0';
@@ -85,18 +85,19 @@ rp_err rp_run_place_check(rp_arena *arena, const char *folder) {
     rp_err err;
     if (is_there(folder, "run.yaml", true)) {
         RP_TRY(rp_shell_word(arena, folder, &word));
-        return rp_fail(RP_ERR_USAGE,
-                       "%s: holds a run already: `ringpipe resume %s` goes on with it; or choose "
-                       "a new folder",
-                       folder, word);
+        return rp_fail(
+            RP_ERR_USAGE,
+            "%s: contains a run already; continue it with `ringpipe resume %s`, or choose "
+            "a new folder",
+            folder, word);
     }
     if (is_there(folder, "identity.json", true) || is_there(folder, "controller.json", true)) {
-        return RP_OK; /* killed before it began */
+        return RP_OK; /* the run ended before it began */
     }
     find_foreign(folder, found);
     return found[0] ? rp_fail(RP_ERR_USAGE,
-                              "--out %s: %s is there already, and the run would write over it: "
-                              "choose a new folder",
+                              "--out %s: %s exists already and would be overwritten; choose a new "
+                              "folder",
                               folder, found)
                     : RP_OK;
 fail:

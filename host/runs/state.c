@@ -16,8 +16,8 @@
 enum {
     PATH_BYTES = 4096,
     TAIL_BYTES = 64 * 1024,
-    TIMES_MAX = 64,               /* steps whose times say how long the next ones take */
-    JSON_BYTES_MAX = 64 * 1048576 /* of a plan or a summary */
+    TIMES_MAX = 64,               /* number of last steps from whose times the rest is estimated */
+    JSON_BYTES_MAX = 64 * 1048576 /* limit of a plan or a summary */
 };
 
 const char *rp_run_condition_name(rp_run_condition condition) {
@@ -40,7 +40,7 @@ bool rp_run_is_folder(const char *folder) {
             (is_there(folder, "plan.json") || is_there(folder, "lanes.json")));
 }
 
-/* NULL: not there, or no JSON object. */
+/* NULL: missing, or not a JSON object. */
 static json_t *load(const char *folder, const char *name) {
     char path[PATH_BYTES];
     struct stat facts;
@@ -75,8 +75,8 @@ static void take_plan(const char *folder, rp_run_state *out) {
 
 typedef struct {
     double time_s[TIMES_MAX];
-    uint32_t count; /* of all */
-    bool fault;     /* since the last step */
+    uint32_t count; /* of all steps; the last TIMES_MAX times are kept */
+    bool fault;     /* a fault since the last step */
     int64_t changed_ns;
 } log_facts;
 
@@ -121,7 +121,7 @@ static int by_size(const void *left, const void *right) {
     return (a > b) - (a < b);
 }
 
-/* The middle one: an outage or an evaluation between two steps says nothing of the others. */
+/* Median duration of a step, so that outages and evaluations between steps do not count. */
 static double step_seconds(const log_facts *log) {
     double span[TIMES_MAX];
     const uint32_t kept = log->count < TIMES_MAX ? log->count : TIMES_MAX;
@@ -140,9 +140,9 @@ static double step_seconds(const log_facts *log) {
     return span[count / 2];
 }
 
-/* ---- what follows from it -------------------------------------------------------------------- */
+/* ---- condition ------------------------------------------------------------------------------- */
 
-static rp_run_condition of_summary(const char *folder, rp_run_state *out) {
+static rp_run_condition read_summary(const char *folder, rp_run_state *out) {
     json_t *summary = load(folder, "summary.json");
     const char *status = json_string_value(json_object_get(summary, "status"));
     rp_run_condition condition = RP_RUN_KILLED;
@@ -151,7 +151,7 @@ static rp_run_condition of_summary(const char *folder, rp_run_state *out) {
                         ? (rp_run_condition)i
                         : condition;
     }
-    if (condition != RP_RUN_KILLED) { /* of all starts, not of the last steps */
+    if (condition != RP_RUN_KILLED) { /* average over the whole run, not over the last steps */
         const json_t *speed = json_object_get(summary, "samples_per_s");
         out->samples_per_s = json_is_number(speed) ? json_number_value(speed) : NAN;
     }
@@ -172,7 +172,7 @@ static rp_run_condition condition_of(const char *folder, const log_facts *log, r
     case RP_OWNER_NONE:
         break;
     }
-    return is_there(folder, "run.yaml") ? of_summary(folder, out) : RP_RUN_NOT_BEGUN;
+    return is_there(folder, "run.yaml") ? read_summary(folder, out) : RP_RUN_NOT_BEGUN;
 }
 
 rp_err rp_run_state_read(rp_arena *arena, const char *folder, rp_run_state *out) {
@@ -182,8 +182,8 @@ rp_err rp_run_state_read(rp_arena *arena, const char *folder, rp_run_state *out)
     if (!rp_run_is_folder(folder)) {
         struct stat facts;
         return rp_fail(RP_ERR_USAGE, "%s: %s", folder,
-                       stat(folder, &facts) != 0 ? "there is no such folder"
-                                                 : "is not the folder of a run");
+                       stat(folder, &facts) != 0 ? "the folder does not exist"
+                                                 : "this is not a run folder");
     }
     rp_owner_read(folder, &out->owner);
     take_plan(folder, out);
@@ -201,16 +201,17 @@ fail:
     return err;
 }
 
-/* ---- in words -------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
-static const char *way_on(rp_run_condition condition) {
+/* Hint how to continue the run; %s: its folder. */
+static const char *find_hint(rp_run_condition condition) {
     switch (condition) {
     case RP_RUN_INTERRUPTED:
     case RP_RUN_FAILED:
     case RP_RUN_KILLED:
-        return "; `ringpipe resume %s` goes on";
+        return "; continue it with `ringpipe resume %s`";
     case RP_RUN_NOT_BEGUN:
-        return "; the command that made %s begins it";
+        return "; to start it, repeat the command that made %s";
     default:
         return "";
     }
@@ -244,7 +245,7 @@ rp_err rp_run_state_tell(rp_arena *arena, const char *folder, const rp_run_state
     }
     RP_TRY(rp_arena_printf(arena, out, "%s%s%s%s%s", rp_run_condition_name(state->condition), on,
                            step, speed, left));
-    const char *format = way_on(state->condition);
+    const char *format = find_hint(state->condition);
     const char *at = strstr(format, "%s");
     if (at) {
         RP_TRY(rp_arena_printf(arena, &way, "%s%.*s%s%s", *out, (int)(at - format), format, word,

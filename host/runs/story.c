@@ -89,7 +89,7 @@ void rp_story_read(const char *line, size_t length, rp_story *out) {
             add(out, "step %" PRIu64 ": %s", out->step, text);
         }
     }
-    for (char *at = out->text; *at; at++) { /* what came from a file does not move the cursor */
+    for (char *at = out->text; *at; at++) { /* removes control characters for a terminal */
         *at = (unsigned char)*at < ' ' || *at == 127 ? '?' : *at;
     }
     json_decref(root);

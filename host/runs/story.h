@@ -1,4 +1,4 @@
-/* log.jsonl in plain language. */
+/* Lines of log.jsonl as text. */
 #ifndef RP_RUNS_STORY_H
 #define RP_RUNS_STORY_H
 
@@ -8,8 +8,8 @@
 #include "base/err.h"
 
 typedef enum {
-    RP_STORY_NOTHING, /* no line of ours, or one for programs */
-    RP_STORY_STEP,    /* one of many */
+    RP_STORY_NOTHING, /* invalid line, or a line only for programs */
+    RP_STORY_STEP,
     RP_STORY_EVENT
 } rp_story_kind;
 
@@ -20,7 +20,7 @@ typedef struct {
     char text[400]; /* "0:12  step 985  epoch 3  loss 0.4312  4901 samples/s" */
 } rp_story;
 
-/* A line of log.jsonl, with or without its end. */
+/* Converts a line of log.jsonl, with or without newline. */
 void rp_story_read(const char *line, size_t length, rp_story *out);
 
 /* "0:31", "4:21:42" */

@@ -17,7 +17,7 @@ int rp_tail_open(const char *path) {
     return fd;
 }
 
-/* Less than `bytes` at the end of the file. */
+/* Returns the number of bytes read, which is less than `bytes` at the end of the file. */
 static size_t read_from(int fd, char *to, size_t bytes, off_t at) {
     size_t done = 0;
     while (done < bytes) {
@@ -40,13 +40,13 @@ rp_err rp_tail_read(rp_arena *arena, const char *path, size_t most, char **text,
     const size_t bytes = size < most ? size : most;
     RP_TRY(RP_ARENA_NEW(arena, bytes + 1, text));
     size_t used = there ? read_from(fd, *text, bytes, (off_t)(size - bytes)) : 0;
-    while (used > 0 && (*text)[used - 1] != '\n') { /* being written, or torn */
+    while (used > 0 && (*text)[used - 1] != '\n') { /* an incomplete line */
         used--;
     }
     (*text)[used] = '\0';
     *end = size - bytes + used;
     *changed_ns = facts.st_mtim.tv_sec * INT64_C(1000000000) + facts.st_mtim.tv_nsec;
-    if (bytes < size) { /* the first one is cut */
+    if (bytes < size) { /* the first line is cut */
         char *begin = strchr(*text, '\n');
         *text = begin ? begin + 1 : *text + used;
     }

@@ -1,4 +1,4 @@
-/* The last lines of a log that may be long, and is being written. */
+/* Reads the last lines of a log that may be long, and may be growing. */
 #ifndef RP_RUNS_TAIL_H
 #define RP_RUNS_TAIL_H
 
@@ -6,13 +6,14 @@
 
 #include "base/arena.h"
 
-/* *text: whole lines, zero behind them, of the file's last `most` bytes; "" when there is no such
- * file. *end: where they end in the file. *made_ns: when the file was changed last, since 1970.
- * errors  MEMORY */
+/* *text: the complete lines in the last `most` bytes of the file, zero-terminated; "" if the file
+ * is missing. *end: offset of their end in the file. *changed_ns: time of the last change, in ns
+ * since 1970. errors  MEMORY */
 rp_err rp_tail_read(rp_arena *arena, const char *path, size_t most, char **text, uint64_t *end,
                     int64_t *changed_ns) RP_MUST_CHECK;
 
-/* open() for reading of a file in a run folder: no link, no device. -1: errno */
+/* Opens a file of a run folder for reading; refuses symbolic links and devices. -1: errno is set.
+ */
 int rp_tail_open(const char *path);
 
 #endif

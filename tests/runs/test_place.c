@@ -25,7 +25,7 @@ static void files_of_others_are_left_alone(void **state) {
     }
     assert_int_equal(symlink("nowhere", in_folder("checkpoint")), 0);
     expect_err(check(), RP_ERR_USAGE);
-    assert_non_null(strstr(rp_err_message(), "checkpoint is there already"));
+    assert_non_null(strstr(rp_err_message(), "checkpoint exists already"));
     assert_int_equal(unlink(in_folder("checkpoint")), 0);
     append("train.csv", "a,b\n", 4);
     append("weights.safetensors.old", "mine", 4);
@@ -40,7 +40,8 @@ static void a_run_that_was_killed_before_it_began_is_made_again(void **state) {
     expect_ok(check());
     append("run.yaml", "model: mlp\n", 11);
     expect_err(check(), RP_ERR_USAGE);
-    assert_non_null(strstr(rp_err_message(), "holds a run already: `ringpipe resume "));
+    assert_non_null(
+        strstr(rp_err_message(), "contains a run already; continue it with `ringpipe resume "));
 }
 
 static void runs_of_one_second_have_folders_of_their_own(void **state) {
@@ -72,8 +73,8 @@ static void runs_of_one_second_have_folders_of_their_own(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(files_of_others_are_left_alone, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_run_that_was_killed_before_it_began_is_made_again,
-                                        setup, teardown),
+        cmocka_unit_test_setup_teardown(a_run_that_was_killed_before_it_began_is_made_again, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(runs_of_one_second_have_folders_of_their_own, setup,
                                         teardown),
     };

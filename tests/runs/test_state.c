@@ -72,16 +72,16 @@ static void a_run_at_work(void **state) {
 static void a_run_that_has_ended(void **state) {
     (void)state;
     write_text("identity.json", "{}");
-    assert_string_equal(tell(), "not begun; the command that made 'a b' begins it");
+    assert_string_equal(tell(), "not begun; to start it, repeat the command that made 'a b'");
     write_text("run.yaml", "");
     write_text("plan.json", plan);
     write_log();
-    assert_string_equal(tell(), "killed: step 10 of 40; `ringpipe resume 'a b'` goes on");
+    assert_string_equal(tell(), "killed: step 10 of 40; continue it with `ringpipe resume 'a b'`");
     write_text("summary.json", "{\"status\": \"finished\", \"samples_per_s\": 1234.4}");
     assert_string_equal(tell(), "finished: step 10 of 40, 1234 samples/s");
     assert_true(isnan(read_state().left_s));
     write_text("summary.json", "{\"status\": \"failed\", \"samples_per_s\": null}");
-    assert_string_equal(tell(), "failed: step 10 of 40; `ringpipe resume 'a b'` goes on");
+    assert_string_equal(tell(), "failed: step 10 of 40; continue it with `ringpipe resume 'a b'`");
     write_text("summary.json", "{\"status\": \"interrupted\"}");
     assert_int_equal(read_state().condition, RP_RUN_INTERRUPTED);
     write_text("summary.json", "{\"status\": ");
@@ -114,7 +114,7 @@ static void a_dead_controller_was_killed(void **state) {
     write_text("plan.json", plan);
     write_text("summary.json", "{\"status\": \"finished\"}");
     write_log();
-    assert_string_equal(tell(), "killed: step 10 of 40; `ringpipe resume 'a b'` goes on");
+    assert_string_equal(tell(), "killed: step 10 of 40; continue it with `ringpipe resume 'a b'`");
 }
 
 static void what_is_no_run(void **state) {
@@ -132,7 +132,7 @@ static void what_is_no_run(void **state) {
     assert_int_equal(now.steps, 0);
     assert_true(isnan(now.loss));
     assert_string_equal(now.model, "");
-    assert_string_equal(tell(), "killed; `ringpipe resume 'a b'` goes on");
+    assert_string_equal(tell(), "killed; continue it with `ringpipe resume 'a b'`");
 }
 
 int main(void) {
