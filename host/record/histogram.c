@@ -17,7 +17,7 @@ void rp_histogram_limits(double limit[RP_HISTOGRAM_BUCKETS]) {
     limit[RP_HISTOGRAM_BUCKETS - 1] = DBL_MAX;
 }
 
-/* The first limit above the value; a float is below the last one. */
+/* Index of the first limit above the value; every float is below the last limit. */
 static uint32_t find_bucket(const double limit[RP_HISTOGRAM_BUCKETS], double value) {
     uint32_t first = 0;
     uint32_t last = RP_HISTOGRAM_BUCKETS - 1;

@@ -22,11 +22,10 @@ typedef struct {
 } log_file;
 
 static rp_err fail_io(const char *path) {
-    return rp_fail(RP_ERR_IO, "%s: can not be written: %s", path, strerror(errno));
+    return rp_fail(RP_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
 }
 
-/* Behind the last line; of one that does not fit on the disk nothing stays, so that later ones may
- * follow. */
+/* Appends a line. If the disk is full a partial line is removed, so that later lines stay valid. */
 static bool append_whole(const log_file *file, const char *line, size_t bytes) {
     struct stat facts;
     const bool known = file->regular && fstat(file->fd, &facts) == 0;
@@ -47,7 +46,7 @@ static bool append_whole(const log_file *file, const char *line, size_t bytes) {
     return true;
 }
 
-/* Takes the reference; NULL means that memory is short or a text is not UTF-8. */
+/* Writes an object and takes its reference; NULL: memory is short, or a text is not UTF-8. */
 static rp_err write_line(const log_file *file, json_t *object) {
     char line[LINE_BYTES];
     const size_t bytes =
@@ -55,8 +54,9 @@ static rp_err write_line(const log_file *file, json_t *object) {
                : 0;
     json_decref(object);
     if (bytes == 0 || bytes >= sizeof line) {
-        return rp_fail(RP_ERR_FORMAT, "%s: a line can not be made: is its text UTF-8, and short?",
-                       file->path);
+        return rp_fail(RP_ERR_FORMAT,
+                       "%s: a line cannot be made; expected UTF-8 of less than %zu bytes",
+                       file->path, sizeof line);
     }
     line[bytes] = '\n';
     return append_whole(file, line, bytes + 1) ? RP_OK : rp_replace_unwritten(file->path);
@@ -69,7 +69,7 @@ static bool is_one_of(const char *name, const char *const *names) {
     return *names != NULL;
 }
 
-/* Former versions counted steps, and what belongs to one, from 0. */
+/* Converts a line of an older version, which counted steps from 0. */
 static void renumber(json_t *line) {
     static const char *const from_0[] = {"eval",    "prediction", "skipped",    "trust",
                                          "advance", "fault",      "not_finite", NULL};
@@ -82,8 +82,8 @@ static void renumber(json_t *line) {
     }
 }
 
-/* What happened stays, also of steps that are trained again. What every start says is said again.
- */
+/* Is a line kept when the run continues at `step_first`? Events that happened are kept even if
+ * their steps are trained again; lines that every start writes are not. */
 static bool is_kept(const json_t *line, uint64_t step_first) {
     static const char *const happened[] = {"fault",   "recovered", "resumed", "damaged",
                                            "waiting", "silent",    "spare",   "fewer",
@@ -97,7 +97,7 @@ static bool is_kept(const json_t *line, uint64_t step_first) {
     return step_first > 0 && (uint64_t)step < step_first + !(event && strcmp(event, "hint") == 0);
 }
 
-/* Copies the lines up to `step_first`; stops at one that a crash has torn. */
+/* Copies the kept lines; stops at a line that a crash has truncated. */
 static bool copy_lines(FILE *from, FILE *to, uint64_t step_first) {
     bool former = false;
     for (;;) {
@@ -132,12 +132,12 @@ static bool is_regular(const char *path) {
     return lstat(path, &facts) == 0 && S_ISREG(facts.st_mode);
 }
 
-/* The kept lines go to a new file that then takes the old one's place. */
+/* Writes the kept lines to a new file, which replaces the old one. */
 static rp_err drop_later_records(const char *path, uint64_t step_first) {
     FILE *from = is_regular(path) ? fopen(path, "re") : NULL;
     if (!from) {
         return is_regular(path)
-                   ? rp_fail(RP_ERR_IO, "%s: can not be read: %s", path, strerror(errno))
+                   ? rp_fail(RP_ERR_IO, "%s: cannot be read: %s", path, strerror(errno))
                    : RP_OK;
     }
     FILE *to = rp_replace_begin(path);
@@ -154,7 +154,7 @@ static rp_err rewind_sink(void *sink, uint64_t step) {
     if (after < 0) {
         return fail_io(file->path);
     }
-    (void)close(file->fd); /* of the file that was replaced */
+    (void)close(file->fd); /* the replaced file */
     file->fd = after;
 fail:
     return err;

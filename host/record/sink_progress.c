@@ -15,21 +15,21 @@
 enum {
     FRAME_BYTES = 8192,
     COLUMNS_MIN = 20,
-    COLUMNS_MAX = 160, /* wider than this a bar is no easier to read */
+    COLUMNS_MAX = 160, /* limit of the width, for readability */
     BAR_MIN = 8,
     BAR_MAX = 40,
     CELL_BAR_MAX = 6,
     STAGES_MAX = 64,
     PHASE_BYTES = 128,
-    OUTAGES_MAX = 3 /* in a row: as many are a slower ring */
+    OUTAGES_MAX = 3 /* this many slow steps in a row mean a slower ring */
 };
 
 static const int64_t live_every_ns = RP_NS_PER_S / 10;
 static const int64_t plain_every_ns = 2 * RP_NS_PER_S;
 static const int64_t plain_part_every_ns = 10 * RP_NS_PER_S;
-static const double smoothing_s = 8.0; /* of the speed that the time left is computed from */
-/* A step that takes so many times as long as the others is an outage, which the time left ignores;
- * but OUTAGES_MAX of them in a row. */
+static const double smoothing_s = 8.0; /* time constant of the speed for the time left */
+/* A step of this multiple of the mean duration is an outage, which the time left ignores, unless
+ * OUTAGES_MAX of them follow each other. */
 static const double outage_times = 5.0;
 
 typedef struct {
@@ -42,26 +42,26 @@ typedef struct {
     uint64_t step_total;
     uint32_t epochs, stages;
 
-    rp_sink_step state; /* newest, its step from 1; its busy points to the array below */
+    rp_sink_step state; /* newest state; step counts from 1; `busy` points to the array below */
     double busy[STAGES_MAX];
     bool have_state, printed; /* printed: the newest state has been shown */
-    int64_t shown_ns;         /* when something was shown last; 0: never */
+    int64_t shown_ns;         /* time of the last output; 0: none yet */
     char phase[PHASE_BYTES];
-    bool part;           /* the phase says how far it is: */
-    int64_t part_ns;     /* when it began */
-    uint64_t part_first; /* what was done then */
+    bool part;           /* the phase reports its progress, in the members below */
+    int64_t part_ns;     /* start of the part */
+    uint64_t part_first; /* `part_done` at the start */
     uint64_t part_done, part_total;
     char part_unit[32];
-    uint32_t lines; /* on the screen now, the cursor is in the last */
+    uint32_t lines; /* lines on the screen; the cursor is in the last */
 
-    uint64_t speed_step; /* speed was brought up to date at this step and time */
+    uint64_t speed_step; /* step and time of the last update of step_s */
     int64_t speed_ns;
-    double step_s;    /* seconds a step, smoothed; 0: not known yet */
-    uint32_t outages; /* in a row, of which it knows nothing */
-    rp_log_hook hook; /* a log line clears what is drawn */
+    double step_s;    /* smoothed duration of a step; 0: unknown yet */
+    uint32_t outages; /* consecutive slow steps that step_s ignores */
+    rp_log_hook hook; /* clears the lines before a log line */
 } progress;
 
-/* Text that knows how many columns it takes and stops at the edge. */
+/* Text with a count of columns, limited to a width. */
 typedef struct {
     char text[FRAME_BYTES];
     size_t used;
@@ -82,7 +82,7 @@ static void add_raw(frame *f, const char *text) {
     }
 }
 
-/* UTF-8: a byte that begins a character is a column. */
+/* Adds UTF-8 text; each byte that begins a character counts as a column. */
 static void add_text(frame *f, const char *given) {
     char safe[FRAME_BYTES];
     const char *text = safe;
@@ -120,7 +120,7 @@ static void add_color(const progress *p, frame *f, const char *code) {
     }
 }
 
-/* A bar of eighths of a column; spaces fill it up. */
+/* Adds a bar in eighths of a column, padded with spaces. */
 static void add_blocks(const progress *p, frame *f, double share, uint32_t columns) {
     const double clamped = share > 0 ? (share < 1 ? share : 1) : 0; /* NaN: 0 */
     uint32_t eighths = (uint32_t)(clamped * 8 * columns + 0.5);
@@ -152,7 +152,7 @@ static void add_speed(frame *f, double samples_per_s) {
     add_format(f, samples_per_s < 100 ? "  %.1f samples/s" : "  %.0f samples/s", samples_per_s);
 }
 
-/* What a narrow line leaves out. */
+/* Parts that a narrow line may omit. */
 enum { NUMBER_SPEED = 1, NUMBER_EPOCH = 2, NUMBER_LOSS = 4, NUMBER_ALL = 7 };
 
 static void add_numbers(const progress *p, frame *f, unsigned shown) {
@@ -176,7 +176,7 @@ static void add_numbers(const progress *p, frame *f, unsigned shown) {
 
 /* ---- the picture ---- */
 
-/* A bar of what the line has room for beside `other` columns, and the share. */
+/* Adds a bar that leaves `other` columns of the line free, and the share. */
 static void add_bar(const progress *p, frame *f, double share, uint32_t other) {
     uint32_t bar = f->columns_max > other ? f->columns_max - other : 0;
     bar = bar > BAR_MAX ? BAR_MAX : bar;
@@ -210,7 +210,7 @@ static void draw_bar(const progress *p, frame *f) {
         add_numbers(p, &numbers, tries[i]);
         epoch[tries[i] & NUMBER_EPOCH ? length : 0] = '\0';
         other = numbers.columns + (uint32_t)strlen(epoch) + SHARE_COLUMNS;
-        if (other <= f->columns_max + 1) { /* no bar: no blank before the share */
+        if (other <= f->columns_max + 1) { /* without a bar there is no blank before the share */
             break;
         }
     }
@@ -219,9 +219,9 @@ static void draw_bar(const progress *p, frame *f) {
     add_text(f, numbers.text);
 }
 
-/* ---- a part that is no training ---- */
+/* ---- a part outside of training ---- */
 
-/* A sign of life that turns ten times a second. */
+/* Adds a spinner that turns ten times a second. */
 static void add_sign(const progress *p, frame *f) {
     static const char *const dots[] = {"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"};
     static const char *const lines[] = {"|", "/", "-", "\\"};
@@ -229,7 +229,7 @@ static void add_sign(const progress *p, frame *f) {
     add_text(f, p->unicode ? dots[turn % 10] : lines[turn % 4]);
 }
 
-/* "3/8 boards  0:12 left", or how long it has taken as long as nobody knows. */
+/* Adds "3/8 boards  0:12 left", or the time so far if the rest cannot be estimated yet. */
 static void add_part_numbers(const progress *p, frame *f) {
     const double seconds = (double)(now_ns(p) - p->part_ns) * 1e-9;
     const uint64_t since = p->part_done - p->part_first;
@@ -248,7 +248,7 @@ static void draw_part(const progress *p, frame *f) {
     add_part_numbers(p, &numbers);
     add_sign(p, f);
     add_text(f, " ");
-    const uint32_t room = f->columns_max - f->columns; /* for the text, beside the numbers */
+    const uint32_t room = f->columns_max - f->columns; /* for text and numbers */
     const uint32_t needed = numbers.columns + 2 + (p->part_total > 0 ? SHARE_COLUMNS : 0);
     frame text = {.columns_max = room > needed ? room - needed : 0};
     add_text(&text, p->phase);
@@ -265,7 +265,7 @@ static const char *shade_of(double busy) {
     return busy >= 0.8 ? "\033[32m" : busy >= 0.5 ? "\033[33m" : "\033[31m";
 }
 
-/* [0 ████▌ 92%]→[1 ███▉  79%]: as much of it as the width allows. */
+/* Draws [0 ████▌ 92%]→[1 ███▉  79%], with as much detail as the width allows. */
 static void draw_ring(const progress *p, frame *f) {
     const uint32_t stages = p->stages;
     const uint32_t fixed = 6 + stages * (stages > 10 ? 11 : 10); /* "ring  ", "[0  100%]→" */
@@ -278,7 +278,7 @@ static void draw_ring(const progress *p, frame *f) {
         sum += p->busy[k];
     }
     add_text(f, "ring  ");
-    if (cell == 0) { /* too many: a column each, U+2581 one eighth ... U+2588 full */
+    if (cell == 0) { /* many boards: one column each, U+2581 one eighth ... U+2588 full */
         for (uint32_t k = 0; p->unicode && k < stages; k++) {
             const int level = (int)(p->busy[k] * 7 + 0.5);
             const char block[4] = {(char)0xe2, (char)0x96, (char)(0x81 + level), '\0'};
@@ -312,7 +312,7 @@ static uint32_t width_of(const progress *p) {
     return columns - 1; /* the last column would make some terminals wrap */
 }
 
-/* To the first column of the first line, nothing left on the screen from there. */
+/* Moves to the first column of the first line, and clears from there. */
 static void add_clear(const progress *p, frame *f) {
     if (p->lines > 0) {
         add_raw(f, "\r");
@@ -337,7 +337,8 @@ static void clear_lines(progress *p) {
     }
 }
 
-/* Lines end with what clears their rest, so nothing flickers: no line is empty at any time. */
+/* Draws the lines. Each clears only its own rest, so that no line is empty at any time and nothing
+ * flickers. */
 static void draw_live(progress *p) {
     frame f = {.columns_max = width_of(p)};
     const bool ring = p->phase[0] == '\0' && p->stages > 0 && p->state.busy;
@@ -391,7 +392,7 @@ static void show_lines(progress *p) {
 static void before_log_line(void *context) {
     progress *p = context;
     clear_lines(p);
-    p->shown_ns = 0; /* the next update draws again at once */
+    p->shown_ns = 0; /* makes the next update draw at once */
 }
 
 /* ---- life ---- */
@@ -447,14 +448,14 @@ static rp_err open_sink(rp_arena *arena, const rp_sink_run *run, void **sink) {
     return rp_progress_open(arena, run, RP_PROGRESS_AUTO, sink);
 }
 
-/* Plain: the newest state, if it was not printed. */
+/* In plain mode: prints the newest state if it was not printed. */
 static void print_rest(progress *p) {
     if (p->mode == RP_PROGRESS_PLAIN && p->have_state && !p->printed) {
         show_lines(p);
     }
 }
 
-/* Exponential mean over the last seconds, however long the steps are. */
+/* Updates step_s, an exponential mean over the last seconds, independent of the length of steps. */
 static void measure_speed(progress *p, uint64_t step) {
     const int64_t now = now_ns(p);
     if (p->speed_ns == 0 || step < p->speed_step) {
@@ -516,7 +517,7 @@ static rp_err on_phase(void *sink, const char *text) {
         (void)snprintf(p->phase, sizeof p->phase, "%s ...", text);
         draw_live(p);
     }
-    p->speed_ns = 0; /* the pause is not part of a step */
+    p->speed_ns = 0; /* the pause does not count as part of a step */
     return RP_OK;
 }
 
@@ -533,7 +534,7 @@ static rp_err on_part(void *sink, const rp_sink_part *part) {
     const char *text = part->text;
     const bool goes_on =
         p->part && strcmp(p->phase, text) == 0 && strcmp(p->part_unit, part->unit) == 0;
-    const bool after_phase = strncmp(p->phase, text, strlen(text)) == 0; /* which was printed */
+    const bool after_phase = strncmp(p->phase, text, strlen(text)) == 0; /* printed already */
     if (!goes_on) {
         print_rest(p);
         p->part_ns = now_ns(p);
@@ -546,7 +547,7 @@ static rp_err on_part(void *sink, const rp_sink_part *part) {
     p->part_total = part->total;
     p->part_done = part->total > 0 && part->done > part->total ? part->total : part->done;
     p->part_first = p->part_first < p->part_done ? p->part_first : p->part_done;
-    p->speed_ns = 0; /* the pause is not part of a step */
+    p->speed_ns = 0; /* the pause does not count as part of a step */
     const bool live = p->mode == RP_PROGRESS_LIVE;
     if (p->shown_ns == 0 ||
         now_ns(p) - p->shown_ns >= (live ? live_every_ns : plain_part_every_ns)) {
@@ -556,7 +557,7 @@ static rp_err on_part(void *sink, const rp_sink_part *part) {
     return RP_OK;
 }
 
-/* A line that stays. */
+/* Prints a line that stays on the screen. */
 static void put_line(progress *p, const char *text) {
     print_rest(p);
     clear_lines(p);

@@ -1,4 +1,4 @@
-/* The result on standard output: a few lines for a person, or the summary as one JSON line. */
+/* The result on standard output: a few lines of text, or the summary as one JSON line. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -6,13 +6,13 @@
 #include "base/log.h"
 #include "record/sink.h"
 
-/* A wire that is busy for so much of the time is what the run waits for. */
+/* A wire that is busy for at least this share of the time limits the run. */
 static const double LIMIT_SHARE = 0.8;
 
 typedef struct {
     FILE *file;
     rp_format format;
-    const char *folder; /* to tell of; NULL: none */
+    const char *folder; /* to mention; NULL: do not mention it */
 } result;
 
 static rp_err open_sink(rp_arena *arena, const rp_sink_run *run, void **sink) {
@@ -27,7 +27,7 @@ fail:
     return err;
 }
 
-/* "test loss 0.5": four decimals of classes, where losses are about 1. */
+/* Prints "test loss 0.5"; four decimals with classes, because losses are of the order of 1. */
 static void print_loss(FILE *file, const char *of, double loss, bool classes) {
     if (!isfinite(loss)) {
         (void)fprintf(file, "%s loss not finite", of);
@@ -73,7 +73,7 @@ static void print_recoveries(FILE *file, const rp_summary *s) {
     }
 }
 
-/* The one that is busiest, of those that carry what a step waits for. */
+/* The busiest wire among those that a step waits for. */
 static const rp_summary_wire *find_busiest(const rp_summary *s) {
     const rp_summary_wire *busiest = NULL;
     for (uint32_t i = 0; i < s->wire_count; i++) {
@@ -94,7 +94,7 @@ static void print_end(FILE *file, uint32_t board) {
     }
 }
 
-/* What more boards would not make faster. */
+/* Names the wire that limits the run, if there is one. */
 static void print_limit(FILE *file, const rp_summary *s) {
     const rp_summary_wire *wire = find_busiest(s);
     if (!wire || !(wire->utilisation >= LIMIT_SHARE)) {
@@ -106,7 +106,7 @@ static void print_limit(FILE *file, const rp_summary *s) {
     print_end(file, wire->to);
     (void)fprintf(file, ": %.3g Mbit/s, busy %.0f %% of the time", wire->rate_mbit,
                   100 * wire->utilisation);
-    if (!wire->codec || strcmp(wire->codec, "f32") == 0) { /* otherwise it is in force */
+    if (!wire->codec || strcmp(wire->codec, "f32") == 0) { /* a codec is not in use yet */
         (void)fprintf(file, "; links.%s sends fewer bytes",
                       wire->from == UINT32_MAX ? "inputs" : "codec");
     }
@@ -121,7 +121,7 @@ static void print_number(FILE *file, double value, bool known) {
     }
 }
 
-/* Every wire, one way each. */
+/* Prints a table of wires, one row for each direction. */
 static void print_wires(FILE *file, const rp_summary *s) {
     char ends[2][16];
     (void)fprintf(file,
@@ -149,7 +149,7 @@ static void print_wires(FILE *file, const rp_summary *s) {
 static void print_text(const result *to, const rp_summary *s) {
     const bool failed = strcmp(s->status, "failed") == 0;
     if (failed && s->samples == 0) {
-        return; /* standard error has said why */
+        return; /* the reason is on standard error */
     }
     (void)fprintf(to->file, "%s: %s on %u stages", s->status, s->model, s->stages);
     if (s->boards > 0 && s->boards != s->stages) {

@@ -1,4 +1,4 @@
-/* summary.json: what a run came to, for programs. */
+/* summary.json: the summary of a run, for programs. */
 #include "record/sink.h"
 
 static rp_err open_sink(rp_arena *arena, const rp_sink_run *run, void **sink) {

@@ -14,12 +14,12 @@
 #include "record/sink.h"
 
 enum {
-    TAIL_BYTES = 4,    /* checksum behind a record */
-    FRAME_BYTES = 12,  /* length and its checksum, in front of a record */
-    RECORD_MAX = 32768 /* a histogram has two numbers a bucket */
+    TAIL_BYTES = 4,    /* checksum after a record */
+    FRAME_BYTES = 12,  /* length and its checksum, before a record */
+    RECORD_MAX = 32768 /* a histogram has two numbers for each bucket */
 };
 
-/* As in the file; `bytes` follows the frame. */
+/* A record in the layout of the file; `bytes` follows the frame directly. */
 typedef struct {
     unsigned char frame[FRAME_BYTES];
     unsigned char bytes[RECORD_MAX + TAIL_BYTES];
@@ -30,11 +30,11 @@ _Static_assert(offsetof(record, bytes) == FRAME_BYTES, "a record is written in o
 struct rp_tensorboard {
     const char *path;
     FILE *file;
-    size_t end; /* of its records */
+    size_t end; /* end of the records in the file */
     uint32_t stages;
-    double speeds_s; /* when speeds were written last: once a second will do */
+    double speeds_s; /* time of the last speeds, which are written once a second */
     double limit[RP_HISTOGRAM_BUCKETS];
-    record record; /* the one at hand */
+    record record; /* buffer */
 };
 
 /* CRC-32C (Castagnoli), half a byte at a time. */
@@ -63,7 +63,7 @@ static void put_little(unsigned char *to, uint64_t value, uint32_t bytes) {
     }
 }
 
-/* The bytes that TensorBoard's own messages have: nanopb writes fields in their order. */
+/* Encodes an event with the same bytes as TensorBoard, because nanopb writes fields in order. */
 static rp_err encode_event(rp_tensorboard *board, const tb_Event *event) {
     record *r = &board->record;
     pb_ostream_t stream = pb_ostream_from_buffer(r->bytes, RECORD_MAX);
@@ -74,7 +74,8 @@ static rp_err encode_event(rp_tensorboard *board, const tb_Event *event) {
     return RP_OK;
 }
 
-/* Of a record that does not fit on the disk nothing stays, so that later ones may follow. */
+/* Writes the record. If the disk is full a partial record is removed, so that later ones stay
+ * valid. */
 static rp_err write_record(rp_tensorboard *board) {
     record *r = &board->record;
     const int fd = fileno(board->file);
@@ -112,7 +113,7 @@ static uint64_t get_little(const unsigned char *from, uint32_t bytes) {
     return value;
 }
 
-/* Reads one record; false at the end, or where a crash or something else has damaged the file. */
+/* Reads one record; false: end of the file, or it is damaged from here on. */
 static bool read_record(FILE *file, record *r) {
     unsigned char frame[FRAME_BYTES];
     unsigned char tail[4];
@@ -126,35 +127,35 @@ static bool read_record(FILE *file, record *r) {
            get_little(tail, 4) == masked_crc(r->bytes, r->count);
 }
 
-/* The step of an event; the first record has none. What is no event of ours counts as step 0. */
-static uint64_t step_of(const record *r) {
+/* Step of an event; 0 for the first record, which has no step, and for unknown records. */
+static uint64_t read_step(const record *r) {
     pb_istream_t stream = pb_istream_from_buffer(r->bytes, r->count);
     tb_Event event = tb_Event_init_zero;
     return pb_decode(&stream, tb_Event_fields, &event) ? event.step : 0;
 }
 
-/* Stands behind the records of steps before `step_end`; what follows is cut off. */
+/* Keeps the records of steps before `step_end`, and cuts off the rest. */
 static rp_err drop_later_records(rp_tensorboard *board, uint64_t step_end) {
     record *r = &board->record;
     long keep = 0;
-    while (read_record(board->file, r) && step_of(r) < step_end) {
+    while (read_record(board->file, r) && read_step(r) < step_end) {
         keep = ftell(board->file);
     }
     if (keep < 0 || fseek(board->file, keep, SEEK_SET) != 0 ||
         ftruncate(fileno(board->file), keep) != 0) {
-        return rp_fail(RP_ERR_IO, "%s: can not be cut: %s", board->path, strerror(errno));
+        return rp_fail(RP_ERR_IO, "%s: cannot be truncated: %s", board->path, strerror(errno));
     }
     board->end = (size_t)keep;
     return RP_OK;
 }
 
-static FILE *open_file(const char *path, bool anew) {
-    const int fd = rp_replace_open(path, O_RDWR | (anew ? O_TRUNC : 0));
+static FILE *open_file(const char *path, bool is_new) {
+    const int fd = rp_replace_open(path, O_RDWR | (is_new ? O_TRUNC : 0));
     FILE *file = fd >= 0 ? fdopen(fd, "r+b") : NULL;
     if (!file && fd >= 0) {
         (void)close(fd);
     }
-    if (file) { /* it is written to without the stream, and read again when a run goes back */
+    if (file) { /* writes bypass the stream, and a rewind reads the file again */
         (void)setvbuf(file, NULL, _IONBF, 0);
     }
     return file;
@@ -173,14 +174,14 @@ rp_err rp_tensorboard_open(rp_arena *arena, const char *folder, uint64_t step_fi
     rp_histogram_limits(board->limit);
     board->file = open_file(path, step_first == 0);
     if (!board->file) {
-        err = rp_fail(RP_ERR_IO, "%s: can not be written: %s", path, strerror(errno));
+        err = rp_fail(RP_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
         goto fail;
     }
     RP_TRY(drop_later_records(board, step_first));
     if (board->end == 0) {
         err = write_event(board, &first);
         if (err != RP_OK) {
-            (void)rp_fail(err, "%s: can not be written: %s", path, strerror(errno));
+            (void)rp_fail(err, "%s: cannot be written: %s", path, strerror(errno));
             goto fail;
         }
     }
@@ -204,7 +205,7 @@ rp_err rp_tensorboard_scalar(rp_tensorboard *board, const char *tag, double valu
     return write_event(board, &event);
 }
 
-/* Numbers of a packed field. */
+/* Numbers of a packed protobuf field. */
 typedef struct {
     double number[RP_HISTOGRAM_BUCKETS];
     uint32_t count;
@@ -220,8 +221,8 @@ static bool encode_numbers(pb_ostream_t *stream, const pb_field_t *field, void *
     return good;
 }
 
-/* Of empty buckets beside each other the last one's limit stays: the lower end of what follows.
- * Behind the last value there is none. */
+/* Lists limits and counts of buckets. Of adjacent empty buckets only the last limit is kept, which
+ * is the lower end of the next bucket; empty buckets after the last value are dropped. */
 static void list_buckets(const rp_tensorboard *board, const rp_histogram *values, numbers *limits,
                          numbers *counts) {
     limits->count = 0;
@@ -303,7 +304,7 @@ fail:
     return err;
 }
 
-/* At the last step trained: a run that resumes behind it keeps the point. */
+/* Written for the last step trained, so that a run that resumes after it keeps the point. */
 static rp_err on_eval(void *sink, const rp_sink_eval *eval) {
     const uint64_t last = eval->step > 0 ? eval->step - 1 : 0;
     char name[64];
@@ -325,7 +326,7 @@ static rp_err on_prediction(void *sink, const rp_sink_prediction *line) {
     RP_TRY(rp_tensorboard_scalar(sink, tag, line->error, line->step, line->wall_s));
     (void)snprintf(tag, sizeof tag, "prediction/stage%u/stale_error", line->stage);
     RP_TRY(rp_tensorboard_scalar(sink, tag, line->stale_error, line->step, line->wall_s));
-    if (line->error > 0) { /* above 1 the prediction helps */
+    if (line->error > 0) { /* a ratio above 1 means that the prediction helps */
         (void)snprintf(tag, sizeof tag, "prediction/stage%u/stale_over_predicted", line->stage);
         RP_TRY(rp_tensorboard_scalar(sink, tag, line->stale_error / line->error, line->step,
                                      line->wall_s));
@@ -338,7 +339,8 @@ static rp_err on_norm(void *sink, const rp_sink_norm *line) {
     return rp_tensorboard_scalar(sink, "train/gradient_norm", line->norm, line->step, line->wall_s);
 }
 
-/* At the last step trained, as evaluations are. What is in no bucket has curves of its own. */
+/* Written for the last step trained, like evaluations. Values outside of all buckets (NaN,
+ * infinite) have separate curves. */
 static rp_err on_histogram(void *sink, const rp_sink_histogram *line) {
     const uint64_t last = line->step > 0 ? line->step - 1 : 0;
     const rp_histogram *values = line->values;
@@ -358,7 +360,7 @@ fail:
     return err;
 }
 
-/* At the last step trained, as evaluations are. */
+/* Written for the last step trained, like evaluations. */
 static rp_err put_fact(void *sink, const rp_sink_facts *facts, const char *what, uint32_t board,
                        double value) {
     char tag[64];
@@ -389,7 +391,7 @@ fail:
 static rp_err rewind_sink(void *sink, uint64_t step) {
     rp_tensorboard *board = sink;
     if (fflush(board->file) != 0 || fseek(board->file, 0, SEEK_SET) != 0) {
-        return rp_fail(RP_ERR_IO, "%s: can not be written: %s", board->path, strerror(errno));
+        return rp_fail(RP_ERR_IO, "%s: cannot be written: %s", board->path, strerror(errno));
     }
     return drop_later_records(board, step);
 }
@@ -399,7 +401,7 @@ static rp_err close_sink(void *sink, const rp_summary *summary) {
     (void)summary;
     return fclose(board->file) == 0
                ? RP_OK
-               : rp_fail(RP_ERR_IO, "%s: can not be written: %s", board->path, strerror(errno));
+               : rp_fail(RP_ERR_IO, "%s: cannot be written: %s", board->path, strerror(errno));
 }
 
 const rp_sink_kind rp_sink_tensorboard = {.name = "tensorboard",

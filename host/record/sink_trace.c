@@ -18,25 +18,25 @@ enum {
     BUFFER_BYTES = 64 * 1024,
     LINE_BYTES = 512,
     NAME_BYTES = 96,
-    OPS_OPEN_MAX = 512, /* forwards of a board whose backward is still to come */
+    OPS_OPEN_MAX = 512, /* forwards of a board without their backward yet */
     STAGES_MAX = 4096,
     LINKS_MAX = 256,
     ON_WAY_MAX = 64
 };
 
-/* A forward whose backward is still to come. */
+/* A forward without its backward yet. */
 typedef struct {
     uint32_t part, left; /* samples without backward; 0: the entry is free */
     rp_range samples;
-    uint64_t step, updates; /* of its stage, when it read the weights */
+    uint64_t step, updates; /* updates of its stage when it read the weights */
 } open_forward;
 
 typedef struct {
-    uint32_t in_flight; /* entries that are taken */
+    uint32_t in_flight; /* number of entries in use */
     open_forward forward[OPS_OPEN_MAX];
 } board_counts;
 
-/* Parcels of one kind from one board to another: when those on the way arrive, in their order. */
+/* Parcels of one kind between two boards: times at which those on the way arrive, in order. */
 typedef struct {
     uint32_t from, to, lane;
     const char *carries;
@@ -48,21 +48,20 @@ typedef struct {
 struct rp_trace {
     const char *path;
     int fd;
-    int64_t origin_ns;  /* of the picture, on the host's clock */
-    uint64_t bytes_max; /* of the file */
-    uint64_t bytes;     /* of the file now */
+    int64_t origin_ns;  /* time 0, on the host's clock */
+    uint64_t bytes_max; /* limit of the file */
+    uint64_t bytes;     /* present size of the file */
     bool bounded;
-    uint64_t marked; /* steps that have their mark, and one; 0: none */
+    uint64_t marked; /* last step with a mark, plus 1; 0: none yet */
     uint32_t board_count, link_count;
-    board_counts *board; /* NULL: without the sink */
-    uint64_t *updates;   /* by stage: of so many steps */
+    board_counts *board; /* NULL: used without the sink */
+    uint64_t *updates;   /* by stage: number of updated steps */
     link_counts *link;
     size_t used;
     char buffer[BUFFER_BYTES];
 };
 
-/* What is behind the bound takes the place of the older half. Where there is no room for that the
- * file begins anew. */
+/* Removes the older half of the file. If there is no disk space for that, the file starts empty. */
 static rp_err make_room(rp_trace *trace) {
     uint64_t bytes;
     int fd;
@@ -79,7 +78,7 @@ static rp_err make_room(rp_trace *trace) {
     return RP_OK;
 }
 
-/* Of lines that do not fit on the disk nothing stays, so that later ones may follow. */
+/* If the disk is full a partial write is removed, so that later lines stay valid. */
 rp_err rp_trace_flush(rp_trace *trace) {
     const char *from = trace->buffer;
     const uint64_t more = trace->used;
@@ -126,7 +125,7 @@ static rp_err add_line(rp_trace *trace, const char *line, size_t bytes) {
     return RP_OK;
 }
 
-/* The number behind `key` in a line of ours. */
+/* Finds the number after `key` in a line of the trace. */
 static bool find_number(const char *line, const char *key, double *out) {
     const char *at = strstr(line, key);
     char *end;
@@ -138,7 +137,7 @@ static bool find_number(const char *line, const char *key, double *out) {
     return end != at;
 }
 
-/* Copies the events of steps before `step_end`; *end_us is where the last of them ends. */
+/* Copies the events of steps before `step_end`; *end_us: end of the last one. */
 static rp_err copy_events(rp_trace *to, FILE *from, uint64_t step_end, double *end_us) {
     char line[LINE_BYTES];
     while (fgets(line, sizeof line, from)) {
@@ -166,12 +165,12 @@ static rp_err copy_events(rp_trace *to, FILE *from, uint64_t step_end, double *e
 static rp_err open_file(rp_trace *trace, const char *path) {
     trace->fd = rp_replace_open(path, O_WRONLY | O_TRUNC);
     if (trace->fd < 0) {
-        return rp_fail(RP_ERR_IO, "%s: can not be written: %s", path, strerror(errno));
+        return rp_fail(RP_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
     }
     return add_line(trace, "[\n", 2);
 }
 
-/* The kept events go to a new file that then takes the old one's place. */
+/* Writes the kept events to a new file, which replaces the old one. */
 static rp_err drop_later_records(rp_arena *arena, rp_trace *trace, FILE *from, uint64_t step_end) {
     rp_err err = RP_OK;
     char *temporary;
@@ -181,15 +180,15 @@ static rp_err drop_later_records(rp_arena *arena, rp_trace *trace, FILE *from, u
     RP_TRY(copy_events(trace, from, step_end, &end_us));
     err = rp_trace_flush(trace);
     if (err != RP_OK || fsync(trace->fd) != 0 || rename(temporary, trace->path) != 0) {
-        err = rp_fail(RP_ERR_IO, "%s: can not be written: %s", trace->path, strerror(errno));
+        err = rp_fail(RP_ERR_IO, "%s: cannot be written: %s", trace->path, strerror(errno));
     }
     trace->origin_ns -= (int64_t)(end_us * 1e3);
 fail:
     return err;
 }
 
-/* The bound is that of a file; a device has none. */
-static void measure(rp_trace *trace) {
+/* Finds the present size; a device has no limit. */
+static void measure_file(rp_trace *trace) {
     struct stat facts;
     trace->bounded = fstat(trace->fd, &facts) == 0 && S_ISREG(facts.st_mode);
     trace->bytes = trace->bounded ? (uint64_t)facts.st_size : 0;
@@ -213,7 +212,7 @@ rp_err rp_trace_open(rp_arena *arena, const char *path, int64_t origin_ns, uint6
     } else {
         RP_TRY(open_file(trace, path));
     }
-    measure(trace);
+    measure_file(trace);
     *out = trace;
     trace = NULL;
 fail:
@@ -250,7 +249,7 @@ rp_err rp_trace_add(rp_trace *trace, const rp_trace_event *event) {
     char line[LINE_BYTES];
     char name[NAME_BYTES];
     char category[NAME_BYTES];
-    /* Clocks of boards agree to some microseconds only. */
+    /* Clocks of boards differ by some microseconds. */
     const int64_t since = event->start_ns - trace->origin_ns;
     const uint64_t start = since > 0 ? (uint64_t)since : 0;
     const uint64_t duration = event->duration_ns > 0 ? (uint64_t)event->duration_ns : 0;
@@ -267,7 +266,7 @@ rp_err rp_trace_add(rp_trace *trace, const rp_trace_event *event) {
     return add_line(trace, line, (size_t)bytes);
 }
 
-/* Any other event: `rest` is what stands behind its time. */
+/* Adds an event of any further kind; `rest`: JSON after the time and the step. */
 static rp_err add_event(rp_trace *trace, const char *kind, const char *name, uint32_t stage,
                         uint32_t lane, int64_t ns, uint64_t step, const char *rest) {
     char line[LINE_BYTES];
@@ -309,7 +308,7 @@ rp_err rp_trace_transfer(rp_trace *trace, uint32_t lane, const rp_sink_transfer 
     RP_TRY(add_event(trace, "b", name, t->from, lane, t->start_ns, t->step, rest));
     (void)snprintf(rest, sizeof rest, ",\"cat\":\"transfer\",\"id\":\"%s\"", id);
     RP_TRY(add_event(trace, "e", name, t->from, lane, t->end_ns, t->step, rest));
-    /* An arrow ties the ops: its tail lies in the last nanosecond of the sender's. */
+    /* An arrow from op to op; its tail is in the last nanosecond of the sender's op. */
     (void)snprintf(rest, sizeof rest, ",\"cat\":\"flow\",\"id\":\"%s\"", id);
     RP_TRY(add_event(trace, "s", name, t->from, 0, t->start_ns - 1, t->step, rest));
     (void)snprintf(rest, sizeof rest, ",\"bp\":\"e\",\"cat\":\"flow\",\"id\":\"%s\"", id);
@@ -319,7 +318,7 @@ fail:
 }
 
 rp_err rp_trace_close(rp_trace **taken) {
-    /* Ends the list: every event before has a comma behind it. */
+    /* Ends the list; every event before has a comma at its end. */
     static const char end[] = "{\"ph\":\"M\",\"name\":\"trace_end\",\"pid\":0,\"tid\":0}\n]\n";
     rp_trace *trace = *taken;
     *taken = NULL;
@@ -331,7 +330,7 @@ rp_err rp_trace_close(rp_trace **taken) {
     err = rp_trace_flush(trace);
 fail:
     if (close(trace->fd) != 0 && err == RP_OK) {
-        err = rp_fail(RP_ERR_IO, "%s: can not be written: %s", trace->path, strerror(errno));
+        err = rp_fail(RP_ERR_IO, "%s: cannot be written: %s", trace->path, strerror(errno));
     }
     return err;
 }
@@ -365,9 +364,9 @@ static rp_err open_sink(rp_arena *arena, const rp_sink_run *run, void **sink) {
     RP_TRY(RP_ARENA_NEW(arena, STAGES_MAX, &trace->updates));
     RP_TRY(RP_ARENA_NEW(arena, LINKS_MAX, &trace->link));
     RP_TRY(name_stages(trace, run->stages));
-    err = rp_trace_flush(trace); /* the list's begin must not be among lines that are lost */
+    err = rp_trace_flush(trace); /* so that the begin of the list is never lost */
     if (err != RP_OK) {
-        (void)rp_fail(err, "%s: can not be written: %s", path, strerror(errno));
+        (void)rp_fail(err, "%s: cannot be written: %s", path, strerror(errno));
     }
 fail:
     return err;
@@ -375,19 +374,19 @@ fail:
 
 /* ---- counters -------------------------------------------------------------------------------- */
 
-/* Samples that the op has of an open forward; 0: it is none of them, or has none. */
+/* Number of samples of an open forward that the op has; 0: the op is not its backward. */
 static uint32_t samples_in(const open_forward *at, const rp_sink_op *op) {
     const bool same = at->left > 0 && at->part == op->part && at->step == op->step;
     return same ? rp_range_common(at->samples, op->samples).count : 0;
 }
 
-static void open_of(board_counts *board, const rp_sink_op *op, uint64_t updates) {
+static void open_forward_of(board_counts *board, const rp_sink_op *op, uint64_t updates) {
     uint32_t free = OPS_OPEN_MAX;
     uint32_t i = 0;
     for (; i < OPS_OPEN_MAX && samples_in(&board->forward[i], op) == 0; i++) {
         free = free == OPS_OPEN_MAX && board->forward[i].left == 0 ? i : free;
     }
-    const bool again = i < OPS_OPEN_MAX; /* behind a fault */
+    const bool again = i < OPS_OPEN_MAX; /* the forward is repeated after a fault */
     const uint32_t to = again ? i : free;
     if (to < OPS_OPEN_MAX) {
         board->in_flight += !again;
@@ -399,9 +398,9 @@ static void open_of(board_counts *board, const rp_sink_op *op, uint64_t updates)
     }
 }
 
-/* A backward takes samples of one forward, or of several where it has a size of its own. How many
- * of them it meets; *updates: at the first of them. */
-static uint32_t close_of(board_counts *board, const rp_sink_op *op, uint64_t *updates) {
+/* Removes the samples of a backward from their open forwards, of which there may be several if
+ * sizes differ. Returns the number of forwards; *updates: of the first of them. */
+static uint32_t close_forwards_of(board_counts *board, const rp_sink_op *op, uint64_t *updates) {
     uint32_t met = 0;
     for (uint32_t i = 0; i < OPS_OPEN_MAX; i++) {
         open_forward *at = &board->forward[i];
@@ -414,19 +413,19 @@ static uint32_t close_of(board_counts *board, const rp_sink_op *op, uint64_t *up
     return met;
 }
 
-/* A microbatch is in flight from its forward to its backward; in between its stage's weights may be
- * updated. */
+/* Updates the counters: a microbatch is in flight from its forward to its backward; its staleness
+ * is the number of updates of its stage in between. */
 static rp_err count_op(rp_trace *trace, const rp_sink_op *op) {
     board_counts *board = &trace->board[op->stage];
     uint64_t *updates = &trace->updates[op->part];
     uint64_t before = 0;
     rp_err err = RP_OK;
     if (op->kind == RP_OP_FORWARD) {
-        open_of(board, op, *updates);
+        open_forward_of(board, op, *updates);
         err = rp_trace_count(trace, op->stage, "in flight", "microbatches", board->in_flight,
                              op->start_ns, op->step);
     } else if (op->kind == RP_OP_BACKWARD || op->kind == RP_OP_BACKWARD_INPUT) {
-        if (close_of(board, op, &before) == 0) {
+        if (close_forwards_of(board, op, &before) == 0) {
             return RP_OK;
         }
         RP_TRY(rp_trace_count(trace, op->stage, "staleness", "updates", *updates - before,
@@ -434,13 +433,13 @@ static rp_err count_op(rp_trace *trace, const rp_sink_op *op) {
         RP_TRY(rp_trace_count(trace, op->stage, "in flight", "microbatches", board->in_flight,
                               op->end_ns, op->step));
     } else if (op->kind == RP_OP_UPDATE) {
-        *updates = op->step + 1; /* an update may be several ops: weights, then a prediction */
+        *updates = op->step + 1; /* assigned, because an update may consist of several ops */
     }
 fail:
     return err;
 }
 
-/* When the first board has updated its weights. */
+/* Marks a step when the first board has updated its weights. */
 static rp_err mark_step(rp_trace *trace, const rp_sink_op *op) {
     char name[48];
     if (op->kind != RP_OP_UPDATE || op->stage != 0 || op->step < trace->marked) {
@@ -467,7 +466,7 @@ static link_counts *find_link(rp_trace *trace, const rp_sink_transfer *t) {
     return link;
 }
 
-/* Those that have arrived before `ns` leave the link. */
+/* Removes parcels that have arrived before `ns` from the link. */
 static rp_err count_arrivals(rp_trace *trace, link_counts *link, const char *name, int64_t ns) {
     rp_err err = RP_OK;
     uint32_t gone = 0;
@@ -484,7 +483,7 @@ fail:
     return err;
 }
 
-/* One of a kind goes after the other, so the order of their ends is that of their starts. */
+/* Parcels of one kind are sent in sequence, so they arrive in the order of their starts. */
 static rp_err count_transfer(rp_trace *trace, link_counts *link, const rp_sink_transfer *t) {
     char name[NAME_BYTES];
     rp_err err;
@@ -536,8 +535,7 @@ fail:
     return err;
 }
 
-/* The picture is of what happened: ops of steps that are done again stay. Their forwards are not
- * waited for any more. */
+/* The trace keeps ops of steps that are repeated, but forgets their open forwards. */
 static rp_err rewind_sink(void *sink, uint64_t step) {
     rp_trace *trace = sink;
     memset(trace->board, 0, trace->board_count * sizeof *trace->board);

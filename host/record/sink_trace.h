@@ -1,12 +1,11 @@
-/* trace.json: every op and transfer, for chrome://tracing and ui.perfetto.dev. A board is a process
- * of the picture: its ops; what it sends, each parcel on a line of its own, with an arrow to the op
- * that takes it; microbatches in flight, updates since a microbatch's forward, parcels on the way.
- * Steps are marks across all.
+/* trace.json: every op and transfer, for chrome://tracing and ui.perfetto.dev. A board is shown as
+ * a process with its ops; its parcels, with an arrow from op to op; and counters of microbatches in
+ * flight, updates since a microbatch's forward, and parcels on the way. Steps are marks across all.
  *
- * source  "Trace Event Format" (Chrome): JSON array of complete events ("ph":"X"), async ones
- * ("b", "e"), flows ("s", "f"), counters ("C") and instants ("i"), microseconds; the closing
- * bracket may be missing, so a killed run's trace opens too. "step" at the top is ours: by it a
- * resumed run takes events back */
+ * source  "Trace Event Format" (Chrome): JSON array of complete events ("ph":"X"), async ones ("b",
+ *         "e"), flows ("s", "f"), counters ("C") and instants ("i"), in microseconds. The closing
+ *         bracket may be missing, so that the trace of a killed run opens. The top-level key "step"
+ *         is an extension, by which a resumed run removes events */
 #ifndef RP_RECORD_SINK_TRACE_H
 #define RP_RECORD_SINK_TRACE_H
 
@@ -15,8 +14,8 @@
 typedef struct rp_trace rp_trace;
 
 typedef struct {
-    uint32_t stage; /* a process in the picture */
-    uint32_t lane;  /* a thread in it: compute, send, ... */
+    uint32_t stage; /* shown as a process */
+    uint32_t lane;  /* shown as a thread of it: compute, send, ... */
     const char *name, *category;
     int64_t start_ns, duration_ns; /* host clock */
     uint64_t step;
@@ -25,26 +24,26 @@ typedef struct {
 
 enum { RP_TRACE_BYTES_MIN = 1 << 20 };
 
-/* `origin_ns` is time 0. The file takes at most `bytes_max` bytes, and no bound is smaller than
- * RP_TRACE_BYTES_MIN: at the bound its older half goes (trace_keep.h). With `step_first` > 0 goes
- * on: events of that step and later ones are taken out, and the new ones stand behind the last that
- * stays. errors  IO */
+/* Opens a trace. `origin_ns`: time 0. `bytes_max`: limit of the file, at least RP_TRACE_BYTES_MIN;
+ * at the limit the older half is removed (trace_keep.h). With `step_first` > 0 the file continues:
+ * events of that step and later ones are removed, and new events come after the last one kept.
+ * errors  IO */
 rp_err rp_trace_open(rp_arena *arena, const char *path, int64_t origin_ns, uint64_t step_first,
                      uint64_t bytes_max, rp_trace **out) RP_MUST_CHECK;
 
-/* Names in the picture; once each after every open, at any time. */
+/* Set names that are shown; once for each after every open, at any time. */
 rp_err rp_trace_name_stage(rp_trace *trace, uint32_t stage, const char *name) RP_MUST_CHECK;
 rp_err rp_trace_name_lane(rp_trace *trace, uint32_t stage, uint32_t lane,
                           const char *name) RP_MUST_CHECK;
 
-/* Buffered; whole lines reach the file. */
+/* Adds an op. Lines are buffered, and written as whole lines. */
 rp_err rp_trace_add(rp_trace *trace, const rp_trace_event *event) RP_MUST_CHECK;
-/* A counter of a stage that has a value from `ns` on. */
+/* Sets a counter of a stage from time `ns` on. */
 rp_err rp_trace_count(rp_trace *trace, uint32_t stage, const char *name, const char *unit,
                       uint64_t value, int64_t ns, uint64_t step) RP_MUST_CHECK;
-/* A line across the picture. */
+/* Adds a mark across all stages. */
 rp_err rp_trace_mark(rp_trace *trace, const char *name, int64_t ns, uint64_t step) RP_MUST_CHECK;
-/* On a line of its own below `lane` of the sender, with an arrow from op to op. */
+/* Adds a transfer in its own row below `lane` of the sender, with an arrow from op to op. */
 rp_err rp_trace_transfer(rp_trace *trace, uint32_t lane,
                          const rp_sink_transfer *transfer) RP_MUST_CHECK;
 rp_err rp_trace_flush(rp_trace *trace) RP_MUST_CHECK;

@@ -13,7 +13,7 @@
 
 enum { DIGITS = 10 };
 
-/* `stages` is left out where board i holds stage i and no other. */
+/* Omits `stages` if board i holds only stage i. */
 static json_t *stage_of(const rp_summary_stage *stage, uint32_t index, bool *good) {
     json_t *object = json_object();
     json_t *layers = json_array();
@@ -235,7 +235,7 @@ static rp_err make_object(const rp_summary *s, json_t **out) {
     put_ring(s, object, &good);
     if (!good) {
         json_decref(object);
-        return rp_fail(RP_ERR_FORMAT, "the summary can not be made: is every name UTF-8?");
+        return rp_fail(RP_ERR_FORMAT, "the summary cannot be made; expected all names in UTF-8");
     }
     *out = object;
     return RP_OK;

@@ -10,7 +10,7 @@
 
 #include "base/replace.h"
 
-enum { LINE_BYTES = 512 }; /* none of ours is longer */
+enum { LINE_BYTES = 512 }; /* limit of a line that sink_trace.c writes */
 
 static const char name_begins[] = "{\"ph\":\"M\"";
 
@@ -18,7 +18,7 @@ static bool is_whole(const char *line) {
     return line[strlen(line) - 1] == '\n';
 }
 
-/* Without numbers to stand at, there is no mark. */
+/* Writes the mark; omits it if the first kept line has no time or step. */
 static bool write_mark(FILE *to, const char *first_kept) {
     const char *time = strstr(first_kept, "\"ts\":");
     const char *step = strstr(first_kept, "\"step\":");
@@ -32,7 +32,7 @@ static bool write_mark(FILE *to, const char *first_kept) {
                    (int)strspn(step + 7, "0123456789"), step + 7) > 0;
 }
 
-/* Names from everywhere, other lines from behind `cut`. */
+/* Copies all names, and all lines after `cut`. */
 static bool copy_lines(FILE *from, FILE *to, uint64_t cut) {
     char line[LINE_BYTES];
     uint64_t at = 0;
@@ -63,7 +63,7 @@ static FILE *open_old(const char *path) {
     return file;
 }
 
-/* Where the last `keep` bytes begin. -1: errno */
+/* Start of the last `keep` bytes; -1: errno is set. */
 static int64_t find_cut(FILE *from, uint64_t keep) {
     const off_t size = fseeko(from, 0, SEEK_END) == 0 ? ftello(from) : -1;
     if (size < 0 || fseeko(from, 0, SEEK_SET) != 0) {

@@ -1,4 +1,4 @@
-/* trace.json has a bound: its oldest lines go, its newest stay. */
+/* Removes the oldest lines of trace.json at its limit. */
 #ifndef RP_RECORD_TRACE_KEEP_H
 #define RP_RECORD_TRACE_KEEP_H
 
@@ -6,12 +6,11 @@
 
 #include "base/err.h"
 
-/* Puts in the place of the file `path` one with the list's begin, all names of boards and lanes, a
- * mark that says that events are left out, and the whole lines that lie in its last `keep` bytes.
- * *fd is the new file, open for writing behind its last line, and *bytes its size. The file is not
- * synced: that would stop the controller for seconds on a slow disk, and a trace is no state of a
- * run.
- * errors  IO, with errno's text as the message, which is not logged; the old file stays then */
+/* Replaces the file `path` by one with the begin of the list, all names of boards and lanes, a mark
+ * for the missing events, and the whole lines in its last `keep` bytes. *fd: the new file, open for
+ * appending; *bytes: its size. The file is not synced, because that could block the controller for
+ * seconds, and no run depends on a trace.
+ * errors  IO, with errno's text as the message, which is not logged; the old file is kept */
 rp_err rp_trace_keep_newest(const char *path, uint64_t keep, int *fd,
                             uint64_t *bytes) RP_MUST_CHECK;
 
