@@ -70,7 +70,7 @@ rp_err rp_verb_draw(rp_arena *arena, const rp_cli_args *args) {
             size_t used = strlen(known);
             (void)snprintf(known + used, sizeof known - used, " %s", rp_sched_kinds[i]->name);
         }
-        return rp_fail(RP_ERR_USAGE, "unknown schedule '%s'; expected one of:%s",
+        return rp_fail(RP_ERR_USAGE, "unknown schedule '%s'; expected one of: %s",
                        args->words.item[0], known);
     }
     const uint32_t chunks = args->draw.chunks ? args->draw.chunks : kind->interleaves ? 2 : 1;

@@ -401,7 +401,7 @@ static rp_err find_weights(rp_arena *arena, const char *folder, const char **out
     RP_TRY(rp_arena_printf(arena, &weights, "%s/weights.safetensors", folder));
     if (access(weights, F_OK) != 0 && errno == ENOENT) {
         return rp_fail(RP_ERR_USAGE,
-                       "%s: missing, because no run has finished in this folder; continue one with "
+                       "%s: missing: the run in this folder has not finished; continue it with "
                        "`ringpipe resume %s`",
                        weights, folder);
     }

@@ -104,7 +104,8 @@ class Flash(program.Case):
                 self.assertIn(said, err)
         err = self.refused("flash", self.image, "/dev/sdb", "--yes", "--runner", "bmaptool",
                            env={"RINGPIPE_FLASH_ROOT": str(self.root), "PATH": "/nonexistent"})
-        self.assertIn("missing: bmaptool; on Debian `apt-get install bmap-tools`", err)
+        self.assertIn("missing programs: bmaptool; on Debian install them with "
+                      "`apt-get install bmap-tools`", err)
 
     def test_left_alone(self):
         self.assertIn("/dev/sda is in use: sda2 is mounted at /", self.left_alone("/dev/sda"))
@@ -127,10 +128,10 @@ class Flash(program.Case):
         self.put("proc/self/mountinfo", "")
         self.put("proc/swaps", "")
         self.put("sys/block/sdb/sdb1/holders/dm-0/x", "")
-        self.assertIn("sdb1 holds dm-0 up", self.left_alone("/dev/sdb"))
+        self.assertIn("sdb1 is used by dm-0", self.left_alone("/dev/sdb"))
         self.assertIn("/dev/sda is an internal disk", self.left_alone("/dev/sda"))
         self.put("sys/block/mmcblk0/ro", "1\n")
-        self.assertIn("cannot be written", self.left_alone("/dev/mmcblk0"))
+        self.assertIn("is write-protected", self.left_alone("/dev/mmcblk0"))
 
     def test_too_small(self):
         self.image.write_bytes(image(12 * MIB))
@@ -173,7 +174,7 @@ class Flash(program.Case):
             self.assertIn("apt-get install qemu-efi-aarch64", err)
         err = self.refused("flash", self.image, "--runner", "qemu", env={"PATH": "/nonexistent"})
         if not os.path.exists("/usr/sbin/qemu-system-aarch64"):
-            self.assertIn("missing: qemu-system-aarch64; on Debian "
+            self.assertIn("missing programs: qemu-system-aarch64; on Debian install them with "
                           "`apt-get install qemu-system-arm`", err)
 
     def test_asks(self):

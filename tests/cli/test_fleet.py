@@ -152,7 +152,7 @@ class Fleet(enrolment.Case):
                       self.refused(*words))
         self.assertEqual((self.dir / "lab.yaml").read_text(), before)
         _, err = self.ringpipe(*words, "--yes")
-        self.assertEqual(err.count("is not in lab.yaml any more"), 6)
+        self.assertEqual(err.count("is removed from lab.yaml"), 6)
         left = re.findall(r"name: (n\d)", (self.dir / "lab.yaml").read_text())
         self.assertEqual(left, ["n3", "n6", "n9"])
         self.assertIn("which boards?", self.refused(*words, "n3"))

@@ -256,7 +256,7 @@ class Image(Base):
         path = str(self.tools)
         err = self.refuse(path=path)
         if not os.path.exists("/usr/sbin/mcopy"):
-            self.assertIn("missing: sqfstar, mcopy; on Debian "
+            self.assertIn("missing programs: sqfstar, mcopy; on Debian install them with "
                           "`apt-get install squashfs-tools mtools`", err)
 
     def test_no_space(self):
@@ -284,7 +284,7 @@ class Image(Base):
 
     def test_scripts_that_fail(self):
         _, err = self.image(env={"FAIL": "3"}, code=3)
-        self.assertIn("left.img: no image", err)
+        self.assertIn("left.img: the image was not made", err)
 
 
 # In place of Debian: a system of two files, and what boots it.

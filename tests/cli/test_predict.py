@@ -251,7 +251,8 @@ class Predict(program.Case):
         self.assertEqual(self.ask("data/test.csv", "--weights", newest)["predictions"],
                          self.ask("data/test.csv")["predictions"])
         (self.dir / "run" / "data.json").unlink()
-        self.assertIn("run: has no data.json", self.refused("predict", "run", "data/test.csv"))
+        self.assertIn("run: data.json is missing: ",
+                      self.refused("predict", "run", "data/test.csv"))
 
     def test_the_table_of_answers(self):
         summary = self.train("--set", "data.validation=40")

@@ -43,7 +43,7 @@ class Runs(program.Case):
         self.assertRegex(first, r"^ +\d+:\d\d  step 1  epoch 1  loss \d")
         out, _ = self.ringpipe("stop", "my run")  # it says that only at the end
         self.assertRegex(out, r"^interrupted: step \d+ of 4000, .*; "
-                              r"`ringpipe resume 'my run'` goes on\n$")
+                              r"continue it with `ringpipe resume 'my run'`\n$")
         self.assertIsNotNone(process.poll())
         _, err = self.finish(process, 130)
         self.assertIn("ringpipe: interrupted ", err)
@@ -112,7 +112,7 @@ class Runs(program.Case):
         self.assertIn("nowhere", self.refused("ps", "nowhere"))
         self.assertIn("expected a run folder", self.refused("ps", self.run_file()))
         for verb in ("log", "stop"):
-            self.assertIn("is not the folder of a run", self.refused(verb, "empty"))
+            self.assertIn("this is not a run folder", self.refused(verb, "empty"))
             self.assertIn("the folder does not exist", self.refused(verb, "nowhere"))
             self.assertIn("expected DIR", self.refused(verb))
         self.assertIn("expected a number", self.refused("stop", "empty", "--wait", "long"))
