@@ -186,7 +186,8 @@ static rp_err read_rows(reading *r) {
     RP_TRY(open_fields(r));
     RP_TRY(rp_csv_read(r->path, delimiter, take_row, r));
     if (!r->began) {
-        return rp_fail(RP_ERR_FORMAT, "%s: has no rows; expected a sample in each", r->place.path);
+        return rp_fail(RP_ERR_FORMAT,
+                       "%s: has no rows of data; expected one sample in each row", r->place.path);
     }
 fail:
     return err;

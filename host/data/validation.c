@@ -19,8 +19,8 @@ static rp_err read_count(rp_node *node, uint32_t all, uint32_t *out) {
     }
     if (wanted > 0 && (count < 1 || count >= all)) {
         return rp_node_fail(rp_node_find(node, "validation"),
-                            "%g of %u training samples leaves a part empty: expected at least one "
-                            "sample in each part",
+                            "%g of %u training samples would leave the validation part or the "
+                            "training part empty; expected at least one sample in each",
                             wanted, all);
     }
     *out = (uint32_t)count;

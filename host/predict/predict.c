@@ -27,6 +27,9 @@ static rp_err find_file(rp_arena *arena, const char *folder, const char *name, c
                         char **out) {
     rp_err err = rp_arena_printf(arena, out, "%s/%s", folder, name);
     if (err == RP_OK && access(*out, F_OK) != 0) {
+        if (access(folder, F_OK) != 0) {
+            return rp_fail(RP_ERR_USAGE, "%s: the folder does not exist", folder);
+        }
         return rp_fail(RP_ERR_USAGE, "%s: %s is missing: %s", folder, name, lacks);
     }
     return err;

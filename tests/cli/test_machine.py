@@ -74,7 +74,7 @@ class Folders(program.Case):
         (self.dir / "compare.yaml").write_text("base: mine.yaml\nseeds: [1]\nbaseline: plain\n"
                                                "methods: {plain: {}}\n")
         error = self.refused("lab", "compare.yaml", "--out", ".")
-        self.assertIn("report.html is there already", error)
+        self.assertIn("report.html exists", error)
         self.assertEqual(weights.read_bytes(), before)
         self.assertEqual((self.dir / "mine.yaml").read_text(), text)
         self.assertEqual((self.dir / "report.html").read_text(), "mine")

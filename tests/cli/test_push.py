@@ -108,8 +108,8 @@ class Push(Software):
         self.assertGreater(count, 0)
         board = self.serve()
         _, err = self.talk("push", self.bundle(7, needs), "left", code=5)
-        self.assertRegex(err, r"left says: the agent of release 7 does not start on this board: .*"
-                              r"libsodium\.so\.9x: cannot open shared object file")
+        self.assertRegex(err, r"left refuses: the agent of release 7 does not start on this board: "
+                              r".*libsodium\.so\.9x: cannot open shared object file")
         other = bytearray(program_bytes)
         other[18:20] = b"\x02\x00"  # e_machine: a processor that nobody here has
         _, err = self.talk("push", self.bundle(8, bytes(other)), "left", code=5)
@@ -156,8 +156,8 @@ class Push(Software):
         tree.mkdir()
         (tree / "big").write_bytes(bytes(range(256)) * 12000)  # three million bytes, and twice that
         _, err = self.talk("push", self.bundle(7), code=5)
-        self.assertRegex(err, r"left says: the bundle does not fit on the disk of slots-left: it "
-                              r"takes 60\d\d KiB, 2\d{4} are free, and 16384 of these stay free")
+        self.assertRegex(err, r"left refuses: the bundle does not fit on the disk of slots-left: "
+                              r"it takes 60\d\d KiB, 2\d{4} are free, and 16384 of these stay free")
         self.assertFalse(list(slots.glob("incoming-*")))
         (tree / "big").unlink()
         self.talk("push", self.bundle(8), "--no-wait")
