@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 import textwrap
+from functools import partial
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parent.parent
@@ -126,13 +127,35 @@ def man_option(option):
     return f"Fl Fl {option['name']} {man_value(option)}".strip()
 
 
-def man_synopsis(lists):
+# A page describes the verb of its name and the verbs of its group; this one also two others.
+MAN = "host/cli/man"
+SLOTS = ("slots", "validate", "revert")
+# ringpipe(1) lists every verb under one of these.
+PURPOSES = {
+    "verbs-train": ("train", "resume", "eval", "predict", "ps", "log", "stop"),
+    "verbs-compare": ("plan", "profile", "sim", "lab", "draw"),
+    "verbs-boards": ("boards", "doctor", "tune", "keys", "image", "flash"),
+    "verbs-update": ("bundle", "push", "slots", "validate", "revert"),
+    "verbs-files": ("data", "inspect", "list"),
+}
+
+
+def page_of(verb):
+    """The manual page that describes a verb: `boards list` is in ringpipe-boards(1)."""
+    name = verb["name"].split()[0]
+    return f"ringpipe-{SLOTS[0] if name in SLOTS else name}"
+
+
+def verbs_of(lists, page):
+    return [verb for verb in lists["verbs"] if verb["options"] and page_of(verb) == page]
+
+
+def man_synopsis(lists, page):
     """Options that exclude each other stand in one pair of brackets."""
     lines = []
-    for verb in lists["verbs"]:
-        if not verb["options"]:
-            continue
-        lines += [".Nm", f".Cm {verb['name']}"] + man_words(verb["words"])
+    for verb in verbs_of(lists, page):
+        lines += [".Pp"] if lines else []
+        lines += [f".Nm ringpipe {verb['name']}"] + man_words(verb["words"])
         own = [option for option in verb["options"] if option["name"] not in COMMON]
         for _, some in itertools.groupby(own, lambda one: one["group"] or one["name"]):
             some = list(some)
@@ -141,19 +164,35 @@ def man_synopsis(lists):
     return lines
 
 
-def man_options(lists):
-    """Each option once, with the verbs that have it; a name may have several meanings."""
+def man_options(lists, page):
+    """Each option once; in a group, with the verbs that have it if others lack it. The name of an
+    option may have several meanings."""
     rows = {}
-    for verb in lists["verbs"]:
+    verbs = verbs_of(lists, page)
+    for verb in verbs:
         for option in verb["options"]:
             letter = f"Fl {option['letter']} , " if "letter" in option else ""
             key = (option["name"], letter + man_option(option), option["about"])
-            rows.setdefault(key, []).append(verb["name"])
+            rows.setdefault(key, []).append(verb["name"].split()[-1])
     lines = []
-    for (name, head, about), verbs in sorted(rows.items()):
-        lines += [f".It {head}", about + "."]
-        lines += [] if name in COMMON else [".Pq Cm " + " , ".join(verbs)]
+    for (name, head, about), some in sorted(rows.items()):
+        if name not in COMMON:
+            lines += [f".It {head}", about + "."]
+            lines += [".Pq Cm " + " , ".join(some)] if len(some) < len(verbs) else []
     return lines
+
+
+def man_verbs(group):
+    """Rows of ringpipe(1): the verbs of a group of purposes, in the order of their table."""
+    def write(lists):
+        rows = {}
+        for verb in lists["verbs"]:
+            name = verb["name"].split()[0]
+            about = verb["about"] + "."
+            if name in PURPOSES[group]:
+                rows.setdefault(name, f".It Xr {page_of(verb)} 1\n{about}")
+        return [line for name in PURPOSES[group] for line in rows[name].split("\n")]
+    return write
 
 
 # ---- completion ---------------------------------------------------------------------------------
@@ -325,11 +364,7 @@ def boards_table(lists):
 
 FILES = {
     "packaging/BOARDS.md": {"boards": boards_table},
-    "host/cli/man/ringpipe.1": {
-        "synopsis": man_synopsis,
-        "options": man_options,
-        "lists": lambda all: man_names(all["lists"], end=" ."),
-    },
+    f"{MAN}/ringpipe.1": {group: man_verbs(group) for group in PURPOSES},
     "host/cli/man/ringpipe-run.5": {
         "models": lambda all: man_list(all["models"]),
         "data": lambda all: man_about(all["data"]),
@@ -351,6 +386,13 @@ FILES = {
         "verbs": fish_verbs, "options": fish_options, "names": fish_names},
     "firmware/sched/METHODS.md": {"schedules": methods_table},
 }
+for verb in itertools.chain(*PURPOSES.values()):
+    if verb not in SLOTS[1:]:
+        FILES[f"{MAN}/ringpipe-{verb}.1"] = {
+            "synopsis": partial(man_synopsis, page=f"ringpipe-{verb}"),
+            "options": partial(man_options, page=f"ringpipe-{verb}"),
+        }
+FILES[f"{MAN}/ringpipe-list.1"]["lists"] = lambda all: man_names(all["lists"], end=" .")
 BLOCK = re.compile(r"^([^\n]*generated: ([\w-]+)[^\n]*\n)(.*?)(^[^\n\w]*end\W*$)", re.M | re.S)
 
 
