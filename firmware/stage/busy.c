@@ -17,7 +17,7 @@ static int64_t now_of(const rp_busy *busy) {
     return rp_clock_now_ns(busy->clock ? busy->clock : &busy->real);
 }
 
-/* Read for every op, for a board may have become slow, or quick again, since it was prepared. */
+/* Reads the costs for every op again, because a board may change its speed while it runs. */
 static double sample_s(const rp_busy *busy, bool backward) {
     double sum = 0;
     for (uint32_t layer = busy->first; busy->seconds && layer < busy->end; layer++) {
@@ -72,7 +72,7 @@ static rp_busy *busy_of(rp_executor *executor) {
 }
 
 void rp_busy_executor_destroy(rp_executor **executor) {
-    *executor = NULL; /* its memory is the arena's */
+    *executor = NULL; /* its memory belongs to the arena */
 }
 
 rp_err rp_busy_executor_mark(rp_executor *executor, rp_mark *out) {

@@ -1,5 +1,5 @@
-/* How long an executor that computes nothing would have been busy, by a profile, on a given clock:
- * commands follow each other without a pause, as on a device's one queue. */
+/* How long an executor that computes nothing is busy, by a profile and on a given clock. Commands
+ * follow each other without pauses, as in a device's queue. */
 #ifndef RP_STAGE_BUSY_H
 #define RP_STAGE_BUSY_H
 
@@ -7,19 +7,20 @@
 
 typedef struct {
     const rp_clock *clock;
-    rp_clock real;            /* where the site gives none */
-    const double *seconds;    /* the site's: of each layer, forward and backward in turn, or NULL */
-    uint32_t seconds_samples; /* so many samples take them */
+    rp_clock real; /* used if the site has no clock */
+    /* From rp_site: seconds of each layer, alternately forward and backward, or NULL. */
+    const double *seconds;
+    uint32_t seconds_samples; /* samples to which `seconds` refer */
     double update_s;
-    const rp_site_costs *costs; /* in place of all three; NULL: none */
-    const bool *hangs;          /* the site's, or NULL */
-    uint32_t first, end;        /* the stage's layers */
-    bool again;                 /* a backward begins with its forward */
-    int64_t until_ns;           /* everything issued so far has ended then */
+    const rp_site_costs *costs; /* used instead of the three fields above; NULL: unused */
+    const bool *hangs;          /* from rp_site, or NULL */
+    uint32_t first, end;        /* layers of the stage */
+    bool again;                 /* a backward first recomputes its forward */
+    int64_t until_ns;           /* the time when all commands issued so far will have ended */
 } rp_busy;
 
-/* Where an executor begins that computes nothing: its memory is the arena's, and a mark has passed
- * when its time has come. */
+/* The first member of such an executor. Its memory belongs to the arena. A mark passes at a known
+ * time. */
 typedef struct {
     rp_executor base;
     rp_busy busy;
@@ -27,11 +28,11 @@ typedef struct {
 
 void rp_busy_open(rp_busy *busy, const rp_site *site, const rp_job *job, const rp_layout *layout);
 void rp_busy_spend(rp_busy *busy, const rp_command *command);
-/* Behind everything so far; end_ns is known ahead. */
+/* A mark after all commands issued so far, with its end_ns. */
 rp_mark rp_busy_mark(const rp_busy *busy);
 bool rp_busy_passed(const rp_busy *busy, const rp_mark *mark);
 
-/* Entries of the table of such an executor. */
+/* Functions for the table of such an executor. */
 void rp_busy_executor_destroy(rp_executor **executor);
 rp_err rp_busy_executor_mark(rp_executor *executor, rp_mark *out) RP_MUST_CHECK;
 rp_err rp_busy_executor_poll(rp_executor *executor, const rp_mark *mark, bool *done,

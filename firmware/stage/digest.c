@@ -9,8 +9,8 @@
 
 _Static_assert(sizeof(rp_digest) == RP_DIGEST_BYTES, "a digest has no padding");
 
-/* What an operation hashes: a tag, numbers, digests. Every word is written by value, so that hosts
- * of either byte order agree where they are little-endian, as the wire demands. */
+/* Operands of a hash: a tag, numbers, digests. Every word is stored as a value, so all
+ * little-endian hosts (which the wire format requires) get the same digest. */
 enum { WORDS_MAX = 8 + 2 * (RP_LAYER_INPUTS_MAX + 6) };
 typedef struct {
     uint64_t word[WORDS_MAX];
@@ -57,7 +57,7 @@ bool rp_digest_equal(rp_digest a, rp_digest b) {
     return a.low == b.low && a.high == b.high;
 }
 
-/* Bit 30 of a float is the highest of its exponent: without it the number is finite. */
+/* A float without bit 30, the highest of its exponent, is finite. */
 rp_digest rp_digest_fit(rp_digest digest, const rp_model_param *param) {
     const uint64_t finite = UINT64_C(0xbfffffffbfffffff);
     const size_t bytes = param->count * sizeof(float);

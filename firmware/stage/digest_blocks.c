@@ -1,5 +1,5 @@
-/* The digest executor on blocks of weights, states and gradients: optimisers, predictions,
- * averages. */
+/* Commands of the digest executor on blocks of weights, states and gradients: optimisers,
+ * predictions, averages. */
 #include "stage/digest_own.h"
 
 #include <string.h>

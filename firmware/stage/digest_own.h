@@ -5,30 +5,31 @@
 #include "stage/busy.h"
 #include "stage/digest.h"
 
-/* A parameter that is being written: its bytes come in order, in pieces of any size. */
+/* State while a parameter is written. Its bytes arrive in order, in pieces of any size. */
 enum { DIGEST_CHUNK_BYTES = 1024 };
 typedef struct {
     rp_region region;
     size_t next;
-    bool plain; /* something lies behind the first 16 bytes: no digest but values */
+    /* The bytes after the first 16 are not all zero, so these are values and not a digest. */
+    bool plain;
     rp_digest first;
-    rp_digest hash;                 /* of all whole chunks so far */
-    char chunk[DIGEST_CHUNK_BYTES]; /* the bytes behind them */
+    rp_digest hash;                 /* of all complete chunks so far */
+    char chunk[DIGEST_CHUNK_BYTES]; /* the bytes after them */
 } digest_writing;
 
 typedef struct {
-    rp_busy_executor as; /* first: what the table's shared entries see */
+    rp_busy_executor as; /* first member: used by the shared functions of busy.h */
     bool strict;
-    bool *fails;         /* as the site */
-    rp_digest *blocks;   /* in a row, each of trained_count */
-    rp_digest *running;  /* by parameter: batch statistics */
-    rp_digest *kept;     /* [layout->kept] copies of them */
-    rp_digest *slots;    /* rows of values, then the statistics of the layers */
-    rp_digest *deferred; /* rows of gradients */
-    rp_digest *grads;    /* those of an undivided backward */
+    bool *fails;         /* see rp_site */
+    rp_digest *blocks;   /* all blocks, trained_count digests each */
+    rp_digest *running;  /* by parameter: running statistics, frozen parameters */
+    rp_digest *kept;     /* [layout->kept] copies of `running` */
+    rp_digest *slots;    /* by slot: rows of values, then statistics of the layers */
+    rp_digest *deferred; /* by deferred slot: rows of gradients */
+    rp_digest *grads;    /* rows of gradients of a backward that is not split */
     float *results, *probe_norms;
-    size_t slot_digests, rows_digests; /* of one slot, of all rows of it */
-    uint32_t stride;                   /* of a row */
+    size_t slot_digests, rows_digests; /* digests of a slot; of all its rows */
+    uint32_t stride;                   /* digests of a row */
     digest_writing writing;
 } digest_executor;
 
@@ -45,7 +46,7 @@ static inline const rp_model_param *digest_param(const digest_executor *e, uint3
     return &e->as.base.job->model->param[e->as.base.layout->param_first + param];
 }
 
-/* By trained parameter. */
+/* The parameter with index `trained` among the trained ones. */
 static inline const rp_model_param *digest_trained(const digest_executor *e, uint32_t trained) {
     uint32_t p = 0;
     while (e->as.base.layout->trained[p] != trained) {
@@ -54,13 +55,13 @@ static inline const rp_model_param *digest_trained(const digest_executor *e, uin
     return digest_param(e, p);
 }
 
-/* digest_blocks.c: a command on whole blocks, for one trained parameter; each has the same. */
+/* digest_blocks.c: executes a command on whole blocks for one trained parameter. */
 void rp_digest_run_block(digest_executor *executor, const rp_command *command, uint32_t trained);
 
-/* digest_blocks.c: KEEP and RESTORE. */
+/* digest_blocks.c: executes KEEP or RESTORE. */
 void rp_digest_run_kept(digest_executor *executor, const rp_command *command);
 
-/* digest_regions.c: entries of the table, for bytes in files. errors USAGE: bytes out of order */
+/* digest_regions.c: read and write of the executor's table. errors USAGE: bytes out of order */
 rp_err rp_digest_read_region(rp_executor *executor, const rp_region *region, size_t first,
                              size_t count, void *out) RP_MUST_CHECK;
 rp_err rp_digest_write_region(rp_executor *executor, const rp_region *region, size_t first,

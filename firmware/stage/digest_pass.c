@@ -15,7 +15,7 @@ static uint32_t model_layer(const rp_digest_pass *pass, uint32_t position) {
     return pass->layout->first_layer + position;
 }
 
-/* Parameters of the layer, counted within the stage. */
+/* Indices of the layer's parameters within the stage. */
 static rp_range params_of(const rp_digest_pass *pass, uint32_t layer) {
     const uint32_t *first = pass->job->model->param_first;
     return (rp_range){first[layer] - pass->layout->param_first, first[layer + 1] - first[layer]};
@@ -25,7 +25,7 @@ static const rp_model_param *param_at(const rp_digest_pass *pass, uint32_t param
     return &pass->job->model->param[pass->layout->param_first + param];
 }
 
-/* First parameter of the layer with the role, or NULL. */
+/* The layer's first parameter with the role, or NULL. */
 static rp_digest *find_running(const rp_digest_pass *pass, uint32_t layer, rp_param_role role) {
     const rp_range params = params_of(pass, layer);
     for (uint32_t p = params.first; p < params.first + params.count; p++) {
@@ -80,7 +80,7 @@ static rp_digest statistics_of_batch(const rp_digest_pass *pass, uint32_t layer)
     return rp_digest_statistics(layer, sum, pass->n);
 }
 
-/* `by` moves into every running statistic of the layer. */
+/* Updates every running statistic of the layer with the digest `by`. */
 static void move_running(const rp_digest_pass *pass, uint32_t layer, rp_digest by,
                          uint32_t renewal) {
     const rp_range params = params_of(pass, layer);
@@ -92,7 +92,8 @@ static void move_running(const rp_digest_pass *pass, uint32_t layer, rp_digest b
     }
 }
 
-/* What a layer with running statistics is given, and what it leaves. */
+/* The statistics that the layer uses. In training they are those of the microbatch, which also
+ * update the running ones, at once or deferred. */
 static rp_digest take_statistics(const rp_digest_pass *pass, uint32_t layer) {
     rp_digest *deferred = find_running(pass, layer, RP_PARAM_SCRATCH);
     const rp_digest *running = find_running(pass, layer, RP_PARAM_STATE);
@@ -175,7 +176,7 @@ void rp_digest_run_backward(const rp_digest_pass *pass, bool dx, bool dw) {
         const uint32_t y = pass->layout->input_count + i;
         const rp_digest *dy = row_of(pass, pass->grad, y);
         if (!pass->layout->tensor[y].wants_grad) {
-            continue; /* nothing trained from here on down */
+            continue; /* nothing is trained here or in an earlier layer */
         }
         const rp_digest_layer layer = describe_layer(pass, i);
         for (uint32_t s = 0; dx && s < pass->n; s++) {

@@ -1,5 +1,4 @@
-/* Digests as bytes: parameters as files have them, and everything that microbatches in flight need.
- */
+/* Digests as bytes: parameters as in files, and everything that microbatches in flight need. */
 #include <string.h>
 
 #include "stage/digest_own.h"
@@ -11,7 +10,7 @@ typedef struct {
 
 enum { IN_FLIGHT_SPANS = 3 };
 
-/* Versions and predictions lie side by side. */
+/* The blocks of versions and predictions are contiguous. */
 static void find_in_flight(const digest_executor *e, span out[IN_FLIGHT_SPANS]) {
     const rp_layout *layout = e->as.base.layout;
     const size_t block = layout->trained_count * sizeof(rp_digest);

@@ -1,4 +1,4 @@
-/* What all executors share: positions of blocks, and samples that come in pieces. */
+/* Common to all executors: positions of blocks, and samples that arrive in pieces. */
 #include "stage/executor.h"
 
 #include <string.h>

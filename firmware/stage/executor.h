@@ -1,12 +1,11 @@
 /* The executor port: what a stage computes with. The stage does the bookkeeping (which version of
- * the weights an op sees, which slot holds a microbatch) and issues commands; an executor carries
- * them out in the order in which they came. One table of functions, one word in
- * firmware/stage/CMakeLists.txt:
+ * the weights an op sees, which slot holds a microbatch) and issues commands; an executor executes
+ * them in the order of issue. Each kind is one table of functions (rp_executor_kind) and one word
+ * in firmware/stage/CMakeLists.txt:
  *
  *   opencl   layers, optimisers and averages on the device's one queue
- *   digest   a tensor is a 128-bit digest of everything that went into it
- *   timed    nothing is computed; a command takes as long as a profile says
- */
+ *   digest   a tensor is a 128-bit digest of everything that was used to compute it
+ *   timed    computes nothing; a command takes as long as a profile says */
 #ifndef RP_STAGE_EXECUTOR_H
 #define RP_STAGE_EXECUTOR_H
 
@@ -16,43 +15,46 @@
 
 typedef struct rp_executor_kind rp_executor_kind;
 
-/* What every executor begins with; prepare fills it. */
+/* The common first member of every executor; prepare fills it. */
 typedef struct {
     const rp_executor_kind *kind;
     const rp_job *job;
     const rp_layout *layout;
-    const uint32_t *wrong_every; /* as the site */
-    uint32_t forwards;           /* rp_executor_is_wrong() */
+    const uint32_t *wrong_every; /* see rp_site */
+    uint32_t forwards;           /* training forwards so far; see rp_executor_is_wrong() */
 } rp_executor;
 
-/* What ops would have cost, and whose times they are. */
+/* Given costs of ops, instead of real work. */
 typedef struct {
     const void *self;
     /* Seconds of an op on layers [first, end) of the model. Pure. */
     double (*op_s)(const void *self, uint32_t first, uint32_t end, rp_op_kind kind,
                    uint32_t samples);
-    const char *kind; /* of board: those alike have equal ones */
+    const char *kind; /* kind of board; boards with equal kinds have equal costs */
 } rp_site_costs;
 
-/* What an executor runs on. Everything is borrowed and outlives it; an executor ignores what it
- * does not need. */
+/* What an executor runs on. Everything is borrowed and must outlive the executor. Comments begin
+ * with the kinds of executors that use the field. */
 typedef struct {
-    rp_device *device;        /* opencl */
-    const rp_clock *clock;    /* timed, digest: of marks; NULL = the real clock */
-    const double *seconds;    /* timed, digest: of each layer of the model, forward and backward in
-                                 turn, as a profile has them; NULL = a pass takes no time */
-    uint32_t seconds_samples; /* the microbatch of that profile; 0 = the job's */
-    double update_s;          /* timed, digest: of an UPDATE */
-    const rp_site_costs *costs;  /* timed, digest: in place of the times above; NULL = none */
-    bool strict;                 /* digest: gradients depend on the order of the microbatches */
-    bool *fails;                 /* digest: an op that is issued when it is set fails, which sets it
-                                    back; NULL = none does */
-    const bool *hangs;           /* timed, digest: no op ends while it is set; NULL = they do */
-    const uint32_t *wrong_every; /* a board that computes wrong, for tests: of every so many-th
-                                    forward of a training step one number is another one; NULL or 0:
-                                    of none */
+    rp_device *device;     /* opencl */
+    const rp_clock *clock; /* timed, digest: clock of marks; NULL = the real clock */
+    /* timed, digest: measured seconds of each layer of the model, alternately forward and backward;
+     * NULL = a pass takes no time */
+    const double *seconds;
+    uint32_t seconds_samples; /* samples of a microbatch in `seconds`; 0 = the job's */
+    double update_s;          /* timed, digest: seconds of an UPDATE */
+    /* timed, digest: used instead of the three fields above; NULL = unused */
+    const rp_site_costs *costs;
+    bool strict; /* digest: a gradient depends on the order of its microbatches */
+    /* digest: if set, the next command fails and resets it; NULL = no command fails */
+    bool *fails;
+    /* timed, digest: while set, no mark passes; NULL = never set */
+    const bool *hangs;
+    /* opencl, digest, for tests: a board that computes wrong. Every n-th training forward has one
+     * wrong output value; NULL or 0 = none has. */
+    const uint32_t *wrong_every;
 } rp_site;
-/* Asked once a training forward. */
+/* Counts one training forward, and returns whether its result must be wrong. */
 static inline bool rp_executor_is_wrong(rp_executor *executor) {
     const uint32_t every = executor->wrong_every ? *executor->wrong_every : 0;
     return every > 0 && ++executor->forwards % every == 0;
@@ -60,16 +62,18 @@ static inline bool rp_executor_is_wrong(rp_executor *executor) {
 
 /* ---- what an executor holds ------------------------------------------------------------------ */
 
-/* A block has one value for each trained parameter of the stage. */
+/* A block has one value for each trained parameter of the stage. The comments describe the
+ * index. */
 typedef enum {
-    RP_BLOCK_WEIGHTS,   /* layout->copies.versions of them */
-    RP_BLOCK_PREDICTED, /* by direction for xpipe, otherwise 0 serves both */
-    RP_BLOCK_CENTRE,    /* of the replicas, or their reference */
-    RP_BLOCK_SCRATCH,   /* around a local step: before it, or the elastic term; or the mean */
+    RP_BLOCK_WEIGHTS,   /* below layout->copies.versions */
+    RP_BLOCK_PREDICTED, /* for xpipe 0 forward, 1 backward; otherwise 0 for both */
+    RP_BLOCK_CENTRE,    /* 0: the centre of the replicas, or their reference */
+    RP_BLOCK_SCRATCH,   /* 0: for averages: the weights before a step, an elastic term, or a mean */
     RP_BLOCK_STATE,     /* replica * layout->state_count + state */
-    RP_BLOCK_PROBE,     /* what was seen, what was the newest then: see probe.c */
-    RP_BLOCK_PEER,      /* the gradient of another board that shares the stage */
-    RP_BLOCK_GRADIENT,  /* of the step in work, where there is a backward */
+    RP_BLOCK_PROBE,    /* 0: the weights that a forward saw; 1: the newest at that time (probe.c) */
+    RP_BLOCK_PEER,     /* 0: the gradient of another board that shares the stage */
+    RP_BLOCK_GRADIENT, /* 0: sum of the current step's gradients; missing on a board without
+                          backwards */
     RP_BLOCK_KINDS
 } rp_block_kind;
 
@@ -79,98 +83,107 @@ typedef struct {
 } rp_block;
 
 uint32_t rp_block_count(const rp_layout *layout, rp_block_kind kind);
-/* All blocks in a row, in the order of their kinds. */
+/* The position of a block among all blocks, which are ordered by kind and index. */
 uint32_t rp_block_total(const rp_layout *layout);
 uint32_t rp_block_position(const rp_layout *layout, rp_block block);
 
-/* Bytes that are read and written: a parameter, or all that microbatches in flight need. */
+/* Bytes for read and write: one parameter, or all that microbatches in flight need. */
 typedef enum {
-    RP_REGION_BLOCK,      /* a trained parameter in `block`; another one wherever it is */
-    RP_REGION_EVERYWHERE, /* a parameter in all versions and the centre; write only */
-    RP_REGION_IN_FLIGHT   /* a run of facts.in_flight_bytes */
+    /* A trained parameter's value in `block`. A parameter that is not trained has only one value,
+     * so `block` is ignored. */
+    RP_REGION_BLOCK,
+    RP_REGION_EVERYWHERE, /* a parameter, in all versions and in the centre; only for write */
+    RP_REGION_IN_FLIGHT   /* range of facts.in_flight_bytes */
 } rp_region_kind;
 
 typedef struct {
     rp_region_kind kind;
     rp_block block;
-    uint32_t param; /* of the stage */
+    uint32_t param; /* index within the stage */
 } rp_region;
 
 /* ---- commands -------------------------------------------------------------------------------- */
 
-/* Samples of an op as they came: part[i] holds boundary tensor i (or the targets), sample after
- * sample. A piece may reach beyond the op's samples; what lies in both is taken. */
+/* Samples of an op as they arrived: part[i] holds boundary tensor i (or the targets), packed by
+ * sample. A piece may extend beyond the op's samples; only the common samples are used. */
 typedef struct {
     rp_range samples; /* of the step */
     const void *const *part;
 } rp_stage_piece;
 
-/* Does every sample of the range lie in exactly one piece? */
+/* Whether each sample of the range is in exactly one piece. */
 bool rp_pieces_cover(const rp_stage_piece *piece, uint32_t count, const rp_range *samples);
-/* What a piece has of the range: its first sample within the range and within the piece. */
+/* The samples that a piece and a range have in common: at: first one, relative to the range; from:
+ * relative to the piece. count 0: none. */
 typedef struct {
     uint32_t at, from, count;
 } rp_piece_cut;
 rp_piece_cut rp_piece_of(const rp_stage_piece *piece, const rp_range *samples);
 
 typedef enum {
-    RP_COMMAND_INIT,        /* everything is zero, then the weights start from the job's seed */
-    RP_COMMAND_FORWARD,     /* pass */
-    RP_COMMAND_LOSS,        /* pass: of what the last forward in the slot gave, no gradient */
-    RP_COMMAND_BACKWARD,    /* pass: the op's kind says which half */
-    RP_COMMAND_COMMIT,      /* step: layers with something to do once a step */
-    RP_COMMAND_KEEP,        /* kept: running statistics are copied there */
-    RP_COMMAND_RESTORE,     /* kept: they are restored, and sums over a step's samples are zero */
+    RP_COMMAND_INIT,     /* zeroes everything, then initialises the weights from the job's seed */
+    RP_COMMAND_FORWARD,  /* pass */
+    RP_COMMAND_LOSS,     /* pass: loss of the slot's last forward, without gradients */
+    RP_COMMAND_BACKWARD, /* pass: the op's kind says whether it is a half */
+    RP_COMMAND_COMMIT,   /* step: layers that do something once a step do it */
+    RP_COMMAND_KEEP,     /* kept: copies the running statistics there */
+    /* kept: restores the running statistics from there, and zeroes sums over a step's samples */
+    RP_COMMAND_RESTORE,
     RP_COMMAND_NORMS,       /* read: sum of squares of each trained parameter's gradient */
     RP_COMMAND_RESULTS,     /* read: (loss, correct) of each of `count` samples */
-    RP_COMMAND_BLOCK,       /* read: `block`, layout->gradient_bytes */
+    RP_COMMAND_BLOCK,       /* read: copies `block` to the host, layout->gradient_bytes */
     RP_COMMAND_SUM,         /* sum: becomes the step's gradient */
-    RP_COMMAND_TAKE,        /* write: becomes `block` */
-    RP_COMMAND_STASH,       /* stash: what a slot holds, to the host, .. */
-    RP_COMMAND_UNSTASH,     /* .. and from it: facts.stash_bytes */
-    RP_COMMAND_PROBE_NORMS, /* read: those of the last PROBE */
+    RP_COMMAND_TAKE,        /* write: copies host memory to `block` */
+    RP_COMMAND_STASH,       /* stash: copies the content of a slot to the host, facts.stash_bytes */
+    RP_COMMAND_UNSTASH,     /* stash: copies it from the host to a slot */
+    RP_COMMAND_PROBE_NORMS, /* read: sums of squares of the last PROBE */
     RP_COMMAND_COPY,        /* move: block to block */
-    RP_COMMAND_PROBE,       /* move: ends a probe, `from` are the newest weights */
-    RP_COMMAND_PREDICT,     /* optimise: `to` = weights moved `ahead` updates */
-    RP_COMMAND_UPDATE,      /* optimise: weights and states, by the gradients */
-    RP_COMMAND_AVERAGE,     /* average */
+    RP_COMMAND_PROBE,   /* move: completes a prediction-error sample; `from`: the newest weights */
+    RP_COMMAND_PREDICT, /* optimise: `to` = the weights after `ahead` predicted updates */
+    RP_COMMAND_UPDATE,  /* optimise: updates weights and states with the gradients */
+    RP_COMMAND_AVERAGE, /* average */
     RP_COMMAND_KINDS
 } rp_command_kind;
 
 typedef struct {
     const rp_op *op;
-    rp_block weights;         /* that the layers see */
-    rp_block forward_weights; /* of a backward: those that its forward saw, where the layout has
-                                 groups that are computed again */
-    rp_stash stash;           /* where the samples lie in the slot of their forward */
-    rp_stash deferred;        /* and in that of their deferred weight gradient; RP_NO_SLOT = none */
-    uint32_t soon;            /* 1 + the slot that the next backward will need; 0: nobody knows */
-    bool ends;                /* the slot's last samples have their backward */
-    uint32_t step_samples;    /* of the whole step: the loss is the mean over them */
+    rp_block weights; /* seen by the layers */
+    /* A backward with groups that are recomputed: the weights that its forward saw. */
+    rp_block forward_weights;
+    rp_stash stash; /* position of the op's samples in the slot of their forward */
+    /* position in the slot of their deferred weight gradient; slot RP_NO_SLOT = nothing is
+     * deferred */
+    rp_stash deferred;
+    /* 1 + the slot that the next backward will need, so that an offloaded stash can be fetched
+     * early; 0 = unknown */
+    uint32_t soon;
+    bool ends;                /* this is the backward of the slot's last samples */
+    uint32_t step_samples;    /* in the whole step: the loss is the mean over them */
     bool training;            /* layers behave as in training */
-    bool accumulate;          /* gradients are added, not written */
-    uint32_t renewal;         /* rp_layer_call's */
-    const rp_stage_piece *in; /* none: nothing is moved in or out, for profiles */
+    bool accumulate;          /* add to the gradients instead of overwriting them */
+    uint32_t renewal;         /* see rp_layer_call */
+    const rp_stage_piece *in; /* count 0: no boundary tensors are moved in or out (for profiles) */
     uint32_t in_count;
-    void *const *out; /* host memory of the boundary tensors, each sample after sample */
+    void *const *out; /* host memory of each boundary tensor, packed by sample */
 } rp_pass;
 
 typedef struct {
     rp_block weights, to;
     uint32_t replica;
-    uint64_t applied; /* the replica's optimiser steps so far */
+    uint64_t applied; /* optimiser steps of the replica so far */
     float rate, grad_scale, ahead;
-    const float *share; /* of the prediction that each trained parameter gets; NULL = all of it.
-                           Borrowed until the mark */
+    /* Prediction gain of each trained parameter; NULL = 1 for all. Borrowed until the mark. */
+    const float *share;
 } rp_optimise;
 
 typedef enum {
-    RP_TERM_ELASTIC,   /* e = alpha (x - centre); x -= e; centre += e */
-    RP_TERM_PULL,      /* scratch = alpha (x - centre); centre += scratch */
-    RP_TERM_PUSH,      /* x -= scratch */
-    RP_TERM_REFERENCE, /* scratch is x before its step. x += alpha (reference - x), the reference
-                          being the centre as it was; then it += share (x_after_step - scratch) */
-    RP_TERM_TOWARDS    /* scratch += share (x - scratch) */
+    RP_TERM_ELASTIC, /* e = alpha (x - centre); x -= e; centre += e */
+    RP_TERM_PULL,    /* scratch = alpha (x - centre); centre += scratch */
+    RP_TERM_PUSH,    /* x -= scratch */
+    /* scratch = x before its step. x += alpha (reference - x), where the reference is the old
+     * centre; then centre += share (x after its step - scratch) */
+    RP_TERM_REFERENCE,
+    RP_TERM_TOWARDS /* scratch += share (x - scratch) */
 } rp_average_term;
 
 typedef struct {
@@ -178,23 +191,24 @@ typedef struct {
     union {
         rp_pass pass;
         uint64_t step;
-        uint32_t kept; /* which copy, below layout->kept */
+        uint32_t kept; /* index of the copy, below layout->kept */
         struct {
             float *out; /* borrowed until the mark */
             uint32_t count;
             rp_block block;
         } read;
         struct {
-            const void *const *gradient; /* added from first to last: the row is read by `issue`,
-                                            what it points to is borrowed until the mark */
-            uint32_t count;              /* >= 1 */
+            /* Added from first to last. The array is read during `issue`; the gradients are
+             * borrowed until the mark. */
+            const void *const *gradient;
+            uint32_t count; /* >= 1 */
         } sum;
         struct {
             const void *from; /* borrowed until the mark */
             rp_block block;
         } write;
         struct {
-            void *out; /* borrowed until the mark; one of the two */
+            void *out; /* borrowed until the mark; either out or from is NULL */
             const void *from;
             uint32_t slot;
         } stash;
@@ -212,57 +226,58 @@ typedef struct {
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-/* A point behind all commands issued so far. */
+/* A point after all commands issued so far. */
 typedef struct {
     rp_fence fence; /* opencl */
-    int64_t end_ns; /* when it will have passed, where that is known ahead; 0 = it is not */
+    int64_t end_ns; /* the time at which it will have passed, if known; 0 = unknown */
 } rp_mark;
 
 typedef struct {
     size_t used_bytes;      /* of the device */
-    uint32_t weight_copies; /* of the trained weights, counted as they were taken */
-    uint32_t probe_copies;  /* those that a probe takes besides */
-    size_t stash_bytes;     /* of a slot, as it travels; a multiple of 4 */
+    uint32_t weight_copies; /* blocks of weights that were allocated */
+    uint32_t probe_copies;  /* further blocks, for prediction-error samples */
+    size_t stash_bytes;     /* content of a slot as sent, a multiple of 4 */
     size_t in_flight_bytes; /* of RP_REGION_IN_FLIGHT, a multiple of 4 */
-    uint64_t flash_bytes;   /* that stashes have written there so far */
-    int handle;             /* readable when a mark has passed, -1 = none */
-    bool warms_up;          /* a dry step builds what a run needs */
-    void *zeros;            /* parcels may borrow this memory, large enough for each of
-                               them, in place of memory of their own; NULL = may not */
+    uint64_t flash_bytes;   /* written to flash by stashes so far */
+    int handle;             /* file descriptor, readable when a mark has passed; -1 = none */
+    bool warms_up;          /* a dry step builds kernels, so it should be run */
+    /* Zeros that parcels may borrow instead of allocating memory; as large as the largest parcel.
+     * NULL = parcels need memory of their own. */
+    void *zeros;
 } rp_executor_facts;
 
 struct rp_executor_kind {
     const char *name;
-    /* Makes the layout, takes all memory and seals it. errors LIMIT with the numbers; MEMORY;
-     * DEVICE. Nothing is left behind where it fails */
+    /* Makes the layout, allocates all memory and seals the arenas. On error everything is released
+     * again. errors LIMIT with the sizes in the message; MEMORY; DEVICE */
     rp_err (*prepare)(rp_arena *arena, const rp_site *site, const rp_job *job, rp_executor **out);
     void (*destroy)(rp_executor **executor); /* drains first */
-    /* Never waits. Host memory that a command names is borrowed until a mark behind it has passed;
-     * the command itself is not. */
+    /* Never waits. Host memory that a command points to is borrowed until a mark after it has
+     * passed; the command itself only during the call. */
     rp_err (*issue)(rp_executor *executor, const rp_command *command);
     rp_err (*mark)(rp_executor *executor, rp_mark *out);
-    /* *end_ns: when what is in front of the mark ended, by the executor's clock; valid when done.
-     * errors DEVICE when it failed */
+    /* *end_ns: the time at which the commands before the mark ended, by the executor's clock; only
+     * valid if *done. errors DEVICE if a command failed */
     rp_err (*poll)(rp_executor *executor, const rp_mark *mark, bool *done, int64_t *end_ns);
     void (*release)(rp_executor *executor, rp_mark *mark);
-    /* Wait until everything issued has ended (opencl), then move bytes [first, first + count).
-     * Between segments. The bytes of a parameter are written in order. */
+    /* Wait until all commands have ended (opencl), then move bytes [first, first + count) of the
+     * region. Only between segments. The bytes of one parameter must be written in order. */
     rp_err (*read)(rp_executor *executor, const rp_region *region, size_t first, size_t count,
                    void *out);
     rp_err (*write)(rp_executor *executor, const rp_region *region, size_t first, size_t count,
                     const void *from);
     rp_err (*drain)(rp_executor *executor);
-    /* Between two calls with true and false nothing that is issued is done: what a run needs is
-     * only listed (device/ready.h). NULL where facts.warms_up is false. */
+    /* After rehearse(true) commands only list the kernels that they need (device/ready.h), until
+     * rehearse(false). NULL if facts.warms_up is false. */
     void (*rehearse)(rp_executor *executor, bool on);
     rp_executor_facts (*facts)(const rp_executor *executor);
-    /* What the codecs of activations [0] and gradients [1] have lost of what left the stage in
-     * training, of some samples, since the last call; zeros: nothing was encoded. Waits as read
-     * does. NULL: it has no numbers to lose. */
+    /* Losses of the codecs for activations [0] and gradients [1] in what left the stage in
+     * training, measured on some samples since the last call; zeros if nothing was encoded. Waits
+     * as read does. NULL if the executor has no real numbers. */
     rp_err (*take_losses)(rp_executor *executor, rp_codec_loss out[2]);
 };
 
 extern const rp_executor_kind *const rp_executor_kinds[];   /* NULL-terminated, generated */
-const rp_executor_kind *rp_executor_find(const char *name); /* NULL when unknown */
+const rp_executor_kind *rp_executor_find(const char *name); /* NULL if unknown */
 
 #endif

@@ -1,9 +1,10 @@
-/* The executor whose numbers are digests: a lost, repeated or wrong-version op changes the final
- * ones with certainty, at almost no cost. A sample of a boundary tensor has as many bytes as its
- * codec gives it, and 16 at least: its digest again and again; data and targets of the set come as
- * they are. Of a parameter's digest its first bytes are the parameter's
- * in files, the rest is zero; values that do not look like one are taken over by their hash. Losses
- * and sums of squares that it reports are numbers in (0, 1] without a meaning. */
+/* The executor that computes with digests: an op that is lost, repeated, or sees a wrong version
+ * changes the final digests with certainty, at almost no cost.
+ *
+ * A sample of a boundary tensor has the bytes that its codec prescribes, but at least 16; they
+ * repeat its digest. Data and targets of the set arrive unchanged and are hashed. In files the
+ * first bytes of a parameter hold its digest and the rest are zero; other values are replaced by
+ * their hash. Reported losses and sums of squares are meaningless numbers in (0, 1]. */
 #include <string.h>
 
 #include "stage/digest_own.h"
@@ -109,7 +110,7 @@ static rp_digest *row_of(const rp_digest_pass *at, rp_digest *rows, uint32_t ten
     return rows + (size_t)tensor * at->stride;
 }
 
-/* Samples as they travel: a digest is repeated until it has their bytes. */
+/* Writes samples as they are sent: the digest, repeated until the sample is full. */
 static void write_samples(const rp_digest *row, uint32_t samples, size_t bytes, char *out) {
     for (uint32_t s = 0; s < samples; s++, out += bytes) {
         for (size_t at = 0; at < bytes; at += sizeof *row) {
@@ -118,7 +119,8 @@ static void write_samples(const rp_digest *row, uint32_t samples, size_t bytes, 
     }
 }
 
-/* Bytes that repeat nothing are no digest: some were lost, or are those of another sample. */
+/* Bytes that do not repeat a digest are damaged or belong to different samples; their hash is a
+ * digest that no correct run has. */
 static rp_digest read_sample(const char *from, size_t bytes) {
     rp_digest out;
     RP_ASSERT(bytes >= sizeof out);
@@ -128,8 +130,8 @@ static rp_digest read_sample(const char *from, size_t bytes) {
                : rp_digest_of_bytes(from, bytes);
 }
 
-/* Part `index` of all pieces, of so many bytes a sample: digests, or (`is_set`) something else,
- * which is hashed. */
+/* Reads part `index` of all pieces, `bytes` per sample, into a row: digests, or values of the data
+ * set (`is_set`), which are hashed. */
 static void take_part(const rp_pass *pass, uint32_t index, size_t bytes, bool is_set,
                       rp_digest *row) {
     for (uint32_t p = 0; p < pass->in_count; p++) {
@@ -165,7 +167,8 @@ static void digest_forward(digest_executor *e, const rp_pass *pass) {
     }
 }
 
-/* Losses of the samples, into the results; their digests into the gradient of the output. */
+/* Stores the losses of the samples in the results, and their digests in the gradient of the
+ * output. */
 static void run_loss(digest_executor *e, const rp_pass *pass, const rp_digest_pass *at) {
     const rp_job *job = e->as.base.job;
     const uint32_t last = e->as.base.layout->tensor_count - 1;

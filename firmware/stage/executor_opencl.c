@@ -58,7 +58,7 @@ fail:
     return err;
 }
 
-/* Blocks of a stage without trained parameters are empty: nothing is enqueued for them. */
+/* In a stage without trained parameters blocks are empty, so nothing is enqueued for them. */
 static bool is_empty(const rp_opencl *e, rp_command_kind kind) {
     const bool of_slots = kind == RP_COMMAND_STASH || kind == RP_COMMAND_UNSTASH;
     const bool of_blocks = kind == RP_COMMAND_NORMS || (kind >= RP_COMMAND_BLOCK && !of_slots);
@@ -136,7 +136,8 @@ static rp_err opencl_mark(rp_executor *executor, rp_mark *out) {
     return rp_device_fence(rp_opencl_of(executor)->device, &out->fence);
 }
 
-/* What stands behind a stash that did not come back is not to be believed. */
+/* If a stash could not be copied back, the results after it are wrong, so poll reports the
+ * error. */
 static rp_err poll_mark(rp_executor *executor, const rp_mark *at, bool *done, int64_t *end_ns) {
     rp_opencl *e = rp_opencl_of(executor);
     const rp_err err = rp_fence_poll(&at->fence, done, end_ns);

@@ -1,6 +1,6 @@
 /* The executor without numbers: a pass takes as long as a profile says, and nothing is computed or
- * written. Parcels have their real sizes, so that links take their real time: they may all borrow
- * one block of zeros. Tensors read as zeros; what is written is forgotten. */
+ * written. Parcels have their real sizes, so links take their real time; all parcels may borrow one
+ * block of zeros. Tensors read as zeros, and writes are ignored. */
 #include <string.h>
 
 #include "stage/busy.h"
@@ -8,7 +8,7 @@
 enum { ALIGN_BYTES = 64 };
 
 typedef struct {
-    rp_busy_executor as; /* first: what the table's shared entries see */
+    rp_busy_executor as; /* first member: used by the shared functions of busy.h */
     void *zeros;
 } timed_executor;
 
@@ -18,7 +18,7 @@ static timed_executor *executor_of(rp_executor *executor) {
     return (timed_executor *)(void *)executor; /* the base is its first member */
 }
 
-/* Largest parcel that leaves. */
+/* Largest parcel that leaves the stage. */
 static size_t parcel_bytes_max(const rp_layout *layout, const rp_job *job) {
     const size_t forward = rp_layout_boundary(layout, true, false).sample_bytes;
     const size_t backward = rp_layout_boundary(layout, false, true).sample_bytes;
@@ -85,7 +85,7 @@ static rp_err timed_forget(rp_executor *executor, const rp_region *region, size_
     return RP_OK;
 }
 
-/* The bytes that a real one would take: a plan is checked with them. */
+/* Reports the bytes that a real executor would use, so that a plan can be checked. */
 static rp_executor_facts timed_facts(const rp_executor *executor) {
     const timed_executor *e = (const timed_executor *)(const void *)executor;
     return (rp_executor_facts){

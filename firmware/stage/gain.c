@@ -1,4 +1,5 @@
-/* horizon: measured: the prediction gain of each parameter, a factor 0 to 1 that the host sends. */
+/* `horizon: measured`: prediction gains, which the host sends: a factor from 0 to 1 for each
+ * parameter. */
 #include <math.h>
 #include <string.h>
 
@@ -16,7 +17,7 @@ rp_err rp_stage_set_gain(rp_stage *stage, uint64_t step, const double *gain, siz
             "prediction gains from step %llu on: the count %zu is not that of the parameters",
             (unsigned long long)step, count);
     }
-    /* a resumed run may probe more often than before: what it was to hear later is outdated */
+    /* A resumed run may sample more often than before; gains for later steps are then outdated. */
     while (all->count > 0 && all->step[all->count - 1] >= step) {
         all->count--;
     }
@@ -50,7 +51,9 @@ bool rp_stage_gain_missing(const rp_stage *stage, const rp_op *op) {
     if (stage->job->method.horizon != RP_HORIZON_MEASURED || every == 0 ||
         stage->layout->trained_count == 0 || op->micro > 0 || op->step % every != 0 ||
         op->step < stage->job->step_first + rp_stage_gain_delay(stage)) {
-        return false; /* what probes before a resumed run have changed came before its first step */
+        /* Early in a run none can be missing: gains from before a resumed run were restored with
+         * it. */
+        return false;
     }
     for (uint32_t i = 0; i < all->count; i++) {
         if (all->step[i] == op->step) {

@@ -1,5 +1,5 @@
 /* Microbatches in flight, for checkpoints: the executor's memory as bytes. The bookkeeping is not
- * stored: a resumed run repeats it. */
+ * stored; a resumed run repeats it. */
 #include "stage/stage_own.h"
 
 static const rp_region in_flight = {.kind = RP_REGION_IN_FLIGHT};
@@ -16,7 +16,7 @@ rp_err rp_stage_in_flight_write(rp_stage *stage, size_t first, size_t count, con
     return stage->executor->kind->write(stage->executor, &in_flight, first, count, bytes);
 }
 
-/* Between two ops half a stage holds none. */
+/* The slots of half a stage are empty between ops, so only a whole stage is walked. */
 static void walk_slot(rp_stage *stage, const rp_op *op) {
     if (stage->job->role != RP_ROLE_BOTH) {
         return;
@@ -39,7 +39,9 @@ void rp_stage_resume(rp_stage *stage, uint64_t fill_step, uint64_t step) {
         rp_weight_view view = {0};
         if (!rp_job_next(stage->job, &list, &op) ||
             (stage->job->role == RP_ROLE_FORWARD && list.step >= step)) {
-            return; /* the list's other half has come to the step, and this forward is behind it */
+            /* The half with the backwards has reached the step; this board's remaining forwards
+             * belong to later steps. */
+            return;
         }
         if (op.kind == RP_OP_FORWARD) {
             view = rp_versions_forward(versions, &op);

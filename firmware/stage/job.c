@@ -51,7 +51,7 @@ static rp_err read_numbers(rp_node *root, rp_job *job, uint32_t *stages, uint32_
     RP_TRY(rp_node_u64(root, "memory_bytes", 0, UINT64_C(1) << 44, &job->memory_bytes));
     job->guard = true;
     RP_TRY(rp_node_bool(root, "guard", &job->guard));
-    bool shuffle = true; /* hosts of former versions say it; nothing depends on it any more */
+    bool shuffle = true; /* sent by older hosts; has no effect */
     RP_TRY(rp_node_bool(root, "shuffle", &shuffle));
     RP_TRY(rp_node_bool(root, "copies", &job->copies));
 fail:
@@ -97,7 +97,7 @@ fail:
     return err;
 }
 
-/* The loss fits the model's output and the targets. */
+/* Checks that the loss fits the model's output and the targets. */
 static rp_err check_output(const rp_job *job, rp_node *root) {
     size_t outputs = rp_shape_count(&job->model->plan[job->model->layer_count - 1].out);
     if (!job->loss->class_target && outputs != job->target_width) {
@@ -120,7 +120,7 @@ fail:
     return err;
 }
 
-/* As the run file says; a plan knows better. */
+/* Reads the sizes of microbatches from the run file; a plan overrides them. */
 static rp_err read_sizes(rp_arena *arena, rp_node *root, rp_job *job) {
     const rp_cut *cut = &job->cut;
     uint32_t(*size)[2];
@@ -142,7 +142,7 @@ fail:
     return err;
 }
 
-/* As sizes: in tests, which have no plan. */
+/* As for sizes, a plan overrides this; only tests have no plan. */
 static rp_err read_recompute(rp_arena *arena, rp_node *root, rp_job *job) {
     bool *stage;
     bool *begins;
@@ -200,13 +200,14 @@ rp_err rp_job_parse(rp_arena *arena, rp_node *root, rp_node *model_root, rp_job 
     RP_TRY(read_sizes(arena, root, out));
     RP_TRY(read_recompute(arena, root, out));
     RP_TRY(read_offload(arena, root, out));
-    if (!out->method.kind->split_backward) { /* both halves would do the relu's backward */
+    if (!out->method.kind
+             ->split_backward) { /* otherwise both halves would compute the relu's backward */
         RP_TRY(rp_model_fuse(out->model, &out->cut, &out->fused));
     }
     RP_TRY(rp_method_fit_model(&out->method, out->model, rp_node_find(root, "schedule")));
     RP_TRY(rp_method_fit(&out->method, &out->optim, rp_node_find(root, "optimizer")));
     RP_TRY(rp_throttle_parse(root, &out->throttle));
-    (void)rp_node_find(root, "link"); /* read in agent/wiring.c, as `peers` is */
+    (void)rp_node_find(root, "link"); /* agent/wiring.c reads `link` and `peers` */
     (void)rp_node_find(root, "peers");
     RP_TRY(rp_node_done(root));
 fail:
@@ -320,7 +321,7 @@ uint32_t rp_job_parcel_samples(const rp_job *job) {
     return most;
 }
 
-/* A share of a shorter step may have a sample more, by the rounding of its ends. */
+/* A share of a shorter step may have one sample more, because its ends are rounded. */
 uint32_t rp_job_slot_samples(const rp_job *job) {
     const uint32_t pass = rp_job_pass_samples(job);
     const uint32_t own = rp_job_own_samples(job, job->batch).count + rp_job_is_shared(job);

@@ -1,4 +1,4 @@
-/* The tensors of a stage, and the bytes of everything that it holds. */
+/* The tensors of a stage, and the bytes of everything in its memory. */
 #include "codec/convert.h"
 #include "stage/layout_own.h"
 
@@ -54,7 +54,8 @@ fail:
 
 /* ---- boundaries ------------------------------------------------------------------------------ */
 
-/* One sample of a boundary tensor as it travels: with scales a row of bytes, else elements. */
+/* One sample of a boundary tensor as sent: a row of bytes if the codec has scales, otherwise
+ * elements. */
 static rp_shape parcel_shape(const rp_layout *layout, uint32_t tensor, rp_codec codec) {
     const bool data = layout->tensor[tensor].producer == RP_LAYER_DATA;
     const rp_shape *sample = &layout->tensor[tensor].sample;
@@ -90,8 +91,8 @@ rp_boundary_tensors rp_layout_boundary(const rp_layout *layout, bool upper, bool
     return out;
 }
 
-/* Bytes of a sample, of the largest tensor that enters or leaves; `encoded`: of those with a codec.
- */
+/* Bytes of a sample of the largest tensor that enters or leaves; encoded: only tensors with a
+ * codec. */
 static size_t most_at_boundaries(const rp_layout *layout, bool encoded) {
     size_t most = 0;
     for (uint32_t end = 0; end < 4; end++) {
@@ -104,7 +105,7 @@ static size_t most_at_boundaries(const rp_layout *layout, bool encoded) {
     return most;
 }
 
-/* Of a sample in f32, of the largest tensor that leaves encoded. */
+/* Bytes of a sample in f32 of the largest tensor that leaves encoded. */
 static size_t most_encoded(const rp_layout *layout) {
     size_t most = 0;
     for (uint32_t upper = 0; upper < 2; upper++) {
@@ -140,12 +141,12 @@ static rp_err count_params(rp_arena *arena, const rp_job *job, rp_layout *layout
         layout->statistics_bytes += param->role == RP_PARAM_STATE ? bytes : 0;
         layout->gradient_bytes += trained ? rp_layout_sample_bytes(&param->shape) : 0;
     }
-    layout->state_count = /* who makes no update needs none */
+    layout->state_count = /* only updates need states */
         job->role == RP_ROLE_FORWARD ? 0 : job->optim.kind->state_count(&job->optim);
     return err;
 }
 
-/* The ends of the op list: labels, losses, and the norms of the gradients. */
+/* Memory for targets, losses, and the norms of the gradients. */
 static void count_ends(const rp_job *job, rp_layout *layout, uint32_t align) {
     const uint32_t trained = layout->trained_count;
     layout->scratch_bytes += rp_darena_round((2 * (size_t)trained + 2) * sizeof(uint32_t), align);
@@ -235,7 +236,7 @@ fail:
     return err;
 }
 
-/* The layer whose output costs most in the slots, to name it in a refusal. */
+/* The layer whose output needs most memory in a slot, for the error message. */
 static uint32_t largest_layer(const rp_layout *layout) {
     uint32_t best = layout->input_count;
     for (uint32_t t = layout->input_count; t < layout->tensor_count; t++) {

@@ -1,12 +1,12 @@
-/* What memory a stage needs, decided before a device is touched: which tensors live in a slot from
- * forward to backward, which are scratch, which share storage. Pure.
+/* The memory plan of a stage, made before a device is used: which tensors are in a slot from
+ * forward to backward, which are scratch, and which share storage. Pure.
  *
- * A tensor is the output of a layer of this stage, or one that crosses its lower boundary. Tensors
- * of a chain of in-place layers share one storage. Storage that some backward reads is kept, in one
- * buffer a slot; other storage is scratch from a small pool, reused along the op by lifetime.
- * Gradients are the same, where there is a backward; with split backwards the gradient that a
- * weight gradient still needs is kept in a deferred slot. With groups (again.h) only what enters a
- * group is kept in a slot. */
+ * A tensor is the output of a layer of this stage, or one that crosses its lower boundary. The
+ * tensors of a chain of in-place layers share one storage. Storage that a backward reads is kept:
+ * each slot has a buffer for it. Other storage is scratch from a small pool, shared by storages
+ * whose lifetimes do not overlap. Gradients are placed in the same way if the board has backwards;
+ * with split backwards, a gradient that the weight half still needs is kept in a deferred slot.
+ * With groups (again.h) a slot holds only the inputs of groups. */
 #ifndef RP_STAGE_LAYOUT_H
 #define RP_STAGE_LAYOUT_H
 
@@ -15,27 +15,30 @@
 #define RP_NO_STORAGE UINT32_MAX
 #define RP_NOT_TRAINED UINT32_MAX
 
-/* On the device, of an offloaded stage: one that an op works on, one that leaves, one that comes
- * back. */
+/* Stashes of an offloaded stage on the device: the one in use, one being copied out, and one being
+ * copied in. */
 enum { RP_OFFLOAD_STASHES = 3 };
 
 typedef struct {
-    uint32_t producer; /* layer index, or RP_LAYER_DATA */
+    uint32_t producer; /* index of the layer, or RP_LAYER_DATA */
     rp_shape sample;
-    bool input, output;  /* crosses the lower or upper boundary of this stage */
-    bool wants_grad;     /* something trained lies above it */
-    uint32_t storage;    /* of the value */
-    uint32_t grad;       /* of the gradient, RP_NO_STORAGE when not wanted */
-    uint32_t grad_first; /* position of the layer that writes the gradient first; layer_count: it
-                            comes from outside (boundary or loss) */
+    bool input, output; /* crosses the lower or upper boundary of this stage */
+    bool wants_grad;    /* its producer or an earlier layer is trained */
+    uint32_t storage;   /* index into value.storage */
+    uint32_t grad;      /* index into grad.storage; RP_NO_STORAGE = it has no gradient */
+    /* Position of the layer that writes the gradient first, where others add; layer_count: it comes
+     * from outside (boundary or loss). */
+    uint32_t grad_first;
 } rp_layout_tensor;
 
 typedef struct {
     size_t sample_bytes;
-    bool kept;       /* from an op to a later one */
-    bool again;      /* of a group: from the forward that is computed again to the backward, in
-                        buffers that all groups and slots share */
-    uint32_t buffer; /* index into the slot's buffers when kept, into again_bytes, or the pool */
+    bool kept; /* from one op to a later one */
+    /* With groups: computed again before the backward, in buffers that all groups and slots
+     * share. */
+    bool again;
+    /* Index into the slot's buffers if kept, into again_bytes if again, otherwise into the pool. */
+    uint32_t buffer;
     int32_t birth, death;
 } rp_layout_storage;
 
@@ -48,117 +51,120 @@ typedef struct {
     uint32_t pool_count;
 } rp_layout_memory;
 
-/* Layers of a stage that keep what enters them only; positions [first, end). Their backward begins
- * with the forward of [first, again_end), the rest of which nobody reads. */
+/* Layers at positions [first, end) that keep only their inputs. Their backward first recomputes the
+ * forward of [first, again_end); the outputs after again_end are not read. */
 typedef struct {
     uint32_t first, end, again_end;
 } rp_layout_group;
 
-/* Copies of the weights: versions (METHODS 13), predicted ones (by direction for xpipe), the centre
- * or reference of the replicas, and a scratch copy around a local step. */
+/* Numbers of copies of the weights: versions (METHODS 13), predicted ones (for xpipe one for each
+ * direction), the centre or reference of the replicas, and a scratch copy for averages. */
 typedef struct {
     uint32_t versions, predicted, centres, scratches;
 } rp_layout_copies;
 
 typedef struct {
     uint32_t first_layer, layer_count;
-    rp_layout_tensor *tensor; /* inputs first, then layer outputs in order */
+    rp_layout_tensor *tensor; /* inputs, then outputs of the layers in order */
     uint32_t input_count, tensor_count;
-    uint32_t outputs[RP_CUT_TENSORS_MAX]; /* tensor indices that cross the upper boundary */
+    uint32_t outputs[RP_CUT_TENSORS_MAX]; /* indices of the tensors that cross the upper boundary */
     uint32_t output_count;
-    uint32_t *tensor_of; /* by model layer index: the tensor here, or RP_NO_STORAGE */
+    uint32_t *tensor_of; /* by layer of the model: index into `tensor`, or RP_NO_STORAGE */
     uint32_t data_tensor;
 
     rp_layout_memory value, grad;
 
-    rp_layout_group *group; /* in order, all layers; job->recompute */
+    rp_layout_group *group; /* partition of all layers, in order, if job->recompute */
     uint32_t group_count;   /* 0: everything is kept */
-    size_t *again_bytes;    /* of a whole op, unlike those of slots and pools */
+    size_t *again_bytes;    /* for a whole op, unlike the bytes of slots and pools */
     uint32_t again_count;
-    uint32_t *again_saved; /* [layer_count * RP_LAYER_SAVED_MAX]: buffer of what a layer saves */
+    uint32_t *again_saved; /* [layer_count * RP_LAYER_SAVED_MAX]: buffer of each saved value */
 
-    uint32_t param_first, param_count; /* of the model's parameters, those of this stage */
-    uint32_t *trained; /* by parameter: which trained one it is, or RP_NOT_TRAINED */
+    uint32_t param_first, param_count; /* range of the model's parameters */
+    uint32_t *trained; /* by parameter: index among the trained ones, or RP_NOT_TRAINED */
     uint32_t trained_count;
 
-    uint32_t slots;       /* forwards in flight at once */
-    uint32_t stashes;     /* of them on the device at once; fewer than slots: the others lie where
-                             job->offload says, or their first leave_count parts do */
-    uint32_t part_count;  /* of a slot: those that are kept, then RP_LAYER_SAVED_MAX a layer */
-    size_t *part_bytes;   /* by part; 0: there is none */
-    uint32_t *part_order; /* those that there are: the longer one waits between the last layer of
-                             the forward and the first of the backward that need it, the earlier
-                             it stands */
+    uint32_t slots; /* the most forwards in flight */
+    /* Slots whose stash is on the device. If fewer than `slots`, the first leave_count parts of the
+     * others are where job->offload says. */
+    uint32_t stashes;
+    uint32_t part_count; /* of a slot: kept storages, then RP_LAYER_SAVED_MAX for each layer */
+    size_t *part_bytes;  /* by part; 0: unused */
+    /* The used parts, sorted by how early the forward has finished with them. Earlier parts also
+     * wait longer for the backward. */
+    uint32_t *part_order;
     uint32_t order_count, leave_count;
     uint32_t align_bytes;
-    uint32_t deferred_slots; /* input gradients whose weight gradient is to come, split schedules */
+    uint32_t deferred_slots; /* most input gradients with a later weight half (split schedules) */
     size_t workspace_bytes;
     uint32_t workspace_layer;
 
     size_t weight_bytes;     /* trained parameters, aligned */
-    size_t gradient_bytes;   /* their gradients as they travel, packed */
-    size_t running_bytes;    /* state and scratch parameters, aligned */
-    size_t statistics_bytes; /* of them those of running statistics */
-    uint32_t kept;           /* copies of these, one for each step that may still be skipped */
-    size_t slot_bytes;       /* one slot */
-    size_t leave_bytes;      /* of it that leaves */
-    size_t group_bytes;      /* what of the stash all slots share, with groups; else 0 */
-    size_t deferred_bytes;   /* one slot of deferred weight gradients */
-    size_t scratch_bytes;    /* pools, labels, results, workspace */
-    uint32_t state_count;    /* optimiser states of a replica, each weight_bytes */
-    uint32_t replicas;       /* each with states of its own */
+    size_t gradient_bytes;   /* their gradients as sent, packed */
+    size_t running_bytes;    /* all other parameters, aligned */
+    size_t statistics_bytes; /* running statistics, which are part of running_bytes */
+    uint32_t kept;      /* copies of the statistics: one for each step that may still be skipped */
+    size_t slot_bytes;  /* of one slot */
+    size_t leave_bytes; /* of it, the bytes that are offloaded */
+    size_t group_bytes; /* with groups: memory that all slots share; else 0 */
+    size_t deferred_bytes; /* of one deferred slot */
+    size_t scratch_bytes;  /* pools, targets, results, workspace */
+    uint32_t state_count;  /* optimiser states of a replica, weight_bytes each */
+    uint32_t replicas;     /* replicas with their own optimiser states */
     rp_layout_copies copies;
-    uint32_t probe_steps; /* steps between two probes, 0 = none */
-    uint32_t probes;      /* copies that a probe takes */
-    uint32_t gradients;   /* 1; 0 on a board that does forwards only */
-    uint32_t peers; /* copies of the gradients: another board's, where several share a stage */
+    uint32_t probe_steps; /* steps between prediction-error samples, 0 = none */
+    uint32_t probes;      /* blocks for a prediction-error sample */
+    uint32_t gradients;   /* gradient blocks: 1; 0 on a board that only does forwards */
+    /* gradient blocks for another board's gradient, if several boards share the stage */
+    uint32_t peers;
     size_t total_bytes;
     rp_codec codec[2][2];   /* as in the job */
-    size_t codec_bytes;     /* the largest encoded parcel, 0 = nothing is encoded */
-    size_t loss_bytes;      /* a sample decoded again, of what leaves encoded; 0 = nothing does */
-    size_t loss_sums_bytes; /* of what that has lost */
-    size_t pixel_bytes;     /* the values of inputs that come as uint8, 0 = they do not */
-    size_t boundary_least;  /* bytes that a sample of a boundary tensor has as it travels, at
-                               least; data of the set travels as it is */
+    size_t codec_bytes;     /* largest encoded parcel; 0 = nothing is encoded */
+    size_t loss_bytes;      /* largest sample that leaves encoded, decoded for its loss; 0 = none */
+    size_t loss_sums_bytes; /* sums of these losses */
+    size_t pixel_bytes;     /* table of values of inputs as uint8; 0 = inputs are f32 */
+    /* Least size of a sample of a boundary tensor in a parcel. Data of the set is sent
+     * unchanged. */
+    size_t boundary_least;
 } rp_layout;
 
-/* Only slots, deferred slots and copies of the weights, which need no model: of the job, method,
+/* Counts slots, deferred slots and copies of the weights. Needs no model: of the job only method,
  * cut.count, stage and sizes. errors MEMORY */
 rp_err rp_layout_count(const rp_job *job, rp_layout *layout) RP_MUST_CHECK;
 uint32_t rp_layout_weight_copies(const rp_layout *layout);
 
-/* errors LIMIT when more than RP_CUT_TENSORS_MAX tensors cross a boundary; MEMORY */
+/* errors LIMIT if more than RP_CUT_TENSORS_MAX tensors cross a boundary; MEMORY */
 rp_err rp_layout_make(rp_arena *arena, const rp_job *job, rp_gemm_choice gemm, uint32_t align_bytes,
                       rp_layout **out) RP_MUST_CHECK;
 
-/* Of offloaded stashes, in the processor's memory. */
+/* Memory of the processor that offloaded stashes need. */
 static inline uint64_t rp_layout_offloaded_bytes(const rp_layout *layout) {
     return (uint64_t)layout->slots * layout->leave_bytes;
 }
-/* What a layer saves. */
+/* The part for saved value `number` of the layer at `position`. */
 static inline uint32_t rp_layout_saved_part(const rp_layout *layout, uint32_t position,
                                             uint32_t number) {
     return layout->value.kept_count + position * RP_LAYER_SAVED_MAX + number;
 }
-/* The fewest parts that have to leave, of those that do, so that total_bytes is at most the limit;
- * where that is not enough, all. 0: nothing is offloaded. */
+/* The least number of parts to offload so that total_bytes is at most limit_bytes; all that are
+ * offloadable if that is not enough; 0 if nothing is offloaded. */
 uint32_t rp_layout_leave_least(const rp_layout *layout, uint64_t limit_bytes);
-/* errors LIMIT when total_bytes > limit_bytes, with the parts and the largest layer */
+/* errors LIMIT if total_bytes > limit_bytes; the message lists the sizes and the largest layer */
 rp_err rp_layout_check(const rp_layout *layout, const rp_job *job,
                        size_t limit_bytes) RP_MUST_CHECK;
 
-/* The tensors that cross the lower (or upper) boundary, and what one sample of each has in a
- * parcel; only those that want a gradient when `grad`. The executor decides on the bytes. */
+/* The tensors that cross the lower or upper boundary, and how a sample of each is sent. grad: only
+ * those with a gradient. The executor may enlarge samples (boundary_least). */
 typedef struct {
     uint32_t count;
     uint32_t tensor[RP_CUT_TENSORS_MAX];
-    rp_codec codec[RP_CUT_TENSORS_MAX];  /* f32 for data of the set that is no input here */
-    rp_shape sample[RP_CUT_TENSORS_MAX]; /* as it travels, in elements of the codec's type */
+    rp_codec codec[RP_CUT_TENSORS_MAX];  /* f32 for data of the set that only passes through */
+    rp_shape sample[RP_CUT_TENSORS_MAX]; /* as sent, in elements of the codec's type */
     size_t bytes[RP_CUT_TENSORS_MAX];    /* of one sample */
     size_t sample_bytes;                 /* sum */
 } rp_boundary_tensors;
 rp_boundary_tensors rp_layout_boundary(const rp_layout *layout, bool upper, bool grad);
-/* Largest tensor of a parcel that enters or leaves the stage, targets and data included; but for
+/* Largest tensor in a parcel that enters or leaves the stage, including targets and data. Excludes
  * the gradients of a shared stage, which only its boards exchange. */
 size_t rp_layout_part_max(const rp_layout *layout, const rp_job *job);
 

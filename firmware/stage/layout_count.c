@@ -1,9 +1,9 @@
-/* How many slots and copies of the weights a stage needs: by walking its list of ops. */
+/* Counts the slots and the copies of the weights that a stage needs by walking its list of ops. */
 #include "stage/layout.h"
 #include "stage/slots.h"
 
-/* Microbatches, and so steps at most, that the first stage, which is furthest ahead, may have begun
- * and not finished, where replicas or versions hold it back no further. */
+/* The most microbatches (and so an upper bound of the steps) that the first stage has begun and not
+ * finished. The first stage is furthest ahead. Limits by replicas and versions are ignored. */
 static uint32_t steps_open_max(const rp_job *job) {
     rp_sched_shape first = rp_job_sched_shape(job, 0, job->steps);
     first.stage = 0;
@@ -11,9 +11,9 @@ static uint32_t steps_open_max(const rp_job *job) {
     return job->method.kind->flushed ? 1 : rp_sched_in_flight(job->method.kind, &first);
 }
 
-/* As much of the job as shows all slots and versions: pipes that fill, full steps until nothing new
- * comes, and the end of an epoch, where a short step lets more steps into the pipes. Of a long
- * epoch the steps in its middle are left out, for they are all alike. */
+/* A shorter job that needs as many slots and versions: it fills the pipes, runs full steps until
+ * counts are steady, and has the end of an epoch, where a short step lets more steps into the
+ * pipes. Steps in the middle of a long epoch are equal, so they are left out. */
 static rp_job walked_job(const rp_job *job) {
     rp_job out = *job;
     const rp_sched_shape shape = rp_job_sched_shape(job, 0, job->steps);
@@ -30,7 +30,7 @@ static rp_job walked_job(const rp_job *job) {
 
 static void take_or_add(rp_slots *slots, const rp_op *op, rp_range range) {
     if (rp_slots_place(slots, op, false, range).slot == RP_NO_SLOT) {
-        slots->count++; /* there is room for one a forward */
+        slots->count++; /* the array has an entry for every forward */
         (void)rp_slots_place(slots, op, false, range);
     }
 }
@@ -45,7 +45,7 @@ static void walk_slots(const rp_job *job, rp_slots *slots, rp_slots *deferred, c
     switch (op->kind) {
     case RP_OP_FORWARD:
         take_or_add(slots, op, rp_job_slot_range(job, op));
-        if (job->role == RP_ROLE_FORWARD) { /* it has left when the next one begins */
+        if (job->role == RP_ROLE_FORWARD) { /* its stash is sent before the next forward begins */
             release_slots(slots, op);
         }
         break;
@@ -57,7 +57,7 @@ static void walk_slots(const rp_job *job, rp_slots *slots, rp_slots *deferred, c
         release_slots(slots, op);
         break;
     case RP_OP_BACKWARD:
-        if (job->role == RP_ROLE_BACKWARD) { /* it has come ahead of the op */
+        if (job->role == RP_ROLE_BACKWARD) { /* its stash arrived before the op */
             take_or_add(slots, op, rp_job_slot_range(job, op));
         }
         release_slots(slots, op);
@@ -67,8 +67,7 @@ static void walk_slots(const rp_job *job, rp_slots *slots, rp_slots *deferred, c
     }
 }
 
-/* Slots, deferred ones too, by walking this stage's own op list with the bookkeeping of the
- * stage. */
+/* Walks this stage's op list with the stage's bookkeeping of slots. */
 static rp_err count_slots(const rp_job *job, rp_layout *layout) {
     const rp_sched_kind *kind = job->method.kind;
     const rp_sched_shape shape = rp_job_sched_shape(job, 0, job->steps);
@@ -97,7 +96,7 @@ fail:
     return err;
 }
 
-/* Copies of the weights, by walking the same list with the bookkeeping of the stage. */
+/* Walks the same list with the stage's bookkeeping of versions. */
 static rp_err count_versions(const rp_job *job, rp_layout *layout) {
     const rp_method *method = &job->method;
     rp_arena arena;
@@ -109,7 +108,8 @@ static rp_err count_versions(const rp_job *job, rp_layout *layout) {
     uint32_t ahead = rp_versions_ahead_max(&versions);
     for (rp_sched_state list = versions.list; rp_job_next(job, &list, &op);) {
         if (op.kind == RP_OP_FORWARD) {
-            ahead |= rp_versions_forward(&versions, &op).ahead; /* exact: at a short step */
+            ahead |= rp_versions_forward(&versions, &op)
+                         .ahead; /* only at a short step if the horizon is exact */
         } else if (op.kind == RP_OP_UPDATE) {
             (void)rp_versions_update(&versions, &op);
         } else {
@@ -119,7 +119,7 @@ static rp_err count_versions(const rp_job *job, rp_layout *layout) {
     layout->copies.versions = versions.block_count;
     layout->replicas = versions.replicas;
     layout->copies.predicted = method->weights == RP_WEIGHTS_XPIPE ? 2 : ahead > 0 ? 1 : 0;
-    /* one probe at a time: the next begins when the last has met its backward */
+    /* one prediction-error sample at a time: the previous one has had its backward */
     const uint32_t least = steps_open_max(job);
     layout->probe_steps = method->probe == 0 || method->probe > least ? method->probe : least;
     layout->probes = layout->probe_steps > 0 ? 2 : 0;
@@ -131,8 +131,8 @@ fail:
     return err;
 }
 
-/* Steps that have had a forward here and no update yet. A board without updates does not hear that
- * a step is skipped. */
+/* The most steps that have had a forward here and no update yet. A board without updates is not
+ * told that a step is skipped, so it keeps no copies. */
 static uint32_t count_open_steps(const rp_job *job) {
     const rp_sched_shape shape = rp_job_sched_shape(job, 0, job->steps);
     uint64_t updated = 0;

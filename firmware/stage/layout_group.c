@@ -1,5 +1,6 @@
-/* Groups of layers whose forward is computed again for their backward: what enters them stays in
- * the slot, and all else that the backward reads shares buffers, for one group at a time. */
+/* Groups of layers whose forward is recomputed for their backward. The inputs of groups stay in the
+ * slot. Everything else that the backward reads is in buffers that all groups share, because only
+ * one group is recomputed at a time. */
 #include "stage/layout_own.h"
 
 static uint32_t group_of(const rp_layout *layout, uint32_t position) {
@@ -10,7 +11,7 @@ static uint32_t group_of(const rp_layout *layout, uint32_t position) {
     return g;
 }
 
-/* Of a tensor's producer; group_count: it comes from outside. */
+/* The group of a tensor's producer; group_count: it comes from outside the stage. */
 static uint32_t group_of_tensor(const rp_layout *layout, uint32_t tensor) {
     return tensor < layout->input_count ? layout->group_count
                                         : group_of(layout, tensor - layout->input_count);
@@ -23,7 +24,7 @@ static void mark_what_enters(const rp_job *job, const rp_layout *layout, rp_use 
         for (uint32_t j = 0; j < layer->input_count; j++) {
             const uint32_t x = rp_layout_tensor_of(layout, layer->input[j]);
             use[x].enters |= group_of_tensor(layout, x) != group_of(layout, i);
-            /* they share storage, and nothing may be written over it */
+            /* both share storage, which must not be overwritten */
             use[layout->input_count + i].enters |= job->model->plan[index].same && use[x].enters;
         }
     }
@@ -62,7 +63,8 @@ static uint32_t saved_count(const rp_job *job, const rp_layout *layout, uint32_t
     return job->model->wants_grad[index] ? job->model->plan[index].saved_count : 0;
 }
 
-/* Does a layer behind `end` write over what one before it has written for the slot? */
+/* Whether a layer from `end` on overwrites kept storage that an earlier layer of the group has
+ * written. Then recomputation must continue up to *until. */
 static bool is_half_written(const rp_job *job, const rp_layout *layout,
                             const rp_layout_group *group, uint32_t end, uint32_t *until) {
     for (uint32_t q = group->end; q-- > end;) {
@@ -95,10 +97,10 @@ static uint32_t again_end(const rp_job *job, const rp_layout *layout, const rp_u
 
 typedef struct {
     size_t bytes;
-    uint32_t *buffer; /* where its number goes */
+    uint32_t *buffer; /* where its index is stored */
 } item;
 
-/* Keeps them falling by size. */
+/* Inserts an item; items are sorted by size, largest first. */
 static void add_item(item *items, uint32_t *count, size_t bytes, uint32_t *buffer) {
     uint32_t at = (*count)++;
     for (; at > 0 && items[at - 1].bytes < bytes; at--) {
@@ -144,7 +146,8 @@ rp_err rp_layout_place_groups(rp_arena *arena, const rp_job *job, rp_layout *lay
     for (uint32_t g = 0; g < layout->group_count; g++) {
         layout->group[g].again_end = again_end(job, layout, use, &layout->group[g]);
         const uint32_t count = collect_items(job, layout, &layout->group[g], items);
-        for (uint32_t i = 0; i < count; i++) { /* the largest of each group share a buffer, .. */
+        for (uint32_t i = 0; i < count;
+             i++) { /* the i-th largest items of all groups share buffer i */
             size_t *bytes = &layout->again_bytes[i];
             *bytes = items[i].bytes > *bytes ? items[i].bytes : *bytes;
             *items[i].buffer = i;

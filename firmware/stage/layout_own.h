@@ -4,7 +4,7 @@
 
 #include "stage/layout.h"
 
-/* The model's index of a layer of this stage. */
+/* The model's index of the stage's layer at `position`. */
 static inline uint32_t rp_layout_layer(const rp_layout *layout, uint32_t position) {
     return layout->first_layer + position;
 }
@@ -18,26 +18,26 @@ static inline size_t rp_layout_sample_bytes(const rp_shape *sample) {
 }
 
 typedef struct {
-    uint32_t readers;      /* layers of this stage that take it as input */
-    uint32_t last;         /* position of the last of them */
-    bool read_in_backward; /* by a reader (needs_x) or its producer (needs_y) */
-    bool enters;           /* a group, or the loss: what groups are computed again from */
+    uint32_t readers;      /* layers of this stage that read it */
+    uint32_t last;         /* position of the last reader */
+    bool read_in_backward; /* by a reader (needs_x) or by its producer (needs_y) */
+    bool enters;           /* it enters a group or the loss, so recomputation starts from it */
 } rp_use;
 
-/* layout_group.c: which tensors enter groups, before storage is placed; and behind that what is
- * computed again, and its buffers. errors MEMORY */
+/* layout_group.c. The first function forms the groups and marks the tensors that enter them, before
+ * storage is placed. The second one determines afterwards what is recomputed, and its buffers.
+ * errors MEMORY */
 rp_err rp_layout_open_groups(rp_arena *arena, const rp_job *job, rp_layout *layout,
                              rp_use *use) RP_MUST_CHECK;
 rp_err rp_layout_place_groups(rp_arena *arena, const rp_job *job, rp_layout *layout,
                               const rp_use *use) RP_MUST_CHECK;
 
-/* layout_stash.c: the parts of a slot and which of them leave, once slots are counted. errors
- * MEMORY
- */
+/* layout_stash.c: the parts of a slot, and which of them are offloaded. Needs the number of slots.
+ * errors MEMORY */
 rp_err rp_layout_part_stash(rp_arena *arena, const rp_job *job, rp_layout *layout,
                             uint32_t align) RP_MUST_CHECK;
 
-/* layout_place.c: storage of values and gradients by lifetime, and buffers for it. errors MEMORY */
+/* layout_place.c: storage of values and gradients by lifetime, and its buffers. errors MEMORY */
 rp_err rp_layout_place(rp_arena *arena, const rp_job *job, rp_layout *layout) RP_MUST_CHECK;
 
 #endif

@@ -1,5 +1,4 @@
-/* Which storage each value and gradient of a stage lives in, by when it is written and read last.
- */
+/* Assigns storage to the values and gradients of a stage, by their first write and last read. */
 #include "stage/layout_own.h"
 
 static rp_err collect_uses(rp_arena *arena, const rp_job *job, const rp_layout *layout,
@@ -40,7 +39,7 @@ static void extend_life(rp_layout_storage *storage, int32_t time) {
     storage->death = time > storage->death ? time : storage->death;
 }
 
-/* Values: time = position of the layer in the forward; inputs are born at -1. */
+/* Values: time = position of the layer in the forward; inputs are written at -1. */
 static void place_values(const rp_job *job, rp_layout *layout, const rp_use *use) {
     rp_layout_memory *memory = &layout->value;
     for (uint32_t t = 0; t < layout->tensor_count; t++) {
@@ -78,8 +77,8 @@ static void place_values(const rp_job *job, rp_layout *layout, const rp_use *use
     }
 }
 
-/* Gradients: time runs with the backward, layer at position i works at layer_count - i; what comes
- * from outside is born at 0, what leaves lives to layer_count + 1. */
+/* Gradients: time follows the backward, which runs the layer at position i at layer_count - i.
+ * Gradients from outside are written at 0; those that leave are read at layer_count + 1. */
 static void place_grads(const rp_job *job, rp_layout *layout, const rp_use *use) {
     rp_layout_memory *memory = &layout->grad;
     const int32_t count = (int32_t)layout->layer_count;
@@ -112,8 +111,8 @@ static void place_grads(const rp_job *job, rp_layout *layout, const rp_use *use)
     }
 }
 
-/* Linear scan: a scratch storage takes the smallest free pool buffer that is large enough, else
- * grows the largest free one, else opens another. */
+/* Linear scan: chooses the smallest free pool buffer that is large enough, otherwise the largest
+ * free one, which then grows, otherwise a new one. */
 static uint32_t pick_pool(const rp_layout_memory *memory, const int32_t *busy_until,
                           const rp_layout_storage *storage) {
     uint32_t best = memory->pool_count;

@@ -1,7 +1,7 @@
-/* What a slot holds, by part, and which parts leave where stashes are offloaded. */
+/* The parts of a slot, and which of them are offloaded. */
 #include "stage/layout_own.h"
 
-/* Behind those that the forward is done with earlier, and of equals behind the first. */
+/* Inserts a part after all parts that the forward has finished with earlier or at the same time. */
 static void add_part(rp_layout *layout, int32_t *done_at, uint32_t part, size_t bytes,
                      int32_t done) {
     uint32_t at = layout->order_count++;
@@ -61,7 +61,8 @@ fail:
 
 uint32_t rp_layout_leave_least(const rp_layout *layout, uint64_t limit_bytes) {
     const uint64_t away = layout->slots - layout->stashes;
-    uint64_t bytes = layout->total_bytes + away * layout->leave_bytes; /* where nothing leaves */
+    uint64_t bytes =
+        layout->total_bytes + away * layout->leave_bytes; /* total if nothing were offloaded */
     uint32_t count = 0;
     while (count < layout->leave_count && (count == 0 || bytes > limit_bytes)) {
         const size_t own = layout->part_bytes[layout->part_order[count++]];

@@ -1,4 +1,5 @@
-/* The opencl executor's work on whole blocks: optimiser steps, predictions, averages, norms. */
+/* Commands of the opencl executor on whole blocks: optimiser steps, predictions, averages,
+ * norms. */
 #include "optim/average.h"
 #include "stage/opencl_own.h"
 
@@ -33,8 +34,8 @@ rp_err rp_opencl_results(rp_opencl *e, float *out, uint32_t samples) {
     return read_floats(e, out, e->results, 2 * samples);
 }
 
-/* By parameter: the parts of a block lie apart on the device, and one behind the other on their
- * way. One of `out` and `in` is NULL. */
+/* Copies a block by parameter, because its parts are aligned on the device but packed on the host.
+ * Exactly one of `out` and `in` is not NULL. */
 static rp_err move_block(rp_opencl *e, rp_block block, float *out, const float *in) {
     const rp_layout *layout = e->base.layout;
     const rp_flat *flat = rp_opencl_flat(e, block);
@@ -76,7 +77,7 @@ fail:
     return err;
 }
 
-/* In place, in two blocks: see probe.c for the letters. */
+/* In place, in two blocks; probe.c defines b, e and a. */
 rp_err rp_opencl_probe(rp_opencl *e, rp_block newest_block) {
     const uint32_t count = floats_of(e);
     const rp_buffer *newest = rp_opencl_whole(e, newest_block);

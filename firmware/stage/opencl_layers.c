@@ -1,5 +1,5 @@
-/* The opencl executor's passes: boundary tensors in, the layers in order, boundary tensors out. The
- * only caller of layers. */
+/* Passes of the opencl executor: boundary tensors in, the layers in order, boundary tensors out.
+ * The only caller of layers. */
 #include "stage/opencl_own.h"
 
 /* ---- binding --------------------------------------------------------------------------------- */
@@ -14,14 +14,15 @@ static void select_weights(rp_opencl *e, rp_block weights) {
     }
 }
 
-/* n samples of a buffer, from `first` on. */
+/* View of n samples of a buffer, from sample `first` on. */
 static rp_tensor view_of(rp_buffer *buffer, uint32_t first, uint32_t n, const rp_shape *sample) {
     return (rp_tensor){.buffer = buffer,
                        .offset = buffer ? first * (uint64_t)rp_shape_count(sample) : 0,
                        .shape = rp_shape_batch(n, sample)};
 }
 
-/* What is kept lies where the samples of its forward begin; scratch begins with those of the op. */
+/* Sets the op's views: of kept storage, at the op's position among its forward's samples; of
+ * scratch, at its beginning. */
 static void bind_tensors(rp_opencl *e, const rp_pass *pass) {
     const rp_layout *layout = e->base.layout;
     rp_buffer *const *part = e->slot[pass->stash.slot];
@@ -53,7 +54,7 @@ static uint32_t tensor_of(const rp_layout *layout, uint32_t producer) {
     return producer == RP_LAYER_DATA ? layout->data_tensor : layout->tensor_of[producer];
 }
 
-/* What forward and backward of the layer at `position` share. */
+/* The arguments that a layer's forward and backward have in common. */
 static rp_layer_call make_call(rp_opencl *e, rp_buffer *const *part, uint32_t position, uint32_t n,
                                uint64_t sample_first) {
     const rp_layout *layout = e->base.layout;
@@ -126,7 +127,7 @@ fail:
     return err;
 }
 
-/* Loss over the last layer's output; writes dy when the op is a backward. */
+/* Loss of the last layer's output. gradient: the op is a backward, so dy is written. */
 static rp_err run_loss(rp_opencl *e, const rp_pass *pass, bool gradient) {
     const rp_job *job = e->base.job;
     const uint32_t t = e->base.layout->tensor_count - 1;
@@ -154,7 +155,7 @@ rp_err rp_opencl_loss(rp_opencl *e, const rp_pass *pass) {
     return run_loss(e, pass, false);
 }
 
-/* The gradient that enters at the top: from the next stage, or the loss. */
+/* The gradient of the stage's output, from the next stage or the loss. */
 static rp_err gradient_in(rp_opencl *e, const rp_pass *pass) {
     if (rp_job_is_last(e->base.job)) {
         return run_loss(e, pass, true);
@@ -174,7 +175,7 @@ static rp_err backward_layer(rp_opencl *e, const rp_pass *pass, uint32_t positio
     rp_layer_call call = call_of(e, pass, position);
     const rp_tensor *dy = &e->grad[layout->input_count + position];
     if (!dy->buffer) {
-        return RP_OK; /* nothing trained from here on down */
+        return RP_OK; /* nothing is trained here or in an earlier layer */
     }
     call.dy = dy;
     call.want_dx = kind != RP_OP_BACKWARD_WEIGHT;
@@ -196,7 +197,7 @@ static rp_err backward_layer(rp_opencl *e, const rp_pass *pass, uint32_t positio
     return any_dx || call.want_dw ? rp_layer_backward(&call) : RP_OK;
 }
 
-/* Positions [first, end), from the last on. */
+/* Positions [first, end), in reverse order. */
 static rp_err backward_layers(rp_opencl *e, const rp_pass *pass, uint32_t first, uint32_t end) {
     rp_err err = RP_OK;
     for (uint32_t i = end; i-- > first;) {
@@ -206,7 +207,8 @@ fail:
     return err;
 }
 
-/* As in the forward, but for the statistics of a run, which have moved already. */
+/* Repeats a group's forward, without the running statistics, which the first forward has
+ * updated. */
 static rp_err forward_again(rp_opencl *e, const rp_pass *pass, const rp_layout_group *group) {
     rp_err err = RP_OK;
     select_weights(e, pass->forward_weights);

@@ -1,4 +1,4 @@
-/* The opencl executor's memory: device bytes by the layout, and first weights. */
+/* Memory of the opencl executor: allocates what the layout lists, and initialises the weights. */
 #include <string.h>
 
 #include "stage/opencl_own.h"
@@ -69,7 +69,7 @@ fail:
     return err;
 }
 
-/* Buffers of so many samples. */
+/* `count` buffers with room for `samples` each. */
 static rp_err take_all(rp_opencl *e, uint32_t samples, const size_t *sample_bytes, uint32_t count,
                        rp_buffer ***out) {
     rp_err err;
@@ -95,7 +95,8 @@ fail:
     return err;
 }
 
-/* Of an offloaded stage: what leaves in one piece, which comes back as one. */
+/* Allocates chunks of an offloaded stage. Each is contiguous, so a stash is copied by one
+ * command. */
 static rp_err take_stashes(rp_opencl *e) {
     const rp_layout *layout = e->base.layout;
     rp_err err;
@@ -138,8 +139,8 @@ fail:
     return err;
 }
 
-/* Where each trained parameter lies in the blocks: takes of a chunked arena follow each other, each
- * rounded up. */
+/* Writes the position of each trained parameter in its block. Allocations of an arena follow each
+ * other, each rounded up to the alignment. */
 static rp_err write_spans(rp_opencl *e, size_t bytes) {
     const rp_layout *layout = e->base.layout;
     const uint32_t align = rp_device_facts_of(e->device)->align_bytes;

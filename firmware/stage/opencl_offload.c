@@ -1,8 +1,10 @@
-/* Stashes of an offloaded stage: a few on the device, all others with the host or on flash. A stash
- * leaves as soon as its forward has passed, but for the one whose backward comes next, and comes
- * back while the op before that backward is at work. A stash is not changed once it is there: one
- * that has come back may be dropped without leaving again. Where a part of each is enough to leave,
- * the rest has memory of its own by slot, and "stash" means here what leaves. */
+/* Stashes of an offloaded stage: a few are on the device, the rest in host memory or on flash.
+ *
+ * A stash is copied out when its forward has ended, except the one whose backward comes next. It is
+ * copied back while the op before its backward runs. A stash never changes after its forward, so
+ * one that was copied back can be dropped without copying it out again. If only some parts of each
+ * stash are offloaded, "stash" here means these parts; all other parts have their own memory in
+ * each slot. */
 #include "device/flash.h"
 #include "stage/opencl_own.h"
 
@@ -39,7 +41,7 @@ void rp_opencl_close_offload(rp_opencl *e) {
 
 /* ---- leaving and coming back ----------------------------------------------------------------- */
 
-static rp_err leave(rp_opencl *e, rp_opencl_chunk *chunk) {
+static rp_err copy_out(rp_opencl *e, rp_opencl_chunk *chunk) {
     rp_opencl_place *place = &e->place[chunk->slot];
     rp_err err;
     rp_event_release(&place->left);
@@ -52,8 +54,8 @@ fail:
     return err;
 }
 
-/* A chunk for another slot, neither that of `a` nor of `b`: a free one, one whose stash lies with
- * the host already, or one whose stash leaves now. */
+/* Finds a chunk that holds neither slot `a` nor `b`: a free one, otherwise one whose stash is
+ * stored already, otherwise one whose stash is then copied out. */
 static rp_err find_room(rp_opencl *e, uint32_t a, uint32_t b, rp_opencl_chunk **out) {
     rp_opencl_chunk *best = NULL;
     uint32_t best_cost = UINT32_MAX;
@@ -67,8 +69,8 @@ static rp_err find_room(rp_opencl *e, uint32_t a, uint32_t b, rp_opencl_chunk **
             best_cost = cost;
         }
     }
-    RP_ASSERT(best); /* there are three */
-    RP_TRY(best_cost == 2 ? leave(e, best) : RP_OK);
+    RP_ASSERT(best); /* one of the RP_OFFLOAD_STASHES is neither */
+    RP_TRY(best_cost == 2 ? copy_out(e, best) : RP_OK);
     if (best->slot != NONE) {
         e->place[best->slot].chunk = NONE;
         best->slot = NONE;
@@ -78,7 +80,7 @@ fail:
     return err;
 }
 
-static void settle(rp_opencl *e, rp_opencl_chunk *chunk, uint32_t slot) {
+static void assign_chunk(rp_opencl *e, rp_opencl_chunk *chunk, uint32_t slot) {
     const rp_layout *layout = e->base.layout;
     chunk->slot = slot;
     e->place[slot].chunk = (uint32_t)(chunk - e->chunk);
@@ -92,7 +94,7 @@ static rp_err come_back(rp_opencl *e, uint32_t slot, uint32_t other) {
     rp_err err;
     RP_TRY(find_room(e, slot, other, &chunk));
     const rp_event *const after[] = {&chunk->used, &chunk->left, &e->place[slot].left};
-    settle(e, chunk, slot);
+    assign_chunk(e, chunk, slot);
     rp_event_release(&chunk->here);
     RP_TRY(rp_spill_arrive(e->spill, rp_darena_whole(chunk->arena), slot, after, 3, &chunk->here));
 fail:
@@ -107,10 +109,11 @@ static rp_err begin_forward(rp_opencl *e, uint32_t slot, uint32_t soon) {
     e->place[slot].stored = false;
     if (e->place[slot].chunk == NONE) {
         RP_TRY(find_room(e, slot, soon, &chunk));
-        settle(e, chunk, slot);
+        assign_chunk(e, chunk, slot);
     }
     chunk = &e->chunk[e->place[slot].chunk];
-    RP_TRY(rp_spill_await(e->spill, &chunk->here)); /* of one that was never used */
+    RP_TRY(
+        rp_spill_await(e->spill, &chunk->here)); /* pending copy of a stash that was never used */
     RP_TRY(rp_spill_await(e->spill, &chunk->left));
     rp_event_release(&chunk->here);
     rp_event_release(&chunk->left);
@@ -154,7 +157,7 @@ rp_err rp_opencl_end_pass(rp_opencl *e, const rp_pass *pass, bool forward) {
         e->place[slot].stored = false;
         chunk->slot = NONE;
     } else if (forward && pass->training && slot != soon) {
-        RP_TRY(leave(e, chunk));
+        RP_TRY(copy_out(e, chunk));
     }
     if (pass->soon > 0 && e->place[soon].chunk == NONE) {
         RP_TRY(come_back(e, soon, slot));
@@ -182,7 +185,7 @@ fail:
 
 /* ---- checkpoints ----------------------------------------------------------------------------- */
 
-/* Where the part lies in what leaves; false: it does not. */
+/* Offset of the part in an offloaded stash; false: the part is not offloaded. */
 static bool find_part(const rp_opencl *e, uint32_t part, size_t *offset) {
     const rp_layout *layout = e->base.layout;
     *offset = 0;

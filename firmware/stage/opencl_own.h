@@ -1,34 +1,35 @@
-/* Inside of the opencl executor; only for executor_opencl.c and opencl_*.c. */
+/* Private to the opencl executor: executor_opencl.c and opencl_*.c. */
 #ifndef RP_STAGE_OPENCL_OWN_H
 #define RP_STAGE_OPENCL_OWN_H
 
 #include "device/spill.h"
 #include "stage/executor.h"
 
-/* A block in device memory: one chunk, and its parts by trained parameter. */
+/* A block in device memory: one allocation, divided into parts by trained parameter. */
 typedef struct {
     rp_darena *arena;
     rp_buffer **part;
 } rp_flat;
 
 typedef struct {
-    rp_tensor value; /* as the op that is being enqueued sees it */
-    rp_tensor grad;  /* of a trained one */
+    rp_tensor value; /* as seen by the op that is being enqueued */
+    rp_tensor grad;  /* only of a trained one */
 } rp_opencl_param;
 
-/* Memory on the device for what leaves of a stash, of an offloaded stage. */
+/* An offloaded stage has layout->stashes chunks. A chunk is device memory for the parts of one
+ * stash that are offloaded. */
 typedef struct {
     rp_darena *arena;
-    rp_buffer **part; /* as of a slot, those that leave */
-    uint32_t slot;    /* whose it is, or RP_NO_SLOT */
-    rp_event used;    /* the last op on it has passed, .. */
-    rp_event left;    /* .. and what has left it; */
-    rp_event here;    /* what it waits for has come */
+    rp_buffer **part; /* by part of the layout, as in a slot; NULL for parts that stay */
+    uint32_t slot;    /* the slot whose stash it holds, or RP_NO_SLOT */
+    rp_event used;    /* the last op that used the chunk has ended */
+    rp_event left;    /* the stash has been copied out */
+    rp_event here;    /* the stash has been copied in */
 } rp_opencl_chunk;
 
 typedef struct {
-    uint32_t chunk; /* where it lies on the device, or RP_NO_SLOT */
-    bool stored;    /* it lies with the host, once `left` has passed */
+    uint32_t chunk; /* index of the chunk that holds the slot's stash, or RP_NO_SLOT */
+    bool stored;    /* the host has a copy, which is complete when `left` has passed */
     rp_event left;
 } rp_opencl_place;
 
@@ -36,25 +37,26 @@ typedef struct {
     rp_executor base;
     rp_arena *arena;
     rp_device *device;
-    rp_flat *block;         /* by rp_block_position */
-    rp_opencl_param *param; /* of the stage */
-    rp_darena *memory;      /* slots and all else */
-    rp_darena *statistics;  /* running statistics, in one piece; NULL: no layer has any */
+    rp_flat *block;         /* by rp_block_position() */
+    rp_opencl_param *param; /* by parameter of the stage */
+    rp_darena *memory;      /* slots and everything without an arena of its own */
+    rp_darena *statistics;  /* running statistics, contiguous; NULL: no layer has any */
     rp_darena **kept;       /* [layout->kept]: copies of `statistics` */
-    rp_buffer ***slot;      /* of microbatches in flight, by part of the layout */
-    rp_spill *spill;        /* of an offloaded stage, else NULL: */
-    rp_opencl_chunk *chunk; /* layout->stashes of them; what of a slot leaves lies in its own */
+    rp_buffer ***slot; /* by slot and by part of the layout: what a microbatch in flight needs */
+    /* Offloaded stages only, else NULL; offloaded parts are in `chunk`. */
+    rp_spill *spill;
+    rp_opencl_chunk *chunk; /* [layout->stashes] */
     rp_opencl_place *place; /* by slot */
-    rp_buffer ***deferred;  /* by deferred slot: gradients that are kept */
-    rp_buffer **again;      /* of groups that are computed again, by buffer of the layout */
+    rp_buffer ***deferred;  /* by deferred slot: gradients for a later weight half */
+    rp_buffer **again; /* memory shared by groups that are recomputed, by buffer of the layout */
     rp_buffer **value_pool, **grad_pool;
     rp_buffer *workspace, *target, *results, *spans, *norms, *probe_norms[RP_PROBE_NORMS];
-    rp_buffer *encoded;      /* a boundary tensor as it travels: the op's that is being enqueued */
-    rp_buffer *decoded;      /* a sample of it, as the other end will see it */
-    rp_buffer *losses;       /* sums of what samples lose: of activations, of gradients */
-    rp_buffer *pixels;       /* values of inputs that come as uint8 */
-    rp_buffer *shares;       /* of predictions, by trained parameter */
-    rp_tensor *value, *grad; /* of the op that is being enqueued, by tensor of the layout */
+    rp_buffer *encoded; /* a boundary tensor in its codec's format, for the op being enqueued */
+    rp_buffer *decoded; /* a sample of it, decoded as the receiver will see it */
+    rp_buffer *losses;  /* sums of codec losses: activations, gradients */
+    rp_buffer *pixels;  /* table of values for inputs that arrive as uint8 */
+    rp_buffer *shares;  /* prediction gains, by trained parameter */
+    rp_tensor *value, *grad; /* by tensor of the layout, for the op being enqueued */
     uint32_t weight_copies, probe_copies;
 } rp_opencl;
 
@@ -66,27 +68,28 @@ static inline rp_flat *rp_opencl_flat(const rp_opencl *e, rp_block block) {
     return &e->block[rp_block_position(e->base.layout, block)];
 }
 
-/* A block as one buffer. */
+/* The buffer of a whole block. */
 static inline rp_buffer *rp_opencl_whole(const rp_opencl *e, rp_block block) {
     return rp_darena_whole(rp_opencl_flat(e, block)->arena);
 }
 
-/* opencl_memory.c: takes what the layout says, and seals it. */
+/* opencl_memory.c: allocates what the layout lists, and seals the arenas. */
 rp_err rp_opencl_take_memory(rp_opencl *e) RP_MUST_CHECK;
 void rp_opencl_free_memory(rp_opencl *e);
 rp_err rp_opencl_init(rp_opencl *e) RP_MUST_CHECK;
 
-/* opencl_offload.c: before an op is enqueued its stash is on the device; behind it one that is done
- * with is dropped, another leaves, and the one that comes next comes back. */
-/* e->slot and e->chunk are there. */
+/* opencl_offload.c: brings a stash to the device before its op is enqueued. After the op it drops
+ * the stash if it is no longer needed, copies one out, and fetches the next one. */
+/* Needs e->slot and e->chunk. */
 rp_err rp_opencl_open_offload(rp_opencl *e) RP_MUST_CHECK;
 void rp_opencl_close_offload(rp_opencl *e);
 rp_err rp_opencl_begin_pass(rp_opencl *e, const rp_pass *pass, bool forward) RP_MUST_CHECK;
 rp_err rp_opencl_end_pass(rp_opencl *e, const rp_pass *pass, bool forward) RP_MUST_CHECK;
-/* Around rp_opencl_move_slot(), the same; `in`: the slot gets another stash. */
+/* For rp_opencl_move_slot(), in the same way. in: the slot gets another stash. */
 rp_err rp_opencl_begin_move(rp_opencl *e, uint32_t slot, bool in) RP_MUST_CHECK;
 rp_err rp_opencl_end_move(rp_opencl *e, uint32_t slot) RP_MUST_CHECK;
-/* For checkpoints: bytes of a slot's part that lies with the host; false: it is on the device. */
+/* For checkpoints: moves bytes of a slot's part that is on the host. *moved false: the part is on
+ * the device, and nothing was moved. */
 rp_err rp_opencl_move_stored(rp_opencl *e, uint32_t slot, uint32_t part, size_t from, size_t bytes,
                              const char *in, char *out, bool *moved) RP_MUST_CHECK;
 /* opencl_layers.c */
@@ -95,7 +98,7 @@ rp_err rp_opencl_loss(rp_opencl *e, const rp_pass *pass) RP_MUST_CHECK;
 rp_err rp_opencl_backward(rp_opencl *e, const rp_pass *pass) RP_MUST_CHECK;
 rp_err rp_opencl_commit(rp_opencl *e, uint64_t step) RP_MUST_CHECK;
 
-/* opencl_parcels.c: boundary tensors to and from the host, encoded where the job says so. */
+/* opencl_parcels.c: boundary tensors to and from the host, encoded if the job says so. */
 rp_err rp_opencl_write_pieces(rp_opencl *e, const rp_pass *pass, uint32_t index, rp_buffer *to,
                               size_t at, size_t sample_bytes) RP_MUST_CHECK;
 rp_err rp_opencl_tensors_in(rp_opencl *e, const rp_pass *pass, const rp_boundary_tensors *boundary,
@@ -125,7 +128,8 @@ rp_err rp_opencl_restore(rp_opencl *e, uint32_t kept) RP_MUST_CHECK;
 
 /* opencl_regions.c */
 size_t rp_opencl_stash_bytes(const rp_opencl *e);
-/* All that a slot holds, in the queue's order: to `out`, or from `from`; the other one is NULL. */
+/* Copies everything that a slot holds to `out`, or from `from`, in the order of the queue; the
+ * other pointer is NULL. */
 rp_err rp_opencl_move_slot(rp_opencl *e, uint32_t slot, void *out, const void *from) RP_MUST_CHECK;
 size_t rp_opencl_in_flight_bytes(const rp_opencl *e);
 rp_err rp_opencl_read(rp_executor *executor, const rp_region *region, size_t first, size_t count,

@@ -1,8 +1,9 @@
-/* The opencl executor's boundary tensors, to and from the host, and what their codecs lose. */
+/* Boundary tensors of the opencl executor, to and from the host, and the losses of their codecs. */
 #include "codec/convert.h"
 #include "stage/opencl_own.h"
 
-/* Part `index` of every piece, each to its samples' place behind byte `at` of the buffer. */
+/* Writes part `index` of every piece to its samples' position, counted from byte `at` of the
+ * buffer. */
 rp_err rp_opencl_write_pieces(rp_opencl *e, const rp_pass *pass, uint32_t index, rp_buffer *to,
                               size_t at, size_t sample_bytes) {
     rp_err err = RP_OK;
@@ -17,8 +18,8 @@ fail:
     return err;
 }
 
-/* Tensors that come through a boundary; encoded ones by way of one buffer, which the queue's order
- * keeps from being written too early. `at`: the values or the gradients of the op. */
+/* Reads boundary tensors. Encoded ones go through one buffer, which the in-order queue protects
+ * from being overwritten too early. at: values or gradients of the op. */
 rp_err rp_opencl_tensors_in(rp_opencl *e, const rp_pass *pass, const rp_boundary_tensors *boundary,
                             const rp_tensor *at) {
     rp_err err = RP_OK;
@@ -39,8 +40,8 @@ fail:
     return err;
 }
 
-/* In every so many steps the first sample of each parcel is decoded again, and what it has lost is
- * summed: enough to see what a codec costs, and hardly any work. */
+/* In every LOSS_STEPS-th step the first sample of each parcel is decoded again to measure its loss:
+ * often enough to see the cost of a codec, with hardly any work. */
 enum { LOSS_STEPS = 8 };
 
 static rp_err add_loss(rp_opencl *e, const rp_pass *pass, rp_codec codec, const rp_tensor *from) {

@@ -1,9 +1,10 @@
-/* The opencl executor's bytes, to and from the host, between segments: parameters, and what
- * microbatches in flight need as one run of bytes: versions of the weights, predictions, probes,
- * and every slot. Gradients need none: a segment ends behind an update. */
+/* Bytes to and from the host between segments: parameters, and all that microbatches in flight need
+ * as one sequence of bytes: versions of the weights, predictions, prediction-error samples, and
+ * every slot. It has no gradients, because a segment ends after an update. */
 #include "stage/opencl_own.h"
 
-/* Block `*index` of the run, NULL behind the last; `*index` then counts from the first slot. */
+/* Block `*index` of the sequence; NULL after the last one, where *index counts from the first
+ * slot. */
 static rp_buffer *in_flight_block(const rp_opencl *e, uint32_t *index) {
     static const rp_block_kind kinds[] = {RP_BLOCK_WEIGHTS, RP_BLOCK_PREDICTED, RP_BLOCK_PROBE};
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
@@ -16,14 +17,14 @@ static rp_buffer *in_flight_block(const rp_opencl *e, uint32_t *index) {
     return NULL;
 }
 
-/* Of the run, or of what travels of a slot. */
+/* A piece of the sequence or of a slot as sent. */
 typedef struct {
-    rp_buffer *buffer; /* NULL: it is not on the device */
-    size_t bytes;      /* 0: there is none */
+    rp_buffer *buffer; /* NULL: offloaded */
+    size_t bytes;      /* 0: unused */
 } piece;
 
-/* Whole words, by what the layout says: where it lies makes no difference. */
-static size_t padded(size_t bytes) {
+/* Size in whole words. It depends only on the layout, not on where a part is stored. */
+static size_t pad_bytes(size_t bytes) {
     return (bytes + 3) / 4 * 4;
 }
 
@@ -35,7 +36,7 @@ size_t rp_opencl_stash_bytes(const rp_opencl *e) {
     const rp_layout *layout = e->base.layout;
     size_t bytes = 0;
     for (uint32_t i = 0; i < layout->part_count; i++) {
-        bytes += padded(layout->part_bytes[i]);
+        bytes += pad_bytes(layout->part_bytes[i]);
     }
     return bytes;
 }
@@ -50,7 +51,7 @@ rp_err rp_opencl_move_slot(rp_opencl *e, uint32_t slot, void *out, const void *f
             RP_TRY(out ? rp_buffer_read(e->device, (char *)out + at, own.buffer, 0, own.bytes)
                        : rp_buffer_write(e->device, own.buffer, 0, (const char *)from + at,
                                          own.bytes));
-            at += padded(own.bytes);
+            at += pad_bytes(own.bytes);
         }
     }
     RP_TRY(rp_opencl_end_move(e, slot));
@@ -81,12 +82,12 @@ static uint32_t pieces_in_flight(const rp_opencl *e) {
 size_t rp_opencl_in_flight_bytes(const rp_opencl *e) {
     size_t bytes = 0;
     for (uint32_t i = 0; i < pieces_in_flight(e); i++) {
-        bytes += padded(piece_in_flight(e, i).bytes);
+        bytes += pad_bytes(piece_in_flight(e, i).bytes);
     }
     return bytes;
 }
 
-/* Piece `index` of the run, where its stash lies with the host. */
+/* Moves bytes of piece `index` if its stash is offloaded. */
 static rp_err move_stored(rp_opencl *e, uint32_t index, size_t from, size_t bytes, const char *in,
                           char *out, bool *moved) {
     const rp_layout *layout = e->base.layout;
@@ -99,7 +100,8 @@ static rp_err move_stored(rp_opencl *e, uint32_t index, size_t from, size_t byte
                                        bytes, in, out, moved);
 }
 
-/* The part of [first, first + count) that lies in each piece; `in` or `out` is NULL. */
+/* Moves the bytes [first, first + count) of the sequence, piece by piece; exactly one of `in` and
+ * `out` is not NULL. */
 static rp_err move_in_flight(rp_opencl *e, size_t first, size_t count, const char *in, char *out) {
     size_t begin = 0;
     rp_err err = RP_OK;
@@ -116,7 +118,7 @@ static rp_err move_in_flight(rp_opencl *e, size_t first, size_t count, const cha
                    : in  ? rp_buffer_write_now(e->device, own.buffer, from, in + at, end - from)
                          : rp_buffer_read_now(e->device, out + at, own.buffer, from, end - from));
         }
-        begin += padded(own.bytes);
+        begin += pad_bytes(own.bytes);
     }
 fail:
     return err;

@@ -1,6 +1,5 @@
-/* Running statistics on the device, and copies of them: one piece each, so that a step costs one
- * copy.
- */
+/* Running statistics on the device and their copies. Each is contiguous, so a step needs one
+ * copy. */
 #include "stage/opencl_own.h"
 
 static rp_param_role role_of(const rp_opencl *e, uint32_t param) {

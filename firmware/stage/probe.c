@@ -1,9 +1,15 @@
-/* Probes: how far the weights that a forward saw are from those that came.
+/* Prediction-error samples ("probes"): how far the weights that a forward saw were from the true
+ * ones.
  *
- * At the forward: seen = what it sees, then = the newest weights. True are the newest weights that
- * its backward finds; of a prediction past it (spectrain, xpipe: the end of the round trip), those
- * as many own updates later. There b = true - then (the stale error), e = seen - true (the error of
- * the prediction), a = seen - then = e + b (what was predicted). All three in place, in two copies.
+ *   seen   weights that the forward saw
+ *   then   newest weights at that forward
+ *   true   newest weights at its backward. If the prediction goes further than the backward
+ *          (spectrain, xpipe: to the end of the round trip): newest weights that many updates later
+ *   e = seen - true          prediction error
+ *   b = true - then          stale error: the error without a prediction
+ *   a = seen - then = e + b  prediction
+ *
+ * All three are computed in place, in the two blocks that held seen and then.
  *
  * source  METHODS 5.3: ||W^ - W_true|| against ||W_t - W_true|| */
 #include "stage/stage_own.h"
@@ -21,7 +27,7 @@ bool rp_stage_probe_walk(rp_stage *stage, const rp_op *op, const rp_weight_view 
         return false;
     }
     if (op->kind == RP_OP_FORWARD) {
-        RP_ASSERT(stage->probe_left == 0); /* probes are that far apart */
+        RP_ASSERT(stage->probe_left == 0); /* samples are at least so far apart */
         stage->probe_about.ahead = view->ahead;
         return true;
     }

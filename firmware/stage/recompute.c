@@ -1,4 +1,5 @@
-/* Computing a record again: its bytes go into a stage of the same layers, its ops run there. */
+/* Recomputing a record: loads its bytes into a stage with the same layers and runs its ops
+ * there. */
 #include <string.h>
 
 #include "stage/record_own.h"
@@ -7,7 +8,7 @@ rp_job rp_stage_record_job(const rp_job *job) {
     rp_job out = *job;
     out.optim = (rp_optim){.kind = rp_optim_find("sgd"), .lr = 1};
     out.share[0] = out.share[1] = 0;
-    out.role = RP_ROLE_BOTH; /* of a board with half a stage, too */
+    out.role = RP_ROLE_BOTH; /* also if the board that recorded it has half a stage */
     out.recompute = false;
     out.offload = RP_OFFLOAD_NONE;
     out.leave_tensors = 0;
@@ -17,7 +18,7 @@ rp_job rp_stage_record_job(const rp_job *job) {
     return out;
 }
 
-/* The backward's samples are among those of the forwards. */
+/* Checks that the forwards include the backward's samples, and no forward too much. */
 static bool do_forwards_fit(const rp_job *job, const record_head *head) {
     const uint32_t size = rp_job_forward_samples(job);
     const uint32_t before = head->first - head->forward_first;
@@ -28,7 +29,7 @@ static bool do_forwards_fit(const rp_job *job, const record_head *head) {
                                       head->forward_count - before - head->count < size);
 }
 
-/* Every number of the head is checked before it is used. */
+/* Checks every number of the head before using it. */
 static rp_err take_bytes(rp_stage *stage, const void *bytes, size_t count) {
     const rp_job *job = stage->job;
     const size_t head_bytes = rp_stage_record_head_bytes(job);
@@ -58,7 +59,7 @@ static rp_err load_block(rp_stage *stage, const char *from, rp_block to) {
     if (stage->layout->trained_count == 0) {
         return RP_OK;
     }
-    RP_TRY(rp_stage_sum_gradients(stage, row, 1)); /* which only writes it */
+    RP_TRY(rp_stage_sum_gradients(stage, row, 1)); /* a sum of one gradient is a copy */
     RP_TRY(to.kind == RP_BLOCK_GRADIENT
                ? RP_OK
                : rp_stage_copy(stage, (rp_block){RP_BLOCK_GRADIENT, 0}, to));
@@ -74,7 +75,7 @@ static rp_op op_of(const rp_stage *stage, rp_op_kind kind, rp_range samples, uin
                    .samples = samples};
 }
 
-/* In and behind the others', in the order of their samples. */
+/* Sets pointers to the forward's samples within those of all forwards. */
 static void place_forward(rp_stage *stage, record_forward *forward) {
     rp_stage_record *r = stage->record;
     const size_t at = forward->samples.first - rp_stage_record_samples(stage, RECORD_FORWARD).first;
@@ -146,7 +147,7 @@ static rp_err run_record(rp_stage *stage) {
     RP_TRY(run_backward(stage));
     RP_TRY(rp_stage_read_gradient(stage, r->after));
 fail:;
-    const rp_err drained = rp_stage_drain(stage); /* what was issued reads the record */
+    const rp_err drained = rp_stage_drain(stage); /* commands in the queue still use the record */
     return err != RP_OK ? err : drained;
 }
 

@@ -1,4 +1,4 @@
-/* Recording: what a microbatch's ops are given, while they are issued. */
+/* Recording the operands of a microbatch's ops while they are issued. */
 #include <stddef.h>
 #include <string.h>
 
@@ -32,7 +32,8 @@ static uint32_t forwards_most(const rp_job *job) {
                : 1;
 }
 
-/* Of a pass, at most: the first and the last of several forwards may reach beyond the backward. */
+/* The most samples of a pass. The first and the last of several forwards may extend beyond the
+ * backward. */
 static size_t samples_most(const rp_job *job, uint32_t pass) {
     const size_t all = (size_t)forwards_most(job) * rp_job_forward_samples(job);
     return pass == RECORD_BACKWARD ? rp_job_backward_samples(job)
@@ -173,14 +174,14 @@ fail:
 
 void rp_stage_record_free(rp_stage *stage) {
     if (stage->record) {
-        rp_arena arena = stage->record->arena; /* the record lies in it */
+        rp_arena arena = stage->record->arena; /* the record itself is in this arena */
         rp_arena_finish(&arena);
         stage->record = NULL;
     }
 }
 
 rp_err rp_stage_record_bytes_max(const rp_job *job, size_t *out) {
-    const size_t digest = 16; /* the digest executor's size of a parameter and of a sample */
+    const size_t digest = 16; /* bytes of a parameter or sample in the digest executor */
     rp_boundary_tensors boundary[2];
     rp_layout *layout;
     rp_arena arena;
@@ -207,7 +208,7 @@ fail:
 
 /* ---- while ops are issued -------------------------------------------------------------------- */
 
-/* The backward with this sample; count 0: it is another board's. */
+/* The samples of the backward that includes the sample; count 0: another board has it. */
 static rp_range find_wanted(const rp_job *job, uint64_t step, uint32_t sample) {
     const rp_sched_shape shape = rp_job_sched_shape(job, 0, UINT64_MAX);
     const uint32_t count = rp_sched_backward_count(&shape, step);
@@ -235,26 +236,27 @@ fail:
     return err;
 }
 
-static bool meet(rp_range a, rp_range b) {
+static bool ranges_meet(rp_range a, rp_range b) {
     return a.first < b.first + b.count && b.first < a.first + a.count;
 }
 
 static bool is_recorded(const rp_stage *stage, const rp_op *op) {
     const rp_stage_record *r = stage->record;
     const bool is_of_step = r && r->is_wanted && op->step == r->step;
-    return is_of_step &&
-           (rp_job_has_sizes(stage->job) ? meet(op->samples, r->wanted) : op->micro == r->micro);
+    return is_of_step && (rp_job_has_sizes(stage->job) ? ranges_meet(op->samples, r->wanted)
+                                                       : op->micro == r->micro);
 }
 
-/* The same samples as the forwards had: an order may cut backwards in another way. */
+/* Whether the op is the backward of exactly the recorded forwards' samples; an order may divide
+ * backwards differently. */
 static bool is_backward_of(const rp_stage *stage, const rp_op *op) {
     const rp_stage_record *r = stage->record;
     return is_recorded(stage, op) && r->done[RECORD_FORWARD] &&
            op->samples.first == r->head.first && op->samples.count == r->head.count;
 }
 
-static void gather(rp_stage *stage, uint32_t pass, const rp_op *op, const rp_stage_piece *in,
-                   uint32_t in_count) {
+static void record_inputs(rp_stage *stage, uint32_t pass, const rp_op *op, const rp_stage_piece *in,
+                          uint32_t in_count) {
     const uint32_t before = op->samples.first - rp_stage_record_samples(stage, pass).first;
     size_t bytes[RP_CUT_TENSORS_MAX];
     const uint32_t tensors = rp_stage_record_inputs(stage, pass, bytes);
@@ -273,7 +275,7 @@ static rp_err read_seen(rp_stage *stage, uint32_t pass) {
                : RP_OK;
 }
 
-/* Forwards come by their samples, rising and without a gap. */
+/* Forwards arrive in the order of their samples, without gaps. */
 static void note_forward(rp_stage *stage, const rp_op *op, void *const *out) {
     rp_stage_record *r = stage->record;
     const rp_range wanted = rp_job_has_sizes(stage->job) ? r->wanted : op->samples;
@@ -297,10 +299,10 @@ rp_err rp_stage_record_forward(rp_stage *stage, const rp_op *op, const rp_stage_
                                uint32_t in_count, void *const *out) {
     if (!is_recorded(stage, op) || !rp_pieces_cover(in, in_count, &op->samples) ||
         stage->record->forward_count == forwards_most(stage->job)) {
-        return RP_OK; /* pieces that do not fit are the forward's to refuse */
+        return RP_OK; /* rp_stage_run_forward() reports incomplete pieces */
     }
     note_forward(stage, op, out);
-    gather(stage, RECORD_FORWARD, op, in, in_count);
+    record_inputs(stage, RECORD_FORWARD, op, in, in_count);
     return stage->record->forward_count == 1 ? read_seen(stage, RECORD_FORWARD) : RP_OK;
 }
 
@@ -313,7 +315,7 @@ rp_err rp_stage_record_backward(rp_stage *stage, const rp_op *op, const rp_stage
     rp_stage_record *r = stage->record;
     r->head.splits = op->kind != RP_OP_BACKWARD;
     if (op->kind != RP_OP_BACKWARD_WEIGHT) {
-        gather(stage, RECORD_BACKWARD, op, in, in_count);
+        record_inputs(stage, RECORD_BACKWARD, op, in, in_count);
         memcpy(r->out, out, r->lower_grad.count * sizeof *out);
         r->done[RECORD_BACKWARD] = true;
         RP_TRY(read_seen(stage, RECORD_BACKWARD));

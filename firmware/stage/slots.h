@@ -1,6 +1,6 @@
 /* Which memory of the executor holds which samples: bookkeeping only. A slot holds what a forward
- * saved until all of its samples have had their backward, in one op or in parts; a deferred weight
- * gradient is held the same way, from the gradient of the input to that of the weights. */
+ * saved until all its samples have had their backward, in one op or in parts. A deferred slot holds
+ * gradients in the same way, from the input half to the weight half of a backward. */
 #ifndef RP_STAGE_SLOTS_H
 #define RP_STAGE_SLOTS_H
 
@@ -20,21 +20,21 @@ typedef struct {
     uint32_t count;
 } rp_slots;
 
-/* The stash of an op: its samples are sample `first` of a slot and behind. */
+/* Position of an op's samples: they begin at sample `first` of the slot. */
 typedef struct {
     uint32_t slot, first;
     bool whole; /* the op has all of the slot's samples */
 } rp_stash;
 
 void rp_slots_clear(rp_slots *slots);
-/* The first free one becomes the op's; RP_NO_SLOT when there is none. */
+/* Takes the first free slot for the op's samples; RP_NO_SLOT if none is free. */
 uint32_t rp_slots_take(rp_slots *slots, const rp_op *op, bool evaluating);
-/* A slot for samples `range` of the op's step, which has the op's: the one that an op before has
- * taken for them, or a free one. .slot RP_NO_SLOT when there is none. */
+/* Finds the slot that an earlier op took for the samples `range` of the step, or takes a free one;
+ * `range` includes the op's samples. .slot is RP_NO_SLOT if none is free. */
 rp_stash rp_slots_place(rp_slots *slots, const rp_op *op, bool evaluating, rp_range range);
-/* The slot that has all of the op's samples; .slot RP_NO_SLOT when none has. */
+/* The slot that holds all samples of the op; .slot is RP_NO_SLOT if there is no such slot. */
 rp_stash rp_slots_find(const rp_slots *slots, const rp_op *op, bool evaluating);
-/* The op's samples are done with; with the last of them the slot is free. */
+/* The op's samples no longer need the slot; it becomes free with the last of its samples. */
 void rp_slots_release(rp_slots *slots, uint32_t slot, const rp_op *op);
 
 #endif

@@ -1,4 +1,4 @@
-/* Running ops: the bookkeeping, and the commands that follow from it. */
+/* Runs ops: the bookkeeping, and the commands that follow from it. */
 #include "stage/stage.h"
 
 #include "stage/stage_own.h"
@@ -78,7 +78,7 @@ fail:
     return err;
 }
 
-/* Chooses what an op sees; a prediction is issued ahead of it. */
+/* Chooses the weights that an op sees; issues the prediction first if they are predicted. */
 static rp_err choose_weights(rp_stage *stage, const rp_weight_view *view, const rp_op *op,
                              uint32_t direction) {
     const rp_block ahead = {RP_BLOCK_PREDICTED,
@@ -98,28 +98,29 @@ fail:
 
 /* ---- slots ----------------------------------------------------------------------------------- */
 
-/* The schedule never asks for more slots than its own replay found. */
+/* Always finds a slot, because the memory plan has walked the same schedule. */
 static rp_stash take_slot(rp_slots *slots, const rp_op *op, bool evaluating, rp_range range) {
     const rp_stash stash = rp_slots_place(slots, op, evaluating, range);
     RP_ASSERT(stash.slot != RP_NO_SLOT);
     return stash;
 }
 
-/* Where a forward saves what its backward needs; an evaluation's step may have another length. */
+/* The slot in which a forward saves what its backward needs. In an evaluation it holds only the
+ * op's samples, because steps may have another length. */
 static rp_stash stash_for(rp_stage *stage, const rp_op *op, rp_stage_mode mode) {
     const bool alone = mode.evaluating || mode.alone;
     return take_slot(&stage->slots, op, mode.evaluating,
                      alone ? op->samples : rp_job_slot_range(stage->job, op));
 }
 
-/* A backward follows its forward. */
+/* The slot of an op whose forward has run. */
 static rp_stash stash_of(const rp_slots *slots, const rp_op *op, bool evaluating) {
     const rp_stash stash = rp_slots_find(slots, op, evaluating);
     RP_ASSERT(stash.slot != RP_NO_SLOT);
     return stash;
 }
 
-/* Of the deferred weight gradient that the op begins or ends. */
+/* The slot of the deferred weight gradient that the op begins or ends. */
 static rp_stash deferred_of(rp_stage *stage, const rp_op *op) {
     switch (op->kind) {
     case RP_OP_BACKWARD_INPUT:
@@ -131,7 +132,7 @@ static rp_stash deferred_of(rp_stage *stage, const rp_op *op) {
     }
 }
 
-/* A part of what a forward saved: not where sums run over the whole microbatch. */
+/* Refuses a part of a forward's samples if a layer's sums run over all of them. */
 static rp_err check_part(const rp_stage *stage, const rp_op *op, const rp_stash *stash) {
     const rp_range *saved = &stage->slots.slot[stash->slot].samples;
     if (stash->whole || !stage->whole) {
@@ -153,7 +154,7 @@ static rp_err check_pieces(const rp_op *op, const rp_stage_piece *in, uint32_t c
                          (unsigned long long)op->step, op->samples.first, op->samples.count);
 }
 
-/* Whose stash is to come back where stashes are offloaded: of the next backward in the list. */
+/* 1 + the slot that the list's next backward needs, for stages with offload; 0 = unknown. */
 static uint32_t soon_of(const rp_stage *stage) {
     rp_sched_state list = stage->versions.list;
     rp_op op;
@@ -249,7 +250,7 @@ void rp_stage_forget(rp_stage *stage, const rp_op *op) {
 
 /* ---- backward -------------------------------------------------------------------------------- */
 
-/* Does the op take gradients or targets from outside? */
+/* Whether the op has gradients or targets from outside. */
 static bool takes_parcels(const rp_stage *stage, const rp_op *op) {
     return op->kind != RP_OP_BACKWARD_WEIGHT &&
            (rp_job_is_last(stage->job) || rp_layout_boundary(stage->layout, true, true).count > 0);
@@ -377,7 +378,7 @@ rp_err rp_stage_results(rp_stage *stage, float *out, uint32_t samples) {
     return rp_stage_issue(stage, &command);
 }
 
-/* The optimiser's numbers for a replica; step: for the learning rate. */
+/* Arguments of the optimiser for a replica; `step` determines the learning rate. */
 static rp_optimise optimise_of(const rp_stage *stage, uint32_t replica, uint32_t block,
                                uint64_t step) {
     const rp_job *job = stage->job;
@@ -392,8 +393,8 @@ static rp_optimise optimise_of(const rp_stage *stage, uint32_t replica, uint32_t
     };
 }
 
-/* With the learning rate of the stage's next update for all of the steps ahead. `gain` lies in the
- * host's memory until later probes have passed the queue, so it outlives the copy. */
+/* Uses the learning rate of the stage's next update for all predicted updates. `gain` stays valid
+ * after the copy: its memory is reused only for much later samples. */
 rp_err rp_stage_run_prediction(rp_stage *stage, const rp_weight_view *view, const float *gain,
                                rp_block out) {
     rp_command command = {
@@ -406,7 +407,7 @@ rp_err rp_stage_run_prediction(rp_stage *stage, const rp_weight_view *view, cons
     return stage->layout->trained_count > 0 ? rp_stage_issue(stage, &command) : RP_OK;
 }
 
-/* What an average needs from before the local step. */
+/* The part of an average that precedes the local step. */
 static rp_err average_before(rp_stage *stage, rp_block x, bool due) {
     const rp_method *method = &stage->job->method;
     if (due && method->kind->average == RP_AVERAGE_REFERENCE) {
@@ -427,7 +428,8 @@ static rp_err average_after(rp_stage *stage, rp_block x, bool due) {
 rp_err rp_stage_run_update(rp_stage *stage, const rp_version_step *by, uint64_t step,
                            float grad_scale) {
     const rp_method *method = &stage->job->method;
-    /* updates of the replica when the term is taken: algorithm 1 of EASGD asks its clock before */
+    /* Number of the replica's update for the period of averages. Algorithm 1 of EASGD tests its
+     * clock before the update is counted. */
     const uint64_t own = step / stage->versions.replicas + !method->before;
     const bool due = method->kind->average != RP_AVERAGE_NONE && own % method->period == 0;
     rp_command command = {

@@ -1,8 +1,9 @@
-/* A stage: the bookkeeping of the layers of one board, over an executor that computes.
+/* A stage: the bookkeeping for the layers of one board, on top of an executor that computes.
  *
- * Runs one op of a schedule at a time: says which version of the weights it sees, which slot its
- * microbatch lies in, what is copied, predicted or averaged around it, and issues the commands.
- * Nothing here waits for the executor; the caller takes a mark behind an op. Knows no device and no
+ * A stage runs one op of a schedule at a time. It determines which version of the weights the op
+ * sees and which slot holds its microbatch, and it issues commands to the executor: copies,
+ * predictions, the layers, averages. Nothing here waits for the executor, unless a function says
+ * "blocks"; the caller takes a mark after an op and polls it. This room knows no device and no
  * socket. */
 #ifndef RP_STAGE_STAGE_H
 #define RP_STAGE_STAGE_H
@@ -11,9 +12,10 @@
 
 typedef struct rp_stage rp_stage;
 
-/* Has the executor plan and take all memory, warms it up (one dry step) and starts the weights from
- * the seed. May take seconds where kernels must be built. `site` is borrowed.
- * errors  as the executor's prepare */
+/* Opens a stage: the executor plans and allocates all memory and runs one dry step, which builds
+ * its kernels; then the weights are initialised from the job's seed. Blocks, for seconds if kernels
+ * must be compiled. `site` is borrowed until rp_stage_destroy(). errors  those of the executor's
+ * prepare */
 rp_err rp_stage_prepare(rp_arena *arena, const rp_executor_kind *kind, const rp_site *site,
                         const rp_job *job, rp_stage **out) RP_MUST_CHECK;
 void rp_stage_destroy(rp_stage **stage); /* drains the executor first */
@@ -21,75 +23,87 @@ const rp_layout *rp_stage_layout(const rp_stage *stage);
 rp_executor *rp_stage_executor(rp_stage *stage);
 rp_executor_facts rp_stage_facts(const rp_stage *stage);
 
-/* A mark behind all ops issued so far. Host memory that an op was given is borrowed until the mark
- * has passed. Every mark must be released. end_ns: when it passed, by the executor's clock. */
+/* A mark is a point after all ops issued so far. Host memory that is given to an op is borrowed
+ * until a mark after the op has passed. Every mark must be released. *end_ns: when it passed, by
+ * the executor's clock. */
 rp_err rp_stage_mark(rp_stage *stage, rp_mark *out) RP_MUST_CHECK;
 rp_err rp_stage_poll(rp_stage *stage, const rp_mark *mark, bool *done,
                      int64_t *end_ns) RP_MUST_CHECK;
 void rp_stage_release(rp_stage *stage, rp_mark *mark);
 rp_err rp_stage_drain(rp_stage *stage) RP_MUST_CHECK;
 
-/* Begins at `step` with empty pipes. Prepare does it with the job's first step. */
+/* Starts at `step` with empty pipes. Prepare does this for the job's first step. */
 void rp_stage_start(rp_stage *stage, uint64_t step);
-/* Pipes drain in front of `step`, which has had no forward here. */
+/* Ends the op list before `step`, so that the pipes drain; no forward of `step` may have run here.
+ */
 void rp_stage_end(rp_stage *stage, uint64_t step);
 
-/* Forward of op->samples into a free slot. Training ops come in the order of the schedule, and see
- * the weights that the job's method says. in: parcels that together have every sample of the op
- * once, with the tensors of the lower boundary; out[i]: host memory for all of the op's samples of
- * tensor i of the upper one. Both borrowed until the mark. errors PEER when the pieces do not fit
- */
+/* Forward of op->samples into a free slot. Training ops must come in the schedule's order; each
+ * sees the weights that the job's method prescribes.
+ *   in      parcels with the tensors of the lower boundary; together they contain every sample of
+ *           the op exactly once
+ *   out[i]  host memory for tensor i of the upper boundary, all samples of the op
+ * Both are borrowed until the mark. errors PEER if a sample is missing or repeated */
 rp_err rp_stage_forward(rp_stage *stage, const rp_op *op, const rp_stage_piece *in,
                         uint32_t in_count, void *const *out) RP_MUST_CHECK;
-/* The same with the model that is evaluated, between training ops; `training`: as in training, to
- * renew batch statistics: step 0 begins them anew. */
+/* Forward between training ops, with the weights that are evaluated. training: layers behave as in
+ * training, to recompute batch statistics from data; microbatch 0 of step 0 resets them. */
 rp_err rp_stage_forward_only(rp_stage *stage, const rp_op *op, const rp_stage_piece *in,
                              uint32_t in_count, void *const *out, bool training) RP_MUST_CHECK;
 
-/* Last stage: loss of the samples that the last forward of this range computed; no gradient. Frees
- * the slot. Part 0 of the pieces: targets, int32 classes or f32 rows. */
+/* Last stage: loss of the samples of an rp_stage_forward_only(), without gradients; frees its slot.
+ * Part 0 of each piece holds the targets: int32 classes, or rows of f32. */
 rp_err rp_stage_evaluate(rp_stage *stage, const rp_op *op, uint32_t step_samples,
                          const rp_stage_piece *target, uint32_t target_count) RP_MUST_CHECK;
-/* Other stages: frees the slot of an evaluation's forward. */
+/* Other stages: frees the slot of an rp_stage_forward_only(). */
 void rp_stage_forget(rp_stage *stage, const rp_op *op);
 
-/* BACKWARD, BACKWARD_INPUT or BACKWARD_WEIGHT of a range whose forward has run. in: parts are the
- * gradients of the upper boundary (those tensors that want one), on the last stage part 0 is the
- * targets; none for BACKWARD_WEIGHT. out[i]: host memory for the gradients of the lower boundary.
- * errors as rp_stage_forward() */
+/* BACKWARD, BACKWARD_INPUT or BACKWARD_WEIGHT of a range whose forward has run.
+ *   in      parts are the gradients of the upper boundary, of those tensors that need one; on the
+ *           last stage part 0 holds the targets; unused for BACKWARD_WEIGHT
+ *   out[i]  host memory for the gradients of the lower boundary
+ * errors  as rp_stage_forward(); USAGE if the op has only a part of its forward's samples and a
+ * layer needs all of them */
 rp_err rp_stage_backward(rp_stage *stage, const rp_op *op, const rp_stage_piece *in,
                          uint32_t in_count, void *const *out) RP_MUST_CHECK;
 
-/* A backward or an update ended a probe: its sums of squares, of the error, of the stale error and
- * of the prediction, each by trained parameter, into host floats (RP_PROBE_NORMS * norm_count,
- * borrowed until the mark). */
+/* A prediction-error sample ("probe") that a backward or an update has completed.
+ * rp_stage_probe_read() writes three rows of sums of squares (prediction error, stale error,
+ * prediction; stage/probe.c) with one value for each trained parameter: RP_PROBE_NORMS *
+ * rp_stage_norm_count() floats in host memory, borrowed until the mark. */
 typedef struct {
-    uint64_t step;             /* whose forward it was */
-    uint32_t staleness, ahead; /* own updates that lay between, updates that were predicted */
-    uint64_t effect;           /* the first step whose forward uses the gain from this probe */
+    uint64_t step; /* the step whose forward was sampled */
+    /* own updates between that forward and its backward; updates that were predicted */
+    uint32_t staleness, ahead;
+    uint64_t effect; /* the first step whose forward uses the gains that result from this sample */
 } rp_stage_probe;
 bool rp_stage_probe_done(const rp_stage *stage);
-/* A probe whose backward has run waits for a later update. */
+/* Whether a sample whose backward has run still waits for an update. */
 bool rp_stage_probe_waits(const rp_stage *stage);
 rp_err rp_stage_probe_read(rp_stage *stage, float *out, rp_stage_probe *about) RP_MUST_CHECK;
 
-/* horizon: measured. The share of its prediction that each trained parameter gets, in effect from
- * the forward of `step` on; 1 before the first. errors PEER when the count is wrong */
+/* `horizon: measured`: sets the prediction gain of each trained parameter, a factor from 0 to 1,
+ * from the forward of `step` on. All gains are 1 before the first call. Values outside 0..1 and NaN
+ * become 0. errors PEER if `count` is not the number of trained parameters */
 rp_err rp_stage_set_gain(rp_stage *stage, uint64_t step, const double *gain,
                          size_t count) RP_MUST_CHECK;
-/* Whether the op's forward must wait: the gain from the probe before the last has not come. */
+/* Whether the op's forward must wait, because the gains that take effect at its step have not
+ * arrived. */
 bool rp_stage_gain_missing(const rp_stage *stage, const rp_op *op);
 
-/* After the step's last backward: sum of squares of every trained parameter's gradient, in the
- * order of the model, into host floats (borrowed until the mark). */
+/* After the last backward of a step: the sum of squares of every trained parameter's gradient, in
+ * the order of the model, into rp_stage_norm_count() host floats, borrowed until the mark. */
 uint32_t rp_stage_norm_count(const rp_stage *stage);
 rp_err rp_stage_norms(rp_stage *stage, float *out) RP_MUST_CHECK;
 
-/* Between the boards of a split stage (job->role). Behind a forward: what it has saved leaves its
- * slot. Ahead of a backward: it comes into one. rp_stage_stash_bytes() each. Behind an update: what
- * it publishes, the newest weights, or these moved to where the backwards of the forwards that see
- * them will find them (METHODS 12.5); ahead of the first of these forwards it comes:
- * layout->gradient_bytes. Memory is borrowed until the mark. */
+/* Exchange between the two boards of a split stage (job->role). All memory is borrowed until the
+ * mark.
+ *   read_stash      after a forward: copies what it saved to the host and frees its slot
+ *   write_stash     before a backward: copies that into a slot; both have rp_stage_stash_bytes()
+ *   read_newest     the newest weights, layout->gradient_bytes as the next two
+ *   read_published  after an update: the weights to publish. They are the newest, moved to where
+ *                   the backwards of the forwards that see them will find them (METHODS 12.5)
+ *   write_newest    before the first forward that sees them: stores published weights */
 size_t rp_stage_stash_bytes(const rp_stage *stage);
 rp_err rp_stage_read_stash(rp_stage *stage, const rp_op *op, void *out) RP_MUST_CHECK;
 rp_err rp_stage_write_stash(rp_stage *stage, const rp_op *op, const void *from) RP_MUST_CHECK;
@@ -97,68 +111,72 @@ rp_err rp_stage_read_newest(rp_stage *stage, void *out) RP_MUST_CHECK;
 rp_err rp_stage_read_published(rp_stage *stage, void *out) RP_MUST_CHECK;
 rp_err rp_stage_write_newest(rp_stage *stage, const void *from) RP_MUST_CHECK;
 
-/* Between boards that share the stage, behind a step's last backward here: this board's gradient to
- * host memory (layout->gradient_bytes), and then the sum of those of all boards in its place, added
- * from first to last. Memory is borrowed until the mark, but not the row of pointers. */
+/* Exchange between boards that share the stage, after the last backward of a step here. The first
+ * function copies this board's gradient to host memory (layout->gradient_bytes). The second one
+ * replaces it by the sum of the gradients of all boards, added from first to last. Memory is
+ * borrowed until the mark, but the array of pointers only during the call. */
 rp_err rp_stage_read_gradient(rp_stage *stage, void *out) RP_MUST_CHECK;
 rp_err rp_stage_sum_gradients(rp_stage *stage, const void *const *gradient,
                               uint32_t count) RP_MUST_CHECK;
 
-/* Optimiser step of an UPDATE op with gradients times grad_scale, and the average behind it;
- * `skip`: the step changes nothing: gradients are dropped, running statistics are restored. */
+/* Optimiser step of an UPDATE op with gradients times grad_scale, followed by the method's average.
+ * skip: the gradients are dropped and running statistics are restored, so the step changes
+ * nothing. */
 rp_err rp_stage_update(rp_stage *stage, const rp_op *op, float grad_scale, bool skip) RP_MUST_CHECK;
 
-/* Per-sample (loss, correct) pairs of the step, into host floats (2 * samples). */
+/* (loss, correct) of every sample of the step, into 2 * samples host floats, borrowed until the
+ * mark. */
 rp_err rp_stage_results(rp_stage *stage, float *out, uint32_t samples) RP_MUST_CHECK;
 
-/* Mean time of the stage's layers for an op over `repeats` runs of it, without the copies to and
- * from the host; `samples` of a microbatch at most. From the host's start to the executor's end, or
- * as the executor says without having worked for so long. Halves of a backward only where the
- * schedule splits them. Blocks; leaves weights and gradients as garbage. */
+/* Mean seconds of the stage's layers for an op of `samples` (at most those of a microbatch) over
+ * `repeats` runs, without copies to and from the host. The time is measured, except where the
+ * executor only calculates it. Halves of a backward are allowed only if the schedule splits
+ * backwards. Blocks; weights and gradients are undefined afterwards. */
 rp_err rp_stage_time_op(rp_stage *stage, rp_op_kind kind, uint32_t samples, uint32_t repeats,
                         double *seconds) RP_MUST_CHECK;
-/* Issues the same once; the caller takes a mark behind it. */
+/* Issues such an op once without waiting; the caller takes a mark after it. */
 rp_err rp_stage_try_op(rp_stage *stage, rp_op_kind kind, uint32_t samples) RP_MUST_CHECK;
-/* Mean time of the stage's layers over `repeats` runs of a full microbatch, without the copies to
- * and from the host: the planner's costs. Blocks; leaves weights and gradients as garbage. */
+/* Mean seconds of a full microbatch, as the planner's costs: rp_stage_time_op() for both
+ * directions. */
 rp_err rp_stage_time(rp_stage *stage, uint32_t repeats, double *forward_s,
                      double *backward_s) RP_MUST_CHECK;
 
-/* Optimiser steps applied by replica (skipped ones not counted): Adam's t; part of a checkpoint. */
+/* Optimiser steps applied by a replica, without skipped ones: Adam's t. Part of a checkpoint. */
 uint32_t rp_stage_replicas(const rp_stage *stage);
 uint64_t rp_stage_applied(const rp_stage *stage, uint32_t replica);
 void rp_stage_set_applied(rp_stage *stage, uint32_t replica, uint64_t applied);
 
-/* What microbatches in flight need besides the exported tensors, as a run of bytes (a multiple of
- * 4) that fits this job on this cut only. Blocking, between segments. */
+/* State of microbatches in flight that the exported tensors do not contain: bytes (a multiple of 4)
+ * that are valid only for this job with this cut. Blocks; only between segments. */
 size_t rp_stage_in_flight_bytes(const rp_stage *stage);
 rp_err rp_stage_in_flight_read(rp_stage *stage, size_t first, size_t count,
                                void *out) RP_MUST_CHECK;
 rp_err rp_stage_in_flight_write(rp_stage *stage, size_t first, size_t count,
                                 const void *bytes) RP_MUST_CHECK;
-/* The bookkeeping as it is behind the update before `step` in a run whose pipes were filled at step
- * `fill_step`. */
+/* Restores the bookkeeping to its state before `step`. fill_step: where the run's pipes were
+ * filled. */
 void rp_stage_resume(rp_stage *stage, uint64_t fill_step, uint64_t step);
 
-/* Most own updates between a forward and its backward so far. */
+/* The most own updates between a forward and its backward so far. */
 uint32_t rp_stage_staleness_max(const rp_stage *stage);
 
-/* What the codecs of activations [0] and gradients [1] have lost of what this stage sent in
- * training, of some of its samples, since the last call. Blocking, between segments. */
+/* Losses of the codecs for activations [0] and gradients [1] in what this stage has sent while
+ * training, measured on some of the samples since the last call. Blocks; only between segments. */
 rp_err rp_stage_take_losses(rp_stage *stage, rp_codec_loss out[2]) RP_MUST_CHECK;
 
-/* Exported tensors: "<layer>.weight", ... of the model that is evaluated; with `states` also what
- * a checkpoint needs: "<set prefix><layer>.weight" (sched/method.h) and, behind the prefix of a
- * replica if there is one, "optim.<state>.<layer>.weight". Blocking copies, between segments. */
+/* Exported tensors: "<layer>.weight" and so on of the model that is evaluated. With `states` also
+ * what a checkpoint needs: "<set prefix><layer>.weight" (sched/method.h), and
+ * "optim.<state>.<layer>.weight" after the prefix of the replica, if there are several. Copies
+ * block; only between segments. */
 uint32_t rp_stage_tensor_count(const rp_stage *stage, bool states);
-/* Of a stage whose forward and backward are on two boards each tensor is saved by one of them:
- * running statistics where the forward is, all else where the update is. */
+/* Whether this board saves the tensor. Of a split stage the half with the forwards saves the
+ * running statistics, and the half with the updates everything else. */
 bool rp_stage_tensor_is_saved(const rp_stage *stage, uint32_t index);
 rp_err rp_stage_tensor_at(const rp_stage *stage, uint32_t index, char *name, size_t name_bytes,
                           rp_shape *shape) RP_MUST_CHECK;
 rp_err rp_stage_tensor_read(rp_stage *stage, uint32_t index, size_t first, size_t count,
                             float *out) RP_MUST_CHECK;
-/* errors USAGE: no such tensor here; SHAPE: outside it */
+/* errors USAGE: unknown tensor; SHAPE: the elements are out of range */
 rp_err rp_stage_tensor_write(rp_stage *stage, const char *name, size_t first, size_t count,
                              const float *values) RP_MUST_CHECK;
 

@@ -1,4 +1,4 @@
-/* What a stage hands on to its executor: commands, marks, facts. */
+/* Calls that a stage passes to its executor: commands, marks, facts. */
 #include "stage/stage_own.h"
 
 const rp_layout *rp_stage_layout(const rp_stage *stage) {

@@ -1,9 +1,9 @@
-/* Opening and closing a stage: its executor, its bookkeeping, a dry step, first weights. */
+/* Opening and closing a stage: executor, bookkeeping, a dry step, initial weights. */
 #include <string.h>
 
 #include "stage/stage_own.h"
 
-/* What else a step of the job's method issues. */
+/* The commands that the job's method adds to a step. */
 static rp_err warm_up_method(rp_stage *stage) {
     const rp_version_step by = {0};
     const rp_weight_view view = {.ahead = 1};
@@ -11,7 +11,7 @@ static rp_err warm_up_method(rp_stage *stage) {
     if (stage->layout->trained_count == 0) {
         return RP_OK;
     }
-    /* the step that ends a period, so that the average is launched as well */
+    /* the last step of a period, which also runs the average */
     uint64_t step = (uint64_t)stage->versions.replicas * stage->job->method.period;
     RP_TRY(rp_stage_run_update(stage, &by, step > 0 ? step - 1 : 0, 1.0f));
     if (stage->layout->copies.predicted) {
@@ -23,7 +23,7 @@ fail:
     return err;
 }
 
-/* Forwards and backwards on host memory that is all zeros. */
+/* Forwards and backwards on zeros in host memory. */
 static rp_err warm_up_passes(rp_stage *stage, char *zeros) {
     const rp_job *job = stage->job;
     const bool split = job->method.kind->split_backward;
@@ -44,7 +44,7 @@ static rp_err warm_up_passes(rp_stage *stage, char *zeros) {
             rp_stage_run_forward(stage, &op, &whole, 1, out, (rp_stage_mode){.evaluating = true}));
         RP_TRY(rp_stage_evaluate(stage, &op, most, &whole, 1));
     }
-    for (int twice = 0; twice < 2; twice++) { /* writing and adding gradients */
+    for (int twice = 0; twice < 2; twice++) { /* first overwrites gradients, then adds to them */
         op = (rp_op){.kind = RP_OP_FORWARD, .samples = {0, most}};
         RP_TRY(rp_stage_run_forward(stage, &op, &whole, 1, out, mode));
         if (job->role == RP_ROLE_FORWARD) {
@@ -61,7 +61,7 @@ static rp_err warm_up_passes(rp_stage *stage, char *zeros) {
         RP_TRY(rp_stage_drain(stage));
         rp_slots_clear(&stage->slots);
     }
-    if (forward < most) { /* the size that a step has is less than what fits */
+    if (forward < most) { /* forwards have fewer samples than the largest pass */
         op = (rp_op){.kind = RP_OP_FORWARD, .samples = {0, forward}};
         RP_TRY(rp_stage_run_forward(stage, &op, &whole, 1, out, mode));
         rp_slots_clear(&stage->slots);
@@ -97,7 +97,7 @@ rp_err rp_stage_warm_up(rp_stage *stage) {
     RP_TRY(warm_up_passes(stage, zeros));
     RP_TRY(job->role == RP_ROLE_FORWARD ? RP_OK : warm_up_method(stage));
 fail:;
-    rp_err drained = rp_stage_drain(stage); /* what was issued still reads the zeros */
+    rp_err drained = rp_stage_drain(stage); /* commands in the queue still read the zeros */
     rp_arena_finish(&scratch);
     return err != RP_OK ? err : drained;
 }

@@ -1,19 +1,19 @@
-/* Tensors by name, to and from the host: exports, checkpoints, start weights. */
+/* Tensors by name, to and from the host: exports, checkpoints, initial weights. */
 #include <stdio.h>
 #include <string.h>
 
 #include "stage/stage_own.h"
 
-/* One exported tensor: a value of the evaluated model (set NO_SET, no state), of a set, or a state
- * of a set's optimiser. */
+/* One exported tensor: a value of the evaluated model (set NO_SET, state NULL), a value of a set,
+ * or an optimiser state of a set. */
 #define NO_SET UINT32_MAX
 
 typedef struct {
-    const rp_model_param *of; /* NULL: there is no such tensor */
-    uint32_t param;           /* of the stage */
+    const rp_model_param *of; /* NULL: unknown tensor */
+    uint32_t param;           /* index within the stage */
     uint32_t set;
     const char *state; /* NULL: the value */
-    rp_block block;    /* of a trained one */
+    rp_block block;    /* if it is trained */
 } rp_export;
 
 static const rp_model_param *model_param(const rp_stage *stage, uint32_t param) {
@@ -29,7 +29,8 @@ static bool is_centre(const rp_stage *stage, uint32_t set) {
     return stage->layout->copies.centres && set == stage->job->method.replicas;
 }
 
-/* Sets of a lean stage that it does not hold are those of the replica that stands in for them. */
+/* The block of a set's weights. A lean stage holds fewer replicas than there are sets; a set
+ * without its own replica reads from the one that is used instead. */
 static rp_block set_weights(const rp_stage *stage, uint32_t set) {
     const rp_versions *versions = &stage->versions;
     if (is_centre(stage, set)) {
@@ -41,7 +42,7 @@ static rp_block set_weights(const rp_stage *stage, uint32_t set) {
     return (rp_block){RP_BLOCK_WEIGHTS, block};
 }
 
-/* Optimisers there are one of, or one a replica. */
+/* The number of optimisers: one, or one for each replica. */
 static uint32_t optimiser_sets(const rp_stage *stage) {
     const uint32_t sets = rp_method_optimisers(&stage->job->method);
     return sets > 0 ? sets : 1;
@@ -135,8 +136,8 @@ rp_err rp_stage_tensor_read(rp_stage *stage, uint32_t index, size_t first, size_
                                        count * sizeof *out, out);
 }
 
-/* A value of the evaluated model goes everywhere: replicas and centre start alike, and so do the
- * versions of 2BW. What the sets hold comes after it and differs. */
+/* Writes a value of the evaluated model to all versions, replicas and the centre, because they
+ * start equal. Tensors of the sets follow later in a file, and overwrite what differs. */
 static rp_err write_export(rp_stage *stage, const rp_export *tensor, size_t first, size_t count,
                            const float *values) {
     const bool everywhere = tensor->set == NO_SET && !tensor->state;
@@ -144,7 +145,7 @@ static rp_err write_export(rp_stage *stage, const rp_export *tensor, size_t firs
                               tensor->param};
     if (!everywhere && stage->layout->copies.centres && tensor->set >= stage->versions.replicas &&
         !is_centre(stage, tensor->set)) {
-        return RP_OK; /* a lean stage does not hold it */
+        return RP_OK; /* not held by a lean stage */
     }
     stage->mean_valid = false;
     return stage->executor->kind->write(stage->executor, &region, first * sizeof *values,

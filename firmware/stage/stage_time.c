@@ -1,7 +1,7 @@
 /* How long the layers of a stage take: the planner's costs. */
 #include "stage/stage_own.h"
 
-/* When everything issued will have ended, where that is known ahead; 0 = it is not. */
+/* The time at which all issued commands will have ended, if known; 0 = unknown. */
 static rp_err find_end(rp_stage *stage, int64_t *end_ns) {
     rp_mark mark;
     rp_err err = rp_stage_mark(stage, &mark);
@@ -27,7 +27,7 @@ static rp_err issue_pass(rp_stage *stage, rp_op_kind kind, uint32_t samples) {
     return rp_stage_issue(stage, &command);
 }
 
-static rp_err issue(rp_stage *stage, rp_op_kind kind, uint32_t samples, uint32_t repeat) {
+static rp_err issue_op(rp_stage *stage, rp_op_kind kind, uint32_t samples, uint32_t repeat) {
     const rp_version_step in_place = {0};
     if (kind != RP_OP_UPDATE) {
         return issue_pass(stage, kind, samples);
@@ -46,7 +46,7 @@ rp_err rp_stage_time_op(rp_stage *stage, rp_op_kind kind, uint32_t samples, uint
     RP_TRY(find_end(stage, &known_ns[0]));
     const int64_t start_ns = rp_clock_now_ns(&clock);
     for (uint32_t r = 0; r < repeats; r++) {
-        RP_TRY(issue(stage, kind, samples, r));
+        RP_TRY(issue_op(stage, kind, samples, r));
     }
     RP_TRY(find_end(stage, &known_ns[1]));
     RP_TRY(rp_stage_drain(stage));
@@ -59,7 +59,7 @@ fail:
 
 rp_err rp_stage_try_op(rp_stage *stage, rp_op_kind kind, uint32_t samples) {
     RP_ASSERT(samples <= rp_job_pass_samples(stage->job));
-    return issue(stage, kind, samples, 0);
+    return issue_op(stage, kind, samples, 0);
 }
 
 rp_err rp_stage_time(rp_stage *stage, uint32_t repeats, double *forward_s, double *backward_s) {

@@ -4,7 +4,7 @@
  * because their statistics contain those of the skipped step. */
 #include "stage/stage_own.h"
 
-static rp_err issue(rp_stage *stage, rp_command_kind kind, uint32_t kept) {
+static rp_err issue_copy(rp_stage *stage, rp_command_kind kind, uint32_t kept) {
     const rp_command command = {.kind = kind, .kept = kept};
     return rp_stage_issue(stage, &command);
 }
@@ -28,7 +28,7 @@ rp_err rp_stage_keep_statistics(rp_stage *stage, const rp_op *op) {
     const uint32_t to = (uint32_t)(op->step % copies);
     stage->keep_next = op->step + 1;
     stage->kept_step[to] = op->step;
-    return issue(stage, RP_COMMAND_KEEP, to);
+    return issue_copy(stage, RP_COMMAND_KEEP, to);
 }
 
 /* Index of the copy of the first step >= `step` that has one; layout->kept: no step has. */
@@ -44,16 +44,16 @@ static uint32_t find_copy(const rp_stage *stage, uint64_t step) {
     return found;
 }
 
-static rp_err restore(rp_stage *stage, uint64_t step) {
+static rp_err restore_copy(rp_stage *stage, uint64_t step) {
     const uint32_t from = find_copy(stage, step);
     rp_err err;
     if (from == stage->layout->kept) {
         return RP_OK;
     }
-    RP_TRY(issue(stage, RP_COMMAND_RESTORE, from));
+    RP_TRY(issue_copy(stage, RP_COMMAND_RESTORE, from));
     for (uint32_t i = 0; i < stage->layout->kept; i++) {
         const bool later = stage->kept_step[i] != RP_NO_STEP && stage->kept_step[i] > step;
-        RP_TRY(later && i != from ? issue(stage, RP_COMMAND_KEEP, i) : RP_OK);
+        RP_TRY(later && i != from ? issue_copy(stage, RP_COMMAND_KEEP, i) : RP_OK);
     }
 fail:
     return err;
@@ -63,7 +63,7 @@ rp_err rp_stage_decide_statistics(rp_stage *stage, uint64_t step, bool skip) {
     const uint32_t copies = stage->layout->kept;
     const rp_command commit = {.kind = RP_COMMAND_COMMIT, .step = step};
     rp_err err;
-    RP_TRY(skip && copies > 0 ? restore(stage, step) : rp_stage_issue(stage, &commit));
+    RP_TRY(skip && copies > 0 ? restore_copy(stage, step) : rp_stage_issue(stage, &commit));
     if (copies > 0 && stage->kept_step[step % copies] == step) {
         stage->kept_step[step % copies] = RP_NO_STEP;
     }

@@ -1,39 +1,41 @@
-/* A board that is slower than this one, emulated: an op takes at least so long. */
+/* Emulation of a slower board: a minimum duration for each op. */
 #ifndef RP_STAGE_THROTTLE_H
 #define RP_STAGE_THROTTLE_H
 
 #include "base/config.h"
 #include "sched/sched.h"
 
-/* Per class of op an affine cost of its samples, the times of all its parts added up. Half of a
- * split backward takes half of a backward. Zeros: as fast as it goes. */
+/* The duration of an op is the sum of all parts below. A half of a split backward takes half of a
+ * backward. Zeros: no minimum. */
 typedef struct {
-    double forward_ms, backward_ms;               /* of a full microbatch, in proportion */
-    double forward_op_ms, backward_op_ms;         /* of any, however few samples it has */
-    double forward_sample_ms, backward_sample_ms; /* of each sample */
+    double forward_ms,
+        backward_ms; /* for a full microbatch; fewer samples take proportionally less */
+    double forward_op_ms, backward_op_ms;         /* for each op, whatever its number of samples */
+    double forward_sample_ms, backward_sample_ms; /* for each sample */
     double update_ms;
-    double gflops; /* 10^9 operations of the stage's layers a second; 0: they take no time */
+    double gflops; /* speed of the stage's layers, 10^9 operations a second; 0: unlimited */
 } rp_throttle;
 
-/* An op as a throttle sees it. */
+/* The properties of an op that a throttle needs. */
 typedef struct {
     rp_op_kind kind;
-    uint32_t samples, micro; /* micro: samples of a full microbatch */
-    double flops[2];         /* of one sample through the stage, forward and backward */
+    uint32_t samples, micro; /* of the op; of a full microbatch */
+    double flops[2];         /* of one sample through the stage: forward, backward */
 } rp_throttled_op;
 
 bool rp_throttle_is_set(const rp_throttle *throttle);
-/* The least time of an op in seconds; 0 as it comes. Pure. */
+/* The minimum duration of an op in seconds. Pure. */
 double rp_throttle_s(const rp_throttle *throttle, const rp_throttled_op *op);
 
-/* `throttle:` of `parent`, or `pace:`, its former name; *out is NULL when there is neither.
- * errors USAGE: it is no map, or both are there */
+/* Finds `throttle:` of `parent`, or its former name `pace:`; *out is NULL if both are missing.
+ * errors USAGE: it is not a map, or both names are there */
 rp_err rp_throttle_find(rp_node *parent, rp_node **out) RP_MUST_CHECK;
-/* The keys of a map that are there, over what *out has; the map may have others. errors USAGE */
+/* Reads the keys of `map` that exist over *out; the map may have other keys. errors USAGE */
 rp_err rp_throttle_read(rp_node *map, rp_throttle *out) RP_MUST_CHECK;
-/* Both, and no other keys; none = zeros. errors USAGE */
+/* Finds and reads the section; unknown keys are errors, a missing section means zeros. errors
+ * USAGE */
 rp_err rp_throttle_parse(rp_node *parent, rp_throttle *out) RP_MUST_CHECK;
-/* One line that rp_throttle_parse() reads back equal. */
+/* Writes one line that rp_throttle_parse() reads back with equal values. */
 void rp_throttle_put(FILE *file, const rp_throttle *throttle);
 
 #endif

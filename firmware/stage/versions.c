@@ -7,8 +7,8 @@
 
 /* ---- horizons -------------------------------------------------------------------------------- */
 
-/* METHODS 6: T microbatches a step, D stages. Halves are rounded to even, as Python's round() does;
- * the paper does not say. */
+/* METHODS 6: t microbatches a step, d stages. Halves are rounded to even, as Python's round() does;
+ * the paper leaves this open. */
 static void xpipe_horizons(const rp_job *job, rp_versions *v) {
     const double t = ceil((double)job->batch / job->micro);
     const double k = job->stage;
@@ -50,7 +50,7 @@ fail:
 
 uint32_t rp_versions_ahead_max(const rp_versions *v) {
     const uint32_t micros = (v->job->batch - 1) / v->job->micro + 1;
-    if (v->job->role == RP_ROLE_FORWARD) { /* what it gets has been predicted for it */
+    if (v->job->role == RP_ROLE_FORWARD) { /* it receives weights that are already predicted */
         return 0;
     }
     uint32_t most = v->forward_ahead > v->backward_ahead ? v->forward_ahead : v->backward_ahead;
@@ -60,7 +60,7 @@ uint32_t rp_versions_ahead_max(const rp_versions *v) {
     return most;
 }
 
-/* Of a forward that the list has just passed. */
+/* The list has just passed this forward. */
 static uint32_t pipeoptim_horizon(const rp_versions *v, const rp_op *op) {
     const rp_method *method = &v->job->method;
     if (method->horizon == RP_HORIZON_PAPER || method->horizon == RP_HORIZON_RELEASED) {
@@ -91,19 +91,20 @@ static uint32_t find_version(const rp_versions *v, uint64_t version) {
     return i;
 }
 
-/* The order bounds how far forwards run ahead of updates, and so says what they see (split.h). */
+/* Whether the schedule's order limits the lead of forwards over updates; the limit then determines
+ * the version that they see (split.h). */
 static bool is_bounded(const rp_versions *v) {
     return rp_sched_ahead(&v->list.shape) > 0;
 }
 
-/* What a forward sees is a version by its number: the newest is no sooner seen because it is there.
- */
+/* Whether a forward sees a version that its number determines, instead of the newest one. */
 static bool by_version(const rp_versions *v) {
     return is_bounded(v) || v->job->method.weights == RP_WEIGHTS_ENTRY ||
            v->job->method.weights == RP_WEIGHTS_DOUBLE;
 }
 
-/* ENTRY: updates that stage 0 had issued when this microbatch went in. Moves `entry` there. */
+/* ENTRY: the number of updates that stage 0 had issued when this microbatch entered the ring.
+ * Advances `entry` to there. */
 static uint64_t entry_version(const rp_versions *v, rp_sched_state *entry, const rp_op *op) {
     rp_op passed;
     do {
@@ -117,8 +118,8 @@ static uint64_t doubled_version(const rp_op *op) {
     return op->step > 0 ? op->step - 1 : 0;
 }
 
-/* The oldest version that an op to come will ask for: a forward, or the backward whose forward is
- * elsewhere; none: UINT64_MAX. */
+/* The oldest version that a later op needs: a forward, or on the half with the backwards a
+ * backward. UINT64_MAX: no op needs one. */
 static uint64_t needed_version(const rp_versions *v) {
     const rp_op_kind who = v->job->role == RP_ROLE_BACKWARD ? RP_OP_BACKWARD : RP_OP_FORWARD;
     rp_sched_state list = v->list;
@@ -132,26 +133,27 @@ static uint64_t needed_version(const rp_versions *v) {
                : v->job->method.weights == RP_WEIGHTS_DOUBLE ? doubled_version(&op)
                                                              : entry_version(v, &entry, &op);
     }
-    const rp_op behind = {.step = list.shape.step_end}; /* of the run, where pipes only drain */
+    const rp_op behind = {.step = list.shape.step_end}; /* the step after the list, where the run
+                                                           goes on with drained pipes */
     const bool goes_on = behind.step < v->job->steps;
     return goes_on && v->job->method.weights == RP_WEIGHTS_DOUBLE ? doubled_version(&behind)
                                                                   : UINT64_MAX;
 }
 
-/* A backward sees the weights of its forward. */
+/* Whether a backward sees the weights of its forward. */
 static bool sees_forwards(const rp_versions *v) {
     const rp_weights_rule rule = v->job->method.weights;
     return rule == RP_WEIGHTS_STASH || rule == RP_WEIGHTS_ENTRY || rule == RP_WEIGHTS_DOUBLE;
 }
 
-/* A forward's block stays as it is until the backward, which sees it or computes the forward again.
- */
+/* Whether a forward's block must stay unchanged until its backward, which sees it or recomputes the
+ * forward with it. */
 static bool keeps_block(const rp_versions *v) {
     return sees_forwards(v) || v->job->recompute;
 }
 
-/* A version is kept for an op that asks for it by its number: not by backwards that see the newest.
- */
+/* Whether versions are kept for ops that need them by number. Backwards that see the newest weights
+ * need none. */
 static bool keeps_versions(const rp_versions *v) {
     return by_version(v) && (v->job->role != RP_ROLE_BACKWARD || sees_forwards(v));
 }
@@ -217,15 +219,15 @@ void rp_versions_end(rp_versions *v, uint64_t step) {
     v->list.shape.step_end = v->entry.shape.step_end = step;
 }
 
-/* Ops come in the order of the schedule. */
+/* Advances the list, whose next op must be this one. */
 static void pass_op(rp_versions *v, const rp_op *op) {
     rp_op due;
     const bool more = rp_job_next(v->job, &v->list, &due);
     RP_ASSERT(more && due.kind == op->kind && due.step == op->step && due.micro == op->micro);
 }
 
-/* The forward waits for its backward; those of a step do together where backwards have sizes of
- * their own (rp_job_holds_steps): a flush lets no update come between them. */
+/* Adds the forward to those in flight. If backwards have sizes of their own (rp_job_holds_steps()),
+ * the forwards of a step share an entry: the schedule flushes, so no update comes between them. */
 static void note_in_flight(rp_versions *v, const rp_op *op, const rp_weight_view *view) {
     const rp_range range = rp_job_slot_range(v->job, op);
     const uint32_t count = v->in_flight_count;
@@ -248,7 +250,7 @@ rp_weight_view rp_versions_forward(rp_versions *v, const rp_op *op) {
     rp_weight_view view = {.replica = (uint32_t)(op->step % v->replicas)};
     pass_op(v, op);
     view.block = v->latest[view.replica];
-    if (v->job->role == RP_ROLE_FORWARD) { /* what has been written there */
+    if (v->job->role == RP_ROLE_FORWARD) { /* the weights that were written there */
         return view;
     }
     if (is_bounded(v)) {
@@ -272,7 +274,7 @@ rp_weight_view rp_versions_forward(rp_versions *v, const rp_op *op) {
     return view;
 }
 
-/* The forward that had the samples of this backward. */
+/* The forward of this backward's samples. */
 static rp_version_in_flight *find_in_flight(const rp_versions *v, const rp_op *op) {
     uint32_t i = 0;
     while (i < v->in_flight_count &&
@@ -311,7 +313,7 @@ rp_weight_view rp_versions_backward(rp_versions *v, const rp_op *op) {
     }
     RP_ASSERT(op->samples.count <= in_flight->left);
     in_flight->left -= op->samples.count;
-    if (in_flight->left == 0) { /* with its last part the forward has had its backward */
+    if (in_flight->left == 0) { /* the last part of the forward has had its backward */
         v->block[in_flight->block].users -= kept;
         v->in_flight_count--;
         memmove(in_flight, in_flight + 1,
@@ -328,7 +330,7 @@ rp_version_step rp_versions_update(rp_versions *v, const rp_op *op) {
     const rp_version_block *from = &v->block[out.from];
     const bool frozen = from->users > 0 || from->version >= needed;
     const uint64_t version = op->step + 1;
-    free_blocks(v, needed); /* not `from`: it is the latest still */
+    free_blocks(v, needed); /* not `from`, which is still the newest */
     out.to = frozen ? take_block(v, version) : out.from;
     v->latest[out.replica] = out.to;
     v->block[out.to].version = version;
