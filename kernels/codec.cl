@@ -1,19 +1,19 @@
-/* Boundary tensors as they travel (firmware/codec): encoded from f32, and decoded to it. Bits are
- * moved as integers and a quotient is put right behind its rounding, so every device gives the same
- * bytes, whatever it does with subnormal numbers and divisions. */
+/* Encoding boundary tensors from f32 and decoding them (firmware/codec). Bits are moved as
+ * integers, and rounded quotients are corrected, so every device gives the same bytes, however it
+ * treats subnormal numbers and divisions. */
 
-#define BLOCK 128 /* elements that share a scale: RP_CODEC_BLOCK */
+#define BLOCK 128 /* elements with a common scale: RP_CODEC_BLOCK */
 #define MAGNITUDE 0x7fffffffu
 #define INFINITE 0x7f800000u
 #define NOT_A_NUMBER 0x7fc00000u
-#define TILE 64          /* elements with a base and a step: RP_CODEC_TILE */
+#define TILE 64          /* elements with a common base and step: RP_CODEC_TILE */
 #define TILE_HEAD 5      /* RP_CODEC_TILE_HEAD */
 #define TINY 0x0d800000u /* 2^-100 */
-#define KEPT_BLOCK 256   /* elements of which some are kept: RP_CODEC_KEPT_BLOCK */
+#define KEPT_BLOCK 256   /* elements of which a share is kept: RP_CODEC_KEPT_BLOCK */
 #define KEPT_BYTES 3     /* RP_CODEC_KEPT_BYTES */
 #define LOSS_ITEMS 64    /* RP_CODEC_LOSS_ITEMS */
 
-/* Elements of a sample that one item has: `own` of them from `first` on, none beyond the end. */
+/* The group of elements for a work item: `own` elements of a sample from `first` on; 0: none. */
 typedef struct {
     uint sample, number, first, own;
 } group;
@@ -27,9 +27,9 @@ static group group_of(uint size, uint count, uint samples) {
     return own;
 }
 
-/* ---- f16 and bf16. Grid: one item an element ------------------------------------------------- */
+/* ---- f16 and bf16. Grid: one item for each element ------------------------------------------- */
 
-/* To nearest, ties to even, from a magnitude below 2^-14: in units of 2^-24. */
+/* A magnitude below 2^-14 in units of 2^-24, to nearest, ties to even. */
 static uint subnormal_f16(uint bits) {
     uint shift = 126 - (bits >> 23);
     uint digits = (bits & 0x7fffffu) | 0x800000u;
@@ -44,7 +44,7 @@ static uint to_f16(uint bits) {
     if (magnitude < 0x38800000u) { /* 2^-14 */
         value = subnormal_f16(magnitude);
     }
-    if (magnitude >= 0x477ff000u) { /* 65520, from which on it is infinite */
+    if (magnitude >= 0x477ff000u) { /* 65520: infinite */
         value = magnitude > INFINITE ? 0x7e00u : 0x7c00u;
     }
     return (bits >> 16 & 0x8000u) | value;
@@ -96,18 +96,17 @@ kernel void decode_bf16(global uint *to, ulong first, global const ushort *from,
     }
 }
 
-/* ---- int8 with a scale a block: a sample is its scales, as bytes, and then its elements -------
- */
+/* ---- int8: a sample is the scales of its blocks, as bytes, then its elements ----------------- */
 
-/* Of a block whose largest magnitude has these bits. With an element that is not finite none is; a
- * block below 2^-100 is zero, so that no scale is subnormal. */
+/* The scale of a block from the bits of its largest magnitude. NaN if an element is not finite; 0
+ * below 2^-100, so that no scale is subnormal. */
 static float scale_of(uint largest) {
     float scale = largest < TINY ? 0.0f : as_float(largest) * 0.00787401574803149606f;
     return largest >= INFINITE ? as_float(NOT_A_NUMBER) : scale;
 }
 
-/* x / scale to nearest, ties to even: from a quotient that may be off by a few units, by a rest
- * that is exact where it matters. */
+/* x / scale to nearest, ties to even. The device's quotient may be off by a few units; it is
+ * corrected with a remainder that is exact near ties. */
 static char in_levels(float x, float scale) {
     float level = rint(x / scale);
     float rest = fma(-level, scale, x);
@@ -118,7 +117,7 @@ static char in_levels(float x, float scale) {
     return (char)level;
 }
 
-/* Grid: one item a block. `count`: elements of a sample. */
+/* Grid: one item for each block. count: elements of a sample. */
 kernel void encode_int8(global uchar *to, global const uint *from, ulong first, uint count,
                         uint samples) {
     group block = group_of(BLOCK, count, samples);
@@ -155,16 +154,16 @@ kernel void decode_int8(global float *to, ulong first, global const uchar *from,
     to[first + (ulong)sample * count + i] = (float)levels[i] * scale;
 }
 
-/* ---- int4 by tiles: a sample is the tiles' heads and then its elements, two a byte ------------
- * A head is a base and a step, bf16, and 0, or 128 + the place of the largest,
- * where the tile was multiplied by a Hadamard matrix. Nothing here is subnormal: what is below
- * 2^-100 is 0 before sums are made of it, and so they are the same on every device. */
+/* ---- int4: a sample is the heads of its tiles, then its elements, two in a byte -----------------
+ * A head is a base and a step (bf16), and a byte: 0, or 128 + the position of the largest element
+ * if the tile was multiplied by a Hadamard matrix. Values below 2^-100 become 0 before they are
+ * added, so no sum is subnormal and sums are equal on every device. */
 
 static float of_bf16(uint bits) {
     return as_float(bits << 16);
 }
 
-/* The next bf16 that is not above; what is next to nothing is 0. */
+/* The largest bf16 <= x; 0 if |x| < 2^-100. */
 static uint bf16_below(float x) {
     uint bits = as_uint(x);
     uint magnitude = bits & MAGNITUDE;
@@ -172,7 +171,7 @@ static uint bf16_below(float x) {
     return magnitude < TINY ? 0 : below;
 }
 
-/* Base and step. Both are no number where the tile is too wide. */
+/* Base and step; both NaN if the tile's range is infinite. */
 static uint2 head_of(const float *v, uint count) {
     float least = v[0];
     float most = v[0];
@@ -182,14 +181,14 @@ static uint2 head_of(const float *v, uint count) {
     }
     uint base = bf16_below(least);
     float range = most - of_bf16(base);
-    uint step = (as_uint(range * 0.0666666701436f) + 0xffffu) >> 16; /* 1 / 15, not below */
+    uint step = (as_uint(range * 0.0666666701436f) + 0xffffu) >> 16; /* 1 / 15, rounded up */
     if (!(range < INFINITY)) {
         return (uint2)(NOT_A_NUMBER >> 16);
     }
     return (uint2)(base, range >= as_float(TINY) ? step : 0);
 }
 
-/* By a Hadamard matrix over the root of its order: its own inverse. */
+/* Multiplies by a Hadamard matrix over the square root of its order, which is its own inverse. */
 static void hadamard(float *v) {
     for (uint half_ = 1; half_ < TILE; half_ *= 2) {
         for (uint i = 0; i < TILE; i++) {
@@ -223,7 +222,7 @@ static void write_tile(const float *v, uint count, uint2 head, uint flag, global
     }
 }
 
-/* Where a tile's head is, and its elements. */
+/* Offsets of a tile's head and elements. */
 static ulong head_at(group tile, uint count) {
     uint tiles = (count + TILE - 1) / TILE;
     uint bytes = TILE_HEAD * tiles + (count + 1) / 2;
@@ -235,7 +234,7 @@ static ulong levels_at(group tile, uint count) {
     return head_at(tile, count) + TILE_HEAD * (tiles - tile.number) + tile.first / 2;
 }
 
-/* Grid: one item a tile. `count`: elements of a sample. */
+/* Grid: one item for each tile. count: elements of a sample. */
 kernel void encode_int4(global uchar *to, global const uint *from, ulong first, uint count,
                         uint samples) {
     group tile = group_of(TILE, count, samples);
@@ -285,7 +284,7 @@ kernel void decode_int4(global float *to, ulong first, global const uchar *from,
     float v[TILE];
     for (uint i = 0; i < tile.own; i++) {
         uint level = levels[i / 2] >> (i % 2 * 4) & 15;
-        v[i] = base + (float)level * step; /* the product is exact: 4 digits by 8 at most */
+        v[i] = base + (float)level * step; /* the product is exact: 4 digits by at most 8 */
     }
     if (tile.own == TILE && head[4] >= 128) {
         hadamard(v);
@@ -300,21 +299,21 @@ kernel void decode_int4(global float *to, ulong first, global const uchar *from,
     }
 }
 
-/* ---- top-k: a sample is what is kept of each of its blocks, one behind the other ----------------
- * An element that is kept is its place in the block, a byte, and a bf16. Places ascend. */
+/* ---- top-k: a sample is the kept elements of its blocks -----------------------------------------
+ * A kept element is its position in the block, a byte, and a bf16. Positions ascend. */
 
 static uint kept_of(uint count, uint per_mille) {
     return (count * per_mille + 999) / 1000;
 }
 
-/* Where the first kept element of a block is. */
+/* Offset of a block's first kept element. */
 static ulong kept_at(group block, uint count, uint per_mille) {
     uint of_block = kept_of(KEPT_BLOCK, per_mille);
     uint of_sample = count / KEPT_BLOCK * of_block + kept_of(count % KEPT_BLOCK, per_mille);
     return ((ulong)block.sample * of_sample + block.number * of_block) * KEPT_BYTES;
 }
 
-/* The magnitude that so many of them reach, and no larger one. */
+/* The largest magnitude that at least `kept` elements reach. */
 static uint least_kept(global const uint *from, uint own, uint kept) {
     uint least = 0;
     for (uint bit = 1u << 30; bit > 0; bit >>= 1) {
@@ -327,8 +326,8 @@ static uint least_kept(global const uint *from, uint own, uint kept) {
     return least;
 }
 
-/* Keeps the largest; of those that are as large as the least of them, the first. What is no number
- * is larger than all. Grid: one item a block. */
+/* Keeps the largest magnitudes, the first of equal ones; NaN is larger than all numbers. Grid: one
+ * item for each block. */
 kernel void encode_topk(global uchar *to, global const uint *from, ulong first, uint count,
                         uint samples, uint per_mille) {
     group block = group_of(KEPT_BLOCK, count, samples);
@@ -339,7 +338,7 @@ kernel void encode_topk(global uchar *to, global const uint *from, ulong first, 
     to += kept_at(block, count, per_mille);
     uint kept = kept_of(block.own, per_mille);
     uint least = least_kept(from, block.own, kept);
-    uint equal = kept; /* places for those that are as large as the least */
+    uint equal = kept; /* how many elements equal to `least` are kept */
     for (uint i = 0; i < block.own; i++) {
         equal -= (from[i] & MAGNITUDE) > least;
     }
@@ -356,7 +355,8 @@ kernel void encode_topk(global uchar *to, global const uint *from, ulong first, 
     }
 }
 
-/* A block whose places do not ascend, or lie outside, is no number. Grid: one item a block. */
+/* A block decodes as NaN if its positions do not ascend or are outside. Grid: one item for each
+ * block. */
 kernel void decode_topk(global uint *to, ulong first, global const uchar *from, uint count,
                         uint samples, uint per_mille) {
     group block = group_of(KEPT_BLOCK, count, samples);
@@ -381,12 +381,11 @@ kernel void decode_topk(global uint *to, ulong first, global const uchar *from, 
     }
 }
 
-/* ---- what a codec has lost --------------------------------------------------------------------
- */
+/* ---- losses of a codec ----------------------------------------------------------------------- */
 
-/* Each item has two sums in `sums`, behind those of `place` others: the squares of what `back` has
- * lost of `from`, and those of `from`. Elements that were no number, or have become none beside
- * one, do not count; one that has become infinite is lost. Grid: LOSS_ITEMS. */
+/* Each item has two sums with index `place` in `sums`: squares of the errors of `back`, and squares
+ * of `from`. Elements that are not finite, or have become NaN next to one that is not, are ignored;
+ * one that has become infinite counts as lost. Grid: LOSS_ITEMS. */
 kernel void add_loss(global float2 *sums, uint place, global const float *back,
                      global const float *from, ulong first, uint count) {
     uint item = (uint)get_global_id(0);

@@ -5,8 +5,8 @@
 static const struct {
     const char *name;
     rp_dtype dtype;
-    size_t bits;        /* of an element */
-    size_t group, head; /* elements that are encoded together, and the bytes that they share */
+    size_t bits;        /* per element */
+    size_t group, head; /* elements that are encoded together, and the bytes of their head */
     uint32_t kept;      /* of 1000 elements; 0: all */
 } codecs[RP_CODECS] = {
     [RP_CODEC_F32] = {"f32", RP_F32, 32, 1, 0, 0},

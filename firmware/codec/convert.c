@@ -33,7 +33,7 @@ static rp_err find_kernel(rp_device *device, rp_codec codec, const char *directi
     return err;
 }
 
-/* Elements of all samples, or of each where they are encoded in groups. */
+/* Arguments: elements of one sample and samples if the codec has groups, otherwise all elements. */
 static void pass_counts(rp_launch *launch, rp_codec codec, const rp_tensor *tensor) {
     const uint32_t count = (uint32_t)rp_shape_count(&tensor->shape);
     const uint32_t samples = tensor->shape.dim[0];
@@ -48,7 +48,7 @@ static void pass_counts(rp_launch *launch, rp_codec codec, const rp_tensor *tens
     }
 }
 
-/* Of all samples: blocks, tiles, or elements. */
+/* Blocks, tiles, or elements of all samples. */
 static size_t group_count(rp_codec codec, const rp_tensor *tensor) {
     const size_t samples = tensor->shape.dim[0];
     const size_t group = rp_codec_group(codec);
@@ -74,7 +74,8 @@ rp_err rp_codec_decode(rp_device *device, rp_codec codec, const rp_tensor *to,
                        const rp_buffer *from) {
     const size_t count = rp_shape_count(&to->shape);
     const size_t samples = to->shape.dim[0];
-    const bool rows = codec == RP_CODEC_INT8; /* an item an element, also where they have scales */
+    const bool rows =
+        codec == RP_CODEC_INT8; /* one work item for each element, although the codec has groups */
     rp_launch launch;
     rp_err err;
     RP_TRY(check_sizes(codec, to, from));

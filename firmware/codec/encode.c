@@ -20,7 +20,7 @@ static float float_of(uint32_t bits) {
     return value;
 }
 
-/* To nearest, ties to even. Below 2^-14 in units of 2^-24. */
+/* To nearest, ties to even. Values below 2^-14 are multiples of 2^-24. */
 static uint16_t to_f16(uint32_t bits) {
     const uint32_t magnitude = bits & MAGNITUDE;
     const uint16_t sign = (uint16_t)(bits >> 16 & 0x8000);
@@ -64,7 +64,8 @@ static void encode_int8(const float *from, size_t count, uint8_t *to) {
         const float scale = scale_of(from + first, own);
         memcpy(to, &scale, sizeof scale);
         for (size_t i = first; i < first + own; i++) {
-            /* of 24 digits by 24 the quotient in 53 is no tie unless it is one */
+            /* a quotient of two floats is exact enough in double: it is a tie only if the true one
+             * is */
             const double exact = scale > 0 ? (double)from[i] / (double)scale : 0;
             level[i] = (uint8_t)(int8_t)nearbyint(exact);
         }
@@ -87,7 +88,7 @@ static float without_tiny(float x) {
     return (bits_of(x) & MAGNITUDE) < TINY ? 0 : x;
 }
 
-/* The next bf16 that is not above; what is next to nothing is 0. */
+/* The largest bf16 <= x; 0 if |x| < 2^-100. */
 static uint32_t bf16_below(float x) {
     const uint32_t bits = bits_of(x);
     const uint32_t magnitude = bits & MAGNITUDE;
@@ -108,7 +109,7 @@ static tile_head head_of(const float *v, size_t count) {
         return NO_TILE;
     }
     if (range >= float_of(TINY)) {
-        head.step = (bits_of(range * 0x1.111112p-4f) + 0xffff) >> 16; /* 1 / 15, not below */
+        head.step = (bits_of(range * 0x1.111112p-4f) + 0xffff) >> 16; /* 1 / 15, rounded up */
     }
     return head;
 }
@@ -135,7 +136,7 @@ static uint8_t level_of(float x, tile_head head) {
     return (uint8_t)(level < 0 ? 0 : level > 15 ? 15 : level);
 }
 
-/* `flag`: 0, or 128 + the place that the first has been swapped with. */
+/* flag: 0, or 128 + the position that was swapped with the first. */
 static void write_tile(const float *v, size_t count, tile_head head, uint32_t flag, uint8_t *to,
                        uint8_t *levels) {
     to[0] = (uint8_t)head.base;
@@ -196,7 +197,7 @@ static void encode_16(rp_codec codec, const float *from, size_t count, uint8_t *
     }
 }
 
-/* k / 255 is off by less than one in 2^24, so this is k. */
+/* Exact for k / 255, because its error is less than 2^-24. */
 static void encode_uint8(const float *from, size_t count, uint8_t *to) {
     for (size_t i = 0; i < count; i++) {
         RP_ASSERT(from[i] >= 0 && from[i] <= 1);
