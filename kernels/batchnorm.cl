@@ -1,17 +1,17 @@
 /* Batch normalisation over samples and pixels of each channel; x [n, channels, pixels].
  *
- * Every sum is taken in two levels: over a chunk by one work-group, then over the chunks of a
- * channel by one work-item, so the order depends on the shapes only. A chunk is `images` samples by
- * `piece` pixels (a multiple of 16 unless it is all of them); chunk k of a channel is image group
- * k / pieces, piece k % pieces.
+ * Every sum has two levels: over a chunk by one work-group, then over the chunks of a channel by
+ * one work-item, so the order depends only on the shapes. A chunk is `images` samples by `piece`
+ * pixels (a multiple of 16, or all pixels); chunk k of a channel is image group k / pieces, piece k
+ * % pieces.
  *
- * Kernels named *_columns are for pixels == 1, where neighbours in memory are channels: a work-item
- * takes 16 channels and `images` rows, its chunk.
+ * Kernels named *_columns are for pixels == 1, where neighbours in memory are channels. A work-item
+ * processes 16 channels and `images` rows, which are its chunk.
  *
- * stats[c] = mean, stats[channels + c] = 1 / sqrt(variance + eps): saved, or in evaluation the
- *   first part of the workspace
- * work = workspace: stats [2 channels], coef [3 channels], partial sums
- *   coef[c], [channels + c], [2 channels + c] = a, b, d of dx = a dy + b (x - mean) + d
+ *   stats  [c] = mean, [channels + c] = 1 / sqrt(variance + eps): saved, or in evaluation the first
+ *          part of the workspace
+ *   work   the workspace: stats [2 channels], coef [3 channels], partial sums
+ *   coef   [c], [channels + c], [2 channels + c] = a, b, d of dx = a dy + b (x - mean) + d
  *
  * source  Ioffe & Szegedy 2015; the combination of chunks: Chan, Golub, LeVeque 1983 */
 #ifndef WG
@@ -19,8 +19,8 @@
 #endif
 #include "vec16.clh"
 
-/* This item's share of its group's chunk: image rows, and 16-wide columns of the piece. The WG
- * items stand in `lanes` columns (a power of two), the rest of the factor goes along the rows. */
+/* This item's share of its group's chunk: image rows, and 16-wide columns of the piece. The group's
+ * WG items are arranged in `lanes` columns (a power of two) and WG / lanes rows. */
 typedef struct {
     uint channel, chunk;
     uint row, row_end, row_step;
@@ -88,7 +88,7 @@ moments(global float *work, global const float *x, ulong x_first, uint n, uint c
     }
 }
 
-/* The same for pixels == 1. Grid: (channels / 16, chunks). */
+/* moments for pixels == 1. Grid: (channels / 16, chunks). */
 kernel void moments_columns(global float *work, global const float *x, ulong x_first, uint n,
                             uint channels, uint images) {
     uint c = (uint)get_global_id(0) * 16;
@@ -123,18 +123,18 @@ kernel void moments_columns(global float *work, global const float *x, ulong x_f
     }
 }
 
-/* Momentum 1 forgets what was, finite or not. */
+/* With momentum 1 the old value is dropped, even if it is not finite. */
 static float moved(float running, float statistic, float momentum) {
     return momentum < 1.0f ? (1.0f - momentum) * running + momentum * statistic : statistic;
 }
 
-/* Chunks to stats, and into the statistics that outlive the batch:
+/* Combines chunks to stats, and updates the running statistics:
  *   DIRECT    running = (1 - momentum) * running + momentum * statistic, the variance unbiased; a
- *             single element has no variance, and running_var stays as it is
- *   DEFERRED  the batch's mean, sum of squares and count are merged into step_* [channels] each
- *   KEEP      neither
- * Statistics that are not finite move nothing: the gradient may be finite, since 1 / stddev is 0.
- * Grid: one item a channel. */
+ *             single element has no variance, so running_var is unchanged
+ *   DEFERRED  merges the batch's mean, sum of squares and count into step_* [channels]
+ *   KEEP      leaves them unchanged
+ * Statistics that are not finite change nothing: the gradient may be finite, since 1 / stddev is 0.
+ * Grid: one item for each channel. */
 #define DIRECT 0
 #define DEFERRED 1
 #define KEEP 2
@@ -180,8 +180,8 @@ kernel void combine(global float *stats, global float *running_mean, global floa
     }
 }
 
-/* End of a step in DEFERRED mode: the whole step's statistics, biased variance, go into the running
- * ones and step_* become zero. Grid: one item a channel. */
+/* End of a step in DEFERRED mode: updates the running statistics with the whole step's, with the
+ * biased variance, and zeroes step_*. Grid: one item for each channel. */
 kernel void commit(global float *running_mean, global float *running_var, global float *step_mean,
                    global float *step_square, global float *step_count, uint channels,
                    float momentum) {
@@ -199,7 +199,7 @@ kernel void commit(global float *running_mean, global float *running_var, global
     step_count[c] = 0.0f;
 }
 
-/* stats of evaluation. Grid: one item a channel. */
+/* Computes stats for evaluation. Grid: one item for each channel. */
 kernel void stats_of_running(global float *stats, global const float *running_mean,
                              global const float *running_var, uint channels, float eps) {
     uint c = (uint)get_global_id(0);
@@ -209,7 +209,7 @@ kernel void stats_of_running(global float *stats, global const float *running_me
     }
 }
 
-/* y = (x - mean) * invstd * weight + bias. Grid as moments. */
+/* y = (x - mean) * invstd * weight + bias. Grid: as moments. */
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void
 normalise(global float *y, ulong y_first, global const float *x, ulong x_first,
           global const float *stats, global const float *weight, global const float *bias, uint n,
@@ -228,7 +228,7 @@ normalise(global float *y, ulong y_first, global const float *x, ulong x_first,
     }
 }
 
-/* Grid as moments_columns. */
+/* Grid: as moments_columns. */
 kernel void normalise_columns(global float *y, ulong y_first, global const float *x, ulong x_first,
                               global const float *stats, global const float *weight,
                               global const float *bias, uint n, uint channels, uint images) {
@@ -249,7 +249,7 @@ kernel void normalise_columns(global float *y, ulong y_first, global const float
     }
 }
 
-/* PART[(channel * chunks + chunk) * 2] = sum of dy, sum of dy * (x - mean). Grid as moments. */
+/* PART[(channel * chunks + chunk) * 2] = sum of dy, sum of dy * (x - mean). Grid: as moments. */
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void
 gradient_sums(global float *work, global const float *dy, ulong dy_first, global const float *x,
               ulong x_first, global const float *stats, uint n, uint channels, uint pixels,
@@ -277,7 +277,7 @@ gradient_sums(global float *work, global const float *dy, ulong dy_first, global
     }
 }
 
-/* Grid as moments_columns. */
+/* Grid: as moments_columns. */
 kernel void gradient_sums_columns(global float *work, global const float *dy, ulong dy_first,
                                   global const float *x, ulong x_first, global const float *stats,
                                   uint n, uint channels, uint images) {
@@ -308,8 +308,9 @@ kernel void gradient_sums_columns(global float *work, global const float *dy, ul
     }
 }
 
-/* Chunks to dw (+)= sum dy * xhat, db (+)= sum dy (both NULL: not wanted), and to coef; count =
- * n * pixels, `batch` 0: the statistics were constants (evaluation). Grid: one item a channel. */
+/* Combines chunks to dw (+)= sum dy * xhat, db (+)= sum dy (both NULL: not requested), and to coef.
+ * count = n * pixels. batch 0: the statistics were constants (evaluation). Grid: one item for each
+ * channel. */
 kernel void gradient_combine(global float *work, global float *dw, global float *db,
                              global const float *stats,
                              global const float *weight, uint channels, uint chunks, float count,
@@ -338,7 +339,7 @@ kernel void gradient_combine(global float *work, global float *dw, global float 
     coef[2 * channels + c] = batch ? -a * (sum / count) : 0.0f;
 }
 
-/* dx (+)= a dy + b (x - mean) + d. Grid as moments. */
+/* dx (+)= a dy + b (x - mean) + d. Grid: as moments. */
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void
 gradient(global float *dx, ulong dx_first, global const float *dy, ulong dy_first,
          global const float *x, ulong x_first, global const float *stats, global const float *work,
@@ -361,7 +362,7 @@ gradient(global float *dx, ulong dx_first, global const float *dy, ulong dy_firs
     }
 }
 
-/* Grid as moments_columns. */
+/* Grid: as moments_columns. */
 kernel void gradient_columns(global float *dx, ulong dx_first, global const float *dy,
                              ulong dy_first, global const float *x, ulong x_first,
                              global const float *stats, global const float *work, uint n,
@@ -386,7 +387,7 @@ kernel void gradient_columns(global float *dx, ulong dx_first, global const floa
     }
 }
 
-/* dx (+)= dy / sqrt(variance + eps) * weight: of a frozen layer. Grid as moments. */
+/* Frozen layer: dx (+)= dy / sqrt(variance + eps) * weight. Grid: as moments. */
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void
 scale_gradient(global float *dx, ulong dx_first, global const float *dy, ulong dy_first,
                global const float *stats, global const float *weight, uint n, uint channels,
@@ -403,7 +404,7 @@ scale_gradient(global float *dx, ulong dx_first, global const float *dy, ulong d
     }
 }
 
-/* Grid as moments_columns. */
+/* Grid: as moments_columns. */
 kernel void scale_gradient_columns(global float *dx, ulong dx_first, global const float *dy,
                                    ulong dy_first, global const float *stats,
                                    global const float *weight, uint n, uint channels, uint images,

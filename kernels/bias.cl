@@ -1,6 +1,6 @@
-/* Gradient of a bias: the sum of dy [n, channels, pixels] over samples and pixels, in two levels,
- * so that the order depends on the shapes only: chunks of `images` samples, then the chunks.
- * part[part_first + chunk * channels + c], offset in elements. */
+/* Gradient of a bias: the sum of dy [n, channels, pixels] over samples and pixels. It has two
+ * levels, chunks of `images` samples and then the chunks, so the order depends only on the shapes.
+ * Partial sums are at part[part_first + chunk * channels + c]. */
 #include "vec16.clh"
 
 /* Grid: (channels, chunks). */
@@ -22,7 +22,7 @@ kernel void bias_planes(global float *part, ulong part_first, global const float
     part[part_first + (ulong)chunk * channels + c] = sum16(sum);
 }
 
-/* The same for pixels == 1. Grid: (channels / 16 rounded up, chunks). */
+/* For pixels == 1. Grid: (channels / 16 rounded up, chunks). */
 kernel void bias_columns(global float *part, ulong part_first, global const float *dy,
                          ulong dy_first, uint n, uint channels, uint pixels, uint images) {
     uint c = (uint)get_global_id(0) * 16;

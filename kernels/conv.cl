@@ -1,14 +1,14 @@
-/* Convolutions of groups of a few channels, without matrix products; and the gathering of a
- * gradient from columns (col2im).
+/* Convolutions of groups of a few channels, without matrix products; and the gradient of x from
+ * columns (col2im).
  *
- * A work-group copies a part of a plane with its padding into local memory (the tile), so that the
- * loops over the taps have no borders and run LANES results at a time. Offsets in elements.
+ * A work-group copies a part of a plane with its padding into local memory (the tile), so the loops
+ * over the taps need no tests for borders and compute LANES results at once. Offsets in elements.
  *
- * R      kernel; DILATION between its taps
- * STEP   pixels of the tile between two results: the stride of a forward
- * UP     the tile holds zeros between the pixels: the stride, for the gradient of x, which is the
- *        correlation of dy so spread with the kernel turned round (TURNED)
- * LANES  results at once */
+ *   R       size of the kernel; DILATION: distance of its taps
+ *   STEP    pixels of the tile between two results: the stride of a forward
+ *   UP      the tile has zeros between the pixels: the stride, for the gradient of x, which is the
+ *           correlation of dy, spread in this way, with the rotated kernel (TURNED)
+ *   LANES   results at once */
 #ifndef R
 #define R 3
 #endif
@@ -26,8 +26,8 @@
 #endif
 #include "lanes.clh"
 
-/* tile[t][u] = pixel ((t + top) / UP, (u + left) / UP) of the plane where these divide and exist,
- * else 0; t < tile_h, u < tile_w. */
+/* tile[t][u] = pixel ((t + top) / UP, (u + left) / UP) of the plane if it is divisible and exists,
+ * otherwise 0; t < tile_h, u < tile_w. */
 static void fill_tile(local float *restrict tile, global const float *restrict plane, int h, int w,
                       int top, int left, int tile_h, int tile_w) {
     for (int t = 0; t < tile_h; t++) {
@@ -82,13 +82,14 @@ static VEC load_steps(local const float *p) {
 }
 
 /* out[image][o][i][j] = bias[o] (0 without) + sum over the channels c of its group and the taps of
- * weight * tile_c[i STEP + r DILATION][j STEP + s DILATION]; added to what is there when `add`.
+ * weight * tile_c[i STEP + r DILATION][j STEP + s DILATION]; added to `out` if `add`.
  *
- * out [n, outs, h_out, w_out], of which a group of channels has og; source [n, sources, h, w], of
- * which a group has sg; weight [outs, sg, R, R], or [sources, og, R, R] when TURNED. Tile row 0 is
- * row -pad of the source spread by UP. Grid: (strips of `strip` rows of out, outs, n), groups of
- * one.
- */
+ *   out     [n, outs, h_out, w_out]; a group of channels has og of the outs
+ *   source  [n, sources, h, w]; a group has sg of the sources
+ *   weight  [outs, sg, R, R], or if TURNED [sources, og, R, R]
+ *
+ * Tile row 0 is row -pad of the source spread by UP. Grid: (strips of `strip` rows of out, outs,
+ * n), groups of one. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 correlate(global float *restrict out, ulong out_first, global const float *restrict source,
           ulong source_first, global const float *restrict weight,
@@ -181,11 +182,14 @@ correlate_weight(global float *restrict part, ulong part_first, global const flo
     }
 }
 
-/* dx (+)= for each pixel the sum of the columns it was copied into by im2col, in the order r, s.
- * columns [C R R, images p q] begin at columns_first; image 0 of the grid is image_first of dx,
- * which begins at dx_first and whose channels [channel_first, + count) of `channels` are meant.
- * STEP is the stride. Grid: images * count * h rows, an item each: no two items write the same
- * place. */
+/* dx (+)= for each pixel the sum of the columns into which im2col has copied it, in the order r, s.
+ *
+ *   columns  [C R R, images p q], from columns_first on
+ *   dx       from dx_first on; image 0 of the grid is image_first, and of the `channels` only
+ *            [channel_first, + count) are written
+ *
+ * STEP is the stride. Grid: one item for each of the images * count * h rows, so no two items write
+ * the same element. */
 kernel void gather_columns(global float *restrict dx, ulong dx_first,
                            global const float *restrict columns, ulong columns_first, uint rows,
                            uint images, uint image_first, uint channels, uint channel_first,

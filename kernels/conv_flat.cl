@@ -1,15 +1,15 @@
 /* Convolutions of few channels whose result is as large as the image (stride 1, pad R / 2), on
  * devices with wide vectors (CPUs). No columns are packed.
  *
- * Every plane is first copied with a border of PAD zeros. Pixel (y, x) of a result is at
- * t = y * wide + x, wide = w + 2 PAD, and
+ * Every plane is first copied with a border of PAD zeros. Pixel (y, x) of a result is at t = y *
+ * wide + x, wide = w + 2 PAD, and
  *
- *     out[t] = sum over the taps (r, s) of weight * padded[t + r * wide + s]
+ *       out[t] = sum over the taps (r, s) of weight * padded[t + r * wide + s]
  *
- * holds for whatever t: vectors walk across the ends of rows, and what they make of the 2 PAD
- * columns between two rows is not kept.
+ * holds for every t. So vectors may extend beyond the ends of rows, and the results in the 2 PAD
+ * columns between two rows are dropped.
  *
- * R  kernel, odd; all else is an argument, because a build takes a second */
+ * R  size of the kernel, odd; everything else is an argument, because each build takes a second */
 #include "gemm_tile.clh"
 #include "vec16.clh"
 
@@ -19,7 +19,7 @@
 #define PAD (R / 2)
 #define OUTS 8 /* results at once, of SPAN pixels each: 16 wide registers */
 #define SPAN 32
-#define PLANES (R > 3 ? 1 : 2) /* of x at once, for the gradient of the weights: R R sums each */
+#define PLANES (R > 3 ? 1 : 2) /* planes of x at once, for dw: R R sums each */
 
 #define FOR_OUTS(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
 
@@ -34,7 +34,7 @@ static global float *put_zeros(global float *to, uint count) {
     return to + count;
 }
 
-/* padded plane p = plane p of source [planes, h, w]. Grid: planes, an item each. */
+/* Plane p of padded = plane p of source [planes, h, w]. Grid: one item for each plane. */
 kernel void pad_planes(global float *restrict work, ulong padded_first,
                        global const float *restrict source, ulong source_first, uint planes, uint h,
                        uint w) {
@@ -56,8 +56,8 @@ kernel void pad_planes(global float *restrict work, ulong padded_first,
 }
 
 /* taps[(block * sources + c) * R R + tap][o] = the weight from source c to result block * OUTS + o,
- * 0 beyond the last. weight [outs, sources, R R]; when turned, for the gradient of x whose source
- * is dy, [sources, outs, R R] and the taps come in the reverse order. Grid: (blocks, sources). */
+ * 0 after the last one. weight: [outs, sources, R R]; if turned, for the gradient of x where the
+ * source is dy, [sources, outs, R R] with the taps in reverse order. Grid: (blocks, sources). */
 kernel void pack_taps(global float *restrict work, ulong taps_first,
                       global const float *restrict weight, uint outs, uint turned) {
     const uint block = (uint)get_global_id(0);
@@ -74,8 +74,8 @@ kernel void pack_taps(global float *restrict work, ulong taps_first,
     }
 }
 
-/* SPAN results of OUTS channels, from[0] belonging to tap (0, 0) of the first; channel o to
- * lines[o * line]. */
+/* SPAN results of OUTS channels; from[0] belongs to tap (0, 0) of the first result. Channel o is
+ * written to lines[o * line]. */
 static void correlate_span(local float *restrict lines, uint line,
                            global const float *restrict from, uint plane, uint wide,
                            global const float *restrict taps, uint sources, const float *start) {
@@ -115,9 +115,12 @@ static void put_row(global float *to, local const float *from, uint count, uint 
     }
 }
 
-/* out[image][o] (+)= bias[o] (0 without) + sum over sources and taps; relu last.
- * out [n, outs, h, w] from out_first on; padded [n, sources] planes, taps as packed, both in work.
- * lines: OUTS times `line` floats, which hold `strip` rows and SPAN more.
+/* out[image][o] (+)= bias[o] (0 without) + sum over sources and taps, then relu.
+ *
+ *   out     [n, outs, h, w], from out_first on
+ *   padded  [n, sources] planes, and taps as packed; both in work
+ *   lines   OUTS times `line` floats, with room for `strip` rows and SPAN more
+ *
  * Grid: (blocks of OUTS channels, n), groups of one. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 correlate_flat(global float *restrict out, ulong out_first, global const float *restrict work,
@@ -149,9 +152,9 @@ correlate_flat(global float *restrict out, ulong out_first, global const float *
     }
 }
 
-/* turned[(image blocks + block) pixels + pixel][k] = dy[image][16 block + k][pixel], 0 beyond the
- * last channel: the channels of a pixel lie side by side. dy [n, outs, pixels].
- * Grid: (blocks of 16 channels, n), groups of one. */
+/* turned[(image blocks + block) pixels + pixel][k] = dy[image][16 block + k][pixel], 0 after the
+ * last channel: the channels of a pixel are contiguous. dy [n, outs, pixels]. Grid: (blocks of 16
+ * channels, n), groups of one. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 turn_planes(global float *restrict work, ulong turned_first, global const float *restrict dy,
             ulong dy_first, uint outs, uint pixels) {
@@ -182,9 +185,9 @@ turn_planes(global float *restrict work, ulong turned_first, global const float 
 }
 
 /* part[part_first + ((chunk K + k) C + c) R R + r R + s] = sum over a chunk of `images` samples,
- * row after row, of dy[k][y][x] * padded[c][y + r][x + s]; dy turned, both in work, whose images
- * [0, n) are meant. Grid: (chunks, blocks of 16 channels of dy, blocks of PLANES channels of x),
- * groups of one. */
+ * row after row, of dy[k][y][x] * padded[c][y + r][x + s]. dy is turned; both are in work, images
+ * [0, n). Grid: (chunks, blocks of 16 channels of dy, blocks of PLANES channels of x), groups of
+ * one. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 correlate_weight(global float *restrict work, ulong part_first, ulong turned_first, ulong x_first,
                  uint n, uint images, uint outs, uint sources, uint h, uint w) {

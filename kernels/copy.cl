@@ -1,8 +1,9 @@
 /* Rows from one tensor to another, sums of tensors. */
 #include "vec16.clh"
 
-/* y[y_first + r * y_stride + i] (+)= x[x_first + r * x_stride + i], i < columns, r < rows.
- * Offsets and strides in elements. Grid: one item per 16 elements of a row, all rows in a line. */
+/* y[y_first + r * y_stride + i] (+)= x[x_first + r * x_stride + i], i < columns, r < rows. Offsets
+ * and strides in elements. Grid: one item for each 16 elements of a row, one dimension for all
+ * rows. */
 kernel void copy_rows(global float *y, global const float *x, ulong y_first, ulong y_stride,
                       ulong x_first, ulong x_stride, uint columns, uint rows, uint add) {
     uint item = (uint)get_global_id(0);

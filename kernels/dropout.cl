@@ -1,12 +1,12 @@
-/* Dropout: to[i] (+)= from[i] * scale where word `first + i` of the stream is kept, else * 0, so
- * that a NaN stays a NaN as in PyTorch. Kept: the word's upper 24 bits >= drop_below = p * 2^24.
- * Forward and backward are the same launch; `to` may be `from`. They begin at element to_first and
- * from_first of their buffers.
+/* Dropout: to[i] (+)= from[i] * (scale if word `first + i` of the stream is kept, otherwise 0), so
+ * a NaN stays a NaN as in PyTorch. A word is kept if its upper 24 bits >= drop_below = p * 2^24.
+ * Forward and backward are the same launch; `to` may be `from`. Element 0 is at to_first and
+ * from_first of the buffers.
  *
- * Grid: one work-item per 64 words from word 4 * (first / 4), the beginning of a Philox block. */
+ * Grid: one item for each 64 words from word 4 * (first / 4), the beginning of a Philox block. */
 #include "philox.clh"
 
-/* The elements whose words this item has, [at, at + 64), may begin before 0, end behind count. */
+/* Elements [at, at + 64) belong to this item's words. `at` may be negative, and at + 64 > count. */
 #define BEGIN                                                                                      \
     uint16 word[4];                                                                                \
     ulong block = first / 4 + get_global_id(0) * 16;                                               \
@@ -39,7 +39,7 @@ kernel void dropout(global float *to, ulong to_first, global const float *from, 
     }
 }
 
-/* words[i] = word first + i of the stream: the test's window on the generator. */
+/* words[i] = word first + i of the stream; only for tests of the generator. */
 kernel void philox_words(global uint *words, uint count, ulong first, uint key0, uint key1) {
     BEGIN
     uint lane[64];

@@ -1,11 +1,11 @@
-/* Moves around a product: padding of images, gathering of operands, the epilogue of a result. */
+/* Copies before and after a product: padding of images, gathering of operands, completion of a
+ * result. */
 #include "gemm_steps.clh"
 
-/* Spreads the images of a convolution so that every patch lies inside: dst[plane][y][x], y < hp,
- * x < wp, holds src(c)[(y + y_min) / div][(x + x_min) / div]; 0 where that does not divide or is
- * outside.
+/* Pads the images of a convolution so that every patch is inside: dst[plane][y][x], y < hp, x < wp,
+ * is src(c)[(y + y_min) / div][(x + x_min) / div], or 0 if that is not divisible or outside.
  *   plane = image * channels + c; a plane of src starts at base + image * image_stride + c * h * w
- * grid  (planes * hp) rows / rows_each, each item writes rows_each rows */
+ *   grid    (planes * hp) rows / rows_each; each item writes rows_each rows */
 kernel void spread(global float *dst, ulong dst_base, global const float *src, ulong src_base,
                    uint planes, uint channels, uint image_stride, uint h, uint w, uint hp, uint wp,
                    int y_min, int x_min, int div, uint rows_each) {
@@ -26,7 +26,7 @@ kernel void spread(global float *dst, ulong dst_base, global const float *src, u
                                    (ulong)(plane % channels) * h * w + (ulong)(y / div) * w;
         if (div == 1) {
             const uint left = min(wp, (uint)max(0, -x_min));
-            const int end = (int)w - x_min; /* first x right of the image */
+            const int end = (int)w - x_min; /* first x to the right of the image */
             const uint right = end < (int)left ? left : min(wp, (uint)end);
             for (uint x = 0; x < left; x++) {
                 to[x] = 0;
@@ -63,8 +63,8 @@ kernel void gather(global float *dst, ulong dst_base, global const float *src, u
 }
 
 /* c(i, j) = relu((accumulate ? c(i, j) : 0) + sum over parts of t[part][i * cols + j] + bias), the
- * parts in order.  parts 0: c itself is the product. bias_axis 0 none, 1 row, 2 column.
- * grid (cols, rows) */
+ * parts in order. parts 0: c itself is the product. bias_axis: 0 none, 1 row, 2 column.
+ *   grid  (cols, rows) */
 kernel void finish(global float *c, ulong c_base, global const float *t, ulong t_base, uint parts,
                    global const float *bias, ulong bias_base, uint rows, uint cols,
                    STEPS_ARGS(row), STEPS_ARGS(col), uint accumulate, uint bias_axis, uint relu) {

@@ -12,10 +12,11 @@
 #define PACK_TILES 4
 #endif
 
-/* dst[block][tile][k][r] = A(tile * MR + r, block * PACK_DEPTH + k), 0 below the last row; the last
- * block may be less deep. Written once, read by every group of the product.
- * deep: how columns of A lie side by side; run >= 4: rows do
- * grid  (tiles / PACK_TILES, depth / PACK_DEPTH), groups of one item */
+/* dst[block][tile][k][r] = A(tile * MR + r, block * PACK_DEPTH + k), 0 after the last row; the last
+ * block may have fewer k. Written once, read by every group of the product.
+ *   deep, run  how adjacent columns and rows of A are arranged: a RUN() of columns; run >= 4: that
+ *              many rows are contiguous
+ *   grid       (tiles / PACK_TILES, depth / PACK_DEPTH), groups of one item */
 kernel ONE_ITEM void pack_rows(global float *dst, ulong dst_base, global const float *a,
                                ulong a_base, uint rows, uint depth, STEPS_ARGS(row),
                                STEPS_ARGS(col), uint deep, uint run) {

@@ -1,10 +1,15 @@
-/* C = A * B on devices with wide vectors and few threads (CPUs): packed panels, a register tile.
+/* C = A * B on devices with wide vectors and few threads (CPUs), with packed panels and a tile of
+ * registers.
  *
- * source  Goto & van de Geijn 2008: a block of B is packed into panels of 32 columns that stay in
- *         the second-level cache, A is packed once into tiles of MR rows; one work-item
- *         computes MR x 32 elements in registers. Work-groups are of one item.
+ * A block of B is packed into panels of 32 columns that stay in the second-level cache; A is packed
+ * once into tiles of MR rows. One work-item computes MR x 32 elements in registers. Work-groups
+ * have one item.
  *
- * defines MR 8 or 12: rows of a tile; KC: depth of a block; NB: panels a group may have */
+ *   MR   8 or 12, rows of a tile
+ *   KC   depth of a block
+ *   NB   the most panels of a group
+ *
+ * source  Goto & van de Geijn 2008 */
 #include "gemm_steps.clh"
 #include "gemm_tile.clh"
 
@@ -27,15 +32,15 @@
 #endif
 
 typedef struct {
-    global float *c;          /* first element of the tile's first row, column offsets not in it */
+    global float *c;          /* first row of the tile, without column offsets */
     int row_stride;
     local const int *at;      /* offsets of the panel's 32 columns */
-    uint rows, cols;          /* live ones */
-    uint run;                 /* columns side by side: 16, 8, 4, else each by itself */
-    bool add;                 /* to what is there */
-    bool last;                /* bias and relu now */
-    bool plain;               /* a whole tile in runs of 16, nothing to finish: the short way */
-    global const float *bias; /* of the first row or column; NULL none */
+    uint rows, cols;          /* rows and columns that exist */
+    uint run;                 /* contiguous columns: 16, 8 or 4; otherwise 1 */
+    bool add;                 /* to c */
+    bool last;                /* add bias and apply relu now */
+    bool plain;               /* a whole tile in runs of 16, without bias and relu */
+    global const float *bias; /* for the first row or column; NULL none */
     uint bias_axis;
     uint relu;
 } place;
@@ -137,8 +142,8 @@ inline void multiply(const place *to, global const float *a, local const float16
     FOR_ROWS(PUT)
 }
 
-/* Neighbouring columns lie side by side: rows of all panels are copied in runs, so that memory is
- * read in long pieces. */
+/* B with contiguous columns: copies rows of all panels in runs, so memory is read in long
+ * pieces. */
 inline void pack_wide(local float *to, global const float *b, local const int *row,
                       local const int *col, uint kc, uint panels, uint how) {
     switch (how) {
@@ -158,7 +163,7 @@ inline void pack_wide(local float *to, global const float *b, local const int *r
     }
 }
 
-/* Neighbouring rows lie side by side: blocks of 16 x 16 are turned. Returns the rows done. */
+/* B with contiguous rows: transposes blocks of 16 x 16. Returns the number of rows done. */
 inline uint pack_deep(local float *to, global const float *b, local const int *row,
                       local const int *col, uint kc, uint panels, uint how) {
     const uint deep = kc / 16 * 16;
@@ -190,8 +195,8 @@ inline void pack_singly(local float *to, global const float *b, local const int 
     }
 }
 
-/* kc rows of the panels of B. wide, deep: how columns or rows lie side by side; full: so many
- * panels have no column beyond the last. */
+/* Packs kc rows of the panels of B. wide, deep: RUN() of its columns or rows; full: number of
+ * panels in which all columns exist. */
 inline void pack_panels(local float *to, global const float *b, local const int *row,
                         local const int *col, uint kc, uint panels, uint full, uint wide,
                         uint deep) {
@@ -209,10 +214,11 @@ inline void pack_panels(local float *to, global const float *b, local const int 
 }
 
 /* C = A * B (+ C) (+ bias) (relu) over rows [row_each * group 1, ...), columns [32 panel_each *
- * group 0, ...), depth [depth_each * group 2, ...). With several groups in depth C is
- * [group 2][rows][cols] and `finish` of gemm_move.cl adds the parts.
- * wide, deep: how columns or rows of B lie side by side; c_run: so many columns of C do
- * grid  (column blocks, row blocks, depth blocks), groups of one item */
+ * group 0, ...), depth [depth_each * group 2, ...). With several groups in depth C is [group
+ * 2][rows][cols], and `finish` of gemm_move.cl adds the parts.
+ *   wide, deep  RUN() of the columns or rows of B
+ *   c_run       number of contiguous columns of C
+ *   grid        (column blocks, row blocks, depth blocks), groups of one item */
 kernel ONE_ITEM void product(global float *c, ulong c_base, ulong c_part, int c_row,
                              STEPS_ARGS(ccol), global const float *a, ulong a_base,
                              global const float *b, ulong b_base, STEPS_ARGS(brow),
@@ -234,7 +240,7 @@ kernel ONE_ITEM void product(global float *c, ulong c_base, ulong c_part, int c_
     steps_fill(col_at, j0, live, STEPS(bcol));
     steps_fill(c_at, j0, live, STEPS(ccol));
     for (uint j = live; j < panels * NR; j++) {
-        col_at[j] = col_at[live - 1]; /* read, packed, never stored */
+        col_at[j] = col_at[live - 1]; /* packed, but not part of the result */
     }
     for (uint k = k0; k < k1; k += KC) {
         const uint kc = min((uint)KC, k1 - k);
@@ -248,8 +254,8 @@ kernel ONE_ITEM void product(global float *c, ulong c_base, ulong c_part, int c_
                     .bias_axis = bias_axis,
                     .relu = relu};
         global const float *block = a + a_base + (ulong)k * ((rows + MR - 1) / MR * MR);
-        /* A panel stays in the first-level cache while a band of rows passes; the band stays in
-         * the second until all panels have seen it. */
+        /* A panel stays in the first-level cache for a band of rows; the band stays in the second
+         * until all panels have used it. */
         for (uint band = i0; band < i1; band += BAND) {
             const uint end = min(band + BAND, i1);
             for (uint p = 0; p < panels; p++) {

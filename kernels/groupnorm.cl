@@ -1,8 +1,8 @@
-/* Normalisation of each sample by itself, over groups of its channels; x [n, channels, pixels].
+/* Normalisation of each sample over groups of its channels; x [n, channels, pixels].
  *
- * Group g of a sample is `wide` channels from g * wide on, which lie side by side: a run of
- * wide * pixels floats, handled by one work-item. pixels == 1 has its own way: neighbours in memory
- * are then channels, so weight and bias are vectors too.
+ * Group g of a sample is the `wide` channels from g * wide on: wide * pixels contiguous floats,
+ * which one work-item processes. There is separate code for pixels == 1, where neighbours in memory
+ * are channels, so weight and bias are also vectors.
  *
  * stats[2 (s * groups + g)] = mean, [.. + 1] = 1 / sqrt(variance + eps), from sample stats_first on
  *
@@ -108,7 +108,7 @@ kernel void group_backward(global float *dx, ulong dx_first, global const float 
     x += x_first + RUN;
     float2 m = vload2((ulong)stats_first * groups + item, stats);
     float2 g = gradient_means(dy, x, weight, m, wide, pixels);
-    float slope = m.y * m.y * g.y; /* of x - mean */
+    float slope = m.y * m.y * g.y; /* factor of x - mean */
     float shift = m.y * g.x;
     if (pixels == 1) {
         for (uint c = 0; c < wide; c += 16) {
@@ -128,8 +128,9 @@ kernel void group_backward(global float *dx, ulong dx_first, global const float 
     }
 }
 
-/* Of `images` samples: work[chunk * channels + c] = sum of dy xhat, and the sum of dy behind those
- * of all chunks. The order of the sums depends on the shapes only. Grid: (channels, chunks). */
+/* For chunks of `images` samples: work[chunk * channels + c] = sum of dy xhat; after these, for all
+ * chunks, the sums of dy. The order of the sums depends only on the shapes. Grid: (channels,
+ * chunks). */
 kernel void parameter_planes(global float *work, global const float *dy, ulong dy_first,
                              global const float *x, ulong x_first, global const float *stats,
                              uint stats_first, uint n, uint groups, uint wide, uint pixels,
@@ -157,7 +158,7 @@ kernel void parameter_planes(global float *work, global const float *dy, ulong d
     work[(ulong)(chunks + chunk) * CHANNELS + c] = sum16(sums);
 }
 
-/* The same for pixels == 1. Grid: (channels / 16 rounded up, chunks). */
+/* For pixels == 1. Grid: (channels / 16 rounded up, chunks). */
 kernel void parameter_columns(global float *work, global const float *dy, ulong dy_first,
                               global const float *x, ulong x_first, global const float *stats,
                               uint stats_first, uint n, uint groups, uint wide, uint pixels,

@@ -1,4 +1,4 @@
-/* x for x > 0, else slope x: see activation.clh. */
+/* x for x > 0, otherwise slope x: see activation.clh. */
 #include "activation.clh"
 
 static float16 f_leaky_relu(float16 x, float slope) {

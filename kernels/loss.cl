@@ -1,8 +1,8 @@
-/* Losses: value and gradient in one pass. One work-item per sample.
+/* Losses: value and gradient in one pass. One work-item for each sample.
  *
- * result[2 * (result_first + i)] = loss of sample i, [.. + 1] = 1 when the arg-max is its class.
- * dy may be NULL. grad_scale = 1 / samples of the step. Sample 0 of y and dy is at element y_first
- * and dy_first. */
+ * result[2 * (result_first + i)] = loss of sample i, [.. + 1] = 1 if the arg-max is its class. dy
+ * may be NULL. grad_scale = 1 / samples of the step. Sample 0 of y and dy is at element y_first and
+ * dy_first. */
 #include "vec16.clh"
 
 static float row_most(global const float *row, uint outputs) {
@@ -25,7 +25,7 @@ static float row_sum(global const float *row, uint outputs, float most) {
     return sum16(sums);
 }
 
-/* Is element `wanted` the first of the largest? */
+/* Whether element `wanted` is the first of the largest. */
 static bool is_first_most(global const float *row, int wanted, float most) {
     bool correct = row[wanted] == most;
     for (int j = 0; correct && j < wanted; j++) {
@@ -43,9 +43,9 @@ static float mean_below(global const float *row, uint outputs, float most) {
     return sum16(sums) / (float)outputs;
 }
 
-/* loss = log(sum exp(y - max)) + max - y[class]; dy = (softmax(y) - onehot) * grad_scale.
- * A class outside [0, outputs) gives NaN. The first of equal maxima is the arg-max. With `smooth`
- * the target is (1 - smooth) onehot + smooth / outputs: the loss is mixed likewise. */
+/* loss = log(sum exp(y - max)) + max - y[class]; dy = (softmax(y) - onehot) * grad_scale. A class
+ * outside [0, outputs) gives NaN. The arg-max is the first of equal maxima. With `smooth` the
+ * target is (1 - smooth) onehot + smooth / outputs, and the loss is mixed in the same way. */
 kernel void cross_entropy(global float *result, global float *dy, ulong dy_first,
                           global const float *y, ulong y_first, global const int *target, uint n,
                           uint outputs, uint result_first, float grad_scale, float smooth) {
@@ -80,8 +80,9 @@ kernel void cross_entropy(global float *result, global float *dy, ulong dy_first
     }
 }
 
-/* Targets are rows t of probabilities, smoothed likewise: loss = sum t (log(sum exp(y - max)) + max
- * - y); dy = (softmax(y) sum t - t) * grad_scale. Correct: y and t have the same arg-max. */
+/* Targets are rows t of probabilities, smoothed in the same way: loss = sum t (log(sum exp(y -
+ * max)) + max - y); dy = (softmax(y) sum t - t) * grad_scale. Correct: y and t have the same
+ * arg-max. */
 kernel void cross_entropy_soft(global float *result, global float *dy, ulong dy_first,
                                global const float *y, ulong y_first, global const float *target,
                                uint n, uint outputs, uint result_first, float grad_scale,
@@ -130,7 +131,8 @@ kernel void cross_entropy_soft(global float *result, global float *dy, ulong dy_
     }
 }
 
-/* loss = mean over outputs of (y - t)^2; dy = 2 (y - t) / outputs * grad_scale; `smooth` is 0. */
+/* loss = mean over outputs of (y - t)^2; dy = 2 (y - t) / outputs * grad_scale; `smooth` must be
+ * 0. */
 kernel void mse(global float *result, global float *dy, ulong dy_first, global const float *y,
                 ulong y_first, global const float *target, uint n, uint outputs, uint result_first,
                 float grad_scale, float smooth) {

@@ -1,9 +1,10 @@
-/* Sums of squares of the tensors in a flat gradient block, in two levels: every tensor is cut into
- * chunks of CHUNK elements from its own first element, so a result depends on that tensor only.
+/* Sums of squares of the tensors in a flat gradient block, in two levels. Every tensor is divided
+ * into chunks of CHUNK elements from its own first element, so its result depends only on that
+ * tensor.
  *
- * spans[2 t] = first element of tensor t, spans[2 t + 1] = its element count. */
+ * spans[2 t] = first element of tensor t, spans[2 t + 1] = its number of elements. */
 #ifndef CHUNK
-#define CHUNK 16384 /* rp_grad_sumsq_bytes() counts with the same number */
+#define CHUNK 16384 /* the same number as in rp_grad_sumsq_bytes() */
 #endif
 #ifndef WG
 #define WG 1
@@ -11,7 +12,7 @@
 #include "vec16.clh"
 
 /* part[part_first + k] = sum of squares of chunk k, numbered through all tensors. Grid: a group of
- * WG items a chunk. */
+ * WG items for each chunk. */
 kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void
 sumsq_chunks(global float *part, global const float *g, global const uint *spans, uint tensor_count,
              uint part_first) {
@@ -27,7 +28,7 @@ sumsq_chunks(global float *part, global const float *g, global const uint *spans
         before += chunks;
     }
     if (t == tensor_count) {
-        return; /* the same for the whole group */
+        return; /* all items of the group return here */
     }
     uint first = (chunk - before) * CHUNK;
     uint count = min(spans[2 * t + 1] - first, (uint)CHUNK);
@@ -43,8 +44,8 @@ sumsq_chunks(global float *part, global const float *g, global const uint *spans
     }
 }
 
-/* out[t] = sum over the chunks of tensor t. `out` and `part` are one buffer. Grid: one item a
- * tensor. */
+/* out[t] = sum over the chunks of tensor t. `out` and `part` are one buffer. Grid: one item for
+ * each tensor. */
 kernel void sumsq_tensors(global float *out, global const uint *spans, uint tensor_count,
                           uint part_first) {
     uint t = (uint)get_global_id(0);

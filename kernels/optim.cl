@@ -1,12 +1,13 @@
-/* Optimiser steps over a flat parameter block, and where the weights will be `s` steps later.
+/* Optimiser steps over a flat parameter block, and predictions of the weights `s` steps later.
  * PyTorch's formulas (torch.optim, not "foreach" or "capturable" forms); per-step constants come
  * from the host, where they are computed in double.
  *
- * Grid: one work-item per 16 elements of `count`. `scale`: gradient clipping, 1 = none. */
+ * Grid: one work-item for each 16 elements of `count`. `scale`: gradient clipping, 1 = none. */
 #include "vec16.clh"
 
-/* Two kernels that say the same compute the same bits (`elastic` and its halves): no compiler makes
- * one rounding out of two in one of them. These kernels wait for memory, so it costs no time. */
+/* Two kernels with the same formula must compute the same bits (`elastic` and its halves), so a
+ * compiler may not combine a product and a sum into one rounding. These kernels wait for memory, so
+ * this costs no time. */
 #pragma OPENCL FP_CONTRACT OFF
 
 #define AT(p) load16((p) + i, left, 0.0f)
@@ -18,9 +19,9 @@
     }                                                                                              \
     uint left = count - i;
 
-/* buf = first ? g : mu * buf + keep * g, keep = 1 - dampening; nesterov applies g + mu * buf.
- * buf NULL: no momentum. direction, when not NULL, gets what was applied, or for `released`
- * mu * buf + keep * g, where g is without scale and decay. */
+/* buf = first ? g : mu * buf + keep * g, keep = 1 - dampening; nesterov applies g + mu * buf. buf
+ * NULL: no momentum. direction, if not NULL, is set to what was applied; for `released` to mu * buf
+ * + keep * g, where g is without scale and decay. */
 kernel void sgd(global float *w, global const float *g, global float *buf, global float *direction,
                 uint count, float scale, float lr, float mu, float keep, float decay, uint nesterov,
                 uint released, uint first) {
@@ -57,9 +58,9 @@ kernel void adam(global float *w, global const float *g, global float *m, global
     PUT(w, weight * shrink - step * (mean / (sqrt(square) / root + eps)));
 }
 
-/* square = alpha square + keep g^2, keep = 1 - alpha; centered: mean = alpha mean + keep g and
- * square - mean^2 under the root; d = g / (sqrt(..) + eps); buf = mu buf + d is applied.
- * mean NULL: not centered. buf NULL: no momentum. */
+/* square = alpha square + keep g^2, keep = 1 - alpha; centered: mean = alpha mean + keep g, and
+ * square - mean^2 under the root; d = g / (sqrt(..) + eps); buf = mu buf + d is applied. mean NULL:
+ * not centered. buf NULL: no momentum. */
 kernel void rmsprop(global float *w, global const float *g, global float *square, global float *buf,
                     global float *mean, uint count, float scale, float lr, float alpha, float keep,
                     float eps, float mu, float decay) {
@@ -96,14 +97,14 @@ kernel void predict_adam(global float *out, global const float *w, global const 
     PUT(out, AT(w) * shrink - ahead * (AT(m) / (sqrt(AT(v)) / root + eps)));
 }
 
-/* out, which is w moved all the way, becomes w moved by the share of its tensor: at 0 w to the bit
- * whatever out is, at 1 out. spans[2 t] = first element of tensor t, in order and each a multiple
- * of 16. */
+/* On entry `out` is w moved by the full prediction; on return each tensor is moved by its share: 0
+ * gives w bit for bit, whatever out was, and 1 gives out. spans[2 t] = first element of tensor t,
+ * ascending, a multiple of 16. */
 kernel void in_shares(global float *out, global const float *w, global const uint *spans,
                       global const float *shares, uint count, uint tensors) {
     BEGIN
     uint t = 0;
-    for (uint rest = tensors; rest > 1;) { /* the last tensor that begins at i or before */
+    for (uint rest = tensors; rest > 1;) { /* find the last tensor that begins at i or before it */
         uint half_way = rest / 2;
         t += spans[2 * (t + half_way)] <= i ? half_way : 0;
         rest -= half_way;
@@ -127,7 +128,7 @@ kernel void elastic(global float *x, global float *c, uint count, float alpha) {
     PUT(c, centre + e);
 }
 
-/* The same in two halves around a local step: e = alpha (x - c), c += e; later x -= e. */
+/* elastic in two halves around a local step: e = alpha (x - c), c += e; later x -= e. */
 kernel void elastic_pull(global float *e, global const float *x, global float *c, uint count,
                          float alpha) {
     BEGIN
@@ -137,14 +138,15 @@ kernel void elastic_pull(global float *e, global const float *x, global float *c
     PUT(c, centre + pull);
 }
 
-/* mean += share (x - mean): of equal models it is that model, to the bit. */
+/* mean += share (x - mean). Of equal models it is that model, bit for bit. */
 kernel void towards(global float *mean, global const float *x, uint count, float share) {
     BEGIN
     float16 old = AT(mean);
     PUT(mean, old + share * (AT(x) - old));
 }
 
-/* x after a local step, `before` it: ref += share (x - before), x = (1 - a) x + a ref_old. */
+/* x is the weights after a local step, `before` before it: ref += share (x - before), x = (1 - a) x
+ * + a ref_old. */
 kernel void reference(global float *x, global float *ref, global const float *before, uint count,
                       float a, float share) {
     BEGIN

@@ -1,12 +1,11 @@
-/* The most float32 multiply-adds a device does: chains that depend on nothing but themselves, all
- * in registers, no memory.
+/* Measures the most float32 multiply-adds of a device: independent chains in registers, no memory.
  *
- * args    0 rounds uint, 1 a float, 2 b float, 3 out float [items]: so that no work is left out
- * grid    items
- * CPU     CHAINS times for each lane: x = x * a + b, `rounds` times; out = sum of all
- * flops   2 * WIDTH * CHAINS * rounds * items
- *
- * defines WIDTH 4, 8 or 16: floats of a chain; CHAINS 6 or 12 */
+ *   args     0 rounds uint, 1 a float, 2 b float, 3 out float [items], so that no work is optimised
+ *            away
+ *   grid     items
+ *   CPU      CHAINS times for each lane: x = x * a + b, `rounds` times; out = sum of all
+ *   flops    2 * WIDTH * CHAINS * rounds * items
+ *   defines  WIDTH 4, 8 or 16: floats of a chain; CHAINS 6 or 12 */
 #ifndef WIDTH
 #define WIDTH 16
 #endif

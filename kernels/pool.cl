@@ -1,10 +1,10 @@
-/* Pooling of planes; x [planes, h, w], y [planes, p, q], windows of R x R every STRIDE pixels,
- * `pad` pixels around that count as nothing (max) or zero (average). Element 0 of each tensor is at
- * `<name>_first` of its buffer.
+/* Pooling of planes; x [planes, h, w], y [planes, p, q], windows of R x R every STRIDE pixels. The
+ * `pad` pixels around the image are ignored (max) or count as zero (average). Element 0 of each
+ * tensor is at `<name>_first` of its buffer.
  *
- * Row kernels: one work-item a row; LANES windows of it at once where they lie inside the image,
- * the others one by one. Grid: rows. A backward item gathers its row of dx from the windows above
- * it, in the order p, q: no two items write the same place. */
+ * Row kernels have one work-item for each row. It computes LANES windows at once if they are inside
+ * the image, otherwise one at a time. A backward item gathers its row of dx from all windows that
+ * cover it, in the order p, q, so no two items write the same element. */
 #ifndef R
 #define R 2
 #endif
@@ -26,21 +26,21 @@
 #define READ ((LANES - 1) * STRIDE + R)
 #endif
 
-/* Windows [first, end) along a row of `size` pixels that lie inside it. */
+/* Windows [first, end) that are completely inside a row of `size` pixels. */
 static int2 inside(int size, int count, int pad) {
     int end = size - R + pad < 0 ? 0 : (size - R + pad) / STRIDE + 1;
     int first = (pad + STRIDE - 1) / STRIDE;
     return (int2)(min(first, count), clamp(end, min(first, count), count));
 }
 
-/* Where the next LANES windows of a row begin that can be read at once, or -1: window j itself, or
- * an earlier one so that the last windows of the row are taken twice rather than one by one. */
+/* Start of the next LANES windows of a row that can be read at once, or -1. It is j, or earlier, so
+ * that the last windows of the row are computed twice instead of one at a time. */
 static int lanes_from(int j, int2 in, int w, int pad) {
     int last = min(in.y - LANES, (w + pad - READ) / STRIDE);
     return j >= in.y || w + pad < READ || last < in.x || last + LANES <= j ? -1 : min(j, last);
 }
 
-/* Column s of LANES windows, of which the first begins at x. */
+/* Column s of LANES windows; the first window begins at x. */
 static VEC load_column(global const float *x, int s) {
 #if STRIDE == 1
     return VLOAD(0, x + s);
@@ -59,7 +59,8 @@ static VEC load_column(global const float *x, int s) {
 
 /* ---- max ------------------------------------------------------------------------------------ */
 
-/* One window, column by column checked. PyTorch's rule: the first of equal ones, the last NaN. */
+/* One window with tests for borders. As in PyTorch the first of equal elements counts, and the last
+ * NaN. */
 static void max_one(global float *y, global INDEX *arg, global const float *x, int h, int w,
                     int top, int left) {
     float most = -INFINITY;
@@ -78,7 +79,7 @@ static void max_one(global float *y, global INDEX *arg, global const float *x, i
     }
 }
 
-/* LANES windows inside the columns, rows [r_first, r_end) of them inside the image. */
+/* LANES windows with all columns inside the image, and rows [r_first, r_end). */
 static void max_lanes(global float *y, global INDEX *arg, global const float *x, int w, int r_first,
                       int r_end) {
     VEC most = (VEC)-INFINITY;
@@ -100,7 +101,7 @@ static void max_lanes(global float *y, global INDEX *arg, global const float *x,
     }
 }
 
-/* `arg` is NULL where no backward follows. */
+/* arg: NULL if no backward follows. */
 kernel void max_forward(global float *restrict y, ulong y_first, global INDEX *restrict arg,
                         ulong arg_first, global const float *restrict x, ulong x_first, uint rows,
                         int h, int w, int p, int q, int pad) {
@@ -140,7 +141,7 @@ static void clear_row(global float *row, int w, uint add) {
 }
 
 #if R == 2 && STRIDE == 2
-/* Of windows side by side: both columns of LANES windows into a row of dx. */
+/* Non-overlapping windows: writes both columns of LANES windows to a row of dx. */
 static void put_pairs(global float *dx, VEC left, VEC right, uint add) {
     VEC low;
     VEC high;
