@@ -24,7 +24,7 @@ rp_err rp_runner_account_gradient(runner_stage *s, const rp_op *op) {
     if (s->own.count > 0 && s->account_step != op->step) {
         return rp_fail(RP_ERR_PEER,
                        "the ledger of stage %u: a gradient of step %" PRIu64
-                       " comes between those of step %" PRIu64,
+                       " arrived before step %" PRIu64 " was complete",
                        s->job->stage, op->step + 1, s->account_step + 1);
     }
     s->account_step = op->step;

@@ -121,9 +121,9 @@ void rp_agent_close(rp_agent **agent_pointer) {
 /* The host may be alive, if our clock has jumped or the line was cut, so it is told. */
 static void lose_host(rp_agent *agent) {
     const bool keeps = rp_agent_has_complete_run(agent);
-    const rp_err err =
-        rp_fail(RP_ERR_TIMEOUT, "the host is silent for %" PRId64 " s: its run %s here",
-                HOST_SILENT_NS / RP_NS_PER_S, keeps ? "has stopped" : "is over");
+    const rp_err err = rp_fail(
+        RP_ERR_TIMEOUT, "no message from the host for %" PRId64 " s: its run %s on this board",
+        HOST_SILENT_NS / RP_NS_PER_S, keeps ? "has stopped" : "is over");
     if (!keeps) {
         rp_agent_report_fault(agent, err);
         return;
@@ -140,9 +140,9 @@ static void watch_host(rp_agent *agent) {
     if (agent->state == RP_AGENT_ORPHAN) {
         const int64_t orphan_ns = agent->run->orphan_ns;
         if (now_ns - agent->orphaned_ns >= orphan_ns) {
-            rp_log_warn("no host has asked for the run within %" PRId64 " s: it is over here",
+            rp_log_warn("no host has resumed the run within %" PRId64 " s: this board drops it",
                         orphan_ns / RP_NS_PER_S);
-            rp_agent_end_run(agent, "no host has asked for it");
+            rp_agent_end_run(agent, "no host has resumed it");
         }
         return;
     }

@@ -181,13 +181,13 @@ static void tell_lines(const rp_agent *agent, const rp_Ask *ask, rp_Frame *out) 
 
 static rp_ordered_outcome judge_order(const rp_agent *agent, const rp_Ask *ask, const char **why) {
     if (!agent->options.may_reboot) {
-        *why = "this board lets no host reboot it: its agent runs without `--reboot allow`";
+        *why = "no host may reboot this board, because its agent runs without `--reboot allow`";
         return RP_ORDERED_REFUSED;
     }
     *why = agent->state == RP_AGENT_WARMING
-               ? "the board warms its kernels; --force reboots it all the same"
-           : agent->state != RP_AGENT_HELLO ? "the board has a run; --force reboots it all the same"
-           : agent->push.file ? "a bundle is on its way to it; --force reboots it all the same"
+               ? "the board is building kernels; --force reboots it nevertheless"
+           : agent->state != RP_AGENT_HELLO ? "the board has a run; --force reboots it nevertheless"
+           : agent->push.file ? "the board is receiving a bundle; --force reboots it nevertheless"
                               : "";
     return **why && !ask->force && agent->reboot_ns == 0 ? RP_ORDERED_BUSY : RP_ORDERED_DONE;
 }
@@ -201,7 +201,8 @@ static void take_order(rp_agent *agent, const rp_Ask *ask, rp_Frame *out) {
     if (outcome != RP_ORDERED_DONE) {
         (void)snprintf(said->text, sizeof said->text, "%s", why);
     } else if (agent->reboot_ns == 0) {
-        rp_log_warn("a host lets this board reboot%s", ask->force ? ", whatever it does" : "");
+        rp_log_warn("a host has ordered this board to reboot%s",
+                    ask->force ? ", even during a run" : "");
         agent->reboot_ns = rp_clock_now_ns(agent->clock);
     }
 }

@@ -21,9 +21,9 @@ static rp_err check_agreement(const rp_plan *plan, const rp_job *job) {
     }
     return same ? RP_OK
                 : rp_fail(RP_ERR_USAGE,
-                          "assignment: the plan has %u stages, schedule %s, batch %u/%u, %llu "
-                          "samples an epoch; the job %u stages, %s, %u/%u, %llu, or other layers "
-                          "in a stage",
+                          "assignment: plan and job differ: the plan has %u stages, schedule %s, "
+                          "batch %u/%u, %llu samples an epoch; the job has %u stages, %s, %u/%u, "
+                          "%llu, or other layers in a stage",
                           plan->stage_count, plan->method.kind->name, plan->batch, plan->micro,
                           (unsigned long long)plan->epoch_samples, job->cut.stage_count,
                           job->method.kind->name, job->batch, job->micro,
@@ -55,7 +55,7 @@ static rp_err hold_stages(agent_run *run, uint32_t node, rp_job *job) {
     run->plan = run->reading.plan;
     run->node = node;
     if (run->node >= run->plan->node_count) {
-        return rp_fail(RP_ERR_USAGE, "plan: has no node %u, it has %u", run->node,
+        return rp_fail(RP_ERR_USAGE, "plan: has no node %u, only %u nodes", run->node,
                        run->plan->node_count);
     }
     rp_err err = check_agreement(run->plan, job);
@@ -72,8 +72,9 @@ static rp_err hold_stages(agent_run *run, uint32_t node, rp_job *job) {
         rp_plan_codecs_of(run->plan, hold->stage, run->held[h].job.codec);
         if (hold->stage == 0 && run->held[h].job.codec[0][0] == RP_CODEC_UINT8 &&
             job->pixels.groups == 0) {
-            return rp_fail(RP_ERR_USAGE, "assignment: inputs come as uint8, and it has no "
-                                         "`normalise`");
+            return rp_fail(
+                RP_ERR_USAGE,
+                "assignment: inputs are sent as uint8, so `normalise` is needed, but missing");
         }
     }
 fail:
@@ -117,7 +118,7 @@ uint64_t rp_agent_resident_bytes(void) {
 
 /* Ends a previous run, because the host has a new one. */
 static rp_err begin_run(rp_agent *agent, const rp_message *message, const char *name) {
-    rp_agent_end_run(agent, "the host has another one");
+    rp_agent_end_run(agent, "the host has sent another assignment");
     agent_run *run = agent->run;
     if (agent->device) {
         rp_device_reset_used_bytes_max(agent->device);
@@ -138,7 +139,9 @@ static const int64_t ORPHAN_NS = 60 * RP_NS_PER_S;
 /* From here on this end sends in the ring's version of the wire, which all its boards have. */
 static rp_err take_wire(rp_agent *agent, const rp_Assign *assign) {
     if (assign->wire < RP_WIRE_MIN || assign->wire > RP_WIRE_MAX) {
-        return rp_fail(RP_ERR_PEER, "the ring speaks wire version %u, this board %d to %d",
+        return rp_fail(RP_ERR_PEER,
+                       "the ring uses wire version %u, this board has versions %d to %d: update "
+                       "the older ringpipe",
                        assign->wire, RP_WIRE_MIN, RP_WIRE_MAX);
     }
     agent->run->wire = assign->wire;
@@ -221,7 +224,7 @@ rp_err rp_agent_report_ready(rp_agent *agent) {
     RP_TRY(rp_agent_answer(agent, &frame, NULL, 0));
     rp_agent_note_ready(agent, ready->device_bytes);
     if (run->warm_s) {
-        rp_agent_end_run(agent, "its kernels are there, for a run to come");
+        rp_agent_end_run(agent, "its kernels are ready for a later run");
         return RP_OK;
     }
     agent->state = RP_AGENT_ASSIGNED;
@@ -252,8 +255,10 @@ static rp_err take_order(agent_run *run, const rp_Profile *profile) {
     for (uint32_t i = 0; i < run->order.sizes; i++) {
         const uint32_t before = i > 0 ? profile->samples[i - 1] : 0;
         if (profile->samples[i] <= before || profile->samples[i] > RP_BATCH_MAX) {
-            return rp_fail(RP_ERR_PEER, "profile: sizes[%u] is %u, behind %u; at most %d", i,
-                           profile->samples[i], before, RP_BATCH_MAX);
+            return rp_fail(
+                RP_ERR_PEER,
+                "profile: sizes[%u] is %u after %u; expected ascending sizes, at most %d", i,
+                profile->samples[i], before, RP_BATCH_MAX);
         }
         run->order.samples[i] = profile->samples[i];
     }
@@ -261,8 +266,9 @@ static rp_err take_order(agent_run *run, const rp_Profile *profile) {
     for (uint32_t i = 0; i < run->order.layers; i++) {
         const uint32_t layers = run->held[0].job.model->layer_count;
         if (profile->layer[i] >= layers || (i > 0 && profile->layer[i] <= profile->layer[i - 1])) {
-            return rp_fail(RP_ERR_PEER, "profile: layers[%u] is %u, of %u", i, profile->layer[i],
-                           layers);
+            return rp_fail(RP_ERR_PEER,
+                           "profile: layers[%u] is %u; expected ascending indices below %u", i,
+                           profile->layer[i], layers);
         }
         run->order.layer[i] = profile->layer[i];
     }
@@ -275,14 +281,15 @@ static rp_err take_order(agent_run *run, const rp_Profile *profile) {
     for (uint32_t i = 0; i < run->order.codecs; i++) { /* omits codecs of a newer host */
         run->order.codec[i] = profile->codec[i];
         if (i > 0 && profile->codec[i] <= profile->codec[i - 1]) {
-            return rp_fail(RP_ERR_PEER, "profile: codecs[%u] is %u, behind %u", i,
+            return rp_fail(RP_ERR_PEER,
+                           "profile: codecs[%u] is %u after %u; expected ascending numbers", i,
                            profile->codec[i], profile->codec[i - 1]);
         }
     }
     return run->order.seconds <= RP_MEASURED_SECONDS_MAX
                ? RP_OK
-               : rp_fail(RP_ERR_PEER, "profile: may take %u s, at most %d", run->order.seconds,
-                         RP_MEASURED_SECONDS_MAX);
+               : rp_fail(RP_ERR_PEER, "profile: a time limit of %u s; expected at most %d",
+                         run->order.seconds, RP_MEASURED_SECONDS_MAX);
 }
 
 /* Number of values in the answer. */
@@ -314,7 +321,7 @@ rp_err rp_agent_report_profile(rp_agent *agent) {
     const rp_part part = rp_part_of_array(RP_DTYPE_F64, run->layer_seconds, count_values(run));
     rp_err err;
     RP_TRY(rp_agent_answer(agent, &frame, &part, 1));
-    rp_agent_end_run(agent, run->builds_only ? "its layers' kernels are there"
+    rp_agent_end_run(agent, run->builds_only ? "the kernels of its layers are ready"
                                              : "its layers are measured");
 fail:
     return err;

@@ -18,8 +18,8 @@ static rp_err limit_memory(rp_device *device, const rp_job *first, rp_job *job) 
         first->memory_bytes ? first->memory_bytes : rp_device_facts_of(device)->memory_bytes;
     if (all <= used) {
         return rp_fail(RP_ERR_LIMIT,
-                       "stage %u: the stages before it have used %" PRIu64 " MiB, all "
-                       "that this board may",
+                       "stage %u: no memory left, because the stages before it have used %" PRIu64
+                       " MiB, the board's whole limit",
                        job->stage, used >> 20);
     }
     job->memory_bytes = all - used;
@@ -188,7 +188,7 @@ void rp_agent_watch_warming(rp_agent *agent) {
         what = begun[0] ? begun : what;
     }
     rp_agent_report_fault(agent, rp_fail(RP_ERR_TIMEOUT,
-                                         "warming has taken its %u s: %u of %u kernels are ready, "
-                                         "and %s was begun last; what is ready is kept",
+                                         "the time limit of %u s for warming is over: %u of %u "
+                                         "kernels are ready and kept; the last one begun is %s",
                                          agent->run->warm_s, count.ready, count.kernels, what));
 }

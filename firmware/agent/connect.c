@@ -43,7 +43,8 @@ static rp_err find_kind(const rp_plan_edge *edge, rp_kind *kind) {
     *kind = kinds[edge->carries];
     return *kind != RP_KIND_NONE
                ? RP_OK
-               : rp_fail(RP_ERR_USAGE, "plan: an edge carries %s, which boards do not send so far",
+               : rp_fail(RP_ERR_USAGE,
+                         "plan: an edge carries %s, which this version does not support",
                          rp_carries_name(edge->carries));
 }
 

@@ -31,7 +31,8 @@ rp_err rp_copies_begin(rp_copies *copies, rp_run_identity run, uint64_t step, ui
         free_place = copies->copy[i].bytes ? NULL : &copies->copy[i];
     }
     if (!free_place) {
-        return rp_fail(RP_ERR_LIMIT, "more than %d copies are to be kept here", RP_COPIES_MAX);
+        return rp_fail(RP_ERR_LIMIT, "no room for another copy: this board keeps at most %d",
+                       RP_COPIES_MAX);
     }
     RP_TRY(rp_block_new(room, &bytes));
     *free_place = (rp_copy){.run = run, .step = step, .node = node, .bytes = bytes, .room = room};
@@ -67,7 +68,7 @@ rp_err rp_copy_add(rp_copy *copy, rp_Frame *frame, const rp_part *part) {
     RP_TRY(rp_frame_encode(frame, part, 1, encoded, &bytes));
     const uint32_t head[] = {(uint32_t)bytes, (uint32_t)part->bytes};
     if (bytes + part->bytes + HEAD > copy->room - copy->got) {
-        return rp_fail(RP_ERR_LIMIT, "the copy of step %" PRIu64 " has %zu bytes, and needs more",
+        return rp_fail(RP_ERR_LIMIT, "the copy of step %" PRIu64 " does not fit in its %zu bytes",
                        copy->step, copy->room);
     }
     memcpy(copy->bytes + copy->got, head, HEAD);
@@ -81,8 +82,8 @@ fail:
 rp_err rp_copy_add_bytes(rp_copy *copy, uint64_t first, const void *bytes, size_t count) {
     if (first != copy->got || count > copy->room - copy->got || (count == 0 && copy->room > 0)) {
         return rp_fail(RP_ERR_PEER,
-                       "bytes [%" PRIu64 ", +%zu) of a copy of %zu, of which %zu are here, are not "
-                       "the next ones",
+                       "a copy of %zu bytes, of which %zu were received: [%" PRIu64
+                       ", +%zu) is not the next piece",
                        first, count, copy->room, copy->got);
     }
     if (count > 0) {
@@ -108,7 +109,8 @@ rp_err rp_copy_next(const rp_copy *copy, size_t *at, rp_Frame *frame, rp_part *p
     RP_TRY(rp_frame_decode(bytes + HEAD, head[0], PART_MAX, frame));
     const rp_kind kind = rp_frame_kind(frame);
     if ((kind != RP_KIND_TENSOR && kind != RP_KIND_IN_FLIGHT) || frame->part_count != 1) {
-        return rp_fail(RP_ERR_FORMAT, "the copy of step %" PRIu64 " has %s at byte %zu", copy->step,
+        return rp_fail(RP_ERR_FORMAT,
+                       "the copy of step %" PRIu64 " has an unexpected %s at byte %zu", copy->step,
                        rp_kind_name(kind), *at);
     }
     *part = rp_frame_part(frame, 0, bytes + HEAD + head[0], head[1]);

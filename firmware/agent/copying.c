@@ -150,7 +150,7 @@ rp_err rp_agent_take_copying(void *context, rp_link *link, const rp_message *mes
         return take_piece(agent, link, message);
     }
     if (kind != RP_KIND_COPY_GOT) {
-        return rp_fail(RP_ERR_PEER, "received %s over a data link, which carries no such thing",
+        return rp_fail(RP_ERR_PEER, "received %s over a data link; expected only data and copies",
                        rp_kind_name(kind));
     }
     if (got->step < run->copy_step) {
@@ -158,8 +158,8 @@ rp_err rp_agent_take_copying(void *context, rp_link *link, const rp_message *mes
     }
     if (got->step != run->copy_step || got->bytes > run->copy_sent || got->bytes < run->copy_got) {
         return rp_fail(RP_ERR_PEER,
-                       "board %s has got %" PRIu64 " bytes of the copy of step %" PRIu64
-                       ", of which %" PRIu64 " were sent",
+                       "board %s acknowledged %" PRIu64 " bytes of the copy of step %" PRIu64
+                       ", but %" PRIu64 " were sent",
                        rp_plan_node_name(run->plan, node_at(run, link)), got->bytes, got->step,
                        run->copy_sent);
     }
@@ -217,7 +217,8 @@ rp_err rp_agent_on_fetch(rp_agent *agent, const rp_message *message) {
     const rp_run_identity made = {message->frame.run_id, wanted->term};
     const rp_copy *copy = rp_copies_find(&agent->copies, made, wanted->step, wanted->node);
     if (!copy || !copy->is_whole) {
-        return rp_fail(RP_ERR_FAULT, "there is no copy of step %" PRIu64 " of node %u here",
+        return rp_fail(RP_ERR_FAULT,
+                       "this board has no complete copy of step %" PRIu64 " of node %u",
                        wanted->step, wanted->node);
     }
     agent->fetched = copy;

@@ -307,13 +307,14 @@ static rp_err take_other(rp_runner *r, runner_source *source) {
 static rp_err deliver_parcel(rp_runner *r, const runner_source *source) {
     const rp_kind kind = rp_frame_kind(&source->head->frame);
     if (!rp_frame_is_data(&source->head->frame)) {
-        return rp_fail(RP_ERR_PEER, "received %s over a data link, which carries tensors only",
+        return rp_fail(RP_ERR_PEER, "received %s over a data link; expected only tensors",
                        rp_kind_name(kind));
     }
     const rp_Parcel *body = rp_frame_parcel(&source->head->frame);
     const runner_edge *edge = edge_of(r, source->link, kind, body->stage);
     if (!edge) {
-        return rp_fail(RP_ERR_PEER, "received %s of stage %u, which this board does not take",
+        return rp_fail(RP_ERR_PEER,
+                       "received %s of stage %u, which no edge of the plan brings to this board",
                        rp_kind_name(kind), body->stage);
     }
     if (body->codec != edge->codec) {

@@ -45,12 +45,12 @@ static rp_err read_token(rp_arena *arena, const char *option, work *w) {
     address += strncmp(address, "tcp://", 6) == 0 ? 6 : 0;
     if (!at || !rp_hosts_is_address(address)) { /* a token is a secret: it is not shown */
         return rp_fail(RP_ERR_USAGE, "--enrol: expected TOKEN@ADDRESS:PORT (port 1 to 65533), or "
-                                     "@FILE with that");
+                                     "@FILE with a file that contains it");
     }
     if (rp_hosts_is_placeholder(address)) {
         return rp_fail(RP_ERR_USAGE,
-                       "--enrol: '%s' is the manual's example: put the address there at which this "
-                       "board finds the host",
+                       "--enrol: '%s' is the manual's example; replace it by the address at which "
+                       "this board reaches the host",
                        address);
     }
     RP_TRY(rp_arena_text(arena, text, (size_t)(at - text), &word));
@@ -173,7 +173,7 @@ static rp_err take_message(rp_arena *arena, work *w, const rp_Frame *frame) {
 static void find_reason(const work *w, char out[REASON_BYTES]) {
     const rp_link_health health = rp_link_health_of(w->link);
     if (health.auth_failed) {
-        (void)snprintf(out, REASON_BYTES, "the host does not take the token (yet)");
+        (void)snprintf(out, REASON_BYTES, "the host does not accept the token (yet)");
         return;
     }
     if (health.last_heard_ns != 0) {
@@ -182,13 +182,13 @@ static void find_reason(const work *w, char out[REASON_BYTES]) {
     }
     const rp_reach reach = rp_reach_try(w->endpoint, TRY_MS, out, REASON_BYTES);
     if (reach == RP_REACH_LISTENS) {
-        (void)snprintf(out, REASON_BYTES,
-                       "something listens there, and does not answer as "
-                       "`ringpipe boards enrol` does");
+        (void)snprintf(
+            out, REASON_BYTES,
+            "the program that listens there does not answer as `ringpipe boards enrol` does");
     } else if (reach == RP_REACH_CLOSED) {
         const size_t used = strlen(out);
         (void)snprintf(out + used, REASON_BYTES - used,
-                       ": does `ringpipe boards enrol` wait there?");
+                       ": is `ringpipe boards enrol` running there?");
     }
 }
 
@@ -241,8 +241,8 @@ static rp_err step_link(rp_arena *arena, work *w) {
     /* The link itself retries. */
     if (rp_link_health_of(w->link).auth_failed && !w->enrolment->patient) {
         return rp_fail(RP_ERR_REFUSED,
-                       "--enrol: %s does not take the token: it has ended, or was made by another "
-                       "host; `ringpipe boards enrol` makes a new one",
+                       "--enrol: %s does not accept the token: it has expired, or another host has "
+                       "made it; `ringpipe boards enrol` makes a new one",
                        w->endpoint);
     }
     report_trying(w);
@@ -259,7 +259,7 @@ static rp_err ask_host(rp_arena *arena, work *w) {
     report_waiting(w, NULL);
     while (!w->done) {
         if (w->enrolment->stopped(w->enrolment->context)) {
-            return rp_fail(RP_ERR_INTERRUPTED, "--enrol: stopped before the host has answered");
+            return rp_fail(RP_ERR_INTERRUPTED, "--enrol: stopped before the host answered");
         }
         RP_TRY(step_link(arena, w));
     }
@@ -282,7 +282,7 @@ rp_err rp_agent_enrol(rp_arena *arena, const rp_agent_enrolment *enrolment) {
     (void)fflush(stdout);
     RP_TRY(rp_trusted_read(arena, enrolment->keys, &list, &count));
     if (find_key(list, count, w.token.host)) {
-        rp_log_info("enrol: the host is on the list already");
+        rp_log_info("enrol: the host is already on the list of trusted hosts");
     } else {
         err = ask_host(arena, &w);
     }

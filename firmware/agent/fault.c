@@ -40,7 +40,7 @@ void rp_agent_tell_fault(rp_agent *agent, rp_err code) {
     fault->fault_class = fault_class_of(code);
     (void)snprintf(fault->text, sizeof fault->text, "%s", rp_err_message());
     if (rp_agent_answer(agent, &frame, NULL, 0) != RP_OK) {
-        rp_log_warn("the host could not be told of the fault");
+        rp_log_warn("the fault could not be reported to the host");
     }
 }
 

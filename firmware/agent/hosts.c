@@ -89,7 +89,7 @@ static rp_err find_name(const char *name, size_t bytes, const rp_trusted *hosts,
                                      hosts[i].name);
         }
     }
-    return rp_fail(RP_ERR_USAGE, "--host: nobody called '%.*s' is trusted; trusted are: %s",
+    return rp_fail(RP_ERR_USAGE, "--host: no trusted host is called '%.*s'; trusted are: %s",
                    (int)(bytes < NAME_SHOWN ? bytes : NAME_SHOWN), name, known);
 }
 
@@ -113,12 +113,14 @@ rp_err rp_hosts_find(rp_arena *arena, const char *text, const rp_trusted *hosts,
                        address);
     }
     if (count == 0) {
-        return rp_fail(RP_ERR_USAGE, "--host: no host is trusted, so that its key is not known: "
-                                     "`ringpipe keys trust NAME KEY`");
+        return rp_fail(RP_ERR_USAGE, "--host: this board trusts no host, so it does not know the "
+                                     "host's key: add it with `ringpipe keys trust NAME KEY`");
     }
     if (!at && count > 1) {
-        return rp_fail(RP_ERR_USAGE, "--host: %u hosts are trusted: which one is it, as in %s@%s?",
-                       count, hosts[0].name, address);
+        return rp_fail(
+            RP_ERR_USAGE,
+            "--host: %u hosts are trusted; expected the name of one of them, as in %s@%s", count,
+            hosts[0].name, address);
     }
     *key = hosts[0].key;
     RP_TRY(at ? find_name(text, (size_t)(at - text), hosts, count, key) : RP_OK);

@@ -155,7 +155,7 @@ static rp_err read_waiting(rp_runner *r, size_t first, size_t count, char *out) 
         bool ready;
         rp_err err = rp_port_in_find(parcel.port, &parcel.want, &pieces, &ready);
         if (err == RP_OK && !ready) {
-            err = rp_fail(RP_ERR_FAULT, "of what waits here, number %llu is missing: step %llu",
+            err = rp_fail(RP_ERR_FAULT, "pending parcel number %llu is missing (step %llu)",
                           (unsigned long long)m, (unsigned long long)parcel.want.step);
         }
         if (err != RP_OK) {
@@ -193,7 +193,7 @@ rp_err rp_runner_in_flight_read(rp_runner *r, size_t first, size_t count, void *
         RP_TRY(rp_runner_read_own_weights(r));
         if (pending_microbatches(r) > 0 &&
             rp_port_in_pending(r->held[0].in) != pending_microbatches(r)) {
-            return rp_fail(RP_ERR_FAULT, "%u parcels are pending here, but %llu were sent",
+            return rp_fail(RP_ERR_FAULT, "%u parcels are pending on this board, but %llu were sent",
                            rp_port_in_pending(r->held[0].in),
                            (unsigned long long)pending_microbatches(r));
         }
@@ -262,7 +262,7 @@ static rp_err restore_waiting(rp_runner *r) {
         if (err != RP_OK) {
             return err == RP_ERR_AGAIN
                        ? rp_fail(RP_ERR_LIMIT,
-                                 "no room for what waits in the checkpoint, %zu bytes",
+                                 "no room for the pending parcels of the checkpoint, %zu bytes",
                                  waiting_bytes(r))
                        : err;
         }
@@ -277,7 +277,7 @@ rp_err rp_runner_resume(rp_runner *r, uint64_t fill_step, size_t bytes) {
     rp_err err = RP_OK;
     if (r->active || fill_step > job->step_first || r->sched.step != job->step_first ||
         r->restored) {
-        return rp_fail(RP_ERR_PEER, "in-flight state can be restored before training begins only");
+        return rp_fail(RP_ERR_PEER, "in-flight state can only be restored before training begins");
     }
     rp_runner_start_order(r, fill_step);
     while (r->sched.step < job->step_first && job->method.kind->next(&r->sched, &op)) {

@@ -79,7 +79,8 @@ static rp_err gather_row(rp_runner *r, running_op *op, bool *ready) {
     rp_err err = op->rows ? rp_port_in_gather(op->rows, &want, &op->row, &covered) : RP_OK;
     if (err == RP_OK && op->rows && covered &&
         (op->row.count != 1 || op->row.piece[0].samples.count != want.samples.count)) {
-        err = rp_fail(RP_ERR_PEER, "step %llu, samples [%u, +%u): %s came in %u parcels",
+        err = rp_fail(RP_ERR_PEER,
+                      "step %llu, samples [%u, +%u): %s arrived in %u parcels, expected one",
                       (unsigned long long)want.step, want.samples.first, want.samples.count,
                       weights ? "weights" : "a stash", op->row.count);
     }
@@ -450,7 +451,7 @@ rp_err rp_runner_issue(rp_runner *r) {
     case RP_OP_UPDATE:
         return try_update(r);
     default:
-        return rp_fail(RP_ERR_USAGE, "schedule %s asks for op %d, which no stage can do",
+        return rp_fail(RP_ERR_USAGE, "schedule %s asks for op %d, which does not exist",
                        r->held[0].job->method.kind->name, (int)r->next.kind);
     }
 }

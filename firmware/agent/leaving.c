@@ -13,7 +13,8 @@ bool rp_agent_leaves(const rp_agent *agent) {
 }
 
 rp_err rp_agent_check_device(const rp_agent *agent) {
-    return agent->hung ? rp_fail(RP_ERR_DEVICE, "the device does not end an op any more: the agent "
-                                                "ends, and a new process has to take the device")
-                       : RP_OK;
+    return agent->hung
+               ? rp_fail(RP_ERR_DEVICE, "the device no longer ends an op: the agent ends, because "
+                                        "only a new process can use the device again")
+               : RP_OK;
 }

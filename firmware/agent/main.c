@@ -53,47 +53,47 @@ enum { WHERE = 1, LOUDNESS }; /* groups whose options exclude each other */
 
 static const rp_option options_table[] = {
     {"listen", 0, RP_OPTION_TEXT, "tcp://HOST:PORT", AT(listen),
-     "Control socket; PORT + 1, + 2 and, where boards share a stage, up to + 17 carry data; 0: any",
+     "Address of the control socket. PORT + 1, + 2 and (if boards share a stage) up to + 17 carry "
+     "data; 0: any free port",
      0, NULL, false, WHERE},
     {"host", 0, RP_OPTION_TEXT, "[NAME@]ADDRESS:PORT", AT(host),
-     "Dial this host instead of listening, for a board without a reachable address; NAME: one of "
-     "several trusted hosts; PORT + 1 carries data",
+     "Connect to this host instead of listening, for a board without a reachable address. NAME "
+     "chooses one of several trusted hosts; PORT + 1 carries data",
      0, NULL, false, WHERE},
     TEXT("board", "BOARD", board, "Board profile, or auto (default)"),
     TEXT("keys", "DIR", keys,
          "This board's keys and the hosts it trusts (default: ~/.config/ringpipe/keys)"),
     TEXT("enrol", "TOKEN@HOST:PORT", enrol,
-         "Make keys if they are missing, and let `ringpipe boards enrol` there put this board into "
-         "its roster; nothing once that is done. @FILE: the content of this file, which no list of "
-         "processes shows"),
-    TEXT("roster", "FILE.yaml", roster, "A roster: its hosts are trusted too"),
+         "Make keys if they are missing, and let `ringpipe boards enrol` on that host add this "
+         "board to its roster; does nothing if that is done. @FILE reads the text from a file, so "
+         "that no list of processes shows it"),
+    TEXT("roster", "FILE.yaml", roster, "Also trust the hosts in this roster"),
     VALUE(NUMBER, "threads", "N", threads, 1024, "CPU threads on a CPU device; 0: all (default)"),
     TEXT("name", "TEXT", name, "Name in messages and pictures (default: the board's)"),
     /* Used by ringpipe: what emulated links of this machine share. */
     VALUE(NUMBER, "media", "FD", media, 1 << 20, NULL),
     TEXT("slots", "DIR", slots,
-         "Start the software that bundles have brought into this folder, where there is some"),
+         "Start the software in this folder, where bundles are installed, if there is any"),
     TEXT("install", "FILE.rpb", install,
-         "With --slots: check a bundle, put it on trial for the next starts, and end"),
+         "With --slots: check a bundle, install it on trial for the next starts, and end"),
     FLAG("revert", revert,
-         "With --slots: go back from the trial, or to the previous software, and end"),
+         "With --slots: end the trial, or return to the previous software, and end"),
     TEXT("last-words", "FILE", last_words,
-         "Keep the last lines of the journal there, 16 KiB, so that `ringpipe boards log` has them "
+         "Keep the last 16 KiB of the log in this file, so that `ringpipe boards log` shows them "
          "after a crash"),
     VALUE(CHOICE, "reboot", "allow|refuse", reboot, 0,
-          "Whether `ringpipe boards reboot` may end this agent with exit code 84, upon which its "
+          "Whether `ringpipe boards reboot` may end this agent with exit code 84, after which its "
           "service reboots the board (default: refuse)"),
     /* For tests: the shortest time of a trial; one number of every N-th forward is wrong. */
     VALUE(NUMBER, "settle", "SECONDS", settle_s, 3600, NULL),
     VALUE(NUMBER, "wrong-every", "N", wrong_every, UINT32_MAX, NULL),
     FLAG("once", once, "End after one run"),
     TEXT("warm", "MODEL.yaml", warm,
-         "Build what a model's layers need into the kernel cache, and end"),
+         "Build the kernels of a model's layers into the kernel cache, and end"),
     TEXT("sample", "SHAPE", sample, "With --warm: shape of a sample, as in 1,28,28"),
-    {"quiet", 'q', RP_OPTION_FLAG, NULL, AT(quiet), "Errors only in the journal", 0, NULL, false,
+    {"quiet", 'q', RP_OPTION_FLAG, NULL, AT(quiet), "Log only errors", 0, NULL, false, LOUDNESS},
+    {"verbose", 'v', RP_OPTION_FLAG, NULL, AT(verbose), "Log details, too", 0, NULL, false,
      LOUDNESS},
-    {"verbose", 'v', RP_OPTION_FLAG, NULL, AT(verbose), "Everything that is known in the journal",
-     0, NULL, false, LOUDNESS},
     {"help", 'h', RP_OPTION_END, NULL, AT(help), "Print this list", 0, NULL, false, 0},
     {"version", 0, RP_OPTION_END, NULL, AT(version), "Print the version", 0, NULL, false, 0},
     {NULL, 0, RP_OPTION_FLAG, NULL, 0, NULL, 0, NULL, false, 0},
@@ -132,7 +132,7 @@ static rp_err read_arguments(rp_arena *arena, int argc, char **argv, arguments *
         return rp_fail(RP_ERR_USAGE, "--install and --revert need --slots DIR");
     }
     if (!args->listen && !args->host && !args->warm && !args->install && !args->revert) {
-        return rp_fail(RP_ERR_USAGE, "--listen or --host is needed");
+        return rp_fail(RP_ERR_USAGE, "--listen or --host is missing");
     }
     if (args->quiet || args->verbose) {
         rp_log_choose(args->quiet ? RP_LOG_ERROR : RP_LOG_DEBUG);
@@ -145,13 +145,12 @@ fail:
 static void note_board(const rp_device *device, const rp_board *board,
                        const rp_agent_options *options) {
     const rp_device_facts *facts = rp_device_facts_of(device);
-    rp_log_info("ringpipe " RP_VERSION
-                ", board %s: %s (%s, driver %s), compute units: %u, memory for runs: %u MiB; its "
-                "products are right",
+    rp_log_info("ringpipe " RP_VERSION ", board %s: %s (%s, driver %s), compute units: %u, memory "
+                                       "for runs: %u MiB; its matrix products are correct",
                 board->name, facts->name, facts->platform, facts->driver, facts->compute_units,
                 options->memory_mib);
     if (options->trusted_count == 0) {
-        rp_log_warn("no host is trusted: `ringpipe keys trust NAME KEY` lets one in");
+        rp_log_warn("no host is trusted: add one with `ringpipe keys trust NAME KEY`");
     }
 }
 
@@ -236,8 +235,8 @@ static rp_err enrol_board(rp_arena *arena, const arguments *args, const char *ke
                                           .context = notify,
                                           .patient = notify->fd > 0};
     if (args->listen && enrolment.port == 0) {
-        return rp_fail(RP_ERR_USAGE, "--enrol: the host has to be told where this board listens: "
-                                     "--listen with a port that is not 0");
+        return rp_fail(RP_ERR_USAGE, "--enrol: the host must know where this board listens; "
+                                     "expected --listen with a port other than 0");
     }
     return rp_agent_enrol(arena, &enrolment);
 }
@@ -259,8 +258,8 @@ static rp_err install_bundle(rp_arena *arena, const arguments *args, const char 
     RP_TRY(rp_board_find(arena, args->board, args->threads, &board));
     RP_TRY(rp_ab_install(args->slots, args->install, key, profile_of(&board), &slots));
     RP_TRY(rp_agent_check_start(args->slots, &slots, &clock));
-    (void)printf("version %llu is on trial in slot %s: the next start takes it, %d starts at most "
-                 "until it is good\n",
+    (void)printf("version %llu is on trial in slot %s: the next start uses it, and at most %d "
+                 "starts until it is good\n",
                  (unsigned long long)slots.trial_version, rp_ab_slot_name(slots.trial),
                  RP_AB_STARTS);
 fail:
@@ -301,7 +300,8 @@ static uint32_t share_mib(const rp_board *board, uint64_t bytes) {
 static void keep_last_words(const char *path) {
     const int code = path ? rp_log_keep(path) : 0;
     if (code != 0) {
-        rp_log_warn("--last-words %s: %s: a crash will leave none", path, strerror(code));
+        rp_log_warn("--last-words %s: %s: the last lines before a crash will not be kept", path,
+                    strerror(code));
     }
 }
 

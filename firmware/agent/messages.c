@@ -9,8 +9,8 @@
 static void agree_on_wire(rp_agent *agent, const rp_Hello *host) {
     rp_wire_range both = {RP_WIRE_MIN, RP_WIRE_MAX};
     if (!rp_wire_narrow(&both, host->wire_min, host->wire_max)) {
-        rp_log_error("the host (ringpipe %s) speaks wire versions %u to %u, this board (ringpipe "
-                     "%s) %d to %d: update ringpipe on %s",
+        rp_log_error("the host (ringpipe %s) has wire versions %u to %u, this board (ringpipe %s) "
+                     "has %d to %d: update ringpipe on %s",
                      host->software, host->wire_min, host->wire_max, RP_VERSION, RP_WIRE_MIN,
                      RP_WIRE_MAX, host->wire_min > RP_WIRE_MAX ? "this board" : "the host");
     }
@@ -108,7 +108,7 @@ static rp_err on_hello(rp_agent *agent, const rp_message *message) {
 
 static rp_err on_end(rp_agent *agent, const rp_message *message) {
     const bool failed = rp_frame_kind(&message->frame) == RP_KIND_FAULT;
-    char why[sizeof message->frame.body.fault.text + 32] = "the host has done with it";
+    char why[sizeof message->frame.body.fault.text + 32] = "the host has ended the run";
     if (failed) {
         (void)snprintf(why, sizeof why, "the host says: %s", message->frame.body.fault.text);
     }
@@ -222,9 +222,10 @@ static rp_err refuse_term(rp_agent *agent, rp_run_identity run) {
     rp_Fault *fault = &frame.body.fault;
     (void)snprintf(fault->text, sizeof fault->text,
                    newest > run.term
-                       ? "a newer start of this run has been here: term %u, this controller has %u"
-                       : "another start of this run has been here with the same term, %u: the run "
-                         "folder has lost its newest files; resume the run once more",
+                       ? "this board knows a newer start of this run, with term %u; this "
+                         "controller has term %u"
+                       : "this board knows another start of this run with the same term, %u, so "
+                         "the run folder has lost its newest files; resume the run once more",
                    newest, run.term);
     if (agent->refused.id != run.id || agent->refused.term != run.term) { /* logged once for each */
         rp_log_warn("a controller is refused: %s", fault->text);
@@ -250,7 +251,7 @@ static rp_err on_message(rp_agent *agent, const rp_message *message) {
     }
     return is_lost
                ? RP_OK
-               : rp_fail(RP_ERR_PEER, "the host sent %s, which a board in state %s does not take",
+               : rp_fail(RP_ERR_PEER, "the host sent %s, which a board in state %s does not accept",
                          rp_kind_name(kind), rp_agent_state_name(agent->state));
 }
 
@@ -291,7 +292,7 @@ rp_err rp_agent_take_messages(rp_agent *agent) {
         }
         if (!is_older && waits_for_builder(agent, message)) {
             /* the result of the present build is not needed */
-            rp_agent_end_run(agent, "the host has another one");
+            rp_agent_end_run(agent, "the host has sent another assignment");
             agent->held = message;
             continue;
         }

@@ -33,14 +33,14 @@ static rp_err watch_neighbour(rp_agent *agent, agent_neighbour *at) {
     }
     if (watched == RP_WATCH_LOST) {
         return rp_fail(RP_ERR_FAULT,
-                       "hop %s -> %s: nothing came back from board %s %s %s for %" PRId64 " s",
-                       from, to, far, dials ? "at" : "to", rp_link_endpoint(at->link),
+                       "hop %s -> %s: no answer from board %s %s %s for %" PRId64 " s", from, to,
+                       far, dials ? "at" : "to", rp_link_endpoint(at->link),
                        at->watch.silent_ns / RP_NS_PER_S);
     }
     if (watched == RP_WATCH_STUCK) {
         return rp_fail(RP_ERR_FAULT,
                        "hop %s -> %s: a message from board %s to board %s was sent %d times and "
-                       "never came whole: the way damages large messages, or lets none pass",
+                       "never arrived intact: the network damages or drops large messages",
                        from, to, own, far, RP_LINK_REPLAYS_MAX);
     }
     return RP_OK;

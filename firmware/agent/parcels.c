@@ -76,15 +76,15 @@ rp_err rp_parcel_memory_check(const rp_plan *plan, uint32_t node, const rp_parce
     }
     const rp_plan_edge *most = &plan->edge[parcels->edge];
     const uint32_t far = rp_plan_far_end(most, node);
-    return rp_fail(RP_ERR_LIMIT,
-                   "needs %.1f MiB of %smemory and may have %.1f (the board's "
-                   "memory_fraction): its %s %.1f, and %.1f for what comes and goes over its "
-                   "links; most of that, %.1f, is for %" PRIu32 " parcels with %ss %s %s%s. Use "
-                   "smaller microbatches, a codec (links.codec), or less advance",
-                   (double)needs * mib, room->apart ? "its processor's " : "",
-                   (double)room->limit_bytes * mib, room->apart ? "offloaded stashes" : "stages",
-                   (double)room->stage_bytes * mib, (double)parcels->bytes * mib,
-                   (double)parcels->edge_bytes * mib, parcels->edge_parcels,
-                   rp_carries_name(most->carries), most->to == node ? "from" : "to",
-                   far == RP_PLAN_HOST ? "the " : "board ", rp_plan_node_name(plan, far));
+    return rp_fail(
+        RP_ERR_LIMIT,
+        "needs %.1f MiB of %smemory, but the limit is %.1f (the board's memory_fraction): its %s "
+        "need %.1f, and parcels on its links %.1f; most of that, %.1f, is for %" PRIu32
+        " parcels with %ss %s %s%s. Use smaller microbatches, a codec (links.codec), or less "
+        "advance",
+        (double)needs * mib, room->apart ? "its processor's " : "", (double)room->limit_bytes * mib,
+        room->apart ? "offloaded stashes" : "stages", (double)room->stage_bytes * mib,
+        (double)parcels->bytes * mib, (double)parcels->edge_bytes * mib, parcels->edge_parcels,
+        rp_carries_name(most->carries), most->to == node ? "from" : "to",
+        far == RP_PLAN_HOST ? "the " : "board ", rp_plan_node_name(plan, far));
 }

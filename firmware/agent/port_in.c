@@ -135,7 +135,7 @@ rp_err rp_port_in_push(rp_port_in *port, const rp_parcel *parcel) {
         pending *entry = &port->queue[i];
         if (same_step(entry, parcel->evaluating, parcel->step) &&
             overlaps(entry->parcel.samples, parcel->samples)) {
-            return fail_parcel(port, parcel, "some of these samples have come before");
+            return fail_parcel(port, parcel, "some of these samples have already arrived");
         }
         free = entry->used ? free : entry;
     }
@@ -163,7 +163,7 @@ static rp_err check_waiting(const rp_port_in *port, const rp_port_want *want) {
             continue;
         }
         if (parcel->evaluating && !want->evaluating) {
-            return fail_parcel(port, parcel, "a parcel of an evaluation came in training");
+            return fail_parcel(port, parcel, "a parcel of an evaluation arrived during training");
         }
         if (parcel->evaluating == want->evaluating && parcel->step < want->step &&
             entry->taken < parcel->samples.count) {

@@ -44,7 +44,7 @@ fail:
 
 rp_err rp_profile_refuse_cancelled(const rp_device_builder *builder) {
     return rp_device_builder_is_cancelled(builder)
-               ? rp_fail(RP_ERR_INTERRUPTED, "the profile is not wanted any more")
+               ? rp_fail(RP_ERR_INTERRUPTED, "the profile is no longer needed")
                : RP_OK;
 }
 

@@ -142,7 +142,7 @@ static rp_err begin_bundle(rp_agent *agent, const rp_Push *push) {
     const char *slots = agent->options.software->slots;
     char path[PATH_BYTES];
     if (push->bytes == 0 || push->bytes > BYTES_MAX) {
-        return refuse_push(agent, "a bundle of so many bytes is not taken");
+        return refuse_push(agent, "the bundle is empty or too large");
     }
     rp_agent_end_push(agent);
     agent->push = (agent_push){.id = push->id, .bytes = push->bytes};
@@ -162,13 +162,14 @@ static rp_err begin_bundle(rp_agent *agent, const rp_Push *push) {
     agent->push.got = (uint64_t)got <= push->bytes ? (uint64_t)got : 0;
     if (agent->push.got == 0 &&
         (ftruncate(fd, 0) != 0 || fseek(agent->push.file, 0, SEEK_SET) != 0)) {
-        return refuse_push(agent, "the file for it can not be emptied");
+        return refuse_push(agent, "the file for the bundle cannot be emptied");
     }
     if (push->bytes > agent->push.got && check_space(agent) != RP_OK) {
         return refuse_all(agent, rp_err_message());
     }
-    rp_log_info("push: a bundle of %" PRIu64 " bytes comes, %" PRIu64 " are here", push->bytes,
-                agent->push.got);
+    rp_log_info("push: receiving a bundle of %" PRIu64 " bytes, of which %" PRIu64
+                " are already stored",
+                push->bytes, agent->push.got);
     return agent->push.got < push->bytes ? send_pushed(agent, RP_PUSHED_GOES_ON, "")
                                          : install_bundle(agent);
 }
@@ -180,11 +181,12 @@ rp_err rp_agent_on_push_piece(rp_agent *agent, const rp_message *message) {
         return RP_OK; /* of a push that has ended here, or a piece that arrived before */
     }
     if (piece.bytes > push->bytes - push->got) {
-        return refuse_all(agent, "more bytes came than were announced");
+        return refuse_all(agent, "the bundle is longer than announced");
     }
     if (fwrite(piece.data, 1, piece.bytes, push->file) != piece.bytes || fflush(push->file) != 0) {
         char why[128];
-        (void)snprintf(why, sizeof why, "the bundle can not be written here: %s", strerror(errno));
+        (void)snprintf(why, sizeof why, "the bundle cannot be stored on this board: %s",
+                       strerror(errno));
         return refuse_all(agent, why);
     }
     push->got += piece.bytes;
@@ -224,7 +226,8 @@ rp_err rp_agent_on_push(rp_agent *agent, const rp_message *message) {
     const rp_Push *push = &message->frame.body.push;
     const rp_agent_software *software = agent->options.software;
     if (!software) {
-        return refuse_push(agent, "the agent runs without --slots: its software is the system's");
+        return refuse_push(agent, "the agent runs without --slots, so its software belongs to the "
+                                  "system: update the system's package");
     }
     if (push->action == RP_PUSH_STATE) {
         return send_pushed(agent, RP_PUSHED_STATE, "");
@@ -236,8 +239,7 @@ rp_err rp_agent_on_push(rp_agent *agent, const rp_message *message) {
     case RP_PUSH_BUNDLE:
         return software->key
                    ? begin_bundle(agent, push)
-                   : refuse_push(agent, "the board has no update.key: nothing that it could "
-                                        "check a bundle with");
+                   : refuse_push(agent, "the board has no update.key, so it cannot check bundles");
     case RP_PUSH_VALIDATE:
         return validate_software(agent);
     case RP_PUSH_REVERT:
@@ -245,7 +247,7 @@ rp_err rp_agent_on_push(rp_agent *agent, const rp_message *message) {
     case RP_PUSH_REVERT_SYSTEM:
         return revert_system(agent);
     default:
-        return refuse_push(agent, "this board does not know what is asked for");
+        return refuse_push(agent, "this board's ringpipe does not know this request: update it");
     }
 }
 

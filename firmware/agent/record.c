@@ -33,7 +33,8 @@ static rp_err begin_sending(rp_agent *agent, uint32_t stage) {
         h++;
     }
     if (h == run->held_count) {
-        return rp_fail(RP_ERR_PEER, "the host asks for a record of stage %u, which is not here",
+        return rp_fail(RP_ERR_PEER,
+                       "the host asks for a record of stage %u, which this board does not hold",
                        stage);
     }
     run->save_held = h;
@@ -73,8 +74,8 @@ static rp_err begin_again(agent_run *run, const rp_Record *piece) {
     rp_err err;
     rp_agent_end_again(run);
     if (piece->stage >= run->plan->stage_count) {
-        return rp_fail(RP_ERR_PEER, "a record is of stage %u, the plan has %u", piece->stage,
-                       run->plan->stage_count);
+        return rp_fail(RP_ERR_PEER, "a record of stage %u, but the plan has %u stages",
+                       piece->stage, run->plan->stage_count);
     }
     again->job = run->held[0].job;
     again->job.stage = piece->stage;
@@ -82,7 +83,7 @@ static rp_err begin_again(agent_run *run, const rp_Record *piece) {
     again->job = rp_stage_record_job(&again->job);
     RP_TRY(rp_stage_record_bytes_max(&again->job, &most));
     if (piece->total > most) {
-        return rp_fail(RP_ERR_PEER, "a record of stage %u has %llu bytes, at most %zu are possible",
+        return rp_fail(RP_ERR_PEER, "a record of stage %u has %llu bytes, expected at most %zu",
                        piece->stage, (unsigned long long)piece->total, most);
     }
     rp_arena_init(&again->arena, "record", 0);
@@ -100,7 +101,8 @@ static rp_err take_piece(agent_run *run, const rp_Record *piece, const rp_part *
     }
     if (!again->bytes || piece->stage != again->job.stage || piece->first != again->got ||
         part->bytes > again->count - again->got) {
-        return rp_fail(RP_ERR_PEER, "the pieces of a record of stage %u do not fit", piece->stage);
+        return rp_fail(RP_ERR_PEER, "a record of stage %u: a piece is out of order or too long",
+                       piece->stage);
     }
     memcpy(again->bytes + again->got, part->data, part->bytes);
     again->got += part->bytes;

@@ -103,7 +103,7 @@ static rp_err end_lists(rp_runner *r, uint64_t end) {
     const rp_sched_state *list = &r->sched;
     if (list->f_step + (list->f > 0) > end) {
         return rp_fail(RP_ERR_PEER,
-                       "step %llu is in flight: the pipes can not be drained in front of it",
+                       "the pipes cannot be drained before step %llu, which is in flight",
                        (unsigned long long)end);
     }
     r->sched.shape.step_end = r->above.shape.step_end = end;
@@ -114,8 +114,8 @@ static rp_err end_lists(rp_runner *r, uint64_t end) {
 rp_err rp_runner_train(rp_runner *r, uint64_t step, uint64_t pause, bool drain) {
     rp_err err = RP_OK;
     if (r->active || step != r->sched.step || pause < step || pause > r->sched.shape.step_end) {
-        return rp_fail(RP_ERR_PEER, "steps [%llu, %llu) can not start now",
-                       (unsigned long long)step, (unsigned long long)pause);
+        return rp_fail(RP_ERR_PEER, "steps [%llu, %llu) cannot start now", (unsigned long long)step,
+                       (unsigned long long)pause);
     }
     if (r->in_flight_got != r->in_flight_due) { /* missing bytes would be trained as zeros */
         return rp_fail(RP_ERR_PEER,
@@ -132,7 +132,7 @@ fail:
 
 rp_err rp_runner_evaluate(rp_runner *r, uint64_t samples, bool training) {
     if (r->active || samples == 0 || samples > UINT32_MAX) {
-        return rp_fail(RP_ERR_PEER, "an evaluation of %llu samples can not start now",
+        return rp_fail(RP_ERR_PEER, "an evaluation of %llu samples cannot start now",
                        (unsigned long long)samples);
     }
     begin_segment(r, true);
@@ -150,7 +150,7 @@ rp_err rp_runner_stop(rp_runner *r, uint64_t step) {
     /* nothing of `step` has been fed, so at most one op was requested, which cannot start */
     const rp_sched_state *at = r->have_next ? &r->before : &r->sched;
     if (step < at->step || (step == at->step && !r->at_update)) {
-        return rp_fail(RP_ERR_PEER, "can not stop before step %llu, which is being trained",
+        return rp_fail(RP_ERR_PEER, "cannot stop before step %llu, which is being trained",
                        (unsigned long long)step);
     }
     r->pause = step;

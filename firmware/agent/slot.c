@@ -55,7 +55,7 @@ rp_err rp_agent_slot_enter(rp_agent_slot *slot, const char *dir, const char *sys
         return RP_OK;
     }
     if (has_older(dir, system_path)) {
-        rp_log_info("slots: the system has a newer agent than what was pushed before it");
+        rp_log_info("slots: the system has a newer agent than the software pushed before");
         return RP_OK;
     }
     if (rp_ab_start(dir, &due) != RP_OK || due == RP_AB_NONE) {
@@ -69,7 +69,7 @@ rp_err rp_agent_slot_enter(rp_agent_slot *slot, const char *dir, const char *sys
 rp_err rp_agent_slot_again(char **argv) {
     (void)unsetenv(RP_AGENT_SLOT_ENV);
     (void)execv("/proc/self/exe", argv);
-    return rp_fail(RP_ERR_IO, "the agent can not start again: %s", strerror(errno));
+    return rp_fail(RP_ERR_IO, "the agent cannot restart: %s", strerror(errno));
 }
 
 void rp_agent_slot_follow(rp_agent_slot *slot, rp_agent *agent, int64_t now_ns) {
@@ -83,6 +83,6 @@ void rp_agent_slot_follow(rp_agent_slot *slot, rp_agent *agent, int64_t now_ns) 
     /* Only once: if it cannot be written now, the next start tries again. */
     slot->settled = true;
     if (rp_ab_validate(slot->dir, slot->slot) != RP_OK) {
-        rp_log_warn("slots: that this software is good could not be written down");
+        rp_log_warn("slots: could not record that this software is good");
     }
 }

@@ -115,7 +115,7 @@ static const char *judge_start(trial_start *start, bool in_time) {
         return NULL;
     }
     const char *line = last_line(start->said);
-    return line[0] ? line : "asked for its version, it ended with an error and without a message";
+    return line[0] ? line : "with --version it ended with an error, without a message";
 }
 
 rp_err rp_agent_check_start(const char *slots, const rp_ab *ab, const rp_clock *clock) {
@@ -123,7 +123,7 @@ rp_err rp_agent_check_start(const char *slots, const rp_ab *ab, const rp_clock *
     const char *why = NULL;
     if (snprintf(start.path, sizeof start.path, "%s/%s/bin/ringpipe-agent", slots,
                  rp_ab_slot_name(ab->trial)) >= (int)sizeof start.path) {
-        return rp_fail(RP_ERR_IO, "%s: a path that is too long", slots);
+        return rp_fail(RP_ERR_IO, "%s: the path is too long", slots);
     }
     const int code = spawn_agent(&start);
     if (code == 0) {

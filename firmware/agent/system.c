@@ -62,17 +62,17 @@ static rp_err check_bundle(rp_agent *agent, const rp_bundle *bundle, bool is_sys
     const rp_system *system = rp_agent_system(agent);
     const char *board = agent->options.software->board;
     if (!system) {
-        return is_system ? rp_fail(RP_ERR_REFUSED,
-                                   "this board has no slots for a whole system: only a card that "
-                                   "`ringpipe image` has made has them")
+        return is_system ? rp_fail(RP_ERR_REFUSED, "this board has no system slots, which only a "
+                                                   "card from `ringpipe image` has")
                          : RP_OK;
     }
     const rp_system_slot *own = &system->slot[system->own];
     if (own->state != RP_SYSTEM_GOOD) {
-        return rp_fail(RP_ERR_REFUSED, "the whole system is on trial: wait until it is good");
+        return rp_fail(RP_ERR_REFUSED,
+                       "the running system is still on trial: wait until it is good");
     }
     if (rp_agent_system_writes(agent) || system->due) {
-        return rp_fail(RP_ERR_REFUSED, "another system is written to this board");
+        return rp_fail(RP_ERR_REFUSED, "another system is being written to this board");
     }
     if (is_system && board && strcmp(board, bundle->board) != 0) {
         return rp_fail(RP_ERR_REFUSED, "it is for boards of the profile %s, and this is a %s",
@@ -81,7 +81,7 @@ static rp_err check_bundle(rp_agent *agent, const rp_bundle *bundle, bool is_sys
     return bundle->version > own->release
                ? RP_OK
                : rp_fail(RP_ERR_REFUSED,
-                         "it has release %" PRIu64 ", and the system that runs %" PRIu64
+                         "it has release %" PRIu64 ", but the running system has %" PRIu64
                          ": expected a newer one",
                          bundle->version, own->release);
 }
@@ -114,7 +114,7 @@ rp_err rp_agent_hand_over_system(rp_agent *agent, const char *path, bool *is_sys
             RP_TRY(rp_fail(RP_ERR_IO, "%s: %s", to, strerror(errno)));
         }
         RP_TRY(rp_replace_sync_folder(to));
-        rp_log_info("push: a whole system has come, and is to be written");
+        rp_log_info("push: received a whole system, which will now be written");
     }
 fail:
     (void)fclose(file);
@@ -127,7 +127,7 @@ rp_err rp_agent_wish_system(rp_agent *agent, const char *wish) {
     const rp_system *system = rp_agent_system(agent);
     char path[PATH_BYTES];
     if (!system) {
-        return rp_fail(RP_ERR_USAGE, "this board has no slots for a whole system");
+        return rp_fail(RP_ERR_USAGE, "this board has no system slots");
     }
     name_file(agent, RP_SYSTEM_WISH, path);
     FILE *file = rp_replace_begin(path);
@@ -145,7 +145,7 @@ void rp_agent_has_settled(rp_agent *agent) {
     agent->system.wished_ns = now_ns;
     agent->system.good = !system || system->slot[system->own].state != RP_SYSTEM_TRIAL;
     if (!agent->system.good && rp_agent_wish_system(agent, "validate") == RP_OK) {
-        rp_log_info("system: what is on trial works");
+        rp_log_info("system: the system on trial works");
     }
 }
 
@@ -156,7 +156,7 @@ void rp_agent_step_system(rp_agent *agent) {
     }
     const rp_system *system = rp_agent_system(agent);
     if (system && system->due && !rp_agent_system_writes(agent)) {
-        rp_log_warn("system: the board reboots, for the system in the other slot");
+        rp_log_warn("system: the board reboots into the system in the other slot");
         agent->reboot_ns = rp_clock_now_ns(agent->clock);
     }
 }

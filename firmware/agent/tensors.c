@@ -54,7 +54,8 @@ rp_err rp_agent_on_tensors_end(rp_agent *agent, const rp_message *message) {
     const uint32_t replicas = rp_stage_replicas(run->held[0].stage);
     const uint32_t count = run->held_count * replicas;
     if (message->part_count != 1 || message->part[0].bytes != count * sizeof(uint64_t)) {
-        return rp_fail(RP_ERR_PEER, "the end of the tensors lacks the number of updates applied");
+        return rp_fail(RP_ERR_PEER, "the end of the tensors: expected one number of updates for "
+                                    "each replica of each stage");
     }
     for (uint32_t i = 0; i < count; i++) {
         uint64_t applied;

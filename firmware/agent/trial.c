@@ -38,7 +38,8 @@ static rp_err listen_for(rp_agent *agent, const char *key) {
                                      .send_window = 1,
                                      .part_bytes_max = RP_WIRE_BYTES_MAX};
     if (agent->options.dial) {
-        return send_trial_done(agent, RP_TRIAL_FAILED, 0, "this board listens nowhere: it dials");
+        return send_trial_done(agent, RP_TRIAL_FAILED, 0,
+                               "this board dials its host and does not listen");
     }
     if (rp_link_open(agent->links, &options, &agent->trial) != RP_OK) {
         return send_trial_done(agent, RP_TRIAL_FAILED, 0, rp_err_message());
@@ -64,7 +65,7 @@ static rp_err measure_link(rp_agent *agent) {
     const rp_Trial *asked = &agent->trial_asked;
     if (!agent->trial || !rp_link_health_of(agent->trial).last_heard_ns) {
         return send_trial_done(agent, RP_TRIAL_FAILED, 0,
-                               "there is no link that could be measured");
+                               "the link for the measurement is not connected");
     }
     return rp_wire_rate_begin(&agent->rate, agent->clock, asked->bytes, asked->bytes_count,
                               asked->row) == RP_OK

@@ -54,11 +54,11 @@ static void read_again(rp_trust *trust, rp_agent *agent) {
     RP_TRY(rp_trust_read(trust, &arena, &hosts, &count));
     RP_TRY(rp_trusted_keys(&arena, hosts, count, &keys));
     RP_TRY(rp_agent_trust(agent, keys, count));
-    rp_log_info("the list of trusted hosts has changed: there are %u now", count);
+    rp_log_info("the list of trusted hosts has changed: it now has %u hosts", count);
 fail:
     if (err != RP_OK) {
-        rp_log_warn("the list of trusted hosts has changed and is not taken: they stay who they "
-                    "were");
+        rp_log_warn("the changed list of trusted hosts has an error and is ignored: the previous "
+                    "one stays in force");
     }
     rp_arena_finish(&arena);
 }

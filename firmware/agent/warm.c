@@ -37,9 +37,10 @@ static rp_err find_model(rp_arena *arena, const char *name, char **out) {
     folder = folder ? folder : RP_MODELS_DIR;
     RP_TRY(rp_arena_printf(arena, out, "%s/%s.yaml", folder, name));
     if (access(*out, R_OK) != 0) {
-        err = rp_fail(RP_ERR_USAGE,
-                      "--warm: no model '%s': neither a name under %s nor a path to a model file",
-                      name, folder);
+        err = rp_fail(
+            RP_ERR_USAGE,
+            "--warm: no model '%s': expected a name of a model in %s, or a path to a model file",
+            name, folder);
     }
 fail:
     return err;

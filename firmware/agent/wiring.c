@@ -156,13 +156,14 @@ static rp_err bind_hops(rp_agent *agent, rp_node *peers) {
         }
         if (run->dials) {
             return rp_fail(RP_ERR_USAGE,
-                           "board %s is to dial this board, which nobody can dial: the host's "
-                           "roster has to say `address: dials`",
+                           "the plan lets board %s dial this board, which does not listen: the "
+                           "host's roster must say `address: dials` for it",
                            rp_plan_node_name(run->plan, at->node));
         }
         const rp_node *key = keys && bound < rp_node_count(keys) ? rp_node_item(keys, bound) : NULL;
         if (!key || !rp_node_is_scalar(key)) {
-            return rp_node_fail(peers, "boards: lacks the key of board %s, which connects here",
+            return rp_node_fail(peers,
+                                "boards: the key of board %s, which dials this board, is missing",
                                 rp_plan_node_name(run->plan, at->node));
         }
         RP_TRY(bind_data(agent, rp_plan_node_name(run->plan, at->node), bound ? bound + 2 : 1,
@@ -181,11 +182,11 @@ rp_err rp_agent_open_links(rp_agent *agent) {
     const char *host = NULL;
     rp_err err;
     if (!peers) {
-        return rp_node_fail(root, "peers: is missing");
+        return rp_node_fail(root, "peers: missing, expected the keys of host and boards");
     }
     RP_TRY(rp_node_string(peers, "host", &host));
     if (!host) {
-        return rp_node_fail(peers, "host: is missing, expected the host's key");
+        return rp_node_fail(peers, "host: missing, expected the host's key");
     }
     run->dials = agent->options.dial != NULL;
     RP_TRY(read_emulation(agent));
@@ -224,7 +225,7 @@ rp_err rp_agent_dial(rp_agent *agent, const rp_Connect *to) {
     if (at == run->neighbour + run->neighbour_count ||
         !rp_plan_dials(run->plan, run->node, at->node) || at->link) {
         return rp_fail(RP_ERR_PEER,
-                       "connect: names node %u, which this board does not dial, or has dialled",
+                       "connect: node %u: this board does not dial it, or has already dialled it",
                        to->node);
     }
     if (!to->endpoint[0] || !to->public_key[0]) {

@@ -160,7 +160,7 @@ rp_err rp_arena_printf(rp_arena *arena, char **out, const char *format, ...) {
     int length = vsnprintf(NULL, 0, format, args);
     va_end(args);
     if (length < 0) {
-        return rp_fail(RP_ERR_FORMAT, "arena %s: text can not be formatted", arena->name);
+        return rp_fail(RP_ERR_FORMAT, "arena %s: text cannot be formatted", arena->name);
     }
     void *text;
     rp_err err = rp_arena_alloc(arena, (size_t)length + 1, 1, &text);

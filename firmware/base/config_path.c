@@ -26,8 +26,8 @@ rp_err rp_node_path(rp_arena *arena, const rp_node *node, const char **out) {
         return err;
     }
     if (access(beside, F_OK) != 0 && access(node->text, F_OK) == 0) {
-        rp_log_warn("%s:%u: '%s' is found from the current folder; paths in a file are meant from "
-                    "the folder of that file",
+        rp_log_warn("%s:%u: '%s' is relative to the current folder, but paths in a file should be "
+                    "relative to that file's folder",
                     node->name, node->line, node->text);
         return RP_OK;
     }

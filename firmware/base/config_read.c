@@ -53,8 +53,7 @@ static rp_err next_event(reader *r, yaml_event_t *event) {
         return rp_fail(RP_ERR_MEMORY, "%s: no memory for the YAML parser", r->name);
     }
     if (p->error == YAML_SCANNER_ERROR && tab_indents(r, p->problem_mark.line)) {
-        return problem_at(r, p->problem_mark.line,
-                          "a tab indents this line; YAML takes spaces only");
+        return problem_at(r, p->problem_mark.line, "a tab indents this line; YAML needs spaces");
     }
     char text[256];
     (void)snprintf(text, sizeof text, "not valid YAML: %s%s%s",
@@ -106,7 +105,7 @@ static rp_err read_key(reader *r, const yaml_event_t *event, const rp_node *map,
         return problem_at(r, line, "expected a key");
     }
     if (event->data.scalar.anchor || event->data.scalar.tag) {
-        return problem_at(r, line, "anchors (&), aliases (*) and tags (!) are not used here");
+        return problem_at(r, line, "anchors (&), aliases (*) and tags (!) are not supported");
     }
     const char *text = (const char *)event->data.scalar.value;
     const rp_node *before = rp_node_child(map, text);
@@ -170,7 +169,7 @@ static rp_err read_value(reader *r, const yaml_event_t *event, uint32_t depth, r
     }
     if (anchor || tag || event->type == YAML_ALIAS_EVENT) {
         return problem_at(r, event->start_mark.line,
-                          "anchors (&), aliases (*) and tags (!) are not used here");
+                          "anchors (&), aliases (*) and tags (!) are not supported");
     }
     if (depth > RP_CONFIG_DEPTH_MAX) {
         return problem_at(r, event->start_mark.line, "nested too deeply");
@@ -224,7 +223,7 @@ static rp_err read_document(reader *r, const char *text, size_t bytes, rp_node *
     yaml_event_delete(&event);
     RP_TRY(next_event(r, &event));
     if (event.type != YAML_STREAM_END_EVENT) {
-        err = problem_at(r, event.start_mark.line, "a second document (---) is not used here");
+        err = problem_at(r, event.start_mark.line, "a second document (---) is not supported");
     }
 fail:
     yaml_event_delete(&event);
@@ -259,7 +258,7 @@ rp_err rp_config_load(rp_arena *arena, const char *path, const char **text, size
     FILE *file = fopen(rp_input_path(path), "rbe");
     path = rp_input_name(path);
     if (!file) {
-        return rp_fail(RP_ERR_IO, "%s: can not be opened: %s", path, strerror(errno));
+        return rp_fail(RP_ERR_IO, "%s: cannot be opened: %s", path, strerror(errno));
     }
     rp_err err = RP_OK;
     char *all;
@@ -267,7 +266,7 @@ rp_err rp_config_load(rp_arena *arena, const char *path, const char **text, size
     *text = all;
     *bytes = fread(all, 1, (size_t)RP_CONFIG_FILE_BYTES_MAX + 1, file);
     if (ferror(file)) {
-        err = rp_fail(RP_ERR_IO, "%s: can not be read: %s", path, strerror(errno));
+        err = rp_fail(RP_ERR_IO, "%s: cannot be read: %s", path, strerror(errno));
     }
 fail:
     (void)fclose(file);

@@ -105,7 +105,7 @@ static rp_err write_to(const rp_node *node, sink *to) {
     rp_err err = RP_OK;
     if (!emit_document(&emitter, node, to->whole)) {
         err = rp_fail(emitter.error == YAML_WRITER_ERROR ? RP_ERR_IO : RP_ERR_MEMORY,
-                      "YAML can not be written: %s",
+                      "YAML cannot be written: %s",
                       emitter.problem ? emitter.problem : strerror(errno));
     }
     yaml_emitter_delete(&emitter);
@@ -116,7 +116,7 @@ static rp_err write_file(const rp_node *node, FILE *file, bool whole) {
     sink to = {.file = file, .whole = whole};
     rp_err err = write_to(node, &to);
     if (err == RP_OK && fflush(file) != 0) {
-        err = rp_fail(RP_ERR_IO, "YAML can not be written: %s", strerror(errno));
+        err = rp_fail(RP_ERR_IO, "YAML cannot be written: %s", strerror(errno));
     }
     return err;
 }

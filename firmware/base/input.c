@@ -63,7 +63,7 @@ rp_err rp_input_read(int fd, const char *name, uint64_t first, void *to, size_t 
             continue;
         }
         if (got <= 0) {
-            return rp_fail(RP_ERR_IO, "%s: can not be read: %s", name,
+            return rp_fail(RP_ERR_IO, "%s: cannot be read: %s", name,
                            got < 0 ? strerror(errno) : "it became shorter");
         }
         at += got;
@@ -82,7 +82,7 @@ static rp_err copy_input(FILE *to) {
             continue;
         }
         if (got < 0) {
-            return rp_fail(RP_ERR_IO, "standard input: can not be read: %s", strerror(errno));
+            return rp_fail(RP_ERR_IO, "standard input: cannot be read: %s", strerror(errno));
         }
         total += (uint64_t)got;
         if (total > RP_INPUT_BYTES_MAX) {

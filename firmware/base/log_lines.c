@@ -194,11 +194,10 @@ int rp_log_keep(const char *path) {
     const uint32_t count = read_records(fd, old, &ended);
     take_records(old, count, own, own_count);
     if (!ended) {
-        put_line(
-            LEVEL_ERROR, wall_ms(),
-            "the process before ended without a word: it was killed, has crashed, or the power "
-            "was cut",
-            0);
+        put_line(LEVEL_ERROR, wall_ms(),
+                 "the previous process ended without a last line: it was killed, has crashed, or "
+                 "the power failed",
+                 0);
     }
     (void)pthread_mutex_unlock(&lock);
     return 0;

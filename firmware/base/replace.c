@@ -11,7 +11,7 @@ int rp_replace_open(const char *path, int flags) {
 
 rp_err rp_replace_unwritten(const char *path) {
     char text[RP_REPLACE_PATH_BYTES];
-    (void)snprintf(text, sizeof text, "%s: can not be written: %s", path, strerror(errno));
+    (void)snprintf(text, sizeof text, "%s: cannot be written: %s", path, strerror(errno));
     rp_err_set_message(text);
     return RP_ERR_IO;
 }
@@ -46,9 +46,9 @@ rp_err rp_replace_sync_folder(const char *path) {
     int fd = open(length ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     /* Some file systems cannot sync a folder and report EINVAL, which is ignored. */
     bool bad = fd < 0 || (fsync(fd) != 0 && errno != EINVAL);
-    rp_err err = bad ? rp_fail(RP_ERR_IO, "%s: can not be synced: %s", length ? folder : ".",
-                               strerror(errno))
-                     : RP_OK;
+    rp_err err =
+        bad ? rp_fail(RP_ERR_IO, "%s: cannot be synced: %s", length ? folder : ".", strerror(errno))
+            : RP_OK;
     if (fd >= 0) {
         (void)close(fd);
     }
@@ -78,6 +78,6 @@ rp_err rp_replace_end(FILE *file, const char *path, bool good) {
     if (named && file) {
         (void)unlink(temporary);
     }
-    return rp_fail(RP_ERR_IO, "%s: can not be written: %s", path,
+    return rp_fail(RP_ERR_IO, "%s: cannot be written: %s", path,
                    code == ELOOP ? "a symbolic link is not followed" : strerror(code));
 }

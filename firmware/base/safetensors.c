@@ -121,11 +121,11 @@ static rp_err check_layout(rp_st_reader *reader) {
         if (entry->offset != at) {
             return fail_entry(reader, entry->name,
                               entry->offset < at ? "overlaps another tensor"
-                                                 : "a hole lies before it");
+                                                 : "there is a gap before it");
         }
         at += entry->bytes; /* cannot overflow: offset + bytes was an integer in the header */
         if (at > total) {
-            return fail_entry(reader, entry->name, "ends behind the end of the file");
+            return fail_entry(reader, entry->name, "ends after the end of the file");
         }
     }
     if (at != total) {
@@ -153,7 +153,7 @@ static rp_err read_entries(rp_st_reader *reader, json_t *header) {
             continue;
         }
         if (key[0] == '\0' || strlen(key) > RP_ST_NAME_MAX) {
-            return fail_entry(reader, key, "a name has 1 to 200 bytes");
+            return fail_entry(reader, key, "expected a name of 1 to 200 bytes");
         }
         rp_st_entry *entry = &reader->entries[reader->entry_count];
         char *name;
@@ -219,7 +219,7 @@ static rp_err map_file(const char *path, void **mapped, size_t *bytes) {
     int fd = open(rp_input_path(path), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     path = rp_input_name(path);
     if (fd < 0) {
-        return rp_fail(RP_ERR_IO, "%s: can not be opened: %s", path, strerror(errno));
+        return rp_fail(RP_ERR_IO, "%s: cannot be opened: %s", path, strerror(errno));
     }
     rp_err err = RP_OK;
     struct stat facts;
@@ -231,7 +231,7 @@ static rp_err map_file(const char *path, void **mapped, size_t *bytes) {
         *bytes = (size_t)facts.st_size;
         *mapped = mmap(NULL, *bytes, PROT_READ, MAP_PRIVATE, fd, 0);
         if (*mapped == MAP_FAILED) {
-            err = rp_fail(RP_ERR_IO, "%s: can not be mapped: %s", path, strerror(errno));
+            err = rp_fail(RP_ERR_IO, "%s: cannot be mapped: %s", path, strerror(errno));
         }
     }
     (void)close(fd);

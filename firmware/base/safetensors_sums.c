@@ -41,7 +41,7 @@ rp_err rp_st_add_sums(rp_st_writer *writer) {
     char *sums = find_value(writer->header, bytes, RP_ST_SUMS_KEY);
     char *file = mmap(NULL, total, PROT_READ, MAP_SHARED, writer->fd, 0);
     if (file == MAP_FAILED) {
-        return rp_fail(RP_ERR_IO, "%s: can not be mapped: %s", writer->temporary, strerror(errno));
+        return rp_fail(RP_ERR_IO, "%s: cannot be mapped: %s", writer->temporary, strerror(errno));
     }
     for (uint32_t i = 0; i < count; i++) {
         const rp_st_entry *entry = &writer->entries[i];
@@ -74,9 +74,10 @@ static rp_err check_header(const rp_st_reader *reader, const char *sum) {
         write_sum(XXH3_64bits_digest(&state), own);
         same = memcmp(own, sum, sizeof own) == 0;
     }
-    return same ? RP_OK
-                : rp_fail(RP_ERR_FORMAT, "%s: is damaged: its header does not have its checksum",
-                          reader->name);
+    return same
+               ? RP_OK
+               : rp_fail(RP_ERR_FORMAT, "%s: is damaged: the checksum of its header does not match",
+                         reader->name);
 }
 
 const char *rp_st_sum(const rp_st_reader *reader) {
@@ -97,7 +98,7 @@ rp_err rp_st_check_sums(const rp_st_reader *reader) {
     }
     RP_TRY(check_header(reader, sum ? sum : ""));
     if (!sums || strlen(sums) != (size_t)reader->entry_count * RP_ST_SUM_DIGITS) {
-        return rp_fail(RP_ERR_FORMAT, "%s: is damaged: it has no checksum for every tensor",
+        return rp_fail(RP_ERR_FORMAT, "%s: is damaged: checksums of some tensors are missing",
                        reader->name);
     }
     for (uint32_t i = 0; i < reader->entry_count; i++) {
@@ -105,7 +106,8 @@ rp_err rp_st_check_sums(const rp_st_reader *reader) {
         char own[RP_ST_SUM_DIGITS];
         write_sum(XXH3_64bits(rp_st_data(reader, entry), (size_t)entry->bytes), own);
         if (memcmp(own, sums + (size_t)i * RP_ST_SUM_DIGITS, sizeof own) != 0) {
-            return rp_fail(RP_ERR_FORMAT, "%s: is damaged: tensor '%s' does not have its checksum",
+            return rp_fail(RP_ERR_FORMAT,
+                           "%s: is damaged: the checksum of tensor '%s' does not match",
                            reader->name, entry->name);
         }
     }

@@ -23,8 +23,8 @@ static rp_err lay_out(rp_arena *arena, rp_st_writer *writer, const rp_st_entry *
             entry->dims > RP_ST_DIMS_MAX || (unsigned)entry->type >= RP_ST_TYPES ||
             !rp_st_size_of(entry, &entry->bytes) || entry->bytes > INT64_MAX - at) {
             return rp_fail(RP_ERR_FORMAT,
-                           "%s: tensor '%.*s' can not be written: name, shape or type",
-                           writer->path, RP_ST_NAME_MAX, entry->name);
+                           "%s: tensor '%.*s' cannot be written: name, shape or type", writer->path,
+                           RP_ST_NAME_MAX, entry->name);
         }
         RP_TRY(rp_arena_string(arena, entry->name, &name));
         entry->name = name;
@@ -91,7 +91,7 @@ static rp_err write_at(const rp_st_writer *writer, uint64_t offset, const void *
             continue;
         }
         if (wrote <= 0) {
-            return rp_fail(RP_ERR_IO, "%s: can not be written: %s", writer->temporary,
+            return rp_fail(RP_ERR_IO, "%s: cannot be written: %s", writer->temporary,
                            strerror(errno));
         }
         from += wrote;
@@ -170,7 +170,7 @@ rp_err rp_st_create(rp_arena *arena, const char *path, const rp_st_entry *entrie
     }
     writer->fd = open(writer->temporary, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (writer->fd < 0) {
-        err = rp_fail(RP_ERR_IO, "%s: can not be written: %s", writer->temporary, strerror(errno));
+        err = rp_fail(RP_ERR_IO, "%s: cannot be written: %s", writer->temporary, strerror(errno));
         goto fail;
     }
     RP_TRY(write_header(arena, writer, header));
@@ -249,7 +249,7 @@ rp_err rp_st_commit(rp_st_writer **taken) {
     synced = close(writer->fd) == 0 && synced;
     writer->fd = -1;
     if (!synced || rename(writer->temporary, writer->path) != 0) {
-        err = rp_fail(RP_ERR_IO, "%s: can not be written: %s", writer->path, strerror(errno));
+        err = rp_fail(RP_ERR_IO, "%s: cannot be written: %s", writer->path, strerror(errno));
         (void)unlink(writer->temporary);
         goto fail;
     }

@@ -14,7 +14,7 @@ static rp_err check_sizes(rp_codec codec, const rp_tensor *tensor, const rp_buff
                    bytes <= rp_buffer_bytes(encoded)
                ? RP_OK
                : rp_fail(RP_ERR_SHAPE,
-                         "codec %s: %zu elements of %zu samples, as %zu bytes, do not lie in "
+                         "codec %s: %zu elements of %zu samples, %zu bytes encoded, do not fit in "
                          "their buffers",
                          rp_codec_name(codec), count, samples, bytes);
 }
@@ -98,7 +98,7 @@ rp_err rp_codec_add_loss(rp_device *device, rp_buffer *sums, uint32_t place, con
     rp_kernel *kernel;
     rp_err err;
     if (rp_shape_count(&back->shape) != count || back->offset != 0) {
-        return rp_fail(RP_ERR_SHAPE, "codec: a loss of %zu elements against %zu", count,
+        return rp_fail(RP_ERR_SHAPE, "codec: the loss of %zu elements compared with %zu", count,
                        rp_shape_count(&back->shape));
     }
     RP_TRY(rp_kernel_find(device, "codec", "add_loss", NULL, &kernel));

@@ -24,7 +24,7 @@ static rp_err check_sizes(const rp_tensor *to, const rp_buffer *from, const rp_b
                    value_bytes <= rp_buffer_bytes(values)
                ? RP_OK
                : rp_fail(RP_ERR_SHAPE,
-                         "codec uint8: %zu elements of %zu samples in %u groups do not lie in "
+                         "codec uint8: %zu elements of %zu samples in %u groups do not fit in "
                          "their buffers",
                          count, samples, groups);
 }

@@ -74,7 +74,7 @@ rp_err rp_device_builder_start(rp_device_builder *b, rp_device_build build, void
             b->device->build_cancelled = NULL;
             b->device->makes_ready = false;
         }
-        return rp_fail(RP_ERR_IO, "the builder's thread can not start: %s", strerror(problem));
+        return rp_fail(RP_ERR_IO, "the builder's thread cannot start: %s", strerror(problem));
     }
     b->started = true;
     return RP_OK;

@@ -86,7 +86,9 @@ bool rp_cache_read(rp_arena *arena, const char *dir, const rp_cache_key *key, vo
     bool good = read_entry(arena, file, key, out, bytes);
     (void)fclose(file);
     if (!good) {
-        rp_log_debug("kernel cache: %s is damaged or of another device, building again", path);
+        rp_log_debug(
+            "kernel cache: %s is damaged or for another device, so the kernel is built again",
+            path);
     }
     return good;
 }

@@ -119,8 +119,8 @@ static bool is_pocl(const rp_device *device) {
 static rp_err check_cache(bool needed) {
     const char *obstacle = needed ? rp_cache_home_obstacle() : NULL;
     return obstacle ? rp_fail(RP_ERR_DEVICE,
-                              "no OpenCL device: %s is not writable, and PoCL needs it for its "
-                              "cache; set POCL_CACHE_DIR or XDG_CACHE_HOME to one that is",
+                              "no OpenCL device: %s is not writable, but PoCL needs it for its "
+                              "cache; set POCL_CACHE_DIR or XDG_CACHE_HOME to a writable folder",
                               obstacle)
                     : RP_OK;
 }
@@ -169,7 +169,7 @@ static void check_file_limit(const rp_device *device) {
     if (is_pocl(device) && getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < FILE_BYTES &&
         !atomic_flag_test_and_set(&said)) {
         rp_log_warn("files may not be larger than %llu bytes here (`ulimit -f`): PoCL may need "
-                    "larger ones to compile kernels, and then ends this program",
+                    "larger ones to compile kernels, and would then end this program",
                     (unsigned long long)limit.rlim_cur);
     }
 }
@@ -231,8 +231,8 @@ static rp_err apply_clblast(const rp_device *device) {
                                       (const char **)(uintptr_t)set->name, set->value);
         if (code != CLBlastSuccess) {
             return rp_fail(RP_ERR_FORMAT,
-                           "tuning: CLBlast does not take the parameters of %s (CLBlast %d)",
-                           set->kernel, (int)code);
+                           "tuning: CLBlast refuses the parameters of %s (CLBlast %d)", set->kernel,
+                           (int)code);
         }
     }
     return RP_OK;
@@ -254,8 +254,8 @@ static void fit_panel(rp_device *device) {
 static void check_threads(const rp_device *device, uint32_t threads) {
     const rp_device_facts *facts = &device->facts;
     if (threads > 0 && facts->cpu && facts->compute_units > threads) {
-        rp_log_warn("%s computes on %u threads, not on the %u that were asked for: its driver "
-                    "had its number before, or takes none",
+        rp_log_warn("%s computes on %u threads, not on the requested %u: its driver was already "
+                    "initialised, or has no such setting",
                     facts->name, facts->compute_units, threads);
     }
 }
@@ -268,7 +268,8 @@ static rp_err choose_tuning(rp_arena *arena, rp_device *device, const char *boar
         rp_tuning_choose(arena, &key, board_path, &device->tuning, &device->tuning_origin);
     device->gemm = device->tuning.gemm;
     if (err == RP_OK && origin->ignored && !origin->applied) {
-        rp_log_info("%s is not applied: it is for %s, driver %s; `ringpipe tune` measures this one",
+        rp_log_info("%s is not used, because it is for %s, driver %s; `ringpipe tune` makes one "
+                    "for this device",
                     origin->ignored, origin->ignored_device, origin->ignored_driver);
     }
     return err;

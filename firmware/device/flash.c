@@ -73,7 +73,7 @@ static rp_err make_any(rp_arena *arena, rp_flash *flash) {
                        flash->folder, strerror(errno));
     }
     if (fstatfs(flash->fd, &about) == 0 && about.f_type == TMPFS_MAGIC) {
-        flash->why_cached = "it is a tmpfs, which is memory itself";
+        flash->why_cached = "it is a tmpfs, which is in memory itself";
     }
     return RP_OK;
 }
@@ -90,8 +90,8 @@ static rp_err take_room(const rp_flash *flash) {
     return problem == 0
                ? RP_OK
                : rp_fail(RP_ERR_LIMIT,
-                         "flash: %.1f MiB for %u stashes in %s, where %.1f are free: %s; expected "
-                         "room for all of them (RINGPIPE_FLASH names another folder)",
+                         "flash: %.1f MiB needed for %u stashes in %s, %.1f free: %s; make room, "
+                         "or name another folder with RINGPIPE_FLASH",
                          (double)bytes / (1 << 20), flash->entries, flash->folder,
                          room == UINT64_MAX ? 0 : (double)room / (1 << 20), strerror(problem));
 }
@@ -163,7 +163,7 @@ static rp_err fail_open(const rp_flash *flash, const char *what, uint32_t entry,
                         size_t bytes, int problem) {
     return rp_fail(RP_ERR_DEVICE, "flash: %s stash %u in %s: %zu of %zu bytes, %s", what, entry,
                    flash->folder, done, bytes,
-                   problem ? strerror(problem) : "and no error, but no more came or went");
+                   problem ? strerror(problem) : "without an error code");
 }
 
 rp_err rp_flash_write(rp_flash *flash, uint32_t entry, size_t at, const void *from, size_t bytes) {

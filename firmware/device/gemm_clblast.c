@@ -102,8 +102,8 @@ static rp_err check_code(CLBlastStatusCode code, const plan *p) {
         return RP_OK;
     }
     return rp_fail(RP_ERR_DEVICE,
-                   "CLBlast can not compute a product of %u x %u x %u (CLBlast error %d)",
-                   p->c.rows, p->c.cols, p->a.view.cols, (int)code);
+                   "CLBlast cannot compute a product of %u x %u x %u (CLBlast error %d)", p->c.rows,
+                   p->c.cols, p->a.view.cols, (int)code);
 }
 
 static uint32_t lines_of(const operand *x) {

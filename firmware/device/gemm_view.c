@@ -58,8 +58,8 @@ static rp_err check_patches(const rp_mat *mat, const char *name, uint64_t *exten
         mat->rows != (uint64_t)x->channels * x->r * x->s ||
         (uint64_t)x->channel_first + x->channels > x->channels_total || x->div < 1 || x->mul < 1) {
         return rp_fail(RP_ERR_SHAPE,
-                       "gemm: %s: a matrix of %u x %u can not hold patches of %u channels, a "
-                       "kernel of %u x %u and an output of %u x %u",
+                       "gemm: %s: a matrix of %u x %u cannot hold patches of %u channels, a kernel "
+                       "of %u x %u and an output of %u x %u",
                        name, mat->rows, mat->cols, x->channels, x->r, x->s, x->p, x->q);
     }
     *extent = (uint64_t)count_images(mat) * x->channels_total * x->h * x->w;

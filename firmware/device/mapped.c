@@ -71,7 +71,7 @@ rp_err rp_darena_open_mapped(rp_arena *arena, rp_device *device, const char *nam
     if (err == RP_OK && works) {
         return RP_OK;
     }
-    rp_log_warn("%s: mapped memory is not what the device sees: stashes are copied", name);
+    rp_log_warn("%s: mapped memory differs from what the device sees, so stashes are copied", name);
     rp_darena_close(out);
     RP_TRY(rp_darena_open(arena, device, name, 0, chunk_bytes, out));
 fail:

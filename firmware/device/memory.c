@@ -59,8 +59,8 @@ static rp_err create_buffer(rp_device *device, const char *name, size_t bytes, c
     const size_t limit = device->used_bytes_limit;
     if (limit > 0 && (device->used_bytes > limit || bytes > limit - device->used_bytes)) {
         return rp_fail(RP_ERR_LIMIT,
-                       "device memory %s: %zu bytes more than the %zu in use exceed the %zu that "
-                       "this run may use here (ring.memory_mb)",
+                       "device memory %s: %zu bytes in addition to the %zu in use exceed this "
+                       "run's limit of %zu (ring.memory_mb)",
                        name, bytes, device->used_bytes, limit);
     }
     cl_int code;

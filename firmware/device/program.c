@@ -70,7 +70,7 @@ static rp_err expand_includes(text *to, const rp_kernel_source *source, uint32_t
         }
         const rp_kernel_source *header = find_source(name, name_bytes);
         if (!header || to->seen_count == INCLUDES_MAX) {
-            return rp_fail(RP_ERR_DEVICE, "kernels/%s: can not include %.*s", source->name,
+            return rp_fail(RP_ERR_DEVICE, "kernels/%s: cannot include %.*s", source->name,
                            (int)name_bytes, name);
         }
         bool seen = false;
@@ -203,7 +203,8 @@ static rp_err lock_entry(rp_device *device, const rp_cache_key *key, const char 
     if (device->passes_over) {
         return RP_ERR_AGAIN;
     }
-    rp_log_warn("kernels/%s.cl: another process did not build it in time, building it here", name);
+    rp_log_warn(
+        "kernels/%s.cl: another process did not build it in time, so this process builds it", name);
     device->cache_wait_ns = 0; /* what blocks this lock may block the others as well */
     return RP_OK;
 }

@@ -141,7 +141,7 @@ rp_err rp_spill_leave(rp_spill *spill, const rp_buffer *from, uint32_t entry, co
     RP_TRY(rp_cl(clEnqueueReadBuffer(spill->queue[LEAVING], from->memory, CL_FALSE, 0,
                                      spill->entry_bytes, entry_of(spill, entry), waits,
                                      waits ? &wait : NULL, &event),
-                 "a stash that leaves, %zu bytes", spill->entry_bytes));
+                 "copying out a stash of %zu bytes", spill->entry_bytes));
     *done = (rp_event){event};
     RP_TRY(rp_cl(clFlush(spill->queue[LEAVING]), "flush"));
 fail:
@@ -173,7 +173,7 @@ rp_err rp_spill_arrive(rp_spill *spill, rp_buffer *to, uint32_t entry, const rp_
     RP_TRY(rp_cl(clEnqueueWriteBuffer(spill->queue[ARRIVING], to->memory, CL_FALSE, 0,
                                       spill->entry_bytes, entry_of(spill, entry), waits,
                                       waits ? wait : NULL, &event),
-                 "a stash that comes back, %zu bytes", spill->entry_bytes));
+                 "copying back a stash of %zu bytes", spill->entry_bytes));
     *done = (rp_event){event};
     RP_TRY(rp_cl(clFlush(spill->queue[ARRIVING]), "flush"));
 fail:

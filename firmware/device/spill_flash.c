@@ -133,7 +133,7 @@ static rp_err start_thread(one_way *way) {
     way->started = problem == 0;
     return problem == 0
                ? RP_OK
-               : rp_fail(RP_ERR_IO, "a thread for flash can not start: %s", strerror(problem));
+               : rp_fail(RP_ERR_IO, "a thread for flash cannot start: %s", strerror(problem));
 }
 
 static void make_lock(rp_spill_flash *flash) {
@@ -178,7 +178,8 @@ rp_err rp_spill_flash_open(rp_arena *arena, rp_device *device, cl_command_queue 
     }
     const char *why = rp_flash_why_cached(flash->file);
     if (why) {
-        rp_log_warn("offload: flash: stashes in %s go through the page cache, for %s", folder, why);
+        rp_log_warn("offload: flash: stashes in %s go through the page cache, because %s", folder,
+                    why);
     }
     *out = flash;
     return RP_OK;
@@ -265,7 +266,7 @@ static rp_err enqueue_leave(rp_spill_flash *flash, const rp_buffer *buffer, job 
     rp_err err =
         rp_cl(clEnqueueReadBuffer(way->queue, buffer->memory, CL_FALSE, own->at, own->bytes,
                                   own->memory, count, count ? list : NULL, copied),
-              "a stash that leaves, %zu bytes", own->bytes);
+              "copying out a stash of %zu bytes", own->bytes);
     if (err == RP_OK) {
         add_wait(own->wait, &own->waits, *copied);
         keep_event(&way->busy[turn], own->done);
@@ -283,7 +284,7 @@ static rp_err enqueue_arrive(rp_spill_flash *flash, const rp_buffer *buffer, job
     const cl_uint count = list_waits(list, wait, waits, own->done);
     rp_err err = rp_cl(clEnqueueWriteBuffer(way->queue, buffer->memory, CL_FALSE, own->at,
                                             own->bytes, own->memory, count, list, copied),
-                       "a stash that comes back, %zu bytes", own->bytes);
+                       "copying back a stash of %zu bytes", own->bytes);
     if (err == RP_OK) {
         add_wait(own->wait, &own->waits, way->busy[turn]);
         add_wait(own->wait, &own->waits, flash->written[own->entry]);
@@ -363,7 +364,7 @@ static rp_err put_mapped(rp_spill_flash *flash, uint32_t way_at, const rp_buffer
     const rp_err err = map_whole(flash, way_at, buffer, &own, wait, waits, &mapped, done);
     (void)clReleaseEvent(own.done);
     if (err == RP_OK && !mapped) {
-        rp_log_warn("offload: flash: mapped memory is elsewhere: stashes are copied");
+        rp_log_warn("offload: flash: mapped memory has another address, so stashes are copied");
         flash->copies = true;
     }
     return err;
@@ -390,7 +391,8 @@ rp_err rp_spill_flash_put(rp_spill_flash *flash, uint32_t way_at, const rp_buffe
     const uint32_t count = way->count;
     (void)pthread_mutex_unlock(&flash->lock);
     if (count + PIECES_MAX + 1 > RP_SPILL_JOBS_MAX) {
-        return rp_fail(RP_ERR_LIMIT, "flash: more than %d pieces of stashes on their way at once",
+        return rp_fail(RP_ERR_LIMIT,
+                       "flash: more than %d pieces of stashes are being copied at once",
                        RP_SPILL_JOBS_MAX);
     }
     if (buffer->host && !flash->copies) {
@@ -427,9 +429,10 @@ rp_err rp_spill_flash_drain(rp_spill_flash *flash) {
         problem = pthread_cond_timedwait(&flash->changed, &flash->lock, &until);
     }
     (void)pthread_mutex_unlock(&flash->lock);
-    return problem == 0 ? RP_OK
-                        : rp_fail(RP_ERR_TIMEOUT, "flash: stashes are on their way for %d s: %s",
-                                  DRAIN_MAX_S, strerror(problem));
+    return problem == 0
+               ? RP_OK
+               : rp_fail(RP_ERR_TIMEOUT, "flash: copies of stashes have taken more than %d s: %s",
+                         DRAIN_MAX_S, strerror(problem));
 }
 
 rp_err rp_spill_flash_move(rp_spill_flash *flash, uint32_t entry, size_t at, size_t bytes,

@@ -123,7 +123,7 @@ static rp_err apply_tuning(const tuner *t, const rp_tuning *tuning) {
             CLBlastOverrideParameters(t->device->id, set->kernel, CLBlastPrecisionSingle,
                                       set->count, (const char **)(uintptr_t)set->name, set->value);
         if (code != CLBlastSuccess) {
-            return rp_fail(RP_ERR_DEVICE, "CLBlast does not take the parameters of %s (CLBlast %d)",
+            return rp_fail(RP_ERR_DEVICE, "CLBlast refuses the parameters of %s (CLBlast %d)",
                            set->kernel, (int)code);
         }
     }
@@ -400,14 +400,14 @@ rp_err rp_tune_write(rp_arena *arena, const rp_tune_result *result, const char *
     RP_TRY(rp_arena_printf(arena, &temporary, "%s.new", path));
     FILE *file = fopen(temporary, "w");
     if (!file) {
-        return rp_fail(RP_ERR_IO, "%s can not be written: %s", temporary, strerror(errno));
+        return rp_fail(RP_ERR_IO, "%s cannot be written: %s", temporary, strerror(errno));
     }
     bool good = fputs(result->text, file) != EOF;
     good = fflush(file) == 0 && fsync(fileno(file)) == 0 && good;
     good = fclose(file) == 0 && good;
     if (!good || rename(temporary, path) != 0) {
         (void)unlink(temporary);
-        return rp_fail(RP_ERR_IO, "%s can not be written", path);
+        return rp_fail(RP_ERR_IO, "%s cannot be written", path);
     }
 fail:
     return err;
@@ -537,8 +537,8 @@ rp_err rp_tune_run(rp_arena *arena, rp_device *device, double minutes,
     *out = (rp_tune_result){.before = before->good ? before->score : 0,
                             .found = winner->score,
                             .gemm = winner->tuning.gemm};
-    out->better = !is_same(&before->tuning, &winner->tuning) &&
-                  rp_tune_is_better(out->before, out->found);
+    out->better =
+        !is_same(&before->tuning, &winner->tuning) && rp_tune_is_better(out->before, out->found);
     RP_TRY(write_result(arena, &t, found, winner, out));
     device->tuning = winner->tuning;
     device->gemm = winner->tuning.gemm;

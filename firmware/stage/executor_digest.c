@@ -217,7 +217,7 @@ static rp_err digest_issue(rp_executor *executor, const rp_command *command) {
     const rp_layout *layout = e->as.base.layout;
     if (e->fails && *e->fails) {
         *e->fails = false;
-        return rp_fail(RP_ERR_DEVICE, "the device has failed: a fault of the simulation");
+        return rp_fail(RP_ERR_DEVICE, "the device has failed (a simulated fault)");
     }
     rp_busy_spend(&e->as.busy, command);
     switch (command->kind) {

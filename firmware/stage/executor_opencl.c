@@ -11,7 +11,7 @@ static void opencl_destroy(rp_executor **executor) {
         return;
     }
     if (rp_device_drain(e->device) != RP_OK) {
-        rp_log_warn("the device's queue ends with an error");
+        rp_log_warn("the device's queue ended with an error");
     }
     rp_opencl_free_memory(e);
     *executor = NULL;
@@ -39,9 +39,9 @@ static rp_err opencl_prepare(rp_arena *arena, const rp_site *site, const rp_job 
     RP_TRY(rp_layout_check(layout, job, limit_bytes(e)));
     if (layout->stashes < layout->slots && job->offload == RP_OFFLOAD_HOST &&
         rp_device_facts_of(e->device)->unified) {
-        rp_log_warn("offload: host: %s has no memory of its own, so nothing is saved by it; "
-                    "flash would save it",
-                    rp_device_facts_of(e->device)->name);
+        rp_log_warn(
+            "offload: host: the memory of %s is the host's, so this saves no memory; flash would",
+            rp_device_facts_of(e->device)->name);
     }
     rp_device_limit_bytes(e->device, rp_device_used_bytes(e->device) + limit_bytes(e));
     err = rp_opencl_take_memory(e);

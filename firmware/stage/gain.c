@@ -12,10 +12,10 @@ uint64_t rp_stage_gain_delay(const rp_stage *stage) {
 rp_err rp_stage_set_gain(rp_stage *stage, uint64_t step, const double *gain, size_t count) {
     rp_stage_gains *all = &stage->gain;
     if (count != stage->layout->trained_count || !all->share[0]) {
-        return rp_fail(
-            RP_ERR_PEER,
-            "prediction gains from step %llu on: the count %zu is not that of the parameters",
-            (unsigned long long)step, count);
+        return rp_fail(RP_ERR_PEER,
+                       "prediction gains from step %llu on: %zu values, expected one for each "
+                       "trained parameter",
+                       (unsigned long long)step, count);
     }
     /* A resumed run may sample more often than before; gains for later steps are then outdated. */
     while (all->count > 0 && all->step[all->count - 1] >= step) {

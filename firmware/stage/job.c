@@ -132,7 +132,7 @@ static rp_err read_sizes(rp_arena *arena, rp_node *root, rp_job *job) {
         if (size[k][0] > job->batch || size[k][1] > job->batch || (layer && !alike)) {
             return rp_node_fail(rp_node_find(root, "schedule"),
                                 "stage %u: microbatches of %u and %u samples; expected at most %u, "
-                                "or %u where a layer has batch statistics",
+                                "or %u for a stage with batch statistics",
                                 k, size[k][0], size[k][1], job->batch, job->micro);
         }
         size[k][1] = layer ? 0 : size[k][1];
@@ -185,7 +185,7 @@ rp_err rp_job_parse(rp_arena *arena, rp_node *root, rp_node *model_root, rp_job 
     RP_TRY(rp_model_parse(arena, model_root, &sample, classes, &out->model));
     RP_TRY(rp_cut_parse(arena, out->model, rp_node_find(root, "cut"), &out->cut));
     if (out->cut.stage_count != stages) {
-        return rp_node_fail(root, "cut: makes %u stages, `stages` says %u", out->cut.stage_count,
+        return rp_node_fail(root, "cut: makes %u stages, but `stages` is %u", out->cut.stage_count,
                             stages);
     }
     RP_TRY(rp_node_need(root, "loss"));
@@ -222,17 +222,17 @@ rp_err rp_method_fit(const rp_method *method, rp_optim *optim, const rp_node *no
                                                            : RP_PREDICT_OWN;
     if (method->decay && !(optim->kind->decoupled && optim->weight_decay > 0)) {
         return rp_node_fail(node,
-                            "schedule has decay: true, the prediction of a decay that acts beside "
-                            "the gradient, and %s has none here; expected adamw with weight_decay, "
-                            "or drop `decay`",
+                            "`decay: true` of the schedule predicts a weight decay that is "
+                            "separate from the gradient, which %s does not have here; expected "
+                            "adamw with weight_decay, or drop `decay`",
                             optim->kind->name);
     }
     if (!method->kind->flushed && optim->clip_norm > 0) {
-        return rp_node_fail(node,
-                            "clip_norm: is the norm over all stages, and with schedule %s no step "
-                            "waits for all stages; expected clip_norm_stage, the norm of each "
-                            "stage, or a flushed schedule",
-                            method->kind->name);
+        return rp_node_fail(
+            node,
+            "clip_norm: bounds the norm over all stages, but with schedule %s no step waits for "
+            "all stages; expected clip_norm_stage, the norm of each stage, or a flushed schedule",
+            method->kind->name);
     }
     return RP_OK;
 }
@@ -267,7 +267,7 @@ rp_err rp_method_fit_model(const rp_method *method, const rp_model *model, const
     for (uint32_t p = 0; !method->kind->flushed && p < model->param_count; p++) {
         if (model->param[p].role == RP_PARAM_SCRATCH) {
             return rp_node_fail(node,
-                                "schedule %s does not flush, and layer '%s' sums over the "
+                                "schedule %s does not flush, but layer '%s' sums over the "
                                 "microbatches of a step (deferred); expected a flushed schedule",
                                 method->kind->name, model->layer[model->param[p].layer].name);
         }

@@ -256,14 +256,11 @@ rp_err rp_layout_check(const rp_layout *layout, const rp_job *job, size_t limit_
     uint32_t layer = largest_layer(layout);
     return rp_fail(
         RP_ERR_LIMIT,
-        "stage %u needs %.1f MiB of device memory and may have %.1f: %u copies of the "
-        "weights of %.1f, "
-        "gradients %.1f, optimiser %.1f, %u slots of %.1f, of which %.1f are away, computed again "
-        "%.1f, scratch %.1f; the largest "
-        "activation is %s's, %.2f MiB "
-        "a microbatch of %u. Use smaller microbatches, recompute, another schedule, more stages, "
-        "or "
-        "more memory (ring.memory_mb, the board's memory_fraction)",
+        "stage %u needs %.1f MiB of device memory, but the limit is %.1f: %u copies of the weights "
+        "of %.1f each, gradients %.1f, optimiser %.1f, %u slots of %.1f, less %.1f that is "
+        "offloaded, recomputation %.1f, scratch %.1f; the largest activation is that of %s, %.2f "
+        "MiB for a microbatch of %u. Use smaller microbatches, recompute, another schedule, more "
+        "stages, or more memory (ring.memory_mb, the board's memory_fraction)",
         job->stage, (double)layout->total_bytes * mib, (double)limit_bytes * mib,
         rp_layout_weight_copies(layout) + layout->probes, (double)layout->weight_bytes * mib,
         (double)(layout->weight_bytes * layout->gradients) * mib,

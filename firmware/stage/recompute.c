@@ -46,7 +46,8 @@ static rp_err take_bytes(rp_stage *stage, const void *bytes, size_t count) {
                rp_stage_record_move(stage, 0, 0, NULL, NULL) == count;
     }
     if (!fits) {
-        return rp_fail(RP_ERR_PEER, "stage %u: %zu bytes are no record of a microbatch of it",
+        return rp_fail(RP_ERR_PEER,
+                       "stage %u: %zu bytes are not a record of one of its microbatches",
                        job->stage, count);
     }
     (void)rp_stage_record_move(stage, 0, count, NULL, bytes);

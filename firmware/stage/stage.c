@@ -139,8 +139,8 @@ static rp_err check_part(const rp_stage *stage, const rp_op *op, const rp_stash 
         return RP_OK;
     }
     return rp_fail(RP_ERR_USAGE,
-                   "layer '%s': the backward of %s takes all %u samples of its forward, not "
-                   "[%u, +%u) of [%u, +%u)",
+                   "layer '%s': the backward of %s needs all %u samples of its forward, found [%u, "
+                   "+%u) of [%u, +%u)",
                    stage->whole->name, stage->whole->kind->name, saved->count, op->samples.first,
                    op->samples.count, saved->first, saved->count);
 }

@@ -82,7 +82,7 @@ static void other_samples_are_refused(void **state) {
     refused(update(0), "the update of step 1 ");
     begin(0, 0);
     expect_ok(backward(1, 0, 8));
-    refused(backward(0, 8, 8), "a gradient of step 1 comes between those of step 2");
+    refused(backward(0, 8, 8), "a gradient of step 1 arrived before step 2 was complete");
 }
 
 /* Two boards share the stage: this one has the first half of every step. */

@@ -362,7 +362,7 @@ static void plan_and_job_say_the_same(void **state) {
         f.job_text = text;
         greet(&f);
         send_texts(&f, RP_KIND_ASSIGN);
-        expect_refusal(&f, "assignment: the plan has ");
+        expect_refusal(&f, "assignment: plan and job differ: ");
     }
     f.job_text = whole;
     close_fixture(&f);

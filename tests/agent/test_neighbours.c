@@ -137,8 +137,8 @@ static void only_a_neighbour_is_dialled(void **state) {
 }
 
 static const char *const hop_texts[] = {
-    "hop board0 -> board1: nothing came back from board board1 at ",
-    "hop board0 -> board1: nothing came back from board board0 to "};
+    "hop board0 -> board1: no answer from board board1 at ",
+    "hop board0 -> board1: no answer from board board0 to "};
 
 /* It sends no parcel and asks for none for ten minutes: it computes, or waits for others. */
 static void a_slow_neighbour_is_heard(void **state) {

@@ -174,7 +174,7 @@ static void samples_come_once(void **state) {
     open_port(&f, 2);
     expect_ok(push_parcel(&f, 1, 0, 4));
     expect_err(push_parcel(&f, 1, 0, 4), RP_ERR_PEER);
-    expect_message("some of these samples have come before");
+    expect_message("some of these samples have already arrived");
     expect_err(push_parcel(&f, 1, 3, 4), RP_ERR_PEER);
     expect_ok(push_parcel(&f, 1, 4, 4));
     expect_ok(push_parcel(&f, 2, 0, 4)); /* the same samples of another step */
@@ -246,7 +246,7 @@ static void training_waits_while_an_evaluation_runs(void **state) {
     consume_pieces(&f, 5, 0, 4, 1);
     expect_ok(rp_port_in_push(f.port, &parcel));
     expect_err(gather_fails(&f, 6, 0, 4), RP_ERR_PEER);
-    expect_message("a parcel of an evaluation came in training");
+    expect_message("a parcel of an evaluation arrived during training");
     close_port(&f);
 }
 

@@ -37,7 +37,7 @@ static void take_silence_fault(fixture *f) {
     const rp_Frame fault = receive(f);
     assert_int_equal(rp_frame_kind(&fault), RP_KIND_FAULT);
     assert_int_equal(fault.body.fault.fault_class, RP_FAULT_TRANSIENT);
-    assert_non_null(strstr(fault.body.fault.text, "the host is silent for 90 s"));
+    assert_non_null(strstr(fault.body.fault.text, "no message from the host for 90 s"));
 }
 
 /* Its run stops and is kept for a while; then it is over. */

@@ -183,7 +183,7 @@ static void a_board_reboots_only_when_it_may(void **state) {
     bool over;
     open_asking(&a, false);
     assert_int_equal(order(&a, true), RP_ERR_REFUSED);
-    assert_non_null(strstr(rp_err_message(), "left says: this board lets no host reboot it"));
+    assert_non_null(strstr(rp_err_message(), "left says: no host may reboot this board"));
     assert_false(rp_agent_reboots(a.f.agent));
     close_asking(&a);
     open_asking(&a, true);

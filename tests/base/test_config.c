@@ -102,10 +102,10 @@ static void a_byte_order_mark_is_passed_over(void **state) {
 static void a_tab_is_named(void **state) {
     (void)state;
     static const char *const texts[][2] = {
-        {"train:\n\tbatch: 3\n", "run.yaml:2: a tab indents this line; YAML takes spaces only"},
+        {"train:\n\tbatch: 3\n", "run.yaml:2: a tab indents this line; YAML needs spaces"},
         {"\xef\xbb\xbf"
          "a:\n  - b: 1\n  \tc: 2\n",
-         "run.yaml:3: a tab indents this line; YAML takes spaces only"},
+         "run.yaml:3: a tab indents this line; YAML needs spaces"},
         {"a: b\n@: c\n", "run.yaml:2: not valid YAML: "},
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {

@@ -82,8 +82,8 @@ static void dies(const char *path) {
 }
 
 static void sees_that(const char *path) {
-    static const char ended[] = "the process before ended without a word: it was killed, has "
-                                "crashed, or the power was cut";
+    static const char ended[] = "the previous process ended without a last line: it was killed, "
+                                "has crashed, or the power failed";
     static const char *const words[] = {"board base info: early",
                                         "board base info: it works\\u000aon",
                                         "board base error: the device is gone", ended};

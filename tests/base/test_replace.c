@@ -28,7 +28,7 @@ static void or_stays(void **state) {
     assert_true(fputs("two", file) >= 0);
     errno = ENOSPC;
     expect_err(rp_replace_end(file, in_folder("a"), false), RP_ERR_IO);
-    assert_non_null(strstr(rp_err_message(), "a: can not be written: No space left"));
+    assert_non_null(strstr(rp_err_message(), "a: cannot be written: No space left"));
     assert_string_equal(slurp("a", NULL), "one");
     assert_int_equal(access(in_folder("a.tmp"), F_OK), -1);
     expect_err(replace("none/a", "x"), RP_ERR_IO);

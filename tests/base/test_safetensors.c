@@ -136,23 +136,23 @@ static void headers_are_not_believed(void **state) {
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,4]}}", 4, "do not fit"},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[4294967296,4294967296],\"data_offsets\":[0,0]}}", 0,
          "do not fit"},
-        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]}}", 8, "a hole"},
-        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}", 4, "behind the end"},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]}}", 8, "a gap"},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}", 4, "after the end"},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]},"
          "\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]}}",
          8, "overlaps"},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},"
          "\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[8,12]}}",
-         12, "a hole"},
+         12, "a gap"},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},"
          "\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]}}",
          8, "duplicate"},
         {"{\"a\":{\"dtype\":\"U8\",\"shape\":[9223372036854775807],"
          "\"data_offsets\":[0,9223372036854775807]}}",
-         8, "behind the end"},
+         8, "after the end"},
         {"{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,99999999999999999999]}}", 8,
          "header, byte"},
-        {"{\"\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4, "a name has"},
+        {"{\"\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4, "expected a name"},
         {"{\"__metadata__\":{\"a\":1}}", 0, "is not a string"},
         {"{\"__metadata__\":[]}", 0, "is not a map"},
         {"{\"a\\u0000b\":1}", 0, "header, byte"},
@@ -163,7 +163,7 @@ static void headers_are_not_believed(void **state) {
     char name[512] = "{\"";
     memset(name + 2, 'x', 201);
     memcpy(name + 203, "\":1}", 5);
-    expect_header_refused(name, 0, "a name has");
+    expect_header_refused(name, 0, "expected a name");
     char deep[4096];
     memset(deep, '[', sizeof deep - 1);
     deep[sizeof deep - 1] = '\0';
@@ -316,7 +316,7 @@ static void a_flipped_bit_is_found(void **state) {
     }
     file[count - 1] ^= 1;
     expect_err(open_summed(file, count), RP_ERR_FORMAT);
-    assert_non_null(strstr(rp_err_message(), "tensor 'fc.weight' does not have its checksum"));
+    assert_non_null(strstr(rp_err_message(), "the checksum of tensor 'fc.weight' does not match"));
     for (size_t i = 0; i < count; i++) {
         expect_err(open_summed(file, i), RP_ERR_FORMAT);
     }

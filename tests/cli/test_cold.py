@@ -32,7 +32,7 @@ class Cold(program.Case):
         if len(os.sched_getaffinity(0)) > 1:  # both have built, one has measured
             for board, measured in (0, 1), (1, 0):
                 journal = (self.dir / "first" / f"agent-{board}.log").read_text()
-                self.assertEqual(journal.count("its layers' kernels are there"), 1, journal)
+                self.assertEqual(journal.count("the kernels of its layers are ready"), 1, journal)
                 self.assertEqual(journal.count("its layers are measured"), measured, journal)
         again, found_again = self.kernels("second", "--set", f"cut={json.dumps(cut)}")
         self.assertEqual(again, 0)

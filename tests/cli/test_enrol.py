@@ -62,7 +62,7 @@ class Enrol(enrolment.Case):
         self.tokens("left")  # takes its place
         waiting = self.start(*self.words("--open", "left"))
         _, err = self.finish(self.board("a", token), code=5)
-        self.assertIn("does not take the token", err)
+        self.assertIn("does not accept the token", err)
         self.assertFalse((self.dir / "lab.yaml").exists())
         waiting.send_signal(signal.SIGINT)
         self.finish(waiting, code=130)
@@ -78,7 +78,7 @@ class Enrol(enrolment.Case):
         board = self.board("a", token, env={"NOTIFY_SOCKET": str(self.dir / "manager")})
         self.hear(r"EXTEND_TIMEOUT_USEC=\d{8,}\nSTATUS=waiting for tcp://127.0.0.1:\d+ to enrol ")
         waiting = self.start(*self.words("--open", "right"))
-        self.hear(r"EXTEND_TIMEOUT_USEC=\d{8,}\nSTATUS=.* does not take the token \(yet\)")
+        self.hear(r"EXTEND_TIMEOUT_USEC=\d{8,}\nSTATUS=.* does not accept the token \(yet\)")
         waiting.send_signal(signal.SIGINT)
         self.finish(waiting, code=130)
         waiting = self.start(*self.words("--open", "left"))
@@ -152,7 +152,7 @@ class Enrol(enrolment.Case):
         said = self.spoken(board, 2)
         for line in said:
             self.assertRegex(line, rf"enrol: trying {self.door}: the machine is there, and nothing "
-                             r"listens at port \d+: does `ringpipe boards enrol` wait there\?")
+                             r"listens at port \d+: is `ringpipe boards enrol` running there\?")
         self.end(board)
 
     def spoken(self, board, count):

@@ -56,7 +56,7 @@ class Journal(test_keys.Case):
                 begin = f"run {run['run']}, term {run['term']}"
                 self.assertEqual(text.count(f"{begin}: trains from step 0 on"), 1)
                 self.assertRegex(text, begin + f" ends after [\\d.]+ s and {microbatches} "
-                                 "microbatches: the host has done with it")
+                                 "microbatches: the host has ended the run")
             self.assertLess(len(text.splitlines()), 20, text)
             self.assertTrue(text.rstrip().endswith("a signal ends the agent"))
 

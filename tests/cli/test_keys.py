@@ -246,7 +246,7 @@ class Keys(Case):
         told("there are 1 now")
         train("trusted", 0)
         (self.dir / "agent" / "trusted").write_text("nonsense\n")
-        told("they stay who they were")
+        told("the previous one stays in force")
         self.assertIn("trusted:1: expected `name key`", journal.read_text())
         train("damaged", 0)
         (self.dir / "agent" / "trusted").write_text("")

@@ -95,7 +95,7 @@ class Memory(program.Case):
         _, said = self.ringpipe(*args, "planned", *less, code=2)
         self.assertRegex(said, r"plan: board 1 needs [\d.]+ MB of device memory, and may use")
         _, said = self.ringpipe(*args, "less", *less, "--set", "recompute=none", code=2)
-        self.assertRegex(said, r"stage 1 needs [\d.]+ MiB of device memory and may have")
+        self.assertRegex(said, r"stage 1 needs [\d.]+ MiB of device memory, but the limit is")
         self.assertIn("ring.memory_mb", said)
         limits[1] = 1.01 * need[1]
         self.ringpipe(*args, "enough", "--set", f"ring.memory_mb={limits}")
@@ -264,10 +264,10 @@ class Memory(program.Case):
         self.train_apart("enough", little)
         less = 4 << 20
         said = self.train_apart("parcels", less, code=2)
-        self.assertRegex(said, "needs .* MiB of its processor's memory and may have 3.0 .*: its "
-                               "offloaded stashes 0.0, and .* for what comes and goes")
+        self.assertRegex(said, "needs .* MiB of its processor's memory, but the limit is 3.0 .*: "
+                               "its offloaded stashes need 0.0, and parcels on its links .*")
         said = self.train_apart("stashes", little, "offload=host", code=2)
-        self.assertRegex(said, r"may have 6.0 .*: its offloaded stashes [1-9][0-9.]+, and .* for")
+        self.assertRegex(said, r"limit is 6.0 .*: its offloaded stashes need [1-9][0-9.]+, and ")
     def flash_files(self):
         """Files without a name that this test's agents have open."""
         found = []

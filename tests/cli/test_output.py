@@ -227,7 +227,7 @@ class Output(program.Case):
         self.assertNotIn("\x9b", out)
         self.assertEqual(json.loads(out)["tensors"][0]["name"], name)
         err = self.refused("inspect", "x\x1b]0;title\x07\udcff\n.safetensors")
-        self.assertIn("x\\u001b]0;title\\u0007\\xff\\u000a.safetensors: can not", err)
+        self.assertIn("x\\u001b]0;title\\u0007\\xff\\u000a.safetensors: cannot", err)
         names = [f"{'grün €' * 6}{'x' * (i % 7)}{i}" for i in range(300)]  # cut by writes anywhere
         program.write_safetensors(
             self.dir / "w.safetensors", {name: ([1], [1.0]) for name in names}

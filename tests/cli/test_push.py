@@ -115,7 +115,7 @@ class Push(Software):
         _, err = self.talk("push", self.bundle(8, bytes(other)), "left", code=5)
         self.assertIn("does not start on this board: Exec format error", err)
         _, err = self.talk("push", self.bundle(9, "#!/bin/sh\nexit 1\n"), "left", code=5)
-        self.assertIn("ended with an error and without a message", err)
+        self.assertIn("ended with an error, without a message", err)
         found = self.slots()
         self.assertEqual((found["release"], found["trial_release"]), (0, 0))
         # The board has not begun anew, and takes the next one.
@@ -187,7 +187,7 @@ class Push(Software):
         self.assertIn("is not signed by the key", err)
         (self.dir / "empty.rpb").write_bytes(b"")
         _, err = self.talk("push", "empty.rpb", code=5)
-        self.assertIn("so many bytes", err)
+        self.assertIn("the bundle is empty or too large", err)
         self.assertEqual(self.slots()["trial_release"], 0)
         # A board that trains is left alone.
         run = self.run_file(program.RUN.replace("boards: 2", "roster: lab.yaml"))

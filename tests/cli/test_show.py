@@ -119,7 +119,7 @@ class Show(Board):
             texts += self.talk("show", "left")[0]
             self.talk("log", "left", "--lines", "128")
             _, err = self.talk("reboot", "left", code=5)
-            self.assertIn("lets no host reboot it", err)
+            self.assertIn("no host may reboot this board", err)
         self.finish(train)
         busy = [said for said in seen if said["state"] == "running"]
         self.assertTrue(busy, seen)
@@ -205,18 +205,18 @@ class Words(Board):
         board = self.serve()
         out, _ = self.talk("log", "left")
         hello = out.index("says hello")
-        end = out.index("the process before ended without a word")
+        end = out.index("the previous process ended without a last line")
         self.assertLess(hello, end)
         self.assertIn("memory for runs", out[end:])
         words = self.show()["last_words"]
-        self.assertIn("without a word", words[-1]["text"])
+        self.assertIn("without a last line", words[-1]["text"])
         self.assertIn("says hello", " ".join(word["text"] for word in words))
         self.assertIn("last words   up to its last fault:\n    2",
                       self.talk("show", "left")[0])
         self.stop(board)
         board = self.serve()  # ended in order
         out, _ = self.talk("log", "left", "--lines", "128")
-        self.assertEqual(out.count("without a word"), 1)
+        self.assertEqual(out.count("without a last line"), 1)
         self.assertIn("the process ends", out)
         self.stop(board)
 
@@ -225,7 +225,7 @@ class Words(Board):
         board = self.start("--keys", "a", "--threads", "1", "--listen", self.address,
                            "--last-words", "none/words", program=program.AGENT)
         self.line(board, "listening")
-        self.assertIn("a crash will leave none", self.talk("log", "left")[0])
+        self.assertIn("will not be kept", self.talk("log", "left")[0])
         _, err = self.stop(board)
         self.assertIn("none/words", err)
 
@@ -266,8 +266,8 @@ class Reboot(Board):
         self.assertIn("left reboots", err)
         self.line(board, "ended 84")
         out, _ = self.talk("log", "left")
-        self.assertIn("a host lets this board reboot", out)
-        self.assertNotIn("without a word", out)  # it ended in order
+        self.assertIn("a host has ordered this board to reboot", out)
+        self.assertNotIn("without a last line", out)  # it ended in order
         self.stop(board, code=None)
 
     def test_a_run_is_left_alone(self):

@@ -83,9 +83,9 @@ class Sim(Case):
         words = ("--set", "train.batch=512", "--set", "train.microbatch=128", "--set",
                  "data.train=512", "--set", "recompute=none", "--set")
         _, err = self.sim(*words, "ring.memory_mib=2", code=3)
-        self.assertRegex(err, r"board \d: needs 2\.\d MiB of memory and may have 2\.0 .*: its "
-                              r"stages 0\.\d, and 2\.\d for what comes and goes over its links; "
-                              r"most of that, 1\.0, is for 8 parcels with \w+ from board \d")
+        self.assertRegex(err, r"board \d: needs 2\.\d MiB of memory, but the limit is 2\.0 .*: its "
+                              r"stages need 0\.\d, and parcels on its links 2\.\d; most of that, "
+                              r"1\.0, is for 8 parcels with \w+ from board \d")
         self.sim(*words, "ring.memory_mib=3")
 
     def test_evaluations_within_an_epoch_change_no_digest(self):
@@ -293,11 +293,11 @@ class Sim(Case):
                         "  - {kind: partition, from: 0, to: 1, at_s: 0.05, for_s: 50}\n"
                         "  - {kind: partition, from: 1, to: 0, at_s: 0.05, for_s: 50}\n")
         out, err = self.sim("--faults", path, "--trace")
-        self.assertRegex(err, r"board [01]: hop 0 -> 1: nothing came back from board [01] ")
+        self.assertRegex(err, r"board [01]: hop 0 -> 1: no answer from board [01] ")
         self.assertNotIn("host: begins life 2", out)
         self.assertIn("host: ends: success", out)
         out, err = self.sim("--faults", path, "--trace", "--set", "ring.wait=0")
-        self.assertRegex(err, r"board [01]: hop 0 -> 1: nothing came back from board [01] ")
+        self.assertRegex(err, r"board [01]: hop 0 -> 1: no answer from board [01] ")
         stops = re.findall(r"\[ *([\d.]+)\] host: ends: the ring failed", out)
         self.assertTrue(10 < float(stops[0]) < 16, stops)
         self.assertIn("host: begins life 2, resumes", out)

@@ -156,7 +156,7 @@ class Systems(test_push.Software):
         self.assertIn("  systems      b runs; ", out)
         # It has an agent of its own: an older one that is pushed would never start.
         _, err = self.talk("push", self.bundle(7), code=5)
-        self.assertIn("the system that runs 7: expected a newer one", err)
+        self.assertIn("but the running system has 7: expected a newer one", err)
         self.talk("revert", "--system", "left")
         self.wait_for("another start", lambda: len(board.began) > 2, seconds=60)
         self.there()
@@ -185,7 +185,7 @@ class Systems(test_push.Software):
         self.there()
         self.assertEqual(self.systems()["b"], {"state": "trial", "release": 7, "starts": 2})
         _, err = self.talk("push", self.system(8), "left", code=5)
-        self.assertIn("the whole system is on trial", err)
+        self.assertIn("the running system is still on trial", err)
         self.talk("validate", "left")
         self.wait_for("good", lambda: self.systems()["b"]["state"] == "good", seconds=60)
 
@@ -194,7 +194,7 @@ class Systems(test_push.Software):
         self.there()
         self.assertIsNone(self.systems())
         _, err = self.talk("push", self.system(7), code=5)
-        self.assertIn("this board has no slots for a whole system", err)
+        self.assertIn("this board has no system slots", err)
         self.talk("revert", "--system", "left", code=5)
         board.off()
         board = self.switch_on()

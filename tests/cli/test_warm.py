@@ -110,8 +110,8 @@ class Warm(enrolment.Case):
         self.finish(warming, code=130)
         self.wait_for("its end", lambda: all(said["state"] == "hello" for said in self.show()))
         _, err = self.warm("--within", "1", code=3)
-        self.assertRegex(err, r"board (left|right): warming has taken its 1 s: \d+ of \d+ kernels "
-                              r"are ready, and .*kernel.* was begun last")
+        self.assertRegex(err, r"board (left|right): the time limit of 1 s for warming is over: "
+                              r"\d+ of \d+ kernels are ready and kept; the last one begun is .*kernel")
         self.assertEqual([said["state"] for said in self.show()], ["hello", "hello"])
         self.warm()
         self.stop(boards)
@@ -138,7 +138,7 @@ class Warm(enrolment.Case):
                          [(name, 0) for name in NAMES])
         self.assertEqual([row["name"] for row in result["spares"]], ["away", "extra"])
         for row in result["spares"]:
-            self.assertIn("warming has taken its 1 s", row["missing"])
+            self.assertIn("the time limit of 1 s for warming is over", row["missing"])
         self.assertIn("the ring is warm, the spare board away is not", err)
         boards[3].send_signal(signal.SIGTERM)
         self.finish(boards.pop())

@@ -669,7 +669,7 @@ static void bad_files_are_refused(void **state) {
     refused_changed("boards: 2", "boards: 4097", "boards");
     refused_changed("kind: adam", "kind: adamm", "adamm");
     refused_changed("schedule: 1f1b\n", "schedule: 1f1c\n", "1f1c");
-    refused_changed("schedule: 1f1b\n", "schedule: async\n", "clip_norm: is the norm over all");
+    refused_changed("schedule: 1f1b\n", "schedule: async\n", "clip_norm: bounds the norm over all");
     refused_changed("schedule: 1f1b\n",
                     "schedule: {kind: pipedream-2bw, advance: {max_stale: 3}}\n", "max_stale");
     refused_changed("clip_norm: 2}\nlr_schedule: cosine\nschedule: 1f1b\n",
