@@ -26,7 +26,7 @@ enum {
 static rp_err check_options(const rp_link_options *options) {
     const char *name = options->name ? options->name : "without a name";
     if (!options->name || strlen(options->name) >= NAME_BYTES) {
-        return rp_fail(RP_ERR_USAGE, "link %.60s: a name of 1 to %d characters is needed", name,
+        return rp_fail(RP_ERR_USAGE, "link %.60s: expected a name of 1 to %d characters", name,
                        NAME_BYTES - 1);
     }
     if (!options->bind == !options->connect) {
@@ -157,8 +157,7 @@ void rp_link_close(rp_link **link_taken) {
     rp_port_close(&link->port);
     rp_receiver_drop_all(link->receiver);
     if (!take_memory_back(link)) {
-        rp_log_error("link %s: the transport still uses the memory of messages, which is not freed "
-                     "therefore",
+        rp_log_error("link %s: the transport still uses memory of messages, so it is not freed",
                      link->name);
         return; /* the link's arena also stays, because it counts that memory */
     }

@@ -203,8 +203,7 @@ static bool is_flood(rp_link *link, rp_flood *flood, size_t bytes) {
     }
     link->stats.flooded++;
     if (rp_flood_is_news(flood, now)) {
-        rp_log_warn("link %s: %s sends too much that brings nothing here: %" PRIu64
-                    " packets were dropped so far",
+        rp_log_warn("link %s: %s sends too many useless packets: %" PRIu64 " were dropped so far",
                     link->name, flood == link->flood ? "its peer" : "another peer", flood->dropped);
     }
     return true;

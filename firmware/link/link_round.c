@@ -50,7 +50,7 @@ static void step_port(rp_link *link) {
             link->broken_off = true;
         } else if (event.kind == RP_PORT_REFUSED && link->has_met) {
             /* The keys are right: a peer that exits, or a damaged line, also ends handshakes. */
-            rp_log_info("link %s: %s: a connection ended in its handshake", link->name,
+            rp_log_info("link %s: %s: a connection ended during its handshake", link->name,
                         link->port->endpoint);
         } else if (event.kind == RP_PORT_REFUSED) {
             if (!link->stats.auth_failed) {

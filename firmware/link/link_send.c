@@ -95,9 +95,8 @@ rp_err rp_link_send(rp_link *link, rp_Frame *frame, const rp_part *parts, uint32
     RP_ASSERT(done || copy || part_count == 0);
     rp_err err;
     if (!rp_frame_is_numbered(frame)) {
-        return rp_fail(RP_ERR_FORMAT,
-                       "link %s: messages of kind %s are sent by the link itself only", link->name,
-                       rp_kind_name(rp_frame_kind(frame)));
+        return rp_fail(RP_ERR_FORMAT, "link %s: only the link itself sends messages of kind %s",
+                       link->name, rp_kind_name(rp_frame_kind(frame)));
     }
     for (uint32_t i = 0; i < part_count; i++) {
         if (parts[i].bytes > link->part_bytes_max) {

@@ -14,12 +14,13 @@ rp_err rp_wire_rate_begin(rp_wire_rate *rate, const rp_clock *clock, const uint3
     rp_err err;
     rp_wire_rate_end(rate);
     if (count == 0 || count > RP_WIRE_SIZES_MAX) {
-        return rp_fail(RP_ERR_USAGE, "a wire is measured at 1 to %d sizes, not %u",
+        return rp_fail(RP_ERR_USAGE, "expected 1 to %d sizes to measure a wire, found %u",
                        RP_WIRE_SIZES_MAX, count);
     }
     for (uint32_t i = 0; i < count; i++) {
         if (size[i] <= (i > 0 ? size[i - 1] : 0) || size[i] > RP_WIRE_BYTES_MAX) {
-            return rp_fail(RP_ERR_USAGE, "sizes[%u] is %u bytes: they rise from 1 to %d", i,
+            return rp_fail(RP_ERR_USAGE,
+                           "sizes[%u] is %u bytes; expected ascending sizes from 1 to %d", i,
                            size[i], RP_WIRE_BYTES_MAX);
         }
     }

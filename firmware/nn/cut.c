@@ -7,12 +7,12 @@
 /* Why a stage that follows `before` cannot begin at the layer; NULL if it can. */
 static const char *why_no_boundary(const rp_model *model, uint32_t before, uint32_t layer) {
     if (layer == model->layer_count) {
-        return "is no layer of the model";
+        return "is not a layer of the model";
     }
     if (layer == 0) {
-        return "is the first layer: the first stage begins there anyway";
+        return "is the first layer, where the first stage begins anyway";
     }
-    return layer <= before ? "does not come behind the cut before it" : NULL;
+    return layer <= before ? "is not after the previous cut" : NULL;
 }
 
 rp_err rp_cut_parse(rp_arena *arena, const rp_model *model, const rp_node *list, rp_cut *out) {
@@ -190,7 +190,7 @@ rp_err rp_cut_balance(rp_arena *arena, const double *layer_cost, const double *b
                       uint32_t count, uint32_t stages, rp_cut *out) {
     rp_err err;
     if (stages == 0 || stages > RP_CUT_STAGES_MAX || count < stages) {
-        return rp_fail(RP_ERR_USAGE, "cut: %u layers can not make %u stages", count, stages);
+        return rp_fail(RP_ERR_USAGE, "cut: %u layers cannot make %u stages", count, stages);
     }
     cost_table t = {.boundary = boundary_cost, .count = count};
     double *best;

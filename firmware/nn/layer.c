@@ -39,8 +39,8 @@ static bool is_usable(const rp_tensor *tensor, uint64_t count) {
 static rp_err refuse_tensor(const rp_layer *layer, const rp_tensor *tensor, uint64_t count,
                             const char *name, uint32_t index) {
     if (tensor->dtype != RP_F32) {
-        return rp_fail(RP_ERR_SHAPE, "layer '%s': %s[%u] is %s: %s computes f32 only", layer->name,
-                       name, index, rp_dtype_name(tensor->dtype), layer->kind->name);
+        return rp_fail(RP_ERR_SHAPE, "layer '%s': %s[%u] is %s, but %s computes only f32",
+                       layer->name, name, index, rp_dtype_name(tensor->dtype), layer->kind->name);
     }
     return rp_fail(
         RP_ERR_SHAPE, "layer '%s': %llu elements of %s[%u] from element %llu on exceed its memory",

@@ -17,8 +17,8 @@ static rp_err plan_concat(const rp_layer *layer, const rp_shape *in, rp_layer_pl
             char a[RP_LAYER_SHAPE_TEXT];
             char b[RP_LAYER_SHAPE_TEXT];
             return rp_fail(RP_ERR_SHAPE,
-                           "layer '%s': concat needs inputs that differ in their first dimension "
-                           "only, found %s and %s",
+                           "layer '%s': concat needs inputs that differ only in their first "
+                           "dimension, found %s and %s",
                            layer->name, rp_layer_shape_text(&in[0], a),
                            rp_layer_shape_text(&in[i], b));
         }

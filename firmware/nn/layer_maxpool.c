@@ -49,7 +49,7 @@ static rp_err backward_maxpool(const rp_layer_call *call) {
 const rp_layer_kind rp_layer_maxpool = {
     .name = "maxpool",
     .keys = "kernel, stride, pad",
-    .source = "torch.nn.MaxPool2d: of equal ones the first, a NaN wins",
+    .source = "torch.nn.MaxPool2d: the first of equal elements, NaN before all numbers",
     .spec_bytes = sizeof(rp_pool_spec),
     .inputs_min = 1,
     .inputs_max = 1,

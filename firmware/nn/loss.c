@@ -44,7 +44,7 @@ rp_err rp_loss_parse(rp_node *root, const rp_loss_kind **kind, float *label_smoo
     }
     if (!(*kind)->accuracy && *label_smoothing > 0) {
         return rp_node_fail(rp_node_find(node, "label_smoothing"),
-                            "is for classes, and %s has none", (*kind)->name);
+                            "is for classes, but the targets of %s are not classes", (*kind)->name);
     }
 fail:
     return err;

@@ -49,7 +49,7 @@ static rp_err read_input(rp_node *root, const rp_shape *data, rp_shape *out) {
     if (data && rp_shape_count(data) != rp_shape_count(out)) {
         char a[RP_LAYER_SHAPE_TEXT];
         char b[RP_LAYER_SHAPE_TEXT];
-        err = rp_node_fail(node, "the model takes samples %s, the data set has %s",
+        err = rp_node_fail(node, "the model expects samples %s, the data set has %s",
                            rp_layer_shape_text(out, a), rp_layer_shape_text(data, b));
         return err == RP_OK ? err : RP_ERR_SHAPE;
     }
@@ -128,8 +128,8 @@ static rp_err read_source(const rp_model *model, uint32_t index, const rp_node *
     if (strcmp(name, "data") == 0) {
         found = RP_LAYER_DATA;
     } else if (found == index) {
-        return rp_node_fail(node, "layer '%s': no layer '%s' before it", model->layer[index].name,
-                            name);
+        return rp_node_fail(node, "layer '%s': there is no earlier layer '%s'",
+                            model->layer[index].name, name);
     }
     *out = found;
     return RP_OK;

@@ -37,10 +37,9 @@ static rp_err read_clips(rp_optim *optim, rp_node *node) {
     RP_TRY(rp_node_f64(node, "clip_norm", 0.0, LR_MAX, &optim->clip_norm));
     RP_TRY(rp_node_f64(node, "clip_norm_stage", 0.0, LR_MAX, &optim->clip_norm_stage));
     if (optim->clip_norm > 0 && optim->clip_norm_stage > 0) {
-        return rp_node_fail(
-            rp_node_find(node, "clip_norm_stage"),
-            "clip_norm_stage: bounds the norm of each stage, clip_norm the norm over "
-            "all stages; expected one of the two");
+        return rp_node_fail(rp_node_find(node, "clip_norm_stage"),
+                            "clip_norm_stage bounds the norm of each stage, clip_norm the norm "
+                            "over all stages; expected only one of them");
     }
 fail:
     return err;
@@ -58,8 +57,8 @@ fail:
 static rp_err check_staleness(const rp_optim *optim, rp_node *node) {
     if (optim->staleness_per_stage > 0 && !(optim->staleness_power > 0)) {
         return rp_node_fail(rp_node_find(node, "staleness_per_stage"),
-                            "staleness_per_stage: says what staleness_power counts with; expected "
-                            "staleness_power above 0 beside it");
+                            "staleness_per_stage sets the staleness for staleness_power; expected "
+                            "also staleness_power above 0");
     }
     return RP_OK;
 }
@@ -149,7 +148,7 @@ rp_err rp_optim_predict_along(const rp_optim_call *call, const rp_buffer *direct
     if (!direction) {
         return rp_fail(
             RP_ERR_USAGE,
-            "%s: can not predict: the optimiser was set up without the state that predictions need",
+            "%s: cannot predict: the optimiser was opened without the state that predictions need",
             call->optim->kind->name);
     }
     RP_TRY(rp_optim_begin(call, "predict_direction", &launch));

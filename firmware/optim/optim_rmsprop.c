@@ -65,8 +65,8 @@ static rp_err predict_rmsprop(const rp_optim_call *call, rp_buffer *out, float s
 const rp_optim_kind rp_optim_rmsprop = {
     .name = "rmsprop",
     .keys = "alpha, eps, momentum, centered, weight_decay",
-    .source = "Tieleman & Hinton 2012; torch.optim.RMSprop; prediction: METHODS 3, the direction "
-              "that was applied last",
+    .source = "Tieleman & Hinton 2012; torch.optim.RMSprop; prediction: METHODS 3, the last "
+              "applied direction",
     .state_names = state_names,
     .state_count = state_count,
     .parse = parse_rmsprop,

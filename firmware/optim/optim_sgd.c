@@ -83,8 +83,8 @@ static rp_err predict_sgd(const rp_optim_call *call, rp_buffer *out, float s) {
 const rp_optim_kind rp_optim_sgd = {
     .name = "sgd",
     .keys = "momentum, dampening, nesterov, weight_decay",
-    .source = "torch.optim.SGD; prediction: PipeOptim, Guan et al. 2023, METHODS 5.1, where the "
-              "applied direction of nesterov is a derivation",
+    .source = "torch.optim.SGD; prediction: PipeOptim, Guan et al. 2023, METHODS 5.1; the applied "
+              "direction for nesterov is our derivation",
     .state_names = state_names,
     .state_count = state_count,
     .parse = parse_sgd,

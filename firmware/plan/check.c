@@ -38,15 +38,15 @@ static rp_err check_sizes(const rp_plan *plan) {
         if (stage->micro_backward != stage->micro_forward && !rp_plan_has_sizes(plan)) {
             return rp_fail(RP_ERR_USAGE,
                            "%s: stages[%u].backward: microbatches of %u samples forward and %u "
-                           "backward; schedule %s cuts both alike",
+                           "backward; schedule %s needs equal sizes",
                            plan->source, k, stage->micro_forward, stage->micro_backward,
                            plan->method.kind->name);
         }
         if (stage->as_forward &&
             (!rp_plan_has_sizes(plan) || stage->micro_backward != stage->micro_forward)) {
             return rp_fail(RP_ERR_USAGE,
-                           "%s: stages[%u].as_forward: is for stages of schedule umpipe with one "
-                           "size in both directions",
+                           "%s: stages[%u].as_forward: expected only in schedule umpipe, for equal "
+                           "sizes in both directions",
                            plan->source, k);
         }
         if (rp_offload_find(stage->offload) >= RP_OFFLOAD_AUTO) {
@@ -55,14 +55,14 @@ static rp_err check_sizes(const rp_plan *plan) {
         }
         if (stage->leave_tensors > 0 && strcmp(stage->offload, "none") == 0) {
             return rp_fail(RP_ERR_USAGE,
-                           "%s: stages[%u].offload_tensors: is %u, and offload is none; expected "
-                           "host or flash there",
+                           "%s: stages[%u].offload_tensors: is %u, but offload is none; expected "
+                           "offload host or flash",
                            plan->source, k, stage->leave_tensors);
         }
         if (rp_method_is_split(&plan->method, k) && strcmp(stage->offload, "none") != 0) {
             return rp_fail(RP_ERR_USAGE,
                            "%s: stages[%u].offload: the stage is split (schedule %s), so its "
-                           "stashes leave for another board anyway; expected none",
+                           "stashes are sent to another board anyway; expected none",
                            plan->source, k, plan->method.kind->name);
         }
     }
@@ -111,8 +111,8 @@ static rp_err check_micro(const rp_plan *plan) {
     for (uint32_t k = 0; k < plan->stage_count && !plan->method.kind->flushed; k++) {
         if (plan->stage[k].micro_forward != plan->stage[0].micro_forward) {
             return rp_fail(RP_ERR_USAGE,
-                           "%s: stages[%u].forward: a microbatch of %u samples, stage 0 has %u; "
-                           "schedule %s, which does not flush, has one size for all",
+                           "%s: stages[%u].forward: a microbatch of %u samples, but stage 0 has "
+                           "%u; schedule %s, which does not flush, needs one size for all stages",
                            plan->source, k, plan->stage[k].micro_forward,
                            plan->stage[0].micro_forward, plan->method.kind->name);
         }
@@ -127,8 +127,8 @@ rp_err rp_plan_check_whole(const char *source, uint32_t k, const rp_plan_stage *
         return RP_OK;
     }
     return alike ? rp_fail(RP_ERR_USAGE,
-                           "%s: stages[%u].as_forward: expected true, for layer '%s' has "
-                           "statistics of every microbatch",
+                           "%s: stages[%u].as_forward: expected true, because layer '%s' has batch "
+                           "statistics",
                            source, k, layer->name)
                  : rp_fail(RP_ERR_USAGE,
                            "%s: stages[%u]: microbatches of %u samples forward and %u backward, "
@@ -152,11 +152,10 @@ static rp_err check_model(rp_arena *arena, const rp_plan *plan, const rp_model *
     rp_cut cut;
     const uint64_t digest = rp_plan_model_digest(model);
     if (plan->model_digest != digest) {
-        return rp_fail(RP_ERR_USAGE,
-                       "%s: model_digest: is for a model with digest %016llx, this one has "
-                       "%016llx",
-                       plan->source, (unsigned long long)plan->model_digest,
-                       (unsigned long long)digest);
+        return rp_fail(
+            RP_ERR_USAGE,
+            "%s: model_digest: the plan is for a model with digest %016llx, this model has %016llx",
+            plan->source, (unsigned long long)plan->model_digest, (unsigned long long)digest);
     }
     const rp_err err = rp_plan_cut(arena, plan, model, &cut);
     return err == RP_OK ? check_whole(plan, model, &cut) : err;
@@ -172,15 +171,17 @@ static rp_err check_node(const rp_plan *plan, uint32_t k) {
     const rp_plan_hold *first = &plan->hold[node->hold_first];
     if (node->hold_count != chunks) {
         return rp_fail(
-            RP_ERR_USAGE, "%s: nodes[%u].holds: node %s holds %u stages; schedule %s has %u a node",
+            RP_ERR_USAGE,
+            "%s: nodes[%u].holds: node %s holds %u stages; schedule %s needs %u for each node",
             plan->source, k, node->name, node->hold_count, plan->method.kind->name, chunks);
     }
     for (uint32_t c = 0; c < chunks; c++) {
         const rp_plan_hold *hold = first + c;
         if (hold->stage >= plan->stage_count) {
-            return rp_fail(RP_ERR_USAGE,
-                           "%s: nodes[%u].holds[%u].stage: node %s holds stage %u of %u",
-                           plan->source, k, c, node->name, hold->stage, plan->stage_count);
+            return rp_fail(
+                RP_ERR_USAGE,
+                "%s: nodes[%u].holds[%u].stage: node %s holds stage %u, but the plan has %u stages",
+                plan->source, k, c, node->name, hold->stage, plan->stage_count);
         }
         if (first->stage >= apart || hold->stage != first->stage + c * apart) {
             return rp_fail(RP_ERR_USAGE,
@@ -215,7 +216,7 @@ static rp_err check_nodes(const rp_plan *plan) {
          (plan->method.ahead_count > 1 && plan->method.ahead_count != plan->stage_count))) {
         return rp_fail(RP_ERR_USAGE,
                        "%s: stages, method.ahead: %u stages and %u numbers; expected at most %d "
-                       "stages and one number for each of them, or one for all",
+                       "stages, and one number for each stage or for all",
                        plan->source, plan->stage_count, plan->method.ahead_count,
                        RP_SPLIT_STAGES_MAX);
     }
@@ -225,7 +226,8 @@ static rp_err check_nodes(const rp_plan *plan) {
                        plan->source, plan->stage_count, plan->method.split_count);
     }
     if (plan->stage_count % plan->method.chunks > 0) {
-        return rp_fail(RP_ERR_USAGE, "%s: stages: %u stages do not divide into %u a node",
+        return rp_fail(RP_ERR_USAGE,
+                       "%s: stages: %u stages cannot be divided into %u for each node",
                        plan->source, plan->stage_count, plan->method.chunks);
     }
     for (uint32_t k = 0; k < plan->node_count; k++) {
@@ -240,7 +242,7 @@ static rp_err check_nodes(const rp_plan *plan) {
             strcmp(plan->node[k].executor, "timed") != 0 &&
             strcmp(plan->node[k].executor, "digest") != 0) {
             return rp_fail(RP_ERR_USAGE,
-                           "%s: nodes[%u].executor: '%s'; expected opencl, timed or digest",
+                           "%s: nodes[%u].executor: expected opencl, timed or digest, found '%s'",
                            plan->source, k, plan->node[k].executor);
         }
     }
@@ -264,10 +266,10 @@ static rp_err check_covered(const rp_plan *plan, uint32_t stage, bool forward) {
             }
         }
         if (found > 1) {
-            return rp_fail(RP_ERR_USAGE,
-                           "%s: holds.samples: stage %u: %u nodes do the %s from %g of the samples "
-                           "on",
-                           plan->source, stage, found, forward ? "forward" : "backward", end);
+            return rp_fail(
+                RP_ERR_USAGE,
+                "%s: holds.samples: stage %u: %u nodes do the %s from %g of the samples on",
+                plan->source, stage, found, forward ? "forward" : "backward", end);
         }
         end = next;
     }
@@ -285,8 +287,7 @@ static rp_err check_covered(const rp_plan *plan, uint32_t stage, bool forward) {
     return in_row == all
                ? RP_OK
                : rp_fail(RP_ERR_USAGE,
-                         "%s: holds.samples: stage %u: %u nodes do the %s of some samples that "
-                         "another one does, too",
+                         "%s: holds.samples: stage %u: the shares of %u nodes for the %s overlap",
                          plan->source, stage, all - in_row, forward ? "forward" : "backward");
 }
 
@@ -307,27 +308,26 @@ static rp_err check_holds(const rp_plan *plan) {
             continue;
         }
         if (plan->method.kind->splits && !splits) {
-            return rp_fail(
-                RP_ERR_USAGE,
-                "%s: nodes[%u].holds: node %s holds stage %u in role %s for a share "
-                "[%g, %g) of the samples; method.split says that the stage is not split: "
-                "expected one node in role both for all samples",
-                plan->source, hold->node, plan->node[hold->node].name, hold->stage,
-                rp_role_name(hold->role), hold->share[0], hold->share[1]);
+            return rp_fail(RP_ERR_USAGE,
+                           "%s: nodes[%u].holds: node %s holds stage %u in role %s for [%g, %g) of "
+                           "the samples, but method.split does not split this stage: expected one "
+                           "node in role both for all samples",
+                           plan->source, hold->node, plan->node[hold->node].name, hold->stage,
+                           rp_role_name(hold->role), hold->share[0], hold->share[1]);
         }
         if (plan->method.kind->splits) {
             return rp_fail(RP_ERR_USAGE,
-                           "%s: nodes[%u].holds: node %s holds stage %u in role %s for a share "
-                           "[%g, %g) of the samples; schedule %s needs one node in role forward "
-                           "and one in role backward for all samples of every stage",
+                           "%s: nodes[%u].holds: node %s holds stage %u in role %s for [%g, %g) of "
+                           "the samples; schedule %s needs one node in role forward and one in "
+                           "role backward for all samples of every stage",
                            plan->source, hold->node, plan->node[hold->node].name, hold->stage,
                            rp_role_name(hold->role), hold->share[0], hold->share[1],
                            plan->method.kind->name);
         }
         if (hold->role != RP_ROLE_BOTH || !whole) {
             return rp_fail(RP_ERR_USAGE,
-                           "%s: nodes[%u].holds: node %s has a part of stage %u; schedule %s, "
-                           "which does not flush, needs stages on one node each",
+                           "%s: nodes[%u].holds: node %s holds a share of stage %u; schedule %s, "
+                           "which does not flush, needs each stage on one node",
                            plan->source, hold->node, plan->node[hold->node].name, hold->stage,
                            plan->method.kind->name);
         }
@@ -380,7 +380,7 @@ static rp_err check_edges(const rp_plan *plan) {
     RP_TRY(rp_plan_check_codecs(plan));
     RP_TRY(rp_plan_needed_edges(plan, &visitor));
     if (f.needed != plan->edge_count) {
-        return rp_fail(RP_ERR_USAGE, "%s: edges: has %u edges, and %u of them are needed",
+        return rp_fail(RP_ERR_USAGE, "%s: edges: found %u edges, expected the %u that are needed",
                        plan->source, plan->edge_count, f.needed);
     }
 fail:
@@ -399,8 +399,8 @@ static rp_err check_pieces(const rp_plan *plan, const rp_sched_facts *facts) {
         }
         if (pieces > RP_PLAN_PIECES_MAX) {
             return rp_fail(RP_ERR_USAGE,
-                           "%s: stages[%u]: an op takes its %ss from %u parcels of the stage %s, "
-                           "and a board takes at most %d; choose sizes that are less apart",
+                           "%s: stages[%u]: an op needs %ss from %u parcels of the stage %s, but "
+                           "at most %d are possible; choose sizes that differ less",
                            plan->source, edge->stage, rp_carries_name(edge->carries), pieces,
                            edge->carries == RP_CARRIES_GRADIENT ? "above" : "below",
                            RP_PLAN_PIECES_MAX);

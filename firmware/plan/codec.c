@@ -140,7 +140,7 @@ rp_err rp_plan_check_codecs(const rp_plan *plan) {
         const rp_plan_edge *other = has_bytes(edge) ? find_other(plan, edge) : NULL;
         if (other) {
             return rp_fail(RP_ERR_USAGE,
-                           "%s: edges[%u].codec: to %s: codec %s, and edges[%u] with the %s of the "
+                           "%s: edges[%u].codec: to %s: codec %s, but edges[%u] with the %s of the "
                            "same stage has %s; expected one codec",
                            plan->source, e, to, rp_codec_name(edge->codec),
                            (uint32_t)(other - plan->edge), rp_carries_name(edge->carries),

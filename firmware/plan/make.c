@@ -92,11 +92,11 @@ rp_err rp_plan_make(rp_arena *arena, const rp_plan_options *options, rp_plan **o
     rp_err err;
     RP_ASSERT(stages > 0 && chunks > 0);
     if (stages % chunks > 0) {
-        return rp_fail(RP_ERR_USAGE, "plan: %u stages do not divide into %u a board", stages,
-                       chunks);
+        return rp_fail(RP_ERR_USAGE, "plan: %u stages cannot be divided into %u for each board",
+                       stages, chunks);
     }
     if (options->group && (chunks > 1 || options->method->kind->splits)) {
-        return rp_fail(RP_ERR_USAGE, "plan: boards share no stage of schedule %s",
+        return rp_fail(RP_ERR_USAGE, "plan: schedule %s does not let boards share a stage",
                        options->method->kind->name);
     }
     if (options->method->kind->splits && stages > RP_SPLIT_STAGES_MAX) {

@@ -87,7 +87,7 @@ rp_err rp_plan_cut(rp_arena *arena, const rp_plan *plan, const rp_model *model, 
     uint32_t *first;
     rp_err err;
     if (plan->stage_count > RP_CUT_STAGES_MAX) {
-        return rp_fail(RP_ERR_USAGE, "%s: stages: has %u, at most %d are possible", plan->source,
+        return rp_fail(RP_ERR_USAGE, "%s: stages: %u stages, expected at most %d", plan->source,
                        plan->stage_count, RP_CUT_STAGES_MAX);
     }
     RP_TRY(RP_ARENA_NEW(arena, (size_t)plan->stage_count + 1, &first));
@@ -98,15 +98,15 @@ rp_err rp_plan_cut(rp_arena *arena, const rp_plan *plan, const rp_model *model, 
             const char *name = layer < model->layer_count ? model->layer[layer].name : "none";
             if (strcmp(stage->layer[i], name) != 0) {
                 return rp_fail(RP_ERR_USAGE,
-                               "%s: stages[%u].layers: layer %u is '%.60s', the model's is '%s'",
+                               "%s: stages[%u].layers: layer %u is '%.60s', but in the model '%s'",
                                plan->source, k, layer, stage->layer[i], name);
             }
         }
     }
     first[plan->stage_count] = layer;
     if (layer != model->layer_count) {
-        return rp_fail(RP_ERR_USAGE, "%s: stages: have %u layers, the model has %u", plan->source,
-                       layer, model->layer_count);
+        return rp_fail(RP_ERR_USAGE, "%s: stages: have %u layers, but the model has %u",
+                       plan->source, layer, model->layer_count);
     }
     *out = (rp_cut){.stage_count = plan->stage_count, .first = first};
     RP_TRY(rp_cut_check(model, out));

@@ -48,7 +48,7 @@ static rp_err check_keys(const location *at, const char *const *keys) {
             known = strcmp(*k, key) == 0;
         }
         if (!known) {
-            return fail_at(at, key, "is no key of a plan here");
+            return fail_at(at, key, "is not a key of this part of a plan");
         }
     }
     return RP_OK;

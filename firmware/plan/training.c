@@ -102,13 +102,12 @@ static rp_err check_share(const rp_plan *plan, const rp_plan_hold *hold, const r
     char why[160] = "";
     if (plan->method.chunks > 1) {
         (void)snprintf(why, sizeof why,
-                       "and schedule %s gives a board %u stages: one that shares a "
-                       "stage holds no other so far",
+                       "but schedule %s gives a board %u stages, and a board that shares a stage "
+                       "may hold no other",
                        plan->method.kind->name, plan->method.chunks);
     } else if (layer) {
         (void)snprintf(why, sizeof why,
-                       "where layer '%.60s' has statistics of a whole microbatch: its stage "
-                       "can not be shared",
+                       "but layer '%.60s' has batch statistics, so its stage cannot be shared",
                        layer->name);
     }
     return why[0] == '\0'
@@ -126,8 +125,8 @@ static rp_err check_sizes(const rp_plan *plan) {
     for (uint32_t k = 0; k < plan->stage_count && !rp_plan_has_sizes(plan); k++) {
         if (plan->stage[k].micro_forward != plan->micro) {
             return rp_fail(RP_ERR_USAGE,
-                           "%s: stages[%u].forward: is %u, microbatch %u; schedule %s has one size "
-                           "for all stages, umpipe has others",
+                           "%s: stages[%u].forward: is %u, but microbatch is %u; schedule %s needs "
+                           "one size for all stages, only umpipe allows others",
                            plan->source, k, plan->stage[k].micro_forward, plan->micro,
                            plan->method.kind->name);
         }
@@ -142,7 +141,7 @@ static rp_err check_hold(const rp_plan *plan, const rp_plan_hold *hold, const rp
     if (hold->role != RP_ROLE_BOTH && !(is_half && plan->method.kind->splits)) {
         return rp_fail(RP_ERR_USAGE,
                        "%s: nodes[%u].holds[%u].role: node %s holds stage %u in role %s: with "
-                       "schedule %s boards train a stage in both directions (role both)",
+                       "schedule %s a board does both directions of a stage (role both)",
                        plan->source, hold->node, number, rp_plan_node_name(plan, hold->node),
                        hold->stage, rp_role_name(hold->role), plan->method.kind->name);
     }
@@ -154,8 +153,8 @@ static rp_err check_neighbours(const rp_plan *plan, uint32_t node) {
     return find_neighbours(plan, node, found) <= RP_PLAN_NEIGHBOURS_MAX
                ? RP_OK
                : rp_fail(RP_ERR_USAGE,
-                         "%s: nodes[%u]: node %s has edges with more than %d other nodes: a board "
-                         "has links to %d at most",
+                         "%s: nodes[%u]: node %s has edges with more than %d other nodes, but a "
+                         "board has links to at most %d",
                          plan->source, node, rp_plan_node_name(plan, node), RP_PLAN_NEIGHBOURS_MAX,
                          RP_PLAN_NEIGHBOURS_MAX);
 }
@@ -169,14 +168,13 @@ static rp_err check_window(const rp_plan *plan, uint32_t node, uint32_t from) {
         const rp_plan_edge *edge = &plan->edge[index[i]];
         window += edge->to == node && edge->from == from ? edge->window : 0;
         if (window > RP_PLAN_LINK_WINDOW_MAX) {
-            return rp_fail(
-                RP_ERR_USAGE,
-                "%s: edges[%u].window: with the edges beside it, %llu parcels may be on "
-                "their way from %s to node %s, and a link takes %d; use fewer and larger "
-                "microbatches (train.microbatch), or a smaller window",
-                plan->source, index[i], (unsigned long long)window - RP_PLAN_LINK_SLACK,
-                rp_plan_node_name(plan, from), rp_plan_node_name(plan, node),
-                RP_PLAN_LINK_WINDOW_MAX - RP_PLAN_LINK_SLACK);
+            return rp_fail(RP_ERR_USAGE,
+                           "%s: edges[%u].window: with all edges of the same link, %llu parcels "
+                           "may be in flight from %s to node %s, but a link allows %d; use fewer "
+                           "and larger microbatches (train.microbatch), or a smaller window",
+                           plan->source, index[i], (unsigned long long)window - RP_PLAN_LINK_SLACK,
+                           rp_plan_node_name(plan, from), rp_plan_node_name(plan, node),
+                           RP_PLAN_LINK_WINDOW_MAX - RP_PLAN_LINK_SLACK);
         }
     }
     return RP_OK;
@@ -186,7 +184,7 @@ static rp_err check_dials(const rp_plan *plan, uint32_t node, uint32_t neighbour
     return !plan->node[node].dials || !plan->node[neighbour].dials
                ? RP_OK
                : rp_fail(RP_ERR_USAGE,
-                         "%s: nodes[%u].dials: boards %s and %s are neighbours and neither can be "
+                         "%s: nodes[%u].dials: boards %s and %s are neighbours, but neither can be "
                          "dialled: order the boards so that no two such boards are neighbours, or "
                          "give one of them an address",
                          plan->source, node, rp_plan_node_name(plan, node),

@@ -191,8 +191,8 @@ static rp_err fit_replicas(const rp_node *node, uint32_t stages, const rp_method
     }
     if (stages == 1) {
         return rp_node_fail(node,
-                            "weights: %s: on one board no update comes between a forward and its "
-                            "backward; drop `weights`",
+                            "weights: %s: on one board there is no update between a forward and "
+                            "its backward; drop `weights`",
                             rule);
     }
     return rp_node_fail(node,
@@ -216,33 +216,33 @@ static rp_err check_combination(const rp_node *node, uint32_t stages, const rp_m
     if (m->weights == RP_WEIGHTS_ENTRY || m->weights == RP_WEIGHTS_DOUBLE ||
         m->weights == RP_WEIGHTS_SPECTRAIN || m->weights == RP_WEIGHTS_XPIPE) {
         return rp_node_fail(node,
-                            "weights: %s: is defined by versions of one model, %s has replicas; "
+                            "weights: %s: needs versions of one model, but %s has replicas; "
                             "expected current, stash or pipeoptim",
                             rule, m->kind->name);
     }
     if (m->kind->average == RP_AVERAGE_REFERENCE && m->replicas == 1 && !m->alpha_given) {
-        return rp_node_fail(node, "replicas: 1: with `alpha` 1 / replicas the only model would "
-                                  "become the reference of one update before; use more replicas, "
-                                  "or say `alpha`");
+        return rp_node_fail(
+            node, "replicas: 1: with `alpha` 1 / replicas the only model would become the "
+                  "reference of the previous update; use more replicas, or give `alpha`");
     }
     if (stages == 1 && fit_replicas(node, stages, m) != RP_OK) {
         return RP_ERR_USAGE; /* before advice that applies to more boards */
     }
     if (m->weights != RP_WEIGHTS_CURRENT && m->lean) {
         return rp_node_fail(node,
-                            "weights: %s: `lean` keeps no more replicas on a stage than see no "
-                            "update between a forward and its backward; drop one of the two",
+                            "weights: %s: with `lean` no replica of a stage is updated between a "
+                            "forward and its backward; drop one of the two",
                             rule);
     }
     if (m->weights != RP_WEIGHTS_CURRENT && m->advance_auto) {
         return rp_node_fail(node,
-                            "weights: %s: inside of replicas is for a known number of minibatches "
-                            "in flight; expected a number as `advance`",
+                            "weights: %s: inside replicas needs a known number of minibatches in "
+                            "flight; expected `advance` with a number",
                             rule);
     }
     if (m->lean && (m->advance > 0 || m->advance_auto)) {
-        return rp_node_fail(node, "lean: keeps the replicas that are in flight without `advance`; "
-                                  "drop one of the two");
+        return rp_node_fail(node, "lean: keeps only the replicas that are in flight without "
+                                  "`advance`; drop one of the two");
     }
     return fit_replicas(node, stages, m);
 }
@@ -255,10 +255,9 @@ static rp_err read_sizes(rp_node *map, const char *key, uint32_t stages, uint32_
     uint32_t size = 0;
     rp_err err = RP_OK;
     if (list && rp_node_count(node) != stages) {
-        return rp_node_fail(node,
-                            "has %u sizes for %u stages; expected one a stage, or one number for "
-                            "all",
-                            rp_node_count(node), stages);
+        return rp_node_fail(
+            node, "has %u sizes for %u stages; expected one for each stage, or one number for all",
+            rp_node_count(node), stages);
     }
     if (node && !list) {
         RP_TRY(rp_node_u32(map, key, 1, INT32_MAX, &size));
@@ -302,8 +301,8 @@ static rp_err read_ahead_item(const rp_node *node, uint32_t k, rp_method *out) {
     const rp_err err = rp_node_item_u32(node, k, 1, RP_AHEAD_MAX, &ahead);
     if (err == RP_OK && k > 0 && ahead > out->ahead[k - 1]) {
         return rp_node_fail(node,
-                            "ahead: stage %u has %u and stage %u below it %u: what comes from "
-                            "below is no further ahead; expected numbers that do not grow",
+                            "ahead: stage %u has %u, but the previous stage %u has %u; expected "
+                            "numbers that do not grow from stage to stage",
                             k, ahead, k - 1, out->ahead[k - 1]);
     }
     out->ahead[k] = err == RP_OK ? (uint16_t)ahead : 0;
@@ -320,17 +319,18 @@ static rp_err check_split_weights(rp_node *map, const rp_method *m) {
                             m->kind->name, rp_weights_rules[m->weights]);
     }
     if (m->horizon == RP_HORIZON_MEASURED) {
-        return rp_node_fail(node,
-                            "schedule %s: horizon: measured: no board has both the weights that a "
-                            "forward saw and those that its backward finds; expected paper, exact "
-                            "or released",
-                            m->kind->name);
+        return rp_node_fail(
+            node,
+            "schedule %s: horizon: measured: no board has both the weights that a forward saw and "
+            "those at its backward; expected paper, exact or released",
+            m->kind->name);
     }
     return m->weights == RP_WEIGHTS_PIPEOPTIM && m->publish > 1
-               ? rp_node_fail(node,
-                              "schedule %s: weights: pipeoptim: are predicted for one minibatch, "
-                              "and with publish: %u as many see them; expected publish: 1",
-                              m->kind->name, m->publish)
+               ? rp_node_fail(
+                     node,
+                     "schedule %s: weights: pipeoptim: weights are predicted for one minibatch, "
+                     "but with publish: %u that many see them; expected publish: 1",
+                     m->kind->name, m->publish)
                : RP_OK;
 }
 
@@ -343,8 +343,9 @@ static rp_err read_split(rp_node *map, rp_method *out) {
     }
     const uint32_t count = rp_node_is_list(node) ? rp_node_count(node) : 0;
     if (count < 1 || count > RP_SPLIT_STAGES_MAX) {
-        return rp_node_fail(node, "split: expected a list of true or false, one a stage, 1 to %d",
-                            RP_SPLIT_STAGES_MAX);
+        return rp_node_fail(
+            node, "split: expected a list of true or false, one for each of 1 to %d stages",
+            RP_SPLIT_STAGES_MAX);
     }
     for (uint32_t k = 0; k < count; k++) {
         bool splits = true;
@@ -365,8 +366,9 @@ static rp_err read_ahead(rp_node *map, rp_method *out) {
     if (node && rp_node_is_list(node)) {
         const uint32_t count = rp_node_count(node);
         if (count < 1 || count > RP_SPLIT_STAGES_MAX) {
-            return rp_node_fail(node, "ahead: has %u numbers; expected one a stage, 1 to %d", count,
-                                RP_SPLIT_STAGES_MAX);
+            return rp_node_fail(node,
+                                "ahead: has %u numbers; expected one for each of 1 to %d stages",
+                                count, RP_SPLIT_STAGES_MAX);
         }
         for (uint32_t k = 0; k < count; k++) {
             RP_TRY(read_ahead_item(node, k, out));
@@ -499,14 +501,15 @@ rp_err rp_method_fit_stages(const rp_method *method, uint32_t stages, const rp_n
                             method->kind->name, RP_SPLIT_STAGES_MAX, stages);
     }
     if (method->split_count > 0 && method->split_count != stages) {
-        return rp_node_fail(node, "split: has %u entries for %u stages; expected one a stage",
+        return rp_node_fail(node,
+                            "split: has %u entries for %u stages; expected one for each stage",
                             method->split_count, stages);
     }
     return method->ahead_count < 2 || method->ahead_count == stages
                ? RP_OK
                : rp_node_fail(node,
-                              "ahead: has %u numbers for %u stages; expected one a stage, or one "
-                              "number for all",
+                              "ahead: has %u numbers for %u stages; expected one for each stage, "
+                              "or one number for all",
                               method->ahead_count, stages);
 }
 
@@ -541,12 +544,12 @@ const char *rp_method_whose(const rp_method *method, uint32_t stage,
 
 const char *rp_method_refuses_again(const rp_method *method, uint32_t stage, bool parts) {
     if (rp_method_predicts(method)) {
-        return "its forwards see predicted weights, which are gone when the backward comes";
+        return "its forwards see predicted weights, which no longer exist at the backward";
     }
     if (rp_method_is_split(method, stage)) {
         return "its backwards are on another board than its forwards";
     }
-    return parts ? "its backwards take other samples than its forwards" : NULL;
+    return parts ? "its backwards have other samples than its forwards" : NULL;
 }
 
 void rp_method_order(const rp_method *method, rp_sched_shape *shape) {

@@ -141,13 +141,13 @@ rp_err rp_replay_check_empty(const rp_replay *r) {
     for (uint32_t e = 0; e < net->edge_count; e++) {
         const rp_piece *left = r->route[e].parcels.first;
         if (left) {
-            return rp_fail(RP_ERR_FAULT,
-                           "schedule %s: %s never takes %s of step %llu, samples %u to %u, that %s "
-                           "has sent",
-                           net->name, name_node(net, net->edge[e].to, name), net->edge[e].carries,
-                           (unsigned long long)left->step, left->samples.first,
-                           left->samples.first + left->samples.count - 1,
-                           name_node(net, net->edge[e].from, other));
+            return rp_fail(
+                RP_ERR_FAULT,
+                "schedule %s: %s never uses %s of step %llu, samples %u to %u, which %s has sent",
+                net->name, name_node(net, net->edge[e].to, name), net->edge[e].carries,
+                (unsigned long long)left->step, left->samples.first,
+                left->samples.first + left->samples.count - 1,
+                name_node(net, net->edge[e].from, other));
         }
     }
     return RP_OK;

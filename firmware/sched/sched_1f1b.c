@@ -22,7 +22,7 @@ static bool next_1f1b(rp_sched_state *s, rp_op *op) {
 
 const rp_sched_kind rp_sched_1f1b = {
     .name = "1f1b",
-    .manual = "takes a forward and a backward in turns; every step ends with empty pipes",
+    .manual = "alternates forwards and backwards; every step ends with empty pipes",
     .source = "PipeDream-Flush, Narayanan et al., ICML 2021 (DAPPLE, Fan et al., PPoPP 2021)",
     .flushed = true,
     .next = next_1f1b,

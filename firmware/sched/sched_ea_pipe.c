@@ -4,7 +4,7 @@
 
 const rp_sched_kind rp_sched_ea_pipe = {
     .name = "ea-pipe",
-    .manual = "trains replicas, drawn together by an elastic average",
+    .manual = "trains replicas, which an elastic average keeps together",
     .source = "EA-Pipe, Jang, Yoo, Yook, IEEE Access 2024: a reconstruction from the "
               "abstract, with EASGD, Zhang, Choromanska, LeCun, NeurIPS 2015",
     .weights = RP_WEIGHTS_CURRENT,

@@ -70,7 +70,8 @@ static bool next_interleaved_1f1b(rp_sched_state *s, rp_op *op) {
 const rp_sched_kind rp_sched_interleaved_1f1b = {
     .name = "interleaved-1f1b",
     .manual = "is 1f1b with several stages on each board: pipes fill in a fraction of the time",
-    .source = "Megatron-LM, Narayanan et al., SC 2021: 1F1B with several model chunks a device",
+    .source =
+        "Megatron-LM, Narayanan et al., SC 2021: 1F1B with several model chunks on each device",
     .flushed = true,
     .interleaves = true,
     .next = next_interleaved_1f1b,

@@ -5,7 +5,7 @@
 
 const rp_sched_kind rp_sched_pipedream_2bw = {
     .name = "pipedream-2bw",
-    .manual = "works on the weights of one step before: two versions",
+    .manual = "uses the weights of the previous step: two versions",
     .source = "PipeDream-2BW, Narayanan et al., ICML 2021",
     .accumulates = true,
     .weights = RP_WEIGHTS_DOUBLE,

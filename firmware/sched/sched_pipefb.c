@@ -11,8 +11,8 @@ static bool next_pipefb(rp_sched_state *s, rp_op *op) {
 
 const rp_sched_kind rp_sched_pipefb = {
     .name = "pipefb",
-    .manual = "has the forward and the backward of a stage on different boards: two boards a "
-              "stage",
+    .manual = "has the forward and the backward of a stage on different boards: two boards for "
+              "each stage",
     .source = "PipeFB: a reconstruction from the abstract; exact `ahead` is our choice",
     .splits = true,
     .weights = RP_WEIGHTS_STASH,

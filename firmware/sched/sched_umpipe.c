@@ -19,7 +19,7 @@ static bool next_umpipe(rp_sched_state *s, rp_op *op) {
 
 const rp_sched_kind rp_sched_umpipe = {
     .name = "umpipe",
-    .manual = "is gpipe with microbatches of a size by stage and direction",
+    .manual = "is gpipe with a size of microbatches for each stage and direction",
     .source = "UMPIPE, Zhou, Tian, Buyya, Wu, TPDS 2025: a reconstruction from the abstract",
     .flushed = true,
     .sizes = true,

@@ -4,7 +4,7 @@
 
 const rp_sched_kind rp_sched_xpipe = {
     .name = "xpipe",
-    .manual = "predicts for a step's first microbatch; the others reuse what it saw",
+    .manual = "predicts for a step's first microbatch; its other microbatches use the same weights",
     .source = "XPipe, Guan, Yin, Li, Lu 2019, from reading notes; rounding of halves "
               "to even is our choice",
     .accumulates = true,

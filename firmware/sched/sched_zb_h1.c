@@ -26,7 +26,8 @@ static bool next_zb_h1(rp_sched_state *s, rp_op *op) {
 
 const rp_sched_kind rp_sched_zb_h1 = {
     .name = "zb-h1",
-    .manual = "is 1f1b with its backward in two halves: weight gradients where a stage would wait",
+    .manual = "is 1f1b with backwards in two halves: weight gradients are computed when a stage "
+              "would wait",
     .source = "Zero Bubble, Qi et al., ICLR 2024: the handcrafted schedule ZB-H1",
     .flushed = true,
     .split_backward = true,

@@ -100,12 +100,12 @@ static const char *read_values(const char *text, const char *prefix, uint8_t *va
     for (size_t i = 0; i < values; i++) {
         const char *found = strchr(alphabet, tolower((unsigned char)at[i]));
         if (!found) {
-            return "has a character that none has";
+            return "has a character that such texts never have";
         }
         value[i] = (uint8_t)(found - alphabet);
     }
     if (small && large) {
-        return "has small and capital letters: expected either";
+        return "mixes small and capital letters: expected only one kind";
     }
     return checksum_of(prefix, value, values) == checksum_of_good
                ? NULL
@@ -117,7 +117,7 @@ const char *rp_bech32m_read(const char *text, const char *prefix, uint8_t *bytes
     RP_ASSERT(count <= RP_BECH32M_BYTES_MAX);
     const char *wrong = read_values(text, prefix, value, RP_BECH32M_CHARACTERS(count));
     if (!wrong && !join_values(value, bytes, count)) {
-        wrong = "has bits that none has";
+        wrong = "has bits that must be zero";
     }
     explicit_bzero(value, sizeof value);
     return wrong;

@@ -8,7 +8,7 @@
 static rp_err add_layer(rp_arena *arena, rp_link_hops *hops, const rp_link_layer *layer) {
     rp_err err = RP_OK;
     if (hops->count == RP_LINK_LAYERS_MAX) {
-        return rp_fail(RP_ERR_LIMIT, "link: more than %d hops are described, both ways counted",
+        return rp_fail(RP_ERR_LIMIT, "link: more than %d hops, where both directions count",
                        RP_LINK_LAYERS_MAX);
     }
     if (hops->count == hops->room) {
@@ -86,7 +86,7 @@ static rp_err parse_end(const rp_node *node, const rp_link_ends *ends, uint32_t 
 static rp_err parse_ends(rp_node *node, const rp_link_ends *ends, uint32_t *from, uint32_t *to,
                          bool *both) {
     static const char shape[] =
-        "expected {between: [0, 1], ..} for both ways, or {from: 0, to: 1, ..} for one";
+        "expected {between: [0, 1], ..} for both directions, or {from: 0, to: 1, ..} for one";
     rp_err err = RP_OK;
     if (!rp_node_is_map(node)) {
         return rp_node_fail(node, "%s", shape);
@@ -139,7 +139,7 @@ static rp_err read_profile(const rp_node *name, const rp_link_ends *ends, rp_lin
     *hops = (rp_link_hops){0};
     if (!ends->profile || !rp_node_is_scalar(name) || !rp_node_text(name)[0]) {
         return rp_node_fail(name, ends->profile ? "expected the name of a profile, or a path"
-                                                : "expected a map, and no name of a profile");
+                                                : "expected a map, not the name of a profile");
     }
     return ends->profile(ends->reader.context, ends->reader.arena, name, all, hops);
 }

@@ -86,8 +86,8 @@ static rp_err read_key(const char *path, bool secret, char out[RP_KEY_TEXT]) {
         err = rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
     } else if (secret && (st.st_mode & 077)) {
         err = rp_fail(RP_ERR_REFUSED,
-                      "%s: others may read it (mode %03o): chmod 600 it, and make "
-                      "a new pair if anybody could have",
+                      "%s: other users may read it (mode %03o): run chmod 600 on it, and make a "
+                      "new pair if it may have been read",
                       path, (unsigned)st.st_mode & 0777);
     } else {
         text[strcspn(text, "\r\n")] = 0;
@@ -107,7 +107,7 @@ static rp_err make_or_complete(const char *secret_path, rp_keypair *keys, bool *
     }
     const rp_err err = read_key(secret_path, true, keys->secret_text);
     if (err == RP_OK && zmq_curve_public(keys->public_text, keys->secret_text) != 0) {
-        return rp_fail(RP_ERR_FORMAT, "%s: no public key belongs to it", secret_path);
+        return rp_fail(RP_ERR_FORMAT, "%s: not a valid secret key", secret_path);
     }
     return err;
 }

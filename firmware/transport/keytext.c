@@ -57,18 +57,19 @@ static const char *parse_key(const char *text, const char *prefix, char out[RP_K
 
 const char *rp_key_parse(const char *text, char out[RP_KEY_TEXT]) {
     if (begins_with(text, secret_prefix)) {
-        return "is a secret key, which is its owner's alone: expected the public one, which "
-               "`ringpipe keys show` prints";
+        return "is a secret key, which must stay on its own machine: expected the public key, "
+               "which `ringpipe keys show` prints";
     }
     const char *wrong = parse_key(text, public_prefix, out);
-    return wrong && !wrong[0] ? "is no public key: expected what `ringpipe keys show` prints, rpk1 "
-                                "and 58 letters and digits (or the 40 characters of an older key)"
-                              : wrong;
+    return wrong && !wrong[0]
+               ? "is not a public key: expected the text from `ringpipe keys show`, rpk1 and 58 "
+                 "letters and digits (or the 40 characters of an older key)"
+               : wrong;
 }
 
 const char *rp_key_parse_secret(const char *text, char out[RP_KEY_TEXT]) {
     const char *wrong = parse_key(text, secret_prefix, out);
-    return wrong && !wrong[0] ? "is no secret key: expected rpsecret1 and 58 letters and digits "
+    return wrong && !wrong[0] ? "is not a secret key: expected rpsecret1 and 58 letters and digits "
                                 "(or the 40 characters of an older key)"
                               : wrong;
 }

@@ -61,7 +61,7 @@ rp_err rp_listen_resolve(const char *endpoint, char *out, size_t bytes) {
         return rp_fail(RP_ERR_USAGE, "%s: " EXPECTED, endpoint);
     }
     if (is_ipv6(endpoint)) {
-        return rp_fail(RP_ERR_USAGE, "%s: IPv6 is not used here: " EXPECTED, endpoint);
+        return rp_fail(RP_ERR_USAGE, "%s: IPv6 is not supported: " EXPECTED, endpoint);
     }
     (void)snprintf(host, sizeof host, "%.*s", (int)(port - from), from);
     if (!is_bindable(host)) {

@@ -42,7 +42,8 @@ static rp_err virtual_wait(rp_loop *loop, int64_t deadline_ns, const rp_handle *
     (void)handles;
     (void)count;
     if (deadline_ns == INT64_MAX) {
-        return rp_fail(RP_ERR_FAULT, "loop: there is no deadline, so the wait would never end");
+        return rp_fail(RP_ERR_FAULT,
+                       "loop: a wait without a deadline and without handles would never end");
     }
     if (deadline_ns > loop->stepped->stepped_ns) {
         loop->stepped->stepped_ns = deadline_ns;

@@ -159,8 +159,8 @@ static rp_err add_outage(const rp_node *node, rp_link_profile *profile) {
     const rp_link_outage *last = profile->outages ? &profile->away[profile->outages - 1] : NULL;
     if (last && !(away.at_s > last->at_s + last->for_s)) {
         return rp_node_fail(node,
-                            "expected outages in the order of their times, each behind the end "
-                            "of the one before (%g s), found '%s'",
+                            "expected outages in the order of their times, each after the end of "
+                            "the previous one (%g s), found '%s'",
                             last->at_s + last->for_s, text);
     }
     profile->away[profile->outages++] = away;
@@ -210,8 +210,8 @@ static rp_err parse_name(const rp_node *node, char out[RP_LINK_SHARED_BYTES]) {
     const size_t bytes = strlen(text);
     if (bytes == 0 || bytes >= RP_LINK_SHARED_BYTES || strspn(text, letters) != bytes) {
         return rp_node_fail(node,
-                            "expected a name of 1 to %d letters, digits, _ and -, which wires that "
-                            "take turns have in common, or none, found '%s'",
+                            "expected a name of 1 to %d letters, digits, _ and -, common to wires "
+                            "that share a medium, or none, found '%s'",
                             RP_LINK_SHARED_BYTES - 1, text);
     }
     memset(out, 0, RP_LINK_SHARED_BYTES);

@@ -54,8 +54,8 @@ static rp_reach describe_code(int code, const char *port, char *out, size_t byte
         return RP_REACH_CLOSED;
     case ETIMEDOUT:
         (void)snprintf(out, bytes,
-                       "no answer: is the machine on and in this network, and does no firewall "
-                       "drop connections to port %s?",
+                       "no answer: check that the machine is on and in this network, and that no "
+                       "firewall drops connections to port %s",
                        port);
         return RP_REACH_SILENT;
     default:

@@ -31,8 +31,8 @@ void rp_token_write(const rp_token *token, char out[RP_TOKEN_WORD]) {
 const char *rp_token_parse(const char *text, rp_token *out) {
     uint8_t bytes[BYTES];
     if (strncasecmp(text, "rpt1", 4) != 0) {
-        return "is no token: expected what `ringpipe boards enrol` prints, rpt1 and 83 letters "
-               "and digits";
+        return "is not a token: expected the text from `ringpipe boards enrol`, rpt1 and 83 "
+               "letters and digits";
     }
     const char *wrong = rp_bech32m_read(text, prefix, bytes, sizeof bytes);
     if (!wrong) {

@@ -33,7 +33,7 @@ static rp_err take_line(rp_arena *arena, const char *option, const char *path, c
     const size_t end = length + strspn(bytes + length, "\r\n");
     char *line;
     if (length == 0 || end < count) {
-        return rp_fail(RP_ERR_USAGE, "%s: %s: expected one line, of text only", option, path);
+        return rp_fail(RP_ERR_USAGE, "%s: %s: expected one line of printable text", option, path);
     }
     const rp_err err = rp_arena_text(arena, bytes, length, &line);
     *out = err == RP_OK ? line : NULL;

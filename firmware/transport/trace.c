@@ -210,7 +210,7 @@ static bool read_columns(const char **at, rp_link_trace *trace) {
 }
 
 rp_err rp_link_trace_parse(rp_arena *arena, const char *text, const rp_link_trace **out) {
-    const char *wrong = "it is not written as rp_link_trace_text() does";
+    const char *wrong = "it does not have the form of rp_link_trace_text()";
     rp_link_trace *trace;
     rp_trace_point *point;
     uint32_t index;

@@ -514,7 +514,7 @@ static const char *why_refused(const inproc_port *bound, const inproc_port *conn
     }
     return strcmp(connecting->server_key, theirs->keys.public_text) == 0
                ? NULL
-               : "it has another key than we were told";
+               : "it has another key than the one given here";
 }
 
 /* The port that accepts our key, among those that share the address, or else the first. */

@@ -404,12 +404,12 @@ static const char *find_refusal(zmq_port *port, uint16_t event, uint32_t value) 
     }
     if (event == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL) {
         return ++port->failed_handshakes >= HANDSHAKES_MAX
-                   ? "it does not speak CURVE, or has another key than we were told"
+                   ? "it does not use CURVE, or has another key than the one given here"
                    : NULL;
     }
     if (breaks_off(event, value)) {
         return ++port->failed_handshakes >= HANDSHAKES_MAX
-                   ? "it breaks off every handshake, as one with another key does"
+                   ? "it ends every handshake, as a peer with another key does"
                    : NULL;
     }
     return NULL;
@@ -513,7 +513,7 @@ static bool step_zmq(rp_port *base, rp_port_event *out) {
     if (port->reopened) {
         port->reopened = false;
         look_who_listens(port, now);
-        *out = (rp_port_event){.kind = RP_PORT_LOST, .why = "given up here"};
+        *out = (rp_port_event){.kind = RP_PORT_LOST, .why = "given up"};
         return true;
     }
     while (receive_event(port, &number, &value)) {

@@ -219,7 +219,7 @@ static rp_err fail_unknown(const char *name, const rp_trusted *list, uint32_t co
         const size_t used = strlen(known);
         (void)snprintf(known + used, sizeof known - used, " %s", list[i].name);
     }
-    return rp_fail(RP_ERR_USAGE, "keys: nobody on the list is called '%s'; there are:%s", name,
+    return rp_fail(RP_ERR_USAGE, "keys: no host on the list is called '%s'; there are:%s", name,
                    count ? known : " none");
 }
 

@@ -98,13 +98,13 @@ static void log_refused(zmq_transport *transport, const zmq_port *port, const fi
     rp_key_fingerprint(text, fingerprint);
     int length = (int)(address->count < ZAP_FRAME_BYTES ? address->count : 0);
     if (port->port.has_one_key) {
-        rp_log_warn("link %s: refused %.*s, whose key %s (fingerprint %s) is not that of who may "
-                    "connect here",
+        rp_log_warn("link %s: refused %.*s, because only another key may connect here than its key "
+                    "%s (fingerprint %s)",
                     port->port.name, length, (const char *)address->bytes, word, fingerprint);
         return;
     }
-    rp_log_warn("link %s: refused %.*s, whose key (fingerprint %s) is not on the list; "
-                "`ringpipe keys trust NAME %s` puts it there",
+    rp_log_warn("link %s: refused %.*s, whose key (fingerprint %s) is not on the list of trusted "
+                "keys; `ringpipe keys trust NAME %s` adds it",
                 port->port.name, length, (const char *)address->bytes, fingerprint, word);
 }
 
@@ -121,8 +121,8 @@ static void log_too_many(zmq_port *port, const field *address, const uint8_t *ke
     rp_key_fingerprint(zmq_z85_encode(text, key, RP_KEY_BYTES), fingerprint);
     int length = (int)(address->count < ZAP_FRAME_BYTES ? address->count : 0);
     rp_log_warn(
-        "link %s: the trusted key with fingerprint %s connects too often, last from %.*s: it "
-        "may have %d connections here, and make %d a second; those beyond are closed",
+        "link %s: the trusted key with fingerprint %s connects too often, last from %.*s: at most "
+        "%d connections at once and %d new ones a second are allowed; further ones are closed",
         port->port.name, fingerprint, length, (const char *)address->bytes, RP_CALLER_CONNECTIONS,
         RP_CALLER_A_SECOND);
 }

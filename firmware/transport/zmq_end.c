@@ -43,7 +43,7 @@ static rp_err share_end(zmq_port *port, zmq_end *end) {
     }
     if (other->port.frame_bytes_max != port->port.frame_bytes_max) {
         return rp_fail(RP_ERR_USAGE,
-                       "link %s: at %s frames have %zu bytes at most, %zu were asked for",
+                       "link %s: frames at %s have at most %zu bytes, %zu were requested",
                        port->port.name, other->port.endpoint, other->port.frame_bytes_max,
                        port->port.frame_bytes_max);
     }

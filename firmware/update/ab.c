@@ -100,7 +100,8 @@ static rp_err lock_folder(const char *dir, int *out) {
         return rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
     }
     if (flock(*out, LOCK_EX | LOCK_NB) != 0) {
-        return rp_fail(RP_ERR_AGAIN, "%s: another program changes the slots now", dir);
+        return rp_fail(RP_ERR_AGAIN, "%s: another program is changing the slots; try again later",
+                       dir);
     }
 fail:
     return err;
@@ -181,8 +182,8 @@ static rp_err check_bundle(const rp_bundle *bundle, const char *path, uint64_t n
     }
     if (bundle->version <= newest) {
         return rp_fail(RP_ERR_REFUSED,
-                       "%s: has version %" PRIu64 ", and %" PRIu64 " is installed: expected a "
-                       "newer one",
+                       "%s: has version %" PRIu64 ", but %" PRIu64
+                       " is installed: expected a newer one",
                        path, bundle->version, newest);
     }
     return RP_OK;
@@ -267,10 +268,10 @@ rp_err rp_ab_start(const char *dir, rp_ab_slot *slot) {
         *slot = slots.trial;
         slots.starts--;
     } else {
-        rp_log_warn("slots: version %" PRIu64 " was started %d times and never said that it is "
-                    "good: back to %s",
+        rp_log_warn("slots: version %" PRIu64
+                    " was started %d times and never reported that it works: back to %s",
                     slots.trial_version, RP_AB_STARTS,
-                    slots.good == RP_AB_NONE ? "the system's own" : "the version before");
+                    slots.good == RP_AB_NONE ? "the system's own" : "the previous version");
         slots.failed = slots.trial_version;
         slots.trial = RP_AB_NONE;
         slots.trial_version = 0;
@@ -329,7 +330,8 @@ rp_err rp_ab_revert(const char *dir) {
         slots.good = RP_AB_NONE; /* the system's own software */
         slots.version = 0;
     } else {
-        RP_TRY(rp_fail(RP_ERR_USAGE, "%s: there is nothing to go back from", dir));
+        RP_TRY(rp_fail(RP_ERR_USAGE, "%s: there is no trial and no previous version to return to",
+                       dir));
     }
     RP_TRY(write_state(dir, &slots));
 fail:

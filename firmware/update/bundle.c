@@ -87,7 +87,7 @@ static rp_err read_file(rp_node *map, rp_bundle *out, uint64_t *all_bytes) {
     RP_TRY(rp_node_need(map, "path"));
     RP_TRY(rp_node_string(map, "path", &file->path));
     if (!rp_bundle_is_path(file->path) || is_in_the_way(out, file->path)) {
-        return rp_node_fail(rp_node_find(map, "path"), "'%s' is no path that a bundle takes",
+        return rp_node_fail(rp_node_find(map, "path"), "'%s' is not a valid path in a bundle",
                             file->path);
     }
     RP_TRY(rp_node_need(map, "bytes"));
@@ -142,7 +142,7 @@ fail:
 /* ---- header ---------------------------------------------------------------------------------- */
 
 static rp_err fail_short(FILE *file, const char *name) {
-    return ferror(file) ? rp_fail(RP_ERR_IO, "%s: can not be read: %s", name, strerror(errno))
+    return ferror(file) ? rp_fail(RP_ERR_IO, "%s: cannot be read: %s", name, strerror(errno))
                         : rp_fail(RP_ERR_FORMAT, "%s: is cut off", name);
 }
 
@@ -156,7 +156,7 @@ rp_err rp_bundle_read(rp_arena *arena, FILE *file, const char *name,
     const size_t got = fread(head, 1, sizeof head, file);
     const size_t shared = got < RP_BUNDLE_MAGIC_BYTES ? got : RP_BUNDLE_MAGIC_BYTES;
     if (memcmp(head, RP_BUNDLE_MAGIC, shared) != 0) {
-        return rp_fail(RP_ERR_FORMAT, "%s: is no bundle", name);
+        return rp_fail(RP_ERR_FORMAT, "%s: is not a bundle", name);
     }
     if (got < sizeof head) {
         return fail_short(file, name);
@@ -165,7 +165,7 @@ rp_err rp_bundle_read(rp_arena *arena, FILE *file, const char *name,
     const size_t bytes =
         (size_t)size[0] | (size_t)size[1] << 8 | (size_t)size[2] << 16 | (size_t)size[3] << 24;
     if (bytes > RP_BUNDLE_MANIFEST_MAX) {
-        return rp_fail(RP_ERR_FORMAT, "%s: its manifest has %zu bytes, at most %d are taken", name,
+        return rp_fail(RP_ERR_FORMAT, "%s: its manifest has %zu bytes, expected at most %d", name,
                        bytes, RP_BUNDLE_MANIFEST_MAX);
     }
     RP_TRY(RP_ARENA_NEW(arena, RP_BUNDLE_PURPOSE_BYTES + bytes + 1, &signed_text));
@@ -176,7 +176,7 @@ rp_err rp_bundle_read(rp_arena *arena, FILE *file, const char *name,
     if (crypto_sign_verify_detached(head + RP_BUNDLE_MAGIC_BYTES, signed_text,
                                     RP_BUNDLE_PURPOSE_BYTES + bytes, key) != 0) {
         return rp_fail(RP_ERR_REFUSED,
-                       "%s: is not signed by the key that this board takes software from", name);
+                       "%s: is not signed by the key that this board trusts for software", name);
     }
     RP_TRY(read_manifest(arena, (const char *)signed_text + RP_BUNDLE_PURPOSE_BYTES, bytes, name,
                          out));

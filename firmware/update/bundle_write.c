@@ -25,7 +25,7 @@ static rp_err add_file(gathering *g, const char *below, const struct stat *st) {
     char *copy;
     if (!rp_bundle_is_path(below)) {
         return rp_fail(RP_ERR_USAGE,
-                       "%s/%s: a bundle takes names of A-Z a-z 0-9 . _ + - of %d bytes at most",
+                       "%s/%s: expected names of A-Z a-z 0-9 . _ + - of at most %d bytes",
                        g->folder, below, RP_BUNDLE_PATH_MAX);
     }
     g->bytes += (uint64_t)st->st_size;
@@ -51,9 +51,8 @@ static rp_err gather_entry(gathering *g, const char *below, uint32_t depth) {
     if (S_ISDIR(st.st_mode)) {
         return gather_files(g, below, depth + 1);
     }
-    return S_ISREG(st.st_mode)
-               ? add_file(g, below, &st)
-               : rp_fail(RP_ERR_USAGE, "%s: a bundle takes files and folders only", path);
+    return S_ISREG(st.st_mode) ? add_file(g, below, &st)
+                               : rp_fail(RP_ERR_USAGE, "%s: expected only files and folders", path);
 }
 
 static rp_err gather_files(gathering *g, const char *below, uint32_t depth) {
@@ -109,7 +108,7 @@ static rp_err read_file(const gathering *g, const rp_bundle_file *of, FILE *to,
     (void)crypto_hash_sha256_final(&state, sum);
     const bool good = !ferror(from) && bytes == of->bytes;
     (void)fclose(from);
-    return good ? RP_OK : rp_fail(RP_ERR_IO, "%s: has changed or can not be read", path);
+    return good ? RP_OK : rp_fail(RP_ERR_IO, "%s: has changed or cannot be read", path);
 }
 
 /* Appends a line; *used may exceed the size of the text, which shows that it did not fit. */
@@ -177,7 +176,7 @@ static rp_err write_bundle(const gathering *g, const char *path, const rp_signin
     for (uint32_t i = 0; file && err == RP_OK && i < g->bundle.count; i++) {
         err = read_file(g, &g->bundle.file[i], file, sum);
         if (err == RP_OK && memcmp(sum, g->bundle.file[i].sha256, sizeof sum) != 0) {
-            err = rp_fail(RP_ERR_IO, "%s/%s: has changed meanwhile", g->folder,
+            err = rp_fail(RP_ERR_IO, "%s/%s: has changed while the bundle was made", g->folder,
                           g->bundle.file[i].path);
         }
     }
@@ -199,10 +198,10 @@ static rp_err check_place(const char *path) {
         (void)fclose(file);
     }
     return is_other
-               ? rp_fail(RP_ERR_USAGE,
-                         "%s: is there already and is not a bundle, so it is not written over: "
-                         "choose a new name",
-                         path)
+               ? rp_fail(
+                     RP_ERR_USAGE,
+                     "%s: exists and is not a bundle, so it is not overwritten: choose a new name",
+                     path)
                : RP_OK;
 }
 
@@ -225,7 +224,7 @@ rp_err rp_bundle_write(const char *path, const char *folder, const char *board, 
     RP_TRY(RP_ARENA_NEW(&arena, RP_BUNDLE_FILES_MAX, &g.bundle.file));
     RP_TRY(gather_files(&g, "", 0));
     if (g.bundle.count == 0) {
-        RP_TRY(rp_fail(RP_ERR_USAGE, "%s: there is no file in it", folder));
+        RP_TRY(rp_fail(RP_ERR_USAGE, "%s: contains no file", folder));
     }
     qsort(g.bundle.file, g.bundle.count, sizeof *g.bundle.file, by_path);
     for (uint32_t i = 0; i < g.bundle.count; i++) {

@@ -67,8 +67,9 @@ static rp_err read_word(const char *path, const char *prefix, bool secret, uint8
     if (n < 0 || fstat(fd, &st) != 0) {
         err = rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
     } else if (secret && (st.st_mode & 077)) {
-        err = rp_fail(RP_ERR_REFUSED, "%s: others may read it (mode %03o): chmod 600 it", path,
-                      (unsigned)st.st_mode & 0777);
+        err =
+            rp_fail(RP_ERR_REFUSED, "%s: other users may read it (mode %03o): run chmod 600 on it",
+                    path, (unsigned)st.st_mode & 0777);
     } else if (strncasecmp(line, prefix, before) != 0 || line[before] != '1') {
         err = rp_fail(RP_ERR_FORMAT, "%s: expected a word that begins with %s1", path, prefix);
     } else {

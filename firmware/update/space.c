@@ -57,8 +57,8 @@ rp_err rp_space_check(const char *what, const char *folder, uint64_t needed, uin
     const bool fits = room >= margin && room - margin >= needed;
     return fits ? RP_OK
                 : rp_fail(RP_ERR_LIMIT,
-                          "%s does not fit on the disk of %s: it takes %" PRIu64 " KiB, %" PRIu64
-                          " are free, and %" PRIu64 " of these stay free",
+                          "%s does not fit on the disk of %s: it needs %" PRIu64
+                          " KiB, but %" PRIu64 " are free, of which %" PRIu64 " must stay free",
                           what, folder, needed / 1024 + (needed % 1024 != 0), room / 1024,
                           margin / 1024);
 }

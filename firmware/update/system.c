@@ -75,11 +75,11 @@ static rp_err check_bundle(const rp_bundle *bundle, const char *name, const rp_s
                            const char *board) {
     const rp_system_slot *own = &system->slot[system->own];
     if (!rp_bundle_is_system(bundle) || bundle->count != FILES) {
-        return rp_fail(RP_ERR_REFUSED, "%s: is no bundle of a whole system", name);
+        return rp_fail(RP_ERR_REFUSED, "%s: is not a bundle of a whole system", name);
     }
     for (uint32_t i = 0; i < FILES; i++) {
         if (strcmp(bundle->file[i].path, files[i]) != 0) {
-            return rp_fail(RP_ERR_REFUSED, "%s: expected %s in its place, found %s", name, files[i],
+            return rp_fail(RP_ERR_REFUSED, "%s: expected the file %s, found %s", name, files[i],
                            bundle->file[i].path);
         }
     }
@@ -90,15 +90,16 @@ static rp_err check_bundle(const rp_bundle *bundle, const char *name, const rp_s
     if (own->state != RP_SYSTEM_GOOD) {
         return rp_fail(
             RP_ERR_REFUSED,
-            "%s: the system that runs is %s: the other slot is what this board falls "
-            "back to",
-            name, own->state == RP_SYSTEM_TRIAL ? "on trial itself" : "not the boot partition's");
+            "%s: the running system is %s, so the second slot is still needed to fall back to",
+            name,
+            own->state == RP_SYSTEM_TRIAL ? "on trial itself"
+                                          : "not the one that the boot partition names");
     }
-    return bundle->version > own->release
-               ? RP_OK
-               : rp_fail(RP_ERR_REFUSED,
-                         "%s: has release %" PRIu64 ", and %" PRIu64 " runs: expected a newer one",
-                         name, bundle->version, own->release);
+    return bundle->version > own->release ? RP_OK
+                                          : rp_fail(RP_ERR_REFUSED,
+                                                    "%s: has release %" PRIu64 ", but %" PRIu64
+                                                    " is running: expected a newer one",
+                                                    name, bundle->version, own->release);
 }
 
 /* Compares what has been written with what the disk returns. */
@@ -114,8 +115,8 @@ static rp_err check_back(const char *path, int fd, const rp_bundle_file *of) {
     for (uint64_t left = of->bytes; left > 0;) {
         const ssize_t got = read(fd, piece, left < PIECE ? (size_t)left : PIECE);
         if (got <= 0) {
-            return rp_fail(RP_ERR_IO, "%s: can not be read back: %s", path,
-                           got < 0 ? strerror(errno) : "it is short");
+            return rp_fail(RP_ERR_IO, "%s: cannot be read back: %s", path,
+                           got < 0 ? strerror(errno) : "it is too short");
         }
         (void)crypto_hash_sha256_update(&state, piece, (size_t)got);
         left -= (uint64_t)got;
@@ -123,7 +124,7 @@ static rp_err check_back(const char *path, int fd, const rp_bundle_file *of) {
     (void)crypto_hash_sha256_final(&state, sum);
     return memcmp(sum, of->sha256, sizeof sum) == 0
                ? RP_OK
-               : rp_fail(RP_ERR_IO, "%s: has other bytes than were written to it", path);
+               : rp_fail(RP_ERR_IO, "%s: has other bytes than those written to it", path);
 }
 
 /* Writes one file of the bundle to its destination; `made`: a file rather than a device. */
@@ -139,7 +140,7 @@ static rp_err write_one(const char *path, bool made, const rp_bundle_file *of, F
     }
     if (!made && (uint64_t)room < of->bytes) {
         RP_TRY(rp_fail(RP_ERR_LIMIT,
-                       "%s: its system has %" PRIu64 " MiB, and this board's slots have %" PRIu64,
+                       "%s: its system has %" PRIu64 " MiB, but this board's slots have %" PRIu64,
                        name, (of->bytes >> 20) + 1, (uint64_t)room >> 20));
     }
     if (lseek(fd, 0, SEEK_SET) != 0) {
@@ -147,7 +148,7 @@ static rp_err write_one(const char *path, bool made, const rp_bundle_file *of, F
     }
     RP_TRY(rp_bundle_copy(of, bundle, name, fd));
     if (fsync(fd) != 0) {
-        RP_TRY(rp_fail(RP_ERR_IO, "%s: can not be written: %s", path, strerror(errno)));
+        RP_TRY(rp_fail(RP_ERR_IO, "%s: cannot be written: %s", path, strerror(errno)));
     }
     RP_TRY(check_back(path, fd, of));
     RP_TRY(made ? rp_replace_sync_folder(path) : RP_OK);
@@ -180,7 +181,7 @@ static rp_err write_files(const rp_system_places *places, rp_ab_slot to, const r
         RP_TRY(write_one(is_root ? places->partition[to] : path, !is_root, of, file, name));
     }
     if (fgetc(file) != EOF) {
-        return rp_fail(RP_ERR_FORMAT, "%s: goes on behind its last file", name);
+        return rp_fail(RP_ERR_FORMAT, "%s: has bytes after its last file", name);
     }
 fail:
     return err;
@@ -238,7 +239,7 @@ static rp_err change_count(const rp_system_places *places, const rp_entries *ent
     const rp_entry *own = rp_entries_of(entries, places->own);
     rp_err err;
     if (!own) {
-        return rp_fail(RP_ERR_USAGE, "%s: no entry of slot %s, which runs", places->boot,
+        return rp_fail(RP_ERR_USAGE, "%s: no entry for slot %s, which is running", places->boot,
                        rp_ab_slot_name(places->own));
     }
     RP_TRY(own->left == left
@@ -267,13 +268,11 @@ rp_err rp_system_revert(const rp_system_places *places) {
     judge_all(places, &entries, &system);
     const rp_ab_slot other = rp_system_other(places->own);
     if (system.slot[other].state != RP_SYSTEM_GOOD) {
-        return rp_fail(RP_ERR_USAGE,
-                       "slot %s has no system that is good: there is nothing to go "
-                       "back to",
+        return rp_fail(RP_ERR_USAGE, "slot %s has no good system to return to",
                        rp_ab_slot_name(other));
     }
     RP_TRY(change_count(places, &entries, 0));
-    rp_log_info("system: slot %s is left for %s", rp_ab_slot_name(places->own),
+    rp_log_info("system: changing from slot %s to %s", rp_ab_slot_name(places->own),
                 rp_ab_slot_name(other));
 fail:
     return err;

@@ -116,7 +116,7 @@ static rp_err read_file(const char *boot, rp_entry *entry) {
     const bool bad = ferror(file);
     (void)fclose(file);
     if (bad) {
-        return rp_fail(RP_ERR_IO, "%s: can not be read", path);
+        return rp_fail(RP_ERR_IO, "%s: cannot be read", path);
     }
     text[bytes] = '\0';
     if (strlen(text) == bytes) {
@@ -197,7 +197,7 @@ rp_err rp_entry_write(const char *boot, rp_ab_slot slot, int32_t left, uint64_t 
         (void)close(fd);
     }
     if (!good) {
-        return rp_fail(RP_ERR_IO, "%s: can not be written: %s", path, strerror(code));
+        return rp_fail(RP_ERR_IO, "%s: cannot be written: %s", path, strerror(code));
     }
     RP_TRY(rp_replace_sync_folder(path));
 fail:

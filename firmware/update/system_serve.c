@@ -137,19 +137,19 @@ static int open_plain(int folder, const char *name) {
 static rp_err remove_file(int folder, const char *name) {
     return unlinkat(folder, name, 0) == 0 || errno == ENOENT
                ? RP_OK
-               : rp_fail(RP_ERR_IO, "%s: can not be removed: %s", name, strerror(errno));
+               : rp_fail(RP_ERR_IO, "%s: cannot be removed: %s", name, strerror(errno));
 }
 
 /* Executes a wish; *due: the board's next start uses the other slot. */
 static rp_err fulfil_wish(const rp_system_service *service, char *wish, bool *due) {
     char *boot = strchr(wish, ' ');
     if (!boot || strcmp(boot + 1, service->boot) != 0) {
-        rp_log_warn("system: a wish of another start of this board is dropped");
+        rp_log_warn("system: dropped a wish from an earlier start of this board");
         return RP_OK;
     }
     *boot = '\0';
     if (strcmp(wish, "validate") == 0 && *due) {
-        rp_log_warn("system: the other slot starts next, so this one is not validated");
+        rp_log_warn("system: another slot starts next, so this one is not validated");
         return RP_OK;
     }
     if (strcmp(wish, "validate") == 0) {
@@ -160,7 +160,7 @@ static rp_err fulfil_wish(const rp_system_service *service, char *wish, bool *du
         *due = *due || err == RP_OK;
         return err;
     }
-    return rp_fail(RP_ERR_USAGE, "a wish that is not known");
+    return rp_fail(RP_ERR_USAGE, "unknown wish");
 }
 
 static rp_err serve_wish(const rp_system_service *service, int folder, bool *due) {

@@ -36,19 +36,19 @@ rp_err rp_bundle_copy(const rp_bundle_file *of, FILE *file, const char *name, in
         const size_t got = fread(piece, 1, want, file);
         if (got != want) {
             return ferror(file)
-                       ? rp_fail(RP_ERR_IO, "%s: can not be read: %s", name, strerror(errno))
+                       ? rp_fail(RP_ERR_IO, "%s: cannot be read: %s", name, strerror(errno))
                        : rp_fail(RP_ERR_FORMAT, "%s: is cut off in %s", name, of->path);
         }
         (void)crypto_hash_sha256_update(&state, piece, got);
         if (write(fd, piece, got) != (ssize_t)got) {
-            return rp_fail(RP_ERR_IO, "%s of %s: can not be written: %s", of->path, name,
+            return rp_fail(RP_ERR_IO, "%s of %s: cannot be written: %s", of->path, name,
                            strerror(errno));
         }
         left -= got;
     }
     (void)crypto_hash_sha256_final(&state, sum);
     if (memcmp(sum, of->sha256, sizeof sum) != 0) {
-        return rp_fail(RP_ERR_REFUSED, "%s: %s is not what was signed", name, of->path);
+        return rp_fail(RP_ERR_REFUSED, "%s: %s differs from what was signed", name, of->path);
     }
     return RP_OK;
 }
@@ -68,8 +68,8 @@ static rp_err unpack_file(const rp_bundle_file *of, FILE *file, const char *name
     }
     RP_TRY(rp_bundle_copy(of, file, name, fd));
     if (fchmod(fd, of->mode) != 0 || fsync(fd) != 0) {
-        RP_TRY(rp_fail(RP_ERR_IO, "%s of %s: can not be written: %s", of->path, name,
-                       strerror(errno)));
+        RP_TRY(
+            rp_fail(RP_ERR_IO, "%s of %s: cannot be written: %s", of->path, name, strerror(errno)));
     }
     RP_TRY(rp_replace_sync_folder(path));
 fail:
@@ -85,7 +85,7 @@ rp_err rp_bundle_unpack(const rp_bundle *bundle, FILE *file, const char *name, c
         RP_TRY(unpack_file(&bundle->file[i], file, name, folder));
     }
     if (fgetc(file) != EOF) {
-        return rp_fail(RP_ERR_FORMAT, "%s: goes on behind its last file", name);
+        return rp_fail(RP_ERR_FORMAT, "%s: has bytes after its last file", name);
     }
 fail:
     return err;

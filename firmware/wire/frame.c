@@ -186,7 +186,8 @@ static rp_err check_version(const rp_Frame *frame) {
     if (ours || (frozen && frame->version >= FIRST_VERSION)) {
         return RP_OK;
     }
-    return rp_fail(RP_ERR_FORMAT, "frame: %s in wire version %u, this end speaks %d to %d",
+    return rp_fail(RP_ERR_FORMAT,
+                   "frame: %s in wire version %u, but this end has versions %d to %d",
                    rp_kind_name(kind), frame->version, RP_WIRE_MIN, RP_WIRE_MAX);
 }
 
@@ -194,7 +195,7 @@ static rp_err check_version(const rp_Frame *frame) {
 static rp_err check_first_version(const uint8_t *bytes, size_t count) {
     static const uint8_t first[] = {0x08, 0x01};
     return count >= sizeof first && memcmp(bytes, first, sizeof first) == 0
-               ? rp_fail(RP_ERR_FORMAT, "frame: wire version 1, this end speaks %d to %d",
+               ? rp_fail(RP_ERR_FORMAT, "frame: wire version 1, but this end has versions %d to %d",
                          RP_WIRE_MIN, RP_WIRE_MAX)
                : RP_OK;
 }
@@ -290,11 +291,11 @@ static rp_err check_part(const rp_Frame *frame, uint32_t index) {
     const uint64_t bytes = rp_part_bytes(in->dtype, rp_shape_count(&part.shape), in->block);
     if (bytes == 0 || bytes != in->bytes) {
         return rp_fail(RP_ERR_FORMAT,
-                       "frame: part %u has %llu bytes, its shape and dtype make %llu", index,
+                       "frame: part %u has %llu bytes, but its shape and dtype need %llu", index,
                        (unsigned long long)in->bytes, (unsigned long long)bytes);
     }
     if (facts->parts == RP_PARTS_SAMPLES && in->dim[0] != rp_frame_parcel(frame)->count) {
-        return rp_fail(RP_ERR_FORMAT, "frame: part %u has %u samples, the parcel has %u", index,
+        return rp_fail(RP_ERR_FORMAT, "frame: part %u has %u samples, but the parcel has %u", index,
                        in->dim[0], rp_frame_parcel(frame)->count);
     }
     return RP_OK;
@@ -310,8 +311,7 @@ static rp_err check_names(const rp_Frame *frame) {
                           : true;
     return good ? RP_OK
                 : rp_fail(RP_ERR_FORMAT,
-                          "frame: a name of %s has other characters than "
-                          "A-Z a-z 0-9 . _ -",
+                          "frame: a name in %s has characters other than A-Z a-z 0-9 . _ -",
                           rp_kind_name(kind));
 }
 
@@ -448,18 +448,18 @@ fail:
 
 rp_err rp_frame_check_parts(const rp_Frame *frame, const rp_part *parts, uint32_t part_count) {
     if (part_count != frame->part_count) {
-        return rp_fail(RP_ERR_FORMAT, "message: has %u parts, its frame says %u", part_count,
+        return rp_fail(RP_ERR_FORMAT, "message: has %u parts, but its frame lists %u", part_count,
                        frame->part_count);
     }
     for (uint32_t i = 0; i < part_count; i++) {
         if (parts[i].bytes != frame->part[i].bytes) {
-            return rp_fail(RP_ERR_FORMAT, "message: part %u has %zu bytes, its frame says %llu", i,
-                           parts[i].bytes, (unsigned long long)frame->part[i].bytes);
+            return rp_fail(RP_ERR_FORMAT, "message: part %u has %zu bytes, but its frame says %llu",
+                           i, parts[i].bytes, (unsigned long long)frame->part[i].bytes);
         }
     }
     if (hash_parts(parts, part_count) != frame->payload_hash) {
         return rp_fail(RP_ERR_FORMAT,
-                       "message: the checksum of the parts is not the one in the frame");
+                       "message: the checksum of the parts differs from the one in the frame");
     }
     return RP_OK;
 }

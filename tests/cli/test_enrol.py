@@ -194,7 +194,7 @@ class Enrol(enrolment.Case):
         (self.dir / "lab.yaml").write_text("boards: 3\n")
         self.assertIn("lab.yaml:1", self.refused(*self.words("left")))
         for text, said in (("rpt1qqq@127.0.0.1:7", "too short"), ("rpt1qqq", "TOKEN@ADDRESS:PORT"),
-                           ("rpk1qqq@127.0.0.1:7", "is no token"),
+                           ("rpk1qqq@127.0.0.1:7", "is not a token"),
                            ("rpt1qqq@HOST:7900", "'HOST:7900' is the manual's example"),
                            ("@no-such-file", "no-such-file: No such file")):
             err = self.refused("--listen", "tcp://127.0.0.1:7000", "--keys", "a", "--enrol", text,

@@ -63,7 +63,7 @@ class Folder(program.Case):
     def test_what_only_the_current_folder_has_is_found_with_a_note(self):
         shutil.move(self.work / "data", self.dir / "data")
         _, err = self.ringpipe("train", self.run_yaml, "--out", "a")
-        self.assertIn("'data' is found from the current folder", err)
+        self.assertIn("'data' is relative to the current folder", err)
         shutil.rmtree(self.dir / "data")
         error = self.refused("train", self.run_yaml, "--out", "b")
         self.assertIn("my work/data", error)  # where it was looked for

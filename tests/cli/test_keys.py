@@ -226,7 +226,7 @@ class Keys(Case):
         # The operator sees who it was, and what would let it in.
         key = (self.dir / "controller" / "public.key").read_text().strip()
         self.assertIn(self.fingerprint("controller"), err)
-        self.assertIn(f"`ringpipe keys trust NAME {key}` puts it there", err)
+        self.assertIn(f"`ringpipe keys trust NAME {key}` adds it", err)
 
     def test_the_list_may_change_while_the_agent_runs(self):
         public, controller = self.new("agent"), self.new("controller")

@@ -144,7 +144,7 @@ class Push(Software):
         self.assertFalse(list((self.dir / "slots-left").glob("incoming-*")))
         board.send_signal(signal.SIGTERM)
         _, err = self.finish(board)
-        have = [int(n) for n in re.findall(r"bytes comes, (\d+) are here", err)]
+        have = [int(n) for n in re.findall(r"bytes, of which (\d+) are already stored", err)]
         self.assertEqual(have[0], 0)
         self.assertGreater(have[1], 1_900_000)
 
@@ -156,8 +156,8 @@ class Push(Software):
         tree.mkdir()
         (tree / "big").write_bytes(bytes(range(256)) * 12000)  # three million bytes, and twice that
         _, err = self.talk("push", self.bundle(7), code=5)
-        self.assertRegex(err, r"left refuses: the bundle does not fit on the disk of slots-left: "
-                              r"it takes 60\d\d KiB, 2\d{4} are free, and 16384 of these stay free")
+        self.assertRegex(err, r"left refuses: the bundle does not fit on the disk of slots-left: it "
+                              r"needs 60\d\d KiB, but 2\d{4} are free, of which 16384 must stay ")
         self.assertFalse(list(slots.glob("incoming-*")))
         (tree / "big").unlink()
         self.talk("push", self.bundle(8), "--no-wait")

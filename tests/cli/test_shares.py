@@ -220,7 +220,7 @@ class Shares(program.Case):
         norm = ("--set", f"model={model}", "--set", "cut=[norm, fc2]")
         plan = self.run_row("sim", "norm", "1f1b", *norm)
         error = self.refused("train", self.row, *norm, *self.shared_words(plan, HALVES))
-        self.assertIn("layer 'norm' has statistics of a whole microbatch", error)
+        self.assertIn("layer 'norm' has batch statistics", error)
         clip = ("--set", "optimizer={kind: sgd, lr: 0.1, clip_norm_stage: 1}")
         plan = self.run_row("sim", "clip", "1f1b", *clip)
         error = self.refused("train", self.row, *clip, *self.shared_words(plan, HALVES))

@@ -81,7 +81,7 @@ class Update(enrolment.Case):
             self.agent("--listen", self.address, code=1)
         board = self.serve()
         _, err = self.stop(board)
-        self.assertIn("never said that it is good", err)
+        self.assertIn("never reported that it works", err)
         self.assertEqual(self.state()["failed"], "8")
         # One that can not be executed at all is no trial.
         _, err = self.agent("--install", self.bundle(9, "#!/nonexistent\n"), code=5)

@@ -88,7 +88,7 @@ static void failures_have_their_numbers(void **state) {
     assert_int_equal(ftruncate(find_nameless(), RP_FLASH_BLOCK), 0);
     expect_err(rp_flash_read(flash, 0, 0, piece, 2 * RP_FLASH_BLOCK), RP_ERR_DEVICE);
     assert_non_null(strstr(rp_err_message(), "reading stash 0 in ./flash-"));
-    assert_non_null(strstr(rp_err_message(), "4096 of 8192 bytes, and no error"));
+    assert_non_null(strstr(rp_err_message(), "4096 of 8192 bytes, without an error code"));
     refuse_writes(true);
     const rp_err err = rp_flash_write(flash, 2, 0, piece, 1);
     refuse_writes(false);

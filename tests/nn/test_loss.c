@@ -47,7 +47,8 @@ static void mistakes(void **state) {
         {"loss: {kind: cross-entropy, smoothing: 0.1}", "smoothing"},
         {"loss: {kind: cross-entropy, label_smoothing: 1.5}", "loss.label_smoothing"},
         {"loss: {kind: cross-entropy, label_smoothing: nan}", "loss.label_smoothing"},
-        {"loss: {kind: mse, label_smoothing: 0.1}", "is for classes, and mse has none"},
+        {"loss: {kind: mse, label_smoothing: 0.1}",
+         "is for classes, but the targets of mse are not classes"},
         {"loss: [mse]", "run.yaml:1: loss"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

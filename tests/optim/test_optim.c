@@ -99,7 +99,7 @@ static void bad_keys(void **state) {
     optim_case_refused("{kind: sgd, lr: inf}", "lr");
     optim_case_refused("{kind: sgd, lr: 1, clip_norm: -1}", "clip_norm");
     optim_case_refused("{kind: sgd, lr: 1, clip_norm_stage: -1}", "clip_norm_stage");
-    optim_case_refused("{kind: sgd, lr: 1, clip_norm: 1, clip_norm_stage: 1}", "one of the two");
+    optim_case_refused("{kind: sgd, lr: 1, clip_norm: 1, clip_norm_stage: 1}", "only one of them");
     optim_case_refused("{kind: sgd, lr: 1, staleness_power: -1}", "staleness_power");
     optim_case_refused("{kind: sgd, lr: 1, staleness_power: 9}", "staleness_power");
     optim_case_refused("{kind: sgd, lr: 1, staleness_power: 1, staleness_per_stage: -1}",

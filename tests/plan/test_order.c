@@ -275,9 +275,10 @@ static void parcels_of_an_op_are_bounded(void **state) {
     plan->stage[0].micro_backward++;
     expect_ok(rp_plan_measure(plan));
     expect_err(rp_plan_check(plan, NULL), RP_ERR_USAGE);
-    assert_string_equal(rp_err_message(),
-                        "plan: stages[0]: an op takes its gradients from 65 parcels of the stage "
-                        "above, and a board takes at most 64; choose sizes that are less apart");
+    assert_string_equal(
+        rp_err_message(),
+        "plan: stages[0]: an op needs gradients from 65 parcels of the stage above, "
+        "but at most 64 are possible; choose sizes that differ less");
     rp_arena_finish(&arena);
 }
 

@@ -197,7 +197,7 @@ static void another_model_is_refused(void **state) {
     plan->stage[2].layer[0] = "flatten";
     expect_err(rp_plan_check(plan, model), RP_ERR_USAGE);
     assert_string_equal(rp_err_message(),
-                        "plan: stages[2].layers: layer 4 is 'flatten', the model's is 'flat'");
+                        "plan: stages[2].layers: layer 4 is 'flatten', but in the model 'flat'");
     rp_arena_finish(&arena);
 }
 
@@ -363,7 +363,7 @@ static void wrong_plans_are_named(void **state) {
         {same_name, "nodes[3].name: 's0.0' is empty, `host`, or the name"},
         {no_window, "edges[0].window: to s0.0: expected a window of 1 or more"},
         {codec,
-         "edges[2].codec: to s0.0: codec f32, and edges[1] with the gradient of the same stage "
+         "edges[2].codec: to s0.0: codec f32, but edges[1] with the gradient of the same stage "
          "has f16; expected one codec"},
         {codec_of_labels, "codec: to s2.0: codec int8 of labels; expected f32"},
         {codec_of_gradients, "codec topk-0.1 of activations; expected f32"},
@@ -371,14 +371,14 @@ static void wrong_plans_are_named(void **state) {
         {large_micro, "stages[1].forward: a microbatch of 9 samples, expected 1 to 8"},
         {two_sizes, "stages[1].backward: microbatches of 2 samples forward and 4 backward"},
         {offload, "stages[2].offload: expected none, host or flash"},
-        {tensors_that_stay, "stages[2].offload_tensors: is 2, and offload is none"},
+        {tensors_that_stay, "stages[2].offload_tensors: is 2, but offload is none"},
         {recompute,
          "stages[1].recompute[0]: expected layers of the stage in their order, found 'fc2'"},
         {stage_gone, "nodes[3].holds[0].stage: node s2.0 holds stage 7 of 3"},
-        {unflushed, "nodes[1].holds: node s1.0 has a part of stage 1; schedule pipedream, which "
+        {unflushed, "nodes[1].holds: node s1.0 holds a share of stage 1; schedule pipedream, which "
                     "does not flush"},
-        {chunks,
-         "nodes[0].holds: node s0.0 holds 1 stages; schedule interleaved-1f1b has 3 a node"},
+        {chunks, "nodes[0].holds: node s0.0 holds 1 stages; schedule interleaved-1f1b needs 3 for "
+                 "each node"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         rp_arena arena;
@@ -406,7 +406,7 @@ static void an_edge_too_many_is_refused(void **state) {
     plan->edge = more;
     plan->edge_count++;
     expect_err(rp_plan_check(plan, NULL), RP_ERR_USAGE);
-    assert_non_null(strstr(rp_err_message(), "edges, and"));
+    assert_non_null(strstr(rp_err_message(), "edges, expected the "));
     rp_arena_finish(&arena);
 }
 

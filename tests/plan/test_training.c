@@ -39,7 +39,8 @@ static void shares_are_trained(void **state) {
     expect_ok(rp_plan_check(plan, NULL));
     expect_ok(rp_plan_check_training(plan, NULL));
     plan->stage[1].micro_forward = plan->stage[1].micro_backward = 1;
-    expect_refusal(plan, "stages[1].forward: is 1, microbatch 2", "umpipe has others");
+    expect_refusal(plan, "stages[1].forward: is 1, but microbatch is 2",
+                   "only umpipe allows others");
     rp_arena_finish(&arena);
 }
 
@@ -67,7 +68,7 @@ static void batch_statistics_are_not_shared(void **state) {
     plan->stage[1].layer = &names[1];
     plan->stage[1].layer_count = 2;
     expect_err(rp_plan_check_training(plan, model), RP_ERR_USAGE);
-    assert_non_null(strstr(rp_err_message(), "layer 'n' has statistics of a whole microbatch"));
+    assert_non_null(strstr(rp_err_message(), "layer 'n' has batch statistics"));
     rp_arena_finish(&arena);
 }
 
@@ -148,8 +149,8 @@ static void windows_fit_into_a_link(void **state) {
     up[0]->window = most - 2; /* a gradient comes over the same link */
     expect_ok(rp_plan_check_training(plan, NULL));
     up[1]->window = 2;
-    expect_refusal(plan, "window: with the edges beside it, 4093 parcels",
-                   "from board0 to node board1, and a link takes 4092");
+    expect_refusal(plan, "window: with all edges of the same link, 4093 parcels",
+                   "from board0 to node board1, but a link allows 4092");
     rp_arena_finish(&arena);
 }
 

@@ -100,7 +100,7 @@ static void wrong_plans_are_refused_by_key(void **state) {
         {"{", "\"epoch_samples\": 64", "\"epoch_samples\": 60",
          "epoch_samples: is 60, the data set has 64", RP_ERR_USAGE},
         {"{", "\"version\": 1", "\"version\": 2", "version: expected", RP_ERR_FORMAT},
-        {"{", "\"version\"", "\"varsion\"", "varsion: is no key", RP_ERR_FORMAT},
+        {"{", "\"version\"", "\"varsion\"", "varsion: is not a key", RP_ERR_FORMAT},
         {"{", "\"1f1b\"", "\"gpipe\"", "schedule: expected", RP_ERR_FORMAT},
         {"\"model_digest\"", ": \"", ": \"z", "model_digest: expected", RP_ERR_FORMAT},
         {"\"nodes\"", "\"1\"", "\"x\"", "edges[", RP_ERR_FORMAT}, /* an edge to nowhere */

@@ -136,7 +136,7 @@ static void what_is_wrong_is_named(void **state) {
         {"{trace: [1, 2]}", "expected a trace, or none"},
         {"{trace: nothing.csv}", "nothing.csv: No such file"},
         {"odd.yaml", "odd.yaml:2: hops[0].from: expected `host` or `any`, found '0'"},
-        {"deep.yaml", "deep.yaml:1: profile: expected a map, and no name of a profile"},
+        {"deep.yaml", "deep.yaml:1: profile: expected a map, not the name of a profile"},
         {"no/such.yaml", "such.yaml"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

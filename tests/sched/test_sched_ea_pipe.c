@@ -41,7 +41,7 @@ static void refusals_give_reasons(void **state) {
         {"{kind: avgpipe, weights: xpipe}", "versions of one model"},
         {"{kind: pipedream, vertical_sync: true, weights: stash}", "exclude each other"},
         {"{kind: 1f1b, weights: stash}", "flushes"},
-        {"{kind: avgpipe, replicas: 1}", "reference of one update before"},
+        {"{kind: avgpipe, replicas: 1}", "reference of the previous update"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         rp_method method;
@@ -71,7 +71,7 @@ static void refusals_give_advice(void **state) {
         {"{kind: ea-pipe, weights: stash, replicas: 2, lean: true}", "drop one of the two",
          "{kind: ea-pipe, weights: stash, replicas: 2}", 4},
         {"{kind: avgpipe, replicas: 1}", "use more replicas", "{kind: avgpipe, replicas: 2}", 4},
-        {"{kind: avgpipe, replicas: 1}", "say `alpha`", "{kind: avgpipe, replicas: 1, alpha: 0.5}",
+        {"{kind: avgpipe, replicas: 1}", "give `alpha`", "{kind: avgpipe, replicas: 1, alpha: 0.5}",
          4},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

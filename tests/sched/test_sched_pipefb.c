@@ -463,7 +463,7 @@ static void words(void **state) {
     }
     refuse("{kind: pipefb, ahead: [1, 2]}", "expected numbers that do not grow");
     refuse("{kind: pipefb, ahead: 0}", "ahead");
-    refuse("{kind: pipefb, ahead: []}", "one a stage");
+    refuse("{kind: pipefb, ahead: []}", "one for each of 1 to");
     refuse("{kind: pipefb, publish: 0}", "publish");
     refuse("{kind: pipefb, advance: 1}", "advance");
     refuse("{kind: pipefb, weights: spectrain}", "expected stash, current or pipeoptim");

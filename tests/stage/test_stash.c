@@ -198,7 +198,7 @@ static void statistics_take_all(void **state) {
     run_stage(statistics, "gpipe", 0, MICRO, 8, &part);
     expect_err(part.err, RP_ERR_USAGE);
     assert_non_null(
-        strstr(rp_err_message(), "layer 'bn1': the backward of batchnorm takes all 32"));
+        strstr(rp_err_message(), "layer 'bn1': the backward of batchnorm needs all 32"));
     run_stage(statistics, "gpipe", 1, MICRO, 8, &part); /* the stage without it may */
     expect_ok(part.err);
 }

@@ -149,8 +149,8 @@ static void what_is_wrong_is_named(void **state) {
         const char *text, *says;
     } cases[] = {
         {"link: {hops: 5}", "run.yaml:1: link.hops: expected a list of hops"},
-        {"link: {hops: [5]}", "expected {between: [0, 1], ..} for both ways"},
-        {"link: {hops: [{rate_mbit: 5}]}", "expected {between: [0, 1], ..} for both ways"},
+        {"link: {hops: [5]}", "expected {between: [0, 1], ..} for both directions"},
+        {"link: {hops: [{rate_mbit: 5}]}", "expected {between: [0, 1], ..} for both directions"},
         {"link: {hops: [{between: [0], loss: 0}]}", "expected {between: [0, 1], ..}"},
         {"link: {hops: [{between: [0, 1], to: 1}]}", "expected {between: [0, 1], ..}"},
         {"link: {hops: [{from: 3}]}", "place in the ring from 0 to 2, its name, `host` or `any`"},
@@ -160,7 +160,8 @@ static void what_is_wrong_is_named(void **state) {
         {"link: {hops: [{from: 1, rate_mbit: -5}]}", "rate_mbit"},
         {"link: {since_s: 5}", "since_s"},
         {"link: {outage: \"at 10s\"}", "found 'at 10s'"},
-        {"link: {outage: [\"at 10s for 3s\", \"at 11s for 3s\"]}", "behind the end of the one"},
+        {"link: {outage: [\"at 10s for 3s\", \"at 11s for 3s\"]}",
+         "after the end of the previous one"},
         {"link: {outage: [\"every 9s for 3s\", \"every 9s for 2s\"]}", "once"},
         {"link: {outage: \"at nans for 3s\"}", "found 'at nans for 3s'"},
         {"link: {outage: {at: 5}}", "found 'a list or a map'"},

@@ -83,15 +83,15 @@ static void what_is_no_key_is_told_apart(void **state) {
     (void)state;
     char z85[RP_KEY_TEXT];
     char text[RP_KEY_SECRET_WORD];
-    expect_wrong("", "no public key");
-    expect_wrong("rpk", "no public key");
+    expect_wrong("", "not a public key");
+    expect_wrong("rpk", "not a public key");
     expect_wrong("rpk1", "too short");
     expect_wrong("\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"\"",
-                 "no public key"); /* 40 characters that Z85 does not have */
+                 "not a public key"); /* 40 characters that Z85 does not have */
     expect_wrong(golden[1].secret, "secret key");
     (void)snprintf(text, sizeof text, "%s", golden[1].word);
     text[20] = 'b'; /* not of the alphabet */
-    expect_wrong(text, "none has");
+    expect_wrong(text, "such texts never have");
     /* Right but for its last 4 bits, which are no part of the key. */
     expect_wrong("rpk1qqqsyqcyq5rqwzqfpg9scrgwpugpzysnzs23v9ccrydpk8qarc030fecfm", "bits");
     assert_non_null(rp_key_parse_secret(golden[1].word, z85));

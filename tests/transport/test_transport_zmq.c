@@ -28,8 +28,8 @@ static void a_port_says_where_it_can_listen(void **state) {
     static const struct {
         const char *endpoint, *why;
     } cases[] = {
-        {"tcp://[::1]:7000", "IPv6 is not used here: expected the IPv4 address"},
-        {"tcp://fe80::1:7000", "IPv6 is not used here"},
+        {"tcp://[::1]:7000", "IPv6 is not supported: expected the IPv4 address"},
+        {"tcp://fe80::1:7000", "IPv6 is not supported"},
         {"tcp://no-such-name.invalid:7000", "the name 'no-such-name.invalid' is unknown here"},
         {"tcp://7000", "expected the IPv4 address"},
     };

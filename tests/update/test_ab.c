@@ -70,7 +70,7 @@ static void new_software_becomes_good(void **state) {
     assert_int_equal(start(), 7);
     expect_ok(rp_ab_revert(dir));
     assert_int_equal(start(), 0);
-    expect_said(rp_ab_revert(dir), RP_ERR_USAGE, "nothing to go back from");
+    expect_said(rp_ab_revert(dir), RP_ERR_USAGE, "no trial and no previous version to return to");
 }
 
 static void software_that_does_not_come_up_is_left(void **state) {

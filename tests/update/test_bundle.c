@@ -91,7 +91,8 @@ static void what_was_changed_is_refused(void **state) {
     }
     whole[bytes] = 'x';
     write_changed(whole, bytes + 1, bytes + 1, 0);
-    expect_said(read_and_unpack("bad", pair.public, &bundle), RP_ERR_FORMAT, "goes on behind");
+    expect_said(read_and_unpack("bad", pair.public, &bundle), RP_ERR_FORMAT,
+                "bytes after its last file");
 }
 
 static void paths_stay_inside(void **state) {
@@ -133,10 +134,10 @@ static rp_err read_signed(const char *manifest) {
 static void a_wrong_manifest_is_told(void **state) {
     (void)state;
     expect_ok(read_signed(HEAD FILE_OF("a")));
-    expect_said(read_signed(HEAD FILE_OF("../a")), RP_ERR_USAGE, "no path");
-    expect_said(read_signed(HEAD FILE_OF("a") FILE_OF("a")), RP_ERR_USAGE, "no path");
-    expect_said(read_signed(HEAD FILE_OF("a") FILE_OF("a/b")), RP_ERR_USAGE, "no path");
-    expect_said(read_signed(HEAD FILE_OF("a/b") FILE_OF("a")), RP_ERR_USAGE, "no path");
+    expect_said(read_signed(HEAD FILE_OF("../a")), RP_ERR_USAGE, "not a valid path");
+    expect_said(read_signed(HEAD FILE_OF("a") FILE_OF("a")), RP_ERR_USAGE, "not a valid path");
+    expect_said(read_signed(HEAD FILE_OF("a") FILE_OF("a/b")), RP_ERR_USAGE, "not a valid path");
+    expect_said(read_signed(HEAD FILE_OF("a/b") FILE_OF("a")), RP_ERR_USAGE, "not a valid path");
     expect_said(read_signed("board: x\nversion: 0\nsoftware: y\nfiles:\n" FILE_OF("a")),
                 RP_ERR_USAGE, "version");
     expect_said(read_signed("board: x\nversion: 1\nsoftware: y\nfiles: []\n"), RP_ERR_USAGE,
@@ -159,7 +160,7 @@ static void a_folder_that_no_bundle_takes(void **state) {
     assert_int_equal(mkdir(tree, 0755), 0);
     expect_said(rp_bundle_write(out, tree, "x", 1, "y", &pair), RP_ERR_USAGE, "no file");
     put_file("tree/a b", "x", 0644);
-    expect_said(rp_bundle_write(out, tree, "x", 1, "y", &pair), RP_ERR_USAGE, "takes names of");
+    expect_said(rp_bundle_write(out, tree, "x", 1, "y", &pair), RP_ERR_USAGE, "expected names of");
     assert_int_equal(unlink(in_folder("tree/a b")), 0);
     assert_int_equal(symlink("/etc/passwd", in_folder("tree/link")), 0);
     expect_said(rp_bundle_write(out, tree, "x", 1, "y", &pair), RP_ERR_USAGE, "files and folders");
@@ -179,7 +180,7 @@ static void keys_are_looked_after(void **state) {
     expect_ok(rp_signing_read_public(folder, public));
     assert_memory_equal(public, pair.public, sizeof public);
     assert_int_equal(chmod(in_folder("update-secret.key"), 0640), 0);
-    expect_said(rp_signing_read(folder, &again), RP_ERR_REFUSED, "others may read it");
+    expect_said(rp_signing_read(folder, &again), RP_ERR_REFUSED, "other users may read it");
     expect_said(rp_signing_read("/nonexistent", &again), RP_ERR_IO, "bundle --new-key");
 }
 

@@ -286,7 +286,7 @@ static void a_system_becomes_good(void **unused) {
     assert_int_equal(start(&slot), 7);
     assert_int_equal(slot, RP_AB_B);
     expect_slot(RP_AB_B, RP_AB_A, RP_SYSTEM_FAILED, 8, 0);
-    expect_said(revert(RP_AB_B), RP_ERR_USAGE, "nothing to go back to");
+    expect_said(revert(RP_AB_B), RP_ERR_USAGE, "no good system to return to");
     assert_int_equal(start_any(), 7);
 }
 
@@ -330,7 +330,7 @@ static void what_does_not_fit_is_refused(void **unused) {
     expect_ok(validate(RP_AB_B));
     expect_said(install(RP_AB_B, "seven"), RP_ERR_REFUSED, "expected a newer one");
     make_bundle("agent", "pocl-cpu", 9);
-    expect_said(install(RP_AB_B, "agent"), RP_ERR_REFUSED, "no bundle of a whole system");
+    expect_said(install(RP_AB_B, "agent"), RP_ERR_REFUSED, "not a bundle of a whole system");
     const rp_system_places places = places_of(RP_AB_B);
     FILE *file = fopen(in_folder("eight"), "r");
     assert_non_null(file);
@@ -342,10 +342,10 @@ static void what_does_not_fit_is_refused(void **unused) {
     expect_said(install(RP_AB_B, "short"), RP_ERR_FORMAT, "cut off");
     append("long", whole, bytes);
     append("long", "x", 1);
-    expect_said(install(RP_AB_B, "long"), RP_ERR_FORMAT, "goes on");
+    expect_said(install(RP_AB_B, "long"), RP_ERR_FORMAT, "bytes after its last file");
     whole[bytes - 5]++;
     append("changed", whole, bytes);
-    expect_said(install(RP_AB_B, "changed"), RP_ERR_REFUSED, "is not what was signed");
+    expect_said(install(RP_AB_B, "changed"), RP_ERR_REFUSED, "differs from what was signed");
     whole[90]++;
     append("forged", whole, bytes);
     expect_said(install(RP_AB_B, "forged"), RP_ERR_REFUSED, "is not signed by the key");
