@@ -156,8 +156,8 @@ class Push(Software):
         tree.mkdir()
         (tree / "big").write_bytes(bytes(range(256)) * 12000)  # three million bytes, and twice that
         _, err = self.talk("push", self.bundle(7), code=5)
-        self.assertRegex(err, r"left refuses: the bundle does not fit on the disk of slots-left: it "
-                              r"needs 60\d\d KiB, but 2\d{4} are free, of which 16384 must stay ")
+        self.assertRegex(err, r"left refuses: the bundle does not fit on the disk of slots-left: "
+                              r"it needs 60\d\d KiB, but 2\d{4} are free, of which 16384 must stay ")
         self.assertFalse(list(slots.glob("incoming-*")))
         (tree / "big").unlink()
         self.talk("push", self.bundle(8), "--no-wait")
