@@ -312,7 +312,8 @@ static rp_err read_ahead_item(const rp_node *node, uint32_t k, rp_method *out) {
 /* The node that updates a stage publishes the weights for its forwards: unchanged, or predicted for
  * the version of their backwards. */
 static rp_err check_split_weights(rp_node *map, const rp_method *m) {
-    const rp_node *node = rp_node_find(map, "weights");
+    const rp_node *given = rp_node_find(map, "weights");
+    const rp_node *node = given ? given : map; /* `vertical_sync` also gives weights */
     if (m->weights != RP_WEIGHTS_STASH && m->weights != RP_WEIGHTS_CURRENT &&
         m->weights != RP_WEIGHTS_PIPEOPTIM) {
         return rp_node_fail(node, "schedule %s: weights: %s: expected stash, current or pipeoptim",

@@ -467,6 +467,7 @@ static void words(void **state) {
     refuse("{kind: pipefb, publish: 0}", "publish");
     refuse("{kind: pipefb, advance: 1}", "advance");
     refuse("{kind: pipefb, weights: spectrain}", "expected stash, current or pipeoptim");
+    refuse("{kind: pipefb, vertical_sync: true}", "expected stash, current or pipeoptim");
     refuse("{kind: pipefb, weights: pipeoptim, publish: 2}", "expected publish: 1");
     refuse("{kind: pipefb, weights: pipeoptim, horizon: measured}", "expected paper, exact");
     refuse("{kind: 1f1b, ahead: 1}", "ahead");
