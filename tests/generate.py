@@ -19,6 +19,7 @@ from pathlib import Path
 SOURCE = Path(__file__).resolve().parent.parent
 BUILD = Path(os.environ.get("RP_BUILD_DIR", SOURCE / "build"))
 COLUMNS = 100
+MAN_COLUMNS = 78
 
 
 def registries():
@@ -54,6 +55,11 @@ def man_names(entries, macro="Cm", end=" ,"):
     return [f".{macro} {' , '.join(some)} No or {macro} {last}{end}"]
 
 
+def man_text(text):
+    """Text lines, which `mandoc -T lint` wants to be short."""
+    return textwrap.wrap(text, MAN_COLUMNS, break_on_hyphens=False, break_long_words=False)
+
+
 def man_keys(entries):
     """A kind and its keys; kinds with the same keys follow each other on one line."""
     lines = []
@@ -69,7 +75,7 @@ def man_keys(entries):
 def man_about(entries):
     lines = []
     for entry in entries:
-        lines += [f".It Cm {entry['name']}", entry["about"] + "."]
+        lines += [f".It Cm {entry['name']}"] + man_text(entry["about"] + ".")
     return lines
 
 
@@ -84,13 +90,13 @@ def man_faults(entries):
         if entry["unit"]:
             keys.append("amount")
         lines.append(" ".join([f".It Cm {entry['name']}"] + (["Pq"] + keys if keys else [])))
-        lines.append(entry["about"] + (f"; amount: {entry['unit']}, at most {entry['most']:g}."
-                                       if entry["unit"] else "."))
+        lines += man_text(entry["about"] + (f"; amount: {entry['unit']}, at most "
+                                            f"{entry['most']:g}." if entry["unit"] else "."))
     return lines
 
 
 def man_list(entries):
-    return [".Pq " + " ".join(names(entries))]
+    return man_text(", ".join(names(entries)) + ".")
 
 
 def man_glossary(lists):
@@ -365,18 +371,22 @@ def boards_table(lists):
 FILES = {
     "packaging/BOARDS.md": {"boards": boards_table},
     f"{MAN}/ringpipe.1": {group: man_verbs(group) for group in PURPOSES},
-    "host/cli/man/ringpipe-run.5": {
+    "host/cli/man/ringpipe-data.5": {"data": lambda all: man_about(all["data"])},
+    "host/cli/man/ringpipe-links.5": {"links": lambda all: man_links(all["links"])},
+    "host/cli/man/ringpipe-model.5": {
         "models": lambda all: man_list(all["models"]),
-        "data": lambda all: man_about(all["data"]),
-        "losses": lambda all: man_about(all["losses"]),
-        "optimizers": lambda all: man_keys(all["optimizers"]),
-        "lr-schedules": lambda all: man_names(all["lr-schedules"]),
-        "schedules": lambda all: man_about(all["schedules"]),
-        "weights": lambda all: man_names(all["weights"], end=""),
-        "faults": lambda all: man_faults(all["faults"]),
-        "links": lambda all: man_links(all["links"]),
+        "layers": lambda all: man_keys(all["layers"]),
     },
-    "host/cli/man/ringpipe-model.5": {"layers": lambda all: man_keys(all["layers"])},
+    "host/cli/man/ringpipe-optimizer.5": {
+        "losses": lambda all: man_about(all["losses"]),
+        "optimizers": lambda all: man_names(all["optimizers"], end=" ."),
+        "lr-schedules": lambda all: man_names(all["lr-schedules"]),
+    },
+    "host/cli/man/ringpipe-schedule.5": {
+        "schedules": lambda all: man_about(all["schedules"]),
+        "weights": lambda all: man_names(all["weights"], end=" ,"),
+    },
+    "host/cli/man/ringpipe-sim-faults.5": {"faults": lambda all: man_faults(all["faults"])},
     "host/cli/man/ringpipe-glossary.7": {"glossary": man_glossary},
     "host/cli/completion/ringpipe.bash": {
         "options": bash_options, "names": bash_names, "values": bash_values},

@@ -583,6 +583,6 @@ void rp_split_say(FILE *file, const rp_split_answer *answer, const char *const *
         if (answer->now_s > 0) {
             (void)fprintf(file, "; in their present order %.4g s", answer->now_s);
         }
-        (void)fprintf(file, ". Its gradients are older: man ringpipe-run, pipefb.\n");
+        (void)fprintf(file, ". Its gradients are older: man ringpipe-schedule, pipefb.\n");
     }
 }

@@ -380,15 +380,6 @@ class Documents(program.Case):
                 out, _ = self.ringpipe("train", self.run_file(run), "--dry-run")
                 self.assertIn("all of them read", out)
 
-    def test_the_manual_names_every_key(self):
-        page = (program.SOURCE / "host/cli/man/ringpipe-run.5").read_text()
-        for source in sorted((program.SOURCE / "host/data").glob("*.c")):
-            pattern = r'(?:rp_node_\w+|rp_labels_read)\((?:\w+, )?\w+, "(\w+)"'
-            keys = re.findall(pattern, source.read_text())
-            for key in keys:
-                with self.subTest(f"{source.name}: {key}"):
-                    self.assertRegex(page, rf"(?m)^\.(?:It )?Cm (?:.* )?{key}\b")
-
 
 class Fetch(program.Case):
     """`data fetch` from a server: this one answers as it is told, and counts."""

@@ -27,13 +27,9 @@ class Install(program.Case):
 
     def test_what_is_there(self):
         share = self.tree / "share"
-        for path in ("man/man1/ringpipe.1", "man/man1/ringpipe-agent.1",
-                     "man/man1/ringpipe-train.1", "man/man1/ringpipe-revert.1",
-                     "man/man5/ringpipe-run.5",
-                     "man/man5/ringpipe-model.5", "man/man5/ringpipe-roster.5",
-                     "man/man5/ringpipe-board.5",
-                     "man/man5/ringpipe-folder.5", "man/man7/ringpipe-glossary.7",
-                     "bash-completion/completions/ringpipe",
+        for page in (program.SOURCE / "host/cli/man").iterdir():
+            self.assertTrue((share / f"man/man{page.name[-1]}" / page.name).is_file(), page.name)
+        for path in ("bash-completion/completions/ringpipe",
                      "bash-completion/completions/ringpipe-agent",
                      "zsh/site-functions/_ringpipe", "fish/vendor_completions.d/ringpipe.fish",
                      "fish/vendor_completions.d/ringpipe-agent.fish", "ringpipe/models/mlp.yaml",

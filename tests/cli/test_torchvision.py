@@ -90,7 +90,7 @@ cut: []
     def test_the_small_resnet_takes_the_large_ones_weights(self):
         """By the manual's rename: all but the stem, which is another one, and the head."""
         self.ask("shapes", "resnet18", weights=str(self.dir / "resnet18.safetensors"))
-        page = (SOURCE / "host/cli/man/ringpipe-run.5").read_text()
+        page = (SOURCE / "host/cli/man/ringpipe-train.5").read_text()
         found = re.search(r"^init:\n  from: resnet18.*?\n(?=\.Ed)", page, re.M | re.S)
         init = "\n".join("  " + line for line in found.group(0).splitlines())
         run = self.run_file(f"""\
