@@ -157,7 +157,7 @@ class Push(Software):
         (tree / "big").write_bytes(bytes(range(256)) * 12000)  # three million bytes, and twice that
         _, err = self.talk("push", self.bundle(7), code=5)
         self.assertRegex(err, r"left refuses: the bundle does not fit on the disk of slots-left: "
-                              r"it needs 60\d\d KiB, but 2\d{4} are free, of which 16384 must stay ")
+                              r"it needs 60\d\d KiB, but 2\d{4} are free, of which 16384 must ")
         self.assertFalse(list(slots.glob("incoming-*")))
         (tree / "big").unlink()
         self.talk("push", self.bundle(8), "--no-wait")
