@@ -1,6 +1,6 @@
 /* Saves and restores a run: loads a checkpoint into the boards, saves their state, and retries
  * failed writes to the run folder. `copies.h`: copies that boards keep for each other;
- * `adoption.h`: state of boards whose controller has died.
+ * `adoption.h`: state of boards that have lost their controller.
  *
  * The controller decides when something begins, and steps it. Nothing here blocks or changes a
  * state of the controller; outcomes tell it what happened. */
@@ -112,7 +112,7 @@ rp_err rp_keep_begin_load(rp_keep *keep, const rp_keep_load_order *order) RP_MUS
 rp_err rp_keep_step_load(rp_keep *keep, uint64_t *fill_step, rp_keep_outcome *out) RP_MUST_CHECK;
 /* Closes files and frees memory; call it also after DONE. Does nothing if no load began. */
 void rp_keep_abandon_load(rp_keep *keep);
-/* Names the board whose link takes no message. errors TIMEOUT */
+/* Names the board with a full link. errors TIMEOUT */
 rp_err rp_keep_load_is_late(const rp_keep *keep) RP_MUST_CHECK;
 
 /* ---- saving ---------------------------------------------------------------------------------- */

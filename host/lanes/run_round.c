@@ -56,7 +56,7 @@ static rp_round_facts facts_of(const rp_lanes *lanes) {
 
 /* ---- averaging ------------------------------------------------------------------------------- */
 
-/* Ends a lane whose checkpoint cannot be used; it will resume from an older one. */
+/* Ends a lane with an unusable checkpoint; it will resume from an older one. */
 static rp_err refuse_checkpoint(rp_lanes *lanes, rp_lane_child *lane) {
     char why[RP_ERR_MESSAGE_BYTES];
     (void)snprintf(why, sizeof why, "%s", rp_err_message());

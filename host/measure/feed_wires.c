@@ -1,5 +1,5 @@
 /* Measures the wires between the host and its boards over their otherwise idle control links: one
- * after the other, each in both directions. What cannot be measured stays unknown. */
+ * after the other, each in both directions. A wire that cannot be measured stays unknown. */
 #include "base/log.h"
 #include "measure/measure_own.h"
 

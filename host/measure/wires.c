@@ -1,4 +1,4 @@
-/* Measures the wires between neighbours, before there is a plan: one after the other, from either
+/* Measures the wires between neighbours, before there is a plan: one by one, from either
  * end and then from both at once, over a link made only for this (TRIAL). A wire that cannot be
  * measured keeps its default; no run fails because of it. */
 #include <stdio.h>

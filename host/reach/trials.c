@@ -1,4 +1,4 @@
-/* Neighbours try links to each other, one direction after the other: one listens, the other
+/* Neighbours try links to each other, first in one direction, then back: one listens, its peer
  * dials. */
 #include <inttypes.h>
 #include <stdio.h>

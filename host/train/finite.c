@@ -1,5 +1,5 @@
-/* Losses and tensors that are not finite are reported with advice. A run whose result is not finite
- * does not end as finished. */
+/* Losses and tensors that are not finite are reported with advice. A run with a result that is not
+ * finite does not end as finished. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  *
  * A segment trains up to a pause or drains the pipes. A pass does not train: it evaluates a split
  * or renews batch statistics. The caller begins one, steps it once a round, hands over the boards'
- * messages, and acts on the returned values. Nothing here waits or decides what comes next. */
+ * messages, and acts on the returned values. Nothing here waits or decides what follows. */
 #ifndef RP_TRAIN_TRAIN_H
 #define RP_TRAIN_TRAIN_H
 
