@@ -417,7 +417,7 @@ class Folder(program.Case):
         self.assertEqual(order, sorted(order))
 
     def test_what_is_no_folder_of_a_run_is_refused(self):
-        self.assertIn("there is no run.yaml", self.refused("resume", "my work/nets"))
+        self.assertIn("it has no run.yaml", self.refused("resume", "my work/nets"))
         self.assertIn("nowhere", self.refused("resume", "nowhere"))
         self.assertIn("--weights", self.refused("eval", self.run_yaml))
         self.ringpipe("train", self.run_yaml, "--out", "a")
