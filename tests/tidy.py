@@ -30,6 +30,26 @@ WALK_ENDS = ("control", "link", "transport")
 # Written with brackets so that this line is no finding.
 MACHINE_PATH = re.compile(r"(?<![\w.$}])/(?:[w]ork|[h]ome|[r]oot|[U]sers)/\w")
 
+# Phrasings that plain English replaces: headless comments, behind for after, anew for again,
+# persons for programs, "is none" for invalid or missing, and vague words. A guide for reading: some
+# are right where they stand, so comments and documents may have some in all. The number only goes
+# down. Messages and the first page have none.
+PHRASES_MAX = 1700
+PHRASES = {
+    "head": r"^\s*/\*+\s*(?:Of (?!course)|The same\b|\.\. ?[a-z]|"
+    r"That (?=[a-z]+ (?:is|are|has|have|was|were)\b))",
+    "after": r"\b(?:behind|ahead of|besides?|in place of|in front of)\b",
+    "again": r"\b(?:anew|lie[sn]?|lain|lay|begins? again|at work)\b",
+    "who": r"\b(?:somebody|nobody|anybody|someone else|(?:board|agent|peer|run|lane|host|program|"
+    r"file|process|client|server)s? who(?:se)?)\b",
+    "none": r"\b(?:(?:is|are|was|were) (?:none|no (?:number|name|key|board|file|address|bundle|"
+    r"image|list|map|text))|there (?:is|are) none|can not)\b",
+    "vague": r"\b(?:another one|the others?|what comes|so (?:many|much|long)\b(?! as)|it is said|"
+    r"is said so|are said)\b",
+}
+PHRASE = re.compile("|".join(f"(?P<{name}>{words})" for name, words in PHRASES.items()))
+PROSE = re.compile(r"/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"", re.S)
+
 ROOM = re.compile(r"rp_room\(\s*(\w+)(.*?)\)", re.S)
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]', re.M)
 
@@ -200,6 +220,33 @@ def check_functions(tree):
             if lines > FUNCTION_LINES:
                 message = f"{function} has {lines} lines, at most {FUNCTION_LINES}"
                 tree.report("length", name, line, message)
+
+
+def phrases(name, text):
+    """(line, words, whether it is in a message) of each phrasing that plain English replaces."""
+    if name.endswith((".md", *(f".{section}" for section in "157"))):
+        pieces = [(0, text)]
+    else:
+        pieces = [(found.start(), found.group()) for found in PROSE.finditer(text)]
+    for start, piece in pieces:
+        is_text = piece.startswith('"')
+        for found in PHRASE.finditer(piece):
+            if not is_text or " " in piece:
+                yield line_of(text, start + found.start()), found.group().strip(), is_text
+
+
+def check_phrases(tree):
+    places = []
+    for name, text in tree.texts.items():
+        prose = re.search(r"\.(?:c|h|cl|clh|md|[157])\Z", name)
+        if prose and name.startswith(("firmware/", "host/", "kernels/", "packaging/", "README.md")):
+            for line, words, is_message in phrases(name, text):
+                places.append((name, line, words))
+                if is_message or name == "README.md":
+                    tree.report("phrases", name, line, f"'{words}': say it in plain English")
+    for name, line, words in places if len(places) > PHRASES_MAX else ():
+        message = f"'{words}': one of {len(places)} such phrasings, at most {PHRASES_MAX}"
+        tree.report("phrases", name, line, message)
 
 
 def check_machine_paths(tree):
@@ -417,6 +464,7 @@ CHECKS = (
     check_flags,
     check_columns,
     check_functions,
+    check_phrases,
     check_machine_paths,
     check_cards,
     check_guards,
@@ -500,6 +548,8 @@ WRONG = (
     ("length", "kernels/long.cl", "__kernel void f(\n    int b)\n{\n" + "    ;\n" * 67 + "}\n"),
     ("paths", "host/data/e.c", 'char *s = "/' + 'home/me/x";\n'),
     ("paths", "tests/wire/run.sh", "cd /" + "root/x\n"),
+    ("phrases", "README.md", "The agent begins anew.\n"),
+    ("phrases", "host/data/g.c", 'char *s = "the key is none";\n'),
     ("cards", "firmware/wire/README.md", "line\n" * 41),
     ("cards", "firmware/base/README.md", None),
     ("doors", "tests/wire/test_lost.c", "int main(void) {\n    return 0;\n}\n"),

@@ -251,7 +251,7 @@ static void bubble_is_divided_by_the_chunks(void **state) {
 static void only_interleaved_schedules_have_chunks(void **state) {
     (void)state;
     expect_err(draw_chunks(stdout, &rp_sched_1f1b, 4, 2, 8), RP_ERR_USAGE);
-    assert_non_null(strstr(rp_err_message(), "one stage a board"));
+    assert_non_null(strstr(rp_err_message(), "one stage on each board"));
     expect_err(draw_chunks(stdout, &rp_sched_interleaved_1f1b, 40, 2, 8), RP_ERR_USAGE);
     expect_err(draw_chunks(stdout, &rp_sched_interleaved_1f1b, 4, 17, 8), RP_ERR_USAGE);
 }
