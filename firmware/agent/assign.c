@@ -9,7 +9,7 @@
 
 /* ---- the job --------------------------------------------------------------------------------- */
 
-/* Both texts of the host must agree; otherwise ops of one would not find the other's samples. */
+/* Plan and job must agree; otherwise an op would wait for samples that never arrive. */
 static rp_err check_agreement(const rp_plan *plan, const rp_job *job) {
     uint32_t layer = 0;
     bool same = plan->stage_count == job->cut.stage_count && plan->batch == job->batch &&

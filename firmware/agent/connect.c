@@ -23,7 +23,7 @@ rp_runner_use rp_runner_use_of(const rp_plan *plan, uint32_t node, uint32_t far)
             use.send_window += edge->window;
         }
     }
-    /* an end that only sends (or only receives) still needs a window in the other direction */
+    /* an end that only sends (or only receives) still needs a window in both directions */
     use.window = use.window > 0 ? use.window : 1;
     use.send_window = use.send_window > 0 ? use.send_window : 1;
     return use;

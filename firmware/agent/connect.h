@@ -10,7 +10,7 @@ typedef struct {
     uint32_t edges;
     /* both ends share a stage: gradients or values of all its weights */
     bool weights;
-    bool stashes;                 /* stashes of forwards, for backwards at the other end */
+    bool stashes;                 /* stashes of forwards, for backwards on the neighbour */
     uint32_t window, send_window; /* of its link: incoming parcels, outgoing parcels */
 } rp_runner_use;
 rp_runner_use rp_runner_use_of(const rp_plan *plan, uint32_t node, uint32_t far);

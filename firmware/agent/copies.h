@@ -25,7 +25,7 @@ typedef struct {
     rp_copy copy[RP_COPIES_MAX];
 } rp_copies;
 
-/* NULL: there is none. */
+/* NULL if there is no such copy. */
 rp_copy *rp_copies_find(rp_copies *copies, rp_run_identity run, uint64_t step, uint32_t node);
 /* Begins an empty copy with room for `room` bytes, and for at least one message.
  * errors  MEMORY, LIMIT */

@@ -116,7 +116,7 @@ static rp_err open_port_in(rp_runner *r, uint32_t held, rp_kind carries, const c
         return RP_OK; /* nothing comes */
     }
     options.form.is_sum = is_row(carries);
-    if (carries == RP_KIND_WEIGHT_GRADIENT) { /* this board's own is added like the others */
+    if (carries == RP_KIND_WEIGHT_GRADIENT) { /* this board's own gradient is one more summand */
         stage->own_summand.source = options.source_count++;
         options.pending_max++;
     }

@@ -1,4 +1,4 @@
-/* A host that has gone is replaced by another one, in a higher term: the stages keep their state,
+/* A host that has gone is replaced by a new one, in a higher term: the stages keep their state,
  * and the new host is told what that is. */
 #include "agent/agent_own.h"
 

@@ -66,7 +66,7 @@ static waiting_walk start_waiting(const rp_runner *r) {
                           .weights = role == RP_ROLE_FORWARD && r->held[0].weights};
 }
 
-/* The next op of the kind in a list; false: there is none. */
+/* The next op of the kind in a list; false: no op is left. */
 static bool next_of_kind(const rp_runner *r, rp_sched_state *list, rp_op_kind kind, rp_op *op) {
     while (r->held[0].job->method.kind->next(list, op)) {
         if (op->kind == kind) {

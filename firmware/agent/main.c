@@ -146,7 +146,7 @@ static void note_board(const rp_device *device, const rp_board *board,
                        const rp_agent_options *options) {
     const rp_device_facts *facts = rp_device_facts_of(device);
     rp_log_info("ringpipe " RP_VERSION ", board %s: %s (%s, driver %s), compute units: %u, memory "
-                                       "for runs: %u MiB; its matrix products are correct",
+                "for runs: %u MiB; its matrix products are correct",
                 board->name, facts->name, facts->platform, facts->driver, facts->compute_units,
                 options->memory_mib);
     if (options->trusted_count == 0) {
@@ -217,7 +217,7 @@ static bool is_stopped(void *context) {
     return stopped;
 }
 
-/* The port of "tcp://HOST:PORT"; 0 if there is none. */
+/* The port of "tcp://HOST:PORT"; 0 if it has no port. */
 static uint32_t port_of(const char *endpoint) {
     const char *colon = endpoint ? strrchr(endpoint, ':') : NULL;
     return colon ? (uint32_t)strtoul(colon + 1, NULL, 10) : 0;

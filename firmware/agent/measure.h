@@ -8,7 +8,7 @@
 #include "device/builder.h"
 #include "stage/stage.h"
 
-/* Measures each layer as a separate stage, one after the other; `values`: [rp_measured_count()], or
+/* Measures each layer as a separate stage; `values`: [rp_measured_count()], or
  * [rp_measured_all()] if the order has `besides`. The repeats of all sizes and passes alternate, so
  * that a temporary slowdown affects all of them; a point whose repeats spread by more than 20 % is
  * repeated more often. When the time is over, or a size needs too much memory, larger sizes are

@@ -27,7 +27,7 @@ typedef struct {
      * takes whole parcels */
     bool is_sum;
 } rp_port_form;
-/* Bytes of tensor `i` of a parcel of so many samples. */
+/* Bytes of tensor `i` in a parcel of `samples`. */
 static inline size_t rp_port_bytes(const rp_port_form *form, uint32_t i, uint32_t samples) {
     return form->is_sum ? form->sample_bytes[i] : form->sample_bytes[i] * samples;
 }

@@ -7,7 +7,7 @@
 #include "device/builder.h"
 #include "stage/stage.h"
 
-/* Measures each layer as a separate stage, one after the other, with the job's microbatch.
+/* Measures each layer as a separate stage, with the job's microbatch.
  * seconds[2 * i] and [2 * i + 1] are forward and backward of layer i for one microbatch. Takes
  * seconds; runs on a builder's thread.
  * errors  as rp_stage_prepare; INTERRUPTED when the builder is cancelled */

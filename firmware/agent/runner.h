@@ -48,7 +48,7 @@ typedef struct {
 typedef struct {
     const rp_clock *clock;
     rp_link *control; /* for results, norms, trace */
-    /* Handles a neighbour's message that is not a parcel. NULL: there are none. */
+    /* Handles a neighbour's message that is not a parcel. NULL: no such messages are expected. */
     rp_err (*take_other)(void *context, rp_link *link, const rp_message *message);
     void *context;
     uint32_t held_count;
@@ -89,8 +89,8 @@ rp_err rp_runner_decide_step(rp_runner *runner, uint64_t step, float grad_scale,
 rp_err rp_runner_step(rp_runner *runner, bool *active) RP_MUST_CHECK;
 
 /* Between two segments: size of the in-flight state, which is the stage's part and the parcels that
- * wait here; 0 if there is none. Read it from byte 0 on. `fill_step`: the step at which the pipes
- * were filled. */
+ * wait here; 0 if nothing is in flight. Read it from byte 0 on. `fill_step`: the step at which the
+ * pipes were filled. */
 size_t rp_runner_in_flight_bytes(const rp_runner *runner);
 uint64_t rp_runner_fill_step(const rp_runner *runner);
 rp_err rp_runner_in_flight_read(rp_runner *runner, size_t first, size_t count,

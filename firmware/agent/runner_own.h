@@ -80,7 +80,7 @@ struct rp_runner {
     rp_sched_state sched;  /* position after `next`, if there is one */
     rp_sched_state before; /* position before it */
     uint64_t pause;        /* no op is issued after the last update before this step */
-    bool at_update;        /* the last op issued was an update, or there was none yet */
+    bool at_update;        /* the last op issued was an update, or no op was issued yet */
     bool eval_training;
     uint64_t eval_step, eval_samples;
     uint64_t eval_position; /* index in the order of the step's forwards */

@@ -7,7 +7,8 @@
 
 #define RP_AGENT_SLOT_ENV                                                                          \
     "RINGPIPE_SLOT" /* set in a process that was started from a slot: the slot's name */
-/* Names the file that says which system slot runs (update/system.h); unset: there are none. */
+/* Names the file that says which system slot runs (update/system.h); unset: the board has no system
+ * slots. */
 #define RP_AGENT_SYSTEM_ENV "RINGPIPE_SYSTEM"
 enum { RP_AGENT_SETTLE_S = 60 };
 

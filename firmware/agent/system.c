@@ -156,7 +156,7 @@ void rp_agent_step_system(rp_agent *agent) {
     }
     const rp_system *system = rp_agent_system(agent);
     if (system && system->due && !rp_agent_system_writes(agent)) {
-        rp_log_warn("system: the board reboots into the system in the other slot");
+        rp_log_warn("system: the board reboots into the system of the second slot");
         agent->reboot_ns = rp_clock_now_ns(agent->clock);
     }
 }

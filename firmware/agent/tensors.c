@@ -150,7 +150,7 @@ rp_err rp_agent_on_save(rp_agent *agent, const rp_message *message) {
     return RP_OK;
 }
 
-/* The end of a copy is reported with the other copies (rp_agent_step_copies). */
+/* rp_agent_step_copies() reports the end of a copy. */
 static rp_err end_save(rp_agent *agent) {
     rp_Frame frame = {.which_body = RP_KIND_TENSORS_END};
     agent->state = RP_AGENT_PAUSED;

@@ -57,7 +57,7 @@ const char *rp_node_key(const rp_node *node, uint32_t index); /* of entry `index
 bool rp_node_same(const rp_node *a, const rp_node *b);
 
 /* Writes up to `most` differences of `now` from `before` as "train.lr: 2 (was 1); ...", or "" if
- * there are none. A default that was noted in `now` counts as given; if `before` did not mention
+ * they are equal. A default that was noted in `now` counts as given; if `before` did not mention
  * that key, it is no difference. The text is cut off at `bytes`. errors MEMORY */
 rp_err rp_config_changes(const rp_node *before, const rp_node *now, uint32_t most, char *text,
                          size_t bytes) RP_MUST_CHECK;

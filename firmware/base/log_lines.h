@@ -21,7 +21,7 @@ typedef struct {
 } rp_log_line;
 
 /* The first line with at least this `number` and at least the severity of `level`. Returns false if
- * there is none. */
+ * there is no such line. */
 bool rp_log_line_from(uint64_t number, int level, rp_log_line *out);
 /* Number of the first of the newest `count` lines with at least the severity of `level`. */
 uint64_t rp_log_lines_begin(uint32_t count, int level);

@@ -19,7 +19,7 @@ enum {
 };
 
 /* All types of the format. Ringpipe writes and uses F32, F64, U8 and I64; the reader also accepts
- * files with tensors of the other types. */
+ * files with tensors of further types. */
 typedef enum {
     RP_ST_F32,
     RP_ST_I32,

@@ -7,7 +7,7 @@
 typedef struct {
     uint64_t count;         /* all values */
     uint64_t nan, infinite; /* number of NaN and of infinite values */
-    double min, max, mean;  /* of the finite values; NaN if there are none */
+    double min, max, mean;  /* of the finite values; NaN without any */
 } rp_tensor_range;
 
 /* Reads every value; 64-bit integers are rounded to double. For a type without plain values (see

@@ -29,7 +29,7 @@ void rp_cache_write(const char *dir, const rp_cache_key *key, const void *binary
 /* Takes the lock of an entry, waiting for another process at most `wait_ns` and until *cancelled
  * (NULL = never cancelled); the lock of a process that dies is released. lock_fd is -1 if nothing
  * can be locked there: then build without waiting. Returns false after waiting in vain. After true
- * look up the entry again, because the other process may have written it. */
+ * look up the entry again, because that process may have written it. */
 bool rp_cache_lock(const char *dir, const rp_cache_key *key, int64_t wait_ns,
                    const atomic_bool *cancelled, int *lock_fd);
 /* Also removes the lock's file; -1 means no lock. */

@@ -67,7 +67,7 @@ static void read_facts(rp_device *device) {
     }
 }
 
-/* Matching devices in the driver loader's order, and the names of the others. */
+/* Matching devices in the driver loader's order, and the names of all other devices. */
 typedef struct {
     cl_platform_id platform[DEVICES_MAX];
     cl_device_id id[DEVICES_MAX];

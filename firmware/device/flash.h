@@ -3,7 +3,7 @@
  * process ends in any way. Reads and writes bypass the page cache (O_DIRECT), which would keep the
  * data in memory.
  *
- * Every call may block; one thread may write while another one reads. */
+ * Every call may block; one thread may write while a second thread reads. */
 #ifndef RP_DEVICE_FLASH_H
 #define RP_DEVICE_FLASH_H
 

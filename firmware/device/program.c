@@ -205,7 +205,7 @@ static rp_err lock_entry(rp_device *device, const rp_cache_key *key, const char 
     }
     rp_log_warn(
         "kernels/%s.cl: another process did not build it in time, so this process builds it", name);
-    device->cache_wait_ns = 0; /* what blocks this lock may block the others as well */
+    device->cache_wait_ns = 0; /* later locks may be blocked for the same reason */
     return RP_OK;
 }
 
@@ -231,7 +231,7 @@ fail:
     return err;
 }
 
-/* The driver caches what it compiles: one process compiles, the others find the result. */
+/* The driver caches what it compiles: one process compiles, all other processes find the result. */
 static rp_err build_by_driver(rp_device *device, const rp_cache_key *key, const char *name,
                               const char *source, const char *options, cl_program *out) {
     int lock_fd = -1;

@@ -162,7 +162,7 @@ static rp_err launch_locked(rp_device *device, const rp_variant *v, rp_launch_no
         if (device->passes_over) {
             return RP_ERR_AGAIN;
         }
-        device->cache_wait_ns = 0; /* what blocks this lock may block the others as well */
+        device->cache_wait_ns = 0; /* later locks may be blocked for the same reason */
     }
     *built = !rp_ready_is_known(device, &key);
     const rp_err err = launch_and_wait(device, now, launch);

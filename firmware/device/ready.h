@@ -11,7 +11,7 @@
  *
  * A kernel here is an entry of a program with one group size, because PoCL compiles each of them at
  * its first launch. If the driver caches what it compiles (as PoCL does), several processes that
- * start together share the work: one compiles while the others wait, and then read. */
+ * start together share the work: one compiles while the rest wait, and then read. */
 #ifndef RP_DEVICE_READY_H
 #define RP_DEVICE_READY_H
 
@@ -22,7 +22,8 @@ typedef struct {
     uint32_t ready;   /* ready ones of them; all others must still be built */
     uint32_t built;   /* ready ones that were not found in a cache */
     int64_t build_ns; /* time of building them */
-    int64_t read_ns;  /* time of reading the others from a cache, or waiting for another process */
+    int64_t read_ns;  /* time of reading all other kernels from a cache, or of waiting for another
+                         process */
 } rp_build_count;
 
 void rp_device_rehearse(rp_device *device, bool on);

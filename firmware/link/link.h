@@ -145,7 +145,7 @@ typedef struct {
     int64_t last_heard_ns;
     bool peer_restarted, auth_failed;
     uint32_t twins; /* as in rp_link_peers */
-    bool connected; /* connecting: each end has accepted the other's key */
+    bool connected; /* connecting: both ends have accepted the keys */
     /* connecting: since the connection ended, the machine has answered twice in a row that nothing
      * listens at the peer's address */
     bool absent;

@@ -50,7 +50,7 @@ typedef struct {
     uint32_t part_count;
 } rp_sender_message; /* borrowed until the next call */
 
-/* The next message to transmit. Returns false if there is none or no peer is known. */
+/* The next message to transmit. Returns false if no message is waiting or no peer is known. */
 bool rp_sender_next(rp_sender *sender, rp_sender_message *out);
 /* The message was transmitted. */
 void rp_sender_sent(rp_sender *sender, int64_t now);

@@ -208,7 +208,7 @@ static product product_of(const rp_conv *v, which kind, const part *at, const op
 
 /* ---- sizes ---------------------------------------------------------------------------------- */
 
-/* The implementation of a convolution: GEMMs here, the others in conv_direct.c and conv_flat.c. */
+/* The implementation of a convolution: GEMMs here; see also conv_direct.c and conv_flat.c. */
 typedef enum { GEMMS, DIRECT, FLAT } way;
 
 /* Layout of the workspace; all in floats. */

@@ -43,7 +43,7 @@ typedef struct {
 rp_err rp_model_parse(rp_arena *arena, rp_node *root, const rp_shape *data_shape, uint32_t classes,
                       rp_model **out) RP_MUST_CHECK;
 
-/* Index of a layer, or layer_count if there is none. */
+/* Index of a layer; layer_count if the name is unknown. */
 uint32_t rp_model_find(const rp_model *model, const char *name);
 /* Like rp_model_find(), but fast if the layer is the next one after `before` (ordered lists). */
 uint32_t rp_model_find_behind(const rp_model *model, uint32_t before, const char *name);

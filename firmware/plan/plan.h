@@ -95,7 +95,7 @@ typedef struct {
     bool recompute; /* forwards are recomputed for the backward: nn/again.h */
     /* further groups of layers for that, each starting at a layer, in order */
     uint32_t group_count;
-    const char **group; /* names of those layers; NULL if there are none */
+    const char **group; /* names of those layers; NULL: no layer */
     /* what made that choice for lack of memory; NULL: nothing did (not in the text) */
     const char *memory_why;
     const char *offload; /* "none", "host", "flash" */
@@ -241,7 +241,7 @@ uint32_t rp_plan_far_end(const rp_plan_edge *edge, uint32_t node); /* `node` its
 uint32_t rp_plan_neighbours(const rp_plan *plan, uint32_t node,
                             uint32_t out[RP_PLAN_NEIGHBOURS_MAX]);
 /* The neighbour that keeps a copy of a node's state: the next node in the ring that the node sends
- * anything to; RP_PLAN_HOST: there is none. */
+ * anything to; RP_PLAN_HOST: no such node. */
 uint32_t rp_plan_keeper(const rp_plan *plan, uint32_t node);
 static inline bool rp_plan_dials(const rp_plan *plan, uint32_t node, uint32_t neighbour) {
     const bool own = plan->node[node].dials;
@@ -281,7 +281,8 @@ rp_err rp_plan_cut(rp_arena *arena, const rp_plan *plan, const rp_model *model,
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-uint32_t rp_plan_find_node(const rp_plan *plan, const char *name); /* node_count if there is none */
+uint32_t rp_plan_find_node(const rp_plan *plan,
+                           const char *name); /* node_count if no node matches */
 const char *rp_plan_node_name(const rp_plan *plan, uint32_t node); /* also "host" */
 /* The hold of a stage on a node, or NULL. */
 const rp_plan_hold *rp_plan_find_hold(const rp_plan *plan, uint32_t node, uint32_t stage);
@@ -312,7 +313,7 @@ bool rp_plan_list_next(rp_plan_list *list, rp_op *op);
 /* The transfers of an op of `node`, receives first. Fills out[], which has room for as many as the
  * node has edges, and returns the count. An edge carries the samples that the op and the shares at
  * both ends have in common. Before an update the sums of gradients are exchanged: each node first
- * sends its own, then receives the other nodes'.
+ * sends its own, then receives those of all other nodes.
  *
  * `eval_samples` is 0 in training. In an evaluation, which has only forwards and whose last stage
  * also receives its labels, it is the number of samples of the op's step. Before an evaluation a

@@ -134,7 +134,7 @@ typedef enum {
     /* forward: W_t predicted for the backward's version; backward: the newest */
     RP_WEIGHTS_PIPEOPTIM,
     RP_WEIGHTS_SPECTRAIN, /* both predicted for the version at the end of the round trip */
-    RP_WEIGHTS_XPIPE,     /* as spectrain, by step: its first microbatch predicts for the others */
+    RP_WEIGHTS_XPIPE,     /* as spectrain, by step: its first microbatch predicts for all */
     RP_WEIGHTS_RULES
 } rp_weights_rule;
 extern const char *const rp_weights_rules[]; /* names of the rules, then NULL */
@@ -202,7 +202,7 @@ uint32_t rp_sched_staleness(const rp_sched_kind *kind, const rp_sched_state *beh
 uint32_t rp_sched_steady_staleness(const rp_sched_kind *kind, const rp_sched_shape *shape,
                                    uint32_t micro, uint32_t replicas);
 
-/* The staleness of the first microbatch of `step`, in a run whose pipes were filled at step_first.
+/* The staleness of the first microbatch of `step`, if the pipes were filled at step_first.
  * Fast, because a settled order depends only on its last steps. 0 if the run has no such step. */
 uint32_t rp_sched_staleness_at(const rp_sched_kind *kind, const rp_sched_shape *shape,
                                uint64_t step, uint32_t replicas);

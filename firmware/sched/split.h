@@ -68,7 +68,7 @@ double rp_sched_split_period(const rp_split_times *times);
 
 /* The smallest `ahead` of every stage at which a step takes no longer than rp_sched_split_period():
  * the time from a forward to the arrival of the weights made by its own update, in periods, rounded
- * up; not smaller than that of the stage above, because running ahead of it is useless. A stage
+ * up; not smaller than that of the stage above, because a larger lead is useless. A stage
  * that is not split does forwards and backwards in one list, so that either may wait for the other;
  * stages below it may then have to be further ahead. Values are capped at `most`.
  *

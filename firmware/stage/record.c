@@ -336,7 +336,7 @@ rp_err rp_stage_record_gradient(rp_stage *stage, const rp_op *op) {
     return rp_stage_read_block(stage, gradient, stage->record->after);
 }
 
-/* ---- behind their marks ---------------------------------------------------------------------- */
+/* ---- after their marks ----------------------------------------------------------------------- */
 
 static uint64_t digest_of(const rp_boundary_tensors *of, void *const *out, uint32_t samples,
                           uint64_t digest) {

@@ -27,7 +27,7 @@ uint32_t rp_hub_remembered(const rp_hub *hub);
 rp_err rp_hub_replay(rp_hub *hub, uint32_t index) RP_MUST_CHECK;
 
 /* From now on the hub also keeps the first packets of connections, the newest `count` of them,
- * apart from the others: rp_hub_replay() counts them first. errors MEMORY */
+ * separately: rp_hub_replay() counts them first. errors MEMORY */
 rp_err rp_hub_remember_beginnings(rp_hub *hub, rp_arena *arena, uint32_t count) RP_MUST_CHECK;
 
 /* Inserts a packet into a connection of the port that is bound to `endpoint`, towards it or from

@@ -130,7 +130,7 @@ typedef struct rp_transport_kind {
     rp_err (*take)(rp_port *port, rp_packet *out);
 
     /* Does the port's own work (handshakes, reconnecting, sending packets that are due) and reports
-     * one event. Returns false if there is none; call it until then, once a round. Neither takes
+     * one event. Returns false if no event is left; call it until then, once a round. Neither takes
      * nor posts packets of the caller. */
     bool (*step)(rp_port *port, rp_port_event *out);
     /* When step() or take() has work although no handle is ready: `now` if at once, INT64_MAX if

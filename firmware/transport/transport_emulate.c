@@ -5,8 +5,8 @@
 
 enum { STREAM_BYTES = RP_PORT_NAME_BYTES + 32 };
 
-/* A packet that is reordered is held back by up to this, and by up to REORDER_TIMES its own time on
- * the line. */
+/* The most by which a reordered packet is delayed: this plus REORDER_TIMES its own time on the
+ * line. */
 #define REORDER_NS (10 * RP_NS_PER_MS)
 #define REORDER_TIMES 4
 
@@ -19,7 +19,7 @@ typedef struct {
     rp_transport *inner;
     rp_link_profile profile;
     uint64_t seed;
-    uint64_t opened; /* ports, ever */
+    uint64_t opened; /* number of ports opened so far */
     line *first;
 } emulate_transport;
 
@@ -29,18 +29,18 @@ typedef struct {
 } parked;
 
 struct line {
-    rp_port port; /* its `inner` is the port that carries what has left the line */
-    line *next;   /* of the transport */
+    rp_port port; /* `inner` carries packets that have left the line */
+    line *next;   /* next line of the transport */
     rp_link_profile profile;
     rp_rng rng;
     const rp_media *media; /* NULL: none */
     rp_medium own, *medium;
-    int64_t left_ns; /* the last packet that was sent has left */
-    parked *ring;    /* ordered by due_ns; the head leaves first */
+    int64_t left_ns; /* time at which the last sent packet has left the medium */
+    parked *ring;    /* ordered by due_ns; the head is delivered first */
     uint32_t head, count, capacity;
     int64_t began_ns, last_due_ns;
     bool full;     /* the inner port had no room for the head */
-    uint64_t gone; /* bound: the peer whose connection was found ended last */
+    uint64_t gone; /* bound: peer of the last packet that found its connection ended */
     double busy_s;
 };
 
@@ -64,7 +64,7 @@ static bool is_within(const line *l, const rp_link_period *period, int64_t at) {
     return every > 0 && since >= every && since % every < to_ns(period->for_s);
 }
 
-/* A time within the period becomes its end. */
+/* The end of the period if `at` is within it, otherwise `at`. */
 static int64_t after_period(const line *l, const rp_link_period *period, int64_t at) {
     if (!is_within(l, period, at)) {
         return at;
@@ -72,11 +72,11 @@ static int64_t after_period(const line *l, const rp_link_period *period, int64_t
     return at - (at - l->began_ns) % to_ns(period->every_s) + to_ns(period->for_s);
 }
 
-/* The end of the outages that this time lies in, or the time itself. */
+/* The end of the outage that contains `at`, otherwise `at`. */
 static int64_t after_outages(const line *l, int64_t at) {
     const rp_link_profile *profile = &l->profile;
     at = after_period(l, &profile->outage, at);
-    for (uint32_t i = 0; i < profile->outages; i++) { /* ascending */
+    for (uint32_t i = 0; i < profile->outages; i++) { /* in ascending order */
         const int64_t from = l->began_ns + to_ns(profile->away[i].at_s);
         const int64_t end = from + to_ns(profile->away[i].for_s);
         if (at >= from && at < end) {
@@ -86,17 +86,17 @@ static int64_t after_outages(const line *l, int64_t at) {
     return at;
 }
 
-/* Small packets pass. */
+/* Packets up to mtu_bytes pass. */
 static bool is_too_large(const line *l, const rp_packet *packet) {
     return l->profile.mtu_bytes > 0 && rp_packet_bytes(packet) > l->profile.mtu_bytes;
 }
 
-/* What the trace says at a time, or NULL. */
+/* The trace's point for a time, or NULL without a trace. */
 static const rp_trace_point *traced_at(const line *l, int64_t at) {
     return l->profile.trace ? rp_link_trace_at(l->profile.trace, at - l->began_ns) : NULL;
 }
 
-/* When bytes have left that begin to at `at`. */
+/* The time at which `bytes` have left the medium if they start at `at`. */
 static int64_t left_ns(const line *l, size_t bytes, int64_t at) {
     const rp_link_trace *trace = l->profile.trace;
     const double bits = 8 * (double)bytes;
@@ -106,7 +106,8 @@ static int64_t left_ns(const line *l, size_t bytes, int64_t at) {
     return l->profile.rate_mbit > 0 ? at + (int64_t)(bits * 1e3 / l->profile.rate_mbit) : at;
 }
 
-/* Takes the next turn on the medium; time on the line. Others may take theirs meanwhile. */
+/* Takes the next free time of the medium and returns the duration. Other lines may take times
+ * concurrently. */
 static int64_t occupy_medium(line *l, size_t bytes, int64_t now) {
     rp_medium *medium = l->medium;
     const bool own = medium == &l->own;
@@ -126,7 +127,7 @@ static double loss_at(const line *l, int64_t at) {
     return traced && l->profile.trace->has_loss ? traced->loss : l->profile.loss;
 }
 
-/* When a packet that has just left the line arrives. */
+/* The arrival time of a packet that has just left the medium. */
 static int64_t draw_due(line *l) {
     if (l->profile.hold) {
         return INT64_MAX;
@@ -151,7 +152,7 @@ static rp_packet keep_packet(const rp_packet *packet) {
     return copy;
 }
 
-/* Flips one bit in a copy of its frame. */
+/* Flips one bit in a copy of one frame. */
 static void corrupt_packet(line *l, rp_packet *packet) {
     const uint64_t high = rp_rng_u32(&l->rng);
     const uint64_t drawn = high << 32 | rp_rng_u32(&l->rng);
@@ -163,7 +164,7 @@ static void corrupt_packet(line *l, rp_packet *packet) {
     rp_buffer *copy;
     void *memory;
     if (rp_buffer_new(packet->frame[i]->bytes, &copy, &memory) != RP_OK) {
-        rp_packet_drop(packet); /* lost, which a damaged one is as well */
+        rp_packet_drop(packet); /* out of memory: lost, as a damaged packet is too */
         return;
     }
     memcpy(memory, packet->frame[i]->data, packet->frame[i]->bytes);
@@ -176,7 +177,8 @@ static parked *parked_at(line *l, uint32_t i) {
     return &l->ring[(l->head + i) % l->capacity];
 }
 
-/* Behind all that are due no later. Takes the packet's references. */
+/* Inserts after all packets that are due at the same time or earlier. Takes ownership of the
+ * packet's references. */
 static void park_packet(line *l, const rp_packet *packet, int64_t due_ns) {
     RP_ASSERT(l->count < l->capacity);
     uint32_t at = l->count++;
@@ -186,7 +188,7 @@ static void park_packet(line *l, const rp_packet *packet, int64_t due_ns) {
     *parked_at(l, at) = (parked){*packet, due_ns};
 }
 
-/* Hands what is due to the inner port. */
+/* Passes packets that are due to the inner port. */
 static void flush_due(line *l) {
     const int64_t now = now_ns(l);
     l->full = false;
@@ -243,7 +245,7 @@ static rp_err post_emulate(rp_port *base, const rp_packet *packet) {
         return RP_ERR_AGAIN;
     }
     send_over_line(l, packet, now_ns(l));
-    flush_due(l); /* with no delay it leaves at once */
+    flush_due(l); /* without a delay the packet leaves at once */
     return RP_OK;
 }
 
@@ -278,7 +280,7 @@ static uint32_t handles_emulate(rp_port *base, rp_handle *out) {
     return base->inner->kind->handles(base->inner, out);
 }
 
-/* What is on the line stays there: it is another connection's then. */
+/* Packets in the queue stay there and are delivered over the new connection. */
 static void reopen_emulate(rp_port *base) {
     base->inner->kind->reopen(base->inner);
 }
@@ -313,7 +315,7 @@ static void close_line(rp_port *base) {
     rp_port_free(base);
 }
 
-/* What was held is due at once, in its order. */
+/* Packets that were held become due now, in their order. */
 static void release_held(line *l) {
     for (uint32_t i = 0; i < l->count; i++) {
         parked *p = parked_at(l, i);
@@ -330,7 +332,7 @@ rp_err rp_emulate_wrap(rp_port **port, const rp_link_profile *profile, rp_rng rn
     rp_arena_init(&arena, "line", 0);
     RP_TRY(RP_ARENA_NEW(&arena, 1, &l));
     RP_TRY(RP_ARENA_NEW(&arena, (*port)->queue, &l->ring));
-    l->port = **port; /* its name, endpoint and limits */
+    l->port = **port; /* copies name, endpoint and limits */
     l->port.kind = &rp_transport_emulate;
     l->port.arena = arena;
     l->port.refused = 0;

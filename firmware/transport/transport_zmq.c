@@ -287,8 +287,8 @@ static void read_key(const zmq_msg_t *message, char key[RP_KEY_TEXT]) {
     (void)snprintf(key, RP_KEY_TEXT, "%s", text ? text : "");
 }
 
-/* Reads one whole packet. Returns false if there is none. *sound is false if the packet was dropped
- * because it is invalid or memory is short. `key`: on a shared end, the packet's key. */
+/* Reads one whole packet. Returns false if no packet has arrived. *sound is false if the packet was
+ * dropped because it is invalid or memory is short. `key`: on a shared end, the packet's key. */
 static bool receive_packet(zmq_port *port, rp_packet *out, bool *sound, char key[RP_KEY_TEXT]) {
     zmq_msg_t message;
     *out = (rp_packet){.count = 0};

@@ -95,7 +95,8 @@ rp_err zap_open(zmq_transport *transport) RP_MUST_CHECK;
 void zap_serve(zmq_transport *transport);
 
 /* zmq_end.c: gives the port an end: its own, or the one of the ports that bind the same address.
- * *is_new: it has no socket yet. errors MEMORY; USAGE: the others have another frame_bytes_max */
+ * *is_new: it has no socket yet. errors MEMORY; USAGE: existing ports have another frame_bytes_max
+ */
 rp_err zmq_end_join(zmq_port *port, const rp_port_options *options, bool *is_new) RP_MUST_CHECK;
 /* Drops packets that arrived for the port; the last port closes the socket. */
 void zmq_end_leave(zmq_port *port);

@@ -64,7 +64,7 @@ static bool read_release(const char *value, uint64_t *out) {
     return isdigit((unsigned char)value[0]) && *end == '\0' && errno == 0 && *out <= INT64_MAX;
 }
 
-/* Removes the slot from the options. Returns false if they name no slot, or another one. */
+/* Removes the slot from the options. Returns false if they do not name exactly this slot. */
 static bool take_slot(rp_entry *entry) {
     char *at = strstr(entry->options, slot_option);
     const size_t length = sizeof slot_option - 1;

@@ -29,7 +29,7 @@ static void name_file(char out[RP_AB_PATH_BYTES], const char *path) {
     (void)snprintf(out, RP_AB_PATH_BYTES, "%.500s%.500s", root ? root : "", path);
 }
 
-/* Reads the first line of a file; false if there is none. */
+/* Reads the first line of a file; false if it has no line. */
 static bool read_line(const char *path, char out[LINE_BYTES]) {
     char whole[RP_AB_PATH_BYTES];
     name_file(whole, path);

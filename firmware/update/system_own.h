@@ -23,7 +23,7 @@ typedef struct {
 /* Reads our entries and skips others. errors IO; LIMIT: too many */
 rp_err rp_entries_read(const char *boot, rp_entries *out) RP_MUST_CHECK;
 /* The decisive entry of a slot: complete, a good one before others, or the one with most starts;
- * NULL: there is none. */
+ * NULL: the slot has no entry. */
 const rp_entry *rp_entries_of(const rp_entries *entries, rp_ab_slot slot);
 /* Creates a file under its own name, synced to the disk when this returns OK. `left` as above.
  * errors  IO */

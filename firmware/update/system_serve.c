@@ -1,5 +1,6 @@
-/* Communication between an unprivileged agent and the privileged service: the state for the one,
- * the wishes of the other. Everything that the agent writes is treated as untrusted bytes. */
+/* Communication between an unprivileged agent and the privileged service: it
+ * publishes the state and reads wishes. Everything that the agent writes is treated as untrusted
+ * bytes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

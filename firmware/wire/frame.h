@@ -92,7 +92,7 @@ typedef enum {
     RP_PUSH_BUNDLE,        /* install a bundle: PUSH_PIECE messages follow */
     RP_PUSH_VALIDATE,      /* the software on trial answers, so mark it as good */
     RP_PUSH_REVERT,        /* call rp_ab_revert() and restart */
-    RP_PUSH_REVERT_SYSTEM, /* revert to the system in the other slot and reboot */
+    RP_PUSH_REVERT_SYSTEM, /* revert to the system in the second slot and reboot */
     RP_PUSH_ACTIONS
 } rp_push_action;
 typedef enum {
@@ -222,7 +222,7 @@ typedef struct {
 } rp_wire_range;
 
 /* Narrows `range` to the versions that the peer also speaks. Returns false and changes nothing if
- * there are none. */
+ * they have no version in common. */
 bool rp_wire_narrow(rp_wire_range *range, uint32_t peer_min, uint32_t peer_max);
 
 static inline bool rp_frame_is_of_run(const rp_Frame *frame, rp_run_identity run) {
