@@ -324,8 +324,8 @@ fail:
     return err;
 }
 
-/* First part of a shared stage's sum: sends this board's gradient to the other boards and, if they
- * also send, to its own port. */
+/* First part of a shared stage's sum: sends this board's gradient to all boards that share it and,
+ * if they also send, to its own port. */
 static rp_err send_gradient(rp_runner *r, running_op *op, bool receives) {
     const runner_stage *s = op->stage;
     const uint32_t samples = rp_runner_step_samples(r, op->op.step);

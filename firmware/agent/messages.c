@@ -242,8 +242,8 @@ static rp_err on_message(rp_agent *agent, const rp_message *message) {
     const message_rule *rule = rule_of(agent->state, kind);
     const bool is_lost = is_of_lost_run(agent, &message->frame);
     if (is_lost && agent->state == RP_AGENT_ORPHAN && kind == RP_KIND_HELLO) {
-        /* its own controller has already greeted this board, so this is another one, whose run
-         * folder lost the newest term */
+        /* its own controller has already greeted this board, so this is a second controller with a
+         * run folder that lost the newest term */
         return refuse_term(agent, agent->run->identity);
     }
     if (rule && !(is_lost && agent->state == RP_AGENT_ORPHAN)) {

@@ -143,7 +143,8 @@ static void list_neighbours(agent_run *run) {
 }
 
 /* `boards`: the keys of the neighbours that dial this board, in their order. The first gets the
- * port above the control link's, the host the next one, the others the following ones. */
+ * port above the control link's, the host the next one, all further neighbours the ports after it.
+ */
 static rp_err bind_hops(rp_agent *agent, rp_node *peers) {
     agent_run *run = agent->run;
     rp_node *keys = rp_node_find(peers, "boards");

@@ -10,8 +10,8 @@
  *
  * From start to join the device, and everything else the job changes, belong to the job: the
  * owner's thread may not touch them, not even after is_done() has returned true. start() and join()
- * make the writes of each thread visible to the other. A builder has one owner, whose thread calls
- * every function here except rp_device_builder_is_cancelled() and rp_device_builder_say(). */
+ * make the writes of each of the two threads visible to both. A builder has one owner, whose thread
+ * calls every function here except rp_device_builder_is_cancelled() and rp_device_builder_say(). */
 #ifndef RP_DEVICE_BUILDER_H
 #define RP_DEVICE_BUILDER_H
 

@@ -62,7 +62,7 @@ typedef struct {
     uint32_t send_window;
     size_t part_bytes_max;   /* larger frames are refused before they are allocated */
     rp_link_profile emulate; /* zeros = none; applies to what this end sends */
-    rp_link_profile far;     /* what the other end emulates; zeros = the same as this end */
+    rp_link_profile far;     /* what the peer emulates; zeros = the same as this end */
     /* stamped on frames; others' frames are dropped, except HELLO; zeros = accept any run */
     rp_run_identity run;
     uint32_t wire; /* version of the wire used for sending; 0 = RP_WIRE_MAX */
@@ -165,8 +165,8 @@ typedef struct {
     const char *served; /* the peer that is served */
     const char *before; /* the previous peer, which it replaced */
     const char *twin;   /* the last other peer, which was refused */
-    /* peers refused for so long that they must be alive at the same time as the served peer: if one
-     * key is allowed, two machines have it */
+    /* peers that were refused long enough to prove that they live at the same time as the served
+     * peer: if one key is allowed, two machines have it */
     uint32_t twins;
 } rp_link_peers;
 rp_link_peers rp_link_peers_of(const rp_link *link);
@@ -185,7 +185,7 @@ int64_t rp_link_slow_ns(const rp_link *link, bool traffic_is_known);
 /* Traffic of the present connection. Returns false if it is not known. */
 bool rp_link_traffic(const rp_link *link, rp_port_traffic *out);
 /* Connecting end: replaces the present connection with a new one; nothing is lost. A binding end
- * waits for the other end to do so. */
+ * waits until its peer does so. */
 void rp_link_reopen(rp_link *link);
 
 /* Sends an unnumbered PING; the answer updates last_heard and round_trip.

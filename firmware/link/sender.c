@@ -290,9 +290,9 @@ void rp_sender_on_again(rp_sender *s, uint64_t generation, int64_t now) {
     }
 }
 
-/* Probes also while credit is missing: the frame that granted it may be lost, and no other would
- * come. Also on a new connection: its other end may be another peer whose answer was lost and which
- * does not know our session. */
+/* Probes also while credit is missing: the frame that granted it may be lost, and no
+ * further one would be sent. Also on a new connection, which may lead to a restarted peer that does
+ * not know our session, and whose answer was lost. */
 static bool awaits_answer(const rp_sender *s) {
     return s->acked < s->sent_high || (s->has_peer && s->data_count >= s->credit) ||
            (!s->has_peer && s->options.calls) || s->is_unheard;

@@ -38,7 +38,7 @@ static void note_facts(rp_link_watch *watch, const rp_link_health *health, const
     }
 }
 
-/* Whether bytes moved since the previous ping. Pings that the other machine has confirmed do not
+/* Whether bytes moved since the previous ping. Pings that the peer's machine has confirmed do not
  * count, because a proxy that forwards nothing confirms them as well. */
 static bool is_moving(const rp_link_watch *watch, const facts *now) {
     const rp_port_traffic *t = &now->traffic;

@@ -1,6 +1,6 @@
 /* Decides whether the peer of a link is still there while the link is needed. An idle peer answers
  * pings, however long it computes or waits; only one that is gone or cannot be reached is silent.
- * Only answers count, because an incoming frame says nothing about the other direction.
+ * Only answers count, because an incoming frame says nothing about the opposite direction.
  *
  * A peer that does not answer may be slow. It gets more time for known delays: measured round
  * trips, recent stalls of the peer, and packets held back by an emulated line. A connection that

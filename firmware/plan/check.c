@@ -55,7 +55,7 @@ static rp_err check_sizes(const rp_plan *plan) {
         }
         if (stage->leave_tensors > 0 && strcmp(stage->offload, "none") == 0) {
             return rp_fail(RP_ERR_USAGE,
-                           "%s: stages[%u].offload_tensors: is %u, but offload is none; expected "
+                           "%s: stages[%u].offload_tensors: is %u without offload; expected "
                            "offload host or flash",
                            plan->source, k, stage->leave_tensors);
         }

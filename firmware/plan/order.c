@@ -308,8 +308,8 @@ uint32_t rp_plan_feed_transfers(const rp_plan *plan, uint32_t feed, const rp_op 
 
 /* ---- replay ---------------------------------------------------------------------------------- */
 
-/* The net's nodes are those of the plan, followed by the host once for each feed: a board whose
- * window is full holds back only its own feed. */
+/* The net's nodes are those of the plan, followed by the host once for each feed: a full
+ * window of a board then delays only its own feed. */
 static void start_net(const rp_sched_net *net, uint32_t node, rp_sched_state *state) {
     const rp_plan *plan = net->context;
     if (node < plan->node_count) {

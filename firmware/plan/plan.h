@@ -80,8 +80,8 @@ typedef struct {
     uint64_t slots, weight_copies, device_bytes, weight_bytes, resident_bytes;
     bool has_seconds;
     double forward_s, backward_s;
-    /* split stage: device memory on the board with the forward, while the other values are of the
-     * other board (not in the text) */
+    /* split stage: device memory on the board with the forward, while all other values are for
+     * the board with the backward (not in the text) */
     uint64_t forward_bytes;
 } rp_plan_measured;
 

@@ -82,7 +82,7 @@ static const rp_layer *find_layer(const rp_model *model, const char *name) {
     return i < model->layer_count ? &model->layer[i] : NULL;
 }
 
-/* A layer of the stage whose output depends on the other samples of the microbatch; NULL: none. */
+/* A layer of the stage whose output depends on all samples of the microbatch; NULL: none. */
 static const rp_layer *find_statistics(const rp_model *model, const rp_plan_stage *stage) {
     for (uint32_t i = 0; model && i < stage->layer_count; i++) {
         const rp_layer *layer = find_layer(model, stage->layer[i]);

@@ -153,7 +153,7 @@ rp_err rp_method_write(const rp_method *method, char *out, size_t bytes) RP_MUST
 enum { RP_METHOD_TEXT_BYTES = 1024 };
 /* Writes one line of text with everything that a checkpoint's bytes and numbers depend on. */
 void rp_method_text(const rp_method *method, char *out, size_t bytes);
-/* Whether a run with one such text may continue as a run with the other. Different stages may be
+/* Whether a run with text `a` may continue as a run with text `b`. Different stages may be
  * split, because the weights of a checkpoint do not depend on that. */
 bool rp_method_text_goes_on(const char *a, const char *b);
 /* For `ahead: measured`: takes the numbers in such a text; false: none that fit. */

@@ -238,7 +238,7 @@ static rp_err fetch_op(rp_replay *r, uint32_t node) {
 
 /* ---- running all nodes ----------------------------------------------------------------------- */
 
-/* Refreshes the node and those at the other ends of its edges, the only ones that an op affects. */
+/* Refreshes the node and all nodes that its edges lead to, the only ones that an op affects. */
 static void refresh_around(rp_replay *r, uint32_t node) {
     const rp_replay_node *n = &r->runner[node];
     refresh_start(r, &r->runner[node]);

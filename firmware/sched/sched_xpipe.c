@@ -1,4 +1,4 @@
-/* Prediction by step: its first microbatch predicts, the other microbatches reuse those weights
+/* Prediction by step: its first microbatch predicts, all later microbatches use those weights
  * (METHODS 6). */
 #include "sched/sched.h"
 

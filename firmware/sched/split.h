@@ -27,7 +27,7 @@ rp_role rp_sched_split_role(uint32_t stages, uint32_t whole, uint32_t node);
 enum { RP_SPLIT_WIRES_MAX = 3 * RP_SPLIT_STAGES_MAX };
 /* Pairs of nodes with traffic between them, each once: from stage to stage upwards, from the last
  * stage's forward to its backward, from stage to stage downwards, and from forward to backward of
- * the other stages. Returns the count. */
+ * all remaining stages. Returns the count. */
 uint32_t rp_sched_split_wires(uint32_t stages, uint32_t whole, uint32_t out[][2]);
 
 /* ---- which weights --------------------------------------------------------------------------- */
@@ -69,10 +69,10 @@ double rp_sched_split_period(const rp_split_times *times);
 /* The smallest `ahead` of every stage at which a step takes no longer than rp_sched_split_period():
  * the time from a forward to the arrival of the weights made by its own update, in periods, rounded
  * up; not smaller than that of the stage above, because a larger lead is useless. A stage
- * that is not split does forwards and backwards in one list, so that either may wait for the other;
- * stages below it may then have to be further ahead. Values are capped at `most`.
+ * that is not split does forwards and backwards in one list, where each kind may wait for the
+ * opposite kind; stages below it may then have to be further ahead. Values are capped at `most`.
  *
- * source  METHODS 11.2 of the design, with times that differ by stage */
+ * source  METHODS 12.2, with times that differ by stage */
 void rp_sched_split_ahead(const rp_split_times *times, uint16_t most,
                           uint16_t out[RP_SPLIT_STAGES_MAX]);
 

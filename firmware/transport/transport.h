@@ -76,7 +76,7 @@ typedef struct {
 /* Byte counters of a connection, as far as both machines know: they show whether something moves
  * while no packet is complete. */
 typedef struct {
-    uint64_t sent;     /* confirmed by the other machine */
+    uint64_t sent;     /* confirmed by the peer's machine */
     uint64_t received; /* received by this one */
     uint64_t waiting;  /* to be sent, or not yet confirmed */
 } rp_port_traffic;
@@ -91,7 +91,7 @@ typedef struct {
     const rp_keypair *keys; /* zmq: required; inproc: NULL = no key is checked. Copied. */
     rp_hub *hub;            /* inproc: hub with its names; borrowed */
     /* inproc: called when something arrived for a port of this transport, from inside a call to the
-     * port at the other end, so it may only record that. May be NULL. */
+     * peer's port, so it may only record that. May be NULL. */
     void (*wake)(void *context);
     void *wake_context;
     rp_transport *inner;            /* emulate: the wrapped transport; borrowed */

@@ -212,7 +212,7 @@ static void remove_connection(inproc_port *bound, connection *c) {
     }
 }
 
-/* Packets that the leaving end has posted stay for the other end. */
+/* Packets that the leaving end has posted stay for its peer. */
 static void leave_connection(rp_hub *hub, connection *c, int side) {
     if (side == BOUND) {
         remove_connection(c->end[BOUND], c);

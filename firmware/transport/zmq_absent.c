@@ -1,5 +1,5 @@
 /* Probes whether anything listens where a connection has ended. A machine whose agent has exited
- * refuses a new connection at once; one that is off, or behind a cut line, does not answer. ZeroMQ
+ * refuses a new connection at once; one that is off or disconnected does not answer. ZeroMQ
  * retries without saying why that fails, so a separate socket probes.
  *
  * source  connect(2), ECONNREFUSED; the address is that of the connection that has ended */

@@ -54,7 +54,7 @@ typedef struct {
 
 /* zmq_absent.c: probes whether anything listens where a connection has ended. */
 typedef struct {
-    struct sockaddr_storage address; /* of the other end of the last connection */
+    struct sockaddr_storage address; /* of the last connection's peer */
     socklen_t bytes;                 /* of the address; 0 = not known */
     bool asking;
     int fd;           /* of a probe in progress */

@@ -40,7 +40,7 @@ enum { RP_SYSTEM_TEXT = 200, RP_SYSTEM_BOOT_ID = 40 };
 typedef struct {
     rp_ab_slot own;               /* the running slot */
     rp_system_slot slot[3];       /* by rp_ab_slot; [0] is not used */
-    bool due;                     /* the board's next start uses the other slot */
+    bool due;                     /* the board's next start uses the slot that is not running now */
     char boot[RP_SYSTEM_BOOT_ID]; /* ID of the board's current boot */
     char error[RP_SYSTEM_TEXT];   /* why the last bundle was refused; "" */
 } rp_system;
@@ -61,14 +61,14 @@ rp_err rp_system_look(const rp_system_places *places, rp_system *out) RP_MUST_CH
  * `board`: this board's profile; NULL: any.
  * errors  REFUSED: not signed by `key`, for another board, not newer than the running system, not a
  *         system bundle, or the running system is not good; LIMIT: the slot is too small; those of
- *         rp_bundle_read(); IO. After an error the other slot has no entry, or its previous one */
+ *         rp_bundle_read(); IO. After an error that slot has no entry, or its previous one */
 rp_err rp_system_install(const rp_system_places *places, FILE *bundle, const char *name,
                          const uint8_t key[RP_SIGNING_BYTES], const char *board) RP_MUST_CHECK;
 
 /* Marks the running system as good, if it is not already. errors IO; USAGE: it has no entry */
 rp_err rp_system_validate(const rp_system_places *places) RP_MUST_CHECK;
 
-/* Makes the next start use the other slot. errors USAGE: that is not good; IO */
+/* Makes the next start use the slot that is not running. errors USAGE: it is not good; IO */
 rp_err rp_system_revert(const rp_system_places *places) RP_MUST_CHECK;
 
 /* Whether it is a bundle for rp_system_install(). */

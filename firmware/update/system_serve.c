@@ -141,7 +141,7 @@ static rp_err remove_file(int folder, const char *name) {
                : rp_fail(RP_ERR_IO, "%s: cannot be removed: %s", name, strerror(errno));
 }
 
-/* Executes a wish; *due: the board's next start uses the other slot. */
+/* Executes a wish; *due: the board's next start uses the slot that is not running. */
 static rp_err fulfil_wish(const rp_system_service *service, char *wish, bool *due) {
     char *boot = strchr(wish, ' ');
     if (!boot || strcmp(boot + 1, service->boot) != 0) {

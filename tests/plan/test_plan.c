@@ -371,7 +371,7 @@ static void wrong_plans_are_named(void **state) {
         {large_micro, "stages[1].forward: a microbatch of 9 samples, expected 1 to 8"},
         {two_sizes, "stages[1].backward: microbatches of 2 samples forward and 4 backward"},
         {offload, "stages[2].offload: expected none, host or flash"},
-        {tensors_that_stay, "stages[2].offload_tensors: is 2, but offload is none"},
+        {tensors_that_stay, "stages[2].offload_tensors: is 2 without offload"},
         {recompute,
          "stages[1].recompute[0]: expected layers of the stage in their order, found 'fc2'"},
         {stage_gone, "nodes[3].holds[0].stage: node s2.0 holds stage 7 of 3"},
