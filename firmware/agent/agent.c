@@ -168,9 +168,9 @@ static rp_err take_build(rp_agent *agent) {
     RP_TRY(rp_agent_finish_build(agent, &is_built));
     if (is_built) {
         rp_agent_tell_building(agent, true);
-        RP_TRY(agent->run->layer_seconds ? rp_agent_report_profile(agent)
-               : agent->run->again.bytes ? rp_agent_report_again(agent)
-                                         : rp_agent_report_ready(agent));
+        RP_TRY(agent->run->layer_seconds     ? rp_agent_report_profile(agent)
+               : agent->run->recompute.bytes ? rp_agent_report_recomputed(agent)
+                                             : rp_agent_report_ready(agent));
     }
 fail:
     return err;

@@ -28,7 +28,7 @@
 #ifndef RP_AGENT_AGENT_H
 #define RP_AGENT_AGENT_H
 
-#include "agent/reading.h"
+#include "agent/assignment.h"
 #include "link/link.h"
 #include "stage/stage.h"
 #include "update/ab.h"

@@ -42,7 +42,7 @@ typedef struct {
     rp_job job;
     rp_stage *stage;
     rp_record_digests digests;
-} agent_again;
+} agent_recompute;
 
 /* One run, from ASSIGN to BYE, allocated in its own arena. While it is built, it belongs entirely
  * to the builder's job. */
@@ -86,7 +86,7 @@ typedef struct {
     size_t save_first, save_in_flight; /* its next element; next byte of the in-flight state */
     size_t record_bytes, record_first; /* of the record being sent; 0: none */
     rp_record_digests record_digests;
-    agent_again again;
+    agent_recompute recompute;
 
     /* copy in progress, which a save writes to; NULL: a save goes to the host */
     rp_copy *copy;
@@ -184,12 +184,12 @@ bool rp_agent_builds(const rp_agent *agent); /* the builder's thread is working 
  * `why`: for the log, borrowed. */
 void rp_agent_end_run(rp_agent *agent, const char *why);
 void rp_agent_free_run(agent_run *run);
-void rp_agent_end_again(agent_run *run); /* ends the run's record and its stage */
+void rp_agent_end_recompute(agent_run *run); /* ends the run's record and its stage */
 
 /* the run is built and its host is connected */
 bool rp_agent_has_complete_run(const rp_agent *agent);
 
-/* hold.c: whether a new host can take over the present run. */
+/* takeover.c: whether a new host can take over the present run. */
 bool rp_agent_may_hold(const rp_agent *agent, rp_run_identity run);
 void rp_agent_hold(rp_agent *agent, uint32_t term, bool stop);
 /* Sends HELD. errors of the control link */
@@ -223,14 +223,14 @@ bool rp_agent_note_system(rp_agent *agent, rp_SystemSlot slot[2], uint32_t *own)
 /* Reboots when another system is due and the board has no run. */
 void rp_agent_step_system(rp_agent *agent);
 
-/* ask.c: answers an ASK of any allowed host on the control link. `context`: the agent. */
+/* questions.c: answers an ASK of any allowed host on the control link. `context`: the agent. */
 bool rp_agent_answer_question(void *context, const rp_Ask *ask, rp_Frame *out);
 /* ends the agent once the answer has had time to leave */
 void rp_agent_step_reboot(rp_agent *agent);
 /* assign.c: resident memory of this process; 0 if /proc does not tell. */
 uint64_t rp_agent_resident_bytes(void);
 
-/* leaving.c: the agent ends soon and greets no more hosts. */
+/* shutdown.c: the agent ends soon and greets no more hosts. */
 bool rp_agent_leaves(const rp_agent *agent);
 /* errors  DEVICE: it hangs, and its run has ended */
 rp_err rp_agent_check_device(const rp_agent *agent) RP_MUST_CHECK;
@@ -260,7 +260,7 @@ void rp_agent_watch_warming(rp_agent *agent);
  * the next one is counted from 0. Sends nothing while the control link is full. */
 void rp_agent_tell_building(rp_agent *agent, bool last);
 
-/* waiting.c: within a segment, reports waiting and silent hops to the host.
+/* waiting_report.c: within a segment, reports waiting and silent hops to the host.
  * errors  of the control link */
 rp_err rp_agent_tell_waiting(rp_agent *agent) RP_MUST_CHECK;
 
@@ -299,7 +299,8 @@ void rp_agent_report_links(const rp_agent *agent, rp_Finished *report);
  * the host sends. */
 rp_err rp_agent_on_record(rp_agent *agent, const rp_message *message) RP_MUST_CHECK;
 rp_err rp_agent_continue_record(rp_agent *agent) RP_MUST_CHECK; /* as rp_agent_continue_save() */
-rp_err rp_agent_report_again(rp_agent *agent) RP_MUST_CHECK;    /* the record has been recomputed */
+rp_err
+rp_agent_report_recomputed(rp_agent *agent) RP_MUST_CHECK; /* the record has been recomputed */
 
 /* segment.c: messages between START and FINISHED. */
 rp_err rp_agent_on_start(rp_agent *agent, const rp_message *message) RP_MUST_CHECK;

@@ -173,7 +173,7 @@ fail:
     return err;
 }
 
-static uint32_t larger(uint32_t a, uint32_t b) {
+static uint32_t larger_of(uint32_t a, uint32_t b) {
     return a > b ? a : b;
 }
 
@@ -217,8 +217,8 @@ rp_err rp_agent_report_ready(rp_agent *agent) {
         ready->device_bytes = facts.used_bytes; /* of the device, so for all stages here */
         ready->weight_bytes += layout->weight_bytes + layout->running_bytes;
         ready->slots += layout->slots;
-        ready->weight_copies = larger(ready->weight_copies, facts.weight_copies);
-        ready->probe_copies = larger(ready->probe_copies, facts.probe_copies);
+        ready->weight_copies = larger_of(ready->weight_copies, facts.weight_copies);
+        ready->probe_copies = larger_of(ready->probe_copies, facts.probe_copies);
     }
     ready->copy_bytes = rp_agent_copy_bytes(run);
     RP_TRY(rp_agent_answer(agent, &frame, NULL, 0));

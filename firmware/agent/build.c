@@ -81,12 +81,14 @@ static void take_profile(agent_run *run) {
 }
 
 /* Builds a stage for this one record. */
-static rp_err compute_again(agent_run *run) {
-    agent_again *again = &run->again;
+static rp_err recompute_record(agent_run *run) {
+    agent_recompute *recompute = &run->recompute;
     rp_err err;
-    RP_TRY(limit_memory(run->site.device, &run->held[0].job, &again->job));
-    RP_TRY(rp_stage_prepare(&again->arena, run->executor, &run->site, &again->job, &again->stage));
-    RP_TRY(rp_stage_recompute(again->stage, again->bytes, again->count, &again->digests));
+    RP_TRY(limit_memory(run->site.device, &run->held[0].job, &recompute->job));
+    RP_TRY(rp_stage_prepare(&recompute->arena, run->executor, &run->site, &recompute->job,
+                            &recompute->stage));
+    RP_TRY(rp_stage_recompute(recompute->stage, recompute->bytes, recompute->count,
+                              &recompute->digests));
 fail:
     return err;
 }
@@ -103,8 +105,8 @@ static void measure_flash(agent_run *run) {
 static rp_err build_run(rp_device_builder *builder, void *context) {
     agent_run *run = context;
     rp_err err = RP_OK;
-    if (run->again.bytes) {
-        return compute_again(run);
+    if (run->recompute.bytes) {
+        return recompute_record(run);
     }
     if (run->layer_seconds && !builder) {
         take_profile(run);

@@ -12,7 +12,7 @@
 #include "agent/hosts.h"
 #include "agent/notify.h"
 #include "agent/slot.h"
-#include "agent/starts.h"
+#include "agent/start_check.h"
 #include "agent/trust.h"
 #include "agent/warm.h"
 #include "base/log.h"
@@ -305,7 +305,7 @@ static void keep_last_words(const char *path) {
     }
 }
 
-/* Fills in the answers for hosts (agent/ask.c). */
+/* Fills in the answers for hosts (agent/questions.c). */
 static void describe_self(const arguments *args, const rp_board *board, const char *keys,
                           rp_agent_options *options) {
     options->name = args->name ? args->name : board->name;

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "agent/measure_besides.h"
+#include "agent/measure_overhead.h"
 #include "agent/profile.h"
 #include "base/median.h"
 
@@ -278,8 +278,8 @@ rp_err rp_measure_layers(rp_device_builder *builder, const rp_executor_kind *kin
     if (site->device) {
         RP_TRY(measure_copies(site->device, &values[rp_measured_copy_at(layers, order->sizes, 0)]));
         RP_TRY(order->besides
-                   ? rp_measure_besides(kind, site, job, order, BESIDES_PART * order->seconds,
-                                        &values[rp_measured_besides_at(layers, order->sizes, 0)])
+                   ? rp_measure_overhead(kind, site, job, order, BESIDES_PART * order->seconds,
+                                         &values[rp_measured_besides_at(layers, order->sizes, 0)])
                    : RP_OK);
     }
     rp_device_builder_say(builder, layers, layers);

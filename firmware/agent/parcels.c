@@ -22,7 +22,7 @@ static uint64_t parcel_bytes(const rp_plan *plan, const rp_plan_edge *edge, cons
     return rp_plan_sample_bytes(edge, job->model) * rp_plan_parcel_samples(plan, edge);
 }
 
-static bool arrives(const rp_plan_edge *edge, uint32_t node) {
+static bool edge_arrives(const rp_plan_edge *edge, uint32_t node) {
     /* parcels that stay on the node wait in the slots of their sender */
     return edge->to == node && edge->from != node;
 }
@@ -38,10 +38,10 @@ typedef struct {
 static bool is_largest_of_link(const edges_of_node *of, uint32_t at) {
     const rp_plan_edge *own = &of->plan->edge[of->index[at]];
     const uint64_t bytes = parcel_bytes(of->plan, own, of->job);
-    bool largest = arrives(own, of->node);
+    bool largest = edge_arrives(own, of->node);
     for (uint32_t i = 0; largest && i < of->count; i++) {
         const rp_plan_edge *edge = &of->plan->edge[of->index[i]];
-        if (i != at && arrives(edge, of->node) && edge->from == own->from) {
+        if (i != at && edge_arrives(edge, of->node) && edge->from == own->from) {
             const uint64_t other = parcel_bytes(of->plan, edge, of->job);
             largest = other < bytes || (other == bytes && i > at);
         }

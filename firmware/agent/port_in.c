@@ -23,11 +23,11 @@ static uint64_t end_of(rp_range range) {
     return (uint64_t)range.first + range.count;
 }
 
-static bool overlaps(rp_range a, rp_range b) {
+static bool ranges_overlap(rp_range a, rp_range b) {
     return a.first < end_of(b) && b.first < end_of(a);
 }
 
-static bool contains(rp_range range, uint64_t sample) {
+static bool range_contains(rp_range range, uint64_t sample) {
     return range.first <= sample && sample < end_of(range);
 }
 
@@ -134,7 +134,7 @@ rp_err rp_port_in_push(rp_port_in *port, const rp_parcel *parcel) {
     for (uint32_t i = 0; i < port->options.pending_max; i++) {
         pending *entry = &port->queue[i];
         if (same_step(entry, parcel->evaluating, parcel->step) &&
-            overlaps(entry->parcel.samples, parcel->samples)) {
+            ranges_overlap(entry->parcel.samples, parcel->samples)) {
             return fail_parcel(port, parcel, "some of these samples have already arrived");
         }
         free = entry->used ? free : entry;
@@ -192,7 +192,7 @@ static uint32_t find_sample(const rp_port_in *port, const rp_port_want *want, ui
     uint32_t i = 0;
     while (i < port->options.pending_max &&
            !(same_step(&port->queue[i], want->evaluating, want->step) &&
-             contains(port->queue[i].parcel.samples, sample))) {
+             range_contains(port->queue[i].parcel.samples, sample))) {
         i++;
     }
     return i;

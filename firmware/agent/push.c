@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "agent/agent_own.h"
-#include "agent/starts.h"
+#include "agent/start_check.h"
 #include "base/folders.h"
 #include "base/log.h"
 

@@ -68,44 +68,44 @@ fail:
 /* ---- recomputing ----------------------------------------------------------------------------- */
 
 /* On the first piece: allocates memory for the record, if one can be that large. */
-static rp_err begin_again(agent_run *run, const rp_Record *piece) {
-    agent_again *again = &run->again;
+static rp_err begin_recompute(agent_run *run, const rp_Record *piece) {
+    agent_recompute *recompute = &run->recompute;
     size_t most;
     rp_err err;
-    rp_agent_end_again(run);
+    rp_agent_end_recompute(run);
     if (piece->stage >= run->plan->stage_count) {
         return rp_fail(RP_ERR_PEER, "a record of stage %u, but the plan has %u stages",
                        piece->stage, run->plan->stage_count);
     }
-    again->job = run->held[0].job;
-    again->job.stage = piece->stage;
-    rp_plan_codecs_of(run->plan, piece->stage, again->job.codec);
-    again->job = rp_stage_record_job(&again->job);
-    RP_TRY(rp_stage_record_bytes_max(&again->job, &most));
+    recompute->job = run->held[0].job;
+    recompute->job.stage = piece->stage;
+    rp_plan_codecs_of(run->plan, piece->stage, recompute->job.codec);
+    recompute->job = rp_stage_record_job(&recompute->job);
+    RP_TRY(rp_stage_record_bytes_max(&recompute->job, &most));
     if (piece->total > most) {
         return rp_fail(RP_ERR_PEER, "a record of stage %u has %llu bytes, expected at most %zu",
                        piece->stage, (unsigned long long)piece->total, most);
     }
-    rp_arena_init(&again->arena, "record", 0);
-    RP_TRY(RP_ARENA_NEW(&again->arena, (size_t)piece->total, &again->bytes));
-    again->count = (size_t)piece->total;
+    rp_arena_init(&recompute->arena, "record", 0);
+    RP_TRY(RP_ARENA_NEW(&recompute->arena, (size_t)piece->total, &recompute->bytes));
+    recompute->count = (size_t)piece->total;
 fail:
     return err;
 }
 
 static rp_err take_piece(agent_run *run, const rp_Record *piece, const rp_part *part) {
-    agent_again *again = &run->again;
+    agent_recompute *recompute = &run->recompute;
     rp_err err = RP_OK;
     if (piece->first == 0) {
-        RP_TRY(begin_again(run, piece));
+        RP_TRY(begin_recompute(run, piece));
     }
-    if (!again->bytes || piece->stage != again->job.stage || piece->first != again->got ||
-        part->bytes > again->count - again->got) {
+    if (!recompute->bytes || piece->stage != recompute->job.stage ||
+        piece->first != recompute->got || part->bytes > recompute->count - recompute->got) {
         return rp_fail(RP_ERR_PEER, "a record of stage %u: a piece is out of order or too long",
                        piece->stage);
     }
-    memcpy(again->bytes + again->got, part->data, part->bytes);
-    again->got += part->bytes;
+    memcpy(recompute->bytes + recompute->got, part->data, part->bytes);
+    recompute->got += part->bytes;
 fail:
     return err;
 }
@@ -118,22 +118,22 @@ rp_err rp_agent_on_record(rp_agent *agent, const rp_message *message) {
         return begin_sending(agent, piece->stage);
     }
     RP_TRY(take_piece(run, piece, &message->part[0]));
-    if (run->again.got == run->again.count) {
+    if (run->recompute.got == run->recompute.count) {
         RP_TRY(rp_agent_start_build(agent));
     }
 fail:
     return err;
 }
 
-rp_err rp_agent_report_again(rp_agent *agent) {
+rp_err rp_agent_report_recomputed(rp_agent *agent) {
     agent_run *run = agent->run;
-    const rp_record_digests *digests = &run->again.digests;
+    const rp_record_digests *digests = &run->recompute.digests;
     rp_Frame frame = {.which_body = RP_KIND_RECOMPUTED,
-                      .body.recomputed = {.stage = run->again.job.stage,
+                      .body.recomputed = {.stage = run->recompute.job.stage,
                                           .forward = digests->forward,
                                           .backward = digests->backward,
                                           .gradient = digests->gradient}};
-    rp_agent_end_again(run);
+    rp_agent_end_recompute(run);
     agent->state = RP_AGENT_PAUSED;
     return rp_agent_answer(agent, &frame, NULL, 0);
 }

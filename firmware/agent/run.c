@@ -23,15 +23,15 @@ rp_err rp_agent_answer(rp_agent *agent, rp_Frame *frame, const rp_part *parts, u
     return rp_link_send(agent->control, frame, parts, count, true, NULL, NULL);
 }
 
-void rp_agent_end_again(agent_run *run) {
-    rp_stage_destroy(&run->again.stage);
-    rp_arena_finish(&run->again.arena);
-    run->again = (agent_again){0};
+void rp_agent_end_recompute(agent_run *run) {
+    rp_stage_destroy(&run->recompute.stage);
+    rp_arena_finish(&run->recompute.arena);
+    run->recompute = (agent_recompute){0};
 }
 
 void rp_agent_free_run(agent_run *run) {
     rp_runner_close(&run->runner);
-    rp_agent_end_again(run);
+    rp_agent_end_recompute(run);
     for (uint32_t h = 0; h < run->held_count; h++) {
         rp_stage_destroy(&run->held[h].stage);
     }

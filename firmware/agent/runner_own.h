@@ -154,7 +154,7 @@ rp_err rp_runner_record_op(rp_runner *runner, const rp_op *op, int64_t start_ns,
                            int64_t end_ns) RP_MUST_CHECK;
 rp_err rp_runner_flush_trace(rp_runner *runner) RP_MUST_CHECK;
 
-/* account.c: the ledger. errors PEER: an update has other samples than its step */
+/* ledger.c: the ledger. errors PEER: an update has other samples than its step */
 rp_err rp_runner_account_gradient(runner_stage *stage, const rp_op *op) RP_MUST_CHECK;
 rp_err rp_runner_account_forward(const rp_runner *runner, runner_stage *stage,
                                  const rp_op *op) RP_MUST_CHECK;
@@ -187,6 +187,6 @@ rp_err rp_runner_write_own_weights(rp_runner *runner) RP_MUST_CHECK;
 /* issue.c: submits the next op to the device when all it needs is present. */
 rp_err rp_runner_issue(rp_runner *runner) RP_MUST_CHECK;
 
-/* finished.c: removes finished ops from running[], oldest first, and reports their results. */
+/* finished_ops.c: removes finished ops from running[], oldest first, and reports their results. */
 rp_err rp_runner_collect(rp_runner *runner) RP_MUST_CHECK;
 #endif

@@ -68,7 +68,7 @@ void rp_agent_begin_lines(agent_run *run) {
     }
 }
 
-static size_t larger(size_t a, size_t b) {
+static size_t larger_of(size_t a, size_t b) {
     return a > b ? a : b;
 }
 
@@ -82,7 +82,8 @@ static rp_link_options data_options(const rp_agent *agent, const char *name, con
         .peer_public = key,
         .window = use.window,
         .send_window = use.send_window,
-        .part_bytes_max = larger(part_max(run, &use), job_of(run)->copies ? RP_COPY_PIECE_MAX : 0),
+        .part_bytes_max =
+            larger_of(part_max(run, &use), job_of(run)->copies ? RP_COPY_PIECE_MAX : 0),
         .emulate = line_to(agent, far),
         .far = rp_link_profile_of(&run->line, &run->hops, far, run->node),
         .run = run->identity,

@@ -1,6 +1,6 @@
 #include "base/median.h"
 
-static void sort(double *value, uint32_t count) {
+static void sort_values(double *value, uint32_t count) {
     for (uint32_t i = 1; i < count; i++) {
         const double moved = value[i];
         uint32_t at = i;
@@ -12,7 +12,7 @@ static void sort(double *value, uint32_t count) {
 }
 
 /* Interpolates linearly between neighbouring values. */
-static double quantile(const double *sorted, uint32_t count, double share) {
+static double quantile_of(const double *sorted, uint32_t count, double share) {
     const double place = share * (count - 1);
     const uint32_t below = (uint32_t)place;
     const uint32_t above = below + 1 < count ? below + 1 : below;
@@ -20,10 +20,11 @@ static double quantile(const double *sorted, uint32_t count, double share) {
 }
 
 void rp_median(double *repeats, uint32_t count, double *median, double *spread) {
-    sort(repeats, count);
-    *median = count > 0 ? quantile(repeats, count, 0.5) : 0;
-    *spread = count < 3 ? 1
-              : *median > 0
-                  ? (quantile(repeats, count, 0.75) - quantile(repeats, count, 0.25)) / *median
-                  : 0;
+    sort_values(repeats, count);
+    *median = count > 0 ? quantile_of(repeats, count, 0.5) : 0;
+    *spread =
+        count < 3 ? 1
+        : *median > 0
+            ? (quantile_of(repeats, count, 0.75) - quantile_of(repeats, count, 0.25)) / *median
+            : 0;
 }

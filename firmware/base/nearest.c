@@ -5,7 +5,7 @@
 
 enum { WORD_MAX = 63 };
 
-static uint32_t least(uint32_t a, uint32_t b) {
+static uint32_t smaller_of(uint32_t a, uint32_t b) {
     return a < b ? a : b;
 }
 
@@ -29,10 +29,10 @@ uint32_t rp_word_distance(const char *a, const char *b) {
         here = oldest;
         here[0] = (uint32_t)i;
         for (size_t j = 1; j <= columns; j++) {
-            here[j] = least(least(above[j], here[j - 1]) + 1,
-                            above[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1));
+            here[j] = smaller_of(smaller_of(above[j], here[j - 1]) + 1,
+                                 above[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1));
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-                here[j] = least(here[j], above_2[j - 2] + 1);
+                here[j] = smaller_of(here[j], above_2[j - 2] + 1);
             }
         }
     }

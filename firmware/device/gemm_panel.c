@@ -26,7 +26,7 @@ static uint32_t divide_up(uint32_t a, uint32_t b) {
     return (a + b - 1) / b;
 }
 
-static uint32_t smaller(uint32_t a, uint32_t b) {
+static uint32_t smaller_of(uint32_t a, uint32_t b) {
     return a < b ? a : b;
 }
 
@@ -37,7 +37,7 @@ static uint32_t count_parts(uint32_t m, uint32_t n, uint32_t k) {
     if (blocks >= GROUPS_WANTED || (uint64_t)m * n > PART_ELEMENTS_MAX) {
         return 1;
     }
-    uint32_t parts = smaller(divide_up(GROUPS_WANTED, blocks), k / PART_DEPTH_MIN);
+    uint32_t parts = smaller_of(divide_up(GROUPS_WANTED, blocks), k / PART_DEPTH_MIN);
     return parts < 1 ? 1 : parts;
 }
 
@@ -142,7 +142,7 @@ static cut cut_call(const plan *p, const rp_tuning_panel *panel) {
     made.depth_each = divide_up(divide_up(k, p->parts), panel->depth) * panel->depth;
     made.groups[2] = divide_up(k, made.depth_each);
     /* At least two panels, so that a tile of A loaded from memory is used twice. */
-    made.panels = smaller(panel->columns / PANEL, divide_up(n, PANEL));
+    made.panels = smaller_of(panel->columns / PANEL, divide_up(n, PANEL));
     while (made.panels > 2 && divide_up(n, made.panels * PANEL) * made.groups[2] < GROUPS_WANTED) {
         made.panels--;
     }
@@ -150,7 +150,7 @@ static cut cut_call(const plan *p, const rp_tuning_panel *panel) {
     /* Every block of rows packs B separately, which costs as much as four tiles. */
     const uint32_t tiles = divide_up(m, panel->rows);
     const uint32_t blocks =
-        smaller(divide_up(tiles, 4), divide_up(GROUPS_WANTED, made.groups[0] * made.groups[2]));
+        smaller_of(divide_up(tiles, 4), divide_up(GROUPS_WANTED, made.groups[0] * made.groups[2]));
     made.row_each = divide_up(tiles, blocks) * panel->rows;
     made.groups[1] = divide_up(m, made.row_each);
     return made;

@@ -149,11 +149,11 @@ void rp_arg_steps(rp_launch *launch, const rp_steps *steps) {
 
 /* ---- views ----------------------------------------------------------------------------------- */
 
-static int32_t lower(int32_t a, int32_t b) {
+static int32_t lower_of(int32_t a, int32_t b) {
     return a < b ? a : b;
 }
 
-static int32_t upper(int32_t a, int32_t b) {
+static int32_t upper_of(int32_t a, int32_t b) {
     return a > b ? a : b;
 }
 
@@ -161,8 +161,8 @@ static int32_t upper(int32_t a, int32_t b) {
 static void patch_range(uint32_t p, uint32_t r, const rp_patches *x, int32_t *first,
                         uint32_t *count) {
     int32_t reach = ((int32_t)r - 1) * x->step;
-    *first = x->off + lower(0, reach);
-    int32_t last = x->off + ((int32_t)p - 1) * x->mul + upper(0, reach);
+    *first = x->off + lower_of(0, reach);
+    int32_t last = x->off + ((int32_t)p - 1) * x->mul + upper_of(0, reach);
     *count = (uint32_t)(last - *first + 1);
 }
 
@@ -190,8 +190,8 @@ static void plan_patches(const rp_mat *mat, rp_parts *parts, rp_view *view, rp_s
                       (uint32_t)spread->x_min;
     }
     /* With a negative step the first patch row is the last of the window. */
-    view->base += (uint64_t)(-lower(0, ((int32_t)x->r - 1) * x->step)) * w +
-                  (uint64_t)(-lower(0, ((int32_t)x->s - 1) * x->step));
+    view->base += (uint64_t)(-lower_of(0, ((int32_t)x->r - 1) * x->step)) * w +
+                  (uint64_t)(-lower_of(0, ((int32_t)x->s - 1) * x->step));
     const int32_t plane = (int32_t)(h * w);
     view->row = (rp_steps){x->r * x->s, plane, x->s, x->step * (int32_t)w, x->step};
     view->col =

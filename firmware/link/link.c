@@ -274,7 +274,7 @@ static double backlog_s(const rp_link *link) {
     return bytes / rate;
 }
 
-static double larger(double a, double b) {
+static double larger_of(double a, double b) {
     return a > b ? a : b;
 }
 
@@ -294,9 +294,9 @@ int64_t rp_link_slow_ns(const rp_link *link, bool traffic_is_known) {
     const rp_link_profile *far = rp_link_profile_has_line(&link->far) ? &link->far : line;
     const double delay_ms = rp_link_profile_delay_ms(line) + rp_link_profile_delay_ms(far);
     const double slow_s =
-        larger(part_s(link, line, traffic_is_known), part_s(link, far, traffic_is_known)) +
+        larger_of(part_s(link, line, traffic_is_known), part_s(link, far, traffic_is_known)) +
         1e-3 * (delay_ms + line->jitter_ms + far->jitter_ms) +
-        larger(rp_link_profile_held_s(line), rp_link_profile_held_s(far)) + backlog_s(link);
+        larger_of(rp_link_profile_held_s(line), rp_link_profile_held_s(far)) + backlog_s(link);
     return (int64_t)((slow_s < SLOW_MAX_S ? slow_s : SLOW_MAX_S) * (double)RP_NS_PER_S);
 }
 
@@ -337,7 +337,7 @@ rp_LinkUse rp_link_use_of(const rp_link *link, uint32_t peer) {
     const double span_s = (double)(rp_link_now_ns(link) - link->met.since_ns) * 1e-9;
     /* all of it has been sent since */
     const double least = span_s > 0 ? (double)bytes / span_s : 0;
-    const double rate = stats.rate > 0 ? larger(stats.rate, least) : 0;
+    const double rate = stats.rate > 0 ? larger_of(stats.rate, least) : 0;
     const double late = late_rate(link);
     return (rp_LinkUse){.peer = peer,
                         .bytes = bytes,

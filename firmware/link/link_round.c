@@ -84,7 +84,7 @@ void rp_link_before_wait(rp_link *link) {
     rp_receiver_begin_wait(link->receiver);
 }
 
-static int64_t earlier(int64_t a, int64_t b) {
+static int64_t earlier_of(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
@@ -93,9 +93,9 @@ int64_t rp_link_deadline_ns(const rp_link *link, int64_t now) {
     if (rp_receiver_has_news(link->receiver) || (can_post && rp_sender_is_ready(link->sender))) {
         return now;
     }
-    int64_t at = earlier(now + STEP_NS, link->port->kind->deadline_ns(link->port, now));
-    at = earlier(at, rp_sender_deadline_ns(link->sender));
-    return rp_sender_is_lending(link->sender) ? earlier(at, now + LENT_POLL_NS) : at;
+    int64_t at = earlier_of(now + STEP_NS, link->port->kind->deadline_ns(link->port, now));
+    at = earlier_of(at, rp_sender_deadline_ns(link->sender));
+    return rp_sender_is_lending(link->sender) ? earlier_of(at, now + LENT_POLL_NS) : at;
 }
 
 uint32_t rp_link_handles(const rp_link *link, rp_handle *out) {

@@ -56,7 +56,7 @@ void rp_pace_acked(rp_pace *pace, const rp_pace_mark *mark, uint64_t bytes, bool
     pace->delays++;
 }
 
-static double fastest(const rp_pace_rates *rates) {
+static double fastest_rate(const rp_pace_rates *rates) {
     const uint64_t part = rates->rates / SAMPLES_PART;
     const uint64_t wanted = part > SAMPLES_LEAST ? part : SAMPLES_LEAST;
     uint64_t count = 0;
@@ -73,11 +73,11 @@ void rp_pace_begin(rp_pace *pace) {
 }
 
 double rp_pace_rate(const rp_pace *pace) {
-    return fastest(&pace->all);
+    return fastest_rate(&pace->all);
 }
 
 double rp_pace_late_rate(const rp_pace *pace) {
-    return fastest(&pace->late);
+    return fastest_rate(&pace->late);
 }
 
 int64_t rp_pace_delay_ns(const rp_pace *pace, double share) {

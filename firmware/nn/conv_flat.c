@@ -23,7 +23,7 @@ typedef struct {
     uint32_t chunk;  /* images of one first-level sum of the gradient of the weights */
 } plan;
 
-static uint32_t smaller(uint32_t a, uint32_t b) {
+static uint32_t smaller_of(uint32_t a, uint32_t b) {
     return a < b ? a : b;
 }
 
@@ -37,7 +37,7 @@ static plan plan_of(const rp_conv *v, uint64_t first) {
     made.plane = (uint64_t)made.wide * (v->h + border);
     const uint64_t fit = PADDED_FLOATS / (made.plane * (v->c + v->k));
     made.images = fit < v->n ? (uint32_t)fit + (fit == 0) : v->n;
-    made.chunk = smaller(rp_layer_chunk_images(v->n, (size_t)v->h * v->w), made.images);
+    made.chunk = smaller_of(rp_layer_chunk_images(v->n, (size_t)v->h * v->w), made.images);
     made.images -= made.images % made.chunk;
     const uint64_t forward = taps_floats(v, v->k, v->c);
     const uint64_t turned = taps_floats(v, v->c, v->k);
@@ -207,7 +207,7 @@ rp_err rp_conv_flat_forward(const rp_layer_call *call, const rp_conv *v, uint64_
     rp_err err;
     RP_TRY(pack_taps(call, v, &at, false));
     for (uint32_t first = 0; first < v->n; first += at.images) {
-        const uint32_t images = smaller(at.images, v->n - first);
+        const uint32_t images = smaller_of(at.images, v->n - first);
         RP_TRY(pad_planes(call, v, at.x, images_from(call->x[0], first * v->c * pixels),
                           images * v->c));
         to.out = images_from(call->y, first * v->k * pixels);
@@ -227,7 +227,7 @@ rp_err rp_conv_flat_backward(const rp_layer_call *call, const rp_conv *v, rp_row
         RP_TRY(pack_taps(call, v, &at, true));
     }
     for (uint32_t first = 0; first < v->n; first += at.images) {
-        const uint32_t images = smaller(at.images, v->n - first);
+        const uint32_t images = smaller_of(at.images, v->n - first);
         const rp_rows dy_here = {dy.buffer, dy.first + first * v->k * pixels, 0};
         if (want_dx) {
             RP_TRY(pad_planes(call, v, at.dy, dy_here, images * v->k));

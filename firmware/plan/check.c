@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "nn/again.h"
+#include "nn/recompute.h"
 #include "plan/plan_own.h"
 
 /* ---- sizes ----------------------------------------------------------------------------------- */

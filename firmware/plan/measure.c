@@ -67,7 +67,7 @@ static uint32_t path_parcels(const rp_plan *plan, const rp_plan_edge *edge) {
     return parcels < RP_PLAN_PATH_PARCELS ? (uint32_t)parcels : RP_PLAN_PATH_PARCELS;
 }
 
-static uint32_t larger(uint32_t a, uint32_t b) {
+static uint32_t larger_of(uint32_t a, uint32_t b) {
     return a > b ? a : b;
 }
 
@@ -84,8 +84,8 @@ static rp_err find_windows(rp_plan *plan, const rp_plan *walked) {
             rp_plan_edge *edge = &plan->edge[e];
             const uint32_t waiting = facts.edge[e].waiting_max;
             const uint32_t most =
-                larger(plan->stage_count + RP_PLAN_WINDOW_SLACK - 1 + facts.edge[e].taken_max,
-                       path_parcels(plan, edge));
+                larger_of(plan->stage_count + RP_PLAN_WINDOW_SLACK - 1 + facts.edge[e].taken_max,
+                          path_parcels(plan, edge));
             const bool all = !flushed || edge->carries == RP_CARRIES_STASH;
             if (edge->to == k && edge->carries != RP_CARRIES_INPUT) {
                 edge->window = waiting < 1 ? 1 : all || waiting < most ? waiting : most;
@@ -120,7 +120,7 @@ static void bound_windows(rp_plan *plan) {
         rp_plan_edge *edge = &plan->edge[e];
         const bool sizes = rp_plan_has_sizes(plan);
         const uint32_t slack = RP_PLAN_WINDOW_SLACK + (sizes ? parcels_of_op(plan, edge) : 0);
-        const uint32_t flushed = larger(plan->stage_count + slack, path_parcels(plan, edge));
+        const uint32_t flushed = larger_of(plan->stage_count + slack, path_parcels(plan, edge));
         const bool capped = plan->method.kind->flushed && edge->carries != RP_CARRIES_STASH;
         if (edge->carries != RP_CARRIES_INPUT) {
             edge->window = capped && (sizes || flushed < bound) ? flushed : bound;
@@ -135,8 +135,8 @@ static void widen_feeds(rp_plan *plan) {
     for (uint32_t e = 0; e < plan->edge_count; e++) {
         rp_plan_edge *edge = &plan->edge[e];
         if (edge->carries == RP_CARRIES_INPUT) {
-            edge->window = larger(RP_PLAN_INPUT_WINDOW, path_parcels(plan, edge));
-            more = larger(more, edge->window - RP_PLAN_INPUT_WINDOW);
+            edge->window = larger_of(RP_PLAN_INPUT_WINDOW, path_parcels(plan, edge));
+            more = larger_of(more, edge->window - RP_PLAN_INPUT_WINDOW);
         }
     }
     for (uint32_t e = 0; e < plan->edge_count; e++) {

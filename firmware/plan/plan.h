@@ -92,7 +92,7 @@ typedef struct {
     /* kinds with sizes: the backward uses the forward's microbatches, because a layer has
      * statistics of each */
     bool as_forward;
-    bool recompute; /* forwards are recomputed for the backward: nn/again.h */
+    bool recompute; /* forwards are recomputed for the backward: nn/recompute.h */
     /* further groups of layers for that, each starting at a layer, in order */
     uint32_t group_count;
     const char **group; /* names of those layers; NULL: no layer */

@@ -122,7 +122,7 @@ static double time_of(const double *times, uint32_t k) {
     return times ? times[k] : 0;
 }
 
-static double larger(double a, double b) {
+static double larger_of(double a, double b) {
     return a > b ? a : b;
 }
 
@@ -132,11 +132,12 @@ double rp_sched_split_period(const rp_split_times *t) {
         const bool split = rp_sched_is_split(t->whole, k);
         const double forward = time_of(t->forward, k);
         const double backward = time_of(t->backward, k);
-        const double compute = split ? larger(forward, backward) : forward + backward;
-        const double beside = split ? larger(time_of(t->stash, k), time_of(t->weight, k)) : 0;
-        period = larger(period, larger(compute, beside));
+        const double compute = split ? larger_of(forward, backward) : forward + backward;
+        const double beside = split ? larger_of(time_of(t->stash, k), time_of(t->weight, k)) : 0;
+        period = larger_of(period, larger_of(compute, beside));
         if (k + 1 < t->stages) {
-            period = larger(period, larger(time_of(t->activation, k), time_of(t->gradient, k)));
+            period =
+                larger_of(period, larger_of(time_of(t->activation, k), time_of(t->gradient, k)));
         }
     }
     return period;
@@ -213,7 +214,7 @@ void rp_sched_split_ahead(const rp_split_times *t, uint16_t most,
         const double weight = split ? time_of(t->weight, k) + t->delay : 0;
         const double over =
             last ? 0 : time_of(t->activation, k) + trip + time_of(t->gradient, k) + 2 * t->delay;
-        trip = time_of(t->forward, k) + larger(stash, over) + time_of(t->backward, k);
+        trip = time_of(t->forward, k) + larger_of(stash, over) + time_of(t->backward, k);
         /* tolerates rounding errors in a sum that is a whole number of periods */
         const double periods = period > 0 ? ceil((trip + weight) / period * (1 - 1e-12)) : 1;
         above = !(periods < most) ? most : periods > above ? (uint16_t)periods : above;

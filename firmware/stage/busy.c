@@ -9,7 +9,7 @@ void rp_busy_open(rp_busy *busy, const rp_site *site, const rp_job *job, const r
                       .seconds = site->seconds,
                       .seconds_samples = site->seconds_samples ? site->seconds_samples : job->micro,
                       .first = layout->first_layer,
-                      .again = layout->group_count > 0,
+                      .recomputes = layout->group_count > 0,
                       .end = layout->first_layer + layout->layer_count};
 }
 
@@ -45,9 +45,9 @@ static double cost_of(const rp_busy *busy, const rp_command *command) {
         return 0;
     }
     const rp_op *op = command->pass.op;
-    const bool again = busy->again && op->kind != RP_OP_FORWARD;
+    const bool recomputes = busy->recomputes && op->kind != RP_OP_FORWARD;
     return op_s(busy, op->kind, op->samples.count) +
-           (again ? op_s(busy, RP_OP_FORWARD, op->samples.count) : 0);
+           (recomputes ? op_s(busy, RP_OP_FORWARD, op->samples.count) : 0);
 }
 
 void rp_busy_spend(rp_busy *busy, const rp_command *command) {

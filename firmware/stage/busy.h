@@ -15,7 +15,7 @@ typedef struct {
     const rp_site_costs *costs; /* used instead of the three fields above; NULL: unused */
     const bool *hangs;          /* from rp_site, or NULL */
     uint32_t first, end;        /* layers of the stage */
-    bool again;                 /* a backward first recomputes its forward */
+    bool recomputes;            /* a backward first recomputes its forward */
     int64_t until_ns;           /* the time when all commands issued so far will have ended */
 } rp_busy;
 

@@ -150,7 +150,7 @@ static rp_err read_recompute(rp_arena *arena, rp_node *root, rp_job *job) {
     rp_err err;
     RP_TRY(RP_ARENA_NEW(arena, job->cut.stage_count, &stage));
     RP_TRY(RP_ARENA_NEW(arena, job->model->layer_count, &begins));
-    RP_TRY(rp_again_read(root, job->model, &job->cut, stage, begins, &is_auto));
+    RP_TRY(rp_recompute_read(root, job->model, &job->cut, stage, begins, &is_auto));
     job->recompute = stage[job->stage];
     job->group_begins = begins;
     char whose[RP_METHOD_WHOSE_BYTES];

@@ -20,10 +20,10 @@
 
 #include "codec/codec.h"
 #include "codec/pixels.h"
-#include "nn/again.h"
 #include "nn/cut.h"
 #include "nn/loss.h"
 #include "nn/model.h"
+#include "nn/recompute.h"
 #include "optim/optim.h"
 #include "sched/method.h"
 #include "stage/throttle.h"
@@ -63,7 +63,7 @@ typedef struct {
     rp_pixel_norm pixels; /* for inputs as uint8 */
     bool guard;           /* skip steps with non-finite gradients */
     bool copies;          /* boards exchange copies of their state */
-    bool recompute;       /* for this stage; see again.h */
+    bool recompute;       /* for this stage; see nn/recompute.h */
     /* Where the stashes of this stage that no op uses are stored; never auto. */
     rp_offload offload;
     /* How many tensors of each stash are offloaded: those that wait longest for their backward. 0:

@@ -180,8 +180,8 @@ static void count_scratch(const rp_job *job, rp_layout *layout, rp_gemm_choice g
             layout->workspace_layer = index;
         }
     }
-    for (uint32_t i = 0; i < layout->again_count; i++) {
-        layout->group_bytes += rp_darena_round(layout->again_bytes[i], align);
+    for (uint32_t i = 0; i < layout->recompute_count; i++) {
+        layout->group_bytes += rp_darena_round(layout->recompute_bytes[i], align);
     }
     for (uint32_t i = 0; i < layout->grad.kept_count; i++) {
         layout->deferred_bytes += rp_darena_round(layout->grad.kept_bytes[i] * pass, align);

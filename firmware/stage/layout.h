@@ -6,7 +6,7 @@
  * each slot has a buffer for it. Other storage is scratch from a small pool, shared by storages
  * whose lifetimes do not overlap. Gradients are placed in the same way if the board has backwards;
  * with split backwards, a gradient that the weight half still needs is kept in a deferred slot.
- * With groups (again.h) a slot holds only the inputs of groups. */
+ * With groups (nn/recompute.h) a slot holds only the inputs of groups. */
 #ifndef RP_STAGE_LAYOUT_H
 #define RP_STAGE_LAYOUT_H
 
@@ -34,10 +34,11 @@ typedef struct {
 typedef struct {
     size_t sample_bytes;
     bool kept; /* from one op to a later one */
-    /* With groups: computed again before the backward, in buffers that all groups and slots
+    /* With groups: recomputed before the backward, in buffers that all groups and slots
      * share. */
-    bool again;
-    /* Index into the slot's buffers if kept, into again_bytes if again, otherwise into the pool. */
+    bool recomputed;
+    /* Index into the slot's buffers if kept, into recompute_bytes if recomputed, otherwise into the
+     * pool. */
     uint32_t buffer;
     int32_t birth, death;
 } rp_layout_storage;
@@ -52,9 +53,9 @@ typedef struct {
 } rp_layout_memory;
 
 /* Layers at positions [first, end) that keep only their inputs. Their backward first recomputes the
- * forward of [first, again_end); the outputs after again_end are not read. */
+ * forward of [first, recompute_end); the outputs after recompute_end are not read. */
 typedef struct {
-    uint32_t first, end, again_end;
+    uint32_t first, end, recompute_end;
 } rp_layout_group;
 
 /* Numbers of copies of the weights: versions (METHODS 13), predicted ones (for xpipe one for each
@@ -74,11 +75,11 @@ typedef struct {
 
     rp_layout_memory value, grad;
 
-    rp_layout_group *group; /* partition of all layers, in order, if job->recompute */
-    uint32_t group_count;   /* 0: everything is kept */
-    size_t *again_bytes;    /* for a whole op, unlike the bytes of slots and pools */
-    uint32_t again_count;
-    uint32_t *again_saved; /* [layer_count * RP_LAYER_SAVED_MAX]: buffer of each saved value */
+    rp_layout_group *group;  /* partition of all layers, in order, if job->recompute */
+    uint32_t group_count;    /* 0: everything is kept */
+    size_t *recompute_bytes; /* for a whole op, unlike the bytes of slots and pools */
+    uint32_t recompute_count;
+    uint32_t *recompute_saved; /* [layer_count * RP_LAYER_SAVED_MAX]: buffer of each saved value */
 
     uint32_t param_first, param_count; /* range of the model's parameters */
     uint32_t *trained; /* by parameter: index among the trained ones, or RP_NOT_TRAINED */

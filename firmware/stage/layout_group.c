@@ -51,7 +51,7 @@ fail:
     return err;
 }
 
-/* ---- what is computed again ------------------------------------------------------------------ */
+/* ---- recomputed layers ----------------------------------------------------------------------- */
 
 static rp_layout_storage *storage_of(const rp_layout *layout, uint32_t position) {
     const rp_layout_tensor *y = &layout->tensor[layout->input_count + position];
@@ -79,12 +79,12 @@ static bool is_half_written(const rp_job *job, const rp_layout *layout,
     return false;
 }
 
-static uint32_t again_end(const rp_job *job, const rp_layout *layout, const rp_use *use,
-                          const rp_layout_group *group) {
+static uint32_t recompute_end(const rp_job *job, const rp_layout *layout, const rp_use *use,
+                              const rp_layout_group *group) {
     uint32_t end = group->first;
     for (uint32_t i = group->first; i < group->end; i++) {
         const bool is_read = use[layout->input_count + i].read_in_backward;
-        if ((is_read && storage_of(layout, i)->again) || saved_count(job, layout, i) > 0) {
+        if ((is_read && storage_of(layout, i)->recomputed) || saved_count(job, layout, i) > 0) {
             end = i + 1;
         }
     }
@@ -116,13 +116,13 @@ static uint32_t collect_items(const rp_job *job, rp_layout *layout, const rp_lay
     for (uint32_t i = group->first; i < group->end; i++) {
         const rp_layer_plan *plan = &job->model->plan[rp_layout_layer(layout, i)];
         rp_layout_storage *storage = storage_of(layout, i);
-        if (storage->again && storage->buffer == RP_NO_STORAGE) {
+        if (storage->recomputed && storage->buffer == RP_NO_STORAGE) {
             storage->buffer = 0;
             add_item(items, &count, storage->sample_bytes * pass, &storage->buffer);
         }
         for (uint32_t s = 0; s < saved_count(job, layout, i); s++) {
             add_item(items, &count, plan->saved[s].fixed_bytes + plan->saved[s].sample_bytes * pass,
-                     &layout->again_saved[i * RP_LAYER_SAVED_MAX + s]);
+                     &layout->recompute_saved[i * RP_LAYER_SAVED_MAX + s]);
         }
     }
     return count;
@@ -137,22 +137,22 @@ rp_err rp_layout_place_groups(rp_arena *arena, const rp_job *job, rp_layout *lay
         return RP_OK;
     }
     RP_TRY(RP_ARENA_NEW(arena, most, &items));
-    RP_TRY(RP_ARENA_NEW(arena, most, &layout->again_bytes));
-    RP_TRY(RP_ARENA_NEW(arena, most, &layout->again_saved));
+    RP_TRY(RP_ARENA_NEW(arena, most, &layout->recompute_bytes));
+    RP_TRY(RP_ARENA_NEW(arena, most, &layout->recompute_saved));
     for (uint32_t s = 0; s < layout->value.storage_count; s++) {
         rp_layout_storage *storage = &layout->value.storage[s];
-        storage->buffer = storage->again ? RP_NO_STORAGE : storage->buffer;
+        storage->buffer = storage->recomputed ? RP_NO_STORAGE : storage->buffer;
     }
     for (uint32_t g = 0; g < layout->group_count; g++) {
-        layout->group[g].again_end = again_end(job, layout, use, &layout->group[g]);
+        layout->group[g].recompute_end = recompute_end(job, layout, use, &layout->group[g]);
         const uint32_t count = collect_items(job, layout, &layout->group[g], items);
         for (uint32_t i = 0; i < count;
              i++) { /* the i-th largest items of all groups share buffer i */
-            size_t *bytes = &layout->again_bytes[i];
+            size_t *bytes = &layout->recompute_bytes[i];
             *bytes = items[i].bytes > *bytes ? items[i].bytes : *bytes;
             *items[i].buffer = i;
         }
-        layout->again_count = count > layout->again_count ? count : layout->again_count;
+        layout->recompute_count = count > layout->recompute_count ? count : layout->recompute_count;
     }
 fail:
     return err;

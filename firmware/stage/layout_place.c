@@ -67,13 +67,13 @@ static void place_values(const rp_job *job, rp_layout *layout, const rp_use *use
         storage->kept |= use[t].read_in_backward || use[t].enters;
     }
     for (uint32_t s = 0; s < memory->storage_count; s++) {
-        memory->storage[s].again = layout->group_count > 0 && memory->storage[s].kept;
+        memory->storage[s].recomputed = layout->group_count > 0 && memory->storage[s].kept;
     }
     for (uint32_t t = 0; t < layout->tensor_count; t++) {
-        memory->storage[layout->tensor[t].storage].again &= !use[t].enters;
+        memory->storage[layout->tensor[t].storage].recomputed &= !use[t].enters;
     }
     for (uint32_t s = 0; s < memory->storage_count; s++) {
-        memory->storage[s].kept &= !memory->storage[s].again;
+        memory->storage[s].kept &= !memory->storage[s].recomputed;
     }
 }
 
@@ -143,7 +143,7 @@ static rp_err place_buffers(rp_arena *arena, rp_layout_memory *memory, int32_t t
     for (int32_t time = -1; time <= time_max; time++) {
         for (uint32_t s = 0; s < memory->storage_count; s++) {
             rp_layout_storage *storage = &memory->storage[s];
-            if (storage->birth != time || storage->again) {
+            if (storage->birth != time || storage->recomputed) {
                 continue;
             }
             if (storage->kept) {

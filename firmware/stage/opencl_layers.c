@@ -30,9 +30,9 @@ static void bind_tensors(rp_opencl *e, const rp_pass *pass) {
     for (uint32_t t = 0; t < layout->tensor_count; t++) {
         const rp_layout_tensor *tensor = &layout->tensor[t];
         const rp_layout_storage *storage = &layout->value.storage[tensor->storage];
-        rp_buffer *scratch = storage->again  ? e->again[storage->buffer]
-                             : storage->kept ? NULL
-                                             : e->value_pool[storage->buffer];
+        rp_buffer *scratch = storage->recomputed ? e->recomputed[storage->buffer]
+                             : storage->kept     ? NULL
+                                                 : e->value_pool[storage->buffer];
         e->value[t] = storage->kept
                           ? view_of(part[storage->buffer], pass->stash.first, n, &tensor->sample)
                           : view_of(scratch, 0, n, &tensor->sample);
@@ -77,7 +77,7 @@ static rp_layer_call make_call(rp_opencl *e, rp_buffer *const *part, uint32_t po
     }
     for (uint32_t s = 0; s < call.plan->saved_count && model->wants_grad[index]; s++) {
         const uint32_t at = position * RP_LAYER_SAVED_MAX + s;
-        call.saved[s] = layout->group_count ? e->again[layout->again_saved[at]]
+        call.saved[s] = layout->group_count ? e->recomputed[layout->recompute_saved[at]]
                                             : part[rp_layout_saved_part(layout, position, s)];
     }
     uint32_t param = model->param_first[index] - layout->param_first;
@@ -212,7 +212,7 @@ fail:
 static rp_err forward_again(rp_opencl *e, const rp_pass *pass, const rp_layout_group *group) {
     rp_err err = RP_OK;
     select_weights(e, pass->forward_weights);
-    for (uint32_t i = group->first; i < group->again_end; i++) {
+    for (uint32_t i = group->first; i < group->recompute_end; i++) {
         rp_layer_call call = call_of(e, pass, i);
         for (uint32_t p = 0; p < call.plan->param_count; p++) {
             const rp_param_role role = call.plan->param[p].role;

@@ -130,7 +130,7 @@ static rp_err take_slots(rp_opencl *e) {
         RP_TRY(
             take_all(e, pass, layout->grad.kept_bytes, layout->grad.kept_count, &e->deferred[i]));
     }
-    RP_TRY(take_all(e, 1, layout->again_bytes, layout->again_count, &e->again));
+    RP_TRY(take_all(e, 1, layout->recompute_bytes, layout->recompute_count, &e->recomputed));
     RP_TRY(take_all(e, pass, layout->value.pool_bytes, layout->value.pool_count, &e->value_pool));
     RP_TRY(take_all(e, pass, layout->grad.pool_bytes, layout->grad.pool_count, &e->grad_pool));
     RP_TRY(RP_ARENA_NEW(e->arena, layout->tensor_count, &e->value));

@@ -48,7 +48,8 @@ typedef struct {
     rp_opencl_chunk *chunk; /* [layout->stashes] */
     rp_opencl_place *place; /* by slot */
     rp_buffer ***deferred;  /* by deferred slot: gradients for a later weight half */
-    rp_buffer **again; /* memory shared by groups that are recomputed, by buffer of the layout */
+    rp_buffer *
+        *recomputed; /* memory shared by groups that are recomputed, by buffer of the layout */
     rp_buffer **value_pool, **grad_pool;
     rp_buffer *workspace, *target, *results, *spans, *norms, *probe_norms[RP_PROBE_NORMS];
     rp_buffer *encoded; /* a boundary tensor in its codec's format, for the op being enqueued */

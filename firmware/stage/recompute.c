@@ -86,7 +86,7 @@ static void place_forward(rp_stage *stage, record_forward *forward) {
         forward->in[i] = r->in[RECORD_FORWARD][i] + at * bytes[i];
     }
     for (uint32_t i = 0; i < r->upper.count; i++) {
-        forward->out[i] = r->again[RECORD_FORWARD][i] + at * r->upper.bytes[i];
+        forward->out[i] = r->result[RECORD_FORWARD][i] + at * r->upper.bytes[i];
     }
 }
 
@@ -123,7 +123,7 @@ static rp_err run_backward(rp_stage *stage) {
     const bool splits = stage->record->head.splits;
     rp_err err;
     for (uint32_t i = 0; i < stage->record->lower_grad.count; i++) {
-        stage->record->out[i] = stage->record->again[RECORD_BACKWARD][i];
+        stage->record->out[i] = stage->record->result[RECORD_BACKWARD][i];
     }
     RP_TRY(run_op(stage, splits ? RP_OP_BACKWARD_INPUT : RP_OP_BACKWARD));
     RP_TRY(splits ? run_op(stage, RP_OP_BACKWARD_WEIGHT) : RP_OK);

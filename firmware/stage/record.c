@@ -134,7 +134,7 @@ static rp_err take_tensors(rp_stage *stage, uint32_t pass, bool outputs) {
         RP_TRY(RP_ARENA_NEW(&r->arena, bytes[i] * most, &r->in[pass][i]));
     }
     for (uint32_t i = 0; outputs && i < to->count; i++) {
-        RP_TRY(RP_ARENA_NEW(&r->arena, to->bytes[i] * most, &r->again[pass][i]));
+        RP_TRY(RP_ARENA_NEW(&r->arena, to->bytes[i] * most, &r->result[pass][i]));
     }
 fail:
     return err;

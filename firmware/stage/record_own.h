@@ -39,7 +39,7 @@ struct rp_stage_record {
     char *before, *after; /* gradient of the weights before and after the backward */
     rp_boundary_tensors lower, upper, lower_grad, upper_grad;
     char *in[RECORD_PASSES][RP_CUT_TENSORS_MAX]; /* inputs; of the backward: gradients or targets */
-    char *again[RECORD_PASSES][RP_CUT_TENSORS_MAX]; /* outputs, on the stage that recomputes */
+    char *result[RECORD_PASSES][RP_CUT_TENSORS_MAX]; /* outputs, on the stage that recomputes */
     record_forward *forward; /* [forward_count], in the order of their samples */
     uint32_t forward_count;
     void *out[RP_CUT_TENSORS_MAX]; /* outputs of the backward */

@@ -26,7 +26,7 @@ fail:
     return err;
 }
 
-static bool matches(uint32_t end, uint32_t of_layer) {
+static bool end_matches(uint32_t end, uint32_t of_layer) {
     return of_layer == RP_LINK_ANY || of_layer == end;
 }
 
@@ -44,7 +44,7 @@ rp_link_profile rp_link_profile_of(const rp_link_profile *all, const rp_link_hop
     rp_link_profile profile = *all;
     for (uint32_t i = 0; i < hops->count; i++) {
         const rp_link_layer *layer = &hops->layer[i];
-        if (matches(from, layer->from) && matches(to, layer->to)) {
+        if (end_matches(from, layer->from) && end_matches(to, layer->to)) {
             rp_link_profile_lay_over(&profile, &layer->profile, layer->set);
         }
     }
@@ -122,8 +122,8 @@ static rp_err add_profile(const rp_link_ends *ends, uint32_t from, uint32_t to,
     RP_TRY(add_layer(ends->reader.arena, hops, &base));
     for (uint32_t i = 0; i < part->count; i++) {
         rp_link_layer layer = part->layer[i];
-        if ((from == RP_LINK_ANY || matches(from, layer.from)) &&
-            (to == RP_LINK_ANY || matches(to, layer.to))) {
+        if ((from == RP_LINK_ANY || end_matches(from, layer.from)) &&
+            (to == RP_LINK_ANY || end_matches(to, layer.to))) {
             layer.from = from == RP_LINK_ANY ? layer.from : from;
             layer.to = to == RP_LINK_ANY ? layer.to : to;
             RP_TRY(add_layer(ends->reader.arena, hops, &layer));

@@ -37,7 +37,7 @@ static const void *value_in(const rp_link_profile *profile, const profile_key *k
     return (const char *)profile + key->at;
 }
 
-static bool differs(const rp_link_profile *profile, const profile_key *key) {
+static bool is_set(const rp_link_profile *profile, const profile_key *key) {
     const void *value = value_in(profile, key);
     switch (key->kind) {
     case NUMBER:
@@ -58,7 +58,7 @@ bool rp_link_profile_has_line(const rp_link_profile *profile) {
     bool has = profile->cut || profile->hold || profile->mtu_bytes > 0 || profile->duplicate > 0 ||
                profile->reorder > 0 || profile->corrupt > 0;
     for (uint32_t i = 0; i < KEYS; i++) {
-        has = has || (keys[i].kind != FLAG && keys[i].kind != NAME && differs(profile, &keys[i]));
+        has = has || (keys[i].kind != FLAG && keys[i].kind != NAME && is_set(profile, &keys[i]));
     }
     return has;
 }
@@ -315,7 +315,7 @@ rp_err rp_link_profile_text(const rp_link_profile *profile, uint32_t set, rp_are
     RP_TRY(rp_arena_string(arena, "", &text));
     for (uint32_t i = 0; i < KEYS; i++) {
         /* the first key is always written, so that the mapping is not empty */
-        const bool here = set ? set >> i & 1 : i == 0 || differs(profile, &keys[i]);
+        const bool here = set ? set >> i & 1 : i == 0 || is_set(profile, &keys[i]);
         if (here) {
             RP_TRY(add_key(profile, &keys[i], arena, indent, &text));
         }

@@ -307,23 +307,23 @@ rp_err rp_hub_remember_beginnings(rp_hub *hub, rp_arena *arena, uint32_t count) 
     return err;
 }
 
-static uint32_t smaller(uint64_t count, uint32_t most) {
+static uint32_t smaller_of(uint64_t count, uint32_t most) {
     return count < most ? (uint32_t)count : most;
 }
 
 uint32_t rp_hub_remembered(const rp_hub *hub) {
-    return smaller(hub->first_count, hub->first_max) +
-           smaller(hub->remembered_count, hub->remembered_max);
+    return smaller_of(hub->first_count, hub->first_max) +
+           smaller_of(hub->remembered_count, hub->remembered_max);
 }
 
 rp_err rp_hub_replay(rp_hub *hub, uint32_t index) {
-    const uint32_t beginnings = smaller(hub->first_count, hub->first_max);
+    const uint32_t beginnings = smaller_of(hub->first_count, hub->first_max);
     const memory *m = hub->first;
     RP_ASSERT(index < rp_hub_remembered(hub));
     if (index < beginnings) {
         m += (hub->first_count - beginnings + index) % hub->first_max;
     } else {
-        const uint32_t there = smaller(hub->remembered_count, hub->remembered_max);
+        const uint32_t there = smaller_of(hub->remembered_count, hub->remembered_max);
         const uint64_t oldest = hub->remembered_count - there;
         m = &hub->remembered[(oldest + index - beginnings) % hub->remembered_max];
     }

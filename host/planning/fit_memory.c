@@ -420,7 +420,7 @@ static rp_err take_recompute(fitting *f) {
     rp_err err;
     RP_TRY(RP_ARENA_NEW(&f->scratch, plan->stage_count, &stage));
     RP_TRY(RP_ARENA_NEW(&f->scratch, f->run->model->layer_count, &begins));
-    RP_TRY(rp_again_read(f->run->root, f->run->model, f->cut, stage, begins, &is_auto));
+    RP_TRY(rp_recompute_read(f->run->root, f->run->model, f->cut, stage, begins, &is_auto));
     for (uint32_t k = 0; k < plan->stage_count; k++) {
         RP_TRY(stage[k] ? take_groups(f, k, begins) : RP_OK);
     }

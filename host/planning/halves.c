@@ -110,7 +110,7 @@ rp_err rp_halves_times(rp_arena *arena, const rp_runfile *run, const rp_profile 
     rp_err err;
     RP_TRY(RP_ARENA_NEW(arena, cut->stage_count, &again));
     RP_TRY(RP_ARENA_NEW(arena, run->model->layer_count, &begins));
-    RP_TRY(rp_again_read(run->root, run->model, cut, again, begins, &is_auto));
+    RP_TRY(rp_recompute_read(run->root, run->model, cut, again, begins, &is_auto));
     for (uint32_t i = 0; i < 6; i++) {
         RP_TRY(RP_ARENA_NEW(arena, cut->stage_count, &row[i]));
     }

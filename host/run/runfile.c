@@ -327,7 +327,7 @@ static rp_err read_recompute(rp_arena *arena, rp_runfile *run) {
         first[k] = k < run->stages ? k : run->model->layer_count;
     }
     const rp_cut cut = {.stage_count = run->stages, .first = first};
-    RP_TRY(rp_again_read(run->root, run->model, &cut, stage, begins, &run->recompute_auto));
+    RP_TRY(rp_recompute_read(run->root, run->model, &cut, stage, begins, &run->recompute_auto));
     for (uint32_t k = 0; k < run->stages; k++) {
         const char *why = rp_method_refuses_again(&run->method, k, false);
         const bool splits = rp_method_is_split(&run->method, k);

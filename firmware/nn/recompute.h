@@ -2,8 +2,8 @@
  * group's forward for its backward: T. Chen et al., "Training Deep Nets with Sublinear Memory
  * Cost", arXiv 1604.06174. Recomputation uses the weights, batch statistics and random numbers of
  * the first forward, so gradients are bit-identical to those of a run that keeps everything. */
-#ifndef RP_NN_AGAIN_H
-#define RP_NN_AGAIN_H
+#ifndef RP_NN_RECOMPUTE_H
+#define RP_NN_RECOMPUTE_H
 
 #include "nn/cut.h"
 
@@ -11,8 +11,8 @@
  * list of stages by number, each one group, and of layers by name, each of which begins a group in
  * its stage. stage: [stages]; begins: [layers]; both initialised to false by the caller.
  * errors  USAGE with file, line and key */
-rp_err rp_again_read(rp_node *root, const rp_model *model, const rp_cut *cut, bool *stage,
-                     bool *begins, bool *is_auto) RP_MUST_CHECK;
+rp_err rp_recompute_read(rp_node *root, const rp_model *model, const rp_cut *cut, bool *stage,
+                         bool *begins, bool *is_auto) RP_MUST_CHECK;
 
 /* Where a stage's waiting stashes are stored, except those on the device. */
 typedef enum {

@@ -1,6 +1,6 @@
 /* Tests whether a bundle's agent can start with this board's own libraries and loader. */
-#ifndef RP_AGENT_STARTS_H
-#define RP_AGENT_STARTS_H
+#ifndef RP_AGENT_START_CHECK_H
+#define RP_AGENT_START_CHECK_H
 
 #include "base/clock.h"
 #include "update/ab.h"

@@ -2,7 +2,7 @@
 #include "agent/runner_own.h"
 #include "sched/op_limit.h"
 
-static int64_t later(int64_t a_ns, int64_t b_ns) {
+static int64_t later_of(int64_t a_ns, int64_t b_ns) {
     return a_ns > b_ns ? a_ns : b_ns;
 }
 
@@ -81,7 +81,7 @@ bool rp_runner_hangs(const rp_runner *r) {
 }
 
 rp_runner_wait rp_runner_wait_of(rp_runner *r) {
-    rp_runner_wait out = {.since_ns = later(r->began_ns, r->last_done_ns),
+    rp_runner_wait out = {.since_ns = later_of(r->began_ns, r->last_done_ns),
                           .longest_ns = r->longest_ns};
     if (!r->active) {
         return out;

@@ -1,4 +1,4 @@
-#include "agent/reading.h"
+#include "agent/assignment.h"
 
 #include <stdio.h>
 #include <string.h>

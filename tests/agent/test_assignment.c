@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "agent/reading.h"
+#include "agent/assignment.h"
 
 static const char head[] = "stage: %u\n";
 static const char job_lines[] = "stages: 2\nsample: [4]\nclasses: 3\ntarget_width: 1\nseed: %u\n"

@@ -1,4 +1,4 @@
-#include "agent/starts.h"
+#include "agent/start_check.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /* The parsed texts of an assignment: the job, the model, the plan. Boards of one process may share
  * a library, which parses everything except a board's own lines only once: a simulated ring of a
  * thousand boards parses its plan and its model once, not a thousand times. */
-#ifndef RP_AGENT_READING_H
-#define RP_AGENT_READING_H
+#ifndef RP_AGENT_ASSIGNMENT_H
+#define RP_AGENT_ASSIGNMENT_H
 
 #include "plan/plan.h"
 #include "stage/job.h"

@@ -139,7 +139,7 @@ static void a_slot_holds_what_enters_groups(void **state) {
     assert_true(three.layout->group_bytes < one.layout->group_bytes);
     assert_true(one.layout->total_bytes < plain.layout->total_bytes); /* of ten slots */
     assert_int_equal(one.layout->slots, plain.layout->slots);
-    assert_int_equal(three.layout->group[1].again_end, three.layout->group[1].first + 1);
+    assert_int_equal(three.layout->group[1].recompute_end, three.layout->group[1].first + 1);
     rp_arena_finish(&plain.arena);
     rp_arena_finish(&one.arena);
     rp_arena_finish(&three.arena);

@@ -1,4 +1,4 @@
-#include "agent/measure_besides.h"
+#include "agent/measure_overhead.h"
 
 #include <poll.h>
 #include <unistd.h>
@@ -297,8 +297,8 @@ fail:
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-rp_err rp_measure_besides(const rp_executor_kind *kind, const rp_site *site, const rp_job *job,
-                          const rp_measure_order *order, double seconds, double *out) {
+rp_err rp_measure_overhead(const rp_executor_kind *kind, const rp_site *site, const rp_job *job,
+                           const rp_measure_order *order, double seconds, double *out) {
     works *w;
     rp_arena arena;
     rp_err err;

@@ -1,4 +1,4 @@
-#include "nn/again.h"
+#include "nn/recompute.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -91,8 +91,8 @@ fail:
     return err;
 }
 
-rp_err rp_again_read(rp_node *root, const rp_model *model, const rp_cut *cut, bool *stage,
-                     bool *begins, bool *is_auto) {
+rp_err rp_recompute_read(rp_node *root, const rp_model *model, const rp_cut *cut, bool *stage,
+                         bool *begins, bool *is_auto) {
     const rp_node *node = rp_node_find(root, "recompute");
     const char *word = node && rp_node_is_scalar(node) ? rp_node_text(node) : "";
     rp_err err = RP_OK;
