@@ -103,7 +103,7 @@ static rp_err end_lists(rp_runner *r, uint64_t end) {
     const rp_sched_state *list = &r->sched;
     if (list->f_step + (list->f > 0) > end) {
         return rp_fail(RP_ERR_PEER,
-                       "the pipes cannot be drained before step %llu, which is in flight",
+                       "step %llu is in flight, so the pipes cannot be drained before it",
                        (unsigned long long)end);
     }
     r->sched.shape.step_end = r->above.shape.step_end = end;

@@ -237,7 +237,7 @@ static rp_err check_combination(const rp_node *node, uint32_t stages, const rp_m
     if (m->weights != RP_WEIGHTS_CURRENT && m->advance_auto) {
         return rp_node_fail(node,
                             "weights: %s: inside replicas needs a known number of minibatches in "
-                            "flight; expected `advance` with a number",
+                            "flight; expected a number as `advance`",
                             rule);
     }
     if (m->lean && (m->advance > 0 || m->advance_auto)) {

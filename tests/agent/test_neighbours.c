@@ -131,7 +131,7 @@ static void only_a_neighbour_is_dialled(void **state) {
         send(f, connect, NULL, 0);
         const rp_Frame fault = receive(f);
         assert_int_equal(rp_frame_kind(&fault), RP_KIND_FAULT);
-        assert_non_null(strstr(fault.body.fault.text, "which this board does not dial"));
+        assert_non_null(strstr(fault.body.fault.text, "this board does not dial it"));
         close_board(&n);
     }
 }

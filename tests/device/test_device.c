@@ -86,7 +86,7 @@ static void a_device_has_a_limit(void **state) {
     expect_ok(rp_darena_open(&boot, device, "weights", 0, 512, &arenas[0]));
     expect_ok(rp_darena_open(&boot, device, "slots", 0, 0, &arenas[1]));
     expect_err(rp_darena_take(arenas[1], 600, &a), RP_ERR_LIMIT);
-    assert_non_null(strstr(rp_err_message(), "slots: 600 bytes more"));
+    assert_non_null(strstr(rp_err_message(), "slots: 600 bytes in addition"));
     expect_ok(rp_darena_take(arenas[1], 488, &a));
     expect_err(rp_darena_take(arenas[1], 1, &a), RP_ERR_LIMIT);
     rp_device_limit_bytes(device, before + 4); /* below what is in use */

@@ -69,7 +69,8 @@ static void what_has_no_room_is_refused(void **state) {
     (void)state;
     expect_err(rp_flash_open(&arena, folder, 1u << 30, 1u << 30, &flash), RP_ERR_LIMIT);
     assert_null(flash);
-    assert_non_null(strstr(rp_err_message(), "flash: 1099511627776.0 MiB for 1073741824 stashes"));
+    assert_non_null(
+        strstr(rp_err_message(), "flash: 1099511627776.0 MiB needed for 1073741824 stashes"));
     assert_non_null(strstr(rp_err_message(), "No space left on device"));
     assert_non_null(strstr(rp_err_message(), "RINGPIPE_FLASH"));
     refuse_writes(true);

@@ -367,7 +367,7 @@ static void wrong_plans_are_named(void **state) {
          "has f16; expected one codec"},
         {codec_of_labels, "codec: to s2.0: codec int8 of labels; expected f32"},
         {codec_of_gradients, "codec topk-0.1 of activations; expected f32"},
-        {executor, "nodes[1].executor: 'abacus'; expected opencl, timed or digest"},
+        {executor, "nodes[1].executor: expected opencl, timed or digest, found 'abacus'"},
         {large_micro, "stages[1].forward: a microbatch of 9 samples, expected 1 to 8"},
         {two_sizes, "stages[1].backward: microbatches of 2 samples forward and 4 backward"},
         {offload, "stages[2].offload: expected none, host or flash"},

@@ -113,7 +113,7 @@ static void a_board_has_so_many_links(void **state) {
         many[0].share[i] = (i + 1.0) / many[0].nodes;
     }
     plan = spread_plan(&arena, "gpipe", many, 2, 34);
-    expect_refusal(plan, "s0.0 has edges with more than 16 other nodes", "links to 16 at most");
+    expect_refusal(plan, "s0.0 has edges with more than 16 other nodes", "links to at most 16");
     rp_arena_finish(&arena);
 }
 

@@ -193,7 +193,7 @@ static void room_is_counted(void **state) {
     assert_int_equal(used, 0);
     expect_ok(rp_space_check("it", folder, 0, 0, 0));
     expect_said(rp_space_check("it", folder, UINT64_C(1) << 60, 0, 1 << 20), RP_ERR_LIMIT,
-                "it takes 1125899906842624 KiB, ");
+                "it needs 1125899906842624 KiB, ");
     expect_said(rp_space_check("it", folder, 0, 0, UINT64_C(1) << 60), RP_ERR_LIMIT, "stay free");
     expect_ok(rp_space_check("it", folder, UINT64_C(1) << 60, UINT64_C(1) << 61, 1 << 20));
 }
@@ -218,7 +218,7 @@ static void a_bundle_that_does_not_fit_costs_nothing(void **state) {
     assert_int_equal(start_well(), 7);
     expect_ok(install("eight"));
     expect_ok(install("nine")); /* in eight's place */
-    expect_said(install("ten"), RP_ERR_LIMIT, "takes 6");
+    expect_said(install("ten"), RP_ERR_LIMIT, "needs 6");
     expect_ok(rp_ab_read(dir, &slots));
     assert_int_equal(slots.trial_version, 9); /* nothing has changed */
     assert_int_equal(start_well(), 9);
