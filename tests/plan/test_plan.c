@@ -374,7 +374,7 @@ static void wrong_plans_are_named(void **state) {
         {tensors_that_stay, "stages[2].offload_tensors: is 2 without offload"},
         {recompute,
          "stages[1].recompute[0]: expected layers of the stage in their order, found 'fc2'"},
-        {stage_gone, "nodes[3].holds[0].stage: node s2.0 holds stage 7 of 3"},
+        {stage_gone, "nodes[3].holds[0].stage: node s2.0 holds stage 7, but the plan has 3"},
         {unflushed, "nodes[1].holds: node s1.0 holds a share of stage 1; schedule pipedream, which "
                     "does not flush"},
         {chunks, "nodes[0].holds: node s0.0 holds 1 stages; schedule interleaved-1f1b needs 3 for "
