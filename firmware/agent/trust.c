@@ -54,7 +54,7 @@ static void read_again(rp_trust *trust, rp_agent *agent) {
     RP_TRY(rp_trust_read(trust, &arena, &hosts, &count));
     RP_TRY(rp_trusted_keys(&arena, hosts, count, &keys));
     RP_TRY(rp_agent_trust(agent, keys, count));
-    rp_log_info("the list of trusted hosts has changed: it now has %u hosts", count);
+    rp_log_info("the list of trusted hosts has changed; number of hosts: %u", count);
 fail:
     if (err != RP_OK) {
         rp_log_warn("the changed list of trusted hosts has an error and is ignored: the previous "

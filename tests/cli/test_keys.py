@@ -243,7 +243,7 @@ class Keys(Case):
 
         train("before", 5)
         self.ringpipe("keys", "trust", "--dir", "agent", "controller", controller)
-        told("there are 1 now")
+        told("number of hosts: 1")
         train("trusted", 0)
         (self.dir / "agent" / "trusted").write_text("nonsense\n")
         told("the previous one stays in force")
