@@ -11,9 +11,7 @@ import program
 
 MAN = sorted((program.SOURCE / "host/cli/man").glob("*.[0-9]"))
 # Pages that are still in long pieces; none may be added.
-LONG = {"ringpipe-agent.1", "ringpipe-board.5", "ringpipe-faults.7", "ringpipe-folder.5",
-        "ringpipe-lab.5", "ringpipe-model.5", "ringpipe-roster.5", "ringpipe-run.5",
-        "ringpipe-glossary.7"}
+LONG = {"ringpipe-agent.1", "ringpipe-folder.5"}
 COMPLETION = program.SOURCE / "host/cli/completion/ringpipe.bash"
 
 

@@ -18,8 +18,7 @@ import program
 MAN = program.SOURCE / "host/cli/man"
 PAGES = sorted(MAN.glob("*.5"))
 UNKNOWN = "qqqqqqqq"  # nothing that the program takes for a mistyped key or word
-WORDS_MAX = 80  # of a paragraph
-STILL_LONG = {"ringpipe-folder.5"}  # lines and paragraphs of log.jsonl
+LONG_LINES = {"ringpipe-folder.5"}
 CHECKED_LEAST = 120  # values, so that a mistake in this file is not silent
 
 SECTIONS = {
@@ -105,20 +104,6 @@ def entries(page):
             for text in texts:
                 text.append(line)
     return [(*entry[:4], "\n".join(entry[4])) for entry in found]
-
-
-def stretches(page):
-    """[(words, line)] of the paragraphs and list items of a page, without literal text."""
-    words, literal, found = 0, False, []
-    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines() + [""], 1):
-        literal = (literal or line.startswith(".Bd")) and not line.startswith(".Ed")
-        if literal or line.startswith('.\\"'):
-            continue
-        if re.match(r"\.(Pp|It|Bl|El|Bd|Ed|Sh|Ss|Dl)\b|\s*$", line):
-            found.append((words, number))
-            words = 0
-        words += len(re.findall(r"(?!\.?[A-Z][a-z]\b)\S*\w\S*", line))
-    return found
 
 
 def examples(page):
@@ -425,13 +410,11 @@ class Manual(program.Case):
                           self.new_file(text))
 
     def test_pages(self):
-        """Short paragraphs, pages that exist; the page of the run file names them all."""
+        """Pages refer to pages that exist, and the page of the run file names them all."""
         run = (MAN / "ringpipe-run.5").read_text()
         names = {path.stem for path in MAN.glob("*.[1-9]")}
         for page in PAGES:
             with self.subTest(page.name):
-                long = [place for place in stretches(page) if place[0] > WORDS_MAX]
-                self.assertTrue(page.name in STILL_LONG or not long, f"(words, line): {long}")
                 referred = re.findall(r"^\.Xr (\S+) \d", page.read_text(), re.M)
                 self.assertEqual(set(referred) - names, set())
                 if page.stem != "ringpipe-run":
@@ -445,7 +428,7 @@ class Manual(program.Case):
                                   text=True, check=False)
             lines = [line for line in done.stdout.splitlines()
                      if "referenced manual not found" not in line]  # they are not installed
-            self.assertTrue(page.name in STILL_LONG or not lines, lines)
+            self.assertTrue(page.name in LONG_LINES or not lines, lines)
 
 
 def assigned(sets):
