@@ -3,6 +3,7 @@
 #ifndef RP_TESTS_FAR_RUN_H
 #define RP_TESTS_FAR_RUN_H
 
+#include "events.h"
 #include "far.h"
 #include "open_run.h"
 
@@ -26,10 +27,6 @@ static inline void open_run_folder(void) {
                                   .folder = rp_folder_paths_of(run_folder)->folder,
                                   .clock = &test_clock};
     expect_ok(rp_folder_open_record(run_folder, &record, &(rp_record_totals){0}));
-}
-
-static inline bool is_logged(const char *text) {
-    return strstr(slurp("out/log.jsonl", NULL), text) != NULL;
 }
 
 /* A stage for each of the ring's first boards. */

@@ -79,6 +79,21 @@ def man_about(entries):
     return lines
 
 
+def man_events(entries):
+    """A kind, its event and its facts."""
+    lines = []
+    for entry in entries:
+        lines.append(f".It Cm {entry['name']} Pq Cm {entry['about']}")
+        lines.append(".Cm " + entry["keys"].replace(" ", " , ") if entry["keys"] else "none")
+    return lines
+
+
+def man_facts(lists):
+    """Facts that some event has."""
+    used = set(" ".join(entry["keys"] for entry in lists["events"]).split())
+    return man_about([fact for fact in lists["facts"] if fact["name"] in used])
+
+
 def man_links(entries):
     return [".Bl -tag -width wifi-walking-away -compact"] + man_about(entries) + [".El"]
 
@@ -387,6 +402,8 @@ FILES = {
         "weights": lambda all: man_names(all["weights"], end=" ,"),
     },
     "host/cli/man/ringpipe-sim-faults.5": {"faults": lambda all: man_faults(all["faults"])},
+    "host/cli/man/ringpipe-folder.5": {
+        "events": lambda all: man_events(all["events"]), "facts": man_facts},
     "host/cli/man/ringpipe-glossary.7": {"glossary": man_glossary},
     "host/cli/completion/ringpipe.bash": {
         "options": bash_options, "names": bash_names, "values": bash_values},

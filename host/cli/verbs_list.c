@@ -121,6 +121,27 @@ static json_t *output_at(uint32_t i) {
     return rp_sink_kinds[i] ? list_entry(rp_sink_kinds[i]->name, NULL, NULL) : NULL;
 }
 
+/* Kinds of events; "about" is the name that log.jsonl has for it, "keys" are its facts. */
+static json_t *event_at(uint32_t i) {
+    char name[RP_WORDS_KIND];
+    uint32_t kind = RP_EVENT_NONE + 1;
+    for (; kind < RP_EVENT_KINDS; kind++) {
+        if (rp_event_rows[kind].event && i-- == 0) {
+            break;
+        }
+    }
+    return kind == RP_EVENT_KINDS
+               ? NULL
+               : list_entry(rp_words_kind((rp_event_kind)kind, name), rp_event_rows[kind].event,
+                            rp_event_rows[kind].facts);
+}
+
+static json_t *fact_at(uint32_t i) {
+    const char *name;
+    const char *about;
+    return rp_words_fact(i, &name, &about) ? list_entry(name, about, NULL) : NULL;
+}
+
 static json_t *link_at(uint32_t i) {
     const char *const *names;
     const char *about;
@@ -207,6 +228,7 @@ static const struct {
              {"weights", weights_at},      {"data", data_at},
              {"fetch", fetch_at},          {"executors", executor_at},
              {"transports", transport_at}, {"outputs", output_at},
+             {"events", event_at},         {"facts", fact_at},
              {"faults", fault_at},         {"links", link_at},
              {"boards", board_at},         {"models", model_at}};
 enum { LISTS = sizeof lists / sizeof *lists };

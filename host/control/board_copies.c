@@ -9,14 +9,16 @@
 /* ---- adopt ----------------------------------------------------------------------------------- */
 
 /* Ends the adoption. The new term makes late answers of the boards irrelevant. If the newest
- * checkpoint is damaged, only the boards could have helped, and this is a fault. `why` "": the
- * boards hold nothing newer. */
-static rp_err skip_adoption(rp_controller *c, const char *why) {
+ * checkpoint is damaged, only the boards could have helped, and this is a fault. `why` of kind
+ * NONE: the boards hold nothing newer. */
+static rp_err skip_adoption(rp_controller *c, const rp_run_event *why) {
+    char text[RP_WORDS_BYTES] = "no board holds anything of it";
     rp_err err;
     if (rp_keep_hopes_for_boards(c->keep)) {
-        return rp_fail(RP_ERR_FAULT, "%s", why[0] ? why : "no board holds anything of it");
+        return rp_fail(RP_ERR_FAULT, "%s",
+                       why->kind ? rp_words_write(why, text, sizeof text) : text);
     }
-    if (why[0]) {
+    if (why->kind) {
         rp_arrangement_drop_plan(c->setup);
         RP_TRY(rp_keep_end_adoption(c->keep, why, c->position.step));
     } else {
@@ -39,17 +41,19 @@ static rp_err adopt_ahead(rp_arrangement *setup, rp_keep *keep) {
 }
 
 rp_err rp_adopt_enter(rp_controller *c) {
-    char why[RP_KEEP_WHY_BYTES];
+    char text[RP_WORDS_BYTES];
+    rp_run_event why = {.kind = RP_EVENT_HELD_SETTINGS, .changes = text};
     rp_err err;
     RP_TRY(rp_keep_begin_adoption(c->keep, c->position.step));
     RP_TRY(adopt_ahead(c->setup, c->keep));
-    RP_TRY(rp_folder_find_change(c->folder, c->run, why, sizeof why));
-    if (why[0]) { /* the new checkpoint would claim to be made with the changed settings */
-        return skip_adoption(c, why);
+    RP_TRY(rp_folder_find_change(c->folder, c->run, text, sizeof text));
+    if (text[0]) { /* the new checkpoint would claim to be made with the changed settings */
+        return skip_adoption(c, &why);
     }
     if (rp_keep_read_adopted_plan(c->keep) != RP_OK) {
-        (void)snprintf(why, sizeof why, "%.239s", rp_err_message());
-        return skip_adoption(c, why);
+        (void)snprintf(text, sizeof text, "%s", rp_err_message());
+        why = (rp_run_event){.kind = RP_EVENT_HELD_ERROR, .error = text};
+        return skip_adoption(c, &why);
     }
     RP_TRY(rp_keep_ask_boards(c->keep));
 fail:
@@ -96,11 +100,11 @@ fail:
 
 rp_err rp_adopt_step(rp_controller *c) {
     const rp_adopt_facts facts = {.ledger = &c->position.ledger, .end = rp_train_end(c->train)};
-    char why[RP_KEEP_WHY_BYTES];
+    rp_run_event why;
     rp_adoption outcome;
     rp_err err;
-    RP_TRY(rp_keep_step_adoption(c->keep, &facts, why, &outcome));
-    return outcome == RP_ADOPTION_IS_OFF  ? skip_adoption(c, why)
+    RP_TRY(rp_keep_step_adoption(c->keep, &facts, &why, &outcome));
+    return outcome == RP_ADOPTION_IS_OFF  ? skip_adoption(c, &why)
            : outcome == RP_ADOPTION_TAKES ? adopt_boards(c)
                                           : RP_OK;
 fail:
@@ -123,19 +127,21 @@ rp_err rp_copy_step(rp_controller *c) {
 
 /* ---- rescue ---------------------------------------------------------------------------------- */
 
-/* Goes back to the checkpoint on disk. `why`: a format with the step, then `what`: a board or a
- * tensor. */
-static rp_err fall_back(rp_controller *c, const char *why, const char *what) {
-    char text[240];
+/* Goes back to the checkpoint on disk, because a board's part is missing or a tensor is not finite.
+ */
+static rp_err fall_back(rp_controller *c, rp_event_kind why, const char *board_or_tensor) {
+    rp_run_event event = {.kind = why, .copy_step = rp_keep_wanted_position(c->keep)->step};
+    char name[120]; /* the copies may own the name */
     rp_err err;
-    /* before it is released: `what` may point into the checkpoint */
-    (void)snprintf(text, sizeof text, why, rp_keep_wanted_position(c->keep)->step, what);
+    (void)snprintf(name, sizeof name, "%s", board_or_tensor);
+    *(why == RP_EVENT_COPY_MISSING ? &event.board : &event.tensor) = name;
     rp_keep_abandon_rescue(c->keep);
     c->machine.fault.board = RP_NO_BOARD;
     RP_TRY(rp_resume_begin_way_back(c, c->recovery.step));
     rp_machine_forget_fault(&c->machine);
     rp_ring_end_greeting(&c->ring);
-    RP_TRY(rp_record_event(rp_folder_record(c->folder), "copies", c->position.step, text));
+    event.step = c->position.step;
+    RP_TRY(rp_record_event(rp_folder_record(c->folder), &event));
     rp_machine_enter(&c->machine, RP_CONTROL_RESTART);
 fail:
     return err;
@@ -144,10 +150,7 @@ fail:
 rp_err rp_rescue_enter(rp_controller *c) {
     const char *lost = rp_keep_find_lost(c->keep, rp_arrangement_plan(c->setup));
     if (lost) {
-        return fall_back(c,
-                         "nobody has a copy of step %" PRIu64
-                         " of what board %.60s held: the run goes back to its newest checkpoint",
-                         lost);
+        return fall_back(c, RP_EVENT_COPY_MISSING, lost);
     }
     rp_keep_outcome outcome;
     const rp_err err = rp_keep_begin_rescue(c->keep, rp_arrangement_plan(c->setup), &outcome);
@@ -155,14 +158,13 @@ rp_err rp_rescue_enter(rp_controller *c) {
 }
 
 static rp_err leave_rescue(rp_controller *c, uint64_t step) {
-    char text[120];
     rp_err err;
     rp_recovery_note_checkpoint(&c->recovery, &c->ring);
     RP_TRY(rp_resume_find_kept(c));
-    (void)snprintf(text, sizeof text,
-                   "what the boards held behind step %" PRIu64 " is whole again, from copies",
-                   step);
-    RP_TRY(rp_record_event(rp_folder_record(c->folder), "copies", c->position.step, text));
+    RP_TRY(
+        rp_record_event(rp_folder_record(c->folder), &(rp_run_event){.kind = RP_EVENT_COPY_RESTORED,
+                                                                     .step = c->position.step,
+                                                                     .copy_step = step}));
     rp_hello_leave(c);
 fail:
     return err;
@@ -174,11 +176,7 @@ rp_err rp_rescue_step(rp_controller *c) {
     rp_keep_outcome outcome;
     rp_err err = rp_keep_step_rescue(c->keep, &not_finite, &outcome);
     if (outcome == RP_KEEP_DAMAGED) {
-        return fall_back(c,
-                         "the copies of step %" PRIu64
-                         " are of no use, for '%.60s' is not finite: the run goes back to its "
-                         "newest checkpoint",
-                         not_finite);
+        return fall_back(c, RP_EVENT_COPY_NOT_FINITE, not_finite);
     }
     if (outcome == RP_KEEP_AGAIN) {
         rp_keep_abandon_save(c->keep);

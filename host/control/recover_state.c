@@ -29,14 +29,16 @@
 
 /* ---- stopping -------------------------------------------------------------------------------- */
 
-static void end_run(rp_machine *machine, rp_record *record, uint64_t step, rp_err err) {
-    rp_stopping_log(machine, record, step);
+static void end_run(rp_machine *machine, const rp_ring *ring, rp_record *record, uint64_t step,
+                    rp_err err) {
+    rp_stopping_log(machine, ring, record, step);
     machine->result = rp_fault_result(err, machine->begun);
     rp_machine_enter(machine, RP_CONTROL_CLOSE);
 }
 
 static void stop_run(rp_controller *c) {
-    end_run(&c->machine, rp_folder_record(c->folder), c->position.step, c->machine.fault.err);
+    end_run(&c->machine, &c->ring, rp_folder_record(c->folder), c->position.step,
+            c->machine.fault.err);
     rp_stopping_note_why(&c->machine, &c->recovery, c->position.step);
 }
 
@@ -51,19 +53,21 @@ static void stop_after_failed_remedy(rp_controller *c, rp_err err) {
         stop_run(c);
         return;
     }
-    end_run(&c->machine, rp_folder_record(c->folder), c->position.step, err);
+    end_run(&c->machine, &c->ring, rp_folder_record(c->folder), c->position.step, err);
     rp_stopping_note_failed(&c->machine, why);
 }
 
 /* ---- fewer in flight ------------------------------------------------------------------------- */
 
 static rp_err lessen_advance(rp_controller *c) {
-    char text[200];
+    const rp_run_event event = {.kind = RP_EVENT_ADVANCE_LESS,
+                                .step = c->position.step,
+                                .advance = c->run->method.advance,
+                                .error = c->machine.fault.text};
+    rp_record *record = rp_folder_record(c->folder);
     rp_err err;
-    (void)snprintf(text, sizeof text, "not advance %u: %.150s", c->run->method.advance,
-                   c->machine.fault.text);
     rp_arrangement_reduce_advance(c->setup);
-    RP_TRY(rp_arrangement_log_advance(c->setup, text));
+    RP_TRY(record ? rp_record_event(record, &event) : RP_OK);
     rp_machine_forget_fault(&c->machine);
     RP_TRY(rp_assign_again(c));
 fail:
@@ -73,16 +77,13 @@ fail:
 /* ---- going back ------------------------------------------------------------------------------ */
 
 static rp_err begin_way_back(rp_controller *c) {
-    char fault[RP_FAULT_TEXT + 80];
-    char text[RP_FAULT_TEXT + 200];
+    rp_run_event event = rp_stopping_fault(RP_EVENT_FAULT, &c->machine, &c->ring);
     rp_err err;
-    rp_stopping_describe(&c->machine, fault, sizeof fault);
     RP_TRY(rp_resume_begin_way_back(c, c->position.step));
-    (void)snprintf(text, sizeof text,
-                   "%s; the run goes back from step %" PRIu64 " to step %" PRIu64
-                   " and waits up to %" PRIu32 " s for its boards (ring.wait)",
-                   fault, c->recovery.step, c->position.step, c->run->safety.wait_s);
-    RP_TRY(rp_record_event(rp_folder_record(c->folder), "fault", c->position.step, text));
+    event.step = c->position.step;
+    event.from_step = c->recovery.step;
+    event.wait_s = c->run->safety.wait_s;
+    RP_TRY(rp_record_event(rp_folder_record(c->folder), &event));
 fail:
     return err;
 }
@@ -253,12 +254,13 @@ static rp_err apply_remedy(rp_controller *c) {
 
 /* Continues from the checkpoint made by the adoption, or from the one before if that failed. */
 static rp_err leave_adoption(rp_controller *c) {
-    const char *why = c->machine.fault.err == RP_OK ? NULL : c->machine.fault.text;
+    const bool failed = c->machine.fault.err != RP_OK;
+    const rp_run_event why = {.kind = RP_EVENT_HELD_ERROR, .error = c->machine.fault.text};
     rp_err err;
     RP_TRY(rp_identity_check(rp_folder_paths_of(c->folder)->folder, &c->ring.identity));
     rp_arrangement_drop_plan(c->setup);
-    RP_TRY(rp_keep_end_adoption(c->keep, why, c->position.step));
-    rp_ring_reset(&c->ring, why ? c->machine.fault.board : RP_NO_BOARD);
+    RP_TRY(rp_keep_end_adoption(c->keep, failed ? &why : NULL, c->position.step));
+    rp_ring_reset(&c->ring, failed ? c->machine.fault.board : RP_NO_BOARD);
     rp_keep_note_unsaved(c->keep, false);
     c->position = (rp_position){0};
     RP_TRY(rp_resume_find_start(c));

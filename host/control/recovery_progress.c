@@ -1,9 +1,6 @@
 /* Keeps the facts of a recovery, and tells which boards count as lost. */
 #include "control/recovery_progress.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 #include "control/fault_remedy.h"
 #include "run/spares.h"
 
@@ -52,7 +49,7 @@ static double seconds(int64_t ns) {
 }
 
 bool rp_recovery_note_work(rp_recovery *recovery, uint64_t step, int64_t now_ns,
-                           char text[static RP_RECOVERY_TEXT]) {
+                           rp_run_event *event) {
     recovery->spares_tried = 0;
     if (!recovery->is_on) {
         return false;
@@ -66,12 +63,12 @@ bool rp_recovery_note_work(rp_recovery *recovery, uint64_t step, int64_t now_ns,
     if (recovery->done_count < RP_RECOVERIES_TOLD) {
         recovery->done[recovery->done_count++] = told;
     }
-    (void)snprintf(text, RP_RECOVERY_TEXT,
-                   "at work again from step %" PRIu64 ", %.1f s after the fault was noticed (%.1f "
-                   "s to get the boards back, %.1f s to load them); %" PRIu64
-                   " steps are done again",
-                   step, told.replan_s + told.restore_s, told.replan_s, told.restore_s,
-                   recovery->step > step ? recovery->step - step : 0);
+    *event = (rp_run_event){.kind = RP_EVENT_RECOVERED,
+                            .step = step,
+                            .seconds = told.replan_s + told.restore_s,
+                            .replan_s = told.replan_s,
+                            .restore_s = told.restore_s,
+                            .steps = recovery->step > step ? recovery->step - step : 0};
     return true;
 }
 

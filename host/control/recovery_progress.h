@@ -5,6 +5,7 @@
 
 #include "control/machine.h"
 #include "record/summary.h"
+#include "record/words.h"
 #include "ring/greeting.h"
 
 /* Recoveries listed in the summary; the log has all. */
@@ -43,10 +44,9 @@ void rp_recovery_wait_for_port(rp_recovery *recovery, int64_t wait_ns, int64_t n
 /* In this recovery boards have lacked ports for longer than `wait_ns`. */
 bool rp_recovery_had_time_for_port(const rp_recovery *recovery, int64_t wait_ns, int64_t now_ns);
 /* The boards are loaded with the checkpoint of `step`. Returns whether this ended a recovery; then
- * `text` describes it for the log. */
-enum { RP_RECOVERY_TEXT = 200 };
+ * `event` describes it for the log. */
 bool rp_recovery_note_work(rp_recovery *recovery, uint64_t step, int64_t now_ns,
-                           char text[static RP_RECOVERY_TEXT]) RP_MUST_CHECK;
+                           rp_run_event *event) RP_MUST_CHECK;
 /* A checkpoint was written; it includes what the boards have counted so far. */
 void rp_recovery_note_checkpoint(rp_recovery *recovery, rp_ring *ring);
 /* Earlier recoveries since the last new checkpoint; 0 once copies became a checkpoint in this

@@ -21,7 +21,7 @@ rp_err rp_load_enter(rp_controller *c) {
 /* Opens the feed: training may begin. */
 static rp_err leave_load(rp_controller *c) {
     const uint64_t step = c->position.step;
-    char text[RP_RECOVERY_TEXT];
+    rp_run_event event;
     rp_err err = RP_OK;
     rp_keep_abandon_load(c->keep);
     if (c->options.purpose == RP_PURPOSE_TRAIN) {
@@ -36,8 +36,8 @@ static rp_err leave_load(rp_controller *c) {
         rp_keep_note_unsaved(c->keep, true);
         c->machine.renewed = true;
     }
-    if (rp_recovery_note_work(&c->recovery, step, c->ring.now_ns, text)) {
-        RP_TRY(rp_record_event(rp_folder_record(c->folder), "recovered", step, text));
+    if (rp_recovery_note_work(&c->recovery, step, c->ring.now_ns, &event)) {
+        RP_TRY(rp_record_event(rp_folder_record(c->folder), &event));
     }
     RP_TRY(rp_pause_choose_next(c));
 fail:

@@ -8,20 +8,25 @@
 #include "base/log.h"
 #include "record/record.h"
 
-void rp_stopping_describe(const rp_machine *machine, char *text, size_t bytes) {
+rp_run_event rp_stopping_fault(rp_event_kind kind, const rp_machine *machine, const rp_ring *ring) {
     const rp_controller_fault *fault = &machine->fault;
-    (void)snprintf(text, bytes, "%s, in state %s: %s", rp_fault_class_name(fault->fault_class),
-                   rp_control_states[machine->failed].name, fault->text);
+    const bool has_board = ring->board && fault->board < ring->count;
+    return (rp_run_event){.kind = kind,
+                          .fault_class = rp_fault_class_name(fault->fault_class),
+                          .state = rp_control_states[machine->failed].name,
+                          .board = has_board ? ring->board[fault->board].name : NULL,
+                          .error = fault->text};
 }
 
 /* The log then also tells why the run stopped. */
-void rp_stopping_log(const rp_machine *machine, rp_record *record, uint64_t step) {
-    char text[RP_FAULT_TEXT + 80];
+void rp_stopping_log(const rp_machine *machine, const rp_ring *ring, rp_record *record,
+                     uint64_t step) {
+    rp_run_event event = rp_stopping_fault(RP_EVENT_FAULT_STOP, machine, ring);
     if (!record || machine->fault.err == RP_ERR_INTERRUPTED) {
         return; /* no fault */
     }
-    rp_stopping_describe(machine, text, sizeof text);
-    if (rp_record_note(record, "fault", step, text) != RP_OK) {
+    event.step = step;
+    if (rp_record_event(record, &event) != RP_OK) {
         rp_log_debug("controller: the fault is not in the run's log");
     }
 }

@@ -4,11 +4,13 @@
 
 #include "control/fault_remedy.h"
 #include "control/recovery_progress.h"
+#include "record/record.h"
 
-/* "transient, in state train: TEXT" */
-void rp_stopping_describe(const rp_machine *machine, char *text, size_t bytes);
+/* The fault as an event, for the log; its texts are borrowed from `machine` and `ring`. */
+rp_run_event rp_stopping_fault(rp_event_kind kind, const rp_machine *machine, const rp_ring *ring);
 /* Logs the fault of a run that stops; record NULL: does nothing. */
-void rp_stopping_log(const rp_machine *machine, rp_record *record, uint64_t step);
+void rp_stopping_log(const rp_machine *machine, const rp_ring *ring, rp_record *record,
+                     uint64_t step);
 
 /* These functions set or extend machine->note. `step`: where the run is after its last recovery. */
 void rp_stopping_note_why(rp_machine *machine, const rp_recovery *recovery, uint64_t step);

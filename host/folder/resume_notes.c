@@ -1,5 +1,4 @@
 /* A resumed run: logs where it continues and which settings have changed. */
-#include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -44,7 +43,7 @@ rp_err rp_folder_find_change(rp_folder *folder, const rp_runfile *run, char *tex
     put_changes(folder, run, changes, sizeof changes);
     for (const char *at = changes; at && *at; at = strstr(at, "; ") ? strstr(at, "; ") + 2 : NULL) {
         if (is_of_training(at)) {
-            (void)snprintf(text, bytes, "other settings now: %.160s", at);
+            (void)snprintf(text, bytes, "%s", at);
             break;
         }
     }
@@ -54,16 +53,19 @@ fail:
 
 /* A longer schedule such as cosine changes the learning rate, which is logged. */
 static rp_err note_rate(const rp_folder *folder, const rp_runfile *run, uint64_t step) {
-    char text[RP_RATE_BYTES];
+    rp_rate_change change;
     rp_arena arena;
     rp_node *before;
     rp_arena_init(&arena, "run.yaml", 0);
     rp_err err = rp_config_read_file(&arena, folder->paths.run_yaml, &before);
-    if (err == RP_OK) {
-        rp_runfile_rate_change(before, run, step, text);
-    }
-    if (err == RP_OK && text[0]) {
-        err = rp_record_event(folder->record, "hint", step, text);
+    if (err == RP_OK && rp_runfile_rate_change(before, run, step, &change)) {
+        err = rp_record_event(folder->record, &(rp_run_event){.kind = RP_EVENT_RATE_CHANGED,
+                                                              .step = step,
+                                                              .lr_before = change.before,
+                                                              .lr = change.now,
+                                                              .curve = change.curve,
+                                                              .steps_before = change.steps_before,
+                                                              .steps = change.steps});
     }
     rp_arena_finish(&arena);
     return err;
@@ -71,15 +73,11 @@ static rp_err note_rate(const rp_folder *folder, const rp_runfile *run, uint64_t
 
 rp_err rp_resumed_note(const rp_folder *folder, const rp_runfile *run, uint64_t step) {
     char changes[CHANGES_BYTES];
-    char text[CHANGES_BYTES + 80];
     put_changes(folder, run, changes, sizeof changes);
-    const int used = step > 0 ? snprintf(text, sizeof text, "goes on from step %" PRIu64, step)
-                              : snprintf(text, sizeof text, "begins again: there is no checkpoint");
-    if (changes[0]) {
-        (void)snprintf(text + used, sizeof text - (size_t)used, ", with %s", changes);
-    }
-    const rp_err err = changes[0] ? rp_record_event(folder->record, "resumed", step, text)
-                                  : rp_record_note(folder->record, "resumed", step, text);
+    const rp_run_event event = {.kind = changes[0] ? RP_EVENT_RESUMED : RP_EVENT_RESUMED_SAME,
+                                .step = step,
+                                .changes = changes};
+    const rp_err err = rp_record_event(folder->record, &event);
     return err == RP_OK && changes[0] ? note_rate(folder, run, step) : err;
 }
 
@@ -109,17 +107,17 @@ rp_err rp_resumed_compare_data(const rp_folder *folder, void *before, uint64_t s
                                        "mean", "std",    "x_texts",      "x_fill",  "samples",
                                        NULL};
     json_t *now = before ? json_load_file(folder->paths.data_json, 0, NULL) : NULL;
-    char text[200] = "the data are others than before: ";
-    size_t used = strlen(text);
-    const size_t none = used;
+    char differ[160] = "";
+    size_t used = 0;
     for (const char *const *key = keys; now && *key; key++) {
         const json_t *was = json_object_get(before, *key);
         if (was && !is_same(was, json_object_get(now, *key))) {
-            used += (size_t)snprintf(text + used, sizeof text - used, "%s%s",
-                                     used > none ? ", " : "", *key);
+            used += (size_t)snprintf(differ + used, sizeof differ - used, "%s%s",
+                                     used > 0 ? ", " : "", *key);
         }
     }
     json_decref(before);
     json_decref(now);
-    return used > none ? rp_record_event(folder->record, "resumed", step, text) : RP_OK;
+    const rp_run_event event = {.kind = RP_EVENT_DATA_CHANGED, .step = step, .keys = differ};
+    return used > 0 ? rp_record_event(folder->record, &event) : RP_OK;
 }

@@ -83,28 +83,17 @@ void rp_keep_forget_adoption(rp_keep *keep) {
     rp_arena_finish(&adopt->arena);
 }
 
-rp_err rp_keep_end_adoption(rp_keep *keep, const char *why, uint64_t step) {
-    const uint64_t from = keep->adopt.from;
-    char text[RP_KEEP_WHY_BYTES + 160];
+rp_err rp_keep_end_adoption(rp_keep *keep, const rp_run_event *why, uint64_t step) {
+    char text[RP_WORDS_BYTES];
+    const rp_run_event event = {.kind = !why                ? RP_EVENT_ADOPTED
+                                        : keep->adopt.hopes ? RP_EVENT_ADOPTED_DAMAGED
+                                                            : RP_EVENT_ADOPTED_NOT,
+                                .step = step,
+                                .why = why ? rp_words_write(why, text, sizeof text) : NULL,
+                                .checkpoint_step = keep->adopt.from};
     RP_ASSERT(keep->adopt.phase != RP_ADOPT_NONE);
     rp_keep_forget_adoption(keep);
-    if (why && keep->adopt.hopes) {
-        (void)snprintf(text, sizeof text,
-                       "what the boards hold is not used: %.240s; the checkpoint of step %" PRIu64
-                       " is damaged",
-                       why, from);
-    } else if (why) {
-        (void)snprintf(text, sizeof text,
-                       "what the boards hold is not used: %.240s; the run goes on from the "
-                       "checkpoint of step %" PRIu64,
-                       why, from);
-    } else {
-        (void)snprintf(text, sizeof text,
-                       "the boards have held step %" PRIu64 ", the newest checkpoint was of step "
-                       "%" PRIu64 ": nothing is computed again",
-                       step, from);
-    }
-    return rp_record_event(rp_keep_record(keep), "adopted", step, text);
+    return rp_record_event(rp_keep_record(keep), &event);
 }
 
 /* ---- asking ---------------------------------------------------------------------------------- */
@@ -202,11 +191,11 @@ fail:
 
 /* ---- have they come to rest? ----------------------------------------------------------------- */
 
-static bool have_answered(const rp_keep *keep, char why[RP_KEEP_WHY_BYTES]) {
+static bool have_answered(const rp_keep *keep, rp_run_event *why) {
     for (uint32_t k = 0; k < keep->adopt.board_count; k++) {
         if (!keep->adopt.board[k].has_answered) {
-            (void)snprintf(why, RP_KEEP_WHY_BYTES, "board %s does not say what it holds",
-                           keep->needs.ring->board[k].name);
+            *why = (rp_run_event){.kind = RP_EVENT_HELD_UNKNOWN,
+                                  .board = keep->needs.ring->board[k].name};
             return false;
         }
     }
@@ -222,14 +211,14 @@ static uint32_t count_holders(const rp_keep *keep) {
 }
 
 /* All boards gave the same answer twice, so nothing was on its way between two boards. */
-static bool are_at_rest(const rp_keep *keep, char why[RP_KEEP_WHY_BYTES]) {
+static bool are_at_rest(const rp_keep *keep, rp_run_event *why) {
     for (uint32_t k = 0; k < keep->adopt.board_count; k++) {
         const rp_adopt_board *at = &keep->adopt.board[k];
         const bool rests = at->now.settled && at->before.settled && at->now.ops == at->before.ops &&
                            at->now.step == at->before.step;
         if (!rests) {
-            (void)snprintf(why, RP_KEEP_WHY_BYTES, "board %s does not come to rest",
-                           keep->needs.ring->board[k].name);
+            *why = (rp_run_event){.kind = RP_EVENT_HELD_RESTLESS,
+                                  .board = keep->needs.ring->board[k].name};
             return false;
         }
     }
@@ -277,38 +266,34 @@ static bool has_statistics(const rp_model *model) {
     return rp_model_param_count(model, RP_PARAM_STATE, 0, model->layer_count) > 0;
 }
 
-static bool check_board(const rp_keep *keep, uint32_t k, uint64_t ledger,
-                        char why[RP_KEEP_WHY_BYTES]) {
+static bool check_board(const rp_keep *keep, uint32_t k, uint64_t ledger, rp_run_event *why) {
     const rp_adoption_state *adopt = &keep->adopt;
     const rp_sched_kind *kind = keep->needs.run->method.kind;
     const rp_Held *first = &adopt->board[0].now;
     const rp_Held *held = &adopt->board[k].now;
-    const char *name = keep->needs.ring->board[k].name;
-    const size_t bytes = RP_KEEP_WHY_BYTES;
-    why[0] = '\0';
+    const rp_board_state *board = keep->needs.ring->board;
+    *why = (rp_run_event){.board = board[k].name};
     if (adopt->phase == RP_ADOPT_STOP && !held->stopped) {
-        (void)snprintf(why, bytes, "board %s does not stop", name);
+        why->kind = RP_EVENT_HELD_RUNNING;
     } else if (held->plan != rp_plan_digest(adopt->plan) || held->node != k) {
-        (void)snprintf(why, bytes, "board %s has stages of another plan than plan.json", name);
+        why->kind = RP_EVENT_HELD_OTHER_PLAN;
     } else if (held->step != first->step || held->fill_step != first->fill_step) {
-        (void)snprintf(why, bytes,
-                       "board %s stands behind step %" PRIu64 ", board %s behind step %" PRIu64,
-                       name, held->step, keep->needs.ring->board[0].name, first->step);
+        why->kind = RP_EVENT_HELD_OTHER_STEP;
+        why->board_step = held->step;
+        why->peer = board[0].name;
+        why->peer_step = first->step;
     } else if (held->ledger != ledger) {
-        (void)snprintf(why, bytes,
-                       "board %s: its ledger of steps %" PRIu64 " to %" PRIu64 " is not the plan's",
-                       name, adopt->from + 1, held->step);
+        why->kind = RP_EVENT_HELD_OTHER_LEDGER;
+        why->first_step = adopt->from + 1;
+        why->board_step = held->step;
     } else if (!held->paused && !kind->flushed) {
-        (void)snprintf(why, bytes,
-                       "board %s is in the middle of a segment, and schedule %s does not flush",
-                       name, kind->name);
+        why->kind = RP_EVENT_HELD_UNFLUSHED;
+        why->schedule = kind->name;
     } else if (!held->clean && has_statistics(keep->needs.run->model)) {
-        (void)snprintf(why, bytes,
-                       "on board %s step %" PRIu64
-                       " has begun, which has changed the model's running statistics",
-                       name, held->step + 1);
+        why->kind = RP_EVENT_HELD_STATISTICS;
+        why->board_step = held->step + 1;
     }
-    return why[0] == '\0';
+    return why->kind == RP_EVENT_NONE;
 }
 
 static rp_run_ledger ledger_at(const rp_keep *keep, const rp_run_ledger *from, uint64_t step) {
@@ -319,25 +304,22 @@ static rp_run_ledger ledger_at(const rp_keep *keep, const rp_run_ledger *from, u
     return due;
 }
 
-/* `why` is empty if the boards' state is not newer. */
-static bool is_worth_it(const rp_keep *keep, const rp_adopt_facts *facts,
-                        char why[RP_KEEP_WHY_BYTES]) {
+/* `why` is of kind NONE if the boards' state is not newer. */
+static bool is_worth_it(const rp_keep *keep, const rp_adopt_facts *facts, rp_run_event *why) {
     const rp_adoption_state *adopt = &keep->adopt;
     const rp_method *method = &keep->needs.run->method;
     const uint64_t step = adopt->board[0].now.step;
-    why[0] = '\0';
+    *why = (rp_run_event){.kind = RP_EVENT_NONE};
     if (step < adopt->from || (step == adopt->from && !adopt->hopes)) {
         return false;
     }
     if (step > facts->end) {
-        (void)snprintf(why, RP_KEEP_WHY_BYTES,
-                       "they stand behind step %" PRIu64 ", the run ends earlier", step);
+        *why = (rp_run_event){.kind = RP_EVENT_HELD_TOO_LATE, .board_step = step};
         return false;
     }
     if (method->horizon == RP_HORIZON_MEASURED ||
         (method->kind->average != RP_AVERAGE_NONE && has_statistics(keep->needs.run->model))) {
-        (void)snprintf(why, RP_KEEP_WHY_BYTES,
-                       "gains of predictions and statistics of an average were the controller's");
+        why->kind = RP_EVENT_HELD_INCOMPLETE;
         return false;
     }
     const rp_run_ledger due = ledger_at(keep, facts->ledger, step);
@@ -351,25 +333,26 @@ static bool is_worth_it(const rp_keep *keep, const rp_adopt_facts *facts,
 
 /* A board has not answered or is not at rest, and nothing has changed for long. */
 rp_err rp_keep_adoption_is_late(const rp_keep *keep) {
-    char why[RP_KEEP_WHY_BYTES] = "";
-    if (have_answered(keep, why)) {
-        (void)are_at_rest(keep, why);
+    char text[RP_WORDS_BYTES] = "";
+    rp_run_event why;
+    if (!have_answered(keep, &why) || !are_at_rest(keep, &why)) {
+        rp_words_write(&why, text, sizeof text);
     }
-    return rp_fail(RP_ERR_TIMEOUT, "%s", why);
+    return rp_fail(RP_ERR_TIMEOUT, "%s", text);
 }
 
 /* All boards have answered, and some are still working. */
-static rp_err step_at_work(rp_keep *keep, char why[RP_KEEP_WHY_BYTES], rp_adoption *out) {
+static rp_err step_at_work(rp_keep *keep, rp_run_event *why, rp_adoption *out) {
     if (keep->needs.ring->now_ns - keep->adopt.since_ns > REST_MAX_NS) {
         *out = RP_ADOPTION_IS_OFF;
         return RP_OK;
     }
-    why[0] = '\0';
+    why->kind = RP_EVENT_NONE;
     return keep->adopt.phase == RP_ADOPT_STOP ? ask_all(keep, false) /* not at rest after all */
                                               : ask_again(keep);
 }
 
-static rp_err step_at_rest(rp_keep *keep, const rp_adopt_facts *facts, char why[RP_KEEP_WHY_BYTES],
+static rp_err step_at_rest(rp_keep *keep, const rp_adopt_facts *facts, rp_run_event *why,
                            rp_adoption *out) {
     const rp_ring *ring = keep->needs.ring;
     const bool is_asking = keep->adopt.phase == RP_ADOPT_ASK;
@@ -380,7 +363,7 @@ static rp_err step_at_rest(rp_keep *keep, const rp_adopt_facts *facts, char why[
         return ask_all(keep, false);
     }
     if (!is_worth_it(keep, facts, why)) {
-        const bool is_sure = !why[0] || ring->now_ns - ring->progress_ns > PATIENCE_NS;
+        const bool is_sure = !why->kind || ring->now_ns - ring->progress_ns > PATIENCE_NS;
         *out = is_sure ? RP_ADOPTION_IS_OFF : RP_ADOPTION_WAITS;
         return is_sure ? RP_OK : ask_again(keep);
     }
@@ -392,16 +375,16 @@ fail:
     return err;
 }
 
-rp_err rp_keep_step_adoption(rp_keep *keep, const rp_adopt_facts *facts,
-                             char why[RP_KEEP_WHY_BYTES], rp_adoption *out) {
+rp_err rp_keep_step_adoption(rp_keep *keep, const rp_adopt_facts *facts, rp_run_event *why,
+                             rp_adoption *out) {
     const rp_ring *ring = keep->needs.ring;
     RP_ASSERT(keep->adopt.phase == RP_ADOPT_ASK || keep->adopt.phase == RP_ADOPT_STOP);
     RP_ASSERT(keep->adopt.board_count == ring->count);
     *out = RP_ADOPTION_IS_OFF;
-    why[0] = '\0';
+    *why = (rp_run_event){.kind = RP_EVENT_NONE};
     for (uint32_t k = 0; k < ring->count; k++) {
         if (ring->board[k].silence.why == RP_SILENT_REFUSES) { /* it holds nothing of this run */
-            (void)snprintf(why, RP_KEEP_WHY_BYTES, "a board refuses the handshake");
+            *why = (rp_run_event){.kind = RP_EVENT_HELD_REFUSED, .board = ring->board[k].name};
             return RP_OK;
         }
     }
@@ -413,7 +396,7 @@ rp_err rp_keep_step_adoption(rp_keep *keep, const rp_adopt_facts *facts,
         return RP_OK; /* the run ended normally, or too long ago */
     }
     if (count_holders(keep) < ring->count) {
-        (void)snprintf(why, RP_KEEP_WHY_BYTES, "not every board holds its part of it any more");
+        why->kind = RP_EVENT_HELD_PARTLY;
         return RP_OK;
     }
     *out = RP_ADOPTION_WAITS;

@@ -12,11 +12,9 @@
 
 #include "keep/keep.h"
 
-enum { RP_KEEP_WHY_BYTES = 240 };
-
 typedef enum {
     RP_ADOPTION_WAITS,
-    RP_ADOPTION_IS_OFF, /* the boards' state is not used; `why`, or "" if it is not newer */
+    RP_ADOPTION_IS_OFF, /* the boards' state is not used; `why`, or kind NONE if it is not newer */
     RP_ADOPTION_TAKES   /* all boards stopped at one step, and their state is to be used */
 } rp_adoption;
 
@@ -58,9 +56,9 @@ rp_err rp_keep_ask_boards(rp_keep *keep) RP_MUST_CHECK;
 rp_err rp_keep_on_adopted_hello(rp_keep *keep, uint32_t board,
                                 const rp_message *message) RP_MUST_CHECK;
 rp_err rp_keep_on_held(rp_keep *keep, uint32_t board, const rp_message *message) RP_MUST_CHECK;
-/* errors of the ring */
-rp_err rp_keep_step_adoption(rp_keep *keep, const rp_adopt_facts *facts,
-                             char why[RP_KEEP_WHY_BYTES], rp_adoption *out) RP_MUST_CHECK;
+/* The texts of *why are borrowed until the next call. errors of the ring */
+rp_err rp_keep_step_adoption(rp_keep *keep, const rp_adopt_facts *facts, rp_run_event *why,
+                             rp_adoption *out) RP_MUST_CHECK;
 /* Names a board that has not answered, or does not come to rest. errors TIMEOUT */
 rp_err rp_keep_adoption_is_late(const rp_keep *keep) RP_MUST_CHECK;
 
@@ -79,7 +77,7 @@ bool rp_keep_is_adopting(const rp_keep *keep);
 
 /* Ends the adoption and releases its plan. `why`: why the boards' state is not used; NULL: it was
  * saved, and the run is at `step`. errors IO */
-rp_err rp_keep_end_adoption(rp_keep *keep, const char *why, uint64_t step) RP_MUST_CHECK;
+rp_err rp_keep_end_adoption(rp_keep *keep, const rp_run_event *why, uint64_t step) RP_MUST_CHECK;
 /* Ends the adoption without logging it. */
 void rp_keep_forget_adoption(rp_keep *keep);
 

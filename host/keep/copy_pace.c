@@ -2,7 +2,6 @@
  * time. The cost of copies is the pause plus the time until the neighbours have them, as if the
  * wires could not carry anything else meanwhile. */
 #include <math.h>
-#include <stdio.h>
 
 #include "keep/copies.h"
 #include "keep/keep_own.h"
@@ -72,7 +71,6 @@ static double find_cost_s(const rp_keep *keep) {
 rp_err rp_keep_choose_copy_pace(rp_keep *keep, uint64_t step, int64_t usual_ns) {
     rp_copy_pace *pace = &keep->copies.pace;
     const rp_runfile *run = keep->needs.run;
-    char text[160];
     RP_ASSERT(usual_ns >= 0);
     if (!run->safety.copy_auto) {
         return RP_OK;
@@ -88,11 +86,11 @@ rp_err rp_keep_choose_copy_pace(rp_keep *keep, uint64_t step, int64_t usual_ns) 
         return RP_OK;
     }
     pace->said = pace->every;
-    (void)snprintf(text, sizeof text,
-                   "boards copy what they hold every %u steps from here on: a step takes %.3g s, "
-                   "and copies cost %.3g s at most",
-                   pace->every, seconds(usual_ns), copy_s);
-    return rp_record_event(rp_keep_record(keep), "copies", step, text);
+    return rp_record_event(rp_keep_record(keep), &(rp_run_event){.kind = RP_EVENT_COPY_PACE,
+                                                                 .step = step,
+                                                                 .every = pace->every,
+                                                                 .step_s = seconds(usual_ns),
+                                                                 .copy_s = copy_s});
 }
 
 uint64_t rp_keep_next_copies(rp_keep *keep, uint64_t step) {

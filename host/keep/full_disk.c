@@ -1,12 +1,9 @@
 /* A full disk in the run folder costs only time: failed writes are retried, and the run stops only
  * if they fail for long. */
-#include <inttypes.h>
-#include <stdio.h>
-
 #include "keep/keep_own.h"
 #include "ring/identity.h"
 
-enum { TRIES = 10, TEXT_BYTES = 512 };
+enum { TRIES = 10 };
 
 /* Time between two retries. */
 static const int64_t REST_NS = RP_NS_PER_S;
@@ -24,7 +21,6 @@ rp_err rp_keep_disk_failed(rp_keep *keep, uint64_t step, rp_keep_outcome *out) {
     const uint32_t wait_s = keep->needs.run->safety.wait_s;
     const int64_t now_ns = keep->needs.ring->now_ns;
     const bool is_first = disk->tries == 0;
-    char text[TEXT_BYTES];
     RP_ASSERT(is_first || disk->since_ns <= now_ns);
     disk->since_ns = is_first ? now_ns : disk->since_ns;
     disk->retry_ns = now_ns + REST_NS;
@@ -34,28 +30,29 @@ rp_err rp_keep_disk_failed(rp_keep *keep, uint64_t step, rp_keep_outcome *out) {
         return RP_ERR_IO;
     }
     *out = RP_KEEP_AGAIN;
-    (void)snprintf(text, sizeof text,
-                   "%.300s; the run goes on and tries again (for ring.wait, %" PRIu32
-                   " s, and %d times at least)",
-                   rp_err_message(), wait_s, TRIES);
-    return is_first ? rp_record_event(rp_keep_record(keep), "unsaved", step, text)
-                    : rp_record_note(rp_keep_record(keep), "unsaved", step, text);
+    return rp_record_event(
+        rp_keep_record(keep),
+        &(rp_run_event){.kind = is_first ? RP_EVENT_UNSAVED : RP_EVENT_UNSAVED_AGAIN,
+                        .step = step,
+                        .error = rp_err_message(),
+                        .wait_s = wait_s,
+                        .tries = TRIES});
 }
 
 rp_err rp_disk_note_worked(rp_keep *keep) {
     const rp_keep_disk before = keep->disk;
-    char text[160];
     RP_ASSERT(keep->save.writer == NULL);
     keep->disk = (rp_keep_disk){0};
     if (before.tries == 0) {
         return RP_OK;
     }
-    (void)snprintf(text, sizeof text,
-                   "the run folder can be written again, after %.1f s and %" PRIu32
-                   " failed tries; there is a checkpoint of step %" PRIu64,
-                   (double)(keep->needs.ring->now_ns - before.since_ns) * 1e-9, before.tries,
-                   keep->save.kept_step);
-    return rp_record_event(rp_keep_record(keep), "saved", keep->save.step, text);
+    const int64_t lasted_ns = keep->needs.ring->now_ns - before.since_ns;
+    return rp_record_event(rp_keep_record(keep),
+                           &(rp_run_event){.kind = RP_EVENT_SAVED,
+                                           .step = keep->save.step,
+                                           .seconds = (double)lasted_ns * 1e-9,
+                                           .tries = before.tries,
+                                           .checkpoint_step = keep->save.kept_step});
 }
 
 /* Rewrites identity.json unchanged. A newer term in it is not an error here; it is detected

@@ -1,7 +1,5 @@
 /* Histograms of the weights, counted while a save receives them, so they cost the run nothing
  * else. */
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "keep/keep_own.h"
@@ -38,7 +36,6 @@ static rp_err note_not_finite(rp_keep *keep) {
     const rp_histogram *histogram = keep->save.histogram;
     uint32_t tensors = 0;
     uint32_t first = 0;
-    char text[320];
     for (uint32_t i = model->param_count; i-- > 0;) {
         const bool any = histogram[i].nan + histogram[i].infinite > 0;
         tensors += any;
@@ -47,13 +44,14 @@ static rp_err note_not_finite(rp_keep *keep) {
     if (tensors == 0) {
         return RP_OK;
     }
-    (void)snprintf(text, sizeof text,
-                   "'%.60s' has %" PRIu64 " NaN and %" PRIu64
-                   " infinite values of %zu, and %u tensors in all have such: they are in no "
-                   "bucket of the histograms",
-                   model->param[first].name, histogram[first].nan, histogram[first].infinite,
-                   model->param[first].count, tensors);
-    return rp_record_note(rp_keep_record(keep), "not_finite", keep->save.step, text);
+    return rp_record_event(rp_keep_record(keep),
+                           &(rp_run_event){.kind = RP_EVENT_NOT_FINITE,
+                                           .step = keep->save.step,
+                                           .tensor = model->param[first].name,
+                                           .nan = histogram[first].nan,
+                                           .infinite = histogram[first].infinite,
+                                           .values = model->param[first].count,
+                                           .tensors = tensors});
 }
 
 rp_err rp_histograms_end(rp_keep *keep) {

@@ -1,6 +1,5 @@
 /* Opening and closing the room, and which checkpoint is the newest. */
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "keep/keep_own.h"
 
@@ -70,11 +69,6 @@ const char *rp_keep_damage(const rp_keep *keep) {
 }
 
 rp_err rp_keep_say_damage(const rp_keep *keep, uint64_t step) {
-    char text[RP_CHECKPOINT_DAMAGE + 80];
-    if (!keep->damaged[0]) {
-        return RP_OK;
-    }
-    (void)snprintf(text, sizeof text, "%s; the checkpoint of step %" PRIu64 " is used",
-                   keep->damaged, step);
-    return rp_record_event(rp_keep_record(keep), "damaged", step, text);
+    const rp_run_event event = {.kind = RP_EVENT_DAMAGED, .step = step, .error = keep->damaged};
+    return keep->damaged[0] ? rp_record_event(rp_keep_record(keep), &event) : RP_OK;
 }

@@ -108,7 +108,6 @@ static rp_err check_lanes(rp_lanes *lanes) {
 
 /* Call it before the old run file is replaced. */
 static rp_err note_run(rp_lanes *lanes, const rp_runfile *run) {
-    char rate[RP_RATE_BYTES];
     rp_node *before;
     rp_err err;
     lanes->notes = run->data.notes;
@@ -117,8 +116,7 @@ static rp_err note_run(rp_lanes *lanes, const rp_runfile *run) {
         return RP_OK;
     }
     RP_TRY(rp_config_read_file(&lanes->arena, lanes->run_yaml, &before));
-    rp_runfile_rate_change(before, run, rp_lanes_at(lanes), rate);
-    RP_TRY(rate[0] ? rp_notes_add(&lanes->arena, &lanes->notes, "%s", rate) : RP_OK);
+    lanes->rate_changes = rp_runfile_rate_change(before, run, rp_lanes_at(lanes), &lanes->rate);
 fail:
     return err;
 }
@@ -176,11 +174,21 @@ static rp_err begin_run(rp_lanes *lanes) {
     }
     lanes->last_steps = 0;
     if (lanes->options.resume) {
-        RP_TRY(rp_lanes_log_event(lanes, "resumed", NULL, "goes on behind round %" PRIu64,
-                                  lanes->round));
+        RP_TRY(rp_lanes_log_event(
+            lanes, &(rp_run_event){.kind = RP_EVENT_LANES_RESUMED, .round = lanes->round}));
     }
     for (uint32_t i = 0; i < lanes->notes.count; i++) {
-        RP_TRY(rp_lanes_log_event(lanes, "hint", NULL, "%s", lanes->notes.text[i]));
+        RP_TRY(rp_lanes_log_event(
+            lanes, &(rp_run_event){.kind = RP_EVENT_HINT, .note = lanes->notes.text[i]}));
+    }
+    if (lanes->rate_changes) {
+        const rp_rate_change *rate = &lanes->rate;
+        RP_TRY(rp_lanes_log_event(lanes, &(rp_run_event){.kind = RP_EVENT_RATE_CHANGED,
+                                                         .lr_before = rate->before,
+                                                         .lr = rate->now,
+                                                         .curve = rate->curve,
+                                                         .steps_before = rate->steps_before,
+                                                         .steps = rate->steps}));
     }
     for (uint32_t k = 0; k < lanes->keys.count; k++) {
         RP_TRY(start_lane(lanes, &lanes->lane[k]));
@@ -265,18 +273,20 @@ static rp_err note_ended(rp_lanes *lanes, rp_lane_child *lane) {
     }
     if (++lane->tries > RP_LANE_TRIES_MAX) {
         lane->condition = RP_LANE_OVER;
-        const rp_err err = rp_lanes_log_event(
-            lanes, "lost", lane, "has ended %u times without a round, is given up; see %s",
-            lane->tries, lane->log);
+        const rp_err err = rp_lanes_log_event(lanes, &(rp_run_event){.kind = RP_EVENT_LANE_LOST,
+                                                                     .lane = lane->index,
+                                                                     .tries = lane->tries,
+                                                                     .file = lane->log});
         return err == RP_OK && count_left(lanes) == 0
                    ? stop_run(lanes, RP_ERR_FAULT, "every lane was given up")
                    : err;
     }
     lane->condition = RP_LANE_AWAY;
     lane->start_ns = lanes->now_ns + (AGAIN_NS << (lane->tries - 1));
-    return rp_lanes_log_event(lanes, "away", lane,
-                              "its controller has ended (exit %d), and is started again; see %s",
-                              lane->exit_code, lane->log);
+    return rp_lanes_log_event(lanes, &(rp_run_event){.kind = RP_EVENT_LANE_ENDED,
+                                                     .lane = lane->index,
+                                                     .exit_code = (uint64_t)lane->exit_code,
+                                                     .file = lane->log});
 }
 
 static rp_err restart_lane(rp_lanes *lanes, rp_lane_child *lane) {
@@ -312,9 +322,11 @@ static rp_err take_word(rp_lanes *lanes, rp_lane_child *lane, rp_lane_word word)
         return RP_OK;
     case RP_LANE_SAYS_AWAY:
         lane->condition = RP_LANE_AWAY;
-        return rp_lanes_log_event(lanes, "away", lane, "is on a way back after a fault");
+        return rp_lanes_log_event(
+            lanes, &(rp_run_event){.kind = RP_EVENT_LANE_FAULT, .lane = lane->index});
     case RP_LANE_SAYS_BACK:
-        return rp_lanes_log_event(lanes, "back", lane, "is at work again");
+        return rp_lanes_log_event(lanes,
+                                  &(rp_run_event){.kind = RP_EVENT_LANE_BACK, .lane = lane->index});
     case RP_LANE_SAYS_DATA:
         return stop_at_data(lanes, lane);
     default:

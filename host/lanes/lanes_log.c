@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -73,23 +72,17 @@ static rp_err put_line(rp_lanes *lanes, json_t *object) {
     return RP_OK;
 }
 
-rp_err rp_lanes_log_event(rp_lanes *lanes, const char *event, const rp_lane_child *lane,
-                          const char *format, ...) {
-    char text[400];
-    char all[440];
-    va_list args;
-    va_start(args, format);
-    (void)vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    (void)snprintf(all, sizeof all, lane ? "lane %u: %s" : "%.0u%s", lane ? lane->index : 0, text);
+rp_err rp_lanes_log_event(rp_lanes *lanes, const rp_run_event *event) {
+    char text[RP_WORDS_BYTES];
+    rp_words_write(event, text, sizeof text);
     json_t *object =
-        json_pack("{s:s, s:I, s:s, s:f}", "event", event, "step", (json_int_t)rp_lanes_at(lanes),
-                  "text", all, "time_s", rp_lanes_seconds(lanes));
-    if (object && lane) {
-        (void)!json_object_set_new(object, "lane", json_integer(lane->index));
+        json_pack("{s:s, s:I, s:s, s:f}", "event", rp_event_rows[event->kind].event, "step",
+                  (json_int_t)rp_lanes_at(lanes), "text", text, "time_s", rp_lanes_seconds(lanes));
+    if (object) {
+        rp_words_put_facts(event, object);
     }
     if (lanes->options.progress) {
-        rp_print(lanes->options.progress, "%s\n", all);
+        rp_print(lanes->options.progress, "%s\n", text);
     }
     return put_line(lanes, object);
 }

@@ -8,6 +8,8 @@
 #include "lanes/child.h"
 #include "lanes/lanes.h"
 #include "lanes/round.h"
+#include "record/words.h"
+#include "run/rate.h"
 
 typedef enum {
     RP_LANES_WORK,
@@ -35,8 +37,10 @@ struct rp_lanes {
     uint64_t steps, epoch_steps;
     uint32_t epochs, stages;
     bool has_test;
-    rp_notes notes; /* of the run file and its data, logged at the start */
-    bool finite;    /* a result that is not finite is a failure: train.stop_after.non_finite */
+    rp_notes notes;      /* of the run file and its data, logged at the start */
+    bool rate_changes;   /* a resumed run has another learning rate: */
+    rp_rate_change rate; /* how it differs */
+    bool finite;         /* a result that is not finite is a failure: train.stop_after.non_finite */
 
     /* as stored in lanes.json */
     uint64_t round; /* last closed round; 0: none */
@@ -95,8 +99,7 @@ uint64_t rp_lanes_at(const rp_lanes *lanes);  /* step of the most advanced lane 
 double rp_lanes_speed(const rp_lanes *lanes); /* samples/s over the last rounds; NAN: unknown */
 /* "0.1234", or "not finite" */
 const char *rp_lanes_loss_text(double loss, char text[RP_LANES_LOSS]);
-rp_err rp_lanes_log_event(rp_lanes *lanes, const char *event, const rp_lane_child *lane,
-                          const char *format, ...) RP_PRINTF(4, 5);
+rp_err rp_lanes_log_event(rp_lanes *lanes, const rp_run_event *event) RP_MUST_CHECK;
 rp_err rp_lanes_log_round(rp_lanes *lanes, const double *alpha, const uint32_t *lag) RP_MUST_CHECK;
 
 /* lanes_summary.c: makes the summary from those of the lanes. errors IO, FORMAT */

@@ -64,8 +64,8 @@ static rp_err refuse_checkpoint(rp_lanes *lanes, rp_lane_child *lane) {
     lane->condition = RP_LANE_AWAY;
     lane->child.told = 2;
     rp_child_tell(&lane->child, lanes->now_ns);
-    return rp_lanes_log_event(lanes, "refused", lane, "its checkpoint can not be averaged: %.200s",
-                              why);
+    return rp_lanes_log_event(
+        lanes, &(rp_run_event){.kind = RP_EVENT_LANE_REFUSED, .lane = lane->index, .error = why});
 }
 
 static rp_err average_members(rp_lanes *lanes, const rp_round_decision *decision, bool *done) {
@@ -188,9 +188,10 @@ static rp_err handle_full_disk(rp_lanes *lanes, rp_err err) {
     if (lanes->now_ns - lanes->full_ns >= FULL_NS) {
         return err;
     }
-    return is_first ? rp_lanes_log_event(lanes, "unsaved", NULL,
-                                         "%.250s; the lanes wait, and it is tried again for %d s",
-                                         rp_err_message(), (int)(FULL_NS / RP_NS_PER_S))
+    return is_first ? rp_lanes_log_event(
+                          lanes, &(rp_run_event){.kind = RP_EVENT_LANES_UNSAVED,
+                                                 .error = rp_err_message(),
+                                                 .wait_s = (uint64_t)(FULL_NS / RP_NS_PER_S)})
                     : RP_OK;
 }
 

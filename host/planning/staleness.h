@@ -4,9 +4,16 @@
 
 #include "run/runfile.h"
 
-/* Staleness and momentum lengthen the same feedback loop (METHODS 11). If gradients are at least 3
- * updates old and momentum or beta1 is at least 0.5, writes to `text` what that costs and what to
- * try. False: no warning. Pure. */
-bool rp_staleness_hint(const rp_runfile *run, char *text, size_t bytes);
+typedef struct {
+    uint32_t staleness; /* updates by which gradients are too old, at most */
+    const char *key;    /* of the optimiser: "momentum", "beta1" */
+    double momentum;    /* its value */
+    double updates;     /* further updates in which each gradient acts, because of it */
+    const char *advice; /* keys of the optimiser to try: "momentum: 0" */
+} rp_staleness;
+
+/* Staleness and momentum lengthen the same feedback loop (METHODS 11). Returns true if gradients
+ * are at least 3 updates old and momentum or beta1 is at least 0.5. Pure. */
+bool rp_staleness_is_costly(const rp_runfile *run, rp_staleness *out);
 
 #endif

@@ -61,17 +61,24 @@ static double wall_s(const rp_record *record) {
     return record->sinks_run.wall_s + since_open_s(record);
 }
 
+static rp_sink_event make_line(const rp_record *record, const rp_run_event *event,
+                               char text[static RP_WORDS_BYTES]) {
+    return (rp_sink_event){.event = event,
+                           .text = rp_words_write(event, text, RP_WORDS_BYTES),
+                           .time_s = run_s(record)};
+}
+
 /* Of a sink that is spared nothing but the first error is seen, by the others: the disk may be
  * full, and a run is worth more than its log. */
 static rp_err take_failure(rp_record *record, sink *at, rp_err err) {
-    char text[200];
     if (err != RP_ERR_IO || !at->kind->spared || at->failed) {
         return err == RP_ERR_IO && at->kind->spared ? RP_OK : err;
     }
     at->failed = true;
-    (void)snprintf(text, sizeof text, "%.140s; the run goes on without", rp_err_message());
-    const rp_sink_event event = {
-        .name = "unwritten", .step = record->total.step, .text = text, .time_s = run_s(record)};
+    char text[RP_WORDS_BYTES];
+    const rp_run_event unwritten = {
+        .kind = RP_EVENT_UNWRITTEN, .step = record->total.step, .error = rp_err_message()};
+    const rp_sink_event event = make_line(record, &unwritten, text);
     for (uint32_t i = 0; i < record->sink_count; i++) {
         const sink *to = &record->sinks[i];
         if (to->state && !to->kind->spared && to->kind->on_event) {
@@ -287,15 +294,13 @@ rp_err rp_record_eval(rp_record *record, bool validation, uint64_t step, double 
     TELL(record, on_eval, &line);
 }
 
-rp_err rp_record_event(rp_record *record, const char *name, uint64_t step, const char *text) {
-    const rp_sink_event event = {.name = name, .step = step, .text = text, .time_s = run_s(record)};
-    TELL(record, on_event, &event);
-}
-
-rp_err rp_record_note(rp_record *record, const char *name, uint64_t step, const char *text) {
-    const rp_sink_event event = {
-        .name = name, .step = step, .text = text, .log_only = true, .time_s = run_s(record)};
-    TELL(record, on_event, &event);
+rp_err rp_record_event(rp_record *record, const rp_run_event *event) {
+    char text[RP_WORDS_BYTES];
+    if (!record) {
+        return RP_OK;
+    }
+    const rp_sink_event line = make_line(record, event, text);
+    TELL(record, on_event, &line);
 }
 
 rp_err rp_record_prediction(rp_record *record, const rp_sink_prediction *prediction) {

@@ -53,13 +53,8 @@ rp_err rp_record_step(rp_record *record, uint64_t step, double loss, double lr,
 /* Evaluation after `step` steps: of the validation part of a training run, or of eval_split. */
 rp_err rp_record_eval(rp_record *record, bool validation, uint64_t step, double loss,
                       uint64_t samples, uint64_t correct) RP_MUST_CHECK;
-/* A line of text that is also an event in the log: "resumed", "skipped". `step`: so many are done,
- * or it is in the step that makes so many. */
-rp_err rp_record_event(rp_record *record, const char *name, uint64_t step,
-                       const char *text) RP_MUST_CHECK;
-/* Only in the log. */
-rp_err rp_record_note(rp_record *record, const char *name, uint64_t step,
-                      const char *text) RP_MUST_CHECK;
+/* An event with the facts of its kind (words.h). Accepts a NULL record. errors  those of sinks */
+rp_err rp_record_event(rp_record *record, const rp_run_event *event) RP_MUST_CHECK;
 /* The times in `prediction` are set here. */
 rp_err rp_record_prediction(rp_record *record, const rp_sink_prediction *prediction) RP_MUST_CHECK;
 /* The time in `codec` is set here. */

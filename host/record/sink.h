@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "record/histogram.h"
 #include "record/summary.h"
+#include "record/words.h"
 #include "sched/sched.h"
 
 typedef enum { RP_FORMAT_TEXT, RP_FORMAT_JSON } rp_format;
@@ -53,10 +54,8 @@ typedef struct {
 } rp_sink_eval;
 
 typedef struct {
-    const char *name; /* "resumed", "skipped", ... */
-    uint64_t step;    /* from 1: steps done, that of the event included */
-    const char *text; /* in plain language */
-    bool log_only;    /* of no interest to a person who watches */
+    const rp_run_event *event; /* a kind that has a name in the log */
+    const char *text;          /* its sentence */
     double time_s;
 } rp_sink_event;
 

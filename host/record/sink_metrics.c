@@ -85,13 +85,9 @@ static void renumber(json_t *line) {
 /* Is a line kept when the run continues at `step_first`? Events that happened are kept even if
  * their steps are trained again; lines that every start writes are not. */
 static bool is_kept(const json_t *line, uint64_t step_first) {
-    static const char *const happened[] = {"fault",   "recovered", "resumed", "damaged",
-                                           "waiting", "silent",    "spare",   "fewer",
-                                           "joined",  "adopted",   "unsaved", "saved",
-                                           "refused", "twins",     NULL};
     const char *event = json_string_value(json_object_get(line, "event"));
     const json_int_t step = json_integer_value(json_object_get(line, "step"));
-    if (event && is_one_of(event, happened)) {
+    if (event && rp_words_stay(event)) {
         return true;
     }
     return step_first > 0 && (uint64_t)step < step_first + !(event && strcmp(event, "hint") == 0);
@@ -215,10 +211,15 @@ static rp_err on_eval(void *sink, const rp_sink_eval *eval) {
     return write_line(sink, line);
 }
 
-static rp_err on_event(void *sink, const rp_sink_event *event) {
-    return write_line(sink, json_pack("{s:s, s:I, s:o, s:s}", "event", event->name, "step",
-                                      (json_int_t)event->step, "time_s",
-                                      rp_json_of_real(event->time_s), "text", event->text));
+static rp_err on_event(void *sink, const rp_sink_event *said) {
+    const rp_run_event *event = said->event;
+    json_t *line = json_pack("{s:s, s:I, s:o, s:s}", "event", rp_event_rows[event->kind].event,
+                             "step", (json_int_t)event->step, "time_s",
+                             rp_json_of_real(said->time_s), "text", said->text);
+    if (line) {
+        rp_words_put_facts(event, line);
+    }
+    return write_line(sink, line);
 }
 
 static rp_err on_prediction(void *sink, const rp_sink_prediction *line) {

@@ -593,10 +593,10 @@ static rp_err on_eval(void *sink, const rp_sink_eval *eval) {
     return RP_OK;
 }
 
-static rp_err on_event(void *sink, const rp_sink_event *event) {
-    char line[256];
-    if (!event->log_only) {
-        (void)snprintf(line, sizeof line, "step %" PRIu64 ": %s", event->step, event->text);
+static rp_err on_event(void *sink, const rp_sink_event *said) {
+    char line[RP_WORDS_BYTES + 32];
+    if (rp_event_rows[said->event->kind].flags & RP_EVENT_SHOWN) {
+        (void)snprintf(line, sizeof line, "step %" PRIu64 ": %s", said->event->step, said->text);
         put_line(sink, line);
     }
     return RP_OK;

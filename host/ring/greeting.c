@@ -1,7 +1,5 @@
 #include "ring/greeting.h"
 
-#include <stdio.h>
-
 int64_t rp_ring_greeting_left_ns(const rp_ring *ring, int64_t longest_ns, int64_t within_ns,
                                  int64_t since_ns, int64_t from_ns) {
     const bool again = since_ns > ring->greeted_ns;
@@ -48,17 +46,18 @@ rp_err rp_ring_report_refusals(rp_ring *ring, rp_record *record, uint64_t step) 
     rp_err err = RP_OK;
     for (uint32_t k = 0; err == RP_OK && record && k < ring->count; k++) {
         rp_board_silence *silence = &ring->board[k].silence;
-        char text[RP_ERR_MESSAGE_BYTES + 80];
         const rp_silent_why why = rp_ring_look_at_silence(ring, k);
         if (why == RP_SILENT_UNKNOWN || silence->is_reported) {
             continue;
         }
         silence->is_reported = true;
         (void)!rp_ring_why_silent(ring, k);
-        (void)snprintf(text, sizeof text, "%.300s; it counts as a board that is away (ring.wait)",
-                       rp_err_message());
-        err =
-            rp_record_event(record, why == RP_SILENT_UNANSWERED ? "silent" : "refused", step, text);
+        const bool is_silent = why == RP_SILENT_UNANSWERED;
+        err = rp_record_event(record, &(rp_run_event){.kind = is_silent ? RP_EVENT_BOARD_SILENT
+                                                                        : RP_EVENT_BOARD_REFUSED,
+                                                      .step = step,
+                                                      .board = ring->board[k].name,
+                                                      .error = rp_err_message()});
     }
     return err;
 }
@@ -77,12 +76,12 @@ uint32_t rp_lost_count(const rp_lost_boards *lost, const rp_ring *ring) {
     return count;
 }
 
-const char *rp_lost_why(const rp_lost_boards *lost, const rp_ring *ring, uint32_t board) {
+rp_event_kind rp_lost_why(const rp_lost_boards *lost, const rp_ring *ring, uint32_t board) {
     const rp_silent_why why = ring->board[board].silence.why;
-    return lost->wrong != RP_NO_BOARD    ? "computes wrong"
-           : lost->portless == board     ? "lacks a port that another process keeps"
-           : why == RP_SILENT_REFUSES    ? "refuses the handshake"
-           : why == RP_SILENT_BROKEN_OFF ? "breaks off every handshake"
-           : why == RP_SILENT_UNANSWERED ? "does not answer: it is stopped or too busy"
-                                         : "has not come";
+    return lost->wrong != RP_NO_BOARD    ? RP_EVENT_LOST_WRONG
+           : lost->portless == board     ? RP_EVENT_LOST_PORT
+           : why == RP_SILENT_REFUSES    ? RP_EVENT_LOST_REFUSES
+           : why == RP_SILENT_BROKEN_OFF ? RP_EVENT_LOST_BREAKS_OFF
+           : why == RP_SILENT_UNANSWERED ? RP_EVENT_LOST_UNANSWERED
+                                         : RP_EVENT_LOST_ABSENT;
 }

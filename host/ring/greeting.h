@@ -29,7 +29,7 @@ typedef struct {
 
 bool rp_lost_is(const rp_lost_boards *lost, const rp_ring *ring, uint32_t board);
 uint32_t rp_lost_count(const rp_lost_boards *lost, const rp_ring *ring);
-/* Why a board is lost, as part of a sentence: "has not come". */
-const char *rp_lost_why(const rp_lost_boards *lost, const rp_ring *ring, uint32_t board);
+/* Why a board is lost: the words for it in an event. */
+rp_event_kind rp_lost_why(const rp_lost_boards *lost, const rp_ring *ring, uint32_t board);
 
 #endif

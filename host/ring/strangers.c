@@ -27,17 +27,17 @@ static rp_err say_stranger(const rp_ring *ring, const rp_stranger *stranger, rp_
     char fingerprint[RP_KEY_FINGERPRINT];
     char word[RP_KEY_WORD];
     char awaited[160];
-    char text[500];
     rp_key_write(stranger->key, word);
     rp_key_fingerprint(stranger->key, fingerprint);
     list_awaited(ring, awaited, sizeof awaited);
-    (void)snprintf(text, sizeof text,
-                   "somebody at %s dials with the key %s (fingerprint %s), which no board of the "
-                   "roster has%s%s; if it is a board of yours, put the line into the roster that "
-                   "`ringpipe keys show --roster NAME dials` prints there",
-                   stranger->address[0] ? stranger->address : "an unknown address", word,
-                   fingerprint, awaited[0] ? "; awaited: " : "", awaited);
-    return rp_record_event(record, "refused", step, text);
+    return rp_record_event(
+        record,
+        &(rp_run_event){.kind = RP_EVENT_STRANGER,
+                        .step = step,
+                        .address = stranger->address[0] ? stranger->address : "an unknown address",
+                        .key = word,
+                        .fingerprint = fingerprint,
+                        .awaited = awaited});
 }
 
 static bool is_news(rp_ring *ring, const rp_stranger *stranger) {

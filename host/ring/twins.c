@@ -1,20 +1,15 @@
 #include "ring/kept_out.h"
 
-#include <stdio.h>
-
 /* Time between two reports of the same board, even if it restarts repeatedly. */
 static const int64_t SAY_NS = 60 * RP_NS_PER_S;
 
 static rp_err say_twins(const rp_board_state *board, rp_record *record, uint64_t step) {
     const rp_link_peers peers = rp_link_peers_of(board->control);
-    char text[400];
-    (void)snprintf(
-        text, sizeof text,
-        "two boards have the key of board %.40s: the one at %s is in the ring, the one "
-        "at %s is kept out; was an SD card or a folder of keys copied? Make a key of its "
-        "own on one of them (`ringpipe keys new`), and a line in the roster",
-        board->name, peers.served, peers.twin);
-    return rp_record_event(record, "twins", step, text);
+    return rp_record_event(record, &(rp_run_event){.kind = RP_EVENT_TWINS,
+                                                   .step = step,
+                                                   .board = board->name,
+                                                   .address = peers.served,
+                                                   .twin_address = peers.twin});
 }
 
 rp_err rp_twins_look(rp_ring *ring, rp_record *record, uint64_t step) {

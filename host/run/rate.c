@@ -1,8 +1,6 @@
 #include "run/rate.h"
 
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 
 typedef struct {
     rp_lr_schedule schedule;
@@ -40,25 +38,24 @@ fail:
     return err;
 }
 
-void rp_runfile_rate_change(rp_node *before, const rp_runfile *now, uint64_t step,
-                            char text[RP_RATE_BYTES]) {
+bool rp_runfile_rate_change(rp_node *before, const rp_runfile *now, uint64_t step,
+                            rp_rate_change *out) {
     const rate is = {now->lr, now->optim.lr, now->steps, now->epoch_steps};
     const bool ends = is.schedule.kind == RP_LR_COSINE || is.schedule.kind == RP_LR_POLY;
     rate was;
-    text[0] = '\0';
     if (step == 0 || read_rate(before, now, &was) != RP_OK) {
-        return;
+        return false;
     }
     const double would = rate_at(&was, step);
     const double next = rate_at(&is, step);
     if (fabs(next - would) <= 1e-9 * fmax(fabs(next), fabs(would))) {
-        return;
+        return false;
     }
-    const int used =
-        snprintf(text, RP_RATE_BYTES, "lr goes from %.3g to %.3g", rate_at(&was, step - 1), next);
+    *out = (rp_rate_change){.before = rate_at(&was, step - 1), .now = next};
     if (ends && is.steps != was.steps) {
-        (void)snprintf(text + used, RP_RATE_BYTES - (size_t)used,
-                       ": the %s schedule now spans %" PRIu64 " steps, before %" PRIu64,
-                       rp_lr_kinds[is.schedule.kind], is.steps, was.steps);
+        out->curve = rp_lr_kinds[is.schedule.kind];
+        out->steps = is.steps;
+        out->steps_before = was.steps;
     }
+    return true;
 }

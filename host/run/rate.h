@@ -4,11 +4,16 @@
 
 #include "run/runfile.h"
 
-enum { RP_RATE_BYTES = 200 };
+typedef struct {
+    double before, now;    /* learning rate of the last step, and of the next one */
+    const char *curve;     /* "cosine"; NULL: not one that ends, or it ends as before */
+    uint64_t steps_before; /* of the curve */
+    uint64_t steps;
+} rp_rate_change;
 
-/* Describes, for the user, how the learning rate at `step` differs from that of `before`, the
- * former run.yaml. The text is empty if it does not differ, or if `before` is invalid. */
-void rp_runfile_rate_change(rp_node *before, const rp_runfile *now, uint64_t step,
-                            char text[RP_RATE_BYTES]);
+/* Finds how the learning rate at `step` differs from that of `before`, the former run.yaml. Returns
+ * false if it does not differ, or if `before` is invalid. */
+bool rp_runfile_rate_change(rp_node *before, const rp_runfile *now, uint64_t step,
+                            rp_rate_change *out);
 
 #endif

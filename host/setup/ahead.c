@@ -28,13 +28,9 @@ static void put_list(const rp_setup *setup, char out[LIST_BYTES]) {
 
 static rp_err say_ahead(rp_choice *c, double step_s) {
     char list[LIST_BYTES];
-    char text[LIST_BYTES + 160];
     put_list(&c->next, list);
-    (void)snprintf(text, sizeof text,
-                   "by what was measured forwards run %s steps ahead, the fewest with which a "
-                   "step takes no longer than %.4g ms",
-                   list, 1e3 * step_s);
-    return rp_choice_say(c, "ahead", text);
+    return rp_choice_say(c,
+                         &(rp_run_event){.kind = RP_EVENT_AHEAD, .ahead = list, .step_s = step_s});
 }
 
 static double find_longest(const double *times, uint32_t count) {
@@ -51,20 +47,19 @@ static rp_err hint_stash(rp_choice *c, const rp_split_times *times) {
     const double backward = find_longest(times->backward, times->stages);
     const double work = forward > backward ? forward : backward;
     uint32_t k = 0;
-    char text[320];
     while (k < times->stages && !(times->stash[k] > work)) {
         k++;
     }
     if (k == times->stages) {
         return RP_OK;
     }
-    (void)snprintf(text, sizeof text,
-                   "what a step of stage %u leaves for its backward is %.4g ms on the wire from "
-                   "board %.40s to board %.40s, and no board computes longer than %.4g ms: a "
-                   "schedule with both directions on one board does not send it, as pipedream",
-                   k, 1e3 * times->stash[k], rp_choice_name(c, k),
-                   rp_choice_name(c, rp_runfile_backward_place(&c->run, k)), 1e3 * work);
-    return rp_choice_say(c, "hint", text);
+    const uint32_t backward_at = rp_runfile_backward_place(&c->run, k);
+    return rp_choice_say(c, &(rp_run_event){.kind = RP_EVENT_HINT_STASH,
+                                            .stage = k,
+                                            .stash_s = times->stash[k],
+                                            .board = rp_choice_name(c, k),
+                                            .peer = rp_choice_name(c, backward_at),
+                                            .work_s = work});
 }
 
 rp_err rp_ahead_choose(rp_choice *c) {

@@ -96,8 +96,9 @@ bool rp_split_may_be_on(const rp_arrangement *a, uint32_t boards);
  * `by_price`: splits those that give the shortest step according to measurements; else the first of
  * the list. */
 void rp_split_count_stages(rp_arrangement *a, bool by_price);
-/* "; split are stages 0, 2" */
-void rp_split_put_stages(const rp_arrangement *a, char *out, size_t bytes);
+/* Writes the stages that are split, "0, 2" or "none", and returns them. NULL: the schedule has no
+ * list of them. */
+const char *rp_split_list_stages(const rp_arrangement *a, char *out, size_t bytes);
 
 /* ---- choosing -------------------------------------------------------------------------------- */
 
@@ -123,8 +124,6 @@ void rp_arrangement_take_advance(rp_arrangement *a, const rp_advance_choice *cho
 void rp_arrangement_adopt_advance(rp_arrangement *a, uint32_t advance);
 /* Reduces the advance by one, because boards lack memory. */
 void rp_arrangement_reduce_advance(rp_arrangement *a);
-/* Logs an event "advance" for the last trained step, so that a resumed run keeps it. */
-rp_err rp_arrangement_log_advance(const rp_arrangement *a, const char *text) RP_MUST_CHECK;
 /* Logs the advance in effect and the reason. `before`: the advance to compare with. */
 rp_err rp_arrangement_say_advance(const rp_arrangement *a, uint32_t before) RP_MUST_CHECK;
 /* replan.c: chooses another cut or other sizes at a pause, if the measured times differ from the

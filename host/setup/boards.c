@@ -30,23 +30,22 @@ static double cut_s(const rp_joint_plan *plan) {
 }
 
 static rp_err say_boards(rp_choice *c, const rp_joint_plan *best, const rp_joint_plan *now) {
-    char text[480];
-    size_t used = (size_t)snprintf(
-        text, sizeof text,
-        "%u of %u boards, %.4g ms a step by prediction in place of %.4g ms:", best->count,
-        now->count, 1e3 * cut_s(best), 1e3 * now->step_s);
-    for (uint32_t k = 0; k < c->next.boards && used < 200; k++) {
-        used += (size_t)snprintf(text + used, sizeof text - used, " %.40s", rp_choice_name(c, k));
+    char names[400] = "";
+    size_t used = 0;
+    for (uint32_t k = 0; k < c->next.boards && used < sizeof names; k++) {
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", k ? " " : "",
+                                 rp_choice_name(c, k));
     }
-    if (rp_joint_is_shared(best)) {
-        used += (size_t)snprintf(text + used, sizeof text - used,
-                                 "; %u stages, some of them shared", best->stages);
-    }
-    if (best->count < now->count) {
-        used += (size_t)snprintf(text + used, sizeof text - used, "; the others are spares");
-    }
-    (void)snprintf(text + used, sizeof text - used, "; then %s", best->limits);
-    return rp_choice_say(c, "boards", text);
+    return rp_choice_say(
+        c, &(rp_run_event){.kind = RP_EVENT_BOARDS,
+                           .boards = names,
+                           .board_count = best->count,
+                           .boards_before = now->count,
+                           .step_s = cut_s(best),
+                           .step_before_s = now->step_s,
+                           .stages = rp_joint_is_shared(best) ? best->stages : 0,
+                           .spares = best->count < now->count ? now->count - best->count : 0,
+                           .limits = best->limits});
 }
 
 /* Keeps the planner's text for `ringpipe plan`, which shows the new ring. Either `answer` or

@@ -42,16 +42,9 @@ fail:
     return err;
 }
 
-rp_err rp_choice_say(rp_choice *c, const char *event, const char *text) {
-    rp_setup_why *why = c->why;
-    char *copy;
-    RP_ASSERT(why->count < RP_SETUP_EVENTS_MAX);
-    const rp_err err = rp_arena_string(c->arena, text, &copy);
-    if (err == RP_OK) {
-        why->event[why->count].name = event;
-        why->event[why->count++].text = copy;
-    }
-    return err;
+rp_err rp_choice_say(rp_choice *c, const rp_run_event *event) {
+    RP_ASSERT(c->why->count < RP_SETUP_EVENTS_MAX);
+    return rp_words_copy(c->arena, event, &c->why->event[c->why->count++]);
 }
 
 bool rp_choice_is_fixed(const rp_choice *c) {

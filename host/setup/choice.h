@@ -21,7 +21,7 @@ rp_err rp_choice_open(rp_choice *c, const rp_runfile *wish, const rp_setup_facts
                       const rp_setup *now, rp_arena *arena, rp_setup_why *why) RP_MUST_CHECK;
 void rp_choice_refresh(rp_choice *c);
 /* Adds an event. errors MEMORY */
-rp_err rp_choice_say(rp_choice *c, const char *event, const char *text) RP_MUST_CHECK;
+rp_err rp_choice_say(rp_choice *c, const rp_run_event *event) RP_MUST_CHECK;
 /* The plan is given or has shared stages, so choices for one board per stage do not apply. */
 bool rp_choice_is_fixed(const rp_choice *c);
 const char *rp_choice_name(const rp_choice *c, uint32_t place); /* name of a board in `next` */

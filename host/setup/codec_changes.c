@@ -23,7 +23,6 @@ static bool are_chosen(const rp_arrangement *a, uint32_t stages) {
 /* A codec that lost more than links.max_error is replaced by the next milder one. */
 static rp_err judge_loss(rp_arrangement *a, const rp_sink_codec *line, bool gradients) {
     rp_codecs_waiting *codecs = &a->codecs;
-    char text[200];
     if (!are_chosen(a, a->plan->stage_count) || line->l2_error <= a->run.codec_max_error) {
         return RP_OK;
     }
@@ -35,11 +34,15 @@ static rp_err judge_loss(rp_arrangement *a, const rp_sink_codec *line, bool grad
     }
     *next = milder;
     codecs->differ = true;
-    (void)snprintf(text, sizeof text,
-                   "%s of stage %u lose %.2g %% in %s, and links.max_error is %.2g %%: %s is next",
-                   line->carries, line->stage, 100 * line->l2_error, line->codec,
-                   100 * a->run.codec_max_error, rp_codec_name(*next));
-    return rp_record_event(rp_folder_record(a->folder), "codecs", line->step, text);
+    return rp_record_event(rp_folder_record(a->folder),
+                           &(rp_run_event){.kind = RP_EVENT_CODEC_MILDER,
+                                           .step = line->step,
+                                           .stage = line->stage,
+                                           .carries = line->carries,
+                                           .codec = line->codec,
+                                           .l2_error = line->l2_error,
+                                           .max_error = a->run.codec_max_error,
+                                           .next_codec = rp_codec_name(*next)});
 }
 
 static rp_err note_loss(rp_arrangement *a, uint32_t stage, bool gradients) {
@@ -72,21 +75,22 @@ fail:
     return err;
 }
 
-static rp_err say_codecs(const rp_arrangement *a, const char *why, const rp_codec (*of)[2]) {
+static rp_err say_codecs(const rp_arrangement *a, rp_event_kind kind, const rp_codec (*of)[2]) {
     RP_ASSERT(of && rp_folder_record(a->folder));
-    char text[400];
-    size_t used =
-        (size_t)snprintf(text, sizeof text, "%sfrom stage to stage (activations/gradients):", why);
-    for (uint32_t k = 0; k + 1 < a->run.stages && used + 1 < sizeof text; k++) {
-        used += (size_t)snprintf(text + used, sizeof text - used, " %s/%s", rp_codec_name(of[k][0]),
-                                 rp_codec_name(of[k][1]));
+    char list[320] = "";
+    size_t used = 0;
+    for (uint32_t k = 0; k + 1 < a->run.stages && used < sizeof list; k++) {
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s/%s", k ? " " : "",
+                                 rp_codec_name(of[k][0]), rp_codec_name(of[k][1]));
     }
-    return rp_record_event(rp_folder_record(a->folder), "codecs", a->position->step, text);
+    return rp_record_event(
+        rp_folder_record(a->folder),
+        &(rp_run_event){.kind = kind, .step = a->position->step, .codecs = list});
 }
 
 rp_err rp_arrangement_say_codecs(const rp_arrangement *a) {
     const bool any = rp_folder_record(a->folder) && are_chosen(a, a->run.stages);
-    return any ? say_codecs(a, "", a->now.codec) : RP_OK;
+    return any ? say_codecs(a, RP_EVENT_CODECS, a->now.codec) : RP_OK;
 }
 
 /* Rates as shown by acks, else as measured before; 0: unknown. A wire that was seldom full may be
@@ -125,7 +129,7 @@ rp_err rp_arrangement_follow_wires(rp_arrangement *a, double segment_s) {
     RP_TRY(rp_cost_choose_codecs(&a->run, &a->now.cut, rp_measure_layer_seconds(a->measure), rate,
                                  next));
     a->codecs.differ = memcmp(next, a->now.codec, (a->run.stages - 1) * sizeof *next) != 0;
-    RP_TRY(a->codecs.differ ? say_codecs(a, "wires were full; next, ", (const rp_codec(*)[2])next)
+    RP_TRY(a->codecs.differ ? say_codecs(a, RP_EVENT_CODECS_NEXT, (const rp_codec(*)[2])next)
                             : RP_OK);
 fail:
     rp_arena_finish(&arena);

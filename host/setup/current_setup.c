@@ -66,8 +66,10 @@ void rp_arrangement_go_back(rp_arrangement *a) {
 static rp_err say_why(rp_arrangement *a, const rp_setup_why *why) {
     rp_record *record = rp_folder_record(a->folder);
     rp_err err = RP_OK;
-    for (uint32_t i = 0; record && i < why->count && err == RP_OK; i++) {
-        err = rp_record_event(record, why->event[i].name, a->position->step, why->event[i].text);
+    for (uint32_t i = 0; i < why->count && err == RP_OK; i++) {
+        rp_run_event event = why->event[i];
+        event.step = a->position->step;
+        err = rp_record_event(record, &event);
     }
     RP_TRY(err);
     RP_TRY(why->boards ? rp_arena_string(a->arena, why->boards, &a->plan_words) : RP_OK);

@@ -10,7 +10,6 @@
 rp_err rp_micro_take(rp_choice *c, const rp_joint_answer *answer) {
     const bool known = answer && answer->is_known;
     const uint32_t before = c->run.micro;
-    char text[240];
     if (!c->run.micro_auto) {
         return RP_OK;
     }
@@ -18,11 +17,11 @@ rp_err rp_micro_take(rp_choice *c, const rp_joint_answer *answer) {
     c->next.micro_auto = false; /* chosen once in a run */
     c->next.micro = known ? answer->with_micro : before;
     rp_choice_refresh(c);
-    (void)snprintf(text, sizeof text, "microbatches of %u samples: %s", c->run.micro,
-                   !known                   ? "nothing was measured that says more"
-                   : c->run.micro == before ? "no other size saves 1 % of a step by prediction"
-                                            : "a step is shortest with them by prediction");
-    return rp_choice_say(c, "microbatch", text);
+    return rp_choice_say(c,
+                         &(rp_run_event){.kind = !known ? RP_EVENT_MICRO_UNMEASURED
+                                                 : c->run.micro == before ? RP_EVENT_MICRO_KEPT
+                                                                          : RP_EVENT_MICRO_CHOSEN,
+                                         .micro = c->run.micro});
 }
 
 rp_err rp_schedule_take(rp_choice *c, const rp_joint_answer *answer) {
@@ -40,7 +39,8 @@ rp_err rp_schedule_take(rp_choice *c, const rp_joint_answer *answer) {
     if (known) {
         RP_TRY(rp_arena_string(c->arena, answer->schedule, &words));
         c->why->schedule = words;
-        RP_TRY(words[0] ? rp_choice_say(c, "schedule", words) : RP_OK);
+        const rp_run_event event = {.kind = RP_EVENT_SCHEDULE, .why = words};
+        RP_TRY(words[0] ? rp_choice_say(c, &event) : RP_OK);
     }
 fail:
     return err;

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "planning/profile.h"
+#include "record/words.h"
 #include "run/setup.h"
 
 /* All pointers are borrowed. */
@@ -22,11 +23,9 @@ typedef struct {
 enum { RP_SETUP_EVENTS_MAX = 12 };
 typedef struct {
     uint32_t count;
-    struct {
-        const char *name, *text;
-    } event[RP_SETUP_EVENTS_MAX]; /* in the order of the choices */
-    const char *boards;           /* some lines on boards and order; NULL: not chosen */
-    const char *schedule;         /* a sentence on the schedule; NULL: not chosen */
+    rp_run_event event[RP_SETUP_EVENTS_MAX]; /* in the order of the choices; `step` is not set */
+    const char *boards;                      /* some lines on boards and order; NULL: not chosen */
+    const char *schedule;                    /* a sentence on the schedule; NULL: not chosen */
 } rp_setup_why;
 
 /* Keys that the resolved run file gets, for choices that hold for the whole run. */

@@ -14,10 +14,6 @@ void rp_membership_forget_wrong(rp_arrangement *a, uint32_t *tried) {
     (*tried)--;
 }
 
-static rp_err log_event(const rp_arrangement *a, const char *event, const char *text) {
-    return rp_record_event(rp_folder_record(a->folder), event, a->position->step, text);
-}
-
 /* ---- spares ---------------------------------------------------------------------------------- */
 
 static bool has_spare(const rp_runfile *run, uint32_t tried) {
@@ -26,11 +22,10 @@ static bool has_spare(const rp_runfile *run, uint32_t tried) {
 
 rp_err rp_membership_take_spares(rp_arrangement *a, const rp_lost_boards *lost, uint32_t *tried) {
     rp_ring *ring = a->ring;
-    char text[240];
     rp_err err = RP_OK;
     for (uint32_t k = 0; k < ring->count && has_spare(&a->run, *tried); k++) {
         const char *name = ring->board[k].name;
-        const char *why = rp_lost_why(lost, ring, k);
+        const rp_event_kind why = rp_lost_why(lost, ring, k);
         if (!rp_lost_is(lost, ring, k)) {
             continue;
         }
@@ -38,9 +33,12 @@ rp_err rp_membership_take_spares(rp_arrangement *a, const rp_lost_boards *lost, 
         (*tried)++;
         rp_ring_take_entry(ring, k);
         rp_ring_expect_hello(ring, k, false); /* the spare gets its full greeting time */
-        (void)snprintf(text, sizeof text, "board %s %s: the spare board %s takes its place", name,
-                       why, ring->board[k].name);
-        RP_TRY(log_event(a, "spare", text));
+        RP_TRY(rp_record_event(rp_folder_record(a->folder),
+                               &(rp_run_event){.kind = RP_EVENT_SPARE,
+                                               .step = a->position->step,
+                                               .board = name,
+                                               .why = rp_words_of(why),
+                                               .spare = ring->board[k].name}));
     }
 fail:
     return err;
@@ -90,20 +88,16 @@ const char *rp_membership_why_fixed(const rp_arrangement *a, uint32_t left) {
 }
 
 rp_err rp_membership_log_left(const rp_arrangement *a, const rp_membership_left *left) {
-    const uint32_t count = a->ring->count;
-    const char *odd = left->odd;
-    char text[500];
-    char split[120] = "";
-    if (rp_split_is_listed(a)) {
-        rp_split_put_stages(a, split, sizeof split);
-    }
-    (void)snprintf(text, sizeof text,
-                   "%s %.160s %s: the model is cut anew over the %u board%s left%s%.60s%s%s",
-                   left->count == 1 ? "board" : "boards", left->names,
-                   left->count == 1 ? left->why : "have not come", count, count == 1 ? "" : "s",
-                   odd ? "; board " : "", odd ? odd : "",
-                   odd ? " is a spare now, for each stage has two boards" : "", split);
-    return log_event(a, "fewer", text);
+    char split[120];
+    return rp_record_event(
+        rp_folder_record(a->folder),
+        &(rp_run_event){.kind = RP_EVENT_FEWER,
+                        .step = a->position->step,
+                        .boards = left->names,
+                        .why = rp_words_of(left->count == 1 ? left->why : RP_EVENT_LOST_SEVERAL),
+                        .board_count = a->ring->count,
+                        .spare = left->odd,
+                        .split = rp_split_list_stages(a, split, sizeof split)});
 }
 
 /* Sets the stages for the current boards. Which of them are split may depend on measurements. */
@@ -160,7 +154,7 @@ static const char *remove_odd(rp_arrangement *a, const rp_lost_boards *lost) {
 rp_err rp_membership_remove_lost(rp_arrangement *a, const rp_lost_boards *lost, uint32_t *tried,
                                  rp_membership_left *left) {
     rp_err err;
-    *left = (rp_membership_left){.why = ""};
+    *left = (rp_membership_left){.why = RP_EVENT_LOST_ABSENT};
     RP_TRY(rp_membership_take_spares(a, lost, tried));
     left->odd = remove_odd(a, lost);
     remove_lost(a, lost, left);
@@ -215,13 +209,11 @@ bool rp_membership_join(rp_arrangement *a, char names[static RP_MEMBERSHIP_NAMES
 }
 
 rp_err rp_membership_log_joined(const rp_arrangement *a, const char *names) {
-    char text[440];
-    char split[120] = "";
-    if (rp_split_is_listed(a)) {
-        rp_split_put_stages(a, split, sizeof split);
-    }
-    (void)snprintf(text, sizeof text,
-                   "%.200s can be reached again: the model is cut anew over %u boards%s", names,
-                   a->ring->count, split);
-    return log_event(a, "joined", text);
+    char split[120];
+    return rp_record_event(rp_folder_record(a->folder),
+                           &(rp_run_event){.kind = RP_EVENT_JOINED,
+                                           .step = a->position->step,
+                                           .boards = names,
+                                           .board_count = a->ring->count,
+                                           .split = rp_split_list_stages(a, split, sizeof split)});
 }

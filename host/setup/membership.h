@@ -23,8 +23,8 @@ const char *rp_membership_why_fixed(const rp_arrangement *a, uint32_t left);
 typedef struct {
     char names[200];
     uint32_t count;
-    const char *why; /* reason of the first one */
-    const char *odd; /* a spare now, because each stage takes two boards; NULL: none */
+    rp_event_kind why; /* reason of the first one */
+    const char *odd;   /* a spare now, because each stage takes two boards; NULL: none */
 } rp_membership_left;
 
 /* Spares take as many places as possible; all remaining lost boards are removed. errors IO */

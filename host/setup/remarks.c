@@ -1,7 +1,6 @@
 /* Remarks for the user who starts a run. */
 #include "run/remarks.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "planning/cost.h"
@@ -9,8 +8,9 @@
 #include "setup/assignment.h"
 #include "setup/setup_own.h"
 
-static rp_err say_event(const rp_arrangement *a, const char *name, const char *text) {
-    return rp_record_event(rp_folder_record(a->folder), name, a->position->step, text);
+static rp_err say_note(const rp_arrangement *a, rp_event_kind kind, const char *note) {
+    return rp_record_event(rp_folder_record(a->folder),
+                           &(rp_run_event){.kind = kind, .step = a->position->step, .note = note});
 }
 
 /* Without train.microbatch a step is one microbatch, which fills the ring only in a few
@@ -20,26 +20,35 @@ static rp_err hint_microbatch(const rp_arrangement *a) {
     uint32_t micro;
     double busy;
     double better;
-    char text[160];
     rp_err err = RP_OK;
     if (a->run.micro < a->run.batch || a->run.sizes.at || !(kind->flushed || kind->accumulates)) {
         return RP_OK;
     }
     RP_TRY(rp_cost_compare_micro(&a->run, &micro, &busy, &better));
     if (better > busy + 0.1) {
-        (void)snprintf(text, sizeof text,
-                       "one microbatch a step keeps the boards %.0f %% busy at best; "
-                       "train.microbatch: %u, %.0f %%",
-                       100 * busy, micro, 100 * better);
-        RP_TRY(say_event(a, "hint", text));
+        RP_TRY(rp_record_event(rp_folder_record(a->folder),
+                               &(rp_run_event){.kind = RP_EVENT_HINT_MICRO,
+                                               .step = a->position->step,
+                                               .busy_before = busy,
+                                               .micro = micro,
+                                               .busy = better}));
     }
 fail:
     return err;
 }
 
 static rp_err hint_staleness(const rp_arrangement *a) {
-    char text[200];
-    return rp_staleness_hint(&a->run, text, sizeof text) ? say_event(a, "hint", text) : RP_OK;
+    rp_staleness found;
+    return rp_staleness_is_costly(&a->run, &found)
+               ? rp_record_event(rp_folder_record(a->folder),
+                                 &(rp_run_event){.kind = RP_EVENT_HINT_MOMENTUM,
+                                                 .step = a->position->step,
+                                                 .staleness = found.staleness,
+                                                 .momentum_key = found.key,
+                                                 .momentum = found.momentum,
+                                                 .updates = found.updates,
+                                                 .advice = found.advice})
+               : RP_OK;
 }
 
 /* Lanes have the same data, so only the run of lanes logs notes about it. */
@@ -48,7 +57,7 @@ static rp_err note_data(const rp_arrangement *a) {
     rp_err err = RP_OK;
     for (uint32_t i = 0; i < notes->count && a->run.lanes.own == RP_LANE_NONE && err == RP_OK;
          i++) {
-        err = say_event(a, "data", notes->text[i]);
+        err = say_note(a, RP_EVENT_HINT_DATA, notes->text[i]);
     }
     return err;
 }
@@ -79,7 +88,7 @@ static rp_err note_run(const rp_arrangement *a) {
         }
     }
     for (uint32_t i = 0; i < notes.count; i++) {
-        RP_TRY(is_said(&notes, i) ? RP_OK : say_event(a, "hint", notes.text[i]));
+        RP_TRY(is_said(&notes, i) ? RP_OK : say_note(a, RP_EVENT_HINT, notes.text[i]));
     }
 fail:
     rp_arena_finish(&arena);

@@ -2,7 +2,6 @@
  * when boards or wires take other times than predicted and the new plan saves more than new stages
  * cost. */
 #include <math.h>
-#include <stdio.h>
 
 #include "measure/drift.h"
 #include "setup/setup_own.h"
@@ -44,25 +43,18 @@ static bool has_drifted(const rp_arrangement *a, drifted *out) {
 
 static rp_err say_drift(const rp_arrangement *a, const drifted *found, const double step_s[2],
                         bool pays) {
-    const char *from = a->ring->board[found->from].name;
-    const char *to = a->ring->board[found->to].name;
-    char what[160];
-    char text[480];
-    if (found->from == found->to) {
-        (void)snprintf(what, sizeof what, "ops of board %.60s take", from);
-    } else {
-        (void)snprintf(what, sizeof what, "the wire from board %.60s to board %.60s takes", from,
-                       to);
-    }
-    (void)snprintf(text, sizeof text,
-                   "%s %.2f times as long as predicted: %s (a step takes %.4g ms "
-                   "as it is, %.4g ms with the best plan)",
-                   what, found->factor,
-                   !pays             ? "the plan stays, another saves too little"
-                   : a->run.cut_auto ? "the layers are shared out anew"
-                                     : "the sizes are chosen anew",
-                   1e3 * step_s[0], 1e3 * step_s[1]);
-    return rp_record_event(rp_folder_record(a->folder), "plan", a->position->step, text);
+    const rp_board_state *board = a->ring->board;
+    return rp_record_event(
+        rp_folder_record(a->folder),
+        &(rp_run_event){.kind = !pays             ? RP_EVENT_PLAN_KEPT
+                                : a->run.cut_auto ? RP_EVENT_PLAN_CUT
+                                                  : RP_EVENT_PLAN_SIZES,
+                        .step = a->position->step,
+                        .board = board[found->from].name,
+                        .peer = found->from == found->to ? NULL : board[found->to].name,
+                        .factor = found->factor,
+                        .step_before_s = step_s[0],
+                        .step_s = step_s[1]});
 }
 
 /* Makes the measured times the new prediction, so that later ones are compared with them. */

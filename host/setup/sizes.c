@@ -20,18 +20,18 @@ static void set_sizes(rp_choice *c, const uint32_t (*size)[2]) {
 
 static rp_err say_sizes(rp_choice *c, const rp_size_choice *choice) {
     RP_ASSERT(c->next.size_stages == c->run.stages && choice->even > 0);
-    char text[400];
-    size_t used = (size_t)snprintf(
-        text, sizeof text, "sizes by %s (samples forward/backward):", c->run.sizes.planner->name);
-    for (uint32_t k = 0; k < c->run.stages && used < sizeof text / 2; k++) {
-        used += (size_t)snprintf(text + used, sizeof text - used, " %u/%u", c->next.size[k][0],
-                                 c->next.size[k][1]);
+    char list[240] = "";
+    size_t used = 0;
+    for (uint32_t k = 0; k < c->run.stages && used < sizeof list; k++) {
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%u/%u", k ? " " : "",
+                                 c->next.size[k][0], c->next.size[k][1]);
     }
-    (void)snprintf(text + used, sizeof text - used,
-                   "; by what was measured a step takes %.4g ms, with microbatches of %u on all "
-                   "stages, the best even size, %.4g ms",
-                   1e3 * choice->step_s, choice->even, 1e3 * choice->even_step_s);
-    return rp_choice_say(c, "sizes", text);
+    return rp_choice_say(c, &(rp_run_event){.kind = RP_EVENT_SIZES,
+                                            .planner = c->run.sizes.planner->name,
+                                            .sizes = list,
+                                            .step_s = choice->step_s,
+                                            .even = choice->even,
+                                            .even_s = choice->even_step_s});
 }
 
 rp_err rp_sizes_find(rp_choice *c) {
@@ -53,7 +53,6 @@ rp_err rp_sizes_choose(rp_choice *c) {
 
 rp_err rp_sizes_take(rp_choice *c, const rp_joint_plan *plan) {
     uint32_t(*size)[2];
-    char text[400];
     rp_err err = RP_OK;
     if (!c->run.sizes.planner) {
         return RP_OK;
@@ -66,13 +65,12 @@ rp_err rp_sizes_take(rp_choice *c, const rp_joint_plan *plan) {
     RP_TRY(RP_ARENA_NEW(c->arena, plan->stages, &size));
     memcpy(size, plan->size, plan->stages * sizeof *plan->size);
     set_sizes(c, (const uint32_t(*)[2])size);
-    (void)snprintf(text, sizeof text,
-                   "microbatches of %u samples forward and %u backward on all stages, because "
-                   "boards share some: %.4g ms a step by prediction, with %u (train.microbatch) "
-                   "%.4g ms",
-                   plan->size[0][0], plan->size[0][1], 1e3 * plan->step_s, c->run.micro,
-                   1e3 * plan->even_s);
-    RP_TRY(rp_choice_say(c, "sizes", text));
+    RP_TRY(rp_choice_say(c, &(rp_run_event){.kind = RP_EVENT_SIZES_SHARED,
+                                            .forward = plan->size[0][0],
+                                            .backward = plan->size[0][1],
+                                            .step_s = plan->step_s,
+                                            .even = c->run.micro,
+                                            .even_s = plan->even_s}));
 fail:
     return err;
 }

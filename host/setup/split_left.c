@@ -97,16 +97,16 @@ void rp_split_count_stages(rp_arrangement *a, bool by_price) {
     }
 }
 
-void rp_split_put_stages(const rp_arrangement *a, char *out, size_t bytes) {
+const char *rp_split_list_stages(const rp_arrangement *a, char *out, size_t bytes) {
     size_t used = 0;
-    out[0] = '\0';
+    if (!rp_split_is_listed(a)) {
+        return NULL;
+    }
+    (void)snprintf(out, bytes, "none");
     for (uint32_t k = 0; k < a->run.stages && used < bytes; k++) {
         if (rp_method_is_split(&a->run.method, k)) {
-            used += (size_t)snprintf(out + used, bytes - used, "%s%u",
-                                     used > 0 ? ", " : "; split are stages ", k);
+            used += (size_t)snprintf(out + used, bytes - used, "%s%u", used > 0 ? ", " : "", k);
         }
     }
-    if (used == 0) {
-        (void)snprintf(out, bytes, "; no stage is split now");
-    }
+    return out;
 }

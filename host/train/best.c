@@ -1,7 +1,5 @@
 /* Keeps the weights of the best evaluation, and ends a run after many evaluations without gain. */
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #include "train/train_own.h"
@@ -33,13 +31,6 @@ static bool is_gain(const rp_train *train, double value) {
     return isfinite(value) && (best->step == 0 || better);
 }
 
-static void describe_best(const rp_train *train, char *text, size_t bytes) {
-    (void)snprintf(text, bytes, "best %s so far: %.*f%s after step %" PRIu64,
-                   is_by_accuracy(train) ? "accuracy" : "loss", is_by_accuracy(train) ? 2 : 4,
-                   is_by_accuracy(train) ? 100 * train->best.value : train->best.value,
-                   is_by_accuracy(train) ? " %" : "", train->best.step);
-}
-
 /* Counts the evaluation at the position. */
 static rp_checkpoint_best count_score(const rp_train *train, double value) {
     rp_checkpoint_best best = train->best;
@@ -61,21 +52,28 @@ static bool ends_run(const rp_train *train, const rp_checkpoint_best *best) {
            train->stop_step == 0 && train->position->step < train->run->steps;
 }
 
+/* The best evaluation, as facts of an event. */
+static rp_run_event describe_best(const rp_train *train, rp_event_kind kind) {
+    const bool by_accuracy = is_by_accuracy(train);
+    return (rp_run_event){.kind = kind,
+                          .step = train->position->step,
+                          .accuracy = by_accuracy ? train->best.value : (double)NAN,
+                          .loss = by_accuracy ? (double)NAN : train->best.value};
+}
+
 static rp_err say_gain(rp_train *train) {
-    char text[160];
-    describe_best(train, text, sizeof text);
-    return rp_record_event(rp_train_record(train), "best", train->position->step, text);
+    const rp_run_event event =
+        describe_best(train, is_by_accuracy(train) ? RP_EVENT_BEST_ACCURACY : RP_EVENT_BEST_LOSS);
+    return rp_record_event(rp_train_record(train), &event);
 }
 
 static rp_err stop_early(rp_train *train) {
-    char best[120];
-    char text[220];
-    describe_best(train, best, sizeof best);
-    (void)snprintf(text, sizeof text, "no gain in %u evaluations: the run ends here; %s",
-                   train->best.since, best);
+    rp_run_event event = describe_best(train, RP_EVENT_STOPPED);
+    event.evaluations = train->best.since;
+    event.best_step = train->best.step;
     RP_ASSERT(train->best.end >= train->position->step && train->best.end <= train->run->steps);
     train->stop_step = train->best.end;
-    return rp_record_event(rp_train_record(train), "stopped", train->position->step, text);
+    return rp_record_event(rp_train_record(train), &event);
 }
 
 rp_err rp_best_note(rp_train *train, rp_split split, const rp_position_score *score, bool *stops) {

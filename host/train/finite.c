@@ -74,18 +74,16 @@ fail:
 static rp_err tell_unsaved(const rp_train *train, uint64_t kept_step, bool is_needed,
                            rp_FaultClass *fault_class) {
     char advice[RP_FINITE_ADVICE];
-    char from[32] = "the start";
-    char text[320];
-    if (kept_step > 0) {
-        (void)snprintf(from, sizeof from, "step %" PRIu64, kept_step);
-    }
-    (void)snprintf(text, sizeof text,
-                   "'%s' is not finite, so no checkpoint is saved: --resume goes on from %s; %s",
-                   train->finite.tensor, from, write_advice(train, advice, sizeof advice));
-    if (is_needed) {
-        return make_fatal(rp_fail(RP_ERR_FAULT, "%s", text), fault_class);
-    }
-    return rp_record_event(rp_train_record(train), "unsaved", train->position->step, text);
+    char text[RP_WORDS_BYTES];
+    const rp_run_event event = {.kind = RP_EVENT_UNSAVED_TENSOR,
+                                .step = train->position->step,
+                                .tensor = train->finite.tensor,
+                                .checkpoint_step = kept_step,
+                                .advice = write_advice(train, advice, sizeof advice)};
+    return is_needed
+               ? make_fatal(rp_fail(RP_ERR_FAULT, "%s", rp_words_write(&event, text, sizeof text)),
+                            fault_class)
+               : rp_record_event(rp_train_record(train), &event);
 }
 
 rp_err rp_train_note_saved(rp_train *train, const char *tensor, uint64_t kept_step, bool is_needed,

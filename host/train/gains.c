@@ -2,7 +2,6 @@
  * stage gets its own gains. */
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 
 #include "train/train_own.h"
 
@@ -53,7 +52,6 @@ static rp_err update_gains(rp_train *train, uint32_t board, const rp_PredictionE
     const uint64_t effect = report->effect;
     double mean = 0;
     size_t fallen = 0;
-    char text[128];
     rp_err err;
     if (!rp_gain_estimator_may_take_effect(step, effect)) {
         return rp_fail(RP_ERR_PEER,
@@ -75,13 +73,13 @@ static rp_err update_gains(rp_train *train, uint32_t board, const rp_PredictionE
     }
     RP_ASSERT(count <= train->run->model->param_count && fallen <= count);
     RP_TRY(post_gains(train, board, effect, train->gain, count));
-    const int used = snprintf(text, sizeof text, "stage %u has a mean prediction gain of %.0f %%",
-                              rp_train_first_stage(train, board), 100 * mean);
-    if (fallen > 0) {
-        (void)snprintf(text + used, sizeof text - (size_t)used,
-                       ", %zu of %zu tensors fall back to current weights", fallen, count);
-    }
-    RP_TRY(rp_record_note(rp_train_record(train), "trust", step + 1, text));
+    RP_TRY(rp_record_event(rp_train_record(train),
+                           &(rp_run_event){.kind = RP_EVENT_TRUST,
+                                           .step = step + 1,
+                                           .stage = rp_train_first_stage(train, board),
+                                           .gain = mean,
+                                           .fallen = fallen,
+                                           .tensors = count}));
 fail:
     return err;
 }

@@ -1,6 +1,5 @@
 /* Takes reports during training: completed steps and skipped updates. */
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "train/train_own.h"
@@ -63,13 +62,12 @@ void rp_reports_count_skipped(rp_train *train, uint32_t board, uint64_t step) {
 /* Without a flush each stage decides by its own gradients. */
 rp_err rp_train_on_skipped(rp_train *train, uint32_t board, const rp_message *message) {
     const uint64_t step = message->frame.body.skipped.step;
-    char text[160];
     rp_reports_count_skipped(train, board, step);
     rp_ring_note_progress(train->ring);
-    (void)snprintf(text, sizeof text,
-                   "a gradient is not finite on stage %u: it leaves out this update",
-                   rp_train_first_stage(train, board));
-    return rp_record_event(rp_train_record(train), "skipped", step + 1, text);
+    return rp_record_event(rp_train_record(train),
+                           &(rp_run_event){.kind = RP_EVENT_SKIPPED_UPDATE,
+                                           .step = step + 1,
+                                           .stage = rp_train_first_stage(train, board)});
 }
 
 rp_err rp_train_on_finished(rp_train *train, uint32_t board, const rp_message *message,

@@ -57,14 +57,6 @@ rp_summary_verify rp_verify_tell(const rp_train *train) {
 
 /* ---- rounds ---------------------------------------------------------------------------------- */
 
-/* Stages with different sizes record microbatches that contain one common sample. */
-static const char *put_micro(const rp_train *train, char *text, size_t bytes) {
-    (void)snprintf(text, bytes, "%s %" PRIu32,
-                   train->verify.by_sample ? "the microbatch of sample" : "microbatch",
-                   train->verify.micro);
-    return text;
-}
-
 /* Generous upper bound for the records of a stage, which limits the memory that a board can claim
  * here. */
 static uint64_t bytes_max(const rp_train *train, uint32_t stage) {
@@ -159,8 +151,10 @@ static rp_err give_verdict(rp_train *train, uint32_t board, uint32_t *wrong,
     const uint32_t other = (board + 1) % train->ring->count;
     const bool judge_is_third = check->judge != board;
     const char *what = find_difference(&of[0], &of[1]);
-    char micro[48];
-    (void)put_micro(train, micro, sizeof micro);
+    char micro[48]; /* stages with different sizes record microbatches with one common sample */
+    (void)snprintf(micro, sizeof micro, "%s %" PRIu32,
+                   train->verify.by_sample ? "the microbatch of sample" : "microbatch",
+                   train->verify.micro);
     const char *names[] = {train->ring->board[board].name, train->ring->board[other].name,
                            train->ring->board[check->judge].name};
     const bool first_is_wrong = are_same(&of[1], &of[2]);
@@ -187,8 +181,6 @@ static rp_err give_verdict(rp_train *train, uint32_t board, uint32_t *wrong,
 /* Sends the first record that differs to a second judge, once no check is in progress. */
 static rp_err ask_second(rp_train *train) {
     uint32_t k = 0;
-    char text[320];
-    char micro[48];
     while (train->verify.check[k].phase != RP_CHECK_DIFFERS) {
         k++;
         RP_ASSERT(k < train->ring->count);
@@ -198,13 +190,15 @@ static rp_err ask_second(rp_train *train) {
     check->judge = train->ring->count > 2 ? (first + 1) % train->ring->count : k;
     check->sent = 0;
     check->phase = RP_CHECK_HERE;
-    (void)snprintf(text, sizeof text,
-                   "boards %.60s and %.60s differ in %s of stage %u: %.60s computes it, "
-                   "too",
-                   train->ring->board[k].name, train->ring->board[first].name,
-                   put_micro(train, micro, sizeof micro), check->stage,
-                   train->ring->board[check->judge].name);
-    return rp_record_event(rp_train_record(train), "verify", train->verify.step, text);
+    return rp_record_event(rp_train_record(train),
+                           &(rp_run_event){.kind = RP_EVENT_VERIFY_DIFFERS,
+                                           .step = train->verify.step,
+                                           .micro = train->verify.micro,
+                                           .by_sample = train->verify.by_sample,
+                                           .stage = check->stage,
+                                           .board = train->ring->board[k].name,
+                                           .peer = train->ring->board[first].name,
+                                           .judge = train->ring->board[check->judge].name});
 }
 
 /* ---- steps ----------------------------------------------------------------------------------- */
@@ -229,16 +223,17 @@ fail:
 
 static rp_err end_round(rp_train *train, bool *over) {
     rp_verify *verify = &train->verify;
-    char text[200];
-    char micro[48];
+    const uint32_t same = count_phase(train, RP_CHECK_DONE);
     bool more;
     rp_err err;
-    verify->told.stages += count_phase(train, RP_CHECK_DONE);
-    (void)snprintf(text, sizeof text,
-                   "%s: %u of %u boards' stages were computed again, with the same bits",
-                   put_micro(train, micro, sizeof micro), count_phase(train, RP_CHECK_DONE),
-                   train->ring->count);
-    RP_TRY(rp_record_note(rp_train_record(train), "verify", verify->step, text));
+    verify->told.stages += same;
+    RP_TRY(rp_record_event(rp_train_record(train),
+                           &(rp_run_event){.kind = RP_EVENT_VERIFY_SAME,
+                                           .step = verify->step,
+                                           .micro = verify->micro,
+                                           .by_sample = verify->by_sample,
+                                           .verified = same,
+                                           .board_count = train->ring->count}));
     verify->round++;
     RP_TRY(begin_round(train, &more));
     *over = !more;

@@ -1,6 +1,6 @@
 /* Slow steps: finds which board waits for which, from the boards' WAITING messages, and which hops
  * are silent. Once a step takes several times as long as usual, this is logged and shown. */
-#include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@ enum {
     TIMES = 8,
     CHAIN_MAX = 4 /* boards that are named */,
     LOOK_MAX = 64 /* boards that are considered */,
-    TEXT_BYTES = 480
+    WAITS_BYTES = 640
 };
 
 static const int64_t LEAST_NS = 5 * RP_NS_PER_S;
@@ -28,19 +28,20 @@ static bool is_in(const rp_Waiting *list, uint32_t peer) {
 }
 
 static rp_err say_silent(rp_train *train, uint32_t board, const rp_SilentHop *hop) {
-    char text[200];
-    (void)snprintf(text, sizeof text,
-                   "board %.40s gets no answer from board %.40s over their hop, for %.1f s",
-                   train->ring->board[board].name, train->ring->board[hop->peer].name,
-                   (double)hop->silent_ns * 1e-9);
-    return rp_record_event(rp_train_record(train), "silent", train->position->step, text);
+    return rp_record_event(rp_train_record(train),
+                           &(rp_run_event){.kind = RP_EVENT_HOP_SILENT,
+                                           .step = train->position->step,
+                                           .board = train->ring->board[board].name,
+                                           .peer = train->ring->board[hop->peer].name,
+                                           .seconds = (double)hop->silent_ns * 1e-9});
 }
 
 static rp_err say_heard(rp_train *train, uint32_t board, uint32_t peer) {
-    char text[160];
-    (void)snprintf(text, sizeof text, "board %.40s gets answers from board %.40s again",
-                   train->ring->board[board].name, train->ring->board[peer].name);
-    return rp_record_event(rp_train_record(train), "silent", train->position->step, text);
+    return rp_record_event(rp_train_record(train),
+                           &(rp_run_event){.kind = RP_EVENT_HOP_HEARD,
+                                           .step = train->position->step,
+                                           .board = train->ring->board[board].name,
+                                           .peer = train->ring->board[peer].name});
 }
 
 static rp_err check_waiting(const rp_train *train, uint32_t board, const rp_Waiting *said) {
@@ -80,16 +81,15 @@ fail:
 
 /* This end watches the path to a board's feed. */
 static rp_err check_feed(rp_train *train, rp_board_state *state) {
-    char text[200];
     if (state->feed_is_silent == state->train.feed_silence_said) {
         return RP_OK;
     }
     state->train.feed_silence_said = state->feed_is_silent;
-    (void)snprintf(text, sizeof text,
-                   state->feed_is_silent ? "nothing comes back from board %.40s over its feed"
-                                         : "board %.40s answers over its feed again",
-                   state->name);
-    return rp_record_event(rp_train_record(train), "silent", train->position->step, text);
+    return rp_record_event(
+        rp_train_record(train),
+        &(rp_run_event){.kind = state->feed_is_silent ? RP_EVENT_FEED_SILENT : RP_EVENT_FEED_HEARD,
+                        .step = train->position->step,
+                        .board = state->name});
 }
 
 /* ---- who waits for whom ---------------------------------------------------------------------- */
@@ -129,75 +129,60 @@ static uint32_t find_longest(const rp_train *train, uint32_t chain[LOOK_MAX]) {
     return follow_chain(train, best, chain);
 }
 
-static void add(char *text, const char *more) {
-    const size_t used = strlen(text);
-    (void)snprintf(text + used, TEXT_BYTES - used, "%s", more);
+static void add(char waits[WAITS_BYTES], const char *separator, const rp_run_event *clause) {
+    const size_t used = strlen(waits);
+    (void)snprintf(waits + used, WAITS_BYTES - used, "%s", used > 0 ? separator : "");
+    const size_t begin = strlen(waits);
+    rp_words_write(clause, waits + begin, WAITS_BYTES - begin);
 }
 
-static void add_wait(const rp_train *train, uint32_t board, char *text) {
+static rp_run_event describe_wait(const rp_train *train, uint32_t board) {
+    static const rp_event_kind kinds[RP_WAITING_KINDS] = {
+        [RP_WAITING_INPUT] = RP_EVENT_WAITS_INPUT,
+        [RP_WAITING_ROOM] = RP_EVENT_WAITS_ROOM,
+        [RP_WAITING_ACKS] = RP_EVENT_WAITS_ACKS,
+        [RP_WAITING_DEVICE] = RP_EVENT_WAITS_DEVICE,
+        [RP_WAITING_FEED] = RP_EVENT_WAITS_FEED,
+        [RP_WAITING_DECISION] = RP_EVENT_WAITS_DECISION,
+        [RP_WAITING_REPORTS] = RP_EVENT_WAITS_REPORTS,
+    };
     const rp_board_state *state = &train->ring->board[board];
     const rp_Waiting *said = &state->train.waiting;
-    const double heard_s = (double)rp_ring_silence_ns(train->ring, board) * 1e-9;
-    const char *far = train->ring->board[said->peer].name;
-    char one[160];
-    char samples[64];
-    (void)snprintf(samples, sizeof samples, "step %" PRIu64 ", samples %u to %u", said->step + 1,
-                   said->first, said->first + (said->count > 0 ? said->count - 1 : 0));
-    switch (said->what) {
-    case RP_WAITING_INPUT:
-        (void)snprintf(one, sizeof one, "board %.24s waits for what board %.24s sends (%s)",
-                       state->name, far, samples);
-        break;
-    case RP_WAITING_ROOM:
-        (void)snprintf(one, sizeof one,
-                       "board %.24s waits until board %.24s takes what it was sent", state->name,
-                       far);
-        break;
-    case RP_WAITING_ACKS:
-        (void)snprintf(one, sizeof one, "board %.24s waits until board %.24s has got all of it",
-                       state->name, far);
-        break;
-    case RP_WAITING_DEVICE:
-        (void)snprintf(one, sizeof one, "board %.24s computes (%s)", state->name, samples);
-        break;
-    case RP_WAITING_FEED:
-        (void)snprintf(one, sizeof one, "board %.24s waits for inputs or labels of this host",
-                       state->name);
-        break;
-    case RP_WAITING_DECISION:
-        (void)snprintf(one, sizeof one, "board %.24s waits for a decision of this host",
-                       state->name);
-        break;
-    case RP_WAITING_REPORTS:
-        (void)snprintf(one, sizeof one, "board %.24s waits until this host takes its reports",
-                       state->name);
-        break;
-    default:
-        (void)snprintf(one, sizeof one, "board %.24s says nothing of waiting, heard %.1f s ago",
-                       state->name, heard_s);
-        break;
+    rp_run_event event = {.kind = kinds[said->what], .board = state->name};
+    if (event.kind == RP_EVENT_NONE) {
+        event.kind = RP_EVENT_WAITS_UNKNOWN;
+        event.seconds = (double)rp_ring_silence_ns(train->ring, board) * 1e-9;
     }
-    add(text, one);
+    if (waits_for_board(said)) {
+        event.peer = train->ring->board[said->peer].name;
+    }
+    if (said->what == RP_WAITING_INPUT || said->what == RP_WAITING_DEVICE) {
+        event.board_step = said->step + 1;
+        event.first_sample = said->first;
+        event.last_sample = said->first + (said->count > 0 ? said->count - 1 : 0);
+    }
+    return event;
 }
 
-static void describe_ring(const rp_train *train, char *text) {
+/* Returns the board that the others wait for. */
+static uint32_t describe_ring(const rp_train *train, char waits[WAITS_BYTES]) {
     uint32_t chain[LOOK_MAX];
     const uint32_t count = find_longest(train, chain);
     const uint32_t from = count > CHAIN_MAX ? count - CHAIN_MAX : 0; /* the cause is the last one */
     for (uint32_t i = from; i < count; i++) {
-        add(text, i > from ? ", " : "");
-        add_wait(train, chain[i], text);
+        const rp_run_event clause = describe_wait(train, chain[i]);
+        add(waits, ", ", &clause);
     }
     for (uint32_t k = 0; k < train->ring->count; k++) {
         const rp_Waiting *said = &train->ring->board[k].train.waiting;
         for (uint32_t i = 0; i < said->silent_count; i++) {
-            char one[128];
-            (void)snprintf(one, sizeof one, "; board %.24s gets no answer from board %.24s",
-                           train->ring->board[k].name,
-                           train->ring->board[said->silent[i].peer].name);
-            add(text, one);
+            add(waits, "; ",
+                &(rp_run_event){.kind = RP_EVENT_WAITS_UNANSWERED,
+                                .board = train->ring->board[k].name,
+                                .peer = train->ring->board[said->silent[i].peer].name});
         }
     }
+    return chain[count - 1];
 }
 
 /* ---- progress -------------------------------------------------------------------------------- */
@@ -233,28 +218,30 @@ rp_err rp_waiting_note_step(rp_train *train) {
     rp_progress_watch *watch = watch_of(train);
     const int64_t took_ns = since_step_ns(train, watch);
     const bool was_said = watch->say_ns > 0;
-    char text[80];
     watch->step_ns = train->ring->now_ns;
     watch->say_ns = 0;
     if (!was_said && took_ns < patience_ns(watch)) {
         watch->usual_ns = watch->usual_ns ? (7 * watch->usual_ns + took_ns) / 8 : took_ns;
     }
-    (void)snprintf(text, sizeof text, "it goes on after %.1f s", (double)took_ns * 1e-9);
-    return was_said
-               ? rp_record_event(rp_train_record(train), "waiting", train->position->step, text)
-               : RP_OK;
+    const rp_run_event event = {.kind = RP_EVENT_STEP_CAME,
+                                .step = train->position->step,
+                                .seconds = (double)took_ns * 1e-9};
+    return was_said ? rp_record_event(rp_train_record(train), &event) : RP_OK;
 }
 
 static rp_err say_waiting(rp_train *train, int64_t for_ns) {
     const rp_progress_watch *watch = watch_of(train);
-    char text[TEXT_BYTES];
-    char usual[48] = "";
-    if (watch->usual_ns > 0) {
-        (void)snprintf(usual, sizeof usual, " (usually %.3g s)", (double)watch->usual_ns * 1e-9);
-    }
-    (void)snprintf(text, sizeof text, "no step for %.1f s%s: ", (double)for_ns * 1e-9, usual);
-    describe_ring(train, text);
-    return rp_record_event(rp_train_record(train), "waiting", train->position->step, text);
+    const int64_t usual_ns = watch->usual_ns;
+    char waits[WAITS_BYTES] = "";
+    const uint32_t cause = describe_ring(train, waits);
+    return rp_record_event(
+        rp_train_record(train),
+        &(rp_run_event){.kind = RP_EVENT_STEP_LATE,
+                        .step = train->position->step,
+                        .seconds = (double)for_ns * 1e-9,
+                        .usual_s = usual_ns > 0 ? (double)usual_ns * 1e-9 : (double)NAN,
+                        .board = train->ring->board[cause].name,
+                        .waits = waits});
 }
 
 int64_t rp_train_usual_step_ns(const rp_train *train) {

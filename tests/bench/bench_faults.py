@@ -22,7 +22,6 @@ import json
 import math
 import os
 import random
-import re
 import resource
 import shutil
 import signal
@@ -402,8 +401,7 @@ def check(ring, wanted):
 
 def states(ring):
     """Of the controllers, those that a fault has ended."""
-    texts = [event["text"] for event in ring.events() if event["event"] == "fault"]
-    return [found[1] for found in (re.search(r"in state (\w+)", text) for text in texts) if found]
+    return [event["state"] for event in ring.events() if event["event"] == "fault"]
 
 
 def by_kind(ring):

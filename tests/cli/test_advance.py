@@ -47,12 +47,12 @@ class Advance(program.Case):
         chosen = plan["advance"]["chosen"]
         self.assertIn(chosen, (1, 2, 3))
         log = list(map(json.loads, (self.dir / "a" / "log.jsonl").read_text().splitlines()))
-        said = [e["text"] for e in log if e.get("event") == "advance"]
-        self.assertIn(f"not advance {chosen + 1}: ", said[-2])
-        self.assertIn("MiB", said[-2])
-        self.assertIn(f"advance {chosen} keeps", said[-1])
-        hints = [e["text"] for e in log if e.get("event") == "hint"]
-        self.assertIn(f"advance {chosen} means {1 + 2 * (1 + chosen)} replicas", hints[-1])
+        *_, less, taken = [e for e in log if e.get("event") == "advance"]
+        self.assertEqual((less["kind"], less["advance"]), ("advance_less", chosen + 1))
+        self.assertIn("MiB", less["error"])
+        self.assertEqual((taken["kind"], taken["advance"]), ("advance", chosen))
+        hint = [e for e in log if e.get("kind") == "hint_replicas"][-1]
+        self.assertEqual((hint["advance"], hint["replicas"]), (chosen, 1 + 2 * (1 + chosen)))
         named = ("--set", f"schedule={{kind: ea-pipe, advance: {chosen}}}")
         self.ringpipe("train", run, "--out", "b", *far, *named)
         weights = [(self.dir / out / "weights.safetensors").read_bytes() for out in "ab"]

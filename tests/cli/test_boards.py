@@ -18,7 +18,7 @@ class Chosen(test_lost_boards.Roster):
 
     def events(self, out):
         lines = map(json.loads, (self.dir / out / "log.jsonl").read_text().splitlines())
-        return [line["text"] for line in lines if line.get("event") == "boards"]
+        return [line for line in lines if line.get("event") == "boards"]
 
     def weights(self, out):
         return (self.dir / out / "weights.safetensors").read_bytes()
@@ -33,9 +33,10 @@ class Boards(Chosen):
         nodes = self.train("auto", *words)
         self.assertNotIn("two", nodes)
         said, = self.events("auto")
-        self.assertRegex(said, rf"^{len(nodes)} of 3 boards, [0-9.]+ ms a step by prediction in "
-                               r"place of [0-9.]+ ms: ")
-        self.assertIn("the others are spares", said)
+        self.assertEqual((said["board_count"], said["boards_before"], said["spares"]),
+                         (len(nodes), 3, 3 - len(nodes)))
+        self.assertLess(said["step_s"], said["step_before_s"])
+        self.assertEqual(said["boards"].split(), nodes)
         # Again by the run file that the run has written, and the run itself goes on with them.
         text = (self.dir / "auto" / "run.yaml").read_text()
         self.assertNotIn("boards: auto", text)

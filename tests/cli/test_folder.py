@@ -145,7 +145,7 @@ class Folder(program.Case):
             resumed = self.events(out, "resumed")
             self.assertEqual(len(resumed), 1)
             self.assertEqual(lines.index(fault[0]) + 1, lines.index(resumed[0]))
-            self.assertIn("ring.throttle.forward_ms: 0 (was 3)", resumed[0]["text"])
+            self.assertIn("ring.throttle.forward_ms: 0 (was 3)", resumed[0]["changes"])
             self.assertIn("ring.throttle.forward_ms: 0 (was 3)", err)
             behind = [n for n, line in enumerate(lines) if "event" not in line
                       and line["step"] > resumed[0]["step"]]
@@ -168,14 +168,14 @@ class Folder(program.Case):
         self.assertIn("optimizer.lr: 0.05 (was 0.1)", err)
         self.assertIn("step 4: lr goes from 0.1 to 0.05", err)
         self.assertNotIn("momentum", err)
-        self.assertNotIn("the data are others", err)
+        self.assertNotIn("the data differ", err)
         said = self.events("a", "resumed")
         self.assertEqual(len(said), 1)
-        self.assertIn("goes on from step 4, with train.epochs: 2 (was 1); optimizer.lr",
-                      said[0]["text"])
+        self.assertEqual(said[0]["step"], 4)
+        self.assertIn("train.epochs: 2 (was 1); optimizer.lr", said[0]["changes"])
         (self.work / "data" / "test.csv").write_text(ROWS[:120])
         _, err = self.ringpipe("resume", "b", "--set", "train.epochs=2")
-        self.assertIn("the data are others than before: samples", err)
+        self.assertIn("the data differ from those before: samples", err)
 
     def test_a_folder_of_before_the_defaults_goes_on(self):
         for schedule in ("1f1b", "{kind: ea-pipe}", "pipeoptim"):

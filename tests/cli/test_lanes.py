@@ -151,7 +151,7 @@ class Lanes(program.Case):
         time.sleep(1.5)
         resource.prlimit(process.pid, resource.RLIMIT_FSIZE, before)
         _, err = self.finish(process)
-        self.assertIn("the lanes wait, and it is tried again for 30 s", err)
+        self.assertIn("the lanes wait and try again for 30 s", err)
         self.assertEqual(self.rounds("out")[-1]["step"], STEPS)
         self.assertEqual(self.summary("out")["status"], "finished")
 

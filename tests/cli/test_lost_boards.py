@@ -96,7 +96,7 @@ class Three(Roster):
         self.assertRegex(err, "board two at .*: every handshake is broken off: another machine, "
                               "whose key does not have the fingerprint .* "
                               "it counts as a board that is away")
-        self.assertIn("the model is cut anew over the 2 boards left", err)
+        self.assertIn("the model is cut again; boards in the ring: 2", err)
         log = (self.dir / "killed" / "log.jsonl").read_text().splitlines()
         refused = [line for line in map(json.loads, log) if line.get("event") == "refused"]
         self.assertEqual(len(refused), 1, refused)
@@ -112,8 +112,8 @@ class Three(Roster):
         with self.board_without_ports():
             _, err = self.finish(process)
         self.assertIn("Address already in use", err)
-        self.assertIn("board two lacks a port that another process keeps: the model is cut anew "
-                      "over the 2 boards left", err)
+        self.assertIn("two lacks a port that another process keeps: the model is cut again; boards "
+                      "in the ring: 2", err)
         self.assertEqual(self.nodes("killed"), ["one", "three"])
         summary = json.loads((self.dir / "killed" / "summary.json").read_text())
         self.assertEqual((summary["ledger"]["lost"], summary["ledger"]["repeated"]), (0, 0))

@@ -84,7 +84,7 @@ class Recover(Case):
         weights = (self.dir / "hung" / "weights.safetensors").read_bytes()
         self.assertTrue(weights == wanted, "other weights")
         # Its neighbour may miss it first, over their hop, and the neighbour was never silent.
-        if "has been silent" in self.events("hung", "fault")[0]["text"]:
+        if "has been silent" in self.events("hung", "fault")[0]["error"]:
             self.assertGreater(self.summary("hung")["recovery"][0]["detect_s"], 9)
 
 
@@ -128,7 +128,7 @@ class Copies(Case):
         self.assertGreater(back, 0)
         told = self.summary("killed")["recovery"][0]
         self.assertEqual(told["replay_microbatches"], (came - back) * 2)
-        self.assertIn(f"what the boards held behind step {back} is whole again, from copies", err)
+        self.assertIn(f"what the boards held after step {back} was restored from copies", err)
         weights = (self.dir / "killed" / "weights.safetensors").read_bytes()
         self.assertTrue(weights == wanted, "other weights")
 

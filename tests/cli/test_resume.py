@@ -85,7 +85,7 @@ class Methods(test_repeat.Repeat):
             self.ringpipe("resume", str(split), *of(split))
             got[split] = self.weights(str(split))
             lines = (self.dir / str(split) / "log.jsonl").read_text().splitlines()
-            events = [line.get("text", "") for line in map(json.loads, lines)
+            events = [line.get("changes", "") for line in map(json.loads, lines)
                       if line.get("event") == "resumed"]
             anew = any("schedule.split" in text for text in events)
             self.assertEqual(anew, boards < 4, events)

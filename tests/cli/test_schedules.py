@@ -26,7 +26,7 @@ class Schedules(program.Case):
 
     def events(self, out, event):
         lines = map(json.loads, (self.dir / out / "log.jsonl").read_text().splitlines())
-        return [line["text"] for line in lines if line.get("event") == event]
+        return [line["why"] for line in lines if line.get("event") == event]
 
     def weights(self, out):
         return (self.dir / out / "weights.safetensors").read_bytes()

@@ -31,8 +31,8 @@ class Right(program.Case):
         self.assertEqual(count, 12)
         self.assertEqual((summary["verify"]["stages"], summary["verify"]["wrong"]), (3 * count, 0))
         self.assertEqual(len(found), count)
-        self.assertIn("3 of 3 boards' stages were computed again, with the same bits",
-                      found[-1]["text"])
+        self.assertEqual({(e["kind"], e["verified"], e["board_count"]) for e in found},
+                         {("verify_same", 3, 3)})
         self.assertNotIn("verify", json.loads((self.dir / "plain" / "summary.json").read_text()))
         self.assertEqual(events(self.dir / "plain", "verify"), [])
 
@@ -43,7 +43,7 @@ class Right(program.Case):
         """Microbatches of a size by stage and direction, of which one sample is looked at."""
         self.compare("--set", "schedule={kind: umpipe, forward: [5, 16, 3], backward: [7, 2, 16]}")
         found = events(self.dir / "verified", "verify")
-        self.assertRegex(found[0]["text"], r"^the microbatch of sample [0-9]+: 3 of 3 boards' ")
+        self.assertEqual((found[0]["by_sample"], found[0]["verified"]), (1, 3))
 
     def test_refusals(self):
         run = self.run_file()
@@ -90,7 +90,7 @@ class Wrong(test_keys.Case):
         _, err = self.ringpipe("train", self.run_yaml, "--out", "out")
         self.assertRegex(err, r"board two computed the forward of microbatch \d of step 0 on stage "
                          r"\d wrong: (one and three|three and one) agree on different bits")
-        self.assertIn("board two computes wrong: the model is cut anew over the 2 boards left", err)
+        self.assertIn("two computes wrong: the model is cut again; boards in the ring: 2", err)
         self.expect_without(self.dir / "out", "one", "three")
 
 

@@ -3,7 +3,7 @@
 #ifndef RP_TESTS_CONTROL_BOARDS_H
 #define RP_TESTS_CONTROL_BOARDS_H
 
-#include "folder.h"
+#include "events.h"
 
 #include <math.h>
 

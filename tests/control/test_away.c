@@ -34,20 +34,6 @@ static void lose_board(void) {
     step_until_boards(1);
 }
 
-static uint32_t count_events(const char *name) {
-    char *text = strdup(slurp("out/log.jsonl", NULL));
-    char *rest = text;
-    uint32_t count = 0;
-    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
-        json_t *record = json_loads(line, 0, NULL);
-        const char *event = json_string_value(json_object_get(record, "event"));
-        count += event && strcmp(event, name) == 0;
-        json_decref(record);
-    }
-    free(text);
-    return count;
-}
-
 static json_int_t number_of(const json_t *summary, const char *key) {
     return json_integer_value(json_object_get(summary, key));
 }
@@ -65,8 +51,8 @@ static void expect_finished(uint32_t left, uint32_t joined) {
     assert_int_equal(number_of(ledger, "samples"), EPOCHS * TRAIN);
     assert_int_equal(number_of(ledger, "lost") + number_of(ledger, "repeated"), 0);
     json_decref(summary);
-    assert_int_equal(count_events("fewer"), left);
-    assert_int_equal(count_events("joined"), joined);
+    expect_events(left, .kind = RP_EVENT_FEWER, .board_count = BOARDS - 1);
+    expect_events(joined, .kind = RP_EVENT_JOINED, .board_count = BOARDS);
     ring_close(&ring);
 }
 

@@ -139,11 +139,12 @@ static json_int_t done_again(void) {
     return count;
 }
 
-/* The run ends, having done `again` microbatches twice, and its log says why. */
-static void expect_again(json_int_t again, const char *text) {
+/* The run ends, having done `again` microbatches twice, and its log says what became of the copies
+ * of step 2. */
+static void expect_again(json_int_t again, rp_event_kind kind) {
     expect_ok(ring_end(&ring, 400));
     assert_int_equal(done_again(), again);
-    assert_non_null(strstr(slurp("out/log.jsonl", NULL), text));
+    expect_events(1, .kind = kind, .copy_step = 2);
     expect_log(8, 1, 1);
     ring_close(&ring);
 }
@@ -157,7 +158,7 @@ static void copies_are_gone_back_to(void **state) {
     ring_step(&ring, RP_NS_PER_MS);
     assert_int_equal(ring.c->position.step, 2);
     assert_true(ring_reach(&ring, RP_CONTROL_RESCUE));
-    expect_again(4, "whole again, from copies");
+    expect_again(4, RP_EVENT_COPY_RESTORED);
     assert_int_equal(ring.board[0].orders[RP_KIND_FETCH], 2);
     assert_int_equal(ring.board[1].orders[RP_KIND_FETCH], 0);
 }
@@ -180,9 +181,9 @@ static void copies_as_often_as_they_may_cost(void **state) {
         }
     }
     expect_ok(ring_end(&ring, 400));
-    const char *said = strstr(slurp("out/log.jsonl", NULL), "boards copy what they hold every ");
+    const char *said = strstr(slurp("out/log.jsonl", NULL), "\"kind\":\"copy_pace\"");
     assert_non_null(said);
-    assert_int_equal(sscanf(said, "boards copy what they hold every %u steps", &every), 1);
+    assert_int_equal(sscanf(strstr(said, "\"every\":"), "\"every\":%u,", &every), 1);
     assert_in_range(every, 16, 400);
     assert_in_range(copies, 4, 3 + 600 / 16);
     for (uint32_t i = 1; i <= copies && i < 16; i++) {
@@ -197,7 +198,7 @@ static void copies_that_nobody_has(void **state) {
     reach_step_3();
     ring.board[0].copy_step = ring.board[1].copy_step = 0;
     board_send(&ring.board[1], broken, NULL);
-    expect_again(8, "nobody has a copy of step 2");
+    expect_again(8, RP_EVENT_COPY_MISSING);
 }
 
 static void copies_that_are_not_finite(void **state) {
@@ -209,7 +210,7 @@ static void copies_that_are_not_finite(void **state) {
     assert_true(ring_reach(&ring, RP_CONTROL_HELLO));
     ring.diverged = false;
     assert_int_equal(ring.c->position.step, 0);
-    expect_again(8, "is not finite: the run goes back");
+    expect_again(8, RP_EVENT_COPY_NOT_FINITE);
 }
 
 /* What the boards have is not looked for twice. */
@@ -525,7 +526,7 @@ static void expect_all_trained(uint32_t recoveries) {
     assert_int_equal(ledger_of(summary, "lost") + ledger_of(summary, "repeated"), 0);
     json_decref(summary);
     assert_int_equal(access(in_folder("out/weights.safetensors"), F_OK), 0);
-    assert_non_null(strstr(slurp("out/log.jsonl", NULL), "\"event\":\"saved\""));
+    expect_events(1, .kind = RP_EVENT_SAVED);
     ring_close(&ring);
 }
 

@@ -62,17 +62,17 @@ static void faults_on_the_way_belong_to_one_recovery(void **state) {
 
 /* The summary has each way back with its times, up to its limit. */
 static void work_ends_a_recovery(void **state) {
-    char text[RP_RECOVERY_TEXT];
+    rp_run_event event;
     (void)state;
     prepare();
     recovery.spares_tried = 2;
-    assert_false(rp_recovery_note_work(&recovery, 5, SECONDS(1), text));
+    assert_false(rp_recovery_note_work(&recovery, 5, SECONDS(1), &event));
     assert_int_equal(recovery.spares_tried, 0);
     assert_int_equal(recovery.done_count, 0); /* there was none */
     for (uint32_t i = 0; i < RP_RECOVERIES_TOLD + 2; i++) {
         begin(i % BOARDS, 6, 4, SECONDS(100));
         recovery.assign_ns = SECONDS(103);
-        assert_true(rp_recovery_note_work(&recovery, 4, SECONDS(107), text));
+        assert_true(rp_recovery_note_work(&recovery, 4, SECONDS(107), &event));
         assert_false(recovery.is_on);
         assert_int_equal(recovery.in_a_row, i + 1);
         assert_int_equal(rp_recovery_ways_before(&recovery), i + 1);
@@ -82,9 +82,8 @@ static void work_ends_a_recovery(void **state) {
     assert_true(recovery.done[1].detect_s == 2 && recovery.done[1].replan_s == 3);
     assert_true(recovery.done[1].restore_s == 4);
     assert_int_equal(recovery.done[1].replay_microbatches, 8);
-    assert_string_equal(text,
-                        "at work again from step 4, 7.0 s after the fault was noticed (3.0 s to "
-                        "get the boards back, 4.0 s to load them); 2 steps are done again");
+    assert_true(event.kind == RP_EVENT_RECOVERED && event.step == 4 && event.steps == 2);
+    assert_true(event.seconds == 7 && event.replan_s == 3 && event.restore_s == 4);
 }
 
 static void a_checkpoint_ends_the_row(void **state) {
@@ -134,7 +133,7 @@ static void boards_are_lost_for_one_reason(void **state) {
     rp_lost_boards lost = rp_recovery_lost(&recovery, &machine, &run, SECONDS(1));
     assert_int_equal(rp_lost_count(&lost, &ring), 1);
     assert_true(rp_lost_is(&lost, &ring, 2));
-    assert_string_equal(rp_lost_why(&lost, &ring, 2), "refuses the handshake");
+    assert_int_equal(rp_lost_why(&lost, &ring, 2), RP_EVENT_LOST_REFUSES);
 
     for (int e = 1; e < RP_ERR_COUNT; e++) { /* a port that a board did not get for long */
         for (int s = 0; s < RP_CONTROL_STATES; s++) {
@@ -157,20 +156,23 @@ static void boards_are_lost_for_one_reason(void **state) {
     lost = rp_recovery_lost(&recovery, &machine, &run, SECONDS(62));
     assert_int_equal(rp_lost_count(&lost, &ring), 1);
     assert_true(rp_lost_is(&lost, &ring, 0));
-    assert_string_equal(rp_lost_why(&lost, &ring, 0), "computes wrong");
+    assert_int_equal(rp_lost_why(&lost, &ring, 0), RP_EVENT_LOST_WRONG);
     ring.board = NULL; /* no board is known yet */
     assert_int_equal(rp_lost_count(&lost, &ring), 0);
 }
 
 static void the_note_says_how_a_board_was_lost(void **state) {
-    char text[RP_FAULT_TEXT + 80];
     (void)state;
     prepare();
     machine.fault = (rp_controller_fault){
         .err = RP_ERR_TIMEOUT, .fault_class = RP_FAULT_BOARD, .text = "it has not come"};
     machine.failed = RP_CONTROL_HELLO;
-    rp_stopping_describe(&machine, text, sizeof text);
-    assert_string_equal(text, "board, in state hello: it has not come");
+    machine.fault.board = 1;
+    const rp_run_event event = rp_stopping_fault(RP_EVENT_FAULT_STOP, &machine, &ring);
+    assert_string_equal(event.fault_class, "board");
+    assert_string_equal(event.state, "hello");
+    assert_string_equal(event.error, "it has not come");
+    assert_ptr_equal(event.board, boards[1].name);
     rp_stopping_note_why(&machine, &recovery, 4);
     assert_string_equal(machine.note, "it has not come");
     begin(1, 6, 4, SECONDS(1));

@@ -9,10 +9,6 @@ static void open_ring(void) {
     ring_open(&ring);
 }
 
-static bool is_logged(const char *text) {
-    return strstr(slurp("out/log.jsonl", NULL), text) != NULL;
-}
-
 /* Of 8 microbatches, so many stages. */
 static bool is_summed_up(uint32_t stages) {
     char text[160];
@@ -40,7 +36,7 @@ static void equal_boards_go_on(void **state) {
         assert_int_equal(ring.board[k].orders[RP_KIND_RECORD], 2 * 8);
     }
     assert_true(is_summed_up(16));
-    assert_true(is_logged("2 of 2 boards' stages were computed again, with the same bits"));
+    expect_events(8, .kind = RP_EVENT_VERIFY_SAME, .verified = 2, .board_count = 2);
     assert_non_null(strstr(ring.trail, "train verify train verify"));
     ring_close(&ring);
 }
@@ -67,7 +63,7 @@ static void a_board_may_have_no_record(void **state) {
     ring.board[0].has_no_record = true;
     expect_ok(ring_end(&ring, 400));
     assert_true(is_summed_up(8));
-    assert_true(is_logged("1 of 2 boards' stages were computed again, with the same bits"));
+    expect_events(8, .kind = RP_EVENT_VERIFY_SAME, .verified = 1, .board_count = 2);
     ring_close(&ring);
 }
 
@@ -84,7 +80,7 @@ static void a_board_that_was_wrong_once_is_named(void **state) {
         assert_int_equal(ring.fault.fault_class, RP_FAULT_BOARD);
         assert_int_equal(ring.failed, RP_CONTROL_VERIFY);
         assert_int_equal(ring.board[0].orders[RP_KIND_SAVE], 0); /* of what is wrong */
-        assert_true(is_logged(" differ in microbatch "));
+        expect_events(1, .kind = RP_EVENT_VERIFY_DIFFERS, .stage = k);
         ring_close(&ring);
     }
 }
@@ -185,7 +181,7 @@ static void sizes_have_a_sample_in_common(void **state) {
     assert_true(ring.board[0].verified > 3 && ring.board[0].verified < 1 << BATCH);
     assert_int_equal(ring.board[0].verified, ring.board[1].verified);
     assert_true(is_summed_up(16));
-    assert_true(is_logged("the microbatch of sample "));
+    expect_events(8, .kind = RP_EVENT_VERIFY_SAME, .by_sample = 1, .verified = 2);
     ring_close(&ring);
     ring_prepare(&ring, "out");
     ring_set(&ring, "ring.verify=1/2");

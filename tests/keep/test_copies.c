@@ -212,7 +212,7 @@ static void a_free_pace_follows_what_copies_cost(void **state) {
     const uint64_t third = rp_keep_next_copies(keep, second);
     assert_int_equal(third - second, 1000);
     assert_true(rp_keep_copies_are_due(keep, third) && !rp_keep_copies_are_due(keep, third - 1));
-    assert_true(is_logged("boards copy what they hold every 1000 steps"));
+    expect_events(1, .kind = RP_EVENT_COPY_PACE, .every = 1000, .step_s = 0.01, .copy_s = 0.2);
     rp_keep_forget_copies(keep); /* the pace stays, and counts from the newest checkpoint: none */
     assert_int_equal(rp_keep_next_copies(keep, second), 1000);
     assert_int_equal(rp_keep_next_copies(keep, 1200), 1201);

@@ -102,7 +102,7 @@ static void the_one_before_a_damaged_one_is_found(void **state) {
     assert_non_null(find());
     assert_true(at.step == 8 && rp_keep_damage(keep)[0] == '\0');
     expect_ok(rp_keep_say_damage(keep, at.step));
-    assert_false(is_logged("damaged"));
+    expect_events(0, .kind = RP_EVENT_DAMAGED);
     FILE *file = fopen(in_folder("out/checkpoint/step-0000000008.safetensors"), "r+b");
     assert_non_null(file);
     assert_int_equal(fseek(file, -4, SEEK_END), 0);
@@ -112,7 +112,7 @@ static void the_one_before_a_damaged_one_is_found(void **state) {
     assert_int_equal(at.step, 4);
     assert_non_null(strstr(rp_keep_damage(keep), "step-0000000008"));
     expect_ok(rp_keep_say_damage(keep, at.step));
-    assert_true(is_logged("the checkpoint of step 4 is used"));
+    expect_events(1, .kind = RP_EVENT_DAMAGED, .step = 4, .error = "step-0000000008");
     close_keep();
 }
 

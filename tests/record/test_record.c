@@ -126,8 +126,11 @@ static void every_sink_is_told(void **state) {
     rp_record_phase(record, "building kernels");
     train_step(record, 0, 2.0);
     train_step(record, 1, 1.0);
-    expect_ok(rp_record_event(record, "hint", 1, "seen and logged"));
-    expect_ok(rp_record_note(record, "trust", 1, "only logged"));
+    expect_ok(rp_record_event(
+        record, &(rp_run_event){.kind = RP_EVENT_HINT, .step = 1, .note = "seen and logged"}));
+    expect_ok(rp_record_event(
+        record, &(rp_run_event){.kind = RP_EVENT_TRUST, .step = 1, .stage = 7, .gain = 0.5}));
+    expect_ok(rp_record_event(NULL, &(rp_run_event){.kind = RP_EVENT_SKIPPED_STEP}));
     expect_ok(rp_record_prediction(
         record, &(rp_sink_prediction){.step = 1, .stage = 1, .gap = 2, .error = 0.5}));
     expect_ok(rp_record_codec(
@@ -144,6 +147,7 @@ static void every_sink_is_told(void **state) {
                                 "\"samples_per_s\":128.0,\"time_s\":1.0}\n"));
     assert_non_null(strstr(log, "\"event\":\"hint\""));
     assert_non_null(strstr(log, "\"event\":\"trust\""));
+    assert_non_null(strstr(log, "\"kind\":\"trust\",\"stage\":7,\"gain\":0.5,\"fallen\":0,"));
     assert_non_null(strstr(log, "\"event\":\"prediction\",\"step\":2,\"stage\":1,\"gap\":2"));
     assert_non_null(strstr(log, "{\"event\":\"codec\",\"step\":2,\"stage\":1,\"carries\":"
                                 "\"gradients\",\"codec\":\"int8\",\"l2_error\":0.0625,"));
@@ -158,7 +162,7 @@ static void every_sink_is_told(void **state) {
     assert_non_null(strstr(seen, "step 1: seen and logged\n"));
     assert_non_null(strstr(seen, "step 2: validation loss 0.2500, accuracy 50.00 %\n"));
     assert_non_null(strstr(seen, "step 2: test loss 0.5000, accuracy 87.50 %\n"));
-    assert_null(strstr(seen, "only logged"));
+    assert_null(strstr(seen, "stage 7"));
     (void)fflush(result);
     char want[512];
     (void)snprintf(want, sizeof want,

@@ -11,14 +11,22 @@ static const char step_2[] =
 static const char eval_2[] = "{\"event\":\"eval\",\"step\":2,\"loss\":0.5,\"accuracy\":0.875,"
                              "\"samples\":10000,\"time_s\":3.0,\"split\":\"validation\"}\n";
 static const char event_3[] =
-    "{\"event\":\"check\\\"point\",\"step\":3,\"time_s\":4.0,\"text\":\"gr\xc3\xbc\xc3\x9f\\n\"}\n";
+    "{\"event\":\"data\",\"step\":3,\"time_s\":4.0,\"text\":\"\\\"gr\xc3\xbc\xc3\x9f\\\"\","
+    "\"kind\":\"hint_data\",\"note\":\"\\\"gr\xc3\xbc\xc3\x9f\\\"\"}\n";
 
 extern const rp_sink_kind rp_sink_metrics; /* of the registry */
 
-static rp_err write_event(void *log, const char *name, uint64_t step, double time_s,
-                          const char *text) {
+static rp_err write_event(void *log, const rp_run_event *event, double time_s) {
+    char text[RP_WORDS_BYTES];
     return rp_sink_metrics.on_event(
-        log, &(rp_sink_event){.name = name, .step = step, .time_s = time_s, .text = text});
+        log, &(rp_sink_event){event, rp_words_write(event, text, sizeof text), time_s});
+}
+
+static rp_err write_note(void *log) {
+    return write_event(
+        log,
+        &(rp_run_event){.kind = RP_EVENT_HINT_DATA, .step = 3, .note = "\"gr\xc3\xbc\xc3\x9f\""},
+        4);
 }
 
 static void write_some(void *log) {
@@ -34,7 +42,7 @@ static void write_some(void *log) {
     expect_ok(rp_sink_metrics.on_step(log, &steps[0]));
     expect_ok(rp_sink_metrics.on_step(log, &steps[1]));
     expect_ok(rp_sink_metrics.on_eval(log, &eval));
-    expect_ok(write_event(log, "check\"point", 3, 4, "gr\xc3\xbc\xc3\x9f\n"));
+    expect_ok(write_note(log));
 }
 
 static void a_line_each_and_at_once(void **state) {
@@ -49,7 +57,10 @@ static void a_line_each_and_at_once(void **state) {
         .split = "test", .step = 4, .loss = 0.5, .accuracy = -1, .samples = 10, .time_s = 3};
     expect_ok(rp_sink_metrics.on_eval(metrics, &values));
     assert_null(strstr(strstr(slurp("log.jsonl", NULL), "\"step\":4"), "accuracy"));
-    expect_err(write_event(metrics, "\xff", 2, 4, ""), RP_ERR_FORMAT);
+    const rp_run_event bad = {.kind = RP_EVENT_HINT, .step = 4, .note = "\xff"};
+    expect_ok(write_event(metrics, &bad, 4)); /* facts are escaped */
+    assert_non_null(strstr(slurp("log.jsonl", NULL), "\"text\":\"\\\\xff\""));
+    expect_err(rp_sink_metrics.on_event(metrics, &(rp_sink_event){&bad, "\xff", 4}), RP_ERR_FORMAT);
     expect_ok(rp_sink_metrics.close(metrics, NULL));
 }
 
@@ -62,7 +73,7 @@ static void resuming_takes_lines_back(void **state) {
     expect_ok(rp_sink_metrics.close(metrics, NULL));
     append("log.jsonl", "{\"step\":4,\"ep", 13); /* torn */
     expect_ok(rp_metrics_open(&arena, in_folder("log.jsonl"), 2, &metrics));
-    expect_ok(write_event(metrics, "check\"point", 3, 4, "gr\xc3\xbc\xc3\x9f\n"));
+    expect_ok(write_note(metrics));
     expect_ok(rp_sink_metrics.close(metrics, NULL));
     (void)snprintf(want, sizeof want, "%s%s%s%s", step_1, step_2, eval_2, event_3);
     assert_string_equal(slurp("log.jsonl", NULL), want);
@@ -75,8 +86,9 @@ static void resuming_takes_lines_back(void **state) {
     expect_ok(rp_sink_metrics.close(metrics, NULL));
 }
 
-static const char fault[] =
-    "{\"event\":\"fault\",\"step\":7,\"time_s\":9.0,\"text\":\"it broke\"}\n";
+static const char fault[] = "{\"event\":\"damaged\",\"step\":7,\"time_s\":9.0,\"text\":\"it broke; "
+                            "the checkpoint of step 7 "
+                            "is used\",\"kind\":\"damaged\",\"error\":\"it broke\"}\n";
 
 /* What happened stays where it is, also of steps that are trained again, and from the start. */
 static void faults_stay(void **state) {
@@ -88,11 +100,14 @@ static void faults_stay(void **state) {
         (void)remove(in_folder("log.jsonl"));
         expect_ok(rp_metrics_open(&arena, in_folder("log.jsonl"), 0, &metrics));
         write_some(metrics);
-        expect_ok(write_event(metrics, "hint", 2, 5, "every start says it"));
-        expect_ok(write_event(metrics, "fault", 7, 9, "it broke"));
+        const rp_run_event events[] = {
+            {.kind = RP_EVENT_HINT, .step = 2, .note = "every start says it"},
+            {.kind = RP_EVENT_DAMAGED, .step = 7, .error = "it broke"}};
+        expect_ok(write_event(metrics, &events[0], 5));
+        expect_ok(write_event(metrics, &events[1], 9));
         expect_ok(rp_sink_metrics.close(metrics, NULL));
         expect_ok(rp_metrics_open(&arena, in_folder("log.jsonl"), firsts[i], &metrics));
-        expect_ok(write_event(metrics, "check\"point", 3, 4, "gr\xc3\xbc\xc3\x9f\n"));
+        expect_ok(write_note(metrics));
         expect_ok(rp_sink_metrics.close(metrics, NULL));
         (void)snprintf(want, sizeof want, "%s%s%s%s%s", i ? "" : step_1, i ? "" : step_2,
                        i ? "" : eval_2, fault, event_3);
@@ -136,17 +151,13 @@ static void going_back_takes_lines_back(void **state) {
     char want[1024];
     expect_ok(rp_metrics_open(&arena, in_folder("log.jsonl"), 0, &metrics));
     write_some(metrics);
-    expect_ok(write_event(metrics, "fault", 2, 4, "gone"));
+    const rp_run_event events[] = {{.kind = RP_EVENT_DAMAGED, .step = 7, .error = "it broke"},
+                                   {.kind = RP_EVENT_HINT_DATA, .step = 2, .note = "gone"}};
+    expect_ok(write_event(metrics, &events[0], 9));
+    expect_ok(write_event(metrics, &events[1], 9));
     expect_ok(rp_sink_metrics.rewind(metrics, 1));
-    expect_ok(write_event(metrics, "recovered", 1, 4, "back"));
-    expect_ok(write_event(metrics, "fewer", 2, 4, "two"));
-    expect_ok(rp_sink_metrics.rewind(metrics, 1));
-    expect_ok(write_event(metrics, "best", 1, 4, ""));
-    (void)snprintf(want, sizeof want, "%s%s%s%s%s", step_1,
-                   "{\"event\":\"fault\",\"step\":2,\"time_s\":4.0,\"text\":\"gone\"}\n",
-                   "{\"event\":\"recovered\",\"step\":1,\"time_s\":4.0,\"text\":\"back\"}\n",
-                   "{\"event\":\"fewer\",\"step\":2,\"time_s\":4.0,\"text\":\"two\"}\n",
-                   "{\"event\":\"best\",\"step\":1,\"time_s\":4.0,\"text\":\"\"}\n");
+    expect_ok(write_note(metrics));
+    (void)snprintf(want, sizeof want, "%s%s%s", step_1, fault, event_3);
     assert_string_equal(slurp("log.jsonl", NULL), want);
     expect_ok(rp_sink_metrics.close(metrics, NULL));
 }
@@ -158,7 +169,7 @@ static void bad_targets(void **state) {
     assert_non_null(strstr(rp_err_message(), "none/log.jsonl"));
     if (access("/dev/full", W_OK) == 0) {
         expect_ok(rp_metrics_open(&arena, "/dev/full", 0, &metrics));
-        expect_err(write_event(metrics, "a", 0, 0, ""), RP_ERR_IO);
+        expect_err(write_note(metrics), RP_ERR_IO);
         assert_string_equal(rp_err_message(),
                             "/dev/full: can not be written: No space left on device");
         (void)!rp_sink_metrics.close(metrics, NULL);

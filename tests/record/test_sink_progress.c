@@ -61,8 +61,8 @@ static void take_part(void *progress, const char *text, uint64_t done, uint64_t 
 }
 
 static void take_event(void *progress, const char *text) {
-    const rp_sink_event event = {.step = 7, .text = text};
-    expect_ok(rp_sink_progress.on_event(progress, &event));
+    const rp_run_event event = {.kind = RP_EVENT_HINT, .step = 7};
+    expect_ok(rp_sink_progress.on_event(progress, &(rp_sink_event){&event, text, 0}));
 }
 
 static void close_progress(void *progress) {

@@ -160,10 +160,10 @@ static void listed_stages_become_whole(void **state) {
                 assert_int_equal(arrangement.run.method.whole, cases[i].whole);
                 assert_int_equal(rp_method_boards(&arrangement.run.method, arrangement.run.stages),
                                  cases[i].boards);
-                rp_split_put_stages(&arrangement, text, sizeof text);
-                assert_string_equal(text, i == 0   ? "; split are stages 0, 2"
-                                          : i == 1 ? "; split are stages 0"
-                                                   : "; no stage is split now");
+                assert_string_equal(rp_split_list_stages(&arrangement, text, sizeof text),
+                                    i == 0   ? "0, 2"
+                                    : i == 1 ? "0"
+                                             : "none");
             }
         }
         have_boards(5); /* all have come back */

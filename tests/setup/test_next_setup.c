@@ -117,13 +117,13 @@ static void expect_cut(const rp_setup *setup, const char *wanted) {
     assert_string_equal(text, wanted);
 }
 
-static const char *event(const char *name) {
-    for (uint32_t i = 0; i < why.count; i++) {
-        if (strcmp(why.event[i].name, name) == 0) {
-            return why.event[i].text;
-        }
+static const rp_run_event *event(rp_event_kind kind) {
+    uint32_t i = 0;
+    while (i < why.count && why.event[i].kind != kind) {
+        i++;
     }
-    return "";
+    assert_true(i < why.count);
+    return &why.event[i];
 }
 
 /* ---- what is chosen -------------------------------------------------------------------------- */
@@ -166,7 +166,9 @@ static void a_slow_board_becomes_a_spare(void **state) {
     assert_int_equal(next.spares, 1);
     assert_string_equal(next.roster[BOARDS - 1].name, "south");
     assert_int_equal(next.stages, BOARDS - 1);
-    assert_non_null(strstr(event("boards"), "3 of 4 boards, "));
+    const rp_run_event *said = event(RP_EVENT_BOARDS);
+    assert_true(said->board_count == 3 && said->boards_before == 4 && said->spares == 1);
+    assert_true(said->step_s < said->step_before_s);
     assert_non_null(why.boards);
     assert_string_equal(now.roster[2].name, "south"); /* the question is as it was */
     assert_int_equal(now.boards, BOARDS);
@@ -188,7 +190,7 @@ static void stages_that_boards_share_are_in_the_setup(void **state) {
     for (uint32_t k = 0; k < next.stages; k++) {
         assert_true(next.share[next.group[k + 1] - 1] == 1);
     }
-    assert_non_null(strstr(event("boards"), "some of them shared"));
+    assert_int_equal(event(RP_EVENT_BOARDS)->stages, next.stages);
     now = next; /* which is not chosen again */
     assert_false(rp_setup_needs_profile(&wish, &facts, &now));
     choose();
@@ -215,7 +217,7 @@ static void sizes_microbatch_and_schedule_are_chosen_with_a_reason(void **state)
     open_run(TRAIN "schedule: {kind: umpipe, planner: auto}\ncut: auto\nplan: {" SEARCH "}\n");
     choose();
     assert_int_equal(next.size_stages, BOARDS);
-    assert_non_null(strstr(event("sizes"), "samples forward/backward"));
+    assert_true(event(RP_EVENT_SIZES)->step_s <= event(RP_EVENT_SIZES)->even_s);
     rp_runfile_close(&wish);
     (void)unlink(in_folder("model.yaml"));
     (void)unlink(in_folder("run.yaml"));
@@ -225,7 +227,7 @@ static void sizes_microbatch_and_schedule_are_chosen_with_a_reason(void **state)
     choose();
     assert_false(next.micro_auto || next.schedule_auto);
     assert_true(next.micro < 16);
-    assert_non_null(strstr(event("microbatch"), "microbatches of "));
+    assert_int_equal(event(RP_EVENT_MICRO_CHOSEN)->micro, next.micro);
     assert_non_null(why.schedule);
 }
 

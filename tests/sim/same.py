@@ -219,7 +219,7 @@ def normalise(text, folder):
     text = re.sub(r'"(date|host|ringpipe)": ?"[^"]*"', r'"\1": "-"', text)
     text = text.replace(f'"{socket.gethostname()}"', '"-"')
     text = re.sub(r"\brpk1[a-z0-9]{20,}", "KEY", text)
-    text = re.sub(r"fingerprint [a-z0-9]{4}(-[a-z0-9]{4}){3}", "fingerprint -", text)
+    text = re.sub(r'fingerprint("?:?"? ?"?)[a-z0-9]{4}(-[a-z0-9]{4}){3}', r"fingerprint\1-", text)
     return re.sub(r"for a block of \d+ bytes", "for a block of N bytes", text)
 
 

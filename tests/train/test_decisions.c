@@ -59,7 +59,7 @@ static void a_step_with_a_bad_gradient_is_skipped_by_all(void **state) {
     expect_ok(say_norms(1, 1, 0, bad, 2));
     expect_ok(say_norms(2, 2, 0, good, 2));
     assert_true(decision_of(2)->skip);
-    assert_true(is_logged("a gradient is not finite: the step is skipped"));
+    expect_events(1, .kind = RP_EVENT_SKIPPED_STEP, .step = 1);
     assert_int_equal(ring.board[0].train.skipped_row, 1);
     close_train();
 }
@@ -133,7 +133,7 @@ static void a_stage_gets_the_gains_of_its_own(void **state) {
     assert_int_equal(far[LAST].orders[RP_KIND_PREDICTION_GAIN], 1);
     assert_int_equal(far[LAST].last[RP_KIND_PREDICTION_GAIN].body.prediction_gain.step, 8);
     assert_int_equal(far[0].orders[RP_KIND_PREDICTION_GAIN], 0);
-    assert_true(is_logged("stage 2 has a mean prediction gain of "));
+    expect_events(1, .kind = RP_EVENT_TRUST, .stage = 2, .tensors = 2);
     expect_ok(rp_train_repeat_gains(train)); /* as to boards of a resumed run */
     pass_ms(2);
     assert_int_equal(far[LAST].orders[RP_KIND_PREDICTION_GAIN], 2);
@@ -171,8 +171,7 @@ static void a_result_that_is_not_finite_is_of_no_use(void **state) {
     expect_ok(rp_train_check_result(train, &fault_class));
     expect_ok(rp_train_note_saved(train, "fc1.w", 0, false, &fault_class));
     assert_int_equal(fault_class, RP_FAULT_UNKNOWN);
-    assert_true(is_logged("'fc1.w' is not finite, so no checkpoint is saved: --resume goes on from "
-                          "the start"));
+    expect_events(1, .kind = RP_EVENT_UNSAVED_TENSOR, .tensor = "fc1.w");
     expect_err(rp_train_check_result(train, &fault_class), RP_ERR_FAULT);
     assert_int_equal(fault_class, RP_FAULT_FATAL);
     expect_ok(rp_train_note_saved(train, NULL, 0, true, &fault_class));

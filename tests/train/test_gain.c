@@ -45,8 +45,8 @@ static void a_run_without_gain_ends(void **state) {
     assert_true(evaluate(11));
     assert_int_equal(rp_train_stop_step(train), 4);
     assert_int_equal(rp_train_end(train), 4);
-    assert_true(is_logged("no gain in 2 evaluations: the run ends here; best accuracy so far: "
-                          "50.00 % after step 2"));
+    expect_events(1, .kind = RP_EVENT_STOPPED, .step = 4, .evaluations = 2, .best_step = 2,
+                  .accuracy = 0.5);
     close_train();
 }
 

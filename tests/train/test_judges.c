@@ -78,7 +78,7 @@ static void equal_bits_go_on(void **state) {
     assert_false(rp_verify_is_due(train));
     assert_int_equal(rp_verify_tell(train).stages, BOARDS);
     assert_int_equal(rp_verify_tell(train).wrong, 0);
-    assert_true(is_logged("3 of 3 boards' stages were computed again, with the same bits"));
+    expect_events(1, .kind = RP_EVENT_VERIFY_SAME, .verified = 3, .board_count = 3);
     close_train();
 }
 
@@ -108,7 +108,7 @@ static void a_third_board_decides(void **state) {
         assert_false(step_once()); /* which gets the record */
         assert_int_equal(far[0].orders[RP_KIND_RECORD], 3);
         assert_int_equal(far[0].last[RP_KIND_RECORD].body.record.stage, 1);
-        assert_true(is_logged("boards 1 and 2 differ in microbatch "));
+        expect_events(1, .kind = RP_EVENT_VERIFY_DIFFERS, .board = "1", .peer = "2", .judge = "0");
         expect_ok(say_recomputed(0, 1, cases[i].second));
         expect_err(rp_verify_step(train, &over, &wrong, &fault_class), RP_ERR_FAULT);
         assert_int_equal(wrong, cases[i].wrong);

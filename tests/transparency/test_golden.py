@@ -242,8 +242,9 @@ class Golden(Chain):
     def test_async(self):
         out, _ = self.check(ASYNC, "async", *SAMPLE_BY_SAMPLE)
         lines = map(json.loads, (self.dir / out / "log.jsonl").read_text().splitlines())
-        hints = [e["text"] for e in lines if e.get("event") == "hint"]
-        self.assertTrue(any("up to 3 updates old, and momentum 0.9" in h for h in hints), hints)
+        hint, = [e for e in lines if e.get("kind") == "hint_momentum"]
+        self.assertEqual((hint["staleness"], hint["momentum_key"]), (3, "momentum"))
+        self.assertAlmostEqual(hint["momentum"], 0.9, 6)
 
     def test_pipedream(self):
         self.check(PIPEDREAM, "pipedream", *SAMPLE_BY_SAMPLE)

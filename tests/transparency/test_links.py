@@ -96,8 +96,7 @@ class Links(Chain):
         log = self.dir / "out" / "log.jsonl"
         lines = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
         said = [e for e in lines if e.get("event") == "advance"]
-        return [(e["step"], int(re.search(r"advance (\d+)", e["text"])[1]))
-                for e in said]
+        return [(e["step"], e["advance"]) for e in said]
 
     def step(self):
         log = self.dir / "out" / "log.jsonl"

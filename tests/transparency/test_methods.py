@@ -274,14 +274,14 @@ class MeasuredGains(Method):
     """horizon: measured. The replay computes the prediction gains from its own probes."""
 
     def measured(self, boards, schedule, *sets):
-        """The texts of the log: the mean prediction gain of each stage."""
+        """The events of the log that have the mean prediction gain of a stage."""
         got, sets = self.same(boards, schedule, *sets)
         log = (self.dir / self.ring / "log.jsonl").read_text().splitlines()
         self.train(self.run_yaml, "later", *sets, OTHER_DELAYS)
         self.assertTrue(got == self.bytes_of("later"), "it depends on the links")
         whole = self.replay((*sets, "schedule.horizon=exact"))
         self.assertFalse(got == whole, "prediction gains change nothing")
-        return [e["text"] for e in map(json.loads, log) if e.get("event") == "trust"]
+        return [e for e in map(json.loads, log) if e.get("event") == "trust"]
 
     def test_microbatches_and_advance(self):
         self.measured(3, "{kind: pipeoptim, advance: 1, %s}" % MEASURED, RMSPROP, *FOUR,
@@ -297,14 +297,14 @@ class MeasuredGains(Method):
 
     def test_fall_back_and_return(self):
         # few samples, no momentum: a gradient says nothing about the next
-        texts = self.measured(2, "{kind: pipeoptim, %s}" % MEASURED,
+        events = self.measured(2, "{kind: pipeoptim, %s}" % MEASURED,
                               "optimizer={kind: sgd, lr: 0.3}", "train.batch=6",
                               "train.microbatch=6")
-        own = [text for text in texts if text.startswith("stage 0 ")]
-        percent = [int(text.split()[8]) for text in own]
-        least = percent.index(min(percent))
-        self.assertIn("fall back", own[least])
-        self.assertGreater(max(percent[least:]), percent[least], own)
+        own = [event for event in events if event["stage"] == 0]
+        gains = [event["gain"] for event in own]
+        least = gains.index(min(gains))
+        self.assertGreater(own[least]["fallen"], 0)
+        self.assertGreater(max(gains[least:]), gains[least], own)
 
 
 class Ends(Method):

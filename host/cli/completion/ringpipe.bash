@@ -43,7 +43,7 @@ _ringpipe_names_of() {
         ;;
     lists)
         echo verbs layers losses optimizers lr-schedules schedules weights data fetch \
-            executors transports outputs faults links boards models
+            executors transports outputs events facts faults links boards models
         ;;
     boards)
         echo enrol adopt list show log reboot warm forget

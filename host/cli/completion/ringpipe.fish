@@ -385,7 +385,7 @@ complete -c ringpipe -n '__ringpipe_verb_is inspect' -k -a '(__fish_complete_suf
 complete -c ringpipe -n '__ringpipe_verb_is inspect' -k -a '(__fish_complete_suffix .yaml)'
 # generated: names
 complete -c ringpipe -n '__ringpipe_verb_is draw' -a 'gpipe umpipe 1f1b interleaved-1f1b zb-h1 async pipedream pipedream-2bw spectrain pipeoptim xpipe ea-pipe avgpipe pipefb'
-complete -c ringpipe -n '__ringpipe_verb_is list' -a 'verbs layers losses optimizers lr-schedules schedules weights data fetch executors transports outputs faults links boards models'
+complete -c ringpipe -n '__ringpipe_verb_is list' -a 'verbs layers losses optimizers lr-schedules schedules weights data fetch executors transports outputs events facts faults links boards models'
 complete -c ringpipe -n '__ringpipe_verb_is "data fetch"' -a 'mnist fashion-mnist cifar10 cifar100'
 # end
 complete -c ringpipe -n '__ringpipe_verb_is draw' -a table
