@@ -34,7 +34,7 @@ MACHINE_PATH = re.compile(r"(?<![\w.$}])/(?:[w]ork|[h]ome|[r]oot|[U]sers)/\w")
 # persons for programs, "is none" for invalid or missing, and vague words. A guide for reading: some
 # are right where they stand, so comments and documents may have some in all. The number only goes
 # down. Messages and the first page have none.
-PHRASES_MAX = 1700
+PHRASES_MAX = 80
 PHRASES = {
     "head": r"^\s*/\*+\s*(?:Of (?!course)|The same\b|\.\. ?[a-z]|"
     r"That (?=[a-z]+ (?:is|are|has|have|was|were)\b))",
@@ -48,6 +48,7 @@ PHRASES = {
     r"is said so|are said)\b",
 }
 PHRASE = re.compile("|".join(f"(?P<{name}>{words})" for name, words in PHRASES.items()))
+KEY = re.compile(r"\\\"\w+\\\"|\w+\.%s")  # of JSON, in a text
 PROSE = re.compile(r"/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"", re.S)
 
 ROOM = re.compile(r"rp_room\(\s*(\w+)(.*?)\)", re.S)
@@ -230,6 +231,7 @@ def phrases(name, text):
         pieces = [(found.start(), found.group()) for found in PROSE.finditer(text)]
     for start, piece in pieces:
         is_text = piece.startswith('"')
+        piece = KEY.sub(lambda key: " " * len(key.group()), piece) if is_text else piece
         for found in PHRASE.finditer(piece):
             if not is_text or " " in piece:
                 yield line_of(text, start + found.start()), found.group().strip(), is_text

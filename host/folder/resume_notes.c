@@ -18,7 +18,7 @@ static void put_changes(const rp_folder *folder, const rp_runfile *run, char *te
     if (rp_config_read_file(&arena, folder->paths.run_yaml, &before) != RP_OK ||
         rp_paths_make_absolute(&arena, before) != RP_OK ||
         rp_config_changes(before, run->root, CHANGES_MAX, text, bytes) != RP_OK) {
-        (void)snprintf(text, bytes, "run.yaml of before can not be compared");
+        (void)snprintf(text, bytes, "the previous run.yaml cannot be compared");
     }
     rp_arena_finish(&arena);
 }

@@ -52,7 +52,7 @@ EVENT(FAULT, "fault", STAYS, "fault_class state board error from_step wait_s",
 EVENT(FAULT_STOP, "fault", RP_EVENT_STAYS, "fault_class state board error",
       "{fault_class}, in state {state}: {error}")
 EVENT(RECOVERED, "recovered", STAYS, "seconds replan_s restore_s steps",
-      "at work again from step {step}, {seconds:.1f} s after the fault was noticed "
+      "continued from step {step}, {seconds:.1f} s after the fault was noticed "
       "({replan_s:.1f} s to get the boards back, {restore_s:.1f} s to load them); {steps} steps "
       "are done again")
 EVENT(SPARE, "spare", STAYS, "board why spare",
@@ -212,7 +212,7 @@ EVENT(BOARDS, "boards", SHOWN,
       "boards board_count boards_before step_s step_before_s stages spares limits",
       "{board_count} of {boards_before} boards, {step_s*1000:.4g} ms a step by prediction instead "
       "of {step_before_s*1000:.4g} ms: {boards}[stages?; {stages} stages, some of them shared]"
-      "[spares?; the others are spares]; then {limits}")
+      "[spares?; the remaining ones are spares]; then {limits}")
 EVENT(SCHEDULE, "schedule", SHOWN, "why", "{why}")
 EVENT(MICRO_UNMEASURED, "microbatch", SHOWN, "micro",
       "microbatches of {micro} samples: nothing was measured that says more")
@@ -278,8 +278,8 @@ EVENT(HINT_STASH, "hint", SHOWN, "stage stash_s board peer work_s",
 EVENT(LANES_RESUMED, "resumed", STAYS, "round", "goes on after round {round}")
 EVENT(LANES_UNSAVED, "unsaved", STAYS, "error wait_s",
       "{error}; the lanes wait and try again for {wait_s} s")
-EVENT(LANE_FAULT, "away", SHOWN, "lane", "lane {lane}: is on a way back after a fault")
-EVENT(LANE_BACK, "back", SHOWN, "lane", "lane {lane}: is at work again")
+EVENT(LANE_FAULT, "away", SHOWN, "lane", "lane {lane}: recovers from a fault")
+EVENT(LANE_BACK, "back", SHOWN, "lane", "lane {lane}: continues")
 EVENT(LANE_ENDED, "away", SHOWN, "lane exit_code file",
       "lane {lane}: its controller has ended (exit {exit_code}), and is started again; see {file}")
 EVENT(LANE_LOST, "lost", SHOWN, "lane tries file",

@@ -133,7 +133,7 @@ static rp_err arrange_halves(rp_choice *c) {
             .count = answer.count, .stages = answer.count, .step_s = answer.step_s};
         const rp_joint_plan now = {.count = c->next.boards, .step_s = answer.now_s};
         (void)snprintf(best.limits, sizeof best.limits,
-                       "the first %s of them have forwards%s, the others backwards",
+                       "the first %s of them have forwards%s, the remaining ones backwards",
                        answer.whole ? "ones" : "half",
                        answer.whole ? ", and all else of stages that are not split" : "");
         take_split(c, &answer);

@@ -35,7 +35,7 @@ static int64_t step_board(void *context, int64_t now_ns) {
             return board->restart_ns;
         }
         if (rp_sim_board_boot(board) != RP_OK) {
-            rp_eventlog_add(&cluster->log, now_ns, board->name, "can not begin: %s",
+            rp_eventlog_add(&cluster->log, now_ns, board->name, "cannot start: %s",
                             rp_err_message());
             board->restart_ns = now_ns + RP_NS_PER_S; /* like a service manager */
             return board->restart_ns;

@@ -186,7 +186,7 @@ void rp_cluster_remove_checkpoints(rp_cluster *cluster) {
     write_path(cluster, "", path);
     rp_sim_folder_remove(path);
     rp_eventlog_add(&cluster->log, rp_world_now_ns(cluster->world), "disk",
-                    "no checkpoint is whole: somebody removes them");
+                    "no checkpoint is complete: the user removes them");
 }
 
 /* ---- an fsync that lied ---------------------------------------------------------------------- */

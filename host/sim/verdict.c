@@ -361,7 +361,7 @@ static rp_sim_outcome run_lives(const rp_sim_case *what, rp_cluster *cluster, co
             break;
         }
         if (has_stalled(what, cluster, since_ns)) {
-            rp_cluster_note(cluster, "this life has taken too long behind the last fault");
+            rp_cluster_note(cluster, "this life has taken too long after the last fault");
             break;
         }
         if (end == RP_CLUSTER_FINISHED) {

@@ -220,7 +220,7 @@ class Sim(Case):
                         "  - {kind: twin, node: 1, at_s: 0.3, for_s: 7}\n")
         out, _ = self.sim("--faults", path, "--trace", "--set",
                           f"ring={{roster: {self.listening()}, wait: 5}}")
-        self.assertIn("b1: can not begin: link control: cannot bind", out)
+        self.assertIn("b1: cannot start: link control: cannot bind", out)
         self.assertIn("host: begins life 2, resumes", out)
         self.assertNotIn("host: begins life 3", out)
         self.assertIn("host: ends: success", out)

@@ -206,7 +206,8 @@ class Systems(test_push.Software):
         self.ringpipe("bundle", "--new-key", "--keys", "other")
         shutil.copy(other / "update.key", self.card / "etc/ringpipe")
         _, err = self.talk("push", self.system(7), code=3, seconds=300)
-        self.assertIn("left: the system was not installed: system.rpb: is not signed by the key", err)
+        self.assertIn("left: the system was not installed: system.rpb: is not signed by the key",
+                      err)
         self.assertEqual(board.began, [("a", 0)])
         self.assertEqual(self.systems()["b"]["state"], "empty")
 
