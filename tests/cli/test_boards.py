@@ -92,7 +92,7 @@ class Halves(Chosen):
         self.assertEqual(sorted(nodes[:2]), ["four", "three"])
         self.assertEqual(sorted(nodes[2:]), ["one", "two"])
         said, = self.events("auto")
-        self.assertIn("the first half of them have forwards, the others backwards", said)
+        self.assertIn("the first half of them have forwards, the remaining ones backwards", said)
         self.assertEqual(self.train("named", *self.WORDS, "--set",
                                     f"plan.boards=[{', '.join(nodes)}]"), nodes)
         cut = json.loads((self.dir / "auto" / "plan.json").read_text())["cut"]

@@ -252,7 +252,7 @@ class Sim(Case):
         out, _ = self.sim("--faults", path, "--trace", "--set",
                           f"ring={{roster: {self.listening()}}}")
         self.assertRegex(out, "(?s)disk: damages .* disk: has lost what it was given since.*"
-                              "disk: no checkpoint is whole: somebody removes them")
+                              "disk: no checkpoint is complete: the user removes them")
         self.assertIn("host: ends: success", out)
 
     def test_nobody_is_lost_where_all_are_slow_and_the_controller_sleeps(self):
