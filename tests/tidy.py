@@ -48,7 +48,7 @@ PHRASES = {
     r"is said so|are said)\b",
 }
 PHRASE = re.compile("|".join(f"(?P<{name}>{words})" for name, words in PHRASES.items()))
-KEY = re.compile(r"\\\"\w+\\\"|\w+(?:\.%s|: expected)")  # of JSON, in a text
+KEY = re.compile(r"\\\"\w+\\\"|\bbesides\.")  # of JSON, in a text
 PROSE = re.compile(r"/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"", re.S)
 
 ROOM = re.compile(r"rp_room\(\s*(\w+)(.*?)\)", re.S)
