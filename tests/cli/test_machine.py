@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Faults of the machine: no device, folders that can not be written, ports in use."""
+"""Faults of the machine: no device, folders that cannot be written, ports in use."""
 import os
 import socket
 import unittest

@@ -521,9 +521,9 @@ static void a_full_disk_costs_lines(void **state) {
     assert_string_equal(strchr(behind, '\n'), "\n");
     (void)fflush(progress);
     const char *said = slurp("progress", NULL);
-    const char *once = strstr(said, "log.jsonl: can not be written: File too large");
+    const char *once = strstr(said, "log.jsonl: cannot be written: File too large");
     assert_non_null(once);
-    assert_null(strstr(once + 1, "log.jsonl: can not be written"));
+    assert_null(strstr(once + 1, "log.jsonl: cannot be written"));
     expect_close(number_at("summary.json", "samples"), 41 * 64, 0, 0);
 }
 

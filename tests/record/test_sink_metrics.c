@@ -171,7 +171,7 @@ static void bad_targets(void **state) {
         expect_ok(rp_metrics_open(&arena, "/dev/full", 0, &metrics));
         expect_err(write_note(metrics), RP_ERR_IO);
         assert_string_equal(rp_err_message(),
-                            "/dev/full: can not be written: No space left on device");
+                            "/dev/full: cannot be written: No space left on device");
         (void)!rp_sink_metrics.close(metrics, NULL);
     }
 }
