@@ -198,7 +198,7 @@ def man_options(lists, page):
     lines = []
     for (name, head, about), some in sorted(rows.items()):
         if name not in COMMON:
-            lines += [f".It {head}", about + "."]
+            lines += [f".It {head}"] + man_text(about + ".")
             lines += [".Pq Cm " + " , ".join(some)] if len(some) < len(verbs) else []
     return lines
 
@@ -211,7 +211,7 @@ def man_verbs(group):
             name = verb["name"].split()[0]
             about = verb["about"] + "."
             if name in PURPOSES[group]:
-                rows.setdefault(name, f".It Xr {page_of(verb)} 1\n{about}")
+                rows.setdefault(name, "\n".join([f".It Xr {page_of(verb)} 1"] + man_text(about)))
         return [line for name in PURPOSES[group] for line in rows[name].split("\n")]
     return write
 

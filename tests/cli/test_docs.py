@@ -10,8 +10,6 @@ import subprocess
 import program
 
 MAN = sorted((program.SOURCE / "host/cli/man").glob("*.[0-9]"))
-# Pages that are still in long pieces; none may be added.
-LONG = {"ringpipe-agent.1", "ringpipe-folder.5"}
 COMPLETION = program.SOURCE / "host/cli/completion/ringpipe.bash"
 
 
@@ -166,8 +164,6 @@ class Docs(program.Case):
         if not shutil.which("man"):
             self.skipTest("no man program (package man-db)")
         for page in MAN:
-            if page.name in LONG:
-                continue
             with self.subTest(page.name):
                 words = ["man", "--nj", "--nh", "-l", "-Tascii", str(page)]
                 env = {**os.environ, "MANWIDTH": "100"}
