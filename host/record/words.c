@@ -278,8 +278,8 @@ EVENT(HINT_STASH, "hint", SHOWN, "stage stash_s board peer work_s",
 EVENT(LANES_RESUMED, "resumed", STAYS, "round", "goes on after round {round}")
 EVENT(LANES_UNSAVED, "unsaved", STAYS, "error wait_s",
       "{error}; the lanes wait and try again for {wait_s} s")
-EVENT(LANE_FAULT, "away", SHOWN, "lane", "lane {lane}: recovers from a fault")
-EVENT(LANE_BACK, "back", SHOWN, "lane", "lane {lane}: continues")
+EVENT(LANE_FAULT, "away", SHOWN, "lane", "lane {lane} recovers from a fault")
+EVENT(LANE_BACK, "back", SHOWN, "lane", "lane {lane} continues")
 EVENT(LANE_ENDED, "away", SHOWN, "lane exit_code file",
       "lane {lane}: its controller has ended (exit {exit_code}), and is started again; see {file}")
 EVENT(LANE_LOST, "lost", SHOWN, "lane tries file",

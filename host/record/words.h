@@ -179,7 +179,7 @@ typedef enum {
     COUNT(first_step, "first of some steps")                                                       \
     COUNT(copy_step, "step of the copies")                                                         \
     COUNT(best_step, "step of the best evaluation")                                                \
-    COUNT(checkpoint_step, "step of the newest checkpoint; 0: none yet")                      \
+    COUNT(checkpoint_step, "step of the newest checkpoint; 0: none yet")                           \
     COUNT(steps, "number of steps")                                                                \
     COUNT(steps_before, "number of steps, before")                                                 \
     COUNT(every, "steps from one copy to the next")                                                \
