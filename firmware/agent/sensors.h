@@ -16,7 +16,9 @@ typedef struct {
     char system[64], kernel[64]; /* "": not known */
 } rp_sensors;
 
-/* Reads a few dozen small files. `folder`: whose disk is reported; NULL: none. */
+/* Reads a few dozen small files, and the values that the agent itself knows stay unknown. Units of
+ * the readings, and the bits of throttling: wire/frame.h. `folder`: whose disk is reported; it is
+ * not relative to `root`; NULL: none. */
 void rp_sensors_read(const char *root, const char *folder, rp_sensors *out);
 
 #endif

@@ -60,10 +60,10 @@ void rp_lab_how(const rp_lab_table *table, void (*put_piece)(void *to, const cha
     put_words(w, "- Equal in all rows:", table->equal, table->equal_count);
     put_words(w, "- Different between rows:", table->differs, table->differs_count);
     if (table->cut_differs) {
-        put_text(w,
-                 "- **The runs of a model were cut at different layers**: `cut: auto` measures "
-                 "each time. This changes no result of schedules that flush after every step; for "
-                 "other schedules, name a cut.\n");
+        put_text(w, "- **The runs of a model were cut at different layers**, by "
+                    "`cut: auto` or by the methods' own cuts. This changes no result of schedules "
+                    "that flush after every step; for "
+                    "other schedules, name a cut.\n");
     }
     put_text(
         w,

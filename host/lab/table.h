@@ -1,5 +1,5 @@
-/* The content of the report: a row per method and model, with statistics over its seeds. Computed
- * from results only. */
+/* The content of the report: a row per method and model, with statistics over its seeds. It is
+ * computed from results and run files; nothing is trained. */
 #ifndef RP_LAB_TABLE_H
 #define RP_LAB_TABLE_H
 
@@ -8,8 +8,8 @@
 
 typedef struct {
     uint32_t model, method;
-    uint32_t line;     /* position among the rows of a model; equal for equal methods */
-    uint32_t point;    /* or RP_LAB_NOT_CHOSEN or RP_LAB_NONE_IS_GOOD */
+    uint32_t line;     /* position among the rows of a model, the same for a method and point */
+    uint32_t point;    /* index of the sweep's point, or RP_LAB_NOT_CHOSEN, RP_LAB_NONE_IS_GOOD */
     const char *label; /* "async, lr=0.02" */
     bool baseline;
 
@@ -20,7 +20,7 @@ typedef struct {
     /* over seeds; NaN: none */
     rp_stats accuracy, loss, train_loss, samples_per_s, gain, seconds_to_goal;
     rp_stats_paired accuracy_over, loss_over; /* differences to the baseline */
-    double *accuracy_of, *loss_of;            /* values by seed */
+    double *accuracy_of, *loss_of;            /* values by seed; NaN: diverged */
     double speed;                             /* ratio of samples/s to the baseline; NaN: none */
 
     /* by stage: the largest over seeds, but busy_s and idle_s are sums */
@@ -36,7 +36,7 @@ typedef struct {
     const char *label;
     rp_stats score; /* accuracy or loss, over the tuning seeds */
     uint32_t finished, diverged, wanted;
-    bool chosen, at_edge;
+    bool chosen, at_edge; /* at_edge: the best value is the first or last of its list */
 } rp_lab_trial;
 
 typedef struct {
@@ -51,14 +51,14 @@ typedef struct {
     const rp_lab_plan *plan;
     bool classes;     /* rows have accuracies */
     bool validation;  /* curves are of the validation part, not of the test part */
-    bool predicted;   /* some row has a gain */
-    bool cut_differs; /* cut: auto has cut runs of one model differently */
+    bool predicted;   /* some row has a gain: stale over predicted distance of weights */
+    bool cut_differs; /* runs of one model were cut at different layers */
     uint32_t line_count;
     rp_lab_row *row; /* by model, then line */
     uint32_t row_count;
     rp_lab_tuning *tuning;
     uint32_t tuning_count;
-    int64_t first_s, last_s; /* first and last end of a run; 0: none */
+    int64_t first_s, last_s; /* first and last end of a run, in s since 1970; 0: none */
 
     /* keys of the run files, without seed and model: with equal values in all rows, and with
      * different ones; in the files' order */
@@ -67,6 +67,7 @@ typedef struct {
     uint32_t equal_count, differs_count;
 } rp_lab_table;
 
+/* Keeps pointers into `plan`. errors: those of reading the run files; MEMORY */
 rp_err rp_lab_table_make(rp_arena *arena, const rp_lab_plan *plan, rp_lab_table *out) RP_MUST_CHECK;
 
 const rp_lab_row *rp_lab_table_row(const rp_lab_table *table, uint32_t model, uint32_t line);

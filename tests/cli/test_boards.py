@@ -92,7 +92,8 @@ class Halves(Chosen):
         self.assertEqual(sorted(nodes[:2]), ["four", "three"])
         self.assertEqual(sorted(nodes[2:]), ["one", "two"])
         said, = self.events("auto")
-        self.assertIn("the first half of them have forwards, the remaining ones backwards", said)
+        self.assertIn("the first half of them have forwards, the remaining ones backwards",
+                      said["limits"])
         self.assertEqual(self.train("named", *self.WORDS, "--set",
                                     f"plan.boards=[{', '.join(nodes)}]"), nodes)
         cut = json.loads((self.dir / "auto" / "plan.json").read_text())["cut"]
@@ -114,7 +115,8 @@ class Halves(Chosen):
         self.assertEqual((sum(split), len(split), len(nodes)), (1, 3, 4))
         self.assertEqual(nodes[split.index(True)], "two")
         said, = self.events("whole")
-        self.assertIn("the first ones of them have forwards, and all else of stages", said)
+        self.assertIn("the first ones of them have forwards, and all else of stages",
+                      said["limits"])
         self.train("part", *words, "--set", "train.steps=3")
         part = json.loads((self.dir / "part" / "plan.json").read_text())
         self.ringpipe("resume", "part", "--set", "train.steps=6")

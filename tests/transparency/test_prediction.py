@@ -106,7 +106,7 @@ class Prediction(Chain):
         link = "ring.link={delay_ms: 2, jitter_ms: 3, loss: 0.02, control: true}"
         slow, _ = self.run_schedule(schedule, *self.PROBE, "train.steps=100", link)
         short, _ = self.run_schedule(schedule, *self.PROBE, "train.steps=100")
-        events = [self.gains(out) for out in (plain, slow, short)]
+        events = [self.trust_gains(out) for out in (plain, slow, short)]
         self.assertEqual(events[1], events[2])
         self.assertEqual(events[0][:40], events[2][:40])
         self.assertGreater(len({gain for *_, gain, _ in events[0]}), 4)  # gains move
@@ -114,7 +114,7 @@ class Prediction(Chain):
             self.assertEqual((self.dir / out / "weights.safetensors").read_bytes(),
                              (self.dir / short / "weights.safetensors").read_bytes())
 
-    def gains(self, out):
+    def trust_gains(self, out):
         lines = map(json.loads, (self.dir / out / "log.jsonl").read_text().splitlines())
         return sorted((e["step"], e["stage"], e["gain"], e["fallen"]) for e in lines
                       if e.get("event") == "trust")
