@@ -250,7 +250,7 @@ class Keys(Case):
         self.assertIn("trusted:1: expected `name key`", journal.read_text())
         train("damaged", 0)
         (self.dir / "agent" / "trusted").write_text("")
-        told("there are 0 now")
+        told("number of hosts: 0")
         train("nobody", 5)
         self.stop(process)
 
