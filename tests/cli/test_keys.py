@@ -208,7 +208,7 @@ class Keys(Case):
         identity = json.loads((self.dir / "newer" / "identity.json").read_text())
         self.assertEqual(identity, {"run": "0123456789abcdef", "term": 8})
         _, err = self.ringpipe("train", run, "--out", "older", "--keys", "controller", code=3)
-        self.assertIn("(term 8, this is 3)", err)
+        self.assertIn("(its term is 8, ours 3)", err)
         self.ringpipe("train", run, "--out", "newest", "--keys", "controller")
         self.stop(process)
 
