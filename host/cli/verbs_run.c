@@ -237,10 +237,10 @@ static void print_checked(const rp_runfile *run) {
     const rp_data *data = &run->data;
     const size_t parameters =
         rp_model_param_count(run->model, RP_PARAM_TRAINED, 0, run->model->layer_count);
-    (void)printf("checked: %s, %zu parameters, schedule %s on %u stages, %" PRIu64
+    (void)printf("checked: %s, %zu parameters, schedule %s on %u stage%s, %" PRIu64
                  " steps over %u samples\n",
-                 run->model_name, parameters, run->method.kind->name, run->stages, run->steps,
-                 data->count[RP_SPLIT_TRAIN]);
+                 run->model_name, parameters, run->method.kind->name, run->stages,
+                 run->stages == 1 ? "" : "s", run->steps, data->count[RP_SPLIT_TRAIN]);
     (void)printf("data: %u training, %u validation, %u test samples, all of them read\n",
                  data->count[RP_SPLIT_TRAIN], data->count[RP_SPLIT_VALIDATION],
                  data->count[RP_SPLIT_TEST]);

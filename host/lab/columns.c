@@ -308,7 +308,7 @@ static const rp_lab_column wires[] = {
            .format = &share),
     COLUMN("Mbit/s", "rate_mbit", "Measured; a wire that was seldom full may be faster",
            WIRE_NUMBER(RATE)),
-    COLUMN("ms, half", "delay_p50_ms", "From a message to its ack, median", WIRE_NUMBER(DELAY)),
+    COLUMN("ms, median", "delay_p50_ms", "From a message to its ack, median", WIRE_NUMBER(DELAY)),
     COLUMN("ms, 95 %", "delay_p95_ms", "From a message to its ack, 95th percentile",
            WIRE_NUMBER(DELAY_MOST)),
     COLUMN("resent", "resent", "Messages that were sent again", WIRE_NUMBER(RESENT)),

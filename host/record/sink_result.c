@@ -151,7 +151,8 @@ static void print_text(const result *to, const rp_summary *s) {
     if (failed && s->samples == 0) {
         return; /* the reason is on standard error */
     }
-    (void)fprintf(to->file, "%s: %s on %u stages", s->status, s->model, s->stages);
+    (void)fprintf(to->file, "%s: %s on %u stage%s", s->status, s->model, s->stages,
+                  s->stages == 1 ? "" : "s");
     if (s->boards > 0 && s->boards != s->stages) {
         (void)fprintf(to->file, " of %u boards", s->boards);
     }

@@ -51,7 +51,8 @@ void rp_ring_describe_ready(const rp_ring *ring, char *out, size_t bytes) {
                        (double)all.read_ns * 1e-9);
     }
     (void)snprintf(out, bytes,
-                   "%u boards are ready%s; the slowest stage was prepared in %.1f s; %.1f MiB of "
+                   "%u board%s ready%s; the slowest stage was prepared in %.1f s; %.1f MiB of "
                    "device memory in use",
-                   ring->count, kernels, (double)slowest_ns * 1e-9, (double)device / (1 << 20));
+                   ring->count, ring->count == 1 ? " is" : "s are", kernels,
+                   (double)slowest_ns * 1e-9, (double)device / (1 << 20));
 }

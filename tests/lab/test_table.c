@@ -232,7 +232,7 @@ static void wires_have_rows(void **state) {
                                            {"MiB", "2.0"},
                                            {"busy", "50 %"},
                                            {"Mbit/s", "12.50"},
-                                           {"ms, half", "\xe2\x80\x93"},
+                                           {"ms, median", "\xe2\x80\x93"},
                                            {"ms, 95 %", "\xe2\x80\x93"},
                                            {"resent", "\xe2\x80\x93"},
                                            {"resets", "1.50"},
