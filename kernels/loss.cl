@@ -1,9 +1,23 @@
-/* Losses: value and gradient in one pass. One work-item for each sample.
+/* Losses: value and gradient in one pass. One work-item for each row: a sample, or a target of one.
  *
- * result[2 * (result_first + i)] = loss of sample i, [.. + 1] = 1 if the arg-max is its class. dy
- * may be NULL. grad_scale = 1 / samples of the step. Sample 0 of y and dy is at element y_first and
- * dy_first. */
+ * result[3 * (result_first + i)] = loss of row i, [.. + 1] = 1 if the arg-max is its class, [.. +
+ * 2] = 1 if it counts. dy may be NULL. Row 0 of y and dy is at element y_first and dy_first.
+ * grad_scale = 1 / rows of the step. With `ignores` a target that is `ignore` does not count: its
+ * loss and gradient are 0; after the `rows` targets of each sample follows how many of the step
+ * count. */
 #include "vec16.clh"
+
+static void put_result(global float *result, uint row, float loss, bool correct, bool counts) {
+    result[3 * (ulong)row] = loss;
+    result[3 * (ulong)row + 1] = correct ? 1.0f : 0.0f;
+    result[3 * (ulong)row + 2] = counts ? 1.0f : 0.0f;
+}
+
+static void fill_zero(global float *row, uint outputs) {
+    for (uint j = 0; j < outputs; j += 16) {
+        store16((float16)0.0f, row + j, outputs - j);
+    }
+}
 
 static float row_most(global const float *row, uint outputs) {
     float16 top = (float16)(-INFINITY);
@@ -48,13 +62,25 @@ static float mean_below(global const float *row, uint outputs, float most) {
  * target is (1 - smooth) onehot + smooth / outputs, and the loss is mixed in the same way. */
 kernel void cross_entropy(global float *result, global float *dy, ulong dy_first,
                           global const float *y, ulong y_first, global const int *target, uint n,
-                          uint outputs, uint result_first, float grad_scale, float smooth) {
+                          uint outputs, uint result_first, float grad_scale, float smooth,
+                          uint rows, uint ignores, int ignore) {
     uint i = (uint)get_global_id(0);
     if (i >= n) {
         return;
     }
     global const float *row = y + y_first + (ulong)i * outputs;
-    int wanted = target[i];
+    global const int *own = target + (ulong)(i / rows) * (rows + ignores);
+    int wanted = own[i % rows];
+    if (ignores && wanted == ignore) {
+        put_result(result, result_first + i, 0.0f, false, false);
+        if (dy) {
+            fill_zero(dy + dy_first + (ulong)i * outputs, outputs);
+        }
+        return;
+    }
+    if (ignores) {
+        grad_scale = 1.0f / (float)own[rows];
+    }
     bool known = wanted >= 0 && (uint)wanted < outputs;
     float most = row_most(row, outputs);
     float sum = row_sum(row, outputs, most);
@@ -63,8 +89,7 @@ kernel void cross_entropy(global float *result, global float *dy, ulong dy_first
     if (smooth > 0.0f) {
         loss = (1.0f - smooth) * loss + smooth * (log(sum) + mean_below(row, outputs, most));
     }
-    result[2 * (result_first + i)] = loss;
-    result[2 * (result_first + i) + 1] = correct ? 1.0f : 0.0f;
+    put_result(result, result_first + i, loss, correct, true);
 
     if (dy) {
         global float *drow = dy + dy_first + (ulong)i * outputs;
@@ -86,7 +111,7 @@ kernel void cross_entropy(global float *result, global float *dy, ulong dy_first
 kernel void cross_entropy_soft(global float *result, global float *dy, ulong dy_first,
                                global const float *y, ulong y_first, global const float *target,
                                uint n, uint outputs, uint result_first, float grad_scale,
-                               float smooth) {
+                               float smooth, uint rows, uint ignores, int ignore) {
     uint i = (uint)get_global_id(0);
     if (i >= n) {
         return;
@@ -115,9 +140,8 @@ kernel void cross_entropy_soft(global float *result, global float *dy, ulong dy_
     while ((uint)best + 1 < outputs && wanted[best] != likely) {
         best++;
     }
-    result[2 * (result_first + i)] = loss;
-    result[2 * (result_first + i) + 1] =
-        !isnan(loss) && is_first_most(row, best, most) ? 1.0f : 0.0f;
+    bool correct = !isnan(loss) && is_first_most(row, best, most);
+    put_result(result, result_first + i, loss, correct, true);
 
     if (dy) {
         global float *drow = dy + dy_first + (ulong)i * outputs;
@@ -135,7 +159,7 @@ kernel void cross_entropy_soft(global float *result, global float *dy, ulong dy_
  * 0. */
 kernel void mse(global float *result, global float *dy, ulong dy_first, global const float *y,
                 ulong y_first, global const float *target, uint n, uint outputs, uint result_first,
-                float grad_scale, float smooth) {
+                float grad_scale, float smooth, uint rows, uint ignores, int ignore) {
     uint i = (uint)get_global_id(0);
     if (i >= n) {
         return;
@@ -151,6 +175,25 @@ kernel void mse(global float *result, global float *dy, ulong dy_first, global c
             store16(d * scale, dy + dy_first + at + j, left);
         }
     }
-    result[2 * (result_first + i)] = sum16(sums) / (float)outputs;
-    result[2 * (result_first + i) + 1] = 0.0f;
+    put_result(result, result_first + i, sum16(sums) / (float)outputs, false, true);
+}
+
+/* result of sample i = sums over its rows, in order. One work-item for each sample. */
+kernel void sum_rows(global float *result, global const float *row_result, uint n, uint rows,
+                     uint result_first) {
+    uint i = (uint)get_global_id(0);
+    if (i >= n) {
+        return;
+    }
+    float sums[3] = {0.0f, 0.0f, 0.0f};
+    for (uint r = 0; r < rows; r++) {
+        global const float *row = row_result + 3 * ((ulong)i * rows + r);
+        sums[0] += row[0];
+        sums[1] += row[1];
+        sums[2] += row[2];
+    }
+    global float *to = result + 3 * (ulong)(result_first + i);
+    to[0] = sums[0];
+    to[1] = sums[1];
+    to[2] = sums[2];
 }

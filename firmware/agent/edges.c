@@ -11,14 +11,16 @@ _Static_assert((int)RP_PORT_EDGES_MAX > (int)RP_PLAN_NEIGHBOURS_MAX, "edges that
 
 /* ---- content of one sample ------------------------------------------------------------------- */
 
-static rp_Dtype dtype_on_wire(rp_codec codec) {
-    switch (rp_codec_dtype(codec)) {
+static rp_Dtype dtype_on_wire(rp_dtype type) {
+    switch (type) {
     case RP_F16:
         return RP_DTYPE_F16;
     case RP_BF16:
         return RP_DTYPE_BF16;
     case RP_U8:
         return RP_DTYPE_U8;
+    case RP_I32:
+        return RP_DTYPE_I32;
     default:
         return RP_DTYPE_F32;
     }
@@ -28,7 +30,7 @@ static rp_port_form form_of(const rp_boundary_tensors *boundary) {
     rp_port_form form = {.tensor_count = boundary->count};
     for (uint32_t i = 0; i < boundary->count; i++) {
         form.sample_bytes[i] = boundary->bytes[i];
-        form.dtype[i] = dtype_on_wire(boundary->codec[i]);
+        form.dtype[i] = dtype_on_wire(boundary->type[i]);
     }
     return form;
 }
@@ -56,8 +58,9 @@ static rp_boundary_tensors boundary_of(const runner_stage *held, rp_kind carries
     case RP_KIND_STASH:
         return row_of(rp_stage_stash_bytes(held->stage));
     case RP_KIND_LABEL: {
-        const uint32_t width = held->job->loss->class_target ? 1 : held->job->target_width;
+        const uint32_t width = held->job->target_width;
         return (rp_boundary_tensors){.count = 1,
+                                     .type = {held->job->loss->class_target ? RP_I32 : RP_F32},
                                      .sample = {rp_shape_1(width)},
                                      .bytes = {width * sizeof(float)},
                                      .sample_bytes = width * sizeof(float)};
@@ -103,9 +106,6 @@ static rp_err open_port_in(rp_runner *r, uint32_t held, rp_kind carries, const c
     const rp_boundary_tensors boundary = boundary_of(stage, carries, false);
     (void)snprintf(name, name_bytes, "%s of stage %u", what, stage->job->stage);
     options.form = form_of(&boundary);
-    if (carries == RP_KIND_LABEL && stage->job->loss->class_target) {
-        options.form.dtype[0] = RP_DTYPE_I32;
-    }
     for (uint32_t e = 0; e < r->at.edge_count; e++) {
         if (ends_in(&r->at.edge[e], held, port, stage)) {
             r->edge[e].source = options.source_count++;

@@ -12,7 +12,7 @@ static uint64_t gradient_bytes(const rp_job *job, uint32_t stage) {
 
 /* One full parcel. */
 static uint64_t parcel_bytes(const rp_plan *plan, const rp_plan_edge *edge, const rp_job *job) {
-    const uint64_t width = job->loss->class_target ? 1 : job->target_width;
+    const uint64_t width = job->target_width;
     if (edge->carries == RP_CARRIES_LABEL) {
         return width * job->batch * sizeof(float);
     }

@@ -16,10 +16,11 @@ bool rp_runner_may_report(const rp_runner *r) {
     return stats.unacked < RP_LINK_CONTROL_MAX / 2;
 }
 
-static void keep_told(rp_runner *r, uint64_t step, double loss, uint32_t samples) {
+static void keep_told(rp_runner *r, uint64_t step, double loss, uint32_t samples,
+                      uint32_t ignored) {
     uint64_t *at = r->told[step % RP_RUNNER_TOLD_MAX];
     memcpy(&at[0], &loss, sizeof loss);
-    at[1] = samples;
+    at[1] = (uint64_t)ignored << 32 | samples;
     r->told_count = step == r->told_end ? r->told_count + 1 : 1;
     r->told_count = r->told_count < RP_RUNNER_TOLD_MAX ? r->told_count : RP_RUNNER_TOLD_MAX;
     r->told_end = step + 1;
@@ -37,29 +38,36 @@ rp_err rp_runner_report_results(rp_runner *r, const runner_stage *stage, const r
     const rp_range own = rp_job_own_samples(stage->job, rp_runner_step_samples(r, op->step));
     const uint32_t samples = own.count;
     double loss = 0;
-    uint32_t correct = 0;
+    double correct = 0;
+    double counted = 0;
     if (samples == 0) {
         return RP_OK; /* in a short step all samples may belong to other boards */
     }
     for (uint32_t i = own.first; i < own.first + own.count; i++) {
-        loss += (double)r->results[2 * (size_t)i];
-        correct += r->results[2 * (size_t)i + 1] > 0.5f;
+        const float *result = &r->results[RP_LOSS_RESULT * (size_t)i];
+        loss += (double)result[0];
+        correct += (double)result[1];
+        counted += (double)result[2];
     }
+    const double targets = (double)samples * rp_job_target_rows(stage->job);
+    const uint32_t ignored = (uint32_t)(targets - counted);
     rp_Frame frame = {.which_body = RP_KIND_STEP_DONE,
                       .body.step_done = {.step = op->step,
                                          .samples = samples,
-                                         .correct = correct,
+                                         .correct = (uint32_t)correct,
                                          .loss_sum = loss,
-                                         .stage = stage->job->stage}};
+                                         .stage = stage->job->stage,
+                                         .ignored = ignored}};
     if (r->evaluating) {
         frame.which_body = RP_KIND_EVALUATE_DONE;
         frame.body.evaluate_done = (rp_EvaluateDone){.step = op->step,
                                                      .samples = samples,
-                                                     .correct = correct,
+                                                     .correct = (uint32_t)correct,
                                                      .loss_sum = loss,
-                                                     .stage = stage->job->stage};
+                                                     .stage = stage->job->stage,
+                                                     .ignored = ignored};
     } else {
-        keep_told(r, op->step, loss, samples);
+        keep_told(r, op->step, loss, samples, ignored);
     }
     return send_control(r, &frame, NULL, 0);
 }

@@ -19,7 +19,7 @@ static rp_err open_held(rp_runner *r) {
     }
     RP_TRY(RP_ARENA_NEW(r->arena, RP_PROBE_NORMS * (size_t)norms_max + 1, &r->sumsq));
     RP_TRY(RP_ARENA_NEW(r->arena, RP_PROBE_NORMS * (size_t)norms_max + 1, &r->probe));
-    RP_TRY(RP_ARENA_NEW(r->arena, 2 * (size_t)r->held[0].job->batch, &r->results));
+    RP_TRY(RP_ARENA_NEW(r->arena, RP_LOSS_RESULT * (size_t)r->held[0].job->batch, &r->results));
 fail:
     return err;
 }

@@ -300,6 +300,16 @@ rp_err rp_node_u32(rp_node *map, const char *key, uint32_t min, uint32_t max, ui
     return err;
 }
 
+rp_err rp_node_i32(rp_node *map, const char *key, int32_t *out) {
+    double value = *out;
+    rp_err err = rp_node_f64(map, key, INT32_MIN, INT32_MAX, &value);
+    if (err == RP_OK && value != floor(value)) {
+        return rp_node_fail(rp_node_find(map, key), "expected a whole number");
+    }
+    *out = err == RP_OK ? (int32_t)value : *out;
+    return err;
+}
+
 rp_err rp_node_f64(rp_node *map, const char *key, double min, double max, double *out) {
     rp_node *node;
     rp_err err = take_value(map, key, &node);

@@ -10,9 +10,9 @@ static float *slope_of(const rp_layer *layer) {
     return layer->spec;
 }
 
-rp_err rp_activation_parse(rp_layer *layer, rp_node *keys, uint32_t classes) {
+rp_err rp_activation_parse(rp_layer *layer, rp_node *keys, const rp_model_data *data) {
     const rp_activation *facts = layer->kind->facts;
-    (void)classes;
+    (void)data;
     const char *key = layer->kind->keys;
     *slope_of(layer) = facts->slope;
     return key ? rp_node_f32(keys, key, 0.0, 1e6, slope_of(layer)) : RP_OK;

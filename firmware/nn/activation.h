@@ -20,7 +20,7 @@ typedef struct {
 } rp_activation;
 
 /* forward and backward launch the entries `<kind>_forward` and `<kind>_backward`. */
-rp_err rp_activation_parse(rp_layer *layer, rp_node *keys, uint32_t classes) RP_MUST_CHECK;
+rp_err rp_activation_parse(rp_layer *layer, rp_node *keys, const rp_model_data *data) RP_MUST_CHECK;
 rp_err rp_activation_plan(const rp_layer *layer, const rp_shape *in,
                           rp_layer_plan *out) RP_MUST_CHECK;
 rp_err rp_activation_forward(const rp_layer_call *call) RP_MUST_CHECK;

@@ -32,15 +32,16 @@ rp_err rp_layer_make_plan(const rp_layer *layer, const rp_shape *in, rp_layer_pl
 /* ---- calls ---------------------------------------------------------------------------------- */
 
 /* Whether the first `count` elements can be used in computations. */
-static bool is_usable(const rp_tensor *tensor, uint64_t count) {
-    return tensor->dtype == RP_F32 && rp_tensor_fits(tensor, count);
+static bool is_usable(const rp_tensor *tensor, rp_dtype type, uint64_t count) {
+    return tensor->dtype == type && rp_tensor_fits(tensor, count);
 }
 
-static rp_err refuse_tensor(const rp_layer *layer, const rp_tensor *tensor, uint64_t count,
-                            const char *name, uint32_t index) {
-    if (tensor->dtype != RP_F32) {
-        return rp_fail(RP_ERR_SHAPE, "layer '%s': %s[%u] is %s, but %s computes only f32",
-                       layer->name, name, index, rp_dtype_name(tensor->dtype), layer->kind->name);
+static rp_err refuse_tensor(const rp_layer *layer, const rp_tensor *tensor, rp_dtype type,
+                            uint64_t count, const char *name, uint32_t index) {
+    if (tensor->dtype != type) {
+        return rp_fail(RP_ERR_SHAPE, "layer '%s': %s[%u] is %s, but %s needs %s here", layer->name,
+                       name, index, rp_dtype_name(tensor->dtype), layer->kind->name,
+                       rp_dtype_name(type));
     }
     return rp_fail(
         RP_ERR_SHAPE, "layer '%s': %llu elements of %s[%u] from element %llu on exceed its memory",
@@ -48,19 +49,19 @@ static rp_err refuse_tensor(const rp_layer *layer, const rp_tensor *tensor, uint
 }
 
 /* NULL is a tensor that the call does not use. */
-static rp_err check_tensor(const rp_layer_call *call, const rp_tensor *tensor,
+static rp_err check_tensor(const rp_layer_call *call, const rp_tensor *tensor, rp_dtype type,
                            const rp_shape *sample, const char *name, uint32_t index) {
     const uint64_t count = (uint64_t)call->n * rp_shape_count(sample);
-    return !tensor || is_usable(tensor, count)
+    return !tensor || is_usable(tensor, type, count)
                ? RP_OK
-               : refuse_tensor(call->layer, tensor, count, name, index);
+               : refuse_tensor(call->layer, tensor, type, count, name, index);
 }
 
 static rp_err check_params(const rp_layer_call *call, rp_tensor *const *params, const char *name) {
     for (uint32_t i = 0; i < call->plan->param_count; i++) {
         const uint64_t count = rp_shape_count(&call->plan->param[i].shape);
-        if (params[i] && (!is_usable(params[i], count) || params[i]->offset != 0)) {
-            return refuse_tensor(call->layer, params[i], count, name, i);
+        if (params[i] && (!is_usable(params[i], RP_F32, count) || params[i]->offset != 0)) {
+            return refuse_tensor(call->layer, params[i], RP_F32, count, name, i);
         }
     }
     return RP_OK;
@@ -69,11 +70,13 @@ static rp_err check_params(const rp_layer_call *call, rp_tensor *const *params, 
 static rp_err check_tensors(const rp_layer_call *call) {
     rp_err err;
     for (uint32_t i = 0; i < call->layer->input_count; i++) {
-        RP_TRY(check_tensor(call, call->x[i], &call->in[i], "x", i));
-        RP_TRY(check_tensor(call, call->dx[i], &call->in[i], "dx", i));
+        const bool ids = rp_layer_takes_ids(call->plan, i);
+        RP_ASSERT(!ids || !call->dx[i]);
+        RP_TRY(check_tensor(call, call->x[i], ids ? RP_I32 : RP_F32, &call->in[i], "x", i));
+        RP_TRY(check_tensor(call, call->dx[i], RP_F32, &call->in[i], "dx", i));
     }
-    RP_TRY(check_tensor(call, call->y, &call->plan->out, "y", 0));
-    RP_TRY(check_tensor(call, call->dy, &call->plan->out, "dy", 0));
+    RP_TRY(check_tensor(call, call->y, RP_F32, &call->plan->out, "y", 0));
+    RP_TRY(check_tensor(call, call->dy, RP_F32, &call->plan->out, "dy", 0));
     RP_TRY(check_params(call, call->param, "parameter"));
     RP_TRY(check_params(call, call->dparam, "gradient of parameter"));
 fail:

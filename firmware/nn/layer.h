@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "base/config.h"
+#include "base/dtype.h"
 #include "base/rng.h"
 #include "base/shape.h"
 #include "device/gemm.h"
@@ -19,6 +20,14 @@ enum {
     RP_LAYER_SAVED_MAX = 2,
     RP_LAYER_NAME_MAX = 64
 };
+
+/* Properties of the data set that a model file may refer to. */
+typedef struct {
+    rp_shape sample;  /* of one sample; dims 0: the data follow the model */
+    rp_dtype type;    /* of its elements: f32, or i32 for token ids */
+    uint32_t classes; /* meaning of `out: classes`; 0: there are none */
+    uint32_t tokens;  /* meaning of `count: tokens`: ids are below it; 0: not known */
+} rp_model_data;
 
 typedef struct rp_layer_kind rp_layer_kind;
 
@@ -42,14 +51,16 @@ typedef enum {
     RP_PARAM_SCRATCH  /* zero at every step boundary: neither exported nor checkpointed */
 } rp_param_role;
 
-typedef enum { RP_INIT_ZERO, RP_INIT_ONE, RP_INIT_UNIFORM } rp_init_rule;
+typedef enum { RP_INIT_ZERO, RP_INIT_ONE, RP_INIT_UNIFORM, RP_INIT_NORMAL } rp_init_rule;
 
 typedef struct {
     const char *suffix; /* "weight": the parameter's name is <layer>.<suffix> */
     rp_shape shape;     /* as in PyTorch */
     rp_param_role role;
     rp_init_rule init;
-    float init_bound; /* UNIFORM in [-bound, bound), PyTorch's default rules */
+    /* UNIFORM in [-bound, bound), PyTorch's default rules; NORMAL with mean 0 and this standard
+     * deviation */
+    float init_bound;
 } rp_param;
 
 /* The properties of a layer for given sample shapes. Pure. */
@@ -74,6 +85,11 @@ typedef struct {
      * microbatch if `whole`; 0: there is no normalisation by statistics of the sample or the
      * microbatch. */
     uint32_t sharing;
+    /* Bit i: input i is token ids (i32), which have no gradient. An id outside of [0, id_count) is
+     * an error of the data; the kernel then writes NaN, and reads nothing outside. id_count 0: any
+     * id is valid. */
+    uint32_t ids;
+    uint32_t id_count;
     double flops_forward, flops_backward; /* for one sample */
 } rp_layer_plan;
 
@@ -121,9 +137,8 @@ struct rp_layer_kind {
     const char *source;
     size_t spec_bytes;
     uint32_t inputs_min, inputs_max;
-    /* Parses the kind's own keys of `keys` (name, kind, from have been read) into layer->spec.
-     * `classes`: the meaning of `out: classes`. */
-    rp_err (*parse)(rp_layer *layer, rp_node *keys, uint32_t classes);
+    /* Parses the kind's own keys of `keys` (name, kind, from have been read) into layer->spec. */
+    rp_err (*parse)(rp_layer *layer, rp_node *keys, const rp_model_data *data);
     /* in[i] = sample shape of input i. A frozen layer needs nothing for gradients of parameters.
      * Callers use rp_layer_make_plan(). errors SHAPE, with the layer's name and the numbers */
     rp_err (*plan)(const rp_layer *layer, const rp_shape *in, rp_layer_plan *out);
@@ -151,7 +166,13 @@ rp_err rp_layer_make_plan(const rp_layer *layer, const rp_shape *in,
 /* Whether it has a trained parameter. */
 bool rp_layer_trains(const rp_layer_plan *plan);
 
-/* Runs one call of the layer after checking that every tensor is f32 and within its buffer.
+/* Whether input i is token ids. */
+static inline bool rp_layer_takes_ids(const rp_layer_plan *plan, uint32_t input) {
+    return plan->ids >> input & 1;
+}
+
+/* Runs one call of the layer after checking that every tensor has its type (f32; i32 for token ids)
+ * and is within its buffer.
  * errors  SHAPE naming layer and tensor; DEVICE */
 rp_err rp_layer_forward(const rp_layer_call *call) RP_MUST_CHECK;
 rp_err rp_layer_backward(const rp_layer_call *call) RP_MUST_CHECK;

@@ -1,10 +1,10 @@
 /* y = x0 + x1 + ..., from left to right: the sum of a residual connection. */
 #include "nn/layer_common.h"
 
-static rp_err parse_add(rp_layer *layer, rp_node *keys, uint32_t classes) {
+static rp_err parse_add(rp_layer *layer, rp_node *keys, const rp_model_data *data) {
     (void)layer;
     (void)keys;
-    (void)classes;
+    (void)data;
     return RP_OK;
 }
 

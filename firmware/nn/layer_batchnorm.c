@@ -67,8 +67,8 @@ static grid grid_of(const rp_shape *in, uint32_t n) {
     return g;
 }
 
-static rp_err parse_batchnorm(rp_layer *layer, rp_node *keys, uint32_t classes) {
-    (void)classes;
+static rp_err parse_batchnorm(rp_layer *layer, rp_node *keys, const rp_model_data *data) {
+    (void)data;
     batchnorm_spec *spec = layer->spec;
     rp_err err;
     *spec = (batchnorm_spec){.eps = 1e-5f, .momentum = 0.1f};

@@ -11,20 +11,26 @@ enum {
     CHUNK_ELEMENTS = 8192 /* least elements of one first-level sum */
 };
 
-rp_err rp_layer_read_out(rp_node *keys, uint32_t classes, uint32_t *out) {
-    rp_err err = rp_node_need(keys, "out");
+/* Reads a required size that may be the word `word`, which then means `size`. */
+static rp_err read_size(rp_node *keys, const char *key, const char *word, uint32_t size,
+                        uint32_t *out) {
+    rp_err err = rp_node_need(keys, key);
     if (err != RP_OK) {
         return err;
     }
-    const rp_node *node = rp_node_find(keys, "out");
-    if (rp_node_is_scalar(node) && strcmp(rp_node_text(node), "classes") == 0) {
-        if (classes == 0) {
-            return rp_node_fail(node, "the data set has no classes: expected a number");
+    const rp_node *node = rp_node_find(keys, key);
+    if (rp_node_is_scalar(node) && strcmp(rp_node_text(node), word) == 0) {
+        if (size == 0) {
+            return rp_node_fail(node, "the data set has no %s: expected a number", word);
         }
-        *out = classes;
+        *out = size;
         return RP_OK;
     }
-    return rp_node_u32(keys, "out", 1, RP_LAYER_OUT_MAX, out);
+    return rp_node_u32(keys, key, 1, RP_LAYER_OUT_MAX, out);
+}
+
+rp_err rp_layer_read_out(rp_node *keys, const rp_model_data *data, uint32_t *out) {
+    return read_size(keys, "out", "classes", data->classes, out);
 }
 
 const char *rp_layer_shape_text(const rp_shape *shape, char *text) {

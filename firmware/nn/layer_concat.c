@@ -1,10 +1,10 @@
 /* Concatenates the inputs along their first dimension (the channels of an image). */
 #include "nn/layer_common.h"
 
-static rp_err parse_concat(rp_layer *layer, rp_node *keys, uint32_t classes) {
+static rp_err parse_concat(rp_layer *layer, rp_node *keys, const rp_model_data *data) {
     (void)layer;
     (void)keys;
-    (void)classes;
+    (void)data;
     return RP_OK;
 }
 

@@ -34,11 +34,11 @@ typedef struct {
     rp_rows y, x, dy, dx, columns;
 } operands;
 
-static rp_err parse_conv2d(rp_layer *layer, rp_node *keys, uint32_t classes) {
+static rp_err parse_conv2d(rp_layer *layer, rp_node *keys, const rp_model_data *data) {
     rp_conv_spec *spec = layer->spec;
     rp_err err;
     *spec = (rp_conv_spec){.stride = 1, .dilation = 1, .groups = 1, .bias = true};
-    RP_TRY(rp_layer_read_out(keys, classes, &spec->out));
+    RP_TRY(rp_layer_read_out(keys, data, &spec->out));
     RP_TRY(rp_node_need(keys, "kernel"));
     RP_TRY(rp_node_u32(keys, "kernel", 1, WINDOW_MAX, &spec->kernel));
     RP_TRY(rp_node_u32(keys, "stride", 1, WINDOW_MAX, &spec->stride));

@@ -13,11 +13,11 @@ typedef struct {
     bool bias, relu;
 } dense_spec;
 
-static rp_err parse_dense(rp_layer *layer, rp_node *keys, uint32_t classes) {
+static rp_err parse_dense(rp_layer *layer, rp_node *keys, const rp_model_data *data) {
     dense_spec *spec = layer->spec;
     rp_err err;
     *spec = (dense_spec){.bias = true};
-    RP_TRY(rp_layer_read_out(keys, classes, &spec->out));
+    RP_TRY(rp_layer_read_out(keys, data, &spec->out));
     RP_TRY(rp_node_bool(keys, "bias", &spec->bias));
     return RP_OK;
 fail:

@@ -13,8 +13,8 @@ typedef struct {
     double p;
 } dropout_spec;
 
-static rp_err parse_dropout(rp_layer *layer, rp_node *keys, uint32_t classes) {
-    (void)classes;
+static rp_err parse_dropout(rp_layer *layer, rp_node *keys, const rp_model_data *data) {
+    (void)data;
     dropout_spec *spec = layer->spec;
     spec->p = 0.5;
     return rp_node_f64(keys, "p", 0.0, 1.0, &spec->p);

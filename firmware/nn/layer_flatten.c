@@ -1,10 +1,10 @@
 /* Reshapes a sample to one row; does nothing if y and x share memory. */
 #include "nn/layer_common.h"
 
-static rp_err parse_flatten(rp_layer *layer, rp_node *keys, uint32_t classes) {
+static rp_err parse_flatten(rp_layer *layer, rp_node *keys, const rp_model_data *data) {
     (void)layer;
     (void)keys;
-    (void)classes;
+    (void)data;
     return RP_OK;
 }
 

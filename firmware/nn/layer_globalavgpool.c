@@ -3,10 +3,10 @@
 
 enum { GROUP_PLANES = 16 };
 
-static rp_err parse_globalavgpool(rp_layer *layer, rp_node *keys, uint32_t classes) {
+static rp_err parse_globalavgpool(rp_layer *layer, rp_node *keys, const rp_model_data *data) {
     (void)layer;
     (void)keys;
-    (void)classes;
+    (void)data;
     return RP_OK;
 }
 

@@ -16,8 +16,8 @@ static rp_groups groups_of(const rp_layer *layer, const rp_shape *in) {
     };
 }
 
-static rp_err parse_groupnorm(rp_layer *layer, rp_node *keys, uint32_t classes) {
-    (void)classes;
+static rp_err parse_groupnorm(rp_layer *layer, rp_node *keys, const rp_model_data *data) {
+    (void)data;
     groupnorm_spec *spec = layer->spec;
     rp_err err;
     *spec = (groupnorm_spec){.eps = 1e-5f};

@@ -11,8 +11,8 @@ static rp_groups groups_of(const rp_shape *in) {
     return (rp_groups){.groups = 1, .wide = (uint32_t)rp_shape_count(in), .pixels = 1};
 }
 
-static rp_err parse_layernorm(rp_layer *layer, rp_node *keys, uint32_t classes) {
-    (void)classes;
+static rp_err parse_layernorm(rp_layer *layer, rp_node *keys, const rp_model_data *data) {
+    (void)data;
     layernorm_spec *spec = layer->spec;
     *spec = (layernorm_spec){.eps = 1e-5f};
     return rp_node_f32(keys, "eps", 0.0, 1e6, &spec->eps);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "device/program.h"
+#include "nn/layer_common.h"
 #include "nn/loss_own.h"
 
 const rp_loss_kind *rp_loss_find(const char *name) {
@@ -24,17 +25,28 @@ static rp_err fail_unknown(const rp_node *node, const char *name) {
     return rp_node_fail(node, "no loss '%s'; there are:%s", name, known);
 }
 
-rp_err rp_loss_parse(rp_node *root, const rp_loss_kind **kind, float *label_smoothing) {
+static rp_err read_options(rp_node *node, rp_loss_options *options) {
+    rp_err err;
+    RP_TRY(rp_node_f32(node, "label_smoothing", 0.0, 1.0, &options->label_smoothing));
+    options->ignores = rp_node_find(node, "ignore") != NULL;
+    if (options->ignores) {
+        RP_TRY(rp_node_i32(node, "ignore", &options->ignore));
+    }
+    RP_TRY(rp_node_done(node));
+fail:
+    return err;
+}
+
+rp_err rp_loss_parse(rp_node *root, const rp_loss_kind **kind, rp_loss_options *options) {
     rp_node *node;
     const char *name = "cross-entropy";
     rp_err err;
-    *label_smoothing = 0.0f;
+    *options = (rp_loss_options){0};
     RP_TRY(rp_node_section(root, "loss", name, &node));
     if (node && rp_node_is_map(node)) {
         RP_TRY(rp_node_need(node, "kind"));
         RP_TRY(rp_node_string(node, "kind", &name));
-        RP_TRY(rp_node_f32(node, "label_smoothing", 0.0, 1.0, label_smoothing));
-        RP_TRY(rp_node_done(node));
+        RP_TRY(read_options(node, options));
     } else {
         RP_TRY(rp_node_string(root, "loss", &name));
     }
@@ -42,12 +54,28 @@ rp_err rp_loss_parse(rp_node *root, const rp_loss_kind **kind, float *label_smoo
     if (!*kind) {
         return fail_unknown(node, name);
     }
-    if (!(*kind)->accuracy && *label_smoothing > 0) {
+    if (!(*kind)->accuracy && options->label_smoothing > 0) {
         return rp_node_fail(rp_node_find(node, "label_smoothing"),
                             "is for classes, but the targets of %s are not classes", (*kind)->name);
     }
+    if (!(*kind)->class_target && options->ignores) {
+        return rp_node_fail(rp_node_find(node, "ignore"),
+                            "is a class, but the targets of %s are not classes", (*kind)->name);
+    }
 fail:
     return err;
+}
+
+rp_err rp_loss_check_rows(const rp_shape *out, uint32_t rows) {
+    const size_t outputs = rp_shape_count(out);
+    if (rows > 1 && (out->dims < 2 || outputs / out->dim[out->dims - 1] != rows)) {
+        char text[RP_LAYER_SHAPE_TEXT];
+        return rp_fail(RP_ERR_SHAPE,
+                       "the model's output is %s, but a sample has %u targets: expected a row of "
+                       "classes for each target, as in [%u, classes]",
+                       rp_layer_shape_text(out, text), rows, rows);
+    }
+    return RP_OK;
 }
 
 rp_err rp_loss_run(const rp_loss_kind *kind, const rp_loss_call *call) {
@@ -63,24 +91,57 @@ rp_err rp_loss_run(const rp_loss_kind *kind, const rp_loss_call *call) {
     return kind->run(call);
 }
 
-rp_err rp_loss_launch(const rp_loss_call *call, const char *entry) {
-    const uint32_t outputs = (uint32_t)(rp_shape_count(&call->y->shape) / call->y->shape.dim[0]);
-    const size_t n = call->n;
+/* One item a row: a target, or a sample. */
+static rp_err launch_rows(const rp_loss_call *call, const char *entry, rp_buffer *result,
+                          uint32_t result_first) {
+    const size_t rows = (size_t)call->n * call->rows;
+    const size_t outputs = rp_shape_count(&call->y->shape) / call->y->shape.dim[0] / call->rows;
     rp_kernel *kernel;
     rp_err err;
     RP_TRY(rp_kernel_find(call->device, "loss", entry, NULL, &kernel));
     rp_launch launch = rp_launch_begin(kernel);
-    rp_arg_buffer(&launch, call->result);
+    rp_arg_buffer(&launch, result);
     rp_arg_tensor(&launch, call->dy);
     rp_arg_tensor(&launch, call->y);
     rp_arg_buffer(&launch, call->target);
+    rp_arg_u32(&launch, (uint32_t)rows);
+    rp_arg_u32(&launch, (uint32_t)outputs);
+    rp_arg_u32(&launch, result_first);
+    rp_arg_f32(&launch, (float)(1.0 / ((double)call->step_samples * call->rows)));
+    rp_arg_f32(&launch, call->options.label_smoothing);
+    rp_arg_u32(&launch, call->rows);
+    rp_arg_u32(&launch, call->options.ignores);
+    rp_arg_i32(&launch, call->options.ignore);
+    RP_TRY(rp_launch_run(&launch, 1, &rows, (size_t[]){4}));
+fail:
+    return err;
+}
+
+/* Adds the rows of each sample, in order. */
+static rp_err sum_rows(const rp_loss_call *call) {
+    const size_t n = call->n;
+    rp_kernel *kernel;
+    rp_err err;
+    RP_TRY(rp_kernel_find(call->device, "loss", "sum_rows", NULL, &kernel));
+    rp_launch launch = rp_launch_begin(kernel);
+    rp_arg_buffer(&launch, call->result);
+    rp_arg_buffer(&launch, call->row_result);
     rp_arg_u32(&launch, call->n);
-    rp_arg_u32(&launch, outputs);
+    rp_arg_u32(&launch, call->rows);
     rp_arg_u32(&launch, call->result_first);
-    rp_arg_f32(&launch, (float)(1.0 / call->step_samples));
-    rp_arg_f32(&launch, call->label_smoothing);
     RP_TRY(rp_launch_run(&launch, 1, &n, (size_t[]){4}));
-    return RP_OK;
+fail:
+    return err;
+}
+
+rp_err rp_loss_launch(const rp_loss_call *call, const char *entry) {
+    rp_err err;
+    RP_ASSERT(call->rows > 0);
+    if (call->rows == 1) {
+        return launch_rows(call, entry, call->result, call->result_first);
+    }
+    RP_TRY(launch_rows(call, entry, call->row_result, 0));
+    RP_TRY(sum_rows(call));
 fail:
     return err;
 }

@@ -5,16 +5,32 @@
 #include "base/config.h"
 #include "device/tensor.h"
 
+enum { RP_LOSS_RESULT = 3 }; /* floats of a sample in rp_loss_call.result */
+
+/* Keys of `loss:` beside its kind. */
+typedef struct {
+    float label_smoothing; /* weight of the uniform distribution mixed into the target */
+    bool ignores;          /* targets that are `ignore` do not count */
+    int32_t ignore;
+} rp_loss_options;
+
 typedef struct {
     rp_device *device;
-    uint32_t n;              /* samples in this microbatch */
-    uint32_t step_samples;   /* samples in the whole step, because the gradient is of their mean */
-    const rp_tensor *y;      /* model output [n, outputs] */
-    const rp_buffer *target; /* n int32 classes, or n * outputs f32 */
-    float label_smoothing;   /* weight of the uniform distribution mixed into the target */
-    rp_tensor *dy;           /* gradient, or NULL when evaluating */
-    rp_buffer *result;       /* f32 pairs (loss, correct), one per sample of the step */
-    uint32_t result_first;   /* index of this microbatch's first sample in `result` */
+    uint32_t n;            /* samples in this microbatch */
+    uint32_t step_samples; /* samples in the whole step, because the gradient is of their mean */
+    uint32_t rows; /* targets of a sample, if they are classes: the tokens of a sequence, or 1 */
+    const rp_tensor *y; /* model output [n, outputs]; with classes [n, rows, classes] */
+    /* n rows of outputs f32, or of `rows` int32 classes. With options.ignores one more int32
+     * follows these classes: how many targets of the whole step count. If none does, the gradient
+     * is 0. */
+    const rp_buffer *target;
+    rp_loss_options options;
+    rp_tensor *dy; /* gradient, or NULL when evaluating */
+    /* Of each sample of the step: the sum of the losses of its targets that count, how many of them
+     * are right, and how many count. */
+    rp_buffer *result;
+    uint32_t result_first; /* index of this microbatch's first sample in `result` */
+    rp_buffer *row_result; /* the same of each target of this microbatch; NULL if rows is 1 */
 } rp_loss_call;
 
 typedef struct {
@@ -22,10 +38,11 @@ typedef struct {
     const char *source;
     bool class_target; /* targets are int32 classes, else f32 rows */
     bool accuracy;     /* an output is right or wrong, so `correct` is meaningful */
-    /* result: (loss of the sample, 1 if the arg-max is the class else 0). A step's loss is the mean
-     * of the first values over its samples, summed on the host in double. mse: mean over outputs,
-     * so the mean over samples is PyTorch's MSELoss; `correct` is 0. A class outside [0, outputs)
-     * gives NaN loss and gradient, never an access out of bounds. */
+    /* A step's loss is the sum of the first values of `result` by that of the third, both summed on
+     * the host in double: PyTorch's mean over all targets that count. A target is right if the
+     * arg-max is its class. mse: mean over outputs, so the mean over samples is PyTorch's MSELoss;
+     * none is right. A class outside [0, classes) that is not ignored gives NaN loss and gradient,
+     * never an access out of bounds. */
     rp_err (*run)(const rp_loss_call *call);
 } rp_loss_kind;
 
@@ -36,9 +53,14 @@ rp_err rp_loss_run(const rp_loss_kind *kind, const rp_loss_call *call) RP_MUST_C
 extern const rp_loss_kind *const rp_loss_kinds[];
 const rp_loss_kind *rp_loss_find(const char *name); /* "cross-entropy", "mse" */
 
-/* Parses `loss:` of a run file or a job: a word, or {kind, label_smoothing}; absent: cross-entropy.
- * errors  USAGE with file, line and key */
+/* Parses `loss:` of a run file or a job: a word, or {kind, label_smoothing, ignore}; absent:
+ * cross-entropy. errors  USAGE with file, line and key */
 rp_err rp_loss_parse(rp_node *root, const rp_loss_kind **kind,
-                     float *label_smoothing) RP_MUST_CHECK;
+                     rp_loss_options *options) RP_MUST_CHECK;
+
+/* Checks that the model's output of a sample, of shape `out`, has a row of classes for each of
+ * `rows` class targets: [.., classes], of which the first dimensions have `rows` elements. 1: all
+ * outputs are classes. errors  SHAPE */
+rp_err rp_loss_check_rows(const rp_shape *out, uint32_t rows) RP_MUST_CHECK;
 
 #endif

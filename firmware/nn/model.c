@@ -1,6 +1,7 @@
 #include "nn/model.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,39 +22,69 @@ static rp_err read_dim(const rp_node *node, uint32_t *out) {
     return RP_OK;
 }
 
-static rp_err read_input(rp_node *root, const rp_shape *data, rp_shape *out) {
+static rp_err read_shape(const rp_node *node, const rp_model_data *data, rp_shape *out) {
     rp_err err;
-    RP_TRY(rp_node_need(root, "input"));
-    const rp_node *node = rp_node_find(root, "input");
     if (rp_node_is_scalar(node) && strcmp(rp_node_text(node), "data") == 0) {
-        if (!data) {
+        if (data->sample.dims == 0) {
             return rp_node_fail(node, "this data set has no sample shape of its own: expected a "
                                       "list like [3, 32, 32]");
         }
-        *out = *data;
-    } else {
-        if (!rp_node_is_list(node) || rp_node_count(node) == 0 ||
-            rp_node_count(node) >= RP_DIMS_MAX) {
-            return rp_node_fail(node, "expected `data` or a list of 1 to %d sizes like [3, 32, 32]",
-                                RP_DIMS_MAX - 1);
-        }
-        *out = (rp_shape){.dims = rp_node_count(node)};
-        for (uint32_t i = 0; i < out->dims; i++) {
-            RP_TRY(read_dim(rp_node_item(node, i), &out->dim[i]));
-        }
+        *out = data->sample;
+        return RP_OK;
     }
-    if (out->dims == 0 || out->dims >= RP_DIMS_MAX || !rp_shape_check(out)) {
+    if (!rp_node_is_list(node) || rp_node_count(node) == 0 || rp_node_count(node) >= RP_DIMS_MAX) {
+        return rp_node_fail(node,
+                            "expected `data`, a list of 1 to %d sizes like [3, 32, 32], or "
+                            "{shape: [64], type: i32}",
+                            RP_DIMS_MAX - 1);
+    }
+    *out = (rp_shape){.dims = rp_node_count(node)};
+    for (uint32_t i = 0; i < out->dims; i++) {
+        RP_TRY(read_dim(rp_node_item(node, i), &out->dim[i]));
+    }
+    if (!rp_shape_check(out)) {
         return rp_node_fail(node, "a sample has at most %d dimensions and 2^31 - 1 elements",
                             RP_DIMS_MAX - 1);
     }
-    if (data && rp_shape_count(data) != rp_shape_count(out)) {
-        char a[RP_LAYER_SHAPE_TEXT];
-        char b[RP_LAYER_SHAPE_TEXT];
-        err = rp_node_fail(node, "the model expects samples %s, the data set has %s",
-                           rp_layer_shape_text(out, a), rp_layer_shape_text(data, b));
-        return err == RP_OK ? err : RP_ERR_SHAPE;
-    }
     return RP_OK;
+fail:
+    return err;
+}
+
+static rp_err check_input(const rp_node *node, const rp_model_data *data, const rp_model *model) {
+    char a[RP_LAYER_SHAPE_TEXT];
+    char b[RP_LAYER_SHAPE_TEXT];
+    if (data->sample.dims == 0 || (rp_shape_count(&data->sample) == rp_shape_count(&model->input) &&
+                                   data->type == model->input_type)) {
+        return RP_OK;
+    }
+    const bool types = data->type != model->input_type;
+    const rp_err err = rp_node_fail(
+        node, "the model expects samples %s%s%s, the data set has %s%s%s",
+        rp_layer_shape_text(&model->input, a), types ? " of " : "",
+        types ? rp_dtype_name(model->input_type) : "", rp_layer_shape_text(&data->sample, b),
+        types ? " of " : "", types ? rp_dtype_name(data->type) : "");
+    return err == RP_OK ? err : RP_ERR_SHAPE;
+}
+
+/* `input: [3, 32, 32]`, `input: data`, or `input: {shape: [64], type: i32}`. */
+static rp_err read_input(rp_node *root, const rp_model_data *data, rp_model *model) {
+    static const char *const types[] = {"f32", "i32", NULL};
+    rp_err err;
+    RP_TRY(rp_node_need(root, "input"));
+    rp_node *node = rp_node_find(root, "input");
+    if (rp_node_is_map(node)) {
+        uint32_t ids = 0;
+        RP_TRY(rp_node_need(node, "shape"));
+        RP_TRY(read_shape(rp_node_find(node, "shape"), data, &model->input));
+        RP_TRY(rp_node_word(node, "type", types, &ids));
+        RP_TRY(rp_node_done(node));
+        model->input_type = ids ? RP_I32 : RP_F32;
+    } else {
+        RP_TRY(read_shape(node, data, &model->input));
+        model->input_type = rp_node_is_list(node) ? RP_F32 : data->type;
+    }
+    RP_TRY(check_input(node, data, model));
 fail:
     return err;
 }
@@ -158,6 +189,23 @@ static rp_err read_from(const rp_model *model, uint32_t index, rp_node *keys) {
     return RP_OK;
 }
 
+/* Only the model's input can be token ids. */
+static rp_err check_types(const rp_model *model, uint32_t index) {
+    const rp_layer *layer = &model->layer[index];
+    for (uint32_t i = 0; i < layer->input_count; i++) {
+        const uint32_t from = layer->input[i];
+        const bool ids = rp_layer_takes_ids(&model->plan[index], i);
+        if (ids != (rp_model_type(model, from) == RP_I32)) {
+            return rp_fail(RP_ERR_SHAPE, "layer '%s': input %u of %s is %s, but '%s' is %s",
+                           layer->name, i + 1, layer->kind->name,
+                           ids ? "token ids (i32)" : "numbers (f32)",
+                           from == RP_LAYER_DATA ? "data" : model->layer[from].name,
+                           rp_dtype_name(rp_model_type(model, from)));
+        }
+    }
+    return RP_OK;
+}
+
 static rp_err plan_layer(const rp_model *model, uint32_t index, const rp_node *keys) {
     const rp_layer *layer = &model->layer[index];
     rp_layer_plan *plan = &model->plan[index];
@@ -165,6 +213,7 @@ static rp_err plan_layer(const rp_model *model, uint32_t index, const rp_node *k
         model->in[index][i] = *rp_model_shape(model, layer->input[i]);
     }
     rp_err err = rp_layer_make_plan(layer, model->in[index], plan);
+    err = err == RP_OK ? check_types(model, index) : err;
     if (err == RP_OK && (plan->out.dims >= RP_DIMS_MAX || !rp_shape_check(&plan->out))) {
         char text[RP_LAYER_SHAPE_TEXT];
         err = rp_fail(RP_ERR_SHAPE, "layer '%s': output %s is too large", layer->name,
@@ -185,7 +234,8 @@ static rp_err plan_layer(const rp_model *model, uint32_t index, const rp_node *k
     return err;
 }
 
-static rp_err read_layer(rp_arena *arena, const rp_model *model, uint32_t index, rp_node *keys) {
+static rp_err read_layer(rp_arena *arena, const rp_model *model, const rp_model_data *data,
+                         uint32_t index, rp_node *keys) {
     rp_err err;
     rp_layer *layer = &model->layer[index];
     if (!rp_node_is_map(keys)) {
@@ -198,7 +248,7 @@ static rp_err read_layer(rp_arena *arena, const rp_model *model, uint32_t index,
     RP_TRY(rp_node_bool(keys, "train", &train));
     layer->frozen = !train;
     RP_TRY(rp_arena_alloc(arena, 1, layer->kind->spec_bytes + 1, &layer->spec));
-    RP_TRY(layer->kind->parse(layer, keys, model->classes));
+    RP_TRY(layer->kind->parse(layer, keys, data));
     RP_TRY(rp_node_done(keys));
     RP_TRY(plan_layer(model, index, keys));
     return RP_OK;
@@ -263,13 +313,12 @@ static rp_err check_readers(rp_arena *arena, const rp_model *model, const rp_nod
     return RP_OK;
 }
 
-rp_err rp_model_parse(rp_arena *arena, rp_node *root, const rp_shape *data_shape, uint32_t classes,
-                      rp_model **out) {
+rp_err rp_model_parse(rp_arena *arena, rp_node *root, const rp_model_data *data, rp_model **out) {
     rp_err err;
     rp_model *model;
     RP_TRY(RP_ARENA_NEW(arena, 1, &model));
-    model->classes = classes;
-    RP_TRY(read_input(root, data_shape, &model->input));
+    model->classes = data->classes;
+    RP_TRY(read_input(root, data, model));
     RP_TRY(rp_node_need(root, "layers"));
     const rp_node *layers = rp_node_find(root, "layers");
     RP_TRY(rp_node_done(root));
@@ -281,7 +330,7 @@ rp_err rp_model_parse(rp_arena *arena, rp_node *root, const rp_shape *data_shape
     RP_TRY(RP_ARENA_NEW(arena, model->layer_count, &model->plan));
     RP_TRY(RP_ARENA_NEW(arena, model->layer_count, &model->in));
     for (uint32_t i = 0; i < model->layer_count; i++) {
-        RP_TRY(read_layer(arena, model, i, rp_node_item(layers, i)));
+        RP_TRY(read_layer(arena, model, data, i, rp_node_item(layers, i)));
     }
     RP_TRY(check_readers(arena, model, layers));
     RP_TRY(list_params(arena, model));
@@ -310,6 +359,19 @@ uint32_t rp_model_find_behind(const rp_model *model, uint32_t before, const char
 const rp_shape *rp_model_shape(const rp_model *model, uint32_t layer) {
     RP_ASSERT(layer == RP_LAYER_DATA || layer < model->layer_count);
     return layer == RP_LAYER_DATA ? &model->input : &model->plan[layer].out;
+}
+
+rp_dtype rp_model_type(const rp_model *model, uint32_t layer) {
+    return layer == RP_LAYER_DATA ? model->input_type : RP_F32;
+}
+
+uint32_t rp_model_id_count(const rp_model *model) {
+    uint32_t least = 0;
+    for (uint32_t i = 0; i < model->layer_count; i++) {
+        const uint32_t own = model->plan[i].id_count;
+        least = own > 0 && (least == 0 || own < least) ? own : least;
+    }
+    return least;
 }
 
 const rp_shape *rp_model_out(const rp_model *model) {
@@ -368,14 +430,32 @@ static void fill_uniform(const char *stream, uint64_t seed, float bound, size_t 
     }
 }
 
+/* Box and Muller's method: two values from two words. Each block of four words gives four. */
+static void fill_normal(const char *stream, uint64_t seed, float deviation, size_t count,
+                        float *out) {
+    rp_rng rng = rp_rng_named(seed, stream);
+    for (size_t i = 0; i < count; i += 4) {
+        uint32_t word[4];
+        rp_rng_block(&rng, i / 4, word);
+        for (size_t j = 0; j < 4 && i + j < count; j++) {
+            const double u = ((double)word[j / 2 * 2] + 1) * 0x1p-32; /* (0, 1] */
+            const double angle = 6.283185307179586 * (double)word[j / 2 * 2 + 1] * 0x1p-32;
+            const double radius = sqrt(-2 * log(u));
+            out[i + j] =
+                (float)((double)deviation * radius * (j % 2 == 0 ? cos(angle) : sin(angle)));
+        }
+    }
+}
+
 void rp_model_init_param(const rp_model *model, uint32_t param, uint64_t seed, float *out) {
     RP_ASSERT(param < model->param_count);
     const rp_model_param *p = &model->param[param];
     const rp_param *rule = &model->plan[p->layer].param[p->index];
-    if (rule->init == RP_INIT_UNIFORM) {
+    if (rule->init == RP_INIT_UNIFORM || rule->init == RP_INIT_NORMAL) {
         char stream[RP_LAYER_NAME_MAX + 64];
         snprintf(stream, sizeof stream, "init/%s/%s", model->layer[p->layer].name, rule->suffix);
-        fill_uniform(stream, seed, rule->init_bound, p->count, out);
+        (rule->init == RP_INIT_NORMAL ? fill_normal : fill_uniform)(stream, seed, rule->init_bound,
+                                                                    p->count, out);
         return;
     }
     for (size_t i = 0; i < p->count; i++) {

@@ -17,8 +17,9 @@ typedef struct {
 } rp_model_param;
 
 typedef struct {
-    rp_shape input;   /* of one sample */
-    uint32_t classes; /* meaning of `out: classes`, 0 = not known */
+    rp_shape input;      /* of one sample */
+    rp_dtype input_type; /* f32, or i32 for token ids */
+    uint32_t classes;    /* meaning of `out: classes`, 0 = not known */
     uint32_t layer_count;
     rp_layer *layer;
     rp_layer_plan *plan;
@@ -32,16 +33,18 @@ typedef struct {
 } rp_model;
 
 /* Parses a model file's tree, strictly. The model is allocated in `arena` and borrows from the
- * tree.
- *
- *   data_shape  one sample of the data set, or NULL if the data follow the model (then the file
- *               must state `input`); a stated input must have as many elements as the data
- *   classes     of the data set, 0 = none
+ * tree. If the data follow the model, the file must state `input`; a stated input must have as many
+ * elements as the data, of the same type.
  *
  * errors  USAGE with file and line; SHAPE naming the layer, its line and the numbers. A layer that
  *         no later layer reads is an error, except the last one, whose output is the model's. */
-rp_err rp_model_parse(rp_arena *arena, rp_node *root, const rp_shape *data_shape, uint32_t classes,
+rp_err rp_model_parse(rp_arena *arena, rp_node *root, const rp_model_data *data,
                       rp_model **out) RP_MUST_CHECK;
+
+/* Type of the output of `layer`, or of the model's input for RP_LAYER_DATA. */
+rp_dtype rp_model_type(const rp_model *model, uint32_t layer);
+/* Ids of the model's input must be below it, because a layer looks them up; 0: any are valid. */
+uint32_t rp_model_id_count(const rp_model *model);
 
 /* Index of a layer; layer_count if the name is unknown. */
 uint32_t rp_model_find(const rp_model *model, const char *name);
@@ -68,7 +71,8 @@ double rp_model_flops_backward(const rp_model *model, uint32_t first, uint32_t e
  * "init/<layer>/<suffix>", so that they do not depend on the cut.
  *
  * source  PyTorch's default rules: Linear and Conv2d draw weight and bias from U(-b, b), b = 1 /
- *         sqrt(fan in) (kaiming_uniform_ with a = sqrt(5)); BatchNorm starts with 1 and 0 */
+ *         sqrt(fan in) (kaiming_uniform_ with a = sqrt(5)); BatchNorm starts with 1 and 0;
+ *         Embedding draws from N(0, 1), here by Box and Muller's method */
 void rp_model_init_param(const rp_model *model, uint32_t param, uint64_t seed, float *out);
 
 #endif

@@ -4,8 +4,8 @@
 
 enum { KERNEL_MAX = 255, BYTE_KERNEL_MAX = 16, GROUP_ROWS = 16 };
 
-rp_err rp_pool_parse(rp_layer *layer, rp_node *keys, uint32_t classes) {
-    (void)classes;
+rp_err rp_pool_parse(rp_layer *layer, rp_node *keys, const rp_model_data *data) {
+    (void)data;
     rp_pool_spec *spec = layer->spec;
     rp_err err;
     RP_TRY(rp_node_need(keys, "kernel"));

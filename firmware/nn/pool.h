@@ -9,7 +9,7 @@ typedef struct {
     uint32_t kernel, stride, pad;
 } rp_pool_spec;
 
-rp_err rp_pool_parse(rp_layer *layer, rp_node *keys, uint32_t classes) RP_MUST_CHECK;
+rp_err rp_pool_parse(rp_layer *layer, rp_node *keys, const rp_model_data *data) RP_MUST_CHECK;
 /* Sets `out` and the costs. */
 rp_err rp_pool_plan(const rp_layer *layer, const rp_shape *in, rp_layer_plan *out) RP_MUST_CHECK;
 /* A kernel of kernels/pool.cl built for this window; `index` is the type that holds an arg-max. */

@@ -130,7 +130,7 @@ typedef enum {
     /* kept: restores the running statistics from there, and zeroes sums over a step's samples */
     RP_COMMAND_RESTORE,
     RP_COMMAND_NORMS,       /* read: sum of squares of each trained parameter's gradient */
-    RP_COMMAND_RESULTS,     /* read: (loss, correct) of each of `count` samples */
+    RP_COMMAND_RESULTS,     /* read: RP_LOSS_RESULT floats of each of `count` samples */
     RP_COMMAND_BLOCK,       /* read: copies `block` to the host, layout->gradient_bytes */
     RP_COMMAND_SUM,         /* sum: becomes the step's gradient */
     RP_COMMAND_TAKE,        /* write: copies host memory to `block` */

@@ -28,7 +28,7 @@ static rp_err take_memory(rp_arena *arena, digest_executor *e) {
     RP_TRY(RP_ARENA_NEW(arena, layout->slots * e->slot_digests, &e->slots));
     RP_TRY(RP_ARENA_NEW(arena, layout->deferred_slots * e->rows_digests + 1, &e->deferred));
     RP_TRY(RP_ARENA_NEW(arena, e->rows_digests, &e->grads));
-    RP_TRY(RP_ARENA_NEW(arena, 2 * (size_t)e->as.base.job->batch, &e->results));
+    RP_TRY(RP_ARENA_NEW(arena, RP_LOSS_RESULT * (size_t)e->as.base.job->batch, &e->results));
     RP_TRY(
         RP_ARENA_NEW(arena, RP_PROBE_NORMS * (size_t)layout->trained_count + 1, &e->probe_norms));
 fail:
@@ -174,13 +174,14 @@ static void run_loss(digest_executor *e, const rp_pass *pass, const rp_digest_pa
     const uint32_t last = e->as.base.layout->tensor_count - 1;
     const rp_digest *y = row_of(at, at->value, last);
     rp_digest *loss = row_of(at, at->grad, last);
-    const size_t bytes = (job->loss->class_target ? 1 : job->target_width) * sizeof(float);
+    const size_t bytes = job->target_width * sizeof(float);
     take_part(pass, 0, bytes, true, loss);
     for (uint32_t s = 0; s < at->n && pass->in_count > 0; s++) {
-        float *result = e->results + 2 * ((size_t)pass->op->samples.first + s);
+        float *result = e->results + RP_LOSS_RESULT * ((size_t)pass->op->samples.first + s);
         loss[s] = rp_digest_loss(y[s], loss[s], pass->step_samples);
         result[0] = rp_digest_number(loss[s]);
         result[1] = rp_digest_correct(loss[s]) ? 1.0f : 0.0f;
+        result[2] = (float)rp_job_target_rows(job);
     }
 }
 
@@ -244,7 +245,8 @@ static rp_err digest_issue(rp_executor *executor, const rp_command *command) {
         rp_digest_run_kept(e, command);
         return RP_OK;
     case RP_COMMAND_RESULTS:
-        memcpy(command->read.out, e->results, 2 * command->read.count * sizeof *e->results);
+        memcpy(command->read.out, e->results,
+               RP_LOSS_RESULT * command->read.count * sizeof *e->results);
         return RP_OK;
     case RP_COMMAND_STASH:
         memcpy(command->stash.out, e->slots + command->stash.slot * e->slot_digests,

@@ -27,7 +27,7 @@ static rp_err read_shape(rp_node *root, const char *key, rp_shape *out) {
     return RP_OK;
 }
 
-static rp_err read_numbers(rp_node *root, rp_job *job, uint32_t *stages, uint32_t *classes) {
+static rp_err read_numbers(rp_node *root, rp_job *job, uint32_t *stages) {
     rp_err err;
     static const char *const needed[] = {"stage",      "cut",           "stages", "batch",
                                          "microbatch", "epoch_samples", "steps",  "seed"};
@@ -42,7 +42,6 @@ static rp_err read_numbers(rp_node *root, rp_job *job, uint32_t *stages, uint32_
     RP_TRY(rp_node_u64(root, "steps", 0, UINT64_C(1) << 40, &job->steps));
     RP_TRY(rp_node_u64(root, "step_first", 0, job->steps, &job->step_first));
     RP_TRY(rp_node_u64(root, "seed", 0, UINT64_MAX, &job->seed));
-    RP_TRY(rp_node_u32(root, "classes", 0, 1u << 20, classes));
     job->target_width = 1;
     RP_TRY(rp_node_u32(root, "target_width", 1, 1u << 20, &job->target_width));
     uint32_t memory_mib = 0;
@@ -97,12 +96,39 @@ fail:
     return err;
 }
 
+static rp_err read_data(rp_node *root, rp_model_data *out) {
+    static const char *const types[] = {"f32", "i32", NULL};
+    uint32_t ids = 0;
+    rp_err err;
+    *out = (rp_model_data){0};
+    RP_TRY(read_shape(root, "sample", &out->sample));
+    RP_TRY(rp_node_word(root, "sample_type", types, &ids));
+    RP_TRY(rp_node_u32(root, "classes", 0, 1u << 20, &out->classes));
+    RP_TRY(rp_node_u32(root, "tokens", 0, 1u << 20, &out->tokens));
+    out->type = ids ? RP_I32 : RP_F32;
+fail:
+    return err;
+}
+
+uint32_t rp_job_target_rows(const rp_job *job) {
+    return job->loss->class_target ? job->target_width - job->loss_options.ignores : 1;
+}
+
 /* Checks that the loss fits the model's output and the targets. */
 static rp_err check_output(const rp_job *job, rp_node *root) {
-    size_t outputs = rp_shape_count(&job->model->plan[job->model->layer_count - 1].out);
+    const rp_shape *shape = rp_model_out(job->model);
+    const size_t outputs = rp_shape_count(shape);
     if (!job->loss->class_target && outputs != job->target_width) {
         return rp_node_fail(root, "loss %s: the model has %zu outputs, the targets %u columns",
                             job->loss->name, outputs, job->target_width);
+    }
+    if (job->loss_options.ignores && job->target_width < 2) {
+        return rp_node_fail(root, "target_width: expected at least 2 with `ignore`");
+    }
+    if (rp_loss_check_rows(shape, rp_job_target_rows(job)) != RP_OK) {
+        char text[400];
+        (void)snprintf(text, sizeof text, "%s", rp_err_message());
+        return rp_node_fail(root, "%s", text);
     }
     return RP_OK;
 }
@@ -177,19 +203,18 @@ rp_err rp_job_parse(rp_arena *arena, rp_node *root, rp_node *model_root, rp_job 
     *out = (rp_job){0};
     rp_err err;
     uint32_t stages = 1;
-    uint32_t classes = 0;
-    rp_shape sample;
-    RP_TRY(read_numbers(root, out, &stages, &classes));
-    RP_TRY(read_shape(root, "sample", &sample));
-    RP_TRY(read_pixels(root, &sample, &out->pixels));
-    RP_TRY(rp_model_parse(arena, model_root, &sample, classes, &out->model));
+    rp_model_data data;
+    RP_TRY(read_numbers(root, out, &stages));
+    RP_TRY(read_data(root, &data));
+    RP_TRY(read_pixels(root, &data.sample, &out->pixels));
+    RP_TRY(rp_model_parse(arena, model_root, &data, &out->model));
     RP_TRY(rp_cut_parse(arena, out->model, rp_node_find(root, "cut"), &out->cut));
     if (out->cut.stage_count != stages) {
         return rp_node_fail(root, "cut: makes %u stages, but `stages` is %u", out->cut.stage_count,
                             stages);
     }
     RP_TRY(rp_node_need(root, "loss"));
-    RP_TRY(rp_loss_parse(root, &out->loss, &out->label_smoothing));
+    RP_TRY(rp_loss_parse(root, &out->loss, &out->loss_options));
     RP_TRY(check_output(out, root));
     RP_TRY(rp_node_need(root, "optimizer"));
     RP_TRY(rp_optim_parse(&out->optim, rp_node_find(root, "optimizer")));

@@ -3,6 +3,7 @@
  *
  *   stage: 1            stages: 4        cut: [conv2, fc1]
  *   sample: [1, 28, 28] classes: 10      target_width: 1
+ *   sample_type: i32    tokens: 65       # for samples of token ids
  *   seed: 1             batch: 128       microbatch: 32
  *   epoch_samples: 60000                 steps: 2345   step_first: 0
  *   guard: true         memory_mib: 0    copies: false
@@ -45,7 +46,7 @@ typedef struct {
     rp_model *model;
     uint32_t fused; /* number of relus that are computed by the layer before them */
     const rp_loss_kind *loss;
-    float label_smoothing;
+    rp_loss_options loss_options;
     rp_method method;
     rp_optim optim;
     rp_lr_schedule lr;
@@ -57,7 +58,7 @@ typedef struct {
     /* For schedules with sizes: samples of a microbatch by stage, {forward, backward}; backward 0 =
      * as forward. NULL = `micro` everywhere. */
     const uint32_t (*size)[2];
-    uint32_t target_width; /* values per sample, if targets are rows of f32 */
+    uint32_t target_width; /* values of a sample's target: f32, or int32 classes (see nn/loss.h) */
     uint64_t memory_bytes; /* limit of device memory, 0 = all that the device has */
     rp_throttle throttle;
     rp_pixel_norm pixels; /* for inputs as uint8 */
@@ -116,6 +117,8 @@ uint32_t rp_job_slot_samples(const rp_job *job);
 rp_range rp_job_slot_range(const rp_job *job, const rp_op *op);
 
 bool rp_job_is_last(const rp_job *job);
+/* Targets of a sample that can be right or wrong: the tokens of a sequence, or 1. */
+uint32_t rp_job_target_rows(const rp_job *job);
 /* Input of rp_throttle_s() for an op of this stage. */
 rp_throttled_op rp_job_throttled_op(const rp_job *job, const rp_op *op);
 /* Whether other boards have some of the stage's samples. */

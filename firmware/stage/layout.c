@@ -9,6 +9,7 @@ static void add_tensor(rp_layout *layout, const rp_model *model, uint32_t produc
     *tensor = (rp_layout_tensor){
         .producer = producer,
         .sample = *rp_model_shape(model, producer),
+        .type = rp_model_type(model, producer),
         .input = input,
         .wants_grad = producer != RP_LAYER_DATA && model->wants_grad[producer],
         .storage = RP_NO_STORAGE,
@@ -70,7 +71,8 @@ static rp_shape parcel_shape(const rp_layout *layout, uint32_t tensor, rp_codec 
 static rp_codec codec_of(const rp_layout *layout, uint32_t tensor, bool upper, bool grad) {
     const bool data = layout->tensor[tensor].producer == RP_LAYER_DATA;
     const bool input = data && layout->first_layer == 0 && !upper;
-    return data && !input ? RP_CODEC_F32 : layout->codec[upper][grad];
+    return (data && !input) || layout->tensor[tensor].type != RP_F32 ? RP_CODEC_F32
+                                                                     : layout->codec[upper][grad];
 }
 
 rp_boundary_tensors rp_layout_boundary(const rp_layout *layout, bool upper, bool grad) {
@@ -83,6 +85,9 @@ rp_boundary_tensors rp_layout_boundary(const rp_layout *layout, bool upper, bool
         }
         out.tensor[out.count] = t;
         out.codec[out.count] = codec_of(layout, t, upper, grad);
+        out.type[out.count] = out.codec[out.count] == RP_CODEC_F32
+                                  ? (grad ? RP_F32 : layout->tensor[t].type)
+                                  : rp_codec_dtype(out.codec[out.count]);
         out.sample[out.count] = parcel_shape(layout, t, out.codec[out.count]);
         out.bytes[out.count] = rp_shape_count(&out.sample[out.count]) *
                                rp_dtype_bytes(rp_codec_dtype(out.codec[out.count]));
@@ -146,6 +151,11 @@ static rp_err count_params(rp_arena *arena, const rp_job *job, rp_layout *layout
     return err;
 }
 
+size_t rp_layout_row_result_bytes(const rp_job *job) {
+    const size_t rows = rp_job_target_rows(job);
+    return rows > 1 ? RP_LOSS_RESULT * rows * rp_job_pass_samples(job) * sizeof(float) : 0;
+}
+
 /* Memory for targets, losses, and the norms of the gradients. */
 static void count_ends(const rp_job *job, rp_layout *layout, uint32_t align) {
     const uint32_t trained = layout->trained_count;
@@ -157,10 +167,12 @@ static void count_ends(const rp_job *job, rp_layout *layout, uint32_t align) {
         layout->scratch_bytes += rp_darena_round(((size_t)trained + 1) * sizeof(float), align);
     }
     if (rp_job_is_last(job)) {
-        size_t width = job->loss->class_target ? 1 : job->target_width;
+        size_t width = job->target_width;
         layout->scratch_bytes +=
             rp_darena_round(width * rp_job_pass_samples(job) * sizeof(float), align);
-        layout->scratch_bytes += rp_darena_round(2 * (size_t)job->batch * sizeof(float), align);
+        layout->scratch_bytes +=
+            rp_darena_round(RP_LOSS_RESULT * (size_t)job->batch * sizeof(float), align);
+        layout->scratch_bytes += rp_darena_round(rp_layout_row_result_bytes(job), align);
     }
 }
 

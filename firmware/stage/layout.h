@@ -22,6 +22,7 @@ enum { RP_OFFLOAD_STASHES = 3 };
 typedef struct {
     uint32_t producer; /* index of the layer, or RP_LAYER_DATA */
     rp_shape sample;
+    rp_dtype type;      /* f32, or i32 for token ids */
     bool input, output; /* crosses the lower or upper boundary of this stage */
     bool wants_grad;    /* its producer or an earlier layer is trained */
     uint32_t storage;   /* index into value.storage */
@@ -134,6 +135,9 @@ typedef struct {
 rp_err rp_layout_count(const rp_job *job, rp_layout *layout) RP_MUST_CHECK;
 uint32_t rp_layout_weight_copies(const rp_layout *layout);
 
+/* Memory for the losses of single targets; 0: a sample has only one. */
+size_t rp_layout_row_result_bytes(const rp_job *job);
+
 /* errors LIMIT if more than RP_CUT_TENSORS_MAX tensors cross a boundary; MEMORY */
 rp_err rp_layout_make(rp_arena *arena, const rp_job *job, rp_gemm_choice gemm, uint32_t align_bytes,
                       rp_layout **out) RP_MUST_CHECK;
@@ -159,7 +163,9 @@ rp_err rp_layout_check(const rp_layout *layout, const rp_job *job,
 typedef struct {
     uint32_t count;
     uint32_t tensor[RP_CUT_TENSORS_MAX];
-    rp_codec codec[RP_CUT_TENSORS_MAX];  /* f32 for data of the set that only passes through */
+    /* F32, which is no encoding, for token ids and for data of the set that only passes through */
+    rp_codec codec[RP_CUT_TENSORS_MAX];
+    rp_dtype type[RP_CUT_TENSORS_MAX];   /* of an element as sent */
     rp_shape sample[RP_CUT_TENSORS_MAX]; /* as sent, in elements of the codec's type */
     size_t bytes[RP_CUT_TENSORS_MAX];    /* of one sample */
     size_t sample_bytes;                 /* sum */

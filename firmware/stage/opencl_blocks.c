@@ -31,7 +31,7 @@ fail:
 }
 
 rp_err rp_opencl_results(rp_opencl *e, float *out, uint32_t samples) {
-    return read_floats(e, out, e->results, 2 * samples);
+    return read_floats(e, out, e->results, RP_LOSS_RESULT * samples);
 }
 
 /* Copies a block by parameter, because its parts are aligned on the device but packed on the host.

@@ -15,8 +15,10 @@ static void select_weights(rp_opencl *e, rp_block weights) {
 }
 
 /* View of n samples of a buffer, from sample `first` on. */
-static rp_tensor view_of(rp_buffer *buffer, uint32_t first, uint32_t n, const rp_shape *sample) {
+static rp_tensor view_of(rp_buffer *buffer, rp_dtype type, uint32_t first, uint32_t n,
+                         const rp_shape *sample) {
     return (rp_tensor){.buffer = buffer,
+                       .dtype = type,
                        .offset = buffer ? first * (uint64_t)rp_shape_count(sample) : 0,
                        .shape = rp_shape_batch(n, sample)};
 }
@@ -33,10 +35,10 @@ static void bind_tensors(rp_opencl *e, const rp_pass *pass) {
         rp_buffer *scratch = storage->recomputed ? e->recomputed[storage->buffer]
                              : storage->kept     ? NULL
                                                  : e->value_pool[storage->buffer];
-        e->value[t] = storage->kept
-                          ? view_of(part[storage->buffer], pass->stash.first, n, &tensor->sample)
-                          : view_of(scratch, 0, n, &tensor->sample);
-        e->grad[t] = view_of(NULL, 0, n, &tensor->sample);
+        e->value[t] = storage->kept ? view_of(part[storage->buffer], tensor->type,
+                                              pass->stash.first, n, &tensor->sample)
+                                    : view_of(scratch, tensor->type, 0, n, &tensor->sample);
+        e->grad[t] = view_of(NULL, RP_F32, 0, n, &tensor->sample);
         if (tensor->grad == RP_NO_STORAGE) {
             continue;
         }
@@ -44,7 +46,7 @@ static void bind_tensors(rp_opencl *e, const rp_pass *pass) {
         if (!storage->kept) {
             e->grad[t].buffer = e->grad_pool[storage->buffer];
         } else if (pass->deferred.slot != RP_NO_SLOT) {
-            e->grad[t] = view_of(e->deferred[pass->deferred.slot][storage->buffer],
+            e->grad[t] = view_of(e->deferred[pass->deferred.slot][storage->buffer], RP_F32,
                                  pass->deferred.first, n, &tensor->sample);
         }
     }
@@ -131,18 +133,20 @@ fail:
 static rp_err run_loss(rp_opencl *e, const rp_pass *pass, bool gradient) {
     const rp_job *job = e->base.job;
     const uint32_t t = e->base.layout->tensor_count - 1;
-    const size_t width = job->loss->class_target ? 1 : job->target_width;
+    const size_t width = job->target_width;
     rp_err err;
     RP_TRY(rp_opencl_write_pieces(e, pass, 0, e->target, 0, width * sizeof(float)));
     rp_loss_call call = {
         .device = e->device,
         .n = pass->op->samples.count,
         .step_samples = pass->step_samples,
-        .label_smoothing = job->label_smoothing,
+        .rows = rp_job_target_rows(job),
+        .options = job->loss_options,
         .y = &e->value[t],
         .target = e->target,
         .dy = gradient && e->grad[t].buffer ? &e->grad[t] : NULL,
         .result = e->results,
+        .row_result = e->row_results,
         .result_first = pass->op->samples.first,
     };
     RP_TRY(rp_loss_run(job->loss, &call));

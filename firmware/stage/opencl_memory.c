@@ -210,10 +210,14 @@ static rp_err take_ends(rp_opencl *e) {
         RP_TRY(take_pixels(e));
     }
     if (rp_job_is_last(job)) {
-        size_t width = job->loss->class_target ? 1 : job->target_width;
+        size_t width = job->target_width;
         RP_TRY(rp_darena_take(e->memory, width * rp_job_pass_samples(job) * sizeof(float),
                               &e->target));
-        RP_TRY(rp_darena_take(e->memory, 2 * (size_t)job->batch * sizeof(float), &e->results));
+        RP_TRY(rp_darena_take(e->memory, RP_LOSS_RESULT * (size_t)job->batch * sizeof(float),
+                              &e->results));
+        if (rp_layout_row_result_bytes(job)) {
+            RP_TRY(rp_darena_take(e->memory, rp_layout_row_result_bytes(job), &e->row_results));
+        }
     }
 fail:
     return err;

@@ -51,7 +51,8 @@ typedef struct {
     rp_buffer *
         *recomputed; /* memory shared by groups that are recomputed, by buffer of the layout */
     rp_buffer **value_pool, **grad_pool;
-    rp_buffer *workspace, *target, *results, *spans, *norms, *probe_norms[RP_PROBE_NORMS];
+    rp_buffer *workspace, *target, *results, *row_results, *spans, *norms,
+        *probe_norms[RP_PROBE_NORMS];
     rp_buffer *encoded; /* a boundary tensor in its codec's format, for the op being enqueued */
     rp_buffer *decoded; /* a sample of it, decoded as the receiver will see it */
     rp_buffer *losses;  /* sums of codec losses: activations, gradients */

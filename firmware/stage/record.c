@@ -44,7 +44,7 @@ static size_t samples_most(const rp_job *job, uint32_t pass) {
 /* ---- parts ----------------------------------------------------------------------------------- */
 
 static size_t target_bytes(const rp_job *job) {
-    return (job->loss->class_target ? 1 : job->target_width) * sizeof(float);
+    return job->target_width * sizeof(float);
 }
 
 uint32_t rp_stage_record_inputs(const rp_stage *stage, uint32_t pass,

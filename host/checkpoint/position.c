@@ -445,8 +445,9 @@ rp_err rp_checkpoint_mark_evaluated(const char *folder, rp_split split, uint64_t
     char path[PATH_BYTES];
     evaluated_path(folder, split, path, sizeof path);
     FILE *file = rp_replace_begin(path);
-    const bool good = file && fprintf(file, "%" PRIu64 " %.17g %" PRIu64 " %" PRIu64 "\n", step,
-                                      score->loss, score->samples, score->correct) > 0;
+    const bool good =
+        file && fprintf(file, "%" PRIu64 " %.17g %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", step,
+                        score->loss, score->samples, score->correct, score->counted) > 0;
     return rp_replace_end(file, path, good);
 }
 
@@ -457,11 +458,13 @@ void rp_checkpoint_read_evaluated(const char *folder, rp_split split, rp_positio
     rp_position_score *score = rp_position_score_of(position, split);
     evaluated_path(folder, split, path, sizeof path);
     FILE *file = fopen(path, "r");
-    bool read = file && fgets(line, sizeof line, file) &&
-                sscanf(line, "%" SCNu64 " %lf %" SCNu64 " %" SCNu64, &step, &score->loss,
-                       &score->samples, &score->correct) == 4;
+    const int values = file && fgets(line, sizeof line, file)
+                           ? sscanf(line, "%" SCNu64 " %lf %" SCNu64 " %" SCNu64 " %" SCNu64, &step,
+                                    &score->loss, &score->samples, &score->correct, &score->counted)
+                           : 0;
+    score->counted = values == 4 ? score->samples : score->counted; /* of former versions */
     if (file) {
         (void)fclose(file);
     }
-    score->done = read && step == position->step && score->samples > 0;
+    score->done = values >= 4 && score->counted > 0 && step == position->step && score->samples > 0;
 }

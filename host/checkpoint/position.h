@@ -16,8 +16,8 @@ typedef struct {
 /* Result of the evaluation at the position's step on one part of the data. */
 typedef struct {
     bool done;
-    double loss; /* mean over the samples */
-    uint64_t samples, correct;
+    double loss;                        /* mean over the targets that count */
+    uint64_t samples, counted, correct; /* counted, correct: targets */
 } rp_position_score;
 
 typedef struct {

@@ -56,8 +56,8 @@ rp_err rp_cli_evaluate_here(rp_arena *arena, const rp_cli_args *args, rp_split s
     board_args.threads = run.threads;
     RP_TRY(rp_cli_open_board(arena, &board_args, &board, &device));
     RP_TRY(rp_network_start(network, device));
-    RP_TRY(rp_evaluate_part(network, &run.data, split, run.label_smoothing, watched ? stderr : NULL,
-                            &confusion));
+    RP_TRY(rp_evaluate_part(network, &run.data, split, run.loss_options.label_smoothing,
+                            watched ? stderr : NULL, &confusion));
     RP_TRY(print_result(args, &run, &confusion, weights, device));
 fail:
     rp_network_close(&network);

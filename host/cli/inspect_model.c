@@ -164,12 +164,12 @@ static rp_err read_input(const char *text, rp_shape *out) {
 }
 
 rp_err rp_cli_inspect_model(rp_arena *arena, const rp_cli_args *args) {
-    rp_zoo_data data = {.classes = args->model.classes};
+    rp_model_data data = {.classes = args->model.classes};
     rp_model *model;
     const char *path;
     bool assumed;
     rp_err err;
-    RP_TRY(read_input(args->model.input, &data.input));
+    RP_TRY(read_input(args->model.input, &data.sample));
     RP_TRY(rp_zoo_path(arena, args->words.item[0], &path));
     RP_TRY(rp_zoo_open(arena, path, &data, &assumed, &model));
     if (rp_cli_is_json(args)) {

@@ -18,18 +18,32 @@ fail:
     return err;
 }
 
-/* Takes the board `name` from `boards`, and sets its name there to NULL. */
-static rp_err take_named(const rp_cli_args *args, const char *name, rp_roster_entry *boards,
+static rp_err find_named(const rp_cli_args *args, const char *name, const rp_roster_entry *boards,
                          uint32_t count, rp_roster_entry *out) {
     for (uint32_t k = 0; k < count; k++) {
-        if (boards[k].name && strcmp(boards[k].name, name) == 0) {
+        if (strcmp(boards[k].name, name) == 0) {
             *out = boards[k];
-            boards[k].name = NULL;
             return RP_OK;
         }
     }
-    return rp_fail(RP_ERR_USAGE, "%s: board '%s' is not in the roster, or is named twice",
-                   args->roster, name);
+    return rp_fail(RP_ERR_USAGE, "%s: board '%s' is not in the roster", args->roster, name);
+}
+
+/* Takes the boards that the words from `first` on name, each of them once. */
+static rp_err take_named(const rp_cli_args *args, uint32_t first, const rp_roster_entry *boards,
+                         uint32_t count, rp_roster_entry *out) {
+    rp_err err = RP_OK;
+    for (uint32_t i = first; i < args->words.count; i++) {
+        const char *name = args->words.item[i];
+        for (uint32_t k = first; k < i; k++) {
+            if (strcmp(args->words.item[k], name) == 0) {
+                return rp_fail(RP_ERR_USAGE, "board '%s' is named twice", name);
+            }
+        }
+        RP_TRY(find_named(args, name, boards, count, &out[i - first]));
+    }
+fail:
+    return err;
 }
 
 rp_err rp_cli_choose_boards(rp_arena *arena, const rp_cli_args *args, uint32_t first, bool all,
@@ -45,9 +59,7 @@ rp_err rp_cli_choose_boards(rp_arena *arena, const rp_cli_args *args, uint32_t f
     *out = boards;
     if (named > 0) {
         RP_TRY(RP_ARENA_NEW(arena, named, out));
-        for (uint32_t i = 0; i < named; i++) {
-            RP_TRY(take_named(args, args->words.item[first + i], boards, *count, &(*out)[i]));
-        }
+        RP_TRY(take_named(args, first, boards, *count, *out));
         *count = named;
     }
 fail:

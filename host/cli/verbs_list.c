@@ -159,7 +159,7 @@ static json_t *link_at(uint32_t i) {
 
 /* A model of the zoo; "about" has the input and classes for which it is counted, as in inspect. */
 static json_t *model_object(rp_arena *arena, const char *name) {
-    const rp_zoo_data data = {0};
+    const rp_model_data data = {0};
     rp_model *model;
     const char *path;
     char about[160];

@@ -101,13 +101,13 @@ fail:
 /* ---- a segment ------------------------------------------------------------------------------- */
 
 static rp_err on_step_done(rp_controller *c, uint32_t board, const rp_message *message) {
-    double loss_sum;
+    rp_loss_sum sum;
     rp_err err;
     RP_TRY(rp_train_on_step_done(c->train, board, message));
-    while (rp_train_take_step(c->train, &loss_sum)) {
+    while (rp_train_take_step(c->train, &sum)) {
         rp_keep_note_step(c->keep, rp_train_usual_step_ns(c->train));
         rp_drift_note_step(c->measure);
-        RP_TRY(rp_train_end_step(c->train, loss_sum));
+        RP_TRY(rp_train_end_step(c->train, &sum));
     }
 fail:
     return err;

@@ -61,17 +61,17 @@ fail:
 }
 
 static rp_err count_adopted_steps(rp_controller *c, uint64_t step) {
-    double loss;
+    rp_loss_sum sum;
     rp_err err = RP_OK;
     while (c->position.step < step) {
-        if (!rp_keep_adopted_loss(c->keep, c->position.step, &loss)) {
+        if (!rp_keep_adopted_loss(c->keep, c->position.step, &sum.loss, &sum.ignored)) {
             return rp_fail(RP_ERR_FAULT,
                            "the boards no longer have the result of step %" PRIu64 "; "
                            "a smaller train.checkpoint_steps makes them keep fewer results",
                            c->position.step + 1);
         }
         rp_drift_note_step(c->measure);
-        RP_TRY(rp_train_count_step(c->train, loss));
+        RP_TRY(rp_train_count_step(c->train, &sum));
     }
 fail:
     return err;

@@ -28,11 +28,32 @@ static bool rounds_last(const rp_data *data, const making *m) {
     return !data->bytes && !data->raw && !(m->training && rp_augment_changes_image(&data->augment));
 }
 
+static rp_err read_ids(const rp_data *data, rp_split from, uint32_t stored, int32_t *id,
+                       int32_t *label, float *row) {
+    const size_t count = rp_shape_count(&data->sample);
+    rp_err err;
+    RP_TRY(data->kind->read_ids(data, from, stored, id, row, label));
+    for (size_t i = 0; data->id_count > 0 && i < count; i++) {
+        if (id[i] < 0 || (uint32_t)id[i] >= data->id_count) {
+            return rp_fail(RP_ERR_FORMAT,
+                           "data set %s: %s sample %u has the token %d at position %zu, but the "
+                           "model has only tokens 0 to %u",
+                           data->kind->name, rp_split_name(from), stored, id[i], i,
+                           data->id_count - 1);
+        }
+    }
+fail:
+    return err;
+}
+
 /* *normalised: the values read are normalised already. */
 static rp_err read_sample(const rp_data *data, const making *m, rp_split from, uint32_t stored,
-                          float *x, int32_t *label, float *row, bool *normalised) {
+                          void *x, int32_t *label, float *row, bool *normalised) {
     static const rp_norm none = {0};
     *normalised = false;
+    if (data->kind->read_ids) {
+        return read_ids(data, from, stored, x, label, row);
+    }
     if (data->kind->read) {
         return data->kind->read(data, from, stored, x, row, label);
     }
@@ -46,7 +67,7 @@ static rp_err read_sample(const rp_data *data, const making *m, rp_split from, u
 }
 
 /* Makes sample `index` of the split, without mixup. */
-static rp_err make_sample(const rp_data *data, const making *m, uint32_t index, float *x,
+static rp_err make_sample(const rp_data *data, const making *m, uint32_t index, void *x,
                           int32_t *label, float *row) {
     const rp_split from = m->split == RP_SPLIT_TEST ? RP_SPLIT_TEST : RP_SPLIT_TRAIN;
     const uint32_t stored = data->part[m->split] ? data->part[m->split][index] : index;
@@ -62,6 +83,9 @@ static rp_err make_sample(const rp_data *data, const making *m, uint32_t index, 
     }
     if (data->soft && row) {
         fill_row(data, own, row);
+    }
+    if (data->type == RP_I32) {
+        return RP_OK; /* ids are neither augmented nor normalised */
     }
     if (m->training) {
         rp_augment_image(&data->augment, data->seed, m->epoch, stored, &data->sample, x,
@@ -93,27 +117,45 @@ static rp_err mix_sample(const rp_data *data, const making *m, uint32_t index, f
     return err;
 }
 
+/* After the labels of each sample follows how many labels of the batch count. */
+static void put_counted(const rp_data *data, uint32_t n, int32_t *labels) {
+    const uint32_t width = rp_data_label_width(data);
+    int32_t counted = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        for (uint32_t k = 0; k + 1 < width; k++) {
+            counted += labels[(size_t)i * width + k] != data->ignore;
+        }
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        labels[(size_t)i * width + width - 1] = counted;
+    }
+}
+
 static rp_err make_batch(const rp_data *data, const making *m, const uint32_t *index, uint32_t n,
-                         float *x, int32_t *labels, float *rows) {
-    const size_t count = rp_shape_count(&data->sample);
+                         char *x, int32_t *labels, float *rows) {
+    const size_t bytes = rp_shape_count(&data->sample) * rp_dtype_bytes(data->type);
     rp_err err = RP_OK;
-    for (uint32_t i = 0; i < n && err == RP_OK; i++, x += count) {
+    for (uint32_t i = 0; i < n && err == RP_OK; i++, x += bytes) {
         float *row = rows ? rows + (size_t)i * rp_data_row_width(data) : NULL;
+        int32_t *label = labels ? labels + (size_t)i * rp_data_label_width(data) : NULL;
         if (index[i] >= rp_data_drawn(data, m->split)) {
             return rp_fail(RP_ERR_USAGE, "data set %s: there is no %s sample %u, only %u samples",
                            data->kind->name, rp_split_name(m->split), index[i],
                            rp_data_drawn(data, m->split));
         }
-        err = make_sample(data, m, index[i], x, labels ? &labels[i] : NULL, row);
+        err = make_sample(data, m, index[i], x, label, row);
         if (err == RP_OK && m->other) {
-            err = mix_sample(data, m, index[i], x, row);
+            err = mix_sample(data, m, index[i], (float *)(void *)x, row);
         }
+    }
+    if (err == RP_OK && labels && data->ignores) {
+        put_counted(data, n, labels);
     }
     return err;
 }
 
 rp_err rp_data_batch(const rp_data *data, rp_split split, uint32_t epoch, const uint32_t *index,
-                     uint32_t n, bool training, float *x, int32_t *labels, float *rows) {
+                     uint32_t n, bool training, void *x, int32_t *labels, float *rows) {
     const bool mixes = training && data->augment.mixup > 0;
     const size_t turned = training ? rp_augment_scratch(&data->augment, &data->sample) : 0;
     making m = {.split = split, .epoch = epoch, .training = training};

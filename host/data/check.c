@@ -23,18 +23,20 @@ static rp_err check_values(const part *p, uint32_t index, const float *x) {
 /* Reads a sample with its target, as a run would. */
 static rp_err check_sample(void *context, uint32_t index) {
     const part *p = context;
-    const size_t row_width = rp_data_has_labels(p->data) ? 0 : rp_data_row_width(p->data);
-    int32_t label;
+    const size_t row_width = rp_data_row_width(p->data);
+    const bool has_labels = rp_data_has_labels(p->data);
+    int32_t *labels;
     rp_arena scratch;
     float *x;
     float *row;
     rp_err err;
     rp_arena_init(&scratch, "sample", 0);
     RP_TRY(RP_ARENA_NEW(&scratch, rp_shape_count(&p->data->sample), &x));
-    RP_TRY(RP_ARENA_NEW(&scratch, row_width + 1, &row));
-    RP_TRY(rp_data_batch(p->data, p->split, 0, &index, 1, false, x, row_width > 0 ? NULL : &label,
-                         row_width > 0 ? row : NULL));
-    RP_TRY(check_values(p, index, x));
+    RP_TRY(RP_ARENA_NEW(&scratch, row_width, &row));
+    RP_TRY(RP_ARENA_NEW(&scratch, row_width, &labels));
+    RP_TRY(rp_data_batch(p->data, p->split, 0, &index, 1, false, x, has_labels ? labels : NULL,
+                         has_labels ? NULL : row));
+    RP_TRY(p->data->type == RP_F32 ? check_values(p, index, x) : RP_OK);
 fail:
     rp_arena_finish(&scratch);
     return err;

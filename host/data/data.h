@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/config.h"
+#include "base/dtype.h"
 #include "base/shape.h"
 #include "data/augment.h"
 #include "data/fields.h"
@@ -21,9 +22,14 @@ typedef struct rp_data_kind rp_data_kind;
  * a batch is made. */
 typedef struct {
     const rp_data_kind *kind;
-    rp_shape sample;                 /* one sample */
-    uint32_t classes;                /* 0 for regression */
-    uint32_t target_width;           /* f32 target columns; 1 for labels */
+    rp_shape sample;       /* one sample */
+    rp_dtype type;         /* of its elements: f32, or i32 for token ids */
+    uint32_t tokens;       /* ids are below it; 0: samples are not token ids */
+    uint32_t id_count;     /* the model can look up ids below it; 0: any */
+    uint32_t classes;      /* 0 for regression */
+    uint32_t target_width; /* f32 target columns, or labels of a sample */
+    bool ignores;          /* labels that are `ignore` do not count (see nn/loss.h) */
+    int32_t ignore;
     const char *const *class_name;   /* [classes]; NULL: classes have no names */
     const rp_fields *fields;         /* inputs of a table; NULL: not a table */
     const char *const *y_name;       /* [target_width] targets of a table; NULL: no names */
@@ -59,11 +65,13 @@ struct rp_data_kind {
                    bool class_target);
     /* Reads a sample before normalisation, and its target as class or row; NULL: not wanted. A kind
      * has one of the two: `read` gives pixel / 255, `read_real` any numbers, which are rounded to
-     * floats after normalisation. */
+     * floats after normalisation; for token ids it has `read_ids` instead. */
     rp_err (*read)(const rp_data *data, rp_split split, uint32_t index, float *x, float *row,
                    int32_t *label);
     rp_err (*read_real)(const rp_data *data, rp_split split, uint32_t index, double *value,
                         float *row, int32_t *label);
+    rp_err (*read_ids)(const rp_data *data, rp_split split, uint32_t index, int32_t *id, float *row,
+                       int32_t *label);
     /* Reads only the class of a stored training sample; NULL: every class is known to have samples.
      */
     rp_err (*read_label)(const rp_data *data, uint32_t index, int32_t *label);
@@ -82,14 +90,22 @@ rp_err rp_data_open(rp_arena *arena, rp_data *data, rp_node *node, const rp_shap
                     bool class_target, uint64_t seed) RP_MUST_CHECK;
 void rp_data_close(rp_data *data);
 
-/* Number of floats in a row of targets. */
-static inline uint32_t rp_data_row_width(const rp_data *data) {
-    return data->soft ? data->classes : data->target_width;
-}
-
 /* Are the targets labels? Otherwise they are rows. */
 static inline bool rp_data_has_labels(const rp_data *data) {
     return data->classes > 0 && !data->soft;
+}
+
+/* Number of labels of a sample. If some are ignored, one more value follows them: how many labels
+ * of the batch count. */
+static inline uint32_t rp_data_label_width(const rp_data *data) {
+    return data->target_width + data->ignores;
+}
+
+/* Number of values of a sample's target: labels, or floats in a row. */
+static inline uint32_t rp_data_row_width(const rp_data *data) {
+    return data->soft                 ? data->classes
+           : rp_data_has_labels(data) ? rp_data_label_width(data)
+                                      : data->target_width;
 }
 
 /* Are the values of a batch k / 255 before they are normalised? If not, *why is the reason. */
@@ -117,11 +133,11 @@ void rp_data_order(const rp_data *data, rp_split split, uint32_t epoch, uint32_t
 
 /* Makes samples index[0..n) as normalised floats. With `training` they are augmented from streams
  * "augment/<epoch>/<index>" (augment.h) with the stored index, so the result does not depend on
- * batch or order. x: [n * sample]; labels [n] or rows [n * row width], NULL if the targets are not
- * of this form. With mixup a sample is mixed with its partner and classes have rows; a label is
- * then the sample's own class. */
+ * batch or order. x: [n * sample] floats or int32 ids; labels or rows [n * row width], NULL if the
+ * targets are not of this form. With mixup a sample is mixed with its partner and classes have
+ * rows; a label is then the sample's own class. */
 rp_err rp_data_batch(const rp_data *data, rp_split split, uint32_t epoch, const uint32_t *index,
-                     uint32_t n, bool training, float *x, int32_t *labels,
+                     uint32_t n, bool training, void *x, int32_t *labels,
                      float *rows) RP_MUST_CHECK;
 
 /* A feeder gives batches in the order of steps. THREAD: data->workers threads prepare batches in
@@ -132,10 +148,16 @@ typedef enum { RP_FEEDER_THREAD, RP_FEEDER_DIRECT } rp_feeder_mode;
 typedef struct {
     uint64_t step;
     uint32_t epoch, count;
-    const float *x;
+    const void *x; /* floats, or int32 for token ids */
     const int32_t *labels;
     const float *rows;
 } rp_batch;
+/* The values of sample `index` of the batch. */
+static inline const void *rp_batch_sample(const rp_data *data, const rp_batch *batch,
+                                          uint32_t index) {
+    return (const char *)batch->x +
+           index * rp_shape_count(&data->sample) * rp_dtype_bytes(data->type);
+}
 /* Opens a feeder for steps [step_first, step_end) of `batch` samples. The last batch of an epoch
  * may be short. At least `depth` batches are prepared while at most `depth` are borrowed. errors
  * USAGE: the part is empty; MEMORY; IO */

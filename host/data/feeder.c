@@ -162,17 +162,17 @@ static rp_err add_slots(rp_arena *arena, rp_feeder *f) {
     rp_err err = RP_OK;
     const bool has_labels = rp_data_has_labels(f->data);
     const size_t sample = rp_shape_count(&f->data->sample) * f->batch;
-    const size_t row = has_labels ? 0 : (size_t)rp_data_row_width(f->data) * f->batch;
+    const size_t row = (size_t)rp_data_row_width(f->data) * f->batch;
     float *x;
     int32_t *labels;
     float *rows;
     RP_TRY(RP_ARENA_NEW(arena, f->slot_count, &f->slots));
     RP_TRY(RP_ARENA_NEW(arena, sample * f->slot_count, &x));
-    RP_TRY(RP_ARENA_NEW(arena, has_labels ? (size_t)f->batch * f->slot_count : 0, &labels));
-    RP_TRY(RP_ARENA_NEW(arena, row * f->slot_count, &rows));
+    RP_TRY(RP_ARENA_NEW(arena, has_labels ? row * f->slot_count : 0, &labels));
+    RP_TRY(RP_ARENA_NEW(arena, has_labels ? 0 : row * f->slot_count, &rows));
     for (uint32_t i = 0; i < f->slot_count; i++) {
         f->slots[i].x = x + sample * i;
-        f->slots[i].labels = has_labels ? labels + (size_t)f->batch * i : NULL;
+        f->slots[i].labels = has_labels ? labels + row * i : NULL;
         f->slots[i].rows = has_labels ? NULL : rows + row * i;
     }
 fail:

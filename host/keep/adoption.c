@@ -406,11 +406,12 @@ rp_err rp_keep_step_adoption(rp_keep *keep, const rp_adopt_facts *facts, rp_run_
 
 /* ---- taking over ----------------------------------------------------------------------------- */
 
-bool rp_keep_adopted_loss(const rp_keep *keep, uint64_t step, double *sum) {
+bool rp_keep_adopted_loss(const rp_keep *keep, uint64_t step, double *sum, uint64_t *ignored) {
     const rp_plan *plan = keep->adopt.plan;
     const uint32_t last = plan->stage_count - 1;
     RP_ASSERT(keep->adopt.phase == RP_ADOPT_STOP);
     *sum = 0;
+    *ignored = 0;
     for (uint32_t h = 0; h < plan->hold_count; h++) {
         const rp_plan_hold *hold = &plan->hold[h];
         const rp_adopt_board *at = &keep->adopt.board[hold->node];
@@ -424,6 +425,7 @@ bool rp_keep_adopted_loss(const rp_keep *keep, uint64_t step, double *sum) {
         }
         memcpy(&loss, &at->told[step - at->now.told_first][0], sizeof loss);
         *sum += loss;
+        *ignored += at->told[step - at->now.told_first][1] >> 32;
     }
     return true;
 }

@@ -66,9 +66,10 @@ rp_err rp_keep_adoption_is_late(const rp_keep *keep) RP_MUST_CHECK;
  * does not fit the plan */
 rp_err rp_keep_take_adopted(rp_keep *keep, const rp_run_ledger *from,
                             rp_adopted *out) RP_MUST_CHECK;
-/* Sum of the losses of a step, as boards reported it to the former controller. False: no longer
- * known. */
-bool rp_keep_adopted_loss(const rp_keep *keep, uint64_t step, double *sum) RP_MUST_CHECK;
+/* Sum of the losses of a step, and its targets that do not count, as boards reported it to the
+ * former controller. False: no longer known. */
+bool rp_keep_adopted_loss(const rp_keep *keep, uint64_t step, double *sum,
+                          uint64_t *ignored) RP_MUST_CHECK;
 /* _save_adopted: the checkpoint of the boards' state is being saved. _saves_adopted: that is in
  * progress. _is_adopting: any part of the adoption is in progress. */
 void rp_keep_save_adopted(rp_keep *keep);

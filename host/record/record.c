@@ -31,6 +31,7 @@ struct rp_record {
     int64_t *busy_ns; /* per stage, since the shares were last computed */
     int64_t busy_since_ns;
     double *busy;
+    bool busy_known; /* a first share was computed */
 };
 
 /* Tells every open sink that has `function`, and leaves at the first error that counts. */
@@ -249,17 +250,19 @@ static void update_busy(rp_record *record) {
         record->busy_ns[k] = 0;
     }
     record->busy_since_ns = now_ns;
+    record->busy_known = true;
 }
 
-rp_err rp_record_step(rp_record *record, uint64_t step, double loss, double lr, uint32_t samples) {
+rp_err rp_record_step(rp_record *record, uint64_t step, double loss, double lr, uint32_t samples,
+                      uint64_t counted) {
     rp_record_totals *total = &record->total;
     if (step % record->epoch_steps == 0) {
         total->epoch_loss = 0;
         total->epoch_samples = 0;
     }
     if (isfinite(loss)) { /* the guard skips a step whose loss is not */
-        total->epoch_loss += loss * samples;
-        total->epoch_samples += samples;
+        total->epoch_loss += loss * (double)counted;
+        total->epoch_samples += counted;
     }
     record->train_loss = mean_loss(total);
     record->step_ns[step % SPEED_STEPS] = rp_clock_now_ns(record->clock);
@@ -272,23 +275,25 @@ rp_err rp_record_step(rp_record *record, uint64_t step, double loss, double lr, 
                                .loss = loss,
                                .lr = lr,
                                .samples_per_s = samples_per_second(record),
-                               .busy = record->busy,
+                               .busy = record->busy_known ? record->busy : NULL,
                                .time_s = run_s(record),
                                .wall_s = wall_s(record)};
     TELL(record, on_step, &line);
 }
 
-rp_err rp_record_eval(rp_record *record, bool validation, uint64_t step, double loss,
-                      uint64_t samples, uint64_t correct) {
+static double accuracy_of(const rp_record_score *score) {
+    return (double)score->correct / (double)score->counted;
+}
+
+rp_err rp_record_eval(rp_record *record, bool validation, uint64_t step,
+                      const rp_record_score *score) {
     rp_record_totals *total = &record->total;
-    const double share = (double)correct / (double)samples;
-    *(validation ? &total->validation : &total->eval) =
-        (rp_record_score){true, loss, samples, correct};
+    *(validation ? &total->validation : &total->eval) = *score;
     const rp_sink_eval line = {.split = validation ? "validation" : record->run.eval_split,
                                .step = step,
-                               .loss = loss,
-                               .accuracy = record->run.classes ? share : -1.0,
-                               .samples = samples,
+                               .loss = score->loss,
+                               .accuracy = record->run.classes ? accuracy_of(score) : -1.0,
+                               .samples = score->samples,
                                .time_s = run_s(record),
                                .wall_s = wall_s(record)};
     TELL(record, on_eval, &line);
@@ -465,11 +470,10 @@ static uint64_t count_left_out(const rp_record *record) {
 }
 
 static rp_summary_score summary_score(const rp_record_score *score) {
-    return (rp_summary_score){
-        .known = score->known,
-        .loss = score->loss,
-        .accuracy = score->known ? (double)score->correct / (double)score->samples : 0,
-        .samples = score->samples};
+    return (rp_summary_score){.known = score->known,
+                              .loss = score->loss,
+                              .accuracy = score->known ? accuracy_of(score) : 0,
+                              .samples = score->samples};
 }
 
 static rp_summary summarize_run(const rp_record *record, const rp_record_end *end) {

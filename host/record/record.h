@@ -13,8 +13,8 @@ typedef struct rp_record rp_record;
 /* What an evaluation gave. */
 typedef struct {
     bool known;
-    double loss; /* mean over the samples */
-    uint64_t samples, correct;
+    double loss;                        /* mean over the targets that count */
+    uint64_t samples, counted, correct; /* counted, correct: targets */
 } rp_record_score;
 
 /* Texts are borrowed until close. */
@@ -38,8 +38,9 @@ typedef struct {
 typedef struct {
     uint64_t step; /* next to train. Behind 0: what sinks hold of later steps is taken back */
     uint64_t samples;
-    uint64_t epoch_samples;           /* of the epoch's steps so far whose loss is finite */
-    double epoch_loss;                /* sum of the losses of these samples */
+    uint64_t epoch_samples;           /* targets that count, of the epoch's steps so far whose loss
+                                         is finite */
+    double epoch_loss;                /* sum of the losses of these targets */
     double seconds, segment_s;        /* since the run began; wall time of all segments */
     rp_record_score eval, validation; /* of this step */
 } rp_record_totals;
@@ -48,11 +49,11 @@ typedef struct {
 rp_err rp_record_open(rp_arena *arena, const rp_record_run *run, const rp_record_totals *start,
                       rp_record **out) RP_MUST_CHECK;
 
-rp_err rp_record_step(rp_record *record, uint64_t step, double loss, double lr,
-                      uint32_t samples) RP_MUST_CHECK;
+rp_err rp_record_step(rp_record *record, uint64_t step, double loss, double lr, uint32_t samples,
+                      uint64_t counted) RP_MUST_CHECK;
 /* Evaluation after `step` steps: of the validation part of a training run, or of eval_split. */
-rp_err rp_record_eval(rp_record *record, bool validation, uint64_t step, double loss,
-                      uint64_t samples, uint64_t correct) RP_MUST_CHECK;
+rp_err rp_record_eval(rp_record *record, bool validation, uint64_t step,
+                      const rp_record_score *score) RP_MUST_CHECK;
 /* An event with the facts of its kind (words.h). Accepts a NULL record. errors  those of sinks */
 rp_err rp_record_event(rp_record *record, const rp_run_event *event) RP_MUST_CHECK;
 /* The times in `prediction` are set here. */

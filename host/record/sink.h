@@ -39,7 +39,7 @@ typedef struct {
     uint32_t epoch;
     double loss, lr;
     double samples_per_s; /* over the last steps; 0: not known yet */
-    const double *busy;   /* [stages]: share 0..1 of the last second */
+    const double *busy;   /* [stages]: share 0..1 of the last second; NULL in the first second */
     double time_s;        /* since the run began, resumed runs added */
     double wall_s;        /* since 1970 */
 } rp_sink_step;

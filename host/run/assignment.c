@@ -54,12 +54,15 @@ static void put_cut(FILE *file, const rp_runfile *run, const rp_cut *cut) {
 }
 
 static void put_loss(FILE *file, const rp_runfile *run) {
-    if (run->label_smoothing > 0) {
-        (void)fprintf(file, "loss: {kind: %s, label_smoothing: %.9g}\n", run->loss->name,
-                      (double)run->label_smoothing);
-    } else {
-        (void)fprintf(file, "loss: %s\n", run->loss->name);
+    const rp_loss_options *options = &run->loss_options;
+    (void)fprintf(file, "loss: {kind: %s", run->loss->name);
+    if (options->label_smoothing > 0) {
+        (void)fprintf(file, ", label_smoothing: %.9g", (double)options->label_smoothing);
     }
+    if (options->ignores) {
+        (void)fprintf(file, ", ignore: %d", options->ignore);
+    }
+    (void)fprintf(file, "}\n");
 }
 
 /* Rounds to floats, which the board computes with. */
@@ -122,10 +125,13 @@ rp_err rp_runfile_assignment(rp_arena *arena, const rp_runfile *run, const rp_cu
     (void)fprintf(file,
                   "]\nclasses: %u\ntarget_width: %u\nseed: %llu\nbatch: %u\nmicrobatch: %u\n"
                   "epoch_samples: %u\nsteps: %llu\nstep_first: %llu\nguard: %s\n",
-                  run->data.classes, run->loss->class_target ? 1 : rp_data_row_width(&run->data),
-                  (unsigned long long)run->seed, run->batch, run->micro,
-                  run->data.count[RP_SPLIT_TRAIN], (unsigned long long)run->steps,
-                  (unsigned long long)run->step_first, run->guard ? "true" : "false");
+                  run->data.classes, rp_data_row_width(&run->data), (unsigned long long)run->seed,
+                  run->batch, run->micro, run->data.count[RP_SPLIT_TRAIN],
+                  (unsigned long long)run->steps, (unsigned long long)run->step_first,
+                  run->guard ? "true" : "false");
+    if (run->data.type == RP_I32) {
+        (void)fprintf(file, "sample_type: i32\ntokens: %u\n", run->data.tokens);
+    }
     put_memory(file, peers ? rp_runfile_memory_of(run, peers->place) : run->memory.all);
     if (run->input_codec == RP_CODEC_UINT8) {
         put_normalise(file, &run->data.norm);

@@ -60,7 +60,7 @@ static rp_shape stated_input(rp_node *model) {
 static rp_err read_method(rp_node *root, rp_runfile *run) {
     rp_node *lr;
     rp_err err;
-    RP_TRY(rp_loss_parse(root, &run->loss, &run->label_smoothing));
+    RP_TRY(rp_loss_parse(root, &run->loss, &run->loss_options));
     RP_TRY(rp_section_need(root, "optimizer", &(rp_node *){NULL}));
     RP_TRY(rp_optim_parse(&run->optim, rp_node_find(root, "optimizer")));
     RP_TRY(rp_node_section(root, "lr_schedule", rp_lr_kinds[RP_LR_CONSTANT], &lr));
@@ -164,6 +164,20 @@ fail:
     return err;
 }
 
+/* Targets are counted by the loss, and ids are checked for the model. */
+static rp_err take_targets(rp_runfile *run, const rp_node *root) {
+    const rp_err err = rp_loss_check_rows(rp_model_out(run->model), rp_runfile_target_rows(run));
+    if (err != RP_OK) {
+        char text[400];
+        (void)snprintf(text, sizeof text, "%s", rp_err_message());
+        return rp_node_fail(root, "model %s: %s", run->model_name, text);
+    }
+    run->data.ignores = run->loss_options.ignores;
+    run->data.ignore = run->loss_options.ignore;
+    run->data.id_count = rp_model_id_count(run->model);
+    return RP_OK;
+}
+
 static rp_err read_model_and_data(rp_arena *arena, rp_node *root, rp_runfile *run) {
     const char *path;
     rp_node *data;
@@ -180,9 +194,13 @@ static rp_err read_model_and_data(rp_arena *arena, rp_node *root, rp_runfile *ru
     if (run->data.soft) { /* mixup: targets are probabilities of classes */
         run->loss = rp_loss_find("soft-cross-entropy");
     }
-    RP_TRY(
-        rp_model_parse(arena, run->model_root, &run->data.sample, run->data.classes, &run->model));
-    size_t outputs = rp_shape_count(rp_model_out(run->model));
+    const rp_model_data about = {.sample = run->data.sample,
+                                 .type = run->data.type,
+                                 .classes = run->data.classes,
+                                 .tokens = run->data.tokens};
+    RP_TRY(rp_model_parse(arena, run->model_root, &about, &run->model));
+    RP_TRY(take_targets(run, root));
+    size_t outputs = rp_shape_count(rp_model_out(run->model)) / rp_runfile_target_rows(run);
     size_t wanted = run->loss->class_target ? run->data.classes : rp_data_row_width(&run->data);
     if (run->loss->class_target ? outputs < wanted : outputs != wanted) {
         return rp_node_fail(root, "model %s has %zu outputs, but the data set has %zu %s",

@@ -109,7 +109,7 @@ typedef struct {
     bool boards_auto; /* a plan may leave out boards and change their order */
 
     const rp_loss_kind *loss;
-    float label_smoothing;
+    rp_loss_options loss_options;
     rp_method method;
     rp_sizes sizes; /* of microbatches, by stage and direction */
     rp_optim optim;
@@ -148,6 +148,11 @@ static inline uint32_t rp_runfile_backward_place(const rp_runfile *run, uint32_t
     return rp_method_is_split(&run->method, stage)
                ? rp_method_backward_node(&run->method, run->stages, stage)
                : rp_runfile_forward_place(run, stage);
+}
+
+/* Targets of a sample that can be right or wrong: the tokens of a sequence, or 1. */
+static inline uint32_t rp_runfile_target_rows(const rp_runfile *run) {
+    return run->loss->class_target ? run->data.target_width : 1;
 }
 
 /* Puts schedules.at[index] into effect. */

@@ -2,16 +2,18 @@
 
 #include <string.h>
 
+/* Looks among the first `boards` of the roster. The `listed` ones after them are already taken. */
 static rp_err find_board(const rp_node *item, const rp_roster_entry *roster, uint32_t boards,
-                         uint32_t *out) {
-    for (uint32_t k = 0; k < boards; k++) {
+                         uint32_t listed, uint32_t *out) {
+    for (uint32_t k = 0; k < boards + listed; k++) {
         if (strcmp(roster[k].name, rp_node_text(item)) == 0) {
             *out = k;
-            return RP_OK;
+            return k < boards
+                       ? RP_OK
+                       : rp_node_fail(item, "board '%s' is listed twice", rp_node_text(item));
         }
     }
-    return rp_node_fail(item, "board '%s' is not in the roster, or is listed twice",
-                        rp_node_text(item));
+    return rp_node_fail(item, "board '%s' is not in the roster", rp_node_text(item));
 }
 
 static void move_to_end(rp_roster_entry *roster, uint32_t board, uint32_t count) {
@@ -27,7 +29,7 @@ static rp_err take_name(const rp_node *item, rp_roster_entry *roster, uint32_t *
     if (!rp_node_is_scalar(item)) {
         return rp_node_fail(item, "expected names of boards");
     }
-    RP_TRY(find_board(item, roster, *boards, &board));
+    RP_TRY(find_board(item, roster, *boards, *spares, &board));
     if (roster[board].dials) {
         return rp_node_fail(item,
                             "board '%s' dials the host (address: dials); a spare needs an address "
@@ -82,7 +84,7 @@ rp_err rp_spares_arrange(const rp_node *names, rp_roster_entry *roster, uint32_t
         if (!rp_node_is_scalar(item)) {
             return rp_node_fail(item, "expected names of boards");
         }
-        RP_TRY(find_board(item, roster, all - i, &board));
+        RP_TRY(find_board(item, roster, all - i, i, &board));
         move_to_end(roster, board, all);
     }
     while (*boards > rp_node_count(names)) {

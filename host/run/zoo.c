@@ -26,11 +26,12 @@ rp_err rp_zoo_path(rp_arena *arena, const char *name, const char **out) {
     return err;
 }
 
-static rp_zoo_data assume_data(const char *path) {
+static rp_model_data assume_data(const char *path) {
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
-    return strncmp(name, "torchvision-", 12) == 0 ? (rp_zoo_data){rp_shape_3(3, 224, 224), 1000}
-                                                  : (rp_zoo_data){rp_shape_3(3, 32, 32), 10};
+    return strncmp(name, "torchvision-", 12) == 0
+               ? (rp_model_data){.sample = rp_shape_3(3, 224, 224), .classes = 1000}
+               : (rp_model_data){.sample = rp_shape_3(3, 32, 32), .classes = 10};
 }
 
 /* Does a layer have `out: classes`? Reads the file separately, because looking at a key of the tree
@@ -49,22 +50,21 @@ fail:
     return err;
 }
 
-rp_err rp_zoo_open(rp_arena *arena, const char *path, const rp_zoo_data *data, bool *assumed,
+rp_err rp_zoo_open(rp_arena *arena, const char *path, const rp_model_data *data, bool *assumed,
                    rp_model **out) {
-    const rp_zoo_data usual = assume_data(path);
-    rp_zoo_data chosen = *data;
+    const rp_model_data usual = assume_data(path);
+    rp_model_data chosen = *data;
     bool classes;
     rp_node *root;
     rp_err err;
     RP_TRY(find_classes(arena, path, &classes));
     RP_TRY(rp_config_read_file(arena, path, &root));
     const rp_node *input = rp_node_find(root, "input");
-    const bool follows = !input || !rp_node_is_list(input);
-    *assumed = (follows && data->input.dims == 0) || (classes && data->classes == 0);
-    chosen.input = follows && data->input.dims == 0 ? usual.input : data->input;
+    const bool follows = !input || rp_node_is_scalar(input);
+    *assumed = (follows && data->sample.dims == 0) || (classes && data->classes == 0);
+    chosen.sample = follows && data->sample.dims == 0 ? usual.sample : data->sample;
     chosen.classes = data->classes > 0 ? data->classes : usual.classes;
-    RP_TRY(rp_model_parse(arena, root, chosen.input.dims > 0 ? &chosen.input : NULL, chosen.classes,
-                          out));
+    RP_TRY(rp_model_parse(arena, root, &chosen, out));
 fail:
     return err;
 }

@@ -12,16 +12,10 @@ rp_err rp_zoo_names(rp_arena *arena, const char *const **out, uint32_t *count) R
  * zoo, which need not exist. errors MEMORY */
 rp_err rp_zoo_path(rp_arena *arena, const char *name, const char **out) RP_MUST_CHECK;
 
-/* Properties that a model file may leave to the data set. */
-typedef struct {
-    rp_shape input;   /* one sample; dims 0: not given */
-    uint32_t classes; /* 0: not given */
-} rp_zoo_data;
-
 /* Opens a model file outside of a run. Properties that neither the file nor `data` sets are
  * assumed: 3 x 224 x 224 and 1000 classes for models of torchvision, else 3 x 32 x 32 and 10;
  * *assumed is true then. errors  as rp_model_parse() */
-rp_err rp_zoo_open(rp_arena *arena, const char *path, const rp_zoo_data *data, bool *assumed,
+rp_err rp_zoo_open(rp_arena *arena, const char *path, const rp_model_data *data, bool *assumed,
                    rp_model **out) RP_MUST_CHECK;
 
 #endif

@@ -50,7 +50,7 @@ static rp_err read_samples(rp_arena *arena, const rp_sim_subject *s, rp_sim_samp
     rp_data data = run->data;
     const size_t count = rp_shape_count(&data.sample);
     const bool classes = run->loss->class_target;
-    const size_t width = classes ? 1 : rp_data_row_width(&run->data);
+    const size_t width = rp_data_row_width(&run->data);
     rp_feeder *feeder = NULL;
     uint8_t *encoded;
     rp_err err;
@@ -65,9 +65,9 @@ static rp_err read_samples(rp_arena *arena, const rp_sim_subject *s, rp_sim_samp
         const rp_batch *batch;
         RP_TRY(rp_feeder_take(feeder, &batch));
         for (uint32_t i = 0; i < batch->count; i++) {
-            const void *target =
-                classes ? (const void *)&batch->labels[i] : (const void *)&batch->rows[i * width];
-            rp_codec_encode_host(codec, batch->x + i * count, 1, count, encoded);
+            const void *target = classes ? (const void *)&batch->labels[i * width]
+                                         : (const void *)&batch->rows[i * width];
+            rp_codec_encode_host(codec, rp_batch_sample(&data, batch, i), 1, count, encoded);
             out->data[step * run->batch + i] =
                 rp_digest_of_bytes(encoded, rp_codec_bytes(codec, count));
             out->target[step * run->batch + i] = rp_digest_of_bytes(target, width * sizeof(float));

@@ -21,7 +21,7 @@ static bool is_by_accuracy(const rp_train *train) {
 }
 
 static double value_of(const rp_train *train, const rp_position_score *score) {
-    return is_by_accuracy(train) ? (double)score->correct / (double)score->samples : score->loss;
+    return is_by_accuracy(train) ? (double)score->correct / (double)score->counted : score->loss;
 }
 
 /* NaN never counts as an improvement; any value beats "no result yet". */

@@ -1,4 +1,6 @@
 /* Passes without training: score a split, or renew batch statistics. */
+#include <math.h>
+
 #include "train/train_own.h"
 
 static rp_err begin_pass(rp_train *train, rp_split split, uint64_t samples, bool scores) {
@@ -44,11 +46,17 @@ static rp_err note_score(rp_train *train) {
     const rp_eval_pass *pass = &train->pass;
     rp_position_score *score = rp_position_score_of(train->position, pass->split);
     RP_ASSERT(pass->samples == pass->scored && pass->samples > 0);
-    *score = (rp_position_score){true, rp_tally_pass_loss(&train->tally) / (double)pass->samples,
-                                 pass->samples, pass->correct};
+    const rp_loss_sum sum = rp_tally_pass_sum(&train->tally);
+    const uint64_t counted = rp_train_counted(train, pass->samples, sum.ignored);
+    *score = (rp_position_score){.done = true,
+                                 .loss = counted > 0 ? sum.loss / (double)counted : (double)NAN,
+                                 .samples = pass->samples,
+                                 .counted = counted,
+                                 .correct = pass->correct};
+    const rp_record_score line = rp_train_record_score(score);
     return rp_record_eval(rp_train_record(train),
                           pass->trains && pass->split == RP_SPLIT_VALIDATION, train->position->step,
-                          score->loss, score->samples, score->correct);
+                          &line);
 }
 
 static void show_progress(const rp_train *train) {
@@ -118,7 +126,7 @@ rp_err rp_train_on_evaluated(rp_train *train, uint32_t board, const rp_message *
         return rp_fail(RP_ERR_PEER, "board %s evaluated more samples than it was sent",
                        train->ring->board[board].name);
     }
-    RP_TRY(rp_tally_add_pass(&train->tally, board, done->loss_sum));
+    RP_TRY(rp_tally_add_pass(&train->tally, board, done));
     rp_ring_note_progress(train->ring);
     pass->samples += done->samples;
     pass->correct += done->correct;

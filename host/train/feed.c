@@ -267,7 +267,7 @@ static rp_err send_label(rp_feed *feed, sent_batch *slot, const rp_transfer *t) 
     const rp_runfile *run = feed->ring->run;
     const rp_batch *batch = slot->batch;
     bool classes = run->loss->class_target;
-    uint32_t width = classes ? 1 : rp_data_row_width(&run->data);
+    const uint32_t width = rp_data_row_width(&run->data);
     const size_t first = (size_t)t->samples.first * width;
     const void *data =
         classes ? (const void *)(batch->labels + first) : (const void *)(batch->rows + first);
@@ -292,11 +292,12 @@ static rp_part encoded_part(const rp_feed *feed, const sent_batch *slot, const r
 }
 
 static rp_err send_input(rp_feed *feed, sent_batch *slot, const rp_transfer *t) {
-    const rp_runfile *run = feed->ring->run;
-    const float *x = slot->batch->x + t->samples.first * rp_shape_count(&run->data.sample);
-    const rp_shape shape = rp_shape_batch(t->samples.count, &run->data.sample);
+    const rp_data *data = &feed->ring->run->data;
+    const void *x = rp_batch_sample(data, slot->batch, t->samples.first);
+    const rp_shape shape = rp_shape_batch(t->samples.count, &data->sample);
+    const rp_Dtype type = data->type == RP_I32 ? RP_DTYPE_I32 : RP_DTYPE_F32;
     const rp_part part =
-        slot->encoded ? encoded_part(feed, slot, t) : rp_part_of_tensor(RP_DTYPE_F32, x, &shape);
+        slot->encoded ? encoded_part(feed, slot, t) : rp_part_of_tensor(type, x, &shape);
     return send_part(feed, slot, RP_KIND_INPUT, t, &part);
 }
 

@@ -7,27 +7,34 @@
 /* Larger than any board has; numbers from outside are bounded. */
 static const uint64_t BYTES_MAX = UINT64_C(1) << 44;
 
-rp_err rp_train_count_step(rp_train *train, double loss_sum) {
+uint64_t rp_train_counted(const rp_train *train, uint64_t samples, uint64_t ignored) {
+    const uint64_t targets = samples * rp_runfile_target_rows(train->run);
+    return ignored < targets ? targets - ignored : 0;
+}
+
+rp_err rp_train_count_step(rp_train *train, const rp_loss_sum *sum) {
     rp_position *position = train->position;
     const rp_runfile *run = train->run;
     const uint64_t step = position->step;
     RP_ASSERT(train->plan && step < run->steps);
     const uint32_t samples = rp_plan_step_samples(train->plan, step);
     const double lr = rp_lr_at(&run->lr, (double)run->optim.lr, step, run->steps, run->epoch_steps);
-    rp_finite_note_loss(train, loss_sum);
-    train->round.loss += loss_sum;
-    train->round.samples += samples;
+    const uint64_t counted = rp_train_counted(train, samples, sum->ignored);
+    rp_finite_note_loss(train, sum->loss);
+    train->round.loss += sum->loss;
+    train->round.counted += counted;
     position->step++;
     position->round = 0;
     position->test.done = position->validation.done = false;
-    return rp_record_step(rp_train_record(train), step, loss_sum / (double)samples, lr, samples);
+    return rp_record_step(rp_train_record(train), step,
+                          counted > 0 ? sum->loss / (double)counted : 0, lr, samples, counted);
 }
 
-rp_err rp_train_end_step(rp_train *train, double loss_sum) {
+rp_err rp_train_end_step(rp_train *train, const rp_loss_sum *sum) {
     rp_err err;
     RP_ASSERT(train->segment_start_ns != 0 && train->position->step < train->segment_end);
     RP_TRY(rp_waiting_note_step(train));
-    RP_TRY(rp_train_count_step(train, loss_sum));
+    RP_TRY(rp_train_count_step(train, sum));
 fail:
     return err;
 }
@@ -46,8 +53,8 @@ fail:
     return err;
 }
 
-bool rp_train_take_step(rp_train *train, double *loss_sum) {
-    return rp_tally_take_step(&train->tally, train->position->step, loss_sum);
+bool rp_train_take_step(rp_train *train, rp_loss_sum *sum) {
+    return rp_tally_take_step(&train->tally, train->position->step, sum);
 }
 
 void rp_reports_count_skipped(rp_train *train, uint32_t board, uint64_t step) {

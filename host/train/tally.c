@@ -24,7 +24,7 @@ rp_err rp_tally_open(rp_arena *arena, const rp_plan *plan, rp_tally *out) {
     RP_ASSERT(out->count > 0 && out->scorers > 0);
     out->room = out->count > 1 ? STEPS_AHEAD : 1;
     RP_TRY(RP_ARENA_NEW(arena, (size_t)out->room * out->count, &out->part));
-    RP_TRY(RP_ARENA_NEW(arena, out->scorers, &out->pass_loss));
+    RP_TRY(RP_ARENA_NEW(arena, out->scorers, &out->pass));
 fail:
     return err;
 }
@@ -58,47 +58,50 @@ rp_err rp_tally_add_step(rp_tally *tally, uint32_t board, uint64_t due, const rp
                        rp_plan_node_name(tally->plan, board), done->step, done->samples, due);
     }
     RP_ASSERT(done->step - due < tally->room);
-    *part = (rp_tally_part){.is_here = true, .loss = done->loss_sum};
+    *part = (rp_tally_part){true, {done->loss_sum, done->ignored}};
     return RP_OK;
 }
 
-bool rp_tally_take_step(rp_tally *tally, uint64_t step, double *loss_sum) {
+bool rp_tally_take_step(rp_tally *tally, uint64_t step, rp_loss_sum *out) {
     rp_tally_part *part = &tally->part[step % tally->room * tally->count];
     const uint32_t samples = rp_plan_step_samples(tally->plan, step);
-    double sum = 0;
+    rp_loss_sum sum = {0};
     for (uint32_t i = 0; i < tally->count; i++) {
         const bool has_part = rp_sched_share(tally->hold[i]->share, samples).count > 0;
         if (has_part && !part[i].is_here) {
             return false; /* boards without samples of the step report nothing */
         }
-        sum += part[i].loss;
+        sum.loss += part[i].sum.loss;
+        sum.ignored += part[i].sum.ignored;
     }
     for (uint32_t i = 0; i < tally->count; i++) {
         part[i] = (rp_tally_part){0};
     }
-    *loss_sum = sum;
+    *out = sum;
     return true;
 }
 
 void rp_tally_begin_pass(rp_tally *tally) {
     for (uint32_t i = 0; i < tally->scorers; i++) {
-        tally->pass_loss[i] = 0;
+        tally->pass[i] = (rp_loss_sum){0};
     }
 }
 
-rp_err rp_tally_add_pass(rp_tally *tally, uint32_t board, double loss_sum) {
+rp_err rp_tally_add_pass(rp_tally *tally, uint32_t board, const rp_EvaluateDone *done) {
     const uint32_t i = find_board(tally->scorer, tally->scorers, board);
     if (i == tally->scorers) {
         return refuse_board(tally, board);
     }
-    tally->pass_loss[i] += loss_sum;
+    tally->pass[i].loss += done->loss_sum;
+    tally->pass[i].ignored += done->ignored;
     return RP_OK;
 }
 
-double rp_tally_pass_loss(const rp_tally *tally) {
-    double sum = 0;
+rp_loss_sum rp_tally_pass_sum(const rp_tally *tally) {
+    rp_loss_sum sum = {0};
     for (uint32_t i = 0; i < tally->scorers; i++) {
-        sum += tally->pass_loss[i];
+        sum.loss += tally->pass[i].loss;
+        sum.ignored += tally->pass[i].ignored;
     }
     return sum;
 }

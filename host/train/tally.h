@@ -6,9 +6,15 @@
 #include "plan/plan.h"
 #include "wire/frame.h"
 
+/* Losses of some samples: their sum, and the number of targets that do not count. */
+typedef struct {
+    double loss;
+    uint64_t ignored;
+} rp_loss_sum;
+
 typedef struct {
     bool is_here;
-    double loss;
+    rp_loss_sum sum;
 } rp_tally_part;
 
 typedef struct {
@@ -18,7 +24,7 @@ typedef struct {
     uint32_t count, scorers;
     uint32_t room;       /* capacity in steps */
     rp_tally_part *part; /* [room][count], ring buffer by step */
-    double *pass_loss;   /* [scorers] */
+    rp_loss_sum *pass;   /* [scorers] */
 } rp_tally;
 
 /* errors MEMORY */
@@ -29,10 +35,11 @@ rp_err rp_tally_add_step(rp_tally *tally, uint32_t board, uint64_t due,
                          const rp_StepDone *done) RP_MUST_CHECK;
 /* True if all parts of the step are there; removes them. Losses are summed in the order of the
  * plan's holds, whatever the order of arrival. */
-bool rp_tally_take_step(rp_tally *tally, uint64_t step, double *loss_sum) RP_MUST_CHECK;
+bool rp_tally_take_step(rp_tally *tally, uint64_t step, rp_loss_sum *sum) RP_MUST_CHECK;
 /* Losses of a pass without training, by board. */
 void rp_tally_begin_pass(rp_tally *tally);
-rp_err rp_tally_add_pass(rp_tally *tally, uint32_t board, double loss_sum) RP_MUST_CHECK;
-double rp_tally_pass_loss(const rp_tally *tally);
+rp_err rp_tally_add_pass(rp_tally *tally, uint32_t board,
+                         const rp_EvaluateDone *done) RP_MUST_CHECK;
+rp_loss_sum rp_tally_pass_sum(const rp_tally *tally);
 
 #endif

@@ -108,7 +108,7 @@ rp_gain_estimator *rp_train_gains(rp_train *train) {
 double rp_train_take_round_loss(rp_train *train) {
     const rp_round_sums sums = train->round;
     train->round = (rp_round_sums){0};
-    return sums.samples > 0 ? sums.loss / (double)sums.samples : (double)NAN;
+    return sums.counted > 0 ? sums.loss / (double)sums.counted : (double)NAN;
 }
 
 uint32_t rp_train_first_stage(const rp_train *train, uint32_t board) {
@@ -125,8 +125,12 @@ bool rp_train_stage_trains(const rp_train *train, uint32_t stage, uint32_t param
 
 /* ---- the record ------------------------------------------------------------------------------ */
 
-static rp_record_score record_score(const rp_position_score *score) {
-    return (rp_record_score){score->done, score->loss, score->samples, score->correct};
+rp_record_score rp_train_record_score(const rp_position_score *score) {
+    return (rp_record_score){.known = score->done,
+                             .loss = score->loss,
+                             .samples = score->samples,
+                             .counted = score->counted,
+                             .correct = score->correct};
 }
 
 rp_record_totals rp_train_totals(const rp_train *train) {
@@ -137,8 +141,8 @@ rp_record_totals rp_train_totals(const rp_train *train) {
                               .epoch_loss = position->epoch_loss,
                               .seconds = position->seconds,
                               .segment_s = position->segment_s,
-                              .eval = record_score(&position->test),
-                              .validation = record_score(&position->validation)};
+                              .eval = rp_train_record_score(&position->test),
+                              .validation = rp_train_record_score(&position->validation)};
 }
 
 rp_err rp_train_rewind_record(const rp_train *train) {

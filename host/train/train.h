@@ -10,6 +10,7 @@
 #include "data/data.h"
 #include "folder/folder.h"
 #include "ring/ring.h"
+#include "train/tally.h"
 
 typedef struct rp_train rp_train;
 
@@ -102,11 +103,11 @@ void rp_train_resume_best(rp_train *train);
 rp_err rp_train_on_step_done(rp_train *train, uint32_t board,
                              const rp_message *message) RP_MUST_CHECK;
 /* True: all parts of the position's step have arrived; then call rp_train_end_step(). */
-bool rp_train_take_step(rp_train *train, double *loss_sum) RP_MUST_CHECK;
+bool rp_train_take_step(rp_train *train, rp_loss_sum *sum) RP_MUST_CHECK;
 /* Counts the position's step, which was just completed, and notes its duration. */
-rp_err rp_train_end_step(rp_train *train, double loss_sum) RP_MUST_CHECK;
+rp_err rp_train_end_step(rp_train *train, const rp_loss_sum *sum) RP_MUST_CHECK;
 /* Counts a step that boards did before this controller started. */
-rp_err rp_train_count_step(rp_train *train, double loss_sum) RP_MUST_CHECK;
+rp_err rp_train_count_step(rp_train *train, const rp_loss_sum *sum) RP_MUST_CHECK;
 rp_err rp_train_on_evaluated(rp_train *train, uint32_t board,
                              const rp_message *message) RP_MUST_CHECK;
 /* Takes a board's norms. With the last hold of a step, sends all boards the decision on it.

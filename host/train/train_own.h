@@ -59,8 +59,8 @@ typedef struct {
 
 /* A lane's steps since its last report to the run. */
 typedef struct {
-    double loss; /* sum over samples */
-    uint64_t samples;
+    double loss; /* sum over targets */
+    uint64_t counted;
 } rp_round_sums;
 
 /* finite.c */
@@ -130,6 +130,9 @@ void rp_segment_note_time(rp_train *train, bool whole);
 bool rp_segment_has_paused(const rp_train *train);
 /* NULL: no record is open. */
 rp_record *rp_train_record(const rp_train *train);
+rp_record_score rp_train_record_score(const rp_position_score *score);
+/* How many targets of `samples` samples count. */
+uint64_t rp_train_counted(const rp_train *train, uint64_t samples, uint64_t ignored);
 /* The first stage that a board holds. */
 uint32_t rp_train_first_stage(const rp_train *train, uint32_t board);
 /* The parameter is trained on this stage. */

@@ -474,12 +474,13 @@ static void a_checkpoint_is_of_one_run(void **state) {
     run.steps = 8;
     expect_ok(rp_checkpoint_find(&arena, &run, checkpoints, &path, &found, damaged));
     assert_false(found.test.done || found.validation.done);
-    const rp_position_score test = {.loss = 0.5, .samples = 24, .correct = 12};
-    const rp_position_score validation = {.loss = 0.25, .samples = 8, .correct = 7};
+    const rp_position_score test = {.loss = 0.5, .samples = 24, .counted = 23, .correct = 12};
+    const rp_position_score validation = {.loss = 0.25, .samples = 8, .counted = 8, .correct = 7};
     expect_ok(rp_checkpoint_mark_evaluated(checkpoints, RP_SPLIT_TEST, position.step, &test));
     expect_ok(rp_checkpoint_find(&arena, &run, checkpoints, &path, &found, damaged));
     assert_true(found.test.done && !found.validation.done);
     assert_int_equal(found.test.correct, 12);
+    assert_int_equal(found.test.counted, 23);
     expect_ok(rp_checkpoint_mark_evaluated(checkpoints, RP_SPLIT_VALIDATION, position.step + 1,
                                            &validation));
     expect_ok(rp_checkpoint_find(&arena, &run, checkpoints, &path, &found, damaged));

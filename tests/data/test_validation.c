@@ -154,7 +154,7 @@ static void a_feeder_gives_the_part(void **state) {
         expect_ok(rp_feeder_take(feeder, &batch));
         assert_int_equal(batch->count, step ? 4 : 8);
         for (uint32_t i = 0; i < batch->count; i++) {
-            assert_int_equal(find_sample(batch->x + (size_t)i * PIXELS),
+            assert_int_equal(find_sample((const float *)batch->x + (size_t)i * PIXELS),
                              data.part[RP_SPLIT_VALIDATION][step * 8 + i]);
         }
         rp_feeder_return(feeder, batch);

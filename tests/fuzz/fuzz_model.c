@@ -8,9 +8,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
     rp_arena_init(&arena, "fuzz", 256 << 20);
     rp_node *root;
     rp_model *model;
-    rp_shape sample = rp_shape_3(3, 32, 32);
+    const rp_model_data data = {.sample = rp_shape_3(3, 32, 32), .classes = 10, .tokens = 65};
     if (rp_config_read_text(&arena, (const char *)bytes, count, "fuzz", &root) == RP_OK &&
-        rp_model_parse(&arena, root, &sample, 10, &model) == RP_OK) {
+        rp_model_parse(&arena, root, &data, &model) == RP_OK) {
         for (uint32_t i = 0; i < model->layer_count; i++) {
             RP_ASSERT(rp_shape_check(&model->plan[i].out));
         }

@@ -51,13 +51,18 @@ class File:
         self.meta[case] = json.dumps(facts)
 
     def layer(self, case, kind, keys, n, inputs, run, params=None, training=True, special=None,
-              relu=False):
+              relu=False, ids=None, rel=None):
         """run(xs, params) -> y, in float64. inputs: sample shapes. params: suffix -> shape.
         special: what -> array for inputs that are not drawn. relu: the layer is asked to do the
-        work of a relu behind it; run() then includes it. Returns the drawn float64 tensors."""
+        work of a relu behind it; run() then includes it. ids: input -> array of token ids, which
+        has no gradient. rel: allowed relative error, if it is not GOLDEN_REL of golden.h. Returns
+        the drawn float64 tensors."""
         special = special or {}
+        ids = ids or {}
         facts = {"n": n, "in": [list(s) for s in inputs], "training": training,
                  "relu": relu, "layer": {"name": "l", "kind": kind, **keys}}
+        if rel:
+            facts["rel"] = rel
         self.describe(case, facts)
 
         def get(what, shape):
@@ -68,14 +73,21 @@ class File:
                 array = values(f"{case}/{what}", shape)
             return double(array)
 
-        xs = [get(f"x{i}", (n, *s)).requires_grad_() for i, s in enumerate(inputs)]
+        def get_ids(i, shape):
+            array = np.asarray(ids[i]).reshape(shape)
+            self.tensor(f"{case}/x{i}", array.astype(np.float32))
+            return torch.tensor(array, dtype=torch.int64)
+
+        xs = [get_ids(i, (n, *s)) if i in ids else get(f"x{i}", (n, *s)).requires_grad_()
+              for i, s in enumerate(inputs)]
         ps = {k: get(k, s).requires_grad_() for k, s in (params or {}).items()}
         y = run(xs, ps)
         dy = get("dy", tuple(y.shape))
         y.backward(dy)
         self.tensor(f"{case}/y", y.detach().numpy())
         for i, x in enumerate(xs):
-            self.tensor(f"{case}/dx{i}", x.grad.numpy())
+            if i not in ids:
+                self.tensor(f"{case}/dx{i}", x.grad.numpy())
         for k, p in ps.items():
             if p.grad is not None:
                 self.tensor(f"{case}/d{k}", p.grad.numpy())

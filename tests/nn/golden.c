@@ -103,7 +103,9 @@ static void expect_guard(layer_rig *rig, const rp_tensor *of) {
 void rig_expect_guards(layer_rig *rig) {
     for (uint32_t i = 0; i < rig->layer.input_count; i++) {
         expect_guard(rig, &rig->x[i]);
-        expect_guard(rig, &rig->dx[i]);
+        if (!rp_layer_takes_ids(&rig->plan, i)) {
+            expect_guard(rig, &rig->dx[i]);
+        }
     }
     expect_guard(rig, &rig->y);
     expect_guard(rig, &rig->dy);
@@ -119,7 +121,7 @@ static void describe_case(layer_rig *rig, rp_node *keys, const char *name, uint3
     *layer = (rp_layer){.kind = rp_layer_find(kind), .name = name, .input_count = input_count};
     assert_non_null(layer->kind);
     expect_ok(rp_arena_alloc(&rig->arena, 1, layer->kind->spec_bytes + 1, &layer->spec));
-    expect_ok(layer->kind->parse(layer, keys, 10));
+    expect_ok(layer->kind->parse(layer, keys, &(rp_model_data){.classes = 10, .tokens = 10}));
     expect_ok(rp_node_done(keys));
     if (relu) {
         assert_non_null(layer->kind->fuse_relu);
@@ -155,9 +157,13 @@ static void take_all(layer_rig *rig) {
     rp_layer_call *call = &rig->call;
     for (uint32_t i = 0; i < rig->layer.input_count; i++) {
         take_samples(rig, &call->in[i], &rig->x[i]);
-        take_samples(rig, &call->in[i], &rig->dx[i]);
         call->x[i] = &rig->x[i];
-        call->dx[i] = &rig->dx[i];
+        if (rp_layer_takes_ids(&rig->plan, i)) {
+            rig->x[i].dtype = RP_I32;
+        } else {
+            take_samples(rig, &call->in[i], &rig->dx[i]);
+            call->dx[i] = &rig->dx[i];
+        }
     }
     take_samples(rig, &rig->plan.out, &rig->y);
     take_samples(rig, &rig->plan.out, &rig->dy);
@@ -250,9 +256,29 @@ static const rp_st_entry *find_tensor(const golden_case *golden, const char *wha
     return rp_st_find(golden->reader, name);
 }
 
+/* Ids are in the file as floats. */
+static void fill_ids(layer_rig *rig, const golden_case *golden, rp_tensor *to, const char *what) {
+    const rp_st_entry *entry = find_tensor(golden, what);
+    const size_t count = rp_shape_count(&to->shape);
+    int32_t *ids;
+    assert_non_null(entry);
+    assert_int_equal(entry->bytes, count * sizeof(float));
+    expect_ok(RP_ARENA_NEW(&rig->arena, count, &ids));
+    const float *from = rp_st_data(golden->reader, entry);
+    for (size_t i = 0; i < count; i++) {
+        ids[i] = (int32_t)from[i];
+    }
+    expect_ok(rp_tensor_write(golden_device(), to, ids));
+    expect_ok(rp_device_drain(golden_device()));
+}
+
 static void fill_tensor(layer_rig *rig, const golden_case *golden, rp_tensor *to,
                         const char *what) {
     const rp_st_entry *entry = find_tensor(golden, what);
+    if (to->dtype == RP_I32) {
+        fill_ids(rig, golden, to, what);
+        return;
+    }
     if (entry) {
         assert_int_equal(entry->bytes, rp_shape_count(&to->shape) * sizeof(float));
         rig_write(rig, to, rp_st_data(golden->reader, entry));
@@ -285,6 +311,8 @@ void golden_open(layer_rig *rig, const golden_case *golden, uint32_t lead) {
     expect_ok(rp_node_u32(facts, "n", 1, 4096, &n));
     expect_ok(rp_node_bool(facts, "training", &training));
     expect_ok(rp_node_bool(facts, "relu", &relu));
+    rig->rel = GOLDEN_REL;
+    expect_ok(rp_node_f64(facts, "rel", 1e-6, 1e-4, &rig->rel));
     const rp_node *list = rp_node_find(facts, "in");
     rp_shape in[RP_LAYER_INPUTS_MAX];
     for (uint32_t i = 0; i < rp_node_count(list); i++) {
@@ -393,9 +421,15 @@ static void run_backward(layer_rig *rig) {
     expect_ok(rp_layer_backward(&rig->call));
 }
 
+static bool has_dx(const layer_rig *rig, uint32_t input) {
+    return !rp_layer_takes_ids(&rig->plan, input);
+}
+
 static void draw_gradients(layer_rig *rig) {
     for (uint32_t i = 0; i < rig->layer.input_count; i++) {
-        rig_draw(rig, &rig->dx[i], "before");
+        if (has_dx(rig, i)) {
+            rig_draw(rig, &rig->dx[i], "before");
+        }
     }
     for (uint32_t i = 0; i < rig->plan.param_count; i++) {
         if (rig->call.dparam[i]) {
@@ -417,7 +451,7 @@ static void check_tensors(layer_rig *rig, const golden_case *golden, const rp_te
     if (expected == UNTOUCHED) {
         assert_memory_equal(values, before, count * sizeof(float));
     } else {
-        compare_tensors(golden, values, what, expected == ADDED ? before : NULL, count, GOLDEN_REL);
+        compare_tensors(golden, values, what, expected == ADDED ? before : NULL, count, rig->rel);
     }
 }
 
@@ -425,7 +459,9 @@ static void check_gradients(layer_rig *rig, const golden_case *golden, outcome d
     char what[RP_LAYER_NAME_MAX];
     for (uint32_t i = 0; i < rig->layer.input_count; i++) {
         snprintf(what, sizeof what, "dx%u", i);
-        check_tensors(rig, golden, &rig->dx[i], what, dx);
+        if (has_dx(rig, i)) {
+            check_tensors(rig, golden, &rig->dx[i], what, dx);
+        }
     }
     for (uint32_t i = 0; i < rig->plan.param_count; i++) {
         if (rig->call.dparam[i]) {
@@ -457,9 +493,9 @@ static void run_in_place(layer_rig *rig, const golden_case *golden) {
     rig->call.accumulate = false;
     rig->call.want_dx = rig->call.want_dw = true;
     run_forward(rig);
-    golden_compare(rig, golden, &y, "y", GOLDEN_REL);
+    golden_compare(rig, golden, &y, "y", rig->rel);
     run_backward(rig);
-    golden_compare(rig, golden, &dx, "dx0", GOLDEN_REL);
+    golden_compare(rig, golden, &dx, "dx0", rig->rel);
 }
 
 /* Backward of the samples [first, first + n) of what the last forward computed. */
@@ -472,9 +508,11 @@ static void backward_part(layer_rig *rig, uint32_t first, uint32_t n) {
     rp_layer_call *call = &rig->call;
     for (uint32_t i = 0; i < rig->layer.input_count; i++) {
         expect_ok(rp_tensor_slice(&rig->x[i], first, n, &x[i]));
-        expect_ok(rp_tensor_slice(&rig->dx[i], first, n, &dx[i]));
         call->x[i] = whole.x[i] ? &x[i] : NULL;
-        call->dx[i] = &dx[i];
+        if (has_dx(rig, i)) {
+            expect_ok(rp_tensor_slice(&rig->dx[i], first, n, &dx[i]));
+            call->dx[i] = &dx[i];
+        }
     }
     expect_ok(rp_tensor_slice(&rig->y, first, n, &y));
     expect_ok(rp_tensor_slice(&rig->dy, first, n, &dy));
@@ -501,7 +539,7 @@ static uint64_t run_case(const golden_case *golden, uint32_t lead) {
     layer_rig rig;
     golden_open(&rig, golden, lead);
     run_forward(&rig);
-    golden_compare(&rig, golden, &rig.y, "y", GOLDEN_REL);
+    golden_compare(&rig, golden, &rig.y, "y", rig.rel);
     /* Backward may read only what the plan says it reads. */
     if (!rig.plan.needs_y) {
         rig.call.y = NULL;

@@ -23,11 +23,12 @@ typedef struct {
     rp_layer_plan plan;
     /* Every x, y, dx and dy, and what is saved, begins with sample `lead` of its memory. */
     uint32_t lead;
+    double rel; /* of a golden case: allowed relative error, GOLDEN_REL unless the case says more */
     uint64_t digest; /* of the bits of every result that golden_run() looked at */
     rp_tensor x[RP_LAYER_INPUTS_MAX], y, dy, dx[RP_LAYER_INPUTS_MAX];
     rp_tensor param[RP_LAYER_PARAMS_MAX], dparam[RP_LAYER_PARAMS_MAX];
-    /* Points at all of the above; training, want_dx and want_dw are set, all else is 0. Change it
-     * and pass it to rig->layer.kind->forward/backward/commit. */
+    /* Points at all of the above, except dx of token ids; training, want_dx and want_dw are set,
+     * all else is 0. Change it and pass it to rig->layer.kind->forward/backward/commit. */
     rp_layer_call call;
 } layer_rig;
 

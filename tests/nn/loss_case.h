@@ -11,12 +11,12 @@ enum { LOSS_LEAD = 3, LOSS_TRAIL = 2, LOSS_GUARD = 0xA5 };
 typedef struct {
     rp_arena arena;
     rp_darena *memory;
-    uint32_t n, outputs;
-    float label_smoothing; /* 0 at first */
+    uint32_t n, outputs, rows; /* rows: 1 at first; outputs: of all rows */
+    rp_loss_options options;   /* 0 at first */
     const rp_loss_kind *kind;
     rp_tensor y, dy;
-    rp_buffer *target, *result;
-    float *loss, *gradient; /* after loss_case_run(): pairs of [n][2], and [n][outputs] */
+    rp_buffer *target, *result, *row_result;
+    float *loss, *gradient; /* after loss_case_run(): [n][RP_LOSS_RESULT], and [n][outputs] */
 } loss_case;
 
 static inline void loss_case_take(loss_case *c, rp_tensor *out) {
@@ -43,19 +43,29 @@ static inline void loss_case_expect_guard(loss_case *c, const rp_tensor *of) {
     }
 }
 
-static inline void loss_case_open(loss_case *c, const char *kind, uint32_t n, uint32_t outputs) {
-    *c = (loss_case){.n = n, .outputs = outputs, .kind = rp_loss_find(kind)};
+static inline void loss_case_open_rows(loss_case *c, const char *kind, uint32_t n, uint32_t rows,
+                                       uint32_t outputs, const rp_loss_options *options) {
+    *c = (loss_case){.n = n,
+                     .rows = rows,
+                     .outputs = rows * outputs,
+                     .options = *options,
+                     .kind = rp_loss_find(kind)};
     assert_non_null(c->kind);
     rp_arena_init(&c->arena, "loss", 0);
-    const size_t bytes = (size_t)n * outputs * sizeof(float);
+    const size_t targets =
+        (size_t)n * (c->kind->class_target ? rows + options->ignores : c->outputs);
     expect_ok(rp_darena_open(&c->arena, golden_device(), "loss", 0, 0, &c->memory));
     loss_case_take(c, &c->y);
     loss_case_take(c, &c->dy);
-    expect_ok(
-        rp_darena_take(c->memory, c->kind->class_target ? n * sizeof(int32_t) : bytes, &c->target));
-    expect_ok(rp_darena_take(c->memory, 2 * n * sizeof(float), &c->result));
-    expect_ok(RP_ARENA_NEW(&c->arena, 2 * (size_t)n, &c->loss));
-    expect_ok(RP_ARENA_NEW(&c->arena, (size_t)n * outputs, &c->gradient));
+    expect_ok(rp_darena_take(c->memory, targets * sizeof(float), &c->target));
+    expect_ok(rp_darena_take(c->memory, RP_LOSS_RESULT * n * sizeof(float), &c->result));
+    expect_ok(rp_darena_take(c->memory, RP_LOSS_RESULT * n * rows * sizeof(float), &c->row_result));
+    expect_ok(RP_ARENA_NEW(&c->arena, RP_LOSS_RESULT * (size_t)n, &c->loss));
+    expect_ok(RP_ARENA_NEW(&c->arena, (size_t)n * c->outputs, &c->gradient));
+}
+
+static inline void loss_case_open(loss_case *c, const char *kind, uint32_t n, uint32_t outputs) {
+    loss_case_open_rows(c, kind, n, 1, outputs, &(rp_loss_options){0});
 }
 
 static inline void loss_case_close(loss_case *c) {
@@ -78,14 +88,17 @@ static inline void loss_case_run(loss_case *c, uint32_t step_samples, bool with_
     const rp_loss_call call = {.device = device,
                                .n = c->n,
                                .step_samples = step_samples,
-                               .label_smoothing = c->label_smoothing,
+                               .rows = c->rows,
+                               .options = c->options,
                                .y = &c->y,
                                .target = c->target,
                                .dy = with_gradient ? &c->dy : NULL,
-                               .result = c->result};
+                               .result = c->result,
+                               .row_result = c->row_result};
     expect_ok(rp_loss_run(c->kind, &call));
     expect_ok(rp_tensor_read(device, c->gradient, &c->dy));
-    expect_ok(rp_buffer_read_now(device, c->loss, c->result, 0, 2 * c->n * sizeof(float)));
+    expect_ok(
+        rp_buffer_read_now(device, c->loss, c->result, 0, RP_LOSS_RESULT * c->n * sizeof(float)));
 }
 
 /* The tensor <case>/<what> of the golden file. */
@@ -123,7 +136,7 @@ static inline void loss_case_each(const char *stem, const char *kind,
         expect_ok(rp_node_u32(facts, "outputs", 1, 4096, &outputs));
         loss_case c;
         loss_case_open(&c, kind, n, outputs);
-        expect_ok(rp_node_f32(facts, "label_smoothing", 0, 1, &c.label_smoothing));
+        expect_ok(rp_node_f32(facts, "label_smoothing", 0, 1, &c.options.label_smoothing));
         const float *target = loss_case_golden(reader, name, "target");
         int32_t class_of[4096];
         for (uint32_t i = 0; c.kind->class_target && i < n; i++) {
@@ -151,7 +164,7 @@ static inline void loss_case_compare(loss_case *c, const rp_st_reader *reader, c
     }
     loss_case_run(c, c->n, true);
     for (uint32_t i = 0; i < c->n; i++) {
-        expect_close(c->loss[2 * i], loss[i], 1e-5, 1e-6);
+        expect_close(c->loss[RP_LOSS_RESULT * i], loss[i], 1e-5, 1e-6);
     }
     expect_close_all(c->gradient, dy, count, 1e-5, 1e-7);
     loss_case_run(c, 4 * c->n, true);
@@ -167,7 +180,7 @@ static inline void loss_case_differences(const char *kind, const void *target, f
     float y[N * OUTPUTS];
     loss_case c;
     loss_case_open(&c, kind, N, OUTPUTS);
-    c.label_smoothing = smoothing;
+    c.options.label_smoothing = smoothing;
     golden_values("y", N * OUTPUTS, y);
     loss_case_fill(&c, y, target);
     loss_case_run(&c, 1, true);
@@ -182,7 +195,7 @@ static inline void loss_case_differences(const char *kind, const void *target, f
             loss_case_run(&c, 1, false);
             loss[side] = 0;
             for (size_t s = 0; s < N; s++) {
-                loss[side] += (double)c.loss[2 * s];
+                loss[side] += (double)c.loss[RP_LOSS_RESULT * s];
             }
         }
         y[i] = at;

@@ -32,7 +32,7 @@ static rp_model *skip_model(void) {
     rp_node *root;
     rp_model *model;
     expect_ok(rp_config_read_text(&arena, text, strlen(text), "m.yaml", &root));
-    expect_ok(rp_model_parse(&arena, root, NULL, 0, &model));
+    expect_ok(rp_model_parse(&arena, root, &(rp_model_data){0}, &model));
     return model;
 }
 
@@ -133,7 +133,7 @@ static void too_many_tensors(void **state) {
     rp_boundary b;
     rp_cut cut;
     expect_ok(rp_config_read_text(&arena, wide, strlen(wide), "m.yaml", &root));
-    expect_ok(rp_model_parse(&arena, root, NULL, 0, &model));
+    expect_ok(rp_model_parse(&arena, root, &(rp_model_data){0}, &model));
     expect_ok(rp_cut_boundary_at(model, 7, &b));
     assert_int_equal(b.count, 8);
     expect_err(rp_cut_boundary_at(model, 9, &b), RP_ERR_LIMIT);

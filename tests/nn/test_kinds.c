@@ -43,7 +43,7 @@ static rp_err read_all(const rp_layer_kind *kind, const char *text) {
     expect_ok(rp_config_read_text(&arena, text, strlen(text), "keys", &keys));
     assert_non_null(rp_node_find(keys, "kind"));
     expect_ok(rp_arena_alloc(&arena, 1, kind->spec_bytes + 1, &layer.spec));
-    rp_err err = kind->parse(&layer, keys, 10);
+    rp_err err = kind->parse(&layer, keys, &(rp_model_data){.classes = 10, .tokens = 10});
     if (err == RP_OK) {
         err = rp_node_done(keys);
     }

@@ -9,8 +9,7 @@ static void calls_are_checked(void **state) {
     expect_ok(rp_layer_forward(&rig.call));
     rig.x[0].dtype = RP_F16;
     expect_err(rp_layer_forward(&rig.call), RP_ERR_SHAPE);
-    assert_non_null(
-        strstr(rp_err_message(), "layer 'fc': x[0] is f16, but dense computes only f32"));
+    assert_non_null(strstr(rp_err_message(), "layer 'fc': x[0] is f16, but dense needs f32 here"));
     expect_err(rp_layer_backward(&rig.call), RP_ERR_SHAPE);
     rig.x[0].dtype = RP_F32;
     rig.dy.offset = 1;

@@ -59,12 +59,13 @@ static void groups_divide_the_channels(void **state) {
     rp_arena_init(&arena, "keys", 0);
     const char *text = "{groups: 4}";
     expect_ok(rp_config_read_text(&arena, text, strlen(text), "keys", &keys));
-    expect_ok(layer.kind->parse(&layer, keys, 10));
+    expect_ok(layer.kind->parse(&layer, keys, &(rp_model_data){.classes = 10, .tokens = 10}));
     expect_err(layer.kind->plan(&layer, &shape, &plan), RP_ERR_SHAPE);
     assert_non_null(strstr(rp_err_message(), "6 channels do not divide into 4 groups"));
     text = "{eps: 0.1}"; /* groups has no default */
     expect_ok(rp_config_read_text(&arena, text, strlen(text), "keys", &keys));
-    expect_err(layer.kind->parse(&layer, keys, 10), RP_ERR_USAGE);
+    expect_err(layer.kind->parse(&layer, keys, &(rp_model_data){.classes = 10, .tokens = 10}),
+               RP_ERR_USAGE);
     rp_arena_finish(&arena);
 }
 

@@ -12,7 +12,8 @@ static void negative_slope_is_refused(void **state) {
     assert_int_equal(layer.kind->spec_bytes, sizeof spec);
     rp_arena_init(&arena, "test", 0);
     expect_ok(rp_config_read_text(&arena, text, sizeof text - 1, "test", &node));
-    expect_err(layer.kind->parse(&layer, node, 10), RP_ERR_USAGE);
+    expect_err(layer.kind->parse(&layer, node, &(rp_model_data){.classes = 10, .tokens = 10}),
+               RP_ERR_USAGE);
     rp_arena_finish(&arena);
 }
 

@@ -11,7 +11,7 @@ static void compare_loss(loss_case *c, const rp_st_reader *reader, const char *n
         for (uint32_t j = 1; j < c->outputs; j++) {
             best = y[i * c->outputs + j] > y[i * c->outputs + best] ? j : best;
         }
-        expect_close(c->loss[2 * i + 1], best == (uint32_t)target[i], 0, 0);
+        expect_close(c->loss[RP_LOSS_RESULT * i + 1], best == (uint32_t)target[i], 0, 0);
     }
 }
 
@@ -35,16 +35,17 @@ static void expect_nan_outside(float smoothing) {
     float y[N * OUTPUTS];
     loss_case c;
     loss_case_open(&c, "cross-entropy", N, OUTPUTS);
-    c.label_smoothing = smoothing;
+    c.options.label_smoothing = smoothing;
     golden_values("y", N * OUTPUTS, y);
     loss_case_fill(&c, y, target);
     loss_case_run(&c, N, true);
     for (size_t i = 0; i < N * OUTPUTS; i++) {
         assert_int_equal(expect_finite_bits((double)c.gradient[i]), good[i / OUTPUTS]);
-        assert_int_equal(expect_finite_bits((double)c.loss[2 * (i / OUTPUTS)]), good[i / OUTPUTS]);
+        assert_int_equal(expect_finite_bits((double)c.loss[RP_LOSS_RESULT * (i / OUTPUTS)]),
+                         good[i / OUTPUTS]);
     }
     for (size_t i = 1; i < 4; i++) {
-        expect_close(c.loss[2 * i + 1], 0, 0, 0);
+        expect_close(c.loss[RP_LOSS_RESULT * i + 1], 0, 0, 0);
     }
     loss_case_close(&c);
 }
@@ -72,13 +73,13 @@ static void huge_ties_and_nan(void **state) {
     loss_case_run(&c, N, true);
     expect_close(c.loss[0], 0, 0, 0);
     expect_close(c.loss[1], 1, 0, 0);
-    expect_close(c.loss[2], 1000, 0, 0);
-    expect_close(c.loss[3], 0, 0, 0);
+    expect_close(c.loss[3], 1000, 0, 0);
+    expect_close(c.loss[4], 0, 0, 0);
     expect_close(c.gradient[OUTPUTS], -0.2, 1e-6, 0);
     expect_close(c.gradient[OUTPUTS + 17], 0.2, 1e-6, 0);
-    expect_close(c.loss[5], 1, 0, 0);
-    expect_close(c.loss[7], 0, 0, 0);
-    assert_true(isnan(c.loss[8]) && c.loss[9] == 0.0f);
+    expect_close(c.loss[7], 1, 0, 0);
+    expect_close(c.loss[10], 0, 0, 0);
+    assert_true(isnan(c.loss[12]) && c.loss[13] == 0.0f);
     for (size_t j = 0; j < OUTPUTS; j++) {
         assert_true(isnan(c.gradient[4 * OUTPUTS + j]));
     }
@@ -91,7 +92,7 @@ static void results_have_places(void **state) {
     enum { N = 6, OUTPUTS = 7, FIRST = 4 };
     const int32_t target[N] = {0, 1, 2, 3, 4, 5};
     float y[N * OUTPUTS];
-    float whole[2 * N];
+    float whole[RP_LOSS_RESULT * N];
     loss_case c;
     loss_case_open(&c, "cross-entropy", N, OUTPUTS);
     golden_values("y", N * OUTPUTS, y);
@@ -107,6 +108,7 @@ static void results_have_places(void **state) {
         const rp_loss_call call = {.device = golden_device(),
                                    .n = part ? N - FIRST : FIRST,
                                    .step_samples = N,
+                                   .rows = 1,
                                    .y = &here,
                                    .target = c.target,
                                    .result = c.result,
@@ -118,11 +120,87 @@ static void results_have_places(void **state) {
     loss_case_close(&c);
 }
 
+/* Sequences of 3 tokens, some of them ignored, in two microbatches: the mean is over the tokens of
+ * the step that count, as torch's over the whole batch. */
+static void tokens_count_in_the_step(void **state) {
+    (void)state;
+    enum { N = 4, ROWS = 3, OUTPUTS = 19, FIRST = 3, IGNORE = -100, COUNTED = 7 };
+    const int32_t target[N][ROWS] = {
+        {0, IGNORE, 5}, {18, 7, 7}, {IGNORE, IGNORE, IGNORE}, {2, IGNORE, 9}};
+    const rp_loss_options options = {.label_smoothing = 0.1F, .ignores = true, .ignore = IGNORE};
+    int32_t sent[N][ROWS + 1];
+    float y[N * ROWS * OUTPUTS];
+    golden_values("tokens", N * ROWS * OUTPUTS, y);
+    for (size_t i = 0; i < N; i++) {
+        memcpy(sent[i], target[i], sizeof target[i]);
+        sent[i][ROWS] = COUNTED;
+    }
+    for (uint32_t part = 0; part < 2; part++) {
+        const uint32_t first = part ? FIRST : 0;
+        const uint32_t n = part ? N - FIRST : FIRST;
+        loss_case c;
+        loss_case_open_rows(&c, "cross-entropy", n, ROWS, OUTPUTS, &options);
+        loss_case_fill(&c, y + first * ROWS * OUTPUTS, sent[first]);
+        loss_case_run(&c, N, true);
+        for (uint32_t i = 0; i < n; i++) {
+            double sum = 0;
+            double counted = 0;
+            for (uint32_t r = 0; r < ROWS; r++) {
+                const size_t at = ((size_t)(first + i) * ROWS + r) * OUTPUTS;
+                const int32_t wanted = target[first + i][r];
+                const bool counts = wanted != IGNORE;
+                double norm = 0;
+                double mean = 0;
+                for (uint32_t j = 0; j < OUTPUTS; j++) {
+                    norm += exp((double)y[at + j]);
+                    mean += (double)y[at + j] / OUTPUTS;
+                }
+                for (uint32_t j = 0; j < OUTPUTS; j++) {
+                    const double share =
+                        (double)0.1F / OUTPUTS + ((int32_t)j == wanted ? 1 - (double)0.1F : 0);
+                    const double want = (exp((double)y[at + j]) / norm - share) / COUNTED;
+                    expect_close(c.gradient[(i * ROWS + r) * OUTPUTS + j], counts ? want : 0, 1e-5,
+                                 counts ? 1e-7 : 0);
+                }
+                sum += counts ? log(norm) - (1 - (double)0.1F) * (double)y[at + (size_t)wanted] -
+                                    (double)0.1F * mean
+                              : 0;
+                counted += counts;
+            }
+            expect_close(c.loss[RP_LOSS_RESULT * i], sum, 1e-5, 0);
+            expect_close(c.loss[RP_LOSS_RESULT * i + 2], counted, 0, 0);
+        }
+        loss_case_close(&c);
+    }
+}
+
+/* A step whose targets are all ignored: loss and gradient are 0, not NaN. */
+static void nothing_counts(void **state) {
+    (void)state;
+    enum { N = 2, ROWS = 2, OUTPUTS = 3 };
+    const rp_loss_options options = {.ignores = true, .ignore = 0};
+    const int32_t sent[N * (ROWS + 1)] = {0};
+    float y[N * ROWS * OUTPUTS];
+    loss_case c;
+    golden_values("y", N * ROWS * OUTPUTS, y);
+    loss_case_open_rows(&c, "cross-entropy", N, ROWS, OUTPUTS, &options);
+    loss_case_fill(&c, y, sent);
+    loss_case_run(&c, N, true);
+    for (size_t i = 0; i < N * ROWS * OUTPUTS; i++) {
+        expect_close(c.gradient[i], 0, 0, 0);
+    }
+    for (size_t i = 0; i < N * RP_LOSS_RESULT; i++) {
+        expect_close(c.loss[i], 0, 0, 0);
+    }
+    loss_case_close(&c);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equals_pytorch),      cmocka_unit_test(central_differences),
         cmocka_unit_test(class_outside),       cmocka_unit_test(huge_ties_and_nan),
-        cmocka_unit_test(results_have_places),
+        cmocka_unit_test(results_have_places), cmocka_unit_test(tokens_count_in_the_step),
+        cmocka_unit_test(nothing_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
 static void compare_loss(loss_case *c, const rp_st_reader *reader, const char *name) {
     loss_case_compare(c, reader, name);
     for (uint32_t i = 0; i < c->n; i++) {
-        expect_close(c->loss[2 * i + 1], 0, 0, 0);
+        expect_close(c->loss[RP_LOSS_RESULT * i + 1], 0, 0, 0);
     }
 }
 
@@ -31,7 +31,7 @@ static void nan_stays_in_its_sample(void **state) {
     loss_case_fill(&c, y, target);
     loss_case_run(&c, 3, true);
     for (size_t i = 0; i < 3; i++) {
-        assert_int_equal(isnan(c.loss[2 * i]) != 0, i == 1);
+        assert_int_equal(isnan(c.loss[RP_LOSS_RESULT * i]) != 0, i == 1);
     }
     for (size_t i = 0; i < 3 * 17; i++) {
         assert_int_equal(isnan(c.gradient[i]) != 0, i == 17 + 16);

@@ -19,7 +19,7 @@ static void compare_loss(loss_case *c, const rp_st_reader *reader, const char *n
     for (uint32_t i = 0; i < c->n; i++) {
         const size_t row = (size_t)i * c->outputs;
         const bool same = first_most(y + row, c->outputs) == first_most(target + row, c->outputs);
-        expect_close(c->loss[2 * i + 1], same, 0, 0);
+        expect_close(c->loss[RP_LOSS_RESULT * i + 1], same, 0, 0);
     }
 }
 
@@ -54,14 +54,15 @@ static void one_place_is_a_class(void **state) {
         loss_case soft;
         loss_case_open(&hard, "cross-entropy", N, OUTPUTS);
         loss_case_open(&soft, "soft-cross-entropy", N, OUTPUTS);
-        hard.label_smoothing = soft.label_smoothing = smooth ? 0.25f : 0.0f;
+        hard.options.label_smoothing = soft.options.label_smoothing = smooth ? 0.25f : 0.0f;
         loss_case_fill(&hard, y, class_of);
         loss_case_fill(&soft, y, rows);
         loss_case_run(&hard, N, true);
         loss_case_run(&soft, N, true);
         for (size_t i = 0; i < N; i++) {
-            expect_close(soft.loss[2 * i], hard.loss[2 * i], 1e-6, 1e-6);
-            expect_close(soft.loss[2 * i + 1], hard.loss[2 * i + 1], 0, 0);
+            expect_close(soft.loss[RP_LOSS_RESULT * i], hard.loss[RP_LOSS_RESULT * i], 1e-6, 1e-6);
+            expect_close(soft.loss[RP_LOSS_RESULT * i + 1], hard.loss[RP_LOSS_RESULT * i + 1], 0,
+                         0);
         }
         expect_close_all(soft.gradient, hard.gradient, N * OUTPUTS, 1e-5, 1e-7);
         loss_case_close(&hard);
@@ -86,7 +87,7 @@ static void huge_and_nan(void **state) {
     expect_close(c.loss[0], 750, 1e-6, 0);
     expect_close(c.loss[1], 0, 0, 0);
     for (size_t i = 1; i < N; i++) {
-        assert_true(isnan(c.loss[2 * i]) && c.loss[2 * i + 1] == 0.0f);
+        assert_true(isnan(c.loss[RP_LOSS_RESULT * i]) && c.loss[RP_LOSS_RESULT * i + 1] == 0.0f);
     }
     for (size_t i = 0; i < N * OUTPUTS; i++) {
         assert_int_equal(expect_finite_bits((double)c.gradient[i]), i < OUTPUTS);

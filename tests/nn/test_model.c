@@ -22,7 +22,8 @@ static rp_err parse_model(const char *text, const rp_shape *data, uint32_t class
                           rp_model **out) {
     rp_node *root;
     expect_ok(rp_config_read_text(&arena, text, strlen(text), "m.yaml", &root));
-    return rp_model_parse(&arena, root, data, classes, out);
+    const rp_model_data about = {.sample = data ? *data : (rp_shape){0}, .classes = classes};
+    return rp_model_parse(&arena, root, &about, out);
 }
 
 static rp_err load_zoo_for(const char *name, const rp_shape *data, uint32_t classes,
@@ -33,7 +34,8 @@ static rp_err load_zoo_for(const char *name, const rp_shape *data, uint32_t clas
     expect_ok(
         rp_arena_printf(&arena, &path, "%s/host/models/%s.yaml", source ? source : ".", name));
     expect_ok(rp_config_read_file(&arena, path, &root));
-    return rp_model_parse(&arena, root, data, classes, out);
+    const rp_model_data about = {.sample = data ? *data : (rp_shape){0}, .classes = classes};
+    return rp_model_parse(&arena, root, &about, out);
 }
 
 static rp_err load_zoo(const char *name, const rp_shape *data, rp_model **out) {

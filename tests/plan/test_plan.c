@@ -16,7 +16,7 @@ static rp_model *read_model(rp_arena *arena, const char *text) {
     rp_node *root;
     rp_model *model;
     expect_ok(rp_config_read_text(arena, text, strlen(text), "model", &root));
-    expect_ok(rp_model_parse(arena, root, NULL, 0, &model));
+    expect_ok(rp_model_parse(arena, root, &(rp_model_data){0}, &model));
     return model;
 }
 

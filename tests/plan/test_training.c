@@ -50,13 +50,13 @@ static void batch_statistics_are_not_shared(void **state) {
                                "- {name: n, kind: batchnorm}\n"
                                "- {name: fc2, kind: dense, out: 3}\n";
     static const char *names[] = {"fc1", "n", "fc2"};
-    const rp_shape sample = rp_shape_1(4);
+    const rp_model_data data = {.sample = rp_shape_1(4), .classes = 3};
     rp_arena arena;
     rp_node *root;
     rp_model *model;
     rp_arena_init(&arena, "test", 0);
     expect_ok(rp_config_read_text(&arena, text, strlen(text), "model", &root));
-    expect_ok(rp_model_parse(&arena, root, &sample, 3, &model));
+    expect_ok(rp_model_parse(&arena, root, &data, &model));
     rp_plan *plan = spread_plan(&arena, "gpipe", shared, 2, 8);
     expect_ok(rp_plan_measure(plan));
     plan->stage[0].layer = names;

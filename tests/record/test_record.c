@@ -55,7 +55,7 @@ static void train_step(rp_record *record, uint64_t step, double loss) {
                                .end_ns = start_ns + (k + 1) * RP_NS_PER_S / 8};
         expect_ok(rp_record_op(record, &op));
     }
-    expect_ok(rp_record_step(record, step, loss, 0.25, 64));
+    expect_ok(rp_record_step(record, step, loss, 0.25, 64, 64));
 }
 
 static void close_record(rp_record *record, const char *status, uint64_t micro_done) {
@@ -137,8 +137,8 @@ static void every_sink_is_told(void **state) {
         record,
         &(rp_sink_codec){
             .step = 2, .stage = 1, .carries = "gradients", .codec = "int8", .l2_error = 0.0625}));
-    expect_ok(rp_record_eval(record, true, 2, 0.25, 32, 16));
-    expect_ok(rp_record_eval(record, false, 2, 0.5, 64, 56));
+    expect_ok(rp_record_eval(record, true, 2, &(rp_record_score){true, 0.25, 32, 32, 16}));
+    expect_ok(rp_record_eval(record, false, 2, &(rp_record_score){true, 0.5, 64, 64, 56}));
     close_record(record, "finished", 4);
     const char *log = slurp("log.jsonl", NULL);
     assert_non_null(strstr(log, "{\"step\":1,\"epoch\":0,\"loss\":2.0,\"lr\":0.25,"
@@ -193,7 +193,7 @@ static void a_run_goes_back(void **state) {
     totals.step = 1;
     train_step(record, 1, 100.0);
     train_step(record, 2, 100.0);
-    expect_ok(rp_record_eval(record, false, 3, 9, 64, 1));
+    expect_ok(rp_record_eval(record, false, 3, &(rp_record_score){true, 9, 64, 64, 1}));
     expect_ok(rp_record_rewind(record, &totals));
     now.stepped_ns += 10 * RP_NS_PER_S; /* until the boards are back: no step's time */
     train_step(record, 1, 1.0);

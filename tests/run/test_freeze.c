@@ -51,7 +51,7 @@ static void layers_that_fit(void **state) {
         rp_node *root;
         rp_model *model;
         expect_ok(freeze(cases[i].patterns, &root));
-        expect_ok(rp_model_parse(&arena, root, NULL, 0, &model));
+        expect_ok(rp_model_parse(&arena, root, &(rp_model_data){0}, &model));
         for (uint32_t l = 0; l < LAYERS; l++) {
             assert_int_equal(model->layer[l].frozen, cases[i].frozen[l]);
         }
@@ -70,7 +70,7 @@ static void nothing_is_asked(void **state) {
     rp_model *model;
     expect_ok(rp_config_read_text(&arena, model_text, sizeof model_text - 1, "model.yaml", &root));
     expect_ok(rp_freeze_layers(&arena, NULL, root));
-    expect_ok(rp_model_parse(&arena, root, NULL, 0, &model));
+    expect_ok(rp_model_parse(&arena, root, &(rp_model_data){0}, &model));
     for (uint32_t l = 0; l < LAYERS; l++) {
         assert_false(model->layer[l].frozen);
     }

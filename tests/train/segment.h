@@ -136,11 +136,11 @@ static inline rp_err say_done(uint32_t board, uint64_t step, uint32_t samples, d
 
 /* The last board has done the position's step, and it is counted. */
 static inline rp_err do_step(double loss_sum) {
-    double sum;
+    rp_loss_sum sum;
     expect_ok(say_done(LAST, position.step, BATCH, loss_sum));
     assert_true(rp_train_take_step(train, &sum));
-    assert_true(sum == loss_sum || isnan(loss_sum));
-    return rp_train_end_step(train, sum);
+    assert_true(sum.loss == loss_sum || isnan(loss_sum));
+    return rp_train_end_step(train, &sum);
 }
 
 /* All boards pause, with the plan's ledger from `from` on. */

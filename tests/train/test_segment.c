@@ -72,7 +72,7 @@ static void a_stop_comes_before_the_first_step_that_is_not_sent(void **state) {
 
 static void wrong_reports_are_refused(void **state) {
     (void)state;
-    double sum;
+    rp_loss_sum sum;
     open_train();
     expect_ok(rp_train_begin(train, EPOCH));
     expect_err(say_done(0, 0, BATCH, 1), RP_ERR_PEER);        /* it has not the last stage */
@@ -82,7 +82,7 @@ static void wrong_reports_are_refused(void **state) {
     expect_ok(say_done(LAST, 0, BATCH, 1));
     expect_err(say_done(LAST, 0, BATCH, 1), RP_ERR_PEER); /* twice */
     assert_true(rp_train_take_step(train, &sum));
-    expect_ok(rp_train_end_step(train, sum));
+    expect_ok(rp_train_end_step(train, &sum));
     expect_err(say_done(LAST, 0, BATCH, 1), RP_ERR_PEER); /* it is over */
     close_train();
 }

@@ -17,27 +17,33 @@ static void open_tally(void) {
 }
 
 static rp_err add(uint32_t board, uint64_t due, uint64_t step, uint32_t samples, double loss) {
-    const rp_StepDone done = {.step = step, .samples = samples, .loss_sum = loss};
+    const rp_StepDone done = {.step = step, .samples = samples, .loss_sum = loss, .ignored = board};
     return rp_tally_add_step(&tally, board, due, &done);
+}
+
+static rp_err add_pass(uint32_t board, double loss) {
+    const rp_EvaluateDone done = {.loss_sum = loss, .ignored = 2};
+    return rp_tally_add_pass(&tally, board, &done);
 }
 
 static void a_step_needs_every_part(void **state) {
     (void)state;
-    double loss = -1;
+    rp_loss_sum sum = {.loss = -1};
     open_tally();
     expect_ok(add(3, 0, 0, 4, 0.25));
     expect_ok(add(3, 0, 1, 2, 9)); /* one step ahead of the others */
     expect_ok(add(1, 0, 0, 2, 1e20));
-    assert_false(rp_tally_take_step(&tally, 0, &loss));
-    assert_true(loss < 0);
+    assert_false(rp_tally_take_step(&tally, 0, &sum));
+    assert_true(sum.loss < 0);
     expect_ok(add(2, 0, 0, 2, -1e20));
-    assert_true(rp_tally_take_step(&tally, 0, &loss));
-    expect_close(loss, 0.25, 0, 0); /* in the order of the boards, not of their reports */
-    assert_false(rp_tally_take_step(&tally, 0, &loss));
+    assert_true(rp_tally_take_step(&tally, 0, &sum));
+    expect_close(sum.loss, 0.25, 0, 0); /* in the order of the boards, not of their reports */
+    assert_false(rp_tally_take_step(&tally, 0, &sum));
     expect_ok(add(1, 1, 1, 1, 2));
     expect_ok(add(2, 1, 1, 1, 3));
-    assert_true(rp_tally_take_step(&tally, 1, &loss));
-    expect_close(loss, 14, 0, 0);
+    assert_true(rp_tally_take_step(&tally, 1, &sum));
+    expect_close(sum.loss, 14, 0, 0);
+    assert_int_equal(sum.ignored, 6);
     rp_arena_finish(&arena);
 }
 
@@ -50,7 +56,7 @@ static void other_reports_are_refused(void **state) {
     expect_err(add(1, 2, 2, 2, 1), RP_ERR_PEER);                       /* twice */
     expect_err(add(1, 2, 1, 1, 1), RP_ERR_PEER);                       /* over */
     expect_err(add(1, 2, 2 + RP_LINK_CONTROL_MAX, 2, 1), RP_ERR_PEER); /* too far ahead */
-    expect_err(rp_tally_add_pass(&tally, 0, 1), RP_ERR_PEER);
+    expect_err(add_pass(0, 1), RP_ERR_PEER);
     rp_arena_finish(&arena);
 }
 
@@ -59,11 +65,12 @@ static void a_pass_adds_up_by_board(void **state) {
     open_tally();
     for (int twice = 0; twice < 2; twice++) {
         rp_tally_begin_pass(&tally);
-        expect_ok(rp_tally_add_pass(&tally, 3, 0.5));
-        expect_ok(rp_tally_add_pass(&tally, 1, 1e20));
-        expect_ok(rp_tally_add_pass(&tally, 2, -1e20));
-        expect_ok(rp_tally_add_pass(&tally, 3, 0.25));
-        expect_close(rp_tally_pass_loss(&tally), 0.75, 0, 0);
+        expect_ok(add_pass(3, 0.5));
+        expect_ok(add_pass(1, 1e20));
+        expect_ok(add_pass(2, -1e20));
+        expect_ok(add_pass(3, 0.25));
+        expect_close(rp_tally_pass_sum(&tally).loss, 0.75, 0, 0);
+        assert_int_equal(rp_tally_pass_sum(&tally).ignored, 8);
     }
     rp_arena_finish(&arena);
 }

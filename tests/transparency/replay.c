@@ -69,7 +69,7 @@ static rp_err read_batches(replay *r) {
     const rp_batch *batch;
     rp_err err;
     r->sample_floats = rp_shape_count(&run->data.sample);
-    r->target_bytes = (classes ? 1 : rp_data_row_width(&run->data)) * sizeof(float);
+    r->target_bytes = rp_data_row_width(&run->data) * sizeof(float);
     RP_TRY(RP_ARENA_NEW(&r->arena, run->steps, &r->x));
     RP_TRY(RP_ARENA_NEW(&r->arena, run->steps, &r->target));
     RP_TRY(rp_feeder_open(&r->arena, &run->data, RP_FEEDER_THREAD, RP_SPLIT_TRAIN, true, run->batch,
