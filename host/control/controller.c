@@ -284,6 +284,12 @@ static rp_err open_warming(rp_controller *c) {
                         &c->warm);
 }
 
+static rp_targets targets_of(const rp_runfile *run) {
+    return rp_runfile_target_rows(run) == 1 ? RP_TARGETS_SINGLE
+           : run->data.characters           ? RP_TARGETS_CHARACTERS
+                                            : RP_TARGETS_TOKENS;
+}
+
 static rp_err open_record(rp_controller *c) {
     const rp_runfile *run = c->run;
     const rp_record_totals start = rp_train_totals(c->train);
@@ -296,6 +302,7 @@ static rp_err open_record(rp_controller *c) {
                                   .shape = shape,
                                   .stages = run->stages,
                                   .classes = run->loss->accuracy,
+                                  .targets = targets_of(run),
                                   .folder = rp_folder_paths_of(c->folder)->folder,
                                   .trace_bytes = (uint64_t)run->record.trace_mib << 20,
                                   .progress = c->env.progress,

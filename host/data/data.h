@@ -25,6 +25,7 @@ typedef struct {
     rp_shape sample;       /* one sample */
     rp_dtype type;         /* of its elements: f32, or i32 for token ids */
     uint32_t tokens;       /* ids are below it; 0: samples are not token ids */
+    bool characters;                 /* tokens are characters or bytes */
     uint32_t id_count;     /* the model can look up ids below it; 0: any */
     uint32_t classes;      /* 0 for regression */
     uint32_t target_width; /* f32 target columns, or labels of a sample */

@@ -28,6 +28,9 @@ struct rp_record {
     double told_s;                /* .. of those whose busy times the boards have told */
     int64_t step_ns[SPEED_STEPS]; /* ends of the last steps */
     uint32_t step_samples[SPEED_STEPS];
+    uint64_t step_counted[SPEED_STEPS]; /* targets that count */
+    /* of all steps since the record was opened */
+    uint64_t own_samples, own_counted;
     int64_t *busy_ns; /* per stage, since the shares were last computed */
     int64_t busy_since_ns;
     double *busy;
@@ -167,6 +170,7 @@ static void begin_run(rp_record *record, const rp_record_totals *start) {
         .epochs = (uint32_t)((run->shape.step_end + record->epoch_steps - 1) / record->epoch_steps),
         .stages = run->shape.stages,
         .without_losses = strcmp(run->executor, "opencl") != 0,
+        .targets = run->targets,
     };
 }
 
@@ -208,20 +212,26 @@ rp_err rp_record_rewind(rp_record *record, const rp_record_totals *start) {
 
 /* ---- on the way ------------------------------------------------------------------------------ */
 
-/* Over the last steps, so that a stall shows. */
-static double samples_per_second(const rp_record *record) {
-    uint64_t done = record->total.step - record->speed_step;
-    uint32_t count = done < SPEED_STEPS ? (uint32_t)done : SPEED_STEPS;
-    if (count < 2) {
-        return 0;
-    }
+/* Speed over the last steps, so that a stall shows. 0: not known yet. */
+static void measure_speed(const rp_record *record, double *samples_per_s, double *tokens_per_s) {
+    const uint64_t done = record->total.step - record->speed_step;
+    const uint32_t count = done < SPEED_STEPS ? (uint32_t)done : SPEED_STEPS;
     uint64_t samples = 0;
+    uint64_t counted = 0;
+    *samples_per_s = *tokens_per_s = 0;
+    if (count < 2) {
+        return;
+    }
     for (uint32_t i = 1; i < count; i++) {
         samples += record->step_samples[(record->total.step - i) % SPEED_STEPS];
+        counted += record->step_counted[(record->total.step - i) % SPEED_STEPS];
     }
-    int64_t last_ns = record->step_ns[(record->total.step - 1) % SPEED_STEPS];
-    int64_t first_ns = record->step_ns[(record->total.step - count) % SPEED_STEPS];
-    return last_ns > first_ns ? (double)samples * 1e9 / (double)(last_ns - first_ns) : 0;
+    const int64_t last_ns = record->step_ns[(record->total.step - 1) % SPEED_STEPS];
+    const int64_t first_ns = record->step_ns[(record->total.step - count) % SPEED_STEPS];
+    if (last_ns > first_ns) {
+        *samples_per_s = (double)samples * 1e9 / (double)(last_ns - first_ns);
+        *tokens_per_s = (double)counted * 1e9 / (double)(last_ns - first_ns);
+    }
 }
 
 void rp_record_take_boards(rp_record *record, uint32_t boards, uint32_t stages) {
@@ -267,14 +277,21 @@ rp_err rp_record_step(rp_record *record, uint64_t step, double loss, double lr, 
     record->train_loss = mean_loss(total);
     record->step_ns[step % SPEED_STEPS] = rp_clock_now_ns(record->clock);
     record->step_samples[step % SPEED_STEPS] = samples;
+    record->step_counted[step % SPEED_STEPS] = counted;
     total->step = step + 1;
     total->samples += samples;
+    record->own_samples += samples;
+    record->own_counted += counted;
     update_busy(record);
+    double samples_per_s;
+    double tokens_per_s;
+    measure_speed(record, &samples_per_s, &tokens_per_s);
     const rp_sink_step line = {.step = step,
                                .epoch = (uint32_t)(step / record->epoch_steps),
                                .loss = loss,
                                .lr = lr,
-                               .samples_per_s = samples_per_second(record),
+                               .samples_per_s = samples_per_s,
+                               .tokens_per_s = tokens_per_s,
                                .busy = record->busy_known ? record->busy : NULL,
                                .time_s = run_s(record),
                                .wall_s = wall_s(record)};
@@ -473,13 +490,15 @@ static rp_summary_score summary_score(const rp_record_score *score) {
     return (rp_summary_score){.known = score->known,
                               .loss = score->loss,
                               .accuracy = score->known ? accuracy_of(score) : 0,
-                              .samples = score->samples};
+                              .samples = score->samples,
+                              .counted = score->counted};
 }
 
 static rp_summary summarize_run(const rp_record *record, const rp_record_end *end) {
     const rp_record_run *run = &record->run;
     const rp_record_totals *total = &record->total;
     const double trained_s = total->segment_s + record->segment_s;
+    const double samples_per_s = trained_s > 0 ? (double)total->samples / trained_s : 0;
     rp_summary summary = {
         .status = end->status,
         .model = run->model,
@@ -496,11 +515,15 @@ static rp_summary summarize_run(const rp_record *record, const rp_record_end *en
         .train_loss = record->train_loss,
         .left_out = record->sinks_run.without_losses ? 0 : count_left_out(record),
         .classes = run->classes,
+        .targets = run->targets,
         .eval = summary_score(&total->eval),
         .eval_split = run->eval_split,
         .validation = summary_score(&total->validation),
         .best = end->best,
-        .samples_per_s = trained_s > 0 ? (double)total->samples / trained_s : 0,
+        .samples_per_s = samples_per_s,
+        .tokens_per_s = record->own_samples > 0 ? samples_per_s * (double)record->own_counted /
+                                                      (double)record->own_samples
+                                                : 0,
         .stage = end->stage,
         .stage_count = end->stage_count,
         .link = end->link,

@@ -20,9 +20,10 @@ typedef struct {
 /* Texts are borrowed until close. */
 typedef struct {
     const char *model, *schedule;
-    rp_sched_shape shape;   /* of board 0, from step 0; its stages are boards */
-    uint32_t stages;        /* of all boards; 0: one a board */
-    bool classes;           /* the targets are classes */
+    rp_sched_shape shape; /* of board 0, from step 0; its stages are boards */
+    uint32_t stages;      /* of all boards; 0: one a board */
+    bool classes;         /* the targets are classes */
+    rp_targets targets;
     const char *folder;     /* of the run; NULL: no files are written (eval) */
     uint64_t trace_bytes;   /* of trace.json at most; 0: there is none */
     bool temporary;         /* the folder is gone after the run: nobody is told of it */

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "record/histogram.h"
 #include "record/summary.h"
+#include "record/targets.h"
 #include "record/words.h"
 #include "sched/sched.h"
 
@@ -32,6 +33,7 @@ typedef struct {
     uint32_t epochs, stages;
     uint64_t trace_bytes; /* trace.json at most; 0: there is none */
     bool without_losses;  /* simulated: losses and accuracies mean nothing to a person */
+    rp_targets targets;
 } rp_sink_run;
 
 typedef struct {
@@ -39,6 +41,7 @@ typedef struct {
     uint32_t epoch;
     double loss, lr;
     double samples_per_s; /* over the last steps; 0: not known yet */
+    double tokens_per_s;  /* targets that count; 0: not known yet */
     const double *busy;   /* [stages]: share 0..1 of the last second; NULL in the first second */
     double time_s;        /* since the run began, resumed runs added */
     double wall_s;        /* since 1970 */

@@ -19,6 +19,7 @@ typedef struct {
     const char *path;
     int fd;
     bool regular;
+    rp_targets targets;
 } log_file;
 
 static rp_err fail_io(const char *path) {
@@ -156,13 +157,15 @@ fail:
     return err;
 }
 
-rp_err rp_metrics_open(rp_arena *arena, const char *path, uint64_t step_first, void **sink) {
+rp_err rp_metrics_open(rp_arena *arena, const char *path, uint64_t step_first, rp_targets targets,
+                       void **sink) {
     rp_err err = RP_OK;
     log_file *file;
     char *copy;
     RP_TRY(RP_ARENA_NEW(arena, 1, &file));
     RP_TRY(rp_arena_string(arena, path, &copy));
     file->path = copy;
+    file->targets = targets;
     RP_TRY(drop_later_records(path, step_first));
     file->fd = rp_replace_open(path, O_WRONLY | O_APPEND);
     file->regular = is_regular(path);
@@ -182,28 +185,37 @@ static rp_err open_sink(rp_arena *arena, const rp_sink_run *run, void **sink) {
         return RP_OK;
     }
     RP_TRY(rp_arena_printf(arena, &path, "%s/log.jsonl", run->folder));
-    RP_TRY(rp_metrics_open(arena, path, run->step_first, sink));
+    RP_TRY(rp_metrics_open(arena, path, run->step_first, run->targets, sink));
 fail:
     return err;
 }
 
 /* Numbers that are not finite are written as null. */
 static rp_err on_step(void *sink, const rp_sink_step *step) {
-    return write_line(sink, json_pack("{s:I, s:I, s:o, s:o, s:o, s:o}", "step",
-                                      (json_int_t)step->step + 1, "epoch", (json_int_t)step->epoch,
-                                      "loss", rp_json_of_real(step->loss), "lr",
-                                      rp_json_of_real(step->lr), "samples_per_s",
-                                      rp_json_of_real(step->samples_per_s), "time_s",
-                                      rp_json_of_real(step->time_s)));
+    const log_file *file = sink;
+    bool good = true;
+    json_t *line =
+        json_pack("{s:I, s:I, s:o, s:o, s:o, s:o}", "step", (json_int_t)step->step + 1, "epoch",
+                  (json_int_t)step->epoch, "loss", rp_json_of_real(step->loss), "lr",
+                  rp_json_of_real(step->lr), "samples_per_s", rp_json_of_real(step->samples_per_s),
+                  "time_s", rp_json_of_real(step->time_s));
+    if (line && file->targets != RP_TARGETS_SINGLE) {
+        rp_json_put(line, "tokens_per_s", rp_json_of_real(step->tokens_per_s), &good);
+        rp_targets_put_loss(line, file->targets, step->loss, &good);
+    }
+    return write_line(sink, line);
 }
 
 static rp_err on_eval(void *sink, const rp_sink_eval *eval) {
+    const log_file *file = sink;
+    bool good = true;
     json_t *line = json_pack("{s:s, s:I, s:o}", "event", "eval", "step", (json_int_t)eval->step,
                              "loss", rp_json_of_real(eval->loss));
     if (line && eval->accuracy >= 0) {
         (void)json_object_set_new(line, "accuracy", rp_json_of_real(eval->accuracy));
     }
     if (line) {
+        rp_targets_put_loss(line, file->targets, eval->loss, &good);
         (void)json_object_set_new(line, "samples", json_integer((json_int_t)eval->samples));
         (void)json_object_set_new(line, "time_s", rp_json_of_real(eval->time_s));
         (void)json_object_set_new(line, "split", json_string(eval->split));

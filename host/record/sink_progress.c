@@ -39,6 +39,7 @@ typedef struct {
     rp_clock own_clock;
     bool color, unicode;
     bool without_losses;
+    rp_targets targets;
     uint64_t step_total;
     uint32_t epochs, stages;
 
@@ -148,8 +149,25 @@ static void add_duration(frame *f, double seconds) {
     }
 }
 
-static void add_speed(frame *f, double samples_per_s) {
-    add_format(f, samples_per_s < 100 ? "  %.1f samples/s" : "  %.0f samples/s", samples_per_s);
+static void add_speed(const progress *p, frame *f) {
+    const bool tokens = p->targets != RP_TARGETS_SINGLE;
+    const double speed = tokens ? p->state.tokens_per_s : p->state.samples_per_s;
+    add_format(f, speed < 100 ? "  %.1f %s/s" : "  %.0f %s/s", speed,
+               tokens ? "tokens" : "samples");
+}
+
+static void add_loss(const progress *p, frame *f) {
+    const double loss = p->state.loss;
+    if (!isfinite(loss)) {
+        add_text(f, "  loss not finite");
+        return;
+    }
+    add_format(f, fabs(loss) < 1000 ? "  loss %.4f" : "  loss %.4g", loss);
+    if (p->targets == RP_TARGETS_CHARACTERS) {
+        add_format(f, "  %.3f bits", rp_bits(loss));
+    } else if (p->targets == RP_TARGETS_TOKENS) {
+        add_format(f, "  perplexity %.4g", rp_perplexity(loss));
+    }
 }
 
 /* Parts that a narrow line may omit. */
@@ -158,15 +176,11 @@ enum { NUMBER_SPEED = 1, NUMBER_EPOCH = 2, NUMBER_LOSS = 4, NUMBER_ALL = 7 };
 static void add_numbers(const progress *p, frame *f, unsigned shown) {
     const rp_sink_step *s = &p->state;
     add_format(f, "step %" PRIu64 "/%" PRIu64, s->step, p->step_total);
-    if (p->without_losses || !(shown & NUMBER_LOSS)) {
-        /* nothing to show */
-    } else if (isfinite(s->loss)) {
-        add_format(f, fabs(s->loss) < 1000 ? "  loss %.4f" : "  loss %.4g", s->loss);
-    } else {
-        add_text(f, "  loss not finite");
+    if (!p->without_losses && (shown & NUMBER_LOSS)) {
+        add_loss(p, f);
     }
     if (s->samples_per_s > 0 && (shown & NUMBER_SPEED)) {
-        add_speed(f, s->samples_per_s);
+        add_speed(p, f);
     }
     if (p->step_s > 0 && s->step < p->step_total) {
         add_text(f, "  ");
@@ -433,6 +447,7 @@ rp_err rp_progress_open(rp_arena *arena, const rp_sink_run *run, rp_progress_mod
     p->step_total = run->step_total;
     p->epochs = run->epochs;
     p->without_losses = run->without_losses;
+    p->targets = run->targets;
     p->stages = run->stages < STAGES_MAX ? run->stages : STAGES_MAX;
     p->speed_step = run->step_first;
     p->state.step = run->step_first;

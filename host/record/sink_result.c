@@ -45,16 +45,28 @@ static void print_left_out(FILE *file, const rp_summary *s) {
     }
 }
 
-static void print_score(FILE *file, const char *split, const rp_summary_score *score,
-                        bool classes) {
+static void print_token_loss(FILE *file, rp_targets targets, double loss) {
+    if (targets != RP_TARGETS_SINGLE && isfinite(loss)) {
+        (void)fprintf(file, ", perplexity %.4g", rp_perplexity(loss));
+    }
+    if (targets == RP_TARGETS_CHARACTERS && isfinite(loss)) {
+        (void)fprintf(file, ", %.4f bits", rp_bits(loss));
+    }
+}
+
+static void print_score(FILE *file, const char *split, const rp_summary *s,
+                        const rp_summary_score *score) {
     if (!score->known) {
         return;
     }
-    print_loss(file, split, score->loss, classes);
-    if (classes) {
+    print_loss(file, split, score->loss, s->classes);
+    print_token_loss(file, s->targets, score->loss);
+    if (s->classes) {
         (void)fprintf(file, ", accuracy %.2f %%", 100 * score->accuracy);
     }
-    (void)fprintf(file, " of %" PRIu64 "\n", score->samples);
+    const bool tokens = s->targets != RP_TARGETS_SINGLE;
+    (void)fprintf(file, " of %" PRIu64 "%s\n", tokens ? score->counted : score->samples,
+                  tokens ? " tokens" : "");
 }
 
 static void print_recoveries(FILE *file, const rp_summary *s) {
@@ -161,10 +173,14 @@ static void print_text(const result *to, const rp_summary *s) {
     if (s->samples > 0) {
         if (!s->without_losses) {
             print_loss(to->file, "train", s->train_loss, true);
+            print_token_loss(to->file, s->targets, s->train_loss);
             print_left_out(to->file, s);
             (void)fprintf(to->file, ", ");
         }
         (void)fprintf(to->file, "%.0f samples/s", s->samples_per_s);
+        if (s->targets != RP_TARGETS_SINGLE) {
+            (void)fprintf(to->file, ", %.0f tokens/s", s->tokens_per_s);
+        }
         if (!failed && isfinite(s->bubble)) {
             (void)fprintf(to->file, ", bubble %.0f %%", 100 * s->bubble);
         }
@@ -175,8 +191,8 @@ static void print_text(const result *to, const rp_summary *s) {
         (void)fprintf(to->file, "simulated with the executor %s, which computes no losses\n",
                       s->executor);
     } else {
-        print_score(to->file, "validation", &s->validation, s->classes);
-        print_score(to->file, s->eval_split ? s->eval_split : "test", &s->eval, s->classes);
+        print_score(to->file, "validation", s, &s->validation);
+        print_score(to->file, s->eval_split ? s->eval_split : "test", s, &s->eval);
     }
     print_recoveries(to->file, s);
     if (rp_log_level_now() >= RP_LOG_DEBUG && s->wire_count > 0) {

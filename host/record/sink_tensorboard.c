@@ -32,6 +32,7 @@ struct rp_tensorboard {
     FILE *file;
     size_t end; /* end of the records in the file */
     uint32_t stages;
+    rp_targets targets;
     double speeds_s; /* time of the last speeds, which are written once a second */
     double limit[RP_HISTOGRAM_BUCKETS];
     record record; /* buffer */
@@ -270,6 +271,7 @@ static rp_err open_sink(rp_arena *arena, const rp_sink_run *run, void **sink) {
     }
     RP_TRY(rp_tensorboard_open(arena, run->folder, run->step_first, run->wall_s, &board));
     board->stages = run->stages;
+    board->targets = run->targets;
     board->speeds_s = -1;
     *sink = board;
 fail:
@@ -282,6 +284,10 @@ static rp_err put_speeds(rp_tensorboard *board, const rp_sink_step *step) {
         RP_TRY(rp_tensorboard_scalar(board, "speed/samples_per_s", step->samples_per_s, step->step,
                                      step->wall_s));
     }
+    if (step->tokens_per_s > 0 && board->targets != RP_TARGETS_SINGLE) {
+        RP_TRY(rp_tensorboard_scalar(board, "speed/tokens_per_s", step->tokens_per_s, step->step,
+                                     step->wall_s));
+    }
     for (uint32_t k = 0; step->busy && k < board->stages; k++) {
         char tag[64];
         (void)snprintf(tag, sizeof tag, "busy/board%u", k);
@@ -292,10 +298,29 @@ fail:
     return err;
 }
 
+/* A loss of tokens also as perplexity and bits. `part`: "train", "test", ... */
+static rp_err put_loss(rp_tensorboard *board, const char *part, double loss, uint64_t step,
+                       double wall_s) {
+    char tag[64];
+    rp_err err;
+    (void)snprintf(tag, sizeof tag, "%s/loss", part);
+    RP_TRY(rp_tensorboard_scalar(board, tag, loss, step, wall_s));
+    if (board->targets != RP_TARGETS_SINGLE) {
+        (void)snprintf(tag, sizeof tag, "%s/perplexity", part);
+        RP_TRY(rp_tensorboard_scalar(board, tag, rp_perplexity(loss), step, wall_s));
+    }
+    if (board->targets == RP_TARGETS_CHARACTERS) {
+        (void)snprintf(tag, sizeof tag, "%s/bits", part);
+        RP_TRY(rp_tensorboard_scalar(board, tag, rp_bits(loss), step, wall_s));
+    }
+fail:
+    return err;
+}
+
 static rp_err on_step(void *sink, const rp_sink_step *step) {
     rp_tensorboard *board = sink;
     rp_err err;
-    RP_TRY(rp_tensorboard_scalar(sink, "train/loss", step->loss, step->step, step->wall_s));
+    RP_TRY(put_loss(sink, "train", step->loss, step->step, step->wall_s));
     RP_TRY(rp_tensorboard_scalar(sink, "train/lr", step->lr, step->step, step->wall_s));
     if (board->speeds_s < 0 || !(step->time_s < board->speeds_s + 1)) {
         RP_TRY(put_speeds(board, step));
@@ -309,8 +334,7 @@ static rp_err on_eval(void *sink, const rp_sink_eval *eval) {
     const uint64_t last = eval->step > 0 ? eval->step - 1 : 0;
     char name[64];
     rp_err err;
-    (void)snprintf(name, sizeof name, "%s/loss", eval->split);
-    RP_TRY(rp_tensorboard_scalar(sink, name, eval->loss, last, eval->wall_s));
+    RP_TRY(put_loss(sink, eval->split, eval->loss, last, eval->wall_s));
     if (eval->accuracy >= 0) {
         (void)snprintf(name, sizeof name, "%s/accuracy", eval->split);
         RP_TRY(rp_tensorboard_scalar(sink, name, eval->accuracy, last, eval->wall_s));

@@ -106,7 +106,11 @@ static void put_score(const rp_summary *s, const char *key, const rp_summary_sco
         rp_json_put(eval, "accuracy", rp_json_of_real(s->without_losses ? NAN : score->accuracy),
                     good);
     }
+    rp_targets_put_loss(eval, s->targets, s->without_losses ? NAN : score->loss, good);
     rp_json_put(eval, "samples", rp_json_of_whole(score->samples), good);
+    if (s->targets != RP_TARGETS_SINGLE) {
+        rp_json_put(eval, "tokens", rp_json_of_whole(score->counted), good);
+    }
     if (split && strcmp(split, "test") != 0) {
         rp_json_put(eval, "split", json_string(split), good);
     }
@@ -126,6 +130,7 @@ static void put_best(const rp_summary_best *best, json_t *object, bool *good) {
 static void put_results(const rp_summary *s, json_t *object, bool *good) {
     json_t *train = json_object();
     rp_json_put(train, "loss", rp_json_of_real(s->without_losses ? NAN : s->train_loss), good);
+    rp_targets_put_loss(train, s->targets, s->without_losses ? NAN : s->train_loss, good);
     if (s->left_out > 0) {
         rp_json_put(train, "left_out", rp_json_of_whole(s->left_out), good);
     }
@@ -140,6 +145,9 @@ static void put_results(const rp_summary *s, json_t *object, bool *good) {
         put_best(&s->best, object, good);
     }
     rp_json_put(object, "samples_per_s", rp_json_of_real(s->samples_per_s), good);
+    if (s->targets != RP_TARGETS_SINGLE) {
+        rp_json_put(object, "tokens_per_s", rp_json_of_real(s->tokens_per_s), good);
+    }
 }
 
 static void put_prediction(const rp_summary_prediction *prediction, json_t *object, bool *good) {

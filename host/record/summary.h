@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/arena.h"
+#include "record/targets.h"
 
 typedef struct {
     const char *board;
@@ -82,7 +83,7 @@ typedef struct {
 typedef struct {
     bool known; /* false: omitted */
     double loss, accuracy;
-    uint64_t samples;
+    uint64_t samples, counted; /* counted: targets that count */
 } rp_summary_score;
 
 /* The best evaluation during the run. */
@@ -108,11 +109,13 @@ typedef struct {
     double train_loss; /* mean of the last epoch's finite losses; NAN: none is finite */
     uint64_t left_out; /* steps of that epoch with a loss that is not finite */
     bool classes;      /* false: `accuracy` is omitted */
+    rp_targets targets;
     rp_summary_score eval;
     const char *eval_split;      /* part for `eval`; NULL or "test": omitted */
     rp_summary_score validation; /* of a training run */
     rp_summary_best best;
     double samples_per_s;
+    double tokens_per_s;           /* targets that count; omitted if a sample has one target */
     const rp_summary_stage *stage; /* one for each board */
     uint32_t stage_count;
     const rp_summary_link *link;

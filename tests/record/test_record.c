@@ -383,6 +383,40 @@ static void tensorboard_has_what_can_be_watched(void **state) {
     }
 }
 
+/* Losses of characters are also perplexities and bits, and speeds are also of tokens. */
+static void tokens_have_their_units(void **state) {
+    (void)state;
+    rp_record_run run = run_of(2);
+    const rp_record_totals start = {0};
+    rp_record *record = NULL;
+    run.targets = RP_TARGETS_CHARACTERS;
+    expect_ok(rp_record_open(&arena, &run, &start, &record));
+    for (uint64_t step = 0; step < 2; step++) {
+        now.stepped_ns += RP_NS_PER_S / 2;
+        expect_ok(rp_record_step(record, step, step == 0 ? 2 : log(2), 0.25, 64, 640));
+    }
+    expect_ok(rp_record_eval(record, false, 2, &(rp_record_score){true, 3 * log(2), 10, 100, 25}));
+    close_record(record, "finished", 4);
+    const char *text = slurp("log.jsonl", NULL);
+    assert_non_null(strstr(text, "\"tokens_per_s\":1280.0,\"perplexity\":2.0,\"bits\":1.0}\n"));
+    assert_non_null(strstr(text, "\"accuracy\":0.25,\"perplexity\":8.0,\"bits\":3.0,"
+                                 "\"samples\":10,"));
+    expect_close(number_at("summary.json", "samples_per_s"), 128, 0, 1e-9);
+    expect_close(number_at("summary.json", "tokens_per_s"), 1280, 0, 1e-9);
+    text = slurp("summary.json", NULL);
+    assert_non_null(strstr(text, "\"perplexity\": "));
+    assert_non_null(strstr(text, "\"bits\": 3.0"));
+    assert_non_null(strstr(text, "\"tokens\": 100"));
+    (void)fflush(result);
+    assert_non_null(strstr(slurp("result", NULL), "test loss 2.0794, perplexity 8, 3.0000 bits, "
+                                                  "accuracy 25.00 % of 100 tokens\n"));
+    assert_non_null(strstr(slurp("progress", NULL), "loss 0.6931  1.000 bits  1280 tokens/s"));
+    size_t bytes;
+    text = slurp("events.out.tfevents.ringpipe", &bytes);
+    assert_non_null(memmem(text, bytes, "test/perplexity", 15));
+    assert_non_null(memmem(text, bytes, "train/bits", 10));
+}
+
 static void facts_become_the_summary(void **state) {
     (void)state;
     rp_record_run run = run_of(4);
@@ -558,6 +592,7 @@ int main(void) {
                                         teardown_record),
         cmocka_unit_test_setup_teardown(tensorboard_has_what_can_be_watched, setup_record,
                                         teardown_record),
+        cmocka_unit_test_setup_teardown(tokens_have_their_units, setup_record, teardown_record),
         cmocka_unit_test_setup_teardown(facts_become_the_summary, setup_record, teardown_record),
         cmocka_unit_test_setup_teardown(no_wire_is_busy_for_longer_than_it_could, setup_record,
                                         teardown_record),

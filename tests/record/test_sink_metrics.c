@@ -49,7 +49,7 @@ static void a_line_each_and_at_once(void **state) {
     (void)state;
     void *metrics = NULL;
     char want[1024];
-    expect_ok(rp_metrics_open(&arena, in_folder("log.jsonl"), 0, &metrics));
+    expect_ok(rp_metrics_open(&arena, in_folder("log.jsonl"), 0, RP_TARGETS_SINGLE, &metrics));
     write_some(metrics);
     (void)snprintf(want, sizeof want, "%s%s%s%s", step_1, step_2, eval_2, event_3);
     assert_string_equal(slurp("log.jsonl", NULL), want); /* before close */
@@ -68,21 +68,21 @@ static void resuming_takes_lines_back(void **state) {
     (void)state;
     void *metrics = NULL;
     char want[1024];
-    expect_ok(rp_metrics_open(&arena, in_folder("log.jsonl"), 0, &metrics));
+    expect_ok(rp_metrics_open(&arena, in_folder("log.jsonl"), 0, RP_TARGETS_SINGLE, &metrics));
     write_some(metrics);
     expect_ok(rp_sink_metrics.close(metrics, NULL));
     append("log.jsonl", "{\"step\":4,\"ep", 13); /* torn */
-    expect_ok(rp_metrics_open(&arena, in_folder("log.jsonl"), 2, &metrics));
+    expect_ok(rp_metrics_open(&arena, in_folder("log.jsonl"), 2, RP_TARGETS_SINGLE, &metrics));
     expect_ok(write_note(metrics));
     expect_ok(rp_sink_metrics.close(metrics, NULL));
     (void)snprintf(want, sizeof want, "%s%s%s%s", step_1, step_2, eval_2, event_3);
     assert_string_equal(slurp("log.jsonl", NULL), want);
     assert_int_equal(access(in_folder("log.jsonl.tmp"), F_OK), -1);
-    expect_ok(rp_metrics_open(&arena, in_folder("log.jsonl"), 1, &metrics));
+    expect_ok(rp_metrics_open(&arena, in_folder("log.jsonl"), 1, RP_TARGETS_SINGLE, &metrics));
     expect_ok(rp_sink_metrics.close(metrics, NULL));
     assert_string_equal(slurp("log.jsonl", NULL), step_1);
     /* Nothing to go on with: begins. */
-    expect_ok(rp_metrics_open(&arena, in_folder("new.jsonl"), 5, &metrics));
+    expect_ok(rp_metrics_open(&arena, in_folder("new.jsonl"), 5, RP_TARGETS_SINGLE, &metrics));
     expect_ok(rp_sink_metrics.close(metrics, NULL));
 }
 
@@ -98,7 +98,7 @@ static void faults_stay(void **state) {
     char want[1024];
     for (size_t i = 0; i < 2; i++) {
         (void)remove(in_folder("log.jsonl"));
-        expect_ok(rp_metrics_open(&arena, in_folder("log.jsonl"), 0, &metrics));
+        expect_ok(rp_metrics_open(&arena, in_folder("log.jsonl"), 0, RP_TARGETS_SINGLE, &metrics));
         write_some(metrics);
         const rp_run_event events[] = {
             {.kind = RP_EVENT_HINT, .step = 2, .note = "every start says it"},
@@ -106,7 +106,8 @@ static void faults_stay(void **state) {
         expect_ok(write_event(metrics, &events[0], 5));
         expect_ok(write_event(metrics, &events[1], 9));
         expect_ok(rp_sink_metrics.close(metrics, NULL));
-        expect_ok(rp_metrics_open(&arena, in_folder("log.jsonl"), firsts[i], &metrics));
+        expect_ok(rp_metrics_open(&arena, in_folder("log.jsonl"), firsts[i], RP_TARGETS_SINGLE,
+                                  &metrics));
         expect_ok(write_note(metrics));
         expect_ok(rp_sink_metrics.close(metrics, NULL));
         (void)snprintf(want, sizeof want, "%s%s%s%s%s", i ? "" : step_1, i ? "" : step_2,
@@ -138,7 +139,7 @@ static void former_numbers_are_renewed(void **state) {
         (void)snprintf(want + strlen(want), sizeof want - strlen(want), "%s", renewed);
     }
     for (int times = 0; times < 2; times++) { /* the second finds numbers of now */
-        expect_ok(rp_metrics_open(&arena, in_folder("log.jsonl"), 2, &metrics));
+        expect_ok(rp_metrics_open(&arena, in_folder("log.jsonl"), 2, RP_TARGETS_SINGLE, &metrics));
         expect_ok(rp_sink_metrics.close(metrics, NULL));
         assert_string_equal(slurp("log.jsonl", NULL), want);
     }
@@ -149,7 +150,7 @@ static void going_back_takes_lines_back(void **state) {
     (void)state;
     void *metrics = NULL;
     char want[1024];
-    expect_ok(rp_metrics_open(&arena, in_folder("log.jsonl"), 0, &metrics));
+    expect_ok(rp_metrics_open(&arena, in_folder("log.jsonl"), 0, RP_TARGETS_SINGLE, &metrics));
     write_some(metrics);
     const rp_run_event events[] = {{.kind = RP_EVENT_DAMAGED, .step = 7, .error = "it broke"},
                                    {.kind = RP_EVENT_HINT_DATA, .step = 2, .note = "gone"}};
@@ -165,10 +166,11 @@ static void going_back_takes_lines_back(void **state) {
 static void bad_targets(void **state) {
     (void)state;
     void *metrics = NULL;
-    expect_err(rp_metrics_open(&arena, in_folder("none/log.jsonl"), 0, &metrics), RP_ERR_IO);
+    expect_err(rp_metrics_open(&arena, in_folder("none/log.jsonl"), 0, RP_TARGETS_SINGLE, &metrics),
+               RP_ERR_IO);
     assert_non_null(strstr(rp_err_message(), "none/log.jsonl"));
     if (access("/dev/full", W_OK) == 0) {
-        expect_ok(rp_metrics_open(&arena, "/dev/full", 0, &metrics));
+        expect_ok(rp_metrics_open(&arena, "/dev/full", 0, RP_TARGETS_SINGLE, &metrics));
         expect_err(write_note(metrics), RP_ERR_IO);
         assert_string_equal(rp_err_message(),
                             "/dev/full: cannot be written: No space left on device");
