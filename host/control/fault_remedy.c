@@ -27,13 +27,13 @@ static bool lacks_memory_to_verify(const rp_remedy_facts *f) {
     return f->failed == RP_CONTROL_VERIFY && f->err == RP_ERR_LIMIT;
 }
 
-bool rp_remedy_lacks_port(rp_err err, rp_control_state_id failed) {
-    return failed == RP_CONTROL_ASSIGN && err == RP_ERR_IO;
+bool rp_remedy_lacks_port(rp_err err, rp_control_state_id failed, bool of_board) {
+    return failed == RP_CONTROL_ASSIGN && err == RP_ERR_IO && of_board;
 }
 
 /* Another process has used the port for all of ring.wait. */
 static bool is_out_of_time_for_port(const rp_remedy_facts *f) {
-    return rp_remedy_lacks_port(f->err, f->failed) && f->had_time;
+    return rp_remedy_lacks_port(f->err, f->failed, f->of_board) && f->had_time;
 }
 
 /* A board counts as absent: it has not come in time, computes wrong, or gets no port. A board that

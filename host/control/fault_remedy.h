@@ -37,6 +37,7 @@ typedef struct {
     rp_err err;
     rp_FaultClass fault_class;
     rp_control_state_id failed; /* the state that the fault ended */
+    bool of_board;              /* a particular board has it */
     /* the run */
     bool trains;
     bool begun;       /* the boards have been loaded once */
@@ -62,8 +63,9 @@ rp_remedy rp_remedy_choose(const rp_remedy_facts *facts);
  * checkpoint. Faults close together mostly come from one disturbance, which passes. */
 int64_t rp_remedy_pause_ns(uint32_t faults);
 #define RP_REMEDY_PAUSE_MAX_NS (30 * RP_NS_PER_S)
-/* Another process uses a port that a board needs for its stages; it may release it later. */
-bool rp_remedy_lacks_port(rp_err err, rp_control_state_id failed);
+/* Another process uses a port that a board needs for its stages; it may release it later. An error
+ * of this host's disk is of no board (`of_board` false). */
+bool rp_remedy_lacks_port(rp_err err, rp_control_state_id failed, bool of_board);
 /* Pause before the board is asked again, as a fraction of ring.wait that grows with `before`, the
  * number of failed attempts. */
 int64_t rp_remedy_port_pause_ns(int64_t wait_ns, uint32_t before);

@@ -91,7 +91,8 @@ fail:
 static rp_err go_back(rp_controller *c) {
     rp_err err;
     RP_TRY(begin_way_back(c));
-    if (rp_remedy_lacks_port(c->machine.fault.err, c->machine.failed)) {
+    if (rp_remedy_lacks_port(c->machine.fault.err, c->machine.failed,
+                             c->machine.fault.board != RP_NO_BOARD)) {
         rp_recovery_wait_for_port(&c->recovery, c->run->safety.wait_s * RP_NS_PER_S,
                                   c->ring.now_ns);
     }
@@ -192,6 +193,7 @@ static rp_remedy_facts facts_of(const rp_controller *c) {
         .err = c->machine.fault.err,
         .fault_class = c->machine.fault.fault_class,
         .failed = c->machine.failed,
+        .of_board = c->machine.fault.board != RP_NO_BOARD,
         .trains = c->options.purpose == RP_PURPOSE_TRAIN,
         .begun = c->machine.begun,
         .had_boards = rp_machine_had_boards(&c->machine, c->position.step),

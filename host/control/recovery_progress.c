@@ -90,7 +90,8 @@ uint32_t rp_recovery_spares(const rp_recovery *recovery, const rp_runfile *run) 
 rp_lost_boards rp_recovery_lost(const rp_recovery *recovery, const rp_machine *machine,
                                 const rp_runfile *run, int64_t now_ns) {
     const int64_t wait_ns = run->safety.wait_s * RP_NS_PER_S;
-    const bool lacks_port = rp_remedy_lacks_port(machine->fault.err, machine->failed) &&
+    const bool lacks_port = rp_remedy_lacks_port(machine->fault.err, machine->failed,
+                                                 machine->fault.board != RP_NO_BOARD) &&
                             rp_recovery_had_time_for_port(recovery, wait_ns, now_ns);
     return (rp_lost_boards){.wrong = machine->wrong,
                             .portless = lacks_port ? machine->fault.board : RP_NO_BOARD};

@@ -144,11 +144,14 @@ static void boards_are_lost_for_one_reason(void **state) {
             recovery.ports_lacked = 1;
             recovery.port_since_ns = SECONDS(1);
             lost = rp_recovery_lost(&recovery, &machine, &run, SECONDS(62));
-            const bool lacks = rp_remedy_lacks_port(machine.fault.err, machine.failed);
+            const bool lacks = rp_remedy_lacks_port(machine.fault.err, machine.failed, true);
             assert_int_equal(rp_lost_is(&lost, &ring, 1), lacks);
             assert_int_equal(rp_lost_count(&lost, &ring), 1 + lacks);
             lost = rp_recovery_lost(&recovery, &machine, &run, SECONDS(61));
             assert_false(rp_lost_is(&lost, &ring, 1));
+            machine.fault.board = RP_NO_BOARD; /* this host's disk */
+            lost = rp_recovery_lost(&recovery, &machine, &run, SECONDS(62));
+            assert_int_equal(rp_lost_count(&lost, &ring), 1);
         }
     }
 

@@ -107,7 +107,7 @@ static void leave(history *h, const rp_remedy_facts *f) {
 }
 
 static void go_back(history *h, const rp_remedy_facts *f) {
-    RP_ASSERT(!f->had_time || !rp_remedy_lacks_port(f->err, f->failed));
+    RP_ASSERT(!f->had_time || !rp_remedy_lacks_port(f->err, f->failed, f->of_board));
     RP_ASSERT(f->trains && f->fault_class != RP_FAULT_USER && f->fault_class != RP_FAULT_SECURITY);
     RP_ASSERT(f->in_a_row < IN_A_ROW && f->on_the_way < ON_THE_WAY * h->boards);
     h->known.on_the_way++;
@@ -117,7 +117,7 @@ static void go_back(history *h, const rp_remedy_facts *f) {
 /* "Is enough of the ring left?" If it is, a run in which boards were lost does not stop. */
 static void check_stop(const history *h, const rp_remedy_facts *f) {
     const bool is_away = f->err == RP_ERR_TIMEOUT || (f->err == RP_ERR_REFUSED && f->had_boards);
-    const bool has_no_port = f->had_time && rp_remedy_lacks_port(f->err, f->failed);
+    const bool has_no_port = f->had_time && rp_remedy_lacks_port(f->err, f->failed, f->of_board);
     const bool is_absence = ((f->failed == RP_CONTROL_HELLO && is_away) || has_no_port) &&
                             f->waits && !f->interrupted && !f->places_stay && f->absent > 0;
     const uint32_t left = f->boards - f->absent + f->spares;
@@ -144,8 +144,9 @@ static bool meet(history *h, rp_err err, rp_control_state_id failed, bool of_boa
     facts.err = err;
     facts.fault_class = rp_fault_classify(err, of_board, facts.begun);
     facts.failed = failed;
+    facts.of_board = of_board;
     facts.had_time = next(h, 4) == 3;
-    if (facts.had_time && rp_remedy_lacks_port(err, failed)) {
+    if (facts.had_time && rp_remedy_lacks_port(err, failed, of_board)) {
         lack_port(h);
     }
     facts.can_lessen = h->advance > 0;
