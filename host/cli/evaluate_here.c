@@ -14,8 +14,7 @@ static rp_err print_result(const rp_cli_args *args, const rp_runfile *run,
                                       .model = run->model_name,
                                       .weights = weights,
                                       .device = rp_device_facts_of(device)->name,
-                                      .class_name = run->data.class_name,
-                                      .only_score = !args->model.confusion};
+                                      .class_name = run->data.class_name};
     if (rp_cli_is_json(args)) {
         return rp_confusion_print_json(confusion, &about, stdout);
     }
@@ -48,11 +47,15 @@ rp_err rp_cli_evaluate_here(rp_arena *arena, const rp_cli_args *args, rp_split s
     RP_TRY(rp_runfile_read(arena, args->words.item[0], args->set.item, args->set.count, &run));
     RP_TRY(check_part(args, &run, split));
     const rp_network_options options = {.model = run.model_root,
-                                        .sample = &run.data.sample,
-                                        .classes = run.data.classes,
+                                        .data = {.sample = run.data.sample,
+                                                 .type = run.data.type,
+                                                 .classes = run.data.classes,
+                                                 .tokens = run.data.tokens},
                                         .weights = weights};
     RP_TRY(rp_network_read(arena, &options, &network));
-    RP_TRY(rp_confusion_open(arena, run.data.classes, rp_network_outputs(network), &confusion));
+    RP_TRY(rp_confusion_open(arena, run.data.classes,
+                             rp_network_outputs(network) / rp_runfile_target_rows(&run),
+                             args->model.confusion, &confusion));
     board_args.threads = run.threads;
     RP_TRY(rp_cli_open_board(arena, &board_args, &board, &device));
     RP_TRY(rp_network_start(network, device));

@@ -18,11 +18,12 @@ enum {
     DIGITS = 10 /* as in summary.json */
 };
 
-rp_err rp_confusion_open(rp_arena *arena, uint32_t classes, uint32_t outputs, rp_confusion *out) {
+rp_err rp_confusion_open(rp_arena *arena, uint32_t classes, uint32_t outputs, bool table,
+                         rp_confusion *out) {
     const uint64_t cells = (uint64_t)classes * outputs;
     RP_ASSERT(outputs > 0 && outputs >= classes);
     *out = (rp_confusion){.classes = classes, .outputs = outputs};
-    if (classes == 0) {
+    if (classes == 0 || !table) {
         return RP_OK;
     }
     if (cells > RP_CONFUSION_CELLS_MAX) {
@@ -81,7 +82,9 @@ rp_err rp_confusion_add(rp_confusion *c, const float *y, int32_t label, float sm
     }
     const uint32_t class = (uint32_t)label;
     rp_score_top(y, c->outputs, top, index);
-    c->count[(size_t) class * c->outputs + index[0]]++;
+    if (c->count) {
+        c->count[(size_t) class * c->outputs + index[0]]++;
+    }
     c->right += index[0] == class;
     for (uint32_t i = 0; i < top; i++) {
         c->among_top += index[i] == class;
@@ -251,14 +254,10 @@ static void print_score(const rp_confusion *c, const rp_confusion_about *about, 
     (void)fprintf(file, "\n");
 }
 
-static bool has_table(const rp_confusion *c, const rp_confusion_about *about) {
-    return c->classes > 0 && !about->only_score;
-}
-
 void rp_confusion_print(const rp_confusion *c, const rp_confusion_about *about, FILE *file) {
     RP_ASSERT(c->samples > 0);
     print_score(c, about, file);
-    if (has_table(c, about)) {
+    if (c->count) {
         print_classes(c, about, file);
         if (c->outputs <= TABLE_MAX) {
             print_table(c, about, file);
@@ -320,7 +319,7 @@ rp_err rp_confusion_print_json(const rp_confusion *c, const rp_confusion_about *
     json_t *root = json_pack("{s:i, s:s, s:s, s:o, s:s, s:o}", "version", 1, "status", "finished",
                              "model", about->model, "weights", rp_json_path(about->weights),
                              "device", about->device, "eval", eval_object(c, about));
-    if (root && has_table(c, about) && !add_table(c, about, root)) {
+    if (root && c->count && !add_table(c, about, root)) {
         json_decref(root);
         root = NULL; /* rp_json_print() reports the error */
     }

@@ -13,14 +13,16 @@ enum { RP_CONFUSION_TOP = 5, RP_CONFUSION_CELLS_MAX = 1 << 24 };
 typedef struct {
     uint32_t classes; /* 0: the targets are values, and only the loss is known */
     uint32_t outputs; /* of the net; at least `classes` */
-    uint32_t *count;  /* [classes][outputs]: row = class of the sample, column = largest output */
-    uint64_t samples, right;
+    /* [classes][outputs]: row = class of the sample, column = largest output; NULL: not counted */
+    uint32_t *count;
+    uint64_t samples, right; /* with several targets in a sample: targets */
     uint64_t among_top; /* samples with their class among the RP_CONFUSION_TOP largest outputs */
     double loss_sum;    /* cross-entropy or squared error as in the boards' kernels, in double */
 } rp_confusion;
 
-/* errors LIMIT: more than RP_CONFUSION_CELLS_MAX cells */
-rp_err rp_confusion_open(rp_arena *arena, uint32_t classes, uint32_t outputs,
+/* `table`: counts by class, for scores by class and the table.
+ * errors LIMIT: more than RP_CONFUSION_CELLS_MAX cells */
+rp_err rp_confusion_open(rp_arena *arena, uint32_t classes, uint32_t outputs, bool table,
                          rp_confusion *out) RP_MUST_CHECK;
 /* Adds a sample with a class. y: [outputs]; `smoothing`: `label_smoothing` of the run. errors
  * NUMERIC: an output is not finite; FORMAT: invalid class */
@@ -38,14 +40,13 @@ uint64_t rp_confusion_answered(const rp_confusion *confusion, uint32_t class);
 typedef struct {
     const char *split, *model, *weights, *device;
     const char *const *class_name; /* [classes], or NULL */
-    bool only_score; /* only loss and accuracy, without scores by class and the table */
 } rp_confusion_about;
 
 /* Prints text: loss; for classes accuracy, scores by class, and the table, or for many classes only
  * the most frequent errors. */
 void rp_confusion_print(const rp_confusion *confusion, const rp_confusion_about *about, FILE *file);
 /* Prints one JSON object: `eval` as in summary.json, with top5 if there are more than 5 classes.
- * Unless only_score also `classes`, a list of {class, index, samples, right, answered, recall,
+ * With a table also `classes`, a list of {class, index, samples, right, answered, recall,
  * precision} (null instead of a division by 0), and `confusion`, the table. errors FORMAT: a name
  * is not UTF-8 */
 rp_err rp_confusion_print_json(const rp_confusion *confusion, const rp_confusion_about *about,

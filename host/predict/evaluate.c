@@ -1,6 +1,5 @@
 #include "predict/evaluate.h"
 
-#include <inttypes.h>
 #include <poll.h>
 
 #include "base/clock.h"
@@ -10,15 +9,25 @@ enum { DEPTH = 2, WAIT_MS = 1000 };
 /* Class of a sample. With mixup in the run file the target is a row, which is one-hot in
  * evaluation. */
 static int32_t label_of(const rp_data *data, const rp_batch *batch, uint32_t index) {
-    if (batch->labels) {
-        return batch->labels[index];
-    }
     const float *row = batch->rows + (size_t)index * rp_data_row_width(data);
     uint32_t class = 0;
     while (class < data->classes && !(row[class] > 0.5f)) {
         class ++;
     }
     return (int32_t) class;
+}
+
+/* Adds the targets of a sample that count. y: a row of outputs for each of them. */
+static rp_err add_labels(const rp_data *data, const int32_t *label, const float *y, float smoothing,
+                         rp_confusion *out) {
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; i < data->target_width; i++) {
+        if (!data->ignores || label[i] != data->ignore) {
+            RP_TRY(rp_confusion_add(out, y + (size_t)i * out->outputs, label[i], smoothing));
+        }
+    }
+fail:
+    return err;
 }
 
 static rp_err add_batch(rp_network *network, const rp_data *data, const rp_batch *batch, float *y,
@@ -28,20 +37,25 @@ static rp_err add_batch(rp_network *network, const rp_data *data, const rp_batch
     RP_TRY(rp_network_run(network, batch->x, batch->count, y));
     for (uint32_t i = 0; i < batch->count; i++) {
         const float *own = y + (size_t)i * outputs;
-        RP_TRY(data->classes > 0
-                   ? rp_confusion_add(out, own, label_of(data, batch, i), smoothing)
-                   : rp_confusion_add_values(out, own, batch->rows + (size_t)i * outputs));
+        if (batch->labels) {
+            const int32_t *labels = batch->labels + (size_t)i * rp_data_label_width(data);
+            RP_TRY(add_labels(data, labels, own, smoothing, out));
+        } else if (data->classes > 0) {
+            RP_TRY(rp_confusion_add(out, own, label_of(data, batch, i), smoothing));
+        } else {
+            RP_TRY(rp_confusion_add_values(out, own, batch->rows + (size_t)i * outputs));
+        }
     }
 fail:
     return err;
 }
 
-static void show_progress(FILE *file, const rp_confusion *so_far, uint32_t all, int64_t *shown_ns) {
+static void show_progress(FILE *file, uint32_t so_far, uint32_t all, int64_t *shown_ns) {
     const rp_clock clock = rp_clock_real();
     const int64_t now_ns = rp_clock_now_ns(&clock);
     if (file && now_ns - *shown_ns >= RP_NS_PER_S / 5) {
         *shown_ns = now_ns;
-        (void)fprintf(file, "\r\033[K%" PRIu64 " of %u samples", so_far->samples, all);
+        (void)fprintf(file, "\r\033[K%u of %u samples", so_far, all);
         (void)fflush(file);
     }
 }
@@ -52,6 +66,7 @@ rp_err rp_evaluate_part(rp_network *network, const rp_data *data, rp_split split
     const uint64_t steps = (data->count[split] - 1) / micro + 1;
     rp_feeder *feeder = NULL;
     int64_t shown_ns = 0;
+    uint32_t done = 0;
     rp_arena arena;
     float *y;
     rp_err err;
@@ -69,10 +84,12 @@ rp_err rp_evaluate_part(rp_network *network, const rp_data *data, rp_split split
             continue;
         }
         RP_TRY(err);
+        const uint32_t count = batch->count;
         err = add_batch(network, data, batch, y, smoothing, out);
         rp_feeder_return(feeder, batch);
         RP_TRY(err);
-        show_progress(progress, out, data->count[split], &shown_ns);
+        done += count;
+        show_progress(progress, done, data->count[split], &shown_ns);
         step++;
     }
 fail:

@@ -69,15 +69,17 @@ static uint32_t choose_micro(const rp_model *model) {
 }
 
 static rp_err make_job(rp_network *network, const rp_network_options *options, const char *last) {
-    const rp_shape *sample = options->sample;
+    const rp_shape *sample = &options->data.sample;
     char text[JOB_BYTES];
     rp_node *root;
     size_t used = (size_t)snprintf(
         text, sizeof text,
-        "stage: 0\nstages: 2\ncut: [%s]\nclasses: %u\nseed: 0\nbatch: %d\nmicrobatch: %d\n"
+        "stage: 0\nstages: 2\ncut: [%s]\nclasses: %u\ntokens: %u\nsample_type: %s\nseed: 0\nbatch: "
+        "%d\nmicrobatch: %d\n"
         "epoch_samples: %d\nsteps: 1\nloss: cross-entropy\noptimizer: {kind: sgd, lr: 0}\n"
         "lr_schedule: constant\nschedule: gpipe\nguard: false\nsample: [",
-        last, options->classes, MICRO_MAX, MICRO_MAX, MICRO_MAX);
+        last, options->data.classes, options->data.tokens, rp_dtype_name(options->data.type),
+        MICRO_MAX, MICRO_MAX, MICRO_MAX);
     for (uint32_t i = 0; i < sample->dims && used < sizeof text; i++) {
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%u", i ? ", " : "",
                                  sample->dim[i]);
@@ -171,7 +173,7 @@ uint32_t rp_network_micro(const rp_network *network) {
     return network->job.micro;
 }
 
-rp_err rp_network_run(rp_network *network, const float *x, uint32_t n, float *y) {
+rp_err rp_network_run(rp_network *network, const void *x, uint32_t n, float *y) {
     const rp_op op = {.kind = RP_OP_FORWARD, .samples = {0, n}};
     const void *const parts[] = {x};
     void *const out[] = {y};

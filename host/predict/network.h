@@ -9,9 +9,8 @@
 typedef struct rp_network rp_network;
 
 typedef struct {
-    rp_node *model; /* a model file's tree, in which all layers become `train: false` */
-    const rp_shape *sample;
-    uint32_t classes;    /* 0: no classes */
+    rp_node *model;      /* a model file's tree, in which all layers become `train: false` */
+    rp_model_data data;  /* of the set that the net was trained with */
     const char *weights; /* path of a safetensors file with at least the model's tensors */
 } rp_network_options;
 
@@ -31,8 +30,9 @@ uint32_t rp_network_micro(const rp_network *network);
 
 /* y = net(x) as in evaluation. Waits for the device.
  *
- * shapes  x [n, sample], normalised; y [n, outputs]; f32, on the host; 1 <= n <= micro
+ * shapes  x [n, sample], normalised f32 or int32 ids; y [n, outputs] f32; on the host;
+ *         1 <= n <= micro
  * errors  DEVICE */
-rp_err rp_network_run(rp_network *network, const float *x, uint32_t n, float *y) RP_MUST_CHECK;
+rp_err rp_network_run(rp_network *network, const void *x, uint32_t n, float *y) RP_MUST_CHECK;
 
 #endif

@@ -64,8 +64,7 @@ static rp_err read_folder(rp_arena *arena, rp_predictor *p) {
     p->weights = weights ? weights : p->options.weights;
     RP_TRY(rp_data_read_description(arena, data, &p->about));
     RP_TRY(rp_config_read_file(arena, model, &net.model));
-    net.sample = &p->about.sample;
-    net.classes = p->about.classes;
+    net.data = (rp_model_data){.sample = p->about.sample, .classes = p->about.classes};
     net.weights = p->weights;
     RP_TRY(rp_network_read(arena, &net, &p->network));
     RP_TRY(check_outputs(p, model));

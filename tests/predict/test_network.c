@@ -37,7 +37,7 @@ static void write_weights(const tensor *list, uint32_t count) {
 
 static rp_err read_network(const char *model, rp_shape sample, uint32_t classes, rp_network **out) {
     char *path;
-    rp_network_options options = {.sample = &sample, .classes = classes};
+    rp_network_options options = {.data = {.sample = sample, .classes = classes}};
     expect_ok(rp_config_read_text(&arena, model, strlen(model), "net.yaml", &options.model));
     expect_ok(rp_arena_string(&arena, in_folder("w.safetensors"), &path));
     options.weights = path;
