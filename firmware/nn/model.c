@@ -136,7 +136,7 @@ static rp_err read_kind(rp_layer *layer, rp_node *keys) {
     RP_TRY(rp_node_string(keys, "kind", &word));
     layer->kind = rp_layer_find(word);
     if (!layer->kind) {
-        char known[400] = "";
+        char known[1000] = "";
         size_t used = 0;
         for (const rp_layer_kind *const *k = rp_layer_kinds; *k && used < sizeof known; k++) {
             used += (size_t)snprintf(known + used, sizeof known - used, " %s", (*k)->name);

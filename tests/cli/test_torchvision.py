@@ -11,7 +11,8 @@ from pathlib import Path
 from program import SLOWER, SOURCE, Case, main
 
 HALF = Path(__file__).resolve().parent / "torchvision_half.py"
-NETS = ("alexnet", "mobilenet_v2", "resnet18", "vgg11", "vgg11_bn", "vgg16_bn")
+NETS = ("alexnet", "mobilenet_v2", "resnet18", "resnet50", "resnet101", "vgg11", "vgg11_bn",
+        "vgg16_bn")
 CLASSES = 10
 
 
@@ -123,6 +124,9 @@ schedule: gpipe
 
     def test_resnet18(self):
         self.there_and_back("resnet18")
+
+    def test_resnet50(self):
+        self.there_and_back("resnet50")
 
     def test_mobilenet(self):
         self.there_and_back("mobilenet_v2")

@@ -52,11 +52,18 @@ static void zoo(void **state) {
         bool takes_small;
         size_t trained; /* at 3 x 32 x 32 */
     } nets[] = {
-        {"mlp", true, 820874},        {"lenet", true, 83126},
-        {"cnn-small", true, 113738},  {"alexnet-cifar", true, 6976842},
-        {"vgg11", false, 9228362},    {"vgg16", false, 14724042},
-        {"resnet18", true, 11173962}, {"mobilenet-small", true, 543050},
-        {"vgg-narrow", true, 74498},  {"resnet-narrow", true, 44370},
+        {"mlp", true, 820874},
+        {"lenet", true, 83126},
+        {"cnn-small", true, 113738},
+        {"alexnet-cifar", true, 6976842},
+        {"vgg11", false, 9228362},
+        {"vgg16", false, 14724042},
+        {"resnet18", true, 11173962},
+        {"mobilenet-small", true, 543050},
+        {"vgg-narrow", true, 74498},
+        {"resnet-narrow", true, 44370},
+        {"resnet50-narrow", true, 1484186},
+        {"resnet101-narrow", true, 2680986},
     };
     for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
         rp_model *model;
@@ -92,6 +99,8 @@ static void torchvision_nets(void **state) {
         {"vgg11_bn", 132868840, "features.0.weight", "classifier.6.bias"},
         {"vgg16_bn", 138365992, "features.0.weight", "classifier.6.bias"},
         {"resnet18", 11689512, "conv1.weight", "fc.bias"},
+        {"resnet50", 25557032, "conv1.weight", "fc.bias"},
+        {"resnet101", 44549160, "conv1.weight", "fc.bias"},
         {"mobilenet_v2", 3504872, "features.0.0.weight", "classifier.1.bias"},
     };
     for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
