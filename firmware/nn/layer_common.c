@@ -33,6 +33,10 @@ rp_err rp_layer_read_out(rp_node *keys, const rp_model_data *data, uint32_t *out
     return read_size(keys, "out", "classes", data->classes, out);
 }
 
+rp_err rp_layer_read_count(rp_node *keys, const rp_model_data *data, uint32_t *out) {
+    return read_size(keys, "count", "tokens", data->tokens, out);
+}
+
 const char *rp_layer_shape_text(const rp_shape *shape, char *text) {
     size_t used = (size_t)snprintf(text, RP_LAYER_SHAPE_TEXT, "[");
     for (uint32_t i = 0; i < shape->dims && i < RP_DIMS_MAX; i++) {

@@ -10,6 +10,9 @@ enum { RP_LAYER_OUT_MAX = 1 << 20, RP_LAYER_SHAPE_TEXT = 80 };
 /* Reads the required key `out`: a number, or `classes`. */
 rp_err rp_layer_read_out(rp_node *keys, const rp_model_data *data, uint32_t *out) RP_MUST_CHECK;
 
+/* Reads the required key `count`, the number of token ids: a number, or `tokens`. */
+rp_err rp_layer_read_count(rp_node *keys, const rp_model_data *data, uint32_t *out) RP_MUST_CHECK;
+
 /* Fails with SHAPE unless the input is an image [C, H, W]. */
 rp_err rp_layer_need_image(const rp_layer *layer, const rp_shape *in) RP_MUST_CHECK;
 
