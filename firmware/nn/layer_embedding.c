@@ -3,7 +3,9 @@
 
 enum {
     GROUP_ITEMS = 64,
-    LINK_ITEMS = 512 /* work-items that list the positions of each id, on a GPU */
+    /* work-items that list the positions of each id; each one reads all ids */
+    LINK_ITEMS = 512,
+    LINK_ITEMS_CPU = 4
 };
 
 typedef struct {
@@ -89,7 +91,7 @@ static rp_err forward_embedding(const rp_layer_call *call) {
 static rp_err link_positions(const rp_layer_call *call) {
     const embedding_spec *spec = call->layer->spec;
     const bool cpu = rp_device_facts_of(call->device)->cpu;
-    const uint32_t items = cpu ? 1 : LINK_ITEMS;
+    const uint32_t items = cpu ? LINK_ITEMS_CPU : LINK_ITEMS;
     rp_launch launch;
     rp_err err = rp_layer_begin(call, "embedding", "embedding_link", NULL, &launch);
     if (err != RP_OK) {
