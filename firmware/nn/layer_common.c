@@ -192,11 +192,11 @@ size_t rp_layer_bias_floats(uint32_t n, uint32_t channels, uint32_t pixels) {
 }
 
 rp_err rp_layer_bias_gradient(const rp_layer_call *call, rp_buffer *out, uint64_t part_first,
-                              rp_rows dy, uint32_t channels, uint32_t pixels) {
+                              rp_rows dy, uint32_t n, uint32_t channels, uint32_t pixels) {
     rp_launch launch;
     const bool columns = pixels == 1;
-    const uint32_t images = rp_layer_chunk_images(call->n, columns ? LANES : pixels);
-    const uint32_t chunks = (call->n + images - 1) / images;
+    const uint32_t images = rp_layer_chunk_images(n, columns ? LANES : pixels);
+    const uint32_t chunks = (n + images - 1) / images;
     rp_err err =
         rp_layer_begin(call, "bias", columns ? "bias_columns" : "bias_planes", NULL, &launch);
     if (err != RP_OK) {
@@ -206,7 +206,7 @@ rp_err rp_layer_bias_gradient(const rp_layer_call *call, rp_buffer *out, uint64_
     rp_arg_u64(&launch, part_first);
     rp_arg_buffer(&launch, dy.buffer);
     rp_arg_u64(&launch, dy.first);
-    rp_arg_u32(&launch, call->n);
+    rp_arg_u32(&launch, n);
     rp_arg_u32(&launch, channels);
     rp_arg_u32(&launch, pixels);
     rp_arg_u32(&launch, images);

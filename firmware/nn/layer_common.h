@@ -72,10 +72,11 @@ rp_err rp_layer_sum_parts(const rp_layer_call *call, rp_buffer *out, uint64_t pa
 rp_err rp_layer_sum_samples(const rp_layer_call *call, rp_buffer *out, rp_rows dy, uint32_t count,
                             uint32_t total) RP_MUST_CHECK;
 
-/* out[c] (+)= sum of dy [n, channels, pixels]; uses bias_floats() of the workspace from part_first
- * on. dy.stride is not used. */
+/* out[c] (+)= sum of dy [n, channels, pixels], where n need not be that of the call; uses
+ * bias_floats() of the workspace from part_first on. dy.stride is not used. */
 size_t rp_layer_bias_floats(uint32_t n, uint32_t channels, uint32_t pixels);
 rp_err rp_layer_bias_gradient(const rp_layer_call *call, rp_buffer *out, uint64_t part_first,
-                              rp_rows dy, uint32_t channels, uint32_t pixels) RP_MUST_CHECK;
+                              rp_rows dy, uint32_t n, uint32_t channels,
+                              uint32_t pixels) RP_MUST_CHECK;
 
 #endif

@@ -22,6 +22,8 @@ static const char *value_of(const char *key) {
                                             {"approximate", "tanh"},
                                             {"shared", "true"},
                                             {"mode", "max"},
+                                            {"layout", "in-out"},
+                                            {"dims", "1"},
                                             {NULL, NULL}};
     for (size_t i = 0; values[i][0]; i++) {
         if (strcmp(values[i][0], key) == 0) {
