@@ -459,6 +459,39 @@ rp_err rp_array_read_row(const rp_array *a, uint32_t index, float *row) {
     return read_numbers(a, index, 1, NULL, row);
 }
 
+/* A number that is too large for it is INT64_MAX. */
+static int64_t limit_whole(const rp_array *a, uint64_t bits) {
+    const bool huge = a->number == RP_NUMBER_UNSIGNED && bits > INT64_MAX;
+    return huge ? INT64_MAX : whole_of(a, bits);
+}
+
+rp_err rp_array_read_whole(const rp_array *a, uint32_t index, int32_t least, int32_t most,
+                           int32_t *value) {
+    uint8_t piece[PIECE_BYTES];
+    const size_t values = rp_shape_count(&a->sample);
+    const size_t step = PIECE_BYTES / a->bytes;
+    const uint64_t first = (uint64_t)index * values * a->bytes;
+    RP_ASSERT(a->number != RP_NUMBER_FLOAT);
+    for (size_t done = 0; done < values; done += step) {
+        const size_t n = values - done < step ? values - done : step;
+        rp_err err = fetch_bytes(a, first + done * a->bytes, piece, n * a->bytes);
+        if (err != RP_OK) {
+            return err;
+        }
+        for (size_t i = 0; i < n; i++) {
+            const int64_t number = limit_whole(a, bits_of(a, piece + i * a->bytes));
+            if (number < least || number > most) {
+                return rp_fail(RP_ERR_FORMAT,
+                               "%s: value %zu of sample %u is %lld, expected a whole number from "
+                               "%d to %d",
+                               a->path, done + i, index, (long long)number, least, most);
+            }
+            value[done + i] = (int32_t)number;
+        }
+    }
+    return RP_OK;
+}
+
 rp_err rp_array_read_class(const rp_array *a, uint32_t index, int32_t *label) {
     uint8_t bytes[8];
     RP_ASSERT(a->number != RP_NUMBER_FLOAT);
@@ -466,9 +499,7 @@ rp_err rp_array_read_class(const rp_array *a, uint32_t index, int32_t *label) {
     if (err != RP_OK) {
         return err;
     }
-    const uint64_t bits = bits_of(a, bytes);
-    const bool huge = a->number == RP_NUMBER_UNSIGNED && bits > INT64_MAX;
-    const int64_t class = huge ? INT64_MAX : whole_of(a, bits);
+    const int64_t class = limit_whole(a, bits_of(a, bytes));
     *label = (int32_t) class;
     return class >= 0 && class <= CLASS_MAX
                ? RP_OK

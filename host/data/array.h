@@ -42,6 +42,10 @@ rp_err rp_array_read(const rp_array *array, uint32_t index, bool pixels,
 /* Reads sample `index` as a row of targets: numbers are rounded to floats, bytes are not divided.
  */
 rp_err rp_array_read_row(const rp_array *array, uint32_t index, float *row) RP_MUST_CHECK;
+/* Reads the numbers of sample `index` of an array of whole numbers.
+ * errors  IO; FORMAT: a number is not from `least` to `most` */
+rp_err rp_array_read_whole(const rp_array *array, uint32_t index, int32_t least, int32_t most,
+                           int32_t *value) RP_MUST_CHECK;
 /* Reads the class of sample `index` from an array of one whole number for each sample.
  * errors  IO; FORMAT: not from 0 to 65535 */
 rp_err rp_array_read_class(const rp_array *array, uint32_t index, int32_t *label) RP_MUST_CHECK;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "data/array.h"
+#include "data/id_arrays.h"
 #include "data/labels.h"
 #include "data/layout.h"
 
@@ -11,6 +12,7 @@ enum { CHANNELS_USUAL = 4 };
 
 typedef struct {
     rp_array x[2], y[2];
+    bool ids;           /* samples are token ids, because the model's input is i32 */
     bool channels_last; /* in the files */
 } own;
 
@@ -110,7 +112,7 @@ static rp_err choose_sample(rp_arena *arena, const rp_shape *input, const own *o
     if (o->channels_last) {
         data->sample = rp_layout_channels_first(s);
     }
-    if (input && input->dims > 0 && rp_shape_check(input)) {
+    if (input->dims > 0 && rp_shape_check(input)) {
         RP_TRY(check_shape(input, o, &data->sample));
         data->sample = o->channels_last ? data->sample : *input;
     } else if (s->dims == 3 && !o->channels_last && s->dim[2] <= CHANNELS_USUAL &&
@@ -126,6 +128,24 @@ fail:
     return err;
 }
 
+/* Ids are a row for each sample. */
+static rp_err choose_ids(const rp_shape *input, const own *o, rp_data *data) {
+    const rp_array *a = &o->x[RP_SPLIT_TRAIN];
+    char text[2][RP_LAYOUT_TEXT_BYTES];
+    data->type = RP_I32;
+    data->sample = a->sample.dims == 0 ? rp_shape_1(1) : a->sample;
+    if (input->dims == 0) {
+        return RP_OK;
+    }
+    if (!rp_layout_fits(input, &data->sample)) {
+        return rp_fail(RP_ERR_FORMAT, "%s: samples have shape %s, expected %s (the model's input)",
+                       a->path, rp_layout_text(&a->sample, text[0]),
+                       rp_layout_text(input, text[1]));
+    }
+    data->sample = *input;
+    return RP_OK;
+}
+
 static const char *scaling_of(const rp_array *x) {
     return rp_array_has_bytes(x) ? "bytes, which are divided by 255"
                                  : "numbers, which are not scaled";
@@ -139,7 +159,7 @@ static rp_err check_test(const own *o) {
     if (!test->path) {
         return RP_OK;
     }
-    if (rp_array_has_bytes(train) != rp_array_has_bytes(test)) {
+    if (!o->ids && rp_array_has_bytes(train) != rp_array_has_bytes(test)) {
         return rp_fail(RP_ERR_FORMAT,
                        "%s has %s (%s), but %s has %s (%s): expected the same type in both",
                        train->path, scaling_of(train), rp_array_type(train, type[0]), test->path,
@@ -197,11 +217,32 @@ fail:
     return err;
 }
 
+/* Counts the labels of tokens in both parts, because a rare one may be in the test part only. */
+static rp_err count_labels(const own *o, rp_data *data) {
+    rp_err err = RP_OK;
+    data->target_width = (uint32_t)rp_shape_count(&o->y[RP_SPLIT_TRAIN].sample);
+    for (int split = 0; split < 2; split++) {
+        RP_TRY(o->y[split].path ? rp_label_array_measure(&o->y[split], &data->classes) : RP_OK);
+    }
+    if (data->classes == 0) {
+        return rp_fail(RP_ERR_FORMAT, "%s: all labels are negative, expected some from 0",
+                       o->y[RP_SPLIT_TRAIN].path);
+    }
+fail:
+    return err;
+}
+
+/* Has each token a label? Otherwise a sample has a class. */
+static bool has_token_labels(const own *o) {
+    return o->ids && rp_shape_count(&o->y[RP_SPLIT_TRAIN].sample) > 1;
+}
+
 static rp_err find_classes(rp_arena *arena, rp_node *keys, const own *o, rp_data *data) {
+    const bool many = has_token_labels(o);
     rp_labels labels;
     rp_err err;
     RP_TRY(rp_labels_read(arena, keys, "classes", &labels));
-    RP_TRY(count_classes(&o->y[RP_SPLIT_TRAIN], data));
+    RP_TRY(many ? count_labels(o, data) : count_classes(&o->y[RP_SPLIT_TRAIN], data));
     if (labels.given && labels.count < data->classes) {
         return rp_node_fail(rp_node_find(keys, "classes"),
                             "the list has %u names, but the data have %u classes", labels.count,
@@ -211,14 +252,44 @@ static rp_err find_classes(rp_arena *arena, rp_node *keys, const own *o, rp_data
         data->classes = labels.count;
         data->class_name = labels.name;
     }
-    RP_TRY(o->y[RP_SPLIT_TEST].path ? check_classes(o, data) : RP_OK);
+    RP_TRY(o->y[RP_SPLIT_TEST].path && !many ? check_classes(o, data) : RP_OK);
+fail:
+    return err;
+}
+
+/* ---- token ids ------------------------------------------------------------------------------- */
+
+static rp_err count_tokens(const own *o, rp_data *data) {
+    rp_err err = RP_OK;
+    for (int split = 0; split < 2; split++) {
+        RP_TRY(o->x[split].path ? rp_id_array_measure(&o->x[split], &data->tokens) : RP_OK);
+    }
+fail:
+    return err;
+}
+
+rp_err rp_arrays_read_ids(const rp_data *data, rp_split split, uint32_t index, int32_t *id,
+                          float *row, int32_t *label) {
+    const own *o = data->own;
+    const rp_array *y = &o->y[split];
+    rp_err err;
+    RP_TRY(rp_id_array_read(&o->x[split], index, id));
+    if (label && data->classes > 0) {
+        RP_TRY(data->target_width > 1
+                   ? rp_label_array_read(y, index, data->classes,
+                                         data->ignores ? &data->ignore : NULL, label)
+                   : rp_array_read_class(y, index, label));
+    }
+    if (row && data->classes == 0) {
+        RP_TRY(rp_array_read_row(y, index, row));
+    }
 fail:
     return err;
 }
 
 /* ---- the set --------------------------------------------------------------------------------- */
 
-rp_err rp_arrays_open(rp_arena *arena, rp_data *data, rp_node *keys, const rp_shape *input,
+rp_err rp_arrays_open(rp_arena *arena, rp_data *data, rp_node *keys, const rp_data_input *input,
                       bool class_target, const rp_arrays_names *names) {
     static const char *const words[] = {"first", "last", NULL};
     uint32_t channels = 0;
@@ -231,10 +302,16 @@ rp_err rp_arrays_open(rp_arena *arena, rp_data *data, rp_node *keys, const rp_sh
     data->own = o;
     RP_TRY(rp_node_word(keys, "channels", words, &channels));
     o->channels_last = channels == 1;
+    o->ids = input->type == RP_I32;
+    if (o->ids && rp_node_find(keys, "channels")) {
+        return rp_node_fail(rp_node_find(keys, "channels"), "does not apply to token ids");
+    }
     RP_TRY(open_files(arena, keys, names, data, o));
-    RP_TRY(choose_sample(arena, input, o, data));
+    RP_TRY(o->ids ? choose_ids(&input->shape, o, data)
+                  : choose_sample(arena, &input->shape, o, data));
     RP_TRY(check_test(o));
-    data->bytes = rp_array_has_bytes(&o->x[RP_SPLIT_TRAIN]); /* equal in both: check_test() */
+    RP_TRY(o->ids ? count_tokens(o, data) : RP_OK);
+    data->bytes = !o->ids && rp_array_has_bytes(&o->x[RP_SPLIT_TRAIN]); /* in both: check_test() */
     data->target_width = 1;
     if (class_target) {
         RP_TRY(find_classes(arena, keys, o, data));
@@ -244,11 +321,13 @@ rp_err rp_arrays_open(rp_arena *arena, rp_data *data, rp_node *keys, const rp_sh
     for (int split = RP_SPLIT_TRAIN; split <= RP_SPLIT_TEST; split++) {
         data->count[split] = o->x[split].count;
     }
-    RP_TRY(rp_norm_set(arena, &data->norm,
-                       data->channels > 0       ? data->channels
-                       : data->sample.dims == 1 ? data->sample.dim[0]
-                                                : 1,
-                       NULL, NULL));
+    if (!o->ids) {
+        RP_TRY(rp_norm_set(arena, &data->norm,
+                           data->channels > 0       ? data->channels
+                           : data->sample.dims == 1 ? data->sample.dim[0]
+                                                    : 1,
+                           NULL, NULL));
+    }
 fail:
     return err;
 }

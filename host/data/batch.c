@@ -51,7 +51,7 @@ static rp_err read_sample(const rp_data *data, const making *m, rp_split from, u
                           void *x, int32_t *label, float *row, bool *normalised) {
     static const rp_norm none = {0};
     *normalised = false;
-    if (data->kind->read_ids) {
+    if (data->type == RP_I32) {
         return read_ids(data, from, stored, x, label, row);
     }
     if (data->kind->read) {

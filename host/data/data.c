@@ -170,6 +170,19 @@ static rp_err read_augment(rp_data *data, rp_node *node) {
     return err;
 }
 
+/* Token ids are neither augmented nor normalised. */
+static rp_err refuse_changes(rp_node *node) {
+    static const char *const keys[] = {"augment", "normalise", "mean", "std"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const rp_node *found = rp_node_find(node, keys[i]);
+        if (found) {
+            return rp_node_fail(found, "does not apply to token ids, which are neither augmented "
+                                       "nor normalised: remove it");
+        }
+    }
+    return RP_OK;
+}
+
 static rp_err hold_out(rp_arena *arena, rp_data *data, rp_node *node) {
     rp_validation parts;
     rp_err err = rp_validation_choose(arena, node, data->count[RP_SPLIT_TRAIN], data->seed, &parts);
@@ -188,7 +201,7 @@ static rp_err note_classes(rp_arena *arena, rp_data *data) {
     rp_arena scratch;
     uint32_t *samples;
     rp_err err;
-    if (!data->kind->read_label || data->classes == 0) {
+    if (!data->kind->read_label || data->classes == 0 || data->target_width > 1) {
         return RP_OK;
     }
     rp_arena_init(&scratch, "classes", 0);
@@ -254,19 +267,22 @@ fail:
     return err;
 }
 
-rp_err rp_data_open(rp_arena *arena, rp_data *data, rp_node *node, const rp_shape *input,
+rp_err rp_data_open(rp_arena *arena, rp_data *data, rp_node *node, const rp_data_input *input,
                     bool class_target, uint64_t seed) {
+    static const rp_data_input follows = {0};
     rp_err err = RP_OK;
     *data = (rp_data){.shuffle = true, .seed = seed, .target_width = 1};
     RP_TRY(read_kind(data, node));
     RP_TRY(rp_node_bool(node, "shuffle", &data->shuffle));
-    RP_TRY(data->kind->open(arena, data, node, input, class_target));
+    RP_TRY(data->kind->open(arena, data, node, input ? input : &follows, class_target));
     RP_TRY(rp_node_u32(node, "workers", 1, WORKERS_MAX, &data->workers));
-    RP_TRY(read_augment(data, node));
+    RP_TRY(data->type == RP_I32 ? refuse_changes(node) : read_augment(data, node));
     RP_TRY(hold_out(arena, data, node));
     RP_TRY(note_classes(arena, data));
-    RP_TRY(read_norm(data, node));
-    RP_TRY(note_rounding(arena, data));
+    if (data->type == RP_F32) {
+        RP_TRY(read_norm(data, node));
+        RP_TRY(note_rounding(arena, data));
+    }
     RP_TRY(rp_node_done(node));
     if (data->classes > 0 && !class_target) {
         err = rp_node_fail(rp_node_find(node, "set"),

@@ -10,6 +10,7 @@
 #include "data/fields.h"
 #include "data/norm.h"
 #include "data/notes.h"
+#include "data/vocab.h"
 
 /* Parts of a data set. VALIDATION: samples that `validation:` holds out of the training part. A
  * kind knows only TRAIN, which includes them, and TEST. */
@@ -25,7 +26,10 @@ typedef struct {
     rp_shape sample;       /* one sample */
     rp_dtype type;         /* of its elements: f32, or i32 for token ids */
     uint32_t tokens;       /* ids are below it; 0: samples are not token ids */
-    bool characters;                 /* tokens are characters or bytes */
+    bool characters;       /* tokens are characters or bytes */
+    const rp_vocab *vocab; /* of token ids that are made from texts; NULL: not from texts */
+    uint64_t text_tokens;  /* tokens of the training texts, without padding; 0: not from texts */
+    double padding;        /* share of padding among the ids of the training part, 0 to 1 */
     uint32_t id_count;     /* the model can look up ids below it; 0: any */
     uint32_t classes;      /* 0 for regression */
     uint32_t target_width; /* f32 target columns, or labels of a sample */
@@ -57,16 +61,22 @@ typedef struct {
     uint64_t seed;
 } rp_data;
 
+/* The model's input, if its file states it. */
+typedef struct {
+    rp_shape shape; /* dims 0: it follows the data */
+    rp_dtype type;  /* i32: samples are token ids */
+} rp_data_input;
+
 struct rp_data_kind {
     const char *name;
     const char *source;
-    /* Reads the kind's own keys of `data:`, sets sample, classes, counts and norm. `input`: the
-     * model's input if the model file states it, else dims 0. */
-    rp_err (*open)(rp_arena *arena, rp_data *data, rp_node *keys, const rp_shape *input,
+    /* Reads the kind's own keys of `data:`, sets sample, type, classes, counts and norm. `input`:
+     * NULL is the same as dims 0 and f32. */
+    rp_err (*open)(rp_arena *arena, rp_data *data, rp_node *keys, const rp_data_input *input,
                    bool class_target);
     /* Reads a sample before normalisation, and its target as class or row; NULL: not wanted. A kind
      * has one of the two: `read` gives pixel / 255, `read_real` any numbers, which are rounded to
-     * floats after normalisation; for token ids it has `read_ids` instead. */
+     * floats after normalisation. If samples are token ids, `read_ids` is called instead. */
     rp_err (*read)(const rp_data *data, rp_split split, uint32_t index, float *x, float *row,
                    int32_t *label);
     rp_err (*read_real)(const rp_data *data, rp_split split, uint32_t index, double *value,
@@ -83,11 +93,16 @@ extern const rp_data_kind *const rp_data_kinds[];
 
 /* For kinds: reads `path` and checks that it exists. errors USAGE with file, line and key */
 rp_err rp_data_find_path(rp_node *keys, const char **out) RP_MUST_CHECK;
+/* For kinds with two files: reads `path`, a folder with train`end` and maybe test`end`, or a file,
+ * to which the key `test` may add a test file. *test NULL: there is none, and data->test_path says
+ * which. errors  as rp_data_find_path() */
+rp_err rp_data_find_files(rp_arena *arena, rp_node *keys, const char *end, rp_data *data,
+                          const char **train, const char **test) RP_MUST_CHECK;
 
 /* Opens the set that `data:` of a run file describes: {set, path, shuffle, augment, mean, std,
  * normalise, validation} and the kind's own keys. `input`: as in rp_data_kind. `seed`: of the run;
  * it determines order, augmentation and the validation part. errors USAGE, IO, FORMAT, LIMIT */
-rp_err rp_data_open(rp_arena *arena, rp_data *data, rp_node *node, const rp_shape *input,
+rp_err rp_data_open(rp_arena *arena, rp_data *data, rp_node *node, const rp_data_input *input,
                     bool class_target, uint64_t seed) RP_MUST_CHECK;
 void rp_data_close(rp_data *data);
 

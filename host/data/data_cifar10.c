@@ -11,7 +11,7 @@ typedef struct {
 static const char *const names[FILES] = {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin",
                                          "data_batch_4.bin", "data_batch_5.bin", "test_batch.bin"};
 
-static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_shape *input,
+static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_data_input *input,
                        bool class_target) {
     static const double mean[] = {0.4914, 0.4822, 0.4465};
     static const double deviation[] = {0.2470, 0.2435, 0.2616};

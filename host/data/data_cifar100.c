@@ -9,7 +9,7 @@ typedef struct {
     uint32_t label; /* index of the label in a record */
 } own;
 
-static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_shape *input,
+static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_data_input *input,
                        bool class_target) {
     static const double mean[] = {0.5071, 0.4867, 0.4408};
     static const double deviation[] = {0.2675, 0.2565, 0.2761};

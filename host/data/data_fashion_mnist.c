@@ -1,6 +1,6 @@
 #include "data/idx.h"
 
-static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_shape *input,
+static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_data_input *input,
                        bool class_target) {
     static const char *const names[] = {"T-shirt/top", "trouser",   "pullover", "dress",
                                         "coat",        "sandal",    "shirt",    "sneaker",

@@ -225,7 +225,7 @@ static void draw_split(const own *o, uint64_t seed, rp_split split, uint32_t cou
     }
 }
 
-static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_shape *input,
+static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_data_input *input,
                        bool class_target) {
     static const char *const names[CLASSES] = {"triangle",  "square", "cross", "star",   "arrow",
                                                "hourglass", "house",  "ring",  "spiral", "wave"};

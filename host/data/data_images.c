@@ -30,7 +30,7 @@ static rp_err read_size(rp_node *keys, const rp_shape *input, rp_shape *sample) 
     } else if (size) {
         RP_TRY(rp_node_u32(keys, "size", 1, SIDE_MAX, &sample->dim[1]));
         sample->dim[2] = sample->dim[1];
-    } else if (input && input->dims == 3) {
+    } else if (input->dims == 3) {
         *sample = *input;
     } else {
         return rp_node_need(keys, "size");
@@ -41,7 +41,7 @@ fail:
 
 /* Reads `grey`; default: the channels of the model's input, or three. */
 static rp_err read_colours(rp_node *keys, const rp_shape *input, rp_data *data) {
-    bool grey = input && input->dims == 3 && input->dim[0] == 1;
+    bool grey = input->dims == 3 && input->dim[0] == 1;
     rp_err err = rp_node_bool(keys, "grey", &grey);
     data->channels = grey ? 1 : 3;
     data->sample.dims = 3;
@@ -180,7 +180,7 @@ fail:
 
 /* ---- the set --------------------------------------------------------------------------------- */
 
-static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_shape *input,
+static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_data_input *input,
                        bool class_target) {
     static const double mean[] = {0.485, 0.456, 0.406};
     static const double deviation[] = {0.229, 0.224, 0.225};
@@ -193,8 +193,8 @@ static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_s
     own *o;
     (void)class_target;
     RP_TRY(rp_data_find_path(keys, &path));
-    RP_TRY(read_size(keys, input, &data->sample));
-    RP_TRY(read_colours(keys, input, data));
+    RP_TRY(read_size(keys, &input->shape, &data->sample));
+    RP_TRY(read_colours(keys, &input->shape, data));
     RP_TRY(rp_labels_read(arena, keys, "classes", &labels));
     RP_TRY(RP_ARENA_NEW(arena, 1, &o));
     RP_TRY(list_parts(arena, path, &labels, data, o));

@@ -1,33 +1,6 @@
-#include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "data/table_file.h"
-
-/* Finds train.csv and an optional test.csv in a folder, or a file and the optional file `test:`. */
-static rp_err find_files(rp_arena *arena, rp_node *keys, rp_data *data, const char **train,
-                         const char **test) {
-    struct stat facts;
-    const char *path = NULL;
-    char *text;
-    rp_err err;
-    *test = NULL;
-    RP_TRY(rp_data_find_path(keys, &path));
-    *train = path;
-    if (stat(path, &facts) == 0 && S_ISREG(facts.st_mode)) {
-        err = rp_node_string(keys, "test", test);
-        data->test_path = *test ? NULL : "data.test";
-        return err;
-    }
-    RP_TRY(rp_arena_printf(arena, &text, "%s/train.csv", path));
-    *train = text;
-    RP_TRY(rp_arena_printf(arena, &text, "%s/test.csv", path));
-    *test = access(text, F_OK) == 0 || errno != ENOENT ? text : NULL;
-    data->test_path = *test ? NULL : text;
-fail:
-    return err;
-}
 
 static rp_err read_delimiter(rp_table *t, rp_node *keys, const char *train) {
     static const char *const words[] = {"auto", "comma", "semicolon", "tab", NULL};
@@ -76,9 +49,9 @@ static rp_err name_targets(rp_table *t) {
     return err;
 }
 
-static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_shape *input,
+static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_data_input *input,
                        bool class_target) {
-    const bool stated = input && input->dims > 0 && rp_shape_check(input);
+    const bool stated = input->shape.dims > 0 && rp_shape_check(&input->shape);
     const char *train;
     const char *test;
     rp_table *t;
@@ -92,11 +65,11 @@ static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_s
                             "a table needs `target`, or a model whose `input` is a list of sizes, "
                             "to tell inputs from targets");
     }
-    RP_TRY(find_files(arena, keys, data, &train, &test));
+    RP_TRY(rp_data_find_files(arena, keys, ".csv", data, &train, &test));
     RP_TRY(read_delimiter(t, keys, train));
     if (stated) {
-        data->sample = *input;
-        t->x_wanted = (uint32_t)rp_shape_count(input);
+        data->sample = input->shape;
+        t->x_wanted = (uint32_t)rp_shape_count(&input->shape);
     }
     RP_TRY(rp_table_read_file(t, RP_SPLIT_TRAIN, train));
     if (test) {

@@ -76,6 +76,25 @@ static void put_fields(json_t *object, const rp_data *data, bool *good) {
     put_or_drop(object, "x_fill", fill, fields->missing.count > 0, good);
 }
 
+static void put_tokens(json_t *object, const rp_data *data, bool *good) {
+    const rp_vocab *vocab = data->vocab;
+    const rp_token_kind kind = vocab ? vocab->rules.kind : RP_TOKENS_IDS;
+    put_value(object, "type", json_string("i32"), good);
+    put_value(object, "tokens", json_string(rp_token_kinds[kind]), good);
+    put_value(object, "token_count", json_integer(data->tokens), good);
+    if (!vocab) {
+        return;
+    }
+    put_value(object, "special", json_integer(vocab->special), good);
+    if (kind == RP_TOKENS_WORDS) {
+        put_value(object, "lower", json_boolean(vocab->rules.lower), good);
+        put_value(object, "split", json_string(rp_token_splits[vocab->rules.by_space]), good);
+    }
+    put_names(object, "vocab", vocab->name, vocab->count, good);
+    put_value(object, "text_tokens", json_integer((json_int_t)data->text_tokens), good);
+    put_value(object, "padding", json_real(data->padding), good);
+}
+
 static json_t *make_description(const rp_data *data, bool *good) {
     json_t *object = json_object();
     json_t *sample = json_array();
@@ -89,6 +108,9 @@ static json_t *make_description(const rp_data *data, bool *good) {
     put_value(object, "version", json_integer(1), good);
     put_value(object, "set", json_string(data->kind->name), good);
     put_value(object, "sample", sample, good);
+    if (data->type == RP_I32) {
+        put_tokens(object, data, good);
+    }
     put_value(object, "channels", json_integer(data->channels), good);
     put_value(object, "bytes", json_boolean(data->bytes), good);
     if (data->channels_last) {

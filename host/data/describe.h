@@ -12,6 +12,16 @@
  * `x_names`, `y_names` exist if classes or columns have names; `mean` and `std` if values are
  * normalised: one number for each channel of an image, or value of a table's sample.
  *
+ * Keys of token ids: `type` is "i32" (missing: "f32"); `tokens` is "ids", "bytes", "chars" or
+ * "words"; `token_count`: ids are below it. For chars and words `vocab` has the token of each id,
+ * of which the first `special` (0 or 4: padding, unknown, begin, end) are not of the text; for
+ * words `lower` and `split` say how a text is split. `text_tokens` is the number of tokens in the
+ * training texts, `padding` the share of padding in the training part.
+ *
+ *   {"type": "i32", "tokens": "words", "token_count": 10000, "special": 4, "lower": true,
+ *    "split": "punctuation", "vocab": ["<padding>", "<unknown>", "<begin>", "<end>", "the", ...],
+ *    "text_tokens": 5000000, "padding": 0.12}
+ *
  * Keys of a table: `delimiter`; `columns`, their number in its files; and lists with one entry for
  * each value of a sample. `x_columns`: column, from 1. `x_texts`, if some columns have texts: the
  * text for which the value is 1, or null for a number. `x_fill`, if `missing` lists texts that mark
@@ -29,7 +39,10 @@ rp_err rp_data_describe(const rp_data *data, const char *path) RP_MUST_CHECK;
 typedef struct {
     const char *set;
     rp_shape sample;
-    bool images; /* sample is [channels, height, width], of 1 or 3 channels */
+    rp_dtype type;
+    uint32_t tokens; /* ids are below it; 0: samples are not token ids */
+    rp_vocab vocab;  /* of token ids; without names for `ids` and `bytes` */
+    bool images;     /* sample is [channels, height, width], of 1 or 3 channels */
     uint32_t target_width, classes;
     const char *const *class_name; /* [classes], or NULL */
     const char *const *y_name;     /* [target_width], or NULL */
@@ -44,5 +57,10 @@ typedef struct {
 /* Reads a description into `arena`. errors IO; FORMAT naming the file and the key */
 rp_err rp_data_read_description(rp_arena *arena, const char *path,
                                 rp_description *out) RP_MUST_CHECK;
+
+/* Checks that the token ids of the set mean the same as in the description at `path`, which a run
+ * folder has; a missing file, or one without token ids, is not compared. errors  USAGE naming the
+ * first difference; those of rp_data_read_description() */
+rp_err rp_data_check_vocab(const rp_data *data, const char *path) RP_MUST_CHECK;
 
 #endif

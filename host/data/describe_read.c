@@ -253,6 +253,74 @@ static rp_err read_layout(const json_t *root, const char *path, rp_description *
     return RP_OK;
 }
 
+/* Index of a word; `count` if the value is not one of them. */
+static uint32_t find_word(const json_t *value, const char *const *words, uint32_t count) {
+    const char *text = json_string_value(value);
+    uint32_t i = 0;
+    while (i < count && !(text && strcmp(text, words[i]) == 0)) {
+        i++;
+    }
+    return i;
+}
+
+static rp_err read_rules(const json_t *root, const char *path, rp_token_rules *out) {
+    const json_t *lower = json_object_get(root, "lower");
+    const json_t *split = json_object_get(root, "split");
+    const uint32_t kind =
+        find_word(json_object_get(root, "tokens"), rp_token_kinds, RP_TOKENS_KINDS);
+    const uint32_t by_space = find_word(split, rp_token_splits, 2);
+    *out = (rp_token_rules){.kind = (rp_token_kind)kind};
+    if (kind == RP_TOKENS_KINDS) {
+        return fail_key(path, "tokens", "ids, bytes, chars or words");
+    }
+    if (kind == RP_TOKENS_WORDS && !json_is_boolean(lower)) {
+        return fail_key(path, "lower", "true or false");
+    }
+    if (kind == RP_TOKENS_WORDS && by_space == 2) {
+        return fail_key(path, "split", "punctuation or space");
+    }
+    out->lower = kind == RP_TOKENS_WORDS && json_is_true(lower);
+    out->by_space = kind == RP_TOKENS_WORDS && by_space == 1;
+    return RP_OK;
+}
+
+/* Reads the meaning of token ids, if samples are ids. */
+static rp_err read_tokens(rp_arena *arena, const json_t *root, const char *path,
+                          rp_description *out) {
+    static const char *const types[] = {"f32", "i32"};
+    const json_t *value = json_object_get(root, "type");
+    const uint32_t type = value ? find_word(value, types, 2) : 0;
+    const char *const *name;
+    rp_token_rules rules;
+    uint32_t special = 0;
+    rp_err err;
+    out->type = type == 1 ? RP_I32 : RP_F32;
+    if (type != 1) {
+        return type == 0 ? RP_OK : fail_key(path, "type", "f32 or i32");
+    }
+    RP_TRY(read_rules(root, path, &rules));
+    RP_TRY(read_whole(root, path, "token_count", RP_TOKENS_MAX, &out->tokens));
+    RP_TRY(read_whole(root, path, "special", RP_TOKENS_SPECIAL, &special));
+    if (out->tokens == 0 || (rules.kind == RP_TOKENS_BYTES && out->tokens != 256)) {
+        return fail_key(path, "token_count", "the number of different ids, 256 for bytes");
+    }
+    if ((special != 0 && special != RP_TOKENS_SPECIAL) || special > out->tokens) {
+        return fail_key(path, "special", "0 or 4");
+    }
+    RP_TRY(read_names(arena, root, path, "vocab", out->tokens, &name));
+    if ((rules.kind >= RP_TOKENS_CHARS) != (name != NULL)) {
+        return fail_key(path, "vocab", "a list of texts for chars and words, and only for them");
+    }
+    err = rp_vocab_restore(arena, &rules, special, name, out->tokens, &out->vocab);
+    if (err == RP_ERR_FORMAT) {
+        char text[200];
+        (void)snprintf(text, sizeof text, "%s", rp_err_message());
+        return rp_fail(RP_ERR_FORMAT, "%s: `vocab`: %s", path, text);
+    }
+fail:
+    return err;
+}
+
 static rp_err read_object(rp_arena *arena, const json_t *root, const char *path,
                           rp_description *out) {
     const char *set = json_string_value(json_object_get(root, "set"));
@@ -264,11 +332,12 @@ static rp_err read_object(rp_arena *arena, const json_t *root, const char *path,
     RP_TRY(rp_arena_string(arena, set, &copy));
     out->set = copy;
     RP_TRY(read_sample(root, path, &out->sample));
+    RP_TRY(read_tokens(arena, root, path, out));
     RP_TRY(read_images(root, path, out));
     RP_TRY(read_layout(root, path, out));
     out->target_width = 1;
     RP_TRY(read_whole(root, path, "target_width", WIDTH_MAX, &out->target_width));
-    RP_TRY(read_whole(root, path, "classes", RP_LABELS_MAX, &out->classes));
+    RP_TRY(read_whole(root, path, "classes", RP_TOKENS_MAX, &out->classes));
     RP_TRY(read_names(arena, root, path, "class_names", out->classes, &out->class_name));
     RP_TRY(read_names(arena, root, path, "y_names", out->target_width, &out->y_name));
     RP_TRY(read_norm(arena, root, path, out));

@@ -38,11 +38,10 @@ fail:
     return err;
 }
 
-/* `input: [3, 32, 32]` of a model file; dims 0 if it follows the data or is invalid, which the
- * model's parser reports. */
-static rp_shape stated_input(rp_node *model) {
+/* A shape like [3, 32, 32]; dims 0 if it follows the data or is invalid, which the model's parser
+ * reports. */
+static rp_shape stated_shape(const rp_node *list) {
     rp_shape shape = {0};
-    rp_node *list = rp_node_find(model, "input");
     if (!list || !rp_node_is_list(list) || rp_node_count(list) > RP_DIMS_MAX) {
         return shape;
     }
@@ -53,6 +52,19 @@ static rp_shape stated_input(rp_node *model) {
         shape.dim[i] = value > 0 && value < 1L << 24 ? (uint32_t)value : 0;
     }
     return rp_shape_check(&shape) ? shape : (rp_shape){0};
+}
+
+/* `input: [3, 32, 32]` or `input: {shape: [64], type: i32}` of a model file. */
+static rp_data_input stated_input(rp_node *model) {
+    rp_node *input = rp_node_find(model, "input");
+    if (!input || !rp_node_is_map(input)) {
+        return (rp_data_input){.shape = stated_shape(input)};
+    }
+    const rp_node *type = rp_node_find(input, "type");
+    const bool ids =
+        type && rp_node_is_scalar(type) && strcmp(rp_node_text(type), rp_dtype_name(RP_I32)) == 0;
+    return (rp_data_input){.shape = stated_shape(rp_node_find(input, "shape")),
+                           .type = ids ? RP_I32 : RP_F32};
 }
 
 /* ---- sections -------------------------------------------------------------------------------- */
@@ -188,7 +200,7 @@ static rp_err read_model_and_data(rp_arena *arena, rp_node *root, rp_runfile *ru
     RP_TRY(rp_config_read_file(arena, path, &run->model_root));
     RP_TRY(rp_freeze_layers(arena, run->freeze, run->model_root));
     RP_TRY(rp_section_need(root, "data", &data));
-    rp_shape input = stated_input(run->model_root);
+    const rp_data_input input = stated_input(run->model_root);
     RP_TRY(rp_data_open(arena, &run->data, data, &input, run->loss->class_target, run->seed));
     run->data_open = true;
     if (run->data.soft) { /* mixup: targets are probabilities of classes */

@@ -16,8 +16,8 @@ static inline void write_gz(const char *name, const void *bytes, size_t count) {
 }
 
 /* `keys` with every % replaced by the folder, as `data:` of a run file. */
-static inline rp_err open_seeded(rp_data *data, const char *keys, const rp_shape *input,
-                                 bool class_target, uint64_t seed) {
+static inline rp_err open_for(rp_data *data, const char *keys, const rp_data_input *input,
+                              bool class_target, uint64_t seed) {
     char text[512];
     size_t used = 0;
     for (; *keys && used < sizeof text - sizeof folder; keys++) {
@@ -30,6 +30,12 @@ static inline rp_err open_seeded(rp_data *data, const char *keys, const rp_shape
     rp_node *node = NULL;
     expect_ok(rp_config_read_text(&arena, text, used, "run.yaml", &node));
     return rp_data_open(&arena, data, node, input, class_target, seed);
+}
+
+static inline rp_err open_seeded(rp_data *data, const char *keys, const rp_shape *input,
+                                 bool class_target, uint64_t seed) {
+    const rp_data_input stated = {.shape = input ? *input : (rp_shape){0}};
+    return open_for(data, keys, input ? &stated : NULL, class_target, seed);
 }
 
 static inline rp_err open_data(rp_data *data, const char *keys, const rp_shape *input,

@@ -1,0 +1,78 @@
+/* Compares the vocabulary of a set with that of a run folder. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/utf8.h"
+#include "data/describe.h"
+
+enum { SHOWN_BYTES = 40, SHOWN_ROOM = 4 * SHOWN_BYTES + 1 };
+
+static rp_err fail_vocab(const rp_data *data, const char *path, const char *what, const char *now,
+                         const char *before) {
+    return rp_fail(RP_ERR_USAGE,
+                   "data set %s: %s is %s, but %s in %s: the same ids would mean other tokens; "
+                   "expected the vocabulary that the weights were trained with",
+                   data->kind->name, what, now, before, path);
+}
+
+static rp_err compare_names(const rp_data *data, const char *path, const rp_vocab *before) {
+    const rp_vocab *now = data->vocab;
+    char what[40];
+    char shown[2][SHOWN_ROOM + 2];
+    for (uint32_t i = 0; now->name && i < now->count; i++) {
+        if (strcmp(now->name[i], before->name[i]) != 0) {
+            char text[2][SHOWN_ROOM];
+            (void)snprintf(what, sizeof what, "token %u", i);
+            (void)snprintf(shown[0], sizeof *shown, "'%s'",
+                           rp_utf8_show(now->name[i], SHOWN_BYTES, text[0], SHOWN_ROOM));
+            (void)snprintf(shown[1], sizeof *shown, "'%s'",
+                           rp_utf8_show(before->name[i], SHOWN_BYTES, text[1], SHOWN_ROOM));
+            return fail_vocab(data, path, what, shown[0], shown[1]);
+        }
+    }
+    return RP_OK;
+}
+
+static rp_err compare_vocabs(const rp_data *data, const char *path, const rp_description *about) {
+    static const rp_token_rules none = {.kind = RP_TOKENS_IDS};
+    const rp_token_rules *now = data->vocab ? &data->vocab->rules : &none;
+    const rp_token_rules *before = &about->vocab.rules;
+    char text[2][16];
+    if (now->kind != before->kind) {
+        return fail_vocab(data, path, "`tokens`", rp_token_kinds[now->kind],
+                          rp_token_kinds[before->kind]);
+    }
+    if (now->lower != before->lower) {
+        return fail_vocab(data, path, "`lower`", now->lower ? "true" : "false",
+                          before->lower ? "true" : "false");
+    }
+    if (now->by_space != before->by_space) {
+        return fail_vocab(data, path, "`split`", rp_token_splits[now->by_space],
+                          rp_token_splits[before->by_space]);
+    }
+    if (!data->vocab) {
+        return RP_OK; /* ids of arrays have no known meaning */
+    }
+    if (data->vocab->count != about->tokens || data->vocab->special != about->vocab.special) {
+        (void)snprintf(text[0], sizeof *text, "%u", data->vocab->count);
+        (void)snprintf(text[1], sizeof *text, "%u", about->tokens);
+        return fail_vocab(data, path, "the number of tokens", text[0], text[1]);
+    }
+    return compare_names(data, path, &about->vocab);
+}
+
+rp_err rp_data_check_vocab(const rp_data *data, const char *path) {
+    rp_description about;
+    rp_arena arena;
+    rp_err err = RP_OK;
+    if (data->type != RP_I32 || access(path, F_OK) != 0) {
+        return RP_OK;
+    }
+    rp_arena_init(&arena, "vocabulary", 0);
+    RP_TRY(rp_data_read_description(&arena, path, &about));
+    RP_TRY(about.type == RP_I32 ? compare_vocabs(data, path, &about) : RP_OK);
+fail:
+    rp_arena_finish(&arena);
+    return err;
+}

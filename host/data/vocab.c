@@ -1,0 +1,310 @@
+#include "data/vocab.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/unicode.h"
+
+enum { WORDS_USUAL = 10000, WORDS_MOST = 1000000 };
+
+const char *const rp_token_kinds[RP_TOKENS_KINDS + 1] = {"ids", "bytes", "chars", "words", NULL};
+const char *const rp_token_splits[] = {"punctuation", "space", NULL};
+static const char *const special_names[RP_TOKENS_SPECIAL] = {"<padding>", "<unknown>", "<begin>",
+                                                             "<end>"};
+
+/* ---- keys ------------------------------------------------------------------------------------ */
+
+rp_err rp_token_rules_read(rp_node *keys, rp_token_rules *out, uint32_t *most) {
+    static const char *const of_words[] = {"vocab", "lower", "split"};
+    uint32_t kind = 0;
+    uint32_t split = 0;
+    rp_err err;
+    *out = (rp_token_rules){0};
+    *most = WORDS_USUAL;
+    RP_TRY(rp_node_need(keys, "tokens"));
+    RP_TRY(rp_node_word(keys, "tokens", rp_token_kinds + 1, &kind));
+    out->kind = (rp_token_kind)(kind + 1);
+    for (size_t i = 0; out->kind != RP_TOKENS_WORDS && i < 3; i++) {
+        const rp_node *node = rp_node_find(keys, of_words[i]);
+        if (node) {
+            return rp_node_fail(node, "applies only to `tokens: words`");
+        }
+    }
+    if (out->kind == RP_TOKENS_WORDS) {
+        RP_TRY(rp_node_u32(keys, "vocab", RP_TOKENS_SPECIAL + 1, WORDS_MOST, most));
+        RP_TRY(rp_node_bool(keys, "lower", &out->lower));
+        RP_TRY(rp_node_word(keys, "split", rp_token_splits, &split));
+        out->by_space = split == 1;
+    }
+fail:
+    return err;
+}
+
+/* ---- tokens of a text ------------------------------------------------------------------------ */
+
+rp_err rp_tokens_prepare(rp_arena *arena, const rp_token_rules *rules, const char *text,
+                         size_t bytes, const char **out, size_t *out_bytes) {
+    *out = text;
+    *out_bytes = bytes;
+    return rules->lower ? rp_unicode_lower_text(arena, text, bytes, out, out_bytes) : RP_OK;
+}
+
+static uint32_t read_char(const char *at, const char *end, uint32_t *code) {
+    const uint32_t length = rp_unicode_read(at, end, code);
+    RP_ASSERT(length > 0);
+    return length;
+}
+
+static bool ends_word(const rp_token_rules *rules, uint32_t code) {
+    return rules->by_space ? rp_unicode_is_space(code) : !rp_unicode_is_word(code);
+}
+
+/* Takes the word that begins at *at, which is before `end`. */
+static void take_word(const rp_token_rules *rules, const char **at, const char *end) {
+    uint32_t code;
+    uint32_t length = read_char(*at, end, &code);
+    *at += length;
+    if (ends_word(rules, code)) {
+        return; /* punctuation is a word of one character */
+    }
+    while (*at < end) {
+        length = read_char(*at, end, &code);
+        if (ends_word(rules, code)) {
+            break;
+        }
+        *at += length;
+    }
+}
+
+static void skip_spaces(const char **at, const char *end) {
+    uint32_t code = ' ';
+    uint32_t length = 0;
+    while (*at < end && rp_unicode_is_space(code)) {
+        *at += length;
+        length = *at < end ? read_char(*at, end, &code) : 0;
+    }
+}
+
+bool rp_tokens_next(const rp_token_rules *rules, const char **at, const char *end,
+                    const char **token, size_t *bytes) {
+    uint32_t code;
+    if (rules->kind == RP_TOKENS_WORDS) {
+        skip_spaces(at, end);
+    }
+    if (*at == end) {
+        return false;
+    }
+    *token = *at;
+    if (rules->kind == RP_TOKENS_WORDS) {
+        take_word(rules, at, end);
+    } else {
+        *at += rules->kind == RP_TOKENS_BYTES ? 1 : read_char(*at, end, &code);
+    }
+    *bytes = (size_t)(*at - *token);
+    return true;
+}
+
+uint64_t rp_tokens_count(const rp_token_rules *rules, const char *text, size_t bytes) {
+    const char *end = text + bytes;
+    const char *token;
+    size_t length;
+    uint64_t count = 0;
+    while (rp_tokens_next(rules, &text, end, &token, &length)) {
+        count++;
+    }
+    return count;
+}
+
+/* ---- learning -------------------------------------------------------------------------------- */
+
+rp_err rp_vocab_begin(rp_arena *scratch, const rp_token_rules *rules, rp_vocab_learner *out) {
+    *out = (rp_vocab_learner){.rules = *rules};
+    rp_words_init(&out->words, scratch);
+    return rules->kind == RP_TOKENS_CHARS ? RP_ARENA_NEW(scratch, RP_UNICODE_END, &out->has_char)
+                                          : RP_OK;
+}
+
+rp_err rp_vocab_learn(rp_vocab_learner *learner, const char *text, size_t bytes) {
+    const char *end = text + bytes;
+    const char *token;
+    uint32_t at;
+    size_t length;
+    rp_err err = RP_OK;
+    while (learner->rules.kind != RP_TOKENS_BYTES &&
+           rp_tokens_next(&learner->rules, &text, end, &token, &length)) {
+        if (learner->rules.kind == RP_TOKENS_CHARS) {
+            (void)read_char(token, end, &at);
+            learner->has_char[at] = true;
+        } else {
+            RP_TRY(rp_words_add(&learner->words, token, length, &at));
+            learner->words.word[at].count++;
+        }
+    }
+fail:
+    return err;
+}
+
+static int compare_words(const void *left, const void *right) {
+    const rp_word *a = left;
+    const rp_word *b = right;
+    const size_t common = a->bytes < b->bytes ? a->bytes : b->bytes;
+    const int order = memcmp(a->at, b->at, common);
+    return a->count != b->count   ? (a->count < b->count ? 1 : -1)
+           : order != 0           ? order
+           : a->bytes != b->bytes ? (a->bytes < b->bytes ? -1 : 1)
+                                  : 0;
+}
+
+static uint32_t count_chars(const rp_vocab_learner *learner) {
+    uint32_t count = 0;
+    for (uint32_t code = 0; code < RP_UNICODE_END; code++) {
+        count += learner->has_char[code];
+    }
+    return count;
+}
+
+/* Names of a vocabulary, in one block of memory. */
+typedef struct {
+    const char **name;
+    char *text;
+} names;
+
+static void add_name(names *out, const char *at, size_t bytes) {
+    memcpy(out->text, at, bytes); /* the block is zeroed */
+    *out->name++ = out->text;
+    out->text += bytes + 1;
+}
+
+static rp_err name_chars(rp_arena *arena, const rp_vocab_learner *learner, uint32_t count,
+                         names *out) {
+    char text[RP_UNICODE_BYTES_MAX];
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, (size_t)count * (RP_UNICODE_BYTES_MAX + 1) + 1, &out->text));
+    for (uint32_t code = 0; code < RP_UNICODE_END; code++) {
+        if (learner->has_char[code]) {
+            add_name(out, text, rp_unicode_write(code, text));
+        }
+    }
+fail:
+    return err;
+}
+
+static rp_err name_words(rp_arena *arena, const rp_vocab_learner *learner, uint32_t count,
+                         names *out) {
+    const rp_words *words = &learner->words;
+    size_t bytes = 1;
+    rp_err err;
+    if (words->count > 0) {
+        qsort(words->word, words->count, sizeof *words->word, compare_words);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        bytes += words->word[i].bytes + 1;
+    }
+    RP_TRY(RP_ARENA_NEW(arena, bytes, &out->text));
+    for (uint32_t i = 0; i < count; i++) {
+        add_name(out, words->word[i].at, words->word[i].bytes);
+    }
+fail:
+    return err;
+}
+
+rp_err rp_vocab_finish(rp_arena *arena, const rp_vocab_learner *learner, uint32_t special,
+                       uint32_t most, rp_vocab *out) {
+    const bool chars = learner->rules.kind == RP_TOKENS_CHARS;
+    const char **name;
+    rp_err err;
+    if (learner->rules.kind == RP_TOKENS_BYTES) {
+        return rp_vocab_restore(arena, &learner->rules, 0, NULL, 256, out);
+    }
+    uint32_t count = chars ? count_chars(learner) : learner->words.count;
+    if (!chars && count > most - special) {
+        count = most - special;
+    }
+    RP_TRY(RP_ARENA_NEW(arena, (size_t)special + count + 1, &name));
+    for (uint32_t i = 0; i < special; i++) {
+        name[i] = special_names[i];
+    }
+    names rest = {.name = name + special};
+    RP_TRY(chars ? name_chars(arena, learner, count, &rest)
+                 : name_words(arena, learner, count, &rest));
+    RP_TRY(rp_vocab_restore(arena, &learner->rules, special, name, special + count, out));
+fail:
+    return err;
+}
+
+/* ---- finding --------------------------------------------------------------------------------- */
+
+static rp_err restore_chars(rp_arena *arena, rp_vocab *vocab) {
+    const uint32_t count = vocab->count - vocab->special;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, (size_t)count + 1, &vocab->code));
+    for (uint32_t i = 0; i < count; i++) {
+        const char *name = vocab->name[vocab->special + i];
+        const size_t bytes = strlen(name);
+        if (bytes == 0 || rp_unicode_read(name, name + bytes, &vocab->code[i]) != bytes ||
+            (i > 0 && vocab->code[i] <= vocab->code[i - 1])) {
+            return rp_fail(RP_ERR_FORMAT,
+                           "entry %u of the vocabulary: expected one character, after those before",
+                           vocab->special + i);
+        }
+    }
+fail:
+    return err;
+}
+
+static rp_err restore_words(rp_arena *arena, rp_vocab *vocab) {
+    rp_err err = RP_OK;
+    rp_words_init(&vocab->words, arena);
+    for (uint32_t i = vocab->special; i < vocab->count; i++) {
+        const char *name = vocab->name[i];
+        uint32_t at;
+        RP_TRY(rp_words_add(&vocab->words, name, strlen(name), &at));
+        if (name[0] == '\0' || at != i - vocab->special) {
+            return rp_fail(RP_ERR_FORMAT,
+                           "entry %u of the vocabulary: expected a word, and each word once", i);
+        }
+    }
+fail:
+    return err;
+}
+
+rp_err rp_vocab_restore(rp_arena *arena, const rp_token_rules *rules, uint32_t special,
+                        const char *const *name, uint32_t count, rp_vocab *out) {
+    *out = (rp_vocab){.rules = *rules, .special = special, .count = count, .name = name};
+    return rules->kind == RP_TOKENS_CHARS   ? restore_chars(arena, out)
+           : rules->kind == RP_TOKENS_WORDS ? restore_words(arena, out)
+                                            : RP_OK;
+}
+
+static uint32_t find_char(const rp_vocab *vocab, uint32_t code) {
+    const uint32_t count = vocab->count - vocab->special;
+    uint32_t low = 0;
+    uint32_t high = count;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (vocab->code[middle] < code) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < count && vocab->code[low] == code ? low : count;
+}
+
+uint32_t rp_vocab_find(const rp_vocab *vocab, const char *token, size_t bytes) {
+    const uint32_t count = vocab->count - vocab->special;
+    uint32_t code;
+    uint32_t at;
+    if (vocab->rules.kind == RP_TOKENS_BYTES) {
+        return (uint8_t)*token;
+    }
+    if (vocab->rules.kind == RP_TOKENS_CHARS) {
+        (void)read_char(token, token + bytes, &code);
+        at = find_char(vocab, code);
+    } else {
+        at = rp_words_find(&vocab->words, token, bytes);
+    }
+    return at < count           ? vocab->special + at
+           : vocab->special > 0 ? (uint32_t)RP_TOKEN_UNKNOWN
+                                : vocab->count;
+}
