@@ -55,8 +55,7 @@ kernel void seqpool_spread(global float *dx, ulong dx_first, global const float 
     }
     float share = saved ? saved[saved_first + row] : 1.0f / (float)steps;
     float16 d = load16(dy + dy_first + (ulong)(row / steps) * columns + i, columns - i, 0.0f);
-    d = share > 0.0f ? d * share : (float16)0.0f;
-    put16(d, dx + dx_first + (ulong)row * columns + i, columns - i, add);
+    put16(d * share, dx + dx_first + (ulong)row * columns + i, columns - i, add);
 }
 
 /* The first of equal elements counts, and the first NaN before all else. */

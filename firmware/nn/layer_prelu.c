@@ -21,14 +21,12 @@ typedef struct {
 
 static prelu_form form_of(const prelu_spec *spec, const rp_shape *in) {
     const uint32_t count = (uint32_t)rp_shape_count(in);
-    if (spec->shared || in->dims == 0) {
-        return (prelu_form){.rows = 1, .wide = count, .slopes = 1};
-    }
-    if (in->dims == 3) {
-        const uint32_t channels = in->dim[0];
+    const uint32_t channels = spec->shared || in->dims == 0 ? 1
+                              : in->dims == 3               ? in->dim[0]
+                                                            : in->dim[in->dims - 1];
+    if (channels == 1 || (in->dims == 3 && channels < count)) {
         return (prelu_form){.rows = channels, .wide = count / channels, .slopes = channels};
     }
-    const uint32_t channels = in->dim[in->dims - 1];
     return (prelu_form){
         .rows = count / channels, .wide = channels, .slopes = channels, .along = true};
 }

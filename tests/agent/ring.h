@@ -258,6 +258,19 @@ static inline float test_input(uint64_t sample, size_t i) {
     return rp_rng_uniform(&rng) * 2 - 1;
 }
 
+/* Fills ring->input[i] with element i of the sample; token ids where the model takes ids. */
+static inline void test_fill_input(test_ring *ring, uint64_t sample, size_t i, size_t at) {
+    const rp_model *model = ring->board[0].job.model;
+    const float value = test_input(sample, i);
+    if (model->input_type == RP_I32) {
+        const float count = (float)rp_model_id_count(model);
+        const int32_t id = (int32_t)((value + 1) / 2 * count);
+        memcpy(&ring->input[at], &id, sizeof id);
+    } else {
+        ring->input[at] = value;
+    }
+}
+
 /* The first sample of a step. */
 static inline uint64_t test_sample(const test_ring *ring, uint64_t step) {
     return (ring->first + step * ring->stride) * ring->board[0].job.batch;
@@ -297,11 +310,12 @@ static inline void test_feed_inputs(test_ring *ring, rp_link *link) {
         const uint64_t step = ring->input_step;
         const rp_range samples = rp_sched_micro_range(&shape, step, ring->input_micro++);
         for (size_t i = 0; i < width * samples.count; i++) {
-            ring->input[i] =
-                test_input(test_sample(ring, step) + samples.first + i / width, i % width);
+            test_fill_input(ring, test_sample(ring, step) + samples.first + i / width, i % width,
+                            i);
         }
         const rp_shape batch = rp_shape_batch(samples.count, &job->model->input);
-        const rp_part part = rp_part_of_tensor(RP_DTYPE_F32, ring->input, &batch);
+        const int type = job->model->input_type == RP_I32 ? RP_DTYPE_I32 : RP_DTYPE_F32;
+        const rp_part part = rp_part_of_tensor(type, ring->input, &batch);
         expect_ok(test_feed(link, RP_KIND_INPUT, step, samples, &part));
         if (ring->input_micro == rp_sched_micro_count(&shape, step)) {
             ring->input_micro = 0;

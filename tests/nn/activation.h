@@ -60,6 +60,25 @@ static inline void activation_limits(const char *keys, const float want[4]) {
     rig_close(&rig);
 }
 
+/* Far from 0 every activation is a straight line, whose slope backward gives. */
+static inline void activation_far_slopes(const char *keys) {
+    const float x[4] = {-100.0f, -99.0f, 99.0f, 100.0f};
+    const rp_shape shape = rp_shape_1(4);
+    layer_rig rig;
+    rig_open(&rig, "far", keys, 1, &shape, 1);
+    rig_write(&rig, &rig.x[0], x);
+    rig_write(&rig, &rig.dy, (const float[]){1, 1, 1, 1});
+    expect_ok(rp_layer_forward(&rig.call));
+    expect_ok(rp_layer_backward(&rig.call));
+    const float *y = rig_read(&rig, &rig.y);
+    const float *dx = rig_read(&rig, &rig.dx[0]);
+    for (size_t i = 0; i < 4; i++) {
+        const size_t first = i / 2 * 2;
+        expect_close(dx[i], (double)y[first + 1] - (double)y[first], 0, 2e-5);
+    }
+    rig_close(&rig);
+}
+
 /* ---- the tests of a file --------------------------------------------------------------------- */
 
 /* The layer as in a model, its golden cases, and f of the four huge inputs. */
@@ -88,12 +107,16 @@ static void limits(void **state) {
     activation_limits(tested.keys, tested.limits);
 }
 
+static void far_slopes(void **state) {
+    (void)state;
+    activation_far_slopes(tested.keys);
+}
+
 static inline int test_activation(const char *keys, const char *golden, const float want[4]) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equals_pytorch),
-        cmocka_unit_test(central_differences),
-        cmocka_unit_test(nan_passes),
-        cmocka_unit_test(limits),
+        cmocka_unit_test(equals_pytorch), cmocka_unit_test(central_differences),
+        cmocka_unit_test(nan_passes),     cmocka_unit_test(limits),
+        cmocka_unit_test(far_slopes),
     };
     tested.keys = keys;
     tested.golden = golden;
