@@ -127,6 +127,11 @@ rp_err rp_codecs_choose_inputs(rp_node *root, const rp_data *data, rp_codec *inp
     const bool bytes = rp_data_has_bytes(data, why) && !many;
     rp_node *links = rp_node_find(root, "links");
     *why = !*why && many ? "its samples have more than 16 channels" : *why;
+    if (data->type == RP_I32 && *inputs != RP_CODECS && *inputs != RP_CODEC_F32) {
+        return rp_node_fail(rp_node_find(links, "inputs"),
+                            "the samples are token ids, which are sent as they are; expected auto "
+                            "or f32");
+    }
     if (*inputs == RP_CODEC_UINT8 && !bytes) {
         return rp_node_fail(rp_node_find(links, "inputs"),
                             "uint8 does not fit the data set: %s; expected auto or f32", *why);

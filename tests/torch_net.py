@@ -1,0 +1,164 @@
+"""A model file as a PyTorch module with the same parameter names, for comparisons with PyTorch. It
+runs in the Python that has torch and yaml (Debian's python3-torch, python3-yaml)."""
+import json
+import math
+import struct
+from pathlib import Path
+
+import torch
+import yaml
+from torch import nn
+from torch.nn import functional as F
+
+
+def read_safetensors(path):
+    """Names with float32 tensors."""
+    raw = Path(path).read_bytes()
+    (size,) = struct.unpack("<Q", raw[:8])
+    header = json.loads(raw[8:8 + size])
+    header.pop("__metadata__", None)
+    out = {}
+    for name, entry in header.items():
+        first, end = (8 + size + at for at in entry["data_offsets"])
+        out[name] = torch.frombuffer(bytearray(raw[first:end]),
+                                     dtype=torch.float32).reshape(entry["shape"]).clone()
+    return out
+
+
+class Position(nn.Module):
+    def __init__(self, length, wide):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(length, wide))
+
+    def forward(self, x):
+        return x + self.weight[:x.shape[1]]
+
+
+class Attention(nn.Module):
+    """Dot-product attention on q | k | v side by side. PyTorch's own function is used if this
+    version has it."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.heads = layer["heads"]
+        self.kv = layer.get("kv_heads", self.heads)
+        self.causal = layer.get("causal", False)
+        self.p = layer.get("dropout", 0.0)
+
+    def forward(self, x):
+        n, t, wide = x.shape
+        d = wide // (self.heads + 2 * self.kv)
+        q, k, v = x.split([self.heads * d, self.kv * d, self.kv * d], 2)
+        q, k, v = (a.view(n, t, -1, d).transpose(1, 2) for a in (q, k, v))
+        if self.kv < self.heads:
+            k, v = (a.repeat_interleave(self.heads // self.kv, 1) for a in (k, v))
+        p = self.p if self.training else 0.0
+        if hasattr(F, "scaled_dot_product_attention"):
+            y = F.scaled_dot_product_attention(q, k, v, dropout_p=p, is_causal=self.causal)
+        else:
+            s = q @ k.transpose(2, 3) / math.sqrt(d)
+            if self.causal:
+                s = s.masked_fill(torch.ones(t, t, dtype=torch.bool).triu(1), -math.inf)
+            y = F.dropout(s.softmax(3), p) @ v
+        return y.transpose(1, 2).reshape(n, t, -1)
+
+
+class Recurrent(nn.Module):
+    def __init__(self, layer, wide):
+        super().__init__()
+        kind = nn.LSTM if layer["kind"] == "lstm" else nn.GRU
+        self.net = kind(wide, layer["hidden"], batch_first=True,
+                        bidirectional=layer.get("bidirectional", False))
+
+    def forward(self, x):
+        return self.net(x)[0]
+
+
+class Net(nn.Module):
+    """x: an example of a batch, images [n, C, H, W] or ids [n, T]. std of the model file is not
+    used: load() sets all parameters."""
+
+    def __init__(self, path, x, classes, tokens=0):
+        super().__init__()
+        self.layers = yaml.safe_load(Path(path).read_text())["layers"]
+        self.tokens, self.classes = tokens, classes
+        self.made = nn.ModuleDict()
+        shapes, before = {None: x[:2]}, None
+        for layer in self.layers:
+            sources = layer.get("from", before)
+            layer["from"] = sources if isinstance(sources, list) else [sources]
+            inputs = [shapes[name] for name in layer["from"]]
+            module = self.make(layer, inputs[0])
+            if module is not None:
+                self.made[layer["name"].replace(".", "_")] = module
+            shapes[layer["name"]] = self.apply_layer(layer, inputs)
+            before = layer["name"]
+
+    def make(self, layer, x):
+        kind, get = layer["kind"], layer.get
+        out = self.classes if get("out") == "classes" else get("out")
+        if kind == "conv2d":
+            return nn.Conv2d(x.shape[1], out, get("kernel"), get("stride", 1), get("pad", 0),
+                             get("dilation", 1), get("groups", 1), get("bias", True))
+        if kind == "dense":
+            return nn.Linear(x.flatten(1).shape[1], out, get("bias", True))
+        if kind == "linear":
+            return nn.Linear(x.shape[-1], out, get("bias", True))
+        if kind == "embedding":
+            return nn.Embedding(self.tokens if get("count") == "tokens" else get("count"), out,
+                                get("padding"))
+        if kind == "position":
+            return Position(get("length"), x.shape[-1])
+        if kind == "attention":
+            return Attention(layer)
+        if kind in ("lstm", "gru"):
+            return Recurrent(layer, x.shape[-1])
+        if kind == "batchnorm":
+            return nn.BatchNorm2d(x.shape[1])
+        if kind == "groupnorm":
+            return nn.GroupNorm(get("groups"), x.shape[1], get("eps", 1e-5))
+        if kind == "layernorm":
+            return nn.LayerNorm(x.shape[-get("dims", x.dim() - 1):], get("eps", 1e-5))
+        if kind in ("maxpool", "avgpool"):
+            pool = nn.MaxPool2d if kind == "maxpool" else nn.AvgPool2d
+            return pool(get("kernel"), get("stride", get("kernel")), get("pad", 0))
+        if kind == "dropout":
+            return nn.Dropout(get("p", 0.5))
+        if kind == "gelu":
+            return nn.GELU(approximate=get("approximate", "none"))
+        return {"relu": nn.ReLU, "flatten": nn.Flatten, "tanh": nn.Tanh, "silu": nn.SiLU,
+                "globalavgpool": lambda: nn.AdaptiveAvgPool2d(1)}.get(kind, lambda: None)()
+
+    def apply_layer(self, layer, inputs):
+        kind = layer["kind"]
+        if kind == "add":
+            return sum(inputs[1:], inputs[0])
+        if kind == "concat":
+            return torch.cat(inputs, 1)
+        if kind == "seqpool":
+            return inputs[0].mean(1)
+        x = inputs[0].flatten(1) if kind == "dense" else inputs[0]
+        return self.made[layer["name"].replace(".", "_")](x)
+
+    def forward(self, x):
+        values, before = {None: x}, None
+        for layer in self.layers:
+            values[layer["name"]] = self.apply_layer(layer, [values[n] for n in layer["from"]])
+            before = layer["name"]
+        return values[before]
+
+    def named(self):
+        """Parameters under the names of the weights file."""
+        for layer in self.layers:
+            module = self.made[layer["name"].replace(".", "_")] \
+                if layer["name"].replace(".", "_") in self.made else None
+            for name, value in module.named_parameters() if module else ():
+                if layer.get("layout") == "in-out" and name == "weight":
+                    value = value.t()
+                yield f"{layer['name']}.{name.removeprefix('net.')}", value
+
+    def load(self, path):
+        tensors = read_safetensors(path)
+        with torch.no_grad():
+            for name, value in self.named():
+                value.copy_(tensors[name])

@@ -1,0 +1,171 @@
+"""Nets of texts over real agents: token ids cross cuts unchanged, a ring of any size trains as one
+board does, and every method, codec and way to save memory takes them."""
+import json
+import random
+import unittest
+
+from rings import RingCase
+
+GPT = """\
+input: data
+layers:
+  - {name: embed, kind: embedding, count: tokens, out: 12}
+  - {name: place, kind: position, length: 16}
+  - {name: norm1, kind: layernorm, dims: 1}
+  - {name: qkv, kind: linear, out: 36}
+  - {name: attention, kind: attention, heads: 3, causal: true, dropout: 0.1}
+  - {name: proj, kind: linear, out: 12}
+  - {name: add1, kind: add, from: [place, proj]}
+  - {name: norm2, kind: rmsnorm}
+  - {name: fc1, kind: linear, out: 48}
+  - {name: act, kind: gelu, approximate: tanh}
+  - {name: fc2, kind: linear, out: 12}
+  - {name: drop, kind: dropout, p: 0.1}
+  - {name: add2, kind: add, from: [add1, drop]}
+  - {name: head, kind: linear, out: classes, bias: false}
+"""
+CUTS = {1: "[]", 2: "[proj]", 3: "[qkv, act]", 5: "[norm1, attention, norm2, drop]"}
+# Ids cross every cut to the pooling layer at the end.
+CLASSES = """\
+input: data
+layers:
+  - {name: embed, kind: embedding, count: tokens, out: 10, padding: 0}
+  - {name: lstm, kind: lstm, hidden: 8, bidirectional: true}
+  - {name: fc1, kind: linear, out: 10}
+  - {name: add, kind: add, from: [embed, fc1]}
+  - {name: gru, kind: gru, hidden: 9}
+  - {name: pool, kind: seqpool, mode: mean, from: [gru, data], padding: 0}
+  - {name: fc2, kind: dense, out: classes}
+"""
+CLASS_CUTS = {1: "[]", 2: "[fc1]", 3: "[lstm, gru]", 4: "[fc1, add, pool]"}
+METHODS = ("pipedream", "pipedream-2bw", "async", "spectrain", "pipeoptim", "xpipe", "umpipe",
+           "{kind: ea-pipe, replicas: 2}", "{kind: avgpipe, replicas: 2}", "pipefb")
+
+
+def write_text(path, words):
+    """Sentences that have something to learn: each word follows one of two others."""
+    rng = random.Random(7)
+    names = ["".join(rng.choices("abcdefgh", k=rng.randint(2, 4))) for _ in range(12)]
+    at, said = 0, []
+    for _ in range(words):
+        said.append(names[at])
+        at = (3 * at + rng.randint(1, 2)) % len(names)
+    lines = (" ".join(said[i:i + 10]) for i in range(0, words, 10))
+    path.write_text("\n".join(lines) + "\n")
+
+
+def write_classes(path, lines):
+    rng = random.Random(8)
+    rows = ["text\tlabel"]
+    for _ in range(lines):
+        good = rng.random() < 0.5
+        words = rng.choices(["fine", "grand", "so"] if good else ["dull", "sad", "so"],
+                            k=rng.randint(1, 9))
+        rows.append(" ".join(words) + f"\t{int(good)}")
+    path.write_text("\n".join(rows) + "\n")
+
+
+class Texts(RingCase):
+    def setUp(self):
+        super().setUp()
+        write_text(self.dir / "text.txt", 700)
+        (self.dir / "gpt.yaml").write_text(GPT)
+        self.run_yaml = self.run_file(f"""\
+model: {self.dir}/gpt.yaml
+data: {{set: text, path: {self.dir}/text.txt, tokens: chars, time: 16}}
+ring: {{boards: 1}}
+train: {{epochs: 2, batch: 16, microbatch: 3, seed: 5}}
+loss: {{kind: cross-entropy, label_smoothing: 0.1}}
+optimizer: {{kind: adamw, lr: 0.01, clip_norm: 1.0}}
+schedule: 1f1b
+cut: []
+""")
+
+    def same_for_all_cuts(self, run, cuts, *sets):
+        want = None
+        for boards, cut in cuts.items():
+            summary = self.train(run, f"{boards}", f"ring.boards={boards}", f"cut={cut}", *sets)
+            got = self.bytes_of(f"{boards}"), summary["eval"]
+            want = want or got
+            self.assertEqual(got, want, f"{boards} boards differ from one")
+        return want[1]
+
+    def test_gpipe(self):
+        eval_ = self.same_for_all_cuts(self.run_yaml, CUTS, "schedule=gpipe")
+        self.assertEqual(set(eval_), {"loss", "accuracy", "perplexity", "bits", "samples", "tokens"})
+        self.assertEqual(eval_["tokens"], 16 * eval_["samples"])
+        self.assertLess(eval_["bits"], 3.1)  # 9 characters are 3.17 bits
+
+    def test_1f1b(self):
+        self.same_for_all_cuts(self.run_yaml, CUTS)
+
+    def test_zero_bubble(self):
+        self.same_for_all_cuts(self.run_yaml, CUTS, "schedule=zb-h1")
+
+    def test_spaces_do_not_count(self):
+        """`ignore`: the same bits for all cuts, and fewer tokens are scored."""
+        loss = "loss={kind: cross-entropy, ignore: 1}"  # newline is 0, blank is 1
+        eval_ = self.same_for_all_cuts(self.run_yaml, CUTS, loss)
+        self.assertLess(eval_["tokens"], 16 * eval_["samples"])
+        self.assertGreater(eval_["tokens"], 8 * eval_["samples"])
+
+    def test_classes(self):
+        write_classes(self.dir / "train.tsv", 64)
+        write_classes(self.dir / "test.tsv", 20)
+        (self.dir / "classes.yaml").write_text(CLASSES)
+        run = self.run_file(f"""\
+model: {self.dir}/classes.yaml
+data: {{set: tsv, path: {self.dir}, text: text, label: label, tokens: words, vocab: 20, time: 8}}
+ring: {{boards: 1}}
+train: {{epochs: 3, batch: 16, microbatch: 5, seed: 5}}
+loss: cross-entropy
+optimizer: {{kind: adam, lr: 0.02}}
+schedule: 1f1b
+cut: []
+""")
+        eval_ = self.same_for_all_cuts(run, CLASS_CUTS)
+        self.assertNotIn("perplexity", eval_)
+        self.assertGreater(eval_["accuracy"], 0.8)
+
+    def test_memory(self):
+        """What is recomputed or offloaded is the same, with its dropout."""
+        three = ("ring.boards=3", f"cut={CUTS[3]}")
+        self.train(self.run_yaml, "plain", *three)
+        for name, key in (("again", "recompute=all"), ("away", "offload=host")):
+            self.train(self.run_yaml, name, *three, key)
+            self.assertEqual(self.bytes_of(name), self.bytes_of("plain"), key)
+
+    def test_methods(self):
+        for method in METHODS:
+            with self.subTest(method):
+                name = method.strip("{}").split(",")[0].split()[-1]
+                cut = "[proj]" if method == "pipefb" else "[norm1, proj, act]"
+                summary = self.train(self.run_yaml, name, "ring.boards=4", f"cut={cut}",
+                                     f"schedule={method}", "train.microbatch=4",
+                                     "optimizer={kind: adamw, lr: 0.01}")
+                self.assertLess(summary["eval"]["loss"], 2.28)
+
+    def test_codecs(self):
+        three = ("ring.boards=3", f"cut={CUTS[3]}")
+        summary = self.train(self.run_yaml, "f16", *three, "links.codec=f16")
+        self.assertLess(summary["eval"]["loss"], 2.3)
+        said = self.refused("train", self.run_yaml, "--set", "links.inputs=f16")
+        self.assertIn("token ids", said)
+
+    def test_verified(self):
+        summary = self.train(self.run_yaml, "verified", "ring.boards=3", f"cut={CUTS[3]}",
+                             "ring.verify=1/3")
+        self.assertEqual(summary["verify"]["wrong"], 0)
+        self.assertGreater(summary["verify"]["microbatches"], 0)
+
+    def test_eval(self):
+        """On this machine as on the boards."""
+        summary = self.train(self.run_yaml, "out")
+        text, _ = self.ringpipe("eval", self.dir / "out", "--format", "json")
+        here = json.loads(text)["eval"]
+        self.assertAlmostEqual(here["loss"], summary["eval"]["loss"], places=5)
+        self.assertEqual(here["accuracy"], summary["eval"]["accuracy"])
+
+
+if __name__ == "__main__":
+    unittest.main()
