@@ -311,8 +311,8 @@ typedef struct {
     uint32_t first, n;
 } chunk;
 
-static rp_err run_groups(rp_launch *launch, uint32_t panels, uint32_t runs) {
-    return rp_launch_run(launch, 2, (size_t[]){panels, runs}, (size_t[]){1, 1});
+static rp_err run_groups(rp_launch *launch, uint32_t columns, uint32_t rows) {
+    return rp_launch_run(launch, 2, (size_t[]){columns, rows}, (size_t[]){1, 1});
 }
 
 static float score_scale(const chunk *c) {
@@ -370,7 +370,7 @@ static rp_err pack_panels(const chunk *c, uint64_t to, const rp_tensor *from, co
     rp_arg_f32(&launch, factor);
     rp_arg_u32(&launch, apart);
     rp_arg_u64(&launch, angles);
-    return run_groups(&launch, panels_of(rows->tokens), c->n * rows->heads);
+    return run_groups(&launch, c->n * rows->heads, panels_of(rows->tokens));
 }
 
 static rp_err unpack_panels(const chunk *c, const rp_tensor *to, uint64_t from, const rows_of *rows,
@@ -393,7 +393,7 @@ static rp_err unpack_panels(const chunk *c, const rp_tensor *to, uint64_t from, 
     rp_arg_u32(&launch, add);
     rp_arg_u32(&launch, apart);
     rp_arg_u64(&launch, angles);
-    return run_groups(&launch, panels_of(rows->tokens), c->n * rows->heads);
+    return run_groups(&launch, c->n * rows->heads, panels_of(rows->tokens));
 }
 
 static rp_err mask_padding(const chunk *c) {
@@ -429,7 +429,7 @@ static rp_err sum_rows(const chunk *c) {
     rp_arg_u32(&launch, y->heads);
     rp_arg_u32(&launch, y->tokens);
     rp_arg_u32(&launch, y->size);
-    return run_groups(&launch, panels_of(y->tokens), c->n * y->heads);
+    return run_groups(&launch, c->n * y->heads, panels_of(y->tokens));
 }
 
 /* Begins a kernel of attention.cl with the arguments that all of them have. */
