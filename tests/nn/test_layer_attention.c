@@ -277,6 +277,32 @@ static void some_gradients(void **state) {
     rig_close(&rig);
 }
 
+/* One tensor may be q, k and v; its gradient is then the sum, q's part first. */
+static void one_tensor_for_all(void **state) {
+    (void)state;
+    enum { COUNT = 2 * 6 * 8 };
+    const rp_shape in[] = {rp_shape_2(6, 8), rp_shape_2(6, 8), rp_shape_2(6, 8)};
+    float sum[COUNT] = {0};
+    layer_rig rig;
+    rig_open(&rig, "self", "{kind: attention, heads: 2, causal: true}", 2, in, 3);
+    rig_draw(&rig, &rig.x[0], "x");
+    rig_draw(&rig, &rig.dy, "dy");
+    rig.call.x[1] = rig.call.x[2] = &rig.x[0];
+    expect_ok(rp_layer_forward(&rig.call));
+    expect_ok(rp_layer_backward(&rig.call));
+    for (uint32_t i = 0; i < 3; i++) {
+        const float *part = rig_read(&rig, &rig.dx[i]);
+        for (size_t j = 0; j < COUNT; j++) {
+            sum[j] += part[j];
+        }
+    }
+    rig.call.dx[1] = rig.call.dx[2] = &rig.dx[0];
+    rig.call.dx_add[1] = rig.call.dx_add[2] = true;
+    expect_ok(rp_layer_backward(&rig.call));
+    expect_close_all(rig_read(&rig, &rig.dx[0]), sum, COUNT, 0, 1e-6);
+    rig_close(&rig);
+}
+
 /* A forward without a backward has no memory to save to. More samples than a chunk of the workspace
  * holds give the same bits as each alone. */
 static void chunks(void **state) {
@@ -409,6 +435,7 @@ int main(void) {
         cmocka_unit_test(large_scores),
         cmocka_unit_test(nan_is_seen),
         cmocka_unit_test(some_gradients),
+        cmocka_unit_test(one_tensor_for_all),
         cmocka_unit_test(chunks),
         cmocka_unit_test(memory_grows_with_tokens),
         cmocka_unit_test(bad_layers_are_refused),
