@@ -11,7 +11,7 @@
 
 enum {
     TOKENS = 32, /* of a panel, as in kernels/attention.clh */
-    CHUNK_FLOATS = 1 << 22
+    CHUNK_FLOATS = 1 << 20
 };
 
 #define LOG2_E 1.4426950408889634
