@@ -1,12 +1,17 @@
 /* Attention over panels of 32 queries and 32 keys (attention.clh): only one tile of 32 x 32 scores
  * exists at a time. All kernels have groups of one item.
  *
- * Queries are packed times scale * log2(e), so that scores are exponents of 2:
- *   forward   m = running maximum, l = running sum of 2^(score - m), y = sum of 2^(score - m) v /
- * l; level = m + log2(l) is saved; infinity for a query that sees no key backward  P = 2^(score -
- * level), dS = P (dy v' - delta), dv = P' dy, dq = dS k, dk = dS' q attend_keys() owns keys and
- * queries are its rows, attend() and attend_queries() own queries and keys are their rows. Tiles in
- * which causal order hides every key are skipped.
+ * Queries are packed times scale * log2(e), so that scores are exponents of 2.
+ *
+ * forward:  m = running maximum, l = running sum of 2^(score - m),
+ *           y = running sum of 2^(score - m) v, divided by l at the end;
+ *           level = m + log2(l) is saved, infinity for a query that sees no key
+ * backward: P = 2^(score - level), dS = P (dy v' - delta), delta = row sum of dy * y,
+ *           dv = P' dy, dq = dS k, dk = dS' q
+ *
+ * attend() and attend_queries() own queries, the lanes, and keys are the rows of a tile;
+ * attend_keys() owns keys, and queries are the rows. Tiles in which causal order hides every key
+ * are skipped.
  *
  * Dropout multiplies P with z / (1 - p) where it meets v: y = P z v, dS = P (dy v' z - delta).
  *
@@ -122,10 +127,13 @@ static float16 power_of_2(float16 x) {
     return select(y, (float16)0.0f, x < -126.0f);
 }
 
-/* Bit t of kept[s]: P of key s and query t of a tile is kept. Words of the stream, for keys s of
- * `keys` and queries t of `queries`: pairs of keys have 64 words for each panel of queries,
- *   word = word_first + (s / 2 * panels of queries + t / 32) * 64 + s % 2 * 32 + t % 32
- * with word_first = (sample * heads + head) * (keys + 1) / 2 * panels of queries * 64. */
+/* Bit t of kept[s] says whether the weight of key s and query t of a tile is kept. A pair of keys
+ * has 64 words of the stream for each panel of queries: the weight of key s and query t of a head
+ * is kept unless the upper 24 bits of this word are below drop_below:
+ *
+ *   ((run * pairs + s / 2) * panels + t / 32) * 64 + s % 2 * 32 + t % 32
+ *
+ * run = sample * heads + head, pairs = (keys + 1) / 2, panels = (queries + 31) / 32. */
 static void draw_kept(uint *kept, uint2 key, ulong word, uint panels, uint drop_below) {
     const uint16 bit = (uint16)1 << as_uint16(LANE);
     for (uint s = 0; s < TOKENS; s += 2, word += panels * 64) {

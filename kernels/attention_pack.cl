@@ -5,12 +5,15 @@
 #include "attention.clh"
 #include "gemm_tile.clh"
 
-/* The 32 vectors of `from` are 16 lines of a block of 16 x 16 each; out is transposed. */
-static void read_block(float16 *block, global const float *rows, uint row_stride, uint live,
-                       uint left) {
+/* The transpose of rows [first, first + 16), of which only those below `live` exist, and of whose
+ * 16 elements `left`; the others are 0. */
+static void read_block(float16 *block, global const float *rows, uint row_stride, uint first,
+                       uint live, uint left) {
+    rows += (ulong)first * row_stride;
 #pragma unroll
     for (uint i = 0; i < 16; i++) {
-        block[i] = i < live ? load16(rows + (ulong)i * row_stride, left, 0.0f) : (float16)0.0f;
+        block[i] =
+            first + i < live ? load16(rows + (ulong)i * row_stride, left, 0.0f) : (float16)0.0f;
     }
     transpose16(block);
 }
@@ -52,23 +55,22 @@ kernel ONE_ITEM void find_angles(global float *work, ulong to_first, uint size, 
 
 /* Panels [sample, head, panel] of a tensor [sample, token, head, size], whose samples and tokens
  * are sample_stride and row_stride elements apart; times `factor`. apart 0: positions are not
- * turned. Grid: (panels, samples * heads). */
+ * turned. Grid: (samples * heads, panels), because the next head has the next columns. */
 kernel ONE_ITEM void pack_panels(global float *work, ulong to_first, global const float *from,
                                  ulong from_first, ulong sample_stride, uint row_stride, uint heads,
                                  uint tokens, uint size, float factor, uint apart,
                                  ulong angles_first) {
-    const uint panel = (uint)get_group_id(0);
-    const uint run = (uint)get_group_id(1);
+    const uint panel = (uint)get_group_id(1);
+    const uint run = (uint)get_group_id(0);
     const uint depth = (size + 7) / 8 * 8;
-    const uint live = tokens - panel * TOKENS;
+    const uint live = min(tokens - panel * TOKENS, (uint)TOKENS);
     global float *to = work + to_first + (ulong)(run * PANELS(tokens) + panel) * depth * TOKENS;
     from += from_first + run / heads * sample_stride + run % heads * size +
             (ulong)panel * TOKENS * row_stride;
     for (uint j = 0; j < TOKENS; j += 16) {
         for (uint d = 0; d < size; d += 16) {
             float16 block[16];
-            read_block(block, from + (ulong)j * row_stride + d, row_stride, live > j ? live - j : 0,
-                       size - d);
+            read_block(block, from + d, row_stride, j, live, size - d);
             const uint rows = min(depth - d, 16u);
 #pragma unroll
             for (uint i = 0; i < 16; i++) {
@@ -89,8 +91,8 @@ kernel ONE_ITEM void unpack_panels(global float *to, ulong to_first, ulong sampl
                                    uint row_stride, global float *work, ulong from_first,
                                    uint heads, uint tokens, uint size, float factor, uint add,
                                    uint apart, ulong angles_first) {
-    const uint panel = (uint)get_group_id(0);
-    const uint run = (uint)get_group_id(1);
+    const uint panel = (uint)get_group_id(1);
+    const uint run = (uint)get_group_id(0);
     const uint depth = (size + 7) / 8 * 8;
     const uint live = min(tokens - panel * TOKENS, (uint)TOKENS);
     global float *from = work + from_first + (ulong)(run * PANELS(tokens) + panel) * depth * TOKENS;
@@ -102,7 +104,7 @@ kernel ONE_ITEM void unpack_panels(global float *to, ulong to_first, ulong sampl
     for (uint j = 0; j < live; j += 16) {
         for (uint d = 0; d < size; d += 16) {
             float16 block[16];
-            read_block(block, from + d * TOKENS + j, TOKENS, depth - d, 16);
+            read_block(block, from + j, TOKENS, d, depth, 16);
             global float *rows = to + (ulong)j * row_stride + d;
 #pragma unroll
             for (uint i = 0; i < 16; i++) {
@@ -127,13 +129,13 @@ kernel ONE_ITEM void mask_padding(global float *work, ulong to_first, global con
     }
 }
 
-/* delta[sample, head][token] = sum of dy * y over the head; whole panels. Grid: (panels, samples *
- * heads). */
+/* delta[sample, head][token] = sum of dy * y over the head; whole panels. Grid: (samples * heads,
+ * panels). */
 kernel ONE_ITEM void sum_rows(global float *work, ulong to_first, global const float *dy,
                               ulong dy_first, global const float *y, ulong y_first, uint heads,
                               uint tokens, uint size) {
-    const uint panel = (uint)get_group_id(0);
-    const uint run = (uint)get_group_id(1);
+    const uint panel = (uint)get_group_id(1);
+    const uint run = (uint)get_group_id(0);
     const ulong first = (ulong)(run / heads) * tokens * heads * size + run % heads * size;
     global float *to = work + to_first + (ulong)run * PANELS(tokens) * TOKENS;
     dy += dy_first + first;

@@ -24,6 +24,10 @@ static const char *value_of(const char *key) {
                                             {"mode", "max"},
                                             {"layout", "in-out"},
                                             {"dims", "1"},
+                                            {"heads", "2"},
+                                            {"kv_heads", "1"},
+                                            {"causal", "true"},
+                                            {"rotary", "{base: 100}"},
                                             {NULL, NULL}};
     for (size_t i = 0; values[i][0]; i++) {
         if (strcmp(values[i][0], key) == 0) {

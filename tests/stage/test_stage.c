@@ -163,6 +163,64 @@ static void counts_what_it_fuses(void **state) {
     rp_arena_finish(&arena);
 }
 
+/* Sequences: three inputs of one layer, which cross cuts, and one packed input. */
+static const char attending[] =
+    "input: [9, 8]\n"
+    "layers:\n"
+    "  - {name: q, kind: layernorm}\n"
+    "  - {name: k, kind: layernorm}\n"
+    "  - {name: v, kind: layernorm}\n"
+    "  - {name: att1, kind: attention, heads: 2, causal: true, dropout: 0.2, from: [q, k, v]}\n"
+    "  - {name: add, kind: add, from: [q, att1]}\n"
+    "  - {name: ln, kind: layernorm}\n"
+    "  - {name: att2, kind: attention, heads: 2, kv_heads: 1, dropout: 0.1, rotary: {}}\n"
+    "  - {name: flat, kind: flatten}\n"
+    "  - {name: fc, kind: dense, out: 3}\n";
+
+static size_t attend_stages(const char *cut, uint32_t stages, uint32_t micro, const char *recompute,
+                            float *weights) {
+    char job[512];
+    test_ring ring;
+    (void)snprintf(job, sizeof job,
+                   "sample: [9, 8]\nclasses: 3\nseed: 3\nbatch: 10\nmicrobatch: %u\n"
+                   "epoch_samples: 23\nsteps: 5\nloss: cross-entropy\n"
+                   "optimizer: {kind: sgd, lr: 0.1}\nschedule: 1f1b\nrecompute: %s\n",
+                   micro, recompute);
+    test_ring_open(&ring, RP_GEMM_PANEL, attending, job, cut, stages);
+    test_ring_run(&ring);
+    const size_t count = test_ring_weights(&ring, weights, FLOATS);
+    test_ring_close(&ring);
+    return count;
+}
+
+/* The same bits with any cut, and with recomputation. Another microbatch only changes the order of
+ * sums over samples, not the masks of dropout. */
+static void attention_does_not_depend_on_the_cut(void **state) {
+    (void)state;
+    static const struct {
+        const char *cut;
+        uint32_t stages;
+        const char *recompute;
+    } cuts[] = {
+        {"[att2]", 2, "none"},
+        {"[k, add, flat]", 4, "all"},
+        {"[att1]", 2, "[att1, att2]"},
+        {"[k, v, att1, add, ln, att2, flat, fc]", 9, "none"},
+    };
+    static float one[FLOATS];
+    static float many[FLOATS];
+    const size_t count = attend_stages("[]", 1, 3, "none", one);
+    assert_true(count > 500);
+    for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
+        memset(many, 0, sizeof many);
+        assert_int_equal(attend_stages(cuts[i].cut, cuts[i].stages, 3, cuts[i].recompute, many),
+                         count);
+        assert_memory_equal(one, many, count * sizeof *one);
+    }
+    assert_int_equal(attend_stages("[k, add, flat]", 4, 4, "none", many), count);
+    expect_close_all(many, one, count, 1e-5, 1e-5);
+}
+
 /* The alarm rings: another seed gives other weights. */
 static void another_seed_is_seen(void **state) {
     (void)state;
@@ -185,6 +243,7 @@ int main(void) {
         cmocka_unit_test(zero_bubble_equals_1f1b),
         cmocka_unit_test(fused_relus_are_the_same_bits),
         cmocka_unit_test(counts_what_it_fuses),
+        cmocka_unit_test(attention_does_not_depend_on_the_cut),
         cmocka_unit_test(another_seed_is_seen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -76,8 +76,10 @@ PACKED = (  # n, T, heads, D, keys, ids
     (2, 33, 4, 18, {"rotary": {"interleaved": True}, "kv_heads": 2, **CAUSAL}, False),
 )
 SEPARATE = (  # n, T, S, heads, kv_heads, D, Dv, keys, ids
-    (2, 1, 33, 2, 2, 5, 5, {}, False), (2, 31, 2, 1, 1, 4, 4, {}, False), (2, 33, 65, 2, 1, 7, 31, {}, False),
-    (2, 5, 33, 2, 2, 8, 3, CAUSAL, False), (2, 65, 31, 2, 2, 5, 33, CAUSAL, False),
+    (2, 1, 33, 2, 2, 5, 5, {}, False), (2, 31, 2, 1, 1, 4, 4, {}, False),
+    (2, 33, 65, 2, 1, 7, 31, {}, False),
+    (2, 5, 33, 2, 2, 8, 3, CAUSAL, False), (1, 33, 63, 1, 1, 4, 4, CAUSAL, False),
+    (2, 65, 31, 2, 2, 5, 33, CAUSAL, False),
     (1, 70, 3, 1, 1, 3, 5, CAUSAL, False), (3, 7, 40, 4, 2, 5, 6, {}, True),
     (4, 40, 8, 2, 2, 5, 6, CAUSAL, True), (2, 3, 37, 2, 2, 4, 4, {"rotary": {}}, False),
     (1, 37, 5, 2, 1, 6, 4, {"rotary": {"interleaved": True}, **CAUSAL}, False),
