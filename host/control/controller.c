@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/printable.h"
+#include "data/describe.h"
 #include "ring/kept_out.h"
 #include "setup/show.h"
 
@@ -331,6 +332,7 @@ static rp_err prepare_run(rp_controller *c) {
     }
     if (options->purpose == RP_PURPOSE_EVALUATE) {
         RP_TRY(rp_checkpoint_check(c->run, options->weights, false));
+        RP_TRY(rp_data_check_weights(&c->run->data, options->weights));
         if (c->run->data.count[options->split] == 0) {
             return rp_fail(RP_ERR_USAGE, "--split: the data set has no samples in this split");
         }

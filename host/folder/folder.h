@@ -54,7 +54,8 @@ typedef struct {
 } rp_folder_contents;
 /* Writes model.yaml, data.json, plan.json, about.json, and run.yaml with every --set. run.yaml is
  * written last, so its existence means that all files exist; without it the run starts with the
- * command that made the folder. For a resumed run, logs what has changed. errors IO, MEMORY */
+ * command that made the folder. For a resumed run, logs what has changed.
+ * errors  IO, MEMORY; USAGE: token ids mean other tokens than before; nothing is written then */
 rp_err rp_folder_write(rp_folder *folder, const rp_folder_contents *contents) RP_MUST_CHECK;
 
 /* Finds the first setting of the run file that differs from the stored run.yaml and affects earlier

@@ -160,8 +160,8 @@ static void a_test_file(void **state) {
     expect_err(open_data(&data, "{set: text, path: %/a.txt, test: %/b.txt, tokens: chars, time: 3}",
                          NULL, true),
                RP_ERR_FORMAT);
-    expect_part("b.txt:1: the character '\\u000a' (U+000A, byte 3 of the file) does not occur in the "
-                "training part, so it has no id: remove it, or use `tokens: bytes`");
+    expect_part("b.txt:1: the character '\\u000a' (U+000A, byte 3 of the file) does not occur in "
+                "the training part, so it has no id: remove it, or use `tokens: bytes`");
     write_text("b.txt", "cba\xe2\x82\xac");
     expect_err(open_data(&data, "{set: text, path: %/a.txt, test: %/b.txt, tokens: chars, time: 3}",
                          NULL, true),
