@@ -6,11 +6,53 @@
  *
  * stats[2 (s * groups + g)] = mean, [.. + 1] = 1 / sqrt(variance + eps), from sample stats_first on
  *
- * source  Wu & He 2018 (groupnorm); Ba, Kiros & Hinton 2016 (layernorm: one group) */
+ * With RMS the mean counts as 0, so the scale is 1 / sqrt(mean of x^2 + eps). There is no bias, and
+ * stats[s * groups + g] is the scale.
+ *
+ * source  Wu & He 2018 (groupnorm); Ba, Kiros & Hinton 2016 (layernorm: one group); Zhang &
+ *         Sennrich 2019 (rmsnorm) */
 #include "vec16.clh"
 
 #define CHANNELS (groups * wide)
 #define RUN ((ulong)item * wide * pixels) /* item = s * groups + g */
+
+#ifdef RMS
+
+static float2 load_stats(global const float *stats, ulong index) {
+    return (float2)(0.0f, stats[index]);
+}
+
+static void store_stats(float2 m, global float *stats, ulong index) {
+    stats[index] = m.y;
+}
+
+static float16 load_bias(global const float *bias, uint left) {
+    return (float16)0.0f;
+}
+
+/* (0, 1 / sqrt(mean of x^2 + eps)) */
+static float2 moments_of(global const float *x, uint count, float eps) {
+    float16 squares = (float16)0.0f;
+    for (uint v = 0; v < count; v += 16) {
+        float16 value = load16(x + v, count - v, 0.0f);
+        squares += value * value;
+    }
+    return (float2)(0.0f, 1.0f / sqrt(sum16(squares) / (float)count + eps));
+}
+
+#else
+
+static float2 load_stats(global const float *stats, ulong index) {
+    return vload2(index, stats);
+}
+
+static void store_stats(float2 m, global float *stats, ulong index) {
+    vstore2(m, index, stats);
+}
+
+static float16 load_bias(global const float *bias, uint left) {
+    return load16(bias, left, 0.0f);
+}
 
 static float mean_of(global const float *x, uint count) {
     float16 sums = (float16)0.0f;
@@ -35,6 +77,8 @@ static float2 moments_of(global const float *x, uint count, float eps) {
     return (float2)(mean + left / (float)count, 1.0f / sqrt(square / (float)count + eps));
 }
 
+#endif
+
 /* y = (x - mean) * invstd * weight + bias. stats may be NULL. Grid: n * groups items. */
 kernel void group_forward(global float *y, ulong y_first, global const float *x, ulong x_first,
                           global float *stats, uint stats_first, global const float *weight,
@@ -49,26 +93,26 @@ kernel void group_forward(global float *y, ulong y_first, global const float *x,
     y += y_first + RUN;
     float2 m = moments_of(x, wide * pixels, eps);
     if (stats) {
-        vstore2(m, (ulong)stats_first * groups + item, stats);
+        store_stats(m, stats, (ulong)stats_first * groups + item);
     }
     if (pixels == 1) {
         for (uint c = 0; c < wide; c += 16) {
             float16 scale = load16(weight + first + c, wide - c, 0.0f) * m.y;
-            float16 shift = load16(bias + first + c, wide - c, 0.0f);
+            float16 shift = load_bias(bias + first + c, wide - c);
             store16((load16(x + c, wide - c, 0.0f) - m.x) * scale + shift, y + c, wide - c);
         }
         return;
     }
     for (uint c = 0; c < wide; c++, x += pixels, y += pixels) {
         float scale = weight[first + c] * m.y;
-        float shift = bias[first + c];
+        float shift = load_bias(bias + first + c, 1).s0;
         for (uint v = 0; v < pixels; v += 16) {
             store16((load16(x + v, pixels - v, 0.0f) - m.x) * scale + shift, y + v, pixels - v);
         }
     }
 }
 
-/* (mean of dy w, mean of dy w xhat) over a group. */
+/* (mean of dy w, mean of dy w xhat) over a group; the first is not needed with RMS and 0. */
 static float2 gradient_means(global const float *dy, global const float *x,
                              global const float *weight, float2 m, uint wide, uint pixels) {
     float16 sums = (float16)0.0f;
@@ -89,15 +133,18 @@ static float2 gradient_means(global const float *dy, global const float *x,
         }
     }
     float count = (float)(wide * pixels);
+#ifdef RMS
+    return (float2)(0.0f, sum16(products) * m.y / count);
+#else
     return (float2)(sum16(sums) / count, sum16(products) * m.y / count);
+#endif
 }
 
 /* dx (+)= invstd (dy w - mean of dy w - xhat * mean of dy w xhat). Grid: n * groups items. */
-kernel void group_backward(global float *dx, ulong dx_first, global const float *dy,
-                           ulong dy_first, global const float *x, ulong x_first,
-                           global const float *stats, uint stats_first,
-                           global const float *weight, uint n, uint groups, uint wide, uint pixels,
-                           uint add) {
+kernel void group_backward(global float *dx, ulong dx_first, global const float *dy, ulong dy_first,
+                           global const float *x, ulong x_first, global const float *stats,
+                           uint stats_first, global const float *weight, uint n, uint groups,
+                           uint wide, uint pixels, uint add) {
     uint item = (uint)get_global_id(0);
     if (item >= n * groups) {
         return;
@@ -106,7 +153,7 @@ kernel void group_backward(global float *dx, ulong dx_first, global const float 
     dx += dx_first + RUN;
     dy += dy_first + RUN;
     x += x_first + RUN;
-    float2 m = vload2((ulong)stats_first * groups + item, stats);
+    float2 m = load_stats(stats, (ulong)stats_first * groups + item);
     float2 g = gradient_means(dy, x, weight, m, wide, pixels);
     float slope = m.y * m.y * g.y; /* factor of x - mean */
     float shift = m.y * g.x;
@@ -129,8 +176,8 @@ kernel void group_backward(global float *dx, ulong dx_first, global const float 
 }
 
 /* For chunks of `images` samples: work[chunk * channels + c] = sum of dy xhat; after these, for all
- * chunks, the sums of dy. The order of the sums depends only on the shapes. Grid: (channels,
- * chunks). */
+ * chunks, the sums of dy (not with RMS). The order of the sums depends only on the shapes. Grid:
+ * (channels, chunks). */
 kernel void parameter_planes(global float *work, global const float *dy, ulong dy_first,
                              global const float *x, ulong x_first, global const float *stats,
                              uint stats_first, uint n, uint groups, uint wide, uint pixels,
@@ -145,7 +192,7 @@ kernel void parameter_planes(global float *work, global const float *dy, ulong d
     float16 products = (float16)0.0f;
     for (uint s = chunk * images; s < min((chunk + 1) * images, n); s++) {
         ulong at = ((ulong)s * CHANNELS + c) * pixels;
-        float2 m = vload2((ulong)(stats_first + s) * groups + c / wide, stats);
+        float2 m = load_stats(stats, (ulong)(stats_first + s) * groups + c / wide);
         float16 here = (float16)0.0f;
         for (uint v = 0; v < pixels; v += 16) {
             float16 d = load16(dy + dy_first + at + v, pixels - v, 0.0f);
@@ -155,7 +202,9 @@ kernel void parameter_planes(global float *work, global const float *dy, ulong d
         products += here * m.y;
     }
     work[(ulong)chunk * CHANNELS + c] = sum16(products);
+#ifndef RMS
     work[(ulong)(chunks + chunk) * CHANNELS + c] = sum16(sums);
+#endif
 }
 
 /* For pixels == 1. Grid: (channels / 16 rounded up, chunks). */
@@ -175,17 +224,27 @@ kernel void parameter_columns(global float *work, global const float *dy, ulong 
     for (uint s = chunk * images; s < min((chunk + 1) * images, n); s++) {
         ulong at = (ulong)s * CHANNELS + c;
         ulong row = (ulong)(stats_first + s) * groups;
-        float mean[16], scale[16];
-        for (uint i = 0; i < 16; i++) {
-            float2 m = i < left ? vload2(row + (c + i) / wide, stats) : (float2)0.0f;
-            mean[i] = m.x;
-            scale[i] = m.y;
+        float16 mean, scale;
+        if (groups == 1) {
+            float2 m = load_stats(stats, row);
+            mean = (float16)m.x;
+            scale = (float16)m.y;
+        } else {
+            float means[16], scales[16];
+            for (uint i = 0; i < 16; i++) {
+                float2 m = i < left ? load_stats(stats, row + (c + i) / wide) : (float2)0.0f;
+                means[i] = m.x;
+                scales[i] = m.y;
+            }
+            mean = vload16(0, means);
+            scale = vload16(0, scales);
         }
         float16 d = load16(dy + dy_first + at, left, 0.0f);
         sums += d;
-        products +=
-            d * (load16(x + x_first + at, left, 0.0f) - vload16(0, mean)) * vload16(0, scale);
+        products += d * (load16(x + x_first + at, left, 0.0f) - mean) * scale;
     }
     store16(products, work + (ulong)chunk * CHANNELS + c, left);
+#ifndef RMS
     store16(sums, work + (ulong)(chunks + chunk) * CHANNELS + c, left);
+#endif
 }

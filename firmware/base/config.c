@@ -300,14 +300,21 @@ rp_err rp_node_u32(rp_node *map, const char *key, uint32_t min, uint32_t max, ui
     return err;
 }
 
-rp_err rp_node_i32(rp_node *map, const char *key, int32_t *out) {
-    double value = *out;
-    rp_err err = rp_node_f64(map, key, INT32_MIN, INT32_MAX, &value);
-    if (err == RP_OK && value != floor(value)) {
-        return rp_node_fail(rp_node_find(map, key), "expected a whole number");
+/* A number without a fraction. */
+static rp_err as_i32(const rp_node *node, int32_t *out) {
+    double value;
+    if (node->type == RP_NODE_SCALAR && node->plain && parse_f64(node->text, &value) &&
+        value >= INT32_MIN && value <= INT32_MAX && value == floor(value)) {
+        *out = (int32_t)value;
+        return RP_OK;
     }
-    *out = err == RP_OK ? (int32_t)value : *out;
-    return err;
+    return rp_node_expected(node, "a whole number from -2147483648 to 2147483647");
+}
+
+rp_err rp_node_i32(rp_node *map, const char *key, int32_t *out) {
+    rp_node *node;
+    const rp_err err = take_value(map, key, &node);
+    return err == RP_OK && node ? as_i32(node, out) : err;
 }
 
 rp_err rp_node_f64(rp_node *map, const char *key, double min, double max, double *out) {

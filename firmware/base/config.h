@@ -88,6 +88,7 @@ rp_err rp_node_u32(rp_node *map, const char *key, uint32_t min, uint32_t max,
                    uint32_t *out) RP_MUST_CHECK;
 rp_err rp_node_u64(rp_node *map, const char *key, uint64_t min, uint64_t max,
                    uint64_t *out) RP_MUST_CHECK;
+/* Notes no default. */
 rp_err rp_node_i32(rp_node *map, const char *key, int32_t *out) RP_MUST_CHECK;
 rp_err rp_node_f64(rp_node *map, const char *key, double min, double max,
                    double *out) RP_MUST_CHECK;

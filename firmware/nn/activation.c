@@ -6,6 +6,7 @@
 
 enum { ENTRY_BYTES = 64 };
 
+/* The value of the kind's only key; the index of a word. */
 static float *slope_of(const rp_layer *layer) {
     return layer->spec;
 }
@@ -15,6 +16,12 @@ rp_err rp_activation_parse(rp_layer *layer, rp_node *keys, const rp_model_data *
     (void)data;
     const char *key = layer->kind->keys;
     *slope_of(layer) = facts->slope;
+    if (facts->words) {
+        uint32_t word = 0;
+        rp_err err = rp_node_word(keys, key, facts->words, &word);
+        *slope_of(layer) = (float)word;
+        return err;
+    }
     return key ? rp_node_f32(keys, key, 0.0, 1e6, slope_of(layer)) : RP_OK;
 }
 
@@ -37,9 +44,13 @@ static size_t element_count(const rp_layer_call *call) {
 }
 
 static rp_err begin_launch(const rp_layer_call *call, const char *direction, rp_launch *launch) {
+    const char *kind = call->layer->kind->name;
+    const rp_activation *facts = call->layer->kind->facts;
+    const size_t word = facts->words ? (size_t)*slope_of(call->layer) : 0;
     char entry[ENTRY_BYTES];
-    (void)snprintf(entry, sizeof entry, "%s_%s", call->layer->kind->name, direction);
-    return rp_layer_begin(call, call->layer->kind->name, entry, NULL, launch);
+    (void)snprintf(entry, sizeof entry, "%s%s%s_%s", kind, word > 0 ? "_" : "",
+                   word > 0 ? facts->words[word] : "", direction);
+    return rp_layer_begin(call, kind, entry, NULL, launch);
 }
 
 rp_err rp_activation_forward(const rp_layer_call *call) {

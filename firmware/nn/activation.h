@@ -17,9 +17,13 @@ typedef struct {
     bool from_y;
     double flops_forward, flops_backward; /* per element */
     float slope;                          /* default of the kind's only key, if it has `keys` */
+    /* Values of the kind's only key if it takes words, NULL-terminated; the first one is the
+     * default. Otherwise NULL, and the key takes a number that is not negative. */
+    const char *const *words;
 } rp_activation;
 
-/* forward and backward launch the entries `<kind>_forward` and `<kind>_backward`. */
+/* forward and backward launch the entries `<kind>_forward` and `<kind>_backward`, or
+ * `<kind>_<word>_forward` and `<kind>_<word>_backward` for all words but the first. */
 rp_err rp_activation_parse(rp_layer *layer, rp_node *keys, const rp_model_data *data) RP_MUST_CHECK;
 rp_err rp_activation_plan(const rp_layer *layer, const rp_shape *in,
                           rp_layer_plan *out) RP_MUST_CHECK;

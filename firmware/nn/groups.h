@@ -1,14 +1,16 @@
-/* Code shared by layernorm and groupnorm: each sample is normalised on its own, over groups of its
- * channels. Private to the room. There are no batch statistics, so neither microbatch nor cut
- * changes a sample's result, and evaluation equals training. */
+/* Code shared by layernorm, rmsnorm and groupnorm: each sample is normalised on its own, over rows
+ * or over groups of its channels. Private to the room. There are no batch statistics, so neither
+ * microbatch nor cut changes a sample's result, and evaluation equals training. */
 #ifndef RP_NN_GROUPS_H
 #define RP_NN_GROUPS_H
 
 #include "nn/layer_common.h"
 
-/* `groups` groups of `wide` channels of `pixels`. */
+/* A sample is `rows` rows of `groups` groups of `wide` channels of `pixels`; all rows have the same
+ * weight and bias. `rms` divides by the root of the mean square and has neither mean nor bias. */
 typedef struct {
-    uint32_t groups, wide, pixels;
+    uint32_t rows, groups, wide, pixels;
+    bool rms;
 } rp_groups;
 
 /* weight and bias have the shape `affine`, one element per channel. */

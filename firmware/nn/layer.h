@@ -51,7 +51,13 @@ typedef enum {
     RP_PARAM_SCRATCH  /* zero at every step boundary: neither exported nor checkpointed */
 } rp_param_role;
 
-typedef enum { RP_INIT_ZERO, RP_INIT_ONE, RP_INIT_UNIFORM, RP_INIT_NORMAL } rp_init_rule;
+typedef enum {
+    RP_INIT_ZERO,
+    RP_INIT_ONE,
+    RP_INIT_UNIFORM,
+    RP_INIT_NORMAL,
+    RP_INIT_CONSTANT
+} rp_init_rule;
 
 typedef struct {
     const char *suffix; /* "weight": the parameter's name is <layer>.<suffix> */
@@ -59,7 +65,7 @@ typedef struct {
     rp_param_role role;
     rp_init_rule init;
     /* UNIFORM in [-bound, bound), PyTorch's default rules; NORMAL with mean 0 and this standard
-     * deviation */
+     * deviation; CONSTANT: the value */
     float init_bound;
 } rp_param;
 
@@ -68,6 +74,7 @@ typedef struct {
     rp_shape out; /* of one sample, without N */
     uint32_t param_count;
     rp_param param[RP_LAYER_PARAMS_MAX];
+    uint32_t zero_row; /* 1 + the row of param[0] whose initial values are 0; 0: no such row */
     /* Bytes kept from forward to backward, in addition to x and y: fixed + n * sample. */
     uint32_t saved_count;
     struct {

@@ -33,6 +33,10 @@ rp_err rp_layer_read_out(rp_node *keys, const rp_model_data *data, uint32_t *out
     return read_size(keys, "out", "classes", data->classes, out);
 }
 
+rp_err rp_layer_read_count(rp_node *keys, const rp_model_data *data, uint32_t *out) {
+    return read_size(keys, "count", "tokens", data->tokens, out);
+}
+
 const char *rp_layer_shape_text(const rp_shape *shape, char *text) {
     size_t used = (size_t)snprintf(text, RP_LAYER_SHAPE_TEXT, "[");
     for (uint32_t i = 0; i < shape->dims && i < RP_DIMS_MAX; i++) {
@@ -47,6 +51,15 @@ rp_err rp_layer_need_image(const rp_layer *layer, const rp_shape *in) {
     if (in->dims != 3) {
         char text[RP_LAYER_SHAPE_TEXT];
         return rp_fail(RP_ERR_SHAPE, "layer '%s': %s needs an image [C, H, W], its input is %s",
+                       layer->name, layer->kind->name, rp_layer_shape_text(in, text));
+    }
+    return RP_OK;
+}
+
+rp_err rp_layer_need_sequence(const rp_layer *layer, const rp_shape *in) {
+    if (in->dims != 2) {
+        char text[RP_LAYER_SHAPE_TEXT];
+        return rp_fail(RP_ERR_SHAPE, "layer '%s': %s needs a sequence [T, C], its input is %s",
                        layer->name, layer->kind->name, rp_layer_shape_text(in, text));
     }
     return RP_OK;
@@ -155,17 +168,35 @@ rp_err rp_layer_sum_parts(const rp_layer_call *call, rp_buffer *out, uint64_t pa
     return rp_layer_run_wide(&launch, count);
 }
 
+rp_err rp_layer_sum_samples(const rp_layer_call *call, rp_buffer *out, rp_rows dy, uint32_t count,
+                            uint32_t total) {
+    rp_launch launch;
+    rp_err err = rp_layer_begin(call, "positions", "sum_samples", NULL, &launch);
+    if (err != RP_OK) {
+        return err;
+    }
+    rp_arg_buffer(&launch, out);
+    rp_arg_buffer(&launch, dy.buffer);
+    rp_arg_u64(&launch, dy.first);
+    rp_arg_u64(&launch, dy.stride);
+    rp_arg_u32(&launch, call->n);
+    rp_arg_u32(&launch, count);
+    rp_arg_u32(&launch, total);
+    rp_arg_u32(&launch, call->accumulate);
+    return rp_layer_run_wide(&launch, total);
+}
+
 /* A chunk of a bias sum spans images of one channel (of all channels for single pixels). */
 size_t rp_layer_bias_floats(uint32_t n, uint32_t channels, uint32_t pixels) {
     return (size_t)channels * rp_layer_chunk_count(n, pixels == 1 ? LANES : pixels);
 }
 
 rp_err rp_layer_bias_gradient(const rp_layer_call *call, rp_buffer *out, uint64_t part_first,
-                              rp_rows dy, uint32_t channels, uint32_t pixels) {
+                              rp_rows dy, uint32_t n, uint32_t channels, uint32_t pixels) {
     rp_launch launch;
     const bool columns = pixels == 1;
-    const uint32_t images = rp_layer_chunk_images(call->n, columns ? LANES : pixels);
-    const uint32_t chunks = (call->n + images - 1) / images;
+    const uint32_t images = rp_layer_chunk_images(n, columns ? LANES : pixels);
+    const uint32_t chunks = (n + images - 1) / images;
     rp_err err =
         rp_layer_begin(call, "bias", columns ? "bias_columns" : "bias_planes", NULL, &launch);
     if (err != RP_OK) {
@@ -175,7 +206,7 @@ rp_err rp_layer_bias_gradient(const rp_layer_call *call, rp_buffer *out, uint64_
     rp_arg_u64(&launch, part_first);
     rp_arg_buffer(&launch, dy.buffer);
     rp_arg_u64(&launch, dy.first);
-    rp_arg_u32(&launch, call->n);
+    rp_arg_u32(&launch, n);
     rp_arg_u32(&launch, channels);
     rp_arg_u32(&launch, pixels);
     rp_arg_u32(&launch, images);

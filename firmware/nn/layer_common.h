@@ -10,8 +10,14 @@ enum { RP_LAYER_OUT_MAX = 1 << 20, RP_LAYER_SHAPE_TEXT = 80 };
 /* Reads the required key `out`: a number, or `classes`. */
 rp_err rp_layer_read_out(rp_node *keys, const rp_model_data *data, uint32_t *out) RP_MUST_CHECK;
 
+/* Reads the required key `count`, the number of token ids: a number, or `tokens`. */
+rp_err rp_layer_read_count(rp_node *keys, const rp_model_data *data, uint32_t *out) RP_MUST_CHECK;
+
 /* Fails with SHAPE unless the input is an image [C, H, W]. */
 rp_err rp_layer_need_image(const rp_layer *layer, const rp_shape *in) RP_MUST_CHECK;
+
+/* Fails with SHAPE unless the input is a sequence [T, C]. */
+rp_err rp_layer_need_sequence(const rp_layer *layer, const rp_shape *in) RP_MUST_CHECK;
 
 /* (size + 2 pad - dilation (kernel - 1) - 1) / stride + 1, rounded down; 0 when nothing fits. */
 uint32_t rp_layer_window_count(uint32_t size, uint32_t kernel, uint32_t stride, uint32_t pad,
@@ -61,10 +67,16 @@ uint32_t rp_layer_chunk_count(uint32_t n, size_t image_elements);
 rp_err rp_layer_sum_parts(const rp_layer_call *call, rp_buffer *out, uint64_t part_first,
                           uint32_t count, uint32_t chunks) RP_MUST_CHECK;
 
-/* out[c] (+)= sum of dy [n, channels, pixels]; uses bias_floats() of the workspace from part_first
- * on. dy.stride is not used. */
+/* out[i] (+)= the sum over the samples of element i of their rows dy, i < count, in the order of
+ * the samples; out[i] (+)= 0 for i from count to total. */
+rp_err rp_layer_sum_samples(const rp_layer_call *call, rp_buffer *out, rp_rows dy, uint32_t count,
+                            uint32_t total) RP_MUST_CHECK;
+
+/* out[c] (+)= sum of dy [n, channels, pixels], where n need not be that of the call; uses
+ * bias_floats() of the workspace from part_first on. dy.stride is not used. */
 size_t rp_layer_bias_floats(uint32_t n, uint32_t channels, uint32_t pixels);
 rp_err rp_layer_bias_gradient(const rp_layer_call *call, rp_buffer *out, uint64_t part_first,
-                              rp_rows dy, uint32_t channels, uint32_t pixels) RP_MUST_CHECK;
+                              rp_rows dy, uint32_t n, uint32_t channels,
+                              uint32_t pixels) RP_MUST_CHECK;
 
 #endif

@@ -381,7 +381,7 @@ static rp_err backward_conv2d(const rp_layer_call *call) {
     }
     if (call->want_dw && v.spec->bias) {
         RP_TRY(rp_layer_bias_gradient(call, call->dparam[RP_CONV_BIAS]->buffer, l.tail_first, dy,
-                                      v.k, v.p * v.q));
+                                      call->n, v.k, v.p * v.q));
     }
     return RP_OK;
 fail:

@@ -10,6 +10,7 @@ typedef struct {
 static rp_groups groups_of(const rp_layer *layer, const rp_shape *in) {
     const groupnorm_spec *spec = layer->spec;
     return (rp_groups){
+        .rows = 1,
         .groups = spec->groups,
         .wide = in->dim[0] / spec->groups,
         .pixels = (uint32_t)rp_shape_count(in) / in->dim[0],

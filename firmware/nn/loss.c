@@ -29,9 +29,7 @@ static rp_err read_options(rp_node *node, rp_loss_options *options) {
     rp_err err;
     RP_TRY(rp_node_f32(node, "label_smoothing", 0.0, 1.0, &options->label_smoothing));
     options->ignores = rp_node_find(node, "ignore") != NULL;
-    if (options->ignores) {
-        RP_TRY(rp_node_i32(node, "ignore", &options->ignore));
-    }
+    RP_TRY(rp_node_i32(node, "ignore", &options->ignore));
     RP_TRY(rp_node_done(node));
 fail:
     return err;

@@ -417,6 +417,12 @@ double rp_model_flops_backward(const rp_model *model, uint32_t first, uint32_t e
     return flops;
 }
 
+static void fill_constant(float value, size_t count, float *out) {
+    for (size_t i = 0; i < count; i++) {
+        out[i] = value;
+    }
+}
+
 static void fill_uniform(const char *stream, uint64_t seed, float bound, size_t count, float *out) {
     rp_rng rng = rp_rng_named(seed, stream);
     /* by blocks, because single words cost four times as much */
@@ -447,18 +453,37 @@ static void fill_normal(const char *stream, uint64_t seed, float deviation, size
     }
 }
 
+/* Fills a parameter by its rule. */
+static void fill_param(const rp_param *rule, const char *layer, uint64_t seed, size_t count,
+                       float *out) {
+    char stream[RP_LAYER_NAME_MAX + 64];
+    snprintf(stream, sizeof stream, "init/%s/%s", layer, rule->suffix);
+    switch (rule->init) {
+    case RP_INIT_UNIFORM:
+        fill_uniform(stream, seed, rule->init_bound, count, out);
+        return;
+    case RP_INIT_NORMAL:
+        fill_normal(stream, seed, rule->init_bound, count, out);
+        return;
+    case RP_INIT_ZERO:
+        fill_constant(0.0f, count, out);
+        return;
+    case RP_INIT_ONE:
+        fill_constant(1.0f, count, out);
+        return;
+    case RP_INIT_CONSTANT:
+        fill_constant(rule->init_bound, count, out);
+        return;
+    }
+}
+
 void rp_model_init_param(const rp_model *model, uint32_t param, uint64_t seed, float *out) {
     RP_ASSERT(param < model->param_count);
     const rp_model_param *p = &model->param[param];
-    const rp_param *rule = &model->plan[p->layer].param[p->index];
-    if (rule->init == RP_INIT_UNIFORM || rule->init == RP_INIT_NORMAL) {
-        char stream[RP_LAYER_NAME_MAX + 64];
-        snprintf(stream, sizeof stream, "init/%s/%s", model->layer[p->layer].name, rule->suffix);
-        (rule->init == RP_INIT_NORMAL ? fill_normal : fill_uniform)(stream, seed, rule->init_bound,
-                                                                    p->count, out);
-        return;
-    }
-    for (size_t i = 0; i < p->count; i++) {
-        out[i] = rule->init == RP_INIT_ONE ? 1.0f : 0.0f;
+    const rp_layer_plan *plan = &model->plan[p->layer];
+    fill_param(&plan->param[p->index], model->layer[p->layer].name, seed, p->count, out);
+    if (p->index == 0 && plan->zero_row > 0) {
+        const size_t row = p->count / p->shape.dim[0];
+        fill_constant(0.0f, row, out + (plan->zero_row - 1) * row);
     }
 }

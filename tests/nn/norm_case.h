@@ -46,7 +46,9 @@ static inline void norm_case_alone(const char *keys, const rp_shape *shape) {
     rig_draw(&rig, &rig.x[0], "x");
     rig_draw(&rig, &rig.dy, "dy");
     rig_draw(&rig, &rig.param[0], "w");
-    rig_draw(&rig, &rig.param[1], "b");
+    if (rig.plan.param_count > 1) {
+        rig_draw(&rig, &rig.param[1], "b");
+    }
     norm_case_part(&rig, 0, N, false, value[0], value[1]);
     for (uint32_t i = 0; i < N; i++) {
         norm_case_part(&rig, i, 1, false, value[2], value[3]);

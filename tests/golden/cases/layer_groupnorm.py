@@ -11,6 +11,6 @@ CASES = ((1, (16, 1, 1), {"groups": 2}, 0), (3, (33,), {"groups": 1}, 0),
 
 
 def cases(f):
-    norms(f, "groupnorm", CASES, lambda shape: shape[:1],
+    norms(f, "groupnorm", CASES, lambda shape, keys: shape[:1],
           lambda x, shape, keys, weight, bias: F.group_norm(x, keys["groups"], weight, bias,
                                                             keys.get("eps", 1e-5)))
