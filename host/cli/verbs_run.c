@@ -234,11 +234,11 @@ fail:
 /* ---- --dry-run ------------------------------------------------------------------------------- */
 
 static void print_tokens(const rp_data *data) {
-    (void)printf("tokens: ids below %u, %zu in a sample", data->tokens,
-                 rp_shape_count(&data->sample));
+    (void)printf("tokens: %zu in a sample, ids below %u", rp_shape_count(&data->sample),
+                 data->tokens);
     if (data->vocab) {
-        (void)printf("; %s: %" PRIu64 " in the training part, %.1f %% padding",
-                     rp_token_kinds[data->vocab->rules.kind], data->text_tokens,
+        (void)printf("; the training part has %" PRIu64 " %s and %.1f %% padding",
+                     data->text_tokens, rp_token_kinds[data->vocab->rules.kind],
                      100 * data->padding);
     }
     (void)printf("\n");

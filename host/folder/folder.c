@@ -132,13 +132,16 @@ static rp_err write_plan(const rp_folder *folder, const rp_plan *plan) {
     return err == RP_OK ? replaced : err;
 }
 
+rp_err rp_folder_check_data(const rp_folder *folder, const rp_runfile *run) {
+    return rp_data_check_vocab(&run->data, folder->paths.data_json);
+}
+
 rp_err rp_folder_write(rp_folder *folder, const rp_folder_contents *contents) {
     const rp_folder_paths *paths = &folder->paths;
     const rp_runfile *run = contents->run;
+    void *data = contents->resumed ? rp_resumed_read_data(folder) : NULL;
     rp_err err;
     RP_ASSERT(paths->folder && contents->plan);
-    RP_TRY(contents->resumed ? rp_data_check_vocab(&run->data, paths->data_json) : RP_OK);
-    void *data = contents->resumed ? rp_resumed_read_data(folder) : NULL;
     RP_TRY(rp_paths_make_absolute(folder->arena, run->root));
     RP_TRY(contents->resumed ? rp_resumed_note(folder, run, contents->step) : RP_OK);
     RP_TRY(rp_config_replace(run->model_root, paths->model_yaml));

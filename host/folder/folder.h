@@ -44,6 +44,10 @@ void rp_folder_leave(rp_folder *folder);
 /* Only releases the lock, as at the end of the process. */
 void rp_folder_unlock(rp_folder *folder);
 
+/* Checks that the data set of a run that is resumed fits the folder's weights. errors  USAGE: its
+ * token ids mean other tokens than before; FORMAT: data.json is damaged */
+rp_err rp_folder_check_data(const rp_folder *folder, const rp_runfile *run) RP_MUST_CHECK;
+
 /* Files that are needed to resume or evaluate the run from any working directory. */
 typedef struct {
     const rp_runfile *run; /* paths in its YAML tree are made absolute */
@@ -54,8 +58,7 @@ typedef struct {
 } rp_folder_contents;
 /* Writes model.yaml, data.json, plan.json, about.json, and run.yaml with every --set. run.yaml is
  * written last, so its existence means that all files exist; without it the run starts with the
- * command that made the folder. For a resumed run, logs what has changed.
- * errors  IO, MEMORY; USAGE: token ids mean other tokens than before; nothing is written then */
+ * command that made the folder. For a resumed run, logs what has changed. errors IO, MEMORY */
 rp_err rp_folder_write(rp_folder *folder, const rp_folder_contents *contents) RP_MUST_CHECK;
 
 /* Finds the first setting of the run file that differs from the stored run.yaml and affects earlier

@@ -194,77 +194,74 @@ static void former_versions_are_read(void **state) {
 
 #define TEXT(more) "{\"set\": \"text\", \"sample\": [2], \"type\": \"i32\", " more "}"
 
+/* Files that are refused, and a part of the message. */
+static const struct {
+    const char *text, *part;
+} bad[] = {
+    {"{", "data.json:1:"},
+    {"[1]", "`set`"},
+    {"{\"set\": \"table\"}", "`sample`"},
+    {"{\"set\": \"table\", \"sample\": [0]}", "`sample`"},
+    {"{\"set\": \"table\", \"sample\": [70000, 70000]}", "`sample`"},
+    {"{\"set\": \"table\", \"sample\": [1, 1, 1, 1, 1, 1, 1]}", "`sample`"},
+    {"{\"set\": \"table\", \"sample\": [2], \"classes\": -1}", "`classes`"},
+    {"{\"set\": \"table\", \"sample\": [2], \"classes\": 99999999}", "`classes`"},
+    {"{\"set\": \"table\", \"sample\": [2], \"classes\": 2, \"class_names\": [\"a\"]}",
+     "`class_names`: expected a list of 2 names"},
+    {"{\"set\": \"table\", \"sample\": [2], \"x_names\": [\"a\", 1]}", "entry 1 is not a text"},
+    {"{\"set\": \"table\", \"sample\": [2], \"mean\": [1, 2, 3], \"std\": [1, 2, 3]}", "`mean`"},
+    {"{\"set\": \"table\", \"sample\": [2], \"mean\": [1, 2], \"std\": [1]}",
+     "`std`: expected a list of 2"},
+    {"{\"set\": \"table\", \"sample\": [2], \"mean\": [1, 2], \"std\": [1, 0]}",
+     "`std`: expected numbers above 0"},
+    {"{\"set\": \"table\", \"sample\": [2], \"mean\": [1, 1e99], \"std\": [1, 1]}",
+     "`mean`: entry 1 is not a finite number"},
+    {"{\"set\": \"table\", \"sample\": [2], \"delimiter\": \"x\"}", "`delimiter`"},
+    {"{\"set\": \"table\", \"sample\": [2], \"columns\": 3, \"x_columns\": [1]}", "`x_columns`"},
+    {"{\"set\": \"table\", \"sample\": [2], \"columns\": 3, \"x_columns\": [1, 4]}", "`x_columns`"},
+    {"{\"set\": \"table\", \"sample\": [2], \"columns\": 3, \"x_columns\": [1, 1], "
+     "\"x_texts\": [\"a\"]}",
+     "`x_columns, x_texts`"},
+    {"{\"set\": \"table\", \"sample\": [2], \"columns\": 3, \"x_columns\": [1, 1], "
+     "\"x_texts\": [\"a\", 2]}",
+     "`x_texts`"},
+    {"{\"set\": \"table\", \"sample\": [2], \"columns\": 3, \"x_columns\": [1, 1], "
+     "\"x_texts\": [\"a\", \"a\"]}",
+     "`x_texts`: expected the texts of a column sorted, and each once"},
+    {"{\"set\": \"table\", \"sample\": [2], \"columns\": 3, \"x_columns\": [1, 1], "
+     "\"x_texts\": [\"b\", \"a\"]}",
+     "`x_texts`: expected the texts of a column sorted, and each once"},
+    {"{\"set\": \"table\", \"sample\": [2], \"missing\": \"NA\"}", "`missing`: expected a list"},
+    {"{\"set\": \"table\", \"sample\": [2], \"columns\": 3, \"x_columns\": [1, 2], "
+     "\"x_fill\": [1, 1e99]}",
+     "`x_fill`: entry 1 is not a finite number"},
+    {"{\"set\": \"npy\", \"sample\": [2], \"bytes\": 1}", "`bytes`: expected true or false"},
+    {"{\"set\": \"npy\", \"sample\": [2], \"type\": \"f64\"}", "`type`: expected f32 or i32"},
+    {"{\"set\": \"npy\", \"sample\": [2], \"type\": \"i32\"}", "`tokens`: expected ids, bytes,"},
+    {TEXT("\"tokens\": \"ids\""), "`token_count`"},
+    {TEXT("\"tokens\": \"bytes\", \"token_count\": 255"), "`token_count`"},
+    {TEXT("\"tokens\": \"ids\", \"token_count\": 99999999"), "`token_count`"},
+    {TEXT("\"tokens\": \"chars\", \"token_count\": 2"), "`vocab`: expected a list of texts"},
+    {TEXT("\"tokens\": \"ids\", \"token_count\": 1, \"vocab\": [\"a\"]"), "`vocab`: expected"},
+    {TEXT("\"tokens\": \"chars\", \"token_count\": 2, \"vocab\": [\"a\"]"),
+     "`vocab`: expected a list of 2 names"},
+    {TEXT("\"tokens\": \"chars\", \"token_count\": 2, \"vocab\": [\"b\", \"a\"]"),
+     "`vocab`: entry 1 of the vocabulary: expected one character, after those before"},
+    {TEXT("\"tokens\": \"chars\", \"token_count\": 1, \"vocab\": [\"ab\"]"),
+     "`vocab`: entry 0 of the vocabulary"},
+    {TEXT("\"tokens\": \"chars\", \"token_count\": 1, \"special\": 3, \"vocab\": [\"a\"]"),
+     "`special`: expected 0 or 4"},
+    {TEXT("\"tokens\": \"words\", \"token_count\": 1, \"vocab\": [\"a\"]"), "`lower`"},
+    {TEXT("\"tokens\": \"words\", \"lower\": true, \"token_count\": 1, \"vocab\": [\"a\"]"),
+     "`split`"},
+    {TEXT("\"tokens\": \"words\", \"lower\": true, \"split\": \"space\", \"token_count\": 2, "
+          "\"vocab\": [\"a\", \"a\"]"),
+     "`vocab`: entry 1 of the vocabulary: expected a word, and each word once"},
+    {"{\"set\": \"npy\", \"sample\": [2], \"channels_last\": true}", "`channels_last`"},
+};
+
 static void what_is_no_description_is_refused(void **state) {
     (void)state;
-    static const struct {
-        const char *text, *part;
-    } bad[] = {
-        {"{", "data.json:1:"},
-        {"[1]", "`set`"},
-        {"{\"set\": \"table\"}", "`sample`"},
-        {"{\"set\": \"table\", \"sample\": [0]}", "`sample`"},
-        {"{\"set\": \"table\", \"sample\": [70000, 70000]}", "`sample`"},
-        {"{\"set\": \"table\", \"sample\": [1, 1, 1, 1, 1, 1, 1]}", "`sample`"},
-        {"{\"set\": \"table\", \"sample\": [2], \"classes\": -1}", "`classes`"},
-        {"{\"set\": \"table\", \"sample\": [2], \"classes\": 99999999}", "`classes`"},
-        {"{\"set\": \"table\", \"sample\": [2], \"classes\": 2, \"class_names\": [\"a\"]}",
-         "`class_names`: expected a list of 2 names"},
-        {"{\"set\": \"table\", \"sample\": [2], \"x_names\": [\"a\", 1]}", "entry 1 is not a text"},
-        {"{\"set\": \"table\", \"sample\": [2], \"mean\": [1, 2, 3], \"std\": [1, 2, 3]}",
-         "`mean`"},
-        {"{\"set\": \"table\", \"sample\": [2], \"mean\": [1, 2], \"std\": [1]}",
-         "`std`: expected a list of 2"},
-        {"{\"set\": \"table\", \"sample\": [2], \"mean\": [1, 2], \"std\": [1, 0]}",
-         "`std`: expected numbers above 0"},
-        {"{\"set\": \"table\", \"sample\": [2], \"mean\": [1, 1e99], \"std\": [1, 1]}",
-         "`mean`: entry 1 is not a finite number"},
-        {"{\"set\": \"table\", \"sample\": [2], \"delimiter\": \"x\"}", "`delimiter`"},
-        {"{\"set\": \"table\", \"sample\": [2], \"columns\": 3, \"x_columns\": [1]}",
-         "`x_columns`"},
-        {"{\"set\": \"table\", \"sample\": [2], \"columns\": 3, \"x_columns\": [1, 4]}",
-         "`x_columns`"},
-        {"{\"set\": \"table\", \"sample\": [2], \"columns\": 3, \"x_columns\": [1, 1], "
-         "\"x_texts\": [\"a\"]}",
-         "`x_columns, x_texts`"},
-        {"{\"set\": \"table\", \"sample\": [2], \"columns\": 3, \"x_columns\": [1, 1], "
-         "\"x_texts\": [\"a\", 2]}",
-         "`x_texts`"},
-        {"{\"set\": \"table\", \"sample\": [2], \"columns\": 3, \"x_columns\": [1, 1], "
-         "\"x_texts\": [\"a\", \"a\"]}",
-         "`x_texts`: expected the texts of a column sorted, and each once"},
-        {"{\"set\": \"table\", \"sample\": [2], \"columns\": 3, \"x_columns\": [1, 1], "
-         "\"x_texts\": [\"b\", \"a\"]}",
-         "`x_texts`: expected the texts of a column sorted, and each once"},
-        {"{\"set\": \"table\", \"sample\": [2], \"missing\": \"NA\"}",
-         "`missing`: expected a list"},
-        {"{\"set\": \"table\", \"sample\": [2], \"columns\": 3, \"x_columns\": [1, 2], "
-         "\"x_fill\": [1, 1e99]}",
-         "`x_fill`: entry 1 is not a finite number"},
-        {"{\"set\": \"npy\", \"sample\": [2], \"bytes\": 1}", "`bytes`: expected true or false"},
-        {"{\"set\": \"npy\", \"sample\": [2], \"type\": \"f64\"}", "`type`: expected f32 or i32"},
-        {"{\"set\": \"npy\", \"sample\": [2], \"type\": \"i32\"}",
-         "`tokens`: expected ids, bytes,"},
-        {TEXT("\"tokens\": \"ids\""), "`token_count`"},
-        {TEXT("\"tokens\": \"bytes\", \"token_count\": 255"), "`token_count`"},
-        {TEXT("\"tokens\": \"ids\", \"token_count\": 99999999"), "`token_count`"},
-        {TEXT("\"tokens\": \"chars\", \"token_count\": 2"), "`vocab`: expected a list of texts"},
-        {TEXT("\"tokens\": \"ids\", \"token_count\": 1, \"vocab\": [\"a\"]"), "`vocab`: expected"},
-        {TEXT("\"tokens\": \"chars\", \"token_count\": 2, \"vocab\": [\"a\"]"),
-         "`vocab`: expected a list of 2 names"},
-        {TEXT("\"tokens\": \"chars\", \"token_count\": 2, \"vocab\": [\"b\", \"a\"]"),
-         "`vocab`: entry 1 of the vocabulary: expected one character, after those before"},
-        {TEXT("\"tokens\": \"chars\", \"token_count\": 1, \"vocab\": [\"ab\"]"),
-         "`vocab`: entry 0 of the vocabulary"},
-        {TEXT("\"tokens\": \"chars\", \"token_count\": 1, \"special\": 3, \"vocab\": [\"a\"]"),
-         "`special`: expected 0 or 4"},
-        {TEXT("\"tokens\": \"words\", \"token_count\": 1, \"vocab\": [\"a\"]"), "`lower`"},
-        {TEXT("\"tokens\": \"words\", \"lower\": true, \"token_count\": 1, \"vocab\": [\"a\"]"),
-         "`split`"},
-        {TEXT("\"tokens\": \"words\", \"lower\": true, \"split\": \"space\", \"token_count\": 2, "
-              "\"vocab\": [\"a\", \"a\"]"),
-         "`vocab`: entry 1 of the vocabulary: expected a word, and each word once"},
-        {"{\"set\": \"npy\", \"sample\": [2], \"channels_last\": true}", "`channels_last`"},
-    };
     rp_description got;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         expect_err(read_text(bad[i].text, &got), RP_ERR_FORMAT);
