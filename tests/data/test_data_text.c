@@ -108,6 +108,8 @@ static void time_of_the_model(void **state) {
     expect_err(open_for(&data, keys, &real, true, 7), RP_ERR_USAGE);
     expect_part("run.yaml:1: the key 'time' is needed here");
     expect_err(open_for(&data, keys, &image, true, 7), RP_ERR_USAGE);
+    expect_part(
+        "set: samples are rows of 1 to 65536 token ids, but the model's input is [1, 2, 3]");
     expect_err(
         open_for(&data, "{set: text, path: %/input.txt, tokens: bytes, time: 5}", &four, true, 7),
         RP_ERR_USAGE);
