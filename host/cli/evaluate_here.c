@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "cli/open_board.h"
+#include "data/describe.h"
 #include "predict/evaluate.h"
 #include "run/runfile.h"
 
@@ -46,6 +47,7 @@ rp_err rp_cli_evaluate_here(rp_arena *arena, const rp_cli_args *args, rp_split s
     rp_err err;
     RP_TRY(rp_runfile_read(arena, args->words.item[0], args->set.item, args->set.count, &run));
     RP_TRY(check_part(args, &run, split));
+    RP_TRY(rp_data_check_weights(&run.data, weights));
     const rp_network_options options = {.model = run.model_root,
                                         .data = {.sample = run.data.sample,
                                                  .type = run.data.type,

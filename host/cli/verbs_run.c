@@ -233,6 +233,17 @@ fail:
 
 /* ---- --dry-run ------------------------------------------------------------------------------- */
 
+static void print_tokens(const rp_data *data) {
+    (void)printf("tokens: %zu in a sample, ids below %u", rp_shape_count(&data->sample),
+                 data->tokens);
+    if (data->vocab) {
+        (void)printf("; the training part has %" PRIu64 " %s and %.1f %% padding",
+                     data->text_tokens, rp_token_kinds[data->vocab->rules.kind],
+                     100 * data->padding);
+    }
+    (void)printf("\n");
+}
+
 static void print_checked(const rp_runfile *run) {
     const rp_data *data = &run->data;
     const size_t parameters =
@@ -244,6 +255,9 @@ static void print_checked(const rp_runfile *run) {
     (void)printf("data: %u training, %u validation, %u test samples, all of them read\n",
                  data->count[RP_SPLIT_TRAIN], data->count[RP_SPLIT_VALIDATION],
                  data->count[RP_SPLIT_TEST]);
+    if (data->type == RP_I32) {
+        print_tokens(data);
+    }
     if (data->test_path) {
         (void)printf("no test part: %s does not exist, so the run ends without a test result\n",
                      data->test_path);
@@ -251,6 +265,18 @@ static void print_checked(const rp_runfile *run) {
     for (uint32_t i = 0; i < data->notes.count; i++) {
         (void)printf("note: %s\n", data->notes.text[i]);
     }
+}
+
+static json_t *describe_tokens(const rp_data *data) {
+    json_t *object = json_pack("{s:I, s:I}", "ids", (json_int_t)data->tokens, "sample",
+                               (json_int_t)rp_shape_count(&data->sample));
+    if (data->vocab) {
+        (void)json_object_set_new(object, "kind",
+                                  json_string(rp_token_kinds[data->vocab->rules.kind]));
+        (void)json_object_set_new(object, "training", json_integer((json_int_t)data->text_tokens));
+        (void)json_object_set_new(object, "padding", json_real(data->padding));
+    }
+    return object;
 }
 
 static rp_err print_checked_json(const rp_runfile *run) {
@@ -270,6 +296,9 @@ static rp_err print_checked_json(const rp_runfile *run) {
         (json_int_t)run->steps, "samples", (json_int_t)data->count[RP_SPLIT_TRAIN],
         "validation_samples", (json_int_t)data->count[RP_SPLIT_VALIDATION], "test_samples",
         (json_int_t)data->count[RP_SPLIT_TEST], "notes", notes);
+    if (data->type == RP_I32) {
+        (void)json_object_set_new(object, "tokens", describe_tokens(data));
+    }
     return rp_json_print(object, 0, stdout);
 }
 

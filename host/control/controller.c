@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/printable.h"
+#include "data/describe.h"
 #include "ring/kept_out.h"
 #include "setup/show.h"
 
@@ -254,11 +255,13 @@ static bool is_complete(const rp_controller *c) {
 
 static rp_err choose_folder(rp_folder *folder, const rp_runfile *run,
                             const rp_controller_options *options) {
-    return rp_folder_choose(folder, &(rp_folder_choice){.resume = options->resume,
-                                                        .out = options->out,
-                                                        .model = run->model_name,
-                                                        .schedule = run->method.kind->name,
-                                                        .temporary = options->temporary});
+    const rp_err err =
+        rp_folder_choose(folder, &(rp_folder_choice){.resume = options->resume,
+                                                     .out = options->out,
+                                                     .model = run->model_name,
+                                                     .schedule = run->method.kind->name,
+                                                     .temporary = options->temporary});
+    return err == RP_OK && options->resume ? rp_folder_check_data(folder, run) : err;
 }
 
 static rp_err open_measure(rp_controller *c) {
@@ -330,6 +333,7 @@ static rp_err prepare_run(rp_controller *c) {
         RP_TRY(err);
     }
     if (options->purpose == RP_PURPOSE_EVALUATE) {
+        RP_TRY(rp_data_check_weights(&c->run->data, options->weights));
         RP_TRY(rp_checkpoint_check(c->run, options->weights, false));
         if (c->run->data.count[options->split] == 0) {
             return rp_fail(RP_ERR_USAGE, "--split: the data set has no samples in this split");

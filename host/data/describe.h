@@ -62,5 +62,7 @@ rp_err rp_data_read_description(rp_arena *arena, const char *path,
  * folder has; a missing file, or one without token ids, is not compared. errors  USAGE naming the
  * first difference; those of rp_data_read_description() */
 rp_err rp_data_check_vocab(const rp_data *data, const char *path) RP_MUST_CHECK;
+/* Like rp_data_check_vocab(), for the run folder that contains the file `weights`, if it is one. */
+rp_err rp_data_check_weights(const rp_data *data, const char *weights) RP_MUST_CHECK;
 
 #endif

@@ -186,8 +186,8 @@ static rp_err read_rows(reading *r) {
     RP_TRY(open_fields(r));
     RP_TRY(rp_csv_read(r->path, delimiter, take_row, r));
     if (!r->began) {
-        return rp_fail(RP_ERR_FORMAT,
-                       "%s: has no rows of data; expected one sample in each row", r->place.path);
+        return rp_fail(RP_ERR_FORMAT, "%s: has no rows of data; expected one sample in each row",
+                       r->place.path);
     }
 fail:
     return err;
@@ -326,6 +326,7 @@ rp_err rp_inputs_read(const rp_description *about, const char *path,
                  .context = context};
     input_kind kind = ROWS;
     rp_err err;
+    RP_ASSERT(about->type == RP_F32);
     rp_arena_init(&r.arena, "input", 0);
     RP_TRY(detect_kind(&r, &kind));
     RP_TRY(RP_ARENA_NEW(&r.arena, rp_shape_count(&about->sample), &r.x));

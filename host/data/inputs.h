@@ -12,8 +12,9 @@ typedef struct {
     uint32_t number; /* ROW: line, from 1; ELEMENT: index, from 0 */
 } rp_input_place;
 
-/* Calls `on_sample` for every sample of a file; an error of it ends the reading. x: [sample]
- * floats, normalised, borrowed until it returns. Only one sample is in memory.
+/* For samples that are not token ids. Calls `on_sample` for every sample of a file; an error of it
+ * ends the reading. x: [sample] floats, normalised, borrowed until it returns. Only one sample is
+ * in memory.
  *
  *   picture  JPEG or PNG, for a net of images: resized to the sample's size; grey if the sample has
  *            one channel

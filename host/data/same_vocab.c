@@ -76,3 +76,19 @@ fail:
     rp_arena_finish(&arena);
     return err;
 }
+
+rp_err rp_data_check_weights(const rp_data *data, const char *weights) {
+    const char *slash = strrchr(weights, '/');
+    const int bytes = slash ? (int)(slash + 1 - weights) : 0;
+    rp_arena arena;
+    char *path;
+    char *run;
+    rp_err err;
+    rp_arena_init(&arena, "vocabulary", 0);
+    RP_TRY(rp_arena_printf(&arena, &path, "%.*sdata.json", bytes, weights));
+    RP_TRY(rp_arena_printf(&arena, &run, "%.*srun.yaml", bytes, weights));
+    RP_TRY(access(run, F_OK) == 0 ? rp_data_check_vocab(data, path) : RP_OK);
+fail:
+    rp_arena_finish(&arena);
+    return err;
+}

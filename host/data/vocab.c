@@ -50,6 +50,10 @@ rp_err rp_tokens_prepare(rp_arena *arena, const rp_token_rules *rules, const cha
 }
 
 static uint32_t read_char(const char *at, const char *end, uint32_t *code) {
+    if ((uint8_t)*at < 0x80) { /* most characters */
+        *code = (uint8_t)*at;
+        return 1;
+    }
     const uint32_t length = rp_unicode_read(at, end, code);
     RP_ASSERT(length > 0);
     return length;
@@ -109,6 +113,9 @@ uint64_t rp_tokens_count(const rp_token_rules *rules, const char *text, size_t b
     const char *token;
     size_t length;
     uint64_t count = 0;
+    if (rules->kind == RP_TOKENS_BYTES) {
+        return bytes;
+    }
     while (rp_tokens_next(rules, &text, end, &token, &length)) {
         count++;
     }

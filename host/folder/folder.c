@@ -132,6 +132,10 @@ static rp_err write_plan(const rp_folder *folder, const rp_plan *plan) {
     return err == RP_OK ? replaced : err;
 }
 
+rp_err rp_folder_check_data(const rp_folder *folder, const rp_runfile *run) {
+    return rp_data_check_vocab(&run->data, folder->paths.data_json);
+}
+
 rp_err rp_folder_write(rp_folder *folder, const rp_folder_contents *contents) {
     const rp_folder_paths *paths = &folder->paths;
     const rp_runfile *run = contents->run;

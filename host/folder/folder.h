@@ -44,6 +44,10 @@ void rp_folder_leave(rp_folder *folder);
 /* Only releases the lock, as at the end of the process. */
 void rp_folder_unlock(rp_folder *folder);
 
+/* Checks that the data set of a run that is resumed fits the folder's weights. errors  USAGE: its
+ * token ids mean other tokens than before; FORMAT: data.json is damaged */
+rp_err rp_folder_check_data(const rp_folder *folder, const rp_runfile *run) RP_MUST_CHECK;
+
 /* Files that are needed to resume or evaluate the run from any working directory. */
 typedef struct {
     const rp_runfile *run; /* paths in its YAML tree are made absolute */

@@ -65,6 +65,7 @@ static rp_err write_files(rp_lanes *lanes, rp_runfile *run) {
     rp_err err;
     RP_TRY(rp_arena_printf(&lanes->arena, &model, "%s/model.yaml", lanes->folder));
     RP_TRY(rp_arena_printf(&lanes->arena, &data, "%s/data.json", lanes->folder));
+    RP_TRY(lanes->options.resume ? rp_data_check_vocab(&run->data, data) : RP_OK);
     RP_TRY(rp_paths_make_absolute(&lanes->arena, run->root));
     RP_TRY(rp_config_replace(run->model_root, model));
     RP_TRY(rp_data_describe(&run->data, data));

@@ -63,6 +63,12 @@ static rp_err read_folder(rp_arena *arena, rp_predictor *p) {
     }
     p->weights = weights ? weights : p->options.weights;
     RP_TRY(rp_data_read_description(arena, data, &p->about));
+    if (p->about.type == RP_I32) {
+        return rp_fail(RP_ERR_USAGE,
+                       "%s: the net was trained on token ids, which predict does not read; "
+                       "`ringpipe eval` scores it on the parts of its data set",
+                       data);
+    }
     RP_TRY(rp_config_read_file(arena, model, &net.model));
     net.data = (rp_model_data){.sample = p->about.sample, .classes = p->about.classes};
     net.weights = p->weights;

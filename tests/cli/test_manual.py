@@ -40,6 +40,19 @@ layers:
   - {name: flat, kind: flatten}
   - {name: fc, kind: dense, out: classes}
 """
+WORDS = """\
+input: data
+layers:
+  - {name: emb, kind: embedding, count: tokens, out: 2}
+  - {name: flat, kind: flatten}
+  - {name: fc, kind: dense, out: classes}
+"""
+LETTERS = """\
+input: data
+layers:
+  - {name: emb, kind: embedding, count: tokens, out: 2}
+  - {name: fc, kind: linear, out: classes}
+"""
 FLAT = "input: data\nlayers:\n  - {name: fc, kind: dense, out: classes}\n"
 ROWS = "id,width,length,note,species\n" + "1,1,2,x,rose\n2,3,4,y,iris\n" * 6
 
@@ -53,6 +66,8 @@ NEEDED = {
     ("data", "mnist"): "path: arrays", ("data", "fashion-mnist"): "path: arrays",
     ("data", "cifar10"): "path: cifar", ("data", "cifar100"): "path: cifar",
     ("data", "table"): "path: flowers.csv, target: species, drop: note",
+    ("data", "text"): "path: novel.txt, tokens: words, time: 4",
+    ("data", "tsv"): "path: reviews.tsv, text: 0, label: 1, tokens: words, time: 4",
     ("lr_schedule", "step"): "step_size: 1",
     ("board.yaml:image", ""): "kernel: k, console: c",
     ("layers", "conv2d"): "out: 2, kernel: 3", ("layers", "dense"): "out: 2",
@@ -60,6 +75,8 @@ NEEDED = {
     ("layers", "groupnorm"): "groups: 1",
     ("layers", "add"): "from: [data, data]", ("layers", "concat"): "from: [data, data]",
 }
+# Models for sets that are not images.
+MODELS = {"table": "flat.yaml", "text": "letters.yaml", "tsv": "words.yaml"}
 # Values with which a map is there, where it is not by itself.
 MAPS = {
     "data.augment": "{crop: 1}",
@@ -138,6 +155,8 @@ def idx(shape, data):
 def data_files():
     """{path: bytes} of a small set of every kind."""
     found, labels, pixels = {"flowers.csv": ROWS.encode()}, bytes([0, 1]), bytes(2 * 784)
+    found["novel.txt"] = b"It was a dark and stormy night. " * 12
+    found["reviews.tsv"] = b"a good film\t1\na bad film\t0\n" * 6
     for part, word in (("train", "train"), ("test", "t10k")):
         found.update((f"photos/{part}/{kind}/{name}.png", png(8))
                      for kind in ("cat", "dog") for name in "abc")
@@ -155,7 +174,7 @@ class Manual(program.Case):
     def setUp(self):
         super().setUp()
         self.numbers = itertools.count()
-        texts = {"net.yaml": NET, "flat.yaml": FLAT}
+        texts = {"net.yaml": NET, "flat.yaml": FLAT, "words.yaml": WORDS, "letters.yaml": LETTERS}
         for name, content in {**data_files(), **{n: t.encode() for n, t in texts.items()}}.items():
             (self.dir / name).parent.mkdir(parents=True, exist_ok=True)
             (self.dir / name).write_bytes(content)
@@ -224,7 +243,8 @@ class Manual(program.Case):
             return [f"{way}={MAPS[way]}" for way in ways if way in MAPS]
         more = "lr: 0.1" if where == "optimizer" else NEEDED.get((where, kind), "")
         given = f"{'set' if where == 'data' else 'kind'}: {kind}" + (f", {more}" if more else "")
-        model = ["model=flat.yaml", "ring.boards=1", "cut=auto"] if kind == "table" else []
+        model = MODELS.get(kind) if where == "data" else None
+        model = [f"model={model}", "ring.boards=1", "cut=auto"] if model else []
         return model + [f"{where}={{{given}}}"] + ["cut=auto"] * (where == "schedule")
 
     def of_layer(self, kind, key, value):
@@ -390,8 +410,9 @@ class Manual(program.Case):
                                                  "plan", "checkpoint", "record", "recompute",
                                                  "offload"}:
             return  # another file's
-        if "set: table" in text:
-            sections.update(model="flat.yaml", ring="{boards: 1}")
+        given = re.search(r"set: (\w+)", text)
+        if given and given[1] in MODELS:
+            sections.update(model=MODELS[given[1]], ring="{boards: 1}")
         self.check_example("".join(f"{key}: {value.rstrip()}\n"
                                    for key, value in {**sections, **dict(parts)}.items()))
 

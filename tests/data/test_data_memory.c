@@ -73,11 +73,22 @@ static void arrays(void **state) {
     torture("npy", ", channels: last, classes: [a, b], validation: 0.5");
 }
 
+static void texts(void **state) {
+    (void)state;
+    write_text("train.txt", "The cat, the dog, the \xc3\x84hre and a word");
+    write_text("test.txt", "the cat a");
+    write_text("train.tsv", "a cat\tx\nthe Dog a b\ty\n\tx\n");
+    torture("text", ", tokens: words, lower: true, time: 2, validation: 1");
+    torture("text", ", tokens: chars, time: 2");
+    torture("tsv", ", text: 0, label: 1, tokens: words, lower: true, time: 3");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(tables, setup, teardown),
         cmocka_unit_test_setup_teardown(images, setup, teardown),
         cmocka_unit_test_setup_teardown(arrays, setup, teardown),
+        cmocka_unit_test_setup_teardown(texts, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -261,6 +261,148 @@ static void bad_sets(void **state) {
                    "augment: needs images");
 }
 
+static const rp_data_input three = {.shape = {1, {3}}, .type = RP_I32};
+
+static void expect_values(const int32_t *got, const int32_t *want, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(got[i], want[i]);
+    }
+}
+
+/* Whole numbers of any type are token ids if the model's input says so. */
+static void ids_of_any_type(void **state) {
+    (void)state;
+    static const int32_t i4[] = {0, 300, 2, 65535, 1, 7};
+    static const uint16_t u2[] = {0, 300, 2, 65535, 1, 7};
+    static const uint16_t turned[] = {0, 0x2c01, 0x0200, 0xffff, 0x0100, 0x0700};
+    static const int64_t i8[] = {0, 300, 2, 65535, 1, 7};
+    static const uint64_t u8[] = {0, 300, 2, 65535, 1, 7};
+    static const struct {
+        const char *type;
+        const void *numbers;
+        size_t bytes;
+    } cases[] = {{"<i4", i4, sizeof i4},
+                 {"<u2", u2, sizeof u2},
+                 {">u2", turned, sizeof turned},
+                 {"<i8", i8, sizeof i8},
+                 {"<u8", u8, sizeof u8}};
+    static const int32_t y[] = {1, 0};
+    const uint32_t index[] = {1, 0};
+    const rp_data_input follows = {.type = RP_I32};
+    int32_t x[6];
+    int32_t labels[2];
+    rp_data data;
+    put_npy("y_train.npy", "<i4", "(2,)", y, sizeof y);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        put_npy("x_train.npy", cases[i].type, "(2, 3)", cases[i].numbers, cases[i].bytes);
+        expect_ok(open_for(&data, keys, i % 2 ? &follows : &three, true, 7));
+        assert_true(data.type == RP_I32 && !data.bytes && !data.norm.known);
+        assert_int_equal(data.tokens, 65536);
+        assert_true(data.classes == 2 && data.target_width == 1);
+        assert_true(rp_shape_equal(&data.sample, &three.shape));
+        expect_ok(rp_data_batch(&data, RP_SPLIT_TRAIN, 0, index, 2, true, x, labels, NULL));
+        expect_values(x, (const int32_t[]){65535, 1, 7, 0, 300, 2}, 6);
+        expect_values(labels, (const int32_t[]){0, 1}, 2);
+        rp_data_close(&data);
+    }
+}
+
+/* Bytes are ids, too, and may differ in type from the test part. */
+static void a_label_for_each_token(void **state) {
+    (void)state;
+    static const uint8_t x[] = {5, 1, 0, 2, 2, 3};
+    static const int64_t x_test[] = {9, 0, 0};
+    static const int16_t y[] = {4, 0, -100, 1, 2, -100};
+    static const int16_t y_test[] = {6, -100, -100};
+    const uint32_t index[] = {0, 1};
+    int32_t got[6];
+    int32_t labels[8];
+    rp_data data;
+    put_npy("x_train.npy", "|u1", "(2, 3)", x, sizeof x);
+    put_npy("y_train.npy", "<i2", "(2, 3)", y, sizeof y);
+    put_npy("x_test.npy", "<i8", "(1, 3)", x_test, sizeof x_test);
+    put_npy("y_test.npy", "<i2", "(1, 3)", y_test, sizeof y_test);
+    expect_ok(open_for(&data, keys, &three, true, 7));
+    assert_int_equal(data.tokens, 10); /* of both parts, and so are classes */
+    assert_int_equal(data.classes, 7);
+    assert_int_equal(data.target_width, 3);
+    expect_err(rp_data_batch(&data, RP_SPLIT_TRAIN, 0, index, 2, true, got, labels, NULL),
+               RP_ERR_FORMAT);
+    expect_part("y_train.npy: label 2 of sample 0 is -100, expected 0 to 6, or the value of "
+                "`ignore` of the loss");
+    data.ignores = true;
+    data.ignore = -100;
+    expect_ok(rp_data_batch(&data, RP_SPLIT_TRAIN, 0, index, 2, true, got, labels, NULL));
+    expect_values(got, (const int32_t[]){5, 1, 0, 2, 2, 3}, 6);
+    expect_values(labels, (const int32_t[]){4, 0, -100, 4, 1, 2, -100, 4}, 8);
+    data.ignore = -1;
+    expect_err(rp_data_batch(&data, RP_SPLIT_TRAIN, 0, index, 2, true, got, labels, NULL),
+               RP_ERR_FORMAT);
+    rp_data_close(&data);
+    expect_ok(
+        open_for(&data, "{set: npy, path: %, classes: [a, b, c, d, e, f, g, h]}", &three, true, 7));
+    assert_int_equal(data.classes, 8);
+    rp_data_close(&data);
+}
+
+static void rows_of_numbers_for_ids(void **state) {
+    (void)state;
+    static const int32_t x[] = {1, 2, 3};
+    static const float y[] = {0.5f, -2};
+    const uint32_t zero = 0;
+    int32_t got[3];
+    float row[2];
+    rp_data data;
+    put_npy("x_train.npy", "<i4", "(1, 3)", x, sizeof x);
+    put_npy("y_train.npy", "<f4", "(1, 2)", y, sizeof y);
+    expect_ok(open_for(&data, keys, &three, false, 7));
+    assert_int_equal(data.target_width, 2);
+    expect_ok(rp_data_batch(&data, RP_SPLIT_TRAIN, 0, &zero, 1, true, got, NULL, row));
+    expect_values(got, x, 3);
+    expect_close_all(row, y, 2, 0, 0);
+    rp_data_close(&data);
+}
+
+static void bad_ids(void **state) {
+    (void)state;
+    static const struct {
+        const char *type, *shape;
+        int64_t value;
+        size_t bytes;
+        const char *rest, *part;
+    } bad[] = {
+        {"<f4", "(2, 3)", 0, 24, "", "x_train.npy: has numbers of type f4, expected whole numbers"},
+        {"<i8", "(2, 3)", -1, 48, "",
+         "x_train.npy: value 1 of sample 1 is -1, expected a whole number from 0 to 16777215"},
+        {"<i8", "(2, 3)", 1 << 24, 48, "", "value 1 of sample 1 is 16777216, expected"},
+        {"<u8", "(2, 3)", -1, 48, "", "value 1 of sample 1 is 9223372036854775807, expected"},
+        {"<i8", "(2, 3)", INT64_MIN, 48, "", "value 1 of sample 1 is -9223372036854775808, exp"},
+        {"<i4", "(2, 4)", 0, 32, "", "samples have shape [4], expected [3] (the model's input)"},
+        {"<i4", "(2, 3)", 0, 24, ", channels: last", "channels: does not apply to token ids"},
+        {"<i4", "(2, 3)", 0, 24, ", normalise: none", "normalise: does not apply to token ids"},
+    };
+    static const int32_t y[2] = {0, 1};
+    int64_t x[8];
+    char text[128];
+    rp_data data;
+    put_npy("y_train.npy", "<i4", "(2,)", y, sizeof y);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        memset(x, 0, sizeof x);
+        x[4] = bad[i].value;
+        put_npy("x_train.npy", bad[i].type, bad[i].shape, x, bad[i].bytes);
+        (void)snprintf(text, sizeof text, "{set: npy, path: %%%s}", bad[i].rest);
+        assert_int_not_equal(open_for(&data, text, &three, true, 7), RP_OK);
+        expect_part(bad[i].part);
+    }
+    put_npy("x_train.npy", "<i4", "(2, 3)", (const int32_t[6]){0}, 24);
+    put_npy("y_train.npy", "<i4", "(2, 3)", (const int32_t[]){-1, -1, -1, -1, -1, -1}, 24);
+    expect_err(open_for(&data, keys, &three, true, 7), RP_ERR_FORMAT);
+    expect_part("y_train.npy: all labels are negative");
+    put_npy("y_train.npy", "<f4", "(2, 3)", (const float[6]){0}, 24);
+    expect_err(open_for(&data, keys, &three, true, 7), RP_ERR_FORMAT);
+    expect_part("y_train.npy: has numbers of type f4, expected whole numbers");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(images_and_classes, setup, teardown),
@@ -270,6 +412,10 @@ int main(void) {
         cmocka_unit_test_setup_teardown(normalised_before_rounding, setup, teardown),
         cmocka_unit_test_setup_teardown(rows_for_mse, setup, teardown),
         cmocka_unit_test_setup_teardown(bad_sets, setup, teardown),
+        cmocka_unit_test_setup_teardown(ids_of_any_type, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_label_for_each_token, setup, teardown),
+        cmocka_unit_test_setup_teardown(rows_of_numbers_for_ids, setup, teardown),
+        cmocka_unit_test_setup_teardown(bad_ids, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

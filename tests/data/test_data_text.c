@@ -108,6 +108,8 @@ static void time_of_the_model(void **state) {
     expect_err(open_for(&data, keys, &real, true, 7), RP_ERR_USAGE);
     expect_part("run.yaml:1: the key 'time' is needed here");
     expect_err(open_for(&data, keys, &image, true, 7), RP_ERR_USAGE);
+    expect_part(
+        "set: samples are rows of 1 to 65536 token ids, but the model's input is [1, 2, 3]");
     expect_err(
         open_for(&data, "{set: text, path: %/input.txt, tokens: bytes, time: 5}", &four, true, 7),
         RP_ERR_USAGE);
@@ -160,8 +162,8 @@ static void a_test_file(void **state) {
     expect_err(open_data(&data, "{set: text, path: %/a.txt, test: %/b.txt, tokens: chars, time: 3}",
                          NULL, true),
                RP_ERR_FORMAT);
-    expect_part("b.txt:1: the character '\\u000a' (U+000A, byte 3 of the file) does not occur in the "
-                "training part, so it has no id: remove it, or use `tokens: bytes`");
+    expect_part("b.txt:1: the character '\\u000a' (U+000A, byte 3 of the file) does not occur in "
+                "the training part, so it has no id: remove it, or use `tokens: bytes`");
     write_text("b.txt", "cba\xe2\x82\xac");
     expect_err(open_data(&data, "{set: text, path: %/a.txt, test: %/b.txt, tokens: chars, time: 3}",
                          NULL, true),

@@ -138,6 +138,45 @@ static void what_a_resumed_run_changes_is_logged(void **state) {
     rp_runfile_close(&other);
 }
 
+/* Puts the characters of a text into the place of the run's data. */
+static void take_text(rp_runfile *run, const char *text) {
+    char keys[200];
+    rp_node *node;
+    write_text("input.txt", text);
+    (void)snprintf(keys, sizeof keys, "{set: text, path: %s/input.txt, tokens: chars, time: 1}",
+                   folder);
+    expect_ok(rp_config_read_text(&arena, keys, strlen(keys), "data", &node));
+    rp_data_close(&run->data);
+    expect_ok(rp_data_open(&arena, &run->data, node, NULL, true, 7));
+}
+
+static void another_vocabulary_is_not_resumed(void **state) {
+    (void)state;
+    rp_runfile run;
+    rp_folder *first = opened();
+    rp_folder *again = opened();
+    read_run(&run, SGD("0.1"));
+    take_text(&run, "abcabcabcabcabcabcabcabc");
+    expect_ok(choose(first, false));
+    open_record(first, &run);
+    write_whole(first, &run, false);
+    expect_ok(rp_folder_close_record(first, &(rp_record_end){.status = "interrupted", .note = ""}));
+    rp_folder_leave(first);
+
+    take_text(&run, "abdabdabdabdabdabdabdabdabd");
+    expect_ok(choose(again, true));
+    open_record(again, &run);
+    expect_err(rp_folder_check_data(again, &run), RP_ERR_USAGE);
+    assert_non_null(strstr(rp_err_message(), "token 2 is 'd', but 'c' in "));
+    take_text(&run, "cabcabcabcabcabcabcabcabcab"); /* another text of these characters */
+    expect_ok(rp_folder_check_data(again, &run));
+    write_whole(again, &run, true);
+    expect_events(1, .kind = RP_EVENT_DATA_CHANGED, .step = 5, .keys = "samples");
+    expect_ok(rp_folder_close_record(again, &(rp_record_end){.status = "interrupted", .note = ""}));
+    rp_folder_leave(again);
+    rp_runfile_close(&run);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(one_controller_has_it_at_a_time, begin, teardown),
@@ -145,6 +184,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_folder_without_a_run_is_not_resumed, begin, teardown),
         cmocka_unit_test_setup_teardown(a_process_is_named_as_its_owner, begin, teardown),
         cmocka_unit_test_setup_teardown(what_a_resumed_run_changes_is_logged, begin, teardown),
+        cmocka_unit_test_setup_teardown(another_vocabulary_is_not_resumed, begin, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
