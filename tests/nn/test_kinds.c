@@ -7,10 +7,24 @@ enum { TEXT_BYTES = 1024 };
 
 /* A value that the key takes in every kind that has it. */
 static const char *value_of(const char *key) {
-    static const char *const values[][2] = {
-        {"out", "3"},      {"bias", "true"},     {"kernel", "2"}, {"stride", "1"},
-        {"pad", "0"},      {"dilation", "1"},    {"groups", "1"}, {"deferred", "true"},
-        {"momentum", "0"}, {"layout", "in-out"}, {"dims", "1"},   {NULL, NULL}};
+    static const char *const values[][2] = {{"out", "3"},
+                                            {"bias", "true"},
+                                            {"kernel", "2"},
+                                            {"stride", "1"},
+                                            {"pad", "0"},
+                                            {"dilation", "1"},
+                                            {"groups", "1"},
+                                            {"deferred", "true"},
+                                            {"momentum", "0"},
+                                            {"layout", "in-out"},
+                                            {"dims", "1"},
+                                            {"hidden", "3"},
+                                            {"bidirectional", "true"},
+                                            {"reverse", "false"},
+                                            {"output", "last"},
+                                            {"lengths", "true"},
+                                            {"padding", "0"},
+                                            {NULL, NULL}};
     for (size_t i = 0; values[i][0]; i++) {
         if (strcmp(values[i][0], key) == 0) {
             return values[i][1];
