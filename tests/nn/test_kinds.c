@@ -28,6 +28,11 @@ static const char *value_of(const char *key) {
                                             {"kv_heads", "1"},
                                             {"causal", "true"},
                                             {"rotary", "{base: 100}"},
+                                            {"hidden", "3"},
+                                            {"bidirectional", "true"},
+                                            {"reverse", "false"},
+                                            {"output", "last"},
+                                            {"lengths", "true"},
                                             {NULL, NULL}};
     for (size_t i = 0; values[i][0]; i++) {
         if (strcmp(values[i][0], key) == 0) {
