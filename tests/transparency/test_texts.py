@@ -92,7 +92,8 @@ cut: []
 
     def test_gpipe(self):
         eval_ = self.same_for_all_cuts(self.run_yaml, CUTS, "schedule=gpipe")
-        self.assertEqual(set(eval_), {"loss", "accuracy", "perplexity", "bits", "samples", "tokens"})
+        self.assertEqual(set(eval_), {"loss", "accuracy", "perplexity", "bits", "samples",
+                                      "tokens"})
         self.assertEqual(eval_["tokens"], 16 * eval_["samples"])
         self.assertLess(eval_["bits"], 3.1)  # 9 characters are 3.17 bits
 
