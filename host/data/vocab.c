@@ -241,19 +241,22 @@ fail:
 
 /* ---- finding --------------------------------------------------------------------------------- */
 
+/* Names of characters increase. */
 static rp_err restore_chars(rp_arena *arena, rp_vocab *vocab) {
-    const uint32_t count = vocab->count - vocab->special;
+    uint32_t least = 0;
     rp_err err;
-    RP_TRY(RP_ARENA_NEW(arena, (size_t)count + 1, &vocab->code));
-    for (uint32_t i = 0; i < count; i++) {
-        const char *name = vocab->name[vocab->special + i];
+    RP_TRY(RP_ARENA_NEW(arena, RP_UNICODE_END, &vocab->id_of));
+    for (uint32_t i = vocab->special; i < vocab->count; i++) {
+        const char *name = vocab->name[i];
         const size_t bytes = strlen(name);
-        if (bytes == 0 || rp_unicode_read(name, name + bytes, &vocab->code[i]) != bytes ||
-            (i > 0 && vocab->code[i] <= vocab->code[i - 1])) {
+        uint32_t code;
+        if (bytes == 0 || rp_unicode_read(name, name + bytes, &code) != bytes || code < least) {
             return rp_fail(RP_ERR_FORMAT,
                            "entry %u of the vocabulary: expected one character, after those before",
-                           vocab->special + i);
+                           i);
         }
+        vocab->id_of[code] = i + 1;
+        least = code + 1;
     }
 fail:
     return err;
@@ -283,35 +286,16 @@ rp_err rp_vocab_restore(rp_arena *arena, const rp_token_rules *rules, uint32_t s
                                             : RP_OK;
 }
 
-static uint32_t find_char(const rp_vocab *vocab, uint32_t code) {
-    const uint32_t count = vocab->count - vocab->special;
-    uint32_t low = 0;
-    uint32_t high = count;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (vocab->code[middle] < code) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low < count && vocab->code[low] == code ? low : count;
-}
-
 uint32_t rp_vocab_find(const rp_vocab *vocab, const char *token, size_t bytes) {
-    const uint32_t count = vocab->count - vocab->special;
-    uint32_t code;
+    const uint32_t unknown = vocab->special > 0 ? (uint32_t)RP_TOKEN_UNKNOWN : vocab->count;
     uint32_t at;
     if (vocab->rules.kind == RP_TOKENS_BYTES) {
         return (uint8_t)*token;
     }
     if (vocab->rules.kind == RP_TOKENS_CHARS) {
-        (void)read_char(token, token + bytes, &code);
-        at = find_char(vocab, code);
-    } else {
-        at = rp_words_find(&vocab->words, token, bytes);
+        (void)read_char(token, token + bytes, &at);
+        return vocab->id_of[at] > 0 ? vocab->id_of[at] - 1 : unknown;
     }
-    return at < count           ? vocab->special + at
-           : vocab->special > 0 ? (uint32_t)RP_TOKEN_UNKNOWN
-                                : vocab->count;
+    at = rp_words_find(&vocab->words, token, bytes);
+    return at < vocab->words.count ? vocab->special + at : unknown;
 }

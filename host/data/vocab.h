@@ -37,7 +37,7 @@ typedef struct {
     uint32_t special;        /* ids below it are not of a token: 0 or RP_TOKENS_SPECIAL */
     uint32_t count;          /* ids are below it */
     const char *const *name; /* [count] in UTF-8, "<padding>" etc. first; NULL: bytes */
-    uint32_t *code;          /* CHARS: [count - special], increasing */
+    uint32_t *id_of;         /* CHARS: [RP_UNICODE_END], 1 + id of a character; 0: it has none */
     rp_words words;          /* WORDS: [count - special] */
 } rp_vocab;
 
