@@ -2,7 +2,7 @@
 
 static void equals_pytorch(void **state) {
     (void)state;
-    golden_each("gru", golden_run);
+    golden_each("gru", recurrent_golden);
 }
 
 static void gradients_are_differences(void **state) {
