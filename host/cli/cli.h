@@ -20,9 +20,9 @@ typedef struct {
 
 /* Values of eval, predict and inspect. */
 typedef struct {
-    const char *weights, *split, *input;
+    const char *weights, *split, *input, *text, *temperature;
     bool confusion;
-    uint32_t top, classes;
+    uint32_t top, classes, tokens;
 } rp_cli_model;
 
 typedef struct {

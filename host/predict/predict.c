@@ -8,9 +8,7 @@
 
 struct rp_predictor {
     rp_predict_options options;
-    rp_description about;
-    const char *weights;
-    rp_network *network;
+    rp_trained net;
     rp_answers *answers;
     rp_clock clock;
     int64_t shown_ns;
@@ -21,61 +19,14 @@ struct rp_predictor {
     rp_input_place *place;
 };
 
-/* ---- the folder ------------------------------------------------------------------------------ */
+/* ---- opening --------------------------------------------------------------------------------- */
 
-static rp_err find_file(rp_arena *arena, const char *folder, const char *name, const char *lacks,
-                        char **out) {
-    rp_err err = rp_arena_printf(arena, out, "%s/%s", folder, name);
-    if (err == RP_OK && access(*out, F_OK) != 0) {
-        if (access(folder, F_OK) != 0) {
-            return rp_fail(RP_ERR_USAGE, "%s: the folder does not exist", folder);
-        }
-        return rp_fail(RP_ERR_USAGE, "%s: %s is missing: %s", folder, name, lacks);
-    }
-    return err;
-}
-
-static rp_err check_outputs(const rp_predictor *p, const char *model) {
-    const uint32_t outputs = rp_network_outputs(p->network);
-    const uint32_t wanted = p->about.classes > 0 ? p->about.classes : p->about.target_width;
-    if (p->about.classes > 0 ? outputs < wanted : outputs != wanted) {
-        return rp_fail(RP_ERR_SHAPE, "%s: has %u outputs, but data.json next to it has %u %s",
-                       model, outputs, wanted, p->about.classes > 0 ? "classes" : "targets");
-    }
-    return RP_OK;
-}
-
-static rp_err read_folder(rp_arena *arena, rp_predictor *p) {
-    static const char older[] = "this is not a run folder, or an older version made it, which did "
-                                "not write this file";
-    rp_network_options net = {0};
-    char *data;
-    char *model;
-    char *weights = NULL;
-    rp_err err;
-    RP_TRY(find_file(arena, p->options.folder, "data.json", older, &data));
-    RP_TRY(find_file(arena, p->options.folder, "model.yaml", older, &model));
-    if (!p->options.weights) {
-        RP_TRY(find_file(arena, p->options.folder, "weights.safetensors",
-                         "the run has not finished; use the weights of a checkpoint with "
-                         "--weights FILE",
-                         &weights));
-    }
-    p->weights = weights ? weights : p->options.weights;
-    RP_TRY(rp_data_read_description(arena, data, &p->about));
-    if (p->about.type == RP_I32) {
-        return rp_fail(RP_ERR_USAGE,
-                       "%s: the net was trained on token ids, which predict does not read; "
-                       "`ringpipe eval` scores it on the parts of its data set",
-                       data);
-    }
-    RP_TRY(rp_config_read_file(arena, model, &net.model));
-    net.data = (rp_model_data){.sample = p->about.sample, .classes = p->about.classes};
-    net.weights = p->weights;
-    RP_TRY(rp_network_read(arena, &net, &p->network));
-    RP_TRY(check_outputs(p, model));
-fail:
-    return err;
+static rp_err check_net(const rp_predictor *p) {
+    return p->net.about.type == RP_F32
+               ? RP_OK
+               : rp_fail(RP_ERR_USAGE,
+                         "%s: the net was trained on token ids; expected a text with --text",
+                         p->options.folder);
 }
 
 static rp_err check_inputs(const rp_predict_options *options) {
@@ -93,11 +44,12 @@ rp_err rp_predict_open(rp_arena *arena, const rp_predict_options *options, rp_pr
     rp_err err;
     RP_TRY(RP_ARENA_NEW(arena, 1, &p));
     *p = (rp_predictor){.options = *options, .clock = rp_clock_real()};
-    RP_TRY(read_folder(arena, p));
+    RP_TRY(rp_trained_read(arena, options->folder, options->weights, &p->net));
+    RP_TRY(check_net(p));
     RP_TRY(check_inputs(options));
-    const size_t micro = rp_network_micro(p->network);
-    const uint32_t outputs = rp_network_outputs(p->network);
-    RP_TRY(RP_ARENA_NEW(arena, micro * rp_shape_count(&p->about.sample), &p->x));
+    const size_t micro = rp_network_micro(p->net.network);
+    const uint32_t outputs = rp_network_outputs(p->net.network);
+    RP_TRY(RP_ARENA_NEW(arena, micro * rp_shape_count(&p->net.about.sample), &p->x));
     RP_TRY(RP_ARENA_NEW(arena, micro * outputs, &p->y));
     RP_TRY(RP_ARENA_NEW(arena, micro, &p->place));
     p->options.top = options->top < 1 ? 1 : options->top > outputs ? outputs : options->top;
@@ -128,12 +80,12 @@ static void show_progress(rp_predictor *p, bool last) {
 }
 
 static rp_err flush_samples(rp_predictor *p) {
-    const uint32_t outputs = rp_network_outputs(p->network);
+    const uint32_t outputs = rp_network_outputs(p->net.network);
     rp_err err = RP_OK;
     if (p->count == 0) {
         return RP_OK;
     }
-    RP_TRY(rp_network_run(p->network, p->x, p->count, p->y));
+    RP_TRY(rp_network_run(p->net.network, p->x, p->count, p->y));
     for (uint32_t i = 0; i < p->count; i++) {
         RP_TRY(rp_answers_add(p->answers, &p->place[i], p->y + (size_t)i * outputs));
     }
@@ -145,27 +97,27 @@ fail:
 
 static rp_err take_sample(void *context, const rp_input_place *place, const float *x) {
     rp_predictor *p = context;
-    const size_t floats = rp_shape_count(&p->about.sample);
+    const size_t floats = rp_shape_count(&p->net.about.sample);
     memcpy(p->x + p->count * floats, x, floats * sizeof *x);
     p->place[p->count++] = *place;
-    return p->count == rp_network_micro(p->network) ? flush_samples(p) : RP_OK;
+    return p->count == rp_network_micro(p->net.network) ? flush_samples(p) : RP_OK;
 }
 
 rp_err rp_predict_run(rp_predictor *p, rp_device *device) {
     const rp_answers_options options = {.file = p->options.out,
                                         .format = p->options.format,
-                                        .about = &p->about,
-                                        .outputs = rp_network_outputs(p->network),
+                                        .about = &p->net.about,
+                                        .outputs = rp_network_outputs(p->net.network),
                                         .top = p->options.top,
-                                        .weights = p->weights,
+                                        .weights = p->net.weights,
                                         .device = rp_device_facts_of(device)->name};
     rp_arena arena;
     rp_err err;
     rp_arena_init(&arena, "predictions", 0);
-    RP_TRY(rp_network_start(p->network, device));
+    RP_TRY(rp_network_start(p->net.network, device));
     RP_TRY(rp_answers_open(&arena, &options, &p->answers));
     for (p->file = 0; p->file < p->options.input_count; p->file++) {
-        err = rp_inputs_read(&p->about, p->options.input[p->file], take_sample, p);
+        err = rp_inputs_read(&p->net.about, p->options.input[p->file], take_sample, p);
         if (err != RP_OK) {
             (void)!flush_samples(p); /* samples before the bad one */
             goto fail;
@@ -185,7 +137,7 @@ fail:
 
 void rp_predict_close(rp_predictor **predictor) {
     if (*predictor) {
-        rp_network_close(&(*predictor)->network);
+        rp_trained_close(&(*predictor)->net);
     }
     *predictor = NULL;
 }

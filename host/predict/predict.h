@@ -3,7 +3,7 @@
 #define RP_PREDICT_PREDICT_H
 
 #include "predict/answers.h"
-#include "predict/network.h"
+#include "predict/trained.h"
 
 /* Borrowed as long as the predictor lives. */
 typedef struct {

@@ -125,6 +125,9 @@ schedule: 1f1b
 cut: []
 """)
         eval_ = self.same_for_all_cuts(run, CLASS_CUTS)
+        for label, text in enumerate(("dull sad dull", "so fine, so grand")):
+            said, _ = self.ringpipe("predict", self.dir / "3", "--text", text)
+            self.assertRegex(said, rf"^{text}: {label} [5-9]\d\.\d\d %\n$")
         self.assertNotIn("perplexity", eval_)
         self.assertGreater(eval_["accuracy"], 0.8)
 
@@ -159,13 +162,28 @@ cut: []
         self.assertEqual(summary["verify"]["wrong"], 0)
         self.assertGreater(summary["verify"]["microbatches"], 0)
 
-    def test_eval(self):
-        """On this machine as on the boards."""
-        summary = self.train(self.run_yaml, "out")
+    def test_eval_and_predict(self):
+        """On this machine as on the boards; the text goes on with words of the language."""
+        summary = self.train(self.run_yaml, "out", "train.epochs=8")
         text, _ = self.ringpipe("eval", self.dir / "out", "--format", "json")
         here = json.loads(text)["eval"]
         self.assertAlmostEqual(here["loss"], summary["eval"]["loss"], places=5)
         self.assertEqual(here["accuracy"], summary["eval"]["accuracy"])
+        begin = (self.dir / "text.txt").read_text()[:20]
+        words = ("predict", self.dir / "out", "--text", begin, "--tokens", "30")
+        said, _ = self.ringpipe(*words)
+        self.assertTrue(said.startswith(begin))
+        self.assertEqual(len(said), len(begin) + 31)
+        self.assertEqual(self.ringpipe(*words)[0], said)
+        answer = json.loads(self.ringpipe(*words, "--format", "json")[0])
+        self.assertEqual(begin + answer["continuation"] + "\n", said)
+        drawn = [self.ringpipe(*words, "--temperature", "2", "--seed", seed)[0] for seed in "112"]
+        self.assertEqual(drawn[0], drawn[1])
+        self.assertNotEqual(drawn[0], drawn[2])
+        said = self.refused("predict", self.dir / "out", "--text", "a?")
+        self.assertIn("'?' does not occur", said)
+        self.assertIn("either FILE", self.refused("predict", self.dir / "out"))
+        self.assertIn("--text", self.refused("predict", self.dir / "out", self.dir / "text.txt"))
 
 
 if __name__ == "__main__":

@@ -64,7 +64,7 @@ _ringpipe_options() {
     "train") echo --set --out --resume --format --dry-run --keys --plan --profile --lane --quiet --verbose --help ;;
     "resume") echo --set --format --keys --lane --quiet --verbose --help ;;
     "eval") echo --set --format --weights --confusion --split --keys --quiet --verbose --help ;;
-    "predict") echo --format --top --weights --board --threads --quiet --verbose --help ;;
+    "predict") echo --format --top --weights --text --tokens --temperature --seed --board --threads --quiet --verbose --help ;;
     "plan") echo --set --out --format --keys --plan --profile --quiet --verbose --help ;;
     "profile") echo --set --out --format --keys --quiet --verbose --help ;;
     "sim") echo --set --out --resume --format --jobs --executor --plan --profile --seed --seeds --faults --trace --once --quiet --verbose --help ;;
@@ -158,8 +158,11 @@ _ringpipe_value() {
     *" --split") _ringpipe_words "test validation train" "$3" ;;
     *" --ssh-key") _ringpipe_files "pub" "$3" ;;
     *" --stages") : ;;
+    *" --temperature") : ;;
+    *" --text") : ;;
     *" --threads") : ;;
     *" --to") _ringpipe_dirs "$3" ;;
+    *" --tokens") : ;;
     *" --top") : ;;
     *" --wait") : ;;
     *" --warm") _ringpipe_files "yaml" "$3" ;;

@@ -1,0 +1,53 @@
+#include "data/encode.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/utf8.h"
+
+enum { SHOWN_BYTES = 60 };
+
+static rp_err fail_unknown(const char *token, size_t bytes) {
+    char shown[SHOWN_BYTES];
+    return rp_fail(RP_ERR_USAGE,
+                   "'%s' does not occur in the training text, so the net has no token for it",
+                   rp_utf8_show(token, bytes, shown, sizeof shown));
+}
+
+rp_err rp_text_encode(rp_arena *arena, const rp_vocab *vocab, const char *text, int32_t **out,
+                      uint32_t *count) {
+    const size_t bytes = strlen(text);
+    const char *at;
+    const char *token;
+    size_t length;
+    rp_err err;
+    *count = 0;
+    if (vocab->rules.kind == RP_TOKENS_IDS) {
+        return rp_fail(RP_ERR_USAGE, "the net was trained on ids from arrays, so it has no words "
+                                     "for a text");
+    }
+    if (!rp_utf8_is_valid(text)) {
+        return rp_fail(RP_ERR_USAGE, "the text is not UTF-8");
+    }
+    RP_TRY(rp_tokens_prepare(arena, &vocab->rules, text, bytes, &at, &length));
+    const char *end = at + length;
+    RP_TRY(RP_ARENA_NEW(arena, rp_tokens_count(&vocab->rules, at, length) + 1, out));
+    while (rp_tokens_next(&vocab->rules, &at, end, &token, &length)) {
+        const uint32_t id = rp_vocab_find(vocab, token, length);
+        if (id >= vocab->count) {
+            return fail_unknown(token, length);
+        }
+        (*out)[(*count)++] = (int32_t)id;
+    }
+fail:
+    return err;
+}
+
+rp_err rp_text_write_token(const rp_vocab *vocab, uint32_t id, FILE *file) {
+    RP_ASSERT(id < vocab->count);
+    const bool good = vocab->rules.kind == RP_TOKENS_BYTES ? fputc((int)id, file) != EOF
+                      : vocab->rules.kind == RP_TOKENS_WORDS
+                          ? fprintf(file, " %s", vocab->name[id]) > 0
+                          : fputs(vocab->name[id], file) != EOF;
+    return good ? RP_OK : rp_fail(RP_ERR_IO, "standard output: %s", strerror(errno));
+}

@@ -1,0 +1,17 @@
+/* Texts to token ids and back, with the vocabulary of a description. */
+#ifndef RP_DATA_ENCODE_H
+#define RP_DATA_ENCODE_H
+
+#include <stdio.h>
+
+#include "data/vocab.h"
+
+/* The ids of a text, in `arena`; *count may be 0.
+ * errors  USAGE: there is no vocabulary, the text is not UTF-8, or a token has no id; MEMORY */
+rp_err rp_text_encode(rp_arena *arena, const rp_vocab *vocab, const char *text, int32_t **out,
+                      uint32_t *count) RP_MUST_CHECK;
+
+/* Writes a token as it continues a text: words after a blank. errors IO */
+rp_err rp_text_write_token(const rp_vocab *vocab, uint32_t id, FILE *file) RP_MUST_CHECK;
+
+#endif

@@ -1,0 +1,222 @@
+#include "predict/text.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "base/rng.h"
+#include "base/utf8.h"
+#include "data/encode.h"
+#include "predict/score.h"
+
+struct rp_texter {
+    rp_text_options options;
+    rp_trained net;
+    rp_arena *arena;
+    uint32_t time; /* tokens of a sample */
+    int32_t *id;   /* [time]: the last tokens of the text so far, then padding */
+    uint32_t count;
+    float *y;  /* [rows][outputs] of the net */
+    double *p; /* [outputs] */
+};
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static rp_err check_net(const rp_texter *t) {
+    const rp_description *about = &t->net.about;
+    if (about->type != RP_I32 || about->sample.dims != 1 || about->classes == 0) {
+        return rp_fail(RP_ERR_USAGE, "%s: the net was not trained on texts; predict takes files",
+                       t->options.folder);
+    }
+    return RP_OK;
+}
+
+/* Appends a token; the first one leaves if there is no room. */
+static void add_token(rp_texter *t, int32_t id) {
+    if (t->count == t->time) {
+        memmove(t->id, t->id + 1, (t->time - 1) * sizeof *t->id);
+        t->count--;
+    }
+    t->id[t->count++] = id;
+}
+
+static rp_err encode(rp_texter *t) {
+    int32_t *ids;
+    uint32_t count;
+    rp_err err;
+    RP_TRY(rp_text_encode(t->arena, &t->net.about.vocab, t->options.text, &ids, &count));
+    if (count == 0) {
+        return rp_fail(RP_ERR_USAGE, "--text: expected at least one token");
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        add_token(t, ids[i]);
+    }
+fail:
+    return err;
+}
+
+rp_err rp_text_open(rp_arena *arena, const rp_text_options *options, rp_texter **out) {
+    rp_texter *t = NULL;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, 1, &t));
+    *t = (rp_texter){.options = *options, .arena = arena};
+    RP_TRY(rp_trained_read(arena, options->folder, options->weights, &t->net));
+    RP_TRY(check_net(t));
+    t->time = t->net.about.sample.dim[0];
+    RP_TRY(RP_ARENA_NEW(arena, t->time, &t->id));
+    RP_TRY(RP_ARENA_NEW(arena, rp_network_outputs(t->net.network), &t->y));
+    RP_TRY(RP_ARENA_NEW(arena, rp_trained_outputs(&t->net), &t->p));
+    RP_TRY(encode(t));
+    *out = t;
+    return RP_OK;
+fail:
+    rp_text_close(&t);
+    return err;
+}
+
+/* ---- classes --------------------------------------------------------------------------------- */
+
+static rp_err classify(rp_texter *t, const rp_device *device) {
+    const uint32_t outputs = rp_trained_outputs(&t->net);
+    const rp_input_place place = {.path = t->options.text, .kind = RP_INPUT_PICTURE};
+    const rp_answers_options options = {.file = t->options.out,
+                                        .format = t->options.format,
+                                        .about = &t->net.about,
+                                        .outputs = outputs,
+                                        .top = t->options.top < outputs ? t->options.top : outputs,
+                                        .weights = t->net.weights,
+                                        .device = rp_device_facts_of(device)->name};
+    rp_answers *answers = NULL;
+    rp_err err;
+    RP_TRY(rp_network_run(t->net.network, t->id, 1, t->y));
+    RP_TRY(rp_answers_open(t->arena, &options, &answers));
+    RP_TRY(rp_answers_add(answers, &place, t->y));
+    RP_TRY(rp_answers_finish(answers));
+fail:
+    rp_answers_close(&answers);
+    return err;
+}
+
+/* ---- continuing ------------------------------------------------------------------------------ */
+
+/* The next token from the outputs `y` of the last one. Outputs without a token are not chosen. */
+static rp_err choose_token(rp_texter *t, const float *y, rp_rng *rng, uint32_t *out) {
+    const uint32_t outputs = rp_trained_outputs(&t->net);
+    const uint32_t tokens = t->net.about.vocab.count < outputs ? t->net.about.vocab.count : outputs;
+    double sum = 0;
+    if (!rp_score_softmax(y, outputs, NULL)) {
+        return rp_fail(RP_ERR_NUMERIC, "an output of the net is not finite");
+    }
+    rp_score_top(y, tokens, 1, out);
+    if (t->options.temperature <= 0) {
+        return RP_OK;
+    }
+    for (uint32_t i = 0; i < tokens; i++) {
+        const double below = ((double)y[i] - (double)y[*out]) / t->options.temperature;
+        t->p[i] = exp(below);
+        sum += t->p[i];
+    }
+    double at = (double)rp_rng_uniform(rng) * sum;
+    for (uint32_t i = 0; i < tokens; i++) {
+        at -= t->p[i];
+        if (at < 0) {
+            *out = i;
+            break;
+        }
+    }
+    return RP_OK;
+}
+
+/* Writes the tokens that continue the text; a net that reads only earlier tokens ignores the
+ * padding after them. */
+static rp_err write_tokens(rp_texter *t, FILE *file) {
+    const uint32_t outputs = rp_trained_outputs(&t->net);
+    rp_rng rng = rp_rng_named(t->options.seed, "text");
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; i < t->options.tokens; i++) {
+        uint32_t id;
+        RP_TRY(rp_network_run(t->net.network, t->id, 1, t->y));
+        RP_TRY(choose_token(t, t->y + (size_t)(t->count - 1) * outputs, &rng, &id));
+        RP_TRY(rp_text_write_token(&t->net.about.vocab, id, file));
+        add_token(t, (int32_t)id);
+        (void)fflush(file);
+    }
+fail:
+    return err;
+}
+
+/* The text as it is, or shown if it is not UTF-8, which bytes need not be. */
+static json_t *json_of_text(rp_arena *arena, const char *text, size_t bytes) {
+    json_t *exact = json_stringn(text, bytes);
+    const size_t room = 4 * bytes + 1;
+    char *shown;
+    if (exact || rp_arena_alloc(arena, 1, room, (void **)&shown) != RP_OK) {
+        return exact;
+    }
+    return json_string(rp_utf8_show(text, bytes, shown, room));
+}
+
+static rp_err print_json(const rp_texter *t, const char *written, size_t bytes,
+                         const rp_device *device) {
+    json_t *object = json_pack(
+        "{s:i, s:s, s:s, s:s, s:o, s:I}", "version", 1, "device", rp_device_facts_of(device)->name,
+        "weights", t->net.weights, "text", t->options.text, "continuation",
+        json_of_text(t->arena, written, bytes), "tokens", (json_int_t)t->options.tokens);
+    const bool good =
+        object && json_dumpf(object, t->options.out, 0) == 0 && fputc('\n', t->options.out) != EOF;
+    json_decref(object);
+    return good ? RP_OK : rp_fail(RP_ERR_IO, "the answer cannot be written: %s", strerror(errno));
+}
+
+/* Bytes of the longest token, with what separates it. */
+static size_t longest_token(const rp_vocab *vocab) {
+    size_t most = 1;
+    for (uint32_t i = 0; vocab->name && i < vocab->count; i++) {
+        const size_t own = strlen(vocab->name[i]) + 1;
+        most = own > most ? own : most;
+    }
+    return most;
+}
+
+static rp_err continue_as_json(rp_texter *t, const rp_device *device) {
+    const size_t room = t->options.tokens * longest_token(&t->net.about.vocab) + 1;
+    char *written;
+    rp_err err = rp_arena_alloc(t->arena, 1, room, (void **)&written);
+    FILE *file = err == RP_OK ? fmemopen(written, room, "w") : NULL;
+    if (!file) {
+        return rp_fail(RP_ERR_MEMORY, "no memory for an answer");
+    }
+    err = write_tokens(t, file);
+    const long bytes = ftell(file);
+    (void)fclose(file);
+    return err == RP_OK ? print_json(t, written, (size_t)bytes, device) : err;
+}
+
+static rp_err continue_text(rp_texter *t, const rp_device *device) {
+    rp_err err;
+    if (t->options.format == RP_PREDICT_JSON) {
+        return continue_as_json(t, device);
+    }
+    (void)fputs(t->options.text, t->options.out);
+    RP_TRY(write_tokens(t, t->options.out));
+    (void)fputc('\n', t->options.out);
+fail:
+    return err;
+}
+
+rp_err rp_text_run(rp_texter *t, rp_device *device) {
+    rp_err err;
+    RP_TRY(rp_network_start(t->net.network, device));
+    RP_TRY(rp_trained_rows(&t->net) == 1 ? classify(t, device) : continue_text(t, device));
+fail:
+    return err;
+}
+
+void rp_text_close(rp_texter **texter) {
+    if (*texter) {
+        rp_trained_close(&(*texter)->net);
+    }
+    *texter = NULL;
+}
