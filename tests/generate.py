@@ -61,14 +61,19 @@ def man_text(text):
 
 
 def man_keys(entries):
-    """A kind and its keys; kinds with the same keys follow each other on one line."""
-    lines = []
+    """A kind and its keys; kinds with the same keys follow each other on one line. After some of
+    them there is an empty line."""
+    rows = []
     for i, entry in enumerate(entries):
         keys = entry.get("keys", "")
         if i > 0 and keys == entries[i - 1].get("keys", ""):
-            lines[-2] += f" , {entry['name']}"
-            continue
-        lines += [f".It Cm {entry['name']}", ".Cm " + keys.replace(", ", " , ") if keys else "none"]
+            rows[-1][0] += f" , {entry['name']}"
+        else:
+            rows.append([f".It Cm {entry['name']}",
+                         ".Cm " + keys.replace(", ", " , ") if keys else "none"])
+    lines = []
+    for i, row in enumerate(rows):
+        lines += [".El", ".Pp", ".Bl -tag -width Ds -compact"] * (i > 0 and i % 10 == 0) + row
     return lines
 
 

@@ -72,7 +72,10 @@ NEEDED = {
     ("board.yaml:image", ""): "kernel: k, console: c",
     ("layers", "conv2d"): "out: 2, kernel: 3", ("layers", "dense"): "out: 2",
     ("layers", "maxpool"): "kernel: 2", ("layers", "avgpool"): "kernel: 2",
-    ("layers", "groupnorm"): "groups: 1",
+    ("layers", "groupnorm"): "groups: 1", ("layers", "linear"): "out: 2",
+    ("layers", "embedding"): "count: 3, out: 2", ("layers", "position"): "length: 3",
+    ("layers", "lstm"): "hidden: 2", ("layers", "gru"): "hidden: 2",
+    ("layers", "attention"): "heads: 2", ("layers", "swiglu"): "from: [data, data]",
     ("layers", "add"): "from: [data, data]", ("layers", "concat"): "from: [data, data]",
 }
 # Models for sets that are not images.
