@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """What copies that boards keep of each other cost (ring.copy_steps): samples/s and CPU seconds
 with them over those without, in pairs one behind the other, so that both meet the machine's other
 work.
