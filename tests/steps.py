@@ -118,6 +118,12 @@ def step_unit(results):
     ctests(results, "unit", BUILD, "-LE", "process")
 
 
+def step_plain(results):
+    """with gcc, what the gate does not run under the sanitizers: scenarios, a large ring, a device
+    with small limits"""
+    ctests(results, "plain", BUILD, "-R", f"^({PLAIN})$", "-LE", "process")
+
+
 def step_process(results):
     """tests that start the programs, in their short form: the named methods, and others that the
     commit's hash draws (RP_DRAW)"""
@@ -173,6 +179,9 @@ def step_same(results):
 # Left out under the sanitizers: tests that look at texts, a large ring, and in the gate scenarios,
 # because the seeds run the same code there.
 NOT_SANITIZED = "^(tidy|generated|doors|sim/large_ring|scenarios/.*)$"
+# These, and tests that are not built with the sanitizers. All other tests of rooms run in the gate
+# only under the sanitizers, and at night with gcc as well.
+PLAIN = "doors|sim/large_ring|scenarios/.*|device/small_.*"
 
 
 def step_asan(results):
