@@ -172,9 +172,14 @@ static json_t *model_object(rp_arena *arena, const char *name) {
     const size_t parameters = rp_model_param_count(model, RP_PARAM_TRAINED, 0, layers) +
                               rp_model_param_count(model, RP_PARAM_FROZEN, 0, layers);
     const rp_shape *in = &model->input;
-    (void)snprintf(about, sizeof about, "%u layers, %zu parameters, for %ux%ux%u, %u classes",
-                   layers, parameters, in->dim[0], in->dims > 1 ? in->dim[1] : 1,
-                   in->dims > 2 ? in->dim[2] : 1, model->classes);
+    if (model->input_type == RP_I32) {
+        (void)snprintf(about, sizeof about, "%u layers, %zu parameters, for texts of %u tokens",
+                       layers, parameters, in->dim[0]);
+    } else {
+        (void)snprintf(about, sizeof about, "%u layers, %zu parameters, for %ux%ux%u, %u classes",
+                       layers, parameters, in->dim[0], in->dims > 1 ? in->dim[1] : 1,
+                       in->dims > 2 ? in->dim[2] : 1, model->classes);
+    }
     return json_pack("{s:s, s:s, s:i, s:I}", "name", name, "about", about, "layers", (int)layers,
                      "parameters", (json_int_t)parameters);
 }

@@ -26,25 +26,44 @@ rp_err rp_zoo_path(rp_arena *arena, const char *name, const char **out) {
     return err;
 }
 
-static rp_model_data assume_data(const char *path) {
+enum { USUAL_TIME = 64, USUAL_TOKENS = 65 }; /* of tiny Shakespeare's characters */
+
+/* What a model file leaves to the data set. */
+typedef struct {
+    bool classes, tokens;
+} left_open;
+
+static rp_model_data assume_data(const char *path, const left_open *open) {
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
+    if (open->tokens) {
+        return (rp_model_data){.sample = rp_shape_1(USUAL_TIME),
+                               .type = RP_I32,
+                               .classes = USUAL_TOKENS,
+                               .tokens = USUAL_TOKENS};
+    }
     return strncmp(name, "torchvision-", 12) == 0
                ? (rp_model_data){.sample = rp_shape_3(3, 224, 224), .classes = 1000}
                : (rp_model_data){.sample = rp_shape_3(3, 32, 32), .classes = 10};
 }
 
-/* Does a layer have `out: classes`? Reads the file separately, because looking at a key of the tree
- * marks it as known. */
-static rp_err find_classes(rp_arena *arena, const char *path, bool *found) {
+static bool has_word(rp_node *layer, const char *key, const char *word) {
+    const rp_node *node = rp_node_find(layer, key);
+    return node && rp_node_is_scalar(node) && strcmp(rp_node_text(node), word) == 0;
+}
+
+/* Does a layer have `out: classes` or `count: tokens`? Reads the file separately, because looking
+ * at a key of the tree marks it as known. */
+static rp_err find_left_open(rp_arena *arena, const char *path, left_open *out) {
     rp_node *root;
     rp_err err;
     RP_TRY(rp_config_read_file(arena, path, &root));
     const rp_node *layers = rp_node_find(root, "layers");
-    *found = false;
+    *out = (left_open){0};
     for (uint32_t i = 0; layers && rp_node_is_list(layers) && i < rp_node_count(layers); i++) {
-        const rp_node *width = rp_node_find(rp_node_item(layers, i), "out");
-        *found |= width && rp_node_is_scalar(width) && strcmp(rp_node_text(width), "classes") == 0;
+        rp_node *layer = rp_node_item(layers, i);
+        out->classes |= has_word(layer, "out", "classes");
+        out->tokens |= has_word(layer, "count", "tokens");
     }
 fail:
     return err;
@@ -52,18 +71,21 @@ fail:
 
 rp_err rp_zoo_open(rp_arena *arena, const char *path, const rp_model_data *data, bool *assumed,
                    rp_model **out) {
-    const rp_model_data usual = assume_data(path);
     rp_model_data chosen = *data;
-    bool classes;
+    left_open open;
     rp_node *root;
     rp_err err;
-    RP_TRY(find_classes(arena, path, &classes));
+    RP_TRY(find_left_open(arena, path, &open));
     RP_TRY(rp_config_read_file(arena, path, &root));
+    const rp_model_data usual = assume_data(path, &open);
     const rp_node *input = rp_node_find(root, "input");
     const bool follows = !input || rp_node_is_scalar(input);
-    *assumed = (follows && data->sample.dims == 0) || (classes && data->classes == 0);
+    *assumed = (follows && data->sample.dims == 0) || (open.classes && data->classes == 0) ||
+               (open.tokens && data->tokens == 0);
     chosen.sample = follows && data->sample.dims == 0 ? usual.sample : data->sample;
+    chosen.type = usual.type;
     chosen.classes = data->classes > 0 ? data->classes : usual.classes;
+    chosen.tokens = data->tokens > 0 ? data->tokens : usual.tokens;
     RP_TRY(rp_model_parse(arena, root, &chosen, out));
 fail:
     return err;

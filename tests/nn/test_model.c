@@ -115,6 +115,70 @@ static void torchvision_nets(void **state) {
     }
 }
 
+/* minGPT's count of gpt-nano, without a tied output layer, and SpecTrain's of its LSTM. */
+static void text_nets(void **state) {
+    (void)state;
+    const struct {
+        const char *name;
+        rp_model_data data;
+        size_t trained;
+    } nets[] = {
+        {"gpt-nano", {rp_shape_1(64), RP_I32, 65, 65}, 94224},
+        {"gpt-micro", {rp_shape_1(128), RP_I32, 65, 65}, 826368},
+        {"char-rnn", {rp_shape_1(64), RP_I32, 65, 65}, 243969},
+        {"residual-lstm", {rp_shape_1(200), RP_I32, 2, 10000}, 1874690},
+        {"gpt1-14-narrow", {rp_shape_1(128), RP_I32, 2000, 2000}, 3304192},
+    };
+    for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
+        char *path;
+        rp_node *root;
+        rp_model *model;
+        const char *source = getenv("RP_SOURCE_DIR");
+        expect_ok(rp_arena_printf(&arena, &path, "%s/host/models/%s.yaml", source ? source : ".",
+                                  nets[i].name));
+        expect_ok(rp_config_read_file(&arena, path, &root));
+        expect_ok(rp_model_parse(&arena, root, &nets[i].data, &model));
+        assert_int_equal(rp_model_param_count(model, RP_PARAM_TRAINED, 0, model->layer_count),
+                         nets[i].trained);
+        assert_int_equal(rp_model_id_count(model), nets[i].data.tokens);
+        assert_int_equal(rp_model_type(model, RP_LAYER_DATA), RP_I32);
+        assert_int_equal(rp_model_type(model, 0), RP_F32);
+    }
+}
+
+/* Ids where numbers are expected, numbers where ids are, and data of another type. */
+static void types_are_checked(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *message;
+    } cases[] = {
+        {"input: {shape: [4], type: i32}\nlayers:\n- {name: a, kind: relu}",
+         "input 1 of relu is numbers (f32), but 'data' is i32"},
+        {"input: [4]\nlayers:\n- {name: a, kind: embedding, count: 3, out: 2}",
+         "input 1 of embedding is token ids (i32), but 'data' is f32"},
+        {"input: {shape: [4], type: i32}\nlayers:\n- {name: a, kind: embedding, count: 3, out: 2}\n"
+         "- {name: b, kind: embedding, count: 3, out: 2}",
+         "input 1 of embedding is token ids (i32), but 'a' is f32"},
+        {"input: {shape: [4], type: f16}\nlayers:\n- {name: a, kind: relu}",
+         "expected one of: f32"},
+        {"input: {type: i32}\nlayers:\n- {name: a, kind: relu}", "the key 'shape' is needed here"},
+    };
+    rp_model *model;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_not_equal(parse_model(cases[i].text, NULL, 0, &model), RP_OK);
+        if (!strstr(rp_err_message(), cases[i].message)) {
+            fail_msg("%s: '%s'", cases[i].text, rp_err_message());
+        }
+    }
+    const rp_shape four = rp_shape_1(4);
+    expect_err(parse_model("input: {shape: [4], type: i32}\nlayers:\n"
+                           "- {name: a, kind: embedding, count: 3, out: 2}",
+                           &four, 0, &model),
+               RP_ERR_SHAPE);
+    assert_non_null(strstr(rp_err_message(),
+                           "the model expects samples [4] of i32, the data set has [4] of f32"));
+}
+
 static const char residual[] = "input: [2, 4, 4]\n"
                                "layers:\n"
                                "  - {name: c1, kind: conv2d, out: 4, kernel: 3, pad: 1}\n"
@@ -320,6 +384,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(zoo, setup, teardown),
         cmocka_unit_test_setup_teardown(torchvision_nets, setup, teardown),
+        cmocka_unit_test_setup_teardown(text_nets, setup, teardown),
+        cmocka_unit_test_setup_teardown(types_are_checked, setup, teardown),
         cmocka_unit_test_setup_teardown(structure, setup, teardown),
         cmocka_unit_test_setup_teardown(parameters, setup, teardown),
         cmocka_unit_test_setup_teardown(frozen, setup, teardown),
