@@ -26,7 +26,8 @@ static rp_err plan_position(const rp_layer *layer, const rp_shape *in, rp_layer_
         return err;
     }
     if (in->dim[0] > spec->length) {
-        return rp_fail(RP_ERR_SHAPE, "layer '%s': a sequence of %u steps exceeds `length`, %u",
+        return rp_fail(RP_ERR_SHAPE,
+                       "layer '%s': a sample has %u tokens, but only %u positions (`length`)",
                        layer->name, in->dim[0], spec->length);
     }
     const double elements = (double)rp_shape_count(in);

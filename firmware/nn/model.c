@@ -196,11 +196,15 @@ static rp_err check_types(const rp_model *model, uint32_t index) {
         const uint32_t from = layer->input[i];
         const bool ids = rp_layer_takes_ids(&model->plan[index], i);
         if (ids != (rp_model_type(model, from) == RP_I32)) {
-            return rp_fail(RP_ERR_SHAPE, "layer '%s': input %u of %s is %s, but '%s' is %s",
-                           layer->name, i + 1, layer->kind->name,
-                           ids ? "token ids (i32)" : "numbers (f32)",
-                           from == RP_LAYER_DATA ? "data" : model->layer[from].name,
-                           rp_dtype_name(rp_model_type(model, from)));
+            return ids ? rp_fail(RP_ERR_SHAPE,
+                                 "layer '%s': input %u of %s takes token ids (i32), which only "
+                                 "`data` can give; '%s' gives numbers",
+                                 layer->name, i + 1, layer->kind->name,
+                                 from == RP_LAYER_DATA ? "data" : model->layer[from].name)
+                       : rp_fail(RP_ERR_SHAPE,
+                                 "layer '%s': %s takes numbers, but `data` gives token ids (i32): "
+                                 "begin the model with an embedding",
+                                 layer->name, layer->kind->name);
         }
     }
     return RP_OK;

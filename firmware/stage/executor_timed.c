@@ -47,6 +47,15 @@ fail:
     return err;
 }
 
+/* Losses of 0; every target counts. */
+static void give_results(const rp_job *job, float *out, uint32_t samples) {
+    for (uint32_t i = 0; i < samples; i++) {
+        float *result = out + RP_LOSS_RESULT * (size_t)i;
+        result[0] = result[1] = 0;
+        result[2] = (float)rp_job_target_rows(job);
+    }
+}
+
 static rp_err timed_issue(rp_executor *executor, const rp_command *command) {
     timed_executor *e = executor_of(executor);
     const uint32_t trained = e->as.base.layout->trained_count;
@@ -59,7 +68,7 @@ static rp_err timed_issue(rp_executor *executor, const rp_command *command) {
         memset(command->read.out, 0, RP_PROBE_NORMS * trained * sizeof(float));
         return RP_OK;
     case RP_COMMAND_RESULTS:
-        memset(command->read.out, 0, 2 * command->read.count * sizeof(float));
+        give_results(executor->job, command->read.out, command->read.count);
         return RP_OK;
     default:
         return RP_OK;

@@ -303,7 +303,7 @@ rp_err rp_arrays_open(rp_arena *arena, rp_data *data, rp_node *keys, const rp_da
     RP_TRY(rp_node_word(keys, "channels", words, &channels));
     o->channels_last = channels == 1;
     o->ids = input->type == RP_I32;
-    if (o->ids && rp_node_find(keys, "channels")) {
+    if (o->ids && o->channels_last) {
         return rp_node_fail(rp_node_find(keys, "channels"), "does not apply to token ids");
     }
     RP_TRY(open_files(arena, keys, names, data, o));

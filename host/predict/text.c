@@ -26,6 +26,9 @@ struct rp_texter {
 
 static rp_err check_net(const rp_texter *t) {
     const rp_description *about = &t->net.about;
+    if (rp_trained_rows(&t->net) > 1 && t->options.format == RP_PREDICT_CSV) {
+        return rp_fail(RP_ERR_USAGE, "--format: a text that is continued is text or json");
+    }
     if (about->type != RP_I32 || about->sample.dims != 1 || about->classes == 0) {
         return rp_fail(RP_ERR_USAGE, "%s: the net was not trained on texts; predict takes files",
                        t->options.folder);
@@ -50,7 +53,8 @@ static rp_err encode(rp_texter *t) {
     if (count == 0) {
         return rp_fail(RP_ERR_USAGE, "--text: expected at least one token");
     }
-    for (uint32_t i = 0; i < count; i++) {
+    const bool classifies = rp_trained_rows(&t->net) == 1;
+    for (uint32_t i = 0; i < count && (!classifies || i < t->time); i++) {
         add_token(t, ids[i]);
     }
 fail:

@@ -184,6 +184,14 @@ static rp_err take_targets(rp_runfile *run, const rp_node *root) {
         (void)snprintf(text, sizeof text, "%s", rp_err_message());
         return rp_node_fail(root, "model %s: %s", run->model_name, text);
     }
+    const rp_shape *out = rp_model_out(run->model);
+    if (run->data.type == RP_I32 && run->data.classes > 0 && run->data.target_width == 1 &&
+        out->dims > 1) {
+        return rp_node_fail(root,
+                            "model %s: has a row of outputs for each of %u tokens, but a sample "
+                            "has one class: add seqpool, or `output: last` to an lstm",
+                            run->model_name, out->dim[0]);
+    }
     run->data.ignores = run->loss_options.ignores;
     run->data.ignore = run->loss_options.ignore;
     run->data.id_count = rp_model_id_count(run->model);

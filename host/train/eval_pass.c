@@ -1,6 +1,4 @@
 /* Passes without training: score a split, or renew batch statistics. */
-#include <math.h>
-
 #include "train/train_own.h"
 
 static rp_err begin_pass(rp_train *train, rp_split split, uint64_t samples, bool scores) {
@@ -48,8 +46,14 @@ static rp_err note_score(rp_train *train) {
     RP_ASSERT(pass->samples == pass->scored && pass->samples > 0);
     const rp_loss_sum sum = rp_tally_pass_sum(&train->tally);
     const uint64_t counted = rp_train_counted(train, pass->samples, sum.ignored);
+    if (counted == 0) {
+        return rp_fail(RP_ERR_DATA,
+                       "the %s part has no target that counts: all are the class that "
+                       "`loss.ignore` names",
+                       rp_split_name(pass->split));
+    }
     *score = (rp_position_score){.done = true,
-                                 .loss = counted > 0 ? sum.loss / (double)counted : (double)NAN,
+                                 .loss = sum.loss / (double)counted,
                                  .samples = pass->samples,
                                  .counted = counted,
                                  .correct = pass->correct};

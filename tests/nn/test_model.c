@@ -153,12 +153,12 @@ static void types_are_checked(void **state) {
         const char *text, *message;
     } cases[] = {
         {"input: {shape: [4], type: i32}\nlayers:\n- {name: a, kind: relu}",
-         "input 1 of relu is numbers (f32), but 'data' is i32"},
+         "relu takes numbers, but `data` gives token ids (i32)"},
         {"input: [4]\nlayers:\n- {name: a, kind: embedding, count: 3, out: 2}",
-         "input 1 of embedding is token ids (i32), but 'data' is f32"},
+         "input 1 of embedding takes token ids (i32), which only `data` can give; 'data' gives"},
         {"input: {shape: [4], type: i32}\nlayers:\n- {name: a, kind: embedding, count: 3, out: 2}\n"
          "- {name: b, kind: embedding, count: 3, out: 2}",
-         "input 1 of embedding is token ids (i32), but 'a' is f32"},
+         "input 1 of embedding takes token ids (i32), which only `data` can give; 'a' gives"},
         {"input: {shape: [4], type: f16}\nlayers:\n- {name: a, kind: relu}",
          "expected one of: f32"},
         {"input: {type: i32}\nlayers:\n- {name: a, kind: relu}", "the key 'shape' is needed here"},

@@ -2,6 +2,7 @@
 board does, and every method, codec and way to save memory takes them."""
 import json
 import random
+import struct
 import unittest
 
 from rings import RingCase
@@ -63,6 +64,15 @@ def write_classes(path, lines):
                             k=rng.randint(1, 9))
         rows.append(" ".join(words) + f"\t{int(good)}")
     path.write_text("\n".join(rows) + "\n")
+
+
+def write_ids(path, rows):
+    """A file of numpy with int32 numbers."""
+    shape = f"({len(rows)}, {len(rows[0])})"
+    head = f"{{'descr': '<i4', 'fortran_order': False, 'shape': {shape}, }}".encode()
+    head += b" " * (-(len(head) + 11) % 64) + b"\n"
+    data = b"".join(struct.pack(f"<{len(row)}i", *row) for row in rows)
+    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head + data)
 
 
 class Texts(RingCase):
@@ -130,6 +140,26 @@ cut: []
             self.assertRegex(said, rf"^{text}: {label} [5-9]\d\.\d\d %\n$")
         self.assertNotIn("perplexity", eval_)
         self.assertGreater(eval_["accuracy"], 0.8)
+
+    def test_arrays(self):
+        """Ids of somebody's own tokeniser; the last target of each sample does not count."""
+        rng = random.Random(9)
+        rows = [[(first + 2 * i) % 11 for i in range(17)] for first in rng.choices(range(11), k=96)]
+        for part, some in (("train", rows[:80]), ("test", rows[80:])):
+            write_ids(self.dir / f"x_{part}.npy", [row[:16] for row in some])
+            write_ids(self.dir / f"y_{part}.npy", [row[1:16] + [-100] for row in some])
+        model = GPT.replace("input: data", "input: {shape: [16], type: i32}")
+        (self.dir / "ids.yaml").write_text(model)
+        sets = (f"model={self.dir}/ids.yaml", f"data={{set: npy, path: {self.dir}}}",
+                "loss={kind: cross-entropy, ignore: -100}")
+        eval_ = self.same_for_all_cuts(self.run_yaml, CUTS, *sets)
+        self.assertEqual(eval_["tokens"], 15 * 16)
+        self.assertGreater(eval_["accuracy"], 0.5)
+        text, _ = self.ringpipe("eval", self.dir / "3", "--format", "json")
+        self.assertEqual(json.loads(text)["eval"]["samples"], 15 * 16)
+        self.ringpipe("resume", self.dir / "3", "--set", "train.epochs=3")
+        self.train(self.run_yaml, "longer", *sets, "train.epochs=3")
+        self.assertEqual(self.bytes_of("3"), self.bytes_of("longer"))
 
     def test_memory(self):
         """What is recomputed or offloaded is the same, with its dropout."""
