@@ -15,7 +15,9 @@ static rp_err print_result(const rp_cli_args *args, const rp_runfile *run,
                                       .model = run->model_name,
                                       .weights = weights,
                                       .device = rp_device_facts_of(device)->name,
-                                      .class_name = run->data.class_name};
+                                      .class_name = run->data.class_name,
+                                      .targets = rp_runfile_target_rows(run),
+                                      .characters = run->data.characters};
     if (rp_cli_is_json(args)) {
         return rp_confusion_print_json(confusion, &about, stdout);
     }

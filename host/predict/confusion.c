@@ -245,8 +245,16 @@ static void print_score(const rp_confusion *c, const rp_confusion_about *about, 
                       c->samples);
         return;
     }
-    (void)fprintf(file, "%s loss %.4f, accuracy %.2f %% of %" PRIu64, about->split,
-                  c->loss_sum / samples, 100 * (double)c->right / samples, c->samples);
+    const double loss = c->loss_sum / samples;
+    (void)fprintf(file, "%s loss %.4f", about->split, loss);
+    if (about->targets > 1) {
+        (void)fprintf(file, ", perplexity %.4g", exp(loss));
+    }
+    if (about->targets > 1 && about->characters) {
+        (void)fprintf(file, ", %.4f bits", loss / log(2));
+    }
+    (void)fprintf(file, ", accuracy %.2f %% of %" PRIu64 "%s", 100 * (double)c->right / samples,
+                  c->samples, about->targets > 1 ? " tokens" : "");
     if (c->classes > RP_CONFUSION_TOP) {
         (void)fprintf(file, ", top-%d %.2f %%", RP_CONFUSION_TOP,
                       100 * (double)c->among_top / samples);
@@ -288,6 +296,15 @@ static json_t *eval_object(const rp_confusion *c, const rp_confusion_about *abou
     json_t *eval = json_pack("{s:f, s:o*, s:I}", "loss", c->loss_sum / (double)c->samples,
                              "accuracy", c->classes > 0 ? share_of(c->right, c->samples) : NULL,
                              "samples", (json_int_t)c->samples);
+    if (eval && about->targets > 1) {
+        const double loss = c->loss_sum / (double)c->samples;
+        (void)json_object_set_new(eval, "perplexity", json_real(exp(loss)));
+        (void)json_object_set_new(eval, "tokens", json_integer((json_int_t)c->samples));
+        (void)json_object_set_new(eval, "samples", json_integer((json_int_t)c->sequences));
+        if (about->characters) {
+            (void)json_object_set_new(eval, "bits", json_real(loss / log(2)));
+        }
+    }
     if (eval && c->classes > RP_CONFUSION_TOP) {
         (void)json_object_set_new(eval, "top5", share_of(c->among_top, c->samples));
     }

@@ -16,6 +16,7 @@ typedef struct {
     /* [classes][outputs]: row = class of the sample, column = largest output; NULL: not counted */
     uint32_t *count;
     uint64_t samples, right; /* with several targets in a sample: targets */
+    uint64_t sequences;      /* samples with several targets, counted by the caller */
     uint64_t among_top; /* samples with their class among the RP_CONFUSION_TOP largest outputs */
     double loss_sum;    /* cross-entropy or squared error as in the boards' kernels, in double */
 } rp_confusion;
@@ -40,6 +41,8 @@ uint64_t rp_confusion_answered(const rp_confusion *confusion, uint32_t class);
 typedef struct {
     const char *split, *model, *weights, *device;
     const char *const *class_name; /* [classes], or NULL */
+    uint32_t targets;              /* of a sample: tokens of a text; 0 or 1: its class */
+    bool characters;               /* tokens are characters or bytes */
 } rp_confusion_about;
 
 /* Prints text: loss; for classes accuracy, scores by class, and the table, or for many classes only

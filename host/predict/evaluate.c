@@ -40,6 +40,7 @@ static rp_err add_batch(rp_network *network, const rp_data *data, const rp_batch
         if (batch->labels) {
             const int32_t *labels = batch->labels + (size_t)i * rp_data_label_width(data);
             RP_TRY(add_labels(data, labels, own, smoothing, out));
+            out->sequences++;
         } else if (data->classes > 0) {
             RP_TRY(rp_confusion_add(out, own, label_of(data, batch, i), smoothing));
         } else {

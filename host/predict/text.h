@@ -21,7 +21,8 @@ typedef struct {
 typedef struct rp_texter rp_texter;
 
 /* Reads the folder and encodes the text. Of a text that is longer than a sample of the net, a
- * classifier reads the first tokens, as in training, and a language model the last. errors  as rp_trained_read(), rp_text_encode(); USAGE: the net takes no token ids */
+ * classifier reads the first tokens, as in training, and a language model the last. errors  as
+ * rp_trained_read(), rp_text_encode(); USAGE: the net takes no token ids */
 rp_err rp_text_open(rp_arena *arena, const rp_text_options *options, rp_texter **out) RP_MUST_CHECK;
 /* errors  DEVICE; NUMERIC: an output is not finite; IO */
 rp_err rp_text_run(rp_texter *texter, rp_device *device) RP_MUST_CHECK;

@@ -156,7 +156,9 @@ cut: []
         self.assertEqual(eval_["tokens"], 15 * 16)
         self.assertGreater(eval_["accuracy"], 0.5)
         text, _ = self.ringpipe("eval", self.dir / "3", "--format", "json")
-        self.assertEqual(json.loads(text)["eval"]["samples"], 15 * 16)
+        here = json.loads(text)["eval"]
+        self.assertEqual((here["samples"], here["tokens"]), (16, 15 * 16))
+        self.assertAlmostEqual(here["perplexity"], eval_["perplexity"], places=4)
         self.ringpipe("resume", self.dir / "3", "--set", "train.epochs=3")
         self.train(self.run_yaml, "longer", *sets, "train.epochs=3")
         self.assertEqual(self.bytes_of("3"), self.bytes_of("longer"))
@@ -199,6 +201,7 @@ cut: []
         here = json.loads(text)["eval"]
         self.assertAlmostEqual(here["loss"], summary["eval"]["loss"], places=5)
         self.assertEqual(here["accuracy"], summary["eval"]["accuracy"])
+        self.assertAlmostEqual(here["bits"], summary["eval"]["bits"], places=5)
         begin = (self.dir / "text.txt").read_text()[:20]
         words = ("predict", self.dir / "out", "--text", begin, "--tokens", "30")
         said, _ = self.ringpipe(*words)
