@@ -34,6 +34,7 @@ static const char *value_of(const char *kind, const char *key) {
                                             {"output", "last"},
                                             {"lengths", "true"},
                                             {"align_corners", "false"},
+                                            {"output_pad", "0"},
                                             {NULL, NULL}};
     if (strcmp(kind, "upsample") == 0 && strcmp(key, "align_corners") != 0) {
         return strcmp(key, "scale") == 0 ? "2" : "bilinear";
