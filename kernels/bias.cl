@@ -1,6 +1,6 @@
-/* Gradient of a bias: the sum of dy [n, channels, pixels] over samples and pixels. It has two
- * levels, chunks of `images` samples and then the chunks, so the order depends only on the shapes.
- * Partial sums are at part[part_first + chunk * channels + c]. */
+/* Bias of planes, and its gradient: the sum of dy [n, channels, pixels] over samples and pixels. It
+ * has two levels, chunks of `images` samples and then the chunks, so the order depends only on the
+ * shapes. Partial sums are at part[part_first + chunk * channels + c]. */
 #include "vec16.clh"
 
 /* Grid: (channels, chunks). */
@@ -49,5 +49,19 @@ kernel void sum_parts(global float *out, global const float *part, ulong part_fi
             sum += load16(part + part_first + (ulong)k * count + i, count - i, 0.0f);
         }
         put16(sum, out + i, count - i, add);
+    }
+}
+
+/* y[i][c][...] = bias[c] for n samples of `channels` planes.
+ * Grid: one item for each 16 pixels of a plane, one dimension for all planes. */
+kernel void bias_fill(global float *y, ulong y_first, global const float *bias, uint n,
+                      uint channels, uint pixels) {
+    uint item = (uint)get_global_id(0);
+    uint pieces = (pixels + 15) / 16;
+    uint plane = item / pieces;
+    uint i = item % pieces * 16;
+    if (plane < n * channels) {
+        store16((float16)bias[plane % channels], y + y_first + (ulong)plane * pixels + i,
+                pixels - i);
     }
 }

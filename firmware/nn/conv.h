@@ -17,10 +17,19 @@ typedef struct {
 typedef struct {
     const rp_conv_spec *spec;
     uint32_t n, c, h, w, k, p, q, cg, kg, taps;
+    bool transposed; /* the convolution behind a convtranspose2d */
+    bool add;        /* forward adds to y; only if `transposed` */
 } rp_conv;
 
 rp_conv rp_conv_of(const rp_layer *layer, const rp_layer_plan *plan, const rp_shape *in,
                    uint32_t n);
+
+/* The convolution with the tensors of the call, by the implementation that suits it. Its sizes are
+ * those of `conv`; layer, in, and unless there is a relu also plan and n of the call are not used.
+ */
+size_t rp_conv_workspace_bytes(const rp_conv *conv, rp_gemm_choice choice);
+rp_err rp_conv_forward(const rp_layer_call *call, const rp_conv *conv) RP_MUST_CHECK;
+rp_err rp_conv_backward(const rp_layer_call *call, const rp_conv *conv) RP_MUST_CHECK;
 
 /* Whether kernels/conv.cl is faster than GEMMs of a few rows. */
 bool rp_conv_is_direct(const rp_conv *conv);

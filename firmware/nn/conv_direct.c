@@ -101,7 +101,7 @@ rp_err rp_conv_direct_forward(const rp_layer_call *call, const rp_conv *v) {
     rp_arg_u32(&launch, v->cg);
     add_planes(&launch, v->p, v->q, v->h, v->w);
     add_tiles(&launch, &t, (int32_t)v->spec->pad);
-    rp_arg_u32(&launch, 0);
+    rp_arg_u32(&launch, v->add);
     rp_arg_u32(&launch, v->spec->relu);
     rp_arg_local(&launch, t.bytes);
     return run_groups(&launch, (v->p + t.strip - 1) / t.strip, v->k, v->n);

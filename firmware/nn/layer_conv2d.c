@@ -250,7 +250,10 @@ static bool is_used(const rp_conv *v, which kind) {
 }
 
 static way way_of(const rp_conv *v, rp_gemm_choice choice) {
-    return rp_conv_is_direct(v) ? DIRECT : rp_conv_is_flat(v, choice) ? FLAT : GEMMS;
+    if (rp_conv_is_direct(v)) {
+        return DIRECT;
+    }
+    return !v->transposed && rp_conv_is_flat(v, choice) ? FLAT : GEMMS;
 }
 
 static layout layout_of(const rp_conv *v, rp_gemm_choice choice) {
@@ -278,10 +281,14 @@ static layout layout_of(const rp_conv *v, rp_gemm_choice choice) {
     return l;
 }
 
+size_t rp_conv_workspace_bytes(const rp_conv *v, rp_gemm_choice choice) {
+    return layout_of(v, choice).end * sizeof(float);
+}
+
 static size_t workspace_bytes(const rp_layer *layer, const rp_layer_plan *plan_of,
                               const rp_shape *in, uint32_t n, rp_gemm_choice choice) {
     const rp_conv v = rp_conv_of(layer, plan_of, in, n);
-    return layout_of(&v, choice).end * sizeof(float);
+    return rp_conv_workspace_bytes(&v, choice);
 }
 
 /* ---- running -------------------------------------------------------------------------------- */
@@ -297,7 +304,7 @@ static rp_err run_conv(const rp_layer_call *call, const rp_conv *v, which kind, 
     }
     epilogue.relu = kind == FORWARD && v->spec->relu;
     epilogue.accumulate = (kind == WEIGHT && (call->accumulate || at->first > 0)) ||
-                          (kind == INPUT && call->dx_add[0]);
+                          (kind == INPUT && call->dx_add[0]) || (kind == FORWARD && v->add);
     rp_err err = rp_gemm_run(call->device, &p.c, &p.a, &p.b, &epilogue, call->workspace);
     if (err == RP_OK && kind == COLUMNS) {
         err = rp_conv_gather_columns(call, v, at->group, at->first, at->images, o->columns.first);
@@ -321,19 +328,23 @@ static rp_err run_all(const rp_layer_call *call, const rp_conv *v, which kind, u
     return RP_OK;
 }
 
-static rp_err forward_conv2d(const rp_layer_call *call) {
-    const rp_conv v = rp_conv_of(call->layer, call->plan, &call->in[0], call->n);
-    const layout l = layout_of(&v, rp_device_gemm(call->device));
+rp_err rp_conv_forward(const rp_layer_call *call, const rp_conv *v) {
+    const layout l = layout_of(v, rp_device_gemm(call->device));
     if (l.way == DIRECT) {
-        return rp_conv_direct_forward(call, &v);
+        return rp_conv_direct_forward(call, v);
     }
     if (l.way == FLAT) {
-        return rp_conv_flat_forward(call, &v, l.tail_first);
+        return rp_conv_flat_forward(call, v, l.tail_first);
     }
-    return run_all(call, &v, FORWARD, l.images[FORWARD],
+    return run_all(call, v, FORWARD, l.images[FORWARD],
                    &(operands){.y = rp_layer_rows(call->y, 0),
                                .x = rp_layer_rows(call->x[0], 0),
                                .w = call->param[RP_CONV_WEIGHT]->buffer});
+}
+
+static rp_err forward_conv2d(const rp_layer_call *call) {
+    const rp_conv v = rp_conv_of(call->layer, call->plan, &call->in[0], call->n);
+    return rp_conv_forward(call, &v);
 }
 
 static rp_err backward_input(const rp_layer_call *call, const rp_conv *v, const layout *l,
@@ -360,32 +371,36 @@ static rp_err backward_weight(const rp_layer_call *call, const rp_conv *v, const
                                .x = rp_layer_rows(call->x[0], 0)});
 }
 
-static rp_err backward_conv2d(const rp_layer_call *call) {
+rp_err rp_conv_backward(const rp_layer_call *call, const rp_conv *v) {
     rp_err err;
-    const rp_conv v = rp_conv_of(call->layer, call->plan, &call->in[0], call->n);
-    const layout l = layout_of(&v, rp_device_gemm(call->device));
+    const layout l = layout_of(v, rp_device_gemm(call->device));
     rp_rows dy = rp_layer_rows(call->dy, 0);
-    if (v.spec->relu) {
+    if (v->spec->relu) {
         RP_TRY(rp_layer_mask_positive(call, call->workspace, l.mask_first));
         dy = (rp_rows){call->workspace, l.mask_first, 0};
     }
     if (l.way == FLAT) { /* one copy of dy serves both */
-        RP_TRY(rp_conv_flat_backward(call, &v, dy, l.tail_first));
+        RP_TRY(rp_conv_flat_backward(call, v, dy, l.tail_first));
     } else {
         if (call->want_dx && call->dx[0]) {
-            RP_TRY(backward_input(call, &v, &l, dy));
+            RP_TRY(backward_input(call, v, &l, dy));
         }
         if (call->want_dw) {
-            RP_TRY(backward_weight(call, &v, &l, dy));
+            RP_TRY(backward_weight(call, v, &l, dy));
         }
     }
-    if (call->want_dw && v.spec->bias) {
+    if (call->want_dw && v->spec->bias) {
         RP_TRY(rp_layer_bias_gradient(call, call->dparam[RP_CONV_BIAS]->buffer, l.tail_first, dy,
-                                      call->n, v.k, v.p * v.q));
+                                      v->n, v->k, v->p * v->q));
     }
     return RP_OK;
 fail:
     return err;
+}
+
+static rp_err backward_conv2d(const rp_layer_call *call) {
+    const rp_conv v = rp_conv_of(call->layer, call->plan, &call->in[0], call->n);
+    return rp_conv_backward(call, &v);
 }
 
 const rp_layer_kind rp_layer_conv2d = {

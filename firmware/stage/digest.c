@@ -88,7 +88,7 @@ rp_digest rp_digest_input(uint64_t number, rp_digest bytes) {
 /* ---- layers ---------------------------------------------------------------------------------- */
 
 bool rp_digest_layer_draws(const rp_layer *layer) {
-    return strcmp(layer->kind->name, "dropout") == 0;
+    return strcmp(layer->kind->name, "dropout") == 0 || strcmp(layer->kind->name, "droppath") == 0;
 }
 
 rp_digest rp_digest_weights(const rp_digest *param, uint32_t count) {

@@ -77,6 +77,8 @@ NEEDED = {
     ("layers", "lstm"): "hidden: 2", ("layers", "gru"): "hidden: 2",
     ("layers", "attention"): "heads: 2", ("layers", "swiglu"): "from: [data, data]",
     ("layers", "add"): "from: [data, data]", ("layers", "concat"): "from: [data, data]",
+    ("layers", "mul"): "from: [data, data]", ("layers", "droppath"): "p: 0.1",
+    ("layers", "convtranspose2d"): "out: 2, kernel: 3",
 }
 # Models for sets that are not images.
 MODELS = {"table": "flat.yaml", "text": "letters.yaml", "tsv": "words.yaml"}

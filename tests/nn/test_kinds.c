@@ -5,8 +5,8 @@
 
 enum { TEXT_BYTES = 1024 };
 
-/* A value that the key takes in every kind that has it. */
-static const char *value_of(const char *key) {
+/* A value that the key takes in the kind; some keys have other values in one kind. */
+static const char *value_of(const char *kind, const char *key) {
     static const char *const values[][2] = {{"out", "3"},
                                             {"bias", "true"},
                                             {"kernel", "2"},
@@ -33,7 +33,12 @@ static const char *value_of(const char *key) {
                                             {"reverse", "false"},
                                             {"output", "last"},
                                             {"lengths", "true"},
+                                            {"align_corners", "false"},
+                                            {"output_pad", "0"},
                                             {NULL, NULL}};
+    if (strcmp(kind, "upsample") == 0 && strcmp(key, "align_corners") != 0) {
+        return strcmp(key, "scale") == 0 ? "2" : "bilinear";
+    }
     for (size_t i = 0; values[i][0]; i++) {
         if (strcmp(values[i][0], key) == 0) {
             return values[i][1];
@@ -50,8 +55,8 @@ static uint32_t write_keys(const rp_layer_kind *kind, char text[TEXT_BYTES]) {
     (void)snprintf(keys, sizeof keys, "%s", kind->keys ? kind->keys : "");
     for (char *at = NULL, *key = strtok_r(keys, ", ", &at); key; key = strtok_r(NULL, ", ", &at)) {
         if (strcmp(key, "from") != 0) {
-            used +=
-                (size_t)snprintf(text + used, TEXT_BYTES - used, "%s: %s\n", key, value_of(key));
+            used += (size_t)snprintf(text + used, TEXT_BYTES - used, "%s: %s\n", key,
+                                     value_of(kind->name, key));
             count++;
         }
     }
