@@ -29,8 +29,8 @@ rp_err rp_pool_plan(const rp_layer *layer, const rp_shape *in, rp_layer_plan *ou
     if (err != RP_OK) {
         return err;
     }
-    uint32_t p = rp_layer_window_count(in->dim[1], spec->kernel, spec->stride, spec->pad, 1);
-    uint32_t q = rp_layer_window_count(in->dim[2], spec->kernel, spec->stride, spec->pad, 1);
+    uint32_t p = rp_layer_window_count(in->dim[1], spec->kernel, spec->stride, spec->pad, 1, false);
+    uint32_t q = rp_layer_window_count(in->dim[2], spec->kernel, spec->stride, spec->pad, 1, false);
     if (p == 0 || q == 0) {
         char text[RP_LAYER_SHAPE_TEXT];
         return rp_fail(RP_ERR_SHAPE, "layer '%s': a %ux%u window with pad %u does not fit into %s",
