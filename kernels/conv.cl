@@ -4,39 +4,43 @@
  * A work-group copies a part of a plane with its padding into local memory (the tile), so the loops
  * over the taps need no tests for borders and compute LANES results at once. Offsets in elements.
  *
- *   R       size of the kernel; DILATION: distance of its taps
- *   STEP    pixels of the tile between two results: the stride of a forward
- *   UP      the tile has zeros between the pixels: the stride, for the gradient of x, which is the
- *           correlation of dy, spread in this way, with the rotated kernel (TURNED)
- *   LANES   results at once */
+ *   R, S        height and width of the kernel; DILATION_Y, _X: distance of its taps
+ *   STEP_Y, _X  pixels of the tile between two results: the stride of a forward
+ *   UP_Y, _X    the tile has zeros between the pixels: the stride, for the gradient of x, which is
+ *               the correlation of dy, spread in this way, with the rotated kernel (TURNED)
+ *   LANES       results at once */
 #ifndef R
 #define R 3
+#define S 3
 #endif
-#ifndef STEP
-#define STEP 1
+#ifndef STEP_Y
+#define STEP_Y 1
+#define STEP_X 1
 #endif
-#ifndef UP
-#define UP 1
+#ifndef UP_Y
+#define UP_Y 1
+#define UP_X 1
 #endif
-#ifndef DILATION
-#define DILATION 1
+#ifndef DILATION_Y
+#define DILATION_Y 1
+#define DILATION_X 1
 #endif
 #ifndef TURNED
 #define TURNED 0
 #endif
 #include "lanes.clh"
 
-/* tile[t][u] = pixel ((t + top) / UP, (u + left) / UP) of the plane if it is divisible and exists,
- * otherwise 0; t < tile_h, u < tile_w. */
+/* tile[t][u] = pixel ((t + top) / UP_Y, (u + left) / UP_X) of the plane if it is divisible and
+ * exists, otherwise 0; t < tile_h, u < tile_w. */
 static void fill_tile(local float *restrict tile, global const float *restrict plane, int h, int w,
                       int top, int left, int tile_h, int tile_w) {
     for (int t = 0; t < tile_h; t++) {
         local float *row = tile + t * tile_w;
         int y = t + top;
-        bool exists = y >= 0 && y % UP == 0 && y / UP < h;
-        global const float *from = plane + y / UP * w;
+        bool exists = y >= 0 && y % UP_Y == 0 && y / UP_Y < h;
+        global const float *from = plane + y / UP_Y * w;
         int u = 0;
-#if UP == 1
+#if UP_X == 1
         if (exists) {
             int first = clamp(-left, 0, tile_w);
             int end = clamp(w - left, first, tile_w);
@@ -57,44 +61,45 @@ static void fill_tile(local float *restrict tile, global const float *restrict p
         for (; u < tile_w; u++) {
             row[u] = 0.0f;
         }
-#if UP > 1
-        for (int x = left > 0 ? (left + UP - 1) / UP : 0; exists && x < w && x * UP - left < tile_w;
-             x++) {
-            row[x * UP - left] = from[x];
+#if UP_X > 1
+        for (int x = left > 0 ? (left + UP_X - 1) / UP_X : 0;
+             exists && x < w && x * UP_X - left < tile_w; x++) {
+            row[x * UP_X - left] = from[x];
         }
 #endif
     }
 }
 
-/* p[0], p[STEP], p[2 STEP] ...; of step 2 it reads 2 LANES elements. */
+/* p[0], p[STEP_X], p[2 STEP_X] ...; of step 2 it reads 2 LANES elements. */
 static VEC load_steps(local const float *p) {
-#if STEP == 1
+#if STEP_X == 1
     return VLOAD(0, p);
-#elif STEP == 2
+#elif STEP_X == 2
     return (VEC)(VLOAD(0, p).even, VLOAD(0, p + LANES).even);
 #else
     float lane[LANES];
     for (int l = 0; l < LANES; l++) {
-        lane[l] = p[l * STEP];
+        lane[l] = p[l * STEP_X];
     }
     return VLOAD(0, lane);
 #endif
 }
 
 /* out[image][o][i][j] = bias[o] (0 without) + sum over the channels c of its group and the taps of
- * weight * tile_c[i STEP + r DILATION][j STEP + s DILATION]; added to `out` if `add`.
+ * weight * tile_c[i STEP_Y + r DILATION_Y][j STEP_X + s DILATION_X]; added to `out` if `add`.
  *
  *   out     [n, outs, h_out, w_out]; a group of channels has og of the outs
  *   source  [n, sources, h, w]; a group has sg of the sources
- *   weight  [outs, sg, R, R], or if TURNED [sources, og, R, R]
+ *   weight  [outs, sg, R, S], or if TURNED [sources, og, R, S]
  *
- * Tile row 0 is row -pad of the source spread by UP. Grid: (strips of `strip` rows of out, outs,
- * n), groups of one. */
+ * Tile row 0 is row -pad_y of the source spread by UP_Y; columns alike. Grid: (strips of `strip`
+ * rows of out, outs, n), groups of one. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 correlate(global float *restrict out, ulong out_first, global const float *restrict source,
           ulong source_first, global const float *restrict weight,
           global const float *restrict bias, uint og, uint sg, int h_out, int w_out, int h, int w,
-          int pad, int strip, int tile_w, uint add, uint relu, local float *restrict tile) {
+          int pad_y, int pad_x, int strip, int tile_w, uint add, uint relu,
+          local float *restrict tile) {
     uint o = (uint)get_group_id(1);
     uint outs = (uint)get_num_groups(1);
     ulong image = get_group_id(2);
@@ -106,12 +111,13 @@ correlate(global float *restrict out, ulong out_first, global const float *restr
     for (uint c = 0; c < sg; c++) {
         ulong channel = image * (outs / og * sg) + group * sg + c;
 #if TURNED
-        global const float *taps = weight + ((ulong)(group * sg + c) * og + o % og) * (R * R);
+        global const float *taps = weight + ((ulong)(group * sg + c) * og + o % og) * (R * S);
 #else
-        global const float *taps = weight + ((ulong)o * sg + c) * (R * R);
+        global const float *taps = weight + ((ulong)o * sg + c) * (R * S);
 #endif
         fill_tile(tile, source + source_first + channel * (ulong)(h * w), h, w,
-                  row_first * STEP - pad, -pad, (rows - 1) * STEP + (R - 1) * DILATION + 1, tile_w);
+                  row_first * STEP_Y - pad_y, -pad_x,
+                  (rows - 1) * STEP_Y + (R - 1) * DILATION_Y + 1, tile_w);
         for (int i = 0; i < rows; i++) {
             for (int j = 0; j < w_out; j += LANES) {
                 global float *at = to + i * w_out + j;
@@ -119,11 +125,11 @@ correlate(global float *restrict out, ulong out_first, global const float *restr
                 if (add || c > 0) {
                     sum = load_lanes(at, w_out - j);
                 }
-                for (int tap = 0; tap < R * R; tap++) {
-                    int r = tap / R * DILATION;
-                    int s = tap % R * DILATION;
-                    sum += taps[TURNED ? R * R - 1 - tap : tap] *
-                           load_steps(tile + (i * STEP + r) * tile_w + j * STEP + s);
+                for (int tap = 0; tap < R * S; tap++) {
+                    int r = tap / S * DILATION_Y;
+                    int s = tap % S * DILATION_X;
+                    sum += taps[TURNED ? R * S - 1 - tap : tap] *
+                           load_steps(tile + (i * STEP_Y + r) * tile_w + j * STEP_X + s);
                 }
                 sum = relu && c + 1 == sg ? select(sum, (VEC)0.0f, sum <= 0.0f) : sum;
                 store_lanes(sum, at, w_out - j);
@@ -132,14 +138,14 @@ correlate(global float *restrict out, ulong out_first, global const float *restr
     }
 }
 
-/* part[part_first + (chunk K CG + k CG + c) R R + r R + s] = sum over a chunk of `images` samples
- * of dy[k][i][j] * tile_c[i STEP + r DILATION][j STEP + s DILATION].
+/* part[part_first + (chunk K CG + k CG + c) R S + r S + s] = sum over a chunk of `images` samples
+ * of dy[k][i][j] * tile_c[i STEP_Y + r DILATION_Y][j STEP_X + s DILATION_X].
  * x [n, K / kg cg, h, w], dy [n, K, p, q]. Grid: (chunks, K * CG, 1), groups of one. */
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 correlate_weight(global float *restrict part, ulong part_first, global const float *restrict dy,
                  ulong dy_first, global const float *restrict x, ulong x_first, uint n, uint images,
-                 uint kg, uint cg, int p, int q, int h, int w, int pad, int strip, int tile_w,
-                 local float *restrict tile) {
+                 uint kg, uint cg, int p, int q, int h, int w, int pad_y, int pad_x, int strip,
+                 int tile_w, local float *restrict tile) {
     uint item = (uint)get_group_id(1);
     uint items = (uint)get_num_groups(1);
     uint chunk = (uint)get_group_id(0);
@@ -147,8 +153,8 @@ correlate_weight(global float *restrict part, ulong part_first, global const flo
     uint outs = items / cg;
     uint channel = k / kg * cg + item % cg;
     uint end = min((chunk + 1) * images, n);
-    VEC sum[R * R];
-    for (int tap = 0; tap < R * R; tap++) {
+    VEC sum[R * S];
+    for (int tap = 0; tap < R * S; tap++) {
         sum[tap] = (VEC)0.0f;
     }
     for (ulong image = chunk * images; image < end; image++) {
@@ -157,43 +163,44 @@ correlate_weight(global float *restrict part, ulong part_first, global const flo
         global const float *d = dy + dy_first + (image * outs + k) * (ulong)(p * q);
         for (int first = 0; first < p; first += strip) {
             int rows = min(strip, p - first);
-            fill_tile(tile, plane, h, w, first * STEP - pad, -pad,
-                      (rows - 1) * STEP + (R - 1) * DILATION + 1, tile_w);
+            fill_tile(tile, plane, h, w, first * STEP_Y - pad_y, -pad_x,
+                      (rows - 1) * STEP_Y + (R - 1) * DILATION_Y + 1, tile_w);
             for (int i = 0; i < rows; i++) {
                 for (int j = 0; j < q; j += LANES) {
                     VEC v = load_lanes(d + (first + i) * q + j, q - j);
-                    for (int tap = 0; tap < R * R; tap++) {
-                        int r = tap / R * DILATION;
-                        int s = tap % R * DILATION;
-                        sum[tap] += v * load_steps(tile + (i * STEP + r) * tile_w + j * STEP + s);
+                    for (int tap = 0; tap < R * S; tap++) {
+                        int r = tap / S * DILATION_Y;
+                        int s = tap % S * DILATION_X;
+                        sum[tap] +=
+                            v * load_steps(tile + (i * STEP_Y + r) * tile_w + j * STEP_X + s);
                     }
                 }
             }
         }
     }
-    for (int tap = 0; tap < R * R; tap++) {
+    for (int tap = 0; tap < R * S; tap++) {
         float lane[LANES];
         VSTORE(sum[tap], 0, lane);
         float total = 0.0f;
         for (int l = 0; l < LANES; l++) {
             total += lane[l];
         }
-        part[part_first + ((ulong)chunk * items + item) * (R * R) + (ulong)tap] = total;
+        part[part_first + ((ulong)chunk * items + item) * (R * S) + (ulong)tap] = total;
     }
 }
 
 /* dx (+)= for each pixel the sum of the columns into which im2col has copied it, in the order r, s.
  *
- *   columns  [C R R, images p q], from columns_first on
+ *   columns  [C R S, images p q], from columns_first on
  *   dx       from dx_first on; image 0 of the grid is image_first, and of the `channels` only
  *            [channel_first, + count) are written
  *
- * STEP is the stride. Grid: one item for each of the images * count * h rows, so no two items write
- * the same element. */
+ * STEP_Y and STEP_X are the stride. Grid: one item for each of the images * count * h rows, so no
+ * two items write the same element. */
 kernel void gather_columns(global float *restrict dx, ulong dx_first,
                            global const float *restrict columns, ulong columns_first, uint rows,
                            uint images, uint image_first, uint channels, uint channel_first,
-                           uint count, int h, int w, int p, int q, int pad, uint add) {
+                           uint count, int h, int w, int p, int q, int pad_y, int pad_x, uint add) {
     uint row = (uint)get_global_id(0);
     if (row >= rows) {
         return;
@@ -208,19 +215,19 @@ kernel void gather_columns(global float *restrict dx, ulong dx_first,
         to[i] = 0.0f;
     }
     for (int r = 0; r < R; r++) {
-        int t = yy + pad - r * DILATION;
-        if (t < 0 || t % STEP != 0 || t / STEP >= p) {
+        int t = yy + pad_y - r * DILATION_Y;
+        if (t < 0 || t % STEP_Y != 0 || t / STEP_Y >= p) {
             continue;
         }
-        for (int s = 0; s < R; s++) {
-            int left = s * DILATION - pad;
-            int first = left < 0 ? (-left + STEP - 1) / STEP : 0;
-            int end = left < w ? min(q, (w - 1 - left) / STEP + 1) : 0;
-            ulong line = (((ulong)c * R + (ulong)r) * R + (ulong)s) * images + image;
+        for (int s = 0; s < S; s++) {
+            int left = s * DILATION_X - pad_x;
+            int first = left < 0 ? (-left + STEP_X - 1) / STEP_X : 0;
+            int end = left < w ? min(q, (w - 1 - left) / STEP_X + 1) : 0;
+            ulong line = (((ulong)c * R + (ulong)r) * S + (ulong)s) * images + image;
             global const float *from =
-                columns + columns_first + line * pixels + (ulong)(t / STEP * q);
+                columns + columns_first + line * pixels + (ulong)(t / STEP_Y * q);
             for (int j = first; j < end; j++) {
-                to[j * STEP + left] += from[j];
+                to[j * STEP_X + left] += from[j];
             }
         }
     }

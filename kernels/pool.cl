@@ -1,5 +1,6 @@
-/* Pooling of planes; x [planes, h, w], y [planes, p, q], windows of R x R every STRIDE pixels. The
- * `pad` pixels around the image are ignored (max) or count as zero (average). Element 0 of each
+/* Pooling of planes; x [planes, h, w], y [planes, p, q], windows of R x S every STRIDE_Y rows and
+ * STRIDE_X columns. The pad_y rows and pad_x columns around the image are ignored (max) or count as
+ * zero (average). The last windows may reach over the padding's end (ceil_mode). Element 0 of each
  * tensor is at `<name>_first` of its buffer.
  *
  * Row kernels have one work-item for each row. It computes LANES windows at once if they are inside
@@ -7,12 +8,19 @@
  * cover it, in the order p, q, so no two items write the same element. */
 #ifndef R
 #define R 2
+#define S 2
 #endif
-#ifndef STRIDE
-#define STRIDE 2
+#ifndef STRIDE_Y
+#define STRIDE_Y 2
+#define STRIDE_X 2
 #endif
 #ifndef INDEX
-#define INDEX uchar /* holds R * R - 1 */
+#define INDEX uchar /* holds R * S - 1 */
+#endif
+/* By what the sum of a window is divided: 0 its size, 1 its cells in the image and its padding
+ * (another number only for windows that reach over the end), 2 its cells in the image. */
+#ifndef COUNT
+#define COUNT 0
 #endif
 #include "lanes.clh"
 #include "vec16.clh"
@@ -20,38 +28,40 @@
 #define INDICES CAT(INDEX, LANES)
 #define TO_INDICES CAT(convert_, INDICES)
 #define TO_INTS CAT(convert_, VECINT)
-#if STRIDE == 2
-#define READ (2 * LANES + ((R - 1) & ~1)) /* elements of a row that LANES windows read */
+#if STRIDE_X == 2
+#define READ (2 * LANES + ((S - 1) & ~1)) /* elements of a row that LANES windows read */
 #else
-#define READ ((LANES - 1) * STRIDE + R)
+#define READ ((LANES - 1) * STRIDE_X + S)
 #endif
+/* windows of 2 x 2, side by side */
+#define TILES (R == 2 && S == 2 && STRIDE_Y == 2 && STRIDE_X == 2)
 
 /* Windows [first, end) that are completely inside a row of `size` pixels. */
 static int2 inside(int size, int count, int pad) {
-    int end = size - R + pad < 0 ? 0 : (size - R + pad) / STRIDE + 1;
-    int first = (pad + STRIDE - 1) / STRIDE;
+    int end = size - S + pad < 0 ? 0 : (size - S + pad) / STRIDE_X + 1;
+    int first = (pad + STRIDE_X - 1) / STRIDE_X;
     return (int2)(min(first, count), clamp(end, min(first, count), count));
 }
 
 /* Start of the next LANES windows of a row that can be read at once, or -1. It is j, or earlier, so
  * that the last windows of the row are computed twice instead of one at a time. */
 static int lanes_from(int j, int2 in, int w, int pad) {
-    int last = min(in.y - LANES, (w + pad - READ) / STRIDE);
+    int last = min(in.y - LANES, (w + pad - READ) / STRIDE_X);
     return j >= in.y || w + pad < READ || last < in.x || last + LANES <= j ? -1 : min(j, last);
 }
 
 /* Column s of LANES windows; the first window begins at x. */
 static VEC load_column(global const float *x, int s) {
-#if STRIDE == 1
+#if STRIDE_X == 1
     return VLOAD(0, x + s);
-#elif STRIDE == 2
+#elif STRIDE_X == 2
     VEC a = VLOAD(0, x + (s & ~1));
     VEC b = VLOAD(0, x + (s & ~1) + LANES);
     return s & 1 ? (VEC)(a.odd, b.odd) : (VEC)(a.even, b.even);
 #else
     float lane[LANES];
     for (int l = 0; l < LANES; l++) {
-        lane[l] = x[l * STRIDE + s];
+        lane[l] = x[l * STRIDE_X + s];
     }
     return VLOAD(0, lane);
 #endif
@@ -64,13 +74,13 @@ static VEC load_column(global const float *x, int s) {
 static void max_one(global float *y, global INDEX *arg, global const float *x, int h, int w,
                     int top, int left) {
     float most = -INFINITY;
-    int at = max(-top, 0) * R + max(-left, 0);
+    int at = max(-top, 0) * S + max(-left, 0);
     for (int r = max(-top, 0); r < R && top + r < h; r++) {
-        for (int s = max(-left, 0); s < R && left + s < w; s++) {
+        for (int s = max(-left, 0); s < S && left + s < w; s++) {
             float v = x[(top + r) * w + left + s];
             bool better = v > most || v != v;
             most = better ? v : most;
-            at = better ? r * R + s : at;
+            at = better ? r * S + s : at;
         }
     }
     *y = most;
@@ -83,16 +93,16 @@ static void max_one(global float *y, global INDEX *arg, global const float *x, i
 static void max_lanes(global float *y, global INDEX *arg, global const float *x, int w, int r_first,
                       int r_end) {
     VEC most = (VEC)-INFINITY;
-    VECINT at = (VECINT)(r_first * R);
+    VECINT at = (VECINT)(r_first * S);
     for (int r = 0; r < R; r++) {
         if (r < r_first || r >= r_end) {
             continue;
         }
-        for (int s = 0; s < R; s++) {
+        for (int s = 0; s < S; s++) {
             VEC v = load_column(x + r * w, s);
             VECINT better = (v > most) | (v != v);
             most = select(most, v, better);
-            at = select(at, (VECINT)(r * R + s), better);
+            at = select(at, (VECINT)(r * S + s), better);
         }
     }
     VSTORE(most, 0, y);
@@ -104,25 +114,25 @@ static void max_lanes(global float *y, global INDEX *arg, global const float *x,
 /* arg: NULL if no backward follows. */
 kernel void max_forward(global float *restrict y, ulong y_first, global INDEX *restrict arg,
                         ulong arg_first, global const float *restrict x, ulong x_first, uint rows,
-                        int h, int w, int p, int q, int pad) {
+                        int h, int w, int p, int q, int pad_y, int pad_x) {
     uint row = (uint)get_global_id(0);
     if (row >= rows) {
         return;
     }
-    int top = (int)(row % (uint)p) * STRIDE - pad;
+    int top = (int)(row % (uint)p) * STRIDE_Y - pad_y;
     global const float *plane = x + x_first + (ulong)(row / (uint)p) * (ulong)(h * w);
     global float *out = y + y_first + (ulong)row * (ulong)q;
     global INDEX *index = arg ? arg + arg_first + (ulong)row * (ulong)q : 0;
-    int2 in = inside(w, q, pad);
+    int2 in = inside(w, q, pad_x);
     int j = 0;
     while (j < q) {
-        int from = j < in.x ? -1 : lanes_from(j, in, w, pad);
+        int from = j < in.x ? -1 : lanes_from(j, in, w, pad_x);
         if (from >= 0) {
             max_lanes(out + from, index ? index + from : 0,
-                      plane + top * w + from * STRIDE - pad, w, max(-top, 0), min(R, h - top));
+                      plane + top * w + from * STRIDE_X - pad_x, w, max(-top, 0), min(R, h - top));
             j = from + LANES;
         } else {
-            max_one(out + j, index ? index + j : 0, plane, h, w, top, j * STRIDE - pad);
+            max_one(out + j, index ? index + j : 0, plane, h, w, top, j * STRIDE_X - pad_x);
             j++;
         }
     }
@@ -131,7 +141,8 @@ kernel void max_forward(global float *restrict y, ulong y_first, global INDEX *r
 /* The rows of windows [first, end) that cover row `yy` of the image. */
 static int2 covering(int yy, int p, int pad) {
     int first = yy + pad - R + 1;
-    return (int2)(first <= 0 ? 0 : (first + STRIDE - 1) / STRIDE, min(p, (yy + pad) / STRIDE + 1));
+    return (int2)(first <= 0 ? 0 : (first + STRIDE_Y - 1) / STRIDE_Y,
+                  min(p, (yy + pad) / STRIDE_Y + 1));
 }
 
 static void clear_row(global float *row, int w, uint add) {
@@ -140,7 +151,7 @@ static void clear_row(global float *row, int w, uint add) {
     }
 }
 
-#if R == 2 && STRIDE == 2
+#if TILES
 /* Non-overlapping windows: writes both columns of LANES windows to a row of dx. */
 static void put_pairs(global float *dx, VEC left, VEC right, uint add) {
     VEC low;
@@ -154,10 +165,9 @@ static void put_pairs(global float *dx, VEC left, VEC right, uint add) {
 }
 #endif
 
-kernel void max_backward(global float *restrict dx, ulong dx_first,
-                         global const float *restrict dy, ulong dy_first,
-                         global const INDEX *restrict arg, ulong arg_first, uint rows, int h, int w,
-                         int p, int q, int pad, uint add) {
+kernel void max_backward(global float *restrict dx, ulong dx_first, global const float *restrict dy,
+                         ulong dy_first, global const INDEX *restrict arg, ulong arg_first,
+                         uint rows, int h, int w, int p, int q, int pad_y, int pad_x, uint add) {
     uint row = (uint)get_global_id(0);
     if (row >= rows) {
         return;
@@ -167,13 +177,14 @@ kernel void max_backward(global float *restrict dx, ulong dx_first,
     global float *to = dx + dx_first + (ulong)row * (ulong)w;
     dy += dy_first;
     arg += arg_first;
-    int2 over = covering(yy, p, pad);
+    int2 over = covering(yy, p, pad_y);
     int done = 0; /* windows of the row */
-#if R == 2 && STRIDE == 2
-    if (pad == 0 && over.x < over.y) {
+#if TILES
+    if (pad_y == 0 && pad_x == 0 && over.x < over.y) {
         ulong first = (plane * (ulong)p + (ulong)over.x) * (ulong)q;
-        int here = (yy - over.x * STRIDE) * R;
-        for (; done + LANES <= q; done += LANES) {
+        int whole = min(q, w / 2); /* windows that end inside of the row */
+        int here = (yy - over.x * STRIDE_Y) * S;
+        for (; done + LANES <= whole; done += LANES) {
             VEC d = VLOAD(0, dy + first + done);
             VECINT a = TO_INTS(VLOAD(0, arg + first + done));
             put_pairs(to + done * 2, select((VEC)0.0f, d, a == here),
@@ -181,15 +192,15 @@ kernel void max_backward(global float *restrict dx, ulong dx_first,
         }
     }
 #endif
-    clear_row(to + done * STRIDE, w - done * STRIDE, add);
+    clear_row(to + done * STRIDE_X, w - done * STRIDE_X, add);
     for (int i = over.x; i < over.y; i++) {
         global const float *d = dy + (plane * (ulong)p + (ulong)i) * (ulong)q;
         global const INDEX *a = arg + (plane * (ulong)p + (ulong)i) * (ulong)q;
-        int here = (yy + pad - i * STRIDE) * R;
+        int here = (yy + pad_y - i * STRIDE_Y) * S;
         for (int j = done; j < q; j++) {
             int s = (int)a[j] - here;
-            if (s >= 0 && s < R) {
-                to[j * STRIDE - pad + s] += d[j];
+            if (s >= 0 && s < S) {
+                to[j * STRIDE_X - pad_x + s] += d[j];
             }
         }
     }
@@ -197,47 +208,58 @@ kernel void max_backward(global float *restrict dx, ulong dx_first,
 
 /* ---- average -------------------------------------------------------------------------------- */
 
-kernel void average_forward(global float *restrict y, ulong y_first,
-                            global const float *restrict x, ulong x_first, uint rows, int h, int w,
-                            int p, int q, int pad) {
+/* By what the sum of the window at (top, left) is divided. */
+static float cells(int top, int left, int h, int w, int pad_y, int pad_x) {
+#if COUNT == 0
+    return (float)(R * S);
+#elif COUNT == 1
+    return (float)((min(top + R, h + pad_y) - top) * (min(left + S, w + pad_x) - left));
+#else
+    return (float)((min(top + R, h) - max(top, 0)) * (min(left + S, w) - max(left, 0)));
+#endif
+}
+
+kernel void average_forward(global float *restrict y, ulong y_first, global const float *restrict x,
+                            ulong x_first, uint rows, int h, int w, int p, int q, int pad_y,
+                            int pad_x) {
     uint row = (uint)get_global_id(0);
     if (row >= rows) {
         return;
     }
-    int top = (int)(row % (uint)p) * STRIDE - pad;
+    int top = (int)(row % (uint)p) * STRIDE_Y - pad_y;
     global const float *plane = x + x_first + (ulong)(row / (uint)p) * (ulong)(h * w);
     global float *out = y + y_first + (ulong)row * (ulong)q;
     int r_first = max(-top, 0);
     int r_end = min(R, h - top);
-    int2 in = inside(w, q, pad);
+    int2 in = inside(w, q, pad_x);
     int j = 0;
     while (j < q) {
-        int from = j < in.x ? -1 : lanes_from(j, in, w, pad);
+        int from = j < in.x ? -1 : lanes_from(j, in, w, pad_x);
         if (from >= 0) {
             VEC sum = (VEC)0.0f;
             for (int r = r_first; r < r_end; r++) {
-                for (int s = 0; s < R; s++) {
-                    sum += load_column(plane + (top + r) * w + from * STRIDE - pad, s);
+                for (int s = 0; s < S; s++) {
+                    sum += load_column(plane + (top + r) * w + from * STRIDE_X - pad_x, s);
                 }
             }
-            VSTORE(sum / (float)(R * R), 0, out + from);
+            VSTORE(sum / cells(top, from * STRIDE_X - pad_x, h, w, pad_y, pad_x), 0, out + from);
             j = from + LANES;
         } else {
-            int left = j * STRIDE - pad;
+            int left = j * STRIDE_X - pad_x;
             float sum = 0.0f;
             for (int r = r_first; r < r_end; r++) {
-                for (int s = max(-left, 0); s < R && left + s < w; s++) {
+                for (int s = max(-left, 0); s < S && left + s < w; s++) {
                     sum += plane[(top + r) * w + left + s];
                 }
             }
-            out[j++] = sum / (float)(R * R);
+            out[j++] = sum / cells(top, left, h, w, pad_y, pad_x);
         }
     }
 }
 
 kernel void average_backward(global float *restrict dx, ulong dx_first,
                              global const float *restrict dy, ulong dy_first, uint rows, int h,
-                             int w, int p, int q, int pad, uint add) {
+                             int w, int p, int q, int pad_y, int pad_x, uint add) {
     uint row = (uint)get_global_id(0);
     if (row >= rows) {
         return;
@@ -246,24 +268,26 @@ kernel void average_backward(global float *restrict dx, ulong dx_first,
     ulong plane = row / (uint)h;
     global float *to = dx + dx_first + (ulong)row * (ulong)w;
     dy += dy_first;
-    int2 over = covering(yy, p, pad);
+    int2 over = covering(yy, p, pad_y);
     int done = 0; /* windows of the row */
-#if R == 2 && STRIDE == 2
-    if (pad == 0 && over.x < over.y) {
+#if TILES
+    if (pad_y == 0 && pad_x == 0 && over.x < over.y) {
         global const float *d = dy + (plane * (ulong)p + (ulong)over.x) * (ulong)q;
-        for (; done + LANES <= q; done += LANES) {
-            VEC share = VLOAD(0, d + done) / (float)(R * R);
+        float count = cells(over.x * STRIDE_Y, 0, h, w, pad_y, pad_x);
+        int whole = min(q, w / 2); /* windows that end inside of the row */
+        for (; done + LANES <= whole; done += LANES) {
+            VEC share = VLOAD(0, d + done) / count;
             put_pairs(to + done * 2, share, share, add);
         }
     }
 #endif
-    clear_row(to + done * STRIDE, w - done * STRIDE, add);
+    clear_row(to + done * STRIDE_X, w - done * STRIDE_X, add);
     for (int i = over.x; i < over.y; i++) {
         global const float *d = dy + (plane * (ulong)p + (ulong)i) * (ulong)q;
         for (int j = done; j < q; j++) {
-            float share = d[j] / (float)(R * R);
-            int left = j * STRIDE - pad;
-            for (int s = max(-left, 0); s < R && left + s < w; s++) {
+            int left = j * STRIDE_X - pad_x;
+            float share = d[j] / cells(i * STRIDE_Y - pad_y, left, h, w, pad_y, pad_x);
+            for (int s = max(-left, 0); s < S && left + s < w; s++) {
                 to[left + s] += share;
             }
         }

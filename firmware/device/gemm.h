@@ -13,15 +13,21 @@
 /* The patches of an image tensor [n, channels_total, h, w] as a matrix
  *   rows (c, r, s), c < channels;  columns (image, p, q)
  *   element = image[i][channel_first + c][yy][xx],
- *   yy = (p * mul + r * step + off) / div; 0 where that does not divide or is outside; xx alike.
+ *   yy = (p * y.mul + r * y.step + y.off) / div; 0 where that does not divide or is outside; xx =
+ *   (q * x.mul + s * x.step + x.off) / div alike.
  * A convolution's forward: mul = stride, step = dilation, off = -pad, div = 1. The gradient of its
  * input (p, q run over the input's pixels): mul = 1, step = -dilation, off = pad, div = stride. */
+typedef struct {
+    int32_t mul, step, off;
+} rp_patch_axis;
+
 typedef struct {
     uint32_t channels_total, channel_first, channels;
     uint32_t h, w;
     uint32_t r, s;
     uint32_t p, q;
-    int32_t mul, step, off, div;
+    rp_patch_axis y, x;
+    int32_t div;
 } rp_patches;
 
 typedef enum { RP_MAT_STRIDED, RP_MAT_PATCHES } rp_mat_kind;

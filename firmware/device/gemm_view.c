@@ -56,7 +56,8 @@ static rp_err check_patches(const rp_mat *mat, const char *name, uint64_t *exten
     const uint64_t pixels = (uint64_t)x->p * x->q;
     if (pixels == 0 || pixels > INT32_MAX || mat->cols % pixels != 0 ||
         mat->rows != (uint64_t)x->channels * x->r * x->s ||
-        (uint64_t)x->channel_first + x->channels > x->channels_total || x->div < 1 || x->mul < 1) {
+        (uint64_t)x->channel_first + x->channels > x->channels_total || x->div < 1 ||
+        x->y.mul < 1 || x->x.mul < 1) {
         return rp_fail(RP_ERR_SHAPE,
                        "gemm: %s: a matrix of %u x %u cannot hold patches of %u channels, a kernel "
                        "of %u x %u and an output of %u x %u",
@@ -158,7 +159,7 @@ static int32_t upper_of(int32_t a, int32_t b) {
 }
 
 /* Range of p * mul + r * step + off. */
-static void patch_range(uint32_t p, uint32_t r, const rp_patches *x, int32_t *first,
+static void patch_range(uint32_t p, uint32_t r, const rp_patch_axis *x, int32_t *first,
                         uint32_t *count) {
     int32_t reach = ((int32_t)r - 1) * x->step;
     *first = x->off + lower_of(0, reach);
@@ -168,8 +169,8 @@ static void patch_range(uint32_t p, uint32_t r, const rp_patches *x, int32_t *fi
 
 static void plan_patches(const rp_mat *mat, rp_parts *parts, rp_view *view, rp_spread *spread) {
     const rp_patches *x = &mat->patches;
-    patch_range(x->p, x->r, x, &spread->y_min, &spread->hp);
-    patch_range(x->q, x->s, x, &spread->x_min, &spread->wp);
+    patch_range(x->p, x->r, &x->y, &spread->y_min, &spread->hp);
+    patch_range(x->q, x->s, &x->x, &spread->x_min, &spread->wp);
     spread->needed = x->div != 1 || spread->y_min < 0 || spread->x_min < 0 ||
                      (int64_t)spread->y_min + spread->hp > x->h ||
                      (int64_t)spread->x_min + spread->wp > x->w;
@@ -190,12 +191,12 @@ static void plan_patches(const rp_mat *mat, rp_parts *parts, rp_view *view, rp_s
                       (uint32_t)spread->x_min;
     }
     /* With a negative step the first patch row is the last of the window. */
-    view->base += (uint64_t)(-lower_of(0, ((int32_t)x->r - 1) * x->step)) * w +
-                  (uint64_t)(-lower_of(0, ((int32_t)x->s - 1) * x->step));
+    view->base += (uint64_t)(-lower_of(0, ((int32_t)x->r - 1) * x->y.step)) * w +
+                  (uint64_t)(-lower_of(0, ((int32_t)x->s - 1) * x->x.step));
     const int32_t plane = (int32_t)(h * w);
-    view->row = (rp_steps){x->r * x->s, plane, x->s, x->step * (int32_t)w, x->step};
+    view->row = (rp_steps){x->r * x->s, plane, x->s, x->y.step * (int32_t)w, x->x.step};
     view->col =
-        (rp_steps){x->p * x->q, (int32_t)channels * plane, x->q, x->mul * (int32_t)w, x->mul};
+        (rp_steps){x->p * x->q, (int32_t)channels * plane, x->q, x->y.mul * (int32_t)w, x->x.mul};
 }
 
 void rp_view_plan(const rp_mat *mat, rp_parts *parts, rp_view *view, rp_spread *spread) {

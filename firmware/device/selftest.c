@@ -30,9 +30,8 @@ static const rp_patches patch_cases[] = {
      .s = 3,
      .p = 7,
      .q = 6,
-     .mul = 1,
-     .step = 1,
-     .off = -1,
+     .y = {1, 1, -1},
+     .x = {1, 1, -1},
      .div = 1},
     {.channels_total = 2,
      .channel_first = 0,
@@ -43,9 +42,8 @@ static const rp_patches patch_cases[] = {
      .s = 3,
      .p = 5,
      .q = 5,
-     .mul = 2,
-     .step = 1,
-     .off = -1,
+     .y = {2, 1, -1},
+     .x = {2, 1, -1},
      .div = 1},
     {.channels_total = 4,
      .channel_first = 0,
@@ -56,9 +54,8 @@ static const rp_patches patch_cases[] = {
      .s = 3,
      .p = 8,
      .q = 8,
-     .mul = 1,
-     .step = -1,
-     .off = 1,
+     .y = {1, -1, 1},
+     .x = {1, -1, 1},
      .div = 2},
 };
 
@@ -86,9 +83,9 @@ static float element_of(const rp_mat *mat, const float *data, uint32_t i, uint32
     const uint32_t pixel = j % (x->p * x->q);
     const uint32_t window = i % (x->r * x->s);
     const int32_t y =
-        (int32_t)(pixel / x->q) * x->mul + (int32_t)(window / x->s) * x->step + x->off;
+        (int32_t)(pixel / x->q) * x->y.mul + (int32_t)(window / x->s) * x->y.step + x->y.off;
     const int32_t z =
-        (int32_t)(pixel % x->q) * x->mul + (int32_t)(window % x->s) * x->step + x->off;
+        (int32_t)(pixel % x->q) * x->x.mul + (int32_t)(window % x->s) * x->x.step + x->x.off;
     if (y < 0 || z < 0 || y % x->div != 0 || z % x->div != 0 || y / x->div >= (int32_t)x->h ||
         z / x->div >= (int32_t)x->w) {
         return 0;

@@ -9,11 +9,12 @@
 enum { RP_CONV_WEIGHT, RP_CONV_BIAS }; /* the parameters */
 
 typedef struct {
-    uint32_t out, kernel, stride, pad, dilation, groups;
+    uint32_t out, groups;
+    rp_pair kernel, stride, pad, dilation;
     bool bias, relu;
 } rp_conv_spec;
 
-/* x [n, c, h, w], y [n, k, p, q]; cg, kg: channels in and out of one group; taps = kernel^2. */
+/* x [n, c, h, w], y [n, k, p, q]; cg, kg: channels in and out of one group; taps of a kernel. */
 typedef struct {
     const rp_conv_spec *spec;
     uint32_t n, c, h, w, k, p, q, cg, kg, taps;

@@ -4,29 +4,35 @@
 
 enum {
     DIRECT_CHANNELS_MAX = 4, /* channels of a group */
-    DIRECT_KERNEL_MAX = 5,   /* 25 sums in wide registers */
+    DIRECT_TAPS_MAX = 25,    /* sums in wide registers */
     TILE_FLOATS = 4096,      /* of a plane in local memory: half of a core's L1 cache */
     GROUP_ROWS = 16
 };
 
 /* How a correlation iterates over rows of w_out results; see kernels/conv.cl. */
 typedef struct {
-    uint32_t step, lanes, tile_w, strip;
+    rp_pair step;
+    uint32_t lanes, tile_w, strip;
     size_t bytes; /* of local memory; 0 if not even one row of results fits */
 } tiles;
 
-static tiles tiles_of(const rp_conv_spec *spec, uint32_t step, uint32_t h_out, uint32_t w_out) {
+static rp_pair span_of(const rp_conv_spec *spec) {
+    return (rp_pair){spec->dilation.h * (spec->kernel.h - 1),
+                     spec->dilation.w * (spec->kernel.w - 1)};
+}
+
+static tiles tiles_of(const rp_conv_spec *spec, rp_pair step, uint32_t h_out, uint32_t w_out) {
     tiles t = {.step = step, .lanes = rp_layer_lanes(w_out)};
+    const rp_pair span = span_of(spec);
     const uint64_t wide = ((uint64_t)w_out + t.lanes - 1) / t.lanes * t.lanes;
-    const uint64_t span = (uint64_t)spec->dilation * (spec->kernel - 1);
-    const uint64_t tile_w = wide * step + span;
-    if (tile_w * (span + 1) > TILE_FLOATS) {
+    const uint64_t tile_w = wide * step.w + span.w;
+    if (tile_w * (span.h + 1) > TILE_FLOATS) {
         return t;
     }
-    const uint64_t strip = (TILE_FLOATS / tile_w - span - 1) / step + 1;
+    const uint64_t strip = (TILE_FLOATS / tile_w - span.h - 1) / step.h + 1;
     t.tile_w = (uint32_t)tile_w;
     t.strip = strip < h_out ? (uint32_t)strip : h_out;
-    t.bytes = ((t.strip - 1) * step + span + 1) * tile_w * sizeof(float);
+    t.bytes = ((t.strip - 1) * step.h + span.h + 1) * tile_w * sizeof(float);
     return t;
 }
 
@@ -43,7 +49,7 @@ rp_conv rp_conv_of(const rp_layer *layer, const rp_layer_plan *plan, const rp_sh
                      .q = plan->out.dim[2],
                      .cg = in->dim[0] / spec->groups,
                      .kg = spec->out / spec->groups,
-                     .taps = spec->kernel * spec->kernel};
+                     .taps = spec->kernel.h * spec->kernel.w};
 }
 
 static tiles tiles_forward(const rp_conv *v) {
@@ -51,21 +57,24 @@ static tiles tiles_forward(const rp_conv *v) {
 }
 
 static tiles tiles_input(const rp_conv *v) {
-    return tiles_of(v->spec, 1, v->h, v->w);
+    return tiles_of(v->spec, rp_pair_same(1), v->h, v->w);
 }
 
 bool rp_conv_is_direct(const rp_conv *v) {
-    return v->spec->groups > 1 && v->cg <= DIRECT_CHANNELS_MAX &&
-           v->spec->kernel <= DIRECT_KERNEL_MAX && tiles_forward(v).bytes > 0 &&
-           tiles_input(v).bytes > 0;
+    return v->spec->groups > 1 && v->cg <= DIRECT_CHANNELS_MAX && v->taps <= DIRECT_TAPS_MAX &&
+           tiles_forward(v).bytes > 0 && tiles_input(v).bytes > 0;
 }
 
 static rp_err begin_launch(const rp_layer_call *call, const rp_conv *v, const char *entry, tiles t,
                            bool turned, rp_launch *launch) {
-    char defines[128];
+    const rp_conv_spec *spec = v->spec;
+    const rp_pair up = turned ? spec->stride : rp_pair_same(1);
+    char defines[192];
     snprintf(defines, sizeof defines,
-             "-DR=%u -DSTEP=%u -DUP=%u -DDILATION=%u -DTURNED=%d -DLANES=%u", v->spec->kernel,
-             t.step, turned ? v->spec->stride : 1, v->spec->dilation, turned, t.lanes);
+             "-DR=%u -DS=%u -DSTEP_Y=%u -DSTEP_X=%u -DUP_Y=%u -DUP_X=%u -DDILATION_Y=%u "
+             "-DDILATION_X=%u -DTURNED=%d -DLANES=%u",
+             spec->kernel.h, spec->kernel.w, t.step.h, t.step.w, up.h, up.w, spec->dilation.h,
+             spec->dilation.w, turned, t.lanes);
     return rp_layer_begin(call, "conv", entry, defines, launch);
 }
 
@@ -76,8 +85,13 @@ static void add_planes(rp_launch *launch, uint32_t h_out, uint32_t w_out, uint32
     rp_arg_i32(launch, (int32_t)w);
 }
 
-static void add_tiles(rp_launch *launch, const tiles *t, int32_t pad) {
-    rp_arg_i32(launch, pad);
+/* May be negative. */
+static void add_pad(rp_launch *launch, int32_t pad_y, int32_t pad_x) {
+    rp_arg_i32(launch, pad_y);
+    rp_arg_i32(launch, pad_x);
+}
+
+static void add_tiles(rp_launch *launch, const tiles *t) {
     rp_arg_i32(launch, (int32_t)t->strip);
     rp_arg_i32(launch, (int32_t)t->tile_w);
 }
@@ -100,7 +114,8 @@ rp_err rp_conv_direct_forward(const rp_layer_call *call, const rp_conv *v) {
     rp_arg_u32(&launch, v->kg);
     rp_arg_u32(&launch, v->cg);
     add_planes(&launch, v->p, v->q, v->h, v->w);
-    add_tiles(&launch, &t, (int32_t)v->spec->pad);
+    add_pad(&launch, (int32_t)v->spec->pad.h, (int32_t)v->spec->pad.w);
+    add_tiles(&launch, &t);
     rp_arg_u32(&launch, v->add);
     rp_arg_u32(&launch, v->spec->relu);
     rp_arg_local(&launch, t.bytes);
@@ -110,7 +125,7 @@ rp_err rp_conv_direct_forward(const rp_layer_call *call, const rp_conv *v) {
 rp_err rp_conv_direct_input(const rp_layer_call *call, const rp_conv *v, rp_rows dy) {
     rp_launch launch;
     const tiles t = tiles_input(v);
-    const int32_t span = (int32_t)(v->spec->dilation * (v->spec->kernel - 1));
+    const rp_pair span = span_of(v->spec);
     rp_err err = begin_launch(call, v, "correlate", t, true, &launch);
     if (err != RP_OK) {
         return err;
@@ -123,7 +138,9 @@ rp_err rp_conv_direct_input(const rp_layer_call *call, const rp_conv *v, rp_rows
     rp_arg_u32(&launch, v->cg);
     rp_arg_u32(&launch, v->kg);
     add_planes(&launch, v->h, v->w, v->p, v->q);
-    add_tiles(&launch, &t, span - (int32_t)v->spec->pad);
+    add_pad(&launch, (int32_t)span.h - (int32_t)v->spec->pad.h,
+            (int32_t)span.w - (int32_t)v->spec->pad.w);
+    add_tiles(&launch, &t);
     rp_arg_u32(&launch, call->dx_add[0]);
     rp_arg_u32(&launch, 0);
     rp_arg_local(&launch, t.bytes);
@@ -154,7 +171,8 @@ rp_err rp_conv_direct_weight(const rp_layer_call *call, const rp_conv *v, rp_row
     rp_arg_u32(&launch, v->kg);
     rp_arg_u32(&launch, v->cg);
     add_planes(&launch, v->p, v->q, v->h, v->w);
-    add_tiles(&launch, &t, (int32_t)v->spec->pad);
+    add_pad(&launch, (int32_t)v->spec->pad.h, (int32_t)v->spec->pad.w);
+    add_tiles(&launch, &t);
     rp_arg_local(&launch, t.bytes);
     err = run_groups(&launch, chunks, v->k * v->cg, 1);
     return err == RP_OK ? rp_layer_sum_parts(call, call->dparam[RP_CONV_WEIGHT]->buffer, part_first,
@@ -181,7 +199,7 @@ rp_err rp_conv_gather_columns(const rp_layer_call *call, const rp_conv *v, uint3
     rp_arg_u32(&launch, group * v->cg);
     rp_arg_u32(&launch, v->cg);
     add_planes(&launch, v->h, v->w, v->p, v->q);
-    rp_arg_i32(&launch, (int32_t)v->spec->pad);
+    add_pad(&launch, (int32_t)v->spec->pad.h, (int32_t)v->spec->pad.w);
     rp_arg_u32(&launch, call->dx_add[0]);
     return rp_layer_run_items(&launch, rows, GROUP_ROWS);
 }

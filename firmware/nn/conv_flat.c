@@ -32,7 +32,7 @@ static uint64_t taps_floats(const rp_conv *v, uint32_t outs, uint32_t sources) {
 }
 
 static plan plan_of(const rp_conv *v, uint64_t first) {
-    const uint32_t border = v->spec->kernel - 1;
+    const uint32_t border = v->spec->kernel.h - 1;
     plan made = {.taps = first, .wide = v->w + border};
     made.plane = (uint64_t)made.wide * (v->h + border);
     const uint64_t fit = PADDED_FLOATS / (made.plane * (v->c + v->k));
@@ -63,12 +63,17 @@ static bool keeps_lanes(const rp_conv *v, uint32_t wide) {
     return 4 * rows * v->w >= 3 * lanes;
 }
 
+static bool is_both(rp_pair pair, uint32_t size) {
+    return pair.h == size && pair.w == size;
+}
+
 bool rp_conv_is_flat(const rp_conv *v, rp_gemm_choice choice) {
     const rp_conv_spec *spec = v->spec;
-    const uint32_t wide = v->w + spec->kernel - 1;
-    return choice == RP_GEMM_PANEL && spec->groups == 1 && spec->stride == 1 &&
-           spec->dilation == 1 && spec->kernel % 2 == 1 && spec->kernel > 1 &&
-           spec->kernel <= KERNEL_MAX && spec->pad == spec->kernel / 2 && v->c <= CHANNELS_MAX &&
+    const uint32_t size = spec->kernel.h;
+    const uint32_t wide = v->w + size - 1;
+    return choice == RP_GEMM_PANEL && spec->groups == 1 && is_both(spec->stride, 1) &&
+           is_both(spec->dilation, 1) && is_both(spec->kernel, size) && size % 2 == 1 && size > 1 &&
+           size <= KERNEL_MAX && is_both(spec->pad, size / 2) && v->c <= CHANNELS_MAX &&
            v->k <= CHANNELS_MAX && wide <= LINE_FLOATS - SPAN && keeps_lanes(v, wide);
 }
 
@@ -79,7 +84,7 @@ size_t rp_conv_flat_floats(const rp_conv *v) {
 static rp_err begin_launch(const rp_layer_call *call, const rp_conv *v, const char *entry,
                            rp_launch *launch) {
     char defines[16];
-    snprintf(defines, sizeof defines, "-DR=%u", v->spec->kernel);
+    snprintf(defines, sizeof defines, "-DR=%u", v->spec->kernel.h);
     return rp_layer_begin(call, "conv_flat", entry, defines, launch);
 }
 
@@ -171,7 +176,7 @@ static rp_err turn_planes(const rp_layer_call *call, const rp_conv *v, const pla
 /* The sums of `images` images from `first` on; x is padded and dy transposed. */
 static rp_err sum_weight(const rp_layer_call *call, const rp_conv *v, const plan *at,
                          uint32_t first, uint32_t images) {
-    const uint32_t planes = v->spec->kernel > 3 ? 1 : 2;
+    const uint32_t planes = v->spec->kernel.h > 3 ? 1 : 2;
     rp_launch launch;
     rp_err err = begin_launch(call, v, "correlate_weight", &launch);
     if (err != RP_OK) {

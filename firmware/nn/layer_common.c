@@ -65,11 +65,50 @@ rp_err rp_layer_need_sequence(const rp_layer *layer, const rp_shape *in) {
     return RP_OK;
 }
 
+rp_err rp_layer_read_pair(rp_node *keys, const char *key, uint32_t min, uint32_t max,
+                          rp_pair *out) {
+    const rp_node *node = rp_node_find(keys, key);
+    char text[RP_LAYER_PAIR_TEXT];
+    rp_err err;
+    if (!node && out->h != out->w) {
+        return rp_node_default(keys, key, rp_layer_pair_text(*out, text));
+    }
+    if (!node || rp_node_is_scalar(node)) {
+        err = rp_node_u32(keys, key, min, max, &out->h);
+        out->w = out->h;
+        return err;
+    }
+    if (!rp_node_is_list(node) || rp_node_count(node) != 2) {
+        return rp_node_fail(node,
+                            "expected a number from %u to %u, or a list of two: "
+                            "[height, width]",
+                            min, max);
+    }
+    RP_TRY(rp_node_item_u32(node, 0, min, max, &out->h));
+    RP_TRY(rp_node_item_u32(node, 1, min, max, &out->w));
+fail:
+    return err;
+}
+
+const char *rp_layer_pair_text(rp_pair pair, char *text) {
+    if (pair.h == pair.w) {
+        snprintf(text, RP_LAYER_PAIR_TEXT, "%u", pair.h);
+    } else {
+        snprintf(text, RP_LAYER_PAIR_TEXT, "[%u, %u]", pair.h, pair.w);
+    }
+    return text;
+}
+
 uint32_t rp_layer_window_count(uint32_t size, uint32_t kernel, uint32_t stride, uint32_t pad,
-                               uint32_t dilation) {
-    uint64_t padded = (uint64_t)size + 2 * (uint64_t)pad;
-    uint64_t span = (uint64_t)dilation * (kernel - 1) + 1;
-    return padded < span ? 0 : (uint32_t)((padded - span) / stride + 1);
+                               uint32_t dilation, bool ceil) {
+    const uint64_t padded = (uint64_t)size + 2 * (uint64_t)pad + (ceil ? stride - 1 : 0);
+    const uint64_t span = (uint64_t)dilation * (kernel - 1) + 1;
+    if (padded < span) {
+        return 0;
+    }
+    const uint64_t count = (padded - span) / stride + 1;
+    const bool behind = ceil && (count - 1) * stride >= (uint64_t)size + pad;
+    return (uint32_t)(behind ? count - 1 : count);
 }
 
 /* ---- launching ------------------------------------------------------------------------------ */

@@ -19,9 +19,30 @@ rp_err rp_layer_need_image(const rp_layer *layer, const rp_shape *in) RP_MUST_CH
 /* Fails with SHAPE unless the input is a sequence [T, C]. */
 rp_err rp_layer_need_sequence(const rp_layer *layer, const rp_shape *in) RP_MUST_CHECK;
 
-/* (size + 2 pad - dilation (kernel - 1) - 1) / stride + 1, rounded down; 0 when nothing fits. */
+/* A size, step or pad of windows, along the height and along the width. */
+typedef struct {
+    uint32_t h, w;
+} rp_pair;
+
+enum { RP_LAYER_WINDOW_MAX = 255, RP_LAYER_PAIR_TEXT = 32 };
+
+static inline rp_pair rp_pair_same(uint32_t size) {
+    return (rp_pair){size, size};
+}
+
+/* Reads a key that is one number for both axes, or a list [height, width]. When the key is absent,
+ * *out keeps its value. The bounds are inclusive. errors USAGE */
+rp_err rp_layer_read_pair(rp_node *keys, const char *key, uint32_t min, uint32_t max,
+                          rp_pair *out) RP_MUST_CHECK;
+
+/* Writes "3", or "[1, 7]" where they differ, to a text of at least RP_LAYER_PAIR_TEXT bytes. */
+const char *rp_layer_pair_text(rp_pair pair, char *text);
+
+/* Along one axis: (size + 2 pad - dilation (kernel - 1) - 1) / stride + 1, rounded down; 0 when
+ * nothing fits. If `ceil`, rounded up, but without a window that would begin behind the image:
+ * ceil_mode of torch.nn.MaxPool2d. */
 uint32_t rp_layer_window_count(uint32_t size, uint32_t kernel, uint32_t stride, uint32_t pad,
-                               uint32_t dilation);
+                               uint32_t dilation, bool ceil);
 
 static inline uint32_t rp_layer_divide_up(uint32_t a, uint32_t b) {
     return (a + b - 1) / b;

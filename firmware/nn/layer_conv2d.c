@@ -1,4 +1,4 @@
-/* y = conv(x, W) + b, cross-correlation (the kernel is not flipped); W [K, C / groups, R, R].
+/* y = conv(x, W) + b, cross-correlation (the kernel is not flipped); W [K, C / groups, R, S].
  *
  * Each group is three matrix products whose operands are views of the images: y = W patches(x), dW
  * = dy patches(x)', and dx = W'' patches(dy) for stride 1. With a larger stride most of those
@@ -17,7 +17,6 @@
 #include <math.h>
 
 enum {
-    WINDOW_MAX = 255,
     WORK_BYTES = 64 << 20 /* limit for the operands of one product */
 };
 
@@ -37,13 +36,13 @@ typedef struct {
 static rp_err parse_conv2d(rp_layer *layer, rp_node *keys, const rp_model_data *data) {
     rp_conv_spec *spec = layer->spec;
     rp_err err;
-    *spec = (rp_conv_spec){.stride = 1, .dilation = 1, .groups = 1, .bias = true};
+    *spec = (rp_conv_spec){.stride = {1, 1}, .dilation = {1, 1}, .groups = 1, .bias = true};
     RP_TRY(rp_layer_read_out(keys, data, &spec->out));
     RP_TRY(rp_node_need(keys, "kernel"));
-    RP_TRY(rp_node_u32(keys, "kernel", 1, WINDOW_MAX, &spec->kernel));
-    RP_TRY(rp_node_u32(keys, "stride", 1, WINDOW_MAX, &spec->stride));
-    RP_TRY(rp_node_u32(keys, "pad", 0, WINDOW_MAX, &spec->pad));
-    RP_TRY(rp_node_u32(keys, "dilation", 1, WINDOW_MAX, &spec->dilation));
+    RP_TRY(rp_layer_read_pair(keys, "kernel", 1, RP_LAYER_WINDOW_MAX, &spec->kernel));
+    RP_TRY(rp_layer_read_pair(keys, "stride", 1, RP_LAYER_WINDOW_MAX, &spec->stride));
+    RP_TRY(rp_layer_read_pair(keys, "pad", 0, RP_LAYER_WINDOW_MAX, &spec->pad));
+    RP_TRY(rp_layer_read_pair(keys, "dilation", 1, RP_LAYER_WINDOW_MAX, &spec->dilation));
     RP_TRY(rp_node_u32(keys, "groups", 1, RP_LAYER_OUT_MAX, &spec->groups));
     RP_TRY(rp_node_bool(keys, "bias", &spec->bias));
     if (spec->out % spec->groups != 0) {
@@ -66,20 +65,23 @@ static rp_err plan_conv2d(const rp_layer *layer, const rp_shape *in, rp_layer_pl
         return rp_fail(RP_ERR_SHAPE, "layer '%s': %u channels are not divisible by groups %u",
                        layer->name, in->dim[0], spec->groups);
     }
-    const uint32_t p =
-        rp_layer_window_count(in->dim[1], spec->kernel, spec->stride, spec->pad, spec->dilation);
-    const uint32_t q =
-        rp_layer_window_count(in->dim[2], spec->kernel, spec->stride, spec->pad, spec->dilation);
+    const uint32_t p = rp_layer_window_count(in->dim[1], spec->kernel.h, spec->stride.h,
+                                             spec->pad.h, spec->dilation.h, false);
+    const uint32_t q = rp_layer_window_count(in->dim[2], spec->kernel.w, spec->stride.w,
+                                             spec->pad.w, spec->dilation.w, false);
     if (p == 0 || q == 0) {
         char text[RP_LAYER_SHAPE_TEXT];
+        char pad[RP_LAYER_PAIR_TEXT];
+        char dilation[RP_LAYER_PAIR_TEXT];
         return rp_fail(RP_ERR_SHAPE,
-                       "layer '%s': a %ux%u kernel with pad %u, dilation %u does not fit into %s",
-                       layer->name, spec->kernel, spec->kernel, spec->pad, spec->dilation,
-                       rp_layer_shape_text(in, text));
+                       "layer '%s': a %ux%u kernel with pad %s, dilation %s does not fit into %s",
+                       layer->name, spec->kernel.h, spec->kernel.w,
+                       rp_layer_pair_text(spec->pad, pad),
+                       rp_layer_pair_text(spec->dilation, dilation), rp_layer_shape_text(in, text));
     }
     const uint32_t cg = in->dim[0] / spec->groups;
-    const rp_shape weight = rp_shape_4(spec->out, cg, spec->kernel, spec->kernel);
-    const double fan_in = (double)cg * spec->kernel * spec->kernel;
+    const rp_shape weight = rp_shape_4(spec->out, cg, spec->kernel.h, spec->kernel.w);
+    const double fan_in = (double)cg * spec->kernel.h * spec->kernel.w;
     const float bound = (float)(1.0 / sqrt(fan_in));
     *out = (rp_layer_plan){
         .out = rp_shape_3(spec->out, p, q),
@@ -114,32 +116,47 @@ static rp_mat channels_of(rp_rows of, const part *at, uint32_t total, uint32_t c
     return mat;
 }
 
+static bool is_one(rp_pair pair) {
+    return pair.h == 1 && pair.w == 1;
+}
+
 static bool is_pointwise(const rp_conv *v) {
-    return v->taps == 1 && v->spec->stride == 1 && v->spec->pad == 0;
+    const rp_pair pad = v->spec->pad;
+    return v->taps == 1 && is_one(v->spec->stride) && pad.h == 0 && pad.w == 0;
+}
+
+/* Where a window of x takes its elements, along one axis. */
+static rp_patch_axis axis_of_x(uint32_t stride, uint32_t dilation, uint32_t pad) {
+    return (rp_patch_axis){.mul = (int32_t)stride, .step = (int32_t)dilation, .off = -(int32_t)pad};
+}
+
+/* To which windows of stride 1 a pixel of x contributes, along one axis. */
+static rp_patch_axis axis_of_dy(uint32_t dilation, uint32_t pad) {
+    return (rp_patch_axis){.mul = 1, .step = -(int32_t)dilation, .off = (int32_t)pad};
 }
 
 static rp_mat patches_of_x(const rp_conv *v, const part *at, rp_rows x) {
     if (is_pointwise(v)) {
         return channels_of(x, at, v->c, v->cg, v->h * v->w);
     }
-    return (rp_mat){.kind = RP_MAT_PATCHES,
-                    .buffer = x.buffer,
-                    .rows = v->cg * v->taps,
-                    .cols = at->images * v->p * v->q,
-                    .offset = x.first + (uint64_t)at->first * v->c * v->h * v->w,
-                    .patches = {.channels_total = v->c,
-                                .channel_first = at->group * v->cg,
-                                .channels = v->cg,
-                                .h = v->h,
-                                .w = v->w,
-                                .r = v->spec->kernel,
-                                .s = v->spec->kernel,
-                                .p = v->p,
-                                .q = v->q,
-                                .mul = (int32_t)v->spec->stride,
-                                .step = (int32_t)v->spec->dilation,
-                                .off = -(int32_t)v->spec->pad,
-                                .div = 1}};
+    return (rp_mat){
+        .kind = RP_MAT_PATCHES,
+        .buffer = x.buffer,
+        .rows = v->cg * v->taps,
+        .cols = at->images * v->p * v->q,
+        .offset = x.first + (uint64_t)at->first * v->c * v->h * v->w,
+        .patches = {.channels_total = v->c,
+                    .channel_first = at->group * v->cg,
+                    .channels = v->cg,
+                    .h = v->h,
+                    .w = v->w,
+                    .r = v->spec->kernel.h,
+                    .s = v->spec->kernel.w,
+                    .p = v->p,
+                    .q = v->q,
+                    .y = axis_of_x(v->spec->stride.h, v->spec->dilation.h, v->spec->pad.h),
+                    .x = axis_of_x(v->spec->stride.w, v->spec->dilation.w, v->spec->pad.w),
+                    .div = 1}};
 }
 
 /* For stride 1: rows (k, r, s) of the pixels of dy to which a pixel of x contributed. */
@@ -157,13 +174,12 @@ static rp_mat patches_of_dy(const rp_conv *v, const part *at, rp_rows dy) {
                                 .channels = v->kg,
                                 .h = v->p,
                                 .w = v->q,
-                                .r = v->spec->kernel,
-                                .s = v->spec->kernel,
+                                .r = v->spec->kernel.h,
+                                .s = v->spec->kernel.w,
                                 .p = v->h,
                                 .q = v->w,
-                                .mul = 1,
-                                .step = -(int32_t)v->spec->dilation,
-                                .off = (int32_t)v->spec->pad,
+                                .y = axis_of_dy(v->spec->dilation.h, v->spec->pad.h),
+                                .x = axis_of_dy(v->spec->dilation.w, v->spec->pad.w),
                                 .div = 1}};
 }
 
@@ -246,7 +262,8 @@ static uint32_t images_at_once(const rp_conv *v, which kind, rp_gemm_choice choi
 }
 
 static bool is_used(const rp_conv *v, which kind) {
-    return kind == INPUT ? v->spec->stride == 1 : kind != COLUMNS || v->spec->stride > 1;
+    const bool one = is_one(v->spec->stride);
+    return kind == INPUT ? one : kind != COLUMNS || !one;
 }
 
 static way way_of(const rp_conv *v, rp_gemm_choice choice) {
@@ -352,7 +369,7 @@ static rp_err backward_input(const rp_layer_call *call, const rp_conv *v, const 
     if (l->way == DIRECT) {
         return rp_conv_direct_input(call, v, dy);
     }
-    const which kind = v->spec->stride == 1 ? INPUT : COLUMNS;
+    const which kind = is_one(v->spec->stride) ? INPUT : COLUMNS;
     return run_all(call, v, kind, l->images[kind],
                    &(operands){.dx = rp_layer_rows(call->dx[0], 0),
                                .dy = dy,

@@ -14,7 +14,7 @@
 enum { WINDOW_MAX = 255, GROUP_ITEMS = 64, VECTOR = 16 };
 
 typedef struct {
-    rp_conv_spec conv; /* without a bias; `out` is this layer's */
+    rp_conv_spec conv; /* square, without a bias; `out` is this layer's */
     uint32_t output_pad;
     bool bias;
 } convtranspose_spec;
@@ -23,19 +23,24 @@ static rp_err parse_convtranspose2d(rp_layer *layer, rp_node *keys, const rp_mod
     convtranspose_spec *spec = layer->spec;
     rp_conv_spec *conv = &spec->conv;
     rp_err err;
-    *spec = (convtranspose_spec){.conv = {.stride = 1, .dilation = 1, .groups = 1}, .bias = true};
+    uint32_t kernel = 1;
+    uint32_t stride = 1;
+    uint32_t pad = 0;
+    *spec = (convtranspose_spec){.conv = {.dilation = rp_pair_same(1), .groups = 1}, .bias = true};
     RP_TRY(rp_layer_read_out(keys, data, &conv->out));
     RP_TRY(rp_node_need(keys, "kernel"));
-    RP_TRY(rp_node_u32(keys, "kernel", 1, WINDOW_MAX, &conv->kernel));
-    RP_TRY(rp_node_u32(keys, "stride", 1, WINDOW_MAX, &conv->stride));
-    RP_TRY(rp_node_u32(keys, "pad", 0, WINDOW_MAX, &conv->pad));
+    RP_TRY(rp_node_u32(keys, "kernel", 1, WINDOW_MAX, &kernel));
+    RP_TRY(rp_node_u32(keys, "stride", 1, WINDOW_MAX, &stride));
+    RP_TRY(rp_node_u32(keys, "pad", 0, WINDOW_MAX, &pad));
+    conv->kernel = rp_pair_same(kernel);
+    conv->stride = rp_pair_same(stride);
+    conv->pad = rp_pair_same(pad);
     RP_TRY(rp_node_u32(keys, "output_pad", 0, WINDOW_MAX - 1, &spec->output_pad));
     RP_TRY(rp_node_u32(keys, "groups", 1, RP_LAYER_OUT_MAX, &conv->groups));
     RP_TRY(rp_node_bool(keys, "bias", &spec->bias));
-    if (spec->output_pad >= conv->stride) {
+    if (spec->output_pad >= stride) {
         return rp_node_fail(rp_node_find(keys, "output_pad"),
-                            "expected less than `stride`, %u, found %u", conv->stride,
-                            spec->output_pad);
+                            "expected less than `stride`, %u, found %u", stride, spec->output_pad);
     }
     if (conv->out % conv->groups != 0) {
         return rp_node_fail(rp_node_find(keys, "groups"),
@@ -49,8 +54,8 @@ fail:
 
 /* Pixels along an axis of y; 0 or less when the padding leaves none. */
 static int64_t side_of(const convtranspose_spec *spec, uint32_t size) {
-    return ((int64_t)size - 1) * spec->conv.stride - 2 * (int64_t)spec->conv.pad +
-           spec->conv.kernel + spec->output_pad;
+    return ((int64_t)size - 1) * spec->conv.stride.h - 2 * (int64_t)spec->conv.pad.h +
+           spec->conv.kernel.h + spec->output_pad;
 }
 
 /* The shape of y; false if there is none, or it has too many elements. */
@@ -82,12 +87,12 @@ static rp_err plan_convtranspose2d(const rp_layer *layer, const rp_shape *in, rp
             RP_ERR_SHAPE,
             "layer '%s': a %ux%u kernel with stride %u, pad %u gives no image, or one of "
             "2^31 elements, from %s",
-            layer->name, conv->kernel, conv->kernel, conv->stride, conv->pad,
+            layer->name, conv->kernel.h, conv->kernel.w, conv->stride.h, conv->pad.h,
             rp_layer_shape_text(in, text));
     }
     const uint32_t kg = conv->out / conv->groups;
-    const rp_shape weight = rp_shape_4(in->dim[0], kg, conv->kernel, conv->kernel);
-    const double taps = (double)kg * conv->kernel * conv->kernel;
+    const rp_shape weight = rp_shape_4(in->dim[0], kg, conv->kernel.h, conv->kernel.w);
+    const double taps = (double)kg * conv->kernel.h * conv->kernel.w;
     const float bound = (float)(1.0 / sqrt(taps)); /* torch counts axis 1 as the inputs */
     const double products = 2 * taps * (double)rp_shape_count(in);
     *out = (rp_layer_plan){
@@ -117,7 +122,7 @@ static rp_conv conv_of(const rp_layer *layer, const rp_shape *in, const rp_shape
                      .q = in->dim[2],
                      .cg = out->dim[0] / groups,
                      .kg = in->dim[0] / groups,
-                     .taps = spec->conv.kernel * spec->conv.kernel,
+                     .taps = spec->conv.kernel.h * spec->conv.kernel.w,
                      .transposed = true};
 }
 

@@ -1,6 +1,6 @@
 /* y = the maximum of each window; backward adds dy at the position of the maximum.
  *
- * saved[0] = position of the maximum within its window, r * kernel + s, one or two bytes per
+ * saved[0] = position of the maximum within its window, r * width + s, one or two bytes per
  * window. */
 #include "nn/pool.h"
 
@@ -48,7 +48,7 @@ static rp_err backward_maxpool(const rp_layer_call *call) {
 
 const rp_layer_kind rp_layer_maxpool = {
     .name = "maxpool",
-    .keys = "kernel, stride, pad",
+    .keys = "kernel, stride, pad, ceil_mode",
     .source = "torch.nn.MaxPool2d: the first of equal elements, NaN before all numbers",
     .spec_bytes = sizeof(rp_pool_spec),
     .inputs_min = 1,

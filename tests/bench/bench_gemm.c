@@ -123,9 +123,8 @@ static void make_call(bench *b, const shape *s, rp_mat *c, rp_mat *a, rp_mat *x)
                                    .s = s->r,
                                    .p = p,
                                    .q = p,
-                                   .mul = (int32_t)s->stride,
-                                   .step = 1,
-                                   .off = -(int32_t)pad,
+                                   .y = {(int32_t)s->stride, 1, -(int32_t)pad},
+                                   .x = {(int32_t)s->stride, 1, -(int32_t)pad},
                                    .div = 1};
     if (s->kind == FORWARD) {
         *a = rp_mat_plain(weights, 0, s->out, s->c * rs);
@@ -156,9 +155,8 @@ static void make_call(bench *b, const shape *s, rp_mat *c, rp_mat *a, rp_mat *x)
                                   .s = s->r,
                                   .p = s->size,
                                   .q = s->size,
-                                  .mul = 1,
-                                  .step = -1,
-                                  .off = (int32_t)pad,
+                                  .y = {1, -1, (int32_t)pad},
+                                  .x = {1, -1, (int32_t)pad},
                                   .div = (int32_t)s->stride};
         *c = rp_mat_channels(image, n, s->c, 0, s->c, s->size * s->size);
     }

@@ -59,8 +59,13 @@ class Net(torch.nn.Module):
         if kind == "layernorm":
             return torch.nn.LayerNorm(x.shape[1:], get("eps", 1e-5))
         if kind in ("maxpool", "avgpool"):
-            pool = torch.nn.MaxPool2d if kind == "maxpool" else torch.nn.AvgPool2d
-            return pool(get("kernel"), get("stride", get("kernel")), get("pad", 0))
+            window = get("kernel"), get("stride", get("kernel")), get("pad", 0)
+            ceil = get("ceil_mode", False)
+            if kind == "maxpool":
+                return torch.nn.MaxPool2d(*window, ceil_mode=ceil)
+            return torch.nn.AvgPool2d(*window, ceil, get("count_include_pad", True))
+        if kind == "adaptiveavgpool":
+            return torch.nn.AdaptiveAvgPool2d(get("out"))
         return {"relu": torch.nn.ReLU, "flatten": torch.nn.Flatten, "dropout": torch.nn.Dropout,
                 "globalavgpool": lambda: torch.nn.AdaptiveAvgPool2d(1),
                 "tanh": torch.nn.Tanh}.get(kind, lambda: None)()

@@ -72,6 +72,7 @@ NEEDED = {
     ("board.yaml:image", ""): "kernel: k, console: c",
     ("layers", "conv2d"): "out: 2, kernel: 3", ("layers", "dense"): "out: 2",
     ("layers", "maxpool"): "kernel: 2", ("layers", "avgpool"): "kernel: 2",
+    ("layers", "adaptiveavgpool"): "out: 2",
     ("layers", "groupnorm"): "groups: 1", ("layers", "linear"): "out: 2",
     ("layers", "embedding"): "count: 3, out: 2", ("layers", "position"): "length: 3",
     ("layers", "lstm"): "hidden: 2", ("layers", "gru"): "hidden: 2",

@@ -23,8 +23,8 @@ static double element(const rp_mat *mat, const float *data, uint32_t i, uint32_t
     const uint32_t q = col % x->q;
     const uint32_t p = col / x->q % x->p;
     const uint32_t image = col / x->q / x->p;
-    const int32_t y = (int32_t)p * x->mul + (int32_t)r * x->step + x->off;
-    const int32_t z = (int32_t)q * x->mul + (int32_t)s * x->step + x->off;
+    const int32_t y = (int32_t)p * x->y.mul + (int32_t)r * x->y.step + x->y.off;
+    const int32_t z = (int32_t)q * x->x.mul + (int32_t)s * x->x.step + x->x.off;
     if (y % x->div != 0 || z % x->div != 0 || y < 0 || z < 0 || y / x->div >= (int32_t)x->h ||
         z / x->div >= (int32_t)x->w) {
         return 0;
@@ -232,19 +232,19 @@ static void check_conv(const conv *v, uint32_t g) {
     data bias = make_data(v->out);
     rp_mat patches = {
         .kind = RP_MAT_PATCHES, .buffer = x.buffer, .rows = cg * rs, .cols = v->n * p * p};
-    patches.patches = (rp_patches){.channels_total = v->channels,
-                                   .channel_first = g * cg,
-                                   .channels = cg,
-                                   .h = v->size,
-                                   .w = v->size,
-                                   .r = v->kernel,
-                                   .s = v->kernel,
-                                   .p = p,
-                                   .q = p,
-                                   .mul = (int32_t)v->stride,
-                                   .step = (int32_t)v->dilation,
-                                   .off = -(int32_t)v->pad,
-                                   .div = 1};
+    patches.patches =
+        (rp_patches){.channels_total = v->channels,
+                     .channel_first = g * cg,
+                     .channels = cg,
+                     .h = v->size,
+                     .w = v->size,
+                     .r = v->kernel,
+                     .s = v->kernel,
+                     .p = p,
+                     .q = p,
+                     .y = {(int32_t)v->stride, (int32_t)v->dilation, -(int32_t)v->pad},
+                     .x = {(int32_t)v->stride, (int32_t)v->dilation, -(int32_t)v->pad},
+                     .div = 1};
     rp_mat weights = rp_mat_plain(w.buffer, (uint64_t)g * kg * cg * rs, kg, cg * rs);
     rp_mat output = rp_mat_channels(y.buffer, v->n, v->out, g * kg, kg, p * p);
     rp_mat turned = rp_mat_transposed(patches);
@@ -277,9 +277,8 @@ static void check_conv(const conv *v, uint32_t g) {
                                 .s = v->kernel,
                                 .p = v->size,
                                 .q = v->size,
-                                .mul = 1,
-                                .step = -(int32_t)v->dilation,
-                                .off = (int32_t)v->pad,
+                                .y = {1, -(int32_t)v->dilation, (int32_t)v->pad},
+                                .x = {1, -(int32_t)v->dilation, (int32_t)v->pad},
                                 .div = (int32_t)v->stride};
     rp_mat dx = rp_mat_channels(x.buffer, v->n, v->channels, g * cg, cg, v->size * v->size);
     check_product(&dx, x, &wide, w, &back, y, NULL, (data){0});
@@ -299,6 +298,81 @@ static void convolutions(void **state) {
         for (uint32_t g = 0; g < cases[i].groups; g++) {
             check_conv(&cases[i], g);
         }
+    }
+}
+
+/* Height and width differ in kernel, stride, dilation and pad. */
+static const rp_patches rectangle_cases[] = {
+    {.channels_total = 5,
+     .channel_first = 1,
+     .channels = 3,
+     .h = 9,
+     .w = 11,
+     .r = 1,
+     .s = 7,
+     .p = 9,
+     .q = 11,
+     .y = {1, 1, 0},
+     .x = {1, 1, -3},
+     .div = 1},
+    {.channels_total = 2,
+     .channels = 2,
+     .h = 11,
+     .w = 6,
+     .r = 3,
+     .s = 2,
+     .p = 5,
+     .q = 3,
+     .y = {2, 2, -1},
+     .x = {3, 1, -1},
+     .div = 1},
+    {.channels_total = 3,
+     .channels = 3,
+     .h = 9,
+     .w = 7,
+     .r = 4,
+     .s = 1,
+     .p = 9,
+     .q = 7,
+     .y = {1, -1, 2},
+     .x = {1, -3, 0},
+     .div = 1},
+    {.channels_total = 4,
+     .channels = 4,
+     .h = 5,
+     .w = 4,
+     .r = 2,
+     .s = 3,
+     .p = 9,
+     .q = 8,
+     .y = {1, -1, 1},
+     .x = {1, -2, 2},
+     .div = 2},
+};
+
+static void rectangles(void **state) {
+    (void)state;
+    enum { IMAGES = 3, OUTS = 9 };
+    for (size_t i = 0; i < sizeof rectangle_cases / sizeof *rectangle_cases; i++) {
+        const rp_patches *x = &rectangle_cases[i];
+        const uint32_t rows = x->channels * x->r * x->s;
+        const uint32_t cols = IMAGES * x->p * x->q;
+        begin_case();
+        data images = make_data((size_t)IMAGES * x->channels_total * x->h * x->w);
+        data a = make_data((size_t)OUTS * rows);
+        data c = make_data((size_t)OUTS * cols);
+        rp_mat patches = {.kind = RP_MAT_PATCHES,
+                          .buffer = images.buffer,
+                          .rows = rows,
+                          .cols = cols,
+                          .patches = *x};
+        rp_mat am = rp_mat_plain(a.buffer, 0, OUTS, rows);
+        rp_mat cm = rp_mat_plain(c.buffer, 0, OUTS, cols);
+        check_product(&cm, c, &am, a, &patches, images, NULL, (data){0});
+        rp_mat turned = rp_mat_transposed(patches);
+        expect_ok(rp_buffer_write_now(device, c.buffer, 0, c.host, c.count * sizeof(float)));
+        check_product(&am, a, &cm, c, &turned, images, NULL, (data){0});
+        end_case();
     }
 }
 
@@ -421,6 +495,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(epilogues),
         cmocka_unit_test(strides),
         cmocka_unit_test(convolutions),
+        cmocka_unit_test(rectangles),
         cmocka_unit_test(tiles_of_twelve_rows),
         cmocka_unit_test(bad_calls_are_refused),
         cmocka_unit_test(a_broken_product_rings),

@@ -13,6 +13,8 @@ static const char *value_of(const char *kind, const char *key) {
                                             {"stride", "1"},
                                             {"pad", "0"},
                                             {"dilation", "1"},
+                                            {"ceil_mode", "true"},
+                                            {"count_include_pad", "false"},
                                             {"groups", "1"},
                                             {"deferred", "true"},
                                             {"momentum", "0"},

@@ -13,6 +13,8 @@ static void gradients_are_differences(void **state) {
         "{kind: conv2d, out: 6, kernel: 3, pad: 2, stride: 2, dilation: 2}",
         "{kind: conv2d, out: 6, kernel: 3, pad: 1, groups: 2}",
         "{kind: conv2d, out: 8, kernel: 3, pad: 1, groups: 4}",
+        "{kind: conv2d, out: 6, kernel: [1, 3], pad: [0, 1], stride: [2, 1]}",
+        "{kind: conv2d, out: 8, kernel: [3, 2], pad: [2, 1], dilation: [2, 1], groups: 4}",
     };
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         golden_differences(keys[i], 2, &in, 1, 0.25f, 1e-4);
@@ -37,6 +39,8 @@ static void fewer_samples_than_planned(void **state) {
         "{kind: conv2d, out: 4, kernel: 3, pad: 1}",
         "{kind: conv2d, out: 4, kernel: 3, pad: 1, stride: 2}",
         "{kind: conv2d, out: 4, kernel: 3, pad: 1, groups: 4}",
+        "{kind: conv2d, out: 4, kernel: [1, 3], pad: [0, 1], stride: [2, 1]}",
+        "{kind: conv2d, out: 4, kernel: [3, 1], pad: [1, 0], groups: 4}",
     };
     const rp_shape in = rp_shape_3(4, 6, 6);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {

@@ -12,6 +12,9 @@ static void gradients_are_differences(void **state) {
     const rp_shape in = rp_shape_3(2, 7, 6);
     golden_differences("{kind: maxpool, kernel: 2}", 2, &in, 1, 1e-3f, 1e-3);
     golden_differences("{kind: maxpool, kernel: 3, stride: 2, pad: 1}", 2, &in, 1, 1e-3f, 1e-3);
+    golden_differences("{kind: maxpool, kernel: [3, 2], stride: [1, 2], pad: [0, 1]}", 2, &in, 1,
+                       1e-3f, 1e-3);
+    golden_differences("{kind: maxpool, kernel: 2, ceil_mode: true}", 2, &in, 1, 1e-3f, 1e-3);
 }
 
 /* A NaN comes out of every window that holds it, and takes the gradient; -inf is a number. */
