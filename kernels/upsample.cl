@@ -32,20 +32,15 @@ static float lambda_of(place now, float den) {
     return LINEAR ? (float)max(now.rest, 0) / den : 0.0f;
 }
 
-/* The same for 16 outputs, the first of which is at `now`; `at` counts from now.at. Sides are below
- * 2^15 pixels, so the half before the division keeps a whole quotient from being rounded down. */
-typedef struct {
-    int16 at;
-    float16 lambda;
-} places;
-
-static places places_from(place now, int step, int den) {
+/* at, counted from now.at, and lambda of 16 outputs, the first of which is at `now`. Sides are at
+ * most 2^15 pixels, so the half before the division keeps a whole quotient from being rounded
+ * down. */
+static int16 places_from(place now, int step, int den, float16 *lambda) {
     int16 lane = (int16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    int16 rest = now.rest + step * lane;
-    places all;
-    all.at = convert_int16((convert_float16(rest) + 0.5f) / (float)den);
-    all.lambda = convert_float16(max(rest - all.at * den, 0)) / (float)den;
-    return all;
+    int16 rest = max((int16)now.rest + (int16)step * lane, (int16)0);
+    int16 at = convert_int16_rtz((convert_float16(rest) + 0.5f) / (float16)(float)den);
+    *lambda = convert_float16(rest - at * (int16)den) / (float16)(float)den;
+    return at;
 }
 
 /* The first output with at(o) >= at; `at` > 0. */
@@ -86,21 +81,22 @@ kernel void upsample_forward(global float *y, ulong y_first, global const float 
     low = (1.0f - lambda) * low + lambda * load16(below, (uint)(w - base), below[min(last, 16)]);
     high = (1.0f - lambda) * high + lambda * below[min(last, 16)];
 #endif
-    places all = places_from(wide, step_w, den_w);
+    float16 share;
+    int16 inputs = places_from(wide, step_w, den_w, &share);
     float value[17];
     float left[16];
     float right[16];
     int at[16];
     vstore16(low, 0, value);
     value[16] = high;
-    vstore16(all.at, 0, at);
+    vstore16(inputs, 0, at);
     for (int l = 0; l < 16; l++) {
         left[l] = value[at[l]];
         right[l] = LINEAR ? value[at[l] + 1] : 0.0f;
     }
     float16 out = vload16(0, left);
 #if LINEAR
-    out = (1.0f - all.lambda) * out + all.lambda * vload16(0, right);
+    out = (1.0f - share) * out + share * vload16(0, right);
 #endif
     store16(out, y + y_first + (ulong)row * (uint)q + (uint)j, (uint)(q - j));
 }
@@ -151,11 +147,12 @@ kernel void upsample_backward(global float *dx, ulong dx_first, global const flo
     }
     for (int o = columns.x; o < columns.y; o += 16) {
         place wide = place_of(o, step_w, shift_w, den_w);
-        places all = places_from(wide, step_w, den_w);
+        float16 share;
+        int16 inputs = places_from(wide, step_w, den_w, &share);
         float16 value = sum_readers(dy, i, rows, h, q, o, step_h, shift_h, den_h);
-        vstore16(all.at + (wide.at - j + 1), 0, at);
-        vstore16(LINEAR ? (1.0f - all.lambda) * value : value, 0, left);
-        vstore16(all.lambda * value, 0, right);
+        vstore16(inputs + (wide.at - j + 1), 0, at);
+        vstore16(LINEAR ? (1.0f - share) * value : value, 0, left);
+        vstore16(share * value, 0, right);
         for (int l = 0; l < min(16, columns.y - o); l++) {
             sum[at[l]] += left[l];
 #if LINEAR
