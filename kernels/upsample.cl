@@ -32,6 +32,17 @@ static float lambda_of(place now, float den) {
     return LINEAR ? (float)max(now.rest, 0) / den : 0.0f;
 }
 
+/* at, counted from now.at, and lambda of 16 outputs, the first of which is at `now`. Sides are at
+ * most 2^15 pixels, so the half before the division keeps a whole quotient from being rounded
+ * down. */
+static int16 places_from(place now, int step, int den, float16 *lambda) {
+    int16 lane = (int16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    int16 rest = max((int16)now.rest + (int16)step * lane, (int16)0);
+    int16 at = convert_int16_rtz((convert_float16(rest) + 0.5f) / (float16)(float)den);
+    *lambda = convert_float16(rest - at * (int16)den) / (float16)(float)den;
+    return at;
+}
+
 /* The first output with at(o) >= at; `at` > 0. */
 static int output_from(int at, int step, int shift, int den) {
     return (at * den - shift + step - 1) / step;
@@ -61,30 +72,33 @@ kernel void upsample_forward(global float *y, ulong y_first, global const float 
     int last = w - 1 - base; /* the last column, counted from base */
     ulong source = (ulong)(row / (uint)p) * (uint)h + (uint)tall.at;
     global const float *from = x + x_first + source * (uint)w + (uint)base;
-    /* 16 outputs read at most 17 inputs. */
-    float16 low = load16(from, (uint)(w - base), 0.0f);
-    float high = last >= 16 ? from[16] : 0.0f;
+    /* 16 outputs read at most 17 inputs; after the last column it is repeated. */
+    float16 low = load16(from, (uint)(w - base), from[min(last, 16)]);
+    float high = from[min(last, 16)];
 #if LINEAR
     float lambda = lambda_of(tall, (float)den_h);
     global const float *below = from + (tall.at + 1 < h ? w : 0);
-    low = (1.0f - lambda) * low + lambda * load16(below, (uint)(w - base), 0.0f);
-    high = (1.0f - lambda) * high + lambda * (last >= 16 ? below[16] : 0.0f);
+    low = (1.0f - lambda) * low + lambda * load16(below, (uint)(w - base), below[min(last, 16)]);
+    high = (1.0f - lambda) * high + lambda * below[min(last, 16)];
 #endif
+    float16 share;
+    int16 inputs = places_from(wide, step_w, den_w, &share);
     float value[17];
-    float out[16];
+    float left[16];
+    float right[16];
+    int at[16];
     vstore16(low, 0, value);
     value[16] = high;
+    vstore16(inputs, 0, at);
     for (int l = 0; l < 16; l++) {
-        int at = wide.at - base; /* lanes after the last column are clamped, and not stored */
-#if LINEAR
-        float share = lambda_of(wide, (float)den_w);
-        out[l] = (1.0f - share) * value[min(at, last)] + share * value[min(at + 1, last)];
-#else
-        out[l] = value[min(at, last)];
-#endif
-        wide = next_place(wide, step_w, den_w);
+        left[l] = value[at[l]];
+        right[l] = LINEAR ? value[at[l] + 1] : 0.0f;
     }
-    store16(vload16(0, out), y + y_first + (ulong)row * (uint)q + (uint)j, (uint)(q - j));
+    float16 out = vload16(0, left);
+#if LINEAR
+    out = (1.0f - share) * out + share * vload16(0, right);
+#endif
+    store16(out, y + y_first + (ulong)row * (uint)q + (uint)j, (uint)(q - j));
 }
 
 /* Columns [o, o + 16) of the sum of dy's rows over the rows that read input row i. */
@@ -124,24 +138,26 @@ kernel void upsample_backward(global float *dx, ulong dx_first, global const flo
     dy += dy_first + (ulong)(row / (uint)h) * (uint)p * (uint)q;
     int2 rows = readers_of(i, i + 1, p, step_h, shift_h, den_h);
     int2 columns = readers_of(j, min(j + 16, w), q, step_w, shift_w, den_w);
-    place wide = place_of(columns.x, step_w, shift_w, den_w);
-    float value[16];
+    float left[16];
+    float right[16];
+    int at[16];
     float sum[18]; /* inputs j - 1 to j + 16; the first and the last belong to other items */
     for (int l = 0; l < 18; l++) {
         sum[l] = 0.0f;
     }
     for (int o = columns.x; o < columns.y; o += 16) {
-        vstore16(sum_readers(dy, i, rows, h, q, o, step_h, shift_h, den_h), 0, value);
+        place wide = place_of(o, step_w, shift_w, den_w);
+        float16 share;
+        int16 inputs = places_from(wide, step_w, den_w, &share);
+        float16 value = sum_readers(dy, i, rows, h, q, o, step_h, shift_h, den_h);
+        vstore16(inputs + (wide.at - j + 1), 0, at);
+        vstore16(LINEAR ? (1.0f - share) * value : value, 0, left);
+        vstore16(share * value, 0, right);
         for (int l = 0; l < min(16, columns.y - o); l++) {
-            int at = wide.at - j + 1;
+            sum[at[l]] += left[l];
 #if LINEAR
-            float share = lambda_of(wide, (float)den_w);
-            sum[at] += (1.0f - share) * value[l];
-            sum[min(at + 1, w - j)] += share * value[l];
-#else
-            sum[at] += value[l];
+            sum[min(at[l] + 1, w - j)] += right[l];
 #endif
-            wide = next_place(wide, step_w, den_w);
         }
     }
     put16(vload16(0, sum + 1), dx + dx_first + (ulong)row * (uint)w + (uint)j, (uint)(w - j), add);

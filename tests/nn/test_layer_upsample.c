@@ -52,7 +52,8 @@ static void weights_sum_to_one(void **state) {
         "{kind: upsample, scale: 7, mode: bilinear, align_corners: true}",
     };
     const rp_shape images[] = {{3, {1, 3, 18}}, {3, {1, 1, 2}}, {3, {2, 1, 1}}};
-    for (size_t k = 0; k < 9; k++) {
+    /* A factor of 64 is too much for interpreted kernels. */
+    for (size_t k = expect_small() ? 6 : 0; k < 9; k++) {
         float threes[54];
         double want = 0;
         double got = 0;
