@@ -70,7 +70,7 @@ fail:
 
 rp_err rp_verb_predict(rp_arena *arena, const rp_cli_args *args) {
     if ((args->words.count > 1) == (args->model.text != NULL)) {
-        return rp_fail(RP_ERR_USAGE, "predict: expected either FILE... or --text TEXT");
+        return rp_fail(RP_ERR_USAGE, "predict: expected DIR FILE..., or DIR --text TEXT");
     }
     return args->model.text ? predict_text(arena, args) : predict_files(arena, args);
 }

@@ -314,7 +314,7 @@ static inline void test_feed_inputs(test_ring *ring, rp_link *link) {
                             i);
         }
         const rp_shape batch = rp_shape_batch(samples.count, &job->model->input);
-        const int type = job->model->input_type == RP_I32 ? RP_DTYPE_I32 : RP_DTYPE_F32;
+        const rp_Dtype type = job->model->input_type == RP_I32 ? RP_DTYPE_I32 : RP_DTYPE_F32;
         const rp_part part = rp_part_of_tensor(type, ring->input, &batch);
         expect_ok(test_feed(link, RP_KIND_INPUT, step, samples, &part));
         if (ring->input_micro == rp_sched_micro_count(&shape, step)) {

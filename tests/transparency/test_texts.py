@@ -215,7 +215,7 @@ cut: []
         self.assertNotEqual(drawn[0], drawn[2])
         said = self.refused("predict", self.dir / "out", "--text", "a?")
         self.assertIn("'?' does not occur", said)
-        self.assertIn("either FILE", self.refused("predict", self.dir / "out"))
+        self.assertIn("or DIR --text", self.refused("predict", self.dir / "out"))
         self.assertIn("--text", self.refused("predict", self.dir / "out", self.dir / "text.txt"))
 
 
