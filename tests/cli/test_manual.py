@@ -475,5 +475,9 @@ def unflow(text):
     return json.loads(tokens)
 
 
+load_tests = program.few_when_short("Manual.test_keys", "Manual.test_examples", "Manual.test_pages",
+                                    "Manual.test_lint")
+
+
 if __name__ == "__main__":
     program.main()

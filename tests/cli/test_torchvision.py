@@ -8,7 +8,7 @@ import sys
 import unittest
 from pathlib import Path
 
-from program import SLOWER, SOURCE, Case, main
+from program import SLOWER, SOURCE, Case, few_when_short, main
 
 HALF = Path(__file__).resolve().parent / "torchvision_half.py"
 NETS = ("alexnet", "mobilenet_v2", "resnet18", "resnet50", "resnet101", "vgg11", "vgg11_bn",
@@ -137,6 +137,10 @@ schedule: gpipe
     def test_vgg(self):
         self.same_outputs("vgg11", 224, narrow=64)
         self.same_outputs("vgg16_bn", 224, narrow=64)
+
+
+load_tests = few_when_short("Torchvision.test_resnet18",
+                            "Torchvision.test_a_tensor_too_few_is_seen")
 
 
 if __name__ == "__main__":

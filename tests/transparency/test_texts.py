@@ -5,7 +5,7 @@ import random
 import struct
 import unittest
 
-from rings import RingCase
+from rings import RingCase, few_when_short
 
 GPT = """\
 input: data
@@ -217,6 +217,9 @@ cut: []
         self.assertIn("'?' does not occur", said)
         self.assertIn("or DIR --text", self.refused("predict", self.dir / "out"))
         self.assertIn("--text", self.refused("predict", self.dir / "out", self.dir / "text.txt"))
+
+
+load_tests = few_when_short("Texts.test_gpipe", "Texts.test_eval_and_predict")
 
 
 if __name__ == "__main__":
