@@ -5,8 +5,8 @@
 #include "attention.clh"
 #include "gemm_tile.clh"
 
-/* The transpose of rows [first, first + 16), of which only those below `live` exist, and of whose
- * 16 elements `left`; the others are 0. */
+/* Transposes 16 elements of the rows [first, first + 16). Rows from `live` on do not exist, and a
+ * row has only `left` of the elements: missing values are 0. */
 static void read_block(float16 *block, global const float *rows, uint row_stride, uint first,
                        uint live, uint left) {
     rows += (ulong)first * row_stride;

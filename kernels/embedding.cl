@@ -27,7 +27,7 @@ kernel void embedding_forward(global float *y, ulong y_first, global const float
     store16(row, y + y_first + (ulong)position * columns + i, columns - i);
 }
 
-/* Adds a position in front of the list of its id if this item owns the id. */
+/* Makes a position the first of the list of its id, if this item owns the id. */
 static void link_one(global int *head, global int *next, int position, int id, uint count,
                      int padding, uint item, uint items) {
     if ((uint)id < count && id != padding && (uint)id % items == item) {

@@ -81,7 +81,7 @@ kernel void mul_sum_rows(global float *out, ulong out_first, global const float 
     *to = add ? *to + sum16(sum) : sum16(sum);
 }
 
-/* The same where b has the last axis: e counts the rows of a sample of b.
+/* mul_sum_rows for a b that has the last axis: e counts the rows of a sample of b.
  * Grid: (one item for each 16 elements of the rows of a sample of b, groups). */
 kernel void mul_sum_columns(global float *out, ulong out_first, global const float *dy,
                             ulong dy_first, global const float *a, ulong a_first, uint n, uint p,

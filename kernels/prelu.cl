@@ -80,7 +80,8 @@ kernel void prelu_part_rows(global float *part, global const float *x, ulong x_f
     part[(ulong)chunk * slopes + c] = sum16(sum);
 }
 
-/* The same for slopes along the row: part[chunk * wide + i] = the sum over `images` of n rows.
+/* prelu_part_rows for slopes along the row: part[chunk * wide + i] = the sum over `images` of n
+ * rows.
  * Grid: (wide / 16 rounded up, chunks). */
 kernel void prelu_part_columns(global float *part, global const float *x, ulong x_first,
                                global const float *dy, ulong dy_first, uint n, uint slopes,

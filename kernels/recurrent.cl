@@ -1,15 +1,22 @@
 /* The time steps of lstm and, with GRU, of gru. A work-group of WG items runs all steps of SAMPLES
- * samples in one direction, because no sample needs another one; its items share the columns. Every
- * sum is over the units in their order, so WG, SAMPLES, TILE and LANES do not change a bit.
+ * samples in one direction, because samples do not depend on each other; its items share the
+ * columns. Every sum is over the units in their order, so WG, SAMPLES, TILE and LANES do not change
+ * a bit.
  *
- * Rows: row r = sample * steps + t. Of `directions` D and `hidden` H units:
- *   gates [row][D][4][H]  before forward x Wi' + bi of each gate; after it the gates themselves: i
- * f g o, or r z n and, in the fourth place, the hidden part of n before r cell  [row][D][H]     c
- * of lstm state [row][D][H]     h dgates, dhidden [D][row][GATES][H]  gradients of the sums x Wi' +
- * bi and h Wh' + bh; those of lstm are the same before [D][row][H]    h of the step before carry
- * [D][sample][2][H]  gradients of h and c from the step after Step k of a sample is t = k or, in
- * reverse, t = length - 1 - k. Without ids all lengths are `steps`; otherwise padding at the end
- * does not count. Its rows become 0, except those of gates and cell, which nothing reads.
+ * Row r = sample * steps + t. With D directions and H units:
+ *
+ *   gates   [row][D][4][H]         before forward x Wi' + bi of each gate; after it the gates:
+ *                                  i f g o, or r z n and then the hidden part of n before r
+ *   cell    [row][D][H]            c of lstm
+ *   state   [row][D][H]            h
+ *   dgates  [D][row][GATES][H]     gradients of the sums x Wi' + bi
+ *   dhidden [D][row][GATES][H]     gradients of the sums h Wh' + bh; those of lstm are the same
+ *   before  [D][row][H]            h of the step before
+ *   carry   [D][sample][2][H]      gradients of h and c from the step after
+ *
+ * Step k of a sample is t = k or, in reverse, t = length - 1 - k. Without ids all lengths are
+ * `steps`; otherwise padding at the end does not count. Its rows become 0, except those of gates
+ * and cell, which nothing reads.
  *
  * source  Hochreiter & Schmidhuber 1997; Cho et al. 2014, with the reset gate after the product */
 #include "lanes.clh"
@@ -30,7 +37,7 @@
 #endif
 #define BLOCKS 4 /* in a row of gates */
 
-/* Weights are packed in panels of LANES columns, filled up with zeros: one panel after the other
+/* Weights are packed in panels of LANES columns, filled up with zeros: panels follow each other
  * for an item that reads a panel from end to end, or side by side for neighbouring items. */
 #if WG == 1
 #define PANEL(p, panels, depth) ((ulong)(p) * (depth)*LANES)

@@ -18,7 +18,7 @@ typedef struct {
 typedef struct {
     const rp_conv_spec *spec;
     uint32_t n, c, h, w, k, p, q, cg, kg, taps;
-    bool transposed; /* the convolution behind a convtranspose2d */
+    bool transposed; /* the convolution that a convtranspose2d transposes */
     bool add;        /* forward adds to y; only if `transposed` */
 } rp_conv;
 

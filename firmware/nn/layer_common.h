@@ -39,7 +39,7 @@ rp_err rp_layer_read_pair(rp_node *keys, const char *key, uint32_t min, uint32_t
 const char *rp_layer_pair_text(rp_pair pair, char *text);
 
 /* Along one axis: (size + 2 pad - dilation (kernel - 1) - 1) / stride + 1, rounded down; 0 when
- * nothing fits. If `ceil`, rounded up, but without a window that would begin behind the image:
+ * nothing fits. If `ceil`, rounded up, but without a window that would begin after the image:
  * ceil_mode of torch.nn.MaxPool2d. */
 uint32_t rp_layer_window_count(uint32_t size, uint32_t kernel, uint32_t stride, uint32_t pad,
                                uint32_t dilation, bool ceil);

@@ -7,7 +7,7 @@
 
 enum { RP_LOSS_RESULT = 3 }; /* floats of a sample in rp_loss_call.result */
 
-/* Keys of `loss:` beside its kind. */
+/* Keys of `loss:` other than `kind`. */
 typedef struct {
     float label_smoothing; /* weight of the uniform distribution mixed into the target */
     bool ignores;          /* targets that are `ignore` do not count */
@@ -26,8 +26,8 @@ typedef struct {
     const rp_buffer *target;
     rp_loss_options options;
     rp_tensor *dy; /* gradient, or NULL when evaluating */
-    /* Of each sample of the step: the sum of the losses of its targets that count, how many of them
-     * are right, and how many count. */
+    /* Three floats for each sample of the step: the sum of the losses of its targets that count,
+     * the number of these that are right, and their number. */
     rp_buffer *result;
     uint32_t result_first; /* index of this microbatch's first sample in `result` */
     rp_buffer *row_result; /* the same of each target of this microbatch; NULL if rows is 1 */

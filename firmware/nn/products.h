@@ -25,18 +25,4 @@ rp_err rp_products_input(const rp_layer_call *call, const rp_products *sizes, rp
 rp_err rp_products_weight(const rp_layer_call *call, const rp_products *sizes, const rp_buffer *dw,
                           rp_rows dy, rp_rows x) RP_MUST_CHECK;
 
-/* ---- a layer that is such a product --------------------------------------------------------- */
-
-/* `rows` of sizes is the number of rows of a sample; the call has n samples. */
-typedef struct {
-    rp_products sizes;
-    bool bias, relu;
-} rp_affine;
-
-/* out->out is already set. */
-void rp_affine_plan(const rp_layer *layer, const rp_affine *affine, rp_layer_plan *out);
-size_t rp_affine_workspace_bytes(const rp_affine *affine, uint32_t n, rp_gemm_choice choice);
-rp_err rp_affine_forward(const rp_layer_call *call, const rp_affine *affine) RP_MUST_CHECK;
-rp_err rp_affine_backward(const rp_layer_call *call, const rp_affine *affine) RP_MUST_CHECK;
-
 #endif

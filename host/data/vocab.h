@@ -13,7 +13,7 @@
 enum { RP_TOKENS_MAX = 1 << 24 }; /* ids are below it */
 
 typedef enum {
-    RP_TOKENS_IDS, /* numbers of a file: there is no text */
+    RP_TOKENS_IDS, /* numbers of a file, without a text */
     RP_TOKENS_BYTES,
     RP_TOKENS_CHARS,
     RP_TOKENS_WORDS,
