@@ -1,5 +1,6 @@
 #include "nn/layer.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 const rp_layer_kind *rp_layer_find(const char *name) {
@@ -52,6 +53,12 @@ static rp_err refuse_tensor(const rp_layer *layer, const rp_tensor *tensor, rp_d
 static rp_err check_tensor(const rp_layer_call *call, const rp_tensor *tensor, rp_dtype type,
                            const rp_shape *sample, const char *name, uint32_t index) {
     const uint64_t count = (uint64_t)call->n * rp_shape_count(sample);
+    if (count > INT32_MAX) { /* kernels count elements in 32 bits */
+        return rp_fail(RP_ERR_SHAPE,
+                       "layer '%s': a microbatch of %u samples has %" PRIu64
+                       " elements, at most 2^31 - 1 are possible; use a smaller microbatch",
+                       call->layer->name, call->n, count);
+    }
     return !tensor || is_usable(tensor, type, count)
                ? RP_OK
                : refuse_tensor(call->layer, tensor, type, count, name, index);

@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-enum { WINDOW_MAX = 255, GROUP_ITEMS = 64, VECTOR = 16 };
+enum { GROUP_ITEMS = 64, VECTOR = 16 };
 
 typedef struct {
     rp_conv_spec conv; /* square, without a bias; `out` is this layer's */
@@ -29,13 +29,13 @@ static rp_err parse_convtranspose2d(rp_layer *layer, rp_node *keys, const rp_mod
     *spec = (convtranspose_spec){.conv = {.dilation = rp_pair_same(1), .groups = 1}, .bias = true};
     RP_TRY(rp_layer_read_out(keys, data, &conv->out));
     RP_TRY(rp_node_need(keys, "kernel"));
-    RP_TRY(rp_node_u32(keys, "kernel", 1, WINDOW_MAX, &kernel));
-    RP_TRY(rp_node_u32(keys, "stride", 1, WINDOW_MAX, &stride));
-    RP_TRY(rp_node_u32(keys, "pad", 0, WINDOW_MAX, &pad));
+    RP_TRY(rp_node_u32(keys, "kernel", 1, RP_LAYER_WINDOW_MAX, &kernel));
+    RP_TRY(rp_node_u32(keys, "stride", 1, RP_LAYER_WINDOW_MAX, &stride));
+    RP_TRY(rp_node_u32(keys, "pad", 0, RP_LAYER_WINDOW_MAX, &pad));
     conv->kernel = rp_pair_same(kernel);
     conv->stride = rp_pair_same(stride);
     conv->pad = rp_pair_same(pad);
-    RP_TRY(rp_node_u32(keys, "output_pad", 0, WINDOW_MAX - 1, &spec->output_pad));
+    RP_TRY(rp_node_u32(keys, "output_pad", 0, RP_LAYER_WINDOW_MAX - 1, &spec->output_pad));
     RP_TRY(rp_node_u32(keys, "groups", 1, RP_LAYER_OUT_MAX, &conv->groups));
     RP_TRY(rp_node_bool(keys, "bias", &spec->bias));
     if (spec->output_pad >= stride) {

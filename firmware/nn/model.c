@@ -22,12 +22,25 @@ static rp_err read_dim(const rp_node *node, uint32_t *out) {
     return RP_OK;
 }
 
+/* A tensor has one more dimension than its samples. */
+static bool has_room_for_samples(const rp_shape *sample) {
+    return sample->dims < RP_DIMS_MAX && rp_shape_check(sample);
+}
+
+static rp_err refuse_shape(const rp_node *node) {
+    return rp_node_fail(node, "a sample has at most %d dimensions and 2^31 - 1 elements",
+                        RP_DIMS_MAX - 1);
+}
+
 static rp_err read_shape(const rp_node *node, const rp_model_data *data, rp_shape *out) {
     rp_err err;
     if (rp_node_is_scalar(node) && strcmp(rp_node_text(node), "data") == 0) {
         if (data->sample.dims == 0) {
             return rp_node_fail(node, "this data set has no sample shape of its own: expected a "
                                       "list like [3, 32, 32]");
+        }
+        if (!has_room_for_samples(&data->sample)) {
+            return refuse_shape(node);
         }
         *out = data->sample;
         return RP_OK;
@@ -42,11 +55,7 @@ static rp_err read_shape(const rp_node *node, const rp_model_data *data, rp_shap
     for (uint32_t i = 0; i < out->dims; i++) {
         RP_TRY(read_dim(rp_node_item(node, i), &out->dim[i]));
     }
-    if (!rp_shape_check(out)) {
-        return rp_node_fail(node, "a sample has at most %d dimensions and 2^31 - 1 elements",
-                            RP_DIMS_MAX - 1);
-    }
-    return RP_OK;
+    return has_room_for_samples(out) ? RP_OK : refuse_shape(node);
 fail:
     return err;
 }

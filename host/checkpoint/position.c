@@ -336,9 +336,9 @@ rp_err rp_checkpoint_make_meta(rp_arena *arena, const rp_runfile *run, const rp_
     RP_TRY(rp_setup_text(arena, &by_plan, run, &setup));
     RP_TRY(rp_arena_printf(arena, &step, "%" PRIu64, position->step));
     RP_TRY(write_applied(arena, &run->method, own_applied, &applied));
-    RP_TRY(rp_arena_printf(arena, &totals, "%" PRIu64 " %" PRIu64 " %.17g %.17g %.17g",
+    RP_TRY(rp_arena_printf(arena, &totals, "%" PRIu64 " %" PRIu64 " %.17g %.17g %.17g %" PRIu64,
                            position->samples, position->epoch_samples, position->epoch_loss,
-                           position->seconds, position->segment_s));
+                           position->seconds, position->segment_s, position->epoch_counted));
     const char *const own[] = {"format",  "pt",
                                "step",    step,
                                "applied", applied,
@@ -392,6 +392,17 @@ static rp_err read_ledger(const char *text, const char *path, rp_run_ledger *out
     return RP_OK;
 }
 
+/* Older versions wrote five numbers, when each sample had one target. */
+static bool read_totals(const char *text, rp_position *out) {
+    const int count = sscanf(text, "%" SCNu64 " %" SCNu64 " %lf %lf %lf %" SCNu64, &out->samples,
+                             &out->epoch_samples, &out->epoch_loss, &out->seconds, &out->segment_s,
+                             &out->epoch_counted);
+    if (count == 5) {
+        out->epoch_counted = out->epoch_samples;
+    }
+    return count >= 5;
+}
+
 rp_err rp_checkpoint_read_position(rp_arena *arena, const rp_st_reader *reader,
                                    const rp_runfile *run, const char *path, rp_position *position) {
     const char *step = rp_st_meta(reader, "step");
@@ -400,9 +411,7 @@ rp_err rp_checkpoint_read_position(rp_arena *arena, const rp_st_reader *reader,
     rp_runfile then;
     rp_err err;
     if (!step || !rp_checkpoint_number(step, &position->step) || !applied || !totals ||
-        sscanf(totals, "%" SCNu64 " %" SCNu64 " %lf %lf %lf", &position->samples,
-               &position->epoch_samples, &position->epoch_loss, &position->seconds,
-               &position->segment_s) != 5) {
+        !read_totals(totals, position)) {
         return rp_fail(RP_ERR_FORMAT,
                        "%s: not a checkpoint: `step`, `applied` or `totals` is missing or invalid",
                        path);

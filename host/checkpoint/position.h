@@ -30,9 +30,9 @@ typedef struct {
     uint32_t replicas;  /* of the method in the checkpoint; 0 without an average */
     rp_position_score test, validation; /* of the evaluations at this step */
     /* totals that a resumed run continues: */
-    uint64_t samples, epoch_samples;
+    uint64_t samples, epoch_samples, epoch_counted;
     rp_run_ledger ledger; /* of all boards; its samples count from the start of the ledger */
-    double epoch_loss;    /* sum over epoch_samples; see rp_record_totals */
+    double epoch_loss;    /* sum over epoch_counted; see rp_record_totals */
     double seconds, segment_s;
 } rp_position;
 

@@ -18,6 +18,13 @@ const char *rp_split_name(rp_split split) {
     return names[split];
 }
 
+rp_err rp_split_refuse_uncounted(rp_split split) {
+    return rp_fail(RP_ERR_USAGE,
+                   "the %s part has no target that counts: all are the class that `loss.ignore` "
+                   "names",
+                   rp_split_name(split));
+}
+
 rp_err rp_data_find_path(rp_node *keys, const char **out) {
     rp_err err;
     RP_TRY(rp_node_need(keys, "path"));

@@ -17,6 +17,9 @@
 typedef enum { RP_SPLIT_TRAIN, RP_SPLIT_TEST, RP_SPLIT_VALIDATION, RP_SPLITS } rp_split;
 const char *rp_split_name(rp_split split); /* "train", "test", "validation" */
 
+/* errors  USAGE: `loss.ignore` excludes every target of the part, so that it has no loss */
+rp_err rp_split_refuse_uncounted(rp_split split) RP_MUST_CHECK;
+
 typedef struct rp_data_kind rp_data_kind;
 
 /* An open data set. Pixels are kept as stored (u8); normalisation and augmentation are applied when

@@ -9,7 +9,7 @@
 #include "data/describe.h"
 #include "data/labels.h"
 
-enum { COLUMNS_MAX = 1 << 20, WIDTH_MAX = 65536 };
+enum { COLUMNS_MAX = 1 << 20, WIDTH_MAX = 1 << 20 };
 
 static rp_err fail_key(const char *path, const char *key, const char *expected) {
     return rp_fail(RP_ERR_FORMAT, "%s: `%s`: expected %s", path, key, expected);
@@ -337,6 +337,9 @@ static rp_err read_object(rp_arena *arena, const json_t *root, const char *path,
     RP_TRY(read_layout(root, path, out));
     out->target_width = 1;
     RP_TRY(read_whole(root, path, "target_width", WIDTH_MAX, &out->target_width));
+    if (out->target_width == 0) {
+        return fail_key(path, "target_width", "at least 1");
+    }
     RP_TRY(read_whole(root, path, "classes", RP_TOKENS_MAX, &out->classes));
     RP_TRY(read_names(arena, root, path, "class_names", out->classes, &out->class_name));
     RP_TRY(read_names(arena, root, path, "y_names", out->target_width, &out->y_name));

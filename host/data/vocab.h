@@ -10,7 +10,7 @@
 #include "base/config.h"
 #include "data/words.h"
 
-enum { RP_TOKENS_MAX = 1 << 24 }; /* ids are below it */
+enum { RP_TOKENS_MAX = 1 << 20 }; /* ids are below it; `tokens` of a job has the same limit */
 
 typedef enum {
     RP_TOKENS_IDS, /* numbers of a file, without a text */

@@ -90,7 +90,8 @@ typedef struct {
     rp_Held now, before;      /* its answer, and the answer before */
     uint64_t applied[RP_REPLICAS_MAX];
     uint32_t applied_count;
-    uint64_t (*told)[2]; /* from step now.told_first on: bits of the loss sum; samples */
+    uint64_t (*told)[2]; /* from step now.told_first on: bits of the loss sum; samples in
+                          * the low half, targets that do not count in the high half */
     uint64_t told_count;
 } rp_adopt_board;
 

@@ -93,6 +93,9 @@ rp_err rp_evaluate_part(rp_network *network, const rp_data *data, rp_split split
         show_progress(progress, done, data->count[split], &shown_ns);
         step++;
     }
+    if (out->samples == 0) {
+        err = rp_split_refuse_uncounted(split);
+    }
 fail:
     if (progress && shown_ns > 0) {
         (void)fprintf(progress, "\r\033[K");

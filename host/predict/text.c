@@ -6,6 +6,7 @@
 
 #include <jansson.h>
 
+#include "base/json_print.h"
 #include "base/rng.h"
 #include "base/utf8.h"
 #include "data/encode.h"
@@ -32,6 +33,12 @@ static rp_err check_net(const rp_texter *t) {
     if (about->type != RP_I32 || about->sample.dims != 1 || about->classes == 0) {
         return rp_fail(RP_ERR_USAGE, "%s: the net was not trained on texts; predict takes files",
                        t->options.folder);
+    }
+    if (rp_trained_rows(&t->net) > 1 && rp_trained_rows(&t->net) != about->sample.dim[0]) {
+        return rp_fail(RP_ERR_SHAPE,
+                       "%s: has %u targets for a sample of %u tokens, expected 1 or one for each "
+                       "token",
+                       t->options.folder, rp_trained_rows(&t->net), about->sample.dim[0]);
     }
     return RP_OK;
 }
@@ -133,6 +140,12 @@ static rp_err choose_token(rp_texter *t, const float *y, rp_rng *rng, uint32_t *
     return RP_OK;
 }
 
+static rp_err finish_write(FILE *file) {
+    return fflush(file) == 0 && !ferror(file)
+               ? RP_OK
+               : rp_fail(RP_ERR_IO, "the answer cannot be written: %s", strerror(errno));
+}
+
 /* Writes the tokens that continue the text; a net that reads only earlier tokens ignores the
  * padding after them. */
 static rp_err write_tokens(rp_texter *t, FILE *file) {
@@ -145,7 +158,7 @@ static rp_err write_tokens(rp_texter *t, FILE *file) {
         RP_TRY(choose_token(t, t->y + (size_t)(t->count - 1) * outputs, &rng, &id));
         RP_TRY(rp_text_write_token(&t->net.about.vocab, id, file));
         add_token(t, (int32_t)id);
-        (void)fflush(file);
+        RP_TRY(finish_write(file));
     }
 fail:
     return err;
@@ -165,13 +178,10 @@ static json_t *json_of_text(rp_arena *arena, const char *text, size_t bytes) {
 static rp_err print_json(const rp_texter *t, const char *written, size_t bytes,
                          const rp_device *device) {
     json_t *object = json_pack(
-        "{s:i, s:s, s:s, s:s, s:o, s:I}", "version", 1, "device", rp_device_facts_of(device)->name,
-        "weights", t->net.weights, "text", t->options.text, "continuation",
+        "{s:i, s:s, s:o, s:s, s:o, s:I}", "version", 1, "device", rp_device_facts_of(device)->name,
+        "weights", rp_json_path(t->net.weights), "text", t->options.text, "continuation",
         json_of_text(t->arena, written, bytes), "tokens", (json_int_t)t->options.tokens);
-    const bool good =
-        object && json_dumpf(object, t->options.out, 0) == 0 && fputc('\n', t->options.out) != EOF;
-    json_decref(object);
-    return good ? RP_OK : rp_fail(RP_ERR_IO, "the answer cannot be written: %s", strerror(errno));
+    return rp_json_print(object, 0, t->options.out);
 }
 
 /* Bytes of the longest token, with what separates it. */
@@ -206,6 +216,7 @@ static rp_err continue_text(rp_texter *t, const rp_device *device) {
     (void)fputs(t->options.text, t->options.out);
     RP_TRY(write_tokens(t, t->options.out));
     (void)fputc('\n', t->options.out);
+    RP_TRY(finish_write(t->options.out));
 fail:
     return err;
 }

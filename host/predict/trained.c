@@ -25,6 +25,12 @@ uint32_t rp_trained_outputs(const rp_trained *trained) {
 static rp_err check_outputs(const rp_trained *trained, const char *model) {
     const rp_description *about = &trained->about;
     const uint32_t outputs = rp_trained_outputs(trained);
+    const uint32_t rows = rp_trained_rows(trained);
+    if (rp_network_outputs(trained->network) % rows != 0) {
+        return rp_fail(RP_ERR_SHAPE,
+                       "%s: has %u outputs, which %u targets of a sample do not divide", model,
+                       rp_network_outputs(trained->network), rows);
+    }
     const uint32_t wanted = about->classes > 0 ? about->classes : about->target_width;
     if (about->classes > 0 ? outputs < wanted : outputs != wanted) {
         return rp_fail(RP_ERR_SHAPE, "%s: has %u outputs, but data.json next to it has %u %s",

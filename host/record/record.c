@@ -95,6 +95,7 @@ static rp_err take_failure(rp_record *record, sink *at, rp_err err) {
 void rp_record_read_totals(const rp_record *record, rp_record_totals *totals) {
     totals->samples = record->total.samples;
     totals->epoch_samples = record->total.epoch_samples;
+    totals->epoch_counted = record->total.epoch_counted;
     totals->epoch_loss = record->total.epoch_loss;
     totals->seconds = run_s(record);
     totals->segment_s = record->total.segment_s + record->segment_s;
@@ -138,9 +139,9 @@ fail:
     return err;
 }
 
-/* Of the samples of the epoch under way; not a number: no step of it counts. */
+/* Of the targets of the epoch under way; not a number: no step of it counts. */
 static double mean_loss(const rp_record_totals *total) {
-    return total->epoch_samples > 0 ? total->epoch_loss / (double)total->epoch_samples
+    return total->epoch_counted > 0 ? total->epoch_loss / (double)total->epoch_counted
                                     : (double)NAN;
 }
 
@@ -269,10 +270,12 @@ rp_err rp_record_step(rp_record *record, uint64_t step, double loss, double lr, 
     if (step % record->epoch_steps == 0) {
         total->epoch_loss = 0;
         total->epoch_samples = 0;
+        total->epoch_counted = 0;
     }
-    if (isfinite(loss)) { /* the guard skips a step whose loss is not */
-        total->epoch_loss += loss * (double)counted;
-        total->epoch_samples += counted;
+    if (counted == 0 || isfinite(loss)) { /* the guard skips a step whose loss is not */
+        total->epoch_loss += counted > 0 ? loss * (double)counted : 0;
+        total->epoch_samples += samples;
+        total->epoch_counted += counted;
     }
     record->train_loss = mean_loss(total);
     record->step_ns[step % SPEED_STEPS] = rp_clock_now_ns(record->clock);

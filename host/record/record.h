@@ -39,8 +39,8 @@ typedef struct {
 typedef struct {
     uint64_t step; /* next to train. Behind 0: what sinks hold of later steps is taken back */
     uint64_t samples;
-    uint64_t epoch_samples;           /* targets that count, of the epoch's steps so far whose loss
-                                         is finite */
+    uint64_t epoch_samples;           /* of the epoch's steps so far whose loss is finite */
+    uint64_t epoch_counted;           /* targets of these samples that count */
     double epoch_loss;                /* sum of the losses of these targets */
     double seconds, segment_s;        /* since the run began; wall time of all segments */
     rp_record_score eval, validation; /* of this step */

@@ -212,6 +212,11 @@ static rp_err read_model_and_data(rp_arena *arena, rp_node *root, rp_runfile *ru
     RP_TRY(rp_data_open(arena, &run->data, data, &input, run->loss->class_target, run->seed));
     run->data_open = true;
     if (run->data.soft) { /* mixup: targets are probabilities of classes */
+        if (run->loss_options.ignores) {
+            return rp_node_fail(rp_node_find(root, "loss"),
+                                "`ignore` does not go with `augment.mixup`, whose targets are "
+                                "probabilities of classes");
+        }
         run->loss = rp_loss_find("soft-cross-entropy");
     }
     const rp_model_data about = {.sample = run->data.sample,

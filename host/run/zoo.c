@@ -30,13 +30,14 @@ enum { USUAL_TIME = 64, USUAL_TOKENS = 65 }; /* of tiny Shakespeare's characters
 
 /* What a model file leaves to the data set. */
 typedef struct {
-    bool classes, tokens;
+    bool classes, tokens, sample;
+    bool ids; /* its input is token ids, by a type or an embedding */
 } left_open;
 
 static rp_model_data assume_data(const char *path, const left_open *open) {
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
-    if (open->tokens) {
+    if (open->ids) {
         return (rp_model_data){.sample = rp_shape_1(USUAL_TIME),
                                .type = RP_I32,
                                .classes = USUAL_TOKENS,
@@ -52,18 +53,22 @@ static bool has_word(rp_node *layer, const char *key, const char *word) {
     return node && rp_node_is_scalar(node) && strcmp(rp_node_text(node), word) == 0;
 }
 
-/* Does a layer have `out: classes` or `count: tokens`? Reads the file separately, because looking
- * at a key of the tree marks it as known. */
+/* Reads the file separately, because looking at a key of the tree marks it as known. */
 static rp_err find_left_open(rp_arena *arena, const char *path, left_open *out) {
     rp_node *root;
     rp_err err;
     RP_TRY(rp_config_read_file(arena, path, &root));
     const rp_node *layers = rp_node_find(root, "layers");
-    *out = (left_open){0};
+    rp_node *input = rp_node_find(root, "input");
+    const bool typed = input && rp_node_is_map(input);
+    const rp_node *shape = typed ? rp_node_find(input, "shape") : input;
+    *out = (left_open){.sample = !shape || rp_node_is_scalar(shape),
+                       .ids = typed && has_word(input, "type", "i32")};
     for (uint32_t i = 0; layers && rp_node_is_list(layers) && i < rp_node_count(layers); i++) {
         rp_node *layer = rp_node_item(layers, i);
         out->classes |= has_word(layer, "out", "classes");
         out->tokens |= has_word(layer, "count", "tokens");
+        out->ids |= !typed && out->sample && has_word(layer, "kind", "embedding");
     }
 fail:
     return err;
@@ -78,11 +83,9 @@ rp_err rp_zoo_open(rp_arena *arena, const char *path, const rp_model_data *data,
     RP_TRY(find_left_open(arena, path, &open));
     RP_TRY(rp_config_read_file(arena, path, &root));
     const rp_model_data usual = assume_data(path, &open);
-    const rp_node *input = rp_node_find(root, "input");
-    const bool follows = !input || rp_node_is_scalar(input);
-    *assumed = (follows && data->sample.dims == 0) || (open.classes && data->classes == 0) ||
+    *assumed = (open.sample && data->sample.dims == 0) || (open.classes && data->classes == 0) ||
                (open.tokens && data->tokens == 0);
-    chosen.sample = follows && data->sample.dims == 0 ? usual.sample : data->sample;
+    chosen.sample = open.sample && data->sample.dims == 0 ? usual.sample : data->sample;
     chosen.type = usual.type;
     chosen.classes = data->classes > 0 ? data->classes : usual.classes;
     chosen.tokens = data->tokens > 0 ? data->tokens : usual.tokens;

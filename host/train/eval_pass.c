@@ -47,10 +47,7 @@ static rp_err note_score(rp_train *train) {
     const rp_loss_sum sum = rp_tally_pass_sum(&train->tally);
     const uint64_t counted = rp_train_counted(train, pass->samples, sum.ignored);
     if (counted == 0) {
-        return rp_fail(RP_ERR_DATA,
-                       "the %s part has no target that counts: all are the class that "
-                       "`loss.ignore` names",
-                       rp_split_name(pass->split));
+        return rp_split_refuse_uncounted(pass->split);
     }
     *score = (rp_position_score){.done = true,
                                  .loss = sum.loss / (double)counted,
@@ -130,6 +127,7 @@ rp_err rp_train_on_evaluated(rp_train *train, uint32_t board, const rp_message *
         return rp_fail(RP_ERR_PEER, "board %s evaluated more samples than it was sent",
                        train->ring->board[board].name);
     }
+    RP_TRY(rp_train_check_ignored(train, board, done->samples, done->ignored));
     RP_TRY(rp_tally_add_pass(&train->tally, board, done));
     rp_ring_note_progress(train->ring);
     pass->samples += done->samples;

@@ -1,5 +1,6 @@
 /* Takes reports during training: completed steps and skipped updates. */
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "train/train_own.h"
@@ -27,7 +28,8 @@ rp_err rp_train_count_step(rp_train *train, const rp_loss_sum *sum) {
     position->round = 0;
     position->test.done = position->validation.done = false;
     return rp_record_step(rp_train_record(train), step,
-                          counted > 0 ? sum->loss / (double)counted : 0, lr, samples, counted);
+                          counted > 0 ? sum->loss / (double)counted : (double)NAN, lr, samples,
+                          counted);
 }
 
 rp_err rp_train_end_step(rp_train *train, const rp_loss_sum *sum) {
@@ -39,6 +41,18 @@ fail:
     return err;
 }
 
+rp_err rp_train_check_ignored(const rp_train *train, uint32_t board, uint64_t samples,
+                              uint64_t ignored) {
+    const uint64_t targets =
+        train->run->loss_options.ignores ? samples * rp_runfile_target_rows(train->run) : 0;
+    return ignored <= targets
+               ? RP_OK
+               : rp_fail(RP_ERR_PEER,
+                         "board %s reports %" PRIu64 " targets that do not count, at most %" PRIu64
+                         " are possible",
+                         train->ring->board[board].name, ignored, targets);
+}
+
 rp_err rp_train_on_step_done(rp_train *train, uint32_t board, const rp_message *message) {
     const rp_StepDone *done = &message->frame.body.step_done;
     rp_err err;
@@ -47,6 +61,7 @@ rp_err rp_train_on_step_done(rp_train *train, uint32_t board, const rp_message *
                        "board %s reports step %" PRIu64 ", the segment ends before step %" PRIu64,
                        train->ring->board[board].name, done->step, train->segment_end);
     }
+    RP_TRY(rp_train_check_ignored(train, board, done->samples, done->ignored));
     RP_TRY(rp_tally_add_step(&train->tally, board, train->position->step, done));
     rp_ring_note_progress(train->ring);
 fail:

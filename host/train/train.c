@@ -138,6 +138,7 @@ rp_record_totals rp_train_totals(const rp_train *train) {
     return (rp_record_totals){.step = position->step,
                               .samples = position->samples,
                               .epoch_samples = position->epoch_samples,
+                              .epoch_counted = position->epoch_counted,
                               .epoch_loss = position->epoch_loss,
                               .seconds = position->seconds,
                               .segment_s = position->segment_s,
@@ -156,6 +157,7 @@ void rp_train_read_totals(rp_train *train) {
     rp_record_read_totals(rp_train_record(train), &totals);
     position->samples = totals.samples;
     position->epoch_samples = totals.epoch_samples;
+    position->epoch_counted = totals.epoch_counted;
     position->epoch_loss = totals.epoch_loss;
     position->seconds = totals.seconds;
     position->segment_s = totals.segment_s;

@@ -133,6 +133,9 @@ rp_record *rp_train_record(const rp_train *train);
 rp_record_score rp_train_record_score(const rp_position_score *score);
 /* How many targets of `samples` samples count. */
 uint64_t rp_train_counted(const rp_train *train, uint64_t samples, uint64_t ignored);
+/* errors  PEER: more targets of `samples` samples do not count than the run allows */
+rp_err rp_train_check_ignored(const rp_train *train, uint32_t board, uint64_t samples,
+                              uint64_t ignored) RP_MUST_CHECK;
 /* The first stage that a board holds. */
 uint32_t rp_train_first_stage(const rp_train *train, uint32_t board);
 /* The parameter is trained on this stage. */

@@ -373,7 +373,7 @@ static void bad_ids(void **state) {
     } bad[] = {
         {"<f4", "(2, 3)", 0, 24, "", "x_train.npy: has numbers of type f4, expected whole numbers"},
         {"<i8", "(2, 3)", -1, 48, "",
-         "x_train.npy: value 1 of sample 1 is -1, expected a whole number from 0 to 16777215"},
+         "x_train.npy: value 1 of sample 1 is -1, expected a whole number from 0 to 1048575"},
         {"<i8", "(2, 3)", 1 << 24, 48, "", "value 1 of sample 1 is 16777216, expected"},
         {"<u8", "(2, 3)", -1, 48, "", "value 1 of sample 1 is 9223372036854775807, expected"},
         {"<i8", "(2, 3)", INT64_MIN, 48, "", "value 1 of sample 1 is -9223372036854775808, exp"},

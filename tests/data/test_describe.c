@@ -258,6 +258,8 @@ static const struct {
           "\"vocab\": [\"a\", \"a\"]"),
      "`vocab`: entry 1 of the vocabulary: expected a word, and each word once"},
     {"{\"set\": \"npy\", \"sample\": [2], \"channels_last\": true}", "`channels_last`"},
+    {"{\"set\": \"npy\", \"sample\": [2], \"target_width\": 0, \"classes\": 3}",
+     "`target_width`: expected at least 1"},
 };
 
 static void what_is_no_description_is_refused(void **state) {

@@ -251,6 +251,22 @@ static void a_step_that_is_not_finite_is_left_out(void **state) {
     expect_in(slurp("result", NULL), "train loss 3.0000 without 1 step whose loss is not finite, ");
 }
 
+/* A target that `loss.ignore` excludes is not a step that the guard skipped. */
+static void targets_that_do_not_count_leave_no_step_out(void **state) {
+    (void)state;
+    const rp_record_run run = run_of(2);
+    const rp_record_totals start = {0};
+    rp_record *record = NULL;
+    expect_ok(rp_record_open(&arena, &run, &start, &record));
+    expect_ok(rp_record_step(record, 0, 2, 0.25, 64, 10));
+    expect_ok(rp_record_step(record, 1, (double)NAN, 0.25, 64, 0));
+    close_record(record, "finished", 4);
+    const char *text = slurp("summary.json", NULL);
+    assert_null(strstr(text, "left_out"));
+    assert_non_null(strstr(text, "\"loss\": 2.0"));
+    assert_non_null(strstr(slurp("log.jsonl", NULL), "{\"step\":2,\"epoch\":0,\"loss\":null,"));
+}
+
 static rp_sink_op op_of(rp_op_kind kind, uint64_t step, uint32_t start_ms, uint32_t end_ms) {
     return (rp_sink_op){.kind = kind,
                         .step = step,
@@ -584,6 +600,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_sink_is_told, setup_record, teardown_record),
         cmocka_unit_test_setup_teardown(a_run_goes_back, setup_record, teardown_record),
+        cmocka_unit_test_setup_teardown(targets_that_do_not_count_leave_no_step_out, setup_record,
+                                        teardown_record),
         cmocka_unit_test_setup_teardown(a_step_that_is_not_finite_is_left_out, setup_record,
                                         teardown_record),
         cmocka_unit_test_setup_teardown(the_trace_counts, setup_record, teardown_record),

@@ -661,6 +661,14 @@ static void inputs_are_bytes_where_they_can_be(void **state) {
 
 static void bad_files_are_refused(void **state) {
     (void)state;
+    refused("model: mlp\n"
+            "data: {set: glyphs, train: 50, test: 10, augment: {mixup: 0.2}}\n"
+            "ring: {boards: 2}\n"
+            "train: {epochs: 3, batch: 16, microbatch: 4}\n"
+            "schedule: 1f1b\n"
+            "loss: {kind: cross-entropy, ignore: 3}\n"
+            "optimizer: {kind: sgd, lr: 0.01}\n",
+            NULL, "`ignore` does not go with `augment.mixup`");
     refused_changed("model: mlp", "model: mpl", "mpl");
     refused_changed("epochs: 3", "epoch: 3", ":4: train.epoch: unknown key");
     refused_changed("microbatch: 4", "microbatch: 17", "microbatch");
