@@ -326,11 +326,11 @@ def kernels_digest():
 
 def step_oclgrind(results):
     """where kernels/ or the rooms that call them differ from the last night's: their tests under
-    oclgrind (bounds, data races, API use)"""
+    oclgrind (bounds, data races, API use), of long golden files the cases that the commit draws"""
     if kernels_digest() and kernels_digest() == night.kernels_seen(SOURCE):
         say("kernels, device, nn, optim and codec are those of the last night")
         return
-    step_oclgrind_all(results)
+    run_oclgrind(results, {"RP_SHORT": "1", "RP_DRAW": commit()})
 
 
 # Tuning and the choice of the fastest device time large kernels of CLBlast's, and no others. A
@@ -340,8 +340,15 @@ NOT_OCLGRIND = {"test_tuning", "test_fastest", "test_spill", "test_flash"}
 
 def step_oclgrind_all(results):
     """the kernels' tests under oclgrind: bounds, data races, API use; two wrong kernels ring"""
+    seen = run_oclgrind(results, {})
+    if seen:
+        check(results, "oclgrind/every_kernel", "python3", ".ci/kernels.py", seen)
+
+
+def run_oclgrind(results, short):
+    """Returns a file with the kernels that the tests launched; None where nothing was built."""
     if not compiled(results, BUILD):
-        return
+        return None
     check(
         results,
         "oclgrind/canary",
@@ -358,6 +365,7 @@ def step_oclgrind_all(results):
         "RP_BUILD_DIR": str(BUILD),
         "RP_KERNELS": str(seen),
         "RINGPIPE_TUNING": "/nonexistent",
+        **short,
     }
     jobs = []
     for room in ("device", "nn", "optim", "codec"):
@@ -373,7 +381,7 @@ def step_oclgrind_all(results):
             )
     jobs.sort(key=lambda job: "conv2d" not in job[0])  # the longest first
     check_each(results, jobs)
-    check(results, "oclgrind/every_kernel", "python3", ".ci/kernels.py", seen)
+    return seen
 
 
 def step_canaries(results):

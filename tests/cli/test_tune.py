@@ -86,5 +86,10 @@ class Driver(program.Case):
         self.assertIn("no-board", self.refused("doctor", "--board", "no-board"))
 
 
+load_tests = program.few_when_short(
+    "Tune.test_no_time", "Tune.test_nothing_is_replaced_unasked", "Tune.test_nothing_gets_worse",
+    "Tune.test_peak", "Driver")
+
+
 if __name__ == "__main__":
     program.main()
