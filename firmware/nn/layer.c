@@ -82,7 +82,8 @@ static rp_err check_tensors(const rp_layer_call *call) {
         RP_TRY(check_tensor(call, call->x[i], ids ? RP_I32 : RP_F32, &call->in[i], "x", i));
         RP_TRY(check_tensor(call, call->dx[i], RP_F32, &call->in[i], "dx", i));
     }
-    RP_TRY(check_tensor(call, call->y, RP_F32, &call->plan->out, "y", 0));
+    const rp_dtype type = call->plan->gives_ids ? RP_I32 : RP_F32;
+    RP_TRY(check_tensor(call, call->y, type, &call->plan->out, "y", 0));
     RP_TRY(check_tensor(call, call->dy, RP_F32, &call->plan->out, "dy", 0));
     RP_TRY(check_params(call, call->param, "parameter"));
     RP_TRY(check_params(call, call->dparam, "gradient of parameter"));

@@ -41,6 +41,7 @@ typedef struct {
     bool frozen;
     uint32_t input_count;
     uint32_t input[RP_LAYER_INPUTS_MAX]; /* indices of earlier layers, or RP_LAYER_DATA */
+    bool reads_ids;                      /* its first input is token ids */
     void *spec;                          /* kind->spec_bytes, filled by kind->parse */
 } rp_layer;
 
@@ -97,6 +98,9 @@ typedef struct {
      * id is valid. */
     uint32_t ids;
     uint32_t id_count;
+    /* y is token ids too, copied from input 0: those from `ids_first` on, without a gap. */
+    bool gives_ids;
+    uint32_t ids_first;
     double flops_forward, flops_backward; /* for one sample */
 } rp_layer_plan;
 

@@ -7,96 +7,9 @@
 #include <string.h>
 
 #include "nn/layer_common.h"
+#include "nn/model_own.h"
 
 /* ---- reading -------------------------------------------------------------------------------- */
-
-static rp_err read_dim(const rp_node *node, uint32_t *out) {
-    const char *text = rp_node_is_scalar(node) ? rp_node_text(node) : "";
-    char *end = NULL;
-    errno = 0;
-    unsigned long long value = *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
-    if (value == 0 || value > INT32_MAX || errno || *end) {
-        return rp_node_fail(node, "expected a whole number from 1 to %d", INT32_MAX);
-    }
-    *out = (uint32_t)value;
-    return RP_OK;
-}
-
-/* A tensor has one more dimension than its samples. */
-static bool has_room_for_samples(const rp_shape *sample) {
-    return sample->dims < RP_DIMS_MAX && rp_shape_check(sample);
-}
-
-static rp_err refuse_shape(const rp_node *node) {
-    return rp_node_fail(node, "a sample has at most %d dimensions and 2^31 - 1 elements",
-                        RP_DIMS_MAX - 1);
-}
-
-static rp_err read_shape(const rp_node *node, const rp_model_data *data, rp_shape *out) {
-    rp_err err;
-    if (rp_node_is_scalar(node) && strcmp(rp_node_text(node), "data") == 0) {
-        if (data->sample.dims == 0) {
-            return rp_node_fail(node, "this data set has no sample shape of its own: expected a "
-                                      "list like [3, 32, 32]");
-        }
-        if (!has_room_for_samples(&data->sample)) {
-            return refuse_shape(node);
-        }
-        *out = data->sample;
-        return RP_OK;
-    }
-    if (!rp_node_is_list(node) || rp_node_count(node) == 0 || rp_node_count(node) >= RP_DIMS_MAX) {
-        return rp_node_fail(node,
-                            "expected `data`, a list of 1 to %d sizes like [3, 32, 32], or "
-                            "{shape: [64], type: i32}",
-                            RP_DIMS_MAX - 1);
-    }
-    *out = (rp_shape){.dims = rp_node_count(node)};
-    for (uint32_t i = 0; i < out->dims; i++) {
-        RP_TRY(read_dim(rp_node_item(node, i), &out->dim[i]));
-    }
-    return has_room_for_samples(out) ? RP_OK : refuse_shape(node);
-fail:
-    return err;
-}
-
-static rp_err check_input(const rp_node *node, const rp_model_data *data, const rp_model *model) {
-    char a[RP_LAYER_SHAPE_TEXT];
-    char b[RP_LAYER_SHAPE_TEXT];
-    if (data->sample.dims == 0 || (rp_shape_count(&data->sample) == rp_shape_count(&model->input) &&
-                                   data->type == model->input_type)) {
-        return RP_OK;
-    }
-    const bool types = data->type != model->input_type;
-    const rp_err err = rp_node_fail(
-        node, "the model expects samples %s%s%s, the data set has %s%s%s",
-        rp_layer_shape_text(&model->input, a), types ? " of " : "",
-        types ? rp_dtype_name(model->input_type) : "", rp_layer_shape_text(&data->sample, b),
-        types ? " of " : "", types ? rp_dtype_name(data->type) : "");
-    return err == RP_OK ? err : RP_ERR_SHAPE;
-}
-
-/* `input: [3, 32, 32]`, `input: data`, or `input: {shape: [64], type: i32}`. */
-static rp_err read_input(rp_node *root, const rp_model_data *data, rp_model *model) {
-    static const char *const types[] = {"f32", "i32", NULL};
-    rp_err err;
-    RP_TRY(rp_node_need(root, "input"));
-    rp_node *node = rp_node_find(root, "input");
-    if (rp_node_is_map(node)) {
-        uint32_t ids = 0;
-        RP_TRY(rp_node_need(node, "shape"));
-        RP_TRY(read_shape(rp_node_find(node, "shape"), data, &model->input));
-        RP_TRY(rp_node_word(node, "type", types, &ids));
-        RP_TRY(rp_node_done(node));
-        model->input_type = ids ? RP_I32 : RP_F32;
-    } else {
-        RP_TRY(read_shape(node, data, &model->input));
-        model->input_type = rp_node_is_list(node) ? RP_F32 : data->type;
-    }
-    RP_TRY(check_input(node, data, model));
-fail:
-    return err;
-}
 
 static bool name_is_valid(const char *name) {
     size_t length = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
@@ -113,12 +26,8 @@ static uint32_t find_before(const rp_model *model, uint32_t end, const char *nam
     return end;
 }
 
-static rp_err read_name(const rp_model *model, uint32_t index, rp_node *keys) {
-    rp_err err;
-    const char *name = NULL;
-    RP_TRY(rp_node_need(keys, "name"));
-    RP_TRY(rp_node_string(keys, "name", &name));
-    const rp_node *node = rp_node_find(keys, "name");
+static rp_err take_name(const rp_model *model, uint32_t index, const rp_node *node,
+                        const char *name) {
     if (!name_is_valid(name)) {
         return rp_node_fail(node, "a layer's name has 1 to %d of A-Z a-z 0-9 _ . -, found '%s'",
                             RP_LAYER_NAME_MAX - 1, name);
@@ -128,12 +37,22 @@ static rp_err read_name(const rp_model *model, uint32_t index, rp_node *keys) {
     }
     uint32_t other = find_before(model, index, name);
     if (other < index) {
-        return rp_node_fail(node, "a layer '%s' is in line %u already", name,
+        return rp_node_fail(node, "%s '%s' is in line %u already",
+                            other < model->input_count ? "an input" : "a layer", name,
                             model->layer[other].line);
     }
     model->layer[index].name = name;
-    model->layer[index].line = rp_node_line(keys);
+    model->layer[index].line = rp_node_line(node);
     return RP_OK;
+}
+
+static rp_err read_name(const rp_model *model, uint32_t index, rp_node *keys) {
+    rp_err err;
+    const char *name = NULL;
+    RP_TRY(rp_node_need(keys, "name"));
+    RP_TRY(rp_node_string(keys, "name", &name));
+    RP_TRY(take_name(model, index, rp_node_find(keys, "name"), name));
+    model->layer[index].line = rp_node_line(keys);
 fail:
     return err;
 }
@@ -187,6 +106,12 @@ static rp_err read_from(const rp_model *model, uint32_t index, rp_node *keys) {
                             layer->kind->name, layer->kind->inputs_min, layer->kind->inputs_max,
                             layer->input_count);
     }
+    if (!from && index == model->input_count && index > 0) {
+        return rp_node_fail(keys,
+                            "layer '%s': the model has several inputs: expected `from` with "
+                            "the name of one",
+                            layer->name);
+    }
     layer->input[0] = index > 0 ? index - 1 : RP_LAYER_DATA;
     for (uint32_t i = 0; from && i < layer->input_count; i++) {
         rp_err err =
@@ -198,7 +123,7 @@ static rp_err read_from(const rp_model *model, uint32_t index, rp_node *keys) {
     return RP_OK;
 }
 
-/* Only the model's input can be token ids. */
+/* Only the model's input, or a part of it, can be token ids. */
 static rp_err check_types(const rp_model *model, uint32_t index) {
     const rp_layer *layer = &model->layer[index];
     for (uint32_t i = 0; i < layer->input_count; i++) {
@@ -207,13 +132,14 @@ static rp_err check_types(const rp_model *model, uint32_t index) {
         if (ids != (rp_model_type(model, from) == RP_I32)) {
             return ids ? rp_fail(RP_ERR_SHAPE,
                                  "layer '%s': input %u of %s takes token ids (i32), which only "
-                                 "`data` can give; '%s' gives numbers",
+                                 "an input of the model can give; '%s' gives numbers",
                                  layer->name, i + 1, layer->kind->name,
                                  from == RP_LAYER_DATA ? "data" : model->layer[from].name)
                        : rp_fail(RP_ERR_SHAPE,
-                                 "layer '%s': %s takes numbers, but `data` gives token ids (i32): "
-                                 "begin the model with an embedding",
-                                 layer->name, layer->kind->name);
+                                 "layer '%s': %s takes numbers, but '%s' gives token ids (i32): "
+                                 "put an embedding between them",
+                                 layer->name, layer->kind->name,
+                                 from == RP_LAYER_DATA ? "data" : model->layer[from].name);
         }
     }
     return RP_OK;
@@ -257,6 +183,7 @@ static rp_err read_layer(rp_arena *arena, const rp_model *model, const rp_model_
     RP_TRY(read_name(model, index, keys));
     RP_TRY(read_kind(layer, keys));
     RP_TRY(read_from(model, index, keys));
+    layer->reads_ids = rp_model_type(model, layer->input[0]) == RP_I32;
     bool train = true;
     RP_TRY(rp_node_bool(keys, "train", &train));
     layer->frozen = !train;
@@ -265,6 +192,34 @@ static rp_err read_layer(rp_arena *arena, const rp_model *model, const rp_model_
     RP_TRY(rp_node_done(keys));
     RP_TRY(plan_layer(model, index, keys));
     return RP_OK;
+fail:
+    return err;
+}
+
+/* The inputs of a model with several are slices of its data. */
+static rp_err add_inputs(rp_arena *arena, rp_node *inputs, const uint32_t *size,
+                         const rp_model *model) {
+    static const rp_model_data nothing = {0};
+    uint32_t start = 0;
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; i < model->input_count; i++) {
+        rp_layer *layer = &model->layer[i];
+        const char *name = rp_node_key(inputs, i);
+        const rp_node *node = rp_node_find(inputs, name);
+        char *text;
+        rp_node *keys;
+        RP_TRY(take_name(model, i, node, name));
+        RP_TRY(rp_arena_printf(arena, &text, "{start: %u, end: %u}", start, start + size[i]));
+        RP_TRY(rp_config_read_text(arena, text, strlen(text), name, &keys));
+        layer->kind = rp_layer_find("slice");
+        layer->input_count = 1;
+        layer->input[0] = RP_LAYER_DATA;
+        layer->reads_ids = model->input_type == RP_I32;
+        RP_TRY(rp_arena_alloc(arena, 1, layer->kind->spec_bytes, &layer->spec));
+        RP_TRY(layer->kind->parse(layer, keys, &nothing));
+        RP_TRY(plan_layer(model, i, node));
+        start += size[i];
+    }
 fail:
     return err;
 }
@@ -304,7 +259,8 @@ static rp_err find_gradients(rp_arena *arena, rp_model *model) {
     return err;
 }
 
-static rp_err check_readers(rp_arena *arena, const rp_model *model, const rp_node *layers) {
+static rp_err check_readers(rp_arena *arena, const rp_model *model, rp_node *inputs,
+                            const rp_node *layers) {
     bool *read;
     rp_err err = RP_ARENA_NEW(arena, model->layer_count, &read);
     if (err != RP_OK) {
@@ -318,8 +274,12 @@ static rp_err check_readers(rp_arena *arena, const rp_model *model, const rp_nod
         }
     }
     for (uint32_t i = 0; i + 1 < model->layer_count; i++) {
+        const bool input = i < model->input_count;
         if (!read[i]) {
-            return rp_node_fail(rp_node_item(layers, i), "no layer reads the output of '%s'",
+            return rp_node_fail(input ? rp_node_find(inputs, model->layer[i].name)
+                                      : rp_node_item(layers, i - model->input_count),
+                                input ? "no layer reads the input '%s'"
+                                      : "no layer reads the output of '%s'",
                                 model->layer[i].name);
         }
     }
@@ -329,23 +289,27 @@ static rp_err check_readers(rp_arena *arena, const rp_model *model, const rp_nod
 rp_err rp_model_parse(rp_arena *arena, rp_node *root, const rp_model_data *data, rp_model **out) {
     rp_err err;
     rp_model *model;
+    uint32_t size[RP_LAYER_INPUTS_MAX];
     RP_TRY(RP_ARENA_NEW(arena, 1, &model));
     model->classes = data->classes;
-    RP_TRY(read_input(root, data, model));
+    RP_TRY(rp_model_read_input(root, data, model, size));
+    rp_node *inputs = rp_node_find(root, "input");
     RP_TRY(rp_node_need(root, "layers"));
     const rp_node *layers = rp_node_find(root, "layers");
     RP_TRY(rp_node_done(root));
-    model->layer_count = rp_node_is_list(layers) ? rp_node_count(layers) : 0;
-    if (model->layer_count == 0 || model->layer_count > RP_MODEL_LAYERS_MAX) {
+    const uint32_t count = rp_node_is_list(layers) ? rp_node_count(layers) : 0;
+    if (count == 0 || count > RP_MODEL_LAYERS_MAX) {
         return rp_node_fail(layers, "expected a list of 1 to %d layers", RP_MODEL_LAYERS_MAX);
     }
+    model->layer_count = model->input_count + count;
     RP_TRY(RP_ARENA_NEW(arena, model->layer_count, &model->layer));
     RP_TRY(RP_ARENA_NEW(arena, model->layer_count, &model->plan));
     RP_TRY(RP_ARENA_NEW(arena, model->layer_count, &model->in));
-    for (uint32_t i = 0; i < model->layer_count; i++) {
-        RP_TRY(read_layer(arena, model, data, i, rp_node_item(layers, i)));
+    RP_TRY(add_inputs(arena, inputs, size, model));
+    for (uint32_t i = 0; i < count; i++) {
+        RP_TRY(read_layer(arena, model, data, model->input_count + i, rp_node_item(layers, i)));
     }
-    RP_TRY(check_readers(arena, model, layers));
+    RP_TRY(check_readers(arena, model, inputs, layers));
     RP_TRY(list_params(arena, model));
     RP_TRY(find_gradients(arena, model));
     *out = model;
@@ -375,7 +339,9 @@ const rp_shape *rp_model_shape(const rp_model *model, uint32_t layer) {
 }
 
 rp_dtype rp_model_type(const rp_model *model, uint32_t layer) {
-    return layer == RP_LAYER_DATA ? model->input_type : RP_F32;
+    return layer == RP_LAYER_DATA         ? model->input_type
+           : model->plan[layer].gives_ids ? RP_I32
+                                          : RP_F32;
 }
 
 uint32_t rp_model_id_count(const rp_model *model) {
@@ -385,6 +351,37 @@ uint32_t rp_model_id_count(const rp_model *model) {
         least = own > 0 && (least == 0 || own < least) ? own : least;
     }
     return least;
+}
+
+/* The first element of the model's input that an input of a layer, which is token ids, has. */
+static uint32_t find_first_id(const rp_model *model, uint32_t producer) {
+    uint32_t first = 0;
+    for (; producer != RP_LAYER_DATA; producer = model->layer[producer].input[0]) {
+        first += model->plan[producer].ids_first;
+    }
+    return first;
+}
+
+rp_err rp_model_id_limits(rp_arena *arena, const rp_model *model, uint32_t **out) {
+    rp_err err;
+    *out = NULL;
+    if (rp_model_id_count(model) == 0) {
+        return RP_OK;
+    }
+    RP_TRY(RP_ARENA_NEW(arena, rp_shape_count(&model->input), out));
+    for (uint32_t i = 0; i < model->layer_count; i++) {
+        const uint32_t count = model->plan[i].id_count;
+        if (count == 0) {
+            continue;
+        }
+        const uint32_t first = find_first_id(model, model->layer[i].input[0]);
+        const size_t end = first + rp_shape_count(&model->in[i][0]);
+        for (size_t at = first; at < end; at++) {
+            (*out)[at] = (*out)[at] == 0 || count < (*out)[at] ? count : (*out)[at];
+        }
+    }
+fail:
+    return err;
 }
 
 const rp_shape *rp_model_out(const rp_model *model) {

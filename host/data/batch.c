@@ -33,13 +33,13 @@ static rp_err read_ids(const rp_data *data, rp_split from, uint32_t stored, int3
     const size_t count = rp_shape_count(&data->sample);
     rp_err err;
     RP_TRY(data->kind->read_ids(data, from, stored, id, row, label));
-    for (size_t i = 0; data->id_count > 0 && i < count; i++) {
-        if (id[i] < 0 || (uint32_t)id[i] >= data->id_count) {
+    for (size_t i = 0; data->id_limit && i < count; i++) {
+        const uint32_t limit = data->id_limit[i];
+        if (limit > 0 && (id[i] < 0 || (uint32_t)id[i] >= limit)) {
             return rp_fail(RP_ERR_FORMAT,
                            "data set %s: %s sample %u has the token %d at position %zu, but the "
                            "model has only tokens 0 to %u",
-                           data->kind->name, rp_split_name(from), stored, id[i], i,
-                           data->id_count - 1);
+                           data->kind->name, rp_split_name(from), stored, id[i], i, limit - 1);
         }
     }
 fail:

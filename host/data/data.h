@@ -33,7 +33,8 @@ typedef struct {
     const rp_vocab *vocab; /* of token ids that are made from texts; NULL: not from texts */
     uint64_t text_tokens;  /* tokens of the training texts, without padding; 0: not from texts */
     double padding;        /* share of padding among the ids of the training part, 0 to 1 */
-    uint32_t id_count;     /* the model can look up ids below it; 0: any */
+    /* [elements of a sample]: the model can look up ids below it, 0: any; NULL: any everywhere */
+    uint32_t *id_limit;
     uint32_t classes;      /* 0 for regression */
     uint32_t target_width; /* f32 target columns, or labels of a sample */
     bool ignores;          /* labels that are `ignore` do not count (see nn/loss.h) */

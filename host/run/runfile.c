@@ -54,17 +54,36 @@ static rp_shape stated_shape(const rp_node *list) {
     return rp_shape_check(&shape) ? shape : (rp_shape){0};
 }
 
-/* `input: [3, 32, 32]` or `input: {shape: [64], type: i32}` of a model file. */
-static rp_data_input stated_input(rp_node *model) {
-    rp_node *input = rp_node_find(model, "input");
-    if (!input || !rp_node_is_map(input)) {
-        return (rp_data_input){.shape = stated_shape(input)};
-    }
+static rp_data_input typed_input(rp_node *input) {
     const rp_node *type = rp_node_find(input, "type");
     const bool ids =
         type && rp_node_is_scalar(type) && strcmp(rp_node_text(type), rp_dtype_name(RP_I32)) == 0;
     return (rp_data_input){.shape = stated_shape(rp_node_find(input, "shape")),
                            .type = ids ? RP_I32 : RP_F32};
+}
+
+/* Several inputs follow one another along axis 0. What is invalid the model's parser reports. */
+static rp_data_input joint_input(rp_node *inputs) {
+    rp_data_input all = {0};
+    for (uint32_t i = 0; i < rp_node_count(inputs); i++) {
+        rp_node *input = rp_node_find(inputs, rp_node_key(inputs, i));
+        const rp_data_input one = rp_node_is_map(input) ? typed_input(input) : (rp_data_input){0};
+        const uint32_t size = all.shape.dim[0] + one.shape.dim[0];
+        if (one.shape.dims == 0 || size < one.shape.dim[0]) {
+            return (rp_data_input){0};
+        }
+        all = one;
+        all.shape.dim[0] = size;
+    }
+    return rp_shape_check(&all.shape) ? all : (rp_data_input){0};
+}
+
+/* `input: [3, 32, 32]`, `input: {shape: [64], type: i32}`, or several of these by name. */
+static rp_data_input stated_input(rp_node *model) {
+    rp_node *input = rp_node_find(model, "input");
+    return !input || !rp_node_is_map(input)       ? (rp_data_input){.shape = stated_shape(input)}
+           : rp_node_find(input, "shape") != NULL ? typed_input(input)
+                                                  : joint_input(input);
 }
 
 /* ---- sections -------------------------------------------------------------------------------- */
@@ -177,7 +196,7 @@ fail:
 }
 
 /* Targets are counted by the loss, and ids are checked for the model. */
-static rp_err take_targets(rp_runfile *run, const rp_node *root) {
+static rp_err take_targets(rp_arena *arena, rp_runfile *run, const rp_node *root) {
     const rp_err err = rp_loss_check_rows(rp_model_out(run->model), rp_runfile_target_rows(run));
     if (err != RP_OK) {
         char text[400];
@@ -194,8 +213,7 @@ static rp_err take_targets(rp_runfile *run, const rp_node *root) {
     }
     run->data.ignores = run->loss_options.ignores;
     run->data.ignore = run->loss_options.ignore;
-    run->data.id_count = rp_model_id_count(run->model);
-    return RP_OK;
+    return rp_model_id_limits(arena, run->model, &run->data.id_limit);
 }
 
 static rp_err read_model_and_data(rp_arena *arena, rp_node *root, rp_runfile *run) {
@@ -224,7 +242,7 @@ static rp_err read_model_and_data(rp_arena *arena, rp_node *root, rp_runfile *ru
                                  .classes = run->data.classes,
                                  .tokens = run->data.tokens};
     RP_TRY(rp_model_parse(arena, run->model_root, &about, &run->model));
-    RP_TRY(take_targets(run, root));
+    RP_TRY(take_targets(arena, run, root));
     size_t outputs = rp_shape_count(rp_model_out(run->model)) / rp_runfile_target_rows(run);
     size_t wanted = run->loss->class_target ? run->data.classes : rp_data_row_width(&run->data);
     if (run->loss->class_target ? outputs < wanted : outputs != wanted) {

@@ -62,7 +62,8 @@ static rp_err find_left_open(rp_arena *arena, const char *path, left_open *out) 
     rp_node *input = rp_node_find(root, "input");
     const bool typed = input && rp_node_is_map(input);
     const rp_node *shape = typed ? rp_node_find(input, "shape") : input;
-    *out = (left_open){.sample = !shape || rp_node_is_scalar(shape),
+    const bool several = typed && !shape;
+    *out = (left_open){.sample = !several && (!shape || rp_node_is_scalar(shape)),
                        .ids = typed && has_word(input, "type", "i32")};
     for (uint32_t i = 0; layers && rp_node_is_list(layers) && i < rp_node_count(layers); i++) {
         rp_node *layer = rp_node_item(layers, i);

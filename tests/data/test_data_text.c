@@ -298,9 +298,10 @@ static void ids_that_the_model_lacks(void **state) {
     write_text("input.txt", "abababababababababababababab");
     expect_ok(
         open_data(&data, "{set: text, path: %/input.txt, tokens: bytes, time: 2}", NULL, true));
-    data.id_count = 'b' + 1;
+    uint32_t limit[2] = {0, 'b' + 1};
+    data.id_limit = limit;
     expect_ok(rp_data_batch(&data, RP_SPLIT_TRAIN, 0, &zero, 1, true, x, y, NULL));
-    data.id_count = 'b';
+    limit[1] = 'b';
     expect_err(rp_data_batch(&data, RP_SPLIT_TRAIN, 0, &zero, 1, true, x, y, NULL), RP_ERR_FORMAT);
     expect_part("train sample 0 has the token 98 at position 1, but the model has only tokens 0 to "
                 "97");

@@ -37,6 +37,9 @@ static const char *value_of(const char *kind, const char *key) {
                                             {"lengths", "true"},
                                             {"align_corners", "false"},
                                             {"output_pad", "0"},
+                                            {"axis", "1"},
+                                            {"start", "1"},
+                                            {"end", "2"},
                                             {NULL, NULL}};
     if (strcmp(kind, "upsample") == 0 && strcmp(key, "align_corners") != 0) {
         return strcmp(key, "scale") == 0 ? "2" : "bilinear";

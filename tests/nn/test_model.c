@@ -153,12 +153,14 @@ static void types_are_checked(void **state) {
         const char *text, *message;
     } cases[] = {
         {"input: {shape: [4], type: i32}\nlayers:\n- {name: a, kind: relu}",
-         "relu takes numbers, but `data` gives token ids (i32)"},
+         "relu takes numbers, but 'data' gives token ids (i32)"},
         {"input: [4]\nlayers:\n- {name: a, kind: embedding, count: 3, out: 2}",
-         "input 1 of embedding takes token ids (i32), which only `data` can give; 'data' gives"},
+         "input 1 of embedding takes token ids (i32), which only an input of the "
+         "model can give; 'data' gives"},
         {"input: {shape: [4], type: i32}\nlayers:\n- {name: a, kind: embedding, count: 3, out: 2}\n"
          "- {name: b, kind: embedding, count: 3, out: 2}",
-         "input 1 of embedding takes token ids (i32), which only `data` can give; 'a' gives"},
+         "input 1 of embedding takes token ids (i32), which only an input of the "
+         "model can give; 'a' gives"},
         {"input: {shape: [4], type: f16}\nlayers:\n- {name: a, kind: relu}",
          "expected one of: f32"},
         {"input: {type: i32}\nlayers:\n- {name: a, kind: relu}", "the key 'shape' is needed here"},
@@ -177,6 +179,59 @@ static void types_are_checked(void **state) {
                RP_ERR_SHAPE);
     assert_non_null(strstr(rp_err_message(),
                            "the model expects samples [4] of i32, the data set has [4] of f32"));
+}
+
+static void several_inputs(void **state) {
+    (void)state;
+    static const char text[] =
+        "input:\n  a: {shape: [3], type: i32}\n  b: {shape: [2], type: i32}\n"
+        "layers:\n"
+        "- {name: x, kind: embedding, from: b, count: 7, out: 2}\n"
+        "- {name: y, kind: embedding, from: a, count: 9, out: 2}\n"
+        "- {name: part, kind: slice, from: a, start: 1}\n"
+        "- {name: z, kind: embedding, from: part, count: 5, out: 2}\n"
+        "- {name: out, kind: add, from: [x, z]}\n"
+        "- {name: all, kind: concat, from: [out, y]}\n";
+    static const uint32_t limits[] = {9, 5, 5, 7, 7};
+    rp_model *model;
+    uint32_t *limit;
+    expect_ok(parse_model(text, NULL, 0, &model));
+    assert_int_equal(model->input_count, 2);
+    assert_int_equal(model->layer_count, 8);
+    assert_int_equal(model->input.dim[0], 5);
+    assert_int_equal(rp_model_find(model, "b"), 1);
+    assert_true(rp_model_type(model, 1) == RP_I32 && rp_model_type(model, 2) == RP_F32);
+    assert_int_equal(rp_model_shape(model, 1)->dim[0], 2);
+    expect_ok(rp_model_id_limits(&arena, model, &limit));
+    assert_memory_equal(limit, limits, sizeof limits);
+}
+
+static void several_inputs_are_checked(void **state) {
+    (void)state;
+    static const struct {
+        const char *input, *layer, *message;
+    } cases[] = {
+        {"a: {shape: [3]}", "from: a", "or 2 to 8 inputs like `source: {shape: "},
+        {"a: {shape: [3]}, b: [2]", "from: a", "expected an input like {shape: [40], type: i32}"},
+        {"a: {shape: [3]}, b: {shape: [2], type: i32}", "from: a",
+         "expected the type of the first"},
+        {"a: {shape: [3, 2]}, b: {shape: [3, 4]}", "from: a", "only in the first size"},
+        {"a: {shape: [3]}, b: {shape: [3]}", "from: a", "no layer reads the input 'b'"},
+        {"a: {shape: [3]}, b: {shape: [3]}", "train: true", "several inputs: expected `from`"},
+        {"a: {shape: [3]}, data: {shape: [3]}", "from: a", "'data' is the model's input"},
+        {"a: {shape: [3]}, l: {shape: [3]}", "from: a", "an input 'l' is in line 1 already"},
+        {"a: {shape: [3]}, b: {shape: [3], kind: x}", "from: a", "kind"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[400];
+        rp_model *model;
+        (void)snprintf(text, sizeof text, "input: {%s}\nlayers:\n- {name: l, kind: relu, %s}",
+                       cases[i].input, cases[i].layer);
+        assert_int_not_equal(parse_model(text, NULL, 0, &model), RP_OK);
+        if (!strstr(rp_err_message(), cases[i].message)) {
+            fail_msg("%s: '%s'", text, rp_err_message());
+        }
+    }
 }
 
 static const char residual[] = "input: [2, 4, 4]\n"
@@ -409,6 +464,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(torchvision_nets, setup, teardown),
         cmocka_unit_test_setup_teardown(text_nets, setup, teardown),
         cmocka_unit_test_setup_teardown(types_are_checked, setup, teardown),
+        cmocka_unit_test_setup_teardown(several_inputs, setup, teardown),
+        cmocka_unit_test_setup_teardown(several_inputs_are_checked, setup, teardown),
         cmocka_unit_test_setup_teardown(structure, setup, teardown),
         cmocka_unit_test_setup_teardown(parameters, setup, teardown),
         cmocka_unit_test_setup_teardown(frozen, setup, teardown),

@@ -46,7 +46,7 @@ static void a_text_has_the_length_of_the_model(void **state) {
         assert_true(run.data.type == RP_I32 && run.model->input_type == RP_I32);
         assert_int_equal(run.data.sample.dim[0], cases[i].time);
         assert_int_equal(rp_runfile_target_rows(&run), cases[i].time);
-        assert_int_equal(run.data.id_count, 3); /* `count: tokens` */
+        assert_int_equal(run.data.id_limit[0], 3); /* `count: tokens` */
         assert_int_equal(rp_model_out(run.model)->dim[1], 3);
         rp_runfile_close(&run);
     }

@@ -15,6 +15,19 @@ static const char model_text[] =
     "  - {name: slope, kind: prelu}\n"
     "  - {name: out, kind: dense, out: 3}\n";
 
+/* Two inputs of different vocabularies: both are read on the first and on later stages. */
+static const char two_text[] =
+    "input:\n"
+    "  source: {shape: [5], type: i32}\n"
+    "  target: {shape: [7], type: i32}\nlayers:\n"
+    "  - {name: from, kind: embedding, from: source, count: 9, out: 6, padding: 3}\n"
+    "  - {name: sum, kind: seqpool, from: [from, source], padding: 3}\n"
+    "  - {name: to, kind: embedding, from: target, count: tokens, out: 6}\n"
+    "  - {name: rest, kind: seqpool, from: [to, target], padding: 3}\n"
+    "  - {name: tail, kind: slice, from: rest, start: 1, end: 5}\n"
+    "  - {name: both, kind: concat, from: [sum, tail]}\n"
+    "  - {name: out, kind: dense, out: 3}\n";
+
 static const char job_format[] =
     "sample: [12]\nsample_type: i32\ntokens: 7\nclasses: 3\nseed: 3\nbatch: 10\nmicrobatch: 4\n"
     "epoch_samples: 30\nsteps: 5\nloss: cross-entropy\n"
@@ -22,12 +35,12 @@ static const char job_format[] =
 
 enum { FLOATS = 1 << 13, OUT = 10, PADDING = 3 };
 
-static size_t train(const char *schedule, const char *cut, uint32_t stages, float *out,
-                    double *loss) {
+static size_t train(const char *model, const char *schedule, const char *cut, uint32_t stages,
+                    float *out, double *loss) {
     char job[1024];
     test_ring ring;
     (void)snprintf(job, sizeof job, job_format, schedule);
-    test_ring_open(&ring, RP_GEMM_PANEL, model_text, job, cut, stages);
+    test_ring_open(&ring, RP_GEMM_PANEL, model, job, cut, stages);
     test_ring_run(&ring);
     const size_t count = test_ring_weights(&ring, out, FLOATS);
     *loss = ring.loss;
@@ -46,13 +59,32 @@ static void cuts_give_the_same_bits(void **state) {
     for (size_t s = 0; s < 3; s++) {
         double loss;
         double other;
-        const size_t count = train(schedules[s], "[]", 1, one, &loss);
+        const size_t count = train(model_text, schedules[s], "[]", 1, one, &loss);
         assert_true(expect_finite_bits(loss) && loss > 0);
         for (size_t k = 0; k < 4; k++) {
-            assert_int_equal(train(schedules[s], cuts[k], stages[k], many, &other), count);
+            assert_int_equal(train(model_text, schedules[s], cuts[k], stages[k], many, &other),
+                             count);
             assert_memory_equal(one, many, count * sizeof *one);
             assert_true(loss == other);
         }
+    }
+}
+
+static void several_inputs_cross_cuts(void **state) {
+    (void)state;
+    static const char *const cuts[] = {"[from]", "[sum, rest]", "[target, to, both]"};
+    static float one[FLOATS];
+    static float many[FLOATS];
+    double loss;
+    double other;
+    const size_t count = train(two_text, "1f1b", "[]", 1, one, &loss);
+    assert_true(expect_finite_bits(loss) && loss > 0);
+    assert_int_equal(count, 3 * (9 * 6 + 7 * 6 + 10 * 3 + 3)); /* with two moments */
+    for (uint32_t k = 0; k < 3; k++) {
+        const uint32_t stages = k + 2;
+        assert_int_equal(train(two_text, "1f1b", cuts[k], stages, many, &other), count);
+        assert_memory_equal(one, many, count * sizeof *one);
+        assert_true(loss == other);
     }
 }
 
@@ -83,6 +115,7 @@ static void rows_are_trained(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cuts_give_the_same_bits),
+        cmocka_unit_test(several_inputs_cross_cuts),
         cmocka_unit_test(rows_are_trained),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,6 +39,25 @@ layers:
   - {name: fc2, kind: dense, out: classes}
 """
 CLASS_CUTS = {1: "[]", 2: "[fc1]", 3: "[lstm, gru]", 4: "[fc1, add, pool]"}
+# Each target is the source's token at its position, for which attention has to look there.
+TWO_INPUTS = """\
+input:
+  source: {shape: [6], type: i32}
+  target: {shape: [6], type: i32}
+layers:
+  - {name: words, kind: embedding, from: source, count: tokens, out: 16}
+  - {name: places, kind: position, length: 6}
+  - {name: key, kind: linear, out: 16}
+  - {name: value, kind: linear, from: places, out: 16}
+  - {name: start, kind: embedding, from: target, count: tokens, out: 16}
+  - {name: steps, kind: position, length: 6}
+  - {name: query, kind: linear, out: 16}
+  - {name: look, kind: attention, from: [query, key, value], heads: 2}
+  - {name: both, kind: add, from: [steps, look]}
+  - {name: norm, kind: layernorm, dims: 1}
+  - {name: head, kind: linear, out: classes}
+"""
+TWO_CUTS = {1: "[]", 2: "[value]", 4: "[target, start, look]"}
 METHODS = ("pipedream", "pipedream-2bw", "async", "spectrain", "pipeoptim", "xpipe", "umpipe",
            "{kind: ea-pipe, replicas: 2}", "{kind: avgpipe, replicas: 2}", "pipefb")
 
@@ -162,6 +181,20 @@ cut: []
         self.ringpipe("resume", self.dir / "3", "--set", "train.epochs=3")
         self.train(self.run_yaml, "longer", *sets, "train.epochs=3")
         self.assertEqual(self.bytes_of("3"), self.bytes_of("longer"))
+
+    def test_two_inputs(self):
+        """The second input crosses cuts to the layer that reads it."""
+        rng = random.Random(9)
+        rows = [rng.choices(range(1, 9), k=6) for _ in range(320)]
+        for part, some in (("train", rows[:256]), ("test", rows[256:])):
+            write_ids(self.dir / f"x_{part}.npy", [row + [0] + row[:5] for row in some])
+            write_ids(self.dir / f"y_{part}.npy", some)
+        (self.dir / "two.yaml").write_text(TWO_INPUTS)
+        eval_ = self.same_for_all_cuts(
+            self.run_yaml, TWO_CUTS, f"model={self.dir}/two.yaml",
+            f"data={{set: npy, path: {self.dir}}}", "train.epochs=14",
+            "optimizer={kind: adam, lr: 0.01}")
+        self.assertGreater(eval_["accuracy"], 0.5)
 
     def test_memory(self):
         """What is recomputed or offloaded is the same, with its dropout."""
