@@ -78,6 +78,7 @@ NEEDED = {
     ("layers", "lstm"): "hidden: 2", ("layers", "gru"): "hidden: 2",
     ("layers", "attention"): "heads: 2", ("layers", "swiglu"): "from: [data, data]",
     ("layers", "add"): "from: [data, data]", ("layers", "concat"): "from: [data, data]",
+    ("layers", "additive"): "from: [data, data, data]",
     ("layers", "mul"): "from: [data, data]", ("layers", "droppath"): "p: 0.1",
     ("layers", "convtranspose2d"): "out: 2, kernel: 3",
 }

@@ -38,6 +38,7 @@ static const char *value_of(const char *kind, const char *key) {
                                             {"align_corners", "false"},
                                             {"output_pad", "0"},
                                             {"axis", "1"},
+                                            {"normalise", "true"},
                                             {"start", "1"},
                                             {"end", "2"},
                                             {NULL, NULL}};
