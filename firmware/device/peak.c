@@ -49,7 +49,9 @@ static rp_err check_result(const probe *p, const shape *s, uint32_t rounds) {
     rp_err err;
     RP_TRY(rp_buffer_read_now(p->device, &got, p->out, 0, sizeof got));
     for (uint32_t i = 0; i < s->chains; i++) {
-        want += 4 * (0.001 * i * kept + (double)B / (1 - (double)A) * (1 - kept));
+        for (uint32_t lane = 0; lane < s->width; lane++) {
+            want += 0.001 * (16 * i + lane) * kept + (double)B / (1 - (double)A) * (1 - kept);
+        }
     }
     if (!(fabs((double)got - want) <= 1e-3 * want)) {
         return rp_fail(RP_ERR_NUMERIC, "kernels/peak.cl: got %g, expected %g", (double)got, want);

@@ -104,11 +104,13 @@ schedule: gpipe
 
 def train_torch(args, net, parts):
     (x, y), _ = parts
+    wait = torch.cuda.synchronize if args.torch_device == "cuda" else lambda: None
     optimizer = torch.optim.AdamW(net.parameters(), lr=args.lr, weight_decay=0.01)
     count = len(x) // args.batch
     losses, times = [], []
     for step in range(args.steps):
         first = step % count * args.batch
+        wait()
         start = time.perf_counter()
         optimizer.zero_grad()
         out = net(x[first:first + args.batch])
@@ -116,6 +118,7 @@ def train_torch(args, net, parts):
                                                  y[first:first + args.batch].flatten())
         loss.backward()
         optimizer.step()
+        wait()
         times.append(time.perf_counter() - start)
         losses.append(loss.item())
     return losses, args.batch * args.time / statistics.median(times[2:])
@@ -146,10 +149,12 @@ def main():
     parser.add_argument("--lr", type=float, default=3e-3)
     parser.add_argument("--boards", type=int, default=1)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--torch-device", choices=("cpu", "cuda"), default="cpu")
     args = parser.parse_args()
     if (args.text is None) == (args.classes is None):
         parser.error("expected --text or --classes")
     torch.set_num_threads(args.threads)
+    torch.backends.cudnn.allow_tf32 = False  # PyTorch's default on a GPU lets LSTMs round to TF32
     if args.classes:
         parts, tokens = read_classes(args.classes, args.time, args.vocab)
         classes = int(parts[0][1].max()) + 1
@@ -165,6 +170,8 @@ def main():
         summary = json.loads((ring / "summary.json").read_text())
         net = Net(model, parts[0][0], classes, tokens)
         net.load(start / "weights.safetensors")
+        net.to(args.torch_device)
+        parts = [[tensor.to(args.torch_device) for tensor in part] for part in parts]
         losses, rate = train_torch(args, net, parts)
         gaps = [b["time_s"] - a["time_s"] for a, b in zip(steps, steps[1:])]
         ours = args.batch * args.time / statistics.median(gaps[2:])

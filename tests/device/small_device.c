@@ -4,7 +4,8 @@
  * No queue with profiling (V3D); at most 128 items in a group, and 64 in one of a kernel (Vivante);
  * 16 KiB of local memory (V3D), or RP_SMALL_DEVICE_LOCAL bytes; one compute unit, 1 MHz (Adreno,
  * V3D); no buffer above 64 MiB. With RP_SMALL_DEVICE_APART it has memory of its own, and the
- * machine so many bytes. */
+ * machine so many bytes. With RP_SMALL_DEVICE_ALIGN parts of a buffer begin at multiples of so many
+ * bytes (512: NVIDIA). */
 #include <CL/cl.h>
 #include <dlfcn.h>
 #include <stdint.h>
@@ -84,6 +85,11 @@ cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t bytes, v
         break;
     case CL_DEVICE_MAX_MEM_ALLOC_SIZE:
         *(cl_ulong *)value = BUFFER_BYTES;
+        break;
+    case CL_DEVICE_MEM_BASE_ADDR_ALIGN:
+        if (getenv("RP_SMALL_DEVICE_ALIGN")) {
+            *(cl_uint *)value = 8 * (cl_uint)strtoul(getenv("RP_SMALL_DEVICE_ALIGN"), NULL, 10);
+        }
         break;
     case CL_DEVICE_MAX_CLOCK_FREQUENCY:
     case CL_DEVICE_MAX_COMPUTE_UNITS:
