@@ -115,7 +115,8 @@ static void torchvision_nets(void **state) {
     }
 }
 
-/* minGPT's count of gpt-nano, without a tied output layer, and SpecTrain's of its LSTM. */
+/* minGPT's count of gpt-nano, without a tied output layer, SpecTrain's of its LSTM, and that of
+ * NVIDIA's GNMT with two embeddings. */
 static void text_nets(void **state) {
     (void)state;
     const struct {
@@ -128,6 +129,9 @@ static void text_nets(void **state) {
         {"char-rnn", {rp_shape_1(64), RP_I32, 65, 65}, 243969},
         {"residual-lstm", {rp_shape_1(200), RP_I32, 2, 10000}, 1874690},
         {"gpt1-14-narrow", {rp_shape_1(128), RP_I32, 2000, 2000}, 3304192},
+        {"gnmt-8", {rp_shape_1(100), RP_I32, 32320, 32320}, 193766977},
+        {"gnmt-16", {rp_shape_1(100), RP_I32, 32320, 32320}, 277718593},
+        {"gnmt-narrow", {rp_shape_1(80), RP_I32, 8000, 8000}, 3904577},
     };
     for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
         char *path;
@@ -142,7 +146,7 @@ static void text_nets(void **state) {
                          nets[i].trained);
         assert_int_equal(rp_model_id_count(model), nets[i].data.tokens);
         assert_int_equal(rp_model_type(model, RP_LAYER_DATA), RP_I32);
-        assert_int_equal(rp_model_type(model, 0), RP_F32);
+        assert_int_equal(rp_model_type(model, model->input_count), RP_F32);
     }
 }
 
