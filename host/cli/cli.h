@@ -92,6 +92,7 @@ typedef struct {
     rp_cli_fleet fleet;
     double minutes;        /* of tune */
     const char *to, *from; /* of data fetch */
+    uint32_t vocab;        /* of data bpe */
     bool as_line;          /* of keys show: --roster */
 } rp_cli_args;
 
@@ -149,6 +150,6 @@ rp_cli_action rp_verb_train, rp_verb_resume, rp_verb_eval, rp_verb_predict, rp_v
     rp_verb_boards_forget, rp_verb_image, rp_verb_flash, rp_verb_bundle, rp_verb_push,
     rp_verb_slots, rp_verb_validate, rp_verb_revert, rp_verb_keys_new, rp_verb_keys_show,
     rp_verb_keys_list, rp_verb_keys_trust, rp_verb_keys_untrust, rp_verb_data_fetch,
-    rp_verb_inspect, rp_verb_list;
+    rp_verb_data_bpe, rp_verb_inspect, rp_verb_list;
 
 #endif

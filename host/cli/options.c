@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "data/vocab.h"
 #include "lab/lab.h"
 #include "push/several.h"
 
@@ -124,6 +125,7 @@ const rp_option rp_cli_options[] = {
      0},
     TEXT("to", "DIR", to, "Folder to put the files in"),
     TEXT("from", "ADDRESS", from, "Address of a mirror: https, http or file"),
+    NUMBER("vocab", "N", vocab, RP_TOKENS_MAX, "Number of tokens, at least 260"),
 
     FLAG("quiet", 'q', quiet, "Print errors and the result, nothing else"),
     FLAG("verbose", 'v', verbose, "Print debug messages, with time and source"),
@@ -259,9 +261,14 @@ const rp_cli_verb rp_cli_verbs[] = {
      rp_verb_keys_trust},
     {"keys untrust", "NAME", 1, 1, "dir", "Remove a name from the trusted keys", NULL,
      rp_verb_keys_untrust},
-    {"data", "fetch", 0, 0, "", "Fetch data sets", NULL, NULL},
+    {"data", "fetch|bpe", 0, 0, "", "Fetch data sets, and learn tokenisers", NULL, NULL},
     {"data fetch", "SET", 1, 1, "to! from format",
      "Fetch a data set's official files and verify their checksums", NULL, rp_verb_data_fetch},
+    {"data bpe", "FILE...", 1, UINT32_MAX, "vocab! out:json! yes format",
+     "Learn a byte-level BPE from texts, as tokenizer.json",
+     "The files are texts in UTF-8. A run file takes the result as `tokens` of its data, and "
+     "Hugging Face's tokenizers can load it.",
+     rp_verb_data_bpe},
     {"inspect", "FILE.safetensors|MODEL.yaml", 1, 1, "format input classes",
      "List the tensors of a file, or the layers of a model",
      "Tensors are listed with their ranges; layers with shapes, parameters, operations and memory "

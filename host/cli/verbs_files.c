@@ -1,18 +1,11 @@
-/* draw and data fetch. */
-#include <errno.h>
+/* draw. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-
-#include <jansson.h>
 
 #include "base/input.h"
-#include "base/json_print.h"
 #include "cli/cli.h"
 #include "cli/draw.h"
 #include "cli/draw_plan.h"
-#include "data/fetch.h"
 
 static rp_err draw_plan(rp_arena *arena, const char *path) {
     rp_plan *plan;
@@ -81,38 +74,4 @@ rp_err rp_verb_draw(rp_arena *arena, const rp_cli_args *args) {
                                      .steady = !kind->flushed && !args->draw.whole && chunks == 1,
                                      .svg = strcmp(args->format, "svg") == 0};
     return rp_draw_schedule(stdout, &options);
-}
-
-/* Prints names and sizes of the fetched files. */
-static rp_err print_fetched(const rp_cli_args *args) {
-    const bool json = rp_cli_is_json(args);
-    const char *name;
-    json_t *files = json_array();
-    for (uint32_t i = 0; (name = rp_data_fetch_file(args->words.item[0], i)) != NULL; i++) {
-        char path[4096];
-        struct stat facts = {0};
-        (void)snprintf(path, sizeof path, "%s/%s", args->to, name);
-        if (stat(path, &facts) != 0) {
-            json_decref(files);
-            return rp_fail(RP_ERR_IO, "%s: %s", path, strerror(errno));
-        }
-        (void)json_array_append_new(
-            files, json_pack("{s:s, s:I}", "name", name, "bytes", (json_int_t)facts.st_size));
-        if (!json) {
-            (void)printf("%-28s %12lld bytes\n", name, (long long)facts.st_size);
-        }
-    }
-    json_t *object = json_pack("{s:i, s:s, s:s, s:o}", "version", 1, "set", args->words.item[0],
-                               "folder", args->to, "files", files);
-    if (json) {
-        return rp_json_print(object, 0, stdout);
-    }
-    json_decref(object);
-    return RP_OK;
-}
-
-rp_err rp_verb_data_fetch(rp_arena *arena, const rp_cli_args *args) {
-    (void)arena;
-    const rp_err err = rp_data_fetch(args->words.item[0], args->from, args->to);
-    return err == RP_OK ? print_fetched(args) : err;
 }

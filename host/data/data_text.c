@@ -1,4 +1,8 @@
 /* A language model's samples: windows of a text. */
+#include <stdio.h>
+
+#include "data/bpe_encode.h"
+#include "data/bpe_file.h"
 #include "data/data.h"
 #include "data/ids.h"
 #include "data/sample_time.h"
@@ -80,24 +84,9 @@ fail:
     return err;
 }
 
-/* A window has one token more than a sample: the label of its last token. */
-static rp_err count_windows(const own *o, const span *part, rp_split split, rp_data *data) {
-    const uint64_t tokens = o->part[split].count;
-    if (tokens <= o->time) {
-        return rp_fail(RP_ERR_FORMAT,
-                       "%s: the %s part has %llu tokens (%s), expected at least %u, one more than "
-                       "`time`",
-                       part->file->path, rp_split_name(split), (unsigned long long)tokens,
-                       rp_token_kinds[o->vocab.rules.kind], o->time + 1);
-    }
-    data->count[split] = (uint32_t)((tokens - 1) / o->time);
-    return RP_OK;
-}
-
 static rp_err read_parts(rp_arena *arena, rp_arena *scratch, const rp_token_rules *rules,
-                         uint32_t most, const char *const *path, rp_data *data) {
+                         uint32_t most, const char *const *path, own *o) {
     const uint32_t special = rules->kind == RP_TOKENS_WORDS ? RP_TOKENS_SPECIAL : 0;
-    own *o = data->own;
     rp_text_file file[2];
     span part[2];
     rp_vocab_learner learner;
@@ -113,10 +102,78 @@ static rp_err read_parts(rp_arena *arena, rp_arena *scratch, const rp_token_rule
     RP_TRY(rp_vocab_finish(arena, &learner, special, most, &o->vocab));
     for (rp_split split = RP_SPLIT_TRAIN; split <= RP_SPLIT_TEST; split++) {
         RP_TRY(store_ids(arena, &o->vocab, &part[split], &o->part[split]));
-        RP_TRY(count_windows(o, &part[split], split, data));
     }
 fail:
     return err;
+}
+
+/* ---- parts of words -------------------------------------------------------------------------- */
+
+static rp_err store_span(rp_arena *arena, const rp_bpe *bpe, const uint32_t *id, uint64_t count,
+                         rp_ids *ids) {
+    rp_err err;
+    RP_TRY(rp_ids_open(arena, ids, bpe->count, count));
+    for (uint64_t i = 0; i < count; i++) {
+        rp_ids_add(ids, id[i]);
+    }
+fail:
+    return err;
+}
+
+/* Encodes a file, and with two parts moves the last tenth of its tokens to the second one. */
+static rp_err encode_file(rp_arena *arena, rp_bpe_encoder *encoder, const rp_bpe *bpe,
+                          const char *path, rp_ids *part, uint32_t parts) {
+    const uint32_t *id;
+    uint64_t count;
+    rp_text_file file;
+    rp_arena scratch;
+    rp_err err;
+    rp_arena_init(&scratch, "text", 0);
+    RP_TRY(rp_text_file_read(&scratch, path, &file));
+    RP_TRY(rp_text_file_check(&file));
+    RP_TRY(bpe->nfc ? rp_text_file_check_nfc(&file) : RP_OK);
+    RP_TRY(rp_bpe_encode(encoder, file.text, file.bytes, &id, &count));
+    const uint64_t first = parts > 1 ? count * 9 / 10 : count;
+    RP_TRY(store_span(arena, bpe, id, first, &part[0]));
+    if (parts > 1) {
+        RP_TRY(store_span(arena, bpe, id + first, count - first, &part[1]));
+    }
+fail:
+    rp_arena_finish(&scratch);
+    return err;
+}
+
+static rp_err encode_parts(rp_arena *arena, const rp_token_rules *rules, const char *const *path,
+                           own *o) {
+    rp_bpe_encoder *encoder = NULL;
+    const rp_bpe *bpe;
+    rp_err err;
+    RP_TRY(rp_bpe_read(arena, rules->file, &bpe));
+    o->vocab = rp_vocab_of_bpe(bpe);
+    RP_TRY(rp_bpe_encoder_open(bpe, &encoder));
+    RP_TRY(encode_file(arena, encoder, bpe, path[0], &o->part[0], path[1] ? 1 : 2));
+    if (path[1]) {
+        RP_TRY(encode_file(arena, encoder, bpe, path[1], &o->part[1], 1));
+    }
+fail:
+    rp_bpe_encoder_close(&encoder);
+    return err;
+}
+
+/* ---- the set --------------------------------------------------------------------------------- */
+
+/* A window has one token more than a sample: the label of its last token. */
+static rp_err count_windows(const own *o, const char *path, rp_split split, rp_data *data) {
+    const uint64_t tokens = o->part[split].count;
+    if (tokens <= o->time) {
+        return rp_fail(RP_ERR_FORMAT,
+                       "%s: the %s part has %llu tokens (%s), expected at least %u, one more than "
+                       "`time`",
+                       path, rp_split_name(split), (unsigned long long)tokens,
+                       rp_token_kinds[o->vocab.rules.kind], o->time + 1);
+    }
+    data->count[split] = (uint32_t)((tokens - 1) / o->time);
+    return RP_OK;
 }
 
 static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_data_input *input,
@@ -135,12 +192,16 @@ static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_d
     RP_TRY(rp_time_read(keys, input, &o->time));
     RP_TRY(rp_data_find_files(arena, keys, ".txt", data, &path[0], &path[1]));
     data->test_path = NULL; /* without a test file, a tenth is the test part */
-    RP_TRY(read_parts(arena, &scratch, &rules, most, path, data));
+    RP_TRY(rules.kind == RP_TOKENS_BPE ? encode_parts(arena, &rules, path, o)
+                                       : read_parts(arena, &scratch, &rules, most, path, o));
+    for (rp_split split = RP_SPLIT_TRAIN; split <= RP_SPLIT_TEST; split++) {
+        RP_TRY(count_windows(o, path[1] ? path[split] : path[0], split, data));
+    }
     data->type = RP_I32;
     data->sample = rp_shape_1(o->time);
     data->target_width = o->time;
     data->vocab = &o->vocab;
-    data->characters = rules.kind != RP_TOKENS_WORDS;
+    data->characters = rules.kind == RP_TOKENS_BYTES || rules.kind == RP_TOKENS_CHARS;
     data->tokens = data->classes = o->vocab.count;
     data->text_tokens = o->part[RP_SPLIT_TRAIN].count;
 fail:
@@ -162,8 +223,8 @@ static rp_err read_ids(const rp_data *data, rp_split split, uint32_t index, int3
 
 const rp_data_kind rp_data_text = {
     .name = "text",
-    .source = "a text for a language model: windows of bytes, characters or words, each token with "
-              "the next one as its label",
+    .source = "a text for a language model: windows of bytes, characters, words or parts of words, "
+              "each token with the next one as its label",
     .open = open_set,
     .read_ids = read_ids,
 };

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/bpe_encode.h"
+#include "data/bpe_file.h"
 #include "data/data.h"
 #include "data/ids.h"
 #include "data/labels.h"
@@ -28,7 +30,8 @@ typedef struct {
     rp_labels labels;
     bool named; /* classes are names */
     rp_vocab vocab;
-    part part[2]; /* by split */
+    rp_bpe_encoder *encoder; /* while the set is opened, if tokens are parts of words; else NULL */
+    part part[2];            /* by split */
 } own;
 
 /* A file while it is read. */
@@ -203,6 +206,9 @@ static rp_err learn_vocab(rp_arena *scratch, tsv_file *file, uint32_t most) {
     rp_err err;
     RP_TRY(rp_vocab_begin(scratch, &o->rules, &learner));
     RP_TRY(learn_lines(scratch, file, &learner));
+    if (o->encoder) {
+        return RP_OK;
+    }
     RP_TRY(rp_vocab_finish(o->arena, &learner, RP_TOKENS_SPECIAL, most, &o->vocab));
 fail:
     return err;
@@ -212,12 +218,18 @@ fail:
 
 /* Counts the tokens of the line. */
 static rp_err count_tokens(const tsv_file *file, uint64_t *out) {
+    const rp_line_field *field = &file->lines.field[file->text];
+    const own *o = file->of;
+    const uint32_t *ids;
     const char *text;
     size_t bytes;
     rp_arena scratch;
+    if (o->encoder) {
+        return rp_bpe_encode(o->encoder, field->at, field->bytes, &ids, out);
+    }
     rp_arena_init(&scratch, "line", 0);
     const rp_err err = prepare_text(&scratch, file, &text, &bytes);
-    *out = err == RP_OK ? rp_tokens_count(&file->of->rules, text, bytes) : 0;
+    *out = err == RP_OK ? rp_tokens_count(&o->rules, text, bytes) : 0;
     rp_arena_finish(&scratch);
     return err;
 }
@@ -247,9 +259,23 @@ fail:
     return err;
 }
 
-static rp_err store_line(tsv_file *file, uint32_t index) {
-    own *o = file->of;
-    part *p = &o->part[file->split];
+/* Adds the ids of the line's text, `time` at most. */
+static rp_err store_parts(const tsv_file *file, rp_ids *out) {
+    const rp_line_field *field = &file->lines.field[file->text];
+    const own *o = file->of;
+    const uint32_t *ids;
+    uint64_t count;
+    rp_err err;
+    RP_TRY(rp_bpe_encode(o->encoder, field->at, field->bytes, &ids, &count));
+    for (uint64_t i = 0; i < count && i < o->time; i++) {
+        rp_ids_add(out, ids[i]);
+    }
+fail:
+    return err;
+}
+
+static rp_err store_tokens(const tsv_file *file, rp_ids *out) {
+    const own *o = file->of;
     const char *text;
     const char *token;
     size_t bytes;
@@ -257,16 +283,25 @@ static rp_err store_line(tsv_file *file, uint32_t index) {
     rp_arena scratch;
     rp_err err;
     rp_arena_init(&scratch, "line", 0);
-    RP_TRY(read_class(file, &p->label[index]));
     RP_TRY(prepare_text(&scratch, file, &text, &bytes));
     const char *end = text + bytes;
     for (uint32_t i = 0; i < o->time && rp_tokens_next(&o->rules, &text, end, &token, &length);
          i++) {
-        rp_ids_add(&p->ids, rp_vocab_find(&o->vocab, token, length));
+        rp_ids_add(out, rp_vocab_find(&o->vocab, token, length));
     }
-    p->first[index + 1] = p->ids.count;
 fail:
     rp_arena_finish(&scratch);
+    return err;
+}
+
+static rp_err store_line(tsv_file *file, uint32_t index) {
+    own *o = file->of;
+    part *p = &o->part[file->split];
+    rp_err err;
+    RP_TRY(read_class(file, &p->label[index]));
+    RP_TRY(o->encoder ? store_parts(file, &p->ids) : store_tokens(file, &p->ids));
+    p->first[index + 1] = p->ids.count;
+fail:
     return err;
 }
 
@@ -331,6 +366,9 @@ static rp_err read_file(own *o, rp_split split, const char *path, uint32_t most)
     file->split = split;
     RP_TRY(rp_text_file_read(&scratch, path, &file->file));
     RP_TRY(rp_text_file_check(&file->file));
+    if (o->encoder && o->vocab.bpe->nfc) {
+        RP_TRY(rp_text_file_check_nfc(&file->file));
+    }
     if (split == RP_SPLIT_TRAIN) {
         RP_TRY(learn_vocab(&scratch, file, most));
     }
@@ -364,12 +402,35 @@ fail:
     return err;
 }
 
+/* Reads the tokeniser. Short texts are filled with id 0, which has to be a token for that. */
+static rp_err open_bpe(own *o) {
+    static const char *const names[] = {"<padding>", "<pad>", "[PAD]", "<|padding|>"};
+    const rp_bpe *bpe;
+    bool pads = false;
+    rp_err err;
+    RP_TRY(rp_bpe_read(o->arena, o->rules.file, &bpe));
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        pads = pads || strcmp(bpe->name[0], names[i]) == 0;
+    }
+    if (!pads) {
+        return rp_fail(RP_ERR_FORMAT,
+                       "%s: token 0 is '%.40s': expected <padding>, <pad>, [PAD] or <|padding|>, "
+                       "because id 0 fills short texts of `set: tsv`; `ringpipe data bpe` makes "
+                       "such a file",
+                       o->rules.file, bpe->name[0]);
+    }
+    o->vocab = rp_vocab_of_bpe(bpe);
+    RP_TRY(rp_bpe_encoder_open(bpe, &o->encoder));
+fail:
+    return err;
+}
+
 static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_data_input *input,
                        bool class_target) {
     const char *train;
     const char *test;
     uint32_t most;
-    own *o;
+    own *o = NULL;
     rp_err err;
     (void)class_target;
     RP_TRY(RP_ARENA_NEW(arena, 1, &o));
@@ -378,6 +439,7 @@ static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_d
     data->own = o;
     RP_TRY(read_keys(o, keys, input, &most));
     RP_TRY(rp_data_find_files(arena, keys, ".tsv", data, &train, &test));
+    RP_TRY(o->rules.kind == RP_TOKENS_BPE ? open_bpe(o) : RP_OK);
     RP_TRY(read_file(o, RP_SPLIT_TRAIN, train, most));
     if (test) {
         RP_TRY(read_file(o, RP_SPLIT_TEST, test, most));
@@ -389,6 +451,9 @@ static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_d
     data->text_tokens = o->part[RP_SPLIT_TRAIN].ids.count;
     data->padding = 1 - (double)data->text_tokens / o->time / data->count[RP_SPLIT_TRAIN];
 fail:
+    if (o) {
+        rp_bpe_encoder_close(&o->encoder);
+    }
     return err;
 }
 
@@ -417,8 +482,9 @@ static rp_err read_label(const rp_data *data, uint32_t index, int32_t *label) {
 
 const rp_data_kind rp_data_tsv = {
     .name = "tsv",
-    .source = "texts and their classes in columns between tabs: words, characters or bytes as "
-              "token ids",
+    .source =
+        "texts and their classes in columns between tabs: words, parts of words, characters or "
+        "bytes as token ids",
     .open = open_set,
     .read_ids = read_ids,
     .read_label = read_label,

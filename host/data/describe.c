@@ -8,6 +8,7 @@
 #include <jansson.h>
 
 #include "base/replace.h"
+#include "data/bpe_file.h"
 
 enum { DIGITS = 17 /* enough to read back the same double */, PATH_BYTES = 4096 };
 
@@ -90,7 +91,11 @@ static void put_tokens(json_t *object, const rp_data *data, bool *good) {
         put_value(object, "lower", json_boolean(vocab->rules.lower), good);
         put_value(object, "split", json_string(rp_token_splits[vocab->rules.by_space]), good);
     }
-    put_names(object, "vocab", vocab->name, vocab->count, good);
+    if (vocab->bpe) {
+        put_value(object, "tokenizer", rp_bpe_to_json(vocab->bpe), good);
+    } else {
+        put_names(object, "vocab", vocab->name, vocab->count, good);
+    }
     put_value(object, "text_tokens", json_integer((json_int_t)data->text_tokens), good);
     put_value(object, "padding", json_real(data->padding), good);
 }

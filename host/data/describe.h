@@ -12,10 +12,11 @@
  * `x_names`, `y_names` exist if classes or columns have names; `mean` and `std` if values are
  * normalised: one number for each channel of an image, or value of a table's sample.
  *
- * Keys of token ids: `type` is "i32" (missing: "f32"); `tokens` is "ids", "bytes", "chars" or
- * "words"; `token_count`: ids are below it. For chars and words `vocab` has the token of each id,
+ * Keys of token ids: `type` is "i32" (missing: "f32"); `tokens` is "ids", "bytes", "chars", "words"
+ * or "bpe"; `token_count`: ids are below it. For chars and words `vocab` has the token of each id,
  * of which the first `special` (0 or 4: padding, unknown, begin, end) are not of the text; for
- * words `lower` and `split` say how a text is split. `text_tokens` is the number of tokens in the
+ * words `lower` and `split` say how a text is split. For bpe `tokenizer` is a map as in
+ * bpe_file.h, with all that changes an id. `text_tokens` is the number of tokens in the
  * training texts, `padding` the share of padding in the training part.
  *
  *   {"type": "i32", "tokens": "words", "token_count": 10000, "special": 4, "lower": true,

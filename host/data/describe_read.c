@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 #include "base/input.h"
+#include "data/bpe_file.h"
 #include "data/describe.h"
 #include "data/labels.h"
 
@@ -271,7 +272,7 @@ static rp_err read_rules(const json_t *root, const char *path, rp_token_rules *o
     const uint32_t by_space = find_word(split, rp_token_splits, 2);
     *out = (rp_token_rules){.kind = (rp_token_kind)kind};
     if (kind == RP_TOKENS_KINDS) {
-        return fail_key(path, "tokens", "ids, bytes, chars or words");
+        return fail_key(path, "tokens", "ids, bytes, chars, words or bpe");
     }
     if (kind == RP_TOKENS_WORDS && !json_is_boolean(lower)) {
         return fail_key(path, "lower", "true or false");
@@ -282,6 +283,18 @@ static rp_err read_rules(const json_t *root, const char *path, rp_token_rules *o
     out->lower = kind == RP_TOKENS_WORDS && json_is_true(lower);
     out->by_space = kind == RP_TOKENS_WORDS && by_space == 1;
     return RP_OK;
+}
+
+static rp_err read_bpe(rp_arena *arena, const json_t *root, const char *path, rp_description *out) {
+    const rp_bpe *bpe;
+    rp_err err;
+    RP_TRY(rp_bpe_from_json(arena, json_object_get(root, "tokenizer"), path, &bpe));
+    if (bpe->count != out->tokens) {
+        return fail_key(path, "token_count", "the number of tokens in `tokenizer`");
+    }
+    out->vocab = rp_vocab_of_bpe(bpe);
+fail:
+    return err;
 }
 
 /* Reads the meaning of token ids, if samples are ids. */
@@ -303,6 +316,9 @@ static rp_err read_tokens(rp_arena *arena, const json_t *root, const char *path,
     RP_TRY(read_whole(root, path, "special", RP_TOKENS_SPECIAL, &special));
     if (out->tokens == 0 || (rules.kind == RP_TOKENS_BYTES && out->tokens != 256)) {
         return fail_key(path, "token_count", "the number of different ids, 256 for bytes");
+    }
+    if (rules.kind == RP_TOKENS_BPE) {
+        return read_bpe(arena, root, path, out);
     }
     if ((special != 0 && special != RP_TOKENS_SPECIAL) || special > out->tokens) {
         return fail_key(path, "special", "0 or 4");

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "data/bpe_encode.h"
+#include "data/unicode.h"
 
 enum { SHOWN_BYTES = 60 };
 
@@ -12,6 +14,29 @@ static rp_err fail_unknown(const char *token, size_t bytes) {
     return rp_fail(RP_ERR_USAGE,
                    "'%s' does not occur in the training text, so the net has no token for it",
                    rp_utf8_show(token, bytes, shown, sizeof shown));
+}
+
+static rp_err encode_bpe(rp_arena *arena, const rp_bpe *bpe, const char *text, int32_t **out,
+                         uint32_t *count) {
+    const size_t bytes = strlen(text);
+    rp_bpe_encoder *encoder = NULL;
+    const uint32_t *ids;
+    uint64_t found;
+    rp_err err;
+    if (bpe->nfc && rp_unicode_nfc_bytes(text, bytes) < bytes) {
+        return rp_fail(RP_ERR_USAGE, "byte %zu of the text: expected a text in normal form C (NFC)",
+                       rp_unicode_nfc_bytes(text, bytes));
+    }
+    RP_TRY(rp_bpe_encoder_open(bpe, &encoder));
+    RP_TRY(rp_bpe_encode(encoder, text, bytes, &ids, &found));
+    RP_TRY(RP_ARENA_NEW(arena, found + 1, out));
+    for (uint64_t i = 0; i < found; i++) {
+        (*out)[i] = (int32_t)ids[i];
+    }
+    *count = (uint32_t)found;
+fail:
+    rp_bpe_encoder_close(&encoder);
+    return err;
 }
 
 rp_err rp_text_encode(rp_arena *arena, const rp_vocab *vocab, const char *text, int32_t **out,
@@ -29,6 +54,9 @@ rp_err rp_text_encode(rp_arena *arena, const rp_vocab *vocab, const char *text, 
     if (!rp_utf8_is_valid(text)) {
         return rp_fail(RP_ERR_USAGE, "the text is not UTF-8");
     }
+    if (vocab->bpe) {
+        return encode_bpe(arena, vocab->bpe, text, out, count);
+    }
     RP_TRY(rp_tokens_prepare(arena, &vocab->rules, text, bytes, &at, &length));
     const char *end = at + length;
     RP_TRY(RP_ARENA_NEW(arena, rp_tokens_count(&vocab->rules, at, length) + 1, out));
@@ -43,11 +71,19 @@ fail:
     return err;
 }
 
+static rp_err fail_write(void) {
+    return rp_fail(RP_ERR_IO, "standard output: %s", strerror(errno));
+}
+
 rp_err rp_text_write_token(const rp_vocab *vocab, uint32_t id, FILE *file) {
     RP_ASSERT(id < vocab->count);
+    if (vocab->bpe) {
+        const rp_bpe_text *text = &vocab->bpe->text[id];
+        return fwrite(text->at, 1, text->bytes, file) == text->bytes ? RP_OK : fail_write();
+    }
     const bool good = vocab->rules.kind == RP_TOKENS_BYTES ? fputc((int)id, file) != EOF
                       : vocab->rules.kind == RP_TOKENS_WORDS
                           ? fprintf(file, " %s", vocab->name[id]) > 0
                           : fputs(vocab->name[id], file) != EOF;
-    return good ? RP_OK : rp_fail(RP_ERR_IO, "standard output: %s", strerror(errno));
+    return good ? RP_OK : fail_write();
 }

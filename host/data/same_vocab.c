@@ -34,6 +34,44 @@ static rp_err compare_names(const rp_data *data, const char *path, const rp_voca
     return RP_OK;
 }
 
+static bool are_same_added(const rp_bpe *now, const rp_bpe *before) {
+    bool same = now->added_count == before->added_count;
+    for (uint32_t i = 0; same && i < now->added_count; i++) {
+        const rp_bpe_added *a = &now->added[i];
+        const rp_bpe_added *b = &before->added[i];
+        same = a->id == b->id && a->strip_left == b->strip_left &&
+               a->strip_right == b->strip_right && a->normalised == b->normalised;
+    }
+    return same;
+}
+
+static bool are_same_merges(const rp_bpe *now, const rp_bpe *before) {
+    bool same = now->merges == before->merges;
+    for (uint32_t i = 0; same && i < now->merges; i++) {
+        same = now->merge[i].left == before->merge[i].left &&
+               now->merge[i].right == before->merge[i].right;
+    }
+    return same;
+}
+
+/* What makes other ids of the same text, with the same names. */
+static rp_err compare_bpes(const rp_data *data, const char *path, const rp_bpe *now,
+                           const rp_bpe *before) {
+    const char *what = strcmp(now->pattern, before->pattern) != 0  ? "pattern"
+                       : !are_same_merges(now, before)             ? "list of merges"
+                       : !are_same_added(now, before)              ? "list of added tokens"
+                       : now->whole_words != before->whole_words   ? "`ignore_merges`"
+                       : now->prefix_space != before->prefix_space ? "`add_prefix_space`"
+                       : now->nfc != before->nfc                   ? "`normalizer`"
+                                                                   : NULL;
+    return what ? rp_fail(RP_ERR_USAGE,
+                          "data set %s: the tokeniser's %s differs from that in %s: the same text "
+                          "would have other ids; expected the tokeniser that the weights were "
+                          "trained with",
+                          data->kind->name, what, path)
+                : RP_OK;
+}
+
 static rp_err compare_vocabs(const rp_data *data, const char *path, const rp_description *about) {
     static const rp_token_rules none = {.kind = RP_TOKENS_IDS};
     const rp_token_rules *now = data->vocab ? &data->vocab->rules : &none;
@@ -59,7 +97,10 @@ static rp_err compare_vocabs(const rp_data *data, const char *path, const rp_des
         (void)snprintf(text[1], sizeof *text, "%u", about->tokens);
         return fail_vocab(data, path, "the number of tokens", text[0], text[1]);
     }
-    return compare_names(data, path, &about->vocab);
+    const rp_err err = compare_names(data, path, &about->vocab);
+    return err == RP_OK && data->vocab->bpe
+               ? compare_bpes(data, path, data->vocab->bpe, about->vocab.bpe)
+               : err;
 }
 
 rp_err rp_data_check_vocab(const rp_data *data, const char *path) {

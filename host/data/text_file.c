@@ -60,6 +60,16 @@ rp_err rp_text_file_check(const rp_text_file *file) {
     return RP_OK;
 }
 
+rp_err rp_text_file_check_nfc(const rp_text_file *file) {
+    const size_t place = rp_unicode_nfc_bytes(file->text, file->bytes);
+    return place == file->bytes
+               ? RP_OK
+               : rp_fail(RP_ERR_FORMAT,
+                         "%s:%u: byte %zu of the file: the tokeniser expects a text in normal form "
+                         "C; convert it, as with Python's unicodedata.normalize(\"NFC\", text)",
+                         file->path, rp_text_file_line(file, place), place);
+}
+
 uint32_t rp_text_file_line(const rp_text_file *file, size_t at) {
     uint32_t line = 1;
     for (size_t i = 0; i < at; i++) {

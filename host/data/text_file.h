@@ -18,6 +18,8 @@ typedef struct {
 rp_err rp_text_file_read(rp_arena *arena, const char *path, rp_text_file *out) RP_MUST_CHECK;
 /* errors  FORMAT naming line and byte: not UTF-8, or a zero byte */
 rp_err rp_text_file_check(const rp_text_file *file) RP_MUST_CHECK;
+/* For a text in valid UTF-8. errors  FORMAT naming line and byte: not in normal form C */
+rp_err rp_text_file_check_nfc(const rp_text_file *file) RP_MUST_CHECK;
 /* Line, from 1, of the byte at `at`. */
 uint32_t rp_text_file_line(const rp_text_file *file, size_t at);
 

@@ -46,6 +46,10 @@ bool rp_unicode_is_space(uint32_t code) {
            code == 0x2029 || code == 0x202f || code == 0x205f || code == 0x3000;
 }
 
+bool rp_unicode_is_white(uint32_t code) {
+    return rp_unicode_is_space(code) && (code < 0x1c || code > 0x1f);
+}
+
 bool rp_unicode_is_word(uint32_t code) {
     uint32_t low = 0;
     uint32_t high = RP_UNICODE_WORDS;

@@ -7,23 +7,42 @@
 
 enum { WORDS_USUAL = 10000, WORDS_MOST = 1000000 };
 
-const char *const rp_token_kinds[RP_TOKENS_KINDS + 1] = {"ids", "bytes", "chars", "words", NULL};
+const char *const rp_token_kinds[RP_TOKENS_KINDS + 1] = {"ids",   "bytes", "chars",
+                                                         "words", "bpe",   NULL};
 const char *const rp_token_splits[] = {"punctuation", "space", NULL};
-static const char *const special_names[RP_TOKENS_SPECIAL] = {"<padding>", "<unknown>", "<begin>",
-                                                             "<end>"};
+const char *const rp_token_specials[RP_TOKENS_SPECIAL] = {"<padding>", "<unknown>", "<begin>",
+                                                          "<end>"};
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
+static bool is_file(const rp_node *node) {
+    const char *text = node && rp_node_is_scalar(node) ? rp_node_text(node) : "";
+    const size_t length = strlen(text);
+    return length > 5 && strcmp(text + length - 5, ".json") == 0;
+}
+
+static rp_err read_kind(rp_node *keys, rp_token_rules *out) {
+    static const char *const words[] = {"bytes", "chars", "words", "FILE.json", NULL};
+    uint32_t kind = 0;
+    rp_err err;
+    RP_TRY(rp_node_need(keys, "tokens"));
+    const rp_node *node = rp_node_find(keys, "tokens");
+    if (is_file(node)) {
+        *out = (rp_token_rules){.kind = RP_TOKENS_BPE, .file = rp_node_text(node)};
+        return RP_OK;
+    }
+    RP_TRY(rp_node_word(keys, "tokens", words, &kind));
+    *out = (rp_token_rules){.kind = (rp_token_kind)(kind + 1)};
+fail:
+    return err;
+}
+
 rp_err rp_token_rules_read(rp_node *keys, rp_token_rules *out, uint32_t *most) {
     static const char *const of_words[] = {"vocab", "lower", "split"};
-    uint32_t kind = 0;
     uint32_t split = 0;
     rp_err err;
-    *out = (rp_token_rules){0};
     *most = WORDS_USUAL;
-    RP_TRY(rp_node_need(keys, "tokens"));
-    RP_TRY(rp_node_word(keys, "tokens", rp_token_kinds + 1, &kind));
-    out->kind = (rp_token_kind)(kind + 1);
+    RP_TRY(read_kind(keys, out));
     for (size_t i = 0; out->kind != RP_TOKENS_WORDS && i < 3; i++) {
         const rp_node *node = rp_node_find(keys, of_words[i]);
         if (node) {
@@ -137,8 +156,9 @@ rp_err rp_vocab_learn(rp_vocab_learner *learner, const char *text, size_t bytes)
     uint32_t at;
     size_t length;
     rp_err err = RP_OK;
-    while (learner->rules.kind != RP_TOKENS_BYTES &&
-           rp_tokens_next(&learner->rules, &text, end, &token, &length)) {
+    const bool learns =
+        learner->rules.kind == RP_TOKENS_CHARS || learner->rules.kind == RP_TOKENS_WORDS;
+    while (learns && rp_tokens_next(&learner->rules, &text, end, &token, &length)) {
         if (learner->rules.kind == RP_TOKENS_CHARS) {
             (void)read_char(token, end, &at);
             learner->has_char[at] = true;
@@ -229,7 +249,7 @@ rp_err rp_vocab_finish(rp_arena *arena, const rp_vocab_learner *learner, uint32_
     }
     RP_TRY(RP_ARENA_NEW(arena, (size_t)special + count + 1, &name));
     for (uint32_t i = 0; i < special; i++) {
-        name[i] = special_names[i];
+        name[i] = rp_token_specials[i];
     }
     names rest = {.name = name + special};
     RP_TRY(chars ? name_chars(arena, learner, count, &rest)
@@ -284,6 +304,11 @@ rp_err rp_vocab_restore(rp_arena *arena, const rp_token_rules *rules, uint32_t s
     return rules->kind == RP_TOKENS_CHARS   ? restore_chars(arena, out)
            : rules->kind == RP_TOKENS_WORDS ? restore_words(arena, out)
                                             : RP_OK;
+}
+
+rp_vocab rp_vocab_of_bpe(const rp_bpe *bpe) {
+    return (rp_vocab){
+        .rules = {.kind = RP_TOKENS_BPE}, .count = bpe->count, .name = bpe->name, .bpe = bpe};
 }
 
 uint32_t rp_vocab_find(const rp_vocab *vocab, const char *token, size_t bytes) {

@@ -1,5 +1,5 @@
-/* Tokens of texts and their ids: bytes, characters, words. Private to the room, except for the
- * struct.
+/* Tokens of texts and their ids: bytes, characters, words, parts of words (BPE). Private to the
+ * room, except for the struct.
  *
  * source  words: Python's `\w+|[^\w\s]` or str.split(); the most frequent words as torchtext's
  *         build_vocab_from_iterator(), but ties by the bytes of the word */
@@ -8,15 +8,15 @@
 
 #include "base/arena.h"
 #include "base/config.h"
+#include "data/bpe.h"
 #include "data/words.h"
-
-enum { RP_TOKENS_MAX = 1 << 20 }; /* ids are below it; `tokens` of a job has the same limit */
 
 typedef enum {
     RP_TOKENS_IDS, /* numbers of a file, without a text */
     RP_TOKENS_BYTES,
     RP_TOKENS_CHARS,
     RP_TOKENS_WORDS,
+    RP_TOKENS_BPE,
     RP_TOKENS_KINDS
 } rp_token_kind;
 extern const char *const rp_token_kinds[RP_TOKENS_KINDS + 1]; /* "ids", "bytes" ..., NULL */
@@ -24,12 +24,14 @@ extern const char *const rp_token_splits[];                   /* "punctuation", 
 
 /* Ids that are not of a token, in a vocabulary that has them. */
 enum { RP_TOKEN_PADDING, RP_TOKEN_UNKNOWN, RP_TOKEN_BEGIN, RP_TOKEN_END, RP_TOKENS_SPECIAL };
+extern const char *const rp_token_specials[RP_TOKENS_SPECIAL]; /* "<padding>" ... */
 
 /* How a text becomes tokens. */
 typedef struct {
     rp_token_kind kind;
-    bool lower;    /* WORDS: in lower case */
-    bool by_space; /* WORDS: only white space separates; otherwise punctuation is a word, too */
+    bool lower;       /* WORDS: in lower case */
+    bool by_space;    /* WORDS: only white space separates; otherwise punctuation is a word, too */
+    const char *file; /* BPE: its tokenizer.json, borrowed; NULL: it is in a description */
 } rp_token_rules;
 
 typedef struct {
@@ -39,12 +41,15 @@ typedef struct {
     const char *const *name; /* [count] in UTF-8, "<padding>" etc. first; NULL: bytes */
     uint32_t *id_of;         /* CHARS: [RP_UNICODE_END], 1 + id of a character; 0: it has none */
     rp_words words;          /* WORDS: [count - special] */
+    const rp_bpe *bpe;       /* BPE, with the same names */
 } rp_vocab;
 
-/* Reads `tokens`, and for words `vocab` (*most: ids at most), `lower` and `split`. errors USAGE */
+/* Reads `tokens`: a kind, or the path of a tokenizer.json; and for words `vocab` (*most: ids at
+ * most), `lower` and `split`. errors USAGE */
 rp_err rp_token_rules_read(rp_node *keys, rp_token_rules *out, uint32_t *most) RP_MUST_CHECK;
 
-/* The text that is to be split: the same, or its lower case in `arena`. errors MEMORY */
+/* Texts whose tokens are characters or words are split before they have ids. The text that is to be
+ * split: the same, or its lower case in `arena`. errors MEMORY */
 rp_err rp_tokens_prepare(rp_arena *arena, const rp_token_rules *rules, const char *text,
                          size_t bytes, const char **out, size_t *out_bytes) RP_MUST_CHECK;
 /* Takes the next token from *at; false: the text ends. Unless tokens are bytes, the text is valid
@@ -69,10 +74,13 @@ rp_err rp_vocab_learn(rp_vocab_learner *learner, const char *text, size_t bytes)
  * `most`: ids at most, for words. errors  MEMORY */
 rp_err rp_vocab_finish(rp_arena *arena, const rp_vocab_learner *learner, uint32_t special,
                        uint32_t most, rp_vocab *out) RP_MUST_CHECK;
-/* Makes a vocabulary from its names, which are borrowed. errors  MEMORY; FORMAT: not names of such
- * a vocabulary, or one of them twice */
+/* Makes a vocabulary of bytes, characters or words from its names, which are borrowed. errors
+ * MEMORY; FORMAT: not names of such a vocabulary, or one of them twice */
 rp_err rp_vocab_restore(rp_arena *arena, const rp_token_rules *rules, uint32_t special,
                         const char *const *name, uint32_t count, rp_vocab *out) RP_MUST_CHECK;
+
+/* The vocabulary of a byte-level BPE, which is borrowed. It has no special ids of its own. */
+rp_vocab rp_vocab_of_bpe(const rp_bpe *bpe);
 
 /* Id of a token; `count`: it has none, and the vocabulary has no id for unknown tokens. */
 uint32_t rp_vocab_find(const rp_vocab *vocab, const char *token, size_t bytes);

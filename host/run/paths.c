@@ -9,13 +9,16 @@
 enum { SHOWN_BYTES = 400 };
 
 /* Keys whose value is a path; `train.init` unless it is a map or `none`, `data.test` unless it is a
- * count. */
-static const char *const keys[] = {"data.path",       "data.test",   "train.init",
+ * count, `data.tokens` if it ends in .json. */
+static const char *const keys[] = {"data.path",       "data.test",   "data.tokens", "train.init",
                                    "train.init.from", "ring.roster", "keys"};
 
 static bool is_path(const char *key, const rp_node *node) {
     const char *text = node && rp_node_is_scalar(node) ? rp_node_text(node) : "";
-    const bool nothing = strcmp(key, "train.init") == 0 && strcmp(text, "none") == 0;
+    const size_t length = strlen(text);
+    const bool nothing = (strcmp(key, "train.init") == 0 && strcmp(text, "none") == 0) ||
+                         (strcmp(key, "data.tokens") == 0 &&
+                          (length <= 5 || strcmp(text + length - 5, ".json") != 0));
     return text[0] && text[strspn(text, "0123456789")] && !nothing;
 }
 

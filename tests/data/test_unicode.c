@@ -92,12 +92,48 @@ static void lower_case(void **state) {
     rp_arena_finish(&arena);
 }
 
+static void expect_nfc(const char *text, size_t bytes) {
+    assert_int_equal(rp_unicode_nfc_bytes(text, strlen(text)), bytes);
+}
+
+/* Counts and sums are Python's. */
+static void normal_form_c(void **state) {
+    (void)state;
+    uint32_t changed = 0;
+    uint64_t sum = 0;
+    for (uint32_t code = 1; code < RP_UNICODE_END; code++) {
+        char text[RP_UNICODE_BYTES_MAX];
+        const uint32_t bytes = rp_unicode_write(code, text);
+        if ((code < 0xd800 || code >= 0xe000) && rp_unicode_nfc_bytes(text, bytes) < bytes) {
+            changed++;
+            sum += code;
+        }
+    }
+    assert_int_equal(changed, 1120);
+    assert_true(sum == UINT64_C(139119398));
+    expect_nfc("", 0);
+    expect_nfc("na\xc3\xafve", 6);
+    expect_nfc("nai\xcc\x88ve", 3);            /* i and diaeresis */
+    expect_nfc("q\xcc\x87\xcc\xa3", 3);        /* marks in the wrong order */
+    expect_nfc("q\xcc\xa3\xcc\x87", 5);        /* in order; no such letter is composed */
+    expect_nfc("a\xcc\xa3", 1);                /* a with a dot below */
+    expect_nfc("\xc3\xa9\xcc\xa3", 2);         /* e with acute and a dot below: e, dot, acute */
+    expect_nfc("\xcc\x81", 2);                 /* a mark alone */
+    expect_nfc("\xe1\x84\x80\xe1\x85\xa1", 3); /* parts of a Hangul syllable */
+    expect_nfc("\xea\xb0\x80\xe1\x86\xa8", 3);
+    expect_nfc("\xea\xb0\x81\xe1\x86\xa8", 6); /* it has a tail already */
+    expect_nfc("\xe2\x84\xaa", 0);             /* the sign of Kelvin */
+    expect_nfc("\xe0\xa6\x95\xe0\xa6\xbe", 6); /* Bengali ka, aa */
+    expect_nfc("\xe0\xa7\x87\xe0\xa6\xbe", 3); /* Bengali e, aa: o */
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_character_comes_back),
         cmocka_unit_test(other_bytes_are_refused),
         cmocka_unit_test(classes_of_characters),
         cmocka_unit_test(lower_case),
+        cmocka_unit_test(normal_form_c),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

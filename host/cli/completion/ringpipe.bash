@@ -52,7 +52,7 @@ _ringpipe_names_of() {
         echo new show list trust untrust
         ;;
     data)
-        echo fetch
+        echo fetch bpe
         ;;
     # end
     esac
@@ -96,6 +96,7 @@ _ringpipe_options() {
     "keys trust") echo --dir --quiet --verbose --help ;;
     "keys untrust") echo --dir --quiet --verbose --help ;;
     "data fetch") echo --to --from --format --quiet --verbose --help ;;
+    "data bpe") echo --vocab --out --yes --format --quiet --verbose --help ;;
     "inspect") echo --format --input --classes --quiet --verbose --help ;;
     "list") echo --format --quiet --verbose --help ;;
     "ringpipe-agent") echo --listen --host --board --keys --enrol --roster --threads --name --slots --install --revert --last-words --reboot --once --warm --sample --quiet --verbose --help --version ;;
@@ -164,6 +165,7 @@ _ringpipe_value() {
     *" --to") _ringpipe_dirs "$3" ;;
     *" --tokens") : ;;
     *" --top") : ;;
+    *" --vocab") : ;;
     *" --wait") : ;;
     *" --warm") _ringpipe_files "yaml" "$3" ;;
     *" --weights") _ringpipe_files "safetensors" "$3" ;;

@@ -34,7 +34,7 @@ set -g __ringpipe_groups boards keys data
 complete -c ringpipe -n __ringpipe_no_verb -a 'train resume eval predict plan profile sim lab ps log stop draw tune doctor boards image flash bundle push slots validate revert keys data inspect list'
 complete -c ringpipe -n '__ringpipe_verb_is boards' -a 'enrol adopt list show log reboot warm forget'
 complete -c ringpipe -n '__ringpipe_verb_is keys' -a 'new show list trust untrust'
-complete -c ringpipe -n '__ringpipe_verb_is data' -a 'fetch'
+complete -c ringpipe -n '__ringpipe_verb_is data' -a 'fetch bpe'
 # end
 # generated: options
 complete -c ringpipe -n '__ringpipe_verb_is "train"' -l set -x -a 'model= data. ring. train. loss= optimizer. schedule= cut=' -d 'Set a key of the run file; may be repeated'
@@ -350,6 +350,13 @@ complete -c ringpipe -n '__ringpipe_verb_is "data fetch"' -l format -x -a 'text 
 complete -c ringpipe -n '__ringpipe_verb_is "data fetch"' -l quiet -s q -d 'Print errors and the result, nothing else'
 complete -c ringpipe -n '__ringpipe_verb_is "data fetch"' -l verbose -s v -d 'Print debug messages, with time and source'
 complete -c ringpipe -n '__ringpipe_verb_is "data fetch"' -l help -s h -d 'Print this list'
+complete -c ringpipe -n '__ringpipe_verb_is "data bpe"' -l vocab -x -d 'Number of tokens, at least 260'
+complete -c ringpipe -n '__ringpipe_verb_is "data bpe"' -l out -s o -r -k -a '(__fish_complete_suffix .json)' -d 'The file to write'
+complete -c ringpipe -n '__ringpipe_verb_is "data bpe"' -l yes -s y -d 'Replace what exists without asking'
+complete -c ringpipe -n '__ringpipe_verb_is "data bpe"' -l format -x -a 'text json' -d 'json: one object on standard output at the end'
+complete -c ringpipe -n '__ringpipe_verb_is "data bpe"' -l quiet -s q -d 'Print errors and the result, nothing else'
+complete -c ringpipe -n '__ringpipe_verb_is "data bpe"' -l verbose -s v -d 'Print debug messages, with time and source'
+complete -c ringpipe -n '__ringpipe_verb_is "data bpe"' -l help -s h -d 'Print this list'
 complete -c ringpipe -n '__ringpipe_verb_is "inspect"' -l format -x -a 'text json' -d 'json: one object on standard output at the end'
 complete -c ringpipe -n '__ringpipe_verb_is "inspect"' -l input -x -d 'Shape of a sample of a model file, as in 3,32,32'
 complete -c ringpipe -n '__ringpipe_verb_is "inspect"' -l classes -x -d 'Number of classes, for a model file'
