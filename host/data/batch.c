@@ -66,11 +66,24 @@ static rp_err read_sample(const rp_data *data, const making *m, rp_split from, u
     return err;
 }
 
+/* The part of the kind that has sample `index` of the split, and its index there. */
+static rp_split find_stored(const rp_data *data, rp_split split, uint32_t index, uint32_t *stored) {
+    *stored = data->part[split] ? data->part[split][index] : index;
+    return split == RP_SPLIT_TEST ? RP_SPLIT_TEST : RP_SPLIT_TRAIN;
+}
+
+void rp_data_texts(const rp_data *data, rp_split split, uint32_t index, const char **source,
+                   const char **target) {
+    uint32_t stored;
+    const rp_split from = find_stored(data, split, index, &stored);
+    data->kind->read_texts(data, from, stored, source, target);
+}
+
 /* Makes sample `index` of the split, without mixup. */
 static rp_err make_sample(const rp_data *data, const making *m, uint32_t index, void *x,
                           int32_t *label, float *row) {
-    const rp_split from = m->split == RP_SPLIT_TEST ? RP_SPLIT_TEST : RP_SPLIT_TRAIN;
-    const uint32_t stored = data->part[m->split] ? data->part[m->split][index] : index;
+    uint32_t stored;
+    const rp_split from = find_stored(data, m->split, index, &stored);
     int32_t own = 0;
     bool normalised;
     rp_err err = read_sample(data, m, from, stored, x, data->soft ? &own : label,

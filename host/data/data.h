@@ -33,6 +33,7 @@ typedef struct {
     const rp_vocab *vocab; /* of token ids that are made from texts; NULL: not from texts */
     uint64_t text_tokens;  /* tokens of the training texts, without padding; 0: not from texts */
     double padding;        /* share of padding among the ids of the training part, 0 to 1 */
+    bool pads_labels;      /* labels after the end of a text are 0 and should not count */
     /* [elements of a sample]: the model can look up ids below it, 0: any; NULL: any everywhere */
     uint32_t *id_limit;
     uint32_t classes;      /* 0 for regression */
@@ -90,6 +91,9 @@ struct rp_data_kind {
     /* Reads only the class of a stored training sample; NULL: every class is known to have samples.
      */
     rp_err (*read_label)(const rp_data *data, uint32_t index, int32_t *label);
+    /* A stored sample's sentence and its translation, borrowed; NULL: samples are not pairs. */
+    void (*read_texts)(const rp_data *data, rp_split split, uint32_t index, const char **source,
+                       const char **target);
     void (*close)(rp_data *data);
 };
 
@@ -159,6 +163,10 @@ void rp_data_order(const rp_data *data, rp_split split, uint32_t epoch, uint32_t
 rp_err rp_data_batch(const rp_data *data, rp_split split, uint32_t epoch, const uint32_t *index,
                      uint32_t n, bool training, void *x, int32_t *labels,
                      float *rows) RP_MUST_CHECK;
+
+/* A sample's sentence and its translation, borrowed, of a kind that has `read_texts`. */
+void rp_data_texts(const rp_data *data, rp_split split, uint32_t index, const char **source,
+                   const char **target);
 
 /* A feeder gives batches in the order of steps. THREAD: data->workers threads prepare batches in
  * advance. DIRECT: a batch is made when it is taken, without threads, so that a simulated run

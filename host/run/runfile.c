@@ -211,6 +211,13 @@ static rp_err take_targets(rp_arena *arena, rp_runfile *run, const rp_node *root
                             "has one class: add seqpool, or `output: last` to an lstm",
                             run->model_name, out->dim[0]);
     }
+    if (run->data.pads_labels && !(run->loss_options.ignores && run->loss_options.ignore == 0)) {
+        return rp_node_fail(root,
+                            "loss: expected `ignore: 0`, because the set %s fills targets up with "
+                            "label 0, which would be trained: loss: {kind: cross-entropy, ignore: "
+                            "0}",
+                            run->data.kind->name);
+    }
     run->data.ignores = run->loss_options.ignores;
     run->data.ignore = run->loss_options.ignore;
     return rp_model_id_limits(arena, run->model, &run->data.id_limit);

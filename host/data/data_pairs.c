@@ -1,0 +1,362 @@
+/* Sentences and their translations: two files, in which line n of one belongs to line n of the
+ * other.
+ *
+ * A sample has the ids of the source, then <begin> and the ids of the target, each cut or padded to
+ * `time` ids; its labels are the target's ids and <end>. One vocabulary is for both languages. */
+#include <stdio.h>
+#include <string.h>
+
+#include "data/bpe_encode.h"
+#include "data/bpe_file.h"
+#include "data/data.h"
+#include "data/ids.h"
+#include "data/sample_time.h"
+#include "data/text_file.h"
+
+enum { SOURCE, TARGET, SIDES };
+
+/* The pairs of a part. */
+typedef struct {
+    rp_text_file file[SIDES];
+    const char **line[SIDES]; /* [count], zero-terminated, for people */
+    rp_ids ids;               /* source and target of each pair in turn */
+    uint64_t *first;          /* [2 count + 1]: of each sentence in `ids` */
+    uint32_t count, cut, empty;
+} part;
+
+typedef struct {
+    rp_arena *arena;
+    rp_data *data;
+    uint32_t time;
+    rp_token_rules rules;
+    uint32_t most; /* ids at most, of words */
+    rp_vocab vocab;
+    rp_bpe_encoder *encoder; /* while the set is opened, if tokens are parts of words; else NULL */
+    part part[2];            /* by split */
+} own;
+
+/* ---- lines ----------------------------------------------------------------------------------- */
+
+/* A copy of the next line; NULL: the file ends. */
+static rp_err take_line(rp_arena *arena, const rp_text_file *file, const char **at, char **out) {
+    const char *end = file->text + file->bytes;
+    *out = NULL;
+    if (*at == end) {
+        return RP_OK;
+    }
+    const char *newline = memchr(*at, '\n', (size_t)(end - *at));
+    const char *next = newline ? newline + 1 : end;
+    size_t bytes = (size_t)((newline ? newline : end) - *at);
+    bytes -= bytes > 0 && (*at)[bytes - 1] == '\r';
+    rp_err err = rp_arena_text(arena, *at, bytes, out);
+    *at = next;
+    return err;
+}
+
+static uint32_t count_lines(const rp_text_file *file) {
+    uint32_t count = file->text[file->bytes - 1] != '\n';
+    for (size_t i = 0; i < file->bytes; i++) {
+        count += file->text[i] == '\n';
+    }
+    return count;
+}
+
+/* Pairs of lines; a pair is left out if one of them is empty. */
+static rp_err read_lines(own *o, part *p) {
+    const uint32_t lines = count_lines(&p->file[SOURCE]);
+    const char *at[SIDES] = {p->file[SOURCE].text, p->file[TARGET].text};
+    rp_err err;
+    if (count_lines(&p->file[TARGET]) != lines) {
+        return rp_fail(RP_ERR_FORMAT, "%s: has %u lines, expected %u as in %s",
+                       p->file[TARGET].path, count_lines(&p->file[TARGET]), lines,
+                       p->file[SOURCE].path);
+    }
+    for (int side = 0; side < SIDES; side++) {
+        RP_TRY(RP_ARENA_NEW(o->arena, lines, &p->line[side]));
+    }
+    for (uint32_t i = 0; i < lines; i++) {
+        char *text[SIDES];
+        for (int side = 0; side < SIDES; side++) {
+            RP_TRY(take_line(o->arena, &p->file[side], &at[side], &text[side]));
+            p->line[side][p->count] = text[side];
+        }
+        const bool whole = text[SOURCE][0] && text[TARGET][0];
+        p->empty += !whole;
+        p->count += whole;
+    }
+    if (p->count == 0) {
+        return rp_fail(RP_ERR_FORMAT, "%s: has no sentences", p->file[SOURCE].path);
+    }
+fail:
+    return err;
+}
+
+static rp_err open_part(own *o, rp_split split, const char *const path[SIDES], rp_arena *scratch) {
+    part *p = &o->part[split];
+    rp_err err;
+    for (int side = 0; side < SIDES; side++) {
+        RP_TRY(rp_text_file_read(scratch, path[side], &p->file[side]));
+        RP_TRY(rp_text_file_check(&p->file[side]));
+        if (o->encoder && o->vocab.bpe->nfc) {
+            RP_TRY(rp_text_file_check_nfc(&p->file[side]));
+        }
+    }
+    RP_TRY(read_lines(o, p));
+fail:
+    return err;
+}
+
+/* ---- vocabulary ------------------------------------------------------------------------------ */
+
+static rp_err open_bpe(own *o) {
+    const rp_bpe *bpe;
+    rp_err err;
+    RP_TRY(rp_bpe_read(o->arena, o->rules.file, &bpe));
+    for (uint32_t i = 0; i < RP_TOKENS_SPECIAL; i++) {
+        if (bpe->count <= i || strcmp(bpe->name[i], rp_token_specials[i]) != 0) {
+            return rp_fail(RP_ERR_FORMAT,
+                           "%s: token %u is '%s', expected '%s': `set: pairs` marks the begin and "
+                           "the end of a sentence; `ringpipe data bpe` makes such a file",
+                           o->rules.file, i, bpe->count > i ? bpe->name[i] : "",
+                           rp_token_specials[i]);
+        }
+    }
+    o->vocab = rp_vocab_of_bpe(bpe);
+    RP_TRY(rp_bpe_encoder_open(bpe, &o->encoder));
+fail:
+    return err;
+}
+
+/* Words or characters of both languages. */
+static rp_err learn_vocab(own *o, rp_arena *scratch) {
+    const part *p = &o->part[RP_SPLIT_TRAIN];
+    rp_vocab_learner learner;
+    rp_err err;
+    RP_TRY(rp_vocab_begin(scratch, &o->rules, &learner));
+    for (uint32_t i = 0; i < p->count; i++) {
+        for (int side = 0; side < SIDES; side++) {
+            const char *text = p->line[side][i];
+            size_t bytes;
+            RP_TRY(rp_tokens_prepare(scratch, &o->rules, text, strlen(text), &text, &bytes));
+            RP_TRY(rp_vocab_learn(&learner, text, bytes));
+        }
+    }
+    RP_TRY(rp_vocab_finish(o->arena, &learner, RP_TOKENS_SPECIAL, o->most, &o->vocab));
+fail:
+    return err;
+}
+
+/* ---- samples --------------------------------------------------------------------------------- */
+
+/* Adds the ids of a sentence, at most `room`; *whole: all of them. */
+static rp_err add_sentence(own *o, part *p, const char *text, uint32_t room, bool *whole) {
+    const uint64_t before = p->ids.count;
+    const char *token;
+    const uint32_t *id;
+    size_t bytes;
+    uint64_t count = 0;
+    rp_arena scratch;
+    rp_err err;
+    rp_arena_init(&scratch, "sentence", 0);
+    if (o->encoder) {
+        RP_TRY(rp_bpe_encode(o->encoder, text, strlen(text), &id, &count));
+        for (uint64_t i = 0; i < count && i < room; i++) {
+            rp_ids_add(&p->ids, id[i]);
+        }
+    } else {
+        RP_TRY(rp_tokens_prepare(&scratch, &o->rules, text, strlen(text), &text, &bytes));
+        const char *end = text + bytes;
+        for (; rp_tokens_next(&o->rules, &text, end, &token, &bytes); count++) {
+            if (count < room) {
+                rp_ids_add(&p->ids, rp_vocab_find(&o->vocab, token, bytes));
+            }
+        }
+    }
+    *whole = p->ids.count - before == count;
+fail:
+    rp_arena_finish(&scratch);
+    return err;
+}
+
+/* Tokens of a sentence have at least one byte. */
+static uint64_t count_most(const own *o, const part *p) {
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < p->count; i++) {
+        for (int side = 0; side < SIDES; side++) {
+            const size_t bytes = strlen(p->line[side][i]) + 1; /* with a prefix of a BPE */
+            count += bytes < o->time ? bytes : o->time;
+        }
+    }
+    return count;
+}
+
+static rp_err store_part(own *o, rp_split split) {
+    part *p = &o->part[split];
+    uint64_t at = 0;
+    rp_err err;
+    RP_TRY(rp_ids_open(o->arena, &p->ids, o->vocab.count, count_most(o, p)));
+    RP_TRY(RP_ARENA_NEW(o->arena, 2 * (size_t)p->count + 1, &p->first));
+    for (uint32_t i = 0; i < p->count; i++) {
+        bool whole[SIDES];
+        for (int side = 0; side < SIDES; side++) {
+            const uint32_t room = side == TARGET ? o->time - 1 : o->time;
+            RP_TRY(add_sentence(o, p, p->line[side][i], room, &whole[side]));
+            p->first[++at] = p->ids.count;
+        }
+        p->cut += !whole[SOURCE] || !whole[TARGET];
+    }
+    o->data->count[split] = p->count;
+fail:
+    return err;
+}
+
+static rp_err note_part(own *o) {
+    const part *p = &o->part[RP_SPLIT_TRAIN];
+    rp_err err = RP_OK;
+    if (p->cut > 0) {
+        RP_TRY(rp_notes_add(o->arena, &o->data->notes,
+                            "%s: %u of %u pairs have a sentence that is longer than %u tokens and "
+                            "is cut; a larger `time` keeps more of it",
+                            p->file[SOURCE].path, p->cut, p->count, o->time - 1));
+    }
+    if (p->empty > 0) {
+        RP_TRY(rp_notes_add(o->arena, &o->data->notes,
+                            "%s: %u pairs with an empty line are left out", p->file[SOURCE].path,
+                            p->empty));
+    }
+fail:
+    return err;
+}
+
+/* ---- the set --------------------------------------------------------------------------------- */
+
+static rp_err read_names(rp_arena *arena, rp_node *keys, const char *path[2][SIDES]) {
+    static const char *const key[2][SIDES] = {{"source", "target"}, {"test_source", "test_target"}};
+    const char *folder = NULL;
+    rp_err err;
+    RP_TRY(rp_data_find_path(keys, &folder));
+    for (int k = 0; k < 2 * SIDES; k++) {
+        const char *name = NULL;
+        char *text;
+        RP_TRY(k < SIDES ? rp_node_need(keys, key[k / SIDES][k % SIDES]) : RP_OK);
+        RP_TRY(rp_node_string(keys, key[k / SIDES][k % SIDES], &name));
+        RP_TRY(rp_arena_printf(arena, &text, "%s/%s", folder, name ? name : ""));
+        path[k / SIDES][k % SIDES] = name ? text : NULL;
+    }
+    if (!path[1][SOURCE] != !path[1][TARGET]) {
+        return rp_node_fail(keys, "expected both `test_source` and `test_target`, or none of them");
+    }
+fail:
+    return err;
+}
+
+static rp_err read_keys(own *o, rp_node *keys, const rp_data_input *input) {
+    rp_data_input half = input ? *input : (rp_data_input){0};
+    const uint32_t all = half.shape.dim[0];
+    rp_err err;
+    RP_TRY(rp_token_rules_read(keys, &o->rules, &o->most));
+    if (o->rules.kind == RP_TOKENS_BYTES) {
+        return rp_node_fail(rp_node_find(keys, "tokens"),
+                            "expected chars, words or a tokenizer.json, because bytes have no id "
+                            "for the begin and the end of a sentence");
+    }
+    if (half.shape.dims == 1 && all % 2 != 0) {
+        return rp_node_fail(rp_node_find(keys, "set"),
+                            "samples are a source and a target of the same length, but the model's "
+                            "input has %u ids",
+                            all);
+    }
+    half.shape.dim[0] = all / 2;
+    RP_TRY(rp_time_read(keys, &half, &o->time));
+    if (o->time < 2) {
+        return rp_node_fail(keys, "`time`: expected at least 2, the begin and the end of a target");
+    }
+fail:
+    return err;
+}
+
+static void fill_facts(const own *o, rp_data *data) {
+    const part *p = &o->part[RP_SPLIT_TRAIN];
+    data->type = RP_I32;
+    data->sample = rp_shape_1(2 * o->time);
+    data->target_width = o->time;
+    data->vocab = &o->vocab;
+    data->tokens = data->classes = o->vocab.count;
+    data->text_tokens = p->ids.count;
+    data->pads_labels = true;
+    data->padding = 1 - ((double)p->ids.count + p->count) / o->time / 2 / p->count;
+}
+
+static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_data_input *input,
+                       bool class_target) {
+    const char *path[2][SIDES];
+    rp_arena scratch;
+    own *o = NULL;
+    rp_err err;
+    (void)class_target;
+    rp_arena_init(&scratch, "pairs", 0);
+    RP_TRY(RP_ARENA_NEW(arena, 1, &o));
+    *o = (own){.arena = arena, .data = data};
+    data->own = o;
+    RP_TRY(read_keys(o, keys, input));
+    RP_TRY(read_names(arena, keys, path));
+    RP_TRY(o->rules.kind == RP_TOKENS_BPE ? open_bpe(o) : RP_OK);
+    RP_TRY(open_part(o, RP_SPLIT_TRAIN, path[RP_SPLIT_TRAIN], &scratch));
+    RP_TRY(o->encoder ? RP_OK : learn_vocab(o, &scratch));
+    RP_TRY(store_part(o, RP_SPLIT_TRAIN));
+    RP_TRY(note_part(o));
+    if (path[RP_SPLIT_TEST][SOURCE]) {
+        RP_TRY(open_part(o, RP_SPLIT_TEST, path[RP_SPLIT_TEST], &scratch));
+        RP_TRY(store_part(o, RP_SPLIT_TEST));
+    } else {
+        data->test_path = "data.test_source";
+    }
+    fill_facts(o, data);
+fail:
+    if (o) {
+        rp_bpe_encoder_close(&o->encoder);
+    }
+    rp_arena_finish(&scratch);
+    return err;
+}
+
+/* Copies a sentence to `out` and pads it to `room`. */
+static uint32_t copy_sentence(const part *p, uint64_t sentence, uint32_t room, int32_t *out) {
+    const uint64_t first = p->first[sentence];
+    const uint32_t count = (uint32_t)(p->first[sentence + 1] - first);
+    rp_ids_copy(&p->ids, first, count, out);
+    for (uint32_t i = count; i < room; i++) {
+        out[i] = RP_TOKEN_PADDING;
+    }
+    return count;
+}
+
+static rp_err read_ids(const rp_data *data, rp_split split, uint32_t index, int32_t *id, float *row,
+                       int32_t *label) {
+    const own *o = data->own;
+    const part *p = &o->part[split];
+    (void)row;
+    (void)copy_sentence(p, 2 * (uint64_t)index, o->time, id);
+    id[o->time] = RP_TOKEN_BEGIN;
+    (void)copy_sentence(p, 2 * (uint64_t)index + 1, o->time - 1, id + o->time + 1);
+    if (label) {
+        label[copy_sentence(p, 2 * (uint64_t)index + 1, o->time, label)] = RP_TOKEN_END;
+    }
+    return RP_OK;
+}
+
+static void read_texts(const rp_data *data, rp_split split, uint32_t index, const char **source,
+                       const char **target) {
+    const own *o = data->own;
+    *source = o->part[split].line[SOURCE][index];
+    *target = o->part[split].line[TARGET][index];
+}
+
+const rp_data_kind rp_data_pairs = {
+    .name = "pairs",
+    .source = "sentences and their translations in two files, line by line: characters, words or "
+              "parts of words as token ids",
+    .open = open_set,
+    .read_ids = read_ids,
+    .read_texts = read_texts,
+};

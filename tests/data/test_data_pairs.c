@@ -1,0 +1,110 @@
+/* Sentences and their translations in two files. */
+#include "fixture.h"
+
+#include "data/check.h"
+
+static const char set[] = "{set: pairs, path: %, source: a.en, target: a.de, test_source: b.en, "
+                          "test_target: b.de, tokens: words, time: 4}";
+
+static void expect_sample(const rp_data *data, rp_split split, uint32_t index,
+                          const int32_t want[8], const int32_t labels[4]) {
+    int32_t x[8];
+    int32_t label[4];
+    expect_ok(rp_data_batch(data, split, 0, &index, 1, true, x, label, NULL));
+    for (size_t i = 0; i < 8; i++) {
+        assert_int_equal(x[i], want[i]);
+    }
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(label[i], labels[i]);
+    }
+}
+
+static void samples(void **state) {
+    (void)state;
+    const char *source;
+    const char *target;
+    rp_data data;
+    write_text("a.en", "a dog\r\na cat runs far away\n\na\n");
+    write_text("a.de", "ein Hund\nein Kater rennt weg\nnichts\nein");
+    write_text("b.en", "a bird\n");
+    write_text("b.de", "ein Vogel\n");
+    expect_ok(open_data(&data, set, NULL, true));
+    /* 4 a, 5 ein (three each), then by their bytes Hund Kater away cat dog far rennt runs weg */
+    assert_int_equal(data.vocab->count, 15);
+    assert_string_equal(data.vocab->name[5], "ein");
+    assert_true(data.type == RP_I32 && data.sample.dims == 1 && data.pads_labels);
+    assert_int_equal(data.sample.dim[0], 8);
+    assert_int_equal(data.target_width, 4);
+    assert_int_equal(data.classes, 15);
+    assert_int_equal(data.count[RP_SPLIT_TRAIN], 3); /* without the pair with an empty line */
+    assert_int_equal(data.count[RP_SPLIT_TEST], 1);
+    expect_sample(&data, RP_SPLIT_TRAIN, 0, (const int32_t[]){4, 10, 0, 0, 2, 5, 6, 0},
+                  (const int32_t[]){5, 6, 3, 0});
+    expect_sample(&data, RP_SPLIT_TRAIN, 1, (const int32_t[]){4, 9, 13, 11, 2, 5, 7, 12},
+                  (const int32_t[]){5, 7, 12, 3}); /* both are cut */
+    expect_sample(&data, RP_SPLIT_TRAIN, 2, (const int32_t[]){4, 0, 0, 0, 2, 5, 0, 0},
+                  (const int32_t[]){5, 3, 0, 0});
+    expect_sample(&data, RP_SPLIT_TEST, 0, (const int32_t[]){4, 1, 0, 0, 2, 5, 1, 0},
+                  (const int32_t[]){5, 1, 3, 0}); /* unknown words */
+    assert_int_equal(data.text_tokens, 2 + 2 + 4 + 3 + 1 + 1);
+    rp_data_texts(&data, RP_SPLIT_TRAIN, 0, &source, &target);
+    assert_string_equal(source, "a dog");
+    assert_string_equal(target, "ein Hund");
+    rp_data_texts(&data, RP_SPLIT_TRAIN, 2, &source, &target);
+    assert_string_equal(target, "ein");
+    assert_int_equal(data.notes.count, 2);
+    assert_non_null(strstr(data.notes.text[0], "1 of 3 pairs have a sentence that is longer"));
+    assert_non_null(strstr(data.notes.text[1], "1 pairs with an empty line are left out"));
+    expect_ok(rp_data_check(&data));
+    rp_data_close(&data);
+}
+
+static void refusals(void **state) {
+    (void)state;
+    static const struct {
+        const char *set, *says;
+    } cases[] = {
+        {"{set: pairs, path: %, source: a.en, target: b.de, tokens: words, time: 4}",
+         "b.de: has 1 lines, expected 2 as in"},
+        {"{set: pairs, path: %, source: a.en, tokens: words, time: 4}",
+         "the key 'target' is needed"},
+        {"{set: pairs, path: %, source: a.en, target: a.de, test_source: b.en, tokens: words, "
+         "time: "
+         "4}",
+         "both `test_source` and `test_target`"},
+        {"{set: pairs, path: %, source: a.en, target: a.de, tokens: bytes, time: 4}",
+         "tokens: expected chars, words or a tokenizer.json"},
+        {"{set: pairs, path: %, source: a.en, target: a.de, tokens: words, time: 1}",
+         "`time`: expected at least 2"},
+        {"{set: pairs, path: %, source: empty, target: empty, tokens: words, time: 4}",
+         "empty: has no sentences"},
+        {"{set: pairs, path: %, source: none, target: a.de, tokens: words, time: 4}", "none"},
+    };
+    write_text("a.en", "a\nb\n");
+    write_text("a.de", "a\nb\n");
+    write_text("b.en", "a\n");
+    write_text("b.de", "a\n");
+    write_text("empty", "\n\n");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        rp_data data;
+        assert_int_not_equal(open_data(&data, cases[i].set, NULL, true), RP_OK);
+        expect_part(cases[i].says);
+        rp_data_close(&data);
+    }
+    rp_data data;
+    const rp_data_input odd = {.shape = rp_shape_1(7), .type = RP_I32};
+    assert_int_not_equal(
+        open_for(&data, "{set: pairs, path: %, source: a.en, target: a.de, tokens: words}", &odd,
+                 true, 1),
+        RP_OK);
+    expect_part("a source and a target of the same length, but the model's input has 7 ids");
+    rp_data_close(&data);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(samples, setup, teardown),
+        cmocka_unit_test_setup_teardown(refusals, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
