@@ -21,8 +21,8 @@ typedef struct {
 /* Values of eval, predict and inspect. */
 typedef struct {
     const char *weights, *split, *input, *text, *temperature;
-    bool confusion;
-    uint32_t top, classes, tokens;
+    bool confusion, bleu;
+    uint32_t top, classes, tokens, beam;
 } rp_cli_model;
 
 typedef struct {

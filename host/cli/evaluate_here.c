@@ -6,10 +6,11 @@
 #include "cli/open_board.h"
 #include "data/describe.h"
 #include "predict/evaluate.h"
+#include "predict/evaluate_bleu.h"
 #include "run/runfile.h"
 
 static rp_err print_result(const rp_cli_args *args, const rp_runfile *run,
-                           const rp_confusion *confusion, const char *weights,
+                           const rp_confusion *confusion, const double *bleu, const char *weights,
                            const rp_device *device) {
     const rp_confusion_about about = {.split = args->model.split,
                                       .model = run->model_name,
@@ -17,7 +18,8 @@ static rp_err print_result(const rp_cli_args *args, const rp_runfile *run,
                                       .device = rp_device_facts_of(device)->name,
                                       .class_name = run->data.class_name,
                                       .targets = rp_runfile_target_rows(run),
-                                      .characters = run->data.characters};
+                                      .characters = run->data.characters,
+                                      .bleu = bleu};
     if (rp_cli_is_json(args)) {
         return rp_confusion_print_json(confusion, &about, stdout);
     }
@@ -29,6 +31,13 @@ static rp_err check_part(const rp_cli_args *args, const rp_runfile *run, rp_spli
     if (args->model.confusion && run->data.classes == 0) {
         return rp_fail(RP_ERR_USAGE, "%s: --confusion needs classes, but the data have none",
                        run->path);
+    }
+    if (args->model.beam > 0 && !args->model.bleu) {
+        return rp_fail(RP_ERR_USAGE, "--beam applies only with --bleu");
+    }
+    const rp_err err = args->model.bleu ? rp_bleu_check_data(&run->data) : RP_OK;
+    if (err != RP_OK) {
+        return err;
     }
     const bool validates = run->data.count[RP_SPLIT_VALIDATION] > 0;
     return run->data.count[split] > 0
@@ -45,6 +54,7 @@ rp_err rp_cli_evaluate_here(rp_arena *arena, const rp_cli_args *args, rp_split s
     rp_network *network = NULL;
     rp_device *device = NULL;
     rp_confusion confusion;
+    double bleu = 0;
     rp_board board;
     rp_err err;
     RP_TRY(rp_runfile_read(arena, args->words.item[0], args->set.item, args->set.count, &run));
@@ -65,7 +75,12 @@ rp_err rp_cli_evaluate_here(rp_arena *arena, const rp_cli_args *args, rp_split s
     RP_TRY(rp_network_start(network, device));
     RP_TRY(rp_evaluate_part(network, &run.data, split, run.loss_options.label_smoothing,
                             watched ? stderr : NULL, &confusion));
-    RP_TRY(print_result(args, &run, &confusion, weights, device));
+    if (args->model.bleu) {
+        RP_TRY(rp_evaluate_bleu(network, &run.data, split,
+                                args->model.beam > 0 ? args->model.beam : 1,
+                                watched ? stderr : NULL, &bleu));
+    }
+    RP_TRY(print_result(args, &run, &confusion, args->model.bleu ? &bleu : NULL, weights, device));
 fail:
     rp_network_close(&network);
     rp_device_close(&device);

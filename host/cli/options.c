@@ -52,6 +52,9 @@ const rp_option rp_cli_options[] = {
     TEXT("weights", "FILE.safetensors", model.weights, "Weights of the whole model"),
     CHOICE("split", "test|validation|train", model.split, "Which samples (default: test)", NULL),
     FLAG("confusion", 0, model.confusion, "Print scores by class and the confusion table"),
+    FLAG("bleu", 0, model.bleu, "Translate the part, and print the BLEU of the translations"),
+    NUMBER("beam", "N", model.beam, 64,
+           "Translations that are followed at once (default: 1, the likeliest token each time)"),
     TEXT("text", "TEXT", model.text, "Predict for this text instead of files"),
     NUMBER("tokens", "N", model.tokens, 65536,
            "Number of tokens that continue the text (default: 100)"),
@@ -142,10 +145,10 @@ const rp_cli_verb rp_cli_verbs[] = {
      "DIR is the folder of a run that was interrupted or shall train further. It contains "
      "everything but the data.",
      rp_verb_resume},
-    {"eval", "RUN.yaml|DIR", 1, 1, "set format weights confusion split keys",
+    {"eval", "RUN.yaml|DIR", 1, 1, "set format weights confusion bleu beam split keys",
      "Evaluate a weights file, or a run from its folder", NULL, rp_verb_eval},
     {"predict", "DIR [FILE...]", 1, UINT32_MAX,
-     "format:csv top weights text tokens temperature seed board threads",
+     "format:csv top weights text tokens temperature beam seed board threads",
      "Predict classes or values for files with a trained net, or continue a text",
      "DIR is a run folder, which contains everything that is needed. FILE is a picture, a CSV file "
      "or an array; - is standard input. A net of texts takes --text instead of files: a classifier "

@@ -50,6 +50,7 @@ static rp_err predict_text(rp_arena *arena, const rp_cli_args *args) {
                                .weights = args->model.weights,
                                .text = args->model.text,
                                .tokens = args->model.tokens,
+                               .beam = args->model.beam > 0 ? args->model.beam : 1,
                                .seed = args->sim.seeds.first,
                                .top = args->model.top < 1 ? 1 : args->model.top,
                                .format = format_of(args->format),

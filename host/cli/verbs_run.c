@@ -450,7 +450,7 @@ rp_err rp_verb_eval(rp_arena *arena, const rp_cli_args *args) {
                                      "give a run folder instead");
     }
     RP_TRY(options.weights ? RP_OK : find_weights(arena, args->words.item[0], &options.weights));
-    RP_TRY(is_folder || args->model.confusion
+    RP_TRY(is_folder || args->model.confusion || args->model.bleu
                ? rp_cli_evaluate_here(arena, args, options.split, options.weights)
                : run_controller(args, &options));
 fail:

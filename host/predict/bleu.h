@@ -20,8 +20,8 @@ rp_err rp_bleu_add(rp_bleu *bleu, const char *translation, const char *reference
 /* From 0 to 100. */
 double rp_bleu_score(const rp_bleu *bleu);
 
-/* Words of a line as 13a separates them, each followed by a zero; *count of them. Exposed for tests.
- * errors MEMORY */
+/* Words of a line as 13a separates them, each followed by a zero; *count of them. Exposed for
+ * tests. errors MEMORY */
 rp_err rp_bleu_words(rp_arena *arena, const char *line, const char ***words,
                      uint32_t *count) RP_MUST_CHECK;
 

@@ -260,6 +260,10 @@ static void print_score(const rp_confusion *c, const rp_confusion_about *about, 
                       100 * (double)c->among_top / samples);
     }
     (void)fprintf(file, "\n");
+    if (about->bleu) {
+        (void)fprintf(file, "BLEU %.2f (nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp)\n",
+                      *about->bleu);
+    }
 }
 
 void rp_confusion_print(const rp_confusion *c, const rp_confusion_about *about, FILE *file) {
@@ -304,6 +308,9 @@ static json_t *eval_object(const rp_confusion *c, const rp_confusion_about *abou
         if (about->characters) {
             (void)json_object_set_new(eval, "bits", json_real(loss / log(2)));
         }
+    }
+    if (eval && about->bleu) {
+        (void)json_object_set_new(eval, "bleu", json_real(*about->bleu));
     }
     if (eval && c->classes > RP_CONFUSION_TOP) {
         (void)json_object_set_new(eval, "top5", share_of(c->among_top, c->samples));

@@ -43,6 +43,7 @@ typedef struct {
     const char *const *class_name; /* [classes], or NULL */
     uint32_t targets;              /* of a sample: tokens of a text; 0 or 1: its class */
     bool characters;               /* tokens are characters or bytes */
+    const double *bleu;            /* of the translations; NULL: not computed */
 } rp_confusion_about;
 
 /* Prints text: loss; for classes accuracy, scores by class, and the table, or for many classes only

@@ -11,13 +11,15 @@
 #include "base/utf8.h"
 #include "data/encode.h"
 #include "predict/score.h"
+#include "predict/translate.h"
 
 struct rp_texter {
     rp_text_options options;
     rp_trained net;
     rp_arena *arena;
-    uint32_t time; /* tokens of a sample */
-    int32_t *id;   /* [time]: the last tokens of the text so far, then padding */
+    bool translates; /* the net was trained on pairs */
+    uint32_t time;   /* tokens of a sample, or of a source */
+    int32_t *id;     /* [time]: the last tokens of the text so far, then padding */
     uint32_t count;
     float *y;  /* [rows][outputs] of the net */
     double *p; /* [outputs] */
@@ -25,8 +27,20 @@ struct rp_texter {
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
+/* A sample is a source and a target of the same length. */
+static bool is_translator(const rp_trained *net) {
+    return strcmp(net->about.set, "pairs") == 0 && net->about.type == RP_I32 &&
+           net->about.sample.dims == 1 && net->about.classes > 0 &&
+           net->about.sample.dim[0] == 2 * rp_trained_rows(net);
+}
+
 static rp_err check_net(const rp_texter *t) {
     const rp_description *about = &t->net.about;
+    if (t->translates) {
+        return t->options.format != RP_PREDICT_CSV
+                   ? RP_OK
+                   : rp_fail(RP_ERR_USAGE, "--format: a translation is text or json");
+    }
     if (rp_trained_rows(&t->net) > 1 && t->options.format == RP_PREDICT_CSV) {
         return rp_fail(RP_ERR_USAGE, "--format: a text that is continued is text or json");
     }
@@ -60,7 +74,7 @@ static rp_err encode(rp_texter *t) {
     if (count == 0) {
         return rp_fail(RP_ERR_USAGE, "--text: expected at least one token");
     }
-    const bool classifies = rp_trained_rows(&t->net) == 1;
+    const bool classifies = rp_trained_rows(&t->net) == 1 || t->translates;
     for (uint32_t i = 0; i < count && (!classifies || i < t->time); i++) {
         add_token(t, ids[i]);
     }
@@ -74,8 +88,9 @@ rp_err rp_text_open(rp_arena *arena, const rp_text_options *options, rp_texter *
     RP_TRY(RP_ARENA_NEW(arena, 1, &t));
     *t = (rp_texter){.options = *options, .arena = arena};
     RP_TRY(rp_trained_read(arena, options->folder, options->weights, &t->net));
+    t->translates = is_translator(&t->net);
     RP_TRY(check_net(t));
-    t->time = t->net.about.sample.dim[0];
+    t->time = t->net.about.sample.dim[0] / (t->translates ? 2 : 1);
     RP_TRY(RP_ARENA_NEW(arena, t->time, &t->id));
     RP_TRY(RP_ARENA_NEW(arena, rp_network_outputs(t->net.network), &t->y));
     RP_TRY(RP_ARENA_NEW(arena, rp_trained_outputs(&t->net), &t->p));
@@ -221,10 +236,43 @@ fail:
     return err;
 }
 
+/* ---- translating ----------------------------------------------------------------------------- */
+
+static rp_err print_translation(const rp_texter *t, const char *translation,
+                                const rp_device *device) {
+    if (t->options.format != RP_PREDICT_JSON) {
+        (void)fprintf(t->options.out, "%s\n", translation);
+        return finish_write(t->options.out);
+    }
+    json_t *object = json_pack("{s:i, s:s, s:o, s:s, s:o}", "version", 1, "device",
+                               rp_device_facts_of(device)->name, "weights",
+                               rp_json_path(t->net.weights), "text", t->options.text, "translation",
+                               json_of_text(t->arena, translation, strlen(translation)));
+    return rp_json_print(object, 0, t->options.out);
+}
+
+static rp_err translate(rp_texter *t, const rp_device *device) {
+    rp_translator *translator;
+    int32_t *target;
+    uint32_t length;
+    char *translation;
+    rp_err err;
+    RP_TRY(rp_translator_open(t->arena, t->net.network, &t->net.about.vocab, t->time,
+                              t->options.beam, &translator));
+    RP_TRY(RP_ARENA_NEW(t->arena, t->time, &target));
+    RP_TRY(rp_translate(translator, t->id, 1, target, &length));
+    RP_TRY(rp_translator_decode(translator, t->arena, target, length, &translation));
+    RP_TRY(print_translation(t, translation, device));
+fail:
+    return err;
+}
+
 rp_err rp_text_run(rp_texter *t, rp_device *device) {
     rp_err err;
     RP_TRY(rp_network_start(t->net.network, device));
-    RP_TRY(rp_trained_rows(&t->net) == 1 ? classify(t, device) : continue_text(t, device));
+    RP_TRY(t->translates                   ? translate(t, device)
+           : rp_trained_rows(&t->net) == 1 ? classify(t, device)
+                                           : continue_text(t, device));
 fail:
     return err;
 }

@@ -34,10 +34,12 @@ static void words_are_those_of_13a(void **state) {
         const char **words;
         uint32_t count;
         char got[200] = "";
+        size_t used = 0;
         rp_arena_init(&arena, "bleu", 0);
         expect_ok(rp_bleu_words(&arena, cases[i][0], &words, &count));
         for (uint32_t k = 0; k < count; k++) {
-            (void)strcat(strcat(got, k > 0 ? " " : ""), words[k]);
+            used += (size_t)snprintf(got + used, sizeof got - used, "%s%s", k > 0 ? " " : "",
+                                     words[k]);
         }
         assert_string_equal(got, cases[i][1]);
         rp_arena_finish(&arena);

@@ -63,8 +63,8 @@ _ringpipe_options() {
     # generated: options
     "train") echo --set --out --resume --format --dry-run --keys --plan --profile --lane --quiet --verbose --help ;;
     "resume") echo --set --format --keys --lane --quiet --verbose --help ;;
-    "eval") echo --set --format --weights --confusion --split --keys --quiet --verbose --help ;;
-    "predict") echo --format --top --weights --text --tokens --temperature --seed --board --threads --quiet --verbose --help ;;
+    "eval") echo --set --format --weights --confusion --bleu --beam --split --keys --quiet --verbose --help ;;
+    "predict") echo --format --top --weights --text --tokens --temperature --beam --seed --board --threads --quiet --verbose --help ;;
     "plan") echo --set --out --format --keys --plan --profile --quiet --verbose --help ;;
     "profile") echo --set --out --format --keys --quiet --verbose --help ;;
     "sim") echo --set --out --resume --format --jobs --executor --plan --profile --seed --seeds --faults --trace --once --quiet --verbose --help ;;
@@ -109,6 +109,7 @@ _ringpipe_value() {
     case "$1 $2" in
     # generated: values
     *" --at-once") : ;;
+    *" --beam") : ;;
     *" --board") _ringpipe_words "$(_ringpipe_names boards "")" "$3" ;;
     *" --cache") _ringpipe_dirs "$3" ;;
     *" --chunks") : ;;

@@ -1,0 +1,105 @@
+#include "predict/evaluate_bleu.h"
+
+#include <string.h>
+
+#include "predict/bleu.h"
+#include "predict/translate.h"
+
+/* One batch of translations. */
+typedef struct {
+    rp_translator *translator;
+    const rp_data *data;
+    rp_split split;
+    uint32_t time;
+    uint32_t *index;          /* [batch] */
+    int32_t *x;               /* [batch][2 time] */
+    int32_t *source, *target; /* [batch][time] */
+    int32_t *label;           /* [batch][label width]; not used */
+    uint32_t *length;         /* [batch] */
+} batch;
+
+rp_err rp_bleu_check_data(const rp_data *data) {
+    return data->kind->read_texts ? RP_OK
+                                  : rp_fail(RP_ERR_USAGE,
+                                            "--bleu needs sentences and their translations (`set: "
+                                            "pairs`), but the set is %s",
+                                            data->kind->name);
+}
+
+static rp_err make_batch(rp_arena *arena, batch *b) {
+    const uint32_t n = rp_translator_batch(b->translator);
+    const size_t ids = (size_t)n * b->time;
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, n, &b->index));
+    RP_TRY(RP_ARENA_NEW(arena, 2 * ids, &b->x));
+    RP_TRY(RP_ARENA_NEW(arena, ids, &b->source));
+    RP_TRY(RP_ARENA_NEW(arena, ids, &b->target));
+    RP_TRY(RP_ARENA_NEW(arena, (size_t)n * rp_data_label_width(b->data), &b->label));
+    RP_TRY(RP_ARENA_NEW(arena, n, &b->length));
+fail:
+    return err;
+}
+
+static rp_err compare_texts(const batch *b, uint32_t i, rp_bleu *bleu) {
+    const char *source;
+    const char *reference;
+    char *text;
+    rp_arena arena;
+    rp_err err;
+    rp_arena_init(&arena, "translation", 0);
+    rp_data_texts(b->data, b->split, b->index[i], &source, &reference);
+    RP_TRY(rp_translator_decode(b->translator, &arena, b->target + (size_t)i * b->time,
+                                b->length[i], &text));
+    RP_TRY(rp_bleu_add(bleu, text, reference));
+fail:
+    rp_arena_finish(&arena);
+    return err;
+}
+
+/* Translates samples [first, first + count). */
+static rp_err add_batch(batch *b, uint32_t first, uint32_t count, rp_bleu *bleu) {
+    rp_err err;
+    for (uint32_t i = 0; i < count; i++) {
+        b->index[i] = first + i;
+    }
+    RP_TRY(rp_data_batch(b->data, b->split, 0, b->index, count, false, b->x, b->label, NULL));
+    for (uint32_t i = 0; i < count; i++) {
+        memcpy(b->source + (size_t)i * b->time, b->x + 2 * (size_t)i * b->time,
+               b->time * sizeof *b->source);
+    }
+    RP_TRY(rp_translate(b->translator, b->source, count, b->target, b->length));
+    for (uint32_t i = 0; i < count; i++) {
+        RP_TRY(compare_texts(b, i, bleu));
+    }
+fail:
+    return err;
+}
+
+rp_err rp_evaluate_bleu(rp_network *network, const rp_data *data, rp_split split, uint32_t beam,
+                        FILE *progress, double *out) {
+    const uint32_t all = data->count[split];
+    batch b = {.data = data, .split = split, .time = data->target_width};
+    rp_bleu bleu = {0};
+    rp_arena arena;
+    rp_err err;
+    rp_arena_init(&arena, "translations", 0);
+    RP_TRY(rp_translator_open(&arena, network, data->vocab, b.time, beam, &b.translator));
+    RP_TRY(make_batch(&arena, &b));
+    const uint32_t most = rp_translator_batch(b.translator);
+    for (uint32_t first = 0; first < all; first += most) {
+        const uint32_t count = all - first < most ? all - first : most;
+        RP_TRY(add_batch(&b, first, count, &bleu));
+        if (progress) {
+            (void)fprintf(progress, "\r\033[K%u of %u sentences translated", first + count, all);
+            (void)fflush(progress);
+        }
+    }
+    *out = rp_bleu_score(&bleu);
+fail:
+    if (progress) {
+        (void)fprintf(progress, "\r\033[K");
+        (void)fflush(progress);
+    }
+    rp_arena_finish(&arena);
+    return err;
+}
