@@ -8,6 +8,7 @@
 #include "base/utf8.h"
 #include "data/bpe_split.h"
 #include "data/grown.h"
+#include "data/unicode.h"
 
 #define FILE_BYTES_MAX (UINT64_C(128) << 20)
 
@@ -234,6 +235,11 @@ static rp_err read_added_token(reading *r, const json_t *value, size_t index, co
     RP_TRY(read_bool(r, value, "normalized", &out->normalised));
     if (single) {
         return fail_other(r, "added_tokens.single_word", "false", NULL);
+    }
+    if (r->bpe->nfc && out->normalised &&
+        rp_unicode_nfc_bytes(content, strlen(content)) < strlen(content)) {
+        return rp_fail(RP_ERR_FORMAT, "%s: `added_tokens`: '%s': expected a text in normal form C",
+                       r->path, rp_utf8_show(content, SHOWN_BYTES, shown, sizeof shown));
     }
     if (out->id == r->bpe->count) {
         memcpy(*text, content, strlen(content) + 1);

@@ -59,10 +59,19 @@ fail:
     return err;
 }
 
-static rp_err count_line(trainer *t, rp_bpe_splitter *splitter, const char *line, size_t bytes) {
+/* errors  INTERRUPTED: the training shall stop */
+static rp_err ask_watch(const rp_bpe_watch *watch, uint32_t tokens, uint32_t most) {
+    return !watch->go_on || watch->go_on(watch->own, tokens, most)
+               ? RP_OK
+               : rp_fail(RP_ERR_INTERRUPTED, "interrupted; nothing is written");
+}
+
+static rp_err count_line(trainer *t, rp_bpe_splitter *splitter, const char *line, size_t bytes,
+                         const rp_bpe_watch *watch) {
     size_t length;
     rp_err err = RP_OK;
     for (size_t at = 0; at < bytes; at += length) {
+        RP_TRY(ask_watch(watch, 0, 0));
         RP_TRY(rp_bpe_split(splitter, line, bytes, at, &length));
         RP_TRY(count_word(t, line + at, length));
     }
@@ -82,11 +91,8 @@ static rp_err count_words(trainer *t, rp_bpe_splitter *splitter, const char *pat
     for (size_t at = 0; at < file.bytes;) {
         const char *end = memchr(file.text + at, '\n', file.bytes - at);
         const size_t bytes = end ? (size_t)(end + 1 - (file.text + at)) : file.bytes - at;
-        RP_TRY(count_line(t, splitter, file.text + at, bytes));
+        RP_TRY(count_line(t, splitter, file.text + at, bytes, watch));
         at += bytes;
-        if (watch->go_on && !watch->go_on(watch->own, 0, 0)) {
-            return rp_fail(RP_ERR_INTERRUPTED, "interrupted; nothing is written");
-        }
     }
 fail:
     rp_arena_finish(&scratch);
@@ -322,9 +328,7 @@ static rp_err merge_pairs(trainer *t, uint32_t most, const rp_bpe_watch *watch) 
             break;
         }
         RP_TRY(merge_candidate(t, &top));
-        if (watch->go_on && !watch->go_on(watch->own, t->names.count, most)) {
-            return rp_fail(RP_ERR_INTERRUPTED, "interrupted; nothing is written");
-        }
+        RP_TRY(ask_watch(watch, t->names.count, most));
     }
 fail:
     return err;
