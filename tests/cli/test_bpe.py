@@ -37,6 +37,8 @@ class Parts(program.Case):
     def test_a_run(self):
         """Trained, continued, scored; a different tokeniser is refused."""
         run = self.run_file(RUN, "parts/run.yaml")
+        out, _ = self.ringpipe("train", run, "--dry-run")
+        self.assertIn("ids below 290; the training part has", out)
         self.ringpipe("train", run, "--out", "out")
         about = json.loads((self.dir / "out" / "data.json").read_text())
         self.assertEqual((about["tokens"], about["token_count"]), ("bpe", 290))
