@@ -12,7 +12,7 @@
 
 #define FILE_BYTES_MAX (UINT64_C(128) << 20)
 
-enum { SHOWN_BYTES = 60 };
+enum { SHOWN_BYTES = 60, ADDED_BYTES_MAX = 1000 };
 
 /* A tokenizer.json that is read. */
 typedef struct {
@@ -215,9 +215,11 @@ static rp_err read_added_token(reading *r, const json_t *value, size_t index, co
     char shown[SHOWN_BYTES];
     bool single = false;
     rp_err err;
-    if (!content || !content[0]) {
-        return rp_fail(RP_ERR_FORMAT, "%s: `added_tokens`: entry %zu: expected a text as `content`",
-                       r->path, index);
+    if (!content || !content[0] || strlen(content) > ADDED_BYTES_MAX) {
+        return rp_fail(
+            RP_ERR_FORMAT,
+            "%s: `added_tokens`: entry %zu: expected a text of 1 to %d bytes as `content`", r->path,
+            index, ADDED_BYTES_MAX);
     }
     const uint32_t found = rp_words_find(&r->bpe->names, content, strlen(content));
     out->id = found < r->bpe->learnt ? found : r->bpe->count;
