@@ -59,7 +59,7 @@ typedef struct {
     bool quiet, shown;
 } watching;
 
-enum { CALLS_BETWEEN = 64 /* looks at the clock and for signals */ };
+enum { CALLS_BETWEEN = 256 /* looks at the clock and for signals */ };
 
 static void show_progress(watching *w, uint32_t tokens, uint32_t most) {
     const rp_clock clock = rp_clock_real();

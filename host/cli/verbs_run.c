@@ -238,7 +238,8 @@ static void print_tokens(const rp_data *data) {
                  data->tokens);
     if (data->vocab) {
         (void)printf("; the training part has %" PRIu64 " %s and %.1f %% padding",
-                     data->text_tokens, rp_token_kinds[data->vocab->rules.kind],
+                     data->text_tokens,
+                     data->vocab->bpe ? "parts of words" : rp_token_kinds[data->vocab->rules.kind],
                      100 * data->padding);
     }
     (void)printf("\n");

@@ -122,11 +122,11 @@ fail:
 static rp_err rank_merges(rp_arena *arena, rp_bpe *bpe, const char *path) {
     int64_t *rank;
     rp_err err = RP_OK;
-    rp_pairs_init(&bpe->ranks, arena);
+    rp_pair_map_init(&bpe->ranks, arena);
     for (uint32_t i = 0; i < bpe->merges; i++) {
         const uint32_t before = bpe->ranks.count;
-        RP_TRY(
-            rp_pairs_add(&bpe->ranks, rp_pair_key(bpe->merge[i].left, bpe->merge[i].right), &rank));
+        RP_TRY(rp_pair_map_add(&bpe->ranks, rp_pair_key(bpe->merge[i].left, bpe->merge[i].right),
+                               &rank));
         if (bpe->ranks.count == before) {
             return rp_fail(RP_ERR_FORMAT,
                            "%s: `model.merges`: entry %u is also entry %lld: expected each pair "

@@ -7,7 +7,7 @@
 #define RP_DATA_BPE_H
 
 #include "base/arena.h"
-#include "data/pairs.h"
+#include "data/pair_map.h"
 #include "data/words.h"
 
 enum { RP_TOKENS_MAX = 1 << 20 }; /* ids are below it; `tokens` of a job has the same limit */
@@ -45,7 +45,7 @@ typedef struct {
     uint32_t id_of_byte[256];
     const rp_bpe_merge *merge; /* [merges], the first one first */
     uint32_t merges;
-    rp_pairs ranks;            /* a pair's index in `merge` */
+    rp_pair_map ranks;         /* a pair's index in `merge` */
     const rp_bpe_added *added; /* [added_count], in the order of ids */
     uint32_t added_count;
     const uint32_t *sorted; /* [added_count]: indices of `added`, in the order of the texts */

@@ -67,7 +67,7 @@ static rp_err note_merge(rp_bpe_encoder *e, int64_t left, int64_t right) {
     const symbol *all = e->symbol.at;
     const int64_t *rank =
         left != GONE && right != GONE
-            ? rp_pairs_find(&e->bpe->ranks, rp_pair_key(all[left].id, all[right].id))
+            ? rp_pair_map_find(&e->bpe->ranks, rp_pair_key(all[left].id, all[right].id))
             : NULL;
     return rank ? push(&e->heap, (uint64_t)*rank << 32 | (uint64_t)left) : RP_OK;
 }
@@ -75,7 +75,7 @@ static rp_err note_merge(rp_bpe_encoder *e, int64_t left, int64_t right) {
 /* Is the merge that was noted still one of these two tokens? */
 static bool is_current(const rp_bpe *bpe, const symbol *left, const symbol *right,
                        uint32_t merged) {
-    const int64_t *rank = rp_pairs_find(&bpe->ranks, rp_pair_key(left->id, right->id));
+    const int64_t *rank = rp_pair_map_find(&bpe->ranks, rp_pair_key(left->id, right->id));
     return rank && bpe->merge[*rank].merged == merged;
 }
 

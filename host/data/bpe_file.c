@@ -8,10 +8,11 @@
 #include "base/utf8.h"
 #include "data/bpe_split.h"
 #include "data/grown.h"
+#include "data/unicode.h"
 
 #define FILE_BYTES_MAX (UINT64_C(128) << 20)
 
-enum { SHOWN_BYTES = 60 };
+enum { SHOWN_BYTES = 60, ADDED_BYTES_MAX = 1000 };
 
 /* A tokenizer.json that is read. */
 typedef struct {
@@ -214,9 +215,11 @@ static rp_err read_added_token(reading *r, const json_t *value, size_t index, co
     char shown[SHOWN_BYTES];
     bool single = false;
     rp_err err;
-    if (!content || !content[0]) {
-        return rp_fail(RP_ERR_FORMAT, "%s: `added_tokens`: entry %zu: expected a text as `content`",
-                       r->path, index);
+    if (!content || !content[0] || strlen(content) > ADDED_BYTES_MAX) {
+        return rp_fail(
+            RP_ERR_FORMAT,
+            "%s: `added_tokens`: entry %zu: expected a text of 1 to %d bytes as `content`", r->path,
+            index, ADDED_BYTES_MAX);
     }
     const uint32_t found = rp_words_find(&r->bpe->names, content, strlen(content));
     out->id = found < r->bpe->learnt ? found : r->bpe->count;
@@ -234,6 +237,11 @@ static rp_err read_added_token(reading *r, const json_t *value, size_t index, co
     RP_TRY(read_bool(r, value, "normalized", &out->normalised));
     if (single) {
         return fail_other(r, "added_tokens.single_word", "false", NULL);
+    }
+    if (r->bpe->nfc && out->normalised &&
+        rp_unicode_nfc_bytes(content, strlen(content)) < strlen(content)) {
+        return rp_fail(RP_ERR_FORMAT, "%s: `added_tokens`: '%s': expected a text in normal form C",
+                       r->path, rp_utf8_show(content, SHOWN_BYTES, shown, sizeof shown));
     }
     if (out->id == r->bpe->count) {
         memcpy(*text, content, strlen(content) + 1);

@@ -11,7 +11,7 @@
 #include "base/utf8.h"
 
 enum {
-    STEPS_MAX = 20 << 20,   /* of a match */
+    STEPS_MAX = 4 << 20,    /* of a match */
     HEAP_KIB_MAX = 1 << 20, /* for what a match has to remember */
     STACK_FIRST = 32 << 10, /* bytes, for compiled matches */
     STACK_MAX = 4 << 20,

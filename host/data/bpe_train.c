@@ -38,7 +38,7 @@ typedef struct {
     rp_words texts; /* the words of the texts; count: how often */
     word *words;    /* [texts.count] */
     rp_words names; /* tokens by name */
-    rp_pairs counts;
+    rp_pair_map counts;
     rp_grown queue;  /* candidate: a heap, the most frequent one first, then the smaller pair */
     rp_grown places; /* place: pairs that a merge has made */
     rp_grown merges; /* rp_bpe_merge */
@@ -59,10 +59,19 @@ fail:
     return err;
 }
 
-static rp_err count_line(trainer *t, rp_bpe_splitter *splitter, const char *line, size_t bytes) {
+/* errors  INTERRUPTED: the training shall stop */
+static rp_err ask_watch(const rp_bpe_watch *watch, uint32_t tokens, uint32_t most) {
+    return !watch->go_on || watch->go_on(watch->own, tokens, most)
+               ? RP_OK
+               : rp_fail(RP_ERR_INTERRUPTED, "interrupted; nothing is written");
+}
+
+static rp_err count_line(trainer *t, rp_bpe_splitter *splitter, const char *line, size_t bytes,
+                         const rp_bpe_watch *watch) {
     size_t length;
     rp_err err = RP_OK;
     for (size_t at = 0; at < bytes; at += length) {
+        RP_TRY(ask_watch(watch, 0, 0));
         RP_TRY(rp_bpe_split(splitter, line, bytes, at, &length));
         RP_TRY(count_word(t, line + at, length));
     }
@@ -82,11 +91,8 @@ static rp_err count_words(trainer *t, rp_bpe_splitter *splitter, const char *pat
     for (size_t at = 0; at < file.bytes;) {
         const char *end = memchr(file.text + at, '\n', file.bytes - at);
         const size_t bytes = end ? (size_t)(end + 1 - (file.text + at)) : file.bytes - at;
-        RP_TRY(count_line(t, splitter, file.text + at, bytes));
+        RP_TRY(count_line(t, splitter, file.text + at, bytes, watch));
         at += bytes;
-        if (watch->go_on && !watch->go_on(watch->own, 0, 0)) {
-            return rp_fail(RP_ERR_INTERRUPTED, "interrupted; nothing is written");
-        }
     }
 fail:
     rp_arena_finish(&scratch);
@@ -218,7 +224,7 @@ static rp_err enter_places(trainer *t) {
             next++;
         }
         const candidate entry = {.pair = kept[i].pair,
-                                 .count = *rp_pairs_find(&t->counts, kept[i].pair),
+                                 .count = *rp_pair_map_find(&t->counts, kept[i].pair),
                                  .place = kept + i,
                                  .places = next - i};
         RP_TRY(entry.count > 0 ? push(&t->queue, &entry) : RP_OK);
@@ -233,7 +239,7 @@ static rp_err change_pair(trainer *t, uint32_t index, uint32_t left, uint32_t ri
     const uint64_t pair = rp_pair_key(left, right);
     int64_t *count;
     rp_err err;
-    RP_TRY(rp_pairs_add(&t->counts, pair, &count));
+    RP_TRY(rp_pair_map_add(&t->counts, pair, &count));
     *count += times;
     if (times > 0) {
         RP_TRY(rp_grown_reserve(&t->places, t->places.count + 1));
@@ -312,7 +318,7 @@ static rp_err merge_pairs(trainer *t, uint32_t most, const rp_bpe_watch *watch) 
     rp_err err = RP_OK;
     while (t->names.count < most && t->queue.count > 0) {
         candidate top = pop(&t->queue);
-        const int64_t count = *rp_pairs_find(&t->counts, top.pair);
+        const int64_t count = *rp_pair_map_find(&t->counts, top.pair);
         if (top.count != count) {
             top.count = count;
             RP_TRY(push(&t->queue, &top));
@@ -322,9 +328,7 @@ static rp_err merge_pairs(trainer *t, uint32_t most, const rp_bpe_watch *watch) 
             break;
         }
         RP_TRY(merge_candidate(t, &top));
-        if (watch->go_on && !watch->go_on(watch->own, t->names.count, most)) {
-            return rp_fail(RP_ERR_INTERRUPTED, "interrupted; nothing is written");
-        }
+        RP_TRY(ask_watch(watch, t->names.count, most));
     }
 fail:
     return err;
@@ -336,12 +340,12 @@ fail:
 static rp_err drop_repeated(trainer *t) {
     rp_bpe_merge *all = t->merges.at;
     size_t kept = t->merges.count;
-    rp_pairs seen;
+    rp_pair_map seen;
     int64_t *times;
     rp_err err = RP_OK;
-    rp_pairs_init(&seen, &t->arena);
+    rp_pair_map_init(&seen, &t->arena);
     for (size_t i = t->merges.count; i-- > 0;) {
-        RP_TRY(rp_pairs_add(&seen, rp_pair_key(all[i].left, all[i].right), &times));
+        RP_TRY(rp_pair_map_add(&seen, rp_pair_key(all[i].left, all[i].right), &times));
         if ((*times)++ == 0) {
             all[--kept] = all[i];
         }
@@ -401,7 +405,7 @@ rp_err rp_bpe_train(const char *const *files, uint32_t count, uint32_t most, con
     rp_arena_init(&t.arena, "bpe", 0);
     rp_words_init(&t.texts, &t.arena);
     rp_words_init(&t.names, &t.arena);
-    rp_pairs_init(&t.counts, &t.arena);
+    rp_pair_map_init(&t.counts, &t.arena);
     RP_TRY(rp_bpe_splitter_open(RP_BPE_PATTERN, "GPT-2", &splitter));
     for (uint32_t i = 0; i < count; i++) {
         RP_TRY(count_words(&t, splitter, files[i], watch));

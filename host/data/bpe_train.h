@@ -11,7 +11,8 @@ enum { RP_BPE_VOCAB_MIN = 4 + 256 };
 
 /* What a caller sees of a training. */
 typedef struct {
-    /* Called after each token with the tokens so far; false: stop. May be NULL. */
+    /* Called for each word that is read, with 0 tokens, and after each merge with the tokens so
+     * far; false: stop. May be NULL. */
     bool (*go_on)(void *own, uint32_t tokens, uint32_t most);
     void *own;
 } rp_bpe_watch;

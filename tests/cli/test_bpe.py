@@ -13,8 +13,8 @@ layers:
   - {name: fc, kind: linear, out: classes}
 """
 RUN = """\
-model: net.yaml
-data: {set: text, path: text.txt, tokens: parts/bpe.json, time: 8}
+model: ../net.yaml
+data: {set: text, path: ../text.txt, tokens: bpe.json, time: 8}
 ring: {boards: 1}
 train: {steps: 4, batch: 8, microbatch: 4, seed: 1}
 loss: cross-entropy
@@ -36,7 +36,9 @@ class Parts(program.Case):
 
     def test_a_run(self):
         """Trained, continued, scored; a different tokeniser is refused."""
-        run = self.run_file(RUN)
+        run = self.run_file(RUN, "parts/run.yaml")
+        out, _ = self.ringpipe("train", run, "--dry-run")
+        self.assertIn("ids below 290; the training part has", out)
         self.ringpipe("train", run, "--out", "out")
         about = json.loads((self.dir / "out" / "data.json").read_text())
         self.assertEqual((about["tokens"], about["token_count"]), ("bpe", 290))

@@ -164,6 +164,7 @@ def data_files():
     found, labels, pixels = {"flowers.csv": ROWS.encode()}, bytes([0, 1]), bytes(2 * 784)
     found["novel.txt"] = b"It was a dark and stormy night. " * 12
     found["reviews.tsv"] = b"a good film\t1\na bad film\t0\n" * 6
+    found["bpe.json"] = (program.SOURCE / "tests/golden/bpe/learnt.json").read_bytes()
     for part, word in (("train", "train"), ("test", "t10k")):
         found.update((f"photos/{part}/{kind}/{name}.png", png(8))
                      for kind in ("cat", "dog") for name in "abc")

@@ -192,6 +192,27 @@ static void a_short_text(void **state) {
     expect_part("b.txt:1: byte 2 of the file is 0xff");
 }
 
+/* Every allocation may fail: an error comes out, and no file. */
+static void learning_without_memory(void **state) {
+    (void)state;
+    char path[512];
+    const char *files[] = {path};
+    rp_bpe_learnt learnt;
+    bool failed = true;
+    (void)snprintf(path, sizeof path, "%s", in_folder("a.txt"));
+    write_text("a.txt", "so it goes, so it went\n");
+    for (long n = 1; failed; n++) {
+        rp_arena_fail_at(n);
+        const rp_err err =
+            rp_bpe_train(files, 1, 300, in_folder("bpe.json"), &(rp_bpe_watch){0}, &learnt);
+        failed = rp_arena_has_failed();
+        rp_arena_fail_at(0);
+        assert_int_equal(err, failed ? RP_ERR_MEMORY : RP_OK);
+        assert_int_equal(access(in_folder("bpe.json"), F_OK), failed ? -1 : 0);
+        assert_true(n > 30 || failed);
+    }
+}
+
 /* ---- files ----------------------------------------------------------------------------------- */
 
 /* Reads a golden file in which the value of a key, "model.type", is replaced; NULL: removed. */
@@ -286,7 +307,8 @@ static void damaged_files_are_refused(void **state) {
         {"model.merges", "[\"h e\", \"h e\"]", "entry 1 is also entry 0"},
         {"model.ignore_merges", "1", "`ignore_merges`: expected true or false"},
         {"added_tokens", "{}", "`added_tokens`: expected a list"},
-        {"added_tokens", "[{\"id\": 420}]", "entry 0: expected a text as `content`"},
+        {"added_tokens", "[{\"id\": 420}]",
+         "entry 0: expected a text of 1 to 1000 bytes as `content`"},
         {"added_tokens", "[{\"id\": 500, \"content\": \"x!\"}]", "'x!': expected id 420"},
         {"added_tokens", "[{\"id\": 9, \"content\": \"<end>\"}]", "'<end>': expected id 3"},
         {"added_tokens",
@@ -298,6 +320,10 @@ static void damaged_files_are_refused(void **state) {
         expect_err(read_changed("gpt2.json", cases[i][0], cases[i][1]), RP_ERR_FORMAT);
         expect_part(cases[i][2]);
     }
+    expect_err(read_changed("qwen.json", "added_tokens",
+                            "[{\"id\": 420, \"content\": \"e\\u0301\", \"normalized\": true}]"),
+               RP_ERR_FORMAT);
+    expect_part("`added_tokens`: 'e\xcc\x81': expected a text in normal form C");
     expect_err(rp_bpe_parse(&arena, "[]", 2, "tok.json", &bpe), RP_ERR_FORMAT);
     expect_err(rp_bpe_parse(&arena, "{\"a\": ", 6, "tok.json", &bpe), RP_ERR_FORMAT);
     expect_part("tok.json:1:6: expected tokenizer.json of Hugging Face");
@@ -397,6 +423,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(parts_of_characters, setup, teardown),
         cmocka_unit_test_setup_teardown(learns_as_tokenizers, setup, teardown),
         cmocka_unit_test_setup_teardown(a_short_text, setup, teardown),
+        cmocka_unit_test_setup_teardown(learning_without_memory, setup, teardown),
         cmocka_unit_test_setup_teardown(accepted_files, setup, teardown),
         cmocka_unit_test_setup_teardown(other_tokenisers_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(damaged_files_are_refused, setup, teardown),

@@ -26,7 +26,7 @@ fail:
 
 /* `rest`: keys behind `set` and `path`. */
 static void torture(const char *set, const char *rest) {
-    char keys[256];
+    char keys[512];
     long count = 0;
     (void)snprintf(keys, sizeof keys, "{set: %s, path: %s%s}", set, folder, rest);
     expect_ok(use_set(keys));
@@ -83,12 +83,29 @@ static void texts(void **state) {
     torture("tsv", ", text: 0, label: 1, tokens: words, lower: true, time: 3");
 }
 
+static void parts_of_words(void **state) {
+    (void)state;
+    const char *root = getenv("RP_SOURCE_DIR");
+    char keys[200];
+    write_text("train.txt", "The cat, the dog, the one there");
+    write_text("test.txt", "the cat a");
+    write_text("train.tsv", "a cat\tx\nthe Dog a b\ty\n\tx\n");
+    (void)snprintf(keys, sizeof keys, ", tokens: %s/tests/golden/bpe/learnt.json, time: 2",
+                   root ? root : ".");
+    torture("text", keys);
+    (void)snprintf(keys, sizeof keys,
+                   ", tokens: %s/tests/golden/bpe/learnt.json, time: 2, text: 0, label: 1",
+                   root ? root : ".");
+    torture("tsv", keys);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(tables, setup, teardown),
         cmocka_unit_test_setup_teardown(images, setup, teardown),
         cmocka_unit_test_setup_teardown(arrays, setup, teardown),
         cmocka_unit_test_setup_teardown(texts, setup, teardown),
+        cmocka_unit_test_setup_teardown(parts_of_words, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

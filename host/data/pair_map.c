@@ -1,4 +1,4 @@
-#include "data/pairs.h"
+#include "data/pair_map.h"
 
 enum { SLOTS_FIRST = 1024, SLOTS_MAX = 1 << 30 };
 
@@ -9,7 +9,7 @@ static uint32_t hash_key(uint64_t key) { /* the end of MurmurHash3 */
 }
 
 /* The pair's slot, or the free slot where it belongs. At most half of the slots are taken. */
-static rp_pair_slot *find_slot(const rp_pairs *pairs, uint64_t key) {
+static rp_pair_slot *find_slot(const rp_pair_map *pairs, uint64_t key) {
     uint32_t at = hash_key(key) & (pairs->slots - 1);
     while (pairs->slot[at].used && pairs->slot[at].key != key) {
         at = (at + 1) & (pairs->slots - 1);
@@ -17,17 +17,17 @@ static rp_pair_slot *find_slot(const rp_pairs *pairs, uint64_t key) {
     return &pairs->slot[at];
 }
 
-void rp_pairs_init(rp_pairs *pairs, rp_arena *arena) {
-    *pairs = (rp_pairs){.arena = arena};
+void rp_pair_map_init(rp_pair_map *pairs, rp_arena *arena) {
+    *pairs = (rp_pair_map){.arena = arena};
 }
 
-int64_t *rp_pairs_find(const rp_pairs *pairs, uint64_t key) {
+int64_t *rp_pair_map_find(const rp_pair_map *pairs, uint64_t key) {
     rp_pair_slot *slot = pairs->slots > 0 ? find_slot(pairs, key) : NULL;
     return slot && slot->used ? &slot->value : NULL;
 }
 
-static rp_err grow_pairs(rp_pairs *pairs) {
-    const rp_pairs old = *pairs;
+static rp_err grow_pairs(rp_pair_map *pairs) {
+    const rp_pair_map old = *pairs;
     rp_err err;
     if (old.slots == SLOTS_MAX) {
         return rp_fail(RP_ERR_LIMIT, "the text has more than %d different pairs of tokens",
@@ -45,9 +45,9 @@ fail:
     return err;
 }
 
-rp_err rp_pairs_add(rp_pairs *pairs, uint64_t key, int64_t **out) {
+rp_err rp_pair_map_add(rp_pair_map *pairs, uint64_t key, int64_t **out) {
     rp_err err;
-    *out = rp_pairs_find(pairs, key);
+    *out = rp_pair_map_find(pairs, key);
     if (*out) {
         return RP_OK;
     }
