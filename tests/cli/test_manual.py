@@ -68,6 +68,7 @@ NEEDED = {
     ("data", "table"): "path: flowers.csv, target: species, drop: note",
     ("data", "text"): "path: novel.txt, tokens: words, time: 4",
     ("data", "tsv"): "path: reviews.tsv, text: 0, label: 1, tokens: words, time: 4",
+    ("data", "pairs"): "path: ., source: novel.txt, target: novel.txt, tokens: words, time: 40",
     ("lr_schedule", "step"): "step_size: 1",
     ("board.yaml:image", ""): "kernel: k, console: c",
     ("layers", "conv2d"): "out: 2, kernel: 3", ("layers", "dense"): "out: 2",
@@ -83,7 +84,9 @@ NEEDED = {
     ("layers", "convtranspose2d"): "out: 2, kernel: 3",
 }
 # Models for sets that are not images.
-MODELS = {"table": "flat.yaml", "text": "letters.yaml", "tsv": "words.yaml"}
+MODELS = {"table": "flat.yaml", "text": "letters.yaml", "tsv": "words.yaml",
+          "pairs": "gnmt-narrow"}
+LOSSES = {"pairs": "{kind: cross-entropy, ignore: 0}"}
 # Values with which a map is there, where it is not by itself.
 MAPS = {
     "data.augment": "{crop: 1}",
@@ -163,6 +166,7 @@ def data_files():
     """{path: bytes} of a small set of every kind."""
     found, labels, pixels = {"flowers.csv": ROWS.encode()}, bytes([0, 1]), bytes(2 * 784)
     found["novel.txt"] = b"It was a dark and stormy night. " * 12
+    found["train.en"] = found["train.de"] = b"a good film\na bad film\n" * 6
     found["reviews.tsv"] = b"a good film\t1\na bad film\t0\n" * 6
     found["bpe.json"] = (program.SOURCE / "tests/golden/bpe/learnt.json").read_bytes()
     for part, word in (("train", "train"), ("test", "t10k")):
@@ -253,6 +257,7 @@ class Manual(program.Case):
         given = f"{'set' if where == 'data' else 'kind'}: {kind}" + (f", {more}" if more else "")
         model = MODELS.get(kind) if where == "data" else None
         model = [f"model={model}", "ring.boards=1", "cut=auto"] if model else []
+        model += [f"loss={LOSSES[kind]}"] if where == "data" and kind in LOSSES else []
         return model + [f"{where}={{{given}}}"] + ["cut=auto"] * (where == "schedule")
 
     def of_layer(self, kind, key, value):
