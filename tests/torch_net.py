@@ -25,6 +25,19 @@ def read_safetensors(path):
     return out
 
 
+def write_safetensors(path, tensors):
+    """A file that read_safetensors() reads."""
+    header, at = {}, 0
+    for name, value in tensors.items():
+        header[name] = {"dtype": "F32", "shape": list(value.shape),
+                        "data_offsets": [at, at + 4 * value.numel()]}
+        at += 4 * value.numel()
+    head = json.dumps(header).encode()
+    head += b" " * (-len(head) % 8)
+    values = b"".join(v.detach().float().cpu().numpy().tobytes() for v in tensors.values())
+    Path(path).write_bytes(struct.pack("<Q", len(head)) + head + values)
+
+
 class Position(nn.Module):
     def __init__(self, length, wide):
         super().__init__()
@@ -69,9 +82,38 @@ class Recurrent(nn.Module):
         kind = nn.LSTM if layer["kind"] == "lstm" else nn.GRU
         self.net = kind(wide, layer["hidden"], batch_first=True,
                         bidirectional=layer.get("bidirectional", False))
+        self.padding = layer.get("padding", 0) if layer.get("lengths") else None
 
-    def forward(self, x):
-        return self.net(x)[0]
+    def forward(self, x, ids=None):
+        if self.padding is None:
+            return self.net(x)[0]
+        steps = torch.arange(1, x.shape[1] + 1, device=x.device)
+        lengths = ((ids != self.padding) * steps).amax(1).clamp_min(1).cpu()
+        packed = nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True,
+                                                   enforce_sorted=False)
+        return nn.utils.rnn.pad_packed_sequence(self.net(packed)[0], batch_first=True,
+                                                total_length=x.shape[1])[0]
+
+
+class Additive(nn.Module):
+    """Bahdanau's attention of projected queries and keys over a memory."""
+
+    def __init__(self, layer, units):
+        super().__init__()
+        self.linear_att = nn.Parameter(torch.randn(units))
+        self.padding = layer.get("padding")
+        if layer.get("normalise"):
+            self.normalize_scalar = nn.Parameter(torch.ones(1))
+            self.normalize_bias = nn.Parameter(torch.zeros(units))
+
+    def forward(self, q, k, memory, ids=None):
+        v, bias = self.linear_att, 0
+        if hasattr(self, "normalize_scalar"):
+            v, bias = v / v.norm() * self.normalize_scalar, self.normalize_bias
+        scores = torch.tanh(q.unsqueeze(2) + k.unsqueeze(1) + bias) @ v
+        if ids is not None:
+            scores = scores.masked_fill((ids == self.padding).unsqueeze(1), -math.inf)
+        return scores.softmax(2) @ memory
 
 
 class Net(nn.Module):
@@ -80,10 +122,13 @@ class Net(nn.Module):
 
     def __init__(self, path, x, classes, tokens=0):
         super().__init__()
-        self.layers = yaml.safe_load(Path(path).read_text())["layers"]
+        model = yaml.safe_load(Path(path).read_text())
+        self.layers, self.inputs = model["layers"], {}
+        if isinstance(model["input"], dict) and "shape" not in model["input"]:
+            self.inputs = {name: one["shape"][0] for name, one in model["input"].items()}
         self.tokens, self.classes = tokens, classes
         self.made = nn.ModuleDict()
-        shapes, before = {None: x[:2]}, None
+        shapes, before = self.values_of(x[:2]), None
         for layer in self.layers:
             sources = layer.get("from", before)
             layer["from"] = sources if isinstance(sources, list) else [sources]
@@ -113,6 +158,8 @@ class Net(nn.Module):
             return Attention(layer)
         if kind in ("lstm", "gru"):
             return Recurrent(layer, x.shape[-1])
+        if kind == "additive":
+            return Additive(layer, x.shape[-1])
         if kind == "batchnorm":
             return nn.BatchNorm2d(x.shape[1])
         if kind == "groupnorm":
@@ -134,14 +181,22 @@ class Net(nn.Module):
         if kind == "add":
             return sum(inputs[1:], inputs[0])
         if kind == "concat":
-            return torch.cat(inputs, 1)
+            return torch.cat(inputs, 1 + layer.get("axis", 0))
+        if kind == "additive" or layer.get("lengths"):
+            return self.made[layer["name"].replace(".", "_")](*inputs)
         if kind == "seqpool":
             return inputs[0].mean(1)
         x = inputs[0].flatten(1) if kind == "dense" else inputs[0]
         return self.made[layer["name"].replace(".", "_")](x)
 
+    def values_of(self, x):
+        """The model's input, or several by their names."""
+        if not self.inputs:
+            return {None: x, "data": x}
+        return {None: x, **dict(zip(self.inputs, x.split(list(self.inputs.values()), 1)))}
+
     def forward(self, x):
-        values, before = {None: x}, None
+        values, before = self.values_of(x), None
         for layer in self.layers:
             values[layer["name"]] = self.apply_layer(layer, [values[n] for n in layer["from"]])
             before = layer["name"]
