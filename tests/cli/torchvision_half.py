@@ -3,14 +3,33 @@ them. What it is asked comes as JSON on standard input, the answer leaves on sta
 import json
 import struct
 import sys
+from functools import partial
 
 import torch
 import torchvision
 
+# Nets that need more words than their name. Auxiliary heads are a second loss, which ours lack.
+MAKERS = {
+    "googlenet": partial(torchvision.models.googlenet, aux_logits=False, init_weights=False),
+    "inception_v3": partial(torchvision.models.inception_v3, aux_logits=False,
+                            init_weights=False),
+    "vit-tiny": partial(torchvision.models.VisionTransformer, image_size=32, patch_size=4,
+                        num_layers=6, num_heads=3, hidden_dim=192, mlp_dim=768),
+}
+# Parameters of a module itself; ours are those of a layer, one dimension less before them.
+RENAMED = {"class_token": "class_token.weight",
+           "encoder.pos_embedding": "encoder.pos_embedding.weight"}
+
+
+def our_name(name):
+    """self_attention.in_proj_weight, -> self_attention.in_proj.weight"""
+    return RENAMED.get(name, name.replace(".in_proj_", ".in_proj."))
+
 
 def build(ask):
     torch.manual_seed(ask["seed"])
-    net = getattr(torchvision.models, ask["net"])(num_classes=ask["classes"])
+    net = MAKERS.get(ask["net"], getattr(torchvision.models, ask["net"], None))(
+        num_classes=ask["classes"])
     if ask.get("narrow"):  # the same net with smaller dense layers in between
         wide, narrow = 4096, ask["narrow"]
         for at, layer in enumerate(net.classifier):
@@ -23,7 +42,8 @@ def build(ask):
 
 def tensors_of(net):
     """What a file of weights holds: all but the counters, which are no floats."""
-    return {name: value for name, value in net.state_dict().items() if value.is_floating_point()}
+    return {our_name(name): value.flatten(0, -2).squeeze(0) if name in RENAMED else value
+            for name, value in net.state_dict().items() if value.is_floating_point()}
 
 
 def write(path, tensors, values):
@@ -74,6 +94,9 @@ def make(ask):
             torch.nn.init.uniform_(module.running_var, 0.5, 1.5)
             torch.nn.init.uniform_(module.weight, 0.5, 1.5)
             torch.nn.init.uniform_(module.bias, -0.2, 0.2)
+    for name, value in net.named_parameters():
+        if name in RENAMED or name.startswith("heads."):  # zeros, at the start
+            torch.nn.init.normal_(value, std=0.1)
     write(ask["weights"], tensors_of(net), values=True)
     images = torch.rand(2, 3, ask["size"], ask["size"]) * 2 - 1
     with torch.no_grad():
@@ -90,6 +113,10 @@ def load(ask):
     """The file fits the net strictly, and but for statistics it is the file that was given."""
     net = build(ask)
     given, came = read(ask["given"]), read(ask["came"])
+    for name, value in net.state_dict().items():
+        if our_name(name) != name:
+            came[name] = came.pop(our_name(name)).reshape(value.shape)
+            given[name] = given.pop(our_name(name)).reshape(value.shape)
     net.load_state_dict(came, strict=True)
     differ = [name for name in given
               if "running_" not in name and not torch.equal(given[name], came[name])]
