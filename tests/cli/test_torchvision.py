@@ -1,4 +1,5 @@
-"""torchvision's weights in the zoo's nets of the same name, and back, with the real packages. They
+"""torchvision's weights in the zoo's nets of the same name, and back, with the real packages; also
+nets that are built of its parts or of torch's, and called as in the file. The packages
 are looked for in this Python and in /usr/bin/python3 (packages python3-torch, python3-torchvision);
 without them nothing is tested, and the test says so."""
 import json
@@ -150,6 +151,9 @@ schedule: gpipe
 
     def test_vision_transformer(self):
         self.there_and_back("vit-tiny", 32)
+
+    def test_unet(self):
+        self.there_and_back("unet", 32)
 
     def test_alexnet(self):
         self.same_outputs("alexnet", 224, narrow=64)

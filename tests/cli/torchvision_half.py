@@ -3,16 +3,58 @@ them. What it is asked comes as JSON on standard input, the answer leaves on sta
 import json
 import struct
 import sys
+from collections import OrderedDict
 from functools import partial
 
 import torch
 import torchvision
+
+class UNet(torch.nn.Module):
+    """The net of mateuszbuda's brain-segmentation-pytorch, from 16 channels."""
+
+    def __init__(self, num_classes, features=16):
+        super().__init__()
+        wide = [features << level for level in range(5)]
+        for level in range(1, 5):
+            setattr(self, f"encoder{level}", self.block(3 if level == 1 else wide[level - 2],
+                                                        wide[level - 1], f"enc{level}"))
+        self.bottleneck = self.block(wide[3], wide[4], "bottleneck")
+        for level in range(4, 0, -1):
+            setattr(self, f"upconv{level}", torch.nn.ConvTranspose2d(
+                wide[level], wide[level - 1], kernel_size=2, stride=2))
+            setattr(self, f"decoder{level}", self.block(wide[level], wide[level - 1],
+                                                        f"dec{level}"))
+        self.conv = torch.nn.Conv2d(features, num_classes, kernel_size=1)
+
+    @staticmethod
+    def block(channels, features, name):
+        layers = OrderedDict()
+        for i in (1, 2):
+            layers[f"{name}conv{i}"] = torch.nn.Conv2d(channels if i == 1 else features, features,
+                                                       kernel_size=3, padding=1, bias=False)
+            layers[f"{name}norm{i}"] = torch.nn.BatchNorm2d(features)
+            layers[f"{name}relu{i}"] = torch.nn.ReLU()
+        return torch.nn.Sequential(layers)
+
+    def forward(self, x):
+        open_levels = []
+        for level in range(1, 5):
+            x = getattr(self, f"encoder{level}")(x)
+            open_levels.append(x)
+            x = torch.nn.functional.max_pool2d(x, 2)
+        x = self.bottleneck(x)
+        for level in range(4, 0, -1):
+            x = torch.cat((getattr(self, f"upconv{level}")(x), open_levels.pop()), dim=1)
+            x = getattr(self, f"decoder{level}")(x)
+        return self.conv(x)
+
 
 # Nets that need more words than their name. Auxiliary heads are a second loss, which ours lack.
 MAKERS = {
     "googlenet": partial(torchvision.models.googlenet, aux_logits=False, init_weights=False),
     "inception_v3": partial(torchvision.models.inception_v3, aux_logits=False,
                             init_weights=False),
+    "unet": UNet,
     "vit-tiny": partial(torchvision.models.VisionTransformer, image_size=32, patch_size=4,
                         num_layers=6, num_heads=3, hidden_dim=192, mlp_dim=768),
 }
@@ -104,7 +146,7 @@ def make(ask):
     for split in ("train", "test"):
         with open(f"{ask['folder']}/{split}.csv", "w", encoding="ascii") as file:
             for x, y in zip(images, outputs):
-                row = torch.cat((x.flatten(), y)).tolist()
+                row = torch.cat((x.flatten(), y.flatten())).tolist()
                 file.write(",".join(f"{value:.9g}" for value in row) + "\n")
     return {"square": float((outputs ** 2).mean()), "spread": float(outputs.std())}
 

@@ -127,6 +127,24 @@ static void torchvision_nets(void **state) {
     }
 }
 
+/* PyTorch's counts; a class for each pixel. */
+static void segmentation_nets(void **state) {
+    (void)state;
+    const rp_shape colour = rp_shape_3(3, 32, 48);
+    const rp_shape want = rp_shape_3(10, 32, 48);
+    const struct {
+        const char *name;
+        size_t trained;
+    } nets[] = {{"unet", 1942730}, {"unet-narrow", 122138}};
+    for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
+        rp_model *model;
+        expect_ok(load_zoo(nets[i].name, &colour, &model));
+        assert_true(rp_shape_equal(rp_model_out(model), &want));
+        assert_int_equal(rp_model_param_count(model, RP_PARAM_TRAINED, 0, model->layer_count),
+                         nets[i].trained);
+    }
+}
+
 /* minGPT's count of gpt-nano, without a tied output layer, SpecTrain's of its LSTM, and that of
  * NVIDIA's GNMT with two embeddings. */
 static void text_nets(void **state) {
@@ -478,6 +496,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(zoo, setup, teardown),
         cmocka_unit_test_setup_teardown(torchvision_nets, setup, teardown),
+        cmocka_unit_test_setup_teardown(segmentation_nets, setup, teardown),
         cmocka_unit_test_setup_teardown(text_nets, setup, teardown),
         cmocka_unit_test_setup_teardown(types_are_checked, setup, teardown),
         cmocka_unit_test_setup_teardown(several_inputs, setup, teardown),
