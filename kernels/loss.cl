@@ -1,4 +1,5 @@
 /* Losses: value and gradient in one pass. One work-item for each row: a sample, or a target of one.
+ * cross_entropy_pixels has outputs in another order.
  *
  * result[3 * (result_first + i)] = loss of row i, [.. + 1] = 1 if the arg-max is its class, [.. +
  * 2] = 1 if it counts. dy may be NULL. Row 0 of y and dy is at element y_first and dy_first.
@@ -176,6 +177,87 @@ kernel void mse(global float *result, global float *dy, ulong dy_first, global c
         }
     }
     put_result(result, result_first + i, sum16(sums) / (float)outputs, false, true);
+}
+
+/* p[0 .. 16), of which only the first `left` exist; all further lanes are -1. */
+static int16 load_classes(global const int *p, uint left) {
+    int lane[16];
+    for (uint i = 0; i < 16; i++) {
+        lane[i] = i < left ? p[i] : -1;
+    }
+    return vload16(0, lane);
+}
+
+/* Sums of 16 pixels of an image y [outputs, pixels], and what their gradient needs. */
+typedef struct {
+    float16 most, sum, below, wanted; /* wanted: the output of the target's class */
+    int16 best;                       /* the first class of the largest output */
+} pixel_sums;
+
+static pixel_sums sum_pixels(global const float *y, uint pixels, uint left, uint outputs,
+                             int16 target) {
+    pixel_sums s = {.most = load16(y, left, 0.0f), .best = 0};
+    for (uint c = 1; c < outputs; c++) {
+        float16 v = load16(y + (ulong)c * pixels, left, 0.0f);
+        s.best = select(s.best, (int16)(int)c, v > s.most);
+        s.most = fmax(s.most, v);
+    }
+    s.sum = s.below = s.wanted = (float16)0.0f;
+    for (uint c = 0; c < outputs; c++) {
+        float16 v = load16(y + (ulong)c * pixels, left, 0.0f);
+        s.sum += exp(v - s.most);
+        s.below += s.most - v;
+        s.wanted = select(s.wanted, v, target == (int)c);
+    }
+    return s;
+}
+
+/* As cross_entropy() for images y [outputs, pixels] with a target for each pixel. One work-item
+ * for 16 pixels of a sample. result[3 * (result_first + sample * pieces + piece)]: its sums of
+ * losses, of right targets and of targets that count. grad_scale = 1 / pixels of the step. */
+kernel void cross_entropy_pixels(global float *result, global float *dy, ulong dy_first,
+                                 global const float *y, ulong y_first, global const int *target,
+                                 uint n, uint outputs, uint result_first, float grad_scale,
+                                 float smooth, uint pixels, uint ignores, int ignore) {
+    const uint pieces = (pixels + 15) / 16;
+    const uint item = (uint)get_global_id(0);
+    const uint sample = item / pieces;
+    const uint first = item % pieces * 16;
+    const uint left = pixels - first;
+    if (sample >= n) {
+        return;
+    }
+    const ulong at = (ulong)sample * outputs * pixels + first;
+    global const int *own = target + (ulong)sample * (pixels + ignores);
+    const int16 wanted = load_classes(own + first, left);
+    const int16 lane = (int16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    int16 counts = lane < (int)min(left, 16u);
+    if (ignores) {
+        counts &= wanted != ignore;
+        grad_scale = 1.0f / (float)own[pixels];
+    }
+    const pixel_sums s = sum_pixels(y + y_first + at, pixels, left, outputs, wanted);
+    const int16 known = (wanted >= 0) & (wanted < (int)outputs);
+    float16 loss = select((float16)NAN, log(s.sum) + (s.most - s.wanted), known);
+    if (smooth > 0.0f) {
+        loss = (1.0f - smooth) * loss + smooth * (log(s.sum) + s.below / (float)outputs);
+    }
+    const int16 correct = counts & (s.best == wanted) & isequal(s.sum, s.sum);
+    global float *sums = result + 3 * ((ulong)result_first + item);
+    sums[0] = sum16(select((float16)0.0f, loss, counts));
+    sums[1] = sum16(select((float16)0.0f, (float16)1.0f, correct));
+    sums[2] = sum16(select((float16)0.0f, (float16)1.0f, counts));
+
+    if (dy) {
+        const float16 scale = select((float16)NAN, grad_scale / s.sum, known);
+        const float share = smooth * grad_scale / (float)outputs;
+        for (uint c = 0; c < outputs; c++) {
+            const ulong plane = (ulong)c * pixels;
+            float16 d = exp(load16(y + y_first + at + plane, left, 0.0f) - s.most) * scale - share;
+            d -= select((float16)0.0f, (float16)((1.0f - smooth) * grad_scale), wanted == (int)c);
+            store16(select((float16)0.0f, d, counts), dy + dy_first + at + plane, left);
+        }
+    }
 }
 
 /* result of sample i = sums over its rows, in order. One work-item for each sample. */

@@ -7,6 +7,8 @@
 #include "nn/layer_common.h"
 #include "nn/loss_own.h"
 
+enum { PIXELS = 16 /* of an item of cross_entropy_pixels, kernels/loss.cl */ };
+
 const rp_loss_kind *rp_loss_find(const char *name) {
     for (const rp_loss_kind *const *kind = rp_loss_kinds; *kind; kind++) {
         if (strcmp((*kind)->name, name) == 0) {
@@ -26,10 +28,14 @@ static rp_err fail_unknown(const rp_node *node, const char *name) {
 }
 
 static rp_err read_options(rp_node *node, rp_loss_options *options) {
+    static const char *const places[] = {"last", "first", NULL};
+    uint32_t place = 0;
     rp_err err;
     RP_TRY(rp_node_f32(node, "label_smoothing", 0.0, 1.0, &options->label_smoothing));
     options->ignores = rp_node_find(node, "ignore") != NULL;
     RP_TRY(rp_node_i32(node, "ignore", &options->ignore));
+    RP_TRY(rp_node_word(node, "classes_at", places, &place));
+    options->classes_first = place == 1;
     RP_TRY(rp_node_done(node));
 fail:
     return err;
@@ -60,14 +66,37 @@ rp_err rp_loss_parse(rp_node *root, const rp_loss_kind **kind, rp_loss_options *
         return rp_node_fail(rp_node_find(node, "ignore"),
                             "is a class, but the targets of %s are not classes", (*kind)->name);
     }
+    if (!(*kind)->class_target && options->classes_first) {
+        return rp_node_fail(rp_node_find(node, "classes_at"),
+                            "is for classes, but the targets of %s are not classes", (*kind)->name);
+    }
 fail:
     return err;
 }
 
+/* Are the targets of a sample the places of all dimensions of its output but `classes`? */
+static bool has_rows(const rp_shape *out, uint32_t rows, uint32_t classes) {
+    return out->dims >= 2 && rp_shape_count(out) / out->dim[classes] == rows;
+}
+
 rp_err rp_loss_check_rows(const rp_shape *out, uint32_t rows) {
-    const size_t outputs = rp_shape_count(out);
-    if (rows > 1 && (out->dims < 2 || outputs / out->dim[out->dims - 1] != rows)) {
-        char text[RP_LAYER_SHAPE_TEXT];
+    const rp_loss_options first = {.classes_first = true};
+    return has_rows(out, rows, 0) ? rp_loss_check_layout(out, rows, &first)
+                                  : rp_loss_check_layout(out, rows, &(rp_loss_options){0});
+}
+
+rp_err rp_loss_check_layout(const rp_shape *out, uint32_t rows, const rp_loss_options *options) {
+    char text[RP_LAYER_SHAPE_TEXT];
+    if (options->classes_first) {
+        return has_rows(out, rows, 0)
+                   ? RP_OK
+                   : rp_fail(RP_ERR_SHAPE,
+                             "the model's output is %s, but a sample has %u target%s: expected "
+                             "[classes, height, width] with a target for each pixel "
+                             "(loss.classes_at: first)",
+                             rp_layer_shape_text(out, text), rows, rows == 1 ? "" : "s");
+    }
+    if (rows > 1 && !has_rows(out, rows, out->dims - 1)) {
         return rp_fail(RP_ERR_SHAPE,
                        "the model's output is %s, but a sample has %u targets: expected a row of "
                        "classes for each target, as in [%u, classes]",
@@ -89,11 +118,12 @@ rp_err rp_loss_run(const rp_loss_kind *kind, const rp_loss_call *call) {
     return kind->run(call);
 }
 
-/* One item a row: a target, or a sample. */
-static rp_err launch_rows(const rp_loss_call *call, const char *entry, rp_buffer *result,
-                          uint32_t result_first) {
-    const size_t rows = (size_t)call->n * call->rows;
+/* One item for each `items` of a sample: for a target, or for 16 pixels. */
+static rp_err launch_items(const rp_loss_call *call, const char *entry, uint32_t items,
+                           rp_buffer *result, uint32_t result_first) {
+    const size_t count = (size_t)call->n * items;
     const size_t outputs = rp_shape_count(&call->y->shape) / call->y->shape.dim[0] / call->rows;
+    const uint32_t n = call->options.classes_first ? call->n : (uint32_t)count;
     rp_kernel *kernel;
     rp_err err;
     RP_TRY(rp_kernel_find(call->device, "loss", entry, NULL, &kernel));
@@ -102,7 +132,7 @@ static rp_err launch_rows(const rp_loss_call *call, const char *entry, rp_buffer
     rp_arg_tensor(&launch, call->dy);
     rp_arg_tensor(&launch, call->y);
     rp_arg_buffer(&launch, call->target);
-    rp_arg_u32(&launch, (uint32_t)rows);
+    rp_arg_u32(&launch, n);
     rp_arg_u32(&launch, (uint32_t)outputs);
     rp_arg_u32(&launch, result_first);
     rp_arg_f32(&launch, (float)(1.0 / ((double)call->step_samples * call->rows)));
@@ -110,13 +140,13 @@ static rp_err launch_rows(const rp_loss_call *call, const char *entry, rp_buffer
     rp_arg_u32(&launch, call->rows);
     rp_arg_u32(&launch, call->options.ignores);
     rp_arg_i32(&launch, call->options.ignore);
-    RP_TRY(rp_launch_run(&launch, 1, &rows, (size_t[]){4}));
+    RP_TRY(rp_launch_run(&launch, 1, &count, (size_t[]){4}));
 fail:
     return err;
 }
 
-/* Adds the rows of each sample, in order. */
-static rp_err sum_rows(const rp_loss_call *call) {
+/* Adds the results of the items of each sample, in order. */
+static rp_err sum_items(const rp_loss_call *call, uint32_t items) {
     const size_t n = call->n;
     rp_kernel *kernel;
     rp_err err;
@@ -125,7 +155,7 @@ static rp_err sum_rows(const rp_loss_call *call) {
     rp_arg_buffer(&launch, call->result);
     rp_arg_buffer(&launch, call->row_result);
     rp_arg_u32(&launch, call->n);
-    rp_arg_u32(&launch, call->rows);
+    rp_arg_u32(&launch, items);
     rp_arg_u32(&launch, call->result_first);
     RP_TRY(rp_launch_run(&launch, 1, &n, (size_t[]){4}));
 fail:
@@ -133,13 +163,15 @@ fail:
 }
 
 rp_err rp_loss_launch(const rp_loss_call *call, const char *entry) {
+    const bool pixels = call->options.classes_first;
+    const uint32_t items = pixels ? rp_layer_divide_up(call->rows, PIXELS) : call->rows;
     rp_err err;
     RP_ASSERT(call->rows > 0);
-    if (call->rows == 1) {
-        return launch_rows(call, entry, call->result, call->result_first);
+    if (items == 1) {
+        return launch_items(call, entry, items, call->result, call->result_first);
     }
-    RP_TRY(launch_rows(call, entry, call->row_result, 0));
-    RP_TRY(sum_rows(call));
+    RP_TRY(launch_items(call, entry, items, call->row_result, 0));
+    RP_TRY(sum_items(call, items));
 fail:
     return err;
 }

@@ -12,14 +12,19 @@ typedef struct {
     float label_smoothing; /* weight of the uniform distribution mixed into the target */
     bool ignores;          /* targets that are `ignore` do not count */
     int32_t ignore;
+    bool classes_first; /* the outputs of a sample are [classes, rows], else [rows, classes] */
 } rp_loss_options;
 
 typedef struct {
     rp_device *device;
     uint32_t n;            /* samples in this microbatch */
     uint32_t step_samples; /* samples in the whole step, because the gradient is of their mean */
-    uint32_t rows; /* targets of a sample, if they are classes: the tokens of a sequence, or 1 */
-    const rp_tensor *y; /* model output [n, outputs]; with classes [n, rows, classes] */
+    /* targets of a sample, if they are classes: the tokens of a sequence, the pixels of an image,
+     * or 1 */
+    uint32_t rows;
+    /* model output [n, outputs]; with classes [n, rows, classes], or, with options.classes_first,
+     * [n, classes, rows] */
+    const rp_tensor *y;
     /* n rows of outputs f32, or of `rows` int32 classes. With options.ignores one more int32
      * follows these classes: how many targets of the whole step count. If none does, the gradient
      * is 0. */
@@ -53,14 +58,17 @@ rp_err rp_loss_run(const rp_loss_kind *kind, const rp_loss_call *call) RP_MUST_C
 extern const rp_loss_kind *const rp_loss_kinds[];
 const rp_loss_kind *rp_loss_find(const char *name); /* "cross-entropy", "mse" */
 
-/* Parses `loss:` of a run file or a job: a word, or {kind, label_smoothing, ignore}; absent:
- * cross-entropy. errors  USAGE with file, line and key */
+/* Parses `loss:` of a run file or a job: a word, or {kind, label_smoothing, ignore, classes_at};
+ * absent: cross-entropy. errors  USAGE with file, line and key */
 rp_err rp_loss_parse(rp_node *root, const rp_loss_kind **kind,
                      rp_loss_options *options) RP_MUST_CHECK;
 
-/* Checks that the model's output of a sample, of shape `out`, has a row of classes for each of
- * `rows` class targets: [.., classes], of which the first dimensions have `rows` elements. 1: all
- * outputs are classes. errors  SHAPE */
+/* Checks that the model's output of a sample, of shape `out`, has classes for each of `rows` class
+ * targets: [.., classes], of which the first dimensions have `rows` elements, or [classes, ..].
+ * rows 1: all outputs are classes. errors  SHAPE */
 rp_err rp_loss_check_rows(const rp_shape *out, uint32_t rows) RP_MUST_CHECK;
+/* As rp_loss_check_rows(), but the classes are where `options` says. */
+rp_err rp_loss_check_layout(const rp_shape *out, uint32_t rows,
+                            const rp_loss_options *options) RP_MUST_CHECK;
 
 #endif

@@ -2,7 +2,8 @@
 #include "nn/loss_own.h"
 
 static rp_err run_cross_entropy(const rp_loss_call *call) {
-    return rp_loss_launch(call, "cross_entropy");
+    return rp_loss_launch(call,
+                          call->options.classes_first ? "cross_entropy_pixels" : "cross_entropy");
 }
 
 const rp_loss_kind rp_loss_cross_entropy = {

@@ -4,7 +4,8 @@
 
 #include "nn/loss.h"
 
-/* Launches kernels/loss.cl `entry`, one work-item per sample. */
+/* Launches kernels/loss.cl `entry`, one work-item for each target, or, with
+ * options.classes_first, for 16 pixels. */
 rp_err rp_loss_launch(const rp_loss_call *call, const char *entry) RP_MUST_CHECK;
 
 #endif

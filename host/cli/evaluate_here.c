@@ -19,7 +19,9 @@ static rp_err print_result(const rp_cli_args *args, const rp_runfile *run,
                                       .class_name = run->data.class_name,
                                       .targets = rp_runfile_target_rows(run),
                                       .characters = run->data.characters,
-                                      .bleu = bleu};
+                                      .bleu = bleu,
+                                      .pixels = run->data.masks,
+                                      .without_table = !args->model.confusion};
     if (rp_cli_is_json(args)) {
         return rp_confusion_print_json(confusion, &about, stdout);
     }
@@ -69,7 +71,7 @@ rp_err rp_cli_evaluate_here(rp_arena *arena, const rp_cli_args *args, rp_split s
     RP_TRY(rp_network_read(arena, &options, &network));
     RP_TRY(rp_confusion_open(arena, run.data.classes,
                              rp_network_outputs(network) / rp_runfile_target_rows(&run),
-                             args->model.confusion, &confusion));
+                             args->model.confusion || run.data.masks, &confusion));
     board_args.threads = run.threads;
     RP_TRY(rp_cli_open_board(arena, &board_args, &board, &device));
     RP_TRY(rp_network_start(network, device));

@@ -97,8 +97,8 @@ static rp_err fail_late(const rp_controller *c) {
         return rp_verify_late(c->train, within_ns);
     case RP_LATE_LANES:
         return rp_fail(RP_ERR_TIMEOUT,
-                       "other lanes have not ended the round of step %" PRIu64
-                       " within %" PRId64 " s",
+                       "other lanes have not ended the round of step %" PRIu64 " within %" PRId64
+                       " s",
                        c->position.step, within_s);
     default: {
         const uint32_t first = rp_machine_first_undone(&c->machine, &c->ring, c->measure);
@@ -288,9 +288,10 @@ static rp_err open_warming(rp_controller *c) {
 }
 
 static rp_targets targets_of(const rp_runfile *run) {
-    return rp_runfile_target_rows(run) == 1 ? RP_TARGETS_SINGLE
-           : run->data.characters           ? RP_TARGETS_CHARACTERS
-                                            : RP_TARGETS_TOKENS;
+    return run->loss_options.classes_first    ? RP_TARGETS_PIXELS
+           : rp_runfile_target_rows(run) == 1 ? RP_TARGETS_SINGLE
+           : run->data.characters             ? RP_TARGETS_CHARACTERS
+                                              : RP_TARGETS_TOKENS;
 }
 
 static rp_err open_record(rp_controller *c) {

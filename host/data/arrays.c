@@ -12,8 +12,10 @@ enum { CHANNELS_USUAL = 4 };
 
 typedef struct {
     rp_array x[2], y[2];
-    bool ids;           /* samples are token ids, because the model's input is i32 */
-    bool channels_last; /* in the files */
+    bool ids;              /* samples are token ids, because the model's input is i32 */
+    bool masks;            /* targets are a class for each pixel */
+    const int32_t *ignore; /* this label is no class of a mask; NULL: every label is */
+    bool channels_last;    /* in the files */
 } own;
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -179,10 +181,34 @@ static rp_err check_test(const own *o) {
 /* ---- targets --------------------------------------------------------------------------------- */
 
 static rp_err check_targets(const rp_array *y) {
+    const char *advice =
+        y->sample.dims == 2 ? "; a class for each pixel needs `loss: {classes_at: first}`" : "";
     return y->number == RP_NUMBER_FLOAT || rp_shape_count(&y->sample) != 1
-               ? rp_fail(RP_ERR_FORMAT, "%s: expected one whole number for each sample, its class",
-                         y->path)
+               ? rp_fail(RP_ERR_FORMAT,
+                         "%s: expected one whole number for each sample, its class%s", y->path,
+                         advice)
                : RP_OK;
+}
+
+/* A mask has the height and width of its image. */
+static rp_err check_masks(const own *o, const rp_data *data) {
+    const rp_array *y = &o->y[RP_SPLIT_TRAIN];
+    const rp_shape *image = &data->sample;
+    char text[2][RP_LAYOUT_TEXT_BYTES];
+    if (image->dims != 3) {
+        return rp_fail(RP_ERR_FORMAT,
+                       "%s: samples have shape %s, but loss.classes_at: first needs images "
+                       "[channels, height, width]",
+                       o->x[RP_SPLIT_TRAIN].path, rp_layout_text(image, text[0]));
+    }
+    const rp_shape mask = rp_shape_2(image->dim[1], image->dim[2]);
+    return rp_shape_equal(&y->sample, &mask)
+               ? RP_OK
+               : rp_fail(RP_ERR_FORMAT,
+                         "%s: targets have shape %s, expected %s, a class for each pixel "
+                         "(loss.classes_at: first)",
+                         y->path, rp_layout_text(&y->sample, text[0]),
+                         rp_layout_text(&mask, text[1]));
 }
 
 static rp_err count_classes(const rp_array *y, rp_data *data) {
@@ -217,30 +243,33 @@ fail:
     return err;
 }
 
-/* Counts the labels of tokens in both parts, because a rare one may be in the test part only. */
+/* Counts the labels of tokens or pixels in both parts, because a rare one may be in the test part
+ * only. */
 static rp_err count_labels(const own *o, rp_data *data) {
     rp_err err = RP_OK;
     data->target_width = (uint32_t)rp_shape_count(&o->y[RP_SPLIT_TRAIN].sample);
     for (int split = 0; split < 2; split++) {
-        RP_TRY(o->y[split].path ? rp_label_array_measure(&o->y[split], &data->classes) : RP_OK);
+        RP_TRY(o->y[split].path ? rp_label_array_measure(&o->y[split], o->ignore, &data->classes)
+                                : RP_OK);
     }
     if (data->classes == 0) {
-        return rp_fail(RP_ERR_FORMAT, "%s: all labels are negative, expected some from 0",
-                       o->y[RP_SPLIT_TRAIN].path);
+        return rp_fail(RP_ERR_FORMAT, "%s: all labels are negative%s, expected some from 0",
+                       o->y[RP_SPLIT_TRAIN].path, o->ignore ? ", or ignored" : "");
     }
 fail:
     return err;
 }
 
-/* Has each token a label? Otherwise a sample has a class. */
-static bool has_token_labels(const own *o) {
-    return o->ids && rp_shape_count(&o->y[RP_SPLIT_TRAIN].sample) > 1;
+/* Has each token or pixel a label? Otherwise a sample has a class. */
+static bool has_labels(const own *o) {
+    return o->masks || (o->ids && rp_shape_count(&o->y[RP_SPLIT_TRAIN].sample) > 1);
 }
 
 static rp_err find_classes(rp_arena *arena, rp_node *keys, const own *o, rp_data *data) {
-    const bool many = has_token_labels(o);
+    const bool many = has_labels(o);
     rp_labels labels;
     rp_err err;
+    RP_TRY(o->masks ? check_masks(o, data) : RP_OK);
     RP_TRY(rp_labels_read(arena, keys, "classes", &labels));
     RP_TRY(many ? count_labels(o, data) : count_classes(&o->y[RP_SPLIT_TRAIN], data));
     if (labels.given && labels.count < data->classes) {
@@ -268,6 +297,13 @@ fail:
     return err;
 }
 
+/* The class of a sample, or one for each token or pixel. */
+static rp_err read_labels(const rp_data *data, const rp_array *y, uint32_t index, int32_t *label) {
+    return has_labels(data->own) ? rp_label_array_read(y, index, data->classes,
+                                                       data->ignores ? &data->ignore : NULL, label)
+                                 : rp_array_read_class(y, index, label);
+}
+
 rp_err rp_arrays_read_ids(const rp_data *data, rp_split split, uint32_t index, int32_t *id,
                           float *row, int32_t *label) {
     const own *o = data->own;
@@ -275,10 +311,7 @@ rp_err rp_arrays_read_ids(const rp_data *data, rp_split split, uint32_t index, i
     rp_err err;
     RP_TRY(rp_id_array_read(&o->x[split], index, id));
     if (label && data->classes > 0) {
-        RP_TRY(data->target_width > 1
-                   ? rp_label_array_read(y, index, data->classes,
-                                         data->ignores ? &data->ignore : NULL, label)
-                   : rp_array_read_class(y, index, label));
+        RP_TRY(read_labels(data, y, index, label));
     }
     if (row && data->classes == 0) {
         RP_TRY(rp_array_read_row(y, index, row));
@@ -303,6 +336,9 @@ rp_err rp_arrays_open(rp_arena *arena, rp_data *data, rp_node *keys, const rp_da
     RP_TRY(rp_node_word(keys, "channels", words, &channels));
     o->channels_last = channels == 1;
     o->ids = input->type == RP_I32;
+    o->masks = input->masks && !o->ids;
+    o->ignore = o->masks ? input->ignore : NULL;
+    data->masks = o->masks;
     if (o->ids && o->channels_last) {
         return rp_node_fail(rp_node_find(keys, "channels"), "does not apply to token ids");
     }
@@ -341,7 +377,7 @@ rp_err rp_arrays_read(const rp_data *data, rp_split split, uint32_t index, doubl
         RP_TRY(rp_layout_turn(&data->sample, value));
     }
     if (label && data->classes > 0) {
-        RP_TRY(rp_array_read_class(&o->y[split], index, label));
+        RP_TRY(read_labels(data, &o->y[split], index, label));
     }
     if (row && data->classes == 0) {
         RP_TRY(rp_array_read_row(&o->y[split], index, row));

@@ -96,6 +96,10 @@ bool rp_augment_keeps_bytes(const rp_augment *augment) {
              changes_colours(&augment->colour));
 }
 
+bool rp_augment_moves_pixels(const rp_augment *augment) {
+    return augment->crop > 0 || augment->flip || augment->rotation > 0 || augment->mixup > 0;
+}
+
 rp_err rp_augment_read(rp_node *data, const char *set, uint32_t channels, rp_augment *out) {
     rp_node *augment = rp_node_find(data, "augment");
     rp_err err = RP_OK;

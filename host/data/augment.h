@@ -32,6 +32,9 @@ rp_err rp_augment_read(rp_node *data, const char *set, uint32_t channels,
 /* Do bytes stay bytes? true for crop and flip, which only move values. */
 bool rp_augment_keeps_bytes(const rp_augment *augment);
 
+/* Does a pixel change its place, or its image? */
+bool rp_augment_moves_pixels(const rp_augment *augment);
+
 /* Does rp_augment_image() do anything? */
 bool rp_augment_changes_image(const rp_augment *augment);
 

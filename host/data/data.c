@@ -174,6 +174,11 @@ fail:
 static rp_err read_augment(rp_data *data, rp_node *node) {
     rp_err err = rp_augment_read(node, data->kind->name, data->channels, &data->augment);
     data->soft = data->augment.mixup > 0 && data->classes > 0;
+    if (err == RP_OK && data->masks && rp_augment_moves_pixels(&data->augment)) {
+        return rp_node_fail(rp_node_find(node, "augment"),
+                            "crop, flip, rotation and mixup do not apply to a class for each "
+                            "pixel, because they would not move it with its pixel: remove them");
+    }
     return err;
 }
 

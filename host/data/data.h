@@ -38,6 +38,7 @@ typedef struct {
     uint32_t *id_limit;
     uint32_t classes;      /* 0 for regression */
     uint32_t target_width; /* f32 target columns, or labels of a sample */
+    bool masks;            /* the labels are a class for each pixel */
     bool ignores;          /* labels that are `ignore` do not count (see nn/loss.h) */
     int32_t ignore;
     const char *const *class_name;   /* [classes]; NULL: classes have no names */
@@ -66,10 +67,12 @@ typedef struct {
     uint64_t seed;
 } rp_data;
 
-/* The model's input, if its file states it. */
+/* What model and loss expect of the data. */
 typedef struct {
-    rp_shape shape; /* dims 0: it follows the data */
-    rp_dtype type;  /* i32: samples are token ids */
+    rp_shape shape;        /* of the model's input; dims 0: it follows the data */
+    rp_dtype type;         /* of the model's input; i32: samples are token ids */
+    bool masks;            /* targets are a class for each pixel: kinds with arrays read them */
+    const int32_t *ignore; /* this label is no class; NULL: every label is */
 } rp_data_input;
 
 struct rp_data_kind {

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include <csv.h>
@@ -20,7 +21,9 @@ enum {
 struct rp_answers {
     rp_answers_options options;
     FILE *spool;     /* temporary file for JSON, until it is complete */
-    double *p;       /* [outputs] */
+    double *p;       /* [outputs] probabilities, or shares of pixels */
+    float *share;    /* [outputs] the same as p */
+    uint32_t *mask;  /* [pixels] class of each pixel */
     uint32_t *index; /* [top] */
     uint64_t count;
 };
@@ -34,6 +37,11 @@ static const char *class_name(const rp_description *about, uint32_t index, char 
     }
     (void)snprintf(number, NAME_BYTES, "%u", index);
     return number;
+}
+
+/* What the number next to a class is. */
+static const char *number_word(const rp_answers *w) {
+    return w->options.pixels > 0 ? "share" : "probability";
 }
 
 static rp_err fail_write(const FILE *file) {
@@ -89,9 +97,9 @@ static rp_err begin_csv(const rp_answers *w) {
     (void)fputs("input,sample", file);
     for (uint32_t i = 0; about->classes > 0 && i < w->options.top; i++) {
         if (i == 0) {
-            (void)fputs(",class,probability", file);
+            (void)fprintf(file, ",class,%s", number_word(w));
         } else {
-            (void)fprintf(file, ",class_%u,probability_%u", i + 1, i + 1);
+            (void)fprintf(file, ",class_%u,%s_%u", i + 1, number_word(w), i + 1);
         }
     }
     for (uint32_t i = 0; about->classes == 0 && i < w->options.outputs; i++) {
@@ -175,7 +183,28 @@ fail:
 static json_t *class_object(const rp_answers *w, uint32_t index) {
     char number[NAME_BYTES];
     return json_pack("{s:s, s:I, s:f}", "class", class_name(w->options.about, index, number),
-                     "index", (json_int_t)index, "probability", w->p[index]);
+                     "index", (json_int_t)index, number_word(w), w->p[index]);
+}
+
+/* Lists of classes, one for each row of the image. */
+static json_t *mask_rows(const rp_answers *w) {
+    const rp_shape *image = &w->options.about->sample;
+    const uint32_t width = image->dim[image->dims - 1];
+    json_t *rows = json_array();
+    json_t *row = NULL;
+    bool good = true;
+    for (uint32_t i = 0; i < w->options.pixels; i++) {
+        if (i % width == 0) {
+            row = json_array();
+            good = json_array_append_new(rows, row) == 0 && good;
+        }
+        good = good && json_array_append_new(row, json_integer(w->mask[i])) == 0;
+    }
+    if (!good) {
+        json_decref(rows);
+        return NULL;
+    }
+    return rows;
 }
 
 static json_t *answer_object(const rp_answers *w, const rp_input_place *place, const float *y) {
@@ -198,6 +227,9 @@ static json_t *answer_object(const rp_answers *w, const rp_input_place *place, c
     }
     const char *key = w->options.about->classes > 0 ? "top" : "values";
     good = json_object_set_new(object, key, list) == 0 && good;
+    if (w->options.pixels > 0) {
+        good = json_object_set_new(object, "mask", mask_rows(w)) == 0 && good;
+    }
     if (!good) {
         json_decref(object);
         return NULL;
@@ -238,6 +270,8 @@ rp_err rp_answers_open(rp_arena *arena, const rp_answers_options *options, rp_an
     RP_TRY(RP_ARENA_NEW(arena, 1, &w));
     *w = (rp_answers){.options = *options};
     RP_TRY(RP_ARENA_NEW(arena, options->outputs, &w->p));
+    RP_TRY(RP_ARENA_NEW(arena, options->outputs, &w->share));
+    RP_TRY(RP_ARENA_NEW(arena, options->pixels + 1, &w->mask));
     RP_TRY(RP_ARENA_NEW(arena, options->top, &w->index));
     RP_TRY(options->format == RP_PREDICT_CSV    ? begin_csv(w)
            : options->format == RP_PREDICT_JSON ? begin_json(w)
@@ -249,11 +283,35 @@ fail:
     return err;
 }
 
+/* Finds the class of each pixel and the shares of the classes; false: an output is not finite. */
+static bool count_pixels(rp_answers *w, const float *y) {
+    const uint32_t pixels = w->options.pixels;
+    memset(w->p, 0, w->options.outputs * sizeof *w->p);
+    for (uint32_t i = 0; i < pixels; i++) {
+        uint32_t best = 0;
+        for (uint32_t k = 0; k < w->options.outputs; k++) {
+            const float value = y[(size_t)k * pixels + i];
+            best = value > y[(size_t)best * pixels + i] ? k : best;
+            if (!isfinite(value)) {
+                return false;
+            }
+        }
+        w->mask[i] = best;
+        w->p[best]++;
+    }
+    for (uint32_t k = 0; k < w->options.outputs; k++) {
+        w->p[k] /= pixels;
+        w->share[k] = (float)w->p[k];
+    }
+    return true;
+}
+
 rp_err rp_answers_add(rp_answers *w, const rp_input_place *place, const float *y) {
-    if (!rp_score_softmax(y, w->options.outputs, w->p)) {
+    const bool pixels = w->options.pixels > 0;
+    if (pixels ? !count_pixels(w, y) : !rp_score_softmax(y, w->options.outputs, w->p)) {
         return fail_not_finite(place);
     }
-    rp_score_top(y, w->options.outputs, w->options.top, w->index);
+    rp_score_top(pixels ? w->share : y, w->options.outputs, w->options.top, w->index);
     const rp_err err = w->options.format == RP_PREDICT_JSON  ? add_json(w, place, y)
                        : w->options.format == RP_PREDICT_CSV ? add_csv(w, place, y)
                                                              : add_text(w, place, y);

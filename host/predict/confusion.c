@@ -110,9 +110,22 @@ uint64_t rp_confusion_answered(const rp_confusion *c, uint32_t class) {
     return sum;
 }
 
+double rp_confusion_mean_iou(const rp_confusion *c) {
+    double sum = 0;
+    uint32_t present = 0;
+    RP_ASSERT(c->count);
+    for (uint32_t i = 0; i < c->classes; i++) {
+        const uint64_t both = c->count[(size_t)i * c->outputs + i];
+        const uint64_t any = rp_confusion_samples(c, i) + rp_confusion_answered(c, i) - both;
+        sum += any > 0 ? (double)both / (double)any : 0;
+        present += any > 0;
+    }
+    return present > 0 ? sum / present : 0;
+}
+
 /* ---- text ------------------------------------------------------------------------------------ */
 
-static uint32_t cell(const rp_confusion *c, uint32_t row, uint32_t column) {
+static uint64_t cell(const rp_confusion *c, uint32_t row, uint32_t column) {
     return c->count[(size_t)row * c->outputs + column];
 }
 
@@ -176,7 +189,7 @@ static void print_classes(const rp_confusion *c, const rp_confusion_about *about
         const uint64_t samples = rp_confusion_samples(c, i);
         const uint64_t answered = rp_confusion_answered(c, i);
         put_name(file, name_of(c, about, i, number), columns, false);
-        (void)fprintf(file, "  %7" PRIu64 "  %7u  ", samples, cell(c, i, i));
+        (void)fprintf(file, "  %7" PRIu64 "  %7" PRIu64 "  ", samples, cell(c, i, i));
         put_share(file, cell(c, i, i), samples, 8);
         (void)fprintf(file, "  %8" PRIu64 "  ", answered);
         put_share(file, cell(c, i, i), answered, 9);
@@ -197,7 +210,7 @@ static void print_table(const rp_confusion *c, const rp_confusion_about *about, 
     for (uint32_t i = 0; i < c->classes; i++) {
         put_name(file, name_of(c, about, i, number), columns, false);
         for (uint32_t k = 0; k < c->outputs; k++) {
-            (void)fprintf(file, " %*u", HEAD_COLUMNS, cell(c, i, k));
+            (void)fprintf(file, " %*" PRIu64, HEAD_COLUMNS, cell(c, i, k));
         }
         (void)fprintf(file, "\n");
     }
@@ -232,7 +245,7 @@ static void print_errors(const rp_confusion *c, const rp_confusion_about *about,
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t row = (uint32_t)(error[i] / c->outputs);
         const uint32_t column = (uint32_t)(error[i] % c->outputs);
-        (void)fprintf(file, "%7u times %s instead of %s\n", c->count[error[i]],
+        (void)fprintf(file, "%7" PRIu64 " times %s instead of %s\n", c->count[error[i]],
                       name_of(c, about, column, number[0]), name_of(c, about, row, number[1]));
     }
 }
@@ -247,17 +260,24 @@ static void print_score(const rp_confusion *c, const rp_confusion_about *about, 
     }
     const double loss = c->loss_sum / samples;
     (void)fprintf(file, "%s loss %.4f", about->split, loss);
-    if (about->targets > 1) {
+    const bool tokens = about->targets > 1 && !about->pixels;
+    if (tokens) {
         (void)fprintf(file, ", perplexity %.4g", exp(loss));
     }
-    if (about->targets > 1 && about->characters) {
+    if (tokens && about->characters) {
         (void)fprintf(file, ", %.4f bits", loss / log(2));
     }
     (void)fprintf(file, ", accuracy %.2f %% of %" PRIu64 "%s", 100 * (double)c->right / samples,
-                  c->samples, about->targets > 1 ? " tokens" : "");
+                  c->samples,
+                  about->pixels ? " pixels"
+                  : tokens      ? " tokens"
+                                : "");
     if (c->classes > RP_CONFUSION_TOP) {
         (void)fprintf(file, ", top-%d %.2f %%", RP_CONFUSION_TOP,
                       100 * (double)c->among_top / samples);
+    }
+    if (about->pixels) {
+        (void)fprintf(file, ", mean IoU %.2f %%", 100 * rp_confusion_mean_iou(c));
     }
     (void)fprintf(file, "\n");
     if (about->bleu) {
@@ -269,7 +289,7 @@ static void print_score(const rp_confusion *c, const rp_confusion_about *about, 
 void rp_confusion_print(const rp_confusion *c, const rp_confusion_about *about, FILE *file) {
     RP_ASSERT(c->samples > 0);
     print_score(c, about, file);
-    if (c->count) {
+    if (c->count && !about->without_table) {
         print_classes(c, about, file);
         if (c->outputs <= TABLE_MAX) {
             print_table(c, about, file);
@@ -300,7 +320,11 @@ static json_t *eval_object(const rp_confusion *c, const rp_confusion_about *abou
     json_t *eval = json_pack("{s:f, s:o*, s:I}", "loss", c->loss_sum / (double)c->samples,
                              "accuracy", c->classes > 0 ? share_of(c->right, c->samples) : NULL,
                              "samples", (json_int_t)c->samples);
-    if (eval && about->targets > 1) {
+    if (eval && about->pixels) {
+        (void)json_object_set_new(eval, "mean_iou", json_real(rp_confusion_mean_iou(c)));
+        (void)json_object_set_new(eval, "pixels", json_integer((json_int_t)c->samples));
+        (void)json_object_set_new(eval, "samples", json_integer((json_int_t)c->sequences));
+    } else if (eval && about->targets > 1) {
         const double loss = c->loss_sum / (double)c->samples;
         (void)json_object_set_new(eval, "perplexity", json_real(exp(loss)));
         (void)json_object_set_new(eval, "tokens", json_integer((json_int_t)c->samples));
@@ -329,7 +353,7 @@ static bool add_table(const rp_confusion *c, const rp_confusion_about *about, js
     for (uint32_t i = 0; i < c->classes && good; i++) {
         json_t *row = json_array();
         for (uint32_t k = 0; k < c->outputs; k++) {
-            good = json_array_append_new(row, json_integer(cell(c, i, k))) == 0 && good;
+            good = json_array_append_new(row, json_integer((json_int_t)cell(c, i, k))) == 0 && good;
         }
         good = json_array_append_new(table, row) == 0 && good;
         good = json_array_append_new(classes, class_object(c, about, i)) == 0 && good;
@@ -343,7 +367,7 @@ rp_err rp_confusion_print_json(const rp_confusion *c, const rp_confusion_about *
     json_t *root = json_pack("{s:i, s:s, s:s, s:o, s:s, s:o}", "version", 1, "status", "finished",
                              "model", about->model, "weights", rp_json_path(about->weights),
                              "device", about->device, "eval", eval_object(c, about));
-    if (root && c->count && !add_table(c, about, root)) {
+    if (root && c->count && !about->without_table && !add_table(c, about, root)) {
         json_decref(root);
         root = NULL; /* rp_json_print() reports the error */
     }

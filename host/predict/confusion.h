@@ -14,7 +14,7 @@ typedef struct {
     uint32_t classes; /* 0: the targets are values, and only the loss is known */
     uint32_t outputs; /* of the net; at least `classes` */
     /* [classes][outputs]: row = class of the sample, column = largest output; NULL: not counted */
-    uint32_t *count;
+    uint64_t *count;
     uint64_t samples, right; /* with several targets in a sample: targets */
     uint64_t sequences;      /* samples with several targets, counted by the caller */
     uint64_t among_top; /* samples with their class among the RP_CONFUSION_TOP largest outputs */
@@ -33,6 +33,10 @@ rp_err rp_confusion_add(rp_confusion *confusion, const float *y, int32_t label,
 rp_err rp_confusion_add_values(rp_confusion *confusion, const float *y,
                                const float *target) RP_MUST_CHECK;
 
+/* The mean over the classes of intersection / union: targets of a class with this answer, by
+ * targets of the class or with this answer. Classes that neither a target nor an answer has are
+ * left out. Needs the table. */
+double rp_confusion_mean_iou(const rp_confusion *confusion);
 /* Number of samples of a class, and of answers with a class: sums over the table. */
 uint64_t rp_confusion_samples(const rp_confusion *confusion, uint32_t class);
 uint64_t rp_confusion_answered(const rp_confusion *confusion, uint32_t class);
@@ -44,6 +48,8 @@ typedef struct {
     uint32_t targets;              /* of a sample: tokens of a text; 0 or 1: its class */
     bool characters;               /* tokens are characters or bytes */
     const double *bleu;            /* of the translations; NULL: not computed */
+    bool pixels;                   /* targets are pixels; the table is needed for the mean IoU */
+    bool without_table;            /* the table is not printed */
 } rp_confusion_about;
 
 /* Prints text: loss; for classes accuracy, scores by class, and the table, or for many classes only

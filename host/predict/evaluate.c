@@ -17,29 +17,42 @@ static int32_t label_of(const rp_data *data, const rp_batch *batch, uint32_t ind
     return (int32_t) class;
 }
 
-/* Adds the targets of a sample that count. y: a row of outputs for each of them. */
+/* The outputs for target `index` of a sample. Those of pixels are [outputs, pixels]: they are
+ * gathered in `row`. */
+static const float *outputs_of(const rp_data *data, const float *y, uint32_t index,
+                               uint32_t outputs, float *row) {
+    for (uint32_t k = 0; data->masks && k < outputs; k++) {
+        row[k] = y[(size_t)k * data->target_width + index];
+    }
+    return data->masks ? row : y + (size_t)index * outputs;
+}
+
+/* Adds the targets of a sample that count. y: its outputs; row: [out->outputs] scratch. */
 static rp_err add_labels(const rp_data *data, const int32_t *label, const float *y, float smoothing,
-                         rp_confusion *out) {
+                         float *row, rp_confusion *out) {
     rp_err err = RP_OK;
     for (uint32_t i = 0; i < data->target_width; i++) {
         if (!data->ignores || label[i] != data->ignore) {
-            RP_TRY(rp_confusion_add(out, y + (size_t)i * out->outputs, label[i], smoothing));
+            RP_TRY(rp_confusion_add(out, outputs_of(data, y, i, out->outputs, row), label[i],
+                                    smoothing));
         }
     }
 fail:
     return err;
 }
 
+/* y: [micro][outputs of a sample], then room for a row of `out`. */
 static rp_err add_batch(rp_network *network, const rp_data *data, const rp_batch *batch, float *y,
                         float smoothing, rp_confusion *out) {
     const uint32_t outputs = rp_network_outputs(network);
+    float *row = y + (size_t)rp_network_micro(network) * outputs;
     rp_err err;
     RP_TRY(rp_network_run(network, batch->x, batch->count, y));
     for (uint32_t i = 0; i < batch->count; i++) {
         const float *own = y + (size_t)i * outputs;
         if (batch->labels) {
             const int32_t *labels = batch->labels + (size_t)i * rp_data_label_width(data);
-            RP_TRY(add_labels(data, labels, own, smoothing, out));
+            RP_TRY(add_labels(data, labels, own, smoothing, row, out));
             out->sequences++;
         } else if (data->classes > 0) {
             RP_TRY(rp_confusion_add(out, own, label_of(data, batch, i), smoothing));
@@ -73,7 +86,7 @@ rp_err rp_evaluate_part(rp_network *network, const rp_data *data, rp_split split
     rp_err err;
     RP_ASSERT(data->count[split] > 0);
     rp_arena_init(&arena, "evaluation", 0);
-    RP_TRY(RP_ARENA_NEW(&arena, (size_t)micro * rp_network_outputs(network), &y));
+    RP_TRY(RP_ARENA_NEW(&arena, (size_t)micro * rp_network_outputs(network) + out->outputs, &y));
     RP_TRY(rp_feeder_open(&arena, data, RP_FEEDER_THREAD, split, false, micro, 0, steps, DEPTH,
                           &feeder));
     for (uint64_t step = 0; step < steps;) {

@@ -52,7 +52,8 @@ rp_err rp_predict_open(rp_arena *arena, const rp_predict_options *options, rp_pr
     RP_TRY(RP_ARENA_NEW(arena, micro * rp_shape_count(&p->net.about.sample), &p->x));
     RP_TRY(RP_ARENA_NEW(arena, micro * outputs, &p->y));
     RP_TRY(RP_ARENA_NEW(arena, micro, &p->place));
-    p->options.top = options->top < 1 ? 1 : options->top > outputs ? outputs : options->top;
+    const uint32_t most = rp_trained_outputs(&p->net);
+    p->options.top = options->top < 1 ? 1 : options->top > most ? most : options->top;
     *out = p;
     return RP_OK;
 fail:
@@ -104,10 +105,12 @@ static rp_err take_sample(void *context, const rp_input_place *place, const floa
 }
 
 rp_err rp_predict_run(rp_predictor *p, rp_device *device) {
+    const uint32_t rows = rp_trained_rows(&p->net);
     const rp_answers_options options = {.file = p->options.out,
                                         .format = p->options.format,
                                         .about = &p->net.about,
-                                        .outputs = rp_network_outputs(p->net.network),
+                                        .outputs = rp_trained_outputs(&p->net),
+                                        .pixels = rows > 1 ? rows : 0,
                                         .top = p->options.top,
                                         .weights = p->net.weights,
                                         .device = rp_device_facts_of(device)->name};

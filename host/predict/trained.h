@@ -17,7 +17,7 @@ rp_err rp_trained_read(rp_arena *arena, const char *folder, const char *weights,
                        rp_trained *out) RP_MUST_CHECK;
 void rp_trained_close(rp_trained *trained); /* before the device */
 
-/* Outputs of a target: of a sample, or of a token if a sample has several targets. */
+/* Outputs of a target: of a sample, or of a token or pixel if a sample has several targets. */
 uint32_t rp_trained_outputs(const rp_trained *trained);
 /* Class targets of a sample. */
 uint32_t rp_trained_rows(const rp_trained *trained);

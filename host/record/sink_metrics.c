@@ -199,7 +199,7 @@ static rp_err on_step(void *sink, const rp_sink_step *step) {
                   (json_int_t)step->epoch, "loss", rp_json_of_real(step->loss), "lr",
                   rp_json_of_real(step->lr), "samples_per_s", rp_json_of_real(step->samples_per_s),
                   "time_s", rp_json_of_real(step->time_s));
-    if (line && file->targets != RP_TARGETS_SINGLE) {
+    if (line && rp_targets_are_tokens(file->targets)) {
         rp_json_put(line, "tokens_per_s", rp_json_of_real(step->tokens_per_s), &good);
         rp_targets_put_loss(line, file->targets, step->loss, &good);
     }

@@ -150,7 +150,7 @@ static void add_duration(frame *f, double seconds) {
 }
 
 static void add_speed(const progress *p, frame *f) {
-    const bool tokens = p->targets != RP_TARGETS_SINGLE;
+    const bool tokens = rp_targets_are_tokens(p->targets);
     const double speed = tokens ? p->state.tokens_per_s : p->state.samples_per_s;
     add_format(f, speed < 100 ? "  %.1f %s/s" : "  %.0f %s/s", speed,
                tokens ? "tokens" : "samples");

@@ -46,7 +46,7 @@ static void print_left_out(FILE *file, const rp_summary *s) {
 }
 
 static void print_token_loss(FILE *file, rp_targets targets, double loss) {
-    if (targets != RP_TARGETS_SINGLE && isfinite(loss)) {
+    if (rp_targets_are_tokens(targets) && isfinite(loss)) {
         (void)fprintf(file, ", perplexity %.4g", rp_perplexity(loss));
     }
     if (targets == RP_TARGETS_CHARACTERS && isfinite(loss)) {
@@ -64,9 +64,9 @@ static void print_score(FILE *file, const char *split, const rp_summary *s,
     if (s->classes) {
         (void)fprintf(file, ", accuracy %.2f %%", 100 * score->accuracy);
     }
-    const bool tokens = s->targets != RP_TARGETS_SINGLE;
-    (void)fprintf(file, " of %" PRIu64 "%s\n", tokens ? score->counted : score->samples,
-                  tokens ? " tokens" : "");
+    const char *word = rp_targets_word(s->targets);
+    (void)fprintf(file, " of %" PRIu64 "%s%s\n", word ? score->counted : score->samples,
+                  word ? " " : "", word ? word : "");
 }
 
 static void print_recoveries(FILE *file, const rp_summary *s) {
@@ -178,7 +178,7 @@ static void print_text(const result *to, const rp_summary *s) {
             (void)fprintf(to->file, ", ");
         }
         (void)fprintf(to->file, "%.0f samples/s", s->samples_per_s);
-        if (s->targets != RP_TARGETS_SINGLE) {
+        if (rp_targets_are_tokens(s->targets)) {
             (void)fprintf(to->file, ", %.0f tokens/s", s->tokens_per_s);
         }
         if (!failed && isfinite(s->bubble)) {

@@ -284,7 +284,7 @@ static rp_err put_speeds(rp_tensorboard *board, const rp_sink_step *step) {
         RP_TRY(rp_tensorboard_scalar(board, "speed/samples_per_s", step->samples_per_s, step->step,
                                      step->wall_s));
     }
-    if (step->tokens_per_s > 0 && board->targets != RP_TARGETS_SINGLE) {
+    if (step->tokens_per_s > 0 && rp_targets_are_tokens(board->targets)) {
         RP_TRY(rp_tensorboard_scalar(board, "speed/tokens_per_s", step->tokens_per_s, step->step,
                                      step->wall_s));
     }
@@ -305,7 +305,7 @@ static rp_err put_loss(rp_tensorboard *board, const char *part, double loss, uin
     rp_err err;
     (void)snprintf(tag, sizeof tag, "%s/loss", part);
     RP_TRY(rp_tensorboard_scalar(board, tag, loss, step, wall_s));
-    if (board->targets != RP_TARGETS_SINGLE) {
+    if (rp_targets_are_tokens(board->targets)) {
         (void)snprintf(tag, sizeof tag, "%s/perplexity", part);
         RP_TRY(rp_tensorboard_scalar(board, tag, rp_perplexity(loss), step, wall_s));
     }

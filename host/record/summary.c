@@ -108,8 +108,8 @@ static void put_score(const rp_summary *s, const char *key, const rp_summary_sco
     }
     rp_targets_put_loss(eval, s->targets, s->without_losses ? NAN : score->loss, good);
     rp_json_put(eval, "samples", rp_json_of_whole(score->samples), good);
-    if (s->targets != RP_TARGETS_SINGLE) {
-        rp_json_put(eval, "tokens", rp_json_of_whole(score->counted), good);
+    if (rp_targets_word(s->targets)) {
+        rp_json_put(eval, rp_targets_word(s->targets), rp_json_of_whole(score->counted), good);
     }
     if (split && strcmp(split, "test") != 0) {
         rp_json_put(eval, "split", json_string(split), good);
@@ -145,7 +145,7 @@ static void put_results(const rp_summary *s, json_t *object, bool *good) {
         put_best(&s->best, object, good);
     }
     rp_json_put(object, "samples_per_s", rp_json_of_real(s->samples_per_s), good);
-    if (s->targets != RP_TARGETS_SINGLE) {
+    if (rp_targets_are_tokens(s->targets)) {
         rp_json_put(object, "tokens_per_s", rp_json_of_real(s->tokens_per_s), good);
     }
 }

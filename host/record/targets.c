@@ -4,6 +4,10 @@
 
 #include "base/json_values.h"
 
+const char *rp_targets_word(rp_targets targets) {
+    return targets == RP_TARGETS_SINGLE ? NULL : targets == RP_TARGETS_PIXELS ? "pixels" : "tokens";
+}
+
 double rp_perplexity(double loss) {
     return exp(loss);
 }
@@ -13,7 +17,7 @@ double rp_bits(double loss) {
 }
 
 void rp_targets_put_loss(json_t *object, rp_targets targets, double loss, bool *good) {
-    if (targets != RP_TARGETS_SINGLE) {
+    if (rp_targets_are_tokens(targets)) {
         rp_json_put(object, "perplexity", rp_json_of_real(rp_perplexity(loss)), good);
     }
     if (targets == RP_TARGETS_CHARACTERS) {

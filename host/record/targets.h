@@ -6,10 +6,19 @@
 #include <stdbool.h>
 
 typedef enum {
-    RP_TARGETS_SINGLE,    /* a sample has one target */
-    RP_TARGETS_TOKENS,    /* tokens of a text */
-    RP_TARGETS_CHARACTERS /* tokens that are characters or bytes, so that bits have a meaning */
+    RP_TARGETS_SINGLE,     /* a sample has one target */
+    RP_TARGETS_TOKENS,     /* tokens of a text */
+    RP_TARGETS_CHARACTERS, /* tokens that are characters or bytes, so that bits have a meaning */
+    RP_TARGETS_PIXELS      /* a class for each pixel of an image */
 } rp_targets;
+
+/* Are the targets tokens of a text? */
+static inline bool rp_targets_are_tokens(rp_targets targets) {
+    return targets == RP_TARGETS_TOKENS || targets == RP_TARGETS_CHARACTERS;
+}
+
+/* "tokens", "pixels"; NULL: a sample has one target. */
+const char *rp_targets_word(rp_targets targets);
 
 /* exp(loss): the number of equally likely tokens among which the model would be as uncertain. */
 double rp_perplexity(double loss);

@@ -62,6 +62,9 @@ static void put_loss(FILE *file, const rp_runfile *run) {
     if (options->ignores) {
         (void)fprintf(file, ", ignore: %d", options->ignore);
     }
+    if (options->classes_first) {
+        (void)fputs(", classes_at: first", file);
+    }
     (void)fprintf(file, "}\n");
 }
 

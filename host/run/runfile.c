@@ -197,7 +197,8 @@ fail:
 
 /* Targets are counted by the loss, and ids are checked for the model. */
 static rp_err take_targets(rp_arena *arena, rp_runfile *run, const rp_node *root) {
-    const rp_err err = rp_loss_check_rows(rp_model_out(run->model), rp_runfile_target_rows(run));
+    const rp_err err = rp_loss_check_layout(rp_model_out(run->model), rp_runfile_target_rows(run),
+                                            &run->loss_options);
     if (err != RP_OK) {
         char text[400];
         (void)snprintf(text, sizeof text, "%s", rp_err_message());
@@ -218,6 +219,11 @@ static rp_err take_targets(rp_arena *arena, rp_runfile *run, const rp_node *root
                             "0}",
                             run->data.kind->name);
     }
+    if (run->data.type == RP_I32 && run->loss_options.classes_first) {
+        return rp_node_fail(rp_node_find(run->root, "loss"),
+                            "classes_at: first is for images, but samples are token ids: expected "
+                            "last");
+    }
     run->data.ignores = run->loss_options.ignores;
     run->data.ignore = run->loss_options.ignore;
     return rp_model_id_limits(arena, run->model, &run->data.id_limit);
@@ -233,7 +239,9 @@ static rp_err read_model_and_data(rp_arena *arena, rp_node *root, rp_runfile *ru
     RP_TRY(rp_config_read_file(arena, path, &run->model_root));
     RP_TRY(rp_freeze_layers(arena, run->freeze, run->model_root));
     RP_TRY(rp_section_need(root, "data", &data));
-    const rp_data_input input = stated_input(run->model_root);
+    rp_data_input input = stated_input(run->model_root);
+    input.masks = run->loss_options.classes_first;
+    input.ignore = run->loss_options.ignores ? &run->loss_options.ignore : NULL;
     RP_TRY(rp_data_open(arena, &run->data, data, &input, run->loss->class_target, run->seed));
     run->data_open = true;
     if (run->data.soft) { /* mixup: targets are probabilities of classes */

@@ -3,14 +3,75 @@ them. What it is asked comes as JSON on standard input, the answer leaves on sta
 import json
 import struct
 import sys
+from collections import OrderedDict
+from functools import partial
 
 import torch
 import torchvision
 
+class UNet(torch.nn.Module):
+    """The net of mateuszbuda's brain-segmentation-pytorch, from 16 channels."""
+
+    def __init__(self, num_classes, features=16):
+        super().__init__()
+        wide = [features << level for level in range(5)]
+        for level in range(1, 5):
+            setattr(self, f"encoder{level}", self.block(3 if level == 1 else wide[level - 2],
+                                                        wide[level - 1], f"enc{level}"))
+        self.bottleneck = self.block(wide[3], wide[4], "bottleneck")
+        for level in range(4, 0, -1):
+            setattr(self, f"upconv{level}", torch.nn.ConvTranspose2d(
+                wide[level], wide[level - 1], kernel_size=2, stride=2))
+            setattr(self, f"decoder{level}", self.block(wide[level], wide[level - 1],
+                                                        f"dec{level}"))
+        self.conv = torch.nn.Conv2d(features, num_classes, kernel_size=1)
+
+    @staticmethod
+    def block(channels, features, name):
+        layers = OrderedDict()
+        for i in (1, 2):
+            layers[f"{name}conv{i}"] = torch.nn.Conv2d(channels if i == 1 else features, features,
+                                                       kernel_size=3, padding=1, bias=False)
+            layers[f"{name}norm{i}"] = torch.nn.BatchNorm2d(features)
+            layers[f"{name}relu{i}"] = torch.nn.ReLU()
+        return torch.nn.Sequential(layers)
+
+    def forward(self, x):
+        open_levels = []
+        for level in range(1, 5):
+            x = getattr(self, f"encoder{level}")(x)
+            open_levels.append(x)
+            x = torch.nn.functional.max_pool2d(x, 2)
+        x = self.bottleneck(x)
+        for level in range(4, 0, -1):
+            x = torch.cat((getattr(self, f"upconv{level}")(x), open_levels.pop()), dim=1)
+            x = getattr(self, f"decoder{level}")(x)
+        return self.conv(x)
+
+
+# Nets that need more words than their name. Auxiliary heads are a second loss, which ours lack.
+MAKERS = {
+    "googlenet": partial(torchvision.models.googlenet, aux_logits=False, init_weights=False),
+    "inception_v3": partial(torchvision.models.inception_v3, aux_logits=False,
+                            init_weights=False),
+    "unet": UNet,
+    "vit-tiny": partial(torchvision.models.VisionTransformer, image_size=32, patch_size=4,
+                        num_layers=6, num_heads=3, hidden_dim=192, mlp_dim=768),
+}
+# Parameters of a module itself; ours are those of a layer, one dimension less before them.
+RENAMED = {"class_token": "class_token.weight",
+           "encoder.pos_embedding": "encoder.pos_embedding.weight"}
+
+
+def our_name(name):
+    """self_attention.in_proj_weight, -> self_attention.in_proj.weight"""
+    return RENAMED.get(name, name.replace(".in_proj_", ".in_proj."))
+
 
 def build(ask):
     torch.manual_seed(ask["seed"])
-    net = getattr(torchvision.models, ask["net"])(num_classes=ask["classes"])
+    net = MAKERS.get(ask["net"], getattr(torchvision.models, ask["net"], None))(
+        num_classes=ask["classes"])
     if ask.get("narrow"):  # the same net with smaller dense layers in between
         wide, narrow = 4096, ask["narrow"]
         for at, layer in enumerate(net.classifier):
@@ -23,7 +84,8 @@ def build(ask):
 
 def tensors_of(net):
     """What a file of weights holds: all but the counters, which are no floats."""
-    return {name: value for name, value in net.state_dict().items() if value.is_floating_point()}
+    return {our_name(name): value.flatten(0, -2).squeeze(0) if name in RENAMED else value
+            for name, value in net.state_dict().items() if value.is_floating_point()}
 
 
 def write(path, tensors, values):
@@ -74,6 +136,9 @@ def make(ask):
             torch.nn.init.uniform_(module.running_var, 0.5, 1.5)
             torch.nn.init.uniform_(module.weight, 0.5, 1.5)
             torch.nn.init.uniform_(module.bias, -0.2, 0.2)
+    for name, value in net.named_parameters():
+        if name in RENAMED or name.startswith("heads."):  # zeros, at the start
+            torch.nn.init.normal_(value, std=0.1)
     write(ask["weights"], tensors_of(net), values=True)
     images = torch.rand(2, 3, ask["size"], ask["size"]) * 2 - 1
     with torch.no_grad():
@@ -81,7 +146,7 @@ def make(ask):
     for split in ("train", "test"):
         with open(f"{ask['folder']}/{split}.csv", "w", encoding="ascii") as file:
             for x, y in zip(images, outputs):
-                row = torch.cat((x.flatten(), y)).tolist()
+                row = torch.cat((x.flatten(), y.flatten())).tolist()
                 file.write(",".join(f"{value:.9g}" for value in row) + "\n")
     return {"square": float((outputs ** 2).mean()), "spread": float(outputs.std())}
 
@@ -90,6 +155,10 @@ def load(ask):
     """The file fits the net strictly, and but for statistics it is the file that was given."""
     net = build(ask)
     given, came = read(ask["given"]), read(ask["came"])
+    for name, value in net.state_dict().items():
+        if our_name(name) != name:
+            came[name] = came.pop(our_name(name)).reshape(value.shape)
+            given[name] = given.pop(our_name(name)).reshape(value.shape)
     net.load_state_dict(came, strict=True)
     differ = [name for name in given
               if "running_" not in name and not torch.equal(given[name], came[name])]

@@ -269,6 +269,52 @@ static void expect_values(const int32_t *got, const int32_t *want, size_t count)
     }
 }
 
+/* A class for each pixel of images of 2 x 3; 255 does not count, and is no class. */
+static void masks_of_images(void **state) {
+    (void)state;
+    static const int32_t ignore = 255;
+    static const rp_data_input pixels = {.masks = true, .ignore = &ignore};
+    static const rp_data_input strict = {.masks = true};
+    static const uint8_t x[24] = {7};
+    static const uint8_t y[] = {0, 1, 255, 2, 2, 0, 0, 0, 0, 255, 255, 1};
+    static const char want[] = "{set: npy, path: %}";
+    const uint32_t index[] = {1, 0};
+    float got[24];
+    int32_t labels[14];
+    rp_data data;
+    put_npy("x_train.npy", "|u1", "(2, 2, 2, 3)", x, sizeof x);
+    put_npy("y_train.npy", "|u1", "(2, 2, 3)", y, sizeof y);
+    (void)unlink(in_folder("x_test.npy"));
+    (void)unlink(in_folder("y_test.npy"));
+    expect_ok(open_for(&data, want, &pixels, true, 7));
+    assert_true(data.masks && data.classes == 3 && data.target_width == 6);
+    data.ignores = true;
+    data.ignore = ignore;
+    expect_ok(rp_data_batch(&data, RP_SPLIT_TRAIN, 0, index, 2, true, got, labels, NULL));
+    expect_values(labels, (const int32_t[]){0, 0, 0, 255, 255, 1, 9, 0, 1, 255, 2, 2, 0, 9}, 14);
+    data.ignores = false;
+    expect_err(rp_data_batch(&data, RP_SPLIT_TRAIN, 0, index, 2, true, got, labels, NULL),
+               RP_ERR_FORMAT);
+    expect_part("y_train.npy: label 3 of sample 1 is 255, expected 0 to 2, or the value of");
+    rp_data_close(&data);
+    expect_ok(open_for(&data, want, &strict, true, 7));
+    assert_int_equal(data.classes, 256); /* without `ignore` 255 is a class */
+    rp_data_close(&data);
+    expect_ok(open_for(&data, "{set: npy, path: %, augment: {erasing: 0.5}}", &pixels, true, 7));
+    rp_data_close(&data);
+    expect_err(open_for(&data, "{set: npy, path: %, augment: crop}", &pixels, true, 7),
+               RP_ERR_USAGE);
+    expect_part("augment: crop, flip, rotation and mixup do not apply to a class for each pixel");
+    expect_err(open_for(&data, want, NULL, true, 7), RP_ERR_FORMAT);
+    expect_part("a class for each pixel needs `loss: {classes_at: first}`");
+    put_npy("y_train.npy", "|u1", "(2, 3, 2)", y, sizeof y);
+    expect_err(open_for(&data, want, &pixels, true, 7), RP_ERR_FORMAT);
+    expect_part("y_train.npy: targets have shape [3, 2], expected [2, 3], a class for each pixel");
+    put_npy("x_train.npy", "|u1", "(2, 12)", x, sizeof x);
+    expect_err(open_for(&data, want, &pixels, true, 7), RP_ERR_FORMAT);
+    expect_part("x_train.npy: samples have shape [12], but loss.classes_at: first needs images");
+}
+
 /* Whole numbers of any type are token ids if the model's input says so. */
 static void ids_of_any_type(void **state) {
     (void)state;
@@ -409,6 +455,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(channels_last, setup, teardown),
         cmocka_unit_test_setup_teardown(shapes_of_samples_and_of_the_model, setup, teardown),
         cmocka_unit_test_setup_teardown(types_of_the_parts, setup, teardown),
+        cmocka_unit_test_setup_teardown(masks_of_images, setup, teardown),
         cmocka_unit_test_setup_teardown(normalised_before_rounding, setup, teardown),
         cmocka_unit_test_setup_teardown(rows_for_mse, setup, teardown),
         cmocka_unit_test_setup_teardown(bad_sets, setup, teardown),

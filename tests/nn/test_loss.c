@@ -27,6 +27,8 @@ static void words_and_maps(void **state) {
         {"loss: {kind: cross-entropy, label_smoothing: 0.1}", "cross-entropy", 0.1},
         {"loss: {kind: soft-cross-entropy, label_smoothing: 1}", "soft-cross-entropy", 1},
         {"loss: {kind: cross-entropy, label_smoothing: 0.5, ignore: -100}", "cross-entropy", 0.5},
+        {"loss: {kind: cross-entropy, classes_at: last}", "cross-entropy", 0},
+        {"loss: {kind: cross-entropy, classes_at: first}", "cross-entropy", 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const rp_loss_kind *kind = NULL;
@@ -36,6 +38,7 @@ static void words_and_maps(void **state) {
         expect_close(options.label_smoothing, cases[i].smoothing, 1e-7, 0);
         assert_int_equal(options.ignores, strstr(cases[i].text, "ignore") != NULL);
         assert_int_equal(options.ignore, options.ignores ? -100 : 0);
+        assert_int_equal(options.classes_first, strstr(cases[i].text, "first") != NULL);
     }
 }
 
@@ -55,6 +58,9 @@ static void mistakes(void **state) {
         {"loss: {kind: mse, ignore: 0}", "is a class, but the targets of mse are not classes"},
         {"loss: {kind: cross-entropy, ignore: 0.5}", "loss.ignore: expected a whole number"},
         {"loss: {kind: cross-entropy, ignore: 3e9}", "loss.ignore"},
+        {"loss: {kind: mse, classes_at: first}",
+         "loss.classes_at: is for classes, but the targets of mse are not classes"},
+        {"loss: {kind: cross-entropy, classes_at: 1}", "loss.classes_at: expected one of"},
         {"loss: [mse]", "run.yaml:1: loss"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -64,6 +64,13 @@ static void zoo(void **state) {
         {"resnet-narrow", true, 44370},
         {"resnet50-narrow", true, 1484186},
         {"resnet101-narrow", true, 2680986},
+        {"googlenet-narrow", true, 355138},
+        {"inception-v3-narrow", true, 1373346},
+        {"densenet121-narrow", true, 452714},
+        {"mobilenet-v3-narrow", true, 409394},
+        {"efficientnet-b0-narrow", true, 1077932},
+        {"vit-tiny", true, 2693578},
+        {"vit-tiny-narrow", true, 208074},
     };
     for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
         rp_model *model;
@@ -85,7 +92,7 @@ static void zoo(void **state) {
     }
 }
 
-/* torchvision's own counts, of its names and shapes. */
+/* torchvision's own counts, of its names and shapes; without auxiliary heads. */
 static void torchvision_nets(void **state) {
     (void)state;
     const rp_shape image = rp_shape_3(3, 224, 224);
@@ -102,6 +109,11 @@ static void torchvision_nets(void **state) {
         {"resnet50", 25557032, "conv1.weight", "fc.bias"},
         {"resnet101", 44549160, "conv1.weight", "fc.bias"},
         {"mobilenet_v2", 3504872, "features.0.0.weight", "classifier.1.bias"},
+        {"googlenet", 6624904, "conv1.conv.weight", "fc.bias"},
+        {"inception_v3", 23834568, "Conv2d_1a_3x3.conv.weight", "fc.bias"},
+        {"densenet121", 7978856, "features.conv0.weight", "classifier.bias"},
+        {"mobilenet_v3_small", 2542856, "features.0.0.weight", "classifier.3.bias"},
+        {"efficientnet_b0", 5288548, "features.0.0.weight", "classifier.1.bias"},
     };
     for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
         char name[64];
@@ -112,6 +124,24 @@ static void torchvision_nets(void **state) {
                          nets[i].trained);
         assert_string_equal(model->param[0].name, nets[i].first);
         assert_string_equal(model->param[model->param_count - 1].name, nets[i].last);
+    }
+}
+
+/* PyTorch's counts; a class for each pixel. */
+static void segmentation_nets(void **state) {
+    (void)state;
+    const rp_shape colour = rp_shape_3(3, 32, 48);
+    const rp_shape want = rp_shape_3(10, 32, 48);
+    const struct {
+        const char *name;
+        size_t trained;
+    } nets[] = {{"unet", 1942730}, {"unet-narrow", 122138}};
+    for (size_t i = 0; i < sizeof nets / sizeof *nets; i++) {
+        rp_model *model;
+        expect_ok(load_zoo(nets[i].name, &colour, &model));
+        assert_true(rp_shape_equal(rp_model_out(model), &want));
+        assert_int_equal(rp_model_param_count(model, RP_PARAM_TRAINED, 0, model->layer_count),
+                         nets[i].trained);
     }
 }
 
@@ -466,6 +496,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(zoo, setup, teardown),
         cmocka_unit_test_setup_teardown(torchvision_nets, setup, teardown),
+        cmocka_unit_test_setup_teardown(segmentation_nets, setup, teardown),
         cmocka_unit_test_setup_teardown(text_nets, setup, teardown),
         cmocka_unit_test_setup_teardown(types_are_checked, setup, teardown),
         cmocka_unit_test_setup_teardown(several_inputs, setup, teardown),

@@ -58,7 +58,7 @@ static void fill(rp_confusion *c) {
 
 static void counts_by_hand(void **state) {
     (void)state;
-    static const uint32_t want[] = {2, 1, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0};
+    static const uint64_t want[] = {2, 1, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0};
     rp_confusion c;
     fill(&c);
     assert_memory_equal(c.count, want, sizeof want);
@@ -123,6 +123,23 @@ static void text_for_people(void **state) {
         "d\xc3\xb6g                             0        1        0        1\n"
         "a very long name of a cl        0        0        0        0\n";
     assert_string_equal(text, want);
+}
+
+/* cat 2 of 3, dog 1 of 3; the third class has neither targets nor answers. */
+static void mean_iou_by_hand(void **state) {
+    (void)state;
+    rp_confusion c;
+    fill(&c);
+    expect_close(rp_confusion_mean_iou(&c), 0.5, 1e-12, 0);
+    rp_confusion_about pixels = about;
+    pixels.targets = 4;
+    pixels.pixels = pixels.without_table = true;
+    print(&c, &pixels, false);
+    assert_string_equal(text, "test loss 1.1437, accuracy 60.00 % of 5 pixels, mean IoU 50.00 %\n");
+    c.sequences = 2;
+    print(&c, &pixels, true);
+    assert_non_null(strstr(text, "\"samples\": 2, \"mean_iou\": 0.5, \"pixels\": 5}"));
+    assert_null(strstr(text, "confusion"));
 }
 
 static void json_for_programs(void **state) {
@@ -193,6 +210,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(the_loss_is_smoothed, setup, teardown),
         cmocka_unit_test_setup_teardown(five_of_many, setup, teardown),
         cmocka_unit_test_setup_teardown(text_for_people, setup, teardown),
+        cmocka_unit_test_setup_teardown(mean_iou_by_hand, setup, teardown),
         cmocka_unit_test_setup_teardown(json_for_programs, setup, teardown),
         cmocka_unit_test_setup_teardown(only_a_score, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_no_answer_is_refused, setup, teardown),

@@ -399,6 +399,27 @@ static void tensorboard_has_what_can_be_watched(void **state) {
     }
 }
 
+/* Pixels are counted, but their loss has no other units. */
+static void pixels_are_counted(void **state) {
+    (void)state;
+    rp_record_run run = run_of(2);
+    const rp_record_totals start = {0};
+    rp_record *record = NULL;
+    run.targets = RP_TARGETS_PIXELS;
+    expect_ok(rp_record_open(&arena, &run, &start, &record));
+    now.stepped_ns += RP_NS_PER_S / 2;
+    expect_ok(rp_record_step(record, 0, 0.5, 0.25, 64, 640));
+    expect_ok(rp_record_eval(record, false, 1, &(rp_record_score){true, 0.25, 10, 100, 25}));
+    close_record(record, "finished", 4);
+    assert_null(strstr(slurp("log.jsonl", NULL), "perplexity"));
+    const char *text = slurp("summary.json", NULL);
+    assert_non_null(strstr(text, "\"pixels\": 100"));
+    assert_null(strstr(text, "perplexity"));
+    assert_null(strstr(text, "tokens"));
+    (void)fflush(result);
+    assert_non_null(strstr(slurp("result", NULL), "accuracy 25.00 % of 100 pixels\n"));
+}
+
 /* Losses of characters are also perplexities and bits, and speeds are also of tokens. */
 static void tokens_have_their_units(void **state) {
     (void)state;
@@ -610,6 +631,7 @@ int main(void) {
                                         teardown_record),
         cmocka_unit_test_setup_teardown(tensorboard_has_what_can_be_watched, setup_record,
                                         teardown_record),
+        cmocka_unit_test_setup_teardown(pixels_are_counted, setup_record, teardown_record),
         cmocka_unit_test_setup_teardown(tokens_have_their_units, setup_record, teardown_record),
         cmocka_unit_test_setup_teardown(facts_become_the_summary, setup_record, teardown_record),
         cmocka_unit_test_setup_teardown(no_wire_is_busy_for_longer_than_it_could, setup_record,

@@ -294,6 +294,69 @@ static void label_smoothing_reaches_the_stage(void **state) {
     rp_arena_finish(&arena);
 }
 
+/* Masks of images of 16 x 16 in arrays, and a net with outputs [classes, 16, 16]. */
+static void classes_at_reaches_the_stage(void **state) {
+    (void)state;
+    enum { PIXELS = 256 };
+    static const char *const parts[] = {"train", "test"};
+    static uint8_t bytes[128 + 2 * PIXELS];
+    char where[512];
+    char text[900];
+    rp_arena arena;
+    rp_runfile run;
+    char folder[] = "/tmp/ringpipe-masks-XXXXXX";
+    rp_arena_init(&arena, "test", 0);
+    assert_non_null(mkdtemp(folder));
+    for (size_t i = 0; i < 4; i++) {
+        memset(bytes, ' ', 128);
+        memcpy(bytes, "\x93NUMPY\x01\x00\x76\x00", 10);
+        const int length = snprintf((char *)bytes + 10, 118,
+                                    "{'descr': '|u1', 'fortran_order': False, 'shape': (2, 16, "
+                                    "16), }");
+        bytes[10 + length] = ' ';
+        bytes[127] = '\n';
+        bytes[128] = i >= 2 ? 1 : 0;
+        (void)snprintf(where, sizeof where, "%s/%c_%s.npy", folder, i < 2 ? 'x' : 'y',
+                       parts[i % 2]);
+        FILE *file = fopen(where, "wb");
+        assert_non_null(file);
+        assert_int_equal(fwrite(bytes, 1, sizeof bytes, file), sizeof bytes);
+        (void)fclose(file);
+    }
+    (void)snprintf(text, sizeof text,
+                   "model: unet-narrow\n"
+                   "data: {set: npy, path: %s}\n"
+                   "ring: {boards: 2}\n"
+                   "train: {epochs: 1, batch: 2, microbatch: 2}\n"
+                   "loss: {kind: cross-entropy, ignore: 255, classes_at: first}\n"
+                   "optimizer: {kind: sgd, lr: 0.1}\n"
+                   "schedule: 1f1b\n",
+                   folder);
+    expect_ok(read_text(&arena, text, NULL, &run));
+    assert_true(run.data.masks && run.data.classes == 2 && run.data.target_width == PIXELS);
+    rp_cut cut = {2, (const uint32_t[]){0, 2, run.model->layer_count}};
+    char *assignment;
+    rp_node *root;
+    rp_job job;
+    expect_ok(rp_runfile_assignment(&arena, &run, &cut, 1, NULL, &assignment));
+    expect_ok(rp_config_read_text(&arena, assignment, strlen(assignment), "assignment", &root));
+    expect_ok(rp_job_parse(&arena, root, run.model_root, &job));
+    assert_true(job.loss_options.classes_first && rp_job_target_rows(&job) == PIXELS);
+    rp_runfile_close(&run);
+    refused(text, "loss=cross-entropy", "a class for each pixel needs `loss: {classes_at: first}`");
+    refused(text, "model=mlp", "expected [classes, height, width] with a target for each pixel");
+    refused(text, "data={set: glyphs, train: 8, test: 8, size: 32}",
+            "a sample has 1 target: expected [classes, height, width]");
+    refused(text, "data.augment=flip", "data.augment: crop, flip, rotation and mixup do not apply");
+    for (size_t i = 0; i < 4; i++) {
+        (void)snprintf(where, sizeof where, "%s/%c_%s.npy", folder, i < 2 ? 'x' : 'y',
+                       parts[i % 2]);
+        assert_int_equal(unlink(where), 0);
+    }
+    assert_int_equal(rmdir(folder), 0);
+    rp_arena_finish(&arena);
+}
+
 /* Of a ring that has lost a board: states of replicas are there already. */
 static void a_smaller_ring_has_as_many_replicas(void **state) {
     (void)state;
@@ -1228,6 +1291,7 @@ int main(void) {
         cmocka_unit_test(the_trace_has_a_bound),
         cmocka_unit_test(histograms_on_request),
         cmocka_unit_test(label_smoothing_reaches_the_stage),
+        cmocka_unit_test(classes_at_reaches_the_stage),
         cmocka_unit_test(an_automatic_cut_needs_layers),
         cmocka_unit_test(steps_of_lanes),
         cmocka_unit_test(sizes_of_microbatches),

@@ -1,0 +1,161 @@
+/* Cross-entropy of images [classes, height, width] with a target for each pixel. */
+#include "loss_case.h"
+
+#include <math.h>
+
+enum { TARGETS_MAX = 1024 };
+
+/* Opens a golden case, with its targets and the number of them that count. */
+static void open_case(loss_case *c, const rp_st_reader *reader, rp_node *facts, const char *name) {
+    rp_loss_options options = {.classes_first = true};
+    uint32_t n = 0;
+    uint32_t outputs = 0;
+    uint32_t rows = 0;
+    int32_t sent[TARGETS_MAX];
+    int32_t counted = 0;
+    expect_ok(rp_node_u32(facts, "n", 1, 4096, &n));
+    expect_ok(rp_node_u32(facts, "outputs", 1, 4096, &outputs));
+    expect_ok(rp_node_u32(facts, "rows", 1, 4096, &rows));
+    expect_ok(rp_node_f32(facts, "label_smoothing", 0, 1, &options.label_smoothing));
+    options.ignores = rp_node_find(facts, "ignore") != NULL;
+    expect_ok(rp_node_i32(facts, "ignore", &options.ignore));
+    loss_case_open_rows(c, "cross-entropy", n, rows, outputs, &options);
+    const uint32_t width = rows + options.ignores;
+    const float *target = loss_case_golden(reader, name, "target");
+    assert_true(n * width <= TARGETS_MAX);
+    for (uint32_t i = 0; i < n * rows; i++) {
+        sent[i / rows * width + i % rows] = (int32_t)target[i];
+        counted += (int32_t)target[i] != options.ignore;
+    }
+    for (uint32_t i = 0; options.ignores && i < n; i++) {
+        sent[i * width + rows] = counted;
+    }
+    loss_case_fill(c, loss_case_golden(reader, name, "y"), sent);
+}
+
+/* The number of pixels of a sample that are right, or that count. */
+static double count_pixels(const loss_case *c, const float *y, const float *target, bool right) {
+    const uint32_t outputs = c->outputs / c->rows;
+    double count = 0;
+    for (uint32_t p = 0; p < c->rows; p++) {
+        uint32_t best = 0;
+        for (uint32_t k = 1; k < outputs; k++) {
+            best = y[k * c->rows + p] > y[best * c->rows + p] ? k : best;
+        }
+        const bool counts = !c->options.ignores || (int32_t)target[p] != c->options.ignore;
+        count += counts && (!right || (float)best == target[p]);
+    }
+    return count;
+}
+
+static void compare_case(loss_case *c, const rp_st_reader *reader, const char *name) {
+    const float *y = loss_case_golden(reader, name, "y");
+    const float *target = loss_case_golden(reader, name, "target");
+    const float *loss = loss_case_golden(reader, name, "loss");
+    const float *dy = loss_case_golden(reader, name, "dy");
+    loss_case_run(c, c->n, false);
+    for (size_t i = 0; i < (size_t)c->n * c->outputs; i++) {
+        expect_close(c->gradient[i], 0, 0, 0);
+    }
+    loss_case_run(c, c->n, true);
+    expect_close_all(c->gradient, dy, (size_t)c->n * c->outputs, 1e-5, 1e-7);
+    for (uint32_t i = 0; i < c->n; i++, y += c->outputs, target += c->rows) {
+        expect_close(c->loss[RP_LOSS_RESULT * i], loss[i], 1e-5, 1e-5);
+        expect_close(c->loss[RP_LOSS_RESULT * i + 1], count_pixels(c, y, target, true), 0, 0);
+        expect_close(c->loss[RP_LOSS_RESULT * i + 2], count_pixels(c, y, target, false), 0, 0);
+    }
+}
+
+static void equals_pytorch(void **state) {
+    (void)state;
+    rp_arena arena;
+    rp_arena_init(&arena, "golden", 0);
+    rp_st_reader *reader = golden_file(&arena, "pixels");
+    char *names;
+    char *rest;
+    uint32_t count = 0;
+    expect_ok(rp_arena_string(&arena, rp_st_meta(reader, "cases"), &names));
+    for (char *name = strtok_r(names, " ", &rest); name; name = strtok_r(NULL, " ", &rest)) {
+        const char *text = rp_st_meta(reader, name);
+        rp_node *facts;
+        loss_case c;
+        expect_ok(rp_config_read_text(&arena, text, strlen(text), name, &facts));
+        open_case(&c, reader, facts, name);
+        compare_case(&c, reader, name);
+        loss_case_close(&c);
+        count++;
+    }
+    assert_int_equal(count, 12);
+    rp_st_close(&reader);
+    rp_arena_finish(&arena);
+}
+
+/* A class that is not an output makes its own pixel NaN, and no other. */
+static void class_outside(void **state) {
+    (void)state;
+    enum { ROWS = 20, OUTPUTS = 3 };
+    const rp_loss_options options = {.classes_first = true};
+    int32_t target[ROWS] = {0};
+    float y[ROWS * OUTPUTS];
+    loss_case c;
+    target[4] = OUTPUTS;
+    target[17] = -1;
+    golden_values("y", ROWS * OUTPUTS, y);
+    loss_case_open_rows(&c, "cross-entropy", 1, ROWS, OUTPUTS, &options);
+    loss_case_fill(&c, y, target);
+    loss_case_run(&c, 1, true);
+    assert_true(isnan(c.loss[0]));
+    for (size_t i = 0; i < ROWS * OUTPUTS; i++) {
+        assert_int_equal(isnan(c.gradient[i]) != 0, i % ROWS == 4 || i % ROWS == 17);
+    }
+    loss_case_close(&c);
+}
+
+/* A step without a pixel that counts: 0, not NaN. */
+static void nothing_counts(void **state) {
+    (void)state;
+    enum { ROWS = 18, OUTPUTS = 2 };
+    const rp_loss_options options = {.classes_first = true, .ignores = true};
+    const int32_t target[ROWS + 1] = {0};
+    float y[ROWS * OUTPUTS];
+    loss_case c;
+    golden_values("y", ROWS * OUTPUTS, y);
+    loss_case_open_rows(&c, "cross-entropy", 1, ROWS, OUTPUTS, &options);
+    loss_case_fill(&c, y, target);
+    loss_case_run(&c, 1, true);
+    for (size_t i = 0; i < ROWS * OUTPUTS; i++) {
+        expect_close(c.gradient[i], 0, 0, 0);
+    }
+    for (size_t i = 0; i < RP_LOSS_RESULT; i++) {
+        expect_close(c.loss[i], 0, 0, 0);
+    }
+    loss_case_close(&c);
+}
+
+static void layouts_are_checked(void **state) {
+    (void)state;
+    const rp_shape image = rp_shape_3(5, 4, 6);
+    const rp_shape row = rp_shape_1(5);
+    const rp_loss_options first = {.classes_first = true};
+    const rp_loss_options last = {0};
+    expect_ok(rp_loss_check_layout(&image, 24, &first));
+    expect_ok(rp_loss_check_layout(&image, 20, &last));
+    expect_ok(rp_loss_check_rows(&image, 24));
+    expect_ok(rp_loss_check_rows(&image, 20));
+    expect_err(rp_loss_check_layout(&image, 20, &first), RP_ERR_SHAPE);
+    assert_non_null(strstr(rp_err_message(), "[classes, height, width]"));
+    expect_err(rp_loss_check_layout(&row, 1, &first), RP_ERR_SHAPE);
+    assert_non_null(strstr(rp_err_message(), "a sample has 1 target:"));
+    expect_err(rp_loss_check_layout(&image, 24, &last), RP_ERR_SHAPE);
+    expect_err(rp_loss_check_rows(&image, 6), RP_ERR_SHAPE);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equals_pytorch),
+        cmocka_unit_test(class_outside),
+        cmocka_unit_test(nothing_counts),
+        cmocka_unit_test(layouts_are_checked),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
