@@ -118,3 +118,10 @@ static bool next_training(rp_runner *r) {
 bool rp_runner_next_op(rp_runner *r) {
     return r->evaluating ? next_eval(r, &r->next) : next_training(r);
 }
+
+rp_err rp_runner_commit_part(rp_runner *r, running_op *op) {
+    op->issued_ns = rp_clock_now_ns(r->at.clock);
+    rp_err err = rp_stage_mark(op->stage->stage, &op->mark);
+    r->running_count += err == RP_OK;
+    return err;
+}

@@ -15,6 +15,7 @@ typedef struct {
     rp_port_in *stashes;  /* stashes of forwards elsewhere, for backwards here */
     rp_port_in *weights;  /* weights of updates elsewhere, for forwards here */
     rp_port_out *forward, *backward, *summand, *stash, *weight;
+    rp_port_out *row; /* gradients of tensors that other stages also use */
     rp_port_local own_summand;
     uint32_t own_edge; /* edge number of `summand` that leads to `summands` */
     char name[6][40];  /* names of the receive ports */
@@ -45,6 +46,9 @@ typedef struct {
     rp_codec codec;               /* as the plan says */
     rp_boundary_tensors boundary; /* outgoing: shapes for the wire */
     rp_port_local local;
+    /* The edge brings a row of tied gradients, to a port of its own: what stages read until the
+     * mark. NULL: any other edge. */
+    rp_port_pieces *row;
 } runner_edge;
 
 typedef struct {
@@ -63,8 +67,9 @@ typedef struct {
     bool norms;           /* the step's norms of every stage here are in the norms memory */
     bool updates;         /* changes the weights */
     rp_contributions sum; /* the contributions it adds up, of all boards that share the stage */
-    /* only exchanges gradients between boards that share a stage, before an update */
+    /* only exchanges gradients between boards that share a stage or a tensor, before an update */
     bool exchanges;
+    bool rows_read; /* also reads rows of tied gradients */
 } running_op;
 
 struct rp_runner {
@@ -98,6 +103,10 @@ struct rp_runner {
     int64_t looked_ns;
 
     bool sent_gradient, summed; /* for the next update of a stage that several boards share */
+    uint32_t row_count;         /* edges that bring rows of tied gradients */
+    /* for the first update of a step: stages here whose rows were sent; all rows were added */
+    uint32_t rows_sent;
+    bool tied;
     bool updating; /* an update of the current step has begun: its results have been read */
     bool waiting_decision, skip;
     float grad_scale;
@@ -183,6 +192,18 @@ rp_err rp_runner_return_weights(rp_runner *runner) RP_MUST_CHECK;
 /* Between segments: to and from runner->own_weights. The first blocks. */
 rp_err rp_runner_read_own_weights(rp_runner *runner) RP_MUST_CHECK;
 rp_err rp_runner_write_own_weights(rp_runner *runner) RP_MUST_CHECK;
+
+/* Commits a part of the next op; the rest follows. */
+rp_err rp_runner_commit_part(rp_runner *runner, running_op *op) RP_MUST_CHECK;
+
+/* rows.c: ports for rows of tied gradients. */
+rp_err rp_runner_open_rows(rp_runner *runner) RP_MUST_CHECK;
+void rp_runner_begin_rows(rp_runner *runner);
+void rp_runner_close_rows(rp_runner *runner);
+void rp_runner_return_rows(rp_runner *runner); /* an op that read them has ended */
+/* ties.c: before the first update of a step. *over: every stage here has the gradients of all uses.
+ */
+rp_err rp_runner_exchange_rows(rp_runner *runner, running_op *op, bool *over) RP_MUST_CHECK;
 
 /* issue.c: submits the next op to the device when all it needs is present. */
 rp_err rp_runner_issue(rp_runner *runner) RP_MUST_CHECK;

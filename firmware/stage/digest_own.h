@@ -46,17 +46,23 @@ static inline const rp_model_param *digest_param(const digest_executor *e, uint3
     return &e->as.base.job->model->param[e->as.base.layout->param_first + param];
 }
 
-/* The parameter with index `trained` among the trained ones. */
+/* The parameter with index `trained` among the trained ones; of a tied tensor its owner, so that
+ * all uses get the same digests. */
 static inline const rp_model_param *digest_trained(const digest_executor *e, uint32_t trained) {
     uint32_t p = 0;
     while (e->as.base.layout->trained[p] != trained) {
         p++;
     }
-    return digest_param(e, p);
+    const rp_model *model = e->as.base.job->model;
+    return &model->param[digest_param(e, p)->owner];
 }
 
 /* digest_blocks.c: executes a command on whole blocks for one trained parameter. */
 void rp_digest_run_block(digest_executor *executor, const rp_command *command, uint32_t trained);
+
+/* digest_ties.c: execute ROW and TIE. */
+void rp_digest_read_row(const digest_executor *executor, char *out);
+void rp_digest_run_tie(digest_executor *executor, const rp_command *command);
 
 /* digest_blocks.c: executes KEEP or RESTORE. */
 void rp_digest_run_kept(digest_executor *executor, const rp_command *command);

@@ -99,7 +99,8 @@ typedef enum {
 typedef struct {
     rp_region_kind kind;
     rp_block block;
-    uint32_t param; /* index within the stage */
+    /* Index within the stage. A write to a use of a tied tensor writes all uses in the stage. */
+    uint32_t param;
 } rp_region;
 
 /* ---- commands -------------------------------------------------------------------------------- */
@@ -129,11 +130,14 @@ typedef enum {
     RP_COMMAND_KEEP,     /* kept: copies the running statistics there */
     /* kept: restores the running statistics from there, and zeroes sums over a step's samples */
     RP_COMMAND_RESTORE,
-    RP_COMMAND_NORMS,       /* read: sum of squares of each trained parameter's gradient */
-    RP_COMMAND_RESULTS,     /* read: RP_LOSS_RESULT floats of each of `count` samples */
-    RP_COMMAND_BLOCK,       /* read: copies `block` to the host, layout->gradient_bytes */
-    RP_COMMAND_SUM,         /* sum: becomes the step's gradient */
-    RP_COMMAND_TAKE,        /* write: copies host memory to `block` */
+    RP_COMMAND_NORMS,   /* read: sum of squares of each trained parameter's gradient */
+    RP_COMMAND_RESULTS, /* read: RP_LOSS_RESULT floats of each of `count` samples */
+    RP_COMMAND_BLOCK,   /* read: copies `block` to the host, layout->gradient_bytes */
+    RP_COMMAND_SUM,     /* sum: becomes the step's gradient */
+    RP_COMMAND_TAKE,    /* write: copies host memory to `block` */
+    RP_COMMAND_ROW, /* read: gradients of this stage's row (layout->use), layout->tie_row_bytes */
+    /* tie: each use of a tied tensor gets the sum of the gradients of all its uses */
+    RP_COMMAND_TIE,
     RP_COMMAND_STASH,       /* stash: copies the content of a slot to the host, facts.stash_bytes */
     RP_COMMAND_UNSTASH,     /* stash: copies it from the host to a slot */
     RP_COMMAND_PROBE_NORMS, /* read: sums of squares of the last PROBE */
@@ -186,6 +190,14 @@ typedef enum {
     RP_TERM_TOWARDS /* scratch += share (x - scratch) */
 } rp_average_term;
 
+/* A row of gradients of another stage's uses of tied tensors. */
+typedef struct {
+    uint32_t stage;
+    const void *row;
+} rp_tie_row;
+/* The row of a stage; it must be there. */
+const char *rp_tie_row_of(const rp_tie_row *row, uint32_t count, uint32_t stage);
+
 typedef struct {
     rp_command_kind kind;
     union {
@@ -203,6 +215,11 @@ typedef struct {
             const void *const *gradient;
             uint32_t count; /* >= 1 */
         } sum;
+        struct {
+            /* As for `sum`; of every stage with a use of a tensor of this one. */
+            const rp_tie_row *row;
+            uint32_t count;
+        } tie;
         struct {
             const void *from; /* borrowed until the mark */
             rp_block block;

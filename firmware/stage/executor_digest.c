@@ -248,6 +248,12 @@ static rp_err digest_issue(rp_executor *executor, const rp_command *command) {
         memcpy(command->read.out, e->results,
                RP_LOSS_RESULT * command->read.count * sizeof *e->results);
         return RP_OK;
+    case RP_COMMAND_ROW:
+        rp_digest_read_row(e, (char *)command->read.out);
+        return RP_OK;
+    case RP_COMMAND_TIE:
+        rp_digest_run_tie(e, command);
+        return RP_OK;
     case RP_COMMAND_STASH:
         memcpy(command->stash.out, e->slots + command->stash.slot * e->slot_digests,
                e->slot_digests * sizeof *e->slots);

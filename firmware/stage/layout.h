@@ -10,6 +10,7 @@
 #ifndef RP_STAGE_LAYOUT_H
 #define RP_STAGE_LAYOUT_H
 
+#include "nn/ties.h"
 #include "stage/versions.h"
 
 #define RP_NO_STORAGE UINT32_MAX
@@ -59,6 +60,16 @@ typedef struct {
     uint32_t first, end, recompute_end;
 } rp_layout_group;
 
+/* One use of a tied tensor. */
+typedef struct {
+    uint32_t owner;   /* in model->param: uses of one tensor follow each other */
+    uint32_t stage;   /* of the use */
+    uint32_t trained; /* index among the trained parameters, or RP_NOT_TRAINED: another stage */
+    bool sent;        /* its gradient is in the row of its stage, because it has uses elsewhere */
+    size_t place;     /* bytes before it in that row */
+    uint32_t count;   /* elements */
+} rp_layout_use;
+
 /* Numbers of copies of the weights: versions (METHODS 13), predicted ones (for xpipe one for each
  * direction), the centre or reference of the replicas, and a scratch copy for averages. */
 typedef struct {
@@ -85,6 +96,17 @@ typedef struct {
     uint32_t param_first, param_count; /* range of the model's parameters */
     uint32_t *trained; /* by parameter: index among the trained ones, or RP_NOT_TRAINED */
     uint32_t trained_count;
+
+    /* All uses, here and elsewhere, of the tied tensors that this stage trains: tensor by tensor,
+     * and in the order of their layers. */
+    rp_layout_use *use;
+    uint32_t use_count;
+    size_t tie_row_bytes; /* row of gradients that this stage sends; 0: no use elsewhere */
+    size_t tie_far_bytes; /* the longest row that it gets */
+    /* the largest tensor with uses elsewhere: memory for a total and for one term; 0: none */
+    size_t tie_bytes;
+    bool
+        *repeats; /* by trained parameter: a later use of a tensor that the stage also has before */
 
     uint32_t slots; /* the most forwards in flight */
     /* Slots whose stash is on the device. If fewer than `slots`, the first leave_count parts of the
@@ -141,6 +163,13 @@ size_t rp_layout_row_result_bytes(const rp_job *job);
 /* errors LIMIT if more than RP_CUT_TENSORS_MAX tensors cross a boundary; MEMORY */
 rp_err rp_layout_make(rp_arena *arena, const rp_job *job, rp_gemm_choice gemm, uint32_t align_bytes,
                       rp_layout **out) RP_MUST_CHECK;
+
+/* Whether two parameters of the stage are uses of one tensor, or the same parameter. */
+static inline bool rp_layout_is_same_tensor(const rp_layout *layout, const rp_model *model,
+                                            uint32_t param, uint32_t other) {
+    return model->param[layout->param_first + param].owner ==
+           model->param[layout->param_first + other].owner;
+}
 
 /* Memory of the processor that offloaded stashes need. */
 static inline uint64_t rp_layout_offloaded_bytes(const rp_layout *layout) {

@@ -361,7 +361,13 @@ uint32_t rp_stage_norm_count(const rp_stage *stage) {
 
 rp_err rp_stage_norms(rp_stage *stage, float *out) {
     const rp_command command = {.kind = RP_COMMAND_NORMS, .read = {.out = out}};
-    return stage->layout->trained_count > 0 ? rp_stage_issue(stage, &command) : RP_OK;
+    rp_err err = RP_OK;
+    if (stage->layout->trained_count > 0) {
+        RP_TRY(rp_stage_tie_own(stage));
+        RP_TRY(rp_stage_issue(stage, &command));
+    }
+fail:
+    return err;
 }
 
 rp_err rp_stage_read_gradient(rp_stage *stage, void *out) {
@@ -462,8 +468,10 @@ rp_err rp_stage_update(rp_stage *stage, const rp_op *op, float grad_scale, bool 
                              (rp_block){RP_BLOCK_WEIGHTS, by.to}));
     }
     if (!skip) {
+        RP_TRY(rp_stage_tie_own(stage));
         RP_TRY(rp_stage_run_update(stage, &by, op->step, grad_scale));
     }
+    stage->tied = false;
     RP_TRY(rp_stage_run_probe(stage, op, &(rp_weight_view){.replica = by.replica}));
 fail:
     return err;

@@ -46,6 +46,7 @@ rp_err rp_planfile_make(rp_arena *arena, const rp_planfile *chosen, rp_plan **ou
     RP_TRY(rp_plan_make(arena, &options, &plan));
     take_dials(plan, run);
     RP_TRY(rp_plan_check_training(plan, run->model));
+    RP_TRY(rp_method_fit_ties(&run->method, &run->optim, run->guard, run->model, chosen->cut));
     if (chosen->group) {
         RP_TRY(rp_plan_check(plan, run->model));
         RP_TRY(check_clip(plan, run));
@@ -324,6 +325,7 @@ rp_err rp_planfile_read(rp_arena *arena, const char *path, const rp_runfile *run
     RP_TRY(check_ports(plan, run));
     rp_plan_note_bytes(plan, run->model);
     RP_TRY(rp_plan_cut(arena, plan, run->model, &cut));
+    RP_TRY(rp_method_fit_ties(&plan->method, &run->optim, run->guard, run->model, &cut));
     RP_TRY(rp_fit_memory_note(run, &cut, plan));
     if (plan->steps != run->steps) {
         rp_plan_set_steps(plan, run->steps);
