@@ -29,9 +29,7 @@ struct rp_agent_library {
 static rp_err check_ties(rp_arena *arena, const rp_plan *plan, const rp_job *job) {
     rp_cut cut;
     rp_err err = rp_plan_cut(arena, plan, job->model, &cut);
-    return err == RP_OK
-               ? rp_method_fit_ties(&plan->method, &job->optim, job->guard, job->model, &cut)
-               : err;
+    return err == RP_OK ? rp_method_fit_ties(&plan->method, &job->optim, job->model, &cut) : err;
 }
 
 static rp_err read_texts(rp_arena *arena, const text *texts, rp_agent_reading *out) {

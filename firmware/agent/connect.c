@@ -16,7 +16,8 @@ rp_runner_use rp_runner_use_of(const rp_plan *plan, uint32_t node, uint32_t far)
         use.edges++;
         use.weights |=
             edge->carries == RP_CARRIES_WEIGHT_GRADIENT || edge->carries == RP_CARRIES_WEIGHT;
-        use.ties |= edge->carries == RP_CARRIES_TIED_GRADIENT;
+        use.ties |=
+            edge->carries == RP_CARRIES_TIED_GRADIENT || edge->carries == RP_CARRIES_TIED_WEIGHT;
         use.stashes |= edge->carries == RP_CARRIES_STASH;
         if (edge->to == node) {
             use.window += edge->window + (use.window == 0 ? RP_PLAN_LINK_SLACK : 0);
@@ -41,7 +42,8 @@ static rp_err find_kind(const rp_plan_edge *edge, rp_kind *kind) {
                                                   RP_KIND_WEIGHT_GRADIENT,
                                               [RP_CARRIES_STASH] = RP_KIND_STASH,
                                               [RP_CARRIES_WEIGHT] = RP_KIND_WEIGHT,
-                                              [RP_CARRIES_TIED_GRADIENT] = RP_KIND_TIED_GRADIENT};
+                                              [RP_CARRIES_TIED_GRADIENT] = RP_KIND_TIED_GRADIENT,
+                                              [RP_CARRIES_TIED_WEIGHT] = RP_KIND_TIED_WEIGHT};
     *kind = kinds[edge->carries];
     return *kind != RP_KIND_NONE
                ? RP_OK

@@ -38,7 +38,8 @@ static rp_port_form form_of(const rp_boundary_tensors *boundary) {
 /* One tensor, however many samples it is of. */
 static bool is_row(rp_kind carries) {
     return carries == RP_KIND_WEIGHT_GRADIENT || carries == RP_KIND_STASH ||
-           carries == RP_KIND_WEIGHT || carries == RP_KIND_TIED_GRADIENT;
+           carries == RP_KIND_WEIGHT || carries == RP_KIND_TIED_GRADIENT ||
+           carries == RP_KIND_TIED_WEIGHT;
 }
 
 /* A row of floats: gradients or weights of a stage, or a stash. */
@@ -58,6 +59,7 @@ static rp_boundary_tensors boundary_of(const runner_stage *held, rp_kind carries
     case RP_KIND_STASH:
         return row_of(rp_stage_stash_bytes(held->stage));
     case RP_KIND_TIED_GRADIENT:
+    case RP_KIND_TIED_WEIGHT:
         return row_of(layout->tie_row_bytes);
     case RP_KIND_LABEL: {
         const uint32_t width = held->job->target_width;
@@ -80,6 +82,7 @@ static rp_boundary_tensors boundary_of(const runner_stage *held, rp_kind carries
 static rp_port_in **port_of(runner_stage *held, rp_kind carries) {
     switch (carries) {
     case RP_KIND_TIED_GRADIENT:
+    case RP_KIND_TIED_WEIGHT:
         return NULL;
     case RP_KIND_LABEL:
         return &held->label;
@@ -180,8 +183,10 @@ static rp_err open_port_out(rp_runner *r, uint32_t held, rp_kind carries, rp_por
                                                  at->link ? (void *)edge : (void *)&edge->local};
         options.slot_count = at->window > options.slot_count ? at->window : options.slot_count;
     }
-    options.form.is_sum =
-        carries == RP_KIND_STASH || carries == RP_KIND_WEIGHT || carries == RP_KIND_TIED_GRADIENT;
+    options.form.is_sum = is_row(carries) && carries != RP_KIND_WEIGHT_GRADIENT;
+    if (carries == RP_KIND_TIED_GRADIENT) {
+        stage->sends_row = options.edge_count > 0;
+    }
     if (carries == RP_KIND_WEIGHT_GRADIENT && stage->summands) {
         stage->own_summand.port = stage->summands;
         options.form.is_sum = true;
@@ -246,6 +251,7 @@ rp_err rp_runner_open_edges(rp_runner *r) {
         RP_TRY(open_port_out(r, h, RP_KIND_STASH, &r->held[h].stash));
         RP_TRY(open_port_out(r, h, RP_KIND_WEIGHT, &r->held[h].weight));
         RP_TRY(open_port_out(r, h, RP_KIND_TIED_GRADIENT, &r->held[h].row));
+        RP_TRY(open_port_out(r, h, RP_KIND_TIED_WEIGHT, &r->held[h].values));
     }
 fail:
     return err;
@@ -376,6 +382,7 @@ rp_err rp_runner_send(rp_runner *r) {
         RP_TRY(rp_port_out_send(r->held[h].stash));
         RP_TRY(rp_port_out_send(r->held[h].weight));
         RP_TRY(rp_port_out_send(r->held[h].row));
+        RP_TRY(rp_port_out_send(r->held[h].values));
     }
 fail:
     return err;
@@ -388,7 +395,7 @@ bool rp_runner_is_quiet(const rp_runner *r) {
                 rp_port_out_is_quiet(r->held[h].backward) &&
                 rp_port_out_is_quiet(r->held[h].summand) &&
                 rp_port_out_is_quiet(r->held[h].stash) && rp_port_out_is_quiet(r->held[h].weight) &&
-                rp_port_out_is_quiet(r->held[h].row);
+                rp_port_out_is_quiet(r->held[h].row) && rp_port_out_is_quiet(r->held[h].values);
     }
     return quiet;
 }

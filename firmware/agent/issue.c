@@ -37,7 +37,7 @@ static running_op *next_running_op(rp_runner *r) {
     find_ports(r, op);
     op->input.count = op->target.count = op->row.count = 0;
     op->sum = (rp_contributions){0};
-    op->output = op->stash = NULL;
+    op->output = op->stash = op->values = NULL;
     op->results = op->probe = op->norms = op->updates = op->exchanges = op->rows_read = false;
     return op;
 }
@@ -173,10 +173,12 @@ static rp_err send_weights(rp_runner *r, running_op *op) {
 
 static rp_err run_forward(rp_runner *r, running_op *op) {
     rp_stage_piece from[RP_PORT_PIECES_MAX];
+    rp_tie_row values[RP_RUNNER_EDGES_MAX];
     void *to[RP_CUT_TENSORS_MAX] = {NULL};
     rp_stage *stage = op->stage->stage;
     uint32_t count = point_at(&op->input, from);
     rp_err err;
+    rp_runner_take_values(r, op, values);
     take_output(r, op, op->stage->forward, to);
     if (op->rows) {
         RP_TRY(r->evaluating ? rp_runner_keep_weights(r) : RP_OK);
@@ -184,6 +186,7 @@ static rp_err run_forward(rp_runner *r, running_op *op) {
     }
     RP_TRY(r->evaluating ? rp_stage_forward_only(stage, &op->op, from, count, to, r->eval_training)
                          : rp_stage_forward(stage, &op->op, from, count, to));
+    RP_TRY(rp_runner_send_values(r, op));
     if (op->labels) {
         count = point_at(&op->target, from);
         RP_TRY(
@@ -207,7 +210,9 @@ static rp_err try_forward(rp_runner *r) {
     bool ready = true;
     rp_err err = RP_OK;
     RP_TRY(gather_inputs(r, op, &ready));
+    RP_TRY(rp_runner_gather_values(r, op, &ready));
     if (!ready || !rp_port_out_has_room(s->forward) || !rp_port_out_has_room(s->stash) ||
+        !rp_port_out_has_room(s->values) ||
         (!r->evaluating && rp_stage_gain_missing(s->stage, &r->next))) {
         return RP_OK;
     }

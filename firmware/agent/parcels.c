@@ -20,7 +20,7 @@ static uint64_t parcel_bytes(const rp_plan *plan, const rp_plan_edge *edge, cons
     if (edge->carries == RP_CARRIES_WEIGHT_GRADIENT || edge->carries == RP_CARRIES_WEIGHT) {
         return gradient_bytes(job, edge->stage);
     }
-    if (edge->carries == RP_CARRIES_TIED_GRADIENT) {
+    if (edge->carries == RP_CARRIES_TIED_GRADIENT || edge->carries == RP_CARRIES_TIED_WEIGHT) {
         return rp_ties_row_bytes(job->model, &job->cut, edge->stage);
     }
     return rp_plan_sample_bytes(edge, job->model) * rp_plan_parcel_samples(plan, edge);

@@ -46,6 +46,17 @@ bool rp_ties_join(const rp_model *model, const rp_cut *cut, uint32_t stage, uint
     return join;
 }
 
+bool rp_ties_owns(const rp_model *model, const rp_cut *cut, uint32_t stage, uint32_t other) {
+    const uint32_t end = model->param_first[cut->first[stage + 1]];
+    bool owns = false;
+    for (uint32_t p = model->param_first[cut->first[stage]]; stage != other && p < end; p++) {
+        const rp_model_param *param = &model->param[p];
+        owns |= param->tied && param->owner == p && param->role == RP_PARAM_TRAINED &&
+                stage_uses(model, cut, other, p);
+    }
+    return owns;
+}
+
 size_t rp_ties_bytes(const rp_model *model, uint32_t param) {
     const size_t bytes = model->param[param].count * sizeof(float);
     return bytes > RP_TIE_BYTES_LEAST ? bytes : RP_TIE_BYTES_LEAST;

@@ -106,6 +106,9 @@ static bool edge_receives(const rp_plan *plan, const rp_plan_edge *e, const rp_o
     if (e->carries == RP_CARRIES_TIED_GRADIENT) {
         return !evaluating && rp_plan_is_first_update(plan, e->to, op);
     }
+    if (e->carries == RP_CARRIES_TIED_WEIGHT) { /* without a flush a node holds one stage */
+        return forward;
+    }
     if (e->stage != op->stage) {
         return false;
     }
@@ -156,6 +159,8 @@ static bool edge_sends(const rp_plan *plan, const rp_plan_edge *e, const rp_op *
                (!evaluating || plan->method.kind->splits);
     case RP_CARRIES_TIED_GRADIENT:
         return !evaluating && rp_plan_is_first_update(plan, e->from, op);
+    case RP_CARRIES_TIED_WEIGHT:
+        return forward && e->stage == op->stage;
     default:
         return false;
     }
@@ -356,8 +361,8 @@ static uint32_t net_transfers(const rp_sched_net *net, uint32_t node, const rp_o
 
 static const char *a_parcel(rp_carries carries) {
     static const char *const words[RP_CARRIES] = {
-        "an input",          "a label", "an activation", "a gradient",
-        "a weight gradient", "a stash", "weights",       "a tied gradient"};
+        "an input", "a label", "an activation",   "a gradient",  "a weight gradient",
+        "a stash",  "weights", "a tied gradient", "tied weights"};
     return words[carries];
 }
 

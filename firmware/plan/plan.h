@@ -54,9 +54,12 @@ typedef enum {
     RP_CARRIES_WEIGHT_GRADIENT, /* between nodes that update the same stage, before the update */
     RP_CARRIES_STASH,           /* what the backward needs from a forward on another node */
     RP_CARRIES_WEIGHT,          /* an update, to nodes that only run the forward, or an average */
-    /* from a stage with uses of tied tensors to every node that updates another stage with uses of
-     * them, before its first update of a step */
+    /* From a stage with uses of tied tensors to every node that updates another stage with uses of
+     * them, before its first update of a step; without a flush only to their owner. */
     RP_CARRIES_TIED_GRADIENT,
+    /* without a flush: the values that a forward of the owner has seen, to forwards of other uses
+     */
+    RP_CARRIES_TIED_WEIGHT,
     RP_CARRIES
 } rp_carries;
 const char *rp_carries_name(rp_carries carries); /* "weight_gradient" */
@@ -110,14 +113,14 @@ typedef struct {
     rp_plan_measured measured;
 } rp_plan_stage;
 
-/* Stages that share a tensor: nn/ties.h; first < second. */
+/* Stages that share a tensor: nn/ties.h; first < second. Without a flush `first` is the owner. */
 typedef struct {
     uint32_t first, second;
 } rp_plan_tie;
 
 typedef struct {
     uint32_t from, to; /* nodes, or RP_PLAN_HOST as `from` */
-    uint32_t stage;    /* the receiving stage; of tied gradients the sending one */
+    uint32_t stage;    /* the receiving stage; of tied gradients and weights the sending one */
     rp_carries carries;
     uint32_t tensor_count; /* for activations and gradients: names of the layers that made them */
     const char **tensor;   /* "data" is the model's input */

@@ -30,7 +30,7 @@ rp_err rp_plan_find_ties(rp_arena *arena, const rp_model *model, const rp_cut *c
 /* Checks plan->tie against the model; uses `arena` for scratch. errors USAGE */
 rp_err rp_plan_check_ties(rp_arena *arena, const rp_plan *plan,
                           const rp_model *model) RP_MUST_CHECK;
-/* The edges with the tied gradients of a stage. */
+/* The edges with the tied gradients and weights of a stage. */
 rp_err rp_plan_visit_ties(const rp_plan *plan, const rp_plan_edge_visitor *visitor,
                           uint32_t stage) RP_MUST_CHECK;
 /* Whether it is the node's first update of a step, which is when it exchanges tied gradients. */

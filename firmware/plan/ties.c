@@ -14,7 +14,9 @@ rp_err rp_plan_find_ties(rp_arena *arena, const rp_model *model, const rp_cut *c
     for (uint32_t pass = 0; pass < 2; pass++) { /* counts first */
         for (uint32_t a = 0; a < stages; a++) {
             for (uint32_t b = a + 1; b < stages; b++) {
-                if (!rp_ties_join(model, cut, a, b)) {
+                const bool tied = plan->method.kind->flushed ? rp_ties_join(model, cut, a, b)
+                                                             : rp_ties_owns(model, cut, a, b);
+                if (!tied) {
                     continue;
                 }
                 if (pass == 0) {
@@ -33,7 +35,7 @@ fail:
 }
 
 rp_err rp_plan_check_ties(rp_arena *arena, const rp_plan *plan, const rp_model *model) {
-    rp_plan wanted = {0};
+    rp_plan wanted = {.method = plan->method};
     rp_cut cut;
     rp_err err;
     RP_TRY(rp_plan_cut(arena, plan, model, &cut));
@@ -64,34 +66,53 @@ static bool are_tied(const rp_plan *plan, uint32_t stage, uint32_t other) {
     return tied;
 }
 
-/* Whether the node updates a stage that shares tensors with `stage`. */
-static bool takes_row(const rp_plan *plan, uint32_t node, uint32_t stage) {
+static bool sends(const rp_plan_hold *hold, rp_carries carries) {
+    return carries == RP_CARRIES_TIED_WEIGHT ? rp_plan_does_forward(hold)
+                                             : rp_plan_does_backward(hold);
+}
+
+/* Whether the row of `stage` is for a stage of the node. Without a flush values go to later stages,
+ * and gradients to earlier ones. */
+static bool takes_row(const rp_plan *plan, uint32_t node, uint32_t stage, rp_carries carries) {
     const rp_plan_node *at = &plan->node[node];
     bool takes = false;
     for (uint32_t h = at->hold_first; h < at->hold_first + at->hold_count; h++) {
-        takes |=
-            rp_plan_does_backward(&plan->hold[h]) && are_tied(plan, stage, plan->hold[h].stage);
+        const rp_plan_hold *hold = &plan->hold[h];
+        const bool later = hold->stage > stage;
+        takes |= sends(hold, carries) && are_tied(plan, stage, hold->stage) &&
+                 (plan->method.kind->flushed || later == (carries == RP_CARRIES_TIED_WEIGHT));
     }
     return takes;
+}
+
+/* The first node of the stage sends, because all have the same. */
+static rp_err visit_rows(const rp_plan *plan, const rp_plan_edge_visitor *visitor, uint32_t stage,
+                         rp_carries carries) {
+    rp_err err = RP_OK;
+    uint32_t from = 0;
+    while (from < plan->hold_count &&
+           !(plan->hold[from].stage == stage && sends(&plan->hold[from], carries))) {
+        from++;
+    }
+    for (uint32_t node = 0; from < plan->hold_count && node < plan->node_count; node++) {
+        if (takes_row(plan, node, stage, carries)) {
+            const rp_plan_edge edge = {
+                .from = plan->hold[from].node, .to = node, .stage = stage, .carries = carries};
+            RP_TRY(visitor->each(visitor->context, &edge));
+        }
+    }
+fail:
+    return err;
 }
 
 rp_err rp_plan_visit_ties(const rp_plan *plan, const rp_plan_edge_visitor *visitor,
                           uint32_t stage) {
     rp_err err = RP_OK;
-    uint32_t from = 0; /* the first node that updates the stage, because all have one gradient */
-    while (from < plan->hold_count &&
-           !(plan->hold[from].stage == stage && rp_plan_does_backward(&plan->hold[from]))) {
-        from++;
-    }
-    for (uint32_t node = 0;
-         plan->tie_count > 0 && from < plan->hold_count && node < plan->node_count; node++) {
-        if (takes_row(plan, node, stage)) {
-            const rp_plan_edge edge = {.from = plan->hold[from].node,
-                                       .to = node,
-                                       .stage = stage,
-                                       .carries = RP_CARRIES_TIED_GRADIENT};
-            RP_TRY(visitor->each(visitor->context, &edge));
-        }
+    if (plan->tie_count > 0) {
+        RP_TRY(visit_rows(plan, visitor, stage, RP_CARRIES_TIED_GRADIENT));
+        RP_TRY(plan->method.kind->flushed
+                   ? RP_OK
+                   : visit_rows(plan, visitor, stage, RP_CARRIES_TIED_WEIGHT));
     }
 fail:
     return err;

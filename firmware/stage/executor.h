@@ -135,7 +135,7 @@ typedef enum {
     RP_COMMAND_BLOCK,   /* read: copies `block` to the host, layout->gradient_bytes */
     RP_COMMAND_SUM,     /* sum: becomes the step's gradient */
     RP_COMMAND_TAKE,    /* write: copies host memory to `block` */
-    RP_COMMAND_ROW, /* read: gradients of this stage's row (layout->use), layout->tie_row_bytes */
+    RP_COMMAND_ROW,     /* read: this stage's row (layout->use) of `block`, layout->tie_row_bytes */
     /* tie: each use of a tied tensor gets the sum of the gradients of all its uses */
     RP_COMMAND_TIE,
     RP_COMMAND_STASH,       /* stash: copies the content of a slot to the host, facts.stash_bytes */
@@ -149,6 +149,14 @@ typedef enum {
     RP_COMMAND_KINDS
 } rp_command_kind;
 
+/* A row of another stage: gradients or values of its uses of tied tensors. */
+typedef struct rp_tie_row {
+    uint32_t stage;
+    const void *row;
+} rp_tie_row;
+/* The row of a stage; it must be there. */
+const char *rp_tie_row_of(const rp_tie_row *row, uint32_t count, uint32_t stage);
+
 typedef struct {
     const rp_op *op;
     rp_block weights; /* seen by the layers */
@@ -161,6 +169,10 @@ typedef struct {
     /* 1 + the slot that the next backward will need, so that an offloaded stash can be fetched
      * early; 0 = unknown */
     uint32_t soon;
+    /* A forward with uses of tensors of other stages: their rows of values; count 0: the slot keeps
+     * its values (for profiles). The array is read during `issue`; rows are borrowed. */
+    const rp_tie_row *tie;
+    uint32_t tie_count;
     bool ends;                /* this is the backward of the slot's last samples */
     uint32_t step_samples;    /* in the whole step: the loss is the mean over them */
     bool training;            /* layers behave as in training */
@@ -189,14 +201,6 @@ typedef enum {
     RP_TERM_REFERENCE,
     RP_TERM_TOWARDS /* scratch += share (x - scratch) */
 } rp_average_term;
-
-/* A row of gradients of another stage's uses of tied tensors. */
-typedef struct {
-    uint32_t stage;
-    const void *row;
-} rp_tie_row;
-/* The row of a stage; it must be there. */
-const char *rp_tie_row_of(const rp_tie_row *row, uint32_t count, uint32_t stage);
 
 typedef struct {
     rp_command_kind kind;

@@ -109,7 +109,7 @@ static rp_err opencl_issue(rp_executor *executor, const rp_command *command) {
     case RP_COMMAND_SUM:
         return rp_opencl_sum(e, command->sum.gradient, command->sum.count);
     case RP_COMMAND_ROW:
-        return rp_opencl_read_row(e, (char *)command->read.out);
+        return rp_opencl_read_row(e, command->read.block, (char *)command->read.out);
     case RP_COMMAND_TIE:
         return rp_opencl_tie(e, command);
     case RP_COMMAND_TAKE:

@@ -158,28 +158,33 @@ static rp_err count_params(rp_arena *arena, const rp_job *job, rp_layout *layout
 /* Adds the uses of the tensor that belongs to parameter `owner` of the model. */
 static void add_uses(const rp_job *job, uint32_t owner, rp_layout *layout) {
     const rp_model *model = job->model;
-    bool seen = false;
+    const uint32_t owner_stage = rp_ties_stage_of(model, &job->cut, owner);
+    const bool is_far = owner_stage != job->stage && !job->method.kind->flushed;
     for (uint32_t p = owner; p < model->param_count; p++) {
         if (model->param[p].owner != owner) {
             continue;
         }
         rp_layout_use *use = &layout->use[layout->use_count++];
-        const uint32_t stage = rp_ties_stage_of(model, &job->cut, p);
         *use = (rp_layout_use){.owner = owner,
-                               .stage = stage,
+                               .stage = rp_ties_stage_of(model, &job->cut, p),
                                .trained = RP_NOT_TRAINED,
                                .sent = rp_ties_is_sent(model, &job->cut, p),
                                .place = rp_ties_place(model, &job->cut, p),
-                               .count = (uint32_t)model->param[p].count};
-        if (stage == job->stage) {
-            use->trained = layout->trained[p - layout->param_first];
-            layout->repeats[use->trained] = seen;
-            seen = true;
+                               .count = (uint32_t)model->param[p].count,
+                               .part = RP_NO_STORAGE,
+                               .owner_stage = owner_stage,
+                               .owner_place = rp_ties_place(model, &job->cut, owner)};
+        if (use->stage == job->stage) {
+            use->param = p - layout->param_first;
+            use->trained = layout->trained[use->param];
+            use->part = is_far ? layout->far_count++ : RP_NO_STORAGE;
+            layout->repeats[use->trained] = p != owner;
         } else {
-            const size_t bytes = rp_ties_row_bytes(model, &job->cut, stage);
-            const size_t own = use->count * sizeof(float);
+            const size_t bytes = rp_ties_row_bytes(model, &job->cut, use->stage);
             layout->tie_far_bytes = larger_of(layout->tie_far_bytes, bytes);
-            layout->tie_bytes = larger_of(layout->tie_bytes, own);
+            layout->tie_waits |= !is_far;
+            layout->tie_bytes = is_far ? layout->tie_bytes
+                                       : larger_of(layout->tie_bytes, use->count * sizeof(float));
         }
     }
 }
@@ -288,9 +293,9 @@ rp_err rp_layout_make(rp_arena *arena, const rp_job *job, rp_gemm_choice gemm, u
     RP_TRY(collect_tensors(arena, job, layout));
     RP_TRY(rp_layout_place(arena, job, layout));
     RP_TRY(rp_layout_count(job, layout));
-    RP_TRY(rp_layout_part_stash(arena, job, layout, align_bytes));
     RP_TRY(count_params(arena, job, layout, align_bytes));
     RP_TRY(find_uses(arena, job, layout, align_bytes));
+    RP_TRY(rp_layout_part_stash(arena, job, layout, align_bytes));
     count_ends(job, layout, align_bytes);
     count_scratch(job, layout, gemm, align_bytes);
     uint32_t flat = layout->gradients + layout->peers + rp_layout_weight_copies(layout) +

@@ -68,6 +68,12 @@ typedef struct {
     bool sent;        /* its gradient is in the row of its stage, because it has uses elsewhere */
     size_t place;     /* bytes before it in that row */
     uint32_t count;   /* elements */
+    /* Without a flush, of a use here whose owner is elsewhere: index among the stage's parameters,
+     * and the part of a slot with the values of the slot's samples; else RP_NO_STORAGE. */
+    uint32_t param, part;
+    /* of its owner */
+    uint32_t owner_stage;
+    size_t owner_place;
 } rp_layout_use;
 
 /* Numbers of copies of the weights: versions (METHODS 13), predicted ones (for xpipe one for each
@@ -101,19 +107,21 @@ typedef struct {
      * and in the order of their layers. */
     rp_layout_use *use;
     uint32_t use_count;
-    size_t tie_row_bytes; /* row of gradients that this stage sends; 0: no use elsewhere */
+    uint32_t far_count;   /* uses with a part of a slot */
+    size_t tie_row_bytes; /* row that this stage sends; 0: no use elsewhere */
+    bool tie_waits;       /* before an update it needs rows of other stages */
     size_t tie_far_bytes; /* the longest row that it gets */
     /* the largest tensor with uses elsewhere: memory for a total and for one term; 0: none */
     size_t tie_bytes;
-    bool
-        *repeats; /* by trained parameter: a later use of a tensor that the stage also has before */
+    bool *repeats; /* by trained parameter: not the first use of its tensor */
 
     uint32_t slots; /* the most forwards in flight */
     /* Slots whose stash is on the device. If fewer than `slots`, the first leave_count parts of the
      * others are where job->offload says. */
     uint32_t stashes;
-    uint32_t part_count; /* of a slot: kept storages, then RP_LAYER_SAVED_MAX for each layer */
-    size_t *part_bytes;  /* by part; 0: unused */
+    /* of a slot: kept storages, then RP_LAYER_SAVED_MAX for each layer, then far_count */
+    uint32_t part_count;
+    size_t *part_bytes; /* by part; 0: unused */
     /* The used parts, sorted by how early the forward has finished with them. Earlier parts also
      * wait longer for the backward. */
     uint32_t *part_order;
@@ -169,6 +177,11 @@ static inline bool rp_layout_is_same_tensor(const rp_layout *layout, const rp_mo
                                             uint32_t param, uint32_t other) {
     return model->param[layout->param_first + param].owner ==
            model->param[layout->param_first + other].owner;
+}
+
+/* Whether the stage adds up the gradients of a tensor, whose first use has index `first`. */
+static inline bool rp_layout_adds_up(const rp_layout *layout, uint32_t first, const rp_job *job) {
+    return job->method.kind->flushed || layout->use[first].stage == job->stage;
 }
 
 /* Memory of the processor that offloaded stashes need. */

@@ -124,7 +124,11 @@ rp_err rp_opencl_update(rp_opencl *e, const rp_optimise *by) RP_MUST_CHECK;
 rp_err rp_opencl_average(rp_opencl *e, const rp_command *command) RP_MUST_CHECK;
 
 /* opencl_ties.c */
-rp_err rp_opencl_read_row(rp_opencl *e, char *out) RP_MUST_CHECK;
+rp_err rp_opencl_read_row(rp_opencl *e, rp_block block, char *out) RP_MUST_CHECK;
+/* Writes the values of tensors of other stages to the forward's slot. */
+rp_err rp_opencl_take_values(rp_opencl *e, const rp_pass *pass) RP_MUST_CHECK;
+/* Lets the layers of the pass see them. */
+void rp_opencl_select_values(rp_opencl *e, const rp_pass *pass);
 rp_err rp_opencl_tie(rp_opencl *e, const rp_command *command) RP_MUST_CHECK;
 
 /* opencl_statistics.c */

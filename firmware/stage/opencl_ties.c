@@ -10,14 +10,15 @@ static size_t bytes_of(const rp_layout_use *use) {
     return use->count * sizeof(float);
 }
 
-rp_err rp_opencl_read_row(rp_opencl *e, char *out) {
+rp_err rp_opencl_read_row(rp_opencl *e, rp_block block, char *out) {
     const rp_layout *layout = e->base.layout;
+    rp_buffer *const *part = rp_opencl_flat(e, block)->part;
     rp_err err = RP_OK;
     for (uint32_t i = 0; i < layout->use_count; i++) {
         const rp_layout_use *use = &layout->use[i];
         if (use->sent && use->trained != RP_NOT_TRAINED) {
             RP_TRY(
-                rp_buffer_read(e->device, out + use->place, gradient_of(e, use), 0, bytes_of(use)));
+                rp_buffer_read(e->device, out + use->place, part[use->trained], 0, bytes_of(use)));
         }
     }
 fail:
@@ -67,8 +68,35 @@ rp_err rp_opencl_tie(rp_opencl *e, const rp_command *command) {
         while (end < layout->use_count && layout->use[end].owner == layout->use[first].owner) {
             end++;
         }
-        RP_TRY(tie_tensor(e, command, first, end));
+        /* without a flush only the owner adds up */
+        RP_TRY(rp_layout_adds_up(layout, first, e->base.job) ? tie_tensor(e, command, first, end)
+                                                             : RP_OK);
     }
 fail:
     return err;
+}
+
+rp_err rp_opencl_take_values(rp_opencl *e, const rp_pass *pass) {
+    const rp_layout *layout = e->base.layout;
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; pass->tie_count > 0 && i < layout->use_count; i++) {
+        const rp_layout_use *use = &layout->use[i];
+        if (use->part != RP_NO_STORAGE) {
+            const char *row = rp_tie_row_of(pass->tie, pass->tie_count, use->owner_stage);
+            RP_TRY(rp_buffer_write(e->device, e->slot[pass->stash.slot][use->part], 0,
+                                   row + use->owner_place, bytes_of(use)));
+        }
+    }
+fail:
+    return err;
+}
+
+void rp_opencl_select_values(rp_opencl *e, const rp_pass *pass) {
+    const rp_layout *layout = e->base.layout;
+    for (uint32_t i = 0; i < layout->use_count; i++) {
+        const rp_layout_use *use = &layout->use[i];
+        if (use->part != RP_NO_STORAGE) {
+            e->param[use->param].value.buffer = e->slot[pass->stash.slot][use->part];
+        }
+    }
 }

@@ -184,12 +184,15 @@ rp_err rp_stage_run_forward(rp_stage *stage, const rp_op *op, const rp_stage_pie
                  .soon = soon_of(stage),
                  .training = mode.training,
                  .renewal = mode.renewal,
+                 .tie = stage->far_row,
+                 .tie_count = stage->far_rows,
                  .in = in,
                  .in_count = in_count,
                  .out = out},
     };
     rp_err err;
     RP_ASSERT(n > 0 && n <= rp_job_pass_samples(stage->job));
+    rp_stage_set_values(stage, NULL, 0);
     RP_TRY(check_pieces(op, in, in_count));
     RP_TRY(rp_stage_issue(stage, &command));
     return RP_OK;

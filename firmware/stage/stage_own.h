@@ -32,6 +32,8 @@ struct rp_stage {
     bool probe_done;
     uint32_t probe_left; /* own updates until that sample can be completed; 0 = none waits */
     rp_stage_probe probe_about;
+    const rp_tie_row *far_row; /* for the next forward: values of tensors of other stages */
+    uint32_t far_rows;
     bool tied;            /* the gradients of tied tensors are those of all uses */
     uint32_t accumulated; /* weight gradients that are summed in the gradient block */
     double rate_factor;   /* factor of every learning rate here (METHODS 11) */

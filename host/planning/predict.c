@@ -97,7 +97,8 @@ static rp_err edge_bytes(const predicting *p, const rp_plan_edge *edge, double *
     rp_err err = RP_OK;
     if (edge->carries == RP_CARRIES_STASH || edge->carries == RP_CARRIES_WEIGHT) {
         err = rp_halves_bytes(p->run, &p->cut, edge->stage, &stash, &weights);
-    } else if (edge->carries == RP_CARRIES_TIED_GRADIENT) {
+    } else if (edge->carries == RP_CARRIES_TIED_GRADIENT ||
+               edge->carries == RP_CARRIES_TIED_WEIGHT) {
         stash = (double)rp_ties_row_bytes(p->run->model, &p->cut, edge->stage);
     } else if (edge->carries == RP_CARRIES_WEIGHT_GRADIENT) {
         weights =

@@ -278,6 +278,16 @@ static float clip_scale(const loop *r, uint32_t k) {
     return most > 0 ? (float)fmin(1.0, most / (sqrt(squares) + 1e-6)) : 1.0f;
 }
 
+/* Whether the tensor's first use is on another stage, which sends the values. */
+static bool is_far(const loop *r, uint32_t trained) {
+    uint32_t p = 0;
+    while (r->layout->trained[p] != trained) {
+        p++;
+    }
+    return !r->job->method.kind->flushed &&
+           r->job->cut.first[r->stage_of[trained] + 1] <= r->job->model->param[p].layer;
+}
+
 /* Collects the weights that every stage uses in one direction. With XPipe the first microbatch of a
  * step predicts for the whole step. */
 static void select_views(loop *r, uint32_t n, bool backward) {
@@ -286,6 +296,10 @@ static void select_views(loop *r, uint32_t n, bool backward) {
         const uint32_t k = r->stage_of[t];
         const view at = backward ? backward_view(r, n, k) : forward_view(r, n, k);
         const uint32_t updates = backward ? r->micro[n].step : updates_at_forward(r, n, k, k);
+        if (backward && is_far(r, t)) { /* what the forward has seen */
+            r->seen[1][t] = r->seen[0][t];
+            continue;
+        }
         const rp_digest_optimise by = optimise_of(r, t, at.version, replicas_of(r, k), updates);
         if (!cached || r->micro[n].micro == 0) {
             r->seen[backward][t] =
@@ -572,7 +586,10 @@ static rp_err start_weights(loop *r) {
             r->running[p] = model->param[p].role != RP_PARAM_SCRATCH ? start : (rp_digest){0};
             continue;
         }
-        while (r->job->cut.first[r->stage_of[t] + 1] <= model->param[p].layer) {
+        /* MODELS 2.9: without a flush all uses have the versions of the first one's stage */
+        const bool flushed = r->job->method.kind->flushed;
+        const uint32_t of = flushed ? p : model->param[p].owner;
+        while (r->job->cut.first[r->stage_of[t] + 1] <= model->param[of].layer) {
             r->stage_of[t]++;
         }
         r->weight[0][t] = r->centre[t] = start; /* METHODS 9: all x_r = c = W0 */

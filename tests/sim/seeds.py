@@ -118,10 +118,14 @@ CASES = (Case("gpipe"), Case("1f1b"), Case("1f1b", shares=True), Case("pipedream
          Tied("zb-h1", BACK, "auto", settings=("ring.verify=1/4",)),
          Tied("{kind: interleaved-1f1b, chunks: 2}", "{boards: 2}", APART),
          Tied("1f1b", cut="[relu1, fc3]", shares=True),
-         Tied("pipedream-2bw", COPIES, APART, settings=("train.guard=false",)),
-         Tied("ea-pipe", KEPT, APART, settings=("train.guard=false",)),
-         Tied("avgpipe", cut=APART, settings=("train.guard=false", "ring.copy_steps=3")),
-         Tied("pipedream", "{boards: 2}", "[relu1]", settings=("ring.copy_steps=2",)))
+         Tied("pipedream-2bw", COPIES, APART), Tied("ea-pipe", KEPT, APART),
+         Tied("avgpipe", cut=APART, settings=("ring.copy_steps=3",)),
+         Tied("pipedream", COPIES, APART), Tied("pipeoptim", KEPT, APART),
+         Tied("spectrain", cut=APART, settings=("ring.orphan_wait=5",)),
+         Tied("xpipe", COPIES, APART), Tied("async", SPARED, "auto"),
+         Tied("{kind: pipedream, vertical_sync: true}", cut=APART),
+         Tied("pipefb", cut="[relu2]"),
+         Tied("{kind: pipefb, weights: pipeoptim, ahead: [5, 2]}", COPIES, "[relu2]"))
 SHARES = [[0, 1], [0, 0.3, 1], [0, 1]]  # boards for a stage
 
 # Options drawn for a few seeds at a time, by the first of them: each is left out more often than
@@ -165,6 +169,8 @@ def has_already(case, option):
         said |= {"links.codec", "links.inputs", "train.microbatch"}  # its plan says the sizes
     if "pipefb" in case.schedule and "split" not in case.schedule:
         said |= {"ring.verify"}  # no board does both directions
+    if isinstance(case, Tied) and not re.search("1f1b|gpipe|zb-h1", case.schedule):
+        said |= {"ring.verify"}  # refused
     if "kind" in case.schedule:
         said |= {"train.microbatch"}  # sizes are divided, or listed
     if "interleaved" in case.schedule:

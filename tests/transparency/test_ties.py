@@ -7,11 +7,14 @@ import unittest
 
 from rings import RingCase, few_when_short, read_safetensors, write_safetensors
 from test_golden import SAMPLE_BY_SAMPLE, Chain
-from test_texts import GPT, write_text
+from test_texts import GPT, METHODS, write_text
 
 START = [1.0, 0.9, 1.1]
 SEQUENTIAL = [0.630268416936, 0.693647446371, 0.931083025836]
 FLUSHED = [0.901613814735, 0.845618117889, 1.055623566049]
+ASYNC = [0.387117496939, 0.552827851430, 0.809218405291]
+PIPEDREAM = [0.373850370105, 0.548284586044, 0.809653285688]
+PIPEOPTIM = [0.511920685476, 0.615394460087, 0.861732944427]
 DOUBLE = [0.891460383819, 0.839774567741, 1.050756673990]
 TIED = GPT.replace("count: tokens, out: 12", "count: tokens, out: 12, std: 0.1").replace(
     "out: classes, bias: false", "out: classes, bias: false, names: {weight: embed.weight}")
@@ -52,22 +55,25 @@ class Golden(Chain):
         for schedule in ("gpipe", "async", "pipedream", "spectrain", "pipeoptim"):
             self.check(SEQUENTIAL, schedule, *one)
 
-    def test_2bw(self):
-        self.check(DOUBLE, "pipedream-2bw", "train.guard=false")
+    def test_unflushed(self):
+        """The owner's version and prediction at both uses; w1 and w2 keep their own staleness."""
+        self.check(DOUBLE, "pipedream-2bw")
+        for want, schedule in ((ASYNC, "async"), (PIPEDREAM, "pipedream"),
+                               (PIPEOPTIM, "pipeoptim")):
+            self.check(want, schedule, *SAMPLE_BY_SAMPLE)
 
     def test_refused(self):
         """Where the copies would not stay equal, the message says why, and what to do."""
-        for schedule, sets, why in (
-                ("pipedream", (), "see different versions of the weights"),
-                ("async", (), "see different versions of the weights"),
-                ("pipedream-2bw", (), "train.guard lets each stage skip"),
-                ("gpipe", ("optimizer={kind: sgd, lr: 0.1, clip_norm_stage: 1}",),
-                 "clip_norm_stage scales the gradients")):
-            words = [w for s in (f"schedule={schedule}", *sets) for w in ("--set", s)]
-            said = self.refused("train", self.run_yaml, *words)
+        for key, why in (("clip_norm_stage: 1", "by its own norm"),
+                         ("staleness_per_stage: 1, staleness_power: 1", "its own learning rate")):
+            said = self.refused("train", self.run_yaml, "--set",
+                                f"optimizer={{kind: sgd, lr: 0.1, {key}}}")
             self.assertIn("layers 'd0' (stage 0) and 'd3' (stage 3) share 'd0.weight'", said)
             self.assertIn(why, said)
             self.assertIn("both layers on one board", said)
+        said = self.refused("train", self.run_yaml, "--set", "schedule=pipedream", "--set",
+                            "ring.verify=1/4")
+        self.assertIn("ring.verify: with schedule pipedream it cannot recompute", said)
 
 
 class Texts(RingCase):
@@ -124,15 +130,28 @@ cut: []
         tied = read_safetensors(self.dir / "tied" / "weights.safetensors")
         self.assertEqual(sorted(apart), sorted([*tied, "head.weight"]))
 
-    def test_2bw(self):
-        """Also if the run is interrupted, with and without its state in flight."""
-        sets = ("schedule=pipedream-2bw", "train.guard=false", "train.microbatch=4",
-                "optimizer={kind: adamw, lr: 0.01}")
-        self.ring_of(3, "whole", *sets)
-        self.ring_of(3, "part", *sets, "train.epochs=1")
-        self.ringpipe("resume", self.dir / "part", "--set", "train.epochs=2")
-        self.assertEqual(read_safetensors(self.dir / "part" / "weights.safetensors").keys(),
-                         read_safetensors(self.dir / "whole" / "weights.safetensors").keys())
+    def stopped_after(self, steps, out, *sets):
+        """Starts a run and interrupts it like Ctrl-C."""
+        words = [w for text in sets for w in ("--set", text)]
+        process = self.start("train", self.run_yaml, "--out", self.dir / out, *words)
+        log = self.dir / out / "log.jsonl"
+        self.wait_for(f"{steps} steps", lambda: log.exists() and
+                      log.read_text().count('"loss"') >= steps, process=process)
+        process.send_signal(signal.SIGINT)
+        self.finish(process, code=None)
+
+    def test_unflushed(self):
+        """Stopped with microbatches in flight, a resumed run gives the same bits."""
+        for schedule in ("pipedream-2bw", "pipeoptim", "{kind: pipedream, vertical_sync: true}"):
+            sets = (f"schedule={schedule}", "train.microbatch=4", "train.epochs=12",
+                    "ring.boards=4", f"cut={CUTS[4]}",
+                    "optimizer={kind: adamw, lr: 0.01, clip_norm_stage: 1}")
+            name = schedule.strip("{}").split()[-1]
+            self.train(self.run_yaml, f"{name}-whole", *sets)
+            self.stopped_after(15, f"{name}-part", *sets)
+            self.ringpipe("resume", self.dir / f"{name}-part")
+            self.assertIn('"resumed"', (self.dir / f"{name}-part" / "log.jsonl").read_text())
+            self.assertEqual(self.bytes_of(f"{name}-part"), self.bytes_of(f"{name}-whole"))
 
     def test_resumed(self):
         """The same bits, also on another number of boards."""
@@ -152,16 +171,31 @@ cut: []
         self.same_for_all_cuts((1, 3), start)
 
     def test_methods(self):
-        """Replicas keep a copy each; what is shared, recomputed or verified has no other bits."""
-        for schedule in ("{kind: ea-pipe, replicas: 2}", "{kind: avgpipe, replicas: 2}"):
-            summary = self.ring_of(3, schedule[7:10], f"schedule={schedule}", "train.guard=false",
-                                   "train.microbatch=4", "optimizer={kind: adamw, lr: 0.01}")
-            self.assertLess(summary["eval"]["loss"], 2.3)
+        """Every method trains, and evaluates with its owner's weights on all boards."""
+        for schedule in METHODS:
+            with self.subTest(schedule):
+                name = schedule.strip("{}").split(",")[0].split()[-1]
+                cut = "[proj]" if name == "pipefb" else "[norm1, proj, act]"
+                summary = self.train(self.run_yaml, name, "ring.boards=4", f"cut={cut}",
+                                     f"schedule={schedule}", "train.microbatch=4",
+                                     "optimizer={kind: adamw, lr: 0.01}")
+                self.assertLess(summary["eval"]["loss"], 2.3)
+                text, _ = self.ringpipe("eval", self.dir / name, "--format", "json")
+                here = json.loads(text)["eval"]["loss"]
+                self.assertAlmostEqual(here, summary["eval"]["loss"], places=4)
+
+    def test_memory_and_safety(self):
+        """What is recomputed, offloaded, verified or copied has the same bits."""
         self.ring_of(3, "plain")
         for key in ("recompute=all", "offload=host", "ring.verify=1/3", "ring.copy_steps=3"):
             name = key.split("=")[0]
             self.ring_of(3, name, key)
             self.assertEqual(self.bytes_of(name), self.bytes_of("plain"), key)
+        late = ("schedule=pipedream", "optimizer={kind: adamw, lr: 0.01}")
+        self.ring_of(4, "late", *late)
+        for key in ("recompute=all", "offload=host"):
+            self.ring_of(4, f"late-{key[:4]}", *late, key)
+            self.assertEqual(self.bytes_of(f"late-{key[:4]}"), self.bytes_of("late"), key)
 
     def test_a_killed_agent(self):
         self.ring_of(3, "whole", "train.epochs=12")
@@ -187,7 +221,7 @@ cut: []
         self.assertIn("embed.weight", tensors)
 
 
-load_tests = few_when_short("Golden.test_flushed", "Texts.test_1f1b")
+load_tests = few_when_short("Golden.test_unflushed", "Texts.test_1f1b")
 
 
 if __name__ == "__main__":
