@@ -74,6 +74,10 @@ class Recurrent(nn.Module):
         return self.net(x)[0]
 
 
+def name_of(layer, suffix):
+    return layer.get("names", {}).get(suffix, f"{layer['name']}.{suffix}")
+
+
 class Net(nn.Module):
     """x: an example of a batch, images [n, C, H, W] or ids [n, T]. std of the model file is not
     used: load() sets all parameters."""
@@ -83,6 +87,7 @@ class Net(nn.Module):
         self.layers = yaml.safe_load(Path(path).read_text())["layers"]
         self.tokens, self.classes = tokens, classes
         self.made = nn.ModuleDict()
+        shared = {}  # by name: layers whose parameters have one name share them
         shapes, before = {None: x[:2]}, None
         for layer in self.layers:
             sources = layer.get("from", before)
@@ -91,6 +96,8 @@ class Net(nn.Module):
             module = self.make(layer, inputs[0])
             if module is not None:
                 self.made[layer["name"].replace(".", "_")] = module
+                for suffix, value in list(module.named_parameters(recurse=False)):
+                    setattr(module, suffix, shared.setdefault(name_of(layer, suffix), value))
             shapes[layer["name"]] = self.apply_layer(layer, inputs)
             before = layer["name"]
 
@@ -155,7 +162,7 @@ class Net(nn.Module):
             for name, value in module.named_parameters() if module else ():
                 if layer.get("layout") == "in-out" and name == "weight":
                     value = value.t()
-                yield f"{layer['name']}.{name.removeprefix('net.')}", value
+                yield name_of(layer, name.removeprefix("net.")), value
 
     def load(self, path):
         tensors = read_safetensors(path)

@@ -122,7 +122,7 @@ CASES = (Case("gpipe"), Case("1f1b"), Case("1f1b", shares=True), Case("pipedream
          Tied("avgpipe", cut=APART, settings=("ring.copy_steps=3",)),
          Tied("pipedream", COPIES, APART), Tied("pipeoptim", KEPT, APART),
          Tied("spectrain", cut=APART, settings=("ring.orphan_wait=5",)),
-         Tied("xpipe", COPIES, APART), Tied("async", SPARED, "auto"),
+         Tied("xpipe", COPIES, APART), Tied("async", KEPT, APART),
          Tied("{kind: pipedream, vertical_sync: true}", cut=APART),
          Tied("pipefb", cut="[relu2]"),
          Tied("{kind: pipefb, weights: pipeoptim, ahead: [5, 2]}", COPIES, "[relu2]"))
