@@ -9,7 +9,7 @@
  *
  * A stage sends the gradients or values of its uses as one row of bytes. Pure.
  *
- * source  MODELS 2.9 */
+ * source  METHODS 15 */
 #ifndef RP_NN_TIES_H
 #define RP_NN_TIES_H
 

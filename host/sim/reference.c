@@ -330,7 +330,7 @@ static void average_replicas(loop *r, uint32_t t, uint32_t own, uint32_t replica
     }
 }
 
-/* MODELS 2.9: all uses of a tensor get use_1 + use_2 + ..., in the order of the layers. */
+/* METHODS 15: all uses of a tensor get use_1 + use_2 + ..., in the order of the layers. */
 static void tie_gradients(loop *r) {
     const rp_model *model = r->job->model;
     for (uint32_t owner = 0; owner < model->param_count; owner++) {
@@ -586,7 +586,7 @@ static rp_err start_weights(loop *r) {
             r->running[p] = model->param[p].role != RP_PARAM_SCRATCH ? start : (rp_digest){0};
             continue;
         }
-        /* MODELS 2.9: without a flush all uses have the versions of the first one's stage */
+        /* METHODS 15: without a flush all uses have the versions of the first one's stage */
         const bool flushed = r->job->method.kind->flushed;
         const uint32_t of = flushed ? p : model->param[p].owner;
         while (r->job->cut.first[r->stage_of[t] + 1] <= model->param[of].layer) {

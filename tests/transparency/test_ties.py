@@ -1,4 +1,4 @@
-"""Tied weights over real agents (MODELS 2.9): the golden vectors, rings of any size equal to one
+"""Tied weights over real agents (METHODS 15): the golden vectors, rings of any size equal to one
 board, interruptions and lost boards, and the one tensor in files."""
 import json
 import os
