@@ -13,7 +13,7 @@ static uint64_t pending_microbatches(const rp_runner *r) {
     return waits && r->held[0].job->stage > 0 ? r->forwards_above - r->forwards : 0;
 }
 
-/* The same for rows of tied weights, over all edges. */
+/* Rows of tied weights that were sent and that no op here has taken, over all edges. */
 static uint64_t pending_rows(const rp_runner *r) {
     uint64_t count = 0;
     for (uint32_t e = 0; e < r->at.edge_count; e++) {

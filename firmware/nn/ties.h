@@ -4,7 +4,7 @@
  * addition for each use after the first. With a flush every stage with a use gets the gradients of
  * all others, and applies the same update to the same bits of its copy. Without a flush only the
  * owner, the stage with the first use, gets them and updates the tensor. For each of its forwards
- * it sends the values that the forward has seen to the other stages, which use them for their
+ * it sends the values that it has seen to all stages with later uses, which use them for their
  * forward and backward of the same samples. So all uses have the owner's version and prediction.
  *
  * A stage sends the gradients or values of its uses as one row of bytes. Pure.

@@ -60,7 +60,9 @@ class Golden(Chain):
         self.check(DOUBLE, "pipedream-2bw")
         for want, schedule in ((ASYNC, "async"), (PIPEDREAM, "pipedream"),
                                (PIPEOPTIM, "pipeoptim")):
-            self.check(want, schedule, *SAMPLE_BY_SAMPLE)
+            out, _ = self.check(want, schedule, *SAMPLE_BY_SAMPLE)
+            log = (self.dir / out / "log.jsonl").read_text()
+            self.assertIn("layers 'd0' and 'd3' share 'd0.weight' and are on different", log)
 
     def test_refused(self):
         """Where the copies would not stay equal, the message says why, and what to do."""
