@@ -116,6 +116,10 @@ class Additive(nn.Module):
         return scores.softmax(2) @ memory
 
 
+def name_of(layer, suffix):
+    return layer.get("names", {}).get(suffix, f"{layer['name']}.{suffix}")
+
+
 class Net(nn.Module):
     """x: an example of a batch, images [n, C, H, W] or ids [n, T]. std of the model file is not
     used: load() sets all parameters."""
@@ -128,6 +132,7 @@ class Net(nn.Module):
             self.inputs = {name: one["shape"][0] for name, one in model["input"].items()}
         self.tokens, self.classes = tokens, classes
         self.made = nn.ModuleDict()
+        shared = {}  # by name: layers whose parameters have one name share them
         shapes, before = self.values_of(x[:2]), None
         for layer in self.layers:
             sources = layer.get("from", before)
@@ -136,6 +141,8 @@ class Net(nn.Module):
             module = self.make(layer, inputs[0])
             if module is not None:
                 self.made[layer["name"].replace(".", "_")] = module
+                for suffix, value in list(module.named_parameters(recurse=False)):
+                    setattr(module, suffix, shared.setdefault(name_of(layer, suffix), value))
             shapes[layer["name"]] = self.apply_layer(layer, inputs)
             before = layer["name"]
 
@@ -210,7 +217,7 @@ class Net(nn.Module):
             for name, value in module.named_parameters() if module else ():
                 if layer.get("layout") == "in-out" and name == "weight":
                     value = value.t()
-                yield f"{layer['name']}.{name.removeprefix('net.')}", value
+                yield name_of(layer, name.removeprefix("net.")), value
 
     def load(self, path):
         tensors = read_safetensors(path)

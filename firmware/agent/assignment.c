@@ -26,6 +26,12 @@ struct rp_agent_library {
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
+static rp_err check_ties(rp_arena *arena, const rp_plan *plan, const rp_job *job) {
+    rp_cut cut;
+    rp_err err = rp_plan_cut(arena, plan, job->model, &cut);
+    return err == RP_OK ? rp_method_fit_ties(&plan->method, &job->optim, job->model, &cut) : err;
+}
+
 static rp_err read_texts(rp_arena *arena, const text *texts, rp_agent_reading *out) {
     rp_node *model;
     rp_plan *plan;
@@ -39,6 +45,7 @@ static rp_err read_texts(rp_arena *arena, const text *texts, rp_agent_reading *o
         RP_TRY(rp_plan_parse(arena, texts[2].at, texts[2].bytes, "plan", &plan));
         RP_TRY(rp_plan_check(plan, out->job.model));
         RP_TRY(rp_plan_check_training(plan, out->job.model));
+        RP_TRY(check_ties(arena, plan, &out->job));
         out->plan = plan;
     }
 fail:

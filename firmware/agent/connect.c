@@ -16,6 +16,8 @@ rp_runner_use rp_runner_use_of(const rp_plan *plan, uint32_t node, uint32_t far)
         use.edges++;
         use.weights |=
             edge->carries == RP_CARRIES_WEIGHT_GRADIENT || edge->carries == RP_CARRIES_WEIGHT;
+        use.ties |=
+            edge->carries == RP_CARRIES_TIED_GRADIENT || edge->carries == RP_CARRIES_TIED_WEIGHT;
         use.stashes |= edge->carries == RP_CARRIES_STASH;
         if (edge->to == node) {
             use.window += edge->window + (use.window == 0 ? RP_PLAN_LINK_SLACK : 0);
@@ -39,7 +41,9 @@ static rp_err find_kind(const rp_plan_edge *edge, rp_kind *kind) {
                                               [RP_CARRIES_WEIGHT_GRADIENT] =
                                                   RP_KIND_WEIGHT_GRADIENT,
                                               [RP_CARRIES_STASH] = RP_KIND_STASH,
-                                              [RP_CARRIES_WEIGHT] = RP_KIND_WEIGHT};
+                                              [RP_CARRIES_WEIGHT] = RP_KIND_WEIGHT,
+                                              [RP_CARRIES_TIED_GRADIENT] = RP_KIND_TIED_GRADIENT,
+                                              [RP_CARRIES_TIED_WEIGHT] = RP_KIND_TIED_WEIGHT};
     *kind = kinds[edge->carries];
     return *kind != RP_KIND_NONE
                ? RP_OK
@@ -55,6 +59,15 @@ static rp_runner_edge *edge_at(rp_runner_options *options, uint32_t edge) {
     }
     RP_ASSERT(e < options->edge_count); /* the plan lists only transfers of this node's edges */
     return &options->edge[e];
+}
+
+static uint32_t find_held(const rp_plan *plan, const rp_plan_node *node, uint32_t stage) {
+    uint32_t h = 0;
+    while (plan->hold[node->hold_first + h].stage != stage) {
+        h++;
+        RP_ASSERT(h < node->hold_count);
+    }
+    return h;
 }
 
 /* Finds the stages here that send and take over an edge, by the transfers of their ops. */
@@ -73,7 +86,11 @@ static void find_ends(rp_runner_options *options, const rp_plan *plan, uint32_t 
         const uint32_t count = rp_plan_transfers(plan, node, &op, 0, transfer);
         for (uint32_t t = 0; t < count; t++) {
             rp_runner_edge *edge = edge_at(options, transfer[t].edge);
-            *(transfer[t].send ? &edge->sender : &edge->taker) = i / KINDS;
+            const rp_plan_edge *of = &plan->edge[transfer[t].edge];
+            *(transfer[t].send ? &edge->sender : &edge->taker) =
+                transfer[t].send && of->carries == RP_CARRIES_TIED_GRADIENT
+                    ? find_held(plan, own, of->stage) /* the first update sends for all stages */
+                    : i / KINDS;
         }
     }
 }

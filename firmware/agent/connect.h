@@ -10,6 +10,7 @@ typedef struct {
     uint32_t edges;
     /* both ends share a stage: gradients or values of all its weights */
     bool weights;
+    bool ties;                    /* gradients of tensors that layers of both ends share */
     bool stashes;                 /* stashes of forwards, for backwards on the neighbour */
     uint32_t window, send_window; /* of its link: incoming parcels, outgoing parcels */
 } rp_runner_use;

@@ -38,10 +38,11 @@ static rp_port_form form_of(const rp_boundary_tensors *boundary) {
 /* One tensor, however many samples it is of. */
 static bool is_row(rp_kind carries) {
     return carries == RP_KIND_WEIGHT_GRADIENT || carries == RP_KIND_STASH ||
-           carries == RP_KIND_WEIGHT;
+           carries == RP_KIND_WEIGHT || carries == RP_KIND_TIED_GRADIENT ||
+           carries == RP_KIND_TIED_WEIGHT;
 }
 
-/* A row of floats: the gradients or the weights of a stage, or a stash. */
+/* A row of floats: gradients or weights of a stage, or a stash. */
 static rp_boundary_tensors row_of(size_t bytes) {
     return (rp_boundary_tensors){.count = bytes > 0,
                                  .sample = {rp_shape_1((uint32_t)(bytes / sizeof(float)))},
@@ -57,6 +58,9 @@ static rp_boundary_tensors boundary_of(const runner_stage *held, rp_kind carries
         return row_of(layout->gradient_bytes);
     case RP_KIND_STASH:
         return row_of(rp_stage_stash_bytes(held->stage));
+    case RP_KIND_TIED_GRADIENT:
+    case RP_KIND_TIED_WEIGHT:
+        return row_of(layout->tie_row_bytes);
     case RP_KIND_LABEL: {
         const uint32_t width = held->job->target_width;
         return (rp_boundary_tensors){.count = 1,
@@ -74,8 +78,12 @@ static rp_boundary_tensors boundary_of(const runner_stage *held, rp_kind carries
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
+/* The port of the stage for what edges of this kind bring; NULL: each edge has its own. */
 static rp_port_in **port_of(runner_stage *held, rp_kind carries) {
     switch (carries) {
+    case RP_KIND_TIED_GRADIENT:
+    case RP_KIND_TIED_WEIGHT:
+        return NULL;
     case RP_KIND_LABEL:
         return &held->label;
     case RP_KIND_GRADIENT:
@@ -175,7 +183,10 @@ static rp_err open_port_out(rp_runner *r, uint32_t held, rp_kind carries, rp_por
                                                  at->link ? (void *)edge : (void *)&edge->local};
         options.slot_count = at->window > options.slot_count ? at->window : options.slot_count;
     }
-    options.form.is_sum = carries == RP_KIND_STASH || carries == RP_KIND_WEIGHT;
+    options.form.is_sum = is_row(carries) && carries != RP_KIND_WEIGHT_GRADIENT;
+    if (carries == RP_KIND_TIED_GRADIENT) {
+        stage->sends_row = options.edge_count > 0;
+    }
     if (carries == RP_KIND_WEIGHT_GRADIENT && stage->summands) {
         stage->own_summand.port = stage->summands;
         options.form.is_sum = true;
@@ -227,16 +238,20 @@ rp_err rp_runner_open_edges(rp_runner *r) {
     }
     for (uint32_t e = 0; e < r->at.edge_count; e++) {
         const rp_runner_edge *at = &r->at.edge[e];
-        if (!at->outgoing || !at->link) {
-            r->edge[e].port = *port_of(&r->held[at->taker], at->carries);
+        rp_port_in *const *port = port_of(&r->held[at->taker], at->carries);
+        if (port && (!at->outgoing || !at->link)) {
+            r->edge[e].port = *port;
         }
     }
+    RP_TRY(rp_runner_open_rows(r));
     for (uint32_t h = 0; h < r->at.held_count; h++) {
         RP_TRY(open_port_out(r, h, RP_KIND_ACTIVATION, &r->held[h].forward));
         RP_TRY(open_port_out(r, h, RP_KIND_GRADIENT, &r->held[h].backward));
         RP_TRY(open_port_out(r, h, RP_KIND_WEIGHT_GRADIENT, &r->held[h].summand));
         RP_TRY(open_port_out(r, h, RP_KIND_STASH, &r->held[h].stash));
         RP_TRY(open_port_out(r, h, RP_KIND_WEIGHT, &r->held[h].weight));
+        RP_TRY(open_port_out(r, h, RP_KIND_TIED_GRADIENT, &r->held[h].row));
+        RP_TRY(open_port_out(r, h, RP_KIND_TIED_WEIGHT, &r->held[h].values));
     }
 fail:
     return err;
@@ -251,6 +266,7 @@ void rp_runner_close_edges(rp_runner *r) {
         rp_port_in_close(&r->held[h].stashes);
         rp_port_in_close(&r->held[h].weights);
     }
+    rp_runner_close_rows(r);
     for (uint32_t s = 0; s < r->source_count; s++) {
         if (r->source[s].head) {
             rp_link_release(r->source[s].link, &r->source[s].head);
@@ -268,6 +284,7 @@ void rp_runner_begin_edges(rp_runner *r) {
             }
         }
     }
+    rp_runner_begin_rows(r);
 }
 
 const runner_edge *rp_runner_edge_of(const rp_runner *r, const rp_transfer *transfer) {
@@ -364,6 +381,8 @@ rp_err rp_runner_send(rp_runner *r) {
         RP_TRY(rp_port_out_send(r->held[h].summand));
         RP_TRY(rp_port_out_send(r->held[h].stash));
         RP_TRY(rp_port_out_send(r->held[h].weight));
+        RP_TRY(rp_port_out_send(r->held[h].row));
+        RP_TRY(rp_port_out_send(r->held[h].values));
     }
 fail:
     return err;
@@ -375,7 +394,8 @@ bool rp_runner_is_quiet(const rp_runner *r) {
         quiet = quiet && rp_port_out_is_quiet(r->held[h].forward) &&
                 rp_port_out_is_quiet(r->held[h].backward) &&
                 rp_port_out_is_quiet(r->held[h].summand) &&
-                rp_port_out_is_quiet(r->held[h].stash) && rp_port_out_is_quiet(r->held[h].weight);
+                rp_port_out_is_quiet(r->held[h].stash) && rp_port_out_is_quiet(r->held[h].weight) &&
+                rp_port_out_is_quiet(r->held[h].row) && rp_port_out_is_quiet(r->held[h].values);
     }
     return quiet;
 }

@@ -56,6 +56,9 @@ static rp_err finish_op(rp_runner *r, running_op *op, int64_t done_ns) {
     return_pieces(op->from, &op->input);
     return_pieces(op->labels, &op->target);
     return_pieces(op->rows, &op->row);
+    if (op->rows_read) {
+        rp_runner_return_rows(r, op);
+    }
     if (!r->evaluating && !op->exchanges) {
         rp_stage_record_finish(op->stage->stage, &op->op); /* before the output is sent */
     }
@@ -64,6 +67,9 @@ static rp_err finish_op(rp_runner *r, running_op *op, int64_t done_ns) {
     }
     if (op->stash) {
         rp_port_out_fill(op->stash);
+    }
+    if (op->values) {
+        rp_port_out_fill(op->values);
     }
     if (op->exchanges) { /* not an op of the schedule */
         op->stage->all = op->sum.count > 0 ? op->sum : op->stage->all;

@@ -13,6 +13,15 @@ static uint64_t pending_microbatches(const rp_runner *r) {
     return waits && r->held[0].job->stage > 0 ? r->forwards_above - r->forwards : 0;
 }
 
+/* Rows of tied weights that were sent and that no op here has taken, over all edges. */
+static uint64_t pending_rows(const rp_runner *r) {
+    uint64_t count = 0;
+    for (uint32_t e = 0; e < r->at.edge_count; e++) {
+        count += rp_runner_pending_far(r, e);
+    }
+    return count;
+}
+
 /* Whether the list has ended before the run, so that the next segment begins with empty pipes. */
 static bool is_drained(const rp_runner *r) {
     const uint64_t end = r->sched.shape.step_end;
@@ -29,7 +38,7 @@ static bool has_own_weights(const rp_runner *r) {
 static bool has_in_flight(const rp_runner *r) {
     return has_own_weights(r) ||
            (!is_drained(r) && (r->in_flight > 0 || pending_microbatches(r) > 0 ||
-                               rp_stage_probe_waits(r->held[0].stage)));
+                               pending_rows(r) > 0 || rp_stage_probe_waits(r->held[0].stage)));
 }
 
 static size_t stage_bytes(const rp_runner *r) {
@@ -45,11 +54,14 @@ static size_t own_bytes(const rp_runner *r) {
 
 /* Walks over parcels that have arrived and that no op has taken, in the order in which ops will
  * take them: activations; if stages are split, the weights for the next forward, or the stashes of
- * forwards in progress. */
+ * forwards in progress; then rows of tied weights, edge by edge. */
 typedef struct {
     rp_sched_state list;
     uint64_t activations, stashes;
     bool weights;
+    rp_sched_state row_list;
+    uint32_t row_edge;
+    uint64_t rows; /* of row_edge, taken */
 } waiting_walk;
 
 typedef struct {
@@ -61,6 +73,7 @@ typedef struct {
 static waiting_walk start_waiting(const rp_runner *r) {
     const rp_role role = r->held[0].job->role;
     return (waiting_walk){.list = r->sched,
+                          .row_list = r->sched,
                           .activations = pending_microbatches(r),
                           .stashes = role == RP_ROLE_BACKWARD ? r->in_flight : 0,
                           .weights = role == RP_ROLE_FORWARD && r->held[0].weights};
@@ -84,6 +97,21 @@ static waiting_parcel parcel_of(const rp_runner *r, rp_port_in *port, uint64_t s
         out.bytes += rp_port_bytes(form, i, r->held[0].job->micro);
     }
     return out;
+}
+
+static bool next_row(const rp_runner *r, waiting_walk *w, waiting_parcel *out) {
+    rp_op op;
+    while (w->row_edge < r->at.edge_count && w->rows == rp_runner_pending_far(r, w->row_edge)) {
+        w->row_edge++;
+        w->rows = 0;
+        w->row_list = r->sched;
+    }
+    if (w->row_edge == r->at.edge_count || !next_of_kind(r, &w->row_list, RP_OP_FORWARD, &op)) {
+        return false;
+    }
+    w->rows++;
+    *out = parcel_of(r, r->edge[w->row_edge].port, op.step, op.samples);
+    return true;
 }
 
 static bool next_waiting(const rp_runner *r, waiting_walk *w, waiting_parcel *out) {
@@ -110,7 +138,7 @@ static bool next_waiting(const rp_runner *r, waiting_walk *w, waiting_parcel *ou
         *out = parcel_of(r, s->stashes, op.step, op.samples);
         return true;
     }
-    return false;
+    return next_row(r, w, out);
 }
 
 /* Rounded up to whole floats, because encoded samples may have any number of bytes. */

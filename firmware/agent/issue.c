@@ -18,7 +18,7 @@ static void find_ports(const rp_runner *r, running_op *op) {
     for (uint32_t t = 0; t < r->transfer_count; t++) {
         const runner_edge *edge = rp_runner_edge_of(r, &r->transfer[t]);
         const bool row = edge->carries == RP_KIND_STASH || edge->carries == RP_KIND_WEIGHT;
-        if (!r->transfer[t].send) {
+        if (!r->transfer[t].send && !edge->row) {
             *(edge->carries == RP_KIND_LABEL ? &op->labels
               : row                          ? &op->rows
                                              : &op->from) = edge->port;
@@ -37,21 +37,13 @@ static running_op *next_running_op(rp_runner *r) {
     find_ports(r, op);
     op->input.count = op->target.count = op->row.count = 0;
     op->sum = (rp_contributions){0};
-    op->output = op->stash = NULL;
-    op->results = op->probe = op->norms = op->updates = op->exchanges = false;
+    op->output = op->stash = op->values = NULL;
+    op->results = op->probe = op->norms = op->updates = op->exchanges = op->rows_read = false;
     return op;
 }
 
-/* Commits a part of the next op; the rest follows. */
-static rp_err commit_part(rp_runner *r, running_op *op) {
-    op->issued_ns = rp_clock_now_ns(r->at.clock);
-    rp_err err = rp_stage_mark(op->stage->stage, &op->mark);
-    r->running_count += err == RP_OK;
-    return err;
-}
-
 static rp_err commit_op(rp_runner *r, running_op *op) {
-    rp_err err = commit_part(r, op);
+    rp_err err = rp_runner_commit_part(r, op);
     if (err == RP_OK) {
         r->have_next = false;
         r->at_update = op->op.kind == RP_OP_UPDATE && r->sched.step > op->op.step;
@@ -181,10 +173,12 @@ static rp_err send_weights(rp_runner *r, running_op *op) {
 
 static rp_err run_forward(rp_runner *r, running_op *op) {
     rp_stage_piece from[RP_PORT_PIECES_MAX];
+    rp_tie_row values[RP_RUNNER_EDGES_MAX];
     void *to[RP_CUT_TENSORS_MAX] = {NULL};
     rp_stage *stage = op->stage->stage;
     uint32_t count = point_at(&op->input, from);
     rp_err err;
+    rp_runner_take_values(r, op, values);
     take_output(r, op, op->stage->forward, to);
     if (op->rows) {
         RP_TRY(r->evaluating ? rp_runner_keep_weights(r) : RP_OK);
@@ -192,6 +186,7 @@ static rp_err run_forward(rp_runner *r, running_op *op) {
     }
     RP_TRY(r->evaluating ? rp_stage_forward_only(stage, &op->op, from, count, to, r->eval_training)
                          : rp_stage_forward(stage, &op->op, from, count, to));
+    RP_TRY(rp_runner_send_values(r, op));
     if (op->labels) {
         count = point_at(&op->target, from);
         RP_TRY(
@@ -215,7 +210,9 @@ static rp_err try_forward(rp_runner *r) {
     bool ready = true;
     rp_err err = RP_OK;
     RP_TRY(gather_inputs(r, op, &ready));
+    RP_TRY(rp_runner_gather_values(r, op, &ready));
     if (!ready || !rp_port_out_has_room(s->forward) || !rp_port_out_has_room(s->stash) ||
+        !rp_port_out_has_room(s->values) ||
         (!r->evaluating && rp_stage_gain_missing(s->stage, &r->next))) {
         return RP_OK;
     }
@@ -340,7 +337,7 @@ static rp_err send_gradient(rp_runner *r, running_op *op, bool receives) {
     rp_port_out_parts(s->summand, op->output, to);
     RP_TRY(rp_stage_read_gradient(s->stage, to[0]));
     op->exchanges = true;
-    RP_TRY(commit_part(r, op));
+    RP_TRY(rp_runner_commit_part(r, op));
     r->sent_gradient = true;
 fail:
     return err;
@@ -363,7 +360,7 @@ static rp_err sum_gradients(rp_runner *r, running_op *op) {
     take_pieces(op->from, &op->input);
     RP_TRY(rp_stage_sum_gradients(op->stage->stage, gradient, op->input.count));
     op->exchanges = true;
-    RP_TRY(commit_part(r, op));
+    RP_TRY(rp_runner_commit_part(r, op));
     r->summed = true;
 fail:
     return err;
@@ -400,6 +397,13 @@ static rp_err try_update(rp_runner *r) {
             return RP_OK;
         }
     }
+    if (!r->evaluating && !r->updating) {
+        bool over;
+        RP_TRY(rp_runner_exchange_rows(r, op, &over));
+        if (!over) {
+            return RP_OK;
+        }
+    }
     if (r->waiting_decision || !rp_runner_may_report(r) ||
         !rp_port_out_has_room(op->stage->weight) ||
         (rp_stage_probe_waits(op->stage->stage) && probe_is_read(r))) {
@@ -410,7 +414,7 @@ static rp_err try_update(rp_runner *r) {
         r->updating = true;
         if (ask) {
             r->waiting_decision = true;
-            return commit_part(r, op);
+            return rp_runner_commit_part(r, op);
         }
     }
     if (!r->evaluating) {
@@ -420,7 +424,8 @@ static rp_err try_update(rp_runner *r) {
     }
     RP_TRY(commit_op(r, op));
     r->updating = !r->evaluating && !r->at_update; /* true if another stage's update follows */
-    r->sent_gradient = r->summed = false;
+    r->sent_gradient = r->summed = r->tied = false;
+    r->rows_sent = 0;
 fail:
     return err;
 }

@@ -14,6 +14,7 @@ void rp_runner_start_order(rp_runner *r, uint64_t step) {
     r->fill_step = r->plan.fill_step = step;
     r->forwards = r->forwards_above = 0;
     r->in_flight = 0;
+    rp_runner_start_far(r, step);
 }
 
 void rp_runner_count_in_flight(rp_runner *r, const rp_op *op) {
@@ -26,6 +27,7 @@ void rp_runner_count_above(rp_runner *r, uint64_t pause) {
     while (r->above.step < pause && r->held[0].job->method.kind->next(&r->above, &op)) {
         r->forwards_above += op.kind == RP_OP_FORWARD;
     }
+    rp_runner_count_far(r, pause);
 }
 
 /* The steps of an evaluation: `batch` samples each, the last one may be short. */
@@ -117,4 +119,11 @@ static bool next_training(rp_runner *r) {
 
 bool rp_runner_next_op(rp_runner *r) {
     return r->evaluating ? next_eval(r, &r->next) : next_training(r);
+}
+
+rp_err rp_runner_commit_part(rp_runner *r, running_op *op) {
+    op->issued_ns = rp_clock_now_ns(r->at.clock);
+    rp_err err = rp_stage_mark(op->stage->stage, &op->mark);
+    r->running_count += err == RP_OK;
+    return err;
 }

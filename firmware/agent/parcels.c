@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "agent/connect.h"
+#include "nn/ties.h"
 
 static uint64_t gradient_bytes(const rp_job *job, uint32_t stage) {
     const uint32_t *first = job->cut.first;
@@ -18,6 +19,9 @@ static uint64_t parcel_bytes(const rp_plan *plan, const rp_plan_edge *edge, cons
     }
     if (edge->carries == RP_CARRIES_WEIGHT_GRADIENT || edge->carries == RP_CARRIES_WEIGHT) {
         return gradient_bytes(job, edge->stage);
+    }
+    if (edge->carries == RP_CARRIES_TIED_GRADIENT || edge->carries == RP_CARRIES_TIED_WEIGHT) {
+        return rp_ties_row_bytes(job->model, &job->cut, edge->stage);
     }
     return rp_plan_sample_bytes(edge, job->model) * rp_plan_parcel_samples(plan, edge);
 }

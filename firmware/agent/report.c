@@ -89,7 +89,7 @@ rp_err rp_runner_report_norms(rp_runner *r, runner_stage *stage, const rp_op *op
     double total = 0;
     for (uint32_t i = 0; i < count; i++) {
         r->sumsq[i] = (double)stage->norms[i];
-        total += r->sumsq[i];
+        total += rp_stage_norm_counts(stage->stage, i) ? r->sumsq[i] : 0;
     }
     stage->clip_scale = (float)rp_optim_clip_scale(job->optim.clip_norm_stage, sqrt(total));
     if (rp_decision_maker_of(&job->method, &job->optim, job->guard) == RP_DECISION_OWN) {

@@ -94,7 +94,8 @@ static void begin_segment(rp_runner *r, bool evaluating) {
     r->ops_over = false;
     r->have_next = false;
     r->updating = r->waiting_decision = false;
-    r->sent_gradient = r->summed = false;
+    r->sent_gradient = r->summed = r->tied = false;
+    r->rows_sent = 0;
     rp_runner_begin_edges(r);
 }
 

@@ -15,6 +15,9 @@ typedef struct {
     rp_port_in *stashes;  /* stashes of forwards elsewhere, for backwards here */
     rp_port_in *weights;  /* weights of updates elsewhere, for forwards here */
     rp_port_out *forward, *backward, *summand, *stash, *weight;
+    rp_port_out *row;    /* gradients of tensors that other stages also use */
+    rp_port_out *values; /* without a flush: values of such tensors */
+    bool sends_row;      /* this board sends `row` */
     rp_port_local own_summand;
     uint32_t own_edge; /* edge number of `summand` that leads to `summands` */
     char name[6][40];  /* names of the receive ports */
@@ -45,6 +48,12 @@ typedef struct {
     rp_codec codec;               /* as the plan says */
     rp_boundary_tensors boundary; /* outgoing: shapes for the wire */
     rp_port_local local;
+    /* The edge brings rows of tied gradients or weights, to a port of its own: [RP_RUNNER_DEPTH],
+     * what the op with this index in `running` reads until its mark. NULL: any other edge. */
+    rp_port_pieces *row;
+    /* For tied weights: the sending stage's list at the last pause, and its forwards until then. */
+    rp_sched_state far;
+    uint64_t far_forwards;
 } runner_edge;
 
 typedef struct {
@@ -63,8 +72,10 @@ typedef struct {
     bool norms;           /* the step's norms of every stage here are in the norms memory */
     bool updates;         /* changes the weights */
     rp_contributions sum; /* the contributions it adds up, of all boards that share the stage */
-    /* only exchanges gradients between boards that share a stage, before an update */
+    /* only exchanges gradients between boards that share a stage or a tensor, before an update */
     bool exchanges;
+    bool rows_read;       /* also reads rows of tied gradients or weights */
+    rp_port_slot *values; /* values of tied tensors */
 } running_op;
 
 struct rp_runner {
@@ -98,6 +109,10 @@ struct rp_runner {
     int64_t looked_ns;
 
     bool sent_gradient, summed; /* for the next update of a stage that several boards share */
+    uint32_t row_count;         /* edges that bring rows of tied gradients */
+    /* for the first update of a step: stages here whose rows were sent; all rows were added */
+    uint32_t rows_sent;
+    bool tied;
     bool updating; /* an update of the current step has begun: its results have been read */
     bool waiting_decision, skip;
     float grad_scale;
@@ -183,6 +198,29 @@ rp_err rp_runner_return_weights(rp_runner *runner) RP_MUST_CHECK;
 /* Between segments: to and from runner->own_weights. The first blocks. */
 rp_err rp_runner_read_own_weights(rp_runner *runner) RP_MUST_CHECK;
 rp_err rp_runner_write_own_weights(rp_runner *runner) RP_MUST_CHECK;
+
+/* Commits a part of the next op; the rest follows. */
+rp_err rp_runner_commit_part(rp_runner *runner, running_op *op) RP_MUST_CHECK;
+
+/* rows.c: ports for rows of tied gradients. */
+rp_err rp_runner_open_rows(rp_runner *runner) RP_MUST_CHECK;
+void rp_runner_begin_rows(rp_runner *runner);
+void rp_runner_close_rows(rp_runner *runner);
+void rp_runner_return_rows(rp_runner *runner, running_op *op); /* it has ended */
+/* The lists of stages that send tied weights: start at `step`; advance to the pause. */
+void rp_runner_start_far(rp_runner *runner, uint64_t step);
+void rp_runner_count_far(rp_runner *runner, uint64_t pause);
+/* Microbatches whose tied weights such an edge has brought, or will, and no op has taken; 0: none,
+ * or another edge. */
+uint64_t rp_runner_pending_far(const rp_runner *runner, uint32_t edge);
+/* ties.c: before the first update of a step. *over: every stage here has the gradients of all uses.
+ */
+rp_err rp_runner_exchange_rows(rp_runner *runner, running_op *op, bool *over) RP_MUST_CHECK;
+/* A forward without a flush: gathers the values of tensors of other stages; gives them to the
+ * stage, `row` is read by its forward; then sends those that other stages use. */
+rp_err rp_runner_gather_values(rp_runner *runner, const running_op *op, bool *ready) RP_MUST_CHECK;
+void rp_runner_take_values(rp_runner *runner, running_op *op, rp_tie_row row[RP_RUNNER_EDGES_MAX]);
+rp_err rp_runner_send_values(rp_runner *runner, running_op *op) RP_MUST_CHECK;
 
 /* issue.c: submits the next op to the device when all it needs is present. */
 rp_err rp_runner_issue(rp_runner *runner) RP_MUST_CHECK;

@@ -30,21 +30,24 @@ static bool find_missing(const rp_runner *r, rp_runner_wait *out) {
     return false;
 }
 
-/* The send port of the next op, or NULL. */
-static const rp_port_out *port_of_next(const rp_runner *r) {
+static bool is_full(const rp_port_out *port) {
+    return port && !rp_port_out_has_room(port);
+}
+
+/* Whether a send port of the next op has no free slot. */
+static bool lacks_slot(const rp_runner *r) {
     const runner_stage *s = r->held;
     while (s->job->stage != r->next.stage) {
         s++;
     }
-    return r->next.kind == RP_OP_FORWARD  ? s->forward
-           : r->next.kind == RP_OP_UPDATE ? s->summand
-                                          : s->backward;
+    return r->next.kind == RP_OP_FORWARD  ? is_full(s->forward) || is_full(s->values)
+           : r->next.kind == RP_OP_UPDATE ? is_full(s->summand) || is_full(s->row)
+                                          : is_full(s->backward);
 }
 
 /* If no slot is free for the output of the next op: the first other node that it is sent to. */
 static bool find_full(const rp_runner *r, rp_runner_wait *out) {
-    const rp_port_out *port = port_of_next(r);
-    if (!port || rp_port_out_has_room(port)) {
+    if (!lacks_slot(r)) {
         return false;
     }
     for (uint32_t t = 0; t < r->transfer_count; t++) {

@@ -22,20 +22,35 @@ fail:
     return err;
 }
 
-/* The stage here that has a tensor, else the first, which then reports the error. */
-static rp_stage *stage_with(agent_run *run, const char *name) {
-    for (uint32_t h = 1; h < run->held_count; h++) {
-        rp_stage *stage = run->held[h].stage;
-        for (uint32_t i = 0; i < rp_stage_tensor_count(stage, true); i++) {
-            char own[sizeof((rp_Tensor *)0)->name];
-            rp_shape shape;
-            if (rp_stage_tensor_at(stage, i, own, sizeof own, &shape) == RP_OK &&
-                strcmp(own, name) == 0) {
-                return stage;
-            }
+static bool has_tensor(const rp_stage *stage, const char *name) {
+    for (uint32_t i = 0; i < rp_stage_tensor_count(stage, true); i++) {
+        char own[sizeof((rp_Tensor *)0)->name];
+        rp_shape shape;
+        if (rp_stage_tensor_at(stage, i, own, sizeof own, &shape) == RP_OK &&
+            strcmp(own, name) == 0) {
+            return true;
         }
     }
-    return run->held[0].stage;
+    return false;
+}
+
+/* Writes to every stage here that has the tensor; if none has, the first one reports the error. */
+static rp_err write_tensor(agent_run *run, const rp_Tensor *piece, const rp_part *part) {
+    const size_t count = part->bytes / sizeof(float);
+    bool found = false;
+    rp_err err = RP_OK;
+    for (uint32_t h = 0; h < run->held_count; h++) {
+        rp_stage *stage = run->held[h].stage;
+        if (run->held_count == 1 || has_tensor(stage, piece->name)) {
+            RP_TRY(rp_stage_tensor_write(stage, piece->name, piece->first, count, part->data));
+            found = true;
+        }
+    }
+    RP_TRY(found ? RP_OK
+                 : rp_stage_tensor_write(run->held[0].stage, piece->name, piece->first, count,
+                                         part->data));
+fail:
+    return err;
 }
 
 rp_err rp_agent_on_tensor(rp_agent *agent, const rp_message *message) {
@@ -44,8 +59,7 @@ rp_err rp_agent_on_tensor(rp_agent *agent, const rp_message *message) {
         return rp_fail(RP_ERR_PEER, "tensor '%s' has dtype %d, expected %d", piece->name,
                        (int)message->part[0].dtype, (int)RP_DTYPE_F32);
     }
-    return rp_stage_tensor_write(stage_with(agent->run, piece->name), piece->name, piece->first,
-                                 message->part[0].bytes / sizeof(float), message->part[0].data);
+    return write_tensor(agent->run, piece, &message->part[0]);
 }
 
 /* After the tensors: the number of updates of each replica's optimiser, stage after stage. */

@@ -26,6 +26,10 @@ void rp_agent_tell_ports(const agent_run *run, rp_Ready *ready) {
 
 /* ---- links ----------------------------------------------------------------------------------- */
 
+static size_t larger_of(size_t a, size_t b) {
+    return a > b ? a : b;
+}
+
 /* Largest part of a data parcel between these stages and another end: for boards that share a stage
  * it may be all gradients or weights of that stage, or a stash. */
 static size_t part_max(const agent_run *run, const rp_runner_use *use) {
@@ -36,6 +40,9 @@ static size_t part_max(const agent_run *run, const rp_runner_use *use) {
         bytes = own > bytes ? own : bytes;
         if (use->weights && layout->gradient_bytes > bytes) {
             bytes = layout->gradient_bytes;
+        }
+        if (use->ties) {
+            bytes = larger_of(bytes, larger_of(layout->tie_row_bytes, layout->tie_far_bytes));
         }
         if (use->stashes && rp_stage_stash_bytes(run->held[h].stage) > bytes) {
             bytes = rp_stage_stash_bytes(run->held[h].stage);
@@ -66,10 +73,6 @@ void rp_agent_begin_lines(agent_run *run) {
     if (begin && run->feed) {
         rp_link_begin_line(run->feed);
     }
-}
-
-static size_t larger_of(size_t a, size_t b) {
-    return a > b ? a : b;
 }
 
 /* `far`: a neighbour, or the host. */

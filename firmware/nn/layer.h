@@ -18,7 +18,7 @@ enum {
     RP_LAYER_INPUTS_MAX = 8,
     RP_LAYER_PARAMS_MAX = 8,
     RP_LAYER_SAVED_MAX = 2,
-    RP_LAYER_NAME_MAX = 64
+    RP_LAYER_NAME_MAX = 129
 };
 
 /* Properties of the data set that a model file may refer to. */
@@ -43,6 +43,8 @@ typedef struct {
     uint32_t input[RP_LAYER_INPUTS_MAX]; /* indices of earlier layers, or RP_LAYER_DATA */
     bool reads_ids;                      /* its first input is token ids */
     void *spec;                          /* kind->spec_bytes, filled by kind->parse */
+    /* `names`: names of its parameters, by suffix; NULL: the file gives none */
+    rp_node *names;
 } rp_layer;
 
 typedef enum {

@@ -8,9 +8,13 @@
 enum { RP_MODEL_LAYERS_MAX = 4096 };
 
 typedef struct {
-    const char *name; /* "conv1.weight" */
-    uint32_t layer;   /* owner */
-    uint32_t index;   /* in the owner's plan->param */
+    const char *name; /* "conv1.weight", or what `names` of the layer says */
+    uint32_t layer;
+    uint32_t index; /* in the layer's plan->param */
+    /* The first parameter with this name: itself, except for later uses of a tied tensor. Its rule
+     * gives the initial values, and it is the one in files and counts. */
+    uint32_t owner;
+    bool tied; /* other layers have a parameter with this name */
     rp_param_role role;
     rp_shape shape;
     size_t count; /* elements */
@@ -28,7 +32,9 @@ typedef struct {
     rp_layer_plan *plan;
     rp_shape (*in)[RP_LAYER_INPUTS_MAX]; /* sample shapes of each layer's inputs */
     uint32_t param_count;
-    rp_model_param *param; /* layer by layer, in the order of the plans */
+    /* Layer by layer, in the order of the plans. A tied tensor is in the list once for each use,
+     * because each use has a copy of it (names.h). */
+    rp_model_param *param;
     /* by layer: its output needs a gradient, because it or a layer that it reads from is trained */
     bool *wants_grad;
     /* [layer_count + 1]: those of layer i are [param_first[i], param_first[i + 1]) */
@@ -67,16 +73,27 @@ const rp_shape *rp_model_out(const rp_model *model);
  * RP_LAYER_DATA). */
 uint32_t rp_model_readers(const rp_model *model, uint32_t producer, uint32_t first, uint32_t end);
 
-/* Number of elements of all parameters of one role in the layers [first, end). */
+/* Number of elements of all parameters of one role in the layers [first, end); a tied tensor
+ * counts once for each use, as in memory. */
 size_t rp_model_param_count(const rp_model *model, rp_param_role role, uint32_t first,
                             uint32_t end);
+
+/* Whether the file gives names to parameters. */
+bool rp_model_has_names(const rp_model *model);
+/* Number of parameters that share their tensor with another layer. */
+uint32_t rp_model_tied_count(const rp_model *model);
+/* Number of elements of all tensors of one role; a tied tensor counts once. */
+size_t rp_model_tensor_count(const rp_model *model, rp_param_role role);
+
+/* Whether a parameter of the layers [first, end) has a use elsewhere. */
+bool rp_model_crosses(const rp_model *model, uint32_t param, uint32_t first, uint32_t end);
 
 /* For one sample through the layers [first, end). */
 double rp_model_flops_forward(const rp_model *model, uint32_t first, uint32_t end);
 double rp_model_flops_backward(const rp_model *model, uint32_t first, uint32_t end);
 
 /* Writes the initial values of a parameter, model->param[param].count floats, from the stream
- * "init/<layer>/<suffix>", so that they do not depend on the cut.
+ * "init/<layer>/<suffix>" of its owner, so that they do not depend on the cut.
  *
  * source  PyTorch's default rules: Linear and Conv2d draw weight and bias from U(-b, b), b = 1 /
  *         sqrt(fan in) (kaiming_uniform_ with a = sqrt(5)); BatchNorm starts with 1 and 0;

@@ -424,6 +424,7 @@ rp_err rp_plan_check(const rp_plan *plan, const rp_model *model) {
     RP_TRY(check_edges(plan));
     if (model) {
         RP_TRY(check_model(&arena, plan, model));
+        RP_TRY(rp_plan_check_ties(&arena, plan, model));
     }
     const rp_plan walked = rp_plan_shorten(plan);
     RP_TRY(rp_plan_replay(&arena, &walked, NULL, true, NULL, RP_NO_NODE, &facts));
@@ -491,15 +492,19 @@ static bool same_edge(const rp_plan_edge *a, const rp_plan_edge *b) {
 }
 
 bool rp_plan_same(const rp_plan *a, const rp_plan *b) {
-    bool same =
-        same_text(a->model, b->model) && a->model_digest == b->model_digest &&
-        same_method(&a->method, &b->method) && a->batch == b->batch && a->micro == b->micro &&
-        a->epoch_samples == b->epoch_samples && a->step_first == b->step_first &&
-        a->steps == b->steps && a->node_count == b->node_count && a->hold_count == b->hold_count &&
-        a->stage_count == b->stage_count && a->edge_count == b->edge_count &&
-        a->predicted_step_s == b->predicted_step_s &&
-        same_text(a->predicted_limits, b->predicted_limits) && a->has_advance == b->has_advance &&
-        a->advance_tried == b->advance_tried && a->agent_program_bytes == b->agent_program_bytes;
+    bool same = same_text(a->model, b->model) && a->model_digest == b->model_digest &&
+                same_method(&a->method, &b->method) && a->batch == b->batch &&
+                a->micro == b->micro && a->epoch_samples == b->epoch_samples &&
+                a->step_first == b->step_first && a->steps == b->steps &&
+                a->node_count == b->node_count && a->hold_count == b->hold_count &&
+                a->stage_count == b->stage_count && a->edge_count == b->edge_count &&
+                a->predicted_step_s == b->predicted_step_s &&
+                same_text(a->predicted_limits, b->predicted_limits) &&
+                a->has_advance == b->has_advance && a->advance_tried == b->advance_tried &&
+                a->agent_program_bytes == b->agent_program_bytes && a->tie_count == b->tie_count;
+    for (uint32_t i = 0; same && i < a->tie_count; i++) {
+        same = a->tie[i].first == b->tie[i].first && a->tie[i].second == b->tie[i].second;
+    }
     for (uint32_t i = 0; same && a->has_advance && i < a->advance_tried; i++) {
         same = a->advance_busy[i] == b->advance_busy[i];
     }

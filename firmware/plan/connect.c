@@ -87,6 +87,7 @@ rp_err rp_plan_needed_edges(const rp_plan *plan, const rp_plan_edge_visitor *vis
         RP_TRY(visit_pairs(plan, visitor, s, s, RP_CARRIES_WEIGHT_GRADIENT));
         RP_TRY(visit_pairs(plan, visitor, s, s, RP_CARRIES_STASH));
         RP_TRY(visit_pairs(plan, visitor, s, s, RP_CARRIES_WEIGHT));
+        RP_TRY(rp_plan_visit_ties(plan, visitor, s));
     }
 fail:
     return err;
@@ -195,6 +196,7 @@ rp_err rp_plan_connect(rp_arena *arena, const rp_model *model, const rp_cut *cut
     const rp_plan_edge_visitor add = {add_edge, &b};
     rp_err err;
     plan->edge_count = 0;
+    RP_TRY(model && cut ? rp_plan_find_ties(arena, model, cut, plan) : RP_OK);
     RP_TRY(rp_plan_needed_edges(plan, &count));
     RP_TRY(RP_ARENA_NEW(arena, (size_t)plan->edge_count + 1, &plan->edge));
     plan->edge_count = 0;

@@ -103,6 +103,12 @@ static bool edge_receives(const rp_plan *plan, const rp_plan_edge *e, const rp_o
                           bool evaluating) {
     const bool forward = op->kind == RP_OP_FORWARD;
     const bool backward = op->kind == RP_OP_BACKWARD || op->kind == RP_OP_BACKWARD_INPUT;
+    if (e->carries == RP_CARRIES_TIED_GRADIENT) {
+        return !evaluating && rp_plan_is_first_update(plan, e->to, op);
+    }
+    if (e->carries == RP_CARRIES_TIED_WEIGHT) { /* without a flush a node holds one stage */
+        return forward;
+    }
     if (e->stage != op->stage) {
         return false;
     }
@@ -151,6 +157,10 @@ static bool edge_sends(const rp_plan *plan, const rp_plan_edge *e, const rp_op *
     case RP_CARRIES_WEIGHT:
         return op->kind == RP_OP_UPDATE && e->stage == op->stage &&
                (!evaluating || plan->method.kind->splits);
+    case RP_CARRIES_TIED_GRADIENT:
+        return !evaluating && rp_plan_is_first_update(plan, e->from, op);
+    case RP_CARRIES_TIED_WEIGHT:
+        return forward && e->stage == op->stage;
     default:
         return false;
     }
@@ -196,6 +206,10 @@ static bool find_transfer(const rp_plan *plan, uint32_t node, const rp_op *op, u
     case RP_CARRIES_WEIGHT_GRADIENT:
         out->before = true;
         out->samples = samples_at(plan, e->from, e->stage, all);
+        break;
+    case RP_CARRIES_TIED_GRADIENT: /* one row, of all samples */
+        out->before = true;
+        out->samples = (rp_range){0, all};
         break;
     case RP_CARRIES_LABEL:
         if (send) {
@@ -347,8 +361,8 @@ static uint32_t net_transfers(const rp_sched_net *net, uint32_t node, const rp_o
 
 static const char *a_parcel(rp_carries carries) {
     static const char *const words[RP_CARRIES] = {
-        "an input",          "a label", "an activation", "a gradient",
-        "a weight gradient", "a stash", "weights"};
+        "an input", "a label", "an activation",   "a gradient",  "a weight gradient",
+        "a stash",  "weights", "a tied gradient", "tied weights"};
     return words[carries];
 }
 

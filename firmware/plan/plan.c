@@ -4,8 +4,9 @@
 
 #include "sched/split.h"
 
-static const char *const carries_names[RP_CARRIES] = {
-    "input", "label", "activation", "gradient", "weight_gradient", "stash", "weight"};
+static const char *const carries_names[RP_CARRIES] = {"input",    "label",           "activation",
+                                                      "gradient", "weight_gradient", "stash",
+                                                      "weight",   "tied_gradient",   "tied_weight"};
 static const char *const role_names[RP_ROLES] = {"both", "forward", "backward", "average"};
 
 const char *rp_carries_name(rp_carries carries) {

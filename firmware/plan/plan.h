@@ -54,6 +54,12 @@ typedef enum {
     RP_CARRIES_WEIGHT_GRADIENT, /* between nodes that update the same stage, before the update */
     RP_CARRIES_STASH,           /* what the backward needs from a forward on another node */
     RP_CARRIES_WEIGHT,          /* an update, to nodes that only run the forward, or an average */
+    /* From a stage with uses of tied tensors to every node that updates another stage with uses of
+     * them, before its first update of a step; without a flush only to their owner. */
+    RP_CARRIES_TIED_GRADIENT,
+    /* without a flush: the values that a forward of the owner has seen, to forwards of other uses
+     */
+    RP_CARRIES_TIED_WEIGHT,
     RP_CARRIES
 } rp_carries;
 const char *rp_carries_name(rp_carries carries); /* "weight_gradient" */
@@ -107,9 +113,14 @@ typedef struct {
     rp_plan_measured measured;
 } rp_plan_stage;
 
+/* Stages that share a tensor: nn/ties.h; first < second. Without a flush `first` is the owner. */
+typedef struct {
+    uint32_t first, second;
+} rp_plan_tie;
+
 typedef struct {
     uint32_t from, to; /* nodes, or RP_PLAN_HOST as `from` */
-    uint32_t stage;    /* the receiving stage */
+    uint32_t stage;    /* the receiving stage; of tied gradients and weights the sending one */
     rp_carries carries;
     uint32_t tensor_count; /* for activations and gradients: names of the layers that made them */
     const char **tensor;   /* "data" is the model's input */
@@ -130,11 +141,12 @@ typedef struct {
     /* step at which the pipes were filled: step_first, or earlier if a run continues with its
      * in-flight state (not in the text) */
     uint64_t fill_step;
-    uint32_t node_count, hold_count, stage_count, edge_count;
+    uint32_t node_count, hold_count, stage_count, edge_count, tie_count;
     rp_plan_node *node;
     rp_plan_hold *hold; /* ordered by node, then stage */
     rp_plan_stage *stage;
     rp_plan_edge *edge;
+    rp_plan_tie *tie; /* ordered by first, then second; NULL: none */
     /* [node_count + 2]: first entry of each node, then of the host, in ... */
     uint32_t *node_edge_first;
     /* ... node_edge, indices of edges; filled in by rp_plan_connect() and the parser */
@@ -181,9 +193,9 @@ typedef struct {
  *         with batch statistics; those of connect and measure */
 rp_err rp_plan_make(rp_arena *arena, const rp_plan_options *options, rp_plan **out) RP_MUST_CHECK;
 
-/* Fills plan->edge from nodes, holds and stages: every edge that the roles and shares need, in the
- * order of receiving stages. `model` and `cut` (both may be NULL) give the tensors.
- * errors  MEMORY, LIMIT */
+/* Fills plan->tie from the model, and plan->edge from nodes, holds and stages: every edge that the
+ * roles and shares need, in the order of receiving stages. `model` and `cut` (both may be NULL)
+ * give the tensors. errors  MEMORY, LIMIT */
 rp_err rp_plan_connect(rp_arena *arena, const rp_model *model, const rp_cut *cut,
                        rp_plan *plan) RP_MUST_CHECK;
 

@@ -24,6 +24,18 @@ typedef struct {
 } rp_plan_edge_visitor;
 rp_err rp_plan_needed_edges(const rp_plan *plan, const rp_plan_edge_visitor *visitor) RP_MUST_CHECK;
 
+/* ties.c: fills plan->tie from the model. */
+rp_err rp_plan_find_ties(rp_arena *arena, const rp_model *model, const rp_cut *cut,
+                         rp_plan *plan) RP_MUST_CHECK;
+/* Checks plan->tie against the model; uses `arena` for scratch. errors USAGE */
+rp_err rp_plan_check_ties(rp_arena *arena, const rp_plan *plan,
+                          const rp_model *model) RP_MUST_CHECK;
+/* The edges with the tied gradients and weights of a stage. */
+rp_err rp_plan_visit_ties(const rp_plan *plan, const rp_plan_edge_visitor *visitor,
+                          uint32_t stage) RP_MUST_CHECK;
+/* Whether it is the node's first update of a step, which is when it exchanges tied gradients. */
+bool rp_plan_is_first_update(const rp_plan *plan, uint32_t node, const rp_op *op);
+
 /* Checks that only inputs, activations and gradients have a codec, the same on all edges of a
  * boundary. errors USAGE */
 rp_err rp_plan_check_codecs(const rp_plan *plan) RP_MUST_CHECK;

@@ -352,6 +352,30 @@ fail:
     return err;
 }
 
+/* Pairs of stages, in ascending order. */
+static rp_err read_ties(rp_arena *arena, const location *root, rp_plan *plan) {
+    const json_t *list;
+    rp_err err = RP_OK;
+    if (!json_object_get(root->json, "ties")) {
+        return RP_OK;
+    }
+    RP_TRY(read_list(root, "ties", RP_PLAN_EDGES_MAX, &list, &plan->tie_count));
+    RP_TRY(RP_ARENA_NEW(arena, (size_t)plan->tie_count + 1, &plan->tie));
+    for (uint32_t i = 0; i < plan->tie_count; i++) {
+        const json_t *pair = json_array_get(list, i);
+        const json_int_t first = json_integer_value(json_array_get(pair, 0));
+        const json_int_t second = json_integer_value(json_array_get(pair, 1));
+        if (json_array_size(pair) != 2 || !json_is_integer(json_array_get(pair, 0)) ||
+            !json_is_integer(json_array_get(pair, 1)) || first < 0 || second <= first ||
+            second >= (json_int_t)plan->stage_count) {
+            return fail_at(root, "ties", "entry %u: expected two stages, the lower one first", i);
+        }
+        plan->tie[i] = (rp_plan_tie){(uint32_t)first, (uint32_t)second};
+    }
+fail:
+    return err;
+}
+
 /* Uses the parser of a run file's `schedule`. */
 static rp_err read_method(rp_arena *arena, const location *root, rp_plan *plan) {
     const char *schedule = json_string_value(json_object_get(root->json, "schedule"));
@@ -461,11 +485,25 @@ static rp_err read_digest(const location *root, rp_plan *plan) {
 }
 
 static rp_err read_plan(rp_arena *arena, const location *root, rp_plan *plan) {
-    static const char *const keys[] = {"version",    "model", "model_digest", "schedule",
-                                       "method",     "batch", "microbatch",   "epoch_samples",
-                                       "step_first", "steps", "cut",          "stages",
-                                       "nodes",      "edges", "advance",      "agent_program_bytes",
-                                       "predicted",  NULL};
+    static const char *const keys[] = {"version",
+                                       "model",
+                                       "model_digest",
+                                       "schedule",
+                                       "method",
+                                       "batch",
+                                       "microbatch",
+                                       "epoch_samples",
+                                       "step_first",
+                                       "steps",
+                                       "cut",
+                                       "stages",
+                                       "nodes",
+                                       "edges",
+                                       "advance",
+                                       "agent_program_bytes",
+                                       "predicted",
+                                       "ties",
+                                       NULL};
     uint32_t version;
     rp_err err;
     RP_TRY(check_keys(root, keys));
@@ -481,6 +519,7 @@ static rp_err read_plan(rp_arena *arena, const location *root, rp_plan *plan) {
     RP_TRY(read_stages(arena, root, plan));
     RP_TRY(read_nodes(arena, root, plan));
     RP_TRY(read_method(arena, root, plan));
+    RP_TRY(read_ties(arena, root, plan));
     RP_TRY(read_edges(arena, root, plan));
     RP_TRY(check_cut(root, plan));
     RP_TRY(read_advance(root, plan));

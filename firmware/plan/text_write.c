@@ -94,6 +94,14 @@ static void add_known(const rp_plan *plan, json_t *root) {
             root, "advance",
             json_pack("{s:i, s:o}", "chosen", (int)plan->method.advance, "busy", busy));
     }
+    if (plan->tie_count > 0) { /* only if set: former versions do not know the key */
+        json_t *ties = json_array();
+        for (uint32_t i = 0; i < plan->tie_count; i++) {
+            (void)json_array_append_new(
+                ties, json_pack("[i, i]", (int)plan->tie[i].first, (int)plan->tie[i].second));
+        }
+        (void)json_object_set_new(root, "ties", ties);
+    }
     if (plan->agent_program_bytes > 0) {
         (void)json_object_set_new(root, "agent_program_bytes",
                                   json_integer((json_int_t)plan->agent_program_bytes));

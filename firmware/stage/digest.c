@@ -183,6 +183,13 @@ rp_digest rp_digest_accumulate(rp_digest gradient, rp_digest microbatch, bool st
     return finish_digest(&o);
 }
 
+rp_digest rp_digest_tie(rp_digest sum, rp_digest use) {
+    operands o = begin_digest("T+");
+    add_digest(&o, sum);
+    add_digest(&o, use);
+    return finish_digest(&o);
+}
+
 /* ---- parameters ------------------------------------------------------------------------------ */
 
 static void add_param(operands *o, const rp_model_param *param) {

@@ -72,6 +72,8 @@ bool rp_digest_correct(rp_digest loss);
 /* A step's gradient after one more microbatch: the sum, or if strict a hash of both, which depends
  * on the order. */
 rp_digest rp_digest_accumulate(rp_digest gradient, rp_digest microbatch, bool strict);
+/* The gradient of a tied tensor after one more use; it depends on the order. */
+rp_digest rp_digest_tie(rp_digest sum, rp_digest use);
 
 /* ---- parameters ------------------------------------------------------------------------------ */
 

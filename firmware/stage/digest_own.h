@@ -24,7 +24,8 @@ typedef struct {
     rp_digest *blocks;   /* all blocks, trained_count digests each */
     rp_digest *running;  /* by parameter: running statistics, frozen parameters */
     rp_digest *kept;     /* [layout->kept] copies of `running` */
-    rp_digest *slots;    /* by slot: rows of values, then statistics of the layers */
+    rp_digest *slots;    /* by slot: rows of values, statistics of the layers, values of far uses */
+    rp_digest *seen;     /* if there are far uses: the weights of the op being executed */
     rp_digest *deferred; /* by deferred slot: rows of gradients */
     rp_digest *grads;    /* rows of gradients of a backward that is not split */
     float *results, *probe_norms;
@@ -46,17 +47,28 @@ static inline const rp_model_param *digest_param(const digest_executor *e, uint3
     return &e->as.base.job->model->param[e->as.base.layout->param_first + param];
 }
 
-/* The parameter with index `trained` among the trained ones. */
+/* The parameter with index `trained` among the trained ones; of a tied tensor its owner, so that
+ * all uses get the same digests. */
 static inline const rp_model_param *digest_trained(const digest_executor *e, uint32_t trained) {
     uint32_t p = 0;
     while (e->as.base.layout->trained[p] != trained) {
         p++;
     }
-    return digest_param(e, p);
+    const rp_model *model = e->as.base.job->model;
+    return &model->param[digest_param(e, p)->owner];
 }
 
 /* digest_blocks.c: executes a command on whole blocks for one trained parameter. */
 void rp_digest_run_block(digest_executor *executor, const rp_command *command, uint32_t trained);
+
+/* digest_ties.c: execute ROW and TIE. */
+void rp_digest_read_row(const digest_executor *executor, rp_block block, char *out);
+void rp_digest_run_tie(digest_executor *executor, const rp_command *command);
+
+/* digest_ties.c: writes the values of tensors of other stages to the forward's slot; gives the
+ * weights that a pass sees, with these values. */
+void rp_digest_take_values(digest_executor *executor, const rp_pass *pass);
+const rp_digest *rp_digest_select_values(digest_executor *executor, const rp_pass *pass);
 
 /* digest_blocks.c: executes KEEP or RESTORE. */
 void rp_digest_run_kept(digest_executor *executor, const rp_command *command);

@@ -84,17 +84,27 @@ static void write_byte(digest_writing *w, char byte) {
     }
 }
 
-static void digest_store(digest_executor *e, const rp_region *region, rp_digest digest) {
+static void store_param(digest_executor *e, const rp_region *region, uint32_t param,
+                        rp_digest digest) {
     const rp_layout *layout = e->as.base.layout;
-    if (region->kind == RP_REGION_BLOCK || layout->trained[region->param] == RP_NOT_TRAINED) {
-        *digest_at(e, region->block, region->param) = digest;
+    if (region->kind == RP_REGION_BLOCK || layout->trained[param] == RP_NOT_TRAINED) {
+        *digest_at(e, region->block, param) = digest;
         return;
     }
     for (uint32_t v = 0; v < layout->copies.versions; v++) {
-        *digest_at(e, (rp_block){RP_BLOCK_WEIGHTS, v}, region->param) = digest;
+        *digest_at(e, (rp_block){RP_BLOCK_WEIGHTS, v}, param) = digest;
     }
     if (layout->copies.centres) {
-        *digest_at(e, (rp_block){RP_BLOCK_CENTRE, 0}, region->param) = digest;
+        *digest_at(e, (rp_block){RP_BLOCK_CENTRE, 0}, param) = digest;
+    }
+}
+
+static void digest_store(digest_executor *e, const rp_region *region, rp_digest digest) {
+    const rp_layout *layout = e->as.base.layout;
+    for (uint32_t p = 0; p < layout->param_count; p++) {
+        if (rp_layout_is_same_tensor(layout, e->as.base.job->model, p, region->param)) {
+            store_param(e, region, p, digest);
+        }
     }
 }
 

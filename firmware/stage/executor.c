@@ -68,3 +68,12 @@ bool rp_pieces_cover(const rp_stage_piece *piece, uint32_t count, const rp_range
     }
     return covered == samples->count;
 }
+
+const char *rp_tie_row_of(const rp_tie_row *row, uint32_t count, uint32_t stage) {
+    uint32_t i = 0;
+    while (i < count && row[i].stage != stage) {
+        i++;
+    }
+    RP_ASSERT(i < count);
+    return row[i].row;
+}

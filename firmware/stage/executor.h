@@ -99,7 +99,8 @@ typedef enum {
 typedef struct {
     rp_region_kind kind;
     rp_block block;
-    uint32_t param; /* index within the stage */
+    /* Index within the stage. A write to a use of a tied tensor writes all uses in the stage. */
+    uint32_t param;
 } rp_region;
 
 /* ---- commands -------------------------------------------------------------------------------- */
@@ -129,11 +130,14 @@ typedef enum {
     RP_COMMAND_KEEP,     /* kept: copies the running statistics there */
     /* kept: restores the running statistics from there, and zeroes sums over a step's samples */
     RP_COMMAND_RESTORE,
-    RP_COMMAND_NORMS,       /* read: sum of squares of each trained parameter's gradient */
-    RP_COMMAND_RESULTS,     /* read: RP_LOSS_RESULT floats of each of `count` samples */
-    RP_COMMAND_BLOCK,       /* read: copies `block` to the host, layout->gradient_bytes */
-    RP_COMMAND_SUM,         /* sum: becomes the step's gradient */
-    RP_COMMAND_TAKE,        /* write: copies host memory to `block` */
+    RP_COMMAND_NORMS,   /* read: sum of squares of each trained parameter's gradient */
+    RP_COMMAND_RESULTS, /* read: RP_LOSS_RESULT floats of each of `count` samples */
+    RP_COMMAND_BLOCK,   /* read: copies `block` to the host, layout->gradient_bytes */
+    RP_COMMAND_SUM,     /* sum: becomes the step's gradient */
+    RP_COMMAND_TAKE,    /* write: copies host memory to `block` */
+    RP_COMMAND_ROW,     /* read: this stage's row (layout->use) of `block`, layout->tie_row_bytes */
+    /* tie: each use of a tied tensor gets the sum of the gradients of all its uses */
+    RP_COMMAND_TIE,
     RP_COMMAND_STASH,       /* stash: copies the content of a slot to the host, facts.stash_bytes */
     RP_COMMAND_UNSTASH,     /* stash: copies it from the host to a slot */
     RP_COMMAND_PROBE_NORMS, /* read: sums of squares of the last PROBE */
@@ -144,6 +148,14 @@ typedef enum {
     RP_COMMAND_AVERAGE, /* average */
     RP_COMMAND_KINDS
 } rp_command_kind;
+
+/* A row of another stage: gradients or values of its uses of tied tensors. */
+typedef struct rp_tie_row {
+    uint32_t stage;
+    const void *row;
+} rp_tie_row;
+/* The row of a stage; it must be there. */
+const char *rp_tie_row_of(const rp_tie_row *row, uint32_t count, uint32_t stage);
 
 typedef struct {
     const rp_op *op;
@@ -157,6 +169,10 @@ typedef struct {
     /* 1 + the slot that the next backward will need, so that an offloaded stash can be fetched
      * early; 0 = unknown */
     uint32_t soon;
+    /* A forward with uses of tensors of other stages: their rows of values; count 0: the slot keeps
+     * its values (for profiles). The array is read during `issue`; rows are borrowed. */
+    const rp_tie_row *tie;
+    uint32_t tie_count;
     bool ends;                /* this is the backward of the slot's last samples */
     uint32_t step_samples;    /* in the whole step: the loss is the mean over them */
     bool training;            /* layers behave as in training */
@@ -203,6 +219,11 @@ typedef struct {
             const void *const *gradient;
             uint32_t count; /* >= 1 */
         } sum;
+        struct {
+            /* As for `sum`; of every stage with a use of a tensor of this one. */
+            const rp_tie_row *row;
+            uint32_t count;
+        } tie;
         struct {
             const void *from; /* borrowed until the mark */
             rp_block block;

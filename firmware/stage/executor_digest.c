@@ -20,7 +20,8 @@ static rp_err take_memory(rp_arena *arena, digest_executor *e) {
     e->stride = rp_job_slot_samples(e->as.base.job);
     rp_err err;
     e->rows_digests = layout->tensor_count * e->stride;
-    e->slot_digests = e->rows_digests + layout->layer_count;
+    e->slot_digests = e->rows_digests + layout->layer_count + layout->far_count;
+    RP_TRY(RP_ARENA_NEW(arena, layout->trained_count + 1, &e->seen));
     RP_TRY(RP_ARENA_NEW(arena, (size_t)rp_block_total(layout) * layout->trained_count + 1,
                         &e->blocks));
     RP_TRY(RP_ARENA_NEW(arena, layout->param_count + 1, &e->running));
@@ -94,7 +95,7 @@ static rp_digest_pass pass_of(digest_executor *e, const rp_pass *pass) {
         .strict = e->strict,
         .accumulate = pass->accumulate,
         .renewal = pass->renewal,
-        .weights = digest_block(e, pass->weights),
+        .weights = rp_digest_select_values(e, pass),
         .running = e->running,
         .value = slot + pass->stash.first,
         .statistics = slot + e->rows_digests,
@@ -148,6 +149,7 @@ static void digest_forward(digest_executor *e, const rp_pass *pass) {
     const rp_layout *layout = e->as.base.layout;
     const rp_boundary_tensors lower = rp_layout_boundary(layout, false, false);
     const rp_boundary_tensors upper = rp_layout_boundary(layout, true, false);
+    rp_digest_take_values(e, pass);
     const rp_digest_pass at = pass_of(e, pass);
     for (uint32_t i = 0; i < layout->input_count && pass->in_count > 0; i++) {
         const bool data = layout->tensor[i].producer == RP_LAYER_DATA;
@@ -247,6 +249,12 @@ static rp_err digest_issue(rp_executor *executor, const rp_command *command) {
     case RP_COMMAND_RESULTS:
         memcpy(command->read.out, e->results,
                RP_LOSS_RESULT * command->read.count * sizeof *e->results);
+        return RP_OK;
+    case RP_COMMAND_ROW:
+        rp_digest_read_row(e, command->read.block, (char *)command->read.out);
+        return RP_OK;
+    case RP_COMMAND_TIE:
+        rp_digest_run_tie(e, command);
         return RP_OK;
     case RP_COMMAND_STASH:
         memcpy(command->stash.out, e->slots + command->stash.slot * e->slot_digests,

@@ -108,6 +108,10 @@ static rp_err opencl_issue(rp_executor *executor, const rp_command *command) {
         return rp_opencl_read_block(e, command->read.block, command->read.out);
     case RP_COMMAND_SUM:
         return rp_opencl_sum(e, command->sum.gradient, command->sum.count);
+    case RP_COMMAND_ROW:
+        return rp_opencl_read_row(e, command->read.block, (char *)command->read.out);
+    case RP_COMMAND_TIE:
+        return rp_opencl_tie(e, command);
     case RP_COMMAND_TAKE:
         return rp_opencl_write_block(e, command->write.block, command->write.from);
     case RP_COMMAND_STASH:

@@ -25,7 +25,8 @@ static size_t parcel_bytes_max(const rp_layout *layout, const rp_job *job) {
     const size_t boundary = (forward > backward ? forward : backward) * rp_job_pass_samples(job);
     const size_t row =
         layout->gradient_bytes > layout->slot_bytes ? layout->gradient_bytes : layout->slot_bytes;
-    return boundary > row ? boundary : row;
+    const size_t widest = boundary > row ? boundary : row;
+    return widest > layout->tie_row_bytes ? widest : layout->tie_row_bytes;
 }
 
 static rp_err timed_prepare(rp_arena *arena, const rp_site *site, const rp_job *job,

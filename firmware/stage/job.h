@@ -96,6 +96,12 @@ bool rp_job_next(const rp_job *job, rp_sched_state *list, rp_op *op);
 rp_err rp_method_fit_model(const rp_method *method, const rp_model *model,
                            const rp_node *node) RP_MUST_CHECK;
 
+/* Refuses a cut that puts layers with one tensor (tied weights) on different stages, if their
+ * copies would not stay equal, because stages make different updates. errors USAGE naming the
+ * layers, the reason and the ways out */
+rp_err rp_method_fit_ties(const rp_method *method, const rp_optim *optim, const rp_model *model,
+                          const rp_cut *cut) RP_MUST_CHECK;
+
 /* Mean number of own updates of a replica between a forward and its backward, in the steady state
  * of the order, over the microbatches of a full step; 0 if the schedule flushes. Equal on all
  * boards that share the stage. */

@@ -10,6 +10,7 @@
 #ifndef RP_STAGE_LAYOUT_H
 #define RP_STAGE_LAYOUT_H
 
+#include "nn/ties.h"
 #include "stage/versions.h"
 
 #define RP_NO_STORAGE UINT32_MAX
@@ -59,6 +60,22 @@ typedef struct {
     uint32_t first, end, recompute_end;
 } rp_layout_group;
 
+/* One use of a tied tensor. */
+typedef struct {
+    uint32_t owner;   /* in model->param: uses of one tensor follow each other */
+    uint32_t stage;   /* of the use */
+    uint32_t trained; /* index among the trained parameters, or RP_NOT_TRAINED: another stage */
+    bool sent;        /* its gradient is in the row of its stage, because it has uses elsewhere */
+    size_t place;     /* bytes before it in that row */
+    uint32_t count;   /* elements */
+    /* Without a flush, of a use here whose owner is elsewhere: index among the stage's parameters,
+     * and the part of a slot with the values of the slot's samples; else RP_NO_STORAGE. */
+    uint32_t param, part;
+    /* of its owner */
+    uint32_t owner_stage;
+    size_t owner_place;
+} rp_layout_use;
+
 /* Numbers of copies of the weights: versions (METHODS 13), predicted ones (for xpipe one for each
  * direction), the centre or reference of the replicas, and a scratch copy for averages. */
 typedef struct {
@@ -86,12 +103,25 @@ typedef struct {
     uint32_t *trained; /* by parameter: index among the trained ones, or RP_NOT_TRAINED */
     uint32_t trained_count;
 
+    /* All uses, here and elsewhere, of the tied tensors that this stage trains: tensor by tensor,
+     * and in the order of their layers. */
+    rp_layout_use *use;
+    uint32_t use_count;
+    uint32_t far_count;   /* uses with a part of a slot */
+    size_t tie_row_bytes; /* row that this stage sends; 0: no use elsewhere */
+    bool tie_waits;       /* before an update it needs rows of other stages */
+    size_t tie_far_bytes; /* the longest row that it gets */
+    /* the largest tensor with uses elsewhere: memory for a total and for one term; 0: none */
+    size_t tie_bytes;
+    bool *repeats; /* by trained parameter: not the first use of its tensor */
+
     uint32_t slots; /* the most forwards in flight */
     /* Slots whose stash is on the device. If fewer than `slots`, the first leave_count parts of the
      * others are where job->offload says. */
     uint32_t stashes;
-    uint32_t part_count; /* of a slot: kept storages, then RP_LAYER_SAVED_MAX for each layer */
-    size_t *part_bytes;  /* by part; 0: unused */
+    /* of a slot: kept storages, then RP_LAYER_SAVED_MAX for each layer, then far_count */
+    uint32_t part_count;
+    size_t *part_bytes; /* by part; 0: unused */
     /* The used parts, sorted by how early the forward has finished with them. Earlier parts also
      * wait longer for the backward. */
     uint32_t *part_order;
@@ -141,6 +171,18 @@ size_t rp_layout_row_result_bytes(const rp_job *job);
 /* errors LIMIT if more than RP_CUT_TENSORS_MAX tensors cross a boundary; MEMORY */
 rp_err rp_layout_make(rp_arena *arena, const rp_job *job, rp_gemm_choice gemm, uint32_t align_bytes,
                       rp_layout **out) RP_MUST_CHECK;
+
+/* Whether two parameters of the stage are uses of one tensor, or the same parameter. */
+static inline bool rp_layout_is_same_tensor(const rp_layout *layout, const rp_model *model,
+                                            uint32_t param, uint32_t other) {
+    return model->param[layout->param_first + param].owner ==
+           model->param[layout->param_first + other].owner;
+}
+
+/* Whether the stage adds up the gradients of a tensor, whose first use has index `first`. */
+static inline bool rp_layout_adds_up(const rp_layout *layout, uint32_t first, const rp_job *job) {
+    return job->method.kind->flushed || layout->use[first].stage == job->stage;
+}
 
 /* Memory of the processor that offloaded stashes need. */
 static inline uint64_t rp_layout_offloaded_bytes(const rp_layout *layout) {

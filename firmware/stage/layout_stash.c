@@ -34,15 +34,28 @@ static void add_parts(const rp_job *job, rp_layout *layout, int32_t *done_at) {
     }
 }
 
+/* Values of tied tensors, which the backward also reads. */
+static void add_far_uses(rp_layout *layout, int32_t *done_at) {
+    const uint32_t first = layout->part_count - layout->far_count;
+    for (uint32_t i = 0; i < layout->use_count; i++) {
+        rp_layout_use *use = &layout->use[i];
+        if (use->part != RP_NO_STORAGE) {
+            use->part += first;
+            add_part(layout, done_at, use->part, use->count * sizeof(float), INT32_MAX);
+        }
+    }
+}
+
 rp_err rp_layout_part_stash(rp_arena *arena, const rp_job *job, rp_layout *layout, uint32_t align) {
     int32_t *done_at;
     rp_err err;
     layout->align_bytes = align;
-    layout->part_count = rp_layout_saved_part(layout, layout->layer_count, 0);
+    layout->part_count = rp_layout_saved_part(layout, layout->layer_count, 0) + layout->far_count;
     RP_TRY(RP_ARENA_NEW(arena, layout->part_count + 1, &layout->part_bytes));
     RP_TRY(RP_ARENA_NEW(arena, layout->part_count + 1, &layout->part_order));
     RP_TRY(RP_ARENA_NEW(arena, layout->part_count + 1, &done_at));
     add_parts(job, layout, done_at);
+    add_far_uses(layout, done_at);
     if (layout->order_count == 0) {
         layout->stashes = layout->slots;
     }

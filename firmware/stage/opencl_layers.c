@@ -4,7 +4,7 @@
 
 /* ---- binding --------------------------------------------------------------------------------- */
 
-static void select_weights(rp_opencl *e, rp_block weights) {
+static void select_weights(rp_opencl *e, const rp_pass *pass, rp_block weights) {
     const rp_layout *layout = e->base.layout;
     const rp_flat *flat = rp_opencl_flat(e, weights);
     for (uint32_t i = 0; i < layout->param_count; i++) {
@@ -12,6 +12,7 @@ static void select_weights(rp_opencl *e, rp_block weights) {
             e->param[i].value.buffer = flat->part[layout->trained[i]];
         }
     }
+    rp_opencl_select_values(e, pass);
 }
 
 /* View of n samples of a buffer, from sample `first` on. */
@@ -112,8 +113,9 @@ rp_err rp_opencl_forward(rp_opencl *e, const rp_pass *pass) {
     const rp_boundary_tensors lower = rp_layout_boundary(layout, false, false);
     const rp_boundary_tensors upper = rp_layout_boundary(layout, true, false);
     rp_err err;
-    select_weights(e, pass->weights);
+    select_weights(e, pass, pass->weights);
     bind_tensors(e, pass);
+    RP_TRY(rp_opencl_take_values(e, pass));
     RP_TRY(rp_opencl_tensors_in(e, pass, &lower, e->value));
     for (uint32_t i = 0; i < layout->layer_count; i++) {
         rp_layer_call call = call_of(e, pass, i);
@@ -215,7 +217,7 @@ fail:
  * updated. */
 static rp_err forward_again(rp_opencl *e, const rp_pass *pass, const rp_layout_group *group) {
     rp_err err = RP_OK;
-    select_weights(e, pass->forward_weights);
+    select_weights(e, pass, pass->forward_weights);
     for (uint32_t i = group->first; i < group->recompute_end; i++) {
         rp_layer_call call = call_of(e, pass, i);
         for (uint32_t p = 0; p < call.plan->param_count; p++) {
@@ -225,7 +227,7 @@ static rp_err forward_again(rp_opencl *e, const rp_pass *pass, const rp_layout_g
         }
         RP_TRY(rp_layer_forward(&call));
     }
-    select_weights(e, pass->weights);
+    select_weights(e, pass, pass->weights);
 fail:
     return err;
 }
@@ -245,7 +247,7 @@ rp_err rp_opencl_backward(rp_opencl *e, const rp_pass *pass) {
     const bool moves = pass->op->kind != RP_OP_BACKWARD_WEIGHT && pass->in_count > 0;
     const rp_layout *layout = e->base.layout;
     rp_err err = RP_OK;
-    select_weights(e, pass->weights);
+    select_weights(e, pass, pass->weights);
     bind_tensors(e, pass);
     if (moves) {
         RP_TRY(gradient_in(e, pass));

@@ -175,6 +175,10 @@ static rp_err take_spans(rp_opencl *e) {
     if (layout->probe_steps) {
         RP_TRY(rp_darena_take(e->memory, (layout->trained_count + 1) * sizeof(float), &e->shares));
     }
+    if (layout->tie_bytes) {
+        RP_TRY(rp_darena_take(e->memory, layout->tie_bytes, &e->tie_sum));
+        RP_TRY(rp_darena_take(e->memory, layout->tie_bytes, &e->tie_term));
+    }
     RP_TRY(write_spans(e, spans));
 fail:
     return err;

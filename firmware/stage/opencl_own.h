@@ -57,8 +57,9 @@ typedef struct {
     rp_buffer *decoded; /* a sample of it, decoded as the receiver will see it */
     rp_buffer *losses;  /* sums of codec losses: activations, gradients */
     rp_buffer *pixels;  /* table of values for inputs that arrive as uint8 */
-    rp_buffer *shares;  /* prediction gains, by trained parameter */
-    rp_tensor *value, *grad; /* by tensor of the layout, for the op being enqueued */
+    rp_buffer *tie_sum, *tie_term; /* of tied tensors with uses in other stages; else NULL */
+    rp_buffer *shares;             /* prediction gains, by trained parameter */
+    rp_tensor *value, *grad;       /* by tensor of the layout, for the op being enqueued */
     uint32_t weight_copies, probe_copies;
 } rp_opencl;
 
@@ -121,6 +122,14 @@ rp_err rp_opencl_probe_norms(rp_opencl *e, float *out) RP_MUST_CHECK;
 rp_err rp_opencl_predict(rp_opencl *e, const rp_optimise *by) RP_MUST_CHECK;
 rp_err rp_opencl_update(rp_opencl *e, const rp_optimise *by) RP_MUST_CHECK;
 rp_err rp_opencl_average(rp_opencl *e, const rp_command *command) RP_MUST_CHECK;
+
+/* opencl_ties.c */
+rp_err rp_opencl_read_row(rp_opencl *e, rp_block block, char *out) RP_MUST_CHECK;
+/* Writes the values of tensors of other stages to the forward's slot. */
+rp_err rp_opencl_take_values(rp_opencl *e, const rp_pass *pass) RP_MUST_CHECK;
+/* Lets the layers of the pass see them. */
+void rp_opencl_select_values(rp_opencl *e, const rp_pass *pass);
+rp_err rp_opencl_tie(rp_opencl *e, const rp_command *command) RP_MUST_CHECK;
 
 /* opencl_statistics.c */
 rp_err rp_opencl_take_statistics(rp_opencl *e) RP_MUST_CHECK;

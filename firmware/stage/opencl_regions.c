@@ -157,17 +157,27 @@ rp_err rp_opencl_read(rp_executor *executor, const rp_region *region, size_t fir
                                     first, count);
 }
 
+static rp_err write_param(rp_opencl *e, const rp_region *region, uint32_t param, size_t first,
+                          size_t count, const void *from) {
+    return region->kind == RP_REGION_EVERYWHERE
+               ? write_everywhere(e, param, first, count, from)
+               : rp_buffer_write_now(e->device, buffer_of(e, region->block, param), first, from,
+                                     count);
+}
+
 rp_err rp_opencl_write(rp_executor *executor, const rp_region *region, size_t first, size_t count,
                        const void *from) {
     rp_opencl *e = rp_opencl_of(executor);
-    switch (region->kind) {
-    case RP_REGION_IN_FLIGHT:
+    const rp_layout *layout = e->base.layout;
+    rp_err err = RP_OK;
+    if (region->kind == RP_REGION_IN_FLIGHT) {
         return move_in_flight(e, first, count, from, NULL);
-    case RP_REGION_EVERYWHERE:
-        return write_everywhere(e, region->param, first, count, from);
-    case RP_REGION_BLOCK:
-        break;
     }
-    return rp_buffer_write_now(e->device, buffer_of(e, region->block, region->param), first, from,
-                               count);
+    for (uint32_t p = 0; p < layout->param_count; p++) {
+        if (rp_layout_is_same_tensor(layout, e->base.job->model, p, region->param)) {
+            RP_TRY(write_param(e, region, p, first, count, from));
+        }
+    }
+fail:
+    return err;
 }

@@ -184,12 +184,15 @@ rp_err rp_stage_run_forward(rp_stage *stage, const rp_op *op, const rp_stage_pie
                  .soon = soon_of(stage),
                  .training = mode.training,
                  .renewal = mode.renewal,
+                 .tie = stage->far_row,
+                 .tie_count = stage->far_rows,
                  .in = in,
                  .in_count = in_count,
                  .out = out},
     };
     rp_err err;
     RP_ASSERT(n > 0 && n <= rp_job_pass_samples(stage->job));
+    rp_stage_set_values(stage, NULL, 0);
     RP_TRY(check_pieces(op, in, in_count));
     RP_TRY(rp_stage_issue(stage, &command));
     return RP_OK;
@@ -361,7 +364,13 @@ uint32_t rp_stage_norm_count(const rp_stage *stage) {
 
 rp_err rp_stage_norms(rp_stage *stage, float *out) {
     const rp_command command = {.kind = RP_COMMAND_NORMS, .read = {.out = out}};
-    return stage->layout->trained_count > 0 ? rp_stage_issue(stage, &command) : RP_OK;
+    rp_err err = RP_OK;
+    if (stage->layout->trained_count > 0) {
+        RP_TRY(rp_stage_tie_own(stage));
+        RP_TRY(rp_stage_issue(stage, &command));
+    }
+fail:
+    return err;
 }
 
 rp_err rp_stage_read_gradient(rp_stage *stage, void *out) {
@@ -462,8 +471,10 @@ rp_err rp_stage_update(rp_stage *stage, const rp_op *op, float grad_scale, bool 
                              (rp_block){RP_BLOCK_WEIGHTS, by.to}));
     }
     if (!skip) {
+        RP_TRY(rp_stage_tie_own(stage));
         RP_TRY(rp_stage_run_update(stage, &by, op->step, grad_scale));
     }
+    stage->tied = false;
     RP_TRY(rp_stage_run_probe(stage, op, &(rp_weight_view){.replica = by.replica}));
 fail:
     return err;

@@ -119,6 +119,22 @@ rp_err rp_stage_read_gradient(rp_stage *stage, void *out) RP_MUST_CHECK;
 rp_err rp_stage_sum_gradients(rp_stage *stage, const void *const *gradient,
                               uint32_t count) RP_MUST_CHECK;
 
+/* Tied weights (nn/ties.h), after the last backward of a step here, and after the sum of a shared
+ * stage. The first function copies the row for other stages to host memory, layout->tie_row_bytes.
+ * The second one adds up the gradients of all uses; `row` has a row of every other stage with a use
+ * of a tensor of this one. Memory is borrowed as above. If layout->tie_waits is false, norms
+ * and the update do this themselves. */
+rp_err rp_stage_read_row(rp_stage *stage, void *out) RP_MUST_CHECK;
+rp_err rp_stage_tie(rp_stage *stage, const rp_tie_row *row, uint32_t count) RP_MUST_CHECK;
+/* Without a flush: the values that the last forward has seen, as a row for other stages, after that
+ * forward; and, before a forward, rows of values of the stages that own tensors of this one. The
+ * array is read by that forward. */
+rp_err rp_stage_read_values(rp_stage *stage, void *out) RP_MUST_CHECK;
+void rp_stage_set_values(rp_stage *stage, const rp_tie_row *row, uint32_t count);
+/* Whether the norm of trained parameter `index` counts for the norm of the stage's gradient: that
+ * of a tied tensor counts once. */
+bool rp_stage_norm_counts(const rp_stage *stage, uint32_t index);
+
 /* Optimiser step of an UPDATE op with gradients times grad_scale, followed by the method's average.
  * skip: the gradients are dropped and running statistics are restored, so the step changes
  * nothing. */
@@ -169,8 +185,9 @@ rp_err rp_stage_take_losses(rp_stage *stage, rp_codec_loss out[2]) RP_MUST_CHECK
  * "optim.<state>.<layer>.weight" after the prefix of the replica, if there are several. Copies
  * block; only between segments. */
 uint32_t rp_stage_tensor_count(const rp_stage *stage, bool states);
-/* Whether this board saves the tensor. Of a split stage the half with the forwards saves the
- * running statistics, and the half with the updates everything else. */
+/* Whether this board saves the tensor. A tied tensor is saved by its first use. Of a split stage
+ * the half with the forwards saves the running statistics, and the half with the updates everything
+ * else. */
 bool rp_stage_tensor_is_saved(const rp_stage *stage, uint32_t index);
 rp_err rp_stage_tensor_at(const rp_stage *stage, uint32_t index, char *name, size_t name_bytes,
                           rp_shape *shape) RP_MUST_CHECK;

@@ -23,6 +23,28 @@ fail:
     return err;
 }
 
+/* An exchange of tied weights with rows of zeros. */
+static rp_err warm_up_ties(rp_stage *stage, char *zeros) {
+    const rp_layout *layout = stage->layout;
+    rp_arena scratch;
+    rp_tie_row *row;
+    rp_err err;
+    if (layout->use_count == 0) {
+        return RP_OK;
+    }
+    rp_arena_init(&scratch, "warm-up of ties", 0);
+    RP_TRY(RP_ARENA_NEW(&scratch, layout->use_count, &row));
+    for (uint32_t i = 0; i < layout->use_count; i++) {
+        row[i] = (rp_tie_row){layout->use[i].stage, zeros};
+    }
+    stage->tied = false;
+    RP_TRY(layout->tie_row_bytes > 0 ? rp_stage_read_row(stage, zeros) : RP_OK);
+    RP_TRY(rp_stage_tie(stage, row, layout->use_count));
+fail:
+    rp_arena_finish(&scratch);
+    return err;
+}
+
 /* Forwards and backwards on zeros in host memory. */
 static rp_err warm_up_passes(rp_stage *stage, char *zeros) {
     const rp_job *job = stage->job;
@@ -69,6 +91,7 @@ static rp_err warm_up_passes(rp_stage *stage, char *zeros) {
     if (job->role == RP_ROLE_FORWARD) {
         return rp_stage_drain(stage);
     }
+    RP_TRY(warm_up_ties(stage, zeros));
     RP_TRY(rp_stage_norms(stage, (float *)(void *)zeros));
     if (stage->layout->peers && stage->layout->trained_count > 0) {
         RP_TRY(rp_stage_sum_gradients(stage, (const void *const[]){zeros, zeros}, 2));
@@ -88,6 +111,8 @@ rp_err rp_stage_warm_up(rp_stage *stage) {
     }
     bytes = layout->codec_bytes > bytes ? layout->codec_bytes : bytes;
     bytes = layout->gradient_bytes > bytes ? layout->gradient_bytes : bytes;
+    bytes = layout->tie_row_bytes > bytes ? layout->tie_row_bytes : bytes;
+    bytes = layout->tie_far_bytes > bytes ? layout->tie_far_bytes : bytes;
     bytes += ((size_t)job->batch * 2 + layout->trained_count) * sizeof(float);
     rp_arena scratch; /* freed at the end */
     rp_arena_init(&scratch, "warm-up", 0);
@@ -149,6 +174,7 @@ rp_err rp_stage_prepare(rp_arena *arena, const rp_executor_kind *kind, const rp_
         RP_TRY(err);
         RP_TRY(rp_stage_warm_up(stage));
         stage->accumulated = 0;
+        stage->tied = false;
         memset(stage->applied, 0, sizeof stage->applied);
     }
     RP_TRY(rp_stage_issue(stage, &init));

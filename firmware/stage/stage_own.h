@@ -32,6 +32,9 @@ struct rp_stage {
     bool probe_done;
     uint32_t probe_left; /* own updates until that sample can be completed; 0 = none waits */
     rp_stage_probe probe_about;
+    const rp_tie_row *far_row; /* for the next forward: values of tensors of other stages */
+    uint32_t far_rows;
+    bool tied;            /* the gradients of tied tensors are those of all uses */
     uint32_t accumulated; /* weight gradients that are summed in the gradient block */
     double rate_factor;   /* factor of every learning rate here (METHODS 11) */
     uint64_t applied[RP_REPLICAS_MAX];
@@ -57,6 +60,9 @@ rp_err rp_stage_copy(rp_stage *stage, rp_block from, rp_block to) RP_MUST_CHECK;
 /* Copies the trained parameters of a block to the host, packed, layout->gradient_bytes; `out` is
  * borrowed until the mark. */
 rp_err rp_stage_read_block(rp_stage *stage, rp_block block, void *out) RP_MUST_CHECK;
+
+/* Before gradients are used: adds up those of tied tensors whose uses are all here. */
+rp_err rp_stage_tie_own(rp_stage *stage) RP_MUST_CHECK;
 
 /* record.c: called before a forward or a backward whose weights have been chosen, and after a
  * backward. They do nothing for an op that is not recorded. */

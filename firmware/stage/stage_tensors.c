@@ -94,6 +94,11 @@ uint32_t rp_stage_tensor_count(const rp_stage *stage, bool states) {
 
 bool rp_stage_tensor_is_saved(const rp_stage *stage, uint32_t index) {
     const rp_export tensor = find_index(stage, index);
+    const rp_model_param *owner =
+        tensor.of ? &stage->job->model->param[tensor.of->owner] : tensor.of;
+    if (owner != tensor.of) {
+        return false;
+    }
     const bool is_statistic = tensor.of && tensor.of->role == RP_PARAM_STATE;
     return stage->job->role == RP_ROLE_BOTH ||
            is_statistic == (stage->job->role == RP_ROLE_FORWARD);

@@ -21,6 +21,8 @@
     X(WEIGHT_GRADIENT,  weight_gradient,  Parcel,          RING,  DATA,    1, 1, TENSOR)  \
     X(STASH,            stash,            Parcel,          RING,  DATA,    1, 1, TENSOR)  \
     X(WEIGHT,           weight,           Parcel,          RING,  DATA,    1, 1, TENSOR)  \
+    X(TIED_GRADIENT,    tied_gradient,    Parcel,          RING,  DATA,    1, 1, TENSOR)  \
+    X(TIED_WEIGHT,      tied_weight,      Parcel,          RING,  DATA,    1, 1, TENSOR)  \
     X(HELLO,            hello,            Hello,           ANY,   CONTROL, 0, 0, NONE)    \
     X(ASSIGN,           assign,           Assign,          HOST,  CONTROL, 2, 3, TEXT)    \
     X(READY,            ready,            Ready,           BOARD, CONTROL, 0, 0, NONE)    \

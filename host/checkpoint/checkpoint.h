@@ -94,10 +94,10 @@ rp_err rp_checkpoint_open_start(rp_arena *arena, const rp_runfile *run,
                                 rp_checkpoint_reader **out) RP_MUST_CHECK;
 void rp_checkpoint_close_reader(rp_checkpoint_reader **reader); /* accepts NULL inside */
 
-/* A tensor for the board that holds its layer; borrowed from the reader. */
+/* A tensor for the boards that hold a layer with it; borrowed from the reader. */
 typedef struct {
     const char *name;
-    uint32_t layer; /* of the model */
+    uint32_t param; /* of the model */
     const float *values;
     size_t count;
     bool is_evaluated; /* weights of the evaluated model; false: state of optimiser or method */

@@ -34,7 +34,7 @@ static rp_err add_set(rp_arena *arena, const rp_runfile *run, const char *prefix
         const uint32_t state = s - values;
         const bool is_value = values && s == 0;
         for (uint32_t p = 0; p < model->param_count; p++) {
-            if (model->param[p].role == RP_PARAM_TRAINED) {
+            if (model->param[p].role == RP_PARAM_TRAINED && model->param[p].owner == p) {
                 RP_TRY(add_tensor(arena, model, p, prefix,
                                   is_value ? NULL : run->optim.kind->state_names[state], list));
             }
@@ -55,7 +55,7 @@ rp_err rp_checkpoint_make_list(rp_arena *arena, const rp_runfile *run, bool stat
     RP_TRY(RP_ARENA_NEW(arena, most + 1, &list->entry));
     RP_TRY(RP_ARENA_NEW(arena, most + 1, &list->param));
     for (uint32_t p = 0; p < model->param_count; p++) {
-        if (model->param[p].role != RP_PARAM_SCRATCH) {
+        if (model->param[p].role != RP_PARAM_SCRATCH && model->param[p].owner == p) {
             RP_TRY(add_tensor(arena, model, p, "", NULL, list));
         }
     }
@@ -153,12 +153,11 @@ rp_err rp_checkpoint_next(rp_checkpoint_reader *reader, rp_checkpoint_tensor *ou
         return RP_OK;
     }
     RP_TRY(rp_st_need_f32(reader->file, name, entry->dims, entry->dim, &values));
-    *out = (rp_checkpoint_tensor){
-        .name = entry->name,
-        .layer = reader->model->param[reader->list.param[reader->next - 1]].layer,
-        .values = values,
-        .count = entry->bytes / sizeof(float),
-        .is_evaluated = reader->next <= reader->list.evaluated};
+    *out = (rp_checkpoint_tensor){.name = entry->name,
+                                  .param = reader->list.param[reader->next - 1],
+                                  .values = values,
+                                  .count = entry->bytes / sizeof(float),
+                                  .is_evaluated = reader->next <= reader->list.evaluated};
 fail:
     return err;
 }

@@ -39,7 +39,8 @@ static cost cost_of(const rp_model *model, uint32_t layer) {
     cost c = {.flops_forward = plan->flops_forward, .flops_backward = plan->flops_backward};
     for (uint32_t p = model->param_first[layer]; p < model->param_first[layer + 1]; p++) {
         const rp_param_role role = model->param[p].role;
-        const bool counts = role == RP_PARAM_TRAINED || role == RP_PARAM_FROZEN;
+        const bool counts = (role == RP_PARAM_TRAINED || role == RP_PARAM_FROZEN) &&
+                            model->param[p].owner == p; /* a tied tensor counts once */
         c.parameters += counts ? model->param[p].count : 0;
         c.state += role == RP_PARAM_STATE ? model->param[p].count : 0;
     }

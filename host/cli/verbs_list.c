@@ -169,8 +169,8 @@ static json_t *model_object(rp_arena *arena, const char *name) {
         return list_entry(name, "cannot be read", NULL);
     }
     const uint32_t layers = model->layer_count;
-    const size_t parameters = rp_model_param_count(model, RP_PARAM_TRAINED, 0, layers) +
-                              rp_model_param_count(model, RP_PARAM_FROZEN, 0, layers);
+    const size_t parameters = rp_model_tensor_count(model, RP_PARAM_TRAINED) +
+                              rp_model_tensor_count(model, RP_PARAM_FROZEN);
     const rp_shape *in = &model->input;
     if (model->input_type == RP_I32) {
         (void)snprintf(about, sizeof about, "%u layers, %zu parameters, for texts of %u tokens",

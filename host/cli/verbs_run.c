@@ -247,8 +247,7 @@ static void print_tokens(const rp_data *data) {
 
 static void print_checked(const rp_runfile *run) {
     const rp_data *data = &run->data;
-    const size_t parameters =
-        rp_model_param_count(run->model, RP_PARAM_TRAINED, 0, run->model->layer_count);
+    const size_t parameters = rp_model_tensor_count(run->model, RP_PARAM_TRAINED);
     (void)printf("checked: %s, %zu parameters, schedule %s on %u stage%s, %" PRIu64
                  " steps over %u samples\n",
                  run->model_name, parameters, run->method.kind->name, run->stages,
@@ -289,14 +288,14 @@ static rp_err print_checked_json(const rp_runfile *run) {
             notes = NULL; /* json_pack() fails then */
         }
     }
-    json_t *object = json_pack(
-        "{s:i, s:s, s:s, s:I, s:s, s:i, s:I, s:I, s:I, s:I, s:o}", "version", 1, "status",
-        "checked", "model", run->model_name, "parameters",
-        (json_int_t)rp_model_param_count(run->model, RP_PARAM_TRAINED, 0, run->model->layer_count),
-        "schedule", run->method.kind->name, "stages", (int)run->stages, "steps",
-        (json_int_t)run->steps, "samples", (json_int_t)data->count[RP_SPLIT_TRAIN],
-        "validation_samples", (json_int_t)data->count[RP_SPLIT_VALIDATION], "test_samples",
-        (json_int_t)data->count[RP_SPLIT_TEST], "notes", notes);
+    json_t *object =
+        json_pack("{s:i, s:s, s:s, s:I, s:s, s:i, s:I, s:I, s:I, s:I, s:o}", "version", 1, "status",
+                  "checked", "model", run->model_name, "parameters",
+                  (json_int_t)rp_model_tensor_count(run->model, RP_PARAM_TRAINED), "schedule",
+                  run->method.kind->name, "stages", (int)run->stages, "steps",
+                  (json_int_t)run->steps, "samples", (json_int_t)data->count[RP_SPLIT_TRAIN],
+                  "validation_samples", (json_int_t)data->count[RP_SPLIT_VALIDATION],
+                  "test_samples", (json_int_t)data->count[RP_SPLIT_TEST], "notes", notes);
     if (data->type == RP_I32) {
         (void)json_object_set_new(object, "tokens", describe_tokens(data));
     }

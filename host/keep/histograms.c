@@ -64,8 +64,10 @@ rp_err rp_histograms_end(rp_keep *keep) {
     RP_ASSERT(save->boards_left == 0);
     RP_ASSERT(save->step > save->drawn_step);
     for (uint32_t i = 0; i < model->param_count; i++) {
-        RP_TRY(rp_record_histogram(rp_keep_record(keep), save->step, model->param[i].name,
-                                   &save->histogram[i]));
+        const bool is_owner = model->param[i].owner == i; /* a tied tensor is saved once */
+        RP_TRY(is_owner ? rp_record_histogram(rp_keep_record(keep), save->step,
+                                              model->param[i].name, &save->histogram[i])
+                        : RP_OK);
     }
     RP_TRY(note_not_finite(keep));
     save->drawn_step = save->step;

@@ -34,28 +34,39 @@ fail:
     return err;
 }
 
-static uint32_t find_stage(const rp_cut *cut, uint32_t layer) {
-    uint32_t stage = 0;
-    while (layer >= cut->first[stage + 1]) {
-        stage++;
-        RP_ASSERT(stage < cut->stage_count);
+/* Whether a layer of the stage has the tensor. */
+static bool has_tensor(const rp_keep *keep, uint32_t stage) {
+    const rp_model *model = keep->needs.run->model;
+    const uint32_t *first = keep->load.order.cut->first;
+    const uint32_t end = model->param_first[first[stage + 1]];
+    const uint32_t owner = keep->load.tensor.param;
+    bool has = false;
+    for (uint32_t p = model->param_first[first[stage]]; p < end; p++) {
+        has |= model->param[p].owner == owner;
     }
-    return stage;
+    return has;
 }
 
-/* A board that only does forwards has no optimiser, and only one version of the weights. */
-static bool takes_tensor(const rp_load *load, const rp_plan_hold *hold) {
-    return hold->stage == find_stage(load->order.cut, load->tensor.layer) &&
-           (hold->role != RP_ROLE_FORWARD || load->tensor.is_evaluated);
+/* A board that only does forwards has no optimiser, and only one version of the weights. A board
+ * with several uses of a tensor gets it once. */
+static bool takes_tensor(const rp_keep *keep, uint32_t index) {
+    const rp_plan *plan = keep->load.order.plan;
+    const rp_plan_hold *hold = &plan->hold[index];
+    bool before = false;
+    for (uint32_t h = plan->node[hold->node].hold_first; h < index; h++) {
+        before |= has_tensor(keep, plan->hold[h].stage);
+    }
+    return !before && has_tensor(keep, hold->stage) &&
+           (hold->role != RP_ROLE_FORWARD || keep->load.tensor.is_evaluated);
 }
 
-/* Sends the tensor to every board that holds its stage. */
+/* Sends the tensor to every board that holds a layer with it. */
 static rp_err offer_to_holders(rp_keep *keep) {
     rp_load *load = &keep->load;
     const rp_plan *plan = load->order.plan;
     rp_err err = RP_OK;
     for (; load->hold < plan->hold_count; load->hold++) {
-        if (takes_tensor(load, &plan->hold[load->hold])) {
+        if (takes_tensor(keep, load->hold)) {
             RP_TRY(offer_tensor(keep, plan->hold[load->hold].node));
         }
     }

@@ -1,5 +1,6 @@
 #include "planning/planfile.h"
 
+#include "nn/ties.h"
 #include "planning/fit_memory.h"
 #include "run/setup.h"
 
@@ -16,6 +17,21 @@ static void take_dials(rp_plan *plan, const rp_runfile *run) {
 
 static rp_err check_ports(const rp_plan *plan, const rp_runfile *run) RP_MUST_CHECK;
 static rp_err check_clip(const rp_plan *plan, const rp_runfile *run) RP_MUST_CHECK;
+
+/* A record of a microbatch has no values of tensors of other stages. */
+static rp_err check_ties(const rp_runfile *run, const rp_method *method, const rp_cut *cut) {
+    rp_err err;
+    RP_TRY(rp_method_fit_ties(method, &run->optim, run->model, cut));
+    if (run->safety.verify > 0 && !method->kind->flushed && rp_ties_cross(run->model, cut)) {
+        return rp_fail(RP_ERR_USAGE,
+                       "ring.verify: with schedule %s it cannot recompute microbatches of stages "
+                       "that share a tensor; use a schedule that flushes, or a cut with these "
+                       "layers on one board",
+                       method->kind->name);
+    }
+fail:
+    return err;
+}
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
@@ -46,6 +62,7 @@ rp_err rp_planfile_make(rp_arena *arena, const rp_planfile *chosen, rp_plan **ou
     RP_TRY(rp_plan_make(arena, &options, &plan));
     take_dials(plan, run);
     RP_TRY(rp_plan_check_training(plan, run->model));
+    RP_TRY(check_ties(run, &run->method, chosen->cut));
     if (chosen->group) {
         RP_TRY(rp_plan_check(plan, run->model));
         RP_TRY(check_clip(plan, run));
@@ -324,6 +341,7 @@ rp_err rp_planfile_read(rp_arena *arena, const char *path, const rp_runfile *run
     RP_TRY(check_ports(plan, run));
     rp_plan_note_bytes(plan, run->model);
     RP_TRY(rp_plan_cut(arena, plan, run->model, &cut));
+    RP_TRY(check_ties(run, &plan->method, &cut));
     RP_TRY(rp_fit_memory_note(run, &cut, plan));
     if (plan->steps != run->steps) {
         rp_plan_set_steps(plan, run->steps);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "nn/ties.h"
 #include "planning/cost.h"
 #include "planning/halves.h"
 
@@ -88,14 +89,17 @@ fail:
     return err;
 }
 
-/* Bytes of a full microbatch. For gradients of a shared stage and weights of a split one, bytes of
- * an update. */
+/* Bytes of a full microbatch. For gradients of a shared stage, tied gradients and weights of a
+ * split one, bytes of an update. */
 static rp_err edge_bytes(const predicting *p, const rp_plan_edge *edge, double *out) {
     double stash = (double)edge->parcel_bytes;
     double weights = 0;
     rp_err err = RP_OK;
     if (edge->carries == RP_CARRIES_STASH || edge->carries == RP_CARRIES_WEIGHT) {
         err = rp_halves_bytes(p->run, &p->cut, edge->stage, &stash, &weights);
+    } else if (edge->carries == RP_CARRIES_TIED_GRADIENT ||
+               edge->carries == RP_CARRIES_TIED_WEIGHT) {
+        stash = (double)rp_ties_row_bytes(p->run->model, &p->cut, edge->stage);
     } else if (edge->carries == RP_CARRIES_WEIGHT_GRADIENT) {
         weights =
             (double)sizeof(float) * (double)rp_model_param_count(p->run->model, RP_PARAM_TRAINED,
@@ -118,7 +122,7 @@ static double latency_s(const predicting *p, const rp_plan_edge *edge, double by
 
 /* The hold that sends over an edge. NULL: no op waits for the delay of this edge. */
 static const rp_plan_hold *sender_of(const predicting *p, const rp_plan_edge *edge) {
-    return edge->carries == RP_CARRIES_WEIGHT_GRADIENT
+    return edge->carries == RP_CARRIES_WEIGHT_GRADIENT || edge->carries == RP_CARRIES_TIED_GRADIENT
                ? NULL
                : rp_plan_find_hold(p->plan, edge->from, rp_plan_sending_stage(edge));
 }

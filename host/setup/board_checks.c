@@ -72,6 +72,16 @@ static rp_err check_copies(const rp_arrangement *a, const char *name, const rp_H
                          name, board->software);
 }
 
+/* An older board would refuse the model file, or train the uses of a tensor apart. */
+static rp_err check_names(const rp_arrangement *a, const char *name, const rp_Hello *board) {
+    return !rp_model_has_names(a->run.model) || (board->features & RP_WIRE_FEATURE_TIES)
+               ? RP_OK
+               : rp_fail(RP_ERR_PEER,
+                         "board %s (ringpipe %s) does not support `names` of layers, which the "
+                         "model has: update ringpipe on the board",
+                         name, board->software);
+}
+
 rp_err rp_arrangement_check_software(rp_arrangement *a, uint32_t board, const rp_Hello *hello) {
     const char *name = a->ring->board[board].name;
     rp_err err;
@@ -80,6 +90,7 @@ rp_err rp_arrangement_check_software(rp_arrangement *a, uint32_t board, const rp
     RP_TRY(check_codecs(a, name, hello));
     RP_TRY(check_records(a, name, hello));
     RP_TRY(check_copies(a, name, hello));
+    RP_TRY(check_names(a, name, hello));
 fail:
     return err;
 }

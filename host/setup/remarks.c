@@ -1,8 +1,10 @@
 /* Remarks for the user who starts a run. */
 #include "run/remarks.h"
 
+#include <stdio.h>
 #include <string.h>
 
+#include "nn/ties.h"
 #include "planning/cost.h"
 #include "planning/staleness.h"
 #include "setup/assignment.h"
@@ -49,6 +51,28 @@ static rp_err hint_staleness(const rp_arrangement *a) {
                                                  .updates = found.updates,
                                                  .advice = found.advice})
                : RP_OK;
+}
+
+/* Staleness costs a tied tensor more than others, because every use has that of the owner. */
+static rp_err hint_ties(const rp_arrangement *a) {
+    const rp_model *model = a->run.model;
+    char note[500];
+    uint32_t p = 0;
+    if (a->plan->tie_count == 0 || a->plan->method.kind->flushed) {
+        return RP_OK;
+    }
+    while (model->param[p].owner == p || !rp_ties_is_sent(model, &a->plan_cut, p)) {
+        p++;
+        RP_ASSERT(p < model->param_count);
+    }
+    const rp_model_param *owner = &model->param[model->param[p].owner];
+    (void)snprintf(note, sizeof note,
+                   "layers '%.80s' and '%.80s' share '%.80s' and are on different boards: without "
+                   "a flush both have the staleness of stage %u, which costs accuracy; try a "
+                   "schedule that flushes, or a cut with both on one board",
+                   model->layer[owner->layer].name, model->layer[model->param[p].layer].name,
+                   owner->name, rp_ties_stage_of(model, &a->plan_cut, model->param[p].owner));
+    return say_note(a, RP_EVENT_HINT, note);
 }
 
 /* Lanes have the same data, so only the run of lanes logs notes about it. */
@@ -100,6 +124,7 @@ rp_err rp_arrangement_remark(const rp_arrangement *a) {
     RP_ASSERT(a->plan && rp_folder_record(a->folder));
     RP_TRY(hint_microbatch(a));
     RP_TRY(hint_staleness(a));
+    RP_TRY(hint_ties(a));
     RP_TRY(a->resume ? RP_OK : note_data(a));
     RP_TRY(note_run(a));
 fail:

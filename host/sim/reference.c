@@ -241,7 +241,7 @@ static const rp_model_param *param_of(const loop *r, uint32_t trained) {
     while (r->layout->trained[p] != trained) {
         p++;
     }
-    return &r->job->model->param[p];
+    return &r->job->model->param[r->job->model->param[p].owner];
 }
 
 /* Optimiser operands for `version` v of a parameter; v belongs to replica (v - 1) mod R. */
@@ -272,9 +272,20 @@ static float clip_scale(const loop *r, uint32_t k) {
     const double most = r->job->optim.clip_norm_stage;
     double squares = 0;
     for (uint32_t t = 0; t < r->layout->trained_count; t++) {
-        squares += r->stage_of[t] == k ? (double)rp_digest_number(r->gradient[t]) : 0;
+        const bool counts = r->stage_of[t] == k && !r->layout->repeats[t];
+        squares += counts ? (double)rp_digest_number(r->gradient[t]) : 0;
     }
     return most > 0 ? (float)fmin(1.0, most / (sqrt(squares) + 1e-6)) : 1.0f;
+}
+
+/* Whether the tensor's first use is on another stage, which sends the values. */
+static bool is_far(const loop *r, uint32_t trained) {
+    uint32_t p = 0;
+    while (r->layout->trained[p] != trained) {
+        p++;
+    }
+    return !r->job->method.kind->flushed &&
+           r->job->cut.first[r->stage_of[trained] + 1] <= r->job->model->param[p].layer;
 }
 
 /* Collects the weights that every stage uses in one direction. With XPipe the first microbatch of a
@@ -285,6 +296,10 @@ static void select_views(loop *r, uint32_t n, bool backward) {
         const uint32_t k = r->stage_of[t];
         const view at = backward ? backward_view(r, n, k) : forward_view(r, n, k);
         const uint32_t updates = backward ? r->micro[n].step : updates_at_forward(r, n, k, k);
+        if (backward && is_far(r, t)) { /* what the forward has seen */
+            r->seen[1][t] = r->seen[0][t];
+            continue;
+        }
         const rp_digest_optimise by = optimise_of(r, t, at.version, replicas_of(r, k), updates);
         if (!cached || r->micro[n].micro == 0) {
             r->seen[backward][t] =
@@ -315,10 +330,33 @@ static void average_replicas(loop *r, uint32_t t, uint32_t own, uint32_t replica
     }
 }
 
+/* METHODS 15: all uses of a tensor get use_1 + use_2 + ..., in the order of the layers. */
+static void tie_gradients(loop *r) {
+    const rp_model *model = r->job->model;
+    for (uint32_t owner = 0; owner < model->param_count; owner++) {
+        const uint32_t first = r->layout->trained[owner];
+        if (!model->param[owner].tied || model->param[owner].owner != owner ||
+            first == RP_NOT_TRAINED) {
+            continue;
+        }
+        rp_digest sum = r->gradient[first];
+        for (uint32_t p = owner + 1; p < model->param_count; p++) {
+            const uint32_t t = r->layout->trained[p];
+            sum = model->param[p].owner == owner ? rp_digest_tie(sum, r->gradient[t]) : sum;
+        }
+        for (uint32_t p = owner; p < model->param_count; p++) {
+            if (model->param[p].owner == owner) {
+                r->gradient[r->layout->trained[p]] = sum;
+            }
+        }
+    }
+}
+
 /* Optimiser step of replica n mod R; averages if (n / R + 1) mod tau == 0 (METHODS 8, 9), or with
  * `before` if n / R mod tau == 0 (METHODS 7, algorithm 1). */
 static void update_model(loop *r, uint32_t step) {
     const uint32_t states = r->layout->state_count;
+    tie_gradients(r);
     for (uint32_t t = 0; t < r->layout->trained_count; t++) {
         const uint32_t replicas = replicas_of(r, r->stage_of[t]);
         rp_digest_optimise by =
@@ -548,7 +586,10 @@ static rp_err start_weights(loop *r) {
             r->running[p] = model->param[p].role != RP_PARAM_SCRATCH ? start : (rp_digest){0};
             continue;
         }
-        while (r->job->cut.first[r->stage_of[t] + 1] <= model->param[p].layer) {
+        /* METHODS 15: without a flush all uses have the versions of the first one's stage */
+        const bool flushed = r->job->method.kind->flushed;
+        const uint32_t of = flushed ? p : model->param[p].owner;
+        while (r->job->cut.first[r->stage_of[t] + 1] <= model->param[of].layer) {
             r->stage_of[t]++;
         }
         r->weight[0][t] = r->centre[t] = start; /* METHODS 9: all x_r = c = W0 */

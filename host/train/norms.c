@@ -13,7 +13,8 @@ static rp_err decide_step(rp_train *train) {
     rp_err err = RP_OK;
     RP_ASSERT(train->norms.got == train->plan->hold_count);
     for (uint32_t p = 0; p < train->run->model->param_count; p++) {
-        total += train->norms.sumsq[p];
+        const bool is_owner = train->run->model->param[p].owner == p; /* once for a tied tensor */
+        total += is_owner ? train->norms.sumsq[p] : 0;
     }
     rp_Frame frame = {
         .which_body = RP_KIND_STEP_DECISION,

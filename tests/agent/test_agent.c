@@ -19,6 +19,8 @@ static const row table[] = {
     {RP_KIND_WEIGHT_GRADIENT, ". . . . . . . . ."},
     {RP_KIND_STASH, ". . . . . . . . ."},
     {RP_KIND_WEIGHT, ". . . . . . . . ."},
+    {RP_KIND_TIED_GRADIENT, ". . . . . . . . ."},
+    {RP_KIND_TIED_WEIGHT, ". . . . . . . . ."},
     {RP_KIND_HELLO, "x x x x x x x x x"},
     {RP_KIND_ASSIGN, "x x x x x x x x x"},
     {RP_KIND_READY, ". . . . . . . . ."},

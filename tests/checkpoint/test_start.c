@@ -78,7 +78,7 @@ static void expect_taken(const char *init, const char *const *name, const float 
         assert_true(more);
         assert_string_equal(tensor.name, name[i]);
         const uint32_t layer = rp_model_find(run.model, (char[]){'f', 'c', name[i][2], '\0'});
-        assert_int_equal(tensor.layer, layer);
+        assert_int_equal(run.model->param[tensor.param].layer, layer);
         expect_close(tensor.values[0], value[i], 0, 0);
         expect_close(tensor.values[tensor.count - 1], value[i], 0, 0);
     }

@@ -128,7 +128,7 @@ static void what_was_written_is_read(void **state) {
         }
         if (more) {
             assert_string_equal(tensor.name, list.entry[t].name);
-            assert_int_equal(tensor.layer, run.model->param[list.param[t]].layer);
+            assert_int_equal(tensor.param, list.param[t]);
         }
     }
     rp_checkpoint_close_reader(&reader);

@@ -56,4 +56,8 @@ def spread(plan, shares, window=16):
             for other, _, _ in here:
                 if other != node:
                     add(other, node, stage, "weight_gradient")
+        tied = {s for pair in plan.get("ties", ()) if stage in pair for s in pair} - {stage}
+        for node, other, _ in held:  # the first board of the stage sends its row of gradients
+            if other in tied:
+                add(here[0][0], node, stage, "tied_gradient")
     return out

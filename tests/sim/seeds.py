@@ -31,6 +31,19 @@ layers:
   - {name: relu2, kind: relu}
   - {name: fc3, kind: dense, out: classes}
 """
+# Three layers share weights, two of them also a bias.
+TIED = """\
+input: data
+layers:
+  - {name: fc1, kind: dense, out: 20}
+  - {name: relu1, kind: relu}
+  - {name: fc2, kind: dense, out: 20}
+  - {name: relu2, kind: relu}
+  - {name: fc3, kind: dense, out: 20, names: {weight: fc2.weight}}
+  - {name: relu3, kind: relu}
+  - {name: fc4, kind: dense, out: 20, names: {weight: fc2.weight, bias: fc2.bias}}
+  - {name: fc5, kind: dense, out: classes}
+"""
 RUN = """\
 model: %s
 data: {set: glyphs, train: 64, test: 16}
@@ -59,6 +72,13 @@ COPIES_3 = "{boards: 3, copy_steps: 1}"
 COPIES_SPARED = "{roster: %s, spare: [" + SPARE + "], at_least: 2, copy_steps: 1}"
 Case = collections.namedtuple("Case", "schedule ring cut shares settings",
                               defaults=("{boards: 4}", CUT, False, ()))
+
+
+class Tied(Case):
+    """A case with the net TIED."""
+
+
+APART = "[relu1, relu2, relu3]"  # each of its layers with shared weights on a stage of its own
 CASES = (Case("gpipe"), Case("1f1b"), Case("1f1b", shares=True), Case("pipedream"),
          Case("pipeoptim"), Case("ea-pipe"), Case("avgpipe"), Case("gpipe", LEFT, "auto"),
          Case("1f1b", SPARED, "auto"), Case("pipeoptim", KEPT), Case("ea-pipe", COPIES),
@@ -93,7 +113,19 @@ CASES = (Case("gpipe"), Case("1f1b"), Case("1f1b", shares=True), Case("pipedream
          Case("{kind: pipefb, split: [true, false, false, false]}", LEFT, "auto"),
          Case("{kind: pipefb, split: [false, true, true]}", BACK, "auto"),
          Case("pipefb", SPARED, "auto"),
-         Case("1f1b", DIALS), Case("pipedream", DIALS, settings=("ring.orphan_wait=5",)))
+         Case("1f1b", DIALS), Case("pipedream", DIALS, settings=("ring.orphan_wait=5",)),
+         Tied("gpipe", COPIES, APART), Tied("1f1b", SPARED, "auto"),
+         Tied("zb-h1", BACK, "auto", settings=("ring.verify=1/4",)),
+         Tied("{kind: interleaved-1f1b, chunks: 2}", "{boards: 2}", APART),
+         Tied("1f1b", cut="[relu1, fc3]", shares=True),
+         Tied("pipedream-2bw", COPIES, APART), Tied("ea-pipe", KEPT, APART),
+         Tied("avgpipe", cut=APART, settings=("ring.copy_steps=3",)),
+         Tied("pipedream", COPIES, APART), Tied("pipeoptim", KEPT, APART),
+         Tied("spectrain", cut=APART, settings=("ring.orphan_wait=5",)),
+         Tied("xpipe", COPIES, APART), Tied("async", KEPT, APART),
+         Tied("{kind: pipedream, vertical_sync: true}", cut=APART),
+         Tied("pipefb", cut="[relu2]"),
+         Tied("{kind: pipefb, weights: pipeoptim, ahead: [5, 2]}", COPIES, "[relu2]"))
 SHARES = [[0, 1], [0, 0.3, 1], [0, 1]]  # boards for a stage
 
 # Options drawn for a few seeds at a time, by the first of them: each is left out more often than
@@ -137,6 +169,8 @@ def has_already(case, option):
         said |= {"links.codec", "links.inputs", "train.microbatch"}  # its plan says the sizes
     if "pipefb" in case.schedule and "split" not in case.schedule:
         said |= {"ring.verify"}  # no board does both directions
+    if isinstance(case, Tied) and not re.search("1f1b|gpipe|zb-h1", case.schedule):
+        said |= {"ring.verify"}  # refused
     if "kind" in case.schedule:
         said |= {"train.microbatch"}  # sizes are divided, or listed
     if "interleaved" in case.schedule:
@@ -175,10 +209,10 @@ def let_dial(roster):
     roster.write_text("\n".join(lines) + "\n")
 
 
-def write_shares(program, folder, run):
+def write_shares(program, folder, run, row_cut):
     """Words for a run of four boards, of which two share the middle one of three stages."""
     row = pathlib.Path(tempfile.mkdtemp(dir=folder)) / "row"
-    subprocess.run([program, "sim", run, "--set", "ring.boards=3", "--set", "cut=[relu1, relu2]",
+    subprocess.run([program, "sim", run, "--set", "ring.boards=3", "--set", f"cut={row_cut}",
                     "--out", row], check=True, stdout=subprocess.DEVNULL,
                    stderr=subprocess.DEVNULL)
     plan = pathlib.Path(folder) / "shares.json"
@@ -190,7 +224,7 @@ def prepare(program, folder, case, faults):
     """Words of `ringpipe sim` for this case, whose files are written into the folder."""
     run = pathlib.Path(folder) / "run.yaml"
     model = pathlib.Path(folder) / "model.yaml"
-    model.write_text(MODEL)
+    model.write_text(TIED if isinstance(case, Tied) else MODEL)
     ring = case.ring
     if "%" in ring:
         roster = write_roster(folder, 5)
@@ -201,7 +235,8 @@ def prepare(program, folder, case, faults):
     words = ["sim", run, "--faults", faults]
     for setting in case.settings:
         words += ["--set", setting]
-    return words + (write_shares(program, folder, run) if case.shares else [])
+    row_cut = case.cut if isinstance(case, Tied) else "[relu1, relu2]"
+    return words + (write_shares(program, folder, run, row_cut) if case.shares else [])
 
 
 def simulate(program, folder, case, first, last, faults="all"):
@@ -217,6 +252,7 @@ def simulate(program, folder, case, first, last, faults="all"):
               BACK: ", boards come back", COPIES: ", copies", COPIES_3: ", copies",
               COPIES_SPARED: ", copies, boards may be lost, one is a spare"}.get(case.ring, "")
     boards += ", a stage shared" if case.shares else ""
+    boards += ", tied weights" if isinstance(case, Tied) else ""
     boards += "".join(f", {setting}" for setting in case.settings)
     tally["bad"] = re.findall(r"^seed (\d+): (hung|wrong)", done.stderr, re.M)
     told = {key: value for key, value in tally.items() if key not in ("marks", "bad")}

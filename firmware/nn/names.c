@@ -1,0 +1,189 @@
+#include "nn/names.h"
+
+#include <string.h>
+
+#include "nn/layer_common.h"
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static bool name_is_valid(const char *name) {
+    const size_t length =
+        strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-");
+    return length > 0 && name[length] == '\0' && length < RP_PARAM_NAME_MAX;
+}
+
+rp_err rp_names_read(rp_layer *layer, rp_node *keys) {
+    rp_node *names = rp_node_find(keys, "names");
+    if (!names) {
+        return RP_OK;
+    }
+    if (!rp_node_is_map(names)) {
+        return rp_node_fail(names,
+                            "layer '%s': expected names of parameters, such as {weight: "
+                            "embed.weight}",
+                            layer->name);
+    }
+    for (uint32_t i = 0; i < rp_node_count(names); i++) {
+        const rp_node *name = rp_node_item(names, i);
+        if (!rp_node_is_scalar(name) || !name_is_valid(rp_node_text(name))) {
+            return rp_node_fail(name,
+                                "layer '%s': a parameter's name has 1 to %d of A-Z a-z 0-9 _ . -, "
+                                "found '%.200s'",
+                                layer->name, RP_PARAM_NAME_MAX - 1,
+                                rp_node_is_scalar(name) ? rp_node_text(name) : "a list or map");
+        }
+    }
+    layer->names = names;
+    return RP_OK;
+}
+
+/* The node of the name that the file gives to a parameter, or NULL. */
+static const rp_node *find_given(const rp_layer *layer, const char *suffix) {
+    const uint32_t count = layer->names ? rp_node_count(layer->names) : 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (strcmp(rp_node_key(layer->names, i), suffix) == 0) {
+            return rp_node_item(layer->names, i);
+        }
+    }
+    return NULL;
+}
+
+static bool has_suffix(const rp_layer_plan *plan, const char *suffix) {
+    bool found = false;
+    for (uint32_t i = 0; i < plan->param_count; i++) {
+        found |=
+            plan->param[i].role != RP_PARAM_SCRATCH && strcmp(plan->param[i].suffix, suffix) == 0;
+    }
+    return found;
+}
+
+/* Every key of `names` is a parameter of the layer. */
+static rp_err check_suffixes(const rp_layer *layer, const rp_layer_plan *plan) {
+    const uint32_t count = layer->names ? rp_node_count(layer->names) : 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const char *key = rp_node_key(layer->names, i);
+        if (has_suffix(plan, key)) {
+            continue;
+        }
+        char known[300] = "";
+        size_t used = 0;
+        for (uint32_t p = 0; p < plan->param_count && used < sizeof known; p++) {
+            used += plan->param[p].role == RP_PARAM_SCRATCH
+                        ? 0
+                        : (size_t)snprintf(known + used, sizeof known - used, "%s%s",
+                                           used > 0 ? ", " : "", plan->param[p].suffix);
+        }
+        return rp_node_fail(rp_node_item(layer->names, i),
+                            "layer '%s': %s has no parameter '%.100s'; expected %s", layer->name,
+                            layer->kind->name, key,
+                            known[0] ? known : "no names, because it has no parameters");
+    }
+    return RP_OK;
+}
+
+/* ---- ties ------------------------------------------------------------------------------------ */
+
+static bool is_given(const rp_model *model, uint32_t param) {
+    const rp_model_param *p = &model->param[param];
+    return find_given(&model->layer[p->layer], model->plan[p->layer].param[p->index].suffix);
+}
+
+static rp_err fail_tie(const rp_model *model, uint32_t owner, uint32_t use, const char *why) {
+    const rp_model_param *p = &model->param[use];
+    const rp_layer *layer = &model->layer[p->layer];
+    const rp_layer *first = &model->layer[model->param[owner].layer];
+    const rp_node *at = find_given(layer, model->plan[p->layer].param[p->index].suffix);
+    if (!at) { /* then the first use has the given name */
+        const rp_model_param *o = &model->param[owner];
+        at = find_given(first, model->plan[o->layer].param[o->index].suffix);
+    }
+    RP_ASSERT(at);
+    return rp_node_fail(at, "layers '%s' (line %u) and '%s' (line %u) share '%s', %s", first->name,
+                        first->line, layer->name, layer->line, p->name, why);
+}
+
+/* Both uses must have one shape, and the same must happen to both. */
+static rp_err check_use(const rp_model *model, uint32_t owner, uint32_t use) {
+    const rp_model_param *a = &model->param[owner];
+    const rp_model_param *b = &model->param[use];
+    char shape[2][RP_LAYER_SHAPE_TEXT];
+    char why[3 * RP_LAYER_SHAPE_TEXT];
+    if (a->layer == b->layer) {
+        return fail_tie(model, owner, use, "but parameters of one layer need different names");
+    }
+    if (a->role == RP_PARAM_STATE || b->role == RP_PARAM_STATE) {
+        return fail_tie(model, owner, use, "but running statistics cannot be shared");
+    }
+    if (a->role != b->role) {
+        return fail_tie(model, owner, use,
+                        a->role == RP_PARAM_FROZEN
+                            ? "but only the first one is frozen; freeze both, or neither"
+                            : "but only the second one is frozen; freeze both, or neither");
+    }
+    if (!rp_shape_equal(&a->shape, &b->shape)) {
+        (void)snprintf(why, sizeof why, "but its shape is %s in the first and %s in the second",
+                       rp_layer_shape_text(&a->shape, shape[0]),
+                       rp_layer_shape_text(&b->shape, shape[1]));
+        return fail_tie(model, owner, use, why);
+    }
+    return RP_OK;
+}
+
+/* Sets the owner of every parameter. Only a name that the file gives can occur twice. */
+static rp_err find_owners(rp_model *model) {
+    rp_err err = RP_OK;
+    for (uint32_t p = 0; p < model->param_count; p++) {
+        model->param[p].owner = p;
+    }
+    for (uint32_t given = 0; given < model->param_count; given++) {
+        uint32_t owner = model->param_count;
+        if (!is_given(model, given)) {
+            continue;
+        }
+        for (uint32_t p = 0; p < model->param_count; p++) {
+            if (model->param[p].role == RP_PARAM_SCRATCH ||
+                strcmp(model->param[p].name, model->param[given].name) != 0) {
+                continue;
+            }
+            owner = owner < p ? owner : p;
+            model->param[p].owner = owner;
+            if (p != owner) {
+                RP_TRY(check_use(model, owner, p));
+                model->param[p].tied = model->param[owner].tied = true;
+            }
+        }
+    }
+fail:
+    return err;
+}
+
+rp_err rp_names_list_params(rp_arena *arena, rp_model *model) {
+    rp_err err;
+    RP_TRY(RP_ARENA_NEW(arena, model->layer_count + 1, &model->param_first));
+    for (uint32_t i = 0; i < model->layer_count; i++) {
+        model->param_first[i + 1] = model->param_first[i] + model->plan[i].param_count;
+    }
+    model->param_count = model->param_first[model->layer_count];
+    RP_TRY(RP_ARENA_NEW(arena, model->param_count + 1, &model->param));
+    for (uint32_t i = 0; i < model->layer_count; i++) {
+        const rp_layer *layer = &model->layer[i];
+        RP_TRY(check_suffixes(layer, &model->plan[i]));
+        for (uint32_t j = 0; j < model->plan[i].param_count; j++) {
+            const rp_param *from = &model->plan[i].param[j];
+            const rp_node *given = find_given(layer, from->suffix);
+            char *name;
+            RP_TRY(given ? rp_arena_string(arena, rp_node_text(given), &name)
+                         : rp_arena_printf(arena, &name, "%s.%s", layer->name, from->suffix));
+            model->param[model->param_first[i] + j] =
+                (rp_model_param){.name = name,
+                                 .layer = i,
+                                 .index = j,
+                                 .role = from->role,
+                                 .shape = from->shape,
+                                 .count = rp_shape_count(&from->shape)};
+        }
+    }
+    RP_TRY(find_owners(model));
+fail:
+    return err;
+}

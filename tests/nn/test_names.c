@@ -1,0 +1,174 @@
+/* Names of parameters, tied weights, and what a cut makes of them. */
+#include "expect.h"
+
+#include "nn/names.h"
+#include "nn/ties.h"
+
+static rp_arena arena;
+
+static int setup(void **state) {
+    (void)state;
+    rp_arena_init(&arena, "test names", 0);
+    return 0;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    rp_arena_finish(&arena);
+    return 0;
+}
+
+static rp_err parse(const char *layers, rp_model **out) {
+    char *text;
+    rp_node *root;
+    expect_ok(
+        rp_arena_printf(&arena, &text, "input: {shape: [6], type: i32}\nlayers:\n%s", layers));
+    expect_ok(rp_config_read_text(&arena, text, strlen(text), "m.yaml", &root));
+    const rp_model_data about = {
+        .sample = rp_shape_1(6), .type = RP_I32, .classes = 9, .tokens = 9};
+    return rp_model_parse(&arena, root, &about, out);
+}
+
+static void refuse(const char *layers, rp_err want, const char *said) {
+    rp_model *model;
+    assert_int_equal(parse(layers, &model), want);
+    if (!strstr(rp_err_message(), said)) {
+        fail_msg("'%s' does not say '%s'", rp_err_message(), said);
+    }
+}
+
+#define EMBED "  - {name: embed, kind: embedding, count: 9, out: 4}\n"
+#define FC "  - {name: fc, kind: linear, out: 4}\n"
+#define HEAD(names) "  - {name: head, kind: linear, out: 9, names: " names "}\n"
+#define TIE "{weight: embed.weight}"
+
+static void a_file_gives_names(void **state) {
+    (void)state;
+    rp_model *model;
+    expect_ok(parse(EMBED HEAD("{weight: lm_head.w, bias: b}"), &model));
+    assert_string_equal(model->param[1].name, "lm_head.w");
+    assert_string_equal(model->param[2].name, "b");
+    assert_true(rp_model_has_names(model));
+    assert_int_equal(rp_model_tied_count(model), 0);
+    expect_ok(parse(EMBED FC, &model));
+    assert_string_equal(model->param[1].name, "fc.weight");
+    assert_false(rp_model_has_names(model));
+}
+
+static void layers_with_one_name_share_the_tensor(void **state) {
+    (void)state;
+    float first[36];
+    float second[36];
+    rp_model *model;
+    expect_ok(parse(EMBED FC HEAD(TIE), &model));
+    assert_int_equal(model->param_count, 5); /* embed; fc: weight, bias; head: weight, bias */
+    assert_int_equal(model->param[3].owner, 0);
+    assert_true(model->param[0].tied && model->param[3].tied);
+    assert_int_equal(model->param[4].owner, 4);
+    assert_false(model->param[4].tied);
+    assert_int_equal(rp_model_tensor_count(model, RP_PARAM_TRAINED), 36 + 16 + 4 + 9);
+    assert_int_equal(rp_model_param_count(model, RP_PARAM_TRAINED, 0, 3), 2 * 36 + 16 + 4 + 9);
+    rp_model_init_param(model, 0, 7, first);
+    rp_model_init_param(model, 3, 7, second);
+    assert_memory_equal(first, second, sizeof first); /* the owner's rule */
+    /* a name may be that of a later layer */
+    expect_ok(parse("  - {name: embed, kind: embedding, count: 9, out: 4, names: {weight: "
+                    "head.weight}}\n  - {name: head, kind: linear, out: 9}\n",
+                    &model));
+    assert_int_equal(model->param[1].owner, 0);
+    assert_string_equal(model->param[0].name, "head.weight");
+}
+
+static void what_is_refused(void **state) {
+    (void)state;
+    refuse(EMBED HEAD("weight"), RP_ERR_USAGE, "m.yaml:4: layers[1].names: layer 'head': expected");
+    refuse(EMBED HEAD("{weigth: a}"), RP_ERR_USAGE,
+           "layer 'head': linear has no parameter 'weigth'; expected weight, bias");
+    refuse(EMBED HEAD("{weight: \"a b\"}"), RP_ERR_USAGE, "A-Z a-z 0-9 _ . -, found 'a b'");
+    refuse(EMBED HEAD("{weight: [a]}"), RP_ERR_USAGE, "found 'a list or map'");
+    refuse(EMBED HEAD("{weight: x, bias: x}"), RP_ERR_USAGE,
+           "but parameters of one layer need different names");
+    refuse("  - {name: embed, kind: embedding, count: 9, out: 5}\n" FC HEAD(TIE), RP_ERR_USAGE,
+           "layers 'embed' (line 3) and 'head' (line 5) share 'embed.weight', but its shape is "
+           "[9, 5] in the first and [9, 4] in the second");
+    refuse(EMBED FC "  - {name: head, kind: linear, out: 9, train: false, names: " TIE "}\n",
+           RP_ERR_USAGE, "but only the second one is frozen");
+    refuse("  - {name: embed, kind: embedding, count: 9, out: 4, train: false}\n" HEAD(TIE),
+           RP_ERR_USAGE, "but only the first one is frozen");
+    refuse(EMBED "  - {name: act, kind: relu, names: {weight: x}}\n", RP_ERR_USAGE,
+           "relu has no parameter 'weight'; expected no names");
+}
+
+/* 128 characters are a name, 129 are not; those of a parameter may be longer. */
+static void long_names(void **state) {
+    (void)state;
+    char layer[400];
+    char name[170];
+    rp_model *model;
+    memset(name, 'n', sizeof name);
+    name[128] = '\0';
+    (void)snprintf(layer, sizeof layer, EMBED "  - {name: %s, kind: linear, out: 9}\n", name);
+    expect_ok(parse(layer, &model));
+    (void)snprintf(layer, sizeof layer, EMBED "  - {name: %sx, kind: linear, out: 9}\n", name);
+    refuse(layer, RP_ERR_USAGE, "a layer's name has 1 to 128 of");
+    name[128] = 'n';
+    name[160] = '\0';
+    (void)snprintf(layer, sizeof layer, EMBED HEAD("{weight: %s}"), name);
+    expect_ok(parse(layer, &model));
+    (void)snprintf(layer, sizeof layer, EMBED HEAD("{weight: %sx}"), name);
+    refuse(layer, RP_ERR_USAGE, "a parameter's name has 1 to 160 of");
+}
+
+static void rows_of_a_cut(void **state) {
+    (void)state;
+    static const uint32_t three[] = {0, 1, 2, 4};
+    static const uint32_t two[] = {0, 2, 4};
+    const rp_cut apart = {.stage_count = 3, .first = three};
+    const rp_cut half = {.stage_count = 2, .first = two};
+    rp_model *model;
+    expect_ok(parse(EMBED FC
+                    "  - {name: fc2, kind: linear, out: 4, names: {weight: fc.weight}}\n" HEAD(TIE),
+                    &model));
+    assert_true(rp_ties_cross(model, &apart));
+    assert_true(rp_ties_join(model, &apart, 0, 2));
+    assert_true(rp_ties_join(model, &apart, 2, 1));
+    assert_false(rp_ties_join(model, &apart, 0, 1));
+    assert_false(rp_ties_join(model, &apart, 2, 2));
+    assert_int_equal(rp_ties_row_bytes(model, &apart, 0), 36 * sizeof(float));
+    assert_int_equal(rp_ties_row_bytes(model, &apart, 1), 16 * sizeof(float));
+    assert_int_equal(rp_ties_row_bytes(model, &apart, 2), (16 + 36) * sizeof(float));
+    assert_int_equal(rp_ties_place(model, &apart, 5), 16 * sizeof(float)); /* head.weight */
+    assert_int_equal(rp_ties_stage_of(model, &half, 5), 1);
+    assert_true(rp_ties_is_sent(model, &half, 1));
+    assert_false(rp_ties_is_sent(model, &half, 2)); /* fc.bias */
+    static const uint32_t all[] = {0, 4};
+    const rp_cut one = {.stage_count = 1, .first = all};
+    assert_false(rp_ties_cross(model, &one));
+    assert_int_equal(rp_ties_row_bytes(model, &one, 0), 0);
+}
+
+/* A frozen tensor is shared without an exchange. */
+static void frozen_uses(void **state) {
+    (void)state;
+    static const uint32_t first[] = {0, 1, 3};
+    const rp_cut cut = {.stage_count = 2, .first = first};
+    rp_model *model;
+    expect_ok(parse("  - {name: embed, kind: embedding, count: 9, out: 4, train: false}\n" FC
+                    "  - {name: head, kind: linear, out: 9, bias: false, train: false, names: " TIE
+                    "}\n",
+                    &model));
+    assert_int_equal(rp_model_tensor_count(model, RP_PARAM_FROZEN), 36);
+    assert_false(rp_ties_cross(model, &cut));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_file_gives_names, setup, teardown),
+        cmocka_unit_test_setup_teardown(layers_with_one_name_share_the_tensor, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_refused, setup, teardown),
+        cmocka_unit_test_setup_teardown(long_names, setup, teardown),
+        cmocka_unit_test_setup_teardown(rows_of_a_cut, setup, teardown),
+        cmocka_unit_test_setup_teardown(frozen_uses, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
