@@ -258,7 +258,7 @@ def with_options(results, run):
 
 
 def step_tsan(results):
-    """the thread sanitizer: tests of transport, link, agent, data, and of the builder"""
+    """the thread sanitizer: tests of transport, link, agent, data, and of the threads of device"""
     folder = SOURCE / "build-tsan"
     rooms = ("transport", "link", "agent", "data")
     if compiled(results, folder, *(f"tests_{room}" for room in (*rooms, "device"))):
@@ -269,7 +269,7 @@ def step_tsan(results):
             "tsan",
             folder,
             "-R",
-            f"^({'|'.join(rooms)})/|^device/test_builder$",
+            f"^({'|'.join(rooms)})/|^device/test_(builder|fence)$",
             "-LE",
             "process",
             env=sanitizer_options(),
@@ -334,8 +334,9 @@ def step_oclgrind(results):
 
 
 # Tuning and the choice of the fastest device time large kernels of CLBlast's, and no others. A
-# flush of oclgrind waits for events that test_spill sets later. test_flash needs no device.
-NOT_OCLGRIND = {"test_tuning", "test_fastest", "test_spill", "test_flash"}
+# flush of oclgrind waits for events that test_spill and test_fence set later. test_flash needs no
+# device.
+NOT_OCLGRIND = {"test_tuning", "test_fastest", "test_spill", "test_fence", "test_flash"}
 
 
 def step_oclgrind_all(results):

@@ -1,12 +1,10 @@
 #include "device/device.h"
 
 #include <clblast_c.h>
-#include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -296,10 +294,7 @@ rp_err rp_device_open(rp_arena *arena, const rp_device_options *options, rp_devi
     fit_panel(device);
     RP_TRY(open_queue(device));
     RP_TRY(apply_clblast(device));
-    device->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    if (device->event_fd < 0) {
-        RP_TRY(rp_fail(RP_ERR_IO, "eventfd: %s", strerror(errno)));
-    }
+    RP_TRY(rp_fences_open(device));
     rp_log_debug("device %s (%s, driver %s), gemm %s", device->facts.name, device->facts.platform,
                  device->facts.driver, rp_gemm_choice_name(device->gemm));
     *out = device;
@@ -317,15 +312,12 @@ void rp_device_close(rp_device **pointer) {
     }
     if (device->queue) {
         (void)clFinish(device->queue);
-        rp_fences_release(device);
+        rp_fences_close(device);
         rp_programs_release(device);
         (void)clReleaseCommandQueue(device->queue);
     }
     if (device->context) {
         (void)clReleaseContext(device->context);
-    }
-    if (device->event_fd >= 0) {
-        (void)close(device->event_fd);
     }
     (void)pthread_mutex_destroy(&device->building_lock);
 }

@@ -109,8 +109,8 @@ typedef struct {
     rp_fence_state *state; /* from a fixed pool in the device; NULL = already passed */
 } rp_fence;
 
-/* Enqueues a marker after all commands so far and flushes. The event's callback only writes to the
- * device's eventfd. Every fence must be released. */
+/* Enqueues a marker after all commands so far and flushes. When it passes, another thread writes to
+ * the device's eventfd. Every fence must be released. */
 rp_err rp_device_fence(rp_device *device, rp_fence *out) RP_MUST_CHECK;
 /* done_ns (may be NULL) is valid when *done is true.
  * errors  DEVICE when the work before the fence failed */

@@ -4,6 +4,7 @@
 
 #include <CL/cl.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 
 #include "base/attributes.h"
@@ -13,6 +14,7 @@
 
 enum {
     RP_FENCES_MAX = 1024,
+    RP_FENCE_ENTRIES = 2 * RP_FENCES_MAX, /* a power of two, because a counter wraps around */
     RP_PROGRAMS_MAX = 256,
     RP_KERNELS_MAX = 1024,  /* slots of the hash table; a power of two */
     RP_VARIANTS_MAX = 2048, /* slots of a hash table; a power of two */
@@ -28,11 +30,20 @@ struct rp_buffer {
 struct rp_fence_state {
     cl_event event; /* NULL: the slot is free */
     rp_device *device;
-    bool released;      /* by the caller; the slot is free when it is also done */
+    bool released;      /* by the caller; the slot is free when it is also not watched */
     atomic_int status;  /* 1 running, 0 done, below 0 the OpenCL error */
-    atomic_int calling; /* 1 until the callback has returned */
+    atomic_int watched; /* 1 until the callback or the waiter no longer uses it */
     atomic_llong done_ns;
 };
+
+/* The thread that waits for the fences; fence.c says on which devices. */
+typedef struct {
+    pthread_t thread;
+    bool started;                            /* false: the driver calls back */
+    sem_t added;                             /* entries that the thread has not taken */
+    rp_fence_state *entry[RP_FENCE_ENTRIES]; /* in the queue's order; NULL ends the thread */
+    uint32_t added_count;
+} rp_fence_waiter;
 
 typedef struct {
     char key[RP_KERNEL_KEY_MAX]; /* program, newline, defines */
@@ -94,6 +105,7 @@ struct rp_device {
     char building[96]; /* last build begun; under the lock */
     rp_variant variants[RP_VARIANTS_MAX];
     rp_fence_state fences[RP_FENCES_MAX];
+    rp_fence_waiter waiter;
 };
 
 /* ready.c: launches by calling `now`; in a rehearsal only lists the kernel. If the device makes
@@ -115,8 +127,10 @@ void rp_ready_forget(rp_device *device);
 
 /* Released by rp_device_close(): programs and kernels. */
 void rp_programs_release(rp_device *device);
-/* Waits (bounded) until no callback is running, then releases the events. */
-void rp_fences_release(rp_device *device);
+/* fence.c: creates the eventfd and, unless facts.cpu, starts the thread that waits for fences. */
+rp_err rp_fences_open(rp_device *device) RP_MUST_CHECK;
+/* After clFinish: ends the thread, waits for callbacks (bounded) and releases the events. */
+void rp_fences_close(rp_device *device);
 
 /* memory.c: a chunk at `host` in host memory; NULL: wherever the driver puts it. */
 rp_err rp_darena_open_in(rp_arena *arena, rp_device *device, const char *name, size_t chunk_bytes,

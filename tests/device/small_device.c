@@ -5,9 +5,10 @@
  * 16 KiB of local memory (V3D), or RP_SMALL_DEVICE_LOCAL bytes; one compute unit, 1 MHz (Adreno,
  * V3D); no buffer above 64 MiB. With RP_SMALL_DEVICE_APART it has memory of its own, and the
  * machine so many bytes. With RP_SMALL_DEVICE_ALIGN parts of a buffer begin at multiples of so many
- * bytes (512: NVIDIA). */
+ * bytes (512: NVIDIA). While RP_SMALL_DEVICE_FAILS is "now", all work fails. */
 #include <CL/cl.h>
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -140,6 +141,31 @@ cl_int clGetKernelWorkGroupInfo(cl_kernel kernel, cl_device_id device,
     const cl_int code = below_clGetKernelWorkGroupInfo(kernel, device, what, bytes, value, actual);
     if (code == CL_SUCCESS && value && what == CL_KERNEL_WORK_GROUP_SIZE) {
         *(size_t *)value = KERNEL_ITEMS;
+    }
+    return code;
+}
+
+static bool work_fails(void) {
+    const char *when = getenv("RP_SMALL_DEVICE_FAILS");
+    return when && strcmp(when, "now") == 0;
+}
+
+typedef cl_int wait_function(cl_uint, const cl_event *);
+
+cl_int clWaitForEvents(cl_uint count, const cl_event *events) {
+    BELOW(wait_function *, below_clWaitForEvents)
+    const cl_int code = below_clWaitForEvents(count, events);
+    return work_fails() ? refuse(CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST, "a wait") : code;
+}
+
+typedef cl_int event_function(cl_event, cl_event_info, size_t, void *, size_t *);
+
+cl_int clGetEventInfo(cl_event event, cl_event_info what, size_t bytes, void *value,
+                      size_t *actual) {
+    BELOW(event_function *, below_clGetEventInfo)
+    const cl_int code = below_clGetEventInfo(event, what, bytes, value, actual);
+    if (code == CL_SUCCESS && value && what == CL_EVENT_COMMAND_EXECUTION_STATUS && work_fails()) {
+        *(cl_int *)value = CL_OUT_OF_RESOURCES;
     }
     return code;
 }
