@@ -34,7 +34,19 @@ sumsq_chunks(global float *part, global const float *g, global const uint *spans
     uint count = min(spans[2 * t + 1] - first, (uint)CHUNK);
     global const float *from = g + spans[2 * t] + first;
     float16 sums = (float16)0.0f;
-    for (uint i = (uint)get_local_id(0) * 16; i < count; i += WG * 16) {
+    uint i = (uint)get_local_id(0) * 16;
+    /* A GPU waits for memory once in each round, so a round has four loads. */
+    for (; i + WG * 48 + 16 <= count; i += WG * 64) {
+        float16 a = vload16(0, from + i);
+        float16 b = vload16(0, from + i + WG * 16);
+        float16 c = vload16(0, from + i + WG * 32);
+        float16 d = vload16(0, from + i + WG * 48);
+        sums += a * a;
+        sums += b * b;
+        sums += c * c;
+        sums += d * d;
+    }
+    for (; i < count; i += WG * 16) {
         float16 v = load16(from + i, count - i, 0.0f);
         sums += v * v;
     }

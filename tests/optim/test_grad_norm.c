@@ -62,6 +62,47 @@ static void equals_double(void **state) {
     close_block(&b);
 }
 
+/* Sixteen sums of a chunk's elements, element i in sum i % 16, then added in pairs. */
+static float sum_of_chunk(const float *from, uint32_t count, bool fused) {
+    float sums[16] = {0};
+    for (uint32_t i = 0; i < count; i++) {
+        float *sum = &sums[i % 16];
+        *sum = fused ? fmaf(from[i], from[i], *sum) : *sum + from[i] * from[i];
+    }
+    for (uint32_t half = 8; half > 0; half /= 2) {
+        for (uint32_t lane = 0; lane < half; lane++) {
+            sums[lane] += sums[lane + half];
+        }
+    }
+    return sums[0];
+}
+
+static void sum_in_order(bool fused, float out[SPANS]) {
+    for (size_t s = 0; s < SPANS; s++) {
+        out[s] = 0;
+        for (uint32_t i = 0; i < spans[s][1]; i += 16384) {
+            const uint32_t left = spans[s][1] - i;
+            out[s] += sum_of_chunk(g + spans[s][0] + i, left < 16384 ? left : 16384, fused);
+        }
+    }
+}
+
+/* A driver may fuse all products with their sums, or none. */
+static void order_is_fixed(void **state) {
+    (void)state;
+    float out[SPANS];
+    float want[SPANS];
+    float want_fused[SPANS];
+    block b;
+    golden_values("g", COUNT, g);
+    open_block(&b, g, COUNT, spans, SPANS);
+    run_block(&b, out);
+    close_block(&b);
+    sum_in_order(false, want);
+    sum_in_order(true, want_fused);
+    assert_true(memcmp(out, want, sizeof out) == 0 || memcmp(out, want_fused, sizeof out) == 0);
+}
+
 /* The same tensor elsewhere in another block: the same bits, so the norm is independent of the cut.
  */
 static void place_does_not_matter(void **state) {
@@ -108,9 +149,8 @@ static void too_small_a_buffer(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equals_double),
-        cmocka_unit_test(place_does_not_matter),
-        cmocka_unit_test(non_finite_shows),
+        cmocka_unit_test(equals_double),         cmocka_unit_test(order_is_fixed),
+        cmocka_unit_test(place_does_not_matter), cmocka_unit_test(non_finite_shows),
         cmocka_unit_test(too_small_a_buffer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
