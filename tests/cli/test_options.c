@@ -47,7 +47,7 @@ static rp_err parse(const rp_cli_verb *verb, const rp_option *table, const rp_op
     }
     for (const rp_option *at = table; at->name; at++) {
         if (at->required && strcmp(at->name, option->name) != 0) {
-            (void)snprintf(text[argc++], sizeof text[0], "--%s=x", at->name);
+            (void)snprintf(text[argc++], sizeof text[0], "--%s=%s", at->name, value_of(at));
         }
     }
     (void)snprintf(text[argc++], sizeof text[0], is_flag(option) ? "--%s" : "--%s=%s", option->name,
