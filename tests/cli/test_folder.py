@@ -111,12 +111,17 @@ class Folder(program.Case):
                 self.assertEqual(self.weights(file.stem), self.weights(again))
         (self.dir / "text.txt").write_text("so it goes\n" * 100)
         texts = f"data={{set: text, path: {self.dir}/text.txt, tokens: chars, time: 16}}"
+        pairs = (f"data={{set: pairs, path: {self.dir}, source: text.txt, target: text.txt, "
+                 "tokens: chars}")
         for model in sorted((host / "models").glob("*.yaml")):
             with self.subTest(model.name):
                 one = self.dir / "one.yaml"
                 words = ["--set", f"model={model.stem}", "--dry-run", "--set"]
                 text = model.read_text()
-                words += [texts if "count: tokens" in text else "data.size=96"]
+                if "from: target" in text:
+                    words += [pairs, "--set", "loss={kind: cross-entropy, ignore: 0}"]
+                else:
+                    words += [texts if "count: tokens" in text else "data.size=96"]
                 if "seqpool" in text:
                     continue  # classes of texts: test_texts.py
                 out, _ = self.ringpipe("train", host / "cli" / "demo.yaml", *small, *words,
