@@ -196,6 +196,28 @@ cut: []
             "optimizer={kind: adam, lr: 0.01}")
         self.assertGreater(eval_["accuracy"], 0.5)
 
+    def test_translations(self):
+        """A net that learns to copy a sentence translates it, with a beam as well."""
+        rng = random.Random(3)
+        words = "red green blue black white grey".split()
+        for part, count in (("train", 320), ("test", 24)):
+            lines = [" ".join(rng.choices(words, k=rng.randint(4, 5))) for _ in range(count)]
+            (self.dir / f"{part}.a").write_text("\n".join(lines) + "\n")
+        (self.dir / "two.yaml").write_text(TWO_INPUTS)
+        pairs = ("{set: pairs, path: %s, source: train.a, target: train.a, test_source: test.a, "
+                 "test_target: test.a, tokens: words}" % self.dir)
+        summary = self.train(self.run_yaml, "copy", "ring.boards=2", "cut=[value]",
+                             f"model={self.dir}/two.yaml", f"data={pairs}", "train.epochs=20",
+                             "loss={kind: cross-entropy, ignore: 0}",
+                             "optimizer={kind: adam, lr: 0.01}")
+        self.assertGreater(summary["eval"]["accuracy"], 0.98)
+        for more in ((), ("--beam", "3")):
+            said, _ = self.ringpipe("predict", self.dir / "copy", "--text", "blue red grey white",
+                                    *more)
+            self.assertEqual(said, "blue red grey white\n")
+            text, _ = self.ringpipe("eval", self.dir / "copy", "--bleu", "--format", "json", *more)
+            self.assertGreater(json.loads(text)["eval"]["bleu"], 90)
+
     def test_memory(self):
         """What is recomputed or offloaded is the same, with its dropout."""
         three = ("ring.boards=3", f"cut={CUTS[3]}")
@@ -252,7 +274,8 @@ cut: []
         self.assertIn("--text", self.refused("predict", self.dir / "out", self.dir / "text.txt"))
 
 
-load_tests = few_when_short("Texts.test_gpipe", "Texts.test_eval_and_predict")
+load_tests = few_when_short("Texts.test_gpipe", "Texts.test_eval_and_predict",
+                            "Texts.test_translations")
 
 
 if __name__ == "__main__":
