@@ -27,7 +27,7 @@ kernel void additive_weight(global float *w, ulong v_at, global const float *wei
     store16(load16(weight + i, units - i, 0.0f) * factor, w + v_at + i, units - i);
 }
 
-/* tanh(q + k + bias) of 16 units; 0 behind the last. */
+/* tanh(q + k + bias) of 16 units; 0 after the last unit. */
 static float16 bend(global const float *q, global const float *k, global const float *bias, uint u,
                     uint units) {
     float16 sum = load16(q + u, units - u, 0.0f) + load16(k + u, units - u, 0.0f);
@@ -138,7 +138,8 @@ kernel void additive_dsoftmax(global float *w, ulong de_at, ulong p_at, uint row
     }
 }
 
-/* Of each query: dq = sum over s of de v (1 - h^2), dv = sum over s of de h, where h = tanh(..). */
+/* For each query, with h = tanh(q + k + bias):
+ *   dq = sum over s of de v (1 - h^2),   dv = sum over s of de h */
 kernel void additive_dquery(global float *w, ulong dq_at, ulong dv_at, ulong de_at, ulong v_at,
                             global const float *q, ulong q_first, global const float *k,
                             ulong k_first, global const float *bias, uint n, uint queries,

@@ -283,7 +283,7 @@ FUZZ_SECONDS = 1800  # of all targets together, on every core
 def step_fuzz(results):
     """the fuzz targets under the sanitizers, half an hour"""
     names = sorted(path.stem for path in SOURCE.glob("tests/fuzz/fuzz_*.c"))
-    if not compiled(results, FUZZ, *names):
+    if not compiled(results, FUZZ, *names, "make_wire_corpus"):
         return
     ctests(results, "fuzz", FUZZ, "-R", "^fuzz/instrumented$")
     targets = [FUZZ / "bin" / name for name in names]

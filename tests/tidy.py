@@ -34,7 +34,7 @@ MACHINE_PATH = re.compile(r"(?<![\w.$}])/(?:[w]ork|[h]ome|[r]oot|[U]sers)/\w")
 # persons for programs, "is none" for invalid or missing, and vague words. A guide for reading: some
 # are right where they stand, so comments and documents may have some in all. The number only goes
 # down. Messages and the first page have none.
-PHRASES_MAX = 80
+PHRASES_MAX = 61
 PHRASES = {
     "head": r"^\s*/\*+\s*(?:Of (?!course)|The same\b|\.\. ?[a-z]|"
     r"That (?=[a-z]+ (?:is|are|has|have|was|were)\b))",

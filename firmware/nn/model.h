@@ -21,10 +21,10 @@ typedef struct {
 } rp_model_param;
 
 typedef struct {
-    rp_shape input;      /* of one sample; several inputs one after the other along axis 0 */
+    rp_shape input;      /* of one sample; several inputs are concatenated along axis 0 */
     rp_dtype input_type; /* f32, or i32 for token ids */
-    /* Several inputs: so many layers of kind slice, named like the inputs, come first; otherwise 0
-     */
+    /* Number of inputs if there are several, else 0. The first layers are then slices of the data,
+     * one for each input and with its name. */
     uint32_t input_count;
     uint32_t classes; /* meaning of `out: classes`, 0 = not known */
     uint32_t layer_count;
@@ -43,7 +43,7 @@ typedef struct {
 
 /* Parses a model file's tree, strictly. The model is allocated in `arena` and borrows from the
  * tree. `input: {source: {shape: [40], type: i32}, target: ...}` states several inputs of one type,
- * which differ only in their first dimension: a sample has them one after the other, and layers
+ * which differ only in their first dimension. A sample concatenates them along axis 0, and layers
  * read them by name. If the data follow the model, the file must state `input`; a stated input must
  * have as many elements as the data, of the same type.
  *
@@ -56,8 +56,8 @@ rp_err rp_model_parse(rp_arena *arena, rp_node *root, const rp_model_data *data,
 rp_dtype rp_model_type(const rp_model *model, uint32_t layer);
 /* Ids of the model's input must be below it, because a layer looks them up; 0: any are valid. */
 uint32_t rp_model_id_count(const rp_model *model);
-/* The same for each element of the input: *out has as many values, or is NULL if any ids are valid.
- * errors MEMORY */
+/* The limit of each element of the input, 0 where any id is valid: *out is [elements], or NULL if
+ * any ids are valid everywhere. errors MEMORY */
 rp_err rp_model_id_limits(rp_arena *arena, const rp_model *model, uint32_t **out) RP_MUST_CHECK;
 
 /* Index of a layer; layer_count if the name is unknown. */

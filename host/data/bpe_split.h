@@ -2,7 +2,7 @@
  *
  * Patterns have Oniguruma's syntax, as in tokenizer.json, and are matched by PCRE2. Only what both
  * libraries understand alike is accepted: letters, classes, \p{..} \s \S \d \r \n \t \f \x{..},
- * groups without numbers, looking ahead and behind, and the usual repetitions. Characters newer
+ * groups without numbers, lookahead, lookbehind, and the usual repetitions. Characters newer
  * than the Unicode of the PCRE2 library belong to no class. */
 #ifndef RP_DATA_BPE_SPLIT_H
 #define RP_DATA_BPE_SPLIT_H

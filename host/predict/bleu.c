@@ -29,7 +29,7 @@ static rp_err unescape(rp_arena *arena, const char *line, text *out) {
     enum { PATTERNS = sizeof from / sizeof *from };
     const char *now = line;
     rp_err err = RP_OK;
-    for (size_t k = 0; k < PATTERNS; k++) { /* one after the other, as sacrebleu does */
+    for (size_t k = 0; k < PATTERNS; k++) { /* in sequence, as sacrebleu does */
         text next;
         RP_TRY(make_text(arena, strlen(now) + 2, &next));
         while (*now) {

@@ -14,7 +14,7 @@ typedef struct rp_translator rp_translator;
 
 /* `network` has been started before the first translation; both are borrowed. time: ids of a source
  * and of a target. beam: hypotheses that are kept; 1: always the likeliest token.
- * errors  MEMORY; USAGE: the net cannot run so many samples at once */
+ * errors  MEMORY; USAGE: the net cannot run `beam` samples at once */
 rp_err rp_translator_open(rp_arena *arena, rp_network *network, const rp_vocab *vocab,
                           uint32_t time, uint32_t beam, rp_translator **out) RP_MUST_CHECK;
 

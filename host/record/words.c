@@ -261,6 +261,10 @@ EVENT(HINT_STASH, "hint", SHOWN, "stage stash_s board peer work_s",
       "what a step of stage {stage} leaves for its backward is {stash_s*1000:.4g} ms on the wire "
       "from board {board} to board {peer}, and no board computes longer than {work_s*1000:.4g} "
       "ms: a schedule with both directions on one board does not send it, as pipedream")
+EVENT(HINT_TIES, "hint", SHOWN, "layer peer_layer tensor stage",
+      "layers '{layer}' and '{peer_layer}' share '{tensor}' and are on different boards: without a "
+      "flush both have the staleness of stage {stage}, which costs accuracy; try a schedule that "
+      "flushes, or a cut with both on one board")
 
 /* ---- lanes ----------------------------------------------------------------------------------- */
 

@@ -125,6 +125,7 @@ typedef enum {
     RP_EVENT_HINT_REPLICAS,
     RP_EVENT_HINT_STALENESS,
     RP_EVENT_HINT_STASH,
+    RP_EVENT_HINT_TIES,
     /* lanes */
     RP_EVENT_LANES_RESUMED,
     RP_EVENT_LANES_UNSAVED,
@@ -150,6 +151,8 @@ typedef enum {
     TEXT(fault_class, "transient, board, user, security or fatal")                                 \
     TEXT(state, "state of the controller when it met the fault")                                   \
     TEXT(tensor, "name of a tensor")                                                               \
+    TEXT(layer, "name of a layer")                                                                 \
+    TEXT(peer_layer, "name of the second layer")                                                   \
     TEXT(changes, "settings of the run file that differ from before")                              \
     TEXT(keys, "keys of data.json that differ from before")                                        \
     TEXT(address, "address of a program that dials, or of the board in the ring")                  \

@@ -56,7 +56,6 @@ static rp_err hint_staleness(const rp_arrangement *a) {
 /* Staleness costs a tied tensor more than others, because every use has that of the owner. */
 static rp_err hint_ties(const rp_arrangement *a) {
     const rp_model *model = a->run.model;
-    char note[500];
     uint32_t p = 0;
     if (a->plan->tie_count == 0 || a->plan->method.kind->flushed) {
         return RP_OK;
@@ -65,14 +64,14 @@ static rp_err hint_ties(const rp_arrangement *a) {
         p++;
         RP_ASSERT(p < model->param_count);
     }
-    const rp_model_param *owner = &model->param[model->param[p].owner];
-    (void)snprintf(note, sizeof note,
-                   "layers '%.80s' and '%.80s' share '%.80s' and are on different boards: without "
-                   "a flush both have the staleness of stage %u, which costs accuracy; try a "
-                   "schedule that flushes, or a cut with both on one board",
-                   model->layer[owner->layer].name, model->layer[model->param[p].layer].name,
-                   owner->name, rp_ties_stage_of(model, &a->plan_cut, model->param[p].owner));
-    return say_note(a, RP_EVENT_HINT, note);
+    const uint32_t owner = model->param[p].owner;
+    return rp_record_event(rp_folder_record(a->folder),
+                           &(rp_run_event){.kind = RP_EVENT_HINT_TIES,
+                                           .step = a->position->step,
+                                           .layer = model->layer[model->param[owner].layer].name,
+                                           .peer_layer = model->layer[model->param[p].layer].name,
+                                           .tensor = model->param[owner].name,
+                                           .stage = rp_ties_stage_of(model, &a->plan_cut, owner)});
 }
 
 /* Lanes have the same data, so only the run of lanes logs notes about it. */

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import struct
 
 import program
 
@@ -185,6 +186,23 @@ class Output(program.Case):
             self.assertEqual((tensor["min"], tensor["max"]), (min(values), max(values)))
         self.assertEqual(said["values"], sum(len(v) for _, v in tensors.values()))
         self.assertEqual(said["nan"] + said["infinite"], 0)
+
+    def test_inspect_other_types(self):
+        """Tensors that are no weights, as other programs save them."""
+        data = {"w": ("F32", [2], struct.pack("<2f", 1, 2)), "mask": ("BOOL", [3], b"\1\0\1"),
+                "n": ("I64", [], struct.pack("<q", 7))}
+        head, at = {}, 0
+        for name, (kind, shape, raw) in data.items():
+            head[name] = {"dtype": kind, "shape": shape, "data_offsets": [at, at + len(raw)]}
+            at += len(raw)
+        text = json.dumps(head).encode()
+        text += b" " * (-len(text) % 8)
+        (self.dir / "other.safetensors").write_bytes(
+            struct.pack("<Q", len(text)) + text + b"".join(raw for _, _, raw in data.values()))
+        out, _ = self.ringpipe("inspect", "other.safetensors", "--format", "json")
+        said = {tensor["name"]: tensor for tensor in json.loads(out)["tensors"]}
+        self.assertEqual((said["n"]["min"], said["w"]["max"]), (7, 2))
+        self.assertEqual(said["mask"]["shape"], [3])
 
     def test_inspect_a_model(self):
         """Layers with shapes and costs; the totals are torchvision's own numbers."""

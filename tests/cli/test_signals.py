@@ -49,6 +49,18 @@ class Signals(program.Case):
         self.finish(process, code=0)
         self.assertEqual(program.steps_of(log)[-1]["step"], 120)
 
+    def test_closed_descriptors(self):
+        """Files of the run do not get the numbers of standard input, output and error."""
+        weights = []
+        for closed in ((), (0,), (1,), (2,), (0, 1, 2)):
+            with self.subTest(closed):
+                out = "closed" + "".join(map(str, closed))
+                process = self.start("train", self.run_file(), "--out", out,
+                                     preexec_fn=lambda some=closed: [*map(os.close, some)])
+                self.finish(process, code=0)
+                weights.append((self.dir / out / "weights.safetensors").read_bytes())
+                self.assertEqual(weights[-1], weights[0])
+
     def test_hangup(self):
         process = self.train_until("out", 2)
         process.send_signal(signal.SIGHUP)
