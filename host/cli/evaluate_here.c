@@ -34,9 +34,6 @@ static rp_err check_part(const rp_cli_args *args, const rp_runfile *run, rp_spli
         return rp_fail(RP_ERR_USAGE, "%s: --confusion needs classes, but the data have none",
                        run->path);
     }
-    if (args->model.beam > 0 && !args->model.bleu) {
-        return rp_fail(RP_ERR_USAGE, "--beam applies only with --bleu");
-    }
     const rp_err err = args->model.bleu ? rp_bleu_check_data(&run->data) : RP_OK;
     if (err != RP_OK) {
         return err;

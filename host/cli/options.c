@@ -4,6 +4,7 @@
 
 #include "cli/cli.h"
 #include "data/vocab.h"
+#include "predict/beam.h"
 #include "lab/lab.h"
 #include "push/several.h"
 
@@ -53,7 +54,7 @@ const rp_option rp_cli_options[] = {
     CHOICE("split", "test|validation|train", model.split, "Which samples (default: test)", NULL),
     FLAG("confusion", 0, model.confusion, "Print scores by class and the confusion table"),
     FLAG("bleu", 0, model.bleu, "Translate the part, and print the BLEU of the translations"),
-    NUMBER("beam", "N", model.beam, 64,
+    NUMBER("beam", "N", model.beam, RP_BEAM_MAX,
            "Translations that are followed at once (default: 1, the likeliest token each time)"),
     TEXT("text", "TEXT", model.text, "Predict for this text instead of files"),
     NUMBER("tokens", "N", model.tokens, 65536,

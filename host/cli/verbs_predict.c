@@ -50,7 +50,7 @@ static rp_err predict_text(rp_arena *arena, const rp_cli_args *args) {
                                .weights = args->model.weights,
                                .text = args->model.text,
                                .tokens = args->model.tokens,
-                               .beam = args->model.beam > 0 ? args->model.beam : 1,
+                               .beam = args->model.beam,
                                .seed = args->sim.seeds.first,
                                .top = args->model.top < 1 ? 1 : args->model.top,
                                .format = format_of(args->format),
@@ -72,6 +72,9 @@ fail:
 rp_err rp_verb_predict(rp_arena *arena, const rp_cli_args *args) {
     if ((args->words.count > 1) == (args->model.text != NULL)) {
         return rp_fail(RP_ERR_USAGE, "predict: expected DIR FILE..., or DIR --text TEXT");
+    }
+    if (args->model.beam > 0 && !args->model.text) {
+        return rp_fail(RP_ERR_USAGE, "predict: --beam applies only to the translation of a text");
     }
     return args->model.text ? predict_text(arena, args) : predict_files(arena, args);
 }

@@ -449,6 +449,9 @@ rp_err rp_verb_eval(rp_arena *arena, const rp_cli_args *args) {
         return rp_fail(RP_ERR_USAGE, "eval needs --weights FILE.safetensors with a run file; or "
                                      "give a run folder instead");
     }
+    if (args->model.beam > 0 && !args->model.bleu) {
+        return rp_fail(RP_ERR_USAGE, "eval: --beam applies only with --bleu");
+    }
     RP_TRY(options.weights ? RP_OK : find_weights(arena, args->words.item[0], &options.weights));
     RP_TRY(is_folder || args->model.confusion || args->model.bleu
                ? rp_cli_evaluate_here(arena, args, options.split, options.weights)

@@ -5,25 +5,26 @@
 #include "predict/bleu.h"
 #include "predict/translate.h"
 
-/* One batch of translations. */
+/* Samples that are translated in one call. */
 typedef struct {
     rp_translator *translator;
     const rp_data *data;
     rp_split split;
     uint32_t time;
-    uint32_t *index;          /* [batch] */
-    int32_t *x;               /* [batch][2 time] */
-    int32_t *source, *target; /* [batch][time] */
-    int32_t *label;           /* [batch][label width]; not used */
-    uint32_t *length;         /* [batch] */
+    uint32_t *index; /* [batch] */
+    int32_t *x;      /* [batch][2 time] */
+    int32_t *source; /* [batch][time] */
+    int32_t *label;  /* [batch][label width]; not used */
+    char **text;     /* [batch]: translations */
 } batch;
 
 rp_err rp_bleu_check_data(const rp_data *data) {
-    return data->kind->read_texts ? RP_OK
-                                  : rp_fail(RP_ERR_USAGE,
-                                            "--bleu needs sentences and their translations (`set: "
-                                            "pairs`), but the set is %s",
-                                            data->kind->name);
+    return data->kind->read_texts
+               ? RP_OK
+               : rp_fail(RP_ERR_USAGE,
+                         "--bleu needs sentences and their translations (`set: pairs`), but the "
+                         "set is %s",
+                         data->kind->name);
 }
 
 static rp_err make_batch(rp_arena *arena, batch *b) {
@@ -33,32 +34,17 @@ static rp_err make_batch(rp_arena *arena, batch *b) {
     RP_TRY(RP_ARENA_NEW(arena, n, &b->index));
     RP_TRY(RP_ARENA_NEW(arena, 2 * ids, &b->x));
     RP_TRY(RP_ARENA_NEW(arena, ids, &b->source));
-    RP_TRY(RP_ARENA_NEW(arena, ids, &b->target));
     RP_TRY(RP_ARENA_NEW(arena, (size_t)n * rp_data_label_width(b->data), &b->label));
-    RP_TRY(RP_ARENA_NEW(arena, n, &b->length));
+    RP_TRY(RP_ARENA_NEW(arena, n, &b->text));
 fail:
     return err;
 }
 
-static rp_err compare_texts(const batch *b, uint32_t i, rp_bleu *bleu) {
-    const char *source;
-    const char *reference;
-    char *text;
+/* Translates samples [first, first + count) and compares them with the texts of the set. */
+static rp_err add_batch(batch *b, uint32_t first, uint32_t count, rp_bleu *bleu) {
     rp_arena arena;
     rp_err err;
-    rp_arena_init(&arena, "translation", 0);
-    rp_data_texts(b->data, b->split, b->index[i], &source, &reference);
-    RP_TRY(rp_translator_decode(b->translator, &arena, b->target + (size_t)i * b->time,
-                                b->length[i], &text));
-    RP_TRY(rp_bleu_add(bleu, text, reference));
-fail:
-    rp_arena_finish(&arena);
-    return err;
-}
-
-/* Translates samples [first, first + count). */
-static rp_err add_batch(batch *b, uint32_t first, uint32_t count, rp_bleu *bleu) {
-    rp_err err;
+    rp_arena_init(&arena, "translations", 0);
     for (uint32_t i = 0; i < count; i++) {
         b->index[i] = first + i;
     }
@@ -67,11 +53,15 @@ static rp_err add_batch(batch *b, uint32_t first, uint32_t count, rp_bleu *bleu)
         memcpy(b->source + (size_t)i * b->time, b->x + 2 * (size_t)i * b->time,
                b->time * sizeof *b->source);
     }
-    RP_TRY(rp_translate(b->translator, b->source, count, b->target, b->length));
+    RP_TRY(rp_translate(b->translator, &arena, b->source, count, b->text));
     for (uint32_t i = 0; i < count; i++) {
-        RP_TRY(compare_texts(b, i, bleu));
+        const char *source;
+        const char *reference;
+        rp_data_texts(b->data, b->split, b->index[i], &source, &reference);
+        RP_TRY(rp_bleu_add(bleu, b->text[i], reference));
     }
 fail:
+    rp_arena_finish(&arena);
     return err;
 }
 

@@ -22,11 +22,21 @@ struct rp_predictor {
 /* ---- opening --------------------------------------------------------------------------------- */
 
 static rp_err check_net(const rp_predictor *p) {
-    return p->net.about.type == RP_F32
-               ? RP_OK
-               : rp_fail(RP_ERR_USAGE,
-                         "%s: the net was trained on token ids; expected a text with --text",
-                         p->options.folder);
+    const rp_description *about = &p->net.about;
+    const uint32_t rows = rp_trained_rows(&p->net);
+    if (about->type != RP_F32) {
+        return rp_fail(RP_ERR_USAGE,
+                       "%s: the net was trained on token ids; expected a text with --text",
+                       p->options.folder);
+    }
+    if (rows > 1 &&
+        (about->sample.dims != 3 || rows != about->sample.dim[1] * about->sample.dim[2])) {
+        return rp_fail(RP_ERR_FORMAT,
+                       "%s/data.json: `target_width`: expected a target for each pixel of an "
+                       "image, found %u",
+                       p->options.folder, rows);
+    }
+    return RP_OK;
 }
 
 static rp_err check_inputs(const rp_predict_options *options) {

@@ -2,14 +2,36 @@
 
 #include <math.h>
 
-bool rp_score_softmax(const float *y, uint32_t count, double *p) {
-    double most = -INFINITY;
-    double sum = 0;
+/* The largest output; false: one is not finite. */
+static bool find_most(const float *y, uint32_t count, double *most) {
+    *most = -INFINITY;
     for (uint32_t i = 0; i < count; i++) {
         if (!isfinite(y[i])) {
             return false;
         }
-        most = (double)y[i] > most ? (double)y[i] : most;
+        *most = (double)y[i] > *most ? (double)y[i] : *most;
+    }
+    return true;
+}
+
+bool rp_score_log_sum(const float *y, uint32_t count, double *out) {
+    double most;
+    double sum = 0;
+    if (!find_most(y, count, &most)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        sum += exp((double)y[i] - most);
+    }
+    *out = most + log(sum);
+    return true;
+}
+
+bool rp_score_softmax(const float *y, uint32_t count, double *p) {
+    double most;
+    double sum = 0;
+    if (!find_most(y, count, &most)) {
+        return false;
     }
     for (uint32_t i = 0; i < count && p; i++) {
         p[i] = exp((double)y[i] - most);

@@ -7,6 +7,7 @@
 #include <jansson.h>
 
 #include "base/json_print.h"
+#include "base/log.h"
 #include "base/rng.h"
 #include "base/utf8.h"
 #include "data/encode.h"
@@ -36,6 +37,12 @@ static bool is_translator(const rp_trained *net) {
 
 static rp_err check_net(const rp_texter *t) {
     const rp_description *about = &t->net.about;
+    if (t->options.beam > 0 && !t->translates) {
+        return rp_fail(RP_ERR_USAGE,
+                       "%s: --beam applies only to nets that translate, which are trained on pairs "
+                       "of sentences",
+                       t->options.folder);
+    }
     if (t->translates) {
         return t->options.format != RP_PREDICT_CSV
                    ? RP_OK
@@ -74,8 +81,12 @@ static rp_err encode(rp_texter *t) {
     if (count == 0) {
         return rp_fail(RP_ERR_USAGE, "--text: expected at least one token");
     }
-    const bool classifies = rp_trained_rows(&t->net) == 1 || t->translates;
-    for (uint32_t i = 0; i < count && (!classifies || i < t->time); i++) {
+    const bool begins = rp_trained_rows(&t->net) == 1 || t->translates; /* else the end counts */
+    if (count > t->time) {
+        rp_log_warn("the text has %u tokens, and the net reads the %s %u of them", count,
+                    begins ? "first" : "last", t->time);
+    }
+    for (uint32_t i = 0; i < count && (!begins || i < t->time); i++) {
         add_token(t, ids[i]);
     }
 fail:
@@ -253,15 +264,11 @@ static rp_err print_translation(const rp_texter *t, const char *translation,
 
 static rp_err translate(rp_texter *t, const rp_device *device) {
     rp_translator *translator;
-    int32_t *target;
-    uint32_t length;
     char *translation;
     rp_err err;
     RP_TRY(rp_translator_open(t->arena, t->net.network, &t->net.about.vocab, t->time,
-                              t->options.beam, &translator));
-    RP_TRY(RP_ARENA_NEW(t->arena, t->time, &target));
-    RP_TRY(rp_translate(translator, t->id, 1, target, &length));
-    RP_TRY(rp_translator_decode(translator, t->arena, target, length, &translation));
+                              t->options.beam > 0 ? t->options.beam : 1, &translator));
+    RP_TRY(rp_translate(translator, t->arena, t->id, 1, &translation));
     RP_TRY(print_translation(t, translation, device));
 fail:
     return err;

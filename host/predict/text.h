@@ -12,7 +12,7 @@ typedef struct {
     const char *text;
     uint32_t tokens;    /* that continue the text; a classifier has none */
     double temperature; /* 0: the likeliest token; otherwise drawn from softmax(y / temperature) */
-    uint32_t beam;      /* hypotheses of a translation, at least 1 */
+    uint32_t beam;      /* hypotheses of a translation; 0: not given, 1 */
     uint64_t seed;      /* of what is drawn */
     uint32_t top;       /* classes in an answer */
     rp_predict_format format;

@@ -1,35 +1,27 @@
-/* Translations by a net that was trained on pairs: the target grows by one token at a time.
- *
- * source  Wu et al. 2016, section 7: beam search with the length penalty ((5 + length) / 6)^0.6,
- *         without their coverage penalty */
+/* Translations by a net that was trained on pairs: beam.h chooses the tokens. */
 #ifndef RP_PREDICT_TRANSLATE_H
 #define RP_PREDICT_TRANSLATE_H
 
 #include "data/describe.h"
+#include "predict/beam.h"
 #include "predict/network.h"
-
-enum { RP_BEAM_MAX = 64 };
 
 typedef struct rp_translator rp_translator;
 
-/* `network` has been started before the first translation; both are borrowed. time: ids of a source
- * and of a target. beam: hypotheses that are kept; 1: always the likeliest token.
- * errors  MEMORY; USAGE: the net cannot run `beam` samples at once */
+/* `network` and `vocab` are borrowed; the network is started before the first translation. time:
+ * ids of a source and of a target. beam: as the width in beam.h. errors  MEMORY; SHAPE: the net has
+ * too few outputs */
 rp_err rp_translator_open(rp_arena *arena, rp_network *network, const rp_vocab *vocab,
                           uint32_t time, uint32_t beam, rp_translator **out) RP_MUST_CHECK;
 
-/* Number of sources that are best translated in one call. */
+/* Number of sources that one call translates at most. */
 uint32_t rp_translator_batch(const rp_translator *translator);
-/* Translates `count` sources, at most rp_translator_batch(). A translation ends at <end>, or after
- * `time` tokens.
+/* Translates `count` sources, which are padded with 0, each to a text in `arena`. A translation has
+ * at most `time` tokens. The net computes the whole target again for each token.
  *
- * shapes  source [count][time], padded with 0; target [count][time], without <end>; length [count]
- * errors  DEVICE; NUMERIC: an output is not finite */
-rp_err rp_translate(rp_translator *translator, const int32_t *source, uint32_t count,
-                    int32_t *target, uint32_t *length) RP_MUST_CHECK;
-
-/* A translation as a text in `arena`. errors MEMORY */
-rp_err rp_translator_decode(const rp_translator *translator, rp_arena *arena, const int32_t *target,
-                            uint32_t length, char **out) RP_MUST_CHECK;
+ * shapes  source [count][time]; text [count]
+ * errors  DEVICE; NUMERIC: an output is not finite; MEMORY */
+rp_err rp_translate(rp_translator *translator, rp_arena *arena, const int32_t *source,
+                    uint32_t count, char **text) RP_MUST_CHECK;
 
 #endif

@@ -5,6 +5,16 @@
 
 #include "predict/score.h"
 
+static void log_sum_by_hand(void **state) {
+    (void)state;
+    const float y[] = {800, 800, -800};
+    double sum;
+    assert_true(rp_score_log_sum(y, 3, &sum));
+    expect_close(sum, 800 + log(2), 1e-12, 0);
+    assert_false(rp_score_log_sum((const float[]){1, NAN}, 2, &sum));
+    assert_false(rp_score_log_sum((const float[]){1, INFINITY}, 2, &sum));
+}
+
 static void softmax_by_hand(void **state) {
     (void)state;
     double p[3];
@@ -54,6 +64,7 @@ static void the_largest_come_first(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(log_sum_by_hand),
         cmocka_unit_test(softmax_by_hand),
         cmocka_unit_test(large_outputs_do_not_overflow),
         cmocka_unit_test(what_is_not_finite_is_told),

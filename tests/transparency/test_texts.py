@@ -217,6 +217,10 @@ cut: []
             self.assertEqual(said, "blue red grey white\n")
             text, _ = self.ringpipe("eval", self.dir / "copy", "--bleu", "--format", "json", *more)
             self.assertGreater(json.loads(text)["eval"]["bleu"], 90)
+        for words in (("eval", "copy"), ("predict", "copy", "two.yaml")):
+            self.assertIn("--beam applies only", self.refused(*words, "--beam", "2"))
+        self.assertIn("reads the first 6 of them", self.ringpipe(
+            "predict", "copy", "--text", "red green blue black white grey red")[1])
 
     def test_memory(self):
         """What is recomputed or offloaded is the same, with its dropout."""
