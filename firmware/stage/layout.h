@@ -71,9 +71,8 @@ typedef struct {
     /* Without a flush, of a use here whose owner is elsewhere: index among the stage's parameters,
      * and the part of a slot with the values of the slot's samples; else RP_NO_STORAGE. */
     uint32_t param, part;
-    /* of its owner */
-    uint32_t owner_stage;
-    size_t owner_place;
+    uint32_t owner_stage; /* stage of the owner, */
+    size_t owner_place;   /* and bytes before the tensor in the row of that stage */
 } rp_layout_use;
 
 /* Numbers of copies of the weights: versions (METHODS 13), predicted ones (for xpipe one for each

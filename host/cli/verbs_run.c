@@ -259,8 +259,9 @@ static void print_checked(const rp_runfile *run) {
         print_tokens(data);
     }
     if (data->test_path) {
-        (void)printf("no test part: %s does not exist, so the run ends without a test result\n",
-                     data->test_path);
+        const bool key = strncmp(data->test_path, "data.", 5) == 0;
+        (void)printf("no test part: %s %s, so the run ends without a test result\n",
+                     data->test_path, key ? "is not given" : "does not exist");
     }
     for (uint32_t i = 0; i < data->notes.count; i++) {
         (void)printf("note: %s\n", data->notes.text[i]);
@@ -445,6 +446,10 @@ rp_err rp_verb_eval(rp_arena *arena, const rp_cli_args *args) {
     struct stat facts;
     const bool is_folder = stat(args->words.item[0], &facts) == 0 && S_ISDIR(facts.st_mode);
     rp_err err = RP_OK;
+    if (!is_folder && access(args->words.item[0], F_OK) != 0) {
+        return rp_fail(RP_ERR_USAGE, "%s: the run file or run folder does not exist",
+                       args->words.item[0]);
+    }
     if (!options.weights && !is_folder) {
         return rp_fail(RP_ERR_USAGE, "eval needs --weights FILE.safetensors with a run file; or "
                                      "give a run folder instead");

@@ -32,7 +32,7 @@ rp_err rp_augment_read(rp_node *data, const char *set, uint32_t channels,
 /* Do bytes stay bytes? true for crop and flip, which only move values. */
 bool rp_augment_keeps_bytes(const rp_augment *augment);
 
-/* Does a pixel change its place, or its image? */
+/* Whether a pixel may change its place or its image, so that masks would no longer fit. */
 bool rp_augment_moves_pixels(const rp_augment *augment);
 
 /* Does rp_augment_image() do anything? */
