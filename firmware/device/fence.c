@@ -48,6 +48,7 @@ static void *wait_for_fences(void *argument) {
     rp_fence_waiter *waiter = argument;
     for (uint32_t taken = 0;; taken++) {
         while (sem_wait(&waiter->added) != 0) {
+            RP_ASSERT(errno == EINTR);
         }
         rp_fence_state *state = waiter->entry[taken % RP_FENCE_ENTRIES];
         if (!state) {

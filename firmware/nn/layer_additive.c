@@ -4,9 +4,8 @@
  * Inputs are q [T, U], k [S, U], whose projections are layers of their own, and memory [S, M]; the
  * token ids [S] may follow, whose `padding` id masks keys. If `normalise`, v = scalar weight /
  * |weight|, and there is a bias. The output of a query that sees no key is 0, and it has no
- * gradient. The weights of all pairs [n, T, S] are in the workspace; a backward computes them
- * again.
- */
+ * gradient. The weights of pairs of a query and a key are in the workspace, for as many samples at
+ * a time as have at most PAIRS_MAX of them; a backward computes them again. */
 #include "nn/layer_common.h"
 
 #include <math.h>
@@ -96,6 +95,12 @@ static rp_err plan_additive(const rp_layer *layer, const rp_shape *in, rp_layer_
 
 /* ---- workspace ------------------------------------------------------------------------------ */
 
+/* Samples that are computed together. */
+static uint32_t chunk_samples(const additive_sizes *size, uint32_t n) {
+    const uint32_t fit = PAIRS_MAX / (size->queries * size->keys);
+    return fit < n ? fit : n;
+}
+
 /* First floats of what kernels/additive.cl calls so, and of the parts of sums over queries. */
 typedef struct {
     uint64_t v, p, de, dq, dv, ds, parts, end;
@@ -121,7 +126,7 @@ static size_t workspace_bytes(const rp_layer *layer, const rp_layer_plan *plan, 
     (void)plan;
     (void)choice;
     const additive_sizes size = sizes_of(in);
-    return (size_t)plan_workspace(&size, n).end * sizeof(float);
+    return (size_t)plan_workspace(&size, chunk_samples(&size, n)).end * sizeof(float);
 }
 
 /* ---- launches ------------------------------------------------------------------------------- */
@@ -214,7 +219,7 @@ fail:
     return err;
 }
 
-static rp_err forward_additive(const rp_layer_call *call) {
+static rp_err forward_chunk(const rp_layer_call *call) {
     const pass p = begin_pass(call);
     rp_launch launch;
     rp_err err;
@@ -348,7 +353,7 @@ static rp_err give_queries(const pass *p) {
                               p->call->n, p->call->dx_add[Q]);
 }
 
-static rp_err backward_additive(const rp_layer_call *call) {
+static rp_err backward_chunk(const rp_layer_call *call) {
     const pass p = begin_pass(call);
     rp_err err;
     RP_TRY(make_weights(&p));
@@ -364,6 +369,59 @@ static rp_err backward_additive(const rp_layer_call *call) {
     }
 fail:
     return err;
+}
+
+/* Views of the samples of a chunk. */
+typedef struct {
+    rp_tensor x[IDS + 1], dx[IDS], y, dy;
+} views;
+
+static rp_err slice_call(const rp_layer_call *whole, uint32_t first, views *of,
+                         rp_layer_call *part) {
+    rp_err err = RP_OK;
+    for (uint32_t i = 0; i < whole->layer->input_count; i++) {
+        RP_TRY(rp_tensor_slice(whole->x[i], first, part->n, &of->x[i]));
+        part->x[i] = &of->x[i];
+        if (whole->dx[i]) {
+            RP_TRY(rp_tensor_slice(whole->dx[i], first, part->n, &of->dx[i]));
+            part->dx[i] = &of->dx[i];
+        }
+    }
+    if (whole->y) {
+        RP_TRY(rp_tensor_slice(whole->y, first, part->n, &of->y));
+        part->y = &of->y;
+    }
+    if (whole->dy) {
+        RP_TRY(rp_tensor_slice(whole->dy, first, part->n, &of->dy));
+        part->dy = &of->dy;
+    }
+fail:
+    return err;
+}
+
+/* Gradients of parameters are added chunk by chunk, in an order that the shapes decide. */
+static rp_err run_chunks(const rp_layer_call *call, rp_err (*run)(const rp_layer_call *part)) {
+    const additive_sizes size = sizes_of(call->in);
+    const uint32_t most = chunk_samples(&size, call->n);
+    rp_err err = RP_OK;
+    for (uint32_t first = 0; first < call->n; first += most) {
+        rp_layer_call part = *call;
+        views of;
+        part.n = call->n - first < most ? call->n - first : most;
+        part.accumulate = call->accumulate || first > 0;
+        RP_TRY(slice_call(call, first, &of, &part));
+        RP_TRY(run(&part));
+    }
+fail:
+    return err;
+}
+
+static rp_err forward_additive(const rp_layer_call *call) {
+    return run_chunks(call, forward_chunk);
+}
+
+static rp_err backward_additive(const rp_layer_call *call) {
+    return run_chunks(call, backward_chunk);
 }
 
 const rp_layer_kind rp_layer_additive = {

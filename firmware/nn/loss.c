@@ -79,12 +79,6 @@ static bool has_rows(const rp_shape *out, uint32_t rows, uint32_t classes) {
     return out->dims >= 2 && rp_shape_count(out) / out->dim[classes] == rows;
 }
 
-rp_err rp_loss_check_rows(const rp_shape *out, uint32_t rows) {
-    const rp_loss_options first = {.classes_first = true};
-    return has_rows(out, rows, 0) ? rp_loss_check_layout(out, rows, &first)
-                                  : rp_loss_check_layout(out, rows, &(rp_loss_options){0});
-}
-
 rp_err rp_loss_check_layout(const rp_shape *out, uint32_t rows, const rp_loss_options *options) {
     char text[RP_LAYER_SHAPE_TEXT];
     if (options->classes_first) {

@@ -64,10 +64,8 @@ rp_err rp_loss_parse(rp_node *root, const rp_loss_kind **kind,
                      rp_loss_options *options) RP_MUST_CHECK;
 
 /* Checks that the model's output of a sample, of shape `out`, has classes for each of `rows` class
- * targets: [.., classes], of which the first dimensions have `rows` elements, or [classes, ..].
- * rows 1: all outputs are classes. errors  SHAPE */
-rp_err rp_loss_check_rows(const rp_shape *out, uint32_t rows) RP_MUST_CHECK;
-/* As rp_loss_check_rows(), but the classes are where `options` says. */
+ * targets: [.., classes], of which the first dimensions have `rows` elements, or [classes, ..], as
+ * `options` says. rows 1: all outputs are classes. errors  SHAPE */
 rp_err rp_loss_check_layout(const rp_shape *out, uint32_t rows,
                             const rp_loss_options *options) RP_MUST_CHECK;
 

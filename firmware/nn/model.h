@@ -52,6 +52,9 @@ typedef struct {
 rp_err rp_model_parse(rp_arena *arena, rp_node *root, const rp_model_data *data,
                       rp_model **out) RP_MUST_CHECK;
 
+/* Whether the key `input` of a model file, which may be NULL, states several inputs by name. */
+bool rp_model_names_inputs(const rp_node *input);
+
 /* Type of the output of `layer`, or of the model's input for RP_LAYER_DATA. */
 rp_dtype rp_model_type(const rp_model *model, uint32_t layer);
 /* Ids of the model's input must be below it, because a layer looks them up; 0: any are valid. */

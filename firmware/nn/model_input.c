@@ -136,13 +136,18 @@ fail:
     return err;
 }
 
+bool rp_model_names_inputs(const rp_node *input) {
+    return input && rp_node_is_map(input) &&
+           (rp_node_count(input) == 0 || rp_node_is_map(rp_node_item(input, 0)));
+}
+
 /* `input: [3, 32, 32]`, `input: data`, `input: {shape: [64], type: i32}`, or several by name. */
 rp_err rp_model_read_input(rp_node *root, const rp_model_data *data, rp_model *model,
                            uint32_t size[RP_LAYER_INPUTS_MAX]) {
     rp_err err;
     RP_TRY(rp_node_need(root, "input"));
     rp_node *node = rp_node_find(root, "input");
-    if (rp_node_is_map(node) && !rp_node_find(node, "shape") && !rp_node_find(node, "type")) {
+    if (rp_model_names_inputs(node)) {
         RP_TRY(read_inputs(node, model, size));
     } else if (rp_node_is_map(node)) {
         RP_TRY(read_typed(node, data, &model->input, &model->input_type));

@@ -271,8 +271,9 @@ rp_err rp_model_parse(rp_arena *arena, rp_node *root, const rp_model_data *data,
     const rp_node *layers = rp_node_find(root, "layers");
     RP_TRY(rp_node_done(root));
     const uint32_t count = rp_node_is_list(layers) ? rp_node_count(layers) : 0;
-    if (count == 0 || count > RP_MODEL_LAYERS_MAX) {
-        return rp_node_fail(layers, "expected a list of 1 to %d layers", RP_MODEL_LAYERS_MAX);
+    const uint32_t most = RP_MODEL_LAYERS_MAX - model->input_count;
+    if (count == 0 || count > most) {
+        return rp_node_fail(layers, "expected a list of 1 to %u layers", most);
     }
     model->layer_count = model->input_count + count;
     RP_TRY(RP_ARENA_NEW(arena, model->layer_count, &model->layer));

@@ -152,7 +152,8 @@ static void digest_forward(digest_executor *e, const rp_pass *pass) {
     rp_digest_take_values(e, pass);
     const rp_digest_pass at = pass_of(e, pass);
     for (uint32_t i = 0; i < layout->input_count && pass->in_count > 0; i++) {
-        const bool data = layout->tensor[i].producer == RP_LAYER_DATA;
+        /* the first stage sends digests of the data to later ones */
+        const bool data = layout->tensor[i].producer == RP_LAYER_DATA && e->as.base.job->stage == 0;
         rp_digest *row = row_of(&at, at.value, i);
         take_part(pass, i, lower.bytes[i], data, row);
         for (uint32_t s = 0; data && s < at.n; s++) {

@@ -125,7 +125,7 @@ static rp_err check_output(const rp_job *job, rp_node *root) {
     if (job->loss_options.ignores && job->target_width < 2) {
         return rp_node_fail(root, "target_width: expected at least 2 with `ignore`");
     }
-    if (rp_loss_check_rows(shape, rp_job_target_rows(job)) != RP_OK) {
+    if (rp_loss_check_layout(shape, rp_job_target_rows(job), &job->loss_options) != RP_OK) {
         char text[400];
         (void)snprintf(text, sizeof text, "%s", rp_err_message());
         return rp_node_fail(root, "%s", text);

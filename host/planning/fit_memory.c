@@ -386,7 +386,8 @@ static rp_err fit_node(fitting *f, uint32_t node) {
                        ? RP_OK /* the board itself will refuse */
                        : refuse_board(
                              f, node, plain, sum,
-                             rp_method_refuses_again(&f->plan->method, hold->stage, false));
+                             rp_method_refuses_again(&f->plan->method, hold->stage,
+                                                     rp_plan_takes_parts(f->plan, hold->stage)));
         }
         const uint64_t others = sum - own[most].bytes;
         const uint64_t room = at->memory_bytes > others ? at->memory_bytes - others : 0;

@@ -81,9 +81,9 @@ static rp_data_input joint_input(rp_node *inputs) {
 /* `input: [3, 32, 32]`, `input: {shape: [64], type: i32}`, or several of these by name. */
 static rp_data_input stated_input(rp_node *model) {
     rp_node *input = rp_node_find(model, "input");
-    return !input || !rp_node_is_map(input)       ? (rp_data_input){.shape = stated_shape(input)}
-           : rp_node_find(input, "shape") != NULL ? typed_input(input)
-                                                  : joint_input(input);
+    return !input || !rp_node_is_map(input) ? (rp_data_input){.shape = stated_shape(input)}
+           : rp_model_names_inputs(input)   ? joint_input(input)
+                                            : typed_input(input);
 }
 
 /* ---- sections -------------------------------------------------------------------------------- */
@@ -405,7 +405,7 @@ static rp_err read_recompute(rp_arena *arena, rp_runfile *run) {
     const rp_cut cut = {.stage_count = run->stages, .first = first};
     RP_TRY(rp_recompute_read(run->root, run->model, &cut, stage, begins, &run->recompute_auto));
     for (uint32_t k = 0; k < run->stages; k++) {
-        const char *why = rp_method_refuses_again(&run->method, k, false);
+        const char *why = rp_method_refuses_again(&run->method, k, run->sizes.in_use);
         const bool splits = rp_method_is_split(&run->method, k);
         if (stage[k] && why) {
             return rp_node_fail(rp_node_find(run->root, "recompute"),

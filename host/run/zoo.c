@@ -60,9 +60,8 @@ static rp_err find_left_open(rp_arena *arena, const char *path, left_open *out) 
     RP_TRY(rp_config_read_file(arena, path, &root));
     const rp_node *layers = rp_node_find(root, "layers");
     rp_node *input = rp_node_find(root, "input");
-    const bool several =
-        input && rp_node_is_map(input) && !rp_node_find(input, "shape") && rp_node_count(input) > 0;
-    input = several ? rp_node_find(input, rp_node_key(input, 0)) : input; /* all have one type */
+    const bool several = rp_model_names_inputs(input);
+    input = several && rp_node_count(input) > 0 ? rp_node_item(input, 0) : input; /* of one type */
     const bool typed = input && rp_node_is_map(input);
     const rp_node *shape = typed ? rp_node_find(input, "shape") : input;
     *out = (left_open){.sample = !several && (!shape || rp_node_is_scalar(shape)),

@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "nn/cut.h"
 #include "nn/model.h"
 
 static rp_arena arena;
@@ -255,6 +256,8 @@ static void several_inputs_are_checked(void **state) {
         {"a: {shape: [3]}, data: {shape: [3]}", "from: a", "'data' is the model's input"},
         {"a: {shape: [3]}, l: {shape: [3]}", "from: a", "an input 'l' is in line 1 already"},
         {"a: {shape: [3]}, b: {shape: [3], kind: x}", "from: a", "kind"},
+        {"shape: {shape: [3]}, type: {shape: [3]}", "from: type",
+         "no layer reads the input 'shape'"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[400];
@@ -266,6 +269,33 @@ static void several_inputs_are_checked(void **state) {
             fail_msg("%s: '%s'", text, rp_err_message());
         }
     }
+}
+
+/* Inputs count as layers, for whose number cuts and plans have room. */
+static void layers_are_limited(void **state) {
+    (void)state;
+    static const uint32_t counts[] = {RP_MODEL_LAYERS_MAX - 2, RP_MODEL_LAYERS_MAX - 1};
+    for (size_t k = 0; k < 2; k++) {
+        const size_t room = 200 + (size_t)counts[k] * 40;
+        size_t used;
+        char *text;
+        rp_model *model;
+        expect_ok(rp_arena_alloc(&arena, 1, room, (void **)&text));
+        used = (size_t)snprintf(text, room,
+                                "input: {a: {shape: [2]}, b: {shape: [2]}}\nlayers:\n"
+                                "- {name: l0, kind: add, from: [a, b]}\n");
+        for (uint32_t i = 1; i < counts[k]; i++) {
+            used += (size_t)snprintf(text + used, room - used, "- {name: l%u, kind: relu}\n", i);
+        }
+        const rp_err err = parse_model(text, NULL, 0, &model);
+        assert_int_equal(err, k == 0 ? RP_OK : RP_ERR_USAGE);
+        if (k == 0) {
+            const uint32_t first[] = {0, model->layer_count / 2, model->layer_count};
+            assert_int_equal(model->layer_count, RP_MODEL_LAYERS_MAX);
+            expect_ok(rp_cut_check(model, &(rp_cut){.stage_count = 2, .first = first}));
+        }
+    }
+    assert_non_null(strstr(rp_err_message(), "expected a list of 1 to 4094 layers"));
 }
 
 static const char residual[] = "input: [2, 4, 4]\n"
@@ -501,6 +531,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(types_are_checked, setup, teardown),
         cmocka_unit_test_setup_teardown(several_inputs, setup, teardown),
         cmocka_unit_test_setup_teardown(several_inputs_are_checked, setup, teardown),
+        cmocka_unit_test_setup_teardown(layers_are_limited, setup, teardown),
         cmocka_unit_test_setup_teardown(structure, setup, teardown),
         cmocka_unit_test_setup_teardown(parameters, setup, teardown),
         cmocka_unit_test_setup_teardown(frozen, setup, teardown),

@@ -548,6 +548,10 @@ static void wrong_offload_and_recompute(void **state) {
     refused_changed("clip_norm: 2}\nlr_schedule: cosine\nschedule: 1f1b\n",
                     "clip_norm: 0}\nschedule: pipeoptim\nrecompute: all\n",
                     "recompute: does not apply to schedule pipeoptim: its forwards see predicted");
+    refused_changed(
+        "clip_norm: 2}\nlr_schedule: cosine\nschedule: 1f1b\n",
+        "clip_norm: 0}\nschedule: umpipe\nrecompute: all\n",
+        "recompute: does not apply to schedule umpipe: its backwards have other samples");
     refused_changed("clip_norm: 2}\nlr_schedule: cosine\nschedule: 1f1b\n",
                     "clip_norm: 0}\nschedule: pipefb\noffload: host\n",
                     "offload: stage 0 cannot be offloaded, because schedule pipefb");

@@ -190,11 +190,15 @@ cut: []
             write_ids(self.dir / f"x_{part}.npy", [row + [0] + row[:5] for row in some])
             write_ids(self.dir / f"y_{part}.npy", some)
         (self.dir / "two.yaml").write_text(TWO_INPUTS)
-        eval_ = self.same_for_all_cuts(
-            self.run_yaml, TWO_CUTS, f"model={self.dir}/two.yaml",
-            f"data={{set: npy, path: {self.dir}}}", "train.epochs=14",
-            "optimizer={kind: adam, lr: 0.01}")
+        sets = (f"model={self.dir}/two.yaml", f"data={{set: npy, path: {self.dir}}}",
+                "train.epochs=14", "optimizer={kind: adam, lr: 0.01}")
+        eval_ = self.same_for_all_cuts(self.run_yaml, TWO_CUTS, *sets)
         self.assertGreater(eval_["accuracy"], 0.5)
+        four = ("ring.boards=4", f"cut={TWO_CUTS[4]}")
+        for name, key in (("again", "recompute=all"), ("away", "offload=host"),
+                          ("judged", "ring.verify=1/2")):
+            self.train(self.run_yaml, name, *sets, *four, key)
+            self.assertEqual(self.bytes_of(name), self.bytes_of("4"), key)
 
     def test_translations(self):
         """A net that learns to copy a sentence translates it, with a beam as well."""
