@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/json_print.h"
 #include "cli/cli.h"
+#include "cli/output_file.h"
 #include "cli/signals.h"
 #include "data/bpe_train.h"
 #include "data/fetch.h"
@@ -120,9 +121,8 @@ rp_err rp_verb_data_bpe(rp_arena *arena, const rp_cli_args *args) {
             "bytes are among them, found %u",
             RP_BPE_VOCAB_MIN, RP_TOKENS_MAX, args->vocab);
     }
-    if (!args->yes && access(args->out, F_OK) == 0) {
-        return rp_fail(RP_ERR_USAGE, "data bpe: %s: the file exists; --yes replaces it", args->out);
-    }
+    RP_TRY(rp_cli_check_inputs(args, args->out));
+    RP_TRY(rp_cli_check_output(args, args->out));
     RP_TRY(rp_cli_watch_signals());
     err =
         rp_bpe_train(args->words.item, args->words.count, args->vocab, args->out, &watch, &learnt);

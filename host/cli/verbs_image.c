@@ -10,6 +10,7 @@
 #include "base/folders.h"
 #include "base/printable.h"
 #include "cli/cli.h"
+#include "cli/output_file.h"
 #include "enrol/door.h"
 #include "enrol/enrol.h"
 #include "enrol/issue.h"
@@ -224,9 +225,7 @@ static rp_err make_one(rp_arena *arena, const job *j, const char *name) {
     rp_err err;
     RP_TRY(rp_arena_printf(arena, &out, "%s%s%s%s", args->out, several ? "/" : "",
                            several ? name : "", several && !args->image.overlay ? ".img" : ""));
-    if (!args->image.overlay && access(out, F_OK) == 0 && !args->yes) {
-        return rp_fail(RP_ERR_USAGE, "%s exists already; replace it with --yes", out);
-    }
+    RP_TRY(args->image.overlay ? RP_OK : rp_cli_check_output(args, out));
     RP_TRY(find_token(arena, j, &token));
     RP_TRY(rp_arena_printf(arena, &text, "%s@%s", token.word, j->door));
     describe_node(j, name, text, &node);

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Parts of words: `data bpe` learns them, a run uses them, and predict writes them."""
 import json
+import os
 import signal
 
 import program
@@ -63,8 +64,26 @@ class Parts(program.Case):
         """A file is not replaced unasked; what is interrupted or refused leaves nothing."""
         before = self.bpe.read_bytes()
         words = ("data", "bpe", "text.txt", "--vocab", 280, "-o", "parts/bpe.json")
-        self.assertIn("--yes replaces it", self.refused(*words))
+        self.assertIn("replace it with --yes", self.refused(*words))
         self.assertEqual(self.bpe.read_bytes(), before)
+        text = self.dir / "text.txt"
+        read = text.read_bytes()
+        self.assertIn("is one of the files that are read",
+                      self.refused("data", "bpe", "text.txt", "--vocab", 280, "-o", "text.txt",
+                                   "--yes"))
+        (self.dir / "link.json").symlink_to("text.txt")
+        (self.dir / "same.txt").write_bytes(read)
+        self.assertIn("link.json: is a symbolic link",
+                      self.refused("data", "bpe", "same.txt", "--vocab", 280, "-o", "link.json",
+                                   "--yes"))
+        (self.dir / "link.json").unlink()
+        self.assertEqual(text.read_bytes(), read)
+        os.mkfifo(self.dir / "pipe")
+        for place, kind in (("pipe", "not a regular file"), ("parts", "a folder")):
+            self.assertIn(f"{place}: is {kind}",
+                          self.refused("data", "bpe", "text.txt", "--vocab", 280, "-o", place,
+                                       "--yes"))
+        self.assertTrue((self.dir / "pipe").is_fifo())
         out, _ = self.ringpipe(*words, "--yes", "--format", "json")
         self.assertEqual(json.loads(out)["tokens"], 280)
         self.assertIn("260 to 1048576",

@@ -157,7 +157,7 @@ class Table(program.Case):
 
     def test_a_file_without_another_one_to_test(self):
         out, _ = self.ringpipe("train", self.run_file(TABLE), "--dry-run")
-        self.assertIn("no test part: data.test does not exist", out)
+        self.assertIn("no test part: data.test is not given", out)
 
     def test_what_may_not_be_meant_is_said(self):
         text = TABLE.replace(" delimiter: semicolon,", "").replace(", validation: 2", "")
