@@ -279,3 +279,40 @@ kernel void sum_rows(global float *result, global const float *row_result, uint 
     to[1] = sums[1];
     to[2] = sums[2];
 }
+
+/* Counts, for images y [outputs, pixels] with a target for each pixel, the pixels of each class
+ * that have it as target and as answer, and those that have it as one of the two; the answer is the
+ * first of the largest outputs, and a pixel with a NaN has none. overlap[2 * outputs *
+ * (result_first + sample)]: the first count of each class, then the second; both are 0 before.
+ * Pixels that do not count are left out. One work-item for each pixel. */
+kernel void class_overlap(global uint *overlap, global const float *y, ulong y_first,
+                          global const int *target, uint n, uint outputs, uint result_first,
+                          uint pixels, uint ignores, int ignore) {
+    const uint sample = (uint)get_global_id(0) / pixels;
+    const uint pixel = (uint)get_global_id(0) % pixels;
+    if (sample >= n) {
+        return;
+    }
+    const int wanted = target[(ulong)sample * (pixels + ignores) + pixel];
+    if (wanted < 0 || (uint)wanted >= outputs || (ignores && wanted == ignore)) {
+        return;
+    }
+    global const float *of = y + y_first + (ulong)sample * outputs * pixels + pixel;
+    float most = of[0];
+    bool known = !isnan(most);
+    int best = 0;
+    for (uint c = 1; c < outputs; c++) {
+        const float v = of[(ulong)c * pixels];
+        known = known && !isnan(v);
+        best = v > most ? (int)c : best;
+        most = fmax(most, v);
+    }
+    global uint *both = overlap + 2 * (ulong)outputs * (result_first + sample);
+    global uint *either = both + outputs;
+    atomic_inc(&either[wanted]);
+    if (known && best == wanted) {
+        atomic_inc(&both[wanted]);
+    } else if (known) {
+        atomic_inc(&either[best]);
+    }
+}

@@ -296,6 +296,10 @@ static rp_err read_step(rp_runner *r, running_op *op, bool norms) {
         const bool has_results = s->job->role == RP_ROLE_BOTH || s->job->role == scores;
         if (s->label && has_results && !(r->evaluating && r->eval_training)) {
             RP_TRY(rp_stage_results(s->stage, r->results, rp_runner_step_samples(r, op->op.step)));
+            if (r->evaluating && r->eval_overlap && rp_layout_overlap_classes(s->job)) {
+                RP_TRY(
+                    rp_stage_overlap(s->stage, r->overlap, rp_runner_step_samples(r, op->op.step)));
+            }
             op->results = true;
         }
         if (norms) {

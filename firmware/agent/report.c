@@ -34,6 +34,20 @@ uint32_t rp_runner_told(const rp_runner *r, uint64_t *first, uint64_t (*out)[2])
     return r->told_count;
 }
 
+/* Sums the counts of the samples that belong to this board. Returns 1 if there are counts. */
+static uint32_t sum_overlap(rp_runner *r, const runner_stage *stage, rp_range own, rp_part *part) {
+    const uint32_t numbers =
+        r->evaluating && r->eval_overlap ? 2 * rp_layout_overlap_classes(stage->job) : 0;
+    for (uint32_t k = 0; k < numbers; k++) {
+        r->overlap_sum[k] = 0;
+        for (uint32_t i = own.first; i < own.first + own.count; i++) {
+            r->overlap_sum[k] += r->overlap[(size_t)numbers * i + k];
+        }
+    }
+    *part = rp_part_of_array(RP_DTYPE_F64, r->overlap_sum, numbers);
+    return numbers > 0;
+}
+
 rp_err rp_runner_report_results(rp_runner *r, const runner_stage *stage, const rp_op *op) {
     const rp_range own = rp_job_own_samples(stage->job, rp_runner_step_samples(r, op->step));
     const uint32_t samples = own.count;
@@ -69,7 +83,9 @@ rp_err rp_runner_report_results(rp_runner *r, const runner_stage *stage, const r
     } else {
         keep_told(r, op->step, loss, samples, ignored);
     }
-    return send_control(r, &frame, NULL, 0);
+    rp_part part;
+    const uint32_t parts = sum_overlap(r, stage, own, &part);
+    return send_control(r, &frame, &part, parts);
 }
 
 /* The stage's own step decision: a gradient that is not finite skips the step here. */

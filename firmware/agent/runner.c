@@ -5,6 +5,19 @@
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
+/* Counts of an evaluation whose targets are pixels. */
+static rp_err open_overlap(rp_runner *r, const rp_job *job) {
+    const size_t numbers = 2 * (size_t)rp_layout_overlap_classes(job);
+    rp_err err;
+    if (numbers == 0) {
+        return RP_OK;
+    }
+    RP_TRY(RP_ARENA_NEW(r->arena, numbers * job->batch, &r->overlap));
+    RP_TRY(RP_ARENA_NEW(r->arena, numbers, &r->overlap_sum));
+fail:
+    return err;
+}
+
 /* Allocates memory for the reports of every stage here. */
 static rp_err open_held(rp_runner *r) {
     rp_err err;
@@ -15,6 +28,7 @@ static rp_err open_held(rp_runner *r) {
         r->held[h].job = r->at.held[h].job;
         r->held[h].stage = r->at.held[h].stage;
         RP_TRY(RP_ARENA_NEW(r->arena, norms + 1, &r->held[h].norms));
+        RP_TRY(open_overlap(r, r->held[h].job));
         norms_max = norms > norms_max ? norms : norms_max;
     }
     RP_TRY(RP_ARENA_NEW(r->arena, RP_PROBE_NORMS * (size_t)norms_max + 1, &r->sumsq));
@@ -131,14 +145,15 @@ fail:
     return err;
 }
 
-rp_err rp_runner_evaluate(rp_runner *r, uint64_t samples, bool training) {
-    if (r->active || samples == 0 || samples > UINT32_MAX) {
+rp_err rp_runner_evaluate(rp_runner *r, const rp_Evaluate *order) {
+    if (r->active || order->samples == 0 || order->samples > UINT32_MAX) {
         return rp_fail(RP_ERR_PEER, "an evaluation of %llu samples cannot start now",
-                       (unsigned long long)samples);
+                       (unsigned long long)order->samples);
     }
     begin_segment(r, true);
-    r->eval_training = training;
-    r->eval_samples = samples;
+    r->eval_training = order->renew_statistics;
+    r->eval_overlap = order->overlap;
+    r->eval_samples = order->samples;
     r->eval_step = 0;
     r->eval_position = 0;
     return RP_OK;

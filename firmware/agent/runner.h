@@ -78,7 +78,7 @@ void rp_runner_begin_account(rp_runner *runner, uint64_t digest);
 rp_err rp_runner_ledger(const rp_runner *runner, rp_run_ledger *out) RP_MUST_CHECK;
 /* Between two segments. `training`: forwards in training mode, without a loss, so that batch
  * statistics become those of the evaluated model. */
-rp_err rp_runner_evaluate(rp_runner *runner, uint64_t samples, bool training) RP_MUST_CHECK;
+rp_err rp_runner_evaluate(rp_runner *runner, const rp_Evaluate *order) RP_MUST_CHECK;
 /* Pauses earlier, at `step`. errors PEER when that step has already begun */
 rp_err rp_runner_stop(rp_runner *runner, uint64_t step) RP_MUST_CHECK;
 /* Applies the host's answer to NORMS. errors PEER when it does not belong to the waiting step */

@@ -92,7 +92,7 @@ struct rp_runner {
     rp_sched_state before; /* position before it */
     uint64_t pause;        /* no op is issued after the last update before this step */
     bool at_update;        /* the last op issued was an update, or no op was issued yet */
-    bool eval_training;
+    bool eval_training, eval_overlap;
     uint64_t eval_step, eval_samples;
     uint64_t eval_position; /* index in the order of the step's forwards */
     rp_op next;
@@ -120,6 +120,10 @@ struct rp_runner {
 
     float *results, *probe;
     double *sumsq;
+    /* Of an evaluation whose targets are pixels, else NULL: counts of each sample, and their sums
+     * (rp_loss_call.overlap). */
+    uint32_t *overlap;
+    double *overlap_sum;
 
     uint64_t fill_step;      /* step at which the pipes were filled and `sched` began */
     rp_sched_state above;    /* position in the previous stage's list at the last pause */

@@ -36,9 +36,8 @@ fail:
 }
 
 rp_err rp_agent_on_evaluate(rp_agent *agent, const rp_message *message) {
-    const rp_Evaluate *evaluate = &message->frame.body.evaluate;
     begin_running(agent);
-    return rp_runner_evaluate(agent->run->runner, evaluate->samples, evaluate->renew_statistics);
+    return rp_runner_evaluate(agent->run->runner, &message->frame.body.evaluate);
 }
 
 /* A STOP that arrives after its segment is ignored. */

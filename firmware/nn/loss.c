@@ -1,5 +1,6 @@
 #include "nn/loss.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -99,6 +100,16 @@ rp_err rp_loss_check_layout(const rp_shape *out, uint32_t rows, const rp_loss_op
     return RP_OK;
 }
 
+double rp_loss_mean_iou(const double *both, const double *either, uint32_t classes) {
+    double sum = 0;
+    uint32_t present = 0;
+    for (uint32_t k = 0; k < classes; k++) {
+        sum += either[k] > 0 ? both[k] / either[k] : 0;
+        present += either[k] > 0;
+    }
+    return present > 0 ? sum / present : (double)NAN;
+}
+
 rp_err rp_loss_run(const rp_loss_kind *kind, const rp_loss_call *call) {
     const uint64_t outputs = rp_shape_count(&call->y->shape) / call->y->shape.dim[0];
     const rp_tensor *of[] = {call->y, call->dy};
@@ -156,11 +167,36 @@ fail:
     return err;
 }
 
+static rp_err count_overlap(const rp_loss_call *call) {
+    const size_t outputs = rp_shape_count(&call->y->shape) / call->y->shape.dim[0] / call->rows;
+    const size_t sample_bytes = 2 * outputs * sizeof(uint32_t);
+    const size_t count = (size_t)call->n * call->rows;
+    rp_kernel *kernel;
+    rp_err err;
+    RP_TRY(rp_buffer_fill_zero(call->device, call->overlap, call->result_first * sample_bytes,
+                               call->n * sample_bytes));
+    RP_TRY(rp_kernel_find(call->device, "loss", "class_overlap", NULL, &kernel));
+    rp_launch launch = rp_launch_begin(kernel);
+    rp_arg_buffer(&launch, call->overlap);
+    rp_arg_tensor(&launch, call->y);
+    rp_arg_buffer(&launch, call->target);
+    rp_arg_u32(&launch, call->n);
+    rp_arg_u32(&launch, (uint32_t)outputs);
+    rp_arg_u32(&launch, call->result_first);
+    rp_arg_u32(&launch, call->rows);
+    rp_arg_u32(&launch, call->options.ignores);
+    rp_arg_i32(&launch, call->options.ignore);
+    RP_TRY(rp_launch_run(&launch, 1, &count, (size_t[]){4}));
+fail:
+    return err;
+}
+
 rp_err rp_loss_launch(const rp_loss_call *call, const char *entry) {
     const bool pixels = call->options.classes_first;
     const uint32_t items = pixels ? rp_layer_divide_up(call->rows, PIXELS) : call->rows;
     rp_err err;
-    RP_ASSERT(call->rows > 0);
+    RP_ASSERT(call->rows > 0 && (pixels || !call->overlap));
+    RP_TRY(call->overlap ? count_overlap(call) : RP_OK);
     if (items == 1) {
         return launch_items(call, entry, items, call->result, call->result_first);
     }

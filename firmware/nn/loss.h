@@ -36,6 +36,10 @@ typedef struct {
     rp_buffer *result;
     uint32_t result_first; /* index of this microbatch's first sample in `result` */
     rp_buffer *row_result; /* the same of each target of this microbatch; NULL if rows is 1 */
+    /* With options.classes_first, 2 * classes counts (u32) for each sample of the step: the pixels
+     * of each class that have it as target and as answer, then those that have it as one of the
+     * two. NULL: they are not counted. */
+    rp_buffer *overlap;
 } rp_loss_call;
 
 typedef struct {
@@ -54,6 +58,10 @@ typedef struct {
 /* Calls kind->run after checking that y and dy are f32 and within their buffers.
  * errors  SHAPE; DEVICE */
 rp_err rp_loss_run(const rp_loss_kind *kind, const rp_loss_call *call) RP_MUST_CHECK;
+
+/* The mean over the classes of intersection / union, from sums of `overlap`: [classes] each.
+ * Classes that no pixel has as target or answer are left out; NAN: all are. */
+double rp_loss_mean_iou(const double *both, const double *either, uint32_t classes);
 
 extern const rp_loss_kind *const rp_loss_kinds[];
 const rp_loss_kind *rp_loss_find(const char *name); /* "cross-entropy", "mse" */

@@ -11,6 +11,11 @@ const rp_executor_kind *rp_executor_find(const char *name) {
     return rp_executor_kinds[i];
 }
 
+void rp_executor_count_none(const rp_executor *executor, const rp_command *command) {
+    const size_t numbers = 2 * (size_t)rp_layout_overlap_classes(executor->job);
+    memset(command->counts.out, 0, numbers * command->counts.count * sizeof *command->counts.out);
+}
+
 uint32_t rp_block_count(const rp_layout *layout, rp_block_kind kind) {
     const uint32_t count[RP_BLOCK_KINDS] = {
         [RP_BLOCK_WEIGHTS] = layout->copies.versions,

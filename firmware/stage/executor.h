@@ -132,6 +132,7 @@ typedef enum {
     RP_COMMAND_RESTORE,
     RP_COMMAND_NORMS,   /* read: sum of squares of each trained parameter's gradient */
     RP_COMMAND_RESULTS, /* read: RP_LOSS_RESULT floats of each of `count` samples */
+    RP_COMMAND_OVERLAP, /* counts: rp_loss_call.overlap of `count` samples after RP_COMMAND_LOSS */
     RP_COMMAND_BLOCK,   /* read: copies `block` to the host, layout->gradient_bytes */
     RP_COMMAND_SUM,     /* sum: becomes the step's gradient */
     RP_COMMAND_TAKE,    /* write: copies host memory to `block` */
@@ -214,6 +215,10 @@ typedef struct {
             rp_block block;
         } read;
         struct {
+            uint32_t *out; /* borrowed until the mark */
+            uint32_t count;
+        } counts;
+        struct {
             /* Added from first to last. The array is read during `issue`; the gradients are
              * borrowed until the mark. */
             const void *const *gradient;
@@ -244,6 +249,9 @@ typedef struct {
         } average;
     };
 } rp_command;
+
+/* Answers RP_COMMAND_OVERLAP for an executor that computes no outputs: all counts are 0. */
+void rp_executor_count_none(const rp_executor *executor, const rp_command *command);
 
 /* ---- the table ------------------------------------------------------------------------------- */
 

@@ -251,6 +251,9 @@ static rp_err digest_issue(rp_executor *executor, const rp_command *command) {
         memcpy(command->read.out, e->results,
                RP_LOSS_RESULT * command->read.count * sizeof *e->results);
         return RP_OK;
+    case RP_COMMAND_OVERLAP:
+        rp_executor_count_none(executor, command);
+        return RP_OK;
     case RP_COMMAND_ROW:
         rp_digest_read_row(e, command->read.block, (char *)command->read.out);
         return RP_OK;

@@ -104,6 +104,8 @@ static rp_err opencl_issue(rp_executor *executor, const rp_command *command) {
         return rp_opencl_norms(e, command->read.out);
     case RP_COMMAND_RESULTS:
         return rp_opencl_results(e, command->read.out, command->read.count);
+    case RP_COMMAND_OVERLAP:
+        return rp_opencl_overlap(e, command->counts.out, command->counts.count);
     case RP_COMMAND_BLOCK:
         return rp_opencl_read_block(e, command->read.block, command->read.out);
     case RP_COMMAND_SUM:

@@ -219,6 +219,15 @@ size_t rp_layout_row_result_bytes(const rp_job *job) {
     return rows > 1 ? RP_LOSS_RESULT * rows * rp_job_pass_samples(job) * sizeof(float) : 0;
 }
 
+uint32_t rp_layout_overlap_classes(const rp_job *job) {
+    return rp_job_is_last(job) && job->loss_options.classes_first ? rp_model_out(job->model)->dim[0]
+                                                                  : 0;
+}
+
+size_t rp_layout_overlap_bytes(const rp_job *job) {
+    return 2 * (size_t)rp_layout_overlap_classes(job) * job->batch * sizeof(uint32_t);
+}
+
 /* Memory for targets, losses, and the norms of the gradients. */
 static void count_ends(const rp_job *job, rp_layout *layout, uint32_t align) {
     const uint32_t trained = layout->trained_count;
@@ -236,6 +245,7 @@ static void count_ends(const rp_job *job, rp_layout *layout, uint32_t align) {
         layout->scratch_bytes +=
             rp_darena_round(RP_LOSS_RESULT * (size_t)job->batch * sizeof(float), align);
         layout->scratch_bytes += rp_darena_round(rp_layout_row_result_bytes(job), align);
+        layout->scratch_bytes += rp_darena_round(rp_layout_overlap_bytes(job), align);
     }
 }
 

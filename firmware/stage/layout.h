@@ -166,6 +166,11 @@ uint32_t rp_layout_weight_copies(const rp_layout *layout);
 
 /* Memory for the losses of single targets; 0: a sample has only one. */
 size_t rp_layout_row_result_bytes(const rp_job *job);
+/* Classes whose overlap an evaluation counts, as rp_loss_call.overlap; 0: the targets of a sample
+ * are not the pixels of an image, or the stage is not the last. */
+uint32_t rp_layout_overlap_classes(const rp_job *job);
+/* Memory for these counts. */
+size_t rp_layout_overlap_bytes(const rp_job *job);
 
 /* errors LIMIT if more than RP_CUT_TENSORS_MAX tensors cross a boundary; MEMORY */
 rp_err rp_layout_make(rp_arena *arena, const rp_job *job, rp_gemm_choice gemm, uint32_t align_bytes,

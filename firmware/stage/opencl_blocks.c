@@ -34,6 +34,12 @@ rp_err rp_opencl_results(rp_opencl *e, float *out, uint32_t samples) {
     return read_floats(e, out, e->results, RP_LOSS_RESULT * samples);
 }
 
+rp_err rp_opencl_overlap(rp_opencl *e, uint32_t *out, uint32_t samples) {
+    return rp_buffer_read(e->device, out, e->overlap, 0,
+                          2 * (size_t)rp_layout_overlap_classes(e->base.job) * samples *
+                              sizeof *out);
+}
+
 /* Copies a block by parameter, because its parts are aligned on the device but packed on the host.
  * Exactly one of `out` and `in` is not NULL. */
 static rp_err move_block(rp_opencl *e, rp_block block, float *out, const float *in) {

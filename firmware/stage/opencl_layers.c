@@ -150,6 +150,7 @@ static rp_err run_loss(rp_opencl *e, const rp_pass *pass, bool gradient) {
         .result = e->results,
         .row_result = e->row_results,
         .result_first = pass->op->samples.first,
+        .overlap = gradient ? NULL : e->overlap,
     };
     RP_TRY(rp_loss_run(job->loss, &call));
 fail:

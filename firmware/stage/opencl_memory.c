@@ -222,6 +222,9 @@ static rp_err take_ends(rp_opencl *e) {
         if (rp_layout_row_result_bytes(job)) {
             RP_TRY(rp_darena_take(e->memory, rp_layout_row_result_bytes(job), &e->row_results));
         }
+        if (rp_layout_overlap_bytes(job)) {
+            RP_TRY(rp_darena_take(e->memory, rp_layout_overlap_bytes(job), &e->overlap));
+        }
     }
 fail:
     return err;

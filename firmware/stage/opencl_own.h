@@ -51,7 +51,7 @@ typedef struct {
     rp_buffer *
         *recomputed; /* memory shared by groups that are recomputed, by buffer of the layout */
     rp_buffer **value_pool, **grad_pool;
-    rp_buffer *workspace, *target, *results, *row_results, *spans, *norms,
+    rp_buffer *workspace, *target, *results, *row_results, *overlap, *spans, *norms,
         *probe_norms[RP_PROBE_NORMS];
     rp_buffer *encoded; /* a boundary tensor in its codec's format, for the op being enqueued */
     rp_buffer *decoded; /* a sample of it, decoded as the receiver will see it */
@@ -114,6 +114,7 @@ rp_err rp_opencl_take_losses(rp_executor *executor, rp_codec_loss out[2]) RP_MUS
 rp_err rp_opencl_copy(rp_opencl *e, rp_block from, rp_block to) RP_MUST_CHECK;
 rp_err rp_opencl_norms(rp_opencl *e, float *out) RP_MUST_CHECK;
 rp_err rp_opencl_results(rp_opencl *e, float *out, uint32_t samples) RP_MUST_CHECK;
+rp_err rp_opencl_overlap(rp_opencl *e, uint32_t *out, uint32_t samples) RP_MUST_CHECK;
 rp_err rp_opencl_read_block(rp_opencl *e, rp_block block, float *out) RP_MUST_CHECK;
 rp_err rp_opencl_write_block(rp_opencl *e, rp_block block, const float *from) RP_MUST_CHECK;
 rp_err rp_opencl_sum(rp_opencl *e, const void *const *gradient, uint32_t count) RP_MUST_CHECK;

@@ -387,6 +387,12 @@ rp_err rp_stage_results(rp_stage *stage, float *out, uint32_t samples) {
     return rp_stage_issue(stage, &command);
 }
 
+rp_err rp_stage_overlap(rp_stage *stage, uint32_t *out, uint32_t samples) {
+    const rp_command command = {.kind = RP_COMMAND_OVERLAP,
+                                .counts = {.out = out, .count = samples}};
+    return rp_stage_issue(stage, &command);
+}
+
 /* Arguments of the optimiser for a replica; `step` determines the learning rate. */
 static rp_optimise optimise_of(const rp_stage *stage, uint32_t replica, uint32_t block,
                                uint64_t step) {

@@ -143,6 +143,9 @@ rp_err rp_stage_update(rp_stage *stage, const rp_op *op, float grad_scale, bool 
 /* (loss, correct) of every sample of the step, into 2 * samples host floats, borrowed until the
  * mark. */
 rp_err rp_stage_results(rp_stage *stage, float *out, uint32_t samples) RP_MUST_CHECK;
+/* Counts of the classes of every sample of an evaluated step, as rp_loss_call.overlap, into 2 *
+ * rp_layout_overlap_classes() * samples numbers, borrowed until the mark. */
+rp_err rp_stage_overlap(rp_stage *stage, uint32_t *out, uint32_t samples) RP_MUST_CHECK;
 
 /* Mean seconds of the stage's layers for an op of `samples` (at most those of a microbatch) over
  * `repeats` runs, without copies to and from the host. The time is measured, except where the

@@ -38,7 +38,7 @@
     X(TRACE,            trace,            Trace,           BOARD, CONTROL, 1, 1, BYTES)   \
     X(FINISHED,         finished,         Finished,        BOARD, CONTROL, 1, 1, U64)     \
     X(EVALUATE,         evaluate,         Evaluate,        HOST,  CONTROL, 0, 0, NONE)    \
-    X(EVALUATE_DONE,    evaluate_done,    EvaluateDone,    BOARD, CONTROL, 0, 0, NONE)    \
+    X(EVALUATE_DONE,    evaluate_done,    EvaluateDone,    BOARD, CONTROL, 0, 1, F64)     \
     X(SAVE,             save,             Save,            HOST,  CONTROL, 0, 0, NONE)    \
     X(TENSOR,           tensor,           Tensor,          ANY,   CONTROL, 1, 1, TENSOR)  \
     X(IN_FLIGHT,        in_flight,        InFlight,        ANY,   CONTROL, 0, 1, BYTES)   \

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -455,23 +456,26 @@ rp_err rp_checkpoint_mark_evaluated(const char *folder, rp_split split, uint64_t
     evaluated_path(folder, split, path, sizeof path);
     FILE *file = rp_replace_begin(path);
     const bool good =
-        file && fprintf(file, "%" PRIu64 " %.17g %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", step,
-                        score->loss, score->samples, score->correct, score->counted) > 0;
+        file &&
+        fprintf(file, "%" PRIu64 " %.17g %" PRIu64 " %" PRIu64 " %" PRIu64 " %.17g\n", step,
+                score->loss, score->samples, score->correct, score->counted, score->mean_iou) > 0;
     return rp_replace_end(file, path, good);
 }
 
 void rp_checkpoint_read_evaluated(const char *folder, rp_split split, rp_position *position) {
     char path[PATH_BYTES];
-    char line[128] = "";
+    char line[192] = "";
     uint64_t step;
     rp_position_score *score = rp_position_score_of(position, split);
     evaluated_path(folder, split, path, sizeof path);
     FILE *file = fopen(path, "r");
     const int values = file && fgets(line, sizeof line, file)
-                           ? sscanf(line, "%" SCNu64 " %lf %" SCNu64 " %" SCNu64 " %" SCNu64, &step,
-                                    &score->loss, &score->samples, &score->correct, &score->counted)
+                           ? sscanf(line, "%" SCNu64 " %lf %" SCNu64 " %" SCNu64 " %" SCNu64 " %lf",
+                                    &step, &score->loss, &score->samples, &score->correct,
+                                    &score->counted, &score->mean_iou)
                            : 0;
     score->counted = values == 4 ? score->samples : score->counted; /* of former versions */
+    score->mean_iou = values < 6 ? (double)NAN : score->mean_iou;
     if (file) {
         (void)fclose(file);
     }

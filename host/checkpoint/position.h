@@ -18,6 +18,7 @@ typedef struct {
     bool done;
     double loss;                        /* mean over the targets that count */
     uint64_t samples, counted, correct; /* counted, correct: targets */
+    double mean_iou;                    /* of the classes of pixels; NAN: unknown */
 } rp_position_score;
 
 typedef struct {

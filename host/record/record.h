@@ -15,6 +15,7 @@ typedef struct {
     bool known;
     double loss;                        /* mean over the targets that count */
     uint64_t samples, counted, correct; /* counted, correct: targets */
+    double mean_iou;                    /* of the classes of pixels; NAN: unknown */
 } rp_record_score;
 
 /* Texts are borrowed until close. */

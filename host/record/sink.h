@@ -52,6 +52,7 @@ typedef struct {
     uint64_t step;     /* steps done before the evaluation */
     double loss;
     double accuracy; /* share 0..1; negative: the targets are no classes */
+    double mean_iou; /* of the classes of pixels, 0..1; NAN: unknown */
     uint64_t samples;
     double time_s, wall_s;
 } rp_sink_eval;

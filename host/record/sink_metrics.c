@@ -214,6 +214,9 @@ static rp_err on_eval(void *sink, const rp_sink_eval *eval) {
     if (line && eval->accuracy >= 0) {
         (void)json_object_set_new(line, "accuracy", rp_json_of_real(eval->accuracy));
     }
+    if (line && file->targets == RP_TARGETS_PIXELS && isfinite(eval->mean_iou)) {
+        (void)json_object_set_new(line, "mean_iou", rp_json_of_real(eval->mean_iou));
+    }
     if (line) {
         rp_targets_put_loss(line, file->targets, eval->loss, &good);
         (void)json_object_set_new(line, "samples", json_integer((json_int_t)eval->samples));

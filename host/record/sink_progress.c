@@ -590,6 +590,7 @@ static rp_err on_eval(void *sink, const rp_sink_eval *eval) {
     const bool classes = eval->accuracy >= 0;
     char loss[32] = "not finite";
     char accuracy[32] = "";
+    char mean_iou[32] = "";
     char text[160];
     if (p->without_losses) {
         (void)snprintf(text, sizeof text, "step %" PRIu64 ": evaluated", eval->step);
@@ -602,8 +603,11 @@ static rp_err on_eval(void *sink, const rp_sink_eval *eval) {
     if (classes) {
         (void)snprintf(accuracy, sizeof accuracy, ", accuracy %.2f %%", 100 * eval->accuracy);
     }
-    (void)snprintf(text, sizeof text, "step %" PRIu64 ": %s loss %s%s", eval->step, eval->split,
-                   loss, accuracy);
+    if (p->targets == RP_TARGETS_PIXELS && isfinite(eval->mean_iou)) {
+        (void)snprintf(mean_iou, sizeof mean_iou, ", mean IoU %.2f %%", 100 * eval->mean_iou);
+    }
+    (void)snprintf(text, sizeof text, "step %" PRIu64 ": %s loss %s%s%s", eval->step, eval->split,
+                   loss, accuracy, mean_iou);
     put_line(sink, text);
     return RP_OK;
 }

@@ -65,8 +65,12 @@ static void print_score(FILE *file, const char *split, const rp_summary *s,
         (void)fprintf(file, ", accuracy %.2f %%", 100 * score->accuracy);
     }
     const char *word = rp_targets_word(s->targets);
-    (void)fprintf(file, " of %" PRIu64 "%s%s\n", word ? score->counted : score->samples,
+    (void)fprintf(file, " of %" PRIu64 "%s%s", word ? score->counted : score->samples,
                   word ? " " : "", word ? word : "");
+    if (s->targets == RP_TARGETS_PIXELS && isfinite(score->mean_iou)) {
+        (void)fprintf(file, ", mean IoU %.2f %%", 100 * score->mean_iou);
+    }
+    (void)fputc('\n', file);
 }
 
 static void print_recoveries(FILE *file, const rp_summary *s) {

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <pb_decode.h>
 #include <pb_encode.h>
 #include <stddef.h>
@@ -331,6 +332,7 @@ fail:
 
 /* Written for the last step trained, so that a run that resumes after it keeps the point. */
 static rp_err on_eval(void *sink, const rp_sink_eval *eval) {
+    const rp_tensorboard *board = sink;
     const uint64_t last = eval->step > 0 ? eval->step - 1 : 0;
     char name[64];
     rp_err err;
@@ -338,6 +340,10 @@ static rp_err on_eval(void *sink, const rp_sink_eval *eval) {
     if (eval->accuracy >= 0) {
         (void)snprintf(name, sizeof name, "%s/accuracy", eval->split);
         RP_TRY(rp_tensorboard_scalar(sink, name, eval->accuracy, last, eval->wall_s));
+    }
+    if (board->targets == RP_TARGETS_PIXELS && isfinite(eval->mean_iou)) {
+        (void)snprintf(name, sizeof name, "%s/mean_iou", eval->split);
+        RP_TRY(rp_tensorboard_scalar(sink, name, eval->mean_iou, last, eval->wall_s));
     }
 fail:
     return err;

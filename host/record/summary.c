@@ -106,6 +106,9 @@ static void put_score(const rp_summary *s, const char *key, const rp_summary_sco
         rp_json_put(eval, "accuracy", rp_json_of_real(s->without_losses ? NAN : score->accuracy),
                     good);
     }
+    if (s->targets == RP_TARGETS_PIXELS && isfinite(score->mean_iou) && !s->without_losses) {
+        rp_json_put(eval, "mean_iou", rp_json_of_real(score->mean_iou), good);
+    }
     rp_targets_put_loss(eval, s->targets, s->without_losses ? NAN : score->loss, good);
     rp_json_put(eval, "samples", rp_json_of_whole(score->samples), good);
     if (rp_targets_word(s->targets)) {

@@ -83,6 +83,7 @@ typedef struct {
 typedef struct {
     bool known; /* false: omitted */
     double loss, accuracy;
+    double mean_iou;           /* of the classes of pixels; NAN: omitted */
     uint64_t samples, counted; /* counted: targets that count */
 } rp_summary_score;
 

@@ -59,11 +59,15 @@ static void tell_step(const json_t *line, rp_story *out) {
 static void tell_evaluation(const json_t *line, rp_story *out) {
     const char *split = json_string_value(json_object_get(line, "split"));
     const double accuracy = number_of(line, "accuracy");
+    const double mean_iou = number_of(line, "mean_iou");
     out->kind = RP_STORY_EVENT;
     add(out, "step %" PRIu64 ": %s ", out->step, split ? split : "evaluation");
     add_loss(out, number_of(line, "loss"));
     if (accuracy >= 0) {
         add(out, ", accuracy %.2f %%", 100 * accuracy);
+    }
+    if (mean_iou >= 0) {
+        add(out, ", mean IoU %.2f %%", 100 * mean_iou);
     }
 }
 

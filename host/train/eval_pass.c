@@ -3,20 +3,25 @@
 
 static rp_err begin_pass(rp_train *train, rp_split split, uint64_t samples, bool scores) {
     const rp_feed_purpose purpose = scores ? RP_FEED_EVALUATION : RP_FEED_STATISTICS;
-    const rp_Frame order = {.which_body = RP_KIND_EVALUATE,
-                            .body.evaluate = {.samples = samples, .renew_statistics = !scores}};
+    const rp_runfile *run = train->run;
+    const bool overlaps = scores && run->loss_options.classes_first;
+    const rp_Frame order = {
+        .which_body = RP_KIND_EVALUATE,
+        .body.evaluate = {.samples = samples, .renew_statistics = !scores, .overlap = overlaps}};
     rp_eval_pass *pass = &train->pass;
     rp_err err;
     RP_ASSERT(!pass->feed && train->segment_start_ns == 0);
-    RP_ASSERT(samples <= train->run->data.count[split]);
+    RP_ASSERT(samples <= run->data.count[split]);
     *pass = (rp_eval_pass){.split = split,
                            .scores = scores,
-                           .steps = (samples + train->run->batch - 1) / train->run->batch,
+                           .steps = (samples + run->batch - 1) / run->batch,
                            .scored = scores ? samples : 0};
     rp_tally_begin_pass(&train->tally);
     rp_arena_init(&pass->arena, "pass", 0);
     RP_TRY(rp_feed_open(&pass->arena, train->ring, train->plan, train->needs.feeder, split, purpose,
                         0, pass->steps, &pass->feed));
+    RP_TRY(rp_overlap_open(&pass->arena, overlaps ? rp_model_out(run->model)->dim[0] : 0,
+                           run->data.classes, &pass->overlap));
     rp_arena_seal(&pass->arena);
     train->watched = scores;
     RP_TRY(rp_segment_begin(train, &order));
@@ -53,7 +58,8 @@ static rp_err note_score(rp_train *train) {
                                  .loss = sum.loss / (double)counted,
                                  .samples = pass->samples,
                                  .counted = counted,
-                                 .correct = pass->correct};
+                                 .correct = pass->correct,
+                                 .mean_iou = pass->mean_iou};
     const rp_record_score line = rp_train_record_score(score);
     return rp_record_eval(rp_train_record(train),
                           pass->trains && pass->split == RP_SPLIT_VALIDATION, train->position->step,
@@ -75,6 +81,7 @@ static rp_err end_pass(rp_train *train) {
     rp_eval_pass *pass = &train->pass;
     pass->is_over = true;
     rp_feed_close(&pass->feed);
+    pass->mean_iou = rp_overlap_mean_iou(&pass->overlap);
     rp_arena_finish(&pass->arena);
     if (!pass->scores) {
         train->segment_start_ns = 0;
@@ -128,6 +135,8 @@ rp_err rp_train_on_evaluated(rp_train *train, uint32_t board, const rp_message *
                        train->ring->board[board].name);
     }
     RP_TRY(rp_train_check_ignored(train, board, done->samples, done->ignored));
+    RP_TRY(rp_overlap_add(&pass->overlap, message, train->ring->board[board].name,
+                          rp_train_counted(train, done->samples, done->ignored)));
     RP_TRY(rp_tally_add_pass(&train->tally, board, done));
     rp_ring_note_progress(train->ring);
     pass->samples += done->samples;

@@ -130,7 +130,8 @@ rp_record_score rp_train_record_score(const rp_position_score *score) {
                              .loss = score->loss,
                              .samples = score->samples,
                              .counted = score->counted,
-                             .correct = score->correct};
+                             .correct = score->correct,
+                             .mean_iou = score->mean_iou};
 }
 
 rp_record_totals rp_train_totals(const rp_train *train) {

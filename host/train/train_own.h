@@ -4,6 +4,7 @@
 
 #include "stage/record.h"
 #include "train/feed.h"
+#include "train/overlap.h"
 #include "train/tally.h"
 #include "train/train.h"
 
@@ -90,6 +91,8 @@ typedef struct {
     uint64_t steps;
     uint64_t samples, correct; /* reported so far; losses are in the tally */
     uint64_t scored;           /* samples to be reported */
+    rp_overlap overlap;        /* of what was reported, in `arena` */
+    double mean_iou;           /* at the end; NAN: unknown */
     bool is_over;
 } rp_eval_pass;
 

@@ -453,6 +453,15 @@ static void a_damaged_checkpoint_is_passed_over(void **state) {
     expect_err(rp_checkpoint_find(&arena, &run, checkpoints, &path, &found, damaged), RP_ERR_USAGE);
 }
 
+static void write_evaluated(const char *line) {
+    char path[600];
+    (void)snprintf(path, sizeof path, "%s/evaluated", checkpoints);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(line, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
 /* Another cut, seed or schedule is another run, or forwards anew. */
 static void a_checkpoint_is_of_one_run(void **state) {
     (void)state;
@@ -474,13 +483,16 @@ static void a_checkpoint_is_of_one_run(void **state) {
     run.steps = 8;
     expect_ok(rp_checkpoint_find(&arena, &run, checkpoints, &path, &found, damaged));
     assert_false(found.test.done || found.validation.done);
-    const rp_position_score test = {.loss = 0.5, .samples = 24, .counted = 23, .correct = 12};
-    const rp_position_score validation = {.loss = 0.25, .samples = 8, .counted = 8, .correct = 7};
+    const rp_position_score test = {
+        .loss = 0.5, .samples = 24, .counted = 23, .correct = 12, .mean_iou = 0.375};
+    const rp_position_score validation = {
+        .loss = 0.25, .samples = 8, .counted = 8, .correct = 7, .mean_iou = (double)NAN};
     expect_ok(rp_checkpoint_mark_evaluated(checkpoints, RP_SPLIT_TEST, position.step, &test));
     expect_ok(rp_checkpoint_find(&arena, &run, checkpoints, &path, &found, damaged));
     assert_true(found.test.done && !found.validation.done);
     assert_int_equal(found.test.correct, 12);
     assert_int_equal(found.test.counted, 23);
+    expect_close(found.test.mean_iou, 0.375, 0, 0);
     expect_ok(rp_checkpoint_mark_evaluated(checkpoints, RP_SPLIT_VALIDATION, position.step + 1,
                                            &validation));
     expect_ok(rp_checkpoint_find(&arena, &run, checkpoints, &path, &found, damaged));
@@ -491,6 +503,11 @@ static void a_checkpoint_is_of_one_run(void **state) {
     assert_true(found.test.done && found.validation.done);
     expect_close(found.validation.loss, 0.25, 0, 0);
     assert_int_equal(found.validation.samples, 8);
+    assert_true(isnan(found.validation.mean_iou));
+    write_evaluated("3 0.5 24 12\n"); /* of former versions */
+    expect_ok(rp_checkpoint_find(&arena, &run, checkpoints, &path, &found, damaged));
+    assert_true(found.test.done && isnan(found.test.mean_iou));
+    assert_int_equal(found.test.counted, 24);
 }
 
 /* A checkpoint says which plan it was made with. */

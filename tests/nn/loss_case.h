@@ -16,6 +16,7 @@ typedef struct {
     const rp_loss_kind *kind;
     rp_tensor y, dy;
     rp_buffer *target, *result, *row_result;
+    rp_buffer *overlap;     /* NULL at first: not counted */
     float *loss, *gradient; /* after loss_case_run(): [n][RP_LOSS_RESULT], and [n][outputs] */
 } loss_case;
 
@@ -94,7 +95,8 @@ static inline void loss_case_run(loss_case *c, uint32_t step_samples, bool with_
                                .target = c->target,
                                .dy = with_gradient ? &c->dy : NULL,
                                .result = c->result,
-                               .row_result = c->row_result};
+                               .row_result = c->row_result,
+                               .overlap = c->overlap};
     expect_ok(rp_loss_run(c->kind, &call));
     expect_ok(rp_tensor_read(device, c->gradient, &c->dy));
     expect_ok(

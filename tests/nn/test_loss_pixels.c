@@ -5,6 +5,11 @@
 
 enum { TARGETS_MAX = 1024 };
 
+static void take_overlap(loss_case *c) {
+    const size_t bytes = 2 * (size_t)c->n * (c->outputs / c->rows) * sizeof(uint32_t);
+    expect_ok(rp_darena_take(c->memory, bytes, &c->overlap));
+}
+
 /* Opens a golden case, with its targets and the number of them that count. */
 static void open_case(loss_case *c, const rp_st_reader *reader, rp_node *facts, const char *name) {
     rp_loss_options options = {.classes_first = true};
@@ -31,6 +36,7 @@ static void open_case(loss_case *c, const rp_st_reader *reader, rp_node *facts, 
         sent[i * width + rows] = counted;
     }
     loss_case_fill(c, loss_case_golden(reader, name, "y"), sent);
+    take_overlap(c);
 }
 
 /* The number of pixels of a sample that are right, or that count. */
@@ -48,12 +54,46 @@ static double count_pixels(const loss_case *c, const float *y, const float *targ
     return count;
 }
 
+/* Counts the pixels of sample `s` that have class `k` as target and as answer, or as one of the
+ * two. */
+static uint32_t count_class(const loss_case *c, const float *y, const float *target, uint32_t k,
+                            bool both) {
+    const uint32_t outputs = c->outputs / c->rows;
+    uint32_t count = 0;
+    for (uint32_t p = 0; p < c->rows; p++) {
+        uint32_t best = 0;
+        for (uint32_t i = 1; i < outputs; i++) {
+            best = y[i * c->rows + p] > y[best * c->rows + p] ? i : best;
+        }
+        const bool counts = !c->options.ignores || (int32_t)target[p] != c->options.ignore;
+        const bool wanted = (uint32_t)target[p] == k;
+        count += counts && (both ? wanted && best == k : wanted || best == k);
+    }
+    return count;
+}
+
+static void compare_overlap(const loss_case *c, const float *y, const float *target) {
+    const uint32_t outputs = c->outputs / c->rows;
+    const size_t count = 2 * (size_t)c->n * outputs;
+    uint32_t got[TARGETS_MAX];
+    assert_true(count <= TARGETS_MAX);
+    expect_ok(rp_buffer_read_now(golden_device(), got, c->overlap, 0, count * sizeof *got));
+    for (uint32_t s = 0; s < c->n; s++, y += c->outputs, target += c->rows) {
+        for (uint32_t k = 0; k < outputs; k++) {
+            const uint32_t *of = &got[2 * (size_t)outputs * s + k];
+            assert_int_equal(of[0], count_class(c, y, target, k, true));
+            assert_int_equal(of[outputs], count_class(c, y, target, k, false));
+        }
+    }
+}
+
 static void compare_case(loss_case *c, const rp_st_reader *reader, const char *name) {
     const float *y = loss_case_golden(reader, name, "y");
     const float *target = loss_case_golden(reader, name, "target");
     const float *loss = loss_case_golden(reader, name, "loss");
     const float *dy = loss_case_golden(reader, name, "dy");
     loss_case_run(c, c->n, false);
+    compare_overlap(c, y, target);
     for (size_t i = 0; i < (size_t)c->n * c->outputs; i++) {
         expect_close(c->gradient[i], 0, 0, 0);
     }
@@ -132,6 +172,33 @@ static void nothing_counts(void **state) {
     loss_case_close(&c);
 }
 
+/* A pixel with a NaN has a target and no answer; one whose target is no class is left out. */
+static void overlap_of_broken_pixels(void **state) {
+    (void)state;
+    enum { ROWS = 4, OUTPUTS = 2 };
+    const rp_loss_options options = {.classes_first = true};
+    const int32_t target[ROWS] = {0, 1, OUTPUTS, 1};
+    const float y[OUTPUTS * ROWS] = {NAN, 0, 1, 1, 1, 2, 0, 0};
+    const uint32_t want[2 * OUTPUTS] = {0, 1, 2, 2};
+    uint32_t got[2 * OUTPUTS];
+    loss_case c;
+    loss_case_open_rows(&c, "cross-entropy", 1, ROWS, OUTPUTS, &options);
+    take_overlap(&c);
+    loss_case_fill(&c, y, target);
+    loss_case_run(&c, 1, false);
+    expect_ok(rp_buffer_read_now(golden_device(), got, c.overlap, 0, sizeof got));
+    assert_memory_equal(got, want, sizeof got);
+    loss_case_close(&c);
+}
+
+static void mean_of_the_classes(void **state) {
+    (void)state;
+    const double both[] = {1, 0, 0, 3};
+    const double either[] = {4, 2, 0, 4};
+    expect_close(rp_loss_mean_iou(both, either, 4), (0.25 + 0 + 0.75) / 3, 0, 1e-15);
+    assert_true(isnan(rp_loss_mean_iou(both + 2, either + 2, 1)));
+}
+
 static void layouts_are_checked(void **state) {
     (void)state;
     const rp_shape image = rp_shape_3(5, 4, 6);
@@ -150,10 +217,9 @@ static void layouts_are_checked(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equals_pytorch),
-        cmocka_unit_test(class_outside),
-        cmocka_unit_test(nothing_counts),
-        cmocka_unit_test(layouts_are_checked),
+        cmocka_unit_test(equals_pytorch),      cmocka_unit_test(class_outside),
+        cmocka_unit_test(nothing_counts),      cmocka_unit_test(overlap_of_broken_pixels),
+        cmocka_unit_test(mean_of_the_classes), cmocka_unit_test(layouts_are_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

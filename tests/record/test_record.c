@@ -137,8 +137,10 @@ static void every_sink_is_told(void **state) {
         record,
         &(rp_sink_codec){
             .step = 2, .stage = 1, .carries = "gradients", .codec = "int8", .l2_error = 0.0625}));
-    expect_ok(rp_record_eval(record, true, 2, &(rp_record_score){true, 0.25, 32, 32, 16}));
-    expect_ok(rp_record_eval(record, false, 2, &(rp_record_score){true, 0.5, 64, 64, 56}));
+    expect_ok(
+        rp_record_eval(record, true, 2, &(rp_record_score){true, 0.25, 32, 32, 16, (double)NAN}));
+    expect_ok(
+        rp_record_eval(record, false, 2, &(rp_record_score){true, 0.5, 64, 64, 56, (double)NAN}));
     close_record(record, "finished", 4);
     const char *log = slurp("log.jsonl", NULL);
     assert_non_null(strstr(log, "{\"step\":1,\"epoch\":0,\"loss\":2.0,\"lr\":0.25,"
@@ -193,7 +195,8 @@ static void a_run_goes_back(void **state) {
     totals.step = 1;
     train_step(record, 1, 100.0);
     train_step(record, 2, 100.0);
-    expect_ok(rp_record_eval(record, false, 3, &(rp_record_score){true, 9, 64, 64, 1}));
+    expect_ok(
+        rp_record_eval(record, false, 3, &(rp_record_score){true, 9, 64, 64, 1, (double)NAN}));
     expect_ok(rp_record_rewind(record, &totals));
     now.stepped_ns += 10 * RP_NS_PER_S; /* until the boards are back: no step's time */
     train_step(record, 1, 1.0);
@@ -409,15 +412,25 @@ static void pixels_are_counted(void **state) {
     expect_ok(rp_record_open(&arena, &run, &start, &record));
     now.stepped_ns += RP_NS_PER_S / 2;
     expect_ok(rp_record_step(record, 0, 0.5, 0.25, 64, 640));
-    expect_ok(rp_record_eval(record, false, 1, &(rp_record_score){true, 0.25, 10, 100, 25}));
+    expect_ok(rp_record_eval(record, true, 1, &(rp_record_score){true, 0.5, 5, 50, 25, 0.375}));
+    expect_ok(
+        rp_record_eval(record, false, 1, &(rp_record_score){true, 0.25, 10, 100, 25, (double)NAN}));
     close_record(record, "finished", 4);
-    assert_null(strstr(slurp("log.jsonl", NULL), "perplexity"));
-    const char *text = slurp("summary.json", NULL);
+    const char *text = slurp("log.jsonl", NULL);
+    assert_null(strstr(text, "perplexity"));
+    assert_non_null(strstr(text, "\"accuracy\":0.5,\"mean_iou\":0.375,\"samples\":5,"));
+    assert_non_null(strstr(text, "\"accuracy\":0.25,\"samples\":10,"));
+    assert_non_null(strstr(slurp("progress", NULL),
+                           "validation loss 0.5000, accuracy 50.00 %, mean IoU 37.50 %\n"));
+    text = slurp("summary.json", NULL);
+    assert_non_null(strstr(text, "\"mean_iou\": 0.375"));
     assert_non_null(strstr(text, "\"pixels\": 100"));
     assert_null(strstr(text, "perplexity"));
     assert_null(strstr(text, "tokens"));
     (void)fflush(result);
-    assert_non_null(strstr(slurp("result", NULL), "accuracy 25.00 % of 100 pixels\n"));
+    text = slurp("result", NULL);
+    assert_non_null(strstr(text, "accuracy 50.00 % of 50 pixels, mean IoU 37.50 %\n"));
+    assert_non_null(strstr(text, "accuracy 25.00 % of 100 pixels\n"));
 }
 
 /* Losses of characters are also perplexities and bits, and speeds are also of tokens. */
@@ -432,7 +445,8 @@ static void tokens_have_their_units(void **state) {
         now.stepped_ns += RP_NS_PER_S / 2;
         expect_ok(rp_record_step(record, step, step == 0 ? 2 : log(2), 0.25, 64, 640));
     }
-    expect_ok(rp_record_eval(record, false, 2, &(rp_record_score){true, 3 * log(2), 10, 100, 25}));
+    expect_ok(rp_record_eval(record, false, 2,
+                             &(rp_record_score){true, 3 * log(2), 10, 100, 25, (double)NAN}));
     close_record(record, "finished", 4);
     const char *text = slurp("log.jsonl", NULL);
     assert_non_null(strstr(text, "\"tokens_per_s\":1280.0,\"perplexity\":2.0,\"bits\":1.0}\n"));

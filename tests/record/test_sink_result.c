@@ -41,7 +41,7 @@ static void text_for_a_person(void **state) {
                         "train loss 2.5000, 1000 samples/s, bubble 25 %\n"
                         "test loss 0.5000, accuracy 87.50 % of 64\n"
                         "everything is in runs/x\n");
-    summary.validation = (rp_summary_score){true, 0.25, 0.5, 32, 32};
+    summary.validation = (rp_summary_score){true, 0.25, 0.5, (double)NAN, 32, 32};
     assert_non_null(strstr(result_of(&summary, RP_FORMAT_TEXT, NULL),
                            "validation loss 0.2500, accuracy 50.00 % of 32\n"
                            "test loss 0.5000, accuracy 87.50 % of 64\n"));

@@ -144,7 +144,7 @@ static void parts_of_the_data(void **state) {
     (void)state;
     char text[4096];
     rp_summary both = whole;
-    both.validation = (rp_summary_score){true, 0.25, 0.75, 500, 500};
+    both.validation = (rp_summary_score){true, 0.25, 0.75, (double)NAN, 500, 500};
     both.eval_split = "test";
     FILE *file = fmemopen(text, sizeof text, "w");
     expect_ok(rp_summary_print(&both, file));

@@ -8,6 +8,7 @@ import random
 import unittest
 
 from rings import RingCase, few_when_short
+from spread import spread
 
 # Of two boards and of three.
 CUTS = {
@@ -149,12 +150,36 @@ cut: []
         self.assertEqual((after["samples"], after["pixels"], after["accuracy"]),
                          tuple(summary["eval"][key] for key in ("samples", "pixels", "accuracy")))
         self.assertAlmostEqual(after["loss"], summary["eval"]["loss"], places=5)
+        self.assertAlmostEqual(after["mean_iou"], summary["eval"]["mean_iou"], places=9)
         self.assertNotIn("perplexity", summary["eval"])
         text, _ = self.ringpipe("predict", self.dir / "last", self.dir / "x_test.npy", "--format",
                                 "json")
         got = sum((sum(answer["mask"], []) for answer in json.loads(text)["predictions"]), [])
         right = sum(a == b for a, b in zip(got, mask, strict=True))
         self.assertAlmostEqual(right / after["pixels"], after["accuracy"], places=6)
+
+    def test_overlap_of_a_shared_stage(self):
+        """Boards that share the last stage count the classes of their own samples."""
+        (self.dir / "net.yaml").write_text("""\
+input: [3, 32, 32]
+layers:
+  - {name: c1, kind: conv2d, out: 8, kernel: 3, pad: 1}
+  - {name: r1, kind: relu}
+  - {name: c2, kind: conv2d, out: 3, kernel: 3, pad: 1}
+""")
+        run = self.masked_run(self.dir / "net.yaml", 24, 13)
+        sets = ("train.batch=8", "train.microbatch=4", "train.epochs=4")
+        row = self.train(run, "row", *sets, "ring.boards=2", "cut=[c2]")
+        plan = json.loads((self.dir / "row" / "plan.json").read_text())
+        (self.dir / "shared.json").write_text(json.dumps(spread(plan, [[0, 1], [0, 0.3, 1]])))
+        words = [w for key in (*sets, "ring.boards=3", "cut=auto") for w in ("--set", key)]
+        out, _ = self.ringpipe("train", run, "--out", "shared", "--format", "json",
+                               "--plan", self.dir / "shared.json", *words)
+        shared = json.loads(out)
+        self.assertEqual((shared["stages"], shared["boards"]), (2, 3))
+        self.assertGreater(row["eval"]["mean_iou"], 0.2)
+        self.assertAlmostEqual(shared["eval"]["mean_iou"], row["eval"]["mean_iou"], delta=0.002)
+        self.assertEqual(shared["eval"]["pixels"], row["eval"]["pixels"])
 
     def test_lists(self):
         """`list` and `inspect` know each net."""
