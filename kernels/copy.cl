@@ -28,6 +28,14 @@ kernel void sum_two(global float *y, ulong y_first, global const float *a, ulong
     }
 }
 
+/* x[x_first + i] *= factor. Grid: as sum_two. */
+kernel void scale_all(global float *x, ulong x_first, uint count, float factor) {
+    uint i = (uint)get_global_id(0) * 16;
+    if (i < count) {
+        store16(load16(x + x_first + i, count - i, 0.0f) * factor, x + x_first + i, count - i);
+    }
+}
+
 /* out[out_first + i] = y[y_first + i] > 0 ? dy[dy_first + i] : 0, with d_relu's rule for a NaN.
  * Grid: as sum_two. */
 kernel void mask_positive(global float *out, ulong out_first, global const float *dy,

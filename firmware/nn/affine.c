@@ -19,6 +19,7 @@ rp_err rp_affine_parse(rp_layer *layer, rp_node *keys, const rp_model_data *data
     RP_TRY(rp_layer_read_out(keys, data, &spec->out));
     RP_TRY(rp_node_bool(keys, "bias", &spec->bias));
     RP_TRY(flattens(layer) ? RP_OK : rp_node_word(keys, "layout", layouts, &spec->in_out));
+    RP_TRY(flattens(layer) ? RP_OK : rp_lora_parse(layer, keys, &spec->lora));
 fail:
     return err;
 }
@@ -56,21 +57,32 @@ rp_err rp_affine_plan(const rp_layer *layer, const rp_shape *in, rp_layer_plan *
         .flops_forward = 2 * products,
         .flops_backward = (layer->frozen ? 2 : 4) * products,
     };
-    return RP_OK;
+    return spec->lora.rank ? rp_lora_plan(layer, &spec->lora, &sizes, out) : RP_OK;
 }
 
-void rp_affine_fuse_relu(rp_layer *layer) {
+/* A sum with a second product is complete only after both. */
+bool rp_affine_fuse_relu(rp_layer *layer) {
     rp_affine_spec *spec = layer->spec;
-    spec->relu = true;
+    spec->relu = spec->lora.rank == 0;
+    return spec->relu;
 }
 
-/* What the products need, then masked dy, then the chunks of db. */
+/* What the products need at the start of the workspace. */
+static size_t products_floats(const rp_affine_spec *spec, const rp_products *sizes,
+                              rp_gemm_choice choice) {
+    const size_t own = rp_products_floats(sizes, choice);
+    const size_t other = rp_lora_products_floats(&spec->lora, sizes, choice);
+    return own > other ? own : other;
+}
+
+/* What the products need, then masked dy, then the chunks of db, or what `lora` needs. */
 size_t rp_affine_workspace_bytes(const rp_layer *layer, const rp_layer_plan *plan_of,
                                  const rp_shape *in, uint32_t n, rp_gemm_choice choice) {
     (void)plan_of;
     const rp_affine_spec *spec = layer->spec;
     const rp_products sizes = sizes_of(layer, in, n);
-    size_t floats = rp_products_floats(&sizes, choice);
+    size_t floats = products_floats(spec, &sizes, choice);
+    floats += rp_lora_floats(&spec->lora, &sizes);
     floats += spec->relu ? (size_t)sizes.rows * sizes.out : 0;
     floats += spec->bias ? rp_layer_bias_floats(sizes.rows, sizes.out, 1) : 0;
     return floats * sizeof(float);
@@ -79,18 +91,40 @@ size_t rp_affine_workspace_bytes(const rp_layer *layer, const rp_layer_plan *pla
 rp_err rp_affine_forward(const rp_layer_call *call) {
     const rp_affine_spec *spec = call->layer->spec;
     const rp_products sizes = sizes_of(call->layer, &call->in[0], call->n);
-    return rp_products_forward(call, &sizes, rp_layer_rows(call->y, sizes.out),
+    rp_err err;
+    RP_TRY(rp_products_forward(call, &sizes, rp_layer_rows(call->y, sizes.out),
                                rp_layer_rows(call->x[0], sizes.in), call->param[WEIGHT]->buffer,
                                &(rp_epilogue){.bias_axis = spec->bias ? RP_BIAS_COL : RP_BIAS_NONE,
                                               .bias = spec->bias ? call->param[BIAS]->buffer : NULL,
-                                              .relu = spec->relu});
+                                              .relu = spec->relu}));
+    if (spec->lora.rank) {
+        RP_TRY(rp_lora_forward(call, &spec->lora, &sizes,
+                               products_floats(spec, &sizes, rp_device_gemm(call->device))));
+    }
+fail:
+    return err;
+}
+
+/* The gradients of W and of the bias; the workspace is free from `used` on. */
+static rp_err find_dw(const rp_layer_call *call, const rp_products *sizes, rp_rows dy,
+                      uint64_t used) {
+    const rp_affine_spec *spec = call->layer->spec;
+    rp_err err;
+    RP_TRY(rp_products_weight(call, sizes, call->dparam[WEIGHT]->buffer, dy,
+                              rp_layer_rows(call->x[0], sizes->in)));
+    if (spec->bias) {
+        RP_TRY(rp_layer_bias_gradient(call, call->dparam[BIAS]->buffer, used, dy, sizes->rows,
+                                      sizes->out, 1));
+    }
+fail:
+    return err;
 }
 
 rp_err rp_affine_backward(const rp_layer_call *call) {
     const rp_affine_spec *spec = call->layer->spec;
     const rp_products sizes = sizes_of(call->layer, &call->in[0], call->n);
-    rp_err err;
-    size_t used = rp_products_floats(&sizes, rp_device_gemm(call->device));
+    rp_err err = RP_OK;
+    size_t used = products_floats(spec, &sizes, rp_device_gemm(call->device));
     rp_rows dy = rp_layer_rows(call->dy, sizes.out);
     if (spec->relu) {
         dy = (rp_rows){call->workspace, used, sizes.out};
@@ -101,15 +135,11 @@ rp_err rp_affine_backward(const rp_layer_call *call) {
         RP_TRY(rp_products_input(call, &sizes, rp_layer_rows(call->dx[0], sizes.in), dy,
                                  call->param[WEIGHT]->buffer, call->dx_add[0]));
     }
-    if (call->want_dw) {
-        RP_TRY(rp_products_weight(call, &sizes, call->dparam[WEIGHT]->buffer, dy,
-                                  rp_layer_rows(call->x[0], sizes.in)));
-        if (spec->bias) {
-            RP_TRY(rp_layer_bias_gradient(call, call->dparam[BIAS]->buffer, used, dy, sizes.rows,
-                                          sizes.out, 1));
-        }
+    if (spec->lora.rank) {
+        RP_TRY(rp_lora_backward(call, &spec->lora, &sizes, used));
+    } else if (call->want_dw) {
+        RP_TRY(find_dw(call, &sizes, dy, used));
     }
-    return RP_OK;
 fail:
     return err;
 }

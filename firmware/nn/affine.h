@@ -13,16 +13,17 @@
 #ifndef RP_NN_AFFINE_H
 #define RP_NN_AFFINE_H
 
-#include "nn/layer.h"
+#include "nn/lora.h"
 
 typedef struct {
-    bool
-        flattens; /* a sample is one row; otherwise its last axis is, and there is a key `layout` */
+    /* a sample is one row; otherwise its last axis is, and there are keys `layout` and `lora` */
+    bool flattens;
 } rp_affine_facts;
 
 typedef struct {
     uint32_t out, in_out; /* in_out: 1 if W is stored [in, out] */
     bool bias, relu;
+    rp_lora lora;
 } rp_affine_spec;
 
 rp_err rp_affine_parse(rp_layer *layer, rp_node *keys, const rp_model_data *data) RP_MUST_CHECK;
@@ -31,7 +32,7 @@ size_t rp_affine_workspace_bytes(const rp_layer *layer, const rp_layer_plan *pla
                                  const rp_shape *in, uint32_t n, rp_gemm_choice choice);
 rp_err rp_affine_forward(const rp_layer_call *call) RP_MUST_CHECK;
 rp_err rp_affine_backward(const rp_layer_call *call) RP_MUST_CHECK;
-void rp_affine_fuse_relu(rp_layer *layer);
+bool rp_affine_fuse_relu(rp_layer *layer);
 
 #define RP_AFFINE_FUNCTIONS                                                                        \
     .spec_bytes = sizeof(rp_affine_spec), .inputs_min = 1, .inputs_max = 1,                        \

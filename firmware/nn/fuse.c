@@ -50,7 +50,9 @@ rp_err rp_model_fuse(rp_model *model, const rp_cut *cut, uint32_t *fused) {
             continue;
         }
         rp_layer *layer = &model->layer[i - 1];
-        layer->kind->fuse_relu(layer);
+        if (!layer->kind->fuse_relu(layer)) {
+            continue;
+        }
         RP_TRY(rp_layer_make_plan(layer, model->in[i - 1], &model->plan[i - 1]));
         model->layer[i].kind = &done_before;
         RP_TRY(rp_layer_make_plan(&model->layer[i], model->in[i], &model->plan[i]));

@@ -163,8 +163,8 @@ struct rp_layer_kind {
     /* Once per optimiser step, before the update (deferred batch statistics); NULL = nothing. */
     rp_err (*commit)(const rp_layer_call *call);
     /* Makes the layer apply max(., 0) to its output; plan() must be called again (it may now need
-     * y). NULL if the kind cannot. */
-    void (*fuse_relu)(rp_layer *layer);
+     * y). NULL if the kind cannot; false if this layer cannot. */
+    bool (*fuse_relu)(rp_layer *layer);
     /* Constants of a kind that shares functions with others, e.g. rp_activation, or NULL. */
     const void *facts;
 };

@@ -97,9 +97,10 @@ static rp_err plan_conv2d(const rp_layer *layer, const rp_shape *in, rp_layer_pl
     return RP_OK;
 }
 
-static void fuse_relu(rp_layer *layer) {
+static bool fuse_relu(rp_layer *layer) {
     rp_conv_spec *spec = layer->spec;
     spec->relu = true;
+    return true;
 }
 
 /* ---- the products --------------------------------------------------------------------------- */

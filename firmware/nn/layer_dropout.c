@@ -5,7 +5,7 @@
  * therefore agree, and neither the cut nor the microbatch size changes the mask. */
 #include <stdio.h>
 
-#include "nn/layer_common.h"
+#include "nn/dropout.h"
 
 enum { GROUP_ITEMS = 16, ITEM_WORDS = 64 };
 
@@ -32,11 +32,10 @@ static rp_err plan_dropout(const rp_layer *layer, const rp_shape *in, rp_layer_p
     return RP_OK;
 }
 
-/* Passes the layer's stream and p to the kernel. Evaluation keeps everything. */
-static rp_err mask_elements(const rp_layer_call *call, const rp_tensor *to, const rp_tensor *from,
-                            bool add) {
-    const dropout_spec *spec = call->layer->spec;
-    const double p = call->training ? spec->p : 0.0;
+/* Passes the layer's stream and p to the kernel. */
+rp_err rp_dropout_mask(const rp_layer_call *call, rp_rows to, rp_rows from, double chance,
+                       bool add) {
+    const double p = call->training ? chance : 0.0;
     const size_t elements = rp_shape_count(&call->in[0]);
     const size_t count = call->n * elements;
     const uint64_t first = call->sample_first * elements;
@@ -47,8 +46,10 @@ static rp_err mask_elements(const rp_layer_call *call, const rp_tensor *to, cons
     const rp_rng rng = rp_rng_named(call->seed, name);
     RP_TRY(rp_kernel_find(call->device, "dropout", "dropout", NULL, &kernel));
     rp_launch launch = rp_launch_begin(kernel);
-    rp_arg_tensor(&launch, to);
-    rp_arg_tensor(&launch, from);
+    rp_arg_buffer(&launch, to.buffer);
+    rp_arg_u64(&launch, to.first);
+    rp_arg_buffer(&launch, from.buffer);
+    rp_arg_u64(&launch, from.first);
     rp_arg_u32(&launch, (uint32_t)count);
     rp_arg_u64(&launch, first);
     rp_arg_u32(&launch, rng.key[0]);
@@ -63,6 +64,12 @@ fail:
     return err;
 }
 
+static rp_err mask_tensor(const rp_layer_call *call, const rp_tensor *to, const rp_tensor *from,
+                          bool add) {
+    const dropout_spec *spec = call->layer->spec;
+    return rp_dropout_mask(call, rp_layer_rows(to, 0), rp_layer_rows(from, 0), spec->p, add);
+}
+
 static rp_err forward_dropout(const rp_layer_call *call) {
     if (call->layer->frozen) {
         return rp_layer_copy(call, call->y, call->x[0], &call->in[0], false);
@@ -70,7 +77,7 @@ static rp_err forward_dropout(const rp_layer_call *call) {
     if (!call->training && rp_tensor_same_memory(call->x[0], call->y)) {
         return RP_OK;
     }
-    return mask_elements(call, call->y, call->x[0], false);
+    return mask_tensor(call, call->y, call->x[0], false);
 }
 
 static rp_err backward_dropout(const rp_layer_call *call) {
@@ -80,7 +87,7 @@ static rp_err backward_dropout(const rp_layer_call *call) {
     if (call->layer->frozen) {
         return rp_layer_copy(call, call->dx[0], call->dy, &call->in[0], call->dx_add[0]);
     }
-    return mask_elements(call, call->dx[0], call->dy, call->dx_add[0]);
+    return mask_tensor(call, call->dx[0], call->dy, call->dx_add[0]);
 }
 
 const rp_layer_kind rp_layer_dropout = {

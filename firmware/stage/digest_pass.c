@@ -47,7 +47,7 @@ static rp_digest_layer describe_layer(const rp_digest_pass *pass, uint32_t posit
     for (uint32_t p = params.first; p < params.first + params.count; p++) {
         if (pass->layout->trained[p] != RP_NOT_TRAINED) {
             own[count++] = pass->weights[pass->layout->trained[p]];
-        } else if (layer->frozen) {
+        } else if (param_at(pass, p)->role == RP_PARAM_FROZEN) {
             own[count++] = pass->running[p];
         }
     }

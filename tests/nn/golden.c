@@ -124,7 +124,7 @@ static void describe_case(layer_rig *rig, rp_node *keys, const char *name, uint3
     expect_ok(rp_node_done(keys));
     if (relu) {
         assert_non_null(layer->kind->fuse_relu);
-        layer->kind->fuse_relu(layer);
+        assert_true(layer->kind->fuse_relu(layer));
     }
     expect_ok(layer->kind->plan(layer, in, &rig->plan));
     rig->call = (rp_layer_call){.device = golden_device(),

@@ -25,6 +25,7 @@ static const char *value_of(const char *kind, const char *key) {
                                             {"shared", "true"},
                                             {"mode", "max"},
                                             {"layout", "in-out"},
+                                            {"lora", "{rank: 2}"},
                                             {"dims", "1"},
                                             {"heads", "2"},
                                             {"kv_heads", "1"},
