@@ -91,6 +91,32 @@ fail:
     return err;
 }
 
+/* Tensors that cross the boundary before a layer. */
+static uint32_t count_crossing(const rp_model *model, uint32_t layer) {
+    rp_boundary boundary;
+    return layer < model->layer_count && rp_cut_boundary_at(model, layer, &boundary) == RP_OK
+               ? boundary.count
+               : RP_CUT_TENSORS_MAX + 1;
+}
+
+/* Whether the layer keeps more for its backward than its output, as recurrent layers do. */
+static bool keeps_more(const rp_layer_plan *plan) {
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < plan->saved_count; i++) {
+        bytes += plan->saved[i].sample_bytes;
+    }
+    return bytes > rp_shape_count(&plan->out) * sizeof(float);
+}
+
+/* A block begins at a layer that only one tensor reaches, and that opens a skip connection or keeps
+ * more than its output: a residual unit, half a transformer block, an LSTM layer. */
+static void find_blocks(const rp_model *model, bool *begins) {
+    for (uint32_t i = 1; i < model->layer_count; i++) {
+        const bool opens = i + 1 < model->layer_count && count_crossing(model, i + 1) > 1;
+        begins[i] = count_crossing(model, i) == 1 && (opens || keeps_more(&model->plan[i]));
+    }
+}
+
 rp_err rp_recompute_read(rp_node *root, const rp_model *model, const rp_cut *cut, bool *stage,
                          bool *begins, bool *is_auto) {
     const rp_node *node = rp_node_find(root, "recompute");
@@ -106,8 +132,11 @@ rp_err rp_recompute_read(rp_node *root, const rp_model *model, const rp_cut *cut
         }
         return RP_OK;
     }
-    if (strcmp(word, "all") != 0) {
-        return rp_node_fail(node, "expected none, all, auto, or a list of stages and layers");
+    if (strcmp(word, "blocks") == 0) {
+        find_blocks(model, begins);
+    } else if (strcmp(word, "all") != 0) {
+        return rp_node_fail(node,
+                            "expected none, all, blocks, auto, or a list of stages and layers");
     }
     for (uint32_t k = 0; k < cut->stage_count; k++) {
         stage[k] = true;

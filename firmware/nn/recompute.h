@@ -7,10 +7,11 @@
 
 #include "nn/cut.h"
 
-/* Reads `recompute` of `root`: none (the default), all, auto (*is_auto; none is chosen yet), or a
- * list of stages by number, each one group, and of layers by name, each of which begins a group in
- * its stage. stage: [stages]; begins: [layers]; both initialised to false by the caller.
- * errors  USAGE with file, line and key */
+/* Reads `recompute` of `root`: none (the default), all, blocks (all stages, with a group for each
+ * residual unit or recurrent layer), auto (*is_auto; none is chosen yet), or a list of stages by
+ * number, each one group, and of layers by name, each of which begins a group in its stage. stage:
+ * [stages]; begins: [layers]; both initialised to false by the caller. errors  USAGE with file,
+ * line and key */
 rp_err rp_recompute_read(rp_node *root, const rp_model *model, const rp_cut *cut, bool *stage,
                          bool *begins, bool *is_auto) RP_MUST_CHECK;
 

@@ -538,7 +538,7 @@ static void wrong_offload_and_recompute(void **state) {
         {"offload: {0: tape}", ":10: offload.0: expected none, host, flash, auto"},
         {"offload: {2: flash}", ":10: offload.2: expected a stage, from 0 to 1, found '2'"},
         {"offload: [2]", ":10: offload[0]: expected a whole number from 0 to 1"},
-        {"recompute: some", ":10: recompute: expected none, all, auto, or a list"},
+        {"recompute: some", ":10: recompute: expected none, all, blocks, auto, or a list"},
         {"recompute: [2]", ":10: recompute[0]: expected a stage, from 0 to 1, or a layer"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[120];

@@ -69,7 +69,7 @@ static size_t train(const test_case *c, const char *recompute, const char *cut, 
  * wrong mask of an earlier one would have changed. */
 static void bits_are_those_of_a_run_that_keeps_all(void **state) {
     (void)state;
-    static const char *const ways[] = {"all", "[1, 2]", "[relu1, drop, gelu, tanh, flat, fc2]"};
+    static const char *const ways[] = {"all", "blocks", "[1, 2]", "[relu1, drop, gelu, tanh, flat, fc2]"};
     static float want[FLOATS];
     static float got[FLOATS];
     double loss[2];
@@ -95,7 +95,7 @@ static void one_stage_in_many_groups(void **state) {
     static const char every_layer[] =
         "[bn1, relu1, conv2, drop, add1, conv3, gelu, cat, bn2, tanh, pool, drop2, flat, relu2, "
         "fc1, silu, fc2]";
-    static const char *const ways[] = {"all", "[add1]", every_layer};
+    static const char *const ways[] = {"all", "blocks", "[add1]", every_layer};
     for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
         assert_int_equal(train(&cases[0], ways[w], "[]", 1, got, &loss[1]), count);
         assert_memory_equal(want, got, count * sizeof *want);
@@ -164,7 +164,7 @@ static void wrong_ones_are_refused(void **state) {
         {"{kind: umpipe, forward: [1, 1, 2], backward: [1, 1, 5]}", "[2]", "other samples"},
         {"gpipe", "[3]", "expected a stage, from 0 to 2, or a layer of the model, found '3'"},
         {"gpipe", "[conv9]", "found 'conv9'"},
-        {"gpipe", "some", "expected none, all, auto, or a list"}};
+        {"gpipe", "some", "expected none, all, blocks, auto, or a list"}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         char layers[2048];
         char text[1024];

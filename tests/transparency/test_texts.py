@@ -195,8 +195,8 @@ cut: []
         eval_ = self.same_for_all_cuts(self.run_yaml, TWO_CUTS, *sets)
         self.assertGreater(eval_["accuracy"], 0.5)
         four = ("ring.boards=4", f"cut={TWO_CUTS[4]}")
-        for name, key in (("again", "recompute=all"), ("away", "offload=host"),
-                          ("judged", "ring.verify=1/2")):
+        for name, key in (("again", "recompute=all"), ("blocks", "recompute=blocks"),
+                          ("away", "offload=host"), ("judged", "ring.verify=1/2")):
             self.train(self.run_yaml, name, *sets, *four, key)
             self.assertEqual(self.bytes_of(name), self.bytes_of("4"), key)
 
@@ -230,7 +230,8 @@ cut: []
         """What is recomputed or offloaded is the same, with its dropout."""
         three = ("ring.boards=3", f"cut={CUTS[3]}")
         self.train(self.run_yaml, "plain", *three)
-        for name, key in (("again", "recompute=all"), ("away", "offload=host")):
+        for name, key in (("again", "recompute=all"), ("away", "offload=host"),
+                          ("blocks", "recompute=blocks")):
             self.train(self.run_yaml, name, *three, key)
             self.assertEqual(self.bytes_of(name), self.bytes_of("plain"), key)
 
