@@ -69,7 +69,8 @@ static size_t train(const test_case *c, const char *recompute, const char *cut, 
  * wrong mask of an earlier one would have changed. */
 static void bits_are_those_of_a_run_that_keeps_all(void **state) {
     (void)state;
-    static const char *const ways[] = {"all", "blocks", "[1, 2]", "[relu1, drop, gelu, tanh, flat, fc2]"};
+    static const char *const ways[] = {"all", "blocks", "[1, 2]",
+                                       "[relu1, drop, gelu, tanh, flat, fc2]"};
     static float want[FLOATS];
     static float got[FLOATS];
     double loss[2];
