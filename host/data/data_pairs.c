@@ -9,6 +9,7 @@
 #include "data/bpe_encode.h"
 #include "data/bpe_file.h"
 #include "data/data.h"
+#include "data/grown.h"
 #include "data/ids.h"
 #include "data/sample_time.h"
 #include "data/text_file.h"
@@ -148,65 +149,69 @@ fail:
 
 /* ---- samples --------------------------------------------------------------------------------- */
 
-/* Adds the ids of a sentence, at most `room`; *whole: all of them. */
-static rp_err add_sentence(own *o, part *p, const char *text, uint32_t room, bool *whole) {
-    const uint64_t before = p->ids.count;
+/* Appends the first ids of a sentence, at most `room`; *whole: all of them. */
+static rp_err add_ids(rp_grown *list, const uint32_t *id, uint64_t count, uint32_t room,
+                      bool *whole) {
+    const uint64_t kept = count < room ? count : room;
+    rp_err err;
+    RP_TRY(rp_grown_reserve(list, list->count + kept));
+    for (uint64_t i = 0; i < kept; i++) {
+        ((uint32_t *)list->at)[list->count++] = id[i];
+    }
+    *whole = kept == count;
+fail:
+    return err;
+}
+
+static rp_err add_sentence(own *o, rp_grown *list, const char *text, uint32_t room, bool *whole) {
     const char *token;
     const uint32_t *id;
     size_t bytes;
-    uint64_t count = 0;
+    uint64_t count;
     rp_arena scratch;
     rp_err err;
     rp_arena_init(&scratch, "sentence", 0);
+    *whole = true;
     if (o->encoder) {
         RP_TRY(rp_bpe_encode(o->encoder, text, strlen(text), &id, &count));
-        for (uint64_t i = 0; i < count && i < room; i++) {
-            rp_ids_add(&p->ids, id[i]);
-        }
+        RP_TRY(add_ids(list, id, count, room, whole));
     } else {
         RP_TRY(rp_tokens_prepare(&scratch, &o->rules, text, strlen(text), &text, &bytes));
         const char *end = text + bytes;
-        for (; rp_tokens_next(&o->rules, &text, end, &token, &bytes); count++) {
-            if (count < room) {
-                rp_ids_add(&p->ids, rp_vocab_find(&o->vocab, token, bytes));
-            }
+        while (*whole && rp_tokens_next(&o->rules, &text, end, &token, &bytes)) {
+            const uint32_t found = rp_vocab_find(&o->vocab, token, bytes);
+            RP_TRY(add_ids(list, &found, 1, room, whole));
+            room -= *whole;
         }
     }
-    *whole = p->ids.count - before == count;
 fail:
     rp_arena_finish(&scratch);
     return err;
 }
 
-/* Tokens of a sentence have at least one byte. */
-static uint64_t count_most(const own *o, const part *p) {
-    uint64_t count = 0;
-    for (uint32_t i = 0; i < p->count; i++) {
-        for (int side = 0; side < SIDES; side++) {
-            const size_t bytes = strlen(p->line[side][i]) + 1; /* with a prefix of a BPE */
-            count += bytes < o->time ? bytes : o->time;
-        }
-    }
-    return count;
-}
-
+/* The number of ids is known after all sentences are encoded. */
 static rp_err store_part(own *o, rp_split split) {
     part *p = &o->part[split];
+    rp_grown list = {.size = sizeof(uint32_t)};
     uint64_t at = 0;
     rp_err err;
-    RP_TRY(rp_ids_open(o->arena, &p->ids, o->vocab.count, count_most(o, p)));
     RP_TRY(RP_ARENA_NEW(o->arena, 2 * (size_t)p->count + 1, &p->first));
     for (uint32_t i = 0; i < p->count; i++) {
         bool whole[SIDES];
         for (int side = 0; side < SIDES; side++) {
             const uint32_t room = side == TARGET ? o->time - 1 : o->time;
-            RP_TRY(add_sentence(o, p, p->line[side][i], room, &whole[side]));
-            p->first[++at] = p->ids.count;
+            RP_TRY(add_sentence(o, &list, p->line[side][i], room, &whole[side]));
+            p->first[++at] = list.count;
         }
         p->cut += !whole[SOURCE] || !whole[TARGET];
     }
+    RP_TRY(rp_ids_open(o->arena, &p->ids, o->vocab.count, list.count));
+    for (size_t i = 0; i < list.count; i++) {
+        rp_ids_add(&p->ids, ((const uint32_t *)list.at)[i]);
+    }
     o->data->count[split] = p->count;
 fail:
+    rp_grown_free(&list);
     return err;
 }
 

@@ -1,5 +1,5 @@
 /* The sets `text` and `tsv` with a byte-level BPE, and its description. */
-#include "fixture.h"
+#include "bpe_fixture.h"
 
 #include "data/check.h"
 #include "data/describe.h"
@@ -7,33 +7,6 @@
 static const char text_keys[] = "{set: text, path: %, tokens: %/bpe.json, time: 2}";
 static const char tsv_keys[] =
     "{set: tsv, path: %, text: 0, label: 1, tokens: %/bpe.json, time: 4}";
-
-static const char *golden(const char *name) {
-    static char path[512];
-    const char *root = getenv("RP_SOURCE_DIR");
-    (void)snprintf(path, sizeof path, "%s/tests/golden/bpe/%s", root ? root : ".", name);
-    return path;
-}
-
-/* Copies a golden file, with a text that is in it replaced; NULL: as it is. */
-static void write_bpe(const char *name, const char *what, const char *by) {
-    static char text[1 << 16];
-    FILE *file = fopen(golden(name), "rb");
-    assert_non_null(file);
-    const size_t count = fread(text, 1, sizeof text - 1, file);
-    assert_int_equal(fclose(file), 0);
-    text[count] = '\0';
-    const char *place = what ? strstr(text, what) : NULL;
-    assert_int_equal(place != NULL, what != NULL);
-    file = fopen(in_folder("bpe.json"), "wb");
-    assert_non_null(file);
-    const size_t before = place ? (size_t)(place - text) : count;
-    assert_int_equal(fwrite(text, 1, before, file), before);
-    if (place) {
-        assert_true(fprintf(file, "%s%s", by, place + strlen(what)) > 0);
-    }
-    assert_int_equal(fclose(file), 0);
-}
 
 static void expect_row(const rp_data *data, rp_split split, uint32_t index, const int32_t *want,
                        const int32_t *labels, uint32_t count) {

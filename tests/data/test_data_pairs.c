@@ -1,20 +1,23 @@
 /* Sentences and their translations in two files. */
-#include "fixture.h"
+#include "bpe_fixture.h"
 
 #include "data/check.h"
 
 static const char set[] = "{set: pairs, path: %, source: a.en, target: a.de, test_source: b.en, "
                           "test_target: b.de, tokens: words, time: 4}";
 
-static void expect_sample(const rp_data *data, rp_split split, uint32_t index,
-                          const int32_t want[8], const int32_t labels[4]) {
-    int32_t x[8];
-    int32_t label[4];
+enum { TIME_MAX = 16 };
+
+static void expect_sample(const rp_data *data, rp_split split, uint32_t index, const int32_t *want,
+                          const int32_t *labels) {
+    int32_t x[2 * TIME_MAX];
+    int32_t label[TIME_MAX];
+    assert_in_range(data->target_width, 1, TIME_MAX);
     expect_ok(rp_data_batch(data, split, 0, &index, 1, true, x, label, NULL));
-    for (size_t i = 0; i < 8; i++) {
+    for (size_t i = 0; i < 2 * (size_t)data->target_width; i++) {
         assert_int_equal(x[i], want[i]);
     }
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < data->target_width; i++) {
         assert_int_equal(label[i], labels[i]);
     }
 }
@@ -56,6 +59,29 @@ static void samples(void **state) {
     assert_non_null(strstr(data.notes.text[0], "1 of 3 pairs have a sentence that is longer"));
     assert_non_null(strstr(data.notes.text[1], "1 pairs with an empty line are left out"));
     expect_ok(rp_data_check(&data));
+    rp_data_close(&data);
+}
+
+/* A blank is added before each piece of a text, and the token '#' is between the pieces. */
+static void more_ids_than_bytes(void **state) {
+    (void)state;
+    enum { BLANK = 224, MARK = 4, HASH = 6 };
+    static const int32_t x[16] = {BLANK, MARK, HASH,  BLANK, MARK, HASH,  BLANK, MARK,
+                                  2,     HASH, BLANK, MARK,  HASH, BLANK, MARK,  0};
+    static const int32_t labels[8] = {HASH, BLANK, MARK, HASH, BLANK, MARK, 3, 0};
+    char path[256];
+    rp_data data;
+    write_bpe("learnt.json", "\"add_prefix_space\":false", "\"add_prefix_space\":true");
+    (void)snprintf(path, sizeof path, "%s", in_folder("bpe.json"));
+    copy_with(path, "bpe.json", "\"special\":true}],",
+              "\"special\":true},{\"id\":6,\"content\":\"#\",\"special\":true}],");
+    write_text("a.en", "!#!#!\n");
+    write_text("a.de", "#!#!\n");
+    expect_ok(open_data(&data,
+                        "{set: pairs, path: %, source: a.en, target: a.de, tokens: %/bpe.json, "
+                        "time: 8}",
+                        NULL, true));
+    expect_sample(&data, RP_SPLIT_TRAIN, 0, x, labels);
     rp_data_close(&data);
 }
 
@@ -104,6 +130,7 @@ static void refusals(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(samples, setup, teardown),
+        cmocka_unit_test_setup_teardown(more_ids_than_bytes, setup, teardown),
         cmocka_unit_test_setup_teardown(refusals, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
