@@ -113,16 +113,8 @@ static rp_err open_bpe(own *o) {
     const rp_bpe *bpe;
     rp_err err;
     RP_TRY(rp_bpe_read(o->arena, o->rules.file, &bpe));
-    for (uint32_t i = 0; i < RP_TOKENS_SPECIAL; i++) {
-        if (bpe->count <= i || strcmp(bpe->name[i], rp_token_specials[i]) != 0) {
-            return rp_fail(RP_ERR_FORMAT,
-                           "%s: token %u is '%s', expected '%s': `set: pairs` marks the begin and "
-                           "the end of a sentence; `ringpipe data bpe` makes such a file",
-                           o->rules.file, i, bpe->count > i ? bpe->name[i] : "",
-                           rp_token_specials[i]);
-        }
-    }
     o->vocab = rp_vocab_of_bpe(bpe);
+    RP_TRY(rp_vocab_check_sentences(&o->vocab, o->rules.file));
     RP_TRY(rp_bpe_encoder_open(bpe, &o->encoder));
 fail:
     return err;

@@ -3,9 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "data/unicode.h"
 
-enum { WORDS_USUAL = 10000, WORDS_MOST = 1000000 };
+enum { WORDS_USUAL = 10000, WORDS_MOST = 1000000, SHOWN_BYTES = 60 };
 
 const char *const rp_token_kinds[RP_TOKENS_KINDS + 1] = {"ids",   "bytes", "chars",
                                                          "words", "bpe",   NULL};
@@ -309,6 +310,24 @@ rp_err rp_vocab_restore(rp_arena *arena, const rp_token_rules *rules, uint32_t s
 rp_vocab rp_vocab_of_bpe(const rp_bpe *bpe) {
     return (rp_vocab){
         .rules = {.kind = RP_TOKENS_BPE}, .count = bpe->count, .name = bpe->name, .bpe = bpe};
+}
+
+rp_err rp_vocab_check_sentences(const rp_vocab *vocab, const char *where) {
+    char shown[SHOWN_BYTES];
+    const uint32_t known = vocab->name ? vocab->count : 0;
+    for (uint32_t i = 0; i < RP_TOKENS_SPECIAL; i++) {
+        const char *name = i < known ? vocab->name[i] : NULL;
+        if (!name || strcmp(name, rp_token_specials[i]) != 0) {
+            return rp_fail(RP_ERR_FORMAT,
+                           "%s: token %u is %s%s%s, expected '%s', because `set: pairs` marks the "
+                           "begin and the end of a sentence; `ringpipe data bpe` makes such a "
+                           "tokeniser",
+                           where, i, name ? "'" : "",
+                           name ? rp_utf8_show(name, SHOWN_BYTES, shown, sizeof shown) : "missing",
+                           name ? "'" : "", rp_token_specials[i]);
+        }
+    }
+    return RP_OK;
 }
 
 uint32_t rp_vocab_find(const rp_vocab *vocab, const char *token, size_t bytes) {

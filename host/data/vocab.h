@@ -82,6 +82,10 @@ rp_err rp_vocab_restore(rp_arena *arena, const rp_token_rules *rules, uint32_t s
 /* The vocabulary of a byte-level BPE, which is borrowed. It has no special ids of its own. */
 rp_vocab rp_vocab_of_bpe(const rp_bpe *bpe);
 
+/* Checks that the vocabulary begins with the four special tokens, which `set: pairs` marks
+ * sentences with. `where`: a file, or a file and a key, for the message. errors  FORMAT */
+rp_err rp_vocab_check_sentences(const rp_vocab *vocab, const char *where) RP_MUST_CHECK;
+
 /* Id of a token; `count`: it has none, and the vocabulary has no id for unknown tokens. */
 uint32_t rp_vocab_find(const rp_vocab *vocab, const char *token, size_t bytes);
 

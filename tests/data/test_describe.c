@@ -192,6 +192,11 @@ static void former_versions_are_read(void **state) {
     assert_true(!got.images && got.columns == 0 && got.delimiter == ',');
 }
 
+#define PAIRS(more)                                                                                \
+    "{\"set\": \"pairs\", \"sample\": [4], \"target_width\": 2, \"classes\": 5, "                  \
+    "\"token_count\": 5, \"type\": \"i32\", " more "}"
+#define NAMES(first) "\"vocab\": [\"" first "\", \"<unknown>\", \"<begin>\", \"<end>\", \"a\"]"
+
 #define TEXT(more) "{\"set\": \"text\", \"sample\": [2], \"type\": \"i32\", " more "}"
 
 /* Files that are refused, and a part of the message. */
@@ -257,6 +262,20 @@ static const struct {
     {TEXT("\"tokens\": \"words\", \"lower\": true, \"split\": \"space\", \"token_count\": 2, "
           "\"vocab\": [\"a\", \"a\"]"),
      "`vocab`: entry 1 of the vocabulary: expected a word, and each word once"},
+    {"{\"set\": \"pairs\", \"sample\": [2]}", "data.json: `type`: expected i32"},
+    {PAIRS("\"tokens\": \"ids\", \"special\": 0"), "data.json: `tokens`: expected chars, words or"},
+    {PAIRS("\"tokens\": \"chars\", \"special\": 0, \"vocab\": [\"a\", \"b\", \"c\", \"d\", \"e\"]"),
+     "data.json: `special`: expected 4, because `set` is pairs"},
+    {PAIRS("\"tokens\": \"chars\", \"special\": 4, " NAMES("x")),
+     "data.json: `vocab`: token 0 is 'x', expected '<padding>'"},
+    {"{\"set\": \"pairs\", \"sample\": [5], \"target_width\": 2, \"classes\": 5, \"token_count\": "
+     "5, "
+     "\"type\": \"i32\", \"tokens\": \"chars\", \"special\": 4, " NAMES("<padding>") "}",
+     "data.json: `sample`: expected one size, twice `target_width`"},
+    {"{\"set\": \"pairs\", \"sample\": [4], \"target_width\": 2, \"classes\": 4, \"token_count\": "
+     "5, "
+     "\"type\": \"i32\", \"tokens\": \"chars\", \"special\": 4, " NAMES("<padding>") "}",
+     "data.json: `classes`: expected the same as `token_count`"},
     {"{\"set\": \"npy\", \"sample\": [2], \"channels_last\": true}", "`channels_last`"},
     {"{\"set\": \"npy\", \"sample\": [2], \"target_width\": 0, \"classes\": 3}",
      "`target_width`: expected at least 1"},
@@ -265,6 +284,8 @@ static const struct {
 static void what_is_no_description_is_refused(void **state) {
     (void)state;
     rp_description got;
+    expect_ok(read_text(PAIRS("\"tokens\": \"chars\", \"special\": 4, " NAMES("<padding>")), &got));
+    assert_int_equal(got.vocab.special, 4);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         expect_err(read_text(bad[i].text, &got), RP_ERR_FORMAT);
         expect_part(bad[i].part);
