@@ -6,13 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "data/bpe_encode.h"
-#include "data/bpe_file.h"
 #include "data/data.h"
-#include "data/grown.h"
 #include "data/ids.h"
 #include "data/sample_time.h"
-#include "data/text_file.h"
+#include "data/tokenizer.h"
 
 enum { SOURCE, TARGET, SIDES };
 
@@ -32,7 +29,7 @@ typedef struct {
     rp_token_rules rules;
     uint32_t most; /* ids at most, of words */
     rp_vocab vocab;
-    rp_bpe_encoder *encoder; /* while the set is opened, if tokens are parts of words; else NULL */
+    rp_tokenizer *tokenizer; /* while the set is opened */
     part part[2];            /* by split */
 } own;
 
@@ -96,11 +93,7 @@ static rp_err open_part(own *o, rp_split split, const char *const path[SIDES], r
     part *p = &o->part[split];
     rp_err err;
     for (int side = 0; side < SIDES; side++) {
-        RP_TRY(rp_text_file_read(scratch, path[side], &p->file[side]));
-        RP_TRY(rp_text_file_check(&p->file[side]));
-        if (o->encoder && o->vocab.bpe->nfc) {
-            RP_TRY(rp_text_file_check_nfc(&p->file[side]));
-        }
+        RP_TRY(rp_tokenizer_read_file(scratch, &o->rules, false, path[side], &p->file[side]));
     }
     RP_TRY(read_lines(o, p));
 fail:
@@ -108,17 +101,6 @@ fail:
 }
 
 /* ---- vocabulary ------------------------------------------------------------------------------ */
-
-static rp_err open_bpe(own *o) {
-    const rp_bpe *bpe;
-    rp_err err;
-    RP_TRY(rp_bpe_read(o->arena, o->rules.file, &bpe));
-    o->vocab = rp_vocab_of_bpe(bpe);
-    RP_TRY(rp_vocab_check_sentences(&o->vocab, o->rules.file));
-    RP_TRY(rp_bpe_encoder_open(bpe, &o->encoder));
-fail:
-    return err;
-}
 
 /* Words or characters of both languages. */
 static rp_err learn_vocab(own *o, rp_arena *scratch) {
@@ -129,9 +111,7 @@ static rp_err learn_vocab(own *o, rp_arena *scratch) {
     for (uint32_t i = 0; i < p->count; i++) {
         for (int side = 0; side < SIDES; side++) {
             const char *text = p->line[side][i];
-            size_t bytes;
-            RP_TRY(rp_tokens_prepare(scratch, &o->rules, text, strlen(text), &text, &bytes));
-            RP_TRY(rp_vocab_learn(&learner, text, bytes));
+            RP_TRY(rp_vocab_learn(&learner, text, strlen(text)));
         }
     }
     RP_TRY(rp_vocab_finish(o->arena, &learner, RP_TOKENS_SPECIAL, o->most, &o->vocab));
@@ -141,46 +121,6 @@ fail:
 
 /* ---- samples --------------------------------------------------------------------------------- */
 
-/* Appends the first ids of a sentence, at most `room`; *whole: all of them. */
-static rp_err add_ids(rp_grown *list, const uint32_t *id, uint64_t count, uint32_t room,
-                      bool *whole) {
-    const uint64_t kept = count < room ? count : room;
-    rp_err err;
-    RP_TRY(rp_grown_reserve(list, list->count + kept));
-    for (uint64_t i = 0; i < kept; i++) {
-        ((uint32_t *)list->at)[list->count++] = id[i];
-    }
-    *whole = kept == count;
-fail:
-    return err;
-}
-
-static rp_err add_sentence(own *o, rp_grown *list, const char *text, uint32_t room, bool *whole) {
-    const char *token;
-    const uint32_t *id;
-    size_t bytes;
-    uint64_t count;
-    rp_arena scratch;
-    rp_err err;
-    rp_arena_init(&scratch, "sentence", 0);
-    *whole = true;
-    if (o->encoder) {
-        RP_TRY(rp_bpe_encode(o->encoder, text, strlen(text), &id, &count));
-        RP_TRY(add_ids(list, id, count, room, whole));
-    } else {
-        RP_TRY(rp_tokens_prepare(&scratch, &o->rules, text, strlen(text), &text, &bytes));
-        const char *end = text + bytes;
-        while (*whole && rp_tokens_next(&o->rules, &text, end, &token, &bytes)) {
-            const uint32_t found = rp_vocab_find(&o->vocab, token, bytes);
-            RP_TRY(add_ids(list, &found, 1, room, whole));
-            room -= *whole;
-        }
-    }
-fail:
-    rp_arena_finish(&scratch);
-    return err;
-}
-
 /* The number of ids is known after all sentences are encoded. */
 static rp_err store_part(own *o, rp_split split) {
     part *p = &o->part[split];
@@ -189,18 +129,18 @@ static rp_err store_part(own *o, rp_split split) {
     rp_err err;
     RP_TRY(RP_ARENA_NEW(o->arena, 2 * (size_t)p->count + 1, &p->first));
     for (uint32_t i = 0; i < p->count; i++) {
-        bool whole[SIDES];
+        uint32_t cut = 0;
         for (int side = 0; side < SIDES; side++) {
+            const char *text = p->line[side][i];
             const uint32_t room = side == TARGET ? o->time - 1 : o->time;
-            RP_TRY(add_sentence(o, &list, p->line[side][i], room, &whole[side]));
+            uint64_t count;
+            RP_TRY(rp_tokenizer_append(o->tokenizer, text, strlen(text), room, &list, &count));
             p->first[++at] = list.count;
+            cut += count > room;
         }
-        p->cut += !whole[SOURCE] || !whole[TARGET];
+        p->cut += cut > 0;
     }
-    RP_TRY(rp_ids_open(o->arena, &p->ids, o->vocab.count, list.count));
-    for (size_t i = 0; i < list.count; i++) {
-        rp_ids_add(&p->ids, ((const uint32_t *)list.at)[i]);
-    }
+    RP_TRY(rp_ids_store(o->arena, &p->ids, o->vocab.count, list.at, list.count));
     o->data->count[split] = p->count;
 fail:
     rp_grown_free(&list);
@@ -296,10 +236,13 @@ static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_d
     *o = (own){.arena = arena, .data = data};
     data->own = o;
     RP_TRY(read_keys(o, keys, input));
+    const bool bpe = o->rules.kind == RP_TOKENS_BPE;
     RP_TRY(read_names(arena, keys, path));
-    RP_TRY(o->rules.kind == RP_TOKENS_BPE ? open_bpe(o) : RP_OK);
+    RP_TRY(bpe ? rp_vocab_read_bpe(arena, &o->rules, &o->vocab) : RP_OK);
+    RP_TRY(bpe ? rp_vocab_check_sentences(&o->vocab, o->rules.file) : RP_OK);
     RP_TRY(open_part(o, RP_SPLIT_TRAIN, path[RP_SPLIT_TRAIN], &scratch));
-    RP_TRY(o->encoder ? RP_OK : learn_vocab(o, &scratch));
+    RP_TRY(bpe ? RP_OK : learn_vocab(o, &scratch));
+    RP_TRY(rp_tokenizer_open(&o->vocab, &o->tokenizer));
     RP_TRY(store_part(o, RP_SPLIT_TRAIN));
     RP_TRY(note_part(o));
     if (path[RP_SPLIT_TEST][SOURCE]) {
@@ -311,7 +254,7 @@ static rp_err open_set(rp_arena *arena, rp_data *data, rp_node *keys, const rp_d
     fill_facts(o, data);
 fail:
     if (o) {
-        rp_bpe_encoder_close(&o->encoder);
+        rp_tokenizer_close(&o->tokenizer);
     }
     rp_arena_finish(&scratch);
     return err;
