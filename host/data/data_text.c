@@ -51,7 +51,8 @@ static rp_err fail_unknown(const rp_text_file *file, const char *token) {
                    "%s:%u: the character '%s' (U+%04X, byte %zu of the file) does not occur in the "
                    "training part, so it has no id: remove it, or use `tokens: bytes`",
                    file->path, rp_text_file_line(file, place),
-                   rp_utf8_show(text, sizeof text, shown, sizeof shown), code, place);
+                   rp_utf8_show(text, sizeof text, shown, sizeof shown), code,
+                   file->skipped + place);
 }
 
 static rp_err store_ids(rp_arena *arena, const rp_vocab *vocab, const span *part, rp_ids *ids) {

@@ -86,6 +86,56 @@ static void files(void **state) {
     expect_ok(rp_tokenizer_read_file(&arena, &words, true, in_folder("a.txt"), &file));
 }
 
+/* Skipped, and counted in the places of messages. */
+static void byte_order_mark(void **state) {
+    (void)state;
+    const rp_token_rules rules = {.kind = RP_TOKENS_CHARS};
+    rp_text_file file;
+    write_text("a.txt", "\xef\xbb\xbf\xef\xbb\xbfq");
+    for (int any = 0; any < 2; any++) {
+        expect_ok(rp_tokenizer_read_file(&arena, &rules, any, in_folder("a.txt"), &file));
+        assert_int_equal(file.bytes, 4); /* only one is skipped */
+        assert_int_equal(file.skipped, 3);
+    }
+    write_text("a.txt", "\xef\xbb\xbf\xff");
+    expect_err(rp_tokenizer_read_file(&arena, &rules, false, in_folder("a.txt"), &file),
+               RP_ERR_FORMAT);
+    expect_part("a.txt:1: byte 3 of the file is 0xff");
+    write_text("a.txt", "\xef\xbb\xbf");
+    expect_err(rp_tokenizer_read_file(&arena, &rules, true, in_folder("a.txt"), &file),
+               RP_ERR_FORMAT);
+    expect_part("a.txt: the file is empty after its byte order mark");
+}
+
+static void byte_order_mark_of_sets(void **state) {
+    (void)state;
+    static const char *const keys[] = {
+        "{set: text, path: %, tokens: chars, time: 1}",
+        "{set: tsv, path: %, text: 0, label: 1, tokens: chars, time: 2}",
+        "{set: pairs, path: %, source: a.en, target: a.de, tokens: chars, time: 3}",
+    };
+    static const char *const first[] = {"a", "<padding>", "<padding>"};
+    write_text("train.txt", "\xef\xbb\xbf"
+                            "abab");
+    write_text("test.txt", "\xef\xbb\xbf"
+                           "ab");
+    write_text("train.tsv", "\xef\xbb\xbf"
+                            "ab\t0\n");
+    write_text("test.tsv", "\xef\xbb\xbf"
+                           "b\t0\n");
+    write_text("a.en", "\xef\xbb\xbf"
+                       "a\n");
+    write_text("a.de", "\xef\xbb\xbf"
+                       "b\n");
+    for (size_t i = 0; i < 3; i++) {
+        rp_data data;
+        expect_ok(open_data(&data, keys[i], NULL, true));
+        assert_int_equal(data.vocab->count, data.vocab->special + 2);
+        assert_string_equal(data.vocab->name[0], first[i]);
+        rp_data_close(&data);
+    }
+}
+
 static void names_of_files(void **state) {
     (void)state;
     assert_true(rp_tokens_names_file("a.json"));
@@ -128,6 +178,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(kinds, setup, teardown),
         cmocka_unit_test_setup_teardown(parts_of_words, setup, teardown),
         cmocka_unit_test_setup_teardown(files, setup, teardown),
+        cmocka_unit_test_setup_teardown(byte_order_mark, setup, teardown),
+        cmocka_unit_test_setup_teardown(byte_order_mark_of_sets, setup, teardown),
         cmocka_unit_test(names_of_files),
         cmocka_unit_test(lower_case_keeps_words),
         cmocka_unit_test(skipping),
